@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The client: one object per program, shared by all of its threads.
+ *
+ *     tkl_client *client;
+ *     if (tkl_open("redis://localhost", NULL, &client) != TKL_OK)
+ *         die(tkl_errmsg());
+ *     tkl_reply *reply;
+ *     if (tkl_callz(client, &reply, "GET", "greeting", NULL) == TKL_OK)
+ *         printf("%s\n", tkl_reply_str(reply));
+ *     tkl_reply_free(reply);
+ *     tkl_close(client);
+ *
+ * Threads: every function that takes a tkl_client may be called from any thread
+ * at any time, except tkl_close(), which must be the last. A reply or a pipeline
+ * belongs to one thread at a time.
+ *
+ * fork(): a child may go on using its parent's client; it gets connections of
+ * its own. Signals: the library never raises SIGPIPE and installs no handlers.
+ */
+#ifndef TACKLE_CLIENT_H
+#define TACKLE_CLIENT_H
+
+#include <tackle/common.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tkl_client tkl_client;
+typedef struct tkl_reply tkl_reply;
+typedef struct tkl_pipeline tkl_pipeline;
+
+/* ---- Opening ------------------------------------------------------------- */
+
+/* All zero means the defaults. Strings are copied; NULL means not set. */
+typedef struct tkl_options {
+    int64_t timeout_ms;        /* for a call, from start to reply; 0: 5000 */
+    int64_t idle_ms;           /* unused connections are closed after this; 0: 60000 */
+    int pool_size;             /* connections per server node at most; 0: 32 */
+    const char *ns;            /* first part of every key a component uses; NULL: "tackle" */
+    const char *name;          /* CLIENT SETNAME of every connection; NULL: "tackle" */
+    const char *username;      /* ACL user; overrides the URL's */
+    const char *password;      /* overrides the URL's; NULL: URL, then $TACKLE_PASSWORD */
+    const char *password_file; /* first line of this file; used when password is NULL */
+
+    /* TLS, for rediss:// and valkeys:// (and +cluster, +sentinel forms of them). */
+    const char *tls_ca_file;     /* PEM; NULL with tls_ca_dir NULL: the system's */
+    const char *tls_ca_dir;      /* hashed directory of PEM files */
+    const char *tls_cert_file;   /* client certificate chain, PEM */
+    const char *tls_key_file;    /* its private key, PEM */
+    const char *tls_server_name; /* checked and sent as SNI; NULL: the host of the URL */
+    bool tls_no_verify;          /* accept any certificate: for tests only */
+} tkl_options;
+
+/* Opens a client. URL forms:
+ *
+ *     redis://[user[:password]@]host[:port][/db]    also valkey://; port 6379
+ *     rediss://...                                  TLS; also valkeys://
+ *     unix:///path/to/socket[?db=N]
+ *     redis+cluster://[user:pw@]host:port[,host:port...]     rediss+cluster:// for TLS
+ *     redis+sentinel://[user:pw@]host:port[,...]/name[/db]   rediss+sentinel:// for TLS
+ *     embedded:            a private server in memory that ends with this program
+ *     embedded:/dir        a persistent private server, shared by all programs of this
+ *                          user that name the directory; stays until tkl_server_stop()
+ *
+ * Query parameters: embedded: durability=none|snapshot|everysec|always; TLS: ca, cadir,
+ * cert, key, servername, verify=no; all: timeout=DURATION, password-file. Percent-escapes
+ * are decoded. An option set in `options` wins over the URL.
+ *
+ * Starts the private server where one is named; otherwise does no I/O: the first call
+ * connects. `options` may be NULL. On failure *client is NULL and tkl_errmsg() says why. */
+TKL_API int tkl_open(const char *url, const tkl_options *options, tkl_client **client)
+    TKL_NONNULL(1, 3) TKL_CHECK;
+
+/* Closes all connections and ends an in-memory private server. No other thread may be
+ * inside a call, and every component handle must be closed before. NULL is fine. */
+TKL_API void tkl_close(tkl_client *client);
+
+/* ---- Calling ------------------------------------------------------------- */
+
+typedef struct tkl_call_options {
+    int64_t timeout_ms; /* 0: the client's */
+    bool retry_safe;    /* doing it twice does no harm: repeat it, within the time-out,
+                           when a connection is lost before the reply came */
+} tkl_call_options;
+
+/* Sends one command and waits for its reply. `lens` may be NULL when all arguments are
+ * NUL-terminated. `reply` may be NULL when only success matters. An error reply of the
+ * server becomes a negative code, *reply is then NULL and its text is in tkl_errmsg().
+ * A nil reply is TKL_OK with a reply of type TKL_NIL.
+ *
+ * Requests that could not be sent, or that the server turned down because it was
+ * starting, moving data or failing over, are repeated until the time-out. What was sent and
+ * not answered is repeated only when `retry_safe`.
+ *
+ * Not for SUBSCRIBE, MONITOR, MULTI, WATCH or SELECT: the connection behind a call changes from
+ * call to call (TKL_EINVAL). Blocking commands hold a connection of the pool while they wait;
+ * give them a longer timeout_ms than their own. */
+TKL_API int tkl_call(tkl_client *client, int argc, const char *const *argv, const size_t *lens,
+                     const tkl_call_options *options, tkl_reply **reply) TKL_NONNULL(1, 3);
+
+/* The same for NUL-terminated arguments, ended by NULL, with the default options. */
+TKL_API int tkl_callz(tkl_client *client, tkl_reply **reply, ...) TKL_NONNULL(1) TKL_SENTINEL;
+
+/* ---- Pipelines: many commands, one trip ---------------------------------- */
+
+TKL_API int tkl_pipeline_open(tkl_client *client, tkl_pipeline **pipeline)
+    TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* Appends a command; the arguments are copied. */
+TKL_API int tkl_pipeline_add(tkl_pipeline *pipeline, int argc, const char *const *argv,
+                             const size_t *lens) TKL_NONNULL(1, 3) TKL_CHECK;
+TKL_API int tkl_pipeline_addz(tkl_pipeline *pipeline, ...) TKL_NONNULL(1) TKL_SENTINEL TKL_CHECK;
+
+/* Sends what was added and empties the pipeline. *replies is an array with one element for
+ * each command, in order; tkl_reply_code() of an element tells its fate: TKL_OK, an error of
+ * the server, or, when the connection failed on the way, TKL_EUNKNOWN, TKL_ETIMEOUT or
+ * TKL_ENOTSENT. Returns TKL_OK when all were answered (even by errors), else the first such
+ * failure. An empty pipeline answers an empty array. Not a transaction: other clients' commands may
+ * run in between. */
+TKL_API int tkl_pipeline_run(tkl_pipeline *pipeline, const tkl_call_options *options,
+                             tkl_reply **replies) TKL_NONNULL(1, 3);
+
+/* NULL is fine. What was added and not run is dropped. */
+TKL_API void tkl_pipeline_close(tkl_pipeline *pipeline);
+
+/* ---- Replies ------------------------------------------------------------- */
+
+typedef enum tkl_reply_type {
+    TKL_NIL,
+    TKL_STRING, /* bytes, and simple strings such as OK */
+    TKL_INTEGER,
+    TKL_ARRAY,
+    TKL_ERROR, /* only inside arrays */
+} tkl_reply_type;
+
+/* All accessors accept NULL and any type: what does not apply answers nil, 0 or empty. What
+ * they return lives until the tree's root is freed. */
+TKL_API tkl_reply_type tkl_reply_kind(const tkl_reply *reply);
+TKL_API bool tkl_reply_is_nil(const tkl_reply *reply);
+/* An integer, or a string that is one; else 0. */
+TKL_API int64_t tkl_reply_int(const tkl_reply *reply);
+/* A string that is a number, or an integer; else 0. */
+TKL_API double tkl_reply_double(const tkl_reply *reply);
+/* A string's bytes, or an error's text. */
+TKL_API tkl_bytes tkl_reply_bytes(const tkl_reply *reply);
+/* The same, NUL-terminated; "" when there is none. */
+TKL_API const char *tkl_reply_str(const tkl_reply *reply);
+/* Elements of an array. */
+TKL_API size_t tkl_reply_count(const tkl_reply *reply);
+/* The element, or NULL when there is none. */
+TKL_API const tkl_reply *tkl_reply_at(const tkl_reply *reply, size_t index);
+/* TKL_OK, or the code of an error. */
+TKL_API int tkl_reply_code(const tkl_reply *reply);
+
+/* Frees the tree; only its root. NULL is fine. */
+TKL_API void tkl_reply_free(tkl_reply *reply);
+
+/* ---- The private server -------------------------------------------------- */
+
+/* The state of the persistent private server of a directory. */
+typedef struct tkl_server_info {
+    int64_t pid;         /* 0: not running */
+    char socket[128];    /* path of its Unix socket */
+    char durability[16]; /* none, snapshot, everysec or always */
+    char program[32];    /* redis-server or valkey-server */
+    char version[32];
+} tkl_server_info;
+
+/* All take an URL of the form embedded:/dir[?durability=...]. Starting what runs already and
+ * stopping what does not are fine: TKL_OK and TKL_NOTFOUND. stop saves what the durability
+ * promises. */
+TKL_API int tkl_server_start(const char *url, tkl_server_info *info) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API int tkl_server_stop(const char *url) TKL_NONNULL(1) TKL_CHECK;
+TKL_API int tkl_server_status(const char *url, tkl_server_info *info) TKL_NONNULL(1, 2) TKL_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

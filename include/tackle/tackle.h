@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Everything: one include for programs that use several components.
+ */
+#ifndef TACKLE_H
+#define TACKLE_H
+
+#include <tackle/client.h>
+#include <tackle/common.h>
+#include <tackle/version.h>
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A growing byte buffer that starts on the stack: small requests cost no allocation.
+ */
+#ifndef TKL_CORE_BUF_H
+#define TKL_CORE_BUF_H
+
+#include <tackle/common.h>
+
+typedef struct tkl__buf {
+    char *data;
+    size_t len;
+    size_t cap;
+    bool failed; /* an allocation failed: whatever was appended since is missing */
+    char small[512];
+} tkl__buf;
+
+void tkl__buf_init(tkl__buf *buf);
+void tkl__buf_free(tkl__buf *buf);
+void tkl__buf_clear(tkl__buf *buf);
+/* Room for `more` bytes behind the end, or NULL (and `failed`). */
+char *tkl__buf_reserve(tkl__buf *buf, size_t more);
+void tkl__buf_add(tkl__buf *buf, const void *data, size_t len);
+void tkl__buf_addz(tkl__buf *buf, const char *text);
+void tkl__buf_addf(tkl__buf *buf, const char *format, ...) TKL_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The client's inside, for the core only.
+ */
+#ifndef TKL_CORE_CLIENT_H
+#define TKL_CORE_CLIENT_H
+
+#include <pthread.h>
+
+#include "core/route.h"
+
+struct tkl__embedded;
+
+struct tkl_client {
+    tkl__target target;
+    struct ssl_ctx_st *tls; /* NULL: plain */
+    const tkl__route *route;
+    void *route_state;
+    struct tkl__embedded *embedded; /* the in-memory server this client started, or NULL */
+
+    pthread_mutex_t mutex; /* guards all that follows, and everything of nodes and routes */
+    tkl__node *nodes;      /* list of all nodes with references */
+    unsigned generation;   /* the fork generation the connections belong to */
+
+    tkl_client *next; /* list of all clients, for fork */
+};
+
+void tkl__client_lock(tkl_client *client);
+void tkl__client_unlock(tkl_client *client);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the client must know about commands: where their keys are, and which are not to be used
+ * or go to every node of a cluster.
+ */
+#ifndef TKL_CORE_COMMAND_H
+#define TKL_CORE_COMMAND_H
+
+#include "core/client.h"
+
+typedef enum tkl__fanout {
+    TKL__ONE_NODE,   /* the node of the slot, or any node for a command without keys */
+    TKL__ALL_SUM,    /* all masters, integer replies added: DBSIZE */
+    TKL__ALL_CONCAT, /* all masters, arrays joined: KEYS */
+    TKL__ALL_FIRST,  /* all masters, the first reply: FLUSHALL, FLUSHDB, SCRIPT LOAD|FLUSH, CONFIG
+                        SET ... */
+} tkl__fanout;
+
+/* TKL_EINVAL with a clear text for commands that a pooled connection cannot carry (SUBSCRIBE
+ * family, MONITOR, MULTI/EXEC/DISCARD/WATCH/UNWATCH, SELECT, AUTH, HELLO, RESET, QUIT, CLIENT
+ * REPLY, READONLY/READWRITE, ASKING, SYNC/PSYNC). Case-insensitive. */
+int tkl__command_check(int argc, const char *const *argv, const size_t *lens);
+
+/* For a cluster: the slot of a command's keys. TKL__NO_SLOT when it has none; TKL_ECROSSSLOT when
+ * its keys are in several; TKL_EINVAL for commands that make no sense without naming a node (SCAN:
+ * use ... instead). A command unknown here is looked up with COMMAND GETKEYS on any node, within
+ * the deadline. */
+int tkl__command_route(tkl_client *client, int argc, const char *const *argv, const size_t *lens,
+                       int64_t deadline, int *slot, tkl__fanout *fanout);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keys of components: "ns:component:{name}:part". The braces make all keys of one name share a
+ * slot; '%', '{' and '}' in a name are written %25, %7B and %7D, so that no name can reach
+ * another's keys.
+ */
+#ifndef TKL_CORE_NAME_H
+#define TKL_CORE_NAME_H
+
+#include "core/client.h"
+
+/* A key under construction: the base "ns:component:{name}" and room for parts. Owned. */
+typedef struct tkl__base {
+    char *data;
+    size_t len;
+} tkl__base;
+
+/* TKL_EINVAL for an empty or too long name. */
+int tkl__base_make(const tkl_client *client, const char *component, tkl_bytes name,
+                   tkl__base *base);
+void tkl__base_free(tkl__base *base);
+
+/* A malloc'ed "base:part". */
+int tkl__key_make(const tkl__base *base, const char *part, tkl_bytes *key);
+/* Undoes the escaping of the name inside a key of this component; malloc'ed. false: not such a key.
+ */
+bool tkl__name_of_key(const tkl_client *client, const char *component, tkl_bytes key,
+                      tkl_bytes *name);
+
+#endif

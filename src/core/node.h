@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A server and the pool of connections to it.
+ *
+ * A call borrows a connection for its own use and puts it back; the one used last is lent
+ * first. The pool grows to the client's limit; callers beyond it wait their turn. While a server
+ * cannot be reached, one caller at a time tries to dial, after a backoff that all share.
+ *
+ * All state is under the client's one mutex, which is held for a few instructions at a
+ * time and never during I/O.
+ */
+#ifndef TKL_CORE_NODE_H
+#define TKL_CORE_NODE_H
+
+#include "core/conn.h"
+
+typedef struct tkl__node tkl__node;
+
+/* The node of that address, made when new, with a reference for the caller. NULL: no memory. */
+tkl__node *tkl__node_get(tkl_client *client, const char *host, int port);
+tkl__node *tkl__node_ref(tkl__node *node);
+void tkl__node_unref(tkl__node *node);
+const tkl__addr *tkl__node_addr(const tkl__node *node);
+
+/* Lends a connection, dialling if need be. */
+int tkl__node_borrow(tkl__node *node, int64_t deadline, tkl__conn **conn);
+/* Takes it back, or closes it when it is broken. */
+void tkl__node_return(tkl__node *node, tkl__conn *conn);
+/* Closes the idle connections: after a failover they may lead to the wrong server. */
+void tkl__node_flush(tkl__node *node);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Replies: a tree in one arena, built by hiredis' reader straight from the wire.
+ */
+#ifndef TKL_CORE_REPLY_H
+#define TKL_CORE_REPLY_H
+
+#include <tackle/client.h>
+
+struct redisReader;
+
+/* A reader that makes tkl_reply objects. NULL: no memory. */
+struct redisReader *tkl__reader_new(void);
+
+/* Replies made by the client itself. NULL: no memory. */
+tkl_reply *tkl__reply_new_array(size_t count); /* `count` nil elements */
+tkl_reply *tkl__reply_new_int(int64_t value);
+/* Moves `element` (a root) to a place in a root array; frees what was there. */
+void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element);
+/* An error element with this code and text. */
+tkl_reply *tkl__reply_new_error(int code, const char *text);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Server-side scripts: one .lua file per operation, embedded at build time with its SHA1.
+ */
+#ifndef TKL_CORE_SCRIPT_H
+#define TKL_CORE_SCRIPT_H
+
+#include "core/call.h"
+
+typedef struct tkl__script {
+    const char *name; /* "lock/acquire" */
+    const char *sha1; /* 40 hex digits */
+    const char *source;
+    size_t len;
+    int nkeys;      /* as the header block declares */
+    int nargs;      /* ditto; the least number when open */
+    bool open_args; /* "ARGV[n...]": more may follow */
+} tkl__script;
+
+/* A script with what it works on. All keys must be in one slot. */
+typedef struct tkl__invocation {
+    const tkl__script *script;
+    const tkl_bytes *keys;
+    const tkl_bytes *args;
+    size_t nkeys;
+    size_t nargs;
+    bool retry_safe; /* see tkl__request */
+} tkl__invocation;
+
+/* EVALSHA, and once EVAL when the server does not know the script. An error reply comes back as its
+ * code; *reply is then NULL. */
+int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, tkl_reply **reply);
+
+/* Several scripts in one trip (one for each node); *replies is an array as of tkl_pipeline_run. */
+int tkl__run_many(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
+                  tkl_reply **replies);
+
+/* "EVALSHA sha n key... arg..." as one command on the wire; for callers with a connection of their
+ * own. */
+void tkl__script_wire(tkl__buf *out, const tkl__invocation *call, bool by_sha);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where a client connects to: the parsed URL with the options folded in.
+ */
+#ifndef TKL_CORE_URL_H
+#define TKL_CORE_URL_H
+
+#include <tackle/client.h>
+
+typedef enum tkl__scheme {
+    TKL__STANDALONE,
+    TKL__CLUSTER,
+    TKL__SENTINEL,
+    TKL__EMBEDDED,
+} tkl__scheme;
+
+typedef struct tkl__addr {
+    char *host; /* a name or address; a path when port is 0 (Unix socket) */
+    int port;
+} tkl__addr;
+
+/* All strings owned. */
+typedef struct tkl__target {
+    tkl__scheme scheme;
+    tkl__addr *addrs; /* standalone: one; cluster, sentinel: the seeds; embedded: none */
+    size_t naddrs;
+    bool tls;
+    int db;
+    char *username;   /* NULL: none */
+    char *password;   /* NULL: none */
+    char *master;     /* sentinel: name of the master set */
+    char *dir;        /* embedded: directory; NULL: in memory */
+    char *durability; /* embedded: NULL or one of the four words */
+    char *ca_file, *ca_dir, *cert_file, *key_file, *server_name;
+    bool no_verify;
+    int64_t timeout_ms;
+    int64_t idle_ms;
+    int pool_size;
+    char *ns;
+    char *name;
+} tkl__target;
+
+/* Parses and checks. On failure the target is empty and the error is recorded, without
+ * passwords. `options` may be NULL. Reads the password file and $TACKLE_PASSWORD. */
+int tkl__target_parse(const char *url, const tkl_options *options, tkl__target *target);
+void tkl__target_free(tkl__target *target); /* wipes the password */
+
+#endif
