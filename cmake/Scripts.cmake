@@ -1,0 +1,27 @@
+# Server-side scripts: src/<component>/*.lua become generated/<component>/scripts.{c,h}.
+
+# Adds the build steps and puts the generated C files into the variable named by `result`.
+function(tackle_embed_scripts result)
+  file(GLOB all CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src src/*/*.lua)
+  set(components ${all})
+  list(TRANSFORM components REPLACE "/.*" "")
+  list(REMOVE_DUPLICATES components)
+
+  add_executable(embed tools/embed.c)
+  target_link_libraries(embed PRIVATE PkgConfig::openssl)
+
+  set(generated "")
+  foreach(component ${components})
+    set(scripts ${all})
+    list(FILTER scripts INCLUDE REGEX "^${component}/")
+    list(TRANSFORM scripts PREPEND ${PROJECT_SOURCE_DIR}/src/)
+    set(out ${PROJECT_BINARY_DIR}/generated/${component})
+    add_custom_command(
+      OUTPUT ${out}/scripts.c ${out}/scripts.h
+      COMMAND embed ${PROJECT_SOURCE_DIR}/src/${component} ${out}
+      DEPENDS embed ${scripts}
+      COMMENT "Embedding the scripts of ${component}")
+    list(APPEND generated ${out}/scripts.c ${out}/scripts.h)
+  endforeach()
+  set(${result} ${generated} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,97 @@
+# Tests, examples and benchmarks, one program per file:
+#   tests/support/*.c   shared fixtures, a static library
+#   tests/*_test.c      cmocka programs that see the internals
+#   tests/cli/*.sh      the command as a user runs it; $TACKLE names it
+#   examples/*.c        public interface only; also run as tests
+#   bench/*.c           one program
+#
+# A test says what it needs in its own source:
+#   ctest: label threads      (run under ThreadSanitizer by `make tsan`)
+#   ctest: timeout 120        (seconds; 60 unless said)
+
+find_program(bash_program bash REQUIRED)
+pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+
+# Applies the "ctest:" marks of a source file to a test.
+function(tackle_test_marks test source)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  set_tests_properties(${test} PROPERTIES TIMEOUT 60)
+  file(STRINGS ${source} marks REGEX "ctest: (label|timeout) ")
+  foreach(mark ${marks})
+    if(mark MATCHES "ctest: label ([a-z_]+)")
+      set_property(TEST ${test} APPEND PROPERTY LABELS ${CMAKE_MATCH_1})
+    elseif(mark MATCHES "ctest: timeout ([0-9]+)")
+      set_tests_properties(${test} PROPERTIES TIMEOUT ${CMAKE_MATCH_1})
+    endif()
+  endforeach()
+endfunction()
+
+function(tackle_shell_test test source)
+  add_test(NAME ${test} COMMAND ${bash_program} ${source})
+  set_tests_properties(${test} PROPERTIES ENVIRONMENT
+    "TACKLE=${PROJECT_BINARY_DIR}/tackle;TACKLE_SOURCE=${PROJECT_SOURCE_DIR};TACKLE_BUILD=${PROJECT_BINARY_DIR}")
+  tackle_test_marks(${test} ${source})
+endfunction()
+
+# ---- C tests ----------------------------------------------------------------------------------
+
+file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
+file(GLOB test_sources CONFIGURE_DEPENDS tests/*_test.c)
+
+add_library(test_support INTERFACE)
+target_include_directories(test_support INTERFACE
+  tests src ${PROJECT_BINARY_DIR}/generated)
+target_compile_definitions(test_support INTERFACE
+  TACKLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TACKLE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+target_link_libraries(test_support INTERFACE
+  tackle_static PkgConfig::cmocka PkgConfig::jansson m)
+if(support_sources)
+  add_library(test_fixtures STATIC ${support_sources})
+  target_link_libraries(test_fixtures PUBLIC test_support)
+else()
+  add_library(test_fixtures ALIAS test_support)
+endif()
+
+foreach(source ${test_sources})
+  get_filename_component(test ${source} NAME_WE)
+  add_executable(${test} ${source})
+  set_target_properties(${test} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
+  target_link_libraries(${test} PRIVATE test_fixtures)
+  string(REGEX REPLACE "_test$" "" name ${test})
+  add_test(NAME ${name} COMMAND ${test})
+  tackle_test_marks(${name} ${source})
+endforeach()
+
+# ---- Shell tests ------------------------------------------------------------------------------
+
+if(TARGET tackle_cli)
+  file(GLOB cli_tests CONFIGURE_DEPENDS tests/cli/*.sh)
+  foreach(source ${cli_tests})
+    get_filename_component(test ${source} NAME_WE)
+    tackle_shell_test(cli_${test} ${source})
+  endforeach()
+endif()
+
+# ---- Examples ---------------------------------------------------------------------------------
+
+file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
+foreach(source ${example_sources})
+  get_filename_component(example ${source} NAME_WE)
+  add_executable(example_${example} ${source})
+  set_target_properties(example_${example} PROPERTIES
+    OUTPUT_NAME ${example} RUNTIME_OUTPUT_DIRECTORY examples)
+  target_link_libraries(example_${example} PRIVATE tackle Threads::Threads)
+  add_test(NAME example_${example} COMMAND example_${example})
+  set_tests_properties(example_${example} PROPERTIES ENVIRONMENT "TACKLE_URL=embedded:")
+  tackle_test_marks(example_${example} ${source})
+endforeach()
+
+# ---- Benchmarks -------------------------------------------------------------------------------
+
+file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.c)
+if(bench_sources)
+  add_executable(tackle_bench ${bench_sources})
+  target_include_directories(tackle_bench PRIVATE src bench)
+  target_link_libraries(tackle_bench PRIVATE
+    tackle_static PkgConfig::hiredis PkgConfig::jansson m)
+endif()
