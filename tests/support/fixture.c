@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/fixture.h"
+
+int fixture_start(void **state)
+{
+    fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    f->server = server_start(NULL);
+    *state = f;
+    return 0;
+}
+
+int fixture_end(void **state)
+{
+    fixture *f = *state;
+    server_end(f->server);
+    free(f);
+    return 0;
+}
+
+int fixture_fresh(void **state)
+{
+    fixture *f = *state;
+    server_do(f->server, "FLUSHALL");
+    server_do(f->server, "SCRIPT FLUSH");
+    assert_ok(tkl_open(f->server->url, NULL, &f->client));
+    return 0;
+}
+
+int fixture_done(void **state)
+{
+    fixture *f = *state;
+    tkl_close(f->client);
+    f->client = NULL;
+    return 0;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tackle/common.h>
+
+int64_t test_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void test_sleep_ms(int64_t ms)
+{
+    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}
+
+void test_assert_code(int got, int expected, const char *what, const char *file, int line)
+{
+    if (got == expected)
+        return;
+    print_error("%s\n  expected %s, got %s", what, tkl_codename(expected), tkl_codename(got));
+    print_error("%s%s\n", got < 0 ? ": " : "", got < 0 ? tkl_errmsg() : "");
+    _fail(file, line);
+}
+
+void test_assert_contains(const char *text, const char *part, const char *file, int line)
+{
+    if (text != NULL && strstr(text, part) != NULL)
+        return;
+    print_error("\"%s\" is not in \"%s\"\n", part, text != NULL ? text : "(null)");
+    _fail(file, line);
+}
+
+void test_assert_lacks(const char *text, const char *part, const char *file, int line)
+{
+    if (text != NULL && strstr(text, part) == NULL)
+        return;
+    print_error("\"%s\" is in \"%s\"\n", part, text != NULL ? text : "(null)");
+    _fail(file, line);
+}
+
+char *test_format(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = NULL;
+    int len = vasprintf(&text, format, args);
+    va_end(args);
+    if (len < 0)
+        abort();
+    return text;
+}
+
+/* ---- Threads ------------------------------------------------------------- */
+
+typedef struct hand {
+    pthread_t thread;
+    crew_fn *fn;
+    void *arg;
+    int index;
+} hand;
+
+struct crew {
+    int count;
+    hand hands[];
+};
+
+static void *hand_main(void *arg)
+{
+    hand *self = arg;
+    self->fn(self->arg, self->index);
+    return NULL;
+}
+
+crew *crew_start(int count, crew_fn *fn, void *arg)
+{
+    crew *threads = malloc(sizeof(crew) + (size_t)count * sizeof(hand));
+    assert_non_null(threads);
+    threads->count = count;
+    for (int i = 0; i < count; i++) {
+        threads->hands[i] = (hand){.fn = fn, .arg = arg, .index = i};
+        assert_int_equal(
+            pthread_create(&threads->hands[i].thread, NULL, hand_main, &threads->hands[i]), 0);
+    }
+    return threads;
+}
+
+void crew_join(crew *threads)
+{
+    for (int i = 0; i < threads->count; i++)
+        pthread_join(threads->hands[i].thread, NULL);
+    free(threads);
+}
+
+void crew_run(int count, crew_fn *fn, void *arg)
+{
+    crew_join(crew_start(count, fn, arg));
+}
+
+/* ---- Directories --------------------------------------------------------- */
+
+static char base_dir[32] = "/tmp/tackle-test.XXXXXX";
+
+/* A shell that waits until the last process with our end of the pipe is gone, then cleans up: so
+ * nothing is left behind even by a test that crashed or was killed. */
+static void become_janitor(int pipe_end)
+{
+    static const char script[] =
+        "cat; for i in 1 2 3 4 5; do rm -rf \"$1\" 2>/dev/null && exit; sleep 0.3; done";
+    setsid();
+    dup2(pipe_end, 0);
+    int null = open("/dev/null", O_WRONLY);
+    dup2(null, 1);
+    dup2(null, 2);
+    execl("/bin/sh", "sh", "-c", script, "sh", base_dir, (char *)NULL);
+    _exit(127);
+}
+
+static void make_base_dir(void)
+{
+    int ends[2];
+    if (mkdtemp(base_dir) == NULL || pipe2(ends, O_CLOEXEC) != 0) {
+        perror("test directory");
+        abort();
+    }
+    if (fork() == 0)
+        become_janitor(ends[0]);
+    close(ends[0]);
+}
+
+const char *test_dir(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_base_dir);
+    return base_dir;
+}
+
+void test_make_dir(char *path, size_t size)
+{
+    static int count;
+    snprintf(path, size, "%s/%d", test_dir(), __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED));
+    assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
+{
+    (void)info, (void)type, (void)where;
+    remove(path);
+    return 0;
+}
+
+void test_remove_dir(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
