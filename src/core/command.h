@@ -28,4 +28,10 @@ int tkl__command_check(int argc, const char *const *argv, const size_t *lens);
 int tkl__command_route(tkl_client *client, int argc, const char *const *argv, const size_t *lens,
                        int64_t deadline, int *slot, tkl__fanout *fanout);
 
+/* Visits the index of every key of a command, in no particular order. False: the command is
+ * unknown here. */
+typedef void tkl__key_visitor(void *context, int index);
+bool tkl__command_keys(int argc, const char *const *argv, const size_t *lens,
+                       tkl__key_visitor *visit, void *context);
+
 #endif
