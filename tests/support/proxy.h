@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A proxy of bytes in front of a real server: cuts, delays, drips and spoils them as the test
+ * says. All functions may be called from any thread at any time; those that change something work
+ * on the connections there are and on later ones alike.
+ */
+#ifndef TACKLE_TESTS_PROXY_H
+#define TACKLE_TESTS_PROXY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct proxy proxy;
+
+typedef enum way {
+    TO_SERVER,
+    TO_CLIENT,
+} way;
+
+proxy *proxy_start(const char *socket); /* between Unix sockets */
+proxy *proxy_start_tcp(int port);       /* between ports of 127.0.0.1 */
+const char *proxy_url(const proxy *p);
+int proxy_port(const proxy *p);
+void proxy_end(proxy *p); /* NULL is fine */
+
+/* Closes all connections now. */
+void proxy_cut(proxy *p);
+/* Lets so many more bytes pass that way, over whichever connections, then closes the
+ * connection that wants to carry the next one. Once. */
+void proxy_cut_after(proxy *p, way to, int64_t bytes);
+/* Each byte is passed on so much later than it came; 0: at once. */
+void proxy_delay(proxy *p, way to, int64_t ms);
+/* One byte at a time, with a pause after each; 0: all at once. */
+void proxy_drip(proxy *p, way to, int64_t pause_ms);
+/* Keeps everything, until let go again. */
+void proxy_hold(proxy *p, way to, bool on);
+/* Ends that way of all connections, as shutdown() does; the other way stays open. */
+void proxy_half_close(proxy *p, way to);
+/* Puts bytes of its own into all connections. */
+void proxy_inject(proxy *p, way to, const void *data, size_t len);
+/* Nobody listens any more; connections there are stay. */
+void proxy_refuse(proxy *p, bool on);
+
+int64_t proxy_passed(proxy *p, way to); /* bytes in all */
+int proxy_connections(proxy *p);        /* open now */
+int proxy_accepted(proxy *p);           /* ever */
+
+#endif
