@@ -9,12 +9,10 @@ set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS ON)
-set(CMAKE_CXX_STANDARD 17)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_compile_definitions(_GNU_SOURCE)
-add_compile_options(-Wall -Wextra -Wconversion -Wshadow
-  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+add_compile_options(-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes
   $<$<BOOL:${TACKLE_WERROR}>:-Werror>)
 
 if(TACKLE_SANITIZE)

@@ -2,6 +2,7 @@
 #   tests/support/*.c   shared fixtures, a static library
 #   tests/*_test.c      cmocka programs that see the internals
 #   tests/cli/*.sh      the command as a user runs it; $TACKLE names it
+#   tests/tools/*.sh    what the build itself is made of
 #   examples/*.c        public interface only; also run as tests
 #   bench/*.c           one program
 #
@@ -63,6 +64,12 @@ foreach(source ${test_sources})
 endforeach()
 
 # ---- Shell tests ------------------------------------------------------------------------------
+
+file(GLOB tool_tests CONFIGURE_DEPENDS tests/tools/*.sh)
+foreach(source ${tool_tests})
+  get_filename_component(test ${source} NAME_WE)
+  tackle_shell_test(tools_${test} ${source})
+endforeach()
 
 if(TARGET tackle_cli)
   file(GLOB cli_tests CONFIGURE_DEPENDS tests/cli/*.sh)

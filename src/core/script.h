@@ -12,9 +12,10 @@ typedef struct tkl__script {
     const char *sha1; /* 40 hex digits */
     const char *source;
     size_t len;
-    int nkeys;      /* as the header block declares */
-    int nargs;      /* ditto; the least number when open */
-    bool open_args; /* "ARGV[n...]": more may follow */
+    int nkeys;      /* as the header block declares; the least number when open */
+    int nargs;      /* ditto */
+    bool open_keys; /* "KEYS[n...]": more may follow */
+    bool open_args; /* "ARGV[n...]": ditto */
 } tkl__script;
 
 /* A script with what it works on. All keys must be in one slot. */

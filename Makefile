@@ -1,0 +1,82 @@
+# The front door of tackle. CMake and ctest do the work behind it; tools/setup installs what is
+# missing. `make help` lists what there is.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+SERVER  ?= redis-server
+SECONDS ?= 30
+JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
+CMAKE   ?= cmake
+CTEST   ?= ctest
+
+configure = $(CMAKE) -S . -B $(1) $(2) --log-level=WARNING
+compile   = $(CMAKE) --build $(1) --parallel $(JOBS) $(2)
+run_tests = TACKLE_TEST_SERVER=$(SERVER) $(CTEST) --test-dir $(1) --parallel $(JOBS) \
+            --output-on-failure $(2)
+
+.DEFAULT_GOAL := all
+.PHONY: all help demo test bench check format install uninstall asan tsan fuzz clean
+
+all: ## build the library and the command
+	@tools/setup build
+	@$(call configure,$(BUILD))
+	@$(call compile,$(BUILD))
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo "  SERVER=valkey-server (test, asan, tsan)   SECONDS=30 (fuzz, for each target)"
+	@echo "  PREFIX=/usr/local DESTDIR= (install, uninstall)   BUILD=build JOBS=$(JOBS)"
+
+demo: ## build and take the guided tour on a private server
+	@tools/setup build
+	@$(call configure,$(BUILD))
+	@$(call compile,$(BUILD),--target tackle_cli)
+	@$(BUILD)/tackle demo
+
+test: ## build and run every test
+	@tools/setup build test
+	@$(call configure,$(BUILD))
+	@$(call compile,$(BUILD))
+	@$(call run_tests,$(BUILD))
+
+bench: ## measure, as ratios to bare hiredis, in one run
+	@tools/setup build
+	@$(call configure,$(BUILD))
+	@$(call compile,$(BUILD),--target tackle_bench)
+	@$(BUILD)/tackle_bench
+
+asan: ## every test under AddressSanitizer and UBSan
+	@tools/setup build test
+	@$(call configure,$(BUILD)-asan,-DTACKLE_SANITIZE=address$(comma)undefined)
+	@$(call compile,$(BUILD)-asan)
+	@$(call run_tests,$(BUILD)-asan)
+
+tsan: ## the tests with threads under ThreadSanitizer
+	@tools/setup build test
+	@$(call configure,$(BUILD)-tsan,-DTACKLE_SANITIZE=thread)
+	@$(call compile,$(BUILD)-tsan)
+	@$(call run_tests,$(BUILD)-tsan,-L threads)
+
+fuzz: ## feed random bytes to the parsers, SECONDS for each
+	@tools/setup build test
+	@CC=clang $(call configure,$(BUILD)-fuzz,-DTACKLE_FUZZ=ON)
+	@$(call compile,$(BUILD)-fuzz,--target fuzzers)
+	@tools/fuzz $(BUILD)-fuzz $(SECONDS)
+
+check: ## layout, static checks and script headers
+	@tools/check
+
+format: ## lay out every C file as .clang-format says
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+install: all ## install under $(DESTDIR)$(PREFIX)
+	@$(CMAKE) --install $(BUILD) --prefix $(PREFIX)
+
+uninstall: ## remove what install put there
+	@tools/uninstall $(BUILD)/install_manifest.txt
+
+clean: ## remove everything that was built
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+
+comma := ,
