@@ -20,8 +20,7 @@
 #ifndef TACKLE_TESTS_FIXTURE_H
 #define TACKLE_TESTS_FIXTURE_H
 
-#include <tackle/client.h>
-
+#include "support/call.h"
 #include "support/server.h"
 #include "support/test.h"
 

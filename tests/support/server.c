@@ -80,7 +80,7 @@ static void write_config(const server *s)
     if (options->tls)
         write_tls_config(out, s);
     if (options->password != NULL)
-        fprintf(out, "requirepass %s\n", options->password);
+        fprintf(out, "requirepass \"%s\"\n", options->password);
     for (const char *const *line = options->config; line != NULL && *line != NULL; line++)
         fprintf(out, "%s\n", *line);
     assert_int_equal(fclose(out), 0);
