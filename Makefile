@@ -9,7 +9,7 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 CMAKE   ?= cmake
 CTEST   ?= ctest
 
-configure = $(CMAKE) -S . -B $(1) $(2) --log-level=WARNING
+configure = $(CMAKE) -S . -B $(1) $(2) >/dev/null
 compile   = $(CMAKE) --build $(1) --parallel $(JOBS) $(2)
 run_tests = TACKLE_TEST_SERVER=$(SERVER) $(CTEST) --test-dir $(1) --parallel $(JOBS) \
             --output-on-failure $(2)
@@ -65,16 +65,25 @@ fuzz: ## feed random bytes to the parsers, SECONDS for each
 	@tools/fuzz $(BUILD)-fuzz $(SECONDS)
 
 check: ## layout, static checks and script headers
+	@tools/setup build
+	@$(call configure,$(BUILD))
+	@$(call compile,$(BUILD),--target objects)
 	@tools/check
 
 format: ## lay out every C file as .clang-format says
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-install: all ## install under $(DESTDIR)$(PREFIX)
-	@$(CMAKE) --install $(BUILD) --prefix $(PREFIX)
+install: ## install below $(DESTDIR)$(PREFIX)
+	@tools/setup build
+	@$(call configure,$(BUILD),-DCMAKE_INSTALL_PREFIX=$(PREFIX))
+	@$(call compile,$(BUILD))
+	@DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD)
 
 uninstall: ## remove what install put there
-	@tools/uninstall $(BUILD)/install_manifest.txt
+	@tools/setup build
+	@$(call configure,$(BUILD),-DCMAKE_INSTALL_PREFIX=$(PREFIX))
+	@$(call compile,$(BUILD))
+	@DESTDIR=$(DESTDIR) tools/uninstall $(BUILD)
 
 clean: ## remove everything that was built
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz

@@ -18,6 +18,7 @@ function(tackle_embed_scripts result)
     set(out ${PROJECT_BINARY_DIR}/generated/${component})
     add_custom_command(
       OUTPUT ${out}/scripts.c ${out}/scripts.h
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
       COMMAND embed ${PROJECT_SOURCE_DIR}/src/${component} ${out}
       DEPENDS embed ${scripts}
       COMMENT "Embedding the scripts of ${component}")
