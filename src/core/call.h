@@ -6,6 +6,8 @@
 #ifndef TKL_CORE_CALL_H
 #define TKL_CORE_CALL_H
 
+#include <stdarg.h>
+
 #include "core/buf.h"
 #include "core/client.h"
 
@@ -20,10 +22,42 @@ typedef struct tkl__request {
  * "not now" are dealt with here. */
 int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline, tkl_reply **reply);
 
+/* The same on one given node, without redirections. */
+int tkl__exec_on(tkl__node *node, const tkl__request *request, int64_t deadline, tkl_reply **reply);
+
+/* Many requests, as few trips as nodes: *replies is an array with an element for each. The
+ * order is kept within a slot. Returns the first failure that is no error reply. */
+int tkl__exec_many(tkl_client *client, const tkl__request *requests, size_t count, int64_t deadline,
+                   tkl_reply **replies);
+
 /* Turns an error reply into its code: frees it, clears the pointer and records the text. */
 int tkl__check(tkl_reply **reply);
 
 /* The deadline for these options (NULL: the client's time-out). */
 int64_t tkl__call_deadline(const tkl_client *client, const tkl_call_options *options);
+
+/* The words of a NULL-terminated list, or TKL_EINVAL when there are too many. */
+#define TKL__WORDS_MAX 64
+int tkl__words(va_list args, const char **argv, int max);
+
+/* ---- Shared by single and many ------------------------------------------- */
+
+/* What a try came to, and what to do next. */
+typedef struct tkl__outcome {
+    bool again;       /* worth another try */
+    bool at_once;     /* ... without a pause */
+    tkl__node *other; /* ... with ASKING at this node (a reference), or NULL */
+} tkl__outcome;
+
+/* Judges a reply, or, when it is NULL, the failure `rc`. Tells the route what it learns. */
+tkl__outcome tkl__judge(tkl_client *client, tkl__node *node, int rc, const tkl_reply *reply,
+                        bool retry_safe);
+
+/* How long one node may take to lend a connection: a dead one must not use up the time in which
+ * another could take over its slots. */
+int64_t tkl__borrow_deadline(const tkl_client *client, int64_t deadline);
+
+/* Pauses before try number `attempt`; false when no time is left for another. */
+bool tkl__pause(int attempt, bool at_once, int64_t deadline);
 
 #endif

@@ -6,10 +6,13 @@
 #define TKL_CORE_CLIENT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "core/route.h"
 
 struct tkl__embedded;
+struct tkl__watch;
+struct tkl__keeper;
 
 struct tkl_client {
     tkl__target target;
@@ -18,13 +21,17 @@ struct tkl_client {
     void *route_state;
     struct tkl__embedded *embedded; /* the in-memory server this client started, or NULL */
 
+    atomic_bool reached; /* some server has answered once */
+
     pthread_mutex_t mutex; /* guards all that follows, and everything of nodes and routes */
-    tkl__node *nodes;      /* list of all nodes with references */
+    tkl__node *nodes;      /* list of all nodes that somebody refers to */
     unsigned generation;   /* the fork generation the connections belong to */
 
     tkl_client *next; /* list of all clients, for fork */
 };
 
+/* Taking the lock also notices that this process is a fork of the one that made the
+ * connections, and lets go of them. */
 void tkl__client_lock(tkl_client *client);
 void tkl__client_unlock(tkl_client *client);
 

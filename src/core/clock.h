@@ -7,6 +7,7 @@
 #define TKL_CORE_CLOCK_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -21,7 +22,7 @@ void tkl__sleep_until(int64_t at);
 
 void tkl__cond_init(pthread_cond_t *cond); /* on CLOCK_MONOTONIC */
 /* False when the deadline passed. */
-int tkl__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
+bool tkl__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
 
 /* The wait before try number `attempt` (from 0): 2 ms doubling up to `max_us`, with jitter: half of
  * it is random. In microseconds. */

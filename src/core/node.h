@@ -3,8 +3,9 @@
  * A server and the pool of connections to it.
  *
  * A call borrows a connection for its own use and puts it back; the one used last is lent
- * first. The pool grows to the client's limit; callers beyond it wait their turn. While a server
- * cannot be reached, one caller at a time tries to dial, after a backoff that all share.
+ * first. The pool grows to the client's limit; callers beyond it wait their turn. While a
+ * server that was reached before cannot be reached, one caller at a time dials, after a
+ * backoff that all share; a server that never was fails at once.
  *
  * All state is under the client's one mutex, which is held for a few instructions at a
  * time and never during I/O.
@@ -16,9 +17,12 @@
 
 typedef struct tkl__node tkl__node;
 
-/* The node of that address, made when new, with a reference for the caller. NULL: no memory. */
+/* The node of that address, made when new, with a reference for the caller. NULL: no memory.
+ * The _locked forms are for those who hold the client's lock. */
 tkl__node *tkl__node_get(tkl_client *client, const char *host, int port);
-tkl__node *tkl__node_ref(tkl__node *node);
+tkl__node *tkl__node_get_locked(tkl_client *client, const char *host, int port);
+tkl__node *tkl__node_ref_locked(tkl__node *node);
+/* NULL is fine. The last one closes its connections. */
 void tkl__node_unref(tkl__node *node);
 const tkl__addr *tkl__node_addr(const tkl__node *node);
 
@@ -28,5 +32,10 @@ int tkl__node_borrow(tkl__node *node, int64_t deadline, tkl__conn **conn);
 void tkl__node_return(tkl__node *node, tkl__conn *conn);
 /* Closes the idle connections: after a failover they may lead to the wrong server. */
 void tkl__node_flush(tkl__node *node);
+
+/* In the child after a fork, with the client locked: lets go of the parent's connections. */
+void tkl__node_forget_locked(tkl__node *node);
+/* The next in client->nodes. */
+tkl__node *tkl__node_next(const tkl__node *node);
 
 #endif

@@ -15,9 +15,11 @@ struct redisReader *tkl__reader_new(void);
 /* Replies made by the client itself. NULL: no memory. */
 tkl_reply *tkl__reply_new_array(size_t count); /* `count` nil elements */
 tkl_reply *tkl__reply_new_int(int64_t value);
-/* Moves `element` (a root) to a place in a root array; frees what was there. */
-void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element);
-/* An error element with this code and text. */
 tkl_reply *tkl__reply_new_error(int code, const char *text);
+
+/* Makes `element` (a root) an element of a root array, to be freed with it. */
+void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element);
+/* One array of the elements of several arrays; takes them over on success. */
+tkl_reply *tkl__reply_join(tkl_reply **parts, size_t count);
 
 #endif

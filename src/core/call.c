@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/call.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/command.h"
+#include "core/error.h"
+#include "core/reply.h"
+#include "core/resp.h"
+
+/* How long a single node may keep a call waiting for a connection where there are others. */
+#define NODE_SLICE_US 300000
+/* The longest pause between two tries of one call. */
+#define PAUSE_MAX_US 100000
+/* Redirections followed without a pause: more of them mean that the cluster is in motion. */
+#define HOPS_AT_ONCE 4
+
+#define ASKING "*1\r\n$6\r\nASKING\r\n"
+
+/* ---- What a try came to -------------------------------------------------- */
+
+static tkl__node *follow(tkl_client *client, tkl__node *node, tkl_bytes text, bool moved)
+{
+    int slot, port;
+    char host[256];
+    if (!client->route->moved || !tkl__parse_redirect(text, &slot, host, &port))
+        return NULL;
+    const char *to = *host ? host : tkl__node_addr(node)->host;
+    if (moved)
+        client->route->moved(client, slot, to, port);
+    return tkl__node_get(client, to, port);
+}
+
+/* READONLY: behind one address, another server may be the master by now. */
+static tkl__outcome demoted(tkl_client *client, tkl__node *node)
+{
+    client->route->suspect(client, node);
+    tkl__node_flush(node);
+    return (tkl__outcome){.again = client->route != &tkl__route_standalone};
+}
+
+static tkl__outcome judge_reply(tkl_client *client, tkl__node *node, const tkl_reply *reply)
+{
+    tkl_bytes text = tkl_reply_bytes(reply);
+    tkl__node *to;
+    switch (tkl__error_verdict(text)) {
+    case TKL__MOVED:
+        to = follow(client, node, text, true);
+        tkl__node_unref(to);
+        return (tkl__outcome){.again = to != NULL, .at_once = true};
+    case TKL__ASK:
+        to = follow(client, node, text, false);
+        return (tkl__outcome){.again = to != NULL, .at_once = true, .other = to};
+    case TKL__AGAIN:
+        client->route->suspect(client, node);
+        return (tkl__outcome){.again = true};
+    case TKL__DEMOTED:
+        return demoted(client, node);
+    case TKL__FINAL:
+        break;
+    }
+    return (tkl__outcome){.again = false};
+}
+
+tkl__outcome tkl__judge(tkl_client *client, tkl__node *node, int rc, const tkl_reply *reply,
+                        bool retry_safe)
+{
+    if (rc == TKL_OK)
+        return tkl_reply_kind(reply) == TKL_ERROR ? judge_reply(client, node, reply)
+                                                  : (tkl__outcome){.again = false};
+    if (node && (rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT))
+        client->route->suspect(client, node);
+    bool harmless = rc == TKL_ENOTSENT || (rc == TKL_EUNKNOWN && retry_safe);
+    return (tkl__outcome){.again = harmless && client->reached};
+}
+
+int64_t tkl__borrow_deadline(const tkl_client *client, int64_t deadline)
+{
+    if (client->route == &tkl__route_standalone)
+        return deadline;
+    int64_t slice = tkl__now() + NODE_SLICE_US;
+    return slice < deadline ? slice : deadline;
+}
+
+bool tkl__pause(int attempt, bool at_once, int64_t deadline)
+{
+    if (!at_once || attempt >= HOPS_AT_ONCE) {
+        int64_t until = tkl__now() + tkl__backoff(attempt, PAUSE_MAX_US);
+        tkl__sleep_until(until < deadline ? until : deadline);
+    }
+    return tkl__left(deadline) > 0;
+}
+
+/* ---- One request --------------------------------------------------------- */
+
+static int converse(tkl__conn *conn, const tkl__request *request, bool asking, int64_t deadline,
+                    tkl_reply **reply)
+{
+    int rc = TKL_OK;
+    if (asking)
+        rc = tkl__conn_send(conn, tkl_str(ASKING), deadline, NULL);
+    if (rc == TKL_OK)
+        rc = tkl__conn_send(conn, request->wire, deadline, NULL);
+    if (rc != TKL_OK || !asking)
+        return rc == TKL_OK ? tkl__conn_receive(conn, deadline, reply) : rc;
+    rc = tkl__conn_receive(conn, deadline, reply);
+    tkl_reply_free(*reply);
+    *reply = NULL;
+    return rc == TKL_OK ? tkl__conn_receive(conn, deadline, reply) : rc;
+}
+
+static int try_on(tkl__node *node, const tkl__request *request, bool asking,
+                  int64_t borrow_deadline, int64_t deadline, tkl_reply **reply)
+{
+    tkl__conn *conn;
+    int rc = tkl__node_borrow(node, borrow_deadline, &conn);
+    if (rc != TKL_OK)
+        return rc;
+    rc = converse(conn, request, asking, deadline, reply);
+    tkl__node_return(node, conn);
+    return rc;
+}
+
+int tkl__exec_on(tkl__node *node, const tkl__request *request, int64_t deadline, tkl_reply **reply)
+{
+    *reply = NULL;
+    return try_on(node, request, false, deadline, deadline, reply);
+}
+
+int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline, tkl_reply **reply)
+{
+    tkl__node *asked = NULL; /* where an ASK sent us */
+    *reply = NULL;
+    for (int attempt = 0;; attempt++) {
+        tkl__node *node = asked;
+        int rc = node ? TKL_OK : client->route->pick(client, request->slot, deadline, &node);
+        if (rc == TKL_OK)
+            rc = try_on(node, request, asked != NULL, tkl__borrow_deadline(client, deadline),
+                        deadline, reply);
+        tkl__outcome outcome = tkl__judge(client, node, rc, *reply, request->retry_safe);
+        tkl__node_unref(node);
+        asked = outcome.other;
+        if (!outcome.again || !tkl__pause(attempt, outcome.at_once, deadline)) {
+            tkl__node_unref(asked);
+            return rc;
+        }
+        tkl_reply_free(*reply);
+        *reply = NULL;
+    }
+}
+
+/* ---- To every master ----------------------------------------------------- */
+
+static tkl_reply *sum(tkl_reply *const *parts, size_t count)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += tkl_reply_int(parts[i]);
+    return tkl__reply_new_int(total);
+}
+
+static tkl_reply *combine(tkl__fanout fanout, tkl_reply **parts, size_t count)
+{
+    if (fanout == TKL__ALL_SUM)
+        return sum(parts, count);
+    if (fanout == TKL__ALL_CONCAT)
+        return tkl__reply_join(parts, count);
+    tkl_reply *first = parts[0];
+    parts[0] = NULL;
+    return first;
+}
+
+static int ask_all(tkl__node **nodes, size_t count, const tkl__request *request, int64_t deadline,
+                   tkl_reply **parts)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        rc = tkl__exec_on(nodes[i], request, deadline, &parts[i]);
+        if (rc == TKL_OK)
+            rc = tkl__check(&parts[i]);
+    }
+    return rc;
+}
+
+static int exec_everywhere(tkl_client *client, const tkl__request *request, tkl__fanout fanout,
+                           int64_t deadline, tkl_reply **reply)
+{
+    tkl__node **nodes;
+    size_t count;
+    int rc = client->route->masters(client, deadline, &nodes, &count);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_reply **parts = calloc(count, sizeof *parts);
+    rc = parts ? ask_all(nodes, count, request, deadline, parts) : tkl__nomem();
+    if (rc == TKL_OK && !(*reply = combine(fanout, parts, count)))
+        rc = tkl__nomem();
+    for (size_t i = 0; i < count; i++) {
+        if (parts)
+            tkl_reply_free(parts[i]);
+        tkl__node_unref(nodes[i]);
+    }
+    free(parts);
+    free(nodes);
+    return rc;
+}
+
+/* ---- The public calls ---------------------------------------------------- */
+
+int64_t tkl__call_deadline(const tkl_client *client, const tkl_call_options *options)
+{
+    bool own = options && options->timeout_ms != 0;
+    return tkl__deadline_ms(own ? options->timeout_ms : client->target.timeout_ms);
+}
+
+int tkl__check(tkl_reply **reply)
+{
+    int rc = tkl_reply_kind(*reply) == TKL_ERROR ? tkl_reply_code(*reply) : TKL_OK;
+    if (rc == TKL_OK)
+        return TKL_OK;
+    tkl_bytes text = tkl_reply_bytes(*reply);
+    const char *hint = tkl__error_verdict(text) == TKL__MOVED
+                           ? " (the server is part of a cluster: use a redis+cluster:// URL)"
+                           : "";
+    tkl__fail(rc, "%s%s", text.data, hint);
+    tkl_reply_free(*reply);
+    *reply = NULL;
+    return rc;
+}
+
+static int route_and_exec(tkl_client *client, int argc, const char *const *argv, const size_t *lens,
+                          tkl__request *request, int64_t deadline, tkl_reply **reply)
+{
+    tkl__fanout fanout = TKL__ONE_NODE;
+    if (client->route->cluster) {
+        int rc = tkl__command_route(client, argc, argv, lens, deadline, &request->slot, &fanout);
+        if (rc != TKL_OK)
+            return rc;
+    }
+    return fanout == TKL__ONE_NODE ? tkl__exec(client, request, deadline, reply)
+                                   : exec_everywhere(client, request, fanout, deadline, reply);
+}
+
+int tkl_call(tkl_client *client, int argc, const char *const *argv, const size_t *lens,
+             const tkl_call_options *options, tkl_reply **reply)
+{
+    tkl_reply *own = NULL;
+    if (reply)
+        *reply = NULL;
+    int rc = tkl__command_check(argc, argv, lens);
+    if (rc != TKL_OK)
+        return rc;
+    int64_t deadline = tkl__call_deadline(client, options);
+    tkl__buf wire;
+    tkl__buf_init(&wire);
+    tkl__resp_command(&wire, argc, argv, lens);
+    tkl__request request = {.wire = {wire.data, wire.len},
+                            .slot = TKL__NO_SLOT,
+                            .retry_safe = options && options->retry_safe};
+    rc = wire.failed ? tkl__nomem()
+                     : route_and_exec(client, argc, argv, lens, &request, deadline, &own);
+    tkl__buf_free(&wire);
+    if (rc == TKL_OK)
+        rc = tkl__check(&own);
+    if (reply)
+        *reply = own;
+    else
+        tkl_reply_free(own);
+    return rc;
+}
+
+int tkl__words(va_list args, const char **argv, int max)
+{
+    int argc = 0;
+    while (argc < max && (argv[argc] = va_arg(args, const char *)))
+        argc++;
+    return argc < max ? argc : tkl__fail(TKL_EINVAL, "more than %d words", max - 1);
+}
+
+int tkl_callz(tkl_client *client, tkl_reply **reply, ...)
+{
+    const char *argv[TKL__WORDS_MAX];
+    va_list args;
+    va_start(args, reply);
+    int argc = tkl__words(args, argv, TKL__WORDS_MAX);
+    va_end(args);
+    if (reply)
+        *reply = NULL;
+    return argc < 0 ? argc : tkl_call(client, argc, argv, NULL, NULL, reply);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opening and closing, and what happens on fork().
+ *
+ * A forked child inherits sockets that the parent goes on using, and locks that threads held
+ * which do not exist in the child. So fork() waits until no client is locked, and counts a
+ * generation in the child; the first lock taken there finds that the generation has passed
+ * and lets go of all connections.
+ */
+#include "core/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/embedded.h"
+#include "core/error.h"
+
+static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
+static tkl_client *clients; /* all that are open */
+static unsigned fork_generation;
+
+/* ---- fork ---------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&clients_mutex);
+    for (tkl_client *c = clients; c; c = c->next)
+        pthread_mutex_lock(&c->mutex);
+}
+
+static void after_fork(void)
+{
+    for (tkl_client *c = clients; c; c = c->next)
+        pthread_mutex_unlock(&c->mutex);
+    pthread_mutex_unlock(&clients_mutex);
+}
+
+static void after_fork_in_child(void)
+{
+    fork_generation++;
+    after_fork();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+static void forget_connections(tkl_client *client)
+{
+    for (tkl__node *node = client->nodes; node; node = tkl__node_next(node))
+        tkl__node_forget_locked(node);
+    client->generation = fork_generation;
+}
+
+void tkl__client_lock(tkl_client *client)
+{
+    pthread_mutex_lock(&client->mutex);
+    if (client->generation != fork_generation)
+        forget_connections(client);
+}
+
+void tkl__client_unlock(tkl_client *client)
+{
+    pthread_mutex_unlock(&client->mutex);
+}
+
+/* ---- Opening and closing ------------------------------------------------- */
+
+static void enlist(tkl_client *client)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&clients_mutex);
+    client->generation = fork_generation;
+    client->next = clients;
+    clients = client;
+    pthread_mutex_unlock(&clients_mutex);
+}
+
+static void delist(tkl_client *client)
+{
+    pthread_mutex_lock(&clients_mutex);
+    for (tkl_client **at = &clients; *at; at = &(*at)->next)
+        if (*at == client) {
+            *at = client->next;
+            break;
+        }
+    pthread_mutex_unlock(&clients_mutex);
+}
+
+/* Starts the private server, which is from then on a server on a Unix socket. */
+static int start_embedded(tkl_client *client)
+{
+    char path[128];
+    int64_t deadline = tkl__deadline_ms(client->target.timeout_ms);
+    tkl__addr *addr = calloc(1, sizeof *addr);
+    if (!addr)
+        return tkl__nomem();
+    client->target.addrs = addr;
+    int rc = tkl__embedded_start(&client->target, deadline, path, &client->embedded);
+    if (rc != TKL_OK)
+        return rc;
+    addr->host = strdup(path);
+    client->target.naddrs = 1;
+    return addr->host ? tkl__standalone_open(client) : tkl__nomem();
+}
+
+static int open_route(tkl_client *client)
+{
+    switch (client->target.scheme) {
+    case TKL__STANDALONE:
+        return tkl__standalone_open(client);
+    case TKL__CLUSTER:
+        return tkl__cluster_open(client);
+    case TKL__SENTINEL:
+        return tkl__sentinel_open(client);
+    case TKL__EMBEDDED:
+        return start_embedded(client);
+    }
+    return tkl__fail(TKL_EBUG, "no such scheme");
+}
+
+int tkl_open(const char *url, const tkl_options *options, tkl_client **out)
+{
+    *out = NULL;
+    tkl_client *client = calloc(1, sizeof *client);
+    if (!client)
+        return tkl__nomem();
+    int rc = tkl__target_parse(url, options, &client->target);
+    if (rc != TKL_OK) {
+        free(client);
+        return rc;
+    }
+    pthread_mutex_init(&client->mutex, NULL);
+    enlist(client);
+    if (client->target.tls && !(client->tls = tkl__tls_context(&client->target)))
+        rc = TKL_ETLS;
+    if (rc == TKL_OK)
+        rc = open_route(client);
+    if (rc != TKL_OK) {
+        tkl_close(client);
+        return rc;
+    }
+    *out = client;
+    return TKL_OK;
+}
+
+void tkl_close(tkl_client *client)
+{
+    if (!client)
+        return;
+    if (client->route)
+        client->route->close(client);
+    delist(client);
+    tkl__embedded_stop(client->embedded);
+    tkl__tls_free(client->tls);
+    tkl__target_free(&client->target);
+    pthread_mutex_destroy(&client->mutex);
+    free(client);
+}

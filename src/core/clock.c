@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/clock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+int64_t tkl__now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+int64_t tkl__deadline_ms(int64_t ms)
+{
+    int64_t now = tkl__now();
+    if (ms <= 0)
+        return now;
+    return ms > (TKL__FOREVER - now) / 1000 ? TKL__FOREVER : now + ms * 1000;
+}
+
+int64_t tkl__left(int64_t deadline)
+{
+    if (deadline == TKL__FOREVER)
+        return TKL__FOREVER;
+    int64_t left = deadline - tkl__now();
+    return left > 0 ? left : 0;
+}
+
+int tkl__poll_ms(int64_t deadline)
+{
+    if (deadline == TKL__FOREVER)
+        return -1;
+    int64_t ms = (tkl__left(deadline) + 999) / 1000;
+    return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+struct timespec tkl__timespec(int64_t at)
+{
+    return (struct timespec){.tv_sec = (time_t)(at / 1000000),
+                             .tv_nsec = (long)(at % 1000000) * 1000};
+}
+
+void tkl__sleep_until(int64_t at)
+{
+    struct timespec ts = tkl__timespec(at);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+        ;
+}
+
+void tkl__cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+bool tkl__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline)
+{
+    if (deadline == TKL__FOREVER)
+        return pthread_cond_wait(cond, mutex) == 0;
+    struct timespec ts = tkl__timespec(deadline);
+    return pthread_cond_timedwait(cond, mutex, &ts) == 0;
+}
+
+int64_t tkl__backoff(int attempt, int64_t max_us)
+{
+    int64_t full = attempt < 20 ? (int64_t)2000 << attempt : max_us;
+    if (full > max_us)
+        full = max_us;
+    uint32_t dice;
+    tkl__random(&dice, sizeof dice);
+    return full / 2 + full / 2 * (int64_t)(dice >> 16) / 65536;
+}
+
+void tkl__random(void *data, size_t len)
+{
+    char *at = data;
+    while (len > 0) {
+        ssize_t n = getrandom(at, len, 0);
+        if (n < 0 && errno != EINTR)
+            abort(); /* no kernel we support does this for such sizes */
+        if (n > 0) {
+            at += n;
+            len -= (size_t)n;
+        }
+    }
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/conn.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <hiredis/hiredis.h>
+
+#include "core/buf.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/reply.h"
+#include "core/resp.h"
+
+#define READ_CHUNK 16384
+
+/* ---- Sending and receiving ----------------------------------------------- */
+
+static int broken(tkl__conn *conn, int rc)
+{
+    conn->broken = true;
+    return rc;
+}
+
+int tkl__conn_send(tkl__conn *conn, tkl_bytes wire, int64_t deadline, size_t *written)
+{
+    size_t done;
+    int rc = tkl__stream_write(&conn->stream, wire.data, wire.len, deadline, &done);
+    if (written)
+        *written = done;
+    return rc == TKL_OK ? TKL_OK : broken(conn, TKL_ENOTSENT);
+}
+
+static int protocol_error(tkl__conn *conn)
+{
+    return broken(conn, tkl__fail(TKL_EPROTO, "%s", conn->reader->errstr));
+}
+
+int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
+{
+    *reply = NULL;
+    for (;;) {
+        void *object = NULL;
+        if (redisReaderGetReply(conn->reader, &object) != REDIS_OK)
+            return protocol_error(conn);
+        if (object) {
+            *reply = object;
+            return TKL_OK;
+        }
+        char chunk[READ_CHUNK];
+        size_t n;
+        int rc = tkl__stream_read(&conn->stream, chunk, sizeof chunk, deadline, &n);
+        if (rc != TKL_OK)
+            return broken(conn, rc);
+        if (redisReaderFeed(conn->reader, chunk, n) != REDIS_OK)
+            return protocol_error(conn);
+    }
+}
+
+int tkl__conn_command(tkl__conn *conn, int64_t deadline, tkl_reply **reply, ...)
+{
+    const char *argv[16];
+    int argc = 0;
+    va_list args;
+    va_start(args, reply);
+    while (argc < 16 && (argv[argc] = va_arg(args, const char *)))
+        argc++;
+    va_end(args);
+
+    *reply = NULL;
+    tkl__buf wire;
+    tkl__buf_init(&wire);
+    tkl__resp_command(&wire, argc, argv, NULL);
+    int rc = wire.failed ? tkl__nomem()
+                         : tkl__conn_send(conn, (tkl_bytes){wire.data, wire.len}, deadline, NULL);
+    tkl__buf_free(&wire);
+    return rc == TKL_OK ? tkl__conn_receive(conn, deadline, reply) : rc;
+}
+
+bool tkl__conn_stale(tkl__conn *conn)
+{
+    return tkl__stream_stale(&conn->stream);
+}
+
+/* ---- Dialling ------------------------------------------------------------ */
+
+/* What must be said on a new connection, in one trip. */
+typedef struct greeting {
+    tkl__buf wire;
+    bool auth, select;
+} greeting;
+
+static void greeting_make(greeting *g, const tkl__target *target)
+{
+    g->auth = target->password != NULL;
+    g->select = target->db != 0;
+    tkl__buf_init(&g->wire);
+    if (g->auth) {
+        tkl__resp_head(&g->wire, target->username ? 3 : 2);
+        tkl__resp_argz(&g->wire, "AUTH");
+        if (target->username)
+            tkl__resp_argz(&g->wire, target->username);
+        tkl__resp_argz(&g->wire, target->password);
+    }
+    if (g->select) {
+        tkl__resp_head(&g->wire, 2);
+        tkl__resp_argz(&g->wire, "SELECT");
+        tkl__resp_int(&g->wire, target->db);
+    }
+    tkl__resp_head(&g->wire, 3);
+    tkl__resp_argz(&g->wire, "CLIENT");
+    tkl__resp_argz(&g->wire, "SETNAME");
+    tkl__resp_argz(&g->wire, target->name);
+}
+
+static void greeting_free(greeting *g)
+{
+    explicit_bzero(g->wire.data, g->wire.len);
+    tkl__buf_free(&g->wire);
+}
+
+/* Reads one answer to the greeting; an error becomes its code. */
+static int greeting_answer(tkl__conn *conn, const char *what, int64_t deadline)
+{
+    tkl_reply *reply;
+    int rc = tkl__conn_receive(conn, deadline, &reply);
+    if (rc == TKL_ETIMEOUT || rc == TKL_EUNKNOWN)
+        return tkl__fail_in(TKL_ENOTSENT, "%s", what); /* no request was sent yet */
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl_reply_code(reply);
+    if (rc != TKL_OK)
+        tkl__fail(rc, "%s: %s", what, tkl_reply_str(reply));
+    tkl_reply_free(reply);
+    return rc;
+}
+
+static int read_answers(tkl__conn *conn, const greeting *g, int64_t deadline)
+{
+    int rc = TKL_OK;
+    if (g->auth)
+        rc = greeting_answer(conn, "AUTH", deadline);
+    if (rc == TKL_OK && g->select)
+        rc = greeting_answer(conn, "SELECT", deadline);
+    if (rc != TKL_OK)
+        return rc;
+    rc = greeting_answer(conn, "connection", deadline);
+    /* A user who may not name connections can do without; one who must log in cannot. */
+    bool optional = rc == TKL_EREFUSED || (rc == TKL_EAUTH && strstr(tkl_errmsg(), "NOPERM"));
+    return optional ? TKL_OK : rc;
+}
+
+static int greet(tkl__conn *conn, const tkl__target *target, int64_t deadline)
+{
+    greeting g;
+    greeting_make(&g, target);
+    int rc = g.wire.failed
+                 ? tkl__nomem()
+                 : tkl__conn_send(conn, (tkl_bytes){g.wire.data, g.wire.len}, deadline, NULL);
+    /* A server that turns us down may have closed before we wrote: its reason can be read still. */
+    if (rc == TKL_OK || rc == TKL_ENOTSENT)
+        rc = read_answers(conn, &g, deadline);
+    greeting_free(&g);
+    return rc == TKL_OK && conn->broken ? TKL_ENOTSENT : rc;
+}
+
+static int failed_to(const tkl__addr *addr, int rc)
+{
+    if (addr->port == 0)
+        return tkl__fail_in(rc, "%s", addr->host);
+    return tkl__fail_in(rc, strchr(addr->host, ':') ? "[%s]:%d" : "%s:%d", addr->host, addr->port);
+}
+
+int tkl__conn_dial(const tkl__target *target, const tkl__addr *addr, struct ssl_ctx_st *tls,
+                   int64_t deadline, tkl__conn **conn)
+{
+    tkl__conn *c = calloc(1, sizeof *c);
+    *conn = NULL;
+    if (!c)
+        return tkl__nomem();
+    c->stream.fd = -1;
+    c->reader = tkl__reader_new();
+    int rc = c->reader ? tkl__stream_open(&c->stream, target, addr, tls, deadline) : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = greet(c, target, deadline);
+    if (rc != TKL_OK) {
+        tkl__conn_close(c);
+        return failed_to(addr, rc);
+    }
+    *conn = c;
+    return TKL_OK;
+}
+
+void tkl__conn_close(tkl__conn *conn)
+{
+    if (!conn)
+        return;
+    tkl__stream_close(&conn->stream);
+    if (conn->reader)
+        redisReaderFree(conn->reader);
+    free(conn);
+}
+
+void tkl__conn_abandon(tkl__conn *conn)
+{
+    close(conn->stream.fd);
+    conn->stream.fd = -1;
+    tkl__conn_close(conn);
+}

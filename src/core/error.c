@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_MAX 1024
+
+static _Thread_local char last_text[TEXT_MAX];
+
+tkl_bytes tkl_str(const char *text)
+{
+    return (tkl_bytes){text, text ? strlen(text) : 0};
+}
+
+const char *tkl_strerror(int code)
+{
+    switch (code) {
+#define TEXT_CASE(name, value, text) \
+    case value:                      \
+        return text;
+        TKL_CODES(TEXT_CASE)
+#undef TEXT_CASE
+    }
+    return "unknown code";
+}
+
+const char *tkl_codename(int code)
+{
+    switch (code) {
+#define NAME_CASE(name, value, text) \
+    case value:                      \
+        return #name;
+        TKL_CODES(NAME_CASE)
+#undef NAME_CASE
+    }
+    return "unknown code";
+}
+
+const char *tkl_errmsg(void)
+{
+    return last_text;
+}
+
+int tkl__fail(int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(last_text, sizeof last_text, format, args);
+    va_end(args);
+    return code;
+}
+
+int tkl__fail_errno(int code, const char *format, ...)
+{
+    int saved = errno;
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(last_text, sizeof last_text, format, args);
+    va_end(args);
+    if (n >= 0 && n < TEXT_MAX)
+        snprintf(last_text + n, TEXT_MAX - (size_t)n, ": %s", strerror(saved));
+    return code;
+}
+
+int tkl__fail_in(int code, const char *format, ...)
+{
+    char inner[TEXT_MAX];
+    memcpy(inner, last_text, sizeof inner);
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(last_text, sizeof last_text, format, args);
+    va_end(args);
+    if (n >= 0 && n < TEXT_MAX)
+        snprintf(last_text + n, TEXT_MAX - (size_t)n, ": %s", inner);
+    return code;
+}
+
+int tkl__nomem(void)
+{
+    return tkl__fail(TKL_ENOMEM, "%s", tkl_strerror(TKL_ENOMEM));
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/name.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buf.h"
+#include "core/error.h"
+
+static void add_escaped(tkl__buf *out, tkl_bytes name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.data[i];
+        if (c == '%')
+            tkl__buf_addz(out, "%25");
+        else if (c == '{')
+            tkl__buf_addz(out, "%7B");
+        else if (c == '}')
+            tkl__buf_addz(out, "%7D");
+        else
+            tkl__buf_add(out, &c, 1);
+    }
+}
+
+/* Moves a buffer's content to memory of its own. */
+static int keep(tkl__buf *buf, char **data, size_t *len)
+{
+    char *copy = buf->failed ? NULL : malloc(buf->len + 1);
+    *len = buf->len;
+    *data = copy;
+    if (copy) {
+        memcpy(copy, buf->data, buf->len);
+        copy[buf->len] = '\0';
+    }
+    tkl__buf_free(buf);
+    return copy ? TKL_OK : tkl__nomem();
+}
+
+int tkl__base_make(const tkl_client *client, const char *component, tkl_bytes name, tkl__base *base)
+{
+    *base = (tkl__base){0};
+    if (name.len == 0)
+        return tkl__fail(TKL_EINVAL, "a %s needs a name", component);
+    if (name.len > TKL_NAME_MAX)
+        return tkl__fail(TKL_EINVAL, "the name has %zu bytes, more than %d", name.len,
+                         TKL_NAME_MAX);
+    tkl__buf buf;
+    tkl__buf_init(&buf);
+    tkl__buf_addz(&buf, client->target.ns);
+    tkl__buf_addz(&buf, ":");
+    tkl__buf_addz(&buf, component);
+    tkl__buf_addz(&buf, ":{");
+    add_escaped(&buf, name);
+    tkl__buf_addz(&buf, "}");
+    return keep(&buf, &base->data, &base->len);
+}
+
+void tkl__base_free(tkl__base *base)
+{
+    free(base->data);
+    *base = (tkl__base){0};
+}
+
+int tkl__key_make(const tkl__base *base, const char *part, tkl_bytes *key)
+{
+    tkl__buf buf;
+    char *data;
+    tkl__buf_init(&buf);
+    tkl__buf_add(&buf, base->data, base->len);
+    tkl__buf_addz(&buf, ":");
+    tkl__buf_addz(&buf, part);
+    int rc = keep(&buf, &data, &key->len);
+    key->data = data;
+    return rc;
+}
+
+static bool unescape(tkl_bytes in, tkl__buf *out)
+{
+    for (size_t i = 0; i < in.len; i++) {
+        char c = in.data[i];
+        if (c == '%') {
+            if (in.len - i < 3)
+                return false;
+            const char *code = in.data + i + 1;
+            c = memcmp(code, "25", 2) == 0   ? '%'
+                : memcmp(code, "7B", 2) == 0 ? '{'
+                : memcmp(code, "7D", 2) == 0 ? '}'
+                                             : '\0';
+            if (c == '\0')
+                return false;
+            i += 2;
+        }
+        tkl__buf_add(out, &c, 1);
+    }
+    return true;
+}
+
+bool tkl__name_of_key(const tkl_client *client, const char *component, tkl_bytes key,
+                      tkl_bytes *name)
+{
+    char prefix[320];
+    int n = snprintf(prefix, sizeof prefix, "%s:%s:{", client->target.ns, component);
+    size_t skip = (size_t)n;
+    *name = (tkl_bytes){NULL, 0};
+    if (key.len <= skip || memcmp(key.data, prefix, skip) != 0)
+        return false;
+    const char *end = memchr(key.data + skip, '}', key.len - skip);
+    if (!end)
+        return false;
+    tkl__buf buf;
+    tkl__buf_init(&buf);
+    char *data = NULL;
+    bool good = unescape((tkl_bytes){key.data + skip, (size_t)(end - key.data) - skip}, &buf);
+    if (good)
+        good = keep(&buf, &data, &name->len) == TKL_OK;
+    else
+        tkl__buf_free(&buf);
+    name->data = data;
+    return good;
+}

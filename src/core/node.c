@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/node.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/client.h"
+#include "core/clock.h"
+#include "core/error.h"
+
+/* A connection idle for longer than this is looked at before it is lent. */
+#define TRUST_US 1000
+/* The longest pause between two tries to reach a server. */
+#define BACKOFF_MAX_US 500000
+
+/* A caller waiting for a connection, on its own stack. */
+typedef struct waiter {
+    pthread_cond_t woken;
+    tkl__conn *conn; /* handed over; the waiter is out of the queue then */
+    struct waiter *next, *prev;
+} waiter;
+
+struct tkl__node {
+    tkl_client *client;
+    tkl__addr addr;
+    int refs;
+    tkl__node *next, *prev; /* in client->nodes */
+
+    tkl__conn *newest, *oldest; /* idle connections, by last use */
+    tkl__conn *all;             /* every connection, lent ones too */
+    int total;                  /* connections open or being dialled */
+    waiter *first, *last;       /* callers waiting, longest first */
+
+    bool reached;     /* answered once */
+    bool dialling;    /* somebody tries, after a failure */
+    int failures;     /* dials failed in a row */
+    int64_t retry_at; /* no dial before this, after a failure */
+};
+
+/* ---- Lists --------------------------------------------------------------- */
+
+static void idle_push(tkl__node *node, tkl__conn *conn)
+{
+    conn->newer = NULL;
+    conn->older = node->newest;
+    if (node->newest)
+        node->newest->newer = conn;
+    else
+        node->oldest = conn;
+    node->newest = conn;
+}
+
+static void idle_remove(tkl__node *node, tkl__conn *conn)
+{
+    *(conn->newer ? &conn->newer->older : &node->newest) = conn->older;
+    *(conn->older ? &conn->older->newer : &node->oldest) = conn->newer;
+}
+
+static void all_add(tkl__node *node, tkl__conn *conn)
+{
+    conn->prev = NULL;
+    conn->next = node->all;
+    if (node->all)
+        node->all->prev = conn;
+    node->all = conn;
+}
+
+static void all_remove(tkl__node *node, tkl__conn *conn)
+{
+    *(conn->prev ? &conn->prev->next : &node->all) = conn->next;
+    if (conn->next)
+        conn->next->prev = conn->prev;
+}
+
+static void queue_add(tkl__node *node, waiter *w)
+{
+    w->next = NULL;
+    w->prev = node->last;
+    *(node->last ? &node->last->next : &node->first) = w;
+    node->last = w;
+}
+
+static void queue_remove(tkl__node *node, waiter *w)
+{
+    *(w->prev ? &w->prev->next : &node->first) = w->next;
+    *(w->next ? &w->next->prev : &node->last) = w->prev;
+}
+
+static void wake_first(tkl__node *node)
+{
+    if (node->first)
+        pthread_cond_signal(&node->first->woken);
+}
+
+static void wake_all(tkl__node *node)
+{
+    for (waiter *w = node->first; w; w = w->next)
+        pthread_cond_signal(&w->woken);
+}
+
+/* ---- Nodes of a client --------------------------------------------------- */
+
+static tkl__node *find(tkl_client *client, const char *host, int port)
+{
+    for (tkl__node *node = client->nodes; node; node = node->next)
+        if (node->addr.port == port && strcmp(node->addr.host, host) == 0)
+            return node;
+    return NULL;
+}
+
+static tkl__node *make(tkl_client *client, const char *host, int port)
+{
+    tkl__node *node = calloc(1, sizeof *node);
+    if (!node)
+        return NULL;
+    node->client = client;
+    node->addr = (tkl__addr){strdup(host), port};
+    if (!node->addr.host) {
+        free(node);
+        return NULL;
+    }
+    node->next = client->nodes;
+    if (client->nodes)
+        client->nodes->prev = node;
+    client->nodes = node;
+    return node;
+}
+
+tkl__node *tkl__node_get_locked(tkl_client *client, const char *host, int port)
+{
+    tkl__node *node = find(client, host, port);
+    if (!node)
+        node = make(client, host, port);
+    if (node)
+        node->refs++;
+    return node;
+}
+
+tkl__node *tkl__node_get(tkl_client *client, const char *host, int port)
+{
+    tkl__client_lock(client);
+    tkl__node *node = tkl__node_get_locked(client, host, port);
+    tkl__client_unlock(client);
+    return node;
+}
+
+tkl__node *tkl__node_ref_locked(tkl__node *node)
+{
+    node->refs++;
+    return node;
+}
+
+static void free_node(tkl__node *node)
+{
+    for (tkl__conn *conn = node->all, *next; conn; conn = next) {
+        next = conn->next;
+        tkl__conn_close(conn);
+    }
+    free(node->addr.host);
+    free(node);
+}
+
+void tkl__node_unref(tkl__node *node)
+{
+    if (!node)
+        return;
+    tkl_client *client = node->client;
+    tkl__client_lock(client);
+    bool last = --node->refs == 0;
+    if (last) {
+        *(node->prev ? &node->prev->next : &client->nodes) = node->next;
+        if (node->next)
+            node->next->prev = node->prev;
+    }
+    tkl__client_unlock(client);
+    if (last)
+        free_node(node);
+}
+
+const tkl__addr *tkl__node_addr(const tkl__node *node)
+{
+    return &node->addr;
+}
+
+tkl__node *tkl__node_next(const tkl__node *node)
+{
+    return node->next;
+}
+
+/* ---- Lending ------------------------------------------------------------- */
+
+/* Takes a connection out of the pool's books; the caller closes it without the lock. */
+static void forget(tkl__node *node, tkl__conn *conn)
+{
+    all_remove(node, conn);
+    node->total--;
+}
+
+/* Unlocks while closing. */
+static void discard(tkl__node *node, tkl__conn *conn)
+{
+    forget(node, conn);
+    tkl__client_unlock(node->client);
+    tkl__conn_close(conn);
+    tkl__client_lock(node->client);
+}
+
+static bool fresh(tkl__conn *conn)
+{
+    return tkl__now() - conn->idle_since < TRUST_US || !tkl__conn_stale(conn);
+}
+
+/* The idle connection used last, or NULL. Stale ones are closed on the way. */
+static tkl__conn *take_idle(tkl__node *node)
+{
+    tkl__conn *conn;
+    while ((conn = node->newest)) {
+        idle_remove(node, conn);
+        if (fresh(conn))
+            return conn;
+        discard(node, conn);
+    }
+    return NULL;
+}
+
+static bool may_dial(const tkl__node *node)
+{
+    if (node->total >= node->client->target.pool_size)
+        return false;
+    return node->failures == 0 || (!node->dialling && tkl__now() >= node->retry_at);
+}
+
+static void note_success(tkl__node *node, tkl__conn *conn)
+{
+    all_add(node, conn);
+    node->reached = node->client->reached = true;
+    node->failures = 0;
+    wake_first(node);
+}
+
+static void note_failure(tkl__node *node)
+{
+    node->total--;
+    node->retry_at = tkl__now() + tkl__backoff(node->failures++, BACKOFF_MAX_US);
+    wake_all(node);
+}
+
+/* Some failures pass: the server is restarting, or has no room. */
+static bool may_pass(const tkl__node *node, int rc)
+{
+    return rc == TKL_EUNREADY || (rc == TKL_ENOTSENT && node->reached);
+}
+
+/* Unlocks while dialling. */
+static int dial(tkl__node *node, int64_t deadline, tkl__conn **conn)
+{
+    tkl_client *client = node->client;
+    node->total++;
+    node->dialling = true;
+    tkl__client_unlock(client);
+    int rc = tkl__conn_dial(&client->target, &node->addr, client->tls, deadline, conn);
+    tkl__client_lock(client);
+    node->dialling = false;
+    if (rc == TKL_OK)
+        note_success(node, *conn);
+    else
+        note_failure(node);
+    return rc;
+}
+
+/* When a waiter must look again by itself: the next try to dial, or its deadline. */
+static int64_t look_again(const tkl__node *node, int64_t deadline)
+{
+    bool soon = node->total < node->client->target.pool_size && !node->dialling;
+    return soon && node->retry_at < deadline ? node->retry_at : deadline;
+}
+
+/* Sleeps until a connection is handed over (in *conn), or it is this caller's turn to dial, or
+ * the time is up. */
+static void await_turn(tkl__node *node, int64_t deadline, tkl__conn **conn)
+{
+    waiter w = {.conn = NULL};
+    tkl__cond_init(&w.woken);
+    queue_add(node, &w);
+    while (!w.conn && !may_dial(node) && tkl__left(deadline) > 0)
+        tkl__cond_wait(&w.woken, &node->client->mutex, look_again(node, deadline));
+    if (!w.conn)
+        queue_remove(node, &w);
+    pthread_cond_destroy(&w.woken);
+    *conn = w.conn;
+}
+
+static int no_turn(const tkl__node *node)
+{
+    if (node->failures == 0)
+        return tkl__fail(TKL_ENOTSENT, "all %d connections to %s are in use",
+                         node->client->target.pool_size, node->addr.host);
+    return tkl__fail(TKL_ENOTSENT, "%s cannot be reached", node->addr.host);
+}
+
+static int borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)
+{
+    while (!(*conn = take_idle(node))) {
+        if (!may_dial(node)) {
+            await_turn(node, deadline, conn);
+            if (*conn)
+                return TKL_OK;
+            if (!may_dial(node))
+                return no_turn(node);
+        }
+        int rc = dial(node, deadline, conn);
+        if (rc == TKL_OK || !may_pass(node, rc) || tkl__left(deadline) == 0)
+            return rc;
+    }
+    return TKL_OK;
+}
+
+int tkl__node_borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)
+{
+    *conn = NULL;
+    tkl__client_lock(node->client);
+    int rc = borrow(node, deadline, conn);
+    tkl__client_unlock(node->client);
+    return rc;
+}
+
+/* ---- Taking back --------------------------------------------------------- */
+
+/* The connection that was idle longest, when that was too long. */
+static tkl__conn *expired(tkl__node *node, int64_t now)
+{
+    tkl__conn *conn = node->oldest;
+    if (!conn || (now - conn->idle_since) / 1000 < node->client->target.idle_ms)
+        return NULL;
+    idle_remove(node, conn);
+    forget(node, conn);
+    return conn;
+}
+
+static void hand_on(tkl__node *node, tkl__conn *conn)
+{
+    waiter *w = node->first;
+    if (!w) {
+        idle_push(node, conn);
+        return;
+    }
+    queue_remove(node, w);
+    w->conn = conn;
+    pthread_cond_signal(&w->woken);
+}
+
+void tkl__node_return(tkl__node *node, tkl__conn *conn)
+{
+    tkl__conn *old = NULL;
+    int64_t now = tkl__now();
+    tkl__client_lock(node->client);
+    if (conn->broken) {
+        forget(node, conn);
+        old = conn;
+        wake_first(node);
+    } else {
+        conn->idle_since = now;
+        hand_on(node, conn);
+        old = expired(node, now);
+    }
+    tkl__client_unlock(node->client);
+    tkl__conn_close(old);
+}
+
+void tkl__node_flush(tkl__node *node)
+{
+    tkl__client_lock(node->client);
+    tkl__conn *conn;
+    while ((conn = node->newest)) {
+        idle_remove(node, conn);
+        discard(node, conn);
+    }
+    tkl__client_unlock(node->client);
+}
+
+void tkl__node_forget_locked(tkl__node *node)
+{
+    for (tkl__conn *conn = node->all, *next; conn; conn = next) {
+        next = conn->next;
+        tkl__conn_abandon(conn);
+    }
+    node->all = node->newest = node->oldest = NULL;
+    node->first = node->last = NULL;
+    node->total = 0;
+    node->dialling = false;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Many requests at once. They are worked off in rounds: those of one node are written in one
+ * go and their replies read; what that node turned down as "not here" or "not now" is
+ * repeated one by one, and what did not reach it stays for the next round.
+ *
+ * Nodes are served one after the other and never two at a time: a thread that held one
+ * connection while waiting for another could wait for a thread that does the same.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/call.h"
+#include "core/clock.h"
+#include "core/command.h"
+#include "core/error.h"
+#include "core/reply.h"
+#include "core/resp.h"
+
+/* ---- A batch of requests ------------------------------------------------- */
+
+typedef struct batch {
+    tkl_client *client;
+    const tkl__request *requests;
+    int64_t deadline;
+    tkl_reply *replies; /* an element that is still NULL is not done */
+    size_t *open;       /* indices of the requests not done, in order */
+    size_t nopen;
+    size_t *group; /* those of the round's node */
+    size_t ngroup;
+    int failure; /* the first */
+} batch;
+
+static void settle(batch *b, size_t index, tkl_reply *reply)
+{
+    tkl__reply_put(b->replies, index, reply);
+}
+
+static void settle_failure(batch *b, size_t index, int rc)
+{
+    if (b->failure == TKL_OK)
+        b->failure = rc;
+    tkl_reply *reply = tkl__reply_new_error(rc, tkl_errmsg());
+    if (reply)
+        settle(b, index, reply);
+}
+
+/* Collects the open requests that go to the same node as the first of them. */
+static int choose_group(batch *b, tkl__node **node)
+{
+    tkl_client *client = b->client;
+    int rc = client->route->pick(client, b->requests[b->open[0]].slot, b->deadline, node);
+    b->ngroup = 0;
+    for (size_t i = 0; rc == TKL_OK && i < b->nopen; i++) {
+        tkl__node *other = *node;
+        if (client->route->cluster) {
+            rc = client->route->pick(client, b->requests[b->open[i]].slot, b->deadline, &other);
+            if (rc == TKL_OK)
+                tkl__node_unref(other);
+        }
+        if (rc == TKL_OK && other == *node)
+            b->group[b->ngroup++] = b->open[i];
+    }
+    return rc;
+}
+
+/* The group's bytes: in place when they lie side by side, else copied together. */
+static tkl_bytes group_wire(const batch *b, tkl__buf *copy)
+{
+    tkl_bytes run = b->requests[b->group[0]].wire;
+    for (size_t i = 1; i < b->ngroup; i++) {
+        tkl_bytes wire = b->requests[b->group[i]].wire;
+        if (copy->len == 0 && run.data + run.len == wire.data) {
+            run.len += wire.len;
+            continue;
+        }
+        if (copy->len == 0)
+            tkl__buf_add(copy, run.data, run.len);
+        tkl__buf_add(copy, wire.data, wire.len);
+    }
+    return copy->len > 0 ? (tkl_bytes){copy->data, copy->len} : run;
+}
+
+/* A request in the group failed: it stays open when repeating it can help. */
+static void group_failed(batch *b, tkl__node *node, size_t index, int rc)
+{
+    tkl__outcome outcome = tkl__judge(b->client, node, rc, NULL, b->requests[index].retry_safe);
+    if (!outcome.again || tkl__left(b->deadline) == 0)
+        settle_failure(b, index, rc);
+}
+
+/* Repeats by itself what this node turned down, else keeps the reply. */
+static void group_answered(batch *b, tkl__node *node, size_t index, tkl_reply *reply)
+{
+    const tkl__request *request = &b->requests[index];
+    tkl__outcome outcome = tkl__judge(b->client, node, TKL_OK, reply, request->retry_safe);
+    tkl__node_unref(outcome.other);
+    if (outcome.again) {
+        tkl_reply_free(reply);
+        int rc = tkl__exec(b->client, request, b->deadline, &reply);
+        if (rc != TKL_OK) {
+            settle_failure(b, index, rc);
+            return;
+        }
+    }
+    settle(b, index, reply);
+}
+
+/* Reads the replies to what was written, `written` bytes of the group's. */
+static int read_replies(batch *b, tkl__conn *conn, size_t written, tkl_reply **replies)
+{
+    size_t end = 0;
+    for (size_t i = 0; i < b->ngroup; i++) {
+        end += b->requests[b->group[i]].wire.len;
+        if (end > written)
+            return TKL_ENOTSENT;
+        int rc = tkl__conn_receive(conn, b->deadline, &replies[i]);
+        if (rc != TKL_OK)
+            return rc;
+    }
+    return TKL_OK;
+}
+
+/* Who got no reply: those written in full may have been executed, the others were not. */
+static void sort_out(batch *b, tkl__node *node, size_t written, int rc, tkl_reply **replies)
+{
+    size_t end = 0;
+    for (size_t i = 0; i < b->ngroup; i++) {
+        end += b->requests[b->group[i]].wire.len;
+        if (replies[i])
+            group_answered(b, node, b->group[i], replies[i]);
+        else
+            group_failed(b, node, b->group[i], end > written ? TKL_ENOTSENT : rc);
+    }
+}
+
+static int serve_group(batch *b, tkl__node *node)
+{
+    tkl__conn *conn;
+    tkl__buf copy;
+    size_t written = 0;
+    tkl_reply **replies = calloc(b->ngroup, sizeof(tkl_reply *));
+    if (!replies)
+        return tkl__nomem();
+    tkl__buf_init(&copy);
+    tkl_bytes wire = group_wire(b, &copy);
+    int rc = copy.failed
+                 ? tkl__nomem()
+                 : tkl__node_borrow(node, tkl__borrow_deadline(b->client, b->deadline), &conn);
+    if (rc == TKL_OK) {
+        tkl__conn_send(conn, wire, b->deadline, &written);
+        rc = read_replies(b, conn, written, replies);
+        tkl__node_return(node, conn);
+    }
+    tkl__buf_free(&copy);
+    sort_out(b, node, written, rc, replies);
+    free(replies);
+    return TKL_OK;
+}
+
+static void drop_done(batch *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < b->nopen; i++)
+        if (!tkl_reply_at(b->replies, b->open[i]))
+            b->open[n++] = b->open[i];
+    b->nopen = n;
+}
+
+static void fail_open(batch *b, int rc)
+{
+    for (size_t i = 0; i < b->nopen; i++)
+        settle_failure(b, b->open[i], rc);
+    b->nopen = 0;
+}
+
+/* One round; says whether the next one should pause first. */
+static bool round_trip(batch *b)
+{
+    tkl__node *node = NULL;
+    size_t before = b->nopen;
+    int rc = choose_group(b, &node);
+    if (rc == TKL_OK)
+        rc = serve_group(b, node);
+    tkl__node_unref(node);
+    drop_done(b);
+    bool hopeless = rc != TKL_OK && (rc != TKL_ENOTSENT || !b->client->reached);
+    if (hopeless)
+        fail_open(b, rc);
+    return rc != TKL_OK || b->nopen == before;
+}
+
+static void work_off(batch *b)
+{
+    for (int stuck = 0; b->nopen > 0;) {
+        if (!round_trip(b))
+            stuck = 0;
+        else if (b->nopen > 0 && !tkl__pause(stuck++, false, b->deadline))
+            fail_open(b, TKL_ENOTSENT);
+    }
+}
+
+int tkl__exec_many(tkl_client *client, const tkl__request *requests, size_t count, int64_t deadline,
+                   tkl_reply **replies)
+{
+    batch b = {.client = client, .requests = requests, .deadline = deadline, .nopen = count};
+    *replies = b.replies = tkl__reply_new_array(count);
+    b.open = malloc((count + 1) * sizeof *b.open);
+    b.group = malloc((count + 1) * sizeof *b.group);
+    if (!b.replies || !b.open || !b.group) {
+        tkl_reply_free(b.replies);
+        *replies = NULL;
+        b.failure = tkl__nomem();
+    } else {
+        for (size_t i = 0; i < count; i++)
+            b.open[i] = i;
+        work_off(&b);
+    }
+    free(b.open);
+    free(b.group);
+    return b.failure;
+}
+
+/* ---- The public pipeline ------------------------------------------------- */
+
+typedef struct span {
+    size_t start, len; /* in the wire */
+    int slot;
+} span;
+
+struct tkl_pipeline {
+    tkl_client *client;
+    tkl__buf wire;
+    span *spans;
+    size_t count, cap;
+};
+
+int tkl_pipeline_open(tkl_client *client, tkl_pipeline **pipeline)
+{
+    *pipeline = calloc(1, sizeof **pipeline);
+    if (!*pipeline)
+        return tkl__nomem();
+    (*pipeline)->client = client;
+    tkl__buf_init(&(*pipeline)->wire);
+    return TKL_OK;
+}
+
+void tkl_pipeline_close(tkl_pipeline *pipeline)
+{
+    if (!pipeline)
+        return;
+    tkl__buf_free(&pipeline->wire);
+    free(pipeline->spans);
+    free(pipeline);
+}
+
+static bool room_for_span(tkl_pipeline *p)
+{
+    if (p->count < p->cap)
+        return true;
+    size_t cap = p->cap ? p->cap * 2 : 64;
+    span *spans = realloc(p->spans, cap * sizeof *spans);
+    if (!spans)
+        return false;
+    p->spans = spans;
+    p->cap = cap;
+    return true;
+}
+
+static int slot_for(tkl_pipeline *p, int argc, const char *const *argv, const size_t *lens,
+                    int *slot)
+{
+    tkl__fanout fanout = TKL__ONE_NODE;
+    int64_t deadline = tkl__call_deadline(p->client, NULL);
+    int rc = tkl__command_route(p->client, argc, argv, lens, deadline, slot, &fanout);
+    if (rc == TKL_OK && fanout != TKL__ONE_NODE)
+        return tkl__fail(TKL_EINVAL, "%s goes to every node of a cluster: not in a pipeline",
+                         argv[0]);
+    return rc;
+}
+
+int tkl_pipeline_add(tkl_pipeline *p, int argc, const char *const *argv, const size_t *lens)
+{
+    int slot = TKL__NO_SLOT;
+    int rc = tkl__command_check(argc, argv, lens);
+    if (rc == TKL_OK && p->client->route->cluster)
+        rc = slot_for(p, argc, argv, lens, &slot);
+    if (rc != TKL_OK)
+        return rc;
+    size_t start = p->wire.len;
+    tkl__resp_command(&p->wire, argc, argv, lens);
+    if (p->wire.failed || !room_for_span(p)) {
+        p->wire.len = start;
+        p->wire.failed = false;
+        return tkl__nomem();
+    }
+    p->spans[p->count++] = (span){start, p->wire.len - start, slot};
+    return TKL_OK;
+}
+
+int tkl_pipeline_addz(tkl_pipeline *pipeline, ...)
+{
+    const char *argv[TKL__WORDS_MAX];
+    va_list args;
+    va_start(args, pipeline);
+    int argc = tkl__words(args, argv, TKL__WORDS_MAX);
+    va_end(args);
+    return argc < 0 ? argc : tkl_pipeline_add(pipeline, argc, argv, NULL);
+}
+
+int tkl_pipeline_run(tkl_pipeline *p, const tkl_call_options *options, tkl_reply **replies)
+{
+    *replies = NULL;
+    tkl__request *requests = malloc((p->count + 1) * sizeof *requests);
+    if (!requests)
+        return tkl__nomem();
+    for (size_t i = 0; i < p->count; i++)
+        requests[i] = (tkl__request){.wire = {p->wire.data + p->spans[i].start, p->spans[i].len},
+                                     .slot = p->spans[i].slot,
+                                     .retry_safe = options && options->retry_safe};
+    int rc = tkl__exec_many(p->client, requests, p->count, tkl__call_deadline(p->client, options),
+                            replies);
+    free(requests);
+    tkl__buf_clear(&p->wire);
+    p->count = 0;
+    return rc;
+}

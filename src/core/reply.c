@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A reply is a tree of nodes. The root owns an arena in which all nodes and strings of the
+ * tree live, so that a small reply costs one allocation and freeing is one walk over a few
+ * blocks, however many elements there are. hiredis' reader calls the create functions in
+ * the order of the wire: parents before children.
+ */
+#include "core/reply.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+
+#include "core/resp.h"
+
+typedef struct block {
+    struct block *next;
+    size_t used;
+    size_t cap;
+    _Alignas(max_align_t) char data[];
+} block;
+
+struct tkl_reply {
+    tkl_reply_type kind;
+    int code; /* of an error */
+    int64_t integer;
+    const char *data; /* string or error text, NUL-terminated */
+    size_t len;       /* of data */
+    tkl_reply **elements;
+    size_t count;
+    tkl_reply *root;
+
+    /* Of a root only: */
+    block *arena;       /* the blocks of the tree */
+    tkl_reply *adopted; /* roots of trees that this one took over ... */
+    tkl_reply *sibling; /* ... chained by this */
+};
+
+/* Elements are allocated as they arrive and not as they are announced, beyond this: a liar
+ * must send what it makes us allocate. */
+#define ELEMENTS_AT_ONCE 1024
+
+/* ---- The arena ----------------------------------------------------------- */
+
+static block *block_new(size_t cap, block *next)
+{
+    block *b = malloc(sizeof *b + cap);
+    if (b)
+        *b = (block){.next = next, .used = 0, .cap = cap};
+    return b;
+}
+
+static size_t aligned(size_t size)
+{
+    return (size + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
+}
+
+static void *take(tkl_reply *root, size_t size)
+{
+    size = aligned(size);
+    block *b = root->arena;
+    if (b->cap - b->used < size) {
+        size_t doubled = b->cap < 32768 ? b->cap * 2 : 65536;
+        b = block_new(size > doubled ? size : doubled, root->arena);
+        if (!b)
+            return NULL;
+        root->arena = b;
+    }
+    void *at = b->data + b->used;
+    b->used += size;
+    return at;
+}
+
+static tkl_reply *root_new(size_t payload)
+{
+    block *arena = block_new(aligned(sizeof(tkl_reply)) + aligned(payload), NULL);
+    if (!arena)
+        return NULL;
+    tkl_reply *root = (tkl_reply *)(void *)arena->data;
+    arena->used = aligned(sizeof *root);
+    *root = (tkl_reply){.kind = TKL_NIL, .data = "", .arena = arena, .root = root};
+    return root;
+}
+
+static bool set_text(tkl_reply *reply, const char *text, size_t len)
+{
+    char *copy = take(reply->root, len + 1);
+    if (!copy)
+        return false;
+    if (len > 0)
+        memcpy(copy, text, len);
+    copy[len] = '\0';
+    reply->data = copy;
+    reply->len = len;
+    return true;
+}
+
+/* Makes room for `count` elements. */
+static bool set_elements(tkl_reply *reply, size_t count)
+{
+    reply->elements = take(reply->root, count * sizeof *reply->elements);
+    if (!reply->elements)
+        return false;
+    memset(reply->elements, 0, count * sizeof *reply->elements);
+    return true;
+}
+
+/* ---- What hiredis' reader calls ------------------------------------------ */
+
+/* Puts `node` into its parent. Arrays announced larger than ELEMENTS_AT_ONCE grow as their
+ * elements come. */
+static bool attach(tkl_reply *parent, size_t index, size_t announced, tkl_reply *node)
+{
+    if (index >= ELEMENTS_AT_ONCE && (index & (index - 1)) == 0) {
+        tkl_reply **old = parent->elements;
+        size_t room = index * 2 < announced ? index * 2 : announced;
+        if (!set_elements(parent, room))
+            return false;
+        memcpy(parent->elements, old, index * sizeof *old);
+    }
+    parent->elements[index] = node;
+    parent->count = index + 1;
+    return true;
+}
+
+static tkl_reply *node_new(const redisReadTask *task, size_t payload)
+{
+    if (!task->parent)
+        return root_new(payload);
+    tkl_reply *parent = task->parent->obj;
+    tkl_reply *node = take(parent->root, sizeof *node);
+    if (!node)
+        return NULL;
+    *node = (tkl_reply){.kind = TKL_NIL, .data = "", .root = parent->root};
+    size_t announced = (size_t)task->parent->elements;
+    return attach(parent, (size_t)task->idx, announced, node) ? node : NULL;
+}
+
+static void *undo(const redisReadTask *task, tkl_reply *node)
+{
+    if (node && !task->parent)
+        tkl_reply_free(node);
+    return NULL; /* the reader fails with "out of memory" and frees the root */
+}
+
+static void *create_string(const redisReadTask *task, char *text, size_t len)
+{
+    tkl_reply *node = node_new(task, len + 1);
+    if (!node || !set_text(node, text, len))
+        return undo(task, node);
+    node->kind = task->type == REDIS_REPLY_ERROR ? TKL_ERROR : TKL_STRING;
+    if (node->kind == TKL_ERROR)
+        node->code = tkl__error_code((tkl_bytes){text, len});
+    return node;
+}
+
+#if HIREDIS_MAJOR >= 1
+static void *create_array(const redisReadTask *task, size_t announced)
+#else
+static void *create_array(const redisReadTask *task, int announced)
+#endif
+{
+    size_t room = (size_t)announced < ELEMENTS_AT_ONCE ? (size_t)announced : ELEMENTS_AT_ONCE;
+    tkl_reply *node = node_new(task, room * (sizeof(tkl_reply *) + aligned(sizeof *node)));
+    if (!node || !set_elements(node, room))
+        return undo(task, node);
+    node->kind = TKL_ARRAY;
+    return node;
+}
+
+static void *create_integer(const redisReadTask *task, long long value)
+{
+    tkl_reply *node = node_new(task, 0);
+    if (!node)
+        return NULL;
+    node->kind = TKL_INTEGER;
+    node->integer = value;
+    return node;
+}
+
+static void *create_nil(const redisReadTask *task)
+{
+    return node_new(task, 0);
+}
+
+static void free_reply(void *reply)
+{
+    tkl_reply_free(reply);
+}
+
+#if HIREDIS_MAJOR >= 1
+/* The connections speak RESP2; these types come only from a server that does not. */
+static void *create_double(const redisReadTask *task, double value, char *text, size_t len)
+{
+    (void)value;
+    return create_string(task, text, len);
+}
+
+static void *create_bool(const redisReadTask *task, int value)
+{
+    return create_integer(task, value);
+}
+#endif
+
+static redisReplyObjectFunctions functions = {
+    .createString = create_string,
+    .createArray = create_array,
+    .createInteger = create_integer,
+    .createNil = create_nil,
+#if HIREDIS_MAJOR >= 1
+    .createDouble = create_double,
+    .createBool = create_bool,
+#endif
+    .freeObject = free_reply,
+};
+
+struct redisReader *tkl__reader_new(void)
+{
+    return redisReaderCreateWithFunctions(&functions);
+}
+
+/* ---- Replies of the client's own making ---------------------------------- */
+
+tkl_reply *tkl__reply_new_array(size_t count)
+{
+    tkl_reply *array = root_new(count * sizeof(tkl_reply *));
+    if (!array)
+        return NULL;
+    array->kind = TKL_ARRAY;
+    if (!set_elements(array, count)) {
+        tkl_reply_free(array);
+        return NULL;
+    }
+    array->count = count;
+    return array;
+}
+
+tkl_reply *tkl__reply_new_int(int64_t value)
+{
+    tkl_reply *reply = root_new(0);
+    if (reply) {
+        reply->kind = TKL_INTEGER;
+        reply->integer = value;
+    }
+    return reply;
+}
+
+tkl_reply *tkl__reply_new_error(int code, const char *text)
+{
+    tkl_reply *reply = root_new(strlen(text) + 1);
+    if (!reply)
+        return NULL;
+    set_text(reply, text, strlen(text));
+    reply->kind = TKL_ERROR;
+    reply->code = code;
+    return reply;
+}
+
+static void adopt(tkl_reply *root, tkl_reply *other)
+{
+    other->sibling = root->adopted;
+    root->adopted = other;
+}
+
+void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element)
+{
+    adopt(array, element);
+    array->elements[index] = element;
+}
+
+tkl_reply *tkl__reply_join(tkl_reply **parts, size_t count)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += tkl_reply_count(parts[i]);
+    tkl_reply *all = tkl__reply_new_array(total);
+    tkl_reply **to = all ? all->elements : NULL;
+    for (size_t i = 0; all && i < count; i++) {
+        memcpy(to, parts[i]->elements, parts[i]->count * sizeof *to);
+        to += parts[i]->count;
+        adopt(all, parts[i]);
+        parts[i] = NULL;
+    }
+    return all;
+}
+
+void tkl_reply_free(tkl_reply *reply)
+{
+    if (!reply || reply->root != reply)
+        return;
+    for (tkl_reply *other = reply->adopted, *next; other; other = next) {
+        next = other->sibling;
+        tkl_reply_free(other);
+    }
+    for (block *b = reply->arena, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+}
+
+/* ---- Accessors ----------------------------------------------------------- */
+
+tkl_reply_type tkl_reply_kind(const tkl_reply *reply)
+{
+    return reply ? reply->kind : TKL_NIL;
+}
+
+bool tkl_reply_is_nil(const tkl_reply *reply)
+{
+    return tkl_reply_kind(reply) == TKL_NIL;
+}
+
+int64_t tkl_reply_int(const tkl_reply *reply)
+{
+    if (!reply)
+        return 0;
+    if (reply->kind != TKL_STRING)
+        return reply->integer;
+    char *end;
+    errno = 0;
+    int64_t value = strtoll(reply->data, &end, 10);
+    return end != reply->data && *end == '\0' && errno == 0 ? value : 0;
+}
+
+double tkl_reply_double(const tkl_reply *reply)
+{
+    if (!reply)
+        return 0;
+    if (reply->kind != TKL_STRING)
+        return (double)reply->integer;
+    char *end;
+    double value = strtod(reply->data, &end);
+    return end != reply->data && *end == '\0' ? value : 0;
+}
+
+tkl_bytes tkl_reply_bytes(const tkl_reply *reply)
+{
+    return reply ? (tkl_bytes){reply->data, reply->len} : (tkl_bytes){"", 0};
+}
+
+const char *tkl_reply_str(const tkl_reply *reply)
+{
+    return reply ? reply->data : "";
+}
+
+size_t tkl_reply_count(const tkl_reply *reply)
+{
+    return reply ? reply->count : 0;
+}
+
+const tkl_reply *tkl_reply_at(const tkl_reply *reply, size_t index)
+{
+    return reply && index < reply->count ? reply->elements[index] : NULL;
+}
+
+int tkl_reply_code(const tkl_reply *reply)
+{
+    return reply ? reply->code : TKL_OK;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/script.h"
+
+#include <stdlib.h>
+
+#include "core/error.h"
+#include "core/reply.h"
+#include "core/resp.h"
+
+void tkl__script_wire(tkl__buf *out, const tkl__invocation *call, bool by_sha)
+{
+    const tkl__script *script = call->script;
+    tkl__resp_head(out, 3 + call->nkeys + call->nargs);
+    if (by_sha) {
+        tkl__resp_arg(out, "EVALSHA", 7);
+        tkl__resp_arg(out, script->sha1, 40);
+    } else {
+        tkl__resp_arg(out, "EVAL", 4);
+        tkl__resp_arg(out, script->source, script->len);
+    }
+    tkl__resp_int(out, (int64_t)call->nkeys);
+    for (size_t i = 0; i < call->nkeys; i++)
+        tkl__resp_arg(out, call->keys[i].data, call->keys[i].len);
+    for (size_t i = 0; i < call->nargs; i++)
+        tkl__resp_arg(out, call->args[i].data, call->args[i].len);
+}
+
+/* The header block of the script says how many it takes. */
+static int check_counts(const tkl__invocation *call)
+{
+    const tkl__script *script = call->script;
+    bool args_fit = script->open_args ? call->nargs >= (size_t)script->nargs
+                                      : call->nargs == (size_t)script->nargs;
+    if (call->nkeys == (size_t)script->nkeys && args_fit)
+        return TKL_OK;
+    return tkl__fail(TKL_EBUG, "script %s called with %zu keys and %zu arguments", script->name,
+                     call->nkeys, call->nargs);
+}
+
+static int slot_of(const tkl_client *client, const tkl__invocation *call)
+{
+    return client->route->cluster && call->nkeys > 0 ? tkl__slot_of(call->keys[0]) : TKL__NO_SLOT;
+}
+
+static int run_once(tkl_client *client, const tkl__invocation *call, bool by_sha, int64_t deadline,
+                    tkl_reply **reply)
+{
+    tkl__buf wire;
+    tkl__buf_init(&wire);
+    tkl__script_wire(&wire, call, by_sha);
+    tkl__request request = {.wire = {wire.data, wire.len},
+                            .slot = slot_of(client, call),
+                            .retry_safe = call->retry_safe};
+    int rc = wire.failed ? tkl__nomem() : tkl__exec(client, &request, deadline, reply);
+    tkl__buf_free(&wire);
+    return rc == TKL_OK ? tkl__check(reply) : rc;
+}
+
+int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, tkl_reply **reply)
+{
+    *reply = NULL;
+    int rc = check_counts(call);
+    if (rc == TKL_OK)
+        rc = run_once(client, call, true, deadline, reply);
+    if (rc == TKL_ENOSCRIPT)
+        rc = run_once(client, call, false, deadline, reply);
+    return rc;
+}
+
+/* All in one trip, by SHA1. */
+static int run_all(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
+                   tkl_reply **replies)
+{
+    tkl__buf wire;
+    tkl__buf_init(&wire);
+    tkl__request *requests = malloc((count + 1) * sizeof *requests);
+    size_t *ends = malloc((count + 1) * sizeof *ends);
+    int rc = requests && ends ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        rc = check_counts(&calls[i]);
+        tkl__script_wire(&wire, &calls[i], true);
+        ends[i] = wire.len;
+    }
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        size_t start = i ? ends[i - 1] : 0;
+        requests[i] = (tkl__request){.wire = {wire.data + start, ends[i] - start},
+                                     .slot = slot_of(client, &calls[i]),
+                                     .retry_safe = calls[i].retry_safe};
+    }
+    if (rc == TKL_OK)
+        rc =
+            wire.failed ? tkl__nomem() : tkl__exec_many(client, requests, count, deadline, replies);
+    tkl__buf_free(&wire);
+    free(requests);
+    free(ends);
+    return rc;
+}
+
+/* Repeats with its source what a server did not know. */
+static int run_unknown(tkl_client *client, const tkl__invocation *call, int64_t deadline,
+                       tkl_reply *replies, size_t index)
+{
+    tkl_reply *reply;
+    int rc = run_once(client, call, false, deadline, &reply);
+    if (rc != TKL_OK)
+        reply = tkl__reply_new_error(rc, tkl_errmsg());
+    if (reply)
+        tkl__reply_put(replies, index, reply);
+    bool unanswered = rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT;
+    return unanswered ? rc : TKL_OK;
+}
+
+int tkl__run_many(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
+                  tkl_reply **replies)
+{
+    *replies = NULL;
+    int rc = run_all(client, calls, count, deadline, replies);
+    for (size_t i = 0; *replies && i < count; i++)
+        if (tkl_reply_code(tkl_reply_at(*replies, i)) == TKL_ENOSCRIPT) {
+            int again = run_unknown(client, &calls[i], deadline, *replies, i);
+            rc = rc == TKL_OK ? again : rc;
+        }
+    return rc;
+}

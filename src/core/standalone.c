@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One server: also the route of the private server.
+ */
+#include <stdlib.h>
+
+#include "core/client.h"
+#include "core/error.h"
+
+static int pick(tkl_client *client, int slot, int64_t deadline, tkl__node **node)
+{
+    (void)slot;
+    (void)deadline;
+    tkl__client_lock(client);
+    *node = tkl__node_ref_locked(client->route_state);
+    tkl__client_unlock(client);
+    return TKL_OK;
+}
+
+static void suspect(tkl_client *client, tkl__node *node)
+{
+    (void)client;
+    (void)node; /* there is no other server to look for */
+}
+
+static int masters(tkl_client *client, int64_t deadline, tkl__node ***nodes, size_t *count)
+{
+    *nodes = malloc(sizeof **nodes);
+    if (!*nodes)
+        return tkl__nomem();
+    *count = 1;
+    return pick(client, 0, deadline, *nodes);
+}
+
+static void close_route(tkl_client *client)
+{
+    tkl__node_unref(client->route_state);
+}
+
+const tkl__route tkl__route_standalone = {
+    .pick = pick,
+    .suspect = suspect,
+    .masters = masters,
+    .close = close_route,
+};
+
+int tkl__standalone_open(tkl_client *client)
+{
+    const tkl__addr *addr = &client->target.addrs[0];
+    client->route_state = tkl__node_get(client, addr->host, addr->port);
+    if (!client->route_state)
+        return tkl__nomem();
+    client->route = &tkl__route_standalone;
+    return TKL_OK;
+}

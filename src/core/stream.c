@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A plain socket stays in blocking mode with a receive time-out equal to the client's
+ * time-out for calls. The common call waits exactly that long, so that its reply costs one
+ * recv() and no poll(); a call with less time left polls first.
+ */
+#include "core/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+/* A blocking recv() may outlast its deadline by this much. */
+#define SLACK_US 2000
+
+int tkl__stream_poll(int fd, short events, int64_t deadline)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    for (;;) {
+        int n = poll(&p, 1, tkl__poll_ms(deadline));
+        if (n > 0)
+            return TKL_OK;
+        if (n == 0 && tkl__left(deadline) == 0)
+            return tkl__fail(TKL_ETIMEOUT, "timed out");
+        if (n < 0 && errno != EINTR)
+            return tkl__fail_errno(TKL_EIO, "poll");
+    }
+}
+
+/* ---- Connecting ---------------------------------------------------------- */
+
+static int await_connect(int fd, int64_t deadline)
+{
+    int rc = tkl__stream_poll(fd, POLLOUT, deadline);
+    if (rc != TKL_OK)
+        return tkl__fail(TKL_ENOTSENT, "no connection in time");
+    int error = 0;
+    socklen_t len = sizeof error;
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    errno = error;
+    return error ? tkl__fail_errno(TKL_ENOTSENT, "connect") : TKL_OK;
+}
+
+/* A Unix socket whose backlog is full answers EAGAIN and cannot be polled. */
+static int connect_fd(int fd, const struct sockaddr *addr, socklen_t len, int64_t deadline)
+{
+    while (connect(fd, addr, len) != 0) {
+        if (errno == EINPROGRESS)
+            return await_connect(fd, deadline);
+        if ((errno != EAGAIN && errno != EINTR) || tkl__left(deadline) == 0)
+            return tkl__fail_errno(TKL_ENOTSENT, "connect");
+        tkl__sleep_until(tkl__now() + tkl__backoff(0, 2000));
+    }
+    return TKL_OK;
+}
+
+static int open_fd(int family, const struct sockaddr *addr, socklen_t len, int64_t deadline,
+                   int *fd)
+{
+    *fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*fd < 0)
+        return tkl__fail_errno(TKL_ENOTSENT, "socket");
+    int rc = connect_fd(*fd, addr, len, deadline);
+    if (rc != TKL_OK) {
+        close(*fd);
+        *fd = -1;
+    }
+    return rc;
+}
+
+static int connect_unix(const char *path, int64_t deadline, int *fd)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof un.sun_path)
+        return tkl__fail(TKL_EINVAL, "path is longer than the %zu bytes a Unix socket may have",
+                         sizeof un.sun_path - 1);
+    strcpy(un.sun_path, path);
+    return open_fd(AF_UNIX, (struct sockaddr *)&un, sizeof un, deadline, fd);
+}
+
+/* Finds a dead peer within half a minute even when nothing is sent. */
+static void tune_tcp(int fd)
+{
+    int on = 1, idle = 15, interval = 5, count = 3;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+static int connect_tcp(const tkl__addr *addr, int64_t deadline, int *fd)
+{
+    char port[8];
+    snprintf(port, sizeof port, "%d", addr->port);
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found;
+    int error = getaddrinfo(addr->host, port, &hints, &found);
+    if (error)
+        return tkl__fail(TKL_ENOTSENT, "%s", gai_strerror(error));
+    int rc = TKL_ENOTSENT;
+    for (struct addrinfo *a = found; a && rc != TKL_OK; a = a->ai_next)
+        rc = open_fd(a->ai_family, a->ai_addr, a->ai_addrlen, deadline, fd);
+    freeaddrinfo(found);
+    if (rc == TKL_OK)
+        tune_tcp(*fd);
+    return rc;
+}
+
+static void make_blocking(tkl__stream *stream, int64_t timeout_ms)
+{
+    stream->block_us = timeout_ms > 3600000 ? INT64_C(3600000000) : timeout_ms * 1000;
+    struct timeval tv = {.tv_sec = (time_t)(stream->block_us / 1000000),
+                         .tv_usec = (suseconds_t)(stream->block_us % 1000000)};
+    setsockopt(stream->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv);
+    fcntl(stream->fd, F_SETFL, 0);
+}
+
+int tkl__stream_open(tkl__stream *stream, const tkl__target *target, const tkl__addr *addr,
+                     struct ssl_ctx_st *tls, int64_t deadline)
+{
+    *stream = (tkl__stream){.fd = -1};
+    int rc = addr->port == 0 ? connect_unix(addr->host, deadline, &stream->fd)
+                             : connect_tcp(addr, deadline, &stream->fd);
+    if (rc != TKL_OK)
+        return rc;
+    if (tls)
+        return tkl__tls_connect(stream, target, addr, tls, deadline);
+    make_blocking(stream, target->timeout_ms);
+    return TKL_OK;
+}
+
+void tkl__stream_close(tkl__stream *stream)
+{
+    if (stream->ssl)
+        tkl__tls_close(stream);
+    if (stream->fd >= 0)
+        close(stream->fd);
+    stream->fd = -1;
+}
+
+/* ---- Reading and writing ------------------------------------------------- */
+
+static int lost(const char *during)
+{
+    return tkl__fail_errno(TKL_EUNKNOWN, "connection lost while %s", during);
+}
+
+static int plain_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline, size_t *n)
+{
+    for (;;) {
+        bool blocking = tkl__left(deadline) + SLACK_US >= stream->block_us;
+        if (!blocking) {
+            int rc = tkl__stream_poll(stream->fd, POLLIN, deadline);
+            if (rc != TKL_OK)
+                return rc;
+        }
+        ssize_t got = recv(stream->fd, data, cap, blocking ? 0 : MSG_DONTWAIT);
+        if (got > 0) {
+            *n = (size_t)got;
+            return TKL_OK;
+        }
+        if (got == 0)
+            return tkl__fail(TKL_EUNKNOWN, "the server closed the connection");
+        if (errno != EAGAIN && errno != EINTR)
+            return lost("reading");
+    }
+}
+
+int tkl__stream_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline, size_t *n)
+{
+    return stream->ssl ? tkl__tls_read(stream, data, cap, deadline, n)
+                       : plain_read(stream, data, cap, deadline, n);
+}
+
+static int plain_write(tkl__stream *stream, const char *data, size_t len, int64_t deadline,
+                       size_t *written)
+{
+    while (*written < len) {
+        ssize_t n = send(stream->fd, data + *written, len - *written, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0)
+            *written += (size_t)n;
+        else if (errno == EAGAIN) {
+            int rc = tkl__stream_poll(stream->fd, POLLOUT, deadline);
+            if (rc != TKL_OK)
+                return rc;
+        } else if (errno != EINTR)
+            return lost("writing");
+    }
+    return TKL_OK;
+}
+
+int tkl__stream_write(tkl__stream *stream, const char *data, size_t len, int64_t deadline,
+                      size_t *written)
+{
+    *written = 0;
+    return stream->ssl ? tkl__tls_write(stream, data, len, deadline, written)
+                       : plain_write(stream, data, len, deadline, written);
+}
+
+bool tkl__stream_stale(tkl__stream *stream)
+{
+    if (stream->ssl)
+        return tkl__tls_stale(stream);
+    char byte;
+    ssize_t n = recv(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n >= 0 || (errno != EAGAIN && errno != EINTR);
+}

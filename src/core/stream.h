@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bytes to and from a server, plain or through TLS, each step with a deadline.
+ */
+#ifndef TKL_CORE_STREAM_H
+#define TKL_CORE_STREAM_H
+
+#include "core/url.h"
+
+struct ssl_st;
+struct ssl_ctx_st;
+
+typedef struct tkl__stream {
+    int fd;             /* -1: closed */
+    struct ssl_st *ssl; /* NULL: plain */
+    int64_t block_us;   /* plain: how long a blocking recv() waits (SO_RCVTIMEO) */
+} tkl__stream;
+
+/* Connects, and shakes hands when `tls` is given. */
+int tkl__stream_open(tkl__stream *stream, const tkl__target *target, const tkl__addr *addr,
+                     struct ssl_ctx_st *tls, int64_t deadline);
+void tkl__stream_close(tkl__stream *stream);
+
+/* At least one byte; TKL_EUNKNOWN when the peer closed or the connection failed. */
+int tkl__stream_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline, size_t *n);
+
+/* All of it. *written counts what the kernel took, also on failure. */
+int tkl__stream_write(tkl__stream *stream, const char *data, size_t len, int64_t deadline,
+                      size_t *written);
+
+/* True when the peer closed, or sent something although nothing was asked. */
+bool tkl__stream_stale(tkl__stream *stream);
+
+/* Waits for poll() events: TKL_ETIMEOUT when the deadline passes first. */
+int tkl__stream_poll(int fd, short events, int64_t deadline);
+
+/* The client's SSL_CTX; NULL and a recorded error on failure. */
+struct ssl_ctx_st *tkl__tls_context(const tkl__target *target);
+void tkl__tls_free(struct ssl_ctx_st *tls);
+
+/* The parts of the above that are TLS. Results as above. */
+int tkl__tls_connect(tkl__stream *stream, const tkl__target *target, const tkl__addr *addr,
+                     struct ssl_ctx_st *tls, int64_t deadline);
+int tkl__tls_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline, size_t *n);
+int tkl__tls_write(tkl__stream *stream, const char *data, size_t len, int64_t deadline,
+                   size_t *written);
+bool tkl__tls_stale(tkl__stream *stream);
+void tkl__tls_close(tkl__stream *stream);
+
+#endif
