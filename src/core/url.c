@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/server.h"
 
 #define DEFAULT_PORT       6379
 #define DEFAULT_TIMEOUT_MS 5000
@@ -227,11 +228,9 @@ static int parse_verify(tkl__target *target, const char *value)
 
 static int check_durability(const char *word)
 {
-    static const char *const words[] = {"none", "snapshot", "everysec", "always"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(word, words[i]) == 0)
-            return TKL_OK;
-    return tkl__fail(TKL_EINVAL, "durability must be none, snapshot, everysec or always");
+    return tkl__durability_known(word)
+               ? TKL_OK
+               : tkl__fail(TKL_EINVAL, "durability must be none, snapshot, everysec or always");
 }
 
 static int apply_parameter(tkl__target *target, const char *key, const char *value,

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `embedded:` is a server in memory that ends with the program, however the program ends.
+ *
+ * A supervisor, a few lines of shell, makes the directory, starts the server, and removes both.
+ * Program and supervisor hold the two ends of a socket, the tether. When the program ends,
+ * the kernel closes its end; the supervisor reads the end of the file and kills the server. When
+ * the supervisor ends, the program reads the end of the file: then nothing is left. When the server
+ * ends by itself, the supervisor sends the last lines of its log on the way out.
+ *
+ * A forked child of the program holds the tether too, and may go on using the server when its
+ * parent has ended. The program's own tkl_close() shuts the tether down for all of them; a
+ * child's only drops its copy.
+ */
+#include "core/embedded.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/server.h"
+
+/* The supervisor has nothing to do but to kill and to remove; more than this means that the
+ * machine is in trouble, and a program that wants to end should. */
+#define STOP_MS 10000
+
+#define DIR_MAX (TKL__SOCKET_MAX - sizeof "/socket" + 1)
+
+struct tkl__embedded {
+    int tether;  /* our end */
+    pid_t owner; /* the process whose tkl_close() ends the server */
+};
+
+/* "$1" is the directory, the rest the server's command line. The inner reader is a process of its
+ * own because a shell cannot wait for a child and for a descriptor at once. */
+static const char supervisor[] = "{\n"
+                                 "    umask 077\n"
+                                 "    dir=$1\n"
+                                 "    shift\n"
+                                 "    mkdir \"$dir\" 2>&3 && cd \"$dir\" || exit\n"
+                                 "    \"$@\" >log 2>&1 3>&- &\n"
+                                 "    server=$!\n"
+                                 "    { read -r end <&3; kill -9 $server; } &\n"
+                                 "    reader=$!\n"
+                                 "    wait $server\n"
+                                 "    kill $reader\n"
+                                 "    tail -n 5 log >&3\n"
+                                 "    cd /\n"
+                                 "    rm -rf \"$dir\"\n"
+                                 "} &\n";
+
+/* ---- The directory ------------------------------------------------------- */
+
+static bool usable(const char *base)
+{
+    return base && *base == '/' && access(base, W_OK | X_OK) == 0 &&
+           strlen(base) + sizeof "/tackle-0123456789abcdef" <= DIR_MAX;
+}
+
+/* A name that nobody else has; the supervisor makes the directory, so that there is no moment
+ * in which it exists and nobody would remove it. */
+static int choose_dir(char *dir)
+{
+    const char *bases[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        if (!usable(bases[i]))
+            continue;
+        uint64_t id;
+        tkl__random(&id, sizeof id);
+        snprintf(dir, DIR_MAX, "%s/tackle-%016llx", bases[i], (unsigned long long)id);
+        return TKL_OK;
+    }
+    return tkl__fail(TKL_ESPAWN,
+                     "no place for the private server: none of $XDG_RUNTIME_DIR, $TMPDIR and /tmp "
+                     "can be written and has a path of less than %zu bytes",
+                     DIR_MAX - sizeof "/tackle-0123456789abcdef");
+}
+
+/* ---- Starting ------------------------------------------------------------ */
+
+static int run_supervisor(const char *program, const char *dir, const char *socket, int tether)
+{
+    const char *const args[] = {
+        dir,     program, "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700",
+        "--dir", dir,     "--save", "",  "--appendonly", "no",   "--daemonize",      "no",
+        NULL,
+    };
+    return tkl__server_detach(supervisor, args, tether, "/dev/null");
+}
+
+static int tie(tkl__embedded *server, const char *program, const char *dir, const char *path)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return tkl__fail_errno(TKL_EIO, "no socket for the private server");
+    server->tether = ends[0];
+    server->owner = getpid();
+    int rc = run_supervisor(program, dir, path, ends[1]);
+    close(ends[1]);
+    return rc;
+}
+
+static int died(const tkl__embedded *server, const char *program, int64_t deadline)
+{
+    char text[1024];
+    tkl__read_all(server->tether, deadline, text, sizeof text);
+    return tkl__fail(TKL_ESPAWN, "%s ended at its start:\n%s", program, text);
+}
+
+static int await_reply(const tkl__embedded *server, const char *program, const char *socket,
+                       int64_t deadline)
+{
+    for (;;) {
+        tkl__conn *conn;
+        int rc = tkl__server_ping(socket, deadline, &conn);
+        if (rc == TKL_OK) {
+            tkl__conn_close(conn);
+            return TKL_OK;
+        }
+        struct pollfd wait = {.fd = server->tether, .events = POLLIN};
+        if (poll(&wait, 1, 1) == 1)
+            return died(server, program, deadline);
+        if (tkl__left(deadline) == 0)
+            return tkl__fail_in(TKL_ESPAWN, "%s did not answer in time", program);
+    }
+}
+
+static int start_in_memory(int64_t deadline, char *socket, tkl__embedded **server)
+{
+    char program[PATH_MAX], dir[DIR_MAX];
+    int rc = tkl__server_find(deadline, program);
+    if (rc == TKL_OK)
+        rc = choose_dir(dir);
+    if (rc != TKL_OK)
+        return rc;
+    *server = calloc(1, sizeof **server);
+    if (!*server)
+        return tkl__nomem();
+    (*server)->tether = -1;
+    snprintf(socket, TKL__SOCKET_MAX, "%s/socket", dir);
+    rc = tie(*server, program, dir, socket);
+    if (rc == TKL_OK)
+        rc = await_reply(*server, program, socket, deadline);
+    if (rc != TKL_OK) {
+        tkl__embedded_stop(*server);
+        *server = NULL;
+    }
+    return rc;
+}
+
+int tkl__embedded_start(const tkl__target *target, int64_t deadline, char *socket,
+                        tkl__embedded **server)
+{
+    *server = NULL;
+    return target->dir ? tkl__server_join(target, deadline, socket)
+                       : start_in_memory(deadline, socket, server);
+}
+
+/* ---- Stopping ------------------------------------------------------------ */
+
+void tkl__embedded_stop(tkl__embedded *server)
+{
+    char ignored[2];
+    if (!server)
+        return;
+    if (server->tether >= 0) {
+        if (server->owner == getpid()) {
+            shutdown(server->tether, SHUT_WR);
+            tkl__read_all(server->tether, tkl__deadline_ms(STOP_MS), ignored, sizeof ignored);
+        }
+        close(server->tether);
+    }
+    free(server);
+}

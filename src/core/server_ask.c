@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Asking a private server about itself.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/server.h"
+
+/* Not the client's own target: its password, user and database are for what the client does. */
+int tkl__server_dial(const char *socket, int64_t deadline, tkl__conn **conn)
+{
+    char path[TKL__SOCKET_MAX], name[] = "tackle";
+    snprintf(path, sizeof path, "%s", socket);
+    const tkl__target target = {.scheme = TKL__STANDALONE, .name = name};
+    const tkl__addr addr = {.host = path};
+    return tkl__conn_dial(&target, &addr, NULL, deadline, conn);
+}
+
+int tkl__server_said(int rc, tkl_reply **reply)
+{
+    if (rc == TKL_OK && tkl_reply_code(*reply) != TKL_OK)
+        rc = tkl__fail(tkl_reply_code(*reply), "%s", tkl_reply_str(*reply));
+    if (rc != TKL_OK) {
+        tkl_reply_free(*reply);
+        *reply = NULL;
+    }
+    return rc;
+}
+
+int tkl__server_ping(const char *socket, int64_t deadline, tkl__conn **conn)
+{
+    tkl_reply *reply = NULL;
+    int rc = tkl__server_dial(socket, deadline, conn);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__server_said(tkl__conn_command(*conn, deadline, &reply, "PING", NULL), &reply);
+    tkl_reply_free(reply);
+    if (rc != TKL_OK) {
+        tkl__conn_close(*conn);
+        *conn = NULL;
+    }
+    return rc;
+}
+
+void tkl__server_field(const tkl_reply *info, const char *field, char *value, size_t size)
+{
+    const size_t len = strlen(field);
+    *value = '\0';
+    for (const char *line = tkl_reply_str(info); *line; line += strspn(line, "\r\n")) {
+        if (strncmp(line, field, len) == 0 && line[len] == ':') {
+            line += len + 1;
+            snprintf(value, size, "%.*s", (int)strcspn(line, "\r\n"), line);
+            return;
+        }
+        line += strcspn(line, "\r\n");
+    }
+}

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `embedded:/dir` is one persistent server for each directory. In the directory:
+ *
+ *     lock           held by the server as long as it lives
+ *     socket         where it is reached
+ *     config         its configuration: written once, then the user's and the server's
+ *     log, log.old   what it says
+ *     dump.rdb, appendonlydir/   the data
+ *
+ * Everything hangs on the lock. Whoever gets it knows that no server runs here and that nobody
+ * else is starting one. The starter takes it, hands the locked descriptor on to the server, and
+ * closes its own: from then on the kernel keeps the lock until the last process of that
+ * server is gone, kill -9 and power cuts included. So a socket that leads nowhere is known to
+ * be left over, two servers can never write the same files, and there is no pid file that
+ * could be wrong.
+ *
+ * To join is to repeat two steps: say PING to the socket; try the lock, and with it start the
+ * server. Getting the lock a second time means that the server we started has died.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/server.h"
+
+#define POLL_US     1000
+#define POLL_MAX_US 10000
+
+/* A log that is longer is put aside at the next start. */
+#define LOG_MAX (1 << 20)
+
+/* As much of the log as an error tells. */
+#define LOG_TAIL 700
+
+/* The lock goes with the server as descriptor 3. */
+static const char starter[] = "umask 077\n"
+                              "\"$@\" &\n";
+
+typedef struct place {
+    char dir[TKL__SOCKET_MAX];
+    char socket[TKL__SOCKET_MAX];
+    char lock[TKL__SOCKET_MAX + 8];
+    char config[TKL__SOCKET_MAX + 8];
+    char log[TKL__SOCKET_MAX + 8];
+} place;
+
+/* ---- The directory ------------------------------------------------------- */
+
+static int too_long(const char *dir)
+{
+    return tkl__fail(TKL_EINVAL,
+                     "%s: too long, the path of a directory with a private server has at most %zu "
+                     "bytes: choose a shorter one, or make a symbolic link to it",
+                     dir, TKL__SOCKET_MAX - sizeof "/socket");
+}
+
+static int locate(const char *dir, place *p)
+{
+    char path[PATH_MAX];
+    int rc = tkl__absolute(dir, path, sizeof path);
+    if (rc != TKL_OK)
+        return rc;
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        path[--len] = '\0';
+    if (len + sizeof "/socket" > TKL__SOCKET_MAX)
+        return too_long(path);
+    snprintf(p->dir, sizeof p->dir, "%s", path);
+    snprintf(p->socket, sizeof p->socket, "%.*s/socket", (int)len, path);
+    snprintf(p->lock, sizeof p->lock, "%s/lock", p->dir);
+    snprintf(p->config, sizeof p->config, "%s/config", p->dir);
+    snprintf(p->log, sizeof p->log, "%s/log", p->dir);
+    return TKL_OK;
+}
+
+/* What is there already is fine, whatever it is. */
+static int make_dir(const char *dir)
+{
+    struct stat st;
+    if (mkdir(dir, 0700) == 0 || errno == EEXIST)
+        return TKL_OK;
+    int reason = errno;
+    if (stat(dir, &st) == 0)
+        return TKL_OK;
+    errno = reason;
+    return tkl__fail_errno(TKL_EIO, "the directory %s cannot be made", dir);
+}
+
+/* With its parents. */
+static int make_dirs(const char *dir)
+{
+    char path[TKL__SOCKET_MAX];
+    int rc = TKL_OK;
+    snprintf(path, sizeof path, "%s", dir);
+    for (char *end = path + 1; *end && rc == TKL_OK; end++) {
+        if (*end != '/')
+            continue;
+        *end = '\0';
+        rc = make_dir(path);
+        *end = '/';
+    }
+    return rc == TKL_OK ? make_dir(path) : rc;
+}
+
+static int check_dir(const char *dir)
+{
+    struct stat st;
+    if (stat(dir, &st) != 0)
+        return tkl__fail_errno(TKL_EIO, "%s", dir);
+    if (!S_ISDIR(st.st_mode))
+        return tkl__fail(TKL_EIO, "%s is not a directory", dir);
+    if (st.st_uid != geteuid())
+        return tkl__fail(TKL_EIO, "the directory %s belongs to another user", dir);
+    if (st.st_mode & S_IWOTH)
+        return tkl__fail(TKL_EIO, "the directory %s can be written by everybody: chmod it to 700",
+                         dir);
+    return TKL_OK;
+}
+
+/* ---- The lock ------------------------------------------------------------ */
+
+/* TKL_BUSY: a server lives, or somebody is starting one. */
+static int take_lock(const place *p, int *fd)
+{
+    *fd = open(p->lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (*fd < 0)
+        return tkl__fail_errno(TKL_EIO, "the directory %s cannot be written", p->dir);
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+        return TKL_OK;
+    int rc = errno == EWOULDBLOCK ? TKL_BUSY : tkl__fail_errno(TKL_EIO, "%s", p->lock);
+    close(*fd);
+    return rc;
+}
+
+/* Shared, so that those who only look do not see each other. */
+static bool is_free(const place *p)
+{
+    int fd = open(p->lock, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    bool got = flock(fd, LOCK_SH | LOCK_NB) == 0;
+    close(fd);
+    return got;
+}
+
+/* ---- Starting ------------------------------------------------------------ */
+
+static bool has(const place *p, const char *name)
+{
+    char path[TKL__SOCKET_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", p->dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Synced before it has its name: with an empty one the server would not look for its
+ * append-only file. */
+static int write_config(const place *p, const char *word)
+{
+    char path[TKL__SOCKET_MAX + 16];
+    snprintf(path, sizeof path, "%s.new", p->config);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return tkl__fail_errno(TKL_EIO, "%s cannot be written", path);
+    dprintf(fd, "# The private server of this directory. Written once, then yours to extend: see\n"
+                "# docs/server.md. Where it listens and lives is given on its command line.\n"
+                "loglevel warning\n");
+    int rc = tkl__durability_print(fd, word);
+    if (rc == TKL_OK && (fsync(fd) != 0 || rename(path, p->config) != 0))
+        rc = tkl__fail_errno(TKL_EIO, "%s cannot be written", p->config);
+    close(fd);
+    return rc;
+}
+
+/* A directory with nothing but a snapshot in it (of another server, say) must be loaded from that
+ * before an append-only file can be begun. */
+static int ensure_config(const place *p, const char **word)
+{
+    if (has(p, "config"))
+        return TKL_OK;
+    if (!*word)
+        *word = TKL__DEFAULT_DURABILITY;
+    return write_config(p, has(p, "dump.rdb") && !has(p, "appendonlydir") ? "snapshot" : *word);
+}
+
+/* The log's length from where the new server writes on. */
+static off_t rotate_log(const place *p)
+{
+    struct stat st;
+    char old[TKL__SOCKET_MAX + 16];
+    if (stat(p->log, &st) != 0)
+        return 0;
+    if (st.st_size <= LOG_MAX)
+        return st.st_size;
+    snprintf(old, sizeof old, "%s.old", p->log);
+    return rename(p->log, old) == 0 ? 0 : st.st_size;
+}
+
+static int run_server(const place *p, const char *program, int lock)
+{
+    const char *const args[] = {
+        program,
+        p->config,
+        "--port",
+        "0",
+        "--unixsocket",
+        p->socket,
+        "--unixsocketperm",
+        "700",
+        "--dir",
+        p->dir,
+        "--logfile",
+        "",
+        "--daemonize",
+        "no",
+        NULL,
+    };
+    return tkl__server_detach(starter, args, lock, p->log);
+}
+
+/* With the lock, which goes to the server. */
+static int start_server(const place *p, const char **word, int lock, int64_t deadline, off_t *log)
+{
+    char program[PATH_MAX];
+    int rc = tkl__server_find(deadline, program);
+    if (rc == TKL_OK)
+        rc = ensure_config(p, word);
+    *log = rotate_log(p);
+    if (rc == TKL_OK)
+        rc = run_server(p, program, lock);
+    close(lock);
+    return rc;
+}
+
+static int died(const place *p, off_t from)
+{
+    char text[LOG_TAIL + 1] = "";
+    struct stat st;
+    int fd = open(p->log, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        if (st.st_size - from > LOG_TAIL)
+            from = st.st_size - LOG_TAIL;
+        ssize_t got = pread(fd, text, LOG_TAIL, from);
+        text[got > 0 ? got : 0] = '\0';
+    }
+    if (fd >= 0)
+        close(fd);
+    return tkl__fail(TKL_ESPAWN, "the private server of %s ended at its start, its log says:\n%s",
+                     p->dir, text);
+}
+
+/* ---- Joining ------------------------------------------------------------- */
+
+/* Somebody holds the lock, but does not answer. */
+static int unusable(const place *p, int rc)
+{
+    if (rc == TKL_EUNREADY)
+        return tkl__fail_in(rc, "the private server of %s is not ready", p->dir);
+    return tkl__fail_in(rc,
+                        "the private server of %s runs but does not answer (starting, ending, "
+                        "stopped by a signal, or its socket was removed)",
+                        p->dir);
+}
+
+/* *word becomes the default when the directory is new. */
+static int start_or_join(const place *p, const char **word, int64_t deadline, tkl__conn **conn)
+{
+    bool started = false;
+    off_t log = 0;
+    for (int64_t pause = POLL_US;; pause += pause < POLL_MAX_US ? POLL_US / 2 : 0) {
+        int lock;
+        int rc = tkl__server_ping(p->socket, deadline, conn);
+        if (rc == TKL_OK)
+            return rc;
+        int locked = take_lock(p, &lock);
+        if (locked < 0)
+            return locked;
+        if (locked == TKL_OK && started) {
+            close(lock);
+            return died(p, log);
+        }
+        if (locked == TKL_OK) {
+            rc = start_server(p, word, lock, deadline, &log);
+            if (rc != TKL_OK)
+                return rc;
+            started = true;
+        }
+        if (tkl__left(deadline) == 0)
+            return unusable(p, rc);
+        tkl__sleep_until(tkl__now() + pause);
+    }
+}
+
+static int open_dir(const char *dir, place *p)
+{
+    int rc = locate(dir, p);
+    if (rc == TKL_OK)
+        rc = make_dirs(p->dir);
+    return rc == TKL_OK ? check_dir(p->dir) : rc;
+}
+
+static int join(const tkl__target *target, int64_t deadline, place *p, tkl__conn **conn)
+{
+    const char *word = target->durability;
+    int rc = open_dir(target->dir, p);
+    if (rc == TKL_OK)
+        rc = start_or_join(p, &word, deadline, conn);
+    if (rc != TKL_OK || !word)
+        return rc;
+    rc = tkl__durability_apply(*conn, p->dir, p->config, word, deadline);
+    if (rc != TKL_OK) {
+        tkl__conn_close(*conn);
+        *conn = NULL;
+    }
+    return rc;
+}
+
+int tkl__server_join(const tkl__target *target, int64_t deadline, char *socket)
+{
+    place p;
+    tkl__conn *conn;
+    int rc = join(target, deadline, &p, &conn);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__conn_close(conn);
+    memcpy(socket, p.socket, sizeof p.socket);
+    return TKL_OK;
+}
+
+/* ---- The public functions ------------------------------------------------ */
+
+static int parse(const char *url, tkl__target *target)
+{
+    int rc = tkl__target_parse(url, NULL, target);
+    if (rc != TKL_OK)
+        return rc;
+    if (target->scheme == TKL__EMBEDDED && target->dir)
+        return TKL_OK;
+    tkl__target_free(target);
+    return tkl__fail(TKL_EINVAL, "the URL of a persistent server is of the form embedded:/dir");
+}
+
+static int ask_server(tkl__conn *conn, int64_t deadline, tkl_reply **info)
+{
+    return tkl__server_said(tkl__conn_command(conn, deadline, info, "INFO", "server", NULL), info);
+}
+
+/* Valkey gives a redis_version too, for the sake of old clients. */
+static int describe(tkl__conn *conn, int64_t deadline, tkl_server_info *info)
+{
+    tkl_reply *reply = NULL;
+    char pid[32];
+    int rc = ask_server(conn, deadline, &reply);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__server_field(reply, "process_id", pid, sizeof pid);
+    info->pid = atoll(pid);
+    tkl__server_field(reply, "valkey_version", info->version, sizeof info->version);
+    snprintf(info->program, sizeof info->program, "%s-server", *info->version ? "valkey" : "redis");
+    if (!*info->version)
+        tkl__server_field(reply, "redis_version", info->version, sizeof info->version);
+    tkl_reply_free(reply);
+    return tkl__durability_live(conn, deadline, info->durability);
+}
+
+/* A connection, or TKL_NOTFOUND when there is no server. */
+static int reach(const place *p, int64_t deadline, tkl__conn **conn)
+{
+    int rc = tkl__server_dial(p->socket, deadline, conn);
+    if (rc != TKL_ENOTSENT)
+        return rc;
+    return is_free(p) ? TKL_NOTFOUND : unusable(p, rc);
+}
+
+int tkl_server_start(const char *url, tkl_server_info *info)
+{
+    tkl__target target;
+    place p;
+    tkl__conn *conn;
+    *info = (tkl_server_info){.pid = 0};
+    int rc = parse(url, &target);
+    if (rc != TKL_OK)
+        return rc;
+    int64_t deadline = tkl__deadline_ms(target.timeout_ms);
+    rc = join(&target, deadline, &p, &conn);
+    tkl__target_free(&target);
+    if (rc != TKL_OK)
+        return rc;
+    memcpy(info->socket, p.socket, sizeof p.socket);
+    rc = describe(conn, deadline, info);
+    tkl__conn_close(conn);
+    return rc;
+}
+
+/* For what does not start a server. */
+static int look_up(const char *url, place *p, int64_t *deadline)
+{
+    tkl__target target;
+    int rc = parse(url, &target);
+    if (rc != TKL_OK)
+        return rc;
+    *deadline = tkl__deadline_ms(target.timeout_ms);
+    rc = locate(target.dir, p);
+    tkl__target_free(&target);
+    return rc;
+}
+
+int tkl_server_status(const char *url, tkl_server_info *info)
+{
+    place p;
+    int64_t deadline;
+    tkl__conn *conn;
+    *info = (tkl_server_info){.pid = 0};
+    int rc = look_up(url, &p, &deadline);
+    if (rc != TKL_OK)
+        return rc;
+    memcpy(info->socket, p.socket, sizeof p.socket);
+    tkl__durability_kept(p.config, info->durability);
+    rc = reach(&p, deadline, &conn);
+    if (rc != TKL_OK)
+        return rc;
+    rc = describe(conn, deadline, info);
+    tkl__conn_close(conn);
+    return rc;
+}
+
+/* ---- Stopping ------------------------------------------------------------ */
+
+/* Which server it is: a new number at each start. */
+static int run_id(tkl__conn *conn, int64_t deadline, char *id, size_t size)
+{
+    tkl_reply *reply = NULL;
+    int rc = ask_server(conn, deadline, &reply);
+    tkl__server_field(reply, "run_id", id, size);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* True when somebody has started another one in the meantime. */
+static bool replaced(const place *p, const char *id)
+{
+    char now[64];
+    tkl__conn *conn;
+    int64_t deadline = tkl__deadline_ms(1000);
+    if (tkl__server_dial(p->socket, deadline, &conn) != TKL_OK)
+        return false;
+    int rc = run_id(conn, deadline, now, sizeof now);
+    tkl__conn_close(conn);
+    return rc == TKL_OK && strcmp(now, id) != 0;
+}
+
+static void await_end(const place *p, const char *id)
+{
+    while (!is_free(p) && !replaced(p, id))
+        tkl__sleep_until(tkl__now() + POLL_US);
+}
+
+/* SHUTDOWN saves as configured and has no reply but the end of the connection; it may take as long
+ * as the data is large. */
+static int shut_down(const place *p, tkl__conn *conn, int64_t deadline)
+{
+    char id[64];
+    tkl_reply *reply = NULL;
+    int rc = run_id(conn, deadline, id, sizeof id);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__server_said(tkl__conn_command(conn, TKL__FOREVER, &reply, "SHUTDOWN", NULL), &reply);
+    tkl_reply_free(reply);
+    if (rc != TKL_EUNKNOWN)
+        return tkl__fail_in(rc, "the private server of %s did not stop", p->dir);
+    await_end(p, id);
+    return TKL_OK;
+}
+
+int tkl_server_stop(const char *url)
+{
+    place p;
+    int64_t deadline;
+    tkl__conn *conn;
+    int rc = look_up(url, &p, &deadline);
+    if (rc == TKL_OK)
+        rc = reach(&p, deadline, &conn);
+    if (rc != TKL_OK)
+        return rc;
+    rc = shut_down(&p, conn, deadline);
+    tkl__conn_close(conn);
+    return rc;
+}
