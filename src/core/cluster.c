@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The route of a cluster: which of its servers serves a slot.
+ *
+ * The slot map comes from CLUSTER SLOTS, asked of any server that answers: first of those known to
+ * be well, then of those that failed lately, then of the seeds of the URL. It is fetched at first
+ * use, and again after a hint that it is outdated: a MOVED (whose slot is corrected at once), a
+ * server that cannot be reached, a slot that nobody serves.
+ *
+ * A map holds a reference on each of its nodes and is replaced as a whole. Callers take references
+ * of their own under the client's mutex, so a map may be replaced while calls to its nodes are
+ * under way.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/call.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/refresh.h"
+#include "core/resp.h"
+
+#define SUSPECT_FOR 1000000 /* us during which a server that failed is asked last */
+
+/* A server of the cluster. */
+typedef struct member {
+    tkl__node *node;   /* a reference */
+    bool master;       /* serves slots */
+    int64_t suspected; /* when it last failed; 0: never */
+} member;
+
+typedef struct slot_map {
+    member *members;
+    size_t count;
+    uint16_t owner[TKL__SLOTS]; /* index of a member plus 1; 0: nobody */
+} slot_map;
+
+typedef struct cluster {
+    tkl__refresh refresh;
+    slot_map *map; /* never NULL */
+    size_t turn;   /* for spreading requests without a key */
+} cluster;
+
+static cluster *cluster_of(const tkl_client *client)
+{
+    return client->route_state;
+}
+
+/* ---- The map ------------------------------------------------------------- */
+
+static slot_map *map_new(void)
+{
+    return calloc(1, sizeof(slot_map));
+}
+
+static void map_free(slot_map *map)
+{
+    if (!map)
+        return;
+    for (size_t i = 0; i < map->count; i++)
+        tkl__node_unref(map->members[i].node);
+    free(map->members);
+    free(map);
+}
+
+static member *map_find(const slot_map *map, const tkl__node *node)
+{
+    for (size_t i = 0; i < map->count; i++)
+        if (map->members[i].node == node)
+            return &map->members[i];
+    return NULL;
+}
+
+/* The member of a node, added when new: then its reference is taken over, and *added says so.
+ * NULL: no memory. */
+static member *map_add(slot_map *map, tkl__node *node, bool *added)
+{
+    member *found = map_find(map, node);
+    *added = !found;
+    if (found)
+        return found;
+
+    *added = false;
+    if (map->count == UINT16_MAX)
+        return NULL;
+    member *more = realloc(map->members, (map->count + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    map->members = more;
+    map->members[map->count] = (member){.node = node};
+    *added = true;
+    return &map->members[map->count++];
+}
+
+static void map_assign(slot_map *map, int first, int last, member *owner)
+{
+    uint16_t id = (uint16_t)(owner - map->members + 1);
+    owner->master = true;
+    for (int slot = first; slot <= last; slot++)
+        map->owner[slot] = id;
+}
+
+/* ---- Reading CLUSTER SLOTS ----------------------------------------------- */
+
+/* The value of a name in a flat list of names and values; "" when it is not there. */
+static const char *metadata(const tkl_reply *list, const char *name)
+{
+    for (size_t i = 0; i + 1 < tkl_reply_count(list); i += 2)
+        if (strcmp(tkl_reply_str(tkl_reply_at(list, i)), name) == 0)
+            return tkl_reply_str(tkl_reply_at(list, i + 1));
+    return "";
+}
+
+/* The host to reach a server at. A nil or empty one means the one we asked; "?" a host name that
+ * the cluster does not know: its address will do. */
+static const char *endpoint(const tkl_reply *server, const tkl__node *asked)
+{
+    const char *host = tkl_reply_str(tkl_reply_at(server, 0));
+    if (strcmp(host, "?") == 0)
+        host = metadata(tkl_reply_at(server, 3), "ip");
+    return *host ? host : tkl__node_addr(asked)->host;
+}
+
+/* Server: [host, port, id, metadata]. NULL: no memory. */
+static member *read_server(tkl_client *client, slot_map *map, const tkl__node *asked,
+                           const tkl_reply *server)
+{
+    int port = (int)tkl_reply_int(tkl_reply_at(server, 1));
+    tkl__node *node = tkl__node_get(client, endpoint(server, asked), port);
+    if (!node)
+        return NULL;
+
+    bool added;
+    member *found = map_add(map, node, &added);
+    if (!added)
+        tkl__node_unref(node);
+    return found;
+}
+
+static int malformed(const tkl__node *asked)
+{
+    const tkl__addr *addr = tkl__node_addr(asked);
+    return tkl__fail(TKL_EPROTO, "%s:%d gave a CLUSTER SLOTS reply that makes no sense", addr->host,
+                     addr->port);
+}
+
+static bool is_server(const tkl_reply *server)
+{
+    int64_t port = tkl_reply_int(tkl_reply_at(server, 1));
+    return port > 0 && port <= 65535;
+}
+
+/* Range: [first slot, last slot, master, replica...]. */
+static int read_range(tkl_client *client, slot_map *map, const tkl__node *asked,
+                      const tkl_reply *range)
+{
+    int64_t first = tkl_reply_int(tkl_reply_at(range, 0));
+    int64_t last = tkl_reply_int(tkl_reply_at(range, 1));
+    if (first < 0 || first > last || last >= TKL__SLOTS || !is_server(tkl_reply_at(range, 2)))
+        return malformed(asked);
+
+    member *master = read_server(client, map, asked, tkl_reply_at(range, 2));
+    if (!master)
+        return tkl__nomem();
+    map_assign(map, (int)first, (int)last, master);
+
+    for (size_t i = 3; i < tkl_reply_count(range); i++)
+        if (is_server(tkl_reply_at(range, i)) &&
+            !read_server(client, map, asked, tkl_reply_at(range, i)))
+            return tkl__nomem();
+    return TKL_OK;
+}
+
+static int read_map(tkl_client *client, const tkl__node *asked, const tkl_reply *ranges,
+                    slot_map *map)
+{
+    const tkl__addr *addr = tkl__node_addr(asked);
+    if (tkl_reply_kind(ranges) != TKL_ARRAY)
+        return malformed(asked);
+    if (tkl_reply_count(ranges) == 0)
+        return tkl__fail(TKL_ENOTSENT, "%s:%d knows no server of the cluster that serves slots",
+                         addr->host, addr->port);
+
+    for (size_t i = 0; i < tkl_reply_count(ranges); i++) {
+        int rc = read_range(client, map, asked, tkl_reply_at(ranges, i));
+        if (rc != TKL_OK)
+            return rc;
+    }
+    return TKL_OK;
+}
+
+static int ask_slots(tkl__node *node, int64_t deadline, tkl_reply **slots)
+{
+    tkl__conn *conn;
+    *slots = NULL;
+    int rc = tkl__node_borrow(node, deadline, &conn);
+    if (rc != TKL_OK)
+        return rc;
+
+    const tkl__addr *addr = tkl__node_addr(node);
+    rc = tkl__conn_command(conn, deadline, slots, "CLUSTER", "SLOTS", NULL);
+    tkl__node_return(node, conn);
+    if (rc == TKL_OK)
+        rc = tkl__check(slots);
+    return rc == TKL_OK ? rc : tkl__fail_in(rc, "CLUSTER SLOTS of %s:%d", addr->host, addr->port);
+}
+
+/* ---- Fetching the map ---------------------------------------------------- */
+
+/* Nodes with references. */
+typedef struct node_list {
+    tkl__node **nodes;
+    size_t count;
+} node_list;
+
+static void list_free(node_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        tkl__node_unref(list->nodes[i]);
+    free(list->nodes);
+}
+
+static void shuffle(tkl__node **nodes, size_t count)
+{
+    for (size_t i = count; i > 1; i--) {
+        uint32_t dice;
+        tkl__random(&dice, sizeof dice);
+        tkl__node *spare = nodes[i - 1];
+        nodes[i - 1] = nodes[dice % i];
+        nodes[dice % i] = spare;
+    }
+}
+
+static bool suspicious(const member *server)
+{
+    return server->suspected > 0 && tkl__now() - server->suspected < SUSPECT_FOR;
+}
+
+/* Adds the members that are, or are not, suspected; shuffled, so that clients spread. */
+static void list_members(node_list *list, const slot_map *map, bool suspected)
+{
+    size_t start = list->count;
+    for (size_t i = 0; i < map->count; i++)
+        if (suspicious(&map->members[i]) == suspected)
+            list->nodes[list->count++] = tkl__node_ref_locked(map->members[i].node);
+    shuffle(list->nodes + start, list->count - start);
+}
+
+static bool listed(const node_list *list, const tkl__node *node)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->nodes[i] == node)
+            return true;
+    return false;
+}
+
+static void list_seeds(node_list *list, tkl_client *client)
+{
+    size_t start = list->count;
+    for (size_t i = 0; i < client->target.naddrs; i++) {
+        const tkl__addr *seed = &client->target.addrs[i];
+        tkl__node *node = tkl__node_get(client, seed->host, seed->port);
+        if (node && listed(list, node))
+            tkl__node_unref(node);
+        else if (node)
+            list->nodes[list->count++] = node;
+    }
+    shuffle(list->nodes + start, list->count - start);
+}
+
+/* Everybody who may know the map, in the order to ask them. */
+static int list_candidates(tkl_client *client, node_list *list)
+{
+    tkl__client_lock(client);
+    const slot_map *map = cluster_of(client)->map;
+    list->nodes = calloc(map->count + client->target.naddrs, sizeof list->nodes[0]);
+    if (list->nodes) {
+        list_members(list, map, false);
+        list_members(list, map, true);
+    }
+    tkl__client_unlock(client);
+
+    if (!list->nodes)
+        return tkl__nomem();
+    list_seeds(list, client);
+    return TKL_OK;
+}
+
+/* Puts the new map in place, with what the old one knew about its servers' health. */
+static void install(tkl_client *client, slot_map *fresh)
+{
+    tkl__client_lock(client);
+    cluster *c = cluster_of(client);
+    slot_map *old = c->map;
+    for (size_t i = 0; i < fresh->count; i++) {
+        const member *before = map_find(old, fresh->members[i].node);
+        if (before)
+            fresh->members[i].suspected = before->suspected;
+    }
+    c->map = fresh;
+    tkl__client_unlock(client);
+    map_free(old);
+}
+
+static int fetch_from(tkl_client *client, tkl__node *node, int64_t deadline)
+{
+    tkl_reply *slots;
+    int rc = ask_slots(node, deadline, &slots);
+    if (rc != TKL_OK)
+        return rc;
+
+    slot_map *fresh = map_new();
+    rc = fresh ? read_map(client, node, slots, fresh) : tkl__nomem();
+    tkl_reply_free(slots);
+    if (rc == TKL_OK)
+        install(client, fresh);
+    else
+        map_free(fresh);
+    return rc;
+}
+
+static int fetch_map(tkl_client *client, int64_t deadline)
+{
+    node_list candidates = {0};
+    int rc = list_candidates(client, &candidates);
+    if (rc != TKL_OK)
+        return rc;
+
+    tkl__failure failure = {0};
+    for (size_t i = 0; i < candidates.count; i++) {
+        int64_t until = tkl__refresh_slice(deadline, candidates.count - 1 - i);
+        rc = fetch_from(client, candidates.nodes[i], until);
+        if (rc == TKL_OK)
+            break;
+        tkl__failure_note(&failure, rc);
+    }
+    list_free(&candidates);
+    return rc == TKL_OK ? TKL_OK : tkl__failure_tell(&failure);
+}
+
+/* ---- The route ----------------------------------------------------------- */
+
+/* The masters take turns; those that failed lately only when there is no other. */
+static member *any_master(cluster *c)
+{
+    member *last_resort = NULL;
+    for (size_t i = 0; i < c->map->count; i++) {
+        member *candidate = &c->map->members[(c->turn + i) % c->map->count];
+        if (candidate->master && !suspicious(candidate))
+            return candidate;
+        if (candidate->master)
+            last_resort = candidate;
+    }
+    return last_resort;
+}
+
+static member *owner_of(cluster *c, int slot)
+{
+    if (slot == TKL__NO_SLOT)
+        return any_master(c);
+    uint16_t id = c->map->owner[slot];
+    return id > 0 ? &c->map->members[id - 1] : NULL;
+}
+
+static bool have_owner(tkl_client *client, int slot)
+{
+    return owner_of(cluster_of(client), slot) != NULL;
+}
+
+static int cluster_pick(tkl_client *client, int slot, int64_t deadline, tkl__node **node)
+{
+    cluster *c = cluster_of(client);
+    *node = NULL;
+
+    tkl__client_lock(client);
+    c->turn++;
+    int rc = tkl__refresh_ensure(client, &c->refresh, slot, deadline);
+    if (rc == TKL_OK)
+        *node = tkl__node_ref_locked(owner_of(c, slot)->node);
+    tkl__client_unlock(client);
+    return rc;
+}
+
+static void cluster_suspect(tkl_client *client, tkl__node *node)
+{
+    cluster *c = cluster_of(client);
+
+    tkl__client_lock(client);
+    member *found = map_find(c->map, node);
+    if (found)
+        found->suspected = tkl__now();
+    c->refresh.stale = true;
+    tkl__client_unlock(client);
+}
+
+static void cluster_moved(tkl_client *client, int slot, const char *host, int port)
+{
+    cluster *c = cluster_of(client);
+    bool added = false;
+
+    tkl__client_lock(client);
+    tkl__node *node = tkl__node_get_locked(client, host, port);
+    member *owner = node ? map_add(c->map, node, &added) : NULL;
+    if (owner)
+        map_assign(c->map, slot, slot, owner);
+    c->refresh.stale = true;
+    tkl__client_unlock(client);
+
+    if (!added)
+        tkl__node_unref(node);
+}
+
+static int cluster_masters(tkl_client *client, int64_t deadline, tkl__node ***nodes, size_t *count)
+{
+    cluster *c = cluster_of(client);
+    *nodes = NULL;
+    *count = 0;
+
+    tkl__client_lock(client);
+    int rc = tkl__refresh_ensure(client, &c->refresh, TKL__NO_SLOT, deadline);
+    if (rc == TKL_OK)
+        *nodes = calloc(c->map->count, sizeof **nodes);
+    for (size_t i = 0; *nodes && i < c->map->count; i++)
+        if (c->map->members[i].master)
+            (*nodes)[(*count)++] = tkl__node_ref_locked(c->map->members[i].node);
+    tkl__client_unlock(client);
+
+    return rc == TKL_OK && !*nodes ? tkl__nomem() : rc;
+}
+
+static void cluster_close(tkl_client *client)
+{
+    cluster *c = cluster_of(client);
+    map_free(c->map);
+    tkl__refresh_free(client, &c->refresh);
+    free(c);
+}
+
+const tkl__route tkl__route_cluster = {
+    .pick = cluster_pick,
+    .suspect = cluster_suspect,
+    .moved = cluster_moved,
+    .masters = cluster_masters,
+    .close = cluster_close,
+    .cluster = true,
+};
+
+int tkl__cluster_open(tkl_client *client)
+{
+    cluster *c = calloc(1, sizeof *c);
+    slot_map *map = map_new();
+    if (!c || !map) {
+        free(c);
+        free(map);
+        return tkl__nomem();
+    }
+    c->map = map;
+    tkl__refresh_init(&c->refresh, have_owner, fetch_map);
+    client->route = &tkl__route_cluster;
+    client->route_state = c;
+    return TKL_OK;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/refresh.h"
+
+#include <stdio.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+#define MIN_INTERVAL 100000  /* us between fetches of what is only suspected to be outdated */
+#define SLICE_MAX    1000000 /* us for one server while others can be asked */
+#define LAST_MAX     3000000 /* us for the last one: then all get another chance */
+
+/* ---- Failures ------------------------------------------------------------ */
+
+static bool passes(int code)
+{
+    return code == TKL_ENOTSENT || code == TKL_ETIMEOUT || code == TKL_EUNKNOWN ||
+           code == TKL_EUNREADY;
+}
+
+void tkl__failure_note(tkl__failure *failure, int code)
+{
+    if (passes(code) && failure->code != TKL_OK && !passes(failure->code))
+        return;
+    failure->code = passes(code) ? TKL_ENOTSENT : code;
+    snprintf(failure->text, sizeof failure->text, "%s", code == TKL_OK ? "" : tkl_errmsg());
+}
+
+int tkl__failure_tell(const tkl__failure *failure)
+{
+    return failure->code == TKL_OK ? TKL_OK : tkl__fail(failure->code, "%s", failure->text);
+}
+
+/* ---- One fetch at a time ------------------------------------------------- */
+
+void tkl__refresh_init(tkl__refresh *refresh, bool (*have)(tkl_client *, int),
+                       int (*fetch)(tkl_client *, int64_t))
+{
+    *refresh = (tkl__refresh){.have = have, .fetch = fetch};
+    tkl__cond_init(&refresh->ended);
+}
+
+/* In a forked child the thread that fetched does not exist, nor do those that waited for it. */
+static void notice_fork(tkl_client *client, tkl__refresh *refresh)
+{
+    if (refresh->generation == client->generation)
+        return;
+    refresh->generation = client->generation;
+    refresh->running = false;
+    tkl__cond_init(&refresh->ended);
+}
+
+void tkl__refresh_free(tkl_client *client, tkl__refresh *refresh)
+{
+    notice_fork(client, refresh);
+    pthread_cond_destroy(&refresh->ended);
+}
+
+/* A fetch that began after the caller came is as good as its own. */
+static bool due(const tkl__refresh *refresh, bool have, int64_t since)
+{
+    if (!have)
+        return refresh->began < since;
+    return refresh->stale && tkl__now() - refresh->began >= MIN_INTERVAL;
+}
+
+static void fetch(tkl_client *client, tkl__refresh *refresh, int64_t deadline)
+{
+    refresh->running = true;
+    refresh->stale = false;
+    refresh->began = tkl__now();
+    tkl__client_unlock(client);
+
+    tkl__failure failure = {0};
+    tkl__failure_note(&failure, refresh->fetch(client, deadline));
+
+    tkl__client_lock(client);
+    notice_fork(client, refresh);
+    refresh->running = false;
+    refresh->failure = failure;
+    refresh->stale |= failure.code != TKL_OK;
+    pthread_cond_broadcast(&refresh->ended);
+}
+
+int tkl__refresh_ensure(tkl_client *client, tkl__refresh *refresh, int slot, int64_t deadline)
+{
+    const int64_t since = tkl__now();
+
+    notice_fork(client, refresh);
+    for (;;) {
+        bool have = refresh->have(client, slot);
+        if (have && refresh->running)
+            return TKL_OK;
+        if (refresh->running) {
+            if (!tkl__cond_wait(&refresh->ended, &client->mutex, deadline))
+                return tkl__fail(TKL_ENOTSENT, "nobody told in time which server to ask");
+        } else if (due(refresh, have, since)) {
+            fetch(client, refresh, deadline);
+        } else if (have) {
+            return TKL_OK;
+        } else {
+            return refresh->failure.code != TKL_OK
+                       ? tkl__failure_tell(&refresh->failure)
+                       : tkl__fail(TKL_ENOTSENT, "no server serves slot %d now", slot);
+        }
+    }
+}
+
+/* ---- Asking several servers ---------------------------------------------- */
+
+int64_t tkl__refresh_slice(int64_t deadline, size_t others)
+{
+    int64_t left = tkl__left(deadline);
+    int64_t most = others > 0 ? SLICE_MAX : LAST_MAX;
+    int64_t share = others > 0 ? left / 2 : left;
+    return share < most ? tkl__now() + share : tkl__now() + most;
+}

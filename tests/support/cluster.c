@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/cluster.h"
+
+#include "support/test.h"
+
+#define SETTLE_MS 60000 /* a loaded machine under a sanitizer is slow, not broken */
+#define SLOTS     16384
+
+/* ---- What a server says of itself ---------------------------------------- */
+
+void cluster_id(server *s, char id[41])
+{
+    char *text = server_ask(s, "CLUSTER MYID");
+    snprintf(id, 41, "%s", text);
+    free(text);
+}
+
+/* Its line of CLUSTER NODES: id, address, flags, master, ping, pong, epoch, link, slots... */
+static char *own_line(server *s)
+{
+    char *text = server_ask(s, "CLUSTER NODES");
+    char *rest = text;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;)
+        if (strstr(line, "myself")) {
+            line = strdup(line);
+            free(text);
+            return line;
+        }
+    fail_msg("CLUSTER NODES without myself: %s", text);
+    return NULL;
+}
+
+static bool in_range(const char *word, int slot)
+{
+    int first, last;
+    int found = sscanf(word, "%d-%d", &first, &last);
+    return (found == 1 && slot == first) || (found == 2 && slot >= first && slot <= last);
+}
+
+static bool serves(server *s, int slot)
+{
+    char *line = own_line(s);
+    char *rest = line;
+    bool found = false;
+    for (int column = 0; rest != NULL; column++) {
+        const char *word = strsep(&rest, " ");
+        if (column == 2 && !strstr(word, "master"))
+            break;
+        found |= column >= 8 && *word != '[' && in_range(word, slot);
+    }
+    free(line);
+    return found;
+}
+
+static bool follows(server *s, const char *master_id)
+{
+    char *line = own_line(s);
+    char *flags = test_format("slave %s", master_id);
+    bool found = strstr(line, flags) != NULL;
+    free(flags);
+    free(line);
+    return found;
+}
+
+server *cluster_owner(cluster *c, int slot)
+{
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        if (c->servers[i]->pid != 0 && serves(c->servers[i], slot))
+            return c->servers[i];
+    return NULL;
+}
+
+static bool is_master(server *s)
+{
+    char *role = server_ask(s, "ROLE");
+    bool master = strncmp(role, "master", 6) == 0;
+    free(role);
+    return master;
+}
+
+server *cluster_other(cluster *c, int slot)
+{
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        if (c->servers[i]->pid != 0 && is_master(c->servers[i]) && !serves(c->servers[i], slot))
+            return c->servers[i];
+    fail_msg("no other master than that of slot %d", slot);
+    return NULL;
+}
+
+server *cluster_replica(cluster *c, server *master)
+{
+    char id[41];
+    cluster_id(master, id);
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        if (c->servers[i]->pid != 0 && follows(c->servers[i], id))
+            return c->servers[i];
+    fail_msg("%s has no replica", master->tcp_url);
+    return NULL;
+}
+
+/* ---- Waiting until all agree --------------------------------------------- */
+
+static bool answer_has(server *s, const char *command, const char *part)
+{
+    char *text = server_ask(s, command);
+    bool found = strstr(text, part) != NULL;
+    free(text);
+    return found;
+}
+
+/* Sees everybody and no failure, and is linked with its master or its replica. */
+static bool content(server *s)
+{
+    if (!answer_has(s, "CLUSTER INFO", "cluster_state:ok") ||
+        !answer_has(s, "CLUSTER INFO", "cluster_known_nodes:6") ||
+        answer_has(s, "CLUSTER NODES", "fail") || answer_has(s, "CLUSTER NODES", "handshake"))
+        return false;
+    return is_master(s) ? answer_has(s, "INFO replication", "state=online")
+                        : answer_has(s, "INFO replication", "master_link_status:up");
+}
+
+/* The line of a server with the columns that do not depend on who tells: id and slots. */
+static char *served_by(const char *line)
+{
+    const char *slots = line;
+    for (int column = 0; column < 8 && slots != NULL; column++)
+        slots = strchr(slots + 1, ' ');
+    return test_format("%.40s%s", line, slots != NULL ? slots : "");
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Who serves what, in the eyes of a server. */
+static char *view_of(server *s)
+{
+    char *lines[2 * CLUSTER_SIZE];
+    size_t count = 0;
+    char *text = server_ask(s, "CLUSTER NODES");
+    char *rest = text;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;)
+        if (strstr(line, "master") && count < 2 * CLUSTER_SIZE)
+            lines[count++] = served_by(line);
+    free(text);
+    qsort(lines, count, sizeof(lines[0]), compare_texts);
+
+    char *view = strdup("");
+    for (size_t i = 0; i < count; i++) {
+        char *longer = test_format("%s%s\n", view, lines[i]);
+        free(view);
+        free(lines[i]);
+        view = longer;
+    }
+    return view;
+}
+
+static bool settled(cluster *c)
+{
+    char *first = view_of(c->servers[0]);
+    bool same = true;
+    for (int i = 0; same && i < CLUSTER_SIZE; i++) {
+        char *view = view_of(c->servers[i]);
+        same = strcmp(view, first) == 0 && content(c->servers[i]);
+        free(view);
+    }
+    free(first);
+    return same;
+}
+
+void cluster_heal(cluster *c)
+{
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        if (c->servers[i]->pid == 0)
+            server_restart(c->servers[i]);
+    eventually(settled(c), SETTLE_MS);
+}
+
+/* ---- Starting a cluster -------------------------------------------------- */
+
+static server *start_member(bool tls)
+{
+    const char *config[] = {
+        "cluster-enabled yes",
+        "cluster-config-file nodes.conf",
+        "cluster-node-timeout 1000",
+        "cluster-replica-validity-factor 0",
+        "cluster-allow-replica-migration no",
+        "repl-diskless-sync-delay 0",
+        /* Commands that no client can know. */
+        "rename-command substr piece-of",
+        "rename-command sdiff less-the-others",
+        tls ? "tls-cluster yes" : NULL,
+        "tls-replication yes",
+        NULL,
+    };
+    return server_start(&(server_options){.config = config, .tcp = true, .tls = tls});
+}
+
+static int client_port(const server *s)
+{
+    return s->tls_port != 0 ? s->tls_port : s->port;
+}
+
+/* Each is introduced to each other: waiting for gossip takes longer. */
+static void introduce(cluster *c)
+{
+    for (int i = 0; i < CLUSTER_SIZE; i++) {
+        server_do(c->servers[i], "CLUSTER SET-CONFIG-EPOCH %d", i + 1);
+        for (int k = 0; k < i; k++)
+            server_do(c->servers[i], "CLUSTER MEET 127.0.0.1 %d", client_port(c->servers[k]));
+    }
+}
+
+static void share_out_slots(cluster *c)
+{
+    for (int i = 0; i < CLUSTER_MASTERS; i++)
+        server_do(c->servers[i], "CLUSTER ADDSLOTSRANGE %d %d", i * SLOTS / CLUSTER_MASTERS,
+                  (i + 1) * SLOTS / CLUSTER_MASTERS - 1);
+}
+
+static void make_replica(server *replica, server *master)
+{
+    char id[41];
+    cluster_id(master, id);
+    eventually(answer_has(replica, "CLUSTER NODES", id), SETTLE_MS);
+    char *command = test_format("CLUSTER REPLICATE %s", id);
+    eventually(answer_has(replica, command, "OK"), SETTLE_MS);
+    free(command);
+}
+
+static void write_cluster_url(cluster *c, bool tls)
+{
+    int len = snprintf(c->url, sizeof(c->url), "redis%s+cluster://", tls ? "s" : "");
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        len += snprintf(c->url + len, sizeof(c->url) - (size_t)len, "%s127.0.0.1:%d",
+                        i > 0 ? "," : "", client_port(c->servers[i]));
+}
+
+cluster *cluster_start(bool tls)
+{
+    cluster *c = calloc(1, sizeof(*c));
+    assert_non_null(c);
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        c->servers[i] = start_member(tls);
+    write_cluster_url(c, tls);
+    introduce(c);
+    share_out_slots(c);
+    for (int i = CLUSTER_MASTERS; i < CLUSTER_SIZE; i++)
+        make_replica(c->servers[i], c->servers[i - CLUSTER_MASTERS]);
+    cluster_heal(c);
+    return c;
+}
+
+void cluster_end(cluster *c)
+{
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        server_end(c->servers[i]);
+    free(c);
+}
+
+/* ---- Moving slots -------------------------------------------------------- */
+
+void cluster_move_begin(server *from, server *to, int slot)
+{
+    char from_id[41], to_id[41];
+    cluster_id(from, from_id);
+    cluster_id(to, to_id);
+    server_do(to, "CLUSTER SETSLOT %d IMPORTING %s", slot, from_id);
+    server_do(from, "CLUSTER SETSLOT %d MIGRATING %s", slot, to_id);
+}
+
+void cluster_move_keys(server *from, server *to, int slot, int count)
+{
+    for (int moved = 0; moved < count; moved++) {
+        char *key = server_ask(from, "CLUSTER GETKEYSINSLOT %d 1", slot);
+        key[strcspn(key, "\n")] = '\0';
+        bool any = *key != '\0';
+        if (any)
+            server_do(from, "MIGRATE 127.0.0.1 %d %s 0 10000", to->port, key);
+        free(key);
+        if (!any)
+            return;
+    }
+}
+
+void cluster_move_end(cluster *c, server *to, int slot)
+{
+    char id[41];
+    cluster_id(to, id);
+    server_do(to, "CLUSTER SETSLOT %d NODE %s", slot, id);
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        if (c->servers[i]->pid != 0 && c->servers[i] != to && is_master(c->servers[i]))
+            server_do(c->servers[i], "CLUSTER SETSLOT %d NODE %s", slot, id);
+}
+
+/* ---- Sentinels ----------------------------------------------------------- */
+
+static server *start_data(const server *master)
+{
+    char *replicaof = master ? test_format("replicaof 127.0.0.1 %d", master->port) : NULL;
+    const char *config[] = {"repl-diskless-sync-delay 0", "repl-timeout 5", replicaof, NULL};
+    server *s = server_start(&(server_options){.config = config, .tcp = true});
+    free(replicaof);
+    return s;
+}
+
+static server *start_watcher(const server *master)
+{
+    char *monitor = test_format("sentinel monitor " SENTINEL_NAME " 127.0.0.1 %d 2", master->port);
+    const char *config[] = {
+        monitor,
+        "sentinel down-after-milliseconds " SENTINEL_NAME " 500",
+        "sentinel failover-timeout " SENTINEL_NAME " 4000",
+        "sentinel parallel-syncs " SENTINEL_NAME " 2",
+        NULL,
+    };
+    server *s = server_start(&(server_options){.config = config, .tcp = true, .sentinel = true});
+    free(monitor);
+    return s;
+}
+
+/* The port of the master as one Sentinel sees it. */
+static int64_t named_port(server *watcher)
+{
+    char *answer = server_ask(watcher, "SENTINEL GET-MASTER-ADDR-BY-NAME " SENTINEL_NAME);
+    const char *port = strchr(answer, '\n');
+    int64_t number = port != NULL ? strtoll(port, NULL, 10) : 0;
+    free(answer);
+    return number;
+}
+
+server *sentinels_master(sentinels *trio)
+{
+    int64_t port = named_port(trio->watchers[0]);
+    for (int i = 1; i < 3; i++)
+        if (named_port(trio->watchers[i]) != port)
+            return NULL;
+    for (int i = 0; i < 3; i++)
+        if (trio->data[i]->port == port && trio->data[i]->pid != 0 && is_master(trio->data[i]))
+            return trio->data[i];
+    return NULL;
+}
+
+/* A field of a reply that lists names and values on lines of their own. */
+static bool field_is(const char *reply, const char *name, const char *value)
+{
+    char *line = test_format("%s\n%s\n", name, value);
+    bool found = strstr(reply, line) != NULL;
+    free(line);
+    return found;
+}
+
+static bool watcher_content(server *watcher)
+{
+    char *master = server_ask(watcher, "SENTINEL MASTER " SENTINEL_NAME);
+    char *replicas = server_ask(watcher, "SENTINEL REPLICAS " SENTINEL_NAME);
+    bool good = field_is(master, "flags", "master") && field_is(master, "num-slaves", "2") &&
+                field_is(master, "num-other-sentinels", "2") && !strstr(replicas, "down") &&
+                !strstr(replicas, "disconnected") && !strstr(replicas, "master-link-status\nerr");
+    free(master);
+    free(replicas);
+    return good;
+}
+
+static bool all_watchers_content(sentinels *trio)
+{
+    server *master = sentinels_master(trio);
+    if (master == NULL || server_info(master, "connected_slaves") != 2)
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (!watcher_content(trio->watchers[i]))
+            return false;
+    return true;
+}
+
+void sentinels_heal(sentinels *trio)
+{
+    for (int i = 0; i < 3; i++)
+        if (trio->data[i]->pid == 0)
+            server_restart(trio->data[i]);
+    eventually(all_watchers_content(trio), SETTLE_MS);
+}
+
+sentinels *sentinels_start(void)
+{
+    sentinels *trio = calloc(1, sizeof(*trio));
+    assert_non_null(trio);
+    for (int i = 0; i < 3; i++)
+        trio->data[i] = start_data(i > 0 ? trio->data[0] : NULL);
+    /* Sentinels look for replicas at once and then only every ten seconds. */
+    eventually(server_info(trio->data[0], "connected_slaves") == 2, SETTLE_MS);
+    for (int i = 0; i < 3; i++)
+        trio->watchers[i] = start_watcher(trio->data[0]);
+    snprintf(trio->url, sizeof(trio->url),
+             "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/" SENTINEL_NAME,
+             trio->watchers[0]->port, trio->watchers[1]->port, trio->watchers[2]->port);
+    sentinels_heal(trio);
+    return trio;
+}
+
+void sentinels_end(sentinels *trio)
+{
+    for (int i = 0; i < 3; i++) {
+        server_end(trio->watchers[i]);
+        server_end(trio->data[i]);
+    }
+    free(trio);
+}

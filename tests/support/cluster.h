@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Several real servers that belong together: a cluster of 3 masters and 3 replicas, and a master
+ * with 2 replicas under 3 Sentinels. Both notice a dead server within about a second.
+ */
+#ifndef TACKLE_TESTS_CLUSTER_H
+#define TACKLE_TESTS_CLUSTER_H
+
+#include "support/server.h"
+
+#define CLUSTER_MASTERS 3
+#define CLUSTER_SIZE    6
+
+/* ---- A cluster ----------------------------------------------------------- */
+
+typedef struct cluster {
+    server *servers[CLUSTER_SIZE]; /* at the start the masters come first, in the order of slots */
+    char url[256];                 /* redis+cluster://... with all of them */
+} cluster;
+
+/* `tls`: spoken by everybody, the servers among themselves too; the URL is rediss+cluster://. */
+cluster *cluster_start(bool tls);
+void cluster_end(cluster *c);
+
+/* Starts what was killed and waits until all 6 are linked, all slots are served and every server
+ * agrees on who serves them. */
+void cluster_heal(cluster *c);
+
+/* The master that serves the slot, by its own word; NULL: nobody. */
+server *cluster_owner(cluster *c, int slot);
+/* A running master that does not serve the slot. */
+server *cluster_other(cluster *c, int slot);
+/* The replica of a master. */
+server *cluster_replica(cluster *c, server *master);
+/* The 40 hex digits of a server. */
+void cluster_id(server *s, char id[41]);
+
+/* The steps of moving a slot: declare it, move some of its keys (all: INT_MAX), end it. */
+void cluster_move_begin(server *from, server *to, int slot);
+void cluster_move_keys(server *from, server *to, int slot, int count);
+void cluster_move_end(cluster *c, server *to, int slot);
+
+/* ---- Sentinels ----------------------------------------------------------- */
+
+#define SENTINEL_NAME "the-master"
+
+typedef struct sentinels {
+    server *data[3];     /* at the start the first is the master */
+    server *watchers[3]; /* the Sentinels */
+    char url[256];       /* redis+sentinel://.../the-master */
+} sentinels;
+
+sentinels *sentinels_start(void);
+void sentinels_end(sentinels *trio);
+/* Starts what was killed and waits until all Sentinels know two good replicas and each other. */
+void sentinels_heal(sentinels *trio);
+/* The master as all Sentinels see it; NULL: they do not agree (yet), or it is dead. */
+server *sentinels_master(sentinels *trio);
+
+#endif
