@@ -14,6 +14,7 @@ compile   = $(CMAKE) --build $(1) --parallel $(JOBS) $(2)
 run_tests = TACKLE_TEST_SERVER=$(SERVER) $(CTEST) --test-dir $(1) --parallel $(JOBS) \
             --output-on-failure $(2)
 
+MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := all
 .PHONY: all help demo test bench check format install uninstall asan tsan fuzz clean
 

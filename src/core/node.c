@@ -234,7 +234,8 @@ static bool may_dial(const tkl__node *node)
 static void note_success(tkl__node *node, tkl__conn *conn)
 {
     all_add(node, conn);
-    node->reached = node->client->reached = true;
+    node->reached = true;
+    node->client->reached = true;
     node->failures = 0;
     wake_first(node);
 }

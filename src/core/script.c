@@ -25,13 +25,17 @@ void tkl__script_wire(tkl__buf *out, const tkl__invocation *call, bool by_sha)
         tkl__resp_arg(out, call->args[i].data, call->args[i].len);
 }
 
+static bool fits(size_t given, int declared, bool open)
+{
+    return open ? given >= (size_t)declared : given == (size_t)declared;
+}
+
 /* The header block of the script says how many it takes. */
 static int check_counts(const tkl__invocation *call)
 {
     const tkl__script *script = call->script;
-    bool args_fit = script->open_args ? call->nargs >= (size_t)script->nargs
-                                      : call->nargs == (size_t)script->nargs;
-    if (call->nkeys == (size_t)script->nkeys && args_fit)
+    if (fits(call->nkeys, script->nkeys, script->open_keys) &&
+        fits(call->nargs, script->nargs, script->open_args))
         return TKL_OK;
     return tkl__fail(TKL_EBUG, "script %s called with %zu keys and %zu arguments", script->name,
                      call->nkeys, call->nargs);
