@@ -3,6 +3,7 @@
 #   tests/*_test.c      cmocka programs that see the internals
 #   tests/cli/*.sh      the command as a user runs it; $TACKLE names it
 #   tests/tools/*.sh    what the build itself is made of
+#   tests/install/      what is installed, as a user finds it
 #   examples/*.c        public interface only; also run as tests
 #   bench/*.c           one program
 #
@@ -70,6 +71,11 @@ foreach(source ${tool_tests})
   get_filename_component(test ${source} NAME_WE)
   tackle_shell_test(tools_${test} ${source})
 endforeach()
+
+# Users' programs are built without our sanitizers, so only a plain library is tried.
+if(NOT TACKLE_SANITIZE)
+  tackle_shell_test(install ${PROJECT_SOURCE_DIR}/tests/install/install_test.sh)
+endif()
 
 if(TARGET tackle_cli)
   file(GLOB cli_tests CONFIGURE_DEPENDS tests/cli/*.sh)

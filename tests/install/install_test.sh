@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# What is installed can be used: a program is compiled, linked and run against a temporary prefix,
+# from C and from C++, by pkg-config alone and by CMake's find_package, shared and static; and the
+# library shows no symbols but its own.
+#
+# ctest: timeout 120
+set -euo pipefail
+
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+use=$TACKLE_SOURCE/tests/install/use.c
+expected="hello from tackle $(cat "$TACKLE_SOURCE/VERSION")"
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+says_hello() {
+    local how=$1 output
+    shift
+    output=$("$@") || fail "$how: does not run"
+    [ "$output" = "$expected" ] || fail "$how: '$output' instead of '$expected'"
+    echo "ok: $how"
+}
+
+cmake --install "$TACKLE_BUILD" --prefix "$prefix" >/dev/null
+libdir=$(dirname "$(find "$prefix" -name libtackle.so)")
+export PKG_CONFIG_PATH=$libdir/pkgconfig LD_LIBRARY_PATH=$libdir
+warnings=(-Wall -Wextra -Werror)
+
+# ---- pkg-config ---------------------------------------------------------------------------------
+
+cc -std=c11 -pedantic "${warnings[@]}" "$use" -o "$prefix/c" $(pkg-config --cflags --libs tackle)
+says_hello "C, pkg-config" "$prefix/c"
+
+c++ -std=c++11 -pedantic "${warnings[@]}" -x c++ "$use" -o "$prefix/c++" \
+    $(pkg-config --cflags --libs tackle)
+says_hello "C++, pkg-config" "$prefix/c++"
+
+cc "$use" -o "$prefix/static" $(pkg-config --cflags tackle) "$libdir/libtackle.a" \
+    $(pkg-config --static --libs tackle | sed 's/-ltackle//')
+says_hello "C, the static library" env -u LD_LIBRARY_PATH "$prefix/static"
+
+# ---- CMake --------------------------------------------------------------------------------------
+
+mkdir "$prefix/project"
+cat >"$prefix/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.22)
+project(user LANGUAGES C)
+find_package(tackle 0.1 REQUIRED COMPONENTS static)
+add_executable(shared ${USE})
+target_link_libraries(shared PRIVATE tackle::tackle)
+add_executable(static ${USE})
+target_link_libraries(static PRIVATE tackle::static)
+END
+cmake -S "$prefix/project" -B "$prefix/project/build" -DUSE="$use" \
+    -DCMAKE_PREFIX_PATH="$prefix" >"$prefix/log" 2>&1 || fail "$(cat "$prefix/log")"
+cmake --build "$prefix/project/build" >"$prefix/log" 2>&1 || fail "$(cat "$prefix/log")"
+says_hello "CMake, tackle::tackle" "$prefix/project/build/shared"
+says_hello "CMake, tackle::static" env -u LD_LIBRARY_PATH "$prefix/project/build/static"
+
+# ---- Symbols ------------------------------------------------------------------------------------
+
+foreign=$(nm -D --defined-only "$libdir/libtackle.so" | awk '$3 !~ /^tkl_[^_]/ { print $3 }')
+[ -z "$foreign" ] || fail "the shared library shows" $foreign
+readelf -d "$libdir/libtackle.so" | grep -q 'soname: \[libtackle\.so\.0\]' || fail "soname"
+echo "ok: symbols and soname"
