@@ -40,8 +40,9 @@ c++ -std=c++11 -pedantic "${warnings[@]}" -x c++ "$use" -o "$prefix/c++" \
     $(pkg-config --cflags --libs tackle)
 says_hello "C++, pkg-config" "$prefix/c++"
 
-cc "$use" -o "$prefix/static" $(pkg-config --cflags tackle) "$libdir/libtackle.a" \
-    $(pkg-config --static --libs tackle | sed 's/-ltackle//')
+# Ours static, what it needs shared: --static would ask for every library below OpenSSL as well.
+cc -pthread "$use" -o "$prefix/static" $(pkg-config --cflags tackle) "$libdir/libtackle.a" \
+    $(pkg-config --libs $(pkg-config --print-requires-private tackle))
 says_hello "C, the static library" env -u LD_LIBRARY_PATH "$prefix/static"
 
 # ---- CMake --------------------------------------------------------------------------------------
