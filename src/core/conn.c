@@ -84,6 +84,11 @@ bool tkl__conn_stale(tkl__conn *conn)
     return tkl__stream_stale(&conn->stream);
 }
 
+bool tkl__conn_buffered(const tkl__conn *conn)
+{
+    return conn->reader->pos < conn->reader->len;
+}
+
 /* ---- Dialling ------------------------------------------------------------ */
 
 /* What must be said on a new connection, in one trip. */
@@ -94,7 +99,7 @@ typedef struct greeting {
 
 static void greeting_make(greeting *g, const tkl__target *target)
 {
-    g->auth = target->password != NULL;
+    g->auth = target->password || target->username;
     g->select = target->db != 0;
     tkl__buf_init(&g->wire);
     if (g->auth) {
@@ -102,7 +107,7 @@ static void greeting_make(greeting *g, const tkl__target *target)
         tkl__resp_argz(&g->wire, "AUTH");
         if (target->username)
             tkl__resp_argz(&g->wire, target->username);
-        tkl__resp_argz(&g->wire, target->password);
+        tkl__resp_argz(&g->wire, target->password ? target->password : "");
     }
     if (g->select) {
         tkl__resp_head(&g->wire, 2);

@@ -356,7 +356,7 @@ void tkl__node_return(tkl__node *node, tkl__conn *conn)
     tkl__conn *old = NULL;
     int64_t now = tkl__now();
     tkl__client_lock(node->client);
-    if (conn->broken) {
+    if (conn->broken || tkl__conn_buffered(conn)) {
         forget(node, conn);
         old = conn;
         wake_first(node);

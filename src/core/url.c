@@ -167,6 +167,8 @@ static int parse_authority(tkl__target *target, const char *text, size_t len)
     for (;;) {
         const char *comma = memchr(text, ',', len);
         size_t one = comma ? (size_t)(comma - text) : len;
+        if (one == 0 && (comma || target->naddrs > 0))
+            return tkl__fail(TKL_EINVAL, "the URL's list of hosts has an empty host");
         int rc = parse_host(target, text, one, port);
         if (rc != TKL_OK || !comma)
             return rc;
@@ -337,7 +339,7 @@ static const struct {
 static const char *after(const char *url, const char *prefix)
 {
     size_t len = strlen(prefix);
-    return strncmp(url, prefix, len) == 0 ? url + len : NULL;
+    return strncasecmp(url, prefix, len) == 0 ? url + len : NULL;
 }
 
 static int parse_url(tkl__target *target, const char *url, char **password_file)
