@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The pool: how many connections there are, when they are made and when they go.
+ *
+ * ctest: label threads
+ * ctest: timeout 120
+ */
+#include <stdatomic.h>
+
+#include "support/fixture.h"
+
+static const tkl_call_options patient = {.timeout_ms = 30000};
+
+typedef struct crowd {
+    tkl_client *client;
+    atomic_int finished;
+} crowd;
+
+static void echo_some(void *arg, int index)
+{
+    crowd *c = arg;
+    for (int round = 0; round < 20; round++) {
+        char token[64];
+        snprintf(token, sizeof(token), "thread-%d-round-%d", index, round);
+        int code;
+        if (!call_echo(c->client, &patient, token, &code))
+            assert_ok(code);
+    }
+    atomic_fetch_add(&c->finished, 1);
+}
+
+static void the_bound_holds_under_many_threads(void **state)
+{
+    fixture *f = *state;
+    crowd c = {.client =
+                   test_open(f->server->url, &(tkl_options){.pool_size = 4, .name = "crowd"})};
+    crew *threads = crew_start(256, echo_some, &c);
+    int most = 0;
+    do {
+        int now = server_connections(f->server, "crowd");
+        most = now > most ? now : most;
+    } while (atomic_load(&c.finished) < 256);
+    crew_join(threads);
+    int now = server_connections(f->server, "crowd");
+    most = now > most ? now : most;
+    assert_in_range(most, 1, 4);
+    tkl_close(c.client);
+}
+
+static void one_caller_at_a_time_needs_one_connection(void **state)
+{
+    fixture *f = *state;
+    int64_t before = server_info(f->server, "total_connections_received");
+    for (int i = 0; i < 100; i++)
+        call_int(f->client, "INCR", "n", NULL);
+    assert_int_equal(server_info(f->server, "total_connections_received"), before + 1);
+    assert_int_equal(server_connections(f->server, "tackle"), 1);
+}
+
+static void opening_a_client_connects_to_nothing(void **state)
+{
+    fixture *f = *state;
+    test_sleep_ms(20);
+    assert_int_equal(server_connections(f->server, NULL), 0);
+}
+
+static void block(void *arg, int index)
+{
+    (void)index;
+    assert_ok(call_code(arg, &patient, "BLPOP", "gate", "0", NULL));
+}
+
+static void callers_at_once_get_connections_of_their_own(void **state)
+{
+    fixture *f = *state;
+    crew *threads = crew_start(8, block, f->client);
+    eventually(server_info(f->server, "blocked_clients") == 8, 10000);
+    call_expect(f->client, "PONG", "PING", NULL);
+    assert_int_equal(server_connections(f->server, "tackle"), 9);
+    server_do(f->server, "RPUSH gate 1 2 3 4 5 6 7 8");
+    crew_join(threads);
+}
+
+static void idle_connections_are_closed(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client =
+        test_open(f->server->url, &(tkl_options){.idle_ms = 100, .name = "sleepy"});
+    crew *threads = crew_start(8, block, client);
+    eventually(server_info(f->server, "blocked_clients") == 8, 10000);
+    server_do(f->server, "RPUSH gate 1 2 3 4 5 6 7 8");
+    crew_join(threads);
+    assert_int_equal(server_connections(f->server, "sleepy"), 8);
+    eventually((call_int(client, "INCR", "n", NULL), server_connections(f->server, "sleepy") == 1),
+               10000);
+    tkl_close(client);
+}
+
+static void a_freed_connection_goes_to_one_who_waits(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client = test_open(f->server->url, &(tkl_options){.pool_size = 2});
+    crew *threads = crew_start(12, block, client);
+    eventually(server_info(f->server, "blocked_clients") == 2, 10000);
+    for (int i = 0; i < 12; i++)
+        server_do(f->server, "RPUSH gate x");
+    crew_join(threads);
+    assert_int_equal(server_ask_int(f->server, "LLEN gate"), 0);
+    tkl_close(client);
+}
+
+static void closing_the_client_closes_its_connections(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client = test_open(f->server->url, &(tkl_options){.name = "goner"});
+    crowd c = {.client = client};
+    crew_run(8, echo_some, &c);
+    assert_true(server_connections(f->server, "goner") >= 1);
+    tkl_close(client);
+    eventually(server_connections(f->server, "goner") == 0, 10000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_bound_holds_under_many_threads),
+        TEST(one_caller_at_a_time_needs_one_connection),
+        TEST(opening_a_client_connects_to_nothing),
+        TEST(callers_at_once_get_connections_of_their_own),
+        TEST(idle_connections_are_closed),
+        TEST(a_freed_connection_goes_to_one_who_waits),
+        TEST(closing_the_client_closes_its_connections),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
