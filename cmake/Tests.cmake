@@ -1,6 +1,7 @@
 # Tests, examples and benchmarks, one program per file:
 #   tests/support/*.c   shared fixtures, a static library
 #   tests/*_test.c      cmocka programs that see the internals
+#   tests/cli/*_test.c  cmocka programs that see the command's internals
 #   tests/cli/*.sh      the command as a user runs it; $TACKLE names it
 #   tests/tools/*.sh    what the build itself is made of
 #   tests/install/      what is installed, as a user finds it
@@ -64,6 +65,19 @@ foreach(source ${test_sources})
   tackle_test_marks(${name} ${source})
 endforeach()
 
+# The command's insides.
+file(GLOB cli_test_sources CONFIGURE_DEPENDS tests/cli/*_test.c)
+foreach(source ${cli_test_sources})
+  get_filename_component(name ${source} NAME_WE)
+  string(REGEX REPLACE "_test$" "" name cli_${name})
+  add_executable(${name}_test ${source})
+  set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
+  target_include_directories(${name}_test PRIVATE cli)
+  target_link_libraries(${name}_test PRIVATE test_fixtures cli_objects)
+  add_test(NAME ${name} COMMAND ${name}_test)
+  tackle_test_marks(${name} ${source})
+endforeach()
+
 # ---- Shell tests ------------------------------------------------------------------------------
 
 file(GLOB tool_tests CONFIGURE_DEPENDS tests/tools/*.sh)
@@ -77,13 +91,11 @@ if(NOT TACKLE_SANITIZE)
   tackle_shell_test(install ${PROJECT_SOURCE_DIR}/tests/install/install_test.sh)
 endif()
 
-if(TARGET tackle_cli)
-  file(GLOB cli_tests CONFIGURE_DEPENDS tests/cli/*.sh)
-  foreach(source ${cli_tests})
-    get_filename_component(test ${source} NAME_WE)
-    tackle_shell_test(cli_${test} ${source})
-  endforeach()
-endif()
+file(GLOB cli_tests CONFIGURE_DEPENDS tests/cli/*.sh)
+foreach(source ${cli_tests})
+  get_filename_component(test ${source} NAME_WE)
+  tackle_shell_test(cli_${test} ${source})
+endforeach()
 
 # ---- Examples ---------------------------------------------------------------------------------
 

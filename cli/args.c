@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#include "args.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "suggest.h"
+#include "value.h"
+
+const cli_option cli_globals[] = {
+    {"url", CLI_TEXT, "URL", "server to use (default: $TACKLE_URL, else your private server)"},
+    {"namespace", CLI_TEXT, "NAME", "first part of all keys (default: $TACKLE_NAMESPACE, tackle)"},
+    {"json", CLI_FLAG, NULL, "print results as JSON, one value each"},
+    {"timeout", CLI_DURATION, "DURATION", "wait this long for a reply (default: 5s)"},
+    {"cacert", CLI_TEXT, "FILE", "TLS: trust these certificates (PEM)"},
+    {"cert", CLI_TEXT, "FILE", "TLS: client certificate (PEM)"},
+    {"key", CLI_TEXT, "FILE", "TLS: private key of the client certificate (PEM)"},
+    {"insecure", CLI_FLAG, NULL, "TLS: accept any certificate"},
+    {"help", CLI_FLAG, NULL, "explain the command, the component or the verb"},
+    {"version", CLI_FLAG, NULL, "print the version"},
+    {0},
+};
+
+/* ---- Looking up ---------------------------------------------------------- */
+
+const cli_component *cli_find_component(const char *name)
+{
+    for (size_t i = 0; cli_components[i] != NULL; i++)
+        if (strcmp(cli_components[i]->name, name) == 0)
+            return cli_components[i];
+    return NULL;
+}
+
+const cli_verb *cli_find_verb(const cli_component *component, const char *name)
+{
+    for (const cli_verb *verb = component->verbs; verb->run != NULL; verb++)
+        if (verb->name != NULL && strcmp(verb->name, name) == 0)
+            return verb;
+    return NULL;
+}
+
+static const cli_option *find_option(const cli_option *options, const char *name, size_t len)
+{
+    for (; options != NULL && options->name != NULL; options++)
+        if (strlen(options->name) == len && memcmp(options->name, name, len) == 0)
+            return options;
+    return NULL;
+}
+
+static const cli_option *option_of(const cli_session *cli, const char *name, size_t len)
+{
+    const cli_option *own = cli->verb != NULL ? cli->verb->options : NULL;
+    const cli_option *option = find_option(own, name, len);
+    return option != NULL ? option : find_option(cli_globals, name, len);
+}
+
+/* ---- What the user may have meant ---------------------------------------- */
+
+static int unknown(const cli_session *cli, const char *kind, const char *dashes,
+                   const cli_suggestion *nearest)
+{
+    if (nearest->best == NULL)
+        return cli_usage(cli, "unknown %s '%s%s'", kind, dashes, nearest->word);
+    return cli_usage(cli, "unknown %s '%s%s'; did you mean '%s%s'?", kind, dashes, nearest->word,
+                     dashes, nearest->best);
+}
+
+int cli_unknown_component(const cli_session *cli, const char *name)
+{
+    cli_suggestion nearest = {.word = name};
+    for (size_t i = 0; cli_components[i] != NULL; i++)
+        cli_suggest(&nearest, cli_components[i]->name);
+    return unknown(cli, "command", "", &nearest);
+}
+
+int cli_unknown_verb(const cli_session *cli, const char *name)
+{
+    cli_suggestion nearest = {.word = name};
+    for (const cli_verb *verb = cli->component->verbs; verb->run != NULL; verb++)
+        if (verb->name != NULL)
+            cli_suggest(&nearest, verb->name);
+    return unknown(cli, "verb", "", &nearest);
+}
+
+static void suggest_options(cli_suggestion *nearest, const cli_option *options)
+{
+    for (; options != NULL && options->name != NULL; options++)
+        if (options->summary != NULL)
+            cli_suggest(nearest, options->name);
+}
+
+static int unknown_option(const cli_session *cli, const char *name)
+{
+    cli_suggestion nearest = {.word = name};
+    suggest_options(&nearest, cli->verb != NULL ? cli->verb->options : NULL);
+    suggest_options(&nearest, cli_globals);
+    return unknown(cli, "option", "--", &nearest);
+}
+
+/* ---- Options ------------------------------------------------------------- */
+
+static const char *check_value(const cli_option *option, cli_given *given)
+{
+    switch (option->kind) {
+    case CLI_INTEGER:
+        return cli_parse_integer(given->text, &given->number);
+    case CLI_DURATION:
+        return cli_parse_duration(given->text, &given->number);
+    case CLI_SIZE:
+        return cli_parse_size(given->text, &given->number);
+    case CLI_CHOICE:
+        return cli_parse_choice(given->text, option->value);
+    case CLI_FLAG:
+    case CLI_TEXT:
+        break;
+    }
+    return NULL;
+}
+
+/* User and password stand before the last "@", behind "://" or, in a mistyped URL, behind ":". */
+static void wipe_credentials(char *url)
+{
+    char *end = strrchr(url, '@');
+    char *start = strstr(url, "://");
+    start = start != NULL ? start + 3 : url + strcspn(url, ":");
+    for (; end != NULL && start < end; start++)
+        *start = 'x';
+}
+
+static int keep_url(cli_session *cli, char *url)
+{
+    free(cli->url);
+    cli->url = strdup(url);
+    wipe_credentials(url);
+    return cli->url != NULL ? CLI_OK : cli_fail(cli, CLI_FAILURE, "out of memory");
+}
+
+static int keep_option(cli_session *cli, const cli_option *option, char *value)
+{
+    cli_given given = {.option = option, .text = value};
+    const char *wrong = value != NULL ? check_value(option, &given) : NULL;
+    if (wrong != NULL)
+        return cli_usage(cli, "invalid --%s '%s': %s%s%s", option->name, value, wrong,
+                         option->kind == CLI_CHOICE ? " " : "",
+                         option->kind == CLI_CHOICE ? option->value : "");
+    cli->given[cli->ngiven++] = given;
+    if (strcmp(option->name, "json") == 0)
+        cli->json = true;
+    if (strcmp(option->name, "help") == 0)
+        cli->help = true;
+    return strcmp(option->name, "url") == 0 ? keep_url(cli, value) : CLI_OK;
+}
+
+/* Reads "--name", "--name=value" or "--name value"; `*next` is the word that follows, and moves
+ * on when it was the value. */
+static int read_option(cli_session *cli, char *word, char ***next)
+{
+    char *name = word + 2, *value = strchr(name, '=');
+    size_t len = value != NULL ? (size_t)(value - name) : strlen(name);
+    const cli_option *option = option_of(cli, name, len);
+    if (option == NULL) {
+        name[len] = '\0';
+        return unknown_option(cli, name);
+    }
+    if (value != NULL)
+        value++;
+    if (option->kind == CLI_FLAG)
+        return value == NULL ? keep_option(cli, option, NULL)
+                             : cli_usage(cli, "--%s takes no value", option->name);
+    if (value == NULL)
+        value = *(*next) != NULL ? *(*next)++ : NULL;
+    if (value == NULL)
+        return cli_usage(cli, "--%s needs a value: %s", option->name, option->value);
+    return keep_option(cli, option, value);
+}
+
+/* ---- Words --------------------------------------------------------------- */
+
+static int keep_word(cli_session *cli, const char *word)
+{
+    if (cli->component == NULL) {
+        cli->component = cli_find_component(word);
+        if (cli->component == NULL)
+            return cli_unknown_component(cli, word);
+        if (cli->component->verbs[0].name == NULL)
+            cli->verb = &cli->component->verbs[0];
+        return CLI_OK;
+    }
+    if (cli->verb == NULL) {
+        cli->verb = cli_find_verb(cli->component, word);
+        return cli->verb != NULL ? CLI_OK : cli_unknown_verb(cli, word);
+    }
+    cli->argv[cli->argc++] = word;
+    return CLI_OK;
+}
+
+static bool takes_any_number(const cli_session *cli)
+{
+    return cli->verb != NULL && cli->verb->args != NULL && strstr(cli->verb->args, "...") != NULL;
+}
+
+/* There are no one-letter options but -h. Where a verb takes any number of arguments, words
+ * like -inf are meant as such; elsewhere they are mistakes, unless they are numbers. */
+static int read_dash_word(cli_session *cli, const char *word)
+{
+    if (strcmp(word, "-h") == 0 && cli->argc == 0) {
+        cli->help = true;
+        return CLI_OK;
+    }
+    if (word[1] == '\0' || isdigit((unsigned char)word[1]) || takes_any_number(cli))
+        return keep_word(cli, word);
+    return cli_usage(cli, "unknown option '%s'; options begin with two dashes", word);
+}
+
+int cli_args_read(cli_session *cli, int argc, char **argv)
+{
+    cli->given = calloc((size_t)argc + 1, sizeof *cli->given);
+    cli->argv = calloc((size_t)argc + 1, sizeof *cli->argv);
+    if (cli->given == NULL || cli->argv == NULL)
+        return cli_fail(cli, CLI_FAILURE, "out of memory");
+    bool ended = false;
+    for (char **next = argv + (argc > 0); *next != NULL;) {
+        char *word = *next++;
+        int failed = CLI_OK;
+        if (ended || word[0] != '-')
+            failed = keep_word(cli, word);
+        else if (strcmp(word, "--") == 0)
+            ended = true;
+        else if (word[1] == '-')
+            failed = read_option(cli, word, &next);
+        else
+            failed = read_dash_word(cli, word);
+        if (failed)
+            return failed;
+    }
+    return CLI_OK;
+}
+
+/* ---- How many arguments -------------------------------------------------- */
+
+/* The specification's word at `*at`, which moves on; false at its end. "--" only tells people
+ * where to put it. */
+static bool next_word(const char **at, const char **word, size_t *len)
+{
+    do {
+        *word = *at + strspn(*at, " ");
+        *len = strcspn(*word, " ");
+        *at = *word + *len;
+    } while (*len == 2 && memcmp(*word, "--", 2) == 0);
+    return *len > 0;
+}
+
+int cli_args_check(const cli_session *cli)
+{
+    const char *spec = cli->verb->args != NULL ? cli->verb->args : "", *word;
+    size_t len;
+    int seen = 0;
+    while (next_word(&spec, &word, &len))
+        if (++seen > cli->argc && *word != '[')
+            return cli_usage(cli, "missing %.*s", (int)len, word);
+    if (cli->argc > seen && !takes_any_number(cli))
+        return cli_usage(cli, "unexpected argument '%s'", cli->argv[seen]);
+    return CLI_OK;
+}
+
+/* ---- What was given ------------------------------------------------------ */
+
+static const cli_given *find_given(const cli_session *cli, const char *name)
+{
+    const cli_option *option = option_of(cli, name, strlen(name));
+    if (option == NULL)
+        abort();
+    for (size_t i = cli->ngiven; i > 0; i--)
+        if (cli->given[i - 1].option == option)
+            return &cli->given[i - 1];
+    return NULL;
+}
+
+bool cli_flag(const cli_session *cli, const char *name)
+{
+    return find_given(cli, name) != NULL;
+}
+
+const char *cli_text(const cli_session *cli, const char *name, const char *otherwise)
+{
+    const cli_given *given = find_given(cli, name);
+    return given != NULL ? given->text : otherwise;
+}
+
+int64_t cli_number(const cli_session *cli, const char *name, int64_t otherwise)
+{
+    const cli_given *given = find_given(cli, name);
+    return given != NULL ? given->number : otherwise;
+}
+
+void cli_args_free(cli_session *cli)
+{
+    free(cli->given);
+    free(cli->argv);
+    free(cli->url);
+    free(cli->input);
+}

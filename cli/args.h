@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command line: which component and verb, which options, which arguments.
+ */
+#ifndef TKL_CLI_ARGS_H
+#define TKL_CLI_ARGS_H
+
+#include "cli.h"
+
+/* Fills the invocation; global options may stand anywhere before "--". A password in --url is
+ * wiped from `argv`, where every user of the machine could read it. */
+int cli_args_read(cli_session *cli, int argc, char **argv);
+
+/* Whether the number of arguments suits the verb. */
+int cli_args_check(const cli_session *cli);
+
+void cli_args_free(cli_session *cli);
+
+/* NULL when there is none of that name. */
+const cli_component *cli_find_component(const char *name);
+const cli_verb *cli_find_verb(const cli_component *component, const char *name);
+
+/* Usage errors with the nearest name that exists. */
+int cli_unknown_component(const cli_session *cli, const char *name);
+int cli_unknown_verb(const cli_session *cli, const char *name);
+
+#endif

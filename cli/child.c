@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Three things can happen while a child runs, and one poll() waits for all of them: the child
+ * ends or stops, we get a signal, the caller's descriptor becomes readable.
+ *
+ * The first is reported by a thread of its own in waitid(), because a SIGCHLD handler would have
+ * to be shared with whatever else the program runs and pidfds do not tell of stops. It leaves
+ * the zombie in place, so the number cannot be somebody else's before we have seen the report.
+ * Signals arrive through a pipe that the handler writes: which thread gets them does not matter.
+ */
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "guard.h"
+
+enum {
+    LEFTOVER_STEP_MS = 5,
+    DEATH_MS = 1000, /* SIGKILL works at once, but a container may have nobody to reap orphans */
+};
+
+/* Milliseconds left as poll() likes them; -1: no end. */
+static int time_left(int64_t deadline)
+{
+    int64_t left = deadline - cli_now_ms();
+    if (deadline < 0)
+        return -1;
+    return left <= 0 ? 0 : left > 1000000000 ? 1000000000 : (int)left;
+}
+
+/* ---- Signals ------------------------------------------------------------- */
+
+static const int passed_on[] = {SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
+                                SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
+enum { PASSED_ON = sizeof passed_on / sizeof *passed_on };
+
+static struct sigaction before[PASSED_ON];
+static int signals[2] = {-1, -1};
+
+static void on_signal(int number)
+{
+    int reason = errno;
+    char byte = (char)number;
+    ssize_t n = write(signals[1], &byte, 1);
+    (void)n; /* a full pipe holds thousands that are to be passed on: one less is no loss */
+    errno = reason;
+}
+
+static bool catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigfillset(&action.sa_mask);
+    if (pipe2(signals, O_CLOEXEC | O_NONBLOCK) != 0)
+        return false;
+    for (int i = 0; i < PASSED_ON; i++) {
+        sigaction(passed_on[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN) /* by nohup or a shell's &, meant for the child too */
+            sigaction(passed_on[i], &action, NULL);
+    }
+    return true;
+}
+
+static void release_signals(void)
+{
+    for (int i = 0; i < PASSED_ON; i++)
+        sigaction(passed_on[i], &before[i], NULL);
+    close(signals[0]);
+    close(signals[1]);
+    signals[0] = signals[1] = -1;
+}
+
+/* ---- The terminal -------------------------------------------------------- */
+
+/* A process in the background that changes the terminal is stopped by SIGTTOU, unless it blocks
+ * it. */
+static void set_terminal(const cli_child *child, pid_t group, const struct termios *modes)
+{
+    sigset_t ttou, old;
+    sigemptyset(&ttou);
+    sigaddset(&ttou, SIGTTOU);
+    pthread_sigmask(SIG_BLOCK, &ttou, &old);
+    tcsetpgrp(child->terminal, group);
+    if (modes != NULL)
+        tcsetattr(child->terminal, TCSADRAIN, modes);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static bool has_terminal(const cli_child *child, pid_t group)
+{
+    return child->terminal >= 0 && tcgetpgrp(child->terminal) == group;
+}
+
+static void give_terminal(const cli_child *child)
+{
+    if (has_terminal(child, getpgrp()))
+        set_terminal(child, child->pid, NULL);
+}
+
+static void take_terminal(const cli_child *child, const struct termios *modes)
+{
+    if (has_terminal(child, child->pid))
+        set_terminal(child, getpgrp(), modes);
+}
+
+static void open_terminal(cli_child *child)
+{
+    child->terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (child->terminal >= 0)
+        tcgetattr(child->terminal, &child->modes);
+    give_terminal(child);
+}
+
+/* ---- Starting ------------------------------------------------------------ */
+
+/* Handlers become SIG_DFL before any signal can reach them; what is ignored stays ignored. */
+static void reset_signals(const sigset_t *mask)
+{
+    struct sigaction action;
+    for (int i = 0; i < PASSED_ON; i++)
+        if (sigaction(passed_on[i], NULL, &action) == 0 && action.sa_handler == on_signal)
+            signal(passed_on[i], SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+/* Goes on only when told to: by then the group, its guard and the terminal are in place. */
+static void be_command(char *const *argv, int input, int sync, const sigset_t *mask)
+{
+    char go;
+    setpgid(0, 0);
+    if (read(sync, &go, 1) != 1)
+        _exit(1);
+    reset_signals(mask);
+    if (input >= 0)
+        dup2(input, STDIN_FILENO);
+    execvp(argv[0], argv);
+    int reason = errno;
+    ssize_t n = write(sync, &reason, sizeof reason);
+    _exit(n < 0);
+}
+
+static bool fork_command(char *const *argv, int input, int *sync, cli_child *child)
+{
+    sigset_t all, old;
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    child->pid = fork();
+    if (child->pid == 0)
+        be_command(argv, input, ends[1], &old);
+    int reason = errno;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    close(ends[1]);
+    *sync = ends[0];
+    errno = reason;
+    return child->pid > 0;
+}
+
+/* Why the command could not be executed, or 0: success closes the other end. */
+static int let_go(int sync)
+{
+    int reason = 0;
+    ssize_t n = send(sync, "", 1, MSG_NOSIGNAL);
+    while (n >= 0 && (n = read(sync, &reason, sizeof reason)) < 0 && errno == EINTR)
+        n = 0;
+    return n < 0 ? errno : reason;
+}
+
+typedef struct report {
+    int code; /* si_code: CLD_EXITED, CLD_STOPPED ... */
+    int status;
+} report;
+
+/* The report of an end is the last. */
+static bool report_next(const cli_child *child)
+{
+    siginfo_t info;
+    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WSTOPPED | WNOWAIT) != 0)
+        return errno == EINTR;
+    if (info.si_code == CLD_STOPPED)
+        waitid(P_PID, (id_t)child->pid, &info, WSTOPPED | WNOHANG);
+    report news = {info.si_code, info.si_status};
+    ssize_t n = write(child->events[1], &news, sizeof news);
+    return n > 0 && info.si_code == CLD_STOPPED;
+}
+
+static void *watch(void *child)
+{
+    while (report_next(child))
+        ;
+    return NULL;
+}
+
+static bool start_watcher(cli_child *child)
+{
+    sigset_t all, old;
+    if (pipe2(child->events, O_CLOEXEC) != 0)
+        return false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int reason = pthread_create(&child->watcher, NULL, watch, child);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (reason != 0) {
+        close(child->events[0]);
+        close(child->events[1]);
+        errno = reason;
+    }
+    return reason == 0;
+}
+
+static void release(cli_child *child)
+{
+    if (child->pid > 0)
+        cli_guard_remove(child->pid);
+    if (child->terminal >= 0)
+        close(child->terminal);
+    if (child->foreground)
+        release_signals();
+}
+
+static int give_up(const cli_session *cli, cli_child *child, const char *name, int reason)
+{
+    if (child->pid > 0) {
+        kill(-child->pid, SIGKILL);
+        waitpid(child->pid, NULL, 0);
+        take_terminal(child, NULL);
+    }
+    release(child);
+    int exit = reason == ENOENT ? 127 : reason == EAGAIN || reason == ENOMEM ? CLI_FAILURE : 126;
+    return cli_fail(cli, exit, "cannot run %s: %s", name, strerror(reason));
+}
+
+int cli_child_start(const cli_session *cli, char *const *argv, int input, bool foreground,
+                    cli_child *child)
+{
+    int sync = -1;
+    *child = (cli_child){.terminal = -1, .foreground = foreground};
+    if (foreground && !catch_signals())
+        return cli_fail(cli, CLI_FAILURE, "cannot run %s: %s", argv[0], strerror(errno));
+    if (!fork_command(argv, input, &sync, child))
+        return give_up(cli, child, argv[0], errno);
+    setpgid(child->pid, child->pid);
+    cli_guard_add(child->pid);
+    if (foreground)
+        open_terminal(child);
+    int reason = let_go(sync);
+    close(sync);
+    if (reason == 0 && !start_watcher(child))
+        reason = errno;
+    return reason == 0 ? CLI_OK : give_up(cli, child, argv[0], reason);
+}
+
+/* ---- Waiting ------------------------------------------------------------- */
+
+static void pass_on(const cli_child *child)
+{
+    char number;
+    while (read(signals[0], &number, 1) == 1) {
+        if (number == SIGCONT)
+            give_terminal(child);
+        kill(-child->pid, number);
+    }
+}
+
+/* Stops us and whoever shares our process group, as the terminal would have done had it known
+ * about us. Where nobody could wake us up again the kernel does not stop us: then the child goes
+ * on at once. */
+static void stop_with(const cli_child *child, int number)
+{
+    struct sigaction stop = {.sa_handler = SIG_DFL}, old;
+    take_terminal(child, NULL);
+    sigaction(number, &stop, &old);
+    kill(0, number);
+    sigaction(number, &old, NULL);
+    give_terminal(child);
+    kill(-child->pid, SIGCONT);
+}
+
+static bool is_job_control(int number)
+{
+    return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+}
+
+static void read_report(cli_child *child)
+{
+    report news;
+    if (read(child->events[0], &news, sizeof news) != (ssize_t)sizeof news)
+        return;
+    if (news.code == CLD_STOPPED) {
+        if (child->foreground && is_job_control(news.status))
+            stop_with(child, news.status);
+        return;
+    }
+    waitpid(child->pid, NULL, 0);
+    child->ended = true;
+    child->signal = news.code == CLD_EXITED ? 0 : news.status;
+    child->exit = news.code == CLD_EXITED ? news.status : 128 + news.status;
+}
+
+cli_child_event cli_child_wait(cli_child *child, int wake, int64_t timeout_ms)
+{
+    int64_t deadline = timeout_ms < 0 ? -1 : cli_now_ms() + timeout_ms;
+    while (!child->ended) {
+        struct pollfd files[] = {
+            {child->events[0], POLLIN, 0},
+            {child->foreground ? signals[0] : -1, POLLIN, 0},
+            {wake, POLLIN, 0},
+        };
+        int ready = poll(files, 3, time_left(deadline));
+        if (ready == 0)
+            return CLI_CHILD_TIMEOUT;
+        if (ready > 0 && files[1].revents != 0)
+            pass_on(child);
+        if (ready > 0 && files[0].revents != 0)
+            read_report(child);
+        else if (ready > 0 && files[2].revents != 0)
+            return CLI_CHILD_WOKEN;
+    }
+    return CLI_CHILD_ENDED;
+}
+
+/* ---- Ending -------------------------------------------------------------- */
+
+/* The leader first, by its watcher; then whatever it leaves behind, whose end nobody reports. */
+static bool wait_for_group(cli_child *child, int64_t deadline)
+{
+    while (!child->ended && time_left(deadline) > 0)
+        cli_child_wait(child, -1, time_left(deadline));
+    while (child->ended && kill(-child->pid, 0) == 0 && time_left(deadline) > 0)
+        nanosleep(&(struct timespec){.tv_nsec = LEFTOVER_STEP_MS * 1000000L}, NULL);
+    return child->ended && kill(-child->pid, 0) != 0;
+}
+
+void cli_child_end(cli_child *child, int64_t grace_ms)
+{
+    kill(-child->pid, SIGTERM);
+    kill(-child->pid, SIGCONT); /* what is stopped could not obey */
+    if (wait_for_group(child, cli_now_ms() + grace_ms))
+        return;
+    kill(-child->pid, SIGKILL);
+    cli_child_wait(child, -1, -1);
+    wait_for_group(child, cli_now_ms() + DEATH_MS);
+}
+
+int cli_child_close(cli_session *cli, cli_child *child)
+{
+    pthread_join(child->watcher, NULL);
+    close(child->events[0]);
+    close(child->events[1]);
+    if (child->signal == SIGINT && has_terminal(child, child->pid))
+        cli->signal = SIGINT;
+    take_terminal(child, child->signal != 0 ? &child->modes : NULL);
+    release(child);
+    return child->exit;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The frame of the command. A component is one file with one table, cli_<component>, and one
+ * line in registry.c: help, usage errors, bash completion, the man page's list and the guided
+ * tour are all made from the tables.
+ *
+ *     static int acquire(cli_session *cli)
+ *     {
+ *         tkl_client *client = NULL;
+ *         int failed = cli_connect(cli, &client);
+ *         if (failed)
+ *             return failed;
+ *         ...
+ *         return cli_end(cli, tkl_lock_acquire(...));
+ *     }
+ *
+ * Every function here and in the components that returns an `int` called failed, or ends a
+ * verb, returns an exit code, and whoever returns another one than 0 has said why on stderr.
+ */
+#ifndef TKL_CLI_H
+#define TKL_CLI_H
+
+#include <tackle/tackle.h>
+
+typedef enum cli_exit {
+    CLI_OK = 0,
+    CLI_NO = 1,           /* an expected "no": busy, empty, not found ... */
+    CLI_USAGE = 64,       /* wrong arguments */
+    CLI_UNREACHABLE = 69, /* the server did not answer */
+    CLI_FAILURE = 70,     /* anything else */
+    CLI_NOT_HAD = 75,     /* run: the lock, permit or limit was not had in time */
+    CLI_LOST = 76,        /* run: it was lost, the command was ended */
+} cli_exit;
+
+typedef struct cli_session cli_session;
+
+/* ---- Tables -------------------------------------------------------------- */
+
+typedef enum cli_kind {
+    CLI_FLAG,
+    CLI_TEXT,
+    CLI_CHOICE,
+    CLI_INTEGER,
+    CLI_DURATION,
+    CLI_SIZE,
+} cli_kind;
+
+/* An array of these ends with a zero entry. */
+typedef struct cli_option {
+    const char *name; /* without the dashes */
+    cli_kind kind;
+    const char *value;   /* its value in help, "DURATION"; of a choice "a|b|c"; flag: NULL */
+    const char *summary; /* one line; NULL: works, but is not shown */
+} cli_option;
+
+typedef struct cli_verb {
+    const char *name;             /* NULL: the component is the command itself, like ping */
+    const char *args;             /* "NAME [PAYLOAD]", "NAME -- COMMAND [ARG...]"; NULL: none */
+    const char *summary;          /* one line, no full stop */
+    const cli_option *options;    /* NULL: none */
+    const char *details;          /* more for --help, lines of up to 80; NULL: nothing to add */
+    const char *example;          /* lines that work when pasted, with no server set up */
+    int (*run)(cli_session *cli); /* returns the exit code */
+} cli_verb;
+
+/* A step of the guided tour: a shell line, run for real. $DIR is a directory of the tour's own. */
+typedef struct cli_step {
+    const char *text; /* what it shows */
+    const char *command;
+    int exit; /* the expected exit code */
+} cli_step;
+
+typedef struct cli_component {
+    const char *name;
+    const char *summary;
+    const cli_verb *verbs; /* ended by a zero entry */
+    const cli_step *demo;  /* ended by a zero entry; NULL: none */
+} cli_component;
+
+/* All components, ended by NULL, in the order of help. */
+extern const cli_component *const cli_components[];
+
+/* The options every verb understands. */
+extern const cli_option cli_globals[];
+
+/* ---- One invocation ------------------------------------------------------ */
+
+typedef struct cli_given {
+    const cli_option *option;
+    const char *text; /* as written; NULL for a flag */
+    int64_t number;   /* of integers; durations in ms, sizes in bytes */
+} cli_given;
+
+struct cli_session {
+    const cli_component *component; /* NULL until named */
+    const cli_verb *verb;           /* NULL until named */
+    int argc;                       /* the verb's own arguments, without options */
+    const char **argv;
+    bool json;
+    bool help; /* --help was given */
+    cli_given *given;
+    size_t ngiven;
+    char *url;          /* NULL until cli_url() */
+    bool is_default;    /* the URL is the user's own private server */
+    tkl_client *client; /* NULL until cli_connect() */
+    char *input;        /* standard input, once read */
+    int signal;         /* the terminal's signal that ended a run verb's command, or 0 */
+};
+
+/* The client, opened when first asked for. */
+int cli_connect(cli_session *cli, tkl_client **client);
+
+/* The URL in use: --url, TACKLE_URL, or the user's own private server. */
+int cli_url(cli_session *cli, const char **url);
+
+/* Options of the verb or global ones. A name that is in neither table aborts. The last one
+ * given counts. */
+bool cli_flag(const cli_session *cli, const char *name);
+const char *cli_text(const cli_session *cli, const char *name, const char *otherwise);
+int64_t cli_number(const cli_session *cli, const char *name, int64_t otherwise);
+
+/* The argument at the index; standard input to its end when it is missing or "-". */
+int cli_payload(cli_session *cli, int index, tkl_bytes *payload);
+
+/* ---- Ending -------------------------------------------------------------- */
+
+/* The exit code for a result of the library; says on stderr what a "no" or an error means. */
+int cli_end(const cli_session *cli, int code);
+
+/* The same without a word. */
+int cli_exit_of(int code);
+
+/* Prints "tackle: lock run: ..." on stderr; returns `exit`. */
+int cli_fail(const cli_session *cli, int exit, const char *format, ...) TKL_PRINTF(3, 4);
+
+/* The same for wrong arguments, with a pointer to --help; returns CLI_USAGE. */
+int cli_usage(const cli_session *cli, const char *format, ...) TKL_PRINTF(2, 3);
+
+#endif

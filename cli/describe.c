@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tables for other readers than people at a terminal: bash completion and the man page.
+ */
+#include <stdlib.h>
+
+#include "help.h"
+
+/* ---- Bash completion ----------------------------------------------------- */
+
+/* "--flag", "--option=" or "--option=a|b|c". */
+static void complete_options(FILE *stream, const cli_option *option)
+{
+    for (; option != NULL && option->name != NULL; option++) {
+        if (option->summary == NULL)
+            continue;
+        fprintf(stream, " --%s%s", option->name, option->kind != CLI_FLAG ? "=" : "");
+        if (option->kind == CLI_CHOICE)
+            fputs(option->value, stream);
+    }
+    putc('\n', stream);
+}
+
+/* "COMPONENT VERB OPTION...", with "-" where there is none; the first line has the options of
+ * every verb. */
+void cli_describe_completion(FILE *stream)
+{
+    fputs("- -", stream);
+    complete_options(stream, cli_globals);
+    for (size_t i = 0; cli_components[i] != NULL; i++)
+        for (const cli_verb *verb = cli_components[i]->verbs; verb->run != NULL; verb++) {
+            fprintf(stream, "%s %s", cli_components[i]->name,
+                    verb->name != NULL ? verb->name : "-");
+            complete_options(stream, verb->options);
+        }
+}
+
+/* ---- The man page -------------------------------------------------------- */
+
+/* Text for roff: dashes are minus signs, an empty line parts paragraphs, and no line may look
+ * like a request. */
+static void print_roff(FILE *stream, const char *text)
+{
+    bool fresh = true;
+    for (; *text != '\0'; text++) {
+        if (fresh && (*text == '.' || *text == '\''))
+            fputs("\\&", stream);
+        if (fresh && *text == '\n')
+            fputs(".PP\n", stream);
+        else if (*text == '-')
+            fputs("\\-", stream);
+        else if (*text == '\\')
+            fputs("\\e", stream);
+        else
+            putc(*text, stream);
+        fresh = *text == '\n';
+    }
+    putc('\n', stream);
+}
+
+static void man_options(FILE *stream, const cli_option *option)
+{
+    for (; option != NULL && option->name != NULL; option++) {
+        if (option->summary == NULL)
+            continue;
+        fprintf(stream, ".TP\n\\fB\\-\\-%s\\fR%s%s%s\n", option->name,
+                option->value != NULL ? " \\fI" : "", option->value != NULL ? option->value : "",
+                option->value != NULL ? "\\fR" : "");
+        print_roff(stream, option->summary);
+    }
+}
+
+static void man_verb(FILE *stream, const cli_component *component, const cli_verb *verb)
+{
+    fputs(".SS ", stream);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *line = open_memstream(&text, &size);
+    if (line == NULL)
+        return;
+    cli_synopsis(line, component, verb);
+    if (fclose(line) == 0)
+        print_roff(stream, text);
+    free(text);
+    print_roff(stream, verb->summary);
+    if (verb->details != NULL) {
+        fputs(".PP\n", stream);
+        print_roff(stream, verb->details);
+    }
+    man_options(stream, verb->options);
+    fputs(".PP\n.RS\n.EX\n", stream);
+    print_roff(stream, verb->example);
+    fputs(".EE\n.RE\n", stream);
+}
+
+void cli_describe_man(FILE *stream)
+{
+    fputs(".SH OPTIONS\nThey may stand anywhere before a\n.BR \\-\\- .\n", stream);
+    man_options(stream, cli_globals);
+    fputs(".SH COMMANDS\n", stream);
+    for (size_t i = 0; cli_components[i] != NULL; i++)
+        for (const cli_verb *verb = cli_components[i]->verbs; verb->run != NULL; verb++)
+            man_verb(stream, cli_components[i], verb);
+}

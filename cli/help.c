@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "help.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "out.h"
+#include "table.h"
+
+/* ---- Pieces -------------------------------------------------------------- */
+
+static void print_heading(FILE *stream, const char *text)
+{
+    fprintf(stream, "\n%s%s%s\n", cli_color(stream, CLI_BOLD), text, cli_color(stream, CLI_PLAIN));
+}
+
+/* Each line of the text, two columns to the right. */
+static void print_indented(FILE *stream, const char *text)
+{
+    while (*text != '\0') {
+        size_t len = strcspn(text, "\n");
+        fprintf(stream, "%s%.*s\n", len > 0 ? "  " : "", (int)len, text);
+        text += len + (text[len] == '\n');
+    }
+}
+
+static bool has_options(const cli_verb *verb)
+{
+    const cli_option *option = verb->options;
+    while (option != NULL && option->name != NULL && option->summary == NULL)
+        option++;
+    return option != NULL && option->name != NULL;
+}
+
+void cli_synopsis(FILE *stream, const cli_component *component, const cli_verb *verb)
+{
+    fprintf(stream, "tackle %s", component->name);
+    if (verb->name != NULL)
+        fprintf(stream, " %s", verb->name);
+    if (has_options(verb))
+        fputs(" [OPTION...]", stream);
+    if (verb->args != NULL)
+        fprintf(stream, " %s", verb->args);
+}
+
+/* ---- Lists --------------------------------------------------------------- */
+
+static void add_row(cli_table *table, const char *name, const char *summary)
+{
+    char *cell = NULL;
+    if (asprintf(&cell, "  %s", name) < 0)
+        cell = NULL;
+    cli_table_add(table, cell, false);
+    cli_table_add(table, strdup(summary), false);
+}
+
+static void print_options(FILE *stream, const cli_option *options)
+{
+    cli_table *table = cli_table_new(2);
+    for (; options->name != NULL; options++) {
+        char form[128];
+        if (options->summary == NULL)
+            continue;
+        snprintf(form, sizeof form, "--%s%s%s", options->name, options->value != NULL ? " " : "",
+                 options->value != NULL ? options->value : "");
+        add_row(table, form, options->summary);
+    }
+    cli_table_print(table, stream);
+}
+
+static void print_components(FILE *stream)
+{
+    cli_table *table = cli_table_new(2);
+    for (size_t i = 0; cli_components[i] != NULL; i++)
+        add_row(table, cli_components[i]->name, cli_components[i]->summary);
+    cli_table_print(table, stream);
+}
+
+static void print_verbs(FILE *stream, const cli_component *component)
+{
+    cli_table *table = cli_table_new(2);
+    for (const cli_verb *verb = component->verbs; verb->run != NULL; verb++)
+        add_row(table, verb->name, verb->summary);
+    cli_table_print(table, stream);
+}
+
+/* ---- The three depths ---------------------------------------------------- */
+
+static void help_command(FILE *stream)
+{
+    fputs("tackle: application components on Redis and Valkey\n"
+          "\nUsage: tackle [OPTION...] COMMAND [VERB] [ARG...]\n",
+          stream);
+    print_heading(stream, "Commands");
+    print_components(stream);
+    print_heading(stream, "Options, anywhere before --");
+    print_options(stream, cli_globals);
+    fputs("\nDurations: 250ms 10s 5m 2h 1d, a bare number is seconds. Sizes: 64kb 256mb.\n"
+          "Exit codes: 0 done, 1 an expected \"no\", 64 wrong usage, 69 server unreachable,\n"
+          "70 any other failure.\n"
+          "'tackle COMMAND [VERB] --help' tells more, with an example.\n",
+          stream);
+}
+
+static void help_component(FILE *stream, const cli_component *component)
+{
+    fprintf(stream, "tackle %s: %s\n\nUsage: tackle %s VERB [OPTION...] [ARG...]\n",
+            component->name, component->summary, component->name);
+    print_heading(stream, "Verbs");
+    print_verbs(stream, component);
+    fprintf(stream, "\n'tackle %s VERB --help' tells more, with an example.\n", component->name);
+}
+
+static void help_verb(FILE *stream, const cli_component *component, const cli_verb *verb)
+{
+    fprintf(stream, "tackle %s%s%s: %s\n\nUsage: ", component->name, verb->name != NULL ? " " : "",
+            verb->name != NULL ? verb->name : "", verb->summary);
+    cli_synopsis(stream, component, verb);
+    fputs("\n", stream);
+    if (verb->details != NULL)
+        fprintf(stream, "\n%s\n", verb->details);
+    if (has_options(verb)) {
+        print_heading(stream, "Options");
+        print_options(stream, verb->options);
+    }
+    print_heading(stream, "Example");
+    print_indented(stream, verb->example);
+    fputs("\nOptions of every command: tackle help\n", stream);
+}
+
+void cli_help(FILE *stream, const cli_component *component, const cli_verb *verb)
+{
+    if (component == NULL)
+        help_command(stream);
+    else if (verb == NULL)
+        help_component(stream, component);
+    else
+        help_verb(stream, component, verb);
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+/* The invocation as if it were of the component in question: for the right usage errors. */
+static int explain(cli_session subject, int argc, const char **argv)
+{
+    subject.component = NULL;
+    subject.verb = NULL;
+    if (argc > 0) {
+        const cli_component *component = cli_find_component(argv[0]);
+        if (component == NULL)
+            return cli_unknown_component(&subject, argv[0]);
+        subject.component = component;
+        if (component->verbs[0].name == NULL)
+            subject.verb = &component->verbs[0];
+    }
+    if (argc > 1) {
+        subject.verb = cli_find_verb(subject.component, argv[1]);
+        if (subject.verb == NULL)
+            return cli_unknown_verb(&subject, argv[1]);
+    }
+    cli_help(stdout, subject.component, subject.verb);
+    return CLI_OK;
+}
+
+static int help(cli_session *cli)
+{
+    if (cli_flag(cli, "completion"))
+        cli_describe_completion(stdout);
+    else if (cli_flag(cli, "man"))
+        cli_describe_man(stdout);
+    else
+        return explain(*cli, cli->argc, cli->argv);
+    return CLI_OK;
+}
+
+static const cli_option help_options[] = {
+    {"completion", CLI_FLAG, NULL, NULL},
+    {"man", CLI_FLAG, NULL, NULL},
+    {0},
+};
+
+static const cli_verb verbs[] = {
+    {
+        .args = "[COMMAND] [VERB]",
+        .summary = "explain a command or a verb",
+        .options = help_options,
+        .example = "tackle help server start",
+        .run = help,
+    },
+    {0},
+};
+
+const cli_component cli_help_component = {
+    .name = "help",
+    .summary = "explain a command or a verb",
+    .verbs = verbs,
+};

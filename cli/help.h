@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Help in its three depths, made from the tables.
+ */
+#ifndef TKL_CLI_HELP_H
+#define TKL_CLI_HELP_H
+
+#include <stdio.h>
+
+#include "cli.h"
+
+/* Of the verb; of the component when `verb` is NULL; of the command when both are. */
+void cli_help(FILE *stream, const cli_component *component, const cli_verb *verb);
+
+/* "tackle lock run [OPTION...] NAME -- COMMAND [ARG...]" */
+void cli_synopsis(FILE *stream, const cli_component *component, const cli_verb *verb);
+
+/* For the bash completion: a line for each verb, with its options. */
+void cli_describe_completion(FILE *stream);
+
+/* For the man page: the sections on options and commands. */
+void cli_describe_man(FILE *stream);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What goes to stdout: JSON, aligned tables, colour, and the check that it arrived.
+ *
+ * A verb builds its result once, as JSON, and the helpers print it either way. Bytes are a
+ * JSON string when they are UTF-8, else {"base64": "..."}.
+ */
+#ifndef TKL_CLI_OUT_H
+#define TKL_CLI_OUT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cli.h"
+
+/* Bytes as a JSON value. */
+json_t *cli_json_bytes(tkl_bytes bytes);
+
+/* Prints one line of JSON and frees the value. NULL means that memory ran out. */
+int cli_print_json(const cli_session *cli, json_t *value);
+
+/* A column of a table, or a field of a record: the key in the JSON object and its heading. An
+ * array of these ends with a zero entry. */
+typedef struct cli_column {
+    const char *key;
+    const char *title;
+} cli_column;
+
+/* Prints an array of objects: with --json as it is, else as a table, numbers to the right.
+ * Frees the rows. */
+int cli_print_rows(const cli_session *cli, json_t *rows, const cli_column *columns);
+
+/* Prints one object: with --json as it is, else one "title  value" line for each field that it
+ * has. Frees the object. */
+int cli_print_record(const cli_session *cli, json_t *object, const cli_column *columns);
+
+/* Escapes what would upset a terminal: control characters and bytes that are not UTF-8, as
+ * \n \t \r \\ \xNN. The caller frees. NULL when out of memory. */
+char *cli_escape(tkl_bytes bytes, bool quotes);
+
+/* Columns that a UTF-8 text takes on a terminal. */
+size_t cli_width(const char *text);
+
+/* The sequence, on a stream that is a terminal and when NO_COLOR is not set; else "". */
+#define CLI_BOLD  "\033[1m"
+#define CLI_DIM   "\033[2m"
+#define CLI_RED   "\033[31m"
+#define CLI_GREEN "\033[32m"
+#define CLI_CYAN  "\033[36m"
+#define CLI_PLAIN "\033[0m"
+const char *cli_color(FILE *stream, const char *sequence);
+
+/* Whether everything reached stdout: CLI_OK, or CLI_FAILURE and a message. Long-running verbs
+ * call it after each result, main() at the end. */
+int cli_flush(const cli_session *cli);
+
+#endif

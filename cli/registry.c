@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every component of the command: a line here and a file of its own.
+ */
+#include "cli.h"
+
+extern const cli_component cli_server, cli_ping, cli_call, cli_demo, cli_version,
+    cli_help_component;
+
+const cli_component *const cli_components[] = {
+    &cli_server, &cli_ping, &cli_call, &cli_demo, &cli_version, &cli_help_component, NULL,
+};

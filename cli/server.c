@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The persistent private server of a directory.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "out.h"
+
+static const cli_column fields[] = {
+    {"state", "state"},
+    {"url", "url"},
+    {"pid", "pid"},
+    {"socket", "socket"},
+    {"program", "program"},
+    {"version", "version"},
+    {"durability", "durability"},
+    {0},
+};
+
+static json_t *describe(const char *url, const tkl_server_info *info)
+{
+    if (info->pid == 0)
+        return json_pack("{s:s, s:s}", "state", "stopped", "url", url);
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:s}", "state", "running", "url", url, "pid",
+                     (json_int_t)info->pid, "socket", info->socket, "program", info->program,
+                     "version", info->version, "durability", info->durability);
+}
+
+/* The URL in use, which must name a directory; anything else has no server of ours. */
+static int directory_url(cli_session *cli, const char **url)
+{
+    int failed = cli_url(cli, url);
+    if (failed)
+        return failed;
+    const char *rest = strncmp(*url, "embedded:", 9) == 0 ? *url + 9 : "";
+    if (*rest == '\0' || *rest == '?')
+        return cli_usage(cli, "the URL names no private server of a directory; "
+                              "use --url embedded:/some/directory");
+    return CLI_OK;
+}
+
+/* The URL with the durability asked for; the caller frees. */
+static char *with_durability(const char *url, const char *durability)
+{
+    char *full = NULL;
+    int n = durability == NULL ? asprintf(&full, "%s", url)
+                               : asprintf(&full, "%s%cdurability=%s", url,
+                                          strchr(url, '?') != NULL ? '&' : '?', durability);
+    return n >= 0 ? full : NULL;
+}
+
+static int start(cli_session *cli)
+{
+    const char *url;
+    int failed = directory_url(cli, &url);
+    if (failed)
+        return failed;
+    char *full = with_durability(url, cli_text(cli, "durability", NULL));
+    if (full == NULL)
+        return cli_fail(cli, CLI_FAILURE, "out of memory");
+    tkl_server_info info;
+    int code = tkl_server_start(full, &info);
+    free(full);
+    return code == TKL_OK ? cli_print_record(cli, describe(url, &info), fields)
+                          : cli_end(cli, code);
+}
+
+static int stop(cli_session *cli)
+{
+    const char *url;
+    int failed = directory_url(cli, &url);
+    if (failed)
+        return failed;
+    int code = tkl_server_stop(url);
+    if (code == TKL_NOTFOUND)
+        return cli_fail(cli, CLI_NO, "not running: %s", url);
+    return code == TKL_OK ? cli_print_record(cli, describe(url, &(tkl_server_info){0}), fields)
+                          : cli_end(cli, code);
+}
+
+static int status(cli_session *cli)
+{
+    const char *url;
+    int failed = directory_url(cli, &url);
+    if (failed)
+        return failed;
+    tkl_server_info info;
+    int code = tkl_server_status(url, &info);
+    if (code < 0)
+        return cli_end(cli, code);
+    failed = cli_print_record(cli, describe(url, &info), fields);
+    return failed ? failed : info.pid != 0 ? CLI_OK : CLI_NO;
+}
+
+static const cli_option start_options[] = {
+    {"durability", CLI_CHOICE, "none|snapshot|everysec|always",
+     "what survives a crash (default: everysec)"},
+    {0},
+};
+
+static const cli_verb verbs[] = {
+    {
+        .name = "start",
+        .summary = "start the private server of a directory, if it does not run",
+        .options = start_options,
+        .details = "The directory is the one of --url embedded:/dir or TACKLE_URL, else\n"
+                   "$XDG_DATA_HOME/tackle or ~/.local/share/tackle. Any command starts it when\n"
+                   "needed; this is for choosing the durability, and for knowing where it is.",
+        .example = "tackle server start --durability everysec",
+        .run = start,
+    },
+    {
+        .name = "stop",
+        .summary = "stop the private server, saving what its durability promises",
+        .details = "Exit code 1 when it did not run.",
+        .example = "tackle server start\ntackle server stop",
+        .run = stop,
+    },
+    {
+        .name = "status",
+        .summary = "show whether the private server runs, and where",
+        .details = "Exit code 1 when it does not run.",
+        .example = "tackle server start\ntackle server status",
+        .run = status,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"A private server that outlives the command, in a directory of yours.",
+     "tackle server start --url embedded:$DIR", 0},
+    {"Everybody who names the directory uses the same one.",
+     "tackle call SET greeting hello --url embedded:$DIR", 0},
+    {"It can be stopped ...", "tackle server stop --url embedded:$DIR", 0},
+    {"... and comes back with what it knew.", "tackle call GET greeting --url embedded:$DIR", 0},
+    {"That was it.", "tackle server stop --url embedded:$DIR", 0},
+    {0},
+};
+
+const cli_component cli_server = {
+    .name = "server",
+    .summary = "the private server: start, stop, status",
+    .verbs = verbs,
+    .demo = demo,
+};
