@@ -45,7 +45,7 @@ bench: ## measure, as ratios to bare hiredis, in one run
 	@tools/setup build
 	@$(call configure,$(BUILD))
 	@$(call compile,$(BUILD),--target tackle_bench)
-	@$(BUILD)/tackle_bench
+	@$(BUILD)/tackle_bench --json $(BUILD)/bench.json $(BENCH)
 
 asan: ## every test under AddressSanitizer and UBSan
 	@tools/setup build test

@@ -117,6 +117,7 @@ file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.c)
 if(bench_sources)
   add_executable(tackle_bench ${bench_sources})
   target_include_directories(tackle_bench PRIVATE src bench)
+  target_compile_definitions(tackle_bench PRIVATE TACKLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(tackle_bench PRIVATE
     tackle_static PkgConfig::hiredis PkgConfig::jansson m)
 endif()

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Benchmarks: each component has a file with a table of cases, each case several contenders
+ * that do the same work. All of a run meet one private server; the rounds of a case are
+ * interleaved (A B C, B C A, ...), so that whatever else the machine does hits all alike.
+ *
+ * A rate is measured by workers, threads or processes, that repeat a step until the time of
+ * the round is over. A figure (milliseconds, kilobytes) is measured by one function. A peer
+ * in another language is a command that measures itself.
+ */
+#ifndef TACKLE_BENCH_H
+#define TACKLE_BENCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "histogram.h"
+
+/* One contender's turn in one round. */
+typedef struct bench_run {
+    const char *socket; /* path of the private server's Unix socket */
+    const char *url;    /* the same as unix://... */
+    double seconds;     /* how long the workers repeat their steps */
+    bool quick, lengthy;
+    void *shared; /* setup's, for all workers */
+} bench_run;
+
+typedef struct bench_worker {
+    const bench_run *run;
+    int index; /* from 0 */
+    void *own; /* open's */
+    uint64_t steps;
+    histogram latency; /* of steps */
+} bench_worker;
+
+typedef enum bench_role {
+    BENCH_OURS,
+    BENCH_LIMIT, /* the least that could work; the best of several is the limit of a round */
+    BENCH_PEER,  /* runs with --peers only */
+} bench_role;
+
+typedef struct bench_contender {
+    const char *name;
+    bench_role role;
+
+    /* A rate. All functions but step may be NULL; all call bench_die() when something fails. */
+    int workers;    /* 0: one */
+    bool processes; /* of their own, instead of threads */
+    int batch;      /* operations in one step; 0: one */
+    int pool;       /* connections of the shared client; 0: its default */
+    void (*setup)(bench_run *run, const struct bench_contender *self);
+    void (*open)(bench_worker *worker);
+    void (*step)(bench_worker *worker);
+    void (*close)(bench_worker *worker);
+    void (*teardown)(bench_run *run);
+
+    /* Or a figure. */
+    double (*measure)(const bench_run *run);
+
+    /* Or a shell command. It finds BENCH_SOCKET, BENCH_SECONDS and BENCH_WORKERS in its
+     * environment and prints one JSON object in a line for each worker: ops, seconds (of the
+     * work alone), and if it can p50_us and p99_us. */
+    const char *command;
+} bench_contender;
+
+#define BENCH_CONTENDERS 8
+
+typedef struct bench_case {
+    const char *name;
+    const char *unit;                             /* "ops/s", or that of the figure */
+    double at_least;                              /* target: ratio to the limit; 0: none */
+    double at_most;                               /* target of a figure */
+    bool has_at_most;                             /* 0 is a target, too */
+    void (*prepare)(const bench_run *run);        /* data on the empty server; may be NULL */
+    bench_contender contenders[BENCH_CONTENDERS]; /* ended by one without a name */
+} bench_case;
+
+typedef struct bench_component {
+    const char *name;
+    const bench_case *cases; /* ended by one without a name */
+} bench_component;
+
+/* What a turn came to. */
+typedef struct bench_sample {
+    double value;          /* in the unit of the case */
+    double p50_us, p99_us; /* of a step; 0: not measured */
+    double fairness;       /* operations of the slowest worker by those of the quickest */
+    double server_calls;   /* commands the server executed, for one operation */
+    double server_us;      /* time it spent in them, for one operation */
+    int workers;
+    uint64_t *counts; /* operations of each worker */
+} bench_sample;
+
+/* Every component: main.c has the table of them. */
+extern const bench_component core_bench;
+
+_Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int64_t bench_now_ns(void);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Medians everywhere: on a machine that does other things, too, the mean of a few rounds
+ * tells about those. A ratio is that of two turns of the same round, and only then the median is
+ * taken, so that a slow minute does not count against whoever had it.
+ */
+#include "report.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Statistics ---------------------------------------------------------- */
+
+typedef struct spread {
+    double least, median, most;
+} spread;
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static spread spread_of(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof *values, compare);
+    double median = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    return (spread){values[0], median, values[n - 1]};
+}
+
+/* The spread of one field of the samples. */
+static spread spread_at(const outcome *o, int contender, size_t field)
+{
+    double values[o->rounds];
+    for (int r = 0; r < o->rounds; r++)
+        memcpy(&values[r], (const char *)&o->samples[contender][r] + field, sizeof *values);
+    return spread_of(values, o->rounds);
+}
+
+#define SPREAD(o, contender, field) spread_at(o, contender, offsetof(bench_sample, field))
+
+static bool ran(const outcome *o, int contender)
+{
+    return o->bcase->contenders[contender].name && o->samples[contender];
+}
+
+static bool is_rate(const outcome *o, int contender)
+{
+    return !o->bcase->contenders[contender].measure;
+}
+
+/* The limit of a round; 0: the case has none. */
+static double limit_of(const outcome *o, int round)
+{
+    double best = 0;
+    for (int c = 0; c < BENCH_CONTENDERS && o->bcase->contenders[c].name; c++) {
+        double value = ran(o, c) ? o->samples[c][round].value : 0;
+        if (o->bcase->contenders[c].role == BENCH_LIMIT && value > best)
+            best = value;
+    }
+    return best;
+}
+
+static bool ratio_of(const outcome *o, int contender, spread *ratio)
+{
+    double values[o->rounds];
+    if (!is_rate(o, contender) || limit_of(o, 0) <= 0)
+        return false;
+    for (int r = 0; r < o->rounds; r++)
+        values[r] = o->samples[contender][r].value / limit_of(o, r);
+    *ratio = spread_of(values, o->rounds);
+    return true;
+}
+
+/* ---- Targets ------------------------------------------------------------- */
+
+typedef enum verdict { NO_TARGET, REACHED, MISSED } verdict;
+
+static verdict judge(const outcome *o, int contender)
+{
+    spread ratio;
+    if (o->bcase->contenders[contender].role != BENCH_OURS)
+        return NO_TARGET;
+    if (o->bcase->at_least > 0 && ratio_of(o, contender, &ratio))
+        return ratio.median >= o->bcase->at_least ? REACHED : MISSED;
+    if (o->bcase->has_at_most)
+        return SPREAD(o, contender, value).median <= o->bcase->at_most ? REACHED : MISSED;
+    return NO_TARGET;
+}
+
+bool report_reached(const outcome *o)
+{
+    for (int c = 0; c < BENCH_CONTENDERS && o->bcase->contenders[c].name; c++)
+        if (ran(o, c) && judge(o, c) == MISSED)
+            return false;
+    return true;
+}
+
+/* ---- The table ----------------------------------------------------------- */
+
+void report_heading(const char *component)
+{
+    printf("\n%-26s %10s %21s %6s %14s %9s %9s %5s %14s\n", component, "median", "least..most",
+           "ratio", "target", "p50 us", "p99 us", "fair", "server us (n)");
+}
+
+static void print_value(spread s)
+{
+    char range[40];
+    int digits = s.most < 1000 ? 2 : 0;
+    snprintf(range, sizeof range, "%.*f..%.*f", digits, s.least, digits, s.most);
+    printf(" %10.*f %21s", digits, s.median, range);
+}
+
+static void print_target(const outcome *o, int contender)
+{
+    char text[40] = "";
+    verdict v = judge(o, contender);
+    if (v != NO_TARGET && o->bcase->at_least > 0)
+        snprintf(text, sizeof text, ">= %.2f", o->bcase->at_least);
+    else if (v != NO_TARGET)
+        snprintf(text, sizeof text, "<= %g", o->bcase->at_most);
+    printf(" %7s %6s", text, v == REACHED ? "yes" : v == MISSED ? "NO" : "");
+}
+
+static void print_details(const outcome *o, int contender)
+{
+    printf(" %9.1f %9.1f", SPREAD(o, contender, p50_us).median,
+           SPREAD(o, contender, p99_us).median);
+    if (o->samples[contender][0].workers > 1)
+        printf(" %5.2f", SPREAD(o, contender, fairness).median);
+    else
+        printf(" %5s", "");
+    printf(" %7.2f (%.2f)", SPREAD(o, contender, server_us).median,
+           SPREAD(o, contender, server_calls).median);
+}
+
+static void print_row(const outcome *o, int contender)
+{
+    spread ratio;
+    printf("  %-24s", o->bcase->contenders[contender].name);
+    print_value(SPREAD(o, contender, value));
+    if (ratio_of(o, contender, &ratio))
+        printf(" %6.3f", ratio.median);
+    else
+        printf(" %6s", "");
+    print_target(o, contender);
+    if (is_rate(o, contender))
+        print_details(o, contender);
+    putchar('\n');
+}
+
+void report_table(const outcome *o)
+{
+    printf("%s, %s\n", o->bcase->name, o->bcase->unit);
+    for (int c = 0; c < BENCH_CONTENDERS && o->bcase->contenders[c].name; c++)
+        if (ran(o, c))
+            print_row(o, c);
+    fflush(stdout);
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+static json_t *spread_json(spread s)
+{
+    return json_pack("{s:f, s:f, s:f}", "least", s.least, "median", s.median, "most", s.most);
+}
+
+static json_t *sample_json(const bench_sample *sample)
+{
+    json_t *counts = json_array();
+    for (int i = 0; i < sample->workers; i++)
+        json_array_append_new(counts, json_integer((json_int_t)sample->counts[i]));
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "value", sample->value, "p50_us",
+                     sample->p50_us, "p99_us", sample->p99_us, "fairness", sample->fairness,
+                     "server_calls", sample->server_calls, "server_us", sample->server_us, "counts",
+                     counts);
+}
+
+static json_t *contender_json(const outcome *o, int contender)
+{
+    static const char *const roles[] = {"ours", "limit", "peer"};
+    const bench_contender *c = &o->bcase->contenders[contender];
+    json_t *rounds = json_array();
+    for (int r = 0; r < o->rounds; r++)
+        json_array_append_new(rounds, sample_json(&o->samples[contender][r]));
+    json_t *json = json_pack("{s:s, s:s, s:o, s:o}", "name", c->name, "role", roles[c->role],
+                             "value", spread_json(SPREAD(o, contender, value)), "rounds", rounds);
+    spread ratio;
+    if (ratio_of(o, contender, &ratio))
+        json_object_set_new(json, "ratio", spread_json(ratio));
+    verdict v = judge(o, contender);
+    if (v != NO_TARGET)
+        json_object_set_new(json, "reached", json_boolean(v == REACHED));
+    return json;
+}
+
+json_t *report_json(const outcome *o)
+{
+    json_t *contenders = json_array();
+    for (int c = 0; c < BENCH_CONTENDERS && o->bcase->contenders[c].name; c++)
+        if (ran(o, c))
+            json_array_append_new(contenders, contender_json(o, c));
+    json_t *json = json_pack("{s:s, s:s, s:o}", "case", o->bcase->name, "unit", o->bcase->unit,
+                             "contenders", contenders);
+    if (o->bcase->at_least > 0)
+        json_object_set_new(json, "at_least", json_real(o->bcase->at_least));
+    if (o->bcase->has_at_most)
+        json_object_set_new(json, "at_most", json_real(o->bcase->at_most));
+    return json;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One turn of one contender, on a server emptied before.
+ */
+#ifndef TACKLE_BENCH_RUN_H
+#define TACKLE_BENCH_RUN_H
+
+#include <hiredis/hiredis.h>
+
+#include "bench.h"
+
+/* `admin` is a connection of the bench's own. The sample's counts are to be freed. */
+bench_sample run_contender(bench_run *run, redisContext *admin, const bench_case *bcase,
+                           const bench_contender *contender);
+
+#endif
