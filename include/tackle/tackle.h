@@ -7,6 +7,9 @@
 
 #include <tackle/client.h>
 #include <tackle/common.h>
+#include <tackle/lock.h>
+#include <tackle/redlock.h>
+#include <tackle/semaphore.h>
 #include <tackle/version.h>
 
 #endif

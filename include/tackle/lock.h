@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A lock that programs on many machines share.
+ *
+ *     tkl_lock *lock;
+ *     tkl_lock_open(client, tkl_str("invoices"), NULL, &lock);
+ *     if (tkl_lock_acquire(lock, 5000) == TKL_OK) {       // wait up to 5 s
+ *         store(record, tkl_lock_fence(lock));            // the store refuses lower numbers
+ *         tkl_lock_release(lock);
+ *     }
+ *     tkl_lock_close(lock);
+ *
+ * A lock is held for a lease and no longer: a holder that dies blocks nobody for longer than that.
+ * Every acquisition has a token that nobody else can guess, and a fence: a number greater
+ * than that of every acquisition of that name before it.
+ *
+ * Waiting is first come, first served. The release hands the lock to the next waiter
+ * that is alive, and wakes it: nobody polls. docs/lock.md has the whole contract.
+ *
+ * A handle is one owner: one acquisition at a time. It may be used by several threads, and
+ * handles are cheap: threads that compete for a name open one each.
+ */
+#ifndef TACKLE_LOCK_H
+#define TACKLE_LOCK_H
+
+#include <tackle/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tkl_lock tkl_lock;
+
+/* What a holder may believe, from the local monotonic clock and the last word of the server. */
+typedef enum tkl_hold_state {
+    TKL_FREE,    /* not acquired, or released */
+    TKL_HELD,    /* held, and the lease has not run out */
+    TKL_SUSPECT, /* the lease has not run out, but renewing it fails: wind up */
+    TKL_LOST,    /* the lease ran out, or somebody broke it: stop */
+} tkl_hold_state;
+
+/* All zero means the defaults. */
+typedef struct tkl_lock_options {
+    int64_t ttl_ms;    /* the lease; 0: 10000; 1 to 10 years */
+    bool auto_renew;   /* renew in the background until released or lost */
+    bool reentrant;    /* acquiring what this handle holds counts up; as many releases are needed */
+    bool shared;       /* read lock: many at once, but none beside a writer */
+    const char *label; /* shown to those who ask who holds it; copied */
+    int replicas;      /* an acquisition counts once this many replicas have it; 0: none */
+    /* Called once per acquisition when it is lost while held, from the client's background thread,
+     * which must not be kept long; tkl_lock_release() and _state() may be called in it, _close()
+     * not. */
+    void (*on_lost)(tkl_lock *lock, void *arg);
+    void *arg;
+} tkl_lock_options;
+
+/* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. */
+TKL_API int tkl_lock_open(tkl_client *client, tkl_bytes name, const tkl_lock_options *options,
+                          tkl_lock **lock) TKL_NONNULL(1, 4) TKL_CHECK;
+
+/* Frees the handle; releases what it holds. NULL is fine. */
+TKL_API void tkl_lock_close(tkl_lock *lock);
+
+/* Takes the lock, waiting up to `wait_ms`: 0 tries once, negative waits for ever. One trip when it
+ * is free. TKL_BUSY: not had in time. After TKL_ETIMEOUT or TKL_EUNKNOWN call it again: an
+ * acquisition whose reply was lost is recognised as one's own; tkl_lock_release() gives it back. */
+TKL_API int tkl_lock_acquire(tkl_lock *lock, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
+
+/* Makes the lease last `ttl_ms` from now (0: as opened). TKL_NOTOWNER: it ran out or was taken
+ * away, and the state is TKL_LOST. */
+TKL_API int tkl_lock_renew(tkl_lock *lock, int64_t ttl_ms) TKL_NONNULL(1) TKL_CHECK;
+
+/* Gives it up. TKL_NOTOWNER: it was not ours any more: whatever was done since the lease ran out
+ * was done without protection. The handle is free afterwards in either case; on other errors it is
+ * not, and may be released again. */
+TKL_API int tkl_lock_release(tkl_lock *lock) TKL_NONNULL(1);
+
+/* Releases without waiting for the server's answer: quicker, but a loss is not told. */
+TKL_API int tkl_lock_release_nowait(tkl_lock *lock) TKL_NONNULL(1);
+
+/* Turns a write lock into a read lock without letting go; waiting readers come in. */
+TKL_API int tkl_lock_downgrade(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
+
+/* No I/O. */
+TKL_API tkl_hold_state tkl_lock_state(tkl_lock *lock) TKL_NONNULL(1);
+/* The number of the acquisition; 0 when free. */
+TKL_API uint64_t tkl_lock_fence(tkl_lock *lock) TKL_NONNULL(1);
+/* The secret of the acquisition, 32 hex digits, copied; "" when free. */
+#define TKL_TOKEN_SIZE 33
+TKL_API void tkl_lock_token(tkl_lock *lock, char token[TKL_TOKEN_SIZE]) TKL_NONNULL(1, 2);
+/* Milliseconds until the lease ends by the local clock; 0 when it has, or is free. */
+TKL_API int64_t tkl_lock_left_ms(tkl_lock *lock) TKL_NONNULL(1);
+
+/* Makes a free handle the owner of an acquisition made elsewhere: another process, an earlier
+ * command. Renews it to check: TKL_NOTOWNER when that token does not hold the lock. */
+TKL_API int tkl_lock_adopt(tkl_lock *lock, const char *token, int64_t ttl_ms)
+    TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* ---- For operators ------------------------------------------------------- */
+
+/* One who holds. Views into the tkl_holders. */
+typedef struct tkl_holder {
+    tkl_bytes host;
+    tkl_bytes label;
+    int64_t pid;
+    uint64_t fence;
+    int64_t since_ms; /* how long it has held */
+    int64_t ttl_ms;   /* left of its lease */
+} tkl_holder;
+
+typedef struct tkl_holders {
+    const tkl_holder *items; /* at most 1000 */
+    size_t count;
+    int64_t held;    /* how many hold in all */
+    int64_t limit;   /* of a semaphore; 0 for a lock */
+    int64_t waiters; /* how many wait */
+    bool shared;     /* the holders are readers (or have permits) */
+} tkl_holders;
+
+/* Who holds the lock, in one trip. Free with tkl_holders_free(). */
+TKL_API int tkl_lock_show(tkl_lock *lock, tkl_holders **holders) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_holders_free(tkl_holders *holders);
+
+/* Takes the lock away from whoever holds it; the next waiter gets it. The former holders learn of
+ * it at their next step, or renewal. TKL_NOTFOUND: nobody held it. */
+TKL_API int tkl_lock_break(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
+
+/* The names of all locks held now in the client's namespace, as an array of strings; walks the
+ * keys of all servers without blocking them. */
+TKL_API int tkl_lock_list(tkl_client *client, tkl_reply **names) TKL_NONNULL(1, 2) TKL_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
