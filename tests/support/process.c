@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/test.h"
+
+static bool mentions(const char *pid, const char *text)
+{
+    char line[8192];
+    char *path = test_format("/proc/%s/cmdline", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    free(path);
+    if (fd < 0)
+        return false;
+    ssize_t len = read(fd, line, sizeof line);
+    close(fd);
+    return len > 0 && memmem(line, (size_t)len, text, strlen(text)) != NULL;
+}
+
+static int visit(const char *text, int signal)
+{
+    int count = 0;
+    DIR *all = opendir("/proc");
+    assert_non_null(all);
+    for (struct dirent *entry; (entry = readdir(all)) != NULL;) {
+        pid_t pid = atoi(entry->d_name);
+        if (pid <= 0 || pid == getpid() || !mentions(entry->d_name, text))
+            continue;
+        count++;
+        if (signal)
+            kill(pid, signal);
+    }
+    closedir(all);
+    return count;
+}
+
+int process_count(const char *text)
+{
+    return visit(text, 0);
+}
+
+void process_signal(const char *text, int signal)
+{
+    visit(text, signal);
+}
+
+pid_t process_fork(int (*body)(void *arg), void *arg)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(body(arg));
+    return pid;
+}
+
+int process_wait(pid_t pid)
+{
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        assert_int_equal(errno, EINTR);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void process_script(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\n%s\n", text);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0700), 0);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Programs as tests start and look for them.
+ */
+#ifndef TACKLE_TESTS_PROCESS_H
+#define TACKLE_TESTS_PROCESS_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+/* How many other processes have this text in their command line. The dead do not count. */
+int process_count(const char *text);
+/* Sends them all a signal. */
+void process_signal(const char *text, int signal);
+
+/* Runs body(arg) in a forked child, which ends with the number it returns. No assertions in
+ * there: cmocka lives in the parent. */
+pid_t process_fork(int (*body)(void *arg), void *arg);
+/* Waits for its end: the exit code, or 128 + the signal. */
+int process_wait(pid_t pid);
+
+/* Writes an executable shell script. */
+void process_script(const char *path, const char *text);
+
+#endif
