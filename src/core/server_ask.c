@@ -8,12 +8,15 @@
 #include "core/error.h"
 #include "core/server.h"
 
+/* The longest that one command is waited for without a look at its deadline. */
+#define TIMEOUT_MS 3600000
+
 /* Not the client's own target: its password, user and database are for what the client does. */
 int tkl__server_dial(const char *socket, int64_t deadline, tkl__conn **conn)
 {
     char path[TKL__SOCKET_MAX], name[] = "tackle";
     snprintf(path, sizeof path, "%s", socket);
-    const tkl__target target = {.scheme = TKL__STANDALONE, .name = name};
+    const tkl__target target = {.scheme = TKL__STANDALONE, .timeout_ms = TIMEOUT_MS, .name = name};
     const tkl__addr addr = {.host = path};
     return tkl__conn_dial(&target, &addr, NULL, deadline, conn);
 }

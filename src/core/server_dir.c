@@ -73,6 +73,7 @@ static int locate(const char *dir, place *p)
         path[--len] = '\0';
     if (len + sizeof "/socket" > TKL__SOCKET_MAX)
         return too_long(path);
+    *p = (place){.dir = ""};
     snprintf(p->dir, sizeof p->dir, "%s", path);
     snprintf(p->socket, sizeof p->socket, "%.*s/socket", (int)len, path);
     snprintf(p->lock, sizeof p->lock, "%s/lock", p->dir);
@@ -262,7 +263,7 @@ static int died(const place *p, off_t from)
 static int unusable(const place *p, int rc)
 {
     if (rc == TKL_EUNREADY)
-        return tkl__fail_in(rc, "the private server of %s is not ready", p->dir);
+        return tkl__fail(rc, "the private server of %s is still loading its data", p->dir);
     return tkl__fail_in(rc,
                         "the private server of %s runs but does not answer (starting, ending, "
                         "stopped by a signal, or its socket was removed)",
@@ -272,13 +273,14 @@ static int unusable(const place *p, int rc)
 /* *word becomes the default when the directory is new. */
 static int start_or_join(const place *p, const char **word, int64_t deadline, tkl__conn **conn)
 {
-    bool started = false;
+    bool started = false, loading = false;
     off_t log = 0;
     for (int64_t pause = POLL_US;; pause += pause < POLL_MAX_US ? POLL_US / 2 : 0) {
         int lock;
         int rc = tkl__server_ping(p->socket, deadline, conn);
         if (rc == TKL_OK)
             return rc;
+        loading = loading || rc == TKL_EUNREADY;
         int locked = take_lock(p, &lock);
         if (locked < 0)
             return locked;
@@ -293,7 +295,7 @@ static int start_or_join(const place *p, const char **word, int64_t deadline, tk
             started = true;
         }
         if (tkl__left(deadline) == 0)
-            return unusable(p, rc);
+            return unusable(p, loading ? TKL_EUNREADY : rc);
         tkl__sleep_until(tkl__now() + pause);
     }
 }
