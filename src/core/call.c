@@ -15,6 +15,8 @@
 #define NODE_SLICE_US 300000
 /* The longest pause between two tries of one call. */
 #define PAUSE_MAX_US 100000
+/* With less time left than this another try would turn a clear refusal into an unknown outcome. */
+#define TRY_MIN_US 2000
 /* Redirections followed without a pause: more of them mean that the cluster is in motion. */
 #define HOPS_AT_ONCE 4
 
@@ -91,7 +93,7 @@ bool tkl__pause(int attempt, bool at_once, int64_t deadline)
         int64_t until = tkl__now() + tkl__backoff(attempt, PAUSE_MAX_US);
         tkl__sleep_until(until < deadline ? until : deadline);
     }
-    return tkl__left(deadline) > 0;
+    return tkl__left(deadline) > TRY_MIN_US;
 }
 
 /* ---- One request --------------------------------------------------------- */

@@ -38,7 +38,7 @@ static int protocol_error(tkl__conn *conn)
     return broken(conn, tkl__fail(TKL_EPROTO, "%s", conn->reader->errstr));
 }
 
-int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
+static int receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 {
     *reply = NULL;
     for (;;) {
@@ -57,6 +57,13 @@ int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
         if (redisReaderFeed(conn->reader, chunk, n) != REDIS_OK)
             return protocol_error(conn);
     }
+}
+
+/* Whatever broke the connection: what was sent before may have been executed. */
+int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
+{
+    int rc = receive(conn, deadline, reply);
+    return rc == TKL_ETLS ? TKL_EUNKNOWN : rc;
 }
 
 int tkl__conn_command(tkl__conn *conn, int64_t deadline, tkl_reply **reply, ...)
@@ -126,18 +133,21 @@ static void greeting_free(greeting *g)
     tkl__buf_free(&g->wire);
 }
 
+static const char password_hint[] = " Give a password in the URL, in a file or in TACKLE_PASSWORD.";
+
 /* Reads one answer to the greeting; an error becomes its code. */
 static int greeting_answer(tkl__conn *conn, const char *what, int64_t deadline)
 {
     tkl_reply *reply;
-    int rc = tkl__conn_receive(conn, deadline, &reply);
+    int rc = receive(conn, deadline, &reply);
     if (rc == TKL_ETIMEOUT || rc == TKL_EUNKNOWN)
         return tkl__fail_in(TKL_ENOTSENT, "%s", what); /* no request was sent yet */
     if (rc != TKL_OK)
         return rc;
     rc = tkl_reply_code(reply);
+    const char *text = tkl_reply_str(reply);
     if (rc != TKL_OK)
-        tkl__fail(rc, "%s: %s", what, tkl_reply_str(reply));
+        tkl__fail(rc, "%s: %s%s", what, text, strncmp(text, "NOAUTH", 6) ? "" : password_hint);
     tkl_reply_free(reply);
     return rc;
 }

@@ -2,6 +2,7 @@
 #include "core/node.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,8 @@ struct tkl__node {
     bool dialling;    /* somebody tries, after a failure */
     int failures;     /* dials failed in a row */
     int64_t retry_at; /* no dial before this, after a failure */
+    int why;          /* the code and text of the last failure, for those who only waited */
+    char why_text[256];
 };
 
 /* ---- Lists --------------------------------------------------------------- */
@@ -240,9 +243,11 @@ static void note_success(tkl__node *node, tkl__conn *conn)
     wake_first(node);
 }
 
-static void note_failure(tkl__node *node)
+static void note_failure(tkl__node *node, int rc)
 {
     node->total--;
+    node->why = rc;
+    snprintf(node->why_text, sizeof node->why_text, "%s", tkl_errmsg());
     node->retry_at = tkl__now() + tkl__backoff(node->failures++, BACKOFF_MAX_US);
     wake_all(node);
 }
@@ -266,7 +271,7 @@ static int dial(tkl__node *node, int64_t deadline, tkl__conn **conn)
     if (rc == TKL_OK)
         note_success(node, *conn);
     else
-        note_failure(node);
+        note_failure(node, rc);
     return rc;
 }
 
@@ -297,7 +302,7 @@ static int no_turn(const tkl__node *node)
     if (node->failures == 0)
         return tkl__fail(TKL_ENOTSENT, "all %d connections to %s are in use",
                          node->client->target.pool_size, node->addr.host);
-    return tkl__fail(TKL_ENOTSENT, "%s cannot be reached", node->addr.host);
+    return tkl__fail(node->why, "%s", node->why_text);
 }
 
 static int borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)

@@ -121,8 +121,10 @@ static int read_replies(batch *b, tkl__conn *conn, size_t written, tkl_reply **r
     return TKL_OK;
 }
 
-/* Who got no reply: those written in full may have been executed, the others were not. */
-static void sort_out(batch *b, tkl__node *node, size_t written, int rc, tkl_reply **replies)
+/* Who got no reply: those written in full may have been executed (`rc`), the others were not
+ * (`unsent`). */
+static void sort_out(batch *b, tkl__node *node, size_t written, int rc, int unsent,
+                     tkl_reply **replies)
 {
     size_t end = 0;
     for (size_t i = 0; i < b->ngroup; i++) {
@@ -130,7 +132,7 @@ static void sort_out(batch *b, tkl__node *node, size_t written, int rc, tkl_repl
         if (replies[i])
             group_answered(b, node, b->group[i], replies[i]);
         else
-            group_failed(b, node, b->group[i], end > written ? TKL_ENOTSENT : rc);
+            group_failed(b, node, b->group[i], end > written ? unsent : rc);
     }
 }
 
@@ -147,13 +149,14 @@ static int serve_group(batch *b, tkl__node *node)
     int rc = copy.failed
                  ? tkl__nomem()
                  : tkl__node_borrow(node, tkl__borrow_deadline(b->client, b->deadline), &conn);
+    int unsent = rc != TKL_OK ? rc : TKL_ENOTSENT;
     if (rc == TKL_OK) {
         tkl__conn_send(conn, wire, b->deadline, &written);
         rc = read_replies(b, conn, written, replies);
         tkl__node_return(node, conn);
     }
     tkl__buf_free(&copy);
-    sort_out(b, node, written, rc, replies);
+    sort_out(b, node, written, rc, unsent, replies);
     free(replies);
     return TKL_OK;
 }

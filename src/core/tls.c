@@ -149,7 +149,9 @@ static int handshake_failed(SSL *ssl, const char *host)
                            host);
 }
 
-/* Waits for what OpenSSL wants: TKL_EUNKNOWN when it wants nothing, for it has failed. */
+/* Waits for what OpenSSL wants. It wants nothing when it has failed: TKL_ETLS when the peers
+ * disagree (with TLS 1.3 a server refuses our certificate only after the handshake),
+ * TKL_EUNKNOWN when the connection is lost. */
 static int await(tkl__stream *stream, int result, int64_t deadline)
 {
     switch (SSL_get_error(stream->ssl, result)) {
@@ -160,7 +162,7 @@ static int await(tkl__stream *stream, int result, int64_t deadline)
     case SSL_ERROR_ZERO_RETURN:
         return tkl__fail(TKL_EUNKNOWN, "the server closed the connection");
     case SSL_ERROR_SSL:
-        return tkl__fail(TKL_EUNKNOWN, "TLS: %s", reason());
+        return tkl__fail(TKL_ETLS, "TLS: %s", reason());
     default:
         return tkl__fail(TKL_EUNKNOWN, "connection lost");
     }
