@@ -196,6 +196,7 @@ static void every_reply_reaches_its_caller_while_connections_are_cut(void **stat
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
     storm s = {.client = test_open(proxy_url(p), NULL)};
+    call_expect(s.client, "PONG", "PING", NULL);
     crew *threads = crew_start(64, echo_until_over, &s);
     for (int64_t until = test_now_ms() + 2000; test_now_ms() < until; test_sleep_ms(15)) {
         proxy_cut(p);
@@ -238,6 +239,7 @@ static void nothing_is_done_twice_while_connections_are_cut(void **state)
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
     tally t = {.client = test_open(proxy_url(p), NULL)};
+    call_expect(t.client, "PONG", "PING", NULL);
     crew *threads = crew_start(16, count_until_over, &t);
     for (int64_t until = test_now_ms() + 1000; test_now_ms() < until; test_sleep_ms(20))
         proxy_cut(p);
@@ -339,8 +341,10 @@ static void bytes_nobody_asked_for_do_not_become_an_answer(void **state)
     proxy *p = proxy_start(f->server->socket);
     tkl_client *client = test_open(proxy_url(p), NULL);
     call_expect(client, "one", "ECHO", "one", NULL);
+    int64_t before = proxy_passed(p, TO_CLIENT);
     proxy_inject(p, TO_CLIENT, "+two\r\n", 6);
-    test_sleep_ms(20);
+    eventually(proxy_passed(p, TO_CLIENT) == before + 6, 10000);
+    test_sleep_ms(5);
     call_expect(client, "three", "ECHO", "three", NULL);
     tkl_close(client);
     proxy_end(p);

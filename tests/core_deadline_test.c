@@ -35,7 +35,7 @@ static void call_in_time(void *arg, int index)
     int64_t start = test_now_ms();
     assert_code(call_code(t->client, &options, "INCR", "n", NULL), t->expected);
     int64_t late = test_now_ms() - start - options.timeout_ms;
-    assert_true(late >= -1);
+    assert_true(late >= -5); /* it does not give up early, either */
     for (int worst = atomic_load(&t->late_ms); late > worst;)
         if (atomic_compare_exchange_weak(&t->late_ms, &worst, (int)late))
             break;

@@ -2,6 +2,7 @@
 #include "support/net.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -58,11 +59,22 @@ static socklen_t fill(address *addr, const place *where)
     return sizeof(addr->path);
 }
 
+/* Bytes go out when they are written, not when the peer has acknowledged earlier ones; what a
+ * listener accepts inherits that. */
+static int open_socket(const address *addr)
+{
+    int fd = socket(addr->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1;
+    if (addr->any.sa_family == AF_INET)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    return fd;
+}
+
 int place_listen(const place *where)
 {
     address addr;
     socklen_t len = fill(&addr, where);
-    int fd = socket(addr.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = open_socket(&addr);
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (where->port == 0)
@@ -76,7 +88,7 @@ int place_connect(const place *where)
 {
     address addr;
     socklen_t len = fill(&addr, where);
-    int fd = socket(addr.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = open_socket(&addr);
     if (connect(fd, &addr.any, len) == 0)
         return fd;
     close(fd);

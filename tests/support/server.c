@@ -100,24 +100,36 @@ static void choose_ports(server *s)
     }
 }
 
+static void add_line(server_options *options, const char *line)
+{
+    size_t count = 0;
+    while (options->config != NULL && options->config[count] != NULL)
+        count++;
+    char **lines = realloc((void *)options->config, (count + 2) * sizeof(char *));
+    assert_non_null(lines);
+    lines[count] = strdup(line);
+    lines[count + 1] = NULL;
+    options->config = (const char *const *)lines;
+}
+
 static void copy_options(server_options *to, const server_options *from)
 {
     *to = *from;
+    to->config = NULL;
     if (from->password != NULL)
         to->password = strdup(from->password);
-    size_t count = 0;
-    while (from->config != NULL && from->config[count] != NULL)
-        count++;
-    char **lines = calloc(count + 1, sizeof(char *));
-    assert_non_null(lines);
-    for (size_t i = 0; i < count; i++)
-        lines[i] = strdup(from->config[i]);
-    to->config = (const char *const *)lines;
+    for (const char *const *line = from->config; line != NULL && *line != NULL; line++)
+        add_line(to, *line);
+}
+
+void server_configure(server *s, const char *line)
+{
+    add_line(&s->private->options, line);
 }
 
 static void free_options(server_options *options)
 {
-    for (const char *const *line = options->config; *line != NULL; line++)
+    for (const char *const *line = options->config; line != NULL && *line != NULL; line++)
         free((char *)*line);
     free((void *)options->config);
     free((char *)options->password);

@@ -48,8 +48,10 @@ void server_end(server *s);
 void server_kill(server *s);     /* kill -9 */
 void server_shutdown(server *s); /* SIGTERM: saves as configured */
 void server_restart(server *s);  /* kills it if it runs; same directory, ports and configuration */
-void server_freeze(server *s);   /* SIGSTOP: it accepts connections and answers nothing */
-void server_thaw(server *s);     /* SIGCONT */
+/* One more line of configuration, from the next start on. */
+void server_configure(server *s, const char *line);
+void server_freeze(server *s); /* SIGSTOP: it accepts connections and answers nothing */
+void server_thaw(server *s);   /* SIGCONT */
 
 /* The program under test: "redis-server" or "valkey-server". */
 const char *server_program(void);
