@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/embedded.h"
 #include "core/error.h"
+#include "core/nofork.h"
 
 static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
 static tkl_client *clients; /* all that are open */
@@ -24,22 +25,30 @@ static unsigned fork_generation;
 
 static void before_fork(void)
 {
+    tkl__nofork_lock();
     pthread_mutex_lock(&clients_mutex);
     for (tkl_client *c = clients; c; c = c->next)
         pthread_mutex_lock(&c->mutex);
 }
 
-static void after_fork(void)
+static void unlock_clients(void)
 {
     for (tkl_client *c = clients; c; c = c->next)
         pthread_mutex_unlock(&c->mutex);
     pthread_mutex_unlock(&clients_mutex);
 }
 
+static void after_fork(void)
+{
+    unlock_clients();
+    tkl__nofork_unlock();
+}
+
 static void after_fork_in_child(void)
 {
     fork_generation++;
-    after_fork();
+    unlock_clients();
+    tkl__nofork_reset();
 }
 
 static void watch_forks(void)

@@ -20,6 +20,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/nofork.h"
 
 /* A blocking recv() may outlast its deadline by this much. */
 #define SLACK_US 2000
@@ -106,7 +107,9 @@ static int connect_tcp(const tkl__addr *addr, int64_t deadline, int *fd)
     snprintf(port, sizeof port, "%d", addr->port);
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found;
+    tkl__nofork_enter();
     int error = getaddrinfo(addr->host, port, &hints, &found);
+    tkl__nofork_leave();
     if (error)
         return tkl__fail(TKL_ENOTSENT, "%s", gai_strerror(error));
     int rc = TKL_ENOTSENT;

@@ -17,6 +17,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/nofork.h"
 #include "core/stream.h"
 
 /* ---- The BIO ------------------------------------------------------------- */
@@ -172,7 +173,9 @@ static int handshake(tkl__stream *stream, const char *host, int64_t deadline)
 {
     for (;;) {
         ERR_clear_error();
+        tkl__nofork_enter();
         int result = SSL_connect(stream->ssl);
+        tkl__nofork_leave();
         if (result == 1)
             return TKL_OK;
         int rc = await(stream, result, deadline);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/nofork.h"
+
+#include <pthread.h>
+
+/* Those inside read, fork() writes; it goes first, or steady traffic would keep it out. */
+static pthread_rwlock_t inside = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+void tkl__nofork_enter(void)
+{
+    pthread_rwlock_rdlock(&inside);
+}
+
+void tkl__nofork_leave(void)
+{
+    pthread_rwlock_unlock(&inside);
+}
+
+void tkl__nofork_lock(void)
+{
+    pthread_rwlock_wrlock(&inside);
+}
+
+void tkl__nofork_unlock(void)
+{
+    pthread_rwlock_unlock(&inside);
+}
+
+/* The writer was a thread of the parent: the child cannot unlock, only begin anew. */
+void tkl__nofork_reset(void)
+{
+    inside = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+}
