@@ -669,6 +669,15 @@ static void without_a_program_the_directory_stays_usable(void **state)
 
 /* ---- Running them -------------------------------------------------------- */
 
+static int guard_servers(void **state)
+{
+    (void)state;
+    char *base = test_format("%s/", test_dir());
+    process_guard(base);
+    free(base);
+    return 0;
+}
+
 static int fresh(void **state)
 {
     (void)state;
@@ -730,5 +739,5 @@ int main(void)
         TEST(an_unknown_durability_is_refused),
         TEST(without_a_program_the_directory_stays_usable),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, guard_servers, NULL);
 }

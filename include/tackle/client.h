@@ -161,16 +161,18 @@ TKL_API void tkl_reply_free(tkl_reply *reply);
 
 /* The state of the persistent private server of a directory. */
 typedef struct tkl_server_info {
-    int64_t pid;         /* 0: not running */
+    int64_t pid;         /* 0: not running; then program and version are empty */
     char socket[128];    /* path of its Unix socket */
-    char durability[16]; /* none, snapshot, everysec or always */
+    char durability[16]; /* none, snapshot, everysec or always; "custom" when its settings were
+                            changed by hand to something else; empty for a new directory */
     char program[32];    /* redis-server or valkey-server */
     char version[32];
 } tkl_server_info;
 
-/* All take an URL of the form embedded:/dir[?durability=...]. Starting what runs already and
- * stopping what does not are fine: TKL_OK and TKL_NOTFOUND. stop saves what the durability
- * promises. */
+/* All take an URL of the form embedded:/dir[?durability=...]. Starting what runs already is fine;
+ * status and stop of what does not run answer TKL_NOTFOUND. stop saves what the durability
+ * promises, which takes as long as the data is large, and returns when the server is gone. The
+ * server program is $TACKLE_SERVER, a name or a path, or redis-server or valkey-server on PATH. */
 TKL_API int tkl_server_start(const char *url, tkl_server_info *info) TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API int tkl_server_stop(const char *url) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_server_status(const char *url, tkl_server_info *info) TKL_NONNULL(1, 2) TKL_CHECK;

@@ -163,7 +163,7 @@ static int lost(const char *during)
 static int plain_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline, size_t *n)
 {
     for (;;) {
-        bool blocking = tkl__left(deadline) + SLACK_US >= stream->block_us;
+        bool blocking = tkl__left(deadline) >= stream->block_us - SLACK_US;
         if (!blocking) {
             int rc = tkl__stream_poll(stream->fd, POLLIN, deadline);
             if (rc != TKL_OK)

@@ -50,6 +50,32 @@ void process_signal(const char *text, int signal)
     visit(text, signal);
 }
 
+/* The last process with the pipe's other end is gone when read() returns. */
+static void guard(int pipe_end, const char *text)
+{
+    char byte;
+    setsid();
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+    while (read(pipe_end, &byte, 1) < 0)
+        continue;
+    process_signal(text, SIGKILL);
+    _exit(0);
+}
+
+void process_guard(const char *text)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        close(ends[1]);
+        guard(ends[0], text);
+    }
+    close(ends[0]);
+}
+
 pid_t process_fork(int (*body)(void *arg), void *arg)
 {
     fflush(NULL);
