@@ -35,6 +35,9 @@ server *cluster_replica(cluster *c, server *master);
 /* The 40 hex digits of a server. */
 void cluster_id(server *s, char id[41]);
 
+/* A planned failover: the replica of the slot's master takes over its slots. */
+void cluster_fail_over(cluster *c, int slot);
+
 /* The steps of moving a slot: declare it, move some of its keys (all: INT_MAX), end it. */
 void cluster_move_begin(server *from, server *to, int slot);
 void cluster_move_keys(server *from, server *to, int slot, int count);
