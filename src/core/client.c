@@ -15,7 +15,9 @@
 #include "core/clock.h"
 #include "core/embedded.h"
 #include "core/error.h"
+#include "core/keeper.h"
 #include "core/nofork.h"
+#include "core/wait.h"
 
 static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
 static tkl_client *clients; /* all that are open */
@@ -60,6 +62,8 @@ static void forget_connections(tkl_client *client)
 {
     for (tkl__node *node = client->nodes; node; node = tkl__node_next(node))
         tkl__node_forget_locked(node);
+    tkl__hubs_forget(client);
+    tkl__keeper_forget(client);
     client->generation = fork_generation;
 }
 
@@ -160,6 +164,8 @@ void tkl_close(tkl_client *client)
 {
     if (!client)
         return;
+    tkl__keeper_stop(client);
+    tkl__hubs_close(client);
     if (client->route)
         client->route->close(client);
     delist(client);

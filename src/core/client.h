@@ -11,7 +11,7 @@
 #include "core/route.h"
 
 struct tkl__embedded;
-struct tkl__watch;
+struct tkl__hub;
 struct tkl__keeper;
 
 struct tkl_client {
@@ -23,9 +23,11 @@ struct tkl_client {
 
     atomic_bool reached; /* some server has answered once */
 
-    pthread_mutex_t mutex; /* guards all that follows, and everything of nodes and routes */
-    tkl__node *nodes;      /* list of all nodes that somebody refers to */
-    unsigned generation;   /* the fork generation the connections belong to */
+    pthread_mutex_t mutex;      /* guards all that follows, and everything of nodes and routes */
+    struct tkl__hub *hubs;      /* for waiting; see wait.h */
+    struct tkl__keeper *keeper; /* for renewing; see keeper.h */
+    tkl__node *nodes;           /* list of all nodes that somebody refers to */
+    unsigned generation;        /* the fork generation the connections belong to */
 
     tkl_client *next; /* list of all clients, for fork */
 };

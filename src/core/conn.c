@@ -60,10 +60,55 @@ static int receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 }
 
 /* Whatever broke the connection: what was sent before may have been executed. */
+static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
+{
+    for (;;) {
+        void *object = NULL;
+        if (redisReaderGetReply(conn->reader, &object) != REDIS_OK)
+            return protocol_error(conn);
+        if (object) {
+            *reply = object;
+            return TKL_OK;
+        }
+        char chunk[READ_CHUNK];
+        size_t n;
+        int rc = tkl__stream_read(&conn->stream, chunk, sizeof chunk, deadline, &n);
+        if (rc != TKL_OK)
+            return rc;
+        if (redisReaderFeed(conn->reader, chunk, n) != REDIS_OK)
+            return protocol_error(conn);
+    }
+}
+
+static void skip(tkl__conn *conn, tkl_reply *reply)
+{
+    if (tkl_reply_kind(reply) == TKL_ERROR)
+        conn->primed = false;
+    tkl_reply_free(reply);
+    conn->owed--;
+}
+
+/* The first reply that somebody waits for. */
+static int wanted_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
+{
+    int rc;
+    while ((rc = next_reply(conn, deadline, reply)) == TKL_OK && conn->owed > 0)
+        skip(conn, *reply);
+    if (rc != TKL_OK)
+        *reply = NULL;
+    return rc;
+}
+
 int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 {
-    int rc = receive(conn, deadline, reply);
-    return rc == TKL_ETLS ? TKL_EUNKNOWN : rc;
+    int rc = wanted_reply(conn, deadline, reply);
+    return rc == TKL_OK ? TKL_OK : broken(conn, rc);
+}
+
+int tkl__conn_try_receive(tkl__conn *conn, tkl_reply **reply)
+{
+    int rc = wanted_reply(conn, 0, reply);
+    return rc == TKL_OK || rc == TKL_ETIMEOUT ? TKL_OK : broken(conn, rc);
 }
 
 int tkl__conn_command(tkl__conn *conn, int64_t deadline, tkl_reply **reply, ...)
@@ -88,6 +133,12 @@ int tkl__conn_command(tkl__conn *conn, int64_t deadline, tkl_reply **reply, ...)
 
 bool tkl__conn_stale(tkl__conn *conn)
 {
+    tkl_reply *reply = NULL;
+    while (conn->owed > 0) {
+        if (next_reply(conn, 0, &reply) != TKL_OK)
+            return conn->broken; /* the reply has not come yet */
+        skip(conn, reply);
+    }
     return tkl__stream_stale(&conn->stream);
 }
 

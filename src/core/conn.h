@@ -15,6 +15,8 @@ typedef struct tkl__conn {
     tkl__stream stream;
     struct redisReader *reader;
     bool broken;
+    unsigned owed; /* replies that nobody will ask for: skipped when they come */
+    bool primed;   /* see tkl__run_nowait() */
 
     /* For the pool that owns it. */
     struct tkl__conn *newer, *older; /* neighbours in the pool's list of idle connections */
@@ -38,6 +40,9 @@ int tkl__conn_send(tkl__conn *conn, tkl_bytes wire, int64_t deadline, size_t *wr
 
 /* The next reply, an error reply included. TKL_ETIMEOUT, TKL_EUNKNOWN or TKL_EPROTO. */
 int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply);
+
+/* The next reply if it is there already, else *reply is NULL. */
+int tkl__conn_try_receive(tkl__conn *conn, tkl_reply **reply);
 
 /* One command of NUL-terminated words; its reply of any type. */
 int tkl__conn_command(tkl__conn *conn, int64_t deadline, tkl_reply **reply, ...) TKL_SENTINEL;

@@ -71,6 +71,52 @@ int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, 
     return rc;
 }
 
+/* On a connection where the script is known to work, only sends it; else awaits the reply. */
+static int send_primed(tkl__conn *conn, const tkl__invocation *call, int64_t deadline)
+{
+    tkl__buf wire;
+    tkl_reply *reply = NULL;
+    tkl__buf_init(&wire);
+    tkl__script_wire(&wire, call, true);
+    int rc = wire.failed ? tkl__nomem()
+                         : tkl__conn_send(conn, (tkl_bytes){wire.data, wire.len}, deadline, NULL);
+    tkl__buf_free(&wire);
+    if (rc == TKL_OK && conn->primed) {
+        conn->owed++;
+        return TKL_OK;
+    }
+    if (rc == TKL_OK)
+        rc = tkl__conn_receive(conn, deadline, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__check(&reply);
+    conn->primed = rc == TKL_OK;
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl__run_nowait(tkl_client *client, const tkl__invocation *call, int64_t deadline)
+{
+    tkl__node *node;
+    tkl__conn *conn;
+    int rc = check_counts(call);
+    if (rc == TKL_OK)
+        rc = client->route->pick(client, slot_of(client, call), deadline, &node);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__node_borrow(node, deadline, &conn);
+    if (rc == TKL_OK) {
+        rc = send_primed(conn, call, deadline);
+        tkl__node_return(node, conn);
+    }
+    tkl__node_unref(node);
+    if (rc == TKL_OK)
+        return TKL_OK;
+    tkl_reply *reply;
+    rc = tkl__run(client, call, deadline, &reply);
+    tkl_reply_free(reply);
+    return rc;
+}
+
 /* All in one trip, by SHA1. */
 static int run_all(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
                    tkl_reply **replies)

@@ -32,6 +32,10 @@ typedef struct tkl__invocation {
  * code; *reply is then NULL. */
 int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, tkl_reply **reply);
 
+/* Sends the script and does not wait for its reply, which is skipped when it comes. For this the
+ * server must know the script: the first time on a connection the reply is awaited. */
+int tkl__run_nowait(tkl_client *client, const tkl__invocation *call, int64_t deadline);
+
 /* Several scripts in one trip (one for each node); *replies is an array as of tkl_pipeline_run. */
 int tkl__run_many(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
                   tkl_reply **replies);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/keeper.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+/* What is due within this time goes along in the same trip. */
+#define TOGETHER_US 20000
+/* How many leases are renewed in one trip. */
+#define TURN_MAX 256
+
+typedef struct tkl__keeper {
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;  /* something to do earlier than thought */
+    pthread_cond_t ended; /* a turn */
+    pthread_t thread;
+    bool running;
+    bool stop;
+    int64_t sleeps_until; /* nobody need wake it for what is due later */
+    tkl__kept *list;
+} tkl__keeper;
+
+typedef struct turn {
+    tkl__kept *items[TURN_MAX];
+    tkl__invocation calls[TURN_MAX];
+    tkl__kept *callers[TURN_MAX]; /* whose calls these are */
+    size_t nitems, ncalls;
+} turn;
+
+/* ---- The list ------------------------------------------------------------ */
+
+static void list_add(tkl__keeper *k, tkl__kept *kept)
+{
+    kept->listed = true;
+    kept->prev = NULL;
+    kept->next = k->list;
+    if (k->list)
+        k->list->prev = kept;
+    k->list = kept;
+}
+
+static void list_remove(tkl__keeper *k, tkl__kept *kept)
+{
+    if (!kept->listed)
+        return;
+    kept->listed = false;
+    *(kept->prev ? &kept->prev->next : &k->list) = kept->next;
+    if (kept->next)
+        kept->next->prev = kept->prev;
+}
+
+static int64_t earliest(const tkl__keeper *k)
+{
+    int64_t at = TKL__FOREVER;
+    for (const tkl__kept *i = k->list; i; i = i->next)
+        if (i->at < at)
+            at = i->at;
+    return at;
+}
+
+/* ---- A turn -------------------------------------------------------------- */
+
+static void collect(tkl__keeper *k, turn *t)
+{
+    int64_t until = tkl__now() + TOGETHER_US;
+    t->nitems = t->ncalls = 0;
+    for (tkl__kept *i = k->list; i && t->nitems < TURN_MAX; i = i->next)
+        if (i->at <= until) {
+            i->busy = true;
+            t->items[t->nitems++] = i;
+        }
+}
+
+static void prepare(turn *t)
+{
+    for (size_t i = 0; i < t->nitems; i++) {
+        tkl__invocation *call = &t->calls[t->ncalls];
+        *call = (tkl__invocation){0};
+        if (t->items[i]->prepare(t->items[i], call))
+            t->callers[t->ncalls++] = t->items[i];
+    }
+}
+
+static void run(tkl_client *client, turn *t)
+{
+    tkl_reply *replies = NULL;
+    if (t->ncalls == 0)
+        return;
+    int rc = tkl__run_many(client, t->calls, t->ncalls, tkl__call_deadline(client, NULL), &replies);
+    for (size_t i = 0; i < t->ncalls; i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        int one = reply ? tkl_reply_code(reply) : rc;
+        t->callers[i]->done(t->callers[i], one, reply);
+    }
+    tkl_reply_free(replies);
+}
+
+/* With the lock: when each is due again. */
+static void settle(tkl__keeper *k, turn *t)
+{
+    for (size_t i = 0; i < t->nitems; i++) {
+        tkl__kept *kept = t->items[i];
+        kept->busy = false;
+        if (kept->listed && (kept->at = kept->due(kept)) == TKL__FOREVER)
+            list_remove(k, kept);
+    }
+    pthread_cond_broadcast(&k->ended);
+}
+
+static void *keep_all(void *arg)
+{
+    tkl_client *client = arg;
+    tkl__keeper *k = client->keeper;
+    turn *t = malloc(sizeof *t);
+    pthread_mutex_lock(&k->mutex);
+    while (!k->stop && t) {
+        k->sleeps_until = earliest(k);
+        if (k->sleeps_until > tkl__now()) {
+            tkl__cond_wait(&k->wake, &k->mutex, k->sleeps_until);
+            continue;
+        }
+        collect(k, t);
+        pthread_mutex_unlock(&k->mutex);
+        prepare(t);
+        run(client, t);
+        pthread_mutex_lock(&k->mutex);
+        settle(k, t);
+    }
+    pthread_mutex_unlock(&k->mutex);
+    free(t);
+    return NULL;
+}
+
+/* ---- Starting and stopping ----------------------------------------------- */
+
+static tkl__keeper *keeper_of(tkl_client *client)
+{
+    tkl__client_lock(client);
+    tkl__keeper *k = client->keeper;
+    if (!k && (k = calloc(1, sizeof *k))) {
+        pthread_mutex_init(&k->mutex, NULL);
+        tkl__cond_init(&k->wake);
+        tkl__cond_init(&k->ended);
+        client->keeper = k;
+    }
+    tkl__client_unlock(client);
+    return k;
+}
+
+/* The thread handles no signals: those are the program's. */
+static int start(tkl_client *client, tkl__keeper *k)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    k->sleeps_until = TKL__FOREVER;
+    int error = pthread_create(&k->thread, NULL, keep_all, client);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    k->running = error == 0;
+    return k->running ? TKL_OK : tkl__fail(TKL_ENOMEM, "no thread for renewing leases");
+}
+
+void tkl__keeper_stop(tkl_client *client)
+{
+    tkl__client_lock(client); /* a forked child forgets the parent's thread here */
+    tkl__keeper *k = client->keeper;
+    tkl__client_unlock(client);
+    if (!k)
+        return;
+    pthread_mutex_lock(&k->mutex);
+    k->stop = true;
+    pthread_cond_signal(&k->wake);
+    pthread_mutex_unlock(&k->mutex);
+    if (k->running)
+        pthread_join(k->thread, NULL);
+    pthread_cond_destroy(&k->wake);
+    pthread_cond_destroy(&k->ended);
+    pthread_mutex_destroy(&k->mutex);
+    free(k);
+    client->keeper = NULL;
+}
+
+void tkl__keeper_forget(tkl_client *client)
+{
+    if (!client->keeper)
+        return;
+    free(client->keeper);
+    client->keeper = NULL;
+}
+
+/* ---- Keeping ------------------------------------------------------------- */
+
+int tkl__keep(tkl_client *client, tkl__kept *kept, int64_t at)
+{
+    tkl__keeper *k = keeper_of(client);
+    if (!k)
+        return tkl__nomem();
+    pthread_mutex_lock(&k->mutex);
+    int rc = k->running ? TKL_OK : start(client, k);
+    if (rc == TKL_OK) {
+        kept->at = at;
+        if (!kept->listed)
+            list_add(k, kept);
+        if (at < k->sleeps_until)
+            pthread_cond_signal(&k->wake);
+    }
+    pthread_mutex_unlock(&k->mutex);
+    return rc;
+}
+
+static void unkeep(tkl_client *client, tkl__kept *kept, bool wait)
+{
+    tkl__client_lock(client);
+    tkl__keeper *k = client->keeper;
+    tkl__client_unlock(client);
+    if (!k)
+        return;
+    pthread_mutex_lock(&k->mutex);
+    list_remove(k, kept);
+    while (wait && kept->busy)
+        pthread_cond_wait(&k->ended, &k->mutex);
+    pthread_mutex_unlock(&k->mutex);
+}
+
+void tkl__unkeep(tkl_client *client, tkl__kept *kept)
+{
+    unkeep(client, kept, false);
+}
+
+void tkl__unkeep_wait(tkl_client *client, tkl__kept *kept)
+{
+    unkeep(client, kept, true);
+}
