@@ -340,6 +340,9 @@ static server *start_watcher(const server *master)
     };
     server *s = server_start(&(server_options){.config = config, .tcp = true, .sentinel = true});
     free(monitor);
+    /* They look around every ten seconds otherwise. */
+    server_do(s, "SENTINEL DEBUG info-period 200 publish-period 200 ping-period 100 "
+                 "ask-period 100 slave-reconf-timeout 1000");
     return s;
 }
 
@@ -414,8 +417,6 @@ sentinels *sentinels_start(void)
     assert_non_null(trio);
     for (int i = 0; i < 3; i++)
         trio->data[i] = start_data(i > 0 ? trio->data[0] : NULL);
-    /* Sentinels look for replicas at once and then only every ten seconds. */
-    eventually(server_info(trio->data[0], "connected_slaves") == 2, SETTLE_MS);
     for (int i = 0; i < 3; i++)
         trio->watchers[i] = start_watcher(trio->data[0]);
     snprintf(trio->url, sizeof(trio->url),

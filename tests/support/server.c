@@ -250,11 +250,22 @@ static redisContext *dial(server *s)
     return control;
 }
 
+/* A server that becomes a replica drops its connections, and writing to one raises SIGPIPE. */
+static void drop_if_closed(struct server_private *p)
+{
+    char byte;
+    if (p->control == NULL || recv(p->control->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0)
+        return;
+    redisFree(p->control);
+    p->control = NULL;
+}
+
 /* NULL: no connection. */
 static redisReply *ask(server *s, const char *format, va_list args)
 {
     struct server_private *p = s->private;
     pthread_mutex_lock(&p->mutex);
+    drop_if_closed(p);
     if (p->control == NULL)
         p->control = dial(s);
     redisReply *reply = NULL;
