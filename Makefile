@@ -27,6 +27,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "  SERVER=valkey-server (test, asan, tsan)   SECONDS=30 (fuzz, for each target)"
+	@echo "  ARGS=--quick (bench; --help lists them)"
 	@echo "  PREFIX=/usr/local DESTDIR= (install, uninstall)   BUILD=build JOBS=$(JOBS)"
 
 demo: ## build and take the guided tour on a private server
@@ -41,7 +42,7 @@ test: ## build and run every test
 	@$(call compile,$(BUILD))
 	@$(call run_tests,$(BUILD))
 
-bench: ## measure, as ratios to bare hiredis, in one run
+bench: ## measure, as ratios to bare hiredis, in one run; also into build/bench.json
 	@tools/setup build
 	@$(call configure,$(BUILD))
 	@$(call compile,$(BUILD),--target tackle_bench)

@@ -31,8 +31,12 @@ endfunction()
 
 function(tackle_shell_test test source)
   add_test(NAME ${test} COMMAND ${bash_program} ${source})
-  set_tests_properties(${test} PROPERTIES ENVIRONMENT
-    "TACKLE=${PROJECT_BINARY_DIR}/tackle;TACKLE_SOURCE=${PROJECT_SOURCE_DIR};TACKLE_BUILD=${PROJECT_BINARY_DIR}")
+  set(environment
+    TACKLE=${PROJECT_BINARY_DIR}/tackle
+    TACKLE_SOURCE=${PROJECT_SOURCE_DIR}
+    TACKLE_BUILD=${PROJECT_BINARY_DIR}
+    TACKLE_SANITIZE=${TACKLE_SANITIZE})
+  set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}")
   tackle_test_marks(${test} ${source})
 endfunction()
 

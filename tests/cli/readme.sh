@@ -27,7 +27,8 @@ block() {
 }
 
 block "From C" >"$dir/visits.c"
-cc -Wall -Wextra -Werror "$dir/visits.c" -o "$dir/visits" \
+cc -Wall -Wextra -Werror ${TACKLE_SANITIZE:+"-fsanitize=$TACKLE_SANITIZE"} \
+    "$dir/visits.c" -o "$dir/visits" \
     -I"$TACKLE_SOURCE/include" -I"$TACKLE_BUILD/include" -L"$TACKLE_BUILD" -ltackle
 visits=$(LD_LIBRARY_PATH=$TACKLE_BUILD "$dir/visits") || fail "the C example does not run"
 [ "$visits" = "2 visits" ] || fail "the C example says '$visits'"
