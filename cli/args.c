@@ -150,7 +150,7 @@ static int keep_option(cli_session *cli, const cli_option *option, char *value)
         cli->json = true;
     if (strcmp(option->name, "help") == 0)
         cli->help = true;
-    return strcmp(option->name, "url") == 0 ? keep_url(cli, value) : CLI_OK;
+    return value != NULL && strcmp(option->name, "url") == 0 ? keep_url(cli, value) : CLI_OK;
 }
 
 /* Reads "--name", "--name=value" or "--name value"; `*next` is the word that follows, and moves
