@@ -233,21 +233,13 @@ static void hammer_stop(hammer *h)
     crew_join(h->crew);
 }
 
-static bool master_is_another(sentinels *trio, const server *than)
-{
-    const server *master = sentinels_master(trio);
-    return master != NULL && master != than;
-}
-
 static void a_planned_failover_is_followed(void **state)
 {
     fixture *f = *state;
     static hammer h;
     hammer_start(&h, f->client);
     for (int i = 0; i < 2; i++) {
-        const server *old = sentinels_master(f->trio);
-        server_do(f->trio->watchers[0], "SENTINEL FAILOVER " SENTINEL_NAME);
-        eventually(master_is_another(f->trio, old), PATIENCE_MS);
+        sentinels_fail_over(f->trio);
         hammer_wait(&h, 500);
         sentinels_heal(f->trio);
     }
@@ -265,7 +257,7 @@ static void a_killed_master_is_replaced(void **state)
     server *victim = sentinels_master(f->trio);
     hammer_start(&h, f->client);
     server_kill(victim);
-    eventually(master_is_another(f->trio, victim), PATIENCE_MS);
+    sentinels_await_other(f->trio, victim);
     hammer_stop(&h);
     assert_true(h.failed <= 2 * THREADS);
 

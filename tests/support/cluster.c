@@ -340,9 +340,10 @@ static server *start_watcher(const server *master)
     };
     server *s = server_start(&(server_options){.config = config, .tcp = true, .sentinel = true});
     free(monitor);
-    /* They look around every ten seconds otherwise. */
+    /* Otherwise they look around every ten seconds, and do nothing for half a minute after one in
+     * which they did not run. */
     server_do(s, "SENTINEL DEBUG info-period 200 publish-period 200 ping-period 100 "
-                 "ask-period 100 slave-reconf-timeout 1000");
+                 "ask-period 100 slave-reconf-timeout 1000 tilt-trigger 60000");
     return s;
 }
 
@@ -409,6 +410,34 @@ void sentinels_heal(sentinels *trio)
         if (trio->data[i]->pid == 0)
             server_restart(trio->data[i]);
     eventually(all_watchers_content(trio), SETTLE_MS);
+}
+
+static bool other_master(sentinels *trio, const server *than, int64_t ms)
+{
+    for (int64_t until = test_now_ms() + ms; test_now_ms() < until; test_sleep_ms(5)) {
+        const server *master = sentinels_master(trio);
+        if (master != NULL && master != than)
+            return true;
+    }
+    return false;
+}
+
+/* They give it up when the replica is too slow. */
+static bool try_fail_over(sentinels *trio, const server *old)
+{
+    free(server_ask(trio->watchers[0], "SENTINEL FAILOVER " SENTINEL_NAME));
+    return other_master(trio, old, 8000);
+}
+
+void sentinels_fail_over(sentinels *trio)
+{
+    const server *old = sentinels_master(trio);
+    eventually(try_fail_over(trio, old), SETTLE_MS);
+}
+
+void sentinels_await_other(sentinels *trio, const server *than)
+{
+    assert_true(other_master(trio, than, SETTLE_MS));
 }
 
 sentinels *sentinels_start(void)

@@ -59,5 +59,9 @@ void sentinels_end(sentinels *trio);
 void sentinels_heal(sentinels *trio);
 /* The master as all Sentinels see it; NULL: they do not agree (yet), or it is dead. */
 server *sentinels_master(sentinels *trio);
+/* A planned failover: one of the replicas becomes the master. */
+void sentinels_fail_over(sentinels *trio);
+/* Waits until the Sentinels agree on another master. */
+void sentinels_await_other(sentinels *trio, const server *than);
 
 #endif
