@@ -161,6 +161,15 @@ static void needs_no_password(void **state)
     tkl_close(client);
 }
 
+static void durability_needs_a_directory(void **state)
+{
+    (void)state;
+    tkl_client *client;
+    assert_code(tkl_open("embedded:?durability=always", NULL, &client), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "name a directory");
+    tkl_close(test_open("embedded:?durability=none", NULL));
+}
+
 /* ---- The end ------------------------------------------------------------- */
 
 static void nothing_is_left_after_close(void **state)
@@ -531,6 +540,7 @@ int main(void)
         TEST(has_no_port_and_writes_nothing),
         TEST(every_open_has_a_server_of_its_own),
         TEST(needs_no_password),
+        TEST(durability_needs_a_directory),
         TEST(nothing_is_left_after_close),
         TEST(nothing_is_left_after_exit_without_close),
         TEST(nothing_is_left_after_kill_9),

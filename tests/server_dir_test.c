@@ -389,6 +389,42 @@ static void the_error_shows_the_log_of_a_server_that_dies(void **state)
     assert_lacks(tkl_errmsg(), "bye bye"); /* of the server before */
 }
 
+static void a_password_set_by_hand_is_told(void **state)
+{
+    (void)state;
+    tkl_server_info info;
+    start(url);
+    assert_ok(tkl_server_stop(url));
+    append_config("requirepass hunter2\n");
+    assert_code(tkl_server_start(url, &info), TKL_EAUTH);
+    assert_contains(tkl_errmsg(), "NOAUTH");
+}
+
+static int stop_it(void *at)
+{
+    int rc = tkl_server_stop(at);
+    if (rc < 0)
+        fprintf(stderr, "stop: %s\n", tkl_errmsg());
+    return rc < 0;
+}
+
+static void starting_and_stopping_at_once_leaves_one_or_none(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 10; round++) {
+        pid_t programs[6];
+        for (int i = 0; i < 6; i++)
+            programs[i] = process_fork(i % 3 == 2 ? stop_it : open_and_leave, url);
+        for (int i = 0; i < 6; i++)
+            if (i % 3 == 2)
+                assert_int_equal(process_wait(programs[i]), 0);
+            else
+                process_wait(programs[i]); /* its server may have been stopped under it */
+        assert_true(process_count(dir) <= 1);
+    }
+    put(url, "1");
+}
+
 static void a_long_log_is_put_aside(void **state)
 {
     (void)state;
@@ -719,6 +755,8 @@ int main(void)
         TEST(joining_waits_until_the_data_is_loaded),
         TEST(too_short_a_wait_says_that_it_is_loading),
         TEST(the_error_shows_the_log_of_a_server_that_dies),
+        TEST(a_password_set_by_hand_is_told),
+        TEST(starting_and_stopping_at_once_leaves_one_or_none),
         TEST(a_long_log_is_put_aside),
         TEST(words_become_settings_and_stay),
         TEST(a_change_keeps_the_data),

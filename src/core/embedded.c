@@ -23,6 +23,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/nofork.h"
 #include "core/server.h"
 
 /* The supervisor has nothing to do but to kill and to remove; more than this means that the
@@ -89,8 +90,7 @@ static int run_supervisor(const char *program, const char *dir, const char *sock
     const char *const args[] = {
         dir,     program, "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700",
         "--dir", dir,     "--save", "",  "--appendonly", "no",   "--daemonize",      "no",
-        NULL,
-    };
+        NULL};
     return tkl__server_detach(supervisor, args, tether, "/dev/null");
 }
 
@@ -131,26 +131,36 @@ static int await_reply(const tkl__embedded *server, const char *program, const c
     }
 }
 
-static int start_in_memory(int64_t deadline, char *socket, tkl__embedded **server)
+/* No fork() meanwhile: a child with the supervisor's end of the tether would hide its end. */
+static int launch(tkl__embedded *server, int64_t deadline, char *program, char *socket)
 {
-    char program[PATH_MAX], dir[DIR_MAX];
+    char dir[DIR_MAX];
+    tkl__nofork_enter();
     int rc = tkl__server_find(deadline, program);
     if (rc == TKL_OK)
         rc = choose_dir(dir);
-    if (rc != TKL_OK)
-        return rc;
-    *server = calloc(1, sizeof **server);
-    if (!*server)
-        return tkl__nomem();
-    (*server)->tether = -1;
-    snprintf(socket, TKL__SOCKET_MAX, "%s/socket", dir);
-    rc = tie(*server, program, dir, socket);
-    if (rc == TKL_OK)
-        rc = await_reply(*server, program, socket, deadline);
-    if (rc != TKL_OK) {
-        tkl__embedded_stop(*server);
-        *server = NULL;
+    if (rc == TKL_OK) {
+        snprintf(socket, TKL__SOCKET_MAX, "%s/socket", dir);
+        rc = tie(server, program, dir, socket);
     }
+    tkl__nofork_leave();
+    return rc;
+}
+
+static int start_in_memory(int64_t deadline, char *socket, tkl__embedded **server)
+{
+    char program[PATH_MAX];
+    tkl__embedded *s = calloc(1, sizeof *s);
+    if (!s)
+        return tkl__nomem();
+    s->tether = -1;
+    int rc = launch(s, deadline, program, socket);
+    if (rc == TKL_OK)
+        rc = await_reply(s, program, socket, deadline);
+    if (rc == TKL_OK)
+        *server = s;
+    else
+        tkl__embedded_stop(s);
     return rc;
 }
 
@@ -158,8 +168,14 @@ int tkl__embedded_start(const tkl__target *target, int64_t deadline, char *socke
                         tkl__embedded **server)
 {
     *server = NULL;
-    return target->dir ? tkl__server_join(target, deadline, socket)
-                       : start_in_memory(deadline, socket, server);
+    if (target->dir)
+        return tkl__server_join(target, deadline, socket);
+    if (target->durability && strcmp(target->durability, "none") != 0)
+        return tkl__fail(TKL_EINVAL,
+                         "embedded: keeps its data in memory: for durability=%s name a "
+                         "directory, embedded:/dir",
+                         target->durability);
+    return start_in_memory(deadline, socket, server);
 }
 
 /* ---- Stopping ------------------------------------------------------------ */

@@ -29,10 +29,14 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/nofork.h"
 #include "core/server.h"
 
 #define POLL_US     1000
 #define POLL_MAX_US 10000
+
+/* A server that has closed its connections has nothing left to do but to exit. */
+#define END_MS 10000
 
 /* A log that is longer is put aside at the next start. */
 #define LOG_MAX (1 << 20)
@@ -141,6 +145,13 @@ static int take_lock(const place *p, int *fd)
     return rc;
 }
 
+/* close() alone would not do while a forked child has a copy of the descriptor. */
+static void drop_lock(int fd)
+{
+    flock(fd, LOCK_UN);
+    close(fd);
+}
+
 /* Shared, so that those who only look do not see each other. */
 static bool is_free(const place *p)
 {
@@ -148,7 +159,7 @@ static bool is_free(const place *p)
     if (fd < 0)
         return true;
     bool got = flock(fd, LOCK_SH | LOCK_NB) == 0;
-    close(fd);
+    drop_lock(fd);
     return got;
 }
 
@@ -206,55 +217,60 @@ static off_t rotate_log(const place *p)
 
 static int run_server(const place *p, const char *program, int lock)
 {
-    const char *const args[] = {
-        program,
-        p->config,
-        "--port",
-        "0",
-        "--unixsocket",
-        p->socket,
-        "--unixsocketperm",
-        "700",
-        "--dir",
-        p->dir,
-        "--logfile",
-        "",
-        "--daemonize",
-        "no",
-        NULL,
-    };
+    const char *const args[] = {program,
+                                p->config,
+                                "--port",
+                                "0",
+                                "--unixsocket",
+                                p->socket,
+                                "--unixsocketperm",
+                                "700",
+                                "--dir",
+                                p->dir,
+                                "--logfile",
+                                "",
+                                "--daemonize",
+                                "no",
+                                NULL};
     return tkl__server_detach(starter, args, lock, p->log);
 }
 
-/* With the lock, which goes to the server. */
+/* With the lock, which goes to the server. `log` is where its part of the log begins. */
 static int start_server(const place *p, const char **word, int lock, int64_t deadline, off_t *log)
 {
     char program[PATH_MAX];
     int rc = tkl__server_find(deadline, program);
     if (rc == TKL_OK)
         rc = ensure_config(p, word);
+    if (rc != TKL_OK)
+        return rc;
     *log = rotate_log(p);
-    if (rc == TKL_OK)
-        rc = run_server(p, program, lock);
-    close(lock);
-    return rc;
+    return run_server(p, program, lock);
 }
 
-static int died(const place *p, off_t from)
+/* The end of the log in whole lines, from `from` on. */
+static void read_log(const place *p, off_t from, char *text, size_t size)
 {
-    char text[LOG_TAIL + 1] = "";
     struct stat st;
+    *text = '\0';
     int fd = open(p->log, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &st) == 0) {
-        if (st.st_size - from > LOG_TAIL)
-            from = st.st_size - LOG_TAIL;
-        ssize_t got = pread(fd, text, LOG_TAIL, from);
-        text[got > 0 ? got : 0] = '\0';
-    }
-    if (fd >= 0)
-        close(fd);
-    return tkl__fail(TKL_ESPAWN, "the private server of %s ended at its start, its log says:\n%s",
-                     p->dir, text);
+    if (fd < 0)
+        return;
+    off_t room = (off_t)size - 1;
+    bool cut = fstat(fd, &st) == 0 && st.st_size - from > room;
+    ssize_t got = pread(fd, text, size - 1, cut ? st.st_size - room : from);
+    text[got > 0 ? got : 0] = '\0';
+    close(fd);
+    char *line = cut ? strchr(text, '\n') : NULL;
+    if (line)
+        memmove(text, line + 1, strlen(line));
+}
+
+static int died(const place *p, off_t log)
+{
+    char text[LOG_TAIL];
+    read_log(p, log, text, sizeof text);
+    return tkl__fail(TKL_ESPAWN, "the private server of %s ended at its start:\n%s", p->dir, text);
 }
 
 /* ---- Joining ------------------------------------------------------------- */
@@ -270,32 +286,50 @@ static int unusable(const place *p, int rc)
                         p->dir);
 }
 
-/* *word becomes the default when the directory is new. */
-static int start_or_join(const place *p, const char **word, int64_t deadline, tkl__conn **conn)
+/* Where joining stands. */
+typedef struct attempt {
+    const char *word; /* the durability wished for; NULL: none, which a new directory changes */
+    bool started;     /* by us */
+    bool loading;     /* it was seen loading its data */
+    off_t log;        /* where the log of the server we started begins */
+} attempt;
+
+/* TKL_BUSY: it runs, or somebody else is starting it. No fork() meanwhile: the child would hold
+ * the lock for as long as it lives. */
+static int try_to_start(const place *p, int64_t deadline, attempt *a)
 {
-    bool started = false, loading = false;
-    off_t log = 0;
+    int lock;
+    tkl__nofork_enter();
+    int rc = take_lock(p, &lock);
+    if (rc == TKL_OK) {
+        rc = a->started ? died(p, a->log) : start_server(p, &a->word, lock, deadline, &a->log);
+        a->started = true;
+        close(lock);
+    }
+    tkl__nofork_leave();
+    return rc;
+}
+
+/* Any other failure would only repeat itself. */
+static bool may_pass(int rc)
+{
+    return rc == TKL_ENOTSENT || rc == TKL_EUNREADY || rc == TKL_ETIMEOUT || rc == TKL_EUNKNOWN;
+}
+
+static int start_or_join(const place *p, int64_t deadline, attempt *a, tkl__conn **conn)
+{
     for (int64_t pause = POLL_US;; pause += pause < POLL_MAX_US ? POLL_US / 2 : 0) {
-        int lock;
-        int rc = tkl__server_ping(p->socket, deadline, conn);
-        if (rc == TKL_OK)
-            return rc;
-        loading = loading || rc == TKL_EUNREADY;
-        int locked = take_lock(p, &lock);
-        if (locked < 0)
-            return locked;
-        if (locked == TKL_OK && started) {
-            close(lock);
-            return died(p, log);
-        }
-        if (locked == TKL_OK) {
-            rc = start_server(p, word, lock, deadline, &log);
-            if (rc != TKL_OK)
-                return rc;
-            started = true;
-        }
+        int seen = tkl__server_ping(p->socket, deadline, conn);
+        if (seen == TKL_OK)
+            return TKL_OK;
+        if (!may_pass(seen))
+            return tkl__fail_in(seen, "the private server of %s", p->dir);
+        a->loading = a->loading || seen == TKL_EUNREADY;
         if (tkl__left(deadline) == 0)
-            return unusable(p, loading ? TKL_EUNREADY : rc);
+            return unusable(p, a->loading ? TKL_EUNREADY : seen);
+        int rc = try_to_start(p, deadline, a);
+        if (rc < 0)
+            return rc;
         tkl__sleep_until(tkl__now() + pause);
     }
 }
@@ -310,13 +344,13 @@ static int open_dir(const char *dir, place *p)
 
 static int join(const tkl__target *target, int64_t deadline, place *p, tkl__conn **conn)
 {
-    const char *word = target->durability;
+    attempt a = {.word = target->durability};
     int rc = open_dir(target->dir, p);
     if (rc == TKL_OK)
-        rc = start_or_join(p, &word, deadline, conn);
-    if (rc != TKL_OK || !word)
+        rc = start_or_join(p, deadline, &a, conn);
+    if (rc != TKL_OK || !a.word)
         return rc;
-    rc = tkl__durability_apply(*conn, p->dir, p->config, word, deadline);
+    rc = tkl__durability_apply(*conn, p->dir, p->config, a.word, deadline);
     if (rc != TKL_OK) {
         tkl__conn_close(*conn);
         *conn = NULL;
@@ -372,13 +406,19 @@ static int describe(tkl__conn *conn, int64_t deadline, tkl_server_info *info)
     return tkl__durability_live(conn, deadline, info->durability);
 }
 
-/* A connection, or TKL_NOTFOUND when there is no server. */
+/* A connection, or TKL_NOTFOUND when there is no server. One that is starting is waited for. */
 static int reach(const place *p, int64_t deadline, tkl__conn **conn)
 {
-    int rc = tkl__server_dial(p->socket, deadline, conn);
-    if (rc != TKL_ENOTSENT)
-        return rc;
-    return is_free(p) ? TKL_NOTFOUND : unusable(p, rc);
+    for (;;) {
+        int rc = tkl__server_dial(p->socket, deadline, conn);
+        if (rc != TKL_ENOTSENT)
+            return rc;
+        if (is_free(p))
+            return TKL_NOTFOUND;
+        if (tkl__left(deadline) == 0)
+            return unusable(p, rc);
+        tkl__sleep_until(tkl__now() + POLL_US);
+    }
 }
 
 int tkl_server_start(const char *url, tkl_server_info *info)
@@ -458,10 +498,16 @@ static bool replaced(const place *p, const char *id)
     return rc == TKL_OK && strcmp(now, id) != 0;
 }
 
-static void await_end(const place *p, const char *id)
+static int await_end(const place *p, const char *id)
 {
-    while (!is_free(p) && !replaced(p, id))
+    int64_t deadline = tkl__deadline_ms(END_MS);
+    while (!is_free(p) && !replaced(p, id)) {
+        if (tkl__left(deadline) == 0)
+            return tkl__fail(TKL_ETIMEOUT, "the private server of %s is stopping, but not gone yet",
+                             p->dir);
         tkl__sleep_until(tkl__now() + POLL_US);
+    }
+    return TKL_OK;
 }
 
 /* SHUTDOWN saves as configured and has no reply but the end of the connection; it may take as long
@@ -477,21 +523,25 @@ static int shut_down(const place *p, tkl__conn *conn, int64_t deadline)
     tkl_reply_free(reply);
     if (rc != TKL_EUNKNOWN)
         return tkl__fail_in(rc, "the private server of %s did not stop", p->dir);
-    await_end(p, id);
-    return TKL_OK;
+    return await_end(p, id);
 }
 
+/* Lost connections mean that somebody else has stopped it just now: then there may be none, or a
+ * new one. */
 int tkl_server_stop(const char *url)
 {
     place p;
     int64_t deadline;
-    tkl__conn *conn;
     int rc = look_up(url, &p, &deadline);
-    if (rc == TKL_OK)
-        rc = reach(&p, deadline, &conn);
     if (rc != TKL_OK)
         return rc;
-    rc = shut_down(&p, conn, deadline);
-    tkl__conn_close(conn);
+    do {
+        tkl__conn *conn;
+        rc = reach(&p, deadline, &conn);
+        if (rc != TKL_OK)
+            return rc;
+        rc = shut_down(&p, conn, deadline);
+        tkl__conn_close(conn);
+    } while ((rc == TKL_EUNKNOWN || rc == TKL_ENOTSENT) && tkl__left(deadline) > 0);
     return rc;
 }
