@@ -146,6 +146,7 @@ int tkl_open(const char *url, const tkl_options *options, tkl_client **out)
         free(client);
         return rc;
     }
+    tkl__random(client->id, sizeof client->id);
     pthread_mutex_init(&client->mutex, NULL);
     enlist(client);
     if (client->target.tls && !(client->tls = tkl__tls_context(&client->target)))

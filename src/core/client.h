@@ -17,6 +17,7 @@ struct tkl__keeper;
 struct tkl_client {
     tkl__target target;
     struct ssl_ctx_st *tls; /* NULL: plain */
+    unsigned char id[16];   /* random: names the channels on which this client is told things */
     const tkl__route *route;
     void *route_state;
     struct tkl__embedded *embedded; /* the in-memory server this client started, or NULL */

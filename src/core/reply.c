@@ -247,6 +247,16 @@ tkl_reply *tkl__reply_new_int(int64_t value)
     return reply;
 }
 
+tkl_reply *tkl__reply_new_bytes(tkl_bytes bytes)
+{
+    tkl_reply *reply = root_new(bytes.len + 1);
+    if (reply) {
+        set_text(reply, bytes.data, bytes.len);
+        reply->kind = TKL_STRING;
+    }
+    return reply;
+}
+
 tkl_reply *tkl__reply_new_error(int code, const char *text)
 {
     tkl_reply *reply = root_new(strlen(text) + 1);

@@ -15,6 +15,7 @@ struct redisReader *tkl__reader_new(void);
 /* Replies made by the client itself. NULL: no memory. */
 tkl_reply *tkl__reply_new_array(size_t count); /* `count` nil elements */
 tkl_reply *tkl__reply_new_int(int64_t value);
+tkl_reply *tkl__reply_new_bytes(tkl_bytes bytes);
 tkl_reply *tkl__reply_new_error(int code, const char *text);
 
 /* Makes `element` (a root) an element of a root array, to be freed with it. */

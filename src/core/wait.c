@@ -24,6 +24,8 @@
 /* Subscriptions kept although nobody waits: a program that waits again and again for the same
  * few names subscribes once. */
 #define IDLE_TOPICS 64
+/* The longest pause between two tries to connect. */
+#define DIAL_PAUSE_MAX_US 250000
 
 struct tkl__note {
     tkl__note *next;
@@ -60,6 +62,8 @@ struct tkl__hub {
     pthread_cond_t changed; /* dialled, confirmed, refused, cut */
     tkl__conn *conn;        /* NULL: not connected */
     bool dialling;
+    int failures;     /* dials failed in a row */
+    int64_t retry_at; /* no dial before this */
     bool reading;
     tkl__waiter *sleepers; /* those who could take over reading */
     tkl__topic *buckets[BUCKETS];
@@ -320,18 +324,25 @@ static int dial(tkl__hub *hub, int64_t deadline)
                             deadline, &conn);
     pthread_mutex_lock(&hub->mutex);
     hub->dialling = false;
+    hub->failures = rc == TKL_OK ? 0 : hub->failures + 1;
     if (rc == TKL_OK)
         hub->conn = conn;
+    else
+        hub->retry_at = tkl__now() + tkl__backoff(hub->failures, DIAL_PAUSE_MAX_US);
     pthread_cond_broadcast(&hub->changed);
     return rc;
 }
 
+/* One at a time dials, after a pause that all share. */
 static int connect_hub(tkl__hub *hub, int64_t deadline)
 {
     while (!hub->conn) {
-        if (!hub->dialling)
+        bool pause = hub->failures > 0 && tkl__now() < hub->retry_at;
+        if (!hub->dialling && !pause)
             return dial(hub, deadline);
-        if (!tkl__cond_wait(&hub->changed, &hub->mutex, deadline))
+        int64_t until = pause && hub->retry_at < deadline ? hub->retry_at : deadline;
+        tkl__cond_wait(&hub->changed, &hub->mutex, until);
+        if (tkl__left(deadline) == 0)
             return tkl__fail(TKL_ENOTSENT, "no subscription in time");
     }
     return TKL_OK;
