@@ -38,31 +38,10 @@ static int protocol_error(tkl__conn *conn)
     return broken(conn, tkl__fail(TKL_EPROTO, "%s", conn->reader->errstr));
 }
 
-static int receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
-{
-    *reply = NULL;
-    for (;;) {
-        void *object = NULL;
-        if (redisReaderGetReply(conn->reader, &object) != REDIS_OK)
-            return protocol_error(conn);
-        if (object) {
-            *reply = object;
-            return TKL_OK;
-        }
-        char chunk[READ_CHUNK];
-        size_t n;
-        int rc = tkl__stream_read(&conn->stream, chunk, sizeof chunk, deadline, &n);
-        if (rc != TKL_OK)
-            return broken(conn, rc);
-        if (redisReaderFeed(conn->reader, chunk, n) != REDIS_OK)
-            return protocol_error(conn);
-    }
-}
-
-/* Whatever broke the connection: what was sent before may have been executed. */
 static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 {
-    for (;;) {
+    *reply = NULL;
+    for (bool more = false;; more = true) {
         void *object = NULL;
         if (redisReaderGetReply(conn->reader, &object) != REDIS_OK)
             return protocol_error(conn);
@@ -70,6 +49,8 @@ static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
             *reply = object;
             return TKL_OK;
         }
+        if (more && tkl__left(deadline) == 0) /* a reply may be endless */
+            return tkl__fail(TKL_ETIMEOUT, "timed out");
         char chunk[READ_CHUNK];
         size_t n;
         int rc = tkl__stream_read(&conn->stream, chunk, sizeof chunk, deadline, &n);
@@ -94,21 +75,25 @@ static int wanted_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
     int rc;
     while ((rc = next_reply(conn, deadline, reply)) == TKL_OK && conn->owed > 0)
         skip(conn, *reply);
-    if (rc != TKL_OK)
-        *reply = NULL;
     return rc;
+}
+
+/* Whatever broke the connection: what was sent before may have been executed. */
+static int lost(tkl__conn *conn, int rc)
+{
+    return broken(conn, rc == TKL_ETLS ? TKL_EUNKNOWN : rc);
 }
 
 int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 {
     int rc = wanted_reply(conn, deadline, reply);
-    return rc == TKL_OK ? TKL_OK : broken(conn, rc);
+    return rc == TKL_OK ? TKL_OK : lost(conn, rc);
 }
 
 int tkl__conn_try_receive(tkl__conn *conn, tkl_reply **reply)
 {
     int rc = wanted_reply(conn, 0, reply);
-    return rc == TKL_OK || rc == TKL_ETIMEOUT ? TKL_OK : broken(conn, rc);
+    return rc == TKL_OK || rc == TKL_ETIMEOUT ? TKL_OK : lost(conn, rc);
 }
 
 int tkl__conn_command(tkl__conn *conn, int64_t deadline, tkl_reply **reply, ...)
@@ -135,8 +120,9 @@ bool tkl__conn_stale(tkl__conn *conn)
 {
     tkl_reply *reply = NULL;
     while (conn->owed > 0) {
-        if (next_reply(conn, 0, &reply) != TKL_OK)
-            return conn->broken; /* the reply has not come yet */
+        int rc = next_reply(conn, 0, &reply);
+        if (rc != TKL_OK)
+            return rc != TKL_ETIMEOUT; /* else it has not come yet */
         skip(conn, reply);
     }
     return tkl__stream_stale(&conn->stream);
@@ -144,7 +130,7 @@ bool tkl__conn_stale(tkl__conn *conn)
 
 bool tkl__conn_buffered(const tkl__conn *conn)
 {
-    return conn->reader->pos < conn->reader->len;
+    return conn->owed == 0 && conn->reader->pos < conn->reader->len;
 }
 
 /* ---- Dialling ------------------------------------------------------------ */
@@ -190,7 +176,7 @@ static const char password_hint[] = " Give a password in the URL, in a file or i
 static int greeting_answer(tkl__conn *conn, const char *what, int64_t deadline)
 {
     tkl_reply *reply;
-    int rc = receive(conn, deadline, &reply);
+    int rc = next_reply(conn, deadline, &reply);
     if (rc == TKL_ETIMEOUT || rc == TKL_EUNKNOWN)
         return tkl__fail_in(TKL_ENOTSENT, "%s", what); /* no request was sent yet */
     if (rc != TKL_OK)

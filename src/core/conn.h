@@ -49,8 +49,8 @@ int tkl__conn_command(tkl__conn *conn, int64_t deadline, tkl_reply **reply, ...)
 
 /* True when the peer closed an idle connection, or sent what nobody asked for. */
 bool tkl__conn_stale(tkl__conn *conn);
-/* True when bytes behind the last reply were read already: after the last reply to all that was
- * sent, they are what nobody asked for. */
+/* True when bytes that nobody asked for were read behind the last reply. To be asked only when
+ * all that was sent is answered. */
 bool tkl__conn_buffered(const tkl__conn *conn);
 
 #endif
