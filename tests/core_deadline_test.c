@@ -149,6 +149,31 @@ static void a_reply_in_drops_does_not_stretch_the_deadline(void **state)
     fail_msg("%d ms late", (int)late);
 }
 
+/* Small enough for the test's memory, and more than can be read in the time. */
+static void answer_without_end(fake_conn *c, void *arg)
+{
+    (void)arg;
+    static char many[1 << 20];
+    memset(many, 'x', sizeof(many));
+    if (fake_expect(c) == NULL || !fake_sendz(c, "$2000000000\r\n"))
+        return;
+    while (fake_send(c, many, sizeof(many)))
+        ;
+}
+
+static void a_reply_without_end_does_not_stretch_the_deadline(void **state)
+{
+    (void)state;
+    fake *f = fake_start(answer_without_end, NULL);
+    tkl_client *client = test_open(fake_url(f), NULL);
+    tkl_call_options options = within(200);
+    int64_t start = test_now_ms();
+    assert_code(call_code(client, &options, "GET", "endless", NULL), TKL_ETIMEOUT);
+    assert_true(test_now_ms() - start < 10000);
+    tkl_close(client);
+    fake_end(f);
+}
+
 static void the_time_out_of_the_client_is_the_default(void **state)
 {
     fixture *f = *state;
@@ -254,6 +279,7 @@ int main(void)
         TEST(after_the_thaw_calls_succeed_again),
         TEST(a_timed_out_request_may_still_take_effect),
         TEST(a_reply_in_drops_does_not_stretch_the_deadline),
+        TEST(a_reply_without_end_does_not_stretch_the_deadline),
         TEST(the_time_out_of_the_client_is_the_default),
         TEST(those_who_wait_for_a_connection_keep_their_deadline),
         TEST(a_late_reply_reaches_nobody),

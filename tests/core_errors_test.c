@@ -71,15 +71,15 @@ static void a_loading_server_is_waited_for(void **state)
         .config = (const char *const[]){"save 3600 1", "loading-process-events-interval-bytes 1024",
                                         NULL},
     });
-    server_do(s, "EVAL %s 0", "for i = 1, 5000 do redis.call('SET', 'k' .. i, i) end");
+    server_do(s, "EVAL %s 0", "for i = 1, 10000 do redis.call('SET', 'k' .. i, i) end");
     server_shutdown(s);
     server_configure(s, "key-load-delay 200"); /* microseconds for each of them */
     server_restart(s);
     tkl_client *client = test_open(s->url, NULL);
-    assert_code(call_code(client, &brief, "GET", "k1", NULL), TKL_EUNREADY);
+    eventually(call_code(client, &brief, "GET", "k1", NULL) == TKL_EUNREADY, 10000);
     assert_contains(tkl_errmsg(), "LOADING");
     assert_ok(call_code(client, &patient, "GET", "k1", NULL));
-    call_expect(client, "5000", "GET", "k5000", NULL);
+    call_expect(client, "10000", "GET", "k10000", NULL);
     tkl_close(client);
     server_end(s);
 }
@@ -144,7 +144,7 @@ static server *replica_of(const server *master, const char *stale)
     char *replicaof = test_format("replicaof 127.0.0.1 %d", master->port);
     char *serve = test_format("replica-serve-stale-data %s", stale);
     server *replica = server_start(&(server_options){
-        .config = (const char *const[]){replicaof, serve, "repl-diskless-sync-delay 0", NULL},
+        .config = (const char *const[]){replicaof, serve, NULL},
     });
     free(replicaof);
     free(serve);

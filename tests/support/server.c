@@ -76,7 +76,7 @@ static void write_config(const server *s)
     fprintf(out, "port %d\nbind 127.0.0.1\nunixsocket %s\ndir %s\nlogfile %s/log\n", s->port,
             s->socket, s->dir, s->dir);
     if (!options->sentinel)
-        fputs("save \"\"\nenable-debug-command yes\n", out);
+        fputs("save \"\"\nenable-debug-command yes\nrepl-diskless-sync-delay 0\n", out);
     if (options->tls)
         write_tls_config(out, s);
     if (options->password != NULL)
