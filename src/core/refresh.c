@@ -66,6 +66,7 @@ static bool due(const tkl__refresh *refresh, bool have, int64_t since)
 
 static void fetch(tkl_client *client, tkl__refresh *refresh, int64_t deadline)
 {
+    const bool first = refresh->began == 0;
     refresh->running = true;
     refresh->stale = false;
     refresh->began = tkl__now();
@@ -77,8 +78,10 @@ static void fetch(tkl_client *client, tkl__refresh *refresh, int64_t deadline)
     tkl__client_lock(client);
     notice_fork(client, refresh);
     refresh->running = false;
-    refresh->failure = failure;
     refresh->stale |= failure.code != TKL_OK;
+    /* One that was cut short by its caller's deadline tells less than the one before it. */
+    if (failure.code == TKL_OK || first || tkl__left(deadline) > 0)
+        refresh->failure = failure;
     pthread_cond_broadcast(&refresh->ended);
 }
 

@@ -30,7 +30,7 @@ typedef struct tkl__refresh {
     int64_t began;                                      /* when the last fetch began; 0: never */
     unsigned generation;                                /* fork generation of all this */
     pthread_cond_t ended;                               /* a fetch ended */
-    tkl__failure failure;                               /* of the last fetch */
+    tkl__failure failure; /* of the last fetch that had time to fail */
 } tkl__refresh;
 
 void tkl__refresh_init(tkl__refresh *refresh, bool (*have)(tkl_client *, int),
