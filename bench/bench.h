@@ -30,6 +30,7 @@ typedef struct bench_worker {
     int index; /* from 0 */
     void *own; /* open's */
     uint64_t steps;
+    int64_t cpu_ns;    /* processor time of its thread in its steps */
     histogram latency; /* of steps */
 } bench_worker;
 
@@ -85,8 +86,10 @@ typedef struct bench_sample {
     double value;          /* in the unit of the case */
     double p50_us, p99_us; /* of a step; 0: not measured */
     double fairness;       /* operations of the slowest worker by those of the quickest */
-    double server_calls;   /* commands the server executed, for one operation */
-    double server_us;      /* time it spent in them, for one operation */
+    double client_cpu_us;  /* processor time for one operation: of the workers; 0: not measured */
+    double server_cpu_us;  /* ... and of the server */
+    double command_us;     /* of that, in executing commands */
+    double commands;       /* commands the server executed for one operation */
     int workers;
     uint64_t *counts; /* operations of each worker */
 } bench_sample;

@@ -36,8 +36,8 @@ static const char usage[] =
     "  --peers         the other libraries, too (make bench-peers installs them)\n"
     "  --json FILE     the samples of every round\n"
     "Ratios are those to the bare limit in the same round; the exit code is 1 when a target was\n"
-    "missed. fair: operations of the slowest worker by those of the quickest. server us (n): time\n"
-    "the server spends in commands for one operation, and their number.\n";
+    "missed. fair: operations of the slowest worker by those of the quickest. commands: time that\n"
+    "the server spends in executing commands for one operation, and their number.\n";
 
 /* ---- What everybody uses ------------------------------------------------- */
 

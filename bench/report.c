@@ -102,8 +102,11 @@ bool report_reached(const outcome *o)
 
 void report_heading(const char *component)
 {
-    printf("\n%-26s %10s %21s %6s %14s %9s %9s %5s %14s\n", component, "median", "least..most",
-           "ratio", "target", "p50 us", "p99 us", "fair", "server us (n)");
+    printf("\n%-82s %17s %6s %13s %15s\n", "", "-- latency, us --", "", "- cpu us/op -",
+           "-- commands --");
+    printf("%-26s %10s %21s %6s %15s %8s %8s %6s %6s %6s %7s %7s\n", component, "median",
+           "least..most", "ratio", "target   ", "p50", "p99", "fair", "client", "server", "us/op",
+           "n/op");
 }
 
 static void print_value(spread s)
@@ -122,19 +125,27 @@ static void print_target(const outcome *o, int contender)
         snprintf(text, sizeof text, ">= %.2f", o->bcase->at_least);
     else if (v != NO_TARGET)
         snprintf(text, sizeof text, "<= %g", o->bcase->at_most);
-    printf(" %7s %6s", text, v == REACHED ? "yes" : v == MISSED ? "NO" : "");
+    printf(" %8s %-6s", text, v == REACHED ? "yes" : v == MISSED ? "NO" : "");
+}
+
+static void print_field(const outcome *o, int contender, size_t field, int width, int digits)
+{
+    double median = spread_at(o, contender, field).median;
+    if (median > 0)
+        printf(" %*.*f", width, digits, median);
+    else
+        printf(" %*s", width, "-");
 }
 
 static void print_details(const outcome *o, int contender)
 {
-    printf(" %9.1f %9.1f", SPREAD(o, contender, p50_us).median,
-           SPREAD(o, contender, p99_us).median);
-    if (o->samples[contender][0].workers > 1)
-        printf(" %5.2f", SPREAD(o, contender, fairness).median);
-    else
-        printf(" %5s", "");
-    printf(" %7.2f (%.2f)", SPREAD(o, contender, server_us).median,
-           SPREAD(o, contender, server_calls).median);
+    print_field(o, contender, offsetof(bench_sample, p50_us), 8, 1);
+    print_field(o, contender, offsetof(bench_sample, p99_us), 8, 1);
+    print_field(o, contender, offsetof(bench_sample, fairness), 6, 2);
+    print_field(o, contender, offsetof(bench_sample, client_cpu_us), 6, 2);
+    print_field(o, contender, offsetof(bench_sample, server_cpu_us), 6, 2);
+    print_field(o, contender, offsetof(bench_sample, command_us), 7, 2);
+    print_field(o, contender, offsetof(bench_sample, commands), 7, 2);
 }
 
 static void print_row(const outcome *o, int contender)
@@ -173,10 +184,11 @@ static json_t *sample_json(const bench_sample *sample)
     json_t *counts = json_array();
     for (int i = 0; i < sample->workers; i++)
         json_array_append_new(counts, json_integer((json_int_t)sample->counts[i]));
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "value", sample->value, "p50_us",
-                     sample->p50_us, "p99_us", sample->p99_us, "fairness", sample->fairness,
-                     "server_calls", sample->server_calls, "server_us", sample->server_us, "counts",
-                     counts);
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "value", sample->value,
+                     "p50_us", sample->p50_us, "p99_us", sample->p99_us, "fairness",
+                     sample->fairness, "client_cpu_us", sample->client_cpu_us, "server_cpu_us",
+                     sample->server_cpu_us, "command_us", sample->command_us, "commands",
+                     sample->commands, "counts", counts);
 }
 
 static json_t *contender_json(const outcome *o, int contender)

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -49,21 +50,42 @@ static void tell(redisContext *admin, const char *command)
     freeReplyObject(ask(admin, command));
 }
 
-/* Sums lines such as "cmdstat_get:calls=21,usec=175,...", the bench's own left out. */
-static void read_counters(redisContext *admin, double *calls, double *usec)
+/* What the server has done since its counters were reset. */
+typedef struct counters {
+    double commands, command_us;
+    double cpu_us; /* since its start */
+} counters;
+
+/* Lines such as "cmdstat_get:calls=21,usec=175,...", the bench's own left out. */
+static void add_command(counters *sum, const char *line)
 {
-    redisReply *info = ask(admin, "INFO commandstats");
-    *calls = *usec = 0;
+    double calls, us;
+    bool own = strncmp(line, "cmdstat_info:", 13) == 0 || strncmp(line, "cmdstat_config|", 15) == 0;
+    if (!own && sscanf(line, "cmdstat_%*[^:]:calls=%lf,usec=%lf", &calls, &us) == 2) {
+        sum->commands += calls;
+        sum->command_us += us;
+    }
+}
+
+static counters read_counters(redisContext *admin)
+{
+    counters sum = {0};
+    redisReply *info = ask(admin, "INFO all");
     for (char *line = strtok(info->str, "\r\n"); line; line = strtok(NULL, "\r\n")) {
-        double c, u;
-        bool own =
-            strncmp(line, "cmdstat_info:", 13) == 0 || strncmp(line, "cmdstat_config|", 15) == 0;
-        if (!own && sscanf(line, "cmdstat_%*[^:]:calls=%lf,usec=%lf", &c, &u) == 2) {
-            *calls += c;
-            *usec += u;
-        }
+        double seconds;
+        add_command(&sum, line);
+        if (sscanf(line, "used_cpu_sys:%lf", &seconds) == 1 ||
+            sscanf(line, "used_cpu_user:%lf", &seconds) == 1)
+            sum.cpu_us += seconds * 1e6;
     }
     freeReplyObject(info);
+    return sum;
+}
+
+static counters reset_counters(redisContext *admin)
+{
+    tell(admin, "CONFIG RESETSTAT");
+    return read_counters(admin);
 }
 
 /* ---- Workers ------------------------------------------------------------- */
@@ -73,8 +95,16 @@ static void pass_gate(stage *s)
     pthread_barrier_wait(&s->gate);
 }
 
+static int64_t thread_cpu_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
 static void repeat_steps(bench_worker *w, const bench_contender *c, int64_t stop_at)
 {
+    w->cpu_ns = -thread_cpu_ns();
     int64_t before = bench_now_ns(), after;
     do {
         c->step(w);
@@ -83,6 +113,7 @@ static void repeat_steps(bench_worker *w, const bench_contender *c, int64_t stop
         w->steps++;
         before = after;
     } while (after < stop_at);
+    w->cpu_ns += thread_cpu_ns();
 }
 
 static void *work(void *argument)
@@ -181,40 +212,42 @@ static bench_sample sum_up(const stage *s, double seconds)
         int batch = s->contender->batch ? s->contender->batch : 1;
         sample.counts[i] = s->workers[i].steps * (uint64_t)batch;
         ops += (double)sample.counts[i];
+        sample.client_cpu_us += (double)s->workers[i].cpu_ns / 1000;
         histogram_merge(&all, &s->workers[i].latency);
     }
     sample.value = ops / seconds;
+    sample.client_cpu_us /= ops;
     sample.p50_us = histogram_quantile(&all, 0.5) / 1000;
     sample.p99_us = histogram_quantile(&all, 0.99) / 1000;
     sample.fairness = least_by_most(sample.counts, s->count);
     return sample;
 }
 
-static void for_one_operation(bench_sample *sample, double calls, double usec)
+static void for_one_operation(bench_sample *sample, counters before, counters after)
 {
     double ops = 0;
     for (int i = 0; i < sample->workers; i++)
         ops += (double)sample->counts[i];
-    sample->server_calls = ops > 0 ? calls / ops : 0;
-    sample->server_us = ops > 0 ? usec / ops : 0;
+    sample->commands = after.commands / ops;
+    sample->command_us = after.command_us / ops;
+    sample->server_cpu_us = (after.cpu_us - before.cpu_us) / ops;
 }
 
 /* ---- The three kinds of contenders --------------------------------------- */
 
 static bench_sample conduct(stage *s, const bench_run *run, redisContext *admin)
 {
-    double calls, usec;
     pass_gate(s);
-    tell(admin, "CONFIG RESETSTAT");
+    counters before = reset_counters(admin);
     int64_t began = bench_now_ns();
     s->stop_at = began + (int64_t)(run->seconds * 1e9);
     pass_gate(s);
     pass_gate(s);
     double seconds = (double)(bench_now_ns() - began) / 1e9;
-    read_counters(admin, &calls, &usec);
+    counters after = read_counters(admin);
     pass_gate(s);
     bench_sample sample = sum_up(s, seconds);
-    for_one_operation(&sample, calls, usec);
+    for_one_operation(&sample, before, after);
     return sample;
 }
 
@@ -271,7 +304,7 @@ static bench_sample run_command(const bench_run *run, redisContext *admin,
     snprintf(text, sizeof text, "%d", workers);
     setenv("BENCH_WORKERS", text, 1);
 
-    tell(admin, "CONFIG RESETSTAT");
+    counters before = reset_counters(admin);
     FILE *out = popen(contender->command, "r");
     if (!out)
         bench_die("cannot start %s", contender->command);
@@ -281,9 +314,7 @@ static bench_sample run_command(const bench_run *run, redisContext *admin,
     if (pclose(out) != 0 || sample.workers != workers)
         bench_die("failed: %s", contender->command);
     sample.fairness = least_by_most(sample.counts, workers);
-    double calls, usec;
-    read_counters(admin, &calls, &usec);
-    for_one_operation(&sample, calls, usec);
+    for_one_operation(&sample, before, read_counters(admin));
     return sample;
 }
 
