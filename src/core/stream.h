@@ -13,7 +13,7 @@ struct ssl_ctx_st;
 typedef struct tkl__stream {
     int fd;             /* -1: closed */
     struct ssl_st *ssl; /* NULL: plain */
-    int64_t block_us;   /* plain: how long a blocking recv() waits (SO_RCVTIMEO) */
+    int64_t block_us;   /* how long a blocking recv() waits (SO_RCVTIMEO); 0: poll() first */
 } tkl__stream;
 
 /* Connects, and shakes hands when `tls` is given. */
