@@ -242,7 +242,7 @@ static void list_members(node_list *list, const slot_map *map, bool suspected)
     size_t start = list->count;
     for (size_t i = 0; i < map->count; i++)
         if (suspicious(&map->members[i]) == suspected)
-            list->nodes[list->count++] = tkl__node_ref_locked(map->members[i].node);
+            list->nodes[list->count++] = tkl__node_ref(map->members[i].node);
     shuffle(list->nodes + start, list->count - start);
 }
 
@@ -376,7 +376,7 @@ static int cluster_pick(tkl_client *client, int slot, int64_t deadline, tkl__nod
     c->turn++;
     int rc = tkl__refresh_ensure(client, &c->refresh, slot, deadline);
     if (rc == TKL_OK)
-        *node = tkl__node_ref_locked(owner_of(c, slot)->node);
+        *node = tkl__node_ref(owner_of(c, slot)->node);
     tkl__client_unlock(client);
     return rc;
 }
@@ -422,7 +422,7 @@ static int cluster_masters(tkl_client *client, int64_t deadline, tkl__node ***no
         *nodes = calloc(c->map->count, sizeof **nodes);
     for (size_t i = 0; *nodes && i < c->map->count; i++)
         if (c->map->members[i].master)
-            (*nodes)[(*count)++] = tkl__node_ref_locked(c->map->members[i].node);
+            (*nodes)[(*count)++] = tkl__node_ref(c->map->members[i].node);
     tkl__client_unlock(client);
 
     return rc == TKL_OK && !*nodes ? tkl__nomem() : rc;

@@ -21,7 +21,8 @@ typedef struct tkl__node tkl__node;
  * The _locked forms are for those who hold the client's lock. */
 tkl__node *tkl__node_get(tkl_client *client, const char *host, int port);
 tkl__node *tkl__node_get_locked(tkl_client *client, const char *host, int port);
-tkl__node *tkl__node_ref_locked(tkl__node *node);
+/* For those who hold the client's lock or another reference. */
+tkl__node *tkl__node_ref(tkl__node *node);
 /* NULL is fine. The last one closes its connections. */
 void tkl__node_unref(tkl__node *node);
 const tkl__addr *tkl__node_addr(const tkl__node *node);

@@ -186,7 +186,7 @@ static int sentinel_pick(tkl_client *client, int slot, int64_t deadline, tkl__no
     tkl__client_lock(client);
     int rc = tkl__refresh_ensure(client, &s->refresh, slot, deadline);
     if (rc == TKL_OK)
-        *node = tkl__node_ref_locked(s->master);
+        *node = tkl__node_ref(s->master);
     tkl__client_unlock(client);
     return rc;
 }

@@ -11,9 +11,7 @@ static int pick(tkl_client *client, int slot, int64_t deadline, tkl__node **node
 {
     (void)slot;
     (void)deadline;
-    tkl__client_lock(client);
-    *node = tkl__node_ref_locked(client->route_state);
-    tkl__client_unlock(client);
+    *node = tkl__node_ref(client->route_state);
     return TKL_OK;
 }
 
