@@ -35,7 +35,9 @@ int tkl__conn_send(tkl__conn *conn, tkl_bytes wire, int64_t deadline, size_t *wr
 
 static int protocol_error(tkl__conn *conn)
 {
-    return broken(conn, tkl__fail(TKL_EPROTO, "%s", conn->reader->errstr));
+    const char *why = conn->reader->err == REDIS_ERR_OOM ? "a reply that is too large or too deep"
+                                                         : conn->reader->errstr;
+    return broken(conn, tkl__fail(TKL_EPROTO, "%s", why));
 }
 
 static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)

@@ -42,6 +42,10 @@ struct tkl_reply {
  * must send what it makes us allocate. */
 #define ELEMENTS_AT_ONCE 1024
 
+/* Arrays within arrays, at most: hiredis 1 has no bound of its own, and whoever walks a tree
+ * recurses. (hiredis 0.14 stops at 8.) */
+#define NESTING 32
+
 /* ---- The arena ----------------------------------------------------------- */
 
 static block *block_new(size_t cap, block *next)
@@ -156,12 +160,22 @@ static void *create_string(const redisReadTask *task, char *text, size_t len)
     return node;
 }
 
+static bool too_deep(const redisReadTask *task)
+{
+    int depth = 0;
+    for (; task->parent; task = task->parent)
+        depth++;
+    return depth >= NESTING;
+}
+
 #if HIREDIS_MAJOR >= 1
 static void *create_array(const redisReadTask *task, size_t announced)
 #else
 static void *create_array(const redisReadTask *task, int announced)
 #endif
 {
+    if (too_deep(task))
+        return NULL;
     size_t room = (size_t)announced < ELEMENTS_AT_ONCE ? (size_t)announced : ELEMENTS_AT_ONCE;
     tkl_reply *node = node_new(task, room * (sizeof(tkl_reply *) + aligned(sizeof *node)));
     if (!node || !set_elements(node, room))
