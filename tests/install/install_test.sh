@@ -3,7 +3,7 @@
 #
 # What is installed can be used: a program is compiled, linked and run against a temporary prefix,
 # from C and from C++, by pkg-config alone and by CMake's find_package, shared and static; and the
-# library shows no symbols but its own.
+# library shows no symbols but its own. And it can be removed again.
 #
 # ctest: timeout 120
 set -euo pipefail
@@ -69,3 +69,11 @@ foreign=$(nm -D --defined-only "$libdir/libtackle.so" | awk '$3 !~ /^tkl_[^_]/ {
 [ -z "$foreign" ] || fail "the shared library shows" $foreign
 readelf -d "$libdir/libtackle.so" | grep -q 'soname: \[libtackle\.so\.0\]' || fail "soname"
 echo "ok: symbols and soname"
+
+# ---- Removal ------------------------------------------------------------------------------------
+
+DESTDIR=$prefix/staged cmake --install "$TACKLE_BUILD" >/dev/null
+DESTDIR=$prefix/staged "$TACKLE_SOURCE/tools/uninstall" "$TACKLE_BUILD" >/dev/null
+left=$(find "$prefix/staged" ! -type d -o -name tackle)
+[ -z "$left" ] || fail "uninstall leaves" $left
+echo "ok: removal"
