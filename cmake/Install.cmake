@@ -34,6 +34,6 @@ if(TARGET tackle_cli)
 endif()
 file(GLOB manuals CONFIGURE_DEPENDS docs/man/*.1)
 install(FILES ${manuals} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-file(GLOB completion CONFIGURE_DEPENDS cli/completion.bash)
+file(GLOB completion CONFIGURE_DEPENDS cli/*.bash)
 install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME tackle)
