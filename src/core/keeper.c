@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/keeper.h"
 
-#include <signal.h>
 #include <stdlib.h>
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/thread.h"
 
 /* What is due within this time goes along in the same trip. */
 #define TOGETHER_US 20000
@@ -150,17 +150,12 @@ static tkl__keeper *keeper_of(tkl_client *client)
     return k;
 }
 
-/* The thread handles no signals: those are the program's. */
 static int start(tkl_client *client, tkl__keeper *k)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     k->sleeps_until = TKL__FOREVER;
-    int error = pthread_create(&k->thread, NULL, keep_all, client);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    k->running = error == 0;
-    return k->running ? TKL_OK : tkl__fail(TKL_ENOMEM, "no thread for renewing leases");
+    int rc = tkl__thread_start(&k->thread, keep_all, client, "renewing leases");
+    k->running = rc == TKL_OK;
+    return rc;
 }
 
 void tkl__keeper_stop(tkl_client *client)

@@ -45,6 +45,7 @@
 #include "core/keeper.h"
 #include "core/name.h"
 #include "core/resp.h"
+#include "core/token.h"
 #include "core/wait.h"
 #include "hold/scripts.h"
 
@@ -146,18 +147,6 @@ static char *who_am_i(const char *label)
     char *copy = word.failed ? NULL : strdup(word.data);
     tkl__buf_free(&word);
     return copy;
-}
-
-static void new_token(char token[TKL_TOKEN_SIZE])
-{
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[16];
-    tkl__random(bytes, sizeof bytes);
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        token[2 * i] = digits[bytes[i] >> 4];
-        token[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    token[32] = '\0';
 }
 
 /* ---- Scripts ------------------------------------------------------------- */
@@ -769,7 +758,7 @@ static int first_acquire(tkl__hold *h, int64_t wait_ms)
     grant g;
     pthread_mutex_lock(&h->mutex);
     if (!h->unsure)
-        new_token(h->token);
+        tkl__token_new(h->token);
     h->shared = h->rules.shared;
     pthread_mutex_unlock(&h->mutex);
     int rc = acquire(h, wait_ms, &g);
@@ -796,18 +785,12 @@ int tkl__hold_acquire(tkl__hold *h, int64_t wait_ms)
     return rc;
 }
 
-static bool is_token(const char *text)
-{
-    return strlen(text) == TKL_TOKEN_SIZE - 1 &&
-           strspn(text, "0123456789abcdef") == TKL_TOKEN_SIZE - 1;
-}
-
 static int adopt(tkl__hold *h, const char *token, int64_t ttl_ms)
 {
     grant g;
     if (h->held || h->unsure)
         return tkl__fail(TKL_EINVAL, "this handle holds something already");
-    if (!is_token(token))
+    if (!tkl__is_token(token))
         return TKL_NOTOWNER;
     ttl_ms = ttl_ms == 0 ? h->rules.ttl_ms : ttl_ms;
     int rc = check_ttl(ttl_ms);

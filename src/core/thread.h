@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Threads of the library's own.
+ */
+#ifndef TKL_CORE_THREAD_H
+#define TKL_CORE_THREAD_H
+
+#include <pthread.h>
+
+/* Starts a thread that handles no signals: those are the program's. `purpose` is for the error
+ * text. */
+int tkl__thread_start(pthread_t *thread, void *(*body)(void *), void *arg, const char *purpose);
+
+#endif

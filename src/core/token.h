@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tokens: the secret of an acquisition, 32 hex digits that nobody can guess.
+ */
+#ifndef TKL_CORE_TOKEN_H
+#define TKL_CORE_TOKEN_H
+
+#include <tackle/lock.h>
+
+void tkl__token_new(char token[TKL_TOKEN_SIZE]);
+/* Whether it looks like one. */
+bool tkl__is_token(const char *text);
+
+#endif
