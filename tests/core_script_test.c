@@ -124,6 +124,74 @@ static void an_error_inside_has_its_code(void **state)
     assert_null(reply);
 }
 
+/* ---- Without waiting ----------------------------------------------------- */
+
+static void what_is_not_waited_for_is_done(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < 100; i++)
+        assert_ok(tkl__run_nowait(f->client, &add_five, soon()));
+    assert_int_equal(call_int(f->client, "GET", "n", NULL), 500);
+    assert_int_equal(server_connections(f->server, NULL), 1);
+}
+
+static void a_reply_nobody_waits_for_reaches_nobody(void **state)
+{
+    fixture *f = *state;
+    tkl_pipeline *pipeline;
+    assert_ok(tkl_pipeline_open(f->client, &pipeline));
+    for (int i = 0; i < 50; i++) {
+        assert_ok(tkl__run_nowait(f->client, &add_five, soon()));
+        assert_ok(tkl__run_nowait(f->client, &add_five, soon()));
+        if (i % 3 == 0)
+            test_sleep_ms(2); /* the replies are there already */
+        call_expect(f->client, "mine", "ECHO", "mine", NULL);
+        assert_ok(tkl__run_nowait(f->client, &add_five, soon()));
+        assert_ok(tkl_pipeline_addz(pipeline, "ECHO", "one", NULL));
+        assert_ok(tkl_pipeline_addz(pipeline, "ECHO", "two", NULL));
+        tkl_reply *replies;
+        assert_ok(tkl_pipeline_run(pipeline, NULL, &replies));
+        assert_string_equal(tkl_reply_str(tkl_reply_at(replies, 0)), "one");
+        assert_string_equal(tkl_reply_str(tkl_reply_at(replies, 1)), "two");
+        tkl_reply_free(replies);
+    }
+    tkl_pipeline_close(pipeline);
+    assert_int_equal(server_connections(f->server, NULL), 1);
+}
+
+static void a_flush_costs_at_most_what_nobody_waited_for(void **state)
+{
+    fixture *f = *state;
+    assert_ok(tkl__run_nowait(f->client, &add_five, soon()));
+    server_do(f->server, "SCRIPT FLUSH");
+    assert_ok(tkl__run_nowait(f->client, &add_five, soon())); /* refused, unheard */
+    call_expect(f->client, "mine", "ECHO", "mine", NULL);
+    int64_t before = call_int(f->client, "GET", "n", NULL);
+    eventually(tkl__run_nowait(f->client, &add_five, soon()) == TKL_OK &&
+                   call_int(f->client, "GET", "n", NULL) > before,
+               10000);
+}
+
+static void a_closed_connection_with_replies_owed_is_not_used(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    add(client); /* the server knows the script from now on, and then the connection does */
+    assert_ok(tkl__run_nowait(client, &add_five, soon()));
+    for (int i = 0; i < 5; i++) {
+        proxy_hold(p, TO_CLIENT, true);
+        assert_ok(tkl__run_nowait(client, &add_five, soon()));
+        proxy_cut(p);
+        proxy_hold(p, TO_CLIENT, false);
+        test_sleep_ms(5);
+        call_expect(client, "mine", "ECHO", "mine", NULL);
+        assert_ok(tkl__run_nowait(client, &add_five, soon()));
+    }
+    tkl_close(client);
+    proxy_end(p);
+}
+
 /* ---- Many in one trip ---------------------------------------------------- */
 
 static void many_run_in_order_though_none_was_known(void **state)
@@ -232,6 +300,10 @@ int main(void)
         TEST(arguments_are_any_bytes),
         TEST(the_wrong_number_of_keys_or_arguments_is_a_bug),
         TEST(an_error_inside_has_its_code),
+        TEST(what_is_not_waited_for_is_done),
+        TEST(a_reply_nobody_waits_for_reaches_nobody),
+        TEST(a_flush_costs_at_most_what_nobody_waited_for),
+        TEST(a_closed_connection_with_replies_owed_is_not_used),
         TEST(many_run_in_order_though_none_was_known),
         TEST(an_unknown_one_among_known_ones_keeps_its_place),
         TEST(none_is_an_empty_answer),

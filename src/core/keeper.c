@@ -182,6 +182,8 @@ void tkl__keeper_forget(tkl_client *client)
 {
     if (!client->keeper)
         return;
+    for (tkl__kept *i = client->keeper->list; i; i = i->next)
+        i->listed = i->busy = false; /* the parent's, on no list here */
     free(client->keeper);
     client->keeper = NULL;
 }

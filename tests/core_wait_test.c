@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waiting: many waiters over one connection, each hears what is meant for it, and an end of the
+ * connection is told to all.
+ *
+ * ctest: label threads
+ * ctest: timeout 120
+ */
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/wait.h"
+#include "support/certs.h"
+#include "support/fixture.h"
+#include "support/proxy.h"
+
+static int64_t in(int64_t ms)
+{
+    return tkl__deadline_ms(ms);
+}
+
+static void listen_to(tkl_client *client, const char *channel, const char *id, tkl__waiter *waiter)
+{
+    assert_ok(tkl__listen(client, tkl_str(channel), tkl_str(id), in(20000), waiter));
+}
+
+static void assert_event(tkl__event got, tkl__event expected)
+{
+    static const char *const names[] = {"MESSAGE", "LOOK", "CUT", "TIME_UP"};
+    if (got != expected)
+        fail_msg("expected %s, got %s", names[expected], names[got]);
+}
+
+static void assert_hears(tkl__waiter *waiter, const char *expected)
+{
+    tkl_bytes message;
+    assert_event(tkl__await(waiter, in(20000), &message), TKL__MESSAGE);
+    assert_int_equal(message.len, strlen(expected));
+    assert_memory_equal(message.data, expected, message.len);
+}
+
+static void assert_hears_nothing(tkl__waiter *waiter, int64_t ms)
+{
+    tkl_bytes message;
+    assert_event(tkl__await(waiter, in(ms), &message), TKL__TIME_UP);
+}
+
+/* ---- Messages ------------------------------------------------------------ */
+
+static void a_message_is_heard_without_its_id(void **state)
+{
+    fixture *f = *state;
+    tkl__waiter waiter;
+    listen_to(f->client, "channel", "me:", &waiter);
+    server_do(f->server, "SPUBLISH channel me:hello");
+    assert_hears(&waiter, "hello");
+    tkl__unlisten(&waiter);
+}
+
+static void messages_wait_for_their_reader_in_order(void **state)
+{
+    fixture *f = *state;
+    tkl__waiter waiter;
+    listen_to(f->client, "channel", "me:", &waiter);
+    for (int i = 0; i < 100; i++)
+        server_do(f->server, "SPUBLISH channel me:%d", i);
+    for (int i = 0; i < 100; i++) {
+        char *number = test_format("%d", i);
+        assert_hears(&waiter, number);
+        free(number);
+    }
+    tkl__unlisten(&waiter);
+}
+
+static void messages_for_others_are_not_heard(void **state)
+{
+    fixture *f = *state;
+    tkl__waiter me, you;
+    listen_to(f->client, "channel", "me:", &me);
+    listen_to(f->client, "channel", "you:", &you);
+    server_do(f->server, "SPUBLISH channel you:psst");
+    server_do(f->server, "SPUBLISH channel nobody:psst");
+    server_do(f->server, "SPUBLISH another me:psst");
+    assert_hears_nothing(&me, 100);
+    assert_hears(&you, "psst");
+    assert_hears_nothing(&you, 50);
+    tkl__unlisten(&me);
+    tkl__unlisten(&you);
+}
+
+static void an_empty_id_hears_everything(void **state)
+{
+    fixture *f = *state;
+    tkl__waiter waiter;
+    listen_to(f->client, "channel", "", &waiter);
+    server_do(f->server, "SPUBLISH channel %b", "a\0b", (size_t)3);
+    tkl_bytes message;
+    assert_event(tkl__await(&waiter, in(20000), &message), TKL__MESSAGE);
+    assert_int_equal(message.len, 3);
+    assert_memory_equal(message.data, "a\0b", 3);
+    server_do(f->server, "SPUBLISH channel %b", "", (size_t)0);
+    assert_hears(&waiter, "");
+    tkl__unlisten(&waiter);
+}
+
+static void hear_a_large_message(server *s, tkl_client *client)
+{
+    const size_t size = 300000;
+    char *text = calloc(1, size + 1);
+    assert_non_null(text);
+    memset(text, 'x', size);
+    tkl__waiter waiter;
+    listen_to(client, "channel", "", &waiter);
+    for (int i = 0; i < 3; i++)
+        server_do(s, "SPUBLISH channel %s", text);
+    for (int i = 0; i < 3; i++)
+        assert_hears(&waiter, text);
+    tkl__unlisten(&waiter);
+    free(text);
+}
+
+static void a_large_message_is_heard(void **state)
+{
+    fixture *f = *state;
+    hear_a_large_message(f->server, f->client);
+}
+
+static void a_large_message_is_heard_over_tls(void **state)
+{
+    (void)state;
+    server *s = server_start(&(server_options){.tls = true});
+    tkl_client *client = test_open(s->tls_url, &(tkl_options){.tls_ca_file = certs_get()->ca});
+    hear_a_large_message(s, client);
+    tkl_close(client);
+    server_end(s);
+}
+
+/* ---- Time ---------------------------------------------------------------- */
+
+static void the_deadline_is_kept(void **state)
+{
+    fixture *f = *state;
+    tkl__waiter waiter;
+    listen_to(f->client, "channel", "", &waiter);
+    int64_t start = test_now_ms();
+    assert_hears_nothing(&waiter, 100);
+    assert_true(test_now_ms() - start >= 99);
+    tkl__unlisten(&waiter);
+}
+
+static void waiting_sends_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl__waiter waiter;
+    listen_to(f->client, "channel", "", &waiter);
+    int64_t before = server_commands(f->server);
+    assert_hears_nothing(&waiter, 300);
+    assert_int_equal(server_commands(f->server), before);
+    tkl__unlisten(&waiter);
+}
+
+static void a_look_comes_at_its_time(void **state)
+{
+    fixture *f = *state;
+    tkl__waiter waiter;
+    listen_to(f->client, "channel", "", &waiter);
+    int64_t start = test_now_ms();
+    tkl__look_at(&waiter, in(100));
+    tkl_bytes message;
+    assert_event(tkl__await(&waiter, in(20000), &message), TKL__LOOK);
+    assert_true(test_now_ms() - start >= 99);
+    assert_hears_nothing(&waiter, 50);
+    tkl__unlisten(&waiter);
+}
+
+/* ---- Many waiters -------------------------------------------------------- */
+
+typedef struct hall {
+    tkl_client *client;
+    atomic_int listening, heard, looked, cut;
+} hall;
+
+/* Listens under an id of its own, on one of 16 channels, and hears one message. */
+static void wait_in_hall(void *arg, int index)
+{
+    hall *h = arg;
+    char channel[32], id[32];
+    snprintf(channel, sizeof(channel), "channel-%d", index % 16);
+    snprintf(id, sizeof(id), "%d:", index);
+    tkl__waiter waiter;
+    listen_to(h->client, channel, id, &waiter);
+    atomic_fetch_add(&h->listening, 1);
+    assert_hears(&waiter, id);
+    atomic_fetch_add(&h->heard, 1);
+    tkl__unlisten(&waiter);
+}
+
+static void many_waiters_share_one_connection(void **state)
+{
+    fixture *f = *state;
+    hall h = {.client = f->client};
+    crew *threads = crew_start(200, wait_in_hall, &h);
+    eventually(atomic_load(&h.listening) == 200, 20000);
+    assert_int_equal(server_connections(f->server, NULL), 1);
+    for (int i = 0; i < 200; i++) /* the id, and the message is the id again */
+        server_do(f->server, "SPUBLISH channel-%d %d:%d:", i % 16, i, i);
+    crew_join(threads);
+    assert_int_equal(atomic_load(&h.heard), 200);
+}
+
+static void wait_briefly(void *arg, int index)
+{
+    (void)index;
+    tkl__waiter waiter;
+    listen_to(arg, "channel", "nobody:", &waiter);
+    assert_hears_nothing(&waiter, 100);
+    tkl__unlisten(&waiter);
+}
+
+static void who_leaves_passes_the_reading_on(void **state)
+{
+    fixture *f = *state;
+    crew *first = crew_start(1, wait_briefly, f->client); /* reads for all, for a while */
+    test_sleep_ms(30);
+    hall h = {.client = f->client};
+    crew *others = crew_start(3, wait_in_hall, &h);
+    eventually(atomic_load(&h.listening) == 3, 20000);
+    crew_join(first);
+    for (int i = 0; i < 3; i++)
+        server_do(f->server, "SPUBLISH channel-%d %d:%d:", i, i, i);
+    crew_join(others);
+    assert_int_equal(atomic_load(&h.heard), 3);
+}
+
+static void count_events(void *arg, int index)
+{
+    (void)index;
+    hall *h = arg;
+    tkl__waiter waiter;
+    listen_to(h->client, "channel", "nobody:", &waiter);
+    if (atomic_fetch_add(&h->listening, 1) == 0)
+        tkl__look_at(&waiter, in(300));
+    tkl_bytes message;
+    tkl__event event = tkl__await(&waiter, in(1500), &message);
+    atomic_fetch_add(&h->looked, event == TKL__LOOK);
+    atomic_fetch_add(&h->cut, event == TKL__CUT);
+    tkl__unlisten(&waiter);
+}
+
+static void one_of_many_is_told_to_look(void **state)
+{
+    fixture *f = *state;
+    hall h = {.client = f->client};
+    crew_run(10, count_events, &h);
+    assert_int_equal(atomic_load(&h.looked), 1);
+}
+
+/* ---- Subscriptions ------------------------------------------------------- */
+
+static void a_subscription_is_kept_for_the_next(void **state)
+{
+    fixture *f = *state;
+    assert_false(tkl__hears(f->client, tkl_str("channel")));
+    tkl__waiter waiter;
+    listen_to(f->client, "channel", "", &waiter);
+    tkl__unlisten(&waiter);
+    assert_true(tkl__hears(f->client, tkl_str("channel")));
+    int64_t before = server_commands(f->server);
+    listen_to(f->client, "channel", "", &waiter);
+    assert_int_equal(server_commands(f->server), before);
+    server_do(f->server, "SPUBLISH channel again");
+    assert_hears(&waiter, "again");
+    tkl__unlisten(&waiter);
+}
+
+static void subscriptions_do_not_pile_up(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < 1000; i++) {
+        char *channel = test_format("channel-%d", i);
+        tkl__waiter waiter;
+        listen_to(f->client, channel, "", &waiter);
+        tkl__unlisten(&waiter);
+        free(channel);
+    }
+    char *channels = server_ask(f->server, "PUBSUB SHARDCHANNELS");
+    int count = 0;
+    for (const char *c = channels; *c != '\0'; c++)
+        count += *c == '\n';
+    free(channels);
+    assert_in_range(count, 1, 128);
+}
+
+static void a_refused_subscription_is_told_and_spoils_no_other(void **state)
+{
+    (void)state;
+    server *s = server_start(&(server_options){
+        .config = (const char *const[]){"user ali on >pw ~* resetchannels &open* +@all", NULL},
+    });
+    tkl_client *client = test_open(s->url, &(tkl_options){.username = "ali", .password = "pw"});
+    tkl__waiter waiter;
+    listen_to(client, "open", "", &waiter);
+    tkl__waiter refused;
+    assert_code(tkl__listen(client, tkl_str("closed"), tkl_str(""), in(5000), &refused), TKL_EAUTH);
+    assert_contains(tkl_errmsg(), "NOPERM");
+    tkl__unlisten(&refused);
+    server_do(s, "SPUBLISH open sesame");
+    assert_hears(&waiter, "sesame");
+    tkl__unlisten(&waiter);
+    tkl_close(client);
+    server_end(s);
+}
+
+/* ---- Ends of the connection ---------------------------------------------- */
+
+static void a_cut_is_told_to_all(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    hall h = {.client = test_open(proxy_url(p), NULL)};
+    crew *threads = crew_start(10, count_events, &h);
+    eventually(atomic_load(&h.listening) == 10, 20000);
+    proxy_cut(p);
+    crew_join(threads);
+    assert_int_equal(atomic_load(&h.cut) + atomic_load(&h.looked), 10);
+    assert_true(atomic_load(&h.cut) >= 9); /* one may have looked before */
+    tkl_close(h.client);
+    proxy_end(p);
+}
+
+static void after_a_cut_listening_works_again(void **state)
+{
+    fixture *f = *state;
+    tkl__waiter waiter;
+    listen_to(f->client, "channel", "", &waiter);
+    for (int i = 0; i < 3; i++) {
+        server_do(f->server, "CLIENT KILL TYPE pubsub");
+        tkl_bytes message;
+        assert_event(tkl__await(&waiter, in(20000), &message), TKL__CUT);
+        tkl__unlisten(&waiter);
+        listen_to(f->client, "channel", "", &waiter);
+        server_do(f->server, "SPUBLISH channel hello-again");
+        assert_hears(&waiter, "hello-again");
+    }
+    tkl__unlisten(&waiter);
+}
+
+static void a_restart_is_a_cut(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, NULL);
+    tkl__waiter waiter;
+    listen_to(client, "channel", "", &waiter);
+    server_restart(s);
+    tkl_bytes message;
+    assert_event(tkl__await(&waiter, in(20000), &message), TKL__CUT);
+    tkl__unlisten(&waiter);
+    listen_to(client, "channel", "", &waiter);
+    server_do(s, "SPUBLISH channel hello-again");
+    assert_hears(&waiter, "hello-again");
+    tkl__unlisten(&waiter);
+    tkl_close(client);
+    server_end(s);
+}
+
+static void a_frozen_server_does_not_hold_up_listening(void **state)
+{
+    fixture *f = *state;
+    tkl__waiter waiter;
+    server_freeze(f->server);
+    int64_t start = test_now_ms();
+    int code = tkl__listen(f->client, tkl_str("channel"), tkl_str(""), in(200), &waiter);
+    int64_t took = test_now_ms() - start;
+    server_thaw(f->server);
+    assert_true(code == TKL_ENOTSENT || code == TKL_ETIMEOUT);
+    assert_in_range(took, 190, 10000);
+    tkl__unlisten(&waiter);
+    listen_to(f->client, "channel", "", &waiter);
+    server_do(f->server, "SPUBLISH channel hello");
+    assert_hears(&waiter, "hello");
+    tkl__unlisten(&waiter);
+}
+
+static void a_forked_child_listens_for_itself(void **state)
+{
+    fixture *f = *state;
+    tkl__waiter waiter;
+    listen_to(f->client, "channel", "", &waiter);
+    pid_t child = fork();
+    if (child == 0) {
+        tkl__waiter own;
+        tkl_bytes message;
+        bool heard =
+            tkl__listen(f->client, tkl_str("for-child"), tkl_str(""), in(20000), &own) == TKL_OK &&
+            tkl__await(&own, in(20000), &message) == TKL__MESSAGE && message.len == 5;
+        _exit(heard ? 0 : 1);
+    }
+    eventually(server_ask_int(f->server, "SPUBLISH for-child hello") == 1, 20000);
+    int status = -1;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    server_do(f->server, "SPUBLISH channel parent");
+    assert_hears(&waiter, "parent");
+    tkl__unlisten(&waiter);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_message_is_heard_without_its_id),
+        TEST(messages_wait_for_their_reader_in_order),
+        TEST(messages_for_others_are_not_heard),
+        TEST(an_empty_id_hears_everything),
+        TEST(a_large_message_is_heard),
+        TEST(a_large_message_is_heard_over_tls),
+        TEST(the_deadline_is_kept),
+        TEST(waiting_sends_nothing),
+        TEST(a_look_comes_at_its_time),
+        TEST(many_waiters_share_one_connection),
+        TEST(who_leaves_passes_the_reading_on),
+        TEST(one_of_many_is_told_to_look),
+        TEST(a_subscription_is_kept_for_the_next),
+        TEST(subscriptions_do_not_pile_up),
+        TEST(a_refused_subscription_is_told_and_spoils_no_other),
+        TEST(a_cut_is_told_to_all),
+        TEST(after_a_cut_listening_works_again),
+        TEST(a_restart_is_a_cut),
+        TEST(a_frozen_server_does_not_hold_up_listening),
+        TEST(a_forked_child_listens_for_itself),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
