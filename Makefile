@@ -16,7 +16,7 @@ run_tests = TACKLE_TEST_SERVER=$(SERVER) $(CTEST) --test-dir $(1) --parallel $(J
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := all
-.PHONY: all help demo test bench check format install uninstall asan tsan fuzz clean
+.PHONY: all help demo test bench bench-peers check format install uninstall asan tsan fuzz clean
 
 all: ## build the library and the command
 	@tools/setup build
@@ -24,7 +24,7 @@ all: ## build the library and the command
 	@$(call compile,$(BUILD))
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "  SERVER=valkey-server (test, asan, tsan)   SECONDS=30 (fuzz, for each target)"
 	@echo "  ARGS=--quick (bench; --help lists them)"
@@ -46,7 +46,11 @@ bench: ## measure, as ratios to bare hiredis, in one run; also into build/bench.
 	@tools/setup build
 	@$(call configure,$(BUILD))
 	@$(call compile,$(BUILD),--target tackle_bench)
-	@$(BUILD)/tackle_bench --json $(BUILD)/bench.json $(BENCH)
+	@$(BUILD)/tackle_bench --json $(BUILD)/bench.json $(ARGS)
+
+bench-peers: ## the same with the other libraries, which it installs
+	@tools/setup peers
+	@$(MAKE) --no-print-directory bench ARGS="--peers $(ARGS)"
 
 asan: ## every test under AddressSanitizer and UBSan
 	@tools/setup build test

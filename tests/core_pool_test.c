@@ -109,6 +109,43 @@ static void a_freed_connection_goes_to_one_who_waits(void **state)
     tkl_close(client);
 }
 
+typedef struct rush {
+    tkl_client *client;
+    atomic_int calls[16]; /* of each thread */
+    atomic_bool enough;
+} rush;
+
+static void call_without_a_break(void *arg, int index)
+{
+    rush *r = arg;
+    while (!atomic_load(&r->enough)) {
+        assert_ok(call_code(r->client, &patient, "PING", NULL));
+        atomic_fetch_add(&r->calls[index], 1);
+    }
+}
+
+static int fewest_calls(rush *r)
+{
+    int fewest = atomic_load(&r->calls[0]);
+    for (int i = 1; i < 16; i++) {
+        int calls = atomic_load(&r->calls[i]);
+        fewest = calls < fewest ? calls : fewest;
+    }
+    return fewest;
+}
+
+static void everybody_gets_a_turn_among_callers_without_a_break(void **state)
+{
+    fixture *f = *state;
+    rush r = {.client = test_open(f->server->url, &(tkl_options){.pool_size = 1})};
+    crew *threads = crew_start(16, call_without_a_break, &r);
+    for (int want = 1; want <= 5; want++)
+        eventually(fewest_calls(&r) >= want, 20000);
+    atomic_store(&r.enough, true);
+    crew_join(threads);
+    tkl_close(r.client);
+}
+
 static void closing_the_client_closes_its_connections(void **state)
 {
     fixture *f = *state;
@@ -129,6 +166,7 @@ int main(void)
         TEST(callers_at_once_get_connections_of_their_own),
         TEST(idle_connections_are_closed),
         TEST(a_freed_connection_goes_to_one_who_waits),
+        TEST(everybody_gets_a_turn_among_callers_without_a_break),
         TEST(closing_the_client_closes_its_connections),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
