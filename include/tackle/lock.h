@@ -66,6 +66,10 @@ TKL_API void tkl_lock_close(tkl_lock *lock);
  * acquisition whose reply was lost is recognised as one's own; tkl_lock_release() gives it back. */
 TKL_API int tkl_lock_acquire(tkl_lock *lock, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
 
+/* From another thread: ends a wait of this handle at once, which leaves the line and answers
+ * TKL_BUSY. From then on the handle tries only. For programs that shall end. No I/O. */
+TKL_API void tkl_lock_cancel(tkl_lock *lock) TKL_NONNULL(1);
+
 /* Makes the lease last `ttl_ms` from now (0: as opened). TKL_NOTOWNER: it ran out or was taken
  * away, and the state is TKL_LOST. */
 TKL_API int tkl_lock_renew(tkl_lock *lock, int64_t ttl_ms) TKL_NONNULL(1) TKL_CHECK;
@@ -91,8 +95,13 @@ TKL_API void tkl_lock_token(tkl_lock *lock, char token[TKL_TOKEN_SIZE]) TKL_NONN
 /* Milliseconds until the lease ends by the local clock; 0 when it has, or is free. */
 TKL_API int64_t tkl_lock_left_ms(tkl_lock *lock) TKL_NONNULL(1);
 
-/* Makes a free handle the owner of an acquisition made elsewhere: another process, an earlier
- * command. Renews it to check: TKL_NOTOWNER when that token does not hold the lock. */
+/* Frees the handle without releasing: the token keeps the lock until the lease ends, for another
+ * process or a later command to adopt; read it before. TKL_NOTOWNER: it was not ours any more. On
+ * other errors the handle holds as before. */
+TKL_API int tkl_lock_detach(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
+
+/* The way back. Makes a free handle the owner of an acquisition made elsewhere: another process, an
+ * earlier command. Renews it to check: TKL_NOTOWNER when that token does not hold the lock. */
 TKL_API int tkl_lock_adopt(tkl_lock *lock, const char *token, int64_t ttl_ms)
     TKL_NONNULL(1, 2) TKL_CHECK;
 

@@ -46,6 +46,7 @@ TKL_API void tkl_semaphore_close(tkl_semaphore *sem);
 
 /* As the functions of the same names in lock.h. */
 TKL_API int tkl_semaphore_acquire(tkl_semaphore *sem, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
+TKL_API void tkl_semaphore_cancel(tkl_semaphore *sem) TKL_NONNULL(1);
 TKL_API int tkl_semaphore_renew(tkl_semaphore *sem, int64_t ttl_ms) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_semaphore_release(tkl_semaphore *sem) TKL_NONNULL(1);
 TKL_API int tkl_semaphore_release_nowait(tkl_semaphore *sem) TKL_NONNULL(1);
@@ -53,6 +54,7 @@ TKL_API tkl_hold_state tkl_semaphore_state(tkl_semaphore *sem) TKL_NONNULL(1);
 TKL_API uint64_t tkl_semaphore_fence(tkl_semaphore *sem) TKL_NONNULL(1);
 TKL_API void tkl_semaphore_token(tkl_semaphore *sem, char token[TKL_TOKEN_SIZE]) TKL_NONNULL(1, 2);
 TKL_API int64_t tkl_semaphore_left_ms(tkl_semaphore *sem) TKL_NONNULL(1);
+TKL_API int tkl_semaphore_detach(tkl_semaphore *sem) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_semaphore_adopt(tkl_semaphore *sem, const char *token, int64_t ttl_ms)
     TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API int tkl_semaphore_show(tkl_semaphore *sem, tkl_holders **holders)

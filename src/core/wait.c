@@ -3,7 +3,8 @@
  * Locking: a hub has a mutex of its own, held for the bookkeeping and for sending, never while
  * waiting. `reading` says that somebody is in poll() for the connection; only that one, or
  * whoever finds nobody reading, may read or close it. A sender that finds the connection broken
- * while another polls shuts the socket down, which ends the poll.
+ * while another polls shuts the socket down, which ends the poll; so does the alarm, for one who
+ * shall wait no more.
  *
  * Subscriptions are answered in the order in which they were asked for; an error does not
  * name its channel, so it belongs to the first in `asked`.
@@ -13,7 +14,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "core/buf.h"
 #include "core/clock.h"
@@ -65,6 +68,7 @@ struct tkl__hub {
     int failures;     /* dials failed in a row */
     int64_t retry_at; /* no dial before this */
     bool reading;
+    int alarm;             /* an eventfd that ends the poll; -1: there is none to be had */
     tkl__waiter *sleepers; /* those who could take over reading */
     tkl__topic *buckets[BUCKETS];
     tkl__topic *asked, *asked_last;
@@ -303,12 +307,15 @@ static void drain(tkl__hub *hub)
 /* Reads for all until something came or the deadline passed. Unlocks meanwhile. */
 static void read_for_all(tkl__hub *hub, int64_t deadline)
 {
-    int fd = hub->conn->stream.fd;
+    struct pollfd files[] = {{hub->conn->stream.fd, POLLIN, 0}, {hub->alarm, POLLIN, 0}};
+    eventfd_t rung;
     hub->reading = true;
     pthread_mutex_unlock(&hub->mutex);
-    tkl__stream_poll(fd, POLLIN, deadline);
+    poll(files, 2, tkl__poll_ms(deadline));
     pthread_mutex_lock(&hub->mutex);
     hub->reading = false;
+    if (files[1].revents)
+        eventfd_read(hub->alarm, &rung);
     drain(hub);
 }
 
@@ -421,6 +428,7 @@ static tkl__hub *make_hub(tkl_client *client, tkl__node *node)
         return NULL;
     hub->client = client;
     hub->node = node;
+    hub->alarm = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&hub->mutex, NULL);
     tkl__cond_init(&hub->changed);
     return hub;
@@ -460,6 +468,8 @@ void tkl__hubs_close(tkl_client *client)
         free_topics(hub);
         tkl__conn_close(hub->conn);
         tkl__node_unref(hub->node);
+        if (hub->alarm >= 0)
+            close(hub->alarm);
         pthread_mutex_destroy(&hub->mutex);
         pthread_cond_destroy(&hub->changed);
         free(hub);
@@ -467,14 +477,20 @@ void tkl__hubs_close(tkl_client *client)
     client->hubs = NULL;
 }
 
-/* The mutexes may be held by threads that do not exist here: they are made anew. */
+/* The mutexes may be held by threads that do not exist here, and the alarm is the parent's as
+ * well: they are made anew. */
 void tkl__hubs_forget(tkl_client *client)
 {
     for (tkl__hub *hub = client->hubs; hub; hub = hub->next) {
         free_topics(hub);
         if (hub->conn)
             tkl__conn_abandon(hub->conn);
-        *hub = (tkl__hub){.next = hub->next, .client = client, .node = hub->node};
+        if (hub->alarm >= 0)
+            close(hub->alarm);
+        *hub = (tkl__hub){.next = hub->next,
+                          .client = client,
+                          .node = hub->node,
+                          .alarm = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
         pthread_mutex_init(&hub->mutex, NULL);
         tkl__cond_init(&hub->changed);
     }
@@ -618,7 +634,7 @@ static tkl__event next_event(tkl__hub *hub, tkl__waiter *w, int64_t deadline)
             return TKL__CUT;
         if (take_look(w->topic))
             return TKL__LOOK;
-        if (tkl__left(deadline) == 0)
+        if (w->called_off || tkl__left(deadline) == 0)
             return TKL__TIME_UP;
         int64_t until = w->topic->look_at < deadline ? w->topic->look_at : deadline;
         if (hub->reading)
@@ -644,6 +660,16 @@ tkl__event tkl__await(tkl__waiter *w, int64_t deadline, tkl_bytes *message)
         pass_reading_on(hub);
     pthread_mutex_unlock(&hub->mutex);
     return event;
+}
+
+void tkl__call_off(tkl__waiter *w)
+{
+    pthread_mutex_lock(&w->hub->mutex);
+    w->called_off = true;
+    wake(w);
+    if (w->hub->reading)
+        eventfd_write(w->hub->alarm, 1);
+    pthread_mutex_unlock(&w->hub->mutex);
 }
 
 void tkl__look_at(tkl__waiter *w, int64_t at)

@@ -26,6 +26,7 @@ typedef struct tkl__waiter {
     tkl__note *first, *last;
     tkl__note *read; /* the one handed out */
     bool cut;
+    bool called_off;
     pthread_cond_t woken;
     struct tkl__waiter *next, *prev; /* of the topic */
     struct tkl__waiter *next_sleeper, *prev_sleeper;
@@ -36,7 +37,7 @@ typedef enum tkl__event {
     TKL__MESSAGE, /* there is one */
     TKL__LOOK,    /* the time of tkl__look_at() has come; told to one waiter of the topic only */
     TKL__CUT,     /* the connection broke: messages may be lost; listen again and look */
-    TKL__TIME_UP, /* the deadline passed */
+    TKL__TIME_UP, /* the deadline passed, or it was called off */
 } tkl__event;
 
 /* Subscribes to `channel`, on the node of its slot, unless this client does already. When it
@@ -51,6 +52,9 @@ bool tkl__hears(tkl_client *client, tkl_bytes channel);
 
 /* Waits for what comes first. *message, without the id, is valid until the next call. */
 tkl__event tkl__await(tkl__waiter *waiter, int64_t deadline, tkl_bytes *message);
+
+/* From another thread: ends a tkl__await() under way, or the next, with TKL__TIME_UP. */
+void tkl__call_off(tkl__waiter *waiter);
 
 /* Asks for a TKL__LOOK at that moment, for one of the waiters of this one's topic: the earliest
  * moment asked for counts. */

@@ -77,13 +77,15 @@ struct tkl__hold {
     pthread_mutex_t turn;  /* one operation at a time */
     pthread_mutex_t mutex; /* guards what follows */
     char token[TKL_TOKEN_SIZE];
-    bool held;        /* acquired and not released; the lease may have run out since */
-    bool unsure;      /* an acquire had no answer: the token may hold */
-    bool lost;        /* the server said so, or the time is up: told once */
-    bool suspect;     /* the last renewal failed */
-    bool short_lease; /* a grant not yet confirmed */
-    bool shared;      /* as acquired, or downgraded */
-    int depth;        /* reentrant acquisitions */
+    bool held;            /* acquired and not released; the lease may have run out since */
+    bool unsure;          /* an acquire had no answer: the token may hold */
+    bool lost;            /* the server said so, or the time is up: told once */
+    bool suspect;         /* the last renewal failed */
+    bool short_lease;     /* a grant not yet confirmed */
+    bool shared;          /* as acquired, or downgraded */
+    bool cancelled;       /* waits no more */
+    tkl__waiter *waiting; /* while in tkl__await() */
+    int depth;            /* reentrant acquisitions */
     uint64_t fence;
     int64_t lease_us; /* of the last acquire or renewal */
     int64_t started;  /* local time of it, from before it was asked for */
@@ -553,13 +555,46 @@ static int enter(tkl__hold *h, tkl__waiter *w, int64_t deadline, grant *g, busy 
     return rc;
 }
 
+static bool is_cancelled(tkl__hold *h)
+{
+    pthread_mutex_lock(&h->mutex);
+    bool cancelled = h->cancelled;
+    pthread_mutex_unlock(&h->mutex);
+    return cancelled;
+}
+
+void tkl__hold_cancel(tkl__hold *h)
+{
+    pthread_mutex_lock(&h->mutex);
+    h->cancelled = true;
+    if (h->waiting)
+        tkl__call_off(h->waiting);
+    pthread_mutex_unlock(&h->mutex);
+}
+
+/* tkl__await() that can be cancelled. */
+static tkl__event await(tkl__hold *h, tkl__waiter *w, int64_t deadline, tkl_bytes *message)
+{
+    pthread_mutex_lock(&h->mutex);
+    bool cancelled = h->cancelled;
+    h->waiting = cancelled ? NULL : w;
+    pthread_mutex_unlock(&h->mutex);
+    if (cancelled)
+        return TKL__TIME_UP;
+    tkl__event event = tkl__await(w, deadline, message);
+    pthread_mutex_lock(&h->mutex);
+    h->waiting = NULL;
+    pthread_mutex_unlock(&h->mutex);
+    return event;
+}
+
 /* One step of waiting. TKL_BUSY: go on. */
 static int wait_step(tkl__hold *h, tkl__waiter *w, int64_t deadline, grant *g, busy *b)
 {
     tkl_bytes message;
     int64_t us;
     int rc = TKL_BUSY;
-    switch (tkl__await(w, deadline, &message)) {
+    switch (await(h, w, deadline, &message)) {
     case TKL__MESSAGE:
         if (parse_grant(message, b, g))
             return accept_grant(h, g);
@@ -587,7 +622,7 @@ static int wait_in_line(tkl__hold *h, int64_t deadline, grant *g)
     tkl__waiter w = {.hub = NULL};
     busy b = {0};
     int rc = enter(h, &w, deadline, g, &b);
-    while (tkl__left(deadline) > 0) {
+    while (tkl__left(deadline) > 0 && !is_cancelled(h)) {
         if (rc == TKL_BUSY)
             rc = wait_step(h, &w, deadline, g, &b);
         else if (may_pass(rc)) {
@@ -610,6 +645,8 @@ static int wait_in_line(tkl__hold *h, int64_t deadline, grant *g)
 static int acquire(tkl__hold *h, int64_t wait_ms, grant *g)
 {
     busy b;
+    if (is_cancelled(h))
+        wait_ms = 0;
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
     if (wait_ms == 0 || !tkl__hears(h->client, h->channel)) {
         int rc = attempt(h, false, g, &b);
@@ -737,6 +774,28 @@ int tkl__hold_release(tkl__hold *h, bool wait_for_reply)
 {
     pthread_mutex_lock(&h->turn);
     int rc = release(h, wait_for_reply);
+    pthread_mutex_unlock(&h->turn);
+    return rc;
+}
+
+/* A grant that was not confirmed yet is, lest the token hold for less than its lease. */
+static int detach(tkl__hold *h)
+{
+    if (!h->held)
+        return tkl__fail(TKL_EINVAL, "this handle holds nothing");
+    pthread_mutex_lock(&h->mutex);
+    bool confirmed = !h->short_lease;
+    pthread_mutex_unlock(&h->mutex);
+    int rc = confirmed ? TKL_OK : renew_held(h, 0, "");
+    if (rc == TKL_OK || rc == TKL_NOTOWNER)
+        become_free(h);
+    return rc;
+}
+
+int tkl__hold_detach(tkl__hold *h)
+{
+    pthread_mutex_lock(&h->turn);
+    int rc = detach(h);
     pthread_mutex_unlock(&h->turn);
     return rc;
 }

@@ -31,6 +31,8 @@ int tkl__hold_acquire(tkl__hold *hold, int64_t wait_ms);
 int tkl__hold_renew(tkl__hold *hold, int64_t ttl_ms);
 int tkl__hold_downgrade(tkl__hold *hold);
 int tkl__hold_release(tkl__hold *hold, bool wait_for_reply);
+int tkl__hold_detach(tkl__hold *hold);
+void tkl__hold_cancel(tkl__hold *hold);
 int tkl__hold_adopt(tkl__hold *hold, const char *token, int64_t ttl_ms);
 tkl_hold_state tkl__hold_state(tkl__hold *hold);
 uint64_t tkl__hold_fence(tkl__hold *hold);

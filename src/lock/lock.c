@@ -64,6 +64,11 @@ int tkl_lock_acquire(tkl_lock *lock, int64_t wait_ms)
     return tkl__hold_acquire(lock->hold, wait_ms);
 }
 
+void tkl_lock_cancel(tkl_lock *lock)
+{
+    tkl__hold_cancel(lock->hold);
+}
+
 int tkl_lock_renew(tkl_lock *lock, int64_t ttl_ms)
 {
     return tkl__hold_renew(lock->hold, ttl_ms);
@@ -102,6 +107,11 @@ void tkl_lock_token(tkl_lock *lock, char token[TKL_TOKEN_SIZE])
 int64_t tkl_lock_left_ms(tkl_lock *lock)
 {
     return tkl__hold_left_ms(lock->hold);
+}
+
+int tkl_lock_detach(tkl_lock *lock)
+{
+    return tkl__hold_detach(lock->hold);
 }
 
 int tkl_lock_adopt(tkl_lock *lock, const char *token, int64_t ttl_ms)

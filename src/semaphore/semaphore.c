@@ -68,6 +68,11 @@ int tkl_semaphore_acquire(tkl_semaphore *sem, int64_t wait_ms)
     return tkl__hold_acquire(sem->hold, wait_ms);
 }
 
+void tkl_semaphore_cancel(tkl_semaphore *sem)
+{
+    tkl__hold_cancel(sem->hold);
+}
+
 int tkl_semaphore_renew(tkl_semaphore *sem, int64_t ttl_ms)
 {
     return tkl__hold_renew(sem->hold, ttl_ms);
@@ -101,6 +106,11 @@ void tkl_semaphore_token(tkl_semaphore *sem, char token[TKL_TOKEN_SIZE])
 int64_t tkl_semaphore_left_ms(tkl_semaphore *sem)
 {
     return tkl__hold_left_ms(sem->hold);
+}
+
+int tkl_semaphore_detach(tkl_semaphore *sem)
+{
+    return tkl__hold_detach(sem->hold);
 }
 
 int tkl_semaphore_adopt(tkl_semaphore *sem, const char *token, int64_t ttl_ms)
