@@ -274,6 +274,12 @@ static void pass_on(const cli_child *child)
     }
 }
 
+static void go_on(const cli_child *child)
+{
+    give_terminal(child);
+    kill(-child->pid, SIGCONT);
+}
+
 /* Stops us and whoever shares our process group, as the terminal would have done had it known
  * about us. Where nobody could wake us up again the kernel does not stop us: then the child goes
  * on at once. */
@@ -284,13 +290,18 @@ static void stop_with(const cli_child *child, int number)
     sigaction(number, &stop, &old);
     kill(0, number);
     sigaction(number, &old, NULL);
-    give_terminal(child);
-    kill(-child->pid, SIGCONT);
+    go_on(child);
 }
 
-static bool is_job_control(int number)
+/* A child that wanted the terminal while we did not have it may have it now: `fg` came between
+ * its stop and the report. */
+static void follow_stop(const cli_child *child, int number)
 {
-    return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+    bool ours = has_terminal(child, getpgrp()) || has_terminal(child, child->pid);
+    if (ours && (number == SIGTTIN || number == SIGTTOU))
+        go_on(child);
+    else if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU)
+        stop_with(child, number);
 }
 
 static void read_report(cli_child *child)
@@ -299,8 +310,8 @@ static void read_report(cli_child *child)
     if (read(child->events[0], &news, sizeof news) != (ssize_t)sizeof news)
         return;
     if (news.code == CLD_STOPPED) {
-        if (child->foreground && is_job_control(news.status))
-            stop_with(child, news.status);
+        if (child->foreground)
+            follow_stop(child, news.status);
         return;
     }
     waitpid(child->pid, NULL, 0);

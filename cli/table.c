@@ -68,28 +68,27 @@ static size_t column_width(const cli_table *table, size_t column)
     return width;
 }
 
-static void pad(FILE *stream, size_t n)
+/* Spaces wait in `*pending` until something follows them: none stand at the end of a line, which
+ * may be copied, compared or piped on. */
+static void print_cell(const cell *this, size_t width, size_t *pending, FILE *stream)
 {
-    fprintf(stream, "%*s", (int)n, "");
-}
-
-/* No spaces at the end of a line: it may be copied, compared or piped on. */
-static void print_cell(const cell *this, size_t width, bool last, FILE *stream)
-{
+    size_t fill = width - this->width;
     if (this->right)
-        pad(stream, width - this->width);
-    fputs(this->text, stream);
-    if (!this->right && !last)
-        pad(stream, width - this->width);
-    fputs(last ? "" : "  ", stream);
+        *pending += fill;
+    if (*this->text != '\0') {
+        fprintf(stream, "%*s%s", (int)*pending, "", this->text);
+        *pending = 0;
+    }
+    *pending += (this->right ? 0 : fill) + 2;
 }
 
 static void print_row(const cli_table *table, size_t first, const size_t *widths, FILE *stream)
 {
     bool bold = table->heading && first == 0;
+    size_t pending = 0;
     fputs(bold ? cli_color(stream, CLI_BOLD) : "", stream);
     for (size_t i = 0; i < table->columns; i++)
-        print_cell(&table->cells[first + i], widths[i], i + 1 == table->columns, stream);
+        print_cell(&table->cells[first + i], widths[i], &pending, stream);
     fputs(bold ? cli_color(stream, CLI_PLAIN) : "", stream);
     putc('\n', stream);
 }

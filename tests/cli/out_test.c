@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What people and programs get to see: escapes, widths, tables, JSON.
+ */
+#include "out.h"
+
+#include <locale.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "progress.h"
+#include "support/test.h"
+#include "table.h"
+
+static tkl_bytes bytes(const char *data, size_t len)
+{
+    return (tkl_bytes){data, len};
+}
+
+static void escapes_to(tkl_bytes given, bool quotes, const char *expected)
+{
+    char *text = cli_escape(given, quotes);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void text_is_shown_as_it_is_and_the_rest_escaped(void **state)
+{
+    (void)state;
+    escapes_to(tkl_str("plain"), false, "plain");
+    escapes_to(tkl_str("Grüße 日本 🎉"), false, "Grüße 日本 🎉");
+    escapes_to(tkl_str("a\nb\tc\r\\"), false, "a\\nb\\tc\\r\\\\");
+    escapes_to(tkl_str("\033[31mred"), false, "\\x1b[31mred");
+    escapes_to(tkl_str("\xc2\x9b"
+                       "31m"),
+               false,
+               "\\xc2\\x9b"
+               "31m");
+    escapes_to(bytes("a\0b", 3), false, "a\\x00b");
+    escapes_to(bytes("a\xff\xc3", 3), false, "a\\xff\\xc3");
+    escapes_to(tkl_str("\xed\xa0\x80"), false, "\\xed\\xa0\\x80");
+    escapes_to(tkl_str("say \"hi\""), false, "say \"hi\"");
+    escapes_to(tkl_str("say \"hi\""), true, "say \\\"hi\\\"");
+    escapes_to(bytes(NULL, 0), true, "");
+}
+
+static void width_counts_columns_not_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(cli_width(""), 0);
+    assert_int_equal(cli_width("abc"), 3);
+    assert_int_equal(cli_width("Grüße"), 5);
+    assert_int_equal(cli_width("日本"), 4);
+    assert_int_equal(cli_width("e\xcc\x81"), 1); /* e and a combining accent */
+    assert_int_equal(cli_width("\xff\xff"), 2);
+}
+
+static char *printed(cli_table *table)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    assert_true(cli_table_print(table, to));
+    fclose(to);
+    return text;
+}
+
+static void tables_align_left_and_right_without_trailing_spaces(void **state)
+{
+    (void)state;
+    static const char *cells[][3] = {
+        {"NAME", "COUNT", "NOTE"}, {"日本", "7", ""}, {"x", "12345678", "long note"}};
+    cli_table *table = cli_table_new(3);
+    cli_table_heading(table);
+    for (int row = 0; row < 3; row++)
+        for (int i = 0; i < 3; i++)
+            cli_table_add(table, strdup(cells[row][i]), i == 1);
+    char *text = printed(table);
+    assert_string_equal(text, "NAME     COUNT  NOTE\n"
+                              "日本         7\n"
+                              "x     12345678  long note\n");
+    free(text);
+}
+
+static void bytes_become_a_string_or_base64(void **state)
+{
+    (void)state;
+    static const struct {
+        tkl_bytes given;
+        const char *json;
+    } cases[] = {
+        {{"hello", 5}, "\"hello\""},
+        {{NULL, 0}, "\"\""},
+        {{"a\0b", 3}, "\"a\\u0000b\""},
+        {{"Gr\xc3\xbc\xc3\x9f", 6}, "\"Gr\xc3\xbc\xc3\x9f\""},
+        {{"\xff", 1}, "{\"base64\": \"/w==\"}"},
+        {{"\xff\x00", 2}, "{\"base64\": \"/wA=\"}"},
+        {{"\xff\x00\x10", 3}, "{\"base64\": \"/wAQ\"}"},
+        {{"\xff\x00\x10\x80", 4}, "{\"base64\": \"/wAQgA==\"}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *value = cli_json_bytes(cases[i].given);
+        char *text = json_dumps(value, JSON_ENCODE_ANY);
+        assert_string_equal(text, cases[i].json);
+        free(text);
+        json_decref(value);
+    }
+}
+
+/* ---- What is only for terminals ------------------------------------------ */
+
+/* What fn() writes to a terminal. */
+static char *on_a_terminal(void (*fn)(void))
+{
+    int terminal;
+    size_t len = 0;
+    char *text = calloc(1, 4096);
+    pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
+    if (pid == 0) {
+        fn();
+        _exit(0);
+    }
+    for (ssize_t n = 1; n > 0 && len<4095; len += n> 0 ? (size_t)n : 0)
+        n = read(terminal, text + len, 4095 - len);
+    waitpid(pid, NULL, 0);
+    close(terminal);
+    return text;
+}
+
+static void print_in_bold(void)
+{
+    setenv("TERM", "xterm", 1);
+    unsetenv("NO_COLOR");
+    printf("<%sbold%s>", cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+    setenv("NO_COLOR", "1", 1);
+    printf("<%sno_color%s>", cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+    setenv("NO_COLOR", "", 1);
+    setenv("TERM", "dumb", 1);
+    printf("<%sdumb%s>", cli_color(stdout, CLI_BOLD), cli_color(stdout, CLI_PLAIN));
+    fflush(stdout);
+}
+
+static void colour_needs_a_terminal_that_wants_it(void **state)
+{
+    (void)state;
+    char *text = on_a_terminal(print_in_bold);
+    assert_string_equal(text, "<\033[1mbold\033[0m><no_color><dumb>");
+    free(text);
+    FILE *file = tmpfile();
+    assert_string_equal(cli_color(file, CLI_BOLD), "");
+    fclose(file);
+}
+
+static void show_progress(void)
+{
+    cli_progress progress;
+    cli_progress_start(&progress, "reading", 200);
+    cli_progress_update(&progress, 50);
+    cli_progress_update(&progress, 60); /* too soon to be drawn */
+    cli_progress_end(&progress);
+    cli_progress_start(&progress, "counting", 0);
+    cli_progress_update(&progress, 12);
+    cli_progress_end(&progress);
+}
+
+static void progress_draws_over_itself_and_disappears(void **state)
+{
+    (void)state;
+    char *text = on_a_terminal(show_progress);
+    assert_string_equal(text, "\r\033[Kreading [#######                       ]  25%\r\033[K"
+                              "\r\033[Kcounting 12\r\033[K");
+    free(text);
+}
+
+static int use_utf8(void **state)
+{
+    (void)state;
+    return setlocale(LC_CTYPE, "C.UTF-8") != NULL ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_is_shown_as_it_is_and_the_rest_escaped),
+        cmocka_unit_test(width_counts_columns_not_bytes),
+        cmocka_unit_test(tables_align_left_and_right_without_trailing_spaces),
+        cmocka_unit_test(bytes_become_a_string_or_base64),
+        cmocka_unit_test(colour_needs_a_terminal_that_wants_it),
+        cmocka_unit_test(progress_draws_over_itself_and_disappears),
+    };
+    return cmocka_run_group_tests(tests, use_utf8, NULL);
+}

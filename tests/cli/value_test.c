@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Durations, sizes, numbers and choices as people write them.
+ */
+#include "value.h"
+
+#include "support/test.h"
+
+typedef struct good {
+    const char *text;
+    int64_t value;
+} good;
+
+typedef struct bad {
+    const char *text;
+    const char *wrong;
+} bad;
+
+typedef const char *parser(const char *text, int64_t *value);
+
+static void accepts(parser *parse, const good *cases)
+{
+    for (; cases->text != NULL; cases++) {
+        int64_t value = -1;
+        const char *wrong = parse(cases->text, &value);
+        if (wrong != NULL || value != cases->value)
+            fail_msg("'%s': %s, got %lld, expected %lld", cases->text, wrong != NULL ? wrong : "ok",
+                     (long long)value, (long long)cases->value);
+    }
+}
+
+static void refuses(parser *parse, const bad *cases)
+{
+    for (; cases->text != NULL; cases++) {
+        int64_t value = -1;
+        const char *wrong = parse(cases->text, &value);
+        if (wrong == NULL)
+            fail_msg("'%s' was accepted as %lld", cases->text, (long long)value);
+        assert_contains(wrong, cases->wrong);
+    }
+}
+
+static void durations_are_milliseconds_and_bare_numbers_seconds(void **state)
+{
+    (void)state;
+    accepts(cli_parse_duration, (const good[]){
+                                    {"250ms", 250},
+                                    {"10s", 10000},
+                                    {"5m", 300000},
+                                    {"2h", 7200000},
+                                    {"1d", 86400000},
+                                    {"3", 3000},
+                                    {"0", 0},
+                                    {"0s", 0},
+                                    {"1.5h", 5400000},
+                                    {"0.25", 250},
+                                    {"1.0625s", 1063},
+                                    {"0.3ms", 1},
+                                    {"0.000000001d", 1},
+                                    {"1.0000000000009s", 1000},
+                                    {"10S", 10000},
+                                    {"007s", 7000},
+                                    {"106751991167d", 9223372036828800000},
+                                    {NULL, 0},
+                                });
+}
+
+static void durations_that_mean_nothing_are_refused(void **state)
+{
+    (void)state;
+    refuses(cli_parse_duration, (const bad[]){
+                                    {"", "not a number"},
+                                    {"s", "not a number"},
+                                    {"abc", "not a number"},
+                                    {".5s", "not a number"},
+                                    {" 5s", "not a number"},
+                                    {"+5s", "not a number"},
+                                    {"inf", "not a number"},
+                                    {"-1s", "negative"},
+                                    {"-0", "negative"},
+                                    {"5x", "unknown unit"},
+                                    {"5 s", "unknown unit"},
+                                    {"5s ", "unknown unit"},
+                                    {"5.s", "unknown unit"},
+                                    {"1e3", "unknown unit"},
+                                    {"0x10", "unknown unit"},
+                                    {"1h30m", "unknown unit"},
+                                    {"106751991168d", "too large"},
+                                    {"9223372036854775807s", "too large"},
+                                    {"99999999999999999999ms", "too large"},
+                                    {NULL, NULL},
+                                });
+}
+
+static void sizes_are_powers_of_1024(void **state)
+{
+    (void)state;
+    accepts(cli_parse_size, (const good[]){
+                                {"512", 512},
+                                {"512b", 512},
+                                {"64kb", 65536},
+                                {"256mb", 268435456},
+                                {"256MB", 268435456},
+                                {"1.5gb", 1610612736},
+                                {"8589934591gb", 9223372035781033984},
+                                {NULL, 0},
+                            });
+    refuses(cli_parse_size, (const bad[]){
+                                {"64k", "unknown unit"},
+                                {"64kib", "unknown unit"},
+                                {"-1", "negative"},
+                                {"8589934592gb", "too large"},
+                                {NULL, NULL},
+                            });
+}
+
+static void integers_are_whole_and_fit(void **state)
+{
+    (void)state;
+    accepts(cli_parse_integer, (const good[]){
+                                   {"0", 0},
+                                   {"-12", -12},
+                                   {"+7", 7},
+                                   {"9223372036854775807", INT64_MAX},
+                                   {"-9223372036854775808", INT64_MIN},
+                                   {NULL, 0},
+                               });
+    refuses(cli_parse_integer, (const bad[]){
+                                   {"", "not a whole number"},
+                                   {"-", "not a whole number"},
+                                   {" 1", "not a whole number"},
+                                   {"1 ", "not a whole number"},
+                                   {"1.5", "not a whole number"},
+                                   {"0x1", "not a whole number"},
+                                   {"9223372036854775808", "too large"},
+                                   {NULL, NULL},
+                               });
+}
+
+static void a_choice_is_one_whole_word_of_the_list(void **state)
+{
+    (void)state;
+    assert_null(cli_parse_choice("none", "none|always"));
+    assert_null(cli_parse_choice("always", "none|always"));
+    assert_null(cli_parse_choice("only", "only"));
+    assert_non_null(cli_parse_choice("", "none|always"));
+    assert_non_null(cli_parse_choice("non", "none|always"));
+    assert_non_null(cli_parse_choice("none|always", "none|always"));
+    assert_non_null(cli_parse_choice("None", "none|always"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(durations_are_milliseconds_and_bare_numbers_seconds),
+        cmocka_unit_test(durations_that_mean_nothing_are_refused),
+        cmocka_unit_test(sizes_are_powers_of_1024),
+        cmocka_unit_test(integers_are_whole_and_fit),
+        cmocka_unit_test(a_choice_is_one_whole_word_of_the_list),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
