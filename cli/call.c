@@ -191,8 +191,7 @@ static const cli_verb verbs[] = {
 };
 
 static const cli_step demo[] = {
-    {"Any command of the server, here two and a reply with structure.",
-     "tackle call RPUSH planets Mercury Venus Earth", 0},
+    {"Any command of the server.", "tackle call RPUSH planets Mercury Venus Earth", 0},
     {"A pipe gets bare values, --readable shows the types.",
      "tackle call LRANGE planets 0 -1 --readable", 0},
     {"Scripts like JSON.", "tackle call LRANGE planets 0 -1 --json", 0},

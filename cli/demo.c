@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,6 +78,24 @@ static void remove_directory(const char *directory)
     nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* Between steps a signal is noted, so that the clean-up takes place; while one runs it goes to
+ * the step. */
+static volatile sig_atomic_t interrupted;
+
+static void note_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static void note_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = note_signal};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
 /* ---- The steps ----------------------------------------------------------- */
 
 static void announce(const cli_step *step)
@@ -91,6 +110,8 @@ static int run_step(cli_session *cli, const cli_step *step)
 {
     char *argv[] = {"sh", "-c", (char *)step->command, NULL};
     cli_child child;
+    if (interrupted)
+        return cli_fail(cli, CLI_FAILURE, "interrupted");
     announce(step);
     int failed = cli_child_start(cli, argv, -1, true, &child);
     if (failed)
@@ -131,6 +152,7 @@ static int prepare_and_run(cli_session *cli, const cli_component *only)
     char directory[] = "/tmp/tackle-demo.XXXXXX";
     tkl_client *server = NULL;
     int failed = put_on_path(cli);
+    note_signals();
     if (!failed)
         failed = make_directory(cli, directory);
     if (failed)

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# The example in every verb's help works when it is pasted, with nothing set up.
+. "$(dirname "$0")/lib.bash"
+
+while read -r component verb; do
+    example=$(tackle help $component $verb | sed -n '/^Example$/,/^$/{/^  /s/^  //p}')
+    [ -n "$example" ] || fail "$component $verb has no example"
+    tackle server stop >/dev/null 2>&1
+    ends 0 sh -ec "$example"
+    [ -n "$out" ] || fail "$component $verb: the example shows nothing"
+done < <(every_verb)

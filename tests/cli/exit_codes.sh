@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# The exit code tells what happened.
+. "$(dirname "$0")/lib.bash"
+
+# Nobody listens on port 1. Refused at once, whatever the time-out.
+start=$SECONDS
+ends 69 tackle --url redis://127.0.0.1:1 --timeout 500ms ping
+has "$err" "tackle: ping: "
+is "nothing on stdout" "$out" ""
+ends 69 tackle --url redis://127.0.0.1:1 --timeout 500ms call GET x --json
+is "nothing on stdout with --json" "$out" ""
+ends 69 tackle --url "unix://$home/no-such-socket" --timeout 500ms ping
+ends 69 tackle --url redis://no-such-host.invalid --timeout 500ms ping
+((SECONDS - start < 30)) || fail "a dead server is not told in time"
+
+start_server
+ends 0 tackle call SET name value
+ends 0 tackle call GET nothing
+ends 70 tackle call NOSUCHCOMMAND
+has "$err" "tackle: call: ERR unknown command"
+is "nothing on stdout" "$out" ""
+ends 70 tackle call LPUSH name x
+has "$err" "WRONGTYPE"
+ends 64 tackle call MULTI
+ends 69 tackle call BLPOP nothing 0 --timeout 200ms
+has "$err" "tackle: call: "
+
+# A private server that runs or does not: yes and no.
+export TACKLE_URL=embedded:$home/other
+ends 1 tackle server status
+has "$out" "stopped"
+ends 1 tackle server stop
+has "$err" "not running"
+ends 0 tackle server start
+ends 0 tackle server start
+ends 0 tackle server status
+has "$out" "running"
+ends 0 tackle server stop
+ends 69 env PATH= "$TACKLE" --url embedded: ping
+TACKLE_URL=embedded:$home/server?durability=none

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+#
+# What the tests of the command share: a home of their own, and checks that show both sides.
+set -uo pipefail
+
+home=$(mktemp -d /tmp/tackle-cli.XXXXXX)
+export HOME=$home/home XDG_DATA_HOME=$home/data
+unset TACKLE_URL TACKLE_NAMESPACE TACKLE_PASSWORD NO_COLOR
+PATH=$(dirname "$TACKLE"):$PATH
+mkdir "$HOME"
+
+clean_up() {
+    tackle server stop >/dev/null 2>&1
+    rm -rf "$home"
+}
+trap clean_up EXIT
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+# ends CODE COMMAND...: runs it, leaving $out and $err, and checks the exit code.
+ends() {
+    local expected=$1 code
+    shift
+    "$@" >"$home/out" 2>"$home/err" </dev/null
+    code=$?
+    out=$(tr -d '\0' <"$home/out") err=$(tr -d '\0' <"$home/err")
+    [ "$code" = "$expected" ] ||
+        fail "$* ended with $code, expected $expected"$'\n'"out: $out"$'\n'"err: $err"
+}
+
+# is WHAT GOT EXPECTED
+is() {
+    [ "$2" = "$3" ] || fail "$1"$'\n'"got:      $2"$'\n'"expected: $3"
+}
+
+# has TEXT PART
+has() {
+    [[ $1 == *"$2"* ]] || fail "no '$2' in: $1"
+}
+
+lacks() {
+    [[ $1 != *"$2"* ]] || fail "'$2' in: $1"
+}
+
+# Every verb as a line "component verb"; the component alone when it is the command.
+every_verb() {
+    tackle help --completion | awk '$1 != "-" { print $1, $2 == "-" ? "" : $2 }'
+}
+
+# An in-memory server for the test: sets TACKLE_URL.
+start_server() {
+    export TACKLE_URL=embedded:$home/server?durability=none
+    tackle server start >/dev/null || fail "no server"
+    trap 'tackle server stop >/dev/null; clean_up' EXIT
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# What is printed, for people and for programs, and what happens when it cannot be.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+# One JSON value, and one only.
+json() {
+    "$@" >"$home/json" || fail "$* failed"
+    is "$* prints one JSON value" "$(jq -c . <"$home/json" | wc -l)" 1
+    value=$(jq -c . <"$home/json")
+}
+
+# ---- Replies ---------------------------------------------------------------------------------
+
+is "a status" "$(tackle call SET k v)" "OK"
+is "a string" "$(tackle call GET k)" "v"
+is "a string, readable" "$(tackle call GET k --readable)" '"v"'
+is "nil" "$(tackle call GET none)" ""
+is "nil, readable" "$(tackle call GET none --readable)" "(nil)"
+is "an integer" "$(tackle call INCR n)" "1"
+is "an integer, readable" "$(tackle call INCR n --readable)" "(integer) 2"
+is "an empty array, readable" "$(tackle call LRANGE none 0 -1 --readable)" "(empty array)"
+tackle call RPUSH list a 'b "c"' "" >/dev/null
+is "an array" "$(tackle call LRANGE list 0 -1)" $'a\nb "c"'
+is "an array, readable" "$(tackle call LRANGE list 0 -1 --readable)" $'1) "a"\n2) "b \\"c\\""\n3) ""'
+is "arrays in arrays" "$(tackle call --readable EVAL "return {1,{2,{'x'}},redis.error_reply('NO way')}" 0)" \
+    $'1) (integer) 1\n2) 1) (integer) 2\n   2) 1) "x"\n3) (error) NO way'
+is "numbers are aligned" "$(tackle call --readable EVAL \
+    "local t = {} for i = 1, 10 do t[i] = i end return t" 0 | sed -n '9,$p')" \
+    $' 9) (integer) 9\n10) (integer) 10'
+is "words like -inf are arguments" "$(tackle call ZRANGEBYSCORE z -inf +inf --json)" "[]"
+is "behind -- all are" "$(tackle call -- ECHO --json)" "--json"
+is "words of a terminal's trouble" "$(tackle call --readable ECHO $'\e[31m')" '"\x1b[31m"'
+
+json tackle call --json EVAL "return {1, 'a', false, {}, redis.error_reply('NO way')}" 0
+is "as JSON" "$value" '[1,"a",null,[],{"error":"NO way"}]'
+json tackle call --json ECHO $'quote " and \\ and \n'
+json tackle call --json ECHO "Grüße"
+is "UTF-8 as JSON" "$value" '"Grüße"'
+json tackle call --json ECHO $'\xff\xfe'
+is "other bytes as JSON" "$value" '{"base64":"//4="}'
+json tackle call --json INCRBY number 9007199254740993
+is "no digit is lost" "$(cat "$home/json")" "9007199254740993"
+
+printf 'a\0b\n' | tackle call SET bytes --stdin >/dev/null
+is "bytes go in and out" "$(tackle call GET bytes | od -An -c | tr -d ' ')" 'a\0b\n\n'
+head -c 3000000 /dev/urandom >"$home/big"
+is "large bytes go in" "$(tackle call SET big --stdin <"$home/big")" "OK"
+tackle call GET big | head -c 3000000 | cmp - "$home/big" || fail "large bytes come out changed"
+
+# ---- Other results ---------------------------------------------------------------------------
+
+json tackle ping --json
+is "ping" "$(jq -r .reply <<<"$value")" "PONG"
+[[ $(tackle ping) =~ ^PONG\ [0-9.]+\ ms$ ]] || fail "ping prints $(tackle ping)"
+json tackle version --json
+json tackle server status --json
+is "state" "$(jq -r .state <<<"$value")" "running"
+kill -0 "$(jq .pid <<<"$value")" || fail "no such process: $value"
+is "fields are aligned" "$(tackle server status | sed -n 's/^\(state\|durability\)  *//p')" \
+    $'running\nnone'
+is "global options stand anywhere" "$(tackle --json server status)" "$(tackle server --json status)"
+is "--url as two words or one" "$(tackle --url "$TACKLE_URL" call ECHO x)" \
+    "$(tackle call ECHO x --url="$TACKLE_URL")"
+
+# ---- When it cannot be printed ---------------------------------------------------------------
+
+for command in "ping" "ping --json" "help" "call ECHO x" "call GET big"; do
+    "$TACKLE" $command >/dev/full 2>"$home/err"
+    is "exit code of $command on a full disk" $? 70
+    has "$(cat "$home/err")" "cannot write to standard output: No space left"
+    "$TACKLE" $command >&- 2>"$home/err"
+    is "exit code of $command without stdout" $? 70
+    { "$TACKLE" $command 2>"$home/err"; echo $? >"$home/code"; } | true
+    case $(cat "$home/code") in
+    0) ;; # it was quicker than the reader's end
+    70) has "$(cat "$home/err")" "cannot write to standard output: Broken pipe" ;;
+    *) fail "$command into a closed pipe ended with $(cat "$home/code")" ;;
+    esac
+done
+{ sleep 0.3; "$TACKLE" ping 2>"$home/err"; echo $? >"$home/code"; } | :
+is "exit code with a closed pipe" "$(cat "$home/code")" 70
+ends 70 bash -c '"$TACKLE" call SET x --stdin <&-'
+has "$err" "cannot read standard input"
+
+# ---- Colour ----------------------------------------------------------------------------------
+
+lacks "$(tackle help)" $'\033'
+if command -v script >/dev/null; then
+    on_terminal() {
+        script -qec "$1" /dev/null </dev/null | tr -d '\r'
+    }
+    has "$(TERM=xterm on_terminal "$TACKLE help")" $'\033[1m'
+    lacks "$(TERM=xterm NO_COLOR=1 on_terminal "$TACKLE help")" $'\033'
+    is "a terminal gets quotes" "$(on_terminal "$TACKLE call GET k")" '"v"'
+fi

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Wrong arguments: exit code 64, a message that helps, nothing on stdout, no server started.
+. "$(dirname "$0")/lib.bash"
+
+# refuses MESSAGE ARG...
+refuses() {
+    local message=$1
+    shift
+    ends 64 tackle "$@"
+    is "$* prints nothing" "$out" ""
+    has "$err" "$message"
+    has "$err" "--help'"
+}
+
+refuses "unknown command 'pnig'; did you mean 'ping'?" pnig
+refuses "unknown command 'zzz'" zzz
+lacks "$err" "did you mean"
+refuses "unknown command ''" ""
+refuses "unknown command 'PING'" PING
+refuses "server: unknown verb 'statsu'; did you mean 'status'?" server statsu
+refuses "server start: unknown option '--durablity'; did you mean '--durability'?" \
+    server start --durablity none
+refuses "unknown option '--durablity'" server start --durablity=none
+refuses "unknown option '--durability'" --durability none server start
+refuses "unknown option '--'" ping --=x
+refuses "two dashes" ping -x
+refuses "two dashes" server start -durability none
+refuses "ping: unexpected argument 'extra'" ping extra
+refuses "unexpected argument '-'" ping -
+refuses "unexpected argument '--json'" ping -- --json
+refuses "call: missing ARG..." call
+refuses "call: missing ARG..." call --json
+refuses "--durability needs a value: none|snapshot|everysec|always" server start --durability
+refuses "invalid --durability 'some': not one of the choices none|" server start --durability some
+refuses "invalid --durability ''" server start --durability=
+refuses "--json takes no value" ping --json=yes
+refuses "invalid --timeout '5x': unknown unit" ping --timeout 5x
+refuses "invalid --timeout '-5s': must not be negative" ping --timeout -5s
+refuses "invalid --timeout '': not a number" ping --timeout=
+refuses "invalid --timeout" ping --timeout 0
+refuses "unknown command 'nonsense'" help nonsense
+refuses "unknown verb 'strat'; did you mean 'start'?" help server strat
+refuses "unknown command 'nonsense'" demo nonsense
+refuses "there is no tour of 'help'" demo help
+refuses "names no private server" --url redis://localhost server stop
+refuses "names no private server" --url embedded: server start
+
+ends 64 tackle server
+has "$err" "status"
+ends 64 tackle --url nonsense://x ping
+has "$err" "tackle: ping: "
+ends 64 tackle --url "" ping
+
+[ ! -e "$XDG_DATA_HOME/tackle/socket" ] || fail "a wrong command line has started a server"
