@@ -7,7 +7,7 @@
 _tackle_options() {
     local component verb options
     while read -r component verb options; do
-        [[ $component == "$1" && $verb == "$2" ]] && printf '%s\n' $options
+        [[ $component == "$1" && $verb == "$2" ]] && printf "%s\n" $options
     done <<<"$_tackle_table"
 }
 
@@ -30,10 +30,10 @@ _tackle_components() {
 # cursor wants a value, option.
 _tackle_read_words() {
     local i word all
-    component= verb= option=
+    component="" verb="" option=""
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
-        option=
+        option=""
         if [[ $word == --* ]]; then
             [[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))
             all=$(_tackle_options - -; _tackle_options "$component" "${verb:--}")
@@ -49,7 +49,7 @@ _tackle_read_words() {
         fi
     done
     # The value is still being typed only when it is the word at the cursor.
-    ((i > COMP_CWORD)) || option=
+    ((i > COMP_CWORD)) || option=""
 }
 
 # The choices of an option's value, or files when there are none.

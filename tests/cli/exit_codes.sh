@@ -38,5 +38,8 @@ ends 0 tackle server start
 ends 0 tackle server status
 has "$out" "running"
 ends 0 tackle server stop
-ends 69 env PATH= "$TACKLE" --url embedded: ping
+
+# One that cannot be started is one that cannot be reached.
+ends 69 env TACKLE_SERVER=no-such-server tackle --url embedded: ping
+has "$err" "no-such-server"
 TACKLE_URL=embedded:$home/server?durability=none
