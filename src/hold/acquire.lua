@@ -1,51 +1,57 @@
 -- hold/acquire: take the name for a lease; when it is not to be had, wait in line.
--- KEYS[1] record   hash: fence, mode, limit, looker, look; a field for each holder's token
--- KEYS[2] holders  zset: tokens by the end of their lease, in microseconds
--- KEYS[3] queue    zset: those who wait, by arrival
--- ARGV[1] token    of this acquisition
+-- KEYS[1] record   hash
+-- KEYS[2] holders  zset
+-- KEYS[3] queue    zset
+-- ARGV[1] token    of this acquisition: 32 characters
 -- ARGV[2] mode     x: alone; s: with others
 -- ARGV[3] lease    microseconds
--- ARGV[4] limit    of holders; '' for none
--- ARGV[5] who      one word, for those who ask
--- ARGV[6] channel  where this waiter listens; '' to try only
+-- ARGV[4] keep     milliseconds that the record must outlive the moment
+-- ARGV[5] limit    of holders; '' for none
+-- ARGV[6] who      one word, for those who ask
+-- ARGV[7] channel  where this waiter listens; '' to try only
 -- returns {0, fence, lease, now} or {1, microseconds until a lease ends, now, looker}
--- include: line
+-- include: clock
 
 local token, mode, lease = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-if ARGV[4] ~= '' and redis.call('HGET', KEYS[1], 'limit') ~= ARGV[4] then
-  redis.call('HSET', KEYS[1], 'limit', ARGV[4])
-  outlive(lease, redis.call('ZCARD', KEYS[2]) == 0)
+-- The common case, in as few steps as there can be: nobody holds, nobody waits.
+if mode == 'x' and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
+  local last = redis.call('HMGET', KEYS[1], 'fence', 'x')
+  if not last[2] then
+    local fence = next_fence(last[1])
+    redis.call('HSET', KEYS[1], 'fence', fence, 'x', text(now + lease) .. ' ' .. token .. ' '
+               .. fence .. ' ' .. stamp .. ' ' .. ARGV[6])
+    redis.call('PEXPIRE', KEYS[1], ARGV[4])
+    return {0, tonumber(fence), lease, now}
+  end
+end
+
+-- include: line
+
+if ARGV[5] ~= '' and redis.call('HGET', KEYS[1], 'limit') ~= ARGV[5] then
+  redis.call('HSET', KEYS[1], 'limit', ARGV[5])
+  redis.call('PEXPIRE', KEYS[1], ARGV[4], 'NX')
+  hand_over()
+end
+if (first_end() or 0) <= now then
+  sweep()
   hand_over()
 end
 
-local first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-if first[1] then
-  if tonumber(first[2]) <= now then
-    sweep()
-    hand_over()
-  end
-  if redis.call('ZSCORE', KEYS[2], token) then -- a repeated request, or granted just now
-    redis.call('ZADD', KEYS[2], text(now + lease), token)
-    outlive(lease, false)
-    return {0, tonumber(string.match(redis.call('HGET', KEYS[1], token), '^%d+')), lease, now}
-  end
+local till, card = find(token)
+if till then -- a repeated request, or granted just now
+  put(token, mode, lease, card)
+  return {0, tonumber(string.sub(card, 1, 16)), lease, now}
+end
+if redis.call('ZCARD', KEYS[3]) == 0 and room(mode) then
+  return {0, tonumber(take(token, mode, lease, ARGV[6])), lease, now}
 end
 
-if redis.call('ZCARD', KEYS[3]) == 0 then
-  local fits, alone = room(mode)
-  if fits then
-    return {0, take(token, mode, lease, ARGV[5], alone), lease, now}
-  end
-end
-
-first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-local till = tonumber(first[2] or now)
-if ARGV[6] == '' then
+till = first_end() or now
+if ARGV[7] == '' then
   return {1, till - now, now, 0}
 end
-
-local me = token .. ' ' .. mode .. ' ' .. ARGV[3] .. ' ' .. ARGV[5] .. ' ' .. ARGV[6]
+local me = token .. ' ' .. mode .. ' ' .. ARGV[3] .. ' ' .. ARGV[6] .. ' ' .. ARGV[7]
 redis.call('ZADD', KEYS[3], 'NX', redis.call('HINCRBY', KEYS[1], 'arrivals', 1), me)
 redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
 redis.call('PEXPIRE', KEYS[1], QUEUE_MS, 'NX')

@@ -4,13 +4,16 @@
 -- KEYS[3] queue
 -- ARGV[1] most     holders to forget in one go
 -- returns how many held it
+-- include: clock
 -- include: line
 
 sweep()
 local held = redis.call('ZRANGE', KEYS[2], 0, ARGV[1] - 1)
+held[#held + 1] = writer()
+for _, token in ipairs(held) do
+  drop(token)
+end
 if #held > 0 then
-  redis.call('ZREM', KEYS[2], unpack(held))
-  redis.call('HDEL', KEYS[1], unpack(held))
   hand_over()
 end
 return #held

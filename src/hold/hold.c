@@ -4,11 +4,15 @@
  *
  * Keys of a name, all in one slot (ns:lock:{name}:..., ns:sem:{name}:...):
  *
- *   :r  record   hash. fence: the last number handed out. mode: x (one holder, alone) or s. limit:
- *                of a semaphore. arrivals: counts waiters. looker, look: which waiter has promised
- * to look when. <token>: "fence since who" of each holder. :h  holders  sorted set of tokens by the
- * end of their lease, microseconds of the server's clock. :q  queue    sorted set of "token mode
- * lease who channel" by arrival.
+ *   :r  record   hash. fence: the last number handed out. x: the one who holds alone, "till
+ *                token fence since who" (till, fence and since are sixteen digits, so that
+ *                each part has its place). limit: of a semaphore. arrivals: counts
+ *                waiters. looker, look: which waiter has promised to look, and when.
+ *                <token>: "fence since who" of each who shares.
+ *   :h  holders  sorted set of the tokens that share, by the end of their lease.
+ *   :q  queue    sorted set of "token mode lease who channel" by arrival.
+ *
+ * All times are microseconds of the server's clock.
  *
  * Holders and record expire a minute after the last lease; the minute keeps fences in order should
  * the server's clock be set back. The queue expires a quarter of an hour after the last sign of
@@ -53,6 +57,8 @@
 #define MAX_TTL_MS     INT64_C(315360000000) /* ten years */
 #define LABEL_MAX      256
 
+/* As in clock.inc.lua. */
+#define LINGER_MS 60000
 /* A grant is confirmed this long after it came; see FIRST_LEASE in line.inc.lua. */
 #define CONFIRM_US 200000
 /* Those who look are spread over this time, after the one who promised. */
@@ -413,14 +419,19 @@ typedef struct busy {
 /* Asks once. TKL_OK, TKL_BUSY, or an error. */
 static int attempt(tkl__hold *h, bool wait, grant *g, busy *b)
 {
-    char lease[24];
+    char lease[24], keep[24];
     snprintf(lease, sizeof lease, "%" PRId64, to_us(h->rules.ttl_ms));
-    tkl_bytes args[] = {tkl_str(h->token), tkl_str(h->shared ? "s" : "x"),
-                        tkl_str(lease),    tkl_str(h->limit),
-                        tkl_str(h->who),   wait ? h->channel : tkl_str("")};
+    snprintf(keep, sizeof keep, "%" PRId64, h->rules.ttl_ms + LINGER_MS);
+    tkl_bytes args[] = {tkl_str(h->token),
+                        tkl_str(h->shared ? "s" : "x"),
+                        tkl_str(lease),
+                        tkl_str(keep),
+                        tkl_str(h->limit),
+                        tkl_str(h->who),
+                        wait ? h->channel : tkl_str("")};
     tkl_reply *reply;
     int64_t started = tkl__now();
-    int rc = tkl__hold_run(h, &tkl__lua_hold_acquire, args, 6, &reply);
+    int rc = tkl__hold_run(h, &tkl__lua_hold_acquire, args, 7, &reply);
     if (rc == TKL_OK)
         rc = read_grant(reply, started, g);
     *b = (busy){.left_us = tkl_reply_int(tkl_reply_at(reply, 1)),

@@ -5,17 +5,15 @@
 -- ARGV[1] token
 -- ARGV[2] place    the waiter as it stands in the queue
 -- returns {1}, or {0, fence, lease left, now} when it holds
+-- include: clock
 -- include: line
 
-local left = redis.call('ZREM', KEYS[3], ARGV[2])
+redis.call('ZREM', KEYS[3], ARGV[2])
 sweep()
 hand_over()
-local till = redis.call('ZSCORE', KEYS[2], ARGV[1])
-if left == 1 or not till then
-  if redis.call('EXISTS', KEYS[3]) == 1 then
-    local first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-    appoint(tonumber(first[2] or now))
-  end
-  return {1}
+local till, card = find(ARGV[1])
+if till then
+  return {0, tonumber(string.sub(card, 1, 16)), till - now, now}
 end
-return {0, tonumber(string.match(redis.call('HGET', KEYS[1], ARGV[1]), '^%d+')), till - now, now}
+appoint(first_end() or now)
+return {1}

@@ -1,47 +1,78 @@
--- What the scripts share: the server's clock, who holds, who is next. docs/lock.md has the
--- essay; the short of it is in hold.c.
-
-local time = redis.call('TIME')
-local stamp = time[1] .. string.sub('000000' .. time[2], -6)
-local now = tonumber(stamp)
+-- Who holds and who is next. See the essay of hold.c for the keys.
 
 local FIRST_LEASE = 800000
-local LINGER_MS = 60000
 local QUEUE_MS = 900000
 local SLACK = 100000
 local AT_MOST = 100
 
-local function text(number)
-  return string.format('%.0f', number)
-end
-
--- Makes the record and the holders outlive a lease; never shorter than another holder needs.
-local function outlive(lease, alone)
-  local ms = text(math.ceil(lease / 1000) + LINGER_MS)
-  for i = 1, 2 do
-    if alone then
-      redis.call('PEXPIRE', KEYS[i], ms)
-    else
-      redis.call('PEXPIRE', KEYS[i], ms, 'GT')
-    end
+-- The one who holds alone: token, end of the lease, "fence since who".
+local function writer()
+  local x = redis.call('HGET', KEYS[1], 'x')
+  if x then
+    return string.sub(x, 18, 49), tonumber(string.sub(x, 1, 16)), string.sub(x, 51)
   end
 end
 
--- Writes a holder down and returns its fence: ahead of all before it, whatever the clock does.
-local function take(token, mode, lease, who, alone)
-  local last = redis.call('HGET', KEYS[1], 'fence')
-  local fence = stamp
-  if last and tonumber(last) >= now then
-    fence = text(last + 1)
+-- The end of a holder's lease, and its "fence since who"; nil when it holds nothing.
+local function find(token)
+  local alone, till, card = writer()
+  if alone then
+    return alone == token and till or nil, card
+  end
+  till = redis.call('ZSCORE', KEYS[2], token)
+  if till then
+    return tonumber(till), redis.call('HGET', KEYS[1], token)
+  end
+end
+
+-- Writes a holder down. No key may expire before its lease, nor before another's.
+local function put(token, mode, lease, card)
+  local ms = text(math.ceil(lease / 1000) + LINGER)
+  if mode == 'x' then
+    redis.call('HSET', KEYS[1], 'x', text(now + lease) .. ' ' .. token .. ' ' .. card)
+    redis.call('PEXPIRE', KEYS[1], ms)
+    return
   end
   redis.call('ZADD', KEYS[2], text(now + lease), token)
-  redis.call('HSET', KEYS[1], 'fence', fence, 'mode', mode, token, fence .. ' ' .. stamp .. ' ' .. who)
-  outlive(lease, alone)
-  return tonumber(fence)
+  redis.call('HSET', KEYS[1], token, card)
+  if redis.call('ZCARD', KEYS[2]) == 1 then
+    redis.call('PEXPIRE', KEYS[1], ms)
+    redis.call('PEXPIRE', KEYS[2], ms)
+  else
+    redis.call('PEXPIRE', KEYS[1], ms, 'GT')
+    redis.call('PEXPIRE', KEYS[2], ms, 'GT')
+  end
+end
+
+-- Makes a new holder and returns its fence.
+local function take(token, mode, lease, who)
+  local fence = next_fence(redis.call('HGET', KEYS[1], 'fence'))
+  redis.call('HSET', KEYS[1], 'fence', fence)
+  put(token, mode, lease, fence .. ' ' .. stamp .. ' ' .. who)
+  return fence
+end
+
+-- Forgets a holder.
+local function drop(token)
+  if redis.call('ZREM', KEYS[2], token) == 1 then
+    redis.call('HDEL', KEYS[1], token)
+  elseif writer() == token then
+    redis.call('HDEL', KEYS[1], 'x')
+  end
+end
+
+-- The earliest end of a lease; nil when nobody holds.
+local function first_end()
+  local _, till = writer()
+  return till or tonumber(redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2])
 end
 
 -- Forgets the holders whose lease has ended.
 local function sweep()
+  local alone, till = writer()
+  if alone and till <= now then
+    redis.call('HDEL', KEYS[1], 'x')
+  end
   local ended = redis.call('ZRANGE', KEYS[2], '-inf', stamp, 'BYSCORE', 'LIMIT', 0, AT_MOST)
   if #ended > 0 then
     redis.call('ZREM', KEYS[2], unpack(ended))
@@ -49,21 +80,18 @@ local function sweep()
   end
 end
 
--- Whether one more of that mode may hold; and whether it would be alone.
+-- Whether one more of that mode may hold.
 local function room(mode)
-  local held = redis.call('ZCARD', KEYS[2])
-  if held == 0 then
-    return true, true
-  end
-  if mode == 'x' then
+  local rule = redis.call('HMGET', KEYS[1], 'x', 'limit')
+  if rule[1] then
     return false
   end
-  local rule = redis.call('HMGET', KEYS[1], 'mode', 'limit')
-  return rule[1] == 's' and (not rule[2] or held < tonumber(rule[2])), false
+  local held = redis.call('ZCARD', KEYS[2])
+  return held == 0 or mode == 's' and (not rule[2] or held < tonumber(rule[2]))
 end
 
--- A lease that ends earlier than those who wait expect: tells one of them, the last since it will wait
--- longest, unless one who waits has promised to look in time.
+-- A lease that ends earlier than those who wait expect: tells one of them, the last since it
+-- will wait longest, unless one who waits has promised to look in time.
 local function appoint(till)
   local promise = redis.call('HMGET', KEYS[1], 'looker', 'look')
   if promise[1] and tonumber(promise[2]) <= till + SLACK
@@ -92,17 +120,15 @@ local function hand_over()
       return
     end
     local token, mode, lease, who, channel = string.match(first, '^(%S+) (%S+) (%S+) (%S+) (.*)$')
-    local fits, alone = room(mode)
-    if not fits then
+    if not room(mode) then
       return
     end
     redis.call('ZREM', KEYS[3], first)
     local short = math.min(tonumber(lease), FIRST_LEASE)
-    local fence = take(token, mode, short, who, alone)
-    local word = token .. ' grant ' .. text(fence) .. ' ' .. stamp .. ' ' .. text(short)
+    local fence = take(token, mode, short, who)
+    local word = token .. ' grant ' .. fence .. ' ' .. stamp .. ' ' .. text(short)
     if redis.call('SPUBLISH', channel, word) == 0 then
-      redis.call('ZREM', KEYS[2], token)
-      redis.call('HDEL', KEYS[1], token)
+      drop(token)
     else
       appoint(now + short)
     end

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names held now: those whose holders' key exists and has a live lease.
+ * The names held now: those with a record and a live lease.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -96,10 +96,10 @@ static int walk(names *n)
     tkl__buf pattern;
     tkl__buf_init(&pattern);
     tkl__glob_escape(&pattern, n->client->target.ns);
-    tkl__buf_addf(&pattern, ":%s:{*}:h", n->component);
+    tkl__buf_addf(&pattern, ":%s:{*}:r", n->component);
     int rc = pattern.failed
                  ? tkl__nomem()
-                 : tkl__walk(n->client, (tkl_bytes){pattern.data, pattern.len}, "zset", visit, n);
+                 : tkl__walk(n->client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, n);
     tkl__buf_free(&pattern);
     return rc;
 }

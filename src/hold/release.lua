@@ -4,18 +4,29 @@
 -- KEYS[3] queue
 -- ARGV[1] token
 -- returns 0, or 6 (TKL_NOTOWNER) when it was not held, or no more
+-- include: clock
+
+-- The common case: held alone, and nobody waits.
+local x = redis.call('HGET', KEYS[1], 'x')
+if x and string.sub(x, 18, 49) == ARGV[1] and redis.call('EXISTS', KEYS[3]) == 0 then
+  local till = tonumber(string.sub(x, 1, 16))
+  redis.call('HDEL', KEYS[1], 'x')
+  if till - now > LINGER * 1000 then
+    redis.call('PEXPIRE', KEYS[1], LINGER)
+  end
+  return till > now and 0 or 6
+end
+
 -- include: line
 
-local till = redis.call('ZSCORE', KEYS[2], ARGV[1])
+local till = find(ARGV[1])
 if not till then
   return 6
 end
-redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('HDEL', KEYS[1], ARGV[1])
-if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
-  redis.call('PEXPIRE', KEYS[1], LINGER_MS) -- for the fence only
-else
-  sweep()
-  hand_over()
+drop(ARGV[1])
+sweep()
+hand_over()
+if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and not writer() then
+  redis.call('PEXPIRE', KEYS[1], LINGER)
 end
-return tonumber(till) > now and 0 or 6
+return till > now and 0 or 6

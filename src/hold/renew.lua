@@ -6,20 +6,24 @@
 -- ARGV[2] lease    microseconds
 -- ARGV[3] mode     s: downgrade; '' leaves it
 -- returns {0, fence, lease, now} or {6} (TKL_NOTOWNER) when it is not held any more
+-- include: clock
 -- include: line
 
-local till = redis.call('ZSCORE', KEYS[2], ARGV[1])
-if not till or tonumber(till) <= now then
+local till, card = find(ARGV[1])
+if not till or till <= now then
   return {6}
 end
 local lease = tonumber(ARGV[2])
-redis.call('ZADD', KEYS[2], text(now + lease), ARGV[1])
-outlive(lease, redis.call('ZCARD', KEYS[2]) == 1)
-if ARGV[3] == 's' and redis.call('HGET', KEYS[1], 'mode') == 'x' then
-  redis.call('HSET', KEYS[1], 'mode', 's')
+if not writer() then
+  put(ARGV[1], 's', lease, card)
+elseif ARGV[3] == 's' then
+  drop(ARGV[1])
+  put(ARGV[1], 's', lease, card)
   hand_over()
+else
+  put(ARGV[1], 'x', lease, card)
 end
-if now + lease < tonumber(till) then
+if now + lease < till then
   appoint(now + lease)
 end
-return {0, tonumber(string.match(redis.call('HGET', KEYS[1], ARGV[1]), '^%d+')), lease, now}
+return {0, tonumber(string.sub(card, 1, 16)), lease, now}
