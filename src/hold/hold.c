@@ -78,7 +78,7 @@ struct tkl__hold {
     tkl_bytes channel;     /* where grants for this client's waiters are published */
     char *who;             /* "host/pid/label", one word */
     tkl__hold_rules rules;
-    char limit[24]; /* as the script takes it */
+    char limit[24], lease[24], keep[24]; /* as the scripts take them */
 
     pthread_mutex_t turn;  /* one operation at a time */
     pthread_mutex_t mutex; /* guards what follows */
@@ -347,6 +347,13 @@ static int make_keys(tkl__hold *h, tkl_bytes name)
     return tkl__key_make(&h->base, part, &h->channel);
 }
 
+static void set_ttl(tkl__hold *h, int64_t ttl_ms)
+{
+    h->rules.ttl_ms = ttl_ms;
+    snprintf(h->lease, sizeof h->lease, "%" PRId64, to_us(ttl_ms));
+    snprintf(h->keep, sizeof h->keep, "%" PRId64, ttl_ms + LINGER_MS);
+}
+
 static int check_rules(const tkl__hold_rules *rules)
 {
     int rc = check_ttl(rules->ttl_ms);
@@ -374,8 +381,10 @@ int tkl__hold_open(tkl_client *client, tkl_bytes name, const tkl__hold_rules *ru
     pthread_mutex_init(&h->turn, NULL);
     pthread_mutex_init(&h->mutex, NULL);
     int rc = check_rules(&h->rules);
-    if (rc == TKL_OK)
+    if (rc == TKL_OK) {
+        set_ttl(h, h->rules.ttl_ms);
         rc = make_keys(h, name);
+    }
     if (rc == TKL_OK && !(h->who = who_am_i(rules->label)))
         rc = tkl__nomem();
     h->rules.label = NULL;
@@ -419,13 +428,10 @@ typedef struct busy {
 /* Asks once. TKL_OK, TKL_BUSY, or an error. */
 static int attempt(tkl__hold *h, bool wait, grant *g, busy *b)
 {
-    char lease[24], keep[24];
-    snprintf(lease, sizeof lease, "%" PRId64, to_us(h->rules.ttl_ms));
-    snprintf(keep, sizeof keep, "%" PRId64, h->rules.ttl_ms + LINGER_MS);
     tkl_bytes args[] = {tkl_str(h->token),
                         tkl_str(h->shared ? "s" : "x"),
-                        tkl_str(lease),
-                        tkl_str(keep),
+                        tkl_str(h->lease),
+                        tkl_str(h->keep),
                         tkl_str(h->limit),
                         tkl_str(h->who),
                         wait ? h->channel : tkl_str("")};
@@ -531,19 +537,20 @@ static int leave(tkl__hold *h, grant *g)
     return rc;
 }
 
+/* A record that would stay long after a long lease is told to go earlier. */
 static int send_release(tkl__hold *h, bool wait_for_reply)
 {
-    tkl_bytes args[] = {tkl_str(h->token)};
-    tkl_reply *reply;
-    if (!wait_for_reply) {
-        tkl__invocation call = invoke(h, &tkl__lua_hold_release, args, 1);
-        return tkl__run_nowait(h->client, &call, tkl__call_deadline(h->client, NULL));
-    }
-    int rc = tkl__hold_run(h, &tkl__lua_hold_release, args, 1, &reply);
+    bool over = h->held && tkl__now() >= h->expires;
+    tkl_bytes args[] = {tkl_str(h->token), tkl_str(h->lease_us > to_us(LINGER_MS) ? "60000" : "")};
+    tkl__invocation call = invoke(h, &tkl__lua_hold_release, args, 2);
+    int64_t deadline = tkl__call_deadline(h->client, NULL);
+    tkl_reply *reply = NULL;
+    int rc = wait_for_reply ? tkl__run(h->client, &call, deadline, &reply)
+                            : tkl__run_nowait(h->client, &call, deadline);
     if (rc == TKL_OK)
         rc = (int)tkl_reply_int(reply);
     tkl_reply_free(reply);
-    return rc;
+    return rc == TKL_OK && over ? TKL_NOTOWNER : rc;
 }
 
 static bool may_pass(int rc)
@@ -869,7 +876,7 @@ static int adopt(tkl__hold *h, const char *token, int64_t ttl_ms)
     pthread_mutex_lock(&h->mutex);
     memcpy(h->token, token, sizeof h->token);
     pthread_mutex_unlock(&h->mutex);
-    h->rules.ttl_ms = ttl_ms;
+    set_ttl(h, ttl_ms);
     rc = renew(h, ttl_ms, "", &g);
     if (rc == TKL_OK)
         become_held(h, &g);

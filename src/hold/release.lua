@@ -3,24 +3,24 @@
 -- KEYS[2] holders
 -- KEYS[3] queue
 -- ARGV[1] token
--- returns 0, or 6 (TKL_NOTOWNER) when it was not held, or no more
--- include: clock
+-- ARGV[2] keep     milliseconds for which the fence is remembered; '' where that is so anyway
+-- returns 0, or 6 (TKL_NOTOWNER) when it is not held any more
 
--- The common case: held alone, and nobody waits.
+-- The common case: held alone, and nobody waits. Whether the lease has ended the owner knows by its own
+-- clock, and nobody else had it meanwhile.
 local x = redis.call('HGET', KEYS[1], 'x')
 if x and string.sub(x, 18, 49) == ARGV[1] and redis.call('EXISTS', KEYS[3]) == 0 then
-  local till = tonumber(string.sub(x, 1, 16))
   redis.call('HDEL', KEYS[1], 'x')
-  if till - now > LINGER * 1000 then
-    redis.call('PEXPIRE', KEYS[1], LINGER)
+  if ARGV[2] ~= '' then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
-  return till > now and 0 or 6
+  return 0
 end
 
+-- include: clock
 -- include: line
 
-local till = find(ARGV[1])
-if not till then
+if not find(ARGV[1]) then
   return 6
 end
 drop(ARGV[1])
@@ -29,4 +29,4 @@ hand_over()
 if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and not writer() then
   redis.call('PEXPIRE', KEYS[1], LINGER)
 end
-return till > now and 0 or 6
+return 0
