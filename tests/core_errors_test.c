@@ -279,6 +279,47 @@ static void credentials_are_checked_and_never_shown(void **state)
     server_end(s);
 }
 
+/* Every way a wrong password can come in. */
+static void no_way_in_shows_the_password(void **state)
+{
+    (void)state;
+    server *s = server_start(&(server_options){.tcp = true, .password = "right"});
+    char *url = test_format("redis://:" SECRET "@127.0.0.1:%d", s->port);
+    char *user_url = test_format("redis://default:" SECRET "@127.0.0.1:%d/1", s->port);
+    char *path = test_format("%s/password", test_dir());
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(SECRET "\n", file);
+    fclose(file);
+    char *file_url = test_format("%s?password-file=%s", s->tcp_url, path);
+    const struct {
+        const char *url;
+        tkl_options options;
+    } ways[] = {
+        {.url = url},
+        {.url = user_url},
+        {.url = file_url},
+        {.url = s->tcp_url, .options = {.password_file = path}},
+        {.url = s->tcp_url, .options = {.password = SECRET}},
+        {.url = s->tcp_url, .options = {.username = "default", .password = SECRET}},
+        {.url = s->tcp_url}, /* the environment's */
+    };
+    setenv("TACKLE_PASSWORD", SECRET, 1);
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        tkl_client *client = test_open(ways[i].url, &ways[i].options);
+        assert_code(tkl_callz(client, NULL, "PING", NULL), TKL_EAUTH);
+        assert_contains(tkl_errmsg(), "WRONGPASS");
+        assert_lacks(tkl_errmsg(), SECRET);
+        tkl_close(client);
+    }
+    unsetenv("TACKLE_PASSWORD");
+    free(file_url);
+    free(path);
+    free(user_url);
+    free(url);
+    server_end(s);
+}
+
 static void a_password_where_none_is_wanted_is_told(void **state)
 {
     fixture *f = *state;
@@ -377,6 +418,7 @@ int main(void)
         TEST(an_unknown_script_is_told),
         TEST(an_error_of_a_script_has_the_code_of_its_cause),
         cmocka_unit_test(credentials_are_checked_and_never_shown),
+        cmocka_unit_test(no_way_in_shows_the_password),
         TEST(a_password_where_none_is_wanted_is_told),
         cmocka_unit_test(a_user_may_do_what_he_may),
         cmocka_unit_test(a_user_who_may_not_name_connections_can_work),

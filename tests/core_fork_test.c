@@ -112,18 +112,6 @@ static void echo_until_over(void *arg, int index)
     }
 }
 
-/* AddressSanitizer's allocator may be locked by a thread that does not exist in the child. */
-static void skip_where_malloc_cannot_fork(void)
-{
-#if defined(__SANITIZE_ADDRESS__)
-    skip();
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-    skip();
-#endif
-#endif
-}
-
 static void fork_under_traffic(tkl_client *client)
 {
     traffic t = {.client = client};
@@ -141,14 +129,14 @@ static void fork_under_traffic(tkl_client *client)
 static void forking_while_threads_call_disturbs_nobody(void **state)
 {
     fixture *f = *state;
-    skip_where_malloc_cannot_fork();
+    skip_under_asan();
     fork_under_traffic(f->client);
 }
 
 static void the_same_with_tls(void **state)
 {
     (void)state;
-    skip_where_malloc_cannot_fork();
+    skip_under_asan();
     server *s = server_start(&(server_options){.tls = true});
     tkl_client *client = test_open(s->tls_url, &(tkl_options){.tls_ca_file = certs_get()->ca});
     fork_under_traffic(client);

@@ -224,18 +224,6 @@ static void closing_the_client_ends_the_keeper(void **state)
     }
 }
 
-/* ThreadSanitizer cannot start threads in the child of a program with threads. */
-static void skip_where_children_cannot_have_threads(void)
-{
-#if defined(__SANITIZE_THREAD__)
-    skip();
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-    skip();
-#endif
-#endif
-}
-
 static void wait_until(atomic_int *counter, int least)
 {
     for (int i = 0; i < 10000 && atomic_load(counter) < least; i++)
@@ -245,7 +233,7 @@ static void wait_until(atomic_int *counter, int least)
 static void a_forked_child_keeps_its_own_things_only(void **state)
 {
     fixture *f = *state;
-    skip_where_children_cannot_have_threads();
+    skip_under_sanitizers();
     clockwork first = every("parent", 20), second = every("parent", 20);
     assert_ok(tkl__keep(f->client, &first.kept, tkl__now()));
     assert_ok(tkl__keep(f->client, &second.kept, tkl__now()));

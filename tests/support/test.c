@@ -50,6 +50,34 @@ void test_assert_lacks(const char *text, const char *part, const char *file, int
     _fail(file, line);
 }
 
+#if defined(__has_feature)
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
+#define UNDER_ASAN true
+#else
+#define UNDER_ASAN false
+#endif
+#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
+#define UNDER_TSAN true
+#else
+#define UNDER_TSAN false
+#endif
+
+void skip_under_asan(void)
+{
+    if (UNDER_ASAN)
+        skip();
+}
+
+void skip_under_sanitizers(void)
+{
+    if (UNDER_ASAN || UNDER_TSAN)
+        skip();
+}
+
 char *test_format(const char *format, ...)
 {
     va_list args;

@@ -41,6 +41,11 @@ void test_assert_code(int got, int expected, const char *what, const char *file,
 void test_assert_contains(const char *text, const char *part, const char *file, int line);
 void test_assert_lacks(const char *text, const char *part, const char *file, int line);
 
+/* For tests that fork while there are threads: AddressSanitizer's allocator may then be locked for
+ * ever in the child, and ThreadSanitizer cannot start threads there. */
+void skip_under_asan(void);
+void skip_under_sanitizers(void);
+
 /* A malloc'ed string; never NULL. */
 char *test_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
