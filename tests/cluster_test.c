@@ -616,6 +616,26 @@ static void a_killed_master_is_replaced(void **state)
     hammer_stop(&h);
 }
 
+static void a_command_for_all_masters_outlasts_a_failover(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < 100; i++) {
+        char key[32];
+        key_name(key, i);
+        call_expect(f->client, "OK", "SET", key, "1", NULL);
+    }
+    server *victim = cluster_owner(f->cluster, slot_of("key:0"));
+    server *replica = cluster_replica(f->cluster, victim);
+    int64_t size_there = server_ask_int(victim, "DBSIZE");
+    eventually(server_ask_int(replica, "DBSIZE") == size_there, PATIENCE_MS);
+    server_kill(victim);
+    tkl_reply *size;
+    static const char *dbsize[] = {"DBSIZE"};
+    assert_ok(tkl_call(f->client, 1, dbsize, NULL, &(tkl_call_options){.retry_safe = true}, &size));
+    assert_int_equal(tkl_reply_int(size), 100);
+    tkl_reply_free(size);
+}
+
 static void a_frozen_master_stops_nobody_else_and_is_replaced(void **state)
 {
     fixture *f = *state;
@@ -697,6 +717,7 @@ int main(void)
         TEST(resharding_is_not_noticed),
         TEST(a_planned_failover_is_not_noticed),
         TEST(a_killed_master_is_replaced),
+        TEST(a_command_for_all_masters_outlasts_a_failover),
         TEST(a_frozen_master_stops_nobody_else_and_is_replaced),
         TEST(a_forked_child_goes_on_with_its_parents_client),
     };

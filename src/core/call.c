@@ -175,12 +175,25 @@ static tkl_reply *combine(tkl__fanout fanout, tkl_reply **parts, size_t count)
     return first;
 }
 
-static int ask_all(tkl__node **nodes, size_t count, const tkl__request *request, int64_t deadline,
-                   tkl_reply **parts)
+int tkl__shards(tkl_client *client, int64_t deadline, int **slots, size_t *count)
+{
+    if (client->route->shards)
+        return client->route->shards(client, deadline, slots, count);
+    *count = 1;
+    *slots = malloc(sizeof **slots);
+    if (!*slots)
+        return tkl__nomem();
+    **slots = TKL__NO_SLOT;
+    return TKL_OK;
+}
+
+static int ask_all(tkl_client *client, const int *slots, size_t count, tkl__request request,
+                   int64_t deadline, tkl_reply **parts)
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        rc = tkl__exec_on(nodes[i], request, deadline, &parts[i]);
+        request.slot = slots[i];
+        rc = tkl__exec(client, &request, deadline, &parts[i]);
         if (rc == TKL_OK)
             rc = tkl__check(&parts[i]);
     }
@@ -190,22 +203,19 @@ static int ask_all(tkl__node **nodes, size_t count, const tkl__request *request,
 static int exec_everywhere(tkl_client *client, const tkl__request *request, tkl__fanout fanout,
                            int64_t deadline, tkl_reply **reply)
 {
-    tkl__node **nodes;
+    int *slots;
     size_t count;
-    int rc = client->route->masters(client, deadline, &nodes, &count);
+    int rc = tkl__shards(client, deadline, &slots, &count);
     if (rc != TKL_OK)
         return rc;
     tkl_reply **parts = calloc(count, sizeof *parts);
-    rc = parts ? ask_all(nodes, count, request, deadline, parts) : tkl__nomem();
+    rc = parts ? ask_all(client, slots, count, *request, deadline, parts) : tkl__nomem();
     if (rc == TKL_OK && !(*reply = combine(fanout, parts, count)))
         rc = tkl__nomem();
-    for (size_t i = 0; i < count; i++) {
-        if (parts)
-            tkl_reply_free(parts[i]);
-        tkl__node_unref(nodes[i]);
-    }
+    for (size_t i = 0; parts && i < count; i++)
+        tkl_reply_free(parts[i]);
     free(parts);
-    free(nodes);
+    free(slots);
     return rc;
 }
 

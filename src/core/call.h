@@ -22,6 +22,10 @@ typedef struct tkl__request {
  * "not now" are dealt with here. */
 int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline, tkl_reply **reply);
 
+/* A slot of each master, for what concerns them all; free() the array. TKL__NO_SLOT for the one
+ * master where there are no slots. */
+int tkl__shards(tkl_client *client, int64_t deadline, int **slots, size_t *count);
+
 /* The same on one given node, without redirections. */
 int tkl__exec_on(tkl__node *node, const tkl__request *request, int64_t deadline, tkl_reply **reply);
 

@@ -410,22 +410,40 @@ static void cluster_moved(tkl_client *client, int slot, const char *host, int po
         tkl__node_unref(node);
 }
 
-static int cluster_masters(tkl_client *client, int64_t deadline, tkl__node ***nodes, size_t *count)
+/* The first slot of each member that serves any. */
+static int first_slots(const slot_map *map, int **slots, size_t *count)
+{
+    bool *seen = calloc(map->count, sizeof *seen);
+    *slots = calloc(map->count, sizeof **slots);
+    for (int slot = 0; seen && *slots && slot < TKL__SLOTS; slot++) {
+        uint16_t id = map->owner[slot];
+        if (id == 0 || seen[id - 1])
+            continue;
+        seen[id - 1] = true;
+        (*slots)[(*count)++] = slot;
+    }
+    bool complete = seen && *slots;
+    free(seen);
+    return complete ? TKL_OK : tkl__nomem();
+}
+
+static int cluster_shards(tkl_client *client, int64_t deadline, int **slots, size_t *count)
 {
     cluster *c = cluster_of(client);
-    *nodes = NULL;
+    *slots = NULL;
     *count = 0;
 
     tkl__client_lock(client);
     int rc = tkl__refresh_ensure(client, &c->refresh, TKL__NO_SLOT, deadline);
     if (rc == TKL_OK)
-        *nodes = calloc(c->map->count, sizeof **nodes);
-    for (size_t i = 0; *nodes && i < c->map->count; i++)
-        if (c->map->members[i].master)
-            (*nodes)[(*count)++] = tkl__node_ref(c->map->members[i].node);
+        rc = first_slots(c->map, slots, count);
     tkl__client_unlock(client);
 
-    return rc == TKL_OK && !*nodes ? tkl__nomem() : rc;
+    if (rc != TKL_OK) {
+        free(*slots);
+        *slots = NULL;
+    }
+    return rc;
 }
 
 static void cluster_close(tkl_client *client)
@@ -440,7 +458,7 @@ const tkl__route tkl__route_cluster = {
     .pick = cluster_pick,
     .suspect = cluster_suspect,
     .moved = cluster_moved,
-    .masters = cluster_masters,
+    .shards = cluster_shards,
     .close = cluster_close,
     .cluster = true,
 };

@@ -22,8 +22,9 @@ typedef struct tkl__route {
      * map is fetched again by a later pick. NULL where MOVED makes no sense. */
     void (*moved)(tkl_client *client, int slot, const char *host, int port);
 
-    /* All masters, each with a reference; free() the array. For commands sent to every node. */
-    int (*masters)(tkl_client *client, int64_t deadline, tkl__node ***nodes, size_t *count);
+    /* One slot of each master; free() the array. A command for every master is sent to the servers
+     * of these slots, whoever they are by then. NULL where there is one master. */
+    int (*shards)(tkl_client *client, int64_t deadline, int **slots, size_t *count);
 
     /* Frees the route's state. */
     void (*close)(tkl_client *client);

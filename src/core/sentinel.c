@@ -201,23 +201,6 @@ static void sentinel_suspect(tkl_client *client, tkl__node *node)
     tkl__client_unlock(client);
 }
 
-static int sentinel_masters(tkl_client *client, int64_t deadline, tkl__node ***nodes, size_t *count)
-{
-    *count = 0;
-    *nodes = malloc(sizeof **nodes);
-    if (!*nodes)
-        return tkl__nomem();
-
-    int rc = sentinel_pick(client, TKL__NO_SLOT, deadline, &(*nodes)[0]);
-    if (rc == TKL_OK) {
-        *count = 1;
-        return TKL_OK;
-    }
-    free(*nodes);
-    *nodes = NULL;
-    return rc;
-}
-
 static void sentinel_close(tkl_client *client)
 {
     sentinel *s = sentinel_of(client);
@@ -229,7 +212,6 @@ static void sentinel_close(tkl_client *client)
 const tkl__route tkl__route_sentinel = {
     .pick = sentinel_pick,
     .suspect = sentinel_suspect,
-    .masters = sentinel_masters,
     .close = sentinel_close,
 };
 

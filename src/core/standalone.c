@@ -2,8 +2,6 @@
  *
  * One server: also the route of the private server.
  */
-#include <stdlib.h>
-
 #include "core/client.h"
 #include "core/error.h"
 
@@ -21,15 +19,6 @@ static void suspect(tkl_client *client, tkl__node *node)
     (void)node; /* there is no other server to look for */
 }
 
-static int masters(tkl_client *client, int64_t deadline, tkl__node ***nodes, size_t *count)
-{
-    *nodes = malloc(sizeof **nodes);
-    if (!*nodes)
-        return tkl__nomem();
-    *count = 1;
-    return pick(client, 0, deadline, *nodes);
-}
-
 static void close_route(tkl_client *client)
 {
     tkl__node_unref(client->route_state);
@@ -38,7 +27,6 @@ static void close_route(tkl_client *client)
 const tkl__route tkl__route_standalone = {
     .pick = pick,
     .suspect = suspect,
-    .masters = masters,
     .close = close_route,
 };
 

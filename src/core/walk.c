@@ -70,18 +70,28 @@ static int walk_node(tkl_client *client, tkl__node *node, tkl_bytes pattern, con
     return TKL_OK;
 }
 
-int tkl__walk(tkl_client *client, tkl_bytes pattern, const char *type, tkl__visit *visit, void *arg)
+/* A cursor means something to one server only: whoever serves the slot when the walk begins. */
+static int walk_shard(tkl_client *client, int slot, tkl_bytes pattern, const char *type,
+                      tkl__visit *visit, void *arg)
 {
-    tkl__node **nodes;
-    size_t count;
-    int rc = client->route->masters(client, tkl__call_deadline(client, NULL), &nodes, &count);
+    tkl__node *node;
+    int rc = client->route->pick(client, slot, tkl__call_deadline(client, NULL), &node);
     if (rc != TKL_OK)
         return rc;
-    for (size_t i = 0; i < count; i++) {
-        if (rc == TKL_OK)
-            rc = walk_node(client, nodes[i], pattern, type, visit, arg);
-        tkl__node_unref(nodes[i]);
-    }
-    free(nodes);
+    rc = walk_node(client, node, pattern, type, visit, arg);
+    tkl__node_unref(node);
+    return rc;
+}
+
+int tkl__walk(tkl_client *client, tkl_bytes pattern, const char *type, tkl__visit *visit, void *arg)
+{
+    int *slots;
+    size_t count;
+    int rc = tkl__shards(client, tkl__call_deadline(client, NULL), &slots, &count);
+    if (rc != TKL_OK)
+        return rc;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = walk_shard(client, slots[i], pattern, type, visit, arg);
+    free(slots);
     return rc;
 }
