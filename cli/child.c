@@ -115,8 +115,10 @@ static void take_terminal(const cli_child *child, const struct termios *modes)
 static void open_terminal(cli_child *child)
 {
     child->terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (child->terminal >= 0)
-        tcgetattr(child->terminal, &child->modes);
+    if (child->terminal >= 0 && tcgetattr(child->terminal, &child->modes) != 0) {
+        close(child->terminal);
+        child->terminal = -1;
+    }
     give_terminal(child);
 }
 
@@ -134,7 +136,7 @@ static void reset_signals(const sigset_t *mask)
 }
 
 /* Goes on only when told to: by then the group, its guard and the terminal are in place. */
-static void be_command(char *const *argv, int input, int sync, const sigset_t *mask)
+static void be_command(const char *const *argv, int input, int sync, const sigset_t *mask)
 {
     char go;
     setpgid(0, 0);
@@ -143,13 +145,13 @@ static void be_command(char *const *argv, int input, int sync, const sigset_t *m
     reset_signals(mask);
     if (input >= 0)
         dup2(input, STDIN_FILENO);
-    execvp(argv[0], argv);
+    execvp(argv[0], (char *const *)argv);
     int reason = errno;
     ssize_t n = write(sync, &reason, sizeof reason);
     _exit(n < 0);
 }
 
-static bool fork_command(char *const *argv, int input, int *sync, cli_child *child)
+static bool fork_command(const char *const *argv, int input, int *sync, cli_child *child)
 {
     sigset_t all, old;
     int ends[2];
@@ -242,7 +244,7 @@ static int give_up(const cli_session *cli, cli_child *child, const char *name, i
     return cli_fail(cli, exit, "cannot run %s: %s", name, strerror(reason));
 }
 
-int cli_child_start(const cli_session *cli, char *const *argv, int input, bool foreground,
+int cli_child_start(const cli_session *cli, const char *const *argv, int input, bool foreground,
                     cli_child *child)
 {
     int sync = -1;

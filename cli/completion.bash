@@ -26,11 +26,11 @@ _tackle_components() {
     done <<<"$_tackle_table" | uniq
 }
 
-# Finds what was typed before the cursor: sets component, verb and, when the word before the
-# cursor wants a value, option.
+# Finds what was typed before the cursor: sets component, verb, topic (the last argument) and, when
+# the word before the cursor wants a value, option.
 _tackle_read_words() {
     local i word all
-    component="" verb="" option=""
+    component="" verb="" option="" topic=""
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         option=""
@@ -46,6 +46,8 @@ _tackle_read_words() {
             [[ $(_tackle_verbs "$component") == - ]] && verb=-
         elif [[ -z $verb ]]; then
             verb=$word
+        else
+            topic=$word
         fi
     done
     # The value is still being typed only when it is the word at the cursor.
@@ -66,7 +68,7 @@ _tackle_values() {
 }
 
 _tackle() {
-    local word=${COMP_WORDS[COMP_CWORD]} component verb option
+    local word=${COMP_WORDS[COMP_CWORD]} component verb option topic
     COMPREPLY=()
     [[ -n ${_tackle_table-} ]] || _tackle_table=$("${COMP_WORDS[0]}" help --completion 2>/dev/null)
     _tackle_read_words
@@ -76,8 +78,10 @@ _tackle() {
     elif [[ $word == -* ]]; then
         COMPREPLY=($(compgen -W "$(_tackle_options "$component" "$verb" | sed 's/=.*//'
             _tackle_options - - | sed 's/=.*//')" -- "$word"))
-    elif [[ -z $component ]]; then
+    elif [[ -z $component || (-z $topic && $component == @(help|demo)) ]]; then
         COMPREPLY=($(compgen -W "$(_tackle_components)" -- "$word"))
+    elif [[ $component == help ]]; then
+        COMPREPLY=($(compgen -W "$(_tackle_verbs "$topic")" -- "$word"))
     elif [[ -z $verb ]]; then
         COMPREPLY=($(compgen -W "$(_tackle_verbs "$component")" -- "$word"))
     else

@@ -108,7 +108,7 @@ static void announce(const cli_step *step)
 
 static int run_step(cli_session *cli, const cli_step *step)
 {
-    char *argv[] = {"sh", "-c", (char *)step->command, NULL};
+    const char *argv[] = {"sh", "-c", step->command, NULL};
     cli_child child;
     if (interrupted)
         return cli_fail(cli, CLI_FAILURE, "interrupted");

@@ -44,8 +44,6 @@ size_t cli_width(const char *text);
 /* The sequence, on a stream that is a terminal and when NO_COLOR is not set; else "". */
 #define CLI_BOLD  "\033[1m"
 #define CLI_DIM   "\033[2m"
-#define CLI_RED   "\033[31m"
-#define CLI_GREEN "\033[32m"
 #define CLI_CYAN  "\033[36m"
 #define CLI_PLAIN "\033[0m"
 const char *cli_color(FILE *stream, const char *sequence);

@@ -4,6 +4,7 @@
  * "--run COMMAND ARG..." this program does what a run verb does.
  *
  * ctest: label threads
+ * ctest: timeout 180
  */
 #include "child.h"
 
@@ -23,7 +24,7 @@ static cli_session session;
 
 static void start(cli_child *child, bool foreground, const char *script)
 {
-    char *argv[] = {"sh", "-c", (char *)script, NULL};
+    const char *argv[] = {"sh", "-c", script, NULL};
     assert_int_equal(cli_child_start(&session, argv, -1, foreground, child), 0);
 }
 
@@ -85,7 +86,7 @@ static void exit_code_tells_the_signal_that_ended_it(void **state)
 static int cannot_run(const char *name)
 {
     cli_child child;
-    char *argv[] = {(char *)name, NULL};
+    const char *argv[] = {name, NULL};
     return cli_child_start(&session, argv, -1, true, &child);
 }
 
@@ -116,7 +117,7 @@ static void child_reads_the_input_it_is_given(void **state)
     (void)state;
     int ends[2];
     cli_child child;
-    char *argv[] = {"sh", "-c", "read line && test \"$line\" = payload", NULL};
+    const char *argv[] = {"sh", "-c", "read line && test \"$line\" = payload", NULL};
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_int_equal(write(ends[1], "payload\n", 8), 8);
     close(ends[1]);
@@ -443,7 +444,7 @@ static void ctrl_z_stops_us_and_fg_goes_on(void **state)
 
 /* ---- This program as a run verb ------------------------------------------ */
 
-static int be_run_verb(char **argv)
+static int be_run_verb(const char *const *argv)
 {
     cli_child child;
     int failed = cli_child_start(&session, argv, -1, true, &child);
@@ -470,7 +471,7 @@ int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
     if (argc > 2 && strcmp(argv[1], "--run") == 0)
-        return be_run_verb(argv + 2);
+        return be_run_verb((const char *const *)argv + 2);
     char self[4096];
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
     if (len < 0)

@@ -36,6 +36,9 @@ offers "tackle --ver" --version
 offers "tackle call --r" --raw --readable
 offers "tackle ping --ur" --url
 offers "tackle nonsense x" ""
+offers "tackle help ser" server
+offers "tackle help server sto" stop
+offers "tackle demo pi" ping
 
 read -ra all <<<"$(every_verb | awk '{ print $1 }' | uniq | tr '\n' ' ')"
 offers "tackle " "${all[@]}"

@@ -152,6 +152,48 @@ static void colour_needs_a_terminal_that_wants_it(void **state)
     fclose(file);
 }
 
+static const cli_column columns[] = {{"name", "NAME"}, {"count", "COUNT"}, {"on", "ON"}, {0}};
+
+static json_t *some_rows(void)
+{
+    return json_pack("[{s:s, s:i, s:b}, {s:o, s:i, s:n}]", "name", "line\nfeed", "count", 12345,
+                     "on", 1, "name", cli_json_bytes(tkl_str("\xff")), "count", 7, "on");
+}
+
+static void print_for_people(void)
+{
+    setenv("NO_COLOR", "1", 1);
+    cli_print_rows(&(cli_session){0}, some_rows(), columns);
+    cli_print_record(&(cli_session){0}, json_pack("{s:s, s:f}", "name", "x", "count", 0.5),
+                     columns);
+    fflush(stdout);
+}
+
+static void print_for_programs(void)
+{
+    cli_session session = {.json = true};
+    cli_print_rows(&session, some_rows(), columns);
+    cli_print_record(&session, json_pack("{s:s, s:f}", "name", "x", "count", 0.1), columns);
+    fflush(stdout);
+}
+
+static void results_are_tables_for_people_and_json_for_programs(void **state)
+{
+    (void)state;
+    char *text = on_a_terminal(print_for_people);
+    assert_string_equal(text, "NAME         COUNT  ON\r\n"
+                              "line\\nfeed   12345  yes\r\n"
+                              "base64:/w==      7  -\r\n"
+                              "NAME   x\r\n"
+                              "COUNT  0.5\r\n");
+    free(text);
+    text = on_a_terminal(print_for_programs);
+    assert_string_equal(text, "[{\"name\": \"line\\nfeed\", \"count\": 12345, \"on\": true}, "
+                              "{\"name\": {\"base64\": \"/w==\"}, \"count\": 7, \"on\": null}]\r\n"
+                              "{\"name\": \"x\", \"count\": 0.1}\r\n");
+    free(text);
+}
+
 static void show_progress(void)
 {
     cli_progress progress;
@@ -187,6 +229,7 @@ int main(void)
         cmocka_unit_test(tables_align_left_and_right_without_trailing_spaces),
         cmocka_unit_test(bytes_become_a_string_or_base64),
         cmocka_unit_test(colour_needs_a_terminal_that_wants_it),
+        cmocka_unit_test(results_are_tables_for_people_and_json_for_programs),
         cmocka_unit_test(progress_draws_over_itself_and_disappears),
     };
     return cmocka_run_group_tests(tests, use_utf8, NULL);
