@@ -29,7 +29,7 @@ typedef struct tkl_redlock tkl_redlock;
 
 /* All zero means the defaults. */
 typedef struct tkl_redlock_options {
-    int64_t ttl_ms;          /* the lease; 0: 10000 */
+    int64_t ttl_ms;          /* the lease; 0: 10000; 10 ms to 10 years */
     int64_t node_timeout_ms; /* how long one server may take to answer; 0: ttl / 20, at least 10, at
                                 most 200 */
     int64_t retry_delay_ms;  /* the mean of the random pause between tries; 0: 100 */
@@ -45,16 +45,20 @@ TKL_API void tkl_redlock_close(tkl_redlock *lock);
 /* TKL_BUSY when no majority was had in time; TKL_ENOTSENT when a majority could not even be
  * reached. wait_ms as of tkl_lock_acquire. */
 TKL_API int tkl_redlock_acquire(tkl_redlock *lock, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
-/* Makes the lease last ttl_ms from now (0: as opened) on a majority; else TKL_NOTOWNER. */
+/* Makes the lease last ttl_ms from now (0: as opened) on a majority; else TKL_NOTOWNER, and it is
+ * not valid any more. TKL_ENOTSENT when a majority could not be reached: it is valid as long as it
+ * was before, and may be extended again. */
 TKL_API int tkl_redlock_extend(tkl_redlock *lock, int64_t ttl_ms) TKL_NONNULL(1) TKL_CHECK;
-/* On every server. TKL_NOTOWNER when it was held on no majority any more. */
+/* On every server. TKL_NOTOWNER when it was held on no majority any more; TKL_ENOTSENT when a
+ * majority could not be reached. The handle is free afterwards in any case: a server that did not
+ * hear of it lets go when the lease ends. */
 TKL_API int tkl_redlock_release(tkl_redlock *lock) TKL_NONNULL(1);
 
 /* Milliseconds for which the lock is valid still: ttl - elapsed - drift; 0 when it is not. */
 TKL_API int64_t tkl_redlock_left_ms(tkl_redlock *lock) TKL_NONNULL(1);
 TKL_API void tkl_redlock_token(tkl_redlock *lock, char token[TKL_TOKEN_SIZE]) TKL_NONNULL(1, 2);
-/* Makes a free handle the owner of that token, for release and extend from another process. No I/O.
- */
+/* Makes a free handle the owner of that token, for release and extend from another process. No I/O:
+ * how long it is valid is known once it was extended. TKL_NOTOWNER when it is no token at all. */
 TKL_API int tkl_redlock_adopt(tkl_redlock *lock, const char *token) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include "redlock/crew.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/thread.h"
+
+/* Questions that may wait for one server. Each ends at its own deadline, so only a server
+ * that hangs while others are asked again and again can have as many. */
+#define BACKLOG 16
+/* The threads notice a deadline themselves. Only one stuck in the resolver, which knows none,
+ * needs more than this. */
+#define SLACK_US 20000
+
+/* A question on its way; freed by the last of its users. */
+typedef struct inquiry {
+    tkl__question question;
+    tkl__answers answers;
+    bool by_majority; /* when the majority is known it is enough */
+    uint64_t awaited; /* otherwise, when these have answered */
+    size_t users;     /* threads that will answer it, and the one who asks */
+} inquiry;
+
+typedef struct worker {
+    tkl__crew *crew;
+    size_t server;
+    pthread_t thread;
+    bool running;
+    inquiry *todo[BACKLOG]; /* a ring */
+    size_t first, count;
+} worker;
+
+struct tkl__crew {
+    const void *owner;
+    size_t count;
+    pid_t pid; /* threads do not survive a fork() */
+    pthread_mutex_t mutex;
+    pthread_cond_t work; /* something to do, or closing */
+    pthread_cond_t news; /* enough is known */
+    bool closing;
+    worker workers[]; /* `count` of them */
+};
+
+/* ---- Counting ------------------------------------------------------------ */
+
+static size_t size_of(uint64_t set)
+{
+    return (size_t)__builtin_popcountll(set);
+}
+
+bool tkl__crew_is_majority(const tkl__crew *c, uint64_t servers)
+{
+    return size_of(servers) > c->count / 2;
+}
+
+static uint64_t everybody(const tkl__crew *c)
+{
+    return UINT64_MAX >> (TKL__CREW_MAX - c->count);
+}
+
+/* Whether those who have not answered yet can still change the outcome: a majority of yes, or else
+ * a majority that answered at all, or neither. */
+static bool decided(const tkl__crew *c, const tkl__answers *a)
+{
+    uint64_t said = a->yes | a->no;
+    uint64_t open = everybody(c) & ~said & ~a->failed;
+    if (tkl__crew_is_majority(c, a->yes))
+        return true;
+    if (tkl__crew_is_majority(c, a->yes | open))
+        return false;
+    return tkl__crew_is_majority(c, said) || !tkl__crew_is_majority(c, said | open);
+}
+
+static bool enough(const tkl__crew *c, const inquiry *r)
+{
+    const tkl__answers *a = &r->answers;
+    return r->by_majority ? decided(c, a) : (r->awaited & ~(a->yes | a->no | a->failed)) == 0;
+}
+
+static bool may_pass(int rc)
+{
+    return rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT || rc == TKL_EUNREADY;
+}
+
+/* `text` says what failed, if it did. */
+static void note(tkl__answers *a, size_t server, int rc, const char *text)
+{
+    uint64_t bit = UINT64_C(1) << server;
+    if (rc >= 0) {
+        *(rc == TKL_OK ? &a->yes : &a->no) |= bit;
+        return;
+    }
+    bool worse = !may_pass(rc) && a->fatal == 0;
+    a->failed |= bit;
+    a->fatal |= may_pass(rc) ? 0 : bit;
+    if (a->why == TKL_OK || worse) {
+        a->why = rc;
+        snprintf(a->text, sizeof a->text, "%s", text);
+    }
+}
+
+/* ---- The threads --------------------------------------------------------- */
+
+static void leave(inquiry *r)
+{
+    if (--r->users == 0)
+        free(r);
+}
+
+static inquiry *next_inquiry(worker *w)
+{
+    inquiry *r = w->todo[w->first];
+    w->first = (w->first + 1) % BACKLOG;
+    w->count--;
+    return r;
+}
+
+static int ask(const worker *w, const tkl__question *question)
+{
+    if (tkl__left(question->deadline) == 0)
+        return tkl__fail(TKL_ENOTSENT, "a server is still busy with an earlier request");
+    return question->ask(w->crew->owner, question, w->server);
+}
+
+static void *work(void *arg)
+{
+    worker *w = arg;
+    tkl__crew *c = w->crew;
+    pthread_mutex_lock(&c->mutex);
+    while (w->count > 0 || !c->closing) {
+        if (w->count == 0) {
+            pthread_cond_wait(&c->work, &c->mutex);
+            continue;
+        }
+        inquiry *r = next_inquiry(w);
+        pthread_mutex_unlock(&c->mutex);
+        int rc = ask(w, &r->question);
+        pthread_mutex_lock(&c->mutex);
+        note(&r->answers, w->server, rc, tkl_errmsg());
+        if (enough(c, r))
+            pthread_cond_signal(&c->news);
+        leave(r);
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return NULL;
+}
+
+static int start_all(tkl__crew *c)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < c->count; i++) {
+        worker *w = &c->workers[i];
+        if (!w->running)
+            rc = tkl__thread_start(&w->thread, work, w, "asking servers");
+        w->running = rc == TKL_OK;
+    }
+    return rc;
+}
+
+/* ---- Opening and closing ------------------------------------------------- */
+
+static void set_up(tkl__crew *c)
+{
+    c->pid = getpid();
+    pthread_mutex_init(&c->mutex, NULL);
+    tkl__cond_init(&c->work);
+    tkl__cond_init(&c->news);
+    for (size_t i = 0; i < c->count; i++)
+        c->workers[i] = (worker){.crew = c, .server = i};
+}
+
+/* In a forked child: begins anew, whatever the parent's threads were doing. */
+static void mind_fork(tkl__crew *c)
+{
+    if (c->pid != getpid())
+        set_up(c);
+}
+
+int tkl__crew_open(size_t count, const void *owner, tkl__crew **crew)
+{
+    tkl__crew *c = calloc(1, sizeof *c + count * sizeof *c->workers);
+    *crew = c;
+    if (!c)
+        return tkl__nomem();
+    c->owner = owner;
+    c->count = count;
+    set_up(c);
+    return TKL_OK;
+}
+
+void tkl__crew_close(tkl__crew *c)
+{
+    if (!c)
+        return;
+    mind_fork(c);
+    pthread_mutex_lock(&c->mutex);
+    c->closing = true;
+    pthread_mutex_unlock(&c->mutex);
+    pthread_cond_broadcast(&c->work);
+    for (size_t i = 0; i < c->count; i++)
+        if (c->workers[i].running)
+            pthread_join(c->workers[i].thread, NULL);
+    pthread_cond_destroy(&c->work);
+    pthread_cond_destroy(&c->news);
+    pthread_mutex_destroy(&c->mutex);
+    free(c);
+}
+
+/* ---- Asking -------------------------------------------------------------- */
+
+static void put(worker *w, inquiry *r)
+{
+    if (w->count == BACKLOG) {
+        note(&r->answers, w->server, TKL_ENOTSENT, "a server has too many requests open");
+        return;
+    }
+    w->todo[(w->first + w->count++) % BACKLOG] = r;
+    r->users++;
+}
+
+static void put_to(tkl__crew *c, inquiry *r, uint64_t whom)
+{
+    pthread_mutex_lock(&c->mutex);
+    for (size_t i = 0; i < c->count; i++)
+        if (whom & UINT64_C(1) << i)
+            put(&c->workers[i], r);
+    pthread_mutex_unlock(&c->mutex);
+    pthread_cond_broadcast(&c->work);
+}
+
+static void await(tkl__crew *c, inquiry *r, tkl__answers *answers)
+{
+    int64_t until = r->question.deadline + SLACK_US;
+    pthread_mutex_lock(&c->mutex);
+    while (!enough(c, r) && tkl__cond_wait(&c->news, &c->mutex, until))
+        ;
+    *answers = r->answers;
+    leave(r);
+    pthread_mutex_unlock(&c->mutex);
+}
+
+/* Takes what `wanted` says of when it is enough. */
+static int inquire(tkl__crew *c, const inquiry *wanted, uint64_t whom, tkl__answers *answers)
+{
+    *answers = (tkl__answers){0};
+    mind_fork(c);
+    int rc = start_all(c);
+    inquiry *r = rc == TKL_OK ? malloc(sizeof *r) : NULL;
+    if (!r)
+        return rc == TKL_OK ? tkl__nomem() : rc;
+    *r = *wanted;
+    r->users = 1;
+    put_to(c, r, whom);
+    await(c, r, answers);
+    return TKL_OK;
+}
+
+int tkl__crew_ask_majority(tkl__crew *c, const tkl__question *question, tkl__answers *answers)
+{
+    inquiry wanted = {.question = *question, .by_majority = true};
+    return inquire(c, &wanted, everybody(c), answers);
+}
+
+int tkl__crew_ask(tkl__crew *c, const tkl__question *question, uint64_t whom, uint64_t awaited)
+{
+    inquiry wanted = {.question = *question, .awaited = awaited};
+    tkl__answers answers;
+    return inquire(c, &wanted, whom, &answers);
+}

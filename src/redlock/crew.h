@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Asking several servers at once: a crew has a thread for each of them.
+ *
+ * A server is asked one question after the other, in the order in which they were put. Whoever
+ * puts one goes on as soon as enough is known; the slow are left to their threads. Each question
+ * has a deadline, so a server that hangs delays nobody for longer.
+ */
+#ifndef TKL_REDLOCK_CREW_H
+#define TKL_REDLOCK_CREW_H
+
+#include <tackle/lock.h>
+
+#define TKL__CREW_MAX 64 /* servers; sets of them are bits of a uint64_t */
+
+typedef struct tkl__crew tkl__crew;
+
+typedef struct tkl__question tkl__question;
+struct tkl__question {
+    /* Run by the thread of that server: TKL_OK for yes, positive for no, or an error. */
+    int (*ask)(const void *owner, const tkl__question *question, size_t server);
+    int64_t deadline;
+    char token[TKL_TOKEN_SIZE];
+    char ttl[24]; /* milliseconds, in digits */
+    bool valid;
+};
+
+/* Those in none of the three have not answered (yet). */
+typedef struct tkl__answers {
+    uint64_t yes, no, failed;
+    uint64_t fatal; /* those of the failed for which trying again is of no use */
+    int why;        /* the code and text of a failure, a fatal one if there is any */
+    char text[256];
+} tkl__answers;
+
+/* Starts no thread yet. */
+int tkl__crew_open(size_t count, const void *owner, tkl__crew **crew);
+/* Waits for the questions under way. NULL is fine. */
+void tkl__crew_close(tkl__crew *crew);
+
+/* Asks all, and returns when it is known what the majority says, or that there is none to say it.
+ */
+int tkl__crew_ask_majority(tkl__crew *crew, const tkl__question *question, tkl__answers *answers);
+/* Asks those in `whom`, and returns when those in `awaited` have answered. */
+int tkl__crew_ask(tkl__crew *crew, const tkl__question *question, uint64_t whom, uint64_t awaited);
+
+/* More than half of all servers. */
+bool tkl__crew_is_majority(const tkl__crew *crew, uint64_t servers);
+
+#endif
