@@ -43,4 +43,3 @@ ends 0 tackle server stop
 # One that cannot be started is one that cannot be reached.
 ends 69 env TACKLE_SERVER=no-such-server tackle --url embedded: ping
 has "$err" "no-such-server"
-TACKLE_URL=embedded:$home/server?durability=none

@@ -9,8 +9,11 @@ unset TACKLE_URL TACKLE_NAMESPACE TACKLE_PASSWORD NO_COLOR
 PATH=$(dirname "$TACKLE"):$PATH
 mkdir "$HOME"
 
+# Every private server that a test may have left, wherever it has put it.
 clean_up() {
-    tackle server stop >/dev/null 2>&1
+    find "$home" -type s -name socket -printf '%h\n' | while read -r directory; do
+        tackle --url "embedded:$directory" server stop >/dev/null 2>&1
+    done
     rm -rf "$home"
 }
 trap clean_up EXIT
@@ -54,5 +57,4 @@ every_verb() {
 start_server() {
     export TACKLE_URL=embedded:$home/server?durability=none
     tackle server start >/dev/null || fail "no server"
-    trap 'tackle server stop >/dev/null; clean_up' EXIT
 }

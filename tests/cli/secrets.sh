@@ -41,4 +41,3 @@ for spelling in "--url redis://tester:$secret@10.255.255.1:9" "--url=redis://tes
 done
 
 lacks "$(tackle help; man -l "$TACKLE_SOURCE/docs/man/tackle.1" 2>/dev/null)" "$secret"
-export TACKLE_URL=embedded:$home/server?durability=none
