@@ -220,14 +220,14 @@ int cli_args_read(cli_session *cli, int argc, char **argv)
     cli->argv = calloc((size_t)argc + 1, sizeof *cli->argv);
     if (cli->given == NULL || cli->argv == NULL)
         return cli_fail(cli, CLI_FAILURE, "out of memory");
-    bool ended = false;
+    cli->before_dashes = -1;
     for (char **next = argv + (argc > 0); *next != NULL;) {
         char *word = *next++;
         int failed = CLI_OK;
-        if (ended || word[0] != '-')
+        if (cli->before_dashes >= 0 || word[0] != '-')
             failed = keep_word(cli, word);
         else if (strcmp(word, "--") == 0)
-            ended = true;
+            cli->before_dashes = cli->argc;
         else if (word[1] == '-')
             failed = read_option(cli, word, &next);
         else
@@ -240,8 +240,7 @@ int cli_args_read(cli_session *cli, int argc, char **argv)
 
 /* ---- How many arguments -------------------------------------------------- */
 
-/* The specification's word at `*at`, which moves on; false at its end. "--" only tells people
- * where to put it. */
+/* The specification's word at `*at`, which moves on; false at its end. "--" is none. */
 static bool next_word(const char **at, const char **word, size_t *len)
 {
     do {
@@ -250,6 +249,17 @@ static bool next_word(const char **at, const char **word, size_t *len)
         *at = *word + *len;
     } while (*len == 2 && memcmp(*word, "--", 2) == 0);
     return *len > 0;
+}
+
+/* Whether "--" stands where the specification has it: what follows is another command's. */
+static bool has_dashes(const cli_session *cli)
+{
+    const char *spec = cli->verb->args, *dashes = spec != NULL ? strstr(spec, " -- ") : NULL, *word;
+    size_t len;
+    int before = 0;
+    while (dashes != NULL && next_word(&spec, &word, &len) && word < dashes)
+        before++;
+    return dashes == NULL || cli->before_dashes == before;
 }
 
 int cli_args_check(const cli_session *cli)
@@ -262,6 +272,8 @@ int cli_args_check(const cli_session *cli)
             return cli_usage(cli, "missing %.*s", (int)len, word);
     if (cli->argc > seen && !takes_any_number(cli))
         return cli_usage(cli, "unexpected argument '%s'", cli->argv[seen]);
+    if (!has_dashes(cli))
+        return cli_usage(cli, "write %s, with the dashes", cli->verb->args);
     return CLI_OK;
 }
 

@@ -95,7 +95,8 @@ struct cli_session {
     const cli_component *component; /* NULL until named */
     const cli_verb *verb;           /* NULL until named */
     int argc;                       /* the verb's own arguments, without options */
-    const char **argv;
+    const char **argv;              /* ended by NULL */
+    int before_dashes;              /* how many of them stand before "--"; -1: there is none */
     bool json;
     bool help; /* --help was given */
     cli_given *given;
@@ -104,7 +105,8 @@ struct cli_session {
     bool is_default;    /* the URL is the user's own private server */
     tkl_client *client; /* NULL until cli_connect() */
     char *input;        /* standard input, once read */
-    int signal;         /* the terminal's signal that ended a run verb's command, or 0 */
+    int signal;         /* to die of after all is done, so that our parent knows; 0: none */
+    bool signal_heard;  /* it was sent to us, and not to a run verb's command instead of us */
 };
 
 /* The client, opened when first asked for. */

@@ -58,10 +58,10 @@ static int run(cli_session *cli, int argc, char **argv)
 /* A command that Ctrl-C ended had the terminal to itself, so whoever started us has not heard of
  * the signal. They and we get it now: a shell script around `tackle lock run` ends as it would
  * around the command alone. */
-static void pass_on_signal(int number)
+static void die_of_signal(const cli_session *cli)
 {
-    signal(number, SIG_DFL);
-    kill(0, number);
+    signal(cli->signal, SIG_DFL);
+    kill(cli->signal_heard ? getpid() : 0, cli->signal);
 }
 
 int main(int argc, char **argv)
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     cli_guard_stop();
     int unwritten = cli_flush(&cli);
     if (cli.signal != 0)
-        pass_on_signal(cli.signal);
+        die_of_signal(&cli);
     cli_args_free(&cli);
     return unwritten ? unwritten : exit;
 }

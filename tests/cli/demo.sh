@@ -8,7 +8,7 @@
 tours() { ls -d /tmp/tackle-demo.* 2>/dev/null | wc -l; }
 before=$(tours)
 ends 0 tackle demo
-is "no complaint" "$err" ""
+lacks "$err" "tackle: demo"
 has "$out" $'$ tackle ping\nPONG '
 has "$out" $'$ tackle call LRANGE planets 0 -1 --json\n["Mercury", "Venus", "Earth"]'
 has "$out" $'$ tackle call GET greeting --url embedded:$DIR\nhello'

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "hold.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "out.h"
+#include "patience.h"
+
+enum {
+    TTL_MS = 30000,
+    GRACE_MS = 10000,
+};
+
+/* ---- Options ------------------------------------------------------------- */
+
+int cli_hold_ttl(const cli_session *cli, int64_t *ttl_ms)
+{
+    *ttl_ms = cli_number(cli, "ttl", TTL_MS);
+    return *ttl_ms > 0 ? CLI_OK : cli_usage(cli, "invalid --ttl: must be more than 0");
+}
+
+int cli_hold_replicas(const cli_session *cli, int *replicas)
+{
+    int64_t number = cli_number(cli, "replicas", 0);
+    *replicas = (int)number;
+    return number >= 0 && number <= INT_MAX ? CLI_OK : cli_usage(cli, "invalid --replicas");
+}
+
+/* ---- Acquiring ----------------------------------------------------------- */
+
+static int give_back(cli_session *cli, const cli_hold *hold, int code)
+{
+    if (code == TKL_OK)
+        hold->kind->release(hold->handle);
+    cli->signal = cli_patience_signal();
+    cli->signal_heard = true;
+    return 128 + cli->signal;
+}
+
+int cli_hold_acquire(cli_session *cli, const cli_hold *hold, int64_t wait_ms)
+{
+    int failed = cli_patience_begin(cli, hold->kind->cancel, hold->handle);
+    if (failed)
+        return failed;
+    int code = hold->kind->acquire(hold->handle, wait_ms);
+    cli_patience_end();
+    if (cli_patience_signal() != 0)
+        return give_back(cli, hold, code);
+    return code == TKL_BUSY ? cli_fail(cli, CLI_NO, "%s", hold->kind->busy) : cli_end(cli, code);
+}
+
+/* ---- The command --------------------------------------------------------- */
+
+/* A fence or token of an outer `run` must not be taken for ours. */
+static void set_environment(const cli_session *cli, const cli_hold *hold)
+{
+    char token[TKL_TOKEN_SIZE], fence[24];
+    hold->kind->token(hold->handle, token);
+    setenv(hold->kind->variable, cli->argv[0], 1);
+    setenv("TACKLE_TOKEN", token, 1);
+    unsetenv("TACKLE_FENCE");
+    if (hold->kind->fence == NULL)
+        return;
+    snprintf(fence, sizeof fence, "%" PRIu64, hold->kind->fence(hold->handle));
+    setenv("TACKLE_FENCE", fence, 1);
+}
+
+static bool is_deadly(const cli_session *cli)
+{
+    return strcmp(cli_text(cli, "on-lost", "kill"), "kill") == 0;
+}
+
+static void say_lost(const cli_session *cli, const char *consequence)
+{
+    char *name = cli_escape(tkl_str(cli->argv[0]), false);
+    cli_fail(cli, CLI_LOST, "lost %s: %s", name != NULL ? name : "it", consequence);
+    free(name);
+}
+
+/* Waits for the command's end, or brings it about; whether what we hold was lost before. */
+static bool watch_command(const cli_session *cli, const cli_hold *hold, cli_child *child)
+{
+    if (cli_child_wait(child, hold->lost, -1) == CLI_CHILD_ENDED)
+        return false;
+    if (is_deadly(cli)) {
+        say_lost(cli, "ending the command");
+        cli_child_end(child, cli_number(cli, "grace", GRACE_MS));
+    } else {
+        say_lost(cli, "the command goes on without it");
+        cli_child_wait(child, -1, -1);
+    }
+    return true;
+}
+
+/* Whether it was not ours any more. */
+static bool release(const cli_session *cli, const cli_hold *hold)
+{
+    int code = hold->kind->release(hold->handle);
+    if (code == TKL_NOTOWNER)
+        say_lost(cli, "the command ended without it");
+    else if (code != TKL_OK)
+        cli_fail(cli, CLI_OK, "not released, it will end with its lease: %s", tkl_errmsg());
+    return code == TKL_NOTOWNER;
+}
+
+static int run_command(cli_session *cli, const cli_hold *hold)
+{
+    cli_child child;
+    int failed = cli_child_start(cli, (char *const *)&cli->argv[1], -1, true, &child);
+    if (failed) {
+        hold->kind->release(hold->handle);
+        return failed;
+    }
+    if (cli_patience_signal() != 0) /* it came before the child could have it */
+        kill(-child.pid, cli_patience_signal());
+    bool lost = watch_command(cli, hold, &child);
+    int exit = cli_child_close(cli, &child);
+    if (!lost)
+        lost = release(cli, hold);
+    return lost && is_deadly(cli) ? CLI_LOST : exit;
+}
+
+/* ---- The verb ------------------------------------------------------------ */
+
+int cli_hold_init(const cli_session *cli, const cli_hold_kind *kind, cli_hold *hold)
+{
+    *hold = (cli_hold){.kind = kind, .lost = eventfd(0, EFD_CLOEXEC)};
+    return hold->lost >= 0 ? CLI_OK : cli_fail(cli, CLI_FAILURE, "eventfd: %s", strerror(errno));
+}
+
+void cli_hold_lost(const cli_hold *hold)
+{
+    eventfd_write(hold->lost, 1);
+}
+
+void cli_hold_done(const cli_hold *hold)
+{
+    close(hold->lost);
+}
+
+int cli_hold_run(cli_session *cli, const cli_hold *hold)
+{
+    int failed = cli_hold_acquire(cli, hold, cli_number(cli, "wait", -1));
+    if (failed)
+        return failed == CLI_NO ? CLI_NOT_HAD : failed;
+    set_environment(cli, hold);
+    return run_command(cli, hold);
+}
