@@ -115,7 +115,7 @@ static bool release(const cli_session *cli, const cli_hold *hold)
 static int run_command(cli_session *cli, const cli_hold *hold)
 {
     cli_child child;
-    int failed = cli_child_start(cli, (char *const *)&cli->argv[1], -1, true, &child);
+    int failed = cli_child_start(cli, &cli->argv[1], -1, true, &child);
     if (failed) {
         hold->kind->release(hold->handle);
         return failed;
