@@ -9,7 +9,8 @@
 
 #include "support/test.h"
 
-/* A client, or the test fails. `options` may be NULL. */
+/* A client, or the test fails. `options` may be NULL. Its time-out is 20 s unless they or the
+ * URL say otherwise: a busy machine is slow, not broken. */
 tkl_client *test_open(const char *url, const tkl_options *options);
 
 /* The integer a command answers. */

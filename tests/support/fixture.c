@@ -23,7 +23,7 @@ int fixture_fresh(void **state)
     fixture *f = *state;
     server_do(f->server, "FLUSHALL");
     server_do(f->server, "SCRIPT FLUSH");
-    assert_ok(tkl_open(f->server->url, NULL, &f->client));
+    f->client = test_open(f->server->url, NULL);
     return 0;
 }
 
