@@ -207,18 +207,32 @@ static int client_port(const server *s)
     return s->tls_port != 0 ? s->tls_port : s->port;
 }
 
-/* Each is introduced to each other: waiting for gossip takes longer. */
-static void introduce(cluster *c)
+static bool acquainted(cluster *c)
 {
-    for (int i = 0; i < CLUSTER_SIZE; i++) {
-        server_do(c->servers[i], "CLUSTER SET-CONFIG-EPOCH %d", i + 1);
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        if (!answer_has(c->servers[i], "CLUSTER INFO", "cluster_known_nodes:6") ||
+            answer_has(c->servers[i], "CLUSTER NODES", "handshake"))
+            return false;
+    return true;
+}
+
+/* Each to each other: waiting for gossip takes longer. A handshake that takes them too long, on a
+ * busy machine, is forgotten. */
+static bool introduce(cluster *c)
+{
+    for (int i = 0; i < CLUSTER_SIZE; i++)
         for (int k = 0; k < i; k++)
             server_do(c->servers[i], "CLUSTER MEET 127.0.0.1 %d", client_port(c->servers[k]));
-    }
+    for (int64_t until = test_now_ms() + 3000; test_now_ms() < until; test_sleep_ms(5))
+        if (acquainted(c))
+            return true;
+    return false;
 }
 
 static void share_out_slots(cluster *c)
 {
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        server_do(c->servers[i], "CLUSTER SET-CONFIG-EPOCH %d", i + 1);
     for (int i = 0; i < CLUSTER_MASTERS; i++)
         server_do(c->servers[i], "CLUSTER ADDSLOTSRANGE %d %d", i * SLOTS / CLUSTER_MASTERS,
                   (i + 1) * SLOTS / CLUSTER_MASTERS - 1);
@@ -228,7 +242,6 @@ static void make_replica(server *replica, server *master)
 {
     char id[41];
     cluster_id(master, id);
-    eventually(answer_has(replica, "CLUSTER NODES", id), SETTLE_MS);
     char *command = test_format("CLUSTER REPLICATE %s", id);
     eventually(answer_has(replica, command, "OK"), SETTLE_MS);
     free(command);
@@ -249,8 +262,8 @@ cluster *cluster_start(bool tls)
     for (int i = 0; i < CLUSTER_SIZE; i++)
         c->servers[i] = start_member(tls);
     write_cluster_url(c, tls);
-    introduce(c);
     share_out_slots(c);
+    eventually(introduce(c), SETTLE_MS);
     for (int i = CLUSTER_MASTERS; i < CLUSTER_SIZE; i++)
         make_replica(c->servers[i], c->servers[i - CLUSTER_MASTERS]);
     cluster_heal(c);
@@ -307,10 +320,31 @@ void cluster_move_keys(server *from, server *to, int slot, int count)
     }
 }
 
+static int64_t epoch(server *s, const char *which)
+{
+    char *info = server_ask(s, "CLUSTER INFO");
+    const char *found = strstr(info, which);
+    int64_t number = found != NULL ? strtoll(found + strlen(which), NULL, 10) : -1;
+    free(info);
+    return number;
+}
+
+static bool knows_all_epochs(cluster *c, server *s)
+{
+    int64_t known = epoch(s, "cluster_current_epoch:");
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        if (c->servers[i]->pid != 0 && epoch(c->servers[i], "cluster_my_epoch:") > known)
+            return false;
+    return true;
+}
+
+/* Who takes a slot over gives itself the next epoch. One that has not heard of the latest would
+ * lose the slot again: then two servers say for ever that the other one has it. */
 void cluster_move_end(cluster *c, server *to, int slot)
 {
     char id[41];
     cluster_id(to, id);
+    eventually(knows_all_epochs(c, to), SETTLE_MS);
     server_do(to, "CLUSTER SETSLOT %d NODE %s", slot, id);
     for (int i = 0; i < CLUSTER_SIZE; i++)
         if (c->servers[i]->pid != 0 && c->servers[i] != to && is_master(c->servers[i]))
