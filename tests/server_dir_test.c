@@ -445,9 +445,8 @@ static void a_long_log_is_put_aside(void **state)
 static const struct {
     const char *word, *save, *appendonly, *appendfsync;
 } words[] = {
-    {"none", "", "no", "everysec"},
-    {"snapshot", "3600 1 300 100 60 10000", "no", "everysec"},
-    {"everysec", "", "yes", "everysec"},
+    {"none", "", "no", "everysec"},  {"snapshot", "3600 1 300 100 60 10000", "no", "everysec"},
+    {"lazy", "", "yes", "no"},       {"everysec", "", "yes", "everysec"},
     {"always", "", "yes", "always"},
 };
 #define WORDS (sizeof words / sizeof *words)
@@ -559,14 +558,14 @@ static void settings_of_the_user_survive(void **state)
     tkl_close(client);
 }
 
-static void an_unknown_combination_is_called_custom(void **state)
+static void settings_made_by_hand_have_their_word(void **state)
 {
     (void)state;
     start(url);
     tkl_client *client = test_open(url, NULL);
     call_expect(client, "OK", "CONFIG", "SET", "appendfsync", "no", NULL);
     tkl_close(client);
-    assert_string_equal(durability(), "custom");
+    assert_string_equal(durability(), "lazy");
 }
 
 static void a_snapshot_from_elsewhere_is_taken_over(void **state)
@@ -691,7 +690,7 @@ static void urls_without_a_directory_are_refused(void **state)
 static void an_unknown_durability_is_refused(void **state)
 {
     (void)state;
-    fails(with("sometimes"), TKL_EINVAL, "none, snapshot, everysec or always");
+    fails(with("sometimes"), TKL_EINVAL, "none, snapshot, lazy, everysec or always");
 }
 
 static void without_a_program_the_directory_stays_usable(void **state)
@@ -764,7 +763,7 @@ int main(void)
         TEST(none_forgets_at_stop_and_brings_nothing_back),
         TEST(tuned_snapshots_are_still_snapshots),
         TEST(settings_of_the_user_survive),
-        TEST(an_unknown_combination_is_called_custom),
+        TEST(settings_made_by_hand_have_their_word),
         TEST(a_snapshot_from_elsewhere_is_taken_over),
         TEST(a_directory_with_too_long_a_path_is_refused),
         TEST(the_longest_path_works),

@@ -64,7 +64,7 @@ typedef struct tkl_options {
  *     embedded:/dir        a persistent private server, shared by all programs of this
  *                          user that name the directory; stays until tkl_server_stop()
  *
- * Query parameters: embedded: durability=none|snapshot|everysec|always; TLS: ca, cadir,
+ * Query parameters: embedded: durability=none|snapshot|lazy|everysec|always; TLS: ca, cadir,
  * cert, key, servername, verify=no; all: timeout=DURATION, password-file. Percent-escapes
  * are decoded. An option set in `options` wins over the URL.
  *
@@ -163,8 +163,7 @@ TKL_API void tkl_reply_free(tkl_reply *reply);
 typedef struct tkl_server_info {
     int64_t pid;         /* 0: not running; then program and version are empty */
     char socket[128];    /* path of its Unix socket */
-    char durability[16]; /* none, snapshot, everysec or always; "custom" when its settings were
-                            changed by hand to something else; empty for a new directory */
+    char durability[16]; /* none, snapshot, lazy, everysec or always; empty for a new directory */
     char program[32];    /* redis-server or valkey-server */
     char version[32];
 } tkl_server_info;

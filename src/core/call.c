@@ -233,9 +233,10 @@ int tkl__check(tkl_reply **reply)
     if (rc == TKL_OK)
         return TKL_OK;
     tkl_bytes text = tkl_reply_bytes(*reply);
-    const char *hint = tkl__error_verdict(text) == TKL__MOVED
-                           ? " (the server is part of a cluster: use a redis+cluster:// URL)"
-                           : "";
+    const char *hint =
+        tkl__error_verdict(text) == TKL__MOVED
+            ? " (a cluster in motion, or a cluster whose URL should begin with redis+cluster://)"
+            : "";
     tkl__fail(rc, "%s%s", text.data, hint);
     tkl_reply_free(*reply);
     *reply = NULL;

@@ -104,6 +104,7 @@ int tkl__error_code(tkl_bytes text)
         {"READONLY", TKL_EREADONLY},   {"LOADING", TKL_EUNREADY},
         {"BUSY ", TKL_EUNREADY},       {"CLUSTERDOWN", TKL_EUNREADY},
         {"MASTERDOWN", TKL_EUNREADY},  {"TRYAGAIN", TKL_EUNREADY},
+        {"MOVED ", TKL_EUNREADY},      {"ASK ", TKL_EUNREADY},
         {"FAILOVER", TKL_EUNREADY},    {"ERR max number of clients", TKL_EUNREADY},
         {"CROSSSLOT", TKL_ECROSSSLOT}, {"NOSCRIPT", TKL_ENOSCRIPT},
     };

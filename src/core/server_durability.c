@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Durability in four words, and changing it while the server runs.
+ * Durability in five words, and changing it while the server runs.
  *
  * A word stands for three settings of the server. They live in the directory's configuration file,
  * so a restart keeps them; a change is one CONFIG SET of all three (two programs with different
@@ -30,9 +30,8 @@ typedef struct level {
 } level;
 
 static const level levels[] = {
-    {"none", "", "no", "everysec"},
-    {"snapshot", "3600 1 300 100 60 10000", "no", "everysec"},
-    {"everysec", "", "yes", "everysec"},
+    {"none", "", "no", "everysec"},  {"snapshot", "3600 1 300 100 60 10000", "no", "everysec"},
+    {"lazy", "", "yes", "no"},       {"everysec", "", "yes", "everysec"},
     {"always", "", "yes", "always"},
 };
 
@@ -69,7 +68,7 @@ static void to_word(const settings *s, char *word)
 {
     const char *found = *s->save ? "snapshot" : "none";
     if (strcmp(s->appendonly, "yes") == 0)
-        found = strcmp(s->appendfsync, "no") == 0 ? "custom" : s->appendfsync;
+        found = strcmp(s->appendfsync, "no") == 0 ? "lazy" : s->appendfsync;
     snprintf(word, TKL__WORD_MAX, "%s", found);
 }
 

@@ -232,7 +232,8 @@ static int check_durability(const char *word)
 {
     return tkl__durability_known(word)
                ? TKL_OK
-               : tkl__fail(TKL_EINVAL, "durability must be none, snapshot, everysec or always");
+               : tkl__fail(TKL_EINVAL,
+                           "durability must be none, snapshot, lazy, everysec or always");
 }
 
 static int apply_parameter(tkl__target *target, const char *key, const char *value,

@@ -30,7 +30,7 @@ typedef struct tkl__target {
     char *password;   /* NULL: none */
     char *master;     /* sentinel: name of the master set */
     char *dir;        /* embedded: directory; NULL: in memory */
-    char *durability; /* embedded: NULL or one of the four words */
+    char *durability; /* embedded: NULL or one of the five words */
     char *ca_file, *ca_dir, *cert_file, *key_file, *server_name;
     bool no_verify;
     int64_t timeout_ms;

@@ -33,7 +33,7 @@ refuses "unexpected argument '-'" ping -
 refuses "unexpected argument '--json'" ping -- --json
 refuses "call: missing ARG..." call
 refuses "call: missing ARG..." call --json
-refuses "--durability needs a value: none|snapshot|everysec|always" server start --durability
+refuses "--durability needs a value: none|snapshot|lazy|everysec|always" server start --durability
 refuses "invalid --durability 'some': not one of the choices none|" server start --durability some
 refuses "invalid --durability ''" server start --durability=
 refuses "--json takes no value" ping --json=yes
