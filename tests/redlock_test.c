@@ -367,9 +367,22 @@ static int use_the_parents_handle(void *arg)
     return rc == TKL_OK ? 0 : 1;
 }
 
+/* ThreadSanitizer does not let the child of a program with threads start any. */
+static void skip_where_children_have_no_threads(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    skip();
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    skip();
+#endif
+#endif
+}
+
 static void a_forked_child_may_go_on_with_the_handle(void **state)
 {
     world *w = *state;
+    skip_where_children_have_no_threads();
     tkl_redlock *lock = open_on(w, 3);
     assert_ok(tkl_redlock_acquire(lock, 0));
     assert_ok(tkl_redlock_release(lock));
