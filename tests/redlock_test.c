@@ -231,6 +231,28 @@ static void a_waiter_gets_what_expires(void **state)
     tkl_redlock_close(first);
 }
 
+static void wait_in_vain(void *arg, int index)
+{
+    (void)index;
+    assert_code(tkl_redlock_acquire(arg, -1), TKL_BUSY);
+}
+
+static void a_wait_can_be_called_off(void **state)
+{
+    world *w = *state;
+    tkl_redlock *holder = open_on(w, 3), *lock = open_on(w, 3);
+    assert_ok(tkl_redlock_acquire(holder, 0));
+    crew *waiter = crew_start(1, wait_in_vain, lock);
+    test_sleep_ms(50);
+    tkl_redlock_cancel(lock);
+    crew_join(waiter);
+    assert_code(tkl_redlock_acquire(lock, -1), TKL_BUSY); /* it only tries from now on */
+    assert_ok(tkl_redlock_release(holder));
+    assert_ok(tkl_redlock_acquire(lock, -1));
+    tkl_redlock_close(lock);
+    tkl_redlock_close(holder);
+}
+
 static void one_server_is_a_majority_of_one(void **state)
 {
     world *w = *state;
@@ -718,6 +740,20 @@ static void a_token_is_enough_to_extend_and_release_from_elsewhere(void **state)
     tkl_redlock_close(here);
 }
 
+static void a_detached_lock_stays_held(void **state)
+{
+    world *w = *state;
+    char token[TKL_TOKEN_SIZE];
+    tkl_redlock *lock = open_on(w, 3);
+    assert_ok(tkl_redlock_acquire(lock, 0));
+    eventually(holds_token(w, 3, lock) == 3, 5000);
+    tkl_redlock_token(lock, token);
+    tkl_redlock_detach(lock);
+    assert_int_equal(tkl_redlock_left_ms(lock), 0);
+    tkl_redlock_close(lock);
+    assert_int_equal(holds(w, 3, token), 3);
+}
+
 static void only_a_token_can_be_adopted_and_only_by_a_free_handle(void **state)
 {
     world *w = *state;
@@ -801,6 +837,7 @@ int main(void)
         TEST(a_second_owner_is_refused_and_leaves_nothing),
         TEST(a_failed_try_gives_back_the_minority_it_got),
         TEST(a_waiter_gets_what_expires),
+        TEST(a_wait_can_be_called_off),
         TEST(one_server_is_a_majority_of_one),
         TEST(closing_releases),
         TEST(names_and_namespaces_do_not_mix),
@@ -828,6 +865,7 @@ int main(void)
         TEST(releasing_touches_nobody_elses),
         TEST(a_lease_shorter_than_its_acquisition_is_never_had),
         TEST(a_token_is_enough_to_extend_and_release_from_elsewhere),
+        TEST(a_detached_lock_stays_held),
         TEST(only_a_token_can_be_adopted_and_only_by_a_free_handle),
         TEST(wrong_arguments_are_refused),
         TEST(what_is_held_is_not_acquired_again_and_what_is_free_not_released),

@@ -14,7 +14,7 @@
  * delay: where one server (with replicas) will do, tkl_lock is the better tool. docs/redlock.md
  * says what it can and cannot guarantee.
  *
- * A handle is one owner, used by one thread at a time.
+ * A handle is one owner, used by one thread at a time (but see tkl_redlock_cancel).
  */
 #ifndef TACKLE_REDLOCK_H
 #define TACKLE_REDLOCK_H
@@ -45,6 +45,9 @@ TKL_API void tkl_redlock_close(tkl_redlock *lock);
 /* TKL_BUSY when no majority was had in time; TKL_ENOTSENT when a majority could not even be
  * reached. wait_ms as of tkl_lock_acquire. */
 TKL_API int tkl_redlock_acquire(tkl_redlock *lock, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
+/* From another thread: ends a wait of this handle. From then on it tries only. For programs that
+ * shall end. No I/O. */
+TKL_API void tkl_redlock_cancel(tkl_redlock *lock) TKL_NONNULL(1);
 /* Makes the lease last ttl_ms from now (0: as opened) on a majority; else TKL_NOTOWNER, and it is
  * not valid any more. TKL_ENOTSENT when a majority could not be reached: it is valid as long as it
  * was before, and may be extended again. */
@@ -57,6 +60,9 @@ TKL_API int tkl_redlock_release(tkl_redlock *lock) TKL_NONNULL(1);
 /* Milliseconds for which the lock is valid still: ttl - elapsed - drift; 0 when it is not. */
 TKL_API int64_t tkl_redlock_left_ms(tkl_redlock *lock) TKL_NONNULL(1);
 TKL_API void tkl_redlock_token(tkl_redlock *lock, char token[TKL_TOKEN_SIZE]) TKL_NONNULL(1, 2);
+/* Frees the handle without releasing: the token keeps the lock until the lease ends, for another
+ * process or a later command to adopt; read it before. No I/O. */
+TKL_API void tkl_redlock_detach(tkl_redlock *lock) TKL_NONNULL(1);
 /* Makes a free handle the owner of that token, for release and extend from another process. No I/O:
  * how long it is valid is known once it was extended. TKL_NOTOWNER when it is no token at all. */
 TKL_API int tkl_redlock_adopt(tkl_redlock *lock, const char *token) TKL_NONNULL(1, 2) TKL_CHECK;

@@ -22,6 +22,7 @@
 #include <tackle/redlock.h>
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,9 @@ struct tkl_redlock {
     tkl__crew *crew;
     char token[TKL_TOKEN_SIZE]; /* "": free */
     int64_t valid_until;        /* local time; 0: not known to be valid */
+    pthread_mutex_t mutex;      /* guards `cancelled`, for which other threads may come */
+    pthread_cond_t wake;
+    bool cancelled; /* waits no more */
     size_t count;
     server servers[]; /* `count` of them */
 };
@@ -202,6 +206,8 @@ int tkl_redlock_open(tkl_client *const *nodes, size_t count, tkl_bytes name,
     if (!l)
         return tkl__nomem();
     l->count = count;
+    pthread_mutex_init(&l->mutex, NULL);
+    tkl__cond_init(&l->wake);
     rc = set_rules(&l->rules, options);
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         l->servers[i].client = nodes[i];
@@ -226,6 +232,8 @@ void tkl_redlock_close(tkl_redlock *l)
     tkl__crew_close(l->crew);
     for (size_t i = 0; i < l->count; i++)
         tkl__base_free(&l->servers[i].key);
+    pthread_cond_destroy(&l->wake);
+    pthread_mutex_destroy(&l->mutex);
     free(l);
 }
 
@@ -283,13 +291,28 @@ static bool worth_another_try(const tkl_redlock *l, int rc)
 
 /* Random, so that those who split the servers between them do not do so again: from half to one
  * and a half of the mean. */
-static void pause_until(int64_t mean_ms, int64_t deadline)
+static int64_t random_pause(int64_t mean_ms)
 {
     uint32_t dice;
     tkl__random(&dice, sizeof dice);
     int64_t mean = mean_ms * 1000;
-    int64_t until = tkl__now() + mean / 2 + mean * (int64_t)(dice >> 16) / 65536;
-    tkl__sleep_until(until < deadline ? until : deadline);
+    return mean / 2 + mean * (int64_t)(dice >> 16) / 65536;
+}
+
+/* Pauses before another try; false when there is no time for one, or it was called off. */
+static bool pause_before_next(tkl_redlock *l, int64_t deadline)
+{
+    if (tkl__left(deadline) == 0)
+        return false;
+    int64_t until = tkl__now() + random_pause(l->rules.retry_delay_ms);
+    if (until > deadline)
+        until = deadline;
+    pthread_mutex_lock(&l->mutex);
+    while (!l->cancelled && tkl__cond_wait(&l->wake, &l->mutex, until))
+        ;
+    bool cancelled = l->cancelled;
+    pthread_mutex_unlock(&l->mutex);
+    return !cancelled;
 }
 
 int tkl_redlock_acquire(tkl_redlock *l, int64_t wait_ms)
@@ -297,12 +320,19 @@ int tkl_redlock_acquire(tkl_redlock *l, int64_t wait_ms)
     if (*l->token)
         return tkl__fail(TKL_EINVAL, "this handle holds it already");
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
-    for (;;) {
-        int rc = try_once(l);
-        if (!worth_another_try(l, rc) || tkl__left(deadline) == 0)
-            return rc;
-        pause_until(l->rules.retry_delay_ms, deadline);
-    }
+    int rc;
+    do
+        rc = try_once(l);
+    while (worth_another_try(l, rc) && pause_before_next(l, deadline));
+    return rc;
+}
+
+void tkl_redlock_cancel(tkl_redlock *l)
+{
+    pthread_mutex_lock(&l->mutex);
+    l->cancelled = true;
+    pthread_mutex_unlock(&l->mutex);
+    pthread_cond_signal(&l->wake);
 }
 
 /* ---- Extending and releasing --------------------------------------------- */
@@ -353,6 +383,11 @@ int64_t tkl_redlock_left_ms(tkl_redlock *l)
 void tkl_redlock_token(tkl_redlock *l, char token[TKL_TOKEN_SIZE])
 {
     memcpy(token, l->token, sizeof l->token);
+}
+
+void tkl_redlock_detach(tkl_redlock *l)
+{
+    become_free(l);
 }
 
 int tkl_redlock_adopt(tkl_redlock *l, const char *token)
