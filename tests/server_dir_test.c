@@ -545,6 +545,28 @@ static void tuned_snapshots_are_still_snapshots(void **state)
     tkl_close(client);
 }
 
+static int keep_stopping(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 40; i++)
+        if (tkl_server_stop(url) < 0)
+            fprintf(stderr, "stop: %s\n", tkl_errmsg());
+    return 0;
+}
+
+static void opening_survives_somebody_who_stops_it(void **state)
+{
+    (void)state;
+    start(url);
+    pid_t stopper = process_fork(keep_stopping, NULL);
+    for (int i = 0; i < 20; i++) {
+        tkl_client *client;
+        assert_ok(tkl_open(i % 2 ? with("always") : url, NULL, &client));
+        tkl_close(client);
+    }
+    assert_int_equal(process_wait(stopper), 0);
+}
+
 static void settings_of_the_user_survive(void **state)
 {
     (void)state;
@@ -762,6 +784,7 @@ int main(void)
         TEST(stopping_keeps_the_data),
         TEST(none_forgets_at_stop_and_brings_nothing_back),
         TEST(tuned_snapshots_are_still_snapshots),
+        TEST(opening_survives_somebody_who_stops_it),
         TEST(settings_of_the_user_survive),
         TEST(settings_made_by_hand_have_their_word),
         TEST(a_snapshot_from_elsewhere_is_taken_over),

@@ -266,10 +266,13 @@ static void read_log(const place *p, off_t from, char *text, size_t size)
         memmove(text, line + 1, strlen(line));
 }
 
+/* TKL_BUSY when somebody stopped it meanwhile, who is not to blame. */
 static int died(const place *p, off_t log)
 {
     char text[LOG_TAIL];
     read_log(p, log, text, sizeof text);
+    if (strstr(text, "requested shutdown") || strstr(text, "Received SIGTERM"))
+        return TKL_BUSY;
     return tkl__fail(TKL_ESPAWN, "the private server of %s ended at its start:\n%s", p->dir, text);
 }
 
@@ -302,7 +305,9 @@ static int try_to_start(const place *p, int64_t deadline, attempt *a)
     tkl__nofork_enter();
     int rc = take_lock(p, &lock);
     if (rc == TKL_OK) {
-        rc = a->started ? died(p, a->log) : start_server(p, &a->word, lock, deadline, &a->log);
+        rc = a->started ? died(p, a->log) : TKL_BUSY;
+        if (rc == TKL_BUSY)
+            rc = start_server(p, &a->word, lock, deadline, &a->log);
         a->started = true;
         close(lock);
     }
@@ -346,14 +351,17 @@ static int join(const tkl__target *target, int64_t deadline, place *p, tkl__conn
 {
     attempt a = {.word = target->durability};
     int rc = open_dir(target->dir, p);
-    if (rc == TKL_OK)
+    while (rc == TKL_OK) {
         rc = start_or_join(p, deadline, &a, conn);
-    if (rc != TKL_OK || !a.word)
-        return rc;
-    rc = tkl__durability_apply(*conn, p->dir, p->config, a.word, deadline);
-    if (rc != TKL_OK) {
+        if (rc != TKL_OK || !a.word)
+            return rc;
+        rc = tkl__durability_apply(*conn, p->dir, p->config, a.word, deadline);
+        if (rc == TKL_OK)
+            return TKL_OK;
         tkl__conn_close(*conn);
         *conn = NULL;
+        if (rc == TKL_EUNKNOWN || rc == TKL_ENOTSENT) /* stopped just then */
+            rc = tkl__left(deadline) > 0 ? TKL_OK : rc;
     }
     return rc;
 }
