@@ -244,6 +244,8 @@ static void count_events(void *arg, int index)
         tkl__look_at(&waiter, in(300));
     tkl_bytes message;
     tkl__event event = tkl__await(&waiter, in(1500), &message);
+    if (event == TKL__LOOK)
+        tkl__look_at(&waiter, TKL__FOREVER);
     atomic_fetch_add(&h->looked, event == TKL__LOOK);
     atomic_fetch_add(&h->cut, event == TKL__CUT);
     tkl__unlisten(&waiter);
@@ -255,6 +257,52 @@ static void one_of_many_is_told_to_look(void **state)
     hall h = {.client = f->client};
     crew_run(10, count_events, &h);
     assert_int_equal(atomic_load(&h.looked), 1);
+}
+
+static void look_once(void *arg, int index)
+{
+    (void)index;
+    hall *h = arg;
+    tkl__waiter waiter;
+    tkl_bytes message;
+    listen_to(h->client, "channel", "nobody:", &waiter);
+    atomic_fetch_add(&h->listening, 1);
+    assert_event(tkl__await(&waiter, in(20000), &message), TKL__LOOK);
+    atomic_fetch_add(&h->looked, 1);
+    tkl__unlisten(&waiter);
+}
+
+/* Both sleep while the first looks, and know nothing of the time that it asks for afterwards. */
+static void a_look_asked_for_by_one_who_left_is_done_by_another(void **state)
+{
+    fixture *f = *state;
+    hall h = {.client = f->client};
+    tkl__waiter first;
+    tkl_bytes message;
+    listen_to(f->client, "channel", "nobody:", &first);
+    tkl__look_at(&first, in(0));
+    assert_event(tkl__await(&first, in(20000), &message), TKL__LOOK);
+    crew *others = crew_start(2, look_once, &h);
+    eventually(atomic_load(&h.listening) == 2, 20000);
+    test_sleep_ms(100);
+    tkl__look_at(&first, in(50));
+    tkl__unlisten(&first);
+    crew_join(others);
+}
+
+static void who_looks_and_leaves_without_a_word_is_replaced(void **state)
+{
+    fixture *f = *state;
+    hall h = {.client = f->client};
+    tkl__waiter first;
+    tkl_bytes message;
+    listen_to(f->client, "channel", "nobody:", &first);
+    tkl__look_at(&first, in(0));
+    assert_event(tkl__await(&first, in(20000), &message), TKL__LOOK);
+    crew *other = crew_start(1, look_once, &h);
+    eventually(atomic_load(&h.listening) == 1, 20000);
+    tkl__unlisten(&first);
+    crew_join(other);
 }
 
 /* ---- Subscriptions ------------------------------------------------------- */
@@ -311,6 +359,55 @@ static void a_refused_subscription_is_told_and_spoils_no_other(void **state)
     tkl__unlisten(&waiter);
     tkl_close(client);
     server_end(s);
+}
+
+typedef struct listener {
+    tkl_client *client;
+    atomic_bool listens;
+} listener;
+
+static void hear_sesame(void *arg, int index)
+{
+    (void)index;
+    listener *l = arg;
+    tkl__waiter waiter;
+    listen_to(l->client, "open", "", &waiter);
+    atomic_store(&l->listens, true);
+    assert_hears(&waiter, "sesame");
+    tkl__unlisten(&waiter);
+}
+
+static void wait_a_while(void *arg, int index)
+{
+    (void)index;
+    tkl__waiter waiter;
+    listen_to(arg, "open", "nobody:", &waiter);
+    assert_hears_nothing(&waiter, 200);
+    tkl__unlisten(&waiter);
+}
+
+/* Whoever waits for a confirmation may have to read for all; refused or too late, it passes that
+ * task on. */
+static void a_failed_subscription_passes_the_reading_on(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    listener l = {.client = client};
+    crew *reader = crew_start(1, wait_a_while, client);
+    test_sleep_ms(50);
+    crew *sleeper = crew_start(1, hear_sesame, &l);
+    eventually(atomic_load(&l.listens), 20000);
+    proxy_hold(p, TO_CLIENT, true);
+    tkl__waiter late;
+    int code = tkl__listen(client, tkl_str("another"), tkl_str(""), in(400), &late);
+    assert_int_not_equal(code, TKL_OK);
+    proxy_hold(p, TO_CLIENT, false);
+    crew_join(reader);
+    server_do(f->server, "SPUBLISH open sesame");
+    crew_join(sleeper);
+    tkl_close(client);
+    proxy_end(p);
 }
 
 /* ---- Ends of the connection ---------------------------------------------- */
@@ -422,9 +519,12 @@ int main(void)
         TEST(many_waiters_share_one_connection),
         TEST(who_leaves_passes_the_reading_on),
         TEST(one_of_many_is_told_to_look),
+        TEST(a_look_asked_for_by_one_who_left_is_done_by_another),
+        TEST(who_looks_and_leaves_without_a_word_is_replaced),
         TEST(a_subscription_is_kept_for_the_next),
         TEST(subscriptions_do_not_pile_up),
         TEST(a_refused_subscription_is_told_and_spoils_no_other),
+        TEST(a_failed_subscription_passes_the_reading_on),
         TEST(a_cut_is_told_to_all),
         TEST(after_a_cut_listening_works_again),
         TEST(a_restart_is_a_cut),

@@ -28,6 +28,7 @@ typedef struct turn {
     tkl__invocation calls[TURN_MAX];
     tkl__kept *callers[TURN_MAX]; /* whose calls these are */
     size_t nitems, ncalls;
+    int64_t patience_us;
 } turn;
 
 /* ---- The list ------------------------------------------------------------ */
@@ -67,11 +68,23 @@ static void collect(tkl__keeper *k, turn *t)
 {
     int64_t until = tkl__now() + TOGETHER_US;
     t->nitems = t->ncalls = 0;
-    for (tkl__kept *i = k->list; i && t->nitems < TURN_MAX; i = i->next)
-        if (i->at <= until) {
+    t->patience_us = TKL__FOREVER;
+    for (tkl__kept *i = k->list; i; i = i->next) {
+        int64_t patience = i->patience ? i->patience(i) : TKL__FOREVER;
+        if (patience < t->patience_us)
+            t->patience_us = patience;
+        if (i->at <= until && t->nitems < TURN_MAX) {
             i->busy = true;
             t->items[t->nitems++] = i;
         }
+    }
+}
+
+static int64_t turn_deadline(const tkl_client *client, const turn *t)
+{
+    int64_t deadline = tkl__call_deadline(client, NULL);
+    int64_t left = tkl__left(deadline);
+    return t->patience_us < left ? deadline - (left - t->patience_us) : deadline;
 }
 
 static void prepare(turn *t)
@@ -89,7 +102,7 @@ static void run(tkl_client *client, turn *t)
     tkl_reply *replies = NULL;
     if (t->ncalls == 0)
         return;
-    int rc = tkl__run_many(client, t->calls, t->ncalls, tkl__call_deadline(client, NULL), &replies);
+    int rc = tkl__run_many(client, t->calls, t->ncalls, turn_deadline(client, t), &replies);
     for (size_t i = 0; i < t->ncalls; i++) {
         const tkl_reply *reply = tkl_reply_at(replies, i);
         int one = reply ? tkl_reply_code(reply) : rc;

@@ -19,6 +19,10 @@ typedef struct tkl__kept {
     void (*done)(struct tkl__kept *kept, int rc, const tkl_reply *reply);
     /* When it is due next, asked after each turn; TKL__FOREVER: never again. */
     int64_t (*due)(struct tkl__kept *kept);
+    /* How many microseconds a turn may take while this one is on the list, whoever's it is: a
+     * server that does not answer must not hold up what others have to know. NULL: as long as
+     * any call. */
+    int64_t (*patience)(struct tkl__kept *kept);
 
     /* The keeper's own. */
     int64_t at;

@@ -29,6 +29,8 @@
 #define IDLE_TOPICS 64
 /* The longest pause between two tries to connect. */
 #define DIAL_PAUSE_MAX_US 250000
+/* How often those who wait see whether one of them is still looking. */
+#define LOOKING_US 1000000
 
 struct tkl__note {
     tkl__note *next;
@@ -52,6 +54,7 @@ struct tkl__topic {
     int users;            /* those listening or about to */
     tkl__waiter *waiters; /* those listening */
     int64_t look_at;      /* TKL__FOREVER: nobody asked */
+    tkl__waiter *looker;  /* was told to look, and has not said when to look next */
     tkl__topic *chain;    /* in its bucket */
     tkl__topic *next_asked;
     tkl__topic *next_idle;
@@ -383,6 +386,12 @@ static int ask_for(tkl__hub *hub, tkl__topic *t, int64_t deadline)
     return send_word(hub, "SSUBSCRIBE", t, deadline);
 }
 
+static int refused(tkl__topic *t)
+{
+    t->state = OFF;
+    return tkl__fail(t->code, "SSUBSCRIBE: %s", t->refusal ? t->refusal : "");
+}
+
 /* Waits until the subscription is confirmed. */
 static int subscribe(tkl__hub *hub, tkl__topic *t, int64_t deadline)
 {
@@ -391,12 +400,10 @@ static int subscribe(tkl__hub *hub, tkl__topic *t, int64_t deadline)
         drain(hub); /* a connection that died while nobody read */
     while (rc == TKL_OK && t->state != ON) {
         if (tkl__left(deadline) == 0)
-            return tkl__fail(TKL_ENOTSENT, "no subscription in time");
-        if (t->state == REFUSED) {
-            t->state = OFF;
-            return tkl__fail(t->code, "SSUBSCRIBE: %s", t->refusal ? t->refusal : "");
-        }
-        if (t->state == OFF)
+            rc = tkl__fail(TKL_ENOTSENT, "no subscription in time");
+        else if (t->state == REFUSED)
+            rc = refused(t);
+        else if (t->state == OFF)
             rc = ask_for(hub, t, deadline);
         else if (hub->reading)
             tkl__cond_wait(&hub->changed, &hub->mutex, deadline);
@@ -509,6 +516,10 @@ static void attach(tkl__waiter *w, tkl__hub *hub, tkl__topic *t, tkl_bytes id)
 
 static void detach(tkl__waiter *w)
 {
+    if (w->topic->looker == w) { /* without a word: another one has to look */
+        w->topic->looker = NULL;
+        w->topic->look_at = tkl__now();
+    }
     *(w->prev ? &w->prev->next : &w->topic->waiters) = w->next;
     if (w->next)
         w->next->prev = w->prev;
@@ -610,12 +621,24 @@ bool tkl__hears(tkl_client *client, tkl_bytes channel)
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-static bool take_look(tkl__topic *t)
+static bool take_look(tkl__waiter *w)
 {
+    tkl__topic *t = w->topic;
     if (tkl__now() < t->look_at)
         return false;
     t->look_at = TKL__FOREVER; /* this waiter's task now */
+    t->looker = w;
     return true;
+}
+
+/* Nobody sleeps beyond the next look: whoever asked for it may be gone by then. While somebody
+ * looks, that time is not known yet. */
+static int64_t sleep_end(const tkl__topic *t, int64_t deadline)
+{
+    int64_t until = t->looker ? tkl__now() + LOOKING_US : t->look_at;
+    if (t->look_at < until)
+        until = t->look_at;
+    return until < deadline ? until : deadline;
 }
 
 static void sleep_until(tkl__hub *hub, tkl__waiter *w, int64_t deadline)
@@ -632,11 +655,11 @@ static tkl__event next_event(tkl__hub *hub, tkl__waiter *w, int64_t deadline)
             return TKL__MESSAGE;
         if (w->cut)
             return TKL__CUT;
-        if (take_look(w->topic))
+        if (take_look(w))
             return TKL__LOOK;
         if (w->called_off || tkl__left(deadline) == 0)
             return TKL__TIME_UP;
-        int64_t until = w->topic->look_at < deadline ? w->topic->look_at : deadline;
+        int64_t until = sleep_end(w->topic, deadline);
         if (hub->reading)
             sleep_until(hub, w, until);
         else
@@ -674,8 +697,11 @@ void tkl__call_off(tkl__waiter *w)
 
 void tkl__look_at(tkl__waiter *w, int64_t at)
 {
+    tkl__topic *t = w->topic;
     pthread_mutex_lock(&w->hub->mutex);
-    if (at < w->topic->look_at)
-        w->topic->look_at = at;
+    if (t->looker == w)
+        t->looker = NULL;
+    if (at < t->look_at)
+        t->look_at = at;
     pthread_mutex_unlock(&w->hub->mutex);
 }

@@ -57,7 +57,8 @@ tkl__event tkl__await(tkl__waiter *waiter, int64_t deadline, tkl_bytes *message)
 void tkl__call_off(tkl__waiter *waiter);
 
 /* Asks for a TKL__LOOK at that moment, for one of the waiters of this one's topic: the earliest
- * moment asked for counts. */
+ * moment asked for counts. Whoever was told to look asks for the next; when it leaves without,
+ * another one is told to look. */
 void tkl__look_at(tkl__waiter *waiter, int64_t at);
 
 /* For the client: drops the hubs, at its end or (without a word) in a forked child. */

@@ -28,13 +28,15 @@ end
 
 -- include: line
 
+local ends, waiting = first_end(), redis.call('ZCARD', KEYS[3])
 if ARGV[5] ~= '' and redis.call('HGET', KEYS[1], 'limit') ~= ARGV[5] then
   redis.call('HSET', KEYS[1], 'limit', ARGV[5])
   redis.call('PEXPIRE', KEYS[1], ARGV[4], 'NX')
-  hand_over()
 end
-if (first_end() or 0) <= now then
+if ends and ends <= now then
   sweep()
+end
+if waiting > 0 then
   hand_over()
 end
 
@@ -51,12 +53,17 @@ till = first_end() or now
 if ARGV[7] == '' then
   return {1, till - now, now, 0}
 end
+-- Behind a writer, although readers hold: looks whether that one is alive, see blocks_for_nothing().
+if mode == 's' and ARGV[5] == '' and not writer() then
+  till = math.min(till, now + WRITER_CHECK)
+end
+
 local me = token .. ' ' .. mode .. ' ' .. ARGV[3] .. ' ' .. ARGV[6] .. ' ' .. ARGV[7]
 redis.call('ZADD', KEYS[3], 'NX', redis.call('HINCRBY', KEYS[1], 'arrivals', 1), me)
 redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
 redis.call('PEXPIRE', KEYS[1], QUEUE_MS, 'NX')
 local looker = redis.call('HGET', KEYS[1], 'looker')
-if not looker or looker == me or not redis.call('ZSCORE', KEYS[3], looker) then
+if not looker or apart(looker, me) == 0 or not redis.call('ZSCORE', KEYS[3], looker) then
   redis.call('HSET', KEYS[1], 'looker', me, 'look', text(till))
   return {1, till - now, now, 1}
 end

@@ -7,13 +7,16 @@
 -- include: clock
 -- include: line
 
+local waiting = redis.call('ZCARD', KEYS[3])
 sweep()
 local held = redis.call('ZRANGE', KEYS[2], 0, ARGV[1] - 1)
 held[#held + 1] = writer()
 for _, token in ipairs(held) do
   drop(token)
 end
-if #held > 0 then
+if waiting > 0 then
   hand_over()
+elseif #held > 0 then
+  settle()
 end
 return #held

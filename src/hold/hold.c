@@ -68,6 +68,10 @@
 #define LOOK_MAX_US INT64_C(300000000)
 /* A failed look or renewal is repeated after this. */
 #define REPEAT_US 100000
+/* A renewal is given this long at least. */
+#define PATIENCE_MIN_US 100000
+/* WAIT looks at the clock ten times a second. */
+#define WAIT_SLACK_US 500000
 
 #define NKEYS 3
 
@@ -85,7 +89,9 @@ struct tkl__hold {
     char token[TKL_TOKEN_SIZE];
     bool held;            /* acquired and not released; the lease may have run out since */
     bool unsure;          /* an acquire had no answer: the token may hold */
-    bool lost;            /* the server said so, or the time is up: told once */
+    bool lost;            /* the server said so, or the time is up */
+    bool told;            /* ... and so does the owner know */
+    bool freeing;         /* a release had no answer: it may not hold any more */
     bool suspect;         /* the last renewal failed */
     bool short_lease;     /* a grant not yet confirmed */
     bool shared;          /* as acquired, or downgraded */
@@ -159,7 +165,7 @@ static char *who_am_i(const char *label)
 
 /* ---- Scripts ------------------------------------------------------------- */
 
-/* Every script takes the same keys; all are safe to repeat, for they know their token. */
+/* Every script takes the same keys; all that know their token are safe to repeat. */
 static tkl__invocation invoke(const tkl__hold *h, const tkl__script *script, const tkl_bytes *args,
                               size_t nargs)
 {
@@ -175,6 +181,7 @@ int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args
                   tkl_reply **reply)
 {
     tkl__invocation call = invoke(h, script, args, nargs);
+    call.retry_safe = script != &tkl__lua_hold_break;
     return tkl__run(h->client, &call, tkl__call_deadline(h->client, NULL), reply);
 }
 
@@ -200,14 +207,16 @@ static void note_lease(tkl__hold *h, int64_t started, int64_t lease_us)
     h->started = started;
     h->lease_us = lease_us;
     h->expires = saturating_add(started, lease_us);
-    h->suspect = false;
+    h->suspect = h->freeing = false;
 }
 
 /* When the keeper should look after it: to renew, to confirm, or to tell that it is lost. */
 static int64_t next_due(const tkl__hold *h)
 {
-    if (!h->held || h->lost)
+    if (!h->held || h->freeing || h->told)
         return TKL__FOREVER;
+    if (h->lost)
+        return h->rules.on_lost ? tkl__now() : TKL__FOREVER;
     if (h->suspect) {
         int64_t again = tkl__now() + REPEAT_US;
         return again < h->expires ? again : h->expires;
@@ -223,7 +232,7 @@ static void become_held(tkl__hold *h, const grant *g)
 {
     pthread_mutex_lock(&h->mutex);
     h->held = true;
-    h->unsure = h->lost = false;
+    h->unsure = h->lost = h->told = false;
     h->depth = 1;
     h->fence = g->fence;
     h->serial++;
@@ -238,7 +247,7 @@ static void become_held(tkl__hold *h, const grant *g)
 static void become_free(tkl__hold *h)
 {
     pthread_mutex_lock(&h->mutex);
-    h->held = h->unsure = h->suspect = h->short_lease = false;
+    h->held = h->unsure = h->suspect = h->short_lease = h->freeing = false;
     h->depth = 0;
     h->fence = 0;
     h->token[0] = '\0';
@@ -247,13 +256,20 @@ static void become_free(tkl__hold *h)
     tkl__unkeep(h->client, &h->kept);
 }
 
+static void become_unsure(tkl__hold *h)
+{
+    pthread_mutex_lock(&h->mutex);
+    h->unsure = true;
+    pthread_mutex_unlock(&h->mutex);
+}
+
 /* Marks it lost; says whether somebody must be told. */
 static bool become_lost(tkl__hold *h, uint64_t serial)
 {
     pthread_mutex_lock(&h->mutex);
-    bool first = h->held && !h->lost && h->serial == serial;
+    bool first = h->held && !h->told && !h->freeing && h->serial == serial;
     if (first)
-        h->lost = true;
+        h->lost = h->told = true;
     pthread_mutex_unlock(&h->mutex);
     return first && h->rules.on_lost;
 }
@@ -269,8 +285,8 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
 {
     tkl__hold *h = hold_of(kept);
     pthread_mutex_lock(&h->mutex);
-    bool over = tkl__now() >= h->expires;
-    bool renew = h->held && !h->lost && !over && (h->rules.auto_renew || h->short_lease);
+    bool over = h->lost || tkl__now() >= h->expires;
+    bool renew = h->held && !over && !h->freeing && (h->rules.auto_renew || h->short_lease);
     uint64_t serial = h->serial;
     if (renew) {
         memcpy(h->renewal.token, h->token, sizeof h->token);
@@ -328,6 +344,18 @@ static int64_t keeper_due(tkl__kept *kept)
     return due;
 }
 
+/* Several tries in the time of a lease; and the end of it is not told late. */
+static int64_t keeper_patience(tkl__kept *kept)
+{
+    tkl__hold *h = hold_of(kept);
+    pthread_mutex_lock(&h->mutex);
+    int64_t patience = h->lease_us / 4, left = tkl__left(h->expires);
+    pthread_mutex_unlock(&h->mutex);
+    if (left < patience)
+        patience = left;
+    return patience > PATIENCE_MIN_US ? patience : PATIENCE_MIN_US;
+}
+
 /* ---- Opening and closing ------------------------------------------------- */
 
 static int make_keys(tkl__hold *h, tkl_bytes name)
@@ -375,7 +403,10 @@ int tkl__hold_open(tkl_client *client, tkl_bytes name, const tkl__hold_rules *ru
     h->rules = *rules;
     if (rules->ttl_ms == 0)
         h->rules.ttl_ms = DEFAULT_TTL_MS;
-    h->kept = (tkl__kept){.prepare = keeper_prepare, .done = keeper_done, .due = keeper_due};
+    h->kept = (tkl__kept){.prepare = keeper_prepare,
+                          .done = keeper_done,
+                          .due = keeper_due,
+                          .patience = keeper_patience};
     if (rules->limit > 0)
         snprintf(h->limit, sizeof h->limit, "%" PRId64, rules->limit);
     pthread_mutex_init(&h->turn, NULL);
@@ -538,11 +569,15 @@ static int leave(tkl__hold *h, grant *g)
 }
 
 /* A record that would stay long after a long lease is told to go earlier. */
-static int send_release(tkl__hold *h, bool wait_for_reply)
+static int send_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
 {
+    pthread_mutex_lock(&h->mutex);
     bool over = h->held && tkl__now() >= h->expires;
-    tkl_bytes args[] = {tkl_str(h->token), tkl_str(h->lease_us > to_us(LINGER_MS) ? "60000" : "")};
+    bool stays = h->lease_us > to_us(LINGER_MS);
+    pthread_mutex_unlock(&h->mutex);
+    tkl_bytes args[] = {tkl_str(h->token), tkl_str(stays ? "60000" : "")};
     tkl__invocation call = invoke(h, &tkl__lua_hold_release, args, 2);
+    call.retry_safe = retry_safe;
     int64_t deadline = tkl__call_deadline(h->client, NULL);
     tkl_reply *reply = NULL;
     int rc = wait_for_reply ? tkl__run(h->client, &call, deadline, &reply)
@@ -652,7 +687,7 @@ static int wait_in_line(tkl__hold *h, int64_t deadline, grant *g)
     }
     if (rc == TKL_BUSY || may_pass(rc)) {
         int left = leave(h, g);
-        rc = rc == TKL_BUSY || left == TKL_OK ? left : rc;
+        rc = rc == TKL_BUSY || left == TKL_OK || left == TKL_BUSY ? left : rc;
     }
     if (rc == TKL_OK && w.hub) /* the others of this client look when this lease ends */
         tkl__look_at(&w, g->started + g->lease_us + LOOK_SLACK_US);
@@ -696,8 +731,9 @@ static int renew_and_wait(tkl__hold *h, int64_t deadline, int64_t *replicas)
         {.wire = {wire.data, split}, .slot = slot},
         {.wire = {wire.data + split, wire.len - split}, .slot = slot},
     };
-    int rc = wire.failed ? tkl__nomem()
-                         : tkl__exec_many(h->client, requests, 2, deadline + REPEAT_US, &replies);
+    int rc = wire.failed
+                 ? tkl__nomem()
+                 : tkl__exec_many(h->client, requests, 2, deadline + WAIT_SLACK_US, &replies);
     tkl__buf_free(&wire);
     if (rc == TKL_OK)
         rc = (int)tkl_reply_int(tkl_reply_at(tkl_reply_at(replies, 0), 0));
@@ -723,7 +759,7 @@ static int await_replicas(tkl__hold *h, grant *g)
         g->lease_us = to_us(h->rules.ttl_ms);
         return TKL_OK;
     }
-    send_release(h, true);
+    send_release(h, true, true);
     return rc == TKL_OK ? tkl__fail(TKL_EUNREADY, "only %" PRId64 " of %d replicas have it",
                                     replicas, h->rules.replicas)
                         : rc;
@@ -773,19 +809,53 @@ int tkl__hold_downgrade(tkl__hold *h)
     return rc;
 }
 
+/* What was asked for without an answer: the place in the line, or the lock. */
+static int give_up(tkl__hold *h)
+{
+    grant g;
+    int rc = leave(h, &g);
+    if (rc == TKL_OK)
+        rc = send_release(h, true, true);
+    if (rc != TKL_OK && rc != TKL_BUSY && rc != TKL_NOTOWNER)
+        return rc;
+    become_free(h);
+    return TKL_OK;
+}
+
+/* The answer may be lost when the release is done, and the next request finds nothing to release:
+ * which says nothing against the owner as long as the lease lasts. */
+static int release_held(tkl__hold *h, bool wait_for_reply)
+{
+    bool live = tkl__hold_state(h) != TKL_LOST;
+    bool again = h->freeing;
+    int rc = send_release(h, wait_for_reply, false);
+    if (rc == TKL_EUNKNOWN) {
+        again = again || live;
+        rc = send_release(h, true, true);
+    }
+    if (rc == TKL_NOTOWNER && again)
+        rc = TKL_OK;
+    if (rc == TKL_OK || rc == TKL_NOTOWNER) {
+        become_free(h);
+    } else if (rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT) {
+        pthread_mutex_lock(&h->mutex);
+        h->freeing = again || live;
+        pthread_mutex_unlock(&h->mutex);
+    }
+    return rc;
+}
+
 static int release(tkl__hold *h, bool wait_for_reply)
 {
-    if (!h->held && !h->unsure)
+    if (h->unsure)
+        return give_up(h);
+    if (!h->held)
         return tkl__fail(TKL_EINVAL, "this handle holds nothing");
     if (h->depth > 1) {
         h->depth--;
         return TKL_OK;
     }
-    bool unsure = !h->held;
-    int rc = send_release(h, wait_for_reply);
-    if (rc == TKL_OK || rc == TKL_NOTOWNER)
-        become_free(h);
-    return unsure && rc == TKL_NOTOWNER ? TKL_OK : rc;
+    return release_held(h, wait_for_reply);
 }
 
 int tkl__hold_release(tkl__hold *h, bool wait_for_reply)
@@ -839,16 +909,18 @@ static int first_acquire(tkl__hold *h, int64_t wait_ms)
     h->shared = h->rules.shared;
     pthread_mutex_unlock(&h->mutex);
     int rc = acquire(h, wait_ms, &g);
+    if (rc == TKL_BUSY && h->unsure) /* a place in the line may be left from before */
+        rc = leave(h, &g);
     if (rc == TKL_OK)
         rc = await_replicas(h, &g);
     if (rc == TKL_OK && tkl__now() - g.started >= g.lease_us) {
-        send_release(h, true);
+        send_release(h, true, true);
         rc = tkl__fail(TKL_ELOST, "the lease ran out before the server's answer came");
     }
     if (rc == TKL_OK)
         become_held(h, &g);
     else if (may_pass(rc))
-        h->unsure = true;
+        become_unsure(h);
     else
         become_free(h);
     return rc;

@@ -4,6 +4,8 @@ local FIRST_LEASE = 800000
 local QUEUE_MS = 900000
 local SLACK = 100000
 local AT_MOST = 100
+local LOOKERS = 4
+local WRITER_CHECK = 900000
 
 -- The one who holds alone: token, end of the lease, "fence since who".
 local function writer()
@@ -41,6 +43,7 @@ local function put(token, mode, lease, card)
   else
     redis.call('PEXPIRE', KEYS[1], ms, 'GT')
     redis.call('PEXPIRE', KEYS[2], ms, 'GT')
+    redis.call('PEXPIRE', KEYS[1], ms, 'NX') -- should the server have evicted it
   end
 end
 
@@ -90,26 +93,72 @@ local function room(mode)
   return held == 0 or mode == 's' and (not rule[2] or held < tonumber(rule[2]))
 end
 
--- A lease that ends earlier than those who wait expect: tells one of them, the last since it
--- will wait longest, unless one who waits has promised to look in time.
-local function appoint(till)
+-- When nobody waits: the keys stay for the longest lease, and the record for the fence.
+local function settle()
+  local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
+  local lease = last and math.max(tonumber(last) - now, 0) or 0
+  local ms = text(math.ceil(lease / 1000) + LINGER)
+  redis.call('PEXPIRE', KEYS[1], ms)
+  redis.call('PEXPIRE', KEYS[2], ms)
+end
+
+-- Who waits: token, mode, lease, who, channel.
+local function parts(place)
+  return string.match(place, '^(%S+) (%S+) (%S+) (%S+) (.*)$')
+end
+
+-- A machine or a process that dies takes all of its waiters along: how far apart are two of them?
+local function apart(a, b)
+  if not b then
+    return 2
+  end
+  local _, _, _, who_a, channel_a = parts(a)
+  local _, _, _, who_b, channel_b = parts(b)
+  if string.match(who_a, '^[^/]*') ~= string.match(who_b, '^[^/]*') then
+    return 2
+  end
+  return channel_a ~= channel_b and 1 or 0
+end
+
+-- Of the last few, since they will wait longest, the one farthest from the heir.
+local function farthest(heir)
+  local last = redis.call('ZRANGE', KEYS[3], -LOOKERS, -1)
+  local best, distance = nil, -1
+  for i = #last, 1, -1 do
+    local d = apart(last[i], heir)
+    if d > distance then
+      best, distance = last[i], d
+    end
+  end
+  return best, distance
+end
+
+-- A lease that ends earlier than those who wait expect: tells one of them, unless one who does not
+-- share the fate of the heir has promised to look in time.
+local function appoint(till, heir)
   local promise = redis.call('HMGET', KEYS[1], 'looker', 'look')
-  if promise[1] and tonumber(promise[2]) <= till + SLACK
-      and redis.call('ZSCORE', KEYS[3], promise[1]) then
-    return
+  local look, promised = tonumber(promise[2] or 0), -1
+  if look > now - SLACK and look <= till + SLACK and redis.call('ZSCORE', KEYS[3], promise[1]) then
+    promised = apart(promise[1], heir)
   end
-  for _ = 1, AT_MOST do
-    local last = redis.call('ZRANGE', KEYS[3], -1, -1)[1]
-    if not last then
+  for _ = 1, promised < 2 and AT_MOST or 0 do
+    local best, distance = farthest(heir)
+    if distance <= promised then
       return
     end
-    local token, channel = string.match(last, '^(%S+) %S+ %S+ %S+ (.*)$')
+    local token, _, _, _, channel = parts(best)
     if redis.call('SPUBLISH', channel, token .. ' look ' .. text(till - now)) > 0 then
-      redis.call('HSET', KEYS[1], 'looker', last, 'look', text(till))
+      redis.call('HSET', KEYS[1], 'looker', best, 'look', text(till))
       return
     end
-    redis.call('ZREM', KEYS[3], last)
+    redis.call('ZREM', KEYS[3], best)
   end
+end
+
+-- A writer who waits keeps later readers out, although readers hold; but not when it is gone.
+local function blocks_for_nothing(mode, channel)
+  return mode == 'x' and redis.call('EXISTS', KEYS[2]) == 1
+    and redis.call('PUBSUB', 'SHARDNUMSUB', channel)[2] == 0
 end
 
 -- Gives what is free to those who wait, in order. One whom nobody hears is gone: the next.
@@ -119,18 +168,22 @@ local function hand_over()
     if not first then
       return
     end
-    local token, mode, lease, who, channel = string.match(first, '^(%S+) (%S+) (%S+) (%S+) (.*)$')
-    if not room(mode) then
+    local token, mode, lease, who, channel = parts(first)
+    local fits = room(mode)
+    if not fits and not blocks_for_nothing(mode, channel) then
       return
     end
     redis.call('ZREM', KEYS[3], first)
-    local short = math.min(tonumber(lease), FIRST_LEASE)
-    local fence = take(token, mode, short, who)
-    local word = token .. ' grant ' .. fence .. ' ' .. stamp .. ' ' .. text(short)
-    if redis.call('SPUBLISH', channel, word) == 0 then
-      drop(token)
-    else
-      appoint(now + short)
+    if fits then
+      local short = math.min(tonumber(lease), FIRST_LEASE)
+      local fence = take(token, mode, short, who)
+      local word = token .. ' grant ' .. fence .. ' ' .. stamp .. ' ' .. text(short)
+      if redis.call('SPUBLISH', channel, word) == 0 then
+        drop(token)
+      else
+        appoint(now + short, first)
+      end
     end
   end
+  appoint(now) -- there may be more
 end

@@ -9,7 +9,8 @@
 -- The common case: held alone, and nobody waits. Whether the lease has ended the owner knows by its own
 -- clock, and nobody else had it meanwhile.
 local x = redis.call('HGET', KEYS[1], 'x')
-if x and string.sub(x, 18, 49) == ARGV[1] and redis.call('EXISTS', KEYS[3]) == 0 then
+local waiting = redis.call('ZCARD', KEYS[3])
+if x and string.sub(x, 18, 49) == ARGV[1] and waiting == 0 then
   redis.call('HDEL', KEYS[1], 'x')
   if ARGV[2] ~= '' then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -24,9 +25,10 @@ if not find(ARGV[1]) then
   return 6
 end
 drop(ARGV[1])
-sweep()
-hand_over()
-if redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 and not writer() then
-  redis.call('PEXPIRE', KEYS[1], LINGER)
+if waiting > 0 then
+  sweep()
+  hand_over()
+else
+  settle()
 end
 return 0

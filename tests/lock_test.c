@@ -1,0 +1,811 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lock without waiting: one owner, its lease, its token, its fence; what servers, networks and
+ * strange names do to it.
+ *
+ * ctest: label threads
+ * ctest: timeout 180
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/fixture.h"
+#include "support/locks.h"
+#include "support/proxy.h"
+#include "support/puppet.h"
+
+#define RECORD  "tackle:lock:{door}:r"
+#define HOLDERS "tackle:lock:{door}:h"
+#define QUEUE   "tackle:lock:{door}:q"
+
+static tkl_lock *open_door(fixture *f, const tkl_lock_options *options)
+{
+    return open_lock(f->client, "door", options);
+}
+
+/* A lock held for a lease that no test lives to see the end of. */
+static tkl_lock *held_door(fixture *f)
+{
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
+    assert_ok(tkl_lock_acquire(lock, 0));
+    return lock;
+}
+
+/* ---- One owner ----------------------------------------------------------- */
+
+static void one_at_a_time(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *mine = held_door(f), *yours = open_door(f, NULL);
+    assert_int_equal(tkl_lock_state(mine), TKL_HELD);
+    assert_code(tkl_lock_acquire(yours, 0), TKL_BUSY);
+    assert_int_equal(tkl_lock_state(yours), TKL_FREE);
+    assert_ok(tkl_lock_release(mine));
+    assert_int_equal(tkl_lock_state(mine), TKL_FREE);
+    assert_ok(tkl_lock_acquire(yours, 0));
+    assert_code(tkl_lock_acquire(mine, 0), TKL_BUSY);
+    assert_all_keys_expire(f->server);
+    tkl_lock_close(mine);
+    tkl_lock_close(yours);
+}
+
+typedef struct room {
+    tkl_client *client;
+    int inside, count; /* guarded by nothing but the lock */
+} room;
+
+static void work_alone(void *arg, int index)
+{
+    (void)index;
+    room *r = arg;
+    tkl_lock *lock = open_lock(r->client, "door", &(tkl_lock_options){.ttl_ms = 60000});
+    for (int i = 0; i < 50; i++) {
+        assert_ok(tkl_lock_acquire(lock, -1));
+        assert_int_equal(__atomic_add_fetch(&r->inside, 1, __ATOMIC_SEQ_CST), 1);
+        r->count++;
+        __atomic_sub_fetch(&r->inside, 1, __ATOMIC_SEQ_CST);
+        assert_ok(tkl_lock_release(lock));
+    }
+    tkl_lock_close(lock);
+}
+
+static void threads_exclude_each_other(void **state)
+{
+    fixture *f = *state;
+    room r = {.client = f->client};
+    crew_run(16, work_alone, &r);
+    assert_int_equal(r.count, 16 * 50);
+    assert_all_keys_expire(f->server);
+}
+
+static void a_handle_without_a_lock_has_nothing_to_give(void **state)
+{
+    fixture *f = *state;
+    char token[TKL_TOKEN_SIZE];
+    tkl_lock *lock = open_door(f, NULL);
+    assert_code(tkl_lock_release(lock), TKL_EINVAL);
+    assert_code(tkl_lock_renew(lock, 0), TKL_EINVAL);
+    assert_code(tkl_lock_downgrade(lock), TKL_EINVAL);
+    assert_int_equal(tkl_lock_fence(lock), 0);
+    assert_int_equal(tkl_lock_left_ms(lock), 0);
+    tkl_lock_token(lock, token);
+    assert_string_equal(token, "");
+    tkl_lock_close(lock);
+    tkl_lock_close(NULL);
+}
+
+static void closing_releases(void **state)
+{
+    fixture *f = *state;
+    tkl_lock_close(held_door(f));
+    tkl_lock_close(held_door(f));
+}
+
+static void a_second_acquire_by_the_same_handle_is_refused(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = held_door(f);
+    assert_code(tkl_lock_acquire(lock, 0), TKL_EINVAL);
+    assert_int_equal(tkl_lock_state(lock), TKL_HELD);
+    tkl_lock_close(lock);
+}
+
+static void reentrant_needs_as_many_releases(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.reentrant = true, .ttl_ms = 600000});
+    tkl_lock *other = open_door(f, NULL);
+    for (int i = 0; i < 3; i++)
+        assert_ok(tkl_lock_acquire(lock, 0));
+    uint64_t fence = tkl_lock_fence(lock);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(tkl_lock_release(lock));
+        assert_int_equal(tkl_lock_state(lock), TKL_HELD);
+        assert_true(tkl_lock_fence(lock) == fence);
+        assert_code(tkl_lock_acquire(other, 0), TKL_BUSY);
+    }
+    assert_ok(tkl_lock_release(lock));
+    assert_ok(tkl_lock_acquire(other, 0));
+    tkl_lock_close(lock);
+    tkl_lock_close(other);
+}
+
+static void reentering_what_was_lost_is_told(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.reentrant = true, .ttl_ms = 600000});
+    assert_ok(tkl_lock_acquire(lock, 0));
+    assert_ok(tkl_lock_break(lock));
+    assert_code(tkl_lock_acquire(lock, 0), TKL_ELOST);
+    assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
+    assert_ok(tkl_lock_acquire(lock, 0));
+    tkl_lock_close(lock);
+}
+
+/* ---- The lease ----------------------------------------------------------- */
+
+static void an_ended_lease_lets_others_in_and_is_told(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *slow = open_door(f, &(tkl_lock_options){.ttl_ms = 50});
+    tkl_lock *next = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
+    assert_ok(tkl_lock_acquire(slow, 0));
+    uint64_t fence = tkl_lock_fence(slow);
+    eventually(tkl_lock_state(slow) == TKL_LOST, LONG_MS);
+    assert_int_equal(tkl_lock_left_ms(slow), 0);
+    eventually(tkl_lock_acquire(next, 0) == TKL_OK, LONG_MS);
+    assert_true(tkl_lock_fence(next) > fence);
+    assert_code(tkl_lock_renew(slow, 0), TKL_NOTOWNER);
+    assert_int_equal(tkl_lock_state(slow), TKL_LOST);
+    assert_code(tkl_lock_release(slow), TKL_NOTOWNER);
+    assert_int_equal(tkl_lock_state(slow), TKL_FREE);
+    assert_code(tkl_lock_acquire(slow, 0), TKL_BUSY);
+    assert_ok(tkl_lock_release(next));
+    tkl_lock_close(slow);
+    tkl_lock_close(next);
+}
+
+static void an_ended_lease_is_told_when_nobody_came(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 20});
+    assert_ok(tkl_lock_acquire(lock, 0));
+    test_sleep_ms(40);
+    assert_code(tkl_lock_renew(lock, 0), TKL_NOTOWNER);
+    assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
+    assert_ok(tkl_lock_acquire(lock, 0));
+    test_sleep_ms(40);
+    assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
+    tkl_lock_close(lock);
+}
+
+static void renewing_makes_it_last(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 2000});
+    assert_ok(tkl_lock_acquire(lock, 0));
+    uint64_t fence = tkl_lock_fence(lock);
+    assert_ok(tkl_lock_renew(lock, 600000));
+    assert_true(tkl_lock_left_ms(lock) > 300000);
+    assert_true(tkl_lock_fence(lock) == fence);
+    assert_ok(tkl_lock_renew(lock, 0));
+    assert_in_range(tkl_lock_left_ms(lock), 0, 2000);
+    assert_all_keys_expire(f->server);
+    assert_in_range(server_ask_int(f->server, "PTTL " RECORD), 1, 120000);
+    tkl_lock_close(lock);
+}
+
+static void only_the_token_releases(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *mine = held_door(f), *thief = open_door(f, NULL);
+    char token[TKL_TOKEN_SIZE];
+    tkl_lock_token(mine, token);
+    token[0] = token[0] == 'a' ? 'b' : 'a';
+    assert_code(tkl_lock_adopt(thief, token, 0), TKL_NOTOWNER);
+    assert_code(tkl_lock_adopt(thief, "", 0), TKL_NOTOWNER);
+    assert_code(tkl_lock_adopt(thief, "fence", 0), TKL_NOTOWNER);
+    assert_code(tkl_lock_release(thief), TKL_EINVAL);
+    assert_int_equal(lock_holders(mine), 1);
+    assert_ok(tkl_lock_release(mine));
+    tkl_lock_close(mine);
+    tkl_lock_close(thief);
+}
+
+static void two_owners_of_one_token_are_one_owner(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *first = held_door(f), *second = open_door(f, NULL);
+    char token[TKL_TOKEN_SIZE];
+    tkl_lock_token(first, token);
+    assert_ok(tkl_lock_adopt(second, token, 300000));
+    assert_true(tkl_lock_fence(second) == tkl_lock_fence(first));
+    assert_int_equal(lock_holders(first), 1);
+    assert_ok(tkl_lock_renew(first, 0));
+    assert_ok(tkl_lock_release(second));
+    assert_code(tkl_lock_renew(first, 0), TKL_NOTOWNER);
+    assert_code(tkl_lock_release(first), TKL_NOTOWNER);
+    tkl_lock_close(first);
+    tkl_lock_close(second);
+}
+
+static void leases_of_all_lengths(void **state)
+{
+    fixture *f = *state;
+    static const int64_t year = INT64_C(31536000000);
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = year});
+    assert_ok(tkl_lock_acquire(lock, 0));
+    assert_in_range(tkl_lock_left_ms(lock), year - 60000, year);
+    assert_all_keys_expire(f->server);
+    assert_ok(tkl_lock_release(lock));
+    assert_in_range(server_ask_int(f->server, "PTTL " RECORD), 1, 120000);
+    tkl_lock_close(lock);
+
+    lock = open_door(f, &(tkl_lock_options){.ttl_ms = 1});
+    int rc = tkl_lock_acquire(lock, 0);
+    assert_true(rc == TKL_OK || rc == TKL_ELOST);
+    test_sleep_ms(5);
+    assert_int_not_equal(tkl_lock_state(lock), TKL_HELD);
+    tkl_lock_close(lock);
+
+    static const int64_t wrong[] = {-1, 10 * year + 864000000};
+    for (int i = 0; i < 2; i++)
+        assert_code(tkl_lock_open(f->client, tkl_str("door"),
+                                  &(tkl_lock_options){.ttl_ms = wrong[i]}, &lock),
+                    TKL_EINVAL);
+    tkl_lock_close(lock);
+}
+
+static void breaking_a_year_leaves_no_record_for_a_year(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = INT64_C(31536000000)});
+    assert_ok(tkl_lock_acquire(lock, 0));
+    assert_ok(tkl_lock_break(lock));
+    assert_in_range(server_ask_int(f->server, "PTTL " RECORD), 1, 120000);
+    tkl_lock_close(lock);
+}
+
+/* ---- The fence ----------------------------------------------------------- */
+
+static uint64_t next_fence(tkl_lock *lock)
+{
+    assert_ok(tkl_lock_acquire(lock, 0));
+    return tkl_lock_fence(lock);
+}
+
+static void fences_rise_over_everything(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 5000});
+    uint64_t last = 0;
+    for (int i = 0; i < 20; i++) {
+        uint64_t fence = next_fence(lock);
+        assert_true(fence > last);
+        last = fence;
+        if (i % 3 == 0)
+            assert_ok(tkl_lock_break(lock));
+        else if (i % 3 == 1) /* the end of the record, long after */
+            server_do(f->server, "DEL " RECORD " " HOLDERS);
+        tkl_lock_release(lock);
+    }
+    tkl_lock_close(lock);
+}
+
+static void a_clock_set_back_does_not_lower_the_fence(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = open_door(f, NULL);
+    uint64_t fence = next_fence(lock) + 3600000000;
+    assert_ok(tkl_lock_release(lock));
+    server_do(f->server, "HSET " RECORD " fence %llu", (unsigned long long)fence);
+    for (int i = 0; i < 3; i++) {
+        assert_true(next_fence(lock) == fence + 1 + (uint64_t)i);
+        assert_ok(tkl_lock_release(lock));
+    }
+    tkl_lock_close(lock);
+}
+
+static void a_restart_keeps_lock_and_fence(void **state)
+{
+    (void)state;
+    server *s = server_start(&(server_options){
+        .config = (const char *const[]){"appendonly yes", "appendfsync always", NULL}});
+    tkl_client *client = test_open(s->url, NULL);
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+    tkl_lock *other = open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+    uint64_t fence = next_fence(lock);
+    server_kill(s);
+    server_restart(s);
+    assert_code(tkl_lock_acquire(other, 0), TKL_BUSY);
+    assert_ok(tkl_lock_renew(lock, 0));
+    assert_true(tkl_lock_fence(lock) == fence);
+    assert_ok(tkl_lock_release(lock));
+    server_restart(s);
+    assert_true(next_fence(other) > fence);
+    assert_all_keys_expire(s);
+    tkl_lock_close(lock);
+    tkl_lock_close(other);
+    tkl_close(client);
+    server_end(s);
+}
+
+/* ---- Networks ------------------------------------------------------------ */
+
+static void an_acquire_whose_reply_was_lost_is_recognised(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    call_expect(client, "PONG", "PING", NULL);
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+    int64_t before = server_calls(f->server, "evalsha") + server_calls(f->server, "eval");
+    proxy_cut_after(p, TO_CLIENT, 0);
+    assert_ok(tkl_lock_acquire(lock, 0));
+    assert_true(server_calls(f->server, "evalsha") + server_calls(f->server, "eval") >= before + 2);
+    assert_int_equal(lock_holders(lock), 1);
+    assert_ok(tkl_lock_release(lock));
+    tkl_lock_close(lock);
+    tkl_close(client);
+    proxy_end(p);
+}
+
+static void a_connection_cut_before_the_request_does_no_harm(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    call_expect(client, "PONG", "PING", NULL);
+    tkl_lock *lock = open_lock(client, "door", NULL);
+    proxy_cut_after(p, TO_SERVER, 20);
+    assert_ok(tkl_lock_acquire(lock, 0));
+    proxy_cut(p);
+    assert_ok(tkl_lock_release(lock));
+    tkl_lock_close(lock);
+    tkl_close(client);
+    proxy_end(p);
+}
+
+/* The first of two requests did it: that the second finds nothing is no loss. */
+static void a_release_whose_reply_was_lost_is_no_false_alarm(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+    for (int i = 0; i < 2; i++) { /* the second time the script is known */
+        assert_ok(tkl_lock_acquire(lock, 0));
+        proxy_cut_after(p, TO_CLIENT, 0);
+        assert_ok(tkl_lock_release(lock));
+        assert_int_equal(tkl_lock_state(lock), TKL_FREE);
+        assert_int_equal(lock_holders(lock), 0);
+    }
+    tkl_lock_close(lock);
+    tkl_close(client);
+    proxy_end(p);
+}
+
+static void unknown_outcomes_are_told_and_can_be_repeated(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 300});
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+    assert_ok(tkl_lock_acquire(lock, 0)); /* the server knows the scripts now */
+    assert_ok(tkl_lock_release(lock));
+    proxy_hold(p, TO_CLIENT, true);
+    assert_code(tkl_lock_acquire(lock, 0), TKL_ETIMEOUT);
+    proxy_hold(p, TO_CLIENT, false);
+    assert_int_equal(lock_holders(lock), 1);
+    assert_ok(tkl_lock_acquire(lock, 0));
+    proxy_hold(p, TO_CLIENT, true);
+    assert_code(tkl_lock_release(lock), TKL_ETIMEOUT);
+    proxy_hold(p, TO_CLIENT, false);
+    assert_ok(tkl_lock_release(lock)); /* was released, and not by anybody else */
+
+    proxy_hold(p, TO_CLIENT, true);
+    assert_code(tkl_lock_acquire(lock, 0), TKL_ETIMEOUT);
+    proxy_hold(p, TO_CLIENT, false);
+    assert_ok(tkl_lock_release(lock)); /* gives back what it may have */
+    assert_int_equal(lock_holders(lock), 0);
+    tkl_lock_close(lock);
+    tkl_close(client);
+    proxy_end(p);
+}
+
+/* Repeated, it would hit the next holder. */
+static void breaking_is_not_repeated_unseen(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_lock *boss = open_lock(client, "door", NULL);
+    assert_code(tkl_lock_break(boss), TKL_NOTFOUND); /* the server knows the script now */
+    tkl_lock *holder = held_door(f);
+    pending next = {.lock = open_door(f, &(tkl_lock_options){.ttl_ms = 600000}), .wait_ms = -1};
+    pending_start(&next);
+    eventually(lock_waiters(holder) == 1, LONG_MS);
+    proxy_cut_after(p, TO_CLIENT, 0);
+    assert_code(tkl_lock_break(boss), TKL_EUNKNOWN);
+    assert_ok(pending_join(&next));
+    assert_ok(tkl_lock_renew(next.lock, 0));
+    assert_code(tkl_lock_release(holder), TKL_NOTOWNER);
+    tkl_lock_close(next.lock);
+    tkl_lock_close(boss);
+    tkl_lock_close(holder);
+    tkl_close(client);
+    proxy_end(p);
+}
+
+/* ---- Release without waiting --------------------------------------------- */
+
+static void released_without_waiting_is_free_for_the_next(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *one = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
+    tkl_lock *two = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
+    for (int i = 0; i < 50; i++) {
+        assert_ok(tkl_lock_acquire(one, 0));
+        assert_ok(tkl_lock_release_nowait(one));
+        assert_int_equal(tkl_lock_state(one), TKL_FREE);
+        assert_ok(tkl_lock_acquire(two, 0));
+        char *token = test_format("t%d", i);
+        call_expect(f->client, token, "ECHO", token, NULL);
+        free(token);
+        assert_ok(tkl_lock_release_nowait(two));
+    }
+    tkl_lock_close(one);
+    tkl_lock_close(two);
+}
+
+/* The server turned it down, and nobody was there to hear: it ends with its lease. */
+static void released_without_waiting_after_a_script_flush(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 1000});
+    for (int i = 0; i < 3; i++) {
+        assert_ok(tkl_lock_acquire(lock, 0));
+        assert_ok(tkl_lock_release_nowait(lock));
+    }
+    assert_ok(tkl_lock_acquire(lock, 0));
+    server_do(f->server, "SCRIPT FLUSH");
+    assert_ok(tkl_lock_release_nowait(lock));
+    assert_ok(tkl_lock_acquire(lock, LONG_MS));
+    call_expect(f->client, "PONG", "PING", NULL);
+    assert_ok(tkl_lock_release_nowait(lock));
+    assert_ok(tkl_lock_acquire(lock, 0));
+    tkl_lock_close(lock);
+}
+
+static void released_without_waiting_wakes_the_next(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *holder = held_door(f);
+    assert_ok(tkl_lock_release_nowait(holder));
+    assert_ok(tkl_lock_acquire(holder, 0));
+    pending p = {.lock = open_door(f, NULL), .wait_ms = -1};
+    pending_start(&p);
+    eventually(lock_waiters(holder) == 1, LONG_MS);
+    assert_ok(tkl_lock_release_nowait(holder));
+    assert_ok(pending_join(&p));
+    tkl_lock_close(p.lock);
+    tkl_lock_close(holder);
+}
+
+/* ---- Names, labels, types ------------------------------------------------ */
+
+static void names_do_not_collide(void **state)
+{
+    fixture *f = *state;
+    static char huge[TKL_NAME_MAX], huge_too[TKL_NAME_MAX];
+    memset(huge, 'n', sizeof(huge));
+    memset(huge_too, 'n', sizeof(huge_too));
+    huge_too[sizeof(huge_too) - 1] = 'm';
+    const tkl_bytes names[] = {{"a", 1},        {"a\0", 2},      {"a\0b", 3},     {"{a}", 3},
+                               {"{", 1},        {"}", 1},        {"{}", 2},       {"a}:r", 4},
+                               {"a}:q", 4},     {"%7Ba%7D", 7},  {"%", 1},        {" ", 1},
+                               {"  ", 2},       {"a b", 3},      {"a\nb", 3},     {"\r\n", 2},
+                               {"\xff\xfe", 2}, {"\xc3\xa4", 2}, {"*", 1},        {"a:r", 3},
+                               {"\0", 1},       {"A", 1},        {huge, 65536},   {huge_too, 65536},
+                               {huge, 65535},   {"%25", 3},      {"x 1 2 3 y", 9}};
+    enum { N = sizeof(names) / sizeof(names[0]) };
+    tkl_lock *locks[N], *others[N];
+    for (int i = 0; i < N; i++) {
+        assert_ok(tkl_lock_open(f->client, names[i], NULL, &locks[i]));
+        assert_ok(tkl_lock_open(f->client, names[i], NULL, &others[i]));
+        assert_ok(tkl_lock_acquire(locks[i], 0));
+    }
+    assert_all_keys_expire(f->server);
+    for (int i = 0; i < N; i++) {
+        assert_code(tkl_lock_acquire(others[i], 0), TKL_BUSY);
+        pending p = {.lock = others[i], .wait_ms = -1};
+        pending_start(&p);
+        eventually(lock_waiters(locks[i]) == 1, LONG_MS);
+        assert_ok(tkl_lock_release(locks[i]));
+        assert_ok(pending_join(&p));
+        tkl_lock_close(locks[i]);
+        tkl_lock_close(others[i]);
+    }
+}
+
+static void names_of_no_bytes_or_too_many_are_refused(void **state)
+{
+    fixture *f = *state;
+    static char long_name[TKL_NAME_MAX + 1];
+    tkl_lock *lock;
+    assert_code(tkl_lock_open(f->client, tkl_str(""), NULL, &lock), TKL_EINVAL);
+    assert_null(lock);
+    assert_code(tkl_lock_open(f->client, (tkl_bytes){long_name, sizeof(long_name)}, NULL, &lock),
+                TKL_EINVAL);
+    assert_null(lock);
+}
+
+static void who_holds_it_is_shown(void **state)
+{
+    fixture *f = *state;
+    static const char *const labels[] = {
+        "", "plain", "two words", "a/b//c", "line\nbreak\ttab", "100%", "%41", "\xc3\xa4\x7f"};
+    char host[256];
+    gethostname(host, sizeof(host));
+    for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+        tkl_lock *lock = open_door(f, &(tkl_lock_options){.label = labels[i], .ttl_ms = 600000});
+        assert_ok(tkl_lock_acquire(lock, 0));
+        tkl_holders *h;
+        assert_ok(tkl_lock_show(lock, &h));
+        assert_int_equal(h->count, 1);
+        assert_int_equal(h->held, 1);
+        assert_int_equal(h->waiters, 0);
+        assert_int_equal(h->limit, 0);
+        assert_false(h->shared);
+        assert_int_equal(h->items[0].label.len, strlen(labels[i]));
+        assert_memory_equal(h->items[0].label.data, labels[i], strlen(labels[i]));
+        assert_int_equal(h->items[0].host.len, strlen(host));
+        assert_memory_equal(h->items[0].host.data, host, strlen(host));
+        assert_int_equal(h->items[0].pid, getpid());
+        assert_true(h->items[0].fence == tkl_lock_fence(lock));
+        assert_in_range(h->items[0].ttl_ms, 500000, 600000);
+        assert_in_range(h->items[0].since_ms, 0, LONG_MS);
+        tkl_holders_free(h);
+        tkl_lock_close(lock);
+    }
+}
+
+static void what_is_free_shows_nobody(void **state)
+{
+    fixture *f = *state;
+    tkl_holders *h;
+    tkl_lock *lock = open_door(f, NULL);
+    assert_ok(tkl_lock_show(lock, &h));
+    assert_int_equal(h->count + (size_t)h->held + (size_t)h->waiters, 0);
+    tkl_holders_free(h);
+    assert_code(tkl_lock_break(lock), TKL_NOTFOUND);
+    assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
+    tkl_lock_close(lock);
+}
+
+static void held_names_are_listed(void **state)
+{
+    fixture *f = *state;
+    static const char *const names[] = {"a", "b c", "{d}"};
+    tkl_lock *locks[3], *gone = open_lock(f->client, "gone", NULL);
+    assert_ok(tkl_lock_acquire(gone, 0));
+    assert_ok(tkl_lock_release(gone));
+    for (int i = 0; i < 3; i++) {
+        locks[i] = open_lock(f->client, names[i], NULL);
+        assert_ok(tkl_lock_acquire(locks[i], 0));
+    }
+    tkl_reply *list;
+    assert_ok(tkl_lock_list(f->client, &list));
+    assert_int_equal(tkl_reply_count(list), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(tkl_reply_str(tkl_reply_at(list, i)), names[i]);
+    tkl_reply_free(list);
+    for (int i = 0; i < 3; i++)
+        tkl_lock_close(locks[i]);
+    tkl_lock_close(gone);
+}
+
+/* Whichever of its keys is another's: a clear answer, and nothing is changed. */
+static void a_key_of_another_type_is_told_and_left_alone(void **state)
+{
+    fixture *f = *state;
+    static const char *const keys[] = {RECORD, HOLDERS, QUEUE};
+    for (int i = 0; i < 3; i++) {
+        server_do(f->server, "FLUSHALL");
+        server_do(f->server, "SET %s mine", keys[i]);
+        tkl_lock *lock = open_door(f, NULL);
+        assert_code(tkl_lock_acquire(lock, 0), TKL_ETYPE);
+        assert_code(tkl_lock_acquire(lock, 1000), TKL_ETYPE);
+        assert_code(tkl_lock_acquire(lock, -1), TKL_ETYPE);
+        assert_code(tkl_lock_break(lock), TKL_ETYPE);
+        char *value = server_ask(f->server, "GET %s", keys[i]);
+        assert_string_equal(value, "mine");
+        free(value);
+        assert_int_equal(server_ask_int(f->server, "DBSIZE"), 1);
+        assert_int_equal(tkl_lock_state(lock), TKL_FREE);
+        tkl_lock_close(lock);
+    }
+}
+
+static void a_queue_overwritten_while_held_is_told_and_left_alone(void **state)
+{
+    fixture *f = *state;
+    for (int shared = 0; shared < 2; shared++) {
+        server_do(f->server, "FLUSHALL");
+        tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 600000, .shared = shared != 0});
+        assert_ok(tkl_lock_acquire(lock, 0));
+        server_do(f->server, "SET " QUEUE " mine");
+        assert_code(tkl_lock_release(lock), TKL_ETYPE);
+        assert_code(tkl_lock_break(lock), TKL_ETYPE);
+        assert_int_equal(tkl_lock_state(lock), TKL_HELD);
+        server_do(f->server, "DEL " QUEUE);
+        assert_int_equal(lock_holders(lock), 1);
+        assert_ok(tkl_lock_release(lock));
+        assert_int_equal(lock_holders(lock), 0);
+        tkl_lock_close(lock);
+    }
+}
+
+/* ---- Other processes ----------------------------------------------------- */
+
+static void a_holder_stopped_past_its_lease_is_refused(void **state)
+{
+    fixture *f = *state;
+    puppet *p =
+        puppet_start(&(puppet_options){.url = f->server->url, .name = "door", .ttl_ms = 300});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
+    assert_ok(puppet_do(p, "acquire 0"));
+    uint64_t fence = p->fence;
+    puppet_signal(p, SIGSTOP);
+    assert_ok(tkl_lock_acquire(lock, -1));
+    puppet_signal(p, SIGCONT);
+    assert_ok(puppet_do(p, "look"));
+    assert_int_equal(p->state, TKL_LOST);
+    assert_code(puppet_do(p, "renew 0"), TKL_NOTOWNER);
+    assert_code(puppet_do(p, "release"), TKL_NOTOWNER);
+    assert_true(tkl_lock_fence(lock) > fence);
+    assert_ok(tkl_lock_release(lock));
+    tkl_lock_close(lock);
+    puppet_end(p);
+}
+
+/* faketime and sanitizers cannot both come first. */
+static bool can_fake_time(void)
+{
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    return false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+    return false;
+#endif
+#endif
+    return system("faketime -f +1h true >/dev/null 2>&1") == 0;
+}
+
+static void wrong_clocks_change_nothing(void **state)
+{
+    fixture *f = *state;
+    if (!can_fake_time())
+        skip();
+    static const int64_t hour = 3600000;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        puppet *past = puppet_start(&(puppet_options){
+            .url = f->server->url, .name = "door", .ttl_ms = 400, .clock_ms = sign * hour});
+        puppet *future = puppet_start(&(puppet_options){
+            .url = f->server->url, .name = "door", .ttl_ms = 60000, .clock_ms = -sign * hour});
+        tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 60000});
+        assert_ok(puppet_do(past, "acquire 0"));
+        uint64_t fence = past->fence;
+        assert_code(puppet_do(future, "acquire 0"), TKL_BUSY);
+        assert_ok(puppet_do(past, "renew 60000"));
+        assert_ok(puppet_do(past, "release"));
+
+        assert_ok(puppet_do(past, "acquire 0"));
+        assert_ok(puppet_do(future, "acquire -1")); /* its lease ended by itself */
+        assert_true(future->fence > fence);
+        assert_code(puppet_do(past, "release"), TKL_NOTOWNER);
+
+        puppet_tell(past, "acquire -1"); /* handed over */
+        eventually(lock_waiters(lock) == 1, LONG_MS);
+        assert_ok(puppet_do(future, "release"));
+        assert_ok(puppet_hear(past));
+        assert_true(past->fence > future->fence);
+        assert_ok(puppet_do(past, "release"));
+        tkl_lock_close(lock);
+        puppet_end(past);
+        puppet_end(future);
+    }
+}
+
+static void a_forked_child_has_locks_of_its_own(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *parents = held_door(f);
+    pid_t child = fork();
+    if (child == 0) {
+        tkl_lock *busy, *own;
+        bool good = tkl_lock_open(f->client, tkl_str("door"), NULL, &busy) == TKL_OK &&
+                    tkl_lock_acquire(busy, 0) == TKL_BUSY &&
+                    tkl_lock_acquire(busy, 50) == TKL_BUSY &&
+                    tkl_lock_open(f->client, tkl_str("window"), NULL, &own) == TKL_OK &&
+                    tkl_lock_acquire(own, -1) == TKL_OK && tkl_lock_release(own) == TKL_OK;
+        tkl_lock_close(busy);
+        tkl_lock_close(own);
+        _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    assert_ok(tkl_lock_release(parents));
+    tkl_lock_close(parents);
+}
+
+/* ---- Replicas ------------------------------------------------------------ */
+
+static void an_acquisition_counts_once_replicas_have_it(void **state)
+{
+    (void)state;
+    server *master = server_start(&(server_options){.tcp = true});
+    tkl_client *client = test_open(master->url, &(tkl_options){.timeout_ms = 1000});
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.replicas = 1, .ttl_ms = 60000});
+    assert_code(tkl_lock_acquire(lock, 0), TKL_EUNREADY);
+    assert_int_equal(lock_holders(lock), 0);
+
+    char *line = test_format("replicaof 127.0.0.1 %d", master->port);
+    server *replica = server_start(&(server_options){
+        .config = (const char *const[]){line, "repl-diskless-sync-delay 0", NULL}});
+    free(line);
+    eventually(tkl_lock_acquire(lock, 0) == TKL_OK, LONG_MS);
+    assert_int_equal(server_ask_int(replica, "HEXISTS " RECORD " x"), 1);
+    assert_true(tkl_lock_left_ms(lock) > 30000);
+    assert_ok(tkl_lock_release(lock));
+    tkl_lock_close(lock);
+    tkl_close(client);
+    server_end(replica);
+    server_end(master);
+}
+
+int main(int argc, char **argv)
+{
+    if (puppet_called(argc, argv))
+        return puppet_main(argv);
+    const struct CMUnitTest tests[] = {
+        TEST(one_at_a_time),
+        TEST(threads_exclude_each_other),
+        TEST(a_handle_without_a_lock_has_nothing_to_give),
+        TEST(closing_releases),
+        TEST(a_second_acquire_by_the_same_handle_is_refused),
+        TEST(reentrant_needs_as_many_releases),
+        TEST(reentering_what_was_lost_is_told),
+        TEST(an_ended_lease_lets_others_in_and_is_told),
+        TEST(an_ended_lease_is_told_when_nobody_came),
+        TEST(renewing_makes_it_last),
+        TEST(only_the_token_releases),
+        TEST(two_owners_of_one_token_are_one_owner),
+        TEST(leases_of_all_lengths),
+        TEST(breaking_a_year_leaves_no_record_for_a_year),
+        TEST(fences_rise_over_everything),
+        TEST(a_clock_set_back_does_not_lower_the_fence),
+        TEST(a_restart_keeps_lock_and_fence),
+        TEST(an_acquire_whose_reply_was_lost_is_recognised),
+        TEST(a_connection_cut_before_the_request_does_no_harm),
+        TEST(a_release_whose_reply_was_lost_is_no_false_alarm),
+        TEST(unknown_outcomes_are_told_and_can_be_repeated),
+        TEST(breaking_is_not_repeated_unseen),
+        TEST(released_without_waiting_is_free_for_the_next),
+        TEST(released_without_waiting_after_a_script_flush),
+        TEST(released_without_waiting_wakes_the_next),
+        TEST(names_do_not_collide),
+        TEST(names_of_no_bytes_or_too_many_are_refused),
+        TEST(who_holds_it_is_shown),
+        TEST(what_is_free_shows_nobody),
+        TEST(held_names_are_listed),
+        TEST(a_key_of_another_type_is_told_and_left_alone),
+        TEST(a_queue_overwritten_while_held_is_told_and_left_alone),
+        TEST(a_holder_stopped_past_its_lease_is_refused),
+        TEST(wrong_clocks_change_nothing),
+        TEST(a_forked_child_has_locks_of_its_own),
+        TEST(an_acquisition_counts_once_replicas_have_it),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
