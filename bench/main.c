@@ -130,27 +130,30 @@ static void cpu_name(char *name, size_t size)
 static json_t *machine_json(const arena *a, const settings *set)
 {
     char cpu[128], hiredis[32];
+    double load = 0;
     struct utsname un;
+    getloadavg(&load, 1);
     uname(&un);
     cpu_name(cpu, sizeof cpu);
     snprintf(hiredis, sizeof hiredis, "%d.%d.%d", HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH);
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:i, s:f}", "cpu", cpu, "cores",
-                     (int)sysconf(_SC_NPROCESSORS_ONLN), "kernel", un.release, "server", a->version,
-                     "hiredis", hiredis, "tackle", TKL_VERSION, "rounds", set->rounds, "seconds",
-                     set->seconds);
+    return json_pack("{s:s, s:i, s:f, s:s, s:s, s:s, s:s, s:i, s:f}", "cpu", cpu, "cores",
+                     (int)sysconf(_SC_NPROCESSORS_ONLN), "load", load, "kernel", un.release,
+                     "server", a->version, "hiredis", hiredis, "tackle", TKL_VERSION, "rounds",
+                     set->rounds, "seconds", set->seconds);
 }
 
 static void print_machine(json_t *machine)
 {
     const char *cpu, *kernel, *server, *hiredis, *version;
     int cores, rounds;
-    double seconds;
-    json_unpack(machine, "{s:s, s:i, s:s, s:s, s:s, s:s, s:i, s:F}", "cpu", &cpu, "cores", &cores,
-                "kernel", &kernel, "server", &server, "hiredis", &hiredis, "tackle", &version,
-                "rounds", &rounds, "seconds", &seconds);
+    double seconds, load;
+    json_unpack(machine, "{s:s, s:i, s:F, s:s, s:s, s:s, s:s, s:i, s:F}", "cpu", &cpu, "cores",
+                &cores, "load", &load, "kernel", &kernel, "server", &server, "hiredis", &hiredis,
+                "tackle", &version, "rounds", &rounds, "seconds", &seconds);
     printf("tackle %s, hiredis %s, %s on a Unix socket; %d cores (%s), Linux %s; "
-           "%d rounds of %g s\n",
-           version, hiredis, server, cores, cpu, kernel, rounds, seconds);
+           "%d rounds of %g s; load before %.1f%s\n",
+           version, hiredis, server, cores, cpu, kernel, rounds, seconds, load,
+           load > cores / 2.0 ? " (the machine is busy: mind the spread)" : "");
 }
 
 /* ---- Rounds -------------------------------------------------------------- */
