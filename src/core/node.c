@@ -52,6 +52,7 @@ struct tkl__node {
     tkl__conn *newest, *oldest; /* idle connections, by last use */
     tkl__conn *all;             /* every connection, lent ones too */
     int total;                  /* connections open or being dialled */
+    int lent;                   /* those in use by callers */
     waiter *first, *last;       /* callers waiting, longest first */
     waiter *spare;              /* waiters for reuse, by next */
     bool calling;               /* a waiter is called */
@@ -415,6 +416,8 @@ int tkl__node_borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)
     *conn = NULL;
     tkl__client_lock(node->client);
     int rc = borrow(node, deadline, conn);
+    if (rc == TKL_OK)
+        (*conn)->stream.crowded = node->lent++ > 0;
     waiter *next = call_waiter(node);
     tkl__client_unlock(node->client);
     wake(next);
@@ -455,6 +458,7 @@ void tkl__node_return(tkl__node *node, tkl__conn *conn)
     waiter *next = NULL;
     int64_t now = tkl__now();
     tkl__client_lock(node->client);
+    node->lent--;
     if (conn->broken || tkl__conn_buffered(conn)) {
         forget(node, conn);
         old = conn;
@@ -503,6 +507,6 @@ void tkl__node_forget_locked(tkl__node *node)
     }
     node->all = node->newest = node->oldest = NULL;
     forget_waiters(node);
-    node->total = 0;
+    node->total = node->lent = 0;
     node->dialling = false;
 }

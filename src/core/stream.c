@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plain TCP socket stays in blocking mode with a receive time-out equal to the client's
+ * A plain socket stays in blocking mode with a receive time-out equal to the client's
  * time-out for calls. The common call waits exactly that long, so that its reply costs one
  * recv() and no poll(); a call with less time left polls first.
  *
- * A Unix socket is always polled. Linux wakes a thread that sleeps in recv() on one also when
- * the peer has taken what was sent, which for a call is just before the reply: with many
- * threads that is one more switch for most calls, and poll() costs a quarter of it.
+ * Linux wakes a thread that sleeps in recv() on a Unix socket also when the peer has taken what
+ * was sent, which for a call is just before the reply. A lone caller gains by it: its
+ * processor is awake when the reply comes. Among others it is one more switch for most calls,
+ * while poll(), which is not woken so, costs a quarter of that: they poll.
  */
 #include "core/stream.h"
 
@@ -144,8 +145,8 @@ int tkl__stream_open(tkl__stream *stream, const tkl__target *target, const tkl__
         return rc;
     if (tls)
         return tkl__tls_connect(stream, target, addr, tls, deadline);
-    if (addr->port != 0)
-        make_blocking(stream, target->timeout_ms);
+    stream->local = addr->port == 0;
+    make_blocking(stream, target->timeout_ms);
     return TKL_OK;
 }
 
@@ -168,7 +169,8 @@ static int lost(const char *during)
 static int plain_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline, size_t *n)
 {
     for (;;) {
-        bool blocking = stream->block_us > 0 && tkl__left(deadline) >= stream->block_us - SLACK_US;
+        bool blocking = !(stream->local && stream->crowded) &&
+                        tkl__left(deadline) >= stream->block_us - SLACK_US;
         if (!blocking) {
             int rc = tkl__stream_poll(stream->fd, POLLIN, deadline);
             if (rc != TKL_OK)

@@ -13,7 +13,9 @@ struct ssl_ctx_st;
 typedef struct tkl__stream {
     int fd;             /* -1: closed */
     struct ssl_st *ssl; /* NULL: plain */
-    int64_t block_us;   /* how long a blocking recv() waits (SO_RCVTIMEO); 0: poll() first */
+    int64_t block_us;   /* plain: how long a blocking recv() waits (SO_RCVTIMEO) */
+    bool local;         /* a Unix socket */
+    bool crowded;       /* other calls are under way: set by the pool */
 } tkl__stream;
 
 /* Connects, and shakes hands when `tls` is given. */
