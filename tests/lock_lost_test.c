@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Keeping a lock by renewal, and learning that it is lost.
+ *
+ * ctest: label threads
+ * ctest: timeout 120
+ */
+#include <stdatomic.h>
+
+#include "support/fixture.h"
+#include "support/locks.h"
+#include "support/puppet.h"
+
+typedef struct alarm_bell {
+    atomic_int rung;
+    atomic_int state;   /* of the lock, as seen in the callback */
+    atomic_int release; /* the code of releasing it there */
+    bool releases;
+} alarm_bell;
+
+static void ring(tkl_lock *lock, void *arg)
+{
+    alarm_bell *bell = arg;
+    atomic_store(&bell->state, (int)tkl_lock_state(lock));
+    if (bell->releases)
+        atomic_store(&bell->release, tkl_lock_release(lock));
+    atomic_fetch_add(&bell->rung, 1);
+}
+
+static tkl_lock *watched(tkl_client *client, int64_t ttl_ms, bool auto_renew, alarm_bell *bell)
+{
+    tkl_lock *lock = open_lock(client, "door",
+                               &(tkl_lock_options){.ttl_ms = ttl_ms,
+                                                   .auto_renew = auto_renew,
+                                                   .on_lost = bell ? ring : NULL,
+                                                   .arg = bell});
+    assert_ok(tkl_lock_acquire(lock, 0));
+    return lock;
+}
+
+/* Rung once, and not again. */
+static void assert_rung_once(alarm_bell *bell)
+{
+    eventually(atomic_load(&bell->rung) > 0, LONG_MS);
+    assert_int_equal(atomic_load(&bell->state), TKL_LOST);
+    test_sleep_ms(150);
+    assert_int_equal(atomic_load(&bell->rung), 1);
+}
+
+/* ---- Renewal ------------------------------------------------------------- */
+
+static void renewal_keeps_it_beyond_its_lease(void **state)
+{
+    fixture *f = *state;
+    alarm_bell bell = {0};
+    tkl_lock *lock = watched(f->client, 1000, true, &bell), *other;
+    other = open_lock(f->client, "door", NULL);
+    uint64_t fence = tkl_lock_fence(lock);
+    for (int64_t start = test_now_ms(); test_now_ms() - start < 2500;) {
+        assert_code(tkl_lock_acquire(other, 0), TKL_BUSY);
+        assert_int_equal(tkl_lock_state(lock), TKL_HELD);
+        assert_all_keys_expire(f->server);
+        test_sleep_ms(50);
+    }
+    assert_true(tkl_lock_fence(lock) == fence);
+    assert_ok(tkl_lock_release(lock));
+    assert_ok(tkl_lock_acquire(other, 0));
+    assert_int_equal(atomic_load(&bell.rung), 0);
+    tkl_lock_close(lock);
+    tkl_lock_close(other);
+}
+
+static void without_renewal_nothing_is_sent(void **state)
+{
+    fixture *f = *state;
+    alarm_bell bell = {0};
+    tkl_lock *lock = watched(f->client, 600, false, &bell);
+    int64_t before = server_commands(f->server);
+    assert_rung_once(&bell);
+    assert_int_equal(server_commands(f->server), before);
+    tkl_lock_close(lock);
+}
+
+static void what_was_released_is_renewed_no_more(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = watched(f->client, 100, true, NULL);
+    assert_ok(tkl_lock_release(lock));
+    int64_t before = server_commands(f->server);
+    test_sleep_ms(300);
+    assert_int_equal(server_commands(f->server), before);
+    tkl_lock_close(lock);
+}
+
+static void churn(void *arg, int index)
+{
+    char *name = test_format("door-%d", index);
+    tkl_lock *lock = open_lock(arg, name, &(tkl_lock_options){.ttl_ms = 6, .auto_renew = true});
+    for (int i = 0; i < 40; i++) {
+        int rc = tkl_lock_acquire(lock, LONG_MS);
+        if (rc == TKL_ELOST)
+            continue;
+        assert_ok(rc);
+        test_sleep_ms(i % 4);
+        rc = tkl_lock_release(lock);
+        assert_true(rc == TKL_OK || rc == TKL_NOTOWNER);
+        tkl_holders *h;
+        assert_ok(tkl_lock_show(lock, &h)); /* nobody renewed it after all */
+        assert_int_equal(h->held, 0);
+        tkl_holders_free(h);
+    }
+    tkl_lock_close(lock);
+    free(name);
+}
+
+static void a_release_during_a_renewal_is_final(void **state)
+{
+    fixture *f = *state;
+    crew_run(8, churn, f->client);
+}
+
+static void many_are_renewed_together(void **state)
+{
+    fixture *f = *state;
+    enum { N = 300 };
+    tkl_lock *locks[N];
+    for (int i = 0; i < N; i++) {
+        char *name = test_format("door-%d", i);
+        locks[i] =
+            open_lock(f->client, name, &(tkl_lock_options){.ttl_ms = 3000, .auto_renew = true});
+        assert_ok(tkl_lock_acquire(locks[i], 0));
+        free(name);
+    }
+    test_sleep_ms(3500);
+    assert_in_range(server_connections(f->server, NULL), 1, 2);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(tkl_lock_state(locks[i]), TKL_HELD);
+        assert_ok(tkl_lock_release(locks[i]));
+        tkl_lock_close(locks[i]);
+    }
+}
+
+/* ---- Loss ---------------------------------------------------------------- */
+
+static void the_end_of_a_lease_is_told_once(void **state)
+{
+    fixture *f = *state;
+    alarm_bell bell = {0};
+    tkl_lock *lock = watched(f->client, 100, false, &bell);
+    assert_rung_once(&bell);
+    assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
+    assert_ok(tkl_lock_acquire(lock, 0)); /* each acquisition anew */
+    eventually(atomic_load(&bell.rung) == 2, LONG_MS);
+    tkl_lock_close(lock);
+}
+
+static void a_broken_lock_is_told_at_the_next_renewal(void **state)
+{
+    fixture *f = *state;
+    alarm_bell bell = {0};
+    tkl_lock *lock = watched(f->client, 600, true, &bell);
+    assert_ok(tkl_lock_break(lock));
+    assert_rung_once(&bell);
+    assert_int_equal(tkl_lock_state(lock), TKL_LOST);
+    assert_int_equal(tkl_lock_left_ms(lock), 0);
+    assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
+    tkl_lock_close(lock);
+}
+
+static void a_loss_found_by_hand_is_told_too(void **state)
+{
+    fixture *f = *state;
+    alarm_bell bell = {0};
+    tkl_lock *lock = watched(f->client, 600000, false, &bell);
+    assert_ok(tkl_lock_break(lock));
+    assert_code(tkl_lock_renew(lock, 0), TKL_NOTOWNER);
+    assert_rung_once(&bell);
+    tkl_lock_close(lock);
+}
+
+static void it_may_be_released_where_the_loss_is_told(void **state)
+{
+    fixture *f = *state;
+    alarm_bell bell = {.releases = true};
+    tkl_lock *lock = watched(f->client, 100, true, &bell);
+    assert_ok(tkl_lock_break(lock));
+    eventually(atomic_load(&bell.rung) == 1, LONG_MS);
+    assert_code(atomic_load(&bell.release), TKL_NOTOWNER);
+    assert_int_equal(tkl_lock_state(lock), TKL_FREE);
+    tkl_lock_close(lock);
+}
+
+static void releasing_in_time_rings_no_bell(void **state)
+{
+    fixture *f = *state;
+    alarm_bell bell = {0};
+    for (int i = 0; i < 20; i++) {
+        tkl_lock *lock = watched(f->client, 60000, true, &bell);
+        assert_ok(tkl_lock_release(lock));
+        tkl_lock_close(lock);
+    }
+    test_sleep_ms(50);
+    assert_int_equal(atomic_load(&bell.rung), 0);
+}
+
+/* ---- A server that does not answer --------------------------------------- */
+
+/* The client would wait for minutes: suspicion and loss must not. */
+static void a_frozen_server_makes_it_suspect_then_lost(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 120000});
+    alarm_bell bell = {0};
+    tkl_lock *lock = watched(client, 3000, true, &bell);
+    server_freeze(s);
+    eventually(tkl_lock_state(lock) == TKL_SUSPECT, LONG_MS);
+    assert_int_equal(atomic_load(&bell.rung), 0);
+    eventually(tkl_lock_state(lock) == TKL_LOST, LONG_MS);
+    assert_rung_once(&bell);
+    server_thaw(s);
+    assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
+    assert_ok(tkl_lock_acquire(lock, LONG_MS));
+    tkl_lock_close(lock);
+    tkl_close(client);
+    server_end(s);
+}
+
+static void suspicion_passes(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, NULL);
+    alarm_bell bell = {0};
+    tkl_lock *lock = watched(client, 8000, true, &bell);
+    server_freeze(s);
+    eventually(tkl_lock_state(lock) == TKL_SUSPECT, LONG_MS);
+    server_thaw(s);
+    eventually(tkl_lock_state(lock) == TKL_HELD, LONG_MS);
+    assert_int_equal(atomic_load(&bell.rung), 0);
+    assert_ok(tkl_lock_release(lock));
+    tkl_lock_close(lock);
+    tkl_close(client);
+    server_end(s);
+}
+
+/* One server hangs: what is held elsewhere for a shorter lease must not be lost with it. The
+ * keeper of one client serves both through one trip, so here both are of the same server, and
+ * what is looked at is that telling one of them is not held up by renewing the other. */
+static void a_long_renewal_holds_up_no_short_lease(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 120000});
+    alarm_bell bell = {0};
+    tkl_lock *slow =
+        open_lock(client, "slow", &(tkl_lock_options){.ttl_ms = 600000, .auto_renew = true});
+    assert_ok(tkl_lock_acquire(slow, 0));
+    tkl_lock *lock = watched(client, 2000, true, &bell);
+    server_freeze(s);
+    assert_rung_once(&bell);
+    assert_int_equal(tkl_lock_state(slow), TKL_HELD);
+    server_thaw(s);
+    tkl_lock_close(slow);
+    tkl_lock_close(lock);
+    tkl_close(client);
+    server_end(s);
+}
+
+static void a_restart_without_memory_is_a_loss(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, NULL);
+    alarm_bell bell = {0};
+    tkl_lock *lock = watched(client, 1500, true, &bell);
+    server_restart(s);
+    assert_rung_once(&bell);
+    assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
+    tkl_lock_close(lock);
+    tkl_close(client);
+    server_end(s);
+}
+
+static void a_restart_with_memory_is_none(void **state)
+{
+    (void)state;
+    server *s = server_start(&(server_options){
+        .config = (const char *const[]){"appendonly yes", "appendfsync always", NULL}});
+    tkl_client *client = test_open(s->url, NULL);
+    alarm_bell bell = {0};
+    tkl_lock *lock = watched(client, 10000, true, &bell);
+    server_kill(s);
+    server_restart(s);
+    assert_ok(tkl_lock_renew(lock, 0));
+    assert_int_equal(tkl_lock_state(lock), TKL_HELD);
+    assert_int_equal(atomic_load(&bell.rung), 0);
+    assert_ok(tkl_lock_release(lock));
+    tkl_lock_close(lock);
+    tkl_close(client);
+    server_end(s);
+}
+
+static void a_process_that_slept_past_its_lease_knows_it(void **state)
+{
+    fixture *f = *state;
+    puppet *p = puppet_start(&(puppet_options){
+        .url = f->server->url, .name = "door", .ttl_ms = 500, .auto_renew = true});
+    tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+    assert_ok(puppet_do(p, "acquire 0"));
+    test_sleep_ms(800);
+    assert_code(tkl_lock_acquire(lock, 0), TKL_BUSY); /* it renews */
+    puppet_signal(p, SIGSTOP);
+    assert_ok(tkl_lock_acquire(lock, -1));
+    puppet_signal(p, SIGCONT);
+    eventually((assert_ok(puppet_do(p, "look")), p->state == TKL_LOST), LONG_MS);
+    assert_true(p->fence < tkl_lock_fence(lock));
+    assert_code(puppet_do(p, "release"), TKL_NOTOWNER);
+    assert_ok(tkl_lock_renew(lock, 0));
+    tkl_lock_close(lock);
+    puppet_end(p);
+}
+
+int main(int argc, char **argv)
+{
+    if (puppet_called(argc, argv))
+        return puppet_main(argv);
+    const struct CMUnitTest tests[] = {
+        TEST(renewal_keeps_it_beyond_its_lease),
+        TEST(without_renewal_nothing_is_sent),
+        TEST(what_was_released_is_renewed_no_more),
+        TEST(a_release_during_a_renewal_is_final),
+        TEST(many_are_renewed_together),
+        TEST(the_end_of_a_lease_is_told_once),
+        TEST(a_broken_lock_is_told_at_the_next_renewal),
+        TEST(a_loss_found_by_hand_is_told_too),
+        TEST(it_may_be_released_where_the_loss_is_told),
+        TEST(releasing_in_time_rings_no_bell),
+        TEST(a_frozen_server_makes_it_suspect_then_lost),
+        TEST(suspicion_passes),
+        TEST(a_long_renewal_holds_up_no_short_lease),
+        TEST(a_restart_without_memory_is_a_loss),
+        TEST(a_restart_with_memory_is_none),
+        TEST(a_process_that_slept_past_its_lease_knows_it),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
