@@ -45,10 +45,12 @@ typedef struct bench_contender {
     bench_role role;
 
     /* A rate. All functions but step may be NULL; all call bench_die() when something fails. */
-    int workers;    /* 0: one */
-    bool processes; /* of their own, instead of threads */
-    int batch;      /* operations in one step; 0: one */
-    int pool;       /* connections of the shared client; 0: its default */
+    int workers;     /* 0: one */
+    bool processes;  /* of their own, instead of threads */
+    int batch;       /* operations in one step; 0: one */
+    int pool;        /* connections of the shared client; 0: its default */
+    bool timed;      /* steps add to worker->latency themselves: not all of a step counts */
+    double at_least; /* its own target instead of the case's; 0: that */
     void (*setup)(bench_run *run, const struct bench_contender *self);
     void (*open)(bench_worker *worker);
     void (*step)(bench_worker *worker);
@@ -60,7 +62,7 @@ typedef struct bench_contender {
 
     /* Or a shell command. It finds BENCH_SOCKET, BENCH_SECONDS and BENCH_WORKERS in its
      * environment and prints one JSON object in a line for each worker: ops, seconds (of the
-     * work alone), and if it can p50_us and p99_us. */
+     * work alone), and if it can p50_us, p99_us and max_us. */
     const char *command;
 } bench_contender;
 
@@ -68,10 +70,14 @@ typedef struct bench_contender {
 
 typedef struct bench_case {
     const char *name;
-    const char *unit;                             /* "ops/s", or that of the figure */
-    double at_least;                              /* target: ratio to the limit; 0: none */
-    double at_most;                               /* target of a figure */
-    bool has_at_most;                             /* 0 is a target, too */
+    const char *unit;      /* "ops/s", or that of the figure */
+    double at_least;       /* target: ratio to the limit; 0: none */
+    double at_most;        /* target of a figure */
+    bool has_at_most;      /* 0 is a target, too */
+    double over_peers;     /* target: ratio to the best peer; 0: none */
+    double p99_at_most;    /* target: p99 by the time of one operation of the limit; 0: none */
+    double fair_at_least;  /* target: fairness; 0: none */
+    double growth_at_most; /* target: commands by those of our first contender; 0: none */
     void (*prepare)(const bench_run *run);        /* data on the empty server; may be NULL */
     bench_contender contenders[BENCH_CONTENDERS]; /* ended by one without a name */
 } bench_case;
@@ -83,19 +89,20 @@ typedef struct bench_component {
 
 /* What a turn came to. */
 typedef struct bench_sample {
-    double value;          /* in the unit of the case */
-    double p50_us, p99_us; /* of a step; 0: not measured */
-    double fairness;       /* operations of the slowest worker by those of the quickest */
-    double client_cpu_us;  /* processor time for one operation: of the workers; 0: not measured */
-    double server_cpu_us;  /* ... and of the server */
-    double command_us;     /* of that, in executing commands */
-    double commands;       /* commands the server executed for one operation */
+    double value;                  /* in the unit of the case */
+    double p50_us, p99_us, max_us; /* of a step; 0: not measured */
+    double fairness;               /* operations of the slowest worker by those of the quickest */
+    double client_cpu_us; /* processor time for one operation: of the workers; 0: not measured */
+    double server_cpu_us; /* ... and of the server */
+    double command_us;    /* of that, in executing commands */
+    double commands;      /* commands the server executed for one operation */
+    double connections;   /* of all workers together */
     int workers;
     uint64_t *counts; /* operations of each worker */
 } bench_sample;
 
 /* Every component: main.c has the table of them. */
-extern const bench_component core_bench;
+extern const bench_component core_bench, lock_bench;
 
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int64_t bench_now_ns(void);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client itself, against hiredis doing nothing but the call: commands from an array of
- * words (no format string to parse), a connection for each thread, no deadline.
+ * The client itself, against hiredis doing nothing but the call.
  */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <hiredis/hiredis.h>
 #include <tackle/tackle.h>
 
-#include "bench.h"
+#include "bare.h"
+#include "ours.h"
 
 #define VALUE "0123456789abcdef0123456789abcdef"
 
@@ -19,43 +18,16 @@ static const char *const get_words[] = {"GET", "bench:key"};
 static const char *const set_words[] = {"SET", "bench:key", VALUE};
 static const char *const rpush_words[] = {"RPUSH", "bench:list", VALUE};
 
-static void check(int rc)
-{
-    if (rc != TKL_OK)
-        bench_die("%s", tkl_errmsg());
-}
-
 /* ---- Bare hiredis -------------------------------------------------------- */
-
-static void bare_open(bench_worker *w)
-{
-    redisContext *c = redisConnectUnix(w->run->socket);
-    if (!c || c->err)
-        bench_die("hiredis cannot connect");
-    w->own = c;
-}
-
-static void bare_close(bench_worker *w)
-{
-    redisFree(w->own);
-}
-
-static void bare_call(bench_worker *w, int argc, const char *const *argv)
-{
-    redisReply *reply = redisCommandArgv(w->own, argc, (const char **)(uintptr_t)argv, NULL);
-    if (!reply || reply->type == REDIS_REPLY_ERROR)
-        bench_die("hiredis: the call failed");
-    freeReplyObject(reply);
-}
 
 static void bare_get(bench_worker *w)
 {
-    bare_call(w, 2, get_words);
+    bare_call(w->own, 2, get_words);
 }
 
 static void bare_set(bench_worker *w)
 {
-    bare_call(w, 3, set_words);
+    bare_call(w->own, 3, set_words);
 }
 
 static void bare_pipeline(bench_worker *w, int count)
@@ -84,10 +56,7 @@ static void bare_pipeline_1000(bench_worker *w)
 
 static void client_open(bench_run *run, const bench_contender *self)
 {
-    tkl_client *client;
-    check(tkl_open(run->url, &(tkl_options){.pool_size = self->pool}, &client));
-    check(tkl_callz(client, NULL, "PING", NULL));
-    run->shared = client;
+    run->shared = ours_client(run, self);
 }
 
 static void client_close(bench_run *run)
@@ -213,7 +182,6 @@ static double growth_kb(const bench_run *run)
 
 /* ---- Cases --------------------------------------------------------------- */
 
-#define BARE(function)     .role = BENCH_LIMIT, .open = bare_open, .step = function, .close = bare_close
 #define CLIENT(function)   .setup = client_open, .step = function, .teardown = client_close
 #define PIPELINE(function) CLIENT(function), .open = pipeline_open, .close = pipeline_close
 

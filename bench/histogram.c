@@ -42,6 +42,8 @@ void histogram_merge(histogram *into, const histogram *from)
 double histogram_quantile(const histogram *h, double part)
 {
     uint64_t rank = (uint64_t)(part * (double)h->total), seen = 0;
+    if (rank > 0 && rank == h->total)
+        rank--;
     for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
         seen += h->counts[i];
         if (seen > rank)

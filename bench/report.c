@@ -51,49 +51,123 @@ static bool is_rate(const outcome *o, int contender)
     return !o->bcase->contenders[contender].measure;
 }
 
-/* The limit of a round; 0: the case has none. */
-static double limit_of(const outcome *o, int round)
+/* The best of a role in a round; 0: the case has none. */
+static double best_of(const outcome *o, bench_role role, int round)
 {
     double best = 0;
     for (int c = 0; c < BENCH_CONTENDERS && o->bcase->contenders[c].name; c++) {
         double value = ran(o, c) ? o->samples[c][round].value : 0;
-        if (o->bcase->contenders[c].role == BENCH_LIMIT && value > best)
+        if (o->bcase->contenders[c].role == role && value > best)
             best = value;
     }
     return best;
 }
 
-static bool ratio_of(const outcome *o, int contender, spread *ratio)
+static bool ratio_to(const outcome *o, bench_role role, int contender, spread *ratio)
 {
     double values[o->rounds];
-    if (!is_rate(o, contender) || limit_of(o, 0) <= 0)
+    if (!is_rate(o, contender) || best_of(o, role, 0) <= 0)
         return false;
     for (int r = 0; r < o->rounds; r++)
-        values[r] = o->samples[contender][r].value / limit_of(o, r);
+        values[r] = o->samples[contender][r].value / best_of(o, role, r);
     *ratio = spread_of(values, o->rounds);
     return true;
+}
+
+static bool ratio_of(const outcome *o, int contender, spread *ratio)
+{
+    return ratio_to(o, BENCH_LIMIT, contender, ratio);
+}
+
+/* p99 in operations of the limit. */
+static double p99_ratio(const outcome *o, int contender)
+{
+    double values[o->rounds];
+    for (int r = 0; r < o->rounds; r++)
+        values[r] = o->samples[contender][r].p99_us * best_of(o, BENCH_LIMIT, r) / 1e6;
+    return spread_of(values, o->rounds).median;
+}
+
+static double command_growth(const outcome *o, int contender)
+{
+    int first = 0;
+    while (o->bcase->contenders[first].role != BENCH_OURS)
+        first++;
+    return SPREAD(o, contender, commands).median / SPREAD(o, first, commands).median;
 }
 
 /* ---- Targets ------------------------------------------------------------- */
 
 typedef enum verdict { NO_TARGET, REACHED, MISSED } verdict;
 
+static double least_ratio(const outcome *o, int contender)
+{
+    double own = o->bcase->contenders[contender].at_least;
+    return own > 0 ? own : o->bcase->at_least;
+}
+
+/* The target in the contender's row. */
 static verdict judge(const outcome *o, int contender)
 {
     spread ratio;
+    double at_least = least_ratio(o, contender);
     if (o->bcase->contenders[contender].role != BENCH_OURS)
         return NO_TARGET;
-    if (o->bcase->at_least > 0 && ratio_of(o, contender, &ratio))
-        return ratio.median >= o->bcase->at_least ? REACHED : MISSED;
+    if (at_least > 0 && ratio_of(o, contender, &ratio))
+        return ratio.median >= at_least ? REACHED : MISSED;
     if (o->bcase->has_at_most)
         return SPREAD(o, contender, value).median <= o->bcase->at_most ? REACHED : MISSED;
     return NO_TARGET;
 }
 
+/* One of the further targets of a case. */
+typedef struct claim {
+    const char *what;
+    double value, bound;
+    bool at_least; /* else at most */
+} claim;
+
+#define CLAIMS 4
+
+static bool holds(claim c)
+{
+    return c.at_least ? c.value >= c.bound : c.value <= c.bound;
+}
+
+static int claims_of(const outcome *o, int contender, claim claims[CLAIMS])
+{
+    const bench_case *b = o->bcase;
+    spread peers;
+    int n = 0;
+    if (!ran(o, contender) || b->contenders[contender].role != BENCH_OURS)
+        return 0;
+    if (b->over_peers > 0 && ratio_to(o, BENCH_PEER, contender, &peers))
+        claims[n++] = (claim){"of the best peer", peers.median, b->over_peers, true};
+    if (b->p99_at_most > 0)
+        claims[n++] = (claim){"p99 in operations of the limit", p99_ratio(o, contender),
+                              b->p99_at_most, false};
+    if (b->fair_at_least > 0)
+        claims[n++] = (claim){"least served by most served", SPREAD(o, contender, fairness).median,
+                              b->fair_at_least, true};
+    if (b->growth_at_most > 0)
+        claims[n++] = (claim){"commands by those of the first", command_growth(o, contender),
+                              b->growth_at_most, false};
+    return n;
+}
+
+static bool all_hold(const outcome *o, int contender)
+{
+    claim claims[CLAIMS];
+    for (int i = claims_of(o, contender, claims) - 1; i >= 0; i--)
+        if (!holds(claims[i]))
+            return false;
+    return true;
+}
+
 bool report_reached(const outcome *o)
 {
     for (int c = 0; c < BENCH_CONTENDERS && o->bcase->contenders[c].name; c++)
-        if (ran(o, c) && judge(o, c) == MISSED)
+        if (ran(o, c) && (judge(o, c) == MISSED || !all_hold(o, c)))
             return false;
     return true;
 }
@@ -102,11 +176,11 @@ bool report_reached(const outcome *o)
 
 void report_heading(const char *component)
 {
-    printf("\n%-82s %17s %6s %13s %15s\n", "", "-- latency, us --", "", "- cpu us/op -",
+    printf("\n%-82s %26s %6s %13s %15s\n", "", "------ latency, us ------", "", "- cpu us/op -",
            "-- commands --");
-    printf("%-26s %10s %21s %6s %15s %8s %8s %6s %6s %6s %7s %7s\n", component, "median",
-           "least..most", "ratio", "target   ", "p50", "p99", "fair", "client", "server", "us/op",
-           "n/op");
+    printf("%-26s %10s %21s %6s %15s %8s %8s %8s %6s %6s %6s %7s %7s %5s\n", component, "median",
+           "least..most", "ratio", "target   ", "p50", "p99", "max", "fair", "client", "server",
+           "us/op", "n/op", "conns");
 }
 
 static void print_value(spread s)
@@ -121,8 +195,8 @@ static void print_target(const outcome *o, int contender)
 {
     char text[40] = "";
     verdict v = judge(o, contender);
-    if (v != NO_TARGET && o->bcase->at_least > 0)
-        snprintf(text, sizeof text, ">= %.2f", o->bcase->at_least);
+    if (v != NO_TARGET && least_ratio(o, contender) > 0)
+        snprintf(text, sizeof text, ">= %.2f", least_ratio(o, contender));
     else if (v != NO_TARGET)
         snprintf(text, sizeof text, "<= %g", o->bcase->at_most);
     printf(" %8s %-6s", text, v == REACHED ? "yes" : v == MISSED ? "NO" : "");
@@ -141,11 +215,13 @@ static void print_details(const outcome *o, int contender)
 {
     print_field(o, contender, offsetof(bench_sample, p50_us), 8, 1);
     print_field(o, contender, offsetof(bench_sample, p99_us), 8, 1);
+    print_field(o, contender, offsetof(bench_sample, max_us), 8, 0);
     print_field(o, contender, offsetof(bench_sample, fairness), 6, 2);
     print_field(o, contender, offsetof(bench_sample, client_cpu_us), 6, 2);
     print_field(o, contender, offsetof(bench_sample, server_cpu_us), 6, 2);
     print_field(o, contender, offsetof(bench_sample, command_us), 7, 2);
     print_field(o, contender, offsetof(bench_sample, commands), 7, 2);
+    print_field(o, contender, offsetof(bench_sample, connections), 5, 0);
 }
 
 static void print_row(const outcome *o, int contender)
@@ -163,12 +239,24 @@ static void print_row(const outcome *o, int contender)
     putchar('\n');
 }
 
+static void print_claims(const outcome *o, int contender)
+{
+    claim claims[CLAIMS];
+    int n = claims_of(o, contender, claims);
+    for (int i = 0; i < n; i++)
+        printf("  %-24s %10.2f %s (%s %.2f: %s)\n", o->bcase->contenders[contender].name,
+               claims[i].value, claims[i].what, claims[i].at_least ? "at least" : "at most",
+               claims[i].bound, holds(claims[i]) ? "yes" : "NO");
+}
+
 void report_table(const outcome *o)
 {
     printf("%s, %s\n", o->bcase->name, o->bcase->unit);
     for (int c = 0; c < BENCH_CONTENDERS && o->bcase->contenders[c].name; c++)
         if (ran(o, c))
             print_row(o, c);
+    for (int c = 0; c < BENCH_CONTENDERS && o->bcase->contenders[c].name; c++)
+        print_claims(o, c);
     fflush(stdout);
 }
 
@@ -184,11 +272,12 @@ static json_t *sample_json(const bench_sample *sample)
     json_t *counts = json_array();
     for (int i = 0; i < sample->workers; i++)
         json_array_append_new(counts, json_integer((json_int_t)sample->counts[i]));
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "value", sample->value,
-                     "p50_us", sample->p50_us, "p99_us", sample->p99_us, "fairness",
-                     sample->fairness, "client_cpu_us", sample->client_cpu_us, "server_cpu_us",
-                     sample->server_cpu_us, "command_us", sample->command_us, "commands",
-                     sample->commands, "counts", counts);
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "value",
+                     sample->value, "p50_us", sample->p50_us, "p99_us", sample->p99_us, "max_us",
+                     sample->max_us, "fairness", sample->fairness, "client_cpu_us",
+                     sample->client_cpu_us, "server_cpu_us", sample->server_cpu_us, "command_us",
+                     sample->command_us, "commands", sample->commands, "connections",
+                     sample->connections, "counts", counts);
 }
 
 static json_t *contender_json(const outcome *o, int contender)
@@ -206,6 +295,11 @@ static json_t *contender_json(const outcome *o, int contender)
     verdict v = judge(o, contender);
     if (v != NO_TARGET)
         json_object_set_new(json, "reached", json_boolean(v == REACHED));
+    claim claims[CLAIMS];
+    for (int i = claims_of(o, contender, claims) - 1; i >= 0; i--)
+        json_object_set_new(
+            json, claims[i].what,
+            json_pack("{s:f, s:b}", "value", claims[i].value, "reached", holds(claims[i])));
     return json;
 }
 

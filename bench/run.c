@@ -53,7 +53,8 @@ static void tell(redisContext *admin, const char *command)
 /* What the server has done since its counters were reset. */
 typedef struct counters {
     double commands, command_us;
-    double cpu_us; /* since its start */
+    double cpu_us;  /* since its start */
+    double clients; /* connected now */
 } counters;
 
 /* Lines such as "cmdstat_get:calls=21,usec=175,...", the bench's own left out. */
@@ -77,6 +78,7 @@ static counters read_counters(redisContext *admin)
         if (sscanf(line, "used_cpu_sys:%lf", &seconds) == 1 ||
             sscanf(line, "used_cpu_user:%lf", &seconds) == 1)
             sum.cpu_us += seconds * 1e6;
+        sscanf(line, "connected_clients:%lf", &sum.clients);
     }
     freeReplyObject(info);
     return sum;
@@ -109,7 +111,8 @@ static void repeat_steps(bench_worker *w, const bench_contender *c, int64_t stop
     do {
         c->step(w);
         after = bench_now_ns();
-        histogram_add(&w->latency, after - before);
+        if (!c->timed)
+            histogram_add(&w->latency, after - before);
         w->steps++;
         before = after;
     } while (after < stop_at);
@@ -219,6 +222,7 @@ static bench_sample sum_up(const stage *s, double seconds)
     sample.client_cpu_us /= ops;
     sample.p50_us = histogram_quantile(&all, 0.5) / 1000;
     sample.p99_us = histogram_quantile(&all, 0.99) / 1000;
+    sample.max_us = histogram_quantile(&all, 1) / 1000;
     sample.fairness = least_by_most(sample.counts, s->count);
     return sample;
 }
@@ -248,6 +252,7 @@ static bench_sample conduct(stage *s, const bench_run *run, redisContext *admin)
     pass_gate(s);
     bench_sample sample = sum_up(s, seconds);
     for_one_operation(&sample, before, after);
+    sample.connections = after.clients;
     return sample;
 }
 
@@ -256,6 +261,7 @@ static bench_sample run_workers(bench_run *run, redisContext *admin,
 {
     size_t size;
     stage *s = stage_new(run, contender, &size);
+    double others = read_counters(admin).clients;
     cast *all = calloc((size_t)s->count, sizeof *all);
     if (!all)
         bench_die("out of memory");
@@ -266,6 +272,7 @@ static bench_sample run_workers(bench_run *run, redisContext *admin,
         start(&all[i]);
     }
     bench_sample sample = conduct(s, run, admin);
+    sample.connections -= others;
     for (int i = 0; i < s->count; i++)
         finish(&all[i]);
     if (contender->teardown)
@@ -284,6 +291,7 @@ static void add_line(bench_sample *sample, const char *line, int room)
     double seconds = json_number_value(json_object_get(object, "seconds"));
     double p50 = json_number_value(json_object_get(object, "p50_us"));
     double p99 = json_number_value(json_object_get(object, "p99_us"));
+    double max = json_number_value(json_object_get(object, "max_us"));
     json_decref(object);
     if (seconds <= 0 || sample->workers == room)
         bench_die("not one line of JSON for each worker: %s", line);
@@ -291,6 +299,7 @@ static void add_line(bench_sample *sample, const char *line, int room)
     sample->value += ops / seconds;
     sample->p50_us = p50 > sample->p50_us ? p50 : sample->p50_us;
     sample->p99_us = p99 > sample->p99_us ? p99 : sample->p99_us;
+    sample->max_us = max > sample->max_us ? max : sample->max_us;
 }
 
 static bench_sample run_command(const bench_run *run, redisContext *admin,

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bare hiredis, the limit of most cases: a connection for each worker, no deadline, commands from
+ * an array of words (no format string to parse).
+ */
+#ifndef TACKLE_BENCH_BARE_H
+#define TACKLE_BENCH_BARE_H
+
+#include <hiredis/hiredis.h>
+
+#include "bench.h"
+
+/* A worker's open and close; worker->own is a redisContext. */
+void bare_open(bench_worker *worker);
+void bare_close(bench_worker *worker);
+
+redisContext *bare_connect(const char *socket);
+/* Dies of an error; the reply is to be freed. */
+redisReply *bare_ask(redisContext *c, int argc, const char *const *argv);
+void bare_call(redisContext *c, int argc, const char *const *argv);
+
+/* What a contender is made of. */
+#define BARE(function) .role = BENCH_LIMIT, .open = bare_open, .step = function, .close = bare_close
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#include "ours.h"
+
+void check(int rc)
+{
+    if (rc != TKL_OK)
+        bench_die("%s", rc > 0 ? tkl_strerror(rc) : tkl_errmsg());
+}
+
+tkl_client *ours_client(const bench_run *run, const bench_contender *self)
+{
+    tkl_client *client;
+    check(tkl_open(run->url, &(tkl_options){.pool_size = self->pool}, &client));
+    check(tkl_callz(client, NULL, "PING", NULL));
+    return client;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TACKLE_BENCH_OURS_H
+#define TACKLE_BENCH_OURS_H
+
+#include <tackle/tackle.h>
+
+#include "bench.h"
+
+/* Dies of anything but TKL_OK. */
+void check(int rc);
+
+/* A client that has made its first call. */
+tkl_client *ours_client(const bench_run *run, const bench_contender *self);
+
+#endif
