@@ -142,4 +142,29 @@ done
 ends 0 tackle call SET 'tackle:lock:{odd}:h' text
 ends 70 tackle lock acquire odd
 has "$err" "WRONGTYPE"
+
+# ---- The user of docs/lock.md may do all this, and no more ----------------------------------------
+
+mapfile -t rules < <(sed -n '/^ACL SETUSER/,/^```/{/^```/d; s/^ *//; p}' "$TACKLE_SOURCE/docs/lock.md" | tr ' ' '\n')
+ends 0 tackle call "${rules[@]}"
+socket=$(tackle server status --json | jq -r .socket)
+export TACKLE_URL=unix://locker@$socket TACKLE_PASSWORD=secret
+ends 0 tackle lock run acl -- echo "may run"
+ends 0 tackle lock acquire acl --ttl 1h --json
+token=$(token_of)
+tackle lock run acl --shared -- echo "may wait" >"$home/waited" &
+waiter=$!
+eventually "one waits" waiting acl 1
+ends 0 tackle lock renew acl "$token" --ttl 1h
+ends 0 tackle lock list
+has "$out" acl
+ends 0 tackle lock release acl "$token"
+ended $waiter 0
+is "it waited" "$(cat "$home/waited")" "may wait"
+ends 0 tackle lock acquire acl
+ends 0 tackle lock break acl
+ends 0 tackle sem run acl --limit 1 -- tackle sem show acl
+ends 70 tackle call GET other
+ends 70 tackle --namespace other lock acquire acl
+has "$err" "NOPERM"
 echo "lock: all good"
