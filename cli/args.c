@@ -114,12 +114,14 @@ static const char *check_value(const cli_option *option, cli_given *given)
         return cli_parse_choice(given->text, option->value);
     case CLI_FLAG:
     case CLI_TEXT:
+    case CLI_URLS:
         break;
     }
     return NULL;
 }
 
-/* User and password stand before the last "@", behind "://" or, in a mistyped URL, behind ":". */
+/* User and password stand before the last "@", behind "://" or, in a mistyped URL, behind ":". Of
+ * several URLs all is wiped from the first's to the last's. */
 static void wipe_credentials(char *url)
 {
     char *end = strrchr(url, '@');
@@ -137,6 +139,14 @@ static int keep_url(cli_session *cli, char *url)
     return cli->url != NULL ? CLI_OK : cli_fail(cli, CLI_FAILURE, "out of memory");
 }
 
+static int keep_urls(cli_session *cli, char *urls)
+{
+    cli_given *given = &cli->given[cli->ngiven - 1];
+    given->text = strdup(urls);
+    wipe_credentials(urls);
+    return given->text != NULL ? CLI_OK : cli_fail(cli, CLI_FAILURE, "out of memory");
+}
+
 static int keep_option(cli_session *cli, const cli_option *option, char *value)
 {
     cli_given given = {.option = option, .text = value};
@@ -150,6 +160,8 @@ static int keep_option(cli_session *cli, const cli_option *option, char *value)
         cli->json = true;
     if (strcmp(option->name, "help") == 0)
         cli->help = true;
+    if (option->kind == CLI_URLS)
+        return keep_urls(cli, value);
     return value != NULL && strcmp(option->name, "url") == 0 ? keep_url(cli, value) : CLI_OK;
 }
 
@@ -309,6 +321,9 @@ int64_t cli_number(const cli_session *cli, const char *name, int64_t otherwise)
 
 void cli_args_free(cli_session *cli)
 {
+    for (size_t i = 0; i < cli->ngiven; i++)
+        if (cli->given[i].option->kind == CLI_URLS)
+            free((char *)cli->given[i].text);
     free(cli->given);
     free(cli->argv);
     free(cli->url);

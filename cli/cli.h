@@ -43,6 +43,8 @@ typedef enum cli_kind {
     CLI_INTEGER,
     CLI_DURATION,
     CLI_SIZE,
+    CLI_URLS, /* separated by commas; wiped from the list of processes, since they may hold
+                 passwords */
 } cli_kind;
 
 /* An array of these ends with a zero entry. */
@@ -111,6 +113,10 @@ struct cli_session {
 
 /* The client, opened when first asked for. */
 int cli_connect(cli_session *cli, tkl_client **client);
+
+/* A client for another server than the one of --url, with the same options. The caller closes it.
+ */
+int cli_open(const cli_session *cli, const char *url, tkl_client **client);
 
 /* The URL in use: --url, TACKLE_URL, or the user's own private server. */
 int cli_url(cli_session *cli, const char **url);

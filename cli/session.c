@@ -101,7 +101,7 @@ static bool is_stopped(const char *url)
     return tkl_server_status(url, &info) == TKL_NOTFOUND || info.pid == 0;
 }
 
-static int open_client(cli_session *cli, const char *url)
+int cli_open(const cli_session *cli, const char *url, tkl_client **client)
 {
     tkl_options options = {
         .timeout_ms = cli_number(cli, "timeout", 0),
@@ -113,7 +113,7 @@ static int open_client(cli_session *cli, const char *url)
     };
     if (cli_flag(cli, "timeout") && options.timeout_ms == 0)
         return cli_usage(cli, "invalid --timeout: must be more than 0");
-    return cli_end(cli, tkl_open(url, &options, &cli->client));
+    return cli_end(cli, tkl_open(url, &options, client));
 }
 
 int cli_connect(cli_session *cli, tkl_client **client)
@@ -124,7 +124,7 @@ int cli_connect(cli_session *cli, tkl_client **client)
         return failed;
     bool starts = cli->client == NULL && cli->is_default && is_stopped(url);
     if (cli->client == NULL)
-        failed = open_client(cli, url);
+        failed = cli_open(cli, url, &cli->client);
     if (!failed && starts)
         fprintf(stderr, "tackle: started your private server, %s (--url names another)\n", url);
     *client = cli->client;

@@ -5,7 +5,7 @@ set -uo pipefail
 
 home=$(mktemp -d /tmp/tackle-cli.XXXXXX)
 export HOME=$home/home XDG_DATA_HOME=$home/data TACKLE_SERVER=${TACKLE_TEST_SERVER-}
-unset TACKLE_URL TACKLE_NAMESPACE TACKLE_PASSWORD NO_COLOR
+unset TACKLE_URL TACKLE_NODES TACKLE_NAMESPACE TACKLE_PASSWORD NO_COLOR
 PATH=$(dirname "$TACKLE"):$PATH
 mkdir "$HOME"
 

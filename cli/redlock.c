@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Redlocks from the shell. The library leaves extending to its user: here a thread does it while
+ * the command runs.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "hold.h"
+#include "holders.h"
+#include "out.h"
+
+enum {
+    NODES_MAX = 64,
+    NODE_TIMEOUT_MS = 1000, /* a command begins by connecting */
+    AGAIN_MS = 100,         /* after an extension that failed */
+};
+
+/* A redlock and what belongs to it. */
+typedef struct redlock {
+    const cli_session *cli;
+    tkl_client *clients[NODES_MAX];
+    size_t count;
+    tkl_redlock *lock;
+    int64_t ttl_ms;
+    int64_t node_timeout_ms;
+    cli_hold hold;    /* run: whom to tell of a loss */
+    int stop;         /* run: an eventfd that ends the thread; else -1 */
+    pthread_t keeper; /* run: extends, and has the lock to itself meanwhile */
+    bool kept;        /* there is that thread */
+} redlock;
+
+/* ---- The servers --------------------------------------------------------- */
+
+/* Whether a URL begins here: in those that list servers some commas are their own. */
+static bool is_url(const char *text)
+{
+    size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyz+");
+    return strncmp(text, "embedded:", 9) == 0 ||
+           (scheme > 0 && strncmp(text + scheme, "://", 3) == 0);
+}
+
+/* Cuts off the first URL; returns where the next begins, or NULL. */
+static char *cut_url(char *urls)
+{
+    for (char *comma = strchr(urls, ','); comma != NULL; comma = strchr(comma + 1, ','))
+        if (is_url(comma + 1)) {
+            *comma = '\0';
+            return comma + 1;
+        }
+    return NULL;
+}
+
+static int open_each(redlock *r, char *urls)
+{
+    int failed = CLI_OK;
+    for (char *url = urls, *next; !failed && url != NULL; url = next) {
+        next = cut_url(url);
+        if (r->count == NODES_MAX)
+            return cli_usage(r->cli, "more than %d --nodes", NODES_MAX);
+        failed = cli_open(r->cli, url, &r->clients[r->count++]);
+    }
+    return failed;
+}
+
+static int open_nodes(redlock *r)
+{
+    const char *named = cli_text(r->cli, "nodes", getenv("TACKLE_NODES"));
+    if (named == NULL || *named == '\0')
+        return cli_usage(r->cli, "missing --nodes URL,URL,...");
+    char *urls = strdup(named);
+    int failed = urls != NULL ? open_each(r, urls) : cli_fail(r->cli, CLI_FAILURE, "out of memory");
+    free(urls);
+    return failed;
+}
+
+static int64_t node_timeout(const redlock *r)
+{
+    int64_t part = r->ttl_ms / 5;
+    bool is_short = r->ttl_ms > 0 && part < NODE_TIMEOUT_MS;
+    return cli_number(r->cli, "node-timeout", is_short ? part : NODE_TIMEOUT_MS);
+}
+
+static int open_redlock(redlock *r)
+{
+    r->node_timeout_ms = node_timeout(r);
+    int failed = open_nodes(r);
+    if (failed)
+        return failed;
+    tkl_bytes name = tkl_str(r->cli->argv[0]);
+    tkl_redlock_options options = {.ttl_ms = r->ttl_ms, .node_timeout_ms = r->node_timeout_ms};
+    return cli_end(r->cli, tkl_redlock_open(r->clients, r->count, name, &options, &r->lock));
+}
+
+static int open_with_ttl(redlock *r)
+{
+    int failed = cli_hold_ttl(r->cli, &r->ttl_ms);
+    return failed ? failed : open_redlock(r);
+}
+
+static void close_redlock(redlock *r)
+{
+    tkl_redlock_close(r->lock);
+    for (size_t i = 0; i < r->count; i++)
+        tkl_close(r->clients[i]);
+}
+
+/* ---- Extending while a command runs -------------------------------------- */
+
+static bool told_to_stop(const redlock *r, int64_t wait_ms)
+{
+    struct pollfd file = {.fd = r->stop, .events = POLLIN};
+    int ready;
+    while ((ready = poll(&file, 1, wait_ms < INT32_MAX ? (int)wait_ms : INT32_MAX)) < 0 &&
+           errno == EINTR)
+        ;
+    return ready != 0;
+}
+
+/* Lost is also what cannot be extended in time any more: another try might end too late. */
+static void *keep(void *arg)
+{
+    const redlock *r = arg;
+    for (int64_t pause = r->ttl_ms / 3; !told_to_stop(r, pause);) {
+        if (tkl_redlock_extend(r->lock, 0) == TKL_OK) {
+            pause = r->ttl_ms / 3;
+            continue;
+        }
+        pause = AGAIN_MS;
+        if (tkl_redlock_left_ms(r->lock) <= r->node_timeout_ms + AGAIN_MS) {
+            cli_hold_lost(&r->hold);
+            break;
+        }
+    }
+    return NULL;
+}
+
+/* Signals are for the main thread, which passes them on to the command. */
+static bool start_keeper(redlock *r)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int reason = pthread_create(&r->keeper, NULL, keep, r);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    r->kept = reason == 0;
+    return r->kept;
+}
+
+static void stop_keeper(redlock *r)
+{
+    if (!r->kept)
+        return;
+    eventfd_write(r->stop, 1);
+    pthread_join(r->keeper, NULL);
+    r->kept = false;
+}
+
+/* ---- As something to hold ------------------------------------------------ */
+
+static int acquire_handle(void *handle, int64_t wait_ms)
+{
+    redlock *r = handle;
+    int code = tkl_redlock_acquire(r->lock, wait_ms);
+    if (code == TKL_OK && r->stop >= 0 && !start_keeper(r))
+        return TKL_ENOMEM;
+    return code;
+}
+
+static void cancel_handle(void *handle)
+{
+    tkl_redlock_cancel(((redlock *)handle)->lock);
+}
+
+static int release_handle(void *handle)
+{
+    redlock *r = handle;
+    stop_keeper(r);
+    return tkl_redlock_release(r->lock);
+}
+
+static void token_of(void *handle, char token[TKL_TOKEN_SIZE])
+{
+    tkl_redlock_token(((redlock *)handle)->lock, token);
+}
+
+static const cli_hold_kind kind = {
+    .variable = "TACKLE_LOCK",
+    .busy = "held by somebody else",
+    .acquire = acquire_handle,
+    .cancel = cancel_handle,
+    .release = release_handle,
+    .token = token_of,
+};
+
+/* ---- The verbs ----------------------------------------------------------- */
+
+static int run_held(cli_session *cli, redlock *r)
+{
+    int failed = cli_hold_init(cli, &kind, &r->hold);
+    if (failed)
+        return failed;
+    r->hold.handle = r;
+    r->stop = eventfd(0, EFD_CLOEXEC);
+    int exit = r->stop >= 0 ? cli_hold_run(cli, &r->hold)
+                            : cli_fail(cli, CLI_FAILURE, "eventfd: %s", strerror(errno));
+    stop_keeper(r);
+    if (r->stop >= 0)
+        close(r->stop);
+    cli_hold_done(&r->hold);
+    return exit;
+}
+
+static int run(cli_session *cli)
+{
+    redlock r = {.cli = cli, .stop = -1};
+    int failed = open_with_ttl(&r);
+    int exit = failed ? failed : run_held(cli, &r);
+    close_redlock(&r);
+    return exit;
+}
+
+static const cli_column claim_fields[] = {
+    {"name", "name"}, {"token", "token"}, {"validity_ms", "valid ms"}, {"ttl_ms", "ttl ms"}, {0},
+};
+
+/* The claim becomes the token's: whoever reads it has it. */
+static int print_claim(const redlock *r)
+{
+    char token[TKL_TOKEN_SIZE];
+    int64_t left = tkl_redlock_left_ms(r->lock);
+    tkl_redlock_token(r->lock, token);
+    tkl_redlock_detach(r->lock);
+    return cli_print_record(
+        r->cli,
+        json_pack("{s:o, s:s, s:I, s:I}", "name", cli_json_bytes(tkl_str(r->cli->argv[0])), "token",
+                  token, "validity_ms", (json_int_t)left, "ttl_ms", (json_int_t)r->ttl_ms),
+        claim_fields);
+}
+
+static int acquire(cli_session *cli)
+{
+    redlock r = {.cli = cli, .stop = -1};
+    cli_hold hold = {.kind = &kind, .handle = &r};
+    int failed = open_with_ttl(&r);
+    if (!failed)
+        failed = cli_hold_acquire(cli, &hold, cli_number(cli, "wait", 0));
+    if (!failed)
+        failed = print_claim(&r);
+    close_redlock(&r);
+    return failed;
+}
+
+static int adopt(redlock *r)
+{
+    return cli_end(r->cli, tkl_redlock_adopt(r->lock, r->cli->argv[1]));
+}
+
+/* What could not be extended is not released for that. */
+static int extend_adopted(redlock *r)
+{
+    int failed = cli_end(r->cli, tkl_redlock_extend(r->lock, 0));
+    if (!failed)
+        return print_claim(r);
+    tkl_redlock_detach(r->lock);
+    return failed;
+}
+
+static int extend(cli_session *cli)
+{
+    redlock r = {.cli = cli, .stop = -1};
+    int failed = open_with_ttl(&r);
+    if (!failed)
+        failed = adopt(&r);
+    if (!failed)
+        failed = extend_adopted(&r);
+    close_redlock(&r);
+    return failed;
+}
+
+static int release(cli_session *cli)
+{
+    redlock r = {.cli = cli, .stop = -1};
+    int failed = open_redlock(&r);
+    if (!failed)
+        failed = adopt(&r);
+    if (!failed)
+        failed = cli_end(cli, tkl_redlock_release(r.lock));
+    close_redlock(&r);
+    return failed ? failed : cli_print_done(cli, "released");
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+#define NODES                                               \
+    {                                                       \
+        "nodes", CLI_URLS, "URL,URL,...",                   \
+            "the servers, independent of each other, 1-64 " \
+            "($TACKLE_NODES)"                               \
+    }
+#define NODE_TIMEOUT                                  \
+    {                                                 \
+        "node-timeout", CLI_DURATION, "DURATION",     \
+            "how long one server may take to answer " \
+            "(1s, at most ttl/5)"                     \
+    }
+
+static const cli_option run_options[] = {
+    NODES, CLI_HOLD_TTL, CLI_HOLD_WAIT, CLI_HOLD_ON_LOST, CLI_HOLD_GRACE, NODE_TIMEOUT, {0},
+};
+
+static const cli_option acquire_options[] = {
+    NODES, CLI_HOLD_TTL, CLI_HOLD_TRY, NODE_TIMEOUT, {0},
+};
+
+static const cli_option extend_options[] = {
+    NODES,
+    CLI_HOLD_TTL,
+    NODE_TIMEOUT,
+    {0},
+};
+
+static const cli_option release_options[] = {
+    NODES,
+    NODE_TIMEOUT,
+    {0},
+};
+
+#define TOKEN_EXAMPLE                                                       \
+    "dir=$(mktemp -d)\n"                                                    \
+    "export TACKLE_NODES=embedded:$dir/1,embedded:$dir/2,embedded:$dir/3\n" \
+    "token=$(tackle redlock acquire deploy --json | sed 's/.*\"token\": "   \
+    "\"\\([^\"]*\\).*/\\1/')\n"
+#define TOKEN_EXAMPLE_END \
+    "\nfor i in 1 2 3; do tackle server stop --url embedded:$dir/$i >&2; done; rm -r $dir"
+
+static const cli_verb verbs[] = {
+    {
+        .name = "run",
+        .args = "NAME -- COMMAND [ARG...]",
+        .summary = "run a command while a majority of servers says that we hold the lock",
+        .options = run_options,
+        .details =
+            "Waits as long as it takes, unless --wait says otherwise. While COMMAND runs the\n"
+            "lease is extended every third of it; should the lock be lost, COMMAND is ended.\n"
+            "It finds TACKLE_LOCK and TACKLE_TOKEN in its environment.\n\n" CLI_HOLD_RUN_DETAILS,
+        .example = "tackle redlock run backup --nodes embedded:,embedded:,embedded: -- echo mine",
+        .run = run,
+    },
+    {
+        .name = "acquire",
+        .args = "NAME",
+        .summary = "take the lock by hand; prints its token and how long it is valid",
+        .options = acquire_options,
+        .details = "The lock stays held when tackle ends, until it is released with the token or\n"
+                   "the lease is over. Tries once, unless --wait says otherwise. Exit code 1 when\n"
+                   "somebody else holds it, 69 when no majority of the servers answers.",
+        .example = "tackle redlock acquire deploy --nodes embedded:,embedded:,embedded:",
+        .run = acquire,
+    },
+    {
+        .name = "extend",
+        .args = "NAME TOKEN",
+        .summary = "make the lease last from now",
+        .options = extend_options,
+        .details = "Exit code 1 when that token does not hold the lock (any more).",
+        .example = TOKEN_EXAMPLE "tackle redlock extend deploy $token --ttl 1m" TOKEN_EXAMPLE_END,
+        .run = extend,
+    },
+    {
+        .name = "release",
+        .args = "NAME TOKEN",
+        .summary = "give it back, on every server",
+        .options = release_options,
+        .details = "Exit code 1 when that token does not hold the lock (any more): what was done\n"
+                   "since the lease was over was done without protection.",
+        .example = TOKEN_EXAMPLE "tackle redlock release deploy $token --json" TOKEN_EXAMPLE_END,
+        .run = release,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"A lock on three servers that know nothing of each other (here: private ones, for a moment).",
+     "tackle redlock run backup --nodes embedded:,embedded:,embedded: -- echo mine", 0},
+    {"One of them is down: two of three are enough.",
+     "tackle redlock run backup --nodes embedded:,embedded:,unix:///nowhere -- echo still mine", 0},
+    {"Two are down: nobody can have it.",
+     "tackle redlock run backup --nodes embedded:,unix:///nowhere,unix:///gone -- echo never", 69},
+    {0},
+};
+
+const cli_component cli_redlock = {
+    .name = "redlock",
+    .summary = "a lock on several independent servers, held by a majority of them",
+    .verbs = verbs,
+    .demo = demo,
+};
