@@ -18,6 +18,7 @@
 enum {
     TTL_MS = 30000,
     GRACE_MS = 10000,
+    LABEL_MAX = 256,
 };
 
 /* ---- Options ------------------------------------------------------------- */
@@ -33,6 +34,13 @@ int cli_hold_replicas(const cli_session *cli, int *replicas)
     int64_t number = cli_number(cli, "replicas", 0);
     *replicas = (int)number;
     return number >= 0 && number <= INT_MAX ? CLI_OK : cli_usage(cli, "invalid --replicas");
+}
+
+const char *cli_hold_label(const cli_session *cli)
+{
+    const char *command = cli->argc > 1 ? cli->argv[1] : "";
+    size_t len = strlen(command);
+    return cli_text(cli, "label", len > LABEL_MAX ? command + len - LABEL_MAX : command);
 }
 
 /* ---- Acquiring ----------------------------------------------------------- */

@@ -63,6 +63,9 @@ int cli_hold_ttl(const cli_session *cli, int64_t *ttl_ms);
 /* --replicas; 64 when it makes no sense. */
 int cli_hold_replicas(const cli_session *cli, int *replicas);
 
+/* --label; for run the command, or the end of it when that is long. */
+const char *cli_hold_label(const cli_session *cli);
+
 /* Acquires. When a signal ends the wait, the line is left, what was had is given back, and the
  * program dies of that signal in the end. Exit code 1 when it is busy. */
 int cli_hold_acquire(cli_session *cli, const cli_hold *hold, int64_t wait_ms);

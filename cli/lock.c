@@ -58,7 +58,7 @@ static int read_options(const cli_session *cli, tkl_lock_options *options)
 {
     *options = (tkl_lock_options){
         .shared = cli_flag(cli, "shared"),
-        .label = cli_text(cli, "label", NULL),
+        .label = cli_hold_label(cli),
     };
     int failed = cli_hold_ttl(cli, &options->ttl_ms);
     return failed ? failed : cli_hold_replicas(cli, &options->replicas);
@@ -94,7 +94,6 @@ static int run(cli_session *cli)
     if (failed)
         return failed;
     options.auto_renew = true;
-    options.label = cli_text(cli, "label", cli->argv[1]);
     options.on_lost = on_lost;
     options.arg = &hold;
     int exit = run_held(cli, &options, &hold);

@@ -61,7 +61,7 @@ static int open_sem(cli_session *cli, int64_t limit, const tkl_semaphore_options
 
 static int read_options(const cli_session *cli, int64_t *limit, tkl_semaphore_options *options)
 {
-    *options = (tkl_semaphore_options){.label = cli_text(cli, "label", NULL)};
+    *options = (tkl_semaphore_options){.label = cli_hold_label(cli)};
     *limit = cli_number(cli, "limit", 0);
     if (!cli_flag(cli, "limit"))
         return cli_usage(cli, "missing --limit N: how many may hold it at once");
@@ -101,7 +101,6 @@ static int run(cli_session *cli)
     if (failed)
         return failed;
     options.auto_renew = true;
-    options.label = cli_text(cli, "label", cli->argv[1]);
     options.on_lost = on_lost;
     options.arg = &hold;
     int exit = run_held(cli, limit, &options, &hold);

@@ -20,7 +20,7 @@ yields() {
 
 # ended PID CODE: a program in the background ends so.
 ended() {
-    wait "$1"
+    wait "$1" 2>/dev/null
     is "exit code" "$?" "$2"
 }
 

@@ -59,6 +59,11 @@ read -r token fence <<<"${out##*$'\n'}"
 out=${out%%$'\n'*}
 yields '[.name, .held, .holders[0].fence, .holders[0].label]' "[\"some door\",true,$fence,\"sh\"]"
 [[ $token =~ ^[0-9a-f]{32}$ ]] || fail "token: $token"
+long=$home/$(printf '%0200d' 0)/$(printf '%0200d' 0)
+mkdir "${long%/*}"
+printf '#!/bin/sh\ntackle lock show door --json' >"$long" && chmod +x "$long"
+ends 0 tackle lock run door -- "$long"
+yields '.holders[0].label | length' 256
 ends 0 tackle lock run door --label night --ttl 1h -- tackle lock show door --json
 yields '[.holders[0].label, .holders[0].ttl_ms > 3000000]' '["night",true]'
 ends 0 tackle lock run door --shared -- tackle lock run door --shared --wait 0 -- echo both
