@@ -685,6 +685,20 @@ tkl__event tkl__await(tkl__waiter *w, int64_t deadline, tkl_bytes *message)
     return event;
 }
 
+bool tkl__strayed(tkl__waiter *w)
+{
+    tkl__hub *hub = w->hub;
+    tkl_client *client = hub->client;
+    tkl__node *node;
+    int slot = client->route->cluster ? tkl__slot_of((tkl_bytes){w->topic->channel, w->topic->len})
+                                      : TKL__NO_SLOT;
+    if (client->route->pick(client, slot, tkl__now(), &node) != TKL_OK)
+        return false;
+    bool strayed = node != hub->node;
+    tkl__node_unref(node);
+    return strayed;
+}
+
 void tkl__call_off(tkl__waiter *w)
 {
     pthread_mutex_lock(&w->hub->mutex);

@@ -53,6 +53,10 @@ bool tkl__hears(tkl_client *client, tkl_bytes channel);
 /* Waits for what comes first. *message, without the id, is valid until the next call. */
 tkl__event tkl__await(tkl__waiter *waiter, int64_t deadline, tkl_bytes *message);
 
+/* Whether calls about the channel go to another node by now: one that fell silent is not noticed
+ * by listening to it. */
+bool tkl__strayed(tkl__waiter *waiter);
+
 /* From another thread: ends a tkl__await() under way, or the next, with TKL__TIME_UP. */
 void tkl__call_off(tkl__waiter *waiter);
 

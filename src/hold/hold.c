@@ -656,6 +656,8 @@ static int wait_step(tkl__hold *h, tkl__waiter *w, int64_t deadline, grant *g, b
         return TKL_BUSY;
     case TKL__LOOK:
         rc = attempt(h, true, g, b);
+        if (rc == TKL_BUSY && tkl__strayed(w))
+            return TKL_EUNKNOWN; /* as good as cut */
         if (rc == TKL_BUSY)
             plan_look(w, b);
         else if (may_pass(rc))

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Locks on a cluster: waiting and handing over on many slots, while slots move and masters die.
+ *
+ * ctest: label threads
+ * ctest: timeout 300
+ */
+#include <limits.h>
+#include <stdatomic.h>
+
+#include "core/resp.h"
+#include "support/call.h"
+#include "support/cluster.h"
+#include "support/locks.h"
+#include "support/puppet.h"
+
+#define PATIENCE_MS 30000 /* for calls that must outlast a failover on a slow machine */
+#define POOL        4
+#define DOOR        "tackle:lock:{door}:r"
+
+static const tkl_lock_options HOUR = {.ttl_ms = 3600000};
+
+typedef struct fixture {
+    cluster *cluster;
+    tkl_client *client;
+} fixture;
+
+static int start_cluster(void **state)
+{
+    fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    f->cluster = cluster_start(false);
+    *state = f;
+    return 0;
+}
+
+static int end_cluster(void **state)
+{
+    fixture *f = *state;
+    cluster_end(f->cluster);
+    free(f);
+    return 0;
+}
+
+static int fresh_client(void **state)
+{
+    fixture *f = *state;
+    cluster_heal(f->cluster);
+    f->client =
+        test_open(f->cluster->url, &(tkl_options){.timeout_ms = PATIENCE_MS, .pool_size = POOL});
+    call_expect(f->client, "OK", "FLUSHALL", NULL);
+    return 0;
+}
+
+static int close_client(void **state)
+{
+    fixture *f = *state;
+    tkl_close(f->client);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh_client, close_client)
+
+static int door_slot(void)
+{
+    return tkl__slot_of(tkl_str(DOOR));
+}
+
+static tkl_lock *held_door(fixture *f, const tkl_lock_options *options)
+{
+    tkl_lock *lock = open_lock(f->client, "door", options);
+    assert_ok(tkl_lock_acquire(lock, PATIENCE_MS));
+    return lock;
+}
+
+static void start_waiting(pending *p, tkl_lock *probe)
+{
+    int64_t before = lock_waiters(probe);
+    p->wait_ms = -1;
+    pending_start(p);
+    eventually(lock_waiters(probe) == before + 1, LONG_MS);
+}
+
+static bool is_master(server *s)
+{
+    char *role = server_ask(s, "ROLE");
+    bool master = strncmp(role, "master", 6) == 0;
+    free(role);
+    return master;
+}
+
+/* As assert_all_keys_expire(), which only works where all keys are of one server. */
+static void assert_keys_of_node_expire(server *s)
+{
+    char *keys = server_ask(s, "KEYS *");
+    bool master = is_master(s);
+    for (char *rest = keys, *key; master && (key = strsep(&rest, "\n")) != NULL;)
+        if (*key != '\0' && server_ask_int(s, "PTTL %s", key) == -1)
+            fail_msg("%s does not expire", key);
+    free(keys);
+}
+
+/* The waiter gets it, and then it works as ever. */
+static void assert_handed_over(tkl_lock *holder, pending *w)
+{
+    uint64_t fence = tkl_lock_fence(holder);
+    assert_ok(tkl_lock_release(holder));
+    assert_ok(pending_join(w));
+    assert_true(tkl_lock_fence(w->lock) > fence);
+    assert_code(tkl_lock_acquire(holder, 0), TKL_BUSY);
+    assert_ok(tkl_lock_release(w->lock));
+    tkl_lock_close(w->lock);
+    tkl_lock_close(holder);
+}
+
+/* ---- Many slots ---------------------------------------------------------- */
+
+typedef struct crowd {
+    tkl_client *client;
+    atomic_int served;
+} crowd;
+
+static void wait_in_crowd(void *arg, int index)
+{
+    crowd *c = arg;
+    char *name = test_format("door-%d", index);
+    tkl_lock *lock = open_lock(c->client, name, &HOUR);
+    assert_ok(tkl_lock_acquire(lock, -1));
+    atomic_fetch_add(&c->served, 1);
+    assert_ok(tkl_lock_release(lock));
+    tkl_lock_close(lock);
+    free(name);
+}
+
+static void waits_on_many_slots_share_few_connections(void **state)
+{
+    fixture *f = *state;
+    enum { N = 90 };
+    crowd c = {.client = test_open(
+                   f->cluster->url,
+                   &(tkl_options){.timeout_ms = PATIENCE_MS, .pool_size = POOL, .name = "crowd"})};
+    tkl_lock *holders[N];
+    for (int i = 0; i < N; i++) {
+        char *name = test_format("door-%d", i);
+        holders[i] = open_lock(f->client, name, &HOUR);
+        assert_ok(tkl_lock_acquire(holders[i], 0));
+        free(name);
+    }
+    crew *threads = crew_start(N, wait_in_crowd, &c);
+    for (int i = 0; i < N; i++)
+        eventually(lock_waiters(holders[i]) == 1, LONG_MS);
+    for (int i = 0; i < CLUSTER_SIZE; i++) {
+        assert_in_range(server_connections(f->cluster->servers[i], "crowd"), 0, POOL + 1);
+        assert_keys_of_node_expire(f->cluster->servers[i]);
+    }
+    tkl_reply *names;
+    assert_ok(tkl_lock_list(f->client, &names));
+    assert_int_equal(tkl_reply_count(names), N);
+    tkl_reply_free(names);
+    for (int i = 0; i < N; i++) {
+        assert_ok(tkl_lock_release(holders[i]));
+        tkl_lock_close(holders[i]);
+    }
+    crew_join(threads);
+    assert_int_equal(atomic_load(&c.served), N);
+    tkl_close(c.client);
+}
+
+static void processes_hand_over_and_skip_the_dead(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *holder = held_door(f, &HOUR);
+    puppet *p[3];
+    for (int i = 0; i < 3; i++) {
+        p[i] = puppet_start(
+            &(puppet_options){.url = f->cluster->url, .name = "door", .ttl_ms = 3600000});
+        puppet_tell(p[i], "acquire -1");
+        eventually(lock_waiters(holder) == i + 1, LONG_MS);
+    }
+    puppet_signal(p[0], SIGKILL);
+    assert_ok(tkl_lock_release(holder));
+    assert_ok(puppet_hear(p[1]));
+    assert_false(puppet_answers(p[2], 0));
+    assert_ok(puppet_do(p[1], "release"));
+    assert_ok(puppet_hear(p[2]));
+    assert_true(p[2]->fence > p[1]->fence);
+    for (int i = 0; i < 3; i++)
+        puppet_end(p[i]);
+    tkl_lock_close(holder);
+}
+
+static void renewal_serves_all_nodes(void **state)
+{
+    fixture *f = *state;
+    enum { N = 12 };
+    tkl_lock *locks[N];
+    for (int i = 0; i < N; i++) {
+        char *name = test_format("door-%d", i);
+        locks[i] =
+            open_lock(f->client, name, &(tkl_lock_options){.ttl_ms = 2000, .auto_renew = true});
+        assert_ok(tkl_lock_acquire(locks[i], 0));
+        free(name);
+    }
+    test_sleep_ms(2500);
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(tkl_lock_state(locks[i]), TKL_HELD);
+        assert_ok(tkl_lock_release(locks[i]));
+        tkl_lock_close(locks[i]);
+    }
+}
+
+/* ---- Moving slots -------------------------------------------------------- */
+
+static void a_slot_moves_while_waited_for(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *holder = held_door(f, &HOUR);
+    pending w = {.lock = open_lock(f->client, "door", &HOUR)};
+    start_waiting(&w, holder);
+    server *from = cluster_owner(f->cluster, door_slot());
+    server *to = cluster_other(f->cluster, door_slot());
+    cluster_move_begin(from, to, door_slot());
+    cluster_move_keys(from, to, door_slot(), INT_MAX);
+    cluster_move_end(f->cluster, to, door_slot());
+    assert_keys_of_node_expire(to);
+    assert_handed_over(holder, &w);
+}
+
+/* Some of its keys are there and some here: calls wait until the move goes on. */
+static void a_slot_moves_while_released(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *holder = held_door(f, &HOUR);
+    pending w = {.lock = open_lock(f->client, "door", &HOUR)};
+    start_waiting(&w, holder);
+    server *from = cluster_owner(f->cluster, door_slot());
+    server *to = cluster_other(f->cluster, door_slot());
+    cluster_move_begin(from, to, door_slot());
+    cluster_move_keys(from, to, door_slot(), 1);
+    pending again = {.lock = open_lock(f->client, "door", &HOUR), .wait_ms = -1};
+    pending_start(&again);
+    test_sleep_ms(200);
+    cluster_move_keys(from, to, door_slot(), INT_MAX);
+    cluster_move_end(f->cluster, to, door_slot());
+    assert_ok(tkl_lock_release(holder));
+    eventually(tkl_lock_state(w.lock) == TKL_HELD || tkl_lock_state(again.lock) == TKL_HELD,
+               LONG_MS);
+    pending *first = tkl_lock_state(w.lock) == TKL_HELD ? &w : &again;
+    pending *second = first == &w ? &again : &w;
+    assert_ok(pending_join(first));
+    assert_handed_over(first->lock, second);
+    tkl_lock_close(holder);
+}
+
+/* ---- Failover ------------------------------------------------------------ */
+
+static void a_planned_failover_keeps_holder_and_waiter(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *holder = held_door(f, &HOUR);
+    pending w = {.lock = open_lock(f->client, "door", &HOUR)};
+    start_waiting(&w, holder);
+    cluster_fail_over(f->cluster, door_slot());
+    assert_ok(tkl_lock_renew(holder, 0));
+    assert_handed_over(holder, &w);
+}
+
+/* What a replica has survives the death of its master. */
+static void a_killed_master_keeps_what_its_replica_has(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *holder = held_door(f, &(tkl_lock_options){.ttl_ms = 3600000, .replicas = 1});
+    tkl_lock *other = open_lock(f->client, "door", &HOUR);
+    pending w = {.lock = open_lock(f->client, "door", &HOUR)};
+    start_waiting(&w, holder);
+    server_kill(cluster_owner(f->cluster, door_slot()));
+    assert_code(tkl_lock_acquire(other, 0), TKL_BUSY);
+    assert_ok(tkl_lock_renew(holder, 0));
+    tkl_lock_close(other);
+    assert_handed_over(holder, &w);
+}
+
+/* The server does not answer, nor close the connection: who looks and is answered by another
+ * listens there from then on. */
+static void a_silent_master_is_left_by_those_who_wait(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client = test_open(f->cluster->url, &(tkl_options){.timeout_ms = 1000});
+    tkl_lock *holder =
+        open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 10000, .replicas = 1});
+    assert_ok(tkl_lock_acquire(holder, PATIENCE_MS));
+    pending w = {.lock = open_lock(client, "door", &HOUR)};
+    start_waiting(&w, holder);
+    server *silent = cluster_owner(f->cluster, door_slot());
+    server *next = cluster_replica(f->cluster, silent);
+    server_freeze(silent);
+    eventually(is_master(next), LONG_MS);
+    eventually(tkl_lock_renew(holder, 3600000) == TKL_OK, 9000);
+    eventually(server_ask_int(next, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS')") ==
+                   1,
+               LONG_MS);
+    assert_handed_over(holder, &w);
+    server_thaw(silent);
+    tkl_close(client);
+}
+
+int main(int argc, char **argv)
+{
+    if (puppet_called(argc, argv))
+        return puppet_main(argv);
+    const struct CMUnitTest tests[] = {
+        TEST(waits_on_many_slots_share_few_connections),
+        TEST(processes_hand_over_and_skip_the_dead),
+        TEST(renewal_serves_all_nodes),
+        TEST(a_slot_moves_while_waited_for),
+        TEST(a_slot_moves_while_released),
+        TEST(a_planned_failover_keeps_holder_and_waiter),
+        TEST(a_killed_master_keeps_what_its_replica_has),
+        TEST(a_silent_master_is_left_by_those_who_wait),
+    };
+    return cmocka_run_group_tests(tests, start_cluster, end_cluster);
+}
