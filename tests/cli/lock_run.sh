@@ -150,7 +150,7 @@ done
 # The command decides what a signal means.
 background tackle lock run door -- sh -c \
     'trap "echo caught; exit 9" USR1; echo >"$0"; while :; do sleep 0.05; done' \
-    "$home/ready" >"$home/said" &
+    "$home/ready" >"$home/said" 2>/dev/null &
 runner=$!
 eventually "it is ready" test -e "$home/ready"
 kill -USR1 $runner
