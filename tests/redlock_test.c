@@ -416,6 +416,52 @@ static void a_forked_child_may_go_on_with_the_handle(void **state)
     tkl_redlock_close(lock);
 }
 
+/* ---- Mutual exclusion while servers hang ---------------------------------- */
+
+typedef struct chaos {
+    world *world;
+    register_ shared;
+    atomic_bool over;
+    atomic_int overstayed; /* this machine kept a holder from its work for longer than a lease */
+} chaos;
+
+static void take_turns_in_chaos(void *arg, int index)
+{
+    (void)index;
+    chaos *c = arg;
+    tkl_redlock *lock = open_with(c->world, 5, 3000, 100);
+    while (!atomic_load(&c->over)) {
+        int rc = tkl_redlock_acquire(lock, 200);
+        if (rc != TKL_OK)
+            continue;
+        enter_and_leave(&c->shared);
+        if (tkl_redlock_left_ms(lock) == 0)
+            atomic_fetch_add(&c->overstayed, 1);
+        tkl_redlock_release(lock);
+    }
+    tkl_redlock_close(lock);
+}
+
+static void late_requests_of_frozen_servers_break_nothing(void **state)
+{
+    chaos c = {.world = *state};
+    crew *threads = crew_start(4, take_turns_in_chaos, &c);
+    for (int round = 0; round < 15; round++) {
+        server *first = c.world->servers[round % SERVERS];
+        server *second = c.world->servers[(round + 1 + round % 3) % SERVERS];
+        server_freeze(first);
+        server_freeze(second);
+        test_sleep_ms(150);
+        server_thaw(first);
+        server_thaw(second);
+        test_sleep_ms(30);
+    }
+    eventually(atomic_load(&c.shared.turns) > 0, 20000);
+    atomic_store(&c.over, true);
+    crew_join(threads);
+    assert_true(atomic_load(&c.shared.together) == 0 || atomic_load(&c.overstayed) > 0);
+}
+
 /* ---- Servers that are down ----------------------------------------------- */
 
 static void a_dead_minority_does_not_matter(void **state)
@@ -847,6 +893,7 @@ int main(void)
         TEST(threads_exclude_each_other),
         TEST(processes_exclude_each_other),
         TEST(a_forked_child_may_go_on_with_the_handle),
+        TEST(late_requests_of_frozen_servers_break_nothing),
         TEST(a_dead_minority_does_not_matter),
         TEST(a_minority_that_dies_while_it_is_held_does_not_matter),
         TEST(without_a_majority_nothing_is_had_and_nothing_is_left),

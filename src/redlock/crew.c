@@ -63,8 +63,8 @@ static uint64_t everybody(const tkl__crew *c)
     return UINT64_MAX >> (TKL__CREW_MAX - c->count);
 }
 
-/* Whether those who have not answered yet can still change the outcome: a majority of yes, or else
- * a majority that answered at all, or neither. */
+/* Whether those who have not answered yet can change the outcome no more: a majority of yes, or
+ * else a majority that answered at all, or neither. */
 static bool decided(const tkl__crew *c, const tkl__answers *a)
 {
     uint64_t said = a->yes | a->no;
