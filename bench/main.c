@@ -28,10 +28,10 @@ typedef struct settings {
 
 static const char usage[] =
     "usage: tackle_bench [component...] [options]\n"
-    "  --rounds N      rounds for each case (15)\n"
-    "  --seconds S     length of one contender's turn (0.3)\n"
+    "  --rounds N      rounds for each case (25)\n"
+    "  --seconds S     length of one contender's turn (0.2)\n"
     "  --case TEXT     only the cases whose names contain this\n"
-    "  --quick         a short look: 3 rounds of 0.1 s\n"
+    "  --quick         a short look: 5 rounds of 0.05 s\n"
     "  --long          what takes minutes, too: 10 million calls for the growth of memory\n"
     "  --peers         the other libraries, too (make bench-peers installs them)\n"
     "  --json FILE     the samples of every round\n"
@@ -258,9 +258,9 @@ static settings parse(int argc, char **argv)
         }
     }
     if (set.rounds <= 0)
-        set.rounds = set.quick ? 3 : 15;
+        set.rounds = set.quick ? 5 : 25;
     if (set.seconds <= 0)
-        set.seconds = set.quick ? 0.1 : 0.3;
+        set.seconds = set.quick ? 0.05 : 0.2;
     return set;
 }
 
