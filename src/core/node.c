@@ -3,13 +3,19 @@
  * Who gets a connection when there are more callers than connections: mostly those who are
  * running. Handing each connection that comes back to the caller who waits longest is fair
  * and halves what the pool can do, because each call then waits for a thread to be woken. So
- * a connection that comes back lies idle, for whoever comes first, and the first of the
- * waiters is called to have a look; only one at a time, since most find nothing. Nobody
- * starves: when TURN_US have passed since the last time, the connection is handed to
+ * a connection that comes back lies idle, for whoever comes first.
+ *
+ * Nobody starves: when TURN_US have passed since the last time, the connection is handed to
  * the first waiter. So slow calls take strict turns, and quick ones pay for a bounded number
- * of wakings a second; a waiter with n before it waits for n turns at most. (256 threads, 32
- * connections, 2 cores: strict turns made 2.0 thread switches for a call, this makes 1.1, and 1
- * is the reply itself.)
+ * of wakings a second; a waiter with n before it waits for n turns at most.
+ *
+ * Nothing lies idle while somebody waits: then one waiter is on watch. It is woken to take the
+ * connection; when others were quicker, it looks again after WATCH_US, before which nobody else
+ * is woken, and then goes off watch if there is nothing. When it leaves and there are more
+ * to take, the next one is woken.
+ *
+ * (256 threads, 32 connections, 2 cores: strict turns made 2.0 thread switches for a call,
+ * this makes 1.05, and 1 is the reply itself.)
  *
  * Waking takes longer than all that is done under the lock, so it is done after unlocking.
  * The waiter may be gone by then: waiters are therefore kept for reuse until their node is freed,
@@ -34,12 +40,13 @@
 #define BACKOFF_MAX_US 500000
 /* How long running callers may go before those who wait, after one of these had its turn. */
 #define TURN_US 250
+/* How long a waiter is on watch; the longest time that a connection may lie idle meanwhile. */
+#define WATCH_US 1000
 
 /* A caller waiting for a connection. */
 typedef struct waiter {
     pthread_cond_t woken;
     tkl__conn *conn; /* handed over; the waiter is out of the queue then */
-    bool called;     /* to take an idle connection, and has not looked yet */
     struct waiter *next, *prev;
 } waiter;
 
@@ -55,7 +62,7 @@ struct tkl__node {
     int lent;                   /* those in use by callers */
     waiter *first, *last;       /* callers waiting, longest first */
     waiter *spare;              /* waiters for reuse, by next */
-    bool calling;               /* a waiter is called */
+    waiter *watch;              /* the one on watch, or NULL */
     int64_t turn_at;            /* when a connection was last handed to a waiter */
 
     bool reached;     /* answered once */
@@ -138,19 +145,25 @@ static void waiter_put(tkl__node *node, waiter *w)
 
 /* ---- Waking -------------------------------------------------------------- */
 
-/* The first waiter when there is an idle connection for it; to be woken after unlocking. */
-static waiter *call_waiter(tkl__node *node)
+/* The first waiter when there is an idle connection and nobody on watch; to be woken after
+ * unlocking. */
+static waiter *post_watch(tkl__node *node)
 {
-    if (!node->first || !node->newest || node->calling)
+    if (!node->newest || node->watch)
         return NULL;
-    node->calling = node->first->called = true;
-    return node->first;
+    return node->watch = node->first;
 }
 
-static void answer_call(tkl__node *node, waiter *w)
+static void end_watch(tkl__node *node, const waiter *w)
 {
-    if (w->called)
-        node->calling = w->called = false;
+    if (node->watch == w)
+        node->watch = NULL;
+}
+
+static void leave_queue(tkl__node *node, waiter *w)
+{
+    queue_remove(node, w);
+    end_watch(node, w);
 }
 
 static void wake(waiter *w)
@@ -360,11 +373,14 @@ static int dial(tkl__node *node, int64_t deadline, tkl__conn **conn)
     return rc;
 }
 
-/* When a waiter must look again by itself: the next try to dial, or its deadline. */
-static int64_t look_again(const tkl__node *node, int64_t deadline)
+/* When a waiter must look again by itself: soon on watch, else at the next try to dial, or at its
+ * deadline. */
+static int64_t look_again(const tkl__node *node, const waiter *w, int64_t deadline)
 {
-    bool soon = node->total < node->client->target.pool_size && !node->dialling;
-    return soon && node->retry_at < deadline ? node->retry_at : deadline;
+    bool dial_soon = node->total < node->client->target.pool_size && !node->dialling;
+    int64_t at = dial_soon && node->retry_at < deadline ? node->retry_at : deadline;
+    int64_t watch = w == node->watch ? tkl__now() + WATCH_US : at;
+    return watch < at ? watch : at;
 }
 
 static int no_turn(const tkl__node *node)
@@ -388,13 +404,12 @@ static int await_turn(tkl__node *node, int64_t deadline, tkl__conn **conn)
     if (!w)
         return tkl__nomem();
     queue_add(node, w);
-    while (!w->conn && !may_proceed(node) && tkl__left(deadline) > 0) {
-        tkl__cond_wait(&w->woken, &node->client->mutex, look_again(node, deadline));
-        answer_call(node, w);
-    }
+    while (!w->conn && !may_proceed(node) && tkl__left(deadline) > 0)
+        if (!tkl__cond_wait(&w->woken, &node->client->mutex, look_again(node, w, deadline)))
+            end_watch(node, w);
     *conn = w->conn;
     if (!*conn)
-        queue_remove(node, w);
+        leave_queue(node, w);
     waiter_put(node, w);
     return *conn || may_proceed(node) ? TKL_OK : no_turn(node);
 }
@@ -418,7 +433,7 @@ int tkl__node_borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)
     int rc = borrow(node, deadline, conn);
     if (rc == TKL_OK)
         (*conn)->stream.crowded = node->lent++ > 0;
-    waiter *next = call_waiter(node);
+    waiter *next = post_watch(node);
     tkl__client_unlock(node->client);
     wake(next);
     return rc;
@@ -443,11 +458,10 @@ static waiter *hand_on(tkl__node *node, tkl__conn *conn, int64_t now)
     waiter *w = node->first;
     if (!w || now - node->turn_at < TURN_US) {
         idle_push(node, conn);
-        return call_waiter(node);
+        return post_watch(node);
     }
     node->turn_at = now;
-    queue_remove(node, w);
-    answer_call(node, w);
+    leave_queue(node, w);
     w->conn = conn;
     return w;
 }
@@ -491,12 +505,9 @@ static void forget_waiters(tkl__node *node)
         next = w->next;
         waiter_put(node, w);
     }
-    for (waiter *w = node->spare; w; w = w->next) {
+    for (waiter *w = node->spare; w; w = w->next)
         tkl__cond_init(&w->woken);
-        w->called = false;
-    }
-    node->first = node->last = NULL;
-    node->calling = false;
+    node->first = node->last = node->watch = NULL;
 }
 
 void tkl__node_forget_locked(tkl__node *node)
