@@ -7,6 +7,7 @@
 
 #include <tackle/client.h>
 #include <tackle/common.h>
+#include <tackle/limit.h>
 #include <tackle/lock.h>
 #include <tackle/redlock.h>
 #include <tackle/semaphore.h>

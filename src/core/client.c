@@ -79,6 +79,11 @@ void tkl__client_unlock(tkl_client *client)
     pthread_mutex_unlock(&client->mutex);
 }
 
+unsigned tkl__fork_generation(void)
+{
+    return fork_generation;
+}
+
 /* ---- Opening and closing ------------------------------------------------- */
 
 static void enlist(tkl_client *client)

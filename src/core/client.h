@@ -38,4 +38,8 @@ struct tkl_client {
 void tkl__client_lock(tkl_client *client);
 void tkl__client_unlock(tkl_client *client);
 
+/* How many forks lie between this process and the first: another number than before means that
+ * what was counted here belongs to the parent. */
+unsigned tkl__fork_generation(void);
+
 #endif

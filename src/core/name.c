@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/buf.h"
 #include "core/error.h"
 
-static void add_escaped(tkl__buf *out, tkl_bytes name)
+void tkl__name_escape(tkl__buf *out, tkl_bytes name)
 {
     for (size_t i = 0; i < name.len; i++) {
         char c = name.data[i];
@@ -51,7 +50,7 @@ int tkl__base_make(const tkl_client *client, const char *component, tkl_bytes na
     tkl__buf_addz(&buf, ":");
     tkl__buf_addz(&buf, component);
     tkl__buf_addz(&buf, ":{");
-    add_escaped(&buf, name);
+    tkl__name_escape(&buf, name);
     tkl__buf_addz(&buf, "}");
     return keep(&buf, &base->data, &base->len);
 }

@@ -7,6 +7,7 @@
 #ifndef TKL_CORE_NAME_H
 #define TKL_CORE_NAME_H
 
+#include "core/buf.h"
 #include "core/client.h"
 
 /* A key under construction: the base "ns:component:{name}" and room for parts. Owned. */
@@ -19,6 +20,9 @@ typedef struct tkl__base {
 int tkl__base_make(const tkl_client *client, const char *component, tkl_bytes name,
                    tkl__base *base);
 void tkl__base_free(tkl__base *base);
+
+/* Appends a name with '%', '{' and '}' escaped. */
+void tkl__name_escape(tkl__buf *out, tkl_bytes name);
 
 /* A malloc'ed "base:part". */
 int tkl__key_make(const tkl__base *base, const char *part, tkl_bytes *key);
