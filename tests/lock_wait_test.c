@@ -11,6 +11,7 @@
 
 #include "support/fixture.h"
 #include "support/locks.h"
+#include "support/process.h"
 #include "support/proxy.h"
 #include "support/puppet.h"
 
@@ -43,6 +44,12 @@ static void start_waiting(pending *p, tkl_lock *lock)
     int64_t before = lock_waiters(lock);
     pending_start(p);
     eventually(lock_waiters(lock) == before + 1, LONG_MS);
+}
+
+/* How many are listened to, by whomever. */
+static int64_t channels(fixture *f)
+{
+    return server_ask_int(f->server, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS')");
 }
 
 /* ---- The time to wait ---------------------------------------------------- */
@@ -89,9 +96,7 @@ static void those_who_give_up_leave_no_subscriptions_behind(void **state)
         tkl_lock_close(holder);
         free(name);
     }
-    int64_t channels =
-        server_ask_int(f->server, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS')");
-    assert_in_range(channels, 1, 100);
+    assert_in_range(channels(f), 1, 100);
     assert_all_keys_expire(f->server);
 }
 
@@ -336,9 +341,7 @@ static void a_killed_waiter_is_skipped_at_once(void **state)
     make_wait(alive, holder);
     for (int i = 0; i < 3; i++)
         puppet_signal(dead[i], SIGKILL);
-    eventually(server_ask_int(f->server, "EVAL %s 0",
-                              "return #redis.call('PUBSUB', 'SHARDCHANNELS')") == 1,
-               LONG_MS);
+    eventually(channels(f) == 1, LONG_MS);
     assert_ok(tkl_lock_release(holder));
     assert_true(puppet_answers(alive, SOON_MS));
     assert_ok(puppet_hear(alive));
@@ -426,6 +429,30 @@ static void a_crowd_of_dead_waiters_holds_nobody_up(void **state)
     assert_ok(puppet_hear(alive));
     assert_int_equal(lock_waiters(holder), 0);
     puppet_end(alive);
+    tkl_lock_close(holder);
+}
+
+/* On a channel that it shared with its parent it would seem alive as long as that. */
+static void a_forked_child_waits_on_a_channel_of_its_own(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *holder = held_door(f, 3600000), *lock = open_lock(f->client, "door", &HOUR);
+    assert_code(tkl_lock_acquire(lock, 10), TKL_BUSY); /* listens from now on */
+    pid_t child = fork();
+    if (child == 0) {
+        tkl_lock *own;
+        bool good = tkl_lock_open(f->client, tkl_str("door"), &HOUR, &own) == TKL_OK &&
+                    tkl_lock_acquire(own, -1) == TKL_OK;
+        _exit(good ? 0 : 1);
+    }
+    eventually(lock_waiters(holder) == 1, LONG_MS);
+    assert_int_equal(channels(f), 2);
+    kill(child, SIGKILL);
+    assert_int_equal(process_wait(child), 128 + SIGKILL);
+    eventually(channels(f) == 1, LONG_MS);
+    assert_ok(tkl_lock_release(holder));
+    assert_ok(tkl_lock_acquire(lock, 0)); /* nobody has it */
+    tkl_lock_close(lock);
     tkl_lock_close(holder);
 }
 
@@ -608,6 +635,7 @@ int main(int argc, char **argv)
         TEST(a_silent_process_with_many_waiters_is_passed_over),
         TEST(the_silent_one_killed_after_the_grant_is_passed_over),
         TEST(a_crowd_of_dead_waiters_holds_nobody_up),
+        TEST(a_forked_child_waits_on_a_channel_of_its_own),
         TEST(a_cut_subscription_does_not_cost_the_lock),
         TEST(cuts_again_and_again_do_not_cost_the_lock),
         TEST(a_restart_while_waited_for),

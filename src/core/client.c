@@ -64,6 +64,7 @@ static void forget_connections(tkl_client *client)
         tkl__node_forget_locked(node);
     tkl__hubs_forget(client);
     tkl__keeper_forget(client);
+    tkl__random(client->id, sizeof client->id);
     client->generation = fork_generation;
 }
 

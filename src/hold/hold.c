@@ -368,7 +368,9 @@ static int make_keys(tkl__hold *h, tkl_bytes name)
         rc = tkl__key_make(&h->base, parts[i], &h->keys[i]);
     if (rc != TKL_OK)
         return rc;
+    tkl__client_lock(h->client); /* a forked child has an id of its own */
     memcpy(id, h->client->id, sizeof id);
+    tkl__client_unlock(h->client);
     char *at = part + sprintf(part, "w:");
     for (size_t i = 0; i < sizeof id; i++)
         at += sprintf(at, "%02x", id[i]);
