@@ -96,7 +96,7 @@ static int status(cli_session *cli)
 
 static const cli_option start_options[] = {
     {"durability", CLI_CHOICE, "none|snapshot|lazy|everysec|always",
-     "what survives a crash (default: everysec)"},
+     "what survives (everysec)"},
     {0},
 };
 

@@ -26,10 +26,10 @@ offers "tackle --json server stat" status
 offers "tackle --url redis://x server stat" status
 offers "tackle --url = redis://x server stat" status
 offers "tackle server start --dur" --durability
-offers "tackle server start --durability " none snapshot everysec always
+offers "tackle server start --durability " none snapshot lazy everysec always
 offers "tackle server start --durability e" everysec
 offers "tackle server start --durability = e" everysec
-offers "tackle server start --durability =" none snapshot everysec always
+offers "tackle server start --durability =" none snapshot lazy everysec always
 offers "tackle server start --durability none --j" --json
 offers "tackle server stop --dur" ""
 offers "tackle --ver" --version
