@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bloom filters at 1 %: items in batches of 100, against a SETBIT or GETBIT for each of their
+ * seven bits, all 700 in one pipeline. Every item is new, half of those asked for are absent.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+#include <tackle/tackle.h>
+
+#include "bench.h"
+
+enum { BATCH = 100, BITS = 7, CAPACITY = 10000000 };
+#define FILTER_BITS (UINT64_C(9585059) * 10)
+
+static void check(int rc)
+{
+    if (rc != TKL_OK)
+        bench_die("%s: %s", tkl_strerror(rc), tkl_errmsg());
+}
+
+/* Numbers nobody else draws: a counter for each worker and turn, well mixed. */
+static uint64_t draw(void)
+{
+    static _Thread_local uint64_t state;
+    if (state == 0)
+        state = (uint64_t)bench_now_ns();
+    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* ---- A command for each bit ---------------------------------------------- */
+
+static void bare_open(bench_worker *w)
+{
+    redisContext *c = redisConnectUnix(w->run->socket);
+    if (!c || c->err)
+        bench_die("hiredis cannot connect");
+    w->own = c;
+}
+
+static void bare_close(bench_worker *w)
+{
+    redisFree(w->own);
+}
+
+static void bare_bits(bench_worker *w, int argc, const char *command)
+{
+    char place[24];
+    redisReply *reply;
+    for (int i = 0; i < BATCH * BITS; i++) {
+        snprintf(place, sizeof place, "%" PRIu64, draw() % FILTER_BITS);
+        const char *argv[] = {command, "bench:bits", place, "1"};
+        redisAppendCommandArgv(w->own, argc, argv, NULL);
+    }
+    for (int i = 0; i < BATCH * BITS; i++) {
+        if (redisGetReply(w->own, (void **)&reply) != REDIS_OK)
+            bench_die("hiredis: the pipeline failed");
+        freeReplyObject(reply);
+    }
+}
+
+static void bare_set(bench_worker *w)
+{
+    bare_bits(w, 4, "SETBIT");
+}
+
+static void bare_get(bench_worker *w)
+{
+    bare_bits(w, 3, "GETBIT");
+}
+
+/* ---- tackle -------------------------------------------------------------- */
+
+typedef struct own {
+    tkl_bloom *bloom;
+    uint64_t numbers[BATCH];
+    tkl_bytes items[BATCH];
+} own;
+
+static void client_open(bench_run *run, const bench_contender *self)
+{
+    tkl_client *client;
+    check(tkl_open(run->url, &(tkl_options){.pool_size = self->pool}, &client));
+    run->shared = client;
+}
+
+static void client_close(bench_run *run)
+{
+    tkl_close(run->shared);
+}
+
+static void filter_open(bench_worker *w)
+{
+    own *o = calloc(1, sizeof *o);
+    if (!o)
+        bench_die("out of memory");
+    check(tkl_bloom_open(w->run->shared, tkl_str("bench"), &o->bloom));
+    for (int i = 0; i < BATCH; i++)
+        o->items[i] = (tkl_bytes){(const char *)&o->numbers[i], sizeof o->numbers[i]};
+    w->own = o;
+}
+
+static void filter_close(bench_worker *w)
+{
+    own *o = w->own;
+    tkl_bloom_close(o->bloom);
+    free(o);
+}
+
+static void filter_add(bench_worker *w)
+{
+    own *o = w->own;
+    bool added[BATCH];
+    for (int i = 0; i < BATCH; i++)
+        o->numbers[i] = draw();
+    check(tkl_bloom_add_many(o->bloom, o->items, BATCH, added));
+}
+
+static void filter_exists(bench_worker *w)
+{
+    own *o = w->own;
+    bool present[BATCH];
+    for (int i = 0; i < BATCH; i++)
+        o->numbers[i] = draw();
+    check(tkl_bloom_exists_many(o->bloom, o->items, BATCH, present));
+}
+
+/* ---- Figures ------------------------------------------------------------- */
+
+static double bits_each(const bench_run *run)
+{
+    tkl_client *client;
+    tkl_bloom *bloom;
+    tkl_bloom_info info;
+    check(tkl_open(run->url, NULL, &client));
+    check(tkl_bloom_open(client, tkl_str("bench"), &bloom));
+    check(tkl_bloom_show(bloom, &info));
+    tkl_bloom_close(bloom);
+    tkl_close(client);
+    return 8.0 * (double)info.bytes / (double)info.capacity;
+}
+
+/* The share of absent items that a full filter takes for present, in percent. */
+static double error_percent(const bench_run *run)
+{
+    enum { FULL = 100000, ASKED = 200000 };
+    tkl_client *client;
+    own o;
+    bool found[BATCH];
+    int wrong = 0;
+    check(tkl_open(run->url, NULL, &client));
+    check(tkl_bloom_open(client, tkl_str("full"), &o.bloom));
+    check(tkl_bloom_reserve(o.bloom, 0.01, FULL, NULL));
+    for (int i = 0; i < BATCH; i++)
+        o.items[i] = (tkl_bytes){(const char *)&o.numbers[i], sizeof o.numbers[i]};
+    for (int n = 0; n < FULL + ASKED; n += BATCH) {
+        for (int i = 0; i < BATCH; i++)
+            o.numbers[i] = draw();
+        if (n < FULL) {
+            check(tkl_bloom_add_many(o.bloom, o.items, BATCH, NULL));
+            continue;
+        }
+        check(tkl_bloom_exists_many(o.bloom, o.items, BATCH, found));
+        for (int i = 0; i < BATCH; i++)
+            wrong += found[i];
+    }
+    check(tkl_bloom_drop(o.bloom));
+    tkl_bloom_close(o.bloom);
+    tkl_close(client);
+    return 100.0 * wrong / ASKED;
+}
+
+/* ---- Cases --------------------------------------------------------------- */
+
+#define BARE(function) \
+    .role = BENCH_LIMIT, .batch = BATCH, .open = bare_open, .step = function, .close = bare_close
+#define CLIENT(function)                                                         \
+    .batch = BATCH, .setup = client_open, .open = filter_open, .step = function, \
+    .close = filter_close, .teardown = client_close
+
+/* Both filled to the same degree: 30 % of the bits are set. */
+static void prepare(const bench_run *run)
+{
+    tkl_client *client;
+    tkl_bloom *bloom;
+    check(tkl_open(run->url, NULL, &client));
+    check(tkl_bloom_open(client, tkl_str("bench"), &bloom));
+    check(tkl_bloom_reserve(bloom, 0.01, CAPACITY, NULL));
+    check(tkl_callz(client, NULL, "SETBIT", "bench:bits", "95850589", "1", NULL));
+    tkl_bloom_close(bloom);
+    tkl_close(client);
+}
+
+static const bench_case cases[] = {
+    {.name = "Bloom add, batches of 100",
+     .unit = "items/s",
+     .at_least = 5,
+     .prepare = prepare,
+     .contenders = {{.name = "hiredis, SETBIT for each bit", BARE(bare_set)},
+                    {.name = "tackle", CLIENT(filter_add)}}},
+    {.name = "Bloom exists, batches of 100",
+     .unit = "items/s",
+     .at_least = 5,
+     .prepare = prepare,
+     .contenders = {{.name = "hiredis, GETBIT for each bit", BARE(bare_get)},
+                    {.name = "tackle", CLIENT(filter_exists)}}},
+    {.name = "Bloom bits an item at 1 % (theory 9.585)",
+     .unit = "bits",
+     .at_most = 9.585 * 1.02,
+     .has_at_most = true,
+     .prepare = prepare,
+     .contenders = {{.name = "tackle", .measure = bits_each}}},
+    {.name = "Bloom errors of a full filter at 1 %",
+     .unit = "%",
+     .at_most = 1.1,
+     .has_at_most = true,
+     .contenders = {{.name = "tackle", .measure = error_percent}}},
+    {.name = NULL},
+};
+
+const bench_component bloom_bench = {"bloom", cases};

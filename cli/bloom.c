@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bloom filters from the shell.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "holders.h"
+#include "items.h"
+#include "out.h"
+
+/* The filter named by the argument. */
+static int open_filter(cli_session *cli, int index, tkl_bloom **bloom)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    return failed ? failed : cli_end(cli, tkl_bloom_open(client, tkl_str(cli->argv[index]), bloom));
+}
+
+/* ---- reserve ------------------------------------------------------------- */
+
+static int read_error(const cli_session *cli, double *error)
+{
+    char *end;
+    const char *text = cli_text(cli, "error", "0.01");
+    errno = 0;
+    *error = strtod(text, &end);
+    if (end == text || *end != '\0' || errno != 0)
+        return cli_usage(cli, "invalid --error '%s': a number like 0.01", text);
+    return CLI_OK;
+}
+
+static int reserve(cli_session *cli)
+{
+    double error;
+    tkl_bloom *bloom = NULL;
+    tkl_bloom_options options = {.fixed = cli_flag(cli, "fixed")};
+    if (!cli_flag(cli, "capacity"))
+        return cli_usage(cli, "missing --capacity N: how many items it is meant for");
+    int failed = read_error(cli, &error);
+    if (!failed)
+        failed = open_filter(cli, 0, &bloom);
+    if (!failed)
+        failed =
+            cli_end(cli, tkl_bloom_reserve(bloom, error, cli_number(cli, "capacity", 0), &options));
+    tkl_bloom_close(bloom);
+    return failed ? failed : cli_print_done(cli, "reserved");
+}
+
+/* ---- add, exists --------------------------------------------------------- */
+
+/* What is told about items: one flag each, in order. */
+typedef struct telling {
+    tkl_bloom *bloom;
+    int (*ask)(tkl_bloom *bloom, const tkl_bytes *items, size_t count, bool *flags);
+    const char *yes, *no; /* for people */
+    json_t *flags;        /* with --json */
+    bool all;             /* every flag was set */
+} telling;
+
+static void tell(const cli_session *cli, telling *t, tkl_bytes item, bool flag)
+{
+    t->all = t->all && flag;
+    if (cli->json) {
+        json_array_append_new(t->flags, json_boolean(flag));
+        return;
+    }
+    char *text = cli_escape(item, false);
+    printf("%-8s%s\n", flag ? t->yes : t->no, text ? text : "");
+    free(text);
+}
+
+static int tell_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
+{
+    telling *t = arg;
+    bool *flags = calloc(count, sizeof *flags);
+    if (!flags)
+        return cli_end(cli, TKL_ENOMEM);
+    int failed = cli_end(cli, t->ask(t->bloom, items, count, flags));
+    for (size_t i = 0; !failed && i < count; i++)
+        tell(cli, t, items[i], flags[i]);
+    free(flags);
+    return failed;
+}
+
+static int tell_all(cli_session *cli, telling *t)
+{
+    int failed = open_filter(cli, 0, &t->bloom);
+    t->flags = json_array();
+    t->all = true;
+    if (!failed)
+        failed = cli_items(cli, 1, tell_some, t);
+    tkl_bloom_close(t->bloom);
+    if (!failed && cli->json)
+        return cli_print_json(cli, t->flags);
+    json_decref(t->flags);
+    return failed;
+}
+
+static int add(cli_session *cli)
+{
+    telling t = {.ask = tkl_bloom_add_many, .yes = "new", .no = "known"};
+    return tell_all(cli, &t);
+}
+
+static int exists(cli_session *cli)
+{
+    telling t = {.ask = tkl_bloom_exists_many, .yes = "present", .no = "absent"};
+    int failed = tell_all(cli, &t);
+    return failed || t.all ? failed : CLI_NO;
+}
+
+/* ---- info, merge, drop --------------------------------------------------- */
+
+static const cli_column fields[] = {
+    {"name", "name"},         {"error", "error rate"},
+    {"capacity", "capacity"}, {"count", "items"},
+    {"bytes", "bytes"},       {"bits", "bits an item"},
+    {"hashes", "hashes"},     {"filters", "sub-filters"},
+    {"fixed", "fixed"},       {0},
+};
+
+static int info(cli_session *cli)
+{
+    tkl_bloom *bloom = NULL;
+    tkl_bloom_info i;
+    int failed = open_filter(cli, 0, &bloom);
+    if (!failed)
+        failed = cli_end(cli, tkl_bloom_show(bloom, &i));
+    tkl_bloom_close(bloom);
+    if (failed)
+        return failed;
+    return cli_print_record(cli,
+                            json_pack("{s:o, s:f, s:I, s:I, s:I, s:f, s:i, s:i, s:b}", "name",
+                                      cli_json_bytes(tkl_str(cli->argv[0])), "error", i.error,
+                                      "capacity", (json_int_t)i.capacity, "count",
+                                      (json_int_t)i.count, "bytes", (json_int_t)i.bytes, "bits",
+                                      8 * (double)i.bytes / (double)i.capacity, "hashes", i.hashes,
+                                      "filters", i.filters, "fixed", i.fixed),
+                            fields);
+}
+
+static int merge(cli_session *cli)
+{
+    tkl_bloom *bloom = NULL, *source = NULL;
+    int failed = open_filter(cli, 0, &bloom);
+    for (int i = 1; !failed && i < cli->argc; i++) {
+        failed = open_filter(cli, i, &source);
+        if (!failed)
+            failed = cli_end(cli, tkl_bloom_merge(bloom, source));
+        tkl_bloom_close(source);
+        source = NULL;
+    }
+    tkl_bloom_close(bloom);
+    return failed ? failed : cli_print_done(cli, "merged");
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_bloom *bloom = NULL;
+    int failed = open_filter(cli, 0, &bloom);
+    if (!failed)
+        failed = cli_end(cli, tkl_bloom_drop(bloom));
+    tkl_bloom_close(bloom);
+    return failed ? failed : cli_print_done(cli, "dropped");
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+static const cli_option reserve_options[] = {
+    {"error", CLI_TEXT, "RATE", "share of absent items taken for present when full (0.01)"},
+    {"capacity", CLI_INTEGER, "N", "how many items it is meant for"},
+    {"fixed", CLI_FLAG, NULL, "refuse more than that instead of growing"},
+    {0},
+};
+
+static const cli_option item_options[] = {
+    CLI_LINES,
+    {0},
+};
+
+static const cli_verb verbs[] = {
+    {
+        .name = "reserve",
+        .args = "NAME",
+        .summary = "make a filter",
+        .options = reserve_options,
+        .details = "Exit code 1 when there is one of that name already.",
+        .example = "tackle bloom reserve seen --error 0.01 --capacity 1000000\n"
+                   "tackle bloom info seen\n"
+                   "tackle bloom drop seen",
+        .run = reserve,
+    },
+    {
+        .name = "add",
+        .args = "NAME [ITEM...]",
+        .summary = "add items; tells which were certainly new",
+        .options = item_options,
+        .details = "Exit code 1 when a fixed filter is full, or when there is no such filter.\n"
+                   "Nothing can be taken out again.",
+        .example = "tackle bloom reserve seen --capacity 1000\n"
+                   "tackle bloom add seen apple pear\n"
+                   "printf 'plum\\nfig\\n' | tackle bloom add seen --lines --json\n"
+                   "tackle bloom drop seen",
+        .run = add,
+    },
+    {
+        .name = "exists",
+        .args = "NAME [ITEM...]",
+        .summary = "whether items were added: absent is certain, present nearly so",
+        .options = item_options,
+        .details = "Exit code 1 when one of them is absent, or when there is no such filter.",
+        .example = "tackle bloom reserve seen --capacity 1000\n"
+                   "tackle bloom add seen apple\n"
+                   "tackle bloom exists seen apple pear --json || echo 'not all of them'\n"
+                   "tackle bloom drop seen",
+        .run = exists,
+    },
+    {
+        .name = "info",
+        .args = "NAME",
+        .summary = "its size, how many items it has and can have",
+        .example = "tackle bloom reserve seen --capacity 1000\n"
+                   "tackle bloom info seen\n"
+                   "tackle bloom drop seen",
+        .run = info,
+    },
+    {
+        .name = "merge",
+        .args = "NAME SOURCE...",
+        .summary = "add all that is in other filters, reserved with the same numbers",
+        .example = "tackle bloom reserve a --capacity 1000\n"
+                   "tackle bloom reserve b --capacity 1000\n"
+                   "tackle bloom add b apple\n"
+                   "tackle bloom merge a b\n"
+                   "tackle bloom exists a apple\n"
+                   "tackle bloom drop a; tackle bloom drop b",
+        .run = merge,
+    },
+    {
+        .name = "drop",
+        .args = "NAME",
+        .summary = "remove a filter with all that is in it",
+        .example = "tackle bloom reserve seen --capacity 1000\n"
+                   "tackle bloom drop seen --json",
+        .run = drop,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"A filter for a million items that errs once in a hundred: ten bits an item.",
+     "tackle bloom reserve seen --error 0.01 --capacity 1000000; tackle bloom info seen", 0},
+    {"What was new? Thousands in one trip.", "seq 1 5 | tackle bloom add seen --lines", 0},
+    {"\"Absent\" is certain: exit code 1.", "tackle bloom exists seen 3 77", 1},
+    {0},
+};
+
+const cli_component cli_bloom = {
+    .name = "bloom",
+    .summary = "Bloom filters: was this seen before, in ten bits an item",
+    .verbs = verbs,
+    .demo = demo,
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "items.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AT_ONCE = 1000 };
+
+static int from_arguments(cli_session *cli, int skip, cli_items_fn *work, void *arg)
+{
+    tkl_bytes some[AT_ONCE];
+    int exit = CLI_OK;
+    for (int i = skip; exit == CLI_OK && i < cli->argc;) {
+        size_t count = 0;
+        while (i < cli->argc && count < AT_ONCE)
+            some[count++] = tkl_str(cli->argv[i++]);
+        exit = work(cli, some, count, arg);
+    }
+    return exit;
+}
+
+/* The next line without its end, to be freed; false at the end. */
+static bool next_line(tkl_bytes *line)
+{
+    char *text = NULL;
+    size_t size = 0;
+    ssize_t len = getline(&text, &size, stdin);
+    if (len < 0) {
+        free(text);
+        return false;
+    }
+    if (text[len - 1] == '\n')
+        len--;
+    *line = (tkl_bytes){text, (size_t)len};
+    return true;
+}
+
+static int from_lines(cli_session *cli, cli_items_fn *work, void *arg)
+{
+    tkl_bytes some[AT_ONCE];
+    int exit = CLI_OK;
+    for (bool more = true; exit == CLI_OK && more;) {
+        size_t count = 0;
+        while (count < AT_ONCE && (more = next_line(&some[count])))
+            count++;
+        if (count > 0)
+            exit = work(cli, some, count, arg);
+        for (size_t i = 0; i < count; i++)
+            free((char *)some[i].data);
+    }
+    if (exit == CLI_OK && ferror(stdin))
+        return cli_fail(cli, CLI_FAILURE, "cannot read standard input: %s", strerror(errno));
+    return exit;
+}
+
+int cli_items(cli_session *cli, int skip, cli_items_fn *work, void *arg)
+{
+    bool given = cli->argc > skip;
+    if (given == cli_flag(cli, "lines"))
+        return cli_usage(cli,
+                         given ? "either items or --lines" : "no items: name some, or --lines");
+    return given ? from_arguments(cli, skip, work, arg) : from_lines(cli, work, arg);
+}

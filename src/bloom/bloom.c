@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The Bloom filter: adding and asking.
+ *
+ * Keys of a name, all in one slot (ns:bloom:{name}:...), the user's own data, never expiring:
+ *
+ *   :meta   hash. version: 32 hex digits, others with every change of shape. error, fixed,
+ *           filters: how many sub-filters. For each of them, from 0: i:capacity, i:blocks,
+ *           i:hashes (bits for each item), i:count (items added).
+ *   :i.p    string: part p of sub-filter i. shape.h tells where an item's bits are. It is made when
+ *           the first bit in it is set.
+ *
+ * Where the bits of an item are is worked out here, so a client must know the shape. It keeps what
+ * it has seen; every request names the version, or reads it along, and when the filter has grown or
+ * was made anew meanwhile the request is repeated with the new shape. So a batch is one trip, and
+ * one more each time that the filter grows.
+ *
+ * Adding is a script: it sets bits and counts what was new in one step, and when the newest
+ * sub-filter is full it says which items were left out. Asking needs none: bits are never
+ * cleared, so single reads behind a look at the version see all that was added before.
+ */
+#include "bloom/bloom.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bloom/scripts.h"
+#include "core/error.h"
+#include "core/reply.h"
+#include "core/resp.h"
+
+/* Items in one run of the add script, and in one trip. */
+#define RUN_MAX  250
+#define TRIP_MAX 5000
+/* Items asked for in one trip: each is answered with half a kilobyte or more. */
+#define ASK_MAX 1000
+
+/* ---- Opening ------------------------------------------------------------- */
+
+int tkl_bloom_open(tkl_client *client, tkl_bytes name, tkl_bloom **out)
+{
+    *out = NULL;
+    tkl_bloom *bloom = calloc(1, sizeof *bloom);
+    if (!bloom)
+        return tkl__nomem();
+    bloom->client = client;
+    pthread_mutex_init(&bloom->mutex, NULL);
+    int rc = tkl__base_make(client, "bloom", name, &bloom->base);
+    if (rc == TKL_OK)
+        rc = tkl__key_make(&bloom->base, "meta", &bloom->meta);
+    if (rc != TKL_OK) {
+        tkl_bloom_close(bloom);
+        return rc;
+    }
+    *out = bloom;
+    return TKL_OK;
+}
+
+void tkl_bloom_close(tkl_bloom *bloom)
+{
+    if (!bloom)
+        return;
+    tkl__base_free(&bloom->base);
+    free((char *)bloom->meta.data);
+    pthread_mutex_destroy(&bloom->mutex);
+    free(bloom);
+}
+
+/* ---- Adding -------------------------------------------------------------- */
+
+/* Arguments of one run: texts in one buffer. */
+typedef struct arguments {
+    tkl__buf text;
+    tkl_bytes *items;
+    size_t count;
+    bool failed;
+} arguments;
+
+static void put(arguments *a, const char *text, size_t len)
+{
+    tkl__buf_add(&a->text, text, len);
+    a->items[a->count++].len = len;
+}
+
+static void put_number(arguments *a, uint64_t number)
+{
+    char text[24];
+    char *start = text + sizeof text;
+    do
+        *--start = (char)('0' + number % 10);
+    while (number /= 10);
+    put(a, start, (size_t)(text + sizeof text - start));
+}
+
+/* "7 65": the bits of each group of each sub-filter. */
+static void put_shape(arguments *a, const tkl__shape *shape)
+{
+    char text[TKL__SUBS_MAX * (TKL__GROUP_MAX + 2)];
+    size_t len = 0;
+    tkl__group group;
+    for (int i = 0; i < shape->count; i++) {
+        for (int g = 0; g < tkl__subfilter_groups(&shape->subs[i]); g++) {
+            tkl__subfilter_place(&shape->subs[i], (tkl_bytes){"", 0}, g, &group);
+            text[len++] = (char)('0' + group.count);
+        }
+        text[len++] = ' ';
+    }
+    put(a, text, len);
+}
+
+static void put_item(arguments *a, const tkl__shape *shape, tkl_bytes item)
+{
+    uint64_t first_key = 2; /* of the sub-filter: KEYS[1] is meta */
+    for (int i = 0; i < shape->count; i++) {
+        const tkl__subfilter *sub = &shape->subs[i];
+        for (int g = 0; g < tkl__subfilter_groups(sub); g++) {
+            tkl__group group;
+            tkl__subfilter_place(sub, item, g, &group);
+            uint64_t start = group.block % TKL__PART_BLOCKS * TKL__BLOCK_BITS;
+            put_number(a, first_key + group.block / TKL__PART_BLOCKS);
+            for (int j = 0; j < group.count; j++)
+                put_number(a, start + group.bits[j]);
+        }
+        first_key += (uint64_t)tkl__subfilter_parts(sub);
+    }
+}
+
+static size_t arguments_needed(const tkl__shape *shape, size_t items)
+{
+    size_t each = 0;
+    for (int i = 0; i < shape->count; i++)
+        each += (size_t)(shape->subs[i].hashes + tkl__subfilter_groups(&shape->subs[i]));
+    return 4 + items * each;
+}
+
+static void write_arguments(arguments *a, const tkl__shape *shape, const tkl_bytes *items,
+                            const size_t *chosen, size_t count)
+{
+    char field[TKL__FIELD_SIZE];
+    int newest = shape->count - 1;
+    tkl__buf_init(&a->text);
+    a->count = 0;
+    a->items = malloc(arguments_needed(shape, count) * sizeof *a->items);
+    a->failed = !a->items;
+    if (a->failed)
+        return;
+    put(a, shape->version, strlen(shape->version));
+    tkl__bloom_field(newest, "count", field);
+    put(a, field, strlen(field));
+    put_number(a, (uint64_t)shape->subs[newest].capacity);
+    put_shape(a, shape);
+    for (size_t i = 0; i < count; i++)
+        put_item(a, shape, items[chosen[i]]);
+    a->failed = a->text.failed;
+    const char *at = a->text.data;
+    for (size_t i = 0; i < a->count; i++) {
+        a->items[i].data = at;
+        at += a->items[i].len;
+    }
+}
+
+/* A batch on its way in. */
+typedef struct batch {
+    const tkl_bytes *items;
+    bool *added;     /* NULL: nobody asks */
+    size_t *waiting; /* indices of the items not in yet */
+    size_t count;    /* of them */
+} batch;
+
+/* Reads what became of `count` items; those left out go to the front of the line at *kept. */
+static int read_letters(batch *b, const tkl_reply *reply, const size_t *chosen, size_t count,
+                        size_t *kept)
+{
+    tkl_bytes letters = tkl_reply_bytes(reply);
+    int rc = tkl_reply_kind(reply) == TKL_STRING && letters.len == count
+                 ? TKL_OK
+                 : (int)tkl_reply_int(reply);
+    for (size_t i = 0; i < count; i++) {
+        char letter = 'r';
+        if (i < letters.len && letters.len == count)
+            letter = letters.data[i];
+        if (letter == 'r') {
+            rc = rc == TKL_OK ? TKL_FULL : rc;
+            b->waiting[(*kept)++] = chosen[i];
+        } else if (b->added)
+            b->added[chosen[i]] = letter == 'n';
+    }
+    return rc;
+}
+
+/* The first failure, a "no" only when there is no error. */
+static int worse(int a, int b)
+{
+    return a < 0 || b == TKL_OK ? a : b;
+}
+
+static int read_replies(batch *b, const tkl_reply *replies, size_t sent)
+{
+    int rc = TKL_OK;
+    size_t kept = 0;
+    for (size_t from = 0, i = 0; from < sent; from += RUN_MAX, i++) {
+        size_t count = sent - from < RUN_MAX ? sent - from : RUN_MAX;
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        int code = tkl_reply_code(reply);
+        if (code != TKL_OK)
+            tkl__fail(code, "%s", tkl_reply_str(reply));
+        else
+            code = read_letters(b, reply, b->waiting + from, count, &kept);
+        rc = worse(rc, code);
+    }
+    memmove(b->waiting + kept, b->waiting + sent, (b->count - sent) * sizeof *b->waiting);
+    b->count -= sent - kept;
+    return rc;
+}
+
+static int run_batch(tkl_bloom *bloom, batch *b, const tkl__shape *shape, const tkl__keys *keys)
+{
+    enum { RUNS = TRIP_MAX / RUN_MAX };
+    arguments args[RUNS];
+    tkl__invocation calls[RUNS];
+    size_t sent = b->count < TRIP_MAX ? b->count : TRIP_MAX, runs = 0;
+    tkl_reply *replies = NULL;
+    int rc = TKL_OK;
+    for (size_t from = 0; from < sent; from += RUN_MAX, runs++) {
+        size_t count = sent - from < RUN_MAX ? sent - from : RUN_MAX;
+        write_arguments(&args[runs], shape, b->items, b->waiting + from, count);
+        rc = args[runs].failed ? tkl__nomem() : rc;
+        calls[runs] = (tkl__invocation){.script = &tkl__lua_bloom_add,
+                                        .keys = keys->items,
+                                        .nkeys = keys->count,
+                                        .args = args[runs].items,
+                                        .nargs = args[runs].count,
+                                        .retry_safe = !b->added};
+    }
+    if (rc == TKL_OK)
+        rc = tkl__run_many(bloom->client, calls, runs, tkl__call_deadline(bloom->client, NULL),
+                           &replies);
+    if (rc == TKL_OK)
+        rc = read_replies(b, replies, sent);
+    tkl_reply_free(replies);
+    for (size_t i = 0; i < runs; i++) {
+        tkl__buf_free(&args[i].text);
+        free(args[i].items);
+    }
+    return rc;
+}
+
+/* One trip, and what must be done before the next. TKL_OK: go on. */
+static int add_some(tkl_bloom *bloom, batch *b)
+{
+    tkl__shape shape;
+    tkl__keys keys;
+    int rc = tkl__bloom_shape(bloom, &shape);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__bloom_keys(bloom, &shape, 0, &keys);
+    if (rc == TKL_OK)
+        rc = run_batch(bloom, b, &shape, &keys);
+    tkl__keys_free(&keys);
+    if (rc == TKL_BUSY || rc == TKL_NOTFOUND)
+        return tkl__bloom_load(bloom, &shape);
+    return rc == TKL_FULL ? tkl__bloom_grow(bloom, &shape) : rc;
+}
+
+int tkl_bloom_add_many(tkl_bloom *bloom, const tkl_bytes *items, size_t count, bool *added)
+{
+    batch b = {.items = items, .added = added, .count = count};
+    int rc = TKL_OK;
+    if (count == 0)
+        return TKL_OK;
+    if (added)
+        memset(added, 0, count * sizeof *added);
+    b.waiting = malloc(count * sizeof *b.waiting);
+    if (!b.waiting)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++)
+        b.waiting[i] = i;
+    while (rc == TKL_OK && b.count > 0)
+        rc = add_some(bloom, &b);
+    free(b.waiting);
+    return rc;
+}
+
+int tkl_bloom_add(tkl_bloom *bloom, tkl_bytes item, bool *added)
+{
+    return tkl_bloom_add_many(bloom, &item, 1, added);
+}
+
+/* ---- Asking -------------------------------------------------------------- */
+
+/* The commands of one trip. */
+typedef struct questions {
+    tkl__buf wire;
+    tkl__request *requests;
+    size_t count;
+    int slot;
+} questions;
+
+static void question_ends(questions *q, size_t start)
+{
+    q->requests[q->count++] =
+        (tkl__request){.wire = {NULL, q->wire.len - start}, .slot = q->slot, .retry_safe = true};
+}
+
+static void ask_version(questions *q, const tkl_bloom *bloom)
+{
+    size_t start = q->wire.len;
+    tkl__resp_head(&q->wire, 3);
+    tkl__resp_arg(&q->wire, "HGET", 4);
+    tkl__resp_arg(&q->wire, bloom->meta.data, bloom->meta.len);
+    tkl__resp_arg(&q->wire, "version", 7);
+    question_ends(q, start);
+}
+
+static void ask_block(questions *q, tkl_bytes key, uint64_t block)
+{
+    size_t start = q->wire.len;
+    int64_t byte = (int64_t)(block % TKL__PART_BLOCKS * TKL__BLOCK_BYTES);
+    tkl__resp_head(&q->wire, 4);
+    tkl__resp_arg(&q->wire, "GETRANGE", 8);
+    tkl__resp_arg(&q->wire, key.data, key.len);
+    tkl__resp_int(&q->wire, byte);
+    tkl__resp_int(&q->wire, byte + TKL__BLOCK_BYTES - 1);
+    question_ends(q, start);
+}
+
+static void ask_item(questions *q, const tkl__shape *shape, const tkl__keys *keys, tkl_bytes item)
+{
+    size_t first_key = 1;
+    for (int i = 0; i < shape->count; i++) {
+        const tkl__subfilter *sub = &shape->subs[i];
+        for (int g = 0; g < tkl__subfilter_groups(sub); g++) {
+            tkl__group group;
+            tkl__subfilter_place(sub, item, g, &group);
+            ask_block(q, keys->items[first_key + group.block / TKL__PART_BLOCKS], group.block);
+        }
+        first_key += (size_t)tkl__subfilter_parts(sub);
+    }
+}
+
+static bool all_set(tkl_bytes block, const tkl__group *group)
+{
+    for (int j = 0; j < group->count; j++) {
+        size_t byte = group->bits[j] / 8;
+        if (byte >= block.len || !(block.data[byte] & 0x80 >> group->bits[j] % 8))
+            return false;
+    }
+    return true;
+}
+
+/* Whether one of the sub-filters has all bits of the item; *at: the first answer about it. */
+static bool is_present(const tkl__shape *shape, const tkl_reply *replies, tkl_bytes item,
+                       size_t *at)
+{
+    bool present = false;
+    for (int i = 0; i < shape->count; i++) {
+        bool here = true;
+        for (int g = 0; g < tkl__subfilter_groups(&shape->subs[i]); g++) {
+            tkl__group group;
+            tkl_bytes block = tkl_reply_bytes(tkl_reply_at(replies, (*at)++));
+            if (!here)
+                continue;
+            tkl__subfilter_place(&shape->subs[i], item, g, &group);
+            here = all_set(block, &group);
+        }
+        present = present || here;
+    }
+    return present;
+}
+
+static int first_error(const tkl_reply *replies)
+{
+    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        if (tkl_reply_code(reply) != TKL_OK)
+            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    }
+    return TKL_OK;
+}
+
+/* TKL_BUSY: the shape is another. */
+static int read_answers(const tkl__shape *shape, const tkl_reply *replies, const tkl_bytes *items,
+                        size_t count, bool *present)
+{
+    size_t at = 1;
+    int rc = first_error(replies);
+    if (rc != TKL_OK)
+        return rc;
+    if (strcmp(tkl_reply_str(tkl_reply_at(replies, 0)), shape->version) != 0)
+        return TKL_BUSY;
+    for (size_t i = 0; i < count; i++)
+        present[i] = is_present(shape, replies, items[i], &at);
+    return TKL_OK;
+}
+
+static int send_questions(tkl_client *client, questions *q, tkl_reply **replies)
+{
+    const char *at = q->wire.data;
+    for (size_t i = 0; i < q->count; i++) {
+        q->requests[i].wire.data = at;
+        at += q->requests[i].wire.len;
+    }
+    return q->wire.failed ? tkl__nomem()
+                          : tkl__exec_many(client, q->requests, q->count,
+                                           tkl__call_deadline(client, NULL), replies);
+}
+
+static int ask_trip(tkl_bloom *bloom, const tkl__shape *shape, const tkl_bytes *items, size_t count,
+                    bool *present)
+{
+    bool cluster = bloom->client->route->cluster;
+    questions q = {.slot = cluster ? tkl__slot_of(bloom->meta) : TKL__NO_SLOT};
+    tkl__keys keys;
+    tkl_reply *replies = NULL;
+    size_t each = 0;
+    for (int i = 0; i < shape->count; i++)
+        each += (size_t)tkl__subfilter_groups(&shape->subs[i]);
+    tkl__buf_init(&q.wire);
+    q.requests = malloc((1 + count * each) * sizeof *q.requests);
+    int rc = tkl__bloom_keys(bloom, shape, 0, &keys);
+    if (rc == TKL_OK && !q.requests)
+        rc = tkl__nomem();
+    if (rc == TKL_OK) {
+        ask_version(&q, bloom);
+        for (size_t i = 0; i < count; i++)
+            ask_item(&q, shape, &keys, items[i]);
+        rc = send_questions(bloom->client, &q, &replies);
+    }
+    if (rc == TKL_OK)
+        rc = read_answers(shape, replies, items, count, present);
+    tkl_reply_free(replies);
+    tkl__keys_free(&keys);
+    tkl__buf_free(&q.wire);
+    free(q.requests);
+    return rc;
+}
+
+static int ask_some(tkl_bloom *bloom, const tkl_bytes *items, size_t count, bool *present)
+{
+    tkl__shape shape;
+    int rc = tkl__bloom_shape(bloom, &shape);
+    while (rc == TKL_OK) {
+        rc = ask_trip(bloom, &shape, items, count, present);
+        if (rc != TKL_BUSY)
+            return rc;
+        rc = tkl__bloom_load(bloom, &shape);
+    }
+    return rc;
+}
+
+int tkl_bloom_exists_many(tkl_bloom *bloom, const tkl_bytes *items, size_t count, bool *present)
+{
+    int rc = TKL_OK;
+    if (count > 0)
+        memset(present, 0, count * sizeof *present);
+    for (size_t from = 0; rc == TKL_OK && from < count; from += ASK_MAX) {
+        size_t some = count - from < ASK_MAX ? count - from : ASK_MAX;
+        rc = ask_some(bloom, items + from, some, present + from);
+    }
+    return rc;
+}
+
+int tkl_bloom_exists(tkl_bloom *bloom, tkl_bytes item, bool *present)
+{
+    return tkl_bloom_exists_many(bloom, &item, 1, present);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The handle, and what its files share.
+ */
+#ifndef TKL_BLOOM_BLOOM_H
+#define TKL_BLOOM_BLOOM_H
+
+#include <pthread.h>
+
+#include "bloom/shape.h"
+#include "core/name.h"
+#include "core/script.h"
+
+struct tkl_bloom {
+    tkl_client *client;
+    tkl__base base;
+    tkl_bytes meta; /* its key; owned */
+    pthread_mutex_t mutex;
+    tkl__shape shape; /* as last seen; guarded by the mutex */
+};
+
+/* The shape as last seen, or as the server has it when it was not seen yet. TKL_NOTFOUND: no such
+ * filter. */
+int tkl__bloom_shape(tkl_bloom *bloom, tkl__shape *shape);
+/* As the server has it now. */
+int tkl__bloom_load(tkl_bloom *bloom, tkl__shape *shape);
+/* Adds a sub-filter to the shape that was seen, unless somebody else has. TKL_FULL: there is no
+ * room for another. */
+int tkl__bloom_grow(tkl_bloom *bloom, const tkl__shape *seen);
+
+/* Keys of a filter; see tkl__bloom_keys. */
+typedef struct tkl__keys {
+    tkl_bytes *items;
+    size_t count;
+    tkl__buf text;
+} tkl__keys;
+
+/* meta, and the parts of all sub-filters from `first` on. */
+int tkl__bloom_keys(const tkl_bloom *bloom, const tkl__shape *shape, int first, tkl__keys *keys);
+void tkl__keys_free(tkl__keys *keys);
+
+#define TKL__FIELD_SIZE 24
+/* "0:count": a field of a sub-filter in meta. */
+const char *tkl__bloom_field(int sub, const char *what, char field[TKL__FIELD_SIZE]);
+
+#endif

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bloom filters: how often they err, what they take, growing, refusing, merging, and many clients
+ * at once.
+ *
+ * ctest: label threads
+ * ctest: timeout 180
+ */
+#include <math.h>
+
+#include <tackle/bloom.h>
+
+#include "bloom/shape.h"
+#include "support/cluster.h"
+#include "support/fixture.h"
+
+static tkl_bloom *open_filter(fixture *f, const char *name)
+{
+    tkl_bloom *bloom;
+    assert_ok(tkl_bloom_open(f->client, tkl_str(name), &bloom));
+    return bloom;
+}
+
+static tkl_bloom *make_filter(fixture *f, const char *name, double error, int64_t capacity,
+                              bool fixed)
+{
+    tkl_bloom *bloom = open_filter(f, name);
+    assert_ok(tkl_bloom_reserve(bloom, error, capacity, &(tkl_bloom_options){.fixed = fixed}));
+    return bloom;
+}
+
+/* Numbers from `from` on, as items. */
+typedef struct numbers {
+    uint64_t *values;
+    tkl_bytes *items;
+    bool *flags;
+    size_t count;
+} numbers;
+
+static numbers numbers_from(uint64_t from, size_t count)
+{
+    numbers n = {calloc(count, sizeof *n.values), calloc(count, sizeof *n.items),
+                 calloc(count, sizeof *n.flags), count};
+    for (size_t i = 0; i < count; i++) {
+        n.values[i] = from + i;
+        n.items[i] = (tkl_bytes){(const char *)&n.values[i], sizeof n.values[i]};
+    }
+    return n;
+}
+
+static void numbers_free(numbers n)
+{
+    free(n.values);
+    free(n.items);
+    free(n.flags);
+}
+
+static size_t flagged(numbers n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n.count; i++)
+        count += n.flags[i];
+    return count;
+}
+
+static size_t add(tkl_bloom *bloom, uint64_t from, size_t count)
+{
+    numbers n = numbers_from(from, count);
+    assert_ok(tkl_bloom_add_many(bloom, n.items, n.count, n.flags));
+    size_t added = flagged(n);
+    numbers_free(n);
+    return added;
+}
+
+static size_t present(tkl_bloom *bloom, uint64_t from, size_t count)
+{
+    numbers n = numbers_from(from, count);
+    assert_ok(tkl_bloom_exists_many(bloom, n.items, n.count, n.flags));
+    size_t found = flagged(n);
+    numbers_free(n);
+    return found;
+}
+
+static tkl_bloom_info show(tkl_bloom *bloom)
+{
+    tkl_bloom_info info;
+    assert_ok(tkl_bloom_show(bloom, &info));
+    return info;
+}
+
+/* ---- One item ------------------------------------------------------------ */
+
+static void item_is_new_once(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *bloom = make_filter(f, "seen", 0.01, 1000, false);
+    bool flag;
+    assert_ok(tkl_bloom_exists(bloom, tkl_str("a"), &flag));
+    assert_false(flag);
+    assert_ok(tkl_bloom_add(bloom, tkl_str("a"), &flag));
+    assert_true(flag);
+    assert_ok(tkl_bloom_add(bloom, tkl_str("a"), &flag));
+    assert_false(flag);
+    assert_ok(tkl_bloom_exists(bloom, tkl_str("a"), &flag));
+    assert_true(flag);
+    assert_int_equal(show(bloom).count, 1);
+    tkl_bloom_close(bloom);
+}
+
+static void items_are_any_bytes(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *bloom = make_filter(f, "{a}%\n\xff", 0.001, 1000, false);
+    tkl_bytes items[] = {{"", 0}, {NULL, 0}, {"\0", 1}, {"\0\0", 2}, {"\xff\n", 2}};
+    bool flags[5];
+    assert_ok(tkl_bloom_add_many(bloom, items, 5, flags));
+    assert_true(flags[0] && flags[2] && flags[3] && flags[4]);
+    assert_false(flags[1]);
+    assert_ok(tkl_bloom_exists_many(bloom, items, 5, flags));
+    for (int i = 0; i < 5; i++)
+        assert_true(flags[i]);
+    tkl_bloom_close(bloom);
+}
+
+static void filter_must_be_reserved_once(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *bloom = open_filter(f, "seen");
+    tkl_bloom_info info;
+    bool flag;
+    assert_code(tkl_bloom_add(bloom, tkl_str("a"), &flag), TKL_NOTFOUND);
+    assert_code(tkl_bloom_exists(bloom, tkl_str("a"), &flag), TKL_NOTFOUND);
+    assert_code(tkl_bloom_show(bloom, &info), TKL_NOTFOUND);
+    assert_code(tkl_bloom_drop(bloom), TKL_NOTFOUND);
+    assert_ok(tkl_bloom_reserve(bloom, 0.01, 100, NULL));
+    assert_code(tkl_bloom_reserve(bloom, 0.5, 10, NULL), TKL_EXISTS);
+    info = show(bloom);
+    assert_int_equal(info.capacity, 100);
+    assert_true(info.error == 0.01);
+    assert_ok(tkl_bloom_add_many(bloom, NULL, 0, NULL));
+    assert_ok(tkl_bloom_exists_many(bloom, NULL, 0, NULL));
+    tkl_bloom_close(bloom);
+}
+
+static void dropped_filter_leaves_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *bloom = make_filter(f, "seen", 0.01, 100, false);
+    tkl_bloom *other = open_filter(f, "seen");
+    add(bloom, 0, 1000);
+    assert_int_equal(present(other, 0, 1000), 1000);
+    assert_ok(tkl_bloom_drop(bloom));
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0);
+    bool flag;
+    assert_code(tkl_bloom_exists(other, tkl_str("a"), &flag), TKL_NOTFOUND);
+    assert_ok(tkl_bloom_reserve(bloom, 0.001, 50, NULL));
+    assert_int_equal(present(other, 0, 1000), 0);
+    tkl_bloom_close(other);
+    tkl_bloom_close(bloom);
+}
+
+static void another_type_of_key_is_told(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *bloom = open_filter(f, "seen");
+    bool flag;
+    assert_ok(tkl_callz(f->client, NULL, "SET", "tackle:bloom:{seen}:meta", "x", NULL));
+    assert_code(tkl_bloom_exists(bloom, tkl_str("a"), &flag), TKL_ETYPE);
+    assert_code(tkl_bloom_reserve(bloom, 0.01, 100, NULL), TKL_ETYPE);
+    assert_ok(tkl_callz(f->client, NULL, "DEL", "tackle:bloom:{seen}:meta", NULL));
+    assert_ok(tkl_callz(f->client, NULL, "HSET", "tackle:bloom:{seen}:meta", "a", "b", NULL));
+    assert_code(tkl_bloom_add(bloom, tkl_str("a"), &flag), TKL_ETYPE);
+    tkl_bloom_close(bloom);
+}
+
+/* ---- The textbook -------------------------------------------------------- */
+
+static void parameters_out_of_range_are_refused(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        double error;
+        int64_t capacity;
+    } wrong[] = {{0, 10},
+                 {1, 10},
+                 {-0.1, 10},
+                 {0.6, 10},
+                 {1e-13, 10},
+                 {NAN, 10},
+                 {0.01, 0},
+                 {0.01, -5},
+                 {INFINITY, 10},
+                 {-INFINITY, 10},
+                 {1e-12, INT64_C(1000000000000)},
+                 {0.01, INT64_C(1000000000000)},
+                 {0.01, INT64_MAX}};
+    tkl_bloom *bloom = open_filter(f, "seen");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_code(tkl_bloom_reserve(bloom, wrong[i].error, wrong[i].capacity, NULL), TKL_EINVAL);
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0);
+    tkl_bloom_close(bloom);
+}
+
+static void bits_and_hashes_are_those_of_the_textbook(void **state)
+{
+    (void)state;
+    static const double errors[] = {0.5, 0.1, 0.03, 0.01, 0.001, 1e-4, 1e-6, 1e-9, 1e-12};
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        tkl__subfilter sub;
+        assert_ok(tkl__subfilter_make(errors[i], 10000000, &sub));
+        double theory = -log(errors[i]) / (M_LN2 * M_LN2);
+        double bits = (double)sub.blocks * TKL__BLOCK_BITS / 1e7;
+        if (bits < theory || bits > theory * 1.02)
+            fail_msg("%g: %f bits an item, the textbook says %f", errors[i], bits, theory);
+        assert_int_equal(sub.hashes, (int)fmax(1, round(theory * M_LN2)));
+    }
+}
+
+/* The places are a contract with readers in other languages; docs/bloom.md gives the same example.
+ */
+static void places_never_change(void **state)
+{
+    (void)state;
+    tkl__subfilter sub;
+    tkl__group group;
+    assert_ok(tkl__subfilter_make(0.01, 1000000, &sub));
+    assert_int_equal(sub.blocks, 2357);
+    assert_int_equal(sub.hashes, 7);
+    tkl__subfilter_place(&sub, tkl_str("hello"), 0, &group);
+    static const unsigned bits[] = {3711, 435, 3335, 3098, 1513, 2072, 1315};
+    assert_int_equal(group.block, 1836);
+    assert_int_equal(group.count, 7);
+    for (int j = 0; j < 7; j++)
+        assert_int_equal(group.bits[j], bits[j]);
+}
+
+static void errors_stay_within_what_was_asked(double error, int64_t capacity, size_t added,
+                                              fixture *f)
+{
+    enum { ASKED = 100000 };
+    char *name = test_format("%g-%d", error, (int)added);
+    tkl_bloom *bloom = make_filter(f, name, error, capacity, false);
+    add(bloom, 0, added);
+    assert_int_equal(present(bloom, 0, added), added);
+    double wrong = (double)present(bloom, UINT64_C(1) << 40, ASKED);
+    double most = 1.1 * error * ASKED;
+    if (wrong > most + 4 * sqrt(most))
+        fail_msg("%g: %g of %d absent items were found", error, wrong, ASKED);
+    tkl_bloom_close(bloom);
+    free(name);
+}
+
+static void full_filter_errs_as_asked(void **state)
+{
+    fixture *f = *state;
+    errors_stay_within_what_was_asked(0.01, 40000, 40000, f);
+    errors_stay_within_what_was_asked(0.1, 20000, 20000, f);
+    errors_stay_within_what_was_asked(0.001, 20000, 20000, f);
+    errors_stay_within_what_was_asked(1e-12, 5000, 5000, f);
+}
+
+static void grown_filter_errs_as_asked(void **state)
+{
+    errors_stay_within_what_was_asked(0.01, 3000, 45000, *state);
+    errors_stay_within_what_was_asked(0.05, 1, 2000, *state);
+}
+
+/* ---- Beyond the capacity ------------------------------------------------- */
+
+static void growing_filter_adds_sub_filters(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *bloom = make_filter(f, "seen", 0.01, 1000, false);
+    size_t added = add(bloom, 0, 6500);
+    assert_true(added > 6300);
+    tkl_bloom_info info = show(bloom);
+    assert_int_equal(info.filters, 3);
+    assert_int_equal(info.capacity, 7000);
+    assert_int_equal(info.count, added);
+    assert_int_equal(add(bloom, 0, 6500), 0);
+    assert_int_equal(show(bloom).filters, 3);
+    tkl_bloom_close(bloom);
+}
+
+static void fixed_filter_refuses(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *bloom = make_filter(f, "seen", 0.01, 1000, true);
+    numbers n = numbers_from(0, 2000);
+    assert_code(tkl_bloom_add_many(bloom, n.items, n.count, n.flags), TKL_FULL);
+    assert_int_equal(flagged(n), 1000);
+    tkl_bloom_info info = show(bloom);
+    assert_int_equal(info.count, 1000);
+    assert_int_equal(info.filters, 1);
+    bool flag;
+    for (size_t i = 0; i < 900; i++) { /* what is there may be added again */
+        assert_ok(tkl_bloom_add(bloom, n.items[i], &flag));
+        assert_false(flag);
+    }
+    assert_true(present(bloom, 1000, 1000) < 100);
+    numbers_free(n);
+    tkl_bloom_close(bloom);
+}
+
+/* Beyond 512 MB a filter has several keys. Only items whose place costs little are added. */
+static void huge_filter_is_split(void **state)
+{
+    fixture *f = *state;
+    enum { LOW = 2000 };
+    tkl_bloom *bloom = make_filter(f, "huge", 0.01, 900000000, false);
+    tkl__subfilter sub;
+    assert_ok(tkl__subfilter_make(0.01, 900000000, &sub));
+    assert_int_equal(tkl__subfilter_parts(&sub), 3);
+    bool part_seen[3] = {false}, flag;
+    for (uint64_t i = 0; !part_seen[0] || !part_seen[1] || !part_seen[2]; i++) {
+        tkl_bytes item = {(const char *)&i, sizeof i};
+        tkl__group group;
+        tkl__subfilter_place(&sub, item, 0, &group);
+        if (group.block % TKL__PART_BLOCKS > LOW)
+            continue;
+        part_seen[group.block / TKL__PART_BLOCKS] = true;
+        assert_ok(tkl_bloom_exists(bloom, item, &flag));
+        assert_false(flag);
+        assert_ok(tkl_bloom_add(bloom, item, &flag));
+        assert_true(flag);
+        assert_ok(tkl_bloom_exists(bloom, item, &flag));
+        assert_true(flag);
+    }
+    assert_int_equal(call_int(f->client, "EXISTS", "tackle:bloom:{huge}:0.0",
+                              "tackle:bloom:{huge}:0.1", "tackle:bloom:{huge}:0.2", NULL),
+                     3);
+    tkl_bloom_close(bloom);
+}
+
+/* ---- Trips --------------------------------------------------------------- */
+
+static void batch_is_one_trip(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *bloom = make_filter(f, "seen", 0.01, 100000, false);
+    add(bloom, 0, 10);
+    int64_t before = server_calls(f->server, "evalsha");
+    add(bloom, 0, 100);
+    assert_int_equal(server_calls(f->server, "evalsha") - before, 1);
+    int64_t loads = server_calls(f->server, "hgetall");
+    before = server_calls(f->server, "getrange");
+    present(bloom, 0, 100);
+    assert_int_equal(server_calls(f->server, "hgetall"), loads);
+    assert_int_equal(server_calls(f->server, "getrange") - before, 100);
+    tkl_bloom_close(bloom);
+}
+
+/* ---- Many clients -------------------------------------------------------- */
+
+typedef struct crowd {
+    fixture *f;
+    _Atomic uint64_t added;
+} crowd;
+
+enum { CROWD = 4, EACH = 3000 };
+
+/* Each with a handle of its own, which does not know when the others have made it grow. */
+static void add_own_share(void *arg, int index)
+{
+    crowd *c = arg;
+    tkl_bloom *bloom = open_filter(c->f, "seen");
+    for (int i = 0; i < EACH; i += 100) {
+        uint64_t from = (uint64_t)index * EACH + (uint64_t)i;
+        c->added += add(bloom, from, 100);
+        assert_int_equal(present(bloom, from, 100), 100);
+    }
+    tkl_bloom_close(bloom);
+}
+
+static void filter_grows_under_many_hands(void **state)
+{
+    crowd c = {.f = *state};
+    tkl_bloom *bloom = make_filter(c.f, "seen", 0.001, 100, false);
+    crew_run(CROWD, add_own_share, &c);
+    assert_int_equal(present(bloom, 0, CROWD * EACH), CROWD * EACH);
+    tkl_bloom_info info = show(bloom);
+    assert_int_equal(info.count, c.added);
+    assert_true(info.capacity >= info.count);
+    assert_int_equal(info.filters, 7); /* 100 (2^7 - 1) is the first that suffices */
+    tkl_bloom_close(bloom);
+}
+
+/* ---- Merging ------------------------------------------------------------- */
+
+static void merged_filter_has_the_items_of_both(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *a = make_filter(f, "a", 0.001, 1000, false);
+    tkl_bloom *b = make_filter(f, "b", 0.001, 1000, false);
+    add(a, 0, 500);
+    add(b, 250, 4000); /* b has grown, a must follow */
+    assert_ok(tkl_bloom_merge(a, b));
+    assert_int_equal(present(a, 0, 4250), 4250);
+    assert_true(present(a, 100000, 10000) < 40);
+    tkl_bloom_info info = show(a);
+    assert_in_range(info.count, 4200, 4550);
+    assert_int_equal(info.filters, show(b).filters);
+    assert_int_equal(present(b, 0, 250), 0);
+    tkl_bloom_close(a);
+    tkl_bloom_close(b);
+}
+
+static void unequal_filters_are_not_merged(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *a = make_filter(f, "a", 0.01, 1000, false);
+    tkl_bloom *others[] = {make_filter(f, "b", 0.02, 1000, false),
+                           make_filter(f, "c", 0.01, 1001, false),
+                           make_filter(f, "d", 0.01, 1000, true)};
+    for (int i = 0; i < 3; i++) {
+        add(others[i], 0, 10);
+        assert_code(tkl_bloom_merge(a, others[i]), TKL_EINVAL);
+        tkl_bloom_close(others[i]);
+    }
+    tkl_bloom *none = open_filter(f, "none");
+    assert_code(tkl_bloom_merge(a, none), TKL_NOTFOUND);
+    assert_code(tkl_bloom_merge(none, a), TKL_NOTFOUND);
+    assert_int_equal(present(a, 0, 10), 0);
+    tkl_bloom_close(none);
+    tkl_bloom_close(a);
+}
+
+/* ---- A cluster ----------------------------------------------------------- */
+
+static void filter_lives_in_a_cluster(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    fixture f = {.client = test_open(c->url, NULL)};
+    tkl_bloom *a = make_filter(&f, "a", 0.01, 100, false);
+    tkl_bloom *b = make_filter(&f, "b", 0.01, 100, false);
+    assert_true(add(a, 0, 1000) > 950);
+    assert_int_equal(present(a, 0, 1000), 1000);
+    assert_code(tkl_bloom_merge(a, b), TKL_ECROSSSLOT);
+    tkl_bloom_close(a);
+    tkl_bloom_close(b);
+    tkl_close(f.client);
+    cluster_end(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(item_is_new_once),
+        TEST(items_are_any_bytes),
+        TEST(filter_must_be_reserved_once),
+        TEST(dropped_filter_leaves_nothing),
+        TEST(another_type_of_key_is_told),
+        TEST(parameters_out_of_range_are_refused),
+        TEST(bits_and_hashes_are_those_of_the_textbook),
+        TEST(places_never_change),
+        TEST(full_filter_errs_as_asked),
+        TEST(grown_filter_errs_as_asked),
+        TEST(growing_filter_adds_sub_filters),
+        TEST(fixed_filter_refuses),
+        TEST(huge_filter_is_split),
+        TEST(batch_is_one_trip),
+        TEST(filter_grows_under_many_hands),
+        TEST(merged_filter_has_the_items_of_both),
+        TEST(unequal_filters_are_not_merged),
+        cmocka_unit_test(filter_lives_in_a_cluster),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# `tackle bloom`: every verb, what it prints and how it ends.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+ends 1 tackle bloom add seen apple
+has "$err" "not found"
+ends 0 tackle bloom reserve seen --error 0.001 --capacity 1000
+ends 1 tackle bloom reserve seen --capacity 5
+has "$err" "exists already"
+ends 0 tackle bloom add seen apple pear apple
+is "new and known" "$out" $'new     apple\nnew     pear\nknown   apple'
+ends 0 tackle bloom exists seen apple pear --json
+is "all present" "$out" "[true, true]"
+ends 1 tackle bloom exists seen apple plum --json
+is "one absent" "$out" "[true, false]"
+ends 1 tackle bloom exists seen apple plum
+is "for people" "$out" $'present apple\nabsent  plum'
+
+seq 1 5000 >"$home/numbers"
+is "lines" "$(tackle bloom add seen --lines --json <"$home/numbers" | jq length)" 5000
+is "no line is lost" "$(tackle bloom exists seen --lines --json <"$home/numbers" | jq 'all')" true
+is "lines without an end" "$(printf 'a\n\nb' | tackle bloom add seen --lines --json | jq length)" 3
+ends 0 tackle bloom info seen --json
+is "it has grown" "$(jq -c '[.error, .capacity, .filters, .hashes, .fixed]' <<<"$out")" \
+    '[0.001,7000,3,10,false]'
+
+ends 0 tackle bloom reserve small --capacity 2 --fixed --json
+is "reserved" "$(jq -c . <<<"$out")" '{"name":"small","reserved":true}'
+ends 1 tackle bloom add small a b c
+has "$err" "full"
+ends 64 tackle bloom merge small seen
+has "$err" "reserved with"
+ends 0 tackle bloom reserve other --error 0.001 --capacity 1000
+ends 0 tackle bloom merge other seen
+ends 0 tackle bloom exists other apple 5000
+ends 0 tackle bloom drop other --json
+ends 1 tackle bloom drop other
+
+for wrong in "seen" "seen x --lines"; do
+    ends 64 tackle bloom add $wrong
+done
+ends 64 tackle bloom reserve x
+ends 64 tackle bloom reserve x --capacity 10 --error few
+for error in 0 1 -1 nan 1e-13; do
+    ends 64 tackle bloom reserve x --capacity 10 --error=$error
+done
+ends 64 tackle bloom reserve x --capacity 0
+ends 64 tackle bloom reserve x --capacity 1000000000000
+has "$err" "GiB"
