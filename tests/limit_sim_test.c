@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The scripts of the limits against simulations of the textbook's definitions, in whole numbers:
+ * random rules, quantities and times, and always the same answers.
+ *
+ * The server's clock cannot be set, so the test runs the very text of the scripts with the time
+ * as arguments in the place of TIME, and with an hour more for the keys to live, which would
+ * otherwise expire by a clock that has nothing to do with it.
+ *
+ * ctest: timeout 180
+ */
+#include <inttypes.h>
+
+#include "core/clock.h"
+#include "limit/limit.h"
+#include "limit/scripts.h"
+#include "support/fixture.h"
+
+__extension__ typedef __int128 wide;
+
+enum {
+    RULES = 50, /* of each algorithm */
+    STEPS = 400,
+    BATCH = 100,
+    NARGS = 8, /* of limit/check_all, and the time */
+};
+
+/* ---- Chance -------------------------------------------------------------- */
+
+static uint64_t seed;
+
+static int64_t chance(int64_t below)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (int64_t)(seed % (uint64_t)below);
+}
+
+static int64_t one_of(const int64_t *numbers, int count)
+{
+    return numbers[chance(count)];
+}
+
+/* ---- The scripts with another clock -------------------------------------- */
+
+static char *replace(const char *text, const char *what, const char *by, int expected)
+{
+    char *result = test_format("%s", "");
+    int found = 0;
+    for (const char *at; (at = strstr(text, what)); text = at + strlen(what), found++) {
+        char *longer = test_format("%s%.*s%s", result, (int)(at - text), text, by);
+        free(result);
+        result = longer;
+    }
+    assert_int_equal(found, expected);
+    char *whole = test_format("%s%s", result, text);
+    free(result);
+    return whole;
+}
+
+typedef struct puppet_script {
+    tkl__script script;
+    char *source;
+    char *sha1;
+} puppet_script;
+
+static puppet_script with_own_clock(fixture *f, const tkl__script *script, int px, int pexpire)
+{
+    char *timed =
+        replace(script->source, "redis.call('TIME')", "{ARGV[#ARGV - 1], ARGV[#ARGV]}", 1);
+    char *kept = replace(timed, "'PX', ", "'PX', 3600000 + ", px);
+    puppet_script p = {.script = *script};
+    p.source = replace(kept, "('PEXPIRE', key, ", "('PEXPIRE', key, 3600000 + ", pexpire);
+    p.sha1 = call_text(f->client, "SCRIPT", "LOAD", p.source, NULL);
+    p.script.source = p.source;
+    p.script.len = strlen(p.source);
+    p.script.sha1 = p.sha1;
+    p.script.open_args = true;
+    free(timed);
+    free(kept);
+    return p;
+}
+
+static void puppet_free(puppet_script *p)
+{
+    free(p->source);
+    free(p->sha1);
+}
+
+/* ---- Steps --------------------------------------------------------------- */
+
+typedef struct step {
+    int64_t now, quantity;
+    bool alone; /* by limit/check, where there is a choice */
+    char texts[4][24];
+    tkl_bytes args[NARGS];
+} step;
+
+typedef struct model {
+    tkl_limit_rule given;
+    tkl__rule rule;
+    wide tat;          /* funnel, bucket: the theoretical arrival time, times the count */
+    int64_t ends[100]; /* window: when each ends, oldest first */
+    int alive;
+    int64_t index, current, previous; /* approximate */
+} model;
+
+static tkl_bytes text_of(char text[24], int64_t number)
+{
+    snprintf(text, 24, "%" PRId64, number);
+    return tkl_str(text);
+}
+
+static void prepare(const model *m, step *s)
+{
+    const tkl__rule *r = &m->rule;
+    bool debt = tkl__rule_has_debt(r);
+    bool never = s->quantity > r->capacity;
+    int64_t quantity = never ? 0 : s->quantity;
+    size_t n = 0;
+    s->args[n++] = tkl_str(r->head);
+    s->args[n++] = text_of(s->texts[0], debt ? quantity * r->unit : quantity);
+    s->args[n++] = tkl_str(never ? "-1" : debt ? r->most_text : r->rate_text);
+    s->args[n++] = tkl_str(debt ? r->rate_text : r->unit_text);
+    if (!s->alone) {
+        s->args[n++] = text_of(s->texts[1], chance(INT64_MAX)); /* the ticket */
+        s->args[n++] = tkl_str(never ? "-1" : "0");
+    }
+    s->args[n++] = text_of(s->texts[2], s->now / 1000000);
+    s->args[n++] = text_of(s->texts[3], s->now % 1000000);
+}
+
+/* ---- The textbook -------------------------------------------------------- */
+
+typedef struct expectation {
+    bool allowed;
+    int64_t limit, remaining, retry_us, reset_us;
+} expectation;
+
+static int64_t up(wide number, wide by)
+{
+    return number > 0 ? (int64_t)((number + by - 1) / by) : 0;
+}
+
+/* T = period / count; everything times count. */
+static expectation expect_debt(model *m, int64_t time, int64_t quantity)
+{
+    wide count = m->given.count, period = (wide)m->given.period_ms * 1000, now = time * count;
+    int64_t capacity = m->given.algorithm == TKL_GCRA ? m->given.burst + 1
+                       : m->given.burst > 0           ? m->given.burst
+                                                      : m->given.count;
+    wide tolerance = period * capacity;
+    wide from = m->tat > now ? m->tat : now;
+    wide next = from + period * quantity;
+    expectation e = {.allowed = now >= next - tolerance, .limit = capacity, .retry_us = -1};
+    if (!e.allowed && quantity <= capacity)
+        e.retry_us = up(next - tolerance - now, count);
+    if (e.allowed)
+        m->tat = from = next;
+    e.remaining = (int64_t)((now - (from - tolerance)) / period);
+    e.reset_us = up(from - now, count);
+    return e;
+}
+
+static expectation expect_window(model *m, int64_t now, int64_t quantity)
+{
+    int gone = 0, count = (int)m->given.count;
+    while (gone < m->alive && m->ends[gone] <= now)
+        gone++;
+    m->alive -= gone;
+    memmove(m->ends, m->ends + gone, (size_t)m->alive * sizeof *m->ends);
+    expectation e = {.allowed = m->alive + quantity <= count, .limit = count, .retry_us = -1};
+    if (!e.allowed && quantity <= count)
+        e.retry_us = m->ends[m->alive + quantity - count - 1] - now;
+    for (int64_t i = 0; e.allowed && i < quantity; i++)
+        m->ends[m->alive++] = now + m->given.period_ms * 1000;
+    e.remaining = count - m->alive;
+    e.reset_us = m->alive > 0 ? m->ends[m->alive - 1] - now : 0;
+    return e;
+}
+
+/* What a window that ends then covers of both counts, times the period. */
+static wide estimate(const model *m, int64_t time)
+{
+    int64_t period = m->given.period_ms * 1000, passed = time / period - m->index;
+    wide rest = period - time % period;
+    if (passed == 0)
+        return m->previous * rest + (wide)m->current * period;
+    return passed == 1 ? m->current * rest : 0;
+}
+
+static bool approx_fits(const model *m, int64_t time, int64_t quantity)
+{
+    wide period = m->given.period_ms * 1000;
+    return estimate(m, time) + quantity * period <= m->given.count * period;
+}
+
+/* The first moment at which it fits: what counts only falls. */
+static int64_t first_fit(const model *m, int64_t now, int64_t quantity)
+{
+    int64_t low = now, high = now + 3 * m->given.period_ms * 1000;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (approx_fits(m, middle, quantity))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static expectation expect_approx(model *m, int64_t now, int64_t quantity)
+{
+    int64_t period = m->given.period_ms * 1000, passed = now / period - m->index;
+    if (passed > 0) {
+        m->previous = passed == 1 ? m->current : 0;
+        m->current = 0;
+        m->index = now / period;
+    }
+    expectation e = {.allowed = approx_fits(m, now, quantity), .limit = m->given.count};
+    e.retry_us = e.allowed || quantity > m->given.count ? -1 : first_fit(m, now, quantity) - now;
+    if (e.allowed)
+        m->current += quantity;
+    e.remaining = (int64_t)((m->given.count * (wide)period - estimate(m, now)) / period);
+    while (estimate(m, now + e.reset_us) > 0)
+        e.reset_us += period - (now + e.reset_us) % period;
+    return e;
+}
+
+static expectation expect(model *m, int64_t now, int64_t quantity)
+{
+    if (tkl__rule_has_debt(&m->rule))
+        return expect_debt(m, now, quantity);
+    return m->given.algorithm == TKL_WINDOW_APPROX ? expect_approx(m, now, quantity)
+                                                   : expect_window(m, now, quantity);
+}
+
+/* ---- Comparing ----------------------------------------------------------- */
+
+static void compare(model *m, const step *s, const tkl_reply *reply)
+{
+    tkl__verdict_on v = {.never = s->quantity > m->rule.capacity};
+    tkl_limit_answer got;
+    tkl__times times;
+    assert_ok(tkl_reply_code(reply));
+    v.quantity = v.never ? 0 : s->quantity;
+    int64_t number = tkl_reply_int(reply);
+    v.fits = s->alone ? number >= 0 : tkl_reply_int(tkl_reply_at(reply, 0)) == 1;
+    v.numbers[0] = number >= 0 ? number : -1 - number;
+    for (size_t i = 0; !s->alone && i < 3; i++)
+        v.numbers[i] = tkl_reply_int(tkl_reply_at(reply, i + 1));
+    tkl__limit_answer(&m->rule, &v, &got, &times);
+
+    expectation e = expect(m, s->now, s->quantity);
+    if (got.allowed != e.allowed || got.limit != e.limit || got.remaining != e.remaining ||
+        times.retry != e.retry_us || times.reset != e.reset_us ||
+        got.retry_after_ms != (e.retry_us < 0 ? -1 : up(e.retry_us, 1000)) ||
+        got.reset_after_ms != up(e.reset_us, 1000))
+        fail_msg("%d: %" PRId64 " in %" PRId64 " ms, burst %" PRId64 ": %" PRId64 " at %" PRId64
+                 "\ngot      %d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+                 "\nexpected %d %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+                 (int)m->given.algorithm, m->given.count, m->given.period_ms, m->given.burst,
+                 s->quantity, s->now, got.allowed, got.limit, got.remaining, times.retry,
+                 times.reset, e.allowed, e.limit, e.remaining, e.retry_us, e.reset_us);
+}
+
+/* ---- Random walks -------------------------------------------------------- */
+
+/* From a million a second to one a month. */
+static tkl_limit_rule random_rule(tkl_limit_algorithm algorithm)
+{
+    static const int64_t counts[] = {1, 2, 3, 7, 30, 1000, 999983, 1000000};
+    static const int64_t periods[] = {1, 7, 1000, 59999, 60000, 3600000, 2592000000};
+    static const int64_t bursts[] = {0, 1, 2, 15, 100, 999};
+    tkl_limit_rule rule = {.algorithm = algorithm};
+    rule.period_ms = one_of(periods, 7);
+    rule.count = one_of(counts, 8);
+    if (algorithm == TKL_GCRA || algorithm == TKL_BUCKET)
+        rule.burst = one_of(bursts, 6);
+    else if (algorithm != TKL_WINDOW_APPROX)
+        rule.count = 1 + chance(99);
+    return rule;
+}
+
+static int64_t random_pause(const model *m)
+{
+    int64_t period = m->given.period_ms * 1000, each = period / m->given.count;
+    const int64_t most[] = {1, 2, each + 1, each * 3 + 1, period, period * 3};
+    return chance(most[chance(6)]);
+}
+
+static int64_t random_quantity(const model *m)
+{
+    int64_t most = m->rule.capacity + 1 < 1000 ? m->rule.capacity + 1 : 1000;
+    return chance(3) ? chance(3) : chance(most + 1);
+}
+
+static void walk(fixture *f, model *m, const puppet_script *check, const puppet_script *check_all)
+{
+    static step steps[BATCH];
+    tkl__invocation calls[BATCH];
+    tkl_bytes key = tkl_str("state");
+    tkl_reply *replies;
+    int64_t now = INT64_C(1700000000000000) + chance(INT64_C(1000000000000));
+    m->index = now / (m->given.period_ms * 1000);
+    for (int n = 0; n < STEPS / BATCH; n++) {
+        for (int i = 0; i < BATCH; i++) {
+            now += random_pause(m);
+            steps[i] = (step){.now = now, .quantity = random_quantity(m)};
+            steps[i].alone = tkl__rule_has_debt(&m->rule) && chance(2);
+            prepare(m, &steps[i]);
+            calls[i] = (tkl__invocation){
+                .script = steps[i].alone ? &check->script : &check_all->script,
+                .keys = &key,
+                .nkeys = 1,
+                .args = steps[i].args,
+                .nargs = steps[i].alone ? NARGS - 2 : NARGS,
+            };
+        }
+        assert_ok(tkl__run_many(f->client, calls, BATCH, tkl__deadline_ms(60000), &replies));
+        for (int i = 0; i < BATCH; i++)
+            compare(m, &steps[i], tkl_reply_at(replies, (size_t)i));
+        tkl_reply_free(replies);
+    }
+    call_int(f->client, "DEL", "state", NULL);
+}
+
+static void answers_are_the_textbooks(fixture *f, tkl_limit_algorithm algorithm)
+{
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 1, 0);
+    puppet_script check_all = with_own_clock(f, &tkl__lua_limit_check_all, 2, 1);
+    seed = 0x9e3779b97f4a7c15u + (uint64_t)algorithm;
+    for (int i = 0; i < RULES; i++) {
+        model m = {.given = random_rule(algorithm)};
+        if (tkl__rule_make(&m.given, &m.rule) == TKL_OK)
+            walk(f, &m, &check, &check_all);
+    }
+    puppet_free(&check);
+    puppet_free(&check_all);
+}
+
+/* ---- A clock that is set back -------------------------------------------- */
+
+/* One call by limit/check_all at that moment. */
+static void ask_at(fixture *f, const model *m, const puppet_script *script, int64_t now,
+                   int64_t quantity, tkl_limit_answer *answer, tkl__times *times)
+{
+    step s = {.now = now, .quantity = quantity};
+    tkl_bytes key = tkl_str("state");
+    tkl_reply *reply;
+    prepare(m, &s);
+    tkl__invocation call = {&script->script, &key, s.args, 1, NARGS, false};
+    assert_ok(tkl__run(f->client, &call, tkl__deadline_ms(60000), &reply));
+    tkl__verdict_on v = {.quantity = quantity};
+    v.fits = tkl_reply_int(tkl_reply_at(reply, 0)) == 1;
+    for (size_t i = 0; i < 3; i++)
+        v.numbers[i] = tkl_reply_int(tkl_reply_at(reply, i + 1));
+    tkl__limit_answer(&m->rule, &v, answer, times);
+    tkl_reply_free(reply);
+}
+
+static void server_clock_set_back_blocks_nobody_for_long(void **state)
+{
+    fixture *f = *state;
+    const tkl_limit_algorithm which[] = {TKL_GCRA, TKL_BUCKET, TKL_WINDOW_APPROX};
+    puppet_script check_all = with_own_clock(f, &tkl__lua_limit_check_all, 2, 1);
+    for (int i = 0; i < 3; i++) {
+        model m = {.given = {.algorithm = which[i], .count = 10, .period_ms = 1000}};
+        tkl_limit_answer answer;
+        tkl__times times;
+        int64_t now = INT64_C(1700000000000000);
+        assert_ok(tkl__rule_make(&m.given, &m.rule));
+        ask_at(f, &m, &check_all, now, m.rule.capacity, &answer, &times);
+        assert_true(answer.allowed);
+        now -= INT64_C(3600000000);
+        ask_at(f, &m, &check_all, now, 1, &answer, &times);
+        assert_false(answer.allowed);
+        assert_in_range(times.retry, 1, 2000000);
+        ask_at(f, &m, &check_all, now + times.retry, 1, &answer, &times);
+        assert_true(answer.allowed);
+        call_int(f->client, "DEL", "state", NULL);
+    }
+    puppet_free(&check_all);
+}
+
+/* ---- Leases -------------------------------------------------------------- */
+
+typedef struct holder {
+    int64_t size, left, epoch, ends;
+} holder;
+
+/* Settles what it has, and takes a slice of at least that; 0: none. */
+static void lend(fixture *f, const model *m, const puppet_script *script, int64_t now,
+                 int64_t quantity, holder *h)
+{
+    char texts[7][24];
+    tkl_bytes key = tkl_str("state");
+    tkl_reply *reply;
+    const tkl_bytes args[] = {
+        tkl_str(m->rule.head),
+        tkl_str(m->rule.most_text),
+        tkl_str(m->rule.rate_text),
+        text_of(texts[0], h->size > 0 ? h->epoch : -1),
+        text_of(texts[1], h->size),
+        text_of(texts[2], h->size - h->left),
+        text_of(texts[3], quantity > 0 ? quantity + chance(200) : 0),
+        text_of(texts[4], quantity),
+        text_of(texts[5], now / 1000000),
+        text_of(texts[6], now % 1000000),
+    };
+    tkl__invocation call = {&script->script, &key, args, 1, 10, false};
+    assert_ok(tkl__run(f->client, &call, tkl__deadline_ms(60000), &reply));
+    h->size = h->left = tkl_reply_int(tkl_reply_at(reply, 0));
+    h->epoch = tkl_reply_int(tkl_reply_at(reply, 1));
+    int64_t lasts = tkl_reply_int(tkl_reply_at(reply, 2));
+    assert_true(h->size == 0 || h->size >= quantity);
+    assert_in_range(lasts, 500000, 1000000);
+    h->ends = now + lasts;
+    tkl_reply_free(reply);
+}
+
+/* Whatever was allowed, by whomever, the textbook would have allowed. */
+static void lending_walk(fixture *f, model *m, const puppet_script *check_all,
+                         const puppet_script *lease)
+{
+    enum { HOLDERS = 6 };
+    holder holders[HOLDERS] = {{0}};
+    tkl_limit_answer answer;
+    tkl__times times;
+    int64_t now = INT64_C(1700000000000000), spent = 0;
+    for (int i = 0; i < 1000; i++) {
+        holder *h = &holders[chance(HOLDERS)];
+        int64_t quantity = 1 + chance(chance(5) ? 3 : m->rule.capacity);
+        now += chance(chance(20) ? 20000 : 900000);
+        switch (chance(8)) {
+        case 0:
+            ask_at(f, m, check_all, now, quantity, &answer, &times);
+            if (answer.allowed)
+                assert_true(expect_debt(m, now, quantity).allowed);
+            break;
+        case 1:
+            if (!chance(5))
+                *h = (holder){0}; /* killed */
+            break;
+        case 2:
+            lend(f, m, lease, now, chance(5) ? quantity : 0, h);
+            break;
+        default:
+            if (quantity <= h->left && now < h->ends) {
+                assert_true(expect_debt(m, now, quantity).allowed);
+                h->left -= quantity;
+                spent += quantity;
+            } else
+                lend(f, m, lease, now, quantity, h);
+        }
+    }
+    assert_true(spent > 100);
+    now += 2000000 + m->rule.most / m->rule.rate;
+    ask_at(f, m, check_all, now, 0, &answer, &times);
+    assert_int_equal(answer.remaining, m->rule.capacity);
+    call_int(f->client, "DEL", "state", NULL);
+}
+
+static void leases_never_exceed_the_limit(void **state)
+{
+    fixture *f = *state;
+    puppet_script check_all = with_own_clock(f, &tkl__lua_limit_check_all, 2, 1);
+    puppet_script lease = with_own_clock(f, &tkl__lua_limit_lease, 1, 0);
+    seed = 88172645463325252u;
+    for (int i = 0; i < 10; i++) {
+        model m = {.given = {.algorithm = i % 2 ? TKL_GCRA : TKL_BUCKET,
+                             .count = 1 + chance(2000),
+                             .period_ms = 1000 + chance(1000),
+                             .burst = 5 + chance(1000)}};
+        assert_ok(tkl__rule_make(&m.given, &m.rule));
+        lending_walk(f, &m, &check_all, &lease);
+    }
+    puppet_free(&check_all);
+    puppet_free(&lease);
+}
+
+/* ---- All ----------------------------------------------------------------- */
+
+static void funnel(void **state)
+{
+    answers_are_the_textbooks(*state, TKL_GCRA);
+}
+
+static void bucket(void **state)
+{
+    answers_are_the_textbooks(*state, TKL_BUCKET);
+}
+
+static void window(void **state)
+{
+    answers_are_the_textbooks(*state, TKL_WINDOW);
+}
+
+static void concurrency(void **state)
+{
+    answers_are_the_textbooks(*state, TKL_CONCURRENCY);
+}
+
+static void approximate_window(void **state)
+{
+    answers_are_the_textbooks(*state, TKL_WINDOW_APPROX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(funnel),
+        TEST(bucket),
+        TEST(window),
+        TEST(concurrency),
+        TEST(approximate_window),
+        TEST(server_clock_set_back_blocks_nobody_for_long),
+        TEST(leases_never_exceed_the_limit),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
