@@ -11,60 +11,56 @@
 -- ARGV[7] channel  where this waiter listens; '' to try only
 -- returns {0, fence, lease, now} or {1, microseconds until a lease ends, now, looker}
 -- include: clock
+-- include: record
 
 local token, mode, lease = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- The common case, in as few steps as there can be: nobody holds, nobody waits.
-if mode == 'x' and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
-  local last = redis.call('HMGET', KEYS[1], 'fence', 'x')
-  if not last[2] then
-    local fence = next_fence(last[1])
-    redis.call('HSET', KEYS[1], 'fence', fence, 'x', text(now + lease) .. ' ' .. token .. ' '
-               .. fence .. ' ' .. stamp .. ' ' .. ARGV[6])
-    redis.call('PEXPIRE', KEYS[1], ARGV[4])
-    return {0, tonumber(fence), lease, now}
-  end
+if mode == 'x' and not x and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
+  fence = next_fence(fence)
+  redis.call('HSET', KEYS[1], 'fence', fence, 'x', text(now + lease) .. ' ' .. token .. ' '
+             .. fence .. ' ' .. stamp .. ' ' .. ARGV[6])
+  redis.call('PEXPIRE', KEYS[1], ARGV[4])
+  return {0, tonumber(fence), lease, now}
 end
 
 -- include: line
 
-local ends, waiting = first_end(), redis.call('ZCARD', KEYS[3])
-if ARGV[5] ~= '' and redis.call('HGET', KEYS[1], 'limit') ~= ARGV[5] then
-  redis.call('HSET', KEYS[1], 'limit', ARGV[5])
-  redis.call('PEXPIRE', KEYS[1], ARGV[4], 'NX')
+if ARGV[5] ~= '' then
+  limit = ARGV[5]
 end
-if ends and ends <= now then
-  sweep()
-end
-if waiting > 0 then
-  hand_over()
-end
+sweep()
+local idle = hand_over()
 
 local till, card = find(token)
 if till then -- a repeated request, or granted just now
   put(token, mode, lease, card)
+  save()
   return {0, tonumber(string.sub(card, 1, 16)), lease, now}
 end
-if redis.call('ZCARD', KEYS[3]) == 0 and room(mode) then
-  return {0, tonumber(take(token, mode, lease, ARGV[6])), lease, now}
+if idle and room(mode) then
+  take(token, mode, lease, ARGV[6])
+  save()
+  return {0, tonumber(fence), lease, now}
 end
 
 till = first_end() or now
 if ARGV[7] == '' then
+  save()
   return {1, till - now, now, 0}
 end
 -- Behind a writer, although readers hold: looks whether that one is alive, see blocks_for_nothing().
-if mode == 's' and ARGV[5] == '' and not writer() then
+if mode == 's' and ARGV[5] == '' and not x then
   till = math.min(till, now + WRITER_CHECK)
 end
 
 local me = token .. ' ' .. mode .. ' ' .. ARGV[3] .. ' ' .. ARGV[6] .. ' ' .. ARGV[7]
-redis.call('ZADD', KEYS[3], 'NX', redis.call('HINCRBY', KEYS[1], 'arrivals', 1), me)
+arrivals = text((arrivals or 0) + 1)
+redis.call('ZADD', KEYS[3], 'NX', arrivals, me)
 redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
-redis.call('PEXPIRE', KEYS[1], QUEUE_MS, 'NX')
-local looker = redis.call('HGET', KEYS[1], 'looker')
-if not looker or apart(looker, me) == 0 or not redis.call('ZSCORE', KEYS[3], looker) then
-  redis.call('HSET', KEYS[1], 'looker', me, 'look', text(till))
-  return {1, till - now, now, 1}
+local looks = not looker or apart(looker, ties(me)) == 0 or not redis.call('ZSCORE', KEYS[3], looker)
+if looks then
+  looker, look = me, text(till)
 end
-return {1, till - now, now, 0}
+save()
+return {1, till - now, now, looks and 1 or 0}

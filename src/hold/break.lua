@@ -5,6 +5,7 @@
 -- ARGV[1] most     holders to forget in one go
 -- returns how many held it
 -- include: clock
+-- include: record
 -- include: line
 
 local waiting = redis.call('ZCARD', KEYS[3])
@@ -19,4 +20,5 @@ if waiting > 0 then
 elseif #held > 0 then
   settle()
 end
+save()
 return #held

@@ -6,6 +6,7 @@
 -- ARGV[2] place    the waiter as it stands in the queue
 -- returns {1}, or {0, fence, lease left, now} when it holds
 -- include: clock
+-- include: record
 -- include: line
 
 redis.call('ZREM', KEYS[3], ARGV[2])
@@ -13,7 +14,9 @@ sweep()
 hand_over()
 local till, card = find(ARGV[1])
 if till then
+  save()
   return {0, tonumber(string.sub(card, 1, 16)), till - now, now}
 end
 appoint(first_end() or now)
+save()
 return {1}

@@ -6,29 +6,34 @@
 -- ARGV[2] keep     milliseconds for which the fence is remembered; '' where that is so anyway
 -- returns 0, or 6 (TKL_NOTOWNER) when it is not held any more
 
--- The common case: held alone, and nobody waits. Whether the lease has ended the owner knows by its own
--- clock, and nobody else had it meanwhile.
-local x = redis.call('HGET', KEYS[1], 'x')
-local waiting = redis.call('ZCARD', KEYS[3])
-if x and string.sub(x, 18, 49) == ARGV[1] and waiting == 0 then
+-- include: record
+
+-- The common case: nobody waits. Whether the lease has ended the owner knows by its own clock, and
+-- nobody else had it meanwhile.
+local waiting = redis.call('ZCARD', KEYS[3]) > 0
+if not waiting and x and string.sub(x, 18, 49) == ARGV[1] then
   redis.call('HDEL', KEYS[1], 'x')
   if ARGV[2] ~= '' then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
   return 0
 end
+if not waiting and not x and ARGV[2] == '' and redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
+  redis.call('HDEL', KEYS[1], ARGV[1])
+  return 0
+end
 
 -- include: clock
 -- include: line
 
-if not find(ARGV[1]) then
+if not drop(ARGV[1]) then
   return 6
 end
-drop(ARGV[1])
-if waiting > 0 then
+if waiting then
   sweep()
   hand_over()
-else
+elseif ARGV[2] ~= '' then
   settle()
 end
+save()
 return 0

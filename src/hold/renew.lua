@@ -7,6 +7,7 @@
 -- ARGV[3] mode     s: downgrade; '' leaves it
 -- returns {0, fence, lease, now} or {6} (TKL_NOTOWNER) when it is not held any more
 -- include: clock
+-- include: record
 -- include: line
 
 local till, card = find(ARGV[1])
@@ -14,7 +15,7 @@ if not till or till <= now then
   return {6}
 end
 local lease = tonumber(ARGV[2])
-if not writer() then
+if not x then
   put(ARGV[1], 's', lease, card)
 elseif ARGV[3] == 's' then
   drop(ARGV[1])
@@ -26,4 +27,5 @@ end
 if now + lease < till then
   appoint(now + lease)
 end
+save()
 return {0, tonumber(string.sub(card, 1, 16)), lease, now}
