@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rate limits from the shell.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "child.h"
+#include "holders.h"
+#include "out.h"
+#include "value.h"
+
+enum { ALL_MAX = 64 };
+
+/* ---- Rules --------------------------------------------------------------- */
+
+/* "30/60s", "5/s", "1/30d"; what is wrong with it, or NULL. */
+static const char *parse_rate(const char *text, tkl_limit_rule *rule)
+{
+    const char *slash = strchr(text, '/');
+    if (slash == NULL || slash == text)
+        return "COUNT/PERIOD is needed, like 30/60s or 5/s";
+    char *count = strndup(text, (size_t)(slash - text));
+    const char *wrong = count != NULL ? cli_parse_integer(count, &rule->count) : "out of memory";
+    free(count);
+    if (wrong != NULL)
+        return wrong;
+    bool bare = strchr("0123456789-.", slash[1]) == NULL;
+    char *period = NULL;
+    if (asprintf(&period, "%s%s", bare ? "1" : "", slash + 1) < 0)
+        return "out of memory";
+    wrong =
+        slash[1] == '\0' ? "the period is missing" : cli_parse_duration(period, &rule->period_ms);
+    free(period);
+    return wrong;
+}
+
+static tkl_limit_algorithm algorithm_of(const cli_session *cli)
+{
+    static const struct {
+        const char *name;
+        tkl_limit_algorithm algorithm;
+    } names[] = {{"gcra", TKL_GCRA},
+                 {"bucket", TKL_BUCKET},
+                 {"window", TKL_WINDOW},
+                 {"window-approx", TKL_WINDOW_APPROX},
+                 {"concurrency", TKL_CONCURRENCY}};
+    const char *name = cli_text(cli, "algorithm", "gcra");
+    size_t i = 0;
+    while (strcmp(names[i].name, name) != 0)
+        i++;
+    return names[i].algorithm;
+}
+
+static int read_rule(const cli_session *cli, const char *rate, tkl_limit_rule *rule)
+{
+    *rule = (tkl_limit_rule){.algorithm = algorithm_of(cli), .burst = cli_number(cli, "burst", 0)};
+    const char *wrong = parse_rate(rate, rule);
+    return wrong == NULL ? CLI_OK : cli_usage(cli, "invalid rate '%s': %s", rate, wrong);
+}
+
+/* The limit named by the first argument, with the rule of the options. */
+static int open_limit(cli_session *cli, bool in_order, tkl_limit **limit)
+{
+    tkl_client *client = NULL;
+    tkl_limit_rule rule;
+    const char *rate = cli_text(cli, "rate", NULL);
+    if (rate == NULL)
+        return cli_usage(cli, "missing --rate COUNT/PERIOD, like 30/60s");
+    int failed = read_rule(cli, rate, &rule);
+    rule.in_order = in_order;
+    if (!failed)
+        failed = cli_connect(cli, &client);
+    return failed ? failed
+                  : cli_end(cli, tkl_limit_open(client, tkl_str(cli->argv[0]), &rule, limit));
+}
+
+/* ---- Answers ------------------------------------------------------------- */
+
+static json_t *answer_json(const tkl_limit_answer *a)
+{
+    json_t *object =
+        json_pack("{s:b, s:I, s:I, s:I, s:I}", "allowed", a->allowed, "limit", (json_int_t)a->limit,
+                  "remaining", (json_int_t)a->remaining, "retry_after_ms",
+                  (json_int_t)a->retry_after_ms, "reset_after_ms", (json_int_t)a->reset_after_ms);
+    if (a->ticket[0] != '\0')
+        json_object_set_new(object, "ticket", json_string(a->ticket));
+    return object;
+}
+
+/* "250 ms", "1.5 s", "3.2 h" */
+static const char *duration_text(int64_t ms, char text[32])
+{
+    static const struct {
+        const char *unit;
+        int64_t ms, below_ms;
+    } units[] = {{"s", 1000, 120000}, {"min", 60000, 7200000}, {"h", 3600000, 172800000}};
+    if (ms < 1000) {
+        snprintf(text, 32, "%" PRId64 " ms", ms);
+        return text;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (ms < units[i].below_ms) {
+            snprintf(text, 32, "%.1f %s", (double)ms / (double)units[i].ms, units[i].unit);
+            return text;
+        }
+    snprintf(text, 32, "%.1f days", (double)ms / 86400000);
+    return text;
+}
+
+/* "allowed, 15 of 16 remain" or "limited, 0 of 16 remain, fits in 1.5 s" */
+static void print_line(const tkl_limit_answer *a)
+{
+    char text[32];
+    printf("%s, %" PRId64 " of %" PRId64 " remain", a->allowed ? "allowed" : "limited",
+           a->remaining, a->limit);
+    if (a->retry_after_ms >= 0)
+        printf(", fits in %s", duration_text(a->retry_after_ms, text));
+    else if (!a->allowed)
+        printf(", never fits");
+    if (a->ticket[0] != '\0')
+        printf(", ticket %s", a->ticket);
+    putchar('\n');
+}
+
+static int print_cell(const cli_session *cli, const tkl_limit_answer *a)
+{
+    int64_t c[5];
+    tkl_limit_cell(a, c);
+    if (cli->json)
+        return cli_print_json(cli, json_pack("[I,I,I,I,I]", (json_int_t)c[0], (json_int_t)c[1],
+                                             (json_int_t)c[2], (json_int_t)c[3], (json_int_t)c[4]));
+    printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", c[0], c[1], c[2], c[3],
+           c[4]);
+    return CLI_OK;
+}
+
+/* The answer is printed in either case; exit code 1 when limited. */
+static int print_answer(const cli_session *cli, int code, const tkl_limit_answer *a)
+{
+    int failed = CLI_OK;
+    if (code != TKL_OK && code != TKL_LIMITED)
+        return cli_end(cli, code);
+    if (cli_flag(cli, "cell"))
+        failed = print_cell(cli, a);
+    else if (cli->json)
+        failed = cli_print_json(cli, answer_json(a));
+    else
+        print_line(a);
+    return failed ? failed : cli_exit_of(code);
+}
+
+/* ---- check, wait --------------------------------------------------------- */
+
+static int check(cli_session *cli)
+{
+    tkl_limit *limit = NULL;
+    tkl_limit_answer answer;
+    int failed = open_limit(cli, false, &limit);
+    if (failed)
+        return failed;
+    int code =
+        tkl_limit_check(limit, tkl_str(cli->argv[1]), cli_number(cli, "quantity", 1), &answer);
+    tkl_limit_close(limit);
+    return print_answer(cli, code, &answer);
+}
+
+static int wait_for(cli_session *cli, tkl_limit *limit, tkl_limit_answer *answer)
+{
+    return tkl_limit_wait(limit, tkl_str(cli->argv[1]), cli_number(cli, "quantity", 1),
+                          cli_number(cli, "wait", -1), answer);
+}
+
+static int wait_verb(cli_session *cli)
+{
+    tkl_limit *limit = NULL;
+    tkl_limit_answer answer;
+    int failed = open_limit(cli, cli_flag(cli, "in-order"), &limit);
+    if (failed)
+        return failed;
+    int code = wait_for(cli, limit, &answer);
+    tkl_limit_close(limit);
+    return print_answer(cli, code, &answer);
+}
+
+/* ---- run ----------------------------------------------------------------- */
+
+static int give_back(cli_session *cli, tkl_limit *limit, const tkl_limit_answer *answer)
+{
+    return tkl_limit_refund(limit, tkl_str(cli->argv[1]), cli_number(cli, "quantity", 1),
+                            answer->ticket);
+}
+
+/* A slot is held while the command runs. */
+static void end_slot(cli_session *cli, tkl_limit *limit, const tkl_limit_answer *answer)
+{
+    int code = give_back(cli, limit, answer);
+    if (code == TKL_NOTFOUND)
+        cli_fail(cli, CLI_OK, "the slot ended before the command did: its period is too short");
+    else if (code != TKL_OK)
+        cli_fail(cli, CLI_OK, "not given back, it will end by itself: %s", tkl_errmsg());
+}
+
+static int run_command(cli_session *cli, tkl_limit *limit, const tkl_limit_answer *answer)
+{
+    cli_child child;
+    int failed = cli_child_start(cli, &cli->argv[2], -1, true, &child);
+    if (failed) {
+        give_back(cli, limit, answer);
+        return failed;
+    }
+    cli_child_wait(&child, -1, -1);
+    int exit = cli_child_close(cli, &child);
+    if (algorithm_of(cli) == TKL_CONCURRENCY)
+        end_slot(cli, limit, answer);
+    return exit;
+}
+
+static int run(cli_session *cli)
+{
+    tkl_limit *limit = NULL;
+    tkl_limit_answer answer;
+    int failed = open_limit(cli, cli_flag(cli, "in-order"), &limit);
+    if (failed)
+        return failed;
+    int code = wait_for(cli, limit, &answer), exit;
+    if (code == TKL_LIMITED)
+        exit = cli_fail(cli, CLI_NOT_HAD, "%s",
+                        answer.retry_after_ms < 0 ? "never fits: more than the limit"
+                                                  : "does not fit in time");
+    else
+        exit = code == TKL_OK ? run_command(cli, limit, &answer) : cli_end(cli, code);
+    tkl_limit_close(limit);
+    return exit;
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+/* "api=30/60s" */
+static int open_named(cli_session *cli, tkl_client *client, const char *text, tkl_limit **limit)
+{
+    tkl_limit_rule rule;
+    const char *equals = strrchr(text, '=');
+    if (equals == NULL)
+        return cli_usage(cli, "'%s' is not NAME=RATE, like api=30/60s", text);
+    int failed = read_rule(cli, equals + 1, &rule);
+    tkl_bytes name = {text, (size_t)(equals - text)};
+    return failed ? failed : cli_end(cli, tkl_limit_open(client, name, &rule, limit));
+}
+
+/* Under the names of the limits. */
+static json_t *answers_json(const cli_session *cli, const tkl_limit_answer *answers, size_t count)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < count; i++) {
+        const char *text = cli->argv[i + 1];
+        char *name = cli_escape((tkl_bytes){text, (size_t)(strrchr(text, '=') - text)}, false);
+        if (name != NULL)
+            json_object_set_new(object, name, answer_json(&answers[i]));
+        free(name);
+    }
+    return object;
+}
+
+static int print_all(const cli_session *cli, int code, const tkl_limit_answer *answers,
+                     size_t count)
+{
+    int failed = CLI_OK;
+    if (code != TKL_OK && code != TKL_LIMITED)
+        return cli_end(cli, code);
+    if (cli->json)
+        failed = cli_print_json(cli, answers_json(cli, answers, count));
+    for (size_t i = 0; !cli->json && i < count; i++) {
+        printf("%s: ", cli->argv[i + 1]);
+        print_line(&answers[i]);
+    }
+    return failed ? failed : cli_exit_of(code);
+}
+
+static int all(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_limit_item items[ALL_MAX] = {{0}};
+    tkl_limit_answer answers[ALL_MAX];
+    size_t count = (size_t)cli->argc - 1, opened = 0;
+    if (count > ALL_MAX)
+        return cli_usage(cli, "at most %d limits at once", ALL_MAX);
+    int failed = cli_connect(cli, &client);
+    for (; !failed && opened < count; opened++) {
+        failed = open_named(cli, client, cli->argv[opened + 1], &items[opened].limit);
+        items[opened].key = tkl_str(cli->argv[0]);
+        items[opened].quantity = cli_number(cli, "quantity", 1);
+    }
+    if (!failed)
+        failed = print_all(cli, tkl_limit_check_all(items, count, answers), answers, count);
+    for (size_t i = 0; i < opened; i++)
+        tkl_limit_close(items[i].limit);
+    return failed;
+}
+
+/* ---- refund, reset ------------------------------------------------------- */
+
+static int refund(cli_session *cli)
+{
+    tkl_limit *limit = NULL;
+    int failed = open_limit(cli, false, &limit);
+    if (failed)
+        return failed;
+    int code = tkl_limit_refund(limit, tkl_str(cli->argv[1]), cli_number(cli, "quantity", 1),
+                                cli_text(cli, "ticket", NULL));
+    tkl_limit_close(limit);
+    failed = cli_end(cli, code);
+    return failed ? failed : cli_print_done(cli, "refunded");
+}
+
+/* Whatever the rule. */
+static int reset(cli_session *cli)
+{
+    static const tkl_limit_rule any = {.count = 1, .period_ms = 1};
+    tkl_client *client = NULL;
+    tkl_limit *limit = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_limit_open(client, tkl_str(cli->argv[0]), &any, &limit));
+    if (!failed)
+        failed = cli_end(cli, tkl_limit_reset(limit, tkl_str(cli->argv[1])));
+    tkl_limit_close(limit);
+    return failed ? failed : cli_print_done(cli, "reset");
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+#define RATE                                                                  \
+    {                                                                         \
+        "rate", CLI_TEXT, "COUNT/PERIOD", "30/60s, 5/s, 1/30d; must be given" \
+    }
+#define BURST                                                                     \
+    {                                                                             \
+        "burst", CLI_INTEGER, "N", "gcra: so many more at once; bucket: its size" \
+    }
+#define QUANTITY                                                    \
+    {                                                               \
+        "quantity", CLI_INTEGER, "N", "how much of it (1); 0: look" \
+    }
+#define ALGORITHM                                                                \
+    {                                                                            \
+        "algorithm", CLI_CHOICE, "gcra|bucket|window|window-approx|concurrency", \
+            "what kind of limit (gcra)"                                          \
+    }
+#define CELL                                                                         \
+    {                                                                                \
+        "cell", CLI_FLAG, NULL, "print the five numbers of redis-cell's CL.THROTTLE" \
+    }
+#define WAIT                                                                              \
+    {                                                                                     \
+        "wait", CLI_DURATION, "DURATION", "wait up to this long; 0 tries once (no limit)" \
+    }
+#define IN_ORDER                                                                   \
+    {                                                                              \
+        "in-order", CLI_FLAG, NULL, "book a place ahead: first come, first served" \
+    }
+
+static const cli_option check_options[] = {RATE, BURST, QUANTITY, ALGORITHM, CELL, {0}};
+static const cli_option wait_options[] = {RATE, BURST,    QUANTITY, ALGORITHM,
+                                          WAIT, IN_ORDER, CELL,     {0}};
+static const cli_option run_options[] = {RATE, BURST, QUANTITY, ALGORITHM, WAIT, IN_ORDER, {0}};
+static const cli_option all_options[] = {BURST, QUANTITY, ALGORITHM, {0}};
+static const cli_option refund_options[] = {
+    RATE,
+    BURST,
+    {"quantity", CLI_INTEGER, "N", "how much of it (1)"},
+    ALGORITHM,
+    {"ticket", CLI_TEXT, "TICKET", "window and concurrency: what the check printed"},
+    {0},
+};
+
+#define KINDS                                                                           \
+    "gcra, a funnel, and bucket let through evenly, after a burst; window never more\n" \
+    "than COUNT in any PERIOD; window-approx the same with less memory, nearly;\n"      \
+    "concurrency COUNT at once, each until given back, PERIOD at most."
+
+static const cli_verb verbs[] = {
+    {
+        .name = "check",
+        .args = "NAME KEY",
+        .summary = "take from the limit NAME of KEY, if it fits",
+        .options = check_options,
+        .details = KINDS "\n\nExit code 1 when it does not fit: then nothing was taken.",
+        .example = "tackle limit check api alice --rate 30/60s --burst 15\n"
+                   "tackle limit check api alice --rate 30/60s --burst 15 --json\n"
+                   "tackle limit check api alice --rate 30/60s --burst 15 --cell\n"
+                   "tackle limit reset api alice",
+        .run = check,
+    },
+    {
+        .name = "wait",
+        .args = "NAME KEY",
+        .summary = "take from the limit, waiting until it fits",
+        .options = wait_options,
+        .details = KINDS "\n\nSleeps for the time that the server tells. Exit code 1 when it does\n"
+                         "not fit in time; if that is known beforehand, at once.",
+        .example = "for i in 1 2 3; do tackle limit wait mails all --rate 5/s; done",
+        .run = wait_verb,
+    },
+    {
+        .name = "run",
+        .args = "NAME KEY -- COMMAND [ARG...]",
+        .summary = "run a command as soon as the limit allows it",
+        .options = run_options,
+        .details =
+            KINDS "\n\nWith concurrency the slot is held while COMMAND runs, PERIOD at most, and\n"
+                  "then given back; for a fair line see tackle sem.\n\n"
+                  "COMMAND and all that it starts are one process group, which gets the signals\n"
+                  "that tackle gets. The exit code is COMMAND's, 128+N when signal N ended it;\n"
+                  "75: does not fit in time; 69: server unreachable; 126, 127: COMMAND cannot be\n"
+                  "run, was not found.",
+        .example = "for i in 1 2 3; do tackle limit run mails all --rate 5/s -- echo mail $i; done",
+        .run = run,
+    },
+    {
+        .name = "all",
+        .args = "KEY NAME=RATE...",
+        .summary = "take from several limits of KEY, from all or from none",
+        .options = all_options,
+        .details = "Exit code 1 when one of them does not allow it: then nothing was taken.",
+        .example = "tackle limit all alice --burst 9 minute=30/m day=1000/d\n"
+                   "tackle limit reset minute alice\n"
+                   "tackle limit reset day alice",
+        .run = all,
+    },
+    {
+        .name = "refund",
+        .args = "NAME KEY",
+        .summary = "give back what was taken and not used",
+        .options = refund_options,
+        .details = "Window and concurrency need the ticket; exit code 1 when that has ended.",
+        .example = "tackle limit check api bob --rate 3/h --burst 2 --quantity 3\n"
+                   "tackle limit refund api bob --rate 3/h --burst 2 --quantity 2\n"
+                   "tackle limit reset api bob",
+        .run = refund,
+    },
+    {
+        .name = "reset",
+        .args = "NAME KEY",
+        .summary = "forget what KEY has used",
+        .details = "Exit code 1 when there was nothing to forget.",
+        .example = "tackle limit check api alice --rate 1/h\n"
+                   "tackle limit reset api alice\n"
+                   "tackle limit check api alice --rate 1/h\n"
+                   "tackle limit reset api alice",
+        .run = reset,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"Thirty a minute, three at once: the fourth must wait. Exit code 1.",
+     "for i in 1 2 3 4; do tackle limit check api alice --rate 30/60s --burst 2 --json; done", 1},
+    {"The answers of redis-cell, without a module.",
+     "tackle limit check api bob --rate 30/60s --burst 15 --cell", 0},
+    {"Commands at a steady pace, wherever they are started.",
+     "for i in 1 2 3; do tackle limit run mails all --rate 10/s -- echo mail $i; done", 0},
+    {"Several limits as one: all of them, or none.",
+     "tackle limit all carol --burst 9 minute=30/m day=1000/d", 0},
+    {0},
+};
+
+const cli_component cli_limit = {
+    .name = "limit",
+    .summary = "rate limits: funnel, bucket, windows, concurrency",
+    .verbs = verbs,
+    .demo = demo,
+};

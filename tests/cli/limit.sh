@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Rate limits from the shell.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+# The answers, in three forms.
+ends 0 tackle limit check api alice --rate 30/60s --burst 15 --cell
+is "as redis-cell answers" "$out" "0 16 15 -1 2"
+ends 0 tackle limit check api bob --rate 30/60s --burst 15 --json
+is "json" "$(jq -c . <<<"$out")" \
+    '{"allowed":true,"limit":16,"remaining":15,"retry_after_ms":-1,"reset_after_ms":2000}'
+ends 0 tackle limit check api carol --rate 30/60s --burst 15
+is "for people" "$out" "allowed, 15 of 16 remain"
+ends 0 tackle limit check api dave --rate 30/60s --burst 15 --cell --json
+is "both" "$(jq -c . <<<"$out")" "[0,16,15,-1,2]"
+
+# Limited: exit code 1, and the answer all the same.
+ends 0 tackle limit check slow alice --rate 1/1h
+ends 1 tackle limit check slow alice --rate 1/1h --json
+is "limited" "$(jq -c '[.allowed, .remaining, .retry_after_ms > 3500000]' <<<"$out")" \
+    '[false,0,true]'
+ends 1 tackle limit check slow alice --rate 1/1h
+has "$out" "limited, 0 of 1 remain, fits in "
+ends 1 tackle limit check slow alice --rate 1/1h --quantity 2 --cell
+has "$out" "1 1 0 -1 3600"
+ends 0 tackle limit check slow bob --rate 1/1h --quantity 0
+has "$out" "1 of 1"
+ends 0 tackle limit reset slow alice --json
+is "reset" "$(jq -c .reset <<<"$out")" true
+ends 1 tackle limit reset slow alice
+ends 0 tackle limit check slow alice --rate 1/1h
+
+# Every algorithm, and no two on one key.
+for algorithm in gcra bucket window window-approx concurrency; do
+    burst=
+    [ $algorithm = gcra ] && burst="--burst 2"
+    for i in 2 1 0; do
+        ends 0 tackle limit check $algorithm k --algorithm $algorithm --rate 3/10m $burst --json
+        is "$algorithm" "$(jq .remaining <<<"$out")" $i
+    done
+    ends 1 tackle limit check $algorithm k --algorithm $algorithm --rate 3/10m $burst
+done
+ends 70 tackle limit check gcra k --algorithm window --rate 3/10m
+has "$err" "another algorithm"
+
+# Rates as people write them.
+for rate in 30/60s 30/m 5/s 5/1s 1/30d 7/250ms 2/1.5h 3/10; do
+    ends 0 tackle limit check "rate $rate" k --rate $rate
+done
+for rate in 0/s -3/s 30 30/ /s 5/0s 5/-1s 99999999999/s 5/99999d x/y 1.5/s 5/s/s ""; do
+    ends 64 tackle limit check wrong k --rate="$rate"
+    [ -n "$err" ] || fail "no word about --rate=$rate"
+done
+ends 64 tackle limit check wrong k
+has "$err" "--rate"
+ends 64 tackle limit check wrong k --rate 5/s --burst -1
+ends 64 tackle limit check wrong k --rate 5/s --quantity -1
+ends 64 tackle limit check wrong k --rate 5/s --algorithm sieve
+ends 64 tackle limit check wrong k --rate 1/30d --burst 999999
+has "$err" "exactly"
+
+# Giving back.
+ends 0 tackle limit check seats k --algorithm window --rate 1/1h --json
+ticket=$(jq -r .ticket <<<"$out")
+ends 1 tackle limit check seats k --algorithm window --rate 1/1h
+ends 64 tackle limit refund seats k --algorithm window --rate 1/1h
+has "$err" "ticket"
+ends 0 tackle limit refund seats k --algorithm window --rate 1/1h --ticket "$ticket"
+ends 1 tackle limit refund seats k --algorithm window --rate 1/1h --ticket "$ticket"
+ends 0 tackle limit check seats k --algorithm window --rate 1/1h
+
+# Several as one.
+ends 0 tackle limit all alice --burst 4 minute=30/m day=5/d --quantity 3
+is "both" "$out" $'minute=30/m: allowed, 2 of 5 remain\nday=5/d: allowed, 2 of 5 remain'
+ends 0 tackle limit check day alice --burst 4 --rate 5/d --quantity 2
+ends 1 tackle limit all alice --burst 4 minute=30/m day=5/d --json
+is "all or none" "$(jq -c '[.minute.allowed, .day.allowed]' <<<"$out")" '[true,false]'
+ends 64 tackle limit all alice minute
+ends 64 tackle limit all alice minute=5/s minute=5/s
+
+# Waiting.
+ends 0 tackle limit wait steady k --rate 10/s
+ends 0 tackle limit wait steady k --rate 10/s --in-order
+ends 1 tackle limit wait slow alice --rate 1/1h --wait 1s --json
+is "the answer" "$(jq .allowed <<<"$out")" false
+ends 1 tackle limit wait slow alice --rate 1/1h --wait 10 --quantity 5
+has "$out" "never fits"
+
+# Running.
+ends 7 tackle limit run jobs k --rate 10/s -- sh -c 'exit 7'
+ends 0 tackle limit run jobs k --rate 10/s -- echo had
+is "its output" "$out" had
+ends 75 tackle limit run slow alice --rate 1/1h --wait 0 -- echo not
+is "it did not run" "$out" ""
+has "$err" "in time"
+ends 127 tackle limit run given k --rate 1/1h -- /no/such/command
+ends 0 tackle limit run given k --rate 1/1h -- true
+
+# A slot is held while the command runs, and no longer.
+ends 0 tackle limit run slots k --algorithm concurrency --rate 1/1m -- \
+    sh -c '! tackle limit check slots k --algorithm concurrency --rate 1/1m'
+ends 0 tackle limit run slots k --algorithm concurrency --rate 1/1m -- true
+ends 0 tackle limit run short k --algorithm concurrency --rate 1/50ms -- sleep 0.3
+has "$err" "too short"
+(tackle limit run slots k --algorithm concurrency --rate 1/1m -- sh -c "touch $home/in; sleep 0.5") &
+while [ ! -e "$home/in" ]; do sleep 0.02; done
+ends 75 tackle limit run slots k --algorithm concurrency --rate 1/1m --wait 0 -- true
+ends 0 tackle limit run slots k --algorithm concurrency --rate 1/1m -- echo "its turn"
+wait
