@@ -37,28 +37,33 @@ static const char *parse_rate(const char *text, tkl_limit_rule *rule)
     return wrong;
 }
 
-static tkl_limit_algorithm algorithm_of(const cli_session *cli)
+static int read_algorithm(const cli_session *cli, tkl_limit_algorithm *algorithm)
 {
-    static const struct {
-        const char *name;
-        tkl_limit_algorithm algorithm;
-    } names[] = {{"gcra", TKL_GCRA},
-                 {"bucket", TKL_BUCKET},
-                 {"window", TKL_WINDOW},
-                 {"window-approx", TKL_WINDOW_APPROX},
-                 {"concurrency", TKL_CONCURRENCY}};
+    static const char *const names[] = {
+        [TKL_GCRA] = "gcra",
+        [TKL_BUCKET] = "bucket",
+        [TKL_WINDOW] = "window",
+        [TKL_WINDOW_APPROX] = "window-approx",
+        [TKL_CONCURRENCY] = "concurrency",
+    };
     const char *name = cli_text(cli, "algorithm", "gcra");
-    size_t i = 0;
-    while (strcmp(names[i].name, name) != 0)
-        i++;
-    return names[i].algorithm;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) {
+            *algorithm = (tkl_limit_algorithm)i;
+            return CLI_OK;
+        }
+    return cli_usage(cli,
+                     "invalid --algorithm '%s': use gcra, bucket, window, window-approx or "
+                     "concurrency",
+                     name);
 }
 
 static int read_rule(const cli_session *cli, const char *rate, tkl_limit_rule *rule)
 {
-    *rule = (tkl_limit_rule){.algorithm = algorithm_of(cli), .burst = cli_number(cli, "burst", 0)};
+    *rule = (tkl_limit_rule){.burst = cli_number(cli, "burst", 0)};
     const char *wrong = parse_rate(rate, rule);
-    return wrong == NULL ? CLI_OK : cli_usage(cli, "invalid rate '%s': %s", rate, wrong);
+    return wrong == NULL ? read_algorithm(cli, &rule->algorithm)
+                         : cli_usage(cli, "invalid rate '%s': %s", rate, wrong);
 }
 
 /* The limit named by the first argument, with the rule of the options. */
@@ -213,7 +218,7 @@ static int run_command(cli_session *cli, tkl_limit *limit, const tkl_limit_answe
     }
     cli_child_wait(&child, -1, -1);
     int exit = cli_child_close(cli, &child);
-    if (algorithm_of(cli) == TKL_CONCURRENCY)
+    if (strcmp(cli_text(cli, "algorithm", ""), "concurrency") == 0)
         end_slot(cli, limit, answer);
     return exit;
 }
@@ -344,10 +349,9 @@ static int reset(cli_session *cli)
     {                                                               \
         "quantity", CLI_INTEGER, "N", "how much of it (1); 0: look" \
     }
-#define ALGORITHM                                                                \
-    {                                                                            \
-        "algorithm", CLI_CHOICE, "gcra|bucket|window|window-approx|concurrency", \
-            "what kind of limit (gcra)"                                          \
+#define ALGORITHM                                                                                \
+    {                                                                                            \
+        "algorithm", CLI_TEXT, "KIND", "gcra, bucket, window, window-approx, concurrency (gcra)" \
     }
 #define CELL                                                                         \
     {                                                                                \
