@@ -284,6 +284,21 @@ static void keys_go_with_the_longest_lease_that_is_left(void **state)
     tkl_lock_close(brief);
 }
 
+static void keys_go_with_a_lease_that_was_cut_short(void **state)
+{
+    fixture *f = *state;
+    for (int shared = 0; shared < 2; shared++) {
+        tkl_lock *lock = open_lock(f->client, "book",
+                                   &(tkl_lock_options){.ttl_ms = 86400000, .shared = shared != 0});
+        assert_ok(tkl_lock_acquire(lock, 0));
+        assert_ok(tkl_lock_renew(lock, 5000));
+        assert_in_range(server_ask_int(f->server, "PTTL tackle:lock:{book}:r"), 1, 120000);
+        if (shared)
+            assert_in_range(server_ask_int(f->server, "PTTL tackle:lock:{book}:h"), 1, 120000);
+        tkl_lock_close(lock);
+    }
+}
+
 typedef struct page {
     tkl_client *client;
     atomic_int readers, writers;
@@ -329,6 +344,7 @@ int main(int argc, char **argv)
         TEST(a_downgrade_of_what_was_lost_is_refused),
         TEST(breaking_takes_it_from_all_readers),
         TEST(keys_go_with_the_longest_lease_that_is_left),
+        TEST(keys_go_with_a_lease_that_was_cut_short),
         TEST(many_threads_keep_the_rules),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -72,10 +72,9 @@ local function put(token, mode, lease, card)
     x, anew = text(now + lease) .. ' ' .. token .. ' ' .. card, true
     return
   end
-  local first = sharers() == 0
-  sharing = sharing + redis.call('ZADD', KEYS[2], text(now + lease), token)
+  sharing = sharers() + redis.call('ZADD', KEYS[2], text(now + lease), token)
   cards[token] = card
-  if first then
+  if sharing == 1 then
     anew = true
     redis.call('PEXPIRE', KEYS[2], text(ms))
   else
