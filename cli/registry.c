@@ -4,10 +4,23 @@
  */
 #include "cli.h"
 
-extern const cli_component cli_bloom, cli_limit, cli_lock, cli_redlock, cli_sem, cli_server,
-    cli_ping, cli_call, cli_demo, cli_version, cli_help_component;
+/* In the order of help. */
+#define COMPONENTS(X) \
+    X(cli_lock)       \
+    X(cli_redlock)    \
+    X(cli_sem)        \
+    X(cli_limit)      \
+    X(cli_bloom)      \
+    X(cli_scan)       \
+    X(cli_server)     \
+    X(cli_ping)       \
+    X(cli_call)       \
+    X(cli_demo)       \
+    X(cli_version)    \
+    X(cli_help_component)
 
-const cli_component *const cli_components[] = {
-    &cli_lock, &cli_redlock, &cli_sem,  &cli_limit,   &cli_bloom,          &cli_server,
-    &cli_ping, &cli_call,    &cli_demo, &cli_version, &cli_help_component, NULL,
-};
+#define DECLARE(component) extern const cli_component component;
+COMPONENTS(DECLARE)
+
+#define LIST(component) &component,
+const cli_component *const cli_components[] = {COMPONENTS(LIST) NULL};

@@ -11,6 +11,7 @@
 #include <tackle/limit.h>
 #include <tackle/lock.h>
 #include <tackle/redlock.h>
+#include <tackle/scan.h>
 #include <tackle/semaphore.h>
 #include <tackle/version.h>
 

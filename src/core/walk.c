@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/resp.h"
 
-#define STEP "500"
+#define STEP 500
 
 void tkl__glob_escape(tkl__buf *out, const char *text)
 {
@@ -18,28 +18,125 @@ void tkl__glob_escape(tkl__buf *out, const char *text)
     }
 }
 
-static int scan_step(tkl_client *client, tkl__node *node, const char *cursor, tkl_bytes pattern,
-                     const char *type, tkl_reply **reply)
+/* A cursor means something to one server only: whoever serves the slot when its turn begins. */
+struct tkl__walker {
+    tkl_client *client;
+    const tkl__way *way;
+    int *slots; /* one for each server */
+    size_t count, at;
+    tkl__node *node; /* of the slot in turn; NULL: not begun */
+    char cursor[32];
+};
+
+/* ---- Opening ------------------------------------------------------------- */
+
+static int one_slot(tkl__walker *w)
+{
+    w->slots = malloc(sizeof *w->slots);
+    if (!w->slots)
+        return tkl__nomem();
+    w->slots[0] = w->client->route->cluster ? tkl__slot_of(w->way->key) : TKL__NO_SLOT;
+    w->count = 1;
+    return TKL_OK;
+}
+
+int tkl__walker_open(tkl_client *client, const tkl__way *way, tkl__walker **walker)
+{
+    tkl__walker *w = calloc(1, sizeof *w);
+    *walker = w;
+    if (!w)
+        return tkl__nomem();
+    w->client = client;
+    w->way = way;
+    int rc = way->key.data
+                 ? one_slot(w)
+                 : tkl__shards(client, tkl__call_deadline(client, NULL), &w->slots, &w->count);
+    if (rc != TKL_OK) {
+        tkl__walker_close(w);
+        *walker = NULL;
+    }
+    return rc;
+}
+
+void tkl__walker_close(tkl__walker *w)
+{
+    if (!w)
+        return;
+    tkl__node_unref(w->node);
+    free(w->slots);
+    free(w);
+}
+
+/* ---- A step -------------------------------------------------------------- */
+
+static void write_step(const tkl__walker *w, tkl__buf *wire)
+{
+    const tkl__way *way = w->way;
+    tkl__resp_head(wire, (way->key.data ? 7U : 6U) + (way->type ? 2U : 0U));
+    tkl__resp_argz(wire, way->command);
+    if (way->key.data)
+        tkl__resp_arg(wire, way->key.data, way->key.len);
+    tkl__resp_argz(wire, w->cursor);
+    tkl__resp_argz(wire, "MATCH");
+    tkl__resp_arg(wire, way->pattern.data, way->pattern.len);
+    tkl__resp_argz(wire, "COUNT");
+    tkl__resp_int(wire, way->step > 0 ? way->step : STEP);
+    if (way->type) {
+        tkl__resp_argz(wire, "TYPE");
+        tkl__resp_argz(wire, way->type);
+    }
+}
+
+static int ask(tkl__walker *w, tkl_reply **reply)
 {
     tkl__buf wire;
     tkl__buf_init(&wire);
-    tkl__resp_head(&wire, type ? 8 : 6);
-    tkl__resp_argz(&wire, "SCAN");
-    tkl__resp_argz(&wire, cursor);
-    tkl__resp_argz(&wire, "MATCH");
-    tkl__resp_arg(&wire, pattern.data, pattern.len);
-    tkl__resp_argz(&wire, "COUNT");
-    tkl__resp_argz(&wire, STEP);
-    if (type) {
-        tkl__resp_argz(&wire, "TYPE");
-        tkl__resp_argz(&wire, type);
-    }
+    write_step(w, &wire);
     tkl__request request = {.wire = {wire.data, wire.len}, .slot = TKL__NO_SLOT};
-    int rc = wire.failed ? tkl__nomem()
-                         : tkl__exec_on(node, &request, tkl__call_deadline(client, NULL), reply);
+    int rc = wire.failed
+                 ? tkl__nomem()
+                 : tkl__exec_on(w->node, &request, tkl__call_deadline(w->client, NULL), reply);
     tkl__buf_free(&wire);
     return rc == TKL_OK ? tkl__check(reply) : rc;
 }
+
+static int begin_server(tkl__walker *w)
+{
+    strcpy(w->cursor, "0");
+    return w->client->route->pick(w->client, w->slots[w->at], tkl__call_deadline(w->client, NULL),
+                                  &w->node);
+}
+
+static int read_cursor(tkl__walker *w, const tkl_reply *reply)
+{
+    tkl_bytes next = tkl_reply_bytes(tkl_reply_at(reply, 0));
+    if (next.len == 0 || next.len >= sizeof w->cursor)
+        return tkl__fail(TKL_EPROTO, "a cursor of %zu bytes", next.len);
+    strcpy(w->cursor, next.data);
+    if (strcmp(w->cursor, "0") == 0) {
+        tkl__node_unref(w->node);
+        w->node = NULL;
+        w->at++;
+    }
+    return TKL_OK;
+}
+
+int tkl__walker_next(tkl__walker *w, tkl_reply **reply, const tkl_reply **elements)
+{
+    *reply = NULL;
+    *elements = NULL;
+    if (w->at == w->count)
+        return TKL_EMPTY;
+    int rc = w->node ? TKL_OK : begin_server(w);
+    if (rc == TKL_OK)
+        rc = ask(w, reply);
+    if (rc == TKL_OK)
+        rc = read_cursor(w, *reply);
+    *elements = tkl_reply_at(*reply, 1);
+    return rc;
+}
+
+/* ---- All keys ------------------------------------------------------------ */
 
 static int visit_all(const tkl_reply *keys, tkl__visit *visit, void *arg)
 {
@@ -49,49 +146,19 @@ static int visit_all(const tkl_reply *keys, tkl__visit *visit, void *arg)
     return rc;
 }
 
-static int walk_node(tkl_client *client, tkl__node *node, tkl_bytes pattern, const char *type,
-                     tkl__visit *visit, void *arg)
-{
-    char cursor[32] = "0";
-    do {
-        tkl_reply *reply = NULL;
-        int rc = scan_step(client, node, cursor, pattern, type, &reply);
-        if (rc == TKL_OK)
-            rc = visit_all(tkl_reply_at(reply, 1), visit, arg);
-        tkl_bytes next = tkl_reply_bytes(tkl_reply_at(reply, 0));
-        if (rc == TKL_OK && next.len >= sizeof cursor)
-            rc = tkl__fail(TKL_EPROTO, "a cursor of %zu bytes", next.len);
-        if (rc == TKL_OK)
-            strcpy(cursor, next.data);
-        tkl_reply_free(reply);
-        if (rc != TKL_OK)
-            return rc;
-    } while (strcmp(cursor, "0") != 0);
-    return TKL_OK;
-}
-
-/* A cursor means something to one server only: whoever serves the slot when the walk begins. */
-static int walk_shard(tkl_client *client, int slot, tkl_bytes pattern, const char *type,
-                      tkl__visit *visit, void *arg)
-{
-    tkl__node *node;
-    int rc = client->route->pick(client, slot, tkl__call_deadline(client, NULL), &node);
-    if (rc != TKL_OK)
-        return rc;
-    rc = walk_node(client, node, pattern, type, visit, arg);
-    tkl__node_unref(node);
-    return rc;
-}
-
 int tkl__walk(tkl_client *client, tkl_bytes pattern, const char *type, tkl__visit *visit, void *arg)
 {
-    int *slots;
-    size_t count;
-    int rc = tkl__shards(client, tkl__call_deadline(client, NULL), &slots, &count);
-    if (rc != TKL_OK)
-        return rc;
-    for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        rc = walk_shard(client, slots[i], pattern, type, visit, arg);
-    free(slots);
-    return rc;
+    tkl__way way = {.command = "SCAN", .pattern = pattern, .type = type};
+    tkl__walker *walker;
+    int rc = tkl__walker_open(client, &way, &walker);
+    while (rc == TKL_OK) {
+        tkl_reply *reply;
+        const tkl_reply *keys;
+        rc = tkl__walker_next(walker, &reply, &keys);
+        if (rc == TKL_OK)
+            rc = visit_all(keys, visit, arg);
+        tkl_reply_free(reply);
+    }
+    tkl__walker_close(walker);
+    return rc == TKL_EMPTY ? TKL_OK : rc;
 }

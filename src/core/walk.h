@@ -1,17 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walking over the keys of all servers without blocking any.
+ * Walking over the keys of all servers, or the members of one key, without blocking any server.
  */
 #ifndef TKL_CORE_WALK_H
 #define TKL_CORE_WALK_H
 
 #include "core/call.h"
 
+/* What to walk over. */
+typedef struct tkl__way {
+    const char *command; /* SCAN, or SSCAN, HSCAN, ZSCAN with a key */
+    tkl_bytes key;       /* of the latter */
+    tkl_bytes pattern;   /* glob */
+    const char *type;    /* of keys: "zset"; NULL for any */
+    int step;            /* how much a server looks at in one go; 0: 500 */
+} tkl__way;
+
+typedef struct tkl__walker tkl__walker;
+
+/* The way and what it points to must outlive the walker. */
+int tkl__walker_open(tkl_client *client, const tkl__way *way, tkl__walker **walker);
+/* The next elements, perhaps none, as an array; a repetition is possible. TKL_EMPTY: that was all.
+ * Each step has the client's time-out. */
+int tkl__walker_next(tkl__walker *walker, tkl_reply **reply, const tkl_reply **elements);
+void tkl__walker_close(tkl__walker *walker); /* NULL is fine */
+
 /* Called for each key; a key may come more than once. Anything but TKL_OK ends the walk. */
 typedef int tkl__visit(tkl_bytes key, void *arg);
 
-/* All keys that match the glob pattern and are of the type ("zset"; NULL for any), on every master.
- * Each step has the client's time-out. */
+/* All keys that match the glob pattern and are of the type ("zset"; NULL for any), on every
+ * master. */
 int tkl__walk(tkl_client *client, tkl_bytes pattern, const char *type, tkl__visit *visit,
               void *arg);
 

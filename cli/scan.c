@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All keys, or the members of one: a line each, as they come.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "out.h"
+
+/* Bare bytes for programs; on a terminal nothing that would upset it. */
+static void print_bytes(tkl_bytes bytes)
+{
+    if (!isatty(STDOUT_FILENO)) {
+        fwrite(bytes.data, 1, bytes.len, stdout);
+        return;
+    }
+    char *text = cli_escape(bytes, false);
+    fputs(text ? text : "", stdout);
+    free(text);
+}
+
+static int print_element(const cli_session *cli, const tkl_element *element)
+{
+    bool pair = element->value.data != NULL;
+    if (cli->json) {
+        json_t *name = cli_json_bytes(element->name);
+        return cli_print_json(cli, pair ? json_pack("{s:o, s:o}", "name", name, "value",
+                                                    cli_json_bytes(element->value))
+                                        : name);
+    }
+    print_bytes(element->name);
+    if (pair) {
+        putchar('\t');
+        print_bytes(element->value);
+    }
+    putchar('\n');
+    return ferror(stdout) ? cli_flush(cli) : CLI_OK;
+}
+
+static int print_all(const cli_session *cli, tkl_scan *scan)
+{
+    tkl_element element;
+    int code, failed = CLI_OK;
+    while (!failed && (code = tkl_scan_next(scan, &element)) == TKL_OK)
+        failed = print_element(cli, &element);
+    return failed || code == TKL_EMPTY ? failed : cli_end(cli, code);
+}
+
+static int run(cli_session *cli)
+{
+    tkl_scan_options options = {
+        .key = tkl_str(cli_text(cli, "members", NULL)),
+        .match = tkl_str(cli_text(cli, "match", NULL)),
+        .type = cli_text(cli, "type", NULL),
+        .count = (int)cli_number(cli, "count", 0),
+    };
+    tkl_client *client = NULL;
+    tkl_scan *scan = NULL;
+    if (cli_number(cli, "count", 0) != options.count)
+        return cli_usage(cli, "invalid --count: too large");
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_scan_open(client, &options, &scan));
+    if (!failed)
+        failed = print_all(cli, scan);
+    tkl_scan_close(scan);
+    return failed;
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+static const cli_option options[] = {
+    {"match", CLI_TEXT, "PATTERN", "only what matches: user:*, ?at, [ab]*"},
+    {"type", CLI_CHOICE, "string|list|set|zset|hash|stream", "only keys of that type"},
+    {"members", CLI_TEXT, "KEY", "its members instead of all keys"},
+    {"count", CLI_INTEGER, "N", "how much a server looks at in one go (500)"},
+    {0},
+};
+
+static const cli_verb verbs[] = {
+    {
+        .summary = "all keys, or the members of one, without blocking the server",
+        .options = options,
+        .details =
+            "Every key that is there from the beginning to the end is printed, once; of a\n"
+            "cluster those of every node. With --members a hash's fields come with their values,\n"
+            "a sorted set's members with their scores, behind a tab. With --json a value a\n"
+            "line.",
+        .example = "tackle call MSET user:1 Ann user:2 Bob\n"
+                   "tackle scan --match 'user:*'",
+        .run = run,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"All keys of a kind, on every server, without blocking any.",
+     "tackle call MSET user:1 Ann user:2 Bob; tackle scan --match 'user:*' | sort", 0},
+    {"The members of a big key.", "tackle call HSET ages Ann 31 Bob 27; tackle scan --members ages",
+     0},
+    {0},
+};
+
+const cli_component cli_scan = {
+    .name = "scan",
+    .summary = "all keys, or the members of one, without blocking the server",
+    .verbs = verbs,
+    .demo = demo,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a scan has returned lately: a set of 128-bit hashes that forgets the oldest.
+ *
+ * It has two tables. New hashes go into the young one; when that has as many as it may, the old
+ * one is emptied and they change roles. So between one and two times that many are
+ * remembered, and a short walk takes little memory: tables grow.
+ */
+#ifndef TKL_SCAN_MEMORY_H
+#define TKL_SCAN_MEMORY_H
+
+#include <tackle/common.h>
+
+typedef struct tkl__seen {
+    uint64_t low, high; /* both 0: free */
+} tkl__seen;
+
+typedef struct tkl__table {
+    tkl__seen *slots;
+    size_t size; /* a power of two, or 0 */
+    size_t used;
+} tkl__table;
+
+typedef struct tkl__memory {
+    tkl__table young, old;
+    size_t most; /* in a table */
+} tkl__memory;
+
+/* TKL_OK when it is new, TKL_EXISTS when it is remembered, or TKL_ENOMEM. */
+int tkl__memory_add(tkl__memory *memory, tkl_bytes element);
+void tkl__memory_free(tkl__memory *memory);
+
+#endif
