@@ -5,9 +5,10 @@
  * recv() and no poll(); a call with less time left polls first.
  *
  * Linux wakes a thread that sleeps in recv() on a Unix socket also when the peer has taken what
- * was sent, which for a call is just before the reply. A lone caller gains by it: its
- * processor is awake when the reply comes. Among others it is one more switch for most calls,
- * while poll(), which is not woken so, costs a quarter of that: they poll.
+ * was sent, which for a call is just before the reply; poll() is not woken so. Among many
+ * callers recv() makes 1.6 to 1.9 thread switches for a call and poll() 1.0, and they poll. A
+ * lone caller is 5 to 10% quicker with recv(), probably because its processor is awake by
+ * the time the reply comes. (GET, 32 threads and 1 thread, 2 cores.)
  */
 #include "core/stream.h"
 
