@@ -11,6 +11,7 @@
     X(cli_sem)        \
     X(cli_limit)      \
     X(cli_bloom)      \
+    X(cli_unique)     \
     X(cli_scan)       \
     X(cli_server)     \
     X(cli_ping)       \

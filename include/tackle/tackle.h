@@ -13,6 +13,7 @@
 #include <tackle/redlock.h>
 #include <tackle/scan.h>
 #include <tackle/semaphore.h>
+#include <tackle/unique.h>
 #include <tackle/version.h>
 
 #endif

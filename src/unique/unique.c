@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Unique counts: the server's HyperLogLog under ns:unique:{name}, the user's own data. It never
+ * expires.
+ *
+ * A command for several of them needs them in one slot, and in a cluster different names live in
+ * different slots. There, the others are fetched (12 KB each at most) and put, for the length of
+ * one script, beside the first (ns:unique:{name}:0, :1 and so on), where the server counts or
+ * merges as it would anyway. The estimate is the same.
+ */
+#include <tackle/unique.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/error.h"
+#include "core/onekey.h"
+#include "core/resp.h"
+#include "core/script.h"
+#include "unique/scripts.h"
+
+#define TOGETHER_MAX 1000
+
+struct tkl_unique {
+    tkl__onekey key;
+};
+
+int tkl_unique_open(tkl_client *client, tkl_bytes name, tkl_unique **unique)
+{
+    void *handle;
+    int rc = tkl__onekey_open(client, "unique", name, sizeof **unique, &handle);
+    *unique = handle;
+    return rc;
+}
+
+void tkl_unique_close(tkl_unique *unique)
+{
+    tkl__onekey_close(unique);
+}
+
+int tkl_unique_add(tkl_unique *unique, const tkl_bytes *items, size_t count, bool *changed)
+{
+    tkl__query command;
+    tkl_reply *reply;
+    if (changed)
+        *changed = false;
+    if (count == 0)
+        return TKL_OK;
+    tkl__query_begin(&command, &unique->key, "PFADD");
+    tkl__query_key(&command, &unique->key);
+    for (size_t i = 0; i < count; i++)
+        tkl__query_bytes(&command, items[i]);
+    int rc = tkl__query_end(&command, !changed, &reply);
+    if (changed)
+        *changed = tkl_reply_int(reply) == 1;
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_unique_count(tkl_unique *unique, int64_t *count)
+{
+    return tkl_unique_count_all(&unique, 1, count);
+}
+
+int tkl_unique_drop(tkl_unique *unique)
+{
+    return tkl__onekey_drop(&unique->key);
+}
+
+/* ---- Several ------------------------------------------------------------- */
+
+/* PFCOUNT or PFMERGE of the first and the others, all within reach of one command. */
+static int run_together(const char *name, tkl_unique *first, tkl_unique *const *others, size_t n,
+                        tkl_reply **reply)
+{
+    tkl__query command;
+    tkl__query_begin(&command, &first->key, name);
+    tkl__query_key(&command, &first->key);
+    for (size_t i = 0; i < n; i++)
+        tkl__query_key(&command, &others[i]->key);
+    return tkl__query_end(&command, true, reply);
+}
+
+/* Copies of the others, in one trip for each node. */
+static int fetch(tkl_client *client, tkl_unique *const *others, size_t n, tkl_reply **copies)
+{
+    tkl_pipeline *pipeline;
+    tkl_call_options safe = {.retry_safe = true};
+    int rc = tkl_pipeline_open(client, &pipeline);
+    for (size_t i = 0; rc == TKL_OK && i < n; i++) {
+        const char *argv[] = {"GET", others[i]->key.base.data};
+        const size_t lens[] = {3, others[i]->key.base.len};
+        rc = tkl_pipeline_add(pipeline, 2, argv, lens);
+    }
+    if (rc == TKL_OK)
+        rc = tkl_pipeline_run(pipeline, &safe, copies);
+    tkl_pipeline_close(pipeline);
+    for (size_t i = 0; rc == TKL_OK && i < n; i++) {
+        const tkl_reply *copy = tkl_reply_at(*copies, i);
+        if (tkl_reply_code(copy) != TKL_OK)
+            rc = tkl__fail(tkl_reply_code(copy), "%s", tkl_reply_str(copy));
+    }
+    return rc;
+}
+
+/* The script's keys and arguments: room and copy for each of the others that exists. */
+static int lay_out(tkl_unique *first, const tkl_reply *copies, tkl_bytes *keys, tkl_bytes *args,
+                   size_t *count)
+{
+    for (size_t i = 0; i < tkl_reply_count(copies); i++) {
+        const tkl_reply *copy = tkl_reply_at(copies, i);
+        char part[24];
+        if (tkl_reply_is_nil(copy))
+            continue;
+        snprintf(part, sizeof part, "%zu", i);
+        int rc = tkl__key_make(&first->key.base, part, &keys[*count]);
+        if (rc != TKL_OK)
+            return rc;
+        args[(*count)++] = tkl_reply_bytes(copy);
+    }
+    return TKL_OK;
+}
+
+static int run_gathered(const char *name, tkl_unique *first, const tkl_reply *copies,
+                        tkl_reply **reply)
+{
+    tkl_bytes keys[TOGETHER_MAX + 1], args[TOGETHER_MAX + 1];
+    size_t count = 1;
+    keys[0] = (tkl_bytes){first->key.base.data, first->key.base.len};
+    args[0] = tkl_str(name);
+    int rc = lay_out(first, copies, keys, args, &count);
+    tkl__invocation call = {.script = &tkl__lua_unique_gather,
+                            .keys = keys,
+                            .nkeys = count,
+                            .args = args,
+                            .nargs = count,
+                            .retry_safe = true};
+    if (rc == TKL_OK && count == 1)
+        rc = run_together(name, first, NULL, 0, reply);
+    else if (rc == TKL_OK)
+        rc = tkl__run(first->key.client, &call, tkl__call_deadline(first->key.client, NULL), reply);
+    for (size_t i = 1; i < count; i++)
+        free((char *)keys[i].data);
+    return rc;
+}
+
+static int run_all(const char *name, tkl_unique *first, tkl_unique *const *others, size_t n,
+                   tkl_reply **reply)
+{
+    tkl_reply *copies = NULL;
+    bool together = true;
+    *reply = NULL;
+    if (n > TOGETHER_MAX)
+        return tkl__fail(TKL_EINVAL, "more than %d at once", TOGETHER_MAX);
+    for (size_t i = 0; i < n; i++)
+        together = together && tkl__onekey_together(&first->key, &others[i]->key);
+    if (together)
+        return run_together(name, first, others, n, reply);
+    int rc = fetch(first->key.client, others, n, &copies);
+    if (rc == TKL_OK)
+        rc = run_gathered(name, first, copies, reply);
+    tkl_reply_free(copies);
+    return rc;
+}
+
+int tkl_unique_count_all(tkl_unique *const *uniques, size_t n, int64_t *count)
+{
+    tkl_reply *reply;
+    *count = 0;
+    if (n == 0)
+        return TKL_OK;
+    int rc = run_all("PFCOUNT", uniques[0], uniques + 1, n - 1, &reply);
+    *count = tkl_reply_int(reply);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_unique_merge(tkl_unique *unique, tkl_unique *const *others, size_t n)
+{
+    tkl_reply *reply;
+    int rc = run_all("PFMERGE", unique, others, n, &reply);
+    tkl_reply_free(reply);
+    return rc;
+}
