@@ -102,7 +102,7 @@ typedef struct bench_sample {
 } bench_sample;
 
 /* Every component: main.c has the table of them. */
-extern const bench_component bloom_bench, core_bench, lock_bench;
+extern const bench_component bloom_bench, core_bench, limit_bench, lock_bench;
 
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int64_t bench_now_ns(void);

@@ -4,10 +4,10 @@ local MOST = 9007199254740992 -- 2^53: up to here whole numbers are exact
 
 -- Writes down what is owed now. With nothing owed there is nothing to keep.
 local function owe(key, head, count, debt, lent, tail)
-  local ms = math.ceil((debt + lent) / (count * 1000))
+  local ms = (debt + lent - 1) / (count * 1000) + 1 -- '%d' cuts it: the milliseconds, rounded up
   if tail ~= '' then
     ms = ms + 1000 -- until the last epoch with something lent out has ended
-  elseif ms == 0 then
+  elseif ms < 1 then
     return redis.call('DEL', key)
   end
   redis.call('SET', key, string.format('%s%d %d%s', head, now, debt, tail), 'PX',
@@ -25,7 +25,8 @@ local function owed(key, head, count)
   if debt and string.sub(state, 1, n) == head then -- the common case: nothing is lent out
     local passed = now - string.sub(state, n + 1, n + 16)
     if passed >= 0 then
-      return math.max(0, debt - passed * count), 0, ''
+      debt = debt - passed * count
+      return debt > 0 and debt or 0, 0, ''
     end
   end
 

@@ -301,7 +301,7 @@ static int copy_key(tkl_limit_lease *l, tkl_bytes subject)
     tkl__buf buf;
     tkl__buf_init(&buf);
     int rc = tkl__limit_key(l->limit, subject, &buf);
-    char *copy = rc == TKL_OK && !buf.failed ? malloc(buf.len) : NULL;
+    char *copy = rc == TKL_OK ? malloc(buf.len) : NULL;
     if (copy)
         memcpy(copy, buf.data, buf.len);
     l->key = (tkl_bytes){copy, buf.len};

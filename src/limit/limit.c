@@ -114,10 +114,13 @@ void tkl_limit_close(tkl_limit *limit)
 
 int tkl__limit_key(const tkl_limit *limit, tkl_bytes subject, tkl__buf *out)
 {
+    int rc = check_name(subject, "key");
+    if (rc != TKL_OK)
+        return rc;
     tkl__buf_add(out, limit->before.data, limit->before.len);
     tkl__name_escape(out, subject);
     tkl__buf_add(out, limit->after.data, limit->after.len);
-    return check_name(subject, "key");
+    return out->failed ? tkl__nomem() : TKL_OK;
 }
 
 int tkl__limit_explain(int rc)
@@ -201,8 +204,6 @@ static int ask(question *q, const tkl_limit *limit, tkl_bytes subject, int64_t q
     q->len = keys->len - q->start;
     if (rc == TKL_OK)
         rc = check_quantity(&limit->rule, quantity);
-    if (rc == TKL_OK && keys->failed)
-        rc = tkl__nomem();
     if (rc != TKL_OK)
         return rc;
     q->args[0] = tkl_str(limit->rule.head);
@@ -511,8 +512,6 @@ static int wait_for_slot(const tkl_limit *limit, tkl_bytes key, int64_t quantity
     tkl__buf buf;
     tkl__buf_init(&buf);
     int rc = tkl__limit_key(limit, key, &buf);
-    if (rc == TKL_OK && buf.failed)
-        rc = tkl__nomem();
     if (rc == TKL_OK)
         rc = wait_by_listening(limit, key, (tkl_bytes){buf.data, buf.len}, quantity, deadline,
                                answer);
@@ -582,8 +581,6 @@ int tkl_limit_reset(tkl_limit *limit, tkl_bytes key)
     tkl_reply *reply = NULL;
     tkl__buf_init(&buf);
     int rc = tkl__limit_key(limit, key, &buf);
-    if (rc == TKL_OK && buf.failed)
-        rc = tkl__nomem();
     if (rc == TKL_OK) {
         const char *words[] = {"DEL", buf.data};
         const size_t lens[] = {3, buf.len};

@@ -61,6 +61,17 @@ ends 64 tackle limit check wrong k --rate 5/s --algorithm sieve
 ends 64 tackle limit check wrong k --rate 1/30d --burst 999999
 has "$err" "exactly"
 
+# The server's clock decides: clients an hour off count together.
+if [ -z "${TACKLE_SANITIZE-}" ] && faketime -f +1h true 2>/dev/null; then
+    for algorithm in gcra bucket window window-approx; do
+        clock="limit check clocks $algorithm --algorithm $algorithm --rate 1/10m --json"
+        ends 0 faketime -f +1h tackle $clock
+        ends 1 faketime -f -1h tackle $clock
+        ends 1 tackle $clock
+        is "$algorithm" "$(jq '.retry_after_ms > 0 and .retry_after_ms <= 1200000' <<<"$out")" true
+    done
+fi
+
 # Giving back.
 ends 0 tackle limit check seats k --algorithm window --rate 1/1h --json
 ticket=$(jq -r .ticket <<<"$out")

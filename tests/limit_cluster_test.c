@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Limits on a cluster: all limits of a key share a slot, and batches go to every server.
+ *
+ * ctest: timeout 120
+ */
+#include <tackle/limit.h>
+
+#include "support/call.h"
+#include "support/cluster.h"
+
+static cluster *servers;
+static tkl_client *client;
+
+static int start(void **state)
+{
+    (void)state;
+    servers = cluster_start(false);
+    client = test_open(servers->url, NULL);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    tkl_close(client);
+    cluster_end(servers);
+    return 0;
+}
+
+static tkl_limit *open_limit(const char *name, tkl_limit_algorithm algorithm)
+{
+    tkl_limit *limit;
+    tkl_limit_rule rule = {.algorithm = algorithm, .count = 2, .period_ms = 3600000};
+    assert_ok(tkl_limit_open(client, tkl_str(name), &rule, &limit));
+    return limit;
+}
+
+static void limits_of_a_key_are_checked_as_one(void **state)
+{
+    (void)state;
+    tkl_limit *bucket = open_limit("bucket", TKL_BUCKET),
+              *window = open_limit("window", TKL_WINDOW);
+    tkl_limit_answer answers[2];
+    for (int i = 0; i < 10; i++) {
+        char *key = test_format("user %d", i);
+        const tkl_limit_item items[] = {{bucket, tkl_str(key), 1}, {window, tkl_str(key), 2}};
+        assert_ok(tkl_limit_check_all(items, 2, answers));
+        assert_code(tkl_limit_check_all(items, 2, answers), TKL_LIMITED);
+        assert_int_equal(answers[0].remaining, 1);
+        free(key);
+    }
+    tkl_limit_close(bucket);
+    tkl_limit_close(window);
+}
+
+static void limits_of_different_keys_are_not(void **state)
+{
+    (void)state;
+    tkl_limit *limit = open_limit("api", TKL_BUCKET);
+    const tkl_limit_item items[] = {{limit, tkl_str("alice"), 1}, {limit, tkl_str("bob"), 1}};
+    tkl_limit_answer answers[2];
+    assert_code(tkl_limit_check_all(items, 2, answers), TKL_ECROSSSLOT);
+    assert_contains(tkl_errmsg(), "same key");
+    assert_ok(tkl_limit_check(limit, tkl_str("alice"), 2, NULL));
+    tkl_limit_close(limit);
+}
+
+static void batches_go_everywhere(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    static tkl_limit_item items[N];
+    static tkl_limit_answer answers[N];
+    static char keys[N][16];
+    tkl_limit *limit = open_limit("many", TKL_BUCKET);
+    for (int i = 0; i < N; i++) {
+        snprintf(keys[i], sizeof keys[i], "key %d", i / 4); /* two of four are allowed */
+        items[i] = (tkl_limit_item){limit, tkl_str(keys[i]), 1};
+    }
+    assert_ok(tkl_limit_check_many(items, N, answers));
+    for (int i = 0; i < N; i++)
+        assert_int_equal(answers[i].allowed, i % 4 < 2);
+    tkl_limit_close(limit);
+}
+
+static void slots_and_leases_work_here_too(void **state)
+{
+    (void)state;
+    tkl_limit *slots = open_limit("slots", TKL_CONCURRENCY), *hot = open_limit("hot", TKL_BUCKET);
+    tkl_limit_answer answer;
+    tkl_limit_lease *lease;
+    for (int i = 0; i < 2; i++)
+        assert_ok(tkl_limit_wait(slots, tkl_str("k"), 1, 0, &answer));
+    assert_code(tkl_limit_wait(slots, tkl_str("k"), 1, 50, NULL), TKL_LIMITED);
+    assert_ok(tkl_limit_refund(slots, tkl_str("k"), 1, answer.ticket));
+    assert_ok(tkl_limit_wait(slots, tkl_str("k"), 1, 50, NULL));
+    assert_ok(tkl_limit_lease_open(hot, tkl_str("k"), &lease));
+    assert_ok(tkl_limit_lease_check(lease, 2, NULL));
+    assert_code(tkl_limit_lease_check(lease, 1, NULL), TKL_LIMITED);
+    tkl_limit_lease_close(lease);
+    assert_ok(tkl_limit_reset(hot, tkl_str("k")));
+    tkl_limit_close(slots);
+    tkl_limit_close(hot);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits_of_a_key_are_checked_as_one),
+        cmocka_unit_test(limits_of_different_keys_are_not),
+        cmocka_unit_test(batches_go_everywhere),
+        cmocka_unit_test(slots_and_leases_work_here_too),
+    };
+    return cmocka_run_group_tests(tests, start, end);
+}
