@@ -662,7 +662,7 @@ static void a_frozen_master_stops_nobody_else_and_is_replaced(void **state)
 
 static void a_forked_child_goes_on_with_its_parents_client(void **state)
 {
-    skip_under_asan();
+    skip_under_sanitizers();
     fixture *f = *state;
     static hammer h;
     hammer_start(&h, f->client, false);

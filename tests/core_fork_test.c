@@ -129,14 +129,14 @@ static void fork_under_traffic(tkl_client *client)
 static void forking_while_threads_call_disturbs_nobody(void **state)
 {
     fixture *f = *state;
-    skip_under_asan();
+    skip_under_sanitizers();
     fork_under_traffic(f->client);
 }
 
 static void the_same_with_tls(void **state)
 {
     (void)state;
-    skip_under_asan();
+    skip_under_sanitizers();
     server *s = server_start(&(server_options){.tls = true});
     tkl_client *client = test_open(s->tls_url, &(tkl_options){.tls_ca_file = certs_get()->ca});
     fork_under_traffic(client);

@@ -723,7 +723,7 @@ static int hold_a_slice_until_killed(void *arg)
 static void slice_of_a_killed_process_ends(void **state)
 {
     fixture *f = *state;
-    skip_under_asan();
+    skip_under_sanitizers();
     assert_int_equal(process_wait(process_fork(hold_a_slice_until_killed, f->server)),
                      128 + SIGKILL);
     tkl_limit *limit = open_plain(f, "api", TKL_BUCKET, 100);

@@ -43,7 +43,6 @@ void test_assert_lacks(const char *text, const char *part, const char *file, int
 
 /* For tests that fork while there are threads: AddressSanitizer's allocator may then be locked for
  * ever in the child, and ThreadSanitizer cannot start threads there. */
-void skip_under_asan(void);
 void skip_under_sanitizers(void);
 
 /* A malloc'ed string; never NULL. */
