@@ -104,15 +104,27 @@ static int run(cli_session *cli)
 /* ---- By hand: acquire, renew, release ------------------------------------- */
 
 /* The claim becomes the token's: whoever reads it has it. */
-static int print_claim(const cli_session *cli, tkl_lock *lock, int64_t ttl_ms)
+static int print_claim(const cli_session *cli, tkl_lock *lock, int64_t ttl_ms,
+                       char token[TKL_TOKEN_SIZE])
 {
-    char token[TKL_TOKEN_SIZE];
     uint64_t fence = tkl_lock_fence(lock);
     tkl_lock_token(lock, token);
     int failed = cli_end(cli, tkl_lock_detach(lock));
-    return failed ? failed
-                  : cli_print_record(cli, cli_claim(tkl_str(cli->argv[0]), token, fence, ttl_ms),
-                                     cli_claim_fields);
+    if (failed)
+        return failed;
+    failed = cli_print_record(cli, cli_claim(tkl_str(cli->argv[0]), token, fence, ttl_ms),
+                              cli_claim_fields);
+    return failed ? failed : cli_flush(cli);
+}
+
+/* What nobody could read nobody could release: then the lock is given back. */
+static int print_new_claim(const cli_session *cli, tkl_lock *lock, int64_t ttl_ms)
+{
+    char token[TKL_TOKEN_SIZE];
+    int failed = print_claim(cli, lock, ttl_ms, token);
+    if (failed && tkl_lock_adopt(lock, token, 0) == TKL_OK)
+        tkl_lock_release(lock);
+    return failed;
 }
 
 static int acquire(cli_session *cli)
@@ -127,13 +139,14 @@ static int acquire(cli_session *cli)
     cli_hold hold = {.kind = &kind, .handle = lock};
     failed = cli_hold_acquire(cli, &hold, cli_number(cli, "wait", 0));
     if (!failed)
-        failed = print_claim(cli, lock, options.ttl_ms);
+        failed = print_new_claim(cli, lock, options.ttl_ms);
     tkl_lock_close(lock);
     return failed;
 }
 
 static int renew(cli_session *cli)
 {
+    char token[TKL_TOKEN_SIZE];
     int64_t ttl_ms;
     tkl_lock *lock = NULL;
     int failed = cli_hold_ttl(cli, &ttl_ms);
@@ -142,7 +155,7 @@ static int renew(cli_session *cli)
     if (!failed)
         failed = cli_end(cli, tkl_lock_adopt(lock, cli->argv[1], ttl_ms));
     if (!failed)
-        failed = print_claim(cli, lock, ttl_ms);
+        failed = print_claim(cli, lock, ttl_ms, token);
     tkl_lock_close(lock);
     return failed;
 }

@@ -235,8 +235,12 @@ int cli_print_record(const cli_session *cli, json_t *object, const cli_column *c
 
 int cli_flush(const cli_session *cli)
 {
+    static bool told;
     errno = EIO; /* when an earlier write failed and its reason is gone */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_OK;
+    if (told)
+        return CLI_FAILURE;
+    told = true;
     return cli_fail(cli, CLI_FAILURE, "cannot write to standard output: %s", strerror(errno));
 }

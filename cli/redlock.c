@@ -57,13 +57,26 @@ static char *cut_url(char *urls)
     return NULL;
 }
 
+/* Two votes of one server are no majority. Each in-memory private server is one of its own. */
+static bool is_named_before(char *const *urls, size_t count, const char *url)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(urls[i], url) == 0 && strcmp(url, "embedded:") != 0)
+            return true;
+    return false;
+}
+
 static int open_each(redlock *r, char *urls)
 {
+    char *seen[NODES_MAX];
     int failed = CLI_OK;
     for (char *url = urls, *next; !failed && url != NULL; url = next) {
         next = cut_url(url);
         if (r->count == NODES_MAX)
             return cli_usage(r->cli, "more than %d --nodes", NODES_MAX);
+        if (is_named_before(seen, r->count, url))
+            return cli_usage(r->cli, "the same server twice in --nodes");
+        seen[r->count] = url;
         failed = cli_open(r->cli, url, &r->clients[r->count++]);
     }
     return failed;
@@ -230,20 +243,20 @@ static const cli_column claim_fields[] = {
     {"name", "name"}, {"token", "token"}, {"validity_ms", "valid ms"}, {"ttl_ms", "ttl ms"}, {0},
 };
 
-/* The claim becomes the token's: whoever reads it has it. */
 static int print_claim(const redlock *r)
 {
     char token[TKL_TOKEN_SIZE];
     int64_t left = tkl_redlock_left_ms(r->lock);
     tkl_redlock_token(r->lock, token);
-    tkl_redlock_detach(r->lock);
-    return cli_print_record(
+    int failed = cli_print_record(
         r->cli,
         json_pack("{s:o, s:s, s:I, s:I}", "name", cli_json_bytes(tkl_str(r->cli->argv[0])), "token",
                   token, "validity_ms", (json_int_t)left, "ttl_ms", (json_int_t)r->ttl_ms),
         claim_fields);
+    return failed ? failed : cli_flush(r->cli);
 }
 
+/* The claim becomes the token's: whoever reads it has it. What nobody could read is given back. */
 static int acquire(cli_session *cli)
 {
     redlock r = {.cli = cli, .stop = -1};
@@ -253,6 +266,8 @@ static int acquire(cli_session *cli)
         failed = cli_hold_acquire(cli, &hold, cli_number(cli, "wait", 0));
     if (!failed)
         failed = print_claim(&r);
+    if (!failed)
+        tkl_redlock_detach(r.lock);
     close_redlock(&r);
     return failed;
 }
@@ -262,12 +277,12 @@ static int adopt(redlock *r)
     return cli_end(r->cli, tkl_redlock_adopt(r->lock, r->cli->argv[1]));
 }
 
-/* What could not be extended is not released for that. */
+/* What could not be extended, or told, is not released for that. */
 static int extend_adopted(redlock *r)
 {
     int failed = cli_end(r->cli, tkl_redlock_extend(r->lock, 0));
     if (!failed)
-        return print_claim(r);
+        failed = print_claim(r);
     tkl_redlock_detach(r->lock);
     return failed;
 }

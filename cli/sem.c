@@ -124,17 +124,29 @@ static int add_use(const cli_session *cli, tkl_semaphore *sem, json_t *claim)
 }
 
 /* The permit becomes the token's: whoever reads it has it. */
-static int print_claim(const cli_session *cli, tkl_semaphore *sem, int64_t ttl_ms)
+static int print_claim(const cli_session *cli, tkl_semaphore *sem, int64_t ttl_ms,
+                       char token[TKL_TOKEN_SIZE])
 {
-    char token[TKL_TOKEN_SIZE];
     tkl_semaphore_token(sem, token);
     json_t *claim = cli_claim(tkl_str(cli->argv[0]), token, tkl_semaphore_fence(sem), ttl_ms);
     int failed = add_use(cli, sem, claim);
     if (!failed)
         failed = cli_end(cli, tkl_semaphore_detach(sem));
-    if (!failed)
-        return cli_print_record(cli, claim, cli_claim_fields);
-    json_decref(claim);
+    if (failed) {
+        json_decref(claim);
+        return failed;
+    }
+    failed = cli_print_record(cli, claim, cli_claim_fields);
+    return failed ? failed : cli_flush(cli);
+}
+
+/* What nobody could read nobody could release: then the permit is given back. */
+static int print_new_claim(const cli_session *cli, tkl_semaphore *sem, int64_t ttl_ms)
+{
+    char token[TKL_TOKEN_SIZE];
+    int failed = print_claim(cli, sem, ttl_ms, token);
+    if (failed && tkl_semaphore_adopt(sem, token, 0) == TKL_OK)
+        tkl_semaphore_release(sem);
     return failed;
 }
 
@@ -151,13 +163,14 @@ static int acquire(cli_session *cli)
     cli_hold hold = {.kind = &kind, .handle = sem};
     failed = cli_hold_acquire(cli, &hold, cli_number(cli, "wait", 0));
     if (!failed)
-        failed = print_claim(cli, sem, options.ttl_ms);
+        failed = print_new_claim(cli, sem, options.ttl_ms);
     tkl_semaphore_close(sem);
     return failed;
 }
 
 static int renew(cli_session *cli)
 {
+    char token[TKL_TOKEN_SIZE];
     int64_t ttl_ms;
     tkl_semaphore *sem = NULL;
     int failed = cli_hold_ttl(cli, &ttl_ms);
@@ -166,7 +179,7 @@ static int renew(cli_session *cli)
     if (!failed)
         failed = cli_end(cli, tkl_semaphore_adopt(sem, cli->argv[1], ttl_ms));
     if (!failed)
-        failed = print_claim(cli, sem, ttl_ms);
+        failed = print_claim(cli, sem, ttl_ms, token);
     tkl_semaphore_close(sem);
     return failed;
 }

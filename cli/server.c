@@ -95,8 +95,7 @@ static int status(cli_session *cli)
 }
 
 static const cli_option start_options[] = {
-    {"durability", CLI_CHOICE, "none|snapshot|lazy|everysec|always",
-     "what survives (everysec)"},
+    {"durability", CLI_CHOICE, "none|snapshot|lazy|everysec|always", "what survives (everysec)"},
     {0},
 };
 

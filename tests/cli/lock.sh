@@ -138,6 +138,11 @@ for verb in "acquire a" "acquire a --wait 1s" "renew a 0000000000000000000000000
 done
 [ ! -e "$home/ran" ] || fail "ran without the lock"
 
+# A claim that cannot be printed is given back: nobody could release it.
+ends 70 bash -c 'tackle lock acquire unread --ttl 1h >/dev/full'
+is "said once" "$(grep -c "cannot write" <<<"$err")" 1
+ends 1 tackle lock break unread
+
 # A key of another type is in the way.
 ends 0 tackle call SET 'tackle:lock:{odd}:h' text
 ends 70 tackle lock acquire odd
@@ -163,6 +168,15 @@ ended $waiter 0
 is "it waited" "$(cat "$home/waited")" "may wait"
 ends 0 tackle lock acquire acl
 ends 0 tackle lock break acl
+ends 0 tackle lock acquire acl --shared --ttl 1h --json
+token=$(token_of)
+tackle lock run acl -- echo "may write" >"$home/wrote" &
+writer=$!
+eventually "a writer waits" waiting acl 1
+ends 75 tackle lock run acl --shared --wait 100ms -- echo "not before the writer"
+ends 0 tackle lock release acl "$token"
+ended $writer 0
+is "it wrote" "$(cat "$home/wrote")" "may write"
 ends 0 tackle sem run acl --limit 1 -- tackle sem show acl
 ends 70 tackle call GET other
 ends 70 tackle --namespace other lock acquire acl

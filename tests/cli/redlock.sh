@@ -49,6 +49,9 @@ ends 0 tackle redlock release job "$token" --json
 is "released" "$out" '{"name": "job", "released": true}'
 ends 1 tackle redlock release job "$token"
 
+ends 70 bash -c 'tackle redlock acquire job --ttl 1h >/dev/full'
+for i in 1 2 3; do is "what was not told is not kept, server $i" "$(on $i EXISTS "$key")" 0; done
+
 # ---- While a command runs ----
 
 ends 0 tackle redlock run job -- sh -c 'echo $TACKLE_LOCK $TACKLE_TOKEN ${TACKLE_FENCE-none}'
@@ -102,6 +105,8 @@ is "nothing is left on the survivor" "$(on 1 EXISTS "$key")" 0
 ends 64 env -u TACKLE_NODES tackle redlock acquire job
 has "$err" "missing --nodes"
 ends 64 tackle redlock acquire job --nodes nonsense
+ends 64 tackle redlock acquire job --nodes "$(url 1),$(url 2),$(url 1)"
+has "$err" "twice"
 ends 64 tackle redlock acquire "" --nodes embedded:
 ends 64 tackle redlock acquire job --nodes embedded: --ttl 0
 ends 64 tackle redlock acquire job --nodes embedded: --ttl 1ms

@@ -59,6 +59,9 @@ yields . '{"name":"nothing","held":0,"limit":null,"holders":[],"waiters":0}'
 # A lock of the same name is another thing.
 ends 0 tackle lock acquire pool --ttl 1h
 
+ends 70 bash -c 'tackle sem acquire unread --limit 1 --ttl 1h >/dev/full'
+held unread 0 || fail "a permit that nobody could read of is kept"
+
 # ---- run ------------------------------------------------------------------------------------------
 
 ends 6 tackle sem run crew --limit 1 -- sh -c 'echo "$TACKLE_SEM $TACKLE_TOKEN $TACKLE_FENCE"; exit 6'
