@@ -34,6 +34,7 @@ static const char *const not_now[] = {
     "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n",
     "-TRYAGAIN Multiple keys request during rehashing of slot\r\n",
     "-CLUSTERDOWN The cluster is down\r\n",
+    "-NOREPLICAS Not enough good replicas to write.\r\n",
 };
 
 static void not_now_is_repeated_until_it_is_done(void **state)
@@ -247,8 +248,9 @@ static server *guarded(void)
 {
     return server_start(&(server_options){
         .password = SECRET,
-        .config = (const char *const[]){"user reader on >" SECRET " ~public:* +get +ping +client",
-                                        "user guest on nopass ~* &* +@all", NULL},
+        .config =
+            (const char *const[]){"user reader on >" SECRET " ~public:* +get +ping +client +eval",
+                                  "user guest on nopass ~* &* +@all", NULL},
     });
 }
 
@@ -340,6 +342,8 @@ static void a_user_may_do_what_he_may(void **state)
     assert_contains(tkl_errmsg(), "set");
     assert_code(tkl_callz(client, NULL, "GET", "private:k", NULL), TKL_EAUTH);
     assert_contains(tkl_errmsg(), "NOPERM");
+    const char *script = "return redis.call('SET', KEYS[1], 'v')";
+    assert_code(tkl_callz(client, NULL, "EVAL", script, "1", "public:k", NULL), TKL_EAUTH);
     tkl_close(client);
     server_end(s);
 }

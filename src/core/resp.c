@@ -83,7 +83,7 @@ tkl__verdict tkl__error_verdict(tkl_bytes text)
         {"MOVED ", TKL__MOVED},      {"ASK ", TKL__ASK},         {"TRYAGAIN", TKL__AGAIN},
         {"LOADING", TKL__AGAIN},     {"BUSY ", TKL__AGAIN},      {"CLUSTERDOWN", TKL__AGAIN},
         {"MASTERDOWN", TKL__AGAIN},  {"READONLY", TKL__DEMOTED}, {"FAILOVER", TKL__AGAIN},
-        {"UNBLOCKED", TKL__DEMOTED},
+        {"UNBLOCKED", TKL__DEMOTED}, {"NOREPLICAS", TKL__AGAIN},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (starts(text, words[i].word))
@@ -97,16 +97,30 @@ int tkl__error_code(tkl_bytes text)
         const char *word;
         int code;
     } words[] = {
-        {"NOAUTH", TKL_EAUTH},         {"WRONGPASS", TKL_EAUTH},
-        {"NOPERM", TKL_EAUTH},         {"ERR invalid password", TKL_EAUTH},
-        {"ERR AUTH", TKL_EAUTH},       {"ERR Client sent AUTH", TKL_EAUTH},
-        {"WRONGTYPE", TKL_ETYPE},      {"OOM", TKL_EOOM},
-        {"READONLY", TKL_EREADONLY},   {"LOADING", TKL_EUNREADY},
-        {"BUSY ", TKL_EUNREADY},       {"CLUSTERDOWN", TKL_EUNREADY},
-        {"MASTERDOWN", TKL_EUNREADY},  {"TRYAGAIN", TKL_EUNREADY},
-        {"MOVED ", TKL_EUNREADY},      {"ASK ", TKL_EUNREADY},
-        {"FAILOVER", TKL_EUNREADY},    {"ERR max number of clients", TKL_EUNREADY},
-        {"CROSSSLOT", TKL_ECROSSSLOT}, {"NOSCRIPT", TKL_ENOSCRIPT},
+        {"NOAUTH", TKL_EAUTH},
+        {"WRONGPASS", TKL_EAUTH},
+        {"NOPERM", TKL_EAUTH},
+        {"ERR invalid password", TKL_EAUTH},
+        {"ERR AUTH", TKL_EAUTH},
+        {"ERR Client sent AUTH", TKL_EAUTH},
+        /* what scripts may not do: Redis 7.0, and later */
+        {"ERR The user executing the script", TKL_EAUTH},
+        {"ERR ACL failure in script", TKL_EAUTH},
+        {"WRONGTYPE", TKL_ETYPE},
+        {"OOM", TKL_EOOM},
+        {"READONLY", TKL_EREADONLY},
+        {"LOADING", TKL_EUNREADY},
+        {"BUSY ", TKL_EUNREADY},
+        {"CLUSTERDOWN", TKL_EUNREADY},
+        {"MASTERDOWN", TKL_EUNREADY},
+        {"TRYAGAIN", TKL_EUNREADY},
+        {"MOVED ", TKL_EUNREADY},
+        {"ASK ", TKL_EUNREADY},
+        {"FAILOVER", TKL_EUNREADY},
+        {"NOREPLICAS", TKL_EUNREADY},
+        {"ERR max number of clients", TKL_EUNREADY},
+        {"CROSSSLOT", TKL_ECROSSSLOT},
+        {"NOSCRIPT", TKL_ENOSCRIPT},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (starts(text, words[i].word))
