@@ -41,8 +41,8 @@ TKL_API tkl_bytes tkl_str(const char *text);
  * in the command.  0 is done, positive an expected "no", negative an error.
  *
  * A caller that wants to know whether a request may have taken effect looks at
- * the code: TKL_ETIMEOUT and TKL_EUNKNOWN mean "sent, outcome unknown"; every
- * other error means that it had no effect. */
+ * the code: TKL_ETIMEOUT, TKL_EUNKNOWN and TKL_EPROTO mean "sent, outcome unknown";
+ * every other error means that it had no effect. */
 #define TKL_CODES(X)                                                                \
     X(TKL_OK, 0, "done")                                                            \
     X(TKL_BUSY, 1, "held by somebody else")                                         \

@@ -95,9 +95,9 @@ TKL_API void tkl_lock_token(tkl_lock *lock, char token[TKL_TOKEN_SIZE]) TKL_NONN
 /* Milliseconds until the lease ends by the local clock; 0 when it has, or is free. */
 TKL_API int64_t tkl_lock_left_ms(tkl_lock *lock) TKL_NONNULL(1);
 
-/* Frees the handle without releasing: the token keeps the lock until the lease ends, for another
- * process or a later command to adopt; read it before. TKL_NOTOWNER: it was not ours any more. On
- * other errors the handle holds as before. */
+/* Makes the handle free without releasing: the token keeps the lock until the lease ends, for
+ * another process or a later command to adopt; read it before. The handle is still to be closed.
+ * TKL_NOTOWNER: it was not ours any more. On other errors the handle holds as before. */
 TKL_API int tkl_lock_detach(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
 
 /* The way back. Makes a free handle the owner of an acquisition made elsewhere: another process, an

@@ -60,8 +60,9 @@ TKL_API int tkl_redlock_release(tkl_redlock *lock) TKL_NONNULL(1);
 /* Milliseconds for which the lock is valid still: ttl - elapsed - drift; 0 when it is not. */
 TKL_API int64_t tkl_redlock_left_ms(tkl_redlock *lock) TKL_NONNULL(1);
 TKL_API void tkl_redlock_token(tkl_redlock *lock, char token[TKL_TOKEN_SIZE]) TKL_NONNULL(1, 2);
-/* Frees the handle without releasing: the token keeps the lock until the lease ends, for another
- * process or a later command to adopt; read it before. No I/O. */
+/* Makes the handle free without releasing: the token keeps the lock until the lease ends, for
+ * another process or a later command to adopt; read it before. The handle is still to be closed.
+ * No I/O. */
 TKL_API void tkl_redlock_detach(tkl_redlock *lock) TKL_NONNULL(1);
 /* Makes a free handle the owner of that token, for release and extend from another process. No I/O:
  * how long it is valid is known once it was extended. TKL_NOTOWNER when it is no token at all. */
