@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Locks on a cluster: waiting and handing over on many slots, while slots move and masters die.
+ * And one under Sentinels.
  *
  * ctest: label threads
  * ctest: timeout 300
@@ -304,6 +305,23 @@ static void a_silent_master_is_left_by_those_who_wait(void **state)
     tkl_close(client);
 }
 
+/* ---- Sentinels ----------------------------------------------------------- */
+
+static void a_failover_by_sentinels_keeps_holder_and_waiter(void **state)
+{
+    (void)state;
+    sentinels *trio = sentinels_start();
+    fixture f = {.client = test_open(trio->url, &(tkl_options){.timeout_ms = PATIENCE_MS})};
+    tkl_lock *holder = held_door(&f, &(tkl_lock_options){.ttl_ms = 3600000, .replicas = 2});
+    pending w = {.lock = open_lock(f.client, "door", &HOUR)};
+    start_waiting(&w, holder);
+    sentinels_fail_over(trio);
+    assert_ok(tkl_lock_renew(holder, 0));
+    assert_handed_over(holder, &w);
+    tkl_close(f.client);
+    sentinels_end(trio);
+}
+
 int main(int argc, char **argv)
 {
     if (puppet_called(argc, argv))
@@ -317,6 +335,7 @@ int main(int argc, char **argv)
         TEST(a_planned_failover_keeps_holder_and_waiter),
         TEST(a_killed_master_keeps_what_its_replica_has),
         TEST(a_silent_master_is_left_by_those_who_wait),
+        cmocka_unit_test(a_failover_by_sentinels_keeps_holder_and_waiter),
     };
     return cmocka_run_group_tests(tests, start_cluster, end_cluster);
 }

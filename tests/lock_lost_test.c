@@ -244,9 +244,7 @@ static void suspicion_passes(void **state)
     server_end(s);
 }
 
-/* One server hangs: what is held elsewhere for a shorter lease must not be lost with it. The
- * keeper of one client serves both through one trip, so here both are of the same server, and
- * what is looked at is that telling one of them is not held up by renewing the other. */
+/* Renewing the one may take as long as its lease allows: not when the other has to be told. */
 static void a_long_renewal_holds_up_no_short_lease(void **state)
 {
     (void)state;

@@ -723,7 +723,7 @@ static void a_forked_child_has_locks_of_its_own(void **state)
     tkl_lock *parents = held_door(f);
     pid_t child = fork();
     if (child == 0) {
-        tkl_lock *busy, *own;
+        tkl_lock *busy = NULL, *own = NULL;
         bool good = tkl_lock_open(f->client, tkl_str("door"), NULL, &busy) == TKL_OK &&
                     tkl_lock_acquire(busy, 0) == TKL_BUSY &&
                     tkl_lock_acquire(busy, 50) == TKL_BUSY &&

@@ -29,7 +29,14 @@
  * Looking. A lease that ends without a release is noticed by those who wait: each client knows
  * when the earliest lease ends and runs the acquire script again then (one of its waiters, for
  * all). Since FIRST_LEASE ends earlier than they expect, the script that hands over tells one of
- * them, the looker, unless one has promised to look in time.
+ * them, the looker, unless one has promised to look in time. The looker is of another machine than
+ * the heir if there is one, else of another process: what silences the one must not silence the
+ * other. Readers kept out by a writer who waits look every second whether it is alive still.
+ *
+ * Lost answers. An acquire is repeated with the same token, and so recognised. A release that is
+ * repeated may find nothing to release: while the lease lasts that is no loss. What else had no
+ * answer leaves the handle unsure: it may have a place in the line, or the lock, and gives back
+ * both.
  *
  * Time. Leases are judged by the server's clock alone. What the holder itself may believe is judged
  * by its monotonic clock, from before the request was sent: so it always stops believing first. A
