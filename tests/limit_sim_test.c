@@ -240,7 +240,7 @@ static expectation expect(model *m, int64_t now, int64_t quantity)
 
 static void compare(model *m, const step *s, const tkl_reply *reply)
 {
-    tkl__verdict_on v = {.never = s->quantity > m->rule.capacity};
+    tkl__finding v = {.never = s->quantity > m->rule.capacity};
     tkl_limit_answer got;
     tkl__times times;
     assert_ok(tkl_reply_code(reply));
@@ -352,7 +352,7 @@ static void ask_at(fixture *f, const model *m, const puppet_script *script, int6
     prepare(m, &s);
     tkl__invocation call = {&script->script, &key, s.args, 1, NARGS, false};
     assert_ok(tkl__run(f->client, &call, tkl__deadline_ms(60000), &reply));
-    tkl__verdict_on v = {.quantity = quantity};
+    tkl__finding v = {.quantity = quantity};
     v.fits = tkl_reply_int(tkl_reply_at(reply, 0)) == 1;
     for (size_t i = 0; i < 3; i++)
         v.numbers[i] = tkl_reply_int(tkl_reply_at(reply, i + 1));

@@ -8,6 +8,7 @@
 
 #include "support/fixture.h"
 #include "support/process.h"
+#include "support/proxy.h"
 
 static const int64_t LONG = 30000;
 
@@ -25,13 +26,18 @@ static tkl_limit *open_limit(tkl_client *client, const char *name, tkl_limit_rul
 }
 
 /* `count` at once and no more for as long as a test takes. */
+static tkl_limit_rule plain_rule(tkl_limit_algorithm algorithm, int64_t count)
+{
+    if (algorithm == TKL_GCRA || algorithm == TKL_BUCKET)
+        return (tkl_limit_rule){RULE(algorithm, 1, 3600000),
+                                .burst = count - (algorithm == TKL_GCRA)};
+    return (tkl_limit_rule){RULE(algorithm, count, 3600000)};
+}
+
 static tkl_limit *open_plain(fixture *f, const char *name, tkl_limit_algorithm algorithm,
                              int64_t count)
 {
-    tkl_limit_rule rule = {.algorithm = algorithm, .count = count, .period_ms = 3600000};
-    if (algorithm == TKL_GCRA)
-        rule.burst = count - 1;
-    return open_limit(f->client, name, rule);
+    return open_limit(f->client, name, plain_rule(algorithm, count));
 }
 
 static int take(tkl_limit *limit, const char *key, int64_t quantity)
@@ -101,7 +107,7 @@ static void every_algorithm_counts_to_its_limit(void **state)
             assert_int_equal(answer.limit, 5);
             assert_int_equal(answer.remaining, 5 - n);
             assert_int_equal(answer.retry_after_ms, -1);
-            assert_in_range(answer.reset_after_ms, 1, 7200000);
+            assert_in_range(answer.reset_after_ms, 1, 5 * 3600000);
         }
         assert_code(tkl_limit_check(limit, tkl_str("alice"), 1, &answer), TKL_LIMITED);
         assert_in_range(answer.retry_after_ms, 1, 7200000);
@@ -253,7 +259,7 @@ static void keys_expire_as_soon_as_they_are_of_no_use(void **state)
         tkl_limit_answer answer;
         assert_ok(tkl_limit_check(limit, tkl_str("alice"), 1, &answer));
         int64_t ttl = call_int(f->client, "PTTL", "tackle:limit:{alice}:api", NULL);
-        assert_in_range(ttl, 0, answer.reset_after_ms);
+        assert_true(ttl != -1 && ttl <= answer.reset_after_ms); /* -2: gone already */
         eventually(call_int(f->client, "EXISTS", "tackle:limit:{alice}:api", NULL) == 0, LONG);
         assert_int_equal(look(limit, "alice").remaining, look(limit, "bob").remaining);
         tkl_limit_close(limit);
@@ -551,11 +557,11 @@ static void booked_places_come_before_later_checks(void **state)
 {
     fixture *f = *state;
     tkl_limit *limit =
-        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_GCRA, 1, 400), .in_order = true});
+        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_GCRA, 1, 2000), .in_order = true});
     assert_ok(take(limit, "alice", 1));
     line l = {.limit = limit};
     crew *waiter = crew_start(1, stand_in_line, &l);
-    eventually(look(limit, "alice").reset_after_ms > 400, LONG);
+    eventually(look(limit, "alice").reset_after_ms > 2000, LONG);
     assert_false(look(limit, "alice").allowed);
     assert_code(take(limit, "alice", 1), TKL_LIMITED);
     crew_join(waiter);
@@ -568,10 +574,9 @@ static void slot_given_back_wakes_who_waits(void **state)
     line l = {.limit = open_plain(f, "api", TKL_CONCURRENCY, 1)};
     tkl_limit_answer held;
     assert_ok(tkl_limit_check(l.limit, tkl_str("alice"), 1, &held));
+    int64_t before = server_calls(f->server, "ssubscribe");
     crew *waiter = crew_start(1, stand_in_line, &l);
-    eventually(call_int(f->client, "PUBSUB", "SHARDNUMSUB", "x", NULL) == 0 &&
-                   server_calls(f->server, "ssubscribe") > 0,
-               LONG);
+    eventually(server_calls(f->server, "ssubscribe") > before, LONG);
     assert_ok(tkl_limit_refund(l.limit, tkl_str("alice"), 1, held.ticket));
     crew_join(waiter);
     assert_code(take(l.limit, "alice", 1), TKL_LIMITED);
@@ -700,7 +705,7 @@ static void all_together_never_exceed_the_limit(void **state)
     heavy h = {.f = f, .until_ms = start + 1500};
     crew_run(4, use_heavily, &h);
     int64_t most = 500 + 2 * (test_now_ms() - start + 1);
-    assert_in_range(h.allowed, 1000, most);
+    assert_in_range(h.allowed, 500, most);
 }
 
 static int hold_a_slice_until_killed(void *arg)
@@ -709,7 +714,7 @@ static int hold_a_slice_until_killed(void *arg)
     tkl_client *client;
     tkl_limit *limit;
     tkl_limit_lease *lease;
-    tkl_limit_rule rule = {RULE(TKL_BUCKET, 100, 3600000)};
+    tkl_limit_rule rule = plain_rule(TKL_BUCKET, 100);
     if (tkl_open(s->url, NULL, &client) != TKL_OK ||
         tkl_limit_open(client, tkl_str("api"), &rule, &limit) != TKL_OK ||
         tkl_limit_lease_open(limit, tkl_str("hot"), &lease) != TKL_OK ||
@@ -727,16 +732,12 @@ static void slice_of_a_killed_process_ends(void **state)
     assert_int_equal(process_wait(process_fork(hold_a_slice_until_killed, f->server)),
                      128 + SIGKILL);
     tkl_limit *limit = open_plain(f, "api", TKL_BUCKET, 100);
-    int64_t left = look(limit, "hot").remaining;
-    assert_in_range(left, 36, 50);
-    char *lent = call_text(f->client, "GET", "tackle:limit:{hot}:api", NULL);
-    assert_string_not_equal(lent, "");
+    assert_int_equal(look(limit, "hot").remaining, 50);
     test_sleep_ms(1100);
-    assert_int_equal(look(limit, "hot").remaining, left);
-    assert_ok(take(limit, "hot", left));
+    assert_int_equal(look(limit, "hot").remaining, 50);
+    assert_ok(take(limit, "hot", 50));
     assert_code(take(limit, "hot", 1), TKL_LIMITED);
     assert_true(call_int(f->client, "PTTL", "tackle:limit:{hot}:api", NULL) > 0);
-    free(lent);
     tkl_limit_close(limit);
 }
 
@@ -780,6 +781,32 @@ static void only_funnels_and_buckets_can_be_leased(void **state)
 }
 
 /* ---- Trouble ------------------------------------------------------------- */
+
+/* The server has done it, but its word does not arrive. */
+static void lost_answers_are_recognised_by_their_ticket(void **state)
+{
+    fixture *f = *state;
+    const tkl_limit_algorithm which[] = {TKL_WINDOW, TKL_CONCURRENCY, TKL_GCRA};
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    for (int i = 0; i < 3; i++) {
+        tkl_limit *limit = open_limit(client, "api", plain_rule(which[i], 1));
+        tkl_limit_answer answer;
+        assert_ok(take(limit, "bob", 1)); /* the server knows the script from now on */
+        proxy_cut_after(p, TO_CLIENT, 0);
+        bool ticket = which[i] != TKL_GCRA;
+        assert_code(tkl_limit_check(limit, tkl_str("alice"), 1, &answer),
+                    ticket ? TKL_OK : TKL_EUNKNOWN);
+        assert_int_equal(answer.allowed, ticket);
+        assert_int_equal(look(limit, "alice").remaining, 0);
+        if (ticket)
+            assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 1, answer.ticket));
+        tkl_limit_close(limit);
+        server_do(f->server, "FLUSHALL");
+    }
+    tkl_close(client);
+    proxy_end(p);
+}
 
 static void server_that_is_gone_is_told(void **state)
 {
@@ -849,6 +876,7 @@ int main(void)
         TEST(slice_of_a_killed_process_ends),
         TEST(child_cannot_spend_its_parents_slice),
         TEST(only_funnels_and_buckets_can_be_leased),
+        TEST(lost_answers_are_recognised_by_their_ticket),
         TEST(server_that_is_gone_is_told),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

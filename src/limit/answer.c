@@ -12,7 +12,7 @@ static int64_t divide_up(int64_t number, int64_t by)
 
 /* ---- Funnel and bucket --------------------------------------------------- */
 
-static void answer_debt(const tkl__rule *rule, const tkl__verdict_on *v, int64_t *remaining,
+static void answer_debt(const tkl__rule *rule, const tkl__finding *v, int64_t *remaining,
                         tkl__times *times)
 {
     int64_t owed = v->numbers[0];
@@ -24,7 +24,7 @@ static void answer_debt(const tkl__rule *rule, const tkl__verdict_on *v, int64_t
 
 /* ---- Exact window and concurrency ---------------------------------------- */
 
-static void answer_window(const tkl__rule *rule, const tkl__verdict_on *v, int64_t *remaining,
+static void answer_window(const tkl__rule *rule, const tkl__finding *v, int64_t *remaining,
                           tkl__times *times)
 {
     int64_t alive = v->numbers[0];
@@ -49,7 +49,7 @@ static int64_t falls_to(int64_t level, int64_t current, int64_t previous, int64_
     return above > 0 ? (int64_t)((above * period + previous - 1) / previous) : 0;
 }
 
-static int64_t approx_retry(const tkl__rule *rule, const tkl__verdict_on *v)
+static int64_t approx_retry(const tkl__rule *rule, const tkl__finding *v)
 {
     int64_t passed = v->numbers[0], current = v->numbers[1], previous = v->numbers[2];
     int64_t level = rule->capacity - v->quantity;
@@ -58,7 +58,7 @@ static int64_t approx_retry(const tkl__rule *rule, const tkl__verdict_on *v)
     return rule->unit - passed + falls_to(level, 0, current, rule->unit);
 }
 
-static void answer_approx(const tkl__rule *rule, const tkl__verdict_on *v, int64_t *remaining,
+static void answer_approx(const tkl__rule *rule, const tkl__finding *v, int64_t *remaining,
                           tkl__times *times)
 {
     int64_t passed = v->numbers[0], current = v->numbers[1], previous = v->numbers[2];
@@ -71,18 +71,18 @@ static void answer_approx(const tkl__rule *rule, const tkl__verdict_on *v, int64
 
 /* ---- All of them --------------------------------------------------------- */
 
-void tkl__limit_answer(const tkl__rule *rule, const tkl__verdict_on *verdict,
-                       tkl_limit_answer *answer, tkl__times *times)
+void tkl__limit_answer(const tkl__rule *rule, const tkl__finding *finding, tkl_limit_answer *answer,
+                       tkl__times *times)
 {
     int64_t remaining;
     if (tkl__rule_has_debt(rule))
-        answer_debt(rule, verdict, &remaining, times);
+        answer_debt(rule, finding, &remaining, times);
     else if (tkl__rule_has_tickets(rule))
-        answer_window(rule, verdict, &remaining, times);
+        answer_window(rule, finding, &remaining, times);
     else
-        answer_approx(rule, verdict, &remaining, times);
-    bool allowed = verdict->fits && !verdict->never;
-    if (allowed || verdict->never)
+        answer_approx(rule, finding, &remaining, times);
+    bool allowed = finding->fits && !finding->never;
+    if (allowed || finding->never)
         times->retry = -1;
     answer->allowed = allowed;
     answer->limit = rule->capacity;

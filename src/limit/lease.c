@@ -217,9 +217,9 @@ static int refill(tkl_limit_lease *l, int64_t quantity, tkl_limit_answer *answer
     int rc = tkl__run(client, &call, tkl__call_deadline(client, NULL), &reply);
     if (rc != TKL_OK)
         return tkl__limit_explain(rc);
-    tkl__verdict_on verdict = {.quantity = quantity,
-                               .numbers = {tkl_reply_int(tkl_reply_at(reply, 3))}};
-    tkl__limit_answer(&l->limit->rule, &verdict, &unread, &times);
+    tkl__finding finding = {.quantity = quantity,
+                            .numbers = {tkl_reply_int(tkl_reply_at(reply, 3))}};
+    tkl__limit_answer(&l->limit->rule, &finding, &unread, &times);
     atomic_store_explicit(&l->resets, tkl__now() + times.reset, memory_order_relaxed);
     if (tkl_reply_int(tkl_reply_at(reply, 0)) > 0)
         rc = accept(l, reply, started, quantity, answer);

@@ -235,10 +235,10 @@ static tkl__invocation invoke(const question *q, const tkl_bytes *key)
 
 /* ---- Answers ------------------------------------------------------------- */
 
-static int conclude(const question *q, const tkl__verdict_on *verdict, tkl_limit_answer *answer,
+static int conclude(const question *q, const tkl__finding *finding, tkl_limit_answer *answer,
                     tkl__times *times)
 {
-    tkl__limit_answer(&q->limit->rule, verdict, answer, times);
+    tkl__limit_answer(&q->limit->rule, finding, answer, times);
     memcpy(answer->ticket, answer->allowed ? q->ticket : "", answer->allowed ? TKL_TOKEN_SIZE : 1);
     return answer->allowed ? TKL_OK : TKL_LIMITED;
 }
@@ -248,27 +248,27 @@ static int read_debt(const question *q, const tkl_reply *reply, tkl_limit_answer
                      tkl__times *times)
 {
     int64_t owed = tkl_reply_int(reply);
-    tkl__verdict_on verdict = {
+    tkl__finding finding = {
         .fits = owed >= 0,
         .never = q->never,
         .quantity = q->quantity,
         .numbers = {owed >= 0 ? owed : -1 - owed},
     };
-    return conclude(q, &verdict, answer, times);
+    return conclude(q, &finding, answer, times);
 }
 
 /* Four numbers, of limit/check_all, from the index on. */
 static int read_numbers(const question *q, const tkl_reply *reply, size_t index,
                         tkl_limit_answer *answer, tkl__times *times)
 {
-    tkl__verdict_on verdict = {
+    tkl__finding finding = {
         .fits = tkl_reply_int(tkl_reply_at(reply, index)) == 1,
         .never = q->never,
         .quantity = q->quantity,
     };
     for (size_t i = 0; i < 3; i++)
-        verdict.numbers[i] = tkl_reply_int(tkl_reply_at(reply, index + 1 + i));
-    return conclude(q, &verdict, answer, times);
+        finding.numbers[i] = tkl_reply_int(tkl_reply_at(reply, index + 1 + i));
+    return conclude(q, &finding, answer, times);
 }
 
 static int read_reply(const question *q, const tkl_reply *reply, tkl_limit_answer *answer,
@@ -544,35 +544,42 @@ static int check_ticket(const tkl__rule *rule, const char *ticket)
     return TKL_OK;
 }
 
+static int send_refund(const question *q, tkl_bytes key, const char *ticket)
+{
+    const tkl__rule *rule = &q->limit->rule;
+    bool has_ticket = tkl__rule_has_tickets(rule);
+    tkl_bytes args[] = {q->args[0], q->args[1], tkl_str(rule->rate_text),
+                        tkl_str(has_ticket ? ticket : "")};
+    tkl__invocation call = {.script = &tkl__lua_limit_refund,
+                            .keys = &key,
+                            .nkeys = 1,
+                            .args = args,
+                            .nargs = 4,
+                            .retry_safe = has_ticket};
+    tkl_reply *reply;
+    tkl_client *client = q->limit->client;
+    int rc = tkl__run(client, &call, tkl__call_deadline(client, NULL), &reply);
+    if (rc == TKL_OK && tkl_reply_int(reply) == 0)
+        rc = TKL_NOTFOUND;
+    tkl_reply_free(reply);
+    return tkl__limit_explain(rc);
+}
+
 int tkl_limit_refund(tkl_limit *limit, tkl_bytes key, int64_t quantity, const char *ticket)
 {
     question q;
     tkl__buf keys;
-    tkl_reply *reply = NULL;
-    if (quantity > limit->rule.capacity)
-        quantity = limit->rule.capacity;
+    int64_t most = limit->rule.capacity;
+    if (tkl__rule_has_tickets(&limit->rule) && most > MAX_AT_ONCE)
+        most = MAX_AT_ONCE;
     tkl__buf_init(&keys);
-    int rc = ask(&q, limit, key, quantity, 0, &keys);
+    int rc = ask(&q, limit, key, quantity < most ? quantity : most, 0, &keys);
     if (rc == TKL_OK)
         rc = check_ticket(&limit->rule, ticket);
-    if (rc == TKL_OK && quantity > 0) {
-        bool has_ticket = tkl__rule_has_tickets(&limit->rule);
-        tkl_bytes server_key = key_of(&q, &keys);
-        tkl_bytes args[] = {q.args[0], q.args[1], tkl_str(limit->rule.rate_text),
-                            tkl_str(has_ticket ? ticket : "")};
-        tkl__invocation call = {.script = &tkl__lua_limit_refund,
-                                .keys = &server_key,
-                                .nkeys = 1,
-                                .args = args,
-                                .nargs = 4,
-                                .retry_safe = has_ticket};
-        rc = tkl__run(limit->client, &call, tkl__call_deadline(limit->client, NULL), &reply);
-        if (rc == TKL_OK && tkl_reply_int(reply) == 0)
-            rc = TKL_NOTFOUND;
-    }
-    tkl_reply_free(reply);
+    if (rc == TKL_OK && quantity > 0)
+        rc = send_refund(&q, key_of(&q, &keys), ticket);
     tkl__buf_free(&keys);
-    return tkl__limit_explain(rc);
+    return rc;
 }
 
 int tkl_limit_reset(tkl_limit *limit, tkl_bytes key)

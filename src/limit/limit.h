@@ -36,12 +36,12 @@ bool tkl__rule_has_debt(const tkl__rule *rule);
 bool tkl__rule_has_tickets(const tkl__rule *rule);
 
 /* What the server said about a quantity: see the scripts for the numbers. */
-typedef struct tkl__verdict_on {
+typedef struct tkl__finding {
     bool fits;
     bool never; /* more than can ever fit: it was only looked at */
     int64_t quantity;
     int64_t numbers[3];
-} tkl__verdict_on;
+} tkl__finding;
 
 /* An answer in microseconds. */
 typedef struct tkl__times {
@@ -51,8 +51,8 @@ typedef struct tkl__times {
 } tkl__times;
 
 /* Works the answer out; the ticket is not touched. */
-void tkl__limit_answer(const tkl__rule *rule, const tkl__verdict_on *verdict,
-                       tkl_limit_answer *answer, tkl__times *times);
+void tkl__limit_answer(const tkl__rule *rule, const tkl__finding *finding, tkl_limit_answer *answer,
+                       tkl__times *times);
 
 /* The server's key of a subject, appended. TKL_EINVAL for an empty or too long one. */
 int tkl__limit_key(const tkl_limit *limit, tkl_bytes subject, tkl__buf *out);
