@@ -538,8 +538,9 @@ static void a_majority_that_refuses_is_told_at_once(void **state)
     (void)state;
     server *s = server_start(&(server_options){.password = "secret"});
     tkl_client *client = test_open(s->url, NULL);
+    tkl_redlock_options options = {.node_timeout_ms = 5000};
     tkl_redlock *lock;
-    assert_ok(tkl_redlock_open(&client, 1, tkl_str("name"), NULL, &lock));
+    assert_ok(tkl_redlock_open(&client, 1, tkl_str("name"), &options, &lock));
     assert_code(tkl_redlock_acquire(lock, -1), TKL_EAUTH);
     tkl_redlock_close(lock);
     tkl_close(client);
