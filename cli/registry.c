@@ -12,6 +12,7 @@
     X(cli_limit)      \
     X(cli_bloom)      \
     X(cli_unique)     \
+    X(cli_bits)       \
     X(cli_scan)       \
     X(cli_server)     \
     X(cli_ping)       \

@@ -5,6 +5,7 @@
 #ifndef TACKLE_H
 #define TACKLE_H
 
+#include <tackle/bits.h>
 #include <tackle/bloom.h>
 #include <tackle/client.h>
 #include <tackle/common.h>

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bitmaps and packed numbers from the shell.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holders.h"
+#include "out.h"
+#include "value.h"
+
+/* The bitmap named by the argument. */
+static int open_bits(cli_session *cli, int index, tkl_bits **bits)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    return failed ? failed : cli_end(cli, tkl_bits_open(client, tkl_str(cli->argv[index]), bits));
+}
+
+static int print_number(const cli_session *cli, int64_t number)
+{
+    if (cli->json)
+        return cli_print_json(cli, json_integer((json_int_t)number));
+    printf("%" PRId64 "\n", number);
+    return CLI_OK;
+}
+
+static int read_number(const cli_session *cli, const char *what, const char *text, int64_t *number)
+{
+    const char *wrong = cli_parse_integer(text, number);
+    return wrong ? cli_usage(cli, "invalid %s '%s': %s", what, text, wrong) : CLI_OK;
+}
+
+static int read_bit(const cli_session *cli, const char *text, bool *bit)
+{
+    if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+        return cli_usage(cli, "invalid value '%s': 0 or 1", text);
+    *bit = text[0] == '1';
+    return CLI_OK;
+}
+
+/* NULL unless --from or --to was given. */
+static const tkl_bits_range *read_range(const cli_session *cli, tkl_bits_range *range)
+{
+    *range = (tkl_bits_range){cli_number(cli, "from", 0), cli_number(cli, "to", -1)};
+    return cli_flag(cli, "from") || cli_flag(cli, "to") ? range : NULL;
+}
+
+/* ---- Bits ---------------------------------------------------------------- */
+
+static int get(cli_session *cli)
+{
+    tkl_bits *bits = NULL;
+    int64_t at;
+    bool bit = false;
+    int failed = read_number(cli, "bit", cli->argv[1], &at);
+    if (!failed)
+        failed = open_bits(cli, 0, &bits);
+    if (!failed)
+        failed = cli_end(cli, tkl_bits_get(bits, at, &bit));
+    tkl_bits_close(bits);
+    return failed ? failed : print_number(cli, bit);
+}
+
+static int set(cli_session *cli)
+{
+    tkl_bits *bits = NULL;
+    int64_t at;
+    bool bit = true, old = false;
+    int failed = read_number(cli, "bit", cli->argv[1], &at);
+    if (!failed && cli->argc > 2)
+        failed = read_bit(cli, cli->argv[2], &bit);
+    if (!failed)
+        failed = open_bits(cli, 0, &bits);
+    if (!failed)
+        failed = cli_end(cli, tkl_bits_set(bits, at, bit, &old));
+    tkl_bits_close(bits);
+    return failed ? failed : print_number(cli, old);
+}
+
+static int count(cli_session *cli)
+{
+    tkl_bits *bits = NULL;
+    tkl_bits_range range;
+    int64_t number = 0;
+    int failed = open_bits(cli, 0, &bits);
+    if (!failed)
+        failed = cli_end(cli, tkl_bits_count(bits, read_range(cli, &range), &number));
+    tkl_bits_close(bits);
+    return failed ? failed : print_number(cli, number);
+}
+
+static int pos(cli_session *cli)
+{
+    tkl_bits *bits = NULL;
+    tkl_bits_range range;
+    int64_t at = 0;
+    bool bit = true;
+    int failed = read_bit(cli, cli->argv[1], &bit);
+    if (!failed)
+        failed = open_bits(cli, 0, &bits);
+    if (!failed)
+        failed = cli_end(cli, tkl_bits_find(bits, bit, read_range(cli, &range), &at));
+    tkl_bits_close(bits);
+    return failed ? failed : print_number(cli, at);
+}
+
+/* ---- op ------------------------------------------------------------------ */
+
+static int read_op(const cli_session *cli, tkl_bits_op *op)
+{
+    static const char *const names[] = {"and", "or", "xor", "not"};
+    for (int i = 0; i < 4; i++)
+        if (strcmp(cli->argv[1], names[i]) == 0) {
+            *op = (tkl_bits_op)i;
+            return CLI_OK;
+        }
+    return cli_usage(cli, "invalid operation '%s': and, or, xor or not", cli->argv[1]);
+}
+
+static int op(cli_session *cli)
+{
+    tkl_bits_op operation = TKL_BITS_AND;
+    size_t n = 0;
+    int64_t bytes = 0;
+    int failed = read_op(cli, &operation);
+    if (failed)
+        return failed;
+    tkl_bits **all = calloc((size_t)cli->argc, sizeof *all);
+    if (!all)
+        return cli_end(cli, TKL_ENOMEM);
+    failed = open_bits(cli, 0, &all[n++]);
+    for (int i = 2; !failed && i < cli->argc; i++)
+        failed = open_bits(cli, i, &all[n++]);
+    if (!failed)
+        failed = cli_end(cli, tkl_bits_combine(all[0], operation, all + 1, n - 1, &bytes));
+    for (size_t i = 0; i < n; i++)
+        tkl_bits_close(all[i]);
+    free(all);
+    return failed ? failed : print_number(cli, bytes);
+}
+
+/* ---- field --------------------------------------------------------------- */
+
+static int read_verb(const cli_session *cli, const char *text, tkl_bits_verb *verb)
+{
+    static const char *const names[] = {"get", "set", "incr"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *verb = (tkl_bits_verb)i;
+            return CLI_OK;
+        }
+    return cli_usage(cli, "invalid '%s': get, set or incr", text);
+}
+
+/* u8, i16 */
+static int read_type(const cli_session *cli, const char *text, tkl_bits_field *field)
+{
+    int64_t width = 0;
+    field->is_signed = text[0] == 'i';
+    if ((text[0] != 'u' && text[0] != 'i') || cli_parse_integer(text + 1, &width) || width < 1 ||
+        width > 64)
+        return cli_usage(cli, "invalid type '%s': u1 to u63, i1 to i64", text);
+    field->width = (int)width;
+    return CLI_OK;
+}
+
+/* 12 or #3 */
+static int read_place(const cli_session *cli, const char *text, tkl_bits_field *field)
+{
+    field->by_index = text[0] == '#';
+    return read_number(cli, "place", text + field->by_index, &field->at);
+}
+
+static tkl_bits_overflow read_overflow(const cli_session *cli)
+{
+    const char *text = cli_text(cli, "overflow", "wrap");
+    return text[0] == 'w' ? TKL_BITS_WRAP : text[0] == 's' ? TKL_BITS_SATURATE : TKL_BITS_FAIL;
+}
+
+/* One of "get TYPE AT", "set TYPE AT VALUE", "incr TYPE AT VALUE"; moves *index behind it. */
+static int read_field(const cli_session *cli, int *index, tkl_bits_field *field)
+{
+    int i = *index;
+    *field = (tkl_bits_field){.overflow = read_overflow(cli)};
+    int failed = read_verb(cli, cli->argv[i], &field->verb);
+    int words = field->verb == TKL_BITS_GET ? 3 : 4;
+    if (!failed && i + words > cli->argc)
+        return cli_usage(cli, "after %s: TYPE AT%s", cli->argv[i], words == 4 ? " VALUE" : "");
+    if (!failed)
+        failed = read_type(cli, cli->argv[i + 1], field);
+    if (!failed)
+        failed = read_place(cli, cli->argv[i + 2], field);
+    if (!failed && words == 4)
+        failed = read_number(cli, "value", cli->argv[i + 3], &field->value);
+    *index += words;
+    return failed;
+}
+
+/* What did not fit is null. */
+static int print_values(const cli_session *cli, const tkl_bits_value *values, size_t n)
+{
+    json_t *array = json_array();
+    bool all = true;
+    for (size_t i = 0; i < n; i++) {
+        all = all && values[i].done;
+        json_array_append_new(array, values[i].done ? json_integer((json_int_t)values[i].value)
+                                                    : json_null());
+        if (!cli->json && values[i].done)
+            printf("%" PRId64 "\n", values[i].value);
+        else if (!cli->json)
+            puts("-");
+    }
+    int failed = CLI_OK;
+    if (cli->json)
+        failed = cli_print_json(cli, array);
+    else
+        json_decref(array);
+    return failed || all ? failed : cli_fail(cli, CLI_NO, "a number did not fit");
+}
+
+static int run_fields(cli_session *cli, const tkl_bits_field *fields, size_t n)
+{
+    tkl_bits *bits = NULL;
+    tkl_bits_value *values = calloc(n, sizeof *values);
+    int failed = values ? open_bits(cli, 0, &bits) : cli_end(cli, TKL_ENOMEM);
+    if (!failed)
+        failed = cli_end(cli, tkl_bits_fields(bits, fields, n, values));
+    if (!failed)
+        failed = print_values(cli, values, n);
+    tkl_bits_close(bits);
+    free(values);
+    return failed;
+}
+
+static int field(cli_session *cli)
+{
+    tkl_bits_field *fields = calloc((size_t)cli->argc, sizeof *fields);
+    size_t n = 0;
+    int failed = fields ? CLI_OK : cli_end(cli, TKL_ENOMEM);
+    for (int i = 1; !failed && i < cli->argc;)
+        failed = read_field(cli, &i, &fields[n++]);
+    if (!failed)
+        failed = run_fields(cli, fields, n);
+    free(fields);
+    return failed;
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_bits *bits = NULL;
+    int failed = open_bits(cli, 0, &bits);
+    if (!failed)
+        failed = cli_end(cli, tkl_bits_drop(bits));
+    tkl_bits_close(bits);
+    return failed ? failed : cli_print_done(cli, "dropped");
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+static const cli_option range_options[] = {
+    {"from", CLI_INTEGER, "BIT", "the first one; -1 is the last (0)"},
+    {"to", CLI_INTEGER, "BIT", "the last one; -1 is the last (-1)"},
+    {0},
+};
+
+static const cli_option field_options[] = {
+    {"overflow", CLI_CHOICE, "wrap|saturate|fail", "when a number does not fit (wrap)"},
+    {0},
+};
+
+static const cli_verb verbs[] = {
+    {
+        .name = "get",
+        .args = "NAME BIT",
+        .summary = "a bit: 0 or 1",
+        .example = "tackle bits get days 319",
+        .run = get,
+    },
+    {
+        .name = "set",
+        .args = "NAME BIT [VALUE]",
+        .summary = "set a bit, to 1 or VALUE; prints what it was",
+        .example = "tackle bits set days 319",
+        .run = set,
+    },
+    {
+        .name = "count",
+        .args = "NAME",
+        .summary = "how many bits are 1",
+        .options = range_options,
+        .example = "tackle bits set days 319\n"
+                   "tackle bits count days --from 300 --to 330",
+        .run = count,
+    },
+    {
+        .name = "pos",
+        .args = "NAME VALUE",
+        .summary = "where the first 1, or 0, is",
+        .options = range_options,
+        .details = "Exit code 1 when there is none.",
+        .example = "tackle bits set days 319\n"
+                   "tackle bits pos days 1",
+        .run = pos,
+    },
+    {
+        .name = "op",
+        .args = "NAME OPERATION SOURCE...",
+        .summary = "make it the and, or, xor or not of others; prints its bytes",
+        .example = "tackle bits set monday 7\n"
+                   "tackle bits set tuesday 7\n"
+                   "tackle bits op both and monday tuesday\n"
+                   "tackle bits count both",
+        .run = op,
+    },
+    {
+        .name = "field",
+        .args = "NAME STEP...",
+        .summary = "packed numbers: get, set, incr; several as one step",
+        .options = field_options,
+        .details =
+            "Steps: get TYPE AT, set TYPE AT VALUE, incr TYPE AT VALUE. TYPE is u1 to u63 or\n"
+            "i1 to i64; AT is a bit, or with # counts numbers of that type. Prints what get\n"
+            "finds, what set replaces and what incr makes of it. Exit code 1 when one did not\n"
+            "fit, with --overflow fail.",
+        .example = "tackle bits field scores set u12 '#5' 4000 incr u12 '#5' 90\n"
+                   "tackle bits field scores incr u12 '#5' 90 --overflow saturate",
+        .run = field,
+    },
+    {
+        .name = "drop",
+        .args = "NAME",
+        .summary = "remove the bitmap",
+        .example = "tackle bits set days 1 >/dev/null\n"
+                   "tackle bits drop days --json",
+        .run = drop,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"A bit for each user: who was here on both days?",
+     "for u in 3 7 9; do tackle bits set monday $u; done >/dev/null\n"
+     "  for u in 7 9 12; do tackle bits set tuesday $u; done >/dev/null\n"
+     "  tackle bits op both and monday tuesday; tackle bits count both",
+     0},
+    {"Numbers of 12 bits side by side, several in one step.",
+     "tackle bits field scores set u12 '#5' 4000 incr u12 '#5' 200 --overflow saturate", 0},
+    {0},
+};
+
+const cli_component cli_bits = {
+    .name = "bits",
+    .summary = "bitmaps, and numbers of 1 to 64 bits packed side by side",
+    .verbs = verbs,
+    .demo = demo,
+};

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bitmaps and packed numbers; the latter at every width against a simulation.
+ *
+ * ctest: timeout 120
+ */
+#include <tackle/bits.h>
+
+#include "support/cluster.h"
+#include "support/fixture.h"
+
+static tkl_bits *open_bits(tkl_client *client, const char *name)
+{
+    tkl_bits *bits;
+    assert_ok(tkl_bits_open(client, tkl_str(name), &bits));
+    return bits;
+}
+
+static int64_t count_of(tkl_bits *bits, const tkl_bits_range *range)
+{
+    int64_t count;
+    assert_ok(tkl_bits_count(bits, range, &count));
+    return count;
+}
+
+/* ---- Bits ---------------------------------------------------------------- */
+
+static void bits_are_set_and_read(void **state)
+{
+    fixture *f = *state;
+    tkl_bits *bits = open_bits(f->client, "{days}\n");
+    bool bit;
+    static const int64_t places[] = {0, 7, 8, 319};
+    for (size_t i = 0; i < 4; i++) {
+        assert_ok(tkl_bits_get(bits, places[i], &bit));
+        assert_false(bit);
+        assert_ok(tkl_bits_set(bits, places[i], true, &bit));
+        assert_false(bit);
+        assert_ok(tkl_bits_set(bits, places[i], true, &bit));
+        assert_true(bit);
+        assert_ok(tkl_bits_get(bits, places[i], &bit));
+        assert_true(bit);
+    }
+    assert_int_equal(count_of(bits, NULL), 4);
+    assert_ok(tkl_bits_set(bits, 8, false, NULL));
+    assert_int_equal(count_of(bits, NULL), 3);
+    assert_ok(tkl_bits_drop(bits));
+    assert_code(tkl_bits_drop(bits), TKL_NOTFOUND);
+    tkl_bits_close(bits);
+}
+
+static void last_possible_bit_is_there(void **state)
+{
+    fixture *f = *state;
+    tkl_bits *bits = open_bits(f->client, "large");
+    bool bit;
+    int64_t last = (INT64_C(1) << 32) - 1;
+    assert_ok(tkl_bits_get(bits, last, &bit));
+    assert_false(bit);
+    assert_code(tkl_bits_get(bits, last + 1, &bit), TKL_EINVAL);
+    assert_code(tkl_bits_set(bits, last + 1, true, NULL), TKL_EINVAL);
+    assert_code(tkl_bits_set(bits, -1, true, NULL), TKL_EINVAL);
+    assert_code(tkl_bits_get(bits, INT64_MAX, &bit), TKL_EINVAL);
+    tkl_bits_close(bits);
+}
+
+static void ranges_are_of_bits(void **state)
+{
+    fixture *f = *state;
+    tkl_bits *bits = open_bits(f->client, "days");
+    int64_t at;
+    for (int64_t i = 10; i < 20; i++)
+        assert_ok(tkl_bits_set(bits, i, true, NULL));
+    assert_int_equal(count_of(bits, &(tkl_bits_range){0, 9}), 0);
+    assert_int_equal(count_of(bits, &(tkl_bits_range){9, 12}), 3);
+    assert_int_equal(count_of(bits, &(tkl_bits_range){-5, -1}), 1);
+    assert_int_equal(count_of(bits, &(tkl_bits_range){0, -1}), 10);
+    assert_ok(tkl_bits_find(bits, true, NULL, &at));
+    assert_int_equal(at, 10);
+    assert_ok(tkl_bits_find(bits, false, &(tkl_bits_range){12, -1}, &at));
+    assert_int_equal(at, 20);
+    assert_ok(tkl_bits_find(bits, true, &(tkl_bits_range){15, 15}, &at));
+    assert_int_equal(at, 15);
+    assert_code(tkl_bits_find(bits, true, &(tkl_bits_range){20, -1}, &at), TKL_NOTFOUND);
+    tkl_bits_close(bits);
+}
+
+static void bitmaps_are_combined(void **state)
+{
+    fixture *f = *state;
+    tkl_bits *a = open_bits(f->client, "a"), *b = open_bits(f->client, "b");
+    tkl_bits *result = open_bits(f->client, "result");
+    tkl_bits *both[] = {a, b};
+    int64_t bytes;
+    for (int64_t i = 0; i < 16; i++) {
+        assert_ok(tkl_bits_set(a, i, i < 10, NULL));
+        assert_ok(tkl_bits_set(b, i, i >= 6 && i < 12, NULL));
+    }
+    static const int64_t expected[] = {4, 12, 8};
+    for (int op = TKL_BITS_AND; op <= TKL_BITS_XOR; op++) {
+        assert_ok(tkl_bits_combine(result, (tkl_bits_op)op, both, 2, &bytes));
+        assert_int_equal(bytes, 2);
+        assert_int_equal(count_of(result, NULL), expected[op]);
+    }
+    assert_ok(tkl_bits_combine(result, TKL_BITS_NOT, both, 1, NULL));
+    assert_int_equal(count_of(result, NULL), 6);
+    assert_code(tkl_bits_combine(result, TKL_BITS_NOT, both, 2, NULL), TKL_EINVAL);
+    assert_code(tkl_bits_combine(result, TKL_BITS_OR, both, 0, NULL), TKL_EINVAL);
+    tkl_bits_close(a);
+    tkl_bits_close(b);
+    tkl_bits_close(result);
+}
+
+/* ---- Packed numbers, against a simulation -------------------------------- */
+
+static __int128 least(const tkl_bits_field *field)
+{
+    return field->is_signed ? -((__int128)1 << (field->width - 1)) : 0;
+}
+
+static __int128 most(const tkl_bits_field *field)
+{
+    return ((__int128)1 << (field->is_signed ? field->width - 1 : field->width)) - 1;
+}
+
+/* Writes `wanted` as the overflow mode says; false: not written. */
+static bool simulate(const tkl_bits_field *field, __int128 wanted, int64_t *number)
+{
+    if (wanted < least(field) || wanted > most(field)) {
+        if (field->overflow == TKL_BITS_FAIL)
+            return false;
+        if (field->overflow == TKL_BITS_SATURATE)
+            wanted = wanted < least(field) ? least(field) : most(field);
+        __int128 size = (__int128)1 << field->width;
+        while (wanted < least(field))
+            wanted += size * ((least(field) - wanted + size - 1) / size);
+        while (wanted > most(field))
+            wanted -= size * ((wanted - most(field) + size - 1) / size);
+    }
+    *number = (int64_t)wanted;
+    return true;
+}
+
+static int64_t random_value(uint64_t *seed, int width)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    uint64_t bits = *seed ^ (*seed >> 29);
+    bits = (bits * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - width);
+    return (*seed >> 60) % 2 ? (int64_t)bits : -(int64_t)bits;
+}
+
+/* One number, changed a few times; its neighbours, both sides, must stay as they are. */
+static void check_width(tkl_bits *bits, int width, bool is_signed, tkl_bits_overflow overflow,
+                        uint64_t *seed)
+{
+    enum { STEPS = 12, FIELDS = STEPS + 2 };
+    tkl_bits_field fields[FIELDS] = {{.verb = TKL_BITS_GET}};
+    tkl_bits_value values[FIELDS], expected[FIELDS];
+    int64_t number = 0;
+    for (int i = 0; i < STEPS; i++) {
+        fields[i] = (tkl_bits_field){.verb = i % 3 == 0   ? TKL_BITS_PUT
+                                             : i % 3 == 1 ? TKL_BITS_ADD
+                                                          : TKL_BITS_GET,
+                                     .overflow = overflow,
+                                     .width = width,
+                                     .is_signed = is_signed,
+                                     .at = 13};
+        fields[i].value = random_value(seed, width < 62 ? width + 1 : 63);
+        int64_t before = number;
+        expected[i] = (tkl_bits_value){.value = number, .done = true};
+        if (fields[i].verb == TKL_BITS_PUT)
+            expected[i].done = simulate(&fields[i], fields[i].value, &number);
+        else if (fields[i].verb == TKL_BITS_ADD) {
+            expected[i].done = simulate(&fields[i], (__int128)number + fields[i].value, &number);
+            expected[i].value = number;
+        }
+        expected[i].value = expected[i].done ? expected[i].value : 0;
+        number = expected[i].done ? number : before;
+    }
+    fields[STEPS] = (tkl_bits_field){.width = 13};
+    fields[STEPS + 1] = (tkl_bits_field){.width = 13, .at = 13 + width};
+    expected[STEPS] = expected[STEPS + 1] = (tkl_bits_value){.value = 8191, .done = true};
+    assert_ok(tkl_bits_fields(bits, fields, FIELDS, values));
+    for (int i = 0; i < FIELDS; i++)
+        if (values[i].done != expected[i].done || values[i].value != expected[i].value)
+            fail_msg("%c%d, mode %d, step %d (%d %lld): %lld %d, expected %lld %d",
+                     is_signed ? 'i' : 'u', width, overflow, i, fields[i].verb,
+                     (long long)fields[i].value, (long long)values[i].value, values[i].done,
+                     (long long)expected[i].value, expected[i].done);
+}
+
+static void numbers_of_every_width_behave(void **state)
+{
+    fixture *f = *state;
+    tkl_bits *bits = open_bits(f->client, "packed");
+    uint64_t seed = 42;
+    for (int width = 1; width <= 64; width++)
+        for (int is_signed = width == 64; is_signed <= 1; is_signed++)
+            for (int mode = TKL_BITS_WRAP; mode <= TKL_BITS_FAIL; mode++)
+                for (int round = 0; round < 4; round++) {
+                    tkl_bits_field ones[] = {
+                        {.verb = TKL_BITS_PUT, .width = 13, .value = 8191},
+                        {.verb = TKL_BITS_PUT, .width = 13, .at = 13 + width, .value = 8191}};
+                    tkl_bits_value values[2];
+                    assert_ok(tkl_bits_fields(bits, ones, 2, values));
+                    check_width(bits, width, is_signed, (tkl_bits_overflow)mode, &seed);
+                    assert_ok(tkl_bits_drop(bits));
+                }
+    tkl_bits_close(bits);
+}
+
+static void numbers_are_found_by_index(void **state)
+{
+    fixture *f = *state;
+    tkl_bits *bits = open_bits(f->client, "packed");
+    tkl_bits_field fields[] = {
+        {.verb = TKL_BITS_PUT, .width = 12, .by_index = true, .at = 5, .value = 4000},
+        {.verb = TKL_BITS_GET, .width = 12, .at = 60},
+        {.verb = TKL_BITS_ADD,
+         .width = 12,
+         .by_index = true,
+         .at = 5,
+         .value = 100,
+         .overflow = TKL_BITS_FAIL},
+        {.verb = TKL_BITS_ADD,
+         .width = 12,
+         .by_index = true,
+         .at = 5,
+         .value = 100,
+         .overflow = TKL_BITS_SATURATE}};
+    tkl_bits_value values[4];
+    assert_ok(tkl_bits_fields(bits, fields, 4, values));
+    assert_int_equal(values[1].value, 4000);
+    assert_false(values[2].done);
+    assert_int_equal(values[3].value, 4095);
+    assert_ok(tkl_bits_fields(bits, fields, 0, values));
+    tkl_bits_close(bits);
+}
+
+static void wrong_fields_are_refused(void **state)
+{
+    fixture *f = *state;
+    tkl_bits *bits = open_bits(f->client, "packed");
+    static const tkl_bits_field wrong[] = {{.width = 0},
+                                           {.width = 64},
+                                           {.width = 65, .is_signed = true},
+                                           {.width = -3},
+                                           {.width = 8, .at = -1},
+                                           {.width = 8, .at = (INT64_C(1) << 32) - 7},
+                                           {.width = 8, .by_index = true, .at = INT64_C(1) << 29},
+                                           {.width = 8, .by_index = true, .at = INT64_MAX / 4}};
+    tkl_bits_value value;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_code(tkl_bits_fields(bits, &wrong[i], 1, &value), TKL_EINVAL);
+    assert_ok(tkl_callz(f->client, NULL, "SADD", "tackle:bits:{packed}", "x", NULL));
+    assert_code(tkl_bits_fields(bits, &(tkl_bits_field){.width = 8}, 1, &value), TKL_ETYPE);
+    tkl_bits_close(bits);
+    tkl_bits_close(NULL);
+}
+
+/* ---- A cluster ----------------------------------------------------------- */
+
+static void bitmaps_live_in_a_cluster(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, NULL);
+    char name[] = "a";
+    for (; name[0] < 'k'; name[0]++) {
+        tkl_bits *bits = open_bits(client, name);
+        assert_ok(tkl_bits_set(bits, 5, true, NULL));
+        assert_int_equal(count_of(bits, NULL), 1);
+        assert_ok(tkl_bits_combine(bits, TKL_BITS_NOT, &bits, 1, NULL));
+        assert_int_equal(count_of(bits, NULL), 7);
+        tkl_bits_close(bits);
+    }
+    tkl_bits *both[] = {open_bits(client, "a"), open_bits(client, "b")};
+    assert_code(tkl_bits_combine(both[0], TKL_BITS_OR, both, 2, NULL), TKL_ECROSSSLOT);
+    tkl_bits_close(both[0]);
+    tkl_bits_close(both[1]);
+    tkl_close(client);
+    cluster_end(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(bits_are_set_and_read),
+        TEST(last_possible_bit_is_there),
+        TEST(ranges_are_of_bits),
+        TEST(bitmaps_are_combined),
+        TEST(numbers_of_every_width_behave),
+        TEST(numbers_are_found_by_index),
+        TEST(wrong_fields_are_refused),
+        cmocka_unit_test(bitmaps_live_in_a_cluster),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
