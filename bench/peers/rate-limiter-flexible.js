@@ -9,16 +9,18 @@ async function main() {
   const client = new Redis(process.env.BENCH_SOCKET, { enableOfflineQueue: false });
   await new Promise(resolve => client.once('ready', resolve));
   const limiter = new RateLimiterRedis({ storeClient: client, points: 1000000000, duration: 3600 });
-  await limiter.consume('bench');
-  const began = performance.now();
-  const stop = began + Number(process.env.BENCH_SECONDS) * 1000;
-  let ops = 0;
-  const flight = async () => {
-    for (; performance.now() < stop; ops++)
-      await limiter.consume('bench');
+  const run = async seconds => {
+    const began = performance.now();
+    let ops = 0;
+    const flight = async () => {
+      for (; performance.now() - began < seconds * 1000; ops++)
+        await limiter.consume('bench');
+    };
+    await Promise.all(Array.from({ length: 200 }, flight));
+    return { ops, seconds: (performance.now() - began) / 1000 };
   };
-  await Promise.all(Array.from({ length: 200 }, flight));
-  console.log(JSON.stringify({ ops, seconds: (performance.now() - began) / 1000 }));
+  await run(1); // until it is compiled
+  console.log(JSON.stringify(await run(Number(process.env.BENCH_SECONDS))));
   client.disconnect();
 }
 

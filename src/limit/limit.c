@@ -304,7 +304,8 @@ int tkl_limit_check(tkl_limit *limit, tkl_bytes key, int64_t quantity, tkl_limit
 {
     tkl_limit_answer unread;
     tkl__times times;
-    answer = answer ? answer : &unread;
+    if (!answer)
+        answer = &unread;
     memset(answer, 0, sizeof *answer);
     return check(limit, key, quantity, 0, answer, &times);
 }
@@ -523,7 +524,8 @@ int tkl_limit_wait(tkl_limit *limit, tkl_bytes key, int64_t quantity, int64_t wa
                    tkl_limit_answer *answer)
 {
     tkl_limit_answer unread;
-    answer = answer ? answer : &unread;
+    if (!answer)
+        answer = &unread;
     memset(answer, 0, sizeof *answer);
     if (limit->rule.in_order)
         return wait_in_order(limit, key, quantity, wait_ms, answer);
