@@ -13,6 +13,7 @@
     X(cli_bloom)      \
     X(cli_unique)     \
     X(cli_bits)       \
+    X(cli_geo)        \
     X(cli_scan)       \
     X(cli_server)     \
     X(cli_ping)       \

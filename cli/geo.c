@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Places from the shell.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holders.h"
+#include "out.h"
+
+/* The places named by the first argument. */
+static int open_geo(cli_session *cli, tkl_geo **geo)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    return failed ? failed : cli_end(cli, tkl_geo_open(client, tkl_str(cli->argv[0]), geo));
+}
+
+static int read_number(const cli_session *cli, const char *what, const char *text, double *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtod(text, &end);
+    if (end == text || *end != '\0' || errno != 0)
+        return cli_usage(cli, "invalid %s '%s': a number", what, text);
+    return CLI_OK;
+}
+
+static tkl_geo_unit read_unit(const char *text)
+{
+    return strcmp(text, "km") == 0   ? TKL_GEO_KM
+           : strcmp(text, "mi") == 0 ? TKL_GEO_MI
+           : strcmp(text, "ft") == 0 ? TKL_GEO_FT
+                                     : TKL_GEO_M;
+}
+
+static int print_number(const cli_session *cli, int64_t number)
+{
+    if (cli->json)
+        return cli_print_json(cli, json_integer((json_int_t)number));
+    printf("%" PRId64 "\n", number);
+    return CLI_OK;
+}
+
+/* ---- add, remove --------------------------------------------------------- */
+
+/* "LONGITUDE LATITUDE PLACE", three arguments. */
+static int read_place(const cli_session *cli, int index, tkl_geo_place *place)
+{
+    *place = (tkl_geo_place){.name = tkl_str(cli->argv[index + 2])};
+    int failed = read_number(cli, "longitude", cli->argv[index], &place->longitude);
+    return failed ? failed : read_number(cli, "latitude", cli->argv[index + 1], &place->latitude);
+}
+
+static int add_places(cli_session *cli, const tkl_geo_place *places, size_t count)
+{
+    tkl_geo *geo = NULL;
+    int64_t added = 0;
+    int failed = open_geo(cli, &geo);
+    if (!failed)
+        failed = cli_end(cli, tkl_geo_add(geo, places, count, &added));
+    tkl_geo_close(geo);
+    return failed ? failed : print_number(cli, added);
+}
+
+static int add(cli_session *cli)
+{
+    size_t count = (size_t)(cli->argc - 1) / 3;
+    if ((cli->argc - 1) % 3 != 0)
+        return cli_usage(cli, "places are three words each: LONGITUDE LATITUDE PLACE");
+    tkl_geo_place *places = calloc(count, sizeof *places);
+    int failed = places ? CLI_OK : cli_end(cli, TKL_ENOMEM);
+    for (size_t i = 0; !failed && i < count; i++)
+        failed = read_place(cli, 1 + 3 * (int)i, &places[i]);
+    if (!failed)
+        failed = add_places(cli, places, count);
+    free(places);
+    return failed;
+}
+
+/* ---- About places -------------------------------------------------------- */
+
+/* The names behind the first argument; free(). */
+static tkl_bytes *names_of(const cli_session *cli)
+{
+    tkl_bytes *names = calloc((size_t)cli->argc, sizeof *names);
+    for (int i = 1; names && i < cli->argc; i++)
+        names[i - 1] = tkl_str(cli->argv[i]);
+    return names;
+}
+
+static int remove_places(cli_session *cli)
+{
+    tkl_geo *geo = NULL;
+    int64_t removed = 0;
+    tkl_bytes *names = names_of(cli);
+    int failed = names ? open_geo(cli, &geo) : cli_end(cli, TKL_ENOMEM);
+    if (!failed)
+        failed = cli_end(cli, tkl_geo_remove(geo, names, (size_t)cli->argc - 1, &removed));
+    tkl_geo_close(geo);
+    free(names);
+    return failed ? failed : print_number(cli, removed);
+}
+
+static int dist(cli_session *cli)
+{
+    tkl_geo *geo = NULL;
+    double distance = 0;
+    tkl_geo_unit unit = read_unit(cli_text(cli, "unit", "m"));
+    int failed = open_geo(cli, &geo);
+    if (!failed)
+        failed = cli_end(cli, tkl_geo_distance(geo, tkl_str(cli->argv[1]), tkl_str(cli->argv[2]),
+                                               unit, &distance));
+    tkl_geo_close(geo);
+    if (failed || cli->json)
+        return failed ? failed : cli_print_json(cli, json_real(distance));
+    printf("%.4f\n", distance);
+    return CLI_OK;
+}
+
+static const cli_column position_columns[] = {
+    {"name", "PLACE"},
+    {"longitude", "LONGITUDE"},
+    {"latitude", "LATITUDE"},
+    {0},
+};
+
+static json_t *json_positions(const tkl_bytes *names, const tkl_geo_position *at, size_t count,
+                              bool *all)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < count; i++) {
+        *all = *all && at[i].found;
+        json_array_append_new(
+            rows, json_pack("{s:o, s:o, s:o}", "name", cli_json_bytes(names[i]), "longitude",
+                            at[i].found ? json_real(at[i].longitude) : json_null(), "latitude",
+                            at[i].found ? json_real(at[i].latitude) : json_null()));
+    }
+    return rows;
+}
+
+static int pos(cli_session *cli)
+{
+    tkl_geo *geo = NULL;
+    size_t count = (size_t)cli->argc - 1;
+    bool all = true;
+    tkl_bytes *names = names_of(cli);
+    tkl_geo_position *at = calloc(count, sizeof *at);
+    int failed = names && at ? open_geo(cli, &geo) : cli_end(cli, TKL_ENOMEM);
+    if (!failed)
+        failed = cli_end(cli, tkl_geo_positions(geo, names, count, at));
+    if (!failed)
+        failed = cli_print_rows(cli, json_positions(names, at, count, &all), position_columns);
+    tkl_geo_close(geo);
+    free(names);
+    free(at);
+    return failed || all ? failed : CLI_NO;
+}
+
+static const cli_column hash_columns[] = {{"name", "PLACE"}, {"hash", "GEOHASH"}, {0}};
+
+static json_t *json_hashes(const tkl_bytes *names, tkl_geo_text *hashes, size_t count, bool *all)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < count; i++) {
+        bool found = hashes[i][0] != '\0';
+        *all = *all && found;
+        json_array_append_new(rows,
+                              json_pack("{s:o, s:o}", "name", cli_json_bytes(names[i]), "hash",
+                                        found ? json_string(hashes[i]) : json_null()));
+    }
+    return rows;
+}
+
+static int hash(cli_session *cli)
+{
+    tkl_geo *geo = NULL;
+    size_t count = (size_t)cli->argc - 1;
+    bool all = true;
+    tkl_bytes *names = names_of(cli);
+    tkl_geo_text *hashes = calloc(count, sizeof *hashes);
+    int failed = names && hashes ? open_geo(cli, &geo) : cli_end(cli, TKL_ENOMEM);
+    if (!failed)
+        failed = cli_end(cli, tkl_geo_hashes(geo, names, count, hashes));
+    if (!failed)
+        failed = cli_print_rows(cli, json_hashes(names, hashes, count, &all), hash_columns);
+    tkl_geo_close(geo);
+    free(names);
+    free(hashes);
+    return failed || all ? failed : CLI_NO;
+}
+
+/* ---- near ---------------------------------------------------------------- */
+
+/* "WIDTHxHEIGHT" */
+static int read_box(const cli_session *cli, const char *text, tkl_geo_query *query)
+{
+    char *x, *end;
+    query->width = strtod(text, &x);
+    query->height = *x == 'x' ? strtod(x + 1, &end) : 0;
+    if (*x != 'x' || *end != '\0' || !(query->width > 0) || !(query->height > 0))
+        return cli_usage(cli, "invalid --box '%s': WIDTHxHEIGHT, like 20x10", text);
+    return CLI_OK;
+}
+
+/* The centre: a place, or a longitude and a latitude. */
+static int read_centre(const cli_session *cli, tkl_geo_query *query)
+{
+    if (cli->argc == 2) {
+        query->member = tkl_str(cli->argv[1]);
+        return CLI_OK;
+    }
+    int failed = read_number(cli, "longitude", cli->argv[1], &query->longitude);
+    return failed ? failed : read_number(cli, "latitude", cli->argv[2], &query->latitude);
+}
+
+static int read_query(const cli_session *cli, tkl_geo_query *query)
+{
+    const char *radius = cli_text(cli, "radius", NULL), *box = cli_text(cli, "box", NULL);
+    *query = (tkl_geo_query){.unit = read_unit(cli_text(cli, "unit", "km")),
+                             .limit = cli_number(cli, "limit", 0),
+                             .farthest = cli_flag(cli, "farthest")};
+    if (!radius == !box)
+        return cli_usage(cli, "either --radius or --box");
+    int failed =
+        radius ? read_number(cli, "--radius", radius, &query->radius) : read_box(cli, box, query);
+    return failed ? failed : read_centre(cli, query);
+}
+
+static const cli_column near_columns[] = {
+    {"name", "PLACE"},
+    {"distance", "DISTANCE"},
+    {"longitude", "LONGITUDE"},
+    {"latitude", "LATITUDE"},
+    {0},
+};
+
+static json_t *json_places(const tkl_geo_places *places)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < places->count; i++) {
+        const tkl_geo_place *p = &places->items[i];
+        json_array_append_new(rows, json_pack("{s:o, s:f, s:f, s:f, s:I}", "name",
+                                              cli_json_bytes(p->name), "distance", p->distance,
+                                              "longitude", p->longitude, "latitude", p->latitude,
+                                              "hash", (json_int_t)p->hash));
+    }
+    return rows;
+}
+
+static int near(cli_session *cli)
+{
+    tkl_geo *geo = NULL;
+    tkl_geo_query query;
+    tkl_geo_places *places = NULL;
+    int64_t count = 0;
+    bool only_count = cli_flag(cli, "count");
+    int failed = read_query(cli, &query);
+    if (!failed)
+        failed = open_geo(cli, &geo);
+    if (!failed)
+        failed = cli_end(cli, only_count ? tkl_geo_count(geo, &query, &count)
+                                         : tkl_geo_near(geo, &query, &places));
+    if (!failed)
+        failed = only_count ? print_number(cli, count)
+                            : cli_print_rows(cli, json_places(places), near_columns);
+    tkl_geo_places_free(places);
+    tkl_geo_close(geo);
+    return failed;
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_geo *geo = NULL;
+    int failed = open_geo(cli, &geo);
+    if (!failed)
+        failed = cli_end(cli, tkl_geo_drop(geo));
+    tkl_geo_close(geo);
+    return failed ? failed : cli_print_done(cli, "dropped");
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+#define UNIT(otherwise)                                                \
+    {                                                                  \
+        "unit", CLI_CHOICE, "m|km|mi|ft", "of lengths (" otherwise ")" \
+    }
+
+static const cli_option dist_options[] = {
+    UNIT("m"),
+    {0},
+};
+
+static const cli_option near_options[] = {
+    {"radius", CLI_TEXT, "LENGTH", "in a circle of this radius"},
+    {"box", CLI_TEXT, "WIDTHxHEIGHT", "in a box of this size"},
+    UNIT("km"),
+    {"limit", CLI_INTEGER, "N", "at most so many"},
+    {"farthest", CLI_FLAG, NULL, "farthest first"},
+    {"count", CLI_FLAG, NULL, "only how many"},
+    {0},
+};
+
+#define TWO_CITIES "tackle geo add cities 13.405 52.52 berlin 9.993 53.551 hamburg\n"
+
+static const cli_verb verbs[] = {
+    {
+        .name = "add",
+        .args = "NAME LONGITUDE LATITUDE PLACE...",
+        .summary = "add places, or move them; prints how many are new",
+        .details = "More places follow as three words each. Longitudes are from -180 to 180,\n"
+                   "latitudes from -85.05 to 85.05.",
+        .example = "tackle geo add cities 13.405 52.52 berlin 9.993 53.551 hamburg",
+        .run = add,
+    },
+    {
+        .name = "remove",
+        .args = "NAME PLACE...",
+        .summary = "remove places; prints how many were there",
+        .example = TWO_CITIES "tackle geo remove cities berlin",
+        .run = remove_places,
+    },
+    {
+        .name = "dist",
+        .args = "NAME PLACE PLACE",
+        .summary = "the distance of two places",
+        .options = dist_options,
+        .details = "Exit code 1 when one of them is not there.",
+        .example = TWO_CITIES "tackle geo dist cities berlin hamburg --unit km",
+        .run = dist,
+    },
+    {
+        .name = "pos",
+        .args = "NAME PLACE...",
+        .summary = "where places are",
+        .details = "Exit code 1 when one of them is not there.",
+        .example = TWO_CITIES "tackle geo pos cities berlin hamburg",
+        .run = pos,
+    },
+    {
+        .name = "hash",
+        .args = "NAME PLACE...",
+        .summary = "the geohashes of places, 11 characters",
+        .details = "Exit code 1 when one of them is not there.",
+        .example = TWO_CITIES "tackle geo hash cities berlin",
+        .run = hash,
+    },
+    {
+        .name = "near",
+        .args = "NAME PLACE|LONGITUDE [LATITUDE]",
+        .summary = "what is near a place or a point, nearest first",
+        .options = near_options,
+        .details = "Exit code 1 when the place is not there.",
+        .example = TWO_CITIES "tackle geo near cities berlin --radius 300\n"
+                              "tackle geo near cities 10 53 --box 200x200 --limit 10 --json",
+        .run = near,
+    },
+    {
+        .name = "drop",
+        .args = "NAME",
+        .summary = "remove all places",
+        .example = TWO_CITIES "tackle geo drop cities --json",
+        .run = drop,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"Places on the globe.",
+     "tackle geo add cities 13.405 52.52 berlin 9.993 53.551 hamburg 2.352 48.857 paris", 0},
+    {"What is within 300 km, nearest first.", "tackle geo near cities berlin --radius 300", 0},
+    {0},
+};
+
+const cli_component cli_geo = {
+    .name = "geo",
+    .summary = "places: distances, what is near, nearest first",
+    .verbs = verbs,
+    .demo = demo,
+};
