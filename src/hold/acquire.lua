@@ -11,11 +11,13 @@
 -- ARGV[7] channel  where this waiter listens; '' to try only
 -- returns {0, fence, lease, now} or {1, microseconds until a lease ends, now, looker}
 -- include: clock
--- include: record
 
+local WRITER_CHECK = 900000
 local token, mode, lease = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 -- The common case, in as few steps as there can be: nobody holds, nobody waits.
+local last = redis.call('HMGET', KEYS[1], 'x', 'fence')
+local x, fence = last[1], last[2]
 if mode == 'x' and not x and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
   fence = next_fence(fence)
   redis.call('HSET', KEYS[1], 'fence', fence, 'x', text(now + lease) .. ' ' .. token .. ' '
@@ -24,43 +26,46 @@ if mode == 'x' and not x and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
   return {0, tonumber(fence), lease, now}
 end
 
--- include: line
-
-if ARGV[5] ~= '' then
-  limit = ARGV[5]
-end
-sweep()
-local idle = hand_over()
-
-local till, card = find(token)
-if till then -- a repeated request, or granted just now
-  put(token, mode, lease, card)
+-- Unless another one holds it alone, for some time yet, it may be had.
+local till = x and tonumber(string.sub(x, 1, 16)) or 0
+if till <= now or string.sub(x, 18, 49) == token then
+  -- include: line
+  -- include: find
+  limit = ARGV[5] ~= '' and ARGV[5]
+  sweep()
+  local nobody_waits = hand_over()
+  local mine, card = find(token)
+  if not mine and nobody_waits and room(mode) then
+    fence = next_fence(fence)
+    mine, card = now, fence .. ' ' .. stamp .. ' ' .. ARGV[6]
+  end
+  if mine then -- now, or since an earlier request, or granted a moment ago
+    put(token, mode, lease, card)
+    save()
+    return {0, tonumber(string.sub(card, 1, 16)), lease, now}
+  end
   save()
-  return {0, tonumber(string.sub(card, 1, 16)), lease, now}
+  till = first_end() or now
+  -- Behind a writer, although readers hold: looks whether that one is alive, see hand_over().
+  if mode == 's' and not limit and not x then
+    till = math.min(till, now + WRITER_CHECK)
+  end
 end
-if idle and room(mode) then
-  take(token, mode, lease, ARGV[6])
-  save()
-  return {0, tonumber(fence), lease, now}
-end
-
-till = first_end() or now
 if ARGV[7] == '' then
-  save()
   return {1, till - now, now, 0}
-end
--- Behind a writer, although readers hold: looks whether that one is alive, see blocks_for_nothing().
-if mode == 's' and ARGV[5] == '' and not x then
-  till = math.min(till, now + WRITER_CHECK)
 end
 
 local me = token .. ' ' .. mode .. ' ' .. ARGV[3] .. ' ' .. ARGV[6] .. ' ' .. ARGV[7]
-arrivals = text((arrivals or 0) + 1)
-redis.call('ZADD', KEYS[3], 'NX', arrivals, me)
+redis.call('ZADD', KEYS[3], 'NX', redis.call('HINCRBY', KEYS[1], 'arrivals', 1), me)
 redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
-local looks = not looker or apart(looker, ties(me)) == 0 or not redis.call('ZSCORE', KEYS[3], looker)
-if looks then
-  looker, look = me, text(till)
+if not fence then -- the server has evicted the record
+  redis.call('PEXPIRE', KEYS[1], QUEUE_MS, 'NX')
 end
-save()
-return {1, till - now, now, looks and 1 or 0}
+-- Somebody else has promised to look when the lease ends; but all of a client end together.
+local looker = redis.call('HGET', KEYS[1], 'looker')
+if looker and string.sub(looker, -32) ~= string.sub(me, -32)
+   and redis.call('ZSCORE', KEYS[3], looker) then
+  return {1, till - now, now, 0}
+end
+redis.call('HSET', KEYS[1], 'looker', me, 'look', text(till))
+return {1, till - now, now, 1}

@@ -5,20 +5,19 @@
 -- ARGV[1] most     holders to forget in one go
 -- returns how many held it
 -- include: clock
--- include: record
 -- include: line
 
 local waiting = redis.call('ZCARD', KEYS[3])
 sweep()
 local held = redis.call('ZRANGE', KEYS[2], 0, ARGV[1] - 1)
-held[#held + 1] = writer()
+held[#held + 1] = x and string.sub(x, 18, 49) or nil
 for _, token in ipairs(held) do
   drop(token)
 end
 if waiting > 0 then
   hand_over()
 elseif #held > 0 then
-  settle()
+  -- include: settle
 end
 save()
 return #held

@@ -6,9 +6,11 @@ local now = tonumber(stamp)
 
 -- How long fences are remembered after the last lease, in milliseconds.
 local LINGER = 60000
+-- How long the line is, after the last came to it.
+local QUEUE_MS = 900000
 
 local function text(number)
-  return string.format('%.0f', number)
+  return string.format('%d', number)
 end
 
 -- The next fence: ahead of the last, even where the clock was set back.

@@ -6,8 +6,8 @@
 -- ARGV[2] place    the waiter as it stands in the queue
 -- returns {1}, or {0, fence, lease left, now} when it holds
 -- include: clock
--- include: record
 -- include: line
+-- include: find
 
 redis.call('ZREM', KEYS[3], ARGV[2])
 sweep()

@@ -6,10 +6,9 @@
 -- ARGV[2] keep     milliseconds for which the fence is remembered; '' where that is so anyway
 -- returns 0, or 6 (TKL_NOTOWNER) when it is not held any more
 
--- include: record
-
 -- The common case: nobody waits. Whether the lease has ended the owner knows by its own clock, and
 -- nobody else had it meanwhile.
+local x = redis.call('HGET', KEYS[1], 'x')
 local waiting = redis.call('ZCARD', KEYS[3]) > 0
 if not waiting and x and string.sub(x, 18, 49) == ARGV[1] then
   redis.call('HDEL', KEYS[1], 'x')
@@ -33,7 +32,7 @@ if waiting then
   sweep()
   hand_over()
 elseif ARGV[2] ~= '' then
-  settle()
+  -- include: settle
 end
 save()
 return 0

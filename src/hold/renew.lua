@@ -7,8 +7,8 @@
 -- ARGV[3] mode     s: downgrade; '' leaves it
 -- returns {0, fence, lease, now} or {6} (TKL_NOTOWNER) when it is not held any more
 -- include: clock
--- include: record
 -- include: line
+-- include: find
 
 local till, card = find(ARGV[1])
 if not till or till <= now then

@@ -1,0 +1,14 @@
+-- The end of a holder's lease, and its "fence since who"; nil when it holds nothing.
+
+local function find(token)
+  if x then
+    if string.sub(x, 18, 49) == token then
+      return tonumber(string.sub(x, 1, 16)), string.sub(x, 51)
+    end
+    return nil
+  end
+  local till = sharing ~= 0 and redis.call('ZSCORE', KEYS[2], token)
+  if till then
+    return tonumber(till), cards[token] or redis.call('HGET', KEYS[1], token)
+  end
+end
