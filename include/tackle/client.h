@@ -38,7 +38,8 @@ typedef struct tkl_options {
     int64_t timeout_ms;        /* for a call, from start to reply; 0: 5000 */
     int64_t idle_ms;           /* unused connections are closed after this; 0: 60000 */
     int pool_size;             /* connections per server node at most; 0: 32 */
-    const char *ns;            /* first part of every key a component uses; NULL: "tackle" */
+    const char *ns;            /* first part of every key a component uses, 1 to 256 bytes, no
+                                  braces; NULL: "tackle" */
     const char *name;          /* CLIENT SETNAME of every connection; NULL: "tackle" */
     const char *username;      /* ACL user; overrides the URL's */
     const char *password;      /* overrides the URL's; NULL: URL, then $TACKLE_PASSWORD */
@@ -80,7 +81,7 @@ TKL_API void tkl_close(tkl_client *client);
 /* ---- Calling ------------------------------------------------------------- */
 
 typedef struct tkl_call_options {
-    int64_t timeout_ms; /* 0: the client's */
+    int64_t timeout_ms; /* 0 or less: the client's */
     bool retry_safe;    /* doing it twice does no harm: repeat it, within the time-out,
                            when a connection is lost before the reply came */
 } tkl_call_options;

@@ -17,8 +17,10 @@
  * Waiting is first come, first served. The release hands the lock to the next waiter
  * that is alive, and wakes it: nobody polls. docs/lock.md has the whole contract.
  *
- * A handle is one owner: one acquisition at a time. It may be used by several threads, and
- * handles are cheap: threads that compete for a name open one each.
+ * A handle is one owner: one acquisition at a time. It may be used by several threads, one
+ * operation after the other, and handles are cheap: threads that compete for a name open one each.
+ * What a handle cannot do (release what it does not hold, acquire twice unless reentrant) is
+ * TKL_EINVAL. After fork() the lock stays the parent's.
  */
 #ifndef TACKLE_LOCK_H
 #define TACKLE_LOCK_H
@@ -45,7 +47,7 @@ typedef struct tkl_lock_options {
     bool auto_renew;   /* renew in the background until released or lost */
     bool reentrant;    /* acquiring what this handle holds counts up; as many releases are needed */
     bool shared;       /* read lock: many at once, but none beside a writer */
-    const char *label; /* shown to those who ask who holds it; copied */
+    const char *label; /* shown to those who ask who holds it; at most 256 bytes; copied */
     int replicas;      /* an acquisition counts once this many replicas have it; 0: none */
     /* Called once per acquisition when it is lost while held, from the client's background thread,
      * which must not be kept long; tkl_lock_release() and _state() may be called in it, _close()
@@ -58,7 +60,8 @@ typedef struct tkl_lock_options {
 TKL_API int tkl_lock_open(tkl_client *client, tkl_bytes name, const tkl_lock_options *options,
                           tkl_lock **lock) TKL_NONNULL(1, 4) TKL_CHECK;
 
-/* Frees the handle; releases what it holds. NULL is fine. */
+/* Frees the handle; releases what it holds, which may take as long as the client's time-out. NULL
+ * is fine. */
 TKL_API void tkl_lock_close(tkl_lock *lock);
 
 /* Takes the lock, waiting up to `wait_ms`: 0 tries once, negative waits for ever. One trip when it
@@ -79,7 +82,8 @@ TKL_API int tkl_lock_renew(tkl_lock *lock, int64_t ttl_ms) TKL_NONNULL(1) TKL_CH
  * not, and may be released again. */
 TKL_API int tkl_lock_release(tkl_lock *lock) TKL_NONNULL(1);
 
-/* Releases without waiting for the server's answer: quicker, but a loss is not told. */
+/* Releases without waiting for the server's answer: quicker, but a loss that only the server knows
+ * of is not told. */
 TKL_API int tkl_lock_release_nowait(tkl_lock *lock) TKL_NONNULL(1);
 
 /* Turns a write lock into a read lock without letting go; waiting readers come in. */

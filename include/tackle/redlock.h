@@ -59,6 +59,7 @@ TKL_API int tkl_redlock_release(tkl_redlock *lock) TKL_NONNULL(1);
 
 /* Milliseconds for which the lock is valid still: ttl - elapsed - drift; 0 when it is not. */
 TKL_API int64_t tkl_redlock_left_ms(tkl_redlock *lock) TKL_NONNULL(1);
+/* The secret of the acquisition, 32 hex digits, copied; "" when free. */
 TKL_API void tkl_redlock_token(tkl_redlock *lock, char token[TKL_TOKEN_SIZE]) TKL_NONNULL(1, 2);
 /* Makes the handle free without releasing: the token keeps the lock until the lease ends, for
  * another process or a later command to adopt; read it before. The handle is still to be closed.

@@ -31,7 +31,7 @@ typedef struct tkl_semaphore tkl_semaphore;
 typedef struct tkl_semaphore_options {
     int64_t ttl_ms;    /* the lease of a permit; 0: 10000 */
     bool auto_renew;   /* renew in the background until released or lost */
-    const char *label; /* shown to those who ask who holds a permit; copied */
+    const char *label; /* shown to those who ask who holds a permit; at most 256 bytes; copied */
     int replicas;      /* a permit counts once this many replicas have it; 0: none */
     void (*on_lost)(tkl_semaphore *sem, void *arg); /* as in tkl_lock_options */
     void *arg;

@@ -223,7 +223,7 @@ static int exec_everywhere(tkl_client *client, const tkl__request *request, tkl_
 
 int64_t tkl__call_deadline(const tkl_client *client, const tkl_call_options *options)
 {
-    bool own = options && options->timeout_ms != 0;
+    bool own = options && options->timeout_ms > 0;
     return tkl__deadline_ms(own ? options->timeout_ms : client->target.timeout_ms);
 }
 
