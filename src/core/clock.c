@@ -13,6 +13,18 @@ int64_t tkl__now(void)
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
+int64_t tkl__lease_now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_BOOTTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+int64_t tkl__lease_end(int64_t at)
+{
+    return at == TKL__FOREVER ? at : tkl__now() + (at - tkl__lease_now());
+}
+
 int64_t tkl__deadline_ms(int64_t ms)
 {
     int64_t now = tkl__now();

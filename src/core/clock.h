@@ -14,6 +14,8 @@
 #define TKL__FOREVER INT64_MAX
 
 int64_t tkl__now(void);                    /* monotonic microseconds */
+int64_t tkl__lease_now(void);              /* the same, and it goes on while the machine sleeps */
+int64_t tkl__lease_end(int64_t at);        /* a moment of tkl__lease_now() as one of tkl__now() */
 int64_t tkl__deadline_ms(int64_t ms);      /* now + ms, saturating; negative counts as 0 */
 int64_t tkl__left(int64_t deadline);       /* microseconds left, 0 when passed */
 int tkl__poll_ms(int64_t deadline);        /* for poll(): rounded up; -1 for TKL__FOREVER */

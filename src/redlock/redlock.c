@@ -50,7 +50,7 @@ struct tkl_redlock {
     tkl_redlock_options rules; /* nothing is 0 */
     tkl__crew *crew;
     char token[TKL_TOKEN_SIZE]; /* "": free */
-    int64_t valid_until;        /* local time; 0: not known to be valid */
+    int64_t valid_until;        /* of tkl__lease_now(); 0: not known to be valid */
     pthread_mutex_t mutex;      /* guards `cancelled`, for which other threads may come */
     pthread_cond_t wake;
     bool cancelled; /* waits no more */
@@ -251,7 +251,7 @@ static bool become_valid(tkl_redlock *l, int64_t started, int64_t ttl_ms)
     int64_t ttl = ttl_ms * 1000;
     int64_t drift = ttl / 100 + 2000;
     l->valid_until = started + ttl - drift;
-    return tkl__left(l->valid_until) > 0;
+    return tkl_redlock_left_ms(l) > 0;
 }
 
 /* Takes back what a failed try may have left: everywhere but where the answer was no. Those who
@@ -267,7 +267,7 @@ static int try_once(tkl_redlock *l)
     tkl__answers a;
     tkl__token_new(l->token);
     tkl__question q = question(l, ask_acquire, l->rules.ttl_ms);
-    int64_t started = tkl__now();
+    int64_t started = tkl__lease_now();
     int rc = ask_majority(l, &q, TKL_BUSY, &a);
     if (rc == TKL_OK && !become_valid(l, started, l->rules.ttl_ms))
         rc = TKL_BUSY;
@@ -353,7 +353,7 @@ int tkl_redlock_extend(tkl_redlock *l, int64_t ttl_ms)
         return rc;
     tkl__question q = question(l, ask_extend, ttl_ms);
     q.valid = tkl_redlock_left_ms(l) > 0;
-    int64_t started = tkl__now();
+    int64_t started = tkl__lease_now();
     rc = ask_majority(l, &q, TKL_NOTOWNER, &a);
     if (rc == TKL_OK && !become_valid(l, started, ttl_ms))
         rc = TKL_NOTOWNER;
@@ -377,7 +377,8 @@ int tkl_redlock_release(tkl_redlock *l)
 
 int64_t tkl_redlock_left_ms(tkl_redlock *l)
 {
-    return tkl__left(l->valid_until) / 1000;
+    int64_t left = l->valid_until - tkl__lease_now();
+    return left > 0 ? left / 1000 : 0;
 }
 
 void tkl_redlock_token(tkl_redlock *l, char token[TKL_TOKEN_SIZE])

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the server is asked: each function is one trip.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/resp.h"
+#include "hold/inside.h"
+#include "hold/scripts.h"
+
+/* WAIT looks at the clock ten times a second. */
+#define WAIT_SLACK_US 500000
+
+/* Every script takes the same keys; all that know their token are safe to repeat. */
+tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
+                                 const tkl_bytes *args, size_t nargs)
+{
+    return (tkl__invocation){.script = script,
+                             .keys = h->keys,
+                             .nkeys = NKEYS,
+                             .args = args,
+                             .nargs = nargs,
+                             .retry_safe = true};
+}
+
+int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args, size_t nargs,
+                  tkl_reply **reply)
+{
+    tkl__invocation call = tkl__hold_invoke(h, script, args, nargs);
+    call.retry_safe = script != &tkl__lua_hold_break;
+    return tkl__run(h->client, &call, tkl__call_deadline(h->client, NULL), reply);
+}
+
+/* {code, fence, lease, now}, asked for at local time `started`. */
+int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g)
+{
+    *g = (tkl__grant){.fence = (uint64_t)tkl_reply_int(tkl_reply_at(reply, 1)),
+                      .lease_us = tkl_reply_int(tkl_reply_at(reply, 2)),
+                      .server_now = tkl_reply_int(tkl_reply_at(reply, 3)),
+                      .started = started};
+    return (int)tkl_reply_int(tkl_reply_at(reply, 0));
+}
+
+/* Asks once. TKL_OK, TKL_BUSY, or an error. */
+int tkl__hold_ask(tkl__hold *h, bool wait, tkl__grant *g, tkl__busy *b)
+{
+    tkl_bytes args[] = {tkl_str(h->token),
+                        tkl_str(h->shared ? "s" : "x"),
+                        tkl_str(h->lease),
+                        tkl_str(h->keep),
+                        tkl_str(h->limit),
+                        tkl_str(h->who),
+                        wait ? h->channel : tkl_str("")};
+    tkl_reply *reply;
+    int64_t started = tkl__lease_now();
+    int rc = tkl__hold_run(h, &tkl__lua_hold_acquire, args, 7, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__grant_read(reply, started, g);
+    *b = (tkl__busy){.left_us = tkl_reply_int(tkl_reply_at(reply, 1)),
+                     .server_now = tkl_reply_int(tkl_reply_at(reply, 2)),
+                     .started = started,
+                     .looker = tkl_reply_int(tkl_reply_at(reply, 3)) != 0};
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* Renews; the server's answer in *g. */
+int tkl__hold_ask_renewal(tkl__hold *h, int64_t ttl_ms, const char *mode, tkl__grant *g)
+{
+    char lease[24];
+    snprintf(lease, sizeof lease, "%" PRId64, tkl__to_us(ttl_ms));
+    tkl_bytes args[] = {tkl_str(h->token), tkl_str(lease), tkl_str(mode)};
+    tkl_reply *reply;
+    int64_t started = tkl__lease_now();
+    int rc = tkl__hold_run(h, &tkl__lua_hold_renew, args, 3, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__grant_read(reply, started, g);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* The waiter as it stands in the queue: must be what acquire.lua makes of its arguments. */
+static void add_place(const tkl__hold *h, tkl__buf *out)
+{
+    tkl__buf_addf(out, "%s %s %" PRId64 " ", h->token, h->shared ? "s" : "x",
+                  tkl__to_us(h->rules.ttl_ms));
+    tkl__buf_addz(out, h->who);
+    tkl__buf_addz(out, " ");
+    tkl__buf_add(out, h->channel.data, h->channel.len);
+}
+
+/* Gives up the place in the line. TKL_OK when the turn had come just then. */
+int tkl__hold_ask_leave(tkl__hold *h, tkl__grant *g)
+{
+    tkl__buf place;
+    tkl_reply *reply;
+    tkl__buf_init(&place);
+    add_place(h, &place);
+    tkl_bytes args[] = {tkl_str(h->token), {place.data, place.len}};
+    int64_t started = tkl__lease_now();
+    int rc = place.failed ? tkl__nomem() : tkl__hold_run(h, &tkl__lua_hold_leave, args, 2, &reply);
+    tkl__buf_free(&place);
+    if (rc == TKL_OK) {
+        rc = tkl__grant_read(reply, started, g);
+        tkl_reply_free(reply);
+    }
+    return rc;
+}
+
+/* A record that would stay long after a long lease is told to go earlier. */
+int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
+{
+    pthread_mutex_lock(&h->mutex);
+    bool over = h->held && tkl__lease_now() >= h->expires;
+    bool stays = h->lease_us > tkl__to_us(LINGER_MS);
+    pthread_mutex_unlock(&h->mutex);
+    tkl_bytes args[] = {tkl_str(h->token), tkl_str(stays ? "60000" : "")};
+    tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_release, args, 2);
+    call.retry_safe = retry_safe;
+    int64_t deadline = tkl__call_deadline(h->client, NULL);
+    tkl_reply *reply = NULL;
+    int rc = wait_for_reply ? tkl__run(h->client, &call, deadline, &reply)
+                            : tkl__run_nowait(h->client, &call, deadline);
+    if (rc == TKL_OK)
+        rc = (int)tkl_reply_int(reply);
+    tkl_reply_free(reply);
+    return rc == TKL_OK && over ? TKL_NOTOWNER : rc;
+}
+
+bool tkl__hold_may_pass(int rc)
+{
+    return rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT || rc == TKL_EUNREADY;
+}
+
+/* Repeats the acquisition as a renewal with WAIT behind it, on one connection: WAIT speaks of the
+ * writes of its own connection. */
+static int renew_and_wait(tkl__hold *h, int64_t deadline, int64_t *replicas)
+{
+    char lease[24];
+    snprintf(lease, sizeof lease, "%" PRId64, tkl__to_us(h->rules.ttl_ms));
+    tkl_bytes args[] = {tkl_str(h->token), tkl_str(lease), tkl_str("")};
+    tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_renew, args, 3);
+    tkl__buf wire;
+    tkl_reply *replies = NULL;
+    tkl__buf_init(&wire);
+    tkl__script_wire(&wire, &call, false);
+    size_t split = wire.len;
+    tkl__resp_head(&wire, 3);
+    tkl__resp_argz(&wire, "WAIT");
+    tkl__resp_int(&wire, h->rules.replicas);
+    tkl__resp_int(&wire, tkl__left(deadline) / 1000);
+    int slot = h->client->route->cluster ? tkl__slot_of(h->keys[0]) : TKL__NO_SLOT;
+    tkl__request requests[] = {
+        {.wire = {wire.data, split}, .slot = slot},
+        {.wire = {wire.data + split, wire.len - split}, .slot = slot},
+    };
+    int rc = wire.failed
+                 ? tkl__nomem()
+                 : tkl__exec_many(h->client, requests, 2, deadline + WAIT_SLACK_US, &replies);
+    tkl__buf_free(&wire);
+    if (rc == TKL_OK)
+        rc = (int)tkl_reply_int(tkl_reply_at(tkl_reply_at(replies, 0), 0));
+    *replicas = tkl_reply_int(tkl_reply_at(replies, 1));
+    tkl_reply_free(replies);
+    return rc;
+}
+
+/* An acquisition that too few replicas have does not count: it is given back. */
+int tkl__hold_await_replicas(tkl__hold *h, tkl__grant *g)
+{
+    int64_t replicas = 0;
+    if (h->rules.replicas == 0)
+        return TKL_OK;
+    int64_t half = tkl__to_us(h->rules.ttl_ms) / 2;
+    int64_t deadline = tkl__call_deadline(h->client, NULL);
+    int64_t started = tkl__lease_now();
+    if (tkl__left(deadline) > half)
+        deadline = tkl__now() + half;
+    int rc = renew_and_wait(h, deadline, &replicas);
+    if (rc == TKL_OK && replicas >= h->rules.replicas) {
+        g->started = started;
+        g->lease_us = tkl__to_us(h->rules.ttl_ms);
+        return TKL_OK;
+    }
+    tkl__hold_ask_release(h, true, true);
+    return rc == TKL_OK ? tkl__fail(TKL_EUNREADY, "only %" PRId64 " of %d replicas have it",
+                                    replicas, h->rules.replicas)
+                        : rc;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inside of a hold, for the files of this folder. The essay is in hold.c.
+ */
+#ifndef TKL_HOLD_INSIDE_H
+#define TKL_HOLD_INSIDE_H
+
+#include <pthread.h>
+
+#include "core/keeper.h"
+#include "core/name.h"
+#include "core/wait.h"
+#include "hold/hold.h"
+
+/* As in clock.inc.lua. */
+#define LINGER_MS 60000
+/* A failed look or renewal is repeated after this. */
+#define REPEAT_US 100000
+
+#define NKEYS 3
+
+struct tkl__hold {
+    tkl_client *client;
+    tkl__base base;
+    tkl_bytes keys[NKEYS]; /* record, holders, queue */
+    tkl_bytes channel;     /* where grants for this client's waiters are published */
+    char *who;             /* "host/pid/label", one word */
+    tkl__hold_rules rules;
+    char limit[24], lease[24], keep[24]; /* as the scripts take them */
+
+    pthread_mutex_t turn;  /* one operation at a time */
+    pthread_mutex_t mutex; /* guards what follows */
+    char token[TKL_TOKEN_SIZE];
+    bool held;            /* acquired and not released; the lease may have run out since */
+    bool unsure;          /* an acquire had no answer: the token may hold */
+    bool lost;            /* the server said so, or the time is up */
+    bool told;            /* ... and so does the owner know */
+    bool freeing;         /* a release had no answer: it may not hold any more */
+    bool suspect;         /* the last renewal failed */
+    bool short_lease;     /* a grant not yet confirmed */
+    bool shared;          /* as acquired, or downgraded */
+    bool cancelled;       /* waits no more */
+    tkl__waiter *waiting; /* while in tkl__await() */
+    int depth;            /* reentrant acquisitions */
+    uint64_t fence;
+    int64_t lease_us; /* of the last acquire or renewal */
+    int64_t started;  /* local time of it, from before it was asked for */
+    int64_t expires;  /* started + lease */
+    uint64_t serial;  /* counts acquisitions: a late renewal of another is not mistaken */
+
+    /* The renewal under way in the keeper. */
+    tkl__kept kept;
+    struct {
+        char token[TKL_TOKEN_SIZE];
+        char lease[24];
+        tkl_bytes args[3];
+        uint64_t serial;
+        int64_t started;
+    } renewal;
+};
+
+/* What a script granted. */
+typedef struct tkl__grant {
+    uint64_t fence;
+    int64_t lease_us;
+    int64_t server_now; /* microseconds */
+    int64_t started;    /* local time that is surely not after server_now */
+} tkl__grant;
+
+/* What those who could not have it are told. */
+typedef struct tkl__busy {
+    int64_t left_us;    /* until the earliest lease ends */
+    int64_t server_now; /* and the local time, surely not after it */
+    int64_t started;
+    bool looker; /* this one has promised to look then */
+} tkl__busy;
+
+static inline int64_t tkl__to_us(int64_t ms)
+{
+    return ms * 1000;
+}
+
+/* ---- keep.c: what the handle believes, and the keeper's part in it ---- */
+
+extern const tkl__kept tkl__hold_kept;
+
+/* With the mutex: a lease begins, or begins again. */
+void tkl__hold_note_lease(tkl__hold *h, int64_t started, int64_t lease_us);
+/* With the mutex: when the keeper should look after it; TKL__FOREVER: never. */
+int64_t tkl__hold_next_due(const tkl__hold *h);
+void tkl__hold_become_held(tkl__hold *h, const tkl__grant *g);
+void tkl__hold_become_free(tkl__hold *h);
+void tkl__hold_become_unsure(tkl__hold *h);
+
+/* ---- ask.c: one question to the server each ---- */
+
+/* A script on the keys of the name, for those who run it themselves. */
+tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
+                                 const tkl_bytes *args, size_t nargs);
+/* {code, fence, lease, now}, asked for at local time `started`. */
+int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g);
+
+/* For the lock; `wait`: with a place in the line. TKL_OK, TKL_BUSY, or an error. */
+int tkl__hold_ask(tkl__hold *h, bool wait, tkl__grant *g, tkl__busy *b);
+/* To make the lease last from now; mode "s": and to share it. */
+int tkl__hold_ask_renewal(tkl__hold *h, int64_t ttl_ms, const char *mode, tkl__grant *g);
+/* To give up the place in the line. TKL_OK when the turn had come just then. */
+int tkl__hold_ask_leave(tkl__hold *h, tkl__grant *g);
+int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe);
+/* An acquisition that too few replicas have does not count: it is given back. */
+int tkl__hold_await_replicas(tkl__hold *h, tkl__grant *g);
+/* Whether an error may be gone the next time. */
+bool tkl__hold_may_pass(int rc);
+
+/* ---- line.c ---- */
+
+/* Tries, and waits in line for `wait_ms`. */
+int tkl__hold_try_or_wait(tkl__hold *h, int64_t wait_ms, tkl__grant *g);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the handle believes about its lease, and what the keeper does for it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "hold/inside.h"
+#include "hold/scripts.h"
+
+/* A grant is confirmed this long after it came; see FIRST_LEASE in line.inc.lua. */
+#define CONFIRM_US 200000
+/* A renewal is given this long at least. */
+#define PATIENCE_MIN_US 100000
+
+/* ---- What the handle believes -------------------------------------------- */
+
+static int64_t saturating_add(int64_t a, int64_t b)
+{
+    return a > TKL__FOREVER - b ? TKL__FOREVER : a + b;
+}
+
+void tkl__hold_note_lease(tkl__hold *h, int64_t started, int64_t lease_us)
+{
+    h->started = started;
+    h->lease_us = lease_us;
+    h->expires = saturating_add(started, lease_us);
+    h->suspect = h->freeing = false;
+}
+
+/* When the keeper should look after it: to renew, to confirm, or to tell that it is lost. */
+int64_t tkl__hold_next_due(const tkl__hold *h)
+{
+    if (!h->held || h->freeing || h->told)
+        return TKL__FOREVER;
+    if (h->lost)
+        return h->rules.on_lost ? tkl__lease_now() : TKL__FOREVER;
+    if (h->suspect) {
+        int64_t again = tkl__lease_now() + REPEAT_US;
+        return again < h->expires ? again : h->expires;
+    }
+    if (h->short_lease)
+        return h->started + CONFIRM_US;
+    if (h->rules.auto_renew)
+        return h->started + h->lease_us / 3;
+    return h->rules.on_lost ? h->expires : TKL__FOREVER;
+}
+
+void tkl__hold_become_held(tkl__hold *h, const tkl__grant *g)
+{
+    pthread_mutex_lock(&h->mutex);
+    h->held = true;
+    h->unsure = h->lost = h->told = false;
+    h->depth = 1;
+    h->fence = g->fence;
+    h->serial++;
+    h->short_lease = g->lease_us < tkl__to_us(h->rules.ttl_ms);
+    tkl__hold_note_lease(h, g->started, g->lease_us);
+    int64_t due = tkl__hold_next_due(h);
+    pthread_mutex_unlock(&h->mutex);
+    if (due != TKL__FOREVER)
+        tkl__keep(h->client, &h->kept, tkl__lease_end(due));
+}
+
+void tkl__hold_become_free(tkl__hold *h)
+{
+    pthread_mutex_lock(&h->mutex);
+    h->held = h->unsure = h->suspect = h->short_lease = h->freeing = false;
+    h->depth = 0;
+    h->fence = 0;
+    h->token[0] = '\0';
+    h->serial++;
+    pthread_mutex_unlock(&h->mutex);
+    tkl__unkeep(h->client, &h->kept);
+}
+
+void tkl__hold_become_unsure(tkl__hold *h)
+{
+    pthread_mutex_lock(&h->mutex);
+    h->unsure = true;
+    pthread_mutex_unlock(&h->mutex);
+}
+
+/* Marks it lost; says whether somebody must be told. */
+static bool become_lost(tkl__hold *h, uint64_t serial)
+{
+    pthread_mutex_lock(&h->mutex);
+    bool first = h->held && !h->told && !h->freeing && h->serial == serial;
+    if (first)
+        h->lost = h->told = true;
+    pthread_mutex_unlock(&h->mutex);
+    return first && h->rules.on_lost;
+}
+
+/* ---- The keeper's callbacks ---------------------------------------------- */
+
+static tkl__hold *hold_of(tkl__kept *kept)
+{
+    return (tkl__hold *)(void *)((char *)kept - offsetof(tkl__hold, kept));
+}
+
+static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
+{
+    tkl__hold *h = hold_of(kept);
+    pthread_mutex_lock(&h->mutex);
+    bool over = h->lost || tkl__lease_now() >= h->expires;
+    bool renew = h->held && !over && !h->freeing && (h->rules.auto_renew || h->short_lease);
+    uint64_t serial = h->serial;
+    if (renew) {
+        memcpy(h->renewal.token, h->token, sizeof h->token);
+        h->renewal.serial = serial;
+        h->renewal.started = tkl__lease_now();
+        snprintf(h->renewal.lease, sizeof h->renewal.lease, "%" PRId64,
+                 tkl__to_us(h->rules.ttl_ms));
+        h->renewal.args[0] = tkl_str(h->renewal.token);
+        h->renewal.args[1] = tkl_str(h->renewal.lease);
+        h->renewal.args[2] = tkl_str("");
+        *call = tkl__hold_invoke(h, &tkl__lua_hold_renew, h->renewal.args, 3);
+    }
+    pthread_mutex_unlock(&h->mutex);
+    if (over && become_lost(h, serial))
+        h->rules.on_lost(h->rules.owner);
+    return renew;
+}
+
+static void renewal_answered(tkl__hold *h, const tkl__grant *g)
+{
+    pthread_mutex_lock(&h->mutex);
+    if (h->held && h->serial == h->renewal.serial) {
+        h->short_lease = false;
+        tkl__hold_note_lease(h, g->started, g->lease_us);
+    }
+    pthread_mutex_unlock(&h->mutex);
+}
+
+static void renewal_failed(tkl__hold *h)
+{
+    pthread_mutex_lock(&h->mutex);
+    h->suspect = h->held && h->serial == h->renewal.serial;
+    pthread_mutex_unlock(&h->mutex);
+}
+
+static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
+{
+    tkl__hold *h = hold_of(kept);
+    tkl__grant g;
+    if (rc == TKL_OK)
+        rc = tkl__grant_read(reply, h->renewal.started, &g);
+    if (rc == TKL_OK)
+        renewal_answered(h, &g);
+    else if (rc != TKL_NOTOWNER)
+        renewal_failed(h);
+    else if (become_lost(h, h->renewal.serial))
+        h->rules.on_lost(h->rules.owner);
+}
+
+static int64_t keeper_due(tkl__kept *kept)
+{
+    tkl__hold *h = hold_of(kept);
+    pthread_mutex_lock(&h->mutex);
+    int64_t due = tkl__hold_next_due(h);
+    pthread_mutex_unlock(&h->mutex);
+    return tkl__lease_end(due);
+}
+
+/* Several tries in the time of a lease; and the end of it is not told late. */
+static int64_t keeper_patience(tkl__kept *kept)
+{
+    tkl__hold *h = hold_of(kept);
+    pthread_mutex_lock(&h->mutex);
+    int64_t patience = h->lease_us / 4, left = h->expires - tkl__lease_now();
+    pthread_mutex_unlock(&h->mutex);
+    if (left < patience)
+        patience = left;
+    return patience > PATIENCE_MIN_US ? patience : PATIENCE_MIN_US;
+}
+
+const tkl__kept tkl__hold_kept = {
+    .prepare = keeper_prepare,
+    .done = keeper_done,
+    .due = keeper_due,
+    .patience = keeper_patience,
+};
