@@ -328,7 +328,7 @@ static void walk(fixture *f, model *m, const puppet_script *check, const puppet_
 
 static void answers_are_the_textbooks(fixture *f, tkl_limit_algorithm algorithm)
 {
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 1, 0);
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 0);
     puppet_script check_all = with_own_clock(f, &tkl__lua_limit_check_all, 2, 1);
     seed = 0x9e3779b97f4a7c15u + (uint64_t)algorithm;
     for (int i = 0; i < RULES; i++) {

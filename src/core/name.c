@@ -7,19 +7,23 @@
 
 #include "core/error.h"
 
+static const char *escape_of(char c)
+{
+    return c == '%' ? "%25" : c == '{' ? "%7B" : c == '}' ? "%7D" : NULL;
+}
+
 void tkl__name_escape(tkl__buf *out, tkl_bytes name)
 {
+    size_t done = 0;
     for (size_t i = 0; i < name.len; i++) {
-        char c = name.data[i];
-        if (c == '%')
-            tkl__buf_addz(out, "%25");
-        else if (c == '{')
-            tkl__buf_addz(out, "%7B");
-        else if (c == '}')
-            tkl__buf_addz(out, "%7D");
-        else
-            tkl__buf_add(out, &c, 1);
+        const char *code = escape_of(name.data[i]);
+        if (!code)
+            continue;
+        tkl__buf_add(out, name.data + done, i - done);
+        tkl__buf_addz(out, code);
+        done = i + 1;
     }
+    tkl__buf_add(out, name.data + done, name.len - done);
 }
 
 /* Moves a buffer's content to memory of its own. */

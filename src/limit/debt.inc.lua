@@ -10,8 +10,8 @@ local function owe(key, head, count, debt, lent, tail)
   elseif ms < 1 then
     return redis.call('DEL', key)
   end
-  redis.call('SET', key, string.format('%s%d %d%s', head, now, debt, tail), 'PX',
-             string.format('%d', ms))
+  redis.call('SET', key, string.format('%s%d %d%s', head, now, debt, tail),
+             'PX', string.format('%d', ms))
 end
 
 -- What is owed now, what is lent out (as debt), and the part of the state that tells of it.
@@ -20,24 +20,16 @@ local function owed(key, head, count)
   if not state then
     return 0, 0, ''
   end
-  local n = #head
-  local debt = tonumber(string.sub(state, n + 18))
-  if debt and string.sub(state, 1, n) == head then -- the common case: nothing is lent out
-    local passed = now - string.sub(state, n + 1, n + 16)
-    if passed >= 0 then
-      debt = debt - passed * count
-      return debt > 0 and debt or 0, 0, ''
-    end
-  end
-
   local kind, unit, stamp, rest, epoch, before, latest =
       string.match(state, '^(%a)(%d+) (%d+) (%d+) ?(%d*) ?(%d*) ?(%d*)$')
   if kind ~= string.sub(head, 1, 1) then
     error({err = OTHER})
   end
   local period = tonumber(string.sub(head, 2))
-  debt = math.min(math.ceil(rest * period / unit), MOST) -- in this rule's unit: the same quantity
-  local last = math.min(tonumber(stamp), now)
+  local debt, last = tonumber(rest), math.min(tonumber(stamp), now)
+  if tonumber(unit) ~= period then -- the rule was changed: the same quantity in its unit
+    debt = math.min(math.ceil(debt * period / unit), MOST)
+  end
   local function pass(till)
     debt = math.max(0, debt - math.max(0, till - last) * count)
     last = till
