@@ -15,16 +15,7 @@
 local WRITER_CHECK = 900000
 local token, mode, lease = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
--- The common case, in as few steps as there can be: nobody holds, nobody waits.
-local last = redis.call('HMGET', KEYS[1], 'x', 'fence')
-local x, fence = last[1], last[2]
-if mode == 'x' and not x and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
-  fence = next_fence(fence)
-  redis.call('HSET', KEYS[1], 'fence', fence, 'x', text(now + lease) .. ' ' .. token .. ' '
-             .. fence .. ' ' .. stamp .. ' ' .. ARGV[6])
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
-  return {0, tonumber(fence), lease, now}
-end
+-- include: at_once
 
 -- Unless another one holds it alone, for some time yet, it may be had.
 local till = x and tonumber(string.sub(x, 1, 16)) or 0
