@@ -36,6 +36,9 @@ if till <= now or string.sub(x, 18, 49) == token then
     return {0, tonumber(string.sub(card, 1, 16)), lease, now}
   end
   save()
+  if failure then
+    return failure
+  end
   till = first_end() or now
   -- Behind a writer, although readers hold: looks whether that one is alive, see hand_over().
   if mode == 's' and not limit and not x then

@@ -13,6 +13,8 @@
 
 /* WAIT looks at the clock ten times a second. */
 #define WAIT_SLACK_US 500000
+/* What one who waits may need beyond its deadline, when the server is gone. */
+#define OVERTIME_US 500000
 
 /* Every script takes the same keys; all that know their token are safe to repeat. */
 tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
@@ -26,12 +28,22 @@ tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                              .retry_safe = true};
 }
 
-int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args, size_t nargs,
-                  tkl_reply **reply)
+/* Within the time of a call, and not long after `deadline`. */
+static int run_until(tkl__hold *h, int64_t deadline, const tkl__script *script,
+                     const tkl_bytes *args, size_t nargs, tkl_reply **reply)
 {
     tkl__invocation call = tkl__hold_invoke(h, script, args, nargs);
     call.retry_safe = script != &tkl__lua_hold_break;
-    return tkl__run(h->client, &call, tkl__call_deadline(h->client, NULL), reply);
+    int64_t call_deadline = tkl__call_deadline(h->client, NULL);
+    if (deadline < call_deadline - OVERTIME_US)
+        call_deadline = deadline + OVERTIME_US;
+    return tkl__run(h->client, &call, call_deadline, reply);
+}
+
+int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args, size_t nargs,
+                  tkl_reply **reply)
+{
+    return run_until(h, TKL__FOREVER, script, args, nargs, reply);
 }
 
 /* {code, fence, lease, now}, asked for at local time `started`. */
@@ -45,7 +57,7 @@ int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g)
 }
 
 /* Asks once. TKL_OK, TKL_BUSY, or an error. */
-int tkl__hold_ask(tkl__hold *h, bool wait, tkl__grant *g, tkl__busy *b)
+int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl__busy *b)
 {
     tkl_bytes args[] = {tkl_str(h->token),
                         tkl_str(h->shared ? "s" : "x"),
@@ -56,7 +68,7 @@ int tkl__hold_ask(tkl__hold *h, bool wait, tkl__grant *g, tkl__busy *b)
                         wait ? h->channel : tkl_str("")};
     tkl_reply *reply;
     int64_t started = tkl__lease_now();
-    int rc = tkl__hold_run(h, &tkl__lua_hold_acquire, args, 7, &reply);
+    int rc = run_until(h, deadline, &tkl__lua_hold_acquire, args, 7, &reply);
     if (rc == TKL_OK)
         rc = tkl__grant_read(reply, started, g);
     *b = (tkl__busy){.left_us = tkl_reply_int(tkl_reply_at(reply, 1)),
@@ -101,7 +113,8 @@ int tkl__hold_ask_leave(tkl__hold *h, tkl__grant *g)
     add_place(h, &place);
     tkl_bytes args[] = {tkl_str(h->token), {place.data, place.len}};
     int64_t started = tkl__lease_now();
-    int rc = place.failed ? tkl__nomem() : tkl__hold_run(h, &tkl__lua_hold_leave, args, 2, &reply);
+    int rc = place.failed ? tkl__nomem()
+                          : run_until(h, tkl__now(), &tkl__lua_hold_leave, args, 2, &reply);
     tkl__buf_free(&place);
     if (rc == TKL_OK) {
         rc = tkl__grant_read(reply, started, g);

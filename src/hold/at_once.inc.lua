@@ -6,10 +6,10 @@ local x, fence = last[1], last[2]
 
 if mode == 'x' and not x and redis.call('EXISTS', KEYS[2], KEYS[3]) == 0 then
   fence = next_fence(fence)
-  redis.call('HSET', KEYS[1], 'fence', fence, 'x', text(now + lease) .. ' ' .. token .. ' '
+  redis.call('HSET', KEYS[1], 'fence', fence, 'x', moment(now + lease) .. ' ' .. token .. ' '
              .. fence .. ' ' .. stamp .. ' ' .. ARGV[6])
   redis.call('PEXPIRE', KEYS[1], ARGV[4])
-  return {0, tonumber(fence), lease, now}
+  return {0, fence, ARGV[3], stamp}
 end
 
 if mode == 's' and not x and (last[3] or '') == ARGV[5] and redis.call('ZCARD', KEYS[3]) == 0 then
@@ -25,6 +25,6 @@ if mode == 's' and not x and (last[3] or '') == ARGV[5] and redis.call('ZCARD', 
     else
       redis.call('PEXPIRE', KEYS[1], ARGV[4], 'GT')
     end
-    return {0, tonumber(fence), lease, now}
+    return {0, fence, ARGV[3], stamp}
   end
 end

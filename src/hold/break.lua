@@ -20,4 +20,4 @@ elseif #held > 0 then
   -- include: settle
 end
 save()
-return #held
+return failure or #held

@@ -168,7 +168,7 @@ void tkl__hold_close(tkl__hold *h)
 {
     if (!h)
         return;
-    if (h->held || h->unsure) {
+    if ((h->held && !h->out_of_reach) || h->unsure) {
         h->depth = 1;
         tkl__hold_release(h, true);
     }
@@ -334,6 +334,7 @@ static int release_held(tkl__hold *h, bool wait_for_reply)
     }
     if (rc == TKL_NOTOWNER && again)
         rc = TKL_OK;
+    h->out_of_reach = tkl__hold_may_pass(rc);
     if (rc == TKL_OK || rc == TKL_NOTOWNER) {
         tkl__hold_become_free(h);
     } else if (rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT) {

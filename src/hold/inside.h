@@ -36,6 +36,7 @@ struct tkl__hold {
     bool lost;            /* the server said so, or the time is up */
     bool told;            /* ... and so does the owner know */
     bool freeing;         /* a release had no answer: it may not hold any more */
+    bool out_of_reach;    /* a release failed: closing does not try once more */
     bool suspect;         /* the last renewal failed */
     bool short_lease;     /* a grant not yet confirmed */
     bool shared;          /* as acquired, or downgraded */
@@ -100,8 +101,9 @@ tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
 /* {code, fence, lease, now}, asked for at local time `started`. */
 int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g);
 
-/* For the lock; `wait`: with a place in the line. TKL_OK, TKL_BUSY, or an error. */
-int tkl__hold_ask(tkl__hold *h, bool wait, tkl__grant *g, tkl__busy *b);
+/* For the lock; `wait`: with a place in the line; not long after the deadline (TKL__FOREVER: in the
+ * time of a call). TKL_OK, TKL_BUSY, or an error. */
+int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl__busy *b);
 /* To make the lease last from now; mode "s": and to share it. */
 int tkl__hold_ask_renewal(tkl__hold *h, int64_t ttl_ms, const char *mode, tkl__grant *g);
 /* To give up the place in the line. TKL_OK when the turn had come just then. */

@@ -52,7 +52,7 @@ void tkl__hold_become_held(tkl__hold *h, const tkl__grant *g)
 {
     pthread_mutex_lock(&h->mutex);
     h->held = true;
-    h->unsure = h->lost = h->told = false;
+    h->unsure = h->lost = h->told = h->out_of_reach = false;
     h->depth = 1;
     h->fence = g->fence;
     h->serial++;

@@ -19,4 +19,4 @@ if till then
 end
 appoint(first_end() or now)
 save()
-return {1}
+return failure or {1}

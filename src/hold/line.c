@@ -74,7 +74,7 @@ static int enter(tkl__hold *h, tkl__waiter *w, int64_t deadline, tkl__grant *g, 
     tkl__unlisten(w);
     int rc = tkl__listen(h->client, h->channel, tkl_str(h->token), call_deadline, w);
     if (rc == TKL_OK)
-        rc = tkl__hold_ask(h, true, g, b);
+        rc = tkl__hold_ask(h, true, deadline, g, b);
     if (rc == TKL_BUSY)
         plan_look(w, b);
     return rc;
@@ -127,7 +127,7 @@ static int wait_step(tkl__hold *h, tkl__waiter *w, int64_t deadline, tkl__grant 
             tkl__look_at(w, tkl__now() + us + LOOK_SLACK_US);
         return TKL_BUSY;
     case TKL__LOOK:
-        rc = tkl__hold_ask(h, true, g, b);
+        rc = tkl__hold_ask(h, true, deadline, g, b);
         if (rc == TKL_BUSY && tkl__strayed(w))
             return TKL_EUNKNOWN; /* as good as cut */
         if (rc == TKL_BUSY)
@@ -176,7 +176,7 @@ int tkl__hold_try_or_wait(tkl__hold *h, int64_t wait_ms, tkl__grant *g)
         wait_ms = 0;
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
     if (wait_ms == 0 || !tkl__hears(h->client, h->channel)) {
-        int rc = tkl__hold_ask(h, false, g, &b);
+        int rc = tkl__hold_ask(h, false, TKL__FOREVER, g, &b);
         if (rc != TKL_BUSY || wait_ms == 0)
             return rc;
     }

@@ -13,6 +13,7 @@ local sharing = x and 0 or nil -- how many share; nil: not counted yet
 local cards = {}               -- "fence since who" of those who share from now on
 local keep                     -- milliseconds that the record must outlive the moment; nil: as before
 local anew = not fence         -- ... even if that is less than before
+local failure                  -- why nobody can be told anything: a matter of permissions
 
 -- Every script that includes this ends with it, unless nothing has changed.
 local function save()
@@ -61,7 +62,7 @@ local function put(token, mode, lease, card)
   local ms = math.ceil(lease / 1000) + LINGER
   keep = math.max(keep or 0, ms)
   if mode == 'x' then
-    x, anew = text(now + lease) .. ' ' .. token .. ' ' .. card, true
+    x, anew = moment(now + lease) .. ' ' .. token .. ' ' .. card, true
     return
   end
   sharing = sharers() + redis.call('ZADD', KEYS[2], text(now + lease), token)
@@ -127,6 +128,17 @@ local function room(mode)
   return mode == 's' or sharers() == 0
 end
 
+-- Publishes; how many heard it, or nil and `failure`. Always after a write has succeeded: on a server
+-- that refuses writes nobody must be told of what was not written down.
+local function tell(channel, word)
+  local heard = redis.pcall('SPUBLISH', channel, word)
+  if type(heard) == 'table' then
+    failure = heard
+    return nil
+  end
+  return heard
+end
+
 -- A machine that dies takes all of its waiters along, and so does a client, with which the channel
 -- ends: how far apart is one who waits from those of this host and client?
 local function apart(place, host, client)
@@ -158,9 +170,9 @@ local function appoint(till, heir)
       return
     end
     local channel = string.match(best, '^%S+ %S+ (.*)$', 36)
-    local word = string.sub(best, 1, 32) .. ' look ' .. text(till - now)
-    if redis.call('SPUBLISH', channel, word) > 0 then
-      looker, look = best, text(till)
+    local heard = tell(channel, string.sub(best, 1, 32) .. ' look ' .. text(till - now))
+    if heard ~= 0 then
+      looker, look = heard and best or looker, heard and text(till) or look
       return
     end
     redis.call('ZREM', KEYS[3], best)
@@ -174,7 +186,7 @@ local function hand_over()
     if not room('s') then
       return false
     end
-    local first = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+    local first, place = unpack(redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES'))
     if not first then
       return true
     end
@@ -182,19 +194,22 @@ local function hand_over()
     local lease, who, channel = string.match(first, '^(%S+) (%S+) (.*)$', 36)
     local fits = room(mode)
     -- A writer who waits keeps later readers out, although readers hold; but not when it is gone.
-    if not fits and redis.call('PUBSUB', 'SHARDNUMSUB', channel)[2] > 0 then
+    if not fits and redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)[2] ~= 0 then
       return false
     end
     redis.call('ZREM', KEYS[3], first)
     if fits then
       local short = math.min(tonumber(lease), FIRST_LEASE)
       fence = next_fence(fence)
-      put(token, mode, short, fence .. ' ' .. stamp .. ' ' .. who)
       local word = token .. ' grant ' .. fence .. ' ' .. stamp .. ' ' .. text(short)
-      if redis.call('SPUBLISH', channel, word) > 0 then
+      local heard = tell(channel, word)
+      if not heard then
+        redis.call('ZADD', KEYS[3], place, first)
+        return false
+      end
+      if heard > 0 then
+        put(token, mode, short, fence .. ' ' .. stamp .. ' ' .. who)
         appoint(now + short, first)
-      else
-        drop(token)
       end
     end
   end

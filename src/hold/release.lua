@@ -35,4 +35,4 @@ elseif ARGV[2] ~= '' then
   -- include: settle
 end
 save()
-return 0
+return failure or 0
