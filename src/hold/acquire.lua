@@ -12,10 +12,11 @@
 -- returns {0, fence, lease, now} or {1, microseconds until a lease ends, now, looker}
 -- include: clock
 
-local WRITER_CHECK = 900000
-local token, mode, lease = ARGV[1], ARGV[2], tonumber(ARGV[3])
-
+local token, mode = ARGV[1], ARGV[2]
 -- include: at_once
+-- include: count
+local WRITER_CHECK = 900000
+local lease = tonumber(ARGV[3])
 
 -- Unless another one holds it alone, for some time yet, it may be had.
 local till = x and tonumber(string.sub(x, 1, 16)) or 0

@@ -5,6 +5,7 @@
 -- ARGV[1] most     holders to forget in one go
 -- returns how many held it
 -- include: clock
+-- include: count
 -- include: line
 
 local waiting = redis.call('ZCARD', KEYS[3])

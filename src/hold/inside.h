@@ -12,7 +12,7 @@
 #include "core/wait.h"
 #include "hold/hold.h"
 
-/* As in clock.inc.lua. */
+/* As in count.inc.lua. */
 #define LINGER_MS 60000
 /* A failed look or renewal is repeated after this. */
 #define REPEAT_US 100000

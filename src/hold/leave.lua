@@ -6,6 +6,7 @@
 -- ARGV[2] place    the waiter as it stands in the queue
 -- returns {1}, or {0, fence, lease left, now} when it holds
 -- include: clock
+-- include: count
 -- include: line
 -- include: find
 

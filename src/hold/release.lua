@@ -23,6 +23,7 @@ if not waiting and not x and ARGV[2] == '' and redis.call('ZREM', KEYS[2], ARGV[
 end
 
 -- include: clock
+-- include: count
 -- include: line
 
 if not drop(ARGV[1]) then

@@ -7,6 +7,7 @@
 -- ARGV[3] mode     s: downgrade; '' leaves it
 -- returns {0, fence, lease, now} or {6} (TKL_NOTOWNER) when it is not held any more
 -- include: clock
+-- include: count
 -- include: line
 -- include: find
 

@@ -5,6 +5,7 @@
 -- ARGV[1] most     holders to tell of
 -- returns {mode, limit, held, waiting, now, then for each holder: "fence since who", lease end}
 -- include: clock
+-- include: count
 
 local rule = redis.call('HMGET', KEYS[1], 'x', 'limit')
 local answer = {'x', rule[2] or '0', 0, redis.call('ZCARD', KEYS[3]), stamp}
