@@ -21,6 +21,8 @@ local lease = tonumber(ARGV[3])
 -- Unless another one holds it alone, for some time yet, it may be had.
 local till = x and tonumber(string.sub(x, 1, 16)) or 0
 if till <= now or string.sub(x, 18, 49) == token then
+  -- include: holders
+  -- include: looker
   -- include: line
   -- include: find
   limit = ARGV[5] ~= '' and ARGV[5]

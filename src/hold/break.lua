@@ -6,6 +6,8 @@
 -- returns how many held it
 -- include: clock
 -- include: count
+-- include: holders
+-- include: looker
 -- include: line
 
 local waiting = redis.call('ZCARD', KEYS[3])

@@ -7,6 +7,8 @@
 -- returns {1}, or {0, fence, lease left, now} when it holds
 -- include: clock
 -- include: count
+-- include: holders
+-- include: looker
 -- include: line
 -- include: find
 

@@ -24,6 +24,8 @@ end
 
 -- include: clock
 -- include: count
+-- include: holders
+-- include: looker
 -- include: line
 
 if not drop(ARGV[1]) then

@@ -8,6 +8,8 @@
 -- returns {0, fence, lease, now} or {6} (TKL_NOTOWNER) when it is not held any more
 -- include: clock
 -- include: count
+-- include: holders
+-- include: looker
 -- include: line
 -- include: find
 

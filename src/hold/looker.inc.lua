@@ -1,0 +1,57 @@
+-- Telling those who wait.
+
+local SLACK = 100000
+local LOOKERS = 4
+
+local failure -- why nobody can be told anything: a matter of permissions
+
+-- Publishes; how many heard it, or nil and `failure`. Always after a write has succeeded: on a server
+-- that refuses writes nobody must be told of what was not written down.
+local function tell(channel, word)
+  local heard = redis.pcall('SPUBLISH', channel, word)
+  if type(heard) == 'table' then
+    failure = heard
+    return nil
+  end
+  return heard
+end
+
+-- A machine that dies takes all of its waiters along, and so does a client, with which the channel
+-- ends: how far apart is one who waits from those of this host and client?
+local function apart(place, host, client)
+  if string.match(place, '^%S+ ([^/]*)', 36) ~= host then
+    return 2
+  end
+  return string.sub(place, -32) ~= client and 1 or 0
+end
+
+-- A lease that ends earlier than those who wait expect: tells one of them, unless one who does not
+-- share the fate of the heir has promised to look in time. Of the last few, since they will wait
+-- longest, the one farthest from the heir.
+local function appoint(till, heir)
+  local host, client = heir and string.match(heir, '^%S+ ([^/]*)', 36), string.sub(heir or '', -32)
+  local at, promised = tonumber(look or 0), -1
+  if at > now - SLACK and at <= till + SLACK and redis.call('ZSCORE', KEYS[3], looker) then
+    promised = apart(looker, host, client)
+  end
+  for _ = 1, promised < 2 and AT_MOST or 0 do
+    local last = redis.call('ZRANGE', KEYS[3], -LOOKERS, -1)
+    local best, distance = nil, promised
+    for i = #last, 1, -1 do
+      local d = apart(last[i], host, client)
+      if d > distance then
+        best, distance = last[i], d
+      end
+    end
+    if not best then
+      return
+    end
+    local channel = string.match(best, '^%S+ %S+ (.*)$', 36)
+    local heard = tell(channel, string.sub(best, 1, 32) .. ' look ' .. text(till - now))
+    if heard ~= 0 then
+      looker, look = heard and best or looker, heard and text(till) or look
+      return
+    end
+    redis.call('ZREM', KEYS[3], best)
+  end
+end
