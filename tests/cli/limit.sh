@@ -62,11 +62,14 @@ ends 64 tackle limit check wrong k --rate 1/30d --burst 999999
 has "$err" "exactly"
 
 # The server's clock decides: clients an hour off count together.
-if [ -z "${TACKLE_SANITIZE-}" ] && faketime -f +1h true 2>/dev/null; then
+at() { # at OFFSET COMMAND...; faketime(1) would leave files in /dev/shm when it is killed
+    env LD_PRELOAD='/usr/$LIB/faketime/libfaketime.so.1' FAKETIME="$1" "${@:2}"
+}
+if [ -z "${TACKLE_SANITIZE-}" ] && [ "$(at +10000s date +%s)" -gt $(($(date +%s) + 5000)) ]; then
     for algorithm in gcra bucket window window-approx; do
         clock="limit check clocks $algorithm --algorithm $algorithm --rate 1/10m --json"
-        ends 0 faketime -f +1h tackle $clock
-        ends 1 faketime -f -1h tackle $clock
+        ends 0 at +3600s tackle $clock
+        ends 1 at -3600s tackle $clock
         ends 1 tackle $clock
         is "$algorithm" "$(jq '.retry_after_ms > 0 and .retry_after_ms <= 1200000' <<<"$out")" true
     done

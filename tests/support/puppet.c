@@ -90,6 +90,15 @@ static pid_t spawn(char **argv, int in, int out)
     return pid;
 }
 
+/* For what is spawned next. Not by faketime(1), which leaves files in /dev/shm when it is killed.
+ */
+static void fake_time(const char *offset)
+{
+    setenv("LD_PRELOAD", PUPPET_FAKETIME, 1);
+    setenv("FAKETIME", offset, 1);
+    setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1); /* as it is on a real machine */
+}
+
 puppet *puppet_start(const puppet_options *o)
 {
     char self[512], limit[24], ttl[24], offset[32];
@@ -100,23 +109,16 @@ puppet *puppet_start(const puppet_options *o)
     snprintf(limit, sizeof(limit), "%" PRId64, o->limit);
     snprintf(ttl, sizeof(ttl), "%" PRId64, o->ttl_ms);
     snprintf(offset, sizeof(offset), "%+" PRId64 "s", o->clock_ms / 1000);
-    char *argv[] = {"faketime",
-                    "-f",
-                    offset,
-                    self,
-                    FLAG,
-                    (char *)o->url,
-                    (char *)o->name,
-                    limit,
-                    ttl,
-                    o->shared ? "1" : "0",
-                    o->auto_renew ? "1" : "0",
+    char *argv[] = {self,  FLAG, (char *)o->url,        (char *)o->name,
+                    limit, ttl,  o->shared ? "1" : "0", o->auto_renew ? "1" : "0",
                     NULL};
     puppet *p = calloc(1, sizeof(*p));
     assert_non_null(p);
-    setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1); /* as it is on a real machine */
+    if (o->clock_ms)
+        fake_time(offset);
     assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC), 0);
-    p->pid = spawn(o->clock_ms ? argv : argv + 3, in[0], out[1]);
+    p->pid = spawn(argv, in[0], out[1]);
+    unsetenv("LD_PRELOAD");
     p->to = in[1];
     p->from = out[0];
     close(in[0]);

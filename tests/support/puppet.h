@@ -25,12 +25,15 @@
 
 #include <tackle/lock.h>
 
+/* The library that fakes clocks, where Debian has it. */
+#define PUPPET_FAKETIME "/usr/$LIB/faketime/libfaketime.so.1"
+
 typedef struct puppet_options {
     const char *url;
     const char *name;
     int64_t limit;    /* 0: a lock; else a semaphore */
     int64_t ttl_ms;   /* 0: the default */
-    int64_t clock_ms; /* how far its wall clock is off; needs faketime(1) */
+    int64_t clock_ms; /* how far its wall clock is off; needs libfaketime */
     bool shared;
     bool auto_renew;
 } puppet_options;
