@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -126,6 +128,16 @@ puppet *puppet_start(const puppet_options *o)
     return p;
 }
 
+/* What libfaketime makes in /dev/shm and a killed process cannot remove. */
+static void remove_faked(pid_t pid)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "/faketime_shm_%ld", (long)pid);
+    shm_unlink(name);
+    snprintf(name, sizeof(name), "/faketime_sem_%ld", (long)pid);
+    sem_unlink(name);
+}
+
 void puppet_signal(puppet *p, int signal)
 {
     assert_int_equal(kill(p->pid, signal), 0);
@@ -133,6 +145,7 @@ void puppet_signal(puppet *p, int signal)
         return;
     while (waitpid(p->pid, NULL, 0) < 0)
         assert_int_equal(errno, EINTR);
+    remove_faked(p->pid);
     p->pid = 0;
 }
 
