@@ -12,6 +12,7 @@
 #include <tackle/geo.h>
 #include <tackle/limit.h>
 #include <tackle/lock.h>
+#include <tackle/queue.h>
 #include <tackle/redlock.h>
 #include <tackle/scan.h>
 #include <tackle/semaphore.h>

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is written down about a job, and its id.
+ */
+#include "queue/record.h"
+#include "queue/shard.h"
+#include "support/test.h"
+
+static void assert_bytes(tkl_bytes got, const char *expected, size_t len)
+{
+    assert_int_equal(got.len, len);
+    assert_memory_equal(got.data ? got.data : "", expected, len);
+}
+
+static void encode(tkl__buf *out, const tkl_push *job)
+{
+    tkl__buf_init(out);
+    tkl__record_encode(out, job, tkl__push_kind(job, false));
+    assert_false(out->failed);
+}
+
+static void a_job_without_options_is_a_letter_and_its_payload(void **state)
+{
+    (void)state;
+    tkl__buf out;
+    encode(&out, &(tkl_push){.payload = tkl_str("hello")});
+    assert_bytes((tkl_bytes){out.data, out.len}, "a\nhello", 7);
+    tkl__buf_free(&out);
+}
+
+static void only_what_differs_from_the_defaults_is_written(void **state)
+{
+    (void)state;
+    tkl__buf out;
+    encode(&out, &(tkl_push){.priority = -5,
+                             .retries = 10,
+                             .backoff_ms = 1000,
+                             .timeout_ms = 250,
+                             .payload = tkl_str("p")});
+    assert_bytes((tkl_bytes){out.data, out.len}, "a p-5 t250\np", 12);
+    tkl__buf_free(&out);
+}
+
+static void a_record_reads_back_as_it_was_written(void **state)
+{
+    (void)state;
+    tkl__buf out;
+    tkl__record r;
+    tkl_push job = {.payload = {"a\0\nb", 4},
+                    .meta = {"\n\0", 2},
+                    .priority = 1000,
+                    .unique = tkl_str("key"),
+                    .unique_mode = TKL_FOR_A_TIME,
+                    .unique_ms = 77,
+                    .retries = -1,
+                    .backoff_ms = 1,
+                    .backoff_max_ms = INT64_C(315360000000),
+                    .timeout_ms = 9,
+                    .group = {"g\0", 2},
+                    .result_ms = 8};
+    encode(&out, &job);
+    assert_true(tkl__record_decode((tkl_bytes){out.data, out.len}, &r));
+    assert_int_equal(r.kind, TKL__RICH);
+    assert_int_equal(r.priority, 1000);
+    assert_int_equal(r.retries, 0);
+    assert_int_equal(r.backoff_ms, 1);
+    assert_int_equal(r.backoff_max_ms, INT64_C(315360000000));
+    assert_int_equal(r.timeout_ms, 9);
+    assert_int_equal(r.result_ms, 8);
+    assert_int_equal(r.unique_ms, 77);
+    assert_bytes(r.unique, "key", 3);
+    assert_bytes(r.group, "g\0", 2);
+    assert_bytes(r.meta, "\n\0", 2);
+    assert_bytes(r.payload, "a\0\nb", 4);
+    tkl__buf_free(&out);
+}
+
+static void the_defaults_are_filled_in(void **state)
+{
+    (void)state;
+    tkl__record r;
+    assert_true(tkl__record_decode(tkl_str("a\n"), &r));
+    assert_int_equal(r.retries, TKL__RETRIES);
+    assert_int_equal(r.backoff_ms, TKL__BACKOFF_MS);
+    assert_int_equal(r.backoff_max_ms, TKL__BACKOFF_MAX_MS);
+    assert_int_equal(r.priority, 0);
+    assert_int_equal(r.payload.len, 0);
+}
+
+static void what_is_no_record_is_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"",
+                                        "a",
+                                        "\n",
+                                        "a p\n",
+                                        "a p5",
+                                        "ap5\n",
+                                        "a  p5\n",
+                                        "a p5x\n",
+                                        "a u4\nabc",
+                                        "a m-1\nabc",
+                                        "a p9999999999999999999\n",
+                                        "a p1001\n",
+                                        "a n-1\n",
+                                        "a \xffp\n",
+                                        "a p--5\n"};
+    tkl__record r;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (tkl__record_decode(tkl_str(wrong[i]), &r))
+            fail_msg("taken for a record: %s", wrong[i]);
+}
+
+static void kinds_tell_what_a_report_must_look_after(void **state)
+{
+    (void)state;
+    const size_t first = 0;
+    assert_int_equal(tkl__push_kind(&(tkl_push){.priority = 1, .timeout_ms = 5}, false), 'a');
+    assert_int_equal(tkl__push_kind(&(tkl_push){.group = tkl_str("g")}, false), 'r');
+    assert_int_equal(tkl__push_kind(&(tkl_push){.unique = tkl_str("g")}, false), 'r');
+    assert_int_equal(tkl__push_kind(&(tkl_push){.result_ms = 1}, false), 'r');
+    assert_int_equal(tkl__push_kind(&(tkl_push){0}, true), 'r');
+    assert_int_equal(tkl__push_kind(&(tkl_push){.after = &first, .after_count = 1}, false), 'r');
+    assert_int_equal(
+        tkl__push_kind(&(tkl_push){.unique = tkl_str("g"), .unique_mode = TKL_UNTIL_STARTED},
+                       false),
+        's');
+}
+
+static void options_out_of_their_limits_are_refused(void **state)
+{
+    (void)state;
+    static char large[65537];
+    const tkl_push wrong[] = {
+        {.priority = 1001},
+        {.priority = -1001},
+        {.retries = -2},
+        {.retries = 1000001},
+        {.delay_ms = -1},
+        {.at_ms = -1},
+        {.at_ms = 1, .delay_ms = 1},
+        {.backoff_ms = -1},
+        {.timeout_ms = INT64_MAX},
+        {.meta = {large, 65537}},
+        {.unique = {large, 1025}},
+        {.group = {large, 1025}},
+        {.unique = {large, 1}, .unique_mode = TKL_FOR_A_TIME},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_code(tkl__push_check(&wrong[i]), TKL_EINVAL);
+    const tkl_push right = {.priority = -1000,
+                            .retries = -1,
+                            .delay_ms = 1,
+                            .meta = {large, 65536},
+                            .unique = {large, 1024},
+                            .group = {large, 1024}};
+    assert_ok(tkl__push_check(&right));
+}
+
+/* ---- Keys and ids -------------------------------------------------------- */
+
+static tkl_queue *open_queue(tkl_client *client, const char *name, int partitions)
+{
+    tkl_queue *queue;
+    assert_ok(tkl_queue_open(client, tkl_str(name), &(tkl_queue_options){partitions}, &queue));
+    return queue;
+}
+
+static tkl_client *nobody(void)
+{
+    tkl_client *client;
+    assert_ok(tkl_open("redis://127.0.0.1:1", NULL, &client));
+    return client;
+}
+
+static void no_name_reaches_the_keys_of_a_partition(void **state)
+{
+    (void)state;
+    tkl_client *client = nobody();
+    tkl_queue *one = open_queue(client, "q%233", 1), *many = open_queue(client, "q", 4);
+    assert_bytes(many->shards[3].keys[TKL__META], "tackle:queue:{q%233}:m", 22);
+    assert_bytes(one->shards[0].keys[TKL__META], "tackle:queue:{q%25233}:m", 24);
+    tkl_queue_close(one);
+    tkl_queue_close(many);
+    tkl_close(client);
+}
+
+static void ids_tell_partition_and_time(void **state)
+{
+    (void)state;
+    char id[TKL_JOB_ID_SIZE];
+    const char *digits;
+    tkl_client *client = nobody();
+    tkl_queue *one = open_queue(client, "q", 1), *many = open_queue(client, "q", 256);
+    tkl__id_show(&many->shards[255], "0006400000001", id);
+    assert_string_equal(id, "255.0006400000001");
+    assert_ptr_equal(tkl__id_find(many, id, &digits), &many->shards[255]);
+    assert_string_equal(digits, "0006400000001");
+    assert_int_equal(tkl__id_time(digits), 0x6400000001 / 1024);
+    assert_null(tkl__id_find(one, id, &digits));
+    static const char *const wrong[] = {"",  "256.0006400000001", "-1.0006400000001",
+                                        "1", "0006400000001",     "1.000640000000g",
+                                        ".", "1.00064000000011",  "99999999999.0006400000001"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_null(tkl__id_find(many, wrong[i], &digits));
+    tkl__id_show(&one->shards[0], "0006400000001", id);
+    assert_ptr_equal(tkl__id_find(one, id, &digits), &one->shards[0]);
+    tkl_queue_close(one);
+    tkl_queue_close(many);
+    tkl_close(client);
+}
+
+static void queues_that_cannot_be_are_not_opened(void **state)
+{
+    (void)state;
+    tkl_queue *queue;
+    tkl_client *client = nobody();
+    assert_code(tkl_queue_open(client, tkl_str(""), NULL, &queue), TKL_EINVAL);
+    assert_null(queue);
+    assert_code(tkl_queue_open(client, tkl_str("q"), &(tkl_queue_options){-1}, &queue), TKL_EINVAL);
+    assert_code(tkl_queue_open(client, tkl_str("q"), &(tkl_queue_options){257}, &queue),
+                TKL_EINVAL);
+    tkl_queue_close(NULL);
+    tkl_close(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_without_options_is_a_letter_and_its_payload),
+        cmocka_unit_test(only_what_differs_from_the_defaults_is_written),
+        cmocka_unit_test(a_record_reads_back_as_it_was_written),
+        cmocka_unit_test(the_defaults_are_filled_in),
+        cmocka_unit_test(what_is_no_record_is_refused),
+        cmocka_unit_test(kinds_tell_what_a_report_must_look_after),
+        cmocka_unit_test(options_out_of_their_limits_are_refused),
+        cmocka_unit_test(no_name_reaches_the_keys_of_a_partition),
+        cmocka_unit_test(ids_tell_partition_and_time),
+        cmocka_unit_test(queues_that_cannot_be_are_not_opened),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
