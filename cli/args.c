@@ -110,6 +110,8 @@ static const char *check_value(const cli_option *option, cli_given *given)
         return cli_parse_duration(given->text, &given->number);
     case CLI_SIZE:
         return cli_parse_size(given->text, &given->number);
+    case CLI_TIME:
+        return cli_parse_time(given->text, &given->number);
     case CLI_CHOICE:
         return cli_parse_choice(given->text, option->value);
     case CLI_FLAG:
@@ -269,9 +271,13 @@ static bool has_dashes(const cli_session *cli)
     const char *spec = cli->verb->args, *dashes = spec != NULL ? strstr(spec, " -- ") : NULL, *word;
     size_t len;
     int before = 0;
-    while (dashes != NULL && next_word(&spec, &word, &len) && word < dashes)
-        before++;
-    return dashes == NULL || cli->before_dashes == before;
+    bool more = false; /* "NAME... -- ": so many or more */
+    if (dashes == NULL)
+        return true;
+    for (; next_word(&spec, &word, &len) && word < dashes; before++)
+        more = memmem(word, len, "...", 3) != NULL;
+    return cli->argc > cli->before_dashes &&
+           (more ? cli->before_dashes >= before : cli->before_dashes == before);
 }
 
 int cli_args_check(const cli_session *cli)
@@ -291,15 +297,19 @@ int cli_args_check(const cli_session *cli)
 
 /* ---- What was given ------------------------------------------------------ */
 
-static const cli_given *find_given(const cli_session *cli, const char *name)
+static const cli_given *last_given(const cli_session *cli, const cli_option *option)
 {
-    const cli_option *option = option_of(cli, name, strlen(name));
     if (option == NULL)
         abort();
     for (size_t i = cli->ngiven; i > 0; i--)
         if (cli->given[i - 1].option == option)
             return &cli->given[i - 1];
     return NULL;
+}
+
+static const cli_given *find_given(const cli_session *cli, const char *name)
+{
+    return last_given(cli, option_of(cli, name, strlen(name)));
 }
 
 bool cli_flag(const cli_session *cli, const char *name)
@@ -317,6 +327,12 @@ int64_t cli_number(const cli_session *cli, const char *name, int64_t otherwise)
 {
     const cli_given *given = find_given(cli, name);
     return given != NULL ? given->number : otherwise;
+}
+
+const int64_t *cli_global_number(const cli_session *cli, const char *name)
+{
+    const cli_given *given = last_given(cli, find_option(cli_globals, name, strlen(name)));
+    return given != NULL ? &given->number : NULL;
 }
 
 void cli_args_free(cli_session *cli)

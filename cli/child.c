@@ -124,34 +124,45 @@ static void open_terminal(cli_child *child)
 
 /* ---- Starting ------------------------------------------------------------ */
 
-/* Handlers become SIG_DFL before any signal can reach them; what is ignored stays ignored. */
+/* Handlers become SIG_DFL before any signal can reach them, ours and those of whoever runs us; what
+ * is ignored stays ignored. */
 static void reset_signals(const sigset_t *mask)
 {
     struct sigaction action;
     for (int i = 0; i < PASSED_ON; i++)
-        if (sigaction(passed_on[i], NULL, &action) == 0 && action.sa_handler == on_signal)
+        if (sigaction(passed_on[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
             signal(passed_on[i], SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
-/* Goes on only when told to: by then the group, its guard and the terminal are in place. */
-static void be_command(const char *const *argv, int input, int sync, const sigset_t *mask)
+static void set_files(const cli_command *command)
 {
+    if (command->input > 0)
+        dup2(command->input, STDIN_FILENO);
+    if (command->output > 0)
+        dup2(command->output, STDOUT_FILENO);
+    if (command->errors > 0)
+        dup2(command->errors, STDERR_FILENO);
+}
+
+/* Goes on only when told to: by then the group, its guard and the terminal are in place. */
+static void be_command(const cli_command *command, int sync, const sigset_t *mask)
+{
+    char *const *argv = (char *const *)command->argv;
     char go;
     setpgid(0, 0);
     if (read(sync, &go, 1) != 1)
         _exit(1);
     reset_signals(mask);
-    if (input >= 0)
-        dup2(input, STDIN_FILENO);
-    execvp(argv[0], (char *const *)argv);
+    set_files(command);
+    execvpe(argv[0], argv, command->environment != NULL ? command->environment : environ);
     int reason = errno;
     ssize_t n = write(sync, &reason, sizeof reason);
     _exit(n < 0);
 }
 
-static bool fork_command(const char *const *argv, int input, int *sync, cli_child *child)
+static bool fork_command(const cli_command *command, int *sync, cli_child *child)
 {
     sigset_t all, old;
     int ends[2];
@@ -161,7 +172,7 @@ static bool fork_command(const char *const *argv, int input, int *sync, cli_chil
     pthread_sigmask(SIG_SETMASK, &all, &old);
     child->pid = fork();
     if (child->pid == 0)
-        be_command(argv, input, ends[1], &old);
+        be_command(command, ends[1], &old);
     int reason = errno;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     close(ends[1]);
@@ -244,24 +255,24 @@ static int give_up(const cli_session *cli, cli_child *child, const char *name, i
     return cli_fail(cli, exit, "cannot run %s: %s", name, strerror(reason));
 }
 
-int cli_child_start(const cli_session *cli, const char *const *argv, int input, bool foreground,
-                    cli_child *child)
+int cli_child_start(const cli_session *cli, const cli_command *command, cli_child *child)
 {
+    const char *name = command->argv[0];
     int sync = -1;
-    *child = (cli_child){.terminal = -1, .foreground = foreground};
-    if (foreground && !catch_signals())
-        return cli_fail(cli, CLI_FAILURE, "cannot run %s: %s", argv[0], strerror(errno));
-    if (!fork_command(argv, input, &sync, child))
-        return give_up(cli, child, argv[0], errno);
+    *child = (cli_child){.terminal = -1, .foreground = command->foreground};
+    if (child->foreground && !catch_signals())
+        return cli_fail(cli, CLI_FAILURE, "cannot run %s: %s", name, strerror(errno));
+    if (!fork_command(command, &sync, child))
+        return give_up(cli, child, name, errno);
     setpgid(child->pid, child->pid);
     cli_guard_add(child->pid);
-    if (foreground)
+    if (child->foreground)
         open_terminal(child);
     int reason = let_go(sync);
     close(sync);
     if (reason == 0 && !start_watcher(child))
         reason = errno;
-    return reason == 0 ? CLI_OK : give_up(cli, child, argv[0], reason);
+    return reason == 0 ? CLI_OK : give_up(cli, child, name, reason);
 }
 
 /* ---- Waiting ------------------------------------------------------------- */

@@ -39,10 +39,16 @@ typedef enum cli_child_event {
     CLI_CHILD_TIMEOUT,
 } cli_child_event;
 
-/* Starts argv[0], found by PATH; NULL ends argv. `input` becomes its standard input; -1: ours.
- * Fails with 127 when there is no such command, 126 when it cannot be executed. */
-int cli_child_start(const cli_session *cli, const char *const *argv, int input, bool foreground,
-                    cli_child *child);
+/* What to run. All zero but argv means the defaults. */
+typedef struct cli_command {
+    const char *const *argv;   /* ended by NULL; argv[0] is found by PATH */
+    char *const *environment;  /* ended by NULL; NULL: ours */
+    int input, output, errors; /* its standard files; 0: ours */
+    bool foreground;
+} cli_command;
+
+/* Fails with 127 when there is no such command, 126 when it cannot be executed. */
+int cli_child_start(const cli_session *cli, const cli_command *command, cli_child *child);
 
 /* Waits until the child has ended, `wake` is readable (-1: none) or the time is over (-1: never).
  */

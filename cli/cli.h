@@ -43,6 +43,7 @@ typedef enum cli_kind {
     CLI_INTEGER,
     CLI_DURATION,
     CLI_SIZE,
+    CLI_TIME,
     CLI_URLS, /* separated by commas; wiped from the list of processes, since they may hold
                  passwords */
 } cli_kind;
@@ -90,7 +91,7 @@ extern const cli_option cli_globals[];
 typedef struct cli_given {
     const cli_option *option;
     const char *text; /* as written; NULL for a flag */
-    int64_t number;   /* of integers; durations in ms, sizes in bytes */
+    int64_t number;   /* of integers; durations in ms, sizes in bytes, times in Unix ms */
 } cli_given;
 
 struct cli_session {
@@ -126,6 +127,10 @@ int cli_url(cli_session *cli, const char **url);
 bool cli_flag(const cli_session *cli, const char *name);
 const char *cli_text(const cli_session *cli, const char *name, const char *otherwise);
 int64_t cli_number(const cli_session *cli, const char *name, int64_t otherwise);
+
+/* A global option even if the verb has one of that name, which then stands behind the verb and
+ * means something else; NULL: not given. */
+const int64_t *cli_global_number(const cli_session *cli, const char *name);
 
 /* The argument at the index; standard input to its end when it is missing or "-". */
 int cli_payload(cli_session *cli, int index, tkl_bytes *payload);

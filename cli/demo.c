@@ -109,11 +109,12 @@ static void announce(const cli_step *step)
 static int run_step(cli_session *cli, const cli_step *step)
 {
     const char *argv[] = {"sh", "-c", step->command, NULL};
+    cli_command command = {.argv = argv, .foreground = true};
     cli_child child;
     if (interrupted)
         return cli_fail(cli, CLI_FAILURE, "interrupted");
     announce(step);
-    int failed = cli_child_start(cli, argv, -1, true, &child);
+    int failed = cli_child_start(cli, &command, &child);
     if (failed)
         return failed;
     cli_child_wait(&child, -1, -1);

@@ -123,7 +123,8 @@ static bool release(const cli_session *cli, const cli_hold *hold)
 static int run_command(cli_session *cli, const cli_hold *hold)
 {
     cli_child child;
-    int failed = cli_child_start(cli, &cli->argv[1], -1, true, &child);
+    cli_command command = {.argv = &cli->argv[1], .foreground = true};
+    int failed = cli_child_start(cli, &command, &child);
     if (failed) {
         hold->kind->release(hold->handle);
         return failed;

@@ -211,7 +211,8 @@ static void end_slot(cli_session *cli, tkl_limit *limit, const tkl_limit_answer 
 static int run_command(cli_session *cli, tkl_limit *limit, const tkl_limit_answer *answer)
 {
     cli_child child;
-    int failed = cli_child_start(cli, &cli->argv[2], -1, true, &child);
+    cli_command command = {.argv = &cli->argv[2], .foreground = true};
+    int failed = cli_child_start(cli, &command, &child);
     if (failed) {
         give_back(cli, limit, answer);
         return failed;

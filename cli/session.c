@@ -103,15 +103,16 @@ static bool is_stopped(const char *url)
 
 int cli_open(const cli_session *cli, const char *url, tkl_client **client)
 {
+    const int64_t *timeout_ms = cli_global_number(cli, "timeout");
     tkl_options options = {
-        .timeout_ms = cli_number(cli, "timeout", 0),
+        .timeout_ms = timeout_ms != NULL ? *timeout_ms : 0,
         .ns = namespace_of(cli),
         .tls_ca_file = cli_text(cli, "cacert", NULL),
         .tls_cert_file = cli_text(cli, "cert", NULL),
         .tls_key_file = cli_text(cli, "key", NULL),
         .tls_no_verify = cli_flag(cli, "insecure"),
     };
-    if (cli_flag(cli, "timeout") && options.timeout_ms == 0)
+    if (timeout_ms != NULL && *timeout_ms == 0)
         return cli_usage(cli, "invalid --timeout: must be more than 0");
     return cli_end(cli, tkl_open(url, &options, client));
 }

@@ -4,9 +4,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 typedef struct unit {
     const char *name;
@@ -101,6 +103,97 @@ const char *cli_parse_duration(const char *text, int64_t *ms)
 const char *cli_parse_size(const char *text, int64_t *bytes)
 {
     return parse_scaled(text, size_units, "unknown unit; use b, kb, mb or gb", bytes);
+}
+
+/* ---- Times --------------------------------------------------------------- */
+
+static const char not_a_time[] = "not a time like 2030-01-31T12:00:00Z, 12:00 or @1893456000";
+
+/* Reads "12:00", "12:00:30" or "12:00:30.250"; NULL when it is none. */
+static const char *read_clock(const char *at, struct tm *time, int64_t *fraction_ms)
+{
+    decimal seconds = {.divisor = 1};
+    at = strptime(at, "%H:%M", time);
+    if (at != NULL && *at == ':')
+        at = strptime(at + 1, "%S", time);
+    if (at != NULL && at[0] == '.' && isdigit((unsigned char)at[1]))
+        at = read_fraction(at + 1, &seconds);
+    scale(&seconds, 1000, fraction_ms);
+    return at;
+}
+
+/* The end of the text, "Z" or "+02:00"; NULL when it is neither. */
+static const char *read_zone(const char *at, bool *local, int *offset_s)
+{
+    int hours, minutes, used = 0;
+    *local = *at == '\0';
+    *offset_s = 0;
+    if (*at == 'Z')
+        return at + 1;
+    if (*local)
+        return at;
+    if (sscanf(at + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 || used != 5 ||
+        (*at != '+' && *at != '-'))
+        return NULL;
+    *offset_s = (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
+    return at + 1 + used;
+}
+
+/* The day must still be the same: there is no February 30. */
+static const char *unix_time(struct tm *time, bool local, int64_t *seconds)
+{
+    int day = time->tm_mday;
+    time->tm_isdst = -1;
+    *seconds = local ? mktime(time) : timegm(time);
+    return time->tm_mday == day ? NULL : "there is no such day";
+}
+
+static const char *parse_date(const char *text, int64_t *ms)
+{
+    struct tm date = {0};
+    int64_t seconds, fraction_ms = 0;
+    bool local;
+    int offset_s;
+    const char *at = strptime(text, "%Y-%m-%d", &date);
+    if (at != NULL && (*at == 'T' || *at == ' '))
+        at = read_clock(at + 1, &date, &fraction_ms);
+    if (at != NULL)
+        at = read_zone(at, &local, &offset_s);
+    if (at == NULL || *at != '\0')
+        return not_a_time;
+    const char *wrong = unix_time(&date, local, &seconds);
+    *ms = (seconds - offset_s) * 1000 + fraction_ms;
+    return wrong;
+}
+
+/* Today's, or tomorrow's when that has passed. */
+static const char *parse_clock(const char *text, int64_t *ms)
+{
+    time_t now = time(NULL);
+    struct tm date;
+    int64_t seconds, fraction_ms = 0;
+    localtime_r(&now, &date);
+    date.tm_sec = 0;
+    const char *at = read_clock(text, &date, &fraction_ms);
+    if (at == NULL || *at != '\0')
+        return not_a_time;
+    struct tm today = date;
+    if (unix_time(&today, true, &seconds) != NULL || seconds <= now) {
+        date.tm_mday++;
+        date.tm_isdst = -1;
+        seconds = mktime(&date);
+    }
+    *ms = seconds * 1000 + fraction_ms;
+    return NULL;
+}
+
+const char *cli_parse_time(const char *text, int64_t *ms)
+{
+    static const unit second[] = {{"", 1000}, {NULL, 0}};
+    if (*text == '@')
+        return parse_scaled(text + 1, second, not_a_time, ms);
+    return strchr(text, '-') != NULL && strlen(text) > 5 ? parse_date(text, ms)
+                                                         : parse_clock(text, ms);
 }
 
 const char *cli_parse_integer(const char *text, int64_t *number)

@@ -14,6 +14,11 @@ const char *cli_parse_duration(const char *text, int64_t *ms);
 /* 512 512b 64kb 256mb 1.5gb: powers of 1024, any case. */
 const char *cli_parse_size(const char *text, int64_t *bytes);
 
+/* 2030-01-31T12:00:00Z, +02:00 instead of Z, here's time without; also 2030-01-31, "2030-01-31
+ * 12:00"; 12:00, the next time that it is so late here; @1893456000, the Unix time. In milliseconds
+ * of it. */
+const char *cli_parse_time(const char *text, int64_t *ms);
+
 /* -12 0 42 +7 */
 const char *cli_parse_integer(const char *text, int64_t *number);
 

@@ -21,6 +21,8 @@ static int never(cli_session *cli)
 static const cli_component component = {.name = "thing"};
 static const cli_verb run_verb = {
     .name = "run", .args = "NAME -- COMMAND [ARG...]", .options = options, .run = never};
+static const cli_verb work_verb = {
+    .name = "work", .args = "NAME... -- COMMAND [ARG...]", .options = options, .run = never};
 static const cli_verb push_verb = {
     .name = "push", .args = "NAME [PAYLOAD]", .options = options, .run = never};
 
@@ -104,6 +106,9 @@ static void arguments_are_counted(void **state)
         {&run_verb, "", CLI_USAGE},           {&run_verb, "name", CLI_USAGE},
         {&run_verb, "name --", CLI_USAGE},    {&run_verb, "name -- true", CLI_OK},
         {&run_verb, "name true", CLI_USAGE},  {&run_verb, "a -- b c d e f", CLI_OK},
+        {&run_verb, "a b -- c", CLI_USAGE},   {&work_verb, "a -- b", CLI_OK},
+        {&work_verb, "a b c -- d", CLI_OK},   {&work_verb, "a b c", CLI_USAGE},
+        {&work_verb, "-- a b", CLI_USAGE},    {&work_verb, "a b --", CLI_USAGE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cli_session cli;
@@ -134,6 +139,22 @@ static void a_password_in_the_url_is_wiped_where_others_see_it(void **state)
         assert_string_equal(cli.url, urls[i][0]);
         cli_args_free(&cli);
     }
+}
+
+/* The job's time limit in "queue push", the reply's everywhere else. */
+static void a_verbs_own_option_does_not_hide_the_global_one(void **state)
+{
+    (void)state;
+    static const cli_option own[] = {{"timeout", CLI_DURATION, "DURATION", "its own"}, {0}};
+    static const cli_verb verb = {.name = "push", .args = "NAME", .options = own, .run = never};
+    cli_session cli;
+    assert_int_equal(reads(&cli, &verb, "name --timeout 3s"), 0);
+    assert_int_equal(cli_number(&cli, "timeout", 0), 3000);
+    assert_null(cli_global_number(&cli, "timeout"));
+    cli_args_free(&cli);
+    assert_int_equal(reads(&cli, &push_verb, "name --timeout 3s"), 0);
+    assert_int_equal(*cli_global_number(&cli, "timeout"), 3000);
+    cli_args_free(&cli);
 }
 
 static void a_payload_is_the_argument_that_is_there(void **state)
@@ -171,6 +192,7 @@ int main(void)
         cmocka_unit_test(dashes_end_the_options),
         cmocka_unit_test(arguments_are_counted),
         cmocka_unit_test(a_password_in_the_url_is_wiped_where_others_see_it),
+        cmocka_unit_test(a_verbs_own_option_does_not_hide_the_global_one),
         cmocka_unit_test(a_payload_is_the_argument_that_is_there),
         cmocka_unit_test(results_map_to_exit_codes),
     };

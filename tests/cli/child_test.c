@@ -25,7 +25,8 @@ static cli_session session;
 static void start(cli_child *child, bool foreground, const char *script)
 {
     const char *argv[] = {"sh", "-c", script, NULL};
-    assert_int_equal(cli_child_start(&session, argv, -1, foreground, child), 0);
+    cli_command command = {.argv = argv, .foreground = foreground};
+    assert_int_equal(cli_child_start(&session, &command, child), 0);
 }
 
 static int run(const char *script)
@@ -87,7 +88,7 @@ static int cannot_run(const char *name)
 {
     cli_child child;
     const char *argv[] = {name, NULL};
-    return cli_child_start(&session, argv, -1, true, &child);
+    return cli_child_start(&session, &(cli_command){.argv = argv, .foreground = true}, &child);
 }
 
 static void what_cannot_be_run_is_127_or_126(void **state)
@@ -121,10 +122,48 @@ static void child_reads_the_input_it_is_given(void **state)
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_int_equal(write(ends[1], "payload\n", 8), 8);
     close(ends[1]);
-    assert_int_equal(cli_child_start(&session, argv, ends[0], false, &child), 0);
+    cli_command command = {.argv = argv, .input = ends[0]};
+    assert_int_equal(cli_child_start(&session, &command, &child), 0);
     close(ends[0]);
     assert_int_equal(cli_child_wait(&child, -1, LONG_MS), CLI_CHILD_ENDED);
     assert_int_equal(cli_child_close(&session, &child), 0);
+}
+
+static void child_writes_to_the_files_it_is_given(void **state)
+{
+    (void)state;
+    int out[2], err[2];
+    char text[8] = "";
+    cli_child child;
+    const char *argv[] = {"sh", "-c", "printf out; printf err >&2", NULL};
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+    cli_command command = {.argv = argv, .output = out[1], .errors = err[1]};
+    assert_int_equal(cli_child_start(&session, &command, &child), 0);
+    assert_int_equal(cli_child_wait(&child, -1, LONG_MS), CLI_CHILD_ENDED);
+    assert_int_equal(cli_child_close(&session, &child), 0);
+    assert_int_equal(read(out[0], text, sizeof text), 3);
+    assert_string_equal(text, "out");
+    assert_int_equal(read(err[0], text, sizeof text), 3);
+    assert_string_equal(text, "err");
+    for (int i = 0; i < 2; i++) {
+        close(out[i]);
+        close(err[i]);
+    }
+}
+
+static void child_has_the_environment_it_is_given(void **state)
+{
+    (void)state;
+    cli_child child;
+    const char *argv[] = {"/bin/sh", "-c", "test \"$WORD\" = given && test -z \"$HOME\"", NULL};
+    char *environment[] = {"WORD=given", NULL};
+    cli_command command = {.argv = argv, .environment = environment};
+    setenv("WORD", "ours", 1);
+    assert_int_equal(cli_child_start(&session, &command, &child), 0);
+    assert_int_equal(cli_child_wait(&child, -1, LONG_MS), CLI_CHILD_ENDED);
+    assert_int_equal(cli_child_close(&session, &child), 0);
+    assert_int_equal(run("test \"$WORD\" = ours"), 0);
 }
 
 static void child_can_die_of_a_broken_pipe(void **state)
@@ -447,7 +486,8 @@ static void ctrl_z_stops_us_and_fg_goes_on(void **state)
 static int be_run_verb(const char *const *argv)
 {
     cli_child child;
-    int failed = cli_child_start(&session, argv, -1, true, &child);
+    cli_command command = {.argv = argv, .foreground = true};
+    int failed = cli_child_start(&session, &command, &child);
     if (failed)
         return failed;
     cli_child_wait(&child, -1, -1);
@@ -486,6 +526,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_cannot_be_run_is_127_or_126),
         cmocka_unit_test(child_leads_its_own_process_group),
         cmocka_unit_test(child_reads_the_input_it_is_given),
+        cmocka_unit_test(child_writes_to_the_files_it_is_given),
+        cmocka_unit_test(child_has_the_environment_it_is_given),
         cmocka_unit_test(child_can_die_of_a_broken_pipe),
         cmocka_unit_test(ignored_signals_stay_ignored),
         cmocka_unit_test(wait_ends_with_the_child_the_descriptor_or_the_time),

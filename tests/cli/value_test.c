@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Durations, sizes, numbers and choices as people write them.
+ * Durations, sizes, times, numbers and choices as people write them.
  */
 #include "value.h"
+
+#include <time.h>
 
 #include "support/test.h"
 
@@ -149,6 +151,66 @@ static void a_choice_is_one_whole_word_of_the_list(void **state)
     assert_non_null(cli_parse_choice("None", "none|always"));
 }
 
+static void times_are_unix_time_in_milliseconds(void **state)
+{
+    (void)state;
+    setenv("TZ", "Europe/Berlin", 1);
+    accepts(cli_parse_time, (const good[]){
+                                {"2030-01-31T12:00:00Z", 1896091200000},
+                                {"2030-01-31T12:00:00.25Z", 1896091200250},
+                                {"2030-01-31 12:00Z", 1896091200000},
+                                {"2030-01-31T12:00+02:00", 1896084000000},
+                                {"2030-01-31T12:00-02:30", 1896100200000},
+                                {"2030-01-31T12:00", 1896087600000},
+                                {"2030-07-31T12:00", 1911722400000},
+                                {"2030-01-31", 1896044400000},
+                                {"1970-01-01T00:00Z", 0},
+                                {"@1893456000", 1893456000000},
+                                {"@1893456000.5", 1893456000500},
+                                {NULL, 0},
+                            });
+    unsetenv("TZ");
+}
+
+static void a_bare_time_is_the_next_one(void **state)
+{
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    for (int hour = 0; hour < 24; hour++) {
+        char *text = test_format("%02d:30", hour);
+        int64_t ms = 0, now_ms = (int64_t)time(NULL) * 1000;
+        assert_null(cli_parse_time(text, &ms));
+        assert_true(ms > now_ms && ms <= now_ms + 25 * 3600000LL);
+        assert_int_equal(ms / 60000 % 60, 30);
+        free(text);
+    }
+    unsetenv("TZ");
+}
+
+static void times_that_mean_nothing_are_refused(void **state)
+{
+    (void)state;
+    refuses(cli_parse_time, (const bad[]){
+                                {"", "not a time"},
+                                {"now", "not a time"},
+                                {"12", "not a time"},
+                                {"1893456000", "not a time"},
+                                {"25:00", "not a time"},
+                                {"12:60", "not a time"},
+                                {"12:00x", "not a time"},
+                                {"2030-13-01", "not a time"},
+                                {"2030-02-30", "no such day"},
+                                {"2029-02-29T12:00Z", "no such day"},
+                                {"2030-01-31T", "not a time"},
+                                {"2030-01-31T12:00+2", "not a time"},
+                                {"2030-01-31T12:00Zulu", "not a time"},
+                                {"@", "not a number"},
+                                {"@-1", "negative"},
+                                {"@5s", "not a time"},
+                                {NULL, NULL},
+                            });
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +219,9 @@ int main(void)
         cmocka_unit_test(sizes_are_powers_of_1024),
         cmocka_unit_test(integers_are_whole_and_fit),
         cmocka_unit_test(a_choice_is_one_whole_word_of_the_list),
+        cmocka_unit_test(times_are_unix_time_in_milliseconds),
+        cmocka_unit_test(a_bare_time_is_the_next_one),
+        cmocka_unit_test(times_that_mean_nothing_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
