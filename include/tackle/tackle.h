@@ -18,5 +18,6 @@
 #include <tackle/semaphore.h>
 #include <tackle/unique.h>
 #include <tackle/version.h>
+#include <tackle/worker.h>
 
 #endif
