@@ -248,30 +248,36 @@ static int start_server(const place *p, const char **word, int lock, int64_t dea
     return run_server(p, program, lock);
 }
 
-/* The end of the log in whole lines, from `from` on. */
+/* The end of the log in whole lines, from `from` on; all of it when it was put aside meanwhile. */
 static void read_log(const place *p, off_t from, char *text, size_t size)
 {
     struct stat st;
     *text = '\0';
     int fd = open(p->log, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
+    if (fd < 0 || fstat(fd, &st) != 0)
+        st.st_size = 0;
     off_t room = (off_t)size - 1;
-    bool cut = fstat(fd, &st) == 0 && st.st_size - from > room;
+    if (st.st_size < from)
+        from = 0;
+    bool cut = st.st_size - from > room;
     ssize_t got = pread(fd, text, size - 1, cut ? st.st_size - room : from);
     text[got > 0 ? got : 0] = '\0';
-    close(fd);
+    if (fd >= 0)
+        close(fd);
     char *line = cut ? strchr(text, '\n') : NULL;
     if (line)
         memmove(text, line + 1, strlen(line));
 }
 
-/* TKL_BUSY when somebody stopped it meanwhile, who is not to blame. */
+/* TKL_BUSY when somebody stopped it meanwhile, who is not to blame. It is no child of ours that has
+ * an exit status for us; but its farewell, which every server writes at every log level but
+ * "nothing", is the last line before exit(0) and comes only when it was told to end, by SHUTDOWN or
+ * by a signal. */
 static int died(const place *p, off_t log)
 {
     char text[LOG_TAIL];
     read_log(p, log, text, sizeof text);
-    if (strstr(text, "requested shutdown") || strstr(text, "Received SIGTERM"))
+    if (strstr(text, "ready to exit, bye bye"))
         return TKL_BUSY;
     return tkl__fail(TKL_ESPAWN, "the private server of %s ended at its start:\n%s", p->dir, text);
 }
@@ -335,6 +341,8 @@ static int start_or_join(const place *p, int64_t deadline, attempt *a, tkl__conn
         int rc = try_to_start(p, deadline, a);
         if (rc < 0)
             return rc;
+        if (rc == TKL_OK) /* started anew: it will soon be there */
+            pause = POLL_US;
         tkl__sleep_until(tkl__now() + pause);
     }
 }

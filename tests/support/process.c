@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -79,10 +80,12 @@ void process_guard(const char *text)
 pid_t process_fork(int (*body)(void *arg), void *arg)
 {
     fflush(NULL);
-    pid_t pid = fork();
+    pid_t parent = getpid(), pid = fork();
     assert_true(pid >= 0);
-    if (pid == 0)
-        _exit(body(arg));
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(getppid() == parent ? body(arg) : 127);
+    }
     return pid;
 }
 

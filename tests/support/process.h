@@ -16,8 +16,8 @@ void process_signal(const char *text, int signal);
 /* When this program ends, however it ends, kills them all: for servers that outlive programs. */
 void process_guard(const char *text);
 
-/* Runs body(arg) in a forked child, which ends with the number it returns. No assertions in
- * there: cmocka lives in the parent. */
+/* Runs body(arg) in a forked child, which ends with the number it returns, or with this program. No
+ * assertions in there: cmocka lives in the parent. */
 pid_t process_fork(int (*body)(void *arg), void *arg);
 /* Waits for its end: the exit code, or 128 + the signal. */
 int process_wait(pid_t pid);
