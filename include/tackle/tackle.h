@@ -9,6 +9,7 @@
 #include <tackle/bloom.h>
 #include <tackle/client.h>
 #include <tackle/common.h>
+#include <tackle/cron.h>
 #include <tackle/geo.h>
 #include <tackle/limit.h>
 #include <tackle/lock.h>

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The Gregorian calendar, as days since 1970-01-01.
+ */
+#ifndef TKL_CRON_CALENDAR_H
+#define TKL_CRON_CALENDAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TKL__DAY_S 86400
+
+typedef struct tkl__date {
+    int64_t year;
+    int month; /* 1 to 12 */
+    int day;   /* 1 to 31 */
+} tkl__date;
+
+int64_t tkl__days_of(tkl__date date);
+tkl__date tkl__date_of(int64_t days);
+int tkl__weekday_of(int64_t days); /* 0: Sunday */
+bool tkl__leap(int64_t year);
+int tkl__month_days(int64_t year, int month);
+int64_t tkl__floor_div(int64_t a, int64_t b); /* rounded down, b > 0 */
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Time zones: what clocks show. All times are seconds.
+ */
+#ifndef TKL_CRON_ZONE_H
+#define TKL_CRON_ZONE_H
+
+#include <tackle/common.h>
+
+typedef struct tkl__zone tkl__zone;
+
+/* The zone of that name ("Europe/Berlin"; NULL: UTC) as the system's database has it now.
+ * TKL_EINVAL: there is none, or its file is damaged. */
+int tkl__zone_open(const char *name, tkl__zone **zone);
+/* The same from the content of its file. */
+int tkl__zone_parse(tkl_bytes file, tkl__zone **zone);
+void tkl__zone_close(tkl__zone *zone); /* NULL is fine */
+
+/* What is added to Unix time `at` to get local time, and until when (not included; INT64_MAX: for
+ * ever). */
+int64_t tkl__zone_offset(const tkl__zone *zone, int64_t at, int64_t *until);
+
+/* No offset is larger. */
+#define TKL__OFFSET_MAX (26 * 3600)
+
+/* ---- The rule for the years to come -------------------------------------- */
+
+/* A day of the year and a time of it: "M3.5.0/2". */
+typedef struct tkl__turn {
+    char kind;            /* 'M': by weekday, 'J': February 29 is not counted, 'n': it is */
+    int month, week, day; /* of 'M'; else the day of the year: from 1 for 'J', from 0 for 'n' */
+    int64_t time;         /* seconds since midnight; may be negative or beyond the day */
+} tkl__turn;
+
+/* "CET-1CEST,M3.5.0,M10.5.0/3" */
+typedef struct tkl__rule {
+    int64_t standard, summer; /* offsets, the same when clocks are not changed */
+    bool turns;               /* clocks are changed */
+    tkl__turn begin, end;     /* of summer time */
+} tkl__rule;
+
+/* False when the text is no such rule. */
+bool tkl__rule_parse(tkl_bytes text, tkl__rule *rule);
+int64_t tkl__rule_offset(const tkl__rule *rule, int64_t at, int64_t *until);
+
+#endif
