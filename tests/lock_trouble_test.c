@@ -14,10 +14,14 @@ static void a_full_server_renews_and_releases(void **state)
     tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.ttl_ms = 20000});
     tkl_lock *reader =
         open_lock(f->client, "book", &(tkl_lock_options){.ttl_ms = 20000, .shared = true});
-    tkl_lock *other = open_lock(f->client, "window", NULL);
+    tkl_lock *other = open_lock(f->client, "window", NULL),
+             *brief = open_lock(f->client, "gate", NULL);
     assert_ok(tkl_lock_acquire(lock, 0));
     assert_ok(tkl_lock_acquire(reader, 0));
+    assert_ok(tkl_lock_acquire(brief, 0));
     server_do(f->server, "CONFIG SET maxmemory 1");
+    assert_ok(tkl_lock_release(brief));
+    assert_code(tkl_lock_acquire(brief, 0), TKL_EOOM);
     assert_code(tkl_lock_acquire(other, 0), TKL_EOOM);
     assert_ok(tkl_lock_renew(lock, 0));
     assert_ok(tkl_lock_renew(reader, 0));
@@ -27,6 +31,7 @@ static void a_full_server_renews_and_releases(void **state)
     tkl_lock_close(lock);
     tkl_lock_close(reader);
     tkl_lock_close(other);
+    tkl_lock_close(brief);
 }
 
 /* Everything but publishing. */

@@ -1,68 +1,63 @@
 -- hold/acquire: take the name for a lease; when it is not to be had, wait in line.
--- KEYS[1] record   hash
+-- KEYS[1] record   string
 -- KEYS[2] holders  zset
 -- KEYS[3] queue    zset
+-- KEYS[4] cards    hash
 -- ARGV[1] token    of this acquisition: 32 characters
--- ARGV[2] mode     x: alone; s: with others
--- ARGV[3] lease    microseconds
--- ARGV[4] keep     milliseconds that the record must outlive the moment
--- ARGV[5] limit    of holders; '' for none
--- ARGV[6] who      one word, for those who ask
--- ARGV[7] channel  where this waiter listens; '' to try only
--- returns {0, fence, lease, now} or {1, microseconds until a lease ends, now, looker}
--- include: clock
-
-local token, mode = ARGV[1], ARGV[2]
+-- ARGV[2] keep     milliseconds for which the record stays: a minute more than the lease
+-- ARGV[3] limit    of holders; '-' for none
+-- ARGV[4] wish     "mode lease who": x: alone, s: with others; microseconds; a word for those who ask
+-- ARGV[5] channel  where this waiter listens; '' to try only
+-- returns the fence; or {0, fence, lease}; or {1, microseconds until a lease ends, now, looker}
 -- include: at_once
+-- include: clock
 -- include: count
+-- include: record
 local WRITER_CHECK = 900000
-local lease = tonumber(ARGV[3])
+local token, mode = ARGV[1], string.sub(ARGV[4], 1, 1)
+local lease, host = string.match(ARGV[4], '^(%d+) ([^/]*)', 3)
 
 -- Unless another one holds it alone, for some time yet, it may be had.
-local till = x and tonumber(string.sub(x, 1, 16)) or 0
+local till = x and string.sub(x, 51, 51) == 'x' and tonumber(string.sub(x, 1, 16)) or 0
 if till <= now or string.sub(x, 18, 49) == token then
   -- include: holders
   -- include: looker
   -- include: line
   -- include: find
-  limit = ARGV[5] ~= '' and ARGV[5]
+  limit = ARGV[3]
   sweep()
   local nobody_waits = hand_over()
   local mine, card = find(token)
   if not mine and nobody_waits and room(mode) then
-    fence = next_fence(fence)
-    mine, card = now, fence .. ' ' .. stamp .. ' ' .. ARGV[6]
+    mine, card = now, next_fence() .. ' ' .. stamp .. string.sub(ARGV[4], 3 + #lease)
   end
   if mine then -- now, or since an earlier request, or granted a moment ago
-    put(token, mode, lease, card)
+    put(token, mode, tonumber(lease), card)
     save()
-    return {0, tonumber(string.sub(card, 1, 16)), lease, now}
-  end
-  save()
-  if failure then
-    return failure
+    return {0, tonumber(string.sub(card, 1, 16)), lease}
   end
   till = first_end() or now
   -- Behind a writer, although readers hold: looks whether that one is alive, see hand_over().
-  if mode == 's' and not limit and not x then
+  if mode == 's' and limit == '-' and not (x and string.sub(x, 51, 51) == 'x') then
     till = math.min(till, now + WRITER_CHECK)
   end
-end
-if ARGV[7] == '' then
+  if failure or ARGV[5] == '' then
+    save()
+    return failure or {1, till - now, now, 0}
+  end
+elseif ARGV[5] == '' then
   return {1, till - now, now, 0}
 end
 
-local me = token .. ' ' .. mode .. ' ' .. ARGV[3] .. ' ' .. ARGV[6] .. ' ' .. ARGV[7]
-redis.call('ZADD', KEYS[3], 'NX', redis.call('HINCRBY', KEYS[1], 'arrivals', 1), me)
+local client = string.sub(ARGV[5], -32)
+arrivals = arrivals + 1
+redis.call('ZADD', KEYS[3], 'NX', arrivals, token .. ' ' .. ARGV[4] .. ' ' .. ARGV[5])
 redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
-if not fence then -- the server has evicted the record
-  redis.call('PEXPIRE', KEYS[1], QUEUE_MS, 'NX')
-end
 -- Somebody else has promised to look when the lease ends; but all of a client end together.
-local looker = redis.call('HGET', KEYS[1], 'looker')
-if looker and string.sub(looker, -32) ~= string.sub(me, -32)
-   and redis.call('ZSCORE', KEYS[3], looker) then
-  return {1, till - now, now, 0}
+local looks = looker == '-' or string.sub(looker, 33, 64) == client
+if looks then
+  looker, look = token .. client .. host, till
 end
-redis.call('HSET', KEYS[1], 'looker', me, 'look', text(till))
-return {1, till - now, now, 1}
+live(QUEUE_MS)
+save()
+return {1, till - now, now, looks and 1 or 0}

@@ -46,12 +46,11 @@ int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args
     return run_until(h, TKL__FOREVER, script, args, nargs, reply);
 }
 
-/* {code, fence, lease, now}, asked for at local time `started`. */
+/* {code, fence, lease}, asked for at local time `started`. */
 int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g)
 {
     *g = (tkl__grant){.fence = (uint64_t)tkl_reply_int(tkl_reply_at(reply, 1)),
                       .lease_us = tkl_reply_int(tkl_reply_at(reply, 2)),
-                      .server_now = tkl_reply_int(tkl_reply_at(reply, 3)),
                       .started = started};
     return (int)tkl_reply_int(tkl_reply_at(reply, 0));
 }
@@ -60,16 +59,18 @@ int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g)
 int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl__busy *b)
 {
     tkl_bytes args[] = {tkl_str(h->token),
-                        tkl_str(h->shared ? "s" : "x"),
-                        tkl_str(h->lease),
                         tkl_str(h->keep),
                         tkl_str(h->limit),
-                        tkl_str(h->who),
+                        {h->wish.data, h->wish.len},
                         wait ? h->channel : tkl_str("")};
     tkl_reply *reply;
+    if (h->wish.failed)
+        return tkl__nomem();
     int64_t started = tkl__lease_now();
-    int rc = run_until(h, deadline, &tkl__lua_hold_acquire, args, 7, &reply);
-    if (rc == TKL_OK)
+    int rc = run_until(h, deadline, &tkl__lua_hold_acquire, args, 5, &reply);
+    if (rc == TKL_OK && tkl_reply_kind(reply) == TKL_INTEGER)
+        *g = (tkl__grant){(uint64_t)tkl_reply_int(reply), tkl__to_us(h->rules.ttl_ms), started};
+    else if (rc == TKL_OK)
         rc = tkl__grant_read(reply, started, g);
     *b = (tkl__busy){.left_us = tkl_reply_int(tkl_reply_at(reply, 1)),
                      .server_now = tkl_reply_int(tkl_reply_at(reply, 2)),
@@ -97,9 +98,8 @@ int tkl__hold_ask_renewal(tkl__hold *h, int64_t ttl_ms, const char *mode, tkl__g
 /* The waiter as it stands in the queue: must be what acquire.lua makes of its arguments. */
 static void add_place(const tkl__hold *h, tkl__buf *out)
 {
-    tkl__buf_addf(out, "%s %s %" PRId64 " ", h->token, h->shared ? "s" : "x",
-                  tkl__to_us(h->rules.ttl_ms));
-    tkl__buf_addz(out, h->who);
+    tkl__buf_addf(out, "%s ", h->token);
+    tkl__buf_add(out, h->wish.data, h->wish.len);
     tkl__buf_addz(out, " ");
     tkl__buf_add(out, h->channel.data, h->channel.len);
 }
@@ -130,7 +130,7 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
     bool over = h->held && tkl__lease_now() >= h->expires;
     bool stays = h->lease_us > tkl__to_us(LINGER_MS);
     pthread_mutex_unlock(&h->mutex);
-    tkl_bytes args[] = {tkl_str(h->token), tkl_str(stays ? "60000" : "")};
+    tkl_bytes args[] = {tkl_str(h->token), tkl_str(stays ? "long" : "")};
     tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_release, args, 2);
     call.retry_safe = retry_safe;
     int64_t deadline = tkl__call_deadline(h->client, NULL);

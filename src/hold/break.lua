@@ -2,24 +2,26 @@
 -- KEYS[1] record   see hold/acquire
 -- KEYS[2] holders
 -- KEYS[3] queue
+-- KEYS[4] cards
 -- ARGV[1] most     holders to forget in one go
 -- returns how many held it
 -- include: clock
 -- include: count
+
+local record = redis.call('GET', KEYS[1])
+-- include: record
 -- include: holders
 -- include: looker
 -- include: line
 
-local waiting = redis.call('ZCARD', KEYS[3])
 sweep()
-local held = redis.call('ZRANGE', KEYS[2], 0, ARGV[1] - 1)
-held[#held + 1] = x and string.sub(x, 18, 49) or nil
+local held = x and {string.sub(x, 18, 49)} or redis.call('ZRANGE', KEYS[2], 0, ARGV[1] - 1)
+redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
 for _, token in ipairs(held) do
   drop(token)
 end
-if waiting > 0 then
-  hand_over()
-elseif #held > 0 then
+hand_over()
+if arrivals == 0 then
   -- include: settle
 end
 save()

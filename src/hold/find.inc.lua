@@ -3,12 +3,12 @@
 local function find(token)
   if x then
     if string.sub(x, 18, 49) == token then
-      return tonumber(string.sub(x, 1, 16)), string.sub(x, 51)
+      return tonumber(string.sub(x, 1, 16)), string.sub(x, 53)
     end
     return nil
   end
   local till = sharing ~= 0 and redis.call('ZSCORE', KEYS[2], token)
   if till then
-    return tonumber(till), cards[token] or redis.call('HGET', KEYS[1], token)
+    return tonumber(till), redis.call('HGET', KEYS[4], token)
   end
 end

@@ -4,19 +4,31 @@
  *
  * Keys of a name, all in one slot (ns:lock:{name}:..., ns:sem:{name}:...):
  *
- *   :r  record   hash. fence: the last number handed out. x: the one who holds alone, "till
- *                token fence since who" (till, fence and since are sixteen digits, so that
- *                each part has its place). limit: of a semaphore. arrivals: counts
- *                waiters. looker, look: which waiter has promised to look, and when.
- *                <token>: "fence since who" of each who shares.
- *   :h  holders  sorted set of the tokens that share, by the end of their lease.
+ *   :r  record   string, in one of three forms:
+ *                "fence limit": free, and nobody waits. fence: sixteen digits, the last number
+ *                handed out. limit: of a semaphore, else "-".
+ *                "fence token limit mode lease who": held by one, nobody waits; the lease, in
+ *                microseconds, ends a minute before the record does.
+ *                "fence*limit alive arrivals look looker x": everything else. alive: when the
+ *                record, holders and cards expire, in milliseconds. arrivals: counts waiters;
+ *                0: nobody waits. looker, look: which waiter (its token, client and host) has
+ *                promised to look, and when. x: "till token mode fence since who" of the one
+ *                who holds, if it is the only one. (till, fence and since are sixteen digits, so
+ *                that each part has its place.)
+ *   :h  holders  sorted set of the tokens that share, when they are several, by the end of their
+ *                lease.
+ *   :c  cards    hash: "fence since who" of each of them.
  *   :q  queue    sorted set of "token mode lease who channel" by arrival.
  *
- * All times are microseconds of the server's clock.
+ * All times but "alive" are microseconds of the server's clock.
  *
- * Holders and record expire a minute after the last lease; the minute keeps fences in order should
- * the server's clock be set back. The queue expires a quarter of an hour after the last sign of
- * life.
+ * In its first two forms the record alone says all there is to know: whoever takes a free name, or
+ * gives back what nobody waits for, reads it and writes it and needs nothing else, not even the
+ * clock.
+ *
+ * Record, holders and cards expire a minute or two after the last lease; the minute keeps fences
+ * in order should the server's clock be set back. The queue expires a quarter of an hour after the
+ * last sign of life, and the record not before it.
  *
  * Handing over. Whoever frees something (release, leave, break, a look that finds a lease ended)
  * gives it, in the same script, to the first waiter: writes it down as a holder and publishes the
@@ -98,7 +110,7 @@ static char *who_am_i(const char *label)
 
 static int make_keys(tkl__hold *h, tkl_bytes name)
 {
-    static const char *const parts[NKEYS] = {"r", "h", "q"};
+    static const char *const parts[NKEYS] = {"r", "h", "q", "c"};
     char part[40];
     unsigned char id[16];
     int rc = tkl__base_make(h->client, h->rules.component, name, &h->base);
@@ -115,11 +127,14 @@ static int make_keys(tkl__hold *h, tkl_bytes name)
     return tkl__key_make(&h->base, part, &h->channel);
 }
 
+/* The server's milliseconds may be about to end: one more. */
 static void set_ttl(tkl__hold *h, int64_t ttl_ms)
 {
     h->rules.ttl_ms = ttl_ms;
-    snprintf(h->lease, sizeof h->lease, "%" PRId64, tkl__to_us(ttl_ms));
-    snprintf(h->keep, sizeof h->keep, "%" PRId64, ttl_ms + LINGER_MS);
+    snprintf(h->keep, sizeof h->keep, "%" PRId64, ttl_ms + 1 + LINGER_MS);
+    tkl__buf_clear(&h->wish);
+    tkl__buf_addf(&h->wish, "%s %" PRId64 " ", h->rules.shared ? "s" : "x", tkl__to_us(ttl_ms));
+    tkl__buf_addz(&h->wish, h->who);
 }
 
 static int check_rules(const tkl__hold_rules *rules)
@@ -144,17 +159,19 @@ int tkl__hold_open(tkl_client *client, tkl_bytes name, const tkl__hold_rules *ru
     if (rules->ttl_ms == 0)
         h->rules.ttl_ms = DEFAULT_TTL_MS;
     h->kept = tkl__hold_kept;
+    strcpy(h->limit, "-");
     if (rules->limit > 0)
         snprintf(h->limit, sizeof h->limit, "%" PRId64, rules->limit);
+    tkl__buf_init(&h->wish);
     pthread_mutex_init(&h->turn, NULL);
     pthread_mutex_init(&h->mutex, NULL);
     int rc = check_rules(&h->rules);
-    if (rc == TKL_OK) {
-        set_ttl(h, h->rules.ttl_ms);
+    if (rc == TKL_OK)
         rc = make_keys(h, name);
-    }
     if (rc == TKL_OK && !(h->who = who_am_i(rules->label)))
         rc = tkl__nomem();
+    if (rc == TKL_OK)
+        set_ttl(h, h->rules.ttl_ms);
     h->rules.label = NULL;
     if (rc != TKL_OK) {
         tkl__hold_close(h);
@@ -177,6 +194,7 @@ void tkl__hold_close(tkl__hold *h)
         free((char *)h->keys[i].data);
     free((char *)h->channel.data);
     free(h->who);
+    tkl__buf_free(&h->wish);
     tkl__base_free(&h->base);
     pthread_mutex_destroy(&h->turn);
     pthread_mutex_destroy(&h->mutex);

@@ -17,16 +17,17 @@
 /* A failed look or renewal is repeated after this. */
 #define REPEAT_US 100000
 
-#define NKEYS 3
+#define NKEYS 4
 
 struct tkl__hold {
     tkl_client *client;
     tkl__base base;
-    tkl_bytes keys[NKEYS]; /* record, holders, queue */
+    tkl_bytes keys[NKEYS]; /* record, holders, queue, cards */
     tkl_bytes channel;     /* where grants for this client's waiters are published */
     char *who;             /* "host/pid/label", one word */
     tkl__hold_rules rules;
-    char limit[24], lease[24], keep[24]; /* as the scripts take them */
+    char limit[24], keep[24]; /* as the scripts take them */
+    tkl__buf wish;            /* "mode lease who" */
 
     pthread_mutex_t turn;  /* one operation at a time */
     pthread_mutex_t mutex; /* guards what follows */
@@ -64,8 +65,7 @@ struct tkl__hold {
 typedef struct tkl__grant {
     uint64_t fence;
     int64_t lease_us;
-    int64_t server_now; /* microseconds */
-    int64_t started;    /* local time that is surely not after server_now */
+    int64_t started; /* local time that is surely not after the server's when it began */
 } tkl__grant;
 
 /* What those who could not have it are told. */
@@ -98,7 +98,7 @@ void tkl__hold_become_unsure(tkl__hold *h);
 /* A script on the keys of the name, for those who run it themselves. */
 tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                                  const tkl_bytes *args, size_t nargs);
-/* {code, fence, lease, now}, asked for at local time `started`. */
+/* {code, fence, lease}, asked for at local time `started`. */
 int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g);
 
 /* For the lock; `wait`: with a place in the line; not long after the deadline (TKL__FOREVER: in the

@@ -32,7 +32,7 @@ static bool parse_grant(tkl_bytes message, const tkl__busy *last, tkl__grant *g)
         return false;
     int64_t by_server = last->started + (stamp - last->server_now);
     int64_t now = tkl__lease_now();
-    *g = (tkl__grant){fence, lease, stamp, by_server < now ? by_server : now};
+    *g = (tkl__grant){fence, lease, by_server < now ? by_server : now};
     return true;
 }
 

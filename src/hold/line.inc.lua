@@ -2,15 +2,21 @@
 
 local FIRST_LEASE = 800000
 
+local function put_back(first, place)
+  redis.call('ZADD', KEYS[3], place, first)
+  redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
+end
+
 -- Gives what is free to those who wait, in order. One whom nobody hears is gone: the next. True
 -- when nobody waits any more.
 local function hand_over()
-  for _ = 1, AT_MOST do
+  for _ = 1, arrivals > 0 and AT_MOST or 0 do
     if not room('s') then
       return false
     end
-    local first, place = unpack(redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES'))
+    local first, place = unpack(redis.call('ZPOPMIN', KEYS[3]))
     if not first then
+      arrivals, look, looker = 0, 0, '-'
       return true
     end
     local token, mode = string.sub(first, 1, 32), string.sub(first, 34, 34)
@@ -18,24 +24,26 @@ local function hand_over()
     local fits = room(mode)
     -- A writer who waits keeps later readers out, although readers hold; but not when it is gone.
     if not fits and redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)[2] ~= 0 then
+      put_back(first, place)
       return false
     end
-    redis.call('ZREM', KEYS[3], first)
+    looker = string.sub(looker, 1, 32) ~= token and looker or '-'
     if fits then
       local short = math.min(tonumber(lease), FIRST_LEASE)
-      fence = next_fence(fence)
-      local word = token .. ' grant ' .. fence .. ' ' .. stamp .. ' ' .. text(short)
-      local heard = tell(channel, word)
+      local card = next_fence() .. ' ' .. stamp
+      local heard = tell(channel, token .. ' grant ' .. card .. ' ' .. string.format('%d', short))
       if not heard then
-        redis.call('ZADD', KEYS[3], place, first)
+        put_back(first, place)
         return false
       end
       if heard > 0 then
-        put(token, mode, short, fence .. ' ' .. stamp .. ' ' .. who)
+        put(token, mode, short, card .. ' ' .. who)
         appoint(now + short, first)
       end
     end
   end
-  appoint(now) -- there may be more
-  return false
+  if arrivals > 0 then
+    appoint(now) -- there may be more
+  end
+  return arrivals == 0
 end

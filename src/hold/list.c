@@ -99,7 +99,7 @@ static int walk(names *n)
     tkl__buf_addf(&pattern, ":%s:{*}:r", n->component);
     int rc = pattern.failed
                  ? tkl__nomem()
-                 : tkl__walk(n->client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, n);
+                 : tkl__walk(n->client, (tkl_bytes){pattern.data, pattern.len}, "string", visit, n);
     tkl__buf_free(&pattern);
     return rc;
 }

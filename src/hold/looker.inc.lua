@@ -16,29 +16,34 @@ local function tell(channel, word)
   return heard
 end
 
--- A machine that dies takes all of its waiters along, and so does a client, with which the channel
--- ends: how far apart is one who waits from those of this host and client?
-local function apart(place, host, client)
-  if string.match(place, '^%S+ ([^/]*)', 36) ~= host then
+-- Of one who waits: its token, its client, with which the channel ends, and its host.
+local function known(place)
+  local host = string.match(place, '^%S+ ([^/]*)', 36)
+  return string.sub(place, 1, 32) .. string.sub(place, -32) .. host
+end
+
+-- A machine that dies takes all of its waiters along, and so does a client: how far apart are two?
+local function apart(one, other)
+  if string.sub(one, 65) ~= string.sub(other, 65) then
     return 2
   end
-  return string.sub(place, -32) ~= client and 1 or 0
+  return string.sub(one, 33, 64) ~= string.sub(other, 33, 64) and 1 or 0
 end
 
 -- A lease that ends earlier than those who wait expect: tells one of them, unless one who does not
 -- share the fate of the heir has promised to look in time. Of the last few, since they will wait
 -- longest, the one farthest from the heir.
 local function appoint(till, heir)
-  local host, client = heir and string.match(heir, '^%S+ ([^/]*)', 36), string.sub(heir or '', -32)
-  local at, promised = tonumber(look or 0), -1
-  if at > now - SLACK and at <= till + SLACK and redis.call('ZSCORE', KEYS[3], looker) then
-    promised = apart(looker, host, client)
+  heir = heir and known(heir) or ''
+  local promised = -1
+  if looker ~= '-' and look > now - SLACK and look <= till + SLACK then
+    promised = apart(looker, heir)
   end
   for _ = 1, promised < 2 and AT_MOST or 0 do
     local last = redis.call('ZRANGE', KEYS[3], -LOOKERS, -1)
     local best, distance = nil, promised
     for i = #last, 1, -1 do
-      local d = apart(last[i], host, client)
+      local d = apart(known(last[i]), heir)
       if d > distance then
         best, distance = last[i], d
       end
@@ -47,9 +52,9 @@ local function appoint(till, heir)
       return
     end
     local channel = string.match(best, '^%S+ %S+ (.*)$', 36)
-    local heard = tell(channel, string.sub(best, 1, 32) .. ' look ' .. text(till - now))
+    local heard = tell(channel, string.sub(best, 1, 32) .. string.format(' look %d', till - now))
     if heard ~= 0 then
-      looker, look = heard and best or looker, heard and text(till) or look
+      looker, look = heard and known(best) or looker, heard and till or look
       return
     end
     redis.call('ZREM', KEYS[3], best)

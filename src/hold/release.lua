@@ -2,28 +2,29 @@
 -- KEYS[1] record   see hold/acquire
 -- KEYS[2] holders
 -- KEYS[3] queue
+-- KEYS[4] cards
 -- ARGV[1] token
--- ARGV[2] keep     milliseconds for which the fence is remembered; '' where that is so anyway
+-- ARGV[2] long     not '': the lease was so long that the keys should not stay until its end
 -- returns 0, or 6 (TKL_NOTOWNER) when it is not held any more
 
--- The common case: nobody waits. Whether the lease has ended the owner knows by its own clock, and
+-- The common cases: nobody waits. Whether the lease has ended the owner knows by its own clock, and
 -- nobody else had it meanwhile.
-local x = redis.call('HGET', KEYS[1], 'x')
-local waiting = redis.call('ZCARD', KEYS[3]) > 0
-if not waiting and x and string.sub(x, 18, 49) == ARGV[1] then
-  redis.call('HDEL', KEYS[1], 'x')
-  if ARGV[2] ~= '' then
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local record = redis.call('GET', KEYS[1]) or ''
+if string.sub(record, 17, 50) == ' ' .. ARGV[1] .. ' ' then
+  local free = string.sub(record, 1, 16) .. ' ' .. string.match(record, '^%S+', 51)
+  if redis.pcall('SET', KEYS[1], free, 'PX', 60000).ok then -- else the server is full
+    return 0
   end
-  return 0
-end
-if not waiting and not x and ARGV[2] == '' and redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
-  redis.call('HDEL', KEYS[1], ARGV[1])
+elseif string.sub(record, -7) == ' 0 0 - ' and ARGV[2] == ''
+       and redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
+  redis.call('HDEL', KEYS[4], ARGV[1])
   return 0
 end
 
+record = record ~= '' and record
 -- include: clock
 -- include: count
+-- include: record
 -- include: holders
 -- include: looker
 -- include: line
@@ -31,10 +32,13 @@ end
 if not drop(ARGV[1]) then
   return 6
 end
-if waiting then
+if arrivals > 0 then
   sweep()
   hand_over()
-elseif ARGV[2] ~= '' then
+else
+  redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
+end
+if arrivals == 0 and ARGV[2] ~= '' then
   -- include: settle
 end
 save()

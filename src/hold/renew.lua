@@ -2,12 +2,16 @@
 -- KEYS[1] record   see hold/acquire
 -- KEYS[2] holders
 -- KEYS[3] queue
+-- KEYS[4] cards
 -- ARGV[1] token
 -- ARGV[2] lease    microseconds
 -- ARGV[3] mode     s: downgrade; '' leaves it
--- returns {0, fence, lease, now} or {6} (TKL_NOTOWNER) when it is not held any more
+-- returns {0, fence, lease} or {6} (TKL_NOTOWNER) when it is not held any more
 -- include: clock
 -- include: count
+
+local record = redis.call('GET', KEYS[1])
+-- include: record
 -- include: holders
 -- include: looker
 -- include: line
@@ -19,17 +23,12 @@ if not till or till <= now then
 end
 local lease = tonumber(ARGV[2])
 redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
-if not x then
-  put(ARGV[1], 's', lease, card)
-elseif ARGV[3] == 's' then
-  drop(ARGV[1])
-  put(ARGV[1], 's', lease, card)
+put(ARGV[1], ARGV[3] == '' and x and string.sub(x, 51, 51) or 's', lease, card)
+if ARGV[3] == 's' then
   hand_over()
-else
-  put(ARGV[1], 'x', lease, card)
 end
-if now + lease < till then
+if arrivals > 0 and now + lease < till then
   appoint(now + lease)
 end
 save()
-return {0, tonumber(string.sub(card, 1, 16)), lease, now}
+return {0, tonumber(string.sub(card, 1, 16)), lease}

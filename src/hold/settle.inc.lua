@@ -1,5 +1,6 @@
--- When nobody waits: the keys stay for the longest lease, and the record for the fence.
+-- When nobody waits: the keys stay for the longest lease that is left.
 
-local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
-keep, anew = math.ceil(math.max(tonumber(last or 0) - now, 0) / 1000) + LINGER, true
-redis.call('PEXPIRE', KEYS[2], text(keep))
+local last = not x and redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
+if last then
+  alive, moved = math.ceil(math.max(last - now, 0) / 1000) + now_ms + LINGER, true
+end

@@ -177,6 +177,12 @@ ends 75 tackle lock run acl --shared --wait 100ms -- echo "not before the writer
 ends 0 tackle lock release acl "$token"
 ended $writer 0
 is "it wrote" "$(cat "$home/wrote")" "may write"
+ends 0 tackle lock acquire acl --shared --json
+token=$(token_of)
+ends 0 tackle lock acquire acl --shared
+ends 0 tackle lock show acl
+ends 0 tackle lock release acl "$token"
+ends 0 tackle lock break acl
 ends 0 tackle sem run acl --limit 1 -- tackle sem show acl
 ends 70 tackle call GET other
 ends 70 tackle --namespace other lock acquire acl
