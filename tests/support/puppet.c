@@ -92,10 +92,25 @@ static pid_t spawn(char **argv, int in, int out)
     return pid;
 }
 
-/* For what is spawned next. Not by faketime(1), which leaves files in /dev/shm when it is killed.
- */
-static void fake_time(const char *offset)
+/* faketime and sanitizers cannot both come first. */
+bool puppet_can_fake_clock(void)
 {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    return false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+    return false;
+#endif
+#endif
+    return system("[ $(LD_PRELOAD='" PUPPET_FAKETIME "' FAKETIME=+10000s date +%s) -gt "
+                  "$(($(date +%s) + 5000)) ]") == 0;
+}
+
+/* Not by faketime(1), which leaves files in /dev/shm when it is killed. */
+void puppet_fake_clock(int64_t clock_ms)
+{
+    char offset[32];
+    snprintf(offset, sizeof(offset), "%+" PRId64 "s", clock_ms / 1000);
     setenv("LD_PRELOAD", PUPPET_FAKETIME, 1);
     setenv("FAKETIME", offset, 1);
     setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1", 1); /* as it is on a real machine */
@@ -103,21 +118,20 @@ static void fake_time(const char *offset)
 
 puppet *puppet_start(const puppet_options *o)
 {
-    char self[512], limit[24], ttl[24], offset[32];
+    char self[512], limit[24], ttl[24];
     int in[2], out[2];
     ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
     assert_true(len > 0);
     self[len] = '\0';
     snprintf(limit, sizeof(limit), "%" PRId64, o->limit);
     snprintf(ttl, sizeof(ttl), "%" PRId64, o->ttl_ms);
-    snprintf(offset, sizeof(offset), "%+" PRId64 "s", o->clock_ms / 1000);
     char *argv[] = {self,  FLAG, (char *)o->url,        (char *)o->name,
                     limit, ttl,  o->shared ? "1" : "0", o->auto_renew ? "1" : "0",
                     NULL};
     puppet *p = calloc(1, sizeof(*p));
     assert_non_null(p);
     if (o->clock_ms)
-        fake_time(offset);
+        puppet_fake_clock(o->clock_ms);
     assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC), 0);
     p->pid = spawn(argv, in[0], out[1]);
     unsetenv("LD_PRELOAD");
@@ -128,8 +142,7 @@ puppet *puppet_start(const puppet_options *o)
     return p;
 }
 
-/* What libfaketime makes in /dev/shm and a killed process cannot remove. */
-static void remove_faked(pid_t pid)
+void puppet_remove_faked(pid_t pid)
 {
     char name[64];
     snprintf(name, sizeof(name), "/faketime_shm_%ld", (long)pid);
@@ -145,7 +158,7 @@ void puppet_signal(puppet *p, int signal)
         return;
     while (waitpid(p->pid, NULL, 0) < 0)
         assert_int_equal(errno, EINTR);
-    remove_faked(p->pid);
+    puppet_remove_faked(p->pid);
     p->pid = 0;
 }
 

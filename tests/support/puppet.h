@@ -62,4 +62,12 @@ int puppet_hear(puppet *p);
 /* Whether an answer comes within that time. */
 bool puppet_answers(puppet *p, int64_t ms);
 
+/* Whether clocks can be faked here: not where the library is missing, nor under sanitizers. */
+bool puppet_can_fake_clock(void);
+/* For processes that are no puppets: those spawned next, until LD_PRELOAD is unset, have a wall
+ * clock that is so far off. */
+void puppet_fake_clock(int64_t clock_ms);
+/* What libfaketime makes in /dev/shm and a killed process cannot remove. */
+void puppet_remove_faked(pid_t pid);
+
 #endif
