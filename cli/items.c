@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 1000 };
+enum {
+    AT_ONCE = 1000,
+    BYTES_AT_ONCE = 4 << 20, /* of lines: after so many they are worked on */
+};
 
 static int from_arguments(cli_session *cli, int skip, cli_items_fn *work, void *arg)
 {
@@ -42,9 +45,9 @@ static int from_lines(cli_session *cli, cli_items_fn *work, void *arg)
     tkl_bytes some[AT_ONCE];
     int exit = CLI_OK;
     for (bool more = true; exit == CLI_OK && more;) {
-        size_t count = 0;
-        while (count < AT_ONCE && (more = next_line(&some[count])))
-            count++;
+        size_t count = 0, bytes = 0;
+        while (count < AT_ONCE && bytes < BYTES_AT_ONCE && (more = next_line(&some[count])))
+            bytes += some[count++].len;
         if (count > 0)
             exit = work(cli, some, count, arg);
         for (size_t i = 0; i < count; i++)

@@ -16,27 +16,6 @@ enum { ALL_MAX = 64 };
 
 /* ---- Rules --------------------------------------------------------------- */
 
-/* "30/60s", "5/s", "1/30d"; what is wrong with it, or NULL. */
-static const char *parse_rate(const char *text, tkl_limit_rule *rule)
-{
-    const char *slash = strchr(text, '/');
-    if (slash == NULL || slash == text)
-        return "COUNT/PERIOD is needed, like 30/60s or 5/s";
-    char *count = strndup(text, (size_t)(slash - text));
-    const char *wrong = count != NULL ? cli_parse_integer(count, &rule->count) : "out of memory";
-    free(count);
-    if (wrong != NULL)
-        return wrong;
-    bool bare = strchr("0123456789-.", slash[1]) == NULL;
-    char *period = NULL;
-    if (asprintf(&period, "%s%s", bare ? "1" : "", slash + 1) < 0)
-        return "out of memory";
-    wrong =
-        slash[1] == '\0' ? "the period is missing" : cli_parse_duration(period, &rule->period_ms);
-    free(period);
-    return wrong;
-}
-
 static int read_algorithm(const cli_session *cli, tkl_limit_algorithm *algorithm)
 {
     static const char *const names[] = {
@@ -61,7 +40,7 @@ static int read_algorithm(const cli_session *cli, tkl_limit_algorithm *algorithm
 static int read_rule(const cli_session *cli, const char *rate, tkl_limit_rule *rule)
 {
     *rule = (tkl_limit_rule){.burst = cli_number(cli, "burst", 0)};
-    const char *wrong = parse_rate(rate, rule);
+    const char *wrong = cli_parse_rate(rate, &rule->count, &rule->period_ms);
     return wrong == NULL ? read_algorithm(cli, &rule->algorithm)
                          : cli_usage(cli, "invalid rate '%s': %s", rate, wrong);
 }
@@ -95,34 +74,14 @@ static json_t *answer_json(const tkl_limit_answer *a)
     return object;
 }
 
-/* "250 ms", "1.5 s", "3.2 h" */
-static const char *duration_text(int64_t ms, char text[32])
-{
-    static const struct {
-        const char *unit;
-        int64_t ms, below_ms;
-    } units[] = {{"s", 1000, 120000}, {"min", 60000, 7200000}, {"h", 3600000, 172800000}};
-    if (ms < 1000) {
-        snprintf(text, 32, "%" PRId64 " ms", ms);
-        return text;
-    }
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (ms < units[i].below_ms) {
-            snprintf(text, 32, "%.1f %s", (double)ms / (double)units[i].ms, units[i].unit);
-            return text;
-        }
-    snprintf(text, 32, "%.1f days", (double)ms / 86400000);
-    return text;
-}
-
 /* "allowed, 15 of 16 remain" or "limited, 0 of 16 remain, fits in 1.5 s" */
 static void print_line(const tkl_limit_answer *a)
 {
-    char text[32];
+    char text[CLI_DURATION_SIZE];
     printf("%s, %" PRId64 " of %" PRId64 " remain", a->allowed ? "allowed" : "limited",
            a->remaining, a->limit);
     if (a->retry_after_ms >= 0)
-        printf(", fits in %s", duration_text(a->retry_after_ms, text));
+        printf(", fits in %s", cli_duration_text(a->retry_after_ms, text));
     else if (!a->allowed)
         printf(", never fits");
     if (a->ticket[0] != '\0')

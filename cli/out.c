@@ -103,6 +103,28 @@ char *cli_escape(tkl_bytes bytes, bool quotes)
     return NULL;
 }
 
+/* ---- Durations ----------------------------------------------------------- */
+
+const char *cli_duration_text(int64_t ms, char text[CLI_DURATION_SIZE])
+{
+    static const struct {
+        const char *unit;
+        int64_t ms, below_ms;
+    } units[] = {{"s", 1000, 120000}, {"min", 60000, 7200000}, {"h", 3600000, 172800000}};
+    if (ms < 1000) {
+        snprintf(text, CLI_DURATION_SIZE, "%" PRId64 " ms", ms);
+        return text;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (ms < units[i].below_ms) {
+            snprintf(text, CLI_DURATION_SIZE, "%.1f %s", (double)ms / (double)units[i].ms,
+                     units[i].unit);
+            return text;
+        }
+    snprintf(text, CLI_DURATION_SIZE, "%.1f days", (double)ms / 86400000);
+    return text;
+}
+
 /* ---- Colour -------------------------------------------------------------- */
 
 static bool wants_color(FILE *stream)

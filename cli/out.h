@@ -38,6 +38,10 @@ int cli_print_record(const cli_session *cli, json_t *object, const cli_column *c
  * \n \t \r \\ \xNN. The caller frees. NULL when out of memory. */
 char *cli_escape(tkl_bytes bytes, bool quotes);
 
+/* "250 ms", "1.5 s", "3.2 h"; returns `text`. */
+enum { CLI_DURATION_SIZE = 32 };
+const char *cli_duration_text(int64_t ms, char text[CLI_DURATION_SIZE]);
+
 /* Columns that a UTF-8 text takes on a terminal. */
 size_t cli_width(const char *text);
 

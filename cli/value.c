@@ -209,6 +209,25 @@ const char *cli_parse_integer(const char *text, int64_t *number)
     return errno == ERANGE ? "too large" : NULL;
 }
 
+const char *cli_parse_rate(const char *text, int64_t *count, int64_t *period_ms)
+{
+    const char *slash = strchr(text, '/');
+    if (slash == NULL || slash == text)
+        return "COUNT/PERIOD is needed, like 30/60s or 5/s";
+    char *number = strndup(text, (size_t)(slash - text));
+    const char *wrong = number != NULL ? cli_parse_integer(number, count) : "out of memory";
+    free(number);
+    if (wrong != NULL)
+        return wrong;
+    bool bare = strchr("0123456789-.", slash[1]) == NULL;
+    char *period = NULL;
+    if (asprintf(&period, "%s%s", bare ? "1" : "", slash + 1) < 0)
+        return "out of memory";
+    wrong = slash[1] == '\0' ? "the period is missing" : cli_parse_duration(period, period_ms);
+    free(period);
+    return wrong;
+}
+
 const char *cli_parse_choice(const char *text, const char *choices)
 {
     size_t len = strlen(text);

@@ -22,6 +22,9 @@ const char *cli_parse_time(const char *text, int64_t *ms);
 /* -12 0 42 +7 */
 const char *cli_parse_integer(const char *text, int64_t *number);
 
+/* 30/60s 5/s 1/30d: so many in that time. */
+const char *cli_parse_rate(const char *text, int64_t *count, int64_t *period_ms);
+
 /* One of the words in "a|b|c". */
 const char *cli_parse_choice(const char *text, const char *choices);
 

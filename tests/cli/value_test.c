@@ -187,6 +187,23 @@ static void a_bare_time_is_the_next_one(void **state)
     unsetenv("TZ");
 }
 
+static void rates_are_so_many_in_that_time(void **state)
+{
+    (void)state;
+    int64_t count = 0, period_ms = 0;
+    assert_null(cli_parse_rate("30/60s", &count, &period_ms));
+    assert_int_equal(count, 30);
+    assert_int_equal(period_ms, 60000);
+    assert_null(cli_parse_rate("5/s", &count, &period_ms));
+    assert_int_equal(count, 5);
+    assert_int_equal(period_ms, 1000);
+    assert_contains(cli_parse_rate("5", &count, &period_ms), "COUNT/PERIOD");
+    assert_contains(cli_parse_rate("/s", &count, &period_ms), "COUNT/PERIOD");
+    assert_contains(cli_parse_rate("5/", &count, &period_ms), "missing");
+    assert_contains(cli_parse_rate("x/s", &count, &period_ms), "not a whole number");
+    assert_contains(cli_parse_rate("5/x", &count, &period_ms), "unknown unit");
+}
+
 static void times_that_mean_nothing_are_refused(void **state)
 {
     (void)state;
@@ -219,6 +236,7 @@ int main(void)
         cmocka_unit_test(sizes_are_powers_of_1024),
         cmocka_unit_test(integers_are_whole_and_fit),
         cmocka_unit_test(a_choice_is_one_whole_word_of_the_list),
+        cmocka_unit_test(rates_are_so_many_in_that_time),
         cmocka_unit_test(times_are_unix_time_in_milliseconds),
         cmocka_unit_test(a_bare_time_is_the_next_one),
         cmocka_unit_test(times_that_mean_nothing_are_refused),
