@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Bitmaps and packed numbers; the latter at every width against a simulation.
- *
- * ctest: timeout 120
  */
 #include <tackle/bits.h>
 

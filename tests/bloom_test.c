@@ -4,7 +4,6 @@
  * at once.
  *
  * ctest: label threads
- * ctest: timeout 180
  */
 #include <math.h>
 

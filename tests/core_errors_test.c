@@ -4,7 +4,6 @@
  * and waited out where waiting helps.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include <stdatomic.h>
 
@@ -64,6 +63,12 @@ static void not_now_for_too_long_is_unready(void **state)
     }
 }
 
+static void get_patiently(void *arg, int index)
+{
+    (void)index;
+    assert_ok(call_code(arg, &patient, "GET", "k", NULL));
+}
+
 static void a_loading_server_is_waited_for(void **state)
 {
     (void)state;
@@ -72,15 +77,17 @@ static void a_loading_server_is_waited_for(void **state)
         .config = (const char *const[]){"save 3600 1", "loading-process-events-interval-bytes 1024",
                                         NULL},
     });
-    server_do(s, "EVAL %s 0", "for i = 1, 10000 do redis.call('SET', 'k' .. i, i) end");
+    server_do(s, "EVAL %s 0", "for i = 1, 100000 do redis.call('SET', 'k' .. i, i) end");
     server_shutdown(s);
-    server_configure(s, "key-load-delay 200"); /* microseconds for each of them */
+    server_configure(s, "key-load-delay 200"); /* microseconds for each of them: 20 s and more */
     server_restart(s);
     tkl_client *client = test_open(s->url, NULL);
     eventually(call_code(client, &brief, "GET", "k1", NULL) == TKL_EUNREADY, 10000);
     assert_contains(tkl_errmsg(), "LOADING");
-    assert_ok(call_code(client, &patient, "GET", "k1", NULL));
-    call_expect(client, "10000", "GET", "k10000", NULL);
+    crew *getter = crew_start(1, get_patiently, client);
+    server_do(s, "CONFIG SET key-load-delay 0");
+    crew_join(getter);
+    call_expect(client, "100000", "GET", "k100000", NULL);
     tkl_close(client);
     server_end(s);
 }
@@ -96,12 +103,6 @@ static void run_for_ever(void *arg, int index)
     script_run *run = arg;
     atomic_store(&run->code,
                  call_code(run->client, &patient, "EVAL", "while true do end", "0", NULL));
-}
-
-static void get_patiently(void *arg, int index)
-{
-    (void)index;
-    assert_ok(call_code(arg, &patient, "GET", "k", NULL));
 }
 
 static bool is_busy(server *s)
@@ -396,7 +397,7 @@ static void no_room_for_another_client_is_told_and_waited_for(void **state)
     call_expect(first, "PONG", "PING", NULL);
     server_do(s, "CONFIG SET maxclients 2"); /* the fixture's connection and this one */
     tkl_client *second = test_open(s->url, NULL);
-    assert_code(call_code(second, &brief, "GET", "k", NULL), TKL_EUNREADY);
+    eventually(call_code(second, &brief, "GET", "k", NULL) == TKL_EUNREADY, 10000);
     assert_contains(tkl_errmsg(), "max number of clients");
     crew *getters = crew_start(3, get_patiently, second);
     test_sleep_ms(50);

@@ -3,7 +3,6 @@
  * fork(): parent and child go on with the same client and never with the same connection.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include <stdatomic.h>
 #include <sys/wait.h>

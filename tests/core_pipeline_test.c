@@ -193,7 +193,7 @@ static void no_room_is_the_fate_of_all(void **state)
     (void)state;
     server *s = server_start(NULL);
     server_do(s, "CONFIG SET maxclients 1");
-    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 300});
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 2000});
     all_share_the_fate(client, TKL_EUNREADY, "max number of clients");
     tkl_close(client);
     server_end(s);
@@ -316,7 +316,7 @@ static void a_frozen_server_lets_all_time_out(void **state)
     add_echoes(pipeline, 5);
     server_freeze(f->server);
     tkl_reply *replies;
-    int code = tkl_pipeline_run(pipeline, &(tkl_call_options){.timeout_ms = 100}, &replies);
+    int code = tkl_pipeline_run(pipeline, &(tkl_call_options){.timeout_ms = 1000}, &replies);
     server_thaw(f->server);
     assert_code(code, TKL_ETIMEOUT);
     for (size_t i = 0; i < 5; i++)

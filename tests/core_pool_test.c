@@ -3,7 +3,6 @@
  * The pool: how many connections there are, when they are made and when they go.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include <stdatomic.h>
 

@@ -4,7 +4,6 @@
  * connection is told to all.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -180,6 +179,7 @@ static void a_look_comes_at_its_time(void **state)
 typedef struct hall {
     tkl_client *client;
     atomic_int listening, heard, looked, cut;
+    int64_t patience_ms; /* of count_events() */
 } hall;
 
 /* Listens under an id of its own, on one of 16 channels, and hears one message. */
@@ -243,7 +243,7 @@ static void count_events(void *arg, int index)
     if (atomic_fetch_add(&h->listening, 1) == 0)
         tkl__look_at(&waiter, in(300));
     tkl_bytes message;
-    tkl__event event = tkl__await(&waiter, in(1500), &message);
+    tkl__event event = tkl__await(&waiter, in(h->patience_ms), &message);
     if (event == TKL__LOOK)
         tkl__look_at(&waiter, TKL__FOREVER);
     atomic_fetch_add(&h->looked, event == TKL__LOOK);
@@ -254,7 +254,7 @@ static void count_events(void *arg, int index)
 static void one_of_many_is_told_to_look(void **state)
 {
     fixture *f = *state;
-    hall h = {.client = f->client};
+    hall h = {.client = f->client, .patience_ms = 1500};
     crew_run(10, count_events, &h);
     assert_int_equal(atomic_load(&h.looked), 1);
 }
@@ -416,7 +416,7 @@ static void a_cut_is_told_to_all(void **state)
 {
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
-    hall h = {.client = test_open(proxy_url(p), NULL)};
+    hall h = {.client = test_open(proxy_url(p), NULL), .patience_ms = 20000};
     crew *threads = crew_start(10, count_events, &h);
     eventually(atomic_load(&h.listening) == 10, 20000);
     proxy_cut(p);

@@ -2,8 +2,6 @@
  *
  * Places: distances against the haversine formula, the edges of the map, what is nearest among
  * many.
- *
- * ctest: timeout 180
  */
 #include <math.h>
 

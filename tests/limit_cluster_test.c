@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Limits on a cluster: all limits of a key share a slot, and batches go to every server.
- *
- * ctest: timeout 120
  */
 #include <tackle/limit.h>
 

@@ -6,8 +6,6 @@
  * The server's clock cannot be set, so the test runs the very text of the scripts with the time
  * as arguments in the place of TIME, and with an hour more for the keys to live, which would
  * otherwise expire by a clock that has nothing to do with it.
- *
- * ctest: timeout 180
  */
 #include <inttypes.h>
 

@@ -557,11 +557,11 @@ static void booked_places_come_before_later_checks(void **state)
 {
     fixture *f = *state;
     tkl_limit *limit =
-        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_GCRA, 1, 2000), .in_order = true});
+        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_GCRA, 1, 5000), .in_order = true});
     assert_ok(take(limit, "alice", 1));
     line l = {.limit = limit};
     crew *waiter = crew_start(1, stand_in_line, &l);
-    eventually(look(limit, "alice").reset_after_ms > 2000, LONG);
+    eventually(look(limit, "alice").reset_after_ms > 5000, LONG);
     assert_false(look(limit, "alice").allowed);
     assert_code(take(limit, "alice", 1), TKL_LIMITED);
     crew_join(waiter);
@@ -587,7 +587,7 @@ static void slot_that_ends_is_had_by_who_waits(void **state)
 {
     fixture *f = *state;
     tkl_limit *limit =
-        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_CONCURRENCY, 1, 300)});
+        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_CONCURRENCY, 1, 3000)});
     assert_ok(take(limit, "alice", 1));
     assert_code(tkl_limit_wait(limit, tkl_str("alice"), 1, 10, NULL), TKL_LIMITED);
     assert_ok(tkl_limit_wait(limit, tkl_str("alice"), 1, LONG, NULL));
@@ -661,12 +661,15 @@ static void unused_slice_goes_back(void **state)
     fixture *f = *state;
     tkl_limit *limit = open_plain(f, "api", TKL_BUCKET, 1000);
     tkl_limit_lease *lease = open_lease(limit);
-    assert_ok(tkl_limit_lease_check(lease, 1, NULL));
-    assert_in_range(look(limit, "hot").remaining, 0, 998);
-    eventually(look(limit, "hot").remaining == 999, LONG);
+    int64_t left = 1000;
+    do { /* again when it has gone back before a slow machine looks */
+        assert_ok(tkl_limit_lease_check(lease, 1, NULL));
+        left--;
+    } while (look(limit, "hot").remaining >= left);
+    eventually(look(limit, "hot").remaining == left, LONG);
     assert_ok(tkl_limit_lease_check(lease, 1, NULL));
     tkl_limit_lease_close(lease);
-    assert_int_equal(look(limit, "hot").remaining, 998);
+    assert_int_equal(look(limit, "hot").remaining, left - 1);
     tkl_limit_close(limit);
 }
 
@@ -684,7 +687,7 @@ static void use_heavily(void *arg, int index)
     tkl_limit *limit =
         open_limit(client, "api", (tkl_limit_rule){RULE(TKL_GCRA, 2000, 1000), .burst = 499});
     tkl_limit_lease *lease = index % 2 ? open_lease(limit) : NULL;
-    while (test_now_ms() < h->until_ms) {
+    while (test_now_ms() < h->until_ms || h->allowed < 500) {
         int64_t quantity = 1 + index / 2;
         int rc =
             lease ? tkl_limit_lease_check(lease, quantity, NULL) : take(limit, "hot", quantity);
@@ -812,7 +815,7 @@ static void server_that_is_gone_is_told(void **state)
 {
     (void)state;
     server *s = server_start(NULL);
-    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 500});
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 1000});
     tkl_limit *limit = open_limit(client, "api", (tkl_limit_rule){RULE(TKL_BUCKET, 100, 3600000)});
     tkl_limit_lease *lease = open_lease(limit);
     tkl_limit_answer answer;

@@ -4,7 +4,6 @@
  * And one under Sentinels.
  *
  * ctest: label threads
- * ctest: timeout 300
  */
 #include <limits.h>
 #include <stdatomic.h>
@@ -198,11 +197,11 @@ static void renewal_serves_all_nodes(void **state)
     for (int i = 0; i < N; i++) {
         char *name = test_format("door-%d", i);
         locks[i] =
-            open_lock(f->client, name, &(tkl_lock_options){.ttl_ms = 2000, .auto_renew = true});
+            open_lock(f->client, name, &(tkl_lock_options){.ttl_ms = 5000, .auto_renew = true});
         assert_ok(tkl_lock_acquire(locks[i], 0));
         free(name);
     }
-    test_sleep_ms(2500);
+    test_sleep_ms(5500);
     for (int i = 0; i < N; i++) {
         assert_int_equal(tkl_lock_state(locks[i]), TKL_HELD);
         assert_ok(tkl_lock_release(locks[i]));
@@ -288,7 +287,7 @@ static void a_silent_master_is_left_by_those_who_wait(void **state)
     fixture *f = *state;
     tkl_client *client = test_open(f->cluster->url, &(tkl_options){.timeout_ms = 1000});
     tkl_lock *holder =
-        open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 10000, .replicas = 1});
+        open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 15000, .replicas = 1});
     assert_ok(tkl_lock_acquire(holder, PATIENCE_MS));
     pending w = {.lock = open_lock(client, "door", &HOUR)};
     start_waiting(&w, holder);
@@ -296,7 +295,7 @@ static void a_silent_master_is_left_by_those_who_wait(void **state)
     server *next = cluster_replica(f->cluster, silent);
     server_freeze(silent);
     eventually(is_master(next), LONG_MS);
-    eventually(tkl_lock_renew(holder, 3600000) == TKL_OK, 9000);
+    eventually(tkl_lock_renew(holder, 3600000) == TKL_OK, 15000);
     eventually(server_ask_int(next, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS')") ==
                    1,
                LONG_MS);

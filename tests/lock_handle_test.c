@@ -111,7 +111,7 @@ static void cancelled_wait_ends_while_the_server_is_away(void **state)
     (void)state;
     tkl_client *client;
     server *s = server_start(NULL);
-    assert_ok(tkl_open(s->url, &(tkl_options){.timeout_ms = 300}, &client));
+    assert_ok(tkl_open(s->url, &(tkl_options){.timeout_ms = 2000}, &client));
     tkl_lock *holder;
     waiting w;
     assert_ok(tkl_lock_open(client, tkl_str("door"), NULL, &holder));
@@ -173,7 +173,7 @@ static void detaching_confirms_what_was_handed_over(void **state)
 static void detached_lock_is_renewed_no_more(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_lock(f, &(tkl_lock_options){.ttl_ms = 300, .auto_renew = true});
+    tkl_lock *lock = open_lock(f, &(tkl_lock_options){.ttl_ms = 2000, .auto_renew = true});
     assert_ok(tkl_lock_acquire(lock, 0));
     assert_ok(tkl_lock_detach(lock));
     eventually(held_for(lock) == 0, LONG);

@@ -3,7 +3,6 @@
  * Readers and writers.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include <stdatomic.h>
 
@@ -68,7 +67,7 @@ static void a_reader_whose_lease_ended_keeps_nobody_out(void **state)
 {
     fixture *f = *state;
     tkl_lock *gone =
-        open_lock(f->client, "book", &(tkl_lock_options){.ttl_ms = 100, .shared = true});
+        open_lock(f->client, "book", &(tkl_lock_options){.ttl_ms = 1000, .shared = true});
     tkl_lock *stays = reader(f), *w = writer(f);
     assert_ok(tkl_lock_acquire(stays, 0));
     assert_ok(tkl_lock_acquire(gone, 0));
@@ -111,7 +110,7 @@ static void a_writer_that_gives_up_lets_the_readers_in(void **state)
     fixture *f = *state;
     tkl_lock *first = reader(f);
     assert_ok(tkl_lock_acquire(first, 0));
-    pending w = {.lock = writer(f), .wait_ms = 1000}, late = {.lock = reader(f)};
+    pending w = {.lock = writer(f), .wait_ms = 4000}, late = {.lock = reader(f)};
     pending_start(&w);
     eventually(lock_waiters(first) == 1, LONG_MS);
     start_waiting(&late, first);

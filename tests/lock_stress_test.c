@@ -11,7 +11,6 @@
  * Runs for 16 seconds, or as many as $TACKLE_STRESS says.
  *
  * ctest: label stress
- * ctest: timeout 240
  */
 #include <errno.h>
 #include <inttypes.h>

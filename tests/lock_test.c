@@ -4,7 +4,6 @@
  * strange names do to it.
  *
  * ctest: label threads
- * ctest: timeout 180
  */
 #include <sys/wait.h>
 #include <unistd.h>
@@ -147,7 +146,7 @@ static void reentering_what_was_lost_is_told(void **state)
 static void an_ended_lease_lets_others_in_and_is_told(void **state)
 {
     fixture *f = *state;
-    tkl_lock *slow = open_door(f, &(tkl_lock_options){.ttl_ms = 50});
+    tkl_lock *slow = open_door(f, &(tkl_lock_options){.ttl_ms = 1000});
     tkl_lock *next = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
     assert_ok(tkl_lock_acquire(slow, 0));
     uint64_t fence = tkl_lock_fence(slow);
@@ -168,13 +167,13 @@ static void an_ended_lease_lets_others_in_and_is_told(void **state)
 static void an_ended_lease_is_told_when_nobody_came(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 20});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 1000});
     assert_ok(tkl_lock_acquire(lock, 0));
-    test_sleep_ms(40);
+    test_sleep_ms(1100);
     assert_code(tkl_lock_renew(lock, 0), TKL_NOTOWNER);
     assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
     assert_ok(tkl_lock_acquire(lock, 0));
-    test_sleep_ms(40);
+    test_sleep_ms(1100);
     assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
     tkl_lock_close(lock);
 }
@@ -391,7 +390,7 @@ static void unknown_outcomes_are_told_and_can_be_repeated(void **state)
 {
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 300});
+    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 1000});
     tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 600000});
     assert_ok(tkl_lock_acquire(lock, 0)); /* the server knows the scripts now */
     assert_ok(tkl_lock_release(lock));
@@ -464,7 +463,7 @@ static void released_without_waiting_is_free_for_the_next(void **state)
 static void released_without_waiting_after_a_script_flush(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 1000});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 3000});
     for (int i = 0; i < 3; i++) {
         assert_ok(tkl_lock_acquire(lock, 0));
         assert_ok(tkl_lock_release_nowait(lock));
@@ -660,7 +659,7 @@ static void a_holder_stopped_past_its_lease_is_refused(void **state)
 {
     fixture *f = *state;
     puppet *p =
-        puppet_start(&(puppet_options){.url = f->server->url, .name = "door", .ttl_ms = 300});
+        puppet_start(&(puppet_options){.url = f->server->url, .name = "door", .ttl_ms = 1500});
     tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
     assert_ok(puppet_do(p, "acquire 0"));
     uint64_t fence = p->fence;
@@ -685,7 +684,7 @@ static void wrong_clocks_change_nothing(void **state)
     static const int64_t hour = 3600000;
     for (int sign = -1; sign <= 1; sign += 2) {
         puppet *past = puppet_start(&(puppet_options){
-            .url = f->server->url, .name = "door", .ttl_ms = 400, .clock_ms = sign * hour});
+            .url = f->server->url, .name = "door", .ttl_ms = 3000, .clock_ms = sign * hour});
         puppet *future = puppet_start(&(puppet_options){
             .url = f->server->url, .name = "door", .ttl_ms = 60000, .clock_ms = -sign * hour});
         tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 60000});

@@ -3,7 +3,6 @@
  * Locks on a server that is full, forbids something, or goes away.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include "support/fixture.h"
 #include "support/locks.h"
@@ -45,7 +44,7 @@ static void who_may_not_publish_drops_nobody_from_the_line(void **state)
 {
     fixture *f = *state;
     tkl_client *mute = open_mute(f);
-    tkl_lock *held = open_lock(mute, "door", &(tkl_lock_options){.ttl_ms = 3000});
+    tkl_lock *held = open_lock(mute, "door", &(tkl_lock_options){.ttl_ms = 5000});
     pending waiter = {.lock = open_lock(f->client, "door", NULL), .wait_ms = LONG_MS};
     assert_ok(tkl_lock_acquire(held, 0));
     pending_start(&waiter);
@@ -67,7 +66,7 @@ static void waiting_ends_in_time_on_a_server_that_is_gone(void **state)
     server *s = server_start(NULL);
     tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = LONG_MS});
     tkl_lock *held = open_lock(client, "door", NULL);
-    pending waiter = {.lock = open_lock(client, "door", NULL), .wait_ms = 1000};
+    pending waiter = {.lock = open_lock(client, "door", NULL), .wait_ms = 4000};
     assert_ok(tkl_lock_acquire(held, 0));
     pending_start(&waiter);
     eventually(lock_waiters(held) == 1, LONG_MS);

@@ -4,7 +4,6 @@
  * who died, fell silent or gave up.
  *
  * ctest: label threads
- * ctest: timeout 240
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -105,7 +104,7 @@ static void a_wait_cut_off_leaves_no_ghost(void **state)
 {
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 200});
+    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 1000});
     tkl_lock *holder = held_door(f, 3600000);
     for (int retry = 0; retry < 2; retry++) {
         tkl_lock *lock = open_lock(client, "door", &HOUR);
@@ -257,15 +256,18 @@ static void breaking_hands_over(void **state)
 
 /* ---- The end of a lease -------------------------------------------------- */
 
-/* How much later than the end of the lease it came is bounded by what a busy machine may add. */
+/* How much later than the end of the lease it may come on a busy machine: less than the wait. */
+#define LATE_MS 10000
+
 static void an_expired_lease_hands_over_without_a_releaser(void **state)
 {
     fixture *f = *state;
+    int64_t start = test_now_ms();
     tkl_lock *holder = held_door(f, 400);
     pending w = {.lock = open_lock(f->client, "door", &HOUR), .wait_ms = LONG_MS};
     pending_start(&w);
     assert_ok(pending_join(&w));
-    assert_in_range(w.took_ms, 200, 400 + 2000);
+    assert_in_range(test_now_ms() - start, 400, 400 + LATE_MS);
     assert_code(tkl_lock_release(holder), TKL_NOTOWNER);
     tkl_lock_close(w.lock);
     tkl_lock_close(holder);
@@ -281,7 +283,7 @@ static void a_killed_holder_blocks_until_its_lease_ends(void **state)
     puppet_signal(p, SIGKILL);
     int64_t start = test_now_ms();
     assert_ok(tkl_lock_acquire(lock, LONG_MS));
-    assert_in_range(test_now_ms() - start, 0, 600 + 2000);
+    assert_in_range(test_now_ms() - start, 0, 600 + LATE_MS);
     assert_true(tkl_lock_fence(lock) > fence);
     tkl_lock_close(lock);
     puppet_end(p);
@@ -303,19 +305,20 @@ static void a_lease_cut_short_is_noticed(void **state)
 static void renewed_leases_are_watched_by_threads_together(void **state)
 {
     fixture *f = *state;
-    tkl_lock *holder = held_door(f, 500);
+    tkl_lock *holder = held_door(f, 3000);
     pending w[3];
     for (int i = 0; i < 3; i++) {
         w[i] = (pending){.lock = open_lock(f->client, "door", &HOUR), .wait_ms = LONG_MS};
         start_waiting(&w[i], holder);
+        assert_ok(tkl_lock_renew(holder, 0));
     }
-    for (int i = 0; i < 5; i++) {
-        test_sleep_ms(300);
+    for (int i = 0; i < 4; i++) {
+        test_sleep_ms(1000);
         assert_ok(tkl_lock_renew(holder, 0));
     }
     int64_t start = test_now_ms();
     assert_ok(pending_join(&w[0]));
-    assert_in_range(test_now_ms() - start, 0, 500 + 2000);
+    assert_in_range(test_now_ms() - start, 0, 3000 + LATE_MS);
     tkl_lock_close(w[0].lock);
     for (int i = 1; i < 3; i++) {
         assert_ok(pending_join(&w[i]));
@@ -327,7 +330,7 @@ static void renewed_leases_are_watched_by_threads_together(void **state)
 /* ---- The dead and the silent --------------------------------------------- */
 
 /* Holders have an hour: who gets it within seconds did not wait for the end of a lease. */
-#define SOON_MS 5000
+#define SOON_MS 20000
 
 static void a_killed_waiter_is_skipped_at_once(void **state)
 {
@@ -437,7 +440,7 @@ static void a_forked_child_waits_on_a_channel_of_its_own(void **state)
 {
     fixture *f = *state;
     tkl_lock *holder = held_door(f, 3600000), *lock = open_lock(f->client, "door", &HOUR);
-    assert_code(tkl_lock_acquire(lock, 10), TKL_BUSY); /* listens from now on */
+    eventually(tkl_lock_acquire(lock, 10) == TKL_BUSY && channels(f) == 1, LONG_MS); /* listens */
     pid_t child = fork();
     if (child == 0) {
         tkl_lock *own;
@@ -563,6 +566,13 @@ static void wait_in_crowd(void *arg, int index)
 #endif
 #define POOL 8
 
+static bool quiet_for(server *s, int64_t ms)
+{
+    int64_t before = server_commands(s);
+    test_sleep_ms(ms);
+    return server_commands(s) == before;
+}
+
 static void wait_many(fixture *f, int names)
 {
     crowd c = {
@@ -583,9 +593,7 @@ static void wait_many(fixture *f, int names)
     assert_in_range(server_connections(f->server, NULL) - others, 1, POOL + 1);
     assert_all_keys_expire(f->server);
 
-    int64_t before = server_commands(f->server); /* and nothing is sent while they wait */
-    test_sleep_ms(1000);
-    assert_int_equal(server_commands(f->server), before);
+    eventually(quiet_for(f->server, 1000), LONG_MS); /* nothing is sent while they wait */
 
     int64_t evals = server_calls(f->server, "evalsha");
     for (int i = 0; i < names; i++)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * Scanning: what is there throughout comes once, whatever happens to the rest meanwhile.
- *
- * ctest: timeout 120
  */
 #include <tackle/scan.h>
 

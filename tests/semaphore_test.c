@@ -3,7 +3,6 @@
  * The semaphore: never more than its limit, each permit a lease of its own, served in order.
  *
  * ctest: label threads
- * ctest: timeout 180
  */
 #include <stdatomic.h>
 
@@ -214,7 +213,7 @@ static void processes_are_served_in_order_past_the_dead_and_the_silent(void **st
 static void each_permit_ends_by_itself(void **state)
 {
     fixture *f = *state;
-    tkl_semaphore *brief = open_sem(f->client, "pool", 2, &(tkl_semaphore_options){.ttl_ms = 200});
+    tkl_semaphore *brief = open_sem(f->client, "pool", 2, &(tkl_semaphore_options){.ttl_ms = 1000});
     tkl_semaphore *lasting = held_permit(f, 2), *next = permit(f, 2);
     assert_ok(tkl_semaphore_acquire(brief, 0));
     assert_ok(tkl_semaphore_acquire(next, LONG_MS));
@@ -231,13 +230,13 @@ static void each_permit_ends_by_itself(void **state)
 static void a_permit_is_renewed_alone(void **state)
 {
     fixture *f = *state;
-    tkl_semaphore *kept =
-        open_sem(f->client, "pool", 2, &(tkl_semaphore_options){.ttl_ms = 600, .auto_renew = true});
-    tkl_semaphore *left = open_sem(f->client, "pool", 2, &(tkl_semaphore_options){.ttl_ms = 600});
+    tkl_semaphore *kept = open_sem(f->client, "pool", 2,
+                                   &(tkl_semaphore_options){.ttl_ms = 2000, .auto_renew = true});
+    tkl_semaphore *left = open_sem(f->client, "pool", 2, &(tkl_semaphore_options){.ttl_ms = 2000});
     assert_ok(tkl_semaphore_acquire(kept, 0));
     assert_ok(tkl_semaphore_acquire(left, 0));
     eventually(sem_holders(kept) == 1, LONG_MS);
-    test_sleep_ms(700);
+    test_sleep_ms(2000);
     assert_int_equal(tkl_semaphore_state(kept), TKL_HELD);
     assert_all_keys_expire(f->server);
     assert_ok(tkl_semaphore_release(kept));
@@ -259,7 +258,7 @@ static void a_lost_permit_is_told_once(void **state)
     tkl_semaphore *sem =
         open_sem(f->client, "pool", 2,
                  &(tkl_semaphore_options){
-                     .ttl_ms = 300, .auto_renew = true, .on_lost = count_losses, .arg = &losses});
+                     .ttl_ms = 1500, .auto_renew = true, .on_lost = count_losses, .arg = &losses});
     assert_ok(tkl_semaphore_acquire(sem, 0));
     server_do(f->server, "FLUSHALL");
     eventually(atomic_load(&losses) == 1, LONG_MS);
@@ -272,7 +271,7 @@ static void a_holder_stopped_past_its_lease_is_refused(void **state)
 {
     fixture *f = *state;
     puppet *p = puppet_start(
-        &(puppet_options){.url = f->server->url, .name = "pool", .limit = 1, .ttl_ms = 300});
+        &(puppet_options){.url = f->server->url, .name = "pool", .limit = 1, .ttl_ms = 1500});
     tkl_semaphore *sem = permit(f, 1);
     assert_ok(puppet_do(p, "acquire 0"));
     puppet_signal(p, SIGSTOP);

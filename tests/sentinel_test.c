@@ -3,7 +3,6 @@
  * A client that follows the master of real Sentinels.
  *
  * ctest: label threads
- * ctest: timeout 300
  */
 #include "support/call.h"
 #include "support/cluster.h"
@@ -143,8 +142,9 @@ static void a_replica_is_not_taken_for_the_master(void **state)
     int port = some_replica(f->trio)->port;
     fake *liar = fake_start_tcp(name_one_port, &port);
     char *url = test_format("redis+sentinel://127.0.0.1:%d/" SENTINEL_NAME, fake_port(liar));
-    tkl_client *client = test_open(url, &(tkl_options){.timeout_ms = 300});
-    assert_code(call_code(client, NULL, "SET", "k", "1", NULL), TKL_ENOTSENT);
+    tkl_client *client = test_open(url, &(tkl_options){.timeout_ms = PATIENCE_MS});
+    const tkl_call_options brief = {.timeout_ms = 300};
+    assert_code(call_code(client, &brief, "SET", "k", "1", NULL), TKL_ENOTSENT);
 
     port = sentinels_master(f->trio)->port;
     assert_ok(call_code(client, NULL, "SET", "k", "1", NULL));

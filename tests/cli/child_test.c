@@ -4,7 +4,6 @@
  * "--run COMMAND ARG..." this program does what a run verb does.
  *
  * ctest: label threads
- * ctest: timeout 180
  */
 #include "child.h"
 

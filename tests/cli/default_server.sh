@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # Without an URL: the user's own private server, started when needed, told once.
-# ctest: timeout 180
 . "$(dirname "$0")/lib.bash"
 
 ends 0 tackle call SET greeting hello

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # The guided tour runs to its end, shows commands and results, and leaves nothing behind.
-# ctest: timeout 180
 . "$(dirname "$0")/lib.bash"
 
 tours() { ls -d /tmp/tackle-demo.* 2>/dev/null | wc -l; }

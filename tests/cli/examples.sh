@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # The example in every verb's help works when it is pasted, with nothing set up.
-# ctest: timeout 180
 . "$(dirname "$0")/lib.bash"
 
 while read -r component verb; do

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # The exit code tells what happened.
-# ctest: timeout 180
 . "$(dirname "$0")/lib.bash"
 
 # Nobody listens on port 1. Refused at once, whatever the time-out.

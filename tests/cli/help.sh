@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # Help at every depth, the same by every way to it.
-# ctest: timeout 180
 . "$(dirname "$0")/lib.bash"
 
 ends 0 tackle --help

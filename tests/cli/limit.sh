@@ -24,7 +24,7 @@ is "limited" "$(jq -c '[.allowed, .remaining, .retry_after_ms > 3500000]' <<<"$o
 ends 1 tackle limit check slow alice --rate 1/1h
 has "$out" "limited, 0 of 1 remain, fits in "
 ends 1 tackle limit check slow alice --rate 1/1h --quantity 2 --cell
-has "$out" "1 1 0 -1 3600"
+[[ $out =~ ^"1 1 0 -1 3"[56][0-9][0-9]$ ]] || fail "what does not fit has another answer: $out"
 ends 0 tackle limit check slow bob --rate 1/1h --quantity 0
 has "$out" "1 of 1"
 ends 0 tackle limit reset slow alice --json
@@ -118,8 +118,10 @@ ends 0 tackle limit run slots k --algorithm concurrency --rate 1/1m -- \
 ends 0 tackle limit run slots k --algorithm concurrency --rate 1/1m -- true
 ends 0 tackle limit run short k --algorithm concurrency --rate 1/50ms -- sleep 0.3
 has "$err" "too short"
-(tackle limit run slots k --algorithm concurrency --rate 1/1m -- sh -c "touch $home/in; sleep 0.5") &
+tackle limit run slots k --algorithm concurrency --rate 1/1m -- \
+    sh -c 'touch "$0/in"; until [ -e "$0/go" ]; do sleep 0.02; done' "$home" &
 while [ ! -e "$home/in" ]; do sleep 0.02; done
 ends 75 tackle limit run slots k --algorithm concurrency --rate 1/1m --wait 0 -- true
+(sleep 0.3; touch "$home/go") &
 ends 0 tackle limit run slots k --algorithm concurrency --rate 1/1m -- echo "its turn"
 wait

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # `tackle lock`: every verb, what it prints and how it ends.
-#
-# ctest: timeout 120
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/hold.bash"
 start_server

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # `tackle lock run`: a command that has the lock while it runs, and not a moment longer.
-#
-# ctest: timeout 240
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/hold.bash"
 start_server

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # What is printed, for people and for programs, and what happens when it cannot be.
-# ctest: timeout 180
 . "$(dirname "$0")/lib.bash"
 start_server
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # Redlocks from the shell, on three private servers that are stopped, frozen and robbed.
-# ctest: timeout 180
 . "$(dirname "$0")/lib.bash"
 frozen=
 trap '[ -z "$frozen" ] || kill -CONT $frozen 2>/dev/null; clean_up' EXIT

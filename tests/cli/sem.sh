@@ -3,8 +3,6 @@
 #
 # `tackle sem`: every verb, what it prints and how it ends. What it shares with `tackle lock` is
 # tested there.
-#
-# ctest: timeout 120
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/hold.bash"
 start_server

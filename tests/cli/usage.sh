@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # Wrong arguments: exit code 64, a message that helps, nothing on stdout, no server started.
-# ctest: timeout 180
 . "$(dirname "$0")/lib.bash"
 
 # refuses MESSAGE ARG...

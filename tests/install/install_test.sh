@@ -4,8 +4,6 @@
 # What is installed can be used: a program is compiled, linked and run against a temporary prefix,
 # from C and from C++, by pkg-config alone and by CMake's find_package, shared and static; and the
 # library shows no symbols but its own. And it can be removed again.
-#
-# ctest: timeout 120
 set -euo pipefail
 
 prefix=$(mktemp -d)

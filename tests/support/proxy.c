@@ -368,8 +368,10 @@ void proxy_hold(proxy *p, way to, bool on)
 void proxy_half_close(proxy *p, way to)
 {
     pthread_mutex_lock(&p->mutex);
-    for (pair *on = p->pairs; on != NULL; on = on->next)
+    for (pair *on = p->pairs; on != NULL; on = on->next) {
         on->lanes[to].ended = true;
+        pair_write(p, on);
+    }
     unlock_and_wake(p);
 }
 
