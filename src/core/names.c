@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/reply.h"
+
+int tkl__names_add(tkl__names *n, tkl_bytes name)
+{
+    if (n->count == n->cap) {
+        size_t cap = n->cap ? 2 * n->cap : 64;
+        tkl_bytes *items = realloc(n->items, cap * sizeof *items);
+        if (!items) {
+            free((char *)name.data);
+            return tkl__nomem();
+        }
+        n->items = items;
+        n->cap = cap;
+    }
+    n->items[n->count++] = name;
+    return TKL_OK;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const tkl_bytes *x = a, *y = b;
+    int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
+    return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+void tkl__names_tidy(tkl__names *n, bool (*keep)(tkl_bytes name, void *arg), void *arg)
+{
+    size_t kept = 0;
+    if (n->count > 0)
+        qsort(n->items, n->count, sizeof *n->items, by_bytes);
+    for (size_t i = 0; i < n->count; i++) {
+        bool repeated = kept > 0 && by_bytes(&n->items[kept - 1], &n->items[i]) == 0;
+        if (!repeated && (!keep || keep(n->items[i], arg)))
+            n->items[kept++] = n->items[i];
+        else
+            free((char *)n->items[i].data);
+    }
+    n->count = kept;
+}
+
+static tkl_reply *as_reply(const tkl__names *n)
+{
+    tkl_reply *all = tkl__reply_new_array(n->count);
+    for (size_t i = 0; all && i < n->count; i++) {
+        tkl_reply *one = tkl__reply_new_bytes(n->items[i]);
+        if (!one) {
+            tkl_reply_free(all);
+            return NULL;
+        }
+        tkl__reply_put(all, i, one);
+    }
+    return all;
+}
+
+int tkl__names_reply(const tkl__names *n, tkl_reply **reply)
+{
+    *reply = as_reply(n);
+    return *reply ? TKL_OK : tkl__nomem();
+}
+
+void tkl__names_free(tkl__names *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        free((char *)n->items[i].data);
+    free(n->items);
+}

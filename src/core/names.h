@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A list of names found on the servers, for those who list what there is.
+ */
+#ifndef TKL_CORE_NAMES_H
+#define TKL_CORE_NAMES_H
+
+#include <tackle/client.h>
+
+/* All zero is an empty one. */
+typedef struct tkl__names {
+    tkl_bytes *items; /* owned, as are their bytes */
+    size_t count, cap;
+} tkl__names;
+
+/* Takes over the bytes, also when it fails. */
+int tkl__names_add(tkl__names *names, tkl_bytes name);
+/* Sorts them, and keeps each once, if `keep` says so. NULL keeps all. */
+void tkl__names_tidy(tkl__names *names, bool (*keep)(tkl_bytes name, void *arg), void *arg);
+/* As an array of strings. */
+int tkl__names_reply(const tkl__names *names, tkl_reply **reply);
+void tkl__names_free(tkl__names *names);
+
+#endif
