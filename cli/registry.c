@@ -9,6 +9,7 @@
     X(cli_lock)       \
     X(cli_redlock)    \
     X(cli_sem)        \
+    X(cli_blist)      \
     X(cli_limit)      \
     X(cli_bloom)      \
     X(cli_unique)     \

@@ -6,6 +6,7 @@
 #define TACKLE_H
 
 #include <tackle/bits.h>
+#include <tackle/blist.h>
 #include <tackle/bloom.h>
 #include <tackle/client.h>
 #include <tackle/common.h>

@@ -48,6 +48,7 @@ static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
         if (redisReaderGetReply(conn->reader, &object) != REDIS_OK)
             return protocol_error(conn);
         if (object) {
+            conn->midway = false;
             *reply = object;
             return TKL_OK;
         }
@@ -60,6 +61,7 @@ static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
             return rc;
         if (redisReaderFeed(conn->reader, chunk, n) != REDIS_OK)
             return protocol_error(conn);
+        conn->midway = true;
     }
 }
 

@@ -15,6 +15,7 @@ typedef struct tkl__conn {
     tkl__stream stream;
     struct redisReader *reader;
     bool broken;
+    bool midway;   /* part of a reply has come, and its rest has not */
     unsigned owed; /* replies that nobody will ask for: skipped when they come */
     bool primed;   /* see tkl__run_nowait() */
 

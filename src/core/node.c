@@ -487,6 +487,51 @@ void tkl__node_return(tkl__node *node, tkl__conn *conn)
     tkl__conn_close(old);
 }
 
+/* ---- Beside the pool ----------------------------------------------------- */
+
+/* These connections are in the list of all, for fork(), and in no other number. */
+
+static bool backing_off(const tkl__node *node)
+{
+    return node->failures > 0 && (node->dialling || tkl__now() < node->retry_at);
+}
+
+int tkl__node_borrow_apart(tkl__node *node, int64_t deadline, tkl__conn **conn)
+{
+    int rc = TKL_OK;
+    tkl__client_lock(node->client);
+    *conn = take_idle(node);
+    if (!*conn)
+        rc = backing_off(node) ? no_turn(node) : dial(node, deadline, conn);
+    if (rc == TKL_OK) {
+        (*conn)->stream.crowded = true;
+        node->total--;
+        wake_first(node); /* there is room for another one */
+    }
+    tkl__client_unlock(node->client);
+    return rc;
+}
+
+void tkl__node_return_apart(tkl__node *node, tkl__conn *conn)
+{
+    waiter *next = NULL;
+    bool broken = conn->broken || tkl__conn_buffered(conn);
+    tkl__client_lock(node->client);
+    if (!broken && node->total < node->client->target.pool_size) {
+        node->total++;
+        conn->idle_since = tkl__now();
+        next = hand_on(node, conn, conn->idle_since);
+        conn = NULL;
+    } else {
+        all_remove(node, conn);
+    }
+    tkl__client_unlock(node->client);
+    wake(next);
+    tkl__conn_close(conn);
+}
+
+/* ---- Clearing ------------------------------------------------------------ */
+
 void tkl__node_flush(tkl__node *node)
 {
     tkl__client_lock(node->client);

@@ -31,6 +31,11 @@ const tkl__addr *tkl__node_addr(const tkl__node *node);
 int tkl__node_borrow(tkl__node *node, int64_t deadline, tkl__conn **conn);
 /* Takes it back, or closes it when it is broken. */
 void tkl__node_return(tkl__node *node, tkl__conn *conn);
+/* The same for calls that may wait on the server for long: beside the pool's limit, so that they
+ * never keep others from calling. What the pool has idle is taken out of it; what comes back is put
+ * in while there is room. Does not wait for a server that cannot be reached just now. */
+int tkl__node_borrow_apart(tkl__node *node, int64_t deadline, tkl__conn **conn);
+void tkl__node_return_apart(tkl__node *node, tkl__conn *conn);
 /* Closes the idle connections: after a failover they may lead to the wrong server. */
 void tkl__node_flush(tkl__node *node);
 

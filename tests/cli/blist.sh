@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# `tackle blist`: every verb, what it prints and how it ends.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+is "push" "$(tackle blist push mail ann bob)" 2
+is "lines" "$(printf 'eve\n\nzoe' | tackle blist push mail --lines --json)" 5
+is "standard input" "$(printf 'two\nlines\n' | tackle blist push mail)" 6
+is "a dash" "$(printf 'dash' | tackle blist push mail -)" 7
+is "length" "$(tackle blist length mail --json)" 7
+is "pop" "$(tackle blist pop mail)" ann
+is "pop as JSON" "$(tackle blist pop mail --json | jq -c .)" '{"name":"mail","item":"bob"}'
+is "pop with time" "$(tackle blist pop mail --wait 10s)" eve
+is "an empty item" "$(tackle blist pop mail --json | jq -c .item)" '""'
+is "pop" "$(tackle blist pop mail)" zoe
+is "several lines" "$(tackle blist pop mail)" "two"$'\n'"lines"
+
+printf 'a\0\377' | tackle blist push bytes >/dev/null
+is "bytes" "$(tackle blist pop bytes | od -An -c | tr -d ' ')" 'a\0377\n'
+printf 'a\0\377' | tackle blist push bytes >/dev/null
+is "bytes as JSON" "$(tackle blist pop bytes --json | jq -c .item)" '{"base64":"YQD/"}'
+
+# The first of several that has one.
+tackle blist push low l1 l2 >/dev/null
+tackle blist push high h1 >/dev/null
+is "high first" "$(tackle blist pop high low --json | jq -c .)" '{"name":"high","item":"h1"}'
+is "then low" "$(tackle blist pop high low --wait 1s --json | jq -c .)" '{"name":"low","item":"l1"}'
+
+# Waiting ends with the item, or with the time.
+tackle blist pop later --wait 30s >"$home/popped" &
+for ((i = 0; i < 1000; i++)); do
+    [[ $(tackle call INFO clients) == *blocked_clients:1* ]] && break
+    sleep 0.02
+done
+tackle blist push later item >/dev/null
+wait $! || fail "the pop that waited ended with $?"
+is "waited for" "$(cat "$home/popped")" item
+ends 1 tackle blist pop later --wait 50ms
+ends 1 tackle blist pop later
+
+ends 0 tackle blist clear mail --json
+is "cleared" "$(jq -c . <<<"$out")" '{"name":"mail","cleared":true}'
+ends 1 tackle blist clear mail
+is "length of nothing" "$(tackle blist length mail)" 0
+ends 64 tackle blist push
+ends 64 tackle blist push mail a b --lines
+ends 64 tackle blist pop
+ends 64 tackle blist pop mail --wait soon
+tackle call SADD 'tackle:blist:{set}' x >/dev/null
+ends 70 tackle blist pop set
+ends 70 tackle blist push set x
