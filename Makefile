@@ -12,7 +12,7 @@ CTEST   ?= ctest
 configure = $(CMAKE) -S . -B $(1) $(2) >/dev/null
 compile   = $(CMAKE) --build $(1) --parallel $(JOBS) $(2)
 run_tests = TACKLE_TEST_SERVER=$(SERVER) $(CTEST) --test-dir $(1) --parallel $(JOBS) \
-            --output-on-failure $(2)
+            --output-on-failure $(2) $(ARGS)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := all
@@ -27,7 +27,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "  SERVER=valkey-server (test, asan, tsan)   SECONDS=30 (fuzz, for each target)"
-	@echo "  ARGS=--quick (bench; --help lists them)"
+	@echo "  ARGS='-R lock' (test, asan, tsan: for ctest)   ARGS=--quick (bench; --help lists them)"
 	@echo "  PREFIX=/usr/local DESTDIR= (install, uninstall)   BUILD=build JOBS=$(JOBS)"
 
 demo: ## build and take the guided tour on a private server
