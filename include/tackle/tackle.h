@@ -17,6 +17,7 @@
 #include <tackle/queue.h>
 #include <tackle/redlock.h>
 #include <tackle/scan.h>
+#include <tackle/schedule.h>
 #include <tackle/semaphore.h>
 #include <tackle/unique.h>
 #include <tackle/version.h>
