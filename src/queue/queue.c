@@ -65,7 +65,7 @@
  * Out of memory. Pushing begins with a write that the server refuses then; claiming and reporting
  * begin with one that it does not refuse.
  */
-#include "queue/shard.h"
+#include "queue/push.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +125,7 @@ void tkl_queue_close(tkl_queue *queue)
     for (int i = 0; queue->shards && i < queue->partitions; i++)
         tkl__shard_close(&queue->shards[i]);
     free(queue->shards);
+    tkl__lanes_free(queue);
     free((char *)queue->name.data);
     pthread_mutex_destroy(&queue->mutex);
     free(queue);

@@ -146,8 +146,10 @@ typedef struct header {
 /* The fields between the kind and the end of the line. */
 static bool read_fields(const char *at, const char *end, header *h)
 {
-    *h = (header){
-        .values = {['n'] = TKL__RETRIES, ['b'] = TKL__BACKOFF_MS, ['B'] = TKL__BACKOFF_MAX_MS}};
+    *h = (header){.values = {0}};
+    h->values['n'] = TKL__RETRIES;
+    h->values['b'] = TKL__BACKOFF_MS;
+    h->values['B'] = TKL__BACKOFF_MAX_MS;
     while (at < end) {
         if (end - at < 3 || at[0] != ' ' || (unsigned char)at[1] > 127)
             return false;

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the server is asked about claims. Requests that had no answer are repeated once it is known
+ * to be so: see "Lost answers" in queue.c.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/reply.h"
+#include "queue/consumer.h"
+#include "queue/scripts.h"
+
+#define NKEYS     8
+#define ERROR_MAX 1000
+
+/* As claim.lua and finish.lua take them; leave.lua does without the last. */
+static const tkl__part parts[NKEYS] = {TKL__META,   TKL__JOBS,   TKL__READY,   TKL__DELAYED,
+                                       TKL__ACTIVE, TKL__EXTRAS, TKL__WAITERS, TKL__DEAD};
+
+bool tkl__may_pass(int rc)
+{
+    return rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT || rc == TKL_EUNREADY;
+}
+
+void tkl__source_begin(tkl__source *source)
+{
+    uint64_t random;
+    tkl__random(&random, sizeof random);
+    snprintf(source->token, sizeof source->token, "%016" PRIx64, random);
+}
+
+/* ---- finish.lua ---------------------------------------------------------- */
+
+static tkl_bytes outcome_word(tkl_outcome outcome)
+{
+    static const char *const words[] = {[TKL_JOB_DONE] = "done",
+                                        [TKL_JOB_FAILED] = "failed",
+                                        [TKL_JOB_DEAD] = "dead",
+                                        [TKL_JOB_RELEASED] = "released"};
+    return tkl_str(words[outcome]);
+}
+
+/* Half of a backoff is random, lest those that failed together come back together. */
+static double jitter(void)
+{
+    uint32_t random;
+    tkl__random(&random, sizeof random);
+    return 0.5 + random / (2.0 * UINT32_MAX);
+}
+
+void tkl__finish_make(tkl__finish *f, const tkl__shard *shard, const char *id, const char *token,
+                      tkl_outcome outcome, tkl_bytes text, int64_t delay_ms)
+{
+    f->shard = shard;
+    snprintf(f->id, sizeof f->id, "%s", id);
+    snprintf(f->token, sizeof f->token, "%s", token);
+    f->delay[0] = f->jitter[0] = '\0';
+    if (delay_ms > 0)
+        snprintf(f->delay, sizeof f->delay, "%" PRId64, delay_ms);
+    if (outcome == TKL_JOB_FAILED)
+        snprintf(f->jitter, sizeof f->jitter, "%.6f", jitter());
+    if (outcome != TKL_JOB_DONE && text.len > ERROR_MAX)
+        text.len = ERROR_MAX;
+    f->args[0] = tkl_str(f->id);
+    f->args[1] = tkl_str(f->token);
+    f->args[2] = outcome_word(outcome);
+    f->args[3] = text;
+    f->args[4] = tkl_str(f->delay);
+    f->args[5] = tkl_str(f->jitter);
+}
+
+static tkl__invocation finish_call(tkl__finish *f)
+{
+    tkl__shard_keys(f->shard, parts, NKEYS, f->keys);
+    return (tkl__invocation){.script = &tkl__lua_queue_finish,
+                             .keys = f->keys,
+                             .nkeys = NKEYS,
+                             .args = f->args,
+                             .nargs = 6};
+}
+
+/* ---- claim.lua ----------------------------------------------------------- */
+
+static int make_args(tkl__ask *ask)
+{
+    tkl__source *source = ask->source;
+    ask->args = malloc((6 + 2 * ask->ndone) * sizeof *ask->args);
+    if (!ask->args)
+        return tkl__nomem();
+    snprintf(ask->max_text, sizeof ask->max_text, "%zu", ask->max);
+    snprintf(ask->ndone_text, sizeof ask->ndone_text, "%zu", ask->ndone);
+    ask->args[0] = tkl_str(ask->max > 0 ? source->token : "");
+    ask->args[1] = tkl_str(source->consumer->lease);
+    ask->args[2] = tkl_str(ask->max_text);
+    ask->args[3] = ask->wait ? source->shard->channel : tkl_str("");
+    ask->args[4] = tkl_str(ask->again ? "1" : "");
+    ask->args[5] = tkl_str(ask->ndone_text);
+    for (size_t i = 0; i < ask->ndone; i++) {
+        ask->args[6 + i] = (tkl_bytes){ask->done[i].member, TKL__MEMBER_LEN};
+        ask->args[6 + ask->ndone + i] = tkl_str(ask->done[i].bytes);
+    }
+    return TKL_OK;
+}
+
+static tkl__invocation ask_call(tkl__ask *ask)
+{
+    tkl__shard_keys(ask->source->shard, parts, NKEYS, ask->keys);
+    return (tkl__invocation){.script = &tkl__lua_queue_claim,
+                             .keys = ask->keys,
+                             .nkeys = NKEYS,
+                             .args = ask->args,
+                             .nargs = 6 + 2 * ask->ndone,
+                             .retry_safe = ask->again && ask->ndone == 0};
+}
+
+/* Rich jobs whose worker was lost at their last attempt: their end is reported here. */
+static void bury_lost(const tkl__source *source, const tkl_reply *members, int64_t deadline)
+{
+    for (size_t i = 0; i < tkl_reply_count(members); i++) {
+        tkl__finish f = {0};
+        tkl__trip trip = {.finishes = &f, .nfinishes = 1};
+        tkl_bytes member = tkl_reply_bytes(tkl_reply_at(members, i));
+        if (member.len != TKL__MEMBER_LEN)
+            continue;
+        tkl__finish_make(&f, source->shard, member.data, member.data + TKL__ID_LEN, TKL_JOB_DEAD,
+                         tkl_str("the worker was lost"), 0);
+        tkl__trip_run(source->consumer->client, &trip, deadline, NULL);
+    }
+}
+
+/* {now, look in ms, rank, stale, schedules, lost, ids, records, extras} */
+static void read_answer(tkl__ask *ask, const tkl_reply *reply, int64_t deadline, tkl__haul *haul)
+{
+    const tkl_reply *stale = tkl_reply_at(reply, 3);
+    ask->server_now = tkl_reply_int(tkl_reply_at(reply, 0));
+    ask->look_ms = tkl_reply_int(tkl_reply_at(reply, 1));
+    ask->rank = tkl_reply_int(tkl_reply_at(reply, 2));
+    for (size_t i = 0; i < tkl_reply_count(stale); i++) {
+        size_t place = (size_t)tkl_reply_int(tkl_reply_at(stale, i)) - 1;
+        if (place < ask->ndone)
+            ask->done[place].stale = true;
+    }
+    bury_lost(ask->source, tkl_reply_at(reply, 5), deadline);
+    if (haul)
+        ask->code = tkl__haul_add(haul, ask->source, reply, 6, ask->started);
+}
+
+/* ---- A trip -------------------------------------------------------------- */
+
+/* What had no answer, once more, in a way that lets the server tell. */
+static void repeat(tkl_client *client, tkl__trip *t, tkl__invocation *calls, size_t index,
+                   int64_t deadline, tkl_reply *replies)
+{
+    tkl_reply *reply;
+    if (index < t->nfinishes) {
+        t->finishes[index].repeated = true;
+    } else {
+        tkl__ask *ask = &t->asks[index - t->nfinishes];
+        ask->again = true;
+        ask->args[4] = tkl_str("1");
+    }
+    calls[index].retry_safe = true;
+    int rc = tkl__run(client, &calls[index], deadline, &reply);
+    if (rc != TKL_OK)
+        reply = tkl__reply_new_error(rc, tkl_errmsg());
+    if (reply)
+        tkl__reply_put(replies, index, reply);
+}
+
+static void settle_finish(tkl__finish *f, const tkl_reply *reply, int rc)
+{
+    int code = reply ? tkl_reply_code(reply) : rc;
+    if (code != TKL_OK)
+        f->code = tkl__fail(code, "%s", reply ? tkl_reply_str(reply) : tkl_errmsg());
+    else
+        f->code = (int)tkl_reply_int(reply);
+}
+
+static void settle_ask(tkl__ask *ask, const tkl_reply *reply, int rc, int64_t deadline,
+                       tkl__haul *haul)
+{
+    ask->code = reply ? tkl_reply_code(reply) : rc;
+    if (ask->max > 0)
+        ask->source->unsure = tkl__may_pass(ask->code);
+    if (ask->code != TKL_OK)
+        tkl__fail(ask->code, "%s", reply ? tkl_reply_str(reply) : tkl_errmsg());
+    else
+        read_answer(ask, reply, deadline, haul);
+}
+
+static int run_calls(tkl_client *client, tkl__trip *t, tkl__invocation *calls, int64_t deadline,
+                     tkl_reply **replies)
+{
+    int rc = TKL_OK;
+    size_t count = t->nfinishes + t->nasks;
+    for (size_t i = 0; i < t->nfinishes; i++)
+        calls[i] = finish_call(&t->finishes[i]);
+    for (size_t i = 0; rc == TKL_OK && i < t->nasks; i++) {
+        t->asks[i].started = tkl__lease_now();
+        rc = make_args(&t->asks[i]);
+        calls[t->nfinishes + i] = ask_call(&t->asks[i]);
+    }
+    if (rc == TKL_OK)
+        rc = tkl__run_many(client, calls, count, deadline, replies);
+    for (size_t i = 0; *replies && i < count; i++)
+        if (tkl_reply_code(tkl_reply_at(*replies, i)) == TKL_EUNKNOWN)
+            repeat(client, t, calls, i, deadline, *replies);
+    return rc;
+}
+
+void tkl__trip_run(tkl_client *client, tkl__trip *t, int64_t deadline, tkl__haul *haul)
+{
+    tkl_reply *replies = NULL;
+    tkl__invocation *calls = malloc((t->nfinishes + t->nasks) * sizeof *calls);
+    int rc = calls ? run_calls(client, t, calls, deadline, &replies) : tkl__nomem();
+    if (replies && haul && (rc = tkl__haul_own(haul, replies)) != TKL_OK)
+        replies = NULL;
+    for (size_t i = 0; i < t->nfinishes; i++)
+        settle_finish(&t->finishes[i], tkl_reply_at(replies, i), rc);
+    for (size_t i = 0; i < t->nasks; i++) {
+        settle_ask(&t->asks[i], tkl_reply_at(replies, t->nfinishes + i), rc, deadline, haul);
+        free(t->asks[i].args);
+    }
+    free(calls);
+    if (!haul)
+        tkl_reply_free(replies);
+}
+
+int tkl__ask_one(tkl__ask *ask, int64_t deadline, tkl__haul *haul)
+{
+    tkl__trip trip = {.asks = ask, .nasks = 1};
+    tkl__trip_run(ask->source->consumer->client, &trip, deadline, haul);
+    return ask->code;
+}
+
+/* ---- leave.lua ----------------------------------------------------------- */
+
+int tkl__ask_leave(tkl__source *source, int64_t deadline, tkl__haul *haul)
+{
+    tkl_bytes keys[NKEYS];
+    tkl_bytes args[] = {tkl_str(source->token), tkl_str(source->consumer->lease),
+                        source->shard->channel};
+    tkl__shard_keys(source->shard, parts, NKEYS - 1, keys);
+    tkl__invocation call = {.script = &tkl__lua_queue_leave,
+                            .keys = keys,
+                            .nkeys = NKEYS - 1,
+                            .args = args,
+                            .nargs = 3,
+                            .retry_safe = true};
+    tkl_reply *reply;
+    int64_t started = tkl__lease_now();
+    int rc = tkl__run(source->consumer->client, &call, deadline, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__haul_own(haul, reply);
+    source->unsure = rc != TKL_OK;
+    return rc == TKL_OK ? tkl__haul_add(haul, source, reply, 1, started) : rc;
+}

@@ -1,0 +1,59 @@
+-- queue/claim: report what was done, and claim what is ready; when nothing is, wait in line.
+-- KEYS[1] meta      hash; see queue.c for all of them
+-- KEYS[2] jobs      hash
+-- KEYS[3] ready     zset
+-- KEYS[4] delayed   zset
+-- KEYS[5] active    zset
+-- KEYS[6] extras    hash
+-- KEYS[7] waiters   zset
+-- KEYS[8] dead      zset
+-- ARGV[1] token     of this claim: 16 characters
+-- ARGV[2] lease     milliseconds
+-- ARGV[3] max       jobs to claim; 0 to report only
+-- ARGV[4] channel   where this waiter listens; '' not to wait
+-- ARGV[5] again     1: the token may wait, or have got something, already
+-- ARGV[6] n         jobs that were done
+-- ARGV[7...] done   n times id .. token, then n lengths of their records
+-- returns {now, milliseconds until it should look (-1: no need), its rank among those who look, the
+--   stale of those done, schedules to fire, rich jobs to bury, ids, records, extras}
+-- include: clock
+
+local n, max = tonumber(ARGV[6]), tonumber(ARGV[3])
+local stale, fire, lost, ids, records, extras = {}, {}, {}, {}, {}, {}
+local look_in, rank, soonest = -1, 0, nil
+redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
+if n > 0 then
+  -- include: done
+end
+
+local me = ARGV[1] .. ' ' .. ARGV[2] .. ' ' .. ARGV[4]
+local waits = ARGV[5] ~= '' and redis.call('ZSCORE', KEYS[7], me)
+if ARGV[5] ~= '' and not waits then
+  -- include: given
+  -- include: records
+end
+
+if not ids[1] then
+  local waiting = redis.call('ZCARD', KEYS[7])
+  local first = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]
+  if first and tonumber(first) <= now then
+    -- include: promote
+  end
+  first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2]
+  if first and tonumber(first) <= now then
+    -- include: bury
+    -- include: reclaim
+  end
+  -- include: gate
+  -- include: take
+  if waiting > 0 then
+    -- include: serve
+    -- include: appoint
+  end
+  -- include: spend
+  if not ids[1] and ARGV[4] ~= '' then
+    -- include: first
+    -- include: line
+  end
+end
+return {now, look_in, rank, stale, fire, lost, ids, records, extras}

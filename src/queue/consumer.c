@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Consumers: claiming from several queues and partitions, and reporting.
+ */
+#include "queue/consumer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "queue/record.h"
+#include "queue/scripts.h"
+
+#define LEASE_MS     10000
+#define LEASE_MIN_MS 100
+#define LEASE_MAX_MS INT64_C(315360000000) /* ten years */
+#define PROGRESS_MAX 1000
+
+/* ---- Opening and closing ------------------------------------------------- */
+
+static int check_queues(tkl_queue *const *queues, size_t count)
+{
+    if (count == 0)
+        return tkl__fail(TKL_EINVAL, "a consumer needs a queue");
+    for (size_t i = 1; i < count; i++)
+        if (queues[i]->client != queues[0]->client)
+            return tkl__fail(TKL_EINVAL, "the queues of a consumer must be of one client");
+    return TKL_OK;
+}
+
+static int set_options(tkl_consumer *c, const tkl_consumer_options *options)
+{
+    int64_t lease_ms = options && options->lease_ms ? options->lease_ms : LEASE_MS;
+    if (lease_ms < LEASE_MIN_MS || lease_ms > LEASE_MAX_MS)
+        return tkl__fail(TKL_EINVAL, "a lease lasts from %d milliseconds to 10 years",
+                         LEASE_MIN_MS);
+    c->lease_us = lease_ms * 1000;
+    snprintf(c->lease, sizeof c->lease, "%" PRId64, lease_ms);
+    if (options) {
+        c->no_renewal = options->no_renewal;
+        c->on_lost = options->on_lost;
+        c->arg = options->arg;
+    }
+    return TKL_OK;
+}
+
+static int open_sources(tkl_consumer *c, tkl_queue *const *queues, size_t count)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += (size_t)queues[i]->partitions;
+    c->sources = calloc(total, sizeof *c->sources);
+    c->queues = calloc(count, sizeof *c->queues);
+    if (!c->sources || !c->queues)
+        return tkl__nomem();
+    c->nqueues = count;
+    for (size_t i = 0; i < count; i++) {
+        c->queues[i] = (tkl__span){c->nsources, (size_t)queues[i]->partitions};
+        for (int p = 0; p < queues[i]->partitions; p++)
+            c->sources[c->nsources++] = (tkl__source){
+                .consumer = c, .shard = &queues[i]->shards[p], .kept = tkl__source_kept};
+    }
+    return TKL_OK;
+}
+
+int tkl_consumer_open(tkl_queue *const *queues, size_t count, const tkl_consumer_options *options,
+                      tkl_consumer **consumer)
+{
+    *consumer = NULL;
+    int rc = check_queues(queues, count);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_consumer *c = calloc(1, sizeof *c);
+    if (!c)
+        return tkl__nomem();
+    c->client = queues[0]->client;
+    pthread_mutex_init(&c->turn, NULL);
+    pthread_mutex_init(&c->mutex, NULL);
+    rc = set_options(c, options);
+    if (rc == TKL_OK)
+        rc = open_sources(c, queues, count);
+    if (rc != TKL_OK) {
+        tkl_consumer_close(c);
+        return rc;
+    }
+    *consumer = c;
+    return TKL_OK;
+}
+
+/* What may have been left in a line, or may have been given to a token, goes back at once. */
+static void give_back(tkl__source *source)
+{
+    tkl__haul *haul = source->unsure ? tkl__haul_new() : NULL;
+    if (!haul)
+        return;
+    int64_t deadline = tkl__call_deadline(source->consumer->client, NULL);
+    if (tkl__ask_leave(source, deadline, haul) == TKL_OK)
+        tkl__hand_back(source->consumer, haul, 0);
+    tkl_jobs_free(tkl__haul_jobs(haul));
+}
+
+void tkl_consumer_close(tkl_consumer *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->nsources; i++)
+        give_back(&c->sources[i]);
+    for (size_t i = 0; i < c->nsources; i++) {
+        tkl__unkeep_wait(c->client, &c->sources[i].kept);
+        free(c->sources[i].renewal.members);
+        free(c->sources[i].renewal.args);
+    }
+    tkl__claims_free(c);
+    free(c->sources);
+    free(c->queues);
+    pthread_mutex_destroy(&c->turn);
+    pthread_mutex_destroy(&c->mutex);
+    free(c);
+}
+
+/* ---- Reports ------------------------------------------------------------- */
+
+/* Reports on their way. Plain jobs that were done go along with a claim, at next to no cost; the
+ * others each need a script of their own. */
+typedef struct reporting {
+    tkl_consumer *consumer;
+    tkl_report *reports;
+    size_t count;
+    tkl__finish *finishes;
+    size_t nfinishes;
+    tkl__done *done;
+    size_t ndone;
+    tkl__ask *asks; /* for the done, and room for a claim from each source */
+    size_t nasks;
+} reporting;
+
+static int reporting_init(reporting *r, tkl_consumer *c, tkl_report *reports, size_t count)
+{
+    *r = (reporting){.consumer = c, .reports = reports, .count = count};
+    r->finishes = calloc(count + 1, sizeof *r->finishes);
+    r->done = calloc(count + 1, sizeof *r->done);
+    r->asks = calloc(2 * c->nsources + count / TKL__CLAIM_MAX + 1, sizeof *r->asks);
+    return r->finishes && r->done && r->asks ? TKL_OK : tkl__nomem();
+}
+
+static void reporting_free(reporting *r)
+{
+    free(r->finishes);
+    free(r->done);
+    free(r->asks);
+}
+
+/* The claim that a job is: its partition and "id .. token". NULL: no id of its queue. */
+static tkl__shard *claim_of(const tkl_job *job, char member[TKL__MEMBER_LEN + 1])
+{
+    const char *digits;
+    tkl__shard *shard = tkl__id_find(job->queue, job->id, &digits);
+    if (shard)
+        snprintf(member, TKL__MEMBER_LEN + 1, "%.13s%.16s", digits, job->token);
+    return shard;
+}
+
+/* Marks the claim as being reported. True: it is a plain job that was done. */
+static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__done *done)
+{
+    tkl__shard *shard = claim_of(report->job, done->member);
+    pthread_mutex_lock(&c->mutex);
+    tkl__claim *claim = shard ? tkl__claim_find(c, shard, done->member) : NULL;
+    bool plain = claim && claim->kind == TKL__PLAIN && report->outcome == TKL_JOB_DONE;
+    if (claim)
+        claim->reporting = true;
+    if (plain) {
+        done->source = (size_t)(claim->source - c->sources);
+        snprintf(done->bytes, sizeof done->bytes, "%zu", claim->bytes);
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return plain;
+}
+
+static void add_finish(reporting *r, size_t index)
+{
+    tkl_report *report = &r->reports[index];
+    const char *digits;
+    tkl__shard *shard = tkl__id_find(report->job->queue, report->job->id, &digits);
+    bool known = (unsigned)report->outcome <= TKL_JOB_RELEASED;
+    if (!shard || !known || report->delay_ms < 0) {
+        report->code = tkl__fail(TKL_EINVAL, "no id of this queue, no outcome, or a wrong delay");
+        return;
+    }
+    tkl__finish *f = &r->finishes[r->nfinishes++];
+    tkl__finish_make(f, shard, digits, report->job->token, report->outcome, report->text,
+                     report->delay_ms);
+    f->report = index;
+}
+
+static int by_source(const void *a, const void *b)
+{
+    const tkl__done *x = a, *y = b;
+    return (x->source > y->source) - (x->source < y->source);
+}
+
+/* An ask for each source, or several where there are many. */
+static void ask_for_done(reporting *r)
+{
+    if (r->consumer->nsources > 1 && r->ndone > 1)
+        qsort(r->done, r->ndone, sizeof *r->done, by_source);
+    for (size_t i = 0; i < r->ndone; i++) {
+        tkl__ask *last = r->nasks > 0 ? &r->asks[r->nasks - 1] : NULL;
+        tkl__source *source = &r->consumer->sources[r->done[i].source];
+        if (!last || last->source != source || last->ndone == TKL__CLAIM_MAX) {
+            last = &r->asks[r->nasks++];
+            *last = (tkl__ask){.source = source, .done = &r->done[i]};
+        }
+        last->ndone++;
+    }
+}
+
+static void sort_reports(reporting *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        r->reports[i].code = TKL_OK;
+        if (begin_report(r->consumer, &r->reports[i], &r->done[r->ndone]))
+            r->done[r->ndone++].report = i;
+        else
+            add_finish(r, i);
+    }
+    ask_for_done(r);
+}
+
+/* What a report came to. One that had to be repeated may find that it has counted already: while
+ * the lease would have lasted, that is so. */
+static void end_report(tkl_consumer *c, tkl_report *report, int code, bool repeated)
+{
+    char member[TKL__MEMBER_LEN + 1];
+    tkl__source *still = NULL;
+    tkl__shard *shard = claim_of(report->job, member);
+    pthread_mutex_lock(&c->mutex);
+    tkl__claim *claim = shard ? tkl__claim_find(c, shard, member) : NULL;
+    bool ours = claim ? (repeated || claim->unsure) && tkl__claim_lasts(claim) : repeated;
+    if (code == TKL_NOTOWNER && ours)
+        code = TKL_OK;
+    if (claim && code >= 0) {
+        tkl__claim_forget(c, claim);
+    } else if (claim) {
+        still = claim->source;
+        claim->reporting = false;
+        claim->unsure = claim->unsure || code == TKL_EUNKNOWN || code == TKL_ETIMEOUT;
+    }
+    pthread_mutex_unlock(&c->mutex);
+    report->code = code;
+    if (still)
+        tkl__source_keep(still);
+}
+
+/* Tells each report's fate; the first that did not count is returned. */
+static int end_reports(reporting *r)
+{
+    for (size_t i = 0; i < r->nfinishes; i++) {
+        tkl__finish *f = &r->finishes[i];
+        end_report(r->consumer, &r->reports[f->report], f->code, f->repeated);
+    }
+    for (size_t i = 0; i < r->nasks; i++)
+        for (size_t k = 0; k < r->asks[i].ndone; k++) {
+            tkl__ask *ask = &r->asks[i];
+            int code = ask->code == TKL_OK && ask->done[k].stale ? TKL_NOTOWNER : ask->code;
+            end_report(r->consumer, &r->reports[ask->done[k].report], code, ask->again);
+        }
+    for (size_t i = 0; i < r->count; i++)
+        if (r->reports[i].code != TKL_OK)
+            return r->reports[i].code;
+    return TKL_OK;
+}
+
+static void run_reporting(reporting *r, int64_t deadline, tkl__haul *haul)
+{
+    tkl__trip trip = {
+        .finishes = r->finishes, .nfinishes = r->nfinishes, .asks = r->asks, .nasks = r->nasks};
+    if (r->nfinishes + r->nasks > 0)
+        tkl__trip_run(r->consumer->client, &trip, deadline, haul);
+}
+
+int tkl_consumer_finish(tkl_consumer *c, tkl_report *reports, size_t count)
+{
+    reporting r;
+    int rc = reporting_init(&r, c, reports, count);
+    if (rc == TKL_OK) {
+        sort_reports(&r);
+        run_reporting(&r, tkl__call_deadline(c->client, NULL), NULL);
+        rc = end_reports(&r);
+    }
+    reporting_free(&r);
+    return rc;
+}
+
+void tkl__hand_back(tkl_consumer *c, tkl__haul *haul, size_t most)
+{
+    tkl_jobs *jobs = tkl__haul_jobs(haul);
+    size_t count = jobs->count > most ? jobs->count - most : 0;
+    tkl_report *reports = count > 0 ? calloc(count, sizeof *reports) : NULL;
+    for (size_t i = 0; reports && i < count; i++)
+        reports[i] = (tkl_report){.job = &jobs->items[most + i], .outcome = TKL_JOB_RELEASED};
+    if (reports && tkl_consumer_finish(c, reports, count) < 0)
+        count = 0; /* their leases will end */
+    free(reports);
+    tkl__haul_cut(haul, most);
+}
+
+/* ---- Claiming ------------------------------------------------------------ */
+
+/* Adds a claim to the ask that reports to the same source, or makes one. */
+static void ask_for_jobs(reporting *r, tkl__source *source, size_t max)
+{
+    tkl__ask *ask = NULL;
+    for (size_t i = 0; i < r->nasks; i++)
+        if (r->asks[i].source == source)
+            ask = &r->asks[i];
+    if (!ask) {
+        ask = &r->asks[r->nasks++];
+        *ask = (tkl__ask){.source = source};
+    }
+    tkl__source_begin(source);
+    ask->max = max;
+}
+
+/* Asks partitions of a queue, from number `from` in their rotation on: as many as `max` can be
+ * shared out to. Says how many. */
+static size_t ask_partitions(reporting *r, tkl__span span, size_t from, size_t max)
+{
+    size_t left = span.count - from, n = left < max ? left : max;
+    for (size_t i = 0; i < n; i++) {
+        size_t index = (from + i + r->consumer->rotation) % span.count;
+        size_t share = max / n + (i < max % n);
+        ask_for_jobs(r, &r->consumer->sources[span.first + index], share);
+    }
+    return n;
+}
+
+static int first_error(const reporting *r)
+{
+    for (size_t i = 0; i < r->nasks; i++)
+        if (r->asks[i].max > 0 && r->asks[i].code != TKL_OK)
+            return r->asks[i].code;
+    return TKL_OK;
+}
+
+/* Queue after queue, until there is something. The reports go with the first trip. */
+static int claim_now(reporting *r, size_t max, tkl__haul *haul)
+{
+    tkl_consumer *c = r->consumer;
+    int64_t deadline = tkl__call_deadline(c->client, NULL);
+    int rc = TKL_OK;
+    for (size_t q = 0; rc == TKL_OK && q < c->nqueues; q++)
+        for (size_t done = 0; rc == TKL_OK && done < c->queues[q].count;) {
+            done += ask_partitions(r, c->queues[q], done, max);
+            run_reporting(r, deadline, haul);
+            rc = first_error(r);
+            end_reports(r);
+            r->nfinishes = r->nasks = r->count = 0;
+            if (tkl__haul_count(haul) > 0)
+                return TKL_OK;
+        }
+    return rc == TKL_OK ? TKL_EMPTY : rc;
+}
+
+/* Claims that had no answer: what they were given is fetched first. */
+static int fetch_unsure(tkl_consumer *c, tkl__haul *haul)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < c->nsources; i++)
+        if (c->sources[i].unsure)
+            rc = tkl__ask_leave(&c->sources[i], tkl__call_deadline(c->client, NULL), haul);
+    return rc;
+}
+
+static int claim(reporting *r, size_t max, int64_t wait_ms, tkl__haul *haul)
+{
+    tkl_consumer *c = r->consumer;
+    int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
+    int rc = fetch_unsure(c, haul);
+    if (rc != TKL_OK || tkl__haul_count(haul) > 0) {
+        run_reporting(r, tkl__call_deadline(c->client, NULL), NULL);
+        end_reports(r);
+    } else {
+        rc = claim_now(r, max, haul);
+    }
+    if (wait_ms != 0 && (rc == TKL_EMPTY || tkl__may_pass(rc)))
+        rc = tkl__line_wait(c, max, deadline, haul);
+    c->rotation++;
+    if (tkl__haul_count(haul) == 0)
+        return rc;
+    tkl__hand_back(c, haul, max);
+    return TKL_OK;
+}
+
+int tkl_consumer_turn(tkl_consumer *c, tkl_report *reports, size_t count, size_t max,
+                      int64_t wait_ms, tkl_jobs **jobs)
+{
+    reporting r;
+    *jobs = NULL;
+    if (max == 0)
+        return tkl__fail(TKL_EINVAL, "claim at least one job");
+    tkl__haul *haul = tkl__haul_new();
+    if (!haul)
+        return TKL_ENOMEM;
+    pthread_mutex_lock(&c->turn);
+    int rc = reporting_init(&r, c, reports, count);
+    if (rc == TKL_OK) {
+        sort_reports(&r);
+        rc = claim(&r, max < TKL__CLAIM_MAX ? max : TKL__CLAIM_MAX, wait_ms, haul);
+    }
+    reporting_free(&r);
+    pthread_mutex_unlock(&c->turn);
+    if (rc == TKL_OK)
+        *jobs = tkl__haul_jobs(haul);
+    else
+        tkl_jobs_free(tkl__haul_jobs(haul));
+    return rc;
+}
+
+int tkl_consumer_claim(tkl_consumer *c, size_t max, int64_t wait_ms, tkl_jobs **jobs)
+{
+    return tkl_consumer_turn(c, NULL, 0, max, wait_ms, jobs);
+}
+
+/* ---- With id and token --------------------------------------------------- */
+
+int tkl_queue_finish(tkl_queue *queue, const char *id, const char *token, tkl_outcome outcome,
+                     tkl_bytes text, int64_t delay_ms)
+{
+    tkl__finish f = {0};
+    tkl__trip trip = {.finishes = &f, .nfinishes = 1};
+    const char *digits;
+    tkl__shard *shard = tkl__id_find(queue, id, &digits);
+    if ((unsigned)outcome > TKL_JOB_RELEASED || delay_ms < 0)
+        return tkl__fail(TKL_EINVAL, "no outcome, or a wrong delay");
+    if (!shard || strlen(token) != TKL_CLAIM_TOKEN_SIZE - 1)
+        return TKL_NOTOWNER;
+    tkl__finish_make(&f, shard, digits, token, outcome, text, delay_ms);
+    tkl__trip_run(queue->client, &trip, tkl__call_deadline(queue->client, NULL), NULL);
+    return f.code == TKL_NOTOWNER && f.repeated ? TKL_OK : f.code;
+}
+
+int tkl_queue_extend(tkl_queue *queue, const char *id, const char *token, int64_t lease_ms,
+                     tkl_bytes progress)
+{
+    char lease[24], member[TKL__MEMBER_LEN + 1];
+    const char *digits;
+    tkl_reply *reply;
+    tkl__shard *shard = tkl__id_find(queue, id, &digits);
+    if (lease_ms < LEASE_MIN_MS || lease_ms > LEASE_MAX_MS || progress.len > PROGRESS_MAX)
+        return tkl__fail(TKL_EINVAL, "a lease of %d ms to 10 years, progress of at most %d bytes",
+                         LEASE_MIN_MS, PROGRESS_MAX);
+    if (!shard || strlen(token) != TKL_CLAIM_TOKEN_SIZE - 1)
+        return TKL_NOTOWNER;
+    snprintf(lease, sizeof lease, "%" PRId64, lease_ms);
+    snprintf(member, sizeof member, "%.13s%.16s", digits, token);
+    tkl_bytes keys[] = {shard->keys[TKL__ACTIVE], shard->keys[TKL__EXTRAS]};
+    tkl_bytes args[] = {tkl_str(lease), progress, {member, TKL__MEMBER_LEN}};
+    tkl__invocation call = {.script = &tkl__lua_queue_extend,
+                            .keys = keys,
+                            .nkeys = 2,
+                            .args = args,
+                            .nargs = 3,
+                            .retry_safe = true};
+    int rc = tkl__run(queue->client, &call, tkl__call_deadline(queue->client, NULL), &reply);
+    if (rc == TKL_OK && tkl_reply_count(reply) > 0)
+        rc = TKL_NOTOWNER;
+    tkl_reply_free(reply);
+    return rc;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a claim brings home. The user has a pointer to the tkl_jobs in it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "queue/consumer.h"
+#include "queue/record.h"
+
+/* What the jobs point into: one of the two. */
+typedef struct owned {
+    tkl_reply *reply;
+    char *text;
+} owned;
+
+struct tkl__haul {
+    tkl_jobs jobs; /* first: what the user has is a pointer to it */
+    tkl_job *items;
+    size_t cap;
+    owned *owned;
+    size_t nowned;
+};
+
+tkl__haul *tkl__haul_new(void)
+{
+    tkl__haul *haul = calloc(1, sizeof *haul);
+    if (!haul)
+        tkl__nomem();
+    return haul;
+}
+
+size_t tkl__haul_count(const tkl__haul *haul)
+{
+    return haul->jobs.count;
+}
+
+tkl_jobs *tkl__haul_jobs(tkl__haul *haul)
+{
+    return &haul->jobs;
+}
+
+void tkl_jobs_free(tkl_jobs *jobs)
+{
+    tkl__haul *haul = (tkl__haul *)(void *)jobs;
+    if (!haul)
+        return;
+    for (size_t i = 0; i < haul->nowned; i++) {
+        tkl_reply_free(haul->owned[i].reply);
+        free(haul->owned[i].text);
+    }
+    free(haul->owned);
+    free(haul->items);
+    free(haul);
+}
+
+static bool reserve(tkl__haul *haul, size_t more)
+{
+    size_t need = haul->jobs.count + more;
+    if (need <= haul->cap)
+        return true;
+    tkl_job *items = realloc(haul->items, need * sizeof *items);
+    if (!items)
+        return false;
+    haul->jobs.items = haul->items = items;
+    haul->cap = need;
+    return true;
+}
+
+static bool own(tkl__haul *haul, owned what)
+{
+    owned *more = realloc(haul->owned, (haul->nowned + 1) * sizeof *more);
+    if (!more)
+        return false;
+    haul->owned = more;
+    haul->owned[haul->nowned++] = what;
+    return true;
+}
+
+/* "failures error" */
+static void read_extra(tkl_job *job, tkl_bytes extra)
+{
+    size_t digits = 0;
+    job->attempt = 1;
+    while (digits < extra.len && extra.data[digits] >= '0' && extra.data[digits] <= '9')
+        digits++;
+    if (digits == 0)
+        return;
+    job->attempt += atoi(extra.data);
+    if (digits < extra.len)
+        job->error = (tkl_bytes){extra.data + digits + 1, extra.len - digits - 1};
+}
+
+/* A record that cannot be read is left to its lease: in the end it is among the dead. */
+static int add_job(tkl__haul *haul, tkl__source *source, const char *id, tkl_bytes record,
+                   tkl_bytes extra, int64_t started)
+{
+    tkl__record r;
+    if (!tkl__record_decode(record, &r))
+        return TKL_OK;
+    int rc = tkl__claim_note(source, id, r.kind, record.len, started);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_job *job = &haul->items[haul->jobs.count++];
+    *job = (tkl_job){.queue = source->shard->queue,
+                     .payload = r.payload,
+                     .meta = r.meta,
+                     .group = r.group,
+                     .priority = r.priority,
+                     .retries = r.retries,
+                     .timeout_ms = r.timeout_ms,
+                     .pushed_ms = tkl__id_time(id)};
+    tkl__id_show(source->shard, id, job->id);
+    memcpy(job->token, source->token, sizeof job->token);
+    read_extra(job, extra);
+    return TKL_OK;
+}
+
+int tkl__haul_own(tkl__haul *haul, tkl_reply *reply)
+{
+    if (own(haul, (owned){.reply = reply}))
+        return TKL_OK;
+    tkl_reply_free(reply);
+    return tkl__nomem();
+}
+
+int tkl__haul_add(tkl__haul *haul, tkl__source *source, const tkl_reply *reply, size_t at,
+                  int64_t started)
+{
+    const tkl_reply *ids = tkl_reply_at(reply, at), *records = tkl_reply_at(reply, at + 1),
+                    *extras = tkl_reply_at(reply, at + 2);
+    size_t count = tkl_reply_count(ids);
+    int rc = reserve(haul, count) ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        tkl_bytes id = tkl_reply_bytes(tkl_reply_at(ids, i));
+        if (id.len == TKL__ID_LEN)
+            rc = add_job(haul, source, id.data, tkl_reply_bytes(tkl_reply_at(records, i)),
+                         tkl_reply_bytes(tkl_reply_at(extras, i)), started);
+    }
+    return rc;
+}
+
+int tkl__haul_add_one(tkl__haul *haul, tkl__source *source, const char *id, tkl_bytes record,
+                      tkl_bytes extra, int64_t started)
+{
+    char *text = malloc(record.len + extra.len + 1);
+    bool room = text && reserve(haul, 1) && own(haul, (owned){.text = text});
+    if (!room) {
+        free(text);
+        return tkl__nomem();
+    }
+    memcpy(text, record.data, record.len);
+    memcpy(text + record.len, extra.data, extra.len);
+    text[record.len + extra.len] = '\0';
+    return add_job(haul, source, id, (tkl_bytes){text, record.len},
+                   (tkl_bytes){text + record.len, extra.len}, started);
+}
+
+int tkl__haul_join(tkl__haul *to, tkl__haul *from)
+{
+    owned *more = realloc(to->owned, (to->nowned + from->nowned + 1) * sizeof *more);
+    if (more)
+        to->owned = more;
+    if (!more || !reserve(to, from->jobs.count)) {
+        tkl_jobs_free(&from->jobs);
+        return tkl__nomem();
+    }
+    if (from->jobs.count > 0)
+        memcpy(to->items + to->jobs.count, from->items, from->jobs.count * sizeof *to->items);
+    if (from->nowned > 0)
+        memcpy(to->owned + to->nowned, from->owned, from->nowned * sizeof *to->owned);
+    to->jobs.count += from->jobs.count;
+    to->nowned += from->nowned;
+    from->nowned = 0;
+    tkl_jobs_free(&from->jobs);
+    return TKL_OK;
+}
+
+void tkl__haul_cut(tkl__haul *haul, size_t most)
+{
+    if (haul->jobs.count > most)
+        haul->jobs.count = most;
+}

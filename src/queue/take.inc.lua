@@ -1,0 +1,30 @@
+-- Claims the first of what is ready: `ids`, at most about 4 MB of them.
+
+local MOST_BYTES = 4194304
+if max > 0 and room > 0 then
+  ids = redis.call('ZRANGE', KEYS[3], 0, math.min(max, room) - 1)
+end
+local sum, leases = 0, {}
+for i = 2, gate[6] and #ids or 0 do
+  sum = sum + redis.call('HSTRLEN', KEYS[2], ids[i - 1])
+  if sum > MOST_BYTES then
+    ids = {unpack(ids, 1, i - 1)}
+    break
+  end
+end
+if ids[1] then
+  records = redis.call('HMGET', KEYS[2], unpack(ids))
+  if redis.call('EXISTS', KEYS[6]) == 1 then
+    extras = redis.call('HMGET', KEYS[6], unpack(ids))
+  end
+  local till = string.format('%.0f', now + ARGV[2])
+  for i, id in ipairs(ids) do
+    leases[2 * i - 1], leases[2 * i] = till, id .. ARGV[1]
+  end
+  redis.call('ZREMRANGEBYRANK', KEYS[3], 0, #ids - 1)
+  redis.call('ZADD', KEYS[5], unpack(leases))
+  room, taken, soonest = room - #ids, #ids, now + ARGV[2]
+  if waits then
+    redis.call('ZREM', KEYS[7], me)
+  end
+end

@@ -1,0 +1,828 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Queues: what is pushed is claimed in order, leased, reported, tried again or buried; and nothing
+ * is lost on the way.
+ *
+ * ctest: label threads
+ * ctest: timeout 240
+ */
+#include <stdatomic.h>
+
+#include "support/fixture.h"
+#include "support/proxy.h"
+#include "support/queues.h"
+
+#define LONG_MS 30000
+#define KEY     "tackle:queue:{q}:"
+
+/* A queue and a consumer of it, for nearly every test. */
+typedef struct desk {
+    fixture *f;
+    tkl_queue *queue;
+    tkl_consumer *consumer;
+} desk;
+
+static desk desk_open(void **state, int64_t lease_ms)
+{
+    desk d = {.f = *state};
+    d.queue = open_queue(d.f->client, "q", 1);
+    d.consumer = open_consumer(d.queue, lease_ms);
+    return d;
+}
+
+static void desk_close(desk *d)
+{
+    tkl_consumer_close(d->consumer);
+    tkl_queue_close(d->queue);
+}
+
+/* Nothing of a job may be left but totals, request windows and settings. */
+static void assert_clean(server *s)
+{
+    static const char *const parts[] = {"j", "q", "d", "a", "x", "z"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (server_ask_int(s, "EXISTS " KEY "%s", parts[i]) != 0)
+            fail_msg("left behind: %s", parts[i]);
+    }
+    assert_int_equal(server_ask_int(s, "HGET " KEY "m bytes"), 0);
+}
+
+/* ---- Pushing and claiming ------------------------------------------------ */
+
+static void jobs_come_out_as_they_went_in(void **state)
+{
+    desk d = desk_open(state, 0);
+    char id[TKL_JOB_ID_SIZE];
+    const tkl_push job = {.payload = {"\0payload\n", 9},
+                          .meta = {"me\0ta", 5},
+                          .priority = 7,
+                          .retries = 3,
+                          .timeout_ms = 1234};
+    push_job(d.queue, &job, id);
+    tkl_jobs *jobs = claim_jobs(d.consumer, 10, 0);
+    assert_int_equal(jobs->count, 1);
+    const tkl_job *got = &jobs->items[0];
+    assert_string_equal(got->id, id);
+    assert_int_equal(strlen(got->token), TKL_CLAIM_TOKEN_SIZE - 1);
+    assert_ptr_equal(got->queue, d.queue);
+    assert_int_equal(got->payload.len, 9);
+    assert_memory_equal(got->payload.data, "\0payload\n", 9);
+    assert_int_equal(got->meta.len, 5);
+    assert_memory_equal(got->meta.data, "me\0ta", 5);
+    assert_int_equal(got->priority, 7);
+    assert_int_equal(got->retries, 3);
+    assert_int_equal(got->timeout_ms, 1234);
+    assert_int_equal(got->attempt, 1);
+    assert_int_equal(got->error.len, 0);
+    int64_t now = server_ask_int(d.f->server, "EVAL %s 0", "return redis.call('TIME')[1] * 1000");
+    assert_in_range(got->pushed_ms, now - LONG_MS, now + 1000);
+    finish_all(d.consumer, jobs);
+    tkl_jobs_free(jobs);
+    assert_clean(d.f->server);
+    desk_close(&d);
+}
+
+static void first_in_first_out_and_lower_priorities_first(void **state)
+{
+    desk d = desk_open(state, 0);
+    const tkl_push jobs[] = {
+        {.payload = tkl_str("a")},
+        {.payload = tkl_str("late"), .priority = 1000},
+        {.payload = tkl_str("b")},
+        {.payload = tkl_str("first"), .priority = -1000},
+        {.payload = tkl_str("second"), .priority = -999},
+        {.payload = tkl_str("c")},
+    };
+    assert_ok(tkl_queue_push(d.queue, jobs, 6, NULL, NULL));
+    push_words(d.queue, "d e");
+    expect_all(d.consumer, "first second a b c d e late");
+    expect_all(d.consumer, "");
+    desk_close(&d);
+}
+
+static void a_claim_takes_no_more_than_it_asked_for(void **state)
+{
+    desk d = desk_open(state, 0);
+    tkl_jobs *none;
+    push_words(d.queue, "a b c");
+    tkl_jobs *jobs = claim_jobs(d.consumer, 2, 0);
+    assert_jobs(jobs, "a b");
+    tkl_jobs_free(jobs);
+    jobs = claim_jobs(d.consumer, 2, 0);
+    assert_jobs(jobs, "c");
+    tkl_jobs_free(jobs);
+    assert_code(tkl_consumer_claim(d.consumer, 2, 0, &none), TKL_EMPTY);
+    assert_null(none);
+    assert_code(tkl_consumer_claim(d.consumer, 0, 0, &none), TKL_EINVAL);
+    desk_close(&d);
+}
+
+static void a_large_batch_is_one_queue_in_order(void **state)
+{
+    enum { N = 3500 };
+    desk d = desk_open(state, 0);
+    static char texts[N][8];
+    static tkl_push jobs[N];
+    static tkl_pushed pushed[N];
+    for (int i = 0; i < N; i++) {
+        snprintf(texts[i], sizeof texts[i], "%d", i);
+        jobs[i] = (tkl_push){.payload = tkl_str(texts[i])};
+    }
+    assert_ok(tkl_queue_push(d.queue, jobs, N, NULL, pushed));
+    for (int i = 0, done = 0; i < 4; i++) {
+        tkl_jobs *some = claim_jobs(d.consumer, 1000, 0);
+        for (size_t k = 0; k < some->count; k++, done++) {
+            assert_int_equal(atoi(some->items[k].payload.data), done);
+            assert_string_equal(some->items[k].id, pushed[done].id);
+        }
+        finish_all(d.consumer, some);
+        tkl_jobs_free(some);
+    }
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m pushed"), N);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m done"), N);
+    assert_clean(d.f->server);
+    desk_close(&d);
+}
+
+static void a_push_is_one_trip_and_so_is_a_turn(void **state)
+{
+    desk d = desk_open(state, 0);
+    push_words(d.queue, "a b c d");
+    tkl_jobs *jobs = claim_jobs(d.consumer, 2, 0);
+    tkl_report reports[] = {{.job = &jobs->items[0]}, {.job = &jobs->items[1]}};
+    int64_t before = server_calls(d.f->server, "evalsha");
+    push_words(d.queue, "e f");
+    assert_int_equal(server_calls(d.f->server, "evalsha") - before, 1);
+    tkl_jobs *more;
+    before = server_calls(d.f->server, "evalsha");
+    assert_ok(tkl_consumer_turn(d.consumer, reports, 2, 10, 0, &more));
+    assert_int_equal(server_calls(d.f->server, "evalsha") - before, 1);
+    assert_ok(reports[0].code);
+    assert_jobs(more, "c d e f");
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m done"), 2);
+    tkl_jobs_free(jobs);
+    tkl_jobs_free(more);
+    desk_close(&d);
+}
+
+static void empty_and_huge_payloads_are_jobs_like_any(void **state)
+{
+    const size_t huge = 100 << 20;
+    desk d = desk_open(state, 600000);
+    char *data = malloc(huge);
+    assert_non_null(data);
+    memset(data, 'x', huge);
+    data[0] = data[huge - 1] = '\0';
+    push_job(d.queue, &(tkl_push){.payload = {NULL, 0}}, NULL);
+    push_job(d.queue, &(tkl_push){.payload = {data, huge}}, NULL);
+    push_words(d.queue, "small");
+    tkl_jobs *jobs = claim_jobs(d.consumer, 10, 0);
+    assert_int_equal(jobs->items[0].payload.len, 0);
+    assert_int_equal(jobs->count, 2); /* a reply has a limit */
+    assert_int_equal(jobs->items[1].payload.len, huge);
+    assert_memory_equal(jobs->items[1].payload.data, data, huge);
+    finish_all(d.consumer, jobs);
+    tkl_jobs_free(jobs);
+    expect_all(d.consumer, "small");
+    assert_clean(d.f->server);
+    free(data);
+    desk_close(&d);
+}
+
+static void wrong_jobs_are_refused_as_a_whole(void **state)
+{
+    desk d = desk_open(state, 0);
+    const tkl_push jobs[] = {{.payload = tkl_str("good")}, {.priority = 5000}};
+    tkl_pushed pushed[2];
+    assert_code(tkl_queue_push(d.queue, jobs, 2, NULL, pushed), TKL_EINVAL);
+    assert_code(pushed[0].code, TKL_ENOTSENT);
+    assert_code(pushed[1].code, TKL_EINVAL);
+    assert_string_equal(pushed[0].id, "");
+    expect_all(d.consumer, "");
+    desk_close(&d);
+}
+
+/* ---- Requests ------------------------------------------------------------ */
+
+static void a_repeated_request_pushes_nothing_twice(void **state)
+{
+    desk d = desk_open(state, 0);
+    const tkl_push jobs[] = {{.payload = tkl_str("a")}, {.payload = tkl_str("b")}};
+    const tkl_push_options options = {.request = {"r\0q", 3}}, other = {.request = {"r\0p", 3}};
+    tkl_pushed first[2], second[2];
+    assert_ok(tkl_queue_push(d.queue, jobs, 2, &options, first));
+    assert_ok(tkl_queue_push(d.queue, jobs, 2, &options, second));
+    assert_memory_equal(first[0].id, second[0].id, TKL_JOB_ID_SIZE);
+    assert_memory_equal(first[1].id, second[1].id, TKL_JOB_ID_SIZE);
+    expect_all(d.consumer, "a b");
+    assert_ok(tkl_queue_push(d.queue, jobs, 2, &options, second)); /* done meanwhile */
+    expect_all(d.consumer, "");
+    assert_ok(tkl_queue_push(d.queue, jobs, 2, &other, NULL));
+    expect_all(d.consumer, "a b");
+    char large[65] = {0};
+    assert_code(tkl_queue_push(d.queue, jobs, 2, &(tkl_push_options){{large, 65}}, NULL),
+                TKL_EINVAL);
+    desk_close(&d);
+}
+
+static void requests_leave_as_many_traces_as_there_are_threads(void **state)
+{
+    desk d = desk_open(state, 0);
+    for (int i = 0; i < 100; i++)
+        push_words(d.queue, "x");
+    int64_t fields = server_ask_int(d.f->server, "HLEN " KEY "r0") +
+                     server_ask_int(d.f->server, "HLEN " KEY "r1");
+    assert_in_range(fields, 1, 2); /* 2: the window has changed just now */
+    int64_t ttl = server_ask_int(d.f->server, "PTTL " KEY "r0"),
+            other = server_ask_int(d.f->server, "PTTL " KEY "r1");
+    assert_true((ttl > 0 && ttl <= 1200000) || (other > 0 && other <= 1200000));
+    desk_close(&d);
+}
+
+static void a_push_whose_answer_is_lost_counts_once(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_queue *queue = open_queue(client, "q", 1);
+    tkl_consumer *consumer = open_consumer(queue, 0);
+    push_words(queue, "a"); /* the server knows the script */
+    for (int i = 0; i < 5; i++) {
+        proxy_cut_after(p, TO_CLIENT, i);
+        push_words(queue, "b");
+    }
+    expect_all(consumer, "a b b b b b");
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    proxy_end(p);
+}
+
+/* ---- Delays -------------------------------------------------------------- */
+
+static void delayed_jobs_wait_and_then_go_ahead_of_their_priority(void **state)
+{
+    desk d = desk_open(state, 0);
+    const tkl_push jobs[] = {
+        {.payload = tkl_str("plain")},
+        {.payload = tkl_str("later"), .delay_ms = 40},
+        {.payload = tkl_str("sooner"), .delay_ms = 20},
+        {.payload = tkl_str("urgent"), .priority = -1},
+        {.payload = tkl_str("past"), .at_ms = 1},
+        {.payload = tkl_str("never"), .delay_ms = 3600000},
+    };
+    assert_ok(tkl_queue_push(d.queue, jobs, 6, NULL, NULL));
+    int64_t due = server_ask_int(d.f->server, "ZCOUNT " KEY "d -inf +inf");
+    assert_int_equal(due, 4);
+    test_sleep_ms(60);
+    expect_all(d.consumer, "urgent past sooner later plain");
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "d"), 1);
+    desk_close(&d);
+}
+
+/* ---- Reports ------------------------------------------------------------- */
+
+static void a_failed_job_comes_back_with_its_error_until_it_is_dead(void **state)
+{
+    desk d = desk_open(state, 0);
+    push_job(d.queue, &(tkl_push){.payload = tkl_str("x"), .retries = 2, .backoff_ms = 1}, NULL);
+    for (int attempt = 1; attempt <= 3; attempt++) {
+        char *why = test_format("reason %d", attempt),
+             *last = test_format("reason %d", attempt - 1);
+        tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
+        assert_int_equal(jobs->items[0].attempt, attempt);
+        if (attempt > 1)
+            assert_memory_equal(jobs->items[0].error.data, last, strlen(last));
+        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_FAILED, why, 0));
+        tkl_jobs_free(jobs);
+        free(why);
+        free(last);
+    }
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "d"), 0);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m failed"), 3);
+    char *extra = server_ask(d.f->server, "HVALS " KEY "x");
+    assert_contains(extra, "3 reason 3");
+    free(extra);
+    desk_close(&d);
+}
+
+static void the_backoff_doubles_up_to_its_cap(void **state)
+{
+    static const int64_t from[] = {50000, 100000, 125000}, to[] = {100000, 200000, 250000};
+    desk d = desk_open(state, 0);
+    const tkl_push job = {.payload = tkl_str("x"), .backoff_ms = 100000, .backoff_max_ms = 250000};
+    push_job(d.queue, &job, NULL);
+    for (int i = 0; i < 3; i++) {
+        tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
+        int64_t now = server_ask_int(d.f->server, "EVAL %s 0", "return redis.call('TIME')[1]");
+        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_FAILED, "no", 0));
+        char *due = server_ask(d.f->server, "ZRANGE " KEY "d 0 0 WITHSCORES");
+        int64_t wait = (int64_t)atof(strchr(due, '\n') + 1) - now * 1000;
+        assert_in_range(wait, from[i], to[i] + LONG_MS);
+        server_do(d.f->server, "ZADD " KEY "d 1 %s", jobs->items[0].id);
+        free(due);
+        tkl_jobs_free(jobs);
+    }
+    desk_close(&d);
+}
+
+static void a_delay_of_ones_own_replaces_the_backoff(void **state)
+{
+    desk d = desk_open(state, 0);
+    push_job(d.queue, &(tkl_push){.payload = tkl_str("x"), .backoff_ms = 3600000}, NULL);
+    tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_FAILED, "no", 1));
+    tkl_jobs_free(jobs);
+    jobs = claim_jobs(d.consumer, 1, LONG_MS);
+    assert_int_equal(jobs->items[0].attempt, 2);
+    tkl_jobs_free(jobs);
+    desk_close(&d);
+}
+
+static void a_released_job_goes_to_the_front_and_loses_no_attempt(void **state)
+{
+    desk d = desk_open(state, 0);
+    push_words(d.queue, "a b");
+    tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
+    push_job(d.queue, &(tkl_push){.payload = tkl_str("due"), .at_ms = 1}, NULL);
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_RELEASED, NULL, 0));
+    tkl_jobs_free(jobs);
+    jobs = claim_jobs(d.consumer, 10, 0);
+    assert_jobs(jobs, "a due b");
+    assert_int_equal(jobs->items[0].attempt, 1);
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_RELEASED, NULL, 1));
+    tkl_jobs_free(jobs);
+    jobs = claim_jobs(d.consumer, 10, LONG_MS);
+    assert_jobs(jobs, "a");
+    assert_int_equal(jobs->items[0].attempt, 1);
+    tkl_jobs_free(jobs);
+    assert_int_equal(server_ask_int(d.f->server, "HEXISTS " KEY "m failed"), 0);
+    desk_close(&d);
+}
+
+static void a_job_can_be_buried_at_once_with_a_reason_of_bounded_length(void **state)
+{
+    desk d = desk_open(state, 0);
+    char why[2000];
+    memset(why, 'w', sizeof why - 1);
+    why[sizeof why - 1] = '\0';
+    push_words(d.queue, "x");
+    tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, why, 0));
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
+    assert_int_equal(server_ask_int(d.f->server, "HSTRLEN " KEY "x %s", jobs->items[0].id), 1002);
+    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "j"), 1);
+    tkl_jobs_free(jobs);
+    expect_all(d.consumer, "");
+    desk_close(&d);
+}
+
+static void the_dead_are_trimmed_by_number_and_age(void **state)
+{
+    desk d = desk_open(state, 0);
+    server_do(d.f->server, "HSET " KEY "m dead_max 2");
+    for (int i = 0; i < 5; i++) {
+        push_words(d.queue, "x");
+        tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
+        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, "no", 0));
+        tkl_jobs_free(jobs);
+    }
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 2);
+    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "j"), 2);
+    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "x"), 2);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m bytes"), 2 * 3);
+    server_do(d.f->server, "HSET " KEY "m dead_ms 1");
+    test_sleep_ms(5);
+    push_words(d.queue, "y");
+    tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, "no", 0));
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
+    tkl_jobs_free(jobs);
+    desk_close(&d);
+}
+
+static void a_claim_is_reported_once(void **state)
+{
+    static const tkl_outcome outcomes[] = {TKL_JOB_DONE, TKL_JOB_FAILED, TKL_JOB_DEAD,
+                                           TKL_JOB_RELEASED};
+    desk d = desk_open(state, 0);
+    for (int i = 0; i < 4; i++) {
+        push_words(d.queue, "x");
+        tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
+        assert_ok(report_job(d.consumer, &jobs->items[0], outcomes[i], "", 1));
+        for (int k = 0; k < 4; k++)
+            assert_code(report_job(d.consumer, &jobs->items[0], outcomes[k], "", 1), TKL_NOTOWNER);
+        tkl_jobs_free(jobs);
+    }
+    assert_code(
+        tkl_queue_finish(d.queue, "nonsense", "0123456789abcdef", TKL_JOB_DONE, tkl_str(""), 0),
+        TKL_NOTOWNER);
+    desk_close(&d);
+}
+
+static void reports_of_one_call_have_fates_of_their_own(void **state)
+{
+    desk d = desk_open(state, 0);
+    push_words(d.queue, "a b c");
+    tkl_jobs *jobs = claim_jobs(d.consumer, 3, 0);
+    assert_ok(tkl_queue_finish(d.queue, jobs->items[1].id, jobs->items[1].token, TKL_JOB_DONE,
+                               tkl_str(""), 0));
+    tkl_report reports[] = {{.job = &jobs->items[0]},
+                            {.job = &jobs->items[1]},
+                            {.job = &jobs->items[2], .outcome = TKL_JOB_FAILED}};
+    assert_code(tkl_consumer_finish(d.consumer, reports, 3), TKL_NOTOWNER);
+    assert_ok(reports[0].code);
+    assert_code(reports[1].code, TKL_NOTOWNER);
+    assert_ok(reports[2].code);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m done"), 2);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m bytes"), 3);
+    tkl_jobs_free(jobs);
+    desk_close(&d);
+}
+
+static void a_report_whose_answer_is_lost_counts(void **state)
+{
+    static const tkl_outcome outcomes[] = {TKL_JOB_DONE, TKL_JOB_FAILED};
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_queue *queue = open_queue(client, "q", 1);
+    tkl_consumer *consumer = open_consumer(queue, 0);
+    for (int i = 0; i < 2; i++) {
+        push_words(queue, "a");
+        tkl_jobs *jobs = claim_jobs(consumer, 1, 0);
+        report_job(consumer, &jobs->items[0], outcomes[i], "", 3600000); /* the script is known */
+        tkl_jobs_free(jobs);
+        push_words(queue, "b");
+        jobs = claim_jobs(consumer, 1, 0);
+        proxy_cut_after(p, TO_CLIENT, 0);
+        assert_ok(report_job(consumer, &jobs->items[0], outcomes[i], "", 3600000));
+        tkl_jobs_free(jobs);
+    }
+    assert_int_equal(server_ask_int(f->server, "HGET " KEY "m done"), 2);
+    assert_int_equal(server_ask_int(f->server, "HGET " KEY "m failed"), 2);
+    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "d"), 2);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    proxy_end(p);
+}
+
+static void a_claim_whose_answer_is_lost_is_found_again(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_queue *queue = open_queue(client, "q", 1);
+    tkl_consumer *consumer = open_consumer(queue, 600000);
+    push_words(queue, "a b c d");
+    tkl_jobs *jobs = claim_jobs(consumer, 1, 0);
+    assert_jobs(jobs, "a");
+    proxy_cut_after(p, TO_CLIENT, 10);
+    tkl_jobs *more = claim_jobs(consumer, 2, 0);
+    assert_jobs(more, "b c");
+    tkl_report report = {.job = &jobs->items[0]};
+    proxy_cut_after(p, TO_CLIENT, 10);
+    tkl_jobs *last;
+    assert_ok(tkl_consumer_turn(consumer, &report, 1, 2, 0, &last));
+    assert_ok(report.code);
+    assert_jobs(last, "d");
+    assert_int_equal(server_ask_int(f->server, "HGET " KEY "m done"), 1);
+    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "a"), 3);
+    tkl_jobs_free(jobs);
+    tkl_jobs_free(more);
+    tkl_jobs_free(last);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    proxy_end(p);
+}
+
+/* A claim that times out may have got something: the next one brings it, closing gives it back. */
+static void a_claim_that_timed_out_keeps_nothing_back(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 500});
+    tkl_queue *queue = open_queue(client, "q", 1);
+    for (int next = 0; next < 2; next++) {
+        tkl_consumer *consumer = open_consumer(queue, 600000);
+        tkl_jobs *jobs;
+        expect_all(consumer, ""); /* the server knows the script */
+        push_words(queue, "a");
+        proxy_hold(p, TO_CLIENT, true);
+        assert_code(tkl_consumer_claim(consumer, 1, 0, &jobs), TKL_ETIMEOUT);
+        proxy_hold(p, TO_CLIENT, false);
+        eventually(server_ask_int(f->server, "ZCARD " KEY "a") == 1, LONG_MS);
+        if (next)
+            expect_all(consumer, "a");
+        tkl_consumer_close(consumer);
+        consumer = open_consumer(queue, 600000);
+        expect_all(consumer, next ? "" : "a");
+        tkl_consumer_close(consumer);
+    }
+    tkl_queue_close(queue);
+    tkl_close(client);
+    proxy_end(p);
+}
+
+/* ---- Leases -------------------------------------------------------------- */
+
+static void a_lease_that_ends_brings_the_job_back_to_the_front(void **state)
+{
+    desk d = desk_open(state, 0);
+    tkl_consumer *dying;
+    const tkl_consumer_options options = {.lease_ms = 100, .no_renewal = true};
+    assert_ok(tkl_consumer_open(&d.queue, 1, &options, &dying));
+    push_words(d.queue, "a b");
+    tkl_jobs *old = claim_jobs(dying, 1, 0);
+    push_words(d.queue, "c");
+    test_sleep_ms(150);
+    tkl_jobs *jobs = claim_jobs(d.consumer, 10, 0);
+    assert_jobs(jobs, "a b c");
+    assert_int_equal(jobs->items[0].attempt, 2);
+    assert_true(jobs->items[0].error.len > 0);
+    assert_code(report_job(dying, &old->items[0], TKL_JOB_DONE, NULL, 0), TKL_NOTOWNER);
+    assert_code(tkl_queue_extend(d.queue, old->items[0].id, old->items[0].token, 1000, tkl_str("")),
+                TKL_NOTOWNER);
+    finish_all(d.consumer, jobs);
+    tkl_jobs_free(jobs);
+    tkl_jobs_free(old);
+    tkl_consumer_close(dying);
+    assert_clean(d.f->server);
+    desk_close(&d);
+}
+
+static void a_job_that_kills_its_workers_ends_among_the_dead(void **state)
+{
+    desk d = desk_open(state, 0);
+    const tkl_consumer_options options = {.lease_ms = 100, .no_renewal = true};
+    push_job(d.queue, &(tkl_push){.payload = tkl_str("poison"), .retries = 2}, NULL);
+    for (int i = 1; i <= 3; i++) {
+        tkl_consumer *dying;
+        assert_ok(tkl_consumer_open(&d.queue, 1, &options, &dying));
+        tkl_jobs *jobs = claim_jobs(dying, 1, LONG_MS);
+        assert_int_equal(jobs->items[0].attempt, i);
+        tkl_jobs_free(jobs);
+        tkl_consumer_close(dying);
+    }
+    test_sleep_ms(150);
+    expect_all(d.consumer, "");
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "a"), 0);
+    desk_close(&d);
+}
+
+static void leases_are_renewed_while_the_consumer_lives(void **state)
+{
+    desk d = desk_open(state, 300);
+    tkl_consumer *other = open_consumer(d.queue, 0);
+    push_words(d.queue, "a b");
+    tkl_jobs *jobs = claim_jobs(d.consumer, 2, 0);
+    int64_t before = server_calls(d.f->server, "zadd");
+    eventually(server_calls(d.f->server, "zadd") >= before + 6, LONG_MS);
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DONE, NULL, 0));
+    before = server_calls(d.f->server, "zadd");
+    eventually(server_calls(d.f->server, "zadd") >= before + 3, LONG_MS);
+    expect_all(other, "");
+    assert_ok(report_job(d.consumer, &jobs->items[1], TKL_JOB_DONE, NULL, 0));
+    tkl_jobs_free(jobs);
+    tkl_consumer_close(other);
+    assert_clean(d.f->server);
+    desk_close(&d);
+}
+
+typedef struct losses {
+    atomic_int count;
+    char id[TKL_JOB_ID_SIZE], token[TKL_CLAIM_TOKEN_SIZE];
+} losses;
+
+static void note_loss(const char *id, const char *token, void *arg)
+{
+    losses *l = arg;
+    snprintf(l->id, sizeof l->id, "%s", id);
+    snprintf(l->token, sizeof l->token, "%s", token);
+    atomic_fetch_add(&l->count, 1);
+}
+
+static void the_owner_is_told_of_a_lost_claim(void **state)
+{
+    fixture *f = *state;
+    losses lost = {0};
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    const tkl_consumer_options options = {.lease_ms = 300, .on_lost = note_loss, .arg = &lost};
+    tkl_consumer *consumer;
+    assert_ok(tkl_consumer_open(&queue, 1, &options, &consumer));
+    push_words(queue, "a b");
+    tkl_jobs *jobs = claim_jobs(consumer, 2, 0);
+    server_do(f->server, "ZREM " KEY "a %s%s", jobs->items[1].id, jobs->items[1].token);
+    eventually(atomic_load(&lost.count) == 1, LONG_MS);
+    assert_string_equal(lost.id, jobs->items[1].id);
+    assert_string_equal(lost.token, jobs->items[1].token);
+    assert_ok(report_job(consumer, &jobs->items[0], TKL_JOB_DONE, NULL, 0));
+    assert_code(report_job(consumer, &jobs->items[1], TKL_JOB_DONE, NULL, 0), TKL_NOTOWNER);
+    assert_int_equal(atomic_load(&lost.count), 1);
+    tkl_jobs_free(jobs);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+}
+
+static void a_server_that_is_gone_loses_the_claims_when_their_leases_end(void **state)
+{
+    fixture *f = *state;
+    losses lost = {0};
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 1000});
+    tkl_queue *queue = open_queue(client, "q", 1);
+    const tkl_consumer_options options = {.lease_ms = 500, .on_lost = note_loss, .arg = &lost};
+    tkl_consumer *consumer;
+    (void)f;
+    assert_ok(tkl_consumer_open(&queue, 1, &options, &consumer));
+    push_words(queue, "a");
+    tkl_jobs *jobs = claim_jobs(consumer, 1, 0);
+    server_kill(s);
+    eventually(atomic_load(&lost.count) == 1, LONG_MS);
+    tkl_jobs_free(jobs);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    server_end(s);
+}
+
+static void a_claim_lives_by_id_and_token_alone(void **state)
+{
+    desk d = desk_open(state, 0);
+    tkl_consumer *shell;
+    const tkl_consumer_options options = {.lease_ms = 60000, .no_renewal = true};
+    assert_ok(tkl_consumer_open(&d.queue, 1, &options, &shell));
+    push_words(d.queue, "a");
+    tkl_jobs *jobs = claim_jobs(shell, 1, 0);
+    tkl_consumer_close(shell);
+    const tkl_job *job = &jobs->items[0];
+    assert_ok(tkl_queue_extend(d.queue, job->id, job->token, 600000, tkl_str("half")));
+    char *progress = server_ask(d.f->server, "HGET " KEY "x p%s", job->id);
+    assert_string_equal(progress, "half");
+    free(progress);
+    assert_code(tkl_queue_extend(d.queue, job->id, "0123456789abcdef", 600000, tkl_str("")),
+                TKL_NOTOWNER);
+    assert_code(tkl_queue_extend(d.queue, job->id, job->token, 1, tkl_str("")), TKL_EINVAL);
+    assert_code(
+        tkl_queue_finish(d.queue, job->id, "0123456789abcdef", TKL_JOB_DONE, tkl_str(""), 0),
+        TKL_NOTOWNER);
+    assert_ok(tkl_queue_finish(d.queue, job->id, job->token, TKL_JOB_DONE, tkl_str(""), 0));
+    tkl_jobs_free(jobs);
+    assert_clean(d.f->server);
+    desk_close(&d);
+}
+
+/* ---- Limits -------------------------------------------------------------- */
+
+static void a_full_queue_says_so_and_takes_what_fits(void **state)
+{
+    desk d = desk_open(state, 0);
+    const tkl_push jobs[] = {
+        {.payload = tkl_str("a")}, {.payload = tkl_str("b")}, {.payload = tkl_str("c")}};
+    tkl_pushed pushed[3];
+    server_do(d.f->server, "HSET " KEY "m max_jobs 2");
+    assert_code(tkl_queue_push(d.queue, jobs, 3, NULL, pushed), TKL_FULL);
+    assert_ok(pushed[0].code);
+    assert_ok(pushed[1].code);
+    assert_code(pushed[2].code, TKL_FULL);
+    assert_string_equal(pushed[2].id, "");
+    assert_code(tkl_queue_push(d.queue, jobs, 1, NULL, NULL), TKL_FULL);
+    expect_all(d.consumer, "a b");
+    server_do(d.f->server, "HSET " KEY "m max_jobs 0 max_bytes 7");
+    assert_code(tkl_queue_push(d.queue, jobs, 3, NULL, pushed), TKL_FULL);
+    assert_ok(pushed[1].code);
+    assert_code(pushed[2].code, TKL_FULL);
+    desk_close(&d);
+}
+
+static void concurrency_and_rate_hold_claims_back(void **state)
+{
+    desk d = desk_open(state, 0);
+    push_words(d.queue, "a b c d e f");
+    server_do(d.f->server, "HSET " KEY "m concurrency 2");
+    tkl_jobs *jobs = claim_jobs(d.consumer, 10, 0), *none;
+    assert_jobs(jobs, "a b");
+    assert_code(tkl_consumer_claim(d.consumer, 10, 0, &none), TKL_EMPTY);
+    finish_all(d.consumer, jobs);
+    tkl_jobs_free(jobs);
+    server_do(d.f->server, "HDEL " KEY "m concurrency");
+    server_do(d.f->server, "HSET " KEY "m rate 3 rate_period 3600000");
+    expect_all(d.consumer, "c d e");
+    expect_all(d.consumer, "");
+    server_do(d.f->server, "HSET " KEY "m paused 1 full_at 0");
+    expect_all(d.consumer, "");
+    server_do(d.f->server, "HDEL " KEY "m paused");
+    expect_all(d.consumer, "f");
+    desk_close(&d);
+}
+
+/* ---- Trouble ------------------------------------------------------------- */
+
+static void something_else_under_the_keys_is_told_and_loses_nothing(void **state)
+{
+    static const char *const parts[] = {"m", "j", "q", "d", "a", "w"};
+    desk d = desk_open(state, 0);
+    tkl_jobs *jobs;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        push_words(d.queue, "x");
+        if (server_ask_int(d.f->server, "EXISTS " KEY "%s", parts[i]))
+            server_do(d.f->server, "RENAME " KEY "%s saved", parts[i]);
+        server_do(d.f->server, "SET " KEY "%s foreign", parts[i]);
+        if (strcmp(parts[i], "a") != 0)
+            assert_code(tkl_queue_push(d.queue, &(tkl_push){0}, 1, NULL, NULL), TKL_ETYPE);
+        assert_code(tkl_consumer_claim(d.consumer, 1, 0, &jobs), TKL_ETYPE);
+        server_do(d.f->server, "DEL " KEY "%s", parts[i]);
+        if (server_ask_int(d.f->server, "EXISTS saved"))
+            server_do(d.f->server, "RENAME saved " KEY "%s", parts[i]);
+        expect_all(d.consumer, "x");
+    }
+    desk_close(&d);
+}
+
+static void a_full_server_refuses_pushes_and_lets_work_go_on(void **state)
+{
+    desk d = desk_open(state, 300);
+    push_job(d.queue, &(tkl_push){.payload = tkl_str("fails"), .backoff_ms = 1}, NULL);
+    push_words(d.queue, "a b c");
+    push_job(d.queue, &(tkl_push){.payload = tkl_str("late"), .at_ms = 1}, NULL);
+    server_do(d.f->server, "CONFIG SET maxmemory 1");
+    assert_code(tkl_queue_push(d.queue, &(tkl_push){0}, 1, NULL, NULL), TKL_EOOM);
+    tkl_jobs *jobs = claim_jobs(d.consumer, 10, LONG_MS);
+    assert_int_equal(jobs->count, 5);
+    int64_t before = server_calls(d.f->server, "zadd");
+    eventually(server_calls(d.f->server, "zadd") >= before + 3, LONG_MS); /* renewals */
+    for (size_t i = 0; i < jobs->count; i++) {
+        bool fails = jobs->items[i].payload.len == 5;
+        assert_ok(report_job(d.consumer, &jobs->items[i], fails ? TKL_JOB_FAILED : TKL_JOB_DONE,
+                             "no", 0));
+    }
+    tkl_jobs_free(jobs);
+    jobs = claim_jobs(d.consumer, 10, LONG_MS); /* waits for it, in line */
+    assert_jobs(jobs, "fails");
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, "no", 0));
+    tkl_jobs_free(jobs);
+    server_do(d.f->server, "CONFIG SET maxmemory 0");
+    desk_close(&d);
+}
+
+static void consumers_that_cannot_be_are_not_opened(void **state)
+{
+    desk d = desk_open(state, 0);
+    tkl_consumer *consumer;
+    assert_code(tkl_consumer_open(&d.queue, 0, NULL, &consumer), TKL_EINVAL);
+    assert_null(consumer);
+    assert_code(tkl_consumer_open(&d.queue, 1, &(tkl_consumer_options){.lease_ms = 99}, &consumer),
+                TKL_EINVAL);
+    tkl_client *client = test_open(d.f->server->url, NULL);
+    tkl_queue *queues[] = {d.queue, open_queue(client, "q", 1)};
+    assert_code(tkl_consumer_open(queues, 2, NULL, &consumer), TKL_EINVAL);
+    tkl_queue_close(queues[1]);
+    tkl_close(client);
+    tkl_consumer_close(NULL);
+    tkl_jobs_free(NULL);
+    desk_close(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(jobs_come_out_as_they_went_in),
+        TEST(first_in_first_out_and_lower_priorities_first),
+        TEST(a_claim_takes_no_more_than_it_asked_for),
+        TEST(a_large_batch_is_one_queue_in_order),
+        TEST(a_push_is_one_trip_and_so_is_a_turn),
+        TEST(empty_and_huge_payloads_are_jobs_like_any),
+        TEST(wrong_jobs_are_refused_as_a_whole),
+        TEST(a_repeated_request_pushes_nothing_twice),
+        TEST(requests_leave_as_many_traces_as_there_are_threads),
+        TEST(a_push_whose_answer_is_lost_counts_once),
+        TEST(delayed_jobs_wait_and_then_go_ahead_of_their_priority),
+        TEST(a_failed_job_comes_back_with_its_error_until_it_is_dead),
+        TEST(the_backoff_doubles_up_to_its_cap),
+        TEST(a_delay_of_ones_own_replaces_the_backoff),
+        TEST(a_released_job_goes_to_the_front_and_loses_no_attempt),
+        TEST(a_job_can_be_buried_at_once_with_a_reason_of_bounded_length),
+        TEST(the_dead_are_trimmed_by_number_and_age),
+        TEST(a_claim_is_reported_once),
+        TEST(reports_of_one_call_have_fates_of_their_own),
+        TEST(a_report_whose_answer_is_lost_counts),
+        TEST(a_claim_whose_answer_is_lost_is_found_again),
+        TEST(a_claim_that_timed_out_keeps_nothing_back),
+        TEST(a_lease_that_ends_brings_the_job_back_to_the_front),
+        TEST(a_job_that_kills_its_workers_ends_among_the_dead),
+        TEST(leases_are_renewed_while_the_consumer_lives),
+        TEST(the_owner_is_told_of_a_lost_claim),
+        TEST(a_server_that_is_gone_loses_the_claims_when_their_leases_end),
+        TEST(a_claim_lives_by_id_and_token_alone),
+        TEST(a_full_queue_says_so_and_takes_what_fits),
+        TEST(concurrency_and_rate_hold_claims_back),
+        TEST(something_else_under_the_keys_is_told_and_loses_nothing),
+        TEST(a_full_server_refuses_pushes_and_lets_work_go_on),
+        TEST(consumers_that_cannot_be_are_not_opened),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
