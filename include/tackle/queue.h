@@ -271,7 +271,9 @@ typedef struct tkl_listing {
 } tkl_listing;
 
 /* Up to `max` (at most 1000) jobs of a state (TKL_JOB_READY, _DELAYED, _HELD, _ACTIVE or _BURIED),
- * the next to be served first, the dead newest first, behind the first `skip`. Changes nothing. */
+ * the next to be served first, the dead newest first, behind the first `skip`; fewer when they are
+ * large (about 16 MB). Changes nothing. Among the delayed, `skip` counts schedules too. Of several
+ * partitions, and of the held, at most 10000 can be skipped. */
 TKL_API int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max,
                            tkl_listing **listing) TKL_NONNULL(1, 5) TKL_CHECK;
 /* One job by id: its state and what is known of it. TKL_NOTFOUND. */
@@ -283,7 +285,8 @@ TKL_API void tkl_listing_free(tkl_listing *listing); /* NULL is fine */
  * lost. A dead letter is deleted. TKL_NOTFOUND. */
 TKL_API int tkl_queue_cancel(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2) TKL_CHECK;
 /* Dead letters back to the queue with all attempts before them: one, or all when `id` is NULL
- * (*count of them; may be NULL). TKL_NOTFOUND: it is not there; for all: there were none. */
+ * (*count of them; may be NULL). A unique key is taken again if nobody has it by now. TKL_NOTFOUND:
+ * it is not there; for all: there were none. */
 TKL_API int tkl_queue_retry(tkl_queue *queue, const char *id, int64_t *count)
     TKL_NONNULL(1) TKL_CHECK;
 /* Removes all dead letters; *count of them; may be NULL. */

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For operators: what a queue as a whole does, and its settings.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/reply.h"
+#include "core/walk.h"
+#include "queue/all.h"
+#include "queue/scripts.h"
+
+/* ---- Statistics ---------------------------------------------------------- */
+
+static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
+{
+    int64_t v[14];
+    for (size_t i = 0; i < 14; i++)
+        v[i] = tkl_reply_int(tkl_reply_at(one, i));
+    /* What is nowhere else is delayed: schedules and timers stand among them. */
+    sum->delayed += v[0] - v[1] - v[2] - v[3] - v[4] - v[5];
+    sum->ready += v[1];
+    sum->active += v[2];
+    sum->dead += v[3];
+    sum->held += v[4] + v[5];
+    sum->waiting += v[6];
+    sum->schedules += v[7];
+    sum->oldest_ms = v[8] > sum->oldest_ms ? v[8] : sum->oldest_ms;
+    sum->paused = sum->paused || v[9] != 0;
+    sum->pushed += v[10];
+    sum->done += v[11];
+    sum->failed += v[12];
+    sum->bytes += v[13];
+}
+
+int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)
+{
+    static const tkl__part parts[] = {TKL__META,   TKL__JOBS,    TKL__READY,
+                                      TKL__ACTIVE, TKL__DEAD,    TKL__PARKED,
+                                      TKL__FLOW,   TKL__WAITERS, TKL__SCHEDULES};
+    tkl_reply *replies;
+    *stats = (tkl_queue_stats){0};
+    int rc =
+        tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_stats, parts}, NULL, 0, &replies);
+    for (size_t i = 0; i < tkl_reply_count(replies); i++)
+        add_stats(stats, tkl_reply_at(replies, i));
+    tkl_reply_free(replies);
+    return rc;
+}
+
+#define LEVELS (TKL_PRIORITY_MAX - TKL_PRIORITY_MIN + 1)
+
+int tkl_queue_levels(tkl_queue *queue, tkl_queue_level *levels, size_t max, size_t *count)
+{
+    static const tkl__part parts[] = {TKL__READY};
+    tkl_reply *replies;
+    int64_t *ready = calloc(LEVELS, sizeof *ready);
+    *count = 0;
+    if (!ready)
+        return tkl__nomem();
+    int rc =
+        tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_levels, parts}, NULL, 0, &replies);
+    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
+        const tkl_reply *one = tkl_reply_at(replies, i);
+        for (size_t k = 0; k + 1 < tkl_reply_count(one); k += 2) {
+            int64_t level = tkl_reply_int(tkl_reply_at(one, k)) - TKL_PRIORITY_MIN;
+            if (level >= 0 && level < LEVELS)
+                ready[level] += tkl_reply_int(tkl_reply_at(one, k + 1));
+        }
+    }
+    for (int i = 0; i < LEVELS; i++)
+        if (ready[i] > 0 && (*count)++ < max)
+            levels[*count - 1] = (tkl_queue_level){i + TKL_PRIORITY_MIN, ready[i]};
+    tkl_reply_free(replies);
+    free(ready);
+    return rc;
+}
+
+/* ---- Pausing ------------------------------------------------------------- */
+
+int tkl_queue_pause(tkl_queue *queue)
+{
+    static const tkl__part parts[] = {TKL__META};
+    tkl_reply *replies;
+    int rc =
+        tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_pause, parts}, NULL, 0, &replies);
+    tkl_reply_free(replies);
+    return rc;
+}
+
+int tkl_queue_resume(tkl_queue *queue)
+{
+    static const tkl__part parts[] = {TKL__META,   TKL__JOBS,   TKL__READY,  TKL__DELAYED,
+                                      TKL__ACTIVE, TKL__EXTRAS, TKL__WAITERS};
+    tkl_reply *replies;
+    int rc =
+        tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_resume, parts}, NULL, 0, &replies);
+    tkl_reply_free(replies);
+    return rc;
+}
+
+/* ---- Limits -------------------------------------------------------------- */
+
+#define NLIMITS 10
+
+static const char *const limit_names[NLIMITS] = {
+    "max_jobs",          "max_bytes",  "concurrency",       "rate",     "rate_period",
+    "group_concurrency", "group_rate", "group_rate_period", "dead_max", "dead_ms"};
+
+static int64_t *limit_at(tkl_queue_limits *limits, int i)
+{
+    int64_t *const all[NLIMITS] = {&limits->max_jobs,       &limits->max_bytes,
+                                   &limits->concurrency,    &limits->rate,
+                                   &limits->rate_period_ms, &limits->group_concurrency,
+                                   &limits->group_rate,     &limits->group_rate_period_ms,
+                                   &limits->dead_max,       &limits->dead_ms};
+    return all[i];
+}
+
+/* A rate and its period: both or none. The shortest step between two is a microsecond. */
+static bool is_rate(int64_t count, int64_t period_ms)
+{
+    if (count == 0 || period_ms == 0)
+        return count == 0 && period_ms == 0;
+    return period_ms <= INT64_C(315360000000) && count / 1000 <= period_ms;
+}
+
+static int check_limits(tkl_queue_limits *limits)
+{
+    for (int i = 0; i < NLIMITS; i++)
+        if (*limit_at(limits, i) < 0 || *limit_at(limits, i) > INT64_C(1) << 52)
+            return tkl__fail(TKL_EINVAL, "%s is from 0 to 2^52", limit_names[i]);
+    if (!is_rate(limits->rate, limits->rate_period_ms) ||
+        !is_rate(limits->group_rate, limits->group_rate_period_ms))
+        return tkl__fail(TKL_EINVAL, "a rate needs a period, of ten years at most, and is at most "
+                                     "a million in a second");
+    return TKL_OK;
+}
+
+/* Jobs that were parked under other limits come back in steps, each behind the last. */
+static int set_limits(tkl__shard *shard, tkl_bytes args[1 + 2 * NLIMITS])
+{
+    static const tkl__part parts[] = {TKL__META,    TKL__JOBS,   TKL__READY,
+                                      TKL__DELAYED, TKL__ACTIVE, TKL__EXTRAS,
+                                      TKL__WAITERS, TKL__PARKED, TKL__GROUP_TIMES};
+    tkl_reply *last = NULL;
+    int rc = TKL_OK;
+    args[0] = tkl_str("");
+    do {
+        tkl_reply *reply;
+        rc = tkl__run_on(shard, &(tkl__operation){&tkl__lua_queue_limit, parts}, args,
+                         1 + 2 * NLIMITS, true, &reply);
+        tkl_reply_free(last);
+        last = reply;
+        args[0] = tkl_reply_bytes(reply);
+    } while (rc == TKL_OK && args[0].len > 0);
+    tkl_reply_free(last);
+    return rc;
+}
+
+int tkl_queue_limit(tkl_queue *queue, const tkl_queue_limits *limits)
+{
+    tkl_queue_limits all = *limits;
+    tkl_bytes args[1 + 2 * NLIMITS];
+    char numbers[NLIMITS][24];
+    int rc = check_limits(&all);
+    for (int i = 0; i < NLIMITS; i++) {
+        snprintf(numbers[i], sizeof numbers[i], "%" PRId64, *limit_at(&all, i));
+        args[1 + 2 * i] = tkl_str(limit_names[i]);
+        args[2 + 2 * i] = tkl_str(numbers[i]);
+    }
+    for (int i = 0; rc == TKL_OK && i < queue->partitions; i++)
+        rc = set_limits(&queue->shards[i], args);
+    return rc;
+}
+
+int tkl_queue_limits_get(tkl_queue *queue, tkl_queue_limits *limits)
+{
+    static const tkl__part parts[] = {TKL__META};
+    tkl_bytes args[NLIMITS];
+    tkl_reply *reply;
+    *limits = (tkl_queue_limits){0};
+    for (int i = 0; i < NLIMITS; i++)
+        args[i] = tkl_str(limit_names[i]);
+    int rc = tkl__run_on(&queue->shards[0], &(tkl__operation){&tkl__lua_queue_limits, parts}, args,
+                         NLIMITS, true, &reply);
+    for (int i = 0; rc == TKL_OK && i < NLIMITS; i++)
+        *limit_at(limits, i) = tkl_reply_int(tkl_reply_at(reply, (size_t)i));
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* ---- The end of a queue -------------------------------------------------- */
+
+int tkl_queue_destroy(tkl_queue *queue)
+{
+    tkl__part parts[TKL__PARTS];
+    tkl_reply *replies;
+    int n = 0;
+    for (int i = 0; i < TKL__PARTS; i++)
+        if (i != TKL__WAITERS) /* they wait on, for what is pushed then */
+            parts[n++] = (tkl__part)i;
+    int rc = tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_destroy, parts}, NULL, 0,
+                             &replies);
+    tkl_reply_free(replies);
+    return rc;
+}

@@ -1,0 +1,19 @@
+-- queue/destroy: remove all that a queue has, but for those who wait for its jobs.
+-- KEYS[1] meta
+-- KEYS[2] jobs
+-- KEYS[3] ready
+-- KEYS[4] delayed
+-- KEYS[5] active
+-- KEYS[6] extras
+-- KEYS[7] dead
+-- KEYS[8] unique
+-- KEYS[9] unique_till
+-- KEYS[10] groups
+-- KEYS[11] parked
+-- KEYS[12] group_times
+-- KEYS[13] flow
+-- KEYS[14] requests_0
+-- KEYS[15] requests_1
+-- KEYS[16] schedules
+-- returns how many there were
+return redis.call('UNLINK', unpack(KEYS))

@@ -1,0 +1,54 @@
+-- queue/limit: set the limits; what was parked under others comes back to be judged anew.
+-- KEYS[1] meta
+-- KEYS[2] jobs
+-- KEYS[3] ready
+-- KEYS[4] delayed
+-- KEYS[5] active
+-- KEYS[6] extras
+-- KEYS[7] waiters
+-- KEYS[8] parked
+-- KEYS[9] rates
+-- ARGV[1] from      the last one parked that came back, to go on behind it; '' to begin
+-- ARGV[2...] name and value of each limit; 0: none
+-- returns the last one that came back; '' when that was all
+-- include: clock
+local STEP = 200
+
+local changed = ARGV[1] ~= ''
+for i = 2, #ARGV, 2 do
+  local was = redis.call('HGET', KEYS[1], ARGV[i]) or '0'
+  if was ~= ARGV[i + 1] and ARGV[i + 1] == '0' then
+    redis.call('HDEL', KEYS[1], ARGV[i])
+  elseif was ~= ARGV[i + 1] then
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  end
+  changed = changed or was ~= ARGV[i + 1]
+end
+if not changed then
+  return ''
+end
+redis.call('HDEL', KEYS[1], 'full_at')
+redis.call('UNLINK', KEYS[9])
+redis.call('ZREM', KEYS[4], '=')
+
+local some = redis.call('ZRANGE', KEYS[8], ARGV[1] == '' and '-' or '(' .. ARGV[1], '+', 'BYLEX',
+                        'LIMIT', 0, STEP)
+local back = {}
+for _, member in ipairs(some) do
+  local level = string.sub(member, -17, -14) * 4 - 3998 -- see parking_spot()
+  back[#back + 1] = string.format('%.0f', level * 2 ^ 40)
+  back[#back + 1] = string.sub(member, -13)
+end
+if #some > 0 then
+  redis.call('ZREM', KEYS[8], unpack(some))
+  redis.call('ZADD', KEYS[3], unpack(back))
+end
+if redis.call('ZCARD', KEYS[7]) > 0 then
+  -- include: gate
+  -- include: first
+  local soonest = till
+  -- include: serve
+  -- include: spend
+  -- include: appoint
+end
+return some[STEP] or ''

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The queues that there are: those with a meta hash.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/name.h"
+#include "core/names.h"
+#include "core/walk.h"
+#include "queue/shard.h"
+
+typedef struct search {
+    tkl_client *client;
+    tkl__names names;
+} search;
+
+/* The key as that of a queue of one partition: without the "%23i" of shard.c. */
+static bool without_partition(tkl_bytes key, tkl__buf *out)
+{
+    const char *end = memchr(key.data, '}', key.len);
+    const char *mark = end ? memmem(key.data, (size_t)(end - key.data), "%23", 3) : NULL;
+    if (!mark)
+        mark = end;
+    tkl__buf_add(out, key.data, mark ? (size_t)(mark - key.data) : 0);
+    tkl__buf_addz(out, "}");
+    return mark && !out->failed;
+}
+
+static int visit(tkl_bytes key, void *arg)
+{
+    search *s = arg;
+    tkl_bytes name;
+    tkl__buf whole;
+    int rc = TKL_OK;
+    tkl__buf_init(&whole);
+    if (without_partition(key, &whole) &&
+        tkl__name_of_key(s->client, "queue", (tkl_bytes){whole.data, whole.len}, &name))
+        rc = tkl__names_add(&s->names, name);
+    tkl__buf_free(&whole);
+    return rc;
+}
+
+static int walk(search *s)
+{
+    tkl__buf pattern;
+    tkl__buf_init(&pattern);
+    tkl__glob_escape(&pattern, s->client->target.ns);
+    tkl__buf_addz(&pattern, ":queue:{*}:m");
+    int rc = pattern.failed
+                 ? tkl__nomem()
+                 : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, s);
+    tkl__buf_free(&pattern);
+    return rc;
+}
+
+int tkl_queue_list(tkl_client *client, tkl_reply **names)
+{
+    search s = {.client = client};
+    *names = NULL;
+    int rc = walk(&s);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&s.names, NULL, NULL);
+        rc = tkl__names_reply(&s.names, names);
+    }
+    tkl__names_free(&s.names);
+    return rc;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For operators: taking jobs out of the queue, and dead letters back into it. What may be large is
+ * done in steps, between which others are served.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/error.h"
+#include "queue/all.h"
+#include "queue/scripts.h"
+
+/* ---- Cancelling ---------------------------------------------------------- */
+
+static int cancel_on(const tkl__shard *shard, const char *digits, tkl_bytes channel)
+{
+    static const tkl__part parts[] = {TKL__META,   TKL__JOBS,   TKL__READY,   TKL__DELAYED,
+                                      TKL__ACTIVE, TKL__EXTRAS, TKL__WAITERS, TKL__DEAD,
+                                      TKL__UNIQUE, TKL__GROUPS, TKL__PARKED,  TKL__FLOW};
+    static const tkl__operation cancel = {&tkl__lua_queue_cancel, parts};
+    tkl_bytes args[] = {tkl_str(digits), tkl_str("0"), channel};
+    tkl_reply *reply, *last = NULL;
+    int rc;
+    do { /* an active one is looked for in steps */
+        rc = tkl__run_on(shard, &cancel, args, 3, false, &reply);
+        tkl_reply_free(last);
+        last = reply;
+        args[1] = tkl_reply_bytes(reply);
+    } while (rc == TKL_OK && tkl_reply_kind(reply) == TKL_STRING);
+    if (rc == TKL_OK)
+        rc = (int)tkl_reply_int(reply);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_queue_cancel(tkl_queue *queue, const char *id)
+{
+    const char *digits;
+    tkl_bytes channel;
+    const tkl__shard *shard = tkl__id_find(queue, id, &digits);
+    if (!shard)
+        return TKL_NOTFOUND;
+    int rc = tkl__result_key(shard, digits, &channel);
+    if (rc == TKL_OK) {
+        rc = cancel_on(shard, digits, channel);
+        free((char *)channel.data);
+    }
+    return rc;
+}
+
+/* ---- Dead letters back --------------------------------------------------- */
+
+static const tkl__part retry_parts[] = {TKL__META,    TKL__JOBS,   TKL__READY,
+                                        TKL__DELAYED, TKL__ACTIVE, TKL__EXTRAS,
+                                        TKL__WAITERS, TKL__DEAD,   TKL__UNIQUE};
+static const tkl__operation retry = {&tkl__lua_queue_retry, retry_parts};
+
+static int retry_one(tkl_queue *queue, const char *id, int64_t *count)
+{
+    const char *digits;
+    tkl_reply *reply;
+    const tkl__shard *shard = tkl__id_find(queue, id, &digits);
+    if (!shard)
+        return TKL_NOTFOUND;
+    tkl_bytes args[] = {tkl_str(digits), tkl_str("")};
+    int rc = tkl__run_on(shard, &retry, args, 2, false, &reply);
+    *count = tkl_reply_int(tkl_reply_at(reply, 0));
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* All that were dead when it began: what dies again meanwhile stays. */
+static int retry_all(const tkl__shard *shard, int64_t *count)
+{
+    tkl_bytes args[] = {tkl_str(""), tkl_str("")};
+    tkl_reply *reply, *last = NULL;
+    int64_t some;
+    int rc;
+    do {
+        rc = tkl__run_on(shard, &retry, args, 2, true, &reply);
+        tkl_reply_free(last);
+        last = reply;
+        some = tkl_reply_int(tkl_reply_at(reply, 0));
+        args[1] = tkl_reply_bytes(tkl_reply_at(reply, 1));
+        *count += some;
+    } while (rc == TKL_OK && some > 0);
+    tkl_reply_free(last);
+    return rc;
+}
+
+int tkl_queue_retry(tkl_queue *queue, const char *id, int64_t *count)
+{
+    int64_t retried = 0;
+    int rc = id ? retry_one(queue, id, &retried) : TKL_OK;
+    for (int i = 0; !id && rc == TKL_OK && i < queue->partitions; i++)
+        rc = retry_all(&queue->shards[i], &retried);
+    if (count)
+        *count = retried;
+    return rc == TKL_OK && retried == 0 ? TKL_NOTFOUND : rc;
+}
+
+/* ---- Emptying ------------------------------------------------------------ */
+
+static int drain_shard(const tkl__shard *shard, const char *which, int64_t *count)
+{
+    static const tkl__part parts[] = {TKL__META,   TKL__JOBS, TKL__READY,  TKL__DELAYED,
+                                      TKL__EXTRAS, TKL__DEAD, TKL__UNIQUE, TKL__GROUPS,
+                                      TKL__PARKED, TKL__FLOW};
+    static const tkl__operation drain = {&tkl__lua_queue_drain, parts};
+    char skip[24] = "0";
+    bool more;
+    int rc;
+    do {
+        tkl_reply *reply;
+        tkl_bytes args[] = {tkl_str(which), tkl_str(skip)};
+        rc = tkl__run_on(shard, &drain, args, 2, true, &reply);
+        *count += tkl_reply_int(tkl_reply_at(reply, 0));
+        snprintf(skip, sizeof skip, "%" PRId64, tkl_reply_int(tkl_reply_at(reply, 1)));
+        more = tkl_reply_int(tkl_reply_at(reply, 2)) != 0;
+        tkl_reply_free(reply);
+    } while (rc == TKL_OK && more);
+    return rc;
+}
+
+static int drain_all(tkl_queue *queue, const char *which, int64_t *count)
+{
+    int64_t removed = 0;
+    int rc = TKL_OK;
+    for (int i = 0; rc == TKL_OK && i < queue->partitions; i++)
+        rc = drain_shard(&queue->shards[i], which, &removed);
+    if (count)
+        *count = removed;
+    return rc;
+}
+
+int tkl_queue_drain(tkl_queue *queue, int64_t *count)
+{
+    return drain_all(queue, "", count);
+}
+
+int tkl_queue_bury_none(tkl_queue *queue, int64_t *count)
+{
+    return drain_all(queue, "dead", count);
+}

@@ -1,0 +1,39 @@
+-- queue/stats: how many jobs are where, and how long the oldest has been ready.
+-- KEYS[1] meta
+-- KEYS[2] jobs
+-- KEYS[3] ready
+-- KEYS[4] active
+-- KEYS[5] dead
+-- KEYS[6] parked
+-- KEYS[7] flow
+-- KEYS[8] waiters
+-- KEYS[9] schedules
+-- returns {jobs, ready, active, dead, parked, held by a flow, waiting, schedules, oldest in
+--   milliseconds, paused, pushed, done, failed, bytes}
+-- include: clock
+local REGION, SINCE_2020 = 2 ^ 40, 1577836800000
+
+-- Of each region of each priority the first is the oldest: the delayed count from their time.
+local oldest, from = now, '-inf'
+while from do
+  local first, score = unpack(redis.call('ZRANGE', KEYS[3], from, '+inf', 'BYSCORE',
+                                         'LIMIT', 0, 1, 'WITHSCORES'))
+  from = first and string.format('%.0f', (math.floor(score / REGION) + 1) * REGION)
+  if first then
+    local delayed = math.floor(score / REGION) % 4 == 1
+    local since = delayed and score % REGION + SINCE_2020
+                  or math.floor(tonumber(string.sub(first, 1, 13), 16) / 1024)
+    oldest = math.min(oldest, since)
+  end
+end
+
+local answer = {redis.call('HLEN', KEYS[2])}
+for i = 3, 8 do
+  answer[i - 1] = redis.call('ZCARD', KEYS[i])
+end
+answer[8], answer[9] = redis.call('HLEN', KEYS[9]), now - oldest
+local totals = redis.call('HMGET', KEYS[1], 'paused', 'pushed', 'done', 'failed', 'bytes')
+for i = 1, 5 do
+  answer[9 + i] = totals[i] or '0'
+end
+return answer

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What operators do with queues.
+ *
+ * ctest: label threads
+ * ctest: timeout 120
+ */
+#include <tackle/queue.h>
+
+#include "support/fixture.h"
+#include "support/jobs.h"
+
+static tkl_queue *queue;
+static tkl_consumer *consumer;
+
+static int fresh(void **state)
+{
+    fixture_fresh(state);
+    fixture *f = *state;
+    queue = open_queue(f->client, "work", 0);
+    consumer = open_claimer(queue, 0);
+    return 0;
+}
+
+static int done(void **state)
+{
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+    return fixture_done(state);
+}
+
+/* ---- Statistics ---------------------------------------------------------- */
+
+static void an_empty_queue_has_no_statistics(void **state)
+{
+    (void)state;
+    tkl_queue_stats s = stats_of(queue);
+    tkl_queue_stats zero = {0};
+    tkl_queue_level level;
+    size_t count = 7;
+    assert_memory_equal(&s, &zero, sizeof s);
+    assert_ok(tkl_queue_levels(queue, &level, 1, &count));
+    assert_int_equal(count, 0);
+}
+
+static void each_job_is_counted_where_it_is(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        push_text(queue, "ready");
+    push_one(queue, &(tkl_push){.payload = tkl_str("later"), .delay_ms = 3600000});
+    claimed taken[3];
+    assert_int_equal(claim_some(consumer, 3, taken), 3);
+    finish_job(queue, &taken[0], TKL_JOB_DONE);
+    finish_job(queue, &taken[1], TKL_JOB_DEAD);
+    tkl_queue_stats s = stats_of(queue);
+    assert_int_equal(s.ready, 2);
+    assert_int_equal(s.delayed, 1);
+    assert_int_equal(s.active, 1);
+    assert_int_equal(s.dead, 1);
+    assert_int_equal(s.held, 0);
+    assert_int_equal(s.pushed, 6);
+    assert_int_equal(s.done, 1);
+    assert_int_equal(s.failed, 1);
+    assert_int_equal(s.bytes, 5 * (int64_t)strlen("a\nready"));
+    assert_false(s.paused);
+}
+
+static void the_oldest_is_found_whatever_its_priority(void **state)
+{
+    (void)state;
+    push_one(queue, &(tkl_push){.payload = tkl_str("old"), .priority = 5});
+    eventually(stats_of(queue).oldest_ms >= 20, 10000);
+    push_one(queue, &(tkl_push){.payload = tkl_str("new"), .priority = -5});
+    assert_true(stats_of(queue).oldest_ms >= 20);
+    assert_claims(consumer, queue, "new");
+    assert_true(stats_of(queue).oldest_ms >= 20);
+    assert_claims(consumer, queue, "old");
+    assert_int_equal(stats_of(queue).oldest_ms, 0);
+}
+
+static void levels_are_told_lowest_first(void **state)
+{
+    (void)state;
+    static const int priorities[] = {0, 7, TKL_PRIORITY_MAX, TKL_PRIORITY_MIN, -3, 7, -3, -3};
+    for (size_t i = 0; i < 8; i++)
+        push_one(queue, &(tkl_push){.priority = priorities[i]});
+    static const tkl_queue_level expected[] = {
+        {TKL_PRIORITY_MIN, 1}, {-3, 3}, {0, 1}, {7, 2}, {TKL_PRIORITY_MAX, 1}};
+    tkl_queue_level levels[8] = {0};
+    size_t count;
+    assert_ok(tkl_queue_levels(queue, levels, 8, &count));
+    assert_int_equal(count, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(levels[i].priority, expected[i].priority);
+        assert_int_equal(levels[i].ready, expected[i].ready);
+    }
+    levels[2].priority = 77;
+    assert_ok(tkl_queue_levels(queue, levels, 2, &count));
+    assert_int_equal(count, 5);
+    assert_int_equal(levels[2].priority, 77);
+}
+
+/* ---- Looking ------------------------------------------------------------- */
+
+static tkl_listing *peek(tkl_job_state state, size_t skip, size_t max)
+{
+    tkl_listing *listing;
+    assert_ok(tkl_queue_peek(queue, state, skip, max, &listing));
+    return listing;
+}
+
+/* The payloads, with spaces in between. */
+static void assert_peek(tkl_job_state state, size_t skip, size_t max, const char *expected)
+{
+    tkl_listing *listing = peek(state, skip, max);
+    char *found = test_format("%s", "");
+    for (size_t i = 0; i < listing->count; i++) {
+        tkl_bytes payload = listing->items[i].payload;
+        char *more =
+            test_format("%s%s%.*s", found, i > 0 ? " " : "", (int)payload.len, payload.data);
+        free(found);
+        found = more;
+    }
+    assert_string_equal(found, expected);
+    free(found);
+    tkl_listing_free(listing);
+}
+
+static void ready_jobs_are_listed_in_their_turn(void **state)
+{
+    (void)state;
+    push_text(queue, "b");
+    push_text(queue, "c");
+    push_one(queue, &(tkl_push){.payload = tkl_str("a"), .priority = -1});
+    assert_peek(TKL_JOB_READY, 0, 10, "a b c");
+    assert_peek(TKL_JOB_READY, 1, 1, "b");
+    assert_peek(TKL_JOB_READY, 3, 10, "");
+    assert_peek(TKL_JOB_DELAYED, 0, 10, "");
+    assert_claims(consumer, queue, "a b c");
+}
+
+static void more_than_a_thousand_are_listed_in_parts(void **state)
+{
+    (void)state;
+    enum { N = 2500 };
+    static tkl_push jobs[N];
+    for (int i = 0; i < N; i++)
+        jobs[i].payload = tkl_str("x");
+    assert_ok(tkl_queue_push(queue, jobs, N, NULL, NULL));
+    size_t seen = 0;
+    for (size_t skip = 0; skip < N; skip += 1000) {
+        tkl_listing *listing = peek(TKL_JOB_READY, skip, 1000);
+        seen += listing->count;
+        tkl_listing_free(listing);
+    }
+    assert_int_equal(seen, N);
+    tkl_listing *listing;
+    assert_code(tkl_queue_peek(queue, TKL_JOB_READY, 0, 1001, &listing), TKL_EINVAL);
+    assert_null(listing);
+    assert_code(tkl_queue_peek(queue, TKL_JOB_FINISHED, 0, 1, &listing), TKL_EINVAL);
+}
+
+static void a_job_is_shown_with_all_that_is_known(void **state)
+{
+    (void)state;
+    const tkl_push job = {.payload = {"pay\0load", 8},
+                          .meta = {"m\xff", 2},
+                          .group = {"g\0{}", 4},
+                          .unique = {"\xffu\0", 3},
+                          .priority = -7,
+                          .retries = 3};
+    job_id id = push_one(queue, &job);
+    tkl_listing *l;
+    assert_ok(tkl_queue_show(queue, id.text, &l));
+    const tkl_job_info *info = &l->items[0];
+    assert_int_equal(info->state, TKL_JOB_READY);
+    assert_int_equal(info->payload.len, 8);
+    assert_memory_equal(info->payload.data, "pay\0load", 8);
+    assert_memory_equal(info->meta.data, "m\xff", 2);
+    assert_memory_equal(info->group.data, "g\0{}", 4);
+    assert_memory_equal(info->unique.data, "\xffu\0", 3);
+    assert_int_equal(info->priority, -7);
+    assert_int_equal(info->retries, 3);
+    assert_int_equal(info->attempt, 0);
+    assert_int_equal(info->error.len, 0);
+    assert_true(info->pushed_ms > INT64_C(1577836800000));
+    tkl_listing_free(l);
+}
+
+static void failures_and_progress_are_shown(void **state)
+{
+    (void)state;
+    push_text(queue, "x");
+    claimed job = claim_one(consumer);
+    finish_job(queue, &job, TKL_JOB_RELEASED);
+    job = claim_one(consumer);
+    assert_ok(
+        tkl_queue_finish(queue, job.id, job.token, TKL_JOB_FAILED, tkl_str("no paper"), 3600000));
+    tkl_listing *l = peek(TKL_JOB_DELAYED, 0, 1);
+    assert_int_equal(l->count, 1);
+    assert_int_equal(l->items[0].attempt, 1);
+    assert_int_equal(l->items[0].error.len, 8);
+    assert_memory_equal(l->items[0].error.data, "no paper", 8);
+    assert_true(l->items[0].due_ms > l->items[0].pushed_ms + 3500000);
+    tkl_listing_free(l);
+
+    push_text(queue, "y");
+    job = claim_one(consumer);
+    assert_ok(tkl_queue_extend(queue, job.id, job.token, 60000, tkl_str("half")));
+    l = peek(TKL_JOB_ACTIVE, 0, 5);
+    assert_int_equal(l->count, 1);
+    assert_string_equal(l->items[0].id, job.id);
+    assert_int_equal(l->items[0].progress.len, 4);
+    assert_memory_equal(l->items[0].progress.data, "half", 4);
+    assert_true(l->items[0].due_ms > l->items[0].pushed_ms);
+    tkl_listing_free(l);
+}
+
+static void an_unknown_id_is_not_found(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {
+        "", "x", "0123456789abc", "1.0123456789abc", "0123456789ABC", "0123456789abcd"};
+    tkl_listing *l;
+    tkl_reply *result;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        assert_code(tkl_queue_show(queue, ids[i], &l), TKL_NOTFOUND);
+        assert_null(l);
+        assert_code(tkl_queue_cancel(queue, ids[i]), TKL_NOTFOUND);
+        assert_code(tkl_queue_retry(queue, ids[i], NULL), TKL_NOTFOUND);
+        assert_code(tkl_queue_result(queue, ids[i], 0, &result), TKL_NOTFOUND);
+    }
+}
+
+/* ---- Cancelling ---------------------------------------------------------- */
+
+static void a_job_can_be_cancelled_in_every_state(void **state)
+{
+    fixture *f = *state;
+    job_id ready = push_text(queue, "ready");
+    job_id later = push_one(queue, &(tkl_push){.payload = tkl_str("later"), .delay_ms = 100000});
+    assert_ok(tkl_queue_cancel(queue, ready.text));
+    assert_ok(tkl_queue_cancel(queue, later.text));
+    assert_code(tkl_queue_cancel(queue, ready.text), TKL_NOTFOUND);
+    assert_nothing_ready(consumer);
+
+    push_text(queue, "dead");
+    claimed dead = claim_one(consumer);
+    finish_job(queue, &dead, TKL_JOB_DEAD);
+    assert_int_equal(state_of(queue, dead.id), TKL_JOB_BURIED);
+    assert_ok(tkl_queue_cancel(queue, dead.id));
+    assert_int_equal(state_of(queue, dead.id), TKL_JOB_UNKNOWN);
+    tkl_queue_stats s = stats_of(queue);
+    assert_int_equal(s.dead + s.ready + s.delayed + s.active + s.bytes, 0);
+    assert_no_garbage(f->server);
+}
+
+static void the_worker_of_a_cancelled_job_is_refused(void **state)
+{
+    fixture *f = *state;
+    push_text(queue, "x");
+    claimed job = claim_one(consumer);
+    assert_int_equal(state_of(queue, job.id), TKL_JOB_ACTIVE);
+    assert_ok(tkl_queue_cancel(queue, job.id));
+    assert_code(tkl_queue_extend(queue, job.id, job.token, 1000, tkl_str("")), TKL_NOTOWNER);
+    assert_code(finish_code(queue, &job, TKL_JOB_DONE, ""), TKL_NOTOWNER);
+    assert_code(finish_code(queue, &job, TKL_JOB_FAILED, ""), TKL_NOTOWNER);
+    assert_int_equal(stats_of(queue).done, 0);
+    assert_no_garbage(f->server);
+}
+
+static void an_active_job_is_found_among_many(void **state)
+{
+    (void)state;
+    enum { N = 12000 };
+    static tkl_push jobs[N];
+    static tkl_pushed pushed[N];
+    static claimed taken[1000];
+    for (int i = 0; i < N; i++)
+        jobs[i].payload = tkl_str("x");
+    assert_ok(tkl_queue_push(queue, jobs, N, NULL, pushed));
+    for (int i = 0; i < N; i += 1000)
+        assert_int_equal(claim_some(consumer, 1000, taken), 1000);
+    for (int i = 0; i < N; i += 1999) {
+        assert_int_equal(state_of(queue, pushed[i].id), TKL_JOB_ACTIVE);
+        assert_ok(tkl_queue_cancel(queue, pushed[i].id));
+        assert_int_equal(state_of(queue, pushed[i].id), TKL_JOB_UNKNOWN);
+    }
+    assert_int_equal(stats_of(queue).active, N - 7);
+}
+
+/* ---- Dead letters -------------------------------------------------------- */
+
+static void bury(const char *payload)
+{
+    push_text(queue, payload);
+    claimed job = claim_one(consumer);
+    finish_job(queue, &job, TKL_JOB_DEAD);
+}
+
+static void dead_letters_are_listed_newest_first(void **state)
+{
+    (void)state;
+    bury("a");
+    test_sleep_ms(2); /* the time of death decides, in milliseconds */
+    bury("b");
+    assert_peek(TKL_JOB_BURIED, 0, 10, "b a");
+    tkl_listing *l = peek(TKL_JOB_BURIED, 0, 1);
+    assert_memory_equal(l->items[0].error.data, "because", 7);
+    assert_true(l->items[0].due_ms >= l->items[0].pushed_ms);
+    tkl_listing_free(l);
+}
+
+static void a_retried_job_has_all_its_attempts_again(void **state)
+{
+    fixture *f = *state;
+    push_one(queue, &(tkl_push){.payload = tkl_str("x"), .retries = -1});
+    claimed job = claim_one(consumer);
+    assert_int_equal(job.attempt, 1);
+    finish_job(queue, &job, TKL_JOB_FAILED);
+    assert_int_equal(state_of(queue, job.id), TKL_JOB_BURIED);
+    assert_nothing_ready(consumer);
+    int64_t count = 0;
+    assert_ok(tkl_queue_retry(queue, job.id, &count));
+    assert_int_equal(count, 1);
+    assert_code(tkl_queue_retry(queue, job.id, &count), TKL_NOTFOUND);
+    assert_int_equal(count, 0);
+    job = claim_one(consumer);
+    assert_int_equal(job.attempt, 1);
+    assert_string_equal(job.error, "");
+    finish_job(queue, &job, TKL_JOB_DONE);
+    assert_no_garbage(f->server);
+}
+
+static void all_dead_letters_are_retried_or_removed(void **state)
+{
+    fixture *f = *state;
+    enum { N = 450 };
+    int64_t count = 7;
+    assert_code(tkl_queue_retry(queue, NULL, &count), TKL_NOTFOUND);
+    assert_int_equal(count, 0);
+    for (int i = 0; i < N; i++)
+        bury("x");
+    assert_int_equal(stats_of(queue).dead, N);
+    assert_ok(tkl_queue_retry(queue, NULL, &count));
+    assert_int_equal(count, N);
+    assert_int_equal(stats_of(queue).ready, N);
+    static claimed taken[N];
+    assert_int_equal(claim_some(consumer, N, taken), N);
+    for (int i = 0; i < N; i++)
+        finish_job(queue, &taken[i], TKL_JOB_DEAD);
+    push_text(queue, "stays");
+    assert_ok(tkl_queue_bury_none(queue, &count));
+    assert_int_equal(count, N);
+    assert_claims(consumer, queue, "stays");
+    assert_no_garbage(f->server);
+}
+
+static void retries_keep_the_priority(void **state)
+{
+    (void)state;
+    push_one(queue, &(tkl_push){.payload = tkl_str("urgent"), .priority = -9});
+    claimed job = claim_one(consumer);
+    finish_job(queue, &job, TKL_JOB_DEAD);
+    push_text(queue, "normal");
+    assert_ok(tkl_queue_retry(queue, NULL, NULL));
+    assert_claims(consumer, queue, "urgent normal");
+}
+
+/* ---- Pausing ------------------------------------------------------------- */
+
+static void a_paused_queue_takes_jobs_and_gives_none(void **state)
+{
+    (void)state;
+    push_text(queue, "a");
+    push_text(queue, "b");
+    claimed job = claim_one(consumer);
+    assert_ok(tkl_queue_pause(queue));
+    assert_true(stats_of(queue).paused);
+    push_text(queue, "c");
+    assert_nothing_ready(consumer);
+    finish_job(queue, &job, TKL_JOB_DONE);
+    assert_ok(tkl_queue_resume(queue));
+    assert_false(stats_of(queue).paused);
+    assert_claims(consumer, queue, "b c");
+    assert_ok(tkl_queue_resume(queue));
+}
+
+typedef struct waiter {
+    tkl_consumer *consumer;
+    int result;
+    char payload[64];
+    int ended;
+} waiter;
+
+static void wait_for_a_job(void *arg, int index)
+{
+    waiter *w = (waiter *)arg + index;
+    tkl_jobs *jobs;
+    w->result = tkl_consumer_claim(w->consumer, 1, 20000, &jobs);
+    if (w->result == TKL_OK)
+        snprintf(w->payload, sizeof w->payload, "%.*s", (int)jobs->items[0].payload.len,
+                 jobs->items[0].payload.data);
+    tkl_jobs_free(jobs);
+    __atomic_store_n(&w->ended, 1, __ATOMIC_RELEASE);
+}
+
+static void those_who_wait_get_on_when_it_is_resumed(void **state)
+{
+    (void)state;
+    enum { N = 3 };
+    waiter waiters[N] = {0};
+    assert_ok(tkl_queue_pause(queue));
+    for (int i = 0; i < N; i++)
+        waiters[i].consumer = open_claimer(queue, 0);
+    crew *threads = crew_start(N, wait_for_a_job, waiters);
+    eventually(stats_of(queue).waiting == N, 20000);
+    for (int i = 0; i < N; i++)
+        push_text(queue, "x");
+    assert_int_equal(stats_of(queue).active, 0);
+    int64_t start = test_now_ms();
+    assert_ok(tkl_queue_resume(queue));
+    crew_join(threads);
+    assert_true(test_now_ms() - start < 15000);
+    for (int i = 0; i < N; i++) {
+        assert_ok(waiters[i].result);
+        tkl_consumer_close(waiters[i].consumer);
+    }
+    assert_int_equal(stats_of(queue).active, N);
+}
+
+/* ---- Draining and destroying --------------------------------------------- */
+
+static void draining_removes_all_that_waits(void **state)
+{
+    fixture *f = *state;
+    enum { N = 1234 };
+    static tkl_push jobs[N];
+    for (int i = 0; i < N; i++)
+        jobs[i] = (tkl_push){.payload = tkl_str("x"), .delay_ms = i % 3 == 0 ? 100000 : 0};
+    bury("dead");
+    push_text(queue, "active");
+    claimed job = claim_one(consumer);
+    assert_ok(tkl_queue_push(queue, jobs, N, NULL, NULL));
+    int64_t count;
+    assert_ok(tkl_queue_drain(queue, &count));
+    assert_int_equal(count, N);
+    tkl_queue_stats s = stats_of(queue);
+    assert_int_equal(s.ready + s.delayed + s.held, 0);
+    assert_int_equal(s.active, 1);
+    assert_int_equal(s.dead, 1);
+    finish_job(queue, &job, TKL_JOB_DONE);
+    assert_ok(tkl_queue_drain(queue, &count));
+    assert_int_equal(count, 0);
+    assert_ok(tkl_queue_bury_none(queue, NULL));
+    assert_int_equal(stats_of(queue).bytes, 0);
+    assert_no_garbage(f->server);
+}
+
+static void large_jobs_are_drained_in_small_steps(void **state)
+{
+    fixture *f = *state;
+    enum { N = 8, SIZE = 5000000 };
+    char *big = calloc(1, SIZE);
+    assert_non_null(big);
+    for (int i = 0; i < N; i++)
+        push_one(queue, &(tkl_push){.payload = {big, SIZE}});
+    free(big);
+    tkl_listing *l = peek(TKL_JOB_READY, 0, N);
+    assert_in_range(l->count, 1, N - 1); /* about 16 MB at once */
+    assert_int_equal(l->items[0].payload.len, SIZE);
+    tkl_listing_free(l);
+    int64_t count;
+    assert_ok(tkl_queue_drain(queue, &count));
+    assert_int_equal(count, N);
+    assert_no_garbage(f->server);
+}
+
+static void a_destroyed_queue_leaves_nothing(void **state)
+{
+    fixture *f = *state;
+    push_text(queue, "x");
+    push_text(queue, "y");
+    push_one(queue, &(tkl_push){.payload = tkl_str("z"), .delay_ms = 1000000});
+    claimed job = claim_one(consumer);
+    assert_ok(tkl_queue_destroy(queue));
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0);
+    assert_code(finish_code(queue, &job, TKL_JOB_DONE, ""), TKL_NOTOWNER);
+    assert_nothing_ready(consumer);
+    assert_ok(tkl_queue_destroy(queue));
+    push_text(queue, "again");
+    assert_claims(consumer, queue, "again");
+}
+
+static void those_who_wait_survive_the_end_of_the_queue(void **state)
+{
+    (void)state;
+    waiter w = {.consumer = open_claimer(queue, 0)};
+    push_one(queue, &(tkl_push){.payload = tkl_str("lost"), .delay_ms = 1000000});
+    crew *threads = crew_start(1, wait_for_a_job, &w);
+    eventually(stats_of(queue).waiting == 1, 20000);
+    assert_ok(tkl_queue_destroy(queue));
+    push_one(queue, &(tkl_push){.payload = tkl_str("new"), .delay_ms = 30});
+    crew_join(threads);
+    assert_ok(w.result);
+    assert_string_equal(w.payload, "new");
+    tkl_consumer_close(w.consumer);
+}
+
+/* ---- Listing ------------------------------------------------------------- */
+
+static void all_queues_are_listed(void **state)
+{
+    fixture *f = *state;
+    static const char *const names[] = {"a{b}c", "mails", "mails#0", "per%cent", "spread"};
+    for (size_t i = 0; i < 5; i++) {
+        tkl_queue *q = open_queue(f->client, names[i], i == 4 ? 7 : 0);
+        push_one(q, &(tkl_push){.payload = tkl_str("x"), .group = tkl_str("g")});
+        push_text(q, "x");
+        push_text(q, "x");
+        tkl_queue_close(q);
+    }
+    tkl_reply *list;
+    assert_ok(tkl_queue_list(f->client, &list));
+    assert_int_equal(tkl_reply_count(list), 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(tkl_reply_str(tkl_reply_at(list, i)), names[i]);
+    tkl_reply_free(list);
+}
+
+/* ---- Limits -------------------------------------------------------------- */
+
+static void limits_are_kept_on_the_server(void **state)
+{
+    fixture *f = *state;
+    const tkl_queue_limits limits = {.max_jobs = 1,
+                                     .max_bytes = 2,
+                                     .concurrency = 3,
+                                     .rate = 4,
+                                     .rate_period_ms = 5,
+                                     .group_concurrency = 6,
+                                     .group_rate = 7,
+                                     .group_rate_period_ms = 8,
+                                     .dead_max = 9,
+                                     .dead_ms = 10};
+    tkl_queue_limits got, none = {0};
+    assert_ok(tkl_queue_limits_get(queue, &got));
+    assert_memory_equal(&got, &none, sizeof got);
+    assert_ok(tkl_queue_limit(queue, &limits));
+    tkl_queue *other = open_queue(f->client, "work", 0);
+    assert_ok(tkl_queue_limits_get(other, &got));
+    assert_memory_equal(&got, &limits, sizeof got);
+    assert_ok(tkl_queue_limit(queue, &none));
+    assert_ok(tkl_queue_limits_get(other, &got));
+    assert_memory_equal(&got, &none, sizeof got);
+    tkl_queue_close(other);
+    assert_no_garbage(f->server);
+}
+
+static void senseless_limits_are_refused(void **state)
+{
+    (void)state;
+    static const tkl_queue_limits bad[] = {
+        {.max_jobs = -1},
+        {.concurrency = INT64_MAX},
+        {.rate = 1},
+        {.rate_period_ms = 1},
+        {.rate = 1001, .rate_period_ms = 0},
+        {.rate = 1001000, .rate_period_ms = 1000},
+        {.group_rate = 5},
+        {.group_rate = 5, .group_rate_period_ms = INT64_C(1) << 51},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_code(tkl_queue_limit(queue, &bad[i]), TKL_EINVAL);
+    tkl_queue_limits got, none = {0};
+    assert_ok(tkl_queue_limits_get(queue, &got));
+    assert_memory_equal(&got, &none, sizeof got);
+}
+
+static void a_full_queue_says_so(void **state)
+{
+    (void)state;
+    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.max_jobs = 2}));
+    push_text(queue, "a");
+    push_text(queue, "b");
+    job_id id;
+    assert_code(push_code(queue, &(tkl_push){.payload = tkl_str("c")}, &id), TKL_FULL);
+    assert_string_equal(id.text, "");
+    assert_claims(consumer, queue, "a");
+    push_text(queue, "c");
+    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.max_bytes = 9}));
+    assert_code(push_code(queue, &(tkl_push){.payload = tkl_str("dd")}, &id), TKL_FULL);
+    push_text(queue, "d");
+    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){0}));
+    push_text(queue, "eeeee");
+    assert_claims(consumer, queue, "b c d eeeee");
+}
+
+static void only_the_newest_dead_letters_stay(void **state)
+{
+    fixture *f = *state;
+    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.dead_max = 2}));
+    bury("a");
+    test_sleep_ms(2);
+    bury("b");
+    test_sleep_ms(2);
+    bury("c");
+    assert_peek(TKL_JOB_BURIED, 0, 10, "c b");
+    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.dead_ms = 1}));
+    test_sleep_ms(3);
+    bury("d");
+    assert_peek(TKL_JOB_BURIED, 0, 10, "d");
+    assert_ok(tkl_queue_bury_none(queue, NULL));
+    assert_int_equal(stats_of(queue).bytes, 0);
+    assert_no_garbage(f->server);
+}
+
+/* ---- In the way ---------------------------------------------------------- */
+
+static void a_foreign_key_in_the_way_is_told(void **state)
+{
+    fixture *f = *state;
+    static const char *const parts[] = {"m", "j", "q", "d", "a", "z", "y", "k", "w"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char *key = test_format("tackle:queue:{work}:%s", parts[i]);
+        server_do(f->server, "FLUSHALL");
+        assert_ok(call_code(f->client, NULL, "SET", key, "mine", NULL));
+        int codes[] = {tkl_queue_stats_get(queue, &(tkl_queue_stats){0}),
+                       tkl_queue_drain(queue, NULL), tkl_queue_bury_none(queue, NULL)};
+        bool told = false;
+        for (size_t k = 0; k < 3; k++) {
+            assert_true(codes[k] == TKL_OK || codes[k] == TKL_ETYPE);
+            told = told || codes[k] == TKL_ETYPE;
+        }
+        assert_true(told);
+        call_expect(f->client, "mine", "GET", key, NULL);
+        free(key);
+    }
+}
+
+#define ADMIN_TEST(name) cmocka_unit_test_setup_teardown(name, fresh, done)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ADMIN_TEST(an_empty_queue_has_no_statistics),
+        ADMIN_TEST(each_job_is_counted_where_it_is),
+        ADMIN_TEST(the_oldest_is_found_whatever_its_priority),
+        ADMIN_TEST(levels_are_told_lowest_first),
+        ADMIN_TEST(ready_jobs_are_listed_in_their_turn),
+        ADMIN_TEST(more_than_a_thousand_are_listed_in_parts),
+        ADMIN_TEST(a_job_is_shown_with_all_that_is_known),
+        ADMIN_TEST(failures_and_progress_are_shown),
+        ADMIN_TEST(an_unknown_id_is_not_found),
+        ADMIN_TEST(a_job_can_be_cancelled_in_every_state),
+        ADMIN_TEST(the_worker_of_a_cancelled_job_is_refused),
+        ADMIN_TEST(an_active_job_is_found_among_many),
+        ADMIN_TEST(dead_letters_are_listed_newest_first),
+        ADMIN_TEST(a_retried_job_has_all_its_attempts_again),
+        ADMIN_TEST(all_dead_letters_are_retried_or_removed),
+        ADMIN_TEST(retries_keep_the_priority),
+        ADMIN_TEST(a_paused_queue_takes_jobs_and_gives_none),
+        ADMIN_TEST(those_who_wait_get_on_when_it_is_resumed),
+        ADMIN_TEST(draining_removes_all_that_waits),
+        ADMIN_TEST(large_jobs_are_drained_in_small_steps),
+        ADMIN_TEST(a_destroyed_queue_leaves_nothing),
+        ADMIN_TEST(those_who_wait_survive_the_end_of_the_queue),
+        ADMIN_TEST(all_queues_are_listed),
+        ADMIN_TEST(limits_are_kept_on_the_server),
+        ADMIN_TEST(senseless_limits_are_refused),
+        ADMIN_TEST(a_full_queue_says_so),
+        ADMIN_TEST(only_the_newest_dead_letters_stay),
+        ADMIN_TEST(a_foreign_key_in_the_way_is_told),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}

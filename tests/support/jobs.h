@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Jobs one by one, by id and token, and without anybody who extends their leases.
+ */
+#ifndef TACKLE_TESTS_JOBS_H
+#define TACKLE_TESTS_JOBS_H
+
+#include <tackle/queue.h>
+
+#include "support/call.h"
+#include "support/queues.h"
+#include "support/server.h"
+
+/* ---- Opening ------------------------------------------------------------- */
+
+/* One that does not extend its leases. lease_ms 0: a minute, which no test outlives. */
+tkl_consumer *open_claimer(tkl_queue *queue, int64_t lease_ms);
+
+/* ---- Pushing ------------------------------------------------------------- */
+
+typedef struct job_id {
+    char text[TKL_JOB_ID_SIZE];
+} job_id;
+
+job_id push_text(tkl_queue *queue, const char *payload);
+job_id push_one(tkl_queue *queue, const tkl_push *job);
+/* What a push of this one job comes to; *id (may be NULL) is the one it tells. */
+int push_code(tkl_queue *queue, const tkl_push *job, job_id *id);
+
+/* ---- Claiming ------------------------------------------------------------ */
+
+/* A claimed job that outlives the claim. */
+typedef struct claimed {
+    char id[TKL_JOB_ID_SIZE];
+    char token[TKL_CLAIM_TOKEN_SIZE];
+    char payload[64];
+    char error[64];
+    int attempt;
+} claimed;
+
+/* Claims one, without waiting; it must be there. */
+claimed claim_one(tkl_consumer *consumer);
+/* Up to `max`; how many there were. */
+size_t claim_some(tkl_consumer *consumer, size_t max, claimed *jobs);
+void assert_nothing_ready(tkl_consumer *consumer);
+/* Claims one after the other, and is done with each: the payloads, with spaces in between, must be
+ * these. */
+void assert_claims(tkl_consumer *consumer, tkl_queue *queue, const char *payloads);
+
+int finish_code(tkl_queue *queue, const claimed *job, tkl_outcome outcome, const char *text);
+void finish_job(tkl_queue *queue, const claimed *job, tkl_outcome outcome);
+/* Failed, to be tried again after so long. */
+void fail_for(tkl_queue *queue, const claimed *job, int64_t delay_ms);
+
+/* ---- Looking ------------------------------------------------------------- */
+
+tkl_queue_stats stats_of(tkl_queue *queue);
+tkl_job_state state_of(tkl_queue *queue, const char *id);
+
+/* No key of a queue is left but the meta hash, and requests and waiters, which expire. */
+void assert_no_garbage(server *s);
+
+#endif
