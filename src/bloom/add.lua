@@ -9,7 +9,7 @@
 -- returns TKL_NOTFOUND, TKL_BUSY when the shape is another, or a string with a letter for each
 -- item: n for new, o for old, r for refused since the newest sub-filter is full
 
-local call, args = redis.call, ARGV
+local call, args, unpack = redis.call, ARGV, unpack
 local meta = call('HMGET', KEYS[1], 'version', ARGV[2])
 if meta[1] ~= ARGV[1] then
   return meta[1] and 1 or 4
@@ -37,16 +37,20 @@ local function test(groups)
   end
   return all
 end
+-- A group at a time: its bits are put into a list for BITFIELD that has room for the most, eight.
+local list = {'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1',
+              'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1'}
 local function set(groups)
   local all = true
   for g = 1, #groups do
-    local key, last = keys[args[at]], at + groups[g] - 48
-    for i = at + 1, last do
-      if call('SETBIT', key, args[i], '1') == 0 then
-        all = false
-      end
+    local bits = groups[g] - 48
+    list[3], list[7], list[11], list[15], list[19], list[23], list[27], list[31] =
+      unpack(args, at + 1, at + 8)
+    local old = call('BITFIELD', keys[args[at]], unpack(list, 1, 4 * bits))
+    for i = 1, bits do
+      all = all and old[i] == 1
     end
-    at = last + 1
+    at = at + bits + 1
   end
   return all
 end

@@ -290,11 +290,12 @@ int tkl_bloom_add(tkl_bloom *bloom, tkl_bytes item, bool *added)
 
 /* ---- Asking -------------------------------------------------------------- */
 
-/* The commands of one trip. */
+/* The commands of one trip: the version, then a block for each group of each item. */
 typedef struct questions {
     tkl__buf wire;
     tkl__request *requests;
-    size_t count;
+    tkl__group *groups; /* what the request after it asks for */
+    size_t count;       /* of requests */
     int slot;
 } questions;
 
@@ -332,9 +333,9 @@ static void ask_item(questions *q, const tkl__shape *shape, const tkl__keys *key
     for (int i = 0; i < shape->count; i++) {
         const tkl__subfilter *sub = &shape->subs[i];
         for (int g = 0; g < tkl__subfilter_groups(sub); g++) {
-            tkl__group group;
-            tkl__subfilter_place(sub, item, g, &group);
-            ask_block(q, keys->items[first_key + group.block / TKL__PART_BLOCKS], group.block);
+            tkl__group *group = &q->groups[q->count - 1];
+            tkl__subfilter_place(sub, item, g, group);
+            ask_block(q, keys->items[first_key + group->block / TKL__PART_BLOCKS], group->block);
         }
         first_key += (size_t)tkl__subfilter_parts(sub);
     }
@@ -350,21 +351,16 @@ static bool all_set(tkl_bytes block, const tkl__group *group)
     return true;
 }
 
-/* Whether one of the sub-filters has all bits of the item; *at: the first answer about it. */
-static bool is_present(const tkl__shape *shape, const tkl_reply *replies, tkl_bytes item,
+/* Whether one of the sub-filters has all bits of the item; *at: the first group of it. */
+static bool is_present(const tkl__shape *shape, const questions *q, const tkl_reply *replies,
                        size_t *at)
 {
     bool present = false;
     for (int i = 0; i < shape->count; i++) {
         bool here = true;
-        for (int g = 0; g < tkl__subfilter_groups(&shape->subs[i]); g++) {
-            tkl__group group;
-            tkl_bytes block = tkl_reply_bytes(tkl_reply_at(replies, (*at)++));
-            if (!here)
-                continue;
-            tkl__subfilter_place(&shape->subs[i], item, g, &group);
-            here = all_set(block, &group);
-        }
+        for (int g = 0; g < tkl__subfilter_groups(&shape->subs[i]); g++, ++*at)
+            here =
+                here && all_set(tkl_reply_bytes(tkl_reply_at(replies, 1 + *at)), &q->groups[*at]);
         present = present || here;
     }
     return present;
@@ -381,17 +377,17 @@ static int first_error(const tkl_reply *replies)
 }
 
 /* TKL_BUSY: the shape is another. */
-static int read_answers(const tkl__shape *shape, const tkl_reply *replies, const tkl_bytes *items,
+static int read_answers(const tkl__shape *shape, const questions *q, const tkl_reply *replies,
                         size_t count, bool *present)
 {
-    size_t at = 1;
+    size_t at = 0;
     int rc = first_error(replies);
     if (rc != TKL_OK)
         return rc;
     if (strcmp(tkl_reply_str(tkl_reply_at(replies, 0)), shape->version) != 0)
         return TKL_BUSY;
     for (size_t i = 0; i < count; i++)
-        present[i] = is_present(shape, replies, items[i], &at);
+        present[i] = is_present(shape, q, replies, &at);
     return TKL_OK;
 }
 
@@ -419,8 +415,9 @@ static int ask_trip(tkl_bloom *bloom, const tkl__shape *shape, const tkl_bytes *
         each += (size_t)tkl__subfilter_groups(&shape->subs[i]);
     tkl__buf_init(&q.wire);
     q.requests = malloc((1 + count * each) * sizeof *q.requests);
+    q.groups = malloc(count * each * sizeof *q.groups);
     int rc = tkl__bloom_keys(bloom, shape, 0, &keys);
-    if (rc == TKL_OK && !q.requests)
+    if (rc == TKL_OK && (!q.requests || !q.groups))
         rc = tkl__nomem();
     if (rc == TKL_OK) {
         ask_version(&q, bloom);
@@ -429,11 +426,12 @@ static int ask_trip(tkl_bloom *bloom, const tkl__shape *shape, const tkl_bytes *
         rc = send_questions(bloom->client, &q, &replies);
     }
     if (rc == TKL_OK)
-        rc = read_answers(shape, replies, items, count, present);
+        rc = read_answers(shape, &q, replies, count, present);
     tkl_reply_free(replies);
     tkl__keys_free(&keys);
     tkl__buf_free(&q.wire);
     free(q.requests);
+    free(q.groups);
     return rc;
 }
 
