@@ -30,19 +30,28 @@ static int read_error(const cli_session *cli, double *error)
     return CLI_OK;
 }
 
-static int reserve(cli_session *cli)
+typedef int reserving(tkl_bloom *bloom, double error, int64_t capacity,
+                      const tkl_bloom_options *options);
+
+/* With what the options of reserve say, and those of add for a filter that is not there. */
+static int reserve_by(cli_session *cli, reserving *function, tkl_bloom *bloom)
 {
     double error;
-    tkl_bloom *bloom = NULL;
     tkl_bloom_options options = {.fixed = cli_flag(cli, "fixed")};
+    int failed = read_error(cli, &error);
+    return failed
+               ? failed
+               : cli_end(cli, function(bloom, error, cli_number(cli, "capacity", 10000), &options));
+}
+
+static int reserve(cli_session *cli)
+{
+    tkl_bloom *bloom = NULL;
     if (!cli_flag(cli, "capacity"))
         return cli_usage(cli, "missing --capacity N: how many items it is meant for");
-    int failed = read_error(cli, &error);
+    int failed = open_filter(cli, 0, &bloom);
     if (!failed)
-        failed = open_filter(cli, 0, &bloom);
-    if (!failed)
-        failed =
-            cli_end(cli, tkl_bloom_reserve(bloom, error, cli_number(cli, "capacity", 0), &options));
+        failed = reserve_by(cli, tkl_bloom_reserve, bloom);
     tkl_bloom_close(bloom);
     return failed ? failed : cli_print_done(cli, "reserved");
 }
@@ -55,6 +64,7 @@ typedef struct telling {
     int (*ask)(tkl_bloom *bloom, const tkl_bytes *items, size_t count, bool *flags);
     const char *yes, *no; /* for people */
     json_t *flags;        /* with --json */
+    bool makes;           /* the filter when there is none */
     bool all;             /* every flag was set */
 } telling;
 
@@ -88,6 +98,8 @@ static int tell_all(cli_session *cli, telling *t)
     int failed = open_filter(cli, 0, &t->bloom);
     t->flags = json_array();
     t->all = true;
+    if (!failed && t->makes)
+        failed = reserve_by(cli, tkl_bloom_reserve_on_add, t->bloom);
     if (!failed)
         failed = cli_items(cli, 1, tell_some, t);
     tkl_bloom_close(t->bloom);
@@ -99,7 +111,7 @@ static int tell_all(cli_session *cli, telling *t)
 
 static int add(cli_session *cli)
 {
-    telling t = {.ask = tkl_bloom_add_many, .yes = "new", .no = "known"};
+    telling t = {.ask = tkl_bloom_add_many, .yes = "new", .no = "known", .makes = true};
     return tell_all(cli, &t);
 }
 
@@ -174,7 +186,15 @@ static const cli_option reserve_options[] = {
     {0},
 };
 
-static const cli_option item_options[] = {
+static const cli_option add_options[] = {
+    CLI_LINES,
+    {"error", CLI_TEXT, "RATE", "error rate of a filter that it has to make (0.01)"},
+    {"capacity", CLI_INTEGER, "N", "how many items that one is meant for (10000)"},
+    {"fixed", CLI_FLAG, NULL, "that one refuses more instead of growing"},
+    {0},
+};
+
+static const cli_option exists_options[] = {
     CLI_LINES,
     {0},
 };
@@ -195,11 +215,12 @@ static const cli_verb verbs[] = {
         .name = "add",
         .args = "NAME [ITEM...]",
         .summary = "add items; tells which were certainly new",
-        .options = item_options,
-        .details = "Exit code 1 when a fixed filter is full, or when there is no such filter.\n"
-                   "Nothing can be taken out again.",
-        .example = "tackle bloom reserve seen --capacity 1000\n"
-                   "tackle bloom add seen apple pear\n"
+        .options = add_options,
+        .details =
+            "When there is no such filter it is made; reserve one when you know how many items\n"
+            "to expect: growing costs time and memory. Exit code 1 when a fixed filter is full.\n"
+            "Nothing can be taken out again.",
+        .example = "tackle bloom add seen apple pear --capacity 1000\n"
                    "printf 'plum\\nfig\\n' | tackle bloom add seen --lines --json\n"
                    "tackle bloom drop seen",
         .run = add,
@@ -208,7 +229,7 @@ static const cli_verb verbs[] = {
         .name = "exists",
         .args = "NAME [ITEM...]",
         .summary = "whether items were added: absent is certain, present nearly so",
-        .options = item_options,
+        .options = exists_options,
         .details = "Exit code 1 when one of them is absent, or when there is no such filter.",
         .example = "tackle bloom reserve seen --capacity 1000\n"
                    "tackle bloom add seen apple\n"

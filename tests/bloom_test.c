@@ -141,6 +141,32 @@ static void filter_must_be_reserved_once(void **state)
     tkl_bloom_close(bloom);
 }
 
+static void adding_makes_the_filter_when_asked_to(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *bloom = open_filter(f, "seen");
+    bool flag;
+    assert_code(tkl_bloom_reserve_on_add(bloom, 0, 100, NULL), TKL_EINVAL);
+    assert_code(tkl_bloom_add(bloom, tkl_str("a"), NULL), TKL_NOTFOUND);
+    assert_ok(tkl_bloom_reserve_on_add(bloom, 0.01, 100, NULL));
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0);
+    assert_code(tkl_bloom_exists(bloom, tkl_str("a"), &flag), TKL_NOTFOUND);
+    assert_true(add(bloom, 0, 300) > 290);
+    assert_int_equal(show(bloom).capacity, 300);
+    assert_ok(tkl_bloom_drop(bloom)); /* and again, also behind its back */
+    assert_int_equal(add(bloom, 0, 10), 10);
+    tkl_bloom *other = open_filter(f, "seen");
+    assert_ok(tkl_bloom_drop(other));
+    assert_int_equal(add(bloom, 0, 10), 10);
+    assert_int_equal(show(bloom).capacity, 100);
+    assert_ok(tkl_bloom_drop(other));
+    assert_ok(tkl_bloom_reserve(other, 0.5, 20, NULL));
+    add(bloom, 0, 10);
+    assert_int_equal(show(bloom).capacity, 20);
+    tkl_bloom_close(other);
+    tkl_bloom_close(bloom);
+}
+
 static void dropped_filter_leaves_nothing(void **state)
 {
     fixture *f = *state;
@@ -384,6 +410,23 @@ static void filter_grows_under_many_hands(void **state)
     tkl_bloom_close(bloom);
 }
 
+static void make_and_add(void *arg, int index)
+{
+    crowd *c = arg;
+    tkl_bloom *bloom = open_filter(c->f, "new");
+    (void)index; /* all add the same */
+    assert_ok(tkl_bloom_reserve_on_add(bloom, 1e-6, 1000, NULL));
+    c->added += add(bloom, 0, 500);
+    tkl_bloom_close(bloom);
+}
+
+static void only_one_of_many_makes_the_filter(void **state)
+{
+    crowd c = {.f = *state};
+    crew_run(CROWD, make_and_add, &c);
+    assert_int_equal(c.added, 500);
+}
+
 /* ---- Merging ------------------------------------------------------------- */
 
 static void merged_filter_has_the_items_of_both(void **state)
@@ -448,6 +491,7 @@ int main(void)
         TEST(item_is_new_once),
         TEST(items_are_any_bytes),
         TEST(filter_must_be_reserved_once),
+        TEST(adding_makes_the_filter_when_asked_to),
         TEST(dropped_filter_leaves_nothing),
         TEST(another_type_of_key_is_told),
         TEST(parameters_out_of_range_are_refused),
@@ -460,6 +504,7 @@ int main(void)
         TEST(huge_filter_is_split),
         TEST(batch_is_one_trip),
         TEST(filter_grows_under_many_hands),
+        TEST(only_one_of_many_makes_the_filter),
         TEST(merged_filter_has_the_items_of_both),
         TEST(unequal_filters_are_not_merged),
         cmocka_unit_test(filter_lives_in_a_cluster),

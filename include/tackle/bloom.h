@@ -43,6 +43,11 @@ TKL_API void tkl_bloom_close(tkl_bloom *bloom);
 TKL_API int tkl_bloom_reserve(tkl_bloom *bloom, double error, int64_t capacity,
                               const tkl_bloom_options *options) TKL_NONNULL(1) TKL_CHECK;
 
+/* From now on adding with this handle, when there is no filter, makes one as tkl_bloom_reserve()
+ * would, instead of answering TKL_NOTFOUND. No I/O. */
+TKL_API int tkl_bloom_reserve_on_add(tkl_bloom *bloom, double error, int64_t capacity,
+                                     const tkl_bloom_options *options) TKL_NONNULL(1) TKL_CHECK;
+
 /* Adds an item: any bytes. *added (may be NULL): it was certainly not there before. TKL_NOTFOUND:
  * no such filter. TKL_FULL: a fixed filter has as many items as it was made for. After
  * TKL_ETIMEOUT or TKL_EUNKNOWN adding again is safe, but then `added` may be false. */

@@ -253,14 +253,16 @@ static int add_some(tkl_bloom *bloom, batch *b)
     tkl__shape shape;
     tkl__keys keys;
     int rc = tkl__bloom_shape(bloom, &shape);
-    if (rc != TKL_OK)
-        return rc;
-    rc = tkl__bloom_keys(bloom, &shape, 0, &keys);
-    if (rc == TKL_OK)
-        rc = run_batch(bloom, b, &shape, &keys);
-    tkl__keys_free(&keys);
+    if (rc == TKL_OK) {
+        rc = tkl__bloom_keys(bloom, &shape, 0, &keys);
+        if (rc == TKL_OK)
+            rc = run_batch(bloom, b, &shape, &keys);
+        tkl__keys_free(&keys);
+    }
     if (rc == TKL_BUSY || rc == TKL_NOTFOUND)
-        return tkl__bloom_load(bloom, &shape);
+        rc = tkl__bloom_load(bloom, &shape);
+    if (rc == TKL_NOTFOUND)
+        return tkl__bloom_make_planned(bloom);
     return rc == TKL_FULL ? tkl__bloom_grow(bloom, &shape) : rc;
 }
 

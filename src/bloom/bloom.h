@@ -16,7 +16,10 @@ struct tkl_bloom {
     tkl__base base;
     tkl_bytes meta; /* its key; owned */
     pthread_mutex_t mutex;
-    tkl__shape shape; /* as last seen; guarded by the mutex */
+    /* Guarded by the mutex. */
+    tkl__shape shape; /* as last seen */
+    tkl__shape
+        planned; /* what adding makes when there is no filter; without sub-filters: nothing */
 };
 
 /* The shape as last seen, or as the server has it when it was not seen yet. TKL_NOTFOUND: no such
@@ -24,6 +27,8 @@ struct tkl_bloom {
 int tkl__bloom_shape(tkl_bloom *bloom, tkl__shape *shape);
 /* As the server has it now. */
 int tkl__bloom_load(tkl_bloom *bloom, tkl__shape *shape);
+/* Makes the filter that is planned, unless somebody else has made one. TKL_NOTFOUND: none is. */
+int tkl__bloom_make_planned(tkl_bloom *bloom);
 /* Adds a sub-filter to the shape that was seen, unless somebody else has. TKL_FULL: there is no
  * room for another. */
 int tkl__bloom_grow(tkl_bloom *bloom, const tkl__shape *seen);

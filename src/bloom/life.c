@@ -219,18 +219,51 @@ static int run_reserve(tkl_bloom *bloom, const char *before, const tkl__shape *s
     return rc;
 }
 
+static int plan(double error, int64_t capacity, const tkl_bloom_options *options, tkl__shape *shape)
+{
+    *shape = (tkl__shape){.error = error, .fixed = options && options->fixed, .count = 1};
+    return tkl__subfilter_make(error, capacity, &shape->subs[0]);
+}
+
+static int make(tkl_bloom *bloom, tkl__shape *shape)
+{
+    tkl__token_new(shape->version);
+    int rc = run_reserve(bloom, "", shape);
+    if (rc == TKL_OK)
+        remember(bloom, shape);
+    return rc;
+}
+
 int tkl_bloom_reserve(tkl_bloom *bloom, double error, int64_t capacity,
                       const tkl_bloom_options *options)
 {
-    tkl__shape shape = {.error = error, .fixed = options && options->fixed, .count = 1};
-    int rc = tkl__subfilter_make(error, capacity, &shape.subs[0]);
+    tkl__shape shape;
+    int rc = plan(error, capacity, options, &shape);
+    return rc == TKL_OK ? make(bloom, &shape) : rc;
+}
+
+int tkl_bloom_reserve_on_add(tkl_bloom *bloom, double error, int64_t capacity,
+                             const tkl_bloom_options *options)
+{
+    tkl__shape shape;
+    int rc = plan(error, capacity, options, &shape);
     if (rc != TKL_OK)
         return rc;
-    tkl__token_new(shape.version);
-    rc = run_reserve(bloom, "", &shape);
-    if (rc == TKL_OK)
-        remember(bloom, &shape);
-    return rc;
+    pthread_mutex_lock(&bloom->mutex);
+    bloom->planned = shape;
+    pthread_mutex_unlock(&bloom->mutex);
+    return TKL_OK;
+}
+
+int tkl__bloom_make_planned(tkl_bloom *bloom)
+{
+    pthread_mutex_lock(&bloom->mutex);
+    tkl__shape shape = bloom->planned;
+    pthread_mutex_unlock(&bloom->mutex);
+    if (shape.count == 0)
+        return TKL_NOTFOUND;
+    int rc = make(bloom, &shape);
+    return rc == TKL_EXISTS ? TKL_OK : rc;
 }
 
 /* The new version: every client that sees another loads the shape again. */

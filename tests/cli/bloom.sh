@@ -5,8 +5,17 @@
 . "$(dirname "$0")/lib.bash"
 start_server
 
-ends 1 tackle bloom add seen apple
+ends 1 tackle bloom exists seen apple
 has "$err" "not found"
+ends 0 tackle bloom add fresh apple
+is "made by adding" "$(tackle bloom info fresh --json | jq -c '[.error, .capacity, .fixed]')" \
+    '[0.01,10000,false]'
+ends 1 tackle bloom add tiny a b c --error 0.1 --capacity 2 --fixed
+is "made as asked" "$(tackle bloom info tiny --json | jq -c '[.error, .capacity, .count, .fixed]')" \
+    '[0.1,2,2,true]'
+ends 0 tackle bloom add fresh pear --error 0.1 --capacity 2
+is "stays as it was" "$(tackle bloom info fresh --json | jq .capacity)" 10000
+ends 64 tackle bloom add nowhere apple --error 2
 ends 0 tackle bloom reserve seen --error 0.001 --capacity 1000
 ends 1 tackle bloom reserve seen --capacity 5
 has "$err" "exists already"
