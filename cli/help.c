@@ -55,17 +55,26 @@ static void add_row(cli_table *table, const char *name, const char *summary)
     cli_table_add(table, strdup(summary), false);
 }
 
+/* The words of a choice stand where its value would, or, when they are many, before the summary. */
+static void add_option(cli_table *table, const cli_option *option)
+{
+    enum { WORDS_MAX = 40 };
+    const char *value = option->value != NULL ? option->value : "";
+    bool many = option->kind == CLI_CHOICE && strlen(value) > WORDS_MAX;
+    char form[128], summary[256];
+    snprintf(form, sizeof form, "--%s%s%s", option->name, *value != '\0' ? " " : "",
+             many ? "WORD" : value);
+    snprintf(summary, sizeof summary, "%s%s%s", many ? value : "", many ? " " : "",
+             option->summary);
+    add_row(table, form, summary);
+}
+
 static void print_options(FILE *stream, const cli_option *options)
 {
     cli_table *table = cli_table_new(2);
-    for (; options->name != NULL; options++) {
-        char form[128];
-        if (options->summary == NULL)
-            continue;
-        snprintf(form, sizeof form, "--%s%s%s", options->name, options->value != NULL ? " " : "",
-                 options->value != NULL ? options->value : "");
-        add_row(table, form, options->summary);
-    }
+    for (; options->name != NULL; options++)
+        if (options->summary != NULL)
+            add_option(table, options);
     cli_table_print(table, stream);
 }
 

@@ -16,7 +16,7 @@ enum { ALL_MAX = 64 };
 
 /* ---- Rules --------------------------------------------------------------- */
 
-static int read_algorithm(const cli_session *cli, tkl_limit_algorithm *algorithm)
+static tkl_limit_algorithm algorithm_of(const cli_session *cli)
 {
     static const char *const names[] = {
         [TKL_GCRA] = "gcra",
@@ -26,23 +26,17 @@ static int read_algorithm(const cli_session *cli, tkl_limit_algorithm *algorithm
         [TKL_CONCURRENCY] = "concurrency",
     };
     const char *name = cli_text(cli, "algorithm", "gcra");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0) {
-            *algorithm = (tkl_limit_algorithm)i;
-            return CLI_OK;
-        }
-    return cli_usage(cli,
-                     "invalid --algorithm '%s': use gcra, bucket, window, window-approx or "
-                     "concurrency",
-                     name);
+    int i = 0;
+    while (strcmp(names[i], name) != 0) /* it is one of them: the option is a choice */
+        i++;
+    return (tkl_limit_algorithm)i;
 }
 
 static int read_rule(const cli_session *cli, const char *rate, tkl_limit_rule *rule)
 {
-    *rule = (tkl_limit_rule){.burst = cli_number(cli, "burst", 0)};
+    *rule = (tkl_limit_rule){.algorithm = algorithm_of(cli), .burst = cli_number(cli, "burst", 0)};
     const char *wrong = cli_parse_rate(rate, &rule->count, &rule->period_ms);
-    return wrong == NULL ? read_algorithm(cli, &rule->algorithm)
-                         : cli_usage(cli, "invalid rate '%s': %s", rate, wrong);
+    return wrong == NULL ? CLI_OK : cli_usage(cli, "invalid rate '%s': %s", rate, wrong);
 }
 
 /* The limit named by the first argument, with the rule of the options. */
@@ -309,9 +303,9 @@ static int reset(cli_session *cli)
     {                                                               \
         "quantity", CLI_INTEGER, "N", "how much of it (1); 0: look" \
     }
-#define ALGORITHM                                                                                \
-    {                                                                                            \
-        "algorithm", CLI_TEXT, "KIND", "gcra, bucket, window, window-approx, concurrency (gcra)" \
+#define ALGORITHM                                                                         \
+    {                                                                                     \
+        "algorithm", CLI_CHOICE, "gcra|bucket|window|window-approx|concurrency", "(gcra)" \
     }
 #define CELL                                                                         \
     {                                                                                \

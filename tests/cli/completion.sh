@@ -31,6 +31,7 @@ offers "tackle server start --durability e" everysec
 offers "tackle server start --durability = e" everysec
 offers "tackle server start --durability =" none snapshot lazy everysec always
 offers "tackle server start --durability none --j" --json
+offers "tackle limit check --algorithm w" window window-approx
 offers "tackle server stop --dur" ""
 offers "tackle --ver" --version
 offers "tackle call --r" --raw --readable
