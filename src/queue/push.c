@@ -277,7 +277,7 @@ static int read_answer(const tkl__shard *shard, const tkl_reply *reply, size_t p
 static int tell(const trip *t, const tkl_reply *replies, int rc, tkl_pushed *pushed)
 {
     int first = TKL_OK;
-    char none[TKL_JOB_ID_SIZE];
+    char none[TKL_JOB_ID_SIZE] = "";
     for (size_t i = 0; i < t->count; i++) {
         const piece *p = &t->pieces[i];
         const tkl_reply *reply = tkl_reply_at(replies, p->chunk);

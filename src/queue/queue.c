@@ -82,7 +82,8 @@ static int copy_name(tkl_queue *queue, tkl_bytes name)
     if (!copy)
         return tkl__nomem();
     memcpy(copy, name.data, name.len);
-    queue->name = (tkl_bytes){copy, name.len};
+    queue->name.data = copy;
+    queue->name.len = name.len;
     return TKL_OK;
 }
 
