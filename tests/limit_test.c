@@ -307,6 +307,45 @@ static void refund_gives_back(void **state)
     }
 }
 
+static void renewed_slot_lives_on(void **state)
+{
+    fixture *f = *state;
+    enum { HOUR = 3600000 };
+    tkl_limit *limit = open_plain(f, "api", TKL_CONCURRENCY, 5);
+    tkl_limit *brief =
+        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_CONCURRENCY, 5, 60000)});
+    tkl_limit_answer held;
+    assert_ok(tkl_limit_check(brief, tkl_str("alice"), 3, &held));
+    assert_in_range(look(brief, "alice").reset_after_ms, 1, 60000);
+    assert_ok(tkl_limit_renew(limit, tkl_str("alice"), 3, held.ticket));
+    assert_in_range(look(limit, "alice").reset_after_ms, 60001, HOUR);
+    assert_in_range(call_int(f->client, "PTTL", "tackle:limit:{alice}:api", NULL), 60001, HOUR);
+    assert_int_equal(look(limit, "alice").remaining, 2);
+    assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 2, held.ticket));
+    assert_ok(tkl_limit_renew(limit, tkl_str("alice"), 3, held.ticket)); /* what is left of it */
+    assert_int_equal(look(limit, "alice").remaining, 4);
+    assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 3, held.ticket));
+    assert_code(tkl_limit_renew(limit, tkl_str("alice"), 3, held.ticket), TKL_NOTFOUND);
+    assert_int_equal(look(limit, "alice").remaining, 5);
+    tkl_limit_close(brief);
+    tkl_limit_close(limit);
+}
+
+static void slot_that_has_ended_is_not_renewed(void **state)
+{
+    fixture *f = *state;
+    tkl_limit *limit = open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_CONCURRENCY, 1, 20)});
+    tkl_limit_answer held;
+    assert_ok(tkl_limit_check(limit, tkl_str("alice"), 1, &held));
+    eventually(look(limit, "alice").remaining == 1, LONG);
+    assert_code(tkl_limit_renew(limit, tkl_str("alice"), 1, held.ticket), TKL_NOTFOUND);
+    assert_code(tkl_limit_renew(limit, tkl_str("alice"), 1, "x"), TKL_EINVAL);
+    tkl_limit *window = open_plain(f, "api", TKL_WINDOW, 1);
+    assert_code(tkl_limit_renew(window, tkl_str("alice"), 1, held.ticket), TKL_EINVAL);
+    tkl_limit_close(window);
+    tkl_limit_close(limit);
+}
+
 /* ---- Windows ------------------------------------------------------------- */
 
 static void members_of_the_same_moment_do_not_collide(void **state)
@@ -858,6 +897,8 @@ int main(void)
         TEST(keys_expire_as_soon_as_they_are_of_no_use),
         TEST(reset_forgets),
         TEST(refund_gives_back),
+        TEST(renewed_slot_lives_on),
+        TEST(slot_that_has_ended_is_not_renewed),
         TEST(members_of_the_same_moment_do_not_collide),
         TEST(window_takes_a_thousand_at_once_at_most),
         TEST(changed_rule_keeps_what_was_used),

@@ -103,6 +103,11 @@ TKL_API int tkl_limit_wait(tkl_limit *limit, tkl_bytes key, int64_t quantity, in
 TKL_API int tkl_limit_refund(tkl_limit *limit, tkl_bytes key, int64_t quantity, const char *ticket)
     TKL_NONNULL(1);
 
+/* A slot of TKL_CONCURRENCY is needed for longer: up to `quantity` of the ticket live for another
+ * period from now. TKL_NOTFOUND: all of it has ended, and others may have it. */
+TKL_API int tkl_limit_renew(tkl_limit *limit, tkl_bytes key, int64_t quantity, const char *ticket)
+    TKL_NONNULL(1) TKL_CHECK;
+
 /* Forgets the key. TKL_NOTFOUND: there was nothing to forget. */
 TKL_API int tkl_limit_reset(tkl_limit *limit, tkl_bytes key) TKL_NONNULL(1);
 

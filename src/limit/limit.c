@@ -535,24 +535,24 @@ int tkl_limit_wait(tkl_limit *limit, tkl_bytes key, int64_t quantity, int64_t wa
     return wait_by_sleeping(limit, key, quantity, deadline, answer);
 }
 
-/* ---- Giving back --------------------------------------------------------- */
+/* ---- Giving back, renewing ---------------------------------------------- */
 
 static int check_ticket(const tkl__rule *rule, const char *ticket)
 {
     if (!tkl__rule_has_tickets(rule))
         return TKL_OK;
     if (!ticket || !tkl__is_token(ticket))
-        return tkl__fail(TKL_EINVAL, "giving back to this limit takes the ticket of the answer");
+        return tkl__fail(TKL_EINVAL, "this takes the ticket of the answer");
     return TKL_OK;
 }
 
-static int send_refund(const question *q, tkl_bytes key, const char *ticket)
+/* Both scripts on tickets take the same: head, cost, rate, ticket. */
+static int send_ticket(const question *q, const tkl__script *script, tkl_bytes key,
+                       const char *ticket)
 {
-    const tkl__rule *rule = &q->limit->rule;
-    bool has_ticket = tkl__rule_has_tickets(rule);
-    tkl_bytes args[] = {q->args[0], q->args[1], tkl_str(rule->rate_text),
-                        tkl_str(has_ticket ? ticket : "")};
-    tkl__invocation call = {.script = &tkl__lua_limit_refund,
+    bool has_ticket = tkl__rule_has_tickets(&q->limit->rule);
+    tkl_bytes args[] = {q->args[0], q->args[1], q->args[3], tkl_str(has_ticket ? ticket : "")};
+    tkl__invocation call = {.script = script,
                             .keys = &key,
                             .nkeys = 1,
                             .args = args,
@@ -567,7 +567,8 @@ static int send_refund(const question *q, tkl_bytes key, const char *ticket)
     return tkl__limit_explain(rc);
 }
 
-int tkl_limit_refund(tkl_limit *limit, tkl_bytes key, int64_t quantity, const char *ticket)
+static int use_ticket(tkl_limit *limit, const tkl__script *script, tkl_bytes key, int64_t quantity,
+                      const char *ticket)
 {
     question q;
     tkl__buf keys;
@@ -579,9 +580,21 @@ int tkl_limit_refund(tkl_limit *limit, tkl_bytes key, int64_t quantity, const ch
     if (rc == TKL_OK)
         rc = check_ticket(&limit->rule, ticket);
     if (rc == TKL_OK && quantity > 0)
-        rc = send_refund(&q, key_of(&q, &keys), ticket);
+        rc = send_ticket(&q, script, key_of(&q, &keys), ticket);
     tkl__buf_free(&keys);
     return rc;
+}
+
+int tkl_limit_refund(tkl_limit *limit, tkl_bytes key, int64_t quantity, const char *ticket)
+{
+    return use_ticket(limit, &tkl__lua_limit_refund, key, quantity, ticket);
+}
+
+int tkl_limit_renew(tkl_limit *limit, tkl_bytes key, int64_t quantity, const char *ticket)
+{
+    if (limit->rule.algorithm != TKL_CONCURRENCY)
+        return tkl__fail(TKL_EINVAL, "only slots of a concurrency limit can be renewed");
+    return use_ticket(limit, &tkl__lua_limit_renew, key, quantity, ticket);
 }
 
 int tkl_limit_reset(tkl_limit *limit, tkl_bytes key)
