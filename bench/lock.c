@@ -29,12 +29,10 @@ static char delete_sha[41]; /* of the script that deletes what is one's own */
 
 static void load_delete(const bench_run *run)
 {
-    static const char *const load[] = {
-        "SCRIPT", "LOAD",
-        "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end "
-        "return 0"};
+    static const char script[] = "if redis.call('GET', KEYS[1]) == ARGV[1] then "
+                                 "return redis.call('DEL', KEYS[1]) end return 0";
     redisContext *c = bare_connect(run->socket);
-    redisReply *sha = bare_ask(c, 3, load);
+    redisReply *sha = bare_ask(c, 3, (const char *[]){"SCRIPT", "LOAD", script});
     snprintf(delete_sha, sizeof delete_sha, "%s", sha->str);
     freeReplyObject(sha);
     redisFree(c);

@@ -100,15 +100,19 @@ static void assert_keys_of_node_expire(server *s)
     free(keys);
 }
 
-/* The waiter gets it, and then it works as ever. */
+/* The waiter gets it, and then it works as ever. What was handed over is confirmed within a second:
+ * on a machine that stood still for so long it may be lost, and must be known to be. */
 static void assert_handed_over(tkl_lock *holder, pending *w)
 {
     uint64_t fence = tkl_lock_fence(holder);
     assert_ok(tkl_lock_release(holder));
     assert_ok(pending_join(w));
     assert_true(tkl_lock_fence(w->lock) > fence);
-    assert_code(tkl_lock_acquire(holder, 0), TKL_BUSY);
-    assert_ok(tkl_lock_release(w->lock));
+    int code = tkl_lock_acquire(holder, 0);
+    bool lost = tkl_lock_state(w->lock) == TKL_LOST;
+    assert_true(code == TKL_BUSY || (lost && code == TKL_OK));
+    code = tkl_lock_release(w->lock);
+    assert_true(code == TKL_OK || (lost && code == TKL_NOTOWNER));
     tkl_lock_close(w->lock);
     tkl_lock_close(holder);
 }
