@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/reply.h"
 #include "queue/consumer.h"
+#include "queue/schedule.h"
 #include "queue/scripts.h"
 
 #define NKEYS     8
@@ -144,6 +145,7 @@ static void read_answer(tkl__ask *ask, const tkl_reply *reply, int64_t deadline,
         if (place < ask->ndone)
             ask->done[place].stale = true;
     }
+    tkl__schedules_fire(ask->source->shard, tkl_reply_at(reply, 4), deadline);
     bury_lost(ask->source, tkl_reply_at(reply, 5), deadline);
     if (haul)
         ask->code = tkl__haul_add(haul, ask->source, reply, 6, ask->started);

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Schedules: set, removed, listed, and when they come next. How they fire is in fire.c.
+ *
+ * A schedule stands in :s of one partition, and as "@id" in :d, by its next time. The partition
+ * is that of its job: of the job's group or unique key if it has one, so that the job can be
+ * pushed where others of its kind are; else of the schedule's id. A change of the job may move it,
+ * therefore it is removed from all others before it is set.
+ *
+ * The next time is found by the client, because the server knows no calendar; but from the server's
+ * clock, which is asked first.
+ */
+#include "queue/schedule.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "cron/cron.h"
+#include "queue/all.h"
+#include "queue/record.h"
+#include "queue/scripts.h"
+
+#define EVERY_MIN_MS 1000
+#define EVERY_MAX_MS INT64_C(315360000000) /* ten years */
+/* A time that passed longer ago was missed: until then somebody was only busy. */
+#define MISSED_MS 60000
+
+static const tkl__part set_parts[] = {TKL__META,   TKL__JOBS,   TKL__READY,   TKL__DELAYED,
+                                      TKL__ACTIVE, TKL__EXTRAS, TKL__WAITERS, TKL__SCHEDULES};
+static const tkl__part due_parts[] = {TKL__DELAYED, TKL__SCHEDULES};
+static const tkl__part list_parts[] = {TKL__SCHEDULES};
+
+static const tkl__operation set = {&tkl__lua_queue_schedule_set, set_parts};
+static const tkl__operation due = {&tkl__lua_queue_due, due_parts};
+static const tkl__operation drop = {&tkl__lua_queue_schedule_remove, due_parts};
+static const tkl__operation list = {&tkl__lua_queue_schedule_list, list_parts};
+
+/* ---- As they stand in :s ------------------------------------------------- */
+
+/* Everything behind next and last. */
+static void encode_definition(tkl__buf *out, const tkl_schedule *schedule)
+{
+    const char *cron = schedule->cron ? schedule->cron : "";
+    const char *zone = schedule->zone ? schedule->zone : "UTC";
+    tkl__buf_addf(out, "%d %" PRId64 " %zu %zu\n%s%s", schedule->missed == TKL_SKIP,
+                  schedule->every_ms, strlen(cron), strlen(zone), cron, zone);
+    tkl__record_encode(out, &schedule->job, tkl__push_kind(&schedule->job, false));
+}
+
+bool tkl__planned_decode(tkl_bytes value, tkl__planned *planned)
+{
+    char line[128];
+    int missed;
+    size_t cron, zone;
+    *planned = (tkl__planned){0};
+    const char *end = value.len > 0 ? memchr(value.data, '\n', value.len) : NULL;
+    size_t len = end ? (size_t)(end - value.data) + 1 : 0;
+    if (len == 0 || len >= sizeof line)
+        return false;
+    memcpy(line, value.data, len);
+    line[len] = '\0';
+    if (sscanf(line, "%" SCNd64 " %" SCNd64 " %d %" SCNd64 " %zu %zu", &planned->next_ms,
+               &planned->last_ms, &missed, &planned->every_ms, &cron, &zone) != 6)
+        return false;
+    if (cron > TKL__CRON_MAX || zone > TKL__ZONE_MAX || len + cron + zone > value.len)
+        return false;
+    planned->missed = missed ? TKL_SKIP : TKL_FIRE_ONCE;
+    planned->cron = (tkl_bytes){value.data + len, cron};
+    planned->zone = (tkl_bytes){value.data + len + cron, zone};
+    planned->beginning = (tkl_bytes){value.data, len + cron + zone};
+    planned->record =
+        (tkl_bytes){value.data + planned->beginning.len, value.len - planned->beginning.len};
+    return true;
+}
+
+/* ---- When they come ------------------------------------------------------ */
+
+/* The first time after `after_ms`. */
+static int time_after(const char *cron, const char *zone, int64_t every_ms, int64_t after_ms,
+                      int64_t *next_ms)
+{
+    if (every_ms <= 0)
+        return tkl_cron_next(cron, zone, after_ms, next_ms);
+    *next_ms = (after_ms / every_ms + 1) * every_ms;
+    return TKL_OK;
+}
+
+/* Of the times that passed the last one decides: is it missed? Those before certainly are. */
+int tkl__planned_next(const tkl__planned *planned, int64_t now_ms, int64_t *next_ms, bool *fires)
+{
+    char cron[TKL__CRON_MAX + 1], zone[TKL__ZONE_MAX + 1];
+    int64_t recent = now_ms - MISSED_MS - 1, last_ms;
+    snprintf(cron, sizeof cron, "%.*s", (int)planned->cron.len, planned->cron.data);
+    snprintf(zone, sizeof zone, "%.*s", (int)planned->zone.len, planned->zone.data);
+    if (recent < planned->next_ms)
+        recent = planned->next_ms - 1;
+    *fires = planned->missed == TKL_FIRE_ONCE;
+    int rc = time_after(cron, zone, planned->every_ms, now_ms, next_ms);
+    if (rc != TKL_OK || *fires)
+        return rc;
+    rc = time_after(cron, zone, planned->every_ms, recent, &last_ms);
+    *fires = rc == TKL_OK && last_ms <= now_ms;
+    return rc;
+}
+
+/* ---- Setting ------------------------------------------------------------- */
+
+static int check_id(tkl_bytes id)
+{
+    if (id.len == 0 || id.len > TKL_SCHEDULE_ID_MAX)
+        return tkl__fail(TKL_EINVAL, "a schedule's id has 1 to %d bytes", TKL_SCHEDULE_ID_MAX);
+    return TKL_OK;
+}
+
+static int check_times(const tkl_schedule *s)
+{
+    if (!s->cron == (s->every_ms == 0))
+        return tkl__fail(TKL_EINVAL, "a schedule has either a cron expression or an interval");
+    if (!s->cron && (s->every_ms < EVERY_MIN_MS || s->every_ms > EVERY_MAX_MS))
+        return tkl__fail(TKL_EINVAL, "the interval of a schedule is from a second to ten years");
+    if (s->cron && strlen(s->cron) > TKL__CRON_MAX)
+        return tkl__fail(TKL_EINVAL, "a cron expression has at most %d bytes", TKL__CRON_MAX);
+    if (s->zone && strlen(s->zone) > TKL__ZONE_MAX)
+        return tkl__fail(TKL_EINVAL, "the name of a time zone has at most %d bytes", TKL__ZONE_MAX);
+    return TKL_OK;
+}
+
+static int check(tkl_bytes id, const tkl_schedule *s)
+{
+    int rc = check_id(id);
+    if (rc == TKL_OK)
+        rc = check_times(s);
+    if (rc == TKL_OK && (s->job.delay_ms || s->job.at_ms || s->job.after_count))
+        rc = tkl__fail(TKL_EINVAL, "a job of a schedule has no time of its own and no flow");
+    return rc == TKL_OK ? tkl__push_check(&s->job) : rc;
+}
+
+static tkl__shard *home_of(const tkl_queue *queue, tkl_bytes id, const tkl_push *job)
+{
+    tkl_bytes key = job->group.len > 0 ? job->group : job->unique.len > 0 ? job->unique : id;
+    return tkl__shard_of(queue, key);
+}
+
+/* The first time from now on, by the server's clock. */
+static int first_time(const tkl__shard *home, const tkl_schedule *s, int64_t *next_ms)
+{
+    tkl_reply *reply;
+    int rc = tkl__run_on(home, &due, NULL, 0, true, &reply);
+    int64_t now_ms = tkl_reply_int(tkl_reply_at(reply, 0));
+    tkl_reply_free(reply);
+    return rc == TKL_OK ? time_after(s->cron, s->zone, s->every_ms, now_ms, next_ms) : rc;
+}
+
+static int remove_elsewhere(const tkl_queue *queue, const tkl__shard *home, tkl_bytes id)
+{
+    int rc = TKL_OK;
+    for (int i = 0; rc == TKL_OK && i < queue->partitions; i++) {
+        tkl_reply *reply = NULL;
+        if (i != home->index)
+            rc = tkl__run_on(&queue->shards[i], &drop, &id, 1, true, &reply);
+        tkl_reply_free(reply);
+    }
+    return rc;
+}
+
+static int set_in(const tkl__shard *home, tkl_bytes id, const tkl_schedule *s, int64_t next_ms)
+{
+    char next[24];
+    tkl__buf definition;
+    tkl_reply *reply = NULL;
+    tkl__buf_init(&definition);
+    encode_definition(&definition, s);
+    snprintf(next, sizeof next, "%" PRId64, next_ms);
+    tkl_bytes args[] = {id, tkl_str(next), {definition.data, definition.len}};
+    int rc = definition.failed ? tkl__nomem() : tkl__run_on(home, &set, args, 3, true, &reply);
+    tkl__buf_free(&definition);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_schedule_set(tkl_queue *queue, tkl_bytes id, const tkl_schedule *schedule)
+{
+    int64_t next_ms;
+    int rc = check(id, schedule);
+    if (rc == TKL_OK) /* what can be said without the server is said first */
+        rc = time_after(schedule->cron, schedule->zone, schedule->every_ms, 0, &next_ms);
+    if (rc != TKL_OK)
+        return rc;
+    const tkl__shard *home = home_of(queue, id, &schedule->job);
+    rc = first_time(home, schedule, &next_ms);
+    if (rc == TKL_OK)
+        rc = remove_elsewhere(queue, home, id);
+    return rc == TKL_OK ? set_in(home, id, schedule, next_ms) : rc;
+}
+
+int tkl_schedule_remove(tkl_queue *queue, tkl_bytes id)
+{
+    tkl_reply *replies;
+    int64_t removed = 0;
+    int rc = check_id(id);
+    if (rc == TKL_OK)
+        rc = tkl__run_on_all(queue, &drop, &id, 1, &replies);
+    if (rc != TKL_OK)
+        return rc;
+    for (size_t i = 0; i < tkl_reply_count(replies); i++)
+        removed += tkl_reply_int(tkl_reply_at(replies, i));
+    tkl_reply_free(replies);
+    return removed > 0 ? TKL_OK : TKL_NOTFOUND;
+}
+
+/* ---- Listing ------------------------------------------------------------- */
+
+typedef struct listing {
+    tkl_schedules public;
+    tkl_schedule_info *items;
+    tkl_reply *replies; /* ids and payloads are in there */
+    char *text;         /* expressions and zones, each with its NUL */
+} listing;
+
+void tkl_schedules_free(tkl_schedules *schedules)
+{
+    listing *l = (listing *)schedules;
+    if (!l)
+        return;
+    tkl_reply_free(l->replies);
+    free(l->items);
+    free(l->text);
+    free(l);
+}
+
+static const char *keep_text(char **at, tkl_bytes bytes)
+{
+    char *start = *at;
+    memcpy(start, bytes.data, bytes.len);
+    start[bytes.len] = '\0';
+    *at += bytes.len + 1;
+    return start;
+}
+
+/* What cannot be read is left out: it is not one of ours. */
+static void add_item(listing *l, char **text, tkl_bytes id, tkl_bytes value)
+{
+    tkl__planned planned;
+    tkl__record record;
+    if (!tkl__planned_decode(value, &planned) || !tkl__record_decode(planned.record, &record))
+        return;
+    l->items[l->public.count++] = (tkl_schedule_info){.id = id,
+                                                      .payload = record.payload,
+                                                      .cron = keep_text(text, planned.cron),
+                                                      .zone = keep_text(text, planned.zone),
+                                                      .every_ms = planned.every_ms,
+                                                      .missed = planned.missed,
+                                                      .priority = record.priority,
+                                                      .next_ms = planned.next_ms,
+                                                      .last_ms = planned.last_ms};
+}
+
+static int by_id(const void *a, const void *b)
+{
+    tkl_bytes x = ((const tkl_schedule_info *)a)->id, y = ((const tkl_schedule_info *)b)->id;
+    int order = memcmp(x.data, y.data, x.len < y.len ? x.len : y.len);
+    return order ? order : (x.len > y.len) - (x.len < y.len);
+}
+
+static int fill(listing *l)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < tkl_reply_count(l->replies); i++)
+        most += tkl_reply_count(tkl_reply_at(l->replies, i)) / 2;
+    l->items = calloc(most + 1, sizeof *l->items);
+    l->text = malloc(most * (TKL__CRON_MAX + TKL__ZONE_MAX + 2) + 1);
+    if (!l->items || !l->text)
+        return tkl__nomem();
+    char *text = l->text;
+    for (size_t i = 0; i < tkl_reply_count(l->replies); i++) {
+        const tkl_reply *pairs = tkl_reply_at(l->replies, i);
+        for (size_t j = 0; j + 1 < tkl_reply_count(pairs); j += 2)
+            add_item(l, &text, tkl_reply_bytes(tkl_reply_at(pairs, j)),
+                     tkl_reply_bytes(tkl_reply_at(pairs, j + 1)));
+    }
+    qsort(l->items, l->public.count, sizeof *l->items, by_id);
+    l->public.items = l->items;
+    return TKL_OK;
+}
+
+int tkl_schedule_list(tkl_queue *queue, tkl_schedules **schedules)
+{
+    listing *l = calloc(1, sizeof *l);
+    *schedules = NULL;
+    int rc = l ? tkl__run_on_all(queue, &list, NULL, 0, &l->replies) : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = fill(l);
+    if (rc == TKL_OK)
+        *schedules = &l->public;
+    else
+        tkl_schedules_free((tkl_schedules *)l);
+    return rc;
+}

@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Schedules: each due time is fired once, whoever runs, dies or comes too late.
+ *
+ * ctest: label threads
+ * ctest: timeout 240
+ */
+#include <tackle/schedule.h>
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "support/cluster.h"
+#include "support/fixture.h"
+#include "support/process.h"
+#include "support/queues.h"
+
+#define LONG_MS 60000
+#define HOUR_MS 3600000
+#define KEY     "tackle:queue:{q}:"
+
+/* A queue and a consumer of it. */
+typedef struct desk {
+    fixture *f;
+    tkl_queue *queue;
+    tkl_consumer *consumer;
+} desk;
+
+static desk desk_open(void **state)
+{
+    desk d = {.f = *state};
+    d.queue = open_queue(d.f->client, "q", 1);
+    d.consumer = open_consumer(d.queue, 0);
+    return d;
+}
+
+static void desk_close(desk *d)
+{
+    tkl_consumer_close(d->consumer);
+    tkl_queue_close(d->queue);
+}
+
+static void set(tkl_queue *queue, const char *id, const tkl_schedule *schedule)
+{
+    assert_ok(tkl_schedule_set(queue, tkl_str(id), schedule));
+}
+
+/* One schedule by its id, or all zero. Only numbers: the rest dies with the list. */
+static tkl_schedule_info look(tkl_queue *queue, const char *id)
+{
+    tkl_schedules *all;
+    tkl_schedule_info found = {0};
+    assert_ok(tkl_schedule_list(queue, &all));
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].id.len == strlen(id) &&
+            memcmp(all->items[i].id.data, id, strlen(id)) == 0)
+            found = all->items[i];
+    tkl_schedules_free(all);
+    return found;
+}
+
+static size_t count_of(tkl_queue *queue)
+{
+    tkl_schedules *all;
+    assert_ok(tkl_schedule_list(queue, &all));
+    size_t count = all->count;
+    tkl_schedules_free(all);
+    return count;
+}
+
+static int64_t server_time(server *s)
+{
+    return server_ask_int(
+        s, "EVAL %s 0",
+        "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)");
+}
+
+/* As if its next time had been so long ago, and nobody there. */
+static void make_due(server *s, const char *id, int64_t ago_ms)
+{
+    static const char script[] =
+        "local t = redis.call('TIME') "
+        "local due = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[2]) "
+        "local value = redis.call('HGET', KEYS[2], ARGV[1]) "
+        "redis.call('HSET', KEYS[2], ARGV[1], due .. string.match(value, '^%d+( .*)$')) "
+        "redis.call('ZADD', KEYS[1], due, '@' .. ARGV[1]) return 1";
+    assert_int_equal(
+        server_ask_int(s, "EVAL %s 2 " KEY "d " KEY "s %s %lld", script, id, (long long)ago_ms), 1);
+}
+
+/* Takes what comes within that time: how many jobs. */
+static int take_all(tkl_consumer *consumer, int64_t wait_ms)
+{
+    int taken = 0;
+    tkl_jobs *jobs;
+    while (tkl_consumer_claim(consumer, 100, wait_ms, &jobs) == TKL_OK) {
+        taken += (int)jobs->count;
+        finish_all(consumer, jobs);
+        tkl_jobs_free(jobs);
+    }
+    return taken;
+}
+
+static void expect_word(tkl_consumer *consumer, const char *word)
+{
+    tkl_jobs *jobs = claim_jobs(consumer, 10, LONG_MS);
+    assert_jobs(jobs, word);
+    finish_all(consumer, jobs);
+    tkl_jobs_free(jobs);
+}
+
+/* ---- Setting ------------------------------------------------------------- */
+
+static void a_schedule_says_when_it_comes_next(void **state)
+{
+    desk d = desk_open(state);
+    int64_t before = server_time(d.f->server), next;
+    set(d.queue, "nightly",
+        &(tkl_schedule){.cron = "30 2 * * *",
+                        .zone = "Europe/Berlin",
+                        .job = {.payload = tkl_str("report"), .priority = -7}});
+    int64_t after = server_time(d.f->server);
+    tkl_schedules *all;
+    assert_ok(tkl_schedule_list(d.queue, &all));
+    assert_int_equal(all->count, 1);
+    const tkl_schedule_info *got = &all->items[0];
+    assert_ok(tkl_cron_next("30 2 * * *", "Europe/Berlin", before, &next));
+    if (got->next_ms != next) /* it may have come in between */
+        assert_ok(tkl_cron_next("30 2 * * *", "Europe/Berlin", after, &next));
+    assert_int_equal(got->next_ms, next);
+    assert_int_equal(got->last_ms, 0);
+    assert_int_equal(got->id.len, 7);
+    assert_string_equal(got->cron, "30 2 * * *");
+    assert_string_equal(got->zone, "Europe/Berlin");
+    assert_int_equal(got->every_ms, 0);
+    assert_int_equal(got->priority, -7);
+    assert_int_equal(got->missed, TKL_FIRE_ONCE);
+    assert_int_equal(got->payload.len, 6);
+    assert_memory_equal(got->payload.data, "report", 6);
+    tkl_schedules_free(all);
+    tkl_schedules_free(NULL);
+    desk_close(&d);
+}
+
+static void setting_it_again_changes_nothing(void **state)
+{
+    desk d = desk_open(state);
+    tkl_schedule s = {.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}};
+    set(d.queue, "s", &s);
+    make_due(d.f->server, "s", -1234567); /* another next time than would be found now */
+    tkl_schedule_info before = look(d.queue, "s");
+    set(d.queue, "s", &s);
+    assert_int_equal(look(d.queue, "s").next_ms, before.next_ms);
+    assert_int_equal(server_ask_int(d.f->server, "ZSCORE " KEY "d @s"), before.next_ms);
+
+    /* But each part of it counts. */
+    const tkl_schedule others[] = {
+        {.every_ms = HOUR_MS / 2, .job = s.job},
+        {.every_ms = HOUR_MS, .missed = TKL_SKIP, .job = s.job},
+        {.cron = "0 0 * * *", .job = s.job},
+        {.cron = "0 0 * * *", .zone = "Asia/Tokyo", .job = s.job},
+        {.every_ms = HOUR_MS, .job = {.payload = tkl_str("y")}},
+        {.every_ms = HOUR_MS, .job = {.payload = tkl_str("x"), .priority = 1}},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        set(d.queue, "s", &s);
+        make_due(d.f->server, "s", -1234567);
+        int64_t next = look(d.queue, "s").next_ms;
+        set(d.queue, "s", &others[i]);
+        assert_int_not_equal(look(d.queue, "s").next_ms, next);
+        assert_int_equal(server_ask_int(d.f->server, "ZSCORE " KEY "d @s"),
+                         look(d.queue, "s").next_ms);
+    }
+    assert_int_equal(count_of(d.queue), 1);
+    desk_close(&d);
+}
+
+static void wrong_schedules_are_refused_with_the_reason(void **state)
+{
+    desk d = desk_open(state);
+    char *long_text = test_format("%0300d", 0);
+    static const size_t one = 0;
+    const struct {
+        tkl_schedule schedule;
+        const char *why;
+    } cases[] = {
+        {{0}, "either"},
+        {{.cron = "* * * * *", .every_ms = 5000}, "either"},
+        {{.every_ms = 999}, "from a second"},
+        {{.every_ms = -1}, "from a second"},
+        {{.every_ms = INT64_MAX}, "from a second"},
+        {{.cron = "* * * *"}, "4 of the five fields"},
+        {{.cron = "0 0 30 feb *"}, "never comes"},
+        {{.cron = long_text}, "256 bytes"},
+        {{.cron = "* * * * *", .zone = "Europe/Berln"}, "Europe/Berln"},
+        {{.cron = "* * * * *", .zone = "../../etc/passwd"}, "no time zone"},
+        {{.cron = "* * * * *", .zone = long_text}, "64 bytes"},
+        {{.every_ms = 5000, .job = {.delay_ms = 1}}, "no time of its own"},
+        {{.every_ms = 5000, .job = {.at_ms = 1}}, "no time of its own"},
+        {{.every_ms = 5000, .job = {.after = &one, .after_count = 1}}, "no flow"},
+        {{.every_ms = 5000, .job = {.priority = 1001}}, "priority"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_code(tkl_schedule_set(d.queue, tkl_str("s"), &cases[i].schedule), TKL_EINVAL);
+        assert_contains(tkl_errmsg(), cases[i].why);
+    }
+    tkl_schedule good = {.every_ms = 5000};
+    assert_code(tkl_schedule_set(d.queue, tkl_str(""), &good), TKL_EINVAL);
+    assert_code(tkl_schedule_set(d.queue, tkl_str(long_text), &good), TKL_EINVAL);
+    assert_code(tkl_schedule_remove(d.queue, tkl_str("")), TKL_EINVAL);
+    assert_int_equal(server_ask_int(d.f->server, "DBSIZE"), 0);
+    free(long_text);
+    desk_close(&d);
+}
+
+static void a_removed_schedule_is_gone(void **state)
+{
+    desk d = desk_open(state);
+    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS});
+    set(d.queue, "t", &(tkl_schedule){.every_ms = HOUR_MS});
+    make_due(d.f->server, "s", 0);
+    assert_ok(tkl_schedule_remove(d.queue, tkl_str("s")));
+    assert_code(tkl_schedule_remove(d.queue, tkl_str("s")), TKL_NOTFOUND);
+    assert_int_equal(count_of(d.queue), 1);
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "d"), 1);
+    assert_int_equal(take_all(d.consumer, 0), 0);
+    assert_ok(tkl_schedule_remove(d.queue, tkl_str("t")));
+    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "d " KEY "s"), 0);
+    desk_close(&d);
+}
+
+static void schedules_are_listed_by_id(void **state)
+{
+    desk d = desk_open(state);
+    static const char *const ids[] = {"b", "a", "ab", "", "\x7f", "B"};
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+        if (*ids[i])
+            set(d.queue, ids[i], &(tkl_schedule){.every_ms = HOUR_MS});
+    tkl_schedules *all;
+    char got[64] = "";
+    assert_ok(tkl_schedule_list(d.queue, &all));
+    for (size_t i = 0; i < all->count; i++) {
+        strncat(got, all->items[i].id.data, all->items[i].id.len);
+        strcat(got, " ");
+    }
+    assert_string_equal(got, "B a ab b \x7f ");
+    tkl_schedules_free(all);
+    desk_close(&d);
+}
+
+static void another_type_in_the_way_is_told_and_nothing_written(void **state)
+{
+    desk d = desk_open(state);
+    tkl_schedule s = {.every_ms = HOUR_MS};
+    tkl_schedules *all;
+    server_do(d.f->server, "SET " KEY "s text");
+    assert_code(tkl_schedule_set(d.queue, tkl_str("s"), &s), TKL_ETYPE);
+    assert_code(tkl_schedule_list(d.queue, &all), TKL_ETYPE);
+    assert_null(all);
+    assert_code(tkl_schedule_remove(d.queue, tkl_str("s")), TKL_ETYPE);
+    server_do(d.f->server, "DEL " KEY "s");
+    server_do(d.f->server, "SET " KEY "d text");
+    assert_code(tkl_schedule_set(d.queue, tkl_str("s"), &s), TKL_ETYPE);
+    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "s"), 0);
+    desk_close(&d);
+}
+
+/* ---- Firing -------------------------------------------------------------- */
+
+static void every_second_means_every_second(void **state)
+{
+    desk d = desk_open(state);
+    int64_t best = INT64_MAX, last = 0;
+    set(d.queue, "tick", &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str("tick")}});
+    for (int i = 0; i < 4; i++) {
+        tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
+        int64_t at = jobs->items[0].pushed_ms;
+        assert_jobs(jobs, "tick");
+        assert_true(at / 1000 > last); /* another second each time */
+        last = at / 1000;
+        best = at % 1000 < best ? at % 1000 : best;
+        finish_all(d.consumer, jobs);
+        tkl_jobs_free(jobs);
+    }
+    /* A busy machine is late now and then, but not always. */
+    if (best > 300)
+        fail_msg("at best %d ms late", (int)best);
+    tkl_schedule_info info = look(d.queue, "tick");
+    assert_int_equal(info.next_ms % 1000, 0);
+    assert_true(info.last_ms / 1000 >= last && info.last_ms < info.next_ms);
+    desk_close(&d);
+}
+
+static void the_job_is_what_was_set(void **state)
+{
+    desk d = desk_open(state);
+    size_t len = 1 << 20;
+    char *payload = malloc(len), id[TKL_SCHEDULE_ID_MAX];
+    for (size_t i = 0; i < len; i++)
+        payload[i] = (char)(i * 11 + i / 256);
+    for (size_t i = 0; i < sizeof id; i++)
+        id[i] = (char)i; /* any bytes: NUL, line ends, "@" */
+    tkl_schedule s = {.every_ms = 1000,
+                      .job = {.payload = {payload, len},
+                              .meta = {"\0\n", 2},
+                              .priority = 5,
+                              .retries = 2,
+                              .timeout_ms = 777}};
+    assert_ok(tkl_schedule_set(d.queue, (tkl_bytes){id, sizeof id}, &s));
+    for (int i = 0; i < 2; i++) {
+        tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
+        const tkl_job *job = &jobs->items[0];
+        assert_int_equal(job->payload.len, len);
+        assert_memory_equal(job->payload.data, payload, len);
+        assert_int_equal(job->meta.len, 2);
+        assert_memory_equal(job->meta.data, "\0\n", 2);
+        assert_int_equal(job->priority, 5);
+        assert_int_equal(job->retries, 2);
+        assert_int_equal(job->timeout_ms, 777);
+        finish_all(d.consumer, jobs);
+        tkl_jobs_free(jobs);
+    }
+    assert_ok(tkl_schedule_remove(d.queue, (tkl_bytes){id, sizeof id}));
+    assert_int_equal(count_of(d.queue), 0);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m bytes"), 0);
+    free(payload);
+    desk_close(&d);
+}
+
+static void missed_times_fire_once(void **state)
+{
+    desk d = desk_open(state);
+    set(d.queue, "s", &(tkl_schedule){.every_ms = 7 * 60000, .job = {.payload = tkl_str("x")}});
+    make_due(d.f->server, "s", 24 * HOUR_MS);
+    expect_word(d.consumer, "x");
+    assert_int_equal(take_all(d.consumer, 0), 0);
+    tkl_schedule_info info = look(d.queue, "s");
+    assert_true(info.next_ms > info.last_ms && info.next_ms <= info.last_ms + 7 * 60000);
+    assert_int_equal(info.next_ms % (7 * 60000), 0);
+    desk_close(&d);
+}
+
+static void missed_times_are_skipped_where_that_was_asked_for(void **state)
+{
+    desk d = desk_open(state);
+    int64_t ten_years = INT64_C(315360000000);
+    set(d.queue, "rare", &(tkl_schedule){.every_ms = ten_years, .missed = TKL_SKIP});
+    set(d.queue, "often",
+        &(tkl_schedule){
+            .cron = "* * * * *", .missed = TKL_SKIP, .job = {.payload = tkl_str("often")}});
+    tkl_schedule_info before = look(d.queue, "rare");
+    make_due(d.f->server, "rare", HOUR_MS);
+    make_due(d.f->server, "often", HOUR_MS);
+    /* Of the minutes of the last hour the last one is not missed yet. */
+    expect_word(d.consumer, "often");
+    eventually(look(d.queue, "rare").next_ms == before.next_ms, LONG_MS);
+    assert_int_equal(look(d.queue, "rare").last_ms, 0);
+    assert_int_equal(take_all(d.consumer, 0), 0);
+    desk_close(&d);
+}
+
+/* A claim puts what it found off by a second; whoever made it died then. */
+static void what_a_dead_consumer_was_told_is_fired_by_another(void **state)
+{
+    desk d = desk_open(state);
+    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
+    make_due(d.f->server, "s", 5000);
+    int64_t start = server_time(d.f->server);
+    server_do(d.f->server, "ZADD " KEY "d XX %lld @s", (long long)start + 1000);
+    tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
+    assert_jobs(jobs, "x");
+    assert_true(jobs->items[0].pushed_ms >= start + 1000);
+    finish_all(d.consumer, jobs);
+    tkl_jobs_free(jobs);
+    desk_close(&d);
+}
+
+/* A claim that waits in a thread of its own. */
+typedef struct claimer {
+    tkl_consumer *consumer;
+    tkl_jobs *jobs;
+    crew *thread;
+} claimer;
+
+static void claim_it(void *arg, int index)
+{
+    claimer *c = arg;
+    (void)index;
+    c->jobs = claim_jobs(c->consumer, 1, LONG_MS);
+}
+
+static void start_claiming(desk *d, claimer *c)
+{
+    *c = (claimer){.consumer = d->consumer};
+    c->thread = crew_start(1, claim_it, c);
+    eventually(server_ask_int(d->f->server, "ZCARD " KEY "w") == 1, LONG_MS);
+}
+
+static void end_claiming(claimer *c, const char *word)
+{
+    crew_join(c->thread);
+    assert_jobs(c->jobs, word);
+    finish_all(c->consumer, c->jobs);
+    tkl_jobs_free(c->jobs);
+}
+
+static void a_schedule_set_while_they_wait_is_heard_of(void **state)
+{
+    desk d = desk_open(state);
+    claimer c;
+    start_claiming(&d, &c);
+    set(d.queue, "s", &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str("x")}});
+    end_claiming(&c, "x");
+    desk_close(&d);
+}
+
+static void who_waits_sends_nothing_before_the_time(void **state)
+{
+    desk d = desk_open(state);
+    claimer c;
+    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
+    start_claiming(&d, &c);
+    test_sleep_ms(100); /* until it sleeps */
+    int64_t before = server_commands(d.f->server);
+    test_sleep_ms(300);
+    assert_int_equal(server_commands(d.f->server), before);
+    push_words(d.queue, "y");
+    end_claiming(&c, "y");
+    desk_close(&d);
+}
+
+static void a_full_queue_keeps_the_schedule_due(void **state)
+{
+    desk d = desk_open(state);
+    push_words(d.queue, "first");
+    assert_ok(tkl_queue_limit(d.queue, &(tkl_queue_limits){.max_jobs = 1}));
+    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
+    make_due(d.f->server, "s", 0);
+    int64_t due = look(d.queue, "s").next_ms;
+    tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
+    assert_jobs(jobs, "first");
+    assert_int_equal(look(d.queue, "s").next_ms, due);
+    finish_all(d.consumer, jobs);
+    tkl_jobs_free(jobs);
+    expect_word(d.consumer, "x");
+    assert_true(look(d.queue, "s").next_ms > due);
+    desk_close(&d);
+}
+
+static void what_is_left_of_a_schedule_is_cleared_away(void **state)
+{
+    desk d = desk_open(state);
+    server_do(d.f->server, "ZADD " KEY "d 1 @ghost");
+    assert_int_equal(take_all(d.consumer, 0), 0);
+    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "d"), 0);
+    /* What nobody can read does no harm. */
+    server_do(d.f->server, "HSET " KEY "s odd nonsense");
+    server_do(d.f->server, "ZADD " KEY "d 1 @odd");
+    push_words(d.queue, "job");
+    expect_word(d.consumer, "job");
+    assert_int_equal(count_of(d.queue), 0);
+    desk_close(&d);
+}
+
+/* ---- Many ---------------------------------------------------------------- */
+
+/* Claims and reports until the time is up; leaves the second of each job in a list. */
+static int consume(const char *url, int64_t ms)
+{
+    tkl_client *client;
+    tkl_queue *queue;
+    tkl_consumer *consumer;
+    tkl_jobs *jobs;
+    if (tkl_open(url, NULL, &client) != TKL_OK ||
+        tkl_queue_open(client, tkl_str("q"), NULL, &queue) != TKL_OK ||
+        tkl_consumer_open(&queue, 1, &(tkl_consumer_options){.lease_ms = 500}, &consumer) != TKL_OK)
+        return 1;
+    for (int64_t end = test_now_ms() + ms; test_now_ms() < end;) {
+        if (tkl_consumer_claim(consumer, 3, 300, &jobs) != TKL_OK)
+            continue;
+        for (size_t i = 0; i < jobs->count; i++) {
+            const tkl_job *job = &jobs->items[i];
+            char entry[64], name[16];
+            snprintf(name, sizeof name, "%.*s", (int)job->payload.len, job->payload.data);
+            snprintf(entry, sizeof entry, "%s:%lld", name, (long long)job->pushed_ms / 1000);
+            tkl_report report = {.job = job};
+            if (tkl_callz(client, NULL, "HINCRBY", "fired", entry, "1", NULL) != TKL_OK ||
+                tkl_consumer_finish(consumer, &report, 1) < 0)
+                return 2;
+        }
+        tkl_jobs_free(jobs);
+    }
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    return 0;
+}
+
+static int consume_for_4_s(void *url)
+{
+    return consume(url, 4000);
+}
+
+static int consume_for_ever(void *url)
+{
+    return consume(url, 10 * LONG_MS);
+}
+
+static void consume_in_thread(void *url, int index)
+{
+    (void)index;
+    assert_int_equal(consume(url, 4000), 0);
+}
+
+#define NAMES 5
+
+static void set_ticks(tkl_queue *queue)
+{
+    for (int i = 0; i < NAMES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "tick%d", i);
+        set(queue, name, &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str(name)}});
+    }
+}
+
+/* No second twice; `again`: jobs may have run twice, but not more were pushed. */
+static void assert_each_once(desk *d, bool again)
+{
+    char *counts = server_ask(d->f->server, "HVALS fired");
+    int64_t seconds = server_ask_int(d->f->server, "HLEN fired");
+    int64_t pushed = server_ask_int(d->f->server, "HGET " KEY "m pushed");
+    tkl_queue_stats stats;
+    assert_ok(tkl_queue_stats_get(d->queue, &stats));
+    assert_true(seconds >= NAMES);
+    assert_in_range(pushed, seconds, seconds + stats.ready + stats.active);
+    for (char *line = strtok(counts, "\n"); line && !again; line = strtok(NULL, "\n"))
+        assert_int_equal(atoi(line), 1);
+    free(counts);
+}
+
+static void each_time_fires_once_however_many_claim(void **state)
+{
+    desk d = desk_open(state);
+    pid_t children[4];
+    set_ticks(d.queue);
+    for (int i = 0; i < 4; i++)
+        children[i] = process_fork(consume_for_4_s, d.f->server->url);
+    crew_run(4, consume_in_thread, d.f->server->url);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(process_wait(children[i]), 0);
+    assert_each_once(&d, false);
+    desk_close(&d);
+}
+
+static void each_time_fires_once_whoever_is_killed(void **state)
+{
+    desk d = desk_open(state);
+    pid_t children[3] = {0};
+    uint64_t seed = 3;
+    set_ticks(d.queue);
+    for (int64_t end = test_now_ms() + 5000; test_now_ms() < end;) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        pid_t *child = &children[(seed >> 40) % 3];
+        if (*child) {
+            kill(*child, SIGKILL);
+            process_wait(*child);
+        }
+        *child = process_fork(consume_for_ever, d.f->server->url);
+        test_sleep_ms((int64_t)(seed >> 50) % 200);
+    }
+    for (int i = 0; i < 3; i++)
+        if (children[i]) {
+            kill(children[i], SIGKILL);
+            process_wait(children[i]);
+        }
+    assert_each_once(&d, true);
+    desk_close(&d);
+}
+
+static void a_restarted_server_fires_what_it_kept(void **state)
+{
+    (void)state;
+    server *s = server_start(&(server_options){
+        .config = (const char *const[]){"appendonly yes", "appendfsync always", NULL}});
+    tkl_client *client = test_open(s->url, NULL);
+    tkl_queue *queue = open_queue(client, "q", 1);
+    tkl_consumer *consumer = open_consumer(queue, 0);
+    set(queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
+    make_due(s, "s", 1000);
+    int64_t due = look(queue, "s").next_ms;
+    server_kill(s);
+    server_restart(s);
+    assert_int_equal(look(queue, "s").next_ms, due);
+    expect_word(consumer, "x");
+    server_kill(s);
+    server_restart(s);
+    assert_int_equal(take_all(consumer, 0), 0);
+    assert_true(look(queue, "s").next_ms > due);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    server_end(s);
+}
+
+/* ---- Partitions ---------------------------------------------------------- */
+
+static void partitions_share_the_schedules(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "wide", 4);
+    tkl_consumer *consumer = open_consumer(queue, 0);
+    for (int i = 0; i < 20; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "s%02d", i);
+        set(queue, id, &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str(id)}});
+    }
+    assert_int_equal(count_of(queue), 20);
+    char *homes = server_ask(f->server, "KEYS tackle:queue:{wide*:s");
+    assert_non_null(strchr(homes, '\n')); /* in more than one */
+    free(homes);
+    bool seen[20] = {false};
+    for (int left = 20; left > 0;) {
+        tkl_jobs *jobs = claim_jobs(consumer, 100, LONG_MS);
+        for (size_t i = 0; i < jobs->count; i++) {
+            int number = atoi(jobs->items[i].payload.data + 1);
+            left -= !seen[number];
+            seen[number] = true;
+        }
+        finish_all(consumer, jobs);
+        tkl_jobs_free(jobs);
+    }
+    for (int i = 0; i < 20; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "s%02d", i);
+        assert_ok(tkl_schedule_remove(queue, tkl_str(id)));
+    }
+    assert_int_equal(count_of(queue), 0);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+}
+
+static void a_schedule_moves_with_its_group(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "wide", 8);
+    for (int i = 0; i < 10; i++) {
+        char group[16];
+        snprintf(group, sizeof group, "g%d", i);
+        set(queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.group = tkl_str(group)}});
+        assert_int_equal(count_of(queue), 1);
+    }
+    assert_ok(tkl_schedule_remove(queue, tkl_str("s")));
+    char *left = server_ask(f->server, "KEYS tackle:queue:{wide*:[sd]");
+    assert_string_equal(left, "");
+    free(left);
+    tkl_queue_close(queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_schedule_says_when_it_comes_next),
+        TEST(setting_it_again_changes_nothing),
+        TEST(wrong_schedules_are_refused_with_the_reason),
+        TEST(a_removed_schedule_is_gone),
+        TEST(schedules_are_listed_by_id),
+        TEST(another_type_in_the_way_is_told_and_nothing_written),
+        TEST(every_second_means_every_second),
+        TEST(the_job_is_what_was_set),
+        TEST(missed_times_fire_once),
+        TEST(missed_times_are_skipped_where_that_was_asked_for),
+        TEST(what_a_dead_consumer_was_told_is_fired_by_another),
+        TEST(a_schedule_set_while_they_wait_is_heard_of),
+        TEST(who_waits_sends_nothing_before_the_time),
+        TEST(a_full_queue_keeps_the_schedule_due),
+        TEST(what_is_left_of_a_schedule_is_cleared_away),
+        TEST(each_time_fires_once_however_many_claim),
+        TEST(each_time_fires_once_whoever_is_killed),
+        cmocka_unit_test(a_restarted_server_fires_what_it_kept),
+        TEST(partitions_share_the_schedules),
+        TEST(a_schedule_moves_with_its_group),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
