@@ -60,7 +60,7 @@ static void a_record_reads_back_as_it_was_written(void **state)
                     .result_ms = 8};
     encode(&out, &job);
     assert_true(tkl__record_decode((tkl_bytes){out.data, out.len}, &r));
-    assert_int_equal(r.kind, TKL__RICH);
+    assert_int_equal(r.kind, TKL__RICH_STARTED);
     assert_int_equal(r.priority, 1000);
     assert_int_equal(r.retries, 0);
     assert_int_equal(r.backoff_ms, 1);
@@ -116,7 +116,7 @@ static void kinds_tell_what_a_report_must_look_after(void **state)
     (void)state;
     const size_t first = 0;
     assert_int_equal(tkl__push_kind(&(tkl_push){.priority = 1, .timeout_ms = 5}, false), 'a');
-    assert_int_equal(tkl__push_kind(&(tkl_push){.group = tkl_str("g")}, false), 'r');
+    assert_int_equal(tkl__push_kind(&(tkl_push){.group = tkl_str("g")}, false), 's');
     assert_int_equal(tkl__push_kind(&(tkl_push){.unique = tkl_str("g")}, false), 'r');
     assert_int_equal(tkl__push_kind(&(tkl_push){.result_ms = 1}, false), 'r');
     assert_int_equal(tkl__push_kind(&(tkl_push){0}, true), 'r');

@@ -11,16 +11,19 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/reply.h"
+#include "queue/all.h"
 #include "queue/consumer.h"
 #include "queue/schedule.h"
 #include "queue/scripts.h"
 
-#define NKEYS     8
-#define ERROR_MAX 1000
+#define ERROR_MAX  1000
+#define LEAVE_KEYS 7
 
-/* As claim.lua and finish.lua take them; leave.lua does without the last. */
-static const tkl__part parts[NKEYS] = {TKL__META,   TKL__JOBS,   TKL__READY,   TKL__DELAYED,
-                                       TKL__ACTIVE, TKL__EXTRAS, TKL__WAITERS, TKL__DEAD};
+/* As claim.lua takes them; finish.lua has the key of the result instead of the last, leave.lua
+ * takes the first seven. */
+static const tkl__part parts[TKL__CLAIM_KEYS] = {
+    TKL__META, TKL__JOBS,   TKL__READY,  TKL__DELAYED, TKL__ACTIVE, TKL__EXTRAS,     TKL__WAITERS,
+    TKL__DEAD, TKL__UNIQUE, TKL__GROUPS, TKL__PARKED,  TKL__FLOW,   TKL__GROUP_TIMES};
 
 bool tkl__may_pass(int rc)
 {
@@ -74,14 +77,21 @@ void tkl__finish_make(tkl__finish *f, const tkl__shard *shard, const char *id, c
     f->args[5] = tkl_str(f->jitter);
 }
 
-static tkl__invocation finish_call(tkl__finish *f)
+static int finish_call(tkl__finish *f, tkl__invocation *call)
 {
-    tkl__shard_keys(f->shard, parts, NKEYS, f->keys);
-    return (tkl__invocation){.script = &tkl__lua_queue_finish,
-                             .keys = f->keys,
-                             .nkeys = NKEYS,
-                             .args = f->args,
-                             .nargs = 6};
+    tkl__shard_keys(f->shard, parts, TKL__CLAIM_KEYS - 1, f->keys);
+    int rc = tkl__result_key(f->shard, f->id, &f->keys[TKL__CLAIM_KEYS - 1]);
+    *call = (tkl__invocation){.script = &tkl__lua_queue_finish,
+                              .keys = f->keys,
+                              .nkeys = TKL__CLAIM_KEYS,
+                              .args = f->args,
+                              .nargs = 6};
+    return rc;
+}
+
+static void finish_free(tkl__finish *f)
+{
+    free((char *)f->keys[TKL__CLAIM_KEYS - 1].data);
 }
 
 /* ---- claim.lua ----------------------------------------------------------- */
@@ -109,10 +119,10 @@ static int make_args(tkl__ask *ask)
 
 static tkl__invocation ask_call(tkl__ask *ask)
 {
-    tkl__shard_keys(ask->source->shard, parts, NKEYS, ask->keys);
+    tkl__shard_keys(ask->source->shard, parts, TKL__CLAIM_KEYS, ask->keys);
     return (tkl__invocation){.script = &tkl__lua_queue_claim,
                              .keys = ask->keys,
-                             .nkeys = NKEYS,
+                             .nkeys = TKL__CLAIM_KEYS,
                              .args = ask->args,
                              .nargs = 6 + 2 * ask->ndone,
                              .retry_safe = ask->again && ask->ndone == 0};
@@ -199,8 +209,8 @@ static int run_calls(tkl_client *client, tkl__trip *t, tkl__invocation *calls, i
 {
     int rc = TKL_OK;
     size_t count = t->nfinishes + t->nasks;
-    for (size_t i = 0; i < t->nfinishes; i++)
-        calls[i] = finish_call(&t->finishes[i]);
+    for (size_t i = 0; rc == TKL_OK && i < t->nfinishes; i++)
+        rc = finish_call(&t->finishes[i], &calls[i]);
     for (size_t i = 0; rc == TKL_OK && i < t->nasks; i++) {
         t->asks[i].started = tkl__lease_now();
         rc = make_args(&t->asks[i]);
@@ -221,8 +231,10 @@ void tkl__trip_run(tkl_client *client, tkl__trip *t, int64_t deadline, tkl__haul
     int rc = calls ? run_calls(client, t, calls, deadline, &replies) : tkl__nomem();
     if (replies && haul && (rc = tkl__haul_own(haul, replies)) != TKL_OK)
         replies = NULL;
-    for (size_t i = 0; i < t->nfinishes; i++)
+    for (size_t i = 0; i < t->nfinishes; i++) {
         settle_finish(&t->finishes[i], tkl_reply_at(replies, i), rc);
+        finish_free(&t->finishes[i]);
+    }
     for (size_t i = 0; i < t->nasks; i++) {
         settle_ask(&t->asks[i], tkl_reply_at(replies, t->nfinishes + i), rc, deadline, haul);
         free(t->asks[i].args);
@@ -243,13 +255,13 @@ int tkl__ask_one(tkl__ask *ask, int64_t deadline, tkl__haul *haul)
 
 int tkl__ask_leave(tkl__source *source, int64_t deadline, tkl__haul *haul)
 {
-    tkl_bytes keys[NKEYS];
+    tkl_bytes keys[LEAVE_KEYS];
     tkl_bytes args[] = {tkl_str(source->token), tkl_str(source->consumer->lease),
                         source->shard->channel};
-    tkl__shard_keys(source->shard, parts, NKEYS - 1, keys);
+    tkl__shard_keys(source->shard, parts, LEAVE_KEYS, keys);
     tkl__invocation call = {.script = &tkl__lua_queue_leave,
                             .keys = keys,
-                            .nkeys = NKEYS - 1,
+                            .nkeys = LEAVE_KEYS,
                             .args = args,
                             .nargs = 3,
                             .retry_safe = true};

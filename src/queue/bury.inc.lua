@@ -1,4 +1,5 @@
--- To the dead letters, of which a number and an age are kept. A few more than one go at a time.
+-- To the dead letters, of which a number and an age are kept. A few more than one go at a time;
+-- nobody waits for them any more.
 
 redis.call('ZCARD', KEYS[8]) -- must not fail later
 local function bury(id, failures, why)
@@ -13,7 +14,8 @@ local function bury(id, failures, why)
       redis.call('ZREM', KEYS[8], old[i])
       redis.call('HINCRBY', KEYS[1], 'bytes', -redis.call('HSTRLEN', KEYS[2], old[i]))
       redis.call('HDEL', KEYS[2], old[i])
-      redis.call('HDEL', KEYS[6], old[i], 'p' .. old[i])
+      tell_parents(old[i])
+      redis.call('HDEL', KEYS[6], old[i], 'p' .. old[i], 'c' .. old[i])
     end
   end
 end

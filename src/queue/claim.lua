@@ -7,6 +7,11 @@
 -- KEYS[6] extras    hash
 -- KEYS[7] waiters   zset
 -- KEYS[8] dead      zset
+-- KEYS[9] unique    hash
+-- KEYS[10] groups   hash
+-- KEYS[11] parked   zset
+-- KEYS[12] flow     zset
+-- KEYS[13] rates    zset
 -- ARGV[1] token     of this claim: 16 characters
 -- ARGV[2] lease     milliseconds
 -- ARGV[3] max       jobs to claim; 0 to report only
@@ -21,6 +26,8 @@
 local n, max = tonumber(ARGV[6]), tonumber(ARGV[3])
 local stale, fire, lost, ids, records, extras = {}, {}, {}, {}, {}, {}
 local look_in, rank, soonest = -1, 0, nil
+local READY, DELAYED, EXTRAS, UNIQUE = KEYS[3], KEYS[4], KEYS[6], KEYS[9]
+local GROUPS, PARKED, FLOW, RATES = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
 if n > 0 then
   -- include: done
@@ -37,15 +44,33 @@ if not ids[1] then
   local waiting = redis.call('ZCARD', KEYS[7])
   local first = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]
   if first and tonumber(first) <= now then
+    local timers = {}
     -- include: promote
+    if timers[1] then
+      -- include: groups
+      for _, group in ipairs(timers) do
+        unpark(group)
+      end
+    end
   end
   first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')[2]
   if first and tonumber(first) <= now then
+    -- include: flow
     -- include: bury
     -- include: reclaim
   end
   -- include: gate
-  -- include: take
+  local aside, more, starts = 0, false, false
+  repeat
+    more, starts = false, false
+    -- include: take
+    if starts then
+      -- include: read
+      -- include: groups
+      -- include: start
+    end
+  until not more
+  -- include: lease
   if waiting > 0 then
     -- include: serve
     -- include: appoint

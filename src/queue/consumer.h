@@ -117,6 +117,8 @@ void tkl__source_keep(tkl__source *source);
 
 /* ---- ask.c: what the server is asked ---- */
 
+#define TKL__CLAIM_KEYS 13 /* of claim.lua and of finish.lua */
+
 /* A job that was done, as claim.lua takes it. */
 typedef struct tkl__done {
     char member[TKL__MEMBER_LEN + 1];
@@ -142,7 +144,7 @@ typedef struct tkl__ask {
     int64_t rank;       /* out: among those who look */
 
     char max_text[24], ndone_text[24];
-    tkl_bytes keys[8];
+    tkl_bytes keys[TKL__CLAIM_KEYS];
     tkl_bytes *args; /* owned */
 } tkl__ask;
 
@@ -156,7 +158,7 @@ typedef struct tkl__finish {
     int code;      /* out */
 
     char delay[24], jitter[24];
-    tkl_bytes keys[8], args[6];
+    tkl_bytes keys[TKL__CLAIM_KEYS], args[6]; /* the last key is owned */
 } tkl__finish;
 
 /* What goes to the server together. */

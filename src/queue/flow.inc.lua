@@ -1,5 +1,7 @@
 -- Flows: a job that is over is not waited for any more.
 
+redis.call('ZCARD', FLOW) -- must not fail later
+
 -- Those for whom it was the last to wait for are ready, or wait for their time.
 local function tell_parents(id)
   local parents = redis.call('HGET', EXTRAS, 'c' .. id)

@@ -1,6 +1,8 @@
 -- What a job leaves behind when it is over: done, cancelled, drained or trimmed. Whoever takes it
 -- out of its zset and out of :j calls forget().
 
+redis.call('HLEN', UNIQUE) -- must not fail later
+
 -- The key may belong to another job by now, or be held for a time whatever becomes of the job.
 local function free_unique(unique, id)
   if unique ~= '' and redis.call('HGET', UNIQUE, unique) == id then
@@ -16,7 +18,7 @@ local function forget(id, record, counts)
     if counts == nil then
       counts = redis.call('HEXISTS', EXTRAS, id) == 1
     end
-    if group ~= '' and counts then
+    if counts then
       free_place(group)
     elseif group ~= '' then
       unpark(group) -- it may have been the one that was let in

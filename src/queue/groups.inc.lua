@@ -1,5 +1,8 @@
 -- Groups: those of a group that may not start yet are parked; see "Groups" in queue.c.
 
+redis.call('HLEN', GROUPS) -- must not fail later
+redis.call('ZCARD', PARKED)
+
 -- The next one back to the queue: the claim sees whether it may start.
 local function unpark(group)
   local all = string.format('%04d', #group) .. group
@@ -12,8 +15,11 @@ local function unpark(group)
   end
 end
 
--- One of a group counts no more, and makes room for the next.
+-- One of a group counts no more, and makes room for the next. '': it has no group.
 local function free_place(group)
+  if group == '' then
+    return
+  end
   if redis.call('HINCRBY', GROUPS, group, -1) <= 0 then
     redis.call('HDEL', GROUPS, group)
   end

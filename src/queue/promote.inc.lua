@@ -1,5 +1,6 @@
 -- What was delayed and is due becomes ready, before what was not delayed. Schedules are told to the
--- caller and come again in a second, should it not see to them.
+-- caller and come again in a second, should it not see to them. `timers`: groups whose rate allows
+-- another one.
 
 local due = redis.call('ZRANGE', KEYS[4], '-inf', stamp, 'BYSCORE', 'LIMIT', 0, 100, 'WITHSCORES')
 local ids, times, places = {}, {}, {}
@@ -8,6 +9,9 @@ for i = 1, #due, 2 do
   if string.byte(member) == 64 then -- @
     fire[#fire + 1] = string.sub(member, 2)
     redis.call('ZADD', KEYS[4], 'XX', string.format('%.0f', now + 1000), member)
+  elseif string.byte(member) == 61 then -- =
+    timers[#timers + 1] = string.sub(member, 2)
+    redis.call('ZREM', KEYS[4], member)
   else
     redis.call('ZREM', KEYS[4], member)
     ids[#ids + 1] = string.sub(member, 1, 13)

@@ -22,7 +22,8 @@
 #define TRIP_BYTES  8388608
 
 #define REQUEST_MAX 64
-#define NKEYS       10
+#define PUSH_KEYS   10
+#define RICH_KEYS   13
 
 /* ---- Lanes: see "Lost answers" in queue.c -------------------------------- */
 
@@ -85,25 +86,26 @@ void tkl__lanes_free(tkl_queue *queue)
 /* Jobs of one partition, for one run of a script. */
 typedef struct chunk {
     tkl__shard *shard;
-    bool rich;
+    bool rich;    /* for push_rich.lua */
     size_t count; /* of jobs */
     size_t bytes;
     size_t first; /* of its arguments, in those of the trip */
     size_t filled;
     char lane[2 * REQUEST_MAX + 32];
-    tkl_bytes keys[NKEYS];
+    tkl_bytes keys[RICH_KEYS];
 } chunk;
 
 /* Where the parts of a job are in the text. */
 typedef struct piece {
     size_t chunk, place; /* and its place there */
-    size_t start, record, end;
+    size_t start, record, after, end;
 } piece;
 
 typedef struct trip {
     tkl_queue *queue;
     const tkl_push *jobs;
     size_t count;
+    tkl__shard *flow;   /* the partition of a flow, which is one chunk; NULL: this is none */
     const char *number; /* of the request in its lane */
     piece *pieces;      /* of each job */
     chunk *chunks;
@@ -146,15 +148,22 @@ static size_t trip_size(const tkl_push *jobs, size_t count)
     return n;
 }
 
-/* What belongs together goes to one partition; the rest is spread evenly, neighbours together. */
+/* What belongs together goes to one partition. NULL: to any. */
+static tkl__shard *home_of(const tkl_queue *queue, const tkl_push *job)
+{
+    tkl_bytes key = job->group.len > 0 ? job->group : job->unique;
+    return key.len > 0 ? tkl__shard_of(queue, key) : NULL;
+}
+
+/* What has no home is spread evenly, neighbours together. */
 static tkl__shard *partition_for(const trip *t, size_t job, size_t start)
 {
-    const tkl_push *p = &t->jobs[job];
     size_t partitions = (size_t)t->queue->partitions;
     if (partitions == 1)
         return &t->queue->shards[0];
-    if (p->group.len > 0 || p->unique.len > 0)
-        return tkl__shard_of(t->queue, p->group.len > 0 ? p->group : p->unique);
+    tkl__shard *home = home_of(t->queue, &t->jobs[job]);
+    if (home)
+        return home;
     size_t share = (t->count + partitions - 1) / partitions;
     return &t->queue->shards[(start + job / share) % partitions];
 }
@@ -181,7 +190,7 @@ static int assign(trip *t, size_t job, tkl__shard *shard, bool rich)
     size_t last = t->open[shard->index];
     chunk *c = last == SIZE_MAX ? NULL : &t->chunks[last];
     bool fits = c && c->rich == rich && c->count < CHUNK_JOBS &&
-                c->bytes + (p->end - p->start) <= CHUNK_BYTES;
+                (t->flow || c->bytes + (p->end - p->start) <= CHUNK_BYTES);
     if (!fits && !(c = new_chunk(t, shard, rich)))
         return tkl__nomem();
     p->chunk = (size_t)(c - t->chunks);
@@ -201,75 +210,115 @@ static void add_place(tkl__buf *text, const tkl_push *job)
         tkl__buf_addf(text, "%" PRId64, TKL__SCORE_PUSHED(job->priority));
 }
 
+/* The places of those that a job of a flow waits for, from 1. */
+static void add_after(tkl__buf *text, const tkl_push *job)
+{
+    for (size_t i = 0; i < job->after_count; i++)
+        tkl__buf_addf(text, "%zu ", job->after[i] + 1);
+}
+
+/* In a flow any job may be awaited. */
 static int encode_and_assign(trip *t, size_t start)
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < t->count; i++) {
-        char kind = tkl__push_kind(&t->jobs[i], false);
-        t->pieces[i].start = t->text.len;
-        add_place(&t->text, &t->jobs[i]);
-        t->pieces[i].record = t->text.len;
-        tkl__record_encode(&t->text, &t->jobs[i], kind);
-        t->pieces[i].end = t->text.len;
+        const tkl_push *job = &t->jobs[i];
+        piece *p = &t->pieces[i];
+        p->start = t->text.len;
+        add_place(&t->text, job);
+        p->record = t->text.len;
+        tkl__record_encode(&t->text, job, tkl__push_kind(job, t->flow != NULL));
+        p->after = t->text.len;
+        add_after(&t->text, job);
+        p->end = t->text.len;
         rc = t->text.failed ? tkl__nomem()
-                            : assign(t, i, partition_for(t, i, start), kind != TKL__PLAIN);
+                            : assign(t, i, t->flow ? t->flow : partition_for(t, i, start),
+                                     t->flow || job->unique.len > 0);
     }
     return rc;
 }
 
 /* ---- The scripts to run -------------------------------------------------- */
 
+/* Arguments of a job. */
+static size_t width(const chunk *c)
+{
+    return c->rich ? 3 : 2;
+}
+
 static void prepare_chunk(trip *t, chunk *c, tkl__invocation *call)
 {
-    static const tkl__part parts[NKEYS] = {
-        TKL__META,   TKL__JOBS,    TKL__READY,      TKL__DELAYED,    TKL__ACTIVE,
-        TKL__EXTRAS, TKL__WAITERS, TKL__REQUESTS_0, TKL__REQUESTS_1, TKL__DEAD};
-    tkl__shard_keys(c->shard, parts, NKEYS, c->keys);
+    static const tkl__part parts[RICH_KEYS] = {
+        TKL__META,   TKL__JOBS,        TKL__READY,      TKL__DELAYED,    TKL__ACTIVE,
+        TKL__EXTRAS, TKL__WAITERS,     TKL__REQUESTS_0, TKL__REQUESTS_1, TKL__DEAD,
+        TKL__UNIQUE, TKL__UNIQUE_TILL, TKL__FLOW};
+    size_t nkeys = c->rich ? RICH_KEYS : PUSH_KEYS;
+    tkl__shard_keys(c->shard, parts, nkeys, c->keys);
     t->args[c->first] = tkl_str(c->lane);
     t->args[c->first + 1] = tkl_str(t->number);
-    *call = (tkl__invocation){.script = &tkl__lua_queue_push,
+    *call = (tkl__invocation){.script = c->rich ? &tkl__lua_queue_push_rich : &tkl__lua_queue_push,
                               .keys = c->keys,
-                              .nkeys = NKEYS,
+                              .nkeys = nkeys,
                               .args = &t->args[c->first],
-                              .nargs = 2 + 2 * c->count,
+                              .nargs = 2 + width(c) * c->count,
                               .retry_safe = true};
 }
 
 /* `before`: chunks of earlier trips. */
 static int prepare(trip *t, const char *lane, size_t before)
 {
-    t->args = malloc((2 * t->nchunks + 2 * t->count) * sizeof *t->args);
+    t->args = malloc((2 * t->nchunks + 3 * t->count) * sizeof *t->args);
     t->calls = malloc(t->nchunks * sizeof *t->calls);
     if (!t->args || !t->calls)
         return tkl__nomem();
-    for (size_t i = 0, first = 0; i < t->nchunks; first += 2 + 2 * t->chunks[i++].count) {
-        t->chunks[i].first = first;
-        snprintf(t->chunks[i].lane, sizeof t->chunks[i].lane, "%s.%zu", lane, before + i);
-        prepare_chunk(t, &t->chunks[i], &t->calls[i]);
+    for (size_t i = 0, first = 0; i < t->nchunks; i++) {
+        chunk *c = &t->chunks[i];
+        c->first = first;
+        first += 2 + width(c) * c->count;
+        snprintf(c->lane, sizeof c->lane, "%s.%zu", lane, before + i);
+        prepare_chunk(t, c, &t->calls[i]);
     }
     for (size_t i = 0; i < t->count; i++) {
         const piece *p = &t->pieces[i];
-        tkl_bytes *args = &t->args[t->chunks[p->chunk].first + 2 + 2 * p->place];
+        const chunk *c = &t->chunks[p->chunk];
+        tkl_bytes *args = &t->args[c->first + 2 + width(c) * p->place];
         args[0] = (tkl_bytes){t->text.data + p->start, p->record - p->start};
-        args[1] = (tkl_bytes){t->text.data + p->record, p->end - p->record};
+        args[1] = (tkl_bytes){t->text.data + p->record, p->after - p->record};
+        if (c->rich)
+            args[2] = (tkl_bytes){t->text.data + p->after, p->end - p->after};
     }
     return TKL_OK;
 }
 
 /* ---- What became of them ------------------------------------------------- */
 
+/* For each job "id", "=id" of the one that has its key, or "-". */
+static int read_rich_answer(const tkl__shard *shard, const char *text, size_t place, char *id)
+{
+    for (; place > 0 && text; place--)
+        text = (text = strchr(text, ' ')) ? text + 1 : NULL;
+    bool exists = text && *text == '=';
+    text += exists;
+    if (!text || strspn(text, "0123456789abcdef") != TKL__ID_LEN)
+        return TKL_FULL;
+    tkl__id_show(shard, text, id);
+    return exists ? TKL_EXISTS : TKL_OK;
+}
+
 /* "first-id how-many" */
-static int read_answer(const tkl__shard *shard, const tkl_reply *reply, size_t place, char *id)
+static int read_answer(const chunk *c, const tkl_reply *reply, size_t place, char *id)
 {
     char digits[TKL__ID_LEN + 4], *at;
     int code = tkl_reply_code(reply);
     if (code != TKL_OK)
         return tkl__fail(code, "%s", tkl_reply_str(reply));
+    if (c->rich)
+        return read_rich_answer(c->shard, tkl_reply_str(reply), place, id);
     uint64_t first = strtoull(tkl_reply_str(reply), &at, 16);
     if (place >= strtoull(at, NULL, 10))
         return TKL_FULL;
     snprintf(digits, sizeof digits, "%013" PRIx64, first + place);
-    tkl__id_show(shard, digits, id);
+    tkl__id_show(c->shard, digits, id);
     return TKL_OK;
 }
 
@@ -282,10 +331,10 @@ static int tell(const trip *t, const tkl_reply *replies, int rc, tkl_pushed *pus
         const piece *p = &t->pieces[i];
         const tkl_reply *reply = tkl_reply_at(replies, p->chunk);
         char *id = pushed ? pushed[i].id : none;
-        int code = reply ? read_answer(t->chunks[p->chunk].shard, reply, p->place, id) : rc;
+        int code = reply ? read_answer(&t->chunks[p->chunk], reply, p->place, id) : rc;
         if (pushed)
             pushed[i].code = code;
-        if (first == TKL_OK)
+        if (first == TKL_OK && code != TKL_EXISTS)
             first = code;
     }
     return first;
@@ -298,8 +347,9 @@ typedef struct request {
     tkl_queue *queue;
     char lane[2 * REQUEST_MAX + 8];
     char number[24];
-    size_t start;  /* partition to begin with */
-    size_t chunks; /* so far */
+    size_t start;     /* partition to begin with */
+    tkl__shard *flow; /* the partition of a flow; NULL: this is none */
+    size_t chunks;    /* so far */
     int64_t deadline;
 } request;
 
@@ -307,6 +357,7 @@ static int run_trip(request *r, trip *t, tkl_pushed *pushed)
 {
     tkl_reply *replies = NULL;
     t->number = r->number;
+    t->flow = r->flow;
     int rc = encode_and_assign(t, r->start);
     if (rc == TKL_OK)
         rc = prepare(t, r->lane, r->chunks);
@@ -325,7 +376,7 @@ static int push_all(request *r, const tkl_push *jobs, size_t count, tkl_pushed *
     int first = TKL_OK;
     for (size_t done = 0, n; done < count && first >= 0; done += n) {
         trip t;
-        n = trip_size(jobs + done, count - done);
+        n = r->flow ? count : trip_size(jobs + done, count - done);
         int rc = trip_init(&t, r->queue, jobs + done, n);
         if (rc == TKL_OK)
             rc = run_trip(r, &t, pushed ? pushed + done : NULL);
@@ -369,6 +420,29 @@ static int check_all(const tkl_push *jobs, size_t count, tkl_pushed *pushed)
     return first;
 }
 
+/* Jobs that wait for others are pushed with them in one go, into one partition. */
+static int find_flow(request *r, const tkl_push *jobs, size_t count)
+{
+    bool flow = false;
+    tkl__shard *home = NULL;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < jobs[i].after_count; k++, flow = true)
+            if (jobs[i].after[k] >= i)
+                return tkl__fail(TKL_EINVAL, "a job can only wait for those before it in the push");
+    if (flow && count > CHUNK_JOBS)
+        return tkl__fail(TKL_EINVAL, "a push with a flow has at most %d jobs", CHUNK_JOBS);
+    for (size_t i = 0; flow && i < count; i++) {
+        tkl__shard *other = home_of(r->queue, &jobs[i]);
+        if (home && other && other != home)
+            return tkl__fail(TKL_EINVAL,
+                             "groups and unique keys of a flow must be in one partition");
+        home = home ? home : other;
+    }
+    if (flow)
+        r->flow = home ? home : &r->queue->shards[r->start];
+    return TKL_OK;
+}
+
 int tkl_queue_push(tkl_queue *queue, const tkl_push *jobs, size_t count,
                    const tkl_push_options *options, tkl_pushed *pushed)
 {
@@ -377,6 +451,8 @@ int tkl_queue_push(tkl_queue *queue, const tkl_push *jobs, size_t count,
     int rc = check_all(jobs, count, pushed);
     if (rc == TKL_OK)
         rc = make_request(&r, options ? options->request : (tkl_bytes){NULL, 0}, &lane);
+    if (rc == TKL_OK)
+        rc = find_flow(&r, jobs, count);
     if (rc == TKL_OK)
         rc = push_all(&r, jobs, count, pushed);
     return_lane(queue, lane);

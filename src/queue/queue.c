@@ -14,21 +14,27 @@
  *   :q  ready    zset of ids. Score = priority * 2^42 + region * 2^40 + t. Region 0: came back, to
  *                the front; 1: was delayed and is due, t = due time - 1577836800000; 2: as pushed.
  *                Equal scores sort by id, so by push: first in, first out.
- *   :d  delayed  zset by due time of ids; of "id+", a job of a group that keeps its place in it;
- *                of "@schedule".
+ *   :d  delayed  zset by due time of ids; of "@schedule"; of "=group", a timer of its rate.
  *   :a  active   zset of id .. token by the end of the lease: an old token finds nothing.
- *   :x  extras   hash id -> "failures error" of those that failed; "p" .. id -> progress.
+ *   :x  extras   hash. id -> "failures error" of those that were started before: always of those
+ *                that failed, of the released only when they have a group. "p" .. id -> progress.
+ *                "c" .. id -> the parents that wait for it. "d" .. parent -> its score, and when it
+ *                is due.
  *   :z  dead     zset of ids by time of death; records and extras stay. Trimmed at each burial, to
  *                dead_max and dead_ms.
- *   :u  unique   hash key -> id of unique jobs; :v zset of keys by the end of "for a time".
- *   :g  groups   hash group -> how many of its jobs are let in; :y parked: zset of those that are
- *                not; :t zset of groups by the time at which their rate allows the next.
- *   :k  flow     hash parent -> how many children it waits for; "c" .. child -> parents.
+ *   :u  unique   hash key -> "id" of the job that has it, "id till" when it is held for a time.
+ *   :v  till     zset of the latter by till, pruned by those who push unique jobs.
+ *   :g  groups   hash group -> how many of its jobs are started and not ended.
+ *   :y  parked   zset of the jobs of groups that may not start, all with score 0: length of the
+ *                group (4 digits), group, priority + 1000 (4 digits), id.
+ *   :t  rates    zset of groups by the time until which their rate is used up; expires.
+ *   :k  flow     zset of the jobs that wait for others, by the number of those.
  *   :r0 :r1      requests: hash of what pushes came to, in windows of ten minutes by turns. They
  *                expire by themselves.
  *   :w  waiters  zset of "token lease channel" by arrival; expires a quarter of an hour after the
- * last sign of life. :s  schedules hash id -> definition. :o:ID        result of a job, string;
- * expires. Also the channel on which its end is told.
+ *                last sign of life.
+ *   :s  schedules hash id -> definition.
+ *   :o:ID        result of a job, string; expires. Also the channel on which its end is told.
  *
  * All times are milliseconds of the server's clock. Everything but requests, waiters and results is
  * the user's own data and stays until it is worked off, trimmed or destroyed.
@@ -49,6 +55,17 @@
  * publishes it on the channel of that client. So waking up is owning. Nobody heard it: that
  * process is gone, the next one's turn. A message that was lost on a broken connection is found in
  * :a, by the token, as soon as the waiter asks again.
+ *
+ * Groups. The claim looks at the jobs that it is about to take: one whose group has as many
+ * started as it may have, or started them too fast, is parked, and the next is looked at. Whatever
+ * ends a job of a group puts the first one parked back into the queue, where the next claim judges
+ * it anew; so does, for the rate, a timer in :d; and a change of the limits puts all back. A group
+ * with parked jobs has one that is started or ready, or a timer: nobody is forgotten. A job that
+ * comes back (failed, released, its worker lost) keeps its place in the group, which is what
+ * makes a group with one place keep its order.
+ *
+ * Flows. A parent is in :k until the last of its children is over: done, cancelled, or trimmed
+ * from the dead letters. A dead child keeps it waiting, and may be retried.
  *
  * Looking. Delayed jobs and ended leases need somebody to look at the right moment. Each who begins
  * to wait is told the first such moment and looks then. When an earlier one comes up later, the

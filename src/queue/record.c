@@ -58,12 +58,16 @@ int tkl__push_check(const tkl_push *job)
     return rc == TKL_OK ? check_times(job) : rc;
 }
 
+static bool is_free_when_started(const tkl_push *job)
+{
+    return job->unique.len > 0 && job->unique_mode == TKL_UNTIL_STARTED;
+}
+
 char tkl__push_kind(const tkl_push *job, bool awaited)
 {
-    if (job->unique.len > 0 && job->unique_mode == TKL_UNTIL_STARTED)
+    if (job->group.len > 0 || is_free_when_started(job))
         return TKL__RICH_STARTED;
-    bool rich = job->unique.len > 0 || job->group.len > 0 || job->result_ms > 0 ||
-                job->after_count > 0 || awaited;
+    bool rich = job->unique.len > 0 || job->result_ms > 0 || job->after_count > 0 || awaited;
     return rich ? TKL__RICH : TKL__PLAIN;
 }
 
@@ -110,6 +114,7 @@ void tkl__record_encode(tkl__buf *out, const tkl_push *job, char kind)
     at = field(at, 't', job->timeout_ms, 0);
     at = field(at, 'o', job->result_ms, 0);
     at = field(at, 'f', timed ? job->unique_ms : 0, 0);
+    at = field(at, 's', is_free_when_started(job), 0);
     at = field(at, 'u', (int64_t)job->unique.len, 0);
     at = field(at, 'g', (int64_t)job->group.len, 0);
     at = field(at, 'm', (int64_t)job->meta.len, 0);

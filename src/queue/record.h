@@ -5,11 +5,12 @@
  *
  *     r p-5 n3 b2000 B60000 t5000 o86400000 f1000 u7 g4 m10\n unique group meta payload
  *
- *     a, r, s  the kind: plain; rich: has more than a place in the queue; rich, and its unique
- *              key is free as soon as it is started
+ *     a, r, s  the kind: plain; rich: has more than a place in the queue; rich, and there is more
+ *              to its start, too: it has a group, or a unique key that is free then
  *     p        priority                 n        retries
  *     b, B     backoff and its cap, ms  t        time limit, ms
  *     o        result kept for, ms      f        unique for, ms
+ *     s        1: the unique key is free when the job is started
  *     u, g, m  lengths of unique key, group and meta, which follow in this order
  *
  * Written here, read here and by the scripts.

@@ -29,7 +29,9 @@ for turn = 1, AT_MOST do
   end
   if heard ~= 0 and type(heard) ~= 'table' then
     soonest = math.min(soonest or now + lease, now + lease)
-    room, taken = room - 1, taken + 1
+    if not come then
+      room, taken = room - 1, taken + 1
+    end
   elseif not come then
     redis.call('ZREM', KEYS[5], id .. token)
     redis.call('ZADD', KEYS[3], score, id)
@@ -39,4 +41,8 @@ for turn = 1, AT_MOST do
   elseif turn == AT_MOST then
     soonest = now
   end
+end
+if step and room < 1 then -- those who wait on are served when the rate allows
+  local next_at = math.ceil(full_at + (taken + 1) * step - gate[4])
+  soonest = next_at > now and math.min(soonest or next_at, next_at) or soonest
 end

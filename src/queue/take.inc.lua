@@ -1,10 +1,11 @@
--- Claims the first of what is ready: `ids`, at most about 4 MB of them.
+-- The first of what is ready: `ids`, at most about 4 MB of them. `starts`: there is more to the start
+-- of one of them.
 
 local MOST_BYTES = 4194304
 if max > 0 and room > 0 then
   ids = redis.call('ZRANGE', KEYS[3], 0, math.min(max, room) - 1)
 end
-local sum, leases = 0, {}
+local sum = 0
 for i = 2, gate[6] and #ids or 0 do
   sum = sum + redis.call('HSTRLEN', KEYS[2], ids[i - 1])
   if sum > MOST_BYTES then
@@ -17,14 +18,7 @@ if ids[1] then
   if redis.call('EXISTS', KEYS[6]) == 1 then
     extras = redis.call('HMGET', KEYS[6], unpack(ids))
   end
-  local till = string.format('%.0f', now + ARGV[2])
-  for i, id in ipairs(ids) do
-    leases[2 * i - 1], leases[2 * i] = till, id .. ARGV[1]
-  end
-  redis.call('ZREMRANGEBYRANK', KEYS[3], 0, #ids - 1)
-  redis.call('ZADD', KEYS[5], unpack(leases))
-  room, taken, soonest = room - #ids, #ids, now + ARGV[2]
-  if waits then
-    redis.call('ZREM', KEYS[7], me)
+  for i = 1, #ids do
+    starts = starts or records[i] and string.byte(records[i]) == 115
   end
 end
