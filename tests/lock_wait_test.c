@@ -423,7 +423,7 @@ static void a_crowd_of_dead_waiters_holds_nobody_up(void **state)
     tkl_lock *holder = held_door(f, 3600000);
     server_do(f->server, "EVAL %s 1 " QUEUE,
               "for i = 1, 350 do redis.call('ZADD', KEYS[1], i - 1000, "
-              "string.format('%032d', i) .. ' x 1000000 host/1/ gone') end "
+              "string.format('%032d', i) .. ' x 0000000001000000 host/1/ gone') end "
               "redis.call('PEXPIRE', KEYS[1], 60000)");
     puppet *alive = outsider(f, 3600000);
     make_wait(alive, holder);

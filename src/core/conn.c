@@ -100,6 +100,11 @@ int tkl__conn_try_receive(tkl__conn *conn, tkl_reply **reply)
     return rc == TKL_OK || rc == TKL_ETIMEOUT ? TKL_OK : lost(conn, rc);
 }
 
+bool tkl__conn_more(const tkl__conn *conn)
+{
+    return conn->stream.ssl || conn->reader->pos < conn->reader->len;
+}
+
 int tkl__conn_command(tkl__conn *conn, int64_t deadline, tkl_reply **reply, ...)
 {
     const char *argv[16];

@@ -44,6 +44,8 @@ int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply);
 
 /* The next reply if it is there already, else *reply is NULL. */
 int tkl__conn_try_receive(tkl__conn *conn, tkl_reply **reply);
+/* False when poll() will tell of all that is still to come. */
+bool tkl__conn_more(const tkl__conn *conn);
 
 /* One command of NUL-terminated words; its reply of any type. */
 int tkl__conn_command(tkl__conn *conn, int64_t deadline, tkl_reply **reply, ...) TKL_SENTINEL;

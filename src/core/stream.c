@@ -172,7 +172,7 @@ static int plain_read(tkl__stream *stream, char *data, size_t cap, int64_t deadl
     for (;;) {
         bool blocking = !(stream->local && stream->crowded) &&
                         tkl__left(deadline) >= stream->block_us - SLACK_US;
-        if (!blocking) {
+        if (!blocking && deadline > 0) {
             int rc = tkl__stream_poll(stream->fd, POLLIN, deadline);
             if (rc != TKL_OK)
                 return rc;
@@ -184,6 +184,8 @@ static int plain_read(tkl__stream *stream, char *data, size_t cap, int64_t deadl
         }
         if (got == 0)
             return tkl__fail(TKL_EUNKNOWN, "the server closed the connection");
+        if (errno == EAGAIN && deadline == 0)
+            return tkl__fail(TKL_ETIMEOUT, "timed out");
         if (errno != EAGAIN && errno != EINTR)
             return lost("reading");
     }

@@ -291,10 +291,11 @@ static void on_reply(tkl__hub *hub, const tkl_reply *reply)
         cut_topic(t); /* the slot moved to another node */
 }
 
-/* Reads what there is. */
+/* Reads what there is, or some of it. */
 static void drain(tkl__hub *hub)
 {
-    while (hub->conn) {
+    bool more = true;
+    while (hub->conn && more) {
         tkl_reply *reply;
         if (tkl__conn_try_receive(hub->conn, &reply) != TKL_OK) {
             cut(hub);
@@ -304,6 +305,7 @@ static void drain(tkl__hub *hub)
             return;
         on_reply(hub, reply);
         tkl_reply_free(reply);
+        more = tkl__conn_more(hub->conn);
     }
 }
 

@@ -6,7 +6,7 @@
 -- ARGV[1] token    of this acquisition: 32 characters
 -- ARGV[2] keep     milliseconds for which the record stays: a minute more than the lease
 -- ARGV[3] limit    of holders; '-' for none
--- ARGV[4] wish     "mode lease who": x: alone, s: with others; microseconds; a word for those who ask
+-- ARGV[4] wish     "mode lease who": x: alone, s: with others; microseconds, 16 digits; a word
 -- ARGV[5] channel  where this waiter listens; '' to try only
 -- returns the fence; or {0, fence, lease}; or {1, microseconds until a lease ends, now, looker}
 -- include: at_once
@@ -15,11 +15,12 @@
 -- include: record
 local WRITER_CHECK = 900000
 local token, mode = ARGV[1], string.sub(ARGV[4], 1, 1)
-local lease, host = string.match(ARGV[4], '^(%d+) ([^/]*)', 3)
+local lease = string.sub(ARGV[4], 3, 18)
 
 -- Unless another one holds it alone, for some time yet, it may be had.
 local till = x and string.sub(x, 51, 51) == 'x' and tonumber(string.sub(x, 1, 16)) or 0
 if till <= now or string.sub(x, 18, 49) == token then
+  -- include: save
   -- include: holders
   -- include: looker
   -- include: line
@@ -29,7 +30,7 @@ if till <= now or string.sub(x, 18, 49) == token then
   local nobody_waits = hand_over()
   local mine, card = find(token)
   if not mine and nobody_waits and room(mode) then
-    mine, card = now, next_fence() .. ' ' .. stamp .. string.sub(ARGV[4], 3 + #lease)
+    mine, card = now, next_fence() .. ' ' .. stamp .. string.sub(ARGV[4], 19)
   end
   if mine then -- now, or since an earlier request, or granted a moment ago
     put(token, mode, tonumber(lease), card)
@@ -41,23 +42,25 @@ if till <= now or string.sub(x, 18, 49) == token then
   if mode == 's' and limit == '-' and not (x and string.sub(x, 51, 51) == 'x') then
     till = math.min(till, now + WRITER_CHECK)
   end
-  if failure or ARGV[5] == '' then
-    save()
-    return failure or {1, till - now, now, 0}
+  save()
+  if failure then
+    return failure
   end
-elseif ARGV[5] == '' then
+end
+if ARGV[5] == '' then
   return {1, till - now, now, 0}
 end
 
-local client = string.sub(ARGV[5], -32)
-arrivals = arrivals + 1
-redis.call('ZADD', KEYS[3], 'NX', arrivals, token .. ' ' .. ARGV[4] .. ' ' .. ARGV[5])
-redis.call('PEXPIRE', KEYS[3], QUEUE_MS)
+local me = token .. ' ' .. ARGV[4] .. ' ' .. ARGV[5]
+arrivals = moment(arrivals + 1)
+redis.call('ZADD', KEYS[3], 'NX', arrivals, me)
+redis.call('PEXPIRE', KEYS[3], '900000') -- a quarter of an hour
 -- Somebody else has promised to look when the lease ends; but all of a client end together.
-local looks = looker == '-' or string.sub(looker, 33, 64) == client
+local client = string.sub(me, -32)
+local looks = looker == '-' or string.sub(looker, -32) == client
 if looks then
-  looker, look = token .. client .. host, till
+  looker, look = token .. string.match(me, '^[^/]*/', 53) .. client, moment(till)
 end
-live(QUEUE_MS)
-save()
+redis.call('SET', KEYS[1], fence .. '*' .. alive .. ' ' .. arrivals .. ' ' .. look .. ' ' .. limit
+           .. ' ' .. looker .. ' ' .. (x or ''), 'PXAT', alive)
 return {1, till - now, now, looks and 1 or 0}

@@ -10,6 +10,7 @@
 
 local record = redis.call('GET', KEYS[1])
 -- include: record
+-- include: save
 -- include: holders
 -- include: looker
 -- include: line
@@ -21,7 +22,7 @@ for _, token in ipairs(held) do
   drop(token)
 end
 hand_over()
-if arrivals == 0 then
+if arrivals == NONE then
   -- include: settle
 end
 save()

@@ -5,8 +5,6 @@ local now_ms = math.ceil(now / 1000)
 
 -- How long fences are remembered after the last lease, in milliseconds.
 local LINGER = 60000
--- How long the line is, after the last came to it.
-local QUEUE_MS = 900000
 -- How much one script does.
 local AT_MOST = 100
 

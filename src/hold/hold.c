@@ -9,16 +9,17 @@
  *                handed out. limit: of a semaphore, else "-".
  *                "fence token limit mode lease who": held by one, nobody waits; the lease, in
  *                microseconds, ends a minute before the record does.
- *                "fence*limit alive arrivals look looker x": everything else. alive: when the
- *                record, holders and cards expire, in milliseconds. arrivals: counts waiters;
- *                0: nobody waits. looker, look: which waiter (its token, client and host) has
- *                promised to look, and when. x: "till token mode fence since who" of the one
- *                who holds, if it is the only one. (till, fence and since are sixteen digits, so
- *                that each part has its place.)
+ *                "fence*alive arrivals look limit looker x": everything else. alive: when the
+ *                record, holders and cards expire, in milliseconds (13 digits). arrivals: counts waiters;
+ *                0: nobody waits. looker, look: which waiter (its token, host and client) has
+ *                promised to look, and when. x: "till token mode fence since who" of the one who
+ *                holds, if it is the only one.
  *   :h  holders  sorted set of the tokens that share, when they are several, by the end of their
  *                lease.
  *   :c  cards    hash: "fence since who" of each of them.
  *   :q  queue    sorted set of "token mode lease who channel" by arrival.
+ *
+ * Numbers have sixteen digits, so that each part has its place and need not be searched for.
  *
  * All times but "alive" are microseconds of the server's clock.
  *
@@ -28,7 +29,7 @@
  *
  * Record, holders and cards expire a minute or two after the last lease; the minute keeps fences
  * in order should the server's clock be set back. The queue expires a quarter of an hour after the
- * last sign of life, and the record not before it.
+ * last sign of life.
  *
  * Handing over. Whoever frees something (release, leave, break, a look that finds a lease ended)
  * gives it, in the same script, to the first waiter: writes it down as a holder and publishes the
@@ -133,7 +134,7 @@ static void set_ttl(tkl__hold *h, int64_t ttl_ms)
     h->rules.ttl_ms = ttl_ms;
     snprintf(h->keep, sizeof h->keep, "%" PRId64, ttl_ms + 1 + LINGER_MS);
     tkl__buf_clear(&h->wish);
-    tkl__buf_addf(&h->wish, "%s %" PRId64 " ", h->rules.shared ? "s" : "x", tkl__to_us(ttl_ms));
+    tkl__buf_addf(&h->wish, "%s %016" PRId64 " ", h->rules.shared ? "s" : "x", tkl__to_us(ttl_ms));
     tkl__buf_addz(&h->wish, h->who);
 }
 

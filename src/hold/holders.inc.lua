@@ -20,7 +20,9 @@ local function put(token, mode, lease, card)
   local till = moment(now + lease)
   if x and string.sub(x, 18, 49) == token or sharers() == 0 then
     x, sharing = till .. ' ' .. token .. ' ' .. mode .. ' ' .. card, 0
-    alive = arrivals == 0 and now_ms + ms or alive
+    if arrivals == NONE then
+      alive = string.format('%d', now_ms + ms)
+    end
     return live(ms)
   end
   live(ms)

@@ -11,6 +11,7 @@
 
 local record = redis.call('GET', KEYS[1])
 -- include: record
+-- include: save
 -- include: holders
 -- include: looker
 -- include: line
@@ -21,7 +22,7 @@ looker = string.sub(looker, 1, 32) ~= ARGV[1] and looker or '-'
 sweep()
 hand_over()
 local till, card = find(ARGV[1])
-if not till and arrivals > 0 then
+if not till and arrivals ~= NONE then
   appoint(first_end() or now)
 end
 save()

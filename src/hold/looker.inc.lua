@@ -1,8 +1,5 @@
 -- Telling those who wait.
 
-local SLACK = 100000
-local LOOKERS = 4
-
 local failure -- why nobody can be told anything: a matter of permissions
 
 -- Publishes; how many heard it, or nil and `failure`. Always after a write has succeeded: on a server
@@ -16,34 +13,32 @@ local function tell(channel, word)
   return heard
 end
 
--- Of one who waits: its token, its client, with which the channel ends, and its host.
-local function known(place)
-  local host = string.match(place, '^%S+ ([^/]*)', 36)
-  return string.sub(place, 1, 32) .. string.sub(place, -32) .. host
-end
-
--- A machine that dies takes all of its waiters along, and so does a client: how far apart are two?
-local function apart(one, other)
-  if string.sub(one, 65) ~= string.sub(other, 65) then
+-- A machine that dies takes all of its waiters along, and so does a client, with which the channel
+-- ends: how far apart is one, whose host begins at `at`, from those of this "host/" and client?
+local function apart(one, at, host, client)
+  if string.sub(one, at, at + #host - 1) ~= host then
     return 2
   end
-  return string.sub(one, 33, 64) ~= string.sub(other, 33, 64) and 1 or 0
+  return string.sub(one, -32) ~= client and 1 or 0
 end
 
 -- A lease that ends earlier than those who wait expect: tells one of them, unless one who does not
--- share the fate of the heir has promised to look in time. Of the last few, since they will wait
+-- share the fate of the heir has promised to look in time. Of the last four, since they will wait
 -- longest, the one farthest from the heir.
 local function appoint(till, heir)
-  heir = heir and known(heir) or ''
-  local promised = -1
-  if looker ~= '-' and look > now - SLACK and look <= till + SLACK then
-    promised = apart(looker, heir)
+  local SLACK = 100000
+  local host, client, promised, at = '', '', -1, tonumber(look)
+  if heir then
+    host, client = string.sub(heir, 53, string.find(heir, '/', 53, true)), string.sub(heir, -32)
+  end
+  if looker ~= '-' and at > now - SLACK and at <= till + SLACK then
+    promised = apart(looker, 33, host, client)
   end
   for _ = 1, promised < 2 and AT_MOST or 0 do
-    local last = redis.call('ZRANGE', KEYS[3], -LOOKERS, -1)
+    local last = redis.call('ZRANGE', KEYS[3], '-4', '-1')
     local best, distance = nil, promised
     for i = #last, 1, -1 do
-      local d = apart(known(last[i]), heir)
+      local d = apart(last[i], 53, host, client)
       if d > distance then
         best, distance = last[i], d
       end
@@ -51,10 +46,13 @@ local function appoint(till, heir)
     if not best then
       return
     end
-    local channel = string.match(best, '^%S+ %S+ (.*)$', 36)
-    local heard = tell(channel, string.sub(best, 1, 32) .. string.format(' look %d', till - now))
+    local token, place = string.sub(best, 1, 32), string.match(best, '^[^/]*/', 53)
+    local channel = string.sub(best, string.find(best, ' ', 53, true) + 1)
+    local heard = tell(channel, token .. string.format(' look %d', till - now))
     if heard ~= 0 then
-      looker, look = heard and known(best) or looker, heard and till or look
+      if heard then
+        looker, look = token .. place .. string.sub(best, -32), moment(till)
+      end
       return
     end
     redis.call('ZREM', KEYS[3], best)

@@ -15,8 +15,8 @@ if string.sub(record, 17, 50) == ' ' .. ARGV[1] .. ' ' then
   if redis.pcall('SET', KEYS[1], free, 'PX', 60000).ok then -- else the server is full
     return 0
   end
-elseif string.sub(record, -7) == ' 0 0 - ' and ARGV[2] == ''
-       and redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
+elseif string.sub(record, -1) == ' ' and string.sub(record, 32, 47) == '0000000000000000'
+       and ARGV[2] == '' and redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
   redis.call('HDEL', KEYS[4], ARGV[1])
   return 0
 end
@@ -25,6 +25,7 @@ record = record ~= '' and record
 -- include: clock
 -- include: count
 -- include: record
+-- include: save
 -- include: holders
 -- include: looker
 -- include: line
@@ -32,13 +33,13 @@ record = record ~= '' and record
 if not drop(ARGV[1]) then
   return 6
 end
-if arrivals > 0 then
+if arrivals ~= NONE then
   sweep()
   hand_over()
 else
   redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
 end
-if arrivals == 0 and ARGV[2] ~= '' then
+if arrivals == NONE and ARGV[2] ~= '' then
   -- include: settle
 end
 save()

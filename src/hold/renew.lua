@@ -12,6 +12,7 @@
 
 local record = redis.call('GET', KEYS[1])
 -- include: record
+-- include: save
 -- include: holders
 -- include: looker
 -- include: line
@@ -27,7 +28,7 @@ put(ARGV[1], ARGV[3] == '' and x and string.sub(x, 51, 51) or 's', lease, card)
 if ARGV[3] == 's' then
   hand_over()
 end
-if arrivals > 0 and now + lease < till then
+if arrivals ~= NONE and now + lease < till then
   appoint(now + lease)
 end
 save()

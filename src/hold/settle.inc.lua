@@ -2,5 +2,6 @@
 
 local last = not x and redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
 if last then
-  alive, moved = math.ceil(math.max(last - now, 0) / 1000) + now_ms + LINGER, true
+  local ms = math.ceil(math.max(last - now, 0) / 1000)
+  alive, moved = string.format('%d', now_ms + ms + LINGER), true
 end

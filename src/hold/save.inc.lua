@@ -1,0 +1,37 @@
+-- Writing the record.
+
+local function sharers()
+  if x then
+    return string.sub(x, 51, 51) == 's' and 1 or 0
+  end
+  sharing = sharing or redis.call('ZCARD', KEYS[2])
+  return sharing
+end
+
+-- The keys outlive the moment by so much, and somewhat more, lest they are told each time.
+local function live(ms)
+  if tonumber(alive) < now_ms + ms then
+    alive, moved = string.format('%d', now_ms + ms + LINGER), true
+  end
+end
+
+-- Every script that changes something ends with it.
+local function save()
+  if arrivals == NONE and not x and sharers() == 0 then
+    local free = fence .. ' ' .. limit
+    if free ~= record and fence ~= NONE then
+      redis.call('SET', KEYS[1], free, 'PX', LINGER)
+    end
+    return
+  end
+  live(0)
+  local full = fence .. '*' .. alive .. ' ' .. arrivals .. ' ' .. look .. ' ' .. limit .. ' '
+               .. looker .. ' ' .. (x or '')
+  if full ~= record then
+    redis.call('SET', KEYS[1], full, 'PXAT', alive)
+  end
+  if moved and not x and sharers() > 0 then
+    redis.call('PEXPIREAT', KEYS[2], alive)
+    redis.call('PEXPIREAT', KEYS[4], alive)
+  end
+end
