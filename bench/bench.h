@@ -36,8 +36,9 @@ typedef struct bench_worker {
 
 typedef enum bench_role {
     BENCH_OURS,
-    BENCH_LIMIT, /* the least that could work; the best of several is the limit of a round */
-    BENCH_PEER,  /* runs with --peers only */
+    BENCH_LIMIT,     /* the least that could work; the best of several is the limit of a round */
+    BENCH_PEER,      /* runs with --peers only */
+    BENCH_YARDSTICK, /* how near to a target bare hiredis comes; held to none itself */
 } bench_role;
 
 typedef struct bench_contender {

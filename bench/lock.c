@@ -7,7 +7,8 @@
  * Contended, a step is acquire, a critical section that makes sure that nobody else is in it, and
  * release; its latency is the wait alone. Everybody comes again at once. Ours stand in line, so
  * each acquisition is a hand-over; with those who poll, mostly the last one gets it again. So both
- * are counted, in a case each.
+ * are counted, in a case each. How quickly eight processes can take turns at all on this machine is
+ * told by the least that hands over: a list with one element that everybody pops and pushes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,6 +199,24 @@ static void sem_turn(bench_worker *w)
     check(tkl_semaphore_release(h->sem));
 }
 
+/* ---- A list with one element --------------------------------------------- */
+
+static void ring_open(bench_run *run, const bench_contender *self)
+{
+    scene_open(run, self);
+    redisContext *c = bare_connect(run->socket);
+    bare_call(c, 3, (const char *[]){"RPUSH", "bench:ring", "1"});
+    redisFree(c);
+}
+
+static void ring_turn(bench_worker *w)
+{
+    int64_t asked = bench_now_ns();
+    bare_call(w->own, 3, (const char *[]){"BLPOP", "bench:ring", "0"});
+    critical(w, asked);
+    bare_call(w->own, 3, (const char *[]){"RPUSH", "bench:ring", "1"});
+}
+
 /* ---- The server's time --------------------------------------------------- */
 
 /* Many names, each acquired and then each released: the server's counters tell what one took. */
@@ -350,6 +369,10 @@ static double return_us(const bench_run *run)
 #define PEERS                             TACKLE_SOURCE_DIR "/bench/peers/"
 
 #define COMPETITORS 8
+#define RING                                                                      \
+    .name = "hiredis, BLPOP + RPUSH", .role = BENCH_YARDSTICK, .processes = true, \
+    .workers = COMPETITORS, .timed = true, .setup = ring_open, .open = bare_open, \
+    .step = ring_turn, .close = bare_close, .teardown = scene_close
 
 static const bench_case cases[] = {
     {.name = "acquire and release, nobody else",
@@ -375,6 +398,7 @@ static const bench_case cases[] = {
      .prepare = load_delete,
      .contenders =
          {{.name = "hiredis, round trips", .batch = 2, BARE(bare_cycle)},
+          {RING},
           {.name = "tackle lock", .processes = true, WAITERS(COMPETITORS, lock_join, lock_turn)},
           {.name = "tackle semaphore of 1",
            .processes = true,

@@ -139,7 +139,8 @@ static int claims_of(const outcome *o, int contender, claim claims[CLAIMS])
     const bench_case *b = o->bcase;
     spread peers;
     int n = 0;
-    if (!ran(o, contender) || b->contenders[contender].role != BENCH_OURS)
+    bench_role role = b->contenders[contender].role;
+    if (!ran(o, contender) || (role != BENCH_OURS && role != BENCH_YARDSTICK))
         return 0;
     if (b->over_peers > 0 && ratio_to(o, BENCH_PEER, contender, &peers))
         claims[n++] = (claim){"of the best peer", peers.median, b->over_peers, true};
@@ -158,6 +159,8 @@ static int claims_of(const outcome *o, int contender, claim claims[CLAIMS])
 static bool all_hold(const outcome *o, int contender)
 {
     claim claims[CLAIMS];
+    if (o->bcase->contenders[contender].role != BENCH_OURS)
+        return true;
     for (int i = claims_of(o, contender, claims) - 1; i >= 0; i--)
         if (!holds(claims[i]))
             return false;
@@ -282,7 +285,7 @@ static json_t *sample_json(const bench_sample *sample)
 
 static json_t *contender_json(const outcome *o, int contender)
 {
-    static const char *const roles[] = {"ours", "limit", "peer"};
+    static const char *const roles[] = {"ours", "limit", "peer", "yardstick"};
     const bench_contender *c = &o->bcase->contenders[contender];
     json_t *rounds = json_array();
     for (int r = 0; r < o->rounds; r++)

@@ -10,10 +10,9 @@
  *                "fence token limit mode lease who": held by one, nobody waits; the lease, in
  *                microseconds, ends a minute before the record does.
  *                "fence*alive arrivals look limit looker x": everything else. alive: when the
- *                record, holders and cards expire, in milliseconds (13 digits). arrivals: counts waiters;
- *                0: nobody waits. looker, look: which waiter (its token, host and client) has
- *                promised to look, and when. x: "till token mode fence since who" of the one who
- *                holds, if it is the only one.
+ *                record, holders and cards expire, in milliseconds (13 digits). arrivals: counts
+ * waiters; 0: nobody waits. looker, look: which waiter (its token, host and client) has promised to
+ * look, and when. x: "till token mode fence since who" of the one who holds, if it is the only one.
  *   :h  holders  sorted set of the tokens that share, when they are several, by the end of their
  *                lease.
  *   :c  cards    hash: "fence since who" of each of them.
