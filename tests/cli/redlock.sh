@@ -60,10 +60,12 @@ ends 143 tackle redlock run job -- sh -c 'kill -TERM $$'
 ends 127 tackle redlock run job -- no-such-command
 for i in 1 2 3; do is "nothing is left on server $i" "$(on $i EXISTS "$key")" 0; done
 
-# It is extended: three leases long, and nobody else gets it.
-tackle redlock run job --ttl 1s -- sh -c "sleep 3; echo done >'$home/first'" &
-until_true 10 held
-ends 75 tackle redlock run job --wait 1500ms -- echo never
+# It is extended: longer than two leases, and nobody else gets it.
+tackle redlock run job --ttl 2s -- \
+    sh -c 'until [ -e "$0/go" ]; do sleep 0.05; done; echo done >"$0/first"' "$home" &
+until_true 30 held
+ends 75 tackle redlock run job --wait 4500ms -- echo never
+touch "$home/go"
 ends 0 tackle redlock run job --wait 30s -- cat "$home/first"
 is "the first was done before" "$out" done
 wait
@@ -71,8 +73,8 @@ wait
 # Lost: the command and what it started are ended.
 tackle redlock run job --ttl 1s --grace 1s -- sh -c 'sleep 100 & wait' 2>"$home/lost" &
 run=$!
-until_true 10 held
-for i in 1 2 3; do on $i SET "$key" thief PX 5000 >/dev/null; done
+until_true 30 held
+for i in 1 2 3; do on $i SET "$key" thief PX 60000 >/dev/null; done
 wait "$run"
 is "the exit code of a loss" $? 76
 has "$(cat "$home/lost")" "lost job"
@@ -81,7 +83,7 @@ for i in 1 2 3; do
     on $i DEL "$key" >/dev/null
 done
 ends 0 tackle redlock run job --ttl 1s --on-lost warn -- sh -c "
-    for i in 1 2 3; do tackle call --url 'embedded:$home/'\$i DEL '$key'; done; sleep 1.5"
+    for i in 1 2 3; do tackle call --url 'embedded:$home/'\$i DEL '$key'; done; sleep 4"
 has "$err" "goes on without it"
 
 # ---- Servers that do not answer ----
