@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "support/cluster.h"
+#include "queue/schedule.h"
 #include "support/fixture.h"
 #include "support/process.h"
 #include "support/queues.h"
@@ -462,6 +462,69 @@ static void what_is_left_of_a_schedule_is_cleared_away(void **state)
     desk_close(&d);
 }
 
+/* ---- When they come next ------------------------------------------------- */
+
+#define MINUTE 60000
+
+static void the_next_time_is_behind_both_the_last_and_the_clock(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value; /* "next last missed every cron zone\n" and so on */
+        int64_t now_ms, next_ms;
+        bool fires;
+    } cases[] = {
+        /* In time, late, much too late. */
+        {"600000 0 0 60000 0 3\nUTC", 10 * MINUTE, 11 * MINUTE, true},
+        {"600000 0 0 60000 0 3\nUTC", 10 * MINUTE + 59999, 11 * MINUTE, true},
+        {"600000 0 0 60000 0 3\nUTC", 100 * MINUTE, 101 * MINUTE, true},
+        /* A clock that is behind: not the same time again. */
+        {"600000 0 0 60000 0 3\nUTC", 3 * MINUTE, 11 * MINUTE, true},
+        {"600000 0 0 0 9 3\n* * * * *UTC", 3 * MINUTE, 11 * MINUTE, true},
+        /* Skipped when it is more than a minute past; the last of several decides. */
+        {"600000 0 1 600000 0 3\nUTC", 10 * MINUTE, 20 * MINUTE, true},
+        {"600000 0 1 600000 0 3\nUTC", 11 * MINUTE, 20 * MINUTE, true},
+        {"600000 0 1 600000 0 3\nUTC", 11 * MINUTE + 1, 20 * MINUTE, false},
+        {"600000 0 1 600000 0 3\nUTC", 30 * MINUTE, 40 * MINUTE, true},
+        {"600000 0 1 600000 0 3\nUTC", 32 * MINUTE, 40 * MINUTE, false},
+        {"600000 0 1 0 12 3\n*/10 * * * *UTC", 11 * MINUTE, 20 * MINUTE, true},
+        {"600000 0 1 0 12 3\n*/10 * * * *UTC", 12 * MINUTE, 20 * MINUTE, false},
+        {"3600000 0 0 0 9 13\n0 * * * *Europe/Berlin", 60 * MINUTE, 120 * MINUTE, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tkl__planned planned;
+        int64_t next_ms;
+        bool fires;
+        assert_true(tkl__planned_decode(tkl_str(cases[i].value), &planned));
+        assert_ok(tkl__planned_next(&planned, cases[i].now_ms, &next_ms, &fires));
+        if (next_ms != cases[i].next_ms || fires != cases[i].fires)
+            fail_msg("case %zu: %lld, %d", i, (long long)next_ms, fires);
+    }
+}
+
+static void what_is_no_schedule_is_recognised(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        "",
+        "\n",
+        "1 2 3\n",
+        "1 0 0 60000 0 3",
+        "1 0 0 60000 0 3\nUT",
+        "x 0 0 60000 0 3\nUTC",
+        "1 0 0 0 -1 3\nUTC",
+        "1 0 0 0 999999999999 3\nUTC",
+        "1 0 0 0 300 0\n",
+    };
+    tkl__planned planned;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (tkl__planned_decode(tkl_str(cases[i]), &planned))
+            fail_msg("accepted: %s", cases[i]);
+    char *long_line = test_format("%0300d\n", 0);
+    assert_false(tkl__planned_decode(tkl_str(long_line), &planned));
+    free(long_line);
+}
+
 /* ---- Many ---------------------------------------------------------------- */
 
 /* Claims and reports until the time is up; leaves the second of each job in a list. */
@@ -674,6 +737,8 @@ int main(void)
         TEST(who_waits_sends_nothing_before_the_time),
         TEST(a_full_queue_keeps_the_schedule_due),
         TEST(what_is_left_of_a_schedule_is_cleared_away),
+        cmocka_unit_test(the_next_time_is_behind_both_the_last_and_the_clock),
+        cmocka_unit_test(what_is_no_schedule_is_recognised),
         TEST(each_time_fires_once_however_many_claim),
         TEST(each_time_fires_once_whoever_is_killed),
         cmocka_unit_test(a_restarted_server_fires_what_it_kept),

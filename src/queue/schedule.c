@@ -89,20 +89,25 @@ static int time_after(const char *cron, const char *zone, int64_t every_ms, int6
 }
 
 /* Of the times that passed the last one decides: is it missed? Those before certainly are. */
+static bool is_recent(const tkl__planned *planned, const char *cron, const char *zone,
+                      int64_t now_ms)
+{
+    int64_t since = now_ms - MISSED_MS - 1, last_ms;
+    if (since < planned->next_ms)
+        since = planned->next_ms - 1;
+    int rc = time_after(cron, zone, planned->every_ms, since, &last_ms);
+    return rc == TKL_OK && last_ms <= now_ms;
+}
+
 int tkl__planned_next(const tkl__planned *planned, int64_t now_ms, int64_t *next_ms, bool *fires)
 {
     char cron[TKL__CRON_MAX + 1], zone[TKL__ZONE_MAX + 1];
-    int64_t recent = now_ms - MISSED_MS - 1, last_ms;
     snprintf(cron, sizeof cron, "%.*s", (int)planned->cron.len, planned->cron.data);
     snprintf(zone, sizeof zone, "%.*s", (int)planned->zone.len, planned->zone.data);
-    if (recent < planned->next_ms)
-        recent = planned->next_ms - 1;
-    *fires = planned->missed == TKL_FIRE_ONCE;
+    if (now_ms < planned->next_ms) /* another server's clock: the same time must not come again */
+        now_ms = planned->next_ms;
     int rc = time_after(cron, zone, planned->every_ms, now_ms, next_ms);
-    if (rc != TKL_OK || *fires)
-        return rc;
-    rc = time_after(cron, zone, planned->every_ms, recent, &last_ms);
-    *fires = rc == TKL_OK && last_ms <= now_ms;
+    *fires = planned->missed == TKL_FIRE_ONCE || is_recent(planned, cron, zone, now_ms);
     return rc;
 }
 
