@@ -447,6 +447,40 @@ static void a_full_queue_keeps_the_schedule_due(void **state)
     desk_close(&d);
 }
 
+static void a_unique_job_that_is_there_is_not_pushed_again(void **state)
+{
+    static const tkl_unique_mode modes[] = {TKL_UNTIL_FINISHED, TKL_UNTIL_STARTED, TKL_FOR_A_TIME};
+    desk d = desk_open(state);
+    for (size_t i = 0; i < 3; i++) {
+        char key[] = {'k', (char)('0' + i), '\0'};
+        tkl_push job = {.payload = tkl_str("x"),
+                        .unique = tkl_str(key),
+                        .unique_mode = modes[i],
+                        .unique_ms = modes[i] == TKL_FOR_A_TIME ? HOUR_MS : 0};
+        set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = job});
+        make_due(d.f->server, "s", 0);
+        tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
+        assert_jobs(jobs, "x");
+        int64_t pushed = server_ask_int(d.f->server, "HGET " KEY "m pushed");
+        make_due(d.f->server, "s", 0);
+        int64_t due = look(d.queue, "s").next_ms;
+        /* That time comes and passes, with or without a job: the key is free once it is started. */
+        eventually((take_all(d.consumer, 0), look(d.queue, "s").next_ms > due), LONG_MS);
+        pushed = server_ask_int(d.f->server, "HGET " KEY "m pushed") - pushed;
+        assert_int_equal(pushed, modes[i] == TKL_UNTIL_STARTED);
+        assert_true(look(d.queue, "s").last_ms >= due);
+        finish_all(d.consumer, jobs);
+        tkl_jobs_free(jobs);
+        take_all(d.consumer, 0);
+    }
+    /* A push finds the key held by the job of the schedule. */
+    tkl_pushed twin_pushed;
+    tkl_push twin = {.payload = tkl_str("y"), .unique = tkl_str("k2")};
+    assert_ok(tkl_queue_push(d.queue, &twin, 1, NULL, &twin_pushed));
+    assert_code(twin_pushed.code, TKL_EXISTS);
+    desk_close(&d);
+}
+
 static void what_is_left_of_a_schedule_is_cleared_away(void **state)
 {
     desk d = desk_open(state);
@@ -736,6 +770,7 @@ int main(void)
         TEST(a_schedule_set_while_they_wait_is_heard_of),
         TEST(who_waits_sends_nothing_before_the_time),
         TEST(a_full_queue_keeps_the_schedule_due),
+        TEST(a_unique_job_that_is_there_is_not_pushed_again),
         TEST(what_is_left_of_a_schedule_is_cleared_away),
         cmocka_unit_test(the_next_time_is_behind_both_the_last_and_the_clock),
         cmocka_unit_test(what_is_no_schedule_is_recognised),

@@ -16,7 +16,7 @@
 
 /* As many as a claim tells at most. */
 #define AT_ONCE   100
-#define FIRE_KEYS 9
+#define FIRE_KEYS 11
 
 static int ask(const tkl__shard *shard, const tkl_bytes *ids, size_t count, int64_t deadline,
                tkl_reply **reply)
@@ -37,9 +37,9 @@ static int ask(const tkl__shard *shard, const tkl_bytes *ids, size_t count, int6
 static int fire(const tkl__shard *shard, tkl_bytes id, tkl_bytes value, int64_t now_ms,
                 int64_t deadline)
 {
-    static const tkl__part parts[FIRE_KEYS] = {TKL__META,    TKL__JOBS,      TKL__READY,
-                                               TKL__DELAYED, TKL__ACTIVE,    TKL__EXTRAS,
-                                               TKL__WAITERS, TKL__SCHEDULES, TKL__DEAD};
+    static const tkl__part parts[FIRE_KEYS] = {
+        TKL__META,    TKL__JOBS,      TKL__READY, TKL__DELAYED, TKL__ACTIVE,     TKL__EXTRAS,
+        TKL__WAITERS, TKL__SCHEDULES, TKL__DEAD,  TKL__UNIQUE,  TKL__UNIQUE_TILL};
     tkl_bytes keys[FIRE_KEYS];
     char next[24];
     int64_t next_ms;

@@ -8,6 +8,8 @@
 -- KEYS[7] waiters    zset
 -- KEYS[8] schedules  hash
 -- KEYS[9] dead       zset
+-- KEYS[10] unique    hash
+-- KEYS[11] till      zset, of unique keys that are held for a time
 -- ARGV[1] schedule   its id
 -- ARGV[2] beginning  of it, up to the record, as it was when the next time was found
 -- ARGV[3] next       time
@@ -15,6 +17,8 @@
 -- returns 0; 4 (TKL_NOTFOUND) when somebody else saw to it; 5 (TKL_FULL): it stays due
 -- include: clock
 -- include: read
+local UNIQUE, TILL = KEYS[10], KEYS[11]
+-- include: unique
 
 local value = redis.call('HGET', KEYS[8], ARGV[1]) or ''
 if string.sub(value, 1, #ARGV[2]) ~= ARGV[2] then
@@ -24,11 +28,11 @@ local record = string.sub(value, #ARGV[2] + 1)
 local last, rest = string.match(ARGV[2], '^%d+ (%d+) (.*)$')
 -- Whatever else could be in the way is met before anything is written.
 local waiting, soonest = redis.call('ZCARD', KEYS[7]), tonumber(ARGV[3])
-for _, i in ipairs({3, 4, 9}) do
+for _, i in ipairs({3, 4, 9, 11}) do
   redis.call('ZCARD', KEYS[i])
 end
-local line = read(record)
-if ARGV[4] ~= '' then
+local line, unique = read(record)
+if ARGV[4] ~= '' and not (unique ~= '' and holder_of(unique)) then
   local meta = redis.call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'max_jobs', 'max_bytes')
   local jobs = redis.call('HLEN', KEYS[2]) - redis.call('ZCARD', KEYS[9]) + 1
   local bytes = (meta[3] or 0) + #record
@@ -39,6 +43,7 @@ if ARGV[4] ~= '' then
   local id = string.format('%013x', number)
   redis.call('HSET', KEYS[2], id, record)
   redis.call('ZADD', KEYS[3], as_pushed(line), id)
+  hold(unique, line, id)
   redis.call('HSET', KEYS[1], 'last', string.format('%.0f', number),
              'pushed', string.format('%.0f', (meta[2] or 0) + 1),
              'bytes', string.format('%.0f', bytes))
@@ -49,6 +54,7 @@ end
 redis.call('HSET', KEYS[8], ARGV[1], ARGV[3] .. ' ' .. (ARGV[4] ~= '' and stamp or last) .. ' ' ..
            rest .. record)
 redis.call('ZADD', KEYS[4], ARGV[3], '@' .. ARGV[1])
+prune(10)
 if waiting > 0 then
   -- include: gate
   -- include: serve

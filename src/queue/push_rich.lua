@@ -28,6 +28,7 @@ local count = redis.call('HLEN', KEYS[2]) - redis.call('ZCARD', KEYS[10])
 local bytes, added, big = tonumber(meta[3] or 0), 0, false
 local max_jobs, max_bytes = tonumber(meta[4] or 2 ^ 53), tonumber(meta[5] or 2 ^ 53)
 local told, ids, soonest = {}, {}, nil
+local UNIQUE, TILL = KEYS[11], KEYS[12]
 -- include: unique
 -- include: place
 

@@ -2,7 +2,7 @@
 -- for a time, which :v has by that time.
 
 local function holder_of(unique)
-  local id, till = string.match(redis.call('HGET', KEYS[11], unique) or '', '^(%x+) ?(%d*)$')
+  local id, till = string.match(redis.call('HGET', UNIQUE, unique) or '', '^(%x+) ?(%d*)$')
   return id and (till == '' or tonumber(till) > now) and id or nil
 end
 
@@ -10,20 +10,20 @@ local function hold(unique, line, id)
   local span = string.match(line, ' f(%d+)')
   local till = span and string.format('%.0f', now + span)
   if unique ~= '' then
-    redis.call('HSET', KEYS[11], unique, till and id .. ' ' .. till or id)
+    redis.call('HSET', UNIQUE, unique, till and id .. ' ' .. till or id)
   end
   if unique ~= '' and till then
-    redis.call('ZADD', KEYS[12], till, unique)
+    redis.call('ZADD', TILL, till, unique)
   end
 end
 
 -- Forgets keys whose time is over: more than a push can add.
 local function prune(most)
-  for _, unique in ipairs(redis.call('ZRANGE', KEYS[12], '-inf', stamp, 'BYSCORE',
+  for _, unique in ipairs(redis.call('ZRANGE', TILL, '-inf', stamp, 'BYSCORE',
                                      'LIMIT', 0, most)) do
     if not holder_of(unique) then
-      redis.call('HDEL', KEYS[11], unique)
+      redis.call('HDEL', UNIQUE, unique)
     end
-    redis.call('ZREM', KEYS[12], unique)
+    redis.call('ZREM', TILL, unique)
   end
 end
