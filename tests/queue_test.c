@@ -732,7 +732,7 @@ static void something_else_under_the_keys_is_told_and_loses_nothing(void **state
         if (server_ask_int(d.f->server, "EXISTS " KEY "%s", parts[i]))
             server_do(d.f->server, "RENAME " KEY "%s saved", parts[i]);
         server_do(d.f->server, "SET " KEY "%s foreign", parts[i]);
-        if (strcmp(parts[i], "a") != 0)
+        if (strchr("mjqw", parts[i][0])) /* the others it does not touch */
             assert_code(tkl_queue_push(d.queue, &(tkl_push){0}, 1, NULL, NULL), TKL_ETYPE);
         assert_code(tkl_consumer_claim(d.consumer, 1, 0, &jobs), TKL_ETYPE);
         server_do(d.f->server, "DEL " KEY "%s", parts[i]);

@@ -2,8 +2,9 @@
 -- before; see "Looking" in queue.c. The last to come are asked, since they will wait longest; their
 -- ranks keep them apart.
 
-local look, looker = tonumber(gate[7] or 0), gate[8]
-if soonest and (look <= now or look > soonest or not redis.call('ZSCORE', KEYS[7], looker)) then
+local look, looker = tonumber(rules[7] or 0), rules[8]
+if soonest and waiting > 0
+   and (look <= now or look > soonest or not redis.call('ZSCORE', KEYS[7], looker)) then
   local told, rank = {}, 0
   for _, one in ipairs(redis.call('ZRANGE', KEYS[7], 0, 7, 'REV')) do
     local token, channel = string.match(one, '^(%S+) %S+ (.*)$')

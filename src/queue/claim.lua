@@ -41,7 +41,6 @@ if ARGV[5] ~= '' and not waits then
 end
 
 if not ids[1] then
-  local waiting = redis.call('ZCARD', KEYS[7])
   local first = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]
   if first and tonumber(first) <= now then
     local timers = {}

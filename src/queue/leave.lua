@@ -17,10 +17,10 @@ local me = ARGV[1] .. ' ' .. ARGV[2] .. ' ' .. ARGV[3]
 if redis.call('ZREM', KEYS[7], me) == 0 then
   -- include: given
   -- include: records
-elseif redis.call('ZCARD', KEYS[7]) > 0 then
+else
   -- include: gate
   -- include: first
-  local soonest = gate[8] == me and till -- it had promised to look
+  local soonest = rules[8] == me and till -- it had promised to look
   -- include: serve
   -- include: spend
   -- include: appoint

@@ -94,13 +94,13 @@ static tkl__event await(stander *s, tkl_bytes *message)
 /* ---- Asking -------------------------------------------------------------- */
 
 /* The end of a request that is part of waiting. */
-static int64_t until(const stander *s, int64_t overtime)
+static int64_t until(const stander *s)
 {
     const tkl_consumer *c = s->source->consumer;
     int64_t end = tkl__call_deadline(c->client, NULL), now = tkl__now();
     int64_t wait = s->deadline > now ? s->deadline : now;
-    if (wait < end - overtime)
-        end = wait + overtime;
+    if (wait < end - OVERTIME_US)
+        end = wait + OVERTIME_US;
     if (c->nsources > 1 && now + ASIDE_US < end)
         end = now + ASIDE_US;
     return end;
@@ -121,7 +121,7 @@ static int ask(stander *s)
 {
     s->ask = (tkl__ask){.source = s->source, .max = s->max, .wait = true, .again = s->in_line};
     s->in_line = true;
-    int rc = tkl__ask_one(&s->ask, until(s, OVERTIME_US), s->haul);
+    int rc = tkl__ask_one(&s->ask, until(s), s->haul);
     if (rc != TKL_OK)
         return rc;
     if (tkl__haul_count(s->haul) > 0) {
@@ -137,7 +137,7 @@ static int enter(stander *s)
 {
     tkl__unlisten(&s->waiter);
     int rc = tkl__listen(s->source->consumer->client, s->source->shard->channel,
-                         tkl_str(s->source->token), until(s, 0), &s->waiter);
+                         tkl_str(s->source->token), until(s), &s->waiter);
     return rc == TKL_OK ? ask(s) : rc;
 }
 
@@ -246,7 +246,7 @@ static int stand(stander *s)
             break;
     }
     if (s->in_line && rc != TKL_OK) {
-        int left = tkl__ask_leave(s->source, until(s, OVERTIME_US), s->haul);
+        int left = tkl__ask_leave(s->source, until(s), s->haul);
         if (left == TKL_OK)
             rc = tkl__haul_count(s->haul) > 0 ? TKL_OK : TKL_EMPTY;
         else if (rc == TKL_EMPTY)

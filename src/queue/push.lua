@@ -17,10 +17,7 @@
 -- include: request
 
 local meta = redis.call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'max_jobs', 'max_bytes')
--- Whatever else could be in the way is met before anything is written.
 local waiting, n = redis.call('ZCARD', KEYS[7]), #ARGV
-redis.call('ZCARD', KEYS[3])
-redis.call('ZCARD', KEYS[4])
 if meta[4] or meta[5] then
   -- include: admit
   if n < 3 then
@@ -47,13 +44,13 @@ for i = 3, n, 2 do
   bytes, big, number = bytes + #record, big or #record > 65536, number + 1
 end
 
-redis.call('HSET', KEYS[2], unpack(jobs))
-if ready[1] then
-  redis.call('ZADD', KEYS[3], unpack(ready))
-end
 if later[1] then
   redis.call('ZADD', KEYS[4], unpack(later))
 end
+if ready[1] then
+  redis.call('ZADD', KEYS[3], unpack(ready))
+end
+redis.call('HSET', KEYS[2], unpack(jobs)) -- last: an id without a record is no job
 redis.call('HSET', KEYS[1], 'last', string.format('%.0f', number - 1),
            'pushed', string.format('%.0f', (meta[2] or 0) + (n - 2) / 2),
            'bytes', string.format('%.0f', (meta[3] or 0) + bytes))

@@ -6,7 +6,7 @@ if max > 0 and room > 0 then
   ids = redis.call('ZRANGE', KEYS[3], 0, math.min(max, room) - 1)
 end
 local sum = 0
-for i = 2, gate[6] and #ids or 0 do
+for i = 2, rules[6] and #ids or 0 do
   sum = sum + redis.call('HSTRLEN', KEYS[2], ids[i - 1])
   if sum > MOST_BYTES then
     ids = {unpack(ids, 1, i - 1)}

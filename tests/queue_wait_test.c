@@ -1,0 +1,782 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waiting for jobs: woken by owning one, at the right time, without traffic; and through whatever
+ * happens to connections, servers and others who wait.
+ *
+ * ctest: label threads
+ * ctest: timeout 300
+ */
+#include <stdatomic.h>
+
+#include "support/fixture.h"
+#include "support/proxy.h"
+#include "support/queues.h"
+
+#define LONG_MS 30000
+#define KEY     "tackle:queue:{q}:"
+
+/* A thread that claims once. */
+typedef struct pending {
+    tkl_consumer *consumer;
+    size_t max;
+    int64_t wait_ms;
+    int result; /* once joined */
+    tkl_jobs *jobs;
+    int64_t took_ms;
+    crew *thread;
+} pending;
+
+static void claim_in_thread(void *arg, int index)
+{
+    pending *p = arg;
+    (void)index;
+    int64_t start = test_now_ms();
+    p->result = tkl_consumer_claim(p->consumer, p->max ? p->max : 10, p->wait_ms, &p->jobs);
+    p->took_ms = test_now_ms() - start;
+}
+
+static int64_t waiters(server *s)
+{
+    return server_ask_int(s, "ZCARD " KEY "w");
+}
+
+/* Returns when it waits. */
+static void start_waiting(pending *p, server *s)
+{
+    int64_t before = waiters(s);
+    p->thread = crew_start(1, claim_in_thread, p);
+    eventually(waiters(s) == before + 1, LONG_MS);
+}
+
+static void join(pending *p)
+{
+    crew_join(p->thread);
+    p->thread = NULL;
+}
+
+/* What it got, reported as done. */
+static void expect(pending *p, const char *words)
+{
+    join(p);
+    assert_code(p->result, *words ? TKL_OK : TKL_EMPTY);
+    assert_jobs(p->jobs, words);
+    if (p->jobs)
+        finish_all(p->consumer, p->jobs);
+    tkl_jobs_free(p->jobs);
+    p->jobs = NULL;
+}
+
+/* ---- Waking -------------------------------------------------------------- */
+
+static void waking_up_is_owning(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_consumer *consumer = open_consumer(queue, 0), *other = open_consumer(queue, 0);
+    pending p = {.consumer = consumer, .wait_ms = -1};
+    for (int i = 0; i < 3; i++) {
+        start_waiting(&p, f->server);
+        int64_t before = server_calls(f->server, "evalsha");
+        push_words(queue, "a");
+        join(&p);
+        assert_int_equal(server_calls(f->server, "evalsha") - before, 1); /* the push */
+        expect_all(other, "");
+        assert_jobs(p.jobs, "a");
+        finish_all(consumer, p.jobs);
+        tkl_jobs_free(p.jobs);
+        assert_int_equal(waiters(f->server), 0);
+    }
+    assert_int_equal(server_ask_int(f->server, "HLEN " KEY "j"), 0);
+    tkl_consumer_close(other);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+}
+
+static void those_who_wait_are_served_in_order_of_arrival(void **state)
+{
+    enum { N = 8 };
+    static const char *const words[N] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    pending p[N];
+    for (int i = 0; i < N; i++) {
+        p[i] = (pending){.consumer = open_consumer(queue, 0), .wait_ms = -1};
+        start_waiting(&p[i], f->server);
+    }
+    push_words(queue, "a b c d e f g h i j");
+    for (int i = 0; i < N; i++) {
+        expect(&p[i], words[i]);
+        tkl_consumer_close(p[i].consumer);
+    }
+    tkl_consumer *rest = open_consumer(queue, 0);
+    expect_all(rest, "i j");
+    tkl_consumer_close(rest);
+    tkl_queue_close(queue);
+}
+
+/* More of them than one script serves. */
+static void a_large_push_wakes_all_who_wait(void **state)
+{
+    enum { N = 130 };
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    static pending p[N];
+    static tkl_push jobs[N];
+    for (int i = 0; i < N; i++) {
+        p[i] = (pending){.consumer = open_consumer(queue, 0), .wait_ms = -1, .max = 1};
+        p[i].thread = crew_start(1, claim_in_thread, &p[i]);
+        jobs[i] = (tkl_push){.payload = tkl_str("x")};
+    }
+    eventually(waiters(f->server) == N, LONG_MS);
+    assert_ok(tkl_queue_push(queue, jobs, N, NULL, NULL));
+    for (int i = 0; i < N; i++) {
+        expect(&p[i], "x");
+        tkl_consumer_close(p[i].consumer);
+    }
+    tkl_queue_close(queue);
+}
+
+static void what_comes_back_wakes_as_well(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_consumer *holder = open_consumer(queue, 0), *consumer = open_consumer(queue, 0);
+    static const tkl_outcome outcomes[] = {TKL_JOB_RELEASED, TKL_JOB_FAILED};
+    for (int i = 0; i < 2; i++) {
+        push_words(queue, "a");
+        tkl_jobs *jobs = claim_jobs(holder, 1, 0);
+        pending p = {.consumer = consumer, .wait_ms = -1};
+        start_waiting(&p, f->server);
+        assert_ok(report_job(holder, &jobs->items[0], outcomes[i], "why", i));
+        join(&p);
+        assert_jobs(p.jobs, "a");
+        assert_int_equal(p.jobs->items[0].attempt, 1 + i);
+        finish_all(consumer, p.jobs);
+        tkl_jobs_free(p.jobs);
+        tkl_jobs_free(jobs);
+    }
+    tkl_consumer_close(holder);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+}
+
+static void what_is_large_is_fetched(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_consumer *consumer = open_consumer(queue, 0);
+    static char large[200000];
+    memset(large, 'x', sizeof large);
+    pending p = {.consumer = consumer, .wait_ms = -1};
+    start_waiting(&p, f->server);
+    push_job(queue, &(tkl_push){.payload = {large, sizeof large}}, NULL);
+    join(&p);
+    assert_ok(p.result);
+    assert_int_equal(p.jobs->items[0].payload.len, sizeof large);
+    assert_memory_equal(p.jobs->items[0].payload.data, large, sizeof large);
+    finish_all(consumer, p.jobs);
+    tkl_jobs_free(p.jobs);
+    assert_int_equal(waiters(f->server), 0);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+}
+
+static void a_claim_that_ends_makes_room_where_few_may_run(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_consumer *holder = open_consumer(queue, 0), *consumer = open_consumer(queue, 0);
+    static const tkl_outcome outcomes[] = {TKL_JOB_DONE, TKL_JOB_DEAD};
+    push_words(queue, "a b c");
+    server_do(f->server, "HSET " KEY "m concurrency 1");
+    for (int i = 0; i < 2; i++) {
+        tkl_jobs *jobs = claim_jobs(holder, 1, 0);
+        pending p = {.consumer = consumer, .wait_ms = -1};
+        start_waiting(&p, f->server);
+        assert_ok(report_job(holder, &jobs->items[0], outcomes[i], "", 0));
+        join(&p);
+        assert_ok(p.result);
+        assert_int_equal(p.jobs->count, 1);
+        finish_all(consumer, p.jobs);
+        tkl_jobs_free(p.jobs);
+        tkl_jobs_free(jobs);
+        push_words(queue, "d");
+    }
+    tkl_consumer_close(holder);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+}
+
+/* ---- Silence ------------------------------------------------------------- */
+
+static void one_who_waits_sends_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    start_waiting(&p, f->server);
+    int64_t before = server_commands(f->server);
+    test_sleep_ms(1500);
+    assert_int_equal(server_commands(f->server), before);
+    push_words(queue, "a");
+    expect(&p, "a");
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+}
+
+static void one_who_waits_beside_leases_and_delays_hardly_asks(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_consumer *holder = open_consumer(queue, 3000);
+    push_words(queue, "held");
+    push_job(queue, &(tkl_push){.payload = tkl_str("late"), .delay_ms = 3600000}, NULL);
+    tkl_jobs *jobs = claim_jobs(holder, 1, 0);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    start_waiting(&p, f->server);
+    int64_t start = test_now_ms(), before = server_calls(f->server, "evalsha");
+    test_sleep_ms(4000);
+    int64_t asked = server_calls(f->server, "evalsha") - before;
+    /* The holder renews once a second, the other looks every two or three. */
+    assert_in_range(asked, 1, 2 + (test_now_ms() - start) * 2 / 1000);
+    finish_all(holder, jobs);
+    tkl_jobs_free(jobs);
+    push_words(queue, "a");
+    expect(&p, "a");
+    tkl_consumer_close(holder);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+}
+
+/* ---- Time ---------------------------------------------------------------- */
+
+static int64_t server_ms(server *s)
+{
+    return server_ask_int(
+        s, "EVAL %s 0",
+        "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)");
+}
+
+static void a_delayed_job_starts_at_its_time(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_consumer *consumer = open_consumer(queue, 0);
+    for (int told = 0; told < 2; told++) {
+        pending p = {.consumer = consumer, .wait_ms = -1};
+        if (told)
+            start_waiting(&p, f->server);
+        int64_t before = server_ms(f->server);
+        push_job(queue, &(tkl_push){.payload = tkl_str("a"), .delay_ms = 300}, NULL);
+        if (!told)
+            start_waiting(&p, f->server);
+        join(&p);
+        assert_in_range(server_ms(f->server) - before, 300, LONG_MS);
+        assert_jobs(p.jobs, "a");
+        finish_all(consumer, p.jobs);
+        tkl_jobs_free(p.jobs);
+    }
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+}
+
+static void an_earlier_time_is_told_to_those_who_wait(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_client *client = test_open(f->server->url, NULL);
+    tkl_queue *same = open_queue(client, "q", 1);
+    push_job(queue, &(tkl_push){.payload = tkl_str("late"), .delay_ms = 3600000}, NULL);
+    pending p[] = {{.consumer = open_consumer(queue, 0), .wait_ms = -1},
+                   {.consumer = open_consumer(same, 0), .wait_ms = -1}};
+    start_waiting(&p[0], f->server);
+    start_waiting(&p[1], f->server);
+    const tkl_push jobs[] = {{.payload = tkl_str("a"), .delay_ms = 200},
+                             {.payload = tkl_str("a"), .delay_ms = 100}};
+    assert_ok(tkl_queue_push(queue, jobs, 2, NULL, NULL));
+    expect(&p[0], "a");
+    expect(&p[1], "a");
+    tkl_consumer_close(p[0].consumer);
+    tkl_consumer_close(p[1].consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    tkl_queue_close(queue);
+}
+
+/* The one who promised to look leaves: another has to. */
+static void the_promise_to_look_is_passed_on(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_client *client = test_open(f->server->url, NULL);
+    tkl_queue *same = open_queue(client, "q", 1);
+    pending stays = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    pending leaves = {.consumer = open_consumer(same, 0), .wait_ms = -1};
+    start_waiting(&stays, f->server);
+    start_waiting(&leaves, f->server);
+    push_job(queue, &(tkl_push){.payload = tkl_str("a"), .delay_ms = 500}, NULL);
+    tkl_consumer_cancel(leaves.consumer);
+    expect(&leaves, "");
+    expect(&stays, "a");
+    tkl_consumer_close(stays.consumer);
+    tkl_consumer_close(leaves.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    tkl_queue_close(queue);
+}
+
+static void the_end_of_a_lease_is_noticed(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_consumer *dying;
+    const tkl_consumer_options options = {.lease_ms = 400, .no_renewal = true};
+    for (int waits = 0; waits < 2; waits++) { /* before the claim, or after */
+        assert_ok(tkl_consumer_open(&queue, 1, &options, &dying));
+        pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+        pending first = {.consumer = dying, .wait_ms = -1};
+        if (waits) {
+            start_waiting(&first, f->server);
+            start_waiting(&p, f->server);
+            push_words(queue, "a");
+            join(&first);
+        } else {
+            push_words(queue, "a");
+            first.jobs = claim_jobs(dying, 1, 0);
+            start_waiting(&p, f->server);
+        }
+        assert_jobs(first.jobs, "a");
+        join(&p);
+        assert_jobs(p.jobs, "a");
+        assert_int_equal(p.jobs->items[0].attempt, 2);
+        finish_all(p.consumer, p.jobs);
+        tkl_jobs_free(p.jobs);
+        tkl_jobs_free(first.jobs);
+        tkl_consumer_close(dying);
+        tkl_consumer_close(p.consumer);
+    }
+    tkl_queue_close(queue);
+}
+
+static void a_rate_lets_the_next_go_in_time(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    server_do(f->server, "HSET " KEY "m rate 1 rate_period 300");
+    push_words(queue, "a b");
+    expect_all(p.consumer, "a");
+    start_waiting(&p, f->server);
+    expect(&p, "b");
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+}
+
+static void a_wait_ends_in_time_and_leaves_nothing(void **state)
+{
+    static const int64_t waits[] = {1, 30, 300};
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_consumer *consumer = open_consumer(queue, 0);
+    for (int i = 0; i < 3; i++) {
+        pending p = {.consumer = consumer, .wait_ms = waits[i]};
+        p.thread = crew_start(1, claim_in_thread, &p);
+        expect(&p, "");
+        assert_in_range(p.took_ms, waits[i], waits[i] + LONG_MS);
+        assert_int_equal(waiters(f->server), 0);
+    }
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+}
+
+static void a_cancelled_consumer_waits_no_more(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queues[] = {open_queue(f->client, "q", 1), open_queue(f->client, "r", 3)};
+    for (size_t n = 1; n <= 2; n++) {
+        tkl_consumer *consumer;
+        tkl_jobs *jobs;
+        assert_ok(tkl_consumer_open(queues, n, NULL, &consumer));
+        pending p = {.consumer = consumer, .wait_ms = -1};
+        start_waiting(&p, f->server);
+        tkl_consumer_cancel(consumer);
+        expect(&p, "");
+        assert_code(tkl_consumer_claim(consumer, 1, -1, &jobs), TKL_EMPTY);
+        push_words(queues[0], "a");
+        expect_all(consumer, "a");
+        assert_int_equal(waiters(f->server), 0);
+        tkl_consumer_close(consumer);
+    }
+    tkl_queue_close(queues[0]);
+    tkl_queue_close(queues[1]);
+}
+
+/* ---- Several queues ------------------------------------------------------ */
+
+static void the_first_queue_is_always_served_first(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queues[] = {open_queue(f->client, "q", 1), open_queue(f->client, "r", 1)};
+    tkl_consumer *consumer;
+    assert_ok(tkl_consumer_open(queues, 2, NULL, &consumer));
+    push_words(queues[1], "c d");
+    push_words(queues[0], "a b");
+    static const char *const order[] = {"a", "b", "c", "d"};
+    for (int i = 0; i < 4; i++) {
+        tkl_jobs *jobs = claim_jobs(consumer, 1, 0);
+        assert_jobs(jobs, order[i]);
+        assert_ptr_equal(jobs->items[0].queue, queues[i / 2]);
+        finish_all(consumer, jobs);
+        tkl_jobs_free(jobs);
+    }
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queues[0]);
+    tkl_queue_close(queues[1]);
+}
+
+static void one_waits_at_several_queues_at_once(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queues[] = {open_queue(f->client, "q", 1), open_queue(f->client, "r", 1),
+                           open_queue(f->client, "s", 1)};
+    tkl_consumer *consumer, *other = open_consumer(queues[2], 0);
+    assert_ok(tkl_consumer_open(queues, 3, NULL, &consumer));
+    for (int i = 0; i < 3; i++) {
+        pending p = {.consumer = consumer, .wait_ms = -1, .max = 1};
+        start_waiting(&p, f->server);
+        push_words(queues[i], "a");
+        expect(&p, "a");
+        assert_int_equal(waiters(f->server), 0);
+        assert_int_equal(server_ask_int(f->server, "EXISTS tackle:queue:{r}:w"), 0);
+        assert_int_equal(server_ask_int(f->server, "EXISTS tackle:queue:{s}:w"), 0);
+    }
+    push_words(queues[2], "b");
+    expect_all(other, "b"); /* no ghost of the consumer is in the way */
+    tkl_consumer_close(other);
+    tkl_consumer_close(consumer);
+    for (int i = 0; i < 3; i++)
+        tkl_queue_close(queues[i]);
+}
+
+/* Two queues hand over at once what one has room for: the other's goes back, unused. */
+static void what_is_handed_over_beyond_the_need_goes_back(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queues[] = {open_queue(f->client, "q", 1), open_queue(f->client, "r", 1)};
+    tkl_consumer *consumer;
+    assert_ok(tkl_consumer_open(queues, 2, NULL, &consumer));
+    for (int i = 0; i < 20; i++) {
+        pending p = {.consumer = consumer, .wait_ms = -1, .max = 1};
+        start_waiting(&p, f->server);
+        push_words(queues[i % 2], "a");
+        push_words(queues[1 - i % 2], "a");
+        expect(&p, "a");
+        tkl_jobs *jobs = claim_jobs(consumer, 1, 0);
+        assert_int_equal(jobs->items[0].attempt, 1);
+        finish_all(consumer, jobs);
+        tkl_jobs_free(jobs);
+    }
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queues[0]);
+    tkl_queue_close(queues[1]);
+}
+
+static void partitions_are_one_queue(void **state)
+{
+    enum { N = 100 };
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "p", 4);
+    tkl_consumer *consumer = open_consumer(queue, 0);
+    tkl_push jobs[N] = {0};
+    tkl_pushed pushed[N];
+    assert_ok(tkl_queue_push(queue, jobs, N, NULL, pushed));
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(server_ask_int(f->server, "ZCARD tackle:queue:{p%%23%d}:q", i), N / 4);
+    size_t done = 0;
+    for (tkl_jobs *some; tkl_consumer_claim(consumer, 10, 0, &some) == TKL_OK;) {
+        assert_in_range(some->count, 1, 10);
+        done += some->count;
+        finish_all(consumer, some);
+        tkl_jobs_free(some);
+    }
+    assert_int_equal(done, N);
+    for (int i = 0; i < 8; i++) { /* single pushes go round */
+        pending p = {.consumer = consumer, .wait_ms = LONG_MS};
+        p.thread = crew_start(1, claim_in_thread, &p);
+        push_words(queue, "a");
+        expect(&p, "a");
+    }
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+}
+
+/* ---- Trouble ------------------------------------------------------------- */
+
+static void a_wait_survives_lost_connections(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_client *client = test_open(f->server->url, NULL);
+    tkl_queue *same = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(same, 0), .wait_ms = -1};
+    start_waiting(&p, f->server);
+    for (int i = 0; i < 5; i++) {
+        int64_t before = server_calls(f->server, "ssubscribe");
+        server_do(f->server, "CLIENT KILL TYPE pubsub");
+        server_do(f->server, "CLIENT KILL TYPE normal");
+        eventually(server_calls(f->server, "ssubscribe") > before, LONG_MS);
+    }
+    push_words(queue, "a");
+    expect(&p, "a");
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    tkl_queue_close(queue);
+}
+
+static void a_hand_over_that_is_lost_on_the_way_is_found(void **state)
+{
+    fixture *f = *state;
+    proxy *px = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(px), NULL);
+    tkl_queue *queue = open_queue(f->client, "q", 1), *same = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(same, 600000), .wait_ms = -1};
+    start_waiting(&p, f->server);
+    proxy_hold(px, TO_CLIENT, true);
+    push_words(queue, "a");
+    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "a"), 1);
+    proxy_cut(px);
+    proxy_hold(px, TO_CLIENT, false);
+    expect(&p, "a");
+    assert_int_equal(waiters(f->server), 0);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    proxy_end(px);
+    tkl_queue_close(queue);
+}
+
+static void one_who_is_gone_is_passed_over(void **state)
+{
+    fixture *f = *state;
+    proxy *px = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(px), &(tkl_options){.timeout_ms = 1000});
+    tkl_queue *queue = open_queue(f->client, "q", 1), *same = open_queue(client, "q", 1);
+    pending gone = {.consumer = open_consumer(same, 600000), .wait_ms = LONG_MS};
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    start_waiting(&gone, f->server);
+    start_waiting(&p, f->server);
+    proxy_refuse(px, true);
+    proxy_cut(px);
+    eventually(server_ask_int(f->server, "EVAL %s 0",
+                              "return #redis.call('PUBSUB', 'SHARDCHANNELS')") == 1,
+               LONG_MS);
+    push_words(queue, "a");
+    expect(&p, "a");
+    tkl_consumer_cancel(gone.consumer);
+    join(&gone);
+    assert_true(gone.result < 0);
+    proxy_refuse(px, false);
+    tkl_consumer_close(gone.consumer);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    proxy_end(px);
+    tkl_queue_close(queue);
+}
+
+/* A machine that fell silent is given a job, which comes back when its lease ends. */
+static void one_who_fell_silent_delays_a_job_by_its_lease(void **state)
+{
+    fixture *f = *state;
+    proxy *px = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(px), &(tkl_options){.timeout_ms = 1000});
+    tkl_queue *queue = open_queue(f->client, "q", 1), *same = open_queue(client, "q", 1);
+    pending silent = {.consumer = open_consumer(same, 500), .wait_ms = -1};
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    start_waiting(&silent, f->server);
+    start_waiting(&p, f->server);
+    proxy_hold(px, TO_CLIENT, true);
+    proxy_hold(px, TO_SERVER, true);
+    push_words(queue, "a");
+    join(&p);
+    assert_jobs(p.jobs, "a");
+    assert_int_equal(p.jobs->items[0].attempt, 2);
+    finish_all(p.consumer, p.jobs);
+    tkl_jobs_free(p.jobs);
+    tkl_consumer_cancel(silent.consumer);
+    join(&silent);
+    tkl_jobs_free(silent.jobs);
+    proxy_hold(px, TO_CLIENT, false);
+    proxy_hold(px, TO_SERVER, false);
+    tkl_consumer_close(silent.consumer);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    proxy_end(px);
+    tkl_queue_close(queue);
+}
+
+static void a_wait_survives_the_restart_of_a_persistent_server(void **state)
+{
+    (void)state;
+    static const char *const config[] = {"appendonly yes", "appendfsync always", NULL};
+    server *s = server_start(&(server_options){.config = config});
+    tkl_client *client = test_open(s->url, NULL);
+    tkl_queue *queue = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    tkl_consumer *holder = open_consumer(queue, 600000);
+    push_words(queue, "held");
+    tkl_jobs *jobs = claim_jobs(holder, 1, 0);
+    start_waiting(&p, s);
+    server_kill(s);
+    test_sleep_ms(200);
+    server_restart(s);
+    push_words(queue, "a");
+    expect(&p, "a");
+    finish_all(holder, jobs);
+    tkl_jobs_free(jobs);
+    assert_int_equal(server_ask_int(s, "HLEN " KEY "j"), 0);
+    tkl_consumer_close(holder);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    server_end(s);
+}
+
+static void a_server_that_does_not_come_back_ends_the_wait_with_an_error(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 500});
+    tkl_queue *queue = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = 1500};
+    start_waiting(&p, s);
+    server_kill(s);
+    join(&p);
+    assert_true(p.result < 0);
+    assert_in_range(p.took_ms, 1500, 1500 + LONG_MS);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    server_end(s);
+}
+
+/* ---- Many ---------------------------------------------------------------- */
+
+enum { WORKERS = 4, PUSHERS = 2, JOBS = 500 };
+
+typedef struct traffic {
+    fixture *f;
+    tkl_queue *queue;
+    atomic_int seen[PUSHERS * JOBS]; /* how often each was done */
+    atomic_int done;                 /* how many of them at all */
+    atomic_bool stop;
+} traffic;
+
+static void push_or_work(void *arg, int index)
+{
+    traffic *t = arg;
+    if (index < PUSHERS) {
+        for (int i = 0; i < JOBS; i++) {
+            char *text = test_format("%d", index * JOBS + i);
+            push_job(t->queue, &(tkl_push){.payload = tkl_str(text)}, NULL);
+            free(text);
+        }
+        return;
+    }
+    tkl_consumer *consumer = open_consumer(t->queue, 0);
+    while (atomic_load(&t->done) < PUSHERS * JOBS) {
+        tkl_jobs *jobs;
+        if (tkl_consumer_claim(consumer, 5, 200, &jobs) != TKL_OK)
+            continue;
+        for (size_t i = 0; i < jobs->count; i++) {
+            char text[16];
+            snprintf(text, sizeof text, "%.*s", (int)jobs->items[i].payload.len,
+                     jobs->items[i].payload.data);
+            if (atomic_fetch_add(&t->seen[atoi(text)], 1) == 0)
+                atomic_fetch_add(&t->done, 1);
+            report_job(consumer, &jobs->items[i], TKL_JOB_DONE, NULL, 0);
+        }
+        tkl_jobs_free(jobs);
+    }
+    tkl_consumer_close(consumer);
+}
+
+static void many_push_and_work_and_each_job_is_done_once(void **state)
+{
+    static traffic t;
+    t = (traffic){.f = *state};
+    t.queue = open_queue(t.f->client, "q", 1);
+    crew_run(PUSHERS + WORKERS, push_or_work, &t);
+    for (int i = 0; i < PUSHERS * JOBS; i++)
+        assert_int_equal(atomic_load(&t.seen[i]), 1);
+    assert_int_equal(server_ask_int(t.f->server, "HLEN " KEY "j"), 0);
+    assert_int_equal(server_ask_int(t.f->server, "ZCARD " KEY "a"), 0);
+    assert_int_equal(server_ask_int(t.f->server, "HEXISTS " KEY "m failed"), 0);
+    tkl_queue_close(t.queue);
+}
+
+static void kill_connections(void *arg, int index)
+{
+    traffic *t = arg;
+    (void)index;
+    while (!atomic_load(&t->stop)) {
+        server_do(t->f->server, "CLIENT KILL TYPE normal");
+        server_do(t->f->server, "CLIENT KILL TYPE pubsub");
+        test_sleep_ms(50);
+    }
+}
+
+/* Every connection is killed again and again: nothing is lost, and nothing is done twice either, as
+ * long as no lease ends. */
+static void killed_connections_lose_nothing(void **state)
+{
+    static traffic t;
+    t = (traffic){.f = *state};
+    t.queue = open_queue(t.f->client, "q", 1);
+    call_expect(t.f->client, "PONG", "PING", NULL); /* only who was reached once is tried again */
+    crew *killer = crew_start(1, kill_connections, &t);
+    crew_run(PUSHERS + WORKERS, push_or_work, &t);
+    atomic_store(&t.stop, true);
+    crew_join(killer);
+    int64_t failed = server_ask_int(t.f->server, "HGET " KEY "m failed");
+    for (int i = 0; i < PUSHERS * JOBS; i++)
+        assert_in_range(atomic_load(&t.seen[i]), 1, failed == 0 ? 1 : 1 + failed);
+    eventually(server_ask_int(t.f->server, "ZCARD " KEY "a") == 0 || failed > 0, LONG_MS);
+    tkl_queue_close(t.queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(waking_up_is_owning),
+        TEST(those_who_wait_are_served_in_order_of_arrival),
+        TEST(a_large_push_wakes_all_who_wait),
+        TEST(what_comes_back_wakes_as_well),
+        TEST(what_is_large_is_fetched),
+        TEST(a_claim_that_ends_makes_room_where_few_may_run),
+        TEST(one_who_waits_sends_nothing),
+        TEST(one_who_waits_beside_leases_and_delays_hardly_asks),
+        TEST(a_delayed_job_starts_at_its_time),
+        TEST(an_earlier_time_is_told_to_those_who_wait),
+        TEST(the_promise_to_look_is_passed_on),
+        TEST(the_end_of_a_lease_is_noticed),
+        TEST(a_rate_lets_the_next_go_in_time),
+        TEST(a_wait_ends_in_time_and_leaves_nothing),
+        TEST(a_cancelled_consumer_waits_no_more),
+        TEST(the_first_queue_is_always_served_first),
+        TEST(one_waits_at_several_queues_at_once),
+        TEST(what_is_handed_over_beyond_the_need_goes_back),
+        TEST(partitions_are_one_queue),
+        TEST(a_wait_survives_lost_connections),
+        TEST(a_hand_over_that_is_lost_on_the_way_is_found),
+        TEST(one_who_is_gone_is_passed_over),
+        TEST(one_who_fell_silent_delays_a_job_by_its_lease),
+        TEST(a_wait_survives_the_restart_of_a_persistent_server),
+        TEST(a_server_that_does_not_come_back_ends_the_wait_with_an_error),
+        TEST(many_push_and_work_and_each_job_is_done_once),
+        TEST(killed_connections_lose_nothing),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
