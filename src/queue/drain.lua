@@ -52,10 +52,13 @@ end
 if #ids == 0 then
   return {0, skip, skip - ARGV[2]}
 end
-local bytes = 0
+local bytes, counts = 0, nil
+if ARGV[1] == 'dead' then -- they gave up their places in their groups
+  counts = false
+end
 for i, record in ipairs(redis.call('HMGET', JOBS, unpack(ids))) do
   bytes = bytes + #record
-  forget(ids[i], record, ARGV[1] == 'dead' and false or nil)
+  forget(ids[i], record, counts)
 end
 redis.call('HDEL', JOBS, unpack(ids))
 redis.call('HINCRBY', KEYS[1], 'bytes', -bytes)
