@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "queue/schedule.h"
+#include "support/cluster.h"
 #include "support/fixture.h"
 #include "support/process.h"
+#include "support/puppet.h"
 #include "support/queues.h"
 
 #define LONG_MS 60000
@@ -674,6 +676,52 @@ static void each_time_fires_once_whoever_is_killed(void **state)
     desk_close(&d);
 }
 
+#define WRONG_CLOCK "--wrong-clock"
+
+/* As another program, whose wall clock is an hour off: sets a schedule and consumes. */
+static int live_in_another_time(void *url)
+{
+    char self[512];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (len <= 0)
+        return 3;
+    self[len] = '\0';
+    puppet_fake_clock(HOUR_MS);
+    execl(self, self, WRONG_CLOCK, (char *)url, NULL);
+    return 4;
+}
+
+static int wrong_clock_main(const char *url)
+{
+    tkl_client *client;
+    tkl_queue *queue;
+    tkl_schedule s = {.every_ms = 1000, .job = {.payload = tkl_str("x")}};
+    if (tkl_open(url, NULL, &client) != TKL_OK ||
+        tkl_queue_open(client, tkl_str("q"), NULL, &queue) != TKL_OK ||
+        tkl_schedule_set(queue, tkl_str("s"), &s) != TKL_OK)
+        return 1;
+    int failed = consume(url, 2500);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    return failed;
+}
+
+static void a_wrong_clock_of_a_consumer_does_not_matter(void **state)
+{
+    if (!puppet_can_fake_clock())
+        skip();
+    desk d = desk_open(state);
+    int64_t start = server_time(d.f->server);
+    pid_t child = process_fork(live_in_another_time, d.f->server->url);
+    assert_int_equal(process_wait(child), 0);
+    puppet_remove_faked(child);
+    int64_t end = server_time(d.f->server);
+    tkl_schedule_info info = look(d.queue, "s");
+    assert_in_range(info.last_ms, start, end);
+    assert_in_range(info.next_ms, info.last_ms, end + 1000);
+    desk_close(&d);
+}
+
 static void a_restarted_server_fires_what_it_kept(void **state)
 {
     (void)state;
@@ -701,22 +749,23 @@ static void a_restarted_server_fires_what_it_kept(void **state)
 
 /* ---- Partitions ---------------------------------------------------------- */
 
-static void partitions_share_the_schedules(void **state)
+#define WIDE 20
+
+static void set_many(tkl_queue *queue)
 {
-    fixture *f = *state;
-    tkl_queue *queue = open_queue(f->client, "wide", 4);
-    tkl_consumer *consumer = open_consumer(queue, 0);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < WIDE; i++) {
         char id[16];
         snprintf(id, sizeof id, "s%02d", i);
         set(queue, id, &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str(id)}});
     }
-    assert_int_equal(count_of(queue), 20);
-    char *homes = server_ask(f->server, "KEYS tackle:queue:{wide*:s");
-    assert_non_null(strchr(homes, '\n')); /* in more than one */
-    free(homes);
-    bool seen[20] = {false};
-    for (int left = 20; left > 0;) {
+    assert_int_equal(count_of(queue), WIDE);
+}
+
+/* Until each has fired. */
+static void await_each(tkl_consumer *consumer)
+{
+    bool seen[WIDE] = {false};
+    for (int left = WIDE; left > 0;) {
         tkl_jobs *jobs = claim_jobs(consumer, 100, LONG_MS);
         for (size_t i = 0; i < jobs->count; i++) {
             int number = atoi(jobs->items[i].payload.data + 1);
@@ -726,7 +775,19 @@ static void partitions_share_the_schedules(void **state)
         finish_all(consumer, jobs);
         tkl_jobs_free(jobs);
     }
-    for (int i = 0; i < 20; i++) {
+}
+
+static void partitions_share_the_schedules(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "wide", 4);
+    tkl_consumer *consumer = open_consumer(queue, 0);
+    set_many(queue);
+    char *homes = server_ask(f->server, "KEYS tackle:queue:{wide*:s");
+    assert_non_null(strchr(homes, '\n')); /* in more than one */
+    free(homes);
+    await_each(consumer);
+    for (int i = 0; i < WIDE; i++) {
         char id[16];
         snprintf(id, sizeof id, "s%02d", i);
         assert_ok(tkl_schedule_remove(queue, tkl_str(id)));
@@ -734,6 +795,25 @@ static void partitions_share_the_schedules(void **state)
     assert_int_equal(count_of(queue), 0);
     tkl_consumer_close(consumer);
     tkl_queue_close(queue);
+}
+
+static void in_a_cluster_they_fire_through_a_failover(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, &(tkl_options){.timeout_ms = 30000});
+    tkl_queue *queue = open_queue(client, "wide", 6);
+    tkl_consumer *consumer = open_consumer(queue, 0);
+    set_many(queue);
+    await_each(consumer);
+    cluster_fail_over(c, 0);
+    cluster_fail_over(c, 16383);
+    await_each(consumer);
+    assert_int_equal(count_of(queue), WIDE);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    cluster_end(c);
 }
 
 static void a_schedule_moves_with_its_group(void **state)
@@ -753,8 +833,10 @@ static void a_schedule_moves_with_its_group(void **state)
     tkl_queue_close(queue);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], WRONG_CLOCK) == 0)
+        return wrong_clock_main(argv[2]);
     const struct CMUnitTest tests[] = {
         TEST(a_schedule_says_when_it_comes_next),
         TEST(setting_it_again_changes_nothing),
@@ -776,9 +858,11 @@ int main(void)
         cmocka_unit_test(what_is_no_schedule_is_recognised),
         TEST(each_time_fires_once_however_many_claim),
         TEST(each_time_fires_once_whoever_is_killed),
+        TEST(a_wrong_clock_of_a_consumer_does_not_matter),
         cmocka_unit_test(a_restarted_server_fires_what_it_kept),
         TEST(partitions_share_the_schedules),
         TEST(a_schedule_moves_with_its_group),
+        cmocka_unit_test(in_a_cluster_they_fire_through_a_failover),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }
