@@ -4,54 +4,12 @@
  *
  * ctest: label threads
  */
-#include <tackle/limit.h>
-
-#include "support/fixture.h"
-#include "support/process.h"
+#include "support/limits.h"
 #include "support/proxy.h"
-
-static const int64_t LONG = 30000;
-
-#define RULE(which, many, ms) .algorithm = which, .count = many, .period_ms = ms
 
 static const tkl_limit_algorithm algorithms[] = {TKL_GCRA, TKL_BUCKET, TKL_WINDOW,
                                                  TKL_WINDOW_APPROX, TKL_CONCURRENCY};
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
-
-static tkl_limit *open_limit(tkl_client *client, const char *name, tkl_limit_rule rule)
-{
-    tkl_limit *limit;
-    assert_ok(tkl_limit_open(client, tkl_str(name), &rule, &limit));
-    return limit;
-}
-
-/* `count` at once and no more for as long as a test takes. */
-static tkl_limit_rule plain_rule(tkl_limit_algorithm algorithm, int64_t count)
-{
-    if (algorithm == TKL_GCRA || algorithm == TKL_BUCKET)
-        return (tkl_limit_rule){RULE(algorithm, 1, 3600000),
-                                .burst = count - (algorithm == TKL_GCRA)};
-    return (tkl_limit_rule){RULE(algorithm, count, 3600000)};
-}
-
-static tkl_limit *open_plain(fixture *f, const char *name, tkl_limit_algorithm algorithm,
-                             int64_t count)
-{
-    return open_limit(f->client, name, plain_rule(algorithm, count));
-}
-
-static int take(tkl_limit *limit, const char *key, int64_t quantity)
-{
-    return tkl_limit_check(limit, tkl_str(key), quantity, NULL);
-}
-
-static tkl_limit_answer look(tkl_limit *limit, const char *key)
-{
-    tkl_limit_answer answer;
-    int rc = tkl_limit_check(limit, tkl_str(key), 0, &answer);
-    assert_true(rc == TKL_OK || rc == TKL_LIMITED);
-    return answer;
-}
 
 /* ---- Answers ------------------------------------------------------------- */
 
@@ -78,7 +36,7 @@ static void denial_tells_when_and_changes_nothing(void **state)
         open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_GCRA, 1, 600000), .burst = 2});
     tkl_limit_answer answer;
     int64_t cell[5];
-    assert_ok(take(limit, "alice", 3));
+    assert_ok(limit_take(limit, "alice", 3));
     char *before = call_text(f->client, "GET", "tackle:limit:{alice}:api", NULL);
     assert_code(tkl_limit_check(limit, tkl_str("alice"), 2, &answer), TKL_LIMITED);
     assert_false(answer.allowed);
@@ -99,7 +57,7 @@ static void every_algorithm_counts_to_its_limit(void **state)
     fixture *f = *state;
     for (int i = 0; i < ALGORITHMS; i++) {
         char *name = test_format("%d", i);
-        tkl_limit *limit = open_plain(f, name, algorithms[i], 5);
+        tkl_limit *limit = open_plain_limit(f, name, algorithms[i], 5);
         tkl_limit_answer answer;
         for (int n = 1; n <= 5; n++) {
             assert_ok(tkl_limit_check(limit, tkl_str("alice"), 1, &answer));
@@ -111,7 +69,7 @@ static void every_algorithm_counts_to_its_limit(void **state)
         }
         assert_code(tkl_limit_check(limit, tkl_str("alice"), 1, &answer), TKL_LIMITED);
         assert_in_range(answer.retry_after_ms, 1, 7200000);
-        assert_ok(take(limit, "bob", 5));
+        assert_ok(limit_take(limit, "bob", 5));
         tkl_limit_close(limit);
         free(name);
     }
@@ -121,9 +79,9 @@ static void quantity_0_only_looks(void **state)
 {
     fixture *f = *state;
     for (int i = 0; i < ALGORITHMS; i++) {
-        tkl_limit *limit = open_plain(f, "api", algorithms[i], 5);
-        assert_int_equal(look(limit, "alice").remaining, 5);
-        assert_int_equal(look(limit, "alice").reset_after_ms, 0);
+        tkl_limit *limit = open_plain_limit(f, "api", algorithms[i], 5);
+        assert_int_equal(limit_look(limit, "alice").remaining, 5);
+        assert_int_equal(limit_look(limit, "alice").reset_after_ms, 0);
         tkl_limit_close(limit);
     }
     assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0);
@@ -134,7 +92,7 @@ static void more_than_the_limit_never_fits(void **state)
     fixture *f = *state;
     const int64_t quantities[] = {6, 1001, 1000000000000, INT64_MAX};
     for (int i = 0; i < ALGORITHMS * 4; i++) {
-        tkl_limit *limit = open_plain(f, "api", algorithms[i / 4], 5);
+        tkl_limit *limit = open_plain_limit(f, "api", algorithms[i / 4], 5);
         tkl_limit_answer answer;
         assert_code(tkl_limit_check(limit, tkl_str("alice"), quantities[i % 4], &answer),
                     TKL_LIMITED);
@@ -192,7 +150,7 @@ static void a_million_a_second_and_one_a_month_are_fine(void **state)
     tkl_limit_answer answer;
     assert_ok(tkl_limit_check(fast, tkl_str("a"), 1000000, &answer));
     assert_int_equal(answer.reset_after_ms, 1000);
-    assert_ok(take(slow, "a", 1));
+    assert_ok(limit_take(slow, "a", 1));
     assert_code(tkl_limit_check(slow, tkl_str("a"), 1, &answer), TKL_LIMITED);
     assert_in_range(answer.retry_after_ms, 2592000000 - LONG, 2592000000);
     tkl_limit_close(fast);
@@ -206,15 +164,15 @@ static void names_and_keys_cannot_be_confused(void **state)
         const char *name, *key;
     } pairs[] = {{"b", "a}:b{x"}, {"b{x}:b", "a"}, {"b", "a"}, {"b%", "a"}, {"b%25", "a"}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        tkl_limit *limit = open_plain(f, pairs[i].name, TKL_GCRA, 1);
-        assert_ok(take(limit, pairs[i].key, 1));
-        assert_code(take(limit, pairs[i].key, 1), TKL_LIMITED);
+        tkl_limit *limit = open_plain_limit(f, pairs[i].name, TKL_GCRA, 1);
+        assert_ok(limit_take(limit, pairs[i].key, 1));
+        assert_code(limit_take(limit, pairs[i].key, 1), TKL_LIMITED);
         tkl_limit_close(limit);
     }
-    tkl_limit *limit = open_plain(f, "b", TKL_GCRA, 1);
+    tkl_limit *limit = open_plain_limit(f, "b", TKL_GCRA, 1);
     assert_code(tkl_limit_check(limit, (tkl_bytes){"", 0}, 1, NULL), TKL_EINVAL);
     assert_code(tkl_limit_check(limit, (tkl_bytes){"", TKL_NAME_MAX + 1}, 0, NULL), TKL_EINVAL);
-    assert_code(take(limit, "a", -1), TKL_EINVAL);
+    assert_code(limit_take(limit, "a", -1), TKL_EINVAL);
     assert_ok(tkl_limit_check(limit, (tkl_bytes){"\0\xff", 2}, 1, NULL));
     tkl_limit_close(limit);
     assert_code(
@@ -227,12 +185,12 @@ static void another_algorithm_is_refused(void **state)
     fixture *f = *state;
     for (int a = 0; a < ALGORITHMS; a++) {
         char *key = test_format("%d", a);
-        tkl_limit *first = open_plain(f, "api", algorithms[a], 5);
-        assert_ok(take(first, key, 1));
+        tkl_limit *first = open_plain_limit(f, "api", algorithms[a], 5);
+        assert_ok(limit_take(first, key, 1));
         for (int b = 0; b < ALGORITHMS; b++) {
-            tkl_limit *other = open_plain(f, "api", algorithms[b], 5);
+            tkl_limit *other = open_plain_limit(f, "api", algorithms[b], 5);
             int expected = a == b ? TKL_OK : TKL_ETYPE;
-            assert_code(take(other, key, 0), expected);
+            assert_code(limit_take(other, key, 0), expected);
             assert_code(
                 tkl_limit_refund(other, tkl_str(key), 1, "0123456789abcdef0123456789abcdef"),
                 a != b                                                            ? TKL_ETYPE
@@ -241,7 +199,7 @@ static void another_algorithm_is_refused(void **state)
             if (a != b)
                 assert_contains(tkl_errmsg(), "another algorithm");
             tkl_limit_close(other);
-            assert_code(take(first, key, a == b ? 1 : 0), TKL_OK);
+            assert_code(limit_take(first, key, a == b ? 1 : 0), TKL_OK);
         }
         tkl_limit_close(first);
         free(key);
@@ -261,7 +219,7 @@ static void keys_expire_as_soon_as_they_are_of_no_use(void **state)
         int64_t ttl = call_int(f->client, "PTTL", "tackle:limit:{alice}:api", NULL);
         assert_true(ttl != -1 && ttl <= answer.reset_after_ms); /* -2: gone already */
         eventually(call_int(f->client, "EXISTS", "tackle:limit:{alice}:api", NULL) == 0, LONG);
-        assert_int_equal(look(limit, "alice").remaining, look(limit, "bob").remaining);
+        assert_int_equal(limit_look(limit, "alice").remaining, limit_look(limit, "bob").remaining);
         tkl_limit_close(limit);
     }
 }
@@ -270,11 +228,11 @@ static void reset_forgets(void **state)
 {
     fixture *f = *state;
     for (int i = 0; i < ALGORITHMS; i++) {
-        tkl_limit *limit = open_plain(f, "api", algorithms[i], 5);
-        assert_ok(take(limit, "alice", 5));
+        tkl_limit *limit = open_plain_limit(f, "api", algorithms[i], 5);
+        assert_ok(limit_take(limit, "alice", 5));
         assert_ok(tkl_limit_reset(limit, tkl_str("alice")));
         assert_code(tkl_limit_reset(limit, tkl_str("alice")), TKL_NOTFOUND);
-        assert_int_equal(look(limit, "alice").remaining, 5);
+        assert_int_equal(limit_look(limit, "alice").remaining, 5);
         tkl_limit_close(limit);
     }
 }
@@ -285,17 +243,17 @@ static void refund_gives_back(void **state)
 {
     fixture *f = *state;
     for (int i = 0; i < ALGORITHMS; i++) {
-        tkl_limit *limit = open_plain(f, "api", algorithms[i], 5);
+        tkl_limit *limit = open_plain_limit(f, "api", algorithms[i], 5);
         tkl_limit_answer first;
         assert_ok(tkl_limit_check(limit, tkl_str("alice"), 4, &first));
-        assert_ok(take(limit, "alice", 1));
+        assert_ok(limit_take(limit, "alice", 1));
         assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 2, first.ticket));
-        assert_int_equal(look(limit, "alice").remaining, 2);
+        assert_int_equal(limit_look(limit, "alice").remaining, 2);
         assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 0, first.ticket));
-        assert_int_equal(look(limit, "alice").remaining, 2);
+        assert_int_equal(limit_look(limit, "alice").remaining, 2);
         assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 1000, first.ticket));
         bool ticket = first.ticket[0];
-        assert_int_equal(look(limit, "alice").remaining, ticket ? 4 : 5);
+        assert_int_equal(limit_look(limit, "alice").remaining, ticket ? 4 : 5);
         assert_code(tkl_limit_refund(limit, tkl_str("alice"), 1, first.ticket),
                     ticket ? TKL_NOTFOUND : TKL_OK);
         assert_int_equal(call_int(f->client, "EXISTS", "tackle:limit:{alice}:api", NULL), ticket);
@@ -311,22 +269,22 @@ static void renewed_slot_lives_on(void **state)
 {
     fixture *f = *state;
     enum { HOUR = 3600000 };
-    tkl_limit *limit = open_plain(f, "api", TKL_CONCURRENCY, 5);
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_CONCURRENCY, 5);
     tkl_limit *brief =
         open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_CONCURRENCY, 5, 60000)});
     tkl_limit_answer held;
     assert_ok(tkl_limit_check(brief, tkl_str("alice"), 3, &held));
-    assert_in_range(look(brief, "alice").reset_after_ms, 1, 60000);
+    assert_in_range(limit_look(brief, "alice").reset_after_ms, 1, 60000);
     assert_ok(tkl_limit_renew(limit, tkl_str("alice"), 3, held.ticket));
-    assert_in_range(look(limit, "alice").reset_after_ms, 60001, HOUR);
+    assert_in_range(limit_look(limit, "alice").reset_after_ms, 60001, HOUR);
     assert_in_range(call_int(f->client, "PTTL", "tackle:limit:{alice}:api", NULL), 60001, HOUR);
-    assert_int_equal(look(limit, "alice").remaining, 2);
+    assert_int_equal(limit_look(limit, "alice").remaining, 2);
     assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 2, held.ticket));
     assert_ok(tkl_limit_renew(limit, tkl_str("alice"), 3, held.ticket)); /* what is left of it */
-    assert_int_equal(look(limit, "alice").remaining, 4);
+    assert_int_equal(limit_look(limit, "alice").remaining, 4);
     assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 3, held.ticket));
     assert_code(tkl_limit_renew(limit, tkl_str("alice"), 3, held.ticket), TKL_NOTFOUND);
-    assert_int_equal(look(limit, "alice").remaining, 5);
+    assert_int_equal(limit_look(limit, "alice").remaining, 5);
     tkl_limit_close(brief);
     tkl_limit_close(limit);
 }
@@ -337,10 +295,10 @@ static void slot_that_has_ended_is_not_renewed(void **state)
     tkl_limit *limit = open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_CONCURRENCY, 1, 20)});
     tkl_limit_answer held;
     assert_ok(tkl_limit_check(limit, tkl_str("alice"), 1, &held));
-    eventually(look(limit, "alice").remaining == 1, LONG);
+    eventually(limit_look(limit, "alice").remaining == 1, LONG);
     assert_code(tkl_limit_renew(limit, tkl_str("alice"), 1, held.ticket), TKL_NOTFOUND);
     assert_code(tkl_limit_renew(limit, tkl_str("alice"), 1, "x"), TKL_EINVAL);
-    tkl_limit *window = open_plain(f, "api", TKL_WINDOW, 1);
+    tkl_limit *window = open_plain_limit(f, "api", TKL_WINDOW, 1);
     assert_code(tkl_limit_renew(window, tkl_str("alice"), 1, held.ticket), TKL_EINVAL);
     tkl_limit_close(window);
     tkl_limit_close(limit);
@@ -354,7 +312,7 @@ static void members_of_the_same_moment_do_not_collide(void **state)
     enum { N = 300 };
     static tkl_limit_item items[N];
     static tkl_limit_answer answers[N];
-    tkl_limit *limit = open_plain(f, "api", TKL_WINDOW, 200);
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_WINDOW, 200);
     for (int i = 0; i < N; i++)
         items[i] = (tkl_limit_item){limit, tkl_str("alice"), 1};
     assert_ok(tkl_limit_check_many(items, N, answers));
@@ -369,11 +327,11 @@ static void members_of_the_same_moment_do_not_collide(void **state)
 static void window_takes_a_thousand_at_once_at_most(void **state)
 {
     fixture *f = *state;
-    tkl_limit *limit = open_plain(f, "api", TKL_WINDOW, 5000);
-    assert_ok(take(limit, "alice", 1000));
-    assert_code(take(limit, "alice", 1001), TKL_EINVAL);
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_WINDOW, 5000);
+    assert_ok(limit_take(limit, "alice", 1000));
+    assert_code(limit_take(limit, "alice", 1001), TKL_EINVAL);
     assert_contains(tkl_errmsg(), "1000");
-    assert_int_equal(look(limit, "alice").remaining, 4000);
+    assert_int_equal(limit_look(limit, "alice").remaining, 4000);
     tkl_limit_close(limit);
 }
 
@@ -384,18 +342,18 @@ static void changed_rule_keeps_what_was_used(void **state)
     fixture *f = *state;
     for (int i = 0; i < ALGORITHMS; i++) {
         bool exact = algorithms[i] != TKL_WINDOW_APPROX;
-        tkl_limit *ten = open_plain(f, "api", algorithms[i], 10);
+        tkl_limit *ten = open_plain_limit(f, "api", algorithms[i], 10);
         tkl_limit_rule other = {RULE(algorithms[i], 20, 7200001)};
         if (algorithms[i] == TKL_GCRA)
             other.burst = 19;
         tkl_limit *twenty = open_limit(f->client, "api", other);
-        tkl_limit *five = open_plain(f, "api", algorithms[i], 5);
-        assert_ok(take(ten, "alice", 8));
-        assert_in_range(look(twenty, "alice").remaining, 12, exact ? 12 : 20);
-        assert_int_equal(look(five, "alice").remaining, 0);
-        assert_code(take(five, "alice", 1), TKL_LIMITED);
-        assert_ok(take(twenty, "alice", 1));
-        assert_in_range(look(ten, "alice").remaining, 1, exact ? 1 : 2);
+        tkl_limit *five = open_plain_limit(f, "api", algorithms[i], 5);
+        assert_ok(limit_take(ten, "alice", 8));
+        assert_in_range(limit_look(twenty, "alice").remaining, 12, exact ? 12 : 20);
+        assert_int_equal(limit_look(five, "alice").remaining, 0);
+        assert_code(limit_take(five, "alice", 1), TKL_LIMITED);
+        assert_ok(limit_take(twenty, "alice", 1));
+        assert_in_range(limit_look(ten, "alice").remaining, 1, exact ? 1 : 2);
         assert_true(call_int(f->client, "PTTL", "tackle:limit:{alice}:api", NULL) > 0);
         call_int(f->client, "DEL", "tackle:limit:{alice}:api", NULL);
         tkl_limit_close(ten);
@@ -417,7 +375,7 @@ static void wildly_changed_rules_deny(void **state)
         tkl_limit *after =
             open_limit(f->client, "api", (tkl_limit_rule){RULE(which[i], 1, 315360000000)});
         tkl_limit_answer answer;
-        assert_ok(take(before, "alice", 1000000));
+        assert_ok(limit_take(before, "alice", 1000000));
         assert_code(tkl_limit_check(after, tkl_str("alice"), 1, &answer), TKL_LIMITED);
         assert_true(answer.retry_after_ms > 0);
         assert_int_equal(answer.remaining, 0);
@@ -432,9 +390,9 @@ static void wildly_changed_rules_deny(void **state)
 static void batch_is_one_trip_and_each_stands_alone(void **state)
 {
     fixture *f = *state;
-    tkl_limit *gcra = open_plain(f, "g", TKL_GCRA, 2);
-    tkl_limit *window = open_plain(f, "w", TKL_WINDOW, 1);
-    tkl_limit *mixed = open_plain(f, "g", TKL_WINDOW, 1);
+    tkl_limit *gcra = open_plain_limit(f, "g", TKL_GCRA, 2);
+    tkl_limit *window = open_plain_limit(f, "w", TKL_WINDOW, 1);
+    tkl_limit *mixed = open_plain_limit(f, "g", TKL_WINDOW, 1);
     const tkl_limit_item items[] = {
         {gcra, tkl_str("a"), 1},   {gcra, tkl_str("a"), 2}, {window, tkl_str("a"), 1},
         {window, tkl_str("a"), 1}, {gcra, tkl_str("b"), 2}, {gcra, tkl_str("c"), 3},
@@ -466,7 +424,7 @@ static void several_limits_as_one_are_all_or_none(void **state)
     tkl_limit_answer answers[ALGORITHMS];
     for (int i = 0; i < ALGORITHMS; i++) {
         char *name = test_format("%d", i);
-        limits[i] = open_plain(f, name, algorithms[i], 3 + i);
+        limits[i] = open_plain_limit(f, name, algorithms[i], 3 + i);
         items[i] = (tkl_limit_item){limits[i], tkl_str("alice"), 1};
         free(name);
     }
@@ -480,12 +438,12 @@ static void several_limits_as_one_are_all_or_none(void **state)
         assert_int_equal(answers[i].allowed, i > 0);
         assert_int_equal(answers[i].remaining, i);
         assert_string_equal(answers[i].ticket, "");
-        assert_int_equal(look(limits[i], "alice").remaining, i);
+        assert_int_equal(limit_look(limits[i], "alice").remaining, i);
     }
     items[0] = (tkl_limit_item){limits[0], tkl_str("bob"), 100}; /* never */
     assert_code(tkl_limit_check_all(items, ALGORITHMS, answers), TKL_LIMITED);
     assert_int_equal(answers[0].retry_after_ms, -1);
-    assert_int_equal(look(limits[1], "alice").remaining, 1);
+    assert_int_equal(limit_look(limits[1], "alice").remaining, 1);
     for (int i = 0; i < ALGORITHMS; i++)
         tkl_limit_close(limits[i]);
 }
@@ -495,7 +453,7 @@ static void senseless_bundles_are_refused(void **state)
     fixture *f = *state;
     static tkl_limit_item items[65];
     static tkl_limit_answer answers[65];
-    tkl_limit *limit = open_plain(f, "api", TKL_GCRA, 3);
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_GCRA, 3);
     for (int i = 0; i < 65; i++)
         items[i] = (tkl_limit_item){limit, tkl_str("alice"), 1};
     assert_code(tkl_limit_check_all(items, 0, answers), TKL_EINVAL);
@@ -513,315 +471,6 @@ static void senseless_bundles_are_refused(void **state)
     assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0);
 }
 
-/* ---- Waiting ------------------------------------------------------------- */
-
-static int64_t scripts_run(fixture *f)
-{
-    return server_calls(f->server, "evalsha") + server_calls(f->server, "eval");
-}
-
-static void wait_sleeps_once(void **state)
-{
-    fixture *f = *state;
-    const tkl_limit_algorithm which[] = {TKL_GCRA, TKL_BUCKET, TKL_WINDOW, TKL_WINDOW_APPROX};
-    for (int i = 0; i < 4; i++) {
-        tkl_limit *limit = open_limit(f->client, "api", (tkl_limit_rule){RULE(which[i], 1, 200)});
-        tkl_limit_answer answer;
-        assert_ok(take(limit, "alice", 1));
-        int64_t before = scripts_run(f);
-        assert_ok(tkl_limit_wait(limit, tkl_str("alice"), 1, LONG, &answer));
-        assert_true(answer.allowed);
-        assert_in_range(scripts_run(f) - before, 1, 2);
-        assert_ok(tkl_limit_reset(limit, tkl_str("alice")));
-        tkl_limit_close(limit);
-    }
-}
-
-static void wait_that_cannot_end_in_time_ends_at_once(void **state)
-{
-    fixture *f = *state;
-    for (int i = 0; i < 8; i++) {
-        tkl_limit_rule rule = {RULE(algorithms[i / 2], 1, 3600000), .in_order = i % 2};
-        if (rule.in_order && algorithms[i / 2] == TKL_WINDOW_APPROX)
-            continue;
-        tkl_limit *limit = open_limit(f->client, "api", rule);
-        tkl_limit_answer answer;
-        assert_ok(take(limit, "alice", 1));
-        assert_code(tkl_limit_wait(limit, tkl_str("alice"), 1, 600000, &answer), TKL_LIMITED);
-        assert_true(answer.retry_after_ms > 600000);
-        assert_in_range(look(limit, "alice").reset_after_ms, 1, 7200000);
-        assert_ok(tkl_limit_reset(limit, tkl_str("alice")));
-        tkl_limit_close(limit);
-    }
-}
-
-typedef struct line {
-    tkl_limit *limit;
-    int64_t done_ms[8];
-} line;
-
-static void stand_in_line(void *arg, int index)
-{
-    line *l = arg;
-    assert_ok(tkl_limit_wait(l->limit, tkl_str("alice"), 1, LONG, NULL));
-    l->done_ms[index] = test_now_ms();
-}
-
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Each has one trip and its own turn. */
-static void waiting_in_order_books_ahead(void **state)
-{
-    fixture *f = *state;
-    const tkl_limit_algorithm which[] = {TKL_GCRA, TKL_BUCKET, TKL_WINDOW};
-    for (int i = 0; i < 3; i++) {
-        line l = {.limit = open_limit(f->client, "api",
-                                      (tkl_limit_rule){RULE(which[i], 1, 100), .in_order = true})};
-        int64_t before = scripts_run(f), start = test_now_ms();
-        crew_run(8, stand_in_line, &l);
-        assert_in_range(scripts_run(f) - before, 8, 16); /* unknown to the server at first */
-        qsort(l.done_ms, 8, sizeof *l.done_ms, by_number);
-        for (int n = 0; n < 8; n++)
-            assert_true(l.done_ms[n] - start >= 100 * n - 2);
-        assert_ok(tkl_limit_reset(l.limit, tkl_str("alice")));
-        tkl_limit_close(l.limit);
-    }
-}
-
-static void booked_places_come_before_later_checks(void **state)
-{
-    fixture *f = *state;
-    tkl_limit *limit =
-        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_GCRA, 1, 5000), .in_order = true});
-    assert_ok(take(limit, "alice", 1));
-    line l = {.limit = limit};
-    crew *waiter = crew_start(1, stand_in_line, &l);
-    eventually(look(limit, "alice").reset_after_ms > 5000, LONG);
-    assert_false(look(limit, "alice").allowed);
-    assert_code(take(limit, "alice", 1), TKL_LIMITED);
-    crew_join(waiter);
-    tkl_limit_close(limit);
-}
-
-static void slot_given_back_wakes_who_waits(void **state)
-{
-    fixture *f = *state;
-    line l = {.limit = open_plain(f, "api", TKL_CONCURRENCY, 1)};
-    tkl_limit_answer held;
-    assert_ok(tkl_limit_check(l.limit, tkl_str("alice"), 1, &held));
-    int64_t before = server_calls(f->server, "ssubscribe");
-    crew *waiter = crew_start(1, stand_in_line, &l);
-    eventually(server_calls(f->server, "ssubscribe") > before, LONG);
-    assert_ok(tkl_limit_refund(l.limit, tkl_str("alice"), 1, held.ticket));
-    crew_join(waiter);
-    assert_code(take(l.limit, "alice", 1), TKL_LIMITED);
-    tkl_limit_close(l.limit);
-}
-
-static void slot_that_ends_is_had_by_who_waits(void **state)
-{
-    fixture *f = *state;
-    tkl_limit *limit =
-        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_CONCURRENCY, 1, 3000)});
-    assert_ok(take(limit, "alice", 1));
-    assert_code(tkl_limit_wait(limit, tkl_str("alice"), 1, 10, NULL), TKL_LIMITED);
-    assert_ok(tkl_limit_wait(limit, tkl_str("alice"), 1, LONG, NULL));
-    tkl_limit_close(limit);
-}
-
-/* ---- Leases -------------------------------------------------------------- */
-
-static tkl_limit_lease *open_lease(tkl_limit *limit)
-{
-    tkl_limit_lease *lease;
-    assert_ok(tkl_limit_lease_open(limit, tkl_str("hot"), &lease));
-    return lease;
-}
-
-static void lease_spends_without_trips(void **state)
-{
-    fixture *f = *state;
-    tkl_limit *limit = open_plain(f, "api", TKL_BUCKET, 1000000);
-    tkl_limit_lease *lease = open_lease(limit);
-    tkl_limit_answer answer;
-    int64_t before = scripts_run(f);
-    for (int i = 0; i < 10000; i++) {
-        assert_ok(tkl_limit_lease_check(lease, 1, &answer));
-        assert_true(answer.allowed);
-        assert_int_equal(answer.limit, 1000000);
-    }
-    assert_in_range(scripts_run(f) - before, 1, 1000);
-    tkl_limit_lease_close(lease);
-    assert_int_equal(look(limit, "hot").remaining, 990000);
-    tkl_limit_close(limit);
-}
-
-static void lease_ends_where_the_limit_does(void **state)
-{
-    fixture *f = *state;
-    tkl_limit *limit = open_plain(f, "api", TKL_GCRA, 5000);
-    tkl_limit_lease *lease = open_lease(limit);
-    tkl_limit_answer answer;
-    for (int i = 0; i < 5000; i++)
-        assert_ok(tkl_limit_lease_check(lease, 1, NULL));
-    assert_code(tkl_limit_lease_check(lease, 1, &answer), TKL_LIMITED);
-    assert_false(answer.allowed);
-    assert_true(answer.retry_after_ms > 0);
-    assert_code(tkl_limit_lease_check(lease, 5001, &answer), TKL_LIMITED);
-    assert_int_equal(answer.retry_after_ms, -1);
-    assert_code(tkl_limit_lease_check(lease, 0, &answer), TKL_EINVAL);
-    tkl_limit_lease_close(lease);
-    assert_code(take(limit, "hot", 1), TKL_LIMITED);
-    tkl_limit_close(limit);
-}
-
-static void denied_lease_asks_rarely(void **state)
-{
-    fixture *f = *state;
-    tkl_limit *limit = open_plain(f, "api", TKL_GCRA, 1);
-    tkl_limit_lease *lease = open_lease(limit);
-    assert_ok(tkl_limit_lease_check(lease, 1, NULL));
-    int64_t before = scripts_run(f);
-    int64_t start = test_now_ms();
-    for (int i = 0; i < 10000; i++)
-        assert_code(tkl_limit_lease_check(lease, 1, NULL), TKL_LIMITED);
-    assert_in_range(scripts_run(f) - before, 1, 2 + (test_now_ms() - start) / 50);
-    tkl_limit_lease_close(lease);
-    tkl_limit_close(limit);
-}
-
-/* Nobody checks any more: the keeper gives the rest back, and then sends nothing. */
-static void unused_slice_goes_back(void **state)
-{
-    fixture *f = *state;
-    tkl_limit *limit = open_plain(f, "api", TKL_BUCKET, 1000);
-    tkl_limit_lease *lease = open_lease(limit);
-    int64_t left = 1000;
-    do { /* again when it has gone back before a slow machine looks */
-        assert_ok(tkl_limit_lease_check(lease, 1, NULL));
-        left--;
-    } while (look(limit, "hot").remaining >= left);
-    eventually(look(limit, "hot").remaining == left, LONG);
-    assert_ok(tkl_limit_lease_check(lease, 1, NULL));
-    tkl_limit_lease_close(lease);
-    assert_int_equal(look(limit, "hot").remaining, left - 1);
-    tkl_limit_close(limit);
-}
-
-typedef struct heavy {
-    fixture *f;
-    _Atomic int64_t allowed;
-    int64_t until_ms;
-} heavy;
-
-/* Half of them by leases of clients of their own, half by plain checks. */
-static void use_heavily(void *arg, int index)
-{
-    heavy *h = arg;
-    tkl_client *client = test_open(h->f->server->url, NULL);
-    tkl_limit *limit =
-        open_limit(client, "api", (tkl_limit_rule){RULE(TKL_GCRA, 2000, 1000), .burst = 499});
-    tkl_limit_lease *lease = index % 2 ? open_lease(limit) : NULL;
-    while (test_now_ms() < h->until_ms || h->allowed < 500) {
-        int64_t quantity = 1 + index / 2;
-        int rc =
-            lease ? tkl_limit_lease_check(lease, quantity, NULL) : take(limit, "hot", quantity);
-        if (rc == TKL_OK)
-            h->allowed += quantity;
-        else
-            assert_code(rc, TKL_LIMITED);
-    }
-    tkl_limit_lease_close(lease);
-    tkl_limit_close(limit);
-    tkl_close(client);
-}
-
-static void all_together_never_exceed_the_limit(void **state)
-{
-    fixture *f = *state;
-    int64_t start = test_now_ms();
-    heavy h = {.f = f, .until_ms = start + 1500};
-    crew_run(4, use_heavily, &h);
-    int64_t most = 500 + 2 * (test_now_ms() - start + 1);
-    assert_in_range(h.allowed, 500, most);
-}
-
-static int hold_a_slice_until_killed(void *arg)
-{
-    server *s = arg;
-    tkl_client *client;
-    tkl_limit *limit;
-    tkl_limit_lease *lease;
-    tkl_limit_rule rule = plain_rule(TKL_BUCKET, 100);
-    if (tkl_open(s->url, NULL, &client) != TKL_OK ||
-        tkl_limit_open(client, tkl_str("api"), &rule, &limit) != TKL_OK ||
-        tkl_limit_lease_open(limit, tkl_str("hot"), &lease) != TKL_OK ||
-        tkl_limit_lease_check(lease, 1, NULL) != TKL_OK)
-        return 1;
-    raise(SIGKILL);
-    return 0;
-}
-
-/* What it might have spent counts as spent, and no more is lent out than that. */
-static void slice_of_a_killed_process_ends(void **state)
-{
-    fixture *f = *state;
-    skip_under_sanitizers();
-    assert_int_equal(process_wait(process_fork(hold_a_slice_until_killed, f->server)),
-                     128 + SIGKILL);
-    tkl_limit *limit = open_plain(f, "api", TKL_BUCKET, 100);
-    assert_int_equal(look(limit, "hot").remaining, 50);
-    test_sleep_ms(1100);
-    assert_int_equal(look(limit, "hot").remaining, 50);
-    assert_ok(take(limit, "hot", 50));
-    assert_code(take(limit, "hot", 1), TKL_LIMITED);
-    assert_true(call_int(f->client, "PTTL", "tackle:limit:{hot}:api", NULL) > 0);
-    tkl_limit_close(limit);
-}
-
-static int use_the_parents_lease(void *arg)
-{
-    tkl_limit_lease *lease = arg;
-    int rc = tkl_limit_lease_check(lease, 1, NULL);
-    tkl_limit_lease_close(lease);
-    return rc == TKL_EINVAL ? 0 : 1;
-}
-
-static void child_cannot_spend_its_parents_slice(void **state)
-{
-    fixture *f = *state;
-    skip_under_sanitizers();
-    tkl_limit *limit = open_plain(f, "api", TKL_BUCKET, 100);
-    tkl_limit_lease *lease = open_lease(limit);
-    assert_ok(tkl_limit_lease_check(lease, 1, NULL));
-    assert_int_equal(process_wait(process_fork(use_the_parents_lease, lease)), 0);
-    assert_ok(tkl_limit_lease_check(lease, 1, NULL));
-    tkl_limit_lease_close(lease);
-    assert_int_equal(look(limit, "hot").remaining, 98);
-    tkl_limit_close(limit);
-}
-
-static void only_funnels_and_buckets_can_be_leased(void **state)
-{
-    fixture *f = *state;
-    tkl_limit_lease *lease;
-    tkl_limit *window = open_plain(f, "api", TKL_WINDOW, 1);
-    tkl_limit *bucket = open_plain(f, "api", TKL_BUCKET, 1);
-    assert_code(tkl_limit_lease_open(window, tkl_str("hot"), &lease), TKL_EINVAL);
-    assert_null(lease);
-    assert_code(tkl_limit_lease_open(bucket, tkl_str(""), &lease), TKL_EINVAL);
-    assert_ok(take(window, "hot", 1));
-    lease = open_lease(bucket);
-    assert_code(tkl_limit_lease_check(lease, 1, NULL), TKL_ETYPE);
-    tkl_limit_lease_close(lease);
-    tkl_limit_close(window);
-    tkl_limit_close(bucket);
-}
-
 /* ---- Trouble ------------------------------------------------------------- */
 
 /* The server has done it, but its word does not arrive. */
@@ -832,15 +481,15 @@ static void lost_answers_are_recognised_by_their_ticket(void **state)
     proxy *p = proxy_start(f->server->socket);
     tkl_client *client = test_open(proxy_url(p), NULL);
     for (int i = 0; i < 3; i++) {
-        tkl_limit *limit = open_limit(client, "api", plain_rule(which[i], 1));
+        tkl_limit *limit = open_limit(client, "api", plain_limit(which[i], 1));
         tkl_limit_answer answer;
-        assert_ok(take(limit, "bob", 1)); /* the server knows the script from now on */
+        assert_ok(limit_take(limit, "bob", 1)); /* the server knows the script from now on */
         proxy_cut_after(p, TO_CLIENT, 0);
         bool ticket = which[i] != TKL_GCRA;
         assert_code(tkl_limit_check(limit, tkl_str("alice"), 1, &answer),
                     ticket ? TKL_OK : TKL_EUNKNOWN);
         assert_int_equal(answer.allowed, ticket);
-        assert_int_equal(look(limit, "alice").remaining, 0);
+        assert_int_equal(limit_look(limit, "alice").remaining, 0);
         if (ticket)
             assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 1, answer.ticket));
         tkl_limit_close(limit);
@@ -858,7 +507,7 @@ static void server_that_is_gone_is_told(void **state)
     tkl_limit *limit = open_limit(client, "api", (tkl_limit_rule){RULE(TKL_BUCKET, 100, 3600000)});
     tkl_limit_lease *lease = open_lease(limit);
     tkl_limit_answer answer;
-    assert_ok(take(limit, "alice", 1));
+    assert_ok(limit_take(limit, "alice", 1));
     assert_ok(tkl_limit_lease_check(lease, 1, NULL));
     server_kill(s);
     assert_true(tkl_limit_check(limit, tkl_str("alice"), 1, &answer) < 0);
@@ -872,7 +521,7 @@ static void server_that_is_gone_is_told(void **state)
     assert_true(tkl_limit_lease_check(lease, 1, &answer) < 0);
     assert_false(answer.allowed);
     server_restart(s);
-    eventually(take(limit, "alice", 1) == TKL_OK, LONG);
+    eventually(limit_take(limit, "alice", 1) == TKL_OK, LONG);
     eventually(tkl_limit_lease_check(lease, 1, NULL) == TKL_OK, LONG);
     tkl_limit_lease_close(lease);
     tkl_limit_lease_close(NULL);
@@ -906,20 +555,6 @@ int main(void)
         TEST(batch_is_one_trip_and_each_stands_alone),
         TEST(several_limits_as_one_are_all_or_none),
         TEST(senseless_bundles_are_refused),
-        TEST(wait_sleeps_once),
-        TEST(wait_that_cannot_end_in_time_ends_at_once),
-        TEST(waiting_in_order_books_ahead),
-        TEST(booked_places_come_before_later_checks),
-        TEST(slot_given_back_wakes_who_waits),
-        TEST(slot_that_ends_is_had_by_who_waits),
-        TEST(lease_spends_without_trips),
-        TEST(lease_ends_where_the_limit_does),
-        TEST(denied_lease_asks_rarely),
-        TEST(unused_slice_goes_back),
-        TEST(all_together_never_exceed_the_limit),
-        TEST(slice_of_a_killed_process_ends),
-        TEST(child_cannot_spend_its_parents_slice),
-        TEST(only_funnels_and_buckets_can_be_leased),
         TEST(lost_answers_are_recognised_by_their_ticket),
         TEST(server_that_is_gone_is_told),
     };

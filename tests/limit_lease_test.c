@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Leases of hot keys: a slice is spent without trips, and what is left of it goes back.
+ *
+ * ctest: label threads
+ */
+#include <signal.h>
+
+#include "support/limits.h"
+#include "support/process.h"
+
+static void lease_spends_without_trips(void **state)
+{
+    fixture *f = *state;
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_BUCKET, 1000000);
+    tkl_limit_lease *lease = open_lease(limit);
+    tkl_limit_answer answer;
+    int64_t before = scripts_run(f);
+    for (int i = 0; i < 10000; i++) {
+        assert_ok(tkl_limit_lease_check(lease, 1, &answer));
+        assert_true(answer.allowed);
+        assert_int_equal(answer.limit, 1000000);
+    }
+    assert_in_range(scripts_run(f) - before, 1, 1000);
+    tkl_limit_lease_close(lease);
+    assert_int_equal(limit_look(limit, "hot").remaining, 990000);
+    tkl_limit_close(limit);
+}
+
+static void lease_ends_where_the_limit_does(void **state)
+{
+    fixture *f = *state;
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_GCRA, 5000);
+    tkl_limit_lease *lease = open_lease(limit);
+    tkl_limit_answer answer;
+    for (int i = 0; i < 5000; i++)
+        assert_ok(tkl_limit_lease_check(lease, 1, NULL));
+    assert_code(tkl_limit_lease_check(lease, 1, &answer), TKL_LIMITED);
+    assert_false(answer.allowed);
+    assert_true(answer.retry_after_ms > 0);
+    assert_code(tkl_limit_lease_check(lease, 5001, &answer), TKL_LIMITED);
+    assert_int_equal(answer.retry_after_ms, -1);
+    assert_code(tkl_limit_lease_check(lease, 0, &answer), TKL_EINVAL);
+    tkl_limit_lease_close(lease);
+    assert_code(limit_take(limit, "hot", 1), TKL_LIMITED);
+    tkl_limit_close(limit);
+}
+
+static void denied_lease_asks_rarely(void **state)
+{
+    fixture *f = *state;
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_GCRA, 1);
+    tkl_limit_lease *lease = open_lease(limit);
+    assert_ok(tkl_limit_lease_check(lease, 1, NULL));
+    int64_t before = scripts_run(f);
+    int64_t start = test_now_ms();
+    for (int i = 0; i < 10000; i++)
+        assert_code(tkl_limit_lease_check(lease, 1, NULL), TKL_LIMITED);
+    assert_in_range(scripts_run(f) - before, 1, 2 + (test_now_ms() - start) / 50);
+    tkl_limit_lease_close(lease);
+    tkl_limit_close(limit);
+}
+
+/* Nobody checks any more: the keeper gives the rest back, and then sends nothing. */
+static void unused_slice_goes_back(void **state)
+{
+    fixture *f = *state;
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_BUCKET, 1000);
+    tkl_limit_lease *lease = open_lease(limit);
+    int64_t left = 1000;
+    do { /* again when it has gone back before a slow machine looks */
+        assert_ok(tkl_limit_lease_check(lease, 1, NULL));
+        left--;
+    } while (limit_look(limit, "hot").remaining >= left);
+    eventually(limit_look(limit, "hot").remaining == left, LONG);
+    assert_ok(tkl_limit_lease_check(lease, 1, NULL));
+    tkl_limit_lease_close(lease);
+    assert_int_equal(limit_look(limit, "hot").remaining, left - 1);
+    tkl_limit_close(limit);
+}
+
+typedef struct heavy {
+    fixture *f;
+    _Atomic int64_t allowed;
+    int64_t until_ms;
+} heavy;
+
+/* Half of them by leases of clients of their own, half by plain checks. */
+static void use_heavily(void *arg, int index)
+{
+    heavy *h = arg;
+    tkl_client *client = test_open(h->f->server->url, NULL);
+    tkl_limit *limit =
+        open_limit(client, "api", (tkl_limit_rule){RULE(TKL_GCRA, 2000, 1000), .burst = 499});
+    tkl_limit_lease *lease = index % 2 ? open_lease(limit) : NULL;
+    while (test_now_ms() < h->until_ms || h->allowed < 500) {
+        int64_t quantity = 1 + index / 2;
+        int rc = lease ? tkl_limit_lease_check(lease, quantity, NULL)
+                       : limit_take(limit, "hot", quantity);
+        if (rc == TKL_OK)
+            h->allowed += quantity;
+        else
+            assert_code(rc, TKL_LIMITED);
+    }
+    tkl_limit_lease_close(lease);
+    tkl_limit_close(limit);
+    tkl_close(client);
+}
+
+static void all_together_never_exceed_the_limit(void **state)
+{
+    fixture *f = *state;
+    int64_t start = test_now_ms();
+    heavy h = {.f = f, .until_ms = start + 1500};
+    crew_run(4, use_heavily, &h);
+    int64_t most = 500 + 2 * (test_now_ms() - start + 1);
+    assert_in_range(h.allowed, 500, most);
+}
+
+static int hold_a_slice_until_killed(void *arg)
+{
+    server *s = arg;
+    tkl_client *client;
+    tkl_limit *limit;
+    tkl_limit_lease *lease;
+    tkl_limit_rule rule = plain_limit(TKL_BUCKET, 100);
+    if (tkl_open(s->url, NULL, &client) != TKL_OK ||
+        tkl_limit_open(client, tkl_str("api"), &rule, &limit) != TKL_OK ||
+        tkl_limit_lease_open(limit, tkl_str("hot"), &lease) != TKL_OK ||
+        tkl_limit_lease_check(lease, 1, NULL) != TKL_OK)
+        return 1;
+    raise(SIGKILL);
+    return 0;
+}
+
+/* What it might have spent counts as spent, and no more is lent out than that. */
+static void slice_of_a_killed_process_ends(void **state)
+{
+    fixture *f = *state;
+    skip_under_sanitizers();
+    assert_int_equal(process_wait(process_fork(hold_a_slice_until_killed, f->server)),
+                     128 + SIGKILL);
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_BUCKET, 100);
+    assert_int_equal(limit_look(limit, "hot").remaining, 50);
+    test_sleep_ms(1100);
+    assert_int_equal(limit_look(limit, "hot").remaining, 50);
+    assert_ok(limit_take(limit, "hot", 50));
+    assert_code(limit_take(limit, "hot", 1), TKL_LIMITED);
+    assert_true(call_int(f->client, "PTTL", "tackle:limit:{hot}:api", NULL) > 0);
+    tkl_limit_close(limit);
+}
+
+static int use_the_parents_lease(void *arg)
+{
+    tkl_limit_lease *lease = arg;
+    int rc = tkl_limit_lease_check(lease, 1, NULL);
+    tkl_limit_lease_close(lease);
+    return rc == TKL_EINVAL ? 0 : 1;
+}
+
+static void child_cannot_spend_its_parents_slice(void **state)
+{
+    fixture *f = *state;
+    skip_under_sanitizers();
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_BUCKET, 100);
+    tkl_limit_lease *lease = open_lease(limit);
+    assert_ok(tkl_limit_lease_check(lease, 1, NULL));
+    assert_int_equal(process_wait(process_fork(use_the_parents_lease, lease)), 0);
+    assert_ok(tkl_limit_lease_check(lease, 1, NULL));
+    tkl_limit_lease_close(lease);
+    assert_int_equal(limit_look(limit, "hot").remaining, 98);
+    tkl_limit_close(limit);
+}
+
+static void only_funnels_and_buckets_can_be_leased(void **state)
+{
+    fixture *f = *state;
+    tkl_limit_lease *lease;
+    tkl_limit *window = open_plain_limit(f, "api", TKL_WINDOW, 1);
+    tkl_limit *bucket = open_plain_limit(f, "api", TKL_BUCKET, 1);
+    assert_code(tkl_limit_lease_open(window, tkl_str("hot"), &lease), TKL_EINVAL);
+    assert_null(lease);
+    assert_code(tkl_limit_lease_open(bucket, tkl_str(""), &lease), TKL_EINVAL);
+    assert_ok(limit_take(window, "hot", 1));
+    lease = open_lease(bucket);
+    assert_code(tkl_limit_lease_check(lease, 1, NULL), TKL_ETYPE);
+    tkl_limit_lease_close(lease);
+    tkl_limit_close(window);
+    tkl_limit_close(bucket);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(lease_spends_without_trips),
+        TEST(lease_ends_where_the_limit_does),
+        TEST(denied_lease_asks_rarely),
+        TEST(unused_slice_goes_back),
+        TEST(all_together_never_exceed_the_limit),
+        TEST(slice_of_a_killed_process_ends),
+        TEST(child_cannot_spend_its_parents_slice),
+        TEST(only_funnels_and_buckets_can_be_leased),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}

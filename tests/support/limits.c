@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/limits.h"
+
+tkl_limit *open_limit(tkl_client *client, const char *name, tkl_limit_rule rule)
+{
+    tkl_limit *limit;
+    assert_ok(tkl_limit_open(client, tkl_str(name), &rule, &limit));
+    return limit;
+}
+
+tkl_limit_rule plain_limit(tkl_limit_algorithm algorithm, int64_t count)
+{
+    if (algorithm == TKL_GCRA || algorithm == TKL_BUCKET)
+        return (tkl_limit_rule){RULE(algorithm, 1, 3600000),
+                                .burst = count - (algorithm == TKL_GCRA)};
+    return (tkl_limit_rule){RULE(algorithm, count, 3600000)};
+}
+
+tkl_limit *open_plain_limit(fixture *f, const char *name, tkl_limit_algorithm algorithm,
+                            int64_t count)
+{
+    return open_limit(f->client, name, plain_limit(algorithm, count));
+}
+
+int limit_take(tkl_limit *limit, const char *key, int64_t quantity)
+{
+    return tkl_limit_check(limit, tkl_str(key), quantity, NULL);
+}
+
+tkl_limit_answer limit_look(tkl_limit *limit, const char *key)
+{
+    tkl_limit_answer answer;
+    int rc = tkl_limit_check(limit, tkl_str(key), 0, &answer);
+    assert_true(rc == TKL_OK || rc == TKL_LIMITED);
+    return answer;
+}
+
+int64_t scripts_run(fixture *f)
+{
+    return server_calls(f->server, "evalsha") + server_calls(f->server, "eval");
+}
+
+tkl_limit_lease *open_lease(tkl_limit *limit)
+{
+    tkl_limit_lease *lease;
+    assert_ok(tkl_limit_lease_open(limit, tkl_str("hot"), &lease));
+    return lease;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Limits as tests use them.
+ */
+#ifndef TACKLE_TESTS_LIMITS_H
+#define TACKLE_TESTS_LIMITS_H
+
+#include <tackle/limit.h>
+
+#include "support/fixture.h"
+
+/* The bound for what must happen, on a machine however busy. */
+#define LONG INT64_C(30000)
+
+#define RULE(which, many, ms) .algorithm = which, .count = many, .period_ms = ms
+
+tkl_limit *open_limit(tkl_client *client, const char *name, tkl_limit_rule rule);
+
+/* `count` at once and no more for as long as a test takes. */
+tkl_limit_rule plain_limit(tkl_limit_algorithm algorithm, int64_t count);
+tkl_limit *open_plain_limit(fixture *f, const char *name, tkl_limit_algorithm algorithm,
+                            int64_t count);
+
+int limit_take(tkl_limit *limit, const char *key, int64_t quantity);
+tkl_limit_answer limit_look(tkl_limit *limit, const char *key);
+
+/* Of the key "hot". */
+tkl_limit_lease *open_lease(tkl_limit *limit);
+
+/* How many scripts the server has run. */
+int64_t scripts_run(fixture *f);
+
+#endif
