@@ -39,7 +39,7 @@ if key then
   redis.call('ZREM', key, member)
 end
 redis.call('HDEL', JOBS, id)
-redis.call('HINCRBY', META, 'bytes', -#record)
+redis.call('HINCRBY', META, 'bytes', string.format('%d', -#record))
 local counts = nil
 if state == 4 or state == 6 then -- an active one has its place, a dead one has none
   counts = state == 4

@@ -49,7 +49,7 @@ end
 if outcome == 'done' then
   redis.call('HDEL', KEYS[2], id)
   redis.call('HINCRBY', KEYS[1], 'done', 1)
-  redis.call('HINCRBY', KEYS[1], 'bytes', -#record)
+  redis.call('HINCRBY', KEYS[1], 'bytes', string.format('%d', -#record))
   forget(id, record, true)
 elseif outcome == 'dead' then
   bury(id, failures, ARGV[4])
