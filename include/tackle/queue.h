@@ -68,7 +68,8 @@ typedef struct tkl_push {
     int priority;      /* TKL_PRIORITY_MIN to _MAX: lower first; first in, first out within one */
     int64_t delay_ms;  /* not before so long from now; 0: at once */
     int64_t at_ms;     /* not before this time (Unix time, the server's clock); 0: at once */
-    tkl_bytes unique;  /* key of a unique job, at most 1 KB; empty: not unique */
+    tkl_bytes unique;  /* key of a unique job, at most 1 KB; empty: not unique. In a queue with
+                          partitions it is unique among the jobs of its group, or without one */
     tkl_unique_mode unique_mode;
     int64_t unique_ms;      /* of TKL_FOR_A_TIME */
     int retries;            /* after the first attempt; 0: 10; -1: none */
@@ -77,8 +78,10 @@ typedef struct tkl_push {
     int64_t timeout_ms;     /* a run that takes longer is failed by the worker; 0: no limit */
     tkl_bytes group;        /* e.g. the customer: see tkl_queue_limits; at most 1 KB */
     int64_t result_ms;      /* keep the result so long for tkl_queue_result(); 0: not at all */
-    /* A flow: runs when all of these jobs of the same push have been done: their indexes, which
-     * must be lower than its own. */
+    /* A flow: runs when all of these jobs of the same push are over: their indexes, which must be
+     * lower than its own. A job that was cancelled counts as done; one in the dead letters keeps it
+     * waiting, until that is retried, or removed. A push with a flow has at most 1000 jobs, all
+     * in one partition: TKL_EINVAL when their groups or unique keys belong to different ones. */
     const size_t *after;
     size_t after_count;
 } tkl_push;
@@ -312,8 +315,10 @@ typedef struct tkl_queue_limits {
     int64_t concurrency; /* claimed at once; of each partition */
     int64_t rate;        /* claims in rate_period_ms, of each partition */
     int64_t rate_period_ms;
-    int64_t group_concurrency; /* of a group at once. 1 is strict order: first in, first out, and a
-                                  job that waits for its retry holds up the others of its group */
+    int64_t group_concurrency; /* of a group at once. 1 is strict order: by priority, then first in,
+                                  first out, and a job that waits for its retry holds up the others
+                                  of its group. A lower limit holds for what is claimed from then
+                                  on; a higher one lets in those that were held up */
     int64_t group_rate;        /* of a group in group_rate_period_ms */
     int64_t group_rate_period_ms;
     int64_t dead_max; /* dead letters kept, the newest; 0: 10000 */
