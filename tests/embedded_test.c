@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * `embedded:`, the server in memory that ends with its program. Persistent servers:
- * server_dir_test.c.
+ * server_dir_test.c and its siblings.
  */
 #include <errno.h>
 #include <fcntl.h>
