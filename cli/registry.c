@@ -10,6 +10,7 @@
     X(cli_redlock)    \
     X(cli_sem)        \
     X(cli_blist)      \
+    X(cli_cron)       \
     X(cli_limit)      \
     X(cli_bloom)      \
     X(cli_unique)     \

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * When a cron expression comes: to look at one before it is used. Asks no server.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "out.h"
+
+enum { MOST = 1000 };
+
+/* The C library has one zone for the whole program; this program needs no other. */
+static void use_zone(const char *zone)
+{
+    setenv("TZ", zone, 1);
+    tzset();
+}
+
+static json_t *row(const cli_session *cli, int64_t ms)
+{
+    char text[64];
+    struct tm local;
+    time_t at = (time_t)(ms / 1000);
+    localtime_r(&at, &local);
+    if (!cli->json) {
+        strftime(text, sizeof text, "%a %Y-%m-%d %H:%M %z", &local);
+        return json_pack("{s:s}", "time", text);
+    }
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &local);
+    return json_pack("{s:s, s:I}", "time", text, "ms", (json_int_t)ms);
+}
+
+static int collect(cli_session *cli, int64_t count, json_t *rows)
+{
+    const char *zone = cli_text(cli, "zone", "UTC");
+    int64_t now = (int64_t)time(NULL) * 1000, at = cli_number(cli, "after", now);
+    for (int64_t i = 0; i < count; i++) {
+        int code = tkl_cron_next(cli->argv[0], zone, at, &at);
+        if (code != TKL_OK)
+            return cli_end(cli, code);
+        use_zone(zone);
+        if (json_array_append_new(rows, row(cli, at)) != 0)
+            return cli_end(cli, TKL_ENOMEM);
+    }
+    return CLI_OK;
+}
+
+static int cron(cli_session *cli)
+{
+    static const cli_column columns[] = {{"time", "TIME"}, {0}};
+    int64_t count = cli_number(cli, "count", 5);
+    if (count < 1 || count > MOST)
+        return cli_usage(cli, "--count is from 1 to %d", MOST);
+    json_t *rows = json_array();
+    int failed = collect(cli, count, rows);
+    if (!failed)
+        return cli_print_rows(cli, rows, columns);
+    json_decref(rows);
+    return failed;
+}
+
+static const cli_option options[] = {
+    {"zone", CLI_TEXT, "ZONE", "time zone, like Europe/Berlin (UTC)"},
+    {"count", CLI_INTEGER, "N", "so many times (5)"},
+    {"after", CLI_TIME, "TIME", "those after this one (now)"},
+    {0},
+};
+
+static const cli_verb verbs[] = {
+    {
+        .args = "EXPRESSION",
+        .summary = "when a cron expression comes next",
+        .options = options,
+        .details =
+            "EXPRESSION is 'MINUTE HOUR DAY MONTH WEEKDAY', as for the schedules of queues, or\n"
+            "@hourly, @daily, @weekly, @monthly, @yearly. Asks no server.",
+        .example = "tackle cron '30 2 * * mon-fri' --zone Europe/Berlin",
+        .run = cron,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"There is no 02:30 on the day when clocks go forward: it comes at 03:00, once.",
+     "tackle cron '30 2 * * *' --zone Europe/Berlin --after 2026-03-28 --count 3", 0},
+    {0},
+};
+
+const cli_component cli_cron = {
+    .name = "cron",
+    .summary = "when a cron expression comes next",
+    .verbs = verbs,
+    .demo = demo,
+};
