@@ -36,8 +36,8 @@ static unsigned roll(unsigned *seed, unsigned below)
 static void push_all_jobs(void)
 {
     static tkl_push jobs[MOST_GROUPS * MOST_JOBS];
-    static char payloads[MOST_GROUPS * MOST_JOBS][16];
-    static char names[MOST_GROUPS][16];
+    static char payloads[MOST_GROUPS * MOST_JOBS][32];
+    static char names[MOST_GROUPS][32];
     size_t n = 0;
     for (int i = 0; i < y.jobs; i++)
         for (int g = 0; g < y.groups; g++, n++) {
@@ -65,7 +65,7 @@ static void abandon(const tkl_job *job)
 static void work_on(const tkl_job *job, unsigned *seed)
 {
     int group, index;
-    char text[16] = "";
+    char text[32] = "";
     memcpy(text, job->payload.data, job->payload.len);
     assert_int_equal(sscanf(text, "%d %d", &group, &index), 2);
     if (atomic_fetch_add(&y.inside[group], 1) >= y.places)
