@@ -119,7 +119,10 @@ typedef struct tkl_consumer_options {
     /* Called when a claim was lost (the lease ended, or the job was cancelled) from the client's
      * background thread, which must not be kept long. `id` and `token` as in tkl_job. */
     void (*on_lost)(const char *id, const char *token, void *arg);
-    void *arg;
+    /* Called when the server cannot be asked while a claim waits, by a thread that waits: it will
+     * be asked again, and the claim goes on waiting. */
+    void (*on_error)(int code, const char *message, void *arg);
+    void *arg; /* of the two above */
 } tkl_consumer_options;
 
 #define TKL_CLAIM_TOKEN_SIZE 17

@@ -42,6 +42,7 @@ static int set_options(tkl_consumer *c, const tkl_consumer_options *options)
     if (options) {
         c->no_renewal = options->no_renewal;
         c->on_lost = options->on_lost;
+        c->on_error = options->on_error;
         c->arg = options->arg;
     }
     return TKL_OK;
@@ -375,6 +376,15 @@ static int fetch_unsure(tkl_consumer *c, tkl__haul *haul)
     return rc;
 }
 
+/* To ask with a place in the line is to claim, too: one trip less, where there is but one line, and
+ * it can be heard. */
+static bool waits_at_once(const reporting *r, int64_t wait_ms)
+{
+    const tkl_consumer *c = r->consumer;
+    return wait_ms != 0 && r->count == 0 && c->nsources == 1 &&
+           tkl__hears(c->client, c->sources[0].shard->channel);
+}
+
 static int claim(reporting *r, size_t max, int64_t wait_ms, tkl__haul *haul)
 {
     tkl_consumer *c = r->consumer;
@@ -384,7 +394,7 @@ static int claim(reporting *r, size_t max, int64_t wait_ms, tkl__haul *haul)
         run_reporting(r, tkl__call_deadline(c->client, NULL), NULL);
         end_reports(r);
     } else {
-        rc = claim_now(r, max, haul);
+        rc = waits_at_once(r, wait_ms) ? TKL_EMPTY : claim_now(r, max, haul);
     }
     if (wait_ms != 0 && (rc == TKL_EMPTY || tkl__may_pass(rc)))
         rc = tkl__line_wait(c, max, deadline, haul);

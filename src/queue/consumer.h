@@ -68,6 +68,7 @@ struct tkl_consumer {
     char lease[24]; /* milliseconds */
     bool no_renewal;
     void (*on_lost)(const char *id, const char *token, void *arg);
+    void (*on_error)(int code, const char *message, void *arg);
     void *arg;
 
     pthread_mutex_t turn;  /* one claims at a time */

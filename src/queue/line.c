@@ -26,6 +26,10 @@
 #define OVERTIME_US 2000000
 #define ASIDE_US    1000000
 
+/* Pauses while the server is away: about 50 ms at first (see tkl__backoff), then longer. */
+#define FIRST_PAUSE  5
+#define PAUSE_MAX_US 1000000
+
 /* One who waits at one source. */
 typedef struct stander {
     tkl__source *source;
@@ -132,13 +136,22 @@ static int ask(stander *s)
     return TKL_EMPTY;
 }
 
+/* The owner hears of what is sat out. */
+static int tell(const stander *s, int rc)
+{
+    const tkl_consumer *c = s->source->consumer;
+    if (tkl__may_pass(rc) && c->on_error)
+        c->on_error(rc, tkl_errmsg(), c->arg);
+    return rc;
+}
+
 /* Listens, and asks. */
 static int enter(stander *s)
 {
     tkl__unlisten(&s->waiter);
     int rc = tkl__listen(s->source->consumer->client, s->source->shard->channel,
                          tkl_str(s->source->token), until(s), &s->waiter);
-    return rc == TKL_OK ? ask(s) : rc;
+    return tell(s, rc == TKL_OK ? ask(s) : rc);
 }
 
 /* ---- What one who waits is told ------------------------------------------ */
@@ -201,7 +214,7 @@ static int on_message(stander *s, tkl_bytes message)
 
 static int look(stander *s)
 {
-    int rc = ask(s);
+    int rc = tell(s, ask(s));
     if (rc == TKL_EMPTY && tkl__strayed(&s->waiter))
         return TKL_EUNKNOWN; /* as good as cut */
     if (!tkl__may_pass(rc))
@@ -233,13 +246,16 @@ static int step(stander *s)
 static int stand(stander *s)
 {
     tkl_consumer *c = s->source->consumer;
-    tkl__source_begin(s->source);
-    int rc = enter(s);
+    s->in_line = s->source->unsure; /* what the token was given is asked for again */
+    if (!s->in_line)
+        tkl__source_begin(s->source);
+    int rc = enter(s), failures = FIRST_PAUSE;
     while (tkl__left(s->deadline) > 0 && !is_over(c)) {
-        if (rc == TKL_EMPTY)
+        if (rc == TKL_EMPTY) {
             rc = step(s);
-        else if (tkl__may_pass(rc)) {
-            int64_t again = tkl__now() + tkl__backoff(6, TKL__REPEAT_US);
+            failures = FIRST_PAUSE;
+        } else if (tkl__may_pass(rc)) {
+            int64_t again = tkl__now() + tkl__backoff(failures++, PAUSE_MAX_US);
             tkl__sleep_until(again < s->deadline ? again : s->deadline);
             rc = enter(s);
         } else
