@@ -16,7 +16,7 @@
  * A worker goes on through restarts of the server, failovers and lost connections. It sends nothing
  * while there is nothing to do. docs/worker.md has the whole contract.
  *
- * fork(): a worker's threads stay with the parent. In a child only tkl_worker_close() is of use.
+ * fork(): a worker stays with the parent. What a child does with it has no effect.
  */
 #ifndef TACKLE_WORKER_H
 #define TACKLE_WORKER_H

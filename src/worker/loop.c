@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of a worker's threads: which duty is next.
+ */
+#include "core/clock.h"
+#include "worker/inside.h"
+
+/* How long the report of a job may wait for company while all threads have work. */
+#define REPORT_DELAY_US 1000
+
+typedef enum duty {
+    REST, /* nothing to do */
+    RUN,
+    FETCH,
+    REPORT,
+    END,
+} duty;
+
+/* ---- Chains ---------------------------------------------------------------- */
+
+void tkl__chain_add(tkl__chain *c, tkl_task *task)
+{
+    task->next = NULL;
+    task->prev = c->last;
+    *(c->last ? &c->last->next : &c->first) = task;
+    c->last = task;
+    c->count++;
+}
+
+void tkl__chain_remove(tkl__chain *c, tkl_task *task)
+{
+    *(task->prev ? &task->prev->next : &c->first) = task->next;
+    *(task->next ? &task->next->prev : &c->last) = task->prev;
+    c->count--;
+}
+
+/* ---- Which duty is next ---------------------------------------------------- */
+
+static bool has_idle_threads(const tkl_worker *w)
+{
+    return w->running.count + w->fetched.count < (size_t)w->options.threads;
+}
+
+/* While all threads have work, reports wait for each other, though not for long. */
+static bool report_presses(const tkl_worker *w, int64_t now)
+{
+    return w->reports.count > 0 &&
+           (w->stopping || w->waiting || has_idle_threads(w) || w->fetched.count <= w->low_water ||
+            now >= w->report_since + REPORT_DELAY_US);
+}
+
+/* To wait for jobs makes sense only with a thread that could run them at once: a worker that is
+ * busy must not keep them from one that is not. */
+static bool should_fetch(const tkl_worker *w, int64_t now)
+{
+    if (w->fetching || w->stopping || now < w->again_at || tkl__room(w) == 0)
+        return false;
+    if (report_presses(w, now))
+        return true;
+    return has_idle_threads(w) && !(w->options.drain && w->dry);
+}
+
+static bool should_report(const tkl_worker *w, int64_t now)
+{
+    if (w->reporting || now < w->again_at || (w->fetching && !w->waiting))
+        return false;
+    return report_presses(w, now);
+}
+
+static duty next_duty(const tkl_worker *w, int64_t now)
+{
+    if (w->ended)
+        return END;
+    if (w->fetched.count > 0 && w->running.count < (size_t)w->options.threads)
+        return RUN;
+    if (should_fetch(w, now))
+        return FETCH;
+    return should_report(w, now) ? REPORT : REST;
+}
+
+/* ---- Time ------------------------------------------------------------------ */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t next_limit(const tkl_worker *w)
+{
+    int64_t at = TKL__FOREVER;
+    if (w->limited > 0)
+        for (const tkl_task *t = w->running.first; t; t = t->next)
+            if (!t->given_up)
+                at = earlier(at, t->deadline);
+    return at;
+}
+
+/* When there may be another duty than now, though nothing happens. */
+static int64_t next_time(const tkl_worker *w, int64_t now)
+{
+    int64_t at = next_limit(w);
+    if (now < w->again_at)
+        return earlier(at, w->again_at);
+    if (w->reports.count > 0 && !w->fetching && !w->reporting)
+        at = earlier(at, w->report_since + REPORT_DELAY_US);
+    return at;
+}
+
+/* The job has failed, whatever becomes of the handler. */
+static void give_up(tkl_worker *w, tkl_task *task, int64_t now)
+{
+    task->given_up = true;
+    task->users++;
+    atomic_store(&task->cancelled, true);
+    task->report =
+        (tkl_report){.job = task->job, .outcome = TKL_JOB_FAILED, .text = tkl_str("time limit")};
+    tkl__report_add(w, task, now);
+    w->limited--;
+    w->stats.timeouts++;
+}
+
+static void enforce_limits(tkl_worker *w, int64_t now)
+{
+    if (w->limited == 0)
+        return;
+    for (tkl_task *t = w->running.first; t; t = t->next)
+        if (!t->given_up && t->deadline <= now)
+            give_up(w, t, now);
+}
+
+/* ---- The end --------------------------------------------------------------- */
+
+static bool is_over(const tkl_worker *w)
+{
+    return w->running.count == 0 && w->fetched.count == 0 && w->reports.count == 0 &&
+           !w->fetching && !w->reporting;
+}
+
+static bool ends_by_itself(const tkl_worker *w)
+{
+    if (w->options.max_jobs > 0 && w->begun >= w->options.max_jobs)
+        return true;
+    return w->options.drain && w->dry && is_over(w);
+}
+
+/* The claims of reports that nobody took for so long are over by now. */
+static bool reports_are_void(const tkl_worker *w, int64_t now)
+{
+    return w->running.count == 0 && now > w->last_end + w->options.lease_ms * 1000;
+}
+
+static void mind_the_end(tkl_worker *w, int64_t now)
+{
+    if (!w->stopping && ends_by_itself(w)) {
+        w->stopping = true;
+        w->last_end = now;
+    }
+    if (!w->stopping || w->ended)
+        return;
+    tkl__report_fetched(w, now);
+    if (w->repeated > 0 && reports_are_void(w, now))
+        tkl__report_none(w);
+    w->ended = is_over(w);
+    if (w->ended) {
+        pthread_cond_broadcast(&w->work);
+        pthread_cond_broadcast(&w->news);
+    }
+}
+
+/* ---- A thread -------------------------------------------------------------- */
+
+/* Only one at a time: it looks for the next itself. */
+void tkl__tell(tkl_worker *w, int64_t now)
+{
+    if (w->resting == 0 || w->called)
+        return;
+    if (next_duty(w, now) == REST && next_time(w, now) >= w->watch_until)
+        return;
+    w->called = true;
+    pthread_cond_signal(&w->work);
+}
+
+/* One of those who rest watches the time, for all. */
+static void rest(tkl_worker *w, int64_t now)
+{
+    int64_t until = next_time(w, now);
+    bool watches = until < w->watch_until;
+    if (watches)
+        w->watch_until = until;
+    w->resting++;
+    tkl__cond_wait(&w->work, &w->mutex, watches ? until : TKL__FOREVER);
+    w->resting--;
+    w->called = false;
+    if (watches && w->watch_until == until)
+        w->watch_until = TKL__FOREVER;
+}
+
+static void set_out(tkl_worker *w, tkl_task *task, int64_t now)
+{
+    int64_t limit_ms = task->job->timeout_ms;
+    tkl__chain_remove(&w->fetched, task);
+    tkl__chain_add(&w->running, task);
+    task->began = now;
+    task->deadline = limit_ms > 0 ? tkl__deadline_ms(limit_ms) : TKL__FOREVER;
+    w->limited += limit_ms > 0;
+    w->begun++;
+}
+
+/* The handler has returned: it cannot be given up any more. */
+static void conclude(tkl_worker *w, tkl_task *task, int rc, int64_t now)
+{
+    w->stats.busy_us += now - task->began;
+    if (task->given_up)
+        return;
+    w->limited -= task->deadline != TKL__FOREVER;
+    task->deadline = TKL__FOREVER;
+    tkl__task_conclude(task, rc);
+}
+
+static void tell_user(tkl_worker *w, const tkl_task *task, int64_t run_us)
+{
+    if (!w->options.on_end)
+        return;
+    tkl_outcome outcome = task->report.outcome;
+    pthread_mutex_unlock(&w->mutex);
+    w->options.on_end(task->job, outcome, run_us, w->options.arg);
+    pthread_mutex_lock(&w->mutex);
+}
+
+static void run(tkl_worker *w, int64_t now)
+{
+    tkl_task *task = w->fetched.first;
+    set_out(w, task, now);
+    tkl__tell(w, now);
+    pthread_mutex_unlock(&w->mutex);
+    int rc = w->handler(task, w->arg);
+    now = tkl__now();
+    pthread_mutex_lock(&w->mutex);
+    conclude(w, task, rc, now);
+    tell_user(w, task, now - task->began);
+    tkl__chain_remove(&w->running, task);
+    w->last_end = now;
+    if (task->given_up)
+        tkl__task_leave(task);
+    else
+        tkl__report_add(w, task, now);
+}
+
+static duty take_duty(tkl_worker *w, int64_t *now)
+{
+    for (;;) {
+        *now = tkl__now();
+        enforce_limits(w, *now);
+        mind_the_end(w, *now);
+        duty next = next_duty(w, *now);
+        if (next != REST)
+            return next;
+        rest(w, *now);
+    }
+}
+
+void *tkl__worker_live(void *worker)
+{
+    tkl_worker *w = worker;
+    int64_t now;
+    pthread_mutex_lock(&w->mutex);
+    for (duty next; (next = take_duty(w, &now)) != END;) {
+        if (next == RUN)
+            run(w, now);
+        else if (next == FETCH)
+            tkl__fetch(w, now);
+        else
+            tkl__report(w, now);
+    }
+    pthread_mutex_unlock(&w->mutex);
+    return NULL;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What handlers see of a worker.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "worker/inside.h"
+
+#define WHY_MAX 1000
+
+const tkl_job *tkl_task_job(const tkl_task *task)
+{
+    return task->job;
+}
+
+/* The clock is asked here too: whoever looks in time need not wait for the thread that watches. */
+bool tkl_task_cancelled(const tkl_task *task)
+{
+    return atomic_load(&task->cancelled) || atomic_load(&task->worker->cancelled) ||
+           (task->deadline != TKL__FOREVER && tkl__left(task->deadline) == 0);
+}
+
+int tkl_task_result(tkl_task *task, tkl_bytes result)
+{
+    char *copy = malloc(result.len + 1);
+    if (!copy)
+        return tkl__nomem();
+    if (result.len > 0)
+        memcpy(copy, result.data, result.len);
+    free(task->result);
+    task->result = copy;
+    task->result_len = result.len;
+    return TKL_OK;
+}
+
+int tkl_task_progress(tkl_task *task, tkl_bytes progress)
+{
+    const tkl_job *job = task->job;
+    int64_t lease_ms = task->worker->options.lease_ms;
+    int rc = tkl_queue_extend(job->queue, job->id, job->token, lease_ms, progress);
+    if (rc == TKL_NOTOWNER)
+        atomic_store(&task->cancelled, true);
+    return rc;
+}
+
+/* ---- How it ends ---------------------------------------------------------- */
+
+static void decide(tkl_task *task, tkl_outcome outcome, const char *why, int64_t delay_ms)
+{
+    free(task->why);
+    task->decided = true;
+    task->outcome = outcome;
+    task->why = why ? strndup(why, WHY_MAX) : NULL;
+    task->delay_ms = delay_ms;
+}
+
+void tkl_task_fail(tkl_task *task, const char *why)
+{
+    decide(task, TKL_JOB_FAILED, why, 0);
+}
+
+void tkl_task_bury(tkl_task *task, const char *why)
+{
+    decide(task, TKL_JOB_DEAD, why, 0);
+}
+
+void tkl_task_release(tkl_task *task, int64_t delay_ms)
+{
+    decide(task, TKL_JOB_RELEASED, NULL, delay_ms);
+}
+
+static bool code_is_known(int rc)
+{
+    return strcmp(tkl_strerror(rc), tkl_strerror(INT32_MAX)) != 0;
+}
+
+/* Whoever gives up because the worker stops has not failed. */
+static void decide_by_code(tkl_task *task, int rc)
+{
+    char text[64];
+    snprintf(text, sizeof text, "the handler returned %d", rc);
+    if (rc == TKL_OK)
+        decide(task, TKL_JOB_DONE, NULL, 0);
+    else if (atomic_load(&task->worker->cancelled) && !atomic_load(&task->cancelled))
+        decide(task, TKL_JOB_RELEASED, NULL, 0);
+    else
+        decide(task, TKL_JOB_FAILED, code_is_known(rc) ? tkl_strerror(rc) : text, 0);
+}
+
+void tkl__task_conclude(tkl_task *task, int rc)
+{
+    if (!task->decided)
+        decide_by_code(task, rc);
+    tkl_bytes text = tkl_str(task->why);
+    if (task->outcome == TKL_JOB_DONE)
+        text = (tkl_bytes){task->result, task->result_len};
+    task->report = (tkl_report){
+        .job = task->job, .outcome = task->outcome, .text = text, .delay_ms = task->delay_ms};
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The trips of a worker: reports and claims.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "worker/inside.h"
+
+#define CLAIM_MAX      1000 /* what a consumer claims at once */
+#define BACKOFF_MAX_US 1000000
+
+/* ---- Tasks ---------------------------------------------------------------- */
+
+struct tkl__lot {
+    tkl_jobs *jobs;
+    size_t left; /* tasks not over */
+    tkl_task tasks[];
+};
+
+/* Made before the claim, for as many as it may bring: what was claimed must find its place. */
+static tkl__lot *lot_new(size_t max)
+{
+    tkl__lot *lot = malloc(sizeof *lot + max * sizeof *lot->tasks);
+    if (!lot)
+        tkl__nomem();
+    return lot;
+}
+
+void tkl__task_leave(tkl_task *task)
+{
+    tkl__lot *lot = task->lot;
+    if (--task->users > 0)
+        return;
+    free(task->why);
+    free(task->result);
+    if (--lot->left > 0)
+        return;
+    tkl_jobs_free(lot->jobs);
+    free(lot);
+}
+
+static void admit(tkl_worker *w, tkl__lot *lot, tkl_jobs *jobs)
+{
+    lot->jobs = jobs;
+    lot->left = jobs->count;
+    for (size_t i = 0; i < jobs->count; i++) {
+        tkl_task *task = &lot->tasks[i];
+        memset(task, 0, sizeof *task);
+        task->worker = w;
+        task->lot = lot;
+        task->job = &jobs->items[i];
+        task->users = 1;
+        task->deadline = TKL__FOREVER;
+        atomic_init(&task->cancelled, false);
+        tkl__chain_add(&w->fetched, task);
+    }
+}
+
+static tkl_task *find(const tkl__chain *chain, const char *id, const char *token)
+{
+    for (tkl_task *t = chain->first; t; t = t->next)
+        if (strcmp(t->job->token, token) == 0 && strcmp(t->job->id, id) == 0)
+            return t;
+    return NULL;
+}
+
+/* One that runs is told to stop, and reported nevertheless: the server has the last word. One that
+ * was not begun is forgotten. */
+void tkl__lost(const char *id, const char *token, void *worker)
+{
+    tkl_worker *w = worker;
+    pthread_mutex_lock(&w->mutex);
+    tkl_task *task = find(&w->running, id, token);
+    if (task)
+        atomic_store(&task->cancelled, true);
+    task = find(&w->fetched, id, token);
+    if (task) {
+        tkl__chain_remove(&w->fetched, task);
+        tkl__task_leave(task);
+        w->stats.lost++;
+        tkl__tell(w, tkl__now());
+    }
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* ---- The list of reports --------------------------------------------------- */
+
+void tkl__report_add(tkl_worker *w, tkl_task *task, int64_t now)
+{
+    tkl__chain *c = &w->reports;
+    task->next_report = NULL;
+    *(c->last ? &c->last->next_report : &c->first) = task;
+    c->last = task;
+    if (c->count++ == 0)
+        w->report_since = now;
+}
+
+static tkl_task *take_report(tkl_worker *w)
+{
+    tkl__chain *c = &w->reports;
+    tkl_task *task = c->first;
+    c->first = task->next_report;
+    if (!c->first)
+        c->last = NULL;
+    c->count--;
+    w->repeated -= task->repeated;
+    return task;
+}
+
+static void put_report_back(tkl_worker *w, tkl_task *task)
+{
+    tkl__chain *c = &w->reports;
+    task->next_report = c->first;
+    task->repeated = true;
+    c->first = task;
+    if (!c->last)
+        c->last = task;
+    c->count++;
+    w->repeated++;
+}
+
+void tkl__report_fetched(tkl_worker *w, int64_t now)
+{
+    for (tkl_task *task; (task = w->fetched.first);) {
+        tkl__chain_remove(&w->fetched, task);
+        task->report = (tkl_report){.job = task->job, .outcome = TKL_JOB_RELEASED};
+        tkl__report_add(w, task, now);
+    }
+}
+
+void tkl__report_none(tkl_worker *w)
+{
+    while (w->reports.count > 0) {
+        tkl__task_leave(take_report(w));
+        w->stats.lost++;
+    }
+}
+
+/* ---- A trip ---------------------------------------------------------------- */
+
+/* What is under way: as many tasks as the sheet has reports. */
+typedef struct trip {
+    tkl_report *sheet;
+    size_t count;
+    tkl_task *first; /* by next_report */
+    int rc;          /* the worst of what went wrong */
+    char message[256];
+} trip;
+
+static void pack(tkl_worker *w, trip *t, tkl_report *sheet)
+{
+    tkl_task **end = &t->first;
+    *t = (trip){.sheet = sheet};
+    while (w->reports.count > 0 && t->count < w->sheet_size) {
+        tkl_task *task = take_report(w);
+        sheet[t->count] = task->report;
+        sheet[t->count++].code = TKL_ENOTSENT;
+        *end = task;
+        end = &task->next_report;
+    }
+    *end = NULL;
+}
+
+static void note(trip *t, int rc)
+{
+    if (rc >= 0 || t->rc < 0)
+        return;
+    t->rc = rc;
+    snprintf(t->message, sizeof t->message, "%s", tkl_errmsg());
+}
+
+static void count_outcome(tkl_worker_stats *s, tkl_outcome outcome)
+{
+    uint64_t *counters[] = {[TKL_JOB_DONE] = &s->done,
+                            [TKL_JOB_FAILED] = &s->failed,
+                            [TKL_JOB_DEAD] = &s->buried,
+                            [TKL_JOB_RELEASED] = &s->released};
+    ++*counters[outcome];
+}
+
+/* A result that cannot be: the job has failed, for this reason. */
+static void refuse_result(tkl_task *task)
+{
+    task->report.outcome = TKL_JOB_FAILED;
+    task->report.text = tkl_str("its result was refused");
+}
+
+/* True when it must be sent again. */
+static bool settle(tkl_worker *w, tkl_task *task, int code)
+{
+    if (code == TKL_EINVAL && task->report.outcome == TKL_JOB_DONE)
+        refuse_result(task);
+    if (code < 0)
+        return true;
+    if (code == TKL_OK)
+        count_outcome(&w->stats, task->report.outcome);
+    else
+        w->stats.lost++;
+    tkl__task_leave(task);
+    return false;
+}
+
+/* What failed goes back to the head of the list, in its order. */
+static void unpack(tkl_worker *w, trip *t, int64_t now)
+{
+    tkl_task *again = NULL;
+    for (size_t i = 0; i < t->count; i++) {
+        tkl_task *task = t->first;
+        t->first = task->next_report;
+        note(t, t->sheet[i].code);
+        if (!settle(w, task, t->sheet[i].code))
+            continue;
+        task->next_report = again;
+        again = task;
+    }
+    if (again && w->reports.count == 0)
+        w->report_since = now;
+    while (again) {
+        tkl_task *task = again;
+        again = task->next_report;
+        put_report_back(w, task);
+    }
+}
+
+static void tell_user(tkl_worker *w, const trip *t)
+{
+    if (!w->options.on_error)
+        return;
+    pthread_mutex_unlock(&w->mutex);
+    w->options.on_error(t->rc, t->message, w->options.arg);
+    pthread_mutex_lock(&w->mutex);
+}
+
+void tkl__sat_out(int code, const char *message, void *worker)
+{
+    tkl_worker *w = worker;
+    pthread_mutex_lock(&w->mutex);
+    w->stats.errors++;
+    pthread_mutex_unlock(&w->mutex);
+    if (w->options.on_error)
+        w->options.on_error(code, message, w->options.arg);
+}
+
+/* Whoever failed waits a little, and longer each time. */
+static void end(tkl_worker *w, trip *t)
+{
+    int64_t now = tkl__now();
+    unpack(w, t, now);
+    if (t->rc == TKL_OK) {
+        w->failures = 0;
+        return;
+    }
+    w->again_at = now + tkl__backoff(w->failures++, BACKOFF_MAX_US);
+    w->stats.errors++;
+    tell_user(w, t);
+}
+
+void tkl__report(tkl_worker *w, int64_t now)
+{
+    trip t;
+    w->reporting = true;
+    pack(w, &t, w->sheet[1]);
+    tkl__tell(w, now);
+    pthread_mutex_unlock(&w->mutex);
+    int rc = tkl_consumer_finish(w->consumer, t.sheet, t.count);
+    note(&t, rc);
+    pthread_mutex_lock(&w->mutex);
+    end(w, &t);
+    w->reporting = false;
+}
+
+size_t tkl__room(const tkl_worker *w)
+{
+    int64_t taken = (int64_t)(w->running.count + w->fetched.count);
+    int64_t room = (int64_t)w->capacity - taken - (int64_t)w->repeated;
+    int64_t left = w->options.max_jobs - w->begun - (int64_t)w->fetched.count;
+    if (w->options.max_jobs > 0 && room > left)
+        room = left;
+    return room < 0 ? 0 : room > CLAIM_MAX ? CLAIM_MAX : (size_t)room;
+}
+
+static int claim(tkl_worker *w, trip *t, size_t room, int64_t wait_ms, tkl__lot *lot,
+                 tkl_jobs **jobs)
+{
+    *jobs = NULL;
+    if (!lot)
+        return TKL_ENOMEM;
+    return tkl_consumer_turn(w->consumer, t->sheet, t->count, room, wait_ms, jobs);
+}
+
+void tkl__fetch(tkl_worker *w, int64_t now)
+{
+    trip t;
+    tkl_jobs *jobs;
+    size_t room = tkl__room(w);
+    w->fetching = true;
+    pack(w, &t, w->sheet[0]);
+    w->waiting = t.count == 0 && !w->options.drain;
+    int64_t wait_ms = w->waiting ? -1 : 0;
+    tkl__tell(w, now);
+    pthread_mutex_unlock(&w->mutex);
+    tkl__lot *lot = lot_new(room);
+    int rc = claim(w, &t, room, wait_ms, lot, &jobs);
+    note(&t, rc);
+    pthread_mutex_lock(&w->mutex);
+    w->waiting = false;
+    w->dry = rc == TKL_EMPTY;
+    if (jobs && jobs->count > 0)
+        admit(w, lot, jobs);
+    else {
+        tkl_jobs_free(jobs);
+        free(lot);
+    }
+    end(w, &t);
+    w->fetching = false;
+}

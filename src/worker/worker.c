@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Workers.
+ *
+ * A worker has no keys of its own: it is a consumer (queue.h) and some threads. There are two more
+ * threads than handlers may run at once, and they are all alike. Whoever has nothing to do asks,
+ * under the one mutex, which duty is next (loop.c):
+ *
+ *   run     a job is there and fewer handlers run than may
+ *   fetch   there is room for more jobs: one trip reports what has ended and claims (trip.c)
+ *   report  reports cannot go with a claim: a thread waits in one, or there is no room
+ *   rest    nothing to do; one of those who rest watches the time
+ *
+ * One thread at a time fetches, and one reports; so there is always one left to do it, and when
+ * a job comes the thread that waited for it runs it itself: no other one must be woken first.
+ * Another takes over the waiting. A thread is woken only for a duty that nobody has, one at a time,
+ * and wakes the next itself: with much to do nobody sleeps and nobody is woken.
+ *
+ * Batches. While a trip is under way, what ends is collected for the next. While all threads have
+ * work, reports wait for each other until half of what was fetched ahead is used up, or
+ * REPORT_DELAY_US; otherwise they leave at once.
+ *
+ * Fetching ahead. At most `prefetch` jobs for each thread are claimed and not begun. A worker whose
+ * threads are all busy takes more only when it reports, and does not wait for them: as long as
+ * one is idle somewhere, it gets the next job. Only idle threads wait.
+ *
+ * Time limits. The one who watches reports a job as failed when its limit passes, whatever its
+ * handler does; what that returns in the end is dropped. The thread is not free until then.
+ *
+ * Trouble. A trip that failed is repeated, after a pause that doubles up to a second; its reports
+ * stay on the list. The consumer knows its own repetitions, so none counts twice. What comes too
+ * late is refused by the server and counted as lost. Handlers go on with what was fetched
+ * meanwhile.
+ *
+ * Stopping. What was not begun is released; what runs is waited for, and told to stop at the second
+ * stage. The threads end when everything is reported, or when no server took the reports for as
+ * long as a lease lasts: then these jobs have come back by themselves.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/thread.h"
+#include "worker/inside.h"
+
+#define THREADS_MAX      1024
+#define PREFETCH_MAX     1000
+#define DEFAULT_LEASE_MS 10000
+#define SHEET_MAX        1000 /* reports in a trip */
+#define HELPERS          2    /* one to fetch and one to report */
+
+/* ---- Starting -------------------------------------------------------------- */
+
+static int check(const tkl_worker_options *o)
+{
+    if (o->threads < 0 || o->threads > THREADS_MAX)
+        return tkl__fail(TKL_EINVAL, "a worker has 1 to %d threads", THREADS_MAX);
+    if (o->prefetch < -1 || o->prefetch > PREFETCH_MAX)
+        return tkl__fail(TKL_EINVAL, "at most %d jobs are fetched ahead", PREFETCH_MAX);
+    if (o->max_jobs < 0)
+        return tkl__fail(TKL_EINVAL, "max_jobs is negative");
+    return TKL_OK;
+}
+
+static void set_options(tkl_worker *w, const tkl_worker_options *options)
+{
+    tkl_worker_options *o = &w->options;
+    *o = *options;
+    if (o->threads == 0)
+        o->threads = 1;
+    if (o->lease_ms == 0)
+        o->lease_ms = DEFAULT_LEASE_MS;
+    size_t ahead = o->prefetch == 0 ? 1 : o->prefetch < 0 ? 0 : (size_t)o->prefetch;
+    w->low_water = ahead * (size_t)o->threads / 2;
+    w->capacity = (1 + ahead) * (size_t)o->threads;
+    w->sheet_size = w->capacity < SHEET_MAX ? w->capacity : SHEET_MAX;
+}
+
+static int allocate(tkl_worker *w)
+{
+    w->threads = calloc((size_t)w->options.threads + HELPERS, sizeof *w->threads);
+    for (int i = 0; i < HELPERS; i++)
+        w->sheet[i] = calloc(w->sheet_size, sizeof *w->sheet[i]);
+    return w->threads && w->sheet[0] && w->sheet[1] ? TKL_OK : tkl__nomem();
+}
+
+static int start_threads(tkl_worker *w)
+{
+    int rc = TKL_OK;
+    size_t count = (size_t)w->options.threads + HELPERS;
+    while (rc == TKL_OK && w->thread_count < count) {
+        rc = tkl__thread_start(&w->threads[w->thread_count], tkl__worker_live, w, "a worker");
+        w->thread_count += rc == TKL_OK;
+    }
+    return rc;
+}
+
+static int set_up(tkl_worker *w, tkl_queue *const *queues, size_t count)
+{
+    tkl_consumer_options options = {
+        .lease_ms = w->options.lease_ms, .on_lost = tkl__lost, .on_error = tkl__sat_out, .arg = w};
+    w->pid = getpid();
+    w->watch_until = TKL__FOREVER;
+    atomic_init(&w->cancelled, false);
+    pthread_mutex_init(&w->mutex, NULL);
+    tkl__cond_init(&w->work);
+    tkl__cond_init(&w->news);
+    int rc = allocate(w);
+    if (rc == TKL_OK)
+        rc = tkl_consumer_open(queues, count, &options, &w->consumer);
+    return rc == TKL_OK ? start_threads(w) : rc;
+}
+
+int tkl_worker_start(tkl_queue *const *queues, size_t count, const tkl_worker_options *options,
+                     tkl_handler *handler, void *arg, tkl_worker **worker)
+{
+    static const tkl_worker_options defaults;
+    *worker = NULL;
+    if (!options)
+        options = &defaults;
+    int rc = check(options);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_worker *w = calloc(1, sizeof *w);
+    if (!w)
+        return tkl__nomem();
+    w->handler = handler;
+    w->arg = arg;
+    set_options(w, options);
+    rc = set_up(w, queues, count);
+    if (rc == TKL_OK)
+        *worker = w;
+    else
+        tkl_worker_close(w);
+    return rc;
+}
+
+/* ---- Stopping -------------------------------------------------------------- */
+
+static bool is_forked(const tkl_worker *w)
+{
+    return w->pid != getpid();
+}
+
+/* The threads are those of the parent. */
+static int fail_forked(void)
+{
+    return tkl__fail(TKL_EINVAL, "the worker was started before fork()");
+}
+
+void tkl_worker_quit(tkl_worker *w)
+{
+    if (is_forked(w))
+        return;
+    pthread_mutex_lock(&w->mutex);
+    bool begins = !w->stopping;
+    if (begins) {
+        w->stopping = true;
+        w->last_end = tkl__now();
+    }
+    pthread_cond_signal(&w->work);
+    pthread_mutex_unlock(&w->mutex);
+    if (begins)
+        tkl_consumer_cancel(w->consumer);
+}
+
+int tkl_worker_wait(tkl_worker *w, int64_t wait_ms)
+{
+    if (is_forked(w))
+        return fail_forked();
+    int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
+    pthread_mutex_lock(&w->mutex);
+    while (!w->ended && tkl__cond_wait(&w->news, &w->mutex, deadline))
+        ;
+    int rc = w->ended ? TKL_OK : TKL_BUSY;
+    pthread_mutex_unlock(&w->mutex);
+    return rc;
+}
+
+int tkl_worker_stop(tkl_worker *w, int64_t grace_ms)
+{
+    tkl_worker_quit(w);
+    int rc = tkl_worker_wait(w, grace_ms);
+    if (rc == TKL_BUSY)
+        atomic_store(&w->cancelled, true);
+    return rc;
+}
+
+static void end_threads(tkl_worker *w)
+{
+    tkl_worker_quit(w);
+    for (size_t i = 0; i < w->thread_count; i++)
+        pthread_join(w->threads[i], NULL);
+}
+
+/* In a forked child nothing can be undone: its threads, and what they had in hand, are not there.
+ */
+void tkl_worker_close(tkl_worker *w)
+{
+    if (!w || is_forked(w))
+        return;
+    if (w->consumer)
+        end_threads(w);
+    tkl_consumer_close(w->consumer);
+    pthread_cond_destroy(&w->work);
+    pthread_cond_destroy(&w->news);
+    pthread_mutex_destroy(&w->mutex);
+    for (int i = 0; i < HELPERS; i++)
+        free(w->sheet[i]);
+    free(w->threads);
+    free(w);
+}
+
+/* ---- Looking at it --------------------------------------------------------- */
+
+void tkl_worker_stats_get(tkl_worker *w, tkl_worker_stats *stats)
+{
+    *stats = (tkl_worker_stats){0};
+    if (is_forked(w))
+        return;
+    pthread_mutex_lock(&w->mutex);
+    *stats = w->stats;
+    stats->running = (int64_t)w->running.count;
+    stats->fetched = (int64_t)w->fetched.count;
+    stats->unsent = (int64_t)w->reports.count;
+    pthread_mutex_unlock(&w->mutex);
+}

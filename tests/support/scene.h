@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Workers as tests use them.
+ */
+#ifndef TACKLE_TESTS_SCENE_H
+#define TACKLE_TESTS_SCENE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include <tackle/worker.h>
+
+#include "support/jobs.h"
+
+/* The bound for what must happen, on a machine however busy. */
+#define LONG_MS 30000
+
+tkl_worker_stats worker_stats(tkl_worker *worker);
+
+/* Pushes `count` jobs with the payloads "0", "1" ... */
+void push_numbers(tkl_queue *queue, int count);
+
+/* A worker with the handler below. */
+typedef struct scene {
+    atomic_int begun, ended; /* handlers */
+    atomic_int inside, most; /* now, and ever */
+    atomic_int cancelled;    /* handlers that saw that they should stop */
+    atomic_bool gate;        /* handlers wait until it is open, or until they are cancelled ... */
+    atomic_bool stubborn;    /* ... but for this */
+    atomic_int code;         /* what they return */
+    atomic_int sleep_ms;     /* how long they take */
+
+    pthread_mutex_t mutex;
+    char seen[65536]; /* the payloads in the order in which they began, each with a space */
+    char error[256];  /* the error of the last job */
+    int attempt;      /* of the last job */
+} scene;
+
+void scene_init(scene *s);
+int act(tkl_task *task, void *scene);
+tkl_worker *start_worker(tkl_queue *queue, const tkl_worker_options *options, scene *s);
+
+/* This program once more, as a process of its own whose wall clock is off by so much; the arguments
+ * end with NULL. It dies with the test. */
+pid_t start_self(int64_t clock_ms, const char *const *args);
+/* kill -9. */
+void kill_self(pid_t pid);
+
+#endif
