@@ -37,15 +37,15 @@ local function test(groups)
   end
   return all
 end
--- A group at a time: its bits are put into a list for BITFIELD that has room for the most, eight.
+-- A group at a time: its bits are put into a list for BITFIELD that has room for the most, seven.
 local list = {'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1',
-              'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1'}
+              'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1', 'SET', 'u1', 0, '1'}
 local function set(groups)
   local all = true
   for g = 1, #groups do
     local bits = groups[g] - 48
-    list[3], list[7], list[11], list[15], list[19], list[23], list[27], list[31] =
-      unpack(args, at + 1, at + 8)
+    list[3], list[7], list[11], list[15], list[19], list[23], list[27] =
+      unpack(args, at + 1, at + 7)
     local old = call('BITFIELD', keys[args[at]], unpack(list, 1, 4 * bits))
     for i = 1, bits do
       all = all and old[i] == 1

@@ -34,7 +34,7 @@
 /* Items in one run of the add script, and in one trip. */
 #define RUN_MAX  250
 #define TRIP_MAX 5000
-/* Items asked for in one trip: each is answered with half a kilobyte or more. */
+/* Items asked for in one trip: a filter that has grown answers each with dozens of blocks. */
 #define ASK_MAX 1000
 
 /* ---- Opening ------------------------------------------------------------- */

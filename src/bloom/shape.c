@@ -32,9 +32,9 @@ static double penalty(const tkl__subfilter *sub)
     double sum = 0;
     for (int g = 0; g < tkl__subfilter_groups(sub); g++) {
         double j = group_size(sub, g);
-        sum += (M_LN2 * j * j * j / 2 + j * (j - 1) / 2) / TKL__BLOCK_BITS;
+        sum += (M_LN2 * j * j * (j - 2) + (1 - M_LN2) * j * (j - 1)) / 2 / TKL__BLOCK_BITS;
     }
-    return sum;
+    return fmax(0, sum); /* a single bit errs less often, by a hair */
 }
 
 int tkl__subfilter_make(double error, int64_t capacity, tkl__subfilter *sub)
@@ -71,12 +71,12 @@ static uint64_t scale(uint64_t hash, uint64_t blocks)
 
 void tkl__subfilter_place(const tkl__subfilter *sub, tkl_bytes item, int group, tkl__group *out)
 {
-    enum { HIGH = 5, WIDTH = 12 };
+    enum { HIGH = 6, WIDTH = 10 };
     XXH128_hash_t hash = XXH3_128bits_withSeed(item.data, item.len, (XXH64_hash_t)group);
     out->block = scale(hash.low64, sub->blocks);
     out->count = group_size(sub, group);
     for (int j = 0; j < out->count; j++) {
-        uint64_t bits = j < HIGH ? hash.high64 >> (WIDTH * j) : hash.low64 >> (WIDTH * (j - HIGH));
+        uint64_t bits = j < HIGH ? hash.high64 >> (WIDTH * j) : hash.low64;
         out->bits[j] = (unsigned)(bits % TKL__BLOCK_BITS);
     }
 }
