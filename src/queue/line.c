@@ -287,8 +287,10 @@ static void *stand_apart(void *arg)
 static void stand_together(stander *all, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
-        all[i].code = tkl__thread_start(&all[i].thread, stand_apart, &all[i], "waiting for jobs");
-        all[i].running = all[i].code == TKL_OK;
+        int rc = tkl__thread_start(&all[i].thread, stand_apart, &all[i], "waiting for jobs");
+        all[i].running = rc == TKL_OK;
+        if (!all[i].running)
+            all[i].code = rc;
     }
     stand_apart(&all[0]);
     for (size_t i = 1; i < count; i++)
