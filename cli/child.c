@@ -10,10 +10,13 @@
  */
 #include "child.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -26,7 +29,7 @@
 
 enum {
     LEFTOVER_STEP_MS = 5,
-    DEATH_MS = 1000, /* SIGKILL works at once, but a container may have nobody to reap orphans */
+    DEATH_MS = 1000, /* SIGKILL works at once, but not on what waits for a disk */
 };
 
 /* Milliseconds left as poll() likes them; -1: no end. */
@@ -172,7 +175,7 @@ static bool fork_command(const cli_command *command, int *sync, cli_child *child
     pthread_sigmask(SIG_SETMASK, &all, &old);
     child->pid = fork();
     if (child->pid == 0)
-        be_command(command, ends[1], &old);
+        be_command(command, ends[1], command->mask != NULL ? command->mask : &old);
     int reason = errno;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     close(ends[1]);
@@ -357,14 +360,48 @@ cli_child_event cli_child_wait(cli_child *child, int wake, int64_t timeout_ms)
 
 /* ---- Ending -------------------------------------------------------------- */
 
+/* Whether the process is of the group, and more than a zombie. */
+static bool lives_in(const char *pid, pid_t group)
+{
+    char path[64], text[512], state = 'Z';
+    int member = 0;
+    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    FILE *file = fopen(path, "re");
+    size_t n = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[n] = '\0';
+    const char *name_end = strrchr(text, ')'); /* the name may have any character */
+    if (name_end != NULL)
+        sscanf(name_end + 1, " %c %*d %d", &state, &member);
+    if (file != NULL)
+        fclose(file);
+    return member == group && state != 'Z';
+}
+
+bool cli_child_leaves(const cli_child *child)
+{
+    while (waitpid(-child->pid, NULL, WNOHANG) > 0)
+        ; /* orphans are ours when we are the first process of a container */
+    if (kill(-child->pid, 0) != 0)
+        return false;
+    bool found = false; /* or zombies only: not every container has somebody to reap orphans */
+    DIR *processes = opendir("/proc");
+    for (struct dirent *entry; processes != NULL && !found && (entry = readdir(processes)) != NULL;)
+        found = isdigit((unsigned char)entry->d_name[0]) && lives_in(entry->d_name, child->pid);
+    if (processes == NULL)
+        return true;
+    closedir(processes);
+    return found;
+}
+
 /* The leader first, by its watcher; then whatever it leaves behind, whose end nobody reports. */
 static bool wait_for_group(cli_child *child, int64_t deadline)
 {
     while (!child->ended && time_left(deadline) > 0)
         cli_child_wait(child, -1, time_left(deadline));
-    while (child->ended && kill(-child->pid, 0) == 0 && time_left(deadline) > 0)
+    bool left = !child->ended;
+    while (child->ended && (left = cli_child_leaves(child)) && time_left(deadline) > 0)
         nanosleep(&(struct timespec){.tv_nsec = LEFTOVER_STEP_MS * 1000000L}, NULL);
-    return child->ended && kill(-child->pid, 0) != 0;
+    return !left;
 }
 
 void cli_child_end(cli_child *child, int64_t grace_ms)

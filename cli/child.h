@@ -14,6 +14,7 @@
 #define TKL_CLI_CHILD_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -44,6 +45,7 @@ typedef struct cli_command {
     const char *const *argv;   /* ended by NULL; argv[0] is found by PATH */
     char *const *environment;  /* ended by NULL; NULL: ours */
     int input, output, errors; /* its standard files; 0: ours */
+    const sigset_t *mask;      /* signals it blocks; NULL: those of the calling thread */
     bool foreground;
 } cli_command;
 
@@ -53,6 +55,9 @@ int cli_child_start(const cli_session *cli, const cli_command *command, cli_chil
 /* Waits until the child has ended, `wake` is readable (-1: none) or the time is over (-1: never).
  */
 cli_child_event cli_child_wait(cli_child *child, int wake, int64_t timeout_ms);
+
+/* Whether a child that has ended left others of its group behind, running. */
+bool cli_child_leaves(const cli_child *child);
 
 /* Ends the child and all of its group: SIGTERM, after the grace time SIGKILL. When it has ended
  * by itself, what is left of its group. */
