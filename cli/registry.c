@@ -9,6 +9,7 @@
     X(cli_lock)       \
     X(cli_redlock)    \
     X(cli_sem)        \
+    X(cli_queue)      \
     X(cli_blist)      \
     X(cli_cron)       \
     X(cli_limit)      \

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Jobs by hand, for scripts that cannot be one command: pop, then ack, fail, release or extend
+ * with the id and the token.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "patience.h"
+#include "queue.h"
+
+enum { LEASE_MS = 30000 };
+
+/* ---- pop ----------------------------------------------------------------- */
+
+static const cli_column fields[] = {
+    {"id", "id"},           {"token", "token"},
+    {"queue", "queue"},     {"priority", "priority"},
+    {"attempt", "attempt"}, {"group", "group"},
+    {"meta", "meta"},       {"error", "failed before"},
+    {"payload", "payload"}, {0},
+};
+
+static bool set_bytes(json_t *object, const char *key, tkl_bytes bytes)
+{
+    return bytes.len == 0 || json_object_set_new(object, key, cli_json_bytes(bytes)) == 0;
+}
+
+/* What a job does not have is left out. */
+static json_t *claim_json(const char *queue, const tkl_job *job, int64_t lease_ms)
+{
+    json_t *object =
+        json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I}", "id", job->id, "token",
+                  job->token, "queue", cli_json_bytes(tkl_str(queue)), "payload",
+                  cli_json_bytes(job->payload), "priority", job->priority, "attempt", job->attempt,
+                  "retries", job->retries, "timeout_ms", (json_int_t)job->timeout_ms, "pushed_ms",
+                  (json_int_t)job->pushed_ms, "lease_ms", (json_int_t)lease_ms);
+    if (object != NULL && set_bytes(object, "meta", job->meta) &&
+        set_bytes(object, "group", job->group) && set_bytes(object, "error", job->error))
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+typedef struct popping {
+    tkl_queue **queues;
+    size_t count;
+    tkl_consumer *consumer;
+    int64_t lease_ms;
+} popping;
+
+static const char *name_of(const cli_session *cli, const popping *p, const tkl_queue *queue)
+{
+    size_t i = 0;
+    while (p->queues[i] != queue)
+        i++;
+    return cli->argv[i];
+}
+
+/* What nobody could read nobody could finish: then the job goes back. */
+static int print_claim(const cli_session *cli, const popping *p, const tkl_job *job)
+{
+    json_t *object = claim_json(name_of(cli, p, job->queue), job, p->lease_ms);
+    int failed = cli_print_record(cli, object, fields);
+    if (!failed)
+        failed = cli_flush(cli);
+    if (failed) {
+        int code =
+            tkl_queue_finish(job->queue, job->id, job->token, TKL_JOB_RELEASED, tkl_str(""), 0);
+        (void)code; /* else it comes back with its lease */
+    }
+    return failed;
+}
+
+static void cancel_claim(void *consumer)
+{
+    tkl_consumer_cancel(consumer);
+}
+
+/* A job that came with the signal goes back. */
+static int give_back(cli_session *cli, const tkl_jobs *jobs)
+{
+    for (size_t i = 0; jobs != NULL && i < jobs->count; i++) {
+        const tkl_job *job = &jobs->items[i];
+        int code =
+            tkl_queue_finish(job->queue, job->id, job->token, TKL_JOB_RELEASED, tkl_str(""), 0);
+        (void)code;
+    }
+    cli->signal = cli_patience_signal();
+    cli->signal_heard = true;
+    return 128 + cli->signal;
+}
+
+static int claim(cli_session *cli, const popping *p, tkl_jobs **jobs)
+{
+    int failed = cli_patience_begin(cli, cancel_claim, p->consumer);
+    if (failed)
+        return failed;
+    int code = tkl_consumer_claim(p->consumer, 1, cli_number(cli, "wait", 0), jobs);
+    cli_patience_end();
+    if (cli_patience_signal() != 0)
+        return give_back(cli, *jobs);
+    return code == TKL_EMPTY ? cli_fail(cli, CLI_NO, "no job") : cli_end(cli, code);
+}
+
+static int pop_from(cli_session *cli, popping *p)
+{
+    tkl_jobs *jobs = NULL;
+    tkl_consumer_options options = {.lease_ms = p->lease_ms, .no_renewal = true};
+    int failed = cli_end(cli, tkl_consumer_open(p->queues, p->count, &options, &p->consumer));
+    if (!failed)
+        failed = claim(cli, p, &jobs);
+    if (!failed)
+        failed = print_claim(cli, p, &jobs->items[0]);
+    tkl_jobs_free(jobs);
+    tkl_consumer_close(p->consumer);
+    return failed;
+}
+
+int cli_queue_pop(cli_session *cli)
+{
+    popping p = {.count = (size_t)cli->argc, .lease_ms = cli_number(cli, "lease", LEASE_MS)};
+    int failed = cli_queue_open_all(cli, p.count, &p.queues);
+    if (!failed)
+        failed = pop_from(cli, &p);
+    cli_queue_close_all(p.queues, p.count);
+    return failed;
+}
+
+/* ---- ack, fail, release, extend ------------------------------------------ */
+
+static int print_done(const cli_session *cli, const char *what)
+{
+    if (!cli->json)
+        return CLI_OK;
+    return cli_print_json(cli, json_pack("{s:s, s:b}", "id", cli->argv[1], what, true));
+}
+
+static int stale(const cli_session *cli, int code)
+{
+    return code == TKL_NOTOWNER
+               ? cli_fail(cli, CLI_NO,
+                          "this claim is not valid (any more): its lease ended, the job "
+                          "was finished or cancelled")
+               : cli_end(cli, code);
+}
+
+static int finish(cli_session *cli, tkl_outcome outcome, tkl_bytes text, const char *what)
+{
+    tkl_queue *queue = NULL;
+    int64_t delay_ms =
+        outcome == TKL_JOB_FAILED || outcome == TKL_JOB_RELEASED ? cli_number(cli, "delay", 0) : 0;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = stale(
+            cli, tkl_queue_finish(queue, cli->argv[1], cli->argv[2], outcome, text, delay_ms));
+    tkl_queue_close(queue);
+    return failed ? failed : print_done(cli, what);
+}
+
+/* The result "-" is standard input: it may be of any size and any bytes. */
+int cli_queue_ack(cli_session *cli)
+{
+    tkl_bytes result = tkl_str(cli_text(cli, "result", ""));
+    int failed = strcmp(result.data, "-") == 0 ? cli_payload(cli, cli->argc, &result) : CLI_OK;
+    return failed ? failed : finish(cli, TKL_JOB_DONE, result, "acked");
+}
+
+int cli_queue_fail(cli_session *cli)
+{
+    bool dead = cli_flag(cli, "dead");
+    if (dead && cli_flag(cli, "delay"))
+        return cli_usage(cli, "either --dead or --delay");
+    return finish(cli, dead ? TKL_JOB_DEAD : TKL_JOB_FAILED, tkl_str(cli_text(cli, "reason", "")),
+                  "failed");
+}
+
+int cli_queue_release(cli_session *cli)
+{
+    return finish(cli, TKL_JOB_RELEASED, tkl_str(""), "released");
+}
+
+int cli_queue_extend(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    int64_t lease_ms = cli_number(cli, "lease", LEASE_MS);
+    tkl_bytes progress = tkl_str(cli_text(cli, "progress", ""));
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed =
+            stale(cli, tkl_queue_extend(queue, cli->argv[1], cli->argv[2], lease_ms, progress));
+    tkl_queue_close(queue);
+    return failed ? failed : print_done(cli, "extended");
+}

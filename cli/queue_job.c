@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The payload is the command's standard input: a file in memory, so that a command may read it,
+ * read it twice or not at all, and nobody has to feed a pipe. Its stderr goes through us on its way
+ * to ours, and the last of it is the reason if the job fails.
+ */
+#include "queue_job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "clock.h"
+
+enum {
+    TICK_MS = 100, /* between looks whether the job is still wanted */
+    NOW_MS = 1000, /* from SIGTERM to SIGKILL when all must end */
+    TAIL_MAX = 900,
+    REASON_MAX = 1000,
+    RESULT_MAX = 64 << 20,
+    EXIT_DEAD = 65,
+    EXIT_AGAIN = 75,
+};
+
+typedef struct job_run {
+    cli_crew *crew;
+    tkl_task *task;
+    const tkl_job *job;
+    char **environment;
+    int input, output, errors[2]; /* 0: not open */
+    cli_child child;
+    int64_t began_ms;
+    const char *unwanted; /* why the command was ended; NULL: it was not */
+    int64_t kill_at;      /* when SIGKILL follows the SIGTERM that was sent; 0: none was */
+    char tail[TAIL_MAX + 1];
+    size_t tail_len;
+    bool tail_cut; /* more stood before it */
+} job_run;
+
+/* Of the job that a thread has just run, for the hook. */
+static _Thread_local struct {
+    int exit; /* -1: the command was not started */
+    char reason[REASON_MAX];
+    bool lost;
+    int brief; /* so much of the reason is not its stderr, which was seen already */
+} last;
+
+/* ---- Messages ------------------------------------------------------------ */
+
+static pthread_mutex_t messages = PTHREAD_MUTEX_INITIALIZER;
+
+void cli_crew_say(cli_crew *crew, const char *format, ...)
+{
+    char *text = NULL;
+    va_list list;
+    va_start(list, format);
+    int n = vasprintf(&text, format, list);
+    va_end(list);
+    if (n < 0)
+        return;
+    pthread_mutex_lock(&messages);
+    cli_fail(crew->cli, CLI_OK, "%s", text);
+    pthread_mutex_unlock(&messages);
+    free(text);
+}
+
+static void write_all(int fd, const char *data, size_t len)
+{
+    for (ssize_t n; len > 0; data += n, len -= (size_t)n)
+        if ((n = write(fd, data, len)) < 0) {
+            if (errno != EINTR)
+                return;
+            n = 0;
+        }
+}
+
+/* ---- The environment ----------------------------------------------------- */
+
+static const char *queue_name(const cli_crew *crew, const tkl_queue *queue)
+{
+    size_t i = 0;
+    while (crew->queues[i] != queue)
+        i++;
+    return crew->cli->argv[i];
+}
+
+enum { VARIABLES = 9 };
+static const char *const variables[VARIABLES] = {
+    "TACKLE_JOB_ID", "TACKLE_QUEUE", "TACKLE_ATTEMPT", "TACKLE_RETRIES", "TACKLE_PRIORITY",
+    "TACKLE_TOKEN",  "TACKLE_GROUP", "TACKLE_META",    "TACKLE_ERROR",
+};
+
+static bool is_ours(const char *entry)
+{
+    for (int i = 0; i < VARIABLES; i++) {
+        size_t len = strlen(variables[i]);
+        if (strncmp(entry, variables[i], len) == 0 && entry[len] == '=')
+            return true;
+    }
+    return false;
+}
+
+/* What is empty, or has a NUL, is left out: a variable cannot hold it. */
+static bool set_variable(char **environment, size_t *count, const char *name, tkl_bytes value)
+{
+    if (value.len == 0 || memchr(value.data, '\0', value.len) != NULL)
+        return true;
+    int n = asprintf(&environment[*count], "%s=%.*s", name, (int)value.len, value.data);
+    if (n < 0)
+        environment[*count] = NULL;
+    *count += n >= 0;
+    return n >= 0;
+}
+
+/* Ours first, which are to be freed; then those of the process. */
+static bool make_environment(job_run *r)
+{
+    const tkl_job *job = r->job;
+    char attempt[16], retries[16], priority[16];
+    size_t inherited = 0, count = 0;
+    while (environ[inherited] != NULL)
+        inherited++;
+    r->environment = calloc(inherited + VARIABLES + 1, sizeof *r->environment);
+    if (r->environment == NULL)
+        return false;
+    snprintf(attempt, sizeof attempt, "%d", job->attempt);
+    snprintf(retries, sizeof retries, "%d", job->retries);
+    snprintf(priority, sizeof priority, "%d", job->priority);
+    const tkl_bytes values[VARIABLES] = {
+        tkl_str(job->id),  tkl_str(queue_name(r->crew, job->queue)),
+        tkl_str(attempt),  tkl_str(retries),
+        tkl_str(priority), tkl_str(job->token),
+        job->group,        job->meta,
+        job->error,
+    };
+    for (int i = 0; i < VARIABLES; i++)
+        if (!set_variable(r->environment, &count, variables[i], values[i]))
+            return false;
+    for (size_t i = 0; i < inherited; i++)
+        if (!is_ours(environ[i]))
+            r->environment[count++] = environ[i];
+    return true;
+}
+
+static void free_environment(char **environment)
+{
+    for (size_t i = 0; environment != NULL && environment[i] != NULL && is_ours(environment[i]);
+         i++)
+        free(environment[i]);
+    free(environment);
+}
+
+/* ---- Files --------------------------------------------------------------- */
+
+/* The payload as a file in memory; false and errno. */
+static bool make_input(job_run *r)
+{
+    tkl_bytes payload = r->job->payload;
+    r->input = memfd_create("payload", MFD_CLOEXEC);
+    if (r->input < 0)
+        return false;
+    for (size_t at = 0; at < payload.len;) {
+        ssize_t n = write(r->input, payload.data + at, payload.len - at);
+        if (n < 0 && errno != EINTR)
+            return false;
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return lseek(r->input, 0, SEEK_SET) == 0;
+}
+
+static bool make_files(job_run *r)
+{
+    if (!make_input(r) || pipe2(r->errors, O_CLOEXEC) != 0)
+        return false;
+    fcntl(r->errors[0], F_SETFL, O_NONBLOCK);
+    if (!cli_flag(r->crew->cli, "result"))
+        return true;
+    r->output = memfd_create("result", MFD_CLOEXEC);
+    return r->output >= 0;
+}
+
+static void close_file(int *fd)
+{
+    if (*fd > 0)
+        close(*fd);
+    *fd = 0;
+}
+
+static void clean_up(job_run *r)
+{
+    close_file(&r->input);
+    close_file(&r->output);
+    close_file(&r->errors[0]);
+    close_file(&r->errors[1]);
+    free_environment(r->environment);
+}
+
+/* ---- Its stderr ---------------------------------------------------------- */
+
+static void keep_tail(job_run *r, const char *data, size_t len)
+{
+    if (len > TAIL_MAX) {
+        r->tail_cut = true;
+        data += len - TAIL_MAX;
+        len = TAIL_MAX;
+    }
+    if (r->tail_len + len > TAIL_MAX) {
+        size_t drop = r->tail_len + len - TAIL_MAX;
+        memmove(r->tail, r->tail + drop, r->tail_len - drop);
+        r->tail_len -= drop;
+        r->tail_cut = true;
+    }
+    memcpy(r->tail + r->tail_len, data, len);
+    r->tail_len += len;
+}
+
+/* Some of what is there; false when there is nothing. The end of the pipe closes it. */
+static bool relay(job_run *r)
+{
+    char data[4096];
+    ssize_t n = r->errors[0] > 0 ? read(r->errors[0], data, sizeof data) : 0;
+    if (n == 0)
+        close_file(&r->errors[0]);
+    if (n <= 0)
+        return false;
+    keep_tail(r, data, (size_t)n);
+    pthread_mutex_lock(&messages);
+    write_all(STDERR_FILENO, data, (size_t)n);
+    pthread_mutex_unlock(&messages);
+    return true;
+}
+
+/* ---- While it runs ------------------------------------------------------- */
+
+static const char lost[] = "the claim was lost";
+
+static const char *why_unwanted(const job_run *r, int64_t now)
+{
+    if (r->job->timeout_ms > 0 && now - r->began_ms >= r->job->timeout_ms)
+        return "time limit";
+    return atomic_load(&r->crew->now) ? "stopped" : lost;
+}
+
+/* Once the job is not wanted any more: SIGTERM, and SIGKILL after the grace time. */
+static void mind_the_end(job_run *r)
+{
+    int64_t now = cli_now_ms();
+    bool hurry = atomic_load(&r->crew->now);
+    if (r->kill_at == 0 && tkl_task_cancelled(r->task)) {
+        r->unwanted = why_unwanted(r, now);
+        kill(-r->child.pid, SIGTERM);
+        kill(-r->child.pid, SIGCONT); /* what is stopped could not obey */
+        r->kill_at = now + r->crew->grace_ms;
+    }
+    if (r->kill_at != 0 && hurry && r->kill_at > now + NOW_MS)
+        r->kill_at = now + NOW_MS;
+    if (r->kill_at != 0 && now >= r->kill_at)
+        cli_child_end(&r->child, 0);
+}
+
+/* What the command leaves running is ended with it. */
+static void follow(job_run *r)
+{
+    cli_child_event event;
+    while ((event = cli_child_wait(&r->child, r->errors[0] > 0 ? r->errors[0] : -1, TICK_MS)) !=
+           CLI_CHILD_ENDED) {
+        if (event == CLI_CHILD_WOKEN)
+            relay(r);
+        mind_the_end(r);
+    }
+    if (cli_child_leaves(&r->child))
+        cli_child_end(&r->child, atomic_load(&r->crew->now) ? NOW_MS : r->crew->grace_ms);
+    while (relay(r)) /* to its end, or to what somebody may still write into it */
+        ;
+    last.exit = cli_child_close(r->crew->cli, &r->child);
+    last.lost = r->unwanted == lost;
+}
+
+/* ---- What became of it --------------------------------------------------- */
+
+/* Whole lines if there are any, no blanks at the end, no NULs. */
+static const char *tail_text(job_run *r)
+{
+    char *text = r->tail;
+    text[r->tail_len] = '\0';
+    for (size_t i = 0; i < r->tail_len; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+    while (r->tail_len > 0 && strchr(" \t\r\n", text[r->tail_len - 1]) != NULL)
+        text[--r->tail_len] = '\0';
+    char *line = r->tail_cut ? strchr(text, '\n') : NULL;
+    if (line != NULL)
+        return line + 1;
+    while (r->tail_cut && (*text & 0xC0) == 0x80)
+        text++;
+    return text;
+}
+
+/* What happened, and behind it the last of its stderr. */
+static void give_reason(job_run *r)
+{
+    const char *words = tail_text(r), *colon = *words != '\0' ? ": " : "";
+    if (r->unwanted != NULL)
+        last.brief = snprintf(last.reason, sizeof last.reason, "%s", r->unwanted);
+    else if (r->child.signal != 0)
+        last.brief = snprintf(last.reason, sizeof last.reason, "signal %d", r->child.signal);
+    else
+        last.brief = snprintf(last.reason, sizeof last.reason, "exit code %d", last.exit);
+    snprintf(last.reason + last.brief, sizeof last.reason - (size_t)last.brief, "%s%s", colon,
+             words);
+}
+
+/* The output, when it is the result. */
+static int keep_result(job_run *r)
+{
+    struct stat info;
+    if (r->output == 0)
+        return TKL_OK;
+    if (fstat(r->output, &info) != 0 || info.st_size > RESULT_MAX) {
+        tkl_task_fail(r->task, "the result is too large");
+        return TKL_EINVAL;
+    }
+    size_t len = (size_t)info.st_size;
+    void *data = len > 0 ? mmap(NULL, len, PROT_READ, MAP_SHARED, r->output, 0) : NULL;
+    if (data == MAP_FAILED)
+        return TKL_ENOMEM;
+    int code = tkl_task_result(r->task, (tkl_bytes){data, len});
+    if (len > 0)
+        munmap(data, len);
+    return code;
+}
+
+/* A command that we have ended because we end has not failed. */
+static int judge(job_run *r)
+{
+    if (last.exit == 0)
+        return keep_result(r);
+    give_reason(r);
+    if (last.exit == EXIT_AGAIN)
+        tkl_task_release(r->task, r->crew->again_ms);
+    else if (last.exit == EXIT_DEAD)
+        tkl_task_bury(r->task, last.reason);
+    else if (r->unwanted != NULL && atomic_load(&r->crew->now))
+        tkl_task_release(r->task, 0);
+    else
+        tkl_task_fail(r->task, last.reason);
+    return TKL_EIO;
+}
+
+/* ---- The handler --------------------------------------------------------- */
+
+/* Our own trouble is not the job's: it goes back. A command that cannot be run ends the worker,
+ * which would only send every job to the dead letters. */
+static int hand_back(job_run *r, int exit, const char *what)
+{
+    if (what != NULL)
+        cli_crew_say(r->crew, "%s: %s: %s", r->job->id, what, strerror(errno));
+    if (exit != CLI_FAILURE)
+        cli_crew_give_up(r->crew, exit);
+    snprintf(last.reason, sizeof last.reason, "the command was not started");
+    tkl_task_release(r->task, exit != CLI_FAILURE ? 0 : r->crew->again_ms);
+    return TKL_EIO;
+}
+
+static int run_command(job_run *r)
+{
+    cli_session *cli = r->crew->cli;
+    cli_command command = {
+        .argv = &cli->argv[cli->before_dashes],
+        .environment = r->environment,
+        .input = r->input,
+        .output = r->output > 0 ? r->output
+                  : cli->json   ? STDERR_FILENO
+                                : 0,
+        .errors = r->errors[1],
+        .mask = &r->crew->mask,
+    };
+    int failed = cli_child_start(cli, &command, &r->child);
+    if (failed)
+        return hand_back(r, failed, NULL);
+    atomic_fetch_add(&r->crew->begun, 1);
+    r->began_ms = cli_now_ms();
+    close_file(&r->errors[1]);
+    close_file(&r->input);
+    follow(r);
+    return judge(r);
+}
+
+int cli_crew_run_job(tkl_task *task, void *crew)
+{
+    job_run r = {.crew = crew, .task = task, .job = tkl_task_job(task)};
+    last.exit = -1;
+    last.lost = false;
+    last.reason[0] = '\0';
+    int code = make_environment(&r) && make_files(&r)
+                   ? run_command(&r)
+                   : hand_back(&r, CLI_FAILURE, "cannot run the command");
+    clean_up(&r);
+    return code;
+}
+
+/* ---- The hook ------------------------------------------------------------ */
+
+static const char *const outcomes[] = {
+    [TKL_JOB_DONE] = "done",
+    [TKL_JOB_FAILED] = "failed",
+    [TKL_JOB_DEAD] = "dead",
+    [TKL_JOB_RELEASED] = "released",
+};
+
+/* Who lost the claim has no say in what becomes of the job. */
+static const char *word_of(tkl_outcome outcome)
+{
+    return last.lost ? "lost" : outcomes[outcome];
+}
+
+static void print_end(cli_crew *crew, const tkl_job *job, tkl_outcome outcome, int64_t run_us)
+{
+    json_t *value = json_pack("{s:s, s:o, s:i, s:s, s:o, s:I}", "id", job->id, "queue",
+                              cli_json_bytes(tkl_str(queue_name(crew, job->queue))), "attempt",
+                              job->attempt, "outcome", word_of(outcome), "exit",
+                              last.exit >= 0 ? json_integer(last.exit) : json_null(), "ms",
+                              (json_int_t)(run_us / 1000));
+    if (value != NULL && last.reason[0] != '\0')
+        json_object_set_new(value, "reason", cli_json_bytes(tkl_str(last.reason)));
+    pthread_mutex_lock(&messages);
+    int failed = cli_print_json(crew->cli, value);
+    if (!failed)
+        failed = cli_flush(crew->cli);
+    pthread_mutex_unlock(&messages);
+    if (failed)
+        cli_crew_give_up(crew, failed);
+}
+
+void cli_crew_on_end(const tkl_job *job, tkl_outcome outcome, int64_t run_us, void *arg)
+{
+    cli_crew *crew = arg;
+    if (crew->cli->json)
+        print_end(crew, job, outcome, run_us);
+    else if (last.lost)
+        cli_crew_say(crew, "%s: the claim was lost, its command was ended", job->id);
+    else if (outcome == TKL_JOB_FAILED || outcome == TKL_JOB_DEAD)
+        cli_crew_say(crew, "%s %s, attempt %d of %d: %.*s", job->id, outcomes[outcome],
+                     job->attempt, job->retries + 1, last.brief, last.reason);
+}

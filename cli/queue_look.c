@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking at queues without changing them: stats, list, peek, show, result.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "patience.h"
+#include "queue.h"
+
+enum {
+    LEVELS_MAX = TKL_PRIORITY_MAX - TKL_PRIORITY_MIN + 1,
+    PAYLOAD_WIDTH = 60, /* bytes of a payload in a table */
+};
+
+/* ---- Words --------------------------------------------------------------- */
+
+json_t *cli_queue_time(int64_t ms, bool number)
+{
+    char text[32];
+    struct tm time;
+    time_t seconds = (time_t)(ms / 1000);
+    if (ms == 0)
+        return json_null();
+    if (number)
+        return json_integer((json_int_t)ms);
+    localtime_r(&seconds, &time);
+    strftime(text, sizeof text, "%F %T", &time);
+    return json_string(text);
+}
+
+json_t *cli_queue_short(tkl_bytes bytes)
+{
+    char text[PAYLOAD_WIDTH + 3];
+    if (bytes.len <= PAYLOAD_WIDTH)
+        return cli_json_bytes(bytes);
+    bytes.len = PAYLOAD_WIDTH;
+    while (bytes.len > 0 && (bytes.data[bytes.len] & 0xC0) == 0x80)
+        bytes.len--; /* not within a character */
+    memcpy(text, bytes.data, bytes.len);
+    memcpy(text + bytes.len, "...", 3);
+    return cli_json_bytes((tkl_bytes){text, bytes.len + 3});
+}
+
+/* ---- stats, list --------------------------------------------------------- */
+
+static const cli_column stats_fields[] = {
+    {"name", "name"},           {"ready", "ready"},         {"delayed", "delayed"},
+    {"held", "held"},           {"active", "active"},       {"dead", "dead"},
+    {"paused", "paused"},       {"oldest", "oldest ready"}, {"waiting", "waiting"},
+    {"schedules", "schedules"}, {"pushed", "pushed"},       {"done", "done"},
+    {"failed", "failed"},       {"bytes", "bytes"},         {0},
+};
+
+static const cli_column level_columns[] = {{"priority", "PRIORITY"}, {"ready", "READY"}, {0}};
+
+static const cli_column list_columns[] = {
+    {"name", "NAME"},
+    {"ready", "READY"},
+    {"delayed", "DELAYED"},
+    {"held", "HELD"},
+    {"active", "ACTIVE"},
+    {"dead", "DEAD"},
+    {"paused", "PAUSED"},
+    {"pushed", "PUSHED"},
+    {"done", "DONE"},
+    {"failed", "FAILED"},
+    {"waiting", "WAITING"},
+    {"oldest", "OLDEST"},
+    {0},
+};
+
+static json_t *stats_json(tkl_bytes name, const tkl_queue_stats *s)
+{
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+                     "name", cli_json_bytes(name), "ready", (json_int_t)s->ready, "delayed",
+                     (json_int_t)s->delayed, "held", (json_int_t)s->held, "active",
+                     (json_int_t)s->active, "dead", (json_int_t)s->dead, "paused", s->paused,
+                     "pushed", (json_int_t)s->pushed, "done", (json_int_t)s->done, "failed",
+                     (json_int_t)s->failed, "oldest_ms", (json_int_t)s->oldest_ms, "waiting",
+                     (json_int_t)s->waiting, "schedules", (json_int_t)s->schedules, "bytes",
+                     (json_int_t)s->bytes);
+}
+
+/* For people the age in words. */
+static void add_age(json_t *object, const tkl_queue_stats *stats)
+{
+    char text[CLI_DURATION_SIZE];
+    if (object != NULL)
+        json_object_set_new(object, "oldest",
+                            stats->ready > 0
+                                ? json_string(cli_duration_text(stats->oldest_ms, text))
+                                : json_null());
+}
+
+static json_t *levels_json(const tkl_queue_level *levels, size_t count)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(rows, json_pack("{s:i, s:I}", "priority", levels[i].priority, "ready",
+                                              (json_int_t)levels[i].ready));
+    return rows;
+}
+
+/* One priority says nothing that the totals do not. */
+static int print_stats(const cli_session *cli, json_t *object, json_t *levels)
+{
+    bool several = json_array_size(levels) > 1;
+    if (cli->json) {
+        json_object_set_new(object, "priorities", levels);
+        return cli_print_json(cli, object);
+    }
+    int failed = cli_print_record(cli, object, stats_fields);
+    if (failed || !several) {
+        json_decref(levels);
+        return failed;
+    }
+    putchar('\n');
+    return cli_print_rows(cli, levels, level_columns);
+}
+
+int cli_queue_stats(cli_session *cli)
+{
+    static tkl_queue_level levels[LEVELS_MAX];
+    tkl_queue *queue = NULL;
+    tkl_queue_stats stats;
+    size_t count = 0;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = cli_end(cli, tkl_queue_stats_get(queue, &stats));
+    if (!failed)
+        failed = cli_end(cli, tkl_queue_levels(queue, levels, LEVELS_MAX, &count));
+    tkl_queue_close(queue);
+    if (failed)
+        return failed;
+    json_t *object = stats_json(tkl_str(cli->argv[0]), &stats);
+    if (!cli->json)
+        add_age(object, &stats);
+    return print_stats(cli, object, levels_json(levels, count));
+}
+
+static int add_queue(const cli_session *cli, tkl_client *client, tkl_bytes name, json_t *rows)
+{
+    tkl_queue *queue = NULL;
+    tkl_queue_stats stats;
+    tkl_queue_options options = {.partitions = (int)cli_number(cli, "partitions", 0)};
+    int code = tkl_queue_open(client, name, &options, &queue);
+    if (code == TKL_OK)
+        code = tkl_queue_stats_get(queue, &stats);
+    tkl_queue_close(queue);
+    if (code != TKL_OK)
+        return code;
+    json_t *object = stats_json(name, &stats);
+    if (!cli->json)
+        add_age(object, &stats);
+    return json_array_append_new(rows, object) == 0 ? TKL_OK : TKL_ENOMEM;
+}
+
+int cli_queue_list(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_reply *names = NULL;
+    int failed = cli_connect(cli, &client);
+    if (failed)
+        return failed;
+    json_t *rows = json_array();
+    int code = tkl_queue_list(client, &names);
+    for (size_t i = 0; code == TKL_OK && i < tkl_reply_count(names); i++)
+        code = add_queue(cli, client, tkl_reply_bytes(tkl_reply_at(names, i)), rows);
+    tkl_reply_free(names);
+    if (code == TKL_OK)
+        return cli_print_rows(cli, rows, list_columns);
+    json_decref(rows);
+    return cli_end(cli, code);
+}
+
+/* ---- Jobs ---------------------------------------------------------------- */
+
+static const char *const states[] = {
+    [TKL_JOB_UNKNOWN] = "unknown", [TKL_JOB_READY] = "ready",   [TKL_JOB_DELAYED] = "delayed",
+    [TKL_JOB_HELD] = "held",       [TKL_JOB_ACTIVE] = "active", [TKL_JOB_FINISHED] = "finished",
+    [TKL_JOB_BURIED] = "dead",
+};
+
+static tkl_job_state state_of(const char *word)
+{
+    tkl_job_state state = TKL_JOB_READY;
+    while (state < TKL_JOB_BURIED && strcmp(states[state], word) != 0)
+        state++;
+    return state;
+}
+
+static json_t *job_json(const tkl_job_info *job)
+{
+    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
+                     job->id, "state", states[job->state], "payload", cli_json_bytes(job->payload),
+                     "priority", job->priority, "attempt", job->attempt, "retries", job->retries,
+                     "pushed_ms", (json_int_t)job->pushed_ms, "due_ms",
+                     cli_queue_time(job->due_ms, true), "meta", cli_json_bytes(job->meta), "group",
+                     cli_json_bytes(job->group), "unique", cli_json_bytes(job->unique), "error",
+                     cli_json_bytes(job->error), "progress", cli_json_bytes(job->progress));
+}
+
+static const cli_column job_columns[] = {
+    {"id", "ID"},         {"priority", "PRIORITY"}, {"attempt", "FAILED"},
+    {"pushed", "PUSHED"}, {"payload", "PAYLOAD"},   {0},
+};
+
+static const cli_column timed_columns[] = {
+    {"id", "ID"},   {"priority", "PRIORITY"}, {"attempt", "FAILED"},
+    {"due", "DUE"}, {"payload", "PAYLOAD"},   {0},
+};
+
+static const cli_column active_columns[] = {
+    {"id", "ID"},
+    {"priority", "PRIORITY"},
+    {"attempt", "FAILED"},
+    {"due", "LEASED TO"},
+    {"progress", "PROGRESS"},
+    {"payload", "PAYLOAD"},
+    {0},
+};
+
+static const cli_column dead_columns[] = {
+    {"id", "ID"},     {"attempt", "FAILED"},  {"due", "SINCE"},
+    {"error", "WHY"}, {"payload", "PAYLOAD"}, {0},
+};
+
+static const cli_column *columns_of(tkl_job_state state)
+{
+    switch (state) {
+    case TKL_JOB_DELAYED:
+        return timed_columns;
+    case TKL_JOB_ACTIVE:
+        return active_columns;
+    case TKL_JOB_BURIED:
+        return dead_columns;
+    default:
+        return job_columns;
+    }
+}
+
+static json_t *job_row(const tkl_job_info *job)
+{
+    return json_pack(
+        "{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "id", job->id, "priority", job->priority,
+        "attempt", job->attempt, "pushed", cli_queue_time(job->pushed_ms, false), "due",
+        cli_queue_time(job->due_ms, false), "payload", cli_queue_short(job->payload), "error",
+        cli_queue_short(job->error), "progress", cli_queue_short(job->progress));
+}
+
+static int print_jobs(const cli_session *cli, tkl_job_state state, const tkl_listing *listing)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; rows != NULL && i < listing->count; i++) {
+        const tkl_job_info *job = &listing->items[i];
+        if (json_array_append_new(rows, cli->json ? job_json(job) : job_row(job)) != 0) {
+            json_decref(rows);
+            rows = NULL;
+        }
+    }
+    return cli_print_rows(cli, rows, columns_of(state));
+}
+
+int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state)
+{
+    tkl_listing *listing = NULL;
+    int64_t max = cli_number(cli, "max", 20), skip = cli_number(cli, "skip", 0);
+    if (max < 1 || max > 1000 || skip < 0)
+        return cli_usage(cli, "--max is 1 to 1000, --skip 0 or more");
+    int failed = cli_end(cli, tkl_queue_peek(queue, state, (size_t)skip, (size_t)max, &listing));
+    if (!failed)
+        failed = print_jobs(cli, state, listing);
+    tkl_listing_free(listing);
+    return failed;
+}
+
+int cli_queue_peek(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = cli_queue_print_jobs(cli, queue, state_of(cli_text(cli, "state", "ready")));
+    tkl_queue_close(queue);
+    return failed;
+}
+
+/* ---- show ---------------------------------------------------------------- */
+
+static const cli_column job_fields[] = {
+    {"id", "id"},
+    {"state", "state"},
+    {"priority", "priority"},
+    {"attempt", "failed attempts"},
+    {"retries", "retries"},
+    {"pushed", "pushed"},
+    {"due", "due"},
+    {"lease", "leased to"},
+    {"since", "dead since"},
+    {"group", "group"},
+    {"unique", "unique key"},
+    {"meta", "meta"},
+    {"progress", "progress"},
+    {"error", "last error"},
+    {"payload", "payload"},
+    {0},
+};
+
+/* What a job does not have is left out. */
+static json_t *job_record(const tkl_job_info *job)
+{
+    json_t *object = job_json(job);
+    const char *when = job->state == TKL_JOB_ACTIVE   ? "lease"
+                       : job->state == TKL_JOB_BURIED ? "since"
+                                                      : "due";
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(object, next, key,
+                             value) if (json_is_string(value) && json_string_length(value) == 0)
+        json_object_del(object, key);
+    json_object_set_new(object, "pushed", cli_queue_time(job->pushed_ms, false));
+    if (job->due_ms != 0)
+        json_object_set_new(object, when, cli_queue_time(job->due_ms, false));
+    return object;
+}
+
+int cli_queue_show(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    tkl_listing *listing = NULL;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (failed)
+        return failed;
+    int code = tkl_queue_show(queue, cli->argv[1], &listing);
+    if (code == TKL_OK)
+        failed = cli_print_record(
+            cli, cli->json ? job_json(&listing->items[0]) : job_record(&listing->items[0]),
+            job_fields);
+    else
+        failed = code == TKL_NOTFOUND ? cli_fail(cli, CLI_NO, "no such job (any more)")
+                                      : cli_end(cli, code);
+    tkl_listing_free(listing);
+    tkl_queue_close(queue);
+    return failed;
+}
+
+/* ---- result -------------------------------------------------------------- */
+
+/* To people and pipes the bytes as they are. */
+static int print_result(const cli_session *cli, tkl_bytes result)
+{
+    if (cli->json)
+        return cli_print_json(
+            cli, json_pack("{s:s, s:o}", "id", cli->argv[1], "result", cli_json_bytes(result)));
+    fwrite(result.data, 1, result.len, stdout);
+    return CLI_OK;
+}
+
+static int print_death(const cli_session *cli, tkl_bytes why)
+{
+    char *text = cli_escape(why, false);
+    int exit = cli_fail(cli, CLI_NO, "the job is dead: %s", text != NULL ? text : "");
+    free(text);
+    return exit;
+}
+
+int cli_queue_result(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    tkl_reply *result = NULL;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (failed)
+        return failed;
+    int code = tkl_queue_result(queue, cli->argv[1], cli_number(cli, "wait", 0), &result);
+    if (code == TKL_OK)
+        failed = print_result(cli, tkl_reply_bytes(result));
+    else if (code == TKL_ELOST)
+        failed = print_death(cli, tkl_reply_bytes(result));
+    else if (code == TKL_EMPTY)
+        failed = cli_fail(cli, CLI_NO, "not finished yet");
+    else if (code == TKL_NOTFOUND)
+        failed = cli_fail(cli, CLI_NO, "no such job, or none whose result is kept");
+    else
+        failed = cli_end(cli, code);
+    tkl_reply_free(result);
+    tkl_queue_close(queue);
+    return failed;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For operators: dead letters, cancel, pause, drain, settings.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holders.h"
+#include "queue.h"
+#include "value.h"
+
+/* How many jobs it was about. */
+static int print_count(const cli_session *cli, const char *what, int64_t count)
+{
+    if (cli->json)
+        return cli_print_json(cli,
+                              json_pack("{s:o, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+                                        what, (json_int_t)count));
+    printf("%" PRId64 " %s\n", count, what);
+    return CLI_OK;
+}
+
+/* ---- One job, or several by id ------------------------------------------- */
+
+typedef int job_fn(tkl_queue *queue, const char *id);
+
+/* All ids are tried; exit code 1 when one of them was not there. */
+static int for_ids(cli_session *cli, tkl_queue *queue, job_fn *work, const char *missing,
+                   const char *what)
+{
+    int64_t count = 0;
+    int failed = CLI_OK;
+    for (int i = 1; i < cli->argc && (failed == CLI_OK || failed == CLI_NO); i++) {
+        int code = work(queue, cli->argv[i]);
+        if (code == TKL_OK)
+            count++;
+        else
+            failed = code == TKL_NOTFOUND ? cli_fail(cli, CLI_NO, "%s: %s", cli->argv[i], missing)
+                                          : cli_end(cli, code);
+    }
+    if (failed && (failed != CLI_NO || count == 0))
+        return failed;
+    int unprinted = print_count(cli, what, count);
+    return failed ? failed : unprinted;
+}
+
+static int retry_one(tkl_queue *queue, const char *id)
+{
+    return tkl_queue_retry(queue, id, NULL);
+}
+
+static int cancel_one(tkl_queue *queue, const char *id)
+{
+    return tkl_queue_cancel(queue, id);
+}
+
+static int cancel_dead(tkl_queue *queue, const char *id)
+{
+    tkl_listing *listing = NULL;
+    int code = tkl_queue_show(queue, id, &listing);
+    bool dead = code == TKL_OK && listing->items[0].state == TKL_JOB_BURIED;
+    tkl_listing_free(listing);
+    if (code != TKL_OK)
+        return code;
+    return dead ? tkl_queue_cancel(queue, id) : TKL_NOTFOUND;
+}
+
+int cli_queue_cancel(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = for_ids(cli, queue, cancel_one, "no such job (any more)", "cancelled");
+    tkl_queue_close(queue);
+    return failed;
+}
+
+/* ---- Dead letters -------------------------------------------------------- */
+
+static int retry_all(cli_session *cli, tkl_queue *queue)
+{
+    int64_t count = 0;
+    int code = tkl_queue_retry(queue, NULL, &count);
+    if (code == TKL_NOTFOUND)
+        return cli_fail(cli, CLI_NO, "there are no dead letters");
+    return code == TKL_OK ? print_count(cli, "retried", count) : cli_end(cli, code);
+}
+
+int cli_queue_retry(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    if ((cli->argc > 1) == cli_flag(cli, "all"))
+        return cli_usage(cli,
+                         cli->argc > 1 ? "either ids or --all" : "no ids: name some, or --all");
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = cli_flag(cli, "all")
+                     ? retry_all(cli, queue)
+                     : for_ids(cli, queue, retry_one, "not in the dead letters", "retried");
+    tkl_queue_close(queue);
+    return failed;
+}
+
+static int clear(cli_session *cli, tkl_queue *queue)
+{
+    int64_t count = 0;
+    int failed = cli_end(cli, tkl_queue_bury_none(queue, &count));
+    return failed ? failed : print_count(cli, "deleted", count);
+}
+
+int cli_queue_dead(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    bool delete = cli_flag(cli, "delete"), all = cli_flag(cli, "delete-all");
+    if (delete != (cli->argc > 1) || (delete &&all))
+        return cli_usage(cli, cli->argc > 1 ? "ids are for --delete"
+                                            : "no ids: name some, or use "
+                                              "--delete-all");
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed && delete)
+        failed = for_ids(cli, queue, cancel_dead, "not in the dead letters", "deleted");
+    else if (!failed)
+        failed = all ? clear(cli, queue) : cli_queue_print_jobs(cli, queue, TKL_JOB_BURIED);
+    tkl_queue_close(queue);
+    return failed;
+}
+
+/* ---- The whole queue ----------------------------------------------------- */
+
+static int change(cli_session *cli, int (*work)(tkl_queue *queue), const char *what)
+{
+    tkl_queue *queue = NULL;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = cli_end(cli, work(queue));
+    tkl_queue_close(queue);
+    return failed ? failed : cli_print_done(cli, what);
+}
+
+int cli_queue_pause(cli_session *cli)
+{
+    return change(cli, tkl_queue_pause, "paused");
+}
+
+int cli_queue_resume(cli_session *cli)
+{
+    return change(cli, tkl_queue_resume, "resumed");
+}
+
+int cli_queue_destroy(cli_session *cli)
+{
+    if (!cli_flag(cli, "yes"))
+        return cli_usage(cli, "this removes the queue with all its jobs, totals, settings and "
+                              "schedules: say --yes");
+    return change(cli, tkl_queue_destroy, "destroyed");
+}
+
+int cli_queue_drain(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    int64_t count = 0;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = cli_end(cli, tkl_queue_drain(queue, &count));
+    tkl_queue_close(queue);
+    return failed ? failed : print_count(cli, "removed", count);
+}
+
+/* ---- Settings ------------------------------------------------------------ */
+
+static const cli_column limit_fields[] = {
+    {"max_jobs", "jobs at most"},
+    {"max_bytes", "bytes at most"},
+    {"concurrency", "claimed at once"},
+    {"rate", "claims"},
+    {"group_concurrency", "of a group at once"},
+    {"group_rate", "claims of a group"},
+    {"dead_max", "dead letters kept"},
+    {"dead_for", "and for"},
+    {0},
+};
+
+static json_t *number_text(int64_t number, const char *otherwise)
+{
+    return number != 0 ? json_integer((json_int_t)number) : json_string(otherwise);
+}
+
+static json_t *rate_text(int64_t count, int64_t period_ms)
+{
+    char text[64], period[CLI_DURATION_SIZE];
+    if (count == 0)
+        return json_string("no limit");
+    snprintf(text, sizeof text, "%" PRId64 " in %s", count, cli_duration_text(period_ms, period));
+    return json_string(text);
+}
+
+static json_t *limits_text(const tkl_queue_limits *l)
+{
+    char text[CLI_DURATION_SIZE];
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:s}", "max_jobs",
+                     number_text(l->max_jobs, "no limit"), "max_bytes",
+                     number_text(l->max_bytes, "no limit"), "concurrency",
+                     number_text(l->concurrency, "no limit"), "rate",
+                     rate_text(l->rate, l->rate_period_ms), "group_concurrency",
+                     number_text(l->group_concurrency, "no limit"), "group_rate",
+                     rate_text(l->group_rate, l->group_rate_period_ms), "dead_max",
+                     (json_int_t)(l->dead_max != 0 ? l->dead_max : 10000), "dead_for",
+                     cli_duration_text(l->dead_ms != 0 ? l->dead_ms : 2592000000, text));
+}
+
+static json_t *limits_json(const tkl_queue_limits *l)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "max_jobs",
+                     (json_int_t)l->max_jobs, "max_bytes", (json_int_t)l->max_bytes, "concurrency",
+                     (json_int_t)l->concurrency, "rate", (json_int_t)l->rate, "rate_period_ms",
+                     (json_int_t)l->rate_period_ms, "group_concurrency",
+                     (json_int_t)l->group_concurrency, "group_rate", (json_int_t)l->group_rate,
+                     "group_rate_period_ms", (json_int_t)l->group_rate_period_ms, "dead_max",
+                     (json_int_t)l->dead_max, "dead_ms", (json_int_t)l->dead_ms);
+}
+
+/* "none" takes the limit away, like 0. */
+static int read_rate(const cli_session *cli, const char *option, int64_t *count, int64_t *period_ms)
+{
+    const char *text = cli_text(cli, option, NULL), *wrong = NULL;
+    if (text == NULL)
+        return CLI_OK;
+    if (strcmp(text, "none") == 0 || strcmp(text, "0") == 0)
+        *count = *period_ms = 0;
+    else
+        wrong = cli_parse_rate(text, count, period_ms);
+    return wrong == NULL ? CLI_OK : cli_usage(cli, "invalid --%s '%s': %s", option, text, wrong);
+}
+
+static int read_limits(const cli_session *cli, tkl_queue_limits *l)
+{
+    const struct {
+        const char *option;
+        int64_t *setting;
+    } numbers[] = {
+        {"max-jobs", &l->max_jobs},       {"max-bytes", &l->max_bytes},
+        {"concurrency", &l->concurrency}, {"group-concurrency", &l->group_concurrency},
+        {"dead-max", &l->dead_max},       {"dead-for", &l->dead_ms},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        *numbers[i].setting = cli_number(cli, numbers[i].option, *numbers[i].setting);
+        if (*numbers[i].setting < 0)
+            return cli_usage(cli, "invalid --%s: must not be negative", numbers[i].option);
+    }
+    int failed = read_rate(cli, "rate", &l->rate, &l->rate_period_ms);
+    return failed ? failed : read_rate(cli, "group-rate", &l->group_rate, &l->group_rate_period_ms);
+}
+
+/* Shows the settings, after changing those that were given. */
+int cli_queue_limit(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    tkl_queue_limits limits = {0};
+    int failed = read_limits(cli, &limits); /* what is wrong needs no server */
+    if (!failed)
+        failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = cli_end(cli, tkl_queue_limits_get(queue, &limits));
+    tkl_queue_limits before = limits;
+    if (!failed)
+        failed = read_limits(cli, &limits);
+    if (!failed && memcmp(&before, &limits, sizeof limits) != 0)
+        failed = cli_end(cli, tkl_queue_limit(queue, &limits));
+    tkl_queue_close(queue);
+    if (failed)
+        return failed;
+    return cli_print_record(cli, cli->json ? limits_json(&limits) : limits_text(&limits),
+                            limit_fields);
+}

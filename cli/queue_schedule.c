@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `tackle queue schedule add|list|remove`: jobs that are pushed again and again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "queue.h"
+
+/* ---- add ----------------------------------------------------------------- */
+
+static int read_schedule(const cli_session *cli, tkl_schedule *schedule)
+{
+    *schedule = (tkl_schedule){
+        .cron = cli_text(cli, "cron", NULL),
+        .every_ms = cli_number(cli, "every", 0),
+        .zone = cli_text(cli, "zone", NULL),
+    };
+    if (strcmp(cli_text(cli, "missed", "once"), "skip") == 0)
+        schedule->missed = TKL_SKIP;
+    if (cli_flag(cli, "cron") == cli_flag(cli, "every"))
+        return cli_usage(cli, "when? --cron 'MINUTE HOUR DAY MONTH WEEKDAY', or --every DURATION");
+    if (cli_flag(cli, "zone") && !cli_flag(cli, "cron"))
+        return cli_usage(cli, "--zone is for --cron");
+    return cli_queue_job(cli, &schedule->job);
+}
+
+static int print_done(const cli_session *cli, const char *what)
+{
+    if (!cli->json)
+        return CLI_OK;
+    return cli_print_json(
+        cli, json_pack("{s:o, s:b}", "id", cli_json_bytes(tkl_str(cli->argv[2])), what, true));
+}
+
+static int add(cli_session *cli, tkl_queue *queue)
+{
+    tkl_schedule schedule;
+    int failed = read_schedule(cli, &schedule);
+    if (!failed)
+        failed = cli_payload(cli, 3, &schedule.job.payload);
+    if (!failed)
+        failed = cli_end(cli, tkl_schedule_set(queue, tkl_str(cli->argv[2]), &schedule));
+    return failed ? failed : print_done(cli, "added");
+}
+
+/* ---- remove -------------------------------------------------------------- */
+
+static int remove_one(cli_session *cli, tkl_queue *queue)
+{
+    int code = tkl_schedule_remove(queue, tkl_str(cli->argv[2]));
+    if (code == TKL_NOTFOUND)
+        return cli_fail(cli, CLI_NO, "no such schedule");
+    return code == TKL_OK ? print_done(cli, "removed") : cli_end(cli, code);
+}
+
+/* ---- list ---------------------------------------------------------------- */
+
+static const cli_column columns[] = {
+    {"id", "ID"},
+    {"when", "WHEN"},
+    {"missed", "MISSED"},
+    {"next", "NEXT"},
+    {"last", "LAST"},
+    {"payload", "PAYLOAD"},
+    {0},
+};
+
+static json_t *row_json(const tkl_schedule_info *s)
+{
+    return json_pack("{s:o, s:s?, s:s?, s:o, s:s, s:i, s:o, s:o, s:o}", "id", cli_json_bytes(s->id),
+                     "cron", s->every_ms == 0 ? s->cron : NULL, "zone",
+                     s->every_ms == 0 ? s->zone : NULL, "every_ms",
+                     s->every_ms != 0 ? json_integer((json_int_t)s->every_ms) : json_null(),
+                     "missed", s->missed == TKL_SKIP ? "skip" : "once", "priority", s->priority,
+                     "next_ms", cli_queue_time(s->next_ms, true), "last_ms",
+                     cli_queue_time(s->last_ms, true), "payload", cli_json_bytes(s->payload));
+}
+
+static json_t *when_text(const tkl_schedule_info *s)
+{
+    char *text = NULL, period[CLI_DURATION_SIZE];
+    int n = s->every_ms != 0 ? asprintf(&text, "every %s", cli_duration_text(s->every_ms, period))
+                             : asprintf(&text, "%s %s", s->cron, s->zone);
+    json_t *value = n >= 0 ? json_string(text) : NULL;
+    if (n >= 0)
+        free(text);
+    return value;
+}
+
+static json_t *row_text(const tkl_schedule_info *s)
+{
+    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "id", cli_json_bytes(s->id), "when",
+                     when_text(s), "missed", s->missed == TKL_SKIP ? "skip" : "once", "next",
+                     cli_queue_time(s->next_ms, false), "last", cli_queue_time(s->last_ms, false),
+                     "payload", cli_queue_short(s->payload));
+}
+
+static int list(cli_session *cli, tkl_queue *queue)
+{
+    tkl_schedules *schedules = NULL;
+    int failed = cli_end(cli, tkl_schedule_list(queue, &schedules));
+    if (failed)
+        return failed;
+    json_t *rows = json_array();
+    for (size_t i = 0; i < schedules->count; i++)
+        json_array_append_new(rows, cli->json ? row_json(&schedules->items[i])
+                                              : row_text(&schedules->items[i]));
+    tkl_schedules_free(schedules);
+    return cli_print_rows(cli, rows, columns);
+}
+
+/* ---- The verb ------------------------------------------------------------ */
+
+typedef struct action {
+    const char *name;
+    int (*run)(cli_session *cli, tkl_queue *queue);
+    int least, most; /* arguments, the action's name counted */
+} action;
+
+static const action actions[] = {
+    {"add", add, 3, 4},
+    {"list", list, 2, 2},
+    {"remove", remove_one, 3, 3},
+};
+
+static const action *find_action(const char *name)
+{
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+        if (strcmp(actions[i].name, name) == 0)
+            return &actions[i];
+    return NULL;
+}
+
+int cli_queue_schedule(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    const action *what = find_action(cli->argv[0]);
+    if (what == NULL)
+        return cli_usage(cli, "'%s' is not add, list or remove", cli->argv[0]);
+    if (cli->argc < what->least)
+        return cli_usage(cli, "missing %s", cli->argc < 2 ? "NAME" : "ID");
+    if (cli->argc > what->most)
+        return cli_usage(cli, "unexpected argument '%s'", cli->argv[what->most]);
+    int failed = cli_queue_open(cli, 1, &queue);
+    if (!failed)
+        failed = what->run(cli, queue);
+    tkl_queue_close(queue);
+    return failed;
+}

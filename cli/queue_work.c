@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `tackle queue work`: a worker that runs a command for each job.
+ *
+ * The library's worker claims, renews and reports; here each of its threads runs children, one at a
+ * time (queue_job.c), and this file minds the beginning, the signals and the end:
+ *
+ *     the first signal     no more jobs; those that run go on to their end
+ *     the second           children are ended, their jobs handed back without using an attempt
+ *     a third, or no end   we die of it; the guard ends what is left
+ *
+ * Signals arrive through a pipe, read by a thread of its own, because the main thread waits inside
+ * the library. Whatever else ends the work (a command that cannot be run) goes the same way.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "queue_job.h"
+
+enum {
+    THREADS_MAX = 1000,
+    BATCH_MAX = 1000,
+    GRACE_MS = 5000,
+    AGAIN_MS = 5000,
+    PATIENCE_MS = 10000, /* from the second signal to our death */
+    SILENCE_MS = 30000,  /* the same trouble is told again after so long */
+    OVER = 0,            /* news: the work has ended */
+    ENOUGH = 127, /* news: let it end, as the first signal would; no signal has this number */
+};
+
+static int news[2] = {-1, -1};
+
+/* ---- Telling ------------------------------------------------------------- */
+
+static void tell(int what)
+{
+    char byte = (char)what;
+    ssize_t n = write(news[1], &byte, 1);
+    (void)n; /* a full pipe has enough of them */
+}
+
+void cli_crew_give_up(cli_crew *crew, int exit)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&crew->trouble, &none, exit);
+    tell(ENOUGH);
+}
+
+static void on_signal(int number)
+{
+    int reason = errno;
+    tell(number);
+    errno = reason;
+}
+
+static void catch_signals(void)
+{
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(ending[i], &action, NULL);
+}
+
+/* ---- Listening ----------------------------------------------------------- */
+
+/* -1: none in time. */
+static int next_news(int timeout_ms)
+{
+    struct pollfd file = {.fd = news[0], .events = POLLIN};
+    char what;
+    int ready;
+    while ((ready = poll(&file, 1, timeout_ms)) < 0 && errno == EINTR)
+        ;
+    return ready > 0 && read(news[0], &what, 1) == 1 ? what : -1;
+}
+
+static void die_of(int number)
+{
+    signal(number, SIG_DFL);
+    kill(getpid(), number);
+}
+
+static void stop_kindly(cli_crew *crew, int number)
+{
+    crew->signals = 1;
+    crew->signal = number;
+    if (isatty(STDERR_FILENO))
+        cli_crew_say(crew, "no more jobs; those that run go on to their end. Once more: now");
+    tkl_worker_quit(crew->worker);
+}
+
+static void stop_now(cli_crew *crew, int number)
+{
+    crew->signals = 2;
+    crew->signal = number;
+    atomic_store(&crew->now, true);
+    tkl_worker_stop(crew->worker, 0);
+}
+
+static void *listen_to_news(void *arg)
+{
+    cli_crew *crew = arg;
+    int what;
+    while ((what = next_news(crew->signals < 2 ? -1 : PATIENCE_MS)) != OVER)
+        if (what == ENOUGH)
+            tkl_worker_quit(crew->worker);
+        else if (crew->signals == 0)
+            stop_kindly(crew, what);
+        else if (crew->signals == 1)
+            stop_now(crew, what);
+        else
+            die_of(crew->signal);
+    return NULL;
+}
+
+/* ---- Hooks of the worker ------------------------------------------------- */
+
+/* A server that is away would be told of again and again. */
+static void on_error(int code, const char *message, void *arg)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static char last[256];
+    static int64_t last_ms;
+    cli_crew *crew = arg;
+    const char *words = *message != '\0' ? message : tkl_strerror(code);
+    pthread_mutex_lock(&mutex);
+    bool tell_it =
+        strncmp(last, words, sizeof last - 1) != 0 || cli_now_ms() - last_ms > SILENCE_MS;
+    if (tell_it) {
+        snprintf(last, sizeof last, "%s", words);
+        last_ms = cli_now_ms();
+    }
+    pthread_mutex_unlock(&mutex);
+    if (tell_it)
+        cli_crew_say(crew, "%s; trying again", words);
+}
+
+/* ---- Options ------------------------------------------------------------- */
+
+static int read_options(const cli_session *cli, cli_crew *crew, tkl_worker_options *options)
+{
+    int64_t threads = cli_number(cli, "threads", 1), batch = cli_number(cli, "batch", 0);
+    bool once = cli_flag(cli, "once");
+    if (threads < 1 || threads > THREADS_MAX)
+        return cli_usage(cli, "invalid --threads: 1 to %d", THREADS_MAX);
+    if (batch < 0 || batch > BATCH_MAX)
+        return cli_usage(cli, "invalid --batch: 0 to %d", BATCH_MAX);
+    if (once && cli_flag(cli, "drain"))
+        return cli_usage(cli, "either --once or --drain");
+    if (cli_flag(cli, "wait") && !once)
+        return cli_usage(cli, "--wait is for --once");
+    crew->grace_ms = cli_number(cli, "grace", GRACE_MS);
+    crew->again_ms = cli_number(cli, "again", AGAIN_MS);
+    *options = (tkl_worker_options){
+        .threads = once ? 1 : (int)threads,
+        .prefetch = batch > 0 && !once ? (int)batch : -1,
+        .lease_ms = cli_number(cli, "lease", 0),
+        .drain = cli_flag(cli, "drain") || (once && !cli_flag(cli, "wait")),
+        .max_jobs = once,
+        .on_end = cli_crew_on_end,
+        .on_error = on_error,
+        .arg = crew,
+    };
+    return cli_queue_positive(cli, "lease");
+}
+
+/* ---- The end ------------------------------------------------------------- */
+
+static void print_summary(cli_crew *crew, const tkl_worker_stats *s)
+{
+    if (isatty(STDERR_FILENO))
+        cli_crew_say(crew, "%" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " to the dead letters",
+                     s->done, s->failed, s->buried);
+}
+
+/* Work that ends by itself has a result; one that is stopped by SIGTERM, as it should, has none. */
+static int end_of(cli_session *cli, const cli_crew *crew, const tkl_worker_stats *s)
+{
+    if (crew->trouble != 0)
+        return crew->trouble;
+    if (crew->signals > 1 || (crew->signals == 1 && crew->signal != SIGTERM)) {
+        cli->signal = crew->signal;
+        cli->signal_heard = true;
+        return 128 + crew->signal;
+    }
+    bool ends = cli_flag(cli, "once") || cli_flag(cli, "drain");
+    if (cli_flag(cli, "once") && crew->signals == 0 && crew->begun == 0)
+        return cli_fail(cli, CLI_NO, "no job");
+    return ends && s->failed + s->buried + s->released + s->lost > 0 ? CLI_NO : CLI_OK;
+}
+
+static void wait_for_end(const cli_session *cli, cli_crew *crew)
+{
+    if (cli_flag(cli, "wait") &&
+        tkl_worker_wait(crew->worker, cli_number(cli, "wait", 0)) == TKL_BUSY)
+        tkl_worker_quit(crew->worker);
+    tkl_worker_wait(crew->worker, -1);
+    tell(OVER);
+}
+
+/* ---- The verb ------------------------------------------------------------ */
+
+static int run_crew(cli_session *cli, cli_crew *crew, const tkl_worker_options *options)
+{
+    pthread_t listener;
+    tkl_worker_stats stats;
+    int failed = cli_end(cli, tkl_worker_start(crew->queues, crew->count, options, cli_crew_run_job,
+                                               crew, &crew->worker));
+    if (failed)
+        return failed;
+    catch_signals();
+    int reason = pthread_create(&listener, NULL, listen_to_news, crew);
+    if (reason == 0) {
+        wait_for_end(cli, crew);
+        pthread_join(listener, NULL);
+    }
+    tkl_worker_stats_get(crew->worker, &stats);
+    tkl_worker_close(crew->worker);
+    if (reason != 0)
+        return cli_fail(cli, CLI_FAILURE, "cannot start a thread: %s", strerror(reason));
+    print_summary(crew, &stats);
+    return end_of(cli, crew, &stats);
+}
+
+/* A worker waits for a server that went away, but one that was never there is a mistake. */
+static int check_server(const cli_session *cli, cli_crew *crew)
+{
+    tkl_queue_stats stats;
+    int failed = CLI_OK;
+    for (size_t i = 0; !failed && i < crew->count; i++)
+        failed = cli_end(cli, tkl_queue_stats_get(crew->queues[i], &stats));
+    return failed;
+}
+
+int cli_queue_work(cli_session *cli)
+{
+    cli_crew crew = {.cli = cli, .count = (size_t)cli->before_dashes};
+    tkl_worker_options options;
+    int failed = read_options(cli, &crew, &options);
+    if (failed)
+        return failed;
+    pthread_sigmask(SIG_SETMASK, NULL, &crew.mask);
+    if (pipe2(news, O_CLOEXEC | O_NONBLOCK) != 0)
+        return cli_fail(cli, CLI_FAILURE, "cannot make a pipe: %s", strerror(errno));
+    failed = cli_queue_open_all(cli, crew.count, &crew.queues);
+    if (!failed)
+        failed = check_server(cli, &crew);
+    if (!failed)
+        failed = run_crew(cli, &crew, &options);
+    cli_queue_close_all(crew.queues, crew.count);
+    return failed;
+}
