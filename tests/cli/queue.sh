@@ -1,0 +1,372 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# `tackle queue`: pushing, looking, operating, schedules. Working is in queue_work.sh, by hand queue_by_hand.sh.
+#
+# ctest: timeout 180
+. "$(dirname "$0")/lib.bash"
+. "$(dirname "$0")/hold.bash"
+start_server
+
+# json VERB ARG...: leaves one JSON value in $out.
+json() {
+    ends 0 tackle queue "$@" --json
+    is "one value" "$(jq -c . <<<"$out" | wc -l)" 1
+}
+stat_of() { tackle queue stats "$1" --json | jq -c "$2"; }
+payloads() { tackle queue peek "$@" --json | jq -c '[.[].payload]'; }
+
+# ---- push -----------------------------------------------------------------------------------------
+
+json push mails alice
+yields 'keys' '["id"]'
+yields '.id | test("^[0-9a-f]{13}$")' true
+ends 0 tackle queue push mails bob
+[[ $out =~ ^[0-9a-f]{13}$ ]] || fail "not an id: $out"
+is "nothing on stderr" "$err" ""
+json push mails carol dave erin
+yields 'keys' '["ids"]'
+yields '.ids | [length, (unique | length), . == sort]' '[3,3,true]'
+ends 0 tackle queue push mails frank grace
+is "an id on each line" "$(wc -l <<<"$out")" 2
+is "first in, first out" "$(payloads mails)" '["alice","bob","carol","dave","erin","frank","grace"]'
+
+# Payloads of any bytes, from standard input.
+printf 'a\0b\n\xff' | tackle queue push bytes >/dev/null
+printf '' | tackle queue push bytes - >/dev/null
+tackle queue push bytes "" >/dev/null
+printf 'grüße' | tackle queue push bytes >/dev/null
+is "any bytes" "$(payloads bytes)" '[{"base64":"YQBiCv8="},"","","grüße"]'
+head -c 3000000 /dev/urandom >"$home/big"
+ends 0 bash -c 'tackle queue push big <"$HOME/../big"'
+is "a large one" "$(stat_of big '.bytes > 3000000')" true
+ends 70 bash -c 'tackle queue push bytes <&-'
+has "$err" "cannot read standard input"
+
+# Lines: many, long, empty, without an end.
+seq 1 2500 >"$home/numbers"
+ends 0 bash -c 'tackle queue push numbers --lines <"$HOME/../numbers"'
+is "a summary" "$out" "2500 pushed"
+is "all of them" "$(stat_of numbers .ready)" 2500
+is "in order" "$(payloads numbers --max 1000 --skip 1500)" "$(jq -cR . <<<"$(seq 1501 2500)" | jq -cs .)"
+out=$(tackle queue push lines --lines --json < <(printf 'one\n\nth\0ree\nlast'))
+yields '.ids | length' 4
+is "as they are" "$(payloads lines)" '["one","","th\u0000ree","last"]'
+out=$(tackle queue push lines --lines --json </dev/null)
+yields . '{"ids":[]}'
+head -c 9000000 /dev/zero | tr '\0' x | tackle queue push long --lines >/dev/null || fail "a long line"
+is "one long line" "$(stat_of long '[.ready, .bytes > 9000000]')" "[1,true]"
+
+# Repeated with the same request id nothing is pushed twice, lines neither.
+json push once a b --request r1
+first=$out
+json push once a b --request r1
+is "the same ids" "$out" "$first"
+for i in 1 2; do
+    tackle queue push once --lines --request r2 <"$home/numbers" >/dev/null || fail "push $i"
+done
+is "not twice" "$(stat_of once .ready)" 2502
+
+# ---- Options of a job -----------------------------------------------------------------------------
+
+json push options late --priority 1000
+json push options soon --priority=-1000 --meta 'a "note"' --group customer --unique key \
+    --retries 3 --backoff 2s --backoff-max 1m --timeout 5s --result 1h
+id=$(jq -r .id <<<"$out")
+is "lower first" "$(payloads options)" '["soon","late"]'
+json show options "$id"
+yields 'keys_unsorted' '["id","state","payload","priority","attempt","retries","pushed_ms","due_ms","meta","group","unique","error","progress"]'
+yields '[.state, .priority, .attempt, .retries, .due_ms, .meta, .group, .unique, .error]' \
+    '["ready",-1000,0,3,null,"a \"note\"","customer","key",""]'
+yields ".pushed_ms / 1000 - $(date +%s) | fabs < 60" true
+ends 0 tackle queue show options "$id"
+has "$out" 'unique key       key'
+lacks "$out" 'last error'
+ends 1 tackle queue show options 0000000000000
+has "$err" "no such job"
+
+json push later a --delay 1h
+json push later b --at 2050-01-01T00:00Z
+json push later c --at "@2524608000.5"
+is "not ready" "$(stat_of later '[.ready, .delayed]')" "[0,3]"
+ends 0 tackle queue peek later --state delayed --json
+yields '[.[] | .state]' '["delayed","delayed","delayed"]'
+yields '[.[1, 2].due_ms]' '[2524608000000,2524608000500]'
+ends 0 env TZ=UTC tackle queue peek later --state delayed
+has "$out" "2050-01-01 00:00:00"
+ends 0 tackle queue push past e --at 1999-01-01
+ends 0 tackle queue pop past
+ends 0 tackle queue push soon e --delay 50ms
+ends 0 tackle queue pop soon --wait 1m
+
+# ---- Unique ---------------------------------------------------------------------------------------
+
+json push unique first --unique k
+id=$(jq -r .id <<<"$out")
+json push unique second --unique k
+yields . "{\"id\":\"$id\",\"existed\":true}"
+ends 0 tackle queue push unique third --unique k
+is "the id of the other" "$out" "$id"
+has "$err" "is there already"
+json push unique a b a --unique-payload
+yields '[.existed, (.ids | length), .ids[0] == .ids[2]]' '[1,3,true]'
+json push unique started --unique s --until started
+json push unique again --unique s --until started
+yields .existed true
+json push unique timed --unique t --unique-for 1h
+json cancel unique "$(jq -r .id <<<"$out")"
+json push unique timed --unique t --unique-for 1h
+yields .existed true
+ends 0 bash -c 'printf "x\ny\nx\n" | tackle queue push unique --lines --unique-payload'
+is "a summary" "$out" "2 pushed"
+has "$err" "1 with their unique keys were there already"
+
+# ---- Flows ----------------------------------------------------------------------------------------
+
+json push flow one two --then last
+yields '.ids | length' 3
+is "the last is held" "$(stat_of flow '[.ready, .held]')" "[2,1]"
+is "its payload" "$(payloads flow --state held)" '["last"]'
+ends 0 tackle queue work flow --drain -- cat
+is "after the others" "$out" "onetwolast"
+
+# ---- stats, list, peek ----------------------------------------------------------------------------
+
+json stats mails
+yields 'keys_unsorted' '["name","ready","delayed","held","active","dead","paused","pushed","done","failed","oldest_ms","waiting","schedules","bytes","priorities"]'
+yields '[.name, .ready, .delayed, .held, .active, .dead, .paused, .pushed, .done, .failed]' \
+    '["mails",7,0,0,0,0,false,7,0,0]'
+yields '[.oldest_ms >= 0, .waiting, .schedules, .bytes > 30]' '[true,0,0,true]'
+yields .priorities '[{"priority":0,"ready":7}]'
+json stats options
+yields .priorities '[{"priority":-1000,"ready":1},{"priority":1000,"ready":1}]'
+ends 0 tackle queue stats options
+has "$out" $'\nready         2\n'
+has "$out" "PRIORITY  READY"
+json stats nothing
+yields '[.ready, .pushed, .priorities]' '[0,0,[]]'
+
+json list
+yields '[.[].name] | . == sort' true
+yields '[.[].name] | index("mails") != null' true
+yields '.[] | select(.name == "mails") | .ready' 7
+ends 0 tackle queue list
+has "$out" "NAME"
+has "$out" "mails"
+
+json peek mails --max 2 --skip 1
+yields '[.[].payload]' '["bob","carol"]'
+yields '.[0] | [.state, .priority, .attempt]' '["ready",0,0]'
+json peek mails --state active
+yields . '[]'
+ends 0 tackle queue push wide "$(printf '%0200d' 0)"
+ends 0 tackle queue peek wide
+has "$out" "00000000..."
+lacks "$out" "$(printf '%0100d' 0)"
+tackle queue push control $'two\nlines \e[31m' >/dev/null
+ends 0 tackle queue peek control
+has "$out" 'two\nlines \x1b[31m'
+
+# ---- cancel, pause, drain, destroy ----------------------------------------------------------------
+
+ids=($(tackle queue push cancel a b c))
+ends 0 tackle queue cancel cancel "${ids[1]}"
+is "counted" "$out" "1 cancelled"
+is "it is gone" "$(payloads cancel)" '["a","c"]'
+ends 1 tackle queue cancel cancel "${ids[1]}"
+has "$err" "${ids[1]}: no such job"
+ends 1 tackle queue cancel cancel "${ids[1]}" "${ids[0]}" --json
+yields . '{"name":"cancel","cancelled":1}'
+ends 1 tackle queue cancel cancel nonsense
+
+json pause cancel
+yields . '{"name":"cancel","paused":true}'
+is "paused" "$(stat_of cancel .paused)" true
+ends 1 tackle queue pop cancel
+ends 0 tackle queue push cancel d
+json resume cancel
+yields . '{"name":"cancel","resumed":true}'
+is "not paused" "$(stat_of cancel .paused)" false
+ends 0 tackle queue pop cancel
+
+json drain cancel
+yields . '{"name":"cancel","removed":1}'
+is "but for the active" "$(stat_of cancel '[.ready, .active]')" "[0,1]"
+ends 0 tackle queue drain numbers
+is "counted" "$out" "2500 removed"
+
+ends 64 tackle queue destroy cancel
+has "$err" "--yes"
+json destroy cancel --yes
+yields . '{"name":"cancel","destroyed":true}'
+is "it is gone" "$(stat_of cancel '[.active, .pushed]')" "[0,0]"
+
+# ---- Dead letters ---------------------------------------------------------------------------------
+
+kill_jobs() { tackle queue work "$1" --drain -- sh -c 'echo "cannot do $(cat)" >&2; exit 65' 2>/dev/null; }
+ids=($(tackle queue push dead a b c))
+kill_jobs dead
+is "all dead" "$(stat_of dead '[.ready, .dead, .done]')" "[0,3,0]"
+json dead dead
+yields '[.[].payload]' '["c","b","a"]'
+yields '.[2] | [.state, .error, .attempt]' '["dead","exit code 65: cannot do a",1]'
+ends 0 tackle queue dead dead
+has "$out" "cannot do a"
+json dead dead --max 1 --skip 1
+yields '[.[].payload]' '["b"]'
+json retry dead "${ids[0]}"
+yields . '{"name":"dead","retried":1}'
+is "ready again" "$(payloads dead)" '["a"]'
+ends 1 tackle queue retry dead "${ids[0]}"
+has "$err" "not in the dead letters"
+ends 1 tackle queue dead dead --delete "${ids[0]}"
+has "$err" "not in the dead letters"
+json dead dead --delete "${ids[1]}"
+yields . '{"name":"dead","deleted":1}'
+json retry dead --all
+yields . '{"name":"dead","retried":1}'
+ends 1 tackle queue retry dead --all
+has "$err" "no dead letters"
+kill_jobs dead
+json dead dead --delete-all
+yields . '{"name":"dead","deleted":2}'
+json dead dead
+yields . '[]'
+
+# ---- Settings -------------------------------------------------------------------------------------
+
+json limit limited
+yields 'map(. == 0) | all' true
+json limit limited --max-jobs 2 --rate 5/s --dead-for 1d
+yields '[.max_jobs, .rate, .rate_period_ms, .dead_ms, .max_bytes]' '[2,5,1000,86400000,0]'
+json limit limited --max-bytes 1mb
+yields '[.max_jobs, .max_bytes]' '[2,1048576]'
+ends 0 tackle queue limit limited
+has "$out" "claims              5 in 1.0 s"
+has "$out" "dead letters kept   10000"
+ends 1 tackle queue push limited a b c --json
+yields '.ids | [length, .[2]]' '[3,null]'
+has "$err" "2 were pushed before"
+ends 1 tackle queue push limited d
+is "nothing on stdout" "$out" ""
+json limit limited --max-jobs 0 --rate none
+yields '[.max_jobs, .rate, .rate_period_ms]' '[0,0,0]'
+ends 0 tackle queue push limited c
+
+# ---- Results --------------------------------------------------------------------------------------
+
+id=$(tackle queue push sums "6 * 7" --result 1h)
+ends 1 tackle queue result sums "$id"
+has "$err" "not finished yet"
+tackle queue result sums "$id" --wait 1m >"$home/result" &
+waiter=$!
+ends 0 tackle queue work sums --once --result -- sh -c 'echo $(($(cat)))'
+is "nothing else is printed" "$out" ""
+ended $waiter 0
+is "the result" "$(cat "$home/result")" 42
+json result sums "$id"
+yields '[.id, .result]' "[\"$id\",\"42\\n\"]"
+id=$(tackle queue push sums oops --result 1h --retries 0)
+ends 1 tackle queue work sums --once -- sh -c 'echo broken >&2; exit 3'
+ends 1 tackle queue result sums "$id"
+has "$err" "the job is dead: exit code 3: broken"
+ends 1 tackle queue result sums 0000000000000
+has "$err" "no such job"
+
+# ---- Schedules ------------------------------------------------------------------------------------
+
+json schedule add nightly report --cron '30 2 * * mon-fri' --zone Europe/Berlin --priority 3 \
+    --missed skip "the report"
+yields . '{"id":"report","added":true}'
+printf 'a\0b' | tackle queue schedule add nightly bytes --every 1h >/dev/null || fail "from stdin"
+json schedule list nightly
+yields '[.[].id]' '["bytes","report"]'
+yields '.[1] | keys_unsorted' '["id","cron","zone","every_ms","missed","priority","next_ms","last_ms","payload"]'
+yields '.[1] | [.cron, .zone, .every_ms, .missed, .priority, .last_ms, .payload]' \
+    '["30 2 * * mon-fri","Europe/Berlin",null,"skip",3,null,"the report"]'
+yields ".[1].next_ms / 1000 | . > $(date +%s) and . < $(date +%s) + 5 * 86400" true
+yields '.[0] | [.cron, .zone, .every_ms, .missed, .payload]' '[null,null,3600000,"once","a\u0000b"]'
+ends 0 tackle queue schedule list nightly
+has "$out" "30 2 * * mon-fri Europe/Berlin"
+has "$out" "every 60.0 min"
+is "counted" "$(stat_of nightly '[.schedules, .ready, .delayed]')" "[2,0,0]"
+json schedule remove nightly report
+yields . '{"id":"report","removed":true}'
+ends 1 tackle queue schedule remove nightly report
+has "$err" "no such schedule"
+ends 0 tackle queue schedule add often tick --every 1s --retries 0 tock
+ends 0 tackle queue work often --once --wait 1m -- cat
+is "it fires" "$out" tock
+json schedule list often
+yields '.[0].last_ms > 0' true
+json schedule list nothing
+yields . '[]'
+
+# ---- Partitions -----------------------------------------------------------------------------------
+
+out=$(tackle queue push wide4 --lines --partitions 4 --json <<<"$(seq 1 40)")
+yields '[.ids[] | split(".")[0]] | unique | length' 4
+json stats wide4 --partitions 4
+yields '[.ready, .pushed]' '[40,40]'
+ends 0 tackle queue work wide4 --partitions 4 --drain -- cat
+json stats wide4 --partitions 4
+yields '[.ready, .done]' '[0,40]'
+
+# ---- Names ----------------------------------------------------------------------------------------
+
+for name in "with space" $'two\nlines' "{brace}" "a#1" "*" "ünï" "-dash" "100%" ":"; do
+    ends 0 tackle queue push --json -- "$name" payload
+    ends 0 tackle queue stats --json -- "$name"
+    is "name" "$(jq -r .name <<<"$out")" "$name"
+    yields .ready 1
+done
+ends 0 tackle queue list --json
+yields '[.[] | select(.name == "two\nlines" or .name == "a#1")] | length' 2
+
+# ---- Wrong usage ----------------------------------------------------------------------------------
+
+long=$(printf '%0100d' 0)
+for wrong in "push" "push ''" "push q --priority 1001" "push q --priority high" "push q --delay soon" \
+    "push q x --delay 1s --at 12:00" "push q x --at yesterday" "push q x --retries -1" \
+    "push q x --backoff 0" "push q x --unique ''" "push q x --until started" \
+    "push q x --unique k --until never" "push q x --unique k --until started --unique-for 1s" \
+    "push q x --unique k --unique-payload" "push q x --lines" "push q --lines --then x" \
+    "push q x --request ''" "push q x --request $long" "push q x --partitions 0" \
+    "push q x --partitions 257" "push q x --unknown" "work" "work q" "work q --" "work -- true" \
+    "work q true" "work q --threads 0 -- true" "work q --threads 1001 -- true" \
+    "work q --batch -1 -- true" "work q --once --drain -- true" "work q --wait 1s -- true" \
+    "work q --lease 0 -- true" "pop" "pop q --lease 1ms" "pop q --wait x" "ack q" "ack q id" "fail q id t --dead --delay 1s" \
+    "extend q id t --lease 0" "stats" "stats a b" "list a" "peek" "peek q --state asleep" "peek q --max 0" \
+    "peek q --max 1001" "peek q --skip -1" "show q" "result q" "dead" "dead q id" "dead q --delete" \
+    "retry q" "retry q id --all" "cancel q" "pause" "drain" "destroy q" "limit" "limit q --rate 5" \
+    "limit q --max-jobs -1" "limit q --max-bytes big" "schedule" "schedule jump q" "schedule add" \
+    "schedule add q" "schedule add q i payload" "schedule add q i --cron '* * * * *' --every 1m x" \
+    "schedule add q i --every 1m --zone UTC x" "schedule add q i --cron nonsense x" \
+    "schedule list" "schedule list q i" "schedule remove q" "jump q"; do
+    eval "ends 64 tackle queue $wrong"
+    has "$err" "tackle: queue"
+    is "$wrong: nothing on stdout" "$out" ""
+done
+
+# ---- Servers that cannot be had -------------------------------------------------------------------
+
+for verb in "push q x" "work q -- touch $home/ran" "pop q" "pop q --wait 1s" "ack q 0000000000000 0000000000000000" \
+    "stats q" "list" "peek q" "show q 0000000000000" "dead q" "retry q --all" "cancel q 0000000000000" \
+    "pause q" "resume q" "drain q" "destroy q --yes" "limit q" "limit q --rate 5/s" \
+    "result q 0000000000000" "schedule list q" "schedule add q i --every 1m x"; do
+    ends 69 tackle --url redis://127.0.0.1:1 --timeout 500ms queue $verb
+done
+[ ! -e "$home/ran" ] || fail "ran without a server"
+
+# ---- Output that cannot be written ----------------------------------------------------------------
+
+ends 70 bash -c 'tackle queue push full x >/dev/full'
+has "$err" "cannot write to standard output"
+ends 70 bash -c 'tackle queue list --json >/dev/full'
+ends 70 bash -c 'tackle queue stats full >&-'
+
+# A key of another type is in the way.
+ends 0 tackle call SET 'tackle:queue:{odd}:q' text
+ends 70 tackle queue push odd x
+has "$err" "WRONGTYPE"
+echo "queue: all good"

@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# `tackle queue pop`, ack, fail, release, extend: claims by hand.
+#
+# ctest: timeout 120
+. "$(dirname "$0")/lib.bash"
+. "$(dirname "$0")/hold.bash"
+start_server
+
+stat_of() { tackle queue stats "$1" --json | jq -c "$2"; }
+# pop ARG...: leaves the claim in $out, $id and $token.
+pop() {
+    ends 0 tackle queue pop "$@" --json
+    id=$(jq -r .id <<<"$out") token=$(jq -r .token <<<"$out")
+}
+
+# ---- pop ------------------------------------------------------------------------------------------
+
+pushed=$(tackle queue push mails alice --priority 5 --meta note --group g --timeout 3s --retries 4)
+pop mails --lease 1h
+yields 'keys_unsorted' \
+    '["id","token","queue","payload","priority","attempt","retries","timeout_ms","pushed_ms","lease_ms","meta","group"]'
+yields '[.queue, .payload, .priority, .attempt, .retries, .timeout_ms, .lease_ms, .meta, .group]' \
+    '["mails","alice",5,1,4,3000,3600000,"note","g"]'
+is "its id" "$id" "$pushed"
+[[ $token =~ ^[0-9a-f]{16}$ ]] || fail "token: $token"
+is "active" "$(stat_of mails '[.ready, .active]')" "[0,1]"
+ends 0 tackle queue peek mails --state active --json
+yields '.[0] | [.id, .state, .attempt, .due_ms > 0]' "[\"$id\",\"active\",0,true]"
+ends 1 tackle queue pop mails
+is "none" "$err" "tackle: queue pop: no job"
+is "nothing on stdout" "$out" ""
+
+printf 'a\0b\xff' | tackle queue push bytes >/dev/null
+pop bytes
+yields .payload '{"base64":"YQBi/w=="}'
+tackle queue push bytes "" >/dev/null
+pop bytes
+yields .payload '""'
+tackle queue push bytes 'human readable' >/dev/null
+ends 0 tackle queue pop bytes
+has "$out" $'\npayload   human readable'
+
+# Of several the first is served first.
+tackle queue push low l1 >/dev/null
+tackle queue push high h1 h2 >/dev/null
+for expected in h1 h2 l1; do
+    pop high low
+    yields .payload "\"$expected\""
+done
+yields .queue '"low"'
+
+# Waiting: somebody pushes, or nobody does.
+ends 1 tackle queue pop waited --wait 50ms
+tackle queue pop waited --wait 1m --json >"$home/waited" &
+waiter=$!
+waiting() { [ "$(stat_of "$1" .waiting)" = 1 ]; }
+eventually "one waits" waiting waited
+tackle queue push waited now >/dev/null
+ended $waiter 0
+is "what was pushed" "$(jq -r .payload "$home/waited")" now
+
+# A signal ends the wait and leaves nothing behind.
+for signal in INT TERM; do
+    background tackle queue pop nothing --wait 1m &
+    waiter=$!
+    eventually "it waits" waiting nothing
+    kill -$signal $waiter
+    ended $waiter $((128 + $(kill -l $signal)))
+    is "nobody waits" "$(stat_of nothing .waiting)" 0
+done
+
+# ---- ack, fail, release, extend -------------------------------------------------------------------
+
+pop_one() { # QUEUE PAYLOAD OPTION...
+    local queue=$1
+    shift
+    tackle queue push "$queue" "$@" >/dev/null
+    pop "$queue" --lease 1h
+}
+
+pop_one ack payload
+ends 0 tackle queue ack ack "$id" "$token" --json
+yields . "{\"id\":\"$id\",\"acked\":true}"
+is "done" "$(stat_of ack '[.ready, .active, .done]')" "[0,0,1]"
+ends 1 tackle queue ack ack "$id" "$token"
+has "$err" "not valid"
+pop_one ack payload
+ends 1 tackle queue ack ack "$id" 0000000000000000
+ends 0 tackle queue ack ack "$id" "$token"
+is "silent" "$out$err" ""
+
+pop_one results payload --result 1h
+printf 'a\0result' | tackle queue ack results "$id" "$token" --result - || fail "ack with a result"
+is "its result" "$(tackle queue result results "$id" | od -An -c | tr -d ' ')" 'a\0result'
+
+pop_one fail payload --backoff 1h
+ends 0 tackle queue fail fail "$id" "$token" --reason 'no "luck"' --json
+yields . "{\"id\":\"$id\",\"failed\":true}"
+is "to be tried again" "$(stat_of fail '[.ready, .delayed, .failed]')" "[0,1,1]"
+ends 0 tackle queue show fail "$id" --json
+yields '[.state, .attempt, .error]' '["delayed",1,"no \"luck\""]'
+pop_one fail2 payload
+ends 0 tackle queue fail fail2 "$id" "$token" --reason first --delay 10ms
+pop fail2 --wait 1m
+yields '[.attempt, .error]' '[2,"first"]'
+ends 0 tackle queue fail fail2 "$id" "$token" --dead --reason hopeless
+is "dead" "$(stat_of fail2 '[.ready, .delayed, .dead]')" "[0,0,1]"
+pop_one fail3 payload --retries 0
+ends 0 tackle queue fail fail3 "$id" "$token"
+is "no retries" "$(stat_of fail3 .dead)" 1
+
+pop_one release payload
+tackle queue push release other >/dev/null
+ends 0 tackle queue release release "$id" "$token" --json
+yields . "{\"id\":\"$id\",\"released\":true}"
+ends 1 tackle queue release release "$id" "$token"
+pop release
+yields '[.payload, .attempt]' '["payload",1]'
+ends 0 tackle queue release release "$id" "$token" --delay 1h
+is "for later" "$(stat_of release '[.ready, .delayed, .failed]')" "[1,1,0]"
+
+pop_one extend payload
+ends 0 tackle queue extend extend "$id" "$token" --lease 2h --progress '50 %' --json
+yields . "{\"id\":\"$id\",\"extended\":true}"
+ends 0 tackle queue show extend "$id" --json
+yields "[.progress, .due_ms / 1000 - $(date +%s) > 5000]" '["50 %",true]'
+ends 1 tackle queue extend extend "$id" ffffffffffffffff
+
+# A lease that ends: the job comes back to the front, and the old token is refused.
+tackle queue push lease first second >/dev/null
+pop lease --lease 200ms
+old=$token
+sleep 0.3
+pop lease --lease 1h
+yields '[.payload, .attempt, .error]' '["first",2,"the worker was lost"]'
+ends 1 tackle queue ack lease "$id" "$old"
+has "$err" "not valid"
+ends 0 tackle queue ack lease "$id" "$token"
+
+# A cancelled job's claim is refused.
+pop_one cancel payload
+ends 0 tackle queue cancel cancel "$id"
+ends 1 tackle queue ack cancel "$id" "$token"
+
+# ---- What cannot be printed goes back -------------------------------------------------------------
+
+tackle queue push unread payload >/dev/null
+ends 70 bash -c 'tackle queue pop unread --lease 1h >/dev/full'
+has "$err" "cannot write to standard output"
+is "ready, no attempt used" "$(stat_of unread '[.ready, .active, .failed]')" "[1,0,0]"
+
+# ---- The script of docs/queue.md ------------------------------------------------------------------
+
+mkdir "$home/bin"
+printf '#!/bin/sh\ntest "$(cat)" != bad' >"$home/bin/send-mail"
+chmod +x "$home/bin/send-mail"
+sed -n '/^claim=/,/^```/{/^```/d; p}' "$TACKLE_SOURCE/docs/queue.md" >"$home/bin/script"
+[ -s "$home/bin/script" ] || fail "no script in docs/queue.md"
+ends 0 tackle queue destroy mails --yes
+tackle queue push mails good >/dev/null
+bad=$(tackle queue push mails bad --retries 0)
+cd "$home/bin" || exit
+ends 0 bash ./script
+ends 0 bash ./script
+is "one done, one dead" "$(stat_of mails '[.ready, .active, .done, .dead]')" "[0,0,1,1]"
+is "why" "$(tackle queue show mails "$bad" --json | jq -r .error)" "send-mail: 1"
+echo "queue by hand: all good"
