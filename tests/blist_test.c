@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "support/certs.h"
 #include "support/cluster.h"
 #include "support/fixture.h"
 #include "support/process.h"
@@ -528,6 +529,23 @@ static void a_forked_child_does_not_disturb_the_wait(void **state)
     tkl_blist_close(other);
 }
 
+static void waiting_works_through_tls(void **state)
+{
+    (void)state;
+    server *s = server_start(&(server_options){.tls = true});
+    tkl_client *client = test_open(s->tls_url, &(tkl_options){.tls_ca_file = certs_get()->ca});
+    tkl_blist *list = open_list(client, "l");
+    popper p = {.lists = &list, .count = 1, .wait_ms = LONG_MS};
+    start_waiting(s, &p);
+    server_do(s, "CLIENT KILL TYPE normal SKIPME yes");
+    eventually(server_info(s, "blocked_clients") == 1, LONG_MS);
+    push(list, "x");
+    assert_got(&p, "x");
+    tkl_blist_close(list);
+    tkl_close(client);
+    server_end(s);
+}
+
 /* ---- Several servers ----------------------------------------------------- */
 
 static void in_a_cluster_lists_must_share_a_slot(void **state)
@@ -597,6 +615,7 @@ int main(void)
         cmocka_unit_test(a_server_that_stays_away_is_told_at_the_end_of_the_wait),
         cmocka_unit_test(a_server_that_was_never_there_is_told_at_once),
         cmocka_unit_test(a_silent_server_is_left_after_the_wait_and_the_time_out),
+        cmocka_unit_test(waiting_works_through_tls),
         cmocka_unit_test(in_a_cluster_lists_must_share_a_slot),
         cmocka_unit_test(a_wait_follows_the_master_of_the_sentinels),
     };

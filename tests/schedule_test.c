@@ -449,6 +449,41 @@ static void a_full_queue_keeps_the_schedule_due(void **state)
     desk_close(&d);
 }
 
+static void a_server_without_memory_keeps_the_schedule_due(void **state)
+{
+    desk d = desk_open(state);
+    tkl_schedule s = {.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}};
+    push_words(d.queue, "first");
+    set(d.queue, "s", &s);
+    make_due(d.f->server, "s", 0);
+    int64_t due = look(d.queue, "s").next_ms;
+    server_do(d.f->server, "CONFIG SET maxmemory 1");
+    expect_word(d.consumer, "first"); /* work goes on */
+    assert_int_equal(look(d.queue, "s").next_ms, due);
+    s.every_ms /= 2;
+    assert_code(tkl_schedule_set(d.queue, tkl_str("s"), &s), TKL_EOOM);
+    server_do(d.f->server, "CONFIG SET maxmemory 0");
+    expect_word(d.consumer, "x");
+    desk_close(&d);
+}
+
+#define CROWD 250
+
+static void many_that_are_due_at_once_all_fire(void **state)
+{
+    desk d = desk_open(state);
+    for (int i = 0; i < CROWD; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "s%d", i);
+        set(d.queue, id, &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str(id)}});
+        make_due(d.f->server, id, 0);
+    }
+    int taken = 0;
+    eventually((taken += take_all(d.consumer, 0)) == CROWD, LONG_MS);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m pushed"), CROWD);
+    desk_close(&d);
+}
+
 static void a_unique_job_that_is_there_is_not_pushed_again(void **state)
 {
     static const tkl_unique_mode modes[] = {TKL_UNTIL_FINISHED, TKL_UNTIL_STARTED, TKL_FOR_A_TIME};
@@ -852,6 +887,8 @@ int main(int argc, char **argv)
         TEST(a_schedule_set_while_they_wait_is_heard_of),
         TEST(who_waits_sends_nothing_before_the_time),
         TEST(a_full_queue_keeps_the_schedule_due),
+        TEST(a_server_without_memory_keeps_the_schedule_due),
+        TEST(many_that_are_due_at_once_all_fire),
         TEST(a_unique_job_that_is_there_is_not_pushed_again),
         TEST(what_is_left_of_a_schedule_is_cleared_away),
         cmocka_unit_test(the_next_time_is_behind_both_the_last_and_the_clock),

@@ -33,53 +33,65 @@ static int ask(const tkl__shard *shard, const tkl_bytes *ids, size_t count, int6
     return tkl__run(shard->queue->client, &call, deadline, reply);
 }
 
-/* Repeating it is safe: the second time the schedule is another. */
-static int fire(const tkl__shard *shard, tkl_bytes id, tkl_bytes value, int64_t now_ms,
-                int64_t deadline)
+/* A run of fire.lua. */
+typedef struct shot {
+    char next[24];
+    tkl_bytes args[4];
+} shot;
+
+/* False: nothing to do, or not here: it stays due, and others may know its zone. */
+static bool aim(shot *s, tkl_bytes id, tkl_bytes value, int64_t now_ms)
+{
+    tkl__planned planned;
+    int64_t next_ms;
+    bool fires;
+    if (!tkl__planned_decode(value, &planned) ||
+        tkl__planned_next(&planned, now_ms, &next_ms, &fires) != TKL_OK)
+        return false;
+    snprintf(s->next, sizeof s->next, "%" PRId64, next_ms);
+    s->args[0] = id;
+    s->args[1] = planned.beginning;
+    s->args[2] = tkl_str(s->next);
+    s->args[3] = tkl_str(fires ? "1" : "");
+    return true;
+}
+
+/* All in one trip. Repeating it is safe: the second time the schedule is another. */
+static void fire(const tkl__shard *shard, const shot *shots, size_t count, int64_t deadline)
 {
     static const tkl__part parts[FIRE_KEYS] = {
         TKL__META,    TKL__JOBS,      TKL__READY, TKL__DELAYED, TKL__ACTIVE,     TKL__EXTRAS,
         TKL__WAITERS, TKL__SCHEDULES, TKL__DEAD,  TKL__UNIQUE,  TKL__UNIQUE_TILL};
     tkl_bytes keys[FIRE_KEYS];
-    char next[24];
-    int64_t next_ms;
-    bool fires;
-    tkl__planned planned;
-    tkl_reply *reply = NULL;
-    if (!tkl__planned_decode(value, &planned))
-        return tkl__fail(TKL_EINVAL, "a schedule that cannot be read");
-    int rc = tkl__planned_next(&planned, now_ms, &next_ms, &fires);
-    if (rc != TKL_OK)
-        return rc;
-    snprintf(next, sizeof next, "%" PRId64, next_ms);
+    tkl__invocation calls[AT_ONCE];
+    tkl_reply *replies = NULL;
     tkl__shard_keys(shard, parts, FIRE_KEYS, keys);
-    tkl_bytes args[] = {id, planned.beginning, tkl_str(next), tkl_str(fires ? "1" : "")};
-    tkl__invocation call = {.script = &tkl__lua_queue_fire,
-                            .keys = keys,
-                            .nkeys = FIRE_KEYS,
-                            .args = args,
-                            .nargs = 4,
-                            .retry_safe = true};
-    rc = tkl__run(shard->queue->client, &call, deadline, &reply);
-    tkl_reply_free(reply);
-    return rc;
+    for (size_t i = 0; i < count; i++)
+        calls[i] = (tkl__invocation){.script = &tkl__lua_queue_fire,
+                                     .keys = keys,
+                                     .nkeys = FIRE_KEYS,
+                                     .args = shots[i].args,
+                                     .nargs = 4,
+                                     .retry_safe = true};
+    int rc = tkl__run_many(shard->queue->client, calls, count, deadline, &replies);
+    (void)rc; /* what did not fire stays due */
+    tkl_reply_free(replies);
 }
 
-void tkl__schedules_fire(const tkl__shard *shard, const tkl_reply *ids, int64_t deadline)
+void tkl__schedules_fire(const tkl__shard *shard, const tkl_reply *due, int64_t deadline)
 {
-    tkl_bytes args[AT_ONCE];
-    size_t count = tkl_reply_count(ids) < AT_ONCE ? tkl_reply_count(ids) : AT_ONCE;
-    tkl_reply *reply;
-    if (count == 0)
+    tkl_bytes ids[AT_ONCE];
+    shot shots[AT_ONCE];
+    size_t count = 0, ready = 0;
+    tkl_reply *reply = NULL;
+    for (; count < tkl_reply_count(due) && count < AT_ONCE; count++)
+        ids[count] = tkl_reply_bytes(tkl_reply_at(due, count));
+    if (count == 0 || ask(shard, ids, count, deadline, &reply) != TKL_OK)
         return;
-    for (size_t i = 0; i < count; i++)
-        args[i] = tkl_reply_bytes(tkl_reply_at(ids, i));
-    int rc = ask(shard, args, count, deadline, &reply);
     int64_t now_ms = tkl_reply_int(tkl_reply_at(reply, 0));
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        tkl_bytes value = tkl_reply_bytes(tkl_reply_at(reply, i + 1));
-        if (value.len > 0 && fire(shard, args[i], value, now_ms, deadline) != TKL_OK)
-            continue; /* it stays due, and others may know its zone */
-    }
+    for (size_t i = 0; i < count; i++)
+        ready += aim(&shots[ready], ids[i], tkl_reply_bytes(tkl_reply_at(reply, i + 1)), now_ms);
+    if (ready > 0)
+        fire(shard, shots, ready, deadline);
     tkl_reply_free(reply);
 }

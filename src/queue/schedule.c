@@ -161,13 +161,12 @@ static int first_time(const tkl__shard *home, const tkl_schedule *s, int64_t *ne
 
 static int remove_elsewhere(const tkl_queue *queue, const tkl__shard *home, tkl_bytes id)
 {
-    int rc = TKL_OK;
-    for (int i = 0; rc == TKL_OK && i < queue->partitions; i++) {
-        tkl_reply *reply = NULL;
-        if (i != home->index)
-            rc = tkl__run_on(&queue->shards[i], &drop, &id, 1, true, &reply);
-        tkl_reply_free(reply);
-    }
+    tkl_reply *replies;
+    tkl_bytes args[] = {id, home->keys[TKL__SCHEDULES]};
+    if (queue->partitions == 1)
+        return TKL_OK;
+    int rc = tkl__run_on_all(queue, &drop, args, 2, &replies);
+    tkl_reply_free(replies);
     return rc;
 }
 
@@ -204,10 +203,11 @@ int tkl_schedule_set(tkl_queue *queue, tkl_bytes id, const tkl_schedule *schedul
 int tkl_schedule_remove(tkl_queue *queue, tkl_bytes id)
 {
     tkl_reply *replies;
+    tkl_bytes args[] = {id, tkl_str("")};
     int64_t removed = 0;
     int rc = check_id(id);
     if (rc == TKL_OK)
-        rc = tkl__run_on_all(queue, &drop, &id, 1, &replies);
+        rc = tkl__run_on_all(queue, &drop, args, 2, &replies);
     if (rc != TKL_OK)
         return rc;
     for (size_t i = 0; i < tkl_reply_count(replies); i++)
