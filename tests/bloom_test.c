@@ -4,6 +4,7 @@
  * at once.
  *
  * ctest: label threads
+ * ctest: timeout 900
  */
 #include <math.h>
 

@@ -184,8 +184,11 @@ static void read_with_all(void *arg, int index)
     tkl_lock *lock = open_lock(l->client, "book", &READ);
     assert_ok(tkl_lock_acquire(lock, -1));
     atomic_fetch_add(&l->reading, 1);
-    while (!atomic_load(&l->may_go))
-        test_sleep_ms(5);
+    for (; !atomic_load(&l->may_go); test_sleep_ms(5))
+        if (tkl_lock_state(lock) == TKL_LOST) { /* on a machine too busy to confirm it in time */
+            assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
+            assert_ok(tkl_lock_acquire(lock, -1));
+        }
     tkl_lock_close(lock);
 }
 
@@ -201,7 +204,7 @@ static void hundreds_of_readers_come_in_together(void **state)
     eventually(lock_waiters(w) == N, 2 * LONG_MS);
     assert_ok(tkl_lock_release(w));
     eventually(atomic_load(&l.reading) == N, 2 * LONG_MS);
-    assert_int_equal(lock_holders(w), N);
+    eventually(lock_holders(w) == N, 2 * LONG_MS);
     atomic_store(&l.may_go, true);
     crew_join(threads);
     tkl_lock_close(w);

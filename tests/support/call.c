@@ -31,7 +31,7 @@ tkl_client *test_open(const char *url, const tkl_options *options)
 {
     tkl_options patient = options != NULL ? *options : (tkl_options){0};
     if (patient.timeout_ms == 0 && strstr(url, "timeout=") == NULL)
-        patient.timeout_ms = 20000;
+        patient.timeout_ms = 60000;
     tkl_client *client = NULL;
     assert_ok(tkl_open(url, &patient, &client));
     return client;

@@ -9,7 +9,7 @@
 
 #include "support/test.h"
 
-/* A client, or the test fails. `options` may be NULL. Its time-out is 20 s unless they or the
+/* A client, or the test fails. `options` may be NULL. Its time-out is a minute unless they or the
  * URL say otherwise: a busy machine is slow, not broken. */
 tkl_client *test_open(const char *url, const tkl_options *options);
 
