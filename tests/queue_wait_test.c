@@ -262,14 +262,14 @@ static void a_delayed_job_starts_at_its_time(void **state)
     fixture *f = *state;
     tkl_queue *queue = open_queue(f->client, "q", 1);
     tkl_consumer *consumer = open_consumer(queue, 0);
-    for (int told = 0; told < 2; told++) {
+    for (int told = 0; told < 2; told++) { /* pushed before the wait, or during it */
         pending p = {.consumer = consumer, .wait_ms = -1};
         if (told)
             start_waiting(&p, f->server);
         int64_t before = server_ms(f->server);
         push_job(queue, &(tkl_push){.payload = tkl_str("a"), .delay_ms = 300}, NULL);
         if (!told)
-            start_waiting(&p, f->server);
+            p.thread = crew_start(1, claim_in_thread, &p);
         join(&p);
         assert_in_range(server_ms(f->server) - before, 300, LONG_MS);
         assert_jobs(p.jobs, "a");
@@ -287,8 +287,8 @@ static void an_earlier_time_is_told_to_those_who_wait(void **state)
     tkl_client *client = test_open(f->server->url, NULL);
     tkl_queue *same = open_queue(client, "q", 1);
     push_job(queue, &(tkl_push){.payload = tkl_str("late"), .delay_ms = 3600000}, NULL);
-    pending p[] = {{.consumer = open_consumer(queue, 0), .wait_ms = -1},
-                   {.consumer = open_consumer(same, 0), .wait_ms = -1}};
+    pending p[] = {{.consumer = open_consumer(queue, 0), .wait_ms = -1, .max = 1},
+                   {.consumer = open_consumer(same, 0), .wait_ms = -1, .max = 1}};
     start_waiting(&p[0], f->server);
     start_waiting(&p[1], f->server);
     const tkl_push jobs[] = {{.payload = tkl_str("a"), .delay_ms = 200},
@@ -314,7 +314,7 @@ static void the_promise_to_look_is_passed_on(void **state)
     pending leaves = {.consumer = open_consumer(same, 0), .wait_ms = -1};
     start_waiting(&stays, f->server);
     start_waiting(&leaves, f->server);
-    push_job(queue, &(tkl_push){.payload = tkl_str("a"), .delay_ms = 500}, NULL);
+    push_job(queue, &(tkl_push){.payload = tkl_str("a"), .delay_ms = 3000}, NULL);
     tkl_consumer_cancel(leaves.consumer);
     expect(&leaves, "");
     expect(&stays, "a");
@@ -330,7 +330,7 @@ static void the_end_of_a_lease_is_noticed(void **state)
     fixture *f = *state;
     tkl_queue *queue = open_queue(f->client, "q", 1);
     tkl_consumer *dying;
-    const tkl_consumer_options options = {.lease_ms = 400, .no_renewal = true};
+    const tkl_consumer_options options = {.lease_ms = 3000, .no_renewal = true};
     for (int waits = 0; waits < 2; waits++) { /* before the claim, or after */
         assert_ok(tkl_consumer_open(&queue, 1, &options, &dying));
         pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
@@ -366,7 +366,7 @@ static void a_rate_lets_the_next_go_in_time(void **state)
     server_do(f->server, "HSET " KEY "m rate 1 rate_period 300");
     push_words(queue, "a b");
     expect_all(p.consumer, "a");
-    start_waiting(&p, f->server);
+    p.thread = crew_start(1, claim_in_thread, &p);
     expect(&p, "b");
     tkl_consumer_close(p.consumer);
     tkl_queue_close(queue);
@@ -696,7 +696,8 @@ static void push_or_work(void *arg, int index)
                      jobs->items[i].payload.data);
             if (atomic_fetch_add(&t->seen[atoi(text)], 1) == 0)
                 atomic_fetch_add(&t->done, 1);
-            report_job(consumer, &jobs->items[i], TKL_JOB_DONE, NULL, 0);
+            while (report_job(consumer, &jobs->items[i], TKL_JOB_DONE, NULL, 0) < 0)
+                test_sleep_ms(1);
         }
         tkl_jobs_free(jobs);
     }
@@ -743,7 +744,6 @@ static void killed_connections_lose_nothing(void **state)
     int64_t failed = server_ask_int(t.f->server, "HGET " KEY "m failed");
     for (int i = 0; i < PUSHERS * JOBS; i++)
         assert_in_range(atomic_load(&t.seen[i]), 1, failed == 0 ? 1 : 1 + failed);
-    eventually(server_ask_int(t.f->server, "ZCARD " KEY "a") == 0 || failed > 0, LONG_MS);
     tkl_queue_close(t.queue);
 }
 

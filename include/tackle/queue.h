@@ -115,7 +115,7 @@ typedef struct tkl_consumer tkl_consumer;
 typedef struct tkl_consumer_options {
     int64_t lease_ms; /* a job comes back so long after its worker died; 0: 10000; at least 100 */
     bool no_renewal;  /* do not extend leases in the background: whoever claims must be done or
-                         call tkl_consumer_extend() in time */
+                         call tkl_queue_extend() in time */
     /* Called when a claim was lost (the lease ended, or the job was cancelled) from the client's
      * background thread, which must not be kept long. `id` and `token` as in tkl_job. */
     void (*on_lost)(const char *id, const char *token, void *arg);

@@ -5,6 +5,7 @@
 local look, looker = tonumber(rules[7] or 0), rules[8]
 if soonest and waiting > 0
    and (look <= now or look > soonest or not redis.call('ZSCORE', KEYS[7], looker)) then
+  soonest = look > now and math.min(soonest, look) or soonest
   local told, rank = {}, 0
   for _, one in ipairs(redis.call('ZRANGE', KEYS[7], 0, 7, 'REV')) do
     local token, channel = string.match(one, '^(%S+) %S+ (.*)$')

@@ -71,6 +71,8 @@ if not ids[1] then
   until not more
   -- include: lease
   if waiting > 0 then
+    -- include: first
+    soonest = ids[1] and till -- one who stays looks itself
     -- include: serve
     -- include: appoint
   end
