@@ -402,8 +402,10 @@ static void a_cancelled_consumer_waits_no_more(void **state)
         tkl_consumer_cancel(consumer);
         expect(&p, "");
         assert_code(tkl_consumer_claim(consumer, 1, -1, &jobs), TKL_EMPTY);
-        push_words(queues[0], "a");
-        expect_all(consumer, "a");
+        push_words(queues[0], "a b");
+        assert_ok(tkl_consumer_claim(consumer, 1, -1, &jobs));
+        tkl_jobs_free(jobs);
+        expect_all(consumer, "b");
         assert_int_equal(waiters(f->server), 0);
         tkl_consumer_close(consumer);
     }

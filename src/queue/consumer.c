@@ -380,8 +380,11 @@ static int fetch_unsure(tkl_consumer *c, tkl__haul *haul)
  * it can be heard. */
 static bool waits_at_once(const reporting *r, int64_t wait_ms)
 {
-    const tkl_consumer *c = r->consumer;
-    return wait_ms != 0 && r->count == 0 && c->nsources == 1 &&
+    tkl_consumer *c = r->consumer;
+    pthread_mutex_lock(&c->mutex);
+    bool cancelled = c->cancelled;
+    pthread_mutex_unlock(&c->mutex);
+    return wait_ms != 0 && !cancelled && r->count == 0 && c->nsources == 1 &&
            tkl__hears(c->client, c->sources[0].shard->channel);
 }
 
