@@ -417,6 +417,21 @@ static void model_promote(void)
     }
 }
 
+/* What every claim does first. */
+static int model_look(job **lost)
+{
+    model_promote();
+    return model_reclaim(lost);
+}
+
+static void model_bury(job **lost, int count)
+{
+    for (int i = 0; i < count; i++) {
+        note_failure(lost[i]);
+        die(lost[i]);
+    }
+}
+
 /* Whether a job may start; if so it counts. */
 static bool may_start(job *j)
 {
@@ -469,8 +484,7 @@ static void do_claim(void)
     claimed got[BATCH];
     job *lost[CROWD * 4];
     int max = 1 + chance(BATCH), taken[BATCH], n = 0;
-    model_promote();
-    int nlost = model_reclaim(lost);
+    int nlost = model_look(lost);
     int room = m.paused ? 0 : max;
     if (m.limits.concurrency > 0 && m.limits.concurrency - count_in(ACTIVE) < room)
         room = (int)m.limits.concurrency - count_in(ACTIVE);
@@ -483,10 +497,7 @@ static void do_claim(void)
         assert_int_equal(got[i].attempt, j->failures + 1);
         memcpy(j->token, got[i].token, sizeof j->token);
     }
-    for (int i = 0; i < nlost; i++) {
-        note_failure(lost[i]);
-        die(lost[i]);
-    }
+    model_bury(lost, nlost);
 }
 
 /* ---- Ends ---------------------------------------------------------------- */
@@ -513,6 +524,16 @@ static void model_finish(job *j, tkl_outcome outcome, bool delayed)
         become(j, DELAYED);
 }
 
+/* By the consumer that claimed it. */
+static int report(const job *j, tkl_outcome outcome, int64_t delay)
+{
+    tkl_job claim = {.queue = queue};
+    memcpy(claim.id, j->id, sizeof claim.id);
+    memcpy(claim.token, j->token, sizeof claim.token);
+    tkl_report one = {.job = &claim, .outcome = outcome, .text = tkl_str("why"), .delay_ms = delay};
+    return tkl_consumer_finish(consumer, &one, 1);
+}
+
 static void do_finish(void)
 {
     job *j = some_job_in(ACTIVE);
@@ -520,8 +541,15 @@ static void do_finish(void)
         return;
     tkl_outcome outcome = happens(50) ? TKL_JOB_DONE : (tkl_outcome)chance(4);
     int64_t delay = outcome == TKL_JOB_FAILED || happens(50) ? FAR_MS : 0;
-    assert_ok(tkl_queue_finish(queue, j->id, j->token, outcome, tkl_str("why"), delay));
+    bool along = happens(50);
+    assert_ok(along ? report(j, outcome, delay)
+                    : tkl_queue_finish(queue, j->id, j->token, outcome, tkl_str("why"), delay));
+    bool plain = !j->rich;
     model_finish(j, outcome, delay > 0);
+    if (along && plain && outcome == TKL_JOB_DONE) { /* it went the way of a claim, of nothing */
+        job *lost[CROWD * 4];
+        model_bury(lost, model_look(lost));
+    }
 }
 
 static void do_stale_finish(void)

@@ -1012,6 +1012,117 @@ static void the_end_of_a_lost_worker_is_told(void **state)
     assert_no_garbage(f->server);
 }
 
+/* ---- Trouble ------------------------------------------------------------- */
+
+/* A job that has everything, and its parent. */
+static void make_rich(tkl_push jobs[2])
+{
+    static const size_t child[] = {0};
+    jobs[0] = (tkl_push){.payload = tkl_str("child"),
+                         .unique = tkl_str("u"),
+                         .unique_mode = TKL_UNTIL_STARTED,
+                         .group = tkl_str("g"),
+                         .result_ms = 60000};
+    jobs[1] = (tkl_push){.payload = tkl_str("parent"),
+                         .group = tkl_str("g"),
+                         .unique = tkl_str("v"),
+                         .after = child,
+                         .after_count = 1};
+}
+
+/* Puts a key of another kind in the place of one of the queue's, and that back. */
+static void swap_in(fixture *f, const char *part)
+{
+    server_do(f->server, "EVAL %s 2 tackle:queue:{work}:%s aside{work}",
+              "if redis.call('EXISTS', KEYS[1]) == 1 then "
+              "redis.call('RENAME', KEYS[1], KEYS[2]) end redis.call('SET', KEYS[1], 'foreign')",
+              part);
+}
+
+static void swap_out(fixture *f, const char *part)
+{
+    server_do(f->server, "EVAL %s 2 tackle:queue:{work}:%s aside{work}",
+              "assert(redis.call('GET', KEYS[1]) == 'foreign') redis.call('DEL', KEYS[1]) "
+              "if redis.call('EXISTS', KEYS[2]) == 1 then "
+              "redis.call('RENAME', KEYS[2], KEYS[1]) end",
+              part);
+}
+
+/* It is told, and nothing is lost. */
+static void a_foreign_key_in_the_way_loses_nothing(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *part;
+        int push, claim, finish;
+    } cases[] = {
+        {"u", TKL_ETYPE, TKL_ETYPE, TKL_ETYPE}, {"v", TKL_ETYPE, TKL_OK, TKL_OK},
+        {"g", TKL_OK, TKL_ETYPE, TKL_ETYPE},    {"y", TKL_OK, TKL_ETYPE, TKL_ETYPE},
+        {"t", TKL_OK, TKL_ETYPE, TKL_OK},       {"k", TKL_ETYPE, TKL_OK, TKL_ETYPE},
+        {"x", TKL_ETYPE, TKL_ETYPE, TKL_ETYPE}, {"z", TKL_ETYPE, TKL_OK, TKL_ETYPE},
+    };
+    limit(&(tkl_queue_limits){
+        .group_concurrency = 1, .group_rate = 1000, .group_rate_period_ms = 1000});
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *part = cases[i].part;
+        tkl_push jobs[2];
+        tkl_jobs *got;
+        make_rich(jobs);
+        swap_in(f, part);
+        assert_code(tkl_queue_push(queue, jobs, 2, NULL, NULL), cases[i].push);
+        swap_out(f, part);
+        if (cases[i].push != TKL_OK)
+            assert_ok(tkl_queue_push(queue, jobs, 2, NULL, NULL));
+        assert_int_equal(stats_of(queue).ready, 1);
+        assert_int_equal(stats_of(queue).held, 1);
+
+        swap_in(f, part);
+        assert_code(tkl_consumer_claim(consumer, 1, 0, &got), cases[i].claim);
+        swap_out(f, part);
+        if (cases[i].claim != TKL_OK)
+            assert_ok(tkl_consumer_claim(consumer, 1, 0, &got));
+        claimed job = {0};
+        memcpy(job.id, got->items[0].id, sizeof job.id);
+        memcpy(job.token, got->items[0].token, sizeof job.token);
+        tkl_jobs_free(got);
+
+        swap_in(f, part);
+        assert_code(finish_code(queue, &job, TKL_JOB_DONE, "result"), cases[i].finish);
+        swap_out(f, part);
+        if (cases[i].finish != TKL_OK)
+            assert_ok(finish_code(queue, &job, TKL_JOB_DONE, "result"));
+        assert_result(job.id, 0, TKL_OK, "result");
+        assert_claims(consumer, queue, "parent");
+        assert_no_garbage(f->server);
+    }
+}
+
+static void a_full_server_lets_rich_jobs_be_worked_off(void **state)
+{
+    fixture *f = *state;
+    tkl_push jobs[2];
+    make_rich(jobs);
+    limit(&(tkl_queue_limits){.group_concurrency = 1});
+    assert_ok(tkl_queue_push(queue, jobs, 2, NULL, NULL));
+    push_group("g", "next");
+    server_do(f->server, "CONFIG SET maxmemory 1");
+    jobs[0].unique = tkl_str("other");
+    assert_code(tkl_queue_push(queue, jobs, 2, NULL, NULL), TKL_EOOM);
+    claimed job = claim_one(consumer);
+    assert_nothing_ready(consumer);
+    fail_for(queue, &job, 1);
+    eventually(claim_some(consumer, 1, &job) == 1, 10000);
+    assert_string_equal(job.payload, "child");
+    finish_job(queue, &job, TKL_JOB_DEAD);
+    assert_ok(tkl_queue_pause(queue));
+    assert_ok(tkl_queue_retry(queue, job.id, NULL));
+    assert_ok(tkl_queue_resume(queue));
+    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){0}));
+    assert_claims(consumer, queue, "child parent next");
+    server_do(f->server, "CONFIG SET maxmemory 0");
+    assert_no_garbage(f->server);
+}
+
 #define RICH_TEST(name) cmocka_unit_test_setup_teardown(name, fresh, done)
 
 int main(void)
@@ -1060,6 +1171,8 @@ int main(void)
         RICH_TEST(waiting_for_a_result_sends_nothing),
         RICH_TEST(a_result_that_does_not_come_in_time_is_told),
         RICH_TEST(the_end_of_a_lost_worker_is_told),
+        RICH_TEST(a_foreign_key_in_the_way_loses_nothing),
+        RICH_TEST(a_full_server_lets_rich_jobs_be_worked_off),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }
