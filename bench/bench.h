@@ -46,12 +46,14 @@ typedef struct bench_contender {
     bench_role role;
 
     /* A rate. All functions but step may be NULL; all call bench_die() when something fails. */
-    int workers;     /* 0: one */
-    bool processes;  /* of their own, instead of threads */
-    int batch;       /* operations in one step; 0: one */
-    int pool;        /* connections of the shared client; 0: its default */
-    bool timed;      /* steps add to worker->latency themselves: not all of a step counts */
+    int workers;    /* 0: one */
+    bool processes; /* of their own, instead of threads */
+    int batch;      /* operations in one step; 0: one */
+    int steps;      /* each worker does so many, however long it takes; 0: until the time is over */
+    int pool;       /* connections of the shared client; 0: its default */
+    bool timed;     /* steps add to worker->latency themselves: not all of a step counts */
     double at_least; /* its own target instead of the case's; 0: that */
+    double outdone;  /* of a peer, a target: ours do so many times what it does; 0: none */
     void (*setup)(bench_run *run, const struct bench_contender *self);
     void (*open)(bench_worker *worker);
     void (*step)(bench_worker *worker);
@@ -77,8 +79,12 @@ typedef struct bench_case {
     bool has_at_most;      /* 0 is a target, too */
     double over_peers;     /* target: ratio to the best peer; 0: none */
     double p99_at_most;    /* target: p99 by the time of one operation of the limit; 0: none */
-    double fair_at_least;  /* target: fairness; 0: none */
+    double p50_by_limit;   /* target: p50 by that of the limit, at most; 0: none */
+    double p99_us_at_most; /* target: p99 in microseconds; 0: none */
+    double server_us;     /* target: microseconds in commands for one operation, at most; 0: none */
+    double fair_at_least; /* target: fairness; 0: none */
     double growth_at_most; /* target: commands by those of our first contender; 0: none */
+    double rise_at_most;   /* target: the figure by that of our first contender; 0: none */
     void (*prepare)(const bench_run *run);        /* data on the empty server; may be NULL */
     bench_contender contenders[BENCH_CONTENDERS]; /* ended by one without a name */
 } bench_case;
@@ -103,7 +109,7 @@ typedef struct bench_sample {
 } bench_sample;
 
 /* Every component: main.c has the table of them. */
-extern const bench_component bloom_bench, core_bench, limit_bench, lock_bench;
+extern const bench_component bloom_bench, core_bench, limit_bench, lock_bench, queue_bench;
 
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int64_t bench_now_ns(void);

@@ -15,7 +15,7 @@
 #include "run.h"
 
 static const bench_component *const components[] = {&core_bench, &bloom_bench, &lock_bench,
-                                                    &limit_bench};
+                                                    &limit_bench, &queue_bench};
 
 #define COMPONENTS (int)(sizeof components / sizeof *components)
 

@@ -88,12 +88,38 @@ static double p99_ratio(const outcome *o, int contender)
     return spread_of(values, o->rounds).median;
 }
 
-static double command_growth(const outcome *o, int contender)
+/* p50 by that of the limit. */
+static double p50_ratio(const outcome *o, int contender)
+{
+    double values[o->rounds];
+    int limit = 0;
+    while (o->bcase->contenders[limit].role != BENCH_LIMIT)
+        limit++;
+    for (int r = 0; r < o->rounds; r++)
+        values[r] = o->samples[contender][r].p50_us / o->samples[limit][r].p50_us;
+    return spread_of(values, o->rounds).median;
+}
+
+/* By what another contender did in the same round. */
+static double times(const outcome *o, int contender, int other)
+{
+    double values[o->rounds];
+    for (int r = 0; r < o->rounds; r++)
+        values[r] = o->samples[contender][r].value / o->samples[other][r].value;
+    return spread_of(values, o->rounds).median;
+}
+
+static int first_of_ours(const outcome *o)
 {
     int first = 0;
     while (o->bcase->contenders[first].role != BENCH_OURS)
         first++;
-    return SPREAD(o, contender, commands).median / SPREAD(o, first, commands).median;
+    return first;
+}
+
+static double command_growth(const outcome *o, int contender)
+{
+    return SPREAD(o, contender, commands).median / SPREAD(o, first_of_ours(o), commands).median;
 }
 
 /* ---- Targets ------------------------------------------------------------- */
@@ -122,12 +148,12 @@ static verdict judge(const outcome *o, int contender)
 
 /* One of the further targets of a case. */
 typedef struct claim {
-    const char *what;
+    char what[64];
     double value, bound;
     bool at_least; /* else at most */
 } claim;
 
-#define CLAIMS 4
+#define CLAIMS (8 + BENCH_CONTENDERS)
 
 static bool holds(claim c)
 {
@@ -147,12 +173,29 @@ static int claims_of(const outcome *o, int contender, claim claims[CLAIMS])
     if (b->p99_at_most > 0)
         claims[n++] = (claim){"p99 in operations of the limit", p99_ratio(o, contender),
                               b->p99_at_most, false};
+    if (b->p50_by_limit > 0)
+        claims[n++] =
+            (claim){"p50 by that of the limit", p50_ratio(o, contender), b->p50_by_limit, false};
+    if (b->p99_us_at_most > 0)
+        claims[n++] =
+            (claim){"us, p99", SPREAD(o, contender, p99_us).median, b->p99_us_at_most, false};
+    if (b->server_us > 0)
+        claims[n++] = (claim){"us of the server's time", SPREAD(o, contender, command_us).median,
+                              b->server_us, false};
+    for (int c = 0; c < BENCH_CONTENDERS && b->contenders[c].name; c++)
+        if (b->contenders[c].outdone > 0 && ran(o, c)) {
+            claims[n] = (claim){"", times(o, contender, c), b->contenders[c].outdone, true};
+            snprintf(claims[n++].what, sizeof claims->what, "times %s", b->contenders[c].name);
+        }
     if (b->fair_at_least > 0)
         claims[n++] = (claim){"least served by most served", SPREAD(o, contender, fairness).median,
                               b->fair_at_least, true};
     if (b->growth_at_most > 0)
         claims[n++] = (claim){"commands by those of the first", command_growth(o, contender),
                               b->growth_at_most, false};
+    if (b->rise_at_most > 0 && contender != first_of_ours(o))
+        claims[n++] =
+            (claim){"by the first", times(o, contender, first_of_ours(o)), b->rise_at_most, false};
     return n;
 }
 

@@ -115,7 +115,7 @@ static void repeat_steps(bench_worker *w, const bench_contender *c, int64_t stop
             histogram_add(&w->latency, after - before);
         w->steps++;
         before = after;
-    } while (after < stop_at);
+    } while (c->steps ? w->steps < (uint64_t)c->steps : after < stop_at);
     w->cpu_ns += thread_cpu_ns();
 }
 
