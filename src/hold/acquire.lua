@@ -16,16 +16,17 @@
 local WRITER_CHECK = 900000
 local token, mode = ARGV[1], string.sub(ARGV[4], 1, 1)
 local lease = string.sub(ARGV[4], 3, 18)
+limit = ARGV[3]
 
--- Unless another one holds it alone, for some time yet, it may be had.
-local till = x and string.sub(x, 51, 51) == 'x' and tonumber(string.sub(x, 1, 16)) or 0
+-- Unless another one has all of it, for some time yet, it may be had.
+local all = x and (limit == '1' or string.sub(x, 51, 51) == 'x')
+local till = all and tonumber(string.sub(x, 1, 16)) or 0
 if till <= now or string.sub(x, 18, 49) == token then
   -- include: save
   -- include: holders
   -- include: looker
   -- include: line
   -- include: find
-  limit = ARGV[3]
   sweep()
   local nobody_waits = hand_over()
   local mine, card = find(token)

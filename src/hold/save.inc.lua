@@ -24,7 +24,9 @@ local function save()
     end
     return
   end
-  live(0)
+  if alive == '0' then
+    live(0)
+  end
   local full = fence .. '*' .. alive .. ' ' .. arrivals .. ' ' .. look .. ' ' .. limit .. ' '
                .. looker .. ' ' .. (x or '')
   if full ~= record then
