@@ -63,5 +63,5 @@ if looks then
   looker, look = token .. string.match(me, '^[^/]*/', 53) .. client, moment(till)
 end
 redis.call('SET', KEYS[1], fence .. '*' .. alive .. ' ' .. arrivals .. ' ' .. look .. ' ' .. limit
-           .. ' ' .. looker .. ' ' .. (x or ''), 'PXAT', alive)
+           .. ' ' .. looker .. ' ' .. (x or ''), 'PXAT', tonumber(alive))
 return {1, till - now, now, looks and 1 or 0}

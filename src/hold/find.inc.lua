@@ -8,7 +8,8 @@ local function find(token)
     return nil
   end
   local till = sharing ~= 0 and redis.call('ZSCORE', KEYS[2], token)
-  if till then
-    return tonumber(till), redis.call('HGET', KEYS[4], token)
+  local card = till and redis.call('HGET', KEYS[4], token)
+  if card then
+    return tonumber(till), card
   end
 end

@@ -28,7 +28,7 @@ elseif record then
   if token then
     local ends = redis.call('PEXPIRETIME', KEYS[1])
     local till = (ends - LINGER) * 1000
-    alive = string.format('%d', ends)
+    alive = string.format('%013d', ends)
     x = table.concat({moment(till), token, mode, fence, moment(till - lease), who}, ' ')
   end
 end

@@ -11,7 +11,7 @@ end
 -- The keys outlive the moment by so much, and somewhat more, lest they are told each time.
 local function live(ms)
   if tonumber(alive) < now_ms + ms then
-    alive, moved = string.format('%d', now_ms + ms + LINGER), true
+    alive, moved = string.format('%013d', now_ms + ms + LINGER), true
   end
 end
 
@@ -30,10 +30,10 @@ local function save()
   local full = fence .. '*' .. alive .. ' ' .. arrivals .. ' ' .. look .. ' ' .. limit .. ' '
                .. looker .. ' ' .. (x or '')
   if full ~= record then
-    redis.call('SET', KEYS[1], full, 'PXAT', alive)
+    redis.call('SET', KEYS[1], full, 'PXAT', tonumber(alive))
   end
   if moved and not x and sharers() > 0 then
-    redis.call('PEXPIREAT', KEYS[2], alive)
-    redis.call('PEXPIREAT', KEYS[4], alive)
+    redis.call('PEXPIREAT', KEYS[2], tonumber(alive))
+    redis.call('PEXPIREAT', KEYS[4], tonumber(alive))
   end
 end
