@@ -16,7 +16,8 @@
 -- include: clock
 -- include: request
 
-local meta = redis.call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'max_jobs', 'max_bytes')
+local meta = redis.call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'max_jobs', 'max_bytes',
+                        'paused', 'concurrency', 'rate')
 local waiting, n = redis.call('ZCARD', KEYS[7]), #ARGV
 if meta[4] or meta[5] then
   -- include: admit
@@ -44,13 +45,20 @@ for i = 3, n, 2 do
   bytes, big, number = bytes + #record, big or #record > 65536, number + 1
 end
 
+local handed = false
+if waiting > 0 and n == 4 and ready[1] and not (meta[6] or meta[7] or meta[8] or big)
+   and string.byte(jobs[2]) ~= 115 and redis.call('ZCARD', KEYS[3]) == 0 then
+  -- include: direct
+end
 if later[1] then
   redis.call('ZADD', KEYS[4], unpack(later))
 end
-if ready[1] then
+if ready[1] and not handed then
   redis.call('ZADD', KEYS[3], unpack(ready))
 end
-redis.call('HSET', KEYS[2], unpack(jobs)) -- last: an id without a record is no job
+if not handed then
+  redis.call('HSET', KEYS[2], unpack(jobs)) -- last: an id without a record is no job
+end
 redis.call('HSET', KEYS[1], 'last', string.format('%.0f', number - 1),
            'pushed', string.format('%.0f', (meta[2] or 0) + (n - 2) / 2),
            'bytes', string.format('%.0f', (meta[3] or 0) + bytes))

@@ -1,0 +1,17 @@
+-- The common case of an idle queue: nothing is ready, nothing holds claims back, and somebody waits.
+-- The job goes straight to the first of them, which is what serve.inc.lua would come to, sooner.
+
+redis.call('HSET', KEYS[2], unpack(jobs)) -- first: a full server refuses it
+local first, place = unpack(redis.call('ZPOPMIN', KEYS[7]))
+local token, lease, channel = string.match(first, '^(%S+) (%S+) (.*)$')
+redis.call('ZADD', KEYS[5], string.format('%.0f', now + lease), jobs[1] .. token)
+local heard = redis.pcall('SPUBLISH', channel, token .. 'J' .. jobs[1] .. stamp .. ' 0 ' .. jobs[2])
+handed = type(heard) == 'number' and heard > 0
+if handed then
+  soonest, waiting = now + lease, waiting - 1
+else
+  redis.call('ZREM', KEYS[5], jobs[1] .. token)
+end
+if type(heard) == 'table' then -- not permitted: they will find it when they look
+  redis.call('ZADD', KEYS[7], place, first)
+end
