@@ -33,7 +33,7 @@
  *                expire by themselves.
  *   :w  waiters  zset of "token lease channel" by arrival; expires a quarter of an hour after the
  *                last sign of life.
- *   :s  schedules hash id -> definition.
+ *   :s  schedules hash id -> times, expression and record: see schedule.h, and fire.c.
  *   :o:ID        result of a job, string; expires. Also the channel on which its end is told.
  *
  * All times are milliseconds of the server's clock. Everything but requests, waiters and results is
