@@ -13,6 +13,7 @@
 
 enum {
     REQUEST_SIZE = 65,
+    FLOW_MAX = 999,
     REQUEST_MAX = 52, /* of the user's: the rest is for the number of the batch */
 };
 
@@ -124,49 +125,48 @@ static int push_jobs(cli_session *cli, pushing *p, const tkl_push *jobs, size_t 
     return exit;
 }
 
-static int push_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
+/* The jobs of these payloads. */
+static void make_jobs(const cli_session *cli, const pushing *p, const tkl_bytes *items,
+                      size_t count, tkl_push *jobs)
 {
-    pushing *p = arg;
-    tkl_push *jobs = calloc(count, sizeof *jobs);
-    if (jobs == NULL)
-        return cli_end(cli, TKL_ENOMEM);
     for (size_t i = 0; i < count; i++) {
         jobs[i] = p->model;
         jobs[i].payload = items[i];
         if (cli_flag(cli, "unique-payload"))
             jobs[i].unique = items[i];
     }
+}
+
+static int push_some(cli_session *cli, const tkl_bytes *items, size_t count, pushing *p)
+{
+    tkl_push *jobs = calloc(count, sizeof *jobs);
+    if (jobs == NULL)
+        return cli_end(cli, TKL_ENOMEM);
+    make_jobs(cli, p, items, count, jobs);
     int failed = push_jobs(cli, p, jobs, count);
     free(jobs);
     return failed;
 }
 
-/* The payloads that were named, and behind them the job that waits for all of theirs. */
-static int push_flow(cli_session *cli, pushing *p, const tkl_bytes *items, size_t count)
+/* The jobs, and behind them the one that waits for all of them. */
+static int push_flow(cli_session *cli, const tkl_bytes *items, size_t count, pushing *p)
 {
-    tkl_push *jobs = calloc(count + 1, sizeof *jobs);
-    size_t *after = calloc(count, sizeof *after);
-    int failed = jobs != NULL && after != NULL ? CLI_OK : cli_end(cli, TKL_ENOMEM);
-    for (size_t i = 0; !failed && i < count; i++) {
+    tkl_push jobs[FLOW_MAX + 1];
+    size_t after[FLOW_MAX];
+    make_jobs(cli, p, items, count, jobs);
+    for (size_t i = 0; i < count; i++)
         after[i] = i;
-        jobs[i] = p->model;
-        jobs[i].payload = items[i];
-    }
-    if (!failed) {
-        jobs[count] = p->model;
-        jobs[count].payload = tkl_str(cli_text(cli, "then", ""));
-        jobs[count].after = after;
-        jobs[count].after_count = count;
-        failed = push_jobs(cli, p, jobs, count + 1);
-    }
-    free(after);
-    free(jobs);
-    return failed;
+    jobs[count] = p->model;
+    jobs[count].payload = tkl_str(cli_text(cli, "then", ""));
+    jobs[count].unique = tkl_str("");
+    jobs[count].after = after;
+    jobs[count].after_count = count;
+    return push_jobs(cli, p, jobs, count + 1);
 }
 
 static int push_arguments(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
 {
-    return cli_flag(cli, "then") ? push_flow(cli, arg, items, count)
+    return cli_flag(cli, "then") ? push_flow(cli, items, count, arg)
                                  : push_some(cli, items, count, arg);
 }
 
@@ -226,6 +226,8 @@ static int check_usage(const cli_session *cli)
         return cli_usage(cli, "either --delay or --at");
     if (cli_flag(cli, "then") && cli_flag(cli, "lines"))
         return cli_usage(cli, "--then is for payloads that are named, not for --lines");
+    if (cli_flag(cli, "then") && cli->argc - 1 > FLOW_MAX)
+        return cli_usage(cli, "--then waits for %d jobs at most", FLOW_MAX);
     size_t request = strlen(cli_text(cli, "request", "-"));
     if (request == 0 || request > REQUEST_MAX)
         return cli_usage(cli, "invalid --request: 1 to %d bytes", REQUEST_MAX);

@@ -369,4 +369,35 @@ ends 70 bash -c 'tackle queue stats full >&-'
 ends 0 tackle call SET 'tackle:queue:{odd}:q' text
 ends 70 tackle queue push odd x
 has "$err" "WRONGTYPE"
+
+# ---- The user of docs/queue.md may do all this, and no more ---------------------------------------
+
+mapfile -t rules < <(sed -n '/^ACL SETUSER/,/^```/{/^```/d; s/^ *//; p}' "$TACKLE_SOURCE/docs/queue.md" | tr ' ' '\n')
+ends 0 tackle call "${rules[@]}"
+socket=$(tackle server status --json | jq -r .socket)
+export TACKLE_URL=unix://clerk@$socket TACKLE_PASSWORD=secret
+ends 0 tackle queue limit acl --group-concurrency 1 --group-rate 100/s --rate 1000/s --max-jobs 100 --dead-max 1
+ends 0 tackle queue push acl a b --group g --unique-for 1h --unique-payload --result 1h
+id=${out%%$'\n'*}
+ends 0 tackle queue push acl c d --then e
+ends 0 tackle queue work acl --drain --threads 2 --result -- cat
+is "a result" "$(tackle queue result acl "$id" --wait 1m)" a
+ends 0 tackle queue push acl f --delay 50ms --retries 0
+ends 1 tackle queue work acl --once --wait 1m -- false
+ends 0 tackle queue retry acl --all
+ends 0 tackle queue drain acl
+ends 0 tackle queue push acl g
+ends 0 tackle queue pop acl --lease 100ms
+tackle queue pop acl --wait 1m --json >"$home/claim" || fail "waiting for a lease"
+ends 0 tackle queue extend acl "$(jq -r .id "$home/claim")" "$(jq -r .token "$home/claim")" --progress half
+ends 0 tackle queue fail acl "$(jq -r .id "$home/claim")" "$(jq -r .token "$home/claim")"
+ends 0 tackle queue schedule add acl tick --every 1s x
+ends 0 tackle queue work acl --once --wait 1m -- cat
+ends 0 tackle queue schedule remove acl tick
+for verb in "list" "stats acl" "peek acl" "peek acl --state held" "dead acl" "dead acl --delete-all" \
+    "pause acl" "resume acl" "drain acl" "destroy acl --yes"; do
+    ends 0 tackle queue $verb
+done
+ends 70 tackle --namespace other queue push acl x
+has "$err" "NOPERM"
 echo "queue: all good"
