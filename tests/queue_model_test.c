@@ -544,9 +544,8 @@ static void do_finish(void)
     bool along = happens(50);
     assert_ok(along ? report(j, outcome, delay)
                     : tkl_queue_finish(queue, j->id, j->token, outcome, tkl_str("why"), delay));
-    bool plain = !j->rich;
     model_finish(j, outcome, delay > 0);
-    if (along && plain && outcome == TKL_JOB_DONE) { /* it went the way of a claim, of nothing */
+    if (along && outcome == TKL_JOB_DONE && j->result_ms == 0) { /* together with a claim */
         job *lost[CROWD * 4];
         model_bury(lost, model_look(lost));
     }

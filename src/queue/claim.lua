@@ -18,7 +18,7 @@
 -- ARGV[4] channel   where this waiter listens; '' not to wait
 -- ARGV[5] again     1: the token may wait, or have got something, already
 -- ARGV[6] n         jobs that were done
--- ARGV[7...] done   n times id .. token, then n lengths of their records
+-- ARGV[7...] done   n times id .. token, then n lengths of their records ("r" before: a rich one)
 -- returns {now, milliseconds until it should look (-1: no need), its rank among those who look, the
 --   stale of those done, schedules to fire, rich jobs to bury, ids, records, extras}
 -- include: clock
@@ -31,6 +31,13 @@ local GROUPS, PARKED, FLOW, RATES = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
 if n > 0 then
   -- include: done
+  if rich[1] then
+    -- include: read
+    -- include: groups
+    -- include: flow
+    -- include: ends
+  end
+  -- include: gone
 end
 
 local me = ARGV[1] .. ' ' .. ARGV[2] .. ' ' .. ARGV[4]

@@ -85,7 +85,8 @@ void tkl__claim_forget(tkl_consumer *c, tkl__claim *claim)
 
 /* ---- What goes in -------------------------------------------------------- */
 
-int tkl__claim_note(tkl__source *source, const char *id, char kind, size_t bytes, int64_t started)
+int tkl__claim_note(tkl__source *source, const char *id, const tkl__record *record, size_t bytes,
+                    int64_t started)
 {
     tkl_consumer *c = source->consumer;
     tkl__claim *claim = calloc(1, sizeof *claim);
@@ -94,7 +95,8 @@ int tkl__claim_note(tkl__source *source, const char *id, char kind, size_t bytes
     memcpy(claim->member, id, TKL__ID_LEN);
     memcpy(claim->member + TKL__ID_LEN, source->token, TKL_CLAIM_TOKEN_SIZE);
     claim->source = source;
-    claim->kind = kind;
+    claim->kind = record->kind;
+    claim->answers = record->result_ms > 0;
     claim->bytes = bytes;
     claim->started = started;
     pthread_mutex_lock(&c->mutex);

@@ -124,8 +124,8 @@ void tkl_consumer_close(tkl_consumer *c)
 
 /* ---- Reports ------------------------------------------------------------- */
 
-/* Reports on their way. Plain jobs that were done go along with a claim, at next to no cost; the
- * others each need a script of their own. */
+/* Reports on their way. Jobs that were done go along with a claim, at next to no cost; the others,
+ * and those whose result is wanted, each need a script of their own. */
 typedef struct reporting {
     tkl_consumer *consumer;
     tkl_report *reports;
@@ -164,21 +164,22 @@ static tkl__shard *claim_of(const tkl_job *job, char member[TKL__MEMBER_LEN + 1]
     return shard;
 }
 
-/* Marks the claim as being reported. True: it is a plain job that was done. */
+/* Marks the claim as being reported. True: it was done, and that is all there is to tell. */
 static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__done *done)
 {
     tkl__shard *shard = claim_of(report->job, done->member);
     pthread_mutex_lock(&c->mutex);
     tkl__claim *claim = shard ? tkl__claim_find(c, shard, done->member) : NULL;
-    bool plain = claim && claim->kind == TKL__PLAIN && report->outcome == TKL_JOB_DONE;
+    bool simple = claim && !claim->reporting && !claim->answers && report->outcome == TKL_JOB_DONE;
     if (claim)
         claim->reporting = true;
-    if (plain) {
+    if (simple) {
         done->source = (size_t)(claim->source - c->sources);
-        snprintf(done->bytes, sizeof done->bytes, "%zu", claim->bytes);
+        snprintf(done->bytes, sizeof done->bytes, "%s%zu", claim->kind == TKL__PLAIN ? "" : "r",
+                 claim->bytes);
     }
     pthread_mutex_unlock(&c->mutex);
-    return plain;
+    return simple;
 }
 
 static void add_finish(reporting *r, size_t index)

@@ -9,6 +9,7 @@
 
 #include "core/keeper.h"
 #include "core/wait.h"
+#include "queue/record.h"
 #include "queue/shard.h"
 
 #define TKL__CLAIM_MAX 1000 /* jobs claimed, done or extended in one run of a script */
@@ -22,6 +23,7 @@ typedef struct tkl__claim {
     char member[TKL__MEMBER_LEN + 1]; /* id .. token */
     struct tkl__source *source;
     char kind;       /* of the record */
+    bool answers;    /* its result is wanted */
     size_t bytes;    /* of the record */
     int64_t started; /* local time of the claim or its last extension, from before it was asked */
     bool reporting;  /* somebody reports it now */
@@ -102,7 +104,8 @@ void tkl__haul_cut(tkl__haul *haul, size_t most);
 
 /* ---- claims.c: what is claimed and not reported ---- */
 
-int tkl__claim_note(tkl__source *source, const char *id, char kind, size_t bytes, int64_t started);
+int tkl__claim_note(tkl__source *source, const char *id, const tkl__record *record, size_t bytes,
+                    int64_t started);
 /* With the mutex. NULL: not claimed here, or reported. */
 tkl__claim *tkl__claim_find(tkl_consumer *consumer, const tkl__shard *shard, const char *member);
 void tkl__claim_forget(tkl_consumer *consumer, tkl__claim *claim);

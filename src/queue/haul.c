@@ -100,7 +100,7 @@ static int add_job(tkl__haul *haul, tkl__source *source, const char *id, tkl_byt
     tkl__record r;
     if (!tkl__record_decode(record, &r))
         return TKL_OK;
-    int rc = tkl__claim_note(source, id, r.kind, record.len, started);
+    int rc = tkl__claim_note(source, id, &r, record.len, started);
     if (rc != TKL_OK)
         return rc;
     tkl_job *job = &haul->items[haul->jobs.count++];
