@@ -6,12 +6,13 @@ PREFIX  ?= /usr/local
 SERVER  ?= redis-server
 SECONDS ?= 30
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
+AT_ONCE ?= $(shell expr 2 \* $(JOBS)) # tests: they mostly wait
 CMAKE   ?= cmake
 CTEST   ?= ctest
 
 configure = $(CMAKE) -S . -B $(1) $(2) >/dev/null
 compile   = $(CMAKE) --build $(1) --parallel $(JOBS) $(2)
-run_tests = TACKLE_TEST_SERVER=$(SERVER) $(CTEST) --test-dir $(1) --parallel $(JOBS) \
+run_tests = TACKLE_TEST_SERVER=$(SERVER) $(CTEST) --test-dir $(1) --parallel $(AT_ONCE) \
             --output-on-failure $(2) $(ARGS)
 
 MAKEFLAGS += --no-print-directory

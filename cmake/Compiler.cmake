@@ -12,8 +12,10 @@ set(CMAKE_C_EXTENSIONS ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_compile_definitions(_GNU_SOURCE)
-add_compile_options(-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes
-  $<$<BOOL:${TACKLE_WERROR}>:-Werror>)
+add_compile_options(-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes)
+if(TACKLE_WERROR AND NOT TACKLE_SANITIZE) # among what sanitizers insert, gcc sees ghosts
+  add_compile_options(-Werror)
+endif()
 
 if(TACKLE_SANITIZE)
   set(sanitize -fsanitize=${TACKLE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
