@@ -653,6 +653,30 @@ static void a_queue_overwritten_while_held_is_told_and_left_alone(void **state)
     }
 }
 
+/* Also when there was a line before. */
+static void a_free_lock_is_one_string_read_and_written(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = held_door(f);
+    pending other = {.lock = open_door(f, NULL), .wait_ms = -1};
+    pending_start(&other);
+    eventually(lock_waiters(lock) == 1, LONG_MS);
+    assert_ok(tkl_lock_release(lock));
+    assert_ok(pending_join(&other));
+    assert_ok(tkl_lock_release(other.lock));
+    tkl_lock_close(other.lock); /* no renewal is under way from now on */
+    server_do(f->server, "CONFIG RESETSTAT");
+    assert_ok(tkl_lock_acquire(lock, 0));
+    assert_ok(tkl_lock_release(lock));
+    char *stats = server_ask(f->server, "INFO commandstats");
+    assert_contains(stats, "cmdstat_get:calls=2,");
+    assert_contains(stats, "cmdstat_set:calls=2,");
+    assert_null(strstr(stats, "cmdstat_z"));
+    assert_null(strstr(stats, "cmdstat_h"));
+    free(stats);
+    tkl_lock_close(lock);
+}
+
 /* ---- Other processes ----------------------------------------------------- */
 
 static void a_holder_stopped_past_its_lease_is_refused(void **state)
@@ -800,6 +824,7 @@ int main(int argc, char **argv)
         TEST(held_names_are_listed),
         TEST(a_key_of_another_type_is_told_and_left_alone),
         TEST(a_queue_overwritten_while_held_is_told_and_left_alone),
+        TEST(a_free_lock_is_one_string_read_and_written),
         TEST(a_holder_stopped_past_its_lease_is_refused),
         TEST(wrong_clocks_change_nothing),
         TEST(a_forked_child_has_locks_of_its_own),

@@ -9,10 +9,11 @@
  *                handed out. limit: of a semaphore, else "-".
  *                "fence token limit mode lease who": held by one, nobody waits; the lease, in
  *                microseconds, ends a minute before the record does.
- *                "fence*alive arrivals look limit looker x": everything else. alive: when the
- *                record, holders and cards expire, in milliseconds (13 digits). arrivals: counts
- * waiters; 0: nobody waits. looker, look: which waiter (its token, host and client) has promised to
- * look, and when. x: "till token mode fence since who" of the one who holds, if it is the only one.
+ *                "fence*alive arrivals look limit looker x": everything else. alive: when
+ *                record, holders and cards expire, in milliseconds, 13 digits. arrivals: how
+ *                many came to the line; 0: nobody waits. look, looker: when a waiter has promised
+ *                to look, and which (its token, host and client). x: "till token mode fence since
+ *                who" of the one who holds, if it is the only one.
  *   :h  holders  sorted set of the tokens that share, when they are several, by the end of their
  *                lease.
  *   :c  cards    hash: "fence since who" of each of them.
