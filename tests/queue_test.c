@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "support/fixture.h"
+#include "support/process.h"
 #include "support/proxy.h"
 #include "support/queues.h"
 
@@ -256,6 +257,23 @@ static void a_push_whose_answer_is_lost_counts_once(void **state)
     tkl_queue_close(queue);
     tkl_close(client);
     proxy_end(p);
+}
+
+static int push_in_child(void *arg)
+{
+    return tkl_queue_push(arg, &(tkl_push){.payload = tkl_str("child's")}, 1, NULL, NULL);
+}
+
+/* It must not be taken for a repetition of its parent's, nor the parent's next for one of its. */
+static void a_forked_child_pushes_for_itself(void **state)
+{
+    skip_under_sanitizers();
+    desk d = desk_open(state, 0);
+    push_words(d.queue, "first");
+    assert_int_equal(process_wait(process_fork(push_in_child, d.queue)), 0);
+    push_words(d.queue, "last");
+    expect_all(d.consumer, "first child's last");
+    desk_close(&d);
 }
 
 /* ---- Delays -------------------------------------------------------------- */
@@ -799,6 +817,7 @@ int main(void)
         TEST(a_repeated_request_pushes_nothing_twice),
         TEST(requests_leave_as_many_traces_as_there_are_threads),
         TEST(a_push_whose_answer_is_lost_counts_once),
+        TEST(a_forked_child_pushes_for_itself),
         TEST(delayed_jobs_wait_and_then_go_ahead_of_their_priority),
         TEST(a_failed_job_comes_back_with_its_error_until_it_is_dead),
         TEST(the_backoff_doubles_up_to_its_cap),

@@ -514,6 +514,32 @@ static void partitions_are_one_queue(void **state)
 
 /* ---- Trouble ------------------------------------------------------------- */
 
+/* Who may not publish cannot wake anybody: it is told, and what it pushed is there. */
+static void one_who_may_not_wake_others_is_told(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    server_do(f->server, "ACL SETUSER mute on nopass ~* +@all resetchannels");
+    tkl_client *client =
+        test_open(f->server->url, &(tkl_options){.username = "mute", .password = "x"});
+    tkl_queue *same = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    start_waiting(&p, f->server);
+    const tkl_push job = {.payload = tkl_str("a")};
+    const tkl_push_options options = {.request = tkl_str("once")};
+    assert_code(tkl_queue_push(same, &job, 1, &options, NULL), TKL_EAUTH);
+    assert_ok(tkl_queue_push(same, &job, 1, &options, NULL));
+    assert_int_equal(waiters(f->server), 1);
+    push_words(queue, "b");
+    expect(&p, "a");
+    expect_all(p.consumer, "b");
+    server_do(f->server, "ACL DELUSER mute");
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    tkl_queue_close(queue);
+}
+
 static void a_wait_survives_lost_connections(void **state)
 {
     fixture *f = *state;
@@ -771,6 +797,7 @@ int main(void)
         TEST(one_waits_at_several_queues_at_once),
         TEST(what_is_handed_over_beyond_the_need_goes_back),
         TEST(partitions_are_one_queue),
+        TEST(one_who_may_not_wake_others_is_told),
         TEST(a_wait_survives_lost_connections),
         TEST(a_hand_over_that_is_lost_on_the_way_is_found),
         TEST(one_who_is_gone_is_passed_over),

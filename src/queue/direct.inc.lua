@@ -12,6 +12,6 @@ if handed then
 else
   redis.call('ZREM', KEYS[5], jobs[1] .. token)
 end
-if type(heard) == 'table' then -- not permitted: they will find it when they look
+if type(heard) == 'table' then -- not permitted, as will be told
   redis.call('ZADD', KEYS[7], place, first)
 end

@@ -71,5 +71,6 @@ if waiting > 0 then
   -- include: serve
   -- include: spend
   -- include: appoint
+  return refusal or answer
 end
 return answer
