@@ -270,6 +270,31 @@ static void the_worker_of_a_cancelled_job_is_refused(void **state)
     assert_no_garbage(f->server);
 }
 
+static void note_lost(const char *id, const char *token, void *arg)
+{
+    (void)id;
+    (void)token;
+    __atomic_add_fetch((int *)arg, 1, __ATOMIC_RELEASE);
+}
+
+static void the_worker_of_a_cancelled_job_is_told(void **state)
+{
+    (void)state;
+    int lost = 0;
+    tkl_consumer *other;
+    tkl_jobs *jobs;
+    const tkl_consumer_options options = {.lease_ms = 300, .on_lost = note_lost, .arg = &lost};
+    assert_ok(tkl_consumer_open(&queue, 1, &options, &other));
+    push_text(queue, "x");
+    assert_ok(tkl_consumer_claim(other, 1, 0, &jobs));
+    assert_ok(tkl_queue_cancel(queue, jobs->items[0].id));
+    eventually(__atomic_load_n(&lost, __ATOMIC_ACQUIRE) == 1, 20000);
+    tkl_report report = {.job = &jobs->items[0]};
+    assert_code(tkl_consumer_finish(other, &report, 1), TKL_NOTOWNER);
+    tkl_jobs_free(jobs);
+    tkl_consumer_close(other);
+}
+
 static void an_active_job_is_found_among_many(void **state)
 {
     (void)state;
@@ -655,6 +680,7 @@ int main(void)
         ADMIN_TEST(an_unknown_id_is_not_found),
         ADMIN_TEST(a_job_can_be_cancelled_in_every_state),
         ADMIN_TEST(the_worker_of_a_cancelled_job_is_refused),
+        ADMIN_TEST(the_worker_of_a_cancelled_job_is_told),
         ADMIN_TEST(an_active_job_is_found_among_many),
         ADMIN_TEST(dead_letters_are_listed_newest_first),
         ADMIN_TEST(a_retried_job_has_all_its_attempts_again),

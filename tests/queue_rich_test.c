@@ -529,6 +529,57 @@ static void one_who_waits_gets_on_when_a_limit_is_raised(void **state)
     tkl_consumer_close(w.consumer);
 }
 
+/* What operators do makes jobs ready, too: one who waits gets them. */
+static void one_who_waits_gets_what_operators_let_go(void **state)
+{
+    (void)state;
+    enum { CANCEL_ACTIVE, CANCEL_CHILD, RETRY, RETRY_ALL, CASES };
+    static const size_t child[] = {0};
+    limit(&(tkl_queue_limits){.group_concurrency = 1});
+    for (int i = 0; i < CASES; i++) {
+        tkl_push jobs[] = {
+            {.payload = tkl_str("first"), .group = tkl_str("g")},
+            {.payload = tkl_str("next"), .group = tkl_str("g")},
+            {.payload = tkl_str("next"), .after = child, .after_count = 1},
+        };
+        jobs[1] = i == CANCEL_CHILD ? jobs[2] : jobs[1];
+        assert_ok(tkl_queue_push(queue, jobs, i < RETRY ? 2 : 1, NULL, NULL));
+        claimed first = claim_one(consumer);
+        if (i >= RETRY)
+            finish_job(queue, &first, TKL_JOB_DEAD);
+        waiter w = {.consumer = open_claimer(queue, 0)};
+        crew *threads = crew_start(1, wait_for_a_job, &w);
+        eventually(stats_of(queue).waiting == 1, 20000);
+        if (i < RETRY)
+            assert_ok(tkl_queue_cancel(queue, first.id));
+        else
+            assert_ok(tkl_queue_retry(queue, i == RETRY ? first.id : NULL, NULL));
+        crew_join(threads);
+        assert_ok(w.result);
+        assert_string_equal(w.job.payload, i < RETRY ? "next" : "first");
+        finish_job(queue, &w.job, TKL_JOB_DONE);
+        tkl_consumer_close(w.consumer);
+    }
+}
+
+static void many_of_a_group_are_passed_by_one_who_waits(void **state)
+{
+    (void)state;
+    enum { N = 3500 };
+    static tkl_push jobs[N];
+    for (int i = 0; i < N; i++)
+        jobs[i] = (tkl_push){.payload = tkl_str("x"), .group = tkl_str("g")};
+    limit(&(tkl_queue_limits){.group_concurrency = 1});
+    assert_ok(tkl_queue_push(queue, jobs, N, NULL, NULL));
+    push_text(queue, "plain");
+    claim_one(consumer);
+    tkl_jobs *got;
+    assert_ok(tkl_consumer_claim(consumer, 1, 20000, &got));
+    assert_memory_equal(got->items[0].payload.data, "plain", 5);
+    tkl_jobs_free(got);
+    assert_int_equal(stats_of(queue).held, N - 1);
+}
+
 /* ---- Rates --------------------------------------------------------------- */
 
 /* A group's rate holds whatever was pushed before, and for each group on its own. */
@@ -597,6 +648,8 @@ static void a_queue_gives_so_many_in_a_time(void **state)
     for (int i = 0; i < 8; i++)
         push_text(queue, "x");
     assert_int_equal(claim_some(consumer, 10, jobs), 3);
+    assert_nothing_ready(consumer);
+    limit(&(tkl_queue_limits){.rate = 3, .rate_period_ms = 3600000, .dead_max = 5});
     assert_nothing_ready(consumer);
     limit(&(tkl_queue_limits){.rate = 4, .rate_period_ms = 3600000}); /* begins anew */
     assert_int_equal(claim_some(consumer, 10, jobs), 4);
@@ -1149,6 +1202,8 @@ int main(void)
         RICH_TEST(many_parked_come_back_in_steps),
         RICH_TEST(one_who_waits_gets_the_next_of_a_group),
         RICH_TEST(one_who_waits_gets_on_when_a_limit_is_raised),
+        RICH_TEST(one_who_waits_gets_what_operators_let_go),
+        RICH_TEST(many_of_a_group_are_passed_by_one_who_waits),
         RICH_TEST(a_group_starts_so_many_in_a_time),
         RICH_TEST(those_held_by_a_rate_start_in_time),
         RICH_TEST(a_queue_gives_so_many_in_a_time),

@@ -14,27 +14,28 @@
 -- include: clock
 local STEP = 200
 
+local waiting, some, back = redis.call('ZCARD', KEYS[7]), {}, {}
+local regroup = ARGV[1] ~= ''
 redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
-local changed = ARGV[1] ~= ''
 for i = 2, #ARGV, 2 do
-  local was = redis.call('HGET', KEYS[1], ARGV[i]) or '0'
-  if was ~= ARGV[i + 1] and ARGV[i + 1] == '0' then
-    redis.call('HDEL', KEYS[1], ARGV[i])
-  elseif was ~= ARGV[i + 1] then
-    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  local name, value = ARGV[i], ARGV[i + 1]
+  if value ~= (redis.call('HGET', KEYS[1], name) or '0') then
+    redis.call('HSET', KEYS[1], name, value)
+    regroup = regroup or string.find(name, '^group')
+    if string.find(name, 'rate', 1, true) then -- what was used of another rate does not count
+      redis.call('HDEL', KEYS[1], 'full_at')
+      redis.call('UNLINK', KEYS[9])
+    end
   end
-  changed = changed or was ~= ARGV[i + 1]
+  if value == '0' then
+    redis.call('HDEL', KEYS[1], name)
+  end
 end
-if not changed then
-  return ''
-end
-redis.call('HDEL', KEYS[1], 'full_at')
-redis.call('UNLINK', KEYS[9])
-redis.call('ZREM', KEYS[4], '=')
 
-local some = redis.call('ZRANGE', KEYS[8], ARGV[1] == '' and '-' or '(' .. ARGV[1], '+', 'BYLEX',
-                        'LIMIT', 0, STEP)
-local back = {}
+if regroup then
+  some = redis.call('ZRANGE', KEYS[8], ARGV[1] == '' and '-' or '(' .. ARGV[1], '+', 'BYLEX',
+                    'LIMIT', 0, STEP)
+end
 for _, member in ipairs(some) do
   local level = string.sub(member, -17, -14) * 4 - 3998 -- see parking_spot()
   back[#back + 1] = string.format('%.0f', level * 2 ^ 40)
@@ -44,7 +45,7 @@ if #some > 0 then
   redis.call('ZREM', KEYS[8], unpack(some))
   redis.call('ZADD', KEYS[3], unpack(back))
 end
-if redis.call('ZCARD', KEYS[7]) > 0 then
+if waiting > 0 then
   -- include: gate
   -- include: first
   local soonest = till
