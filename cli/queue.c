@@ -505,7 +505,7 @@ static const cli_step demo[] = {
     {"What is dead can be looked at, and tried again.",
      "tackle queue dead mails; tackle queue retry mails --all", 0},
     {"kill -9 of a worker: the job comes back to the front when its lease ends.",
-     "tackle queue pop reports --lease 200ms; tackle queue pop reports --wait 5s", 0},
+     "tackle queue pop reports --lease 200ms; tackle queue pop reports --wait 10s", 0},
     {"A result, for whoever waits for it.",
      "id=$(tackle queue push sums '6 * 7' --result 1h);\n"
      "  tackle queue work sums --once --result -- sh -c 'echo $(($(cat)))';\n"

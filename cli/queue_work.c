@@ -93,9 +93,8 @@ static void stop_kindly(cli_crew *crew, int number)
 {
     crew->signals = 1;
     crew->signal = number;
-    if (isatty(STDERR_FILENO))
-        cli_crew_say(crew, "no more jobs; those that run go on to their end. Once more: now");
     tkl_worker_quit(crew->worker);
+    cli_crew_say(crew, "no more jobs; what runs goes on to its end. Once more: now");
 }
 
 static void stop_now(cli_crew *crew, int number)
