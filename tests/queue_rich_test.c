@@ -860,6 +860,28 @@ static void a_flow_can_wait_for_a_unique_job_that_is_there(void **state)
     assert_no_garbage(f->server);
 }
 
+static void so_many_can_wait_for_one(void **state)
+{
+    fixture *f = *state;
+    enum { N = 500 };
+    static tkl_push jobs[N];
+    static tkl_pushed pushed[N];
+    static const size_t child[] = {0};
+    for (int i = 1; i < N; i++)
+        jobs[i] = (tkl_push){.payload = tkl_str("parent"), .after = child, .after_count = 1};
+    jobs[0] = (tkl_push){.payload = tkl_str("child"), .unique = tkl_str("k")};
+    assert_ok(tkl_queue_push(queue, jobs, N, NULL, NULL));
+    assert_ok(tkl_queue_push(queue, jobs, N, NULL, NULL));
+    assert_code(tkl_queue_push(queue, jobs, N, NULL, pushed), TKL_FULL);
+    assert_code(pushed[2].code, TKL_OK);
+    assert_code(pushed[3].code, TKL_FULL);
+    assert_int_equal(stats_of(queue).held, 1000);
+    assert_claims(consumer, queue, "child");
+    assert_int_equal(stats_of(queue).ready, 1000);
+    assert_ok(tkl_queue_drain(queue, NULL));
+    assert_no_garbage(f->server);
+}
+
 static void flows_must_point_backwards(void **state)
 {
     (void)state;
@@ -1034,6 +1056,24 @@ static void waiting_for_a_result_sends_nothing(void **state)
     assert_claims(consumer, queue, "x");
     crew_join(threads);
     assert_ok(a.code);
+}
+
+static void those_who_wait_for_a_result_survive_a_cut(void **state)
+{
+    fixture *f = *state;
+    job_id id = push_for_result(60000);
+    asker a = {0};
+    memcpy(a.id, id.text, sizeof a.id);
+    crew *threads = crew_start(1, wait_for_result, &a);
+    for (int i = 0; i < 3; i++) {
+        eventually(listeners(f, id.text) == 1, 20000);
+        server_do(f->server, "CLIENT KILL TYPE pubsub");
+    }
+    claimed job = claim_one(consumer); /* perhaps before it listens again */
+    assert_ok(finish_code(queue, &job, TKL_JOB_DONE, "42"));
+    crew_join(threads);
+    assert_ok(a.code);
+    assert_string_equal(a.text, "42");
 }
 
 static void a_result_that_does_not_come_in_time_is_told(void **state)
@@ -1217,6 +1257,7 @@ int main(void)
         RICH_TEST(a_cancelled_parent_leaves_its_children_alone),
         RICH_TEST(a_parent_waits_for_its_time_too),
         RICH_TEST(a_flow_can_wait_for_a_unique_job_that_is_there),
+        RICH_TEST(so_many_can_wait_for_one),
         RICH_TEST(flows_must_point_backwards),
         RICH_TEST(a_drained_flow_runs_nothing),
         RICH_TEST(a_result_is_kept_for_its_time),
@@ -1224,6 +1265,7 @@ int main(void)
         RICH_TEST(the_end_in_the_dead_letters_is_told),
         RICH_TEST(those_who_wait_for_a_result_are_told),
         RICH_TEST(waiting_for_a_result_sends_nothing),
+        RICH_TEST(those_who_wait_for_a_result_survive_a_cut),
         RICH_TEST(a_result_that_does_not_come_in_time_is_told),
         RICH_TEST(the_end_of_a_lost_worker_is_told),
         RICH_TEST(a_foreign_key_in_the_way_loses_nothing),

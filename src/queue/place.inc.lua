@@ -1,11 +1,15 @@
 -- Where a pushed job goes.
 
--- Those that a job waits for, which are still to be done; nil, false when one had no room.
+-- What tells a job's end shall not take long: so many may wait for it, of 14 bytes each.
+local MOST_PARENTS = 1000
+
+-- Those that a job waits for, which are still to be done; nil, false when there is no room for one, or
+-- at one.
 local function children(places)
   local pending = {}
   for place in string.gmatch(places, '%d+') do
     local child = ids[tonumber(place)]
-    if not child then
+    if not child or redis.call('HSTRLEN', KEYS[6], 'c' .. child) >= 14 * MOST_PARENTS then
       return nil, false
     end
     if redis.call('HEXISTS', KEYS[2], child) == 1 then
