@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "core/clock.h"
+#include "core/reply.h"
 #include "queue/schedule.h"
 #include "support/cluster.h"
 #include "support/fixture.h"
@@ -537,7 +539,7 @@ static void what_is_left_of_a_schedule_is_cleared_away(void **state)
 
 #define MINUTE 60000
 
-static void the_next_time_is_behind_both_the_last_and_the_clock(void **state)
+static void the_next_time_is_behind_the_clock(void **state)
 {
     (void)state;
     static const struct {
@@ -549,9 +551,6 @@ static void the_next_time_is_behind_both_the_last_and_the_clock(void **state)
         {"600000 0 0 60000 0 3\nUTC", 10 * MINUTE, 11 * MINUTE, true},
         {"600000 0 0 60000 0 3\nUTC", 10 * MINUTE + 59999, 11 * MINUTE, true},
         {"600000 0 0 60000 0 3\nUTC", 100 * MINUTE, 101 * MINUTE, true},
-        /* A clock that is behind: not the same time again. */
-        {"600000 0 0 60000 0 3\nUTC", 3 * MINUTE, 11 * MINUTE, true},
-        {"600000 0 0 0 9 3\n* * * * *UTC", 3 * MINUTE, 11 * MINUTE, true},
         /* Skipped when it is more than a minute past; the last of several decides. */
         {"600000 0 1 600000 0 3\nUTC", 10 * MINUTE, 20 * MINUTE, true},
         {"600000 0 1 600000 0 3\nUTC", 11 * MINUTE, 20 * MINUTE, true},
@@ -598,7 +597,7 @@ static void what_is_no_schedule_is_recognised(void **state)
 
 /* ---- Many ---------------------------------------------------------------- */
 
-/* Claims and reports until the time is up; leaves the second of each job in a list. */
+/* Claims and reports until the time is up; leaves the ids of jobs that ran in a hash. */
 static int consume(const char *url, int64_t ms)
 {
     tkl_client *client;
@@ -614,11 +613,8 @@ static int consume(const char *url, int64_t ms)
             continue;
         for (size_t i = 0; i < jobs->count; i++) {
             const tkl_job *job = &jobs->items[i];
-            char entry[64], name[16];
-            snprintf(name, sizeof name, "%.*s", (int)job->payload.len, job->payload.data);
-            snprintf(entry, sizeof entry, "%s:%lld", name, (long long)job->pushed_ms / 1000);
             tkl_report report = {.job = job};
-            if (tkl_callz(client, NULL, "HINCRBY", "fired", entry, "1", NULL) != TKL_OK ||
+            if (tkl_callz(client, NULL, "HINCRBY", "ran", job->id, "1", NULL) != TKL_OK ||
                 tkl_consumer_finish(consumer, &report, 1) < 0)
                 return 2;
         }
@@ -648,67 +644,153 @@ static void consume_in_thread(void *url, int index)
 
 #define NAMES 5
 
-static void set_ticks(tkl_queue *queue)
+/* Returns the server's time from before. */
+static int64_t set_ticks(server *s, tkl_queue *queue)
 {
+    int64_t start = server_time(s);
     for (int i = 0; i < NAMES; i++) {
         char name[16];
         snprintf(name, sizeof name, "tick%d", i);
         set(queue, name, &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str(name)}});
     }
+    return start;
 }
 
-/* No second twice; `again`: jobs may have run twice, but not more were pushed. */
-static void assert_each_once(desk *d, bool again)
+static int64_t unfinished(tkl_queue *queue)
 {
-    char *counts = server_ask(d->f->server, "HVALS fired");
-    int64_t seconds = server_ask_int(d->f->server, "HLEN fired");
-    int64_t pushed = server_ask_int(d->f->server, "HGET " KEY "m pushed");
     tkl_queue_stats stats;
-    assert_ok(tkl_queue_stats_get(d->queue, &stats));
-    assert_true(seconds >= NAMES);
-    assert_in_range(pushed, seconds, seconds + stats.ready + stats.active);
-    for (char *line = strtok(counts, "\n"); line && !again; line = strtok(NULL, "\n"))
-        assert_int_equal(atoi(line), 1);
-    free(counts);
+    assert_ok(tkl_queue_stats_get(queue, &stats));
+    return stats.ready + stats.active + stats.delayed + stats.held;
+}
+
+/* No more jobs were pushed than there were seconds, and each of them has run. */
+static void assert_ticks(server *s, tkl_queue *queue, int64_t start)
+{
+    for (int i = 0; i < NAMES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "tick%d", i);
+        assert_ok(tkl_schedule_remove(queue, tkl_str(name)));
+    }
+    int64_t seconds = server_time(s) / 1000 - start / 1000;
+    int64_t pushed = server_ask_int(s, "HGET " KEY "m pushed");
+    assert_in_range(pushed, NAMES, NAMES * seconds);
+    eventually((consume(s->url, 100), unfinished(queue) == 0), LONG_MS);
+    assert_int_equal(server_ask_int(s, "HGET " KEY "m pushed"), pushed);
+    assert_int_equal(server_ask_int(s, "HLEN ran"), pushed);
+}
+
+/* Those who were told of the same time. */
+typedef struct duel {
+    const tkl__shard *shard;
+    tkl_reply *due;
+    atomic_int ready;
+} duel;
+
+#define DUELLISTS 8
+
+static void fire_together(void *arg, int index)
+{
+    duel *d = arg;
+    (void)index;
+    atomic_fetch_add(&d->ready, 1);
+    while (atomic_load(&d->ready) < DUELLISTS)
+        ;
+    tkl__schedules_fire(d->shard, d->due, tkl__deadline_ms(LONG_MS));
+}
+
+/* Told of a time, and so slow that another has fired it by now: the next time must not come early.
+ */
+static void who_comes_too_late_fires_nothing(void **state)
+{
+    desk d = desk_open(state);
+    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
+    tkl_schedule_info before = look(d.queue, "s");
+    tkl_reply *due = tkl__reply_new_array(1);
+    tkl__reply_put(due, 0, tkl__reply_new_bytes(tkl_str("s")));
+    tkl__schedules_fire(&d.queue->shards[0], due, tkl__deadline_ms(LONG_MS));
+    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "j"), 0);
+    assert_int_equal(look(d.queue, "s").next_ms, before.next_ms);
+    tkl_reply_free(due);
+    desk_close(&d);
+}
+
+static void one_of_those_who_were_told_of_a_time_fires_it(void **state)
+{
+    desk d = desk_open(state);
+    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
+    for (int round = 1; round <= 50; round++) {
+        duel all = {.shard = &d.queue->shards[0], .due = tkl__reply_new_array(1)};
+        tkl__reply_put(all.due, 0, tkl__reply_new_bytes(tkl_str("s")));
+        make_due(d.f->server, "s", 0);
+        crew_run(DUELLISTS, fire_together, &all);
+        assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m pushed"), round);
+        tkl_reply_free(all.due);
+    }
+    desk_close(&d);
 }
 
 static void each_time_fires_once_however_many_claim(void **state)
 {
     desk d = desk_open(state);
     pid_t children[4];
-    set_ticks(d.queue);
+    int64_t start = set_ticks(d.f->server, d.queue);
     for (int i = 0; i < 4; i++)
         children[i] = process_fork(consume_for_4_s, d.f->server->url);
     crew_run(4, consume_in_thread, d.f->server->url);
     for (int i = 0; i < 4; i++)
         assert_int_equal(process_wait(children[i]), 0);
-    assert_each_once(&d, false);
+    assert_ticks(d.f->server, d.queue, start);
     desk_close(&d);
+}
+
+#define LIVES 3
+
+/* Consumers that are killed at any moment, for so long; the server too, if it keeps its data. */
+static void let_them_die(server *s, int64_t ms, bool server_too)
+{
+    pid_t children[LIVES] = {0};
+    uint64_t seed = 3;
+    for (int64_t end = test_now_ms() + ms; test_now_ms() < end;) {
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        pid_t *child = &children[(seed >> 40) % LIVES];
+        if (*child) {
+            kill(*child, SIGKILL);
+            process_wait(*child);
+        }
+        if (server_too && (seed >> 33) % 5 == 0)
+            server_restart(s);
+        *child = process_fork(consume_for_ever, s->url);
+        test_sleep_ms((int64_t)(seed >> 50) % 200);
+    }
+    for (int i = 0; i < LIVES; i++)
+        if (children[i]) {
+            kill(children[i], SIGKILL);
+            process_wait(children[i]);
+        }
 }
 
 static void each_time_fires_once_whoever_is_killed(void **state)
 {
     desk d = desk_open(state);
-    pid_t children[3] = {0};
-    uint64_t seed = 3;
-    set_ticks(d.queue);
-    for (int64_t end = test_now_ms() + 5000; test_now_ms() < end;) {
-        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        pid_t *child = &children[(seed >> 40) % 3];
-        if (*child) {
-            kill(*child, SIGKILL);
-            process_wait(*child);
-        }
-        *child = process_fork(consume_for_ever, d.f->server->url);
-        test_sleep_ms((int64_t)(seed >> 50) % 200);
-    }
-    for (int i = 0; i < 3; i++)
-        if (children[i]) {
-            kill(children[i], SIGKILL);
-            process_wait(children[i]);
-        }
-    assert_each_once(&d, true);
+    int64_t start = set_ticks(d.f->server, d.queue);
+    let_them_die(d.f->server, 5000, false);
+    assert_ticks(d.f->server, d.queue, start);
     desk_close(&d);
+}
+
+static void each_time_fires_once_when_the_server_is_killed_too(void **state)
+{
+    (void)state;
+    server *s = server_start(&(server_options){
+        .config = (const char *const[]){"appendonly yes", "appendfsync always", NULL}});
+    tkl_client *client = test_open(s->url, NULL);
+    tkl_queue *queue = open_queue(client, "q", 1);
+    int64_t start = set_ticks(s, queue);
+    let_them_die(s, 6000, true);
+    assert_ticks(s, queue, start);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    server_end(s);
 }
 
 #define WRONG_CLOCK "--wrong-clock"
@@ -891,10 +973,13 @@ int main(int argc, char **argv)
         TEST(many_that_are_due_at_once_all_fire),
         TEST(a_unique_job_that_is_there_is_not_pushed_again),
         TEST(what_is_left_of_a_schedule_is_cleared_away),
-        cmocka_unit_test(the_next_time_is_behind_both_the_last_and_the_clock),
+        cmocka_unit_test(the_next_time_is_behind_the_clock),
         cmocka_unit_test(what_is_no_schedule_is_recognised),
+        TEST(who_comes_too_late_fires_nothing),
+        TEST(one_of_those_who_were_told_of_a_time_fires_it),
         TEST(each_time_fires_once_however_many_claim),
         TEST(each_time_fires_once_whoever_is_killed),
+        cmocka_unit_test(each_time_fires_once_when_the_server_is_killed_too),
         TEST(a_wrong_clock_of_a_consumer_does_not_matter),
         cmocka_unit_test(a_restarted_server_fires_what_it_kept),
         TEST(partitions_share_the_schedules),

@@ -39,13 +39,14 @@ typedef struct shot {
     tkl_bytes args[4];
 } shot;
 
-/* False: nothing to do, or not here: it stays due, and others may know its zone. */
+/* False: nothing to do. Somebody else saw to it meanwhile; or it cannot be done here and stays due:
+ * others may know its zone. */
 static bool aim(shot *s, tkl_bytes id, tkl_bytes value, int64_t now_ms)
 {
     tkl__planned planned;
     int64_t next_ms;
     bool fires;
-    if (!tkl__planned_decode(value, &planned) ||
+    if (!tkl__planned_decode(value, &planned) || planned.next_ms > now_ms ||
         tkl__planned_next(&planned, now_ms, &next_ms, &fires) != TKL_OK)
         return false;
     snprintf(s->next, sizeof s->next, "%" PRId64, next_ms);

@@ -104,8 +104,6 @@ int tkl__planned_next(const tkl__planned *planned, int64_t now_ms, int64_t *next
     char cron[TKL__CRON_MAX + 1], zone[TKL__ZONE_MAX + 1];
     snprintf(cron, sizeof cron, "%.*s", (int)planned->cron.len, planned->cron.data);
     snprintf(zone, sizeof zone, "%.*s", (int)planned->zone.len, planned->zone.data);
-    if (now_ms < planned->next_ms) /* another server's clock: the same time must not come again */
-        now_ms = planned->next_ms;
     int rc = time_after(cron, zone, planned->every_ms, now_ms, next_ms);
     *fires = planned->missed == TKL_FIRE_ONCE || is_recent(planned, cron, zone, now_ms);
     return rc;

@@ -29,7 +29,8 @@ typedef struct tkl__planned {
 /* False: this is no schedule. */
 bool tkl__planned_decode(tkl_bytes value, tkl__planned *planned);
 
-/* When it comes next, and whether it fires now, at the time `now_ms` of the server's clock.
+/* Of one whose time has come: when it comes next, and whether it fires now, at the time `now_ms`
+ * of the server's clock.
  * TKL_EINVAL, TKL_EIO: this machine does not know the zone (any more). */
 int tkl__planned_next(const tkl__planned *planned, int64_t now_ms, int64_t *next_ms, bool *fires);
 
