@@ -9,13 +9,13 @@ if soonest and waiting > 0
   local told, rank = {}, 0
   for _, one in ipairs(redis.call('ZRANGE', KEYS[7], 0, 7, 'REV')) do
     local token, channel = string.match(one, '^(%S+) %S+ (.*)$')
-    local word = string.format('%sL%.0f %d', token, math.max(soonest - now, 0), rank)
+    local word = string.format('%sL%d %d', token, math.max(soonest - now, 0), rank)
     local heard = told[channel] or redis.pcall('SPUBLISH', channel, word)
     if heard == 0 then
       redis.call('ZREM', KEYS[7], one)
     elseif not told[channel] and type(heard) == 'number' then
       if rank == 0 then
-        redis.call('HSET', KEYS[1], 'look', string.format('%.0f', soonest), 'looker', one)
+        redis.call('HSET', KEYS[1], 'look', string.format('%d', soonest), 'looker', one)
       end
       told[channel], rank = heard, rank + 1
     end

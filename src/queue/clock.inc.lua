@@ -2,4 +2,4 @@
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local stamp = string.format('%.0f', now)
+local stamp = string.format('%d', now)

@@ -3,8 +3,10 @@
 
 redis.call('HSET', KEYS[2], unpack(jobs)) -- first: a full server refuses it
 local first, place = unpack(redis.call('ZPOPMIN', KEYS[7]))
-local token, lease, channel = string.match(first, '^(%S+) (%S+) (.*)$')
-redis.call('ZADD', KEYS[5], string.format('%.0f', now + lease), jobs[1] .. token)
+local gap = string.find(first, ' ', 18, true)
+local token, lease, channel = string.sub(first, 1, 16), string.sub(first, 18, gap - 1),
+                              string.sub(first, gap + 1)
+redis.call('ZADD', KEYS[5], string.format('%d', now + lease), jobs[1] .. token)
 local heard = redis.pcall('SPUBLISH', channel, token .. 'J' .. jobs[1] .. stamp .. ' 0 ' .. jobs[2])
 handed = type(heard) == 'number' and heard > 0
 if handed then

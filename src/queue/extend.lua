@@ -8,7 +8,7 @@
 -- include: clock
 
 local held = redis.call('ZMSCORE', KEYS[1], unpack(ARGV, 3))
-local till, leases, gone = string.format('%.0f', now + ARGV[1]), {}, {}
+local till, leases, gone = string.format('%d', now + ARGV[1]), {}, {}
 for i = 3, #ARGV do
   if held[i - 2] then
     leases[#leases + 1] = till

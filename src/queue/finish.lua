@@ -65,10 +65,10 @@ elseif group ~= '' and extra == '' then
 end
 if outcome == 'failed' or outcome == 'released' and wait then
   soonest = now + wait
-  redis.call('ZADD', DELAYED, string.format('%.0f', soonest), id)
+  redis.call('ZADD', DELAYED, string.format('%d', soonest), id)
 elseif outcome == 'released' then
   local priority = string.match(head, '^%a p(%S+)') or 0
-  redis.call('ZADD', READY, string.format('%.0f', priority * 2^42), id)
+  redis.call('ZADD', READY, string.format('%d', priority * 2^42), id)
 end
 -- include: result
 if waiting > 0 then

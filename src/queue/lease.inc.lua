@@ -2,7 +2,7 @@
 -- meanwhile.
 
 if ids[1] then
-  local till, leases = string.format('%.0f', now + ARGV[2]), {}
+  local till, leases = string.format('%d', now + ARGV[2]), {}
   for i, id in ipairs(ids) do
     leases[2 * i - 1], leases[2 * i] = till, id .. ARGV[1]
   end

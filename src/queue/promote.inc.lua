@@ -8,7 +8,7 @@ for i = 1, #due, 2 do
   local member = due[i]
   if string.byte(member) == 64 then -- @
     fire[#fire + 1] = string.sub(member, 2)
-    redis.call('ZADD', KEYS[4], 'XX', string.format('%.0f', now + 1000), member)
+    redis.call('ZADD', KEYS[4], 'XX', string.format('%d', now + 1000), member)
   elseif string.byte(member) == 61 then -- =
     timers[#timers + 1] = string.sub(member, 2)
     redis.call('ZREM', KEYS[4], member)
@@ -23,7 +23,7 @@ if ids[1] then
   for i, id in ipairs(ids) do
     local priority = string.match(records[i] or '', '^%a p(%S+)') or 0
     local since_2020 = math.max(times[i] - 1577836800000, 0)
-    places[#places + 1] = string.format('%.0f', priority * 2^42 + 2^40 + since_2020)
+    places[#places + 1] = string.format('%d', priority * 2^42 + 2^40 + since_2020)
     places[#places + 1] = id
   end
   redis.call('ZADD', KEYS[3], unpack(places))

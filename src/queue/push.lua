@@ -35,7 +35,7 @@ for i = 3, n, 2 do
   jobs[i - 2], jobs[i - 1] = id, record
   if sign == 43 or sign == 64 then -- + or @
     local due = string.sub(place, 2) + (sign == 43 and now or 0)
-    later[#later + 1] = string.format('%.0f', due)
+    later[#later + 1] = string.format('%d', due)
     later[#later + 1] = id
     soonest = math.min(soonest or due, due)
   else
@@ -59,9 +59,9 @@ end
 if not handed then
   redis.call('HSET', KEYS[2], unpack(jobs)) -- last: an id without a record is no job
 end
-redis.call('HSET', KEYS[1], 'last', string.format('%.0f', number - 1),
-           'pushed', string.format('%.0f', (meta[2] or 0) + (n - 2) / 2),
-           'bytes', string.format('%.0f', (meta[3] or 0) + bytes))
+redis.call('HSET', KEYS[1], 'last', string.format('%d', number - 1),
+           'pushed', string.format('%d', (meta[2] or 0) + (n - 2) / 2),
+           'bytes', string.format('%d', (meta[3] or 0) + bytes))
 if big then
   redis.call('HSET', KEYS[1], 'big', 1)
 end

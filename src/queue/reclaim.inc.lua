@@ -15,7 +15,7 @@ for i, id in ipairs(ids) do
   local last = failures > tonumber(string.match(record, '^%a[^\n]* n(%d+)') or 10)
   if last and string.byte(record) ~= 97 and records[i] then -- not plain
     lost[#lost + 1] = ended[i]
-    redis.call('ZADD', KEYS[5], string.format('%.0f', now + 5000), ended[i])
+    redis.call('ZADD', KEYS[5], string.format('%d', now + 5000), ended[i])
   else
     redis.call('ZREM', KEYS[5], ended[i])
     redis.call('HINCRBY', KEYS[1], 'failed', 1)
@@ -24,7 +24,7 @@ for i, id in ipairs(ids) do
     elseif records[i] then
       local priority = string.match(record, '^%a p(%S+)') or 0
       redis.call('HSET', KEYS[6], id, failures .. ' the worker was lost')
-      redis.call('ZADD', KEYS[3], string.format('%.0f', priority * 2^42), id)
+      redis.call('ZADD', KEYS[3], string.format('%d', priority * 2^42), id)
     end
   end
 end

@@ -21,7 +21,7 @@ for turn = 1, math.min(waiting, room, AT_MOST) do
   local come = string.byte(record) == 115
   redis.call('ZREM', KEYS[7], first)
   if not come then
-    redis.call('ZADD', KEYS[5], string.format('%.0f', now + lease), id .. token)
+    redis.call('ZADD', KEYS[5], string.format('%d', now + lease), id .. token)
     redis.call('ZREM', KEYS[3], id)
   end
   -- Told last: on a server that refuses writes nobody must hear of what was not written down.
