@@ -246,6 +246,12 @@ static void release(cli_child *child)
         release_signals();
 }
 
+/* Too many processes, files or bytes: another time the command can be run. */
+static bool is_our_trouble(int reason)
+{
+    return reason == EAGAIN || reason == ENOMEM || reason == EMFILE || reason == ENFILE;
+}
+
 static int give_up(const cli_session *cli, cli_child *child, const char *name, int reason)
 {
     if (child->pid > 0) {
@@ -254,7 +260,7 @@ static int give_up(const cli_session *cli, cli_child *child, const char *name, i
         take_terminal(child, NULL);
     }
     release(child);
-    int exit = reason == ENOENT ? 127 : reason == EAGAIN || reason == ENOMEM ? CLI_FAILURE : 126;
+    int exit = reason == ENOENT ? 127 : is_our_trouble(reason) ? CLI_FAILURE : 126;
     return cli_fail(cli, exit, "cannot run %s: %s", name, strerror(reason));
 }
 

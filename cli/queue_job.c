@@ -20,6 +20,7 @@
 
 #include "child.h"
 #include "clock.h"
+#include "environment.h"
 
 enum {
     TICK_MS = 100, /* between looks whether the job is still wanted */
@@ -99,39 +100,10 @@ static const char *const variables[VARIABLES] = {
     "TACKLE_TOKEN",  "TACKLE_GROUP", "TACKLE_META",    "TACKLE_ERROR",
 };
 
-static bool is_ours(const char *entry)
-{
-    for (int i = 0; i < VARIABLES; i++) {
-        size_t len = strlen(variables[i]);
-        if (strncmp(entry, variables[i], len) == 0 && entry[len] == '=')
-            return true;
-    }
-    return false;
-}
-
-/* What is empty, or has a NUL, is left out: a variable cannot hold it. */
-static bool set_variable(char **environment, size_t *count, const char *name, tkl_bytes value)
-{
-    if (value.len == 0 || memchr(value.data, '\0', value.len) != NULL)
-        return true;
-    int n = asprintf(&environment[*count], "%s=%.*s", name, (int)value.len, value.data);
-    if (n < 0)
-        environment[*count] = NULL;
-    *count += n >= 0;
-    return n >= 0;
-}
-
-/* Ours first, which are to be freed; then those of the process. */
 static bool make_environment(job_run *r)
 {
     const tkl_job *job = r->job;
     char attempt[16], retries[16], priority[16];
-    size_t inherited = 0, count = 0;
-    while (environ[inherited] != NULL)
-        inherited++;
-    r->environment = calloc(inherited + VARIABLES + 1, sizeof *r->environment);
-    if (r->environment == NULL)
-        return false;
     snprintf(attempt, sizeof attempt, "%d", job->attempt);
     snprintf(retries, sizeof retries, "%d", job->retries);
     snprintf(priority, sizeof priority, "%d", job->priority);
@@ -142,21 +114,8 @@ static bool make_environment(job_run *r)
         job->group,        job->meta,
         job->error,
     };
-    for (int i = 0; i < VARIABLES; i++)
-        if (!set_variable(r->environment, &count, variables[i], values[i]))
-            return false;
-    for (size_t i = 0; i < inherited; i++)
-        if (!is_ours(environ[i]))
-            r->environment[count++] = environ[i];
-    return true;
-}
-
-static void free_environment(char **environment)
-{
-    for (size_t i = 0; environment != NULL && environment[i] != NULL && is_ours(environment[i]);
-         i++)
-        free(environment[i]);
-    free(environment);
+    r->environment = cli_environment_new(variables, values, VARIABLES);
+    return r->environment != NULL;
 }
 
 /* ---- Files --------------------------------------------------------------- */
@@ -201,7 +160,7 @@ static void clean_up(job_run *r)
     close_file(&r->output);
     close_file(&r->errors[0]);
     close_file(&r->errors[1]);
-    free_environment(r->environment);
+    cli_environment_free(r->environment, variables, VARIABLES);
 }
 
 /* ---- Its stderr ---------------------------------------------------------- */

@@ -126,6 +126,12 @@ has "$err" "cannot run no-such-command"
 ends 126 tackle queue work unrunnable -- "$home"
 is "the job is as it was" "$(stat_of unrunnable '[.ready, .active, .failed]')" "[1,0,0]"
 
+# Nor is a machine that has not enough for us: the job goes back.
+seq 1 40 | tackle queue push scarce --lines >/dev/null
+ends 1 bash -c 'ulimit -n 24; exec tackle queue work scarce --drain --threads 8 --again 1h -- true'
+has "$err" "Too many open files"
+is "none has failed" "$(stat_of scarce '[.failed, .dead, .ready + .active, .done + .delayed]')" "[0,0,0,40]"
+
 # ---- Results and JSON -----------------------------------------------------------------------------
 
 id=$(tackle queue push results x --result 1h)

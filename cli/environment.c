@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "environment.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_one_of(const char *entry, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strlen(names[i]);
+        if (strncmp(entry, names[i], len) == 0 && entry[len] == '=')
+            return true;
+    }
+    return false;
+}
+
+/* "NAME=value" at `*at`, which moves on; false when out of memory. */
+static bool add(char ***at, const char *name, tkl_bytes value)
+{
+    if (value.len == 0 || memchr(value.data, '\0', value.len) != NULL)
+        return true;
+    if (asprintf(*at, "%s=%.*s", name, (int)value.len, value.data) < 0) {
+        **at = NULL;
+        return false;
+    }
+    ++*at;
+    return true;
+}
+
+/* Those that were made here stand first. */
+char **cli_environment_new(const char *const *names, const tkl_bytes *values, size_t count)
+{
+    size_t inherited = 0;
+    while (environ[inherited] != NULL)
+        inherited++;
+    char **environment = calloc(inherited + count + 1, sizeof *environment), **at = environment;
+    bool added = environment != NULL;
+    for (size_t i = 0; added && i < count; i++)
+        added = add(&at, names[i], values[i]);
+    for (size_t i = 0; added && i < inherited; i++)
+        if (!is_one_of(environ[i], names, count))
+            *at++ = environ[i];
+    if (added)
+        return environment;
+    cli_environment_free(environment, names, count);
+    return NULL;
+}
+
+void cli_environment_free(char **environment, const char *const *names, size_t count)
+{
+    for (char **at = environment; at != NULL && *at != NULL && is_one_of(*at, names, count); at++)
+        free(*at);
+    free(environment);
+}
