@@ -415,14 +415,14 @@ static void a_server_that_stays_away_is_told_at_the_end_of_the_wait(void **state
 {
     (void)state;
     server *s = server_start(NULL);
-    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 200});
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 2000});
     tkl_blist *list = open_list(client, "l");
-    popper p = {.lists = &list, .count = 1, .wait_ms = 600};
+    popper p = {.lists = &list, .count = 1, .wait_ms = 3000};
     start_waiting(s, &p);
     server_kill(s);
     crew_join(p.thread);
     assert_true(p.code == TKL_ENOTSENT || p.code == TKL_EUNKNOWN);
-    assert_true(p.took_ms >= 550);
+    assert_true(p.took_ms >= 2950);
     tkl_blist_close(list);
     tkl_close(client);
     server_end(s);
@@ -446,14 +446,14 @@ static void a_silent_server_is_left_after_the_wait_and_the_time_out(void **state
 {
     (void)state;
     server *s = server_start(NULL);
-    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 300});
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 1000});
     tkl_blist *list = open_list(client, "l");
-    popper p = {.lists = &list, .count = 1, .wait_ms = 400};
+    popper p = {.lists = &list, .count = 1, .wait_ms = 2000};
     start_waiting(s, &p);
     server_freeze(s);
     crew_join(p.thread);
     assert_code(p.code, TKL_ETIMEOUT);
-    assert_true(p.took_ms >= 650);
+    assert_true(p.took_ms >= 2950);
     server_thaw(s);
     tkl_blist_close(list);
     tkl_close(client);

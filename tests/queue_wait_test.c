@@ -676,14 +676,14 @@ static void a_server_that_does_not_come_back_ends_the_wait_with_an_error(void **
 {
     (void)state;
     server *s = server_start(NULL);
-    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 500});
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 2000});
     tkl_queue *queue = open_queue(client, "q", 1);
-    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = 1500};
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = 4000};
     start_waiting(&p, s);
     server_kill(s);
     join(&p);
     assert_true(p.result < 0);
-    assert_in_range(p.took_ms, 1500, 1500 + LONG_MS);
+    assert_in_range(p.took_ms, 4000, 4000 + LONG_MS);
     tkl_consumer_close(p.consumer);
     tkl_queue_close(queue);
     tkl_close(client);
