@@ -73,6 +73,7 @@ if not ids[1] then
     if starts then
       -- include: read
       -- include: groups
+      -- include: rate
       -- include: start
     end
   until not more
