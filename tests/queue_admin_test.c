@@ -664,6 +664,42 @@ static void a_foreign_key_in_the_way_is_told(void **state)
     }
 }
 
+/* Nothing that is wrong in the keys keeps operators from clearing up. */
+static void what_is_broken_can_be_cleared_away(void **state)
+{
+    fixture *f = *state;
+    static const char *const zsets[] = {"q", "d", "z"};
+    static const char *const records[] = {"", "no record", "\n", "a p", "s g99\n", "r u5\nab"};
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++)
+        for (size_t k = 0; k < 3; k++) {
+            char *id = test_format("%012zx%zx", i + 1, k);
+            server_do(f->server, "HSET tackle:queue:{work}:j %s %s", id, records[i]);
+            server_do(f->server, "ZADD tackle:queue:{work}:%s 4000000000000 %s", zsets[k], id);
+            if (i % 2)
+                server_do(f->server, "HSET tackle:queue:{work}:x %s broken", id);
+            free(id);
+        }
+    for (size_t k = 0; k < 3; k++) /* and one without a record */
+        server_do(f->server, "ZADD tackle:queue:{work}:%s 4000000000000 fffffffffffff", zsets[k]);
+    tkl_listing *l;
+    static const tkl_job_state states[] = {TKL_JOB_READY, TKL_JOB_DELAYED, TKL_JOB_BURIED};
+    for (size_t k = 0; k < 3; k++) {
+        assert_ok(tkl_queue_peek(queue, states[k], 0, 100, &l));
+        assert_int_equal(l->count, 6);
+        for (size_t i = 0; i < l->count; i++)
+            assert_int_equal(state_of(queue, l->items[i].id), states[k]);
+        tkl_listing_free(l);
+    }
+    assert_ok(tkl_queue_cancel(queue, "0000000000010"));
+    assert_ok(tkl_queue_retry(queue, "0000000000022", NULL));
+    int64_t count;
+    assert_ok(tkl_queue_drain(queue, &count));
+    assert_int_equal(count, 14);
+    assert_ok(tkl_queue_bury_none(queue, &count));
+    assert_int_equal(count, 6);
+    assert_no_garbage(f->server);
+}
+
 #define ADMIN_TEST(name) cmocka_unit_test_setup_teardown(name, fresh, done)
 
 int main(void)
@@ -698,6 +734,7 @@ int main(void)
         ADMIN_TEST(a_full_queue_says_so),
         ADMIN_TEST(only_the_newest_dead_letters_stay),
         ADMIN_TEST(a_foreign_key_in_the_way_is_told),
+        ADMIN_TEST(what_is_broken_can_be_cleared_away),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

@@ -57,9 +57,9 @@ if ARGV[1] == 'dead' then -- they gave up their places in their groups
   counts = false
 end
 for i, record in ipairs(redis.call('HMGET', JOBS, unpack(ids))) do
-  bytes = bytes + #record
-  forget(ids[i], record, counts)
+  bytes = bytes + #(record or '')
+  forget(ids[i], record or '', counts)
 end
 redis.call('HDEL', JOBS, unpack(ids))
-redis.call('HINCRBY', KEYS[1], 'bytes', -bytes)
+redis.call('HINCRBY', KEYS[1], 'bytes', string.format('%d', -bytes))
 return {#ids, skip, 1}

@@ -24,7 +24,7 @@ elseif not redis.call('ZSCORE', KEYS[8], ARGV[1]) then
 end
 redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
 for _, id in ipairs(ids) do
-  local record = redis.call('HGET', KEYS[2], id)
+  local record = redis.call('HGET', KEYS[2], id) or ''
   local line, unique = read(record)
   redis.call('ZADD', KEYS[3], as_pushed(line), id)
   if unique ~= '' and not string.find(line, ' f') then

@@ -4,7 +4,7 @@
 tkl_consumer *open_claimer(tkl_queue *queue, int64_t lease_ms)
 {
     tkl_consumer *consumer;
-    tkl_consumer_options options = {.lease_ms = lease_ms ? lease_ms : 60000, .no_renewal = true};
+    tkl_consumer_options options = {.lease_ms = lease_ms ? lease_ms : 3600000, .no_renewal = true};
     assert_ok(tkl_consumer_open(&queue, 1, &options, &consumer));
     return consumer;
 }

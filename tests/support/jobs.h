@@ -13,7 +13,7 @@
 
 /* ---- Opening ------------------------------------------------------------- */
 
-/* One that does not extend its leases. lease_ms 0: a minute, which no test outlives. */
+/* One that does not extend its leases. lease_ms 0: an hour, which no test outlives. */
 tkl_consumer *open_claimer(tkl_queue *queue, int64_t lease_ms);
 
 /* ---- Pushing ------------------------------------------------------------- */
