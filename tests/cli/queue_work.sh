@@ -128,8 +128,15 @@ is "the job is as it was" "$(stat_of unrunnable '[.ready, .active, .failed]')" "
 
 # Nor is a machine that has not enough for us: the job goes back.
 seq 1 40 | tackle queue push scarce --lines >/dev/null
-ends 1 bash -c 'ulimit -n 24; exec tackle queue work scarce --drain --threads 8 --again 1h -- true'
-has "$err" "Too many open files"
+(
+    ulimit -n 24
+    background tackle queue work scarce --drain --threads 8 --again 1h -- \
+        sh -c "while [ ! -e $home/enough ]; do sleep 0.02; done"
+) 2>"$home/scarce.err" &
+worker=$!
+eventually "it has not enough" grep -q "Too many open files" "$home/scarce.err"
+touch "$home/enough"
+ended $worker 1
 is "none has failed" "$(stat_of scarce '[.failed, .dead, .ready + .active, .done + .delayed]')" "[0,0,0,40]"
 
 # ---- Results and JSON -----------------------------------------------------------------------------
