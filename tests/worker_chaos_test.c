@@ -213,9 +213,10 @@ static int worker_main(char **argv)
 
 typedef struct storm {
     const char *url;
-    void *servers;                          /* for the two below */
-    void (*cut)(void *servers);             /* all connections */
-    bool (*strike)(void *servers, int nth); /* at a server; true: answers may be lost */
+    void *servers;              /* for the two below */
+    void (*cut)(void *servers); /* all connections */
+    /* At a server; until when answers may have been lost with it, 0: none. */
+    int64_t (*strike)(void *servers, int nth);
     int64_t strike_every_ms;
     board *board;
     int memory; /* of the board */
@@ -257,10 +258,12 @@ static void kill_someone(storm *s)
 static void strike(storm *s)
 {
     int64_t from = test_now_ms() - REPLICATE_MS;
-    if (s->strike(s->servers, s->strikes++) && s->lossy < STRIKES_MAX) {
-        s->lossy_at[s->lossy][0] = from;
-        s->lossy_at[s->lossy++][1] = test_now_ms() + NOTE_MS;
-    }
+    int64_t to = s->strike(s->servers, s->strikes++);
+    if (to == 0)
+        return;
+    assert_true(s->lossy < STRIKES_MAX);
+    s->lossy_at[s->lossy][0] = from;
+    s->lossy_at[s->lossy++][1] = to + NOTE_MS;
 }
 
 static void rage(storm *s, int64_t ms)
@@ -363,6 +366,22 @@ static void check(storm *s, tkl_queue *queue)
         assert_in_range(all.twice, 0, all.lost + (uint64_t)(s->worker_kills * UNREPORTED));
 }
 
+/* Those who waited all the while are not deaf. */
+static void wake_after_strike(storm *s, tkl_queue *queue)
+{
+    char text[12];
+    strike(s);
+    for (int i = 0; i < WORKERS * THREADS; i++) {
+        int number = atomic_fetch_add(&s->board->next, 50) / 50 * 50 + 50; /* a plain one */
+        snprintf(text, sizeof(text), "%d", number);
+        eventually(tkl_queue_push(queue, &(tkl_push){.payload = tkl_str(text)}, 1, NULL, NULL) ==
+                       TKL_OK,
+                   SETTLE_MS);
+        eventually(atomic_load(&s->board->fates[number].done) > 0, SETTLE_MS);
+    }
+    eventually(at_rest(queue), SETTLE_MS);
+}
+
 /* ---- The whole ------------------------------------------------------------------- */
 
 static void end_all(const pid_t *pids, int count)
@@ -388,6 +407,7 @@ static void run(storm *s, int64_t ms)
     atomic_store(&s->board->no_pushing, true);
     end_all(s->pushers, PUSHERS);
     eventually(at_rest(queue), SETTLE_MS);
+    wake_after_strike(s, queue);
     atomic_store(&s->board->no_working, true);
     end_all(s->workers, WORKERS);
     assert_true(at_rest(queue));
@@ -420,12 +440,12 @@ static void cut_one(void *servers)
     cut_server(servers);
 }
 
-static bool crash_one(void *servers, int nth)
+static int64_t crash_one(void *servers, int nth)
 {
     server_kill(servers);
     test_sleep_ms(nth % 3 * 150);
     server_restart(servers);
-    return false;
+    return 0;
 }
 
 static void nothing_is_lost_on_one_server(void **state)
@@ -457,19 +477,20 @@ static void cut_cluster(void *servers)
 }
 
 /* First as planned, which loses nothing; then its master dies. */
-static bool fail_over_cluster(void *servers, int nth)
+static int64_t fail_over_cluster(void *servers, int nth)
 {
     cluster *c = servers;
     if (nth % 2 == 0) {
         cluster_fail_over(c, storm_slot());
-        return false;
+        return 0;
     }
     server *master = NULL;
     eventually((master = cluster_owner(c, storm_slot())) != NULL, SETTLE_MS);
     server_kill(master);
+    int64_t dead_at = test_now_ms();
     eventually(cluster_owner(c, storm_slot()) != NULL, SETTLE_MS);
     cluster_heal(c);
-    return true;
+    return dead_at;
 }
 
 static void little_is_lost_with_a_master_of_a_cluster(void **state)
@@ -494,19 +515,21 @@ static void cut_trio(void *servers)
         cut_server(trio->data[i]);
 }
 
-/* Planned or not: the old master takes writes until it is told. */
-static bool fail_over_trio(void *servers, int nth)
+/* It dies, and is back before the Sentinels have told it that there is another: those who find it
+ * then are answered, too. Or as planned: the old master takes writes until it is told. */
+static int64_t fail_over_trio(void *servers, int nth)
 {
     sentinels *trio = servers;
-    server *old = sentinels_master(trio);
-    if (nth % 2 == 0 || old == NULL) {
+    server *old = NULL;
+    eventually((old = sentinels_master(trio)) != NULL, SETTLE_MS);
+    if (nth % 2 == 1) {
         sentinels_fail_over(trio);
     } else {
         server_kill(old);
         sentinels_await_other(trio, old);
     }
-    sentinels_heal(trio); /* from here on, nobody writes to the old one */
-    return true;
+    sentinels_heal(trio);
+    return test_now_ms();
 }
 
 static void little_is_lost_with_a_master_under_sentinels(void **state)
@@ -517,7 +540,7 @@ static void little_is_lost_with_a_master_under_sentinels(void **state)
                .servers = trio,
                .cut = cut_trio,
                .strike = fail_over_trio,
-               .strike_every_ms = 2500};
+               .strike_every_ms = ms_each() / 2};
     run(&s, ms_each());
     sentinels_end(trio);
 }

@@ -148,6 +148,22 @@ static void an_idle_worker_is_served_from_any_of_its_queues(void **state)
     tkl_queue_close(queues[1]);
 }
 
+static void all_partitions_are_worked_off(void **state)
+{
+    fixture *f = *state;
+    scene s;
+    scene_init(&s);
+    tkl_queue *queue = open_queue(f->client, "mails", 5);
+    tkl_worker *worker = start_worker(queue, &(tkl_worker_options){.threads = 3}, &s);
+    for (int i = 0; i < 10; i++) {
+        push_numbers(queue, 1 + i * 10); /* while it waits, or not */
+        eventually(stats_of(queue).done == (i + 1) + i * (i + 1) / 2 * 10, LONG_MS);
+    }
+    eventually(worker_stats(worker).done == 460, LONG_MS);
+    tkl_worker_close(worker);
+    tkl_queue_close(queue);
+}
+
 /* ---- Trips ----------------------------------------------------------------- */
 
 static void an_idle_worker_sends_nothing(void **state)
@@ -695,6 +711,7 @@ int main(void)
         TEST(a_busy_worker_leaves_jobs_to_an_idle_one),
         TEST(the_first_queue_is_served_first),
         TEST(an_idle_worker_is_served_from_any_of_its_queues),
+        TEST(all_partitions_are_worked_off),
         TEST(an_idle_worker_sends_nothing),
         TEST(batches_share_trips),
         TEST(reports_do_not_wait_for_slow_neighbours),

@@ -205,6 +205,36 @@ static void every_job_gets_through_a_bad_line(void **state)
     proxy_end(line);
 }
 
+static void a_full_server_is_worked_off(void **state)
+{
+    fixture *f = *state;
+    stage s = {0};
+    stage_open(&s, f->server->url, &(tkl_worker_options){.threads = 2});
+    atomic_store(&s.scene.gate, false);
+    push_numbers(s.queue, 20);
+    server_do(f->server, "CONFIG SET maxmemory 1");
+    atomic_store(&s.scene.gate, true);
+    eventually(worker_stats(s.worker).done == 20, LONG_MS);
+    assert_code(push_code(s.queue, &(tkl_push){.payload = tkl_str("x")}, NULL), TKL_EOOM);
+    server_do(f->server, "CONFIG SET maxmemory 0");
+    push_text(s.queue, "x");
+    eventually(worker_stats(s.worker).done == 21, LONG_MS);
+    stage_close(&s);
+}
+
+static void a_foreign_key_in_the_way_is_told_and_survived(void **state)
+{
+    fixture *f = *state;
+    stage s = {0};
+    server_do(f->server, "SET tackle:queue:{mails}:q foreign");
+    stage_open(&s, f->server->url, &(tkl_worker_options){.threads = 2});
+    eventually(atomic_load(&s.errors) >= 2, LONG_MS);
+    server_do(f->server, "DEL tackle:queue:{mails}:q");
+    push_numbers(s.queue, 10);
+    eventually(worker_stats(s.worker).done == 10, LONG_MS);
+    stage_close(&s);
+}
+
 /* ---- Other processes ------------------------------------------------------- */
 
 /* Writes down what it does; "crash" is the end of it. */
@@ -310,6 +340,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_worker_ends_though_its_server_is_gone),
         TEST(no_broken_connection_deafens_it),
         TEST(every_job_gets_through_a_bad_line),
+        TEST(a_full_server_is_worked_off),
+        TEST(a_foreign_key_in_the_way_is_told_and_survived),
         TEST(a_job_that_crashes_every_worker_ends_in_the_dead_letters),
         TEST(a_wrong_clock_changes_nothing),
     };
