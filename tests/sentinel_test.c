@@ -63,6 +63,20 @@ static void calls_go_to_the_master(void **state)
     free(value);
 }
 
+static void a_master_that_is_back_after_its_failover_is_not_used(void **state)
+{
+    fixture *f = *state;
+    server *old = sentinels_master(f->trio);
+    call_expect(f->client, "OK", "SET", "k", "1", NULL);
+    server_kill(old);
+    sentinels_await_other(f->trio, old);
+    server_restart(old); /* a master, until the Sentinels tell it otherwise */
+    call_expect(f->client, "OK", "SET", "k", "2", NULL);
+    char *value = server_ask(sentinels_master(f->trio), "GET k");
+    assert_string_equal(value, "2");
+    free(value);
+}
+
 static void the_database_is_the_masters_business(void **state)
 {
     fixture *f = *state;
@@ -272,6 +286,7 @@ static void a_killed_master_is_replaced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_master_that_is_back_after_its_failover_is_not_used),
         TEST(calls_go_to_the_master),
         TEST(the_database_is_the_masters_business),
         TEST(a_single_live_sentinel_is_enough),

@@ -66,6 +66,7 @@ struct tkl__node {
     int64_t turn_at;            /* when a connection was last handed to a waiter */
 
     bool reached;     /* answered once */
+    bool let_go;      /* it closed a connection, or a dial failed, since it was picked last */
     bool dialling;    /* somebody tries, after a failure */
     int failures;     /* dials failed in a row */
     int64_t retry_at; /* no dial before this, after a failure */
@@ -320,6 +321,7 @@ static tkl__conn *take_idle(tkl__node *node)
         idle_remove(node, conn);
         if (fresh(conn))
             return conn;
+        node->let_go = true;
         discard(node, conn);
     }
     return NULL;
@@ -344,6 +346,7 @@ static void note_success(tkl__node *node, tkl__conn *conn)
 static void note_failure(tkl__node *node, int rc)
 {
     node->total--;
+    node->let_go = true;
     node->why = rc;
     snprintf(node->why_text, sizeof node->why_text, "%s", tkl_errmsg());
     node->retry_at = tkl__now() + tkl__backoff(node->failures++, BACKOFF_MAX_US);
@@ -414,9 +417,27 @@ static int await_turn(tkl__node *node, int64_t deadline, tkl__conn **conn)
     return *conn || may_proceed(node) ? TKL_OK : no_turn(node);
 }
 
+static bool backing_off(const tkl__node *node)
+{
+    return node->failures > 0 && (node->dialling || tkl__now() < node->retry_at);
+}
+
+/* On a wary route: whether it may be the wrong server by now. Told once: whoever picks it again
+ * has looked. */
+static bool in_doubt(tkl__node *node)
+{
+    bool let_go = node->let_go;
+    node->let_go = false;
+    return node->client->route->wary && (let_go || backing_off(node));
+}
+
 static int borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)
 {
     while (!(*conn = take_idle(node))) {
+        if (in_doubt(node))
+            return node->failures > 0
+                       ? no_turn(node)
+                       : tkl__fail(TKL_ENOTSENT, "%s let go of a connection", node->addr.host);
         int rc = may_dial(node) ? dial(node, deadline, conn) : await_turn(node, deadline, conn);
         if (*conn)
             return TKL_OK;
@@ -490,11 +511,6 @@ void tkl__node_return(tkl__node *node, tkl__conn *conn)
 /* ---- Beside the pool ----------------------------------------------------- */
 
 /* These connections are in the list of all, for fork(), and in no other number. */
-
-static bool backing_off(const tkl__node *node)
-{
-    return node->failures > 0 && (node->dialling || tkl__now() < node->retry_at);
-}
 
 int tkl__node_borrow_apart(tkl__node *node, int64_t deadline, tkl__conn **conn)
 {

@@ -30,6 +30,8 @@ typedef struct tkl__route {
     void (*close)(tkl_client *client);
 
     bool cluster; /* keys have slots */
+    bool wary;    /* a server that let go of a connection, or could not be reached, is not dialled
+                     again before a pick has looked whether it is still the right one */
 } tkl__route;
 
 extern const tkl__route tkl__route_standalone; /* also for the private server */

@@ -5,7 +5,9 @@
  * Who the master is, is asked of the Sentinels of the URL, one after the other, and checked with
  * the server itself: for some moments around a failover Sentinels may name a server that is
  * a replica, or dead. The answer is kept until a call finds that this server cannot be reached or
- * has become a replica.
+ * has become a replica. Then it is not used before the Sentinels have been asked: a master that
+ * died may be back, as the master that it was, while another one has taken over; what it is told
+ * then is lost. Only when no Sentinel answers does the client go on with what it knows.
  *
  * Sentinels are asked over connections made for the one question: it is rare, and their user,
  * password and database are not those of the master. They get neither.
@@ -22,6 +24,7 @@
 typedef struct sentinel {
     tkl__refresh refresh;
     tkl__node *master; /* a reference; NULL: not known */
+    bool doubted;      /* to be asked for again */
 } sentinel;
 
 static sentinel *sentinel_of(const tkl_client *client)
@@ -109,6 +112,7 @@ static void install(tkl_client *client, tkl__node *master)
     tkl__client_lock(client);
     tkl__node *old = s->master;
     s->master = master;
+    s->doubted = false;
     tkl__client_unlock(client);
 
     if (old && old != master)
@@ -140,6 +144,13 @@ static int try_sentinel(tkl_client *client, const tkl__addr *from, int64_t deadl
     return rc;
 }
 
+static void trust(tkl_client *client)
+{
+    tkl__client_lock(client);
+    sentinel_of(client)->doubted = false;
+    tkl__client_unlock(client);
+}
+
 /* Asks all Sentinels until one leads to a master. A Sentinel that does not know the name counts
  * only when none of them names a server: it may have lost its configuration. */
 static int find_master(tkl_client *client, int64_t deadline)
@@ -165,6 +176,8 @@ static int find_master(tkl_client *client, int64_t deadline)
 
     if (rc == TKL_OK)
         return TKL_OK;
+    if (!stranger && !named)
+        trust(client);
     if (stranger && !named)
         return tkl__fail(TKL_EINVAL, "no sentinel knows master \"%s\"", target->master);
     return tkl__failure_tell(&failure);
@@ -175,7 +188,7 @@ static int find_master(tkl_client *client, int64_t deadline)
 static bool have_master(tkl_client *client, int slot)
 {
     (void)slot;
-    return sentinel_of(client)->master != NULL;
+    return sentinel_of(client)->master != NULL && !sentinel_of(client)->doubted;
 }
 
 static int sentinel_pick(tkl_client *client, int slot, int64_t deadline, tkl__node **node)
@@ -197,7 +210,7 @@ static void sentinel_suspect(tkl_client *client, tkl__node *node)
 
     tkl__client_lock(client);
     if (node == s->master)
-        s->refresh.stale = true;
+        s->refresh.stale = s->doubted = true;
     tkl__client_unlock(client);
 }
 
@@ -213,6 +226,7 @@ const tkl__route tkl__route_sentinel = {
     .pick = sentinel_pick,
     .suspect = sentinel_suspect,
     .close = sentinel_close,
+    .wary = true,
 };
 
 int tkl__sentinel_open(tkl_client *client)
