@@ -515,8 +515,8 @@ static void cut_trio(void *servers)
         cut_server(trio->data[i]);
 }
 
-/* It dies, and is back before the Sentinels have told it that there is another: those who find it
- * then are answered, too. Or as planned: the old master takes writes until it is told. */
+/* First it dies, and is back as a master before the Sentinels have told it that there is another:
+ * nobody falls for that. Then as planned: the old master takes writes until it is told. */
 static int64_t fail_over_trio(void *servers, int nth)
 {
     sentinels *trio = servers;
@@ -524,12 +524,14 @@ static int64_t fail_over_trio(void *servers, int nth)
     eventually((old = sentinels_master(trio)) != NULL, SETTLE_MS);
     if (nth % 2 == 1) {
         sentinels_fail_over(trio);
-    } else {
-        server_kill(old);
-        sentinels_await_other(trio, old);
+        sentinels_heal(trio);
+        return test_now_ms();
     }
+    server_kill(old);
+    int64_t dead_at = test_now_ms();
+    sentinels_await_other(trio, old);
     sentinels_heal(trio);
-    return test_now_ms();
+    return dead_at;
 }
 
 static void little_is_lost_with_a_master_under_sentinels(void **state)
