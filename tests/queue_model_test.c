@@ -62,6 +62,7 @@ typedef struct job {
     bool rich;      /* its end has more to it */
     bool expired;   /* its lease has ended, and nobody has noticed */
     int64_t expiry; /* ... in this order */
+    int64_t death;  /* order of the dead; INT64_MAX: just now */
     tkl_unique_mode mode;
     int pending; /* children */
     int parents[BATCH * 4];
@@ -75,10 +76,11 @@ static struct model {
     int holder[KEYS];      /* of a unique key; -1: nobody */
     bool timed[KEYS];      /* it is held for a time */
     int inside[GROUPS];
-    int64_t pushed, done, failed, bytes;
+    int64_t pushed, done, failed, bytes, trimmed;
     bool paused;
     tkl_queue_limits limits;
     int64_t clock; /* of times that the test sets */
+    int64_t born;  /* an hour ago, by the server's clock: no dead letter is too old */
 } m;
 
 static const tkl_bytes keys[KEYS] = {{"k", 1},  {"\0", 1},   {"\xff", 1},
@@ -155,12 +157,9 @@ static void free_place(job *j)
     unpark(j->group);
 }
 
-/* It has ended for good: done, cancelled or removed. */
-static void forget(job *j)
+/* Nobody has to wait for it any more. */
+static void tell_parents(const job *j)
 {
-    become(j, GONE);
-    free_key(j);
-    free_place(j);
     for (int i = 0; i < j->nparents; i++) {
         job *parent = &m.jobs[j->parents[i]];
         if (parent->state == FLOW && --parent->pending == 0) {
@@ -172,9 +171,44 @@ static void forget(job *j)
     }
 }
 
+/* It has ended for good: done, cancelled or removed. */
+static void forget(job *j)
+{
+    become(j, GONE);
+    free_key(j);
+    free_place(j);
+    tell_parents(j);
+}
+
+/* The oldest of the dead letters. */
+static job *oldest_dead(void)
+{
+    job *oldest = NULL;
+    for (int i = 0; i < m.nlive; i++) {
+        job *j = &m.jobs[m.live[i]];
+        if (j->state == DEAD && (!oldest || j->death < oldest->death))
+            oldest = j;
+    }
+    return oldest;
+}
+
+/* At each burial those beyond the limit go, ten at most. */
+static void trim(void)
+{
+    int over = count_in(DEAD) - (int)m.limits.dead_max;
+    for (int i = 0; m.limits.dead_max > 0 && i < over && i < 10; i++) {
+        job *oldest = oldest_dead();
+        become(oldest, GONE);
+        tell_parents(oldest);
+        m.trimmed++;
+    }
+}
+
 static void die(job *j)
 {
     become(j, DEAD);
+    j->death = INT64_MAX; /* see settle_deaths() */
+    trim();
     free_key(j);
     free_place(j);
 }
@@ -258,6 +292,18 @@ static void set_time(const char *part, const char *member, int64_t time)
     assert_int_equal(call_int(f->client, "ZADD", key, "XX", "CH", text, member, NULL), 1);
     free(key);
     free(text);
+}
+
+/* Those that died a moment ago: their order is decided here. */
+static void settle_deaths(void)
+{
+    for (int i = 0; i < m.nlive; i++) {
+        job *j = &m.jobs[m.live[i]];
+        if (j->state != DEAD || j->death != INT64_MAX)
+            continue;
+        j->death = m.born + ++m.clock;
+        set_time("z", j->id, j->death);
+    }
 }
 
 /* ---- Pushing ------------------------------------------------------------- */
@@ -683,7 +729,8 @@ static void do_limit(void)
 {
     tkl_queue_limits limits = {.group_concurrency = happens(80) ? 1 + chance(3) : 0,
                                .concurrency = happens(30) ? 1 + chance(6) : 0,
-                               .max_jobs = happens(20) ? 1 + chance(CROWD) : 0};
+                               .max_jobs = happens(20) ? 1 + chance(CROWD) : 0,
+                               .dead_max = happens(70) ? 5 + chance(4) : 0};
     assert_ok(tkl_queue_limit(queue, &limits));
     bool changed = limits.group_concurrency != m.limits.group_concurrency;
     m.limits = limits;
@@ -763,10 +810,13 @@ static void the_queue_keeps_its_contract(void **state_of_test)
     m.jobs = calloc(MOST, sizeof *m.jobs);
     assert_non_null(m.jobs);
     memset(m.holder, 0xff, sizeof m.holder);
+    m.born =
+        server_ask_int(f->server, "EVAL %s 0", "return redis.call('TIME')[1]") * 1000 - 3600000;
     for (int round = 0; round < ROUNDS; round++) {
         seed = UINT64_C(88172645463325252) + (uint64_t)round * 7919;
         for (int step = 0; step < STEPS; step++) {
             act();
+            settle_deaths();
             compare_stats();
             job *j = some_job();
             if (j && step % 4 == 0)
@@ -778,7 +828,7 @@ static void the_queue_keeps_its_contract(void **state_of_test)
         forget_timed_keys();
         assert_no_garbage(f->server);
     }
-    assert_true(m.done > 1000 && m.failed > 500); /* something did happen */
+    assert_true(m.done > 1000 && m.failed > 500 && m.trimmed > 10); /* something did happen */
     tkl_consumer_close(consumer);
     tkl_queue_close(queue);
     free(m.jobs);
