@@ -4,10 +4,7 @@
  */
 #include "queue.h"
 
-#include <limits.h>
 #include <stdlib.h>
-
-#include "items.h"
 
 /* ---- Opening ------------------------------------------------------------- */
 

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "patience.h"
 #include "queue.h"
 
 enum {
