@@ -1,117 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedules: each due time is fired once, whoever runs, dies or comes too late.
+ * Schedules: set, listed, removed; fired when their time has come, or later.
  *
  * ctest: label threads
  * ctest: timeout 240
  */
-#include <tackle/schedule.h>
-
-#include <stdatomic.h>
-#include <unistd.h>
-
-#include "core/clock.h"
-#include "core/reply.h"
 #include "queue/schedule.h"
 #include "support/cluster.h"
-#include "support/fixture.h"
-#include "support/process.h"
-#include "support/puppet.h"
-#include "support/queues.h"
-
-#define LONG_MS 60000
-#define HOUR_MS 3600000
-#define KEY     "tackle:queue:{q}:"
-
-/* A queue and a consumer of it. */
-typedef struct desk {
-    fixture *f;
-    tkl_queue *queue;
-    tkl_consumer *consumer;
-} desk;
-
-static desk desk_open(void **state)
-{
-    desk d = {.f = *state};
-    d.queue = open_queue(d.f->client, "q", 1);
-    d.consumer = open_consumer(d.queue, 0);
-    return d;
-}
-
-static void desk_close(desk *d)
-{
-    tkl_consumer_close(d->consumer);
-    tkl_queue_close(d->queue);
-}
-
-static void set(tkl_queue *queue, const char *id, const tkl_schedule *schedule)
-{
-    assert_ok(tkl_schedule_set(queue, tkl_str(id), schedule));
-}
-
-/* One schedule by its id, or all zero. Only numbers: the rest dies with the list. */
-static tkl_schedule_info look(tkl_queue *queue, const char *id)
-{
-    tkl_schedules *all;
-    tkl_schedule_info found = {0};
-    assert_ok(tkl_schedule_list(queue, &all));
-    for (size_t i = 0; i < all->count; i++)
-        if (all->items[i].id.len == strlen(id) &&
-            memcmp(all->items[i].id.data, id, strlen(id)) == 0)
-            found = all->items[i];
-    tkl_schedules_free(all);
-    return found;
-}
-
-static size_t count_of(tkl_queue *queue)
-{
-    tkl_schedules *all;
-    assert_ok(tkl_schedule_list(queue, &all));
-    size_t count = all->count;
-    tkl_schedules_free(all);
-    return count;
-}
-
-static int64_t server_time(server *s)
-{
-    return server_ask_int(
-        s, "EVAL %s 0",
-        "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)");
-}
-
-/* As if its next time had been so long ago, and nobody there. */
-static void make_due(server *s, const char *id, int64_t ago_ms)
-{
-    static const char script[] =
-        "local t = redis.call('TIME') "
-        "local due = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[2]) "
-        "local value = redis.call('HGET', KEYS[2], ARGV[1]) "
-        "redis.call('HSET', KEYS[2], ARGV[1], due .. string.match(value, '^%d+( .*)$')) "
-        "redis.call('ZADD', KEYS[1], due, '@' .. ARGV[1]) return 1";
-    assert_int_equal(
-        server_ask_int(s, "EVAL %s 2 " KEY "d " KEY "s %s %lld", script, id, (long long)ago_ms), 1);
-}
-
-/* Takes what comes within that time: how many jobs. */
-static int take_all(tkl_consumer *consumer, int64_t wait_ms)
-{
-    int taken = 0;
-    tkl_jobs *jobs;
-    while (tkl_consumer_claim(consumer, 100, wait_ms, &jobs) == TKL_OK) {
-        taken += (int)jobs->count;
-        finish_all(consumer, jobs);
-        tkl_jobs_free(jobs);
-    }
-    return taken;
-}
-
-static void expect_word(tkl_consumer *consumer, const char *word)
-{
-    tkl_jobs *jobs = claim_jobs(consumer, 10, LONG_MS);
-    assert_jobs(jobs, word);
-    finish_all(consumer, jobs);
-    tkl_jobs_free(jobs);
-}
+#include "support/schedules.h"
 
 /* ---- Setting ------------------------------------------------------------- */
 
@@ -119,10 +15,10 @@ static void a_schedule_says_when_it_comes_next(void **state)
 {
     desk d = desk_open(state);
     int64_t before = server_time(d.f->server), next;
-    set(d.queue, "nightly",
-        &(tkl_schedule){.cron = "30 2 * * *",
-                        .zone = "Europe/Berlin",
-                        .job = {.payload = tkl_str("report"), .priority = -7}});
+    set_schedule(d.queue, "nightly",
+                 &(tkl_schedule){.cron = "30 2 * * *",
+                                 .zone = "Europe/Berlin",
+                                 .job = {.payload = tkl_str("report"), .priority = -7}});
     int64_t after = server_time(d.f->server);
     tkl_schedules *all;
     assert_ok(tkl_schedule_list(d.queue, &all));
@@ -150,11 +46,11 @@ static void setting_it_again_changes_nothing(void **state)
 {
     desk d = desk_open(state);
     tkl_schedule s = {.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}};
-    set(d.queue, "s", &s);
+    set_schedule(d.queue, "s", &s);
     make_due(d.f->server, "s", -1234567); /* another next time than would be found now */
-    tkl_schedule_info before = look(d.queue, "s");
-    set(d.queue, "s", &s);
-    assert_int_equal(look(d.queue, "s").next_ms, before.next_ms);
+    tkl_schedule_info before = look_at(d.queue, "s");
+    set_schedule(d.queue, "s", &s);
+    assert_int_equal(look_at(d.queue, "s").next_ms, before.next_ms);
     assert_int_equal(server_ask_int(d.f->server, "ZSCORE " KEY "d @s"), before.next_ms);
 
     /* But each part of it counts. */
@@ -167,15 +63,15 @@ static void setting_it_again_changes_nothing(void **state)
         {.every_ms = HOUR_MS, .job = {.payload = tkl_str("x"), .priority = 1}},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        set(d.queue, "s", &s);
+        set_schedule(d.queue, "s", &s);
         make_due(d.f->server, "s", -1234567);
-        int64_t next = look(d.queue, "s").next_ms;
-        set(d.queue, "s", &others[i]);
-        assert_int_not_equal(look(d.queue, "s").next_ms, next);
+        int64_t next = look_at(d.queue, "s").next_ms;
+        set_schedule(d.queue, "s", &others[i]);
+        assert_int_not_equal(look_at(d.queue, "s").next_ms, next);
         assert_int_equal(server_ask_int(d.f->server, "ZSCORE " KEY "d @s"),
-                         look(d.queue, "s").next_ms);
+                         look_at(d.queue, "s").next_ms);
     }
-    assert_int_equal(count_of(d.queue), 1);
+    assert_int_equal(count_schedules(d.queue), 1);
     desk_close(&d);
 }
 
@@ -220,12 +116,12 @@ static void wrong_schedules_are_refused_with_the_reason(void **state)
 static void a_removed_schedule_is_gone(void **state)
 {
     desk d = desk_open(state);
-    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS});
-    set(d.queue, "t", &(tkl_schedule){.every_ms = HOUR_MS});
+    set_schedule(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS});
+    set_schedule(d.queue, "t", &(tkl_schedule){.every_ms = HOUR_MS});
     make_due(d.f->server, "s", 0);
     assert_ok(tkl_schedule_remove(d.queue, tkl_str("s")));
     assert_code(tkl_schedule_remove(d.queue, tkl_str("s")), TKL_NOTFOUND);
-    assert_int_equal(count_of(d.queue), 1);
+    assert_int_equal(count_schedules(d.queue), 1);
     assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "d"), 1);
     assert_int_equal(take_all(d.consumer, 0), 0);
     assert_ok(tkl_schedule_remove(d.queue, tkl_str("t")));
@@ -239,7 +135,7 @@ static void schedules_are_listed_by_id(void **state)
     static const char *const ids[] = {"b", "a", "ab", "", "\x7f", "B"};
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
         if (*ids[i])
-            set(d.queue, ids[i], &(tkl_schedule){.every_ms = HOUR_MS});
+            set_schedule(d.queue, ids[i], &(tkl_schedule){.every_ms = HOUR_MS});
     tkl_schedules *all;
     char got[64] = "";
     assert_ok(tkl_schedule_list(d.queue, &all));
@@ -275,7 +171,8 @@ static void every_second_means_every_second(void **state)
 {
     desk d = desk_open(state);
     int64_t best = INT64_MAX, last = 0;
-    set(d.queue, "tick", &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str("tick")}});
+    set_schedule(d.queue, "tick",
+                 &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str("tick")}});
     for (int i = 0; i < 4; i++) {
         tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
         int64_t at = jobs->items[0].pushed_ms;
@@ -289,7 +186,7 @@ static void every_second_means_every_second(void **state)
     /* A busy machine is late now and then, but not always. */
     if (best > 300)
         fail_msg("at best %d ms late", (int)best);
-    tkl_schedule_info info = look(d.queue, "tick");
+    tkl_schedule_info info = look_at(d.queue, "tick");
     assert_int_equal(info.next_ms % 1000, 0);
     assert_true(info.last_ms / 1000 >= last && info.last_ms < info.next_ms);
     desk_close(&d);
@@ -325,7 +222,7 @@ static void the_job_is_what_was_set(void **state)
         tkl_jobs_free(jobs);
     }
     assert_ok(tkl_schedule_remove(d.queue, (tkl_bytes){id, sizeof id}));
-    assert_int_equal(count_of(d.queue), 0);
+    assert_int_equal(count_schedules(d.queue), 0);
     assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m bytes"), 0);
     free(payload);
     desk_close(&d);
@@ -334,11 +231,12 @@ static void the_job_is_what_was_set(void **state)
 static void missed_times_fire_once(void **state)
 {
     desk d = desk_open(state);
-    set(d.queue, "s", &(tkl_schedule){.every_ms = 7 * 60000, .job = {.payload = tkl_str("x")}});
+    set_schedule(d.queue, "s",
+                 &(tkl_schedule){.every_ms = 7 * 60000, .job = {.payload = tkl_str("x")}});
     make_due(d.f->server, "s", 24 * HOUR_MS);
     expect_word(d.consumer, "x");
     assert_int_equal(take_all(d.consumer, 0), 0);
-    tkl_schedule_info info = look(d.queue, "s");
+    tkl_schedule_info info = look_at(d.queue, "s");
     assert_true(info.next_ms > info.last_ms && info.next_ms <= info.last_ms + 7 * 60000);
     assert_int_equal(info.next_ms % (7 * 60000), 0);
     desk_close(&d);
@@ -348,17 +246,18 @@ static void missed_times_are_skipped_where_that_was_asked_for(void **state)
 {
     desk d = desk_open(state);
     int64_t ten_years = INT64_C(315360000000);
-    set(d.queue, "rare", &(tkl_schedule){.every_ms = ten_years, .missed = TKL_SKIP});
-    set(d.queue, "often",
-        &(tkl_schedule){
-            .cron = "* * * * *", .missed = TKL_SKIP, .job = {.payload = tkl_str("often")}});
-    tkl_schedule_info before = look(d.queue, "rare");
+    set_schedule(d.queue, "rare", &(tkl_schedule){.every_ms = ten_years, .missed = TKL_SKIP});
+    set_schedule(d.queue, "often",
+                 &(tkl_schedule){.cron = "* * * * *",
+                                 .missed = TKL_SKIP,
+                                 .job = {.payload = tkl_str("often")}});
+    tkl_schedule_info before = look_at(d.queue, "rare");
     make_due(d.f->server, "rare", HOUR_MS);
     make_due(d.f->server, "often", HOUR_MS);
     /* Of the minutes of the last hour the last one is not missed yet. */
     expect_word(d.consumer, "often");
-    eventually(look(d.queue, "rare").next_ms == before.next_ms, LONG_MS);
-    assert_int_equal(look(d.queue, "rare").last_ms, 0);
+    eventually(look_at(d.queue, "rare").next_ms == before.next_ms, LONG_MS);
+    assert_int_equal(look_at(d.queue, "rare").last_ms, 0);
     assert_int_equal(take_all(d.consumer, 0), 0);
     desk_close(&d);
 }
@@ -367,7 +266,8 @@ static void missed_times_are_skipped_where_that_was_asked_for(void **state)
 static void what_a_dead_consumer_was_told_is_fired_by_another(void **state)
 {
     desk d = desk_open(state);
-    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
+    set_schedule(d.queue, "s",
+                 &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
     make_due(d.f->server, "s", 5000);
     int64_t start = server_time(d.f->server);
     server_do(d.f->server, "ZADD " KEY "d XX %lld @s", (long long)start + 1000);
@@ -413,7 +313,7 @@ static void a_schedule_set_while_they_wait_is_heard_of(void **state)
     desk d = desk_open(state);
     claimer c;
     start_claiming(&d, &c);
-    set(d.queue, "s", &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str("x")}});
+    set_schedule(d.queue, "s", &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str("x")}});
     end_claiming(&c, "x");
     desk_close(&d);
 }
@@ -422,7 +322,8 @@ static void who_waits_sends_nothing_before_the_time(void **state)
 {
     desk d = desk_open(state);
     claimer c;
-    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
+    set_schedule(d.queue, "s",
+                 &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
     start_claiming(&d, &c);
     test_sleep_ms(100); /* until it sleeps */
     int64_t before = server_commands(d.f->server);
@@ -438,16 +339,17 @@ static void a_full_queue_keeps_the_schedule_due(void **state)
     desk d = desk_open(state);
     push_words(d.queue, "first");
     assert_ok(tkl_queue_limit(d.queue, &(tkl_queue_limits){.max_jobs = 1}));
-    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
+    set_schedule(d.queue, "s",
+                 &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
     make_due(d.f->server, "s", 0);
-    int64_t due = look(d.queue, "s").next_ms;
+    int64_t due = look_at(d.queue, "s").next_ms;
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
     assert_jobs(jobs, "first");
-    assert_int_equal(look(d.queue, "s").next_ms, due);
+    assert_int_equal(look_at(d.queue, "s").next_ms, due);
     finish_all(d.consumer, jobs);
     tkl_jobs_free(jobs);
     expect_word(d.consumer, "x");
-    assert_true(look(d.queue, "s").next_ms > due);
+    assert_true(look_at(d.queue, "s").next_ms > due);
     desk_close(&d);
 }
 
@@ -456,12 +358,12 @@ static void a_server_without_memory_keeps_the_schedule_due(void **state)
     desk d = desk_open(state);
     tkl_schedule s = {.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}};
     push_words(d.queue, "first");
-    set(d.queue, "s", &s);
+    set_schedule(d.queue, "s", &s);
     make_due(d.f->server, "s", 0);
-    int64_t due = look(d.queue, "s").next_ms;
+    int64_t due = look_at(d.queue, "s").next_ms;
     server_do(d.f->server, "CONFIG SET maxmemory 1");
     expect_word(d.consumer, "first"); /* work goes on */
-    assert_int_equal(look(d.queue, "s").next_ms, due);
+    assert_int_equal(look_at(d.queue, "s").next_ms, due);
     s.every_ms /= 2;
     assert_code(tkl_schedule_set(d.queue, tkl_str("s"), &s), TKL_EOOM);
     server_do(d.f->server, "CONFIG SET maxmemory 0");
@@ -477,7 +379,8 @@ static void many_that_are_due_at_once_all_fire(void **state)
     for (int i = 0; i < CROWD; i++) {
         char id[16];
         snprintf(id, sizeof id, "s%d", i);
-        set(d.queue, id, &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str(id)}});
+        set_schedule(d.queue, id,
+                     &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str(id)}});
         make_due(d.f->server, id, 0);
     }
     int taken = 0;
@@ -496,18 +399,18 @@ static void a_unique_job_that_is_there_is_not_pushed_again(void **state)
                         .unique = tkl_str(key),
                         .unique_mode = modes[i],
                         .unique_ms = modes[i] == TKL_FOR_A_TIME ? HOUR_MS : 0};
-        set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = job});
+        set_schedule(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = job});
         make_due(d.f->server, "s", 0);
         tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
         assert_jobs(jobs, "x");
         int64_t pushed = server_ask_int(d.f->server, "HGET " KEY "m pushed");
         make_due(d.f->server, "s", 0);
-        int64_t due = look(d.queue, "s").next_ms;
+        int64_t due = look_at(d.queue, "s").next_ms;
         /* That time comes and passes, with or without a job: the key is free once it is started. */
-        eventually((take_all(d.consumer, 0), look(d.queue, "s").next_ms > due), LONG_MS);
+        eventually((take_all(d.consumer, 0), look_at(d.queue, "s").next_ms > due), LONG_MS);
         pushed = server_ask_int(d.f->server, "HGET " KEY "m pushed") - pushed;
         assert_int_equal(pushed, modes[i] == TKL_UNTIL_STARTED);
-        assert_true(look(d.queue, "s").last_ms >= due);
+        assert_true(look_at(d.queue, "s").last_ms >= due);
         finish_all(d.consumer, jobs);
         tkl_jobs_free(jobs);
         take_all(d.consumer, 0);
@@ -531,7 +434,7 @@ static void what_is_left_of_a_schedule_is_cleared_away(void **state)
     server_do(d.f->server, "ZADD " KEY "d 1 @odd");
     push_words(d.queue, "job");
     expect_word(d.consumer, "job");
-    assert_int_equal(count_of(d.queue), 0);
+    assert_int_equal(count_schedules(d.queue), 0);
     desk_close(&d);
 }
 
@@ -595,275 +498,6 @@ static void what_is_no_schedule_is_recognised(void **state)
     free(long_line);
 }
 
-/* ---- Many ---------------------------------------------------------------- */
-
-/* Claims and reports until the time is up; leaves the ids of jobs that ran in a hash. */
-static int consume(const char *url, int64_t ms)
-{
-    tkl_client *client;
-    tkl_queue *queue;
-    tkl_consumer *consumer;
-    tkl_jobs *jobs;
-    if (tkl_open(url, NULL, &client) != TKL_OK ||
-        tkl_queue_open(client, tkl_str("q"), NULL, &queue) != TKL_OK ||
-        tkl_consumer_open(&queue, 1, &(tkl_consumer_options){.lease_ms = 500}, &consumer) != TKL_OK)
-        return 1;
-    for (int64_t end = test_now_ms() + ms; test_now_ms() < end;) {
-        if (tkl_consumer_claim(consumer, 3, 300, &jobs) != TKL_OK)
-            continue;
-        for (size_t i = 0; i < jobs->count; i++) {
-            const tkl_job *job = &jobs->items[i];
-            tkl_report report = {.job = job};
-            if (tkl_callz(client, NULL, "HINCRBY", "ran", job->id, "1", NULL) != TKL_OK ||
-                tkl_consumer_finish(consumer, &report, 1) < 0)
-                return 2;
-        }
-        tkl_jobs_free(jobs);
-    }
-    tkl_consumer_close(consumer);
-    tkl_queue_close(queue);
-    tkl_close(client);
-    return 0;
-}
-
-static int consume_for_4_s(void *url)
-{
-    return consume(url, 4000);
-}
-
-static int consume_for_ever(void *url)
-{
-    return consume(url, 10 * LONG_MS);
-}
-
-static void consume_in_thread(void *url, int index)
-{
-    (void)index;
-    assert_int_equal(consume(url, 4000), 0);
-}
-
-#define NAMES 5
-
-/* Returns the server's time from before. */
-static int64_t set_ticks(server *s, tkl_queue *queue)
-{
-    int64_t start = server_time(s);
-    for (int i = 0; i < NAMES; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "tick%d", i);
-        set(queue, name, &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str(name)}});
-    }
-    return start;
-}
-
-static int64_t unfinished(tkl_queue *queue)
-{
-    tkl_queue_stats stats;
-    assert_ok(tkl_queue_stats_get(queue, &stats));
-    return stats.ready + stats.active + stats.delayed + stats.held;
-}
-
-/* No more jobs were pushed than there were seconds, and each of them has run. */
-static void assert_ticks(server *s, tkl_queue *queue, int64_t start)
-{
-    for (int i = 0; i < NAMES; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "tick%d", i);
-        assert_ok(tkl_schedule_remove(queue, tkl_str(name)));
-    }
-    int64_t seconds = server_time(s) / 1000 - start / 1000;
-    int64_t pushed = server_ask_int(s, "HGET " KEY "m pushed");
-    assert_in_range(pushed, NAMES, NAMES * seconds);
-    eventually((consume(s->url, 100), unfinished(queue) == 0), LONG_MS);
-    assert_int_equal(server_ask_int(s, "HGET " KEY "m pushed"), pushed);
-    assert_int_equal(server_ask_int(s, "HLEN ran"), pushed);
-}
-
-/* Those who were told of the same time. */
-typedef struct duel {
-    const tkl__shard *shard;
-    tkl_reply *due;
-    atomic_int ready;
-} duel;
-
-#define DUELLISTS 8
-
-static void fire_together(void *arg, int index)
-{
-    duel *d = arg;
-    (void)index;
-    atomic_fetch_add(&d->ready, 1);
-    while (atomic_load(&d->ready) < DUELLISTS)
-        ;
-    tkl__schedules_fire(d->shard, d->due, tkl__deadline_ms(LONG_MS));
-}
-
-/* Told of a time, and so slow that another has fired it by now: the next time must not come early.
- */
-static void who_comes_too_late_fires_nothing(void **state)
-{
-    desk d = desk_open(state);
-    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
-    tkl_schedule_info before = look(d.queue, "s");
-    tkl_reply *due = tkl__reply_new_array(1);
-    tkl__reply_put(due, 0, tkl__reply_new_bytes(tkl_str("s")));
-    tkl__schedules_fire(&d.queue->shards[0], due, tkl__deadline_ms(LONG_MS));
-    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "j"), 0);
-    assert_int_equal(look(d.queue, "s").next_ms, before.next_ms);
-    tkl_reply_free(due);
-    desk_close(&d);
-}
-
-static void one_of_those_who_were_told_of_a_time_fires_it(void **state)
-{
-    desk d = desk_open(state);
-    set(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
-    for (int round = 1; round <= 50; round++) {
-        duel all = {.shard = &d.queue->shards[0], .due = tkl__reply_new_array(1)};
-        tkl__reply_put(all.due, 0, tkl__reply_new_bytes(tkl_str("s")));
-        make_due(d.f->server, "s", 0);
-        crew_run(DUELLISTS, fire_together, &all);
-        assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m pushed"), round);
-        tkl_reply_free(all.due);
-    }
-    desk_close(&d);
-}
-
-static void each_time_fires_once_however_many_claim(void **state)
-{
-    desk d = desk_open(state);
-    pid_t children[4];
-    int64_t start = set_ticks(d.f->server, d.queue);
-    for (int i = 0; i < 4; i++)
-        children[i] = process_fork(consume_for_4_s, d.f->server->url);
-    crew_run(4, consume_in_thread, d.f->server->url);
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(process_wait(children[i]), 0);
-    assert_ticks(d.f->server, d.queue, start);
-    desk_close(&d);
-}
-
-#define LIVES 3
-
-/* Consumers that are killed at any moment, for so long; the server too, if it keeps its data. */
-static void let_them_die(server *s, int64_t ms, bool server_too)
-{
-    pid_t children[LIVES] = {0};
-    uint64_t seed = 3;
-    for (int64_t end = test_now_ms() + ms; test_now_ms() < end;) {
-        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        pid_t *child = &children[(seed >> 40) % LIVES];
-        if (*child) {
-            kill(*child, SIGKILL);
-            process_wait(*child);
-        }
-        if (server_too && (seed >> 33) % 5 == 0)
-            server_restart(s);
-        *child = process_fork(consume_for_ever, s->url);
-        test_sleep_ms((int64_t)(seed >> 50) % 200);
-    }
-    for (int i = 0; i < LIVES; i++)
-        if (children[i]) {
-            kill(children[i], SIGKILL);
-            process_wait(children[i]);
-        }
-}
-
-static void each_time_fires_once_whoever_is_killed(void **state)
-{
-    desk d = desk_open(state);
-    int64_t start = set_ticks(d.f->server, d.queue);
-    let_them_die(d.f->server, 5000, false);
-    assert_ticks(d.f->server, d.queue, start);
-    desk_close(&d);
-}
-
-static void each_time_fires_once_when_the_server_is_killed_too(void **state)
-{
-    (void)state;
-    server *s = server_start(&(server_options){
-        .config = (const char *const[]){"appendonly yes", "appendfsync always", NULL}});
-    tkl_client *client = test_open(s->url, NULL);
-    tkl_queue *queue = open_queue(client, "q", 1);
-    int64_t start = set_ticks(s, queue);
-    let_them_die(s, 6000, true);
-    assert_ticks(s, queue, start);
-    tkl_queue_close(queue);
-    tkl_close(client);
-    server_end(s);
-}
-
-#define WRONG_CLOCK "--wrong-clock"
-
-/* As another program, whose wall clock is an hour off: sets a schedule and consumes. */
-static int live_in_another_time(void *url)
-{
-    char self[512];
-    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (len <= 0)
-        return 3;
-    self[len] = '\0';
-    puppet_fake_clock(HOUR_MS);
-    execl(self, self, WRONG_CLOCK, (char *)url, NULL);
-    return 4;
-}
-
-static int wrong_clock_main(const char *url)
-{
-    tkl_client *client;
-    tkl_queue *queue;
-    tkl_schedule s = {.every_ms = 1000, .job = {.payload = tkl_str("x")}};
-    if (tkl_open(url, NULL, &client) != TKL_OK ||
-        tkl_queue_open(client, tkl_str("q"), NULL, &queue) != TKL_OK ||
-        tkl_schedule_set(queue, tkl_str("s"), &s) != TKL_OK)
-        return 1;
-    int failed = consume(url, 2500);
-    tkl_queue_close(queue);
-    tkl_close(client);
-    return failed;
-}
-
-static void a_wrong_clock_of_a_consumer_does_not_matter(void **state)
-{
-    if (!puppet_can_fake_clock())
-        skip();
-    desk d = desk_open(state);
-    int64_t start = server_time(d.f->server);
-    pid_t child = process_fork(live_in_another_time, d.f->server->url);
-    assert_int_equal(process_wait(child), 0);
-    puppet_remove_faked(child);
-    int64_t end = server_time(d.f->server);
-    tkl_schedule_info info = look(d.queue, "s");
-    assert_in_range(info.last_ms, start, end);
-    assert_in_range(info.next_ms, info.last_ms, end + 1000);
-    desk_close(&d);
-}
-
-static void a_restarted_server_fires_what_it_kept(void **state)
-{
-    (void)state;
-    server *s = server_start(&(server_options){
-        .config = (const char *const[]){"appendonly yes", "appendfsync always", NULL}});
-    tkl_client *client = test_open(s->url, NULL);
-    tkl_queue *queue = open_queue(client, "q", 1);
-    tkl_consumer *consumer = open_consumer(queue, 0);
-    set(queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
-    make_due(s, "s", 1000);
-    int64_t due = look(queue, "s").next_ms;
-    server_kill(s);
-    server_restart(s);
-    assert_int_equal(look(queue, "s").next_ms, due);
-    expect_word(consumer, "x");
-    server_kill(s);
-    server_restart(s);
-    assert_int_equal(take_all(consumer, 0), 0);
-    assert_true(look(queue, "s").next_ms > due);
-    tkl_consumer_close(consumer);
-    tkl_queue_close(queue);
-    tkl_close(client);
-    server_end(s);
-}
-
 /* ---- Partitions ---------------------------------------------------------- */
 
 #define WIDE 20
@@ -873,9 +507,9 @@ static void set_many(tkl_queue *queue)
     for (int i = 0; i < WIDE; i++) {
         char id[16];
         snprintf(id, sizeof id, "s%02d", i);
-        set(queue, id, &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str(id)}});
+        set_schedule(queue, id, &(tkl_schedule){.every_ms = 1000, .job = {.payload = tkl_str(id)}});
     }
-    assert_int_equal(count_of(queue), WIDE);
+    assert_int_equal(count_schedules(queue), WIDE);
 }
 
 /* Until each has fired. */
@@ -909,7 +543,7 @@ static void partitions_share_the_schedules(void **state)
         snprintf(id, sizeof id, "s%02d", i);
         assert_ok(tkl_schedule_remove(queue, tkl_str(id)));
     }
-    assert_int_equal(count_of(queue), 0);
+    assert_int_equal(count_schedules(queue), 0);
     tkl_consumer_close(consumer);
     tkl_queue_close(queue);
 }
@@ -926,7 +560,7 @@ static void in_a_cluster_they_fire_through_a_failover(void **state)
     cluster_fail_over(c, 0);
     cluster_fail_over(c, 16383);
     await_each(consumer);
-    assert_int_equal(count_of(queue), WIDE);
+    assert_int_equal(count_schedules(queue), WIDE);
     tkl_consumer_close(consumer);
     tkl_queue_close(queue);
     tkl_close(client);
@@ -940,8 +574,9 @@ static void a_schedule_moves_with_its_group(void **state)
     for (int i = 0; i < 10; i++) {
         char group[16];
         snprintf(group, sizeof group, "g%d", i);
-        set(queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = {.group = tkl_str(group)}});
-        assert_int_equal(count_of(queue), 1);
+        set_schedule(queue, "s",
+                     &(tkl_schedule){.every_ms = HOUR_MS, .job = {.group = tkl_str(group)}});
+        assert_int_equal(count_schedules(queue), 1);
     }
     assert_ok(tkl_schedule_remove(queue, tkl_str("s")));
     char *left = server_ask(f->server, "KEYS tackle:queue:{wide*:[sd]");
@@ -950,10 +585,8 @@ static void a_schedule_moves_with_its_group(void **state)
     tkl_queue_close(queue);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    if (argc == 3 && strcmp(argv[1], WRONG_CLOCK) == 0)
-        return wrong_clock_main(argv[2]);
     const struct CMUnitTest tests[] = {
         TEST(a_schedule_says_when_it_comes_next),
         TEST(setting_it_again_changes_nothing),
@@ -975,13 +608,6 @@ int main(int argc, char **argv)
         TEST(what_is_left_of_a_schedule_is_cleared_away),
         cmocka_unit_test(the_next_time_is_behind_the_clock),
         cmocka_unit_test(what_is_no_schedule_is_recognised),
-        TEST(who_comes_too_late_fires_nothing),
-        TEST(one_of_those_who_were_told_of_a_time_fires_it),
-        TEST(each_time_fires_once_however_many_claim),
-        TEST(each_time_fires_once_whoever_is_killed),
-        cmocka_unit_test(each_time_fires_once_when_the_server_is_killed_too),
-        TEST(a_wrong_clock_of_a_consumer_does_not_matter),
-        cmocka_unit_test(a_restarted_server_fires_what_it_kept),
         TEST(partitions_share_the_schedules),
         TEST(a_schedule_moves_with_its_group),
         cmocka_unit_test(in_a_cluster_they_fire_through_a_failover),
