@@ -23,8 +23,9 @@
 #include "environment.h"
 
 enum {
-    TICK_MS = 100, /* between looks whether the job is still wanted */
-    NOW_MS = 1000, /* from SIGTERM to SIGKILL when all must end */
+    TICK_MS = 100,  /* between looks whether the job is still wanted */
+    LATE_MS = 1000, /* the worker's clock for a job may have begun so long before ours */
+    NOW_MS = 1000,  /* from SIGTERM to SIGKILL when all must end */
     TAIL_MAX = 900,
     REASON_MAX = 1000,
     RESULT_MAX = 64 << 20,
@@ -204,7 +205,7 @@ static const char lost[] = "the claim was lost";
 
 static const char *why_unwanted(const job_run *r, int64_t now)
 {
-    if (r->job->timeout_ms > 0 && now - r->began_ms >= r->job->timeout_ms)
+    if (r->job->timeout_ms > 0 && now - r->began_ms + LATE_MS >= r->job->timeout_ms)
         return "time limit";
     return atomic_load(&r->crew->now) ? "stopped" : lost;
 }
@@ -347,7 +348,6 @@ static int run_command(job_run *r)
     if (failed)
         return hand_back(r, failed, NULL);
     atomic_fetch_add(&r->crew->begun, 1);
-    r->began_ms = cli_now_ms();
     close_file(&r->errors[1]);
     close_file(&r->input);
     follow(r);
@@ -356,7 +356,7 @@ static int run_command(job_run *r)
 
 int cli_crew_run_job(tkl_task *task, void *crew)
 {
-    job_run r = {.crew = crew, .task = task, .job = tkl_task_job(task)};
+    job_run r = {.crew = crew, .task = task, .job = tkl_task_job(task), .began_ms = cli_now_ms()};
     last.exit = -1;
     last.lost = false;
     last.reason[0] = '\0';
