@@ -348,6 +348,16 @@ static int first_error(const reporting *r)
     return TKL_OK;
 }
 
+/* Whether a script has passed so many jobs whose groups must wait that it left the rest for later.
+ */
+static bool gave_up(const reporting *r)
+{
+    for (size_t i = 0; i < r->nasks; i++)
+        if (r->asks[i].max > 0 && r->asks[i].code == TKL_OK && r->asks[i].look_ms == 0)
+            return true;
+    return false;
+}
+
 /* Queue after queue, until there is something. The reports go with the first trip. */
 static int claim_now(reporting *r, size_t max, tkl__haul *haul)
 {
@@ -356,9 +366,10 @@ static int claim_now(reporting *r, size_t max, tkl__haul *haul)
     int rc = TKL_OK;
     for (size_t q = 0; rc == TKL_OK && q < c->nqueues; q++)
         for (size_t done = 0; rc == TKL_OK && done < c->queues[q].count;) {
-            done += ask_partitions(r, c->queues[q], done, max);
+            size_t asked = ask_partitions(r, c->queues[q], done, max);
             run_reporting(r, deadline, haul);
             rc = first_error(r);
+            done += gave_up(r) ? 0 : asked;
             end_reports(r);
             r->nfinishes = r->nasks = r->count = 0;
             if (tkl__haul_count(haul) > 0)

@@ -35,6 +35,6 @@ for i = #kept + 1, #ids do
 end
 more = not kept[1] and aside < AT_MOST
 if not kept[1] and not more then
-  opens = now -- there may be more, but this takes long enough
+  opens, look_in = now, 0 -- there may be more, but this takes long enough
 end
 ids = kept
