@@ -291,6 +291,24 @@ static void fences_rise_over_everything(void **state)
     tkl_lock_close(lock);
 }
 
+/* As after a crash or a failover: the server has an older record than the last. */
+static void a_server_that_forgot_the_last_fences_is_ahead_of_them(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = held_door(f);
+    assert_ok(tkl_lock_release(lock));
+    char *old = server_ask(f->server, "GET " RECORD);
+    uint64_t last = 0;
+    for (int i = 0; i < 20; i++) {
+        last = next_fence(lock);
+        assert_ok(tkl_lock_release(lock));
+    }
+    call_expect(f->client, "OK", "SET", RECORD, old, NULL);
+    assert_true(next_fence(lock) > last);
+    free(old);
+    tkl_lock_close(lock);
+}
+
 static void a_clock_set_back_does_not_lower_the_fence(void **state)
 {
     fixture *f = *state;
@@ -807,6 +825,7 @@ int main(int argc, char **argv)
         TEST(leases_of_all_lengths),
         TEST(breaking_a_year_leaves_no_record_for_a_year),
         TEST(fences_rise_over_everything),
+        TEST(a_server_that_forgot_the_last_fences_is_ahead_of_them),
         TEST(a_clock_set_back_does_not_lower_the_fence),
         TEST(a_restart_keeps_lock_and_fence),
         TEST(an_acquire_whose_reply_was_lost_is_recognised),

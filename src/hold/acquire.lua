@@ -9,8 +9,8 @@
 -- ARGV[4] wish     "mode lease who": x: alone, s: with others; microseconds, 16 digits; a word
 -- ARGV[5] channel  where this waiter listens; '' to try only
 -- returns the fence; or {0, fence, lease}; or {1, microseconds until a lease ends, now, looker}
--- include: at_once
 -- include: clock
+-- include: at_once
 -- include: count
 -- include: record
 local WRITER_CHECK = 900000

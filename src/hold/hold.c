@@ -24,8 +24,8 @@
  * All times but "alive" are microseconds of the server's clock.
  *
  * In its first two forms the record alone says all there is to know: whoever takes a free name, or
- * gives back what nobody waits for, reads it and writes it and needs nothing else, not even the
- * clock.
+ * gives back what nobody waits for, reads it and writes it and needs nothing else but, for the
+ * fence, the clock.
  *
  * Record, holders and cards expire a minute or two after the last lease; the minute keeps fences
  * in order should the server's clock be set back. The queue expires a quarter of an hour after the
