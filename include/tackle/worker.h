@@ -43,7 +43,7 @@ TKL_API const tkl_job *tkl_task_job(const tkl_task *task) TKL_NONNULL(1);
  * has passed; or because the worker is told to stop now. No I/O; from any thread. */
 TKL_API bool tkl_task_cancelled(const tkl_task *task) TKL_NONNULL(1);
 /* The result, for those who wait for it (tkl_queue_result); copied. The last one counts, and only
- * if the job ends as done. */
+ * if the job ends as done. TKL_EINVAL: more than 256 MB. */
 TKL_API int tkl_task_result(tkl_task *task, tkl_bytes result) TKL_NONNULL(1) TKL_CHECK;
 /* Tells how far it is, for tkl_queue_show(): any bytes, at most 1000. One trip. TKL_NOTOWNER: the
  * claim is lost, and tkl_task_cancelled() is true. */
@@ -53,7 +53,7 @@ TKL_API int tkl_task_progress(tkl_task *task, tkl_bytes progress) TKL_NONNULL(1)
 TKL_API void tkl_task_fail(tkl_task *task, const char *why) TKL_NONNULL(1, 2);
 /* Without further attempts, to the dead letters. */
 TKL_API void tkl_task_bury(tkl_task *task, const char *why) TKL_NONNULL(1, 2);
-/* Back to the queue, after a while or (0) to its front: uses no attempt. */
+/* Back to the queue, after a while or (0, negative) to its front: uses no attempt. */
 TKL_API void tkl_task_release(tkl_task *task, int64_t delay_ms) TKL_NONNULL(1);
 
 /* ---- The worker ----------------------------------------------------------- */

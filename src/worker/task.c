@@ -10,7 +10,8 @@
 #include "core/error.h"
 #include "worker/inside.h"
 
-#define WHY_MAX 1000
+#define WHY_MAX    1000
+#define RESULT_MAX (256 << 20) /* a server that takes no more would never take the report */
 
 const tkl_job *tkl_task_job(const tkl_task *task)
 {
@@ -26,6 +27,8 @@ bool tkl_task_cancelled(const tkl_task *task)
 
 int tkl_task_result(tkl_task *task, tkl_bytes result)
 {
+    if (result.len > RESULT_MAX)
+        return tkl__fail(TKL_EINVAL, "a result has at most %d bytes", RESULT_MAX);
     char *copy = malloc(result.len + 1);
     if (!copy)
         return tkl__nomem();
@@ -70,7 +73,7 @@ void tkl_task_bury(tkl_task *task, const char *why)
 
 void tkl_task_release(tkl_task *task, int64_t delay_ms)
 {
-    decide(task, TKL_JOB_RELEASED, NULL, delay_ms);
+    decide(task, TKL_JOB_RELEASED, NULL, delay_ms > 0 ? delay_ms : 0);
 }
 
 static bool code_is_known(int rc)

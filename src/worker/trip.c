@@ -182,18 +182,9 @@ static void count_outcome(tkl_worker_stats *s, tkl_outcome outcome)
     ++*counters[outcome];
 }
 
-/* A result that cannot be: the job has failed, for this reason. */
-static void refuse_result(tkl_task *task)
-{
-    task->report.outcome = TKL_JOB_FAILED;
-    task->report.text = tkl_str("its result was refused");
-}
-
 /* True when it must be sent again. */
 static bool settle(tkl_worker *w, tkl_task *task, int code)
 {
-    if (code == TKL_EINVAL && task->report.outcome == TKL_JOB_DONE)
-        refuse_result(task);
     if (code < 0)
         return true;
     if (code == TKL_OK)
