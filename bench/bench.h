@@ -75,6 +75,7 @@ typedef struct bench_case {
     const char *name;
     const char *unit;      /* "ops/s", or that of the figure */
     double at_least;       /* target: ratio to the limit; 0: none */
+    double enough;         /* ... or so many in the unit, whatever the ratio; 0: no such way out */
     double at_most;        /* target of a figure */
     bool has_at_most;      /* 0 is a target, too */
     double over_peers;     /* target: ratio to the best peer; 0: none */

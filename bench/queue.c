@@ -389,6 +389,7 @@ static const bench_case cases[] = {
     {.name = "push, 20000 jobs in batches of 1000",
      .unit = "jobs/s",
      .at_least = 0.5,
+     .enough = 200000,
      .contenders =
          {{.name = "hiredis, RPUSH", .batch = PUSH_BATCH, .steps = 20, BARE(list_push)},
           {.name = "tackle", .batch = PUSH_BATCH, .steps = 20, SITE(site_open, push_step)},
@@ -398,6 +399,7 @@ static const bench_case cases[] = {
     {.name = "push, 200000 jobs in batches of 1000",
      .unit = "jobs/s",
      .at_least = 0.5,
+     .enough = 200000,
      .contenders =
          {{.name = "hiredis, RPUSH", .batch = PUSH_BATCH, .steps = 200, BARE(list_push)},
           {.name = "tackle", .batch = PUSH_BATCH, .steps = 200, SITE(site_open, push_step)},

@@ -139,8 +139,9 @@ static verdict judge(const outcome *o, int contender)
     double at_least = least_ratio(o, contender);
     if (o->bcase->contenders[contender].role != BENCH_OURS)
         return NO_TARGET;
+    bool enough = o->bcase->enough > 0 && SPREAD(o, contender, value).median >= o->bcase->enough;
     if (at_least > 0 && ratio_of(o, contender, &ratio))
-        return ratio.median >= at_least ? REACHED : MISSED;
+        return ratio.median >= at_least || enough ? REACHED : MISSED;
     if (o->bcase->has_at_most)
         return SPREAD(o, contender, value).median <= o->bcase->at_most ? REACHED : MISSED;
     return NO_TARGET;

@@ -58,9 +58,16 @@ static int from_lines(cli_session *cli, cli_items_fn *work, void *arg)
     return exit;
 }
 
+/* Items, but for a "-" beside --lines, which says what it means anyway. */
+static bool are_given(const cli_session *cli, int skip)
+{
+    bool dash = cli->argc == skip + 1 && strcmp(cli->argv[skip], "-") == 0;
+    return cli->argc > skip && !(dash && cli_flag(cli, "lines"));
+}
+
 int cli_items(cli_session *cli, int skip, cli_items_fn *work, void *arg)
 {
-    bool given = cli->argc > skip;
+    bool given = are_given(cli, skip);
     if (given == cli_flag(cli, "lines"))
         return cli_usage(cli,
                          given ? "either items or --lines" : "no items: name some, or --lines");

@@ -48,6 +48,8 @@ seq 1 2500 >"$home/numbers"
 ends 0 bash -c 'tackle queue push numbers --lines <"$HOME/../numbers"'
 is "a summary" "$out" "2500 pushed"
 is "all of them" "$(stat_of numbers .ready)" 2500
+ends 0 bash -c 'echo one | tackle queue push dash --lines -'
+is "a dash is standard input" "$(stat_of dash .ready)" 1
 is "in order" "$(payloads numbers --max 1000 --skip 1500)" "$(jq -cR . <<<"$(seq 1501 2500)" | jq -cs .)"
 out=$(tackle queue push lines --lines --json < <(printf 'one\n\nth\0ree\nlast'))
 yields '.ids | length' 4
