@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Results: kept for a time, waited for, and told however a job ends.
+ *
+ * ctest: label threads
+ * ctest: timeout 120
+ */
+#include "support/work.h"
+
+static job_id push_for_result(int64_t result_ms)
+{
+    return push_one(queue, &(tkl_push){.payload = tkl_str("x"), .result_ms = result_ms});
+}
+
+static void a_result_is_kept_for_its_time(void **state)
+{
+    fixture *f = *state;
+    job_id id = push_for_result(60000);
+    assert_result(id.text, 0, TKL_EMPTY, NULL);
+    claimed job = claim_one(consumer);
+    assert_ok(tkl_queue_finish(queue, job.id, job.token, TKL_JOB_DONE, (tkl_bytes){"4\0 2", 4}, 0));
+    tkl_reply *result;
+    assert_ok(tkl_queue_result(queue, id.text, 0, &result));
+    assert_int_equal(tkl_reply_bytes(result).len, 4);
+    assert_memory_equal(tkl_reply_bytes(result).data, "4\0 2", 4);
+    tkl_reply_free(result);
+    assert_int_equal(state_of(queue, id.text), TKL_JOB_FINISHED);
+    char *key = test_format("tackle:queue:{work}:o:%s", id.text);
+    assert_in_range(call_int(f->client, "PTTL", key, NULL), 1, 60000);
+    assert_int_equal(call_int(f->client, "DEL", key, NULL), 1);
+    free(key);
+    assert_result(id.text, 0, TKL_NOTFOUND, NULL);
+}
+
+static void only_wanted_results_are_kept(void **state)
+{
+    fixture *f = *state;
+    job_id id = push_text(queue, "x");
+    assert_result(id.text, 0, TKL_NOTFOUND, NULL);
+    assert_claims(consumer, queue, "x");
+    assert_result(id.text, 1000, TKL_NOTFOUND, NULL);
+    assert_no_garbage(f->server);
+}
+
+static void the_end_in_the_dead_letters_is_told(void **state)
+{
+    (void)state;
+    job_id id = push_for_result(60000);
+    claimed job = claim_one(consumer);
+    fail_for(queue, &job, 1);
+    assert_result(id.text, 0, TKL_EMPTY, NULL);
+    eventually(claim_some(consumer, 1, &job) == 1, 10000);
+    assert_code(finish_code(queue, &job, TKL_JOB_DEAD, "no paper"), TKL_OK);
+    assert_result(id.text, 0, TKL_ELOST, "no paper");
+}
+
+typedef struct asker {
+    char id[TKL_JOB_ID_SIZE];
+    int code;
+    char text[64];
+    size_t len;
+} asker;
+
+static void wait_for_result(void *arg, int index)
+{
+    asker *a = (asker *)arg + index;
+    tkl_reply *result;
+    a->code = tkl_queue_result(queue, a->id, 20000, &result);
+    a->len = tkl_reply_bytes(result).len;
+    snprintf(a->text, sizeof a->text, "%s", tkl_reply_str(result));
+    tkl_reply_free(result);
+}
+
+static int listeners(fixture *f, const char *id)
+{
+    char *channel = test_format("tackle:queue:{work}:o:%s", id);
+    int64_t count =
+        server_ask_int(f->server, "EVAL %s 0 %s",
+                       "return redis.call('PUBSUB', 'SHARDNUMSUB', ARGV[1])[2]", channel);
+    free(channel);
+    return (int)count;
+}
+
+/* Each way a job can end is told to those who wait for it. */
+static void those_who_wait_for_a_result_are_told(void **state)
+{
+    fixture *f = *state;
+    enum { DONE, LARGE, DEAD, CANCELLED, CASES };
+    static const int codes[CASES] = {TKL_OK, TKL_OK, TKL_ELOST, TKL_NOTFOUND};
+    static char large[200000];
+    memset(large, 'x', sizeof large);
+    for (int i = 0; i < CASES; i++) {
+        job_id id = push_for_result(60000);
+        asker a[2] = {0};
+        for (int k = 0; k < 2; k++)
+            memcpy(a[k].id, id.text, sizeof a[k].id);
+        crew *threads = crew_start(2, wait_for_result, a);
+        eventually(listeners(f, id.text) == 1, 20000); /* of this client */
+        claimed job = claim_one(consumer);
+        if (i == DONE)
+            assert_ok(finish_code(queue, &job, TKL_JOB_DONE, "42"));
+        else if (i == LARGE)
+            assert_ok(tkl_queue_finish(queue, job.id, job.token, TKL_JOB_DONE,
+                                       (tkl_bytes){large, sizeof large}, 0));
+        else if (i == DEAD)
+            assert_ok(finish_code(queue, &job, TKL_JOB_DEAD, "no paper"));
+        else
+            assert_ok(tkl_queue_cancel(queue, job.id));
+        crew_join(threads);
+        for (int k = 0; k < 2; k++) {
+            assert_code(a[k].code, codes[i]);
+            assert_int_equal(a[k].len, i == DONE    ? 2
+                                       : i == LARGE ? sizeof large
+                                       : i == DEAD  ? 8
+                                                    : 0);
+        }
+    }
+}
+
+static void waiting_for_a_result_sends_nothing(void **state)
+{
+    fixture *f = *state;
+    job_id id = push_for_result(60000);
+    asker a = {0};
+    memcpy(a.id, id.text, sizeof a.id);
+    crew *threads = crew_start(1, wait_for_result, &a);
+    eventually(listeners(f, id.text) == 1, 20000);
+    int64_t calls, last = -1;
+    do { /* until what it asks at the beginning has been asked */
+        last = server_commands(f->server);
+        test_sleep_ms(300);
+        calls = server_commands(f->server);
+    } while (calls != last);
+    assert_claims(consumer, queue, "x");
+    crew_join(threads);
+    assert_ok(a.code);
+}
+
+static void those_who_wait_for_a_result_survive_a_cut(void **state)
+{
+    fixture *f = *state;
+    job_id id = push_for_result(60000);
+    asker a = {0};
+    memcpy(a.id, id.text, sizeof a.id);
+    crew *threads = crew_start(1, wait_for_result, &a);
+    for (int i = 0; i < 3; i++) {
+        eventually(listeners(f, id.text) == 1, 20000);
+        server_do(f->server, "CLIENT KILL TYPE pubsub");
+    }
+    claimed job = claim_one(consumer); /* perhaps before it listens again */
+    assert_ok(finish_code(queue, &job, TKL_JOB_DONE, "42"));
+    crew_join(threads);
+    assert_ok(a.code);
+    assert_string_equal(a.text, "42");
+}
+
+static void a_result_that_does_not_come_in_time_is_told(void **state)
+{
+    (void)state;
+    job_id id = push_for_result(60000);
+    assert_result(id.text, 30, TKL_EMPTY, NULL);
+}
+
+static void the_end_of_a_lost_worker_is_told(void **state)
+{
+    fixture *f = *state;
+    job_id id = push_one(queue, &(tkl_push){.payload = tkl_str("x"),
+                                            .result_ms = 60000,
+                                            .retries = -1,
+                                            .unique = tkl_str("u"),
+                                            .group = tkl_str("g")});
+    asker a = {0};
+    memcpy(a.id, id.text, sizeof a.id);
+    crew *threads = crew_start(1, wait_for_result, &a);
+    eventually(listeners(f, id.text) == 1, 20000);
+    claimed job = claim_one(consumer);
+    end_lease(f, &job);
+    assert_nothing_ready(consumer);
+    crew_join(threads);
+    assert_code(a.code, TKL_ELOST);
+    assert_int_equal(state_of(queue, id.text), TKL_JOB_BURIED);
+    assert_ok(tkl_queue_bury_none(queue, NULL));
+    assert_no_garbage(f->server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORK_TEST(a_result_is_kept_for_its_time),
+        WORK_TEST(only_wanted_results_are_kept),
+        WORK_TEST(the_end_in_the_dead_letters_is_told),
+        WORK_TEST(those_who_wait_for_a_result_are_told),
+        WORK_TEST(waiting_for_a_result_sends_nothing),
+        WORK_TEST(those_who_wait_for_a_result_survive_a_cut),
+        WORK_TEST(a_result_that_does_not_come_in_time_is_told),
+        WORK_TEST(the_end_of_a_lost_worker_is_told),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
