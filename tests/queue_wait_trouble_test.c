@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waiting for jobs through whatever happens to connections, servers and others who wait.
+ *
+ * ctest: label threads
+ * ctest: timeout 300
+ */
+#include <stdatomic.h>
+
+#include "support/fixture.h"
+#include "support/proxy.h"
+#include "support/waits.h"
+
+/* ---- Trouble ------------------------------------------------------------- */
+
+/* Who may not publish cannot wake anybody: it is told, and what it pushed is there. */
+static void one_who_may_not_wake_others_is_told(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    server_do(f->server, "ACL SETUSER mute on nopass ~* +@all resetchannels");
+    tkl_client *client =
+        test_open(f->server->url, &(tkl_options){.username = "mute", .password = "x"});
+    tkl_queue *same = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    start_waiting(&p, f->server);
+    const tkl_push job = {.payload = tkl_str("a")};
+    const tkl_push_options options = {.request = tkl_str("once")};
+    assert_code(tkl_queue_push(same, &job, 1, &options, NULL), TKL_EAUTH);
+    assert_ok(tkl_queue_push(same, &job, 1, &options, NULL));
+    assert_int_equal(waiters(f->server), 1);
+    push_words(queue, "b");
+    expect(&p, "a");
+    expect_all(p.consumer, "b");
+    server_do(f->server, "ACL DELUSER mute");
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    tkl_queue_close(queue);
+}
+
+static void a_wait_survives_lost_connections(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_client *client = test_open(f->server->url, NULL);
+    tkl_queue *same = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(same, 0), .wait_ms = -1};
+    start_waiting(&p, f->server);
+    for (int i = 0; i < 5; i++) {
+        int64_t before = server_calls(f->server, "ssubscribe");
+        server_do(f->server, "CLIENT KILL TYPE pubsub");
+        server_do(f->server, "CLIENT KILL TYPE normal");
+        eventually(server_calls(f->server, "ssubscribe") > before, LONG_MS);
+    }
+    push_words(queue, "a");
+    expect(&p, "a");
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    tkl_queue_close(queue);
+}
+
+static void a_hand_over_that_is_lost_on_the_way_is_found(void **state)
+{
+    fixture *f = *state;
+    proxy *px = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(px), NULL);
+    tkl_queue *queue = open_queue(f->client, "q", 1), *same = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(same, 600000), .wait_ms = -1};
+    start_waiting(&p, f->server);
+    proxy_hold(px, TO_CLIENT, true);
+    push_words(queue, "a");
+    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "a"), 1);
+    proxy_cut(px);
+    proxy_hold(px, TO_CLIENT, false);
+    expect(&p, "a");
+    assert_int_equal(waiters(f->server), 0);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    proxy_end(px);
+    tkl_queue_close(queue);
+}
+
+static void one_who_is_gone_is_passed_over(void **state)
+{
+    fixture *f = *state;
+    proxy *px = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(px), &(tkl_options){.timeout_ms = 1000});
+    tkl_queue *queue = open_queue(f->client, "q", 1), *same = open_queue(client, "q", 1);
+    pending gone = {.consumer = open_consumer(same, 600000), .wait_ms = LONG_MS};
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    start_waiting(&gone, f->server);
+    start_waiting(&p, f->server);
+    proxy_refuse(px, true);
+    proxy_cut(px);
+    eventually(server_ask_int(f->server, "EVAL %s 0",
+                              "return #redis.call('PUBSUB', 'SHARDCHANNELS')") == 1,
+               LONG_MS);
+    push_words(queue, "a");
+    expect(&p, "a");
+    tkl_consumer_cancel(gone.consumer);
+    join(&gone);
+    assert_true(gone.result < 0);
+    proxy_refuse(px, false);
+    tkl_consumer_close(gone.consumer);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    proxy_end(px);
+    tkl_queue_close(queue);
+}
+
+/* A machine that fell silent is given a job, which comes back when its lease ends. */
+static void one_who_fell_silent_delays_a_job_by_its_lease(void **state)
+{
+    fixture *f = *state;
+    proxy *px = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(px), &(tkl_options){.timeout_ms = 1000});
+    tkl_queue *queue = open_queue(f->client, "q", 1), *same = open_queue(client, "q", 1);
+    pending silent = {.consumer = open_consumer(same, 500), .wait_ms = -1};
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    start_waiting(&silent, f->server);
+    start_waiting(&p, f->server);
+    proxy_hold(px, TO_CLIENT, true);
+    proxy_hold(px, TO_SERVER, true);
+    push_words(queue, "a");
+    join(&p);
+    assert_jobs(p.jobs, "a");
+    assert_int_equal(p.jobs->items[0].attempt, 2);
+    finish_all(p.consumer, p.jobs);
+    tkl_jobs_free(p.jobs);
+    tkl_consumer_cancel(silent.consumer);
+    join(&silent);
+    tkl_jobs_free(silent.jobs);
+    proxy_hold(px, TO_CLIENT, false);
+    proxy_hold(px, TO_SERVER, false);
+    tkl_consumer_close(silent.consumer);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(same);
+    tkl_close(client);
+    proxy_end(px);
+    tkl_queue_close(queue);
+}
+
+static void a_wait_survives_the_restart_of_a_persistent_server(void **state)
+{
+    (void)state;
+    static const char *const config[] = {"appendonly yes", "appendfsync always", NULL};
+    server *s = server_start(&(server_options){.config = config});
+    tkl_client *client = test_open(s->url, NULL);
+    tkl_queue *queue = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    tkl_consumer *holder = open_consumer(queue, 600000);
+    push_words(queue, "held");
+    tkl_jobs *jobs = claim_jobs(holder, 1, 0);
+    start_waiting(&p, s);
+    server_kill(s);
+    test_sleep_ms(200);
+    server_restart(s);
+    push_words(queue, "a");
+    expect(&p, "a");
+    finish_all(holder, jobs);
+    tkl_jobs_free(jobs);
+    assert_int_equal(server_ask_int(s, "HLEN " KEY "j"), 0);
+    tkl_consumer_close(holder);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    server_end(s);
+}
+
+static void a_server_that_does_not_come_back_ends_the_wait_with_an_error(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 2000});
+    tkl_queue *queue = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = 4000};
+    start_waiting(&p, s);
+    server_kill(s);
+    join(&p);
+    assert_true(p.result < 0);
+    assert_in_range(p.took_ms, 4000, 4000 + LONG_MS);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    server_end(s);
+}
+
+/* ---- Many ---------------------------------------------------------------- */
+
+enum { WORKERS = 4, PUSHERS = 2, JOBS = 500 };
+
+typedef struct traffic {
+    fixture *f;
+    tkl_queue *queue;
+    atomic_int seen[PUSHERS * JOBS]; /* how often each was done */
+    atomic_int done;                 /* how many of them at all */
+    atomic_bool stop;
+} traffic;
+
+static void push_or_work(void *arg, int index)
+{
+    traffic *t = arg;
+    if (index < PUSHERS) {
+        for (int i = 0; i < JOBS; i++) {
+            char *text = test_format("%d", index * JOBS + i);
+            push_job(t->queue, &(tkl_push){.payload = tkl_str(text)}, NULL);
+            free(text);
+        }
+        return;
+    }
+    tkl_consumer *consumer = open_consumer(t->queue, 0);
+    while (atomic_load(&t->done) < PUSHERS * JOBS) {
+        tkl_jobs *jobs;
+        if (tkl_consumer_claim(consumer, 5, 200, &jobs) != TKL_OK)
+            continue;
+        for (size_t i = 0; i < jobs->count; i++) {
+            char text[16];
+            snprintf(text, sizeof text, "%.*s", (int)jobs->items[i].payload.len,
+                     jobs->items[i].payload.data);
+            if (atomic_fetch_add(&t->seen[atoi(text)], 1) == 0)
+                atomic_fetch_add(&t->done, 1);
+            while (report_job(consumer, &jobs->items[i], TKL_JOB_DONE, NULL, 0) < 0)
+                test_sleep_ms(1);
+        }
+        tkl_jobs_free(jobs);
+    }
+    tkl_consumer_close(consumer);
+}
+
+static void many_push_and_work_and_each_job_is_done_once(void **state)
+{
+    static traffic t;
+    t = (traffic){.f = *state};
+    t.queue = open_queue(t.f->client, "q", 1);
+    crew_run(PUSHERS + WORKERS, push_or_work, &t);
+    for (int i = 0; i < PUSHERS * JOBS; i++)
+        assert_int_equal(atomic_load(&t.seen[i]), 1);
+    assert_int_equal(server_ask_int(t.f->server, "HLEN " KEY "j"), 0);
+    assert_int_equal(server_ask_int(t.f->server, "ZCARD " KEY "a"), 0);
+    assert_int_equal(server_ask_int(t.f->server, "HEXISTS " KEY "m failed"), 0);
+    tkl_queue_close(t.queue);
+}
+
+static void kill_connections(void *arg, int index)
+{
+    traffic *t = arg;
+    (void)index;
+    while (!atomic_load(&t->stop)) {
+        server_do(t->f->server, "CLIENT KILL TYPE normal");
+        server_do(t->f->server, "CLIENT KILL TYPE pubsub");
+        test_sleep_ms(50);
+    }
+}
+
+/* Every connection is killed again and again: nothing is lost, and nothing is done twice either, as
+ * long as no lease ends. */
+static void killed_connections_lose_nothing(void **state)
+{
+    static traffic t;
+    t = (traffic){.f = *state};
+    t.queue = open_queue(t.f->client, "q", 1);
+    call_expect(t.f->client, "PONG", "PING", NULL); /* only who was reached once is tried again */
+    crew *killer = crew_start(1, kill_connections, &t);
+    crew_run(PUSHERS + WORKERS, push_or_work, &t);
+    atomic_store(&t.stop, true);
+    crew_join(killer);
+    int64_t failed = server_ask_int(t.f->server, "HGET " KEY "m failed");
+    for (int i = 0; i < PUSHERS * JOBS; i++)
+        assert_in_range(atomic_load(&t.seen[i]), 1, failed == 0 ? 1 : 1 + failed);
+    tkl_queue_close(t.queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_who_may_not_wake_others_is_told),
+        TEST(a_wait_survives_lost_connections),
+        TEST(a_hand_over_that_is_lost_on_the_way_is_found),
+        TEST(one_who_is_gone_is_passed_over),
+        TEST(one_who_fell_silent_delays_a_job_by_its_lease),
+        TEST(a_wait_survives_the_restart_of_a_persistent_server),
+        TEST(a_server_that_does_not_come_back_ends_the_wait_with_an_error),
+        TEST(many_push_and_work_and_each_job_is_done_once),
+        TEST(killed_connections_lose_nothing),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
