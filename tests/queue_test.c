@@ -1,58 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Queues: what is pushed is claimed in order, leased, reported, tried again or buried; and nothing
- * is lost on the way.
+ * Queues: what is pushed is claimed in order and at its time, once, within limits; and nothing is
+ * lost on the way.
  *
  * ctest: label threads
  * ctest: timeout 240
  */
-#include <stdatomic.h>
-
-#include "support/fixture.h"
+#include "support/desk.h"
 #include "support/process.h"
 #include "support/proxy.h"
-#include "support/queues.h"
 
 #define LONG_MS 30000
-#define KEY     "tackle:queue:{q}:"
-
-/* A queue and a consumer of it, for nearly every test. */
-typedef struct desk {
-    fixture *f;
-    tkl_queue *queue;
-    tkl_consumer *consumer;
-} desk;
-
-static desk desk_open(void **state, int64_t lease_ms)
-{
-    desk d = {.f = *state};
-    d.queue = open_queue(d.f->client, "q", 1);
-    d.consumer = open_consumer(d.queue, lease_ms);
-    return d;
-}
-
-static void desk_close(desk *d)
-{
-    tkl_consumer_close(d->consumer);
-    tkl_queue_close(d->queue);
-}
-
-/* Nothing of a job may be left but totals, request windows and settings. */
-static void assert_clean(server *s)
-{
-    static const char *const parts[] = {"j", "q", "d", "a", "x", "z"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (server_ask_int(s, "EXISTS " KEY "%s", parts[i]) != 0)
-            fail_msg("left behind: %s", parts[i]);
-    }
-    assert_int_equal(server_ask_int(s, "HGET " KEY "m bytes"), 0);
-}
 
 /* ---- Pushing and claiming ------------------------------------------------ */
 
 static void jobs_come_out_as_they_went_in(void **state)
 {
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     char id[TKL_JOB_ID_SIZE];
     const tkl_push job = {.payload = {"\0payload\n", 9},
                           .meta = {"me\0ta", 5},
@@ -85,7 +49,7 @@ static void jobs_come_out_as_they_went_in(void **state)
 
 static void first_in_first_out_and_lower_priorities_first(void **state)
 {
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     const tkl_push jobs[] = {
         {.payload = tkl_str("a")},
         {.payload = tkl_str("late"), .priority = 1000},
@@ -103,7 +67,7 @@ static void first_in_first_out_and_lower_priorities_first(void **state)
 
 static void a_claim_takes_no_more_than_it_asked_for(void **state)
 {
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     tkl_jobs *none;
     push_words(d.queue, "a b c");
     tkl_jobs *jobs = claim_jobs(d.consumer, 2, 0);
@@ -121,7 +85,7 @@ static void a_claim_takes_no_more_than_it_asked_for(void **state)
 static void a_large_batch_is_one_queue_in_order(void **state)
 {
     enum { N = 3500 };
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     static char texts[N][8];
     static tkl_push jobs[N];
     static tkl_pushed pushed[N];
@@ -147,7 +111,7 @@ static void a_large_batch_is_one_queue_in_order(void **state)
 
 static void a_push_is_one_trip_and_so_is_a_turn(void **state)
 {
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     push_words(d.queue, "a b c d");
     tkl_jobs *jobs = claim_jobs(d.consumer, 2, 0);
     tkl_report reports[] = {{.job = &jobs->items[0]}, {.job = &jobs->items[1]}};
@@ -169,7 +133,7 @@ static void a_push_is_one_trip_and_so_is_a_turn(void **state)
 static void empty_and_huge_payloads_are_jobs_like_any(void **state)
 {
     const size_t huge = 100 << 20;
-    desk d = desk_open(state, 600000);
+    desk d = desk_open_lease(state, 600000);
     char *data = malloc(huge);
     assert_non_null(data);
     memset(data, 'x', huge);
@@ -192,7 +156,7 @@ static void empty_and_huge_payloads_are_jobs_like_any(void **state)
 
 static void wrong_jobs_are_refused_as_a_whole(void **state)
 {
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     const tkl_push jobs[] = {{.payload = tkl_str("good")}, {.priority = 5000}};
     tkl_pushed pushed[2];
     assert_code(tkl_queue_push(d.queue, jobs, 2, NULL, pushed), TKL_EINVAL);
@@ -207,7 +171,7 @@ static void wrong_jobs_are_refused_as_a_whole(void **state)
 
 static void a_repeated_request_pushes_nothing_twice(void **state)
 {
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     const tkl_push jobs[] = {{.payload = tkl_str("a")}, {.payload = tkl_str("b")}};
     const tkl_push_options options = {.request = {"r\0q", 3}}, other = {.request = {"r\0p", 3}};
     tkl_pushed first[2], second[2];
@@ -228,7 +192,7 @@ static void a_repeated_request_pushes_nothing_twice(void **state)
 
 static void requests_leave_as_many_traces_as_there_are_threads(void **state)
 {
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     for (int i = 0; i < 100; i++)
         push_words(d.queue, "x");
     int64_t fields = server_ask_int(d.f->server, "HLEN " KEY "r0") +
@@ -268,7 +232,7 @@ static int push_in_child(void *arg)
 static void a_forked_child_pushes_for_itself(void **state)
 {
     skip_under_sanitizers();
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     push_words(d.queue, "first");
     assert_int_equal(process_wait(process_fork(push_in_child, d.queue)), 0);
     push_words(d.queue, "last");
@@ -280,7 +244,7 @@ static void a_forked_child_pushes_for_itself(void **state)
 
 static void delayed_jobs_wait_and_then_go_ahead_of_their_priority(void **state)
 {
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     const tkl_push jobs[] = {
         {.payload = tkl_str("plain")},
         {.payload = tkl_str("later"), .delay_ms = 40},
@@ -298,406 +262,11 @@ static void delayed_jobs_wait_and_then_go_ahead_of_their_priority(void **state)
     desk_close(&d);
 }
 
-/* ---- Reports ------------------------------------------------------------- */
-
-static void a_failed_job_comes_back_with_its_error_until_it_is_dead(void **state)
-{
-    desk d = desk_open(state, 0);
-    push_job(d.queue, &(tkl_push){.payload = tkl_str("x"), .retries = 2, .backoff_ms = 1}, NULL);
-    for (int attempt = 1; attempt <= 3; attempt++) {
-        char *why = test_format("reason %d", attempt),
-             *last = test_format("reason %d", attempt - 1);
-        tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
-        assert_int_equal(jobs->items[0].attempt, attempt);
-        if (attempt > 1)
-            assert_memory_equal(jobs->items[0].error.data, last, strlen(last));
-        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_FAILED, why, 0));
-        tkl_jobs_free(jobs);
-        free(why);
-        free(last);
-    }
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "d"), 0);
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m failed"), 3);
-    char *extra = server_ask(d.f->server, "HVALS " KEY "x");
-    assert_contains(extra, "3 reason 3");
-    free(extra);
-    desk_close(&d);
-}
-
-static void the_backoff_doubles_up_to_its_cap(void **state)
-{
-    static const int64_t from[] = {50000, 100000, 125000}, to[] = {100000, 200000, 250000};
-    desk d = desk_open(state, 0);
-    const tkl_push job = {.payload = tkl_str("x"), .backoff_ms = 100000, .backoff_max_ms = 250000};
-    push_job(d.queue, &job, NULL);
-    for (int i = 0; i < 3; i++) {
-        tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
-        int64_t now = server_ask_int(d.f->server, "EVAL %s 0", "return redis.call('TIME')[1]");
-        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_FAILED, "no", 0));
-        char *due = server_ask(d.f->server, "ZRANGE " KEY "d 0 0 WITHSCORES");
-        int64_t wait = (int64_t)atof(strchr(due, '\n') + 1) - now * 1000;
-        assert_in_range(wait, from[i], to[i] + LONG_MS);
-        server_do(d.f->server, "ZADD " KEY "d 1 %s", jobs->items[0].id);
-        free(due);
-        tkl_jobs_free(jobs);
-    }
-    desk_close(&d);
-}
-
-static void a_delay_of_ones_own_replaces_the_backoff(void **state)
-{
-    desk d = desk_open(state, 0);
-    push_job(d.queue, &(tkl_push){.payload = tkl_str("x"), .backoff_ms = 3600000}, NULL);
-    tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_FAILED, "no", 1));
-    tkl_jobs_free(jobs);
-    jobs = claim_jobs(d.consumer, 1, LONG_MS);
-    assert_int_equal(jobs->items[0].attempt, 2);
-    tkl_jobs_free(jobs);
-    desk_close(&d);
-}
-
-static void a_released_job_goes_to_the_front_and_loses_no_attempt(void **state)
-{
-    desk d = desk_open(state, 0);
-    push_words(d.queue, "a b");
-    tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
-    push_job(d.queue, &(tkl_push){.payload = tkl_str("due"), .at_ms = 1}, NULL);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_RELEASED, NULL, 0));
-    tkl_jobs_free(jobs);
-    jobs = claim_jobs(d.consumer, 10, 0);
-    assert_jobs(jobs, "a due b");
-    assert_int_equal(jobs->items[0].attempt, 1);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_RELEASED, NULL, 1));
-    tkl_jobs_free(jobs);
-    jobs = claim_jobs(d.consumer, 10, LONG_MS);
-    assert_jobs(jobs, "a");
-    assert_int_equal(jobs->items[0].attempt, 1);
-    tkl_jobs_free(jobs);
-    assert_int_equal(server_ask_int(d.f->server, "HEXISTS " KEY "m failed"), 0);
-    desk_close(&d);
-}
-
-static void a_job_can_be_buried_at_once_with_a_reason_of_bounded_length(void **state)
-{
-    desk d = desk_open(state, 0);
-    char why[2000];
-    memset(why, 'w', sizeof why - 1);
-    why[sizeof why - 1] = '\0';
-    push_words(d.queue, "x");
-    tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, why, 0));
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
-    assert_int_equal(server_ask_int(d.f->server, "HSTRLEN " KEY "x %s", jobs->items[0].id), 1002);
-    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "j"), 1);
-    tkl_jobs_free(jobs);
-    expect_all(d.consumer, "");
-    desk_close(&d);
-}
-
-static void the_dead_are_trimmed_by_number_and_age(void **state)
-{
-    desk d = desk_open(state, 0);
-    server_do(d.f->server, "HSET " KEY "m dead_max 2");
-    for (int i = 0; i < 5; i++) {
-        push_words(d.queue, "x");
-        tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
-        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, "no", 0));
-        tkl_jobs_free(jobs);
-    }
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 2);
-    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "j"), 2);
-    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "x"), 2);
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m bytes"), 2 * 3);
-    server_do(d.f->server, "HSET " KEY "m dead_ms 1");
-    test_sleep_ms(5);
-    push_words(d.queue, "y");
-    tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, "no", 0));
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
-    tkl_jobs_free(jobs);
-    desk_close(&d);
-}
-
-static void a_claim_is_reported_once(void **state)
-{
-    static const tkl_outcome outcomes[] = {TKL_JOB_DONE, TKL_JOB_FAILED, TKL_JOB_DEAD,
-                                           TKL_JOB_RELEASED};
-    desk d = desk_open(state, 0);
-    for (int i = 0; i < 4; i++) {
-        push_words(d.queue, "x");
-        tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
-        assert_ok(report_job(d.consumer, &jobs->items[0], outcomes[i], "", 1));
-        for (int k = 0; k < 4; k++)
-            assert_code(report_job(d.consumer, &jobs->items[0], outcomes[k], "", 1), TKL_NOTOWNER);
-        tkl_jobs_free(jobs);
-    }
-    assert_code(
-        tkl_queue_finish(d.queue, "nonsense", "0123456789abcdef", TKL_JOB_DONE, tkl_str(""), 0),
-        TKL_NOTOWNER);
-    desk_close(&d);
-}
-
-static void reports_of_one_call_have_fates_of_their_own(void **state)
-{
-    desk d = desk_open(state, 0);
-    push_words(d.queue, "a b c");
-    tkl_jobs *jobs = claim_jobs(d.consumer, 3, 0);
-    assert_ok(tkl_queue_finish(d.queue, jobs->items[1].id, jobs->items[1].token, TKL_JOB_DONE,
-                               tkl_str(""), 0));
-    tkl_report reports[] = {{.job = &jobs->items[0]},
-                            {.job = &jobs->items[1]},
-                            {.job = &jobs->items[2], .outcome = TKL_JOB_FAILED}};
-    assert_code(tkl_consumer_finish(d.consumer, reports, 3), TKL_NOTOWNER);
-    assert_ok(reports[0].code);
-    assert_code(reports[1].code, TKL_NOTOWNER);
-    assert_ok(reports[2].code);
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m done"), 2);
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m bytes"), 3);
-    tkl_jobs_free(jobs);
-    desk_close(&d);
-}
-
-static void a_report_whose_answer_is_lost_counts(void **state)
-{
-    static const tkl_outcome outcomes[] = {TKL_JOB_DONE, TKL_JOB_FAILED};
-    fixture *f = *state;
-    proxy *p = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(p), NULL);
-    tkl_queue *queue = open_queue(client, "q", 1);
-    tkl_consumer *consumer = open_consumer(queue, 0);
-    for (int i = 0; i < 2; i++) {
-        push_words(queue, "a");
-        tkl_jobs *jobs = claim_jobs(consumer, 1, 0);
-        report_job(consumer, &jobs->items[0], outcomes[i], "", 3600000); /* the script is known */
-        tkl_jobs_free(jobs);
-        push_words(queue, "b");
-        jobs = claim_jobs(consumer, 1, 0);
-        proxy_cut_after(p, TO_CLIENT, 0);
-        assert_ok(report_job(consumer, &jobs->items[0], outcomes[i], "", 3600000));
-        tkl_jobs_free(jobs);
-    }
-    assert_int_equal(server_ask_int(f->server, "HGET " KEY "m done"), 2);
-    assert_int_equal(server_ask_int(f->server, "HGET " KEY "m failed"), 2);
-    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "d"), 2);
-    tkl_consumer_close(consumer);
-    tkl_queue_close(queue);
-    tkl_close(client);
-    proxy_end(p);
-}
-
-static void a_claim_whose_answer_is_lost_is_found_again(void **state)
-{
-    fixture *f = *state;
-    proxy *p = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(p), NULL);
-    tkl_queue *queue = open_queue(client, "q", 1);
-    tkl_consumer *consumer = open_consumer(queue, 600000);
-    push_words(queue, "a b c d");
-    tkl_jobs *jobs = claim_jobs(consumer, 1, 0);
-    assert_jobs(jobs, "a");
-    proxy_cut_after(p, TO_CLIENT, 10);
-    tkl_jobs *more = claim_jobs(consumer, 2, 0);
-    assert_jobs(more, "b c");
-    tkl_report report = {.job = &jobs->items[0]};
-    proxy_cut_after(p, TO_CLIENT, 10);
-    tkl_jobs *last;
-    assert_ok(tkl_consumer_turn(consumer, &report, 1, 2, 0, &last));
-    assert_ok(report.code);
-    assert_jobs(last, "d");
-    assert_int_equal(server_ask_int(f->server, "HGET " KEY "m done"), 1);
-    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "a"), 3);
-    tkl_jobs_free(jobs);
-    tkl_jobs_free(more);
-    tkl_jobs_free(last);
-    tkl_consumer_close(consumer);
-    tkl_queue_close(queue);
-    tkl_close(client);
-    proxy_end(p);
-}
-
-/* A claim that times out may have got something: the next one brings it, closing gives it back. */
-static void a_claim_that_timed_out_keeps_nothing_back(void **state)
-{
-    fixture *f = *state;
-    proxy *p = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 3000});
-    tkl_queue *queue = open_queue(client, "q", 1);
-    for (int next = 0; next < 2; next++) {
-        tkl_consumer *consumer = open_consumer(queue, 600000);
-        tkl_jobs *jobs;
-        expect_all(consumer, ""); /* the server knows the script */
-        push_words(queue, "a");
-        proxy_hold(p, TO_CLIENT, true);
-        assert_code(tkl_consumer_claim(consumer, 1, 0, &jobs), TKL_ETIMEOUT);
-        proxy_hold(p, TO_CLIENT, false);
-        eventually(server_ask_int(f->server, "ZCARD " KEY "a") == 1, LONG_MS);
-        if (next)
-            expect_all(consumer, "a");
-        tkl_consumer_close(consumer);
-        consumer = open_consumer(queue, 600000);
-        expect_all(consumer, next ? "" : "a");
-        tkl_consumer_close(consumer);
-    }
-    tkl_queue_close(queue);
-    tkl_close(client);
-    proxy_end(p);
-}
-
-/* ---- Leases -------------------------------------------------------------- */
-
-static void a_lease_that_ends_brings_the_job_back_to_the_front(void **state)
-{
-    desk d = desk_open(state, 0);
-    tkl_consumer *dying;
-    const tkl_consumer_options options = {.lease_ms = 100, .no_renewal = true};
-    assert_ok(tkl_consumer_open(&d.queue, 1, &options, &dying));
-    push_words(d.queue, "a b");
-    tkl_jobs *old = claim_jobs(dying, 1, 0);
-    push_words(d.queue, "c");
-    test_sleep_ms(150);
-    tkl_jobs *jobs = claim_jobs(d.consumer, 10, 0);
-    assert_jobs(jobs, "a b c");
-    assert_int_equal(jobs->items[0].attempt, 2);
-    assert_true(jobs->items[0].error.len > 0);
-    assert_code(report_job(dying, &old->items[0], TKL_JOB_DONE, NULL, 0), TKL_NOTOWNER);
-    assert_code(tkl_queue_extend(d.queue, old->items[0].id, old->items[0].token, 1000, tkl_str("")),
-                TKL_NOTOWNER);
-    finish_all(d.consumer, jobs);
-    tkl_jobs_free(jobs);
-    tkl_jobs_free(old);
-    tkl_consumer_close(dying);
-    assert_clean(d.f->server);
-    desk_close(&d);
-}
-
-static void a_job_that_kills_its_workers_ends_among_the_dead(void **state)
-{
-    desk d = desk_open(state, 0);
-    const tkl_consumer_options options = {.lease_ms = 100, .no_renewal = true};
-    push_job(d.queue, &(tkl_push){.payload = tkl_str("poison"), .retries = 2}, NULL);
-    for (int i = 1; i <= 3; i++) {
-        tkl_consumer *dying;
-        assert_ok(tkl_consumer_open(&d.queue, 1, &options, &dying));
-        tkl_jobs *jobs = claim_jobs(dying, 1, LONG_MS);
-        assert_int_equal(jobs->items[0].attempt, i);
-        tkl_jobs_free(jobs);
-        tkl_consumer_close(dying);
-    }
-    test_sleep_ms(150);
-    expect_all(d.consumer, "");
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "a"), 0);
-    desk_close(&d);
-}
-
-static void leases_are_renewed_while_the_consumer_lives(void **state)
-{
-    desk d = desk_open(state, 3000);
-    tkl_consumer *other = open_consumer(d.queue, 0);
-    push_words(d.queue, "a b");
-    tkl_jobs *jobs = claim_jobs(d.consumer, 2, 0);
-    int64_t before = server_calls(d.f->server, "zadd"); /* one each second */
-    eventually(server_calls(d.f->server, "zadd") >= before + 2, LONG_MS);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DONE, NULL, 0));
-    eventually(server_calls(d.f->server, "zadd") >= before + 4, LONG_MS);
-    expect_all(other, "");
-    assert_ok(report_job(d.consumer, &jobs->items[1], TKL_JOB_DONE, NULL, 0));
-    tkl_jobs_free(jobs);
-    tkl_consumer_close(other);
-    assert_clean(d.f->server);
-    desk_close(&d);
-}
-
-typedef struct losses {
-    atomic_int count;
-    char id[TKL_JOB_ID_SIZE], token[TKL_CLAIM_TOKEN_SIZE];
-} losses;
-
-static void note_loss(const char *id, const char *token, void *arg)
-{
-    losses *l = arg;
-    snprintf(l->id, sizeof l->id, "%s", id);
-    snprintf(l->token, sizeof l->token, "%s", token);
-    atomic_fetch_add(&l->count, 1);
-}
-
-static void the_owner_is_told_of_a_lost_claim(void **state)
-{
-    fixture *f = *state;
-    losses lost = {0};
-    tkl_queue *queue = open_queue(f->client, "q", 1);
-    const tkl_consumer_options options = {.lease_ms = 3000, .on_lost = note_loss, .arg = &lost};
-    tkl_consumer *consumer;
-    assert_ok(tkl_consumer_open(&queue, 1, &options, &consumer));
-    push_words(queue, "a b");
-    tkl_jobs *jobs = claim_jobs(consumer, 2, 0);
-    server_do(f->server, "ZREM " KEY "a %s%s", jobs->items[1].id, jobs->items[1].token);
-    eventually(atomic_load(&lost.count) == 1, LONG_MS);
-    assert_string_equal(lost.id, jobs->items[1].id);
-    assert_string_equal(lost.token, jobs->items[1].token);
-    assert_ok(report_job(consumer, &jobs->items[0], TKL_JOB_DONE, NULL, 0));
-    assert_code(report_job(consumer, &jobs->items[1], TKL_JOB_DONE, NULL, 0), TKL_NOTOWNER);
-    assert_int_equal(atomic_load(&lost.count), 1);
-    tkl_jobs_free(jobs);
-    tkl_consumer_close(consumer);
-    tkl_queue_close(queue);
-}
-
-static void a_server_that_is_gone_loses_the_claims_when_their_leases_end(void **state)
-{
-    fixture *f = *state;
-    losses lost = {0};
-    server *s = server_start(NULL);
-    tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 1000});
-    tkl_queue *queue = open_queue(client, "q", 1);
-    const tkl_consumer_options options = {.lease_ms = 500, .on_lost = note_loss, .arg = &lost};
-    tkl_consumer *consumer;
-    (void)f;
-    assert_ok(tkl_consumer_open(&queue, 1, &options, &consumer));
-    push_words(queue, "a");
-    tkl_jobs *jobs = claim_jobs(consumer, 1, 0);
-    server_kill(s);
-    eventually(atomic_load(&lost.count) == 1, LONG_MS);
-    tkl_jobs_free(jobs);
-    tkl_consumer_close(consumer);
-    tkl_queue_close(queue);
-    tkl_close(client);
-    server_end(s);
-}
-
-static void a_claim_lives_by_id_and_token_alone(void **state)
-{
-    desk d = desk_open(state, 0);
-    tkl_consumer *shell;
-    const tkl_consumer_options options = {.lease_ms = 60000, .no_renewal = true};
-    assert_ok(tkl_consumer_open(&d.queue, 1, &options, &shell));
-    push_words(d.queue, "a");
-    tkl_jobs *jobs = claim_jobs(shell, 1, 0);
-    tkl_consumer_close(shell);
-    const tkl_job *job = &jobs->items[0];
-    assert_ok(tkl_queue_extend(d.queue, job->id, job->token, 600000, tkl_str("half")));
-    char *progress = server_ask(d.f->server, "HGET " KEY "x p%s", job->id);
-    assert_string_equal(progress, "half");
-    free(progress);
-    assert_code(tkl_queue_extend(d.queue, job->id, "0123456789abcdef", 600000, tkl_str("")),
-                TKL_NOTOWNER);
-    assert_code(tkl_queue_extend(d.queue, job->id, job->token, 1, tkl_str("")), TKL_EINVAL);
-    assert_code(
-        tkl_queue_finish(d.queue, job->id, "0123456789abcdef", TKL_JOB_DONE, tkl_str(""), 0),
-        TKL_NOTOWNER);
-    assert_ok(tkl_queue_finish(d.queue, job->id, job->token, TKL_JOB_DONE, tkl_str(""), 0));
-    tkl_jobs_free(jobs);
-    assert_clean(d.f->server);
-    desk_close(&d);
-}
-
 /* ---- Limits -------------------------------------------------------------- */
 
 static void a_full_queue_says_so_and_takes_what_fits(void **state)
 {
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     const tkl_push jobs[] = {
         {.payload = tkl_str("a")}, {.payload = tkl_str("b")}, {.payload = tkl_str("c")}};
     tkl_pushed pushed[3];
@@ -718,7 +287,7 @@ static void a_full_queue_says_so_and_takes_what_fits(void **state)
 
 static void concurrency_and_rate_hold_claims_back(void **state)
 {
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     push_words(d.queue, "a b c d e f");
     server_do(d.f->server, "HSET " KEY "m concurrency 2");
     tkl_jobs *jobs = claim_jobs(d.consumer, 10, 0), *none;
@@ -742,7 +311,7 @@ static void concurrency_and_rate_hold_claims_back(void **state)
 static void something_else_under_the_keys_is_told_and_loses_nothing(void **state)
 {
     static const char *const parts[] = {"m", "j", "q", "d", "a", "w"};
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     tkl_jobs *jobs;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         push_words(d.queue, "x");
@@ -762,7 +331,7 @@ static void something_else_under_the_keys_is_told_and_loses_nothing(void **state
 
 static void a_full_server_refuses_pushes_and_lets_work_go_on(void **state)
 {
-    desk d = desk_open(state, 3000);
+    desk d = desk_open_lease(state, 3000);
     push_job(d.queue, &(tkl_push){.payload = tkl_str("fails"), .backoff_ms = 1}, NULL);
     push_words(d.queue, "a b c");
     push_job(d.queue, &(tkl_push){.payload = tkl_str("late"), .at_ms = 1}, NULL);
@@ -788,7 +357,7 @@ static void a_full_server_refuses_pushes_and_lets_work_go_on(void **state)
 
 static void consumers_that_cannot_be_are_not_opened(void **state)
 {
-    desk d = desk_open(state, 0);
+    desk d = desk_open(state);
     tkl_consumer *consumer;
     assert_code(tkl_consumer_open(&d.queue, 0, NULL, &consumer), TKL_EINVAL);
     assert_null(consumer);
@@ -819,23 +388,6 @@ int main(void)
         TEST(a_push_whose_answer_is_lost_counts_once),
         TEST(a_forked_child_pushes_for_itself),
         TEST(delayed_jobs_wait_and_then_go_ahead_of_their_priority),
-        TEST(a_failed_job_comes_back_with_its_error_until_it_is_dead),
-        TEST(the_backoff_doubles_up_to_its_cap),
-        TEST(a_delay_of_ones_own_replaces_the_backoff),
-        TEST(a_released_job_goes_to_the_front_and_loses_no_attempt),
-        TEST(a_job_can_be_buried_at_once_with_a_reason_of_bounded_length),
-        TEST(the_dead_are_trimmed_by_number_and_age),
-        TEST(a_claim_is_reported_once),
-        TEST(reports_of_one_call_have_fates_of_their_own),
-        TEST(a_report_whose_answer_is_lost_counts),
-        TEST(a_claim_whose_answer_is_lost_is_found_again),
-        TEST(a_claim_that_timed_out_keeps_nothing_back),
-        TEST(a_lease_that_ends_brings_the_job_back_to_the_front),
-        TEST(a_job_that_kills_its_workers_ends_among_the_dead),
-        TEST(leases_are_renewed_while_the_consumer_lives),
-        TEST(the_owner_is_told_of_a_lost_claim),
-        TEST(a_server_that_is_gone_loses_the_claims_when_their_leases_end),
-        TEST(a_claim_lives_by_id_and_token_alone),
         TEST(a_full_queue_says_so_and_takes_what_fits),
         TEST(concurrency_and_rate_hold_claims_back),
         TEST(something_else_under_the_keys_is_told_and_loses_nothing),

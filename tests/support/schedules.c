@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/schedules.h"
 
-desk desk_open(void **state)
-{
-    desk d = {.f = *state};
-    d.queue = open_queue(d.f->client, "q", 1);
-    d.consumer = open_consumer(d.queue, 0);
-    return d;
-}
-
-void desk_close(desk *d)
-{
-    tkl_consumer_close(d->consumer);
-    tkl_queue_close(d->queue);
-}
-
 void set_schedule(tkl_queue *queue, const char *id, const tkl_schedule *schedule)
 {
     assert_ok(tkl_schedule_set(queue, tkl_str(id), schedule));

@@ -7,22 +7,10 @@
 
 #include <tackle/schedule.h>
 
-#include "support/fixture.h"
-#include "support/queues.h"
+#include "support/desk.h"
 
 #define LONG_MS 60000 /* longer than anything takes */
 #define HOUR_MS 3600000
-#define KEY     "tackle:queue:{q}:"
-
-/* A queue and a consumer of it. */
-typedef struct desk {
-    fixture *f;
-    tkl_queue *queue;
-    tkl_consumer *consumer;
-} desk;
-
-desk desk_open(void **state);
-void desk_close(desk *d);
 
 void set_schedule(tkl_queue *queue, const char *id, const tkl_schedule *schedule);
 /* One schedule by its id, or all zero. Only numbers: the rest dies with the list. */

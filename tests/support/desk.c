@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/desk.h"
+
+desk desk_open_lease(void **state, int64_t lease_ms)
+{
+    desk d = {.f = *state};
+    d.queue = open_queue(d.f->client, "q", 1);
+    d.consumer = open_consumer(d.queue, lease_ms);
+    return d;
+}
+
+desk desk_open(void **state)
+{
+    return desk_open_lease(state, 0);
+}
+
+void desk_close(desk *d)
+{
+    tkl_consumer_close(d->consumer);
+    tkl_queue_close(d->queue);
+}
+
+void assert_clean(server *s)
+{
+    static const char *const parts[] = {"j", "q", "d", "a", "x", "z"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (server_ask_int(s, "EXISTS " KEY "%s", parts[i]) != 0)
+            fail_msg("left behind: %s", parts[i]);
+    }
+    assert_int_equal(server_ask_int(s, "HGET " KEY "m bytes"), 0);
+}
