@@ -454,6 +454,75 @@ static void partitions_are_one_queue(void **state)
     tkl_queue_close(queue);
 }
 
+/* One whom a push has told to come for its job, and who gives up in that moment. */
+static void what_one_who_gives_up_did_not_fetch_goes_to_the_next(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    const tkl_push job = {.payload = tkl_str("a"), .group = tkl_str("g")};
+    pending first = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
+    pending next = {.consumer = open_consumer(queue, 0), .wait_ms = LONG_MS};
+    start_waiting(&first, f->server);
+    start_waiting(&next, f->server);
+    assert_ok(tkl_queue_pause(queue)); /* nobody is told */
+    push_job(queue, &job, NULL);
+    server_do(f->server, "ZPOPMIN " KEY "w");
+    server_do(f->server, "HDEL " KEY "m paused");
+    tkl_consumer_cancel(first.consumer);
+    expect(&first, "");
+    expect(&next, "a");
+    tkl_consumer_close(first.consumer);
+    tkl_consumer_close(next.consumer);
+    tkl_queue_close(queue);
+}
+
+/* ---- Flows --------------------------------------------------------------- */
+
+/* A job, and one that waits for it. */
+static void push_pair(tkl_queue *queue, int64_t delay_ms)
+{
+    static const size_t child[] = {0};
+    const tkl_push jobs[] = {
+        {.payload = tkl_str("child")},
+        {.payload = tkl_str("parent"), .after = child, .after_count = 1, .delay_ms = delay_ms}};
+    assert_ok(tkl_queue_push(queue, jobs, 2, NULL, NULL));
+}
+
+static void whoever_waits_gets_what_a_removed_dead_letter_held(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = LONG_MS};
+    push_pair(queue, 0);
+    tkl_jobs *child = claim_jobs(p.consumer, 1, 0);
+    assert_ok(report_job(p.consumer, &child->items[0], TKL_JOB_DEAD, "no", 0));
+    tkl_jobs_free(child);
+    start_waiting(&p, f->server);
+    assert_ok(tkl_queue_bury_none(queue, NULL));
+    expect(&p, "parent");
+    assert_true(p.took_ms < LONG_MS);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+}
+
+/* The one who waits knows of the end of the other's lease only, which is far. */
+static void whoever_waits_learns_when_a_parent_is_due(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_consumer *other = open_consumer(queue, 20 * LONG_MS);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = LONG_MS};
+    push_pair(queue, 2000);
+    tkl_jobs *child = claim_jobs(other, 1, 0);
+    start_waiting(&p, f->server);
+    finish_all(other, child);
+    expect(&p, "parent");
+    tkl_jobs_free(child);
+    tkl_consumer_close(other);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +545,9 @@ int main(void)
         TEST(one_waits_at_several_queues_at_once),
         TEST(what_is_handed_over_beyond_the_need_goes_back),
         TEST(partitions_are_one_queue),
+        TEST(what_one_who_gives_up_did_not_fetch_goes_to_the_next),
+        TEST(whoever_waits_gets_what_a_removed_dead_letter_held),
+        TEST(whoever_waits_learns_when_a_parent_is_due),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

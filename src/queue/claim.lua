@@ -80,7 +80,7 @@ if not ids[1] then
   -- include: lease
   if waiting > 0 then
     -- include: first
-    soonest = ids[1] and till -- one who stays looks itself
+    soonest = (ids[1] or ARGV[4] == '') and till -- one who stays looks itself
     -- include: serve
     -- include: appoint
   end

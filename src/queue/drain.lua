@@ -3,18 +3,20 @@
 -- KEYS[2] jobs
 -- KEYS[3] ready
 -- KEYS[4] delayed
--- KEYS[5] extras
--- KEYS[6] dead
--- KEYS[7] unique
--- KEYS[8] groups
--- KEYS[9] parked
--- KEYS[10] flow
+-- KEYS[5] active
+-- KEYS[6] extras
+-- KEYS[7] waiters
+-- KEYS[8] dead
+-- KEYS[9] unique
+-- KEYS[10] groups
+-- KEYS[11] parked
+-- KEYS[12] flow
 -- ARGV[1] which     dead, or '' for all that wait
 -- ARGV[2] skip      schedules seen so far among the delayed
 -- returns {removed, schedules seen, 1 when there may be more}
 -- include: clock
-local JOBS, READY, DELAYED, EXTRAS, DEAD = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local UNIQUE, GROUPS, PARKED, FLOW = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local JOBS, READY, DELAYED, EXTRAS, DEAD = KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[8]
+local UNIQUE, GROUPS, PARKED, FLOW = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local soonest
 -- include: read
 -- include: groups
@@ -62,4 +64,10 @@ for i, record in ipairs(redis.call('HMGET', JOBS, unpack(ids))) do
 end
 redis.call('HDEL', JOBS, unpack(ids))
 redis.call('HINCRBY', KEYS[1], 'bytes', string.format('%d', -bytes))
+if ARGV[1] == 'dead' and redis.call('ZCARD', KEYS[7]) > 0 then -- for those that are not held any more
+  -- include: gate
+  -- include: serve
+  -- include: spend
+  -- include: appoint
+end
 return {#ids, skip, 1}

@@ -17,7 +17,8 @@ local me = ARGV[1] .. ' ' .. ARGV[2] .. ' ' .. ARGV[3]
 if redis.call('ZREM', KEYS[7], me) == 0 then
   -- include: given
   -- include: records
-else
+end
+if not ids[1] then -- nor did it come for what it was told to fetch
   -- include: gate
   -- include: first
   local soonest = rules[8] == me and till -- it had promised to look

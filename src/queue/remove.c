@@ -11,14 +11,16 @@
 #include "queue/all.h"
 #include "queue/scripts.h"
 
+/* As cancel.lua and drain.lua take them. */
+static const tkl__part all_parts[] = {TKL__META,   TKL__JOBS,   TKL__READY,   TKL__DELAYED,
+                                      TKL__ACTIVE, TKL__EXTRAS, TKL__WAITERS, TKL__DEAD,
+                                      TKL__UNIQUE, TKL__GROUPS, TKL__PARKED,  TKL__FLOW};
+
 /* ---- Cancelling ---------------------------------------------------------- */
 
 static int cancel_on(const tkl__shard *shard, const char *digits, tkl_bytes channel)
 {
-    static const tkl__part parts[] = {TKL__META,   TKL__JOBS,   TKL__READY,   TKL__DELAYED,
-                                      TKL__ACTIVE, TKL__EXTRAS, TKL__WAITERS, TKL__DEAD,
-                                      TKL__UNIQUE, TKL__GROUPS, TKL__PARKED,  TKL__FLOW};
-    static const tkl__operation cancel = {&tkl__lua_queue_cancel, parts};
+    static const tkl__operation cancel = {&tkl__lua_queue_cancel, all_parts};
     tkl_bytes args[] = {tkl_str(digits), tkl_str("0"), channel};
     tkl_reply *reply, *last = NULL;
     int rc;
@@ -104,10 +106,7 @@ int tkl_queue_retry(tkl_queue *queue, const char *id, int64_t *count)
 
 static int drain_shard(const tkl__shard *shard, const char *which, int64_t *count)
 {
-    static const tkl__part parts[] = {TKL__META,   TKL__JOBS, TKL__READY,  TKL__DELAYED,
-                                      TKL__EXTRAS, TKL__DEAD, TKL__UNIQUE, TKL__GROUPS,
-                                      TKL__PARKED, TKL__FLOW};
-    static const tkl__operation drain = {&tkl__lua_queue_drain, parts};
+    static const tkl__operation drain = {&tkl__lua_queue_drain, all_parts};
     char skip[24] = "0";
     bool more;
     int rc;
