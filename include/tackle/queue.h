@@ -314,8 +314,9 @@ TKL_API int tkl_queue_list(tkl_client *client, tkl_reply **names) TKL_NONNULL(1,
 /* Settings of a queue, kept on the server: they hold for all programs. 0 means none (and for the
  * dead letters the default). */
 typedef struct tkl_queue_limits {
-    int64_t max_jobs;    /* pushes beyond are refused with TKL_FULL; of each partition */
-    int64_t max_bytes;   /* of all records; ditto */
+    int64_t max_jobs;    /* pushes beyond are refused with TKL_FULL; of each partition. Dead letters
+                            do not count */
+    int64_t max_bytes;   /* of all records, those of dead letters too; ditto */
     int64_t concurrency; /* claimed at once; of each partition */
     int64_t rate;        /* claims in rate_period_ms, of each partition */
     int64_t rate_period_ms;
