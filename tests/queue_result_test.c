@@ -5,7 +5,12 @@
  * ctest: label threads
  * ctest: timeout 120
  */
+#include <stdatomic.h>
+
 #include "support/work.h"
+
+/* Beyond the moment at which one who was told nothing looks by itself, and ctest gives up. */
+#define FOREVER_MS 600000
 
 static job_id push_for_result(int64_t result_ms)
 {
@@ -55,6 +60,8 @@ static void the_end_in_the_dead_letters_is_told(void **state)
 }
 
 typedef struct asker {
+    tkl_queue *queue; /* NULL: the one of all tests */
+    atomic_bool told;
     char id[TKL_JOB_ID_SIZE];
     int code;
     char text[64];
@@ -65,7 +72,8 @@ static void wait_for_result(void *arg, int index)
 {
     asker *a = (asker *)arg + index;
     tkl_reply *result;
-    a->code = tkl_queue_result(queue, a->id, 20000, &result);
+    a->code = tkl_queue_result(a->queue ? a->queue : queue, a->id, FOREVER_MS, &result);
+    atomic_store(&a->told, true);
     a->len = tkl_reply_bytes(result).len;
     snprintf(a->text, sizeof a->text, "%s", tkl_reply_str(result));
     tkl_reply_free(result);
@@ -81,12 +89,19 @@ static int listeners(fixture *f, const char *id)
     return (int)count;
 }
 
+/* Those listened to, or not so long ago. */
+static int64_t result_channels(fixture *f)
+{
+    return server_ask_int(f->server, "EVAL %s 0",
+                          "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:o:*')");
+}
+
 /* Each way a job can end is told to those who wait for it. */
 static void those_who_wait_for_a_result_are_told(void **state)
 {
     fixture *f = *state;
-    enum { DONE, LARGE, DEAD, CANCELLED, CASES };
-    static const int codes[CASES] = {TKL_OK, TKL_OK, TKL_ELOST, TKL_NOTFOUND};
+    enum { DONE, LARGE, DEAD, CANCELLED, DESTROYED, CASES };
+    static const int codes[CASES] = {TKL_OK, TKL_OK, TKL_ELOST, TKL_NOTFOUND, TKL_NOTFOUND};
     static char large[200000];
     memset(large, 'x', sizeof large);
     for (int i = 0; i < CASES; i++) {
@@ -104,8 +119,10 @@ static void those_who_wait_for_a_result_are_told(void **state)
                                        (tkl_bytes){large, sizeof large}, 0));
         else if (i == DEAD)
             assert_ok(finish_code(queue, &job, TKL_JOB_DEAD, "no paper"));
-        else
+        else if (i == CANCELLED)
             assert_ok(tkl_queue_cancel(queue, job.id));
+        else
+            assert_ok(tkl_queue_destroy(queue));
         crew_join(threads);
         for (int k = 0; k < 2; k++) {
             assert_code(a[k].code, codes[i]);
@@ -114,6 +131,34 @@ static void those_who_wait_for_a_result_are_told(void **state)
                                        : i == DEAD  ? 8
                                                     : 0);
         }
+    }
+}
+
+/* Whatever the name of the queue, those of another one are not told. */
+static void those_who_wait_for_a_result_are_told_of_its_removal(void **state)
+{
+    fixture *f = *state;
+    static const char *const names[] = {"plain", "[a-z]*?\\", "parts"};
+    job_id other = push_for_result(60000);
+    for (int i = 0; i < 6; i++) {
+        tkl_queue *gone = open_queue(f->client, names[i % 3], i % 3 == 2 ? 3 : 1);
+        tkl_push job = {.payload = tkl_str("x"), .result_ms = 60000, .delay_ms = i < 3 ? 60000 : 0};
+        asker a[2] = {{.queue = gone}, {.queue = queue}};
+        int64_t heard = result_channels(f);
+        push_job(gone, &job, a[0].id);
+        memcpy(a[1].id, other.text, sizeof a[1].id);
+        crew *threads = crew_start(2, wait_for_result, a);
+        eventually(result_channels(f) == heard + 2, 20000);
+        assert_ok(i < 3 ? tkl_queue_drain(gone, NULL) : tkl_queue_destroy(gone));
+        eventually(atomic_load(&a[0].told), 20000);
+        assert_false(atomic_load(&a[1].told));
+        claimed last = claim_one(consumer);
+        assert_ok(finish_code(queue, &last, TKL_JOB_DONE, "42"));
+        crew_join(threads);
+        assert_code(a[0].code, TKL_NOTFOUND);
+        assert_code(a[1].code, TKL_OK);
+        other = push_for_result(60000);
+        tkl_queue_close(gone);
     }
 }
 
@@ -190,6 +235,7 @@ int main(void)
         WORK_TEST(only_wanted_results_are_kept),
         WORK_TEST(the_end_in_the_dead_letters_is_told),
         WORK_TEST(those_who_wait_for_a_result_are_told),
+        WORK_TEST(those_who_wait_for_a_result_are_told_of_its_removal),
         WORK_TEST(waiting_for_a_result_sends_nothing),
         WORK_TEST(those_who_wait_for_a_result_survive_a_cut),
         WORK_TEST(a_result_that_does_not_come_in_time_is_told),

@@ -16,4 +16,12 @@
 -- KEYS[15] requests_1
 -- KEYS[16] schedules
 -- returns how many there were
-return redis.call('UNLINK', unpack(KEYS))
+
+local count = redis.call('UNLINK', unpack(KEYS))
+-- Those who wait for results learn that there will be none; see result.c.
+local results = string.gsub(string.sub(KEYS[1], 1, -2), '[%[%]*?\\]', '\\%0') .. 'o:*'
+local channels = redis.pcall('PUBSUB', 'SHARDCHANNELS', results)
+for i = 1, #channels do
+  redis.pcall('SPUBLISH', channels[i], 'G')
+end
+return count

@@ -17,6 +17,7 @@
 -- include: clock
 local JOBS, READY, DELAYED, EXTRAS, DEAD = KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[8]
 local UNIQUE, GROUPS, PARKED, FLOW = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local RESULT = string.sub(KEYS[1], 1, -2) .. 'o:' -- and an id: a channel of result.c
 local soonest
 -- include: read
 -- include: groups
@@ -61,6 +62,9 @@ end
 for i, record in ipairs(redis.call('HMGET', JOBS, unpack(ids))) do
   bytes = bytes + #(record or '')
   forget(ids[i], record or '', counts)
+  if string.find(record or '', '^%l[^\n]* o') then -- somebody may wait for its result
+    redis.pcall('SPUBLISH', RESULT .. ids[i], 'G')
+  end
 end
 redis.call('HDEL', JOBS, unpack(ids))
 redis.call('HINCRBY', KEYS[1], 'bytes', string.format('%d', -bytes))

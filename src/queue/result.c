@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Results. The key of a result is also the name of the channel on which the end of its job is told:
- * "D" and the result, "X" and why it died, "G" when it was cancelled, "C" when the result is
- * large: come and get it. One who waits listens first and asks then, so nothing is missed.
+ * "D" and the result, "X" and why it died, "G" when it is gone (cancelled, drained, destroyed), "C"
+ * when the result is large: come and get it. One who waits listens first and asks then, so nothing
+ * is missed.
  */
 #include <stdio.h>
 #include <stdlib.h>
