@@ -210,7 +210,7 @@ static int read_centre(const cli_session *cli, tkl_geo_query *query)
 {
     if (cli->argc == 2) {
         query->member = tkl_str(cli->argv[1]);
-        return CLI_OK;
+        return query->member.len > 0 ? CLI_OK : cli_usage(cli, "the name of the place is empty");
     }
     int failed = read_number(cli, "longitude", cli->argv[1], &query->longitude);
     return failed ? failed : read_number(cli, "latitude", cli->argv[2], &query->latitude);

@@ -252,6 +252,11 @@ static void wrong_queries_are_refused(void **state)
     tkl_geo_query query = {.member = tkl_str("atlantis"), .radius = 5};
     assert_code(tkl_geo_near(geo, &query, &places), TKL_NOTFOUND);
     assert_code(tkl_geo_count(geo, &query, &count), TKL_NOTFOUND);
+    tkl_geo *nothing = open_geo(f->client, "nothing");
+    assert_code(tkl_geo_near(nothing, &query, &places), TKL_NOTFOUND);
+    assert_null(places);
+    assert_code(tkl_geo_count(nothing, &query, &count), TKL_NOTFOUND);
+    tkl_geo_close(nothing);
     assert_ok(tkl_callz(f->client, NULL, "SET", "tackle:geo:{text}", "x", NULL));
     tkl_geo *text = open_geo(f->client, "text");
     query = (tkl_geo_query){.radius = 5};

@@ -229,12 +229,14 @@ static void put_query(words *w, const tkl_geo_query *query)
     }
 }
 
-/* The server's only error about a sound query is that the member is missing. */
-static int not_found_or(int rc)
+/* A member that is missing is the server's only error about a sound query, unless there is no
+ * place at all: then it finds nothing, while one that is there always finds itself. */
+static int not_found_or(int rc, const tkl_geo_query *query, int64_t found)
 {
-    return rc == TKL_EREFUSED && strstr(tkl_errmsg(), "could not decode requested zset member")
-               ? TKL_NOTFOUND
-               : rc;
+    bool unknown =
+        rc == TKL_EREFUSED && strstr(tkl_errmsg(), "could not decode requested zset member");
+    bool no_places = rc == TKL_OK && query->member.len > 0 && found == 0;
+    return unknown || no_places ? TKL_NOTFOUND : rc;
 }
 
 /* The reply owns the names. */
@@ -286,7 +288,8 @@ int tkl_geo_near(tkl_geo *geo, const tkl_geo_query *query, tkl_geo_places **plac
     tkl__query_word(&command, "WITHDIST");
     tkl__query_word(&command, "WITHHASH");
     tkl__query_word(&command, "WITHCOORD");
-    rc = not_found_or(tkl__query_end(&command, true, &reply));
+    rc = tkl__query_end(&command, true, &reply);
+    rc = not_found_or(rc, query, (int64_t)tkl_reply_count(reply));
     if (rc == TKL_OK)
         rc = make_listing(reply, places);
     if (rc != TKL_OK)
@@ -321,5 +324,5 @@ int tkl_geo_count(tkl_geo *geo, const tkl_geo_query *query, int64_t *count)
     rc = tkl__run(geo->key.client, &call, tkl__call_deadline(geo->key.client, NULL), &reply);
     *count = tkl_reply_int(reply);
     tkl_reply_free(reply);
-    return not_found_or(rc);
+    return not_found_or(rc, query, *count);
 }

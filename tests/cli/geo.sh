@@ -29,6 +29,8 @@ ends 0 tackle geo near cities -1 51 --box 300x300 --farthest --json
 is "west of Greenwich" "$(jq -c 'map(.name)' <<<"$out")" '["london"]'
 is "count" "$(tackle geo near cities berlin --radius 300 --count)" 2
 ends 1 tackle geo near cities atlantis --radius 300
+ends 1 tackle geo near nowhere atlantis --radius 300
+ends 64 tackle geo near cities '' --radius 300 # not the point 0 0
 is "remove" "$(tackle geo remove cities berlin atlantis)" 1
 ends 0 tackle geo drop cities --json
 ends 1 tackle geo drop cities
