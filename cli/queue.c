@@ -460,7 +460,8 @@ static const cli_verb verbs[] = {
         .options = limit_options,
         .details =
             "They are kept on the server and hold for all programs; what is not named stays\n"
-            "as it is, 0 takes a limit away. Each partition of a queue has its own.",
+            "as it is, 0 takes a limit away (dead letters are then kept as in the beginning).\n"
+            "Each partition of a queue has its own.",
         .example = "tackle queue limit mails --max-jobs 100000 --rate 10/s --group-concurrency 1\n"
                    "tackle queue limit mails --rate 0 --json\n"
                    "tackle queue destroy mails --yes",

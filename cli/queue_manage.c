@@ -205,8 +205,7 @@ static json_t *limits_text(const tkl_queue_limits *l)
                      rate_text(l->rate, l->rate_period_ms), "group_concurrency",
                      number_text(l->group_concurrency, "no limit"), "group_rate",
                      rate_text(l->group_rate, l->group_rate_period_ms), "dead_max",
-                     (json_int_t)(l->dead_max != 0 ? l->dead_max : 10000), "dead_for",
-                     cli_duration_text(l->dead_ms != 0 ? l->dead_ms : 2592000000, text));
+                     (json_int_t)l->dead_max, "dead_for", cli_duration_text(l->dead_ms, text));
 }
 
 static json_t *limits_json(const tkl_queue_limits *l)
@@ -270,6 +269,8 @@ int cli_queue_limit(cli_session *cli)
     tkl_queue_close(queue);
     if (failed)
         return failed;
+    limits.dead_max = limits.dead_max != 0 ? limits.dead_max : 10000; /* what 0 means */
+    limits.dead_ms = limits.dead_ms != 0 ? limits.dead_ms : 2592000000;
     return cli_print_record(cli, cli->json ? limits_json(&limits) : limits_text(&limits),
                             limit_fields);
 }

@@ -238,7 +238,7 @@ yields . '[]'
 # ---- Settings -------------------------------------------------------------------------------------
 
 json limit limited
-yields 'map(. == 0) | all' true
+yields '[.dead_max, .dead_ms, (del(.dead_max, .dead_ms) | map(. == 0) | all)]' '[10000,2592000000,true]'
 json limit limited --max-jobs 2 --rate 5/s --dead-for 1d
 yields '[.max_jobs, .rate, .rate_period_ms, .dead_ms, .max_bytes]' '[2,5,1000,86400000,0]'
 json limit limited --max-bytes 1mb
