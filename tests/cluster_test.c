@@ -475,7 +475,8 @@ static void a_script_is_made_known_to_each_master(void **state)
         char name[32];
         key_name(name, i);
         tkl_bytes key = tkl_str(name), arg = tkl_str("of ");
-        tkl__invocation call = {&script, &key, &arg, 1, 1, false};
+        tkl__invocation call = {
+            .script = &script, .keys = &key, .args = &arg, .nkeys = 1, .nargs = 1};
         tkl_reply *reply;
         assert_ok(tkl__run(f->client, &call, tkl__deadline_ms(PATIENCE_MS), &reply));
         char *expected = test_format("of %s", name);

@@ -348,7 +348,8 @@ static void ask_at(fixture *f, const model *m, const puppet_script *script, int6
     tkl_bytes key = tkl_str("state");
     tkl_reply *reply;
     prepare(m, &s);
-    tkl__invocation call = {&script->script, &key, s.args, 1, NARGS, false};
+    tkl__invocation call = {
+        .script = &script->script, .keys = &key, .args = s.args, .nkeys = 1, .nargs = NARGS};
     assert_ok(tkl__run(f->client, &call, tkl__deadline_ms(60000), &reply));
     tkl__finding v = {.quantity = quantity};
     v.fits = tkl_reply_int(tkl_reply_at(reply, 0)) == 1;
@@ -407,7 +408,8 @@ static void lend(fixture *f, const model *m, const puppet_script *script, int64_
         text_of(texts[5], now / 1000000),
         text_of(texts[6], now % 1000000),
     };
-    tkl__invocation call = {&script->script, &key, args, 1, 10, false};
+    tkl__invocation call = {
+        .script = &script->script, .keys = &key, .args = args, .nkeys = 1, .nargs = 10};
     assert_ok(tkl__run(f->client, &call, tkl__deadline_ms(60000), &reply));
     h->size = h->left = tkl_reply_int(tkl_reply_at(reply, 0));
     h->epoch = tkl_reply_int(tkl_reply_at(reply, 1));

@@ -102,12 +102,17 @@ static int converse(tkl__conn *conn, const tkl__request *request, bool asking, i
                     tkl_reply **reply)
 {
     int rc = TKL_OK;
+    size_t skip = asking ? request->herald : 0; /* ASKING is for one command */
     if (asking)
         rc = tkl__conn_send(conn, tkl_str(ASKING), deadline, NULL);
     if (rc == TKL_OK)
-        rc = tkl__conn_send(conn, request->wire, deadline, NULL);
-    if (rc != TKL_OK || !asking)
-        return rc == TKL_OK ? tkl__conn_receive(conn, deadline, reply) : rc;
+        rc = tkl__conn_send(conn, (tkl_bytes){request->wire.data + skip, request->wire.len - skip},
+                            deadline, NULL);
+    if (rc != TKL_OK)
+        return rc;
+    conn->owed += request->herald > skip;
+    if (!asking)
+        return tkl__conn_receive(conn, deadline, reply);
     rc = tkl__conn_receive(conn, deadline, reply);
     tkl_reply_free(*reply);
     *reply = NULL;

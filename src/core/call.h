@@ -16,6 +16,7 @@ typedef struct tkl__request {
     tkl_bytes wire;
     int slot;        /* TKL__NO_SLOT: any node */
     bool retry_safe; /* may be sent again when the outcome is unknown */
+    size_t herald;   /* bytes of another command before it, whose reply nobody wants */
 } tkl__request;
 
 /* *reply may be an error reply of the server (TKL_OK is returned then): only redirections and

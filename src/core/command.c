@@ -473,7 +473,8 @@ static int slot_by_server(tkl_client *client, const words *args, int64_t deadlin
     for (int i = 0; i < args->count; i++)
         tkl__resp_arg(&wire, word(args, i).data, word(args, i).len);
 
-    tkl__request request = {{wire.data, wire.len}, TKL__NO_SLOT, true};
+    tkl__request request = {
+        .wire = {wire.data, wire.len}, .slot = TKL__NO_SLOT, .retry_safe = true};
     tkl_reply *keys = NULL;
     int code = wire.failed ? tkl__nomem() : tkl__exec(client, &request, deadline, &keys);
     if (code == TKL_OK && tkl_reply_count(keys) > 0)

@@ -114,6 +114,7 @@ static int read_replies(batch *b, tkl__conn *conn, size_t written, tkl_reply **r
         end += b->requests[b->group[i]].wire.len;
         if (end > written)
             return TKL_ENOTSENT;
+        conn->owed += b->requests[b->group[i]].herald > 0;
         int rc = tkl__conn_receive(conn, b->deadline, &replies[i]);
         if (rc != TKL_OK)
             return rc;
