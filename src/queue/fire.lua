@@ -39,12 +39,11 @@ if ARGV[4] ~= '' and not (unique ~= '' and holder_of(unique)) then
   if jobs > tonumber(meta[4] or jobs) or bytes > tonumber(meta[5] or bytes) then
     return 5
   end
-  local number = math.max((tonumber(meta[1]) or 0) + 1, now * 1024)
-  local id = string.format('%013x', number)
+  local id = string.format('%013x', math.max(tonumber(meta[1] or '0', 16) + 1, now * 1024))
   redis.call('HSET', KEYS[2], id, record)
   redis.call('ZADD', KEYS[3], as_pushed(line), id)
   hold(unique, line, id)
-  redis.call('HSET', KEYS[1], 'last', string.format('%.0f', number),
+  redis.call('HSET', KEYS[1], 'last', id,
              'pushed', string.format('%.0f', (meta[2] or 0) + 1),
              'bytes', string.format('%.0f', bytes))
   if #record > 65536 then

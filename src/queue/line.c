@@ -156,7 +156,7 @@ static int enter(stander *s)
 
 /* ---- What one who waits is told ------------------------------------------ */
 
-/* "ID NOW LENGTH EXTRA RECORD", the first two of 13 characters each: when did the lease start by
+/* "ID TILL LENGTH EXTRA RECORD", the first two of 13 characters each: when did the lease start by
  * our clock? Not later than it came, and not earlier than the server's clock says. */
 static int accept_job(stander *s, tkl_bytes message)
 {
@@ -169,7 +169,7 @@ static int accept_job(stander *s, tkl_bytes message)
         return tkl__nomem();
     memcpy(copy, message.data, message.len);
     copy[message.len] = '\0';
-    int64_t stamp = strtoll(copy + TKL__ID_LEN, &at, 10);
+    int64_t stamp = strtoll(copy + TKL__ID_LEN, &at, 10) - s->source->consumer->lease_us / 1000;
     size_t extra = strtoull(at, &at, 10);
     size_t left = (size_t)(copy + message.len - at);
     int64_t now = tkl__lease_now();

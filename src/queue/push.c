@@ -22,6 +22,7 @@
 #define TRIP_BYTES  8388608
 
 #define REQUEST_MAX 64
+#define ONE_KEYS    9
 #define PUSH_KEYS   10
 #define RICH_KEYS   13
 
@@ -91,6 +92,7 @@ typedef struct chunk {
     size_t bytes;
     size_t first; /* of its arguments, in those of the trip */
     size_t filled;
+    tkl_bytes place; /* the last of them */
     char lane[2 * REQUEST_MAX + 32];
     tkl_bytes keys[RICH_KEYS];
 } chunk;
@@ -240,10 +242,26 @@ static int encode_and_assign(trip *t, size_t start)
 
 /* ---- The scripts to run -------------------------------------------------- */
 
-/* Arguments of a job. */
-static size_t width(const chunk *c)
+/* Adds the arguments of a job. Those of push.lua have a place only where it changes. */
+static void add_args(trip *t, const piece *p)
 {
-    return c->rich ? 3 : 2;
+    chunk *c = &t->chunks[p->chunk];
+    tkl_bytes *args = &t->args[c->first];
+    tkl_bytes place = {t->text.data + p->start, p->record - p->start};
+    bool same = c->place.len == place.len && memcmp(c->place.data, place.data, place.len) == 0;
+    if (c->rich || !same)
+        args[c->filled++] = c->place = place;
+    args[c->filled++] = (tkl_bytes){t->text.data + p->record, p->after - p->record};
+    if (c->rich)
+        args[c->filled++] = (tkl_bytes){t->text.data + p->after, p->end - p->after};
+}
+
+/* For push_one.lua: one job, due at once, with no more to its start. */
+static bool is_plain_one(const trip *t, const chunk *c)
+{
+    const tkl_bytes *args = &t->args[c->first];
+    return !c->rich && c->count == 1 && args[2].data[0] != '+' && args[2].data[0] != '@' &&
+           args[3].data[0] != TKL__RICH_STARTED;
 }
 
 static void prepare_chunk(trip *t, chunk *c, tkl__invocation *call)
@@ -252,16 +270,22 @@ static void prepare_chunk(trip *t, chunk *c, tkl__invocation *call)
         TKL__META,   TKL__JOBS,        TKL__READY,      TKL__DELAYED,    TKL__ACTIVE,
         TKL__EXTRAS, TKL__WAITERS,     TKL__REQUESTS_0, TKL__REQUESTS_1, TKL__DEAD,
         TKL__UNIQUE, TKL__UNIQUE_TILL, TKL__FLOW};
-    size_t nkeys = c->rich ? RICH_KEYS : PUSH_KEYS;
-    tkl__shard_keys(c->shard, parts, nkeys, c->keys);
-    t->args[c->first] = tkl_str(c->lane);
-    t->args[c->first + 1] = tkl_str(t->number);
-    *call = (tkl__invocation){.script = c->rich ? &tkl__lua_queue_push_rich : &tkl__lua_queue_push,
+    static const tkl__part parts_of_one[] = {
+        TKL__META,   TKL__JOBS,    TKL__READY,      TKL__DEAD,       TKL__ACTIVE,
+        TKL__EXTRAS, TKL__WAITERS, TKL__REQUESTS_0, TKL__REQUESTS_1,
+    };
+    bool alone = is_plain_one(t, c);
+    size_t nkeys = c->rich ? RICH_KEYS : alone ? ONE_KEYS : PUSH_KEYS;
+    tkl__shard_keys(c->shard, alone ? parts_of_one : parts, nkeys, c->keys);
+    *call = (tkl__invocation){.script = c->rich ? &tkl__lua_queue_push_rich
+                                        : alone ? &tkl__lua_queue_push_one
+                                                : &tkl__lua_queue_push,
                               .keys = c->keys,
                               .nkeys = nkeys,
                               .args = &t->args[c->first],
-                              .nargs = 2 + width(c) * c->count,
-                              .retry_safe = true};
+                              .nargs = c->filled,
+                              .retry_safe = true,
+                              .wakes = alone};
 }
 
 /* `before`: chunks of earlier trips. */
@@ -274,19 +298,16 @@ static int prepare(trip *t, const char *lane, size_t before)
     for (size_t i = 0, first = 0; i < t->nchunks; i++) {
         chunk *c = &t->chunks[i];
         c->first = first;
-        first += 2 + width(c) * c->count;
+        first += 2 + 3 * c->count;
         snprintf(c->lane, sizeof c->lane, "%s.%zu", lane, before + i);
-        prepare_chunk(t, c, &t->calls[i]);
+        t->args[c->first] = tkl_str(c->lane);
+        t->args[c->first + 1] = tkl_str(t->number);
+        c->filled = 2;
     }
-    for (size_t i = 0; i < t->count; i++) {
-        const piece *p = &t->pieces[i];
-        const chunk *c = &t->chunks[p->chunk];
-        tkl_bytes *args = &t->args[c->first + 2 + width(c) * p->place];
-        args[0] = (tkl_bytes){t->text.data + p->start, p->record - p->start};
-        args[1] = (tkl_bytes){t->text.data + p->record, p->after - p->record};
-        if (c->rich)
-            args[2] = (tkl_bytes){t->text.data + p->after, p->end - p->after};
-    }
+    for (size_t i = 0; i < t->count; i++)
+        add_args(t, &t->pieces[i]);
+    for (size_t i = 0; i < t->nchunks; i++)
+        prepare_chunk(t, &t->chunks[i], &t->calls[i]);
     return TKL_OK;
 }
 

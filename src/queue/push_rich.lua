@@ -23,7 +23,7 @@
 -- include: read
 
 local meta = redis.call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'max_jobs', 'max_bytes')
-local number = math.max((tonumber(meta[1]) or 0) + 1, now * 1024)
+local number = math.max(tonumber(meta[1] or '0', 16) + 1, now * 1024)
 local count = redis.call('HLEN', KEYS[2]) - redis.call('ZCARD', KEYS[10])
 local bytes, added, big = tonumber(meta[3] or 0), 0, false
 local max_jobs, max_bytes = tonumber(meta[4] or 2 ^ 53), tonumber(meta[5] or 2 ^ 53)
@@ -59,7 +59,7 @@ end
 
 local answer = table.concat(told, ' ')
 if added > 0 then
-  redis.call('HSET', KEYS[1], 'last', string.format('%.0f', number - 1), 'bytes',
+  redis.call('HSET', KEYS[1], 'last', string.format('%013x', number - 1), 'bytes',
              string.format('%.0f', bytes), 'pushed', string.format('%.0f', (meta[2] or 0) + added))
 end
 if big then

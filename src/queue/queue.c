@@ -5,7 +5,7 @@
  * Keys of a queue, all in one slot: ns:queue:{name}:... A queue of several partitions has them for
  * each, in a slot of its own: ns:queue:{name%23i}:...
  *
- *   :m  meta     hash. last: the number of the last id. pushed, done, failed: totals. bytes: of
+ *   :m  meta     hash. last: the last id. pushed, done, failed: totals. bytes: of
  *                all records. paused: 1. big: 1 when there ever was a record over 64 KB. The
  *                limits: max_jobs, max_bytes, concurrency, rate, rate_period, group_concurrency,
  *                group_rate, group_rate_period, dead_max, dead_ms; full_at: until when the rate is

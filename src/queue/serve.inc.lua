@@ -10,6 +10,7 @@ for turn = 1, math.min(waiting, room, AT_MOST) do
     break
   end
   local token, lease, channel = string.match(first, '^(%S+) (%S+) (.*)$')
+  local till = string.format('%d', now + lease)
   local record, extra = 's', ''
   if not rules[6] or redis.call('HSTRLEN', KEYS[2], id) <= 65536 then
     record = redis.call('HGET', KEYS[2], id) or ''
@@ -21,11 +22,11 @@ for turn = 1, math.min(waiting, room, AT_MOST) do
   local come = string.byte(record) == 115
   redis.call('ZREM', KEYS[7], first)
   if not come then
-    redis.call('ZADD', KEYS[5], string.format('%d', now + lease), id .. token)
+    redis.call('ZADD', KEYS[5], till, id .. token)
     redis.call('ZREM', KEYS[3], id)
   end
   -- Told last: on a server that refuses writes nobody must hear of what was not written down.
-  local word = come and 'C' or 'J' .. id .. stamp .. ' ' .. #extra .. ' ' .. extra .. record
+  local word = come and 'C' or 'J' .. id .. till .. ' ' .. #extra .. ' ' .. extra .. record
   local heard = redis.pcall('SPUBLISH', channel, token .. word)
   local refused = type(heard) == 'table'
   waiting = waiting - 1
