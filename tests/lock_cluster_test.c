@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Locks on a cluster: waiting and handing over on many slots, while slots move and masters die.
- * And one under Sentinels.
+ * Locks and permits on a cluster: waiting and handing over on many slots, while slots move and
+ * masters die. And one under Sentinels.
  *
  * ctest: label threads
  */
@@ -170,6 +170,33 @@ static void waits_on_many_slots_share_few_connections(void **state)
     tkl_close(c.client);
 }
 
+static void permits_are_handed_over_as_well(void **state)
+{
+    fixture *f = *state;
+    enum { N = 10, LIMIT = 2 };
+    for (int i = 0; i < N; i++) { /* on as many slots */
+        char *name = test_format("pool-%d", i);
+        puppet *waiter =
+            puppet_start(&(puppet_options){.url = f->cluster->url, .name = name, .limit = LIMIT});
+        tkl_semaphore *permits[LIMIT];
+        for (int j = 0; j < LIMIT; j++) {
+            permits[j] = open_sem(f->client, name, LIMIT, NULL);
+            assert_ok(tkl_semaphore_acquire(permits[j], 0));
+        }
+        assert_code(puppet_do(waiter, "acquire 0"), TKL_BUSY);
+        puppet_tell(waiter, "acquire -1");
+        eventually(sem_waiters(permits[0]) == 1, LONG_MS);
+        assert_ok(tkl_semaphore_release(permits[1]));
+        assert_ok(puppet_hear(waiter));
+        assert_true(waiter->fence > tkl_semaphore_fence(permits[0]));
+        assert_int_equal(sem_holders(permits[0]), LIMIT);
+        for (int j = 0; j < LIMIT; j++)
+            tkl_semaphore_close(permits[j]);
+        puppet_end(waiter);
+        free(name);
+    }
+}
+
 static void processes_hand_over_and_skip_the_dead(void **state)
 {
     fixture *f = *state;
@@ -331,6 +358,7 @@ int main(int argc, char **argv)
         return puppet_main(argv);
     const struct CMUnitTest tests[] = {
         TEST(waits_on_many_slots_share_few_connections),
+        TEST(permits_are_handed_over_as_well),
         TEST(processes_hand_over_and_skip_the_dead),
         TEST(renewal_serves_all_nodes),
         TEST(a_slot_moves_while_waited_for),

@@ -287,6 +287,41 @@ static void a_holder_stopped_past_its_lease_is_refused(void **state)
 
 /* ---- Networks, types ----------------------------------------------------- */
 
+/* A client whose clock is ahead neither sees leases end too early nor overtakes. */
+static void wrong_clocks_change_nothing(void **state)
+{
+    fixture *f = *state;
+    if (!puppet_can_fake_clock())
+        skip();
+    static const int64_t hour = 3600000;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        puppet *slow = puppet_start(&(puppet_options){.url = f->server->url,
+                                                      .name = "pool",
+                                                      .limit = 1,
+                                                      .ttl_ms = 3000,
+                                                      .clock_ms = -sign * hour});
+        puppet *fast = puppet_start(&(puppet_options){.url = f->server->url,
+                                                      .name = "pool",
+                                                      .limit = 1,
+                                                      .ttl_ms = 60000,
+                                                      .clock_ms = sign * hour});
+        tkl_semaphore *sem = permit(f, 1);
+        assert_ok(puppet_do(slow, "acquire 0"));
+        assert_code(puppet_do(fast, "acquire 0"), TKL_BUSY);
+        assert_ok(puppet_do(slow, "renew 3000"));
+        puppet_tell(fast, "acquire -1");
+        eventually(sem_waiters(sem) == 1, LONG_MS);
+        assert_code(tkl_semaphore_acquire(sem, 0), TKL_BUSY);
+        assert_ok(puppet_hear(fast)); /* the lease ended by itself */
+        assert_code(puppet_do(slow, "release"), TKL_NOTOWNER);
+        assert_true(fast->fence > slow->fence);
+        assert_ok(puppet_do(fast, "release"));
+        tkl_semaphore_close(sem);
+        puppet_end(slow);
+        puppet_end(fast);
+    }
+}
+
 static void an_acquire_whose_reply_was_lost_takes_one_permit(void **state)
 {
     fixture *f = *state;
@@ -367,6 +402,7 @@ int main(int argc, char **argv)
         TEST(a_permit_is_renewed_alone),
         TEST(a_lost_permit_is_told_once),
         TEST(a_holder_stopped_past_its_lease_is_refused),
+        TEST(wrong_clocks_change_nothing),
         TEST(an_acquire_whose_reply_was_lost_takes_one_permit),
         TEST(a_key_of_another_type_is_told_and_left_alone),
         TEST(a_token_can_be_adopted),
