@@ -139,7 +139,7 @@ static void wait_in_crowd(void *arg, int index)
 static void waits_on_many_slots_share_few_connections(void **state)
 {
     fixture *f = *state;
-    enum { N = 90 };
+    enum { N = 1000 };
     crowd c = {.client = test_open(
                    f->cluster->url,
                    &(tkl_options){.timeout_ms = PATIENCE_MS, .pool_size = POOL, .name = "crowd"})};
