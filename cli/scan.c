@@ -46,6 +46,14 @@ static int print_all(const cli_session *cli, tkl_scan *scan)
     return failed || code == TKL_EMPTY ? failed : cli_end(cli, code);
 }
 
+/* Nothing would mean everything: not what "$PATTERN" is meant to be. */
+static int refuse_empty(const cli_session *cli, const char *option)
+{
+    return *cli_text(cli, option, "-") != '\0'
+               ? CLI_OK
+               : cli_usage(cli, "invalid --%s: must not be empty", option);
+}
+
 static int run(cli_session *cli)
 {
     tkl_scan_options options = {
@@ -58,7 +66,11 @@ static int run(cli_session *cli)
     tkl_scan *scan = NULL;
     if (cli_number(cli, "count", 0) != options.count)
         return cli_usage(cli, "invalid --count: too large");
-    int failed = cli_connect(cli, &client);
+    int failed = refuse_empty(cli, "match");
+    if (!failed)
+        failed = refuse_empty(cli, "members");
+    if (!failed)
+        failed = cli_connect(cli, &client);
     if (!failed)
         failed = cli_end(cli, tkl_scan_open(client, &options, &scan));
     if (!failed)

@@ -28,6 +28,8 @@ has "$err" "no members"
 ends 64 tackle scan --count=-1
 ends 64 tackle scan --count 99999999999
 ends 64 tackle scan --type tree
+ends 64 tackle scan --match ''
+ends 64 tackle scan --members=
 ends 64 tackle scan --members set --type set
 tackle scan >/dev/full 2>"$home/err"
 is "a full disk" $? 70
