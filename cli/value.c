@@ -133,7 +133,7 @@ static const char *read_zone(const char *at, bool *local, int *offset_s)
     if (*local)
         return at;
     if (sscanf(at + 1, "%2d:%2d%n", &hours, &minutes, &used) != 2 || used != 5 ||
-        (*at != '+' && *at != '-'))
+        (*at != '+' && *at != '-') || hours < 0 || hours > 23 || minutes < 0 || minutes > 59)
         return NULL;
     *offset_s = (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
     return at + 1 + used;
