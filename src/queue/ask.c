@@ -96,24 +96,48 @@ static void finish_free(tkl__finish *f)
 
 /* ---- claim.lua ----------------------------------------------------------- */
 
+/* Whether what was claimed next to it is done as well, and is of the same sort. */
+static bool is_followed(const tkl__done *done)
+{
+    return done[1].number == done[0].number + 1 &&
+           (done[0].kind == TKL__PLAIN) == (done[1].kind == TKL__PLAIN) &&
+           memcmp(done[0].member + TKL__ID_LEN, done[1].member + TKL__ID_LEN,
+                  TKL__MEMBER_LEN - TKL__ID_LEN) == 0;
+}
+
+/* Those that were done, in runs. */
+static void add_done(tkl__ask *ask)
+{
+    size_t bytes = 0;
+    for (size_t i = 0, end; i < ask->ndone; i = end) {
+        tkl__done *first = &ask->done[i];
+        tkl_bytes *count = &ask->args[ask->nargs++];
+        for (end = i; end == i || (end < ask->ndone && is_followed(&ask->done[end - 1])); end++) {
+            ask->args[ask->nargs++] = (tkl_bytes){ask->done[end].member, TKL__MEMBER_LEN};
+            bytes += ask->done[end].bytes;
+        }
+        snprintf(first->run, sizeof first->run, "%s%u", first->kind == TKL__PLAIN ? "" : "r",
+                 (unsigned)(end - i) % 10000);
+        *count = tkl_str(first->run);
+    }
+    snprintf(ask->bytes_text, sizeof ask->bytes_text, "%zu", bytes);
+    ask->args[5] = tkl_str(ask->bytes_text);
+}
+
 static int make_args(tkl__ask *ask)
 {
     tkl__source *source = ask->source;
     ask->args = malloc((6 + 2 * ask->ndone) * sizeof *ask->args);
     if (!ask->args)
         return tkl__nomem();
+    ask->nargs = 6;
     snprintf(ask->max_text, sizeof ask->max_text, "%zu", ask->max);
-    snprintf(ask->ndone_text, sizeof ask->ndone_text, "%zu", ask->ndone);
     ask->args[0] = tkl_str(ask->max > 0 ? source->token : "");
     ask->args[1] = tkl_str(source->consumer->lease);
     ask->args[2] = tkl_str(ask->max_text);
     ask->args[3] = ask->wait ? source->shard->channel : tkl_str("");
     ask->args[4] = tkl_str(ask->again ? "1" : "");
-    ask->args[5] = tkl_str(ask->ndone_text);
-    for (size_t i = 0; i < ask->ndone; i++) {
-        ask->args[6 + i] = (tkl_bytes){ask->done[i].member, TKL__MEMBER_LEN};
-        ask->args[6 + ask->ndone + i] = tkl_str(ask->done[i].bytes);
-    }
+    add_done(ask);
     return TKL_OK;
 }
 
@@ -124,7 +148,7 @@ static tkl__invocation ask_call(tkl__ask *ask)
                              .keys = ask->keys,
                              .nkeys = TKL__CLAIM_KEYS,
                              .args = ask->args,
-                             .nargs = 6 + 2 * ask->ndone,
+                             .nargs = ask->nargs,
                              .retry_safe = ask->again && ask->ndone == 0};
 }
 

@@ -17,19 +17,19 @@
 -- ARGV[3] max       jobs to claim; 0 to report only
 -- ARGV[4] channel   where this waiter listens; '' not to wait
 -- ARGV[5] again     1: the token may wait, or have got something, already
--- ARGV[6] n         jobs that were done
--- ARGV[7...] done   n times id .. token, then n lengths of their records ("r" before: a rich one)
+-- ARGV[6] bytes     of the records of the jobs that were done
+-- ARGV[7...] done   runs of them: how many ("r" before: rich ones), then id .. token of each
 -- returns {now, milliseconds until it should look (-1: no need), its rank among those who look, the
 --   stale of those done, schedules to fire, rich jobs to bury, ids, records, extras}
 -- include: clock
 
-local n, max = tonumber(ARGV[6]), tonumber(ARGV[3])
+local max = tonumber(ARGV[3])
 local stale, fire, lost, ids, records, extras = {}, {}, {}, {}, {}, {}
 local look_in, rank, soonest = -1, 0, nil
 local READY, DELAYED, EXTRAS, UNIQUE = KEYS[3], KEYS[4], KEYS[6], KEYS[9]
 local GROUPS, PARKED, FLOW, RATES = KEYS[10], KEYS[11], KEYS[12], KEYS[13]
 redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
-if n > 0 then
+if ARGV[7] then
   -- include: done
   if rich[1] then
     -- include: read

@@ -58,6 +58,7 @@ static void insert(tkl_consumer *c, tkl__claim *claim)
     *(source->last ? &source->last->next : &source->first) = claim;
     source->last = claim;
     c->nclaims++;
+    claim->number = ++c->last_number;
 }
 
 tkl__claim *tkl__claim_find(tkl_consumer *c, const tkl__shard *shard, const char *member)

@@ -159,8 +159,11 @@ static tkl__shard *claim_of(const tkl_job *job, char member[TKL__MEMBER_LEN + 1]
 {
     const char *digits;
     tkl__shard *shard = tkl__id_find(job->queue, job->id, &digits);
-    if (shard)
-        snprintf(member, TKL__MEMBER_LEN + 1, "%.13s%.16s", digits, job->token);
+    if (shard) {
+        memcpy(member, digits, TKL__ID_LEN);
+        memcpy(member + TKL__ID_LEN, job->token, TKL_CLAIM_TOKEN_SIZE);
+        member[TKL__MEMBER_LEN] = '\0';
+    }
     return shard;
 }
 
@@ -175,8 +178,9 @@ static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__done *d
         claim->reporting = true;
     if (simple) {
         done->source = (size_t)(claim->source - c->sources);
-        snprintf(done->bytes, sizeof done->bytes, "%s%zu", claim->kind == TKL__PLAIN ? "" : "r",
-                 claim->bytes);
+        done->number = claim->number;
+        done->kind = claim->kind;
+        done->bytes = claim->bytes;
     }
     pthread_mutex_unlock(&c->mutex);
     return simple;
@@ -198,17 +202,28 @@ static void add_finish(reporting *r, size_t index)
     f->report = index;
 }
 
-static int by_source(const void *a, const void *b)
+/* By source, and then in the order in which they were claimed. */
+static int by_claim(const void *a, const void *b)
 {
     const tkl__done *x = a, *y = b;
-    return (x->source > y->source) - (x->source < y->source);
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static bool is_sorted(const reporting *r)
+{
+    for (size_t i = 1; i < r->ndone; i++)
+        if (by_claim(&r->done[i - 1], &r->done[i]) > 0)
+            return false;
+    return true;
 }
 
 /* An ask for each source, or several where there are many. */
 static void ask_for_done(reporting *r)
 {
-    if (r->consumer->nsources > 1 && r->ndone > 1)
-        qsort(r->done, r->ndone, sizeof *r->done, by_source);
+    if (!is_sorted(r))
+        qsort(r->done, r->ndone, sizeof *r->done, by_claim);
     for (size_t i = 0; i < r->ndone; i++) {
         tkl__ask *last = r->nasks > 0 ? &r->asks[r->nasks - 1] : NULL;
         tkl__source *source = &r->consumer->sources[r->done[i].source];

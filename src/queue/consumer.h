@@ -22,6 +22,7 @@
 typedef struct tkl__claim {
     char member[TKL__MEMBER_LEN + 1]; /* id .. token */
     struct tkl__source *source;
+    uint64_t number; /* in the order in which they were claimed */
     char kind;       /* of the record */
     bool answers;    /* its result is wanted */
     size_t bytes;    /* of the record */
@@ -79,6 +80,7 @@ struct tkl_consumer {
     bool enough;           /* one of several who wait for it has got something */
     tkl__claim **buckets;
     size_t nbuckets, nclaims;
+    uint64_t last_number; /* of a claim */
 };
 
 /* ---- haul.c: what a claim brings home: the user's tkl_jobs and what they point into ---- */
@@ -126,10 +128,13 @@ void tkl__source_keep(tkl__source *source);
 /* A job that was done, as claim.lua takes it. */
 typedef struct tkl__done {
     char member[TKL__MEMBER_LEN + 1];
-    char bytes[24];
-    size_t source; /* the index of its source */
+    size_t source;   /* the index of its source */
+    uint64_t number; /* of the claim */
+    char kind;       /* of the record, and its ... */
+    size_t bytes;
     size_t report; /* whose it is */
     bool stale;    /* out */
+    char run[8];   /* of the first of a run: how many */
 } tkl__done;
 
 /* A run of claim.lua. */
@@ -147,9 +152,10 @@ typedef struct tkl__ask {
     int64_t look_ms;    /* out: until somebody should look; -1: no need */
     int64_t rank;       /* out: among those who look */
 
-    char max_text[24], ndone_text[24];
+    char max_text[24], bytes_text[24];
     tkl_bytes keys[TKL__CLAIM_KEYS];
     tkl_bytes *args; /* owned */
+    size_t nargs;
 } tkl__ask;
 
 /* A run of finish.lua. */

@@ -1,7 +1,6 @@
 -- What is `finished` is gone.
 
 if finished[1] then
-  redis.call('ZREM', KEYS[5], unpack(ARGV, 7, n + 6))
   redis.call('HDEL', KEYS[2], unpack(finished))
   redis.call('HINCRBY', KEYS[1], 'done', #finished)
   redis.call('HINCRBY', KEYS[1], 'bytes', string.format('%.0f', -bytes))

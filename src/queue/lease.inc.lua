@@ -2,9 +2,9 @@
 -- meanwhile.
 
 if ids[1] then
-  local till, leases = string.format('%d', now + ARGV[2]), {}
-  for i, id in ipairs(ids) do
-    leases[2 * i - 1], leases[2 * i] = till, id .. ARGV[1]
+  local till, token, leases, k = string.format('%d', now + ARGV[2]), ARGV[1], {}, 1
+  for i = #ids, 1, -1 do -- the last first: a short zset is a list, which is searched from the front
+    leases[k], leases[k + 1], k = till, ids[i] .. token, k + 2
   end
   if starts then
     redis.call('ZREM', KEYS[3], unpack(ids))

@@ -95,12 +95,15 @@ typedef struct chunk {
     tkl_bytes place; /* the last of them */
     char lane[2 * REQUEST_MAX + 32];
     tkl_bytes keys[RICH_KEYS];
+    uint64_t first_id; /* out, but for push_rich.lua: of the first job, and ... */
+    size_t room;       /* ... how many there was room for */
 } chunk;
 
 /* Where the parts of a job are in the text. */
 typedef struct piece {
-    size_t chunk, place; /* and its place there */
-    size_t start, record, after, end;
+    size_t chunk, place;   /* and its place there */
+    size_t spot, spot_end; /* where it goes; the text may be that of the job before */
+    size_t record, after, end;
 } piece;
 
 typedef struct trip {
@@ -192,12 +195,12 @@ static int assign(trip *t, size_t job, tkl__shard *shard, bool rich)
     size_t last = t->open[shard->index];
     chunk *c = last == SIZE_MAX ? NULL : &t->chunks[last];
     bool fits = c && c->rich == rich && c->count < CHUNK_JOBS &&
-                (t->flow || c->bytes + (p->end - p->start) <= CHUNK_BYTES);
+                (t->flow || c->bytes + (p->end - p->record) <= CHUNK_BYTES);
     if (!fits && !(c = new_chunk(t, shard, rich)))
         return tkl__nomem();
     p->chunk = (size_t)(c - t->chunks);
     p->place = c->count++;
-    c->bytes += p->end - p->start;
+    c->bytes += p->end - p->record;
     return TKL_OK;
 }
 
@@ -210,6 +213,11 @@ static void add_place(tkl__buf *text, const tkl_push *job)
         tkl__buf_addf(text, "@%" PRId64, job->at_ms);
     else
         tkl__buf_addf(text, "%" PRId64, TKL__SCORE_PUSHED(job->priority));
+}
+
+static bool is_same_place(const tkl_push *a, const tkl_push *b)
+{
+    return a->priority == b->priority && a->delay_ms == b->delay_ms && a->at_ms == b->at_ms;
 }
 
 /* The places of those that a job of a flow waits for, from 1. */
@@ -226,8 +234,11 @@ static int encode_and_assign(trip *t, size_t start)
     for (size_t i = 0; rc == TKL_OK && i < t->count; i++) {
         const tkl_push *job = &t->jobs[i];
         piece *p = &t->pieces[i];
-        p->start = t->text.len;
-        add_place(&t->text, job);
+        bool same = i > 0 && is_same_place(job, job - 1);
+        p->spot = same ? p[-1].spot : t->text.len;
+        if (!same)
+            add_place(&t->text, job);
+        p->spot_end = same ? p[-1].spot_end : t->text.len;
         p->record = t->text.len;
         tkl__record_encode(&t->text, job, tkl__push_kind(job, t->flow != NULL));
         p->after = t->text.len;
@@ -247,7 +258,7 @@ static void add_args(trip *t, const piece *p)
 {
     chunk *c = &t->chunks[p->chunk];
     tkl_bytes *args = &t->args[c->first];
-    tkl_bytes place = {t->text.data + p->start, p->record - p->start};
+    tkl_bytes place = {t->text.data + p->spot, p->spot_end - p->spot};
     bool same = c->place.len == place.len && memcmp(c->place.data, place.data, place.len) == 0;
     if (c->rich || !same)
         args[c->filled++] = c->place = place;
@@ -326,27 +337,39 @@ static int read_rich_answer(const tkl__shard *shard, const char *text, size_t pl
     return exists ? TKL_EXISTS : TKL_OK;
 }
 
-/* "first-id how-many" */
 static int read_answer(const chunk *c, const tkl_reply *reply, size_t place, char *id)
 {
-    char digits[TKL__ID_LEN + 4], *at;
+    char digits[TKL__ID_LEN];
     int code = tkl_reply_code(reply);
     if (code != TKL_OK)
         return tkl__fail(code, "%s", tkl_reply_str(reply));
     if (c->rich)
         return read_rich_answer(c->shard, tkl_reply_str(reply), place, id);
-    uint64_t first = strtoull(tkl_reply_str(reply), &at, 16);
-    if (place >= strtoull(at, NULL, 10))
+    if (place >= c->room)
         return TKL_FULL;
-    snprintf(digits, sizeof digits, "%013" PRIx64, first + place);
+    uint64_t number = c->first_id + place;
+    for (int i = TKL__ID_LEN; i-- > 0; number /= 16)
+        digits[i] = "0123456789abcdef"[number % 16];
     tkl__id_show(c->shard, digits, id);
     return TKL_OK;
 }
 
+/* "first-id how-many" */
+static void read_answers(trip *t, const tkl_reply *replies)
+{
+    for (size_t i = 0; replies && i < t->nchunks; i++) {
+        char *at;
+        chunk *c = &t->chunks[i];
+        c->first_id = strtoull(tkl_reply_str(tkl_reply_at(replies, i)), &at, 16);
+        c->room = strtoull(at, NULL, 10);
+    }
+}
+
 /* Tells each job's fate; the first failure is returned. */
-static int tell(const trip *t, const tkl_reply *replies, int rc, tkl_pushed *pushed)
+static int tell(trip *t, const tkl_reply *replies, int rc, tkl_pushed *pushed)
 {
     int first = TKL_OK;
+    read_answers(t, replies);
     char none[TKL_JOB_ID_SIZE] = "";
     for (size_t i = 0; i < t->count; i++) {
         const piece *p = &t->pieces[i];

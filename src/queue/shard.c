@@ -72,10 +72,11 @@ void tkl__shard_keys(const tkl__shard *shard, const tkl__part *which, size_t cou
 
 void tkl__id_show(const tkl__shard *shard, const char *digits, char id[TKL_JOB_ID_SIZE])
 {
-    if (shard->queue->partitions == 1)
-        snprintf(id, TKL_JOB_ID_SIZE, "%.*s", TKL__ID_LEN, digits);
-    else
-        snprintf(id, TKL_JOB_ID_SIZE, "%d.%.*s", shard->index % 1000, TKL__ID_LEN, digits);
+    char *at = id;
+    if (shard->queue->partitions > 1)
+        at += sprintf(id, "%d.", shard->index % 1000);
+    memcpy(at, digits, TKL__ID_LEN);
+    at[TKL__ID_LEN] = '\0';
 }
 
 tkl__shard *tkl__id_find(const tkl_queue *queue, const char *id, const char **digits)
@@ -94,10 +95,12 @@ tkl__shard *tkl__id_find(const tkl_queue *queue, const char *id, const char **di
 
 int64_t tkl__id_time(const char *digits)
 {
-    char text[TKL__ID_LEN + 1];
-    memcpy(text, digits, TKL__ID_LEN);
-    text[TKL__ID_LEN] = '\0';
-    return (int64_t)(strtoull(text, NULL, 16) / 1024);
+    int64_t number = 0;
+    for (int i = 0; i < TKL__ID_LEN; i++) {
+        char c = digits[i];
+        number = number * 16 + (c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return number / 1024;
 }
 
 tkl__shard *tkl__shard_of(const tkl_queue *queue, tkl_bytes key)

@@ -18,7 +18,12 @@ if ids[1] then
   if redis.call('EXISTS', KEYS[6]) == 1 then
     extras = redis.call('HMGET', KEYS[6], unpack(ids))
   end
+  local byte = string.byte
   for i = 1, #ids do
-    starts = starts or records[i] and string.byte(records[i]) == 115
+    local record = records[i]
+    if record and byte(record) == 115 then
+      starts = true
+      break
+    end
   end
 end
