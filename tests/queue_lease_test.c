@@ -173,6 +173,51 @@ static void reports_of_one_call_have_fates_of_their_own(void **state)
     desk_close(&d);
 }
 
+/* Each report of these jobs of a claim of six, in this order. The claim of "c" is lost, and that of
+ * another consumer may stand in its place. */
+static void runs_with_a_gap(desk *d, const char *order, bool filled)
+{
+    push_words(d->queue, "a b c d e f");
+    int64_t bytes = server_ask_int(d->f->server, "HGET " KEY "m bytes");
+    tkl_jobs *jobs = claim_jobs(d->consumer, 6, 0);
+    const tkl_job *lost = &jobs->items[2];
+    char *member = test_format("%s%s", lost->id, lost->token),
+         *other = test_format("%s%.15sz", lost->id, lost->token);
+    char *till = server_ask(d->f->server, "ZSCORE " KEY "a %s", member);
+    server_do(d->f->server, "ZREM " KEY "a %s", member);
+    if (filled)
+        server_do(d->f->server, "ZADD " KEY "a %s %s", till, other);
+    tkl_report reports[6];
+    size_t n = strlen(order);
+    for (size_t i = 0; i < n; i++)
+        reports[i] = (tkl_report){.job = &jobs->items[order[i] - 'a']};
+    bool has_lost = strchr(order, 'c') != NULL;
+    assert_code(tkl_consumer_finish(d->consumer, reports, n), has_lost ? TKL_NOTOWNER : TKL_OK);
+    for (size_t i = 0; i < n; i++)
+        assert_code(reports[i].code, order[i] == 'c' ? TKL_NOTOWNER : TKL_OK);
+    size_t left = 6 - n + has_lost;
+    assert_int_equal(server_ask_int(d->f->server, "HLEN " KEY "j"), left);
+    assert_int_equal(server_ask_int(d->f->server, "ZCARD " KEY "a"), left - 1 + filled);
+    assert_int_equal(server_ask_int(d->f->server, "HGET " KEY "m bytes"),
+                     bytes / 6 * (int64_t)left);
+    tkl_jobs_free(jobs);
+    free(member);
+    free(other);
+    free(till);
+    server_do(d->f->server, "FLUSHALL");
+}
+
+static void reports_count_in_any_order_and_around_a_lost_claim(void **state)
+{
+    static const char *const orders[] = {"abcdef", "fedcba", "cab", "abdef", "ebfa", "c", "f"};
+    desk d = desk_open(state);
+    for (size_t i = 0; i < 7; i++) {
+        runs_with_a_gap(&d, orders[i], false);
+        runs_with_a_gap(&d, orders[i], true);
+    }
+    desk_close(&d);
+}
+
 static void a_report_whose_answer_is_lost_counts(void **state)
 {
     static const tkl_outcome outcomes[] = {TKL_JOB_DONE, TKL_JOB_FAILED};
@@ -418,6 +463,7 @@ int main(void)
         TEST(the_dead_are_trimmed_by_number_and_age),
         TEST(a_claim_is_reported_once),
         TEST(reports_of_one_call_have_fates_of_their_own),
+        TEST(reports_count_in_any_order_and_around_a_lost_claim),
         TEST(a_report_whose_answer_is_lost_counts),
         TEST(a_claim_whose_answer_is_lost_is_found_again),
         TEST(a_claim_that_timed_out_keeps_nothing_back),
