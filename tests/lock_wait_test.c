@@ -386,10 +386,10 @@ static void a_silent_process_with_many_waiters_is_passed_over(void **state)
     make_wait(silent, holder);
     make_wait(alive, holder);
     /* Another of its threads, behind the living: the same channel, another token. */
-    char *place = server_ask(s, "ZRANGE " QUEUE " 0 0");
+    char *place = server_ask(s, "LRANGE " QUEUE " 0 0");
     place[strcspn(place, "\n")] = '\0';
     memset(place, 'f', 32);
-    server_do(s, "ZADD " QUEUE " 1000 %s", place);
+    server_do(s, "RPUSH " QUEUE " %s", place);
     free(place);
     puppet_signal(silent, SIGSTOP);
     assert_ok(tkl_lock_release(holder));
@@ -422,7 +422,7 @@ static void a_crowd_of_dead_waiters_holds_nobody_up(void **state)
     fixture *f = *state;
     tkl_lock *holder = held_door(f, 3600000);
     server_do(f->server, "EVAL %s 1 " QUEUE,
-              "for i = 1, 350 do redis.call('ZADD', KEYS[1], i - 1000, "
+              "for i = 1, 350 do redis.call('RPUSH', KEYS[1], "
               "string.format('%032d', i) .. ' x 0000000001000000 host/1/ gone') end "
               "redis.call('PEXPIRE', KEYS[1], 60000)");
     puppet *alive = outsider(f, 3600000);

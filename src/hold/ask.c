@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -29,11 +30,8 @@ tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
 }
 
 /* Within the time of a call, and not long after `deadline`. */
-static int run_until(tkl__hold *h, int64_t deadline, const tkl__script *script,
-                     const tkl_bytes *args, size_t nargs, tkl_reply **reply)
+static int run_until(tkl__hold *h, int64_t deadline, tkl__invocation call, tkl_reply **reply)
 {
-    tkl__invocation call = tkl__hold_invoke(h, script, args, nargs);
-    call.retry_safe = script != &tkl__lua_hold_break;
     int64_t call_deadline = tkl__call_deadline(h->client, NULL);
     if (deadline < call_deadline - OVERTIME_US)
         call_deadline = deadline + OVERTIME_US;
@@ -43,7 +41,9 @@ static int run_until(tkl__hold *h, int64_t deadline, const tkl__script *script,
 int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args, size_t nargs,
                   tkl_reply **reply)
 {
-    return run_until(h, TKL__FOREVER, script, args, nargs, reply);
+    tkl__invocation call = tkl__hold_invoke(h, script, args, nargs);
+    call.retry_safe = script != &tkl__lua_hold_break;
+    return run_until(h, TKL__FOREVER, call, reply);
 }
 
 /* {code, fence, lease}, asked for at local time `started`. */
@@ -55,27 +55,54 @@ int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g)
     return (int)tkl_reply_int(tkl_reply_at(reply, 0));
 }
 
-/* Asks once. TKL_OK, TKL_BUSY, or an error. */
+/* "END NOW", to one who stands in line behind others. */
+static int read_place(const char *text, tkl__busy *b)
+{
+    char *at;
+    int64_t till = strtoll(text, &at, 10);
+    b->server_now = strtoll(at, NULL, 10);
+    b->left_us = till - b->server_now;
+    return TKL_BUSY;
+}
+
+static int read_answer(const tkl__hold *h, const tkl_reply *reply, int64_t started, tkl__grant *g,
+                       tkl__busy *b)
+{
+    *b = (tkl__busy){.started = started};
+    switch (tkl_reply_kind(reply)) {
+    case TKL_INTEGER:
+        *g = (tkl__grant){(uint64_t)tkl_reply_int(reply), tkl__to_us(h->rules.ttl_ms), started};
+        return TKL_OK;
+    case TKL_STRING:
+        return read_place(tkl_reply_str(reply), b);
+    default:
+        b->left_us = tkl_reply_int(tkl_reply_at(reply, 1));
+        b->server_now = tkl_reply_int(tkl_reply_at(reply, 2));
+        b->looker = tkl_reply_int(tkl_reply_at(reply, 3)) != 0;
+        return tkl__grant_read(reply, started, g);
+    }
+}
+
+/* Asks once. TKL_OK, TKL_BUSY, or an error. The first time for a place the server does not search
+ * the line for it, so that this request is not repeated as it is. */
 int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl__busy *b)
 {
     tkl_bytes args[] = {tkl_str(h->token),
                         tkl_str(h->keep),
                         tkl_str(h->limit),
                         {h->wish.data, h->wish.len},
-                        wait ? h->channel : tkl_str("")};
+                        wait ? h->channel : tkl_str(""),
+                        tkl_str("again")};
     tkl_reply *reply;
     if (h->wish.failed)
         return tkl__nomem();
+    tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_acquire, args, h->in_line ? 6 : 5);
+    call.retry_safe = h->in_line || !wait;
+    h->in_line |= wait;
     int64_t started = tkl__lease_now();
-    int rc = run_until(h, deadline, &tkl__lua_hold_acquire, args, 5, &reply);
-    if (rc == TKL_OK && tkl_reply_kind(reply) == TKL_INTEGER)
-        *g = (tkl__grant){(uint64_t)tkl_reply_int(reply), tkl__to_us(h->rules.ttl_ms), started};
-    else if (rc == TKL_OK)
-        rc = tkl__grant_read(reply, started, g);
-    *b = (tkl__busy){.left_us = tkl_reply_int(tkl_reply_at(reply, 1)),
-                     .server_now = tkl_reply_int(tkl_reply_at(reply, 2)),
-                     .started = started,
-                     .looker = tkl_reply_int(tkl_reply_at(reply, 3)) != 0};
+    int rc = run_until(h, deadline, call, &reply);
+    if (rc == TKL_OK)
+        rc = read_answer(h, reply, started, g, b);
     tkl_reply_free(reply);
     return rc;
 }
@@ -114,7 +141,8 @@ int tkl__hold_ask_leave(tkl__hold *h, tkl__grant *g)
     tkl_bytes args[] = {tkl_str(h->token), {place.data, place.len}};
     int64_t started = tkl__lease_now();
     int rc = place.failed ? tkl__nomem()
-                          : run_until(h, tkl__now(), &tkl__lua_hold_leave, args, 2, &reply);
+                          : run_until(h, tkl__now(),
+                                      tkl__hold_invoke(h, &tkl__lua_hold_leave, args, 2), &reply);
     tkl__buf_free(&place);
     if (rc == TKL_OK) {
         rc = tkl__grant_read(reply, started, g);

@@ -12,6 +12,7 @@ local record = redis.call('GET', KEYS[1])
 -- include: record
 -- include: save
 -- include: holders
+-- include: grant
 -- include: looker
 -- include: line
 
@@ -22,7 +23,7 @@ for _, token in ipairs(held) do
   drop(token)
 end
 hand_over()
-if arrivals == NONE then
+if waits == '-' then
   -- include: settle
 end
 save()

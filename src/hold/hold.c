@@ -9,15 +9,18 @@
  *                handed out. limit: of a semaphore, else "-".
  *                "fence token limit mode lease who": held by one, nobody waits; the lease, in
  *                microseconds, ends a minute before the record does.
- *                "fence*alive arrivals look limit looker x": everything else. alive: when
- *                record, holders and cards expire, in milliseconds, 13 digits. arrivals: how
- *                many came to the line; 0: nobody waits. look, looker: when a waiter has promised
- *                to look, and which (its token, host and client). x: "till token mode fence since
- *                who" of the one who holds, if it is the only one.
+ *                "fence*x waits-look-alive-looker limit", the four without a space: everything
+ *                else. x: "till token mode fence since who" of the one who holds, if it is the only
+ *                one, else "-". waits: one letter, w: somebody may wait, m: on several machines,
+ *                -: nobody. look, looker: when a waiter has promised to look, and which (its
+ *                token, client and host). alive: when holders and cards expire, in
+ *                milliseconds, 13 digits; the record expires then, too, or two minutes after a
+ *                grant.
  *   :h  holders  sorted set of the tokens that share, when they are several, by the end of their
  *                lease.
  *   :c  cards    hash: "fence since who" of each of them.
- *   :q  queue    sorted set of "token mode lease who channel" by arrival.
+ *   :q  queue    list of "token mode lease who channel" by arrival. Who gives up is searched for from
+ *                the front, where those who wait longest stand.
  *
  * Numbers have sixteen digits, so that each part has its place and need not be searched for.
  *
@@ -264,8 +267,10 @@ static int first_acquire(tkl__hold *h, int64_t wait_ms)
 {
     tkl__grant g;
     pthread_mutex_lock(&h->mutex);
-    if (!h->unsure)
+    if (!h->unsure) {
         tkl__token_new(h->token);
+        h->in_line = false;
+    }
     h->shared = h->rules.shared;
     pthread_mutex_unlock(&h->mutex);
     int rc = tkl__hold_try_or_wait(h, wait_ms, &g);

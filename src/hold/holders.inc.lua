@@ -20,7 +20,7 @@ local function put(token, mode, lease, card)
   local till = moment(now + lease)
   if x and string.sub(x, 18, 49) == token or sharers() == 0 then
     x, sharing = till .. ' ' .. token .. ' ' .. mode .. ' ' .. card, 0
-    if arrivals == NONE then
+    if waits == '-' then
       alive = string.format('%013d', now_ms + ms)
     end
     return live(ms)

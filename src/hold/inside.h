@@ -32,6 +32,7 @@ struct tkl__hold {
     pthread_mutex_t turn;  /* one operation at a time */
     pthread_mutex_t mutex; /* guards what follows */
     char token[TKL_TOKEN_SIZE];
+    bool in_line;         /* a place in the line was asked for, with this token; needs the turn */
     bool held;            /* acquired and not released; the lease may have run out since */
     bool unsure;          /* an acquire had no answer: the token may hold */
     bool lost;            /* the server said so, or the time is up */

@@ -13,16 +13,17 @@ local record = redis.call('GET', KEYS[1])
 -- include: record
 -- include: save
 -- include: holders
+-- include: grant
 -- include: looker
 -- include: line
 -- include: find
 
-redis.call('ZREM', KEYS[3], ARGV[2])
-looker = string.sub(looker, 1, 32) ~= ARGV[1] and looker or '-'
+redis.call('LREM', KEYS[3], 1, ARGV[2])
+forget_looker(ARGV[1])
 sweep()
 hand_over()
 local till, card = find(ARGV[1])
-if not till and arrivals ~= NONE then
+if not till and waits ~= '-' then
   appoint(first_end() or now)
 end
 save()

@@ -1,21 +1,20 @@
 -- Who is next.
 
-local function put_back(first, place)
-  redis.call('ZADD', KEYS[3], place, first)
-  redis.call('PEXPIRE', KEYS[3], '900000')
+local function put_back(first)
+  redis.call('LPUSH', KEYS[3], first)
+  redis.call('PEXPIRE', KEYS[3], '900000') -- a quarter of an hour
 end
 
 -- Gives what is free to those who wait, in order. One whom nobody hears is gone: the next. True
 -- when nobody waits any more.
 local function hand_over()
-  local FIRST_LEASE = 800000
-  for _ = 1, arrivals ~= NONE and AT_MOST or 0 do
+  for _ = 1, waits ~= '-' and AT_MOST or 0 do
     if not room('s') then
       return false
     end
-    local first, place = unpack(redis.call('ZPOPMIN', KEYS[3]))
+    local first = redis.call('LPOP', KEYS[3])
     if not first then
-      arrivals, look, looker = NONE, NONE, '-'
+      waits, look, looker = '-', NONE, '-'
       return true
     end
     local token, mode = string.sub(first, 1, 32), string.sub(first, 34, 34)
@@ -24,26 +23,27 @@ local function hand_over()
     local fits = room(mode)
     -- A writer who waits keeps later readers out, although readers hold; but not when it is gone.
     if not fits and redis.pcall('PUBSUB', 'SHARDNUMSUB', channel)[2] ~= 0 then
-      put_back(first, place)
+      put_back(first)
       return false
     end
-    looker = string.sub(looker, 1, 32) ~= token and looker or '-'
+    forget_looker(token)
     if fits then
-      local short = math.min(tonumber(string.sub(first, 36, 51)), FIRST_LEASE)
-      local card = next_fence() .. ' ' .. stamp
-      local heard = tell(channel, token .. ' grant ' .. card .. ' ' .. string.format('%d', short))
+      local lease = string.sub(first, 36, 51)
+      lease = lease < FIRST_LEASE and lease or FIRST_LEASE
+      local card = next_fence() .. ' ' .. stamp .. ' '
+      local heard = tell(channel, token .. ' grant ' .. card .. lease)
       if not heard then
-        put_back(first, place)
+        put_back(first)
         return false
       end
       if heard > 0 then
-        put(token, mode, short, card .. ' ' .. string.sub(first, 53, space - 1))
-        appoint(now + short, first)
+        put(token, mode, tonumber(lease), card .. string.sub(first, 53, space - 1))
+        appoint(now + lease, first)
       end
     end
   end
-  if arrivals ~= NONE then
+  if waits ~= '-' then
     appoint(now) -- there may be more
   end
-  return arrivals == NONE
+  return waits == '-'
 end

@@ -1,4 +1,4 @@
--- Telling those who wait.
+-- Telling those who wait, and which of them looks.
 
 local failure -- why nobody can be told anything: a matter of permissions
 
@@ -13,13 +13,24 @@ local function tell(channel, word)
   return heard
 end
 
+local function forget_looker(token)
+  if string.sub(looker, 1, 32) == token then
+    look, looker = NONE, '-'
+  end
+end
+
+-- "token client host/" of one in the line, as the record names its looker.
+local function name_of(one)
+  return string.sub(one, 1, 32) .. string.sub(one, -32) .. string.match(one, '^[^/]*/', 53)
+end
+
 -- A machine that dies takes all of its waiters along, and so does a client, with which the channel
--- ends: how far apart is one, whose host begins at `at`, from those of this "host/" and client?
-local function apart(one, at, host, client)
-  if string.sub(one, at, at + #host - 1) ~= host then
+-- ends: how far apart are two of such names? The more the better.
+local function apart(one, other)
+  if string.sub(one, 65) ~= string.sub(other, 65) then
     return 2
   end
-  return string.sub(one, -32) ~= client and 1 or 0
+  return string.sub(one, 33, 64) ~= string.sub(other, 33, 64) and 1 or 0
 end
 
 -- A lease that ends earlier than those who wait expect: tells one of them, unless one who does not
@@ -27,18 +38,17 @@ end
 -- longest, the one farthest from the heir.
 local function appoint(till, heir)
   local SLACK = 100000
-  local host, client, promised, at = '', '', -1, tonumber(look)
-  if heir then
-    host, client = string.sub(heir, 53, string.find(heir, '/', 53, true)), string.sub(heir, -32)
-  end
+  local promised, at = -1, tonumber(look)
+  heir = heir and name_of(heir) or ''
   if looker ~= '-' and at > now - SLACK and at <= till + SLACK then
-    promised = apart(looker, 33, host, client)
+    promised = apart(looker, heir)
   end
-  for _ = 1, promised < 2 and AT_MOST or 0 do
-    local last = redis.call('ZRANGE', KEYS[3], '-4', '-1')
+  -- When all are of one machine, nobody is farther away than another client.
+  for _ = 1, promised < (waits == 'm' and 2 or 1) and AT_MOST or 0 do
+    local last = redis.call('LRANGE', KEYS[3], '-4', '-1')
     local best, distance = nil, promised
     for i = #last, 1, -1 do
-      local d = apart(last[i], 53, host, client)
+      local d = apart(name_of(last[i]), heir)
       if d > distance then
         best, distance = last[i], d
       end
@@ -46,15 +56,15 @@ local function appoint(till, heir)
     if not best then
       return
     end
-    local token, place = string.sub(best, 1, 32), string.match(best, '^[^/]*/', 53)
+    redis.call('PEXPIRE', KEYS[3], '900000')
     local channel = string.sub(best, string.find(best, ' ', 53, true) + 1)
-    local heard = tell(channel, token .. string.format(' look %d', till - now))
+    local heard = tell(channel, string.sub(best, 1, 32) .. string.format(' look %d', till - now))
     if heard ~= 0 then
       if heard then
-        looker, look = token .. place .. string.sub(best, -32), moment(till)
+        looker, look = name_of(best), moment(till)
       end
       return
     end
-    redis.call('ZREM', KEYS[3], best)
+    redis.call('LREM', KEYS[3], -1, best)
   end
 end

@@ -4,20 +4,28 @@
 local NONE = '0000000000000000'
 
 local fence, alive, limit, x = NONE, '0', '-', nil
-local arrivals, look, looker = '0000000000000001', NONE, '-' -- without a record somebody may wait
-local sharing                                                -- how many share; nil: not counted yet
-local moved                                                  -- `alive` has changed
+local waits, look, looker = 'w', NONE, '-' -- without a record somebody may wait
+local sharing                              -- how many share; nil: not counted yet
+local moved                                -- `alive` has changed
 
-if record and string.sub(record, 17, 17) == '*' then
-  local first = string.find(record, ' ', 66, true)
-  local second = string.find(record, ' ', first + 1, true)
-  fence, alive = string.sub(record, 1, 16), string.sub(record, 18, 30)
-  arrivals, look = string.sub(record, 32, 47), string.sub(record, 49, 64)
-  limit, looker = string.sub(record, 66, first - 1), string.sub(record, first + 1, second - 1)
-  x = #record > second and string.sub(record, second + 1) or nil
+local form = record and string.sub(record, 17, 17)
+if form == '*' then
+  local gap = string.sub(record, 18, 18) == '-' and 19 or string.find(record, ' ', 104, true)
+  local last = gap and string.find(record, ' ', gap + 31, true)
+  if not last then
+    return redis.error_reply('WRONGTYPE the record is not one of tackle')
+  end
+  fence, x = string.sub(record, 1, 16), gap > 19 and string.sub(record, 18, gap - 1) or nil
+  waits, look = string.sub(record, gap + 1, gap + 1), string.sub(record, gap + 2, gap + 17)
+  alive, looker = string.sub(record, gap + 18, gap + 30), string.sub(record, gap + 31, last - 1)
+  limit = string.sub(record, last + 1)
+  -- Those who hand over in a hurry do not tell it: see hurry.inc.lua.
+  if x and tonumber(alive) < now_ms + LINGER + 1000 then
+    alive = string.format('%013d', now_ms + 2 * LINGER)
+  end
 elseif record then
   local token, mode, lease, who
-  arrivals, limit = NONE, string.match(record, '^%d+ (%S+)$')
+  waits, limit = '-', string.match(record, '^%d+ (%S+)$')
   if not limit then
     token, limit, mode, lease, who = string.match(record, '^%d+ (%x+) (%S+) (%a) (%d+) (%S+)$')
   end

@@ -7,18 +7,24 @@
 -- ARGV[2] long     not '': the lease was so long that the keys should not stay until its end
 -- returns 0, or 6 (TKL_NOTOWNER) when it is not held any more
 
--- The common cases: nobody waits. Whether the lease has ended the owner knows by its own clock, and
+-- The common cases. Nobody waits: whether the lease has ended the owner knows by its own clock, and
 -- nobody else had it meanwhile.
 local record = redis.call('GET', KEYS[1]) or ''
 if string.sub(record, 17, 50) == ' ' .. ARGV[1] .. ' ' then
   local free = string.sub(record, 1, 16) .. ' ' .. string.match(record, '^%S+', 51)
-  if redis.pcall('SET', KEYS[1], free, 'PX', 60000).ok then -- else the server is full
+  if redis.pcall('SET', KEYS[1], free, 'PX', '60000').ok then -- else the server is full
     return 0
   end
-elseif string.sub(record, -1) == ' ' and string.sub(record, 32, 47) == '0000000000000000'
-       and ARGV[2] == '' and redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
+elseif string.sub(record, 17, 20) == '*- -' and ARGV[2] == ''
+       and redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
   redis.call('HDEL', KEYS[4], ARGV[1])
   return 0
+end
+
+-- include: grant
+if string.sub(record, 35, 66) == ARGV[1] and string.sub(record, 17, 17) == '*' then
+  -- include: clock
+  -- include: hurry
 end
 
 record = record ~= '' and record
@@ -33,13 +39,13 @@ record = record ~= '' and record
 if not drop(ARGV[1]) then
   return 6
 end
-if arrivals ~= NONE then
+if waits ~= '-' then
   sweep()
   hand_over()
 else
   redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
 end
-if arrivals == NONE and ARGV[2] ~= '' then
+if waits == '-' and ARGV[2] ~= '' then
   -- include: settle
 end
 save()

@@ -14,6 +14,7 @@ local record = redis.call('GET', KEYS[1])
 -- include: record
 -- include: save
 -- include: holders
+-- include: grant
 -- include: looker
 -- include: line
 -- include: find
@@ -28,7 +29,7 @@ put(ARGV[1], ARGV[3] == '' and x and string.sub(x, 51, 51) or 's', lease, card)
 if ARGV[3] == 's' then
   hand_over()
 end
-if arrivals ~= NONE and now + lease < till then
+if waits ~= '-' and now + lease < till then
   appoint(now + lease)
 end
 save()

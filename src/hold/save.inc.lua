@@ -17,7 +17,7 @@ end
 
 -- Every script that changes something ends with it.
 local function save()
-  if arrivals == NONE and not x and sharers() == 0 then
+  if waits == '-' and not x and sharers() == 0 then
     local free = fence .. ' ' .. limit
     if free ~= record and fence ~= NONE then
       redis.call('SET', KEYS[1], free, 'PX', LINGER)
@@ -27,8 +27,7 @@ local function save()
   if alive == '0' then
     live(0)
   end
-  local full = fence .. '*' .. alive .. ' ' .. arrivals .. ' ' .. look .. ' ' .. limit .. ' '
-               .. looker .. ' ' .. (x or '')
+  local full = fence .. '*' .. (x or '-') .. ' ' .. waits .. look .. alive .. looker .. ' ' .. limit
   if full ~= record then
     redis.call('SET', KEYS[1], full, 'PXAT', tonumber(alive))
   end

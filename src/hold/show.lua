@@ -11,7 +11,7 @@
 local record = redis.call('GET', KEYS[1])
 -- include: record
 
-local answer = {'x', limit ~= '-' and limit or '0', 0, redis.call('ZCARD', KEYS[3]), stamp}
+local answer = {'x', limit ~= '-' and limit or '0', 0, redis.call('LLEN', KEYS[3]), stamp}
 if x and tonumber(string.sub(x, 1, 16)) > now then
   answer[1], answer[3] = string.sub(x, 51, 51), 1
   answer[6], answer[7] = string.sub(x, 53), string.sub(x, 1, 16)
