@@ -9,22 +9,21 @@
  *                handed out. limit: of a semaphore, else "-".
  *                "fence token limit mode lease who": held by one, nobody waits; the lease, in
  *                microseconds, ends a minute before the record does.
- *                "fence*x waits-look-alive-looker limit", the four without a space: everything
- *                else. x: "till token mode fence since who" of the one who holds, if it is the only
- *                one, else "-". waits: one letter, w: somebody may wait, m: on several machines,
- *                -: nobody. look, looker: when a waiter has promised to look, and which (its
- *                token, client and host). alive: when holders and cards expire, in
- *                milliseconds, 13 digits; the record expires then, too, or two minutes after a
- *                grant.
- *   :h  holders  sorted set of the tokens that share, when they are several, by the end of their
- *                lease.
- *   :c  cards    hash: "fence since who" of each of them.
- *   :q  queue    list of "token mode lease who channel" by arrival. Who gives up is searched for from
- *                the front, where those who wait longest stand.
+ *                "fence*x waits-look-alive-kept-looker limit", no spaces between the five:
+ * everything else. x: "till token mode fence since who" of the one who holds, if it is the only
+ *                one, else "-". waits: c: somebody may wait, all of one client as far as is known;
+ *                h: of one host; m: of several machines; -: nobody. look, looker: when a waiter has
+ *                promised to look, and which: its token, client and host. alive: when record,
+ *                holders and cards expire, in milliseconds, 13 digits (a hurried hand-over leaves
+ * it as it is, and the record for two minutes). kept: until when, in seconds, the queue needs no
+ * sign of life. :h  holders  sorted set of the tokens that share, when they are several, by the end
+ * of their lease. :c  cards    hash: "fence since who" of each of them. :q  queue    list of "token
+ * mode lease who channel" by arrival. Who gives up is searched for from the front, where those who
+ * wait longest stand.
  *
  * Numbers have sixteen digits, so that each part has its place and need not be searched for.
  *
- * All times but "alive" are microseconds of the server's clock.
+ * All times but "alive" and "kept" are microseconds of the server's clock.
  *
  * In its first two forms the record alone says all there is to know: whoever takes a free name, or
  * gives back what nobody waits for, reads it and writes it and needs nothing else but, for the

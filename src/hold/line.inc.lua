@@ -2,7 +2,7 @@
 
 local function put_back(first)
   redis.call('LPUSH', KEYS[3], first)
-  redis.call('PEXPIRE', KEYS[3], '900000') -- a quarter of an hour
+  keep_line()
 end
 
 -- Gives what is free to those who wait, in order. One whom nobody hears is gone: the next. True

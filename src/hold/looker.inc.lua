@@ -13,6 +13,12 @@ local function tell(channel, word)
   return heard
 end
 
+-- A sign of life of the line, which stays for a quarter of an hour then.
+local function keep_line()
+  redis.call('PEXPIRE', KEYS[3], '900000')
+  kept = string.format('%010d', now_ms / 1000 + 60)
+end
+
 local function forget_looker(token)
   if string.sub(looker, 1, 32) == token then
     look, looker = NONE, '-'
@@ -25,7 +31,9 @@ local function name_of(one)
 end
 
 -- A machine that dies takes all of its waiters along, and so does a client, with which the channel
--- ends: how far apart are two of such names? The more the better.
+-- ends: how far apart are two of such names? The more the better; and what is the most that the line
+-- has to offer?
+local FARTHEST = {['-'] = -1, c = 0, h = 1, m = 2}
 local function apart(one, other)
   if string.sub(one, 65) ~= string.sub(other, 65) then
     return 2
@@ -43,8 +51,7 @@ local function appoint(till, heir)
   if looker ~= '-' and at > now - SLACK and at <= till + SLACK then
     promised = apart(looker, heir)
   end
-  -- When all are of one machine, nobody is farther away than another client.
-  for _ = 1, promised < (waits == 'm' and 2 or 1) and AT_MOST or 0 do
+  for _ = 1, promised < FARTHEST[waits] and AT_MOST or 0 do
     local last = redis.call('LRANGE', KEYS[3], '-4', '-1')
     local best, distance = nil, promised
     for i = #last, 1, -1 do
@@ -56,7 +63,7 @@ local function appoint(till, heir)
     if not best then
       return
     end
-    redis.call('PEXPIRE', KEYS[3], '900000')
+    keep_line()
     local channel = string.sub(best, string.find(best, ' ', 53, true) + 1)
     local heard = tell(channel, string.sub(best, 1, 32) .. string.format(' look %d', till - now))
     if heard ~= 0 then

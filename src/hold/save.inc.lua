@@ -27,7 +27,8 @@ local function save()
   if alive == '0' then
     live(0)
   end
-  local full = fence .. '*' .. (x or '-') .. ' ' .. waits .. look .. alive .. looker .. ' ' .. limit
+  local full = fence .. '*' .. (x or '-') .. ' ' .. waits .. look .. alive .. kept
+               .. looker .. ' ' .. limit
   if full ~= record then
     redis.call('SET', KEYS[1], full, 'PXAT', tonumber(alive))
   end
