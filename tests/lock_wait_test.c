@@ -125,6 +125,58 @@ static void a_wait_cut_off_leaves_no_ghost(void **state)
     tkl_lock_close(holder);
 }
 
+/* What took the place in the line had no answer, and is asked for again. */
+static void a_place_asked_for_twice_is_one_place(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_lock *holder = held_door(f, 3600000), *lock = open_lock(client, "door", &HOUR);
+    eventually(tkl_lock_acquire(lock, 10) == TKL_BUSY && channels(f) == 1, LONG_MS); /* listens */
+    int64_t before = server_calls(f->server, "ssubscribe");
+    pending w = {.lock = lock, .wait_ms = -1};
+    proxy_hold(p, TO_CLIENT, true);
+    start_waiting(&w, holder);
+    proxy_cut(p);
+    proxy_hold(p, TO_CLIENT, false);
+    eventually(server_calls(f->server, "lpos") > 0, LONG_MS);
+    assert_true(server_calls(f->server, "ssubscribe") > before);
+    assert_int_equal(lock_waiters(holder), 1);
+    assert_ok(tkl_lock_release(holder));
+    assert_ok(pending_join(&w));
+    assert_ok(tkl_lock_release(lock));
+    assert_ok(tkl_lock_acquire(holder, 0));
+    tkl_lock_close(lock);
+    tkl_close(client);
+    proxy_end(p);
+    tkl_lock_close(holder);
+}
+
+/* A line that is never empty is told to stay again and again. */
+static void a_line_that_moves_on_is_kept(void **state)
+{
+    static const char forget[] =
+        "local r = redis.call('GET', KEYS[1]) local gap = string.find(r, ' ', 104, true) "
+        "redis.call('SET', KEYS[1], string.sub(r, 1, gap + 30) .. '0000000000' .. "
+        "string.sub(r, gap + 41), 'KEEPTTL') return redis.call('PEXPIRE', KEYS[2], 20000)";
+    fixture *f = *state;
+    tkl_lock *holder = held_door(f, 3600000);
+    pending w[3];
+    for (int i = 0; i < 3; i++) {
+        w[i] = (pending){.lock = open_lock(f->client, "door", &HOUR), .wait_ms = -1};
+        start_waiting(&w[i], holder);
+        assert_true(server_ask_int(f->server, "PTTL " QUEUE) > 600000);
+        server_do(f->server, "EVAL %s 2 tackle:lock:{door}:r " QUEUE, forget);
+    }
+    assert_ok(tkl_lock_release(holder));
+    for (int i = 0; i < 3; i++) {
+        assert_ok(pending_join(&w[i]));
+        assert_ok(tkl_lock_release(w[i].lock));
+        tkl_lock_close(w[i].lock);
+    }
+    tkl_lock_close(holder);
+}
+
 /* ---- Order --------------------------------------------------------------- */
 
 typedef struct queue {
@@ -628,6 +680,8 @@ int main(int argc, char **argv)
         TEST(a_wait_ends_in_time_and_leaves_nothing),
         TEST(those_who_give_up_leave_no_subscriptions_behind),
         TEST(a_wait_cut_off_leaves_no_ghost),
+        TEST(a_place_asked_for_twice_is_one_place),
+        TEST(a_line_that_moves_on_is_kept),
         TEST(threads_are_served_in_order_of_arrival),
         TEST(processes_are_served_in_order_of_arrival),
         TEST(nobody_overtakes_those_who_wait),

@@ -10,7 +10,7 @@
 -- ARGV[5] channel  where this waiter listens; '' to try only
 -- ARGV[6...] again  if given: this token may have a place in the line from an earlier request
 -- returns the fence; or {0, fence, lease}; or {1, microseconds until a lease ends, now, looker};
--- or "end now", which means the same for one who looks
+-- or the same in one text: "end now", and " looker" if so
 -- include: clock
 -- include: at_once
 -- include: behind

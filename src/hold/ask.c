@@ -55,14 +55,14 @@ int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g)
     return (int)tkl_reply_int(tkl_reply_at(reply, 0));
 }
 
-/* "END NOW", to one who came last in the line and so looks. */
+/* "END NOW", and " looker" if so. */
 static int read_place(const char *text, tkl__busy *b)
 {
     char *at;
     int64_t till = strtoll(text, &at, 10);
-    b->server_now = strtoll(at, NULL, 10);
+    b->server_now = strtoll(at, &at, 10);
     b->left_us = till - b->server_now;
-    b->looker = true;
+    b->looker = *at != '\0';
     return TKL_BUSY;
 }
 
