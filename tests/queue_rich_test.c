@@ -90,6 +90,46 @@ static void a_foreign_key_in_the_way_loses_nothing(void **state)
     }
 }
 
+static int ended(const claimed *job, int how)
+{
+    switch (how) {
+    case 0:
+        return finish_code(queue, job, TKL_JOB_DONE, "result");
+    case 1:
+        return finish_code(queue, job, TKL_JOB_FAILED, "why");
+    case 2:
+        return finish_code(queue, job, TKL_JOB_DEAD, "why");
+    case 3:
+        return finish_code(queue, job, TKL_JOB_RELEASED, "");
+    case 4:
+        return tkl_queue_cancel(queue, job->id);
+    default:
+        return tkl_queue_drain(queue, NULL);
+    }
+}
+
+/* However a job ends: what was refused has changed nothing, and can be done afterwards. */
+static void a_foreign_key_in_the_way_keeps_jobs_where_they_are(void **state)
+{
+    fixture *f = *state;
+    static const char *const parts[] = {"m", "q", "d", "x"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (int how = 0; how <= 5; how++) {
+            tkl_push jobs[2];
+            make_rich(jobs);
+            assert_ok(tkl_queue_push(queue, jobs, 2, NULL, NULL));
+            claimed job = claim_one(consumer);
+            tkl_queue_stats before = stats_of(queue);
+            swap_in(f, parts[i]);
+            assert_code(ended(&job, how), TKL_ETYPE);
+            swap_out(f, parts[i]);
+            tkl_queue_stats after = stats_of(queue);
+            assert_memory_equal(&before, &after, sizeof before);
+            assert_ok(ended(&job, how));
+            assert_ok(tkl_queue_destroy(queue));
+        }
+}
+
 static void a_full_server_lets_rich_jobs_be_worked_off(void **state)
 {
     fixture *f = *state;
@@ -120,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORK_TEST(a_foreign_key_in_the_way_loses_nothing),
+        WORK_TEST(a_foreign_key_in_the_way_keeps_jobs_where_they_are),
         WORK_TEST(a_full_server_lets_rich_jobs_be_worked_off),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -20,6 +20,7 @@ local META, JOBS, READY, DELAYED, ACTIVE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], K
 local EXTRAS, DEAD, UNIQUE, GROUPS = KEYS[6], KEYS[8], KEYS[9], KEYS[10]
 local PARKED, FLOW = KEYS[11], KEYS[12]
 local soonest
+-- include: sound
 -- include: read
 -- include: groups
 -- include: flow

@@ -19,6 +19,7 @@ local JOBS, READY, DELAYED, EXTRAS, DEAD = KEYS[2], KEYS[3], KEYS[4], KEYS[6], K
 local UNIQUE, GROUPS, PARKED, FLOW = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local RESULT = string.sub(KEYS[1], 1, -2) .. 'o:' -- and an id: a channel of result.c
 local soonest
+-- include: sound
 -- include: read
 -- include: groups
 -- include: flow

@@ -27,6 +27,7 @@ local GROUPS, PARKED, FLOW = KEYS[10], KEYS[11], KEYS[12]
 local record = redis.call('HGET', KEYS[2], id) or ''
 local extra = redis.call('HGET', EXTRAS, id) or ''
 local waiting = redis.call('ZCARD', KEYS[7])
+-- include: sound
 -- include: read
 -- include: groups
 -- include: flow
