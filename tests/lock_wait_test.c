@@ -152,31 +152,6 @@ static void a_place_asked_for_twice_is_one_place(void **state)
     tkl_lock_close(holder);
 }
 
-/* A line that is never empty is told to stay again and again. */
-static void a_line_that_moves_on_is_kept(void **state)
-{
-    static const char forget[] =
-        "local r = redis.call('GET', KEYS[1]) local gap = string.find(r, ' ', 104, true) "
-        "redis.call('SET', KEYS[1], string.sub(r, 1, gap + 30) .. '0000000000' .. "
-        "string.sub(r, gap + 41), 'KEEPTTL') return redis.call('PEXPIRE', KEYS[2], 20000)";
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    pending w[3];
-    for (int i = 0; i < 3; i++) {
-        w[i] = (pending){.lock = open_lock(f->client, "door", &HOUR), .wait_ms = -1};
-        start_waiting(&w[i], holder);
-        assert_true(server_ask_int(f->server, "PTTL " QUEUE) > 600000);
-        server_do(f->server, "EVAL %s 2 tackle:lock:{door}:r " QUEUE, forget);
-    }
-    assert_ok(tkl_lock_release(holder));
-    for (int i = 0; i < 3; i++) {
-        assert_ok(pending_join(&w[i]));
-        assert_ok(tkl_lock_release(w[i].lock));
-        tkl_lock_close(w[i].lock);
-    }
-    tkl_lock_close(holder);
-}
-
 /* ---- Order --------------------------------------------------------------- */
 
 typedef struct queue {
@@ -681,7 +656,6 @@ int main(int argc, char **argv)
         TEST(those_who_give_up_leave_no_subscriptions_behind),
         TEST(a_wait_cut_off_leaves_no_ghost),
         TEST(a_place_asked_for_twice_is_one_place),
-        TEST(a_line_that_moves_on_is_kept),
         TEST(threads_are_served_in_order_of_arrival),
         TEST(processes_are_served_in_order_of_arrival),
         TEST(nobody_overtakes_those_who_wait),
