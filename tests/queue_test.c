@@ -270,7 +270,7 @@ static void a_full_queue_says_so_and_takes_what_fits(void **state)
     const tkl_push jobs[] = {
         {.payload = tkl_str("a")}, {.payload = tkl_str("b")}, {.payload = tkl_str("c")}};
     tkl_pushed pushed[3];
-    server_do(d.f->server, "HSET " KEY "m max_jobs 2");
+    assert_ok(tkl_queue_limit(d.queue, &(tkl_queue_limits){.max_jobs = 2}));
     assert_code(tkl_queue_push(d.queue, jobs, 3, NULL, pushed), TKL_FULL);
     assert_ok(pushed[0].code);
     assert_ok(pushed[1].code);
@@ -278,7 +278,7 @@ static void a_full_queue_says_so_and_takes_what_fits(void **state)
     assert_string_equal(pushed[2].id, "");
     assert_code(tkl_queue_push(d.queue, jobs, 1, NULL, NULL), TKL_FULL);
     expect_all(d.consumer, "a b");
-    server_do(d.f->server, "HSET " KEY "m max_jobs 0 max_bytes 7");
+    assert_ok(tkl_queue_limit(d.queue, &(tkl_queue_limits){.max_bytes = 7}));
     assert_code(tkl_queue_push(d.queue, jobs, 3, NULL, pushed), TKL_FULL);
     assert_ok(pushed[1].code);
     assert_code(pushed[2].code, TKL_FULL);

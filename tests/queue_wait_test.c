@@ -130,7 +130,7 @@ static void a_claim_that_ends_makes_room_where_few_may_run(void **state)
     tkl_consumer *holder = open_consumer(queue, 0), *consumer = open_consumer(queue, 0);
     static const tkl_outcome outcomes[] = {TKL_JOB_DONE, TKL_JOB_DEAD};
     push_words(queue, "a b c");
-    server_do(f->server, "HSET " KEY "m concurrency 1");
+    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.concurrency = 1}));
     for (int i = 0; i < 2; i++) {
         tkl_jobs *jobs = claim_jobs(holder, 1, 0);
         pending p = {.consumer = consumer, .wait_ms = -1};
@@ -305,7 +305,7 @@ static void a_rate_lets_the_next_go_in_time(void **state)
     fixture *f = *state;
     tkl_queue *queue = open_queue(f->client, "q", 1);
     pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
-    server_do(f->server, "HSET " KEY "m rate 1 rate_period 300");
+    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.rate = 1, .rate_period_ms = 300}));
     push_words(queue, "a b");
     expect_all(p.consumer, "a");
     p.thread = crew_start(1, claim_in_thread, &p);

@@ -1,6 +1,7 @@
 -- The common case of an idle queue: nothing is ready, nothing holds claims back, and somebody waits.
 -- The job goes straight to the first of them, which is what serve.inc.lua would come to, sooner.
 
+call('HSET', KEYS[2], id, record) -- first: a full server refuses it
 local first, place = unpack(call('ZPOPMIN', KEYS[7]))
 local gap = string.find(first, ' ', 18, true)
 local token, lease = string.sub(first, 1, 16), string.sub(first, 18, gap - 1)

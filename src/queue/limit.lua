@@ -31,6 +31,7 @@ for i = 2, #ARGV, 2 do
     redis.call('HDEL', KEYS[1], name)
   end
 end
+-- include: held
 
 if regroup then
   some = redis.call('ZRANGE', KEYS[8], ARGV[1] == '' and '-' or '(' .. ARGV[1], '+', 'BYLEX',

@@ -17,9 +17,9 @@
 -- include: clock
 -- include: request
 
-local meta = redis.call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'max_jobs', 'max_bytes')
+local meta = redis.call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'held')
 local waiting, n, DEAD = redis.call('ZCARD', KEYS[7]), #ARGV, KEYS[10]
-if meta[4] or meta[5] then
+if meta[4] then
   -- include: admit
   if n < 4 then
     return '0 0'

@@ -19,10 +19,9 @@ local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- include: request
 
-local meta = call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'max_jobs', 'max_bytes', 'paused',
-                  'concurrency', 'rate')
+local meta = call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'held')
 local waiting, n, record, DEAD = call('ZCARD', KEYS[7]), 4, ARGV[4], KEYS[4]
-if meta[4] or meta[5] then
+if meta[4] then
   -- include: admit
   if n < 4 then
     return '0 0'
@@ -31,13 +30,12 @@ end
 
 local id = format('%013x', math.max(tonumber(meta[1] or '0', 16) + 1, now * 1024))
 local answer, handed, soonest = id .. ' 1', false, nil
-call('HSET', KEYS[2], id, record) -- first: a full server refuses it
-if waiting > 0 and #record <= 65536 and not (meta[6] or meta[7] or meta[8])
-   and call('ZCARD', KEYS[3]) == 0 then
+if waiting > 0 and #record <= 65536 and not meta[4] and call('ZCARD', KEYS[3]) == 0 then
   -- include: direct
 end
 if not handed then
   call('ZADD', KEYS[3], ARGV[3], id)
+  call('HSET', KEYS[2], id, record) -- last: an id without a record is no job
 end
 call('HSET', KEYS[1], 'last', id, 'pushed', format('%d', (meta[2] or 0) + 1),
      'bytes', format('%d', (meta[3] or 0) + #record))

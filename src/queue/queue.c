@@ -5,11 +5,12 @@
  * Keys of a queue, all in one slot: ns:queue:{name}:... A queue of several partitions has them for
  * each, in a slot of its own: ns:queue:{name%23i}:...
  *
- *   :m  meta     hash. last: the last id. pushed, done, failed: totals. bytes: of
- *                all records. paused: 1. big: 1 when there ever was a record over 64 KB. The
- *                limits: max_jobs, max_bytes, concurrency, rate, rate_period, group_concurrency,
- *                group_rate, group_rate_period, dead_max, dead_ms; full_at: until when the rate is
- *                used up. look, looker: which waiter looks, and when.
+ *   :m  meta     hash. last: the last id. pushed, done, failed: totals. bytes: of all records.
+ *                paused: 1. big: 1 when there ever was a record over 64 KB. The limits: max_jobs,
+ *                max_bytes, concurrency, rate, rate_period, group_concurrency, group_rate,
+ *                group_rate_period, dead_max, dead_ms; full_at: until when the rate is used up.
+ *                held: 1 when paused or with one of the first four, which pushes heed. look,
+ *                looker: which waiter looks, and when.
  *   :j  jobs     hash id -> record (record.h) of every job, in whichever state, dead ones too.
  *   :q  ready    zset of ids. Score = priority * 2^42 + region * 2^40 + t. Region 0: came back, to
  *                the front; 1: was delayed and is due, t = due time - 1577836800000; 2: as pushed.

@@ -10,6 +10,7 @@
 -- include: clock
 
 redis.call('HDEL', KEYS[1], 'paused')
+-- include: held
 if redis.call('ZCARD', KEYS[7]) > 0 then
   -- include: gate
   -- include: first
