@@ -35,6 +35,17 @@ int tkl__exec_on(tkl__node *node, const tkl__request *request, int64_t deadline,
 int tkl__exec_many(tkl_client *client, const tkl__request *requests, size_t count, int64_t deadline,
                    tkl_reply **replies);
 
+/* The same where making the requests takes time: the first `ready` are sent before `make` is
+ * called, once, which makes the others. All their bytes lie side by side and stay where they are.
+ */
+typedef struct tkl__ahead {
+    size_t ready;
+    void (*make)(void *arg);
+    void *arg;
+} tkl__ahead;
+int tkl__exec_many_ahead(tkl_client *client, const tkl__request *requests, size_t count,
+                         const tkl__ahead *ahead, int64_t deadline, tkl_reply **replies);
+
 /* Turns an error reply into its code: frees it, clears the pointer and records the text. */
 int tkl__check(tkl_reply **reply);
 

@@ -22,6 +22,7 @@
 typedef struct batch {
     tkl_client *client;
     const tkl__request *requests;
+    const tkl__ahead *ahead; /* NULL: all requests are made */
     int64_t deadline;
     tkl_reply *replies; /* an element that is still NULL is not done */
     size_t *open;       /* indices of the requests not done, in order */
@@ -64,11 +65,11 @@ static int choose_group(batch *b, tkl__node **node)
     return rc;
 }
 
-/* The group's bytes: in place when they lie side by side, else copied together. */
-static tkl_bytes group_wire(const batch *b, tkl__buf *copy)
+/* The bytes of some of the group: in place when they lie side by side, else copied together. */
+static tkl_bytes group_wire(const batch *b, size_t from, size_t to, tkl__buf *copy)
 {
-    tkl_bytes run = b->requests[b->group[0]].wire;
-    for (size_t i = 1; i < b->ngroup; i++) {
+    tkl_bytes run = b->requests[b->group[from]].wire;
+    for (size_t i = from + 1; i < to; i++) {
         tkl_bytes wire = b->requests[b->group[i]].wire;
         if (copy->len == 0 && run.data + run.len == wire.data) {
             run.len += wire.len;
@@ -104,6 +105,26 @@ static void group_answered(batch *b, tkl__node *node, size_t index, tkl_reply *r
         }
     }
     settle(b, index, reply);
+}
+
+static void make_others(batch *b)
+{
+    if (b->ahead)
+        b->ahead->make(b->ahead->arg);
+    b->ahead = NULL;
+}
+
+/* Sends what was not made when the first were sent. */
+static void send_others(batch *b, tkl__conn *conn, size_t *written)
+{
+    tkl__buf unused;
+    size_t more = 0, from = b->ahead->ready;
+    make_others(b);
+    if (from == b->ngroup || conn->broken)
+        return;
+    tkl__buf_init(&unused);
+    tkl__conn_send(conn, group_wire(b, from, b->ngroup, &unused), b->deadline, &more);
+    *written += more;
 }
 
 /* Reads the replies to what was written, `written` bytes of the group's. */
@@ -146,17 +167,22 @@ static int serve_group(batch *b, tkl__node *node)
     if (!replies)
         return tkl__nomem();
     tkl__buf_init(&copy);
-    tkl_bytes wire = group_wire(b, &copy);
+    tkl_bytes wire = group_wire(b, 0, b->ahead ? b->ahead->ready : b->ngroup, &copy);
     int rc = copy.failed
                  ? tkl__nomem()
                  : tkl__node_borrow(node, tkl__borrow_deadline(b->client, b->deadline), &conn);
     int unsent = rc != TKL_OK ? rc : TKL_ENOTSENT;
     if (rc == TKL_OK) {
         tkl__conn_send(conn, wire, b->deadline, &written);
+        if (b->ahead)
+            send_others(b, conn, &written);
+        tkl__reader_collect(conn->reader, b->replies);
         rc = read_replies(b, conn, written, replies);
+        tkl__reader_collect(conn->reader, NULL);
         tkl__node_return(node, conn);
     }
     tkl__buf_free(&copy);
+    make_others(b);
     sort_out(b, node, written, rc, unsent, replies);
     free(replies);
     return TKL_OK;
@@ -207,7 +233,19 @@ static void work_off(batch *b)
 int tkl__exec_many(tkl_client *client, const tkl__request *requests, size_t count, int64_t deadline,
                    tkl_reply **replies)
 {
-    batch b = {.client = client, .requests = requests, .deadline = deadline, .nopen = count};
+    return tkl__exec_many_ahead(client, requests, count, NULL, deadline, replies);
+}
+
+int tkl__exec_many_ahead(tkl_client *client, const tkl__request *requests, size_t count,
+                         const tkl__ahead *ahead, int64_t deadline, tkl_reply **replies)
+{
+    batch b = {.client = client,
+               .requests = requests,
+               .ahead = ahead,
+               .deadline = deadline,
+               .nopen = count};
+    if (client->route->cluster) /* which node each goes to must be known first */
+        make_others(&b);
     *replies = b.replies = tkl__reply_new_array(count);
     b.open = malloc((count + 1) * sizeof *b.open);
     b.group = malloc((count + 1) * sizeof *b.group);

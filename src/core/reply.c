@@ -129,15 +129,19 @@ static bool attach(tkl_reply *parent, size_t index, size_t announced, tkl_reply 
     return true;
 }
 
+/* In the arena of its parent, of the root that the reader collects for, or its own. */
 static tkl_reply *node_new(const redisReadTask *task, size_t payload)
 {
-    if (!task->parent)
+    tkl_reply *parent = task->parent ? task->parent->obj : NULL;
+    tkl_reply *root = parent ? parent->root : task->privdata;
+    if (!root)
         return root_new(payload);
-    tkl_reply *parent = task->parent->obj;
-    tkl_reply *node = take(parent->root, sizeof *node);
+    tkl_reply *node = take(root, sizeof *node);
     if (!node)
         return NULL;
-    *node = (tkl_reply){.kind = TKL_NIL, .data = "", .root = parent->root};
+    *node = (tkl_reply){.kind = TKL_NIL, .data = "", .root = root};
+    if (!parent)
+        return node;
     size_t announced = (size_t)task->parent->elements;
     return attach(parent, (size_t)task->idx, announced, node) ? node : NULL;
 }
@@ -235,6 +239,11 @@ struct redisReader *tkl__reader_new(void)
     return redisReaderCreateWithFunctions(&functions);
 }
 
+void tkl__reader_collect(struct redisReader *reader, tkl_reply *array)
+{
+    reader->privdata = array;
+}
+
 /* ---- Replies of the client's own making ---------------------------------- */
 
 tkl_reply *tkl__reply_new_array(size_t count)
@@ -290,7 +299,8 @@ static void adopt(tkl_reply *root, tkl_reply *other)
 
 void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element)
 {
-    adopt(array, element);
+    if (element->root != array)
+        adopt(array, element);
     array->elements[index] = element;
 }
 

@@ -18,7 +18,11 @@ tkl_reply *tkl__reply_new_int(int64_t value);
 tkl_reply *tkl__reply_new_bytes(tkl_bytes bytes);
 tkl_reply *tkl__reply_new_error(int code, const char *text);
 
-/* Makes `element` (a root) an element of a root array, to be freed with it. */
+/* From now on the reader makes replies that belong to this array (a root) and are freed with it,
+ * which saves an allocation for each. NULL: they are roots again. */
+void tkl__reader_collect(struct redisReader *reader, tkl_reply *array);
+/* Makes `element`, a root or collected for the array, an element of a root array. It is freed with
+ * it. */
 void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element);
 /* One array of the elements of several arrays; takes them over on success. */
 tkl_reply *tkl__reply_join(tkl_reply **parts, size_t count);

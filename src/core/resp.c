@@ -16,31 +16,39 @@ static char *decimal(char *end, uint64_t value)
     return end;
 }
 
-static void prefixed(tkl__buf *out, char mark, uint64_t value)
+/* The most that "$18446744073709551615\r\n" takes. */
+#define HEAD_MAX 24
+
+/* "$12\r\n"; returns its end. */
+static char *write_head(char *to, char mark, uint64_t value)
 {
-    char text[24];
-    char *end = text + sizeof text - 2;
-    memcpy(end, "\r\n", 2);
-    char *start = decimal(end, value);
-    *--start = mark;
-    tkl__buf_add(out, start, (size_t)(text + sizeof text - start));
+    char text[HEAD_MAX];
+    char *end = text + sizeof text, *start = decimal(end, value);
+    *to++ = mark;
+    while (start < end)
+        *to++ = *start++;
+    *to++ = '\r';
+    *to++ = '\n';
+    return to;
 }
 
 void tkl__resp_head(tkl__buf *out, size_t argc)
 {
-    prefixed(out, '*', argc);
+    char *start = tkl__buf_reserve(out, HEAD_MAX);
+    if (start)
+        out->len += (size_t)(write_head(start, '*', argc) - start);
 }
 
 void tkl__resp_arg(tkl__buf *out, const void *data, size_t len)
 {
-    prefixed(out, '$', len);
-    char *to = tkl__buf_reserve(out, len + 2);
-    if (!to)
+    char *start = tkl__buf_reserve(out, HEAD_MAX + len + 2);
+    if (!start)
         return;
+    char *to = write_head(start, '$', len);
     if (len > 0)
         memcpy(to, data, len);
     memcpy(to + len, "\r\n", 2);
-    out->len += len + 2;
+    out->len += (size_t)(to - start) + len + 2;
 }
 
 void tkl__resp_argz(tkl__buf *out, const char *text)
