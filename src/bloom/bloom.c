@@ -5,7 +5,7 @@
  * Keys of a name, all in one slot (ns:bloom:{name}:...), the user's own data, never expiring:
  *
  *   :meta   hash. version: 32 hex digits, others with every change of shape. error, fixed,
- *           filters: how many sub-filters. For each of them, from 0: i:capacity, i:blocks,
+ *           filters: how many sub-filters. For each of them, from 0: i:capacity, i:bytes,
  *           i:hashes (bits for each item), i:count (items added).
  *   :i.p    string: part p of sub-filter i. shape.h tells where an item's bits are. It is made when
  *           the first bit in it is set.
@@ -16,8 +16,11 @@
  * one more each time that the filter grows.
  *
  * Adding is a script: it sets bits and counts what was new in one step, and when the newest
- * sub-filter is full it says which items were left out. Asking needs none: bits are never
- * cleared, so single reads behind a look at the version see all that was added before.
+ * sub-filter is full it says which items were left out. It reads the bytes that an item's bits lie
+ * in, sets them and writes them back: two short commands, where a BITFIELD of six bits takes
+ * twenty-six arguments and an answer of six numbers (and a quarter more time). Asking needs none:
+ * bits are never cleared, so single reads behind a look at the version see all that was added
+ * before.
  */
 #include "bloom/bloom.h"
 
@@ -34,8 +37,11 @@
 /* Items in one run of the add script, and in one trip. */
 #define RUN_MAX  250
 #define TRIP_MAX 5000
-/* Items asked for in one trip: a filter that has grown answers each with dozens of blocks. */
+/* Items asked for in one trip: a filter that has grown answers each dozens of times. */
 #define ASK_MAX 1000
+/* Those of them that are sent first: the server begins with them while the others are worked out.
+ */
+#define ASK_FIRST 10
 
 /* ---- Opening ------------------------------------------------------------- */
 
@@ -94,36 +100,65 @@ static void put_number(arguments *a, uint64_t number)
     put(a, start, (size_t)(text + sizeof text - start));
 }
 
-/* "7 65": the bits of each group of each sub-filter. */
-static void put_shape(arguments *a, const tkl__shape *shape)
+/* How many groups each sub-filter has. */
+static void put_groups(arguments *a, const tkl__shape *shape)
 {
-    char text[TKL__SUBS_MAX * (TKL__GROUP_MAX + 2)];
-    size_t len = 0;
-    tkl__group group;
-    for (int i = 0; i < shape->count; i++) {
-        for (int g = 0; g < tkl__subfilter_groups(&shape->subs[i]); g++) {
-            tkl__subfilter_place(&shape->subs[i], (tkl_bytes){"", 0}, g, &group);
-            text[len++] = (char)('0' + group.count);
-        }
-        text[len++] = ' ';
+    char text[TKL__SUBS_MAX];
+    for (int i = 0; i < shape->count; i++)
+        text[i] = (char)('0' + tkl__subfilter_groups(&shape->subs[i]));
+    put(a, text, (size_t)shape->count);
+}
+
+/* A byte of the window and which bits of it. */
+typedef struct place {
+    unsigned byte, bits;
+} place;
+
+/* The bytes of a group's bits: always GROUP_MAX, so that the script needs no loop. Where bits share
+ * a byte, or are fewer, there are some without a bit, near the first. */
+static void find_places(const tkl__group *group, place places[TKL__GROUP_MAX])
+{
+    int count = 0;
+    for (int j = 0; j < group->count; j++) {
+        unsigned byte = group->bits[j] / 8, bit = 0x80U >> group->bits[j] % 8;
+        if (count == 0 || places[count - 1].byte != byte)
+            places[count++] = (place){byte, 0};
+        places[count - 1].bits |= bit;
     }
-    put(a, text, len);
+    for (int i = 1; count < TKL__GROUP_MAX; i++)
+        if (i == count || places[i].byte != places[i - 1].byte + 1) {
+            memmove(places + i + 1, places + i, (size_t)(count++ - i) * sizeof *places);
+            places[i] = (place){places[i - 1].byte + 1, 0};
+        }
+}
+
+static void put_group(arguments *a, uint64_t key, const tkl__group *group)
+{
+    place places[TKL__GROUP_MAX];
+    char bytes[2 + 2 * TKL__GROUP_MAX - 1] = {(char)(key >> 8), (char)key};
+    char *at = bytes + 2;
+    find_places(group, places);
+    uint64_t start = group->start + places[0].byte;
+    for (int i = 1; i < TKL__GROUP_MAX; i++)
+        *at++ = (char)(places[i].byte - places[0].byte + 1);
+    for (int i = 0; i < TKL__GROUP_MAX; i++)
+        *at++ = (char)places[i].bits;
+    put_number(a, start);
+    put_number(a, group->start + places[TKL__GROUP_MAX - 1].byte);
+    put(a, bytes, sizeof bytes);
 }
 
 static void put_item(arguments *a, const tkl__shape *shape, tkl_bytes item)
 {
-    uint64_t first_key = 2; /* of the sub-filter: KEYS[1] is meta */
+    int first_key = 2; /* of the sub-filter: KEYS[1] is meta */
     for (int i = 0; i < shape->count; i++) {
         const tkl__subfilter *sub = &shape->subs[i];
         for (int g = 0; g < tkl__subfilter_groups(sub); g++) {
             tkl__group group;
             tkl__subfilter_place(sub, item, g, &group);
-            uint64_t start = group.block % TKL__PART_BLOCKS * TKL__BLOCK_BITS;
-            put_number(a, first_key + group.block / TKL__PART_BLOCKS);
-            for (int j = 0; j < group.count; j++)
-                put_number(a, start + group.bits[j]);
+            put_group(a, (uint64_t)(first_key + group.part), &group);
         }
-        first_key += (uint64_t)tkl__subfilter_parts(sub);
+        first_key += tkl__subfilter_parts(sub);
     }
 }
 
@@ -131,7 +166,7 @@ static size_t arguments_needed(const tkl__shape *shape, size_t items)
 {
     size_t each = 0;
     for (int i = 0; i < shape->count; i++)
-        each += (size_t)(shape->subs[i].hashes + tkl__subfilter_groups(&shape->subs[i]));
+        each += 3 * (size_t)tkl__subfilter_groups(&shape->subs[i]);
     return 4 + items * each;
 }
 
@@ -150,7 +185,7 @@ static void write_arguments(arguments *a, const tkl__shape *shape, const tkl_byt
     tkl__bloom_field(newest, "count", field);
     put(a, field, strlen(field));
     put_number(a, (uint64_t)shape->subs[newest].capacity);
-    put_shape(a, shape);
+    put_groups(a, shape);
     for (size_t i = 0; i < count; i++)
         put_item(a, shape, items[chosen[i]]);
     a->failed = a->text.failed;
@@ -292,62 +327,122 @@ int tkl_bloom_add(tkl_bloom *bloom, tkl_bytes item, bool *added)
 
 /* ---- Asking -------------------------------------------------------------- */
 
-/* The commands of one trip: the version, then a block for each group of each item. */
+/* The commands of one trip: the version, then some bytes for each group of each item. */
 typedef struct questions {
-    tkl__buf wire;
+    const tkl__shape *shape;
+    const tkl_bytes *items;
+    size_t nitems, asked; /* how many there are, and are asked for already */
+    tkl__keys keys;
+    tkl__buf wire; /* has room for all from the beginning */
     tkl__request *requests;
     tkl__group *groups; /* what the request after it asks for */
     size_t count;       /* of requests */
+    tkl_bytes head;     /* of the last GETRANGE, in the wire: mostly the next has the same */
+    int head_key;       /* the number of its key */
     int slot;
 } questions;
 
-static void question_ends(questions *q, size_t start)
+static size_t groups_each(const tkl__shape *shape)
 {
-    q->requests[q->count++] =
-        (tkl__request){.wire = {NULL, q->wire.len - start}, .slot = q->slot, .retry_safe = true};
+    size_t groups = 0;
+    for (int i = 0; i < shape->count; i++)
+        groups += (size_t)tkl__subfilter_groups(&shape->subs[i]);
+    return groups;
 }
 
-static void ask_version(questions *q, const tkl_bloom *bloom)
+static int questions_make(questions *q, const tkl_bloom *bloom)
+{
+    size_t groups = q->nitems * groups_each(q->shape);
+    tkl__buf_init(&q->wire);
+    q->slot = bloom->client->route->cluster ? tkl__slot_of(bloom->meta) : TKL__NO_SLOT;
+    q->requests = malloc((1 + groups) * sizeof *q->requests);
+    q->groups = malloc(groups * sizeof *q->groups);
+    int rc = tkl__bloom_keys(bloom, q->shape, 0, &q->keys);
+    size_t most = 192 + bloom->meta.len; /* of one; the other keys are not much longer */
+    bool room = q->requests && q->groups && tkl__buf_reserve(&q->wire, (1 + groups) * most);
+    return rc == TKL_OK && !room ? tkl__nomem() : rc;
+}
+
+static void questions_free(questions *q)
+{
+    tkl__keys_free(&q->keys);
+    tkl__buf_free(&q->wire);
+    free(q->requests);
+    free(q->groups);
+}
+
+static void question_ends(questions *q, size_t start)
+{
+    q->requests[q->count++] = (tkl__request){
+        .wire = {q->wire.data + start, q->wire.len - start}, .slot = q->slot, .retry_safe = true};
+}
+
+static void ask_version(questions *q)
 {
     size_t start = q->wire.len;
     tkl__resp_head(&q->wire, 3);
     tkl__resp_arg(&q->wire, "HGET", 4);
-    tkl__resp_arg(&q->wire, bloom->meta.data, bloom->meta.len);
+    tkl__resp_arg(&q->wire, q->keys.items[0].data, q->keys.items[0].len);
     tkl__resp_arg(&q->wire, "version", 7);
     question_ends(q, start);
 }
 
-static void ask_block(questions *q, tkl_bytes key, uint64_t block)
+static void write_head(questions *q, int key)
 {
-    size_t start = q->wire.len;
-    int64_t byte = (int64_t)(block % TKL__PART_BLOCKS * TKL__BLOCK_BYTES);
+    const char *start = q->wire.data + q->wire.len;
+    if (key == q->head_key) {
+        tkl__buf_add(&q->wire, q->head.data, q->head.len);
+        return;
+    }
     tkl__resp_head(&q->wire, 4);
     tkl__resp_arg(&q->wire, "GETRANGE", 8);
-    tkl__resp_arg(&q->wire, key.data, key.len);
-    tkl__resp_int(&q->wire, byte);
-    tkl__resp_int(&q->wire, byte + TKL__BLOCK_BYTES - 1);
+    tkl__resp_arg(&q->wire, q->keys.items[key].data, q->keys.items[key].len);
+    q->head_key = key;
+    q->head = (tkl_bytes){start, (size_t)(q->wire.data + q->wire.len - start)};
+}
+
+/* From the first byte with a bit of the group to the last. */
+static void ask_bytes(questions *q, int key, const tkl__group *group)
+{
+    size_t start = q->wire.len;
+    write_head(q, key);
+    tkl__resp_int(&q->wire, (int64_t)(group->start + group->bits[0] / 8));
+    tkl__resp_int(&q->wire, (int64_t)(group->start + group->bits[group->count - 1] / 8));
     question_ends(q, start);
 }
 
-static void ask_item(questions *q, const tkl__shape *shape, const tkl__keys *keys, tkl_bytes item)
+static void ask_item(questions *q, tkl_bytes item)
 {
-    size_t first_key = 1;
-    for (int i = 0; i < shape->count; i++) {
-        const tkl__subfilter *sub = &shape->subs[i];
+    int first_key = 1;
+    for (int i = 0; i < q->shape->count; i++) {
+        const tkl__subfilter *sub = &q->shape->subs[i];
         for (int g = 0; g < tkl__subfilter_groups(sub); g++) {
             tkl__group *group = &q->groups[q->count - 1];
             tkl__subfilter_place(sub, item, g, group);
-            ask_block(q, keys->items[first_key + group->block / TKL__PART_BLOCKS], group->block);
+            ask_bytes(q, first_key + group->part, group);
         }
-        first_key += (size_t)tkl__subfilter_parts(sub);
+        first_key += tkl__subfilter_parts(sub);
     }
 }
 
-static bool all_set(tkl_bytes block, const tkl__group *group)
+static void ask_items(questions *q, size_t until)
 {
+    for (; q->asked < until && q->asked < q->nitems; q->asked++)
+        ask_item(q, q->items[q->asked]);
+}
+
+static void ask_others(void *arg)
+{
+    questions *q = arg;
+    ask_items(q, q->nitems);
+}
+
+static bool all_set(tkl_bytes bytes, const tkl__group *group)
+{
+    unsigned first = group->bits[0] / 8;
     for (int j = 0; j < group->count; j++) {
-        size_t byte = group->bits[j] / 8;
-        if (byte >= block.len || !(block.data[byte] & 0x80 >> group->bits[j] % 8))
+        size_t byte = group->bits[j] / 8 - first;
+        if (byte >= bytes.len || !(bytes.data[byte] & 0x80 >> group->bits[j] % 8))
             return false;
     }
     return true;
@@ -393,47 +488,23 @@ static int read_answers(const tkl__shape *shape, const questions *q, const tkl_r
     return TKL_OK;
 }
 
-static int send_questions(tkl_client *client, questions *q, tkl_reply **replies)
-{
-    const char *at = q->wire.data;
-    for (size_t i = 0; i < q->count; i++) {
-        q->requests[i].wire.data = at;
-        at += q->requests[i].wire.len;
-    }
-    return q->wire.failed ? tkl__nomem()
-                          : tkl__exec_many(client, q->requests, q->count,
-                                           tkl__call_deadline(client, NULL), replies);
-}
-
 static int ask_trip(tkl_bloom *bloom, const tkl__shape *shape, const tkl_bytes *items, size_t count,
                     bool *present)
 {
-    bool cluster = bloom->client->route->cluster;
-    questions q = {.slot = cluster ? tkl__slot_of(bloom->meta) : TKL__NO_SLOT};
-    tkl__keys keys;
+    questions q = {.shape = shape, .items = items, .nitems = count};
     tkl_reply *replies = NULL;
-    size_t each = 0;
-    for (int i = 0; i < shape->count; i++)
-        each += (size_t)tkl__subfilter_groups(&shape->subs[i]);
-    tkl__buf_init(&q.wire);
-    q.requests = malloc((1 + count * each) * sizeof *q.requests);
-    q.groups = malloc(count * each * sizeof *q.groups);
-    int rc = tkl__bloom_keys(bloom, shape, 0, &keys);
-    if (rc == TKL_OK && (!q.requests || !q.groups))
-        rc = tkl__nomem();
+    int rc = questions_make(&q, bloom);
     if (rc == TKL_OK) {
-        ask_version(&q, bloom);
-        for (size_t i = 0; i < count; i++)
-            ask_item(&q, shape, &keys, items[i]);
-        rc = send_questions(bloom->client, &q, &replies);
+        ask_version(&q);
+        ask_items(&q, ASK_FIRST);
+        tkl__ahead ahead = {.ready = q.count, .make = ask_others, .arg = &q};
+        rc = tkl__exec_many_ahead(bloom->client, q.requests, 1 + count * groups_each(shape), &ahead,
+                                  tkl__call_deadline(bloom->client, NULL), &replies);
     }
     if (rc == TKL_OK)
         rc = read_answers(shape, &q, replies, count, present);
     tkl_reply_free(replies);
-    tkl__keys_free(&keys);
-    tkl__buf_free(&q.wire);
-    free(q.requests);
-    free(q.groups);
+    questions_free(&q);
     return rc;
 }
 

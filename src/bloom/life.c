@@ -85,11 +85,11 @@ static bool read_subfilter(const tkl_reply *fields, int i, tkl__subfilter *sub)
     *sub = (tkl__subfilter){
         .capacity = find_number(fields, i, "capacity"),
         .count = find_number(fields, i, "count"),
-        .blocks = (uint64_t)find_number(fields, i, "blocks"),
+        .bytes = (uint64_t)find_number(fields, i, "bytes"),
         .hashes = (int)find_number(fields, i, "hashes"),
     };
-    return sub->capacity > 0 && sub->blocks > 0 && sub->blocks <= TKL__BLOCKS_MAX &&
-           sub->hashes > 0 && sub->hashes <= 64;
+    return sub->capacity > 0 && sub->bytes > 0 && sub->bytes <= TKL__BYTES_MAX && sub->hashes > 0 &&
+           sub->hashes <= 64;
 }
 
 static bool read_shape(const tkl_reply *fields, tkl__shape *shape)
@@ -171,8 +171,8 @@ static void put_subfilter(words *w, int i, const tkl__subfilter *sub)
 {
     put(w, "%d:capacity", i);
     put(w, "%" PRId64, sub->capacity);
-    put(w, "%d:blocks", i);
-    put(w, "%" PRIu64, sub->blocks);
+    put(w, "%d:bytes", i);
+    put(w, "%" PRIu64, sub->bytes);
     put(w, "%d:hashes", i);
     put(w, "%d", sub->hashes);
     put(w, "%d:count", i);
@@ -295,7 +295,7 @@ int tkl_bloom_show(tkl_bloom *bloom, tkl_bloom_info *info)
     for (int i = 0; i < shape.count; i++) {
         info->capacity += shape.subs[i].capacity;
         info->count += shape.subs[i].count;
-        info->bytes += (int64_t)(shape.subs[i].blocks * TKL__BLOCK_BYTES);
+        info->bytes += tkl__subfilter_size(&shape.subs[i]);
     }
     return TKL_OK;
 }
@@ -362,7 +362,7 @@ static int merge_subfilters(tkl_client *client, const tkl__shape *to, const tkl_
         put(&w, "%s", to->version);
         put(&w, "%s", from->version);
         put(&w, "%d:count", i);
-        put(&w, "%" PRIu64, sub->blocks * TKL__BLOCK_BITS);
+        put(&w, "%" PRIu64, sub->bytes * 8);
         put(&w, "%d", sub->hashes);
         rc = pair_keys(to_keys, from_keys, first, parts, &pairs);
         if (rc == TKL_OK)

@@ -16,7 +16,12 @@ int tkl__subfilter_groups(const tkl__subfilter *sub)
 
 int tkl__subfilter_parts(const tkl__subfilter *sub)
 {
-    return (int)((sub->blocks + TKL__PART_BLOCKS - 1) / TKL__PART_BLOCKS);
+    return (int)((sub->bytes + TKL__PART_BYTES - 1) / TKL__PART_BYTES);
+}
+
+int64_t tkl__subfilter_size(const tkl__subfilter *sub)
+{
+    return (int64_t)sub->bytes + tkl__subfilter_parts(sub) * (TKL__WINDOW_BYTES - 1);
 }
 
 /* The bits of a group: as even as can be. */
@@ -26,15 +31,37 @@ static int group_size(const tkl__subfilter *sub, int group)
     return (sub->hashes + groups - 1 - group) / groups;
 }
 
-/* By how much blocks raise the error rate; see the essay. */
-static double penalty(const tkl__subfilter *sub)
+/* The error rate with `load` bits set for each bit there is; see the essay. */
+static double error_rate(const tkl__subfilter *sub, double load)
 {
-    double sum = 0;
+    double set = -expm1(-load), ratio = (1 - set) / set;
+    double error = pow(set, sub->hashes);
     for (int g = 0; g < tkl__subfilter_groups(sub); g++) {
         double j = group_size(sub, g);
-        sum += (M_LN2 * j * j * (j - 2) + (1 - M_LN2) * j * (j - 1)) / 2 / TKL__BLOCK_BITS;
+        double overlap = load * (j - 1) * ratio * ratio * 2 / 3;
+        error *= 1 + j * (j - 1) / 2 * (overlap + ratio - load * ratio) / TKL__WINDOW_BITS;
     }
-    return fmax(0, sum); /* a single bit errs less often, by a hair */
+    return error;
+}
+
+/* The load that has the error rate: the latter grows with the former. */
+static double find_load(const tkl__subfilter *sub, double error)
+{
+    double low = 0, high = 1;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        if (error_rate(sub, middle) < error)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int choose_hashes(double error)
+{
+    int hashes = (int)fmax(1, round(-log2(error)));
+    return hashes == TKL__GROUP_MAX + 1 ? TKL__GROUP_MAX : hashes; /* a window less to look at */
 }
 
 int tkl__subfilter_make(double error, int64_t capacity, tkl__subfilter *sub)
@@ -45,14 +72,12 @@ int tkl__subfilter_make(double error, int64_t capacity, tkl__subfilter *sub)
                          ERROR_MAX);
     if (capacity < 1)
         return tkl__fail(TKL_EINVAL, "the capacity of a filter is 1 or more");
-    double bits_each = -log(error) / (M_LN2 * M_LN2);
-    sub->hashes = (int)fmax(1, round(bits_each * M_LN2));
-    bits_each *= 1 + penalty(sub) / (sub->hashes * M_LN2);
-    double blocks = ceil((double)capacity * bits_each / TKL__BLOCK_BITS);
-    if (blocks > (double)TKL__BLOCKS_MAX)
+    sub->hashes = choose_hashes(error);
+    double bytes = ceil((double)capacity * sub->hashes / find_load(sub, error) / 8);
+    if (bytes > (double)TKL__BYTES_MAX)
         return tkl__fail(TKL_EINVAL, "the filter would take %.0f GiB, more than 128",
-                         blocks * TKL__BLOCK_BYTES / (1 << 30));
-    sub->blocks = (uint64_t)blocks;
+                         bytes / (1 << 30));
+    sub->bytes = (uint64_t)bytes;
     return TKL_OK;
 }
 
@@ -64,24 +89,33 @@ int tkl__shape_next(const tkl__shape *shape, tkl__subfilter *sub)
     return room && tkl__subfilter_make(error, 2 * last, sub) == TKL_OK ? TKL_OK : TKL_FULL;
 }
 
-static uint64_t scale(uint64_t hash, uint64_t blocks)
+/* A number below `count` out of the upper bits of the hash, which keeps the others. */
+static uint64_t draw(uint64_t *hash, uint64_t count)
 {
-    return (uint64_t)(((unsigned __int128)hash * blocks) >> 64);
+    unsigned __int128 product = (unsigned __int128)*hash * count;
+    *hash = (uint64_t)product;
+    return (uint64_t)(product >> 64);
+}
+
+static void insert(unsigned *bits, int count, unsigned bit)
+{
+    for (; count > 0 && bits[count - 1] > bit; count--)
+        bits[count] = bits[count - 1];
+    bits[count] = bit;
 }
 
 void tkl__subfilter_place(const tkl__subfilter *sub, tkl_bytes item, int group, tkl__group *out)
 {
-    enum { HIGH = 6, WIDTH = 10 };
     XXH128_hash_t hash = XXH3_128bits_withSeed(item.data, item.len, (XXH64_hash_t)group);
-    out->block = scale(hash.low64, sub->blocks);
+    uint64_t start = draw(&hash.low64, sub->bytes);
+    out->part = (int)(start / TKL__PART_BYTES);
+    out->start = start % TKL__PART_BYTES;
     out->count = group_size(sub, group);
-    for (int j = 0; j < out->count; j++) {
-        uint64_t bits = j < HIGH ? hash.high64 >> (WIDTH * j) : hash.low64;
-        out->bits[j] = (unsigned)(bits % TKL__BLOCK_BITS);
-    }
+    for (int j = 0; j < out->count; j++)
+        insert(out->bits, j, (unsigned)draw(&hash.high64, TKL__WINDOW_BITS));
 }
 
 bool tkl__subfilter_equal(const tkl__subfilter *a, const tkl__subfilter *b)
 {
-    return a->capacity == b->capacity && a->blocks == b->blocks && a->hashes == b->hashes;
+    return a->capacity == b->capacity && a->bytes == b->bytes && a->hashes == b->hashes;
 }
