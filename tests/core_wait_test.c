@@ -6,6 +6,7 @@
  * ctest: label threads
  */
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -232,6 +233,90 @@ static void who_leaves_passes_the_reading_on(void **state)
         server_do(f->server, "SPUBLISH channel-%d %d:%d:", i, i, i);
     crew_join(others);
     assert_int_equal(atomic_load(&h.heard), 3);
+}
+
+/* Waits at three channels at once, for the bell or a message at the last. */
+typedef struct wanderer {
+    tkl_client *client;
+    int bell;
+    atomic_bool settled, called;
+    tkl__event event;
+    size_t which;
+    char heard[8];
+} wanderer;
+
+static void wait_here_and_there(void *arg, int index)
+{
+    (void)index;
+    wanderer *w = arg;
+    tkl__waiter waiters[3], *places[3];
+    tkl_bytes message = {"", 0};
+    for (int i = 0; i < 3; i++) {
+        char channel[32];
+        snprintf(channel, sizeof channel, "channel-%d", i);
+        places[i] = &waiters[i];
+        listen_to(w->client, channel, "w:", &waiters[i]);
+    }
+    atomic_store(&w->settled, true);
+    do /* it may be rung for because it could read now */
+        w->event = tkl__await_any(places, 3, w->bell, in(20000), &w->which, &message);
+    while (w->event == TKL__TIME_UP && !atomic_load(&w->called));
+    snprintf(w->heard, sizeof w->heard, "%.*s", (int)message.len, message.data);
+    for (int i = 0; i < 3; i++)
+        tkl__unlisten(&waiters[i]);
+}
+
+static void one_waits_at_several_places(void **state)
+{
+    fixture *f = *state;
+    wanderer w = {.client = f->client, .bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    for (int i = 0; i < 3; i++) {
+        atomic_store(&w.settled, false);
+        crew *thread = crew_start(1, wait_here_and_there, &w);
+        eventually(atomic_load(&w.settled), 20000);
+        server_do(f->server, "SPUBLISH channel-%d w:%d", i, i);
+        crew_join(thread);
+        assert_event(w.event, TKL__MESSAGE);
+        assert_int_equal(w.which, i);
+        assert_int_equal(atoi(w.heard), i);
+    }
+    atomic_store(&w.settled, false);
+    crew *thread = crew_start(1, wait_here_and_there, &w);
+    eventually(atomic_load(&w.settled), 20000);
+    atomic_store(&w.called, true);
+    eventfd_write(w.bell, 1);
+    crew_join(thread);
+    assert_event(w.event, TKL__TIME_UP);
+    assert_int_equal(w.which, 3);
+    close(w.bell);
+}
+
+/* Whoever reads, reads for all: those at one place and those at several. */
+static void those_at_one_place_and_at_several_read_for_each_other(void **state)
+{
+    fixture *f = *state;
+    for (int first = 0; first < 2; first++) {
+        wanderer w = {.client = f->client, .bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+        hall h = {.client = f->client};
+        crew *apart = first == 0 ? crew_start(1, wait_here_and_there, &w) : NULL;
+        eventually(first == 1 || atomic_load(&w.settled), 20000);
+        crew *others = crew_start(3, wait_in_hall, &h);
+        eventually(atomic_load(&h.listening) == 3, 20000);
+        if (!apart)
+            apart = crew_start(1, wait_here_and_there, &w);
+        eventually(atomic_load(&w.settled), 20000);
+        server_do(f->server, "SPUBLISH channel-1 1:1:");
+        eventually(atomic_load(&h.heard) == 1, 20000);
+        server_do(f->server, "SPUBLISH channel-2 w:2");
+        crew_join(apart);
+        assert_int_equal(atoi(w.heard), 2);
+        server_do(f->server, "SPUBLISH channel-0 0:0:");
+        server_do(f->server, "SPUBLISH channel-2 2:2:");
+        crew_join(others);
+        assert_int_equal(atomic_load(&h.heard), 3);
+        assert_int_equal(server_connections(f->server, NULL), 1);
+        close(w.bell);
+    }
 }
 
 static void count_events(void *arg, int index)
@@ -519,6 +604,8 @@ int main(void)
         TEST(a_look_comes_at_its_time),
         TEST(many_waiters_share_one_connection),
         TEST(who_leaves_passes_the_reading_on),
+        TEST(one_waits_at_several_places),
+        TEST(those_at_one_place_and_at_several_read_for_each_other),
         TEST(one_of_many_is_told_to_look),
         TEST(a_look_asked_for_by_one_who_left_is_done_by_another),
         TEST(who_looks_and_leaves_without_a_word_is_replaced),

@@ -15,6 +15,7 @@
 #include "queue/shard.h"
 #include "support/call.h"
 #include "support/cluster.h"
+#include "support/jobs.h"
 #include "support/queues.h"
 
 #define LONG_MS    60000
@@ -87,6 +88,50 @@ static void partitions_spread_over_the_servers(void **state)
     assert_int_equal(done, N);
     tkl_consumer_close(consumer);
     tkl_queue_close(queue);
+}
+
+/* Claims and finishes so many jobs, one after the other. */
+static void finish_some(tkl_consumer *consumer, size_t count)
+{
+    while (count > 0) {
+        tkl_jobs *some;
+        int rc = tkl_consumer_claim(consumer, count, 1000, &some);
+        assert_true(rc == TKL_OK || rc == TKL_EMPTY || rc == TKL_ENOTSENT || rc == TKL_ETIMEOUT ||
+                    rc == TKL_EUNKNOWN || rc == TKL_EUNREADY);
+        if (rc != TKL_OK)
+            continue;
+        count -= some->count;
+        finish_all(consumer, some);
+        tkl_jobs_free(some);
+    }
+}
+
+/* A server that falls silent has those of its partitions wait, and not those of the others. */
+static void a_silent_server_does_not_hold_up_the_others(void **state)
+{
+    enum { TIMEOUT_MS = 60000 };
+    field *f = *state;
+    tkl_client *client =
+        test_open(f->cluster->url, &(tkl_options){.timeout_ms = TIMEOUT_MS, .pool_size = 1});
+    tkl_queue *queue = open_queue(client, "silent", PARTITIONS);
+    tkl_consumer *consumer = open_claimer(queue, 0);
+    server *silent = cluster_owner(f->cluster, slot_of(queue, 0));
+    int others = 0;
+    for (int i = 0; i < PARTITIONS; i++)
+        others += cluster_owner(f->cluster, slot_of(queue, i)) != silent;
+    tkl_push jobs[2 * PARTITIONS] = {0};
+    assert_ok(tkl_queue_push(queue, jobs, 2 * PARTITIONS, NULL, NULL));
+    finish_some(consumer, 2 * PARTITIONS); /* connections to all, and scripts everywhere */
+    assert_ok(tkl_queue_push(queue, jobs, 2 * PARTITIONS, NULL, NULL));
+    int64_t start = test_now_ms();
+    server_freeze(silent);
+    finish_some(consumer, (size_t)others * 2);
+    assert_true(test_now_ms() - start < TIMEOUT_MS / 2);
+    server_thaw(silent);
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    cluster_heal(f->cluster);
 }
 
 /* ---- Traffic through trouble --------------------------------------------- */
@@ -186,6 +231,7 @@ int main(void)
 #define FIELD_TEST(name) cmocka_unit_test_setup_teardown(name, field_fresh, field_done)
     const struct CMUnitTest tests[] = {
         FIELD_TEST(partitions_spread_over_the_servers),
+        FIELD_TEST(a_silent_server_does_not_hold_up_the_others),
         FIELD_TEST(a_planned_failover_loses_nothing),
         FIELD_TEST(a_slot_that_moves_loses_nothing),
     };

@@ -5,6 +5,8 @@
  * ctest: label threads
  * ctest: timeout 300
  */
+#include <dirent.h>
+
 #include "support/fixture.h"
 #include "support/waits.h"
 
@@ -402,6 +404,36 @@ static void one_waits_at_several_queues_at_once(void **state)
         tkl_queue_close(queues[i]);
 }
 
+static int threads(void)
+{
+    int count = 0;
+    DIR *dir = opendir("/proc/self/task");
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir));)
+        count += e->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
+static void waiting_at_several_queues_takes_one_thread(void **state)
+{
+    fixture *f = *state;
+    tkl_queue *queues[] = {open_queue(f->client, "q", 1), open_queue(f->client, "p", 4)};
+    tkl_consumer *consumer;
+    assert_ok(tkl_consumer_open(queues, 2, NULL, &consumer));
+    pending p = {.consumer = consumer, .wait_ms = -1, .max = 1};
+    int before = threads();
+    start_waiting(&p, f->server);
+    eventually(server_ask_int(f->server, "ZCARD tackle:queue:{p%%233}:w") == 1, LONG_MS);
+    assert_int_equal(threads(), before + 1);
+    assert_int_equal(server_connections(f->server, NULL), 2); /* one to ask, one to listen */
+    push_words(queues[1], "a");
+    expect(&p, "a");
+    tkl_consumer_close(consumer);
+    tkl_queue_close(queues[0]);
+    tkl_queue_close(queues[1]);
+}
+
 /* Two queues hand over at once what one has room for: the other's goes back, unused. */
 static void what_is_handed_over_beyond_the_need_goes_back(void **state)
 {
@@ -543,6 +575,7 @@ int main(void)
         TEST(a_cancelled_consumer_waits_no_more),
         TEST(the_first_queue_is_always_served_first),
         TEST(one_waits_at_several_queues_at_once),
+        TEST(waiting_at_several_queues_takes_one_thread),
         TEST(what_is_handed_over_beyond_the_need_goes_back),
         TEST(partitions_are_one_queue),
         TEST(what_one_who_gives_up_did_not_fetch_goes_to_the_next),

@@ -29,7 +29,8 @@ typedef struct stage {
     tkl_queue *queue;
     tkl_worker *worker;
     scene scene;
-    atomic_int errors; /* told to the hook */
+    atomic_int errors;  /* told to the hook */
+    int64_t timeout_ms; /* of calls; 0: TIMEOUT_MS */
 } stage;
 
 static void note_error(int code, const char *message, void *arg)
@@ -46,7 +47,8 @@ static void stage_open(stage *s, const char *url, const tkl_worker_options *opti
     o.arg = s;
     scene_init(&s->scene);
     atomic_init(&s->errors, 0);
-    s->client = test_open(url, &(tkl_options){.timeout_ms = TIMEOUT_MS});
+    int64_t timeout_ms = s->timeout_ms ? s->timeout_ms : TIMEOUT_MS;
+    s->client = test_open(url, &(tkl_options){.timeout_ms = timeout_ms});
     s->queue = open_queue(s->client, "mails", 1);
     s->worker = start_worker(s->queue, &o, &s->scene);
 }
@@ -153,6 +155,27 @@ static void a_worker_ends_though_its_server_is_gone(void **state)
     assert_int_equal(worker_stats(s.worker).done, 0);
     assert_true(worker_stats(s.worker).lost >= 2);
     stage_close(&s);
+}
+
+/* With nothing to report, it waits neither for an answer nor for the server to come back. */
+static void an_idle_worker_ends_at_once_though_its_server_is_gone(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        stage s = {.server = server_start(NULL), .timeout_ms = HOUR_MS};
+        stage_open(&s, s.server->url, &(tkl_worker_options){.threads = 2});
+        eventually(stats_of(s.queue).waiting == 1, LONG_MS);
+        if (i >= 2) /* it will notice: it has to look */
+            push_one(s.queue, &(tkl_push){.payload = tkl_str("x"), .delay_ms = 1000});
+        if (i % 2 == 0)
+            server_freeze(s.server);
+        else
+            server_kill(s.server);
+        if (i >= 2)
+            test_sleep_ms(1500);
+        assert_ok(tkl_worker_stop(s.worker, LONG_MS));
+        stage_close(&s);
+    }
 }
 
 static void no_broken_connection_deafens_it(void **state)
@@ -338,6 +361,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_claim_that_ended_meanwhile_is_lost),
         cmocka_unit_test(a_server_that_is_not_there_is_waited_for),
         cmocka_unit_test(a_worker_ends_though_its_server_is_gone),
+        TEST(an_idle_worker_ends_at_once_though_its_server_is_gone),
         TEST(no_broken_connection_deafens_it),
         TEST(every_job_gets_through_a_bad_line),
         TEST(a_full_server_is_worked_off),

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+/* How often a thread that heeds something sees whether it is over. */
+#define HEED_US 50000
+
+static _Thread_local const atomic_bool *heeded;
+
 int64_t tkl__now(void)
 {
     struct timespec ts;
@@ -33,8 +38,27 @@ int64_t tkl__deadline_ms(int64_t ms)
     return ms > (TKL__FOREVER - now) / 1000 ? TKL__FOREVER : now + ms * 1000;
 }
 
+void tkl__heed(const atomic_bool *over)
+{
+    heeded = over;
+}
+
+bool tkl__heeds(void)
+{
+    return heeded != NULL;
+}
+
+/* The next moment to see whether it is over. */
+static int64_t next_heed(int64_t at)
+{
+    int64_t soon = heeded ? tkl__now() + HEED_US : at;
+    return soon < at ? soon : at;
+}
+
 int64_t tkl__left(int64_t deadline)
 {
+    if (heeded && atomic_load(heeded))
+        return 0;
     if (deadline == TKL__FOREVER)
         return TKL__FOREVER;
     int64_t left = deadline - tkl__now();
@@ -43,6 +67,7 @@ int64_t tkl__left(int64_t deadline)
 
 int tkl__poll_ms(int64_t deadline)
 {
+    deadline = next_heed(deadline);
     if (deadline == TKL__FOREVER)
         return -1;
     int64_t ms = (tkl__left(deadline) + 999) / 1000;
@@ -57,9 +82,13 @@ struct timespec tkl__timespec(int64_t at)
 
 void tkl__sleep_until(int64_t at)
 {
-    struct timespec ts = tkl__timespec(at);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
-        ;
+    int64_t next;
+    do {
+        next = next_heed(at);
+        struct timespec ts = tkl__timespec(next);
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+            ;
+    } while (next < at && tkl__left(at) > 0);
 }
 
 void tkl__cond_init(pthread_cond_t *cond)
@@ -73,10 +102,12 @@ void tkl__cond_init(pthread_cond_t *cond)
 
 bool tkl__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline)
 {
-    if (deadline == TKL__FOREVER)
+    int64_t until = next_heed(deadline);
+    if (until == TKL__FOREVER)
         return pthread_cond_wait(cond, mutex) == 0;
-    struct timespec ts = tkl__timespec(deadline);
-    return pthread_cond_timedwait(cond, mutex, &ts) == 0;
+    struct timespec ts = tkl__timespec(until);
+    return pthread_cond_timedwait(cond, mutex, &ts) == 0 ||
+           (until < deadline && tkl__left(deadline) > 0);
 }
 
 int64_t tkl__backoff(int attempt, int64_t max_us)

@@ -7,6 +7,7 @@
 #define TKL_CORE_CLOCK_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -25,6 +26,12 @@ void tkl__sleep_until(int64_t at);
 void tkl__cond_init(pthread_cond_t *cond); /* on CLOCK_MONOTONIC */
 /* False when the deadline passed. */
 bool tkl__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
+
+/* While `over` is set for the calling thread (NULL ends that): as soon as it is true, or a moment
+ * later, every deadline of the thread counts as passed. For calls that somebody else may want to
+ * end. */
+void tkl__heed(const atomic_bool *over);
+bool tkl__heeds(void);
 
 /* The wait before try number `attempt` (from 0): 2 ms doubling up to `max_us`, with jitter: half of
  * it is random. In microseconds. */

@@ -2,7 +2,8 @@
  *
  * Many requests at once. They are worked off in rounds: those of one node are written in one
  * go and their replies read; what that node turned down as "not here" or "not now" is
- * repeated one by one, and what did not reach it stays for the next round.
+ * repeated one by one, and what did not reach it stays for the next round, behind the others. As
+ * long as there are others, a node may use half of the time that is left.
  *
  * Nodes are served one after the other and never two at a time: a thread that held one
  * connection while waiting for another could wait for a thread that does the same.
@@ -62,6 +63,8 @@ static int choose_group(batch *b, tkl__node **node)
         if (rc == TKL_OK && other == *node)
             b->group[b->ngroup++] = b->open[i];
     }
+    if (rc != TKL_OK)
+        b->ngroup = 0;
     return rc;
 }
 
@@ -128,7 +131,8 @@ static void send_others(batch *b, tkl__conn *conn, size_t *written)
 }
 
 /* Reads the replies to what was written, `written` bytes of the group's. */
-static int read_replies(batch *b, tkl__conn *conn, size_t written, tkl_reply **replies)
+static int read_replies(batch *b, tkl__conn *conn, size_t written, int64_t deadline,
+                        tkl_reply **replies)
 {
     size_t end = 0;
     for (size_t i = 0; i < b->ngroup; i++) {
@@ -136,7 +140,7 @@ static int read_replies(batch *b, tkl__conn *conn, size_t written, tkl_reply **r
         if (end > written)
             return TKL_ENOTSENT;
         conn->owed += b->requests[b->group[i]].herald > 0;
-        int rc = tkl__conn_receive(conn, b->deadline, &replies[i]);
+        int rc = tkl__conn_receive(conn, deadline, &replies[i]);
         if (rc != TKL_OK)
             return rc;
     }
@@ -158,6 +162,13 @@ static void sort_out(batch *b, tkl__node *node, size_t written, int rc, int unse
     }
 }
 
+/* A node that does not answer must not use up the time of the others. */
+static int64_t group_deadline(const batch *b)
+{
+    int64_t left = tkl__left(b->deadline);
+    return b->ngroup < b->nopen && left != TKL__FOREVER ? tkl__now() + left / 2 : b->deadline;
+}
+
 static int serve_group(batch *b, tkl__node *node)
 {
     tkl__conn *conn;
@@ -168,16 +179,16 @@ static int serve_group(batch *b, tkl__node *node)
         return tkl__nomem();
     tkl__buf_init(&copy);
     tkl_bytes wire = group_wire(b, 0, b->ahead ? b->ahead->ready : b->ngroup, &copy);
-    int rc = copy.failed
-                 ? tkl__nomem()
-                 : tkl__node_borrow(node, tkl__borrow_deadline(b->client, b->deadline), &conn);
+    int64_t deadline = group_deadline(b);
+    int rc = copy.failed ? tkl__nomem()
+                         : tkl__node_borrow(node, tkl__borrow_deadline(b->client, deadline), &conn);
     int unsent = rc != TKL_OK ? rc : TKL_ENOTSENT;
     if (rc == TKL_OK) {
-        tkl__conn_send(conn, wire, b->deadline, &written);
+        tkl__conn_send(conn, wire, deadline, &written);
         if (b->ahead)
             send_others(b, conn, &written);
         tkl__reader_collect(conn->reader, b->replies);
-        rc = read_replies(b, conn, written, replies);
+        rc = read_replies(b, conn, written, deadline, replies);
         tkl__reader_collect(conn->reader, NULL);
         tkl__node_return(node, conn);
     }
@@ -188,13 +199,27 @@ static int serve_group(batch *b, tkl__node *node)
     return TKL_OK;
 }
 
+static bool is_done(const batch *b, size_t index)
+{
+    return tkl_reply_at(b->replies, index) != NULL;
+}
+
+/* What is left of the round's node comes last: the others shall not wait for it. */
 static void drop_done(batch *b)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < b->nopen; i++)
-        if (!tkl_reply_at(b->replies, b->open[i]))
+    size_t n = 0, late = 0;
+    for (size_t i = 0, g = 0; i < b->nopen; i++) {
+        bool served = g < b->ngroup && b->group[g] == b->open[i];
+        g += served;
+        if (is_done(b, b->open[i]))
+            continue;
+        if (served)
+            b->group[late++] = b->open[i];
+        else
             b->open[n++] = b->open[i];
-    b->nopen = n;
+    }
+    memcpy(&b->open[n], b->group, late * sizeof *b->open);
+    b->nopen = n + late;
 }
 
 static void fail_open(batch *b, int rc)

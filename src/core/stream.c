@@ -170,7 +170,7 @@ static int lost(const char *during)
 static int plain_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline, size_t *n)
 {
     for (;;) {
-        bool blocking = !(stream->local && stream->crowded) &&
+        bool blocking = !(stream->local && stream->crowded) && !tkl__heeds() &&
                         tkl__left(deadline) >= stream->block_us - SLACK_US;
         if (!blocking && deadline > 0) {
             int rc = tkl__stream_poll(stream->fd, POLLIN, deadline);

@@ -170,7 +170,10 @@ static void idle_remove(tkl__hub *hub, tkl__topic *t)
 
 static void wake(tkl__waiter *w)
 {
-    pthread_cond_signal(&w->woken);
+    if (w->bell >= 0)
+        eventfd_write(w->bell, 1);
+    else
+        pthread_cond_signal(&w->woken);
 }
 
 static void sleeper_add(tkl__hub *hub, tkl__waiter *w)
@@ -509,7 +512,7 @@ void tkl__hubs_forget(tkl_client *client)
 
 static void attach(tkl__waiter *w, tkl__hub *hub, tkl__topic *t, tkl_bytes id)
 {
-    *w = (tkl__waiter){.hub = hub, .topic = t, .id = id, .next = t->waiters};
+    *w = (tkl__waiter){.hub = hub, .topic = t, .id = id, .bell = -1, .next = t->waiters};
     tkl__cond_init(&w->woken);
     if (t->waiters)
         t->waiters->prev = w;
@@ -650,40 +653,170 @@ static void sleep_until(tkl__hub *hub, tkl__waiter *w, int64_t deadline)
     sleeper_remove(hub, w);
 }
 
+/* What there is for it now, if anything. */
+static bool has_event(tkl__waiter *w, int64_t deadline, tkl__event *event)
+{
+    if (w->first)
+        *event = TKL__MESSAGE;
+    else if (w->cut)
+        *event = TKL__CUT;
+    else if (take_look(w))
+        *event = TKL__LOOK;
+    else if (w->called_off || tkl__left(deadline) == 0)
+        *event = TKL__TIME_UP;
+    else
+        return false;
+    return true;
+}
+
 static tkl__event next_event(tkl__hub *hub, tkl__waiter *w, int64_t deadline)
 {
-    for (;;) {
-        if (w->first)
-            return TKL__MESSAGE;
-        if (w->cut)
-            return TKL__CUT;
-        if (take_look(w))
-            return TKL__LOOK;
-        if (w->called_off || tkl__left(deadline) == 0)
-            return TKL__TIME_UP;
+    tkl__event event;
+    while (!has_event(w, deadline, &event)) {
         int64_t until = sleep_end(w->topic, deadline);
         if (hub->reading)
             sleep_until(hub, w, until);
         else
             read_for_all(hub, until);
     }
+    return event;
+}
+
+static void take_message(tkl__waiter *w, tkl__event event, tkl_bytes *message)
+{
+    free(w->read);
+    w->read = NULL;
+    if (event != TKL__MESSAGE)
+        return;
+    w->read = w->first;
+    w->first = w->read->next;
+    *message = (tkl_bytes){w->read->text, w->read->len};
 }
 
 tkl__event tkl__await(tkl__waiter *w, int64_t deadline, tkl_bytes *message)
 {
     tkl__hub *hub = w->hub;
-    free(w->read);
-    w->read = NULL;
     pthread_mutex_lock(&hub->mutex);
     tkl__event event = next_event(hub, w, deadline);
-    if (event == TKL__MESSAGE) {
-        w->read = w->first;
-        w->first = w->read->next;
-        *message = (tkl_bytes){w->read->text, w->read->len};
-    }
+    take_message(w, event, message);
     if (!hub->reading)
         pass_reading_on(hub);
     pthread_mutex_unlock(&hub->mutex);
+    return event;
+}
+
+/* ---- Waiting at several places ------------------------------------------- */
+
+typedef struct places {
+    tkl__waiter *const *waiters;
+    size_t count;
+    struct pollfd *files; /* one for each, and the bell */
+    int64_t deadline;
+} places;
+
+/* Reads for all, unless somebody does: then it is one of those who could. */
+static void settle(tkl__waiter *w, int bell, struct pollfd *file)
+{
+    w->bell = bell;
+    w->reads = !w->hub->reading;
+    w->hub->reading = true;
+    if (w->reads)
+        file->fd = w->hub->conn->stream.fd;
+    else
+        sleeper_add(w->hub, w);
+}
+
+/* All settle down, or those before the first that has something. Says how many; *until is when one
+ * must get up at the latest. */
+static size_t settle_all(places *p, int64_t *until, tkl__event *event, tkl_bytes *message)
+{
+    bool over = false;
+    size_t i = 0;
+    for (*until = p->deadline; i < p->count && !over; i += !over) {
+        tkl__waiter *w = p->waiters[i];
+        p->files[i] = (struct pollfd){-1, POLLIN, 0};
+        if (!w->hub)
+            continue;
+        pthread_mutex_lock(&w->hub->mutex);
+        over = has_event(w, p->deadline, event);
+        if (over) {
+            take_message(w, *event, message);
+        } else {
+            settle(w, p->files[p->count].fd, &p->files[i]);
+            *until = sleep_end(w->topic, *until);
+        }
+        pthread_mutex_unlock(&w->hub->mutex);
+    }
+    return i;
+}
+
+/* Nobody has to ring any more. */
+static void get_up(tkl__waiter *w)
+{
+    pthread_mutex_lock(&w->hub->mutex);
+    w->bell = -1;
+    if (w->asleep)
+        sleeper_remove(w->hub, w);
+    pthread_mutex_unlock(&w->hub->mutex);
+}
+
+/* Deals with what came, for all. */
+static void read_up(tkl__waiter *w)
+{
+    pthread_mutex_lock(&w->hub->mutex);
+    if (w->reads) {
+        w->hub->reading = w->reads = false;
+        drain(w->hub);
+    }
+    pthread_mutex_unlock(&w->hub->mutex);
+}
+
+static void for_each(tkl__waiter *const *waiters, size_t count, void (*what)(tkl__waiter *))
+{
+    for (size_t i = 0; i < count; i++)
+        if (waiters[i]->hub)
+            what(waiters[i]);
+}
+
+/* Says which one has something. All of them: none, but something happened, or the time is up. */
+static size_t wait_once(places *p, tkl__event *event, tkl_bytes *message)
+{
+    int64_t until;
+    size_t settled = settle_all(p, &until, event, message);
+    if (settled == p->count)
+        poll(p->files, p->count + 1, tkl__poll_ms(until));
+    for_each(p->waiters, settled, get_up);
+    for_each(p->waiters, settled, read_up);
+    return settled;
+}
+
+static void let_others_read(tkl__waiter *w)
+{
+    pthread_mutex_lock(&w->hub->mutex);
+    if (!w->hub->reading)
+        pass_reading_on(w->hub);
+    pthread_mutex_unlock(&w->hub->mutex);
+}
+
+tkl__event tkl__await_any(tkl__waiter *const *waiters, size_t count, int bell, int64_t deadline,
+                          size_t *which, tkl_bytes *message)
+{
+    places p = {waiters, count, calloc(count + 1, sizeof *p.files), deadline};
+    tkl__event event = TKL__TIME_UP;
+    eventfd_t rung = 0;
+    *which = count;
+    if (!p.files) {
+        tkl__sleep_until(tkl__now() + tkl__backoff(0, 2000));
+        return event;
+    }
+    p.files[count] = (struct pollfd){bell, POLLIN, 0};
+    do {
+        *which = wait_once(&p, &event, message);
+        if (p.files[count].revents)
+            eventfd_read(bell, &rung);
+    } while (*which == count && rung == 0 && tkl__left(deadline) > 0);
+    for_each(waiters, count, let_others_read);
+    free(p.files);
     return event;
 }
 

@@ -5,7 +5,8 @@
  * All waiters of a client share one subscription connection per node (sharded pub/sub, so
  * that it works on a cluster). It has no thread of its own: one of the waiters reads it for all,
  * wakes the others as their messages come, and passes the task on when it leaves. When nobody
- * waits, nobody reads, and nothing is sent.
+ * waits, nobody reads, and nothing is sent. One who waits at several places reads wherever nobody
+ * else does, and is rung for by those who read at the others.
  */
 #ifndef TKL_CORE_WAIT_H
 #define TKL_CORE_WAIT_H
@@ -31,6 +32,8 @@ typedef struct tkl__waiter {
     struct tkl__waiter *next, *prev; /* of the topic */
     struct tkl__waiter *next_sleeper, *prev_sleeper;
     bool asleep;
+    int bell;   /* of one who waits at several places, while it does; -1: none */
+    bool reads; /* for all of its hub; of one who waits at several places */
 } tkl__waiter;
 
 typedef enum tkl__event {
@@ -52,6 +55,12 @@ bool tkl__hears(tkl_client *client, tkl_bytes channel);
 
 /* Waits for what comes first. *message, without the id, is valid until the next call. */
 tkl__event tkl__await(tkl__waiter *waiter, int64_t deadline, tkl_bytes *message);
+
+/* The same at several places at once, on whichever nodes, with one thread: the first of the waiters
+ * that has something is *which. Those that are not listening are passed over. `bell` is an eventfd
+ * that does not block, of this thread: TKL__TIME_UP also when somebody rang it. */
+tkl__event tkl__await_any(tkl__waiter *const *waiters, size_t count, int bell, int64_t deadline,
+                          size_t *which, tkl_bytes *message);
 
 /* Whether calls about the channel go to another node by now: one that fell silent is not noticed
  * by listening to it. */

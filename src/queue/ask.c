@@ -181,6 +181,7 @@ static void read_answer(tkl__ask *ask, const tkl_reply *reply, int64_t deadline,
     }
     tkl__schedules_fire(ask->source->shard, tkl_reply_at(reply, 4), deadline);
     bury_lost(ask->source, tkl_reply_at(reply, 5), deadline);
+    ask->got = tkl_reply_count(tkl_reply_at(reply, 6));
     if (haul)
         ask->code = tkl__haul_add(haul, ask->source, reply, 6, ask->started);
 }
@@ -268,32 +269,59 @@ void tkl__trip_run(tkl_client *client, tkl__trip *t, int64_t deadline, tkl__haul
         tkl_reply_free(replies);
 }
 
-int tkl__ask_one(tkl__ask *ask, int64_t deadline, tkl__haul *haul)
-{
-    tkl__trip trip = {.asks = ask, .nasks = 1};
-    tkl__trip_run(ask->source->consumer->client, &trip, deadline, haul);
-    return ask->code;
-}
-
 /* ---- leave.lua ----------------------------------------------------------- */
 
-int tkl__ask_leave(tkl__source *source, int64_t deadline, tkl__haul *haul)
+/* A run of leave.lua. */
+typedef struct leaving {
+    tkl_bytes keys[LEAVE_KEYS], args[3];
+} leaving;
+
+static tkl__invocation leave_call(const tkl__source *source, leaving *l)
 {
-    tkl_bytes keys[LEAVE_KEYS];
-    tkl_bytes args[] = {tkl_str(source->token), tkl_str(source->consumer->lease),
-                        source->shard->channel};
-    tkl__shard_keys(source->shard, parts, LEAVE_KEYS, keys);
-    tkl__invocation call = {.script = &tkl__lua_queue_leave,
-                            .keys = keys,
-                            .nkeys = LEAVE_KEYS,
-                            .args = args,
-                            .nargs = 3,
-                            .retry_safe = true};
-    tkl_reply *reply;
+    tkl__shard_keys(source->shard, parts, LEAVE_KEYS, l->keys);
+    l->args[0] = tkl_str(source->token);
+    l->args[1] = tkl_str(source->consumer->lease);
+    l->args[2] = source->shard->channel;
+    return (tkl__invocation){.script = &tkl__lua_queue_leave,
+                             .keys = l->keys,
+                             .nkeys = LEAVE_KEYS,
+                             .args = l->args,
+                             .nargs = 3,
+                             .retry_safe = true};
+}
+
+/* What one was given meanwhile. */
+static int settle_leave(tkl__source *source, const tkl_reply *reply, int rc, int64_t started,
+                        tkl__haul *haul)
+{
+    int code = reply ? tkl_reply_code(reply) : rc;
+    source->unsure = code != TKL_OK;
+    if (code != TKL_OK)
+        return reply ? tkl__fail(code, "%s", tkl_reply_str(reply)) : code;
+    return tkl__haul_add(haul, source, reply, 1, started);
+}
+
+int tkl__ask_leave(tkl__source *const *sources, size_t count, int64_t deadline, tkl__haul *haul)
+{
+    if (count == 0)
+        return TKL_OK;
+    tkl_reply *replies = NULL;
+    leaving *leavings = malloc(count * sizeof *leavings);
+    tkl__invocation *calls = malloc(count * sizeof *calls);
+    int rc = leavings && calls ? TKL_OK : tkl__nomem();
     int64_t started = tkl__lease_now();
-    int rc = tkl__run(source->consumer->client, &call, deadline, &reply);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        calls[i] = leave_call(sources[i], &leavings[i]);
     if (rc == TKL_OK)
-        rc = tkl__haul_own(haul, reply);
-    source->unsure = rc != TKL_OK;
-    return rc == TKL_OK ? tkl__haul_add(haul, source, reply, 1, started) : rc;
+        rc = tkl__run_many(sources[0]->consumer->client, calls, count, deadline, &replies);
+    if (replies && (rc = tkl__haul_own(haul, replies)) != TKL_OK)
+        replies = NULL;
+    int first = TKL_OK;
+    for (size_t i = 0; i < count; i++) {
+        int code = settle_leave(sources[i], tkl_reply_at(replies, i), rc, started, haul);
+        first = first == TKL_OK ? code : first;
+    }
+    free(leavings);
+    free(calls);
+    return first;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -78,6 +79,7 @@ int tkl_consumer_open(tkl_queue *const *queues, size_t count, const tkl_consumer
     if (!c)
         return tkl__nomem();
     c->client = queues[0]->client;
+    c->bell = -1;
     pthread_mutex_init(&c->turn, NULL);
     pthread_mutex_init(&c->mutex, NULL);
     rc = set_options(c, options);
@@ -91,29 +93,44 @@ int tkl_consumer_open(tkl_queue *const *queues, size_t count, const tkl_consumer
     return TKL_OK;
 }
 
-/* What may have been left in a line, or may have been given to a token, goes back at once. */
-static void give_back(tkl__source *source)
+/* Those of which it is not known what their last token was given, but for servers that are away. */
+static size_t find_unsure(const tkl_consumer *c, tkl__source **found)
 {
-    tkl__haul *haul = source->unsure ? tkl__haul_new() : NULL;
-    if (!haul)
-        return;
-    int64_t deadline = tkl__call_deadline(source->consumer->client, NULL);
-    if (tkl__ask_leave(source, deadline, haul) == TKL_OK)
-        tkl__hand_back(source->consumer, haul, 0);
-    tkl_jobs_free(tkl__haul_jobs(haul));
+    size_t count = 0;
+    for (size_t i = 0; i < c->nsources; i++)
+        if (c->sources[i].unsure && !tkl__is_away(&c->sources[i]))
+            found[count++] = &c->sources[i];
+    return count;
+}
+
+/* What may have been left in a line, or may have been given to a token, goes back at once. */
+static void give_back(tkl_consumer *c)
+{
+    tkl__source **unsure = calloc(c->nsources + 1, sizeof(tkl__source *));
+    tkl__haul *haul = tkl__haul_new();
+    size_t count = unsure && haul ? find_unsure(c, unsure) : 0;
+    if (count > 0) {
+        int rc = tkl__ask_leave(unsure, count, tkl__now() + TKL__PARTING_US, haul);
+        (void)rc; /* their leases will end */
+        tkl__hand_back(c, haul, 0);
+    }
+    tkl_jobs_free(haul ? tkl__haul_jobs(haul) : NULL);
+    free(unsure);
 }
 
 void tkl_consumer_close(tkl_consumer *c)
 {
     if (!c)
         return;
-    for (size_t i = 0; i < c->nsources; i++)
-        give_back(&c->sources[i]);
+    if (c->sources)
+        give_back(c);
     for (size_t i = 0; i < c->nsources; i++) {
         tkl__unkeep_wait(c->client, &c->sources[i].kept);
         free(c->sources[i].renewal.members);
         free(c->sources[i].renewal.args);
     }
+    if (c->bell >= 0)
+        close(c->bell);
     tkl__claims_free(c);
     free(c->sources);
     free(c->queues);
@@ -343,23 +360,36 @@ static void ask_for_jobs(reporting *r, tkl__source *source, size_t max)
 }
 
 /* Asks partitions of a queue, from number `from` in their rotation on: as many as `max` can be
- * shared out to. Says how many. */
-static size_t ask_partitions(reporting *r, tkl__span span, size_t from, size_t max)
+ * shared out to. Says how many. Those that are away are passed over: `missed` says so. */
+static size_t ask_partitions(reporting *r, tkl__span span, size_t from, size_t max, int *missed)
 {
     size_t left = span.count - from, n = left < max ? left : max;
     for (size_t i = 0; i < n; i++) {
         size_t index = (from + i + r->consumer->rotation) % span.count;
         size_t share = max / n + (i < max % n);
-        ask_for_jobs(r, &r->consumer->sources[span.first + index], share);
+        tkl__source *source = &r->consumer->sources[span.first + index];
+        if (source->unsure || tkl__is_away(source))
+            *missed = TKL_ENOTSENT;
+        else
+            ask_for_jobs(r, source, share);
     }
     return n;
 }
 
-static int first_error(const reporting *r)
+/* What the claims came to: the first error that does not pass. One that may is told by `missed`,
+ * where there are others to ask. */
+static int note_claims(const reporting *r, int64_t began, int *missed)
 {
-    for (size_t i = 0; i < r->nasks; i++)
-        if (r->asks[i].max > 0 && r->asks[i].code != TKL_OK)
-            return r->asks[i].code;
+    for (size_t i = 0; i < r->nasks; i++) {
+        const tkl__ask *ask = &r->asks[i];
+        if (ask->max == 0)
+            continue;
+        tkl__note_reached(ask->source, ask->code, began);
+        if (tkl__may_pass(ask->code))
+            *missed = ask->code;
+        else if (ask->code != TKL_OK)
+            return ask->code;
+    }
     return TKL_OK;
 }
 
@@ -377,30 +407,42 @@ static bool gave_up(const reporting *r)
 static int claim_now(reporting *r, size_t max, tkl__haul *haul)
 {
     tkl_consumer *c = r->consumer;
-    int64_t deadline = tkl__call_deadline(c->client, NULL);
-    int rc = TKL_OK;
+    int rc = TKL_OK, missed = TKL_OK;
     for (size_t q = 0; rc == TKL_OK && q < c->nqueues; q++)
         for (size_t done = 0; rc == TKL_OK && done < c->queues[q].count;) {
-            size_t asked = ask_partitions(r, c->queues[q], done, max);
-            run_reporting(r, deadline, haul);
-            rc = first_error(r);
+            int64_t began = tkl__now();
+            size_t asked = ask_partitions(r, c->queues[q], done, max, &missed);
+            run_reporting(r, tkl__ask_deadline(c), haul);
+            rc = note_claims(r, began, &missed);
             done += gave_up(r) ? 0 : asked;
             end_reports(r);
             r->nfinishes = r->nasks = r->count = 0;
             if (tkl__haul_count(haul) > 0)
                 return TKL_OK;
         }
-    return rc == TKL_OK ? TKL_EMPTY : rc;
+    if (rc != TKL_OK || missed == TKL_OK)
+        return rc == TKL_OK ? TKL_EMPTY : rc;
+    return c->nsources == 1 ? missed : tkl__fail(missed, "a server cannot be asked for jobs");
 }
 
 /* Claims that had no answer: what they were given is fetched first. */
 static int fetch_unsure(tkl_consumer *c, tkl__haul *haul)
 {
-    int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < c->nsources; i++)
-        if (c->sources[i].unsure)
-            rc = tkl__ask_leave(&c->sources[i], tkl__call_deadline(c->client, NULL), haul);
-    return rc;
+    bool any = false;
+    for (size_t i = 0; i < c->nsources; i++)
+        any = any || c->sources[i].unsure;
+    if (!any)
+        return TKL_OK;
+    tkl__source **unsure = calloc(c->nsources, sizeof(tkl__source *));
+    if (!unsure)
+        return tkl__nomem();
+    int64_t began = tkl__now();
+    size_t count = find_unsure(c, unsure);
+    int rc = tkl__ask_leave(unsure, count, tkl__ask_deadline(c), haul);
+    for (size_t i = 0; i < count; i++)
+        tkl__note_reached(unsure[i], unsure[i]->unsure ? rc : TKL_OK, began);
+    free(unsure);
+    return c->nsources > 1 && tkl__may_pass(rc) ? TKL_OK : rc;
 }
 
 /* To ask with a place in the line is to claim, too: one trip less, where there is but one line, and
@@ -408,10 +450,7 @@ static int fetch_unsure(tkl_consumer *c, tkl__haul *haul)
 static bool waits_at_once(const reporting *r, int64_t wait_ms)
 {
     tkl_consumer *c = r->consumer;
-    pthread_mutex_lock(&c->mutex);
-    bool cancelled = c->cancelled;
-    pthread_mutex_unlock(&c->mutex);
-    return wait_ms != 0 && !cancelled && r->count == 0 && c->nsources == 1 &&
+    return wait_ms != 0 && !atomic_load(&c->cancelled) && r->count == 0 && c->nsources == 1 &&
            tkl__hears(c->client, c->sources[0].shard->channel);
 }
 

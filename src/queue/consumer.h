@@ -6,6 +6,7 @@
 #define TKL_QUEUE_CONSUMER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "core/keeper.h"
 #include "core/wait.h"
@@ -13,8 +14,10 @@
 #include "queue/shard.h"
 
 #define TKL__CLAIM_MAX 1000 /* jobs claimed, done or extended in one run of a script */
-/* A failed look, renewal or dial is repeated after this. */
+/* A failed renewal is repeated after this. */
 #define TKL__REPEAT_US 100000
+/* What a server that may be gone is waited for by one who goes. */
+#define TKL__PARTING_US 250000
 
 #define TKL__MEMBER_LEN (TKL__ID_LEN + TKL_CLAIM_TOKEN_SIZE - 1)
 
@@ -40,7 +43,8 @@ typedef struct tkl__source {
     tkl__shard *shard;
     char token[TKL_CLAIM_TOKEN_SIZE]; /* of the last claim */
     bool unsure;                      /* it had no answer, or may have left a place in the line */
-    tkl__waiter *waiting;             /* while in tkl__await(); with the mutex */
+    int failures;                     /* to reach its server, one after the other */
+    int64_t away_until;               /* no use trying before; tkl__now() */
 
     tkl__claim *first, *last; /* with the mutex */
     bool suspect;             /* the last renewal failed; ditto */
@@ -75,9 +79,11 @@ struct tkl_consumer {
     void *arg;
 
     pthread_mutex_t turn;  /* one claims at a time */
+    atomic_bool cancelled; /* waits no more */
+    int bell;              /* an eventfd for the one who waits; -1: none so far */
+    unsigned generation;   /* of the bell: a forked child needs its own */
     pthread_mutex_t mutex; /* guards what follows, and where it says so */
-    bool cancelled;        /* waits no more */
-    bool enough;           /* one of several who wait for it has got something */
+    tkl__waiter *waiting;  /* while in tkl__await() */
     tkl__claim **buckets;
     size_t nbuckets, nclaims;
     uint64_t last_number; /* of a claim */
@@ -99,8 +105,6 @@ int tkl__haul_add(tkl__haul *haul, tkl__source *source, const tkl_reply *reply, 
 /* One job that was handed over; the bytes are copied. */
 int tkl__haul_add_one(tkl__haul *haul, tkl__source *source, const char *id, tkl_bytes record,
                       tkl_bytes extra, int64_t started);
-/* Moves all of one behind those of another, and frees it. */
-int tkl__haul_join(tkl__haul *to, tkl__haul *from);
 /* Takes all jobs but the first `most` out. */
 void tkl__haul_cut(tkl__haul *haul, size_t most);
 
@@ -151,6 +155,7 @@ typedef struct tkl__ask {
     int64_t server_now; /* out: ... and the server's, surely not before; milliseconds */
     int64_t look_ms;    /* out: until somebody should look; -1: no need */
     int64_t rank;       /* out: among those who look */
+    size_t got;         /* out: jobs */
 
     char max_text[24], bytes_text[24];
     tkl_bytes keys[TKL__CLAIM_KEYS];
@@ -185,10 +190,9 @@ void tkl__finish_make(tkl__finish *f, const tkl__shard *shard, const char *id, c
 /* Asks. The codes are in the asks and finishes; what was claimed is in the haul (which may be NULL
  * when nothing is claimed). */
 void tkl__trip_run(tkl_client *client, tkl__trip *trip, int64_t deadline, tkl__haul *haul);
-/* One ask of its own. */
-int tkl__ask_one(tkl__ask *ask, int64_t deadline, tkl__haul *haul);
-/* Gives up the place in the line; what was given meanwhile goes into the haul. */
-int tkl__ask_leave(tkl__source *source, int64_t deadline, tkl__haul *haul);
+/* Gives up the places in these lines; what was given meanwhile goes into the haul. The first error:
+ * sources that are left unsure did not get through. */
+int tkl__ask_leave(tkl__source *const *sources, size_t count, int64_t deadline, tkl__haul *haul);
 /* A new token for the next claim. */
 void tkl__source_begin(tkl__source *source);
 /* Whether an error may be gone the next time. */
@@ -198,6 +202,16 @@ bool tkl__may_pass(int rc);
 
 /* Releases all jobs of the haul but the first `most`: nobody has begun with them. */
 void tkl__hand_back(tkl_consumer *consumer, tkl__haul *haul, size_t most);
+
+/* ---- away.c: servers that cannot be reached ---- */
+
+/* Whether to leave it alone for now: not when there is no other. */
+bool tkl__is_away(const tkl__source *source);
+/* What a request came to that was begun at `began`. */
+void tkl__note_reached(tkl__source *source, int code, int64_t began);
+/* The end of a request: where there are several sources, one that does not answer must not keep the
+ * others. */
+int64_t tkl__ask_deadline(const tkl_consumer *consumer);
 
 /* ---- line.c: waiting ---- */
 

@@ -158,26 +158,6 @@ int tkl__haul_add_one(tkl__haul *haul, tkl__source *source, const char *id, tkl_
                    (tkl_bytes){text + record.len, extra.len}, started);
 }
 
-int tkl__haul_join(tkl__haul *to, tkl__haul *from)
-{
-    owned *more = realloc(to->owned, (to->nowned + from->nowned + 1) * sizeof *more);
-    if (more)
-        to->owned = more;
-    if (!more || !reserve(to, from->jobs.count)) {
-        tkl_jobs_free(&from->jobs);
-        return tkl__nomem();
-    }
-    if (from->jobs.count > 0)
-        memcpy(to->items + to->jobs.count, from->items, from->jobs.count * sizeof *to->items);
-    if (from->nowned > 0)
-        memcpy(to->owned + to->nowned, from->owned, from->nowned * sizeof *to->owned);
-    to->jobs.count += from->jobs.count;
-    to->nowned += from->nowned;
-    from->nowned = 0;
-    tkl_jobs_free(&from->jobs);
-    return TKL_OK;
-}
-
 void tkl__haul_cut(tkl__haul *haul, size_t most)
 {
     if (haul->jobs.count > most)

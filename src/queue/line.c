@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting in line: see "Waiting" and "Looking" in the essay of queue.c.
+ * Waiting in line: see "Waiting" and "Looking" in the essay of queue.c. One thread stands in as
+ * many lines as the consumer has sources.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/thread.h"
 #include "queue/consumer.h"
 #include "queue/scripts.h"
 
@@ -21,93 +23,123 @@
 #define RANK_MAX_US   1000000
 /* Waiting for however long, one looks at least this often. */
 #define LOOK_MAX_MS 300000
-/* What a request may need beyond the deadline, when the server is gone; and at most, while others
- * wait elsewhere for the same consumer: a dead server must not keep them. */
+/* What a request may need beyond the deadline, when the server is gone. */
 #define OVERTIME_US 2000000
-#define ASIDE_US    1000000
-
-/* Pauses while the server is away: about 50 ms at first (see tkl__backoff), then longer. */
-#define FIRST_PAUSE  5
-#define PAUSE_MAX_US 1000000
 
 /* One who waits at one source. */
 typedef struct stander {
     tkl__source *source;
-    size_t max;
-    int64_t deadline;
-    tkl__waiter waiter;
-    tkl__ask ask; /* the last */
-    tkl__haul *haul;
-    bool in_line; /* surely, or perhaps */
-    int code;
-    pthread_t thread;
-    bool running; /* the thread */
+    tkl__waiter waiter; /* while it is not listening, it is out and has to enter */
+    tkl__ask ask;       /* the last */
+    bool in_line;       /* surely, or perhaps */
+    int code;           /* of the last request; TKL_EMPTY: nothing was there */
 } stander;
 
+/* All who wait for the consumer. */
+typedef struct line {
+    tkl_consumer *consumer;
+    size_t max;
+    int64_t deadline;
+    tkl__haul *haul;
+    bool entered; /* everywhere, or tried to */
+    size_t count;
+    stander *all;
+    tkl__waiter **waiters; /* of each */
+    /* For one trip: */
+    stander **some;
+    tkl__source **sources;
+    tkl__ask *asks;
+} line;
+
 /* ---- When to stop -------------------------------------------------------- */
-
-static bool is_over(tkl_consumer *c)
-{
-    pthread_mutex_lock(&c->mutex);
-    bool over = c->cancelled || c->enough;
-    pthread_mutex_unlock(&c->mutex);
-    return over;
-}
-
-/* With the mutex: all who wait for this consumer shall stop. */
-static void call_off_all(tkl_consumer *c)
-{
-    for (size_t i = 0; i < c->nsources; i++)
-        if (c->sources[i].waiting)
-            tkl__call_off(c->sources[i].waiting);
-}
 
 void tkl_consumer_cancel(tkl_consumer *c)
 {
     pthread_mutex_lock(&c->mutex);
-    c->cancelled = true;
-    call_off_all(c);
+    atomic_store(&c->cancelled, true);
+    if (c->waiting)
+        tkl__call_off(c->waiting);
+    if (c->bell >= 0)
+        eventfd_write(c->bell, 1);
     pthread_mutex_unlock(&c->mutex);
 }
 
-static void have_enough(tkl_consumer *c)
+/* That of a parent would be rung for both. */
+static int open_bell(tkl_consumer *c)
 {
     pthread_mutex_lock(&c->mutex);
-    c->enough = true;
-    call_off_all(c);
+    if (c->bell >= 0 && c->generation != tkl__fork_generation()) {
+        close(c->bell);
+        c->bell = -1;
+    }
+    if (c->bell < 0) {
+        c->generation = tkl__fork_generation();
+        c->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
+    int rc = c->bell < 0 ? tkl__fail_errno(TKL_EIO, "eventfd") : TKL_OK;
     pthread_mutex_unlock(&c->mutex);
+    return rc;
+}
+
+static bool is_cancelled(const line *l)
+{
+    return atomic_load(&l->consumer->cancelled);
 }
 
 /* tkl__await() that can be called off. */
-static tkl__event await(stander *s, tkl_bytes *message)
+static tkl__event await_one(const line *l, tkl_bytes *message)
 {
-    tkl_consumer *c = s->source->consumer;
+    tkl_consumer *c = l->consumer;
+    tkl__waiter *w = &l->all[0].waiter;
     pthread_mutex_lock(&c->mutex);
-    bool over = c->cancelled || c->enough;
-    s->source->waiting = over ? NULL : &s->waiter;
+    bool over = is_cancelled(l);
+    c->waiting = over ? NULL : w;
     pthread_mutex_unlock(&c->mutex);
     if (over)
         return TKL__TIME_UP;
-    tkl__event event = tkl__await(&s->waiter, s->deadline, message);
+    tkl__event event = tkl__await(w, l->deadline, message);
     pthread_mutex_lock(&c->mutex);
-    s->source->waiting = NULL;
+    c->waiting = NULL;
     pthread_mutex_unlock(&c->mutex);
     return event;
+}
+
+/* When the first of those who are out tries to enter. */
+static int64_t next_entry(const line *l)
+{
+    int64_t at = l->deadline;
+    for (size_t i = 0; i < l->count; i++)
+        if (!l->all[i].waiter.hub && l->all[i].source->away_until < at)
+            at = l->all[i].source->away_until;
+    return at;
+}
+
+/* The one for whom there is something. NULL: none, but it may be time to enter or to stop. */
+static stander *await(const line *l, tkl__event *event, tkl_bytes *message)
+{
+    size_t which = 0;
+    if (l->count == 1 && l->all[0].waiter.hub)
+        *event = await_one(l, message);
+    else
+        *event =
+            tkl__await_any(l->waiters, l->count, l->consumer->bell, next_entry(l), &which, message);
+    return which < l->count ? &l->all[which] : NULL;
 }
 
 /* ---- Asking -------------------------------------------------------------- */
 
 /* The end of a request that is part of waiting. */
-static int64_t until(const stander *s)
+static int64_t until(const line *l)
 {
-    const tkl_consumer *c = s->source->consumer;
-    int64_t end = tkl__call_deadline(c->client, NULL), now = tkl__now();
-    int64_t wait = s->deadline > now ? s->deadline : now;
-    if (wait < end - OVERTIME_US)
-        end = wait + OVERTIME_US;
-    if (c->nsources > 1 && now + ASIDE_US < end)
-        end = now + ASIDE_US;
-    return end;
+    int64_t end = tkl__ask_deadline(l->consumer), now = tkl__now();
+    int64_t wait = l->deadline > now ? l->deadline : now;
+    return wait < end - OVERTIME_US ? wait + OVERTIME_US : end;
+}
+
+/* Once it has been in line, one who is cancelled does not wait for a server that may be gone. */
+static void heed(const line *l)
+{
+    tkl__heed(l->entered ? &l->consumer->cancelled : NULL);
 }
 
 static void plan_look(stander *s, int64_t ms, int64_t rank)
@@ -120,45 +152,102 @@ static void plan_look(stander *s, int64_t ms, int64_t rank)
     tkl__look_at(&s->waiter, tkl__now() + ms * 1000 + LOOK_SLACK_US + apart);
 }
 
-/* Asks with a place in the line. TKL_EMPTY: it is had, go on waiting. */
-static int ask(stander *s)
+static void note_answer(stander *s, const tkl__ask *ask, int64_t began)
 {
-    s->ask = (tkl__ask){.source = s->source, .max = s->max, .wait = true, .again = s->in_line};
-    s->in_line = true;
-    int rc = tkl__ask_one(&s->ask, until(s), s->haul);
-    if (rc != TKL_OK)
-        return rc;
-    if (tkl__haul_count(s->haul) > 0) {
-        s->in_line = false;
-        return TKL_OK;
+    s->ask = *ask;
+    s->code = ask->code == TKL_OK ? TKL_EMPTY : ask->code;
+    tkl__note_reached(s->source, ask->code, began);
+    if (ask->code != TKL_OK)
+        return;
+    s->in_line = ask->got == 0;
+    plan_look(s, ask->look_ms, ask->rank);
+}
+
+/* Asks with places in the lines, all in one trip. */
+static void ask(line *l, stander *const *some, size_t count)
+{
+    tkl__trip trip = {.asks = l->asks, .nasks = count};
+    int64_t began = tkl__now();
+    for (size_t i = 0; i < count; i++) {
+        l->asks[i] = (tkl__ask){
+            .source = some[i]->source, .max = l->max, .wait = true, .again = some[i]->in_line};
+        some[i]->in_line = true;
     }
-    plan_look(s, s->ask.look_ms, s->ask.rank);
-    return TKL_EMPTY;
+    heed(l);
+    tkl__trip_run(l->consumer->client, &trip, until(l), l->haul);
+    tkl__heed(NULL);
+    for (size_t i = 0; i < count; i++)
+        note_answer(some[i], &l->asks[i], began);
 }
 
 /* The owner hears of what is sat out. */
-static int tell(const stander *s, int rc)
+static void tell(const line *l, const stander *s)
 {
-    const tkl_consumer *c = s->source->consumer;
-    if (tkl__may_pass(rc) && c->on_error)
-        c->on_error(rc, tkl_errmsg(), c->arg);
+    const tkl_consumer *c = l->consumer;
+    if (tkl__may_pass(s->code) && c->on_error && !is_cancelled(l))
+        c->on_error(s->code, tkl_errmsg(), c->arg);
+}
+
+/* ---- Entering ------------------------------------------------------------ */
+
+/* A lone source is tried at once, whatever happened before. */
+static bool should_enter(const line *l, const stander *s)
+{
+    return !s->waiter.hub &&
+           ((l->count == 1 && !l->entered) || tkl__now() >= s->source->away_until);
+}
+
+static int listen_at(const line *l, stander *s)
+{
+    int64_t began = tkl__now();
+    if (!s->in_line)
+        tkl__source_begin(s->source);
+    heed(l);
+    int rc = tkl__listen(l->consumer->client, s->source->shard->channel, tkl_str(s->source->token),
+                         until(l), &s->waiter);
+    tkl__heed(NULL);
+    if (rc != TKL_OK)
+        tkl__note_reached(s->source, rc, began);
     return rc;
 }
 
-/* Listens, and asks. */
-static int enter(stander *s)
+/* Listens and asks wherever it is time to. */
+static void enter(line *l)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        stander *s = &l->all[i];
+        if (!should_enter(l, s))
+            continue;
+        s->code = listen_at(l, s);
+        if (s->code == TKL_OK)
+            l->some[count++] = s;
+        else
+            tell(l, s);
+    }
+    if (count > 0)
+        ask(l, l->some, count);
+    for (size_t i = 0; i < count; i++)
+        if (l->some[i]->code != TKL_EMPTY) {
+            tell(l, l->some[i]);
+            tkl__unlisten(&l->some[i]->waiter);
+        }
+    l->entered = true;
+}
+
+/* Messages may be lost: it has to enter again, in a moment. */
+static void cut(stander *s)
 {
     tkl__unlisten(&s->waiter);
-    int rc = tkl__listen(s->source->consumer->client, s->source->shard->channel,
-                         tkl_str(s->source->token), until(s), &s->waiter);
-    return tell(s, rc == TKL_OK ? ask(s) : rc);
+    s->code = TKL_EUNKNOWN;
+    tkl__note_reached(s->source, s->code, tkl__now());
 }
 
 /* ---- What one who waits is told ------------------------------------------ */
 
 /* "ID TILL LENGTH EXTRA RECORD", the first two of 13 characters each: when did the lease start by
  * our clock? Not later than it came, and not earlier than the server's clock says. */
-static int accept_job(stander *s, tkl_bytes message)
+static int accept_job(const line *l, stander *s, tkl_bytes message)
 {
     const size_t fixed = TKL__ID_LEN + 13;
     char *at;
@@ -176,8 +265,8 @@ static int accept_job(stander *s, tkl_bytes message)
     int64_t by_server = s->ask.started + (stamp - s->ask.server_now - 1) * 1000;
     int64_t started = by_server < now ? by_server : now;
     int rc = TKL_EUNKNOWN; /* too late, or not to be understood: ask */
-    if (left > extra && now - started < s->source->consumer->lease_us / 2)
-        rc = tkl__haul_add_one(s->haul, s->source, copy,
+    if (left > extra && now - started < l->consumer->lease_us / 2)
+        rc = tkl__haul_add_one(l->haul, s->source, copy,
                                (tkl_bytes){at + 1 + extra, left - 1 - extra},
                                (tkl_bytes){at + 1, extra}, started);
     free(copy);
@@ -198,135 +287,138 @@ static void be_appointed(stander *s, tkl_bytes message)
         plan_look(s, ms, rank);
 }
 
-static int on_message(stander *s, tkl_bytes message)
+/* Those who could not be asked are asked again in a moment. */
+static void look(line *l, stander *s)
+{
+    ask(l, &s, 1);
+    tell(l, s);
+    if (s->code == TKL_EMPTY && tkl__strayed(&s->waiter))
+        cut(s); /* as good as that */
+    else if (tkl__may_pass(s->code))
+        tkl__look_at(&s->waiter, s->source->away_until);
+}
+
+static void on_message(line *l, stander *s, tkl_bytes message)
 {
     tkl_bytes rest = {message.data + 1, message.len > 0 ? message.len - 1 : 0};
     switch (message.len > 0 ? message.data[0] : '\0') {
     case 'J':
-        return accept_job(s, rest);
+        s->code = accept_job(l, s, rest);
+        if (s->code == TKL_EUNKNOWN)
+            cut(s);
+        break;
     case 'L':
         be_appointed(s, rest);
-        return TKL_EMPTY;
+        break;
     default: /* C: come */
-        return ask(s);
+        look(l, s);
     }
 }
 
-static int look(stander *s)
-{
-    int rc = tell(s, ask(s));
-    if (rc == TKL_EMPTY && tkl__strayed(&s->waiter))
-        return TKL_EUNKNOWN; /* as good as cut */
-    if (!tkl__may_pass(rc))
-        return rc;
-    tkl__look_at(&s->waiter, tkl__now() + TKL__REPEAT_US);
-    return TKL_EMPTY;
-}
+/* ---- Waiting ------------------------------------------------------------- */
 
-/* ---- Waiting at one source ----------------------------------------------- */
-
-/* One step. TKL_EMPTY: go on. */
-static int step(stander *s)
+static void step(line *l)
 {
     tkl_bytes message;
-    switch (await(s, &message)) {
-    case TKL__MESSAGE:
-        return on_message(s, message);
-    case TKL__LOOK:
-        return look(s);
-    case TKL__CUT:
-        return TKL_EUNKNOWN;
-    case TKL__TIME_UP:
-        break;
-    }
+    tkl__event event;
+    stander *s = await(l, &event, &message);
+    if (s && event == TKL__MESSAGE)
+        on_message(l, s, message);
+    else if (s && event == TKL__LOOK)
+        look(l, s);
+    else if (s && event == TKL__CUT)
+        cut(s);
+}
+
+/* TKL_EMPTY: go on. What passes, such as a server's restart, is sat out. */
+static int outcome(const line *l)
+{
+    if (tkl__haul_count(l->haul) > 0)
+        return TKL_OK;
+    for (size_t i = 0; i < l->count; i++)
+        if (l->all[i].code < 0 && !tkl__may_pass(l->all[i].code))
+            return l->all[i].code;
     return TKL_EMPTY;
 }
 
-/* Waits until the deadline. What passes, such as a server's restart, is sat out. */
-static int stand(stander *s)
+/* Gives up the places that are left. One who has something in hand, or is in a hurry, does not ask
+ * servers that did not answer the last time. */
+static void leave(line *l)
 {
-    tkl_consumer *c = s->source->consumer;
-    s->in_line = s->source->unsure; /* what the token was given is asked for again */
-    if (!s->in_line)
-        tkl__source_begin(s->source);
-    int rc = enter(s), failures = FIRST_PAUSE;
-    while (tkl__left(s->deadline) > 0 && !is_over(c)) {
-        if (rc == TKL_EMPTY) {
-            rc = step(s);
-            failures = FIRST_PAUSE;
-        } else if (tkl__may_pass(rc)) {
-            int64_t again = tkl__now() + tkl__backoff(failures++, PAUSE_MAX_US);
-            tkl__sleep_until(again < s->deadline ? again : s->deadline);
-            rc = enter(s);
-        } else
-            break;
+    size_t count = 0;
+    bool hurries = is_cancelled(l);
+    int64_t end = until(l), soon = tkl__now() + TKL__PARTING_US;
+    for (size_t i = 0; i < l->count; i++) {
+        stander *s = &l->all[i];
+        bool skips = s->source->failures > 0 && (hurries || l->count > 1);
+        if (s->in_line && skips)
+            s->source->unsure = true;
+        else if (s->in_line)
+            l->sources[count++] = s->source;
+        if (s->in_line && !skips)
+            s->code = TKL_EMPTY;
     }
-    if (s->in_line && rc != TKL_OK) {
-        int left = tkl__ask_leave(s->source, until(s), s->haul);
-        if (left == TKL_OK)
-            rc = tkl__haul_count(s->haul) > 0 ? TKL_OK : TKL_EMPTY;
-        else if (rc == TKL_EMPTY)
-            rc = left;
+    int rc = tkl__ask_leave(l->sources, count, hurries && soon < end ? soon : end, l->haul);
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->all[i].in_line && l->all[i].source->unsure && l->all[i].code == TKL_EMPTY)
+            l->all[i].code = rc;
+        tkl__unlisten(&l->all[i].waiter);
     }
-    tkl__unlisten(&s->waiter);
-    return rc;
 }
 
-/* ---- Waiting at several -------------------------------------------------- */
-
-static void *stand_apart(void *arg)
-{
-    stander *s = arg;
-    s->code = stand(s);
-    if (s->code != TKL_EMPTY)
-        have_enough(s->source->consumer);
-    return NULL;
-}
-
-/* One thread for each source but the first, which is the caller's. */
-static void stand_together(stander *all, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        int rc = tkl__thread_start(&all[i].thread, stand_apart, &all[i], "waiting for jobs");
-        all[i].running = rc == TKL_OK;
-        if (!all[i].running)
-            all[i].code = rc;
-    }
-    stand_apart(&all[0]);
-    for (size_t i = 1; i < count; i++)
-        if (all[i].running)
-            pthread_join(all[i].thread, NULL);
-}
-
-/* What they got, in the order of the queues. Jobs count more than errors. */
-static int gather(stander *all, size_t count, tkl__haul *haul)
+/* Jobs count more than errors. */
+static int conclude(const line *l)
 {
     int first = TKL_EMPTY;
-    for (size_t i = 0; i < count; i++) {
-        int rc = all[i].haul ? tkl__haul_join(haul, all[i].haul) : TKL_OK;
-        if (rc == TKL_OK)
-            rc = all[i].code;
-        if (rc < 0 && first == TKL_EMPTY)
-            first = count > 1 ? tkl__fail(rc, "while waiting: %s", tkl_strerror(rc)) : rc;
+    for (size_t i = 0; i < l->count && first == TKL_EMPTY; i++)
+        if (l->all[i].code < 0)
+            first = l->all[i].code;
+    if (tkl__haul_count(l->haul) > 0)
+        return TKL_OK;
+    return first < 0 && l->count > 1 ? tkl__fail(first, "while waiting: %s", tkl_strerror(first))
+                                     : first;
+}
+
+static int line_open(line *l)
+{
+    l->all = calloc(l->count, sizeof *l->all);
+    l->waiters = calloc(l->count, sizeof *l->waiters);
+    l->some = calloc(l->count, sizeof *l->some);
+    l->sources = calloc(l->count, sizeof *l->sources);
+    l->asks = calloc(l->count, sizeof *l->asks);
+    if (!l->all || !l->waiters || !l->some || !l->sources || !l->asks)
+        return tkl__nomem();
+    for (size_t i = 0; i < l->count; i++) {
+        tkl__source *source = &l->consumer->sources[i];
+        /* What a token may have been given is asked for again. */
+        l->all[i] = (stander){.source = source, .in_line = source->unsure, .code = TKL_ENOTSENT};
+        l->waiters[i] = &l->all[i].waiter;
     }
-    return tkl__haul_count(haul) > 0 ? TKL_OK : first;
+    return open_bell(l->consumer);
+}
+
+static void line_close(line *l)
+{
+    free(l->all);
+    free(l->waiters);
+    free(l->some);
+    free(l->sources);
+    free(l->asks);
 }
 
 int tkl__line_wait(tkl_consumer *c, size_t max, int64_t deadline, tkl__haul *haul)
 {
-    stander *all = calloc(c->nsources, sizeof *all);
-    int rc = all ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < c->nsources; i++) {
-        all[i] = (stander){.source = &c->sources[i], .max = max, .deadline = deadline};
-        rc = (all[i].haul = tkl__haul_new()) ? TKL_OK : TKL_ENOMEM;
+    line l = {.consumer = c, .max = max, .deadline = deadline, .haul = haul, .count = c->nsources};
+    int rc = is_cancelled(&l) ? TKL_EMPTY : line_open(&l);
+    if (rc == TKL_OK) {
+        enter(&l);
+        while (outcome(&l) == TKL_EMPTY && !is_cancelled(&l) && tkl__left(deadline) > 0) {
+            step(&l);
+            enter(&l);
+        }
+        leave(&l);
+        rc = conclude(&l);
     }
-    pthread_mutex_lock(&c->mutex);
-    bool cancelled = c->cancelled;
-    c->enough = false;
-    pthread_mutex_unlock(&c->mutex);
-    if (rc == TKL_OK && !cancelled)
-        stand_together(all, c->nsources);
-    int got = all ? gather(all, c->nsources, haul) : TKL_EMPTY;
-    free(all);
-    return rc == TKL_OK ? got : rc;
+    line_close(&l);
+    return rc;
 }

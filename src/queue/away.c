@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Of several sources, those whose server cannot be reached are left alone for a moment, so that the
+ * others are not kept waiting: for longer, the longer it took to find out.
+ */
+#include "core/clock.h"
+#include "queue/consumer.h"
+
+/* Pauses: about 50 ms at first (see tkl__backoff), then longer. */
+#define FIRST_PAUSE  5
+#define PAUSE_MAX_US 1000000
+/* At most one part of so many of the time is spent on those that do not answer. */
+#define PARTS 5
+
+bool tkl__is_away(const tkl__source *source)
+{
+    return source->consumer->nsources > 1 && tkl__now() < source->away_until;
+}
+
+static bool any_is_reached(const tkl_consumer *c)
+{
+    for (size_t i = 0; i < c->nsources; i++)
+        if (c->sources[i].failures == 0)
+            return true;
+    return false;
+}
+
+/* There is nobody to be kept waiting. */
+static void shorten_all(tkl_consumer *c, int64_t until)
+{
+    for (size_t i = 0; i < c->nsources; i++)
+        if (c->sources[i].away_until > until)
+            c->sources[i].away_until = until;
+}
+
+void tkl__note_reached(tkl__source *source, int code, int64_t began)
+{
+    if (!tkl__may_pass(code)) {
+        source->failures = 0;
+        source->away_until = 0;
+        return;
+    }
+    int64_t now = tkl__now(), took = now - began;
+    int64_t pause = tkl__backoff(FIRST_PAUSE + source->failures++, PAUSE_MAX_US);
+    bool others = any_is_reached(source->consumer);
+    source->away_until = now + (others && pause < (PARTS - 1) * took ? (PARTS - 1) * took : pause);
+    if (!others)
+        shorten_all(source->consumer, now + PAUSE_MAX_US);
+}
+
+int64_t tkl__ask_deadline(const tkl_consumer *c)
+{
+    int64_t end = tkl__call_deadline(c->client, NULL);
+    return c->nsources > 1 ? end - tkl__left(end) / 4 * 3 : end;
+}
