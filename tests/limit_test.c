@@ -474,6 +474,38 @@ static void senseless_bundles_are_refused(void **state)
 /* ---- Trouble ------------------------------------------------------------- */
 
 /* The server has done it, but its word does not arrive. */
+static void shorter_period_ends_no_earlier_entry(void **state)
+{
+    fixture *f = *state;
+    const tkl_limit_algorithm which[] = {TKL_WINDOW, TKL_CONCURRENCY};
+    for (int i = 0; i < 2; i++) {
+        tkl_limit *hourly = open_plain_limit(f, "api", which[i], 10);
+        tkl_limit *quick = open_limit(f->client, "api", (tkl_limit_rule){RULE(which[i], 10, 50)});
+        assert_ok(limit_take(hourly, "alice", 5));
+        assert_ok(limit_take(quick, "alice", 1));
+        assert_true(call_int(f->client, "PTTL", "tackle:limit:{alice}:api", NULL) > 60000);
+        eventually(limit_look(hourly, "alice").remaining == 5, LONG);
+        assert_ok(tkl_limit_reset(hourly, tkl_str("alice")));
+        tkl_limit_close(hourly);
+        tkl_limit_close(quick);
+    }
+}
+
+/* What was counted before this stretch began is given back as well. */
+static void refund_reaches_back_into_the_last_stretch(void **state)
+{
+    fixture *f = *state;
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_WINDOW_APPROX, 10);
+    server_do(f->server, "EVAL %s 1 tackle:limit:{alice}:api",
+              "redis.call('SET', KEYS[1], string.format('a3600000000 %d 1 4', "
+              "math.floor(redis.call('TIME')[1] / 3600)))");
+    assert_ok(tkl_limit_refund(limit, tkl_str("alice"), 3, NULL));
+    char *kept = call_text(f->client, "GET", "tackle:limit:{alice}:api", NULL);
+    assert_string_equal(strchr(strchr(kept, ' ') + 1, ' '), " 0 2");
+    free(kept);
+    tkl_limit_close(limit);
+}
+
 static void lost_answers_are_recognised_by_their_ticket(void **state)
 {
     fixture *f = *state;
@@ -555,6 +587,8 @@ int main(void)
         TEST(batch_is_one_trip_and_each_stands_alone),
         TEST(several_limits_as_one_are_all_or_none),
         TEST(senseless_bundles_are_refused),
+        TEST(shorter_period_ends_no_earlier_entry),
+        TEST(refund_reaches_back_into_the_last_stretch),
         TEST(lost_answers_are_recognised_by_their_ticket),
         TEST(server_that_is_gone_is_told),
     };

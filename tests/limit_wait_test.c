@@ -5,6 +5,7 @@
  * ctest: label threads
  */
 #include "support/limits.h"
+#include "support/proxy.h"
 
 static const tkl_limit_algorithm algorithms[] = {TKL_GCRA, TKL_BUCKET, TKL_WINDOW,
                                                  TKL_WINDOW_APPROX};
@@ -81,6 +82,26 @@ static void waiting_in_order_books_ahead(void **state)
     }
 }
 
+/* The answer was lost on its way: the same place, and so the same time. */
+static void booking_that_is_repeated_keeps_its_place(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_limit *limit =
+        open_limit(client, "api", (tkl_limit_rule){RULE(TKL_WINDOW, 1, 500), .in_order = true});
+    tkl_limit_answer answer;
+    assert_ok(tkl_limit_wait(limit, tkl_str("bob"), 1, 0, &answer)); /* the script is known now */
+    int64_t start = test_now_ms();
+    assert_ok(tkl_limit_wait(limit, tkl_str("alice"), 1, 0, &answer));
+    proxy_cut_after(p, TO_CLIENT, 0);
+    assert_ok(tkl_limit_wait(limit, tkl_str("alice"), 1, LONG, &answer));
+    assert_true(test_now_ms() - start >= 500 - 2);
+    tkl_limit_close(limit);
+    tkl_close(client);
+    proxy_end(p);
+}
+
 static void booked_places_come_before_later_checks(void **state)
 {
     fixture *f = *state;
@@ -128,6 +149,7 @@ int main(void)
         TEST(wait_sleeps_once),
         TEST(wait_that_cannot_end_in_time_ends_at_once),
         TEST(waiting_in_order_books_ahead),
+        TEST(booking_that_is_repeated_keeps_its_place),
         TEST(booked_places_come_before_later_checks),
         TEST(slot_given_back_wakes_who_waits),
         TEST(slot_that_ends_is_had_by_who_waits),
