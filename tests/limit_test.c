@@ -491,6 +491,20 @@ static void shorter_period_ends_no_earlier_entry(void **state)
     }
 }
 
+static void count_of_a_stretch_lives_through_the_next_one(void **state)
+{
+    fixture *f = *state;
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_WINDOW_APPROX, 10);
+    assert_ok(limit_take(limit, "alice", 1));
+    assert_int_equal(
+        server_ask_int(
+            f->server, "EVAL %s 1 tackle:limit:{alice}:api",
+            "local index = string.match(redis.call('GET', KEYS[1]), ' (%d+) ') "
+            "return redis.call('PEXPIRETIME', KEYS[1]) - (index + 2) * 3600000 >= 0 and 1 or 0"),
+        1);
+    tkl_limit_close(limit);
+}
+
 /* What was counted before this stretch began is given back as well. */
 static void refund_reaches_back_into_the_last_stretch(void **state)
 {
@@ -588,6 +602,7 @@ int main(void)
         TEST(several_limits_as_one_are_all_or_none),
         TEST(senseless_bundles_are_refused),
         TEST(shorter_period_ends_no_earlier_entry),
+        TEST(count_of_a_stretch_lives_through_the_next_one),
         TEST(refund_reaches_back_into_the_last_stretch),
         TEST(lost_answers_are_recognised_by_their_ticket),
         TEST(server_that_is_gone_is_told),
