@@ -2,7 +2,8 @@
 -- The job goes straight to the first of them, which is what serve.inc.lua would come to, sooner.
 
 call('HSET', KEYS[2], id, record) -- first: a full server refuses it
-local first, place = unpack(call('ZPOPMIN', KEYS[7]))
+local first = call('ZRANGE', KEYS[7], 0, 0)[1] -- cheaper than ZPOPMIN, which tells the score
+call('ZREM', KEYS[7], first)
 local gap = string.find(first, ' ', 18, true)
 local token, lease = string.sub(first, 1, 16), string.sub(first, 18, gap - 1)
 local till = now + lease
@@ -17,5 +18,5 @@ else
   call('ZREM', KEYS[5], id .. token)
 end
 if type(heard) == 'table' then -- not permitted, as will be told
-  call('ZADD', KEYS[7], place, first)
+  call('ZADD', KEYS[7], 0, first) -- it stays the first
 end
