@@ -335,10 +335,9 @@ static const cli_verb verbs[] = {
     {
         .name = "list",
         .summary = "all queues, with their numbers",
-        .options = common_options,
         .details =
-            "Looks through all keys, without blocking the server. Queues of several partitions\n"
-            "show their numbers with --partitions, when that is how many they have.",
+            "Looks through all keys, without blocking the server. How many partitions a queue has\n"
+            "is found out by that: the last of them may be missing if they were never used.",
         .example = "tackle queue push mails alice@example.org\n"
                    "tackle queue list\n"
                    "tackle queue destroy mails --yes",

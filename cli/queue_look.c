@@ -68,6 +68,7 @@ static const cli_column list_columns[] = {
     {"failed", "FAILED"},
     {"waiting", "WAITING"},
     {"oldest", "OLDEST"},
+    {"partitions", "PARTITIONS"},
     {0},
 };
 
@@ -140,11 +141,13 @@ int cli_queue_stats(cli_session *cli)
     return print_stats(cli, object, levels_json(levels, count));
 }
 
-static int add_queue(const cli_session *cli, tkl_client *client, tkl_bytes name, json_t *rows)
+static int add_queue(const cli_session *cli, tkl_client *client, const tkl_reply *found,
+                     json_t *rows)
 {
     tkl_queue *queue = NULL;
     tkl_queue_stats stats;
-    tkl_queue_options options = {.partitions = (int)cli_number(cli, "partitions", 0)};
+    tkl_bytes name = tkl_reply_bytes(tkl_reply_at(found, 0));
+    tkl_queue_options options = {.partitions = (int)tkl_reply_int(tkl_reply_at(found, 1))};
     int code = tkl_queue_open(client, name, &options, &queue);
     if (code == TKL_OK)
         code = tkl_queue_stats_get(queue, &stats);
@@ -152,6 +155,7 @@ static int add_queue(const cli_session *cli, tkl_client *client, tkl_bytes name,
     if (code != TKL_OK)
         return code;
     json_t *object = stats_json(name, &stats);
+    json_object_set_new(object, "partitions", json_integer(options.partitions));
     if (!cli->json)
         add_age(object, &stats);
     return json_array_append_new(rows, object) == 0 ? TKL_OK : TKL_ENOMEM;
@@ -160,15 +164,15 @@ static int add_queue(const cli_session *cli, tkl_client *client, tkl_bytes name,
 int cli_queue_list(cli_session *cli)
 {
     tkl_client *client = NULL;
-    tkl_reply *names = NULL;
+    tkl_reply *found = NULL;
     int failed = cli_connect(cli, &client);
     if (failed)
         return failed;
     json_t *rows = json_array();
-    int code = tkl_queue_list(client, &names);
-    for (size_t i = 0; code == TKL_OK && i < tkl_reply_count(names); i++)
-        code = add_queue(cli, client, tkl_reply_bytes(tkl_reply_at(names, i)), rows);
-    tkl_reply_free(names);
+    int code = tkl_queue_list(client, &found);
+    for (size_t i = 0; code == TKL_OK && i < tkl_reply_count(found); i++)
+        code = add_queue(cli, client, tkl_reply_at(found, i), rows);
+    tkl_reply_free(found);
     if (code == TKL_OK)
         return cli_print_rows(cli, rows, list_columns);
     json_decref(rows);

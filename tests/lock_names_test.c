@@ -67,7 +67,8 @@ static void who_holds_it_is_shown(void **state)
     char host[256];
     gethostname(host, sizeof(host));
     for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
-        tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.label = labels[i], .ttl_ms = 600000});
+        tkl_lock *lock =
+            open_lock(f->client, "door", &(tkl_lock_options){.label = labels[i], .ttl_ms = 600000});
         assert_ok(tkl_lock_acquire(lock, 0));
         tkl_holders *h;
         assert_ok(tkl_lock_show(lock, &h));
@@ -151,7 +152,8 @@ static void a_queue_overwritten_while_held_is_told_and_left_alone(void **state)
     fixture *f = *state;
     for (int shared = 0; shared < 2; shared++) {
         server_do(f->server, "FLUSHALL");
-        tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.ttl_ms = 600000, .shared = shared != 0});
+        tkl_lock *lock = open_lock(f->client, "door",
+                                   &(tkl_lock_options){.ttl_ms = 600000, .shared = shared != 0});
         pending late = {.lock = open_lock(f->client, "door", NULL), .wait_ms = -1};
         assert_ok(tkl_lock_acquire(lock, 0));
         pending_start(&late);

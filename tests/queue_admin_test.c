@@ -538,9 +538,11 @@ static void those_who_wait_survive_the_end_of_the_queue(void **state)
 static void all_queues_are_listed(void **state)
 {
     fixture *f = *state;
-    static const char *const names[] = {"a{b}c", "mails", "mails#0", "per%cent", "spread"};
-    for (size_t i = 0; i < 5; i++) {
-        tkl_queue *q = open_queue(f->client, names[i], i == 4 ? 7 : 0);
+    static const char *const names[] = {"a{b}c",    "mails",  "mails#0",
+                                        "per%cent", "spread", "spread"};
+    static const int partitions[] = {1, 1, 1, 1, 1, 200};
+    for (size_t i = 0; i < 6; i++) {
+        tkl_queue *q = open_queue(f->client, names[i], partitions[i]);
         push_one(q, &(tkl_push){.payload = tkl_str("x"), .group = tkl_str("g")});
         push_text(q, "x");
         push_text(q, "x");
@@ -548,9 +550,12 @@ static void all_queues_are_listed(void **state)
     }
     tkl_reply *list;
     assert_ok(tkl_queue_list(f->client, &list));
-    assert_int_equal(tkl_reply_count(list), 5);
-    for (size_t i = 0; i < 5; i++)
-        assert_string_equal(tkl_reply_str(tkl_reply_at(list, i)), names[i]);
+    assert_int_equal(tkl_reply_count(list), 6);
+    for (size_t i = 0; i < 6; i++) {
+        const tkl_reply *one = tkl_reply_at(list, i);
+        assert_string_equal(tkl_reply_str(tkl_reply_at(one, 0)), names[i]);
+        assert_in_range(tkl_reply_int(tkl_reply_at(one, 1)), i == 5 ? 2 : 1, partitions[i]);
+    }
     tkl_reply_free(list);
 }
 

@@ -290,7 +290,9 @@ static void it_is_listed_once(void **state)
     tkl_reply *names;
     assert_ok(tkl_queue_list(client, &names));
     assert_int_equal(tkl_reply_count(names), 1);
-    assert_string_equal(tkl_reply_str(tkl_reply_at(names, 0)), "work");
+    const tkl_reply *one = tkl_reply_at(names, 0);
+    assert_string_equal(tkl_reply_str(tkl_reply_at(one, 0)), "work");
+    assert_int_equal(tkl_reply_int(tkl_reply_at(one, 1)), PARTITIONS);
     tkl_reply_free(names);
 }
 

@@ -308,8 +308,10 @@ TKL_API int tkl_queue_drain(tkl_queue *queue, int64_t *count) TKL_NONNULL(1) TKL
 /* Removes the queue with all it has, its totals, settings and schedules too. */
 TKL_API int tkl_queue_destroy(tkl_queue *queue) TKL_NONNULL(1) TKL_CHECK;
 
-/* The names of all queues in the client's namespace, as an array of strings. */
-TKL_API int tkl_queue_list(tkl_client *client, tkl_reply **names) TKL_NONNULL(1, 2) TKL_CHECK;
+/* All queues in the client's namespace: an array of arrays, each of a name and a number of
+ * partitions with which it can be opened. That is told by what is there: of several partitions, the
+ * last may never have been used, and are not counted. */
+TKL_API int tkl_queue_list(tkl_client *client, tkl_reply **queues) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* Settings of a queue, kept on the server: they hold for all programs. 0 means none (and for the
  * dead letters the default). */

@@ -310,6 +310,8 @@ out=$(tackle queue push wide4 --lines --partitions 4 --json <<<"$(seq 1 40)")
 yields '[.ids[] | split(".")[0]] | unique | length' 4
 json stats wide4 --partitions 4
 yields '[.ready, .pushed]' '[40,40]'
+json list
+yields '.[] | select(.name == "wide4") | [.ready, .partitions]' '[40,4]'
 ends 0 tackle queue work wide4 --partitions 4 --drain -- cat
 json stats wide4 --partitions 4
 yields '[.ready, .done]' '[0,40]'
