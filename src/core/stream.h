@@ -10,12 +10,22 @@
 struct ssl_st;
 struct ssl_ctx_st;
 
+/* Which of two manners of waiting is the quicker one: see stream.c. */
+typedef struct tkl__manner {
+    bool awake;
+    int waits; /* of the trial under way, and what they took */
+    int64_t took_us;
+    int64_t last_us[2];  /* what a trial took the last time: asleep, awake */
+    unsigned int trials; /* done */
+} tkl__manner;
+
 typedef struct tkl__stream {
     int fd;             /* -1: closed */
     struct ssl_st *ssl; /* NULL: plain */
     int64_t block_us;   /* plain: how long a blocking recv() waits (SO_RCVTIMEO) */
     bool local;         /* a Unix socket */
     bool crowded;       /* other calls are under way: set by the pool */
+    tkl__manner manner; /* plain: how a lone caller waits */
 } tkl__stream;
 
 /* Connects, and shakes hands when `tls` is given. */
