@@ -38,6 +38,7 @@ typedef struct tkl_options {
     int64_t timeout_ms;        /* for a call, from start to reply; 0: 5000 */
     int64_t idle_ms;           /* unused connections are closed after this; 0: 60000 */
     int pool_size;             /* connections per server node at most; 0: 32 */
+    bool always_sleep;         /* do not stay awake for replies, however soon they come */
     const char *ns;            /* first part of every key a component uses, 1 to 256 bytes, no
                                   braces; NULL: "tackle" */
     const char *name;          /* CLIENT SETNAME of every connection; NULL: "tackle" */

@@ -37,10 +37,10 @@
 /* A blocking recv() may outlast its deadline by this much. */
 #define SLACK_US 2000
 /* How long anybody stays awake for a reply. */
-#define AWAKE_US 50
+#define AWAKE_US 150
 /* Waits of one trial, and what one of them counts for at most: rare long ones decide nothing. */
 #define TRIAL_WAITS  32
-#define TRIAL_CAP_US 100
+#define TRIAL_CAP_US 300
 #define TRIAL_OTHER  16
 
 int tkl__stream_poll(int fd, short events, int64_t deadline)
@@ -159,6 +159,7 @@ int tkl__stream_open(tkl__stream *stream, const tkl__target *target, const tkl__
     if (tls)
         return tkl__tls_connect(stream, target, addr, tls, deadline);
     stream->local = addr->port == 0;
+    stream->always_sleep = target->always_sleep;
     make_blocking(stream, target->timeout_ms);
     return TKL_OK;
 }
@@ -227,7 +228,7 @@ static int plain_read_some(tkl__stream *stream, char *data, size_t cap, int64_t 
 
 static int plain_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline, size_t *n)
 {
-    if (stream->crowded || deadline == 0)
+    if (stream->crowded || stream->always_sleep || deadline == 0)
         return plain_read_some(stream, data, cap, deadline, n);
     int64_t since = tkl__now();
     if (stream->manner.awake)

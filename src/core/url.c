@@ -422,6 +422,7 @@ static int apply_options(tkl__target *target, const tkl_options *options)
             return rc;
     }
     target->no_verify |= options->tls_no_verify;
+    target->always_sleep = options->always_sleep;
     if (options->timeout_ms != 0)
         target->timeout_ms = options->timeout_ms;
     if (options->idle_ms != 0)

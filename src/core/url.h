@@ -36,6 +36,7 @@ typedef struct tkl__target {
     int64_t timeout_ms;
     int64_t idle_ms;
     int pool_size;
+    bool always_sleep;
     char *ns;
     char *name;
 } tkl__target;
