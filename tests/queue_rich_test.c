@@ -130,6 +130,32 @@ static void a_foreign_key_in_the_way_keeps_jobs_where_they_are(void **state)
         }
 }
 
+/* Neither a lease that ended nor a delay that is over: whoever finds them cannot move them on. */
+static void a_foreign_key_in_the_way_keeps_what_is_due(void **state)
+{
+    fixture *f = *state;
+    static const char *const parts[] = {"m", "j", "q", "x", "z"};
+    tkl_consumer *dying = open_claimer(queue, 100);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        tkl_push jobs[] = {{.payload = tkl_str("lost")},
+                           {.payload = tkl_str("later"), .delay_ms = 1},
+                           {.payload = tkl_str("last"), .delay_ms = 2}};
+        assert_ok(tkl_queue_push(queue, jobs, 1, NULL, NULL));
+        claim_one(dying);
+        assert_ok(tkl_queue_push(queue, jobs + 1, 2, NULL, NULL));
+        test_sleep_ms(150);
+        for (int again = 0; again < 3; again++) {
+            tkl_jobs *got;
+            swap_in(f, parts[i]);
+            assert_code(tkl_consumer_claim(consumer, 1, 0, &got), TKL_ETYPE);
+            swap_out(f, parts[i]);
+        }
+        assert_claims(consumer, queue, "lost later last");
+        assert_no_garbage(f->server);
+    }
+    tkl_consumer_close(dying);
+}
+
 static void a_full_server_lets_rich_jobs_be_worked_off(void **state)
 {
     fixture *f = *state;
@@ -161,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORK_TEST(a_foreign_key_in_the_way_loses_nothing),
         WORK_TEST(a_foreign_key_in_the_way_keeps_jobs_where_they_are),
+        WORK_TEST(a_foreign_key_in_the_way_keeps_what_is_due),
         WORK_TEST(a_full_server_lets_rich_jobs_be_worked_off),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

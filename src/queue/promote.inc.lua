@@ -2,6 +2,8 @@
 -- caller and come again in a second, should it not see to them. `timers`: groups whose rate allows
 -- another one.
 
+redis.call('HLEN', KEYS[2]) -- must not fail later
+redis.call('ZCARD', KEYS[3])
 local due = redis.call('ZRANGE', KEYS[4], '-inf', stamp, 'BYSCORE', 'LIMIT', 0, 100, 'WITHSCORES')
 local ids, times, places = {}, {}, {}
 for i = 1, #due, 2 do

@@ -2,6 +2,8 @@
 -- its last attempt. The end of a rich job has more to it: it is told to the caller, who reports
 -- it as dead; and comes again in a while, should the caller not see to it.
 
+redis.call('HLEN', KEYS[1]) -- must not fail later
+redis.call('ZCARD', KEYS[3])
 local ended = redis.call('ZRANGE', KEYS[5], '-inf', stamp, 'BYSCORE', 'LIMIT', 0, 100)
 local ids = {}
 for i, member in ipairs(ended) do
