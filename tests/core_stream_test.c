@@ -90,8 +90,7 @@ static void a_closed_peer_is_told_in_both_manners(void **state)
         tkl__stream stream = open_stream(&other);
         stream.manner.awake = awake;
         shutdown(other, SHUT_WR);
-        assert_code(tkl__stream_read(&stream, &byte, 1, tkl__deadline_ms(30000), &n),
-                    TKL_EUNKNOWN);
+        assert_code(tkl__stream_read(&stream, &byte, 1, tkl__deadline_ms(30000), &n), TKL_EUNKNOWN);
         close_stream(&stream, other);
     }
 }

@@ -646,6 +646,17 @@ static void only_the_newest_dead_letters_stay(void **state)
     assert_no_garbage(f->server);
 }
 
+/* Somebody has removed the record by hand. */
+static void a_dead_letter_without_a_record_is_trimmed(void **state)
+{
+    fixture *f = *state;
+    bury("a");
+    server_do(f->server, "DEL tackle:queue:{work}:j");
+    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.dead_max = 1}));
+    bury("b");
+    assert_peek(TKL_JOB_BURIED, 0, 10, "b");
+}
+
 /* ---- In the way ---------------------------------------------------------- */
 
 static void a_foreign_key_in_the_way_is_told(void **state)
@@ -738,6 +749,7 @@ int main(void)
         ADMIN_TEST(senseless_limits_are_refused),
         ADMIN_TEST(a_full_queue_says_so),
         ADMIN_TEST(only_the_newest_dead_letters_stay),
+        ADMIN_TEST(a_dead_letter_without_a_record_is_trimmed),
         ADMIN_TEST(a_foreign_key_in_the_way_is_told),
         ADMIN_TEST(what_is_broken_can_be_cleared_away),
     };

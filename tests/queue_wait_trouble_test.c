@@ -7,14 +7,40 @@
  */
 #include <stdatomic.h>
 
+#include "support/desk.h"
 #include "support/fixture.h"
 #include "support/proxy.h"
 #include "support/waits.h"
 
+/* A push that is refused for a foreign key has written nothing, and whoever waits goes on. */
+static void a_foreign_key_in_the_way_of_a_hand_over_leaves_nothing(void **state)
+{
+    static const char *const parts[] = {"a", "j", "x"};
+    desk d = desk_open(state);
+    for (size_t i = 0; i < 6; i++) {
+        const char *part = parts[i % 3];
+        pending p = {.consumer = d.consumer, .wait_ms = LONG_MS, .max = 1};
+        start_waiting(&p, d.f->server);
+        server_do(d.f->server, "SET " KEY "%s foreign", part);
+        const tkl_push jobs[] = {{.payload = tkl_str("x")}, {.payload = tkl_str("y")}};
+        int rc = tkl_queue_push(d.queue, jobs, i < 3 ? 1 : 2, NULL, NULL);
+        if (i != 2) /* a lone push does not touch the extras */
+            assert_code(rc, TKL_ETYPE);
+        server_do(d.f->server, "DEL " KEY "%s", part);
+        if (rc == TKL_ETYPE) {
+            assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "j " KEY "a"), 0);
+            assert_int_equal(waiters(d.f->server), 1);
+            push_words(d.queue, "x");
+        }
+        expect(&p, "x");
+    }
+    desk_close(&d);
+}
+
 /* ---- Trouble ------------------------------------------------------------- */
 
-/* Who may not publish cannot wake anybody: it is told, and what it pushed is there. */
-static void one_who_may_not_wake_others_is_told(void **state)
+/* Who may not publish cannot wake anybody. What it pushed is there, and goes with the next. */
+static void one_who_may_not_wake_others_pushes_all_the_same(void **state)
 {
     fixture *f = *state;
     tkl_queue *queue = open_queue(f->client, "q", 1);
@@ -26,12 +52,15 @@ static void one_who_may_not_wake_others_is_told(void **state)
     start_waiting(&p, f->server);
     const tkl_push job = {.payload = tkl_str("a")};
     const tkl_push_options options = {.request = tkl_str("once")};
-    assert_code(tkl_queue_push(same, &job, 1, &options, NULL), TKL_EAUTH);
     assert_ok(tkl_queue_push(same, &job, 1, &options, NULL));
+    assert_ok(tkl_queue_push(same, &job, 1, &options, NULL)); /* the same */
+    const tkl_push more[] = {{.payload = tkl_str("b")},
+                             {.payload = tkl_str("c"), .unique = tkl_str("u")}};
+    assert_ok(tkl_queue_push(same, more, 2, NULL, NULL));
     assert_int_equal(waiters(f->server), 1);
-    push_words(queue, "b");
+    push_words(queue, "d");
     expect(&p, "a");
-    expect_all(p.consumer, "b");
+    expect_all(p.consumer, "b c d");
     server_do(f->server, "ACL DELUSER mute");
     tkl_consumer_close(p.consumer);
     tkl_queue_close(same);
@@ -309,7 +338,8 @@ static void killed_connections_lose_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(one_who_may_not_wake_others_is_told),
+        TEST(one_who_may_not_wake_others_pushes_all_the_same),
+        TEST(a_foreign_key_in_the_way_of_a_hand_over_leaves_nothing),
         TEST(the_documented_permissions_are_enough_to_wake_others),
         TEST(a_wait_survives_lost_connections),
         TEST(a_hand_over_that_is_lost_on_the_way_is_found),

@@ -12,7 +12,8 @@ local function bury(id, failures, why)
   for i = 1, #old, 2 do
     if (i + 1) / 2 <= over or tonumber(old[i + 1]) <= now - age then
       redis.call('ZREM', KEYS[8], old[i])
-      redis.call('HINCRBY', KEYS[1], 'bytes', -redis.call('HSTRLEN', KEYS[2], old[i]))
+      local bytes = redis.call('HSTRLEN', KEYS[2], old[i]) -- 0 if somebody removed it
+      redis.call('HINCRBY', KEYS[1], 'bytes', string.format('%d', -bytes)) -- no "-0"
       redis.call('HDEL', KEYS[2], old[i])
       tell_parents(old[i])
       redis.call('HDEL', KEYS[6], old[i], 'p' .. old[i], 'c' .. old[i])

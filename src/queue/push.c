@@ -330,7 +330,8 @@ static int read_rich_answer(const tkl__shard *shard, const char *text, size_t pl
     for (; place > 0 && text; place--)
         text = (text = strchr(text, ' ')) ? text + 1 : NULL;
     bool exists = text && *text == '=';
-    text += exists;
+    if (exists)
+        text++;
     if (!text || strspn(text, "0123456789abcdef") != TKL__ID_LEN)
         return TKL_FULL;
     tkl__id_show(shard, text, id);

@@ -62,6 +62,9 @@ end
 local count = number - first
 local answer = string.format('%013x %d', first, count)
 
+if waiting > 0 then
+  -- include: sound_claims
+end
 if later[1] then
   redis.call('ZADD', KEYS[4], unpack(later))
 end
@@ -80,6 +83,5 @@ if waiting > 0 then
   -- include: serve
   -- include: spend
   -- include: appoint
-  return refusal or answer
 end
 return answer

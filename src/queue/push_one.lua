@@ -32,6 +32,8 @@ local id = format('%013x', math.max(tonumber(meta[1] or '0', 16) + 1, now * 1024
 local answer, handed, soonest = id .. ' 1', false, nil
 if waiting > 0 and #record <= 65536 and not meta[4] and call('ZCARD', KEYS[3]) == 0 then
   -- include: direct
+elseif waiting > 0 then
+  -- include: sound_claims
 end
 if not handed then
   call('ZADD', KEYS[3], ARGV[3], id)
@@ -48,6 +50,5 @@ if waiting > 0 then
   -- include: serve
   -- include: spend
   -- include: appoint
-  return refusal or answer
 end
 return answer

@@ -72,6 +72,5 @@ if redis.call('ZCARD', KEYS[7]) > 0 then
   -- include: serve
   -- include: spend
   -- include: appoint
-  return refusal or answer
 end
 return answer

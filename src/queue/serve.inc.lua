@@ -2,7 +2,6 @@
 -- them, and `room` for so many claims. `soonest` becomes the end of the first lease.
 
 local AT_MOST = 100
-local refusal -- why nobody can be told anything: a matter of permissions
 for turn = 1, math.min(waiting, room, AT_MOST) do
   local id, score = unpack(redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES'))
   local first, place = unpack(id and redis.call('ZRANGE', KEYS[7], 0, 0, 'WITHSCORES') or {})
@@ -28,10 +27,9 @@ for turn = 1, math.min(waiting, room, AT_MOST) do
   -- Told last: on a server that refuses writes nobody must hear of what was not written down.
   local word = come and 'C' or 'J' .. id .. till .. ' ' .. #extra .. ' ' .. extra .. record
   local heard = redis.pcall('SPUBLISH', channel, token .. word)
-  local refused = type(heard) == 'table'
+  local refused = type(heard) == 'table' -- not permitted: somebody will look, sooner or later
   waiting = waiting - 1
   if refused then
-    refusal = heard
     redis.call('ZADD', KEYS[7], place, first)
   elseif heard > 0 then
     soonest = math.min(soonest or now + lease, now + lease)
