@@ -67,7 +67,8 @@ static int run_once(tkl_client *client, const tkl__invocation *call, bool by_sha
     tkl__request request = {.wire = {wire.data, wire.len},
                             .herald = herald,
                             .slot = slot_of(client, call),
-                            .retry_safe = call->retry_safe};
+                            .retry_safe = call->retry_safe,
+                            .contended = call->contended};
     int rc = wire.failed ? tkl__nomem() : tkl__exec(client, &request, deadline, reply);
     tkl__buf_free(&wire);
     return rc == TKL_OK ? tkl__check(reply) : rc;
