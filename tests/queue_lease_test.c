@@ -218,6 +218,28 @@ static void reports_count_in_any_order_and_around_a_lost_claim(void **state)
     desk_close(&d);
 }
 
+static void a_foreign_key_in_the_way_of_a_report_keeps_the_claims(void **state)
+{
+    static const char *const parts[] = {"x", "u", "g", "q", "d", "y", "k"};
+    desk d = desk_open(state);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        push_words(d.queue, "a");
+        push_job(d.queue, &(tkl_push){.payload = tkl_str("b"), .group = tkl_str("g")}, NULL);
+        tkl_jobs *jobs = claim_jobs(d.consumer, 2, 0);
+        tkl_report reports[] = {{.job = &jobs->items[0]}, {.job = &jobs->items[1]}};
+        server_do(d.f->server, "DEL " KEY "%s", parts[i]);
+        server_do(d.f->server, "SET " KEY "%s foreign", parts[i]);
+        assert_true(tkl_consumer_finish(d.consumer, reports, 2) < 0);
+        assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "a"), 2);
+        server_do(d.f->server, "DEL " KEY "%s", parts[i]);
+        assert_ok(tkl_consumer_finish(d.consumer, reports, 2));
+        assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "a"), 0);
+        assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "j"), 0);
+        tkl_jobs_free(jobs);
+    }
+    desk_close(&d);
+}
+
 static void a_report_whose_answer_is_lost_counts(void **state)
 {
     static const tkl_outcome outcomes[] = {TKL_JOB_DONE, TKL_JOB_FAILED};
@@ -464,6 +486,7 @@ int main(void)
         TEST(a_claim_is_reported_once),
         TEST(reports_of_one_call_have_fates_of_their_own),
         TEST(reports_count_in_any_order_and_around_a_lost_claim),
+        TEST(a_foreign_key_in_the_way_of_a_report_keeps_the_claims),
         TEST(a_report_whose_answer_is_lost_counts),
         TEST(a_claim_whose_answer_is_lost_is_found_again),
         TEST(a_claim_that_timed_out_keeps_nothing_back),

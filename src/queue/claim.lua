@@ -18,7 +18,8 @@
 -- ARGV[4] channel   where this waiter listens; '' not to wait
 -- ARGV[5] again     1: the token may wait, or have got something, already
 -- ARGV[6] bytes     of the records of the jobs that were done
--- ARGV[7...] done   runs of them: how many ("r" before: rich ones), then id .. token of each
+-- ARGV[7...] done   runs of them: how many ("r" before: rich ones, which come first), then id .. token
+--   of each
 -- returns {now, milliseconds until it should look (-1: no need), its rank among those who look, the
 --   stale of those done, schedules to fire, rich jobs to bury, ids, records, extras}
 -- include: clock

@@ -219,12 +219,15 @@ static void add_finish(reporting *r, size_t index)
     f->report = index;
 }
 
-/* By source, and then in the order in which they were claimed. */
+/* By source, the rich first, and then in the order in which they were claimed. */
 static int by_claim(const void *a, const void *b)
 {
     const tkl__done *x = a, *y = b;
+    bool x_plain = x->kind == TKL__PLAIN, y_plain = y->kind == TKL__PLAIN;
     if (x->source != y->source)
         return x->source < y->source ? -1 : 1;
+    if (x_plain != y_plain)
+        return x_plain ? 1 : -1;
     return (x->number > y->number) - (x->number < y->number);
 }
 

@@ -3,6 +3,14 @@
 -- `finished` are those whose claims are valid, and `rich` those of them that are; the places of the
 -- others go into `stale`.
 
+if string.byte(ARGV[7]) == 114 then -- must not fail later
+  redis.call('HLEN', EXTRAS)
+  redis.call('HLEN', UNIQUE)
+  redis.call('HLEN', GROUPS)
+  for _, key in ipairs({READY, DELAYED, PARKED, FLOW}) do
+    redis.call('ZCARD', key)
+  end
+end
 local sub, finished, rich, bytes, n, at = string.sub, {}, {}, tonumber(ARGV[6]), 0, 7
 while at < #ARGV do
   local is_rich = string.byte(ARGV[at]) == 114
