@@ -57,13 +57,7 @@ static int cancel_one(tkl_queue *queue, const char *id)
 
 static int cancel_dead(tkl_queue *queue, const char *id)
 {
-    tkl_listing *listing = NULL;
-    int code = tkl_queue_show(queue, id, &listing);
-    bool dead = code == TKL_OK && listing->items[0].state == TKL_JOB_BURIED;
-    tkl_listing_free(listing);
-    if (code != TKL_OK)
-        return code;
-    return dead ? tkl_queue_cancel(queue, id) : TKL_NOTFOUND;
+    return tkl_queue_cancel_dead(queue, id);
 }
 
 int cli_queue_cancel(cli_session *cli)
@@ -243,9 +237,9 @@ static int read_limits(const cli_session *cli, tkl_queue_limits *l)
         {"dead-max", &l->dead_max},       {"dead-for", &l->dead_ms},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        *numbers[i].setting = cli_number(cli, numbers[i].option, *numbers[i].setting);
-        if (*numbers[i].setting < 0)
+        if (cli_number(cli, numbers[i].option, 0) < 0)
             return cli_usage(cli, "invalid --%s: must not be negative", numbers[i].option);
+        *numbers[i].setting = cli_number(cli, numbers[i].option, TKL_LIMIT_KEEP);
     }
     int failed = read_rate(cli, "rate", &l->rate, &l->rate_period_ms);
     return failed ? failed : read_rate(cli, "group-rate", &l->group_rate, &l->group_rate_period_ms);
@@ -255,17 +249,15 @@ static int read_limits(const cli_session *cli, tkl_queue_limits *l)
 int cli_queue_limit(cli_session *cli)
 {
     tkl_queue *queue = NULL;
-    tkl_queue_limits limits = {0};
-    int failed = read_limits(cli, &limits); /* what is wrong needs no server */
+    tkl_queue_limits limits = TKL_QUEUE_LIMITS_KEEP;
+    const tkl_queue_limits unchanged = limits;
+    int failed = read_limits(cli, &limits);
     if (!failed)
         failed = cli_queue_open(cli, 0, &queue);
+    if (!failed && memcmp(&unchanged, &limits, sizeof limits) != 0)
+        failed = cli_end(cli, tkl_queue_limit(queue, &limits));
     if (!failed)
         failed = cli_end(cli, tkl_queue_limits_get(queue, &limits));
-    tkl_queue_limits before = limits;
-    if (!failed)
-        failed = read_limits(cli, &limits);
-    if (!failed && memcmp(&before, &limits, sizeof limits) != 0)
-        failed = cli_end(cli, tkl_queue_limit(queue, &limits));
     tkl_queue_close(queue);
     if (failed)
         return failed;

@@ -256,6 +256,23 @@ static void a_job_can_be_cancelled_in_every_state(void **state)
     assert_no_garbage(f->server);
 }
 
+static void only_a_dead_letter_is_cancelled_as_one(void **state)
+{
+    (void)state;
+    job_id id = push_text(queue, "a");
+    assert_code(tkl_queue_cancel_dead(queue, id.text), TKL_NOTFOUND);
+    claimed job = claim_one(consumer);
+    assert_code(tkl_queue_cancel_dead(queue, id.text), TKL_NOTFOUND);
+    finish_job(queue, &job, TKL_JOB_DEAD);
+    assert_ok(tkl_queue_retry(queue, id.text, NULL)); /* and somebody had just seen it dead */
+    job = claim_one(consumer);
+    assert_code(tkl_queue_cancel_dead(queue, id.text), TKL_NOTFOUND);
+    finish_job(queue, &job, TKL_JOB_DEAD);
+    assert_ok(tkl_queue_cancel_dead(queue, id.text));
+    assert_code(tkl_queue_cancel_dead(queue, id.text), TKL_NOTFOUND);
+    assert_int_equal(state_of(queue, id.text), TKL_JOB_UNKNOWN);
+}
+
 static void the_worker_of_a_cancelled_job_is_refused(void **state)
 {
     fixture *f = *state;
@@ -588,16 +605,34 @@ static void limits_are_kept_on_the_server(void **state)
     assert_no_garbage(f->server);
 }
 
+static void limits_that_are_to_stay_are_kept(void **state)
+{
+    (void)state;
+    tkl_queue_limits got, some = TKL_QUEUE_LIMITS_KEEP, others = TKL_QUEUE_LIMITS_KEEP;
+    some.max_jobs = 5;
+    some.rate = 10;
+    some.rate_period_ms = 1000;
+    others.max_jobs = 0;
+    others.dead_max = 7;
+    assert_ok(tkl_queue_limit(queue, &some));
+    assert_ok(tkl_queue_limit(queue, &others));
+    assert_ok(tkl_queue_limits_get(queue, &got));
+    const tkl_queue_limits expected = {.rate = 10, .rate_period_ms = 1000, .dead_max = 7};
+    assert_memory_equal(&got, &expected, sizeof got);
+}
+
 static void senseless_limits_are_refused(void **state)
 {
     (void)state;
     static const tkl_queue_limits bad[] = {
-        {.max_jobs = -1},
+        {.max_jobs = -2},
         {.concurrency = INT64_MAX},
         {.rate = 1},
         {.rate_period_ms = 1},
         {.rate = 1001, .rate_period_ms = 0},
         {.rate = 1001000, .rate_period_ms = 1000},
+        {.rate = TKL_LIMIT_KEEP, .rate_period_ms = 1000},
+        {.rate = 5, .rate_period_ms = TKL_LIMIT_KEEP},
         {.group_rate = 5},
         {.group_rate = 5, .group_rate_period_ms = INT64_C(1) << 51},
     };
@@ -731,6 +766,7 @@ int main(void)
         ADMIN_TEST(failures_and_progress_are_shown),
         ADMIN_TEST(an_unknown_id_is_not_found),
         ADMIN_TEST(a_job_can_be_cancelled_in_every_state),
+        ADMIN_TEST(only_a_dead_letter_is_cancelled_as_one),
         ADMIN_TEST(the_worker_of_a_cancelled_job_is_refused),
         ADMIN_TEST(the_worker_of_a_cancelled_job_is_told),
         ADMIN_TEST(an_active_job_is_found_among_many),
@@ -746,6 +782,7 @@ int main(void)
         ADMIN_TEST(those_who_wait_survive_the_end_of_the_queue),
         ADMIN_TEST(all_queues_are_listed),
         ADMIN_TEST(limits_are_kept_on_the_server),
+        ADMIN_TEST(limits_that_are_to_stay_are_kept),
         ADMIN_TEST(senseless_limits_are_refused),
         ADMIN_TEST(a_full_queue_says_so),
         ADMIN_TEST(only_the_newest_dead_letters_stay),

@@ -291,6 +291,8 @@ TKL_API void tkl_listing_free(tkl_listing *listing); /* NULL is fine */
 /* Takes a job out of the queue, in whichever state; an active one's worker learns that its claim is
  * lost. A dead letter is deleted. TKL_NOTFOUND. */
 TKL_API int tkl_queue_cancel(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2) TKL_CHECK;
+/* The same for dead letters only. TKL_NOTFOUND: it is not one, or not any more. */
+TKL_API int tkl_queue_cancel_dead(tkl_queue *queue, const char *id) TKL_NONNULL(1, 2) TKL_CHECK;
 /* Dead letters back to the queue with all attempts before them: one, or all when `id` is NULL
  * (*count of them; may be NULL). A unique key is taken again if nobody has it by now. TKL_NOTFOUND:
  * it is not there; for all: there were none. */
@@ -314,7 +316,8 @@ TKL_API int tkl_queue_destroy(tkl_queue *queue) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_queue_list(tkl_client *client, tkl_reply **queues) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* Settings of a queue, kept on the server: they hold for all programs. 0 means none (and for the
- * dead letters the default). */
+ * dead letters the default), TKL_LIMIT_KEEP that it stays as it is. */
+#define TKL_LIMIT_KEEP (-1)
 typedef struct tkl_queue_limits {
     int64_t max_jobs;    /* pushes beyond are refused with TKL_FULL; of each partition. Dead letters
                             do not count */
@@ -332,6 +335,15 @@ typedef struct tkl_queue_limits {
     int64_t dead_ms;  /* and for so long; 0: 30 days */
 } tkl_queue_limits;
 
+/* All stay as they are: change the others only, as in
+ * tkl_queue_limits limits = TKL_QUEUE_LIMITS_KEEP; limits.max_jobs = 1000; */
+#define TKL_QUEUE_LIMITS_KEEP                  \
+    {                                          \
+        -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 \
+    }
+
+/* Sets them in one step: what others set at the same time and is to stay here is kept. A rate and
+ * its period are changed together. */
 TKL_API int tkl_queue_limit(tkl_queue *queue, const tkl_queue_limits *limits)
     TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API int tkl_queue_limits_get(tkl_queue *queue, tkl_queue_limits *limits)

@@ -120,18 +120,19 @@ static int64_t *limit_at(tkl_queue_limits *limits, int i)
     return all[i];
 }
 
-/* A rate and its period: both or none. The shortest step between two is a microsecond. */
+/* A rate and its period: both or none, both or neither kept. The shortest step between two is a
+ * microsecond. */
 static bool is_rate(int64_t count, int64_t period_ms)
 {
-    if (count == 0 || period_ms == 0)
-        return count == 0 && period_ms == 0;
+    if (count <= 0 || period_ms <= 0)
+        return count == period_ms;
     return period_ms <= INT64_C(315360000000) && count / 1000 <= period_ms;
 }
 
 static int check_limits(tkl_queue_limits *limits)
 {
     for (int i = 0; i < NLIMITS; i++)
-        if (*limit_at(limits, i) < 0 || *limit_at(limits, i) > INT64_C(1) << 52)
+        if (*limit_at(limits, i) < TKL_LIMIT_KEEP || *limit_at(limits, i) > INT64_C(1) << 52)
             return tkl__fail(TKL_EINVAL, "%s is from 0 to 2^52", limit_names[i]);
     if (!is_rate(limits->rate, limits->rate_period_ms) ||
         !is_rate(limits->group_rate, limits->group_rate_period_ms))
@@ -140,8 +141,9 @@ static int check_limits(tkl_queue_limits *limits)
     return TKL_OK;
 }
 
-/* Jobs that were parked under other limits come back in steps, each behind the last. */
-static int set_limits(tkl__shard *shard, tkl_bytes args[1 + 2 * NLIMITS])
+/* All are set in the first step. Jobs that were parked under others come back in further ones, each
+ * behind the last. */
+static int set_limits(tkl__shard *shard, tkl_bytes args[1 + 2 * NLIMITS], size_t n)
 {
     static const tkl__part parts[] = {TKL__META,    TKL__JOBS,   TKL__READY,
                                       TKL__DELAYED, TKL__ACTIVE, TKL__EXTRAS,
@@ -151,11 +153,12 @@ static int set_limits(tkl__shard *shard, tkl_bytes args[1 + 2 * NLIMITS])
     args[0] = tkl_str("");
     do {
         tkl_reply *reply;
-        rc = tkl__run_on(shard, &(tkl__operation){&tkl__lua_queue_limit, parts}, args,
-                         1 + 2 * NLIMITS, true, &reply);
+        rc = tkl__run_on(shard, &(tkl__operation){&tkl__lua_queue_limit, parts}, args, n, true,
+                         &reply);
         tkl_reply_free(last);
         last = reply;
         args[0] = tkl_reply_bytes(reply);
+        n = 1;
     } while (rc == TKL_OK && args[0].len > 0);
     tkl_reply_free(last);
     return rc;
@@ -166,14 +169,17 @@ int tkl_queue_limit(tkl_queue *queue, const tkl_queue_limits *limits)
     tkl_queue_limits all = *limits;
     tkl_bytes args[1 + 2 * NLIMITS];
     char numbers[NLIMITS][24];
+    size_t n = 1;
     int rc = check_limits(&all);
     for (int i = 0; i < NLIMITS; i++) {
+        if (*limit_at(&all, i) == TKL_LIMIT_KEEP)
+            continue;
         snprintf(numbers[i], sizeof numbers[i], "%" PRId64, *limit_at(&all, i));
-        args[1 + 2 * i] = tkl_str(limit_names[i]);
-        args[2 + 2 * i] = tkl_str(numbers[i]);
+        args[n++] = tkl_str(limit_names[i]);
+        args[n++] = tkl_str(numbers[i]);
     }
     for (int i = 0; rc == TKL_OK && i < queue->partitions; i++)
-        rc = set_limits(&queue->shards[i], args);
+        rc = set_limits(&queue->shards[i], args, n);
     return rc;
 }
 

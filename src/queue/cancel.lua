@@ -14,6 +14,7 @@
 -- ARGV[1] id
 -- ARGV[2] cursor    of the search among the active; 0 to begin with
 -- ARGV[3] channel   on which the end of this job is told
+-- ARGV[4] which     dead: only if it is a dead letter; '' for any
 -- returns 0, 4 (TKL_NOTFOUND), or the cursor to go on with, as text
 -- include: clock
 local META, JOBS, READY, DELAYED, ACTIVE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -29,7 +30,7 @@ local soonest
 
 local id = ARGV[1]
 local record = redis.call('HGET', JOBS, id)
-if not record then
+if not record or ARGV[4] == 'dead' and not redis.call('ZSCORE', DEAD, id) then
   return 4
 end
 local state, key, member = find(id, record, ARGV[2])

@@ -1,4 +1,4 @@
--- queue/limit: set the limits; what was parked under others comes back to be judged anew.
+-- queue/limit: set some limits; what was parked under others comes back to be judged anew.
 -- KEYS[1] meta
 -- KEYS[2] jobs
 -- KEYS[3] ready
@@ -9,7 +9,7 @@
 -- KEYS[8] parked
 -- KEYS[9] rates
 -- ARGV[1] from      the last one parked that came back, to go on behind it; '' to begin
--- ARGV[2...] name and value of each limit; 0: none
+-- ARGV[2...] name and value of each limit that is set, at the beginning; 0: none
 -- returns the last one that came back; '' when that was all
 -- include: clock
 local STEP = 200

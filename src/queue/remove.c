@@ -18,14 +18,15 @@ static const tkl__part all_parts[] = {TKL__META,   TKL__JOBS,   TKL__READY,   TK
 
 /* ---- Cancelling ---------------------------------------------------------- */
 
-static int cancel_on(const tkl__shard *shard, const char *digits, tkl_bytes channel)
+static int cancel_on(const tkl__shard *shard, const char *digits, const char *which,
+                     tkl_bytes channel)
 {
     static const tkl__operation cancel = {&tkl__lua_queue_cancel, all_parts};
-    tkl_bytes args[] = {tkl_str(digits), tkl_str("0"), channel};
+    tkl_bytes args[] = {tkl_str(digits), tkl_str("0"), channel, tkl_str(which)};
     tkl_reply *reply, *last = NULL;
     int rc;
     do { /* an active one is looked for in steps */
-        rc = tkl__run_on(shard, &cancel, args, 3, false, &reply);
+        rc = tkl__run_on(shard, &cancel, args, 4, false, &reply);
         tkl_reply_free(last);
         last = reply;
         args[1] = tkl_reply_bytes(reply);
@@ -36,7 +37,7 @@ static int cancel_on(const tkl__shard *shard, const char *digits, tkl_bytes chan
     return rc;
 }
 
-int tkl_queue_cancel(tkl_queue *queue, const char *id)
+static int cancel_job(tkl_queue *queue, const char *id, const char *which)
 {
     const char *digits;
     tkl_bytes channel;
@@ -45,10 +46,20 @@ int tkl_queue_cancel(tkl_queue *queue, const char *id)
         return TKL_NOTFOUND;
     int rc = tkl__result_key(shard, digits, &channel);
     if (rc == TKL_OK) {
-        rc = cancel_on(shard, digits, channel);
+        rc = cancel_on(shard, digits, which, channel);
         free((char *)channel.data);
     }
     return rc;
+}
+
+int tkl_queue_cancel(tkl_queue *queue, const char *id)
+{
+    return cancel_job(queue, id, "");
+}
+
+int tkl_queue_cancel_dead(tkl_queue *queue, const char *id)
+{
+    return cancel_job(queue, id, "dead");
 }
 
 /* ---- Dead letters back --------------------------------------------------- */

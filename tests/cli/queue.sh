@@ -255,6 +255,16 @@ json limit limited --max-jobs 0 --rate none
 yields '[.max_jobs, .rate, .rate_period_ms]' '[0,0,0]'
 ends 0 tackle queue push limited c
 
+# Two operators at once: neither undoes what the other has set.
+for i in {1..20}; do
+    tackle queue limit both --max-jobs $i >/dev/null &
+    other=$!
+    ends 0 tackle queue limit both --max-bytes $i
+    ended $other 0
+    json limit both
+    yields '[.max_jobs, .max_bytes]' "[$i,$i]"
+done
+
 # ---- Results --------------------------------------------------------------------------------------
 
 id=$(tackle queue push sums "6 * 7" --result 1h)
