@@ -337,6 +337,8 @@ static void a_full_server_refuses_pushes_and_lets_work_go_on(void **state)
     push_job(d.queue, &(tkl_push){.payload = tkl_str("late"), .at_ms = 1}, NULL);
     server_do(d.f->server, "CONFIG SET maxmemory 1");
     assert_code(tkl_queue_push(d.queue, &(tkl_push){0}, 1, NULL, NULL), TKL_EOOM);
+    assert_non_null(strstr(tkl_errmsg(), "the server is out of memory (maxmemory)"));
+    assert_null(strstr(tkl_errmsg(), "script: "));
     tkl_jobs *jobs = claim_jobs(d.consumer, 10, LONG_MS);
     assert_int_equal(jobs->count, 5);
     int64_t before = server_calls(d.f->server, "zadd");

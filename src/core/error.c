@@ -44,12 +44,27 @@ const char *tkl_errmsg(void)
     return last_text;
 }
 
+/* A server says little of why, and much of the script that met it. */
+static void explain_oom(void)
+{
+    char said[TEXT_MAX];
+    if (strncmp(last_text, "OOM", 3) != 0)
+        return;
+    memcpy(said, last_text, sizeof said);
+    char *script = strstr(said, " script: ");
+    if (script)
+        *script = '\0';
+    snprintf(last_text, sizeof last_text, "the server is out of memory (maxmemory): %.900s", said);
+}
+
 int tkl__fail(int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     vsnprintf(last_text, sizeof last_text, format, args);
     va_end(args);
+    if (code == TKL_EOOM)
+        explain_oom();
     return code;
 }
 
