@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/reply.h"
+#include "queue/consumer.h"
 #include "queue/schedule.h"
 #include "support/process.h"
 #include "support/puppet.h"
@@ -101,7 +102,7 @@ static void assert_ticks(server *s, tkl_queue *queue, int64_t start)
 
 /* Those who were told of the same time. */
 typedef struct duel {
-    const tkl__shard *shard;
+    const tkl__source *source;
     tkl_reply *due;
     atomic_int ready;
 } duel;
@@ -115,7 +116,8 @@ static void fire_together(void *arg, int index)
     atomic_fetch_add(&d->ready, 1);
     while (atomic_load(&d->ready) < DUELLISTS)
         ;
-    tkl__schedules_fire(d->shard, d->due, tkl__deadline_ms(LONG_MS));
+    bool unfit;
+    tkl__schedules_fire(d->source, d->due, tkl__deadline_ms(LONG_MS), &unfit);
 }
 
 /* Told of a time, and so slow that another has fired it by now: the next time must not come early.
@@ -128,7 +130,9 @@ static void who_comes_too_late_fires_nothing(void **state)
     tkl_schedule_info before = look_at(d.queue, "s");
     tkl_reply *due = tkl__reply_new_array(1);
     tkl__reply_put(due, 0, tkl__reply_new_bytes(tkl_str("s")));
-    tkl__schedules_fire(&d.queue->shards[0], due, tkl__deadline_ms(LONG_MS));
+    bool unfit;
+    assert_false(tkl__schedules_fire(d.consumer->sources, due, tkl__deadline_ms(LONG_MS), &unfit) ||
+                 unfit);
     assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "j"), 0);
     assert_int_equal(look_at(d.queue, "s").next_ms, before.next_ms);
     tkl_reply_free(due);
@@ -141,7 +145,7 @@ static void one_of_those_who_were_told_of_a_time_fires_it(void **state)
     set_schedule(d.queue, "s",
                  &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
     for (int round = 1; round <= 50; round++) {
-        duel all = {.shard = &d.queue->shards[0], .due = tkl__reply_new_array(1)};
+        duel all = {.source = d.consumer->sources, .due = tkl__reply_new_array(1)};
         tkl__reply_put(all.due, 0, tkl__reply_new_bytes(tkl_str("s")));
         make_due(d.f->server, "s", 0);
         crew_run(DUELLISTS, fire_together, &all);

@@ -242,6 +242,50 @@ static void missed_times_fire_once(void **state)
     desk_close(&d);
 }
 
+static void note_zone(int code, const char *message, void *told)
+{
+    assert_code(code, TKL_EINVAL);
+    assert_non_null(strstr(message, "schedule s"));
+    assert_non_null(strstr(message, "XYZ"));
+    ++*(int *)told;
+}
+
+static void a_claim_that_does_not_wait_gets_what_is_due(void **state)
+{
+    desk d = desk_open(state);
+    tkl_jobs *jobs;
+    set_schedule(d.queue, "s",
+                 &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
+    make_due(d.f->server, "s", 0);
+    assert_ok(tkl_consumer_claim(d.consumer, 5, 0, &jobs));
+    assert_jobs(jobs, "x");
+    finish_all(d.consumer, jobs);
+    tkl_jobs_free(jobs);
+    desk_close(&d);
+}
+
+/* Set by a program on another machine. */
+static void a_zone_that_is_not_known_here_is_told(void **state)
+{
+    desk d = desk_open(state);
+    int told = 0;
+    tkl_consumer *consumer;
+    tkl_jobs *jobs;
+    assert_ok(tkl_consumer_open(
+        &d.queue, 1, &(tkl_consumer_options){.on_error = note_zone, .arg = &told}, &consumer));
+    set_schedule(
+        d.queue, "s",
+        &(tkl_schedule){.cron = "0 3 * * *", .zone = "UTC", .job = {.payload = tkl_str("x")}});
+    server_do(d.f->server, "EVAL %s 1 " KEY "s",
+              "local v = redis.call('HGET', KEYS[1], 's') "
+              "return redis.call('HSET', KEYS[1], 's', (string.gsub(v, 'UTC', 'XYZ')))");
+    make_due(d.f->server, "s", 0);
+    assert_code(tkl_consumer_claim(consumer, 1, 0, &jobs), TKL_EMPTY);
+    assert_int_equal(told, 1);
+    tkl_consumer_close(consumer);
+    desk_close(&d);
+}
+
 static void missed_times_are_skipped_where_that_was_asked_for(void **state)
 {
     desk d = desk_open(state);
@@ -597,6 +641,8 @@ int main(void)
         TEST(every_second_means_every_second),
         TEST(the_job_is_what_was_set),
         TEST(missed_times_fire_once),
+        TEST(a_claim_that_does_not_wait_gets_what_is_due),
+        TEST(a_zone_that_is_not_known_here_is_told),
         TEST(missed_times_are_skipped_where_that_was_asked_for),
         TEST(what_a_dead_consumer_was_told_is_fired_by_another),
         TEST(a_schedule_set_while_they_wait_is_heard_of),

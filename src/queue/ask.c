@@ -18,6 +18,8 @@
 
 #define ERROR_MAX  1000
 #define LEAVE_KEYS 7
+/* Whoever cannot fire a schedule looks so much later than the others, who may. */
+#define UNFIT_MS 500
 
 /* As claim.lua takes them; finish.lua has the key of the result instead of the last, leave.lua
  * takes the first seven. */
@@ -171,6 +173,7 @@ static void bury_lost(const tkl__source *source, const tkl_reply *members, int64
 static void read_answer(tkl__ask *ask, const tkl_reply *reply, int64_t deadline, tkl__haul *haul)
 {
     const tkl_reply *stale = tkl_reply_at(reply, 3);
+    bool unfit;
     ask->server_now = tkl_reply_int(tkl_reply_at(reply, 0));
     ask->look_ms = tkl_reply_int(tkl_reply_at(reply, 1));
     ask->rank = tkl_reply_int(tkl_reply_at(reply, 2));
@@ -179,7 +182,9 @@ static void read_answer(tkl__ask *ask, const tkl_reply *reply, int64_t deadline,
         if (place < ask->ndone)
             ask->done[place].stale = true;
     }
-    tkl__schedules_fire(ask->source->shard, tkl_reply_at(reply, 4), deadline);
+    ask->fired = tkl__schedules_fire(ask->source, tkl_reply_at(reply, 4), deadline, &unfit);
+    if (unfit && ask->look_ms >= 0)
+        ask->look_ms += UNFIT_MS;
     bury_lost(ask->source, tkl_reply_at(reply, 5), deadline);
     ask->got = tkl_reply_count(tkl_reply_at(reply, 6));
     if (haul)

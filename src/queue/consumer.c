@@ -396,12 +396,13 @@ static int note_claims(const reporting *r, int64_t began, int *missed)
     return TKL_OK;
 }
 
-/* Whether a script has passed so many jobs whose groups must wait that it left the rest for later.
- */
-static bool gave_up(const reporting *r)
+/* Whether there is more by now: a schedule has fired, or a script has passed so many jobs whose
+ * groups must wait that it left the rest for later. */
+static bool has_more(const reporting *r)
 {
     for (size_t i = 0; i < r->nasks; i++)
-        if (r->asks[i].max > 0 && r->asks[i].code == TKL_OK && r->asks[i].look_ms == 0)
+        if (r->asks[i].max > 0 && r->asks[i].code == TKL_OK &&
+            (r->asks[i].fired || r->asks[i].look_ms == 0))
             return true;
     return false;
 }
@@ -417,7 +418,7 @@ static int claim_now(reporting *r, size_t max, tkl__haul *haul)
             size_t asked = ask_partitions(r, c->queues[q], done, max, &missed);
             run_reporting(r, tkl__ask_deadline(c), haul);
             rc = note_claims(r, began, &missed);
-            done += gave_up(r) ? 0 : asked;
+            done += has_more(r) ? 0 : asked;
             end_reports(r);
             r->nfinishes = r->nasks = r->count = 0;
             if (tkl__haul_count(haul) > 0)

@@ -156,6 +156,7 @@ typedef struct tkl__ask {
     int64_t look_ms;    /* out: until somebody should look; -1: no need */
     int64_t rank;       /* out: among those who look */
     size_t got;         /* out: jobs */
+    bool fired;         /* out: schedules, whose jobs are not among them */
 
     char max_text[24], bytes_text[24];
     tkl_bytes keys[TKL__CLAIM_KEYS];

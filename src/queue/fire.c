@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "queue/consumer.h"
 #include "queue/schedule.h"
 #include "queue/scripts.h"
 
@@ -39,22 +40,24 @@ typedef struct shot {
     tkl_bytes args[4];
 } shot;
 
-/* False: nothing to do. Somebody else saw to it meanwhile; or it cannot be done here and stays due:
- * others may know its zone. */
-static bool aim(shot *s, tkl_bytes id, tkl_bytes value, int64_t now_ms)
+/* TKL_EMPTY: nothing to do, somebody else saw to it meanwhile. An error: it cannot be done here and
+ * stays due. Others may know its zone. */
+static int aim(shot *s, tkl_bytes id, tkl_bytes value, int64_t now_ms)
 {
     tkl__planned planned;
     int64_t next_ms;
     bool fires;
-    if (!tkl__planned_decode(value, &planned) || planned.next_ms > now_ms ||
-        tkl__planned_next(&planned, now_ms, &next_ms, &fires) != TKL_OK)
-        return false;
+    if (!tkl__planned_decode(value, &planned) || planned.next_ms > now_ms)
+        return TKL_EMPTY;
+    int rc = tkl__planned_next(&planned, now_ms, &next_ms, &fires);
+    if (rc != TKL_OK)
+        return tkl__fail_in(rc, "schedule %.*s cannot fire here", (int)id.len, id.data);
     snprintf(s->next, sizeof s->next, "%" PRId64, next_ms);
     s->args[0] = id;
     s->args[1] = planned.beginning;
     s->args[2] = tkl_str(s->next);
     s->args[3] = tkl_str(fires ? "1" : "");
-    return true;
+    return TKL_OK;
 }
 
 /* All in one trip. Repeating it is safe: the second time the schedule is another. */
@@ -79,20 +82,36 @@ static void fire(const tkl__shard *shard, const shot *shots, size_t count, int64
     tkl_reply_free(replies);
 }
 
-void tkl__schedules_fire(const tkl__shard *shard, const tkl_reply *due, int64_t deadline)
+/* The owner hears of what cannot be done here. */
+static void tell(const tkl_consumer *c, int rc)
 {
+    if (rc < 0 && c->on_error)
+        c->on_error(rc, tkl_errmsg(), c->arg);
+}
+
+bool tkl__schedules_fire(const tkl__source *source, const tkl_reply *due, int64_t deadline,
+                         bool *unfit)
+{
+    const tkl__shard *shard = source->shard;
     tkl_bytes ids[AT_ONCE];
     shot shots[AT_ONCE];
     size_t count = 0, ready = 0;
     tkl_reply *reply = NULL;
+    *unfit = false;
     for (; count < tkl_reply_count(due) && count < AT_ONCE; count++)
         ids[count] = tkl_reply_bytes(tkl_reply_at(due, count));
     if (count == 0 || ask(shard, ids, count, deadline, &reply) != TKL_OK)
-        return;
+        return false;
     int64_t now_ms = tkl_reply_int(tkl_reply_at(reply, 0));
-    for (size_t i = 0; i < count; i++)
-        ready += aim(&shots[ready], ids[i], tkl_reply_bytes(tkl_reply_at(reply, i + 1)), now_ms);
+    for (size_t i = 0; i < count; i++) {
+        tkl_bytes value = tkl_reply_bytes(tkl_reply_at(reply, i + 1));
+        int rc = aim(&shots[ready], ids[i], value, now_ms);
+        ready += rc == TKL_OK;
+        *unfit = *unfit || rc < 0;
+        tell(source->consumer, rc);
+    }
     if (ready > 0)
         fire(shard, shots, ready, deadline);
     tkl_reply_free(reply);
+    return ready > 0;
 }

@@ -34,8 +34,11 @@ bool tkl__planned_decode(tkl_bytes value, tkl__planned *planned);
  * TKL_EINVAL, TKL_EIO: this machine does not know the zone (any more). */
 int tkl__planned_next(const tkl__planned *planned, int64_t now_ms, int64_t *next_ms, bool *fires);
 
-/* Fires schedules of a partition that a claim found due, an array of ids. What cannot be done stays
- * due: the next claim finds it again after a second. */
-void tkl__schedules_fire(const tkl__shard *shard, const tkl_reply *due, int64_t deadline);
+/* Fires schedules that a claim found due, an array of ids; says whether there were any. What cannot
+ * be done stays due: the next claim finds it again after a second. When that is because of what
+ * this machine does not know, the consumer's owner is told, and *unfit is true. */
+struct tkl__source;
+bool tkl__schedules_fire(const struct tkl__source *source, const tkl_reply *due, int64_t deadline,
+                         bool *unfit);
 
 #endif
