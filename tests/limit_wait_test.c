@@ -10,6 +10,13 @@
 static const tkl_limit_algorithm algorithms[] = {TKL_GCRA, TKL_BUCKET, TKL_WINDOW,
                                                  TKL_WINDOW_APPROX};
 
+/* What was taken may be of no use, and gone, by the time we come to it. */
+static void forget(tkl_limit *limit)
+{
+    int rc = tkl_limit_reset(limit, tkl_str("alice"));
+    assert_true(rc == TKL_OK || rc == TKL_NOTFOUND);
+}
+
 static void wait_sleeps_once(void **state)
 {
     fixture *f = *state;
@@ -22,7 +29,7 @@ static void wait_sleeps_once(void **state)
         assert_ok(tkl_limit_wait(limit, tkl_str("alice"), 1, LONG, &answer));
         assert_true(answer.allowed);
         assert_in_range(scripts_run(f) - before, 1, 2);
-        assert_ok(tkl_limit_reset(limit, tkl_str("alice")));
+        forget(limit);
         tkl_limit_close(limit);
     }
 }
@@ -77,7 +84,7 @@ static void waiting_in_order_books_ahead(void **state)
         qsort(l.done_ms, 8, sizeof *l.done_ms, by_number);
         for (int n = 0; n < 8; n++)
             assert_true(l.done_ms[n] - start >= 100 * n - 2);
-        assert_ok(tkl_limit_reset(l.limit, tkl_str("alice")));
+        forget(l.limit);
         tkl_limit_close(l.limit);
     }
 }
