@@ -267,14 +267,35 @@ static void popper_close(bench_worker *w)
     free(p);
 }
 
-static void pop_step(bench_worker *w)
+static char push_sha[41];
+
+static void pop_after(bench_worker *w, int words, const char *const *push)
 {
     popper *p = w->own;
     usleep(2000);
     int64_t pushed = bench_now_ns();
-    bare_call(p->push, 3, (const char *[]){"RPUSH", "bench", PAYLOAD});
+    bare_call(p->push, words, push);
     wait_for_start(&p->begun);
     histogram_add(&w->latency, p->started - pushed);
+}
+
+static void pop_step(bench_worker *w)
+{
+    pop_after(w, 3, (const char *[]){"RPUSH", "bench", PAYLOAD});
+}
+
+/* The least that a script can do. */
+static void pop_script_step(bench_worker *w)
+{
+    static const char script[] = "return redis.call('RPUSH', KEYS[1], ARGV[1])";
+    static const char *const call[] = {"EVALSHA", push_sha, "1", "bench", PAYLOAD};
+    popper *p = w->own;
+    if (!*push_sha) {
+        redisReply *sha = bare_ask(p->push, 3, (const char *[]){"SCRIPT", "LOAD", script});
+        snprintf(push_sha, sizeof push_sha, "%s", sha->str);
+        freeReplyObject(sha);
+    }
+    pop_after(w, 5, call);
 }
 
 /* ---- Figures ------------------------------------------------------------- */
@@ -451,6 +472,12 @@ static const bench_case cases[] = {
                      WAKE_STEPS,
                      .open = popper_open,
                      .step = pop_step,
+                     .close = popper_close},
+                    {.name = "hiredis, by a script",
+                     .role = BENCH_YARDSTICK,
+                     WAKE_STEPS,
+                     .open = popper_open,
+                     .step = pop_script_step,
                      .close = popper_close},
                     {.name = "tackle", WAKE_STEPS, SITE(idle_open, wake_step)},
                     {.name = "bee-queue", PEER("bee-queue.js", "wake", 300)},

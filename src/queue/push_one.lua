@@ -19,8 +19,8 @@ local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 -- include: request
 
-local meta = call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'held')
-local waiting, n, record, DEAD = call('ZCARD', KEYS[7]), 4, ARGV[4], KEYS[4]
+local meta = call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'held', 'look', 'looker')
+local n, record, DEAD = 4, ARGV[4], KEYS[4]
 if meta[4] then
   -- include: admit
   if n < 4 then
@@ -29,10 +29,15 @@ if meta[4] then
 end
 
 local id = format('%013x', math.max(tonumber(meta[1] or '0', 16) + 1, now * 1024))
-local answer, handed, soonest = id .. ' 1', false, nil
-if waiting > 0 and #record <= 65536 and not meta[4] and call('ZCARD', KEYS[3]) == 0 then
+local answer, handed, soonest, waiting = id .. ' 1', false, nil, 0
+local idle = #record <= 65536 and not meta[4] and call('ZCARD', KEYS[3]) == 0
+local first = idle and call('ZRANGE', KEYS[7], 0, 0)[1] -- cheaper than ZPOPMIN, which tells the score
+if first then
   -- include: direct
-elseif waiting > 0 then
+elseif not idle then
+  waiting = call('ZCARD', KEYS[7])
+end
+if not first and waiting > 0 then
   -- include: sound_claims
 end
 if not handed then
