@@ -362,6 +362,36 @@ static void changed_rule_keeps_what_was_used(void **state)
     }
 }
 
+/* What was used comes to a fraction of the new unit: it is rounded so that nothing is given away.
+ * The stamps are of a time to come, so that nothing of it has passed. */
+static void changed_rule_rounds_up_what_was_used(void **state)
+{
+    fixture *f = *state;
+    static const char *const before[] = {/* 333000.33 microseconds */
+                                         [TKL_GCRA] = "g3000000 4000000000000000 999001",
+                                         [TKL_BUCKET] = "b3000000 4000000000000000 999001"};
+    for (int i = TKL_GCRA; i <= TKL_BUCKET; i++) {
+        tkl_limit_rule rule = {RULE((tkl_limit_algorithm)i, 1, 1000)};
+        tkl_limit *limit = open_limit(f->client, "api", rule);
+        assert_ok(tkl_callz(f->client, NULL, "SET", "tackle:limit:{alice}:api", before[i], NULL));
+        assert_int_equal(limit_look(limit, "alice").reset_after_ms, 334);
+        tkl_limit_close(limit);
+    }
+}
+
+/* One in the stretch before, of which a part is over: of one, any part of it counts as one. The
+ * stretch lasts until the year 2096. */
+static void changed_window_rounds_up_what_was_used(void **state)
+{
+    fixture *f = *state;
+    tkl_limit *limit = open_plain_limit(f, "api", TKL_WINDOW_APPROX, 1);
+    assert_ok(tkl_callz(f->client, NULL, "SET", "tackle:limit:{alice}:api",
+                        "a4000000000000000 0 0 1", NULL));
+    assert_int_equal(limit_look(limit, "alice").remaining, 0);
+    assert_code(limit_take(limit, "alice", 1), TKL_LIMITED);
+    tkl_limit_close(limit);
+}
+
 /* From a billion to one in ten years: more than a double holds exactly, and no harm done. */
 static void wildly_changed_rules_deny(void **state)
 {
@@ -597,6 +627,8 @@ int main(void)
         TEST(members_of_the_same_moment_do_not_collide),
         TEST(window_takes_a_thousand_at_once_at_most),
         TEST(changed_rule_keeps_what_was_used),
+        TEST(changed_rule_rounds_up_what_was_used),
+        TEST(changed_window_rounds_up_what_was_used),
         TEST(wildly_changed_rules_deny),
         TEST(batch_is_one_trip_and_each_stands_alone),
         TEST(several_limits_as_one_are_all_or_none),

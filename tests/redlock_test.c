@@ -102,6 +102,30 @@ static void a_failed_try_gives_back_the_minority_it_got(void **state)
     assert_int_equal(world_holds(w, 3, "other"), 2);
 }
 
+/* With a constant pause there is always the same number of tries within the mean: the first and the
+ * one at the deadline. A shorter pause makes room for one more. */
+static void pauses_between_tries_are_random(void **state)
+{
+    enum { MEAN_MS = 200 };
+    world *w = *state;
+    tkl_redlock_options options = {
+        .ttl_ms = LONG_MS, .node_timeout_ms = 5000, .retry_delay_ms = MEAN_MS};
+    tkl_redlock *lock;
+    server_do(w->servers[0], "SET " KEY " other");
+    assert_ok(tkl_redlock_open(w->clients, 1, tkl_str("name"), &options, &lock));
+    bool shorter = false, longer = false;
+    for (int round = 0; round < 100 && !(shorter && longer); round++) {
+        server_do(w->servers[0], "CONFIG RESETSTAT");
+        assert_code(tkl_redlock_acquire(lock, MEAN_MS), TKL_BUSY);
+        int64_t tries = server_calls(w->servers[0], "set");
+        shorter = shorter || tries == 3;
+        longer = longer || tries == 2;
+    }
+    assert_true(shorter);
+    assert_true(longer);
+    tkl_redlock_close(lock);
+}
+
 static void a_waiter_gets_what_expires(void **state)
 {
     world *w = *state;
@@ -365,6 +389,7 @@ int main(void)
         TEST(the_validity_is_the_lease_less_the_time_it_took_and_the_drift),
         TEST(a_second_owner_is_refused_and_leaves_nothing),
         TEST(a_failed_try_gives_back_the_minority_it_got),
+        TEST(pauses_between_tries_are_random),
         TEST(a_waiter_gets_what_expires),
         TEST(a_wait_can_be_called_off),
         TEST(one_server_is_a_majority_of_one),
