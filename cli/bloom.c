@@ -58,7 +58,7 @@ static int reserve(cli_session *cli)
 
 /* ---- add, exists --------------------------------------------------------- */
 
-/* What is told about items: one flag each, in order. */
+/* What is told about items: one flag each, in order, or that it was refused. */
 typedef struct telling {
     tkl_bloom *bloom;
     int (*ask)(tkl_bloom *bloom, const tkl_bytes *items, size_t count, bool *flags);
@@ -66,31 +66,37 @@ typedef struct telling {
     json_t *flags;        /* with --json */
     bool makes;           /* the filter when there is none */
     bool all;             /* every flag was set */
+    size_t count, refused;
 } telling;
 
-static void tell(const cli_session *cli, telling *t, tkl_bytes item, bool flag)
+static void tell(const cli_session *cli, telling *t, tkl_bytes item, bool flag, bool refused)
 {
+    t->count++;
+    t->refused += refused;
     t->all = t->all && flag;
     if (cli->json) {
-        json_array_append_new(t->flags, json_boolean(flag));
+        json_array_append_new(t->flags, refused ? json_null() : json_boolean(flag));
         return;
     }
     char *text = cli_escape(item, false);
-    printf("%-8s%s\n", flag ? t->yes : t->no, text ? text : "");
+    printf("%-8s%s\n", refused ? "refused" : flag ? t->yes : t->no, text ? text : "");
     free(text);
 }
 
 static int tell_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
 {
     telling *t = arg;
-    bool *flags = calloc(count, sizeof *flags);
+    bool *flags = calloc(2 * count, sizeof *flags), *present = flags + count;
     if (!flags)
         return cli_end(cli, TKL_ENOMEM);
-    int failed = cli_end(cli, t->ask(t->bloom, items, count, flags));
-    for (size_t i = 0; !failed && i < count; i++)
-        tell(cli, t, items[i], flags[i]);
+    int code = t->ask(t->bloom, items, count, flags);
+    bool full = code == TKL_FULL;
+    if (full) /* what is not in it was refused */
+        code = tkl_bloom_exists_many(t->bloom, items, count, present);
+    for (size_t i = 0; code == TKL_OK && i < count; i++)
+        tell(cli, t, items[i], flags[i], full && !present[i]);
     free(flags);
-    return failed;
+    return cli_end(cli, code);
 }
 
 static int tell_all(cli_session *cli, telling *t)
@@ -104,8 +110,12 @@ static int tell_all(cli_session *cli, telling *t)
         failed = cli_items(cli, 1, tell_some, t);
     tkl_bloom_close(t->bloom);
     if (!failed && cli->json)
-        return cli_print_json(cli, t->flags);
-    json_decref(t->flags);
+        failed = cli_print_json(cli, t->flags);
+    else
+        json_decref(t->flags);
+    if (!failed && t->refused > 0)
+        failed = cli_fail(cli, CLI_NO, "the filter is full: %zu of %zu were refused", t->refused,
+                          t->count);
     return failed;
 }
 
@@ -218,8 +228,9 @@ static const cli_verb verbs[] = {
         .options = add_options,
         .details =
             "When there is no such filter it is made; reserve one when you know how many items\n"
-            "to expect: growing costs time and memory. Exit code 1 when a fixed filter is full.\n"
-            "Nothing can be taken out again.",
+            "to expect: growing costs time and memory. Nothing\n"
+            "can be taken out again. Exit code 1 when a fixed filter is full: what still fits is\n"
+            "added, what does not is refused (null in JSON).",
         .example = "tackle bloom add seen apple pear --capacity 1000\n"
                    "printf 'plum\\nfig\\n' | tackle bloom add seen --lines --json\n"
                    "tackle bloom drop seen",

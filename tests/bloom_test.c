@@ -197,6 +197,10 @@ static void another_type_of_key_is_told(void **state)
     assert_ok(tkl_callz(f->client, NULL, "DEL", "tackle:bloom:{seen}:meta", NULL));
     assert_ok(tkl_callz(f->client, NULL, "HSET", "tackle:bloom:{seen}:meta", "a", "b", NULL));
     assert_code(tkl_bloom_add(bloom, tkl_str("a"), &flag), TKL_ETYPE);
+    assert_code(tkl_bloom_reserve(bloom, 0.01, 100, NULL), TKL_ETYPE);
+    assert_ok(tkl_bloom_reserve_on_add(bloom, 0.01, 100, NULL));
+    assert_code(tkl_bloom_add(bloom, tkl_str("a"), &flag), TKL_ETYPE);
+    assert_int_equal(call_int(f->client, "HLEN", "tackle:bloom:{seen}:meta", NULL), 1);
     tkl_bloom_close(bloom);
 }
 

@@ -39,7 +39,8 @@ TKL_API void tkl_bloom_close(tkl_bloom *bloom);
 
 /* Makes the filter. `error`: from 1e-12 to 0.5, the share of absent items that it takes for present
  * when it is full; `capacity`: how many items it is meant for, 1 or more, as long as it takes up to
- * 128 GiB. TKL_EXISTS: there is one of that name already, which stays as it is. */
+ * 128 GiB. TKL_EXISTS: there is one of that name already, which stays as it is. TKL_ETYPE: its key
+ * is something else, which stays, too. */
 TKL_API int tkl_bloom_reserve(tkl_bloom *bloom, double error, int64_t capacity,
                               const tkl_bloom_options *options) TKL_NONNULL(1) TKL_CHECK;
 

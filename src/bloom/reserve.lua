@@ -4,9 +4,12 @@
 -- ARGV[1] before   the version that it must have; '' for a new filter
 -- ARGV[2] version  that it gets
 -- ARGV[3...] fields and values of meta
--- returns TKL_OK, or TKL_EXISTS when it has another version
+-- returns TKL_OK, or TKL_EXISTS when it has another version; an error when meta is no filter's
 
 local version = redis.call('HGET', KEYS[1], 'version') or ''
+if version == '' and redis.call('EXISTS', KEYS[1]) == 1 then
+  return redis.error_reply('WRONGTYPE the hash is no filter of tackle')
+end
 if version == ARGV[2] then -- a repeated request
   return 0
 end

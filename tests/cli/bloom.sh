@@ -38,8 +38,14 @@ is "it has grown" "$(jq -c '[.error, .capacity, .filters, .hashes, .fixed]' <<<"
 
 ends 0 tackle bloom reserve small --capacity 2 --fixed --json
 is "reserved" "$(jq -c . <<<"$out")" '{"name":"small","reserved":true}'
-ends 1 tackle bloom add small a b c
-has "$err" "full"
+ends 1 tackle bloom add small a b c a
+is "what is in it" "$out" $'new     a\nnew     b\nrefused c\nknown   a'
+has "$err" "the filter is full: 1 of 4 were refused"
+ends 1 tackle bloom add small a c d --json
+is "refused" "$out" "[false, null, null]"
+has "$err" "2 of 3 were refused"
+is "each of many" "$(seq 1 1500 | tackle bloom add small --lines --json 2>"$home/err" | jq length)" 1500
+has "$(cat "$home/err")" "of 1500 were refused"
 ends 64 tackle bloom merge small seen
 has "$err" "reserved with"
 ends 0 tackle bloom reserve other --error 0.001 --capacity 1000
