@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* How often a thread that heeds something sees whether it is over. */
+/* How often a thread that heeds something looks at it. */
 #define HEED_US 50000
 
-static _Thread_local const atomic_bool *heeded;
+static _Thread_local const _Atomic int64_t *heeded;
 
 int64_t tkl__now(void)
 {
@@ -38,9 +38,9 @@ int64_t tkl__deadline_ms(int64_t ms)
     return ms > (TKL__FOREVER - now) / 1000 ? TKL__FOREVER : now + ms * 1000;
 }
 
-void tkl__heed(const atomic_bool *over)
+void tkl__heed(const _Atomic int64_t *end)
 {
-    heeded = over;
+    heeded = end;
 }
 
 bool tkl__heeds(void)
@@ -48,7 +48,7 @@ bool tkl__heeds(void)
     return heeded != NULL;
 }
 
-/* The next moment to see whether it is over. */
+/* The next moment to see whether there is an end. */
 static int64_t next_heed(int64_t at)
 {
     int64_t soon = heeded ? tkl__now() + HEED_US : at;
@@ -57,8 +57,9 @@ static int64_t next_heed(int64_t at)
 
 int64_t tkl__left(int64_t deadline)
 {
-    if (heeded && atomic_load(heeded))
-        return 0;
+    int64_t end = heeded ? atomic_load(heeded) : 0;
+    if (end != 0 && end < deadline)
+        deadline = end;
     if (deadline == TKL__FOREVER)
         return TKL__FOREVER;
     int64_t left = deadline - tkl__now();

@@ -27,10 +27,10 @@ void tkl__cond_init(pthread_cond_t *cond); /* on CLOCK_MONOTONIC */
 /* False when the deadline passed. */
 bool tkl__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
 
-/* While `over` is set for the calling thread (NULL ends that): as soon as it is true, or a moment
- * later, every deadline of the thread counts as passed. For calls that somebody else may want to
- * end. */
-void tkl__heed(const atomic_bool *over);
+/* From now on (NULL: not any more) the calling thread heeds a moment that another may set: as soon
+ * as it is not 0, or a little later, no deadline of the thread is after it. For calls that somebody
+ * else may want to end. */
+void tkl__heed(const _Atomic int64_t *end);
 bool tkl__heeds(void);
 
 /* The wait before try number `attempt` (from 0): 2 ms doubling up to `max_us`, with jitter: half of

@@ -454,7 +454,7 @@ static int fetch_unsure(tkl_consumer *c, tkl__haul *haul)
 static bool waits_at_once(const reporting *r, int64_t wait_ms)
 {
     tkl_consumer *c = r->consumer;
-    return wait_ms != 0 && !atomic_load(&c->cancelled) && r->count == 0 && c->nsources == 1 &&
+    return wait_ms != 0 && !atomic_load(&c->ends_at) && r->count == 0 && c->nsources == 1 &&
            tkl__hears(c->client, c->sources[0].shard->channel);
 }
 

@@ -78,12 +78,12 @@ struct tkl_consumer {
     void (*on_error)(int code, const char *message, void *arg);
     void *arg;
 
-    pthread_mutex_t turn;  /* one claims at a time */
-    atomic_bool cancelled; /* waits no more */
-    int bell;              /* an eventfd for the one who waits; -1: none so far */
-    unsigned generation;   /* of the bell: a forked child needs its own */
-    pthread_mutex_t mutex; /* guards what follows, and where it says so */
-    tkl__waiter *waiting;  /* while in tkl__await() */
+    pthread_mutex_t turn;    /* one claims at a time */
+    _Atomic int64_t ends_at; /* not 0: cancelled, and when a request under way is given up */
+    int bell;                /* an eventfd for the one who waits; -1: none so far */
+    unsigned generation;     /* of the bell: a forked child needs its own */
+    pthread_mutex_t mutex;   /* guards what follows, and where it says so */
+    tkl__waiter *waiting;    /* while in tkl__await() */
     tkl__claim **buckets;
     size_t nbuckets, nclaims;
     uint64_t last_number; /* of a claim */

@@ -56,7 +56,7 @@ typedef struct line {
 void tkl_consumer_cancel(tkl_consumer *c)
 {
     pthread_mutex_lock(&c->mutex);
-    atomic_store(&c->cancelled, true);
+    atomic_store(&c->ends_at, tkl__now() + TKL__PARTING_US);
     if (c->waiting)
         tkl__call_off(c->waiting);
     if (c->bell >= 0)
@@ -83,7 +83,7 @@ static int open_bell(tkl_consumer *c)
 
 static bool is_cancelled(const line *l)
 {
-    return atomic_load(&l->consumer->cancelled);
+    return atomic_load(&l->consumer->ends_at) != 0;
 }
 
 /* tkl__await() that can be called off. */
@@ -136,10 +136,11 @@ static int64_t until(const line *l)
     return wait < end - OVERTIME_US ? wait + OVERTIME_US : end;
 }
 
-/* Once it has been in line, one who is cancelled does not wait for a server that may be gone. */
+/* Once it has been in line, one who is cancelled does not wait long for a server that may be gone.
+ */
 static void heed(const line *l)
 {
-    tkl__heed(l->entered ? &l->consumer->cancelled : NULL);
+    tkl__heed(l->entered ? &l->consumer->ends_at : NULL);
 }
 
 static void plan_look(stander *s, int64_t ms, int64_t rank)
