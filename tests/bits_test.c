@@ -4,6 +4,8 @@
  */
 #include <tackle/bits.h>
 
+#include "bits/scripts.h"
+#include "core/script.h"
 #include "support/cluster.h"
 #include "support/fixture.h"
 
@@ -83,30 +85,76 @@ static void ranges_are_of_bits(void **state)
     tkl_bits_close(bits);
 }
 
-static void bitmaps_are_combined(void **state)
+static void check_combinations(tkl_client *client)
 {
-    fixture *f = *state;
-    tkl_bits *a = open_bits(f->client, "a"), *b = open_bits(f->client, "b");
-    tkl_bits *result = open_bits(f->client, "result");
-    tkl_bits *both[] = {a, b};
+    tkl_bits *a = open_bits(client, "a"), *b = open_bits(client, "b");
+    tkl_bits *result = open_bits(client, "result"), *none = open_bits(client, "none");
+    tkl_bits *both[] = {a, b}, *more[] = {none, a, b};
     int64_t bytes;
     for (int64_t i = 0; i < 16; i++) {
         assert_ok(tkl_bits_set(a, i, i < 10, NULL));
         assert_ok(tkl_bits_set(b, i, i >= 6 && i < 12, NULL));
     }
+    assert_ok(tkl_bits_set(b, 23, false, NULL)); /* it is longer */
     static const int64_t expected[] = {4, 12, 8};
     for (int op = TKL_BITS_AND; op <= TKL_BITS_XOR; op++) {
         assert_ok(tkl_bits_combine(result, (tkl_bits_op)op, both, 2, &bytes));
-        assert_int_equal(bytes, 2);
+        assert_int_equal(bytes, 3);
         assert_int_equal(count_of(result, NULL), expected[op]);
+        assert_ok(tkl_bits_combine(result, (tkl_bits_op)op, more, 3, &bytes));
+        assert_int_equal(bytes, 3);
+        assert_int_equal(count_of(result, NULL), op == TKL_BITS_AND ? 0 : expected[op]);
     }
     assert_ok(tkl_bits_combine(result, TKL_BITS_NOT, both, 1, NULL));
     assert_int_equal(count_of(result, NULL), 6);
+    assert_ok(tkl_bits_combine(a, TKL_BITS_OR, both, 2, NULL)); /* is one of them itself */
+    assert_int_equal(count_of(a, NULL), 12);
+    assert_int_equal(call_int(client, "TTL", "tackle:bits:{a}", NULL), -1);
     assert_code(tkl_bits_combine(result, TKL_BITS_NOT, both, 2, NULL), TKL_EINVAL);
     assert_code(tkl_bits_combine(result, TKL_BITS_OR, both, 0, NULL), TKL_EINVAL);
+    assert_ok(tkl_bits_combine(result, TKL_BITS_OR, &none, 1, &bytes));
+    assert_int_equal(bytes, 0);
+    assert_code(tkl_bits_drop(result), TKL_NOTFOUND); /* as of BITOP */
+    assert_ok(tkl_bits_combine(result, TKL_BITS_OR, &none, 1, NULL));
+    assert_int_equal(call_int(client, "DBSIZE", NULL), 2); /* nothing else is left */
     tkl_bits_close(a);
     tkl_bits_close(b);
+    tkl_bits_close(none);
     tkl_bits_close(result);
+}
+
+static void bitmaps_are_combined(void **state)
+{
+    fixture *f = *state;
+    check_combinations(f->client);
+}
+
+static int64_t build(fixture *f, const char *at, const char *piece, const char *last)
+{
+    tkl_bytes keys[] = {tkl_str("own"), tkl_str("draft")};
+    tkl_bytes args[] = {tkl_str(at), tkl_str(piece), tkl_str(last)};
+    tkl__invocation call = {
+        .script = &tkl__lua_bits_build, .keys = keys, .nkeys = 2, .args = args, .nargs = 3};
+    tkl_reply *reply;
+    assert_ok(tkl__run(f->client, &call, tkl__call_deadline(f->client, NULL), &reply));
+    int64_t size = tkl_reply_int(reply);
+    tkl_reply_free(reply);
+    return size;
+}
+
+static void draft_ends_unless_it_becomes_the_bitmap(void **state)
+{
+    fixture *f = *state;
+    assert_ok(tkl_callz(f->client, NULL, "SET", "own", "old", NULL));
+    assert_int_equal(build(f, "0", "ab", "0"), 2);
+    assert_int_equal(build(f, "0", "ab", "0"), 2); /* a repeated request */
+    assert_in_range(call_int(f->client, "PTTL", "draft", NULL), 1, 60000);
+    assert_int_equal(build(f, "3", "d", "1"), -1); /* something is missing */
+    assert_int_equal(call_int(f->client, "STRLEN", "own", NULL), 3);
+    assert_int_equal(build(f, "2", "cdef", "1"), 6);
+    assert_int_equal(call_int(f->client, "STRLEN", "own", NULL), 6);
+    assert_int_equal(call_int(f->client, "PTTL", "own", NULL), -1);
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 1);
 }
 
 /* ---- Packed numbers, against a simulation -------------------------------- */
@@ -272,10 +320,61 @@ static void bitmaps_live_in_a_cluster(void **state)
         assert_int_equal(count_of(bits, NULL), 7);
         tkl_bits_close(bits);
     }
-    tkl_bits *both[] = {open_bits(client, "a"), open_bits(client, "b")};
-    assert_code(tkl_bits_combine(both[0], TKL_BITS_OR, both, 2, NULL), TKL_ECROSSSLOT);
-    tkl_bits_close(both[0]);
-    tkl_bits_close(both[1]);
+    tkl_close(client);
+    cluster_end(c);
+}
+
+/* DBSIZE is of all masters. */
+static void bitmaps_of_different_slots_are_combined(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, NULL);
+    check_combinations(client);
+    assert_ok(tkl_callz(client, NULL, "SADD", "tackle:bits:{set}", "x", NULL));
+    tkl_bits *a = open_bits(client, "a"), *set = open_bits(client, "set");
+    tkl_bits *many[1001];
+    for (int i = 0; i < 1001; i++)
+        many[i] = set;
+    assert_code(tkl_bits_combine(a, TKL_BITS_OR, many, 2, NULL), TKL_ETYPE);
+    assert_code(tkl_bits_combine(a, TKL_BITS_OR, many, 1001, NULL), TKL_EINVAL);
+    assert_int_equal(count_of(a, NULL), 12);
+    assert_int_equal(call_int(client, "DBSIZE", NULL), 3);
+    tkl_bits_close(a);
+    tkl_bits_close(set);
+    tkl_close(client);
+    cluster_end(c);
+}
+
+/* Five megabytes and a bit: several pieces. */
+static void large_bitmaps_of_different_slots_are_combined(void **state)
+{
+    (void)state;
+    enum { STEP = 99991, BITS = 420 * STEP };
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, NULL);
+    tkl_bits *a = open_bits(client, "a"), *b = open_bits(client, "b");
+    tkl_bits *both[] = {a, b}, *result = open_bits(client, "result");
+    int64_t bytes, at;
+    for (int64_t i = 0; i < BITS; i += STEP) {
+        assert_ok(tkl_bits_set(a, i, true, NULL));
+        assert_ok(tkl_bits_set(b, i / STEP % 2 ? i : i + 1, true, NULL));
+    }
+    assert_ok(tkl_bits_combine(result, TKL_BITS_AND, both, 2, &bytes));
+    assert_int_equal(bytes, (BITS - STEP) / 8 + 1);
+    assert_int_equal(count_of(result, NULL), 210);
+    for (int64_t i = STEP, from = 0; i < BITS; i += 2 * STEP, from = at + 1) {
+        assert_ok(tkl_bits_find(result, true, &(tkl_bits_range){from, -1}, &at));
+        assert_int_equal(at, i);
+    }
+    assert_ok(tkl_bits_combine(result, TKL_BITS_OR, both, 2, NULL));
+    assert_int_equal(count_of(result, NULL), 630);
+    assert_ok(tkl_bits_combine(result, TKL_BITS_NOT, &a, 1, &bytes));
+    assert_int_equal(count_of(result, NULL), 8 * bytes - 420);
+    assert_int_equal(call_int(client, "DBSIZE", NULL), 3);
+    tkl_bits_close(a);
+    tkl_bits_close(b);
+    tkl_bits_close(result);
     tkl_close(client);
     cluster_end(c);
 }
@@ -287,10 +386,13 @@ int main(void)
         TEST(last_possible_bit_is_there),
         TEST(ranges_are_of_bits),
         TEST(bitmaps_are_combined),
+        TEST(draft_ends_unless_it_becomes_the_bitmap),
         TEST(numbers_of_every_width_behave),
         TEST(numbers_are_found_by_index),
         TEST(wrong_fields_are_refused),
         cmocka_unit_test(bitmaps_live_in_a_cluster),
+        cmocka_unit_test(bitmaps_of_different_slots_are_combined),
+        cmocka_unit_test(large_bitmaps_of_different_slots_are_combined),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

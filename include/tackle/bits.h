@@ -55,8 +55,14 @@ TKL_API int tkl_bits_find(tkl_bits *bits, bool value, const tkl_bits_range *rang
 typedef enum tkl_bits_op { TKL_BITS_AND, TKL_BITS_OR, TKL_BITS_XOR, TKL_BITS_NOT } tkl_bits_op;
 
 /* Makes `bits` the result of the operation on the sources (one for NOT), of which it may be one.
- * Shorter ones are taken as if zeros followed. *bytes (may be NULL): its size. In a cluster all
- * must live in one slot, which different names hardly ever do: TKL_ECROSSSLOT. */
+ * Shorter ones are taken as if zeros followed. *bytes (may be NULL): its size.
+ *
+ * One command, and so one step; but not in a cluster, where different names live in different
+ * slots. There the sources (up to 1000) are read in pieces, the result is put together beside
+ * `bits` and takes its place in one step: what is changed in a source meanwhile may be in it or
+ * not, and what is changed in `bits` meanwhile is lost. When it fails `bits` is as it was (with
+ * TKL_ETIMEOUT or TKL_EUNKNOWN it may have been done), and nothing else stays for longer than a
+ * minute. */
 TKL_API int tkl_bits_combine(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t n,
                              int64_t *bytes) TKL_NONNULL(1, 3) TKL_CHECK;
 

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Bitmaps: a string of the server under ns:bits:{name}, the user's own data. It never expires.
- * All work is the server's: GETBIT, SETBIT, BITCOUNT, BITPOS, BITOP and BITFIELD.
+ * All work is the server's: GETBIT, SETBIT, BITCOUNT, BITPOS, BITOP and BITFIELD; but for bitmaps
+ * in different slots of a cluster, which BITOP cannot have together: see apart.c.
  */
-#include <tackle/bits.h>
+#include "bits/bits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "core/error.h"
-#include "core/onekey.h"
 
 #define BITS_MAX (INT64_C(1) << 32)
-
-struct tkl_bits {
-    tkl__onekey key;
-};
 
 int tkl_bits_open(tkl_client *client, tkl_bytes name, tkl_bits **bits)
 {
@@ -122,36 +118,39 @@ int tkl_bits_find(tkl_bits *bits, bool value, const tkl_bits_range *range, int64
 
 /* ---- Combining ----------------------------------------------------------- */
 
-static int check_sources(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t n)
+static bool are_together(const tkl_bits *bits, tkl_bits *const *sources, size_t n)
 {
-    if (n == 0 || (op == TKL_BITS_NOT && n != 1))
-        return tkl__fail(TKL_EINVAL, "NOT has one source, the others one or more");
     for (size_t i = 0; i < n; i++)
         if (!tkl__onekey_together(&bits->key, &sources[i]->key))
-            return tkl__fail(TKL_ECROSSSLOT, "the bitmaps live in different slots of the cluster");
-    return TKL_OK;
+            return false;
+    return true;
 }
 
-int tkl_bits_combine(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t n,
-                     int64_t *bytes)
+static int combine_together(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t n,
+                            int64_t *bytes)
 {
     static const char *const names[] = {"AND", "OR", "XOR", "NOT"};
     tkl__query query;
-    int64_t size = 0;
-    if (bytes)
-        *bytes = 0;
-    int rc = check_sources(bits, op, sources, n);
-    if (rc != TKL_OK)
-        return rc;
     tkl__query_begin(&query, &bits->key, "BITOP");
     tkl__query_word(&query, names[op]);
     tkl__query_key(&query, &bits->key);
     for (size_t i = 0; i < n; i++)
         tkl__query_key(&query, &sources[i]->key);
-    rc = end_with_int(&query, false, &size);
-    if (bytes)
-        *bytes = size;
-    return rc;
+    return end_with_int(&query, false, bytes);
+}
+
+int tkl_bits_combine(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t n,
+                     int64_t *bytes)
+{
+    int64_t unread;
+    if (!bytes)
+        bytes = &unread;
+    *bytes = 0;
+    if (n == 0 || (op == TKL_BITS_NOT && n != 1))
+        return tkl__fail(TKL_EINVAL, "NOT has one source, the others one or more");
+    if (are_together(bits, sources, n))
+        return combine_together(bits, op, sources, n, bytes);
+    return tkl__bits_combine_apart(bits, op, sources, n, bytes);
 }
 
 /* ---- Packed numbers ------------------------------------------------------ */

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Combining bitmaps that live in different slots of a cluster.
+ *
+ * The new value is worked out here, a few megabytes at a time, and put together beside the bitmap
+ * that is to become it: ns:bits:{name}:<token>, the draft, another one for each attempt. With its
+ * last piece it takes the bitmap's place, in one step. So whoever reads the bitmap sees the old
+ * value or the new one; only the sources are not read as of one moment. A draft that nobody goes on
+ * with expires after a minute.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bits/bits.h"
+#include "bits/scripts.h"
+#include "core/error.h"
+#include "core/script.h"
+#include "core/token.h"
+
+#define SOURCES_MAX 1000
+#define TRIP_BYTES  (INT64_C(4) << 20) /* of all sources together */
+
+typedef struct sources {
+    tkl_bits *const *items;
+    size_t count;
+    int64_t size; /* bytes of the longest */
+} sources;
+
+/* ---- Reading ------------------------------------------------------------- */
+
+/* One command on each source, in one trip for each node. Behind the key: two numbers, or nothing.
+ */
+static int ask_all(const sources *s, const char *name, const int64_t *range, tkl_reply **replies)
+{
+    tkl_pipeline *pipeline;
+    tkl_call_options safe = {.retry_safe = true};
+    char from[24] = "", to[24] = "";
+    if (range) {
+        snprintf(from, sizeof from, "%" PRId64, range[0]);
+        snprintf(to, sizeof to, "%" PRId64, range[1]);
+    }
+    *replies = NULL;
+    int rc = tkl_pipeline_open(s->items[0]->key.client, &pipeline);
+    for (size_t i = 0; rc == TKL_OK && i < s->count; i++) {
+        const tkl__base *key = &s->items[i]->key.base;
+        const char *argv[] = {name, key->data, from, to};
+        const size_t lens[] = {strlen(name), key->len, strlen(from), strlen(to)};
+        rc = tkl_pipeline_add(pipeline, range ? 4 : 2, argv, lens);
+    }
+    if (rc == TKL_OK)
+        rc = tkl_pipeline_run(pipeline, &safe, replies);
+    tkl_pipeline_close(pipeline);
+    for (size_t i = 0; rc == TKL_OK && i < s->count; i++) {
+        const tkl_reply *reply = tkl_reply_at(*replies, i);
+        if (tkl_reply_code(reply) != TKL_OK)
+            rc = tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    }
+    return rc;
+}
+
+static int measure(sources *s)
+{
+    tkl_reply *sizes;
+    int rc = ask_all(s, "STRLEN", NULL, &sizes);
+    for (size_t i = 0; rc == TKL_OK && i < s->count; i++) {
+        int64_t size = tkl_reply_int(tkl_reply_at(sizes, i));
+        s->size = size > s->size ? size : s->size;
+    }
+    tkl_reply_free(sizes);
+    return rc;
+}
+
+/* ---- Combining ----------------------------------------------------------- */
+
+static char combine_bytes(tkl_bits_op op, char a, char b)
+{
+    return (char)(op == TKL_BITS_AND ? a & b : op == TKL_BITS_OR ? a | b : a ^ b);
+}
+
+/* Sources that are shorter have zeros there. */
+static void combine(tkl_bits_op op, const tkl_reply *pieces, char *piece, size_t len)
+{
+    for (size_t i = 0; i < tkl_reply_count(pieces); i++) {
+        tkl_bytes source = tkl_reply_bytes(tkl_reply_at(pieces, i));
+        for (size_t at = 0; at < len; at++) {
+            char byte = at < source.len ? source.data[at] : 0;
+            piece[at] = i == 0 ? byte : combine_bytes(op, piece[at], byte);
+        }
+    }
+    for (size_t at = 0; op == TKL_BITS_NOT && at < len; at++)
+        piece[at] = (char)~piece[at];
+}
+
+/* ---- Writing ------------------------------------------------------------- */
+
+/* TKL_BUSY: the draft is not there any more, as its time was over or its server failed. */
+static int put_piece(tkl_bits *bits, tkl_bytes draft, int64_t at, tkl_bytes piece, bool last)
+{
+    char start[24];
+    snprintf(start, sizeof start, "%" PRId64, at);
+    tkl_bytes keys[] = {{bits->key.base.data, bits->key.base.len}, draft};
+    tkl_bytes args[] = {tkl_str(start), piece, tkl_str(last ? "1" : "0")};
+    tkl__invocation call = {.script = &tkl__lua_bits_build,
+                            .keys = keys,
+                            .nkeys = 2,
+                            .args = args,
+                            .nargs = 3,
+                            .retry_safe = !last};
+    tkl_client *client = bits->key.client;
+    tkl_reply *reply;
+    int rc = tkl__run(client, &call, tkl__call_deadline(client, NULL), &reply);
+    if (rc == TKL_OK && tkl_reply_int(reply) < 0)
+        rc = TKL_BUSY;
+    tkl_reply_free(reply);
+    return rc;
+}
+
+static int build_draft(tkl_bits *bits, tkl_bits_op op, const sources *s, tkl_bytes draft)
+{
+    int64_t most = TRIP_BYTES / (int64_t)s->count;
+    char *piece = malloc((size_t)most);
+    int rc = piece ? TKL_OK : tkl__nomem();
+    for (int64_t at = 0; rc == TKL_OK && at < s->size; at += most) {
+        int64_t len = s->size - at < most ? s->size - at : most;
+        tkl_reply *replies;
+        rc = ask_all(s, "GETRANGE", (int64_t[]){at, at + len - 1}, &replies);
+        if (rc == TKL_OK) {
+            combine(op, replies, piece, (size_t)len);
+            rc = put_piece(bits, draft, at, (tkl_bytes){piece, (size_t)len}, at + len == s->size);
+        }
+        tkl_reply_free(replies);
+    }
+    free(piece);
+    return rc;
+}
+
+static int try_combine(tkl_bits *bits, tkl_bits_op op, const sources *s)
+{
+    char token[TKL_TOKEN_SIZE];
+    tkl_bytes draft;
+    tkl__token_new(token);
+    int rc = tkl__key_make(&bits->key.base, token, &draft);
+    if (rc != TKL_OK)
+        return rc;
+    rc = build_draft(bits, op, s, draft);
+    free((char *)draft.data);
+    return rc;
+}
+
+int tkl__bits_combine_apart(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *items, size_t n,
+                            int64_t *bytes)
+{
+    sources s = {.items = items, .count = n};
+    if (n > SOURCES_MAX)
+        return tkl__fail(TKL_EINVAL, "more than %d at once", SOURCES_MAX);
+    int rc = measure(&s);
+    if (rc == TKL_OK && s.size == 0) {
+        rc = tkl__onekey_drop(&bits->key);
+        return rc == TKL_NOTFOUND ? TKL_OK : rc;
+    }
+    if (rc == TKL_OK)
+        do
+            rc = try_combine(bits, op, &s);
+        while (rc == TKL_BUSY);
+    if (rc == TKL_OK)
+        *bytes = s.size;
+    return rc;
+}
