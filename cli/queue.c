@@ -254,7 +254,7 @@ static const cli_verb verbs[] = {
             "what\n"
             "COMMAND prints goes to stderr.\n\n"
             "Exit code 1: with --once there was no job or it was not done, with --drain some were\n"
-            "not done.",
+            "not done, or a queue is paused and has some.",
         .example = "tackle queue push mails alice@example.org bob@example.org\n"
                    "tackle queue work mails --drain -- sh -c 'echo \"to $(cat)\"'\n"
                    "tackle queue destroy mails --yes",

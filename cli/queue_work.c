@@ -181,6 +181,20 @@ static void print_summary(cli_crew *crew, const tkl_worker_stats *s)
                      s->done, s->failed, s->buried);
 }
 
+/* Nothing was to be had, but there is something to do: whoever drains a queue must know. */
+static int check_paused(cli_session *cli, const cli_crew *crew)
+{
+    tkl_queue_stats stats;
+    int failed = CLI_OK;
+    for (size_t i = 0; !failed && i < crew->count; i++) {
+        failed = cli_end(cli, tkl_queue_stats_get(crew->queues[i], &stats));
+        if (!failed && stats.paused && stats.ready > 0)
+            failed = cli_fail(cli, CLI_NO, "%s is paused, with %" PRId64 " ready", cli->argv[i],
+                              stats.ready);
+    }
+    return failed;
+}
+
 /* Work that ends by itself has a result; one that is stopped by SIGTERM, as it should, has none. */
 static int end_of(cli_session *cli, const cli_crew *crew, const tkl_worker_stats *s)
 {
@@ -192,6 +206,11 @@ static int end_of(cli_session *cli, const cli_crew *crew, const tkl_worker_stats
         return 128 + crew->signal;
     }
     bool ends = cli_flag(cli, "once") || cli_flag(cli, "drain");
+    if (cli_flag(cli, "drain") && crew->signals == 0) {
+        int failed = check_paused(cli, crew);
+        if (failed)
+            return failed;
+    }
     if (cli_flag(cli, "once") && crew->signals == 0 && crew->begun == 0)
         return cli_fail(cli, CLI_NO, "no job");
     return ends && s->failed + s->buried + s->released + s->lost > 0 ? CLI_NO : CLI_OK;

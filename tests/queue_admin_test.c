@@ -140,6 +140,40 @@ static void ready_jobs_are_listed_in_their_turn(void **state)
     assert_claims(consumer, queue, "a b c");
 }
 
+/* Nobody claims: they stand among the delayed, but nobody needs to know. */
+static void a_delayed_job_is_ready_from_its_time_on(void **state)
+{
+    fixture *f = *state;
+    push_text(queue, "b");
+    push_text(queue, "c");
+    push_one(queue, &(tkl_push){.payload = tkl_str("a"), .priority = -1});
+    push_one(queue, &(tkl_push){.payload = tkl_str("later"), .delay_ms = 3600000});
+    job_id due = push_one(queue, &(tkl_push){.payload = tkl_str("due"), .delay_ms = 3600000});
+    job_id last =
+        push_one(queue, &(tkl_push){.payload = tkl_str("z"), .priority = 1, .delay_ms = 3600000});
+    server_do(f->server, "ZADD tackle:queue:{work}:d 1 =timer 2 @schedule 3 %s 4 %s", due.text,
+              last.text);
+    assert_peek(TKL_JOB_READY, 0, 10, "a due b c z");
+    assert_peek(TKL_JOB_READY, 1, 1, "due");
+    assert_peek(TKL_JOB_READY, 2, 2, "b c");
+    assert_peek(TKL_JOB_READY, 4, 10, "z");
+    assert_peek(TKL_JOB_READY, 5, 10, "");
+    assert_peek(TKL_JOB_DELAYED, 0, 10, "later");
+    assert_int_equal(state_of(queue, due.text), TKL_JOB_READY);
+    tkl_queue_stats s = stats_of(queue);
+    assert_int_equal(s.ready, 5);
+    assert_int_equal(s.delayed, 1);
+    assert_true(s.oldest_ms > 1000000);
+    tkl_queue_level levels[3];
+    size_t count;
+    assert_ok(tkl_queue_levels(queue, levels, 3, &count));
+    assert_int_equal(count, 3);
+    assert_int_equal(levels[1].ready, 3);
+    assert_int_equal(levels[2].ready, 1);
+    server_do(f->server, "ZREM tackle:queue:{work}:d =timer @schedule");
+    assert_claims(consumer, queue, "a due b c z");
+}
+
 static void more_than_a_thousand_are_listed_in_parts(void **state)
 {
     (void)state;
@@ -761,6 +795,7 @@ int main(void)
         ADMIN_TEST(the_oldest_is_found_whatever_its_priority),
         ADMIN_TEST(levels_are_told_lowest_first),
         ADMIN_TEST(ready_jobs_are_listed_in_their_turn),
+        ADMIN_TEST(a_delayed_job_is_ready_from_its_time_on),
         ADMIN_TEST(more_than_a_thousand_are_listed_in_parts),
         ADMIN_TEST(a_job_is_shown_with_all_that_is_known),
         ADMIN_TEST(failures_and_progress_are_shown),

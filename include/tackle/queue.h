@@ -231,7 +231,7 @@ TKL_API int tkl_queue_result(tkl_queue *queue, const char *id, int64_t wait_ms, 
 /* ---- For operators ------------------------------------------------------- */
 
 typedef struct tkl_queue_stats {
-    int64_t ready;   /* can be claimed now */
+    int64_t ready;   /* can be claimed now; a delayed job from its time on */
     int64_t delayed; /* wait for their time, schedules not counted */
     int64_t held;    /* wait for others of their group or flow */
     int64_t active;  /* claimed */
@@ -279,8 +279,9 @@ typedef struct tkl_listing {
 
 /* Up to `max` (at most 1000) jobs of a state (TKL_JOB_READY, _DELAYED, _HELD, _ACTIVE or _BURIED),
  * the next to be served first, the dead newest first, behind the first `skip`; fewer when they are
- * large (about 16 MB). Changes nothing. Among the delayed, `skip` counts schedules too. Of several
- * partitions, and of the held, at most 10000 can be skipped. */
+ * large (about 16 MB). Changes nothing. A delayed job is listed among the ready from its time on
+ * (of those that nobody has claimed since, the first 200). Among the delayed, `skip` counts
+ * schedules too. Of several partitions, and of the held, at most 10000 can be skipped. */
 TKL_API int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max,
                            tkl_listing **listing) TKL_NONNULL(1, 5) TKL_CHECK;
 /* One job by id: its state and what is known of it. TKL_NOTFOUND. */

@@ -38,9 +38,9 @@ static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
 
 int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)
 {
-    static const tkl__part parts[] = {TKL__META,   TKL__JOBS,    TKL__READY,
-                                      TKL__ACTIVE, TKL__DEAD,    TKL__PARKED,
-                                      TKL__FLOW,   TKL__WAITERS, TKL__SCHEDULES};
+    static const tkl__part parts[] = {TKL__META,      TKL__JOBS,   TKL__READY, TKL__ACTIVE,
+                                      TKL__DEAD,      TKL__PARKED, TKL__FLOW,  TKL__WAITERS,
+                                      TKL__SCHEDULES, TKL__DELAYED};
     tkl_reply *replies;
     *stats = (tkl_queue_stats){0};
     int rc =
@@ -55,7 +55,7 @@ int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)
 
 int tkl_queue_levels(tkl_queue *queue, tkl_queue_level *levels, size_t max, size_t *count)
 {
-    static const tkl__part parts[] = {TKL__READY};
+    static const tkl__part parts[] = {TKL__READY, TKL__DELAYED, TKL__JOBS};
     tkl_reply *replies;
     int64_t *ready = calloc(LEVELS, sizeof *ready);
     *count = 0;

@@ -1,6 +1,10 @@
 -- queue/levels: how many jobs of each priority are ready.
 -- KEYS[1] ready
--- returns priority and number of each, the lowest first; there are 2001 priorities
+-- KEYS[2] delayed
+-- KEYS[3] jobs
+-- returns priority and number of each of 2001 priorities, and those that are due one by one
+-- include: clock
+-- include: due_jobs
 local LEVEL = 2 ^ 42
 
 local answer, from = {}, '-inf'
@@ -14,5 +18,9 @@ while from do
     answer[#answer + 1] = redis.call('ZCOUNT', KEYS[1], score, '(' .. till)
   end
   from = till
+end
+for _, one in ipairs(due_jobs(KEYS[2], KEYS[3])) do
+  answer[#answer + 1] = math.floor(one[2] / LEVEL)
+  answer[#answer + 1] = 1
 end
 return answer

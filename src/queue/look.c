@@ -104,20 +104,20 @@ static int make_listing(tkl_reply *replies, const found *all, size_t count, tkl_
 /* Where the jobs of a state are. Those held are in two places: behind their group, or a flow. */
 typedef struct place {
     tkl__part part;
-    const char *order, *at; /* see peek.lua */
+    const char *order, *at, *due; /* see peek.lua */
 } place;
 
 static size_t places_of(tkl_job_state state, place places[2])
 {
-    static const place of[] = {[TKL_JOB_READY] = {TKL__READY, "", "1"},
-                               [TKL_JOB_DELAYED] = {TKL__DELAYED, "", "1"},
-                               [TKL_JOB_HELD] = {TKL__PARKED, "", "-13"},
-                               [TKL_JOB_ACTIVE] = {TKL__ACTIVE, "", "1"},
-                               [TKL_JOB_BURIED] = {TKL__DEAD, "REV", "1"}};
+    static const place of[] = {[TKL_JOB_READY] = {TKL__READY, "", "1", "with"},
+                               [TKL_JOB_DELAYED] = {TKL__DELAYED, "", "1", "without"},
+                               [TKL_JOB_HELD] = {TKL__PARKED, "", "-13", ""},
+                               [TKL_JOB_ACTIVE] = {TKL__ACTIVE, "", "1", ""},
+                               [TKL_JOB_BURIED] = {TKL__DEAD, "REV", "1", ""}};
     if (state < TKL_JOB_READY || state > TKL_JOB_BURIED || state == TKL_JOB_FINISHED)
         return 0;
     places[0] = of[state];
-    places[1] = (place){TKL__FLOW, "", "1"};
+    places[1] = (place){TKL__FLOW, "", "1", ""};
     return state == TKL_JOB_HELD ? 2 : 1;
 }
 
@@ -125,11 +125,12 @@ static int ask(const tkl_queue *queue, const place *where, size_t skip, size_t m
                tkl_reply **replies)
 {
     char from[24], most[24];
-    const tkl__part parts[] = {where->part, TKL__JOBS, TKL__EXTRAS};
+    const tkl__part parts[] = {where->part, TKL__JOBS, TKL__EXTRAS, TKL__DELAYED};
     snprintf(from, sizeof from, "%zu", skip);
     snprintf(most, sizeof most, "%zu", max);
-    tkl_bytes args[] = {tkl_str(from), tkl_str(most), tkl_str(where->order), tkl_str(where->at)};
-    return tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_peek, parts}, args, 4, replies);
+    tkl_bytes args[] = {tkl_str(from), tkl_str(most), tkl_str(where->order), tkl_str(where->at),
+                        tkl_str(where->due)};
+    return tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_peek, parts}, args, 5, replies);
 }
 
 /* All that the partitions told, of both places. */

@@ -14,6 +14,7 @@
 --   cursor to go on with
 local JOBS, EXTRAS, READY, DELAYED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local ACTIVE, DEAD, PARKED, FLOW = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+-- include: clock
 -- include: read
 -- include: find
 
@@ -25,6 +26,9 @@ end
 local state, _, member, score = find(id, record, ARGV[2])
 if cursor ~= '0' then
   return cursor
+end
+if state == 2 and tonumber(score) <= now then
+  state = 1 -- the next claim sees to that
 end
 local more = redis.call('HMGET', EXTRAS, id, 'p' .. id)
 return {state, member or id, score or '0', record, more[1] or '', more[2] or ''}

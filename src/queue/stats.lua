@@ -8,10 +8,15 @@
 -- KEYS[7] flow
 -- KEYS[8] waiters
 -- KEYS[9] schedules
+-- KEYS[10] delayed
 -- returns {jobs, ready, active, dead, parked, held by a flow, waiting, schedules, oldest in
 --   milliseconds, paused, pushed, done, failed, bytes}
 -- include: clock
 local REGION, SINCE_2020 = 2 ^ 40, 1577836800000
+
+-- Those whose time has come are ready: the next claim sees to that. Schedules and timers are none.
+local due = redis.call('ZRANGE', KEYS[10], '-inf', stamp, 'BYSCORE', 'LIMIT', 0, 200, 'WITHSCORES')
+local ripe = due[1] and redis.call('ZCOUNT', KEYS[10], '-inf', stamp) or 0
 
 -- Of each region of each priority the first is the oldest: the delayed count from their time.
 local oldest, from = now, '-inf'
@@ -27,10 +32,19 @@ while from do
   end
 end
 
+for i = 1, #due, 2 do
+  if string.find(due[i], '^[@=]') then
+    ripe = ripe - 1
+  else
+    oldest = math.min(oldest, due[i + 1])
+  end
+end
+
 local answer = {redis.call('HLEN', KEYS[2])}
 for i = 3, 8 do
   answer[i - 1] = redis.call('ZCARD', KEYS[i])
 end
+answer[2] = answer[2] + ripe
 answer[8], answer[9] = redis.call('HLEN', KEYS[9]), now - oldest
 local totals = redis.call('HMGET', KEYS[1], 'paused', 'pushed', 'done', 'failed', 'bytes')
 for i = 1, 5 do

@@ -44,6 +44,15 @@ is "all done" "$(stat_of mails '[.ready, .active, .done, .failed]')" "[0,0,3,0]"
 ends 0 tackle queue work mails --drain -- false
 is "nothing to do" "$out$err" ""
 
+# Paused: whoever drains is told that something was left.
+tackle queue pause mails >/dev/null
+ends 0 tackle queue work mails --drain -- false
+tackle queue push mails carol >/dev/null
+ends 1 tackle queue work mails --drain -- false
+has "$err" "mails is paused, with 1 ready"
+tackle queue resume mails >/dev/null
+ends 0 tackle queue work mails --drain -- true
+
 id=$(tackle queue push "my mails" x --priority -7 --group g --meta "a 'note'" --retries 2)
 ends 0 env TACKLE_META=old TACKLE_ERROR=old TACKLE_X=kept tackle queue work "my mails" --once -- sh -c \
     'echo "$TACKLE_JOB_ID|$TACKLE_QUEUE|$TACKLE_ATTEMPT|$TACKLE_RETRIES|$TACKLE_PRIORITY|$TACKLE_GROUP|$TACKLE_META|$TACKLE_ERROR|$TACKLE_X"
