@@ -112,7 +112,7 @@ static int ended(const claimed *job, int how)
 static void a_foreign_key_in_the_way_keeps_jobs_where_they_are(void **state)
 {
     fixture *f = *state;
-    static const char *const parts[] = {"m", "q", "d", "x"};
+    static const char *const parts[] = {"m", "q", "d", "x", "a", "w"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         for (int how = 0; how <= 5; how++) {
             tkl_push jobs[2];
@@ -128,6 +128,70 @@ static void a_foreign_key_in_the_way_keeps_jobs_where_they_are(void **state)
             assert_ok(ended(&job, how));
             assert_ok(tkl_queue_destroy(queue));
         }
+}
+
+static int brought_back(const char *id, int how)
+{
+    switch (how) {
+    case 0:
+        return tkl_queue_retry(queue, id, NULL);
+    case 1:
+        return tkl_queue_resume(queue);
+    default:
+        return tkl_queue_limit(queue, &(tkl_queue_limits){.group_concurrency = 2});
+    }
+}
+
+/* The same for what brings jobs back. */
+static void a_foreign_key_in_the_way_of_an_operator_changes_nothing(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *parts;
+        int how;
+    } cases[] = {{"mjqdaxwzu", 0}, {"mjqdaxw", 1}, {"mjqdaxwy", 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (const char *at = cases[i].parts; *at; at++) {
+            char part[2] = {*at};
+            tkl_queue_limits limits;
+            job_id id = push_one(
+                queue, &(tkl_push){.payload = tkl_str("x"), .unique = tkl_str("u"), .retries = -1});
+            claimed job = claim_one(consumer);
+            finish_job(queue, &job, TKL_JOB_FAILED);
+            assert_ok(tkl_queue_pause(queue));
+            tkl_queue_stats before = stats_of(queue);
+            swap_in(f, part);
+            assert_code(brought_back(id.text, cases[i].how), TKL_ETYPE);
+            swap_out(f, part);
+            tkl_queue_stats after = stats_of(queue);
+            assert_memory_equal(&before, &after, sizeof before);
+            assert_ok(tkl_queue_limits_get(queue, &limits));
+            assert_int_equal(limits.group_concurrency, 0);
+            assert_ok(brought_back(id.text, cases[i].how));
+            assert_ok(tkl_queue_destroy(queue));
+        }
+}
+
+/* The next of a group whose rate is used up is not forgotten. */
+static void a_foreign_key_in_the_way_keeps_the_timer_of_a_group(void **state)
+{
+    fixture *f = *state;
+    static const char *const parts[] = {"g", "y"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        limit(&(tkl_queue_limits){.group_rate = 1, .group_rate_period_ms = 300});
+        push_group("g", "first");
+        push_group("g", "second");
+        claimed job = claim_one(consumer);
+        assert_nothing_ready(consumer);
+        server_do(f->server, "ZADD tackle:queue:{work}:d XX 1 =g");
+        tkl_jobs *got;
+        swap_in(f, parts[i]);
+        assert_code(tkl_consumer_claim(consumer, 1, 0, &got), TKL_ETYPE);
+        swap_out(f, parts[i]);
+        eventually(claim_some(consumer, 1, &job) == 1, 10000);
+        assert_string_equal(job.payload, "second");
+        assert_ok(tkl_queue_destroy(queue));
+    }
 }
 
 /* Neither a lease that ended nor a delay that is over: whoever finds them cannot move them on. */
@@ -187,6 +251,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORK_TEST(a_foreign_key_in_the_way_loses_nothing),
         WORK_TEST(a_foreign_key_in_the_way_keeps_jobs_where_they_are),
+        WORK_TEST(a_foreign_key_in_the_way_of_an_operator_changes_nothing),
+        WORK_TEST(a_foreign_key_in_the_way_keeps_the_timer_of_a_group),
         WORK_TEST(a_foreign_key_in_the_way_keeps_what_is_due),
         WORK_TEST(a_full_server_lets_rich_jobs_be_worked_off),
     };

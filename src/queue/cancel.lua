@@ -21,7 +21,9 @@ local META, JOBS, READY, DELAYED, ACTIVE = KEYS[1], KEYS[2], KEYS[3], KEYS[4], K
 local EXTRAS, DEAD, UNIQUE, GROUPS = KEYS[6], KEYS[8], KEYS[9], KEYS[10]
 local PARKED, FLOW = KEYS[11], KEYS[12]
 local soonest
+local waiting = redis.call('ZCARD', KEYS[7])
 -- include: sound
+-- include: sound_claims
 -- include: read
 -- include: groups
 -- include: flow
@@ -48,7 +50,7 @@ if state == 4 or state == 6 then -- an active one has its place, a dead one has 
 end
 forget(id, record, counts)
 redis.pcall('SPUBLISH', ARGV[3], 'G')
-if redis.call('ZCARD', KEYS[7]) > 0 then
+if waiting > 0 then
   -- include: gate
   -- include: serve
   -- include: spend

@@ -56,6 +56,7 @@ if not ids[1] then
     if timers[1] then
       -- include: groups
       for _, group in ipairs(timers) do
+        redis.call('ZREM', DELAYED, '=' .. group)
         unpark(group)
       end
     end

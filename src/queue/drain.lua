@@ -19,7 +19,9 @@ local JOBS, READY, DELAYED, EXTRAS, DEAD = KEYS[2], KEYS[3], KEYS[4], KEYS[6], K
 local UNIQUE, GROUPS, PARKED, FLOW = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local RESULT = string.sub(KEYS[1], 1, -2) .. 'o:' -- and an id: a channel of result.c
 local soonest
+local waiting = redis.call('ZCARD', KEYS[7])
 -- include: sound
+-- include: sound_claims
 -- include: read
 -- include: groups
 -- include: flow
@@ -69,7 +71,7 @@ for i, record in ipairs(redis.call('HMGET', JOBS, unpack(ids))) do
 end
 redis.call('HDEL', JOBS, unpack(ids))
 redis.call('HINCRBY', KEYS[1], 'bytes', string.format('%d', -bytes))
-if ARGV[1] == 'dead' and redis.call('ZCARD', KEYS[7]) > 0 then -- for those that are not held any more
+if ARGV[1] == 'dead' and waiting > 0 then -- for those that are not held any more
   -- include: gate
   -- include: serve
   -- include: spend

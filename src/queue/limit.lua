@@ -12,9 +12,12 @@
 -- ARGV[2...] name and value of each limit that is set, at the beginning; 0: none
 -- returns the last one that came back; '' when that was all
 -- include: clock
+-- include: sound
+-- include: sound_claims
 local STEP = 200
 
 local waiting, some, back = redis.call('ZCARD', KEYS[7]), {}, {}
+redis.call('ZCARD', KEYS[8]) -- must not fail later
 local regroup = ARGV[1] ~= ''
 redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
 for i = 2, #ARGV, 2 do

@@ -1,6 +1,6 @@
 -- What was delayed and is due becomes ready, before what was not delayed. Schedules are told to the
 -- caller and come again in a second, should it not see to them. `timers`: groups whose rate allows
--- another one.
+-- another one; the caller takes them out.
 
 redis.call('HLEN', KEYS[2]) -- must not fail later
 redis.call('ZCARD', KEYS[3])
@@ -13,7 +13,6 @@ for i = 1, #due, 2 do
     redis.call('ZADD', KEYS[4], 'XX', string.format('%d', now + 1000), member)
   elseif string.byte(member) == 61 then -- =
     timers[#timers + 1] = string.sub(member, 2)
-    redis.call('ZREM', KEYS[4], member)
   else
     redis.call('ZREM', KEYS[4], member)
     ids[#ids + 1] = string.sub(member, 1, 13)

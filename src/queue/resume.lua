@@ -8,10 +8,13 @@
 -- KEYS[7] waiters
 -- returns 0
 -- include: clock
+-- include: sound
+-- include: sound_claims
 
+local waiting = redis.call('ZCARD', KEYS[7])
 redis.call('HDEL', KEYS[1], 'paused')
 -- include: held
-if redis.call('ZCARD', KEYS[7]) > 0 then
+if waiting > 0 then
   -- include: gate
   -- include: first
   local soonest = till

@@ -12,9 +12,13 @@
 -- ARGV[2] before    those that died until this time; '' for now
 -- returns {retried, before}
 -- include: clock
+-- include: sound
+-- include: sound_claims
 -- include: read
 local STEP = 100
 
+local waiting = redis.call('ZCARD', KEYS[7])
+redis.call('HLEN', KEYS[9]) -- must not fail later
 local before = ARGV[2] ~= '' and ARGV[2] or string.format('%d', now)
 local ids = {ARGV[1]}
 if ARGV[1] == '' then
@@ -35,7 +39,7 @@ if #ids > 0 then
   redis.call('ZREM', KEYS[8], unpack(ids))
   redis.call('HDEL', KEYS[6], unpack(ids))
 end
-if redis.call('ZCARD', KEYS[7]) > 0 then
+if waiting > 0 then
   -- include: gate
   -- include: first
   local soonest = till
