@@ -99,7 +99,7 @@ static void a_closed_peer_is_told_in_both_manners(void **state)
 static void who_is_kept_waiting_sleeps(void **state)
 {
     (void)state;
-    enum { READS = 200 };
+    enum { READS = 600 };
     int awake = 0;
     size_t n;
     peer p = {.bytes = READS};

@@ -41,7 +41,10 @@
 /* Waits of one trial, and what one of them counts for at most: rare long ones decide nothing. */
 #define TRIAL_WAITS  32
 #define TRIAL_CAP_US 300
-#define TRIAL_OTHER  16
+/* So many trials of the better manner until the other one has its turn: the more, the longer they
+ * have agreed. */
+#define REST_MIN 4
+#define REST_MAX 64
 
 int tkl__stream_poll(int fd, short events, int64_t deadline)
 {
@@ -186,8 +189,15 @@ static void note_wait(tkl__manner *m, int64_t us)
     if (++m->waits < TRIAL_WAITS)
         return;
     m->last_us[m->awake] = m->took_us;
-    bool better = m->last_us[true] < m->last_us[false];
-    m->awake = ++m->trials % TRIAL_OTHER == 0 ? !better : better;
+    bool best = m->last_us[true] < m->last_us[false] / 4 * 3; /* others want processors, too */
+    if (best != m->best)
+        m->rest = m->left = REST_MIN;
+    m->best = m->awake = best;
+    if (--m->left == 0) {
+        m->awake = !best;
+        m->rest = m->rest < REST_MAX ? 2 * m->rest : REST_MAX;
+        m->left = m->rest;
+    }
     m->waits = 0;
     m->took_us = 0;
 }

@@ -12,11 +12,12 @@ struct ssl_ctx_st;
 
 /* Which of two manners of waiting is the quicker one: see stream.c. */
 typedef struct tkl__manner {
-    bool awake;
-    int waits; /* of the trial under way, and what they took */
+    bool awake; /* of the trial under way */
+    int waits;  /* of it, and what they took */
     int64_t took_us;
-    int64_t last_us[2];  /* what a trial took the last time: asleep, awake */
-    unsigned int trials; /* done */
+    int64_t last_us[2]; /* what a trial took the last time: asleep, awake */
+    bool best;          /* awake is */
+    int rest, left;     /* trials between two of the other manner; and until the next */
 } tkl__manner;
 
 typedef struct tkl__stream {
