@@ -335,30 +335,40 @@ static void fixed_filter_refuses(void **state)
     tkl_bloom_close(bloom);
 }
 
-/* Beyond 512 MB a filter has several keys. Only items whose place costs little are added. */
-static void huge_filter_is_split(void **state)
+enum { HUGE_CAPACITY = 600000000, HUGE_PARTS = 3 };
+
+/* One item to each part of a huge filter: such whose place costs little. Or asks for these. */
+static void visit_parts(tkl_bloom *bloom, uint64_t from, bool expected, bool adds)
 {
-    fixture *f = *state;
     enum { LOW = 250000 };
-    tkl_bloom *bloom = make_filter(f, "huge", 0.01, 600000000, false);
     tkl__subfilter sub;
-    assert_ok(tkl__subfilter_make(0.01, 600000000, &sub));
-    assert_int_equal(tkl__subfilter_parts(&sub), 3);
-    bool part_seen[3] = {false}, flag;
-    for (uint64_t i = 0; !part_seen[0] || !part_seen[1] || !part_seen[2]; i++) {
+    assert_ok(tkl__subfilter_make(0.01, HUGE_CAPACITY, &sub));
+    assert_int_equal(tkl__subfilter_parts(&sub), HUGE_PARTS);
+    bool part_seen[HUGE_PARTS] = {false}, flag;
+    for (uint64_t i = from; !part_seen[0] || !part_seen[1] || !part_seen[2]; i++) {
         tkl_bytes item = {(const char *)&i, sizeof i};
         tkl__group group;
         tkl__subfilter_place(&sub, item, 0, &group);
-        if (group.start > LOW)
+        if (group.start > LOW || part_seen[group.part])
             continue;
         part_seen[group.part] = true;
         assert_ok(tkl_bloom_exists(bloom, item, &flag));
-        assert_false(flag);
+        assert_int_equal(flag, expected);
+        if (!adds)
+            continue;
         assert_ok(tkl_bloom_add(bloom, item, &flag));
         assert_true(flag);
         assert_ok(tkl_bloom_exists(bloom, item, &flag));
         assert_true(flag);
     }
+}
+
+/* Beyond 512 MB a filter has several keys. */
+static void huge_filter_is_split(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *bloom = make_filter(f, "huge", 0.01, HUGE_CAPACITY, false);
+    visit_parts(bloom, 0, false, true);
     assert_int_equal(call_int(f->client, "EXISTS", "tackle:bloom:{huge}:0.0",
                               "tackle:bloom:{huge}:0.1", "tackle:bloom:{huge}:0.2", NULL),
                      3);
@@ -462,9 +472,8 @@ static void only_one_of_many_makes_the_filter(void **state)
 
 /* ---- Merging ------------------------------------------------------------- */
 
-static void merged_filter_has_the_items_of_both(void **state)
+static void check_merge(fixture *f)
 {
-    fixture *f = *state;
     tkl_bloom *a = make_filter(f, "a", 0.001, 1000, false);
     tkl_bloom *b = make_filter(f, "b", 0.001, 1000, false);
     add(a, 0, 500);
@@ -476,8 +485,16 @@ static void merged_filter_has_the_items_of_both(void **state)
     assert_in_range(info.count, 4200, 4550);
     assert_int_equal(info.filters, show(b).filters);
     assert_int_equal(present(b, 0, 250), 0);
+    assert_ok(tkl_bloom_drop(a));
+    assert_ok(tkl_bloom_drop(b));
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0); /* nothing else is left */
     tkl_bloom_close(a);
     tkl_bloom_close(b);
+}
+
+static void merged_filter_has_the_items_of_both(void **state)
+{
+    check_merge(*state);
 }
 
 static void unequal_filters_are_not_merged(void **state)
@@ -502,20 +519,118 @@ static void unequal_filters_are_not_merged(void **state)
 
 /* ---- A cluster ----------------------------------------------------------- */
 
+typedef struct clustered {
+    cluster *servers;
+    fixture f; /* its client only */
+} clustered;
+
+static clustered clustered_start(void)
+{
+    clustered c = {.servers = cluster_start(false)};
+    c.f.client = test_open(c.servers->url, NULL);
+    return c;
+}
+
+static void clustered_end(clustered *c)
+{
+    tkl_close(c->f.client);
+    cluster_end(c->servers);
+}
+
 static void filter_lives_in_a_cluster(void **state)
 {
     (void)state;
-    cluster *c = cluster_start(false);
-    fixture f = {.client = test_open(c->url, NULL)};
-    tkl_bloom *a = make_filter(&f, "a", 0.01, 100, false);
-    tkl_bloom *b = make_filter(&f, "b", 0.01, 100, false);
+    clustered c = clustered_start();
+    tkl_bloom *a = make_filter(&c.f, "a", 0.01, 100, false);
     assert_true(add(a, 0, 1000) > 950);
     assert_int_equal(present(a, 0, 1000), 1000);
-    assert_code(tkl_bloom_merge(a, b), TKL_ECROSSSLOT);
+    tkl_bloom_close(a);
+    clustered_end(&c);
+}
+
+static void filters_of_different_slots_are_merged(void **state)
+{
+    (void)state;
+    clustered c = clustered_start();
+    check_merge(&c.f);
+    tkl_bloom *a = make_filter(&c.f, "a", 0.01, 100, false);
+    tkl_bloom *b = make_filter(&c.f, "b", 0.01, 101, false);
+    tkl_bloom *none = open_filter(&c.f, "none");
+    assert_code(tkl_bloom_merge(a, b), TKL_EINVAL);
+    assert_code(tkl_bloom_merge(a, none), TKL_NOTFOUND);
+    assert_code(tkl_bloom_merge(none, a), TKL_NOTFOUND);
+    assert_int_equal(call_int(c.f.client, "DBSIZE", NULL), 2);
+    tkl_bloom_close(none);
+    tkl_bloom_close(b);
+    tkl_bloom_close(a);
+    clustered_end(&c);
+}
+
+static void add_until_grown(void *arg, int index)
+{
+    tkl_bloom *bloom = open_filter(arg, "b");
+    (void)index;
+    for (uint64_t from = 0; from < 3000; from += 50)
+        add(bloom, from, 50);
+    tkl_bloom_close(bloom);
+}
+
+/* Whenever the source has grown it is begun anew. */
+static void growing_filter_of_another_slot_is_merged(void **state)
+{
+    (void)state;
+    clustered c = clustered_start();
+    tkl_bloom *a = make_filter(&c.f, "a", 0.01, 50, false);
+    tkl_bloom *b = make_filter(&c.f, "b", 0.01, 50, false);
+    crew *adder = crew_start(1, add_until_grown, &c.f);
+    do
+        assert_ok(tkl_bloom_merge(a, b));
+    while (show(b).count < 2800);
+    crew_join(adder);
+    assert_ok(tkl_bloom_merge(a, b));
+    assert_int_equal(present(a, 0, 3000), 3000);
+    assert_int_equal(show(a).filters, show(b).filters);
     tkl_bloom_close(a);
     tkl_bloom_close(b);
-    tkl_close(f.client);
-    cluster_end(c);
+    clustered_end(&c);
+}
+
+/* In several pieces, and with bits of both in the same bytes. */
+static void large_filters_of_different_slots_are_merged(void **state)
+{
+    (void)state;
+    enum { EACH_HAS = 30000, CAPACITY = 2000000 };
+    clustered c = clustered_start();
+    tkl_bloom *a = make_filter(&c.f, "a", 0.01, CAPACITY, true);
+    tkl_bloom *b = make_filter(&c.f, "b", 0.01, CAPACITY, true);
+    add(a, 0, EACH_HAS);
+    add(b, EACH_HAS, EACH_HAS);
+    assert_true(show(a).bytes > 2 << 20);
+    assert_ok(tkl_bloom_merge(a, b));
+    assert_ok(tkl_bloom_merge(a, b)); /* again: no harm done */
+    assert_int_equal(present(a, 0, 2 * EACH_HAS), 2 * EACH_HAS);
+    assert_int_equal(present(a, 10 * EACH_HAS, 2 * EACH_HAS), 0);
+    assert_in_range(show(a).count, 2 * EACH_HAS - 600, 2 * EACH_HAS + 600);
+    tkl_bloom_close(a);
+    tkl_bloom_close(b);
+    clustered_end(&c);
+}
+
+static void split_filters_of_different_slots_are_merged(void **state)
+{
+    (void)state;
+    clustered c = clustered_start();
+    tkl_bloom *a = make_filter(&c.f, "a", 0.01, HUGE_CAPACITY, false);
+    tkl_bloom *b = make_filter(&c.f, "b", 0.01, HUGE_CAPACITY, false);
+    visit_parts(b, 0, false, true);
+    visit_parts(a, 1000000, false, true);
+    assert_ok(tkl_bloom_merge(a, b));
+    visit_parts(a, 0, true, false);
+    visit_parts(a, 1000000, true, false);
+    assert_int_equal(show(a).count, 6);
+    tkl_bloom_close(a);
+    tkl_bloom_close(b);
+    clustered_end(&c);
 }
 
 int main(void)
@@ -542,6 +657,10 @@ int main(void)
         TEST(merged_filter_has_the_items_of_both),
         TEST(unequal_filters_are_not_merged),
         cmocka_unit_test(filter_lives_in_a_cluster),
+        cmocka_unit_test(filters_of_different_slots_are_merged),
+        cmocka_unit_test(growing_filter_of_another_slot_is_merged),
+        cmocka_unit_test(large_filters_of_different_slots_are_merged),
+        cmocka_unit_test(split_filters_of_different_slots_are_merged),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

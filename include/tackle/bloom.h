@@ -79,8 +79,11 @@ typedef struct tkl_bloom_info {
 TKL_API int tkl_bloom_show(tkl_bloom *bloom, tkl_bloom_info *info) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* Adds all that is in `source`. Both must have been reserved with the same error, capacity and kind
- * (TKL_EINVAL), and in a cluster live in one slot (TKL_ECROSSSLOT), which names like "a" and "b"
- * do not. The server works on it without a pause: about 0.2 s for a gigabyte. */
+ * (TKL_EINVAL). Each sub-filter is one step, on which the server works without a pause: about 0.2 s
+ * for a gigabyte. In a cluster, where different names live in different slots, the source is
+ * fetched instead and added a megabyte at a time, each of them, and the counting, a step of its
+ * own. What was in `source` when it began is in `bloom` in the end; what is added meanwhile may be.
+ * When it fails a part may be in, not counted yet; merging again is safe. */
 TKL_API int tkl_bloom_merge(tkl_bloom *bloom, tkl_bloom *source) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* Removes the filter with all that is in it. TKL_NOTFOUND: there was none. */

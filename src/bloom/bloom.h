@@ -44,6 +44,16 @@ typedef struct tkl__keys {
 int tkl__bloom_keys(const tkl_bloom *bloom, const tkl__shape *shape, int first, tkl__keys *keys);
 void tkl__keys_free(tkl__keys *keys);
 
+/* Runs a script that answers with a code, which becomes ours. */
+int tkl__bloom_run(tkl_client *client, const tkl__invocation *call);
+
+/* Adds what is in `source` to `bloom`, which live in different slots. `to` and `from` are their
+ * shapes, the first with as many sub-filters as the second or more, and the keys are all of them.
+ * TKL_BUSY: one of them has another shape by now. */
+int tkl__bloom_merge_apart(tkl_bloom *bloom, tkl_bloom *source, const tkl__shape *to,
+                           const tkl__shape *from, const tkl__keys *to_keys,
+                           const tkl__keys *from_keys);
+
 #define TKL__FIELD_SIZE 24
 /* "0:count": a field of a sub-filter in meta. */
 const char *tkl__bloom_field(int sub, const char *what, char field[TKL__FIELD_SIZE]);

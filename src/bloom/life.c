@@ -179,22 +179,25 @@ static void put_subfilter(words *w, int i, const tkl__subfilter *sub)
     put(w, "0");
 }
 
-/* Runs a script on the keys; its answer, a code, becomes ours. */
-static int run_code(tkl_client *client, const tkl__script *script, const tkl__keys *keys,
-                    const words *w, bool retry_safe)
+int tkl__bloom_run(tkl_client *client, const tkl__invocation *call)
 {
-    tkl__invocation call = {.script = script,
-                            .keys = keys->items,
-                            .nkeys = keys->count,
-                            .args = w->args,
-                            .nargs = w->count,
-                            .retry_safe = retry_safe};
     tkl_reply *reply;
-    int rc = tkl__run(client, &call, tkl__call_deadline(client, NULL), &reply);
+    int rc = tkl__run(client, call, tkl__call_deadline(client, NULL), &reply);
     if (rc == TKL_OK)
         rc = (int)tkl_reply_int(reply);
     tkl_reply_free(reply);
     return rc;
+}
+
+static int run_code(tkl_client *client, const tkl__script *script, const tkl__keys *keys,
+                    const words *w, bool retry_safe)
+{
+    return tkl__bloom_run(client, &(tkl__invocation){.script = script,
+                                                     .keys = keys->items,
+                                                     .nkeys = keys->count,
+                                                     .args = w->args,
+                                                     .nargs = w->count,
+                                                     .retry_safe = retry_safe});
 }
 
 /* Writes down the newest sub-filter of the shape. */
@@ -302,11 +305,9 @@ int tkl_bloom_show(tkl_bloom *bloom, tkl_bloom_info *info)
 
 /* ---- Merging ------------------------------------------------------------- */
 
-static int check_slots(const tkl_bloom *a, const tkl_bloom *b)
+static bool are_together(const tkl_bloom *a, const tkl_bloom *b)
 {
-    if (!a->client->route->cluster || tkl__slot_of(a->meta) == tkl__slot_of(b->meta))
-        return TKL_OK;
-    return tkl__fail(TKL_ECROSSSLOT, "the two filters live in different slots of the cluster");
+    return !a->client->route->cluster || tkl__slot_of(a->meta) == tkl__slot_of(b->meta);
 }
 
 static int check_equal(const tkl__shape *a, const tkl__shape *b)
@@ -385,7 +386,9 @@ static int try_merge(tkl_bloom *bloom, tkl_bloom *source)
     if (rc == TKL_OK)
         rc = other;
     if (rc == TKL_OK)
-        rc = merge_subfilters(bloom->client, &to, &from, &to_keys, &from_keys);
+        rc = are_together(bloom, source)
+                 ? merge_subfilters(bloom->client, &to, &from, &to_keys, &from_keys)
+                 : tkl__bloom_merge_apart(bloom, source, &to, &from, &to_keys, &from_keys);
     tkl__keys_free(&to_keys);
     tkl__keys_free(&from_keys);
     return rc;
@@ -394,9 +397,7 @@ static int try_merge(tkl_bloom *bloom, tkl_bloom *source)
 /* Begun anew when one of them has grown meanwhile: merging twice does no harm. */
 int tkl_bloom_merge(tkl_bloom *bloom, tkl_bloom *source)
 {
-    int rc = check_slots(bloom, source);
-    if (rc != TKL_OK)
-        return rc;
+    int rc;
     do
         rc = try_merge(bloom, source);
     while (rc == TKL_BUSY);

@@ -8,6 +8,7 @@
 -- ARGV[4] bits     of the sub-filter
 -- ARGV[5] hashes   bits for each item
 -- returns TKL_OK, or TKL_BUSY when one has another shape
+-- include: estimate
 
 if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1]
     or redis.call('HGET', KEYS[2], 'version') ~= ARGV[2] then
@@ -20,10 +21,8 @@ for i = 3, #KEYS, 2 do
   end
   set = set + redis.call('BITCOUNT', KEYS[i])
 end
--- How many items set that many bits.
-local bits = tonumber(ARGV[4])
-local count = -bits / ARGV[5] * math.log(1 - math.min(set, bits - 1) / bits)
-count = math.max(math.floor(count + 0.5), tonumber(redis.call('HGET', KEYS[1], ARGV[3])),
-                 tonumber(redis.call('HGET', KEYS[2], ARGV[3])))
+local count = math.max(estimate(set, tonumber(ARGV[4]), tonumber(ARGV[5])),
+                       tonumber(redis.call('HGET', KEYS[1], ARGV[3])),
+                       tonumber(redis.call('HGET', KEYS[2], ARGV[3])))
 redis.call('HSET', KEYS[1], ARGV[3], string.format('%.0f', count))
 return 0
