@@ -233,28 +233,28 @@ static void a_file_is_no_directory(void **state)
     FILE *file = fopen(home_dir, "we");
     assert_non_null(file);
     fclose(file);
-    fails(home_url, TKL_EIO, "is not a directory");
+    fails(home_url, TKL_ESPAWN, "is not a directory");
     char *below = test_format("embedded:%s/x", home_dir);
-    fails(below, TKL_EIO, "cannot be made: Not a directory");
+    fails(below, TKL_ESPAWN, "cannot be made: Not a directory");
     free(below);
 }
 
 static void what_cannot_be_made_is_told(void **state)
 {
     (void)state;
-    fails("embedded:/proc/tackle/x", TKL_EIO, "the directory /proc/tackle cannot be made");
+    fails("embedded:/proc/tackle/x", TKL_ESPAWN, "the directory /proc/tackle cannot be made");
 }
 
 static void a_directory_of_somebody_else_is_refused(void **state)
 {
     (void)state;
     if (geteuid() != 0) {
-        fails("embedded:/usr", TKL_EIO, "belongs to another user");
+        fails("embedded:/usr", TKL_ESPAWN, "belongs to another user");
         return;
     }
     assert_int_equal(mkdir(home_dir, 0700), 0);
     assert_int_equal(chown(home_dir, 65534, 65534), 0);
-    fails(home_url, TKL_EIO, "belongs to another user");
+    fails(home_url, TKL_ESPAWN, "belongs to another user");
 }
 
 static void a_directory_open_to_everybody_is_refused(void **state)
@@ -262,7 +262,7 @@ static void a_directory_open_to_everybody_is_refused(void **state)
     (void)state;
     assert_int_equal(mkdir(home_dir, 0700), 0);
     assert_int_equal(chmod(home_dir, 0777), 0);
-    fails(home_url, TKL_EIO, "can be written by everybody");
+    fails(home_url, TKL_ESPAWN, "can be written by everybody");
 }
 
 /* Root may write anywhere, so somebody else has to try. */
@@ -272,7 +272,7 @@ static int start_as_nobody(void *arg)
     tkl_server_info info;
     if (geteuid() == 0 && (chown(home_dir, 65534, 65534) != 0 || setuid(65534) != 0))
         return 1;
-    if (tkl_server_start(home_url, &info) != TKL_EIO)
+    if (tkl_server_start(home_url, &info) != TKL_ESPAWN)
         return 2;
     return strstr(tkl_errmsg(), "cannot be written: Permission denied") ? 0 : 3;
 }

@@ -98,7 +98,7 @@ static int tie(tkl__embedded *server, const char *program, const char *dir, cons
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return tkl__fail_errno(TKL_EIO, "no socket for the private server");
+        return tkl__fail_errno(TKL_ESPAWN, "no socket for the private server");
     server->tether = ends[0];
     server->owner = getpid();
     int rc = run_supervisor(program, dir, path, ends[1]);

@@ -96,7 +96,7 @@ static int make_dir(const char *dir)
     if (stat(dir, &st) == 0)
         return TKL_OK;
     errno = reason;
-    return tkl__fail_errno(TKL_EIO, "the directory %s cannot be made", dir);
+    return tkl__fail_errno(TKL_ESPAWN, "the directory %s cannot be made", dir);
 }
 
 /* With its parents. */
@@ -119,14 +119,14 @@ static int check_dir(const char *dir)
 {
     struct stat st;
     if (stat(dir, &st) != 0)
-        return tkl__fail_errno(TKL_EIO, "%s", dir);
+        return tkl__fail_errno(TKL_ESPAWN, "%s", dir);
     if (!S_ISDIR(st.st_mode))
-        return tkl__fail(TKL_EIO, "%s is not a directory", dir);
+        return tkl__fail(TKL_ESPAWN, "%s is not a directory", dir);
     if (st.st_uid != geteuid())
-        return tkl__fail(TKL_EIO, "the directory %s belongs to another user", dir);
+        return tkl__fail(TKL_ESPAWN, "the directory %s belongs to another user", dir);
     if (st.st_mode & S_IWOTH)
-        return tkl__fail(TKL_EIO, "the directory %s can be written by everybody: chmod it to 700",
-                         dir);
+        return tkl__fail(TKL_ESPAWN,
+                         "the directory %s can be written by everybody: chmod it to 700", dir);
     return TKL_OK;
 }
 
@@ -137,10 +137,10 @@ static int take_lock(const place *p, int *fd)
 {
     *fd = open(p->lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (*fd < 0)
-        return tkl__fail_errno(TKL_EIO, "the directory %s cannot be written", p->dir);
+        return tkl__fail_errno(TKL_ESPAWN, "the directory %s cannot be written", p->dir);
     if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
         return TKL_OK;
-    int rc = errno == EWOULDBLOCK ? TKL_BUSY : tkl__fail_errno(TKL_EIO, "%s", p->lock);
+    int rc = errno == EWOULDBLOCK ? TKL_BUSY : tkl__fail_errno(TKL_ESPAWN, "%s", p->lock);
     close(*fd);
     return rc;
 }
@@ -180,13 +180,13 @@ static int write_config(const place *p, const char *word)
     snprintf(path, sizeof path, "%s.new", p->config);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
-        return tkl__fail_errno(TKL_EIO, "%s cannot be written", path);
+        return tkl__fail_errno(TKL_ESPAWN, "%s cannot be written", path);
     dprintf(fd, "# The private server of this directory. Written once, then yours to extend: see\n"
                 "# docs/server.md. Where it listens and lives is given on its command line.\n"
                 "loglevel warning\n");
     int rc = tkl__durability_print(fd, word);
     if (rc == TKL_OK && (fsync(fd) != 0 || rename(path, p->config) != 0))
-        rc = tkl__fail_errno(TKL_EIO, "%s cannot be written", p->config);
+        rc = tkl__fail_errno(TKL_ESPAWN, "%s cannot be written", p->config);
     close(fd);
     return rc;
 }

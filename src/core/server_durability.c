@@ -60,7 +60,7 @@ int tkl__durability_print(int fd, const char *word)
     const level *l = find_level(word);
     int len = dprintf(fd, "save %s\nappendonly %s\nappendfsync %s\n", *l->save ? l->save : "\"\"",
                       l->appendonly, l->appendfsync);
-    return len < 0 ? tkl__fail_errno(TKL_EIO, "the configuration cannot be written") : TKL_OK;
+    return len < 0 ? tkl__fail_errno(TKL_ESPAWN, "the configuration cannot be written") : TKL_OK;
 }
 
 /* The user may have tuned the snapshots' times: it is still "snapshot". */

@@ -208,7 +208,7 @@ static int ask_version(const char *program, int64_t deadline, char *text, size_t
     int ends[2];
     pid_t pid;
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return tkl__fail_errno(TKL_EIO, "no pipe");
+        return tkl__fail_errno(TKL_ESPAWN, "no pipe");
     int rc = spawn((const char *const[]){program, "--version", NULL}, ends[1], 1, NULL, &pid);
     close(ends[1]);
     if (rc == TKL_OK) {

@@ -37,5 +37,5 @@ is "the same one" "$err" ""
 ends 0 env -u XDG_DATA_HOME HOME="$odd" tackle server stop
 
 # Where nothing can be written the reason is told. (root may write anywhere but here.)
-ends 70 env XDG_DATA_HOME=/proc/nowhere tackle ping
+ends 69 env XDG_DATA_HOME=/proc/nowhere tackle ping
 has "$err" "/proc/nowhere"

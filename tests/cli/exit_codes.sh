@@ -42,3 +42,8 @@ ends 0 tackle server stop
 # One that cannot be started is one that cannot be reached.
 ends 69 env TACKLE_SERVER=no-such-server tackle --url embedded: ping
 has "$err" "no-such-server"
+ends 69 tackle --url embedded:/proc/none ping
+has "$err" "the directory /proc/none cannot be made"
+touch "$home/file"
+ends 69 tackle --url "embedded:$home/file" ping
+ends 69 tackle --url "embedded:$home/file" server start
