@@ -63,6 +63,27 @@ static void readers_share_and_keep_writers_out(void **state)
     tkl_lock_close(w);
 }
 
+static void a_foreign_key_in_the_way_of_readers_is_told_and_left_alone(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *first = reader(f), *second = reader(f);
+    assert_ok(tkl_lock_acquire(first, 0));
+    server_do(f->server, "SET tackle:lock:{book}:c mine");
+    assert_code(tkl_lock_acquire(second, 0), TKL_ETYPE);
+    assert_int_equal(tkl_lock_state(second), TKL_FREE);
+    assert_int_equal(server_ask_int(f->server, "EXISTS tackle:lock:{book}:h"), 0);
+    assert_int_equal(server_ask_int(f->server, "DEL tackle:lock:{book}:c"), 1);
+    assert_ok(tkl_lock_acquire(second, 0));
+    server_do(f->server, "SET tackle:lock:{book}:c mine");
+    assert_code(tkl_lock_release(second), TKL_ETYPE);
+    assert_int_equal(server_ask_int(f->server, "ZCARD tackle:lock:{book}:h"), 2);
+    server_do(f->server, "DEL tackle:lock:{book}:c");
+    assert_ok(tkl_lock_release(second));
+    assert_ok(tkl_lock_release(first));
+    tkl_lock_close(first);
+    tkl_lock_close(second);
+}
+
 static void a_reader_whose_lease_ended_keeps_nobody_out(void **state)
 {
     fixture *f = *state;
@@ -335,6 +356,7 @@ int main(int argc, char **argv)
         return puppet_main(argv);
     const struct CMUnitTest tests[] = {
         TEST(readers_share_and_keep_writers_out),
+        TEST(a_foreign_key_in_the_way_of_readers_is_told_and_left_alone),
         TEST(a_reader_whose_lease_ended_keeps_nobody_out),
         TEST(readers_behind_a_waiting_writer_wait),
         TEST(a_writer_that_gives_up_lets_the_readers_in),

@@ -10,8 +10,8 @@ end
 
 local function join(token, till, card)
   moved = moved or sharers() == 0 -- new keys
+  redis.call('HSET', KEYS[4], token, card) -- first, here and below: it may be of another type
   sharing = sharers() + redis.call('ZADD', KEYS[2], till, token)
-  redis.call('HSET', KEYS[4], token, card)
 end
 
 -- Writes a holder down. No key may expire before its lease, nor before another's.
@@ -41,10 +41,10 @@ local function drop(token)
     x = not held and x or nil
     return held
   end
+  redis.call('HDEL', KEYS[4], token)
   local held = redis.call('ZREM', KEYS[2], token) == 1
   if held then
     sharing = sharing and sharing - 1
-    redis.call('HDEL', KEYS[4], token)
   end
   return held
 end
@@ -73,8 +73,8 @@ local function sweep()
     return
   end
   local ended = redis.call('ZRANGE', KEYS[2], '-inf', stamp, 'BYSCORE', 'LIMIT', 0, AT_MOST)
-  redis.call('ZREM', KEYS[2], unpack(ended))
   redis.call('HDEL', KEYS[4], unpack(ended))
+  redis.call('ZREM', KEYS[2], unpack(ended))
   sharing = nil
 end
 

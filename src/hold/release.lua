@@ -15,10 +15,11 @@ if string.sub(record, 17, 50) == ' ' .. ARGV[1] .. ' ' then
   if redis.pcall('SET', KEYS[1], free, 'PX', '60000').ok then -- else the server is full
     return 0
   end
-elseif string.sub(record, 17, 20) == '*- -' and ARGV[2] == ''
-       and redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
+elseif string.sub(record, 17, 20) == '*- -' and ARGV[2] == '' then
   redis.call('HDEL', KEYS[4], ARGV[1])
-  return 0
+  if redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
+    return 0
+  end
 end
 
 -- include: grant
