@@ -232,19 +232,39 @@ static void parameters_out_of_range_are_refused(void **state)
     tkl_bloom_close(bloom);
 }
 
-static void bits_and_hashes_are_those_of_the_textbook(void **state)
+static double bits_to_textbook(double error)
+{
+    tkl__subfilter sub;
+    assert_ok(tkl__subfilter_make(error, 1000000000, &sub));
+    return 8.0 * (double)tkl__subfilter_size(&sub) / 1e9 / (-log(error) / (M_LN2 * M_LN2));
+}
+
+static void size_is_that_of_the_textbook(void **state)
 {
     (void)state;
-    static const double errors[] = {0.5, 0.1, 0.03, 0.01, 0.001, 1e-4, 1e-6, 1e-9, 1e-12};
-    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+    for (double error = 0.5; error >= 1e-12; error *= 0.98) {
+        bool between = error > 0.34 && error < 0.42; /* one bit and two */
+        double ratio = bits_to_textbook(error);
+        if (ratio < 1 || ratio > (between ? 1.038 : 1.02001))
+            fail_msg("%g: %f times the bits of the textbook", error, ratio);
+    }
+    assert_true(bits_to_textbook(0.01) * 9.585 <= 9.7767);
+    assert_true(bits_to_textbook(1e-12) <= 1.02001);
+}
+
+/* Fewer would take more than 2 % more. */
+static void hashes_are_as_few_as_can_be(void **state)
+{
+    (void)state;
+    static const struct {
+        double error;
+        int hashes;
+    } expected[] = {{0.5, 1},    {0.39, 1},  {0.38, 2},  {0.1, 3},   {0.03, 5},  {0.01, 6},
+                    {0.0055, 7}, {0.001, 9}, {1e-4, 12}, {1e-6, 18}, {1e-9, 26}, {1e-12, 36}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         tkl__subfilter sub;
-        assert_ok(tkl__subfilter_make(errors[i], 10000000, &sub));
-        double theory = -log(errors[i]) / (M_LN2 * M_LN2);
-        double bits = 8.0 * (double)tkl__subfilter_size(&sub) / 1e7;
-        if (bits < theory || bits > theory * 1.02)
-            fail_msg("%g: %f bits an item, the textbook says %f", errors[i], bits, theory);
-        int hashes = (int)fmax(1, round(theory * M_LN2));
-        assert_int_equal(sub.hashes, hashes == 7 ? 6 : hashes);
+        assert_ok(tkl__subfilter_make(expected[i].error, 1000, &sub));
+        assert_int_equal(sub.hashes, expected[i].hashes);
     }
 }
 
@@ -287,7 +307,9 @@ static void full_filter_errs_as_asked(void **state)
 {
     fixture *f = *state;
     errors_stay_within_what_was_asked(0.01, 40000, 40000, f);
+    errors_stay_within_what_was_asked(0.38, 20000, 20000, f);
     errors_stay_within_what_was_asked(0.1, 20000, 20000, f);
+    errors_stay_within_what_was_asked(0.0055, 20000, 20000, f);
     errors_stay_within_what_was_asked(0.001, 20000, 20000, f);
     errors_stay_within_what_was_asked(1e-12, 5000, 5000, f);
 }
@@ -517,6 +539,23 @@ static void unequal_filters_are_not_merged(void **state)
     tkl_bloom_close(a);
 }
 
+/* As it may be of another version of tackle. */
+static void filters_that_grew_differently_are_not_merged(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *a = make_filter(f, "a", 0.01, 100, false);
+    tkl_bloom *b = make_filter(f, "b", 0.01, 100, false);
+    add(b, 0, 250);
+    assert_int_equal(call_int(f->client, "HSET", "tackle:bloom:{b}:meta", "1:hashes", "11", NULL),
+                     0);
+    for (int grown = 0; grown < 2; grown++) {
+        assert_code(tkl_bloom_merge(a, b), TKL_EINVAL);
+        add(a, 0, 250);
+    }
+    tkl_bloom_close(a);
+    tkl_bloom_close(b);
+}
+
 /* ---- A cluster ----------------------------------------------------------- */
 
 typedef struct clustered {
@@ -643,7 +682,8 @@ int main(void)
         TEST(dropped_filter_leaves_nothing),
         TEST(another_type_of_key_is_told),
         TEST(parameters_out_of_range_are_refused),
-        TEST(bits_and_hashes_are_those_of_the_textbook),
+        TEST(size_is_that_of_the_textbook),
+        TEST(hashes_are_as_few_as_can_be),
         TEST(places_never_change),
         TEST(full_filter_errs_as_asked),
         TEST(grown_filter_errs_as_asked),
@@ -656,6 +696,7 @@ int main(void)
         TEST(only_one_of_many_makes_the_filter),
         TEST(merged_filter_has_the_items_of_both),
         TEST(unequal_filters_are_not_merged),
+        TEST(filters_that_grew_differently_are_not_merged),
         cmocka_unit_test(filter_lives_in_a_cluster),
         cmocka_unit_test(filters_of_different_slots_are_merged),
         cmocka_unit_test(growing_filter_of_another_slot_is_merged),

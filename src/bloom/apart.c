@@ -117,13 +117,12 @@ static int recount(const merging *m, int i, const tkl_bytes *parts)
         return tkl__nomem();
     keys[0] = m->bloom->meta;
     memcpy(keys + 1, parts, count * sizeof *keys);
-    int rc =
-        tkl__bloom_run(m->bloom->client, &(tkl__invocation){.script = &tkl__lua_bloom_recount,
-                                                            .keys = keys,
-                                                            .nkeys = 1 + count,
-                                                            .args = args,
-                                                            .nargs = 5,
-                                                            .retry_safe = true});
+    int rc = tkl__bloom_run(m->bloom->client, &(tkl__invocation){.script = &tkl__lua_bloom_recount,
+                                                                 .keys = keys,
+                                                                 .nkeys = 1 + count,
+                                                                 .args = args,
+                                                                 .nargs = 5,
+                                                                 .retry_safe = true});
     free(keys);
     return rc;
 }

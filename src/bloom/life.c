@@ -310,10 +310,13 @@ static bool are_together(const tkl_bloom *a, const tkl_bloom *b)
     return !a->client->route->cluster || tkl__slot_of(a->meta) == tkl__slot_of(b->meta);
 }
 
+/* All sub-filters that both have: another version of tackle may have chosen others. */
 static int check_equal(const tkl__shape *a, const tkl__shape *b)
 {
-    if (a->error == b->error && a->fixed == b->fixed &&
-        tkl__subfilter_equal(&a->subs[0], &b->subs[0]))
+    bool equal = a->error == b->error && a->fixed == b->fixed;
+    for (int i = 0; i < a->count && i < b->count; i++)
+        equal = equal && tkl__subfilter_equal(&a->subs[i], &b->subs[i]);
+    if (equal)
         return TKL_OK;
     return tkl__fail(TKL_EINVAL, "the filters were reserved with other error, capacity or kind");
 }
@@ -331,7 +334,7 @@ static int make_alike(tkl_bloom *bloom, tkl_bloom *source, tkl__shape *to, tkl__
         if (rc == TKL_OK)
             rc = tkl__bloom_shape(bloom, to);
     }
-    return rc;
+    return rc == TKL_OK ? check_equal(to, from) : rc;
 }
 
 /* Both metas, then the parts of sub-filter `i`, in turns. */

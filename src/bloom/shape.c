@@ -6,8 +6,9 @@
 
 #include "core/error.h"
 
-#define ERROR_MIN 1e-12
-#define ERROR_MAX 0.5
+#define ERROR_MIN    1e-12
+#define ERROR_MAX    0.5
+#define MEMORY_RATIO 1.02 /* to the size of the textbook */
 
 int tkl__subfilter_groups(const tkl__subfilter *sub)
 {
@@ -58,10 +59,22 @@ static double find_load(const tkl__subfilter *sub, double error)
     return low;
 }
 
-static int choose_hashes(double error)
+/* The fewest hashes, since each costs time, that take not much more than the textbook's bits. Where
+ * there are none, those that take the least. Sets them; returns the bits for each item. */
+static double choose_hashes(tkl__subfilter *sub, double error)
 {
-    int hashes = (int)fmax(1, round(-log2(error)));
-    return hashes == TKL__GROUP_MAX + 1 ? TKL__GROUP_MAX : hashes; /* a window less to look at */
+    double textbook = -log(error) / (M_LN2 * M_LN2);
+    int most = (int)ceil(-log2(error)), best = 1;
+    double least = INFINITY;
+    for (sub->hashes = 1; sub->hashes <= most; sub->hashes++) {
+        double bits = sub->hashes / find_load(sub, error);
+        if (bits <= MEMORY_RATIO * textbook)
+            return bits;
+        best = bits < least ? sub->hashes : best;
+        least = fmin(bits, least);
+    }
+    sub->hashes = best;
+    return least;
 }
 
 int tkl__subfilter_make(double error, int64_t capacity, tkl__subfilter *sub)
@@ -72,8 +85,7 @@ int tkl__subfilter_make(double error, int64_t capacity, tkl__subfilter *sub)
                          ERROR_MAX);
     if (capacity < 1)
         return tkl__fail(TKL_EINVAL, "the capacity of a filter is 1 or more");
-    sub->hashes = choose_hashes(error);
-    double bytes = ceil((double)capacity * sub->hashes / find_load(sub, error) / 8);
+    double bytes = ceil((double)capacity * choose_hashes(sub, error) / 8);
     if (bytes > (double)TKL__BYTES_MAX)
         return tkl__fail(TKL_EINVAL, "the filter would take %.0f GiB, more than 128",
                          bytes / (1 << 30));

@@ -34,7 +34,7 @@ is "no line is lost" "$(tackle bloom exists seen --lines --json <"$home/numbers"
 is "lines without an end" "$(printf 'a\n\nb' | tackle bloom add seen --lines --json | jq length)" 3
 ends 0 tackle bloom info seen --json
 is "it has grown" "$(jq -c '[.error, .capacity, .filters, .hashes, .fixed]' <<<"$out")" \
-    '[0.001,7000,3,10,false]'
+    '[0.001,7000,3,9,false]'
 
 ends 0 tackle bloom reserve small --capacity 2 --fixed --json
 is "reserved" "$(jq -c . <<<"$out")" '{"name":"small","reserved":true}'
