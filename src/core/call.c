@@ -126,7 +126,7 @@ static int try_on(tkl__node *node, const tkl__request *request, bool asking,
     int rc = tkl__node_borrow(node, borrow_deadline, &conn);
     if (rc != TKL_OK)
         return rc;
-    conn->stream.contended = request->contended || request->herald > 0;
+    conn->stream.crowded |= request->crowded || request->herald > 0;
     rc = converse(conn, request, asking, deadline, reply);
     tkl__node_return(node, conn);
     return rc;

@@ -16,7 +16,7 @@ typedef struct tkl__request {
     tkl_bytes wire;
     int slot;        /* TKL__NO_SLOT: any node */
     bool retry_safe; /* may be sent again when the outcome is unknown */
-    bool contended;  /* others want the processors just now: do not stay awake for the reply */
+    bool crowded;    /* others want the processors just now: do not stay awake for the reply */
     size_t herald;   /* bytes of another command before it, whose reply nobody wants */
 } tkl__request;
 

@@ -68,7 +68,7 @@ static int run_once(tkl_client *client, const tkl__invocation *call, bool by_sha
                             .herald = herald,
                             .slot = slot_of(client, call),
                             .retry_safe = call->retry_safe,
-                            .contended = call->contended};
+                            .crowded = call->crowded};
     int rc = wire.failed ? tkl__nomem() : tkl__exec(client, &request, deadline, reply);
     tkl__buf_free(&wire);
     return rc == TKL_OK ? tkl__check(reply) : rc;

@@ -26,7 +26,7 @@ typedef struct tkl__invocation {
     size_t nkeys;
     size_t nargs;
     bool retry_safe; /* see tkl__request */
-    bool contended;  /* ditto */
+    bool crowded;    /* ditto */
     bool wakes;      /* somebody else waits for what it does, more urgently than the caller */
 } tkl__invocation;
 

@@ -238,7 +238,7 @@ static int plain_read_some(tkl__stream *stream, char *data, size_t cap, int64_t 
 
 static int plain_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline, size_t *n)
 {
-    if (stream->crowded || stream->contended || stream->always_sleep || deadline == 0)
+    if (stream->crowded || stream->always_sleep || deadline == 0)
         return plain_read_some(stream, data, cap, deadline, n);
     int64_t since = tkl__now();
     if (stream->manner.awake)

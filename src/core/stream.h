@@ -25,8 +25,7 @@ typedef struct tkl__stream {
     struct ssl_st *ssl; /* NULL: plain */
     int64_t block_us;   /* plain: how long a blocking recv() waits (SO_RCVTIMEO) */
     bool local;         /* a Unix socket */
-    bool crowded;       /* other calls are under way: set by the pool */
-    bool contended;     /* this call is: set by the caller */
+    bool crowded;       /* other calls are under way: set with each loan */
     bool always_sleep;  /* an option of the client */
     tkl__manner manner; /* plain: how a lone caller waits */
 } tkl__stream;

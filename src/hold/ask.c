@@ -21,7 +21,7 @@
 tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                                  const tkl_bytes *args, size_t nargs)
 {
-    return (tkl__invocation){.contended = h->in_line,
+    return (tkl__invocation){.crowded = h->in_line,
                              .script = script,
                              .keys = h->keys,
                              .nkeys = NKEYS,
@@ -100,7 +100,7 @@ int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl_
         return tkl__nomem();
     tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_acquire, args, h->in_line ? 6 : 5);
     call.retry_safe = h->in_line || !wait;
-    call.contended = wait;
+    call.crowded = wait;
     h->in_line |= wait;
     int64_t started = tkl__lease_now();
     int rc = run_until(h, deadline, call, &reply);
