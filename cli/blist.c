@@ -65,7 +65,7 @@ static int print_item(const cli_session *cli, size_t which, tkl_bytes item)
         return cli_print_json(cli, json_pack("{s:o, s:o}", "name",
                                              cli_json_bytes(tkl_str(cli->argv[which])), "item",
                                              cli_json_bytes(item)));
-    fwrite(item.data, 1, item.len, stdout);
+    cli_print_bytes(item);
     putchar('\n');
     return CLI_OK;
 }

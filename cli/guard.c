@@ -20,8 +20,10 @@ enum {
 
 typedef struct message {
     pid_t group;
-    bool running;
+    int running; /* 0 or 1: as wide as the other, so that nothing lies between */
 } message;
+
+_Static_assert(sizeof(message) == sizeof(pid_t) + sizeof(int), "bytes that nobody has set");
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pid_t guard;

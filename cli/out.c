@@ -103,6 +103,17 @@ char *cli_escape(tkl_bytes bytes, bool quotes)
     return NULL;
 }
 
+void cli_print_bytes(tkl_bytes bytes)
+{
+    if (!isatty(STDOUT_FILENO)) {
+        fwrite(bytes.data, 1, bytes.len, stdout);
+        return;
+    }
+    char *text = cli_escape(bytes, false);
+    fputs(text != NULL ? text : "", stdout);
+    free(text);
+}
+
 /* ---- Durations ----------------------------------------------------------- */
 
 const char *cli_duration_text(int64_t ms, char text[CLI_DURATION_SIZE])

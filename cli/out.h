@@ -38,6 +38,9 @@ int cli_print_record(const cli_session *cli, json_t *object, const cli_column *c
  * \n \t \r \\ \xNN. The caller frees. NULL when out of memory. */
 char *cli_escape(tkl_bytes bytes, bool quotes);
 
+/* Bytes as they are for programs; on a terminal escaped. */
+void cli_print_bytes(tkl_bytes bytes);
+
 /* "250 ms", "1.5 s", "3.2 h"; returns `text`. */
 enum { CLI_DURATION_SIZE = 32 };
 const char *cli_duration_text(int64_t ms, char text[CLI_DURATION_SIZE]);

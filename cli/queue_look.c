@@ -352,13 +352,25 @@ int cli_queue_show(cli_session *cli)
 
 /* ---- result -------------------------------------------------------------- */
 
-/* To people and pipes the bytes as they are. */
+/* Lines remain lines, also on a terminal. */
+static void print_lines(tkl_bytes text)
+{
+    const char *end;
+    while ((end = memchr(text.data, '\n', text.len)) != NULL) {
+        size_t len = (size_t)(end - text.data);
+        cli_print_bytes((tkl_bytes){text.data, len});
+        putchar('\n');
+        text = (tkl_bytes){end + 1, text.len - len - 1};
+    }
+    cli_print_bytes(text);
+}
+
 static int print_result(const cli_session *cli, tkl_bytes result)
 {
     if (cli->json)
         return cli_print_json(
             cli, json_pack("{s:s, s:o}", "id", cli->argv[1], "result", cli_json_bytes(result)));
-    fwrite(result.data, 1, result.len, stdout);
+    print_lines(result);
     return CLI_OK;
 }
 

@@ -44,7 +44,7 @@ static int read_retries(const cli_session *cli, tkl_push *job)
 {
     int64_t retries = cli_number(cli, "retries", 0);
     if (retries < 0 || retries > INT32_MAX)
-        return cli_usage(cli, "invalid --retries: 0 or more");
+        return cli_usage(cli, "invalid --retries: 0 to %d", INT32_MAX);
     job->retries = cli_flag(cli, "retries") && retries == 0 ? -1 : (int)retries;
     job->backoff_ms = cli_number(cli, "backoff", 0);
     job->backoff_max_ms = cli_number(cli, "backoff-max", 0);

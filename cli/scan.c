@@ -2,22 +2,7 @@
  *
  * All keys, or the members of one: a line each, as they come.
  */
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "out.h"
-
-/* Bare bytes for programs; on a terminal nothing that would upset it. */
-static void print_bytes(tkl_bytes bytes)
-{
-    if (!isatty(STDOUT_FILENO)) {
-        fwrite(bytes.data, 1, bytes.len, stdout);
-        return;
-    }
-    char *text = cli_escape(bytes, false);
-    fputs(text ? text : "", stdout);
-    free(text);
-}
 
 static int print_element(const cli_session *cli, const tkl_element *element)
 {
@@ -28,10 +13,10 @@ static int print_element(const cli_session *cli, const tkl_element *element)
                                                     cli_json_bytes(element->value))
                                         : name);
     }
-    print_bytes(element->name);
+    cli_print_bytes(element->name);
     if (pair) {
         putchar('\t');
-        print_bytes(element->value);
+        cli_print_bytes(element->value);
     }
     putchar('\n');
     return ferror(stdout) ? cli_flush(cli) : CLI_OK;

@@ -124,6 +124,29 @@ static void an_error_inside_has_its_code(void **state)
     assert_null(reply);
 }
 
+/* Neither the hash of a script nor a line of it, also when the server has seen it already. */
+static void an_error_inside_does_not_tell_where(void **state)
+{
+    fixture *f = *state;
+    const char *expected = "WRONGTYPE Operation against a key holding the wrong kind of value";
+    assert_ok(tkl_callz(f->client, NULL, "SET", "n", "text", NULL));
+    const tkl__invocation call = {.script = &scripts[FAIL], .keys = &key_n, .nkeys = 1};
+    tkl_reply *reply;
+    for (int i = 0; i < 2; i++) {
+        assert_code(tkl__run(f->client, &call, soon(), &reply), TKL_ETYPE);
+        assert_string_equal(tkl_errmsg(), expected);
+    }
+    server_do(f->server, "SCRIPT FLUSH");
+    for (int i = 0; i < 2; i++) {
+        assert_ok(tkl__run_many(f->client, &call, 1, soon(), &reply));
+        assert_string_equal(tkl_reply_str(tkl_reply_at(reply, 0)), expected);
+        tkl_reply_free(reply);
+    }
+    assert_code(tkl_callz(f->client, NULL, "EVAL", scripts[FAIL].source, "1", "n", NULL),
+                TKL_ETYPE);
+    assert_contains(tkl_errmsg(), "@user_script"); /* one's own: it helps */
+}
+
 /* ---- Without waiting ----------------------------------------------------- */
 
 static void what_is_not_waited_for_is_done(void **state)
@@ -323,6 +346,7 @@ int main(void)
         TEST(arguments_are_any_bytes),
         TEST(the_wrong_number_of_keys_or_arguments_is_a_bug),
         TEST(an_error_inside_has_its_code),
+        TEST(an_error_inside_does_not_tell_where),
         TEST(what_is_not_waited_for_is_done),
         TEST(a_reply_nobody_waits_for_reaches_nobody),
         TEST(a_flush_costs_at_most_what_nobody_waited_for),

@@ -40,11 +40,17 @@ static int keep(tkl__buf *buf, char **data, size_t *len)
     return copy ? TKL_OK : tkl__nomem();
 }
 
+/* Keys have short words for some. */
+static const char *word_for(const char *component)
+{
+    return strcmp(component, "sem") == 0 ? "semaphore" : component;
+}
+
 int tkl__base_make(const tkl_client *client, const char *component, tkl_bytes name, tkl__base *base)
 {
     *base = (tkl__base){0};
     if (name.len == 0)
-        return tkl__fail(TKL_EINVAL, "a %s needs a name", component);
+        return tkl__fail(TKL_EINVAL, "a %s needs a name", word_for(component));
     if (name.len > TKL_NAME_MAX)
         return tkl__fail(TKL_EINVAL, "the name has %zu bytes, more than %d", name.len,
                          TKL_NAME_MAX);

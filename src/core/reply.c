@@ -291,6 +291,14 @@ tkl_reply *tkl__reply_new_error(int code, const char *text)
     return reply;
 }
 
+void tkl__reply_cut(tkl_reply *reply, size_t len)
+{
+    if (len >= reply->len)
+        return;
+    ((char *)reply->data)[len] = '\0'; /* in the arena, where it was written */
+    reply->len = len;
+}
+
 static void adopt(tkl_reply *root, tkl_reply *other)
 {
     other->sibling = root->adopted;

@@ -18,6 +18,9 @@ tkl_reply *tkl__reply_new_int(int64_t value);
 tkl_reply *tkl__reply_new_bytes(tkl_bytes bytes);
 tkl_reply *tkl__reply_new_error(int code, const char *text);
 
+/* Keeps the first bytes of a string or an error's text. */
+void tkl__reply_cut(tkl_reply *reply, size_t len);
+
 /* From now on the reader makes replies that belong to this array (a root) and are freed with it,
  * which saves an allocation for each. NULL: they are roots again. */
 void tkl__reader_collect(struct redisReader *reader, tkl_reply *array);

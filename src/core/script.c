@@ -2,6 +2,7 @@
 #include "core/script.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "core/reply.h"
@@ -58,6 +59,18 @@ static size_t add_call(tkl__buf *wire, const tkl__invocation *call, bool by_sha)
     return herald;
 }
 
+/* Servers tell which script met an error, and in which line. Who calls us has never seen it. */
+static void cut_origin(const tkl_reply *reply, const tkl__script *script)
+{
+    static const char origin[] = " script: ";
+    tkl_bytes text = tkl_reply_bytes(reply);
+    if (tkl_reply_kind(reply) != TKL_ERROR)
+        return;
+    const char *at = strstr(text.data, origin);
+    if (at && strncmp(at + sizeof origin - 1, script->sha1, strlen(script->sha1)) == 0)
+        tkl__reply_cut((tkl_reply *)reply, (size_t)(at - text.data));
+}
+
 static int run_once(tkl_client *client, const tkl__invocation *call, bool by_sha, int64_t deadline,
                     tkl_reply **reply)
 {
@@ -71,7 +84,10 @@ static int run_once(tkl_client *client, const tkl__invocation *call, bool by_sha
                             .crowded = call->crowded};
     int rc = wire.failed ? tkl__nomem() : tkl__exec(client, &request, deadline, reply);
     tkl__buf_free(&wire);
-    return rc == TKL_OK ? tkl__check(reply) : rc;
+    if (rc != TKL_OK)
+        return rc;
+    cut_origin(*reply, call->script);
+    return tkl__check(reply);
 }
 
 int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, tkl_reply **reply)
@@ -184,6 +200,8 @@ int tkl__run_many(tkl_client *client, const tkl__invocation *calls, size_t count
         if (tkl_reply_code(tkl_reply_at(*replies, i)) == TKL_ENOSCRIPT) {
             int again = run_unknown(client, &calls[i], deadline, *replies, i);
             rc = rc == TKL_OK ? again : rc;
+        } else {
+            cut_origin(tkl_reply_at(*replies, i), calls[i].script);
         }
     return rc;
 }

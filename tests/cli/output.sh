@@ -95,4 +95,13 @@ if command -v script >/dev/null; then
     has "$(TERM=xterm on_terminal "$TACKLE help")" $'\033[1m'
     lacks "$(TERM=xterm NO_COLOR=1 on_terminal "$TACKLE help")" $'\033'
     is "a terminal gets quotes" "$(on_terminal "$TACKLE call GET k")" '"v"'
+
+    # What would upset a terminal is escaped there, and nowhere else.
+    tackle blist push raw $'\e[31m\x01\n' $'\e[31m\x01\n' >/dev/null
+    is "an item on a terminal" "$(on_terminal "$TACKLE blist pop raw")" '\x1b[31m\x01\n'
+    is "an item" "$(tackle blist pop raw)" $'\e[31m\x01'
+    id=$(tackle queue push raw x --result 1h)
+    tackle queue work raw --once --result -- printf 'a\033[31m\nb\n'
+    is "a result on a terminal" "$(on_terminal "$TACKLE queue result raw $id")" $'a\\x1b[31m\nb'
+    is "a result" "$(tackle queue result raw "$id")" $'a\e[31m\nb'
 fi

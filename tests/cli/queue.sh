@@ -235,6 +235,9 @@ yields . '{"name":"dead","deleted":2}'
 json dead dead
 yields . '[]'
 
+ends 64 tackle queue push range x --retries 99999999999
+has "$err" "0 to 2147483647"
+
 # ---- Settings -------------------------------------------------------------------------------------
 
 json limit limited

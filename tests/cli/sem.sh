@@ -119,6 +119,8 @@ for wrong in "acquire" "acquire a" "acquire a --limit 0" "acquire a --limit -1" 
     has "$err" "tackle: sem"
     is "$wrong: nothing on stdout" "$out" ""
 done
+ends 64 tackle sem acquire '' --limit 1
+has "$err" "a semaphore needs a name"
 for verb in "acquire a --limit 1" "renew a 00000000000000000000000000000000" "show a" \
     "run a --limit 1 -- echo"; do
     ends 69 tackle --url redis://127.0.0.1:1 --timeout 500ms sem $verb
