@@ -332,8 +332,8 @@ static const cli_verb verbs[] = {
         .name = "drop",
         .args = "NAME",
         .summary = "remove the bitmap",
-        .example = "tackle bits set days 1 >/dev/null\n"
-                   "tackle bits drop days --json",
+        .example = "tackle bits set tackle-example 1 >/dev/null\n"
+                   "tackle bits drop tackle-example --json",
         .run = drop,
     },
     {0},

@@ -166,8 +166,8 @@ static const cli_verb verbs[] = {
         .name = "clear",
         .args = "NAME",
         .summary = "remove all items",
-        .example = "tackle blist push events opened\n"
-                   "tackle blist clear events --json",
+        .example = "tackle blist push tackle-example opened\n"
+                   "tackle blist clear tackle-example --json",
         .run = clear,
     },
     {0},

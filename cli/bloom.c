@@ -216,9 +216,9 @@ static const cli_verb verbs[] = {
         .summary = "make a filter",
         .options = reserve_options,
         .details = "Exit code 1 when there is one of that name already.",
-        .example = "tackle bloom reserve seen --error 0.01 --capacity 1000000\n"
-                   "tackle bloom info seen\n"
-                   "tackle bloom drop seen",
+        .example = "tackle bloom reserve tackle-example --error 0.01 --capacity 1000000\n"
+                   "tackle bloom info tackle-example\n"
+                   "tackle bloom drop tackle-example",
         .run = reserve,
     },
     {
@@ -231,9 +231,9 @@ static const cli_verb verbs[] = {
             "to expect: growing costs time and memory. Nothing\n"
             "can be taken out again. Exit code 1 when a fixed filter is full: what still fits is\n"
             "added, what does not is refused (null in JSON).",
-        .example = "tackle bloom add seen apple pear --capacity 1000\n"
-                   "printf 'plum\\nfig\\n' | tackle bloom add seen --lines --json\n"
-                   "tackle bloom drop seen",
+        .example = "tackle bloom add tackle-example apple pear --capacity 1000\n"
+                   "printf 'plum\\nfig\\n' | tackle bloom add tackle-example --lines --json\n"
+                   "tackle bloom drop tackle-example",
         .run = add,
     },
     {
@@ -242,39 +242,40 @@ static const cli_verb verbs[] = {
         .summary = "whether items were added: absent is certain, present nearly so",
         .options = exists_options,
         .details = "Exit code 1 when one of them is absent, or when there is no such filter.",
-        .example = "tackle bloom reserve seen --capacity 1000\n"
-                   "tackle bloom add seen apple\n"
-                   "tackle bloom exists seen apple pear --json || echo 'not all of them'\n"
-                   "tackle bloom drop seen",
+        .example =
+            "tackle bloom reserve tackle-example --capacity 1000\n"
+            "tackle bloom add tackle-example apple\n"
+            "tackle bloom exists tackle-example apple pear --json || echo 'not all of them'\n"
+            "tackle bloom drop tackle-example",
         .run = exists,
     },
     {
         .name = "info",
         .args = "NAME",
         .summary = "its size, how many items it has and can have",
-        .example = "tackle bloom reserve seen --capacity 1000\n"
-                   "tackle bloom info seen\n"
-                   "tackle bloom drop seen",
+        .example = "tackle bloom reserve tackle-example --capacity 1000\n"
+                   "tackle bloom info tackle-example\n"
+                   "tackle bloom drop tackle-example",
         .run = info,
     },
     {
         .name = "merge",
         .args = "NAME SOURCE...",
         .summary = "add all that is in other filters, reserved with the same numbers",
-        .example = "tackle bloom reserve a --capacity 1000\n"
-                   "tackle bloom reserve b --capacity 1000\n"
-                   "tackle bloom add b apple\n"
-                   "tackle bloom merge a b\n"
-                   "tackle bloom exists a apple\n"
-                   "tackle bloom drop a; tackle bloom drop b",
+        .example = "tackle bloom reserve tackle-example --capacity 1000\n"
+                   "tackle bloom reserve tackle-example-2 --capacity 1000\n"
+                   "tackle bloom add tackle-example-2 apple\n"
+                   "tackle bloom merge tackle-example tackle-example-2\n"
+                   "tackle bloom exists tackle-example apple\n"
+                   "tackle bloom drop tackle-example; tackle bloom drop tackle-example-2",
         .run = merge,
     },
     {
         .name = "drop",
         .args = "NAME",
         .summary = "remove a filter with all that is in it",
-        .example = "tackle bloom reserve seen --capacity 1000\n"
-                   "tackle bloom drop seen --json",
+        .example = "tackle bloom reserve tackle-example --capacity 1000\n"
+                   "tackle bloom drop tackle-example --json",
         .run = drop,
     },
     {0},

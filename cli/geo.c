@@ -361,7 +361,8 @@ static const cli_verb verbs[] = {
         .name = "drop",
         .args = "NAME",
         .summary = "remove all places",
-        .example = TWO_CITIES "tackle geo drop cities --json",
+        .example = "tackle geo add tackle-example 13.405 52.52 berlin\n"
+                   "tackle geo drop tackle-example --json",
         .run = drop,
     },
     {0},

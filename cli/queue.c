@@ -201,13 +201,13 @@ static const cli_option schedule_options[] = {
 
 /* "tackle queue pop" into $id and $token, with what every system has. */
 #define POP                                                             \
-    "claim=$(tackle queue pop mails --json)\n"                          \
+    "claim=$(tackle queue pop tackle-example --json)\n"                 \
     "id=$(echo \"$claim\" | sed 's/.*\"id\": \"\\([^\"]*\\).*/\\1/')\n" \
     "token=$(echo \"$claim\" | sed 's/.*\"token\": \"\\([^\"]*\\).*/\\1/')\n"
 
-#define DEAD_LETTER                                                            \
-    "tackle queue push mails 'nobody@example.org' --retries 0\n"               \
-    "tackle queue work mails --drain -- sh -c 'echo unknown >&2; exit 1' ||\n" \
+#define DEAD_LETTER                                                                     \
+    "tackle queue push tackle-example 'nobody@example.org' --retries 0\n"               \
+    "tackle queue work tackle-example --drain -- sh -c 'echo unknown >&2; exit 1' ||\n" \
     "  echo 'as it should'\n"
 
 /* ---- The component ------------------------------------------------------- */
@@ -224,11 +224,11 @@ static const cli_verb verbs[] = {
             "is full. A job whose unique key is there already is not pushed, and its id is that\n"
             "of the other one. After exit code 69 it is not known whether the jobs were pushed:\n"
             "use --request, and repeat the command within ten minutes.",
-        .example = "tackle queue push mails alice@example.org\n"
-                   "tackle queue push mails bob@example.org --priority -5 --delay 50ms\n"
-                   "printf 'carol\\ndave\\n' | tackle queue push mails --lines --json\n"
-                   "tackle queue stats mails\n"
-                   "tackle queue destroy mails --yes",
+        .example = "tackle queue push tackle-example alice@example.org\n"
+                   "tackle queue push tackle-example bob@example.org --priority -5 --delay 50ms\n"
+                   "printf 'carol\\ndave\\n' | tackle queue push tackle-example --lines --json\n"
+                   "tackle queue stats tackle-example\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_push,
     },
     {
@@ -255,9 +255,9 @@ static const cli_verb verbs[] = {
             "COMMAND prints goes to stderr.\n\n"
             "Exit code 1: with --once there was no job or it was not done, with --drain some were\n"
             "not done, or a queue is paused and has some.",
-        .example = "tackle queue push mails alice@example.org bob@example.org\n"
-                   "tackle queue work mails --drain -- sh -c 'echo \"to $(cat)\"'\n"
-                   "tackle queue destroy mails --yes",
+        .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
+                   "tackle queue work tackle-example --drain -- sh -c 'echo \"to $(cat)\"'\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_work,
     },
     {
@@ -268,9 +268,9 @@ static const cli_verb verbs[] = {
         .details = "Of several queues the first that has a job. It comes back to the front when\n"
                    "the lease ends, unless it is acknowledged, failed, released or extended with\n"
                    "the token before. Exit code 1 when there is none.",
-        .example = "tackle queue push mails alice@example.org\n"
-                   "tackle queue pop mails --lease 1m\n"
-                   "tackle queue destroy mails --yes",
+        .example = "tackle queue push tackle-example alice@example.org\n"
+                   "tackle queue pop tackle-example --lease 1m\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_pop,
     },
     {
@@ -280,9 +280,9 @@ static const cli_verb verbs[] = {
         .options = ack_options,
         .details = "Exit code 1 when the claim is not valid any more: somebody else may have the\n"
                    "job by now.",
-        .example =
-            "tackle queue push mails alice@example.org\n" POP "tackle queue ack mails $id $token\n"
-            "tackle queue destroy mails --yes",
+        .example = "tackle queue push tackle-example alice@example.org\n" POP
+                   "tackle queue ack tackle-example $id $token\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_ack,
     },
     {
@@ -291,10 +291,10 @@ static const cli_verb verbs[] = {
         .summary = "a claimed job has failed: again after its backoff, or dead",
         .options = fail_options,
         .details = "Exit code 1 when the claim is not valid any more.",
-        .example = "tackle queue push mails alice@example.org\n" POP
-                   "tackle queue fail mails $id $token --reason 'mailbox full'\n"
-                   "tackle queue show mails $id\n"
-                   "tackle queue destroy mails --yes",
+        .example = "tackle queue push tackle-example alice@example.org\n" POP
+                   "tackle queue fail tackle-example $id $token --reason 'mailbox full'\n"
+                   "tackle queue show tackle-example $id\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_fail,
     },
     {
@@ -303,9 +303,9 @@ static const cli_verb verbs[] = {
         .summary = "give a claimed job back; uses no attempt",
         .options = release_options,
         .details = "Exit code 1 when the claim is not valid any more.",
-        .example = "tackle queue push mails alice@example.org\n" POP
-                   "tackle queue release mails $id $token\n"
-                   "tackle queue destroy mails --yes",
+        .example = "tackle queue push tackle-example alice@example.org\n" POP
+                   "tackle queue release tackle-example $id $token\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_release,
     },
     {
@@ -315,10 +315,11 @@ static const cli_verb verbs[] = {
         .options = extend_options,
         .details = "Exit code 1 when the claim is not valid any more. Commands of queue work need\n"
                    "this only to tell their progress: their leases are renewed for them.",
-        .example = "tackle queue push mails alice@example.org\n" POP
-                   "tackle queue extend mails $id $token --lease 1m --progress 'half of it'\n"
-                   "tackle queue show mails $id\n"
-                   "tackle queue destroy mails --yes",
+        .example =
+            "tackle queue push tackle-example alice@example.org\n" POP
+            "tackle queue extend tackle-example $id $token --lease 1m --progress 'half of it'\n"
+            "tackle queue show tackle-example $id\n"
+            "tackle queue destroy tackle-example --yes",
         .run = cli_queue_extend,
     },
     {
@@ -326,10 +327,10 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "how many jobs are ready, delayed, active, dead; totals",
         .options = common_options,
-        .example = "tackle queue push mails alice@example.org\n"
-                   "tackle queue stats mails\n"
-                   "tackle queue stats mails --json\n"
-                   "tackle queue destroy mails --yes",
+        .example = "tackle queue push tackle-example alice@example.org\n"
+                   "tackle queue stats tackle-example\n"
+                   "tackle queue stats tackle-example --json\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_stats,
     },
     {
@@ -338,9 +339,9 @@ static const cli_verb verbs[] = {
         .details =
             "Looks through all keys, without blocking the server. How many partitions a queue has\n"
             "is found out by that: the last of them may be missing if they were never used.",
-        .example = "tackle queue push mails alice@example.org\n"
+        .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue list\n"
-                   "tackle queue destroy mails --yes",
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_list,
     },
     {
@@ -349,9 +350,9 @@ static const cli_verb verbs[] = {
         .summary = "look at jobs, the next to be served first",
         .options = peek_options,
         .details = "Changes nothing. Held are jobs that wait for others of their group or flow.",
-        .example = "tackle queue push mails alice@example.org bob@example.org\n"
-                   "tackle queue peek mails\n"
-                   "tackle queue destroy mails --yes",
+        .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
+                   "tackle queue peek tackle-example\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_peek,
     },
     {
@@ -360,9 +361,9 @@ static const cli_verb verbs[] = {
         .summary = "all that is known of a job",
         .options = common_options,
         .details = "Exit code 1 when it is not there: done, cancelled, or never pushed.",
-        .example = "id=$(tackle queue push mails alice@example.org)\n"
-                   "tackle queue show mails $id\n"
-                   "tackle queue destroy mails --yes",
+        .example = "id=$(tackle queue push tackle-example alice@example.org)\n"
+                   "tackle queue show tackle-example $id\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_show,
     },
     {
@@ -371,10 +372,10 @@ static const cli_verb verbs[] = {
         .summary = "the result of a job that was pushed with --result",
         .options = result_options,
         .details = "Exit code 1 when there is none: not done in time, dead, or no such job.",
-        .example = "id=$(tackle queue push sums '6 * 7' --result 1h)\n"
-                   "tackle queue work sums --drain --result -- sh -c 'echo $(($(cat)))'\n"
-                   "tackle queue result sums $id --wait 5s\n"
-                   "tackle queue destroy sums --yes",
+        .example = "id=$(tackle queue push tackle-example '6 * 7' --result 1h)\n"
+                   "tackle queue work tackle-example --drain --result -- sh -c 'echo $(($(cat)))'\n"
+                   "tackle queue result tackle-example $id --wait 5s\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_result,
     },
     {
@@ -384,9 +385,9 @@ static const cli_verb verbs[] = {
         .options = dead_options,
         .details = "Jobs that have failed for the last time, and why. They stay until they are\n"
                    "retried, deleted, too many or too old (see tackle queue limit).",
-        .example = DEAD_LETTER "tackle queue dead mails\n"
-                               "tackle queue dead mails --delete-all\n"
-                               "tackle queue destroy mails --yes",
+        .example = DEAD_LETTER "tackle queue dead tackle-example\n"
+                               "tackle queue dead tackle-example --delete-all\n"
+                               "tackle queue destroy tackle-example --yes",
         .run = cli_queue_dead,
     },
     {
@@ -395,8 +396,8 @@ static const cli_verb verbs[] = {
         .summary = "dead letters back to the queue, with all attempts before them",
         .options = retry_options,
         .details = "Exit code 1 when one of them is not there.",
-        .example = DEAD_LETTER "tackle queue retry mails --all\n"
-                               "tackle queue destroy mails --yes",
+        .example = DEAD_LETTER "tackle queue retry tackle-example --all\n"
+                               "tackle queue destroy tackle-example --yes",
         .run = cli_queue_retry,
     },
     {
@@ -406,8 +407,8 @@ static const cli_verb verbs[] = {
         .options = common_options,
         .details = "The worker of one that runs is told, and ends its command. Exit code 1 when\n"
                    "one of them is not there.",
-        .example = "id=$(tackle queue push mails alice@example.org --delay 1h)\n"
-                   "tackle queue cancel mails $id",
+        .example = "id=$(tackle queue push tackle-example alice@example.org --delay 1h)\n"
+                   "tackle queue cancel tackle-example $id",
         .run = cli_queue_cancel,
     },
     {
@@ -416,10 +417,10 @@ static const cli_verb verbs[] = {
         .summary = "take jobs, but give out none",
         .options = common_options,
         .details = "Jobs that run go on to their end.",
-        .example = "tackle queue pause mails\n"
-                   "tackle queue push mails alice@example.org\n"
-                   "tackle queue pop mails || echo 'it is paused'\n"
-                   "tackle queue destroy mails --yes",
+        .example = "tackle queue pause tackle-example\n"
+                   "tackle queue push tackle-example alice@example.org\n"
+                   "tackle queue pop tackle-example || echo 'it is paused'\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_pause,
     },
     {
@@ -427,9 +428,9 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "give out jobs again",
         .options = common_options,
-        .example = "tackle queue pause mails\n"
-                   "tackle queue resume mails --json\n"
-                   "tackle queue destroy mails --yes",
+        .example = "tackle queue pause tackle-example\n"
+                   "tackle queue resume tackle-example --json\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_resume,
     },
     {
@@ -438,9 +439,9 @@ static const cli_verb verbs[] = {
         .summary = "remove all jobs that nobody has claimed",
         .options = common_options,
         .details = "Those that run, dead letters, settings and schedules stay.",
-        .example = "tackle queue push mails alice@example.org bob@example.org\n"
-                   "tackle queue drain mails\n"
-                   "tackle queue destroy mails --yes",
+        .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
+                   "tackle queue drain tackle-example\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_drain,
     },
     {
@@ -448,8 +449,8 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "remove a queue: jobs, totals, settings, schedules",
         .options = destroy_options,
-        .example = "tackle queue push mails alice@example.org\n"
-                   "tackle queue destroy mails --yes --json",
+        .example = "tackle queue push tackle-example alice@example.org\n"
+                   "tackle queue destroy tackle-example --yes --json",
         .run = cli_queue_destroy,
     },
     {
@@ -461,9 +462,10 @@ static const cli_verb verbs[] = {
             "They are kept on the server and hold for all programs; what is not named stays\n"
             "as it is, 0 takes a limit away (dead letters are then kept as in the beginning).\n"
             "Each partition of a queue has its own.",
-        .example = "tackle queue limit mails --max-jobs 100000 --rate 10/s --group-concurrency 1\n"
-                   "tackle queue limit mails --rate 0 --json\n"
-                   "tackle queue destroy mails --yes",
+        .example = "tackle queue limit tackle-example --max-jobs 100000 --rate 10/s \\\n"
+                   "  --group-concurrency 1\n"
+                   "tackle queue limit tackle-example --rate 0 --json\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_limit,
     },
     {
@@ -475,11 +477,11 @@ static const cli_verb verbs[] = {
             "add makes or replaces the schedule ID; remove needs ID, too. Each time is fired "
             "once,\n"
             "however many workers run; whichever worker of the queue comes first pushes the job.",
-        .example = "tackle queue schedule add mails report --cron '30 2 * * mon-fri' \\\n"
+        .example = "tackle queue schedule add tackle-example report --cron '30 2 * * mon-fri' \\\n"
                    "  --zone Europe/Berlin 'the nightly report'\n"
-                   "tackle queue schedule list mails\n"
-                   "tackle queue schedule remove mails report\n"
-                   "tackle queue destroy mails --yes",
+                   "tackle queue schedule list tackle-example\n"
+                   "tackle queue schedule remove tackle-example report\n"
+                   "tackle queue destroy tackle-example --yes",
         .run = cli_queue_schedule,
     },
     {0},

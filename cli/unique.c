@@ -131,8 +131,8 @@ static const cli_verb verbs[] = {
         .name = "drop",
         .args = "NAME",
         .summary = "forget everything",
-        .example = "tackle unique add visitors ann\n"
-                   "tackle unique drop visitors --json",
+        .example = "tackle unique add tackle-example ann\n"
+                   "tackle unique drop tackle-example --json",
         .run = drop,
     },
     {0},
