@@ -511,6 +511,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (argc > 2 && strcmp(argv[1], "--run") == 0)
         return be_run_verb((const char *const *)argv + 2);
+    close_range(3, ~0U, 0); /* whoever runs us: 9 must be free, see children_say() */
     char self[4096];
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
     if (len < 0)
