@@ -21,8 +21,7 @@
 tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                                  const tkl_bytes *args, size_t nargs)
 {
-    return (tkl__invocation){.crowded = h->in_line,
-                             .script = script,
+    return (tkl__invocation){.script = script,
                              .keys = h->keys,
                              .nkeys = NKEYS,
                              .args = args,
@@ -164,6 +163,7 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
     tkl_bytes args[] = {tkl_str(h->token), tkl_str(stays ? "long" : "")};
     tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_release, args, 2);
     call.retry_safe = retry_safe;
+    call.crowded = h->in_line; /* others may be waiting */
     int64_t deadline = tkl__call_deadline(h->client, NULL);
     tkl_reply *reply = NULL;
     int rc = wait_for_reply ? tkl__run(h->client, &call, deadline, &reply)

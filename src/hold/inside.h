@@ -29,16 +29,17 @@ struct tkl__hold {
     char limit[24], keep[24]; /* as the scripts take them */
     tkl__buf wish;            /* "mode lease who" */
 
-    pthread_mutex_t turn;  /* one operation at a time */
+    pthread_mutex_t turn; /* one operation at a time; guards these: */
+    bool in_line;         /* a place in the line was asked for with this token */
+    bool out_of_reach;    /* a release failed: closing does not try once more */
+
     pthread_mutex_t mutex; /* guards what follows */
     char token[TKL_TOKEN_SIZE];
-    bool in_line;         /* a place in the line was asked for, with this token; needs the turn */
     bool held;            /* acquired and not released; the lease may have run out since */
     bool unsure;          /* an acquire had no answer: the token may hold */
     bool lost;            /* the server said so, or the time is up */
     bool told;            /* ... and so does the owner know */
     bool freeing;         /* a release had no answer: it may not hold any more */
-    bool out_of_reach;    /* a release failed: closing does not try once more */
     bool suspect;         /* the last renewal failed */
     bool short_lease;     /* a grant not yet confirmed */
     bool shared;          /* as acquired, or downgraded */
