@@ -86,9 +86,10 @@ static void tell(const cli_session *cli, telling *t, tkl_bytes item, bool flag, 
 static int tell_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
 {
     telling *t = arg;
-    bool *flags = calloc(2 * count, sizeof *flags), *present = flags + count;
+    bool *flags = calloc(2 * count, sizeof *flags);
     if (!flags)
         return cli_end(cli, TKL_ENOMEM);
+    bool *present = flags + count;
     int code = t->ask(t->bloom, items, count, flags);
     bool full = code == TKL_FULL;
     if (full) /* what is not in it was refused */

@@ -213,11 +213,17 @@ static void repeat(tkl_client *client, tkl__trip *t, tkl__invocation *calls, siz
         tkl__reply_put(replies, index, reply);
 }
 
+/* Without a reply the reason is known already. */
+static int note_failure(int code, const tkl_reply *reply)
+{
+    return reply ? tkl__fail(code, "%s", tkl_reply_str(reply)) : code;
+}
+
 static void settle_finish(tkl__finish *f, const tkl_reply *reply, int rc)
 {
     int code = reply ? tkl_reply_code(reply) : rc;
     if (code != TKL_OK)
-        f->code = tkl__fail(code, "%s", reply ? tkl_reply_str(reply) : tkl_errmsg());
+        f->code = note_failure(code, reply);
     else
         f->code = (int)tkl_reply_int(reply);
 }
@@ -229,7 +235,7 @@ static void settle_ask(tkl__ask *ask, const tkl_reply *reply, int rc, int64_t de
     if (ask->max > 0)
         ask->source->unsure = tkl__may_pass(ask->code);
     if (ask->code != TKL_OK)
-        tkl__fail(ask->code, "%s", reply ? tkl_reply_str(reply) : tkl_errmsg());
+        note_failure(ask->code, reply);
     else
         read_answer(ask, reply, deadline, haul);
 }
