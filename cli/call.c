@@ -28,15 +28,15 @@ static json_t *json_of_array(const tkl_reply *reply)
 static json_t *json_of(const tkl_reply *reply)
 {
     switch (tkl_reply_kind(reply)) {
-    case TKL_STRING:
+    case TKL_REPLY_STRING:
         return cli_json_bytes(tkl_reply_bytes(reply));
-    case TKL_INTEGER:
+    case TKL_REPLY_INTEGER:
         return json_integer(tkl_reply_int(reply));
-    case TKL_ARRAY:
+    case TKL_REPLY_ARRAY:
         return json_of_array(reply);
-    case TKL_ERROR:
+    case TKL_REPLY_ERROR:
         return json_pack("{s:o}", "error", cli_json_bytes(tkl_reply_bytes(reply)));
-    case TKL_NIL:
+    case TKL_REPLY_NIL:
         break;
     }
     return json_null();
@@ -74,19 +74,19 @@ static void print_quoted(tkl_bytes bytes)
 static void print_readable(const tkl_reply *reply, int indent)
 {
     switch (tkl_reply_kind(reply)) {
-    case TKL_STRING:
+    case TKL_REPLY_STRING:
         print_quoted(tkl_reply_bytes(reply));
         break;
-    case TKL_INTEGER:
+    case TKL_REPLY_INTEGER:
         printf("(integer) %" PRId64 "\n", tkl_reply_int(reply));
         break;
-    case TKL_ARRAY:
+    case TKL_REPLY_ARRAY:
         print_array(reply, indent);
         break;
-    case TKL_ERROR:
+    case TKL_REPLY_ERROR:
         printf("(error) %s\n", tkl_reply_str(reply));
         break;
-    case TKL_NIL:
+    case TKL_REPLY_NIL:
         puts("(nil)");
         break;
     }
@@ -97,12 +97,12 @@ static void print_readable(const tkl_reply *reply, int indent)
 static void print_raw(const tkl_reply *reply)
 {
     tkl_bytes bytes = tkl_reply_bytes(reply);
-    if (tkl_reply_kind(reply) == TKL_ARRAY) {
+    if (tkl_reply_kind(reply) == TKL_REPLY_ARRAY) {
         for (size_t i = 0; i < tkl_reply_count(reply); i++)
             print_raw(tkl_reply_at(reply, i));
         return;
     }
-    if (tkl_reply_kind(reply) == TKL_INTEGER)
+    if (tkl_reply_kind(reply) == TKL_REPLY_INTEGER)
         printf("%" PRId64, tkl_reply_int(reply));
     else if (bytes.len > 0)
         fwrite(bytes.data, 1, bytes.len, stdout);

@@ -26,10 +26,11 @@ typedef enum cli_exit {
     CLI_OK = 0,
     CLI_NO = 1,           /* an expected "no": busy, empty, not found ... */
     CLI_USAGE = 64,       /* wrong arguments */
-    CLI_UNREACHABLE = 69, /* the server did not answer */
+    CLI_UNREACHABLE = 69, /* the server did not answer, or is not ready */
     CLI_FAILURE = 70,     /* anything else */
     CLI_NOT_HAD = 75,     /* run: the lock, permit or limit was not had in time */
     CLI_LOST = 76,        /* run: it was lost, the command was ended */
+    CLI_NOT_PERMITTED = 77,
 } cli_exit;
 
 typedef struct cli_session cli_session;
@@ -137,16 +138,26 @@ int cli_payload(cli_session *cli, int index, tkl_bytes *payload);
 
 /* ---- Ending -------------------------------------------------------------- */
 
-/* The exit code for a result of the library; says on stderr what a "no" or an error means. */
+/* The exit code for a result of the library; says on stderr what a "no" or an error means, with
+ * --json as {"error": "TKL_BUSY", "message": "..."}. */
 int cli_end(const cli_session *cli, int code);
 
 /* The same without a word. */
 int cli_exit_of(int code);
 
-/* Prints "tackle: lock run: ..." on stderr; returns `exit`. */
+/* Prints "tackle: lock run: ...", or JSON as cli_end(), on stderr; returns `exit`. */
 int cli_fail(const cli_session *cli, int exit, const char *format, ...) TKL_PRINTF(3, 4);
 
 /* The same for wrong arguments, with a pointer to --help; returns CLI_USAGE. */
 int cli_usage(const cli_session *cli, const char *format, ...) TKL_PRINTF(2, 3);
+
+/* Before something is deleted: CLI_OK with --yes, or when the user agrees on a terminal to a
+ * sentence such as "This deletes the queue mails with 12 jobs.". Elsewhere --yes is needed. */
+int cli_confirm(const cli_session *cli, const char *format, ...) TKL_PRINTF(2, 3);
+
+#define CLI_YES                                     \
+    {                                               \
+        "yes", CLI_FLAG, NULL, "delete, do not ask" \
+    }
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * How verbs end: exit codes and messages.
+ * How verbs end: exit codes and messages, and the question before something is deleted.
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "out.h"
@@ -20,54 +22,139 @@ static void print_prefix(const cli_session *cli)
         fprintf(stderr, ": ");
 }
 
+/* {"error": "TKL_BUSY", "message": "..."}; bytes that are not UTF-8 are escaped. */
+static void print_json(const char *name, const char *message)
+{
+    char *clean = cli_escape(tkl_str(message), false);
+    json_t *value = json_pack("{s:s, s:s}", "error", name, "message", clean ? clean : "");
+    char *text = value != NULL ? json_dumps(value, 0) : NULL;
+    fprintf(stderr, "%s\n", text != NULL ? text : "{\"error\": \"TKL_ENOMEM\"}");
+    free(text);
+    json_decref(value);
+    free(clean);
+}
+
+/* Control characters in what a server said must not reach the terminal. */
+static void print_text(const cli_session *cli, const char *message)
+{
+    char *clean = cli_escape(tkl_str(message), false);
+    print_prefix(cli);
+    fputs(clean != NULL ? clean : "out of memory", stderr);
+    free(clean);
+}
+
+static void report(const cli_session *cli, const char *name, const char *message)
+{
+    if (cli->json) {
+        print_json(name, message);
+        return;
+    }
+    print_text(cli, message);
+    putc('\n', stderr);
+}
+
+/* The name of a code that stands for an exit code, for failures that are not the library's. */
+static const char *name_of_exit(int exit)
+{
+    switch (exit) {
+    case CLI_NO:
+        return "TKL_NOTFOUND";
+    case CLI_USAGE:
+        return "TKL_EINVAL";
+    case CLI_UNREACHABLE:
+        return "TKL_ENOTSENT";
+    case CLI_NOT_HAD:
+        return "TKL_BUSY";
+    case CLI_LOST:
+        return "TKL_ELOST";
+    case CLI_NOT_PERMITTED:
+        return "TKL_EAUTH";
+    default:
+        return "TKL_EIO";
+    }
+}
+
+static char *format_text(const char *format, va_list list)
+{
+    char *text = NULL;
+    return vasprintf(&text, format, list) >= 0 ? text : NULL;
+}
+
 int cli_fail(const cli_session *cli, int exit, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    print_prefix(cli);
-    vfprintf(stderr, format, list);
-    putc('\n', stderr);
+    char *text = format_text(format, list);
     va_end(list);
+    report(cli, name_of_exit(exit), text != NULL ? text : "out of memory");
+    free(text);
     return exit;
+}
+
+static void print_hint(const cli_session *cli)
+{
+    const cli_component *component = cli->component;
+    const cli_verb *verb = cli->verb;
+    fprintf(stderr, "Try 'tackle %s%s%s%s--help'.\n", component != NULL ? component->name : "",
+            component != NULL ? " " : "", verb != NULL && verb->name != NULL ? verb->name : "",
+            verb != NULL && verb->name != NULL ? " " : "");
 }
 
 int cli_usage(const cli_session *cli, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    print_prefix(cli);
-    vfprintf(stderr, format, list);
+    char *text = format_text(format, list);
     va_end(list);
-    const cli_component *component = cli->component;
-    const cli_verb *verb = cli->verb;
-    fprintf(stderr, "\nTry 'tackle %s%s%s%s--help'.\n", component != NULL ? component->name : "",
-            component != NULL ? " " : "", verb != NULL && verb->name != NULL ? verb->name : "",
-            verb != NULL && verb->name != NULL ? " " : "");
+    report(cli, "TKL_EINVAL", text != NULL ? text : "out of memory");
+    free(text);
+    if (!cli->json)
+        print_hint(cli);
     return CLI_USAGE;
 }
 
 int cli_exit_of(int code)
 {
     switch (code) {
-    case TKL_OK:
-        return CLI_OK;
-    case TKL_EINVAL:
-        return CLI_USAGE;
-    case TKL_ENOTSENT:
-    case TKL_ETIMEOUT:
-    case TKL_EUNKNOWN:
-    case TKL_ESPAWN:
-        return CLI_UNREACHABLE;
-    default:
-        return code > 0 ? CLI_NO : CLI_FAILURE;
+#define EXIT_CASE(name, value, exit, text) \
+    case value:                            \
+        return exit;
+        TKL_CODES(EXIT_CASE)
+#undef EXIT_CASE
     }
+    return CLI_FAILURE;
 }
 
-/* The detail says more than the code, but a "no" has none. */
+/* The library's text says more than the code, where it has one. */
 int cli_end(const cli_session *cli, int code)
 {
     if (code == TKL_OK)
         return CLI_OK;
-    const char *detail = code < 0 ? tkl_errmsg() : "";
-    return cli_fail(cli, cli_exit_of(code), "%s", *detail != '\0' ? detail : tkl_strerror(code));
+    const char *detail = tkl_errmsg();
+    report(cli, tkl_codename(code), *detail != '\0' ? detail : tkl_strerror(code));
+    return cli_exit_of(code);
+}
+
+/* ---- Asking before something is deleted ---------------------------------- */
+
+static bool agrees(void)
+{
+    char answer[16];
+    return fgets(answer, sizeof answer, stdin) != NULL && (*answer == 'y' || *answer == 'Y');
+}
+
+int cli_confirm(const cli_session *cli, const char *format, ...)
+{
+    va_list list;
+    if (cli_flag(cli, "yes"))
+        return CLI_OK;
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return cli_usage(cli, "this deletes data: say --yes");
+    va_start(list, format);
+    char *what = format_text(format, list);
+    va_end(list);
+    print_text(cli, what != NULL ? what : "this deletes data");
+    free(what);
+    fputs(" Go on? [y/N] ", stderr);
+    return agrees() ? CLI_OK : cli_fail(cli, CLI_NO, "nothing was deleted");
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -41,6 +42,18 @@ json_t *cli_json_bytes(tkl_bytes bytes)
     json_t *value = encoded != NULL ? json_pack("{s:s}", "base64", encoded) : NULL;
     free(encoded);
     return value;
+}
+
+json_t *cli_json_time(int64_t ms)
+{
+    struct tm time;
+    char text[64];
+    time_t seconds = (time_t)(ms / 1000);
+    if (ms <= 0 || gmtime_r(&seconds, &time) == NULL)
+        return json_null();
+    size_t len = strftime(text, sizeof text, "%FT%T", &time);
+    snprintf(text + len, sizeof text - len, ".%03dZ", (int)(ms % 1000));
+    return json_string(text);
 }
 
 /* The bytes of the character at `at`, and what it is; 0 when it is not UTF-8. main() has set a

@@ -34,7 +34,7 @@ static void push(tkl_blist *list, const char *item)
 
 static void assert_item(tkl_reply *item, const char *expected)
 {
-    assert_int_equal(tkl_reply_kind(item), TKL_STRING);
+    assert_int_equal(tkl_reply_kind(item), TKL_REPLY_STRING);
     assert_string_equal(tkl_reply_str(item), expected);
     tkl_reply_free(item);
 }

@@ -24,8 +24,8 @@ static char *read_page(const char *path)
 static void the_table_of_codes_is_the_list_of_codes(void **state)
 {
     (void)state;
-    char rows[8192] = "| code | meaning |\n|---|---|\n";
-#define ADD_ROW(name, value, text) strcat(rows, "| `" #name "` | " text " |\n");
+    char rows[8192] = "| code | exit | meaning |\n|---|---|---|\n";
+#define ADD_ROW(name, value, exit, text) strcat(rows, "| `" #name "` | " #exit " | " text " |\n");
     TKL_CODES(ADD_ROW)
 #undef ADD_ROW
     char *page = read_page(TACKLE_SOURCE_DIR "/docs/client.md");

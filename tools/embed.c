@@ -18,10 +18,16 @@
  * title must be the path; KEYS and ARGV are numbered from 1 without gaps; whatever the body uses
  * is declared and whatever is declared is used. Keys must arrive whole: "KEYS[1] .. x" is refused.
  *
- * "-- include: name" on a line of its own pastes name.inc.lua of the same folder, as one line, so
- * that the line numbers in the server's error messages stay those of the file.
+ * "-- include: name" on a line of its own pastes the library name.inc.lua of the same folder,
+ * unless it was pasted before. A library may include others. It has constants ("local NAME = ...")
+ * and functions ("local function ...") and nothing that runs by being included; it reads its own
+ * names, those of the libraries it includes, names in capitals (keys and constants of the script)
+ * and `now`, and writes nothing but its own locals. All of this is checked.
  *
- * What the server gets has no comments and no indentation, but the same lines.
+ * What the server gets has no comments and no indentation. A list of origins tells which line of
+ * which file each of its lines is, so that errors can be reported with that.
+ *
+ * --loose: the folder's *.inc.lua are fragments, pasted wherever they are named, as one line.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -33,7 +39,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64 }; /* KEYS or ARGV a header can declare */
+enum {
+    MOST = 64,      /* KEYS or ARGV a header can declare */
+    LIBRARIES = 32, /* a script can include */
+    ORIGINS = 2 * LIBRARIES + 2,
+};
+
+static bool loose;
+
+/* From this line of the text on, its lines are those of a file. */
+typedef struct origin {
+    int line;
+    char *file; /* "lock/line.inc.lua" */
+    int file_line;
+} origin;
 
 /* What a header declares about KEYS, or about ARGV. */
 typedef struct params {
@@ -53,6 +72,8 @@ typedef struct script {
     params keys;
     params args;
     bool returns;
+    origin origins[ORIGINS];
+    int norigins;
 } script;
 
 /* ---- Messages -------------------------------------------------------------------------------- */
@@ -155,8 +176,17 @@ static bool blank(char c)
 
 /* ---- Cleaning: what the server gets ---------------------------------------------------------- */
 
-typedef struct cleaner {
+/* What is made of a script and the libraries it includes. */
+typedef struct product {
     FILE *out;
+    int line;              /* that is written next */
+    char *done[LIBRARIES]; /* libraries that are in it */
+    int ndone;
+    script *owner;
+} product;
+
+typedef struct cleaner {
+    product *to;
     const char *path;
     const char *folder;
     int line;
@@ -166,12 +196,13 @@ typedef struct cleaner {
 } cleaner;
 
 static void clean(cleaner *c, const char *text);
+static void check_library(const char *folder, const char *path, const char *text);
 
 static void put(cleaner *c, const char *text, size_t len)
 {
     if (c->gap && !c->fresh)
-        fputc(' ', c->out);
-    fwrite(text, 1, len, c->out);
+        fputc(' ', c->to->out);
+    fwrite(text, 1, len, c->to->out);
     c->gap = c->fresh = false;
 }
 
@@ -180,34 +211,88 @@ static void end_line(cleaner *c)
     c->line++;
     c->gap = c->flat;
     if (!c->flat) {
-        fputc('\n', c->out);
+        fputc('\n', c->to->out);
+        c->to->line++;
         c->fresh = true;
     }
 }
 
-static void paste_fragment(cleaner *c, const char *name, size_t len)
+/* The lines that follow are those of this file, from this line on. */
+static void note_origin(product *to, const char *path, int file_line)
+{
+    script *s = to->owner;
+    const char *slash = strrchr(path, '/');
+    if (s->norigins == ORIGINS) {
+        fail(path, 1, "too many libraries");
+        return;
+    }
+    char *file = format_text("%s/%s", s->component, slash ? slash + 1 : path);
+    s->origins[s->norigins++] = (origin){to->line, file, file_line};
+}
+
+/* Whether it is new to the product, which has it from now on. */
+static bool enter_library(cleaner *c, const char *path)
+{
+    product *to = c->to;
+    for (int i = 0; i < to->ndone; i++)
+        if (strcmp(to->done[i], path) == 0)
+            return false;
+    if (to->ndone == LIBRARIES)
+        return false; /* note_origin() complains */
+    to->done[to->ndone++] = need(strdup(path));
+    return true;
+}
+
+static void paste_library(cleaner *c, const char *path, const char *text)
+{
+    if (!enter_library(c, path))
+        return;
+    check_library(c->folder, path, text);
+    cleaner inner = {.to = c->to, .path = path, .folder = c->folder, .line = 1};
+    note_origin(c->to, path, 1);
+    clean(&inner, text);
+    note_origin(c->to, c->path, c->line);
+}
+
+static void paste_fragment(cleaner *c, const char *path, const char *text)
+{
+    if (c->flat) {
+        fail(c->path, c->line, "a fragment cannot include another");
+        return;
+    }
+    cleaner inner = {.to = c->to, .path = path, .folder = c->folder, .line = 1, .flat = true};
+    clean(&inner, text);
+}
+
+static void include(cleaner *c, const char *name, size_t len)
 {
     char *path = format_text("%s/%.*s.inc.lua", c->folder, (int)len, name);
     char *text = read_text(path);
     if (!text)
         fail(c->path, c->line, "there is no %s to include", path);
-    else if (c->flat)
-        fail(c->path, c->line, "a fragment cannot include another");
-    else {
-        cleaner inner = {.out = c->out, .path = path, .folder = c->folder, .line = 1, .flat = true};
-        clean(&inner, text);
-    }
+    else if (loose)
+        paste_fragment(c, path, text);
+    else
+        paste_library(c, path, text);
     free(text);
     free(path);
 }
 
-/* A comment: nothing of it stays but the ends of its lines, or the fragment it asks for. */
+/* The name that "-- include: name" asks for; NULL for any other comment. */
+static const char *included(const char *comment)
+{
+    static const char word[] = "-- include: ";
+    return strncmp(comment, word, strlen(word)) == 0 ? comment + strlen(word) : NULL;
+}
+
+/* A comment: nothing of it stays but the ends of its lines, or the library it asks for. */
 static void drop_comment(cleaner *c, const char *text, size_t len)
 {
-    static const char include[] = "-- include: ";
-    if (c->fresh && strncmp(text, include, strlen(include)) == 0) {
-        const char *name = text + strlen(include);
-        paste_fragment(c, name, strcspn(name, " \t\r\n"));
+    const char *name = c->fresh ? included(text) : NULL;
+    if (name && c->gap && !loose)
+        fail(c->path, c->line, "a library is included at the start of a line");
+    if (name) {
+        include(c, name, strcspn(name, " \t\r\n"));
         return;
     }
     c->gap = true;
@@ -231,18 +316,24 @@ static void clean(cleaner *c, const char *text)
             if ((len = literal(text)) == 0)
                 len = 1;
             put(c, text, len);
-            for (size_t i = 0; i < len; i++)
+            for (size_t i = 0; i < len; i++) {
                 c->line += text[i] == '\n';
+                c->to->line += text[i] == '\n';
+            }
         }
     }
 }
 
 static void clean_script(script *s, const char *folder, const char *text)
 {
-    cleaner c = {.path = s->path, .folder = folder, .line = 1};
-    c.out = need(open_memstream(&s->text, &s->len));
+    product to = {.line = 1, .owner = s};
+    cleaner c = {.to = &to, .path = s->path, .folder = folder, .line = 1};
+    to.out = need(open_memstream(&s->text, &s->len));
+    note_origin(&to, s->path, 1);
     clean(&c, text);
-    fclose(c.out);
+    fclose(to.out);
+    for (int i = 0; i < to.ndone; i++)
+        free(to.done[i]);
 }
 
 /* ---- The header ------------------------------------------------------------------------------ */
@@ -356,7 +447,7 @@ static int literal_index(token word, token *end)
     return plain ? atoi(number.at) : 0;
 }
 
-/* KEYS[i], #ARGV, unpack(ARGV): stands for the open part, or for all when there is none. */
+/* KEYS[i], #ARGV: stands for the open part, or for all when there is none. */
 static void use_any(params *list)
 {
     if (list->open)
@@ -365,23 +456,59 @@ static void use_any(params *list)
         list->used[i] = true;
 }
 
-static void use(const script *s, params *list, token word, token before)
+/* unpack(ARGV): all of them. */
+static void use_all(params *list)
+{
+    for (int i = 1; i <= list->count + list->open; i++)
+        list->used[i] = true;
+}
+
+/* The file and line that a line of the text was made from. */
+static const origin *origin_of(const script *s, int line)
+{
+    const origin *at = s->origins;
+    while (at + 1 < s->origins + s->norigins && at[1].line <= line)
+        at++;
+    return at;
+}
+
+/* A complaint about a line of the text. */
+static void fail_at(const script *s, int line, const char *what)
+{
+    const origin *from = origin_of(s, line);
+    const char *slash = strrchr(s->path, '/'), *name = strrchr(from->file, '/');
+    char *path = format_text("%.*s%s", (int)(slash - s->path), s->path, name);
+    fail(path, line - from->line + from->file_line, "%s", what);
+    free(path);
+}
+
+typedef struct neighbours {
+    token before, first; /* the two tokens before a word: "unpack" and "(" */
+} neighbours;
+
+static void use(const script *s, params *list, token word, neighbours near)
 {
     token end;
     int number = literal_index(word, &end);
-    if (number == 0)
+    char *what = NULL;
+    if (number == 0 && is(near.before, "(") && is(near.first, "unpack") &&
+        is(next_token(word), ")"))
+        use_all(list);
+    else if (number == 0)
         use_any(list);
     else if (number <= list->count)
         list->used[number] = true;
     else if (list->open)
         list->used[list->count + 1] = true;
     else
-        fail(s->path, word.line, "%.4s[%d] is not declared in the header", word.at, number);
+        what = format_text("%.4s[%d] is not declared in the header", word.at, number);
 
-    bool joined = number > 0 && (is(before, "..") || is(next_token(end), ".."));
+    bool joined = number > 0 && (is(near.before, "..") || is(next_token(end), ".."));
     if (joined && list == &s->keys)
-        fail(s->path, word.line, "KEYS[%d] is joined with something: pass whole keys in KEYS",
-             number);
+        what = format_text("KEYS[%d] is joined with something: pass whole keys in KEYS", number);
+    if (what)
+        fail_at(s, word.line, what);
+    free(what);
 }
 
 static void check_all_used(const script *s, const params *list, const char *word)
@@ -394,16 +521,198 @@ static void check_all_used(const script *s, const params *list, const char *word
 
 static void check_body(script *s)
 {
-    token before = {0};
+    neighbours near = {0};
     for (token t = next_token((token){.at = s->text, .line = 1}); t.len > 0; t = next_token(t)) {
         if (is(t, "KEYS"))
-            use(s, &s->keys, t, before);
+            use(s, &s->keys, t, near);
         else if (is(t, "ARGV"))
-            use(s, &s->args, t, before);
-        before = t;
+            use(s, &s->args, t, near);
+        near = (neighbours){.before = t, .first = near.before};
     }
     check_all_used(s, &s->keys, "KEYS");
     check_all_used(s, &s->args, "ARGV");
+}
+
+/* ---- Libraries: what they may do ---------------------------------------------------------------
+ */
+
+typedef struct names {
+    char **items;
+    size_t count;
+} names;
+
+static void names_add(names *n, token t)
+{
+    n->items = need(realloc(n->items, (n->count + 1) * sizeof *n->items));
+    n->items[n->count++] = need(strndup(t.at, t.len));
+}
+
+static bool names_have(const names *n, token t)
+{
+    for (size_t i = 0; i < n->count; i++)
+        if (is(t, n->items[i]))
+            return true;
+    return false;
+}
+
+static void names_free(names *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        free(n->items[i]);
+    free(n->items);
+}
+
+static bool is_name(token t)
+{
+    return t.len > 0 && word_char(*t.at) && !isdigit((unsigned char)*t.at);
+}
+
+static bool in_capitals(token t)
+{
+    for (size_t i = 0; i < t.len; i++)
+        if (islower((unsigned char)t.at[i]))
+            return false;
+    return true;
+}
+
+/* "a, b, c" from this token on: adds them; returns the first token behind them. */
+static token add_list(names *n, token t)
+{
+    for (; is_name(t); t = next_token(t)) {
+        names_add(n, t);
+        t = next_token(t);
+        if (!is(t, ","))
+            break;
+    }
+    return t;
+}
+
+/* All names that a text declares: locals, functions, parameters, loop variables. */
+static void add_declared(names *n, const char *text)
+{
+    for (token t = next_token((token){.at = text, .line = 1}); t.len > 0; t = next_token(t)) {
+        token next = next_token(t);
+        if ((is(t, "local") && !is(next, "function")) || is(t, "for")) {
+            add_list(n, next);
+        } else if (is(t, "function")) {
+            if (is_name(next)) {
+                names_add(n, next);
+                next = next_token(next);
+            }
+            if (is(next, "("))
+                add_list(n, next_token(next));
+        }
+    }
+}
+
+/* What a library offers to those who include it: its own names at the start of lines, and what the
+ * libraries that it includes offer. */
+static void add_offered(names *n, const char *folder, const char *text, int depth)
+{
+    for (const char *line = text; line && *line && depth < LIBRARIES; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *name = included(line);
+        if (name) {
+            char *path =
+                format_text("%s/%.*s.inc.lua", folder, (int)strcspn(name, " \t\r\n"), name);
+            char *inner = read_text(path);
+            if (inner)
+                add_offered(n, folder, inner, depth + 1);
+            free(inner);
+            free(path);
+        } else if (strncmp(line, "local ", 6) == 0) {
+            token t = next_token((token){.at = line + 6});
+            add_list(n, is(t, "function") ? next_token(t) : t);
+        }
+    }
+}
+
+/* Lua's words and what the server gives to scripts. */
+static bool is_known_word(token t)
+{
+    static const char *const words[] = {
+        "and",    "break",    "do",       "else",  "elseif", "end",    "false",
+        "for",    "function", "if",       "in",    "local",  "nil",    "not",
+        "or",     "repeat",   "return",   "then",  "true",   "until",  "while",
+        "redis",  "string",   "table",    "math",  "bit",    "cjson",  "cmsgpack",
+        "struct", "tonumber", "tostring", "type",  "pairs",  "ipairs", "next",
+        "unpack", "select",   "error",    "pcall", "assert", "now",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is(t, words[i]))
+            return true;
+    return false;
+}
+
+/* Every line that is not indented. */
+static void check_top_level(const char *path, const char *text)
+{
+    int number = 1;
+    for (const char *line = text; *line; number++) {
+        const char *constant = strncmp(line, "local ", 6) == 0 ? line + 6 : "";
+        bool fine = strchr(" \t\r\n})", *line) || strncmp(line, "--", 2) == 0 ||
+                    strncmp(line, "end", 3) == 0 || isupper((unsigned char)*constant) ||
+                    strncmp(constant, "function ", 9) == 0;
+        if (!fine)
+            fail(path, number, "a library has constants and functions only");
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+}
+
+/* Where we are in the text of a library. */
+typedef struct place {
+    const char *path;
+    int braces; /* open ones: of tables */
+    token before;
+} place;
+
+static void check_name(const place *at, token t, const names *own, const names *offered)
+{
+    token next = next_token(t);
+    bool field = is(at->before, ".") || is(at->before, ":");
+    bool assigned = is(next, "=") && !is(next_token(next), "=");
+    bool key = assigned && at->braces > 0 && (is(at->before, "{") || is(at->before, ","));
+    if (field || key || names_have(own, t))
+        return;
+    bool readable = is_known_word(t) || in_capitals(t) || names_have(offered, t);
+    if (!readable)
+        fail(at->path, t.line, "%.*s is not a name of this library", (int)t.len, t.at);
+    else if (assigned)
+        fail(at->path, t.line, "%.*s is written, and is not this library's", (int)t.len, t.at);
+}
+
+/* The text without comments, on the same lines. */
+static char *without_comments(const char *text)
+{
+    char *bare = need(strdup(text));
+    for (size_t i = 0, len; bare[i]; i += len) {
+        len = literal(bare + i);
+        if (len == 0 && (len = comment(bare + i)) > 0)
+            for (size_t j = i; j < i + len; j++)
+                bare[j] = bare[j] == '\n' ? '\n' : ' ';
+        len = len ? len : 1;
+    }
+    return bare;
+}
+
+static void check_library(const char *folder, const char *path, const char *text)
+{
+    names own = {0}, offered = {0};
+    place at = {.path = path};
+    char *bare = without_comments(text);
+    check_top_level(path, text);
+    add_declared(&own, bare);
+    add_offered(&offered, folder, text, 0);
+    for (token t = next_token((token){.at = bare, .line = 1}); t.len > 0; t = next_token(t)) {
+        at.braces += is(t, "{") - is(t, "}");
+        if (is_name(t))
+            check_name(&at, t, &own, &offered);
+        at.before = t;
+    }
+    names_free(&own);
+    names_free(&offered);
+    free(bare);
 }
 
 /* ---- One script ------------------------------------------------------------------------------ */
@@ -443,6 +752,8 @@ static void free_script(script *s)
     free(s->component);
     free(s->operation);
     free(s->text);
+    for (int i = 0; i < s->norigins; i++)
+        free(s->origins[i].file);
 }
 
 /* ---- The C files ----------------------------------------------------------------------------- */
@@ -462,8 +773,20 @@ static void write_literal(FILE *out, const script *s)
     fputc('"', out);
 }
 
+/* Origins that begin at the same line: the last counts. */
+static void write_origins(FILE *out, const script *s)
+{
+    fprintf(out, "\nstatic const tkl__origin origins_of_%s[] = {\n", s->operation);
+    for (int i = 0; i < s->norigins; i++)
+        if (i + 1 == s->norigins || s->origins[i].line < s->origins[i + 1].line)
+            fprintf(out, "    {%d, \"%s\", %d},\n", s->origins[i].line, s->origins[i].file,
+                    s->origins[i].file_line);
+    fputs("    {0},\n};\n", out);
+}
+
 static void write_definition(FILE *out, const script *s)
 {
+    write_origins(out, s);
     fprintf(out,
             "\nconst tkl__script tkl__lua_%s_%s = {\n"
             "    .name = \"%s/%s\",\n    .sha1 = \"%s\",\n    .source =\n",
@@ -471,9 +794,9 @@ static void write_definition(FILE *out, const script *s)
     write_literal(out, s);
     fprintf(out,
             ",\n    .len = %zu,\n    .nkeys = %d,\n    .nargs = %d,\n"
-            "    .open_keys = %s,\n    .open_args = %s,\n};\n",
+            "    .open_keys = %s,\n    .open_args = %s,\n    .origins = origins_of_%s,\n};\n",
             s->len, s->keys.count, s->args.count, s->keys.open ? "true" : "false",
-            s->args.open ? "true" : "false");
+            s->args.open ? "true" : "false", s->operation);
 }
 
 static FILE *create(const char *folder, const char *file)
@@ -523,8 +846,12 @@ static int is_script(const struct dirent *entry)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3) {
-        fputs("usage: embed <folder of .lua files> <folder for scripts.c and scripts.h>\n", stderr);
+    loose = argc == 4 && strcmp(argv[1], "--loose") == 0;
+    argv += loose;
+    if (argc - loose != 3) {
+        fputs(
+            "usage: embed [--loose] <folder of .lua files> <folder for scripts.c and scripts.h>\n",
+            stderr);
         return 64;
     }
     const char *folder = argv[1];

@@ -90,7 +90,7 @@ typedef struct tkl_call_options {
 /* Sends one command and waits for its reply. `lens` may be NULL when all arguments are
  * NUL-terminated. `reply` may be NULL when only success matters. An error reply of the
  * server becomes a negative code, *reply is then NULL and its text is in tkl_errmsg().
- * A nil reply is TKL_OK with a reply of type TKL_NIL.
+ * A nil reply is TKL_OK with a reply of type TKL_REPLY_NIL.
  *
  * Requests that could not be sent, or that the server turned down because it was
  * starting, moving data or failing over, are repeated until the time-out. What was sent and
@@ -130,11 +130,11 @@ TKL_API void tkl_pipeline_close(tkl_pipeline *pipeline);
 /* ---- Replies ------------------------------------------------------------- */
 
 typedef enum tkl_reply_type {
-    TKL_NIL,
-    TKL_STRING, /* bytes, and simple strings such as OK */
-    TKL_INTEGER,
-    TKL_ARRAY,
-    TKL_ERROR, /* only inside arrays */
+    TKL_REPLY_NIL = 0,
+    TKL_REPLY_STRING = 1, /* bytes, and simple strings such as OK */
+    TKL_REPLY_INTEGER = 2,
+    TKL_REPLY_ARRAY = 3,
+    TKL_REPLY_ERROR = 4, /* only inside arrays */
 } tkl_reply_type;
 
 /* All accessors accept NULL and any type: what does not apply answers nil, 0 or empty. What

@@ -27,8 +27,15 @@
 extern "C" {
 #endif
 
+/* In options: none, or no limit, where that differs from the default, which is 0. */
+#define TKL_NONE (-1)
+
+/* The end of a struct that may grow: zero when the library reads it (else TKL_EINVAL), zero when
+ * the library has written it. */
+#define TKL_RESERVED(n) uint64_t reserved[n]
+
 /* Any bytes: names, payloads, replies. `data` need not end in a NUL and may be
- * NULL when `len` is 0. */
+ * NULL when `len` is 0. This struct is frozen. */
 typedef struct tkl_bytes {
     const char *data;
     size_t len;
@@ -37,46 +44,66 @@ typedef struct tkl_bytes {
 /* A view of a NUL-terminated string; NULL gives empty bytes. */
 TKL_API tkl_bytes tkl_str(const char *text);
 
-/* Every result a call can have, in one list: name, value, text, exit-code class
- * in the command.  0 is done, positive an expected "no", negative an error.
+/* A constant: static const tkl_bytes name = TKL_LIT("alice"). */
+#define TKL_LIT(text)            \
+    {                            \
+        (text), sizeof(text) - 1 \
+    }
+
+/* printf("name: " TKL_FMT "\n", TKL_ARG(name)) */
+#define TKL_FMT        "%.*s"
+#define TKL_ARG(bytes) (int)(bytes).len, (bytes).data ? (bytes).data : ""
+
+/* Every result a call can have, in one list: name, value, exit code of the command, text. 0 is
+ * done, positive an expected "no", negative an error.
  *
- * A caller that wants to know whether a request may have taken effect looks at
- * the code: TKL_ETIMEOUT, TKL_EUNKNOWN and TKL_EPROTO mean "sent, outcome unknown";
- * every other error means that it had no effect. */
-#define TKL_CODES(X)                                                                \
-    X(TKL_OK, 0, "done")                                                            \
-    X(TKL_BUSY, 1, "held by somebody else")                                         \
-    X(TKL_EMPTY, 2, "nothing there")                                                \
-    X(TKL_LIMITED, 3, "limit reached, try later")                                   \
-    X(TKL_NOTFOUND, 4, "not found")                                                 \
-    X(TKL_FULL, 5, "full")                                                          \
-    X(TKL_NOTOWNER, 6, "not held by this owner (any more)")                         \
-    X(TKL_EXISTS, 7, "exists already")                                              \
-    X(TKL_EINVAL, -1, "invalid argument")                                           \
-    X(TKL_ENOMEM, -2, "out of memory")                                              \
-    X(TKL_ENOTSENT, -3, "server not reached: nothing was sent")                     \
-    X(TKL_ETIMEOUT, -4, "no reply in time: outcome unknown")                        \
-    X(TKL_EUNKNOWN, -5, "connection lost after sending: outcome unknown")           \
-    X(TKL_EREFUSED, -6, "refused by the server")                                    \
-    X(TKL_EAUTH, -7, "wrong credentials or not permitted")                          \
-    X(TKL_ETYPE, -8, "the key holds another type of value")                         \
-    X(TKL_EOOM, -9, "the server is out of memory")                                  \
-    X(TKL_EREADONLY, -10, "the server is a read-only replica")                      \
-    X(TKL_EUNREADY, -11, "the server is not ready (loading, busy or cluster down)") \
-    X(TKL_ECROSSSLOT, -12, "keys of one command live in different slots")           \
-    X(TKL_EPROTO, -13, "the server broke the protocol")                             \
-    X(TKL_ETLS, -14, "TLS failed")                                                  \
-    X(TKL_ELOST, -15, "the lease was lost")                                         \
-    X(TKL_ESPAWN, -16, "the private server could not be started")                   \
-    X(TKL_EIO, -17, "file or system error")                                         \
-    X(TKL_ENOSCRIPT, -18, "the server does not know this script")                   \
-    X(TKL_EBUG, -19, "internal error in tackle")
+ * Whether a request may have taken effect: see tkl_is_unknown(). */
+#define TKL_CODES(X)                                                                    \
+    X(TKL_OK, 0, 0, "done")                                                             \
+    X(TKL_BUSY, 1, 1, "held by somebody else")                                          \
+    X(TKL_EMPTY, 2, 1, "nothing there")                                                 \
+    X(TKL_LIMITED, 3, 1, "limit reached, try later")                                    \
+    X(TKL_NOTFOUND, 4, 1, "not found")                                                  \
+    X(TKL_FULL, 5, 1, "full")                                                           \
+    X(TKL_NOTOWNER, 6, 1, "not held by this owner (any more)")                          \
+    X(TKL_EXISTS, 7, 1, "exists already")                                               \
+    X(TKL_DEAD, 8, 1, "failed for good")                                                \
+    X(TKL_CONFLICT, 9, 1, "changed meanwhile by somebody else")                         \
+    X(TKL_EINVAL, -1, 64, "invalid argument")                                           \
+    X(TKL_ENOMEM, -2, 70, "out of memory")                                              \
+    X(TKL_ENOTSENT, -3, 69, "server not reached: nothing was sent")                     \
+    X(TKL_ETIMEOUT, -4, 69, "no reply in time: outcome unknown")                        \
+    X(TKL_EUNKNOWN, -5, 69, "connection lost after sending: outcome unknown")           \
+    X(TKL_EREFUSED, -6, 70, "refused by the server")                                    \
+    X(TKL_EAUTH, -7, 77, "wrong credentials or not permitted")                          \
+    X(TKL_ETYPE, -8, 70, "the key holds another type of value")                         \
+    X(TKL_EOOM, -9, 70, "the server is out of memory")                                  \
+    X(TKL_EREADONLY, -10, 69, "the server is a read-only replica")                      \
+    X(TKL_EUNREADY, -11, 69, "the server is not ready (loading, busy or cluster down)") \
+    X(TKL_ECROSSSLOT, -12, 70, "keys of one command live in different slots")           \
+    X(TKL_EPROTO, -13, 70, "the server broke the protocol")                             \
+    X(TKL_ETLS, -14, 70, "TLS failed")                                                  \
+    X(TKL_ELOST, -15, 70, "the lease was lost")                                         \
+    X(TKL_ESPAWN, -16, 69, "the private server could not be started")                   \
+    X(TKL_EIO, -17, 70, "file or system error")                                         \
+    X(TKL_ENOSCRIPT, -18, 70, "the server does not know this script")                   \
+    X(TKL_EBUG, -19, 70, "internal error in tackle")                                    \
+    X(TKL_EINTR, -20, 70, "interrupted by tkl_interrupt()")                             \
+    X(TKL_EDAMAGED, -21, 70, "stored data is damaged")
 
 typedef enum tkl_code {
-#define TKL_CODE_ENUM(name, value, text) name = value,
+#define TKL_CODE_ENUM(name, value, exit, text) name = value,
     TKL_CODES(TKL_CODE_ENUM)
 #undef TKL_CODE_ENUM
 } tkl_code;
+
+/* Sent, and the outcome is unknown (TKL_ETIMEOUT, TKL_EUNKNOWN, TKL_EPROTO). Every other error
+ * means that the request had no effect. */
+TKL_API bool tkl_is_unknown(int code);
+
+/* The same call may well succeed later: the server was not reached, not ready, full of data, or
+ * did not answer in time. */
+TKL_API bool tkl_is_transient(int code);
 
 /* The fixed text of a code; never NULL. */
 TKL_API const char *tkl_strerror(int code);
@@ -84,13 +111,21 @@ TKL_API const char *tkl_strerror(int code);
 /* The name of a code, "TKL_BUSY"; never NULL. */
 TKL_API const char *tkl_codename(int code);
 
-/* What exactly went wrong in the calling thread's last call that returned a
- * negative code, on whichever client; never NULL, never holds a password. Valid until
- * the thread's next failing call. Works for a failed tkl_open() too. */
+/* What the calling thread's last call had to say, if it returned anything but TKL_OK, on whichever
+ * client; "" if it had nothing to say. Never NULL, never about an earlier call, never holds a
+ * password. Valid until the thread's next call. Works for a failed tkl_open() too. */
 TKL_API const char *tkl_errmsg(void);
 
 /* Names of locks, queues and the like: 1 to this many bytes, any bytes. */
 #define TKL_NAME_MAX 65536
+
+/* Names found on the server, sorted, each once. One object: free it with tkl_names_free(). */
+typedef struct tkl_names {
+    const tkl_bytes *items;
+    size_t count;
+} tkl_names;
+
+TKL_API void tkl_names_free(tkl_names *names); /* NULL is fine */
 
 #ifdef __cplusplus
 }

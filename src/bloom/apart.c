@@ -143,8 +143,8 @@ static int merge_subfilters(const merging *m, const tkl_bytes *to, const tkl_byt
 }
 
 int tkl__bloom_merge_apart(tkl_bloom *bloom, tkl_bloom *source, const tkl__shape *to,
-                           const tkl__shape *from, const tkl__keys *to_keys,
-                           const tkl__keys *from_keys)
+                           const tkl__shape *from, const tkl__bloom_key_list *to_keys,
+                           const tkl__bloom_key_list *from_keys)
 {
     merging m = {.bloom = bloom, .source = source, .to = to, .from = from};
     int rc = tkl__key_make(&bloom->base, "room.0", &m.rooms[0]);

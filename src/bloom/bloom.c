@@ -209,7 +209,7 @@ static int read_letters(batch *b, const tkl_reply *reply, const size_t *chosen, 
                         size_t *kept)
 {
     tkl_bytes letters = tkl_reply_bytes(reply);
-    int rc = tkl_reply_kind(reply) == TKL_STRING && letters.len == count
+    int rc = tkl_reply_kind(reply) == TKL_REPLY_STRING && letters.len == count
                  ? TKL_OK
                  : (int)tkl_reply_int(reply);
     for (size_t i = 0; i < count; i++) {
@@ -250,7 +250,7 @@ static int read_replies(batch *b, const tkl_reply *replies, size_t sent)
     return rc;
 }
 
-static int run_batch(tkl_bloom *bloom, batch *b, const tkl__shape *shape, const tkl__keys *keys)
+static int run_batch(tkl_bloom *bloom, batch *b, const tkl__shape *shape, const tkl__bloom_key_list *keys)
 {
     enum { RUNS = TRIP_MAX / RUN_MAX };
     arguments args[RUNS];
@@ -286,13 +286,13 @@ static int run_batch(tkl_bloom *bloom, batch *b, const tkl__shape *shape, const 
 static int add_some(tkl_bloom *bloom, batch *b)
 {
     tkl__shape shape;
-    tkl__keys keys;
+    tkl__bloom_key_list keys;
     int rc = tkl__bloom_shape(bloom, &shape);
     if (rc == TKL_OK) {
         rc = tkl__bloom_keys(bloom, &shape, 0, &keys);
         if (rc == TKL_OK)
             rc = run_batch(bloom, b, &shape, &keys);
-        tkl__keys_free(&keys);
+        tkl__bloom_key_list_free(&keys);
     }
     if (rc == TKL_BUSY || rc == TKL_NOTFOUND)
         rc = tkl__bloom_load(bloom, &shape);
@@ -332,7 +332,7 @@ typedef struct questions {
     const tkl__shape *shape;
     const tkl_bytes *items;
     size_t nitems, asked; /* how many there are, and are asked for already */
-    tkl__keys keys;
+    tkl__bloom_key_list keys;
     tkl__buf wire; /* has room for all from the beginning */
     tkl__request *requests;
     tkl__group *groups; /* what the request after it asks for */
@@ -365,7 +365,7 @@ static int questions_make(questions *q, const tkl_bloom *bloom)
 
 static void questions_free(questions *q)
 {
-    tkl__keys_free(&q->keys);
+    tkl__bloom_key_list_free(&q->keys);
     tkl__buf_free(&q->wire);
     free(q->requests);
     free(q->groups);

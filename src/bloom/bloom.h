@@ -34,15 +34,15 @@ int tkl__bloom_make_planned(tkl_bloom *bloom);
 int tkl__bloom_grow(tkl_bloom *bloom, const tkl__shape *seen);
 
 /* Keys of a filter; see tkl__bloom_keys. */
-typedef struct tkl__keys {
+typedef struct tkl__bloom_key_list {
     tkl_bytes *items;
     size_t count;
     tkl__buf text;
-} tkl__keys;
+} tkl__bloom_key_list;
 
 /* meta, and the parts of all sub-filters from `first` on. */
-int tkl__bloom_keys(const tkl_bloom *bloom, const tkl__shape *shape, int first, tkl__keys *keys);
-void tkl__keys_free(tkl__keys *keys);
+int tkl__bloom_keys(const tkl_bloom *bloom, const tkl__shape *shape, int first, tkl__bloom_key_list *keys);
+void tkl__bloom_key_list_free(tkl__bloom_key_list *keys);
 
 /* Runs a script that answers with a code, which becomes ours. */
 int tkl__bloom_run(tkl_client *client, const tkl__invocation *call);
@@ -51,8 +51,8 @@ int tkl__bloom_run(tkl_client *client, const tkl__invocation *call);
  * shapes, the first with as many sub-filters as the second or more, and the keys are all of them.
  * TKL_BUSY: one of them has another shape by now. */
 int tkl__bloom_merge_apart(tkl_bloom *bloom, tkl_bloom *source, const tkl__shape *to,
-                           const tkl__shape *from, const tkl__keys *to_keys,
-                           const tkl__keys *from_keys);
+                           const tkl__shape *from, const tkl__bloom_key_list *to_keys,
+                           const tkl__bloom_key_list *from_keys);
 
 #define TKL__FIELD_SIZE 24
 /* "0:count": a field of a sub-filter in meta. */

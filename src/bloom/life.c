@@ -30,7 +30,7 @@ static size_t count_parts(const tkl__shape *shape, int first)
 }
 
 /* All texts first: the buffer moves while it grows. */
-static void write_parts(const tkl_bloom *bloom, const tkl__shape *shape, int first, tkl__keys *keys)
+static void write_parts(const tkl_bloom *bloom, const tkl__shape *shape, int first, tkl__bloom_key_list *keys)
 {
     for (int i = first; i < shape->count; i++)
         for (int part = 0; part < tkl__subfilter_parts(&shape->subs[i]); part++) {
@@ -41,7 +41,7 @@ static void write_parts(const tkl_bloom *bloom, const tkl__shape *shape, int fir
         }
 }
 
-int tkl__bloom_keys(const tkl_bloom *bloom, const tkl__shape *shape, int first, tkl__keys *keys)
+int tkl__bloom_keys(const tkl_bloom *bloom, const tkl__shape *shape, int first, tkl__bloom_key_list *keys)
 {
     tkl__buf_init(&keys->text);
     keys->count = 0;
@@ -58,7 +58,7 @@ int tkl__bloom_keys(const tkl_bloom *bloom, const tkl__shape *shape, int first, 
     return keys->text.failed ? tkl__nomem() : TKL_OK;
 }
 
-void tkl__keys_free(tkl__keys *keys)
+void tkl__bloom_key_list_free(tkl__bloom_key_list *keys)
 {
     free(keys->items);
     tkl__buf_free(&keys->text);
@@ -189,7 +189,7 @@ int tkl__bloom_run(tkl_client *client, const tkl__invocation *call)
     return rc;
 }
 
-static int run_code(tkl_client *client, const tkl__script *script, const tkl__keys *keys,
+static int run_code(tkl_client *client, const tkl__script *script, const tkl__bloom_key_list *keys,
                     const words *w, bool retry_safe)
 {
     return tkl__bloom_run(client, &(tkl__invocation){.script = script,
@@ -205,7 +205,7 @@ static int run_reserve(tkl_bloom *bloom, const char *before, const tkl__shape *s
 {
     int newest = shape->count - 1;
     words w = {.count = 0};
-    tkl__keys keys;
+    tkl__bloom_key_list keys;
     put(&w, "%s", before);
     put(&w, "%s", shape->version);
     put(&w, "error");
@@ -218,7 +218,7 @@ static int run_reserve(tkl_bloom *bloom, const char *before, const tkl__shape *s
     int rc = tkl__bloom_keys(bloom, shape, newest, &keys);
     if (rc == TKL_OK)
         rc = run_code(bloom->client, &tkl__lua_bloom_reserve, &keys, &w, true);
-    tkl__keys_free(&keys);
+    tkl__bloom_key_list_free(&keys);
     return rc;
 }
 
@@ -338,10 +338,10 @@ static int make_alike(tkl_bloom *bloom, tkl_bloom *source, tkl__shape *to, tkl__
 }
 
 /* Both metas, then the parts of sub-filter `i`, in turns. */
-static int pair_keys(const tkl__keys *to, const tkl__keys *from, int first, int parts,
-                     tkl__keys *pairs)
+static int pair_keys(const tkl__bloom_key_list *to, const tkl__bloom_key_list *from, int first, int parts,
+                     tkl__bloom_key_list *pairs)
 {
-    *pairs = (tkl__keys){.items = malloc((2 + 2 * (size_t)parts) * sizeof(tkl_bytes))};
+    *pairs = (tkl__bloom_key_list){.items = malloc((2 + 2 * (size_t)parts) * sizeof(tkl_bytes))};
     tkl__buf_init(&pairs->text);
     if (!pairs->items)
         return tkl__nomem();
@@ -355,14 +355,14 @@ static int pair_keys(const tkl__keys *to, const tkl__keys *from, int first, int 
 }
 
 static int merge_subfilters(tkl_client *client, const tkl__shape *to, const tkl__shape *from,
-                            const tkl__keys *to_keys, const tkl__keys *from_keys)
+                            const tkl__bloom_key_list *to_keys, const tkl__bloom_key_list *from_keys)
 {
     int rc = TKL_OK;
     for (int i = 0, first = 0; rc == TKL_OK && i < from->count; i++) {
         const tkl__subfilter *sub = &to->subs[i];
         int parts = tkl__subfilter_parts(sub);
         words w = {.count = 0};
-        tkl__keys pairs;
+        tkl__bloom_key_list pairs;
         put(&w, "%s", to->version);
         put(&w, "%s", from->version);
         put(&w, "%d:count", i);
@@ -371,7 +371,7 @@ static int merge_subfilters(tkl_client *client, const tkl__shape *to, const tkl_
         rc = pair_keys(to_keys, from_keys, first, parts, &pairs);
         if (rc == TKL_OK)
             rc = run_code(client, &tkl__lua_bloom_merge, &pairs, &w, true);
-        tkl__keys_free(&pairs);
+        tkl__bloom_key_list_free(&pairs);
         first += parts;
     }
     return rc;
@@ -380,7 +380,7 @@ static int merge_subfilters(tkl_client *client, const tkl__shape *to, const tkl_
 static int try_merge(tkl_bloom *bloom, tkl_bloom *source)
 {
     tkl__shape to, from;
-    tkl__keys to_keys, from_keys;
+    tkl__bloom_key_list to_keys, from_keys;
     int rc = make_alike(bloom, source, &to, &from);
     if (rc != TKL_OK)
         return rc;
@@ -392,8 +392,8 @@ static int try_merge(tkl_bloom *bloom, tkl_bloom *source)
         rc = are_together(bloom, source)
                  ? merge_subfilters(bloom->client, &to, &from, &to_keys, &from_keys)
                  : tkl__bloom_merge_apart(bloom, source, &to, &from, &to_keys, &from_keys);
-    tkl__keys_free(&to_keys);
-    tkl__keys_free(&from_keys);
+    tkl__bloom_key_list_free(&to_keys);
+    tkl__bloom_key_list_free(&from_keys);
     return rc;
 }
 
@@ -412,7 +412,7 @@ int tkl_bloom_merge(tkl_bloom *bloom, tkl_bloom *source)
 static int try_drop(tkl_bloom *bloom)
 {
     tkl__shape shape;
-    tkl__keys keys;
+    tkl__bloom_key_list keys;
     words w = {.count = 0};
     int rc = tkl__bloom_load(bloom, &shape);
     if (rc != TKL_OK)
@@ -421,7 +421,7 @@ static int try_drop(tkl_bloom *bloom)
     rc = tkl__bloom_keys(bloom, &shape, 0, &keys);
     if (rc == TKL_OK)
         rc = run_code(bloom->client, &tkl__lua_bloom_drop, &keys, &w, false);
-    tkl__keys_free(&keys);
+    tkl__bloom_key_list_free(&keys);
     return rc;
 }
 

@@ -71,8 +71,8 @@ tkl__outcome tkl__judge(tkl_client *client, tkl__node *node, int rc, const tkl_r
                         bool retry_safe)
 {
     if (rc == TKL_OK)
-        return tkl_reply_kind(reply) == TKL_ERROR ? judge_reply(client, node, reply)
-                                                  : (tkl__outcome){.again = false};
+        return tkl_reply_kind(reply) == TKL_REPLY_ERROR ? judge_reply(client, node, reply)
+                                                        : (tkl__outcome){.again = false};
     if (node && (rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT))
         client->route->suspect(client, node);
     bool harmless = rc == TKL_ENOTSENT || (rc == TKL_EUNKNOWN && retry_safe);
@@ -142,6 +142,7 @@ int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline,
 {
     tkl__node *asked = NULL; /* where an ASK sent us */
     *reply = NULL;
+    tkl__begin();
     for (int attempt = 0;; attempt++) {
         tkl__node *node = asked;
         int rc = node ? TKL_OK : client->route->pick(client, request->slot, deadline, &node);
@@ -235,7 +236,7 @@ int64_t tkl__call_deadline(const tkl_client *client, const tkl_call_options *opt
 
 int tkl__check(tkl_reply **reply)
 {
-    int rc = tkl_reply_kind(*reply) == TKL_ERROR ? tkl_reply_code(*reply) : TKL_OK;
+    int rc = tkl_reply_kind(*reply) == TKL_REPLY_ERROR ? tkl_reply_code(*reply) : TKL_OK;
     if (rc == TKL_OK)
         return TKL_OK;
     tkl_bytes text = tkl_reply_bytes(*reply);

@@ -67,7 +67,7 @@ static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 
 static void skip(tkl__conn *conn, tkl_reply *reply)
 {
-    if (tkl_reply_kind(reply) == TKL_ERROR)
+    if (tkl_reply_kind(reply) == TKL_REPLY_ERROR)
         conn->primed = false;
     tkl_reply_free(reply);
     conn->owed--;

@@ -18,8 +18,8 @@ tkl_bytes tkl_str(const char *text)
 const char *tkl_strerror(int code)
 {
     switch (code) {
-#define TEXT_CASE(name, value, text) \
-    case value:                      \
+#define TEXT_CASE(name, value, exit, text) \
+    case value:                            \
         return text;
         TKL_CODES(TEXT_CASE)
 #undef TEXT_CASE
@@ -30,8 +30,8 @@ const char *tkl_strerror(int code)
 const char *tkl_codename(int code)
 {
     switch (code) {
-#define NAME_CASE(name, value, text) \
-    case value:                      \
+#define NAME_CASE(name, value, exit, text) \
+    case value:                            \
         return #name;
         TKL_CODES(NAME_CASE)
 #undef NAME_CASE
@@ -39,9 +39,35 @@ const char *tkl_codename(int code)
     return "unknown code";
 }
 
+bool tkl_is_unknown(int code)
+{
+    return code == TKL_ETIMEOUT || code == TKL_EUNKNOWN || code == TKL_EPROTO;
+}
+
+bool tkl_is_transient(int code)
+{
+    return code == TKL_ENOTSENT || code == TKL_ETIMEOUT || code == TKL_EUNKNOWN ||
+           code == TKL_EUNREADY || code == TKL_EREADONLY || code == TKL_EOOM;
+}
+
 const char *tkl_errmsg(void)
 {
     return last_text;
+}
+
+void tkl__begin(void)
+{
+    last_text[0] = '\0';
+}
+
+int tkl__no(int code)
+{
+    return tkl__fail(code, "%s", tkl_strerror(code));
+}
+
+int tkl__interrupted(void)
+{
+    return tkl__no(TKL_EINTR);
 }
 
 /* A server says little of why, and much of the script that met it. */
@@ -95,5 +121,5 @@ int tkl__fail_in(int code, const char *format, ...)
 
 int tkl__nomem(void)
 {
-    return tkl__fail(TKL_ENOMEM, "%s", tkl_strerror(TKL_ENOMEM));
+    return tkl__no(TKL_ENOMEM);
 }

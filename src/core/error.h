@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calling thread's last error text.
+ * The calling thread's last text: what its last call had to say.
  */
 #ifndef TKL_CORE_ERROR_H
 #define TKL_CORE_ERROR_H
 
 #include <tackle/common.h>
 
-/* Records the text for tkl_errmsg() and returns `code`. */
+/* A call begins: it has nothing to say yet. Done by whatever sends a request or makes a key. */
+void tkl__begin(void);
+
+/* Records the text for tkl_errmsg() and returns `code`: of an error, or of a "no" that has more to
+ * say than its code. */
 int tkl__fail(int code, const char *format, ...) TKL_PRINTF(2, 3);
 
 /* The same, with ": " and the text of errno appended. */
@@ -16,6 +20,12 @@ int tkl__fail_errno(int code, const char *format, ...) TKL_PRINTF(2, 3);
 /* Puts "prefix: " before the recorded text and returns `code`. */
 int tkl__fail_in(int code, const char *format, ...) TKL_PRINTF(2, 3);
 
+/* A "no", with the text of its code. */
+int tkl__no(int code);
+
 int tkl__nomem(void);
+
+/* For a wait that tkl_interrupt() has ended. */
+int tkl__interrupted(void);
 
 #endif

@@ -49,6 +49,7 @@ static const char *word_for(const char *component)
 int tkl__base_make(const tkl_client *client, const char *component, tkl_bytes name, tkl__base *base)
 {
     *base = (tkl__base){0};
+    tkl__begin();
     if (name.len == 0)
         return tkl__fail(TKL_EINVAL, "a %s needs a name", word_for(component));
     if (name.len > TKL_NAME_MAX)

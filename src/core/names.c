@@ -45,6 +45,25 @@ void tkl__names_tidy(tkl__names *n, bool (*keep)(tkl_bytes name, void *arg), voi
     n->count = kept;
 }
 
+int tkl__names_result(tkl__names *n, tkl_names **result)
+{
+    *result = malloc(sizeof **result);
+    if (!*result)
+        return tkl__nomem();
+    **result = (tkl_names){n->items, n->count};
+    *n = (tkl__names){0};
+    return TKL_OK;
+}
+
+void tkl_names_free(tkl_names *names)
+{
+    for (size_t i = 0; names && i < names->count; i++)
+        free((char *)names->items[i].data);
+    if (names)
+        free((tkl_bytes *)names->items);
+    free(names);
+}
+
 static tkl_reply *as_reply(const tkl__names *n)
 {
     tkl_reply *all = tkl__reply_new_array(n->count);

@@ -17,6 +17,8 @@ typedef struct tkl__names {
 int tkl__names_add(tkl__names *names, tkl_bytes name);
 /* Sorts them, and keeps each once, if `keep` says so. NULL keeps all. */
 void tkl__names_tidy(tkl__names *names, bool (*keep)(tkl_bytes name, void *arg), void *arg);
+/* As what callers get. On success the list is empty. */
+int tkl__names_result(tkl__names *names, tkl_names **result);
 /* As an array of strings. */
 int tkl__names_reply(const tkl__names *names, tkl_reply **reply);
 void tkl__names_free(tkl__names *names);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/onekey.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "core/resp.h"
 
 static tkl_bytes bytes_of(const tkl__onekey *key)
@@ -63,9 +63,8 @@ void tkl__query_int(tkl__query *command, int64_t value)
 
 void tkl__query_double(tkl__query *command, double value)
 {
-    char text[32];
-    snprintf(text, sizeof text, "%.17g", value);
-    tkl__query_word(command, text);
+    char text[TKL__DOUBLE_SIZE];
+    tkl__query_word(command, tkl__double_text(value, text));
 }
 
 void tkl__query_key(tkl__query *command, const tkl__onekey *key)

@@ -269,6 +269,7 @@ int tkl__exec_many_ahead(tkl_client *client, const tkl__request *requests, size_
                .ahead = ahead,
                .deadline = deadline,
                .nopen = count};
+    tkl__begin();
     if (client->route->cluster) /* which node each goes to must be known first */
         make_others(&b);
     *replies = b.replies = tkl__reply_new_array(count);

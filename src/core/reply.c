@@ -13,6 +13,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "core/number.h"
 #include "core/resp.h"
 
 typedef struct block {
@@ -84,7 +85,7 @@ static tkl_reply *root_new(size_t payload)
         return NULL;
     tkl_reply *root = (tkl_reply *)(void *)arena->data;
     arena->used = aligned(sizeof *root);
-    *root = (tkl_reply){.kind = TKL_NIL, .data = "", .arena = arena, .root = root};
+    *root = (tkl_reply){.kind = TKL_REPLY_NIL, .data = "", .arena = arena, .root = root};
     return root;
 }
 
@@ -139,7 +140,7 @@ static tkl_reply *node_new(const redisReadTask *task, size_t payload)
     tkl_reply *node = take(root, sizeof *node);
     if (!node)
         return NULL;
-    *node = (tkl_reply){.kind = TKL_NIL, .data = "", .root = root};
+    *node = (tkl_reply){.kind = TKL_REPLY_NIL, .data = "", .root = root};
     if (!parent)
         return node;
     size_t announced = (size_t)task->parent->elements;
@@ -158,8 +159,8 @@ static void *create_string(const redisReadTask *task, char *text, size_t len)
     tkl_reply *node = node_new(task, len + 1);
     if (!node || !set_text(node, text, len))
         return undo(task, node);
-    node->kind = task->type == REDIS_REPLY_ERROR ? TKL_ERROR : TKL_STRING;
-    if (node->kind == TKL_ERROR)
+    node->kind = task->type == REDIS_REPLY_ERROR ? TKL_REPLY_ERROR : TKL_REPLY_STRING;
+    if (node->kind == TKL_REPLY_ERROR)
         node->code = tkl__error_code((tkl_bytes){text, len});
     return node;
 }
@@ -184,7 +185,7 @@ static void *create_array(const redisReadTask *task, int announced)
     tkl_reply *node = node_new(task, room * (sizeof(tkl_reply *) + aligned(sizeof *node)));
     if (!node || !set_elements(node, room))
         return undo(task, node);
-    node->kind = TKL_ARRAY;
+    node->kind = TKL_REPLY_ARRAY;
     return node;
 }
 
@@ -193,7 +194,7 @@ static void *create_integer(const redisReadTask *task, long long value)
     tkl_reply *node = node_new(task, 0);
     if (!node)
         return NULL;
-    node->kind = TKL_INTEGER;
+    node->kind = TKL_REPLY_INTEGER;
     node->integer = value;
     return node;
 }
@@ -251,7 +252,7 @@ tkl_reply *tkl__reply_new_array(size_t count)
     tkl_reply *array = root_new(count * sizeof(tkl_reply *));
     if (!array)
         return NULL;
-    array->kind = TKL_ARRAY;
+    array->kind = TKL_REPLY_ARRAY;
     if (!set_elements(array, count)) {
         tkl_reply_free(array);
         return NULL;
@@ -264,7 +265,7 @@ tkl_reply *tkl__reply_new_int(int64_t value)
 {
     tkl_reply *reply = root_new(0);
     if (reply) {
-        reply->kind = TKL_INTEGER;
+        reply->kind = TKL_REPLY_INTEGER;
         reply->integer = value;
     }
     return reply;
@@ -275,7 +276,7 @@ tkl_reply *tkl__reply_new_bytes(tkl_bytes bytes)
     tkl_reply *reply = root_new(bytes.len + 1);
     if (reply) {
         set_text(reply, bytes.data, bytes.len);
-        reply->kind = TKL_STRING;
+        reply->kind = TKL_REPLY_STRING;
     }
     return reply;
 }
@@ -286,7 +287,7 @@ tkl_reply *tkl__reply_new_error(int code, const char *text)
     if (!reply)
         return NULL;
     set_text(reply, text, strlen(text));
-    reply->kind = TKL_ERROR;
+    reply->kind = TKL_REPLY_ERROR;
     reply->code = code;
     return reply;
 }
@@ -297,6 +298,11 @@ void tkl__reply_cut(tkl_reply *reply, size_t len)
         return;
     ((char *)reply->data)[len] = '\0'; /* in the arena, where it was written */
     reply->len = len;
+}
+
+void tkl__reply_say(tkl_reply *reply, tkl_bytes text)
+{
+    set_text(reply, text.data, text.len);
 }
 
 static void adopt(tkl_reply *root, tkl_reply *other)
@@ -346,19 +352,19 @@ void tkl_reply_free(tkl_reply *reply)
 
 tkl_reply_type tkl_reply_kind(const tkl_reply *reply)
 {
-    return reply ? reply->kind : TKL_NIL;
+    return reply ? reply->kind : TKL_REPLY_NIL;
 }
 
 bool tkl_reply_is_nil(const tkl_reply *reply)
 {
-    return tkl_reply_kind(reply) == TKL_NIL;
+    return tkl_reply_kind(reply) == TKL_REPLY_NIL;
 }
 
 int64_t tkl_reply_int(const tkl_reply *reply)
 {
     if (!reply)
         return 0;
-    if (reply->kind != TKL_STRING)
+    if (reply->kind != TKL_REPLY_STRING)
         return reply->integer;
     char *end;
     errno = 0;
@@ -370,11 +376,11 @@ double tkl_reply_double(const tkl_reply *reply)
 {
     if (!reply)
         return 0;
-    if (reply->kind != TKL_STRING)
+    if (reply->kind != TKL_REPLY_STRING)
         return (double)reply->integer;
-    char *end;
-    double value = strtod(reply->data, &end);
-    return end != reply->data && *end == '\0' ? value : 0;
+    double value;
+    tkl__double_parse((tkl_bytes){reply->data, reply->len}, &value);
+    return value;
 }
 
 tkl_bytes tkl_reply_bytes(const tkl_reply *reply)

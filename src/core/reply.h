@@ -20,6 +20,8 @@ tkl_reply *tkl__reply_new_error(int code, const char *text);
 
 /* Keeps the first bytes of a string or an error's text. */
 void tkl__reply_cut(tkl_reply *reply, size_t len);
+/* Gives it another text, unless there is no memory. */
+void tkl__reply_say(tkl_reply *reply, tkl_bytes text);
 
 /* From now on the reader makes replies that belong to this array (a root) and are freed with it,
  * which saves an allocation for each. NULL: they are roots again. */

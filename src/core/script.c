@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/script.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,15 +61,50 @@ static size_t add_call(tkl__buf *wire, const tkl__invocation *call, bool by_sha)
 }
 
 /* Servers tell which script met an error, and in which line. Who calls us has never seen it. */
-static void cut_origin(const tkl_reply *reply, const tkl__script *script)
+static void cut_origin(tkl_reply *reply, const tkl__script *script)
 {
     static const char origin[] = " script: ";
     tkl_bytes text = tkl_reply_bytes(reply);
-    if (tkl_reply_kind(reply) != TKL_ERROR)
-        return;
     const char *at = strstr(text.data, origin);
     if (at && strncmp(at + sizeof origin - 1, script->sha1, strlen(script->sha1)) == 0)
-        tkl__reply_cut((tkl_reply *)reply, (size_t)(at - text.data));
+        tkl__reply_cut(reply, (size_t)(at - text.data));
+}
+
+/* The part of the script that has this line. */
+static const tkl__origin *origin_of(const tkl__script *script, int line)
+{
+    const tkl__origin *at = script->origins;
+    while (at[1].line > 0 && at[1].line <= line)
+        at++;
+    return at;
+}
+
+/* "user_script:31: ..." becomes "hold/hold.inc.lua:12: ...": a line that its authors know. */
+static void name_line(tkl_reply *reply, const tkl__script *script)
+{
+    static const char mark[] = "user_script:";
+    const char *text = tkl_reply_str(reply), *at = strstr(text, mark);
+    char *end;
+    long line = at ? strtol(at + sizeof mark - 1, &end, 10) : 0;
+    if (line < 1 || line > INT_MAX || !script->origins)
+        return;
+    const tkl__origin *origin = origin_of(script, (int)line);
+    tkl__buf said;
+    tkl__buf_init(&said);
+    tkl__buf_add(&said, text, (size_t)(at - text));
+    tkl__buf_addf(&said, "%s:%ld%s", origin->file, line - origin->line + origin->file_line, end);
+    if (!said.failed)
+        tkl__reply_say(reply, (tkl_bytes){said.data, said.len});
+    tkl__buf_free(&said);
+}
+
+/* Makes an error reply of a script fit to be read. */
+static void explain_error(tkl_reply *reply, const tkl__script *script)
+{
+    if (tkl_reply_kind(reply) != TKL_REPLY_ERROR)
+        return;
+    cut_origin(reply, script);
+    name_line(reply, script);
 }
 
 static int run_once(tkl_client *client, const tkl__invocation *call, bool by_sha, int64_t deadline,
@@ -86,7 +122,7 @@ static int run_once(tkl_client *client, const tkl__invocation *call, bool by_sha
     tkl__buf_free(&wire);
     if (rc != TKL_OK)
         return rc;
-    cut_origin(*reply, call->script);
+    explain_error(*reply, call->script);
     return tkl__check(reply);
 }
 
@@ -99,6 +135,21 @@ int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, 
     if (rc == TKL_ENOSCRIPT)
         rc = run_once(client, call, false, deadline, reply);
     return rc;
+}
+
+int tkl__eval(tkl_client *client, const tkl__script *script, const tkl__keys *keys,
+              const tkl__args *args, int64_t deadline, bool retry_safe, tkl_reply **reply)
+{
+    *reply = NULL;
+    if (args->failed)
+        return tkl__nomem();
+    tkl__invocation call = {.script = script,
+                            .keys = keys->items,
+                            .nkeys = keys->count,
+                            .args = args->items,
+                            .nargs = args->count,
+                            .retry_safe = retry_safe};
+    return tkl__run(client, &call, deadline, reply);
 }
 
 /* On a connection where the script is known to work, only sends it; else awaits the reply. */
@@ -201,7 +252,7 @@ int tkl__run_many(tkl_client *client, const tkl__invocation *calls, size_t count
             int again = run_unknown(client, &calls[i], deadline, *replies, i);
             rc = rc == TKL_OK ? again : rc;
         } else {
-            cut_origin(tkl_reply_at(*replies, i), calls[i].script);
+            explain_error((tkl_reply *)tkl_reply_at(*replies, i), calls[i].script);
         }
     return rc;
 }

@@ -5,17 +5,27 @@
 #ifndef TKL_CORE_SCRIPT_H
 #define TKL_CORE_SCRIPT_H
 
+#include "core/args.h"
 #include "core/call.h"
+#include "core/keys.h"
+
+/* From this line of a script on, its lines are those of this file from `file_line` on. */
+typedef struct tkl__origin {
+    int line; /* 0: the end of the list */
+    const char *file;
+    int file_line;
+} tkl__origin;
 
 typedef struct tkl__script {
     const char *name; /* "lock/acquire" */
     const char *sha1; /* 40 hex digits */
     const char *source;
     size_t len;
-    int nkeys;      /* as the header block declares; the least number when open */
-    int nargs;      /* ditto */
-    bool open_keys; /* "KEYS[n...]": more may follow */
-    bool open_args; /* "ARGV[n...]": ditto */
+    int nkeys;                  /* as the header block declares; the least number when open */
+    int nargs;                  /* ditto */
+    bool open_keys;             /* "KEYS[n...]": more may follow */
+    bool open_args;             /* "ARGV[n...]": ditto */
+    const tkl__origin *origins; /* the first begins at line 1 */
 } tkl__script;
 
 /* A script with what it works on. All keys must be in one slot. */
@@ -33,6 +43,11 @@ typedef struct tkl__invocation {
 /* EVALSHA, and once EVAL when the server does not know the script. An error reply comes back as its
  * code; *reply is then NULL. */
 int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, tkl_reply **reply);
+
+/* The same with keys and arguments as their builders make them. TKL_ENOMEM when one of them failed.
+ * `retry_safe`: running it twice does no harm. */
+int tkl__eval(tkl_client *client, const tkl__script *script, const tkl__keys *keys,
+              const tkl__args *args, int64_t deadline, bool retry_safe, tkl_reply **reply);
 
 /* Sends the script and does not wait for its reply, which is skipped when it comes. For this the
  * server must know the script: the first time on a connection the reply is awaited. */

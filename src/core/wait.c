@@ -278,7 +278,7 @@ static void on_error(tkl__hub *hub, const tkl_reply *reply)
 
 static void on_reply(tkl__hub *hub, const tkl_reply *reply)
 {
-    if (tkl_reply_kind(reply) == TKL_ERROR) {
+    if (tkl_reply_kind(reply) == TKL_REPLY_ERROR) {
         on_error(hub, reply);
         return;
     }

@@ -41,6 +41,7 @@ typedef enum tkl__event {
     TKL__LOOK,    /* the time of tkl__look_at() has come; told to one waiter of the topic only */
     TKL__CUT,     /* the connection broke: messages may be lost; listen again and look */
     TKL__TIME_UP, /* the deadline passed, or it was called off */
+    TKL__INTERRUPTED, /* tkl_interrupt() ended all waits of the client */
 } tkl__event;
 
 /* Subscribes to `channel`, on the node of its slot, unless this client does already. When it

@@ -71,10 +71,10 @@ static int read_answer(const tkl__hold *h, const tkl_reply *reply, int64_t start
 {
     *b = (tkl__busy){.started = started};
     switch (tkl_reply_kind(reply)) {
-    case TKL_INTEGER:
+    case TKL_REPLY_INTEGER:
         *g = (tkl__grant){(uint64_t)tkl_reply_int(reply), tkl__to_us(h->rules.ttl_ms), started};
         return TKL_OK;
-    case TKL_STRING:
+    case TKL_REPLY_STRING:
         return read_place(tkl_reply_str(reply), b);
     default:
         b->left_us = tkl_reply_int(tkl_reply_at(reply, 1));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/error.h"
 #include "hold/inside.h"
 
 /* Those who look are spread over this time, after the one who promised. */
@@ -137,6 +138,8 @@ static int wait_step(tkl__hold *h, tkl__waiter *w, int64_t deadline, tkl__grant 
         return tkl__hold_may_pass(rc) ? TKL_BUSY : rc;
     case TKL__CUT:
         return TKL_EUNKNOWN;
+    case TKL__INTERRUPTED:
+        return tkl__interrupted();
     case TKL__TIME_UP:
         break;
     }

@@ -241,7 +241,7 @@ static int show_on(const tkl__shard *shard, const char *digits, tkl_bytes result
         tkl_reply_free(last);
         last = *reply;
         args[1] = tkl_reply_bytes(*reply);
-    } while (rc == TKL_OK && tkl_reply_kind(*reply) == TKL_STRING);
+    } while (rc == TKL_OK && tkl_reply_kind(*reply) == TKL_REPLY_STRING);
     return rc;
 }
 

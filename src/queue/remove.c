@@ -30,7 +30,7 @@ static int cancel_on(const tkl__shard *shard, const char *digits, const char *wh
         tkl_reply_free(last);
         last = reply;
         args[1] = tkl_reply_bytes(reply);
-    } while (rc == TKL_OK && tkl_reply_kind(reply) == TKL_STRING);
+    } while (rc == TKL_OK && tkl_reply_kind(reply) == TKL_REPLY_STRING);
     if (rc == TKL_OK)
         rc = (int)tkl_reply_int(reply);
     tkl_reply_free(reply);

@@ -118,6 +118,8 @@ static int wait_step(const inquiry *q, tkl__waiter *w)
         return ask(q);
     case TKL__CUT:
         return TKL_EUNKNOWN;
+    case TKL__INTERRUPTED:
+        return tkl__interrupted();
     case TKL__TIME_UP:
         break;
     }

@@ -177,7 +177,7 @@ static void results_map_to_exit_codes(void **state)
     } cases[] = {
         {TKL_OK, 0},      {TKL_BUSY, 1},      {TKL_EMPTY, 1},     {TKL_EXISTS, 1},
         {TKL_EINVAL, 64}, {TKL_ENOTSENT, 69}, {TKL_ETIMEOUT, 69}, {TKL_EUNKNOWN, 69},
-        {TKL_ESPAWN, 69}, {TKL_EAUTH, 70},    {TKL_EREFUSED, 70}, {TKL_ETLS, 70},
+        {TKL_ESPAWN, 69}, {TKL_EAUTH, 77},    {TKL_EREFUSED, 70}, {TKL_ETLS, 70},
         {TKL_EBUG, 70},   {TKL_EIO, 70},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

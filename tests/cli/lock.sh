@@ -182,7 +182,7 @@ ends 0 tackle lock show acl
 ends 0 tackle lock release acl "$token"
 ends 0 tackle lock break acl
 ends 0 tackle sem run acl --limit 1 -- tackle sem show acl
-ends 70 tackle call GET other
-ends 70 tackle --namespace other lock acquire acl
+ends 77 tackle call GET other
+ends 77 tackle --namespace other lock acquire acl
 has "$err" "NOPERM"
 echo "lock: all good"

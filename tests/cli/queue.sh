@@ -415,6 +415,6 @@ for verb in "list" "stats acl" "peek acl" "peek acl --state held" "dead acl" "de
     "pause acl" "resume acl" "drain acl" "destroy acl --yes"; do
     ends 0 tackle queue $verb
 done
-ends 70 tackle --namespace other queue push acl x
+ends 77 tackle --namespace other queue push acl x
 has "$err" "NOPERM"
 echo "queue: all good"

@@ -31,7 +31,6 @@ refuses "ping: unexpected argument 'extra'" ping extra
 refuses "unexpected argument '-'" ping -
 refuses "unexpected argument '--json'" ping -- --json
 refuses "call: missing ARG..." call
-refuses "call: missing ARG..." call --json
 refuses "--durability needs a value: none|snapshot|lazy|everysec|always" server start --durability
 refuses "invalid --durability 'some': not one of the choices none|" server start --durability some
 refuses "invalid --durability ''" server start --durability=
@@ -54,3 +53,6 @@ has "$err" "tackle: ping: "
 ends 64 tackle --url "" ping
 
 [ ! -e "$XDG_DATA_HOME/tackle/socket" ] || fail "a wrong command line has started a server"
+
+ends 64 tackle call --json
+has "$err" '{"error": "TKL_EINVAL", "message": "missing ARG..."}'

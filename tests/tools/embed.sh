@@ -127,14 +127,60 @@ local function owner()
     return redis.call('GET', KEYS[1])
 end
 END
-gives "a fragment is pasted as one line and its uses count" '
+gives "a library is pasted line by line and its uses count" '
 
 
 
-local function owner() if ARGV[1] == '"'' then return 0 end return redis.call('GET'"', KEYS[1]) end
+
+local function owner()
+if ARGV[1] == '"''"' then
+return 0
+end
+return redis.call('"'GET'"', KEYS[1])
+end
+
 return {owner()}'
 facts "lock/take 1 1"
-! grep -q helper "$dir/out/scripts.h" || fail "a fragment is no script"
+! grep -q helper "$dir/out/scripts.h" || fail "a library is no script"
+origins() { # the lines of the generated list, without braces
+    [ "$(sed -n '/^static const tkl__origin/,/{0}/p' "$dir/out/scripts.c" | grep -o '[0-9]*, "[^}]*' |
+        tr '\n' ';')" = "$1" ] || fail "expected origins '$1', got: $(cat "$dir/out/scripts.c")"
+}
+origins '1, "lock/take.lua", 1;5, "lock/helper.inc.lua", 1;12, "lock/take.lua", 5;'
+
+script <<'END'
+-- lock/take: libraries that include libraries, arguments with names.
+-- KEYS[1] state
+-- ARGV[1] token
+-- ARGV[2] lease
+-- ARGV[3...] tags
+-- returns {code}
+local STATE = KEYS[1]
+local token, lease = unpack(ARGV)
+local now = 1
+-- include: one
+-- include: two
+return {one(token), two(lease)}
+END
+cat >"$dir/lock/one.inc.lua" <<'END'
+-- include: two
+local LEAST, MOST = 1, 2
+local function one(token)
+  local entry = {name = token, till = now + MOST}
+  for i, part in ipairs(entry) do
+    entry[i] = two(part)
+  end
+  return redis.call('GET', STATE), entry.name
+end
+END
+cat >"$dir/lock/two.inc.lua" <<'END'
+local function two(part)
+  return part
+end
+END
+"$embed" "$dir/lock" "$dir/out" || fail "good libraries were refused"
+is_once=$(grep -c 'local function two' "$dir/out/scripts.c")
+[ "$is_once" = 1 ] || fail "a library stands $is_once times in its script"
 
 script <<'END'
 -- lock/take: open lists.
@@ -221,6 +267,50 @@ script <<'END'
 -- include: nothing
 return {0}
 END
-refuses "a fragment that is not there" "3: there is no $dir/lock/nothing.inc.lua to include"
+refuses "a library that is not there" "3: there is no $dir/lock/nothing.inc.lua to include"
+
+# library TEXT, then: embed must refuse the library with exactly this message.
+refuses_library() {
+    local behaviour=$1 expected=$2
+    script <<'END'
+-- lock/take: it.
+-- KEYS[1] state
+-- returns {code}
+local STATE = KEYS[1]
+local token = 'x'
+-- include: part
+return {STATE}
+END
+    cat >"$dir/lock/part.inc.lua"
+    ! "$embed" "$dir/lock" "$dir/out" 2>"$dir/messages" || fail "$behaviour: was accepted"
+    is=$(sed "s,^$dir/lock/part.inc.lua:\([0-9]*\): error: ,\1: ," "$dir/messages")
+    [ "$is" = "$expected" ] || fail "$behaviour: expected '$expected', got '$is'"
+}
+
+refuses_library "a library that runs something" '1: a library has constants and functions only' <<'END'
+redis.call('DEL', STATE)
+END
+refuses_library "a library that reads its includer" '3: token is not a name of this library' <<'END'
+-- A word.
+local function owner()
+  return token
+end
+END
+refuses_library "a library that writes what is not its own" \
+    '2: STATE is written, and is not this library'"'"'s' <<'END'
+local function forget()
+  STATE = nil
+end
+END
+
+script <<'END'
+-- lock/take: it.
+-- returns {code}
+if true then
+  -- include: part
+end
+END
+echo 'local LEAST = 1' >"$dir/lock/part.inc.lua"
+refuses "a library in the middle of something" '4: a library is included at the start of a line'
 
 echo "embed: all good"

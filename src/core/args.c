@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/args.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/number.h"
+
+#define BLOCK_BYTES 2000
+
+/* Texts stay where they are: a full block is followed by another. */
+struct tkl__args_block {
+    struct tkl__args_block *next;
+    size_t used;
+    char text[BLOCK_BYTES];
+};
+
+void tkl__args_init(tkl__args *args)
+{
+    args->items = args->small;
+    args->count = 0;
+    args->cap = TKL__ARGS_SMALL;
+    args->blocks = NULL;
+    args->failed = false;
+}
+
+void tkl__args_free(tkl__args *args)
+{
+    if (args->items != args->small)
+        free(args->items);
+    while (args->blocks) {
+        struct tkl__args_block *next = args->blocks->next;
+        free(args->blocks);
+        args->blocks = next;
+    }
+}
+
+static bool grow(tkl__args *args)
+{
+    bool small = args->items == args->small;
+    tkl_bytes *items = realloc(small ? NULL : args->items, 2 * args->cap * sizeof *items);
+    if (!items)
+        return false;
+    if (small)
+        memcpy(items, args->small, sizeof args->small);
+    args->items = items;
+    args->cap *= 2;
+    return true;
+}
+
+void tkl__args_bytes(tkl__args *args, tkl_bytes bytes)
+{
+    if (args->count == args->cap && !grow(args))
+        args->failed = true;
+    else
+        args->items[args->count++] = bytes;
+}
+
+void tkl__args_str(tkl__args *args, const char *text)
+{
+    tkl__args_bytes(args, tkl_str(text));
+}
+
+/* Room for a number's text; NULL when there is no memory. */
+static char *room(tkl__args *args, size_t size)
+{
+    struct tkl__args_block *block = args->blocks;
+    if (!block || BLOCK_BYTES - block->used < size) {
+        block = malloc(sizeof *block);
+        if (!block) {
+            args->failed = true;
+            return NULL;
+        }
+        block->next = args->blocks;
+        block->used = 0;
+        args->blocks = block;
+    }
+    char *text = block->text + block->used;
+    block->used += size;
+    return text;
+}
+
+void tkl__args_int(tkl__args *args, int64_t value)
+{
+    char *text = room(args, 24);
+    if (!text)
+        return;
+    int len = snprintf(text, 24, "%" PRId64, value);
+    tkl__args_bytes(args, (tkl_bytes){text, (size_t)len});
+}
+
+void tkl__args_double(tkl__args *args, double value)
+{
+    char *text = room(args, TKL__DOUBLE_SIZE);
+    if (text)
+        tkl__args_str(args, tkl__double_text(value, text));
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The keys of one instance of a component, all in one slot: "ns:component:{name}:part".
+ */
+#ifndef TKL_CORE_KEYS_H
+#define TKL_CORE_KEYS_H
+
+#include "core/name.h"
+
+/* In the order in which its scripts name them. */
+typedef struct tkl__keys {
+    tkl_bytes *items; /* owned, with their bytes, as one block */
+    size_t count;
+} tkl__keys;
+
+/* A key for each part; "" is the bare "ns:component:{name}". TKL_EINVAL for a name that is empty or
+ * too long. On failure there is nothing to free. */
+int tkl__keys_make(const tkl_client *client, const char *component, tkl_bytes name,
+                   const char *const *parts, size_t count, tkl__keys *keys);
+void tkl__keys_free(tkl__keys *keys);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/number.h"
+
+#include <ctype.h>
+#include <locale.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A number's text is never longer. */
+#define TEXT_MAX 400
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static locale_t plain; /* the C locale; 0: there is no memory for it */
+
+static void make_plain(void)
+{
+    plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+/* The calling thread's locale becomes the C locale; returns the one to go back to. */
+static locale_t enter_plain(void)
+{
+    pthread_once(&once, make_plain);
+    return plain ? uselocale(plain) : (locale_t)0;
+}
+
+static void leave_plain(locale_t before)
+{
+    if (before)
+        uselocale(before);
+}
+
+const char *tkl__double_text(double value, char text[TKL__DOUBLE_SIZE])
+{
+    locale_t before = enter_plain();
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, TKL__DOUBLE_SIZE, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    leave_plain(before);
+    return text;
+}
+
+bool tkl__double_parse(tkl_bytes bytes, double *value)
+{
+    char text[TEXT_MAX], *end;
+    *value = 0;
+    if (bytes.len == 0 || bytes.len >= sizeof text || isspace((unsigned char)*bytes.data))
+        return false;
+    memcpy(text, bytes.data, bytes.len);
+    text[bytes.len] = '\0';
+    locale_t before = enter_plain();
+    double parsed = strtod(text, &end);
+    leave_plain(before);
+    if (end != text + bytes.len)
+        return false;
+    *value = parsed;
+    return true;
+}

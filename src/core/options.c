@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/options.h"
+
+#include <inttypes.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+int tkl__check_reserved(const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (words[i] != 0)
+            return tkl__fail(TKL_EINVAL, "reserved fields must be zero: was the struct cleared, or "
+                                         "made for a newer version of the library?");
+    return TKL_OK;
+}
+
+int tkl__check_number(const char *what, int64_t value, int64_t least, int64_t most)
+{
+    if (value >= least && value <= most)
+        return TKL_OK;
+    return tkl__fail(TKL_EINVAL, "%s is %" PRId64 ", must be from %" PRId64 " to %" PRId64, what,
+                     value, least, most);
+}
+
+int64_t tkl__deadline(const tkl_client *client, int64_t timeout_ms)
+{
+    return tkl__deadline_ms(timeout_ms > 0 ? timeout_ms : client->target.timeout_ms);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Options that callers give: what every component checks in the same way.
+ */
+#ifndef TKL_CORE_OPTIONS_H
+#define TKL_CORE_OPTIONS_H
+
+#include "core/client.h"
+
+/* TKL_EINVAL unless all words are zero: a newer program asks for something unknown here. */
+int tkl__check_reserved(const uint64_t *words, size_t count);
+
+/* For a pointer to a struct that ends with TKL_RESERVED(n). NULL is fine. */
+#define TKL__CHECK_RESERVED(options)                                                             \
+    ((options) ? tkl__check_reserved((options)->reserved,                                        \
+                                     sizeof((options)->reserved) / sizeof(*(options)->reserved)) \
+               : TKL_OK)
+
+/* TKL_EINVAL, which names `what`, unless least <= value <= most. */
+int tkl__check_number(const char *what, int64_t value, int64_t least, int64_t most);
+
+/* The longest duration that options may name: ten years, in milliseconds. */
+#define TKL__MS_MAX (INT64_C(10) * 366 * 24 * 3600 * 1000)
+
+/* The deadline of one call that begins now. `timeout_ms`: 0 is the client's. */
+int64_t tkl__deadline(const tkl_client *client, int64_t timeout_ms);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What every component is built with: arguments, keys, numbers, checks of options, texts of calls.
+ */
+#include <locale.h>
+#include <math.h>
+
+#include <tackle/tackle.h>
+
+#include "core/args.h"
+#include "core/error.h"
+#include "core/keys.h"
+#include "core/number.h"
+#include "core/options.h"
+#include "core/script.h"
+#include "support/fixture.h"
+
+static void arguments_stay_where_they_are(void **state)
+{
+    (void)state;
+    tkl__args args;
+    tkl__args_init(&args);
+    for (int i = 0; i < 1000; i++) {
+        tkl__args_int(&args, i * INT64_C(1000000007));
+        tkl__args_str(&args, "text");
+        tkl__args_double(&args, i / 8.0);
+    }
+    assert_false(args.failed);
+    assert_int_equal(args.count, 3000);
+    assert_string_equal(args.items[3 * 999].data, "999000006993");
+    assert_string_equal(args.items[3 * 999 + 2].data, "124.875");
+    assert_string_equal(args.items[3].data, "1000000007");
+    tkl__args_free(&args);
+}
+
+static void keys_are_those_of_the_name(void **state)
+{
+    fixture *f = *state;
+    static const char *const parts[] = {"", "line"};
+    tkl__keys keys;
+    assert_ok(tkl__keys_make(f->client, "mail", tkl_str("a{b}%"), parts, 2, &keys));
+    assert_string_equal(keys.items[0].data, "tackle:mail:{a%7Bb%7D%25}");
+    assert_string_equal(keys.items[1].data, "tackle:mail:{a%7Bb%7D%25}:line");
+    tkl__keys_free(&keys);
+    assert_code(tkl__keys_make(f->client, "mail", tkl_str(""), parts, 2, &keys), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "needs a name");
+}
+
+static void numbers_are_the_same_in_every_locale(void **state)
+{
+    (void)state;
+    static const double values[] = {0, -0.5, 0.1, 1e300, 5e-324, 123456789.25, -1e-7, INFINITY};
+    static const char *const locales[] = {"C", "de_DE.UTF-8"};
+    for (size_t l = 0; l < 2; l++) {
+        if (!setlocale(LC_ALL, locales[l]))
+            print_message("no locale %s here\n", locales[l]);
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+            char text[TKL__DOUBLE_SIZE];
+            double back;
+            assert_null(strchr(tkl__double_text(values[i], text), ','));
+            assert_true(tkl__double_parse(tkl_str(text), &back));
+            assert_true(back == values[i]);
+        }
+        double none;
+        assert_false(tkl__double_parse(tkl_str(""), &none));
+        assert_false(tkl__double_parse(tkl_str("1,5"), &none));
+        assert_false(tkl__double_parse(tkl_str("1.5 "), &none));
+        assert_false(tkl__double_parse(tkl_str(" 1.5"), &none));
+    }
+    setlocale(LC_ALL, "C");
+}
+
+static void options_are_checked(void **state)
+{
+    (void)state;
+    struct {
+        int64_t timeout_ms;
+        TKL_RESERVED(8);
+    } options = {0}, *given = &options, *none = NULL;
+    assert_ok(TKL__CHECK_RESERVED(given));
+    assert_ok(TKL__CHECK_RESERVED(none));
+    options.reserved[7] = 1;
+    assert_code(TKL__CHECK_RESERVED(given), TKL_EINVAL);
+    assert_ok(tkl__check_number("timeout_ms", 0, 0, 10));
+    assert_code(tkl__check_number("timeout_ms", -1, 0, 10), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "timeout_ms is -1");
+}
+
+static void a_text_is_about_the_last_call(void **state)
+{
+    fixture *f = *state;
+    assert_code(tkl_callz(f->client, NULL, "NOSUCHCOMMAND", NULL), TKL_EREFUSED);
+    assert_contains(tkl_errmsg(), "unknown command");
+    assert_ok(tkl_callz(f->client, NULL, "PING", NULL));
+    assert_string_equal(tkl_errmsg(), "");
+    assert_code(tkl__no(TKL_BUSY), TKL_BUSY);
+    assert_string_equal(tkl_errmsg(), tkl_strerror(TKL_BUSY));
+}
+
+static void the_line_of_an_error_is_that_of_the_file(void **state)
+{
+    fixture *f = *state;
+    static const char source[] = "local function f()\nreturn nil .. 'x'\nend\n\nreturn f()\n";
+    static const tkl__origin origins[] = {{1, "a/lib.inc.lua", 7}, {4, "a/b.lua", 20}, {0}};
+    tkl__script script = {.name = "a/b",
+                          .sha1 = "0000000000000000000000000000000000000000",
+                          .source = source,
+                          .len = sizeof source - 1,
+                          .origins = origins};
+    tkl__keys keys = {0};
+    tkl__args args;
+    tkl_reply *reply;
+    tkl__args_init(&args);
+    assert_code(
+        tkl__eval(f->client, &script, &keys, &args, tkl__deadline(f->client, 0), false, &reply),
+        TKL_EREFUSED);
+    assert_contains(tkl_errmsg(), "a/lib.inc.lua:8: ");
+    tkl__args_free(&args);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arguments_stay_where_they_are),
+        TEST(keys_are_those_of_the_name),
+        cmocka_unit_test(numbers_are_the_same_in_every_locale),
+        cmocka_unit_test(options_are_checked),
+        TEST(a_text_is_about_the_last_call),
+        TEST(the_line_of_an_error_is_that_of_the_file),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
