@@ -93,12 +93,39 @@ static void man_verb(FILE *stream, const cli_component *component, const cli_ver
     fputs(".EE\n.RE\n", stream);
 }
 
-void cli_describe_man(FILE *stream)
+static void man_components(FILE *stream)
 {
+    for (size_t i = 0; cli_components[i] != NULL; i++) {
+        fprintf(stream, ".TP\n.BR tackle\\-%s (1)\n", cli_components[i]->name);
+        print_roff(stream, cli_components[i]->summary);
+    }
+}
+
+static void man_page(FILE *stream, const cli_component *component)
+{
+    const char *name = component->name;
+    fprintf(stream, ".\\\" SPDX-License-Identifier: MIT\n.TH TACKLE\\-");
+    for (const char *at = name; *at != '\0'; at++)
+        putc(*at >= 'a' && *at <= 'z' ? *at - 'a' + 'A' : *at, stream);
+    fprintf(stream, " 1 \"\" \"tackle %s\" \"User Commands\"\n", tkl_version());
+    fprintf(stream, ".SH NAME\ntackle\\-%s \\- ", name);
+    print_roff(stream, component->summary);
+    fputs(".SH COMMANDS\n", stream);
+    for (const cli_verb *verb = component->verbs; verb->run != NULL; verb++)
+        man_verb(stream, component, verb);
+    fputs(".SH \"SEE ALSO\"\n.BR tackle (1)\ntells of the options of every command, of URLs, the "
+          "environment and exit codes.\n",
+          stream);
+}
+
+void cli_describe_man(FILE *stream, const cli_component *component)
+{
+    if (component != NULL) {
+        man_page(stream, component);
+        return;
+    }
     fputs(".SH OPTIONS\nThey may stand anywhere before a\n.BR \\-\\- .\n", stream);
     man_options(stream, cli_globals);
     fputs(".SH COMMANDS\n", stream);
-    for (size_t i = 0; cli_components[i] != NULL; i++)
-        for (const cli_verb *verb = cli_components[i]->verbs; verb->run != NULL; verb++)
-            man_verb(stream, cli_components[i], verb);
+    man_components(stream);
 }

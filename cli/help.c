@@ -106,8 +106,8 @@ static void help_command(FILE *stream)
     print_heading(stream, "Options, anywhere before --");
     print_options(stream, cli_globals);
     fputs("\nDurations: 250ms 10s 5m 2h 1d, a bare number is seconds. Sizes: 64kb 256mb.\n"
-          "Exit codes: 0 done, 1 an expected \"no\", 64 wrong usage, 69 server unreachable,\n"
-          "70 any other failure.\n"
+          "Exit codes: 0 done, 1 an expected \"no\", 64 wrong usage, 69 server unreachable or not\n"
+          "ready, 77 not permitted, 70 any other failure; run verbs: 75 not acquired, 76 lost.\n"
           "'tackle COMMAND [VERB] --help' tells more, with an example.\n",
           stream);
 }
@@ -177,7 +177,7 @@ static int help(cli_session *cli)
     if (cli_flag(cli, "completion"))
         cli_describe_completion(stdout);
     else if (cli_flag(cli, "man"))
-        cli_describe_man(stdout);
+        cli_describe_man(stdout, cli->argc > 0 ? cli_find_component(cli->argv[0]) : NULL);
     else
         return explain(*cli, cli->argc, cli->argv);
     return CLI_OK;

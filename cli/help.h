@@ -18,7 +18,8 @@ void cli_synopsis(FILE *stream, const cli_component *component, const cli_verb *
 /* For the bash completion: a line for each verb, with its options. */
 void cli_describe_completion(FILE *stream);
 
-/* For the man page: the sections on options and commands. */
-void cli_describe_man(FILE *stream);
+/* For the man pages: the page of a component; NULL: the sections on options and commands of the
+ * page of the command. */
+void cli_describe_man(FILE *stream, const cli_component *component);
 
 #endif

@@ -31,9 +31,18 @@ install(DIRECTORY include/tackle ${PROJECT_BINARY_DIR}/include/tackle
 
 if(TARGET tackle_cli)
   install(TARGETS tackle_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+  # The manual: a page for the command and one for each component, made from its own tables.
+  set(man_dir ${PROJECT_BINARY_DIR}/man)
+  add_custom_command(
+    OUTPUT ${man_dir}/tackle.1
+    COMMAND ${PROJECT_SOURCE_DIR}/tools/manual $<TARGET_FILE:tackle_cli>
+            ${PROJECT_SOURCE_DIR}/docs/man/tackle.1.in ${man_dir}
+    DEPENDS tackle_cli tools/manual docs/man/tackle.1.in
+    COMMENT "Writing the manual")
+  add_custom_target(manual ALL DEPENDS ${man_dir}/tackle.1)
+  install(DIRECTORY ${man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
-file(GLOB manuals CONFIGURE_DEPENDS docs/man/*.1)
-install(FILES ${manuals} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 file(GLOB completion CONFIGURE_DEPENDS cli/*.bash)
 install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME tackle)

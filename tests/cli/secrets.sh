@@ -40,4 +40,4 @@ for spelling in "--url redis://tester:$secret@10.255.255.1:9" "--url=redis://tes
     lacks "$line" "tester"
 done
 
-lacks "$(tackle help; man -l "$TACKLE_SOURCE/docs/man/tackle.1" 2>/dev/null)" "$secret"
+lacks "$(tackle help; man -l "$TACKLE_BUILD/man/tackle.1" 2>/dev/null)" "$secret"
