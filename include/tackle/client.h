@@ -79,6 +79,17 @@ TKL_API int tkl_open(const char *url, const tkl_options *options, tkl_client **c
  * inside a call, and every component handle must be closed before. NULL is fine. */
 TKL_API void tkl_close(tkl_client *client);
 
+/* ---- Interrupting -------------------------------------------------------- */
+
+/* Ends every wait of the client at once, in all threads: for locks, permits, limits, jobs, items,
+ * messages. Each returns TKL_EINTR, as does every wait begun before tkl_resume(); what can be had
+ * without waiting is still had. Calls that are under way keep their time-outs.
+ *
+ * May be called from any thread and from a signal handler. Both calls concern the calling process
+ * only: a forked child has an interruption of its own. */
+TKL_API void tkl_interrupt(tkl_client *client) TKL_NONNULL(1);
+TKL_API void tkl_resume(tkl_client *client) TKL_NONNULL(1);
+
 /* ---- Calling ------------------------------------------------------------- */
 
 typedef struct tkl_call_options {

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/block.h"
 
+#include <poll.h>
+
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/resp.h"
 
 /* A try that lasted so long was no failure to get through: the pauses begin anew. */
 #define WENT_WELL_US 1000000
+
+/* How long an interrupted wait may take to end without losing what is under way. */
+#define UNBLOCK_MS 1000
 
 #define ASKING "*1\r\n$6\r\nASKING\r\n"
 
@@ -23,40 +29,132 @@ static int64_t soon(const tkl_client *client, int64_t end)
     return timeout < late(client, end) ? timeout : late(client, end);
 }
 
-static int send_command(tkl__conn *conn, const tkl__blocking *command, int64_t end,
-                        int64_t deadline)
-{
+/* All that is sent, in one write: CLIENT ID, ASKING and the command. */
+typedef struct sending {
+    bool id, asking;
     tkl__buf wire;
-    tkl__buf_init(&wire);
-    command->write(&wire, end == TKL__FOREVER ? TKL__FOREVER : tkl__left(end), command->arg);
-    int rc = wire.failed ? tkl__nomem()
-                         : tkl__conn_send(conn, (tkl_bytes){wire.data, wire.len}, deadline, NULL);
-    tkl__buf_free(&wire);
+} sending;
+
+static void sending_make(sending *r, const tkl__conn *conn, const tkl__blocking *command,
+                         bool asking, int64_t end)
+{
+    static const char client_id[] = "*2\r\n$6\r\nCLIENT\r\n$2\r\nID\r\n";
+    r->id = conn->id == 0;
+    r->asking = asking;
+    tkl__buf_init(&r->wire);
+    if (r->id)
+        tkl__buf_addz(&r->wire, client_id);
+    if (r->asking)
+        tkl__buf_addz(&r->wire, ASKING);
+    command->write(&r->wire, end == TKL__FOREVER ? TKL__FOREVER : tkl__left(end), command->arg);
+}
+
+/* The answers that come before the one to the command. */
+static int read_preface(const sending *r, tkl__conn *conn, int64_t deadline)
+{
+    int rc = TKL_OK;
+    tkl_reply *reply = NULL;
+    if (r->id) {
+        rc = tkl__conn_receive(conn, deadline, &reply);
+        conn->id = tkl_reply_kind(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : -1;
+        tkl_reply_free(reply);
+    }
+    if (rc == TKL_OK && r->asking) {
+        rc = tkl__conn_receive(conn, deadline, &reply);
+        tkl_reply_free(reply);
+    }
     return rc;
 }
 
-static int ask_first(tkl__conn *conn, int64_t deadline)
+/* Until the reply came, or an interruption. */
+static int await_reply(tkl_client *client, tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 {
-    tkl_reply *reply = NULL;
-    int rc = tkl__conn_send(conn, tkl_str(ASKING), deadline, NULL);
-    if (rc == TKL_OK)
-        rc = tkl__conn_receive(conn, deadline, &reply);
+    struct pollfd files[] = {{conn->stream.fd, POLLIN, 0}, {client->interrupt.fd, POLLIN, 0}};
+    for (;;) {
+        int rc = tkl__conn_try_receive(conn, reply);
+        if (rc != TKL_OK || *reply)
+            return rc;
+        if (tkl__is_interrupted(client))
+            return TKL_EINTR;
+        if (tkl__left(deadline) == 0) {
+            conn->broken = true;
+            return tkl__fail(TKL_ETIMEOUT, "timed out");
+        }
+        poll(files, 2, tkl__poll_ms(deadline));
+        if (files[1].revents)
+            tkl__interrupt_seen(client);
+    }
+}
+
+/* Asks the server, over another connection, to answer now. */
+static int ask_to_unblock(tkl__node *node, int64_t id, int64_t deadline)
+{
+    tkl__buf wire;
+    tkl_reply *reply;
+    tkl__buf_init(&wire);
+    tkl__resp_head(&wire, 3);
+    tkl__resp_argz(&wire, "CLIENT");
+    tkl__resp_argz(&wire, "UNBLOCK");
+    tkl__resp_int(&wire, id);
+    tkl__request request = {.wire = {wire.data, wire.len}, .slot = TKL__NO_SLOT};
+    int rc = wire.failed ? tkl__nomem() : tkl__exec_on(node, &request, deadline, &reply);
+    tkl__buf_free(&wire);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl_reply_code(reply);
     tkl_reply_free(reply);
-    return rc == TKL_OK ? TKL_OK : TKL_ENOTSENT;
+    return rc;
+}
+
+/* The reply, or NULL when it does not come in time. */
+static int take_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
+{
+    int rc;
+    do
+        rc = tkl__conn_try_receive(conn, reply);
+    while (rc == TKL_OK && !*reply &&
+           tkl__stream_poll(conn->stream.fd, POLLIN, deadline) == TKL_OK);
+    return rc;
+}
+
+/* Closing the connection would end the wait as well, but an item that is under way would be lost:
+ * the server has taken it out of the list. So the reply is read, which is the item or nil. Asked
+ * again and again: the server may not have read the command yet. */
+static int unblock(tkl__node *node, tkl__conn *conn, tkl_reply **reply)
+{
+    int64_t deadline = tkl__deadline_ms(UNBLOCK_MS);
+    int rc = conn->id > 0 ? TKL_OK : TKL_EREFUSED;
+    while (rc == TKL_OK && !*reply && tkl__left(deadline) > 0) {
+        rc = ask_to_unblock(node, conn->id, deadline);
+        if (rc == TKL_OK)
+            rc = take_reply(conn, tkl__deadline_ms(UNBLOCK_MS / 20), reply);
+    }
+    if (*reply && !tkl_reply_is_nil(*reply))
+        return TKL_OK;
+    conn->broken |= !*reply;
+    tkl_reply_free(*reply);
+    *reply = NULL;
+    return tkl__interrupted();
 }
 
 /* *nothing: no part of a reply came. */
-static int converse(tkl_client *client, tkl__conn *conn, const tkl__blocking *command, bool asking,
-                    int64_t end, bool *nothing, tkl_reply **reply)
+static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
+                    const tkl__blocking *command, bool asking, int64_t end, bool *nothing,
+                    tkl_reply **reply)
 {
+    sending r;
     int64_t deadline = soon(client, end);
-    int rc = asking ? ask_first(conn, deadline) : TKL_OK;
+    sending_make(&r, conn, command, asking, end);
+    int rc = r.wire.failed
+                 ? tkl__nomem()
+                 : tkl__conn_send(conn, (tkl_bytes){r.wire.data, r.wire.len}, deadline, NULL);
+    tkl__buf_free(&r.wire);
     if (rc == TKL_OK)
-        rc = send_command(conn, command, end, deadline);
+        rc = read_preface(&r, conn, deadline);
     if (rc == TKL_OK)
-        rc = tkl__conn_receive(conn, late(client, end), reply);
+        rc = await_reply(client, conn, late(client, end), reply);
     *nothing = !conn->midway;
-    return rc;
+    return rc == TKL_EINTR ? unblock(node, conn, reply) : rc;
 }
 
 static int try_on(tkl_client *client, tkl__node *node, const tkl__blocking *command, bool asking,
@@ -67,7 +165,7 @@ static int try_on(tkl_client *client, tkl__node *node, const tkl__blocking *comm
     int rc = tkl__node_borrow_apart(node, deadline, &conn);
     if (rc != TKL_OK)
         return rc;
-    rc = converse(client, conn, command, asking, end, nothing, reply);
+    rc = converse(client, node, conn, command, asking, end, nothing, reply);
     tkl__node_return_apart(node, conn);
     return rc;
 }
@@ -77,6 +175,10 @@ int tkl__block(tkl_client *client, const tkl__blocking *command, int64_t end, tk
     tkl__node *asked = NULL; /* where an ASK sent us */
     *reply = NULL;
     for (int attempt = 0;; attempt++) {
+        if (tkl__is_interrupted(client)) {
+            tkl__node_unref(asked);
+            return tkl__interrupted();
+        }
         int64_t began = tkl__now();
         bool nothing = false;
         tkl__node *node = asked;

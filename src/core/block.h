@@ -18,7 +18,8 @@ typedef struct tkl__blocking {
 /* Waits for its reply until `end`, and a call's time-out longer for a server that is late. A
  * connection lost before any of the reply came is replaced, and the wait goes on; so does it
  * through a failover and while the server is gone. TKL_EUNKNOWN: lost in the middle of the reply,
- * or at the end. An error reply comes back as its code; *reply is then NULL. */
+ * or at the end. An error reply comes back as its code; *reply is then NULL. TKL_EINTR: the client
+ * was interrupted, and nothing was taken from the server. */
 int tkl__block(tkl_client *client, const tkl__blocking *command, int64_t end, tkl_reply **reply);
 
 #endif

@@ -15,9 +15,9 @@
 #include "core/clock.h"
 #include "core/embedded.h"
 #include "core/error.h"
+#include "core/hub.h"
 #include "core/keeper.h"
 #include "core/nofork.h"
-#include "core/wait.h"
 
 static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
 static tkl_client *clients; /* all that are open */
@@ -63,6 +63,7 @@ static void forget_connections(tkl_client *client)
     for (tkl__node *node = client->nodes; node; node = tkl__node_next(node))
         tkl__node_forget_locked(node);
     tkl__hubs_forget(client);
+    tkl__interrupt_forget(&client->interrupt);
     tkl__keeper_forget(client);
     tkl__random(client->id, sizeof client->id);
     client->generation = fork_generation;
@@ -154,8 +155,11 @@ int tkl_open(const char *url, const tkl_options *options, tkl_client **out)
     }
     tkl__random(client->id, sizeof client->id);
     pthread_mutex_init(&client->mutex, NULL);
+    pthread_mutex_init(&client->hubs_mutex, NULL);
+    client->heartbeat_us = TKL__HEARTBEAT_US;
     enlist(client);
-    if (client->target.tls && !(client->tls = tkl__tls_context(&client->target)))
+    rc = tkl__interrupt_open(&client->interrupt);
+    if (rc == TKL_OK && client->target.tls && !(client->tls = tkl__tls_context(&client->target)))
         rc = TKL_ETLS;
     if (rc == TKL_OK)
         rc = open_route(client);
@@ -178,7 +182,9 @@ void tkl_close(tkl_client *client)
     delist(client);
     tkl__embedded_stop(client->embedded);
     tkl__tls_free(client->tls);
+    tkl__interrupt_close(&client->interrupt);
     tkl__target_free(&client->target);
+    pthread_mutex_destroy(&client->hubs_mutex);
     pthread_mutex_destroy(&client->mutex);
     free(client);
 }

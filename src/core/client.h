@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/interrupt.h"
 #include "core/route.h"
 
 struct tkl__embedded;
@@ -23,12 +24,16 @@ struct tkl_client {
     struct tkl__embedded *embedded; /* the in-memory server this client started, or NULL */
 
     atomic_bool reached; /* some server has answered once */
+    tkl__interrupt interrupt;
+    int64_t heartbeat_us; /* of subscriptions: see hub.h */
 
     pthread_mutex_t mutex;      /* guards all that follows, and everything of nodes and routes */
-    struct tkl__hub *hubs;      /* for waiting; see wait.h */
     struct tkl__keeper *keeper; /* for renewing; see keeper.h */
     tkl__node *nodes;           /* list of all nodes that somebody refers to */
-    unsigned generation;        /* the fork generation the connections belong to */
+    atomic_uint generation;     /* the fork generation the connections belong to */
+
+    pthread_mutex_t hubs_mutex; /* guards the list, and who uses a hub; see hub.h */
+    struct tkl__hub *hubs;      /* for waiting */
 
     tkl_client *next; /* list of all clients, for fork */
 };

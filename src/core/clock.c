@@ -9,7 +9,7 @@
 /* How often a thread that heeds something looks at it. */
 #define HEED_US 50000
 
-static _Thread_local const _Atomic int64_t *heeded;
+static _Thread_local const _Atomic int64_t *heeded, *heeded_too;
 
 int64_t tkl__now(void)
 {
@@ -43,23 +43,33 @@ void tkl__heed(const _Atomic int64_t *end)
     heeded = end;
 }
 
+void tkl__heed_too(const _Atomic int64_t *end)
+{
+    heeded_too = end;
+}
+
 bool tkl__heeds(void)
 {
-    return heeded != NULL;
+    return heeded || heeded_too;
 }
 
 /* The next moment to see whether there is an end. */
 static int64_t next_heed(int64_t at)
 {
-    int64_t soon = heeded ? tkl__now() + HEED_US : at;
+    int64_t soon = tkl__heeds() ? tkl__now() + HEED_US : at;
     return soon < at ? soon : at;
+}
+
+/* The earlier of a deadline and an end, if there is one. */
+static int64_t ended_by(const _Atomic int64_t *end, int64_t deadline)
+{
+    int64_t at = end ? atomic_load(end) : 0;
+    return at != 0 && at < deadline ? at : deadline;
 }
 
 int64_t tkl__left(int64_t deadline)
 {
-    int64_t end = heeded ? atomic_load(heeded) : 0;
-    if (end != 0 && end < deadline)
-        deadline = end;
+    deadline = ended_by(heeded_too, ended_by(heeded, deadline));
     if (deadline == TKL__FOREVER)
         return TKL__FOREVER;
     int64_t left = deadline - tkl__now();

@@ -31,6 +31,8 @@ bool tkl__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadli
  * as it is not 0, or a little later, no deadline of the thread is after it. For calls that somebody
  * else may want to end. */
 void tkl__heed(const _Atomic int64_t *end);
+/* The same beside it, for another who may end them. */
+void tkl__heed_too(const _Atomic int64_t *end);
 bool tkl__heeds(void);
 
 /* The wait before try number `attempt` (from 0): 2 ms doubling up to `max_us`, with jitter: half of

@@ -393,6 +393,16 @@ static void cluster_suspect(tkl_client *client, tkl__node *node)
     tkl__client_unlock(client);
 }
 
+static bool cluster_serves(tkl_client *client, int slot, const tkl__node *node)
+{
+    cluster *c = cluster_of(client);
+    tkl__client_lock(client);
+    const member *found = slot == TKL__NO_SLOT ? map_find(c->map, node) : owner_of(c, slot);
+    bool serves = found && found->master && found->node == node;
+    tkl__client_unlock(client);
+    return serves;
+}
+
 static void cluster_moved(tkl_client *client, int slot, const char *host, int port)
 {
     cluster *c = cluster_of(client);
@@ -457,6 +467,7 @@ static void cluster_close(tkl_client *client)
 const tkl__route tkl__route_cluster = {
     .pick = cluster_pick,
     .suspect = cluster_suspect,
+    .serves = cluster_serves,
     .moved = cluster_moved,
     .shards = cluster_shards,
     .close = cluster_close,

@@ -59,6 +59,7 @@ static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
         int rc = tkl__stream_read(&conn->stream, chunk, sizeof chunk, deadline, &n);
         if (rc != TKL_OK)
             return rc;
+        conn->received += n;
         if (redisReaderFeed(conn->reader, chunk, n) != REDIS_OK)
             return protocol_error(conn);
         conn->midway = true;

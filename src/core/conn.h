@@ -14,10 +14,12 @@ struct redisReader;
 typedef struct tkl__conn {
     tkl__stream stream;
     struct redisReader *reader;
+    uint64_t received; /* bytes */
     bool broken;
     bool midway;   /* part of a reply has come, and its rest has not */
     unsigned owed; /* replies that nobody will ask for: skipped when they come */
     bool primed;   /* see tkl__run_nowait() */
+    int64_t id;    /* CLIENT ID, for block.c; 0: not asked for, -1: not to be had */
 
     /* For the pool that owns it. */
     struct tkl__conn *newer, *older; /* neighbours in the pool's list of idle connections */

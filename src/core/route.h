@@ -22,6 +22,10 @@ typedef struct tkl__route {
      * map is fetched again by a later pick. NULL where MOVED makes no sense. */
     void (*moved)(tkl_client *client, int slot, const char *host, int port);
 
+    /* Whether calls for `slot` go to `node` (TKL__NO_SLOT: for any slot), as far as is known. No
+     * I/O. */
+    bool (*serves)(tkl_client *client, int slot, const tkl__node *node);
+
     /* One slot of each master; free() the array. A command for every master is sent to the servers
      * of these slots, whoever they are by then. NULL where there is one master. */
     int (*shards)(tkl_client *client, int64_t deadline, int **slots, size_t *count);

@@ -214,6 +214,15 @@ static void sentinel_suspect(tkl_client *client, tkl__node *node)
     tkl__client_unlock(client);
 }
 
+static bool sentinel_serves(tkl_client *client, int slot, const tkl__node *node)
+{
+    (void)slot;
+    tkl__client_lock(client);
+    bool serves = node == sentinel_of(client)->master;
+    tkl__client_unlock(client);
+    return serves;
+}
+
 static void sentinel_close(tkl_client *client)
 {
     sentinel *s = sentinel_of(client);
@@ -225,6 +234,7 @@ static void sentinel_close(tkl_client *client)
 const tkl__route tkl__route_sentinel = {
     .pick = sentinel_pick,
     .suspect = sentinel_suspect,
+    .serves = sentinel_serves,
     .close = sentinel_close,
     .wary = true,
 };

@@ -19,6 +19,12 @@ static void suspect(tkl_client *client, tkl__node *node)
     (void)node; /* there is no other server to look for */
 }
 
+static bool serves(tkl_client *client, int slot, const tkl__node *node)
+{
+    (void)slot;
+    return node == client->route_state;
+}
+
 static void close_route(tkl_client *client)
 {
     tkl__node_unref(client->route_state);
@@ -27,6 +33,7 @@ static void close_route(tkl_client *client)
 const tkl__route tkl__route_standalone = {
     .pick = pick,
     .suspect = suspect,
+    .serves = serves,
     .close = close_route,
 };
 

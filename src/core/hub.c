@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Subscriptions are answered in the order in which they were asked for. An error does not name its
+ * channel, so it belongs to the first in `asked`.
+ */
+#include "core/hub.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/buf.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/resp.h"
+
+/* Subscriptions kept although nobody waits: a program that waits again and again for the same
+ * few names subscribes once. */
+#define IDLE_TOPICS 64
+/* The longest pause between two attempts to connect. */
+#define DIAL_PAUSE_MAX_US 250000
+/* How long a request that may fail is tried. */
+#define SEND_MS 100
+
+/* ---- Topics -------------------------------------------------------------- */
+
+static tkl__topic **bucket(tkl__hub *hub, tkl_bytes channel)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < channel.len; i++)
+        hash = (hash ^ (unsigned char)channel.data[i]) * 16777619u;
+    return &hub->buckets[hash % TKL__BUCKETS];
+}
+
+tkl__topic *tkl__hub_find(tkl__hub *hub, tkl_bytes channel)
+{
+    for (tkl__topic *t = *bucket(hub, channel); t; t = t->chain)
+        if (t->len == channel.len && memcmp(t->channel, channel.data, t->len) == 0)
+            return t;
+    return NULL;
+}
+
+static tkl__topic *make_topic(tkl__hub *hub, tkl_bytes channel)
+{
+    tkl__topic *t = calloc(1, sizeof *t);
+    char *copy = malloc(channel.len + 1);
+    if (!t || !copy) {
+        free(t);
+        free(copy);
+        return NULL;
+    }
+    memcpy(copy, channel.data, channel.len);
+    t->channel = copy;
+    t->len = channel.len;
+    t->look_at = TKL__FOREVER;
+    tkl__topic **at = bucket(hub, channel);
+    t->chain = *at;
+    *at = t;
+    return t;
+}
+
+static void free_topic(tkl__topic *t)
+{
+    free(t->channel);
+    free(t->refusal);
+    free(t);
+}
+
+static void drop_topic(tkl__hub *hub, tkl__topic *t)
+{
+    tkl__topic **at = bucket(hub, (tkl_bytes){t->channel, t->len});
+    while (*at != t)
+        at = &(*at)->chain;
+    *at = t->chain;
+    free_topic(t);
+}
+
+static void free_topics(tkl__hub *hub)
+{
+    for (int i = 0; i < TKL__BUCKETS; i++)
+        for (tkl__topic *t = hub->buckets[i], *next; t; t = next) {
+            next = t->chain;
+            free_topic(t);
+        }
+}
+
+static void asked_push(tkl__hub *hub, tkl__topic *t)
+{
+    t->next_asked = NULL;
+    *(hub->asked ? &hub->asked_last->next_asked : &hub->asked) = t;
+    hub->asked_last = t;
+}
+
+static tkl__topic *asked_pop(tkl__hub *hub)
+{
+    tkl__topic *t = hub->asked;
+    if (t)
+        hub->asked = t->next_asked;
+    return t;
+}
+
+static void idle_push(tkl__hub *hub, tkl__topic *t)
+{
+    t->next_idle = NULL;
+    *(hub->idle ? &hub->idle_last->next_idle : &hub->idle) = t;
+    hub->idle_last = t;
+    hub->idle_count++;
+}
+
+static void idle_remove(tkl__hub *hub, tkl__topic *t)
+{
+    tkl__topic *before = NULL;
+    for (tkl__topic *i = hub->idle; i != t; i = i->next_idle)
+        before = i;
+    *(before ? &before->next_idle : &hub->idle) = t->next_idle;
+    if (hub->idle_last == t)
+        hub->idle_last = before;
+    hub->idle_count--;
+}
+
+/* ---- Waking -------------------------------------------------------------- */
+
+void tkl__waiter_wake(tkl__waiter *w)
+{
+    if (w->bell >= 0)
+        eventfd_write(w->bell, 1);
+    else
+        pthread_cond_signal(&w->woken);
+}
+
+void tkl__sleeper_add(tkl__hub *hub, tkl__waiter *w)
+{
+    w->asleep = true;
+    w->prev_sleeper = NULL;
+    w->next_sleeper = hub->sleepers;
+    if (hub->sleepers)
+        hub->sleepers->prev_sleeper = w;
+    hub->sleepers = w;
+}
+
+void tkl__sleeper_remove(tkl__hub *hub, tkl__waiter *w)
+{
+    w->asleep = false;
+    *(w->prev_sleeper ? &w->prev_sleeper->next_sleeper : &hub->sleepers) = w->next_sleeper;
+    if (w->next_sleeper)
+        w->next_sleeper->prev_sleeper = w->prev_sleeper;
+}
+
+void tkl__hub_pass_on(tkl__hub *hub)
+{
+    if (hub->reading)
+        return;
+    if (hub->sleepers)
+        tkl__waiter_wake(hub->sleepers);
+    else
+        pthread_cond_broadcast(&hub->changed); /* a thread may wait for a confirmation */
+}
+
+static void wake_all(tkl__hub *hub)
+{
+    for (tkl__waiter *w = hub->sleepers; w; w = w->next_sleeper)
+        tkl__waiter_wake(w);
+    pthread_cond_broadcast(&hub->changed);
+}
+
+static void cut_topic(tkl__topic *t)
+{
+    t->state = TKL__OFF;
+    t->look_at = TKL__FOREVER;
+    for (tkl__waiter *w = t->waiters; w; w = w->next) {
+        w->cut = true;
+        tkl__waiter_wake(w);
+    }
+}
+
+/* The connection is gone: nothing is subscribed any more. */
+static void cut(tkl__hub *hub)
+{
+    tkl__conn_close(hub->conn);
+    hub->conn = NULL;
+    hub->asked = NULL;
+    hub->pinged = false;
+    for (int i = 0; i < TKL__BUCKETS; i++)
+        for (tkl__topic *t = hub->buckets[i]; t; t = t->chain)
+            cut_topic(t);
+    pthread_cond_broadcast(&hub->changed);
+}
+
+/* ---- What the server says ------------------------------------------------ */
+
+static void deliver(tkl__waiter *w, tkl_bytes text)
+{
+    tkl__note *note = malloc(sizeof *note + text.len);
+    if (!note) {
+        w->cut = true; /* as good as lost: it will look */
+        tkl__waiter_wake(w);
+        return;
+    }
+    *note = (tkl__note){.len = text.len};
+    if (text.len > 0)
+        memcpy(note->text, text.data, text.len);
+    *(w->first ? &w->last->next : &w->first) = note;
+    w->last = note;
+    tkl__waiter_wake(w);
+}
+
+static bool concerns(const tkl__waiter *w, tkl_bytes text)
+{
+    return text.len >= w->id.len && memcmp(text.data, w->id.data, w->id.len) == 0;
+}
+
+static void on_message(tkl__topic *t, tkl_bytes text)
+{
+    for (tkl__waiter *w = t->waiters; w; w = w->next)
+        if (concerns(w, text))
+            deliver(w, (tkl_bytes){text.data + w->id.len, text.len - w->id.len});
+}
+
+static void on_confirmed(tkl__hub *hub, tkl__topic *t)
+{
+    if (t == hub->asked)
+        asked_pop(hub);
+    if (t->state == TKL__ASKED)
+        t->state = TKL__ON;
+    pthread_cond_broadcast(&hub->changed);
+}
+
+static void on_pong(tkl__hub *hub)
+{
+    if (hub->asked == &hub->ping)
+        asked_pop(hub);
+}
+
+static void on_error(tkl__hub *hub, const tkl_reply *reply)
+{
+    tkl__topic *t = asked_pop(hub);
+    if (!t || t == &hub->ping)
+        return; /* a user who may not say PING: an answer all the same */
+    t->state = TKL__REFUSED;
+    t->code = tkl_reply_code(reply);
+    free(t->refusal);
+    t->refusal = strdup(tkl_reply_str(reply));
+    pthread_cond_broadcast(&hub->changed);
+}
+
+static void on_array(tkl__hub *hub, const tkl_reply *reply)
+{
+    const char *kind = tkl_reply_str(tkl_reply_at(reply, 0));
+    if (strcmp(kind, "pong") == 0) {
+        on_pong(hub);
+        return;
+    }
+    tkl__topic *t = tkl__hub_find(hub, tkl_reply_bytes(tkl_reply_at(reply, 1)));
+    if (!t)
+        return; /* dropped meanwhile */
+    if (strcmp(kind, "smessage") == 0)
+        on_message(t, tkl_reply_bytes(tkl_reply_at(reply, 2)));
+    else if (strcmp(kind, "ssubscribe") == 0)
+        on_confirmed(hub, t);
+    else if (strcmp(kind, "sunsubscribe") == 0 && t->state == TKL__ON)
+        cut_topic(t); /* the slot moved to another node */
+}
+
+static void on_reply(tkl__hub *hub, const tkl_reply *reply)
+{
+    switch (tkl_reply_kind(reply)) {
+    case TKL_REPLY_ERROR:
+        on_error(hub, reply);
+        break;
+    case TKL_REPLY_ARRAY:
+        on_array(hub, reply);
+        break;
+    default: /* +PONG, while nothing is subscribed */
+        on_pong(hub);
+    }
+}
+
+/* Reads what there is, or some of it. */
+static void drain(tkl__hub *hub)
+{
+    bool more = true;
+    while (hub->conn && more) {
+        tkl_reply *reply;
+        if (tkl__conn_try_receive(hub->conn, &reply) != TKL_OK) {
+            cut(hub);
+            return;
+        }
+        if (!reply)
+            return;
+        on_reply(hub, reply);
+        tkl_reply_free(reply);
+        more = tkl__conn_more(hub->conn);
+    }
+}
+
+/* ---- Sending ------------------------------------------------------------- */
+
+/* "SSUBSCRIBE channel"; PING has no channel. */
+static int send_word(tkl__hub *hub, const char *word, const tkl__topic *t, int64_t deadline)
+{
+    tkl__buf wire;
+    tkl__buf_init(&wire);
+    tkl__resp_head(&wire, t->channel ? 2 : 1);
+    tkl__resp_argz(&wire, word);
+    if (t->channel)
+        tkl__resp_arg(&wire, t->channel, t->len);
+    int rc = wire.failed
+                 ? tkl__nomem()
+                 : tkl__conn_send(hub->conn, (tkl_bytes){wire.data, wire.len}, deadline, NULL);
+    tkl__buf_free(&wire);
+    if (rc != TKL_OK && hub->reading)
+        shutdown(hub->conn->stream.fd, SHUT_RDWR);
+    else if (rc != TKL_OK)
+        cut(hub);
+    return rc;
+}
+
+/* ---- The heartbeat ------------------------------------------------------- */
+
+static void count_silence_from_now(tkl__hub *hub)
+{
+    hub->pinged = false;
+    hub->counted = hub->conn->received;
+    hub->beat_at = tkl__now() + hub->client->heartbeat_us;
+}
+
+static bool is_served_here(const tkl__hub *hub, const tkl__topic *t)
+{
+    const tkl__route *route = hub->client->route;
+    int slot = route->cluster ? tkl__slot_of((tkl_bytes){t->channel, t->len}) : TKL__NO_SLOT;
+    return route->serves(hub->client, slot, hub->node);
+}
+
+static void cut_strays(tkl__hub *hub)
+{
+    for (int i = 0; i < TKL__BUCKETS; i++)
+        for (tkl__topic *t = hub->buckets[i]; t; t = t->chain)
+            if (t->state == TKL__ON && !is_served_here(hub, t))
+                cut_topic(t);
+}
+
+static void send_ping(tkl__hub *hub)
+{
+    hub->pinged = true;
+    hub->beat_at = tkl__now() + hub->client->heartbeat_us;
+    asked_push(hub, &hub->ping);
+    if (send_word(hub, "PING", &hub->ping, tkl__deadline_ms(SEND_MS)) == TKL_OK)
+        cut_strays(hub);
+}
+
+static void beat(tkl__hub *hub)
+{
+    if (hub->counted != hub->conn->received) {
+        count_silence_from_now(hub);
+    } else if (tkl__now() < hub->beat_at) {
+        return;
+    } else if (hub->pinged) {
+        hub->client->route->suspect(hub->client, hub->node);
+        cut(hub);
+    } else {
+        send_ping(hub);
+    }
+}
+
+/* ---- Reading ------------------------------------------------------------- */
+
+void tkl__hub_attend(tkl__hub *hub)
+{
+    drain(hub);
+    if (hub->conn)
+        beat(hub);
+    if (tkl__is_interrupted(hub->client))
+        wake_all(hub);
+}
+
+void tkl__hub_read(tkl__hub *hub, int64_t until)
+{
+    tkl_client *client = hub->client;
+    struct pollfd files[] = {{hub->conn->stream.fd, POLLIN, 0},
+                             {client->interrupt.fd, POLLIN, 0},
+                             {hub->alarm, POLLIN, 0}};
+    eventfd_t rung;
+    if (hub->beat_at < until)
+        until = hub->beat_at;
+    hub->reading = true;
+    pthread_mutex_unlock(&hub->mutex);
+    poll(files, 3, tkl__poll_ms(until));
+    pthread_mutex_lock(&hub->mutex);
+    hub->reading = false;
+    if (files[1].revents)
+        tkl__interrupt_seen(client);
+    if (files[2].revents)
+        eventfd_read(hub->alarm, &rung);
+    tkl__hub_attend(hub);
+}
+
+/* ---- Subscribing --------------------------------------------------------- */
+
+/* Unlocks while dialling. */
+static int dial(tkl__hub *hub, int64_t deadline)
+{
+    tkl__conn *conn;
+    hub->dialling = true;
+    pthread_mutex_unlock(&hub->mutex);
+    int rc = tkl__conn_dial(&hub->client->target, tkl__node_addr(hub->node), hub->client->tls,
+                            deadline, &conn);
+    pthread_mutex_lock(&hub->mutex);
+    hub->dialling = false;
+    hub->failures = rc == TKL_OK ? 0 : hub->failures + 1;
+    if (rc == TKL_OK) {
+        hub->conn = conn;
+        count_silence_from_now(hub);
+    } else {
+        hub->retry_at = tkl__now() + tkl__backoff(hub->failures, DIAL_PAUSE_MAX_US);
+    }
+    pthread_cond_broadcast(&hub->changed);
+    return rc;
+}
+
+/* One thread at a time dials, after a pause that all share. */
+static int connect_hub(tkl__hub *hub, int64_t deadline)
+{
+    while (!hub->conn) {
+        bool pause = hub->failures > 0 && tkl__now() < hub->retry_at;
+        if (!hub->dialling && !pause)
+            return dial(hub, deadline);
+        int64_t until = pause && hub->retry_at < deadline ? hub->retry_at : deadline;
+        tkl__cond_wait(&hub->changed, &hub->mutex, until);
+        if (tkl__left(deadline) == 0)
+            return tkl__fail(TKL_ENOTSENT, "no subscription in time");
+    }
+    return TKL_OK;
+}
+
+static int ask_for(tkl__hub *hub, tkl__topic *t, int64_t deadline)
+{
+    int rc = connect_hub(hub, deadline);
+    if (rc != TKL_OK || t->state == TKL__ASKED || t->state == TKL__ON)
+        return rc; /* another thread may have asked meanwhile */
+    t->state = TKL__ASKED;
+    asked_push(hub, t);
+    return send_word(hub, "SSUBSCRIBE", t, deadline);
+}
+
+static int refused(tkl__topic *t)
+{
+    t->state = TKL__OFF;
+    return tkl__fail(t->code, "SSUBSCRIBE: %s", t->refusal ? t->refusal : "");
+}
+
+int tkl__hub_subscribe(tkl__hub *hub, tkl__topic *t, int64_t deadline)
+{
+    int rc = TKL_OK;
+    if (hub->conn && !hub->reading)
+        drain(hub); /* a connection that died while nobody read */
+    while (rc == TKL_OK && t->state != TKL__ON) {
+        if (tkl__left(deadline) == 0)
+            rc = tkl__fail(TKL_ENOTSENT, "no subscription in time");
+        else if (t->state == TKL__REFUSED)
+            rc = refused(t);
+        else if (t->state == TKL__OFF)
+            rc = ask_for(hub, t, deadline);
+        else if (hub->reading)
+            tkl__cond_wait(&hub->changed, &hub->mutex, deadline);
+        else
+            tkl__hub_read(hub, deadline);
+    }
+    tkl__hub_pass_on(hub);
+    return rc;
+}
+
+static void unsubscribe_oldest(tkl__hub *hub)
+{
+    tkl__topic *t = hub->idle;
+    if (t->state == TKL__ASKED)
+        return; /* its answer is to come */
+    idle_remove(hub, t);
+    if (t->state == TKL__ON && hub->conn)
+        send_word(hub, "SUNSUBSCRIBE", t, tkl__deadline_ms(SEND_MS));
+    drop_topic(hub, t);
+}
+
+tkl__topic *tkl__hub_join(tkl__hub *hub, tkl_bytes channel)
+{
+    tkl__topic *t = tkl__hub_find(hub, channel);
+    if (t && t->users == 0)
+        idle_remove(hub, t);
+    if (!t)
+        t = make_topic(hub, channel);
+    if (t)
+        t->users++;
+    return t;
+}
+
+void tkl__hub_leave(tkl__hub *hub, tkl__topic *t)
+{
+    if (--t->users > 0)
+        return;
+    t->look_at = TKL__FOREVER;
+    idle_push(hub, t);
+    if (hub->idle_count > IDLE_TOPICS)
+        unsubscribe_oldest(hub);
+}
+
+/* ---- Hubs of a client ---------------------------------------------------- */
+
+static void init_hub(tkl__hub *hub, tkl_client *client, tkl__node *node)
+{
+    *hub =
+        (tkl__hub){.client = client, .node = node, .alarm = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    pthread_mutex_init(&hub->mutex, NULL);
+    tkl__cond_init(&hub->changed);
+}
+
+static void free_hub(tkl__hub *hub)
+{
+    free_topics(hub);
+    tkl__conn_close(hub->conn);
+    tkl__node_unref(hub->node);
+    if (hub->alarm >= 0)
+        close(hub->alarm);
+    pthread_mutex_destroy(&hub->mutex);
+    pthread_cond_destroy(&hub->changed);
+    free(hub);
+}
+
+static void free_hubs(tkl__hub *hub)
+{
+    for (tkl__hub *next; hub; hub = next) {
+        next = hub->next;
+        free_hub(hub);
+    }
+}
+
+/* Takes out of the list what nobody uses and nobody will: hubs of nodes that are gone. */
+static tkl__hub *take_forsaken(tkl_client *client)
+{
+    tkl__hub *forsaken = NULL;
+    for (tkl__hub **at = &client->hubs, *hub; (hub = *at);) {
+        if (hub->users > 0 || client->route->serves(client, TKL__NO_SLOT, hub->node)) {
+            at = &hub->next;
+            continue;
+        }
+        *at = hub->next;
+        hub->next = forsaken;
+        forsaken = hub;
+    }
+    return forsaken;
+}
+
+static tkl__hub *find_hub(tkl_client *client, const tkl__node *node)
+{
+    tkl__hub *hub = client->hubs;
+    while (hub && hub->node != node)
+        hub = hub->next;
+    return hub;
+}
+
+static tkl__hub *make_hub(tkl_client *client, tkl__node *node)
+{
+    tkl__hub *hub = malloc(sizeof *hub);
+    if (!hub)
+        return NULL;
+    init_hub(hub, client, tkl__node_ref(node));
+    hub->next = client->hubs;
+    client->hubs = hub;
+    return hub;
+}
+
+/* In a forked child the lock may be held by a thread of the parent; noticing that makes it anew. */
+static void notice_fork(tkl_client *client)
+{
+    tkl__client_lock(client);
+    tkl__client_unlock(client);
+}
+
+tkl__hub *tkl__hub_get(tkl_client *client, tkl__node *node)
+{
+    notice_fork(client);
+    pthread_mutex_lock(&client->hubs_mutex);
+    tkl__hub *hub = find_hub(client, node);
+    if (!hub)
+        hub = make_hub(client, node);
+    if (hub)
+        hub->users++;
+    tkl__hub *forsaken = take_forsaken(client);
+    pthread_mutex_unlock(&client->hubs_mutex);
+    free_hubs(forsaken);
+    tkl__node_unref(node);
+    return hub;
+}
+
+void tkl__hub_put(tkl__hub *hub)
+{
+    tkl_client *client = hub->client;
+    pthread_mutex_lock(&client->hubs_mutex);
+    hub->users--;
+    pthread_mutex_unlock(&client->hubs_mutex);
+}
+
+bool tkl__hears(tkl_client *client, tkl_bytes channel)
+{
+    bool on = false;
+    notice_fork(client);
+    pthread_mutex_lock(&client->hubs_mutex);
+    for (tkl__hub *hub = client->hubs; hub && !on; hub = hub->next) {
+        pthread_mutex_lock(&hub->mutex);
+        tkl__topic *t = tkl__hub_find(hub, channel);
+        on = t && t->state == TKL__ON;
+        pthread_mutex_unlock(&hub->mutex);
+    }
+    pthread_mutex_unlock(&client->hubs_mutex);
+    return on;
+}
+
+void tkl__hubs_close(tkl_client *client)
+{
+    free_hubs(client->hubs);
+    client->hubs = NULL;
+}
+
+/* The mutexes may be held by threads that do not exist here, and the alarm is the parent's as
+ * well: they are made anew. */
+void tkl__hubs_forget(tkl_client *client)
+{
+    pthread_mutex_init(&client->hubs_mutex, NULL);
+    for (tkl__hub *hub = client->hubs; hub; hub = hub->next) {
+        tkl__hub *next = hub->next;
+        free_topics(hub);
+        if (hub->conn)
+            tkl__conn_abandon(hub->conn);
+        if (hub->alarm >= 0)
+            close(hub->alarm);
+        init_hub(hub, client, hub->node);
+        hub->next = next;
+    }
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `at` and the eventfd are two things that change without a lock. They agree in the end because
+ * whoever empties the eventfd looks at `at` afterwards and fills it again if need be.
+ */
+#include "core/interrupt.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/client.h"
+#include "core/clock.h"
+#include "core/error.h"
+
+/* What ppoll() is given at a time. */
+#define DAY_US INT64_C(86400000000)
+
+int tkl__interrupt_open(tkl__interrupt *interrupt)
+{
+    interrupt->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return interrupt->fd >= 0 ? TKL_OK : tkl__fail_errno(TKL_EIO, "eventfd");
+}
+
+void tkl__interrupt_close(tkl__interrupt *interrupt)
+{
+    if (interrupt->fd >= 0)
+        close(interrupt->fd);
+    interrupt->fd = -1;
+}
+
+static void ring(const tkl__interrupt *interrupt)
+{
+    if (interrupt->fd >= 0)
+        eventfd_write(interrupt->fd, 1);
+}
+
+static void silence(const tkl__interrupt *interrupt)
+{
+    eventfd_t rung;
+    if (interrupt->fd >= 0)
+        eventfd_read(interrupt->fd, &rung);
+    if (atomic_load(&interrupt->at) != 0)
+        ring(interrupt);
+}
+
+void tkl__interrupt_forget(tkl__interrupt *interrupt)
+{
+    tkl__interrupt_close(interrupt);
+    interrupt->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (atomic_load(&interrupt->at) != 0)
+        ring(interrupt);
+}
+
+/* A child that has not locked its client yet still has its parent's descriptor. */
+static bool is_own(const tkl_client *client)
+{
+    return client->generation == tkl__fork_generation();
+}
+
+void tkl_interrupt(tkl_client *client)
+{
+    int saved = errno;
+    atomic_store(&client->interrupt.at, tkl__now());
+    if (is_own(client))
+        ring(&client->interrupt);
+    errno = saved;
+}
+
+void tkl_resume(tkl_client *client)
+{
+    int saved = errno;
+    atomic_store(&client->interrupt.at, 0);
+    if (is_own(client))
+        silence(&client->interrupt);
+    errno = saved;
+}
+
+bool tkl__is_interrupted(tkl_client *client)
+{
+    return atomic_load(&client->interrupt.at) != 0;
+}
+
+void tkl__interrupt_seen(tkl_client *client)
+{
+    if (!tkl__is_interrupted(client))
+        silence(&client->interrupt);
+}
+
+int tkl__sleep(tkl_client *client, int64_t at)
+{
+    struct pollfd file = {client->interrupt.fd, POLLIN, 0};
+    while (!tkl__is_interrupted(client)) {
+        int64_t left = tkl__left(at);
+        if (left == 0)
+            return TKL_OK;
+        struct timespec time = tkl__timespec(left < DAY_US ? left : DAY_US);
+        if (ppoll(&file, 1, &time, NULL) == 1)
+            tkl__interrupt_seen(client);
+    }
+    return tkl__interrupted();
+}
+
+void tkl__heed_interrupt(tkl_client *client)
+{
+    tkl__heed_too(client ? &client->interrupt.at : NULL);
+}
