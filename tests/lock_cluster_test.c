@@ -16,7 +16,7 @@
 
 #define PATIENCE_MS 30000 /* for calls that must outlast a failover on a slow machine */
 #define POOL        4
-#define DOOR        "tackle:lock:{door}:r"
+#define DOOR        "tackle:lock:{door}:state"
 
 static const tkl_lock_options HOUR = {.ttl_ms = 3600000};
 

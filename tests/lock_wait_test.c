@@ -14,7 +14,7 @@
 #include "support/proxy.h"
 #include "support/puppet.h"
 
-#define QUEUE "tackle:lock:{door}:q"
+#define LINE "tackle:lock:{door}:line"
 
 static const tkl_lock_options HOUR = {.ttl_ms = 3600000};
 
@@ -59,7 +59,7 @@ static void not_waiting_does_not_wait(void **state)
     tkl_lock *holder = held_door(f, 3600000), *lock = open_lock(f->client, "door", &HOUR);
     int64_t before = server_calls(f->server, "ssubscribe");
     assert_code(tkl_lock_acquire(lock, 0), TKL_BUSY);
-    assert_int_equal(server_ask_int(f->server, "EXISTS " QUEUE), 0);
+    assert_int_equal(server_ask_int(f->server, "EXISTS " LINE), 0);
     assert_int_equal(server_calls(f->server, "ssubscribe"), before);
     tkl_lock_close(lock);
     tkl_lock_close(holder);
@@ -75,7 +75,7 @@ static void a_wait_ends_in_time_and_leaves_nothing(void **state)
         assert_code(tkl_lock_acquire(lock, waits[i]), TKL_BUSY);
         assert_in_range(test_now_ms() - start, waits[i], waits[i] + LONG_MS);
         assert_int_equal(tkl_lock_state(lock), TKL_FREE);
-        assert_int_equal(server_ask_int(f->server, "EXISTS " QUEUE), 0);
+        assert_int_equal(server_ask_int(f->server, "EXISTS " LINE), 0);
     }
     assert_all_keys_expire(f->server);
     tkl_lock_close(lock);
@@ -413,10 +413,10 @@ static void a_silent_process_with_many_waiters_is_passed_over(void **state)
     make_wait(silent, holder);
     make_wait(alive, holder);
     /* Another of its threads, behind the living: the same channel, another token. */
-    char *place = server_ask(s, "LRANGE " QUEUE " 0 0");
+    char *place = server_ask(s, "LRANGE " LINE " 0 0");
     place[strcspn(place, "\n")] = '\0';
     memset(place, 'f', 32);
-    server_do(s, "RPUSH " QUEUE " %s", place);
+    server_do(s, "RPUSH " LINE " %s", place);
     free(place);
     puppet_signal(silent, SIGSTOP);
     assert_ok(tkl_lock_release(holder));
@@ -448,9 +448,9 @@ static void a_crowd_of_dead_waiters_holds_nobody_up(void **state)
 {
     fixture *f = *state;
     tkl_lock *holder = held_door(f, 3600000);
-    server_do(f->server, "EVAL %s 1 " QUEUE,
+    server_do(f->server, "EVAL %s 1 " LINE,
               "for i = 1, 350 do redis.call('RPUSH', KEYS[1], "
-              "string.format('%032d', i) .. ' x 0000000001000000 host/1/ gone') end "
+              "string.format('%032d', i) .. ' x 1000000 ab host/1/ gone') end "
               "redis.call('PEXPIRE', KEYS[1], 60000)");
     puppet *alive = outsider(f, 3600000);
     make_wait(alive, holder);

@@ -346,8 +346,8 @@ static void an_acquire_whose_reply_was_lost_takes_one_permit(void **state)
 static void a_key_of_another_type_is_told_and_left_alone(void **state)
 {
     fixture *f = *state;
-    static const char *const keys[] = {"tackle:sem:{pool}:r", "tackle:sem:{pool}:h",
-                                       "tackle:sem:{pool}:q"};
+    static const char *const keys[] = {"tackle:sem:{pool}:state", "tackle:sem:{pool}:sharers",
+                                       "tackle:sem:{pool}:line"};
     for (int i = 0; i < 3; i++) {
         server_do(f->server, "FLUSHALL");
         server_do(f->server, "SET %s mine", keys[i]);

@@ -1,51 +1,82 @@
--- hold/acquire: take the name for a lease; when it is not to be had, wait in line.
--- KEYS[1] record   string
--- KEYS[2] holders  zset
--- KEYS[3] queue    list
--- KEYS[4] cards    hash
--- ARGV[1] token    of this acquisition: 32 characters
--- ARGV[2] keep     milliseconds for which the record stays: a minute more than the lease
--- ARGV[3] limit    of holders; '-' for none
--- ARGV[4] wish     "mode lease who": x: alone, s: with others; microseconds, 16 digits; a word
--- ARGV[5] channel  where this waiter listens; '' to try only
--- ARGV[6...] again  if given: this token may have a place in the line from an earlier request
--- returns the fence; or {0, fence, lease}; or {1, microseconds until a lease ends, now, looker};
--- or the same in one text: "end now", and " looker" if so
--- include: clock
--- include: at_once
--- include: behind
--- include: count
--- include: record
--- include: save
--- include: holders
--- include: grant
--- include: looker
--- include: line
--- include: find
-local WRITER_CHECK = 900000
-local token, mode = ARGV[1], string.sub(ARGV[4], 1, 1)
-local lease = string.sub(ARGV[4], 3, 18)
-limit = ARGV[3]
+-- hold/acquire: take the name for a lease; when that is not possible, stand in line if asked to.
+-- KEYS[1] state     hash, see hold.c
+-- KEYS[2] sharers   zset: tokens by the end of their lease
+-- KEYS[3] line      list of waiters
+-- ARGV[1] everyone  channel of all waiters of the name
+-- ARGV[2] token     of this acquisition
+-- ARGV[3] mode      x: exclusive, s: shared
+-- ARGV[4] lease     microseconds
+-- ARGV[5] limit     of sharers; '' for none
+-- ARGV[6] who       holder, one word: "host/pid/label"
+-- ARGV[7] client    id of the waiter's client
+-- ARGV[8] channel   where the waiter listens; '' to try only
+-- ARGV[9] again     'again': this token may have a place in the line already
+-- returns {0, fence, lease, now, 0} when it holds; {1, 0, microseconds until a lease ends, now, 1 when
+-- this waiter is the looker}
+local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
+local everyone, token, mode, lease, limit, who, client, channel, again = unpack(ARGV)
+-- include: basics
 
-sweep()
-local nobody_waits = hand_over()
-local mine, card = find(token)
-if not mine and nobody_waits and room(mode) then
-  mine, card = now, next_fence() .. ' ' .. stamp .. string.sub(ARGV[4], 19)
-end
-if mine then -- now, or since an earlier request, or granted a moment ago
-  put(token, mode, tonumber(lease), card)
-  save()
-  return {0, tonumber(string.sub(card, 1, 16)), lease}
+-- The common case: a lock that was used before, and that nobody holds or waits for.
+local fence, writer, sharing, waiting =
+    unpack(redis.call('HMGET', STATE, 'fence', 'writer', 'sharing', 'waiting'))
+if mode == 'x' and whole(fence) and not writer and sharing ~= '1' and waiting ~= '1' then
+  local now = clock()
+  fence = fence_after(whole(fence), now)
+  redis.call('HSET', STATE, 'fence', digits(fence),
+             'writer', writer_text(token, now + lease, fence, now, who))
+  redis.call('PEXPIRE', STATE, digits(lease / 1000 + LINGER_MS))
+  return {0, fence, tonumber(lease), now, 0}
 end
 
-local till, looks = first_end() or now, false
--- Behind a writer, although readers hold: looks whether that one is alive, see hand_over().
-if mode == 's' and limit == '-' and not (x and string.sub(x, 51, 51) == 'x') then
-  till = math.min(till, now + WRITER_CHECK)
+-- include: hold
+
+-- A reader behind a waiting writer looks so often whether that writer is alive.
+local WRITER_CHECK = 2000000
+
+-- To the end of the line, unless it has a place there. The looker is the first who would see the end of
+-- the lease.
+local function stand(state, me, till)
+  if again == '' or not redis.call('LPOS', LINE, me.text) then
+    state.waiters = redis.call('RPUSH', LINE, me.text)
+  end
+  redis.call('PEXPIRE', LINE, LINE_MS)
+  local looker = state.looker
+  local looks = not looker or looker.at < state.now or looker.at > till or looker.token == token
+  if looks then
+    set_looker(state, me, till)
+  end
+  return looks
 end
-if ARGV[5] ~= '' and not failure then
-  -- include: stand
+
+local state = read_state()
+if limit ~= '' and whole(limit) ~= state.limit then
+  state.limit = whole(limit)
+  redis.call('HSET', STATE, 'limit', limit)
 end
-save()
-return failure or {1, till - now, now, looks and 1 or 0}
+drop_ended(state)
+hand_over(state)
+local mine, held_mode = find(state, token)
+if mine then -- since an earlier request, or handed over a moment ago
+  mine.till = state.now + lease
+  put(state, mine, held_mode)
+elseif state.waiters == 0 and fits(state, mode) then
+  mine = admit(state, token, mode, lease, who)
+end
+if mine then
+  settle(state)
+  recall(state, everyone)
+  return {0, mine.fence, tonumber(lease), state.now, 0}
+end
+
+local till, looks = first_end(state), false
+if mode == SHARED and not state.limit and not state.writer then
+  till = math.min(till, state.now + WRITER_CHECK)
+end
+if channel ~= '' and not state.failure then
+  local text = place(token, mode, lease, client, who, channel)
+  looks = stand(state, {text = text, token = token, client = client, who = who}, till)
+end
+settle(state)
+recall(state, everyone)
+return state.failure or {1, 0, till - state.now, state.now, looks and 1 or 0}

@@ -46,7 +46,6 @@ int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args
     return run_until(h, TKL__FOREVER, call, reply);
 }
 
-/* {code, fence, lease}, asked for at local time `started`. */
 int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g)
 {
     *g = (tkl__grant){.fence = (uint64_t)tkl_reply_int(tkl_reply_at(reply, 1)),
@@ -55,112 +54,84 @@ int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g)
     return (int)tkl_reply_int(tkl_reply_at(reply, 0));
 }
 
-/* "END NOW", and " looker" if so. */
-static int read_place(const char *text, tkl__busy *b)
+static tkl__busy read_busy(const tkl_reply *reply, int64_t started)
 {
-    char *at;
-    int64_t till = strtoll(text, &at, 10);
-    b->server_now = strtoll(at, &at, 10);
-    b->left_us = till - b->server_now;
-    b->looker = *at != '\0';
-    return TKL_BUSY;
+    return (tkl__busy){.left_us = tkl_reply_int(tkl_reply_at(reply, 2)),
+                       .server_now = tkl_reply_int(tkl_reply_at(reply, 3)),
+                       .looker = tkl_reply_int(tkl_reply_at(reply, 4)) != 0,
+                       .started = started};
 }
 
-static int read_answer(const tkl__hold *h, const tkl_reply *reply, int64_t started, tkl__grant *g,
-                       tkl__busy *b)
+static tkl_bytes mode_of(const tkl__hold *h)
 {
-    *b = (tkl__busy){.started = started};
-    switch (tkl_reply_kind(reply)) {
-    case TKL_REPLY_INTEGER:
-        *g = (tkl__grant){(uint64_t)tkl_reply_int(reply), tkl__to_us(h->rules.ttl_ms), started};
-        return TKL_OK;
-    case TKL_REPLY_STRING:
-        return read_place(tkl_reply_str(reply), b);
-    default:
-        b->left_us = tkl_reply_int(tkl_reply_at(reply, 1));
-        b->server_now = tkl_reply_int(tkl_reply_at(reply, 2));
-        b->looker = tkl_reply_int(tkl_reply_at(reply, 3)) != 0;
-        return tkl__grant_read(reply, started, g);
-    }
+    return tkl_str(h->rules.shared ? "s" : "x");
 }
 
 /* Asks once. TKL_OK, TKL_BUSY, or an error. The first time for a place the server does not search
  * the line for it, so that this request is not repeated as it is. */
 int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl__busy *b)
 {
-    tkl_bytes args[] = {tkl_str(h->token),
-                        tkl_str(h->keep),
+    tkl_bytes args[] = {h->everyone,
+                        tkl_str(h->token),
+                        mode_of(h),
+                        tkl_str(h->lease),
                         tkl_str(h->limit),
-                        {h->wish.data, h->wish.len},
+                        tkl_str(h->who),
+                        tkl_str(h->id),
                         wait ? h->channel : tkl_str(""),
-                        tkl_str("again")};
+                        tkl_str(h->in_line ? "again" : "")};
     tkl_reply *reply;
-    if (h->wish.failed)
-        return tkl__nomem();
-    tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_acquire, args, h->in_line ? 6 : 5);
+    tkl__invocation call =
+        tkl__hold_invoke(h, &tkl__lua_hold_acquire, args, sizeof args / sizeof *args);
     call.retry_safe = h->in_line || !wait;
     call.crowded = wait;
     h->in_line |= wait;
     int64_t started = tkl__lease_now();
     int rc = run_until(h, deadline, call, &reply);
-    if (rc == TKL_OK)
-        rc = read_answer(h, reply, started, g, b);
+    if (rc == TKL_OK) {
+        rc = tkl__grant_read(reply, started, g);
+        *b = read_busy(reply, started);
+    }
     tkl_reply_free(reply);
     return rc;
 }
 
 /* Renews; the server's answer in *g. */
-int tkl__hold_ask_renewal(tkl__hold *h, int64_t ttl_ms, const char *mode, tkl__grant *g)
+int tkl__hold_ask_renewal(tkl__hold *h, int64_t ttl_ms, bool downgrade, tkl__grant *g)
 {
     char lease[24];
     snprintf(lease, sizeof lease, "%" PRId64, tkl__to_us(ttl_ms));
-    tkl_bytes args[] = {tkl_str(h->token), tkl_str(lease), tkl_str(mode)};
+    tkl_bytes args[] = {h->everyone, tkl_str(h->token), tkl_str(lease),
+                        tkl_str(downgrade ? "1" : "")};
     tkl_reply *reply;
     int64_t started = tkl__lease_now();
-    int rc = tkl__hold_run(h, &tkl__lua_hold_renew, args, 3, &reply);
+    int rc = tkl__hold_run(h, &tkl__lua_hold_renew, args, 4, &reply);
     if (rc == TKL_OK)
         rc = tkl__grant_read(reply, started, g);
     tkl_reply_free(reply);
     return rc;
 }
 
-/* The waiter as it stands in the queue: must be what acquire.lua makes of its arguments. */
-static void add_place(const tkl__hold *h, tkl__buf *out)
-{
-    tkl__buf_addf(out, "%s ", h->token);
-    tkl__buf_add(out, h->wish.data, h->wish.len);
-    tkl__buf_addz(out, " ");
-    tkl__buf_add(out, h->channel.data, h->channel.len);
-}
-
 /* Gives up the place in the line. TKL_OK when the turn had come just then. */
 int tkl__hold_ask_leave(tkl__hold *h, tkl__grant *g)
 {
-    tkl__buf place;
+    tkl_bytes args[] = {tkl_str(h->token), mode_of(h),     tkl_str(h->lease),
+                        tkl_str(h->who),   tkl_str(h->id), h->channel};
     tkl_reply *reply;
-    tkl__buf_init(&place);
-    add_place(h, &place);
-    tkl_bytes args[] = {tkl_str(h->token), {place.data, place.len}};
     int64_t started = tkl__lease_now();
-    int rc = place.failed ? tkl__nomem()
-                          : run_until(h, tkl__now(),
-                                      tkl__hold_invoke(h, &tkl__lua_hold_leave, args, 2), &reply);
-    tkl__buf_free(&place);
-    if (rc == TKL_OK) {
+    int rc = run_until(h, tkl__now(), tkl__hold_invoke(h, &tkl__lua_hold_leave, args, 6), &reply);
+    if (rc == TKL_OK)
         rc = tkl__grant_read(reply, started, g);
-        tkl_reply_free(reply);
-    }
+    tkl_reply_free(reply);
     return rc;
 }
 
-/* A record that would stay long after a long lease is told to go earlier. */
 int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
 {
     pthread_mutex_lock(&h->mutex);
     bool over = h->held && tkl__lease_now() >= h->expires;
-    bool stays = h->lease_us > tkl__to_us(LINGER_MS);
     pthread_mutex_unlock(&h->mutex);
-    tkl_bytes args[] = {tkl_str(h->token), tkl_str(stays ? "long" : "")};
+    tkl_bytes args[] = {h->everyone, tkl_str(h->token)};
     tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_release, args, 2);
     call.retry_safe = retry_safe;
     call.crowded = h->in_line; /* others may be waiting */
@@ -169,7 +140,7 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
     int rc = wait_for_reply ? tkl__run(h->client, &call, deadline, &reply)
                             : tkl__run_nowait(h->client, &call, deadline);
     if (rc == TKL_OK)
-        rc = (int)tkl_reply_int(reply);
+        rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
     tkl_reply_free(reply);
     return rc == TKL_OK && over ? TKL_NOTOWNER : rc;
 }
@@ -185,8 +156,8 @@ static int renew_and_wait(tkl__hold *h, int64_t deadline, int64_t *replicas)
 {
     char lease[24];
     snprintf(lease, sizeof lease, "%" PRId64, tkl__to_us(h->rules.ttl_ms));
-    tkl_bytes args[] = {tkl_str(h->token), tkl_str(lease), tkl_str("")};
-    tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_renew, args, 3);
+    tkl_bytes args[] = {h->everyone, tkl_str(h->token), tkl_str(lease), tkl_str("")};
+    tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_renew, args, 4);
     tkl__buf wire;
     tkl_reply *replies = NULL;
     tkl__buf_init(&wire);

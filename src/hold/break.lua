@@ -1,30 +1,23 @@
--- hold/break: take it away from all who hold it, and hand it to the next.
--- KEYS[1] record   see hold/acquire
--- KEYS[2] holders
--- KEYS[3] queue
--- KEYS[4] cards
--- ARGV[1] most     holders to forget in one go
+-- hold/break: take the name away from all who hold it, and hand it to the next waiter.
+-- KEYS[1] state    see hold/acquire
+-- KEYS[2] sharers
+-- KEYS[3] line
+-- ARGV[1] most     holders to drop in one go
 -- returns how many held it
--- include: clock
--- include: count
+local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
+local most = ARGV[1]
+-- include: basics
+-- include: hold
 
-local record = redis.call('GET', KEYS[1])
--- include: record
--- include: save
--- include: holders
--- include: grant
--- include: looker
--- include: line
-
-sweep()
-local held = x and {string.sub(x, 18, 49)} or redis.call('ZRANGE', KEYS[2], 0, ARGV[1] - 1)
-redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
+local state = read_state()
+drop_ended(state)
+local held = redis.call('ZRANGE', SHARERS, '0', most - 1)
+if state.writer then
+  held[#held + 1] = state.writer.token
+end
 for _, token in ipairs(held) do
-  drop(token)
+  drop(state, token)
 end
-hand_over()
-if waits == '-' then
-  -- include: settle
-end
-save()
-return failure or #held
+hand_over(state)
+settle(state)
+return state.failure or #held

@@ -4,49 +4,43 @@
  *
  * Keys of a name, all in one slot (ns:lock:{name}:..., ns:sem:{name}:...):
  *
- *   :r  record   string, in one of three forms:
- *                "fence limit": free, and nobody waits. fence: sixteen digits, the last number
- *                handed out. limit: of a semaphore, else "-".
- *                "fence token limit mode lease who": held by one, nobody waits; the lease, in
- *                microseconds, ends a minute before the record does.
- *                "fence*x waits-look-alive-kept-looker limit", no spaces between the five:
- * everything else. x: "till token mode fence since who" of the one who holds, if it is the only
- *                one, else "-". waits: c: somebody may wait, all of one client as far as is known;
- *                h: of one host; m: of several machines; -: nobody. look, looker: when a waiter has
- *                promised to look, and which: its token, client and host. alive: when record,
- *                holders and cards expire, in milliseconds, 13 digits (a hurried hand-over leaves
- * it as it is, and the record for two minutes). kept: until when, in seconds, the queue needs no
- * sign of life. :h  holders  sorted set of the tokens that share, when they are several, by the end
- * of their lease. :c  cards    hash: "fence since who" of each of them. :q  queue    list of "token
- * mode lease who channel" by arrival. Who gives up is searched for from the front, where those who
- * wait longest stand.
+ *   :state    hash
+ *               fence    the last fence handed out
+ *               writer   "token till fence since who": the exclusive holder
+ *               <token>  "fence since who": of each sharer (reader, or holder of a permit)
+ *               limit    of a semaphore
+ *               sharing  1: there are sharers
+ *               waiting  1: there are waiters
+ *               looker   "token at client who": the waiter that has promised to look, and when
+ *   :sharers  sorted set: tokens of the sharers by the end of their lease
+ *   :line     list: the waiters by arrival, "token mode lease client who channel"
  *
- * Numbers have sixteen digits, so that each part has its place and need not be searched for.
+ * Channels: ":w:CLIENT", where the waiters of one client hear of hand-overs, and ":all", where all
+ * waiters of the name are called back into the line.
  *
- * All times but "alive" and "kept" are microseconds of the server's clock.
+ * Times are microseconds of the server's clock. "who" is one word, "host/pid/label". The state
+ * alone shows whether a lock is free and nobody waits: taking it, and giving it back, then touches
+ * nothing else.
  *
- * In its first two forms the record alone says all there is to know: whoever takes a free name, or
- * gives back what nobody waits for, reads it and writes it and needs nothing else but, for the
- * fence, the clock.
+ * State and sharers expire a minute after the last lease; the minute keeps fences in order should
+ * the server's clock be set back by less. The line expires a quarter of an hour after the last sign
+ * of life of a waiter.
  *
- * Record, holders and cards expire a minute or two after the last lease; the minute keeps fences
- * in order should the server's clock be set back. The queue expires a quarter of an hour after the
- * last sign of life.
+ * Handing over. The script that frees something (release, leave, break, a look that finds a lease
+ * ended) gives it to the first waiter: writes it down as the holder, then publishes that on the
+ * channel of the waiter's client. When nobody heard it, that process is gone, and the next waiter
+ * gets it. Otherwise waking up is owning. A machine that fell silent without closing its connection
+ * hears nothing and answers nothing, so a hand-over is for FIRST_LEASE at most; the keeper of a
+ * living client renews it to the whole lease long before that. Work that is done sooner needs no
+ * renewal.
  *
- * Handing over. Whoever frees something (release, leave, break, a look that finds a lease ended)
- * gives it, in the same script, to the first waiter: writes it down as a holder and publishes the
- * news on the channel of that waiter's client. Nobody heard it: that process is gone, the next
- * one's turn. Otherwise waking up is owning. A machine that fell silent without closing its
- * connection hears nothing and answers nothing; so a grant is for FIRST_LEASE only, and the
- * keeper of a living client extends it long before that. Work that is done sooner never
- * needs the extension.
- *
- * Looking. A lease that ends without a release is noticed by those who wait: each client knows
- * when the earliest lease ends and runs the acquire script again then (one of its waiters, for
- * all). Since FIRST_LEASE ends earlier than they expect, the script that hands over tells one of
- * them, the looker, unless one has promised to look in time. The looker is of another machine than
- * the heir if there is one, else of another process: what silences the one must not silence the
- * other. Readers kept out by a writer who waits look every second whether it is alive still.
+ * Looking. A lease that ends without a release is noticed by the waiters: each client knows when
+ * the earliest lease ends and runs the acquire script again then (one of its waiters, for all).
+ * FIRST_LEASE ends earlier than they expect, so the script that hands over tells one waiter, the
+ * looker, unless one has promised to look in time. The looker is on another machine than the heir
+ * (the new holder) if there is such a waiter, else of another process: what silences the heir must
+ * not silence the looker. Readers behind a waiting writer look every two seconds whether it is
+ * alive.
  *
  * Lost answers. An acquire is repeated with the same token, and so recognised. A release that is
  * repeated may find nothing to release: while the lease lasts that is no loss. What else had no
@@ -113,7 +107,7 @@ static char *who_am_i(const char *label)
 
 static int make_keys(tkl__hold *h, tkl_bytes name)
 {
-    static const char *const parts[NKEYS] = {"r", "h", "q", "c"};
+    static const char *const parts[NKEYS] = {"state", "sharers", "line"};
     char part[40];
     unsigned char id[16];
     int rc = tkl__base_make(h->client, h->rules.component, name, &h->base);
@@ -124,20 +118,17 @@ static int make_keys(tkl__hold *h, tkl_bytes name)
     tkl__client_lock(h->client); /* a forked child has an id of its own */
     memcpy(id, h->client->id, sizeof id);
     tkl__client_unlock(h->client);
-    char *at = part + sprintf(part, "w:");
     for (size_t i = 0; i < sizeof id; i++)
-        at += sprintf(at, "%02x", id[i]);
-    return tkl__key_make(&h->base, part, &h->channel);
+        sprintf(h->id + 2 * i, "%02x", id[i]);
+    snprintf(part, sizeof part, "w:%s", h->id);
+    rc = tkl__key_make(&h->base, part, &h->channel);
+    return rc == TKL_OK ? tkl__key_make(&h->base, "all", &h->everyone) : rc;
 }
 
-/* The server's milliseconds may be about to end: one more. */
 static void set_ttl(tkl__hold *h, int64_t ttl_ms)
 {
     h->rules.ttl_ms = ttl_ms;
-    snprintf(h->keep, sizeof h->keep, "%" PRId64, ttl_ms + 1 + LINGER_MS);
-    tkl__buf_clear(&h->wish);
-    tkl__buf_addf(&h->wish, "%s %016" PRId64 " ", h->rules.shared ? "s" : "x", tkl__to_us(ttl_ms));
-    tkl__buf_addz(&h->wish, h->who);
+    snprintf(h->lease, sizeof h->lease, "%" PRId64, tkl__to_us(ttl_ms));
 }
 
 static int check_rules(const tkl__hold_rules *rules)
@@ -162,10 +153,8 @@ int tkl__hold_open(tkl_client *client, tkl_bytes name, const tkl__hold_rules *ru
     if (rules->ttl_ms == 0)
         h->rules.ttl_ms = DEFAULT_TTL_MS;
     h->kept = tkl__hold_kept;
-    strcpy(h->limit, "-");
     if (rules->limit > 0)
         snprintf(h->limit, sizeof h->limit, "%" PRId64, rules->limit);
-    tkl__buf_init(&h->wish);
     pthread_mutex_init(&h->turn, NULL);
     pthread_mutex_init(&h->mutex, NULL);
     int rc = check_rules(&h->rules);
@@ -196,8 +185,8 @@ void tkl__hold_close(tkl__hold *h)
     for (int i = 0; i < NKEYS; i++)
         free((char *)h->keys[i].data);
     free((char *)h->channel.data);
+    free((char *)h->everyone.data);
     free(h->who);
-    tkl__buf_free(&h->wish);
     tkl__base_free(&h->base);
     pthread_mutex_destroy(&h->turn);
     pthread_mutex_destroy(&h->mutex);
@@ -206,7 +195,7 @@ void tkl__hold_close(tkl__hold *h)
 
 /* ---- Renewing ------------------------------------------------------------ */
 
-static int renew_held(tkl__hold *h, int64_t ttl_ms, const char *mode)
+static int renew_held(tkl__hold *h, int64_t ttl_ms, bool downgrade)
 {
     tkl__grant g;
     if (!h->held)
@@ -214,7 +203,7 @@ static int renew_held(tkl__hold *h, int64_t ttl_ms, const char *mode)
     ttl_ms = ttl_ms == 0 ? h->rules.ttl_ms : ttl_ms;
     int rc = check_ttl(ttl_ms);
     if (rc == TKL_OK)
-        rc = tkl__hold_ask_renewal(h, ttl_ms, mode, &g);
+        rc = tkl__hold_ask_renewal(h, ttl_ms, downgrade, &g);
     if (rc != TKL_OK && rc != TKL_NOTOWNER)
         return rc;
     pthread_mutex_lock(&h->mutex);
@@ -233,7 +222,7 @@ static int renew_held(tkl__hold *h, int64_t ttl_ms, const char *mode)
 int tkl__hold_renew(tkl__hold *h, int64_t ttl_ms)
 {
     pthread_mutex_lock(&h->turn);
-    int rc = renew_held(h, ttl_ms, "");
+    int rc = renew_held(h, ttl_ms, false);
     pthread_mutex_unlock(&h->turn);
     return rc;
 }
@@ -241,7 +230,7 @@ int tkl__hold_renew(tkl__hold *h, int64_t ttl_ms)
 int tkl__hold_downgrade(tkl__hold *h)
 {
     pthread_mutex_lock(&h->turn);
-    int rc = renew_held(h, 0, "s");
+    int rc = renew_held(h, 0, true);
     if (rc == TKL_OK)
         h->shared = true;
     pthread_mutex_unlock(&h->turn);
@@ -255,7 +244,7 @@ static int acquire_again(tkl__hold *h)
 {
     if (!h->rules.reentrant)
         return tkl__fail(TKL_EINVAL, "this handle holds it already");
-    int rc = renew_held(h, 0, "");
+    int rc = renew_held(h, 0, false);
     if (rc != TKL_OK)
         return rc == TKL_NOTOWNER ? tkl__fail(TKL_ELOST, "held by this handle, but lost") : rc;
     h->depth++;
@@ -313,7 +302,7 @@ static int adopt(tkl__hold *h, const char *token, int64_t ttl_ms)
     memcpy(h->token, token, sizeof h->token);
     pthread_mutex_unlock(&h->mutex);
     set_ttl(h, ttl_ms);
-    rc = tkl__hold_ask_renewal(h, ttl_ms, "", &g);
+    rc = tkl__hold_ask_renewal(h, ttl_ms, false, &g);
     if (rc == TKL_OK)
         tkl__hold_become_held(h, &g);
     else
@@ -397,7 +386,7 @@ static int detach(tkl__hold *h)
     pthread_mutex_lock(&h->mutex);
     bool confirmed = !h->short_lease;
     pthread_mutex_unlock(&h->mutex);
-    int rc = confirmed ? TKL_OK : renew_held(h, 0, "");
+    int rc = confirmed ? TKL_OK : renew_held(h, 0, false);
     if (rc == TKL_OK || rc == TKL_NOTOWNER)
         tkl__hold_become_free(h);
     return rc;

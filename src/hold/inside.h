@@ -12,22 +12,21 @@
 #include "core/wait.h"
 #include "hold/hold.h"
 
-/* As in count.inc.lua. */
-#define LINGER_MS 60000
 /* A failed look or renewal is repeated after this. */
 #define REPEAT_US 100000
 
-#define NKEYS 4
+#define NKEYS 3
 
 struct tkl__hold {
     tkl_client *client;
     tkl__base base;
-    tkl_bytes keys[NKEYS]; /* record, holders, queue, cards */
+    tkl_bytes keys[NKEYS]; /* state, sharers, line */
     tkl_bytes channel;     /* where grants for this client's waiters are published */
+    tkl_bytes everyone;    /* where all waiters of the name are called back into the line */
     char *who;             /* "host/pid/label", one word */
     tkl__hold_rules rules;
-    char limit[24], keep[24]; /* as the scripts take them */
-    tkl__buf wish;            /* "mode lease who" */
+    char id[33];               /* of the client */
+    char limit[24], lease[24]; /* as the scripts take them: "" for none; microseconds */
 
     pthread_mutex_t turn; /* one operation at a time; guards these: */
     bool in_line;         /* a place in the line was asked for with this token */
@@ -57,7 +56,7 @@ struct tkl__hold {
     struct {
         char token[TKL_TOKEN_SIZE];
         char lease[24];
-        tkl_bytes args[3];
+        tkl_bytes args[4];
         uint64_t serial;
         int64_t started;
     } renewal;
@@ -100,14 +99,14 @@ void tkl__hold_become_unsure(tkl__hold *h);
 /* A script on the keys of the name, for those who run it themselves. */
 tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                                  const tkl_bytes *args, size_t nargs);
-/* {code, fence, lease}, asked for at local time `started`. */
+/* The answer {code, fence, lease, ...} to what was asked at local time `started`. */
 int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g);
 
 /* For the lock; `wait`: with a place in the line; not long after the deadline (TKL__FOREVER: in the
  * time of a call). TKL_OK, TKL_BUSY, or an error. */
 int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl__busy *b);
-/* To make the lease last from now; mode "s": and to share it. */
-int tkl__hold_ask_renewal(tkl__hold *h, int64_t ttl_ms, const char *mode, tkl__grant *g);
+/* To make the lease last from now; `downgrade`: and to share it. */
+int tkl__hold_ask_renewal(tkl__hold *h, int64_t ttl_ms, bool downgrade, tkl__grant *g);
 /* To give up the place in the line. TKL_OK when the turn had come just then. */
 int tkl__hold_ask_leave(tkl__hold *h, tkl__grant *g);
 int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe);

@@ -10,8 +10,8 @@
 #include "hold/inside.h"
 #include "hold/scripts.h"
 
-/* A grant is confirmed this long after it came; see FIRST_LEASE in line.inc.lua. */
-#define CONFIRM_US 200000
+/* A grant is confirmed this long after it came; see FIRST_LEASE in hold.inc.lua. */
+#define CONFIRM_US 500000
 /* A renewal is given this long at least. */
 #define PATIENCE_MIN_US 100000
 
@@ -114,10 +114,11 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
         h->renewal.started = tkl__lease_now();
         snprintf(h->renewal.lease, sizeof h->renewal.lease, "%" PRId64,
                  tkl__to_us(h->rules.ttl_ms));
-        h->renewal.args[0] = tkl_str(h->renewal.token);
-        h->renewal.args[1] = tkl_str(h->renewal.lease);
-        h->renewal.args[2] = tkl_str("");
-        *call = tkl__hold_invoke(h, &tkl__lua_hold_renew, h->renewal.args, 3);
+        h->renewal.args[0] = h->everyone;
+        h->renewal.args[1] = tkl_str(h->renewal.token);
+        h->renewal.args[2] = tkl_str(h->renewal.lease);
+        h->renewal.args[3] = tkl_str("");
+        *call = tkl__hold_invoke(h, &tkl__lua_hold_renew, h->renewal.args, 4);
     }
     pthread_mutex_unlock(&h->mutex);
     if (over && become_lost(h, serial))

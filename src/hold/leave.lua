@@ -1,33 +1,29 @@
--- hold/leave: a waiter gives up its place in the line; or learns that its turn had come.
--- KEYS[1] record   see hold/acquire
--- KEYS[2] holders
--- KEYS[3] queue
--- KEYS[4] cards
--- ARGV[1] token
--- ARGV[2] place    the waiter as it stands in the queue
--- returns {1}, or {0, fence, lease left} when it holds
--- include: clock
--- include: count
+-- hold/leave: a waiter gives up its place in the line, or learns that it holds by now.
+-- KEYS[1] state     see hold/acquire
+-- KEYS[2] sharers
+-- KEYS[3] line
+-- ARGV[1] token     as given to hold/acquire, like the others
+-- ARGV[2] mode
+-- ARGV[3] lease
+-- ARGV[4] who
+-- ARGV[5] client
+-- ARGV[6] channel
+-- returns {0, fence, microseconds left, now} when it holds; {1}
+local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
+local token, mode, lease, who, client, channel = unpack(ARGV)
+-- include: basics
+-- include: hold
 
-local record = redis.call('GET', KEYS[1])
--- include: record
--- include: save
--- include: holders
--- include: grant
--- include: looker
--- include: line
--- include: find
-
-redis.call('LREM', KEYS[3], 1, ARGV[2])
-forget_looker(ARGV[1])
-sweep()
-hand_over()
-local till, card = find(ARGV[1])
-if not till and waits ~= '-' then
-  appoint(first_end() or now)
+local state = read_state()
+leave_line(state, token, place(token, mode, lease, client, who, channel))
+drop_ended(state)
+hand_over(state)
+local mine = find(state, token)
+if not mine then
+  appoint(state, first_end(state))
 end
-save()
-if till then
-  return {0, tonumber(string.sub(card, 1, 16)), till - now}
+settle(state)
+if mine then
+  return {0, mine.fence, mine.till - state.now, state.now}
 end
-return failure or {1}
+return state.failure or {1}

@@ -52,7 +52,7 @@ static int accept_grant(tkl__hold *h, tkl__grant *g)
 {
     if (tkl__lease_now() - g->started < g->lease_us / 2)
         return TKL_OK;
-    int rc = tkl__hold_ask_renewal(h, h->rules.ttl_ms, "", g);
+    int rc = tkl__hold_ask_renewal(h, h->rules.ttl_ms, false, g);
     return rc == TKL_NOTOWNER ? TKL_EUNKNOWN : rc; /* missed: back to the line */
 }
 

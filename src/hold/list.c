@@ -41,10 +41,10 @@ static int walk(search *s)
     tkl__buf pattern;
     tkl__buf_init(&pattern);
     tkl__glob_escape(&pattern, s->client->target.ns);
-    tkl__buf_addf(&pattern, ":%s:{*}:r", s->component);
+    tkl__buf_addf(&pattern, ":%s:{*}:state", s->component);
     int rc = pattern.failed
                  ? tkl__nomem()
-                 : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, "string", visit, s);
+                 : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, s);
     tkl__buf_free(&pattern);
     return rc;
 }

@@ -1,53 +1,34 @@
--- hold/release: give it back, and hand it to the next.
--- KEYS[1] record   see hold/acquire
--- KEYS[2] holders
--- KEYS[3] queue
--- KEYS[4] cards
--- ARGV[1] token
--- ARGV[2] long     not '': the lease was so long that the keys should not stay until its end
--- returns 0, or 6 (TKL_NOTOWNER) when it is not held any more
+-- hold/release: give it back, and hand it to the next waiter.
+-- KEYS[1] state     see hold/acquire
+-- KEYS[2] sharers
+-- KEYS[3] line
+-- ARGV[1] everyone  channel of all waiters of the name
+-- ARGV[2] token
+-- returns {0}; {6} (TKL_NOTOWNER) when it is not held any more
+local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
+local everyone, token = unpack(ARGV)
+-- include: basics
 
--- The common cases. Nobody waits: whether the lease has ended the owner knows by its own clock, and
--- nobody else had it meanwhile.
-local record = redis.call('GET', KEYS[1]) or ''
-if string.sub(record, 17, 50) == ' ' .. ARGV[1] .. ' ' then
-  local free = string.sub(record, 1, 16) .. ' ' .. string.match(record, '^%S+', 51)
-  if redis.pcall('SET', KEYS[1], free, 'PX', '60000').ok then -- else the server is full
-    return 0
-  end
-elseif string.sub(record, 17, 20) == '*- -' and ARGV[2] == '' then
-  redis.call('HDEL', KEYS[4], ARGV[1])
-  if redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
-    return 0
-  end
+-- The common case: a lock that nobody waits for. Whether the lease had ended the owner knows by its own
+-- clock; nobody else had it meanwhile.
+local writer, waiting = unpack(redis.call('HMGET', STATE, 'writer', 'waiting'))
+if writer and waiting ~= '1' and string.match(writer, '^%S+') == token then
+  redis.call('HDEL', STATE, 'writer')
+  redis.call('PEXPIRE', STATE, LINGER_MS)
+  return {0}
 end
 
--- include: grant
-if string.sub(record, 35, 66) == ARGV[1] and string.sub(record, 17, 17) == '*' then
-  -- include: clock
-  -- include: hurry
-end
+-- include: hold
 
-record = record ~= '' and record
--- include: clock
--- include: count
--- include: record
--- include: save
--- include: holders
--- include: looker
--- include: line
-
-if not drop(ARGV[1]) then
-  return 6
+local state = read_state()
+if not drop(state, token) then
+  recall(state, everyone)
+  return {6}
 end
-if waits ~= '-' then
-  sweep()
-  hand_over()
-else
-  redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
+if state.waiters > 0 then
+  drop_ended(state)
+  hand_over(state)
 end
-if waits == '-' and ARGV[2] ~= '' then
-  -- include: settle
-end
-save()
-return failure or 0
+settle(state)
+recall(state, everyone)
+return state.failure or {0}

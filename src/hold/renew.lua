@@ -1,36 +1,37 @@
 -- hold/renew: make the lease last from now; a writer may become a reader.
--- KEYS[1] record   see hold/acquire
--- KEYS[2] holders
--- KEYS[3] queue
--- KEYS[4] cards
--- ARGV[1] token
--- ARGV[2] lease    microseconds
--- ARGV[3] mode     s: downgrade; '' leaves it
--- returns {0, fence, lease} or {6} (TKL_NOTOWNER) when it is not held any more
--- include: clock
--- include: count
+-- KEYS[1] state      see hold/acquire
+-- KEYS[2] sharers
+-- KEYS[3] line
+-- ARGV[1] everyone   channel of all waiters of the name
+-- ARGV[2] token
+-- ARGV[3] lease      microseconds
+-- ARGV[4] downgrade  '1': a writer becomes a reader; '' changes nothing
+-- returns {0, fence, lease, now}; {6} (TKL_NOTOWNER) when it is not held any more
+local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
+local everyone, token, lease, downgrade = unpack(ARGV)
+-- include: basics
+-- include: hold
 
-local record = redis.call('GET', KEYS[1])
--- include: record
--- include: save
--- include: holders
--- include: grant
--- include: looker
--- include: line
--- include: find
-
-local till, card = find(ARGV[1])
-if not till or till <= now then
+local state = read_state()
+local mine, mode = find(state, token)
+if not mine or mine.till <= state.now then
+  recall(state, everyone)
   return {6}
 end
-local lease = tonumber(ARGV[2])
-redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
-put(ARGV[1], ARGV[3] == '' and x and string.sub(x, 51, 51) or 's', lease, card)
-if ARGV[3] == 's' then
-  hand_over()
+-- This needs no memory, and after it a full server accepts the other writes.
+redis.call('PEXPIRE', STATE, digits(lease / 1000 + LINGER_MS))
+local before = mine.till
+mine.till = state.now + lease
+if downgrade == '1' and mode == EXCLUSIVE then
+  drop(state, token)
+  mode = SHARED
 end
-if waits ~= '-' and now + lease < till then
-  appoint(now + lease)
+put(state, mine, mode)
+if downgrade == '1' then
+  hand_over(state)
 end
-save()
-return {0, tonumber(string.sub(card, 1, 16)), lease}
+if mine.till < before then
+  appoint(state, mine.till)
+end
+settle(state)
+return {0, mine.fence, tonumber(lease), state.now}

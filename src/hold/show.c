@@ -12,6 +12,8 @@
 
 #define SHOW_MAX  "1000"
 #define BREAK_MAX 1000
+/* Elements of the answer before those of the holders. */
+#define HEAD 6
 
 /* The reply owns the bytes that the items point into. */
 typedef struct listing {
@@ -60,14 +62,16 @@ static void read_holder(tkl_holder *item, const char *info, int64_t now, int64_t
 static size_t words_size(const tkl_reply *reply)
 {
     size_t size = 1;
-    for (size_t i = 5; i + 1 < tkl_reply_count(reply); i += 2)
+    for (size_t i = HEAD; i + 1 < tkl_reply_count(reply); i += 2)
         size += tkl_reply_bytes(tkl_reply_at(reply, i)).len;
     return size;
 }
 
 static listing *read_listing(tkl_reply *reply)
 {
-    size_t count = (tkl_reply_count(reply) - 5) / 2;
+    int64_t told = tkl_reply_int(tkl_reply_at(reply, 5));
+    size_t room = (tkl_reply_count(reply) - HEAD) / 2;
+    size_t count = told < 0 || (uint64_t)told > room ? room : (size_t)told;
     listing *l = calloc(1, sizeof *l + count * sizeof l->items[0]);
     char *words = malloc(words_size(reply));
     if (!l || !words) {
@@ -80,15 +84,15 @@ static listing *read_listing(tkl_reply *reply)
     l->holders = (tkl_holders){
         .items = l->items,
         .count = count,
+        .limit = tkl_reply_int(tkl_reply_at(reply, 0)),
+        .shared = tkl_reply_int(tkl_reply_at(reply, 1)) != 0,
         .held = tkl_reply_int(tkl_reply_at(reply, 2)),
-        .limit = tkl_reply_int(tkl_reply_at(reply, 1)),
         .waiters = tkl_reply_int(tkl_reply_at(reply, 3)),
-        .shared = tkl_reply_str(tkl_reply_at(reply, 0))[0] == 's',
     };
     int64_t now = tkl_reply_int(tkl_reply_at(reply, 4));
     for (size_t i = 0; i < count; i++)
-        read_holder(&l->items[i], tkl_reply_str(tkl_reply_at(reply, 5 + 2 * i)), now,
-                    (int64_t)tkl_reply_double(tkl_reply_at(reply, 6 + 2 * i)), &words);
+        read_holder(&l->items[i], tkl_reply_str(tkl_reply_at(reply, HEAD + 2 * i)), now,
+                    (int64_t)tkl_reply_double(tkl_reply_at(reply, HEAD + 1 + 2 * i)), &words);
     return l;
 }
 
@@ -100,7 +104,7 @@ int tkl__hold_show(tkl__hold *h, tkl_holders **holders)
     int rc = tkl__hold_run(h, &tkl__lua_hold_show, args, 1, &reply);
     if (rc != TKL_OK)
         return rc;
-    listing *l = tkl_reply_count(reply) >= 5 ? read_listing(reply) : NULL;
+    listing *l = tkl_reply_count(reply) >= HEAD ? read_listing(reply) : NULL;
     if (!l) {
         tkl_reply_free(reply);
         return tkl__nomem();

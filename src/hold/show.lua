@@ -1,28 +1,43 @@
--- hold/show: who holds, and how many wait.
--- KEYS[1] record   see hold/acquire
--- KEYS[2] holders
--- KEYS[3] queue
--- KEYS[4] cards
--- ARGV[1] most     holders to tell of
--- returns {mode, limit, held, waiting, now, then for each holder: "fence since who", lease end}
--- include: clock
--- include: count
+-- hold/show: who holds, and who waits.
+-- KEYS[1] state    see hold/acquire
+-- KEYS[2] sharers
+-- KEYS[3] line
+-- ARGV[1] most     holders, and waiters, to list
+-- returns {limit or 0, 1 if the holders share, holders, waiters, now, how many holders follow, then for
+-- each "fence since who" and the end of its lease, then "mode who" for each waiter}
+local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
+local most = ARGV[1]
+-- include: basics
+-- include: hold
 
-local record = redis.call('GET', KEYS[1])
--- include: record
+local state = read_state()
+local now = digits(state.now)
+local answer = {state.limit or 0, 0, 0, state.waiters, now, 0}
 
-local answer = {'x', limit ~= '-' and limit or '0', 0, redis.call('LLEN', KEYS[3]), stamp}
-if x and tonumber(string.sub(x, 1, 16)) > now then
-  answer[1], answer[3] = string.sub(x, 51, 51), 1
-  answer[6], answer[7] = string.sub(x, 53), string.sub(x, 1, 16)
-  return answer
+local function add_holder(card, till)
+  answer[#answer + 1] = card
+  answer[#answer + 1] = till
+  answer[6] = answer[6] + 1
 end
-answer[3] = redis.call('ZCOUNT', KEYS[2], '(' .. stamp, '+inf')
-answer[1] = answer[3] > 0 and 's' or 'x'
-local live = redis.call('ZRANGE', KEYS[2], '(' .. stamp, '+inf', 'BYSCORE',
-                        'LIMIT', 0, ARGV[1], 'WITHSCORES')
-for i = 1, #live, 2 do
-  answer[#answer + 1] = redis.call('HGET', KEYS[4], live[i])
-  answer[#answer + 1] = live[i + 1]
+
+local writer = state.writer
+if writer and writer.till > state.now then
+  answer[3] = 1
+  add_holder(table.concat({digits(writer.fence), digits(writer.since), writer.who}, ' '),
+             digits(writer.till))
+else
+  local live = redis.call('ZRANGE', SHARERS, '(' .. now, '+inf', 'BYSCORE',
+                          'LIMIT', '0', most, 'WITHSCORES')
+  answer[3] = redis.call('ZCOUNT', SHARERS, '(' .. now, '+inf')
+  answer[2] = answer[3] > 0 and 1 or 0
+  for i = 1, #live, 2 do
+    add_holder(redis.call('HGET', STATE, live[i]) or '', live[i + 1])
+  end
+end
+for _, text in ipairs(redis.call('LRANGE', LINE, '0', most - 1)) do
+  local waiter = read_place(text)
+  if waiter then
+    answer[#answer + 1] = waiter.mode .. ' ' .. waiter.who
+  end
 end
 return answer

@@ -1,0 +1,32 @@
+-- What the common cases need: the server's clock, whole numbers as texts, fences.
+
+-- The keys stay this long after the last lease, in milliseconds.
+local LINGER_MS = 60000
+-- Up to here whole numbers are exact.
+local EXACT = 9007199254740992
+
+-- Microseconds since 1970.
+local function clock()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+-- The number in a text of digits; nil for anything else, and for what would not be exact.
+local function whole(text)
+  local number = text and string.match(text, '^%d+$') and tonumber(text)
+  return number and number < EXACT and number or nil
+end
+
+local function digits(number)
+  return string.format('%d', number)
+end
+
+-- The next fence: greater than the last one, and not behind the clock.
+local function fence_after(last, now)
+  return math.max(last + 1, now)
+end
+
+-- The text of a writer in the state: see hold.c.
+local function writer_text(token, till, fence, since, who)
+  return table.concat({token, digits(till), digits(fence), digits(since), who}, ' ')
+end

@@ -1,0 +1,317 @@
+-- Holding a name: reading its state, its holders, the line of its waiters, and handing over. The keys
+-- are explained in hold.c. `state` is the table that read_state() returns; functions that change
+-- something write it to the keys at once and keep the table true.
+
+-- The line stays this long after the last sign of life of a waiter.
+local LINE_MS = 900000
+-- A hand-over is for this long at most, in microseconds, until the new holder has confirmed it.
+local FIRST_LEASE = 4000000
+-- No lease is longer: ten years.
+local LONGEST = 315360000000000
+-- A promise to look that differs by less is in time.
+local SLACK = 100000
+-- One script handles so many dead waiters or ended leases; the next script goes on.
+local AT_MOST = 100
+-- The looker is chosen among so many at the end of the line.
+local CANDIDATES = 4
+-- The modes of holders and waiters.
+local EXCLUSIVE, SHARED = 'x', 's'
+-- How far apart two waiters are: of one client, of one machine, of different machines.
+local SAME_CLIENT, SAME_HOST, APART = 0, 1, 2
+
+-- ---- Texts --------------------------------------------------------------------------------------
+
+local function host_of(who)
+  return string.match(who, '^[^/]*')
+end
+
+-- "token till fence since who"; nil when it is something else.
+local function read_writer(text)
+  local token, till, fence, since, who = string.match(text, '^(%x+) (%d+) (%d+) (%d+) (%S+)$')
+  till, fence, since = whole(till), whole(fence), whole(since)
+  return till and fence and since
+         and {token = token, till = till, fence = fence, since = since, who = who} or nil
+end
+
+-- "token at client who" of the waiter that has promised to look, and when; nil: nobody has.
+local function read_looker(text)
+  local token, at, client, who = string.match(text or '', '^(%x+) (%d+) (%x+) (%S+)$')
+  return whole(at) and {token = token, at = whole(at), client = client, host = host_of(who)} or nil
+end
+
+-- A waiter as it stands in the line.
+local function place(token, mode, lease, client, who, channel)
+  return table.concat({token, mode, lease, client, who, channel}, ' ')
+end
+
+-- nil when another program wrote it.
+local function read_place(text)
+  local token, mode, lease, client, who, channel =
+      string.match(text, '^(%x+) ([xs]) (%d+) (%x+) (%S+) (.+)$')
+  lease = whole(lease)
+  return lease and {text = text, token = token, mode = mode, lease = math.min(lease, LONGEST),
+                    client = client, who = who, host = host_of(who), channel = channel} or nil
+end
+
+-- ---- The state ----------------------------------------------------------------------------------
+
+-- Reads everything there is to know, and refuses what is not tackle's before anything is written.
+local function read_state()
+  local fence, limit, writer, sharing, waiting, looker =
+      unpack(redis.call('HMGET', STATE, 'fence', 'limit', 'writer', 'sharing', 'waiting', 'looker'))
+  local state = {
+    now = clock(),
+    fence = whole(fence) or 0,
+    limit = whole(limit),
+    writer = writer and read_writer(writer),
+    sharers = redis.call('ZCARD', SHARERS),
+    waiters = redis.call('LLEN', LINE),
+    sharing = sharing == '1',
+    waiting = waiting == '1',
+    looker = read_looker(looker),
+    patience = AT_MOST, -- dead waiters that appoint() may still meet
+  }
+  if fence and not whole(fence) or limit and not state.limit or writer and not state.writer then
+    error({err = 'DAMAGED the state of this name was not written by tackle'})
+  end
+  state.forgot = not state.waiting and not fence or state.waiting and state.waiters == 0
+  return state
+end
+
+-- Ends every script that changes something: notes whether anybody shares or waits, and says when the
+-- keys expire.
+local function settle(state)
+  if state.sharing ~= (state.sharers > 0) then
+    redis.call('HSET', STATE, 'sharing', state.sharers > 0 and '1' or '0')
+  end
+  if state.waiting ~= (state.waiters > 0) then
+    redis.call('HSET', STATE, 'waiting', state.waiters > 0 and '1' or '0')
+  end
+  local last = state.writer and state.writer.till or state.now
+  if state.sharers > 0 then
+    last = tonumber(redis.call('ZRANGE', SHARERS, '-1', '-1', 'WITHSCORES')[2])
+  end
+  local expires = digits(math.min(last, state.now + LONGEST) / 1000 + LINGER_MS)
+  redis.call('PEXPIREAT', STATE, expires)
+  if state.sharers > 0 then
+    redis.call('PEXPIREAT', SHARERS, expires)
+  end
+end
+
+-- ---- Holders ------------------------------------------------------------------------------------
+
+-- Whether one more of that mode may hold.
+local function fits(state, mode)
+  if state.writer or state.limit and state.sharers >= state.limit then
+    return false
+  end
+  return mode == SHARED or state.sharers == 0
+end
+
+-- Writes a holder down, or its new lease.
+local function put(state, holder, mode)
+  if mode == EXCLUSIVE then
+    redis.call('HSET', STATE, 'fence', digits(state.fence), 'writer',
+               writer_text(holder.token, holder.till, holder.fence, holder.since, holder.who))
+    state.writer = holder
+    return
+  end
+  redis.call('HSET', STATE, 'fence', digits(state.fence), holder.token,
+             table.concat({digits(holder.fence), digits(holder.since), holder.who}, ' '))
+  state.sharers = state.sharers + redis.call('ZADD', SHARERS, digits(holder.till), holder.token)
+end
+
+-- A new holder, with a fence of its own.
+local function admit(state, token, mode, lease, who)
+  state.fence = fence_after(state.fence, state.now)
+  local holder = {token = token, till = state.now + lease, fence = state.fence,
+                  since = state.now, who = who}
+  put(state, holder, mode)
+  return holder
+end
+
+-- The holder of that token, and its mode; nil when it does not hold.
+local function find(state, token)
+  if state.writer and state.writer.token == token then
+    return state.writer, EXCLUSIVE
+  end
+  local till = state.sharers > 0 and redis.call('ZSCORE', SHARERS, token)
+  local card = till and redis.call('HGET', STATE, token) or ''
+  local fence, since, who = string.match(card, '^(%d+) (%d+) (%S+)$')
+  if whole(fence) and whole(since) then
+    return {token = token, till = tonumber(till), fence = whole(fence), since = whole(since), who = who}, SHARED
+  end
+end
+
+-- Forgets a holder; false when it did not hold.
+local function drop(state, token)
+  if state.writer and state.writer.token == token then
+    redis.call('HDEL', STATE, 'writer')
+    state.writer = nil
+    return true
+  end
+  redis.call('HDEL', STATE, token)
+  local held = redis.call('ZREM', SHARERS, token) == 1
+  state.sharers = state.sharers - (held and 1 or 0)
+  return held
+end
+
+-- Forgets the holders whose lease has ended.
+local function drop_ended(state)
+  if state.writer and state.writer.till <= state.now then
+    drop(state, state.writer.token)
+  end
+  if state.sharers > 0 then
+    local ended = redis.call('ZRANGE', SHARERS, '-inf', digits(state.now), 'BYSCORE',
+                             'LIMIT', '0', AT_MOST)
+    for _, token in ipairs(ended) do
+      drop(state, token)
+    end
+  end
+end
+
+-- When the earliest lease ends; now, when nobody holds.
+local function first_end(state)
+  if state.writer then
+    return state.writer.till
+  end
+  local first = state.sharers > 0 and redis.call('ZRANGE', SHARERS, '0', '0', 'WITHSCORES')[2]
+  return first and math.min(tonumber(first), state.now + LONGEST) or state.now
+end
+
+-- ---- The line -----------------------------------------------------------------------------------
+
+-- Publishes, and says how many heard it; nil when it is forbidden, which becomes the script's answer.
+-- Always after a write: a server that refuses writes must not announce what was not written.
+local function tell(state, channel, message)
+  local heard = redis.pcall('SPUBLISH', channel, message)
+  if type(heard) == 'table' then
+    state.failure = heard
+    return nil
+  end
+  return heard
+end
+
+-- The server lost the state or the line, with the places of all who wait: tells every waiter of the
+-- name to stand in line again.
+local function recall(state, everyone)
+  if state.forgot then
+    redis.pcall('SPUBLISH', everyone, ' recall')
+  end
+end
+
+local function set_looker(state, waiter, at)
+  state.looker = {token = waiter.token, at = at, client = waiter.client, host = host_of(waiter.who)}
+  redis.call('HSET', STATE, 'looker',
+             table.concat({waiter.token, digits(at), waiter.client, waiter.who}, ' '))
+end
+
+local function forget_looker(state, token)
+  if state.looker and state.looker.token == token then
+    redis.call('HDEL', STATE, 'looker')
+    state.looker = nil
+  end
+end
+
+local function leave_line(state, token, text)
+  state.waiters = state.waiters - redis.call('LREM', LINE, '1', text)
+  forget_looker(state, token)
+end
+
+local function pop_first(state, waiter)
+  redis.call('LPOP', LINE)
+  state.waiters = state.waiters - 1
+  if waiter then
+    forget_looker(state, waiter.token)
+  end
+end
+
+-- What silences a waiter silences all of its client, or all of its machine.
+local function distance(one, other)
+  if one.host ~= other.host then
+    return APART
+  end
+  return one.client == other.client and SAME_CLIENT or SAME_HOST
+end
+
+-- Of the last waiters, who will wait longest, the one that is farthest from the heir, if it is farther
+-- than `least`.
+local function farthest(heir, least)
+  local last = redis.call('LRANGE', LINE, -CANDIDATES, '-1')
+  local best
+  for i = #last, 1, -1 do
+    local waiter = read_place(last[i])
+    local far = waiter and (heir and distance(waiter, heir) or APART) or least
+    if far > least then
+      best, least = waiter, far
+    end
+  end
+  return best
+end
+
+-- A lease ends at `till`, earlier than the waiters expect: tells one of them to look then, unless one
+-- has promised to look in time. The looker should not share the fate of the heir.
+local function appoint(state, till, heir)
+  local looker, promised = state.looker, SAME_CLIENT - 1
+  if looker and looker.at > state.now - SLACK and looker.at <= till + SLACK then
+    promised = heir and distance(looker, heir) or APART
+  end
+  for _ = 1, promised < APART and state.waiters > 0 and state.patience or 0 do
+    local best = farthest(heir, promised)
+    local heard = best and tell(state, best.channel,
+                                best.token .. ' look ' .. digits(till - state.now))
+    if not heard then
+      return
+    end
+    if heard > 0 then
+      set_looker(state, best, till)
+      return
+    end
+    state.waiters = state.waiters - redis.call('LREM', LINE, '-1', best.text) -- it is gone
+    state.patience = state.patience - 1
+  end
+end
+
+-- Gives it to the first waiter for FIRST_LEASE: writes that down, then tells. Nobody heard it: that
+-- waiter's process is gone, and so is its place. False when telling is forbidden.
+local function hand_to(state, waiter)
+  local lease = math.min(waiter.lease, FIRST_LEASE)
+  local holder = admit(state, waiter.token, waiter.mode, lease, waiter.who)
+  local heard = tell(state, waiter.channel,
+                     table.concat({waiter.token, 'grant', digits(holder.fence), digits(state.now),
+                                   digits(lease)}, ' '))
+  if heard ~= nil then
+    pop_first(state, waiter)
+  end
+  if heard == nil or heard == 0 then
+    drop(state, waiter.token)
+  else
+    appoint(state, holder.till, waiter)
+  end
+  return heard ~= nil
+end
+
+-- Whether a waiting writer keeps later readers out, although readers hold: not when it is gone.
+local function is_heard(waiter)
+  return redis.pcall('PUBSUB', 'SHARDNUMSUB', waiter.channel)[2] ~= 0
+end
+
+-- Gives what is free to the waiters, in order.
+local function hand_over(state)
+  for _ = 1, AT_MOST do
+    if state.waiters == 0 or not fits(state, SHARED) then
+      return
+    end
+    local waiter = read_place(redis.call('LINDEX', LINE, '0'))
+    if waiter and fits(state, waiter.mode) then
+      if not hand_to(state, waiter) then
+        return
+      end
+    elseif waiter and is_heard(waiter) then
+      return
+    else
+      pop_first(state, waiter)
+    end
+  end
+  appoint(state, state.now) -- there may be more to hand over
+end
