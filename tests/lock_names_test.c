@@ -9,9 +9,9 @@
 #include "support/fixture.h"
 #include "support/locks.h"
 
-#define STATE  "tackle:lock:{door}:state"
+#define STATE   "tackle:lock:{door}:state"
 #define SHARERS "tackle:lock:{door}:sharers"
-#define LINE   "tackle:lock:{door}:line"
+#define LINE    "tackle:lock:{door}:line"
 
 static void names_do_not_collide(void **state)
 {
@@ -22,7 +22,7 @@ static void names_do_not_collide(void **state)
     huge_too[sizeof(huge_too) - 1] = 'm';
     const tkl_bytes names[] = {{"a", 1},        {"a\0", 2},      {"a\0b", 3},     {"{a}", 3},
                                {"{", 1},        {"}", 1},        {"{}", 2},       {"a}:state", 8},
-                               {"a}:line", 7},     {"%7Ba%7D", 7},  {"%", 1},        {" ", 1},
+                               {"a}:line", 7},  {"%7Ba%7D", 7},  {"%", 1},        {" ", 1},
                                {"  ", 2},       {"a b", 3},      {"a\nb", 3},     {"\r\n", 2},
                                {"\xff\xfe", 2}, {"\xc3\xa4", 2}, {"*", 1},        {"a:line", 6},
                                {"\0", 1},       {"A", 1},        {huge, 65536},   {huge_too, 65536},

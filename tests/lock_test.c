@@ -13,7 +13,7 @@
 #include "support/proxy.h"
 #include "support/puppet.h"
 
-#define STATE  "tackle:lock:{door}:state"
+#define STATE   "tackle:lock:{door}:state"
 #define SHARERS "tackle:lock:{door}:sharers"
 
 static tkl_lock *open_door(fixture *f, const tkl_lock_options *options)

@@ -115,6 +115,7 @@ int tkl__error_code(tkl_bytes text)
         {"ERR The user executing the script", TKL_EAUTH},
         {"ERR ACL failure in script", TKL_EAUTH},
         {"WRONGTYPE", TKL_ETYPE},
+        {"DAMAGED", TKL_EDAMAGED}, /* said by scripts of tackle */
         {"OOM", TKL_EOOM},
         {"READONLY", TKL_EREADONLY},
         {"LOADING", TKL_EUNREADY},

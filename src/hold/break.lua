@@ -6,7 +6,6 @@
 -- returns how many held it
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local most = ARGV[1]
--- include: basics
 -- include: hold
 
 local state = read_state()

@@ -2,6 +2,8 @@
 -- are explained in hold.c. `state` is the table that read_state() returns; functions that change
 -- something write it to the keys at once and keep the table true.
 
+-- include: basics
+
 -- The line stays this long after the last sign of life of a waiter.
 local LINE_MS = 900000
 -- A hand-over is for this long at most, in microseconds, until the new holder has confirmed it.

@@ -11,7 +11,6 @@
 -- returns {0, fence, microseconds left, now} when it holds; {1}
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local token, mode, lease, who, client, channel = unpack(ARGV)
--- include: basics
 -- include: hold
 
 local state = read_state()

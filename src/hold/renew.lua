@@ -9,7 +9,6 @@
 -- returns {0, fence, lease, now}; {6} (TKL_NOTOWNER) when it is not held any more
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local everyone, token, lease, downgrade = unpack(ARGV)
--- include: basics
 -- include: hold
 
 local state = read_state()
