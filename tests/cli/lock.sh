@@ -142,7 +142,7 @@ is "said once" "$(grep -c "cannot write" <<<"$err")" 1
 ends 1 tackle lock break unread
 
 # A key of another type is in the way.
-ends 0 tackle call SET 'tackle:lock:{odd}:h' text
+ends 0 tackle call SET 'tackle:lock:{odd}:state' text
 ends 70 tackle lock acquire odd
 has "$err" "WRONGTYPE"
 
