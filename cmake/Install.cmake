@@ -10,6 +10,7 @@ set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tackle)
 # the shared one need no headers but ours.
 install(TARGETS tackle EXPORT tackle-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS tackle_static EXPORT tackle-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tackle_text LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
 install(EXPORT tackle-shared NAMESPACE tackle:: DESTINATION ${config_dir})
 install(EXPORT tackle-static NAMESPACE tackle:: DESTINATION ${config_dir})
 configure_package_config_file(cmake/tackle-config.cmake.in

@@ -66,6 +66,8 @@ says_hello "CMake, tackle::static" env -u LD_LIBRARY_PATH "$prefix/project/build
 foreign=$(nm -D --defined-only "$libdir/libtackle.so" | awk '$3 !~ /^tkl_[^_]/ { print $3 }')
 [ -z "$foreign" ] || fail "the shared library shows" $foreign
 readelf -d "$libdir/libtackle.so" | grep -q 'soname: \[libtackle\.so\.0\]' || fail "soname"
+! readelf -d "$libdir/libtackle.so" "$prefix/bin/tackle" | grep -qE 'NEEDED.*(icu|stemmer)' ||
+    fail "programs without text load ICU"
 echo "ok: symbols and soname"
 
 # ---- Removal ------------------------------------------------------------------------------------

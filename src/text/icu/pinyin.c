@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Chinese characters: their readings, their simplified forms, and the forms of a text that are
+ * written without them.
+ *
+ * The tables are made at build time from Unicode's Unihan files (tools/readings), since ICU knows
+ * one reading for each character only.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <unicode/utf8.h>
+
+#include "hanzi.inc"
+#include "text/icu/icu.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- The tables ---------------------------------------------------------- */
+
+/* The first place in an array of sorted values at which there is `value` or more. */
+static size_t lower_bound(const uint32_t *values, size_t count, size_t stride, uint32_t value)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (values[middle * stride] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+UChar32 tkl__simplified(UChar32 c)
+{
+    if (c < 0x3400)
+        return c;
+    size_t at = lower_bound(&simplified[0][0], COUNT(simplified), 2, (uint32_t)c);
+    bool found = at < COUNT(simplified) && simplified[at][0] == (uint32_t)c;
+    return found ? (UChar32)simplified[at][1] : c;
+}
+
+/* The readings of a character are in order of use, so only the characters are sorted. */
+size_t tkl__readings(UChar32 c, const char *found[TKL__READINGS_MAX])
+{
+    size_t low = 0, high = COUNT(readings), count = 0;
+    if (c < 0x3400)
+        return 0;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (readings[middle] >> 11 < (uint32_t)c)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < COUNT(readings) && readings[low] >> 11 == (uint32_t)c; low++)
+        if (count < TKL__READINGS_MAX)
+            found[count++] = syllables[readings[low] & 2047];
+    return count;
+}
+
+/* ---- Forms --------------------------------------------------------------- */
+
+/* A code point of the text: its bytes, or the ways to write it. */
+typedef struct letter {
+    tkl_bytes bytes;
+    const char *syllables[TKL__READINGS_MAX];
+    size_t count; /* 0: not Chinese */
+} letter;
+
+typedef struct spelling {
+    letter letters[TKL__FORMS_REACH];
+    size_t count;
+    tkl__buf store;
+    size_t ends[TKL__FORMS_MAX]; /* of the forms in the store */
+    size_t forms;
+} spelling;
+
+static bool take_letters(spelling *s, tkl_bytes text)
+{
+    bool chinese = false;
+    int32_t len = (int32_t)text.len;
+    for (int32_t at = 0; at < len && s->count < TKL__FORMS_REACH;) {
+        UChar32 c;
+        int32_t start = at;
+        U8_NEXT(text.data, at, len, c);
+        letter *l = &s->letters[s->count++];
+        l->bytes = (tkl_bytes){text.data + start, (size_t)(at - start)};
+        l->count = tkl__readings(c, l->syllables);
+        chinese = chinese || l->count;
+    }
+    return chinese;
+}
+
+static bool is_known(const spelling *s, size_t first, size_t start)
+{
+    size_t from = first ? s->ends[first - 1] : 0;
+    for (size_t i = first; i < s->forms; from = s->ends[i++])
+        if (s->ends[i] - from == s->store.len - start &&
+            memcmp(s->store.data + from, s->store.data + start, s->store.len - start) == 0)
+            return true;
+    return false;
+}
+
+/* Adds the form with these readings, unless it is there already. */
+static void write_form(spelling *s, size_t first, const size_t *chosen, bool initials)
+{
+    static const char mark = TKL__SYLLABLE;
+    size_t start = s->store.len;
+    for (size_t i = 0; i < s->count; i++) {
+        const letter *l = &s->letters[i];
+        if (l->count == 0) {
+            tkl__buf_add(&s->store, l->bytes.data, l->bytes.len);
+            continue;
+        }
+        if (s->store.len > start)
+            tkl__buf_add(&s->store, &mark, 1);
+        const char *syllable = l->syllables[chosen[i]];
+        tkl__buf_add(&s->store, syllable, initials ? 1 : strlen(syllable));
+    }
+    if (is_known(s, first, start))
+        s->store.len = start;
+    else
+        s->ends[s->forms++] = s->store.len;
+}
+
+/* The next combination of readings, like counting; false: all have been there. */
+static bool next_combination(const spelling *s, size_t *chosen)
+{
+    for (size_t i = s->count; i-- > 0;) {
+        if (s->letters[i].count && ++chosen[i] < s->letters[i].count)
+            return true;
+        chosen[i] = 0;
+    }
+    return false;
+}
+
+/* Whether all combinations of readings are few enough. */
+static bool few(const spelling *s, size_t most)
+{
+    size_t product = 1;
+    for (size_t i = 0; i < s->count && product <= most; i++)
+        if (s->letters[i].count)
+            product *= s->letters[i].count;
+    return product <= most;
+}
+
+static void write_forms(spelling *s, size_t most, bool initials)
+{
+    size_t chosen[TKL__FORMS_REACH] = {0}, first = s->forms;
+    if (few(s, most)) {
+        do
+            write_form(s, first, chosen, initials);
+        while (next_combination(s, chosen));
+        return;
+    }
+    write_form(s, first, chosen, initials);
+    for (size_t i = 0; i < s->count; i++) {
+        for (size_t r = 1; r < s->letters[i].count && s->forms - first < most; r++) {
+            chosen[i] = r;
+            write_form(s, first, chosen, initials);
+        }
+        chosen[i] = 0;
+    }
+}
+
+static int give_forms(spelling *s, tkl__forms *forms)
+{
+    size_t start = 0;
+    if (s->store.failed)
+        return TKL_ENOMEM;
+    forms->store = malloc(s->store.len + 1);
+    if (!forms->store)
+        return TKL_ENOMEM;
+    memcpy(forms->store, s->store.data, s->store.len);
+    for (size_t i = 0; i < s->forms; i++) {
+        forms->items[i] = (tkl_bytes){forms->store + start, s->ends[i] - start};
+        start = s->ends[i];
+    }
+    forms->count = s->forms;
+    return TKL_OK;
+}
+
+int tkl__icu_forms(tkl_bytes folded, tkl__forms *forms)
+{
+    spelling *s = malloc(sizeof *s);
+    int rc = TKL_OK;
+    if (!s)
+        return TKL_ENOMEM;
+    s->count = s->forms = 0;
+    tkl__buf_init(&s->store);
+    if (take_letters(s, folded)) {
+        write_forms(s, TKL__FORMS_MAX / 2, false);
+        write_forms(s, TKL__FORMS_MAX / 2, true);
+        rc = give_forms(s, forms);
+    }
+    tkl__buf_free(&s->store);
+    free(s);
+    return rc;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The words of a text.
+ *
+ * ICU finds the words: by rules, and in Chinese, Japanese, Thai and the like by dictionary. The
+ * dictionary's words are a guess, so a run of Chinese or Japanese text also gives, if asked, each
+ * pair of neighbours, and the words that the user named. In such a run every character has a
+ * position of its own, else every word: a phrase is a row of positions either way.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <libstemmer.h>
+#include <unicode/uchar.h>
+#include <unicode/uscript.h>
+#include <unicode/utf8.h>
+
+#include "text/icu/icu.h"
+
+/* Words under construction; their texts are offsets into the store until that is complete. */
+typedef struct harvest {
+    const tkl__word_options *options;
+    tkl_bytes text;
+    struct sb_stemmer *stemmer; /* NULL: none */
+    tkl__word *items;
+    size_t *offsets;
+    size_t count, cap;
+    tkl__buf store;
+    uint32_t position;
+    bool failed;
+    size_t run;    /* the first character of the current run, in `marks` */
+    size_t *marks; /* where the characters of the run begin, and where the last ends */
+    size_t nmarks, cap_marks;
+    size_t run_word;    /* the first item of the run */
+    uint32_t run_start; /* its position */
+} harvest;
+
+/* ---- Growing ------------------------------------------------------------- */
+
+static bool grow_items(harvest *h)
+{
+    if (h->count < h->cap)
+        return true;
+    size_t cap = h->cap ? h->cap * 2 : 64;
+    tkl__word *items = realloc(h->items, cap * sizeof *items);
+    if (items)
+        h->items = items;
+    size_t *offsets = items ? realloc(h->offsets, cap * sizeof *offsets) : NULL;
+    if (offsets)
+        h->offsets = offsets;
+    h->failed = h->failed || !offsets;
+    if (offsets)
+        h->cap = cap;
+    return offsets != NULL;
+}
+
+static void add_mark(harvest *h, size_t at)
+{
+    if (h->nmarks == h->cap_marks) {
+        size_t cap = h->cap_marks ? h->cap_marks * 2 : 64;
+        size_t *marks = realloc(h->marks, cap * sizeof *marks);
+        if (!marks) {
+            h->failed = true;
+            return;
+        }
+        h->marks = marks;
+        h->cap_marks = cap;
+    }
+    h->marks[h->nmarks++] = at;
+}
+
+/* ---- One word ------------------------------------------------------------ */
+
+/* ’ becomes ', in place: the text shrinks. */
+static void plain_apostrophes(tkl__buf *store, size_t start)
+{
+    char *to = store->data + start;
+    const char *from = to, *end = store->data + store->len;
+    while (from < end) {
+        if (end - from >= 3 && memcmp(from, "\xe2\x80\x99", 3) == 0) {
+            *to++ = '\'';
+            from += 3;
+        } else {
+            *to++ = *from++;
+        }
+    }
+    store->len = (size_t)(to - store->data);
+}
+
+/* Appends the folded source. */
+static int fold_plain(harvest *h, tkl_bytes source, unsigned how)
+{
+    size_t start = h->store.len;
+    int rc = tkl__icu_fold(source, how, &h->store);
+    plain_apostrophes(&h->store, start);
+    return rc;
+}
+
+/* The folded text behind `start` becomes its stem; it was folded with its accents on. */
+static int stem(harvest *h, size_t start, tkl_bytes source)
+{
+    unsigned how = h->options->fold;
+    h->store.len = start;
+    int rc = fold_plain(h, source, how & ~(unsigned)TKL__FOLD_ACCENTS);
+    if (rc != TKL_OK)
+        return rc;
+    const sb_symbol *word = (const sb_symbol *)h->store.data + start;
+    const sb_symbol *stemmed = sb_stemmer_stem(h->stemmer, word, (int)(h->store.len - start));
+    if (!stemmed)
+        return TKL_ENOMEM;
+    h->store.len = start;
+    tkl_bytes result = {(const char *)stemmed, (size_t)sb_stemmer_length(h->stemmer)};
+    return tkl__icu_fold(result, how, &h->store);
+}
+
+/* Adds the word at [start, end) of the text, unless it is a stop word. */
+static int add_word(harvest *h, size_t start, size_t end, uint32_t position, tkl__word_kind kind)
+{
+    const tkl__word_options *o = h->options;
+    tkl_bytes source = {h->text.data + start, end - start};
+    size_t offset = h->store.len;
+    if (!grow_items(h))
+        return TKL_ENOMEM;
+    int rc = fold_plain(h, source, o->fold);
+    tkl_bytes folded = {h->store.data + offset, h->store.len - offset};
+    bool stop = kind == TKL__WORD && o->stop && tkl__word_set_has(o->stop, folded);
+    if (rc == TKL_OK && !stop && h->stemmer && kind == TKL__WORD)
+        rc = stem(h, offset, source);
+    if (rc != TKL_OK || stop || h->store.len == offset) { /* nothing may be left of ignorables */
+        h->store.len = offset;
+        return rc;
+    }
+    h->offsets[h->count] = offset;
+    h->items[h->count++] = (tkl__word){.text = {NULL, h->store.len - offset},
+                                       .start = start,
+                                       .len = end - start,
+                                       .position = position,
+                                       .kind = kind};
+    return TKL_OK;
+}
+
+/* ---- Runs of Chinese and Japanese ---------------------------------------- */
+
+/* Whether the run has given this very piece already. */
+static bool has_piece(const harvest *h, size_t start, size_t end)
+{
+    for (size_t i = h->count; i-- > h->run_word && h->items[i].start + 64 * 4 > start;)
+        if (h->items[i].start == start && h->items[i].len == end - start)
+            return true;
+    return false;
+}
+
+static int add_piece(harvest *h, size_t first, size_t characters, tkl__word_kind kind)
+{
+    size_t start = h->marks[first], end = h->marks[first + characters];
+    uint32_t position = h->run_start + (uint32_t)first;
+    if (has_piece(h, start, end))
+        return TKL_OK;
+    return add_word(h, start, end, position, kind);
+}
+
+/* The longest of the user's words that begins at this character. */
+static int add_user_word(harvest *h, size_t first)
+{
+    const tkl__word_set *user = h->options->user;
+    size_t left = h->nmarks - 1 - first, most = left < 16 ? left : 16;
+    int rc = TKL_OK;
+    for (size_t n = most; rc == TKL_OK && n >= 2; n--) {
+        size_t offset = h->store.len, start = h->marks[first];
+        tkl_bytes source = {h->text.data + start, h->marks[first + n] - start};
+        rc = fold_plain(h, source, h->options->fold);
+        bool known = rc == TKL_OK && tkl__word_set_has(user, (tkl_bytes){h->store.data + offset,
+                                                                         h->store.len - offset});
+        h->store.len = offset;
+        if (known)
+            return add_piece(h, first, n, TKL__WORD);
+    }
+    return rc;
+}
+
+/* Adds what the dictionary's words did not give. */
+static int end_run(harvest *h)
+{
+    int rc = TKL_OK;
+    size_t characters = h->nmarks ? h->nmarks - 1 : 0;
+    for (size_t i = 0; rc == TKL_OK && i < characters; i++) {
+        if (h->options->user && h->options->user->count)
+            rc = add_user_word(h, i);
+        if (rc == TKL_OK && h->options->bigrams && i + 1 < characters)
+            rc = add_piece(h, i, 2, TKL__BIGRAM);
+    }
+    h->nmarks = 0;
+    return h->failed ? TKL_ENOMEM : rc;
+}
+
+/* A word of a run: the characters that it adds. */
+static int add_run_word(harvest *h, size_t start, size_t end)
+{
+    if (h->nmarks && h->marks[h->nmarks - 1] != start) {
+        int rc = end_run(h);
+        if (rc != TKL_OK)
+            return rc;
+    }
+    if (h->nmarks == 0) {
+        add_mark(h, start);
+        h->run_word = h->count;
+        h->run_start = h->position;
+    }
+    uint32_t position = h->position;
+    for (int32_t at = (int32_t)start; at < (int32_t)end;) {
+        U8_FWD_1(h->text.data, at, (int32_t)end);
+        add_mark(h, (size_t)at);
+        h->position++;
+    }
+    return h->failed ? TKL_ENOMEM : add_word(h, start, end, position, TKL__WORD);
+}
+
+/* ---- All words ----------------------------------------------------------- */
+
+static bool is_in_run(UChar32 c)
+{
+    UErrorCode status = U_ZERO_ERROR;
+    UScriptCode script = uscript_getScript(c, &status);
+    return script == USCRIPT_HAN || script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA ||
+           c == 0x30FC; /* the long vowel */
+}
+
+static int add_segment(harvest *h, size_t start, size_t end, int32_t status)
+{
+    UChar32 c;
+    U8_GET((const uint8_t *)h->text.data, 0, (int32_t)start, (int32_t)h->text.len, c);
+    if (c < 0 ||
+        (status < UBRK_WORD_NONE_LIMIT && !u_hasBinaryProperty(c, UCHAR_EMOJI_PRESENTATION)))
+        return TKL_OK;
+    if (is_in_run(c))
+        return add_run_word(h, start, end);
+    int rc = end_run(h);
+    return rc == TKL_OK ? add_word(h, start, end, h->position++, TKL__WORD) : rc;
+}
+
+static int by_position(const void *a, const void *b)
+{
+    const tkl__word *x = a, *y = b;
+    if (x->position != y->position)
+        return x->position < y->position ? -1 : 1;
+    return x->kind != y->kind ? (int)x->kind - (int)y->kind : (x->len > y->len) - (x->len < y->len);
+}
+
+static int give_words(harvest *h, tkl__words *words)
+{
+    words->store = malloc(h->store.len + 1);
+    if (h->store.failed || !words->store)
+        return TKL_ENOMEM;
+    memcpy(words->store, h->store.data, h->store.len);
+    for (size_t i = 0; i < h->count; i++)
+        h->items[i].text.data = words->store + h->offsets[i];
+    if (h->count)
+        qsort(h->items, h->count, sizeof *h->items, by_position);
+    words->items = h->items;
+    words->count = h->count;
+    words->positions = h->position;
+    h->items = NULL;
+    return TKL_OK;
+}
+
+static int walk(harvest *h, UBreakIterator *it)
+{
+    int rc = TKL_OK;
+    int32_t start = 0, end;
+    while (rc == TKL_OK && (end = ubrk_next(it)) != UBRK_DONE) {
+        rc = add_segment(h, (size_t)start, (size_t)end, ubrk_getRuleStatus(it));
+        start = end;
+    }
+    return rc == TKL_OK ? end_run(h) : rc;
+}
+
+/* ---- Stemming ------------------------------------------------------------ */
+
+static struct sb_stemmer *stemmer_of(tkl__workshop *shop, const char *language)
+{
+    size_t len = strlen(language);
+    if (len >= sizeof shop->language)
+        return NULL;
+    if (shop->stemmer && strcmp(shop->language, language) == 0)
+        return shop->stemmer;
+    struct sb_stemmer *stemmer = sb_stemmer_new(language, "UTF_8");
+    if (!stemmer)
+        return NULL;
+    sb_stemmer_delete(shop->stemmer);
+    shop->stemmer = stemmer;
+    memcpy(shop->language, language, len + 1);
+    return stemmer;
+}
+
+int tkl__icu_check_stem(const char *language)
+{
+    tkl__workshop *shop = tkl__workshop_get();
+    return shop && stemmer_of(shop, language) ? TKL_OK : TKL_EINVAL;
+}
+
+int tkl__icu_words(tkl_bytes text, const tkl__word_options *options, tkl__words *words)
+{
+    tkl__workshop *shop = tkl__workshop_get();
+    harvest h = {.options = options, .text = text};
+    if (!shop)
+        return TKL_ENOMEM;
+    if (options->stem && !(h.stemmer = stemmer_of(shop, options->stem)))
+        return TKL_EINVAL;
+    UBreakIterator *it = tkl__iterate(&shop->words, UBRK_WORD, &shop->text, text);
+    if (!it)
+        return TKL_EBUG;
+    tkl__buf_init(&h.store);
+    int rc = walk(&h, it);
+    if (rc == TKL_OK)
+        rc = give_words(&h, words);
+    tkl__buf_free(&h.store);
+    free(h.items);
+    free(h.offsets);
+    free(h.marks);
+    return rc;
+}

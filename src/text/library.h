@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What libtackle-text.so offers to libtackle: one table of functions. The two are always of the
+ * same version; the table says of which, so that a stray older file is noticed.
+ */
+#ifndef TKL_TEXT_LIBRARY_H
+#define TKL_TEXT_LIBRARY_H
+
+#include "text/text.h"
+
+typedef struct tkl__text_library {
+    const char *version; /* TKL_VERSION of the library */
+    size_t size;         /* of this struct */
+    /* As in text.h. Their only errors are TKL_ENOMEM, TKL_EINVAL (no such stemmer) and TKL_EBUG. */
+    int (*fold)(tkl_bytes text, unsigned how, tkl__buf *out);
+    int (*cut)(tkl_bytes text, size_t max, size_t *len, size_t *count);
+    int (*forms)(tkl_bytes folded, tkl__forms *forms);
+    int (*words)(tkl_bytes text, const tkl__word_options *options, tkl__words *words);
+    int (*check_stem)(const char *language);
+} tkl__text_library;
+
+/* Bytes in order, for qsort() and bsearch(); part of both libraries, as are tkl__word_set_has() and
+ * core/buf. */
+int tkl__word_compare(const void *a, const void *b);
+
+/* The one symbol that libtackle-text.so shows. */
+TKL_API const tkl__text_library *tkl__text_library_table(void);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Text in any language: folding, characters, words, pinyin. Private; used by recent, book, suggest,
+ * search and ads.
+ *
+ * ICU and libstemmer are behind it, in a library of their own (libtackle-text.so) that is loaded
+ * when one of these functions first needs it. Text that is pure ASCII is folded and cut without it.
+ * When it cannot be loaded, the functions return TKL_EIO and say what is missing.
+ *
+ * Bytes that are not UTF-8 are no error: folding keeps them as they are, each broken sequence
+ * counts as one character, and they separate words.
+ *
+ * All functions may be called by any thread.
+ */
+#ifndef TKL_TEXT_TEXT_H
+#define TKL_TEXT_TEXT_H
+
+#include <tackle/common.h>
+
+#include "core/buf.h"
+
+/* The longest text, in bytes. */
+#define TKL__TEXT_MAX (64 << 20)
+
+/* ---- Folding ------------------------------------------------------------- */
+
+/* Case and compatibility forms are always folded (Unicode's NFKC_Casefold: "Ｓtraße" becomes
+ * "strasse"); these add to it. */
+typedef enum tkl__fold {
+    TKL__FOLD_CASE = 0,
+    TKL__FOLD_ACCENTS = 1, /* "müller" becomes "muller"; the vowel signs of Hindi and the like, and
+                              the voicing marks of Japanese, are no accents */
+    TKL__FOLD_CHINESE = 2, /* traditional characters become simplified ones */
+} tkl__fold;
+
+/* Appends the folded text. Folding twice changes nothing. The fold of a prefix that ends between
+ * two characters is a prefix of the text's fold. `how`: tkl__fold, combined with |. */
+int tkl__text_fold(tkl_bytes text, unsigned how, tkl__buf *out);
+
+/* ---- Characters ---------------------------------------------------------- */
+
+/* *len: the bytes of the first `max` user-perceived characters, *count: how many those are. */
+int tkl__text_cut(tkl_bytes text, size_t max, size_t *len, size_t *count);
+
+/* ---- Pinyin -------------------------------------------------------------- */
+
+/* Stands before the syllable of each Chinese character in a form, but not at its beginning. */
+#define TKL__SYLLABLE '\x1f'
+
+/* A text has at most so many forms; they cover its first so many code points. */
+#define TKL__FORMS_MAX   32
+#define TKL__FORMS_REACH 32
+
+typedef struct tkl__forms {
+    tkl_bytes items[TKL__FORMS_MAX];
+    size_t count;
+    char *store; /* owns the bytes */
+} tkl__forms;
+
+/* The ways to write a folded text without Chinese characters: by pinyin (without tones, "lv" and
+ * "lu" for lü) and by initials; with all readings where a character has several. Of a text with so
+ * many of these that their combinations are too many, each reading is still in one form, beside the
+ * usual readings of the others. No Chinese character: no forms. */
+int tkl__text_forms(tkl_bytes folded, tkl__forms *forms);
+void tkl__forms_free(tkl__forms *forms); /* all zero is fine */
+
+/* ---- Words --------------------------------------------------------------- */
+
+/* Words to look up. All zero is an empty set. */
+typedef struct tkl__word_set {
+    tkl_bytes *items; /* sorted, each once */
+    size_t count;
+    size_t longest; /* bytes */
+    char *store;    /* owns the bytes */
+} tkl__word_set;
+
+/* A set of these words, folded as the words of a text are. Free with tkl__word_set_free(). */
+int tkl__word_set_make(const tkl_bytes *words, size_t count, unsigned fold, tkl__word_set *set);
+bool tkl__word_set_has(const tkl__word_set *set, tkl_bytes word);
+void tkl__word_set_free(tkl__word_set *set);
+
+/* The usual stop words of a language: "en" or "zh", separated by spaces; NULL: we have none. */
+const char *tkl__text_stop_words(const char *language);
+
+typedef enum tkl__word_kind {
+    TKL__WORD = 0,
+    TKL__BIGRAM = 1, /* two neighbours of a Chinese or Japanese run that are no word of it */
+} tkl__word_kind;
+
+typedef struct tkl__word {
+    tkl_bytes text; /* folded, stemmed */
+    size_t start;   /* where it stands in the text, in bytes */
+    size_t len;
+    uint32_t position; /* counts words, stop words included; in Chinese and Japanese characters */
+    tkl__word_kind kind;
+} tkl__word;
+
+typedef struct tkl__words {
+    tkl__word *items; /* by position */
+    size_t count;
+    uint32_t positions; /* of the whole text: the position behind the last word */
+    char *store;        /* owns the texts */
+} tkl__words;
+
+/* All zero: folded words, nothing else. */
+typedef struct tkl__word_options {
+    unsigned fold;             /* tkl__fold */
+    const char *stem;          /* language, "en" or "english"; NULL: no stemming */
+    const tkl__word_set *stop; /* words to leave out; NULL: none */
+    const tkl__word_set *user; /* Chinese words that the dictionary may not know; NULL: none */
+    bool bigrams;              /* of Chinese and Japanese text: no substring of two characters or
+                                  more is missed */
+} tkl__word_options;
+
+/* The words of a text: letters and digits as Unicode separates them (UAX 29, with apostrophes
+ * inside of words), Chinese, Japanese and Thai by dictionary, emoji. ’ becomes '. A word that is
+ * among the stop words when it is folded is left out. Stemmers see the accents, then those go if
+ * asked. TKL_EINVAL: no such stemmer, or the text is too long. */
+int tkl__text_words(tkl_bytes text, const tkl__word_options *options, tkl__words *words);
+void tkl__words_free(tkl__words *words); /* all zero is fine */
+
+/* Whether there is a stemmer for a language. */
+int tkl__text_check_stem(const char *language);
+
+#endif
