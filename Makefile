@@ -7,17 +7,19 @@ SERVER  ?= redis-server
 SECONDS ?= 30
 JOBS    ?= $(shell nproc 2>/dev/null || echo 2)
 AT_ONCE ?= $(shell expr 2 \* $(JOBS)) # tests: they mostly wait
+WERROR  ?= OFF
 CMAKE   ?= cmake
 CTEST   ?= ctest
 
-configure = $(CMAKE) -S . -B $(1) $(2) >/dev/null
+configure = $(CMAKE) -S . -B $(1) -DTACKLE_WERROR=$(WERROR) $(2) >/dev/null
+with_tests = -DTACKLE_TESTS=ON
 compile   = $(CMAKE) --build $(1) --parallel $(JOBS) $(2)
 run_tests = TACKLE_TEST_SERVER=$(SERVER) $(CTEST) --test-dir $(1) --parallel $(AT_ONCE) \
             --output-on-failure $(2) $(ARGS)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := all
-.PHONY: all help demo test bench bench-peers check format install uninstall asan tsan fuzz clean
+.PHONY: all help demo test bench bench-peers check format install uninstall deb asan tsan fuzz clean
 
 all: ## build the library and the command
 	@tools/setup build
@@ -30,22 +32,23 @@ help: ## this list
 	@echo "  SERVER=valkey-server (test, asan, tsan)   SECONDS=30 (fuzz, for each target)"
 	@echo "  ARGS='-R lock' (test, asan, tsan: for ctest)   ARGS=--quick (bench; --help lists them)"
 	@echo "  PREFIX=/usr/local DESTDIR= (install, uninstall)   BUILD=build JOBS=$(JOBS)"
+	@echo "  WERROR=ON: warnings are errors"
 
 demo: ## build and take the guided tour on a private server
-	@tools/setup build
+	@tools/setup build run
 	@$(call configure,$(BUILD))
 	@$(call compile,$(BUILD),--target tackle_cli)
 	@$(BUILD)/tackle demo
 
 test: ## build and run every test
-	@tools/setup build test
-	@$(call configure,$(BUILD))
+	@tools/setup build run test
+	@$(call configure,$(BUILD),$(with_tests))
 	@$(call compile,$(BUILD))
 	@$(call run_tests,$(BUILD))
 
 bench: ## measure, as ratios to bare hiredis, in one run; also into build/bench.json
-	@tools/setup build
-	@$(call configure,$(BUILD))
+	@tools/setup build run test
+	@$(call configure,$(BUILD),$(with_tests))
 	@$(call compile,$(BUILD),--target tackle_bench)
 	@$(BUILD)/tackle_bench --json $(BUILD)/bench.json $(ARGS)
 
@@ -54,19 +57,19 @@ bench-peers: ## the same with the other libraries, which it installs
 	@$(MAKE) --no-print-directory bench ARGS="--peers $(ARGS)"
 
 asan: ## every test under AddressSanitizer and UBSan
-	@tools/setup build test
-	@$(call configure,$(BUILD)-asan,-DTACKLE_SANITIZE=address$(comma)undefined)
+	@tools/setup build run test
+	@$(call configure,$(BUILD)-asan,$(with_tests) -DTACKLE_SANITIZE=address$(comma)undefined)
 	@$(call compile,$(BUILD)-asan)
 	@$(call run_tests,$(BUILD)-asan)
 
 tsan: ## the tests with threads under ThreadSanitizer
-	@tools/setup build test
-	@$(call configure,$(BUILD)-tsan,-DTACKLE_SANITIZE=thread)
+	@tools/setup build run test
+	@$(call configure,$(BUILD)-tsan,$(with_tests) -DTACKLE_SANITIZE=thread)
 	@$(call compile,$(BUILD)-tsan)
 	@$(call run_tests,$(BUILD)-tsan,-L threads)
 
 fuzz: ## feed random bytes to the parsers, SECONDS for each
-	@tools/setup build test
+	@tools/setup build run test
 	@CC=clang $(call configure,$(BUILD)-fuzz,-DTACKLE_FUZZ=ON)
 	@$(call compile,$(BUILD)-fuzz,--target fuzzers)
 	@tools/fuzz $(BUILD)-fuzz $(SECONDS)
@@ -74,7 +77,7 @@ fuzz: ## feed random bytes to the parsers, SECONDS for each
 check: ## layout, static checks and script headers
 	@tools/setup build
 	@$(call configure,$(BUILD))
-	@$(call compile,$(BUILD),--target objects)
+	@$(call compile,$(BUILD),--target tackle_objects)
 	@tools/check
 
 format: ## lay out every C file as .clang-format says
@@ -83,16 +86,21 @@ format: ## lay out every C file as .clang-format says
 install: ## install below $(DESTDIR)$(PREFIX)
 	@tools/setup build
 	@$(call configure,$(BUILD),-DCMAKE_INSTALL_PREFIX=$(PREFIX))
-	@$(call compile,$(BUILD))
+	@$(call compile,$(BUILD),--target tackle tackle_static tackle_text tackle_cli manual)
 	@DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD)
+	@DESTDIR=$(DESTDIR) tools/linkable $(BUILD)
 
 uninstall: ## remove what install put there
-	@tools/setup build
-	@$(call configure,$(BUILD),-DCMAKE_INSTALL_PREFIX=$(PREFIX))
-	@$(call compile,$(BUILD))
 	@DESTDIR=$(DESTDIR) tools/uninstall $(BUILD)
 
+deb: ## Debian packages: tackle, libtackle, libtackle-dev, in $(BUILD)-deb
+	@tools/setup build deb
+	@$(call configure,$(BUILD)-deb,-DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_BUILD_TYPE=Release)
+	@$(call compile,$(BUILD)-deb)
+	@cd $(BUILD)-deb && cpack -G DEB >cpack.log || { cat cpack.log; false; }
+	@ls $(BUILD)-deb/*.deb
+
 clean: ## remove everything that was built
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-deb
 
 comma := ,

@@ -2,7 +2,7 @@
 # AddressSanitizer and UBSan. `make fuzz` builds and runs them.
 
 set(fuzz_flags -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
-target_compile_options(objects PRIVATE ${fuzz_flags})
+target_compile_options(tackle_objects PRIVATE ${fuzz_flags})
 
 add_custom_target(fuzzers)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/*_fuzz.c)

@@ -8,30 +8,42 @@ set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tackle)
 
 # The static library drags its dependencies along; it is a component of its own so that users of
 # the shared one need no headers but ours.
-install(TARGETS tackle EXPORT tackle-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS tackle_static EXPORT tackle-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS tackle_text LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP)
-install(EXPORT tackle-shared NAMESPACE tackle:: DESTINATION ${config_dir})
-install(EXPORT tackle-static NAMESPACE tackle:: DESTINATION ${config_dir})
+install(TARGETS tackle EXPORT tackle-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  COMPONENT library NAMELINK_COMPONENT development)
+install(TARGETS tackle_static EXPORT tackle-static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  COMPONENT development)
+install(TARGETS tackle_text LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_SKIP
+  COMPONENT library)
+install(EXPORT tackle-shared NAMESPACE tackle:: DESTINATION ${config_dir}
+  COMPONENT development)
+install(EXPORT tackle-static NAMESPACE tackle:: DESTINATION ${config_dir}
+  COMPONENT development)
 configure_package_config_file(cmake/tackle-config.cmake.in
   ${PROJECT_BINARY_DIR}/tackle-config.cmake INSTALL_DESTINATION ${config_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tackle-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES
   ${PROJECT_BINARY_DIR}/tackle-config.cmake ${PROJECT_BINARY_DIR}/tackle-config-version.cmake
-  DESTINATION ${config_dir})
+  DESTINATION ${config_dir} COMPONENT development)
 
 file(RELATIVE_PATH prefix_from_pc
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
 configure_file(tackle.pc.in tackle.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/tackle.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/tackle.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+  COMPONENT development)
 
 install(DIRECTORY include/tackle ${PROJECT_BINARY_DIR}/include/tackle
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
+
+# Pages and licence.
+file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
+install(FILES ${pages} README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  COMPONENT development)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
 
 if(TARGET tackle_cli)
-  install(TARGETS tackle_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS tackle_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 
   # The manual: a page for the command and one for each component, made from its own tables.
   set(man_dir ${PROJECT_BINARY_DIR}/man)
@@ -42,8 +54,40 @@ if(TARGET tackle_cli)
     DEPENDS tackle_cli tools/manual docs/man/tackle.1.in
     COMMENT "Writing the manual")
   add_custom_target(manual ALL DEPENDS ${man_dir}/tackle.1)
-  install(DIRECTORY ${man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(DIRECTORY ${man_dir}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
 endif()
-file(GLOB completion CONFIGURE_DEPENDS cli/*.bash)
-install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-  RENAME tackle)
+install(FILES cli/completion/tackle.bash RENAME tackle COMPONENT command
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES cli/completion/_tackle COMPONENT command
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES cli/completion/tackle.fish COMPONENT command
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
+# ---- Debian packages: cpack -G DEB ------------------------------------------------------------
+
+set(CPACK_PACKAGE_NAME tackle)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_CONTACT "the tackle developers <tackle@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "application components on Redis and Valkey")
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL command library development)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS OFF)
+
+set(so_version ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME tackle)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS "redis-server | valkey-server")
+set(CPACK_COMPONENT_COMMAND_DESCRIPTION "The command tackle, its manual and completions.")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtackle${so_version})
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/triggers")
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The shared library libtackle.")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtackle-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtackle${so_version} (= ${PROJECT_VERSION}),\
+ libhiredis-dev, libssl-dev, libxxhash-dev")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library and pages of libtackle.")
+file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
+include(CPack)

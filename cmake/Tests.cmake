@@ -36,7 +36,7 @@ function(tackle_shell_test test source)
     TACKLE_SOURCE=${PROJECT_SOURCE_DIR}
     TACKLE_BUILD=${PROJECT_BINARY_DIR}
     TACKLE_SANITIZE=${TACKLE_SANITIZE})
-  set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}")
+  set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" SKIP_RETURN_CODE 77)
   tackle_test_marks(${test} ${source})
 endfunction()
 
@@ -77,7 +77,7 @@ foreach(source ${cli_test_sources})
   add_executable(${name}_test ${source})
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
   target_include_directories(${name}_test PRIVATE cli)
-  target_link_libraries(${name}_test PRIVATE test_fixtures cli_objects)
+  target_link_libraries(${name}_test PRIVATE test_fixtures tackle_cli_objects)
   add_test(NAME ${name} COMMAND ${name}_test)
   tackle_test_marks(${name} ${source})
 endforeach()
@@ -93,6 +93,9 @@ endforeach()
 # Users' programs are built without our sanitizers, so only a plain library is tried.
 if(NOT TACKLE_SANITIZE)
   tackle_shell_test(install ${PROJECT_SOURCE_DIR}/tests/install/install_test.sh)
+  tackle_shell_test(deb ${PROJECT_SOURCE_DIR}/tests/install/deb_test.sh)
+  # Both write the list of installed files into the build folder.
+  set_tests_properties(install deb PROPERTIES RESOURCE_LOCK install)
 endif()
 
 file(GLOB cli_tests CONFIGURE_DEPENDS tests/cli/*.sh)

@@ -3,7 +3,7 @@
 #
 # bash completion offers what the tables have.
 . "$(dirname "$0")/lib.bash"
-. "$TACKLE_SOURCE/cli/completion.bash"
+. "$TACKLE_SOURCE/cli/completion/tackle.bash"
 compopt() { :; } # only works while completing for real
 
 # offers "tackle ser" WORD...: exactly these, in any order. The last word is at the cursor.
@@ -44,3 +44,30 @@ offers "tackle demo pi" ping
 read -ra all <<<"$(every_verb | awk '{ print $1 }' | uniq | tr '\n' ' ')"
 offers "tackle " "${all[@]}"
 lacks "$(tackle help --completion)" "--man"
+
+# Names of what is on the server, and no server is started for them.
+offers "tackle queue stats " ""
+[ ! -e "$XDG_DATA_HOME/tackle/socket" ] || fail "completion has started a server"
+start_server
+tackle queue push mails x >/dev/null
+offers "tackle queue stats m" mails
+
+# The other shells, where they are.
+if command -v fish >/dev/null; then
+    fish_offers() {
+        fish --no-config -c "source '$TACKLE_SOURCE/cli/completion/tackle.fish'; complete -C '$1'" |
+            cut -f1 | sort | tr '\n' ' '
+    }
+    is "fish" "$(fish_offers 'tackle server st')" "start status stop "
+    is "fish: options" "$(fish_offers 'tackle server start --dur')" "--durability "
+    is "fish: names" "$(fish_offers 'tackle queue stats m')" "mails "
+fi
+if command -v zsh >/dev/null; then
+    zsh_offers() { # what the function would add, for the words given
+        zsh -f -c 'compadd() { shift; print -l -- $@ }; _files() { : }; words=("$@"); CURRENT=$#words
+            source "$0"' "$TACKLE_SOURCE/cli/completion/_tackle" "$@" | sort | tr '\n' ' '
+    }
+    has "$(zsh_offers tackle server '')" "start status stop "
+    has "$(zsh_offers tackle server start --)" "--durability "
+    has "$(zsh_offers tackle queue stats '')" "mails "
+fi

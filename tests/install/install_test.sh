@@ -63,17 +63,46 @@ says_hello "CMake, tackle::static" env -u LD_LIBRARY_PATH "$prefix/project/build
 
 # ---- Symbols ------------------------------------------------------------------------------------
 
-foreign=$(nm -D --defined-only "$libdir/libtackle.so" | awk '$3 !~ /^tkl_[^_]/ { print $3 }')
+foreign=$(nm -D --defined-only "$libdir/libtackle.so" | awk '$2 != "A" && $3 !~ /^tkl_[^_]/ { print $3 }')
 [ -z "$foreign" ] || fail "the shared library shows" $foreign
-readelf -d "$libdir/libtackle.so" | grep -q 'soname: \[libtackle\.so\.0\]' || fail "soname"
+readelf -d "$libdir/libtackle.so" | grep -q 'soname: \[libtackle\.so\.0\.1\]' || fail "soname"
 ! readelf -d "$libdir/libtackle.so" "$prefix/bin/tackle" | grep -qE 'NEEDED.*(icu|stemmer)' ||
     fail "programs without text load ICU"
 echo "ok: symbols and soname"
 
+# ---- Hardening ----------------------------------------------------------------------------------
+
+for file in "$libdir/libtackle.so" "$prefix/bin/tackle"; do
+    facts=$(readelf -ldW "$file") symbols=$(nm -D "$file")
+    [[ $facts == *GNU_RELRO* ]] || fail "$file: no RELRO"
+    [[ $facts == *NOW* ]] || fail "$file: symbols are not bound at start"
+    [[ $symbols == *__stack_chk_fail* ]] || fail "$file: no stack protector"
+    [[ $symbols == *_chk@* ]] || fail "$file: not fortified"
+done
+echo "ok: hardening"
+
+# ---- As a part of another project ---------------------------------------------------------------
+
+mkdir "$prefix/parent"
+cat >"$prefix/parent/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.22)
+project(parent LANGUAGES C)
+add_subdirectory(${TACKLE} tackle)
+add_custom_target(objects)
+add_executable(inside ${USE})
+target_link_libraries(inside PRIVATE tackle::tackle)
+END
+cmake -S "$prefix/parent" -B "$prefix/parent/build" -DUSE="$use" -DTACKLE="$TACKLE_SOURCE" \
+    >"$prefix/log" 2>&1 || fail "$(cat "$prefix/log")"
+echo "ok: add_subdirectory"
+
 # ---- Removal ------------------------------------------------------------------------------------
 
-DESTDIR=$prefix/staged cmake --install "$TACKLE_BUILD" >/dev/null
-DESTDIR=$prefix/staged "$TACKLE_SOURCE/tools/uninstall" "$TACKLE_BUILD" >/dev/null
-left=$(find "$prefix/staged" ! -type d -o -name tackle)
-[ -z "$left" ] || fail "uninstall leaves" $left
+cp "$TACKLE_BUILD/install_manifest.txt" "$prefix/manifest"
+mkdir "$prefix/fake" && cp "$prefix/manifest" "$prefix/fake/install_manifest.txt"
+"$TACKLE_SOURCE/tools/uninstall" "$prefix/fake" >/dev/null 2>&1
+for folder in bin include lib share; do
+    left=$(find "$prefix/$folder" ! -type d -o -name tackle 2>/dev/null || true)
+    [ -z "$left" ] || fail "uninstall leaves" $left
+done
 echo "ok: removal"

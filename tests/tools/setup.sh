@@ -37,7 +37,7 @@ says 69 test
 shows "  valkey-server"
 
 says 64 everything
-shows "usage: tools/setup [build] [test]"
+shows "usage: tools/setup [build] [run] [test]"
 
 # A tool that is there is not asked for.
 for tool in gcc make cmake; do

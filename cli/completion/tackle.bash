@@ -54,6 +54,13 @@ _tackle_read_words() {
     ((i > COMP_CWORD)) || option=""
 }
 
+# Prints the names of what a component has on the server. Starts no private server for that.
+_tackle_names() {
+    [[ $(_tackle_verbs "$1") == *list* ]] || return
+    [[ -n ${TACKLE_URL-} ]] || "${COMP_WORDS[0]}" server status >/dev/null 2>&1 || return
+    "${COMP_WORDS[0]}" --timeout 500ms "$1" list 2>/dev/null | awk 'NR > 1 { print $1 }'
+}
+
 # The choices of an option's value, or files when there are none.
 _tackle_values() {
     local all choices
@@ -84,6 +91,9 @@ _tackle() {
         COMPREPLY=($(compgen -W "$(_tackle_verbs "$topic")" -- "$word"))
     elif [[ -z $verb ]]; then
         COMPREPLY=($(compgen -W "$(_tackle_verbs "$component")" -- "$word"))
+    elif [[ -z $topic ]]; then
+        COMPREPLY=($(compgen -W "$(_tackle_names "$component")" -- "$word"))
+        compopt -o default 2>/dev/null
     else
         compopt -o default 2>/dev/null
     fi
