@@ -1,5 +1,6 @@
 # Tests, examples and benchmarks, one program per file:
 #   tests/support/*.c   shared fixtures, a static library
+#   tests/clock/        shifts the clock of a server
 #   tests/*_test.c      cmocka programs that see the internals
 #   tests/cli/*_test.c  cmocka programs that see the command's internals
 #   tests/cli/*.sh      the command as a user runs it; $TACKLE names it
@@ -45,11 +46,18 @@ endfunction()
 file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 file(GLOB test_sources CONFIGURE_DEPENDS tests/*_test.c)
 
+# Shifts the clock of a server (support/timed.h), which is not built with our sanitizers.
+add_library(test_clock MODULE tests/clock/shift.c)
+target_compile_options(test_clock PRIVATE -fno-sanitize=all)
+target_link_options(test_clock PRIVATE -fno-sanitize=all)
+
 add_library(test_support INTERFACE)
 target_include_directories(test_support INTERFACE
   tests src ${PROJECT_BINARY_DIR}/generated)
 target_compile_definitions(test_support INTERFACE
-  TACKLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TACKLE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  TACKLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TACKLE_BINARY_DIR="${PROJECT_BINARY_DIR}"
+  TACKLE_TEST_CLOCK_LIBRARY="$<TARGET_FILE:test_clock>")
+add_dependencies(test_support test_clock)
 target_link_libraries(test_support INTERFACE
   tackle_static PkgConfig::cmocka PkgConfig::jansson m)
 if(support_sources)

@@ -10,6 +10,7 @@
 #include <tackle/bloom.h>
 #include <tackle/client.h>
 #include <tackle/common.h>
+#include <tackle/counter.h>
 #include <tackle/cron.h>
 #include <tackle/geo.h>
 #include <tackle/limit.h>

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Counters over time: how often something happened in each second, minute, hour and day.
+ *
+ *     tkl_counter *hits;
+ *     tkl_counter_series *series;
+ *     tkl_counter_open(client, tkl_str("hits"), NULL, &hits);
+ *     tkl_counter_add(hits, 1);                               (every precision, one round trip)
+ *     tkl_counter_read(hits, 60000, 0, 0, &series);           (the last 120 minutes)
+ *
+ * A slice is a stretch of time of one precision; it begins at a multiple of the precision since
+ * 1970, by the server's clock. Each precision keeps its last slices, 120 by default.
+ *
+ * Threads: all handles may be used by several threads. fork(): a child may use its parent's
+ * counters; a buffer belongs to the process that opened it. Keys: one hash for each counter. It
+ * expires when its last slice leaves the window of the longest precision.
+ */
+#ifndef TACKLE_COUNTER_H
+#define TACKLE_COUNTER_H
+
+#include <tackle/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tkl_counter tkl_counter;
+
+#define TKL_COUNTER_PRECISIONS_MAX 16
+#define TKL_COUNTER_SAMPLES_MAX    10000
+/* The largest amount, and the largest count of a slice: 2^53 - 1. */
+#define TKL_COUNTER_MAX INT64_C(9007199254740991)
+
+/* The first add fixes the precisions and samples of a counter. With both 0 a handle accepts
+ * whatever the counter has. */
+typedef struct tkl_counter_options {
+    int64_t timeout_ms;      /* of one call; 0: the client's */
+    const int64_t *every_ms; /* precisions; NULL: 1 s, 5 s, 1 min, 5 min, 1 h, 5 h, 1 day */
+    size_t every_count;      /* how many; at most TKL_COUNTER_PRECISIONS_MAX */
+    int64_t samples;         /* slices kept for each; 0: 120 */
+    TKL_RESERVED(8);
+} tkl_counter_options;
+
+/* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied, as are the options. */
+TKL_API int tkl_counter_open(tkl_client *client, tkl_bytes name, const tkl_counter_options *options,
+                             tkl_counter **counter) TKL_NONNULL(1, 4) TKL_CHECK;
+/* Frees the handle, not what was counted. NULL is fine. */
+TKL_API void tkl_counter_close(tkl_counter *counter);
+
+/* ---- Counting ------------------------------------------------------------ */
+
+/* Adds to the slice of now of every precision, in one step. The amount may be negative. Not
+ * repeated when the reply is lost: after tkl_is_unknown() it may or may not be counted.
+ * TKL_EINVAL: the counter has other precisions or samples than the options say.
+ * TKL_EREFUSED: a slice would exceed TKL_COUNTER_MAX. Nothing is counted then. */
+TKL_API int tkl_counter_add(tkl_counter *counter, int64_t amount) TKL_NONNULL(1) TKL_CHECK;
+
+typedef struct tkl_counter_item {
+    tkl_counter *counter;
+    int64_t amount;
+    TKL_RESERVED(2);
+} tkl_counter_item;
+
+/* Adds to many counters of one client in one round trip (one for each node of a cluster). Each is a
+ * step of its own. `codes` (may be NULL) has room for the result of each. Returns the first that
+ * is not TKL_OK. */
+TKL_API int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes) TKL_CHECK;
+
+/* ---- Reading ------------------------------------------------------------- */
+
+typedef struct tkl_counter_slice {
+    int64_t start_ms; /* Unix time */
+    int64_t count;
+} tkl_counter_slice; /* frozen */
+
+/* In order of time, without gaps: where nothing was counted the count is 0. */
+typedef struct tkl_counter_series {
+    const tkl_counter_slice *items;
+    size_t count;
+    int64_t every_ms;
+    int64_t samples; /* slices that the counter keeps */
+    TKL_RESERVED(4);
+} tkl_counter_series;
+
+/* The slices of one precision that hold the times from `from_ms` (0: as far back as it goes) to
+ * `to_ms` (0: now, by the server's clock). What is older than the samples kept is left out.
+ * TKL_NOTFOUND: nothing was counted. TKL_EINVAL: the counter has no such precision. */
+TKL_API int tkl_counter_read(tkl_counter *counter, int64_t every_ms, int64_t from_ms, int64_t to_ms,
+                             tkl_counter_series **series) TKL_NONNULL(1, 5) TKL_CHECK;
+TKL_API void tkl_counter_series_free(tkl_counter_series *series); /* NULL is fine */
+
+/* All counters of the client's namespace. */
+TKL_API int tkl_counter_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* ---- Removing ------------------------------------------------------------ */
+
+/* Removes the counter. TKL_NOTFOUND: there was none. */
+TKL_API int tkl_counter_drop(tkl_counter *counter) TKL_NONNULL(1) TKL_CHECK;
+
+/* Removes, from all counters, the slices that have left the window. Never needed: new slices take
+ * the place of old ones, and idle counters expire. *removed (may be NULL): how many slices. */
+TKL_API int tkl_counter_clean(tkl_client *client, int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
+
+/* ---- Very hot counters --------------------------------------------------- */
+
+/* Sums up amounts in memory. A background thread of the client sends the sum once an interval, and
+ * nothing while nothing is added. The amounts are counted when they arrive at the server. A
+ * process that dies loses what is pending. */
+typedef struct tkl_counter_buffer tkl_counter_buffer;
+
+typedef struct tkl_counter_buffer_options {
+    int64_t interval_ms; /* 0: 1000 */
+    TKL_RESERVED(8);
+} tkl_counter_buffer_options;
+
+typedef struct tkl_counter_buffer_stats {
+    int64_t pending; /* added and not sent yet */
+    int64_t counted; /* confirmed by the server */
+    int64_t unsure;  /* sent, and the reply was lost: counted or not; never sent again */
+    int64_t lost;    /* refused by the server for good */
+    int code;        /* of the last attempt to send */
+    TKL_RESERVED(4);
+} tkl_counter_buffer_stats;
+
+/* No I/O. The counter must stay open as long. */
+TKL_API int tkl_counter_buffer_open(tkl_counter *counter, const tkl_counter_buffer_options *options,
+                                    tkl_counter_buffer **buffer) TKL_NONNULL(1, 3) TKL_CHECK;
+/* No I/O. TKL_EINVAL in a forked child. */
+TKL_API int tkl_counter_buffer_add(tkl_counter_buffer *buffer, int64_t amount)
+    TKL_NONNULL(1) TKL_CHECK;
+/* Sends what is pending now. What could not be sent stays pending. */
+TKL_API int tkl_counter_buffer_flush(tkl_counter_buffer *buffer) TKL_NONNULL(1) TKL_CHECK;
+/* No I/O. */
+TKL_API void tkl_counter_buffer_stats_get(tkl_counter_buffer *buffer,
+                                          tkl_counter_buffer_stats *stats) TKL_NONNULL(1, 2);
+/* Sends what is pending and frees the buffer, also when that fails: the code says so, and *stats
+ * (may be NULL) how much was pending or unsure. NULL is fine. In a forked child it only frees. */
+TKL_API int tkl_counter_buffer_close(tkl_counter_buffer *buffer, tkl_counter_buffer_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,47 @@
+-- counter/add: add to the slice of now of every precision.
+-- KEYS[1] counter  hash: shape, since, until, current counts, ended slices
+-- ARGV[1] amount
+-- ARGV[2] shape    samples and precisions (ms): "120 1000 5000"
+-- ARGV[3] strict   1: the counter must have this shape; 0: it is for a new counter
+-- ARGV[4...] precisions  those of the shape
+-- returns 1 done, 0 the counter has another shape, -1 a slice would be too large
+local COUNTER = KEYS[1]
+local MOST = 9007199254740991 -- 2^53 - 1: up to here whole numbers are exact
+local amount, shape, strict = ARGV[1], ARGV[2], ARGV[3]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- include: turn
+
+local stored, since, till = unpack(redis.call('HMGET', COUNTER, 'shape', 'since', 'until'))
+local precisions = {unpack(ARGV, 4)}
+if stored and stored ~= shape then
+  if strict == '1' then
+    return 0
+  end
+  shape = stored
+  local _
+  _, precisions = read_shape(shape)
+end
+since, till = number_in(since), number_in(till)
+if now < since or now >= till then
+  turn(COUNTER, shape, since)
+end
+
+-- Takes back what was added to the precisions up to this one.
+local function undo(last)
+  for i = 1, last do
+    redis.call('HINCRBY', COUNTER, precisions[i], string.format('%d', -amount))
+  end
+end
+
+for i, precision in ipairs(precisions) do
+  local count = redis.pcall('HINCRBY', COUNTER, precision, amount)
+  if type(count) == 'table' then -- an error
+    undo(i - 1)
+    return count
+  elseif math.abs(count) > MOST then
+    undo(i)
+    return -1
+  end
+end
+return 1

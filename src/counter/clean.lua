@@ -1,0 +1,38 @@
+-- counter/clean: remove the slices of one precision that have left the window.
+-- KEYS[1] counter  hash, see counter/add
+-- ARGV[1] number   of the precision among those of the counter, from 1
+-- returns how many were removed; -1: the counter has fewer precisions
+-- include: slices
+local COUNTER = KEYS[1]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local shape, since = unpack(redis.call('HMGET', COUNTER, 'shape', 'since'))
+if not shape then
+  return -1
+end
+local samples, precisions = read_shape(shape)
+local precision = precisions[tonumber(ARGV[1])]
+if not precision then
+  return -1
+end
+
+local oldest = math.floor(now / precision) - samples + 1
+local old = {}
+if math.floor(number_in(since) / precision) < oldest then
+  old[1] = string.format('%d', precision)
+end
+visit_places(COUNTER, precision, samples, 0, samples - 1, function(place, _, slice)
+  if slice and slice < oldest then
+    old[#old + 1] = place
+  end
+end)
+local removed = 0
+for from = 1, #old, AT_ONCE do
+  removed = removed +
+            redis.call('HDEL', COUNTER, unpack(old, from, math.min(#old, from + AT_ONCE - 1)))
+end
+if redis.call('HLEN', COUNTER) == 3 then -- shape, since and until: no count is left
+  redis.call('DEL', COUNTER)
+end
+return removed

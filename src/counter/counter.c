@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Counters over time.
+ *
+ * One key for each counter, the hash ns:counter:{name}:
+ *
+ *   shape         "120 1000 5000 ...": slices kept for each precision, and the precisions in ms
+ *   since, until  the stretch of time in which no precision changes its slice, in ms
+ *   1000          the count of the current slice of the precision 1000
+ *   1000:17       "<slice> <count>": an ended slice of that precision, at place 17
+ *
+ * A slice is numbered by the server's clock: milliseconds since 1970 divided by the precision. As
+ * long as the time is between since and until, adding is an HINCRBY for each precision. The first
+ * add after that moves the counts of the slices that have ended to their places. The place of a
+ * slice is its number modulo the slices kept. So a precision is a ring: a slice takes the place of
+ * the one that has left the window, adding is the same work however old the counter is, and
+ * nothing has to be cleaned up. A place that was not overwritten, because nothing was counted in
+ * its turn, holds the number of an older slice and is read as zero.
+ *
+ * The hash expires when the last slice has left the window of the longest precision: its expiry
+ * is set when a slice of that precision begins.
+ *
+ * A clock that is set back goes on in the slices of the time it shows. When the number of a slice
+ * comes again, its count is added to what its place holds. The slices of what is now the future
+ * stay, and are added to when their time comes again. Only where the clock is set back by more
+ * than a whole window (two minutes, of the seconds) do new slices take the places of those in the
+ * future.
+ *
+ * An add carries no id and is never repeated.
+ */
+#include "counter/counter.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/names.h"
+#include "core/options.h"
+#include "core/walk.h"
+#include "counter/scripts.h"
+
+#define COMPONENT "counter"
+#define SAMPLES   120
+
+static const int64_t usual_ms[] = {1000, 5000, 60000, 300000, 3600000, 18000000, 86400000};
+
+/* ---- Handles ------------------------------------------------------------- */
+
+static int check_precisions(const int64_t *every_ms, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int rc = tkl__check_number("every_ms", every_ms[i], 1, TKL__MS_MAX);
+        if (rc != TKL_OK)
+            return rc;
+        for (size_t j = 0; j < i; j++)
+            if (every_ms[j] == every_ms[i])
+                return tkl__fail(TKL_EINVAL, "every_ms: %" PRId64 " is there twice", every_ms[i]);
+    }
+    return TKL_OK;
+}
+
+static int check_options(const tkl_counter_options *o)
+{
+    int rc = TKL__CHECK_RESERVED(o);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("samples", o->samples, 0, TKL_COUNTER_SAMPLES_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("every_count", (int64_t)o->every_count, o->every_ms ? 1 : 0,
+                               o->every_ms ? TKL_COUNTER_PRECISIONS_MAX : 0);
+    return rc == TKL_OK ? check_precisions(o->every_ms, o->every_count) : rc;
+}
+
+static void write_shape(tkl_counter *counter, const tkl_counter_options *o)
+{
+    const int64_t *every_ms = o->every_ms ? o->every_ms : usual_ms;
+    size_t count = o->every_ms ? o->every_count : sizeof usual_ms / sizeof *usual_ms;
+    char *to = counter->shape, *end = to + sizeof counter->shape;
+    to += snprintf(to, (size_t)(end - to), "%" PRId64, o->samples ? o->samples : SAMPLES);
+    for (size_t i = 0; i < count; i++) {
+        int len = snprintf(to, (size_t)(end - to), " %" PRId64, every_ms[i]);
+        counter->precisions[i] = (tkl_bytes){to + 1, (size_t)len - 1};
+        to += len;
+    }
+    counter->count = count;
+    counter->strict = o->every_ms || o->samples;
+}
+
+int tkl_counter_open(tkl_client *client, tkl_bytes name, const tkl_counter_options *options,
+                     tkl_counter **out)
+{
+    static const tkl_counter_options defaults;
+    static const char *const parts[] = {""};
+    const tkl_counter_options *o = options ? options : &defaults;
+    *out = NULL;
+    int rc = check_options(o);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_counter *counter = calloc(1, sizeof *counter);
+    if (!counter)
+        return tkl__nomem();
+    counter->client = client;
+    counter->timeout_ms = o->timeout_ms;
+    write_shape(counter, o);
+    rc = tkl__keys_make(client, COMPONENT, name, parts, 1, &counter->keys);
+    if (rc != TKL_OK) {
+        free(counter);
+        return rc;
+    }
+    *out = counter;
+    return TKL_OK;
+}
+
+void tkl_counter_close(tkl_counter *counter)
+{
+    if (!counter)
+        return;
+    tkl__keys_free(&counter->keys);
+    free(counter);
+}
+
+/* ---- Counting ------------------------------------------------------------ */
+
+tkl__invocation tkl__count_call(const tkl_counter *counter, int64_t amount, tkl__count *count)
+{
+    snprintf(count->amount, sizeof count->amount, "%" PRId64, amount);
+    count->args[0] = tkl_str(count->amount);
+    count->args[1] = tkl_str(counter->shape);
+    count->args[2] = tkl_str(counter->strict ? "1" : "0");
+    memcpy(count->args + 3, counter->precisions, counter->count * sizeof *counter->precisions);
+    return (tkl__invocation){.script = &tkl__lua_counter_add,
+                             .keys = counter->keys.items,
+                             .nkeys = 1,
+                             .args = count->args,
+                             .nargs = 3 + counter->count};
+}
+
+int tkl__count_result(const tkl_reply *reply)
+{
+    switch (tkl_reply_int(reply)) {
+    case 1:
+        return TKL_OK;
+    case 0:
+        return tkl__fail(TKL_EINVAL, "the counter has other precisions or samples");
+    default:
+        return tkl__fail(TKL_EREFUSED, "the count of a slice would exceed 2^53 - 1");
+    }
+}
+
+static int check_amount(int64_t amount)
+{
+    return tkl__check_number("amount", amount, -TKL_COUNTER_MAX, TKL_COUNTER_MAX);
+}
+
+int tkl_counter_add(tkl_counter *counter, int64_t amount)
+{
+    tkl__count count;
+    tkl_reply *reply = NULL;
+    int rc = check_amount(amount);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__invocation call = tkl__count_call(counter, amount, &count);
+    rc = tkl__run(counter->client, &call, tkl__deadline(counter->client, counter->timeout_ms),
+                  &reply);
+    if (rc == TKL_OK)
+        rc = tkl__count_result(reply);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+static int check_items(const tkl_counter_item *items, size_t count)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        rc = TKL__CHECK_RESERVED(&items[i]);
+        if (rc == TKL_OK && !items[i].counter)
+            rc = tkl__fail(TKL_EINVAL, "item %zu has no counter", i);
+        if (rc == TKL_OK && items[i].counter->client != items[0].counter->client)
+            rc = tkl__fail(TKL_EINVAL, "the counters are of different clients");
+        if (rc == TKL_OK)
+            rc = check_amount(items[i].amount);
+    }
+    return rc;
+}
+
+/* The result of each; returns the first that is not TKL_OK, and leaves its text. */
+static int judge(const tkl_reply *replies, int rc, size_t count, int *codes)
+{
+    int first = TKL_OK;
+    for (size_t i = 0; i < count; i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        int code = reply ? tkl_reply_code(reply) : rc;
+        if (first == TKL_OK && code != TKL_OK)
+            first = reply ? tkl__fail(code, "%s", tkl_reply_str(reply)) : code;
+        else if (code == TKL_OK)
+            code = first == TKL_OK ? first = tkl__count_result(reply)
+                                   : (tkl_reply_int(reply) == 1 ? TKL_OK : TKL_EINVAL);
+        if (codes)
+            codes[i] = code;
+    }
+    return first;
+}
+
+int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes)
+{
+    int rc = check_items(items, count);
+    for (size_t i = 0; codes && i < count; i++)
+        codes[i] = rc;
+    if (rc != TKL_OK || count == 0)
+        return rc;
+    tkl_reply *replies = NULL;
+    const tkl_counter *first = items[0].counter;
+    tkl__count *counts = calloc(count, sizeof *counts);
+    tkl__invocation *calls = calloc(count, sizeof *calls);
+    if (counts && calls) {
+        for (size_t i = 0; i < count; i++)
+            calls[i] = tkl__count_call(items[i].counter, items[i].amount, &counts[i]);
+        rc = tkl__run_many(first->client, calls, count,
+                           tkl__deadline(first->client, first->timeout_ms), &replies);
+        rc = judge(replies, rc, count, codes);
+    } else {
+        rc = tkl__nomem();
+    }
+    tkl_reply_free(replies);
+    free(calls);
+    free(counts);
+    return rc;
+}
+
+/* ---- Reading ------------------------------------------------------------- */
+
+/* What counter/read found: {samples, first, last, slice, count, ...}. */
+static int make_series(const tkl_reply *reply, int64_t every_ms, tkl_counter_series **out)
+{
+    int64_t first = tkl_reply_int(tkl_reply_at(reply, 1));
+    int64_t last = tkl_reply_int(tkl_reply_at(reply, 2));
+    size_t count = last < first ? 0 : (size_t)(last - first + 1);
+    tkl_counter_series *series = calloc(1, sizeof *series + count * sizeof(tkl_counter_slice));
+    if (!series)
+        return tkl__nomem();
+    tkl_counter_slice *slices = (tkl_counter_slice *)(series + 1);
+    for (size_t i = 0; i < count; i++)
+        slices[i].start_ms = (first + (int64_t)i) * every_ms;
+    for (size_t i = 3; i + 1 < tkl_reply_count(reply); i += 2) {
+        int64_t at = tkl_reply_int(tkl_reply_at(reply, i)) - first;
+        if (at >= 0 && (size_t)at < count)
+            slices[at].count += tkl_reply_int(tkl_reply_at(reply, i + 1));
+    }
+    series->items = slices;
+    series->count = count;
+    series->every_ms = every_ms;
+    series->samples = tkl_reply_int(tkl_reply_at(reply, 0));
+    *out = series;
+    return TKL_OK;
+}
+
+static int check_range(int64_t every_ms, int64_t from_ms, int64_t to_ms)
+{
+    int rc = tkl__check_number("every_ms", every_ms, 1, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("from_ms", from_ms, 0, TKL_COUNTER_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("to_ms", to_ms, 0, TKL_COUNTER_MAX);
+    if (rc == TKL_OK && to_ms > 0 && from_ms > to_ms)
+        rc = tkl__fail(TKL_EINVAL, "from_ms is after to_ms");
+    return rc;
+}
+
+int tkl_counter_read(tkl_counter *counter, int64_t every_ms, int64_t from_ms, int64_t to_ms,
+                     tkl_counter_series **series)
+{
+    tkl_reply *reply = NULL;
+    tkl__args args;
+    *series = NULL;
+    int rc = check_range(every_ms, from_ms, to_ms);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__args_init(&args);
+    tkl__args_int(&args, every_ms);
+    tkl__args_int(&args, from_ms);
+    tkl__args_int(&args, to_ms);
+    rc = tkl__eval(counter->client, &tkl__lua_counter_read, &counter->keys, &args,
+                   tkl__deadline(counter->client, counter->timeout_ms), true, &reply);
+    if (rc == TKL_OK && tkl_reply_count(reply) == 0)
+        rc = tkl__fail(TKL_NOTFOUND, "nothing was counted");
+    else if (rc == TKL_OK && tkl_reply_count(reply) == 1)
+        rc = tkl__fail(TKL_EINVAL,
+                       "the counter has no precision of %" PRId64
+                       " ms: it has (samples and precisions) %s",
+                       every_ms, tkl_reply_str(tkl_reply_at(reply, 0)));
+    else if (rc == TKL_OK)
+        rc = make_series(reply, every_ms, series);
+    tkl__args_free(&args);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+void tkl_counter_series_free(tkl_counter_series *series)
+{
+    free(series);
+}
+
+/* ---- All counters -------------------------------------------------------- */
+
+typedef struct search {
+    tkl_client *client;
+    tkl__names names;
+} search;
+
+static int visit(tkl_bytes key, void *arg)
+{
+    search *s = arg;
+    tkl_bytes name;
+    return tkl__name_of_key(s->client, COMPONENT, key, &name) ? tkl__names_add(&s->names, name)
+                                                              : TKL_OK;
+}
+
+int tkl_counter_names(tkl_client *client, tkl_names **names)
+{
+    search s = {.client = client};
+    tkl__buf pattern;
+    *names = NULL;
+    tkl__buf_init(&pattern);
+    tkl__glob_escape(&pattern, client->target.ns);
+    tkl__buf_addz(&pattern, ":" COMPONENT ":{*}");
+    int rc = pattern.failed
+                 ? tkl__nomem()
+                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, &s);
+    tkl__buf_free(&pattern);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&s.names, NULL, NULL);
+        rc = tkl__names_result(&s.names, names);
+    }
+    tkl__names_free(&s.names);
+    return rc;
+}
+
+/* ---- Removing ------------------------------------------------------------ */
+
+int tkl_counter_drop(tkl_counter *counter)
+{
+    const char *words[] = {"UNLINK", counter->keys.items[0].data};
+    const size_t lens[] = {6, counter->keys.items[0].len};
+    tkl_call_options how = {.timeout_ms = counter->timeout_ms, .retry_safe = true};
+    tkl_reply *reply = NULL;
+    int rc = tkl_call(counter->client, 2, words, lens, &how, &reply);
+    if (rc == TKL_OK && tkl_reply_int(reply) == 0)
+        rc = tkl__no(TKL_NOTFOUND);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* One precision; *removed is -1 when there are no more. */
+static int clean_precision(const tkl_counter *counter, int place, int64_t *removed)
+{
+    tkl__args args;
+    tkl_reply *reply = NULL;
+    tkl__args_init(&args);
+    tkl__args_int(&args, place);
+    int rc = tkl__eval(counter->client, &tkl__lua_counter_clean, &counter->keys, &args,
+                       tkl__deadline(counter->client, 0), true, &reply);
+    *removed = rc == TKL_OK ? tkl_reply_int(reply) : -1;
+    tkl__args_free(&args);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+static int clean_counter(tkl_client *client, tkl_bytes name, int64_t *sum)
+{
+    tkl_counter *counter;
+    int64_t removed = 0;
+    int rc = tkl_counter_open(client, name, NULL, &counter);
+    for (int place = 1; rc == TKL_OK && removed >= 0 && place <= TKL_COUNTER_PRECISIONS_MAX;
+         place++) {
+        rc = clean_precision(counter, place, &removed);
+        *sum += removed > 0 ? removed : 0;
+    }
+    tkl_counter_close(counter);
+    return rc == TKL_ETYPE ? TKL_OK : rc; /* not a counter: not ours to clean */
+}
+
+int tkl_counter_clean(tkl_client *client, int64_t *removed)
+{
+    tkl_names *names = NULL;
+    int64_t sum = 0;
+    int rc = tkl_counter_names(client, &names);
+    for (size_t i = 0; rc == TKL_OK && i < names->count; i++)
+        rc = clean_counter(client, names->items[i], &sum);
+    tkl_names_free(names);
+    if (removed)
+        *removed = sum;
+    return rc;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the files of this folder.
+ */
+#ifndef TKL_COUNTER_COUNTER_H
+#define TKL_COUNTER_COUNTER_H
+
+#include <tackle/counter.h>
+
+#include "core/keys.h"
+#include "core/script.h"
+
+#define TKL__SHAPE_SIZE  320 /* samples and 16 precisions in digits */
+#define TKL__AMOUNT_SIZE 24
+
+struct tkl_counter {
+    tkl_client *client;
+    tkl__keys keys; /* one: the hash */
+    int64_t timeout_ms;
+    char shape[TKL__SHAPE_SIZE]; /* "120 1000 5000": what the options ask for */
+    bool strict;                 /* the options ask for it: no other will do */
+    tkl_bytes precisions[TKL_COUNTER_PRECISIONS_MAX]; /* in the shape */
+    size_t count;                                     /* of them */
+};
+
+/* One counter/add on its way. */
+typedef struct tkl__count {
+    char amount[TKL__AMOUNT_SIZE];
+    tkl_bytes args[3 + TKL_COUNTER_PRECISIONS_MAX];
+} tkl__count;
+
+/* The call must not outlive `count` and the counter. */
+tkl__invocation tkl__count_call(const tkl_counter *counter, int64_t amount, tkl__count *count);
+/* What its reply means. */
+int tkl__count_result(const tkl_reply *reply);
+
+#endif

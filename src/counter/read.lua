@@ -1,0 +1,37 @@
+-- counter/read: the slices of one precision in which something was counted.
+-- KEYS[1] counter    hash, see counter/add
+-- ARGV[1] precision  ms
+-- ARGV[2] from       ms; 0: as far back as it goes
+-- ARGV[3] to         ms; 0: now
+-- returns {} no such counter; {shape} no such precision; else {samples, first slice, last slice,
+--   and slice, count of each in which something was counted}; a slice may come twice
+-- include: slices
+local COUNTER = KEYS[1]
+local precision, from, to = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local shape, since, current = unpack(redis.call('HMGET', COUNTER, 'shape', 'since', ARGV[1]))
+if not shape then
+  return {}
+end
+local samples, precisions = read_shape(shape)
+local known = false
+for _, one in ipairs(precisions) do
+  known = known or one == precision
+end
+if not known then
+  return {shape}
+end
+
+local last = math.floor((to > 0 and to or now) / precision)
+local oldest = math.max(last, math.floor(now / precision)) - samples + 1
+local first = math.max(from > 0 and math.floor(from / precision) or oldest, oldest, 0)
+local answer = {samples, first, last, math.floor(number_in(since) / precision), number_in(current)}
+visit_places(COUNTER, precision, samples, first, last, function(_, wanted, slice, count)
+  if slice == wanted then
+    answer[#answer + 1] = slice
+    answer[#answer + 1] = count
+  end
+end)
+return answer

@@ -1,0 +1,58 @@
+-- The slices of a counter. See the essay of counter.c.
+
+local FOREIGN = 'WRONGTYPE the key holds something that is not a counter'
+local AT_ONCE = 1000 -- fields of one command
+
+-- A number that a field holds, 0 when it is not set.
+local function number_in(value)
+  local number = tonumber(value or 0)
+  if not number then
+    error({err = FOREIGN})
+  end
+  return number
+end
+
+-- The samples and the precisions of a shape, "120 1000 5000".
+local function read_shape(shape)
+  local samples, rest = string.match(shape, '^(%d+)( [ %d]+)$')
+  local precisions, shortest = {}, 1
+  for precision in string.gmatch(rest or '', '%d+') do
+    precisions[#precisions + 1] = tonumber(precision)
+    shortest = math.min(shortest, precisions[#precisions])
+  end
+  samples = tonumber(samples) or 0
+  if samples < 1 or samples > 10000 or #precisions < 1 or #precisions > 16 or shortest < 1 then
+    error({err = FOREIGN})
+  end
+  return samples, precisions
+end
+
+-- The place of a slice that has ended: slices that are `samples` apart share one.
+local function place_of(precision, slice, samples)
+  return string.format('%d:%d', precision, slice % samples)
+end
+
+-- The slice and the count that a place holds; nothing when it is empty.
+local function read_place(value)
+  if not value then
+    return nil, 0
+  end
+  local slice, count = string.match(value, '^(%d+) (%-?%d+)$')
+  if not slice then
+    error({err = FOREIGN})
+  end
+  return tonumber(slice), tonumber(count)
+end
+
+-- Calls visit(place, wanted, slice, count) for the places of the slices from first to last.
+local function visit_places(key, precision, samples, first, last, visit)
+  for from = first, last, AT_ONCE do
+    local places = {}
+    for slice = from, math.min(last, from + AT_ONCE - 1) do
+      places[#places + 1] = place_of(precision, slice, samples)
+    end
+    for i, value in ipairs(redis.call('HMGET', key, unpack(places))) do
+      visit(places[i], from + i - 1, read_place(value))
+    end
+  end
+end
