@@ -263,7 +263,7 @@ static const cli_verb verbs[] = {
         .summary = "delete a counter",
         .options = drop_options,
         .example = "tackle counter add tackle-example\n"
-                   "tackle counter drop tackle-example --yes",
+                   "tackle counter drop tackle-example --yes --json",
         .run = drop,
     },
     {0},
