@@ -14,9 +14,9 @@
 
 #include "bench.h"
 
-enum { BATCH = 100, BITS = 7, CAPACITY = 10000000, FULL = 1000000 };
+enum { BATCH = 100, BITS = 7, CAPACITY = 10000000, FULL = 800000 /* one part */ };
 #define ADD_BITS (UINT64_C(9585059) * 10)
-#define ASK_BITS UINT64_C(9585059)
+#define ASK_BITS UINT64_C(7668047)
 
 static void check(int rc)
 {
@@ -106,7 +106,7 @@ static void filter_open(bench_worker *w)
     own *o = calloc(1, sizeof *o);
     if (!o)
         bench_die("out of memory");
-    check(tkl_bloom_open(w->run->shared, tkl_str("bench"), &o->bloom));
+    check(tkl_bloom_open(w->run->shared, tkl_str("bench"), NULL, &o->bloom));
     for (int i = 0; i < BATCH; i++)
         o->items[i] = (tkl_bytes){(const char *)&o->numbers[i], sizeof o->numbers[i]};
     w->own = o;
@@ -125,7 +125,7 @@ static void filter_add(bench_worker *w)
     bool added[BATCH];
     for (int i = 0; i < BATCH; i++)
         o->numbers[i] = draw();
-    check(tkl_bloom_add_many(o->bloom, o->items, BATCH, added));
+    check(tkl_bloom_add(o->bloom, o->items, BATCH, added));
 }
 
 static void filter_exists(bench_worker *w)
@@ -135,7 +135,7 @@ static void filter_exists(bench_worker *w)
     int found = 0;
     for (int i = 0; i < BATCH; i++)
         o->numbers[i] = i % 2 ? draw() : mix(draw() % FULL);
-    check(tkl_bloom_exists_many(o->bloom, o->items, BATCH, present));
+    check(tkl_bloom_exists(o->bloom, o->items, BATCH, present));
     for (int i = 0; i < BATCH; i++)
         found += present[i];
     if (found < BATCH / 2)
@@ -150,7 +150,7 @@ static double bits_each(const bench_run *run)
     tkl_bloom *bloom;
     tkl_bloom_info info;
     check(tkl_open(run->url, NULL, &client));
-    check(tkl_bloom_open(client, tkl_str("bench"), &bloom));
+    check(tkl_bloom_open(client, tkl_str("bench"), NULL, &bloom));
     check(tkl_bloom_show(bloom, &info));
     tkl_bloom_close(bloom);
     tkl_close(client);
@@ -166,18 +166,18 @@ static double error_percent(const bench_run *run)
     bool found[BATCH];
     int wrong = 0;
     check(tkl_open(run->url, NULL, &client));
-    check(tkl_bloom_open(client, tkl_str("full"), &o.bloom));
-    check(tkl_bloom_reserve(o.bloom, 0.01, ADDED, NULL));
+    check(
+        tkl_bloom_open(client, tkl_str("full"), &(tkl_bloom_options){.capacity = ADDED}, &o.bloom));
     for (int i = 0; i < BATCH; i++)
         o.items[i] = (tkl_bytes){(const char *)&o.numbers[i], sizeof o.numbers[i]};
     for (int n = 0; n < ADDED + ASKED; n += BATCH) {
         for (int i = 0; i < BATCH; i++)
             o.numbers[i] = draw();
         if (n < ADDED) {
-            check(tkl_bloom_add_many(o.bloom, o.items, BATCH, NULL));
+            check(tkl_bloom_add(o.bloom, o.items, BATCH, NULL));
             continue;
         }
-        check(tkl_bloom_exists_many(o.bloom, o.items, BATCH, found));
+        check(tkl_bloom_exists(o.bloom, o.items, BATCH, found));
         for (int i = 0; i < BATCH; i++)
             wrong += found[i];
     }
@@ -198,8 +198,9 @@ static double error_percent(const bench_run *run)
 static void reserve(const bench_run *run, int64_t capacity, tkl_client **client, tkl_bloom **bloom)
 {
     check(tkl_open(run->url, NULL, client));
-    check(tkl_bloom_open(*client, tkl_str("bench"), bloom));
-    check(tkl_bloom_reserve(*bloom, 0.01, capacity, NULL));
+    check(tkl_bloom_open(*client, tkl_str("bench"), &(tkl_bloom_options){.capacity = capacity},
+                         bloom));
+    check(tkl_bloom_reserve(*bloom));
 }
 
 static void prepare_empty(const bench_run *run)
@@ -222,7 +223,7 @@ static void fill(tkl_bloom *bloom)
             numbers[i] = mix(n + i);
             items[i] = (tkl_bytes){(const char *)&numbers[i], sizeof numbers[i]};
         }
-        check(tkl_bloom_add_many(bloom, items, AT_ONCE, NULL));
+        check(tkl_bloom_add(bloom, items, AT_ONCE, NULL));
     }
 }
 

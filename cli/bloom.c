@@ -9,15 +9,7 @@
 #include "items.h"
 #include "out.h"
 
-/* The filter named by the argument. */
-static int open_filter(cli_session *cli, int index, tkl_bloom **bloom)
-{
-    tkl_client *client = NULL;
-    int failed = cli_connect(cli, &client);
-    return failed ? failed : cli_end(cli, tkl_bloom_open(client, tkl_str(cli->argv[index]), bloom));
-}
-
-/* ---- reserve ------------------------------------------------------------- */
+/* ---- Opening ------------------------------------------------------------- */
 
 static int read_error(const cli_session *cli, double *error)
 {
@@ -25,115 +17,143 @@ static int read_error(const cli_session *cli, double *error)
     const char *text = cli_text(cli, "error", "0.01");
     errno = 0;
     *error = strtod(text, &end);
-    if (end == text || *end != '\0' || errno != 0)
+    if (end == text || *end != '\0' || errno != 0 || !(*error > 0))
         return cli_usage(cli, "invalid --error '%s': a number like 0.01", text);
     return CLI_OK;
 }
 
-typedef int reserving(tkl_bloom *bloom, double error, int64_t capacity,
-                      const tkl_bloom_options *options);
-
-/* With what the options of reserve say, and those of add for a filter that is not there. */
-static int reserve_by(cli_session *cli, reserving *function, tkl_bloom *bloom)
+/* Of verbs that may make a filter. */
+static int read_options(const cli_session *cli, tkl_bloom_options *options)
 {
-    double error;
-    tkl_bloom_options options = {.fixed = cli_flag(cli, "fixed")};
-    int failed = read_error(cli, &error);
-    return failed
-               ? failed
-               : cli_end(cli, function(bloom, error, cli_number(cli, "capacity", 10000), &options));
+    options->fixed = cli_flag(cli, "fixed");
+    options->capacity = cli_number(cli, "capacity", 0);
+    options->ttl_ms = cli_number(cli, "ttl", 0);
+    if (cli_flag(cli, "capacity") && options->capacity < 1)
+        return cli_usage(cli, "invalid --capacity: 1 or more");
+    return read_error(cli, &options->error);
 }
+
+/* The filter named by the argument. */
+static int open_filter(cli_session *cli, int index, const tkl_bloom_options *options,
+                       tkl_bloom **bloom)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    tkl_bytes name = tkl_str(cli->argv[index]);
+    return failed ? failed : cli_end(cli, tkl_bloom_open(client, name, options, bloom));
+}
+
+/* ---- reserve ------------------------------------------------------------- */
 
 static int reserve(cli_session *cli)
 {
     tkl_bloom *bloom = NULL;
-    if (!cli_flag(cli, "capacity"))
-        return cli_usage(cli, "missing --capacity N: how many items it is meant for");
-    int failed = open_filter(cli, 0, &bloom);
+    tkl_bloom_options options = {.error = 0};
+    int failed = read_options(cli, &options);
     if (!failed)
-        failed = reserve_by(cli, tkl_bloom_reserve, bloom);
+        failed = open_filter(cli, 0, &options, &bloom);
+    if (!failed)
+        failed = cli_end(cli, tkl_bloom_reserve(bloom));
     tkl_bloom_close(bloom);
     return failed ? failed : cli_print_done(cli, "reserved");
 }
 
 /* ---- add, exists --------------------------------------------------------- */
 
-/* What is told about items: one flag each, in order, or that it was refused. */
-typedef struct telling {
+/* What is printed about items, in order. */
+typedef struct report {
     tkl_bloom *bloom;
-    int (*ask)(tkl_bloom *bloom, const tkl_bytes *items, size_t count, bool *flags);
-    const char *yes, *no; /* for people */
-    json_t *flags;        /* with --json */
-    bool makes;           /* the filter when there is none */
-    bool all;             /* every flag was set */
-    size_t count, refused;
-} telling;
+    json_t *rows; /* with --json */
+    size_t count, refused, absent;
+} report;
 
-static void tell(const cli_session *cli, telling *t, tkl_bytes item, bool flag, bool refused)
+static void print_item(const cli_session *cli, report *r, tkl_bytes item, const char *key,
+                       json_t *value, const char *text)
 {
-    t->count++;
-    t->refused += refused;
-    t->all = t->all && flag;
+    r->count++;
     if (cli->json) {
-        json_array_append_new(t->flags, refused ? json_null() : json_boolean(flag));
+        json_array_append_new(r->rows,
+                              json_pack("{s:o, s:o}", "item", cli_json_bytes(item), key, value));
         return;
     }
-    char *text = cli_escape(item, false);
-    printf("%-8s%s\n", refused ? "refused" : flag ? t->yes : t->no, text ? text : "");
-    free(text);
+    json_decref(value);
+    char *shown = cli_escape(item, false);
+    printf("%-8s%s\n", text, shown ? shown : "");
+    free(shown);
 }
 
-static int tell_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
+static int add_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
 {
-    telling *t = arg;
-    bool *flags = calloc(2 * count, sizeof *flags);
-    if (!flags)
+    report *r = arg;
+    bool *added = calloc(2 * count, sizeof *added);
+    if (!added)
         return cli_end(cli, TKL_ENOMEM);
-    bool *present = flags + count;
-    int code = t->ask(t->bloom, items, count, flags);
+    bool *present = added + count;
+    int code = tkl_bloom_add(r->bloom, items, count, added);
     bool full = code == TKL_FULL;
     if (full) /* what is not in it was refused */
-        code = tkl_bloom_exists_many(t->bloom, items, count, present);
-    for (size_t i = 0; code == TKL_OK && i < count; i++)
-        tell(cli, t, items[i], flags[i], full && !present[i]);
-    free(flags);
+        code = tkl_bloom_exists(r->bloom, items, count, present);
+    for (size_t i = 0; code == TKL_OK && i < count; i++) {
+        bool refused = full && !present[i];
+        const char *result = refused ? "refused" : added[i] ? "new" : "known";
+        print_item(cli, r, items[i], "result", json_string(result), result);
+        r->refused += refused;
+    }
+    free(added);
     return cli_end(cli, code);
 }
 
-static int tell_all(cli_session *cli, telling *t)
+static int ask_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
 {
-    int failed = open_filter(cli, 0, &t->bloom);
-    t->flags = json_array();
-    t->all = true;
-    if (!failed && t->makes)
-        failed = reserve_by(cli, tkl_bloom_reserve_on_add, t->bloom);
+    report *r = arg;
+    bool *present = calloc(count, sizeof *present);
+    if (!present)
+        return cli_end(cli, TKL_ENOMEM);
+    int code = tkl_bloom_exists(r->bloom, items, count, present);
+    for (size_t i = 0; code == TKL_OK && i < count; i++) {
+        print_item(cli, r, items[i], "present", json_boolean(present[i]),
+                   present[i] ? "present" : "absent");
+        r->absent += !present[i];
+    }
+    free(present);
+    return cli_end(cli, code);
+}
+
+static int report_all(cli_session *cli, const tkl_bloom_options *options, cli_items_fn *work,
+                      report *r)
+{
+    int failed = open_filter(cli, 0, options, &r->bloom);
+    r->rows = json_array();
     if (!failed)
-        failed = cli_items(cli, 1, tell_some, t);
-    tkl_bloom_close(t->bloom);
+        failed = cli_items(cli, 1, work, r);
+    tkl_bloom_close(r->bloom);
     if (!failed && cli->json)
-        failed = cli_print_json(cli, t->flags);
-    else
-        json_decref(t->flags);
-    if (!failed && t->refused > 0)
-        failed = cli_fail(cli, CLI_NO, "the filter is full: %zu of %zu were refused", t->refused,
-                          t->count);
+        return cli_print_json(cli, r->rows);
+    json_decref(r->rows);
     return failed;
 }
 
 static int add(cli_session *cli)
 {
-    telling t = {.ask = tkl_bloom_add_many, .yes = "new", .no = "known", .makes = true};
-    return tell_all(cli, &t);
+    report r = {.count = 0};
+    tkl_bloom_options options = {.error = 0};
+    int failed = read_options(cli, &options);
+    if (!failed)
+        failed = report_all(cli, &options, add_some, &r);
+    if (!failed && r.refused > 0)
+        failed = cli_fail(cli, CLI_NO, "the filter is full: %zu of %zu were refused", r.refused,
+                          r.count);
+    return failed;
 }
 
 static int exists(cli_session *cli)
 {
-    telling t = {.ask = tkl_bloom_exists_many, .yes = "present", .no = "absent"};
-    int failed = tell_all(cli, &t);
-    return failed || t.all ? failed : CLI_NO;
+    report r = {.count = 0};
+    int failed = report_all(cli, NULL, ask_some, &r);
+    return failed || r.absent == 0 ? failed : CLI_NO;
 }
 
-/* ---- info, merge, drop --------------------------------------------------- */
+/* ---- show, merge, drop --------------------------------------------------- */
 
 static const cli_column fields[] = {
     {"name", "name"},         {"error", "error rate"},
@@ -143,11 +163,11 @@ static const cli_column fields[] = {
     {"fixed", "fixed"},       {0},
 };
 
-static int info(cli_session *cli)
+static int show(cli_session *cli)
 {
     tkl_bloom *bloom = NULL;
     tkl_bloom_info i;
-    int failed = open_filter(cli, 0, &bloom);
+    int failed = open_filter(cli, 0, NULL, &bloom);
     if (!failed)
         failed = cli_end(cli, tkl_bloom_show(bloom, &i));
     tkl_bloom_close(bloom);
@@ -166,9 +186,9 @@ static int info(cli_session *cli)
 static int merge(cli_session *cli)
 {
     tkl_bloom *bloom = NULL, *source = NULL;
-    int failed = open_filter(cli, 0, &bloom);
+    int failed = open_filter(cli, 0, NULL, &bloom);
     for (int i = 1; !failed && i < cli->argc; i++) {
-        failed = open_filter(cli, i, &source);
+        failed = open_filter(cli, i, NULL, &source);
         if (!failed)
             failed = cli_end(cli, tkl_bloom_merge(bloom, source));
         tkl_bloom_close(source);
@@ -181,7 +201,9 @@ static int merge(cli_session *cli)
 static int drop(cli_session *cli)
 {
     tkl_bloom *bloom = NULL;
-    int failed = open_filter(cli, 0, &bloom);
+    int failed = cli_confirm(cli, "This deletes the filter %s.", cli->argv[0]);
+    if (!failed)
+        failed = open_filter(cli, 0, NULL, &bloom);
     if (!failed)
         failed = cli_end(cli, tkl_bloom_drop(bloom));
     tkl_bloom_close(bloom);
@@ -190,25 +212,18 @@ static int drop(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
-static const cli_option reserve_options[] = {
-    {"error", CLI_TEXT, "RATE", "share of absent items taken for present when full (0.01)"},
-    {"capacity", CLI_INTEGER, "N", "how many items it is meant for"},
-    {"fixed", CLI_FLAG, NULL, "refuse more than that instead of growing"},
-    {0},
-};
+#define FILTER_OPTIONS                                                                           \
+    {"error", CLI_TEXT, "RATE", "share of absent items called present when full, default 0.01"}, \
+        {"capacity", CLI_INTEGER, "N", "how many items the filter is for, default 10000"},       \
+        {"fixed", CLI_FLAG, NULL, "refuse more items instead of growing"},                       \
+    {                                                                                            \
+        "ttl", CLI_DURATION, "DURATION", "the filter expires so long after the last add"         \
+    }
 
-static const cli_option add_options[] = {
-    CLI_LINES,
-    {"error", CLI_TEXT, "RATE", "error rate of a filter that it has to make (0.01)"},
-    {"capacity", CLI_INTEGER, "N", "how many items that one is meant for (10000)"},
-    {"fixed", CLI_FLAG, NULL, "that one refuses more instead of growing"},
-    {0},
-};
-
-static const cli_option exists_options[] = {
-    CLI_LINES,
-    {0},
-};
+static const cli_option reserve_options[] = {FILTER_OPTIONS, {0}};
+static const cli_option add_options[] = {CLI_LINES, FILTER_OPTIONS, {0}};
+static const cli_option exists_options[] = {CLI_LINES, {0}};
+static const cli_option drop_options[] = {CLI_YES, {0}};
 
 static const cli_verb verbs[] = {
     {
@@ -218,65 +233,69 @@ static const cli_verb verbs[] = {
         .options = reserve_options,
         .details = "Exit code 1 when there is one of that name already.",
         .example = "tackle bloom reserve tackle-example --error 0.01 --capacity 1000000\n"
-                   "tackle bloom info tackle-example\n"
-                   "tackle bloom drop tackle-example",
+                   "tackle bloom show tackle-example\n"
+                   "tackle bloom drop tackle-example --yes",
         .run = reserve,
     },
     {
         .name = "add",
         .args = "NAME [ITEM...]",
-        .summary = "add items; tells which were certainly new",
+        .summary = "add items; prints which were certainly new",
         .options = add_options,
         .details =
-            "When there is no such filter it is made; reserve one when you know how many items\n"
-            "to expect: growing costs time and memory. Nothing\n"
-            "can be taken out again. Exit code 1 when a fixed filter is full: what still fits is\n"
-            "added, what does not is refused (null in JSON).",
+            "Makes the filter with these options when there is none; a filter that exists keeps\n"
+            "its own. Name the capacity that you expect: growing costs time and memory. Nothing\n"
+            "can be taken out again. Exit code 1 when a fixed filter is full: items that still\n"
+            "fit are added, the others are refused.",
         .example = "tackle bloom add tackle-example apple pear --capacity 1000\n"
                    "printf 'plum\\nfig\\n' | tackle bloom add tackle-example --lines --json\n"
-                   "tackle bloom drop tackle-example",
+                   "tackle bloom drop tackle-example --yes",
         .run = add,
     },
     {
         .name = "exists",
         .args = "NAME [ITEM...]",
-        .summary = "whether items were added: absent is certain, present nearly so",
+        .summary = "whether items were added: absent is certain, present nearly",
         .options = exists_options,
         .details = "Exit code 1 when one of them is absent, or when there is no such filter.",
         .example =
             "tackle bloom reserve tackle-example --capacity 1000\n"
             "tackle bloom add tackle-example apple\n"
             "tackle bloom exists tackle-example apple pear --json || echo 'not all of them'\n"
-            "tackle bloom drop tackle-example",
+            "tackle bloom drop tackle-example --yes",
         .run = exists,
     },
     {
-        .name = "info",
+        .name = "show",
         .args = "NAME",
         .summary = "its size, how many items it has and can have",
         .example = "tackle bloom reserve tackle-example --capacity 1000\n"
-                   "tackle bloom info tackle-example\n"
-                   "tackle bloom drop tackle-example",
-        .run = info,
+                   "tackle bloom show tackle-example\n"
+                   "tackle bloom drop tackle-example --yes",
+        .run = show,
     },
     {
         .name = "merge",
         .args = "NAME SOURCE...",
-        .summary = "add all that is in other filters, reserved with the same numbers",
-        .example = "tackle bloom reserve tackle-example --capacity 1000\n"
-                   "tackle bloom reserve tackle-example-2 --capacity 1000\n"
-                   "tackle bloom add tackle-example-2 apple\n"
-                   "tackle bloom merge tackle-example tackle-example-2\n"
-                   "tackle bloom exists tackle-example apple\n"
-                   "tackle bloom drop tackle-example; tackle bloom drop tackle-example-2",
+        .summary = "add all that is in other filters of the same error rate and capacity",
+        .details = "The merged filter may hold more items than its capacity; it errs more often "
+                   "then.",
+        .example =
+            "tackle bloom reserve tackle-example --capacity 1000\n"
+            "tackle bloom reserve tackle-example-2 --capacity 1000\n"
+            "tackle bloom add tackle-example-2 apple\n"
+            "tackle bloom merge tackle-example tackle-example-2\n"
+            "tackle bloom exists tackle-example apple\n"
+            "tackle bloom drop tackle-example --yes; tackle bloom drop tackle-example-2 --yes",
         .run = merge,
     },
     {
         .name = "drop",
         .args = "NAME",
-        .summary = "remove a filter with all that is in it",
+        .summary = "delete a filter with all that is in it",
+        .options = drop_options,
         .example = "tackle bloom reserve tackle-example --capacity 1000\n"
-                   "tackle bloom drop tackle-example --json",
+                   "tackle bloom drop tackle-example --yes --json",
         .run = drop,
     },
     {0},
@@ -284,7 +303,7 @@ static const cli_verb verbs[] = {
 
 static const cli_step demo[] = {
     {"A filter for a million items that errs once in a hundred: ten bits an item.",
-     "tackle bloom reserve seen --error 0.01 --capacity 1000000; tackle bloom info seen", 0},
+     "tackle bloom reserve seen --error 0.01 --capacity 1000000; tackle bloom show seen", 0},
     {"What was new? Thousands in one trip.", "seq 1 5 | tackle bloom add seen --lines", 0},
     {"\"Absent\" is certain: exit code 1.", "tackle bloom exists seen 3 77", 1},
     {0},

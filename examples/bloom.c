@@ -23,14 +23,14 @@ int main(void)
     tkl_client *client;
     tkl_bloom *seen;
     stop_on(tkl_open(url ? url : "embedded:", NULL, &client));
-    stop_on(tkl_bloom_open(client, tkl_str("crawled"), &seen));
-    stop_on(tkl_bloom_reserve(seen, 0.001, 1000000, NULL)); /* TKL_EXISTS is fine */
+    const tkl_bloom_options options = {.error = 0.001, .capacity = 1000000};
+    stop_on(tkl_bloom_open(client, tkl_str("crawled"), &options, &seen));
 
     tkl_bytes pages[LINKS];
     bool added[LINKS];
     for (int i = 0; i < LINKS; i++)
         pages[i] = tkl_str(links[i]);
-    stop_on(tkl_bloom_add_many(seen, pages, LINKS, added));
+    stop_on(tkl_bloom_add(seen, pages, LINKS, added));
     for (int i = 0; i < LINKS; i++)
         printf("%-8s %s\n", links[i], added[i] ? "fetch" : "seen before");
 

@@ -1,20 +1,22 @@
--- bloom/absorb: add a piece of a filter that lives on another server.
--- KEYS[1] meta     of the filter that gets it
--- KEYS[2] part     of the filter that gets it
--- KEYS[3] room     for what is there, removed again
--- KEYS[4] room     for the piece, removed again
--- ARGV[1] version  of the shape
--- ARGV[2] at       byte of the part at which the piece begins
--- ARGV[3] piece    as GETRANGE gave it
+-- bloom/absorb: add a part of a filter that lives on another server.
+-- KEYS[1] meta      hash of the filter that gets it
+-- KEYS[2] part      of the filter that gets it
+-- KEYS[3] room      for the other part, removed again
+-- ARGV[1] version   of the shape
+-- ARGV[2] other     part, as GET gave it
+-- ARGV[3] lifetime  of the part in milliseconds; 0: for ever
 -- returns TKL_OK, or TKL_BUSY when the shape is another
+-- include: codes
+
+local ROOM_MS = '60000' -- should the server stop in the middle
 
 if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1] then
-  return 1
+  return BUSY
 end
-local last = string.format('%d', ARGV[2] + #ARGV[3] - 1)
-redis.call('SET', KEYS[3], redis.call('GETRANGE', KEYS[2], ARGV[2], last), 'PX', '60000')
-redis.call('SET', KEYS[4], ARGV[3], 'PX', '60000')
-redis.call('BITOP', 'OR', KEYS[3], KEYS[3], KEYS[4])
-redis.call('SETRANGE', KEYS[2], ARGV[2], redis.call('GET', KEYS[3]))
-redis.call('UNLINK', KEYS[3], KEYS[4])
-return 0
+redis.call('SET', KEYS[3], ARGV[2], 'PX', ROOM_MS)
+redis.call('BITOP', 'OR', KEYS[2], KEYS[2], KEYS[3])
+redis.call('UNLINK', KEYS[3])
+if ARGV[3] ~= '0' then
+  redis.call('PEXPIRE', KEYS[2], ARGV[3])
+end
+return OK

@@ -1,12 +1,20 @@
--- bloom/drop: remove a filter.
--- KEYS[1] meta
--- KEYS[2...] parts
--- ARGV[1] version  of the shape that the parts were made for
+-- bloom/drop: remove some parts of a filter; with the last of them it is gone. Until then it is
+-- marked, and whoever wants to make a new one goes on with this.
+-- KEYS[1] meta      hash
+-- KEYS[2...] parts  strings
+-- ARGV[1] version   of the shape that the parts are of
+-- ARGV[2] last      1: these are the last parts; 0: others follow
 -- returns TKL_OK, TKL_NOTFOUND or TKL_BUSY (another shape)
+-- include: codes
 
 local version = redis.call('HGET', KEYS[1], 'version')
 if version ~= ARGV[1] then
-  return version and 1 or 4
+  return version and BUSY or NOTFOUND
 end
-redis.call('UNLINK', KEYS[1], unpack(KEYS, 2))
-return 0
+if ARGV[2] == '1' then
+  redis.call('UNLINK', KEYS[1])
+else
+  redis.call('HSET', KEYS[1], 'dropping', '1')
+end
+redis.call('UNLINK', unpack(KEYS, 2))
+return OK

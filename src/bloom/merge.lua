@@ -1,28 +1,22 @@
--- bloom/merge: add what is in one sub-filter to another of the same shape.
--- KEYS[1] meta     of the filter that gets it
--- KEYS[2] meta     of the other
--- KEYS[3...] parts of the sub-filter that gets it, each with the other's behind it
--- ARGV[1] version  of the first
--- ARGV[2] version  of the second
--- ARGV[3] field    of the sub-filter's count in meta
--- ARGV[4] bits     of the sub-filter
--- ARGV[5] hashes   bits for each item
--- returns TKL_OK, or TKL_BUSY when one has another shape
--- include: estimate
+-- bloom/merge: add what is in a part to the same part of another filter.
+-- KEYS[1] meta      hash of the filter that gets it
+-- KEYS[2] meta      hash of the other
+-- KEYS[3] part      of the filter that gets it
+-- KEYS[4] part      of the other
+-- ARGV[1] version   of the filter that gets it
+-- ARGV[2] version   of the other
+-- ARGV[3] lifetime  of the part in milliseconds; 0: for ever
+-- returns TKL_OK, or TKL_BUSY when one of them has another shape
+-- include: codes
 
 if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1]
     or redis.call('HGET', KEYS[2], 'version') ~= ARGV[2] then
-  return 1
+  return BUSY
 end
-local set = 0
-for i = 3, #KEYS, 2 do
-  if redis.call('EXISTS', KEYS[i + 1]) == 1 then
-    redis.call('BITOP', 'OR', KEYS[i], KEYS[i], KEYS[i + 1])
+if redis.call('EXISTS', KEYS[4]) == 1 then
+  redis.call('BITOP', 'OR', KEYS[3], KEYS[3], KEYS[4])
+  if ARGV[3] ~= '0' then
+    redis.call('PEXPIRE', KEYS[3], ARGV[3])
   end
-  set = set + redis.call('BITCOUNT', KEYS[i])
 end
-local count = math.max(estimate(set, tonumber(ARGV[4]), tonumber(ARGV[5])),
-                       tonumber(redis.call('HGET', KEYS[1], ARGV[3])),
-                       tonumber(redis.call('HGET', KEYS[2], ARGV[3])))
-redis.call('HSET', KEYS[1], ARGV[3], string.format('%.0f', count))
-return 0
+return OK

@@ -9,6 +9,7 @@
 #define ERROR_MIN    1e-12
 #define ERROR_MAX    0.5
 #define MEMORY_RATIO 1.02 /* to the size of the textbook */
+#define GOLDEN       UINT64_C(0x9e3779b97f4a7c15)
 
 int tkl__subfilter_groups(const tkl__subfilter *sub)
 {
@@ -18,6 +19,12 @@ int tkl__subfilter_groups(const tkl__subfilter *sub)
 int tkl__subfilter_parts(const tkl__subfilter *sub)
 {
     return (int)((sub->bytes + TKL__PART_BYTES - 1) / TKL__PART_BYTES);
+}
+
+int64_t tkl__part_size(const tkl__subfilter *sub, int part)
+{
+    uint64_t before = (uint64_t)part * TKL__PART_BYTES, rest = sub->bytes - before;
+    return (int64_t)(rest < TKL__PART_BYTES ? rest : TKL__PART_BYTES) + TKL__WINDOW_BYTES - 1;
 }
 
 int64_t tkl__subfilter_size(const tkl__subfilter *sub)
@@ -116,15 +123,31 @@ static void insert(unsigned *bits, int count, unsigned bit)
     bits[count] = bit;
 }
 
-void tkl__subfilter_place(const tkl__subfilter *sub, tkl_bytes item, int group, tkl__group *out)
+/* The finaliser of SplitMix64: every bit of the result depends on every bit of the number. */
+static uint64_t mix(uint64_t number)
 {
-    XXH128_hash_t hash = XXH3_128bits_withSeed(item.data, item.len, (XXH64_hash_t)group);
-    uint64_t start = draw(&hash.low64, sub->bytes);
+    number = (number ^ (number >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    number = (number ^ (number >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return number ^ (number >> 31);
+}
+
+tkl__hash tkl__hash_item(tkl_bytes item)
+{
+    XXH128_hash_t hash = XXH3_128bits(item.data, item.len);
+    return (tkl__hash){hash.low64, hash.high64};
+}
+
+void tkl__subfilter_place(const tkl__subfilter *sub, tkl__hash hash, int group, tkl__group *out)
+{
+    uint64_t step = 2 * (uint64_t)group;
+    uint64_t place = mix(hash.low + step * GOLDEN);
+    uint64_t pattern = mix(hash.high + (step + 1) * GOLDEN);
+    uint64_t start = draw(&place, sub->bytes);
     out->part = (int)(start / TKL__PART_BYTES);
     out->start = start % TKL__PART_BYTES;
     out->count = group_size(sub, group);
     for (int j = 0; j < out->count; j++)
-        insert(out->bits, j, (unsigned)draw(&hash.high64, TKL__WINDOW_BITS));
+        insert(out->bits, j, (unsigned)draw(&pattern, TKL__WINDOW_BITS));
 }
 
 bool tkl__subfilter_equal(const tkl__subfilter *a, const tkl__subfilter *b)

@@ -22,13 +22,20 @@
  * every p below 34 % and above 42 %. Between them, where the textbook's k is neither 1 nor 2, the
  * better of the two takes up to 3.8 % more.
  *
- * The hash of group g is XXH3 with 128 bits and the seed g, `low` and `high` its halves:
+ * An item is hashed once, by XXH3 with 128 bits: `low` and `high` are its halves. Every group gets
+ * two numbers of its own by remixing these. (Hashing again with another seed will not do: for some
+ * lengths XXH3 of x with one seed is XXH3 of another item with the next, and such items would share
+ * their groups.) With golden = 0x9e3779b97f4a7c15, the step of SplitMix64, and mix() its finaliser:
  *
- *     window    begins at byte low * bytes / 2^64
- *     bit j     high * 704 / 2^64, after which high becomes high * 704 mod 2^64
+ *     place     mix(low + 2g golden)
+ *     pattern   mix(high + (2g + 1) golden)
+ *     window    begins at byte place * bytes / 2^64
+ *     bit j     pattern * 704 / 2^64, after which pattern becomes pattern * 704 mod 2^64
  *
- * A string of the server has 512 MB at most: 2^28 windows make a part, a key of its own. It is
- * longer than that by the rest of its last window.
+ * The windows that begin in PART_BYTES are a part, a key of its own. A part is longer than that by
+ * the rest of its last window; it then fits into a mebibyte with the server's own bytes. It is made
+ * in its full length at once: the server then allocates what it needs and no more, and the zeros of
+ * a mebibyte take it less than a millisecond.
  *
  * A filter that grows gets another sub-filter for twice the capacity. The first has the error rate
  * that was asked for, those after it a twentieth, a fortieth and so on: together they stay within
@@ -38,13 +45,17 @@
 #define TKL_BLOOM_SHAPE_H
 
 #include <tackle/bloom.h>
+#include <tackle/lock.h>
 
 #define TKL__WINDOW_BYTES 88
 #define TKL__WINDOW_BITS  (8 * TKL__WINDOW_BYTES)
-#define TKL__PART_BYTES   (UINT64_C(1) << 28)
+#define TKL__PART_BYTES   UINT64_C(1044480) /* 255 pages of 4096 bytes */
 #define TKL__BYTES_MAX    (UINT64_C(1) << 37)
 #define TKL__GROUP_MAX    6
 #define TKL__SUBS_MAX     32
+#define TKL__HASHES_MAX   64
+/* More groups than a sub-filter has. */
+#define TKL__GROUPS_MAX ((TKL__HASHES_MAX + TKL__GROUP_MAX - 1) / TKL__GROUP_MAX)
 
 typedef struct tkl__subfilter {
     int64_t capacity;
@@ -54,7 +65,7 @@ typedef struct tkl__subfilter {
 } tkl__subfilter;
 
 typedef struct tkl__shape {
-    char version[48]; /* changes with every change of shape; "" when not known */
+    char version[TKL_TOKEN_SIZE]; /* another one with every change of shape */
     double error;
     bool fixed;
     int count;
@@ -76,9 +87,18 @@ int tkl__shape_next(const tkl__shape *shape, tkl__subfilter *sub);
 
 int tkl__subfilter_groups(const tkl__subfilter *sub);
 int tkl__subfilter_parts(const tkl__subfilter *sub);
-/* What it takes when full: with the rest of each part's last window. */
+/* Bytes of a part: the windows that begin there, and the rest of the last one. */
+int64_t tkl__part_size(const tkl__subfilter *sub, int part);
+/* Bytes of all parts. */
 int64_t tkl__subfilter_size(const tkl__subfilter *sub);
-void tkl__subfilter_place(const tkl__subfilter *sub, tkl_bytes item, int group, tkl__group *out);
+
+/* An item's hash: the same for all groups and sub-filters. */
+typedef struct tkl__hash {
+    uint64_t low, high;
+} tkl__hash;
+
+tkl__hash tkl__hash_item(tkl_bytes item);
+void tkl__subfilter_place(const tkl__subfilter *sub, tkl__hash hash, int group, tkl__group *out);
 
 /* Sub-filters that have the same place for every item. */
 bool tkl__subfilter_equal(const tkl__subfilter *a, const tkl__subfilter *b);

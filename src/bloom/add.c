@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Adding to a Bloom filter: places are worked out here, and a script sets the bits.
+ *
+ * A batch is cut into runs of the script, each short enough for the server, and as many runs as fit
+ * are sent in one trip. Items that a run did not get to, or had no room for, stay in the batch.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bloom/bloom.h"
+#include "bloom/scripts.h"
+#include "core/error.h"
+
+/* Of one run of the script: the server takes some 5 microseconds for a group of bits. */
+#define RUN_ITEMS  250
+#define RUN_GROUPS 1000
+/* Of one trip. */
+#define TRIP_RUNS 20
+
+/* A batch on its way in. */
+typedef struct batch {
+    const tkl_bytes *items;
+    bool *added;     /* NULL: nobody asks */
+    size_t *waiting; /* indices of the items not in yet */
+    size_t count;    /* of them */
+} batch;
+
+/* One run of the script. */
+typedef struct run {
+    const tkl_bloom *bloom;
+    const tkl__shape *shape;
+    const size_t *chosen; /* indices of its items */
+    size_t count;         /* of them */
+    tkl__group *groups;   /* of all its items, in order */
+    int *numbers;         /* of keys: for each part of the filter, from 1; 0: not among them */
+    tkl__bloom_keys keys;
+    tkl__args args;
+} run;
+
+/* ---- Making a run -------------------------------------------------------- */
+
+static size_t groups_each(const tkl__shape *shape)
+{
+    size_t groups = 0;
+    for (int i = 0; i < shape->count; i++)
+        groups += (size_t)tkl__subfilter_groups(&shape->subs[i]);
+    return groups;
+}
+
+static size_t all_parts(const tkl__shape *shape)
+{
+    size_t parts = 0;
+    for (int i = 0; i < shape->count; i++)
+        parts += (size_t)tkl__subfilter_parts(&shape->subs[i]);
+    return parts;
+}
+
+static size_t items_of_a_run(const tkl__shape *shape)
+{
+    size_t most = RUN_GROUPS / groups_each(shape);
+    return most < 1 ? 1 : most < RUN_ITEMS ? most : RUN_ITEMS;
+}
+
+/* Names the key of a part when it is needed for the first time, and tells its size. */
+static void need_part(run *r, int *number, int sub, int part)
+{
+    if (*number > 0)
+        return;
+    tkl__bloom_keys_part(&r->keys, r->bloom, sub, part);
+    tkl__args_int(&r->args, tkl__part_size(&r->shape->subs[sub], part));
+    *number = (int)r->keys.count;
+}
+
+static void place_items(run *r, const tkl_bytes *items)
+{
+    tkl__group *group = r->groups;
+    for (size_t n = 0; n < r->count; n++) {
+        tkl__hash hash = tkl__hash_item(items[r->chosen[n]]);
+        int *numbers = r->numbers;
+        for (int i = 0; i < r->shape->count; i++) {
+            const tkl__subfilter *sub = &r->shape->subs[i];
+            for (int g = 0; g < tkl__subfilter_groups(sub); g++, group++) {
+                tkl__subfilter_place(sub, hash, g, group);
+                need_part(r, &numbers[group->part], i, group->part);
+            }
+            numbers += tkl__subfilter_parts(sub);
+        }
+    }
+}
+
+static void put_group(run *r, const tkl__group *group, int number)
+{
+    tkl__args_int(&r->args, number);
+    tkl__args_int(&r->args, group->count);
+    for (int j = 0; j < group->count; j++)
+        tkl__args_int(&r->args, (int64_t)(8 * group->start + group->bits[j]));
+}
+
+static void put_items(run *r)
+{
+    const tkl__group *group = r->groups;
+    for (size_t n = 0; n < r->count; n++) {
+        const int *numbers = r->numbers;
+        for (int i = 0; i < r->shape->count; i++) {
+            const tkl__subfilter *sub = &r->shape->subs[i];
+            int groups = tkl__subfilter_groups(sub);
+            tkl__args_int(&r->args, groups);
+            for (int g = 0; g < groups; g++, group++)
+                put_group(r, group, numbers[group->part]);
+            numbers += tkl__subfilter_parts(sub);
+        }
+    }
+}
+
+static int run_make(run *r, const batch *b, const char *count_field)
+{
+    const tkl__shape *shape = r->shape;
+    tkl__bloom_keys_begin(&r->keys, r->bloom);
+    tkl__args_init(&r->args);
+    r->groups = malloc(r->count * groups_each(shape) * sizeof *r->groups);
+    r->numbers = calloc(all_parts(shape), sizeof *r->numbers);
+    if (!r->groups || !r->numbers)
+        return tkl__nomem();
+    tkl__args_str(&r->args, shape->version);
+    tkl__args_str(&r->args, count_field);
+    tkl__args_int(&r->args, shape->subs[shape->count - 1].capacity);
+    tkl__args_int(&r->args, shape->count);
+    tkl__args_int(&r->args, tkl__bloom_lifetime(r->bloom));
+    place_items(r, b->items);
+    put_items(r);
+    return r->args.failed ? tkl__nomem() : tkl__bloom_keys_end(&r->keys);
+}
+
+static void run_free(run *r)
+{
+    tkl__bloom_keys_free(&r->keys);
+    tkl__args_free(&r->args);
+    free(r->groups);
+    free(r->numbers);
+}
+
+/* ---- What became of it --------------------------------------------------- */
+
+/* The first failure, a "no" only when there is no error. */
+static int worse(int a, int b)
+{
+    return a < 0 || b == TKL_OK ? a : b;
+}
+
+static bool is_in(int64_t code)
+{
+    return code == TKL_OK || code == TKL_EXISTS;
+}
+
+/* Items that are not in go to the front of the line, at *kept. */
+static int read_codes(batch *b, const run *r, const tkl_reply *reply, size_t *kept)
+{
+    int rc = TKL_OK;
+    if (tkl_reply_count(reply) > r->count)
+        return tkl__fail(TKL_EPROTO, "%zu answers for %zu items", tkl_reply_count(reply), r->count);
+    for (size_t i = 0; i < r->count; i++) {
+        const tkl_reply *one = tkl_reply_at(reply, i); /* nil: not looked at */
+        int64_t code = tkl_reply_is_nil(one) ? TKL_BUSY : tkl_reply_int(one);
+        size_t index = r->chosen[i];
+        if (!is_in(code))
+            b->waiting[(*kept)++] = index;
+        else if (b->added)
+            b->added[index] = code == TKL_OK;
+        if (code == TKL_FULL)
+            rc = TKL_FULL;
+    }
+    return rc;
+}
+
+static int keep_all(batch *b, const run *r, size_t *kept, int rc)
+{
+    for (size_t i = 0; i < r->count; i++)
+        b->waiting[(*kept)++] = r->chosen[i];
+    return rc;
+}
+
+static int read_run(batch *b, const run *r, const tkl_reply *reply, size_t *kept)
+{
+    int code = tkl_reply_code(reply);
+    if (code != TKL_OK)
+        return keep_all(b, r, kept, tkl__fail(code, "%s", tkl_reply_str(reply)));
+    if (tkl_reply_kind(reply) == TKL_REPLY_ARRAY)
+        return read_codes(b, r, reply, kept);
+    code = (int)tkl_reply_int(reply);
+    if (code != TKL_NOTFOUND && code != TKL_BUSY)
+        code = tkl__fail(TKL_EPROTO, "the server answered %d to an add", code);
+    return keep_all(b, r, kept, code);
+}
+
+/* ---- A trip -------------------------------------------------------------- */
+
+/* The runs lie side by side at the beginning of the line. Items that they do not bring in stay. */
+static int read_runs(batch *b, const run *runs, size_t count, const tkl_reply *replies)
+{
+    size_t sent = 0, kept = 0;
+    int rc = TKL_OK;
+    for (size_t i = 0; i < count; i++) {
+        sent += runs[i].count;
+        rc = worse(rc, read_run(b, &runs[i], tkl_reply_at(replies, i), &kept));
+    }
+    memmove(b->waiting + kept, b->waiting + sent, (b->count - sent) * sizeof *b->waiting);
+    b->count -= sent - kept;
+    return rc;
+}
+
+static int send_runs(tkl_bloom *bloom, batch *b, run *runs, size_t count)
+{
+    tkl__invocation calls[TRIP_RUNS];
+    tkl_reply *replies = NULL;
+    for (size_t i = 0; i < count; i++)
+        calls[i] = (tkl__invocation){.script = &tkl__lua_bloom_add,
+                                     .keys = runs[i].keys.items,
+                                     .nkeys = runs[i].keys.count,
+                                     .args = runs[i].args.items,
+                                     .nargs = runs[i].args.count,
+                                     .retry_safe = !b->added};
+    int rc = tkl__run_many(bloom->client, calls, count, tkl__bloom_deadline(bloom), &replies);
+    if (rc == TKL_OK)
+        rc = read_runs(b, runs, count, replies);
+    tkl_reply_free(replies);
+    return rc;
+}
+
+static int run_batch(tkl_bloom *bloom, batch *b, const tkl__shape *shape)
+{
+    run runs[TRIP_RUNS];
+    char count_field[TKL__FIELD_SIZE];
+    size_t most = items_of_a_run(shape), made = 0;
+    int rc = TKL_OK;
+    tkl__bloom_field(shape->count - 1, "count", count_field);
+    for (size_t from = 0; rc == TKL_OK && from < b->count && made < TRIP_RUNS; from += most) {
+        run *r = &runs[made++];
+        *r = (run){.bloom = bloom, .shape = shape, .chosen = b->waiting + from};
+        r->count = b->count - from < most ? b->count - from : most;
+        rc = run_make(r, b, count_field);
+    }
+    if (rc == TKL_OK)
+        rc = send_runs(bloom, b, runs, made);
+    for (size_t i = 0; i < made; i++)
+        run_free(&runs[i]);
+    return rc;
+}
+
+/* ---- Batches ------------------------------------------------------------- */
+
+/* One trip, and what must be done before the next. TKL_OK: go on. */
+static int add_some(tkl_bloom *bloom, batch *b)
+{
+    tkl__shape shape;
+    int rc = tkl__bloom_shape(bloom, &shape);
+    if (rc == TKL_OK)
+        rc = run_batch(bloom, b, &shape);
+    if (rc == TKL_BUSY || rc == TKL_NOTFOUND)
+        rc = tkl__bloom_load(bloom, &shape);
+    if (rc == TKL_NOTFOUND) {
+        rc = tkl__bloom_make(bloom);
+        return rc == TKL_EXISTS ? TKL_OK : rc;
+    }
+    return rc == TKL_FULL ? tkl__bloom_grow(bloom, &shape) : rc;
+}
+
+static int add_all(tkl_bloom *bloom, batch *b)
+{
+    int rc = TKL_OK;
+    for (int vain = 0; rc == TKL_OK && b->count > 0; vain++) {
+        size_t before = b->count;
+        rc = vain < TKL__BLOOM_TRIES ? add_some(bloom, b) : tkl__bloom_give_up();
+        if (b->count < before)
+            vain = 0;
+    }
+    return rc;
+}
+
+int tkl_bloom_add(tkl_bloom *bloom, const tkl_bytes *items, size_t count, bool *added)
+{
+    batch b = {.items = items, .added = added, .count = count};
+    if (count == 0)
+        return TKL_OK;
+    if (added)
+        memset(added, 0, count * sizeof *added);
+    b.waiting = malloc(count * sizeof *b.waiting);
+    if (!b.waiting)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++)
+        b.waiting[i] = i;
+    int rc = add_all(bloom, &b);
+    if (rc == TKL_OK || rc == TKL_FULL) {
+        int kept = tkl__bloom_keep(bloom);
+        rc = kept < 0 ? kept : rc;
+    }
+    free(b.waiting);
+    return rc;
+}

@@ -1,0 +1,16 @@
+-- bloom/keep: let a filter live on.
+-- KEYS[1] meta      hash
+-- KEYS[2...] parts  strings
+-- ARGV[1] version   of the shape that the parts are of
+-- ARGV[2] lifetime  in milliseconds, from now
+-- returns TKL_OK, TKL_NOTFOUND or TKL_BUSY (another shape)
+-- include: codes
+
+local version = redis.call('HGET', KEYS[1], 'version')
+if version ~= ARGV[1] then
+  return version and BUSY or NOTFOUND
+end
+for _, key in ipairs(KEYS) do
+  redis.call('PEXPIRE', key, ARGV[2])
+end
+return OK
