@@ -10,10 +10,12 @@
 #include "value.h"
 
 const cli_option cli_globals[] = {
-    {"url", CLI_TEXT, "URL", "server to use (default: $TACKLE_URL, else your private server)"},
-    {"namespace", CLI_TEXT, "NAME", "first part of all keys (default: $TACKLE_NAMESPACE, tackle)"},
+    {"url", CLI_TEXT, "URL",
+     "server to use (default $TACKLE_URL, $REDIS_URL, your private server)"},
+    {"namespace", CLI_TEXT, "NAME",
+     "first part of all keys (default $TACKLE_NAMESPACE, else tackle)"},
     {"json", CLI_FLAG, NULL, "print results as JSON, one value each"},
-    {"timeout", CLI_DURATION, "DURATION", "wait this long for a reply (default: 5s)"},
+    {"timeout", CLI_DURATION, "DURATION", "wait this long for a reply (default 5s)"},
     {"cacert", CLI_TEXT, "FILE", "TLS: trust these certificates (PEM)"},
     {"cert", CLI_TEXT, "FILE", "TLS: client certificate (PEM)"},
     {"key", CLI_TEXT, "FILE", "TLS: private key of the client certificate (PEM)"},
@@ -210,22 +212,25 @@ static int keep_word(cli_session *cli, const char *word)
     return CLI_OK;
 }
 
-static bool takes_any_number(const cli_session *cli)
+static bool is_number(const char *word)
 {
-    return cli->verb != NULL && cli->verb->args != NULL && strstr(cli->verb->args, "...") != NULL;
+    return isdigit((unsigned char)word[1]) || (word[1] == '.' && isdigit((unsigned char)word[2]));
 }
 
-/* There are no one-letter options but -h. Where a verb takes any number of arguments, words
- * like -inf are meant as such; elsewhere they are mistakes, unless they are numbers. */
+/* There are no one-letter options but -h. A word with one dash is a mistake, unless it is a number,
+ * stands behind "--", or belongs to a verb whose arguments are not ours to judge. */
 static int read_dash_word(cli_session *cli, const char *word)
 {
     if (strcmp(word, "-h") == 0 && cli->argc == 0) {
         cli->help = true;
         return CLI_OK;
     }
-    if (word[1] == '\0' || isdigit((unsigned char)word[1]) || takes_any_number(cli))
+    if (word[1] == '\0' || is_number(word) || (cli->verb != NULL && cli->verb->dashes))
         return keep_word(cli, word);
-    return cli_usage(cli, "unknown option '%s'; options begin with two dashes", word);
+    return cli_usage(cli,
+                     "unknown option '%s'; options begin with two dashes, and data that begins "
+                     "with one stands behind --",
+                     word);
 }
 
 int cli_args_read(cli_session *cli, int argc, char **argv)
@@ -253,6 +258,11 @@ int cli_args_read(cli_session *cli, int argc, char **argv)
 }
 
 /* ---- How many arguments -------------------------------------------------- */
+
+static bool takes_any_number(const cli_session *cli)
+{
+    return cli->verb != NULL && cli->verb->args != NULL && strstr(cli->verb->args, "...") != NULL;
+}
 
 /* The specification's word at `*at`, which moves on; false at its end. "--" is none. */
 static bool next_word(const char **at, const char **word, size_t *len)

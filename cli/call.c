@@ -185,6 +185,7 @@ static const cli_verb verbs[] = {
         .example = "tackle call SET greeting hello\n"
                    "tackle call GET greeting\n"
                    "echo -n 'from a file' | tackle call SET greeting --stdin",
+        .dashes = true,
         .run = call,
     },
     {0},

@@ -64,6 +64,7 @@ typedef struct cli_verb {
     const cli_option *options;    /* NULL: none */
     const char *details;          /* more for --help, lines of up to 80; NULL: nothing to add */
     const char *example;          /* lines that work when pasted, with no server set up */
+    bool dashes;                  /* its arguments may begin with a dash: -inf */
     int (*run)(cli_session *cli); /* returns the exit code */
 } cli_verb;
 
@@ -79,6 +80,8 @@ typedef struct cli_component {
     const char *summary;
     const cli_verb *verbs; /* ended by a zero entry */
     const cli_step *demo;  /* ended by a zero entry; NULL: none */
+    const char *shared;    /* what people share with others, "locks": on their private server they
+                              do not, which they are told on a terminal; NULL: nothing */
 } cli_component;
 
 /* All components, ended by NULL, in the order of help. */
@@ -120,7 +123,7 @@ int cli_connect(cli_session *cli, tkl_client **client);
  */
 int cli_open(const cli_session *cli, const char *url, tkl_client **client);
 
-/* The URL in use: --url, TACKLE_URL, or the user's own private server. */
+/* The URL in use: --url, TACKLE_URL, REDIS_URL, or the user's own private server. */
 int cli_url(cli_session *cli, const char **url);
 
 /* Options of the verb or global ones. A name that is in neither table aborts. The last one

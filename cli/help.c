@@ -105,7 +105,7 @@ static void help_command(FILE *stream)
     print_components(stream);
     print_heading(stream, "Options, anywhere before --");
     print_options(stream, cli_globals);
-    fputs("\nDurations: 250ms 10s 5m 2h 1d, a bare number is seconds. Sizes: 64kb 256mb.\n"
+    fputs("\nDurations: 250ms 10s 5m 1h30m 2d 1w, a bare number is seconds. Sizes: 64kb 256mb.\n"
           "Exit codes: 0 done, 1 an expected \"no\", 64 wrong usage, 69 server unreachable or not\n"
           "ready, 77 not permitted, 70 any other failure; run verbs: 75 not acquired, 76 lost.\n"
           "'tackle COMMAND [VERB] --help' tells more, with an example.\n",

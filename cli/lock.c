@@ -371,5 +371,6 @@ const cli_component cli_lock = {
     .name = "lock",
     .summary = "a lock that programs on many machines share: leases, fences, a fair line",
     .verbs = verbs,
+    .shared = "locks",
     .demo = demo,
 };

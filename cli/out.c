@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -279,13 +280,20 @@ int cli_print_record(const cli_session *cli, json_t *object, const cli_column *c
     return printed ? CLI_OK : no_memory(cli);
 }
 
+/* Whoever read standard output has gone, as in `tackle queue peek mails | head -n 1`. */
+static bool reader_is_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0);
+}
+
 int cli_flush(const cli_session *cli)
 {
     static bool told;
     errno = EIO; /* when an earlier write failed and its reason is gone */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_OK;
-    if (told)
+    if (told || reader_is_gone())
         return CLI_FAILURE;
     told = true;
     return cli_fail(cli, CLI_FAILURE, "cannot write to standard output: %s", strerror(errno));

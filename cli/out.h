@@ -58,7 +58,8 @@ size_t cli_width(const char *text);
 #define CLI_PLAIN "\033[0m"
 const char *cli_color(FILE *stream, const char *sequence);
 
-/* Whether everything reached stdout: CLI_OK, or CLI_FAILURE and a message. Long-running verbs
+/* Whether everything reached stdout: CLI_OK, or CLI_FAILURE and a message (none when the reader has
+ * gone). Long-running verbs
  * call it after each result, main() at the end. */
 int cli_flush(const cli_session *cli);
 

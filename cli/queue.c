@@ -524,5 +524,6 @@ const cli_component cli_queue = {
     .name = "queue",
     .summary = "jobs for workers: priorities, delays, retries, schedules, at least once",
     .verbs = verbs,
+    .shared = "queues",
     .demo = demo,
 };

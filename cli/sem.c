@@ -329,5 +329,6 @@ const cli_component cli_sem = {
     .name = "sem",
     .summary = "a counting semaphore: at most N at once, with leases and a fair line",
     .verbs = verbs,
+    .shared = "semaphores",
     .demo = demo,
 };

@@ -74,10 +74,19 @@ static char *default_url(void)
     return url;
 }
 
+/* The value of the first of the two variables that is set and not empty; NULL: none is. */
+static const char *either(const char *first, const char *second)
+{
+    const char *value = getenv(first);
+    if (value == NULL || *value == '\0')
+        value = getenv(second);
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
 int cli_url(cli_session *cli, const char **url)
 {
-    const char *named = getenv("TACKLE_URL");
-    if (cli->url == NULL && named != NULL && *named != '\0')
+    const char *named = either("TACKLE_URL", "REDIS_URL");
+    if (cli->url == NULL && named != NULL)
         cli->url = strdup(named);
     else if (cli->url == NULL) {
         cli->url = default_url();
@@ -117,6 +126,17 @@ int cli_open(const cli_session *cli, const char *url, tkl_client **client)
     return cli_end(cli, tkl_open(url, &options, client));
 }
 
+/* Without a URL nothing is shared beyond this user and machine. */
+static void warn_alone(const cli_session *cli)
+{
+    const char *what = cli->component->shared;
+    if (what != NULL && cli->is_default && isatty(STDERR_FILENO))
+        fprintf(stderr,
+                "tackle: on your private server: other users and machines do not see these %s "
+                "(--url or TACKLE_URL names a shared one)\n",
+                what);
+}
+
 int cli_connect(cli_session *cli, tkl_client **client)
 {
     const char *url;
@@ -124,8 +144,10 @@ int cli_connect(cli_session *cli, tkl_client **client)
     if (failed)
         return failed;
     bool starts = cli->client == NULL && cli->is_default && is_stopped(url);
-    if (cli->client == NULL)
+    if (cli->client == NULL) {
+        warn_alone(cli);
         failed = cli_open(cli, url, &cli->client);
+    }
     if (!failed && starts)
         fprintf(stderr, "tackle: started your private server, %s (--url names another)\n", url);
     *client = cli->client;
@@ -141,8 +163,8 @@ static char *read_all(FILE *from, size_t *len)
     FILE *to = open_memstream(&data, len);
     if (to == NULL)
         return NULL;
-    for (size_t n = 1; n > 0;) {
-        n = fread(chunk, 1, sizeof chunk, from);
+    while (!feof(from) && !ferror(from)) { /* one Ctrl-D is the end */
+        size_t n = fread(chunk, 1, sizeof chunk, from);
         if (fwrite(chunk, 1, n, to) < n)
             break;
     }

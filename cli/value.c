@@ -16,7 +16,8 @@ typedef struct unit {
 } unit;
 
 static const unit time_units[] = {
-    {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"", 1000}, {NULL, 0},
+    {"ms", 1},       {"s", 1000},      {"m", 60000}, {"h", 3600000},
+    {"d", 86400000}, {"w", 604800000}, {"", 1000},   {NULL, 0},
 };
 
 static const unit size_units[] = {
@@ -77,27 +78,50 @@ static bool scale(const decimal *number, int64_t scale_by, int64_t *result)
            !__builtin_add_overflow(*result, part, result);
 }
 
+/* The unit that stands here, its letters being *len; 0: unknown. Where it ends, the text does, or
+ * another number begins. */
+static int64_t read_unit(const unit *units, const char *at, size_t *len)
+{
+    char name[8];
+    *len = 0;
+    while (isalpha((unsigned char)at[*len]))
+        ++*len;
+    if (*len >= sizeof name || (at[*len] != '\0' && !isdigit((unsigned char)at[*len])))
+        return 0;
+    memcpy(name, at, *len);
+    name[*len] = '\0';
+    return scale_of(units, name);
+}
+
+/* "5s", or several, each of a smaller unit than the one before: "1h30m". */
 static const char *parse_scaled(const char *text, const unit *units, const char *unknown,
                                 int64_t *result)
 {
-    decimal number;
+    int64_t before = INT64_MAX, part;
     bool too_large = false;
+    *result = 0;
     if (*text == '-')
         return "must not be negative";
-    const char *end = read_decimal(text, &number, &too_large);
-    if (too_large)
-        return "too large";
-    if (end == NULL)
-        return "not a number";
-    int64_t scale_by = scale_of(units, end);
-    if (scale_by == 0)
-        return unknown;
-    return scale(&number, scale_by, result) ? NULL : "too large";
+    do {
+        decimal number;
+        size_t len;
+        const char *end = read_decimal(text, &number, &too_large);
+        if (end == NULL)
+            return too_large ? "too large" : "not a number";
+        int64_t scale_by = read_unit(units, end, &len);
+        if (scale_by == 0 || scale_by >= before || (len == 0 && before != INT64_MAX))
+            return unknown;
+        if (!scale(&number, scale_by, &part) || __builtin_add_overflow(*result, part, result))
+            return "too large";
+        before = scale_by;
+        text = end + len;
+    } while (*text != '\0');
+    return NULL;
 }
 
 const char *cli_parse_duration(const char *text, int64_t *ms)
 {
-    return parse_scaled(text, time_units, "unknown unit; use ms, s, m, h or d", ms);
+    return parse_scaled(text, time_units, "unknown unit; use ms, s, m, h, d or w", ms);
 }
 
 const char *cli_parse_size(const char *text, int64_t *bytes)

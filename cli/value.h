@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-/* 250ms 10s 5m 2h 1d, 1.5h; a bare number is seconds. A duration above 0 is at least 1 ms. */
+/* 250ms 10s 5m 2h 1d 2w, 1.5h, 1h30m; a bare number is seconds. A duration above 0 is at least 1
+ * ms. */
 const char *cli_parse_duration(const char *text, int64_t *ms);
 
 /* 512 512b 64kb 256mb 1.5gb: powers of 1024, any case. */

@@ -56,3 +56,21 @@ ends 64 tackle --url "" ping
 
 ends 64 tackle call --json
 has "$err" '{"error": "TKL_EINVAL", "message": "missing ARG..."}'
+
+# A word with one dash is a mistake, a number or data behind "--".
+start_server
+refuses "stands behind --" queue push mails x -p 5
+ends 0 tackle queue push mails -- -x
+ends 0 tackle queue push mails -5
+ends 0 tackle call ZRANGEBYSCORE nothing -inf +inf
+
+# Another program's variable will do.
+url=$TACKLE_URL
+unset TACKLE_URL
+ends 0 env REDIS_URL="$url" tackle call PING
+[ ! -e "$XDG_DATA_HOME/tackle/socket" ] || fail "REDIS_URL was not used"
+
+# A reader who goes ends the command silently.
+export TACKLE_URL=$url
+tackle call EVAL "local t = {} for i = 1, 200000 do t[i] = i end return t" 0 2>"$home/err" | head -n 1 >/dev/null
+is "nothing is said" "$(cat "$home/err")" ""
