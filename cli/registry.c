@@ -12,6 +12,7 @@
     X(cli_queue)      \
     X(cli_blist)      \
     X(cli_cron)       \
+    X(cli_recent)     \
     X(cli_limit)      \
     X(cli_counter)    \
     X(cli_bloom)      \

@@ -237,7 +237,7 @@ static tkl__word_set set_of(const char *list, unsigned fold)
 /* The words as "text@position", bigrams as "text~position", with spaces between. */
 static char *words_of(tkl_bytes text, const tkl__word_options *options)
 {
-    tkl__words words;
+    tkl__word_list words;
     char *line = calloc(1, 4096);
     assert_ok(tkl__text_words(text, options, &words));
     for (size_t i = 0; i < words.count; i++) {
@@ -246,7 +246,7 @@ static char *words_of(tkl_bytes text, const tkl__word_options *options)
         sprintf(line + strlen(line), "%s" TKL_FMT "%c%u", i ? " " : "", TKL_ARG(w->text),
                 w->kind == TKL__BIGRAM ? '~' : '@', w->position);
     }
-    tkl__words_free(&words);
+    tkl__word_list_free(&words);
     return line;
 }
 
@@ -301,7 +301,7 @@ static void no_pair_of_characters_is_missed(void **state)
 {
     (void)state;
     const char *text = "南京市长江大桥研究生命起源中华人民共和国万岁";
-    tkl__words words;
+    tkl__word_list words;
     assert_ok(tkl__text_words(tkl_str(text), &(tkl__word_options){.bigrams = true}, &words));
     assert_int_equal(words.positions, strlen(text) / 3);
     for (size_t at = 0; at + 6 <= strlen(text); at += 3) {
@@ -311,27 +311,27 @@ static void no_pair_of_characters_is_missed(void **state)
                      words.items[i].position == at / 3;
         assert_int_equal(found, 1);
     }
-    tkl__words_free(&words);
+    tkl__word_list_free(&words);
 }
 
 static void where_a_word_stands_is_told(void **state)
 {
     (void)state;
     const char *text = "  Die STRASSEN, ﬁne";
-    tkl__words words;
+    tkl__word_list words;
     assert_ok(tkl__text_words(tkl_str(text), &(tkl__word_options){.stem = "de"}, &words));
     assert_int_equal(words.count, 3);
     assert_int_equal(words.items[1].start, 6);
     assert_int_equal(words.items[1].len, 8);
     assert_memory_equal(words.items[1].text.data, "strass", 6);
     assert_memory_equal(text + words.items[2].start, "ﬁne", words.items[2].len);
-    tkl__words_free(&words);
+    tkl__word_list_free(&words);
 }
 
 static void what_there_is_not_is_said(void **state)
 {
     (void)state;
-    tkl__words words;
+    tkl__word_list words;
     assert_code(tkl__text_words(tkl_str("x"), &(tkl__word_options){.stem = "klingon"}, &words),
                 TKL_EINVAL);
     assert_contains(tkl_errmsg(), "klingon");
@@ -354,12 +354,12 @@ static void a_long_text_is_taken_apart(void **state)
     (void)state;
     enum { WORDS = 100000 };
     char *text = malloc(WORDS * 7 + 1);
-    tkl__words words;
+    tkl__word_list words;
     for (int i = 0; i < WORDS; i++)
         memcpy(text + 7 * i, "北京 ", 8);
     assert_ok(tkl__text_words(tkl_str(text), &(tkl__word_options){.bigrams = true}, &words));
     assert_int_equal(words.count, WORDS);
-    tkl__words_free(&words);
+    tkl__word_list_free(&words);
     free(text);
 }
 

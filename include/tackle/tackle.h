@@ -16,6 +16,7 @@
 #include <tackle/limit.h>
 #include <tackle/lock.h>
 #include <tackle/queue.h>
+#include <tackle/recent.h>
 #include <tackle/redlock.h>
 #include <tackle/scan.h>
 #include <tackle/schedule.h>

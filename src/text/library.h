@@ -15,7 +15,7 @@ typedef struct tkl__text_library {
     int (*fold)(tkl_bytes text, unsigned how, tkl__buf *out);
     int (*cut)(tkl_bytes text, size_t max, size_t *len, size_t *count);
     int (*forms)(tkl_bytes folded, tkl__forms *forms);
-    int (*words)(tkl_bytes text, const tkl__word_options *options, tkl__words *words);
+    int (*words)(tkl_bytes text, const tkl__word_options *options, tkl__word_list *words);
     int (*check_stem)(const char *language);
 } tkl__text_library;
 

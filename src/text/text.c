@@ -168,11 +168,11 @@ int tkl__text_check_stem(const char *language)
     return rc;
 }
 
-int tkl__text_words(tkl_bytes text, const tkl__word_options *options, tkl__words *words)
+int tkl__text_words(tkl_bytes text, const tkl__word_options *options, tkl__word_list *words)
 {
     static const tkl__word_options plain;
     const tkl__text_library *library;
-    *words = (tkl__words){.count = 0};
+    *words = (tkl__word_list){.count = 0};
     if (!options)
         options = &plain;
     int rc = check_length(text);
@@ -183,9 +183,9 @@ int tkl__text_words(tkl_bytes text, const tkl__word_options *options, tkl__words
     return rc == TKL_OK ? said(library->words(text, options, words)) : rc;
 }
 
-void tkl__words_free(tkl__words *words)
+void tkl__word_list_free(tkl__word_list *words)
 {
     free(words->items);
     free(words->store);
-    *words = (tkl__words){.count = 0};
+    *words = (tkl__word_list){.count = 0};
 }

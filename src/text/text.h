@@ -95,12 +95,12 @@ typedef struct tkl__word {
     tkl__word_kind kind;
 } tkl__word;
 
-typedef struct tkl__words {
+typedef struct tkl__word_list {
     tkl__word *items; /* by position */
     size_t count;
     uint32_t positions; /* of the whole text: the position behind the last word */
     char *store;        /* owns the texts */
-} tkl__words;
+} tkl__word_list;
 
 /* All zero: folded words, nothing else. */
 typedef struct tkl__word_options {
@@ -116,8 +116,8 @@ typedef struct tkl__word_options {
  * inside of words), Chinese, Japanese and Thai by dictionary, emoji. ’ becomes '. A word that is
  * among the stop words when it is folded is left out. Stemmers see the accents, then those go if
  * asked. TKL_EINVAL: no such stemmer, or the text is too long. */
-int tkl__text_words(tkl_bytes text, const tkl__word_options *options, tkl__words *words);
-void tkl__words_free(tkl__words *words); /* all zero is fine */
+int tkl__text_words(tkl_bytes text, const tkl__word_options *options, tkl__word_list *words);
+void tkl__word_list_free(tkl__word_list *words); /* all zero is fine */
 
 /* Whether there is a stemmer for a language. */
 int tkl__text_check_stem(const char *language);

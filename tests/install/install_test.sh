@@ -61,6 +61,35 @@ cmake --build "$prefix/project/build" >"$prefix/log" 2>&1 || fail "$(cat "$prefi
 says_hello "CMake, tackle::tackle" "$prefix/project/build/shared"
 says_hello "CMake, tackle::static" env -u LD_LIBRARY_PATH "$prefix/project/build/static"
 
+# ---- Text -----------------------------------------------------------------------------------------
+
+# libtackle-text.so is found beside libtackle.so, by the installed command, and by a program with the
+# static library where the linker looks; a program that does not find it is told so.
+finds_text() {
+    local how=$1 output
+    shift
+    output=$("$@" 2>&1) || fail "$how: $output"
+    [ "$output" = Ängström ] || fail "$how: '$output'"
+    echo "ok: text, $how"
+}
+text=$TACKLE_SOURCE/tests/install/text.c
+cc "${warnings[@]}" "$text" -o "$prefix/text" $(pkg-config --cflags --libs tackle) -Wl,-rpath,"$libdir"
+finds_text "the shared library" env -u LD_LIBRARY_PATH "$prefix/text"
+cc -pthread "$text" -o "$prefix/text-static" $(pkg-config --cflags tackle) "$libdir/libtackle.a" \
+    $(pkg-config --libs $(pkg-config --print-requires-private tackle)) -lm -ldl
+finds_text "the static library" "$prefix/text-static"
+finds_text "the command" env -u LD_LIBRARY_PATH TACKLE_URL=embedded:"$prefix/server" sh -c \
+    "'$prefix/bin/tackle' recent add ann Ängström && '$prefix/bin/tackle' recent complete ann än
+    '$prefix/bin/tackle' server stop >/dev/null"
+mkdir "$prefix/lone"
+cp "$prefix/text-static" "$prefix/lone"
+if output=$(env -u LD_LIBRARY_PATH "$prefix/lone/text-static" 2>&1); then
+    echo "skipped: tackle is installed on this system, too"
+else
+    grep -q "text needs libtackle-text.so" <<<"$output" || fail "no word about what is missing: $output"
+    echo "ok: text, the library is missing"
+fi
+
 # ---- Symbols ------------------------------------------------------------------------------------
 
 foreign=$(nm -D --defined-only "$libdir/libtackle.so" | awk '$2 != "A" && $3 !~ /^tkl_[^_]/ { print $3 }')

@@ -37,7 +37,7 @@ size_t tkl__readings(UChar32 c, const char *syllables[TKL__READINGS_MAX]);
 int tkl__icu_fold(tkl_bytes text, unsigned how, tkl__buf *out);
 int tkl__icu_cut(tkl_bytes text, size_t max, size_t *len, size_t *count);
 int tkl__icu_forms(tkl_bytes folded, tkl__forms *forms);
-int tkl__icu_words(tkl_bytes text, const tkl__word_options *options, tkl__words *words);
+int tkl__icu_words(tkl_bytes text, const tkl__word_options *options, tkl__word_list *words);
 int tkl__icu_check_stem(const char *language);
 
 #endif

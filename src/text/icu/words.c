@@ -246,7 +246,7 @@ static int by_position(const void *a, const void *b)
     return x->kind != y->kind ? (int)x->kind - (int)y->kind : (x->len > y->len) - (x->len < y->len);
 }
 
-static int give_words(harvest *h, tkl__words *words)
+static int give_words(harvest *h, tkl__word_list *words)
 {
     words->store = malloc(h->store.len + 1);
     if (h->store.failed || !words->store)
@@ -298,7 +298,7 @@ int tkl__icu_check_stem(const char *language)
     return shop && stemmer_of(shop, language) ? TKL_OK : TKL_EINVAL;
 }
 
-int tkl__icu_words(tkl_bytes text, const tkl__word_options *options, tkl__words *words)
+int tkl__icu_words(tkl_bytes text, const tkl__word_options *options, tkl__word_list *words)
 {
     tkl__workshop *shop = tkl__workshop_get();
     harvest h = {.options = options, .text = text};

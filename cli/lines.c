@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "lines.h"
+
+#include <inttypes.h>
+
+#include "out.h"
+
+int cli_print_names(const cli_session *cli, const tkl_names *names)
+{
+    if (cli->json) {
+        json_t *array = json_array();
+        for (size_t i = 0; i < names->count; i++)
+            json_array_append_new(array, cli_json_bytes(names->items[i]));
+        return cli_print_json(cli, array);
+    }
+    for (size_t i = 0; i < names->count; i++) {
+        cli_print_bytes(names->items[i]);
+        putchar('\n');
+    }
+    return CLI_OK;
+}
+
+int cli_print_removed(const cli_session *cli, int64_t count)
+{
+    if (cli->json)
+        return cli_print_json(cli,
+                              json_pack("{s:o, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+                                        "removed", (json_int_t)count));
+    printf("%" PRId64 "\n", count);
+    return CLI_OK;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Results that are a list of texts, or a number of things removed.
+ */
+#ifndef TKL_CLI_LINES_H
+#define TKL_CLI_LINES_H
+
+#include "cli.h"
+
+/* With --json an array of strings, else a line each. */
+int cli_print_names(const cli_session *cli, const tkl_names *names);
+
+/* With --json {"name": ..., "removed": 2}, else the number. */
+int cli_print_removed(const cli_session *cli, int64_t count);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Recent contacts from the shell.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "holders.h"
+#include "items.h"
+#include "lines.h"
+#include "out.h"
+
+static int open_recent(cli_session *cli, tkl_recent_options *options, tkl_recent **recent)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    if (failed)
+        return failed;
+    return cli_end(cli, tkl_recent_open(client, tkl_str(cli->argv[0]), options, recent));
+}
+
+static int add_some(cli_session *cli, const tkl_bytes *items, size_t count, void *recent)
+{
+    return cli_end(cli, tkl_recent_add(recent, items, count));
+}
+
+static int add(cli_session *cli)
+{
+    tkl_recent *recent = NULL;
+    tkl_recent_options options = {.max = cli_number(cli, "max", 100),
+                                  .ttl_ms = cli_number(cli, "ttl", 0)};
+    if (options.max < 1 || options.max > TKL_RECENT_MAX)
+        return cli_usage(cli, "--max is from 1 to %d", TKL_RECENT_MAX);
+    int failed = open_recent(cli, &options, &recent);
+    if (!failed)
+        failed = cli_items(cli, 1, add_some, recent);
+    tkl_recent_close(recent);
+    return failed ? failed : cli_print_done(cli, "added");
+}
+
+typedef struct removal {
+    tkl_recent *recent;
+    int64_t count;
+} removal;
+
+static int remove_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
+{
+    removal *all = arg;
+    int64_t removed = 0;
+    int failed = cli_end(cli, tkl_recent_remove(all->recent, items, count, &removed));
+    all->count += removed;
+    return failed;
+}
+
+static int remove_contacts(cli_session *cli)
+{
+    removal all = {NULL, 0};
+    int failed = open_recent(cli, NULL, &all.recent);
+    if (!failed)
+        failed = cli_items(cli, 1, remove_some, &all);
+    tkl_recent_close(all.recent);
+    return failed ? failed : cli_print_removed(cli, all.count);
+}
+
+static int complete(cli_session *cli)
+{
+    tkl_recent *recent = NULL;
+    tkl_names *found = NULL;
+    tkl_recent_options options = {.accents = cli_flag(cli, "accents"),
+                                  .pinyin = cli_flag(cli, "pinyin")};
+    int64_t count = cli_number(cli, "count", TKL_RECENT_MAX);
+    if (count < 0)
+        return cli_usage(cli, "--count is not negative");
+    int failed = open_recent(cli, &options, &recent);
+    if (!failed)
+        failed =
+            cli_end(cli, tkl_recent_complete(recent, tkl_str(cli->argv[1]), (size_t)count, &found));
+    if (!failed)
+        failed = cli_print_names(cli, found);
+    tkl_names_free(found);
+    tkl_recent_close(recent);
+    return failed;
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_recent *recent = NULL;
+    int failed = cli_confirm(cli, "This deletes the recent contacts of %s.", cli->argv[0]);
+    if (!failed)
+        failed = open_recent(cli, NULL, &recent);
+    if (!failed)
+        failed = cli_end(cli, tkl_recent_drop(recent));
+    tkl_recent_close(recent);
+    return failed ? failed : cli_print_done(cli, "dropped");
+}
+
+static int names(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_names *all = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_recent_names(client, &all));
+    if (!failed)
+        failed = cli_print_names(cli, all);
+    tkl_names_free(all);
+    return failed;
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+static const cli_option add_options[] = {
+    {"max", CLI_INTEGER, "N", "contacts that are kept (default 100, up to 1000)"},
+    {"ttl", CLI_DURATION, "DURATION", "the list expires so long after the last add"},
+    CLI_LINES,
+    {0},
+};
+
+static const cli_option remove_options[] = {
+    CLI_LINES,
+    {0},
+};
+
+static const cli_option complete_options[] = {
+    {"count", CLI_INTEGER, "N", "at most so many"},
+    {"accents", CLI_FLAG, NULL, "jurgen finds Jürgen"},
+    {"pinyin", CLI_FLAG, NULL, "zhang and zs find 张三"},
+    {0},
+};
+
+static const cli_option drop_options[] = {
+    CLI_YES,
+    {0},
+};
+
+static const cli_verb verbs[] = {
+    {
+        .name = "add",
+        .args = "USER [CONTACT...]",
+        .summary = "put contacts to the front; the last one named is the most recent",
+        .options = add_options,
+        .example = "tackle recent add ann Bob Jürgen\n"
+                   "printf 'Eve\\nBob\\n' | tackle recent add ann --lines --max 50",
+        .run = add,
+    },
+    {
+        .name = "remove",
+        .args = "USER [CONTACT...]",
+        .summary = "take contacts from the list; prints how many were there",
+        .options = remove_options,
+        .example = "tackle recent add ann Bob Eve\n"
+                   "tackle recent remove ann Bob",
+        .run = remove_contacts,
+    },
+    {
+        .name = "complete",
+        .args = "USER [PREFIX]",
+        .summary = "contacts that begin so, most recent first; without a prefix all",
+        .options = complete_options,
+        .details = "Upper and lower case are the same.",
+        .example = "tackle recent add ann Bob Jürgen 张三\n"
+                   "tackle recent complete ann ju --accents --json\n"
+                   "tackle recent complete ann zs --pinyin",
+        .run = complete,
+    },
+    {
+        .name = "names",
+        .summary = "everybody who has a list",
+        .example = "tackle recent names",
+        .run = names,
+    },
+    {
+        .name = "drop",
+        .args = "USER",
+        .summary = "forget a user's list",
+        .options = drop_options,
+        .example = "tackle recent add tackle-example Bob\n"
+                   "tackle recent drop tackle-example --yes",
+        .run = drop,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"Whom Ann wrote to last, completed while she types.",
+     "tackle recent add ann Bob Jürgen 张三; tackle recent complete ann ju --accents --json", 0},
+    {0},
+};
+
+const cli_component cli_recent = {
+    .name = "recent",
+    .summary = "recent contacts, completed while typing",
+    .verbs = verbs,
+    .demo = demo,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Recent contacts: what a user used last, most recent first, completed while typing.
+ *
+ *     tkl_recent *recent;
+ *     tkl_names *found;
+ *     tkl_recent_open(client, tkl_str("ann"), NULL, &recent);
+ *     tkl_recent_add(recent, (tkl_bytes[]){tkl_str("Bob"), tkl_str("Jürgen")}, 2);
+ *     tkl_recent_complete(recent, tkl_str("jü"), 10, &found);   // Jürgen
+ *     tkl_names_free(found);
+ *
+ * Each call is one trip. A handle may be used by several threads and survives fork(). The key of a
+ * list, ns:recent:{name}, goes when its last contact is removed, by drop, or by ttl_ms.
+ */
+#ifndef TACKLE_RECENT_H
+#define TACKLE_RECENT_H
+
+#include <tackle/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tkl_recent tkl_recent;
+
+/* A contact: 1 to this many bytes, any bytes. */
+#define TKL_RECENT_CONTACT_MAX 4096
+/* Contacts of one list, at most. */
+#define TKL_RECENT_MAX 1000
+
+typedef struct tkl_recent_options {
+    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t ttl_ms;     /* the list expires so long after the last add; 0: it stays */
+    int64_t max;        /* contacts that are kept, up to TKL_RECENT_MAX; 0: 100 */
+    bool accents;       /* "jurgen" finds "Jürgen" */
+    bool pinyin;        /* "zhang" and "zs" find "张三" */
+    TKL_RESERVED(8);
+} tkl_recent_options;
+
+/* No I/O. `name`: whose contacts, 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. */
+TKL_API int tkl_recent_open(tkl_client *client, tkl_bytes name, const tkl_recent_options *options,
+                            tkl_recent **recent) TKL_NONNULL(1, 4) TKL_CHECK;
+/* Frees the handle, not the list. NULL is fine. */
+TKL_API void tkl_recent_close(tkl_recent *recent);
+
+/* Puts contacts to the front, one after the other, so the last of them is the first of the list.
+ * One that is there already moves. What is then beyond `max` is forgotten. All or none. */
+TKL_API int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t count)
+    TKL_NONNULL(1) TKL_CHECK;
+
+/* *removed (may be NULL): how many of them were there. */
+TKL_API int tkl_recent_remove(tkl_recent *recent, const tkl_bytes *contacts, size_t count,
+                              int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
+
+/* The contacts that begin with the prefix, whatever its case, most recent first; up to `count` of
+ * them. An empty prefix: all contacts. None is no error. */
+TKL_API int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t count,
+                                tkl_names **contacts) TKL_NONNULL(1, 4) TKL_CHECK;
+
+/* Forgets the list. TKL_NOTFOUND: there is none. */
+TKL_API int tkl_recent_drop(tkl_recent *recent) TKL_NONNULL(1) TKL_CHECK;
+
+/* Everybody who has a list, sorted. Walks over all keys of the servers. */
+TKL_API int tkl_recent_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

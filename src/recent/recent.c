@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Recent contacts.
+ *
+ * One key for each list, ns:recent:{name}: a sorted set of the contacts as they were given, each
+ * with a score one above the newest before it. The user's own data; it goes with its last contact,
+ * by drop, or by its ttl.
+ *
+ * A list is short (100 contacts, 1000 at most), so completing reads all of it, in one ZRANGE, and
+ * compares here: the server cannot fold text, and keeping folded copies there would tie a list to
+ * one way of folding. A hundred names are two kilobytes.
+ */
+#include <tackle/recent.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/instances.h"
+#include "core/names.h"
+#include "core/options.h"
+#include "core/plain.h"
+#include "core/script.h"
+#include "recent/scripts.h"
+#include "text/text.h"
+
+#define DEFAULT_MAX 100
+
+struct tkl_recent {
+    tkl_client *client;
+    tkl__keys keys; /* the one key */
+    tkl_recent_options options;
+};
+
+/* ---- Opening ------------------------------------------------------------- */
+
+static int check(const tkl_recent_options *options)
+{
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("ttl_ms", options->ttl_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("max", options->max, 0, TKL_RECENT_MAX);
+    return rc;
+}
+
+int tkl_recent_open(tkl_client *client, tkl_bytes name, const tkl_recent_options *options,
+                    tkl_recent **recent)
+{
+    static const tkl_recent_options defaults;
+    static const char *const parts[] = {""};
+    *recent = NULL;
+    if (!options)
+        options = &defaults;
+    int rc = check(options);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_recent *r = calloc(1, sizeof *r);
+    if (!r)
+        return tkl__nomem();
+    r->client = client;
+    r->options = *options;
+    if (options->max == 0)
+        r->options.max = DEFAULT_MAX;
+    rc = tkl__keys_make(client, "recent", name, parts, 1, &r->keys);
+    if (rc == TKL_OK)
+        *recent = r;
+    else
+        free(r);
+    return rc;
+}
+
+void tkl_recent_close(tkl_recent *recent)
+{
+    if (!recent)
+        return;
+    tkl__keys_free(&recent->keys);
+    free(recent);
+}
+
+static int64_t deadline(const tkl_recent *recent)
+{
+    return tkl__deadline(recent->client, recent->options.timeout_ms);
+}
+
+/* ---- Writing ------------------------------------------------------------- */
+
+static int check_contacts(const tkl_bytes *contacts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (contacts[i].len == 0 || contacts[i].len > TKL_RECENT_CONTACT_MAX)
+            return tkl__fail(TKL_EINVAL, "contact %zu has %zu bytes: 1 to %d are possible", i,
+                             contacts[i].len, TKL_RECENT_CONTACT_MAX);
+    return TKL_OK;
+}
+
+int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t count)
+{
+    tkl__args args;
+    tkl_reply *reply = NULL;
+    size_t most = (size_t)recent->options.max, skip = count > most ? count - most : 0;
+    int rc = check_contacts(contacts, count);
+    if (rc != TKL_OK || count == 0)
+        return rc;
+    tkl__args_init(&args);
+    tkl__args_int(&args, recent->options.max);
+    tkl__args_int(&args, recent->options.ttl_ms);
+    for (size_t i = skip; i < count; i++) /* those before would be forgotten at once */
+        tkl__args_bytes(&args, contacts[i]);
+    rc = tkl__eval(recent->client, &tkl__lua_recent_add, &recent->keys, &args, deadline(recent),
+                   true, &reply);
+    tkl__args_free(&args);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* A command on the key that answers with a number. A repeated one would answer with less. */
+static int count_of(tkl_recent *recent, const char *command, const tkl_bytes *words, size_t count,
+                    int64_t *number)
+{
+    tkl__args args;
+    tkl_reply *reply;
+    tkl__args_init(&args);
+    tkl__args_str(&args, command);
+    tkl__args_bytes(&args, recent->keys.items[0]);
+    for (size_t i = 0; i < count; i++)
+        tkl__args_bytes(&args, words[i]);
+    int rc = tkl__plain(recent->client, &args, deadline(recent), number == NULL, &reply);
+    if (number)
+        *number = tkl_reply_int(reply);
+    tkl__args_free(&args);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_recent_remove(tkl_recent *recent, const tkl_bytes *contacts, size_t count, int64_t *removed)
+{
+    if (removed)
+        *removed = 0;
+    int rc = check_contacts(contacts, count);
+    if (rc != TKL_OK || count == 0)
+        return rc;
+    return count_of(recent, "ZREM", contacts, count, removed);
+}
+
+int tkl_recent_drop(tkl_recent *recent)
+{
+    int64_t dropped;
+    int rc = count_of(recent, "UNLINK", NULL, 0, &dropped);
+    return rc == TKL_OK && dropped == 0 ? tkl__no(TKL_NOTFOUND) : rc;
+}
+
+/* ---- Completing ---------------------------------------------------------- */
+
+/* What is looked for, and what was found. */
+typedef struct match {
+    unsigned fold;
+    bool pinyin;
+    tkl__buf prefix; /* folded */
+    tkl__buf folded; /* of the contact at hand */
+    tkl__names found;
+} match;
+
+static bool begins(tkl_bytes text, const tkl__buf *prefix)
+{
+    return text.len >= prefix->len && memcmp(text.data, prefix->data, prefix->len) == 0;
+}
+
+/* The form of a text without the marks of its syllables; in place. */
+static tkl_bytes unmarked(tkl_bytes form)
+{
+    char *data = (char *)form.data;
+    size_t len = 0;
+    for (size_t i = 0; i < form.len; i++)
+        if (data[i] != TKL__SYLLABLE)
+            data[len++] = data[i];
+    return (tkl_bytes){data, len};
+}
+
+static int fits_in_pinyin(match *m, bool *fits)
+{
+    tkl__forms forms;
+    int rc = tkl__text_forms((tkl_bytes){m->folded.data, m->folded.len}, &forms);
+    for (size_t i = 0; rc == TKL_OK && i < forms.count && !*fits; i++)
+        *fits = begins(unmarked(forms.items[i]), &m->prefix);
+    tkl__forms_free(&forms);
+    return rc;
+}
+
+static int fits(match *m, tkl_bytes contact, bool *result)
+{
+    *result = m->prefix.len == 0;
+    if (*result)
+        return TKL_OK;
+    tkl__buf_clear(&m->folded);
+    int rc = tkl__text_fold(contact, m->fold, &m->folded);
+    if (rc != TKL_OK)
+        return rc;
+    *result = begins((tkl_bytes){m->folded.data, m->folded.len}, &m->prefix);
+    return m->pinyin && !*result ? fits_in_pinyin(m, result) : TKL_OK;
+}
+
+static int keep(match *m, tkl_bytes contact)
+{
+    char *copy = malloc(contact.len + 1);
+    if (!copy)
+        return tkl__nomem();
+    memcpy(copy, contact.data, contact.len);
+    return tkl__names_add(&m->found, (tkl_bytes){copy, contact.len});
+}
+
+static int look_through(match *m, const tkl_reply *contacts, size_t count)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(contacts) && m->found.count < count;
+         i++) {
+        bool fit;
+        tkl_bytes contact = tkl_reply_bytes(tkl_reply_at(contacts, i));
+        rc = fits(m, contact, &fit);
+        if (rc == TKL_OK && fit)
+            rc = keep(m, contact);
+    }
+    return rc;
+}
+
+/* The list, most recent first. Without a prefix only what is asked for. */
+static int read_list(tkl_recent *recent, bool whole, size_t count, tkl_reply **contacts)
+{
+    tkl__args args;
+    int64_t most = whole || count > TKL_RECENT_MAX ? TKL_RECENT_MAX : (int64_t)count;
+    tkl__args_init(&args);
+    tkl__args_str(&args, "ZRANGE");
+    tkl__args_bytes(&args, recent->keys.items[0]);
+    tkl__args_int(&args, 0);
+    tkl__args_int(&args, most - 1);
+    tkl__args_str(&args, "REV");
+    int rc = tkl__plain(recent->client, &args, deadline(recent), true, contacts);
+    tkl__args_free(&args);
+    return rc;
+}
+
+int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t count, tkl_names **contacts)
+{
+    tkl_reply *reply = NULL;
+    match m = {.fold = recent->options.accents ? TKL__FOLD_ACCENTS : TKL__FOLD_CASE,
+               .pinyin = recent->options.pinyin};
+    *contacts = NULL;
+    tkl__buf_init(&m.prefix);
+    tkl__buf_init(&m.folded);
+    int rc = tkl__text_fold(prefix, m.fold, &m.prefix);
+    if (rc == TKL_OK && count > 0)
+        rc = read_list(recent, m.prefix.len > 0, count, &reply);
+    if (rc == TKL_OK)
+        rc = look_through(&m, reply, count);
+    if (rc == TKL_OK)
+        rc = tkl__names_result(&m.found, contacts);
+    tkl__names_free(&m.found);
+    tkl__buf_free(&m.prefix);
+    tkl__buf_free(&m.folded);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_recent_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__instances(client, "recent", "", "zset", names);
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# `tackle recent`: every verb, what it prints and how it ends.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+ends 0 tackle recent add ann Bob Jürgen 张三 --json
+is "added" "$(jq -c . <<<"$out")" '{"name":"ann","added":true}'
+is "all" "$(tackle recent complete ann --json)" '["张三", "Jürgen", "Bob"]'
+is "lines" "$(printf 'Eve\nBob\n' | tackle recent add ann --lines && tackle recent complete ann)" \
+    $'Bob\nEve\n张三\nJürgen'
+is "prefix" "$(tackle recent complete ann JÜ)" Jürgen
+is "accents" "$(tackle recent complete ann ju --accents --json)" '["Jürgen"]'
+is "pinyin" "$(tackle recent complete ann zs --pinyin)" 张三
+is "count" "$(tackle recent complete ann --count 1)" Bob
+is "nothing" "$(tackle recent complete ann x --json)" '[]'
+is "nobody" "$(tackle recent complete nobody --json)" '[]'
+is "names" "$(tackle recent names --json)" '["ann"]'
+is "removed" "$(tackle recent remove ann Bob nobody --json | jq -c .)" '{"name":"ann","removed":1}'
+is "removed" "$(tackle recent remove ann Bob)" 0
+ends 0 tackle recent add ann a b c --max 2
+is "max" "$(tackle recent complete ann)" $'c\nb'
+ends 64 tackle recent add ann x --max 0
+ends 64 tackle recent add ann x --max 1001
+ends 64 tackle recent add ann
+ends 64 tackle recent add ann ''
+ends 64 tackle recent drop ann
+ends 0 tackle recent drop ann --yes
+ends 1 tackle recent drop ann --yes
+tackle call SADD 'tackle:recent:{set}' x >/dev/null
+ends 70 tackle recent complete set
+
+# The permissions that docs/recent.md names are enough.
+mapfile -t rules < <(sed -n '/^ACL SETUSER/,/^```/{/^```/d; s/^ *//; p}' "$TACKLE_SOURCE/docs/recent.md" | tr ' ' '\n')
+tackle call "${rules[@]}" >/dev/null
+socket=$(tackle server status --json | jq -r .socket)
+export TACKLE_URL=unix://app@$socket TACKLE_PASSWORD=secret
+for verb in "add ann Bob --ttl 1h" "complete ann b" "remove ann Bob" "names" "add ann Eve" "drop ann --yes"; do
+    ends 0 tackle recent $verb
+done
+ends 77 tackle call GET x
