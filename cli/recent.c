@@ -140,7 +140,8 @@ static const cli_verb verbs[] = {
         .summary = "put contacts to the front; the last one named is the most recent",
         .options = add_options,
         .example = "tackle recent add ann Bob Jürgen\n"
-                   "printf 'Eve\\nBob\\n' | tackle recent add ann --lines --max 50",
+                   "printf 'Eve\\nBob\\n' | tackle recent add ann --lines --max 50\n"
+                   "tackle recent complete ann",
         .run = add,
     },
     {
@@ -166,7 +167,8 @@ static const cli_verb verbs[] = {
     {
         .name = "names",
         .summary = "everybody who has a list",
-        .example = "tackle recent names",
+        .example = "tackle recent add ann Bob\n"
+                   "tackle recent names",
         .run = names,
     },
     {
@@ -175,7 +177,7 @@ static const cli_verb verbs[] = {
         .summary = "forget a user's list",
         .options = drop_options,
         .example = "tackle recent add tackle-example Bob\n"
-                   "tackle recent drop tackle-example --yes",
+                   "tackle recent drop tackle-example --yes --json",
         .run = drop,
     },
     {0},
