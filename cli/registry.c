@@ -19,6 +19,7 @@
     X(cli_unique)     \
     X(cli_bits)       \
     X(cli_geo)        \
+    X(cli_ip)         \
     X(cli_scan)       \
     X(cli_server)     \
     X(cli_ping)       \

@@ -13,6 +13,7 @@
 #include <tackle/counter.h>
 #include <tackle/cron.h>
 #include <tackle/geo.h>
+#include <tackle/ip.h>
 #include <tackle/limit.h>
 #include <tackle/lock.h>
 #include <tackle/queue.h>

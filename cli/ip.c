@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IP addresses to places from the shell.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "holders.h"
+#include "items.h"
+#include "out.h"
+#include "progress.h"
+
+static int open_table(cli_session *cli, tkl_ip **ip)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    return failed ? failed : cli_end(cli, tkl_ip_open(client, tkl_str(cli->argv[0]), NULL, ip));
+}
+
+/* ---- import -------------------------------------------------------------- */
+
+typedef struct importing {
+    cli_session *cli;
+    tkl_ip_import *import;
+    tkl_ip_import_stats stats;
+    cli_progress bar;
+    bool sending; /* the bar shows what was sent */
+    int64_t started_ms;
+} importing;
+
+/* Bytes of the file while it is read, or rows when its size is not known; then ranges sent. */
+static void show_progress(void *arg, const tkl_ip_progress *progress)
+{
+    importing *i = arg;
+    if (progress->sent > 0 && !i->sending) {
+        cli_progress_end(&i->bar);
+        cli_progress_start(&i->bar, "ranges sent:", 0);
+        i->sending = true;
+    }
+    if (i->sending) {
+        cli_progress_update(&i->bar, progress->sent);
+        return;
+    }
+    i->bar.total = progress->file_bytes;
+    cli_progress_update(&i->bar, progress->file_bytes ? progress->file_read : progress->rows);
+}
+
+typedef int file_reader(tkl_ip_import *import, const char *path);
+
+static int read_file(importing *i, file_reader *reader, const char *path)
+{
+    cli_progress_start(&i->bar, strcmp(path, "-") == 0 ? "rows read:" : path, 0);
+    int rc = reader(i->import, strcmp(path, "-") == 0 ? "/dev/stdin" : path);
+    cli_progress_end(&i->bar);
+    return cli_end(i->cli, rc);
+}
+
+/* The files of all options of this name. */
+static int read_files(importing *i, file_reader *reader, const char *option)
+{
+    int failed = CLI_OK;
+    for (size_t g = 0; !failed && g < i->cli->ngiven; g++)
+        if (strcmp(i->cli->given[g].option->name, option) == 0)
+            failed = read_file(i, reader, i->cli->given[g].text);
+    return failed;
+}
+
+static json_t *problems_json(const tkl_ip_import *import)
+{
+    const tkl_ip_problem *problems;
+    size_t count;
+    json_t *array = json_array();
+    tkl_ip_import_problems(import, &problems, &count);
+    for (size_t p = 0; p < count; p++)
+        json_array_append_new(array, json_pack("{s:o, s:I, s:o}", "file",
+                                               cli_json_bytes(tkl_str(problems[p].file)), "line",
+                                               (json_int_t)problems[p].line, "message",
+                                               cli_json_bytes(tkl_str(problems[p].text))));
+    return array;
+}
+
+/* "file:line: what is wrong", as compilers write it. */
+static void print_problems(const importing *i)
+{
+    const tkl_ip_problem *problems;
+    size_t count;
+    tkl_ip_import_problems(i->import, &problems, &count);
+    for (size_t p = 0; p < count; p++) {
+        char *text = cli_escape(tkl_str(problems[p].text), false);
+        fprintf(stderr, "%s:%" PRIu64 ": %s\n", problems[p].file, problems[p].line,
+                text ? text : "");
+        free(text);
+    }
+    if (i->stats.bad > count && count > 0)
+        fprintf(stderr, "... and %" PRIu64 " more bad rows\n", i->stats.bad - count);
+}
+
+static int commit(importing *i)
+{
+    cli_progress_start(&i->bar, "checking", 0);
+    int rc = tkl_ip_import_commit(i->import, &i->stats);
+    cli_progress_end(&i->bar);
+    if (!i->cli->json || rc != TKL_OK)
+        print_problems(i);
+    return cli_end(i->cli, rc);
+}
+
+static int print_import(const importing *i)
+{
+    static const cli_column columns[] = {
+        {"table", "table"},
+        {"rows", "rows read"},
+        {"ranges", "ranges"},
+        {"places", "places"},
+        {"without_place", "ranges without a place"},
+        {"bad", "bad rows left out"},
+        {"duration_ms", "milliseconds"},
+        {"rows_per_second", "rows per second"},
+        {0},
+    };
+    int64_t took = cli_now_ms() - i->started_ms;
+    json_t *result =
+        json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "table",
+                  cli_json_bytes(tkl_str(i->cli->argv[0])), "rows", (json_int_t)i->stats.rows,
+                  "ranges", (json_int_t)i->stats.ranges, "places", (json_int_t)i->stats.places,
+                  "without_place", (json_int_t)i->stats.without_place, "bad",
+                  (json_int_t)i->stats.bad, "duration_ms", (json_int_t)took, "rows_per_second",
+                  (json_int_t)(i->stats.rows * 1000 / (uint64_t)(took > 0 ? took : 1)), "problems",
+                  problems_json(i->import));
+    return cli_print_record(i->cli, result, columns);
+}
+
+static int run_import(importing *i, tkl_ip *ip)
+{
+    tkl_ip_import_options options = {.max_bad = cli_number(i->cli, "max-bad", 0),
+                                     .max_reports = cli_number(i->cli, "max-reports", 100),
+                                     .progress = show_progress,
+                                     .arg = i};
+    int failed = cli_end(i->cli, tkl_ip_import_open(ip, &options, &i->import));
+    if (!failed)
+        failed = read_files(i, tkl_ip_import_places_file, "places");
+    if (!failed)
+        failed = read_files(i, tkl_ip_import_blocks_file, "blocks");
+    for (int file = 1; !failed && file < i->cli->argc; file++)
+        failed = read_file(i, tkl_ip_import_blocks_file, i->cli->argv[file]);
+    if (!failed)
+        failed = commit(i);
+    if (!failed)
+        failed = print_import(i);
+    tkl_ip_import_close(i->import);
+    return failed;
+}
+
+static int import(cli_session *cli)
+{
+    importing i = {.cli = cli, .started_ms = cli_now_ms()};
+    tkl_ip *ip = NULL;
+    if (!cli_text(cli, "blocks", NULL))
+        return cli_usage(cli, "missing --blocks FILE: the ranges");
+    if (cli_number(cli, "max-bad", 0) < 0 || cli_number(cli, "max-reports", 100) < 1)
+        return cli_usage(cli, "--max-bad is 0 or more, --max-reports 1 or more");
+    int failed = open_table(cli, &ip);
+    if (!failed)
+        failed = run_import(&i, ip);
+    tkl_ip_close(ip);
+    return failed;
+}
+
+/* ---- lookup -------------------------------------------------------------- */
+
+typedef struct looking {
+    tkl_ip *ip;
+    json_t *rows;
+    bool unknown; /* one of them is */
+} looking;
+
+static json_t *text_json(tkl_bytes text)
+{
+    return text.len > 0 ? cli_json_bytes(text) : json_null();
+}
+
+/* A decimal number; null when it is none. */
+static json_t *number_json(tkl_bytes text)
+{
+    json_t *number = text.len > 0 ? json_loadb(text.data, text.len, JSON_DECODE_ANY, NULL) : NULL;
+    if (json_is_number(number)) {
+        json_t *real = json_real(json_number_value(number));
+        json_decref(number);
+        return real;
+    }
+    json_decref(number);
+    return json_null();
+}
+
+static json_t *answer_json(const tkl_ip_answer *a)
+{
+    const tkl_ip_place *p = &a->place;
+    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "address",
+                     cli_json_bytes(a->address), "known", a->known, "network",
+                     text_json(a->network), "city", text_json(p->city), "region",
+                     text_json(p->region), "country", text_json(p->country), "country_code",
+                     text_json(p->country_code), "continent", text_json(p->continent), "time_zone",
+                     text_json(p->time_zone), "postal_code", text_json(p->postal_code), "latitude",
+                     number_json(p->latitude), "longitude", number_json(p->longitude), "place",
+                     text_json(p->id));
+}
+
+static int look_some_up(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
+{
+    looking *l = arg;
+    tkl_ip_answers *answers;
+    int failed = cli_end(cli, tkl_ip_lookup(l->ip, items, count, &answers));
+    for (size_t i = 0; !failed && i < answers->count; i++) {
+        json_array_append_new(l->rows, answer_json(&answers->items[i]));
+        l->unknown |= !answers->items[i].known;
+    }
+    tkl_ip_answers_free(answers);
+    return failed;
+}
+
+static int lookup(cli_session *cli)
+{
+    static const cli_column columns[] = {
+        {"address", "ADDRESS"},
+        {"network", "NETWORK"},
+        {"city", "CITY"},
+        {"region", "REGION"},
+        {"country", "COUNTRY"},
+        {"place", "PLACE"},
+        {0},
+    };
+    looking l = {.rows = json_array()};
+    int failed = open_table(cli, &l.ip);
+    if (!failed)
+        failed = cli_items(cli, 1, look_some_up, &l);
+    tkl_ip_close(l.ip);
+    if (failed) {
+        json_decref(l.rows);
+        return failed;
+    }
+    failed = cli_print_rows(cli, l.rows, columns);
+    return !failed && l.unknown ? CLI_NO : failed;
+}
+
+/* ---- show, list, drop ---------------------------------------------------- */
+
+static int show(cli_session *cli)
+{
+    static const cli_column columns[] = {
+        {"table", "table"},
+        {"ranges", "ranges"},
+        {"places", "places"},
+        {"imported", "imported"},
+        {0},
+    };
+    tkl_ip *ip = NULL;
+    tkl_ip_stats stats;
+    int failed = open_table(cli, &ip);
+    if (!failed)
+        failed = cli_end(cli, tkl_ip_stat(ip, &stats));
+    tkl_ip_close(ip);
+    if (failed)
+        return failed;
+    return cli_print_record(cli,
+                            json_pack("{s:o, s:I, s:I, s:o}", "table",
+                                      cli_json_bytes(tkl_str(cli->argv[0])), "ranges",
+                                      (json_int_t)stats.ranges, "places", (json_int_t)stats.places,
+                                      "imported", cli_json_time(stats.imported_ms)),
+                            columns);
+}
+
+static int list(cli_session *cli)
+{
+    static const cli_column columns[] = {{"table", "TABLE"}, {0}};
+    tkl_client *client = NULL;
+    tkl_names *names = NULL;
+    json_t *rows = json_array();
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_ip_names(client, &names));
+    for (size_t i = 0; !failed && i < names->count; i++)
+        json_array_append_new(rows, json_pack("{s:o}", "table", cli_json_bytes(names->items[i])));
+    tkl_names_free(names);
+    if (!failed)
+        return cli_print_rows(cli, rows, columns);
+    json_decref(rows);
+    return failed;
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_ip *ip = NULL;
+    int failed = cli_confirm(cli, "This deletes the table %s.", cli->argv[0]);
+    if (!failed)
+        failed = open_table(cli, &ip);
+    if (!failed)
+        failed = cli_end(cli, tkl_ip_drop(ip));
+    tkl_ip_close(ip);
+    return failed ? failed : cli_print_done(cli, "dropped");
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+static const cli_option import_options[] = {
+    {"blocks", CLI_TEXT, "FILE", "ranges: CSV, or CSV and gzip; - for standard input"},
+    {"places", CLI_TEXT, "FILE", "places that the ranges name by their ids"},
+    {"max-bad", CLI_INTEGER, "N", "bad rows that are left out; more, and nothing changes (0)"},
+    {"max-reports", CLI_INTEGER, "N", "bad rows that are described (100)"},
+    {0},
+};
+
+static const cli_option lookup_options[] = {CLI_LINES, {0}};
+static const cli_option drop_options[] = {CLI_YES, {0}};
+
+#define EXAMPLE_TABLE                                     \
+    "printf 'network,geoname_id\\n192.0.2.0/24,1\\n' |\n" \
+    "  tackle ip import tackle-example --blocks -\n"
+
+static const cli_verb verbs[] = {
+    {
+        .name = "import",
+        .args = "TABLE [FILE...]",
+        .summary = "replace a table by the ranges of some files, in one step",
+        .options = import_options,
+        .details = "FILE: further files of ranges. Options may be repeated. Columns are found by\n"
+                   "the names in the first rows: network, geoname_id; or startIpNum, endIpNum,\n"
+                   "locId. Bad rows (unparsable, reversed, overlapping, with an unknown place)\n"
+                   "are reported with their lines. Until the last moment, and when anything\n"
+                   "fails, look-ups are answered by the old table.",
+        .example = EXAMPLE_TABLE "tackle ip lookup tackle-example 192.0.2.7",
+        .run = import,
+    },
+    {
+        .name = "lookup",
+        .args = "TABLE [ADDRESS...]",
+        .summary = "where these addresses are; exit code 1 when one of them is unknown",
+        .options = lookup_options,
+        .example = EXAMPLE_TABLE "tackle ip lookup tackle-example 192.0.2.7 --json",
+        .run = lookup,
+    },
+    {
+        .name = "show",
+        .args = "TABLE",
+        .summary = "how many ranges a table has, and since when",
+        .example = EXAMPLE_TABLE "tackle ip show tackle-example",
+        .run = show,
+    },
+    {
+        .name = "list",
+        .summary = "the names of all tables",
+        .example = "tackle ip list --json",
+        .run = list,
+    },
+    {
+        .name = "drop",
+        .args = "TABLE",
+        .summary = "delete a table",
+        .options = drop_options,
+        .example = EXAMPLE_TABLE "tackle ip drop tackle-example --yes",
+        .run = drop,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"Places, and networks that name them by their ids.",
+     "printf 'geoname_id,city_name,country_name\\n1,Paris,France\\n2,Berlin,Germany\\n' "
+     ">$DIR/places.csv; "
+     "printf 'network,geoname_id\\n192.0.2.0/24,1\\n2001:db8::/32,2\\n' >$DIR/blocks.csv; "
+     "tackle ip import tour --places $DIR/places.csv --blocks $DIR/blocks.csv",
+     0},
+    {"IPv4 and IPv6 in one table, many addresses in one round trip.",
+     "tackle ip lookup tour 192.0.2.7 2001:db8::1 198.51.100.1", 1},
+    {0},
+};
+
+const cli_component cli_ip = {
+    .name = "ip",
+    .summary = "from IP addresses to places",
+    .verbs = verbs,
+    .demo = demo,
+};

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From an IP address to a place. A table of address ranges, IPv4 and IPv6 together, is imported
+ * from CSV files and looked up in one round trip.
+ *
+ *     tkl_ip *ip;
+ *     tkl_ip_answers *answers;
+ *     tkl_bytes address = tkl_str("203.0.113.9");
+ *     tkl_ip_open(client, tkl_str("geo"), NULL, &ip);
+ *     if (tkl_ip_lookup(ip, &address, 1, &answers) == TKL_OK && answers->items[0].known)
+ *         printf(TKL_FMT "\n", TKL_ARG(answers->items[0].place.city));
+ *     tkl_ip_answers_free(answers);
+ *
+ * An import builds a new generation of the table beside the old one and switches to it in one step.
+ * Every look-up is answered by one whole generation. An import that fails or is killed leaves the
+ * old table as it was.
+ *
+ * Threads: a tkl_ip may be used by several threads; a tkl_ip_import belongs to one at a time.
+ * fork(): a child may go on using a tkl_ip. Keys: the table stays until tkl_ip_drop(). What an
+ * import that was killed has sent expires after two minutes.
+ */
+#ifndef TACKLE_IP_H
+#define TACKLE_IP_H
+
+#include <tackle/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tkl_ip tkl_ip;
+typedef struct tkl_ip_import tkl_ip_import;
+
+typedef struct tkl_ip_options {
+    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t cache_size; /* addresses whose answers the handle keeps, at most 16777216; 0: none */
+    int64_t cache_ms;   /* for how long, and so how long an answer of the generation before may
+                           still be given; 0: 10000 */
+    TKL_RESERVED(8);
+} tkl_ip_options;
+
+/* No I/O. `name`: of the table, 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. */
+TKL_API int tkl_ip_open(tkl_client *client, tkl_bytes name, const tkl_ip_options *options,
+                        tkl_ip **ip) TKL_NONNULL(1, 4) TKL_CHECK;
+/* Frees the handle, not the table. NULL is fine. */
+TKL_API void tkl_ip_close(tkl_ip *ip);
+
+/* ---- Looking up ---------------------------------------------------------- */
+
+/* What the files say about a place. What they do not say is empty. */
+typedef struct tkl_ip_place {
+    tkl_bytes id; /* as the files name it: "2988507" */
+    tkl_bytes city;
+    tkl_bytes region;
+    tkl_bytes country;
+    tkl_bytes country_code; /* "FR" */
+    tkl_bytes continent;
+    tkl_bytes time_zone; /* "Europe/Paris" */
+    tkl_bytes postal_code;
+    tkl_bytes latitude; /* a decimal number as text, as the files have it */
+    tkl_bytes longitude;
+    TKL_RESERVED(4);
+} tkl_ip_place;
+
+typedef struct tkl_ip_answer {
+    tkl_bytes address;  /* as asked */
+    bool known;         /* false: in no range; what follows is empty */
+    tkl_bytes network;  /* "203.0.113.0/24"; "first-last" when the range is not one network */
+    tkl_ip_place place; /* of the range */
+    TKL_RESERVED(4);
+} tkl_ip_answer;
+
+/* One object: free it with tkl_ip_answers_free(). */
+typedef struct tkl_ip_answers {
+    const tkl_ip_answer *items; /* one for each address, in order */
+    size_t count;
+} tkl_ip_answers;
+
+/* Looks up addresses ("203.0.113.9", "2001:db8::1"), in one round trip; the first call of a handle
+ * and the first after an import take one more. IPv4 addresses written as IPv6 (::ffff:1.2.3.4) are
+ * the IPv4 ones. TKL_EINVAL: one of them is no address, and nothing was looked up. TKL_NOTFOUND:
+ * there is no such table. TKL_EDAMAGED: part of the table is gone (evicted) or overwritten. */
+TKL_API int tkl_ip_lookup(tkl_ip *ip, const tkl_bytes *addresses, size_t count,
+                          tkl_ip_answers **answers) TKL_NONNULL(1, 4) TKL_CHECK;
+TKL_API void tkl_ip_answers_free(tkl_ip_answers *answers); /* NULL is fine */
+
+/* ---- Importing ----------------------------------------------------------- */
+
+typedef struct tkl_ip_progress {
+    uint64_t rows;       /* read so far, from all files */
+    uint64_t file_bytes; /* of the file being read, as it is on disk; 0: not known (a pipe) */
+    uint64_t file_read;  /* of them */
+    uint64_t sent;       /* ranges sent to the server */
+    TKL_RESERVED(4);
+} tkl_ip_progress;
+
+typedef struct tkl_ip_import_options {
+    int64_t max_bad;     /* bad rows that are left out; more, and tkl_ip_import_commit() refuses. 0:
+                            none. TKL_NONE: no limit */
+    int64_t max_reports; /* bad rows that are described; 0: 100. All are counted */
+    /* Called now and then during the import, in the importing thread. NULL: not called. */
+    void (*progress)(void *arg, const tkl_ip_progress *progress);
+    void *arg;
+    TKL_RESERVED(8);
+} tkl_ip_import_options;
+
+typedef struct tkl_ip_range {
+    tkl_bytes network; /* "203.0.113.0/24", "203.0.113.0-203.0.113.77", or one address */
+    tkl_bytes place;   /* id of its place */
+    TKL_RESERVED(2);
+} tkl_ip_range;
+
+/* Begins an import. Nothing is sent before tkl_ip_import_commit(). The table's handle must outlive
+ * the import. `options` may be NULL. */
+TKL_API int tkl_ip_import_open(tkl_ip *ip, const tkl_ip_import_options *options,
+                               tkl_ip_import **import) TKL_NONNULL(1, 3) TKL_CHECK;
+/* Ends it. What was not committed is dropped. NULL is fine. */
+TKL_API void tkl_ip_import_close(tkl_ip_import *import);
+
+/* Reads places from a CSV file, which may be compressed by gzip. Columns are found by the names in
+ * the first rows: geoname_id (or locId), city_name (city), subdivision_1_name (region),
+ * country_name (country), country_iso_code, continent_name (continent_code), time_zone, postal_code
+ * (postalCode), latitude, longitude. Only the first is a must. TKL_EIO: it cannot be read.
+ * TKL_EINVAL: it is no such file. */
+TKL_API int tkl_ip_import_places_file(tkl_ip_import *import, const char *path)
+    TKL_NONNULL(1, 2) TKL_CHECK;
+/* Reads ranges from such a file, after the places. Either by network: network, geoname_id and
+ * perhaps registered_country_geoname_id (used when geoname_id is empty), postal_code, latitude,
+ * longitude. Or by numbers: startIpNum, endIpNum, locId; addresses instead of numbers are fine. A
+ * range without any id is left out: its addresses are unknown. */
+TKL_API int tkl_ip_import_blocks_file(tkl_ip_import *import, const char *path)
+    TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* The same from memory. A bad place or range is counted and described, as a bad row is. */
+TKL_API int tkl_ip_import_add_places(tkl_ip_import *import, const tkl_ip_place *places,
+                                     size_t count) TKL_NONNULL(1) TKL_CHECK;
+TKL_API int tkl_ip_import_add_ranges(tkl_ip_import *import, const tkl_ip_range *ranges,
+                                     size_t count) TKL_NONNULL(1) TKL_CHECK;
+
+typedef struct tkl_ip_import_stats {
+    uint64_t rows;          /* read: places and ranges */
+    uint64_t ranges;        /* in the new generation */
+    uint64_t places;        /* in it: those that a range names, each once for every position */
+    uint64_t without_place; /* ranges left out because they name no place */
+    uint64_t bad;           /* rows left out because they are bad */
+    TKL_RESERVED(4);
+} tkl_ip_import_stats;
+
+/* Sends a new generation and switches to it in one step; the old one is removed without blocking
+ * the server. Ranges must not overlap. Of ranges that do, the one that begins first counts, of
+ * those that begin alike the one read first; the others are bad rows. TKL_EINVAL: too many bad
+ * rows, or no range at all; the table stays as it was. TKL_ELOST: part of the new generation was
+ * lost on the server meanwhile (evicted); ditto. `stats` may be NULL; it is filled on every
+ * outcome. */
+TKL_API int tkl_ip_import_commit(tkl_ip_import *import, tkl_ip_import_stats *stats)
+    TKL_NONNULL(1) TKL_CHECK;
+
+/* A row that is no good: unparsable, reversed, overlapping, repeated, or with an unknown place. */
+typedef struct tkl_ip_problem {
+    const char *file; /* "" for what was added from memory */
+    uint64_t line;    /* in the file, from 1; from memory: the how manyth */
+    const char *text; /* what is wrong */
+    TKL_RESERVED(2);
+} tkl_ip_problem;
+
+/* The bad rows so far, in the order in which they were found. No I/O. The array lives until the
+ * import's next call. */
+TKL_API void tkl_ip_import_problems(const tkl_ip_import *import, const tkl_ip_problem **problems,
+                                    size_t *count) TKL_NONNULL(1, 2, 3);
+
+/* ---- Tables -------------------------------------------------------------- */
+
+typedef struct tkl_ip_stats {
+    uint64_t ranges;
+    uint64_t places;
+    int64_t imported_ms; /* when it was switched to, in Unix milliseconds by the server's clock */
+    TKL_RESERVED(4);
+} tkl_ip_stats;
+
+/* TKL_NOTFOUND: there is no such table. */
+TKL_API int tkl_ip_stat(tkl_ip *ip, tkl_ip_stats *stats) TKL_NONNULL(1, 2) TKL_CHECK;
+/* Removes the table. TKL_NOTFOUND: there is none. */
+TKL_API int tkl_ip_drop(tkl_ip *ip) TKL_NONNULL(1) TKL_CHECK;
+/* The names of all tables. */
+TKL_API int tkl_ip_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A table of slots; an address has one slot, by its hash, and puts out what was there before.
+ */
+#include "ip/cache.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "core/client.h"
+#include "core/clock.h"
+#include "core/error.h"
+
+typedef struct slot {
+    int64_t until; /* 0: empty */
+    unsigned char address[TKL__IP_SIZE];
+    tkl__ip_hit hit; /* its fields are owned */
+} slot;
+
+struct tkl__ip_cache {
+    pthread_mutex_t mutex;
+    unsigned process; /* whose cache it is, by tkl__fork_generation() */
+    int64_t keep_us;
+    size_t mask;
+    slot slots[];
+};
+
+int tkl__ip_cache_new(int64_t size, int64_t keep_ms, tkl__ip_cache **cache)
+{
+    size_t slots = 1;
+    while (slots < (size_t)size)
+        slots *= 2;
+    *cache = calloc(1, sizeof **cache + slots * sizeof(slot));
+    if (!*cache)
+        return tkl__nomem();
+    pthread_mutex_init(&(*cache)->mutex, NULL);
+    (*cache)->process = tkl__fork_generation();
+    (*cache)->keep_us = keep_ms * 1000;
+    (*cache)->mask = slots - 1;
+    return TKL_OK;
+}
+
+static void empty(slot *s)
+{
+    free((char *)s->hit.fields.data);
+    *s = (slot){0};
+}
+
+static void empty_all(tkl__ip_cache *cache)
+{
+    for (size_t i = 0; i <= cache->mask; i++)
+        empty(&cache->slots[i]);
+}
+
+void tkl__ip_cache_free(tkl__ip_cache *cache)
+{
+    if (!cache)
+        return;
+    empty_all(cache);
+    pthread_mutex_destroy(&cache->mutex);
+    free(cache);
+}
+
+/* In a forked child the parent's threads may have left the lock taken and a slot half written: the
+ * child lets go of all slots without freeing them. */
+static void lock(tkl__ip_cache *cache)
+{
+    if (cache->process != tkl__fork_generation()) {
+        pthread_mutex_init(&cache->mutex, NULL);
+        memset(cache->slots, 0, (cache->mask + 1) * sizeof *cache->slots);
+        cache->process = tkl__fork_generation();
+    }
+    pthread_mutex_lock(&cache->mutex);
+}
+
+void tkl__ip_cache_clear(tkl__ip_cache *cache)
+{
+    if (!cache)
+        return;
+    lock(cache);
+    empty_all(cache);
+    pthread_mutex_unlock(&cache->mutex);
+}
+
+static slot *slot_of(tkl__ip_cache *cache, const unsigned char address[TKL__IP_SIZE])
+{
+    return &cache->slots[XXH3_64bits(address, TKL__IP_SIZE) & cache->mask];
+}
+
+bool tkl__ip_cache_get(tkl__ip_cache *cache, const unsigned char address[TKL__IP_SIZE],
+                       tkl__ip_hit *hit, tkl__buf *text)
+{
+    if (!cache)
+        return false;
+    lock(cache);
+    const slot *s = slot_of(cache, address);
+    bool found = s->until > tkl__now() && memcmp(s->address, address, TKL__IP_SIZE) == 0;
+    if (found) {
+        *hit = s->hit;
+        tkl__buf_add(text, s->hit.fields.data, s->hit.fields.len);
+        hit->fields.data = NULL;
+    }
+    pthread_mutex_unlock(&cache->mutex);
+    return found;
+}
+
+void tkl__ip_cache_put(tkl__ip_cache *cache, const unsigned char address[TKL__IP_SIZE],
+                       const tkl__ip_hit *hit)
+{
+    char *fields = cache ? malloc(hit->fields.len + 1) : NULL;
+    if (!fields)
+        return;
+    if (hit->fields.len > 0)
+        memcpy(fields, hit->fields.data, hit->fields.len);
+    lock(cache);
+    slot *s = slot_of(cache, address);
+    empty(s);
+    s->until = tkl__now() + cache->keep_us;
+    memcpy(s->address, address, TKL__IP_SIZE);
+    s->hit = *hit;
+    s->hit.fields.data = fields;
+    pthread_mutex_unlock(&cache->mutex);
+}

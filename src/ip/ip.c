@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Addresses to places.
+ *
+ * Keys. `G` is a generation, 32 random hex digits.
+ *
+ *     ns:ip:{table}            hash: generation (the current one), ranges, places, imported
+ *     ns:ip:{table}:ranges:G   sorted set of chunks, all of score 0
+ *     ns:ip:{table}:places:G   hash: number of a place (4 bytes) -> its fields (place.h)
+ *
+ * A chunk is up to 64 ranges in one member: the 16 bytes of the first address, how many leading
+ * bytes all addresses of the chunk share (one byte), and for each range, in order, the rest of its
+ * first and last address and the number of its place. The chunk that an address may be in is the
+ * last one that does not begin behind it, and the server finds it by ZREVRANGEBYLEX: members of one
+ * score are in the order of their bytes. A script looks into the chunk. So an IPv4 range takes 12
+ * bytes and a few more for its share of the member; a member for each range would take ten times as
+ * much.
+ *
+ * Generations. An import sends a new generation under names that nobody uses, with an expiry that
+ * it renews, so that what a killed import leaves goes by itself. One script then checks that all of
+ * it is there, makes it stay, names it in the table and unlinks the one before (the server frees it
+ * in the background). A look-up passes the keys of the generation that its handle knows; the script
+ * compares it with the table's and answers with the current one if they differ. The caller then
+ * asks once more. No look-up ever reads from two generations.
+ *
+ * Files: address.c texts of addresses; place.c stored form of places; intern.c strings, each once;
+ * lookup.c and cache.c; csv.c rows of files; import.c what is collected and checked; send.c chunks,
+ * and the switch.
+ */
+#include "ip/ip.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/names.h"
+#include "core/options.h"
+#include "core/script.h"
+#include "core/walk.h"
+#include "ip/cache.h"
+#include "ip/scripts.h"
+
+#define CACHE_MAX (INT64_C(1) << 24)
+#define CACHE_MS  10000
+
+/* ---- Handles ------------------------------------------------------------- */
+
+static int check_options(const tkl_ip_options *options)
+{
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("cache_size", options->cache_size, 0, CACHE_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("cache_ms", options->cache_ms, 0, TKL__MS_MAX);
+    return rc;
+}
+
+static int fill(tkl_ip *ip, tkl_bytes name, const tkl_ip_options *options)
+{
+    tkl__keys keys;
+    int rc = tkl__keys_make(ip->client, "ip", name, NULL, 0, &keys); /* checks the name */
+    if (rc != TKL_OK)
+        return rc;
+    tkl__keys_free(&keys);
+    ip->timeout_ms = options->timeout_ms;
+    ip->name = malloc(name.len);
+    if (!ip->name)
+        return tkl__nomem();
+    memcpy(ip->name, name.data, name.len);
+    ip->name_len = name.len;
+    int64_t cache_ms = options->cache_ms ? options->cache_ms : CACHE_MS;
+    return options->cache_size ? tkl__ip_cache_new(options->cache_size, cache_ms, &ip->cache)
+                               : TKL_OK;
+}
+
+int tkl_ip_open(tkl_client *client, tkl_bytes name, const tkl_ip_options *options, tkl_ip **ip)
+{
+    static const tkl_ip_options defaults;
+    *ip = NULL;
+    if (!options)
+        options = &defaults;
+    int rc = check_options(options);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_ip *made = calloc(1, sizeof *made);
+    if (!made)
+        return tkl__nomem();
+    made->client = client;
+    rc = fill(made, name, options);
+    if (rc == TKL_OK)
+        *ip = made;
+    else
+        tkl_ip_close(made);
+    return rc;
+}
+
+void tkl_ip_close(tkl_ip *ip)
+{
+    if (!ip)
+        return;
+    tkl__ip_cache_free(ip->cache);
+    free(ip->name);
+    free(ip);
+}
+
+/* ---- Generations --------------------------------------------------------- */
+
+void tkl__ip_generation(tkl_ip *ip, char generation[TKL__IP_GENERATION_SIZE])
+{
+    tkl__client_lock(ip->client);
+    memcpy(generation, ip->generation, TKL__IP_GENERATION_SIZE);
+    tkl__client_unlock(ip->client);
+}
+
+static bool is_generation(tkl_bytes text)
+{
+    if (text.len != 0 && text.len != TKL__IP_GENERATION_SIZE - 1)
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (!memchr("0123456789abcdef", text.data[i], 16))
+            return false;
+    return true;
+}
+
+int tkl__ip_learn(tkl_ip *ip, tkl_bytes generation)
+{
+    if (!is_generation(generation))
+        return tkl__fail(TKL_EDAMAGED, "the table's generation is not one");
+    tkl__client_lock(ip->client);
+    memset(ip->generation, 0, sizeof ip->generation);
+    if (generation.len > 0)
+        memcpy(ip->generation, generation.data, generation.len);
+    tkl__client_unlock(ip->client);
+    tkl__ip_cache_clear(ip->cache);
+    return TKL_OK;
+}
+
+int tkl__ip_keys(const tkl_ip *ip, const char *const *generations, size_t count, tkl__keys *keys)
+{
+    enum { GENERATIONS_MAX = 2, PART_SIZE = 48 };
+    static const char *const heads[] = {"ranges:", "places:"};
+    char texts[2 * GENERATIONS_MAX][PART_SIZE];
+    const char *parts[1 + 2 * GENERATIONS_MAX] = {""};
+    for (size_t i = 0; i < 2 * count; i++) {
+        char *end = stpcpy(texts[i], heads[i % 2]);
+        stpcpy(end, generations[i / 2]);
+        parts[1 + i] = texts[i];
+    }
+    return tkl__keys_make(ip->client, "ip", (tkl_bytes){ip->name, ip->name_len}, parts,
+                          1 + 2 * count, keys);
+}
+
+/* ---- Tables -------------------------------------------------------------- */
+
+static int hmget(tkl_ip *ip, tkl_reply **reply)
+{
+    tkl__keys keys;
+    tkl_call_options safe = {.timeout_ms = ip->timeout_ms, .retry_safe = true};
+    int rc = tkl__ip_keys(ip, NULL, 0, &keys);
+    if (rc != TKL_OK)
+        return rc;
+    const char *argv[] = {"HMGET",  keys.items[0].data, "generation",
+                          "ranges", "places",           "imported"};
+    const size_t lens[] = {5, keys.items[0].len, 10, 6, 6, 8};
+    rc = tkl_call(ip->client, 6, argv, lens, &safe, reply);
+    tkl__keys_free(&keys);
+    return rc;
+}
+
+int tkl_ip_stat(tkl_ip *ip, tkl_ip_stats *stats)
+{
+    tkl_reply *reply = NULL;
+    *stats = (tkl_ip_stats){0};
+    int rc = hmget(ip, &reply);
+    if (rc == TKL_OK && tkl_reply_is_nil(tkl_reply_at(reply, 0)))
+        rc = tkl__no(TKL_NOTFOUND);
+    if (rc == TKL_OK) {
+        stats->ranges = (uint64_t)tkl_reply_int(tkl_reply_at(reply, 1));
+        stats->places = (uint64_t)tkl_reply_int(tkl_reply_at(reply, 2));
+        stats->imported_ms = tkl_reply_int(tkl_reply_at(reply, 3));
+    }
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* *again: the generation was another, which is known by now. */
+static int drop_once(tkl_ip *ip, int64_t deadline, bool *again)
+{
+    char generation[TKL__IP_GENERATION_SIZE];
+    const char *generations[] = {generation};
+    tkl__keys keys;
+    tkl__args args;
+    tkl_reply *reply = NULL;
+    tkl__ip_generation(ip, generation);
+    int rc = tkl__ip_keys(ip, generations, 1, &keys);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__args_init(&args);
+    tkl__args_str(&args, generation);
+    rc = tkl__eval(ip->client, &tkl__lua_ip_drop, &keys, &args, deadline, false, &reply);
+    *again = rc == TKL_OK && tkl_reply_kind(reply) == TKL_REPLY_STRING;
+    if (*again)
+        rc = tkl__ip_learn(ip, tkl_reply_bytes(reply));
+    if (*again && rc == TKL_OK && tkl_reply_bytes(reply).len == 0)
+        rc = tkl__no(TKL_NOTFOUND);
+    tkl_reply_free(reply);
+    tkl__args_free(&args);
+    tkl__keys_free(&keys);
+    return rc;
+}
+
+int tkl_ip_drop(tkl_ip *ip)
+{
+    int64_t deadline = tkl__deadline(ip->client, ip->timeout_ms);
+    bool again = true;
+    int rc = TKL_OK;
+    while (rc == TKL_OK && again)
+        rc = drop_once(ip, deadline, &again);
+    if (rc == TKL_OK)
+        rc = tkl__ip_learn(ip, (tkl_bytes){0});
+    return rc;
+}
+
+/* ---- Names --------------------------------------------------------------- */
+
+typedef struct finding {
+    tkl_client *client;
+    tkl__names names;
+} finding;
+
+static int note_name(tkl_bytes key, void *arg)
+{
+    finding *f = arg;
+    tkl_bytes name;
+    if (!tkl__name_of_key(f->client, "ip", key, &name))
+        return TKL_OK;
+    return tkl__names_add(&f->names, name);
+}
+
+int tkl_ip_names(tkl_client *client, tkl_names **names)
+{
+    finding f = {.client = client};
+    tkl__buf pattern;
+    *names = NULL;
+    tkl__buf_init(&pattern);
+    tkl__glob_escape(&pattern, client->target.ns);
+    tkl__buf_addz(&pattern, ":ip:{*}");
+    int rc = pattern.failed
+                 ? tkl__nomem()
+                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "hash", note_name, &f);
+    tkl__buf_free(&pattern);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&f.names, NULL, NULL);
+        rc = tkl__names_result(&f.names, names);
+    }
+    tkl__names_free(&f.names);
+    return rc;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of this component share.
+ */
+#ifndef TKL_IP_IP_H
+#define TKL_IP_IP_H
+
+#include <tackle/ip.h>
+
+#include "core/buf.h"
+#include "core/keys.h"
+#include "ip/address.h"
+
+enum { TKL__IP_GENERATION_SIZE = 33 }; /* 32 hex digits and a NUL; "": not known */
+
+struct tkl__ip_cache;
+
+struct tkl_ip {
+    tkl_client *client;
+    char *name;
+    size_t name_len;
+    int64_t timeout_ms;
+    struct tkl__ip_cache *cache; /* NULL: none */
+    /* The current one, as far as this handle knows. Guarded by the client's lock: fork() respects
+     * that. */
+    char generation[TKL__IP_GENERATION_SIZE];
+};
+
+void tkl__ip_generation(tkl_ip *ip, char generation[TKL__IP_GENERATION_SIZE]);
+/* Takes note of what a script says the current generation is. TKL_EDAMAGED: it cannot be one. */
+int tkl__ip_learn(tkl_ip *ip, tkl_bytes generation);
+
+/* The keys of the table and of some generations of it: table, ranges, places, ranges ... */
+int tkl__ip_keys(const tkl_ip *ip, const char *const *generations, size_t count, tkl__keys *keys);
+
+#endif

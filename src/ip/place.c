@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "ip/place.h"
+
+/* Stored tables have this order: new fields come last. */
+static const size_t offsets[TKL__IP_FIELDS] = {
+    offsetof(tkl_ip_place, id),           offsetof(tkl_ip_place, city),
+    offsetof(tkl_ip_place, region),       offsetof(tkl_ip_place, country),
+    offsetof(tkl_ip_place, country_code), offsetof(tkl_ip_place, continent),
+    offsetof(tkl_ip_place, time_zone),    offsetof(tkl_ip_place, postal_code),
+    offsetof(tkl_ip_place, latitude),     offsetof(tkl_ip_place, longitude),
+};
+
+tkl_bytes *tkl__ip_field(tkl_ip_place *place, int index)
+{
+    return (tkl_bytes *)((char *)place + offsets[index]);
+}
+
+const char *tkl__ip_place_check(const tkl_ip_place *place)
+{
+    tkl_ip_place copy = *place;
+    if (place->id.len == 0)
+        return "the place has no id";
+    for (int i = 0; i < TKL__IP_FIELDS; i++)
+        if (tkl__ip_field(&copy, i)->len > TKL__IP_FIELD_MAX)
+            return "a field of more than 1024 bytes";
+    return NULL;
+}
+
+void tkl__ip_pack(const tkl_ip_place *place, tkl__buf *out)
+{
+    tkl_ip_place copy = *place;
+    for (int i = 0; i < TKL__IP_FIELDS; i++) {
+        tkl_bytes field = *tkl__ip_field(&copy, i);
+        unsigned char length[2] = {(unsigned char)(field.len >> 8), (unsigned char)field.len};
+        tkl__buf_add(out, length, sizeof length);
+        tkl__buf_add(out, field.data, field.len);
+    }
+}
+
+bool tkl__ip_unpack(tkl_bytes packed, tkl_ip_place *place)
+{
+    const unsigned char *at = (const unsigned char *)packed.data;
+    size_t left = packed.len;
+    *place = (tkl_ip_place){0};
+    for (int i = 0; i < TKL__IP_FIELDS; i++) {
+        if (left < 2)
+            return false;
+        size_t length = (size_t)at[0] << 8 | at[1];
+        if (left - 2 < length)
+            return false;
+        *tkl__ip_field(place, i) = (tkl_bytes){(const char *)at + 2, length};
+        at += 2 + length;
+        left -= 2 + length;
+    }
+    return true;
+}
