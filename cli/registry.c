@@ -13,6 +13,7 @@
     X(cli_blist)      \
     X(cli_cron)       \
     X(cli_recent)     \
+    X(cli_mail)       \
     X(cli_limit)      \
     X(cli_counter)    \
     X(cli_bloom)      \

@@ -16,6 +16,8 @@
 #include <tackle/ip.h>
 #include <tackle/limit.h>
 #include <tackle/lock.h>
+#include <tackle/mail.h>
+#include <tackle/message.h>
 #include <tackle/queue.h>
 #include <tackle/recent.h>
 #include <tackle/redlock.h>

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Mailboxes from the shell.
+ */
+#include <inttypes.h>
+
+#include "holders.h"
+#include "messages.h"
+#include "value.h"
+
+static int open_box(cli_session *cli, tkl_mail **mail)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    if (failed)
+        return failed;
+    return cli_end(cli, tkl_mail_open(client, tkl_str(cli->argv[0]), NULL, mail));
+}
+
+/* ---- send ---------------------------------------------------------------- */
+
+static int send_letters(void *to, tkl_bytes sender, const tkl_letter *letters, size_t count,
+                        int64_t *first_id)
+{
+    return tkl_mail_send(to, sender, letters, count, first_id);
+}
+
+static int send(cli_session *cli)
+{
+    tkl_mail *mail = NULL;
+    int failed = open_box(cli, &mail);
+    if (!failed)
+        failed = cli_send(cli, 1, tkl_str(cli_text(cli, "from", "")), send_letters, mail);
+    tkl_mail_close(mail);
+    return failed;
+}
+
+/* ---- fetch, ack ---------------------------------------------------------- */
+
+/* What cannot be printed is not acknowledged. */
+static int print_fetched(cli_session *cli, tkl_mail *mail, const tkl_messages *messages)
+{
+    int failed = CLI_OK;
+    if (cli->json)
+        failed = cli_print_json(cli, cli_json_messages(messages));
+    else if (messages)
+        cli_print_messages(messages);
+    if (!failed && messages)
+        failed = cli_flush(cli);
+    if (failed || !messages)
+        return failed;
+    cli_warn_missed(cli, messages, NULL);
+    if (!cli_flag(cli, "ack"))
+        return CLI_OK;
+    return cli_end(cli, tkl_mail_ack(mail, messages->items[messages->count - 1].id, NULL));
+}
+
+static int fetch(cli_session *cli)
+{
+    tkl_mail *mail = NULL;
+    tkl_messages *messages = NULL;
+    int64_t count = cli_number(cli, "count", 100);
+    int failed = open_box(cli, &mail);
+    if (!failed && (count < 1 || count > TKL_MESSAGES_MAX))
+        failed = cli_usage(cli, "--count is from 1 to %d", TKL_MESSAGES_MAX);
+    if (!failed) {
+        int rc = tkl_mail_fetch(mail, (size_t)count, cli_number(cli, "wait", 0), &messages);
+        failed = cli_end(cli, rc);
+        if (rc == TKL_OK || rc == TKL_EMPTY) {
+            int printed = print_fetched(cli, mail, messages);
+            failed = failed ? failed : printed;
+        }
+    }
+    tkl_messages_free(messages);
+    tkl_mail_close(mail);
+    return failed;
+}
+
+static int print_unread(const cli_session *cli, int64_t unread)
+{
+    if (cli->json)
+        return cli_print_json(cli,
+                              json_pack("{s:o, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+                                        "unread", (json_int_t)unread));
+    printf("%" PRId64 "\n", unread);
+    return CLI_OK;
+}
+
+static int ack(cli_session *cli)
+{
+    tkl_mail *mail = NULL;
+    int64_t id = 0, unread = 0;
+    const char *wrong = cli_parse_integer(cli->argv[1], &id);
+    if (wrong)
+        return cli_usage(cli, "invalid id '%s': %s", cli->argv[1], wrong);
+    int failed = open_box(cli, &mail);
+    if (!failed)
+        failed = cli_end(cli, tkl_mail_ack(mail, id, &unread));
+    tkl_mail_close(mail);
+    return failed ? failed : print_unread(cli, unread);
+}
+
+/* ---- unread, show, limit, purge, drop ------------------------------------ */
+
+static int get_stats(cli_session *cli, tkl_mail_stats *stats)
+{
+    tkl_mail *mail = NULL;
+    int failed = open_box(cli, &mail);
+    if (!failed)
+        failed = cli_end(cli, tkl_mail_show(mail, stats));
+    tkl_mail_close(mail);
+    return failed;
+}
+
+static int unread(cli_session *cli)
+{
+    tkl_mail_stats stats;
+    int failed = get_stats(cli, &stats);
+    return failed ? failed : print_unread(cli, stats.unread);
+}
+
+static const cli_column fields[] = {
+    {"name", "mailbox of"},
+    {"unread", "unread"},
+    {"missed", "missed"},
+    {"bytes", "bytes"},
+    {"last_id", "last id"},
+    {"acked_id", "acknowledged id"},
+    {"oldest", "oldest unread"},
+    {"fetched", "last fetched"},
+    CLI_LIMIT_FIELDS,
+    {0},
+};
+
+static json_t *json_id(int64_t id)
+{
+    return id > 0 ? json_integer((json_int_t)id) : json_null();
+}
+
+static int show(cli_session *cli)
+{
+    tkl_mail_stats s;
+    int failed = get_stats(cli, &s);
+    if (failed)
+        return failed;
+    json_t *object = json_pack(
+        "{s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+        "unread", (json_int_t)s.unread, "missed", (json_int_t)s.missed, "bytes",
+        (json_int_t)s.bytes, "last_id", json_id(s.last_id), "acked_id", json_id(s.acked_id),
+        "oldest", cli_json_time(s.oldest_ms), "fetched", cli_json_time(s.fetched_ms));
+    if (object)
+        cli_set_limits(object, &s.limits);
+    return cli_print_record(cli, object, fields);
+}
+
+static int limit(cli_session *cli)
+{
+    tkl_mail *mail = NULL;
+    tkl_message_limits limits;
+    int failed = cli_limits(cli, &limits);
+    if (!failed)
+        failed = open_box(cli, &mail);
+    if (!failed)
+        failed = cli_end(cli, tkl_mail_limit(mail, &limits));
+    tkl_mail_close(mail);
+    return failed ? failed : cli_print_done(cli, "limited");
+}
+
+static int print_purged(const cli_session *cli, int64_t removed)
+{
+    if (cli->json)
+        return cli_print_json(cli,
+                              json_pack("{s:o, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+                                        "removed", (json_int_t)removed));
+    printf("%" PRId64 "\n", removed);
+    return CLI_OK;
+}
+
+static int purge(cli_session *cli)
+{
+    tkl_mail *mail = NULL;
+    int64_t removed = 0;
+    int failed = cli_confirm(cli, "This deletes all messages to %s.", cli->argv[0]);
+    if (!failed)
+        failed = open_box(cli, &mail);
+    if (!failed)
+        failed = cli_end(cli, tkl_mail_purge(mail, &removed));
+    tkl_mail_close(mail);
+    return failed ? failed : print_purged(cli, removed);
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_mail *mail = NULL;
+    int failed = cli_confirm(cli, "This deletes the mailbox of %s.", cli->argv[0]);
+    if (!failed)
+        failed = open_box(cli, &mail);
+    if (!failed)
+        failed = cli_end(cli, tkl_mail_drop(mail));
+    tkl_mail_close(mail);
+    return failed ? failed : cli_print_done(cli, "dropped");
+}
+
+static const cli_column name_columns[] = {
+    {"name", "MAILBOX OF"},
+    {0},
+};
+
+static int list(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_names *names = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_mail_names(client, &names));
+    if (failed)
+        return failed;
+    json_t *rows = json_array();
+    for (size_t i = 0; i < names->count; i++)
+        json_array_append_new(rows, json_pack("{s:o}", "name", cli_json_bytes(names->items[i])));
+    tkl_names_free(names);
+    return cli_print_rows(cli, rows, name_columns);
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+static const cli_option send_options[] = {
+    {"from", CLI_TEXT, "NAME", "the sender"},
+    CLI_SEND_OPTIONS,
+    {0},
+};
+
+static const cli_option fetch_options[] = {
+    {"count", CLI_INTEGER, "N", "at most so many messages (100)"},
+    {"wait", CLI_DURATION, "DURATION", "wait so long for a message"},
+    {"ack", CLI_FLAG, NULL, "acknowledge what was printed"},
+    {0},
+};
+
+static const cli_option limit_options[] = {
+    CLI_LIMITS,
+    {0},
+};
+
+static const cli_option yes_options[] = {
+    CLI_YES,
+    {0},
+};
+
+static const cli_verb verbs[] = {
+    {
+        .name = "send",
+        .args = "NAME [BODY]",
+        .summary = "send a message; prints its id",
+        .options = send_options,
+        .details =
+            "Without a body, or for -, standard input is the body, to its end. With --lines\n"
+            "each line is a message, and the id of the first is printed.\n"
+            "Exit code 1 when a limit of the mailbox is reached.",
+        .example = "tackle mail send ann --from bob 'lunch at noon?'\n"
+                   "echo 'see attachment' | tackle mail send ann --from bob --header type=text",
+        .run = send,
+    },
+    {
+        .name = "fetch",
+        .args = "NAME",
+        .summary = "print the messages that are not acknowledged, oldest first",
+        .options = fetch_options,
+        .details = "Until they are acknowledged, the same messages are fetched again.\n"
+                   "Exit code 1 when there is none.",
+        .example = "tackle mail send ann --from bob hello\n"
+                   "tackle mail fetch ann --wait 5s --ack --json",
+        .run = fetch,
+    },
+    {
+        .name = "ack",
+        .args = "NAME ID",
+        .summary = "acknowledge all messages up to an id; prints how many are left",
+        .details =
+            "Acknowledging less than before changes nothing. Exit code 1 when no message has\n"
+            "this id yet.",
+        .example = "tackle mail ack ann \"$(tackle mail send ann hello)\"",
+        .run = ack,
+    },
+    {
+        .name = "unread",
+        .args = "NAME",
+        .summary = "how many messages are not acknowledged",
+        .example = "tackle mail unread ann",
+        .run = unread,
+    },
+    {
+        .name = "show",
+        .args = "NAME",
+        .summary = "unread, missed, when the owner last fetched, limits",
+        .example = "tackle mail show ann --json",
+        .run = show,
+    },
+    {
+        .name = "limit",
+        .args = "NAME",
+        .summary = "set how much is kept; what is not given gets its default",
+        .options = limit_options,
+        .example = "tackle mail limit ann --max-messages 1000 --max-age 30d --when-full drop",
+        .run = limit,
+    },
+    {
+        .name = "purge",
+        .args = "NAME",
+        .summary = "remove all messages; prints how many",
+        .options = yes_options,
+        .details = "Limits stay, and ids go on.",
+        .example = "tackle mail send tackle-example hello\n"
+                   "tackle mail purge tackle-example --yes",
+        .run = purge,
+    },
+    {
+        .name = "drop",
+        .args = "NAME",
+        .summary = "remove a mailbox",
+        .options = yes_options,
+        .example = "tackle mail send tackle-example hello\n"
+                   "tackle mail drop tackle-example --yes --json",
+        .run = drop,
+    },
+    {
+        .name = "list",
+        .summary = "the owners of all mailboxes",
+        .example = "tackle mail list",
+        .run = list,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"Ann is offline. Her mail waits for her.",
+     "tackle mail send ann --from bob 'lunch at noon?'; "
+     "tackle mail send ann --from eve 'the build is red'; tackle mail unread ann",
+     0},
+    {"What is not acknowledged comes again: a crash between the two loses nothing.",
+     "tackle mail fetch ann --count 1; tackle mail fetch ann --ack", 0},
+    {"Waiting sends nothing, and ends when a message comes.",
+     "(sleep 0.2; tackle mail send ann --from bob hello >/dev/null) & "
+     "tackle mail fetch ann --wait 10s --ack; wait",
+     0},
+    {0},
+};
+
+const cli_component cli_mail = {
+    .name = "mail",
+    .summary = "mailboxes: messages that stay until they are acknowledged",
+    .verbs = verbs,
+    .demo = demo,
+};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages and their limits, shown and given.
+ */
+#include "messages.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "items.h"
+
+/* ---- Messages ------------------------------------------------------------ */
+
+static json_t *json_headers(const tkl_message *message)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < message->header_count; i++)
+        json_array_append_new(all, json_pack("{s:o, s:o}", "name",
+                                             cli_json_bytes(message->headers[i].name), "value",
+                                             cli_json_bytes(message->headers[i].value)));
+    return all;
+}
+
+static json_t *json_message(const tkl_message *message)
+{
+    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "id", (json_int_t)message->id, "sender",
+                     cli_json_bytes(message->sender), "time", cli_json_time(message->time_ms),
+                     "body", cli_json_bytes(message->body), "headers", json_headers(message));
+}
+
+json_t *cli_json_messages(const tkl_messages *messages)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; messages && i < messages->count; i++)
+        json_array_append_new(all, json_message(&messages->items[i]));
+    return all;
+}
+
+static void print_message(const tkl_message *message)
+{
+    json_t *time = cli_json_time(message->time_ms);
+    char *sender = cli_escape(message->sender, false);
+    printf("%s%" PRId64 "  %s  %s%s\n", cli_color(stdout, CLI_DIM), message->id,
+           time ? json_string_value(time) : "", sender ? sender : "", cli_color(stdout, CLI_PLAIN));
+    cli_print_bytes(message->body);
+    putchar('\n');
+    free(sender);
+    json_decref(time);
+}
+
+void cli_print_messages(const tkl_messages *messages)
+{
+    for (size_t i = 0; i < messages->count; i++)
+        print_message(&messages->items[i]);
+}
+
+void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const char *where)
+{
+    if (messages->missed > 0 && !cli->json)
+        fprintf(stderr, "tackle: %s%s%" PRId64 " messages were removed unread by a limit\n",
+                where ? where : "", where ? ": " : "", messages->missed);
+}
+
+/* ---- Limits -------------------------------------------------------------- */
+
+int cli_limits(const cli_session *cli, tkl_message_limits *limits)
+{
+    const char *when = cli_text(cli, "when-full", NULL);
+    const struct {
+        const char *option;
+        int64_t *limit;
+    } all[] = {{"max-messages", &limits->max_messages},
+               {"max-bytes", &limits->max_bytes},
+               {"max-age", &limits->max_age_ms},
+               {"ttl", &limits->ttl_ms}};
+    *limits = (tkl_message_limits){0};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        *all[i].limit = cli_number(cli, all[i].option, INT64_MIN);
+        if (*all[i].limit == 0)
+            return cli_usage(cli, "--%s must not be 0", all[i].option);
+        if (*all[i].limit == INT64_MIN)
+            *all[i].limit = 0;
+    }
+    if (when)
+        limits->when_full =
+            strcmp(when, "drop") == 0 ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE;
+    return CLI_OK;
+}
+
+static void set_limit(json_t *object, const char *name, int64_t limit)
+{
+    json_object_set_new(object, name,
+                        limit == TKL_NONE ? json_null() : json_integer((json_int_t)limit));
+}
+
+void cli_set_limits(json_t *object, const tkl_message_limits *limits)
+{
+    bool drops = limits->when_full == TKL_WHEN_FULL_DROP_OLDEST;
+    set_limit(object, "max_messages", limits->max_messages);
+    set_limit(object, "max_bytes", limits->max_bytes);
+    set_limit(object, "max_age_ms", limits->max_age_ms);
+    set_limit(object, "ttl_ms", limits->ttl_ms);
+    json_object_set_new(object, "when_full", json_string(drops ? "drop" : "refuse"));
+}
+
+/* ---- Sending ------------------------------------------------------------- */
+
+typedef struct sending {
+    cli_send_fn *send;
+    void *to;
+    tkl_bytes sender;
+    tkl_header headers[TKL_HEADERS_MAX];
+    size_t header_count;
+    int64_t first_id; /* 0: nothing was sent yet */
+    int64_t count;
+} sending;
+
+static int read_headers(const cli_session *cli, sending *s)
+{
+    for (size_t i = 0; i < cli->ngiven; i++) {
+        const char *text = cli->given[i].text;
+        if (strcmp(cli->given[i].option->name, "header") != 0)
+            continue;
+        const char *equals = strchr(text, '=');
+        if (!equals || equals == text)
+            return cli_usage(cli, "invalid --header '%s': NAME=VALUE is expected", text);
+        if (s->header_count == TKL_HEADERS_MAX)
+            return cli_usage(cli, "more than %d headers", TKL_HEADERS_MAX);
+        s->headers[s->header_count++] = (tkl_header){
+            .name = {text, (size_t)(equals - text)},
+            .value = tkl_str(equals + 1),
+        };
+    }
+    return CLI_OK;
+}
+
+static int send_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
+{
+    sending *s = arg;
+    tkl_letter *letters = calloc(count, sizeof *letters);
+    int64_t id = 0;
+    if (!letters)
+        return cli_end(cli, TKL_ENOMEM);
+    for (size_t i = 0; i < count; i++) {
+        letters[i].body = items[i];
+        letters[i].headers = s->headers;
+        letters[i].header_count = s->header_count;
+    }
+    int failed = cli_end(cli, s->send(s->to, s->sender, letters, count, &id));
+    free(letters);
+    if (s->first_id == 0)
+        s->first_id = id;
+    s->count += (int64_t)count;
+    return failed;
+}
+
+static int send_payload(cli_session *cli, int index, sending *s)
+{
+    tkl_bytes body;
+    int failed = cli_payload(cli, index, &body);
+    return failed ? failed : send_some(cli, &body, 1, s);
+}
+
+static int print_sent(const cli_session *cli, const sending *s)
+{
+    if (cli->json)
+        return cli_print_json(
+            cli, json_pack("{s:o, s:I, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])), "id",
+                           (json_int_t)s->first_id, "count", (json_int_t)s->count));
+    printf("%" PRId64 "\n", s->first_id);
+    return CLI_OK;
+}
+
+int cli_send(cli_session *cli, int index, tkl_bytes sender, cli_send_fn *send, void *to)
+{
+    sending s = {.send = send, .to = to, .sender = sender};
+    int failed = read_headers(cli, &s);
+    if (!failed)
+        failed = cli_flag(cli, "lines") ? cli_items(cli, index, send_some, &s)
+                                        : send_payload(cli, index, &s);
+    return failed ? failed : print_sent(cli, &s);
+}

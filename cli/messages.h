@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How messages and their limits are shown and given: for mail and chat.
+ */
+#ifndef TKL_CLI_MESSAGES_H
+#define TKL_CLI_MESSAGES_H
+
+#include "out.h"
+
+/* [{"id","sender","time","body","headers"}] */
+json_t *cli_json_messages(const tkl_messages *messages);
+
+/* For people: a line with id, time and sender, then the body. */
+void cli_print_messages(const tkl_messages *messages);
+
+/* Says on stderr that messages were missed, if some were. `where`: of which chat; NULL: of none. */
+void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const char *where);
+
+/* --max-messages, --max-bytes, --max-age, --ttl, --when-full. */
+#define CLI_LIMITS                                                                         \
+    {"max-messages", CLI_INTEGER, "N", "messages that are kept, -1: any number (10000)"},  \
+        {"max-bytes", CLI_SIZE, "SIZE", "bytes that are kept (100mb)"},                    \
+        {"max-age", CLI_DURATION, "DURATION", "older messages are removed"},               \
+        {"ttl", CLI_DURATION, "DURATION", "all expires so long after the last message"},   \
+    {                                                                                      \
+        "when-full", CLI_CHOICE, "refuse|drop", "refuse messages, or drop the oldest ones" \
+    }
+int cli_limits(const cli_session *cli, tkl_message_limits *limits);
+
+/* Adds "max_messages" and so on to the object. */
+void cli_set_limits(json_t *object, const tkl_message_limits *limits);
+/* Their fields, for tables of columns. */
+#define CLI_LIMIT_FIELDS                                                     \
+    {"max_messages", "most messages"}, {"max_bytes", "most bytes"},          \
+        {"max_age_ms", "longest age (ms)"}, {"ttl_ms", "time to live (ms)"}, \
+    {                                                                        \
+        "when_full", "when full"                                             \
+    }
+
+/* Sends the argument at the index, standard input, or with --lines each line of it. `send` is
+ * called for some letters at a time and says the id of the first. Prints {"name","id","count"}. */
+typedef int cli_send_fn(void *to, tkl_bytes sender, const tkl_letter *letters, size_t count,
+                        int64_t *first_id);
+int cli_send(cli_session *cli, int index, tkl_bytes sender, cli_send_fn *send, void *to);
+
+/* --header and --lines, for cli_send(). */
+#define CLI_SEND_OPTIONS                                                     \
+    {"header", CLI_TEXT, "NAME=VALUE", "a header; may be given repeatedly"}, \
+    {                                                                        \
+        "lines", CLI_FLAG, NULL, "each line of standard input is a message"  \
+    }
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Mailboxes: messages for one receiver, who may be offline. They stay until the owner has
+ * acknowledged them.
+ *
+ *     tkl_mail *box;
+ *     tkl_letter letter = {.body = tkl_str("hello")};
+ *     tkl_mail_open(client, tkl_str("ann"), NULL, &box);
+ *     tkl_mail_send(box, tkl_str("bob"), &letter, 1, NULL);
+ *
+ *     tkl_messages *mail;                                   // in Ann's program
+ *     if (tkl_mail_fetch(box, 100, 30000, &mail) == TKL_OK) {
+ *         handle(mail);
+ *         tkl_mail_ack(box, mail->items[mail->count - 1].id, NULL);
+ *         tkl_messages_free(mail);
+ *     }
+ *
+ * Delivery is at least once: until they are acknowledged, the same messages are fetched again.
+ *
+ * Threads: a handle may be used by several threads. Fork: a child may use the handle. There are no
+ * callbacks. Keys: see docs/mail.md; a mailbox stays until it is dropped, or until its time to live
+ * is over.
+ */
+#ifndef TACKLE_MAIL_H
+#define TACKLE_MAIL_H
+
+#include <tackle/message.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tkl_mail tkl_mail;
+
+typedef struct tkl_mail_options {
+    int64_t timeout_ms; /* of one call; 0: the client's */
+    TKL_RESERVED(8);
+} tkl_mail_options;
+
+/* No I/O. `owner`: 1 to TKL_NAME_MAX bytes; copied. */
+TKL_API int tkl_mail_open(tkl_client *client, tkl_bytes owner, const tkl_mail_options *options,
+                          tkl_mail **mail) TKL_NONNULL(1, 4) TKL_CHECK;
+TKL_API void tkl_mail_close(tkl_mail *mail);
+
+/* Sends messages in one trip, all or none. *first_id (may be NULL) is the id of the first; the
+ * others follow it without a gap. `sender` may be empty. TKL_FULL: a limit of the mailbox. */
+TKL_API int tkl_mail_send(tkl_mail *mail, tkl_bytes sender, const tkl_letter *letters, size_t count,
+                          int64_t *first_id) TKL_NONNULL(1) TKL_CHECK;
+
+/* The oldest messages that are not acknowledged, up to `max` (1 to TKL_MESSAGES_MAX) and about 4
+ * MB, at least one. Waits up to `wait_ms` for one (0: not, negative: for ever).
+ * TKL_EMPTY: there is none. */
+TKL_API int tkl_mail_fetch(tkl_mail *mail, size_t max, int64_t wait_ms, tkl_messages **messages)
+    TKL_NONNULL(1, 4) TKL_CHECK;
+
+/* Acknowledges all messages up to `id`: they are removed. *unread (may be NULL) is how many are
+ * left. Acknowledging less than before changes nothing. TKL_NOTFOUND: no message has this id yet;
+ * nothing is acknowledged. */
+TKL_API int tkl_mail_ack(tkl_mail *mail, int64_t id, int64_t *unread) TKL_NONNULL(1) TKL_CHECK;
+
+typedef struct tkl_mail_stats {
+    int64_t unread;     /* messages that are not acknowledged */
+    int64_t missed;     /* removed by a limit before they were acknowledged */
+    int64_t bytes;      /* of the unread ones */
+    int64_t last_id;    /* of the last message sent; 0: there was none */
+    int64_t acked_id;   /* acknowledged up to here; 0: nothing */
+    int64_t oldest_ms;  /* when the oldest unread message was sent (Unix ms); 0: there is none */
+    int64_t fetched_ms; /* when the owner last fetched, or tried to (Unix ms); 0: never */
+    tkl_message_limits limits;
+    TKL_RESERVED(8);
+} tkl_mail_stats;
+
+/* Looks without fetching. A mailbox that was never used has no messages: TKL_OK. */
+TKL_API int tkl_mail_show(tkl_mail *mail, tkl_mail_stats *stats) TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* Sets the limits, from the next message on. NULL: the defaults. */
+TKL_API int tkl_mail_limit(tkl_mail *mail, const tkl_message_limits *limits)
+    TKL_NONNULL(1) TKL_CHECK;
+
+/* Removes all messages, and counts them (may be NULL). Limits stay and ids go on. */
+TKL_API int tkl_mail_purge(tkl_mail *mail, int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
+
+/* Removes the mailbox as if it had never been: ids begin with 1 again. TKL_NOTFOUND. */
+TKL_API int tkl_mail_drop(tkl_mail *mail) TKL_NONNULL(1) TKL_CHECK;
+
+/* The owners of all mailboxes. */
+TKL_API int tkl_mail_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Mailboxes: a line of messages (src/post, with the essay on its keys) that one reader, its owner,
+ * pulls, and to which everybody may send.
+ */
+#include <tackle/mail.h>
+
+#include <stdlib.h>
+
+#include "core/error.h"
+#include "core/options.h"
+#include "post/post.h"
+
+/* The one reader; whose mailbox it is says the name of the keys. */
+static const tkl_bytes owner_reader = TKL_LIT("owner");
+
+struct tkl_mail {
+    tkl__post post;
+};
+
+int tkl_mail_open(tkl_client *client, tkl_bytes owner, const tkl_mail_options *options,
+                  tkl_mail **mail)
+{
+    *mail = NULL;
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_mail *m = calloc(1, sizeof *m);
+    if (!m)
+        return tkl__nomem();
+    rc = tkl__post_open(client, "mail", owner, options ? options->timeout_ms : 0, &m->post);
+    if (rc == TKL_OK)
+        *mail = m;
+    else
+        free(m);
+    return rc;
+}
+
+void tkl_mail_close(tkl_mail *mail)
+{
+    if (mail)
+        tkl__post_close(&mail->post);
+    free(mail);
+}
+
+int tkl_mail_send(tkl_mail *mail, tkl_bytes sender, const tkl_letter *letters, size_t count,
+                  int64_t *first_id)
+{
+    return tkl__post_send(&mail->post, sender, letters, count, first_id);
+}
+
+int tkl_mail_fetch(tkl_mail *mail, size_t max, int64_t wait_ms, tkl_messages **messages)
+{
+    return tkl__post_fetch(&mail->post, owner_reader, max, wait_ms, messages);
+}
+
+int tkl_mail_ack(tkl_mail *mail, int64_t id, int64_t *unread)
+{
+    if (unread)
+        *unread = 0;
+    int rc = tkl__check_number("an id", id, 1, INT64_MAX);
+    return rc == TKL_OK ? tkl__post_ack(&mail->post, owner_reader, id, unread, NULL) : rc;
+}
+
+int tkl_mail_purge(tkl_mail *mail, int64_t *removed)
+{
+    return tkl__post_ack(&mail->post, owner_reader, 0, NULL, removed);
+}
+
+int tkl_mail_limit(tkl_mail *mail, const tkl_message_limits *limits)
+{
+    return tkl__post_limit(&mail->post, limits);
+}
+
+int tkl_mail_drop(tkl_mail *mail)
+{
+    return tkl__post_drop(&mail->post);
+}
+
+static tkl_mail_stats stats_of(const tkl__view *view)
+{
+    int64_t acked = tkl_reply_int(tkl_reply_at(view->readers, 1));
+    int64_t before = view->first - 1; /* acknowledged, or removed by a limit */
+    return (tkl_mail_stats){
+        .unread = view->last - before,
+        .missed = before - acked,
+        .bytes = view->bytes,
+        .last_id = view->last,
+        .acked_id = acked,
+        .oldest_ms = view->oldest_ms,
+        .fetched_ms = view->fetched_ms,
+        .limits = view->limits,
+    };
+}
+
+int tkl_mail_show(tkl_mail *mail, tkl_mail_stats *stats)
+{
+    tkl__view view = tkl__view_of_nothing();
+    tkl_reply *reply;
+    int rc = tkl__post_show(&mail->post, &view, &reply);
+    *stats = stats_of(&view);
+    tkl_reply_free(reply);
+    return rc == TKL_NOTFOUND ? TKL_OK : rc;
+}
+
+int tkl_mail_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__post_names(client, "mail", names);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fetching, and waiting for something to fetch.
+ */
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/options.h"
+#include "core/wait.h"
+#include "post/post.h"
+#include "post/scripts.h"
+
+/* Waiting for however long, a waiter looks at least this often: a second chance for whatever keeps
+ * a notification from arriving. */
+#define LOOK_US INT64_C(60000000)
+/* The longest pause between two attempts to reach a server that is away. */
+#define PAUSE_MAX_US 250000
+
+/* ---- What a fetch returned ----------------------------------------------- */
+
+typedef struct fetched {
+    tkl_messages public;
+    tkl_reply *reply; /* NULL: somebody else's */
+    tkl_message items[];
+} fetched;
+
+/* Behind sender and body in the fields of an entry: pairs. */
+static size_t headers_of(const tkl_reply *entry)
+{
+    size_t words = tkl_reply_count(tkl_reply_at(entry, 1));
+    return words > 4 ? (words - 4) / 2 : 0;
+}
+
+/* The messages, and behind them room for all their headers. */
+static fetched *allocate(const tkl_reply *entries)
+{
+    size_t count = tkl_reply_count(entries), headers = 0;
+    for (size_t i = 0; i < count; i++)
+        headers += headers_of(tkl_reply_at(entries, i));
+    return calloc(1, sizeof(fetched) + count * sizeof(tkl_message) + headers * sizeof(tkl_header));
+}
+
+static void read_entry(const tkl_reply *entry, tkl_message *message, tkl_header *headers)
+{
+    const tkl_reply *fields = tkl_reply_at(entry, 1);
+    message->id = strtoll(tkl_reply_str(tkl_reply_at(entry, 0)), NULL, 10);
+    message->sender = tkl_reply_bytes(tkl_reply_at(fields, 1));
+    message->body = tkl_reply_bytes(tkl_reply_at(fields, 3));
+    message->header_count = headers_of(entry);
+    message->headers = message->header_count > 0 ? headers : NULL;
+    for (size_t i = 0; i < message->header_count; i++) {
+        headers[i].name = tkl_reply_bytes(tkl_reply_at(fields, 4 + 2 * i));
+        headers[i].value = tkl_reply_bytes(tkl_reply_at(fields, 5 + 2 * i));
+    }
+}
+
+int tkl__messages_make(tkl_reply *reply, bool owned, tkl_messages **messages)
+{
+    const tkl_reply *marks = tkl_reply_at(reply, 3), *entries = tkl_reply_at(reply, 4);
+    size_t count = tkl_reply_count(entries);
+    fetched *f = allocate(entries);
+    if (!f)
+        return tkl__nomem();
+    tkl_header *headers = (tkl_header *)(f->items + count);
+    for (size_t i = 0; i < count; i++) {
+        read_entry(tkl_reply_at(entries, i), &f->items[i], headers);
+        f->items[i].time_ms = tkl_reply_int(tkl_reply_at(marks, 2 * i));
+        headers += f->items[i].header_count;
+    }
+    f->reply = owned ? reply : NULL;
+    f->public.items = f->items;
+    f->public.count = count;
+    f->public.missed = tkl_reply_int(tkl_reply_at(reply, 1));
+    f->public.unread = tkl_reply_int(tkl_reply_at(reply, 2));
+    *messages = &f->public;
+    return TKL_OK;
+}
+
+void tkl_messages_free(tkl_messages *messages)
+{
+    fetched *f = (fetched *)messages;
+    if (f)
+        tkl_reply_free(f->reply);
+    free(f);
+}
+
+/* ---- Fetching ------------------------------------------------------------ */
+
+int tkl__fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args)
+{
+    tkl__args_bytes(args, reader);
+    tkl__args_str(args, post->members ? "0" : "1");
+    tkl__args_int(args, (int64_t)max);
+    tkl__args_int(args, TKL__FETCH_BYTES);
+    return tkl__check_number("the number of messages", max > INT64_MAX ? -1 : (int64_t)max, 1,
+                             TKL_MESSAGES_MAX);
+}
+
+static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, tkl_messages **messages)
+{
+    tkl__args args;
+    tkl_reply *reply = NULL;
+    tkl__args_init(&args);
+    int rc = tkl__fetch_args(post, reader, max, &args);
+    if (rc == TKL_OK)
+        rc = tkl__post_run(post, &tkl__lua_post_fetch, TKL__FETCH_KEYS, &args, &reply);
+    else
+        tkl__args_free(&args);
+    if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0)
+        rc = TKL_EMPTY;
+    if (rc == TKL_OK)
+        rc = tkl__messages_make(reply, true, messages);
+    if (rc != TKL_OK)
+        tkl_reply_free(reply);
+    return tkl__post_explain(post, rc);
+}
+
+/* ---- Waiting ------------------------------------------------------------- */
+
+bool tkl__post_may_pass(int rc)
+{
+    return rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT || rc == TKL_EUNREADY;
+}
+
+void tkl__post_pause(int64_t deadline)
+{
+    int64_t again = tkl__now() + tkl__backoff(8, PAUSE_MAX_US);
+    tkl__sleep_until(again < deadline ? again : deadline);
+}
+
+/* Sleeps until it is worth looking again. TKL_EMPTY: look; TKL_EUNKNOWN: listen again and look. */
+static int sleep_once(tkl__waiter *waiter, int64_t deadline)
+{
+    tkl_bytes message;
+    int64_t look = tkl__now() + LOOK_US;
+    switch (tkl__await(waiter, look < deadline ? look : deadline, &message)) {
+    case TKL__CUT:
+        return TKL_EUNKNOWN;
+    case TKL__INTERRUPTED:
+        return tkl__interrupted();
+    default:
+        return TKL_EMPTY;
+    }
+}
+
+static int listen(const tkl__post *post, tkl__waiter *waiter)
+{
+    tkl__unlisten(waiter);
+    return tkl__listen(post->client, post->keys.items[0], (tkl_bytes){NULL, 0},
+                       tkl__post_deadline(post), waiter);
+}
+
+/* Listens before it looks, so that nothing is sent unheard in between. */
+static int wait_and_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t deadline,
+                          tkl_messages **messages)
+{
+    tkl__waiter waiter = {.hub = NULL};
+    int rc = listen(post, &waiter);
+    if (rc == TKL_OK)
+        rc = fetch_once(post, reader, max, messages);
+    while (tkl__left(deadline) > 0 && (rc == TKL_EMPTY || tkl__post_may_pass(rc))) {
+        if (rc == TKL_EMPTY) {
+            rc = sleep_once(&waiter, deadline);
+        } else {
+            tkl__post_pause(deadline);
+            rc = listen(post, &waiter);
+        }
+        if (rc == TKL_EMPTY || rc == TKL_OK)
+            rc = fetch_once(post, reader, max, messages);
+    }
+    tkl__unlisten(&waiter);
+    return rc;
+}
+
+/* A client that hears the channel already saves the look before listening. An error at the start is
+ * returned at once, one during the wait is sat out. */
+int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t wait_ms,
+                    tkl_messages **messages)
+{
+    int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
+    *messages = NULL;
+    if (wait_ms == 0 || !tkl__hears(post->client, post->keys.items[0])) {
+        int rc = fetch_once(post, reader, max, messages);
+        if (wait_ms == 0 || rc != TKL_EMPTY)
+            return rc;
+    }
+    return wait_and_fetch(post, reader, max, deadline, messages);
+}

@@ -1,0 +1,57 @@
+-- post/fetch: the oldest messages that a reader has not acknowledged.
+-- KEYS[1] state     hash; see post.c for all of them
+-- KEYS[2] messages  stream
+-- KEYS[3] marks     list
+-- KEYS[4] readers   zset
+-- ARGV[1] reader
+-- ARGV[2] owner     '1': of a mailbox, whose visit is noted; '0': a member of a chat
+-- ARGV[3] max       messages
+-- ARGV[4] budget    bytes; the message that exceeds it is the last
+-- returns {code, missed, unread, marks, entries of the stream}: TKL_NOTFOUND there is no such chat,
+--   TKL_NOTOWNER the reader is not a member. Unread ones include those returned.
+-- include: clock
+local now = server_time()
+local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
+-- include: codes
+-- include: line
+-- include: age
+-- include: readers
+
+local SEEN_KEPT = 30 * 86400000 -- of a mailbox to which nobody has sent: 30 days
+
+local function note_visit(line)
+  permit_writes()
+  redis.call('HSET', STATE, 'seen', now)
+  if not line.exists then
+    redis.call('PEXPIRE', STATE, SEEN_KEPT)
+  end
+end
+
+-- How many of these messages the budget allows; one at least.
+local function affordable(marks, budget)
+  local count = #marks / 2
+  for i = 2, count do
+    if marks[2 * i] - marks[2] >= budget then
+      return i - 1
+    end
+  end
+  return count
+end
+
+local reader, is_owner, max, budget = unpack(ARGV)
+local line = read_line()
+local position = position_of(line, reader, is_owner)
+if not position then
+  return {line.exists and NOTOWNER or NOTFOUND}
+end
+if is_owner == '1' then
+  note_visit(line)
+end
+local from = math.max(position + 1, first_young(line))
+local at = 2 * (from - line.first)
+local marks, entries = redis.call('LRANGE', MARKS, at, at + 2 * max - 1), {}
+if #marks > 0 then
+  local count = affordable(marks, tonumber(budget))
+  entries = redis.call('XRANGE', MESSAGES, from, '+', 'COUNT', count)
+end
+return {OK, from - 1 - position, line.last - from + 1, marks, entries}

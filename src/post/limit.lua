@@ -1,0 +1,31 @@
+-- post/limit: change the limits.
+-- KEYS[1] state     hash; see post.c for all of them
+-- KEYS[2] messages  stream
+-- KEYS[3] marks     list
+-- KEYS[4] readers   zset
+-- KEYS[5] recent    list
+-- ARGV[1] open      '1': the line need not exist
+-- ARGV[2...] pairs of a field and its value; '0' is the default
+-- returns code: TKL_NOTFOUND there is no such chat
+local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
+-- include: codes
+-- include: line
+-- include: lifetime
+
+local before = read_line()
+if ARGV[1] == '0' and not before.exists then
+  return NOTFOUND
+end
+permit_writes() -- a lower limit is what a full server needs
+for i = 2, #ARGV, 2 do
+  if ARGV[i + 1] == '0' then
+    redis.call('HDEL', STATE, ARGV[i])
+  else
+    redis.call('HSET', STATE, ARGV[i], ARGV[i + 1])
+  end
+end
+for _, key in ipairs(KEYS) do
+  redis.call('PERSIST', key)
+end
+expire(read_line())
+return OK

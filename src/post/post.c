@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages that readers pull: a mailbox is such a line with one reader, its owner; a chat is one
+ * with many, its members, who alone may send.
+ *
+ * Ids are 1, 2, 3 ... The script that adds messages takes the next ids: scripts run one at a time,
+ * so there are no gaps and senders need no lock. A reader's position is the id up to which it has
+ * acknowledged. Whatever all readers have acknowledged is removed: everything up to the lowest
+ * position, which is the first element of a sorted set. So the cost of sending and acknowledging
+ * does not depend on the number of readers.
+ *
+ * Kept are always the messages from some id on to the last: acknowledging and limits only ever
+ * remove the oldest. A reader whose position is before the first kept one has missed the
+ * difference. Nothing has to be written down for that.
+ *
+ * The keys of one line, in one slot (C is "mail" or "chat"):
+ *
+ *   ns:C:{name}           state, a hash:
+ *                           last          id of the last message
+ *                           sent          bytes of all messages ever sent
+ *                           max_messages, max_bytes, max_age, ttl, drop_oldest
+ *                                         limits; -1 is none, absent the default
+ *                           seen          when the owner of a mailbox last fetched
+ *                           created, request   of a chat: when, and by which request
+ *   ns:C:{name}:messages  stream of the kept messages: the id is "<id>-0", the fields are sender,
+ *                         body, and the headers
+ *   ns:C:{name}:marks     list with two numbers for each kept message: its time, and the bytes sent
+ *                         before it. They tell which messages are too old or too many bytes, and
+ *                         how many fit into a reply, without reading bodies.
+ *   ns:C:{name}:readers   sorted set of readers by position; the owner of a mailbox is "owner"
+ *   ns:C:{name}:recent    list of the last 64 requests to send with the first id each got, so that
+ *                         a request whose reply was lost is not executed twice
+ *
+ * Who removes them: messages and marks go with the last message; they expire with `max_age`.
+ * Everything expires `ttl` after the last message, if there is such a limit. Else a mailbox stays
+ * until it is dropped and a chat until its last member leaves. A mailbox nobody has sent to, which
+ * only knows when its owner was there, expires after 30 days.
+ *
+ * Waiting: whoever waits subscribes to the channel with the name of the state's key, then looks,
+ * then sleeps. Every change that could matter to it publishes an empty message there.
+ */
+#include "post/post.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/names.h"
+#include "core/options.h"
+#include "core/token.h"
+#include "core/walk.h"
+#include "post/scripts.h"
+
+/* ---- Lines --------------------------------------------------------------- */
+
+int tkl__post_open(tkl_client *client, const char *component, tkl_bytes name, int64_t timeout_ms,
+                   tkl__post *post)
+{
+    static const char *const parts[] = {"", "messages", "marks", "readers", "recent"};
+    *post = (tkl__post){.client = client, .timeout_ms = timeout_ms};
+    int rc = tkl__check_number("timeout_ms", timeout_ms, 0, TKL__MS_MAX);
+    if (rc != TKL_OK)
+        return rc;
+    return tkl__keys_make(client, component, name, parts, sizeof parts / sizeof *parts,
+                          &post->keys);
+}
+
+void tkl__post_close(tkl__post *post)
+{
+    tkl__keys_free(&post->keys);
+}
+
+int64_t tkl__post_deadline(const tkl__post *post)
+{
+    return tkl__deadline(post->client, post->timeout_ms);
+}
+
+int tkl__post_run(const tkl__post *post, const tkl__script *script, size_t nkeys, tkl__args *args,
+                  tkl_reply **reply)
+{
+    const tkl__keys keys = {post->keys.items, nkeys};
+    int rc = tkl__eval(post->client, script, &keys, args, tkl__post_deadline(post), true, reply);
+    tkl__args_free(args);
+    if (rc != TKL_OK)
+        return rc;
+    const tkl_reply *code = tkl_reply_at(*reply, 0);
+    return (int)tkl_reply_int(code ? code : *reply);
+}
+
+int tkl__post_explain(const tkl__post *post, int rc)
+{
+    if (rc == TKL_NOTOWNER)
+        return tkl__fail(rc, "not a member of this chat");
+    if (rc == TKL_NOTFOUND && post->members)
+        return tkl__fail(rc, "there is no such chat");
+    if (rc == TKL_FULL)
+        return tkl__fail(rc, "a limit of this %s is reached", post->members ? "chat" : "mailbox");
+    return rc > 0 ? tkl__no(rc) : rc;
+}
+
+/* ---- Sending ------------------------------------------------------------- */
+
+static int check_headers(const tkl_letter *letter, size_t *bytes)
+{
+    int rc = tkl__check_number("the number of headers", (int64_t)letter->header_count, 0,
+                               TKL_HEADERS_MAX);
+    for (size_t i = 0; rc == TKL_OK && i < letter->header_count; i++) {
+        const tkl_header *header = &letter->headers[i];
+        rc = TKL__CHECK_RESERVED(header);
+        if (rc == TKL_OK && header->name.len == 0)
+            rc = tkl__fail(TKL_EINVAL, "the name of a header is empty");
+        *bytes += header->name.len + header->value.len;
+    }
+    return rc;
+}
+
+static int check_letters(tkl_bytes sender, const tkl_letter *letters, size_t count)
+{
+    size_t bytes = 0;
+    int rc = tkl__check_number("the number of messages", (int64_t)count, 0, TKL_MESSAGES_MAX);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        bytes += sender.len + letters[i].body.len;
+        rc = TKL__CHECK_RESERVED(&letters[i]);
+        if (rc == TKL_OK)
+            rc = check_headers(&letters[i], &bytes);
+        if (rc == TKL_OK && bytes > TKL_MESSAGE_MAX)
+            rc = tkl__fail(TKL_EINVAL, "more than %d bytes in one call", TKL_MESSAGE_MAX);
+    }
+    return rc;
+}
+
+static void add_letter(tkl__args *args, const tkl_letter *letter)
+{
+    tkl__args_bytes(args, letter->body);
+    tkl__args_int(args, (int64_t)(2 * letter->header_count));
+    for (size_t i = 0; i < letter->header_count; i++) {
+        tkl__args_bytes(args, letter->headers[i].name);
+        tkl__args_bytes(args, letter->headers[i].value);
+    }
+}
+
+/* A request whose outcome is unknown is repeated with "again": the script then looks whether it
+ * was executed. */
+static int run_send(const tkl__post *post, tkl__args *args, tkl_reply **reply)
+{
+    int64_t deadline = tkl__post_deadline(post);
+    int rc =
+        tkl__eval(post->client, &tkl__lua_post_send, &post->keys, args, deadline, false, reply);
+    if (!tkl_is_unknown(rc) || tkl__left(deadline) == 0)
+        return rc;
+    args->items[1] = tkl_str("1");
+    return tkl__eval(post->client, &tkl__lua_post_send, &post->keys, args, deadline, true, reply);
+}
+
+int tkl__post_send(const tkl__post *post, tkl_bytes sender, const tkl_letter *letters, size_t count,
+                   int64_t *first_id)
+{
+    char request[TKL_TOKEN_SIZE];
+    tkl__args args;
+    tkl_reply *reply = NULL;
+    if (first_id)
+        *first_id = 0;
+    int rc = check_letters(sender, letters, count);
+    if (rc != TKL_OK || count == 0)
+        return rc;
+    tkl__token_new(request);
+    tkl__args_init(&args);
+    tkl__args_str(&args, request);
+    tkl__args_str(&args, "0");
+    tkl__args_str(&args, post->members ? "0" : "1");
+    tkl__args_bytes(&args, sender);
+    for (size_t i = 0; i < count; i++)
+        add_letter(&args, &letters[i]);
+    rc = run_send(post, &args, &reply);
+    tkl__args_free(&args);
+    if (rc == TKL_OK)
+        rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+    if (rc == TKL_OK && first_id)
+        *first_id = tkl_reply_int(tkl_reply_at(reply, 1));
+    tkl_reply_free(reply);
+    return tkl__post_explain(post, rc);
+}
+
+/* ---- Acknowledging ------------------------------------------------------- */
+
+int tkl__post_ack(const tkl__post *post, tkl_bytes reader, int64_t id, int64_t *unread,
+                  int64_t *acked)
+{
+    tkl__args args;
+    tkl_reply *reply;
+    if (unread)
+        *unread = 0;
+    if (acked)
+        *acked = 0;
+    int rc = tkl__check_number("an id", id, 0, INT64_C(1) << 53);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__args_init(&args);
+    tkl__args_bytes(&args, reader);
+    tkl__args_str(&args, post->members ? "0" : "1");
+    if (id > 0)
+        tkl__args_int(&args, id);
+    else
+        tkl__args_str(&args, "");
+    rc = tkl__post_run(post, &tkl__lua_post_ack, 4, &args, &reply);
+    if (rc == TKL_OK && unread)
+        *unread = tkl_reply_int(tkl_reply_at(reply, 1));
+    if (rc == TKL_OK && acked)
+        *acked = tkl_reply_int(tkl_reply_at(reply, 2));
+    tkl_reply_free(reply);
+    if (rc == TKL_NOTFOUND)
+        return tkl__fail(rc, "no message has the id %" PRId64 " yet", id);
+    return tkl__post_explain(post, rc);
+}
+
+/* ---- Limits -------------------------------------------------------------- */
+
+#define COUNT_MAX (INT64_C(1) << 50)
+
+static int check_limits(const tkl_message_limits *limits)
+{
+    int rc = TKL__CHECK_RESERVED(limits);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("max_messages", limits->max_messages, TKL_NONE, COUNT_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("max_bytes", limits->max_bytes, TKL_NONE, COUNT_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("max_age_ms", limits->max_age_ms, TKL_NONE, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("ttl_ms", limits->ttl_ms, TKL_NONE, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("when_full", (int64_t)limits->when_full, 0,
+                               TKL_WHEN_FULL_DROP_OLDEST);
+    return rc;
+}
+
+int tkl__limits_args(const tkl_message_limits *limits, tkl_when_full otherwise, tkl__args *args)
+{
+    static const tkl_message_limits defaults = {0};
+    if (!limits)
+        limits = &defaults;
+    int rc = check_limits(limits);
+    tkl_when_full when = limits->when_full ? limits->when_full : otherwise;
+    const struct {
+        const char *field;
+        int64_t value;
+    } pairs[] = {
+        {"max_messages", limits->max_messages},
+        {"max_bytes", limits->max_bytes},
+        {"max_age", limits->max_age_ms},
+        {"ttl", limits->ttl_ms},
+        {"drop_oldest", when == TKL_WHEN_FULL_DROP_OLDEST},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        tkl__args_str(args, pairs[i].field);
+        tkl__args_int(args, pairs[i].value);
+    }
+    return rc;
+}
+
+int tkl__post_limit(const tkl__post *post, const tkl_message_limits *limits)
+{
+    tkl__args args;
+    tkl_reply *reply = NULL;
+    tkl__args_init(&args);
+    tkl__args_str(&args, post->members ? "0" : "1");
+    int rc = tkl__limits_args(
+        limits, post->members ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE, &args);
+    if (rc == TKL_OK)
+        rc = tkl__post_run(post, &tkl__lua_post_limit, post->keys.count, &args, &reply);
+    else
+        tkl__args_free(&args);
+    tkl_reply_free(reply);
+    return tkl__post_explain(post, rc);
+}
+
+/* ---- Looking ------------------------------------------------------------- */
+
+/* The field of a HGETALL as a number; `otherwise` when it is not there. */
+static int64_t field_of(const tkl_reply *fields, const char *name, int64_t otherwise)
+{
+    for (size_t i = 0; i + 1 < tkl_reply_count(fields); i += 2)
+        if (strcmp(tkl_reply_str(tkl_reply_at(fields, i)), name) == 0)
+            return tkl_reply_int(tkl_reply_at(fields, i + 1));
+    return otherwise;
+}
+
+/* What DEFAULTS in line.inc.lua says. */
+#define DEFAULT_MESSAGES 10000
+#define DEFAULT_BYTES    104857600
+
+static tkl_message_limits limits_of(const tkl_reply *fields)
+{
+    bool drops = field_of(fields, "drop_oldest", 0) == 1;
+    return (tkl_message_limits){
+        .max_messages = field_of(fields, "max_messages", DEFAULT_MESSAGES),
+        .max_bytes = field_of(fields, "max_bytes", DEFAULT_BYTES),
+        .max_age_ms = field_of(fields, "max_age", TKL_NONE),
+        .ttl_ms = field_of(fields, "ttl", TKL_NONE),
+        .when_full = drops ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE,
+    };
+}
+
+tkl__view tkl__view_of_nothing(void)
+{
+    return (tkl__view){.first = 1, .limits = limits_of(NULL)};
+}
+
+static void read_view(const tkl_reply *reply, tkl__view *view)
+{
+    const tkl_reply *fields = tkl_reply_at(reply, 5);
+    *view = (tkl__view){
+        .first = tkl_reply_int(tkl_reply_at(reply, 1)),
+        .last = tkl_reply_int(tkl_reply_at(reply, 2)),
+        .bytes = tkl_reply_int(tkl_reply_at(reply, 3)),
+        .oldest_ms = tkl_reply_int(tkl_reply_at(reply, 4)),
+        .fetched_ms = field_of(fields, "seen", 0),
+        .created_ms = field_of(fields, "created", 0),
+        .limits = limits_of(fields),
+        .readers = tkl_reply_at(reply, 6),
+    };
+}
+
+int tkl__post_show(const tkl__post *post, tkl__view *view, tkl_reply **reply)
+{
+    tkl__args args;
+    tkl__args_init(&args);
+    int rc = tkl__post_run(post, &tkl__lua_post_show, 4, &args, reply);
+    if (rc == TKL_OK)
+        read_view(*reply, view);
+    return tkl__post_explain(post, rc);
+}
+
+int tkl__post_drop(const tkl__post *post)
+{
+    tkl__args args;
+    tkl_reply *reply;
+    tkl__args_init(&args);
+    int rc = tkl__post_run(post, &tkl__lua_post_drop, post->keys.count, &args, &reply);
+    tkl_reply_free(reply);
+    return tkl__post_explain(post, rc);
+}
+
+/* ---- Names --------------------------------------------------------------- */
+
+typedef struct search {
+    tkl_client *client;
+    const char *component;
+    tkl__names names;
+} search;
+
+static int visit(tkl_bytes key, void *arg)
+{
+    search *s = arg;
+    tkl_bytes name;
+    return tkl__name_of_key(s->client, s->component, key, &name) ? tkl__names_add(&s->names, name)
+                                                                 : TKL_OK;
+}
+
+/* Of each line, the key of its state, which ends with the brace. */
+static int walk(search *s)
+{
+    tkl__buf pattern;
+    tkl__buf_init(&pattern);
+    tkl__glob_escape(&pattern, s->client->target.ns);
+    tkl__buf_addf(&pattern, ":%s:{*}", s->component);
+    int rc = pattern.failed
+                 ? tkl__nomem()
+                 : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, s);
+    tkl__buf_free(&pattern);
+    return rc;
+}
+
+int tkl__post_names(tkl_client *client, const char *component, tkl_names **names)
+{
+    search s = {.client = client, .component = component};
+    *names = NULL;
+    int rc = walk(&s);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&s.names, NULL, NULL);
+        rc = tkl__names_result(&s.names, names);
+    }
+    tkl__names_free(&s.names);
+    return rc;
+}

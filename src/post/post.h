@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A line of messages that readers pull: what mailboxes and chats are made of. The essay is in
+ * post.c.
+ */
+#ifndef TKL_POST_POST_H
+#define TKL_POST_POST_H
+
+#include <tackle/message.h>
+
+#include "core/script.h"
+
+/* How many bytes a fetch returns at most, but for the message that exceeds it. */
+#define TKL__FETCH_BYTES (4 * 1024 * 1024)
+
+typedef struct tkl__post {
+    tkl_client *client;
+    tkl__keys keys;     /* state (its name is also the channel), messages, marks, readers, recent */
+    int64_t timeout_ms; /* of one call; 0: the client's */
+    bool members;       /* a chat: only readers may send, and reading begins with joining */
+} tkl__post;
+
+/* Nothing to free on failure. */
+int tkl__post_open(tkl_client *client, const char *component, tkl_bytes name, int64_t timeout_ms,
+                   tkl__post *post);
+void tkl__post_close(tkl__post *post);
+
+int64_t tkl__post_deadline(const tkl__post *post);
+/* Runs a script with the first `nkeys` keys; the arguments are freed. Its result is the code: the
+ * first element of the reply, or the reply itself. */
+int tkl__post_run(const tkl__post *post, const tkl__script *script, size_t nkeys, tkl__args *args,
+                  tkl_reply **reply);
+
+int tkl__post_send(const tkl__post *post, tkl_bytes sender, const tkl_letter *letters, size_t count,
+                   int64_t *first_id);
+/* `id` 0: of the last message. The counts may be NULL. */
+int tkl__post_ack(const tkl__post *post, tkl_bytes reader, int64_t id, int64_t *unread,
+                  int64_t *acked);
+int tkl__post_limit(const tkl__post *post, const tkl_message_limits *limits);
+int tkl__post_drop(const tkl__post *post);
+
+/* Pairs of a field and a value, for post/limit and post/create. `otherwise`: what to do when full
+ * if the limits do not say. */
+int tkl__limits_args(const tkl_message_limits *limits, tkl_when_full otherwise, tkl__args *args);
+
+/* The reply of post/show; views into it die with it. */
+typedef struct tkl__view {
+    int64_t first, last, bytes, oldest_ms;
+    int64_t fetched_ms, created_ms; /* 0: never */
+    tkl_message_limits limits;
+    const tkl_reply *readers; /* names and positions in turn */
+} tkl__view;
+/* The view of a line that does not exist. */
+tkl__view tkl__view_of_nothing(void);
+int tkl__post_show(const tkl__post *post, tkl__view *view, tkl_reply **reply);
+
+/* The names of all lines of a component. */
+int tkl__post_names(tkl_client *client, const char *component, tkl_names **names);
+
+/* Explains a "no" about members, and passes everything else on. */
+int tkl__post_explain(const tkl__post *post, int rc);
+
+/* ---- fetch.c ---- */
+
+int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t wait_ms,
+                    tkl_messages **messages);
+/* The arguments of post/fetch, for callers that run many. */
+int tkl__fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args);
+#define TKL__FETCH_KEYS 4
+/* The messages in a reply of post/fetch, whose code is TKL_OK. They are views into the reply, which
+ * is freed with them if it is `owned`. */
+int tkl__messages_make(tkl_reply *reply, bool owned, tkl_messages **messages);
+
+/* Whether a wait goes on after this error: it may be gone soon. */
+bool tkl__post_may_pass(int rc);
+/* Sleeps a little before the next attempt, not beyond the deadline. */
+void tkl__post_pause(int64_t deadline);
+
+#endif

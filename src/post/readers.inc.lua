@@ -1,0 +1,22 @@
+-- Readers and how far they have acknowledged.
+-- include: line
+
+-- The id up to which a reader has acknowledged; nil for a stranger. The owner of a mailbox is a
+-- reader from the beginning.
+local function position_of(line, reader, is_owner)
+  local score = redis.call('ZSCORE', READERS, reader) or is_owner == '1' and 0
+  if not score then
+    return nil
+  end
+  local position = whole(score, 0)
+  if position > line.last then
+    damaged()
+  end
+  return position
+end
+
+-- Removes what every reader has acknowledged.
+local function remove_acknowledged(line)
+  local slowest = redis.call('ZRANGE', READERS, 0, 0, 'WITHSCORES')
+  remove_before(line, tonumber(slowest[2]) + 1)
+end

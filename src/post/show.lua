@@ -1,0 +1,25 @@
+-- post/show: how many messages are kept, for whom, and within which limits.
+-- KEYS[1] state     hash; see post.c for all of them
+-- KEYS[2] messages  stream
+-- KEYS[3] marks     list
+-- KEYS[4] readers   zset
+-- returns {code, first kept that is not too old, last, bytes, time of the first or 0, fields of the
+--   state, readers with their positions}: TKL_NOTFOUND there is nothing
+-- include: clock
+local now = server_time()
+local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
+-- include: codes
+-- include: line
+-- include: age
+
+local fields = redis.call('HGETALL', STATE)
+if #fields == 0 then
+  return {NOTFOUND}
+end
+local line, oldest, start = read_line(), 0, nil
+local first = first_young(line)
+if first <= line.last then
+  oldest, start = mark_of(line, first)
+end
+local readers = redis.call('ZRANGE', READERS, 0, -1, 'WITHSCORES')
+return {OK, first, line.last, line.sent - (start or line.sent), oldest, fields, readers}

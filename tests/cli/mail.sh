@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# `tackle mail`: every verb, what it prints and how it ends.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+is "send" "$(tackle mail send ann --from bob hello)" 1
+is "send as JSON" "$(tackle mail send ann --from eve --json 'a b' | jq -c .)" \
+    '{"name":"ann","id":2,"count":1}'
+is "standard input" "$(printf 'a\0\377' | tackle mail send ann --header 'type=x=y' --header t=2)" 3
+is "a dash" "$(printf '' | tackle mail send ann -)" 4
+is "lines" "$(printf 'one\ntwo\n' | tackle mail send ann --from bob --lines --json | jq -c .)" \
+    '{"name":"ann","id":5,"count":2}'
+is "unread" "$(tackle mail unread ann)" 6
+is "unread as JSON" "$(tackle mail unread ann --json | jq -c .)" '{"name":"ann","unread":6}'
+
+fetched=$(tackle mail fetch ann --json)
+is "ids" "$(jq -c 'map(.id)' <<<"$fetched")" '[1,2,3,4,5,6]'
+is "senders" "$(jq -c 'map(.sender)' <<<"$fetched")" '["bob","eve","","","bob","bob"]'
+is "bodies" "$(jq -c 'map(.body)' <<<"$fetched")" \
+    '["hello","a b",{"base64":"YQD/"},"","one","two"]'
+is "headers" "$(jq -c '.[2].headers' <<<"$fetched")" \
+    '[{"name":"type","value":"x=y"},{"name":"t","value":"2"}]'
+is "times" "$(jq -c 'map(.time | test("^20[0-9-]+T[0-9:.]+Z$")) | unique' <<<"$fetched")" '[true]'
+is "again" "$(tackle mail fetch ann --json)" "$fetched"
+is "count" "$(tackle mail fetch ann --count 1 --json | jq -c 'map(.id)')" '[1]'
+
+is "ack" "$(tackle mail ack ann 2)" 4
+is "an earlier ack" "$(tackle mail ack ann 1 --json | jq -c .)" '{"name":"ann","unread":4}'
+ends 1 tackle mail ack ann 7
+has "$err" "no message has the id 7 yet"
+ends 64 tackle mail ack ann x
+ends 64 tackle mail ack ann 0
+is "acked by fetching" "$(tackle mail fetch ann --count 3 --ack --json | jq -c 'map(.id)')" '[3,4,5]'
+ends 0 tackle mail fetch ann --ack
+has "$out" "two"
+has "$out" "bob"
+ends 1 tackle mail fetch ann --json
+is "nothing" "$out" "[]"
+is "nothing as JSON" "$(jq -r .error <<<"$err")" TKL_EMPTY
+ends 1 tackle mail fetch ann --wait 20ms
+
+# Nothing is acknowledged that could not be printed.
+tackle mail send ann more >/dev/null
+ends 70 bash -c 'tackle mail fetch ann --ack >/dev/full'
+is "still there" "$(tackle mail unread ann)" 1
+
+tackle mail fetch late --wait 30s --json >"$home/waited" &
+for ((i = 0; i < 1000; i++)); do
+    [[ $(tackle call PUBSUB SHARDCHANNELS) == *'tackle:mail:{late}'* ]] && break
+    sleep 0.02
+done
+tackle mail send late here >/dev/null
+wait $! || fail "the fetch that waited ended with $?"
+is "waited for" "$(jq -r '.[0].body' "$home/waited")" here
+
+ends 0 tackle mail show ann --json
+is "shown" "$(jq -c '[.name,.unread,.missed,.last_id,.acked_id,.max_messages,.max_age_ms,.when_full]' \
+    <<<"$out")" '["ann",1,0,7,6,10000,null,"refuse"]'
+has "$(jq -r .fetched <<<"$out")" T
+is "never used" "$(tackle mail show none --json | jq -c '[.unread,.last_id,.oldest,.fetched]')" \
+    '[0,null,null,null]'
+ends 0 tackle mail show ann
+has "$out" "unread"
+
+ends 0 tackle mail limit ann --max-messages 2 --max-bytes 1kb --max-age 1h --json
+is "limited" "$(jq -c . <<<"$out")" '{"name":"ann","limited":true}'
+tackle mail send ann x >/dev/null
+ends 1 tackle mail send ann x
+has "$err" "limit"
+ends 0 tackle mail limit ann --max-messages 2 --when-full drop
+tackle mail send ann x >/dev/null
+ends 0 tackle mail fetch ann
+has "$err" "1 messages were removed"
+ends 64 tackle mail limit ann --max-messages 0
+ends 64 tackle mail limit ann --when-full never
+ends 64 tackle mail limit ann --max-messages -2
+
+ends 64 tackle mail purge ann
+is "purged" "$(tackle mail purge ann --yes --json | jq -c .)" '{"name":"ann","removed":2}'
+is "ids go on" "$(tackle mail send ann x)" 10
+is "list" "$(tackle mail list --json | jq -c 'map(.name)')" '["ann","late"]'
+ends 64 tackle mail drop ann
+ends 0 tackle mail drop ann --yes --json
+is "dropped" "$(jq -c . <<<"$out")" '{"name":"ann","dropped":true}'
+ends 1 tackle mail drop ann --yes
+ends 64 tackle mail send
+ends 64 tackle mail send ann --header x hello
+ends 64 tackle mail fetch ann --count 0
+tackle call SADD 'tackle:mail:{set}' x >/dev/null
+ends 70 tackle mail unread set
