@@ -14,6 +14,8 @@
 /* Waiting for however long, a waiter looks at least this often: a second chance for whatever keeps
  * a notification from arriving. */
 #define LOOK_US INT64_C(60000000)
+/* How long a call may go on when the time of the wait is over: the server may be away. */
+#define OVERTIME_US 500000
 /* The longest pause between two attempts to reach a server that is away. */
 #define PAUSE_MAX_US 250000
 
@@ -87,6 +89,12 @@ void tkl_messages_free(tkl_messages *messages)
 
 /* ---- Fetching ------------------------------------------------------------ */
 
+int64_t tkl__post_attempt(const tkl__post *post, int64_t until)
+{
+    int64_t call = tkl__post_deadline(post);
+    return until < call - OVERTIME_US ? until + OVERTIME_US : call;
+}
+
 int tkl__fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args)
 {
     tkl__args_bytes(args, reader);
@@ -97,14 +105,17 @@ int tkl__fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__ar
                              TKL_MESSAGES_MAX);
 }
 
-static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, tkl_messages **messages)
+/* One attempt, which ends within the time of a call and not long after `until`. */
+static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, int64_t until,
+                      tkl_messages **messages)
 {
     tkl__args args;
     tkl_reply *reply = NULL;
     tkl__args_init(&args);
     int rc = tkl__fetch_args(post, reader, max, &args);
     if (rc == TKL_OK)
-        rc = tkl__post_run(post, &tkl__lua_post_fetch, TKL__FETCH_KEYS, &args, &reply);
+        rc = tkl__post_run(post, &tkl__lua_post_fetch, TKL__FETCH_KEYS, &args,
+                           tkl__post_attempt(post, until), &reply);
     else
         tkl__args_free(&args);
     if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0)
@@ -144,11 +155,11 @@ static int sleep_once(tkl__waiter *waiter, int64_t deadline)
     }
 }
 
-static int listen(const tkl__post *post, tkl__waiter *waiter)
+static int listen(const tkl__post *post, int64_t until, tkl__waiter *waiter)
 {
     tkl__unlisten(waiter);
     return tkl__listen(post->client, post->keys.items[0], (tkl_bytes){NULL, 0},
-                       tkl__post_deadline(post), waiter);
+                       tkl__post_attempt(post, until), waiter);
 }
 
 /* Listens before it looks, so that nothing is sent unheard in between. */
@@ -156,18 +167,18 @@ static int wait_and_fetch(const tkl__post *post, tkl_bytes reader, size_t max, i
                           tkl_messages **messages)
 {
     tkl__waiter waiter = {.hub = NULL};
-    int rc = listen(post, &waiter);
+    int rc = listen(post, deadline, &waiter);
     if (rc == TKL_OK)
-        rc = fetch_once(post, reader, max, messages);
+        rc = fetch_once(post, reader, max, deadline, messages);
     while (tkl__left(deadline) > 0 && (rc == TKL_EMPTY || tkl__post_may_pass(rc))) {
         if (rc == TKL_EMPTY) {
             rc = sleep_once(&waiter, deadline);
         } else {
             tkl__post_pause(deadline);
-            rc = listen(post, &waiter);
+            rc = listen(post, deadline, &waiter);
         }
         if (rc == TKL_EMPTY || rc == TKL_OK)
-            rc = fetch_once(post, reader, max, messages);
+            rc = fetch_once(post, reader, max, deadline, messages);
     }
     tkl__unlisten(&waiter);
     return rc;
@@ -181,7 +192,7 @@ int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
     *messages = NULL;
     if (wait_ms == 0 || !tkl__hears(post->client, post->keys.items[0])) {
-        int rc = fetch_once(post, reader, max, messages);
+        int rc = fetch_once(post, reader, max, wait_ms == 0 ? TKL__FOREVER : deadline, messages);
         if (wait_ms == 0 || rc != TKL_EMPTY)
             return rc;
     }

@@ -29,7 +29,7 @@ int64_t tkl__post_deadline(const tkl__post *post);
 /* Runs a script with the first `nkeys` keys; the arguments are freed. Its result is the code: the
  * first element of the reply, or the reply itself. */
 int tkl__post_run(const tkl__post *post, const tkl__script *script, size_t nkeys, tkl__args *args,
-                  tkl_reply **reply);
+                  int64_t deadline, tkl_reply **reply);
 
 int tkl__post_send(const tkl__post *post, tkl_bytes sender, const tkl_letter *letters, size_t count,
                    int64_t *first_id);
@@ -71,6 +71,8 @@ int tkl__fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__ar
  * is freed with them if it is `owned`. */
 int tkl__messages_make(tkl_reply *reply, bool owned, tkl_messages **messages);
 
+/* The deadline of one call of a wait that lasts until then. */
+int64_t tkl__post_attempt(const tkl__post *post, int64_t until);
 /* Whether a wait goes on after this error: it may be gone soon. */
 bool tkl__post_may_pass(int rc);
 /* Sleeps a little before the next attempt, not beyond the deadline. */
