@@ -301,7 +301,7 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "set how much is kept; what is not given gets its default",
         .options = limit_options,
-        .example = "tackle mail limit ann --max-messages 1000 --max-age 30d --when-full drop",
+        .example = "tackle mail limit ann --max-messages 1000 --max-age 30d --json",
         .run = limit,
     },
     {
