@@ -425,6 +425,35 @@ static void an_empty_path_means_the_usual_places(void **state)
     tkl_close(test_open("embedded:", NULL));
 }
 
+/* An empty PATH, or an empty part of one, is the current directory to a shell. */
+static void nothing_of_the_current_directory_is_run(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {"mkdir", "tail", "rm", "redis-server", "valkey-server"};
+    static const char *const paths[] = {"", ":", ".", ":/usr/bin:/bin"};
+    char before[PATH_MAX], dir[64], *trap = NULL;
+    assert_non_null(getcwd(before, sizeof before));
+    test_make_dir(dir, sizeof dir);
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        char *path = test_format("%s/%s", dir, programs[i]);
+        char *text = test_format("touch '%s/run'", dir);
+        process_script(path, text);
+        free(path);
+        free(text);
+    }
+    trap = test_format("%s/run", dir);
+    assert_int_equal(chdir(dir), 0);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        tkl_client *client = NULL;
+        setenv("PATH", paths[i], 1);
+        (void)!tkl_open("embedded:", NULL, &client);
+        tkl_close(client);
+        assert_int_not_equal(access(trap, F_OK), 0);
+    }
+    assert_int_equal(chdir(before), 0);
+    free(trap);
+}
+
 static void either_server_on_the_path_will_do(void **state)
 {
     (void)state;
@@ -556,6 +585,7 @@ int main(void)
         TEST(a_place_that_is_not_there_is_passed_over),
         TEST(the_error_says_what_to_install),
         TEST(an_empty_path_means_the_usual_places),
+        TEST(nothing_of_the_current_directory_is_run),
         TEST(either_server_on_the_path_will_do),
         TEST(a_named_program_must_exist),
         TEST(an_old_server_is_refused),

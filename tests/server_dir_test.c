@@ -257,12 +257,71 @@ static void a_directory_of_somebody_else_is_refused(void **state)
     fails(home_url, TKL_ESPAWN, "belongs to another user");
 }
 
-static void a_directory_open_to_everybody_is_refused(void **state)
+static void a_directory_that_others_may_write_is_refused(void **state)
 {
     (void)state;
+    static const mode_t modes[] = {0777, 0770, 0702};
     assert_int_equal(mkdir(home_dir, 0700), 0);
-    assert_int_equal(chmod(home_dir, 0777), 0);
-    fails(home_url, TKL_ESPAWN, "can be written by everybody");
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        assert_int_equal(chmod(home_dir, modes[i]), 0);
+        fails(home_url, TKL_ESPAWN, "can be written by others");
+    }
+}
+
+/* A configuration may make the server run programs. */
+static void a_configuration_that_others_may_write_is_refused(void **state)
+{
+    (void)state;
+    char *config = home_path("config");
+    assert_int_equal(mkdir(home_dir, 0700), 0);
+    process_script(config, "loadmodule /tmp/planted.so");
+    assert_int_equal(chmod(config, 0660), 0);
+    fails(home_url, TKL_ESPAWN, "can be written by others");
+    assert_int_equal(chmod(config, 0600), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(config, 65534, 65534), 0);
+        fails(home_url, TKL_ESPAWN, "belongs to another user");
+    }
+    free(config);
+}
+
+/* Opening one waits for its other end: for ever, if there is none. */
+static void a_fifo_in_place_of_a_file_is_refused(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"log", "config", "lock"};
+    tkl_server_info info;
+    assert_int_equal(mkdir(home_dir, 0700), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path = home_path(names[i]);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        fails(home_url, TKL_ESPAWN, "is not a regular file");
+        assert_code(tkl_server_status(home_url, &info), TKL_ESPAWN);
+        assert_code(tkl_server_stop(home_url), TKL_ESPAWN);
+        assert_int_equal(unlink(path), 0);
+        free(path);
+    }
+}
+
+static int stop_as_nobody(void *arg)
+{
+    (void)arg;
+    tkl_server_info info;
+    if (geteuid() == 0 ? setuid(65534) != 0 : chmod(home_dir, 0) != 0)
+        return 1;
+    if (tkl_server_stop(home_url) != TKL_EAUTH || !strstr(tkl_errmsg(), "another user"))
+        return 2;
+    return tkl_server_status(home_url, &info) == TKL_EAUTH ? 0 : 3;
+}
+
+static void the_server_of_another_user_is_told_from_none(void **state)
+{
+    (void)state;
+    home_start(home_url);
+    assert_int_equal(chmod(test_dir(), 0711), 0);
+    assert_int_equal(process_wait(process_fork(stop_as_nobody, NULL)), 0);
+    assert_int_equal(chmod(home_dir, 0700), 0);
+    assert_ok(tkl_server_stop(home_url));
 }
 
 /* Root may write anywhere, so somebody else has to try. */
@@ -332,7 +391,10 @@ int main(void)
         TEST(a_file_is_no_directory),
         TEST(what_cannot_be_made_is_told),
         TEST(a_directory_of_somebody_else_is_refused),
-        TEST(a_directory_open_to_everybody_is_refused),
+        TEST(a_directory_that_others_may_write_is_refused),
+        TEST(a_configuration_that_others_may_write_is_refused),
+        TEST(a_fifo_in_place_of_a_file_is_refused),
+        TEST(the_server_of_another_user_is_told_from_none),
         TEST(a_directory_that_cannot_be_written_is_refused),
         TEST(urls_without_a_directory_are_refused),
         TEST(an_unknown_durability_is_refused),

@@ -40,7 +40,7 @@ struct tkl__embedded {
 /* "$1" is the directory, the rest the server's command line. The inner reader is a process of its
  * own because a shell cannot wait for a child and for a descriptor at once. */
 static const char supervisor[] = "{\n"
-                                 "    PATH=$PATH:/usr/bin:/bin\n"
+                                 "    PATH=/usr/bin:/bin\n"
                                  "    umask 077\n"
                                  "    dir=$1\n"
                                  "    shift\n"

@@ -124,10 +124,51 @@ static int check_dir(const char *dir)
         return tkl__fail(TKL_ESPAWN, "%s is not a directory", dir);
     if (st.st_uid != geteuid())
         return tkl__fail(TKL_ESPAWN, "the directory %s belongs to another user", dir);
-    if (st.st_mode & S_IWOTH)
-        return tkl__fail(TKL_ESPAWN,
-                         "the directory %s can be written by everybody: chmod it to 700", dir);
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return tkl__fail(TKL_ESPAWN, "the directory %s can be written by others: chmod it to 700",
+                         dir);
     return TKL_OK;
+}
+
+/* A file of the directory, if it is there. Whoever can write the configuration can make the server
+ * run programs; and a FIFO would keep us waiting for its other end. */
+static int check_file(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return errno == ENOENT ? TKL_OK : tkl__fail_errno(TKL_ESPAWN, "%s", path);
+    if (!S_ISREG(st.st_mode))
+        return tkl__fail(TKL_ESPAWN, "%s is not a regular file", path);
+    if (st.st_uid != geteuid())
+        return tkl__fail(TKL_ESPAWN, "%s belongs to another user: remove it, or make it yours",
+                         path);
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return tkl__fail(TKL_ESPAWN,
+                         "%s can be written by others: look what is in it, then chmod "
+                         "it to 600",
+                         path);
+    return TKL_OK;
+}
+
+static int check_files(const place *p)
+{
+    int rc = check_file(p->config);
+    if (rc == TKL_OK)
+        rc = check_file(p->lock);
+    return rc == TKL_OK ? check_file(p->log) : rc;
+}
+
+/* For what looks at a server and does not start it. */
+static int check_access(const place *p)
+{
+    struct stat st;
+    bool found = stat(p->dir, &st) == 0;
+    if (found && faccessat(AT_FDCWD, p->dir, X_OK, AT_EACCESS) == 0)
+        return check_files(p);
+    if (!found && errno != EACCES)
+        return TKL_OK; /* no directory, no server */
+    return tkl__fail(TKL_EAUTH, "the directory %s belongs to another user: you may not enter it",
+                     p->dir);
 }
 
 /* ---- The lock ------------------------------------------------------------ */
@@ -155,7 +196,7 @@ static void drop_lock(int fd)
 /* Shared, so that those who only look do not see each other. */
 static bool is_free(const place *p)
 {
-    int fd = open(p->lock, O_RDONLY | O_CLOEXEC);
+    int fd = open(p->lock, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return true;
     bool got = flock(fd, LOCK_SH | LOCK_NB) == 0;
@@ -352,7 +393,9 @@ static int open_dir(const char *dir, place *p)
     int rc = locate(dir, p);
     if (rc == TKL_OK)
         rc = make_dirs(p->dir);
-    return rc == TKL_OK ? check_dir(p->dir) : rc;
+    if (rc == TKL_OK)
+        rc = check_dir(p->dir);
+    return rc == TKL_OK ? check_files(p) : rc;
 }
 
 static int join(const tkl__target *target, int64_t deadline, place *p, tkl__conn **conn)
@@ -467,7 +510,7 @@ static int look_up(const char *url, place *p, int64_t *deadline)
     *deadline = tkl__deadline_ms(target.timeout_ms);
     rc = locate(target.dir, p);
     tkl__target_free(&target);
-    return rc;
+    return rc == TKL_OK ? check_access(p) : rc;
 }
 
 int tkl_server_status(const char *url, tkl_server_info *info)

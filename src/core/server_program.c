@@ -142,6 +142,7 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
+/* Only absolute directories count: the current one is anybody's. */
 static bool find_on_path(const char *name, char *program)
 {
     const char *path = getenv("PATH");
@@ -150,7 +151,7 @@ static bool find_on_path(const char *name, char *program)
     while (*path) {
         int len = (int)strcspn(path, ":");
         int made = snprintf(program, PATH_MAX, "%.*s/%s", len, path, name);
-        if (len > 0 && made < PATH_MAX && is_program(program))
+        if (*path == '/' && made < PATH_MAX && is_program(program))
             return true;
         path += len;
         path += *path == ':';
