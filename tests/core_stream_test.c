@@ -4,6 +4,8 @@
  *
  * ctest: label threads
  */
+#include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -136,6 +138,57 @@ static void who_always_sleeps_tries_nothing(void **state)
     close_stream(&stream, other);
 }
 
+/* ---- Several addresses --------------------------------------------------- */
+
+static struct sockaddr_in local_address(int fd)
+{
+    struct sockaddr_in address;
+    socklen_t len = sizeof address;
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+    return address;
+}
+
+static int listen_locally(int backlog)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&any, sizeof any), 0);
+    assert_int_equal(listen(fd, backlog), 0);
+    return fd;
+}
+
+/* Its backlog is full: further connections are neither taken nor refused. */
+static int swallow_connections(int *clog, size_t count)
+{
+    int fd = listen_locally(0);
+    struct sockaddr_in address = local_address(fd);
+    for (size_t i = 0; i < count; i++) {
+        clog[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        (void)!connect(clog[i], (struct sockaddr *)&address, sizeof address);
+    }
+    return fd;
+}
+
+static void an_address_that_swallows_connections_does_not_use_up_the_time(void **state)
+{
+    (void)state;
+    int clog[4], fd = -1;
+    int bad = swallow_connections(clog, 4), good = listen_locally(8);
+    struct sockaddr_in places[] = {local_address(bad), local_address(good)};
+    struct addrinfo list[2] = {{.ai_family = AF_INET}, {.ai_family = AF_INET}};
+    for (int i = 0; i < 2; i++) {
+        list[i].ai_addr = (struct sockaddr *)&places[i];
+        list[i].ai_addrlen = sizeof places[i];
+    }
+    list[0].ai_next = &list[1];
+    assert_ok(tkl__stream_connect_any(list, tkl__deadline_ms(2000), &fd));
+    close(fd);
+    for (int i = 0; i < 4; i++)
+        close(clog[i]);
+    close(bad);
+    close(good);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +197,7 @@ int main(void)
         cmocka_unit_test(a_closed_peer_is_told_in_both_manners),
         cmocka_unit_test(who_is_kept_waiting_sleeps),
         cmocka_unit_test(who_always_sleeps_tries_nothing),
+        cmocka_unit_test(an_address_that_swallows_connections_does_not_use_up_the_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

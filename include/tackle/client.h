@@ -16,7 +16,11 @@
  * belongs to one thread at a time.
  *
  * fork(): a child may go on using its parent's client; it gets connections of
- * its own. Signals: the library never raises SIGPIPE and installs no handlers.
+ * its own. A pipeline is a copy in both. Signals: the library never raises SIGPIPE and
+ * installs no handlers; tkl_interrupt() and tkl_resume() may be called by one.
+ *
+ * Callbacks: on_event, see below. Keys: components use "ns:component:{name}:part", see
+ * tkl_key(); the client itself has none.
  */
 #ifndef TACKLE_CLIENT_H
 #define TACKLE_CLIENT_H
@@ -31,13 +35,38 @@ typedef struct tkl_client tkl_client;
 typedef struct tkl_reply tkl_reply;
 typedef struct tkl_pipeline tkl_pipeline;
 
+/* ---- Events -------------------------------------------------------------- */
+
+typedef enum tkl_event_type {
+    TKL_EVENT_CONNECTED = 1, /* a new connection to `server` */
+    TKL_EVENT_LOST = 2,      /* a connection broke, or could not be made: `code` says why */
+    TKL_EVENT_RETRIED = 3,   /* a request is about to be repeated; `code` of the last attempt,
+                                TKL_EUNREADY for MOVED, LOADING and the like */
+    TKL_EVENT_RENEWAL_FAILED =
+        4, /* a lease was not renewed; it is tried again while there is time */
+} tkl_event_type;
+
+/* What on_event is told. Strings live as long as the callback runs. */
+typedef struct tkl_client_event {
+    tkl_event_type type;
+    int code;           /* TKL_OK where nothing failed */
+    const char *server; /* "host:port" or the path of a socket; "" where there is none */
+    const char *text;   /* the reason in words; "" where nothing failed */
+    TKL_RESERVED(4);
+} tkl_client_event;
+
+/* "connected", "lost", "retried", "renewal failed"; never NULL. */
+TKL_API const char *tkl_event_name(tkl_event_type type);
+
 /* ---- Opening ------------------------------------------------------------- */
 
 /* All zero means the defaults. Strings are copied; NULL means not set. */
 typedef struct tkl_options {
     int64_t timeout_ms;        /* for a call, from start to reply; 0: 5000 */
     int64_t idle_ms;           /* unused connections are closed after this; 0: 60000 */
-    int pool_size;             /* connections per server node at most; 0: 32 */
+    int64_t reply_max;         /* bytes of memory that a reply, or all replies of a pipeline, may
+                                  take: beyond, TKL_EPROTO; 0: 1 GB; TKL_NONE: no limit */
+    int pool_size;             /* connections per server node at most, up to 10000; 0: 32 */
     bool always_sleep;         /* do not stay awake for replies, however soon they come */
     const char *ns;            /* first part of every key a component uses, 1 to 256 bytes, no
                                   braces; NULL: "tackle" */
@@ -53,6 +82,13 @@ typedef struct tkl_options {
     const char *tls_key_file;    /* its private key, PEM */
     const char *tls_server_name; /* checked and sent as SNI; NULL: the host of the URL */
     bool tls_no_verify;          /* accept any certificate: for tests only */
+
+    /* For logs and metrics; NULL: none. Called by the thread that notices, which may be one of the
+     * library's or the caller's own, and by several at once. It must not block, and must not call
+     * anything of this client. */
+    void (*on_event)(const tkl_client_event *event, void *arg);
+    void *event_arg;
+    TKL_RESERVED(8);
 } tkl_options;
 
 /* Opens a client. URL forms:
@@ -79,6 +115,34 @@ TKL_API int tkl_open(const char *url, const tkl_options *options, tkl_client **c
  * inside a call, and every component handle must be closed before. NULL is fine. */
 TKL_API void tkl_close(tkl_client *client);
 
+/* ---- Looking ------------------------------------------------------------- */
+
+/* What happened since the client was opened, in this process, and how it stands now. */
+typedef struct tkl_client_info {
+    int64_t calls;      /* requests that got a connection; a pipeline counts once a node */
+    int64_t retries;    /* requests repeated */
+    int64_t dials;      /* connections made */
+    int64_t failures;   /* dials that failed */
+    int64_t lost;       /* connections that broke in use */
+    int64_t bytes_sent; /* by calls; not counted while a call is under way */
+    int64_t bytes_received;
+    int nodes;       /* servers known */
+    int connections; /* open now; subscriptions are not counted */
+    int idle;        /* those in no call */
+    int waiting;     /* threads that wait for a connection */
+    TKL_RESERVED(8);
+} tkl_client_info;
+
+/* No I/O. */
+TKL_API void tkl_client_stats(tkl_client *client, tkl_client_info *info) TKL_NONNULL(1, 2);
+
+/* The key of a name, for ACLs, EXPIRE, MEMORY USAGE and the like: "ns:component:{name}:part", where
+ * '%', '{' and '}' in the name are escaped. `part` "": "ns:component:{name}". The page of each
+ * component lists its parts. No I/O. Free it with tkl_key_free(). */
+TKL_API int tkl_key(tkl_client *client, const char *component, tkl_bytes name, const char *part,
+                    tkl_bytes *key) TKL_NONNULL(1, 2, 4, 5) TKL_CHECK;
+TKL_API void tkl_key_free(tkl_bytes key);
+
 /* ---- Interrupting -------------------------------------------------------- */
 
 /* Ends every wait of the client at once, in all threads: for locks, permits, limits, jobs, items,
@@ -93,9 +157,10 @@ TKL_API void tkl_resume(tkl_client *client) TKL_NONNULL(1);
 /* ---- Calling ------------------------------------------------------------- */
 
 typedef struct tkl_call_options {
-    int64_t timeout_ms; /* 0 or less: the client's */
+    int64_t timeout_ms; /* of this call; 0: the client's */
     bool retry_safe;    /* doing it twice does no harm: repeat it, within the time-out,
                            when a connection is lost before the reply came */
+    TKL_RESERVED(8);
 } tkl_call_options;
 
 /* Sends one command and waits for its reply. `lens` may be NULL when all arguments are
@@ -179,12 +244,14 @@ typedef struct tkl_server_info {
     char durability[16]; /* none, snapshot, lazy, everysec or always; empty for a new directory */
     char program[32];    /* redis-server or valkey-server */
     char version[32];
+    TKL_RESERVED(4);
 } tkl_server_info;
 
 /* All take an URL of the form embedded:/dir[?durability=...]. Starting what runs already is fine;
- * status and stop of what does not run answer TKL_NOTFOUND. stop saves what the durability
- * promises, which takes as long as the data is large, and returns when the server is gone. The
- * server program is $TACKLE_SERVER, a name or a path, or redis-server or valkey-server on PATH. */
+ * status and stop of what does not run answer TKL_NOTFOUND, of another user's TKL_EAUTH. stop saves
+ * what the durability promises, which takes as long as the data is large, and returns when the
+ * server is gone. The server program is $TACKLE_SERVER, a name or a path, or redis-server or
+ * valkey-server on PATH. */
 TKL_API int tkl_server_start(const char *url, tkl_server_info *info) TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API int tkl_server_stop(const char *url) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_server_status(const char *url, tkl_server_info *info) TKL_NONNULL(1, 2) TKL_CHECK;

@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/report.h"
 #include "core/resp.h"
 
 /* A try that lasted so long was no failure to get through: the pauses begin anew. */
@@ -188,6 +189,8 @@ int tkl__block(tkl_client *client, const tkl__blocking *command, int64_t end, tk
         if (rc == TKL_OK)
             rc = try_on(client, node, command, asked != NULL, end, &nothing, reply);
         tkl__outcome outcome = tkl__judge(client, node, rc, *reply, nothing);
+        if (outcome.again)
+            tkl__tell_retry(client, node, rc, *reply);
         tkl__node_unref(node);
         asked = outcome.other;
         if (tkl__now() - began > WENT_WELL_US)

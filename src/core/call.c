@@ -8,7 +8,9 @@
 #include "core/clock.h"
 #include "core/command.h"
 #include "core/error.h"
+#include "core/options.h"
 #include "core/reply.h"
+#include "core/report.h"
 #include "core/resp.h"
 
 /* How long a single node may keep a call waiting for a connection where there are others. */
@@ -150,6 +152,8 @@ int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline,
             rc = try_on(node, request, asked != NULL, tkl__borrow_deadline(client, deadline),
                         deadline, reply);
         tkl__outcome outcome = tkl__judge(client, node, rc, *reply, request->retry_safe);
+        if (outcome.again)
+            tkl__tell_retry(client, node, rc, *reply);
         tkl__node_unref(node);
         asked = outcome.other;
         if (!outcome.again || !tkl__pause(attempt, outcome.at_once, deadline)) {
@@ -228,10 +232,17 @@ static int exec_everywhere(tkl_client *client, const tkl__request *request, tkl_
 
 /* ---- The public calls ---------------------------------------------------- */
 
+int tkl__call_check(const tkl_call_options *options)
+{
+    if (!options)
+        return TKL_OK;
+    int rc = TKL__CHECK_RESERVED(options);
+    return rc == TKL_OK ? tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX) : rc;
+}
+
 int64_t tkl__call_deadline(const tkl_client *client, const tkl_call_options *options)
 {
-    bool own = options && options->timeout_ms > 0;
-    return tkl__deadline_ms(own ? options->timeout_ms : client->target.timeout_ms);
+    return tkl__deadline(client, options ? options->timeout_ms : 0);
 }
 
 int tkl__check(tkl_reply **reply)
@@ -270,6 +281,8 @@ int tkl_call(tkl_client *client, int argc, const char *const *argv, const size_t
     if (reply)
         *reply = NULL;
     int rc = tkl__command_check(argc, argv, lens);
+    if (rc == TKL_OK)
+        rc = tkl__call_check(options);
     if (rc != TKL_OK)
         return rc;
     int64_t deadline = tkl__call_deadline(client, options);

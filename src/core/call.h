@@ -50,6 +50,8 @@ int tkl__exec_many_ahead(tkl_client *client, const tkl__request *requests, size_
 /* Turns an error reply into its code: frees it, clears the pointer and records the text. */
 int tkl__check(tkl_reply **reply);
 
+/* TKL_EINVAL for options that make no sense. NULL is fine. */
+int tkl__call_check(const tkl_call_options *options);
 /* The deadline for these options (NULL: the client's time-out). */
 int64_t tkl__call_deadline(const tkl_client *client, const tkl_call_options *options);
 

@@ -30,6 +30,7 @@ struct tkl_client {
     pthread_mutex_t mutex;      /* guards all that follows, and everything of nodes and routes */
     struct tkl__keeper *keeper; /* for renewing; see keeper.h */
     tkl__node *nodes;           /* list of all nodes that somebody refers to */
+    tkl_client_info counts;     /* what only grows */
     atomic_uint generation;     /* the fork generation the connections belong to */
 
     pthread_mutex_t hubs_mutex; /* guards the list, and who uses a hub; see hub.h */

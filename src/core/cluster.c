@@ -21,6 +21,7 @@
 #include "core/resp.h"
 
 #define SUSPECT_FOR 1000000 /* us during which a server that failed is asked last */
+#define SERVERS_MAX 4096    /* that a map may name: no cluster has so many, a hostile server may */
 
 /* A server of the cluster. */
 typedef struct member {
@@ -32,6 +33,7 @@ typedef struct member {
 typedef struct slot_map {
     member *members;
     size_t count;
+    int assigned;               /* slots, while it is read */
     uint16_t owner[TKL__SLOTS]; /* index of a member plus 1; 0: nobody */
 } slot_map;
 
@@ -72,7 +74,7 @@ static member *map_find(const slot_map *map, const tkl__node *node)
 }
 
 /* The member of a node, added when new: then its reference is taken over, and *added says so.
- * NULL: no memory. */
+ * NULL: no memory, or too many. */
 static member *map_add(slot_map *map, tkl__node *node, bool *added)
 {
     member *found = map_find(map, node);
@@ -81,7 +83,7 @@ static member *map_add(slot_map *map, tkl__node *node, bool *added)
         return found;
 
     *added = false;
-    if (map->count == UINT16_MAX)
+    if (map->count == SERVERS_MAX)
         return NULL;
     member *more = realloc(map->members, (map->count + 1) * sizeof *more);
     if (!more)
@@ -121,7 +123,7 @@ static const char *endpoint(const tkl_reply *server, const tkl__node *asked)
     return *host ? host : tkl__node_addr(asked)->host;
 }
 
-/* Server: [host, port, id, metadata]. NULL: no memory. */
+/* Server: [host, port, id, metadata]. NULL: no memory, or too many. */
 static member *read_server(tkl_client *client, slot_map *map, const tkl__node *asked,
                            const tkl_reply *server)
 {
@@ -135,6 +137,14 @@ static member *read_server(tkl_client *client, slot_map *map, const tkl__node *a
     if (!added)
         tkl__node_unref(node);
     return found;
+}
+
+static int too_many(const slot_map *map)
+{
+    if (map->count < SERVERS_MAX)
+        return tkl__nomem();
+    return tkl__fail(TKL_EPROTO, "a CLUSTER SLOTS reply that names more than %d servers",
+                     SERVERS_MAX);
 }
 
 static int malformed(const tkl__node *asked)
@@ -159,15 +169,18 @@ static int read_range(tkl_client *client, slot_map *map, const tkl__node *asked,
     if (first < 0 || first > last || last >= TKL__SLOTS || !is_server(tkl_reply_at(range, 2)))
         return malformed(asked);
 
+    map->assigned += (int)(last - first + 1);
+    if (map->assigned > TKL__SLOTS)
+        return malformed(asked); /* a slot has one master */
     member *master = read_server(client, map, asked, tkl_reply_at(range, 2));
     if (!master)
-        return tkl__nomem();
+        return too_many(map);
     map_assign(map, (int)first, (int)last, master);
 
     for (size_t i = 3; i < tkl_reply_count(range); i++)
         if (is_server(tkl_reply_at(range, i)) &&
             !read_server(client, map, asked, tkl_reply_at(range, i)))
-            return tkl__nomem();
+            return too_many(map);
     return TKL_OK;
 }
 
@@ -333,6 +346,8 @@ static int fetch_map(tkl_client *client, int64_t deadline)
         if (rc == TKL_OK)
             break;
         tkl__failure_note(&failure, rc);
+        if (tkl__left(deadline) == 0)
+            break;
     }
     list_free(&candidates);
     return rc == TKL_OK ? TKL_OK : tkl__failure_tell(&failure);

@@ -21,13 +21,15 @@
 static int broken(tkl__conn *conn, int rc)
 {
     conn->broken = true;
+    conn->code = rc;
     return rc;
 }
 
 int tkl__conn_send(tkl__conn *conn, tkl_bytes wire, int64_t deadline, size_t *written)
 {
-    size_t done;
+    size_t done = 0;
     int rc = tkl__stream_write(&conn->stream, wire.data, wire.len, deadline, &done);
+    conn->sent += done;
     if (written)
         *written = done;
     return rc == TKL_OK ? TKL_OK : broken(conn, TKL_ENOTSENT);
@@ -52,8 +54,11 @@ static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
             *reply = object;
             return TKL_OK;
         }
-        if (more && tkl__left(deadline) == 0) /* a reply may be endless */
+        if (more && tkl__left(deadline) == 0) /* a reply may take for ever */
             return tkl__fail(TKL_ETIMEOUT, "timed out");
+        if (tkl__reader_size(conn->reader) > conn->reply_max)
+            return broken(conn, tkl__fail(TKL_EPROTO, "a reply of more than %zu bytes (reply_max)",
+                                          conn->reply_max));
         char chunk[READ_CHUNK];
         size_t n;
         int rc = tkl__stream_read(&conn->stream, chunk, sizeof chunk, deadline, &n);
@@ -243,6 +248,7 @@ int tkl__conn_dial(const tkl__target *target, const tkl__addr *addr, struct ssl_
     if (!c)
         return tkl__nomem();
     c->stream.fd = -1;
+    c->reply_max = target->reply_max > 0 ? (size_t)target->reply_max : SIZE_MAX;
     c->reader = tkl__reader_new();
     int rc = c->reader ? tkl__stream_open(&c->stream, target, addr, tls, deadline) : tkl__nomem();
     if (rc == TKL_OK)

@@ -14,8 +14,11 @@ struct redisReader;
 typedef struct tkl__conn {
     tkl__stream stream;
     struct redisReader *reader;
-    uint64_t received; /* bytes */
+    size_t reply_max;                        /* bytes of memory for a reply */
+    uint64_t received, sent;                 /* bytes */
+    uint64_t received_counted, sent_counted; /* those in the client's numbers */
     bool broken;
+    int code;      /* why it is broken */
     bool midway;   /* part of a reply has come, and its rest has not */
     unsigned owed; /* replies that nobody will ask for: skipped when they come */
     bool primed;   /* see tkl__run_nowait() */

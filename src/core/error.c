@@ -70,6 +70,26 @@ int tkl__interrupted(void)
     return tkl__no(TKL_EINTR);
 }
 
+/* C0 and DEL are one byte, C1 is two in UTF-8: ESC [ and its like. */
+void tkl__clean_text(char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        unsigned char next = i + 1 < len ? (unsigned char)text[i + 1] : 0;
+        bool harmless = c == '\n' || c == '\t';
+        bool c1 = c == 0xC2 && next >= 0x80 && next <= 0x9F;
+        if ((c < ' ' && !harmless) || c == 0x7F || c1)
+            text[i] = '?';
+        if (c1)
+            text[i + 1] = '?';
+    }
+}
+
+static void clean_last(void)
+{
+    tkl__clean_text(last_text, strlen(last_text));
+}
+
 /* A server says little of why, and much of the script that met it. */
 static void explain_oom(void)
 {
@@ -91,6 +111,7 @@ int tkl__fail(int code, const char *format, ...)
     va_end(args);
     if (code == TKL_EOOM)
         explain_oom();
+    clean_last();
     return code;
 }
 
@@ -103,6 +124,7 @@ int tkl__fail_errno(int code, const char *format, ...)
     va_end(args);
     if (n >= 0 && n < TEXT_MAX)
         snprintf(last_text + n, TEXT_MAX - (size_t)n, ": %s", strerror(saved));
+    clean_last();
     return code;
 }
 
@@ -116,6 +138,7 @@ int tkl__fail_in(int code, const char *format, ...)
     va_end(args);
     if (n >= 0 && n < TEXT_MAX)
         snprintf(last_text + n, TEXT_MAX - (size_t)n, ": %s", inner);
+    clean_last();
     return code;
 }
 

@@ -15,6 +15,7 @@
 #include "core/buf.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/report.h"
 #include "core/resp.h"
 
 /* Subscriptions kept although nobody waits: a program that waits again and again for the same
@@ -278,6 +279,14 @@ static void on_reply(tkl__hub *hub, const tkl_reply *reply)
     }
 }
 
+/* The connection broke, or the server hangs. */
+static void give_up(tkl__hub *hub)
+{
+    tkl__tell_event(hub->client, TKL_EVENT_LOST, hub->conn->code, tkl__node_addr(hub->node), NULL);
+    hub->client->route->suspect(hub->client, hub->node);
+    cut(hub);
+}
+
 /* Reads what there is, or some of it. */
 static void drain(tkl__hub *hub)
 {
@@ -285,7 +294,7 @@ static void drain(tkl__hub *hub)
     while (hub->conn && more) {
         tkl_reply *reply;
         if (tkl__conn_try_receive(hub->conn, &reply) != TKL_OK) {
-            cut(hub);
+            give_up(hub);
             return;
         }
         if (!reply)
@@ -358,8 +367,9 @@ static void beat(tkl__hub *hub)
     } else if (tkl__now() < hub->beat_at) {
         return;
     } else if (hub->pinged) {
-        hub->client->route->suspect(hub->client, hub->node);
-        cut(hub);
+        tkl__fail(TKL_ETIMEOUT, "no answer to PING");
+        hub->conn->code = TKL_ETIMEOUT;
+        give_up(hub);
     } else {
         send_ping(hub);
     }
@@ -407,6 +417,8 @@ static int dial(tkl__hub *hub, int64_t deadline)
     pthread_mutex_unlock(&hub->mutex);
     int rc = tkl__conn_dial(&hub->client->target, tkl__node_addr(hub->node), hub->client->tls,
                             deadline, &conn);
+    tkl__tell_event(hub->client, rc == TKL_OK ? TKL_EVENT_CONNECTED : TKL_EVENT_LOST, rc,
+                    tkl__node_addr(hub->node), NULL);
     pthread_mutex_lock(&hub->mutex);
     hub->dialling = false;
     hub->failures = rc == TKL_OK ? 0 : hub->failures + 1;

@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/report.h"
 #include "core/thread.h"
 
 /* What is due within this time goes along in the same trip. */
@@ -106,6 +107,9 @@ static void run(tkl_client *client, turn *t)
     for (size_t i = 0; i < t->ncalls; i++) {
         const tkl_reply *reply = tkl_reply_at(replies, i);
         int one = reply ? tkl_reply_code(reply) : rc;
+        if (one != TKL_OK)
+            tkl__tell_event(client, TKL_EVENT_RENEWAL_FAILED, one, NULL,
+                            reply ? tkl_reply_str(reply) : NULL);
         t->callers[i]->done(t->callers[i], one, reply);
     }
     tkl_reply_free(replies);

@@ -33,6 +33,7 @@
 #include "core/client.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/report.h"
 
 /* A connection idle for longer than this is looked at before it is lent. */
 #define TRUST_US 1000
@@ -337,6 +338,7 @@ static bool may_dial(const tkl__node *node)
 static void note_success(tkl__node *node, tkl__conn *conn)
 {
     all_add(node, conn);
+    node->client->counts.dials++;
     node->reached = true;
     node->client->reached = true;
     node->failures = 0;
@@ -346,6 +348,7 @@ static void note_success(tkl__node *node, tkl__conn *conn)
 static void note_failure(tkl__node *node, int rc)
 {
     node->total--;
+    node->client->counts.failures++;
     node->let_go = true;
     node->why = rc;
     snprintf(node->why_text, sizeof node->why_text, "%s", tkl_errmsg());
@@ -367,6 +370,8 @@ static int dial(tkl__node *node, int64_t deadline, tkl__conn **conn)
     node->dialling = true;
     tkl__client_unlock(client);
     int rc = tkl__conn_dial(&client->target, &node->addr, client->tls, deadline, conn);
+    tkl__tell_event(client, rc == TKL_OK ? TKL_EVENT_CONNECTED : TKL_EVENT_LOST, rc, &node->addr,
+                    NULL);
     tkl__client_lock(client);
     node->dialling = false;
     if (rc == TKL_OK)
@@ -452,8 +457,10 @@ int tkl__node_borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)
     *conn = NULL;
     tkl__client_lock(node->client);
     int rc = borrow(node, deadline, conn);
-    if (rc == TKL_OK)
+    if (rc == TKL_OK) {
         (*conn)->stream.crowded = node->lent++ > 0;
+        node->client->counts.calls++;
+    }
     waiter *next = post_watch(node);
     tkl__client_unlock(node->client);
     wake(next);
@@ -487,12 +494,30 @@ static waiter *hand_on(tkl__node *node, tkl__conn *conn, int64_t now)
     return w;
 }
 
+static void count_use(tkl__node *node, tkl__conn *conn)
+{
+    tkl_client_info *counts = &node->client->counts;
+    counts->bytes_sent += (int64_t)(conn->sent - conn->sent_counted);
+    counts->bytes_received += (int64_t)(conn->received - conn->received_counted);
+    counts->lost += conn->broken;
+    conn->sent_counted = conn->sent;
+    conn->received_counted = conn->received;
+}
+
+static void report_loss(const tkl__node *node, const tkl__conn *conn)
+{
+    if (conn->broken)
+        tkl__tell_event(node->client, TKL_EVENT_LOST, conn->code, &node->addr, NULL);
+}
+
 void tkl__node_return(tkl__node *node, tkl__conn *conn)
 {
     tkl__conn *old = NULL;
     waiter *next = NULL;
     int64_t now = tkl__now();
+    report_loss(node, conn);
     tkl__client_lock(node->client);
+    count_use(node, conn);
     node->lent--;
     if (conn->broken || tkl__conn_buffered(conn)) {
         forget(node, conn);
@@ -521,6 +546,7 @@ int tkl__node_borrow_apart(tkl__node *node, int64_t deadline, tkl__conn **conn)
         rc = backing_off(node) ? no_turn(node) : dial(node, deadline, conn);
     if (rc == TKL_OK) {
         (*conn)->stream.crowded = true;
+        node->client->counts.calls++;
         node->total--;
         wake_first(node); /* there is room for another one */
     }
@@ -532,7 +558,9 @@ void tkl__node_return_apart(tkl__node *node, tkl__conn *conn)
 {
     waiter *next = NULL;
     bool broken = conn->broken || tkl__conn_buffered(conn);
+    report_loss(node, conn);
     tkl__client_lock(node->client);
+    count_use(node, conn);
     if (!broken && node->total < node->client->target.pool_size) {
         node->total++;
         conn->idle_since = tkl__now();
@@ -544,6 +572,19 @@ void tkl__node_return_apart(tkl__node *node, tkl__conn *conn)
     tkl__client_unlock(node->client);
     wake(next);
     tkl__conn_close(conn);
+}
+
+/* ---- Counting ------------------------------------------------------------ */
+
+void tkl__node_count_locked(const tkl__node *node, tkl_client_info *info)
+{
+    info->nodes++;
+    for (const tkl__conn *conn = node->all; conn; conn = conn->next)
+        info->connections++;
+    for (const tkl__conn *conn = node->newest; conn; conn = conn->older)
+        info->idle++;
+    for (const waiter *w = node->first; w; w = w->next)
+        info->waiting++;
 }
 
 /* ---- Clearing ------------------------------------------------------------ */

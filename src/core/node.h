@@ -41,6 +41,8 @@ void tkl__node_flush(tkl__node *node);
 
 /* In the child after a fork, with the client locked: lets go of the parent's connections. */
 void tkl__node_forget_locked(tkl__node *node);
+/* Adds how it stands to the numbers of its client. */
+void tkl__node_count_locked(const tkl__node *node, tkl_client_info *info);
 /* The next in client->nodes. */
 tkl__node *tkl__node_next(const tkl__node *node);
 

@@ -16,6 +16,7 @@
 #include "core/command.h"
 #include "core/error.h"
 #include "core/reply.h"
+#include "core/report.h"
 #include "core/resp.h"
 
 /* ---- A batch of requests ------------------------------------------------- */
@@ -91,6 +92,8 @@ static void group_failed(batch *b, tkl__node *node, size_t index, int rc)
     tkl__outcome outcome = tkl__judge(b->client, node, rc, NULL, b->requests[index].retry_safe);
     if (!outcome.again || tkl__left(b->deadline) == 0)
         settle_failure(b, index, rc);
+    else
+        tkl__tell_retry(b->client, node, rc, NULL);
 }
 
 /* Repeats by itself what this node turned down, else keeps the reply. */
@@ -100,6 +103,7 @@ static void group_answered(batch *b, tkl__node *node, size_t index, tkl_reply *r
     tkl__outcome outcome = tkl__judge(b->client, node, TKL_OK, reply, request->retry_safe);
     tkl__node_unref(outcome.other);
     if (outcome.again) {
+        tkl__tell_retry(b->client, node, TKL_OK, reply);
         tkl_reply_free(reply);
         int rc = tkl__exec(b->client, request, b->deadline, &reply);
         if (rc != TKL_OK) {
@@ -379,6 +383,9 @@ int tkl_pipeline_addz(tkl_pipeline *pipeline, ...)
 int tkl_pipeline_run(tkl_pipeline *p, const tkl_call_options *options, tkl_reply **replies)
 {
     *replies = NULL;
+    int rc = tkl__call_check(options);
+    if (rc != TKL_OK)
+        return rc;
     tkl__request *requests = malloc((p->count + 1) * sizeof *requests);
     if (!requests)
         return tkl__nomem();
@@ -386,8 +393,8 @@ int tkl_pipeline_run(tkl_pipeline *p, const tkl_call_options *options, tkl_reply
         requests[i] = (tkl__request){.wire = {p->wire.data + p->spans[i].start, p->spans[i].len},
                                      .slot = p->spans[i].slot,
                                      .retry_safe = options && options->retry_safe};
-    int rc = tkl__exec_many(p->client, requests, p->count, tkl__call_deadline(p->client, options),
-                            replies);
+    rc = tkl__exec_many(p->client, requests, p->count, tkl__call_deadline(p->client, options),
+                        replies);
     free(requests);
     tkl__buf_clear(&p->wire);
     p->count = 0;

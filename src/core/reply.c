@@ -13,6 +13,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "core/error.h"
 #include "core/number.h"
 #include "core/resp.h"
 
@@ -35,6 +36,7 @@ struct tkl_reply {
 
     /* Of a root only: */
     block *arena;       /* the blocks of the tree */
+    size_t size;        /* of them all */
     tkl_reply *adopted; /* roots of trees that this one took over ... */
     tkl_reply *sibling; /* ... chained by this */
 };
@@ -72,6 +74,7 @@ static void *take(tkl_reply *root, size_t size)
         if (!b)
             return NULL;
         root->arena = b;
+        root->size += b->cap;
     }
     void *at = b->data + b->used;
     b->used += size;
@@ -86,6 +89,7 @@ static tkl_reply *root_new(size_t payload)
     tkl_reply *root = (tkl_reply *)(void *)arena->data;
     arena->used = aligned(sizeof *root);
     *root = (tkl_reply){.kind = TKL_REPLY_NIL, .data = "", .arena = arena, .root = root};
+    root->size = arena->cap;
     return root;
 }
 
@@ -160,8 +164,10 @@ static void *create_string(const redisReadTask *task, char *text, size_t len)
     if (!node || !set_text(node, text, len))
         return undo(task, node);
     node->kind = task->type == REDIS_REPLY_ERROR ? TKL_REPLY_ERROR : TKL_REPLY_STRING;
-    if (node->kind == TKL_REPLY_ERROR)
+    if (node->kind == TKL_REPLY_ERROR) {
         node->code = tkl__error_code((tkl_bytes){text, len});
+        tkl__clean_text((char *)(uintptr_t)node->data, len); /* in the arena */
+    }
     return node;
 }
 
@@ -238,6 +244,12 @@ static redisReplyObjectFunctions functions = {
 struct redisReader *tkl__reader_new(void)
 {
     return redisReaderCreateWithFunctions(&functions);
+}
+
+size_t tkl__reader_size(const struct redisReader *reader)
+{
+    const tkl_reply *root = reader->privdata ? reader->privdata : reader->reply;
+    return (root ? root->size : 0) + reader->len - reader->pos;
 }
 
 void tkl__reader_collect(struct redisReader *reader, tkl_reply *array)

@@ -12,6 +12,10 @@ struct redisReader;
 /* A reader that makes tkl_reply objects. NULL: no memory. */
 struct redisReader *tkl__reader_new(void);
 
+/* Bytes of memory that the reply under construction takes, with what is not parsed yet; with all
+ * that was collected, while it collects. */
+size_t tkl__reader_size(const struct redisReader *reader);
+
 /* Replies made by the client itself. NULL: no memory. */
 tkl_reply *tkl__reply_new_array(size_t count); /* `count` nil elements */
 tkl_reply *tkl__reply_new_int(int64_t value);

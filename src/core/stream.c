@@ -122,6 +122,21 @@ static void tune_tcp(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
+/* A name may have several addresses. One that swallows connections must not use up the time of
+ * those behind it, so each gets a share of what is left. Never more than half: there is a greeting
+ * to come. */
+int tkl__stream_connect_any(const struct addrinfo *found, int64_t deadline, int *fd)
+{
+    int left = 0, rc = TKL_ENOTSENT;
+    for (const struct addrinfo *a = found; a; a = a->ai_next)
+        left++;
+    for (const struct addrinfo *a = found; a && rc != TKL_OK; a = a->ai_next, left--) {
+        int64_t until = left == 1 ? deadline : tkl__now() + tkl__left(deadline) / left / 2;
+        rc = open_fd(a->ai_family, a->ai_addr, a->ai_addrlen, until, fd);
+    }
+    return rc;
+}
+
 static int connect_tcp(const tkl__addr *addr, int64_t deadline, int *fd)
 {
     char port[8];
@@ -133,9 +148,7 @@ static int connect_tcp(const tkl__addr *addr, int64_t deadline, int *fd)
     tkl__nofork_leave();
     if (error)
         return tkl__fail(TKL_ENOTSENT, "%s", gai_strerror(error));
-    int rc = TKL_ENOTSENT;
-    for (struct addrinfo *a = found; a && rc != TKL_OK; a = a->ai_next)
-        rc = open_fd(a->ai_family, a->ai_addr, a->ai_addrlen, deadline, fd);
+    int rc = tkl__stream_connect_any(found, deadline, fd);
     freeaddrinfo(found);
     if (rc == TKL_OK)
         tune_tcp(*fd);

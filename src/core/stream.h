@@ -30,6 +30,10 @@ typedef struct tkl__stream {
     tkl__manner manner; /* plain: how a lone caller waits */
 } tkl__stream;
 
+/* The first of these addresses that takes the connection. */
+struct addrinfo;
+int tkl__stream_connect_any(const struct addrinfo *found, int64_t deadline, int *fd);
+
 /* Connects, and shakes hands when `tls` is given. */
 int tkl__stream_open(tkl__stream *stream, const tkl__target *target, const tkl__addr *addr,
                      struct ssl_ctx_st *tls, int64_t deadline);

@@ -11,12 +11,15 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/options.h"
 #include "core/server.h"
 
 #define DEFAULT_PORT       6379
 #define DEFAULT_TIMEOUT_MS 5000
 #define DEFAULT_IDLE_MS    60000
 #define DEFAULT_POOL_SIZE  32
+#define DEFAULT_REPLY_MAX  (INT64_C(1) << 30)
+#define POOL_SIZE_MAX      10000
 
 /* ---- Pieces of text ------------------------------------------------------ */
 
@@ -423,6 +426,9 @@ static int apply_options(tkl__target *target, const tkl_options *options)
     }
     target->no_verify |= options->tls_no_verify;
     target->always_sleep = options->always_sleep;
+    target->on_event = options->on_event;
+    target->event_arg = options->event_arg;
+    target->reply_max = options->reply_max != 0 ? options->reply_max : DEFAULT_REPLY_MAX;
     if (options->timeout_ms != 0)
         target->timeout_ms = options->timeout_ms;
     if (options->idle_ms != 0)
@@ -446,12 +452,23 @@ static int apply_defaults(tkl__target *target)
     return rc;
 }
 
+/* 0 is the default everywhere. */
+static int check_options(const tkl_options *options)
+{
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("idle_ms", options->idle_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("pool_size", options->pool_size, 0, POOL_SIZE_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("reply_max", options->reply_max, TKL_NONE, INT64_MAX);
+    return rc;
+}
+
 static int check(const tkl__target *target)
 {
-    if (target->timeout_ms < 0 || target->idle_ms < 0)
-        return tkl__fail(TKL_EINVAL, "a time-out cannot be negative");
-    if (target->pool_size < 0 || target->pool_size > 10000)
-        return tkl__fail(TKL_EINVAL, "pool_size must be between 1 and 10000");
     if (*target->ns == '\0' || strlen(target->ns) > 256 || strpbrk(target->ns, "{}"))
         return tkl__fail(TKL_EINVAL, "the namespace must have 1 to 256 bytes and no braces");
     for (const char *c = target->name; *c; c++)
@@ -469,7 +486,10 @@ int tkl__target_parse(const char *url, const tkl_options *options, tkl__target *
     char *password_file = NULL;
     *target = (tkl__target){0};
     options = options ? options : &none;
-    int rc = parse_url(target, url, &password_file);
+    int rc = check_options(options);
+    if (rc != TKL_OK)
+        return rc;
+    rc = parse_url(target, url, &password_file);
     if (rc == TKL_OK)
         rc = apply_options(target, options);
     if (rc == TKL_OK)

@@ -35,8 +35,11 @@ typedef struct tkl__target {
     bool no_verify;
     int64_t timeout_ms;
     int64_t idle_ms;
+    int64_t reply_max; /* 0 or less: no limit */
     int pool_size;
     bool always_sleep;
+    void (*on_event)(const tkl_client_event *event, void *arg);
+    void *event_arg;
     char *ns;
     char *name;
 } tkl__target;

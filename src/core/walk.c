@@ -26,6 +26,8 @@ struct tkl__walker {
     size_t count, at;
     tkl__node *node; /* of the slot in turn; NULL: not begun */
     char cursor[32];
+    char mark[32];          /* a cursor seen earlier on this server ... */
+    uint64_t steps, marked; /* ... after so many steps, of those made so far */
 };
 
 /* ---- Opening ------------------------------------------------------------- */
@@ -102,23 +104,39 @@ static int ask(tkl__walker *w, tkl_reply **reply)
 
 static int begin_server(tkl__walker *w)
 {
+    w->steps = w->marked = 0;
     strcpy(w->cursor, "0");
     return w->client->route->pick(w->client, w->slots[w->at], tkl__call_deadline(w->client, NULL),
                                   &w->node);
 }
 
+/* A server that repeats a cursor would keep us for ever. The mark moves on whenever the number of
+ * steps has doubled, so that a circle of any length is found (Brent's algorithm). */
+static bool goes_in_a_circle(tkl__walker *w)
+{
+    bool circle = w->marked > 0 && strcmp(w->cursor, w->mark) == 0;
+    if (++w->steps >= 2 * w->marked) {
+        w->marked = w->steps;
+        strcpy(w->mark, w->cursor);
+    }
+    return circle;
+}
+
 static int read_cursor(tkl__walker *w, const tkl_reply *reply)
 {
     tkl_bytes next = tkl_reply_bytes(tkl_reply_at(reply, 0));
-    if (next.len == 0 || next.len >= sizeof w->cursor)
+    if (next.len == 0 || next.len >= sizeof w->cursor || strlen(next.data) != next.len)
         return tkl__fail(TKL_EPROTO, "a cursor of %zu bytes", next.len);
     strcpy(w->cursor, next.data);
     if (strcmp(w->cursor, "0") == 0) {
         tkl__node_unref(w->node);
         w->node = NULL;
         w->at++;
+        return TKL_OK;
     }
-    return TKL_OK;
+    return goes_in_a_circle(w)
+               ? tkl__fail(TKL_EPROTO, "the server goes in a circle: cursor %s twice", w->cursor)
+               : TKL_OK;
 }
 
 int tkl__walker_next(tkl__walker *w, tkl_reply **reply, const tkl_reply **elements)
