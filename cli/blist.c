@@ -7,21 +7,25 @@
 
 #include "holders.h"
 #include "items.h"
+#include "lines.h"
 #include "out.h"
 
-static int open_list(cli_session *cli, int argument, tkl_blist **list)
+static int open_list(cli_session *cli, int argument, const tkl_blist_options *options,
+                     tkl_blist **list)
 {
     tkl_client *client = NULL;
     int failed = cli_connect(cli, &client);
     if (failed)
         return failed;
-    return cli_end(cli, tkl_blist_open(client, tkl_str(cli->argv[argument]), list));
+    return cli_end(cli, tkl_blist_open(client, tkl_str(cli->argv[argument]), options, list));
 }
 
 static int print_length(const cli_session *cli, int64_t length)
 {
     if (cli->json)
-        return cli_print_json(cli, json_integer((json_int_t)length));
+        return cli_print_json(cli,
+                              json_pack("{s:o, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+                                        "length", (json_int_t)length));
     printf("%" PRId64 "\n", length);
     return CLI_OK;
 }
@@ -49,7 +53,8 @@ static int push_one(cli_session *cli, pushing *p)
 static int push(cli_session *cli)
 {
     pushing p = {0};
-    int failed = open_list(cli, 0, &p.list);
+    tkl_blist_options options = {.ttl_ms = cli_number(cli, "ttl", 0)};
+    int failed = open_list(cli, 0, &options, &p.list);
     if (!failed)
         failed = cli->argc > 2 || cli_flag(cli, "lines") ? cli_items(cli, 1, push_some, &p)
                                                          : push_one(cli, &p);
@@ -59,26 +64,38 @@ static int push(cli_session *cli)
 
 /* ---- pop ----------------------------------------------------------------- */
 
-static int print_item(const cli_session *cli, size_t which, tkl_bytes item)
+static int print_json_items(const cli_session *cli, const tkl_blist_items *items)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < items->count; i++)
+        json_array_append_new(array, cli_json_bytes(items->items[i]));
+    return cli_print_json(cli, json_pack("{s:o, s:o}", "name",
+                                         cli_json_bytes(tkl_str(cli->argv[items->which])), "items",
+                                         array));
+}
+
+static int print_items(const cli_session *cli, const tkl_blist_items *items)
 {
     if (cli->json)
-        return cli_print_json(cli, json_pack("{s:o, s:o}", "name",
-                                             cli_json_bytes(tkl_str(cli->argv[which])), "item",
-                                             cli_json_bytes(item)));
-    cli_print_bytes(item);
-    putchar('\n');
+        return print_json_items(cli, items);
+    for (size_t i = 0; i < items->count; i++) {
+        cli_print_bytes(items->items[i]);
+        putchar('\n');
+    }
     return CLI_OK;
 }
 
 static int pop_from(cli_session *cli, tkl_blist *const *lists)
 {
-    size_t which;
-    tkl_reply *item;
-    int failed = cli_end(
-        cli, tkl_blist_pop(lists, (size_t)cli->argc, cli_number(cli, "wait", 0), &which, &item));
+    tkl_blist_items *items = NULL;
+    int64_t max = cli_number(cli, "max", 1);
+    if (max < 1 || max > TKL_BLIST_POP_MAX)
+        return cli_usage(cli, "--max is from 1 to %d", TKL_BLIST_POP_MAX);
+    int failed = cli_end(cli, tkl_blist_pop(lists, (size_t)cli->argc, (size_t)max,
+                                            cli_number(cli, "wait", 0), &items));
     if (!failed)
-        failed = print_item(cli, which, tkl_reply_bytes(item));
-    tkl_reply_free(item);
+        failed = print_items(cli, items);
+    tkl_blist_items_free(items);
     return failed;
 }
 
@@ -87,7 +104,7 @@ static int pop(cli_session *cli)
     tkl_blist **lists = calloc((size_t)cli->argc, sizeof *lists);
     int failed = lists ? CLI_OK : cli_end(cli, TKL_ENOMEM);
     for (int i = 0; !failed && i < cli->argc; i++)
-        failed = open_list(cli, i, &lists[i]);
+        failed = open_list(cli, i, NULL, &lists[i]);
     if (!failed)
         failed = pop_from(cli, lists);
     for (int i = 0; lists && i < cli->argc; i++)
@@ -96,38 +113,60 @@ static int pop(cli_session *cli)
     return failed;
 }
 
-/* ---- length, clear ------------------------------------------------------- */
+/* ---- length, names, drop ------------------------------------------------- */
 
 static int length(cli_session *cli)
 {
     tkl_blist *list = NULL;
     int64_t number = 0;
-    int failed = open_list(cli, 0, &list);
+    int failed = open_list(cli, 0, NULL, &list);
     if (!failed)
         failed = cli_end(cli, tkl_blist_length(list, &number));
     tkl_blist_close(list);
     return failed ? failed : print_length(cli, number);
 }
 
-static int clear(cli_session *cli)
+static int names(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_names *all = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_blist_names(client, &all));
+    if (!failed)
+        failed = cli_print_names(cli, all);
+    tkl_names_free(all);
+    return failed;
+}
+
+static int drop(cli_session *cli)
 {
     tkl_blist *list = NULL;
-    int failed = open_list(cli, 0, &list);
+    int failed = cli_confirm(cli, "This deletes all items of the list %s.", cli->argv[0]);
     if (!failed)
-        failed = cli_end(cli, tkl_blist_clear(list));
+        failed = open_list(cli, 0, NULL, &list);
+    if (!failed)
+        failed = cli_end(cli, tkl_blist_drop(list));
     tkl_blist_close(list);
-    return failed ? failed : cli_print_done(cli, "cleared");
+    return failed ? failed : cli_print_done(cli, "dropped");
 }
 
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option push_options[] = {
     CLI_LINES,
+    {"ttl", CLI_DURATION, "DURATION", "the list expires so long after the last push"},
     {0},
 };
 
 static const cli_option pop_options[] = {
     {"wait", CLI_DURATION, "DURATION", "wait so long for an item"},
+    {"max", CLI_INTEGER, "N", "take up to so many (default 1)"},
+    {0},
+};
+
+static const cli_option drop_options[] = {
+    CLI_YES,
     {0},
 };
 
@@ -145,11 +184,11 @@ static const cli_verb verbs[] = {
     {
         .name = "pop",
         .args = "NAME...",
-        .summary = "take the oldest item of the first list that has one",
+        .summary = "take the oldest items of the first list that has any",
         .options = pop_options,
         .details =
-            "Does not wait, unless --wait says otherwise. Of all who wait the oldest is served\n"
-            "first. What is popped is gone: for jobs that must not be lost, see queue.\n"
+            "Does not wait, unless --wait says otherwise. The waiter that has waited longest is\n"
+            "served first. What is popped is gone: for jobs that must not be lost, see queue.\n"
             "Exit code 1 when there was none in time.",
         .example = "tackle blist push normal report\n"
                    "tackle blist pop urgent normal --wait 5s --json",
@@ -163,12 +202,20 @@ static const cli_verb verbs[] = {
         .run = length,
     },
     {
-        .name = "clear",
+        .name = "names",
+        .summary = "all lists that have items",
+        .example = "tackle blist push events opened\n"
+                   "tackle blist names",
+        .run = names,
+    },
+    {
+        .name = "drop",
         .args = "NAME",
         .summary = "remove all items",
+        .options = drop_options,
         .example = "tackle blist push tackle-example opened\n"
-                   "tackle blist clear tackle-example --json",
-        .run = clear,
+                   "tackle blist drop tackle-example --yes --json",
+        .run = drop,
     },
     {0},
 };
@@ -178,8 +225,8 @@ static const cli_step demo[] = {
      "tackle blist push normal tidy up; tackle blist push urgent fire; "
      "tackle blist pop urgent normal; tackle blist pop urgent normal",
      0},
-    {"Who waits is served when the item comes.",
-     "tackle blist clear normal; (sleep 0.2; tackle blist push normal hello >/dev/null) & "
+    {"A waiter is served when the item comes.",
+     "tackle blist drop normal --yes; (sleep 0.2; tackle blist push normal hello >/dev/null) & "
      "tackle blist pop normal --wait 10s; wait",
      0},
     {0},

@@ -22,7 +22,7 @@
 static tkl_blist *open_list(tkl_client *client, const char *name)
 {
     tkl_blist *list;
-    assert_ok(tkl_blist_open(client, tkl_str(name), &list));
+    assert_ok(tkl_blist_open(client, tkl_str(name), NULL, &list));
     return list;
 }
 
@@ -32,17 +32,23 @@ static void push(tkl_blist *list, const char *item)
     assert_ok(tkl_blist_push(list, &bytes, 1, NULL));
 }
 
-static void assert_item(tkl_reply *item, const char *expected)
+static void assert_item(tkl_blist_items *item, const char *expected)
 {
-    assert_int_equal(tkl_reply_kind(item), TKL_REPLY_STRING);
-    assert_string_equal(tkl_reply_str(item), expected);
-    tkl_reply_free(item);
+    assert_int_equal(item->count, 1);
+    assert_int_equal(item->items[0].len, strlen(expected));
+    assert_memory_equal(item->items[0].data, expected, strlen(expected));
+    tkl_blist_items_free(item);
+}
+
+static int pop_one(tkl_blist *list, int64_t wait_ms, tkl_blist_items **item)
+{
+    return tkl_blist_pop(&list, 1, 1, wait_ms, item);
 }
 
 static void assert_pops(tkl_blist *list, int64_t wait_ms, const char *expected)
 {
-    tkl_reply *item;
-    assert_ok(tkl_blist_pop(&list, 1, wait_ms, NULL, &item));
+    tkl_blist_items *item;
+    assert_ok(pop_one(list, wait_ms, &item));
     assert_item(item, expected);
 }
 
@@ -61,7 +67,7 @@ typedef struct popper {
     size_t count, which;
     int64_t wait_ms, took_ms;
     int code;
-    tkl_reply *item;
+    tkl_blist_items *item;
     crew *thread;
 } popper;
 
@@ -70,7 +76,8 @@ static void pop_it(void *arg, int index)
     popper *p = arg;
     (void)index;
     int64_t start = test_now_ms();
-    p->code = tkl_blist_pop(p->lists, p->count, p->wait_ms, &p->which, &p->item);
+    p->code = tkl_blist_pop(p->lists, p->count, 1, p->wait_ms, &p->item);
+    p->which = p->item ? p->item->which : 0;
     p->took_ms = test_now_ms() - start;
 }
 
@@ -119,13 +126,13 @@ static void any_bytes_of_any_size_will_do(void **state)
     for (size_t i = 0; i < len; i++)
         data[i] = (char)(i * 7 + i / 251);
     for (int wait = 0; wait <= LONG_MS; wait += LONG_MS) {
-        tkl_reply *item;
+        tkl_blist_items *item;
         tkl_bytes bytes = {data, len};
         assert_ok(tkl_blist_push(list, &bytes, 1, NULL));
-        assert_ok(tkl_blist_pop(&list, 1, wait, NULL, &item));
-        assert_int_equal(tkl_reply_bytes(item).len, len);
-        assert_memory_equal(tkl_reply_bytes(item).data, data, len);
-        tkl_reply_free(item);
+        assert_ok(pop_one(list, wait, &item));
+        assert_int_equal(item->items[0].len, len);
+        assert_memory_equal(item->items[0].data, data, len);
+        tkl_blist_items_free(item);
     }
     free(data);
     tkl_blist_close(list);
@@ -142,10 +149,9 @@ static void the_first_list_that_has_an_item_is_served(void **state)
         push(lists[1], "n");
         push(lists[0], "u");
         for (size_t i = 0; i < 3; i++) {
-            size_t which = 9;
-            tkl_reply *item;
-            assert_ok(tkl_blist_pop(lists, 3, wait, &which, &item));
-            assert_int_equal(which, i);
+            tkl_blist_items *item;
+            assert_ok(tkl_blist_pop(lists, 3, 1, wait, &item));
+            assert_int_equal(item->which, i);
             assert_item(item, expected[i]);
         }
     }
@@ -157,18 +163,17 @@ static void an_empty_list_says_so(void **state)
 {
     fixture *f = *state;
     tkl_blist *list = open_list(f->client, "none");
-    tkl_reply *item = (tkl_reply *)list;
-    size_t which = 7;
-    assert_code(tkl_blist_pop(&list, 1, 0, &which, &item), TKL_EMPTY);
+    tkl_blist_items *item = (tkl_blist_items *)(void *)list;
+    assert_code(pop_one(list, 0, &item), TKL_EMPTY);
     assert_null(item);
-    assert_int_equal(which, 0);
+    assert_string_equal(tkl_errmsg(), tkl_strerror(TKL_EMPTY));
     int64_t start = test_now_ms();
-    assert_code(tkl_blist_pop(&list, 1, 150, NULL, &item), TKL_EMPTY);
+    assert_code(pop_one(list, 150, &item), TKL_EMPTY);
     assert_true(test_now_ms() - start >= 149);
-    assert_code(tkl_blist_pop(&list, 1, 1, NULL, &item), TKL_EMPTY);
-    assert_code(tkl_blist_clear(list), TKL_NOTFOUND);
+    assert_code(pop_one(list, 1, &item), TKL_EMPTY);
+    assert_code(tkl_blist_drop(list), TKL_NOTFOUND);
     push(list, "x");
-    assert_ok(tkl_blist_clear(list));
+    assert_ok(tkl_blist_drop(list));
     assert_int_equal(length_of(list), 0);
     tkl_blist_close(list);
 }
@@ -190,18 +195,130 @@ static void wrong_arguments_are_refused(void **state)
 {
     fixture *f = *state;
     tkl_blist *list;
-    tkl_reply *item;
-    assert_code(tkl_blist_open(f->client, tkl_str(""), &list), TKL_EINVAL);
+    tkl_blist_items *item;
+    assert_code(tkl_blist_open(f->client, tkl_str(""), NULL, &list), TKL_EINVAL);
     assert_null(list);
     list = open_list(f->client, "l");
-    assert_code(tkl_blist_pop(&list, 0, 0, NULL, &item), TKL_EINVAL);
+    assert_code(tkl_blist_pop(NULL, 0, 1, 0, &item), TKL_EINVAL);
+    assert_code(tkl_blist_pop(&list, 1, 0, 0, &item), TKL_EINVAL);
+    assert_code(tkl_blist_pop(&list, 1, TKL_BLIST_POP_MAX + 1, 0, &item), TKL_EINVAL);
+    assert_code(tkl_blist_pop(&list, 1, SIZE_MAX, 0, &item), TKL_EINVAL);
     tkl_client *other = test_open(f->server->url, NULL);
     tkl_blist *both[] = {list, open_list(other, "m")};
-    assert_code(tkl_blist_pop(both, 2, 0, NULL, &item), TKL_EINVAL);
+    assert_code(tkl_blist_pop(both, 2, 1, 0, &item), TKL_EINVAL);
     tkl_blist_close(both[1]);
     tkl_blist_close(list);
     tkl_blist_close(NULL);
     tkl_close(other);
+}
+
+static void wrong_options_are_refused(void **state)
+{
+    fixture *f = *state;
+    static const tkl_blist_options wrong[] = {
+        {.timeout_ms = -1}, {.ttl_ms = -1}, {.ttl_ms = INT64_MAX}, {.reserved = {[7] = 1}}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        tkl_blist *list;
+        assert_code(tkl_blist_open(f->client, tkl_str("l"), &wrong[i], &list), TKL_EINVAL);
+        assert_null(list);
+    }
+}
+
+static void many_are_popped_in_one_trip(void **state)
+{
+    fixture *f = *state;
+    tkl_blist *list = open_list(f->client, "l");
+    tkl_bytes bytes[2500];
+    for (size_t i = 0; i < 2500; i++)
+        bytes[i] = i % 2 ? tkl_str("odd") : tkl_str("even");
+    for (int64_t wait = 0; wait <= LONG_MS; wait += LONG_MS) {
+        tkl_blist_items *items;
+        assert_ok(tkl_blist_push(list, bytes, 2500, NULL));
+        assert_ok(tkl_blist_pop(&list, 1, 2000, wait, &items));
+        assert_int_equal(items->count, 2000);
+        for (size_t i = 0; i < items->count; i++)
+            assert_int_equal(items->items[i].len, bytes[i].len);
+        tkl_blist_items_free(items);
+        assert_ok(tkl_blist_pop(&list, 1, 2000, wait, &items));
+        assert_int_equal(items->count, 500);
+        tkl_blist_items_free(items);
+    }
+    tkl_blist_items_free(NULL);
+    tkl_blist_close(list);
+}
+
+static void a_list_may_expire(void **state)
+{
+    fixture *f = *state;
+    tkl_blist *list;
+    tkl_bytes bytes[2500];
+    int64_t length;
+    for (size_t i = 0; i < 2500; i++)
+        bytes[i] = tkl_str("item");
+    assert_ok(
+        tkl_blist_open(f->client, tkl_str("l"), &(tkl_blist_options){.ttl_ms = 60000}, &list));
+    assert_ok(tkl_blist_push(list, bytes, 2500, &length));
+    assert_int_equal(length, 2500);
+    assert_in_range(call_int(f->client, "PTTL", "tackle:blist:{l}", NULL), 30000, 60000);
+    assert_ok(tkl_blist_push(list, bytes, 1, &length));
+    assert_int_equal(length, 2501);
+    assert_pops(list, LONG_MS, "item");
+    tkl_blist_close(list);
+}
+
+static void all_names_are_listed(void **state)
+{
+    fixture *f = *state;
+    tkl_names *names;
+    static const char *const all[] = {"b", "a{}", "c"};
+    for (int i = 0; i < 3; i++) {
+        tkl_blist *list = open_list(f->client, all[i]);
+        push(list, "x");
+        tkl_blist_close(list);
+    }
+    assert_ok(tkl_blist_names(f->client, &names));
+    assert_int_equal(names->count, 3);
+    assert_memory_equal(names->items[0].data, "a{}", 3);
+    tkl_names_free(names);
+}
+
+static void a_handle_has_its_own_time_out(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, NULL);
+    tkl_blist *list;
+    tkl_blist_items *item;
+    int64_t length, start = test_now_ms();
+    assert_ok(tkl_blist_open(client, tkl_str("l"), &(tkl_blist_options){.timeout_ms = 50}, &list));
+    server_freeze(s);
+    assert_true(tkl_blist_length(list, &length) < 0);
+    assert_true(pop_one(list, 50, &item) < 0);
+    server_thaw(s);
+    assert_true(test_now_ms() - start < LONG_MS / 2);
+    tkl_blist_close(list);
+    tkl_close(client);
+    server_end(s);
+}
+
+static void an_interrupted_wait_ends_and_takes_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl_blist *list = open_list(f->client, "l");
+    popper p = {.lists = &list, .count = 1, .wait_ms = -1};
+    start_waiting(f->server, &p);
+    tkl_interrupt(f->client);
+    crew_join(p.thread);
+    assert_code(p.code, TKL_EINTR);
+    assert_null(p.item);
+    push(list, "x");
+    assert_pops(list, LONG_MS, "x"); /* what is there is had */
+    tkl_blist_items *item;
+    assert_code(pop_one(list, LONG_MS, &item), TKL_EINTR);
+    assert_code(pop_one(list, 0, &item), TKL_EMPTY);
+    tkl_resume(f->client);
+    assert_code(pop_one(list, 1, &item), TKL_EMPTY);
+    tkl_blist_close(list);
 }
 
 static void another_type_in_the_way_is_told(void **state)
@@ -209,14 +326,54 @@ static void another_type_in_the_way_is_told(void **state)
     fixture *f = *state;
     tkl_blist *list = open_list(f->client, "x");
     tkl_bytes bytes = tkl_str("item");
-    tkl_reply *item;
+    tkl_blist_items *item;
     int64_t length;
     assert_ok(tkl_callz(f->client, NULL, "SET", "tackle:blist:{x}", "text", NULL));
     assert_code(tkl_blist_push(list, &bytes, 1, NULL), TKL_ETYPE);
-    assert_code(tkl_blist_pop(&list, 1, 0, NULL, &item), TKL_ETYPE);
-    assert_code(tkl_blist_pop(&list, 1, LONG_MS, NULL, &item), TKL_ETYPE);
+    assert_code(pop_one(list, 0, &item), TKL_ETYPE);
+    assert_code(pop_one(list, LONG_MS, &item), TKL_ETYPE);
     assert_code(tkl_blist_length(list, &length), TKL_ETYPE);
     tkl_blist_close(list);
+}
+
+/* What docs/blist.md says a user needs. */
+static void the_permissions_of_the_page_suffice(void **state)
+{
+    (void)state;
+    server *s = server_start(&(server_options){
+        .config =
+            (const char *const[]){
+                "user app on >secret ~tackle:blist:* +rpush +lmpop +blmpop +llen +unlink +scan "
+                "+client|id +client|unblock +client|setname +evalsha +eval +pexpire",
+                NULL},
+    });
+    tkl_client *client = test_open(s->url, &(tkl_options){.username = "app", .password = "secret"});
+    tkl_blist *list, *brief;
+    tkl_names *names;
+    assert_ok(tkl_blist_open(client, tkl_str("l"), NULL, &list));
+    assert_ok(tkl_blist_open(client, tkl_str("l"), &(tkl_blist_options){.ttl_ms = 60000}, &brief));
+    push(list, "a");
+    push(brief, "b");
+    assert_int_equal(length_of(list), 2);
+    assert_ok(tkl_blist_names(client, &names));
+    assert_int_equal(names->count, 1);
+    tkl_names_free(names);
+    assert_pops(list, 0, "a");
+    assert_pops(list, LONG_MS, "b");
+    push(list, "c");
+    assert_ok(tkl_blist_drop(list));
+    popper p = {.lists = &list, .count = 1, .wait_ms = -1};
+    start_waiting(s, &p);
+    tkl_interrupt(client);
+    crew_join(p.thread);
+    assert_code(p.code, TKL_EINTR);
+    char *log = server_ask(s, "ACL LOG");
+    assert_string_equal(log, "");
+    free(log);
+    tkl_blist_close(list);
+    tkl_blist_close(brief);
+    tkl_close(client);
+    server_end(s);
 }
 
 /* ---- Waiting ------------------------------------------------------------- */
@@ -278,13 +435,13 @@ typedef struct crowd {
     atomic_int popped;
 } crowd;
 
-static void pop_one(void *arg, int index)
+static void pop_in_crowd(void *arg, int index)
 {
     crowd *c = arg;
-    tkl_reply *item;
+    tkl_blist_items *item;
     (void)index;
-    assert_ok(tkl_blist_pop(&c->list, 1, LONG_MS, NULL, &item));
-    tkl_reply_free(item);
+    assert_ok(pop_one(c->list, LONG_MS, &item));
+    tkl_blist_items_free(item);
     atomic_fetch_add(&c->popped, 1);
 }
 
@@ -293,7 +450,7 @@ static void many_who_wait_keep_nobody_from_calling(void **state)
     fixture *f = *state;
     tkl_client *client = test_open(f->server->url, &(tkl_options){.pool_size = 2, .name = "crowd"});
     crowd c = {.list = open_list(client, "l")};
-    crew *threads = crew_start(MANY, pop_one, &c);
+    crew *threads = crew_start(MANY, pop_in_crowd, &c);
     eventually(server_info(f->server, "blocked_clients") == MANY, LONG_MS);
     for (int i = 0; i < 100; i++)
         call_expect(client, "PONG", "PING", NULL);
@@ -313,12 +470,12 @@ static void waiting_again_and_again_needs_one_connection(void **state)
     fixture *f = *state;
     tkl_client *client = test_open(f->server->url, NULL);
     tkl_blist *list = open_list(client, "l");
-    tkl_reply *item;
+    tkl_blist_items *item;
     int64_t before = server_info(f->server, "total_connections_received");
     for (int i = 0; i < 50; i++) {
         push(list, "x");
         assert_pops(list, LONG_MS, "x");
-        assert_code(tkl_blist_pop(&list, 1, 1, NULL, &item), TKL_EMPTY);
+        assert_code(pop_one(list, 1, &item), TKL_EMPTY);
     }
     assert_int_equal(server_info(f->server, "total_connections_received"), before + 1);
     tkl_blist_close(list);
@@ -335,6 +492,13 @@ typedef struct traffic {
     atomic_int left;
 } traffic;
 
+static int number_of(const tkl_blist_items *item)
+{
+    char text[16];
+    snprintf(text, sizeof text, TKL_FMT, TKL_ARG(item->items[0]));
+    return atoi(text);
+}
+
 static void produce_or_consume(void *arg, int index)
 {
     traffic *t = arg;
@@ -345,14 +509,14 @@ static void produce_or_consume(void *arg, int index)
         push(list, text);
     }
     while (index >= PRODUCERS && atomic_load(&t->left) > 0) {
-        tkl_reply *item;
-        int rc = tkl_blist_pop(&list, 1, 20, NULL, &item);
+        tkl_blist_items *item;
+        int rc = pop_one(list, 20, &item);
         if (rc == TKL_EMPTY)
             continue;
         assert_ok(rc);
-        atomic_fetch_add(&t->seen[atoi(tkl_reply_str(item))], 1);
+        atomic_fetch_add(&t->seen[number_of(item)], 1);
         atomic_fetch_sub(&t->left, 1);
-        tkl_reply_free(item);
+        tkl_blist_items_free(item);
     }
     tkl_blist_close(list);
 }
@@ -432,11 +596,11 @@ static void a_server_that_was_never_there_is_told_at_once(void **state)
 {
     (void)state;
     tkl_client *client;
-    tkl_reply *item;
+    tkl_blist_items *item;
     assert_ok(tkl_open("unix:///nonexistent/socket", NULL, &client));
     tkl_blist *list = open_list(client, "l");
     int64_t start = test_now_ms();
-    assert_code(tkl_blist_pop(&list, 1, LONG_MS, NULL, &item), TKL_ENOTSENT);
+    assert_code(pop_one(list, LONG_MS, &item), TKL_ENOTSENT);
     assert_true(test_now_ms() - start < LONG_MS / 2);
     tkl_blist_close(list);
     tkl_close(client);
@@ -486,11 +650,11 @@ static int wait_in_child(void *url)
 {
     tkl_client *client;
     tkl_blist *list;
-    tkl_reply *item;
+    tkl_blist_items *item;
     if (tkl_open(url, NULL, &client) != TKL_OK ||
-        tkl_blist_open(client, tkl_str("l"), &list) != TKL_OK)
+        tkl_blist_open(client, tkl_str("l"), NULL, &list) != TKL_OK)
         return 1;
-    return tkl_blist_pop(&list, 1, -1, NULL, &item) == TKL_OK ? 0 : 2;
+    return pop_one(list, -1, &item) == TKL_OK ? 0 : 2;
 }
 
 static void a_process_that_dies_waiting_takes_nothing_with_it(void **state)
@@ -510,8 +674,8 @@ static void a_process_that_dies_waiting_takes_nothing_with_it(void **state)
 static int use_parents_client(void *arg)
 {
     tkl_blist *list = arg;
-    tkl_reply *item;
-    return tkl_blist_pop(&list, 1, 1, NULL, &item) == TKL_EMPTY ? 0 : 1;
+    tkl_blist_items *item;
+    return pop_one(list, 1, &item) == TKL_EMPTY ? 0 : 1;
 }
 
 /* The child lets go of the connection on which its parent waits. */
@@ -554,9 +718,9 @@ static void in_a_cluster_lists_must_share_a_slot(void **state)
     cluster *c = cluster_start(false);
     tkl_client *client = test_open(c->url, NULL);
     tkl_blist *lists[] = {open_list(client, "a"), open_list(client, "b")};
-    tkl_reply *item;
-    assert_code(tkl_blist_pop(lists, 2, 0, NULL, &item), TKL_ECROSSSLOT);
-    assert_code(tkl_blist_pop(lists, 2, LONG_MS, NULL, &item), TKL_ECROSSSLOT);
+    tkl_blist_items *item;
+    assert_code(tkl_blist_pop(lists, 2, 1, 0, &item), TKL_ECROSSSLOT);
+    assert_code(tkl_blist_pop(lists, 2, 1, LONG_MS, &item), TKL_ECROSSSLOT);
     push(lists[0], "x");
     assert_pops(lists[0], LONG_MS, "x");
 
@@ -600,6 +764,13 @@ int main(void)
         TEST(an_empty_list_says_so),
         TEST(pushing_nothing_changes_nothing),
         TEST(wrong_arguments_are_refused),
+        TEST(wrong_options_are_refused),
+        TEST(many_are_popped_in_one_trip),
+        TEST(a_list_may_expire),
+        TEST(all_names_are_listed),
+        TEST(an_interrupted_wait_ends_and_takes_nothing),
+        cmocka_unit_test(a_handle_has_its_own_time_out),
+        cmocka_unit_test(the_permissions_of_the_page_suffice),
         TEST(another_type_in_the_way_is_told),
         TEST(a_push_ends_the_wait),
         TEST(who_waits_longest_is_served_first),

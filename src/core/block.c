@@ -16,18 +16,23 @@
 
 #define ASKING "*1\r\n$6\r\nASKING\r\n"
 
-/* When the reply must be here. */
-static int64_t late(const tkl_client *client, int64_t end)
+static int64_t timeout_of(const tkl_client *client, const tkl__blocking *command)
 {
-    int64_t slack = client->target.timeout_ms * 1000;
+    return command->timeout_ms > 0 ? command->timeout_ms : client->target.timeout_ms;
+}
+
+/* When the reply must be here. */
+static int64_t late(int64_t timeout_ms, int64_t end)
+{
+    int64_t slack = timeout_ms * 1000;
     return end > TKL__FOREVER - slack ? TKL__FOREVER : end + slack;
 }
 
 /* When the command must have been sent. */
-static int64_t soon(const tkl_client *client, int64_t end)
+static int64_t soon(int64_t timeout_ms, int64_t end)
 {
-    int64_t timeout = tkl__deadline_ms(client->target.timeout_ms);
-    return timeout < late(client, end) ? timeout : late(client, end);
+    int64_t timeout = tkl__deadline_ms(timeout_ms);
+    return timeout < late(timeout_ms, end) ? timeout : late(timeout_ms, end);
 }
 
 /* All that is sent, in one write: CLIENT ID, ASKING and the command. */
@@ -144,7 +149,7 @@ static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
                     tkl_reply **reply)
 {
     sending r;
-    int64_t deadline = soon(client, end);
+    int64_t deadline = soon(timeout_of(client, command), end);
     sending_make(&r, conn, command, asking, end);
     int rc = r.wire.failed
                  ? tkl__nomem()
@@ -153,7 +158,7 @@ static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
     if (rc == TKL_OK)
         rc = read_preface(&r, conn, deadline);
     if (rc == TKL_OK)
-        rc = await_reply(client, conn, late(client, end), reply);
+        rc = await_reply(client, conn, late(timeout_of(client, command), end), reply);
     *nothing = !conn->midway;
     return rc == TKL_EINTR ? unblock(node, conn, reply) : rc;
 }
@@ -162,7 +167,7 @@ static int try_on(tkl_client *client, tkl__node *node, const tkl__blocking *comm
                   int64_t end, bool *nothing, tkl_reply **reply)
 {
     tkl__conn *conn;
-    int64_t deadline = tkl__borrow_deadline(client, soon(client, end));
+    int64_t deadline = tkl__borrow_deadline(client, soon(timeout_of(client, command), end));
     int rc = tkl__node_borrow_apart(node, deadline, &conn);
     if (rc != TKL_OK)
         return rc;
@@ -185,7 +190,8 @@ int tkl__block(tkl_client *client, const tkl__blocking *command, int64_t end, tk
         tkl__node *node = asked;
         int rc = TKL_OK;
         if (!node)
-            rc = client->route->pick(client, command->slot, soon(client, end), &node);
+            rc = client->route->pick(client, command->slot, soon(timeout_of(client, command), end),
+                                     &node);
         if (rc == TKL_OK)
             rc = try_on(client, node, command, asked != NULL, end, &nothing, reply);
         tkl__outcome outcome = tkl__judge(client, node, rc, *reply, nothing);

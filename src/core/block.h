@@ -13,6 +13,7 @@ typedef struct tkl__blocking {
     /* Appends the command, in RESP form, to wait up to `left_us` (TKL__FOREVER: without end). */
     void (*write)(tkl__buf *wire, int64_t left_us, const void *arg);
     const void *arg;
+    int64_t timeout_ms; /* for sending it, and for a server that is late; 0: the client's */
 } tkl__blocking;
 
 /* Waits for its reply until `end`, and a call's time-out longer for a server that is late. A

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/number.h"
+#include "core/options.h"
 #include "core/resp.h"
 
 static tkl_bytes bytes_of(const tkl__onekey *key)
@@ -81,7 +82,7 @@ static int send(tkl__query *command, tkl__buf *wire, bool retry_safe, tkl_reply 
                             .slot = client->route->cluster ? tkl__slot_of(bytes_of(command->key))
                                                            : TKL__NO_SLOT,
                             .retry_safe = retry_safe};
-    int rc = tkl__exec(client, &request, tkl__call_deadline(client, NULL), reply);
+    int rc = tkl__exec(client, &request, tkl__deadline(client, command->key->timeout_ms), reply);
     return rc == TKL_OK ? tkl__check(reply) : rc;
 }
 

@@ -12,6 +12,7 @@
 typedef struct tkl__onekey {
     tkl_client *client;
     tkl__base base;
+    int64_t timeout_ms; /* of one call; 0: the client's */
 } tkl__onekey;
 
 /* Makes a handle of `size` bytes, zeros behind the tkl__onekey that it begins with. */

@@ -6,27 +6,27 @@
 start_server
 
 is "push" "$(tackle blist push mail ann bob)" 2
-is "lines" "$(printf 'eve\n\nzoe' | tackle blist push mail --lines --json)" 5
+is "lines" "$(printf 'eve\n\nzoe' | tackle blist push mail --lines --json | jq -c .)" '{"name":"mail","length":5}'
 is "standard input" "$(printf 'two\nlines\n' | tackle blist push mail)" 6
 is "a dash" "$(printf 'dash' | tackle blist push mail -)" 7
-is "length" "$(tackle blist length mail --json)" 7
+is "length" "$(tackle blist length mail --json | jq -c .)" '{"name":"mail","length":7}'
 is "pop" "$(tackle blist pop mail)" ann
-is "pop as JSON" "$(tackle blist pop mail --json | jq -c .)" '{"name":"mail","item":"bob"}'
+is "pop as JSON" "$(tackle blist pop mail --json | jq -c .)" '{"name":"mail","items":["bob"]}'
 is "pop with time" "$(tackle blist pop mail --wait 10s)" eve
-is "an empty item" "$(tackle blist pop mail --json | jq -c .item)" '""'
+is "an empty item" "$(tackle blist pop mail --json | jq -c .items)" '[""]'
 is "pop" "$(tackle blist pop mail)" zoe
 is "several lines" "$(tackle blist pop mail)" "two"$'\n'"lines"
 
 printf 'a\0\377' | tackle blist push bytes >/dev/null
 is "bytes" "$(tackle blist pop bytes | od -An -c | tr -d ' ')" 'a\0377\n'
 printf 'a\0\377' | tackle blist push bytes >/dev/null
-is "bytes as JSON" "$(tackle blist pop bytes --json | jq -c .item)" '{"base64":"YQD/"}'
+is "bytes as JSON" "$(tackle blist pop bytes --json | jq -c .items)" '[{"base64":"YQD/"}]'
 
 # The first of several that has one.
 tackle blist push low l1 l2 >/dev/null
 tackle blist push high h1 >/dev/null
-is "high first" "$(tackle blist pop high low --json | jq -c .)" '{"name":"high","item":"h1"}'
-is "then low" "$(tackle blist pop high low --wait 1s --json | jq -c .)" '{"name":"low","item":"l1"}'
+is "high first" "$(tackle blist pop high low --json | jq -c .)" '{"name":"high","items":["h1"]}'
+is "then low" "$(tackle blist pop high low --wait 1s --json | jq -c .)" '{"name":"low","items":["l1"]}'
 
 # Waiting ends with the item, or with the time.
 tackle blist pop later --wait 30s >"$home/popped" &
@@ -40,9 +40,21 @@ is "waited for" "$(cat "$home/popped")" item
 ends 1 tackle blist pop later --wait 50ms
 ends 1 tackle blist pop later
 
-ends 0 tackle blist clear mail --json
-is "cleared" "$(jq -c . <<<"$out")" '{"name":"mail","cleared":true}'
-ends 1 tackle blist clear mail
+tackle blist push many a b c d >/dev/null
+is "several at once" "$(tackle blist pop many --max 2 --json | jq -c .)" '{"name":"many","items":["a","b"]}'
+is "several lines" "$(tackle blist pop many --max 9)" "c"$'\n'"d"
+ends 64 tackle blist pop many --max 0
+tackle blist push brief x --ttl 1h >/dev/null
+[[ $(tackle call PTTL 'tackle:blist:{brief}') =~ [1-9] ]] || fail "no expiry"
+tackle blist pop brief >/dev/null
+tackle blist push mail x >/dev/null
+is "names" "$(tackle blist names | tr '\n' ' ')" "low mail "
+is "names as JSON" "$(tackle blist names --json | jq -c .)" '["low","mail"]'
+
+ends 64 tackle blist drop mail </dev/null
+ends 0 tackle blist drop mail --yes --json
+is "dropped" "$(jq -c . <<<"$out")" '{"name":"mail","dropped":true}'
+ends 1 tackle blist drop mail --yes
 is "length of nothing" "$(tackle blist length mail)" 0
 ends 64 tackle blist push
 ends 64 tackle blist push mail a b --lines
