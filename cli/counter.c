@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "holders.h"
+#include "lines.h"
 #include "out.h"
 #include "plot.h"
 #include "value.h"
@@ -153,19 +154,9 @@ static int list(cli_session *cli)
     int failed = cli_connect(cli, &client);
     if (!failed)
         failed = cli_end(cli, tkl_counter_names(client, &names));
-    json_t *all = json_array();
-    for (size_t i = 0; !failed && i < names->count; i++) {
-        if (cli->json) {
-            json_array_append_new(all, cli_json_bytes(names->items[i]));
-        } else {
-            cli_print_bytes(names->items[i]);
-            putchar('\n');
-        }
-    }
+    if (!failed)
+        failed = cli_print_names(cli, names);
     tkl_names_free(names);
-    if (!failed && cli->json)
-        return cli_print_json(cli, all);
-    json_decref(all);
     return failed;
 }
 

@@ -15,6 +15,7 @@
     X(cli_recent)     \
     X(cli_mail)       \
     X(cli_limit)      \
+    X(cli_log)        \
     X(cli_counter)    \
     X(cli_bloom)      \
     X(cli_unique)     \

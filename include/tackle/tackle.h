@@ -16,6 +16,7 @@
 #include <tackle/ip.h>
 #include <tackle/limit.h>
 #include <tackle/lock.h>
+#include <tackle/log.h>
 #include <tackle/mail.h>
 #include <tackle/message.h>
 #include <tackle/queue.h>

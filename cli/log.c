@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Logs from the shell.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "holders.h"
+#include "lines.h"
+#include "out.h"
+
+enum {
+    COUNT = 100,
+    SYSLOG_DIGITS = 3, /* of a priority */
+};
+
+/* The log named by the first argument. */
+static int open_log(cli_session *cli, const tkl_log_options *options, tkl_log **log)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    return failed ? failed
+                  : cli_end(cli, tkl_log_open(client, tkl_str(cli->argv[0]), options, log));
+}
+
+static int read_severity(const cli_session *cli, const char *text, tkl_log_severity *severity)
+{
+    return tkl_log_severity_parse(text, severity) == TKL_OK
+               ? CLI_OK
+               : cli_usage(cli,
+                           "invalid severity '%s': emergency, alert, critical, error, "
+                           "warning, notice, info or debug",
+                           text);
+}
+
+/* ---- write --------------------------------------------------------------- */
+
+/* What was made of standard input. */
+typedef struct feed {
+    tkl_log_writer *writer;
+    tkl_log_severity severity; /* of lines that do not say */
+    bool syslog;
+    int64_t cut, lost;
+} feed;
+
+/* "<13>text": takes the priority off and says the severity. */
+static tkl_log_severity take_priority(tkl_bytes *line, tkl_log_severity otherwise)
+{
+    size_t at = 1;
+    int priority = 0;
+    if (line->len < 3 || line->data[0] != '<')
+        return otherwise;
+    while (at < line->len && at <= SYSLOG_DIGITS && line->data[at] >= '0' && line->data[at] <= '9')
+        priority = priority * 10 + (line->data[at++] - '0');
+    if (at == 1 || at >= line->len || line->data[at] != '>' || priority > 191)
+        return otherwise;
+    line->data += at + 1;
+    line->len -= at + 1;
+    return (tkl_log_severity)(priority % 8);
+}
+
+static void feed_line(feed *f, tkl_bytes line)
+{
+    tkl_log_severity severity = f->severity;
+    if (f->syslog)
+        severity = take_priority(&line, severity);
+    if (line.len == 0)
+        return;
+    if (line.len > TKL_LOG_MESSAGE_MAX) {
+        line.len = TKL_LOG_MESSAGE_MAX;
+        f->cut++;
+    }
+    int code = tkl_log_writer_write(f->writer, severity, line);
+    if (code == TKL_FULL && tkl_log_writer_flush(f->writer) == TKL_OK)
+        code = tkl_log_writer_write(f->writer, severity, line);
+    f->lost += code != TKL_OK;
+}
+
+static int feed_all(cli_session *cli, feed *f)
+{
+    char *text = NULL;
+    size_t size = 0;
+    ssize_t len;
+    while ((len = getline(&text, &size, stdin)) >= 0) {
+        if (len > 0 && text[len - 1] == '\n')
+            len--;
+        feed_line(f, (tkl_bytes){text, (size_t)len});
+    }
+    free(text);
+    return ferror(stdin)
+               ? cli_fail(cli, CLI_FAILURE, "cannot read standard input: %s", strerror(errno))
+               : CLI_OK;
+}
+
+static int print_written(const cli_session *cli, int64_t count)
+{
+    return cli->json ? cli_print_json(cli, json_pack("{s:o, s:I}", "name",
+                                                     cli_json_bytes(tkl_str(cli->argv[0])),
+                                                     "written", (json_int_t)count))
+                     : CLI_OK;
+}
+
+static int write_lines(cli_session *cli, tkl_log *log, tkl_log_severity severity)
+{
+    feed f = {.severity = severity, .syslog = cli_flag(cli, "syslog")};
+    tkl_log_writer_stats stats = {0};
+    int failed = cli_end(cli, tkl_log_writer_open(log, NULL, &f.writer));
+    if (failed)
+        return failed;
+    failed = feed_all(cli, &f);
+    int code = tkl_log_writer_close(f.writer, &stats);
+    if (f.cut > 0)
+        cli_fail(cli, CLI_OK, "%" PRId64 " lines were cut to %d bytes", f.cut, TKL_LOG_MESSAGE_MAX);
+    f.lost += stats.pending + stats.lost;
+    if (stats.unsure > 0)
+        cli_fail(cli, CLI_OK, "%" PRId64 " lines were perhaps not written", stats.unsure);
+    if (f.lost > 0 || stats.unsure > 0)
+        return cli_fail(cli,
+                        cli_exit_of(code != TKL_OK ? code
+                                    : stats.code   ? stats.code
+                                                   : TKL_EBUG),
+                        "%" PRId64 " lines were not written: %s", f.lost, tkl_strerror(stats.code));
+    return failed ? failed : print_written(cli, stats.written);
+}
+
+/* The words joined by spaces. */
+static char *join(const char *const *words)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (to == NULL)
+        return NULL;
+    for (size_t i = 0; words[i] != NULL; i++)
+        fprintf(to, "%s%s", i > 0 ? " " : "", words[i]);
+    fclose(to);
+    return text;
+}
+
+static int write_words(cli_session *cli, tkl_log *log, tkl_log_severity severity)
+{
+    char *text = join((const char *const *)&cli->argv[2]);
+    if (text == NULL)
+        return cli_end(cli, TKL_ENOMEM);
+    tkl_log_message message = {.severity = severity, .text = tkl_str(text)};
+    int failed = cli_end(cli, tkl_log_write(log, &message, 1));
+    free(text);
+    return failed ? failed : print_written(cli, 1);
+}
+
+/* NAME SEVERITY MESSAGE..., NAME SEVERITY -, or with --syslog NAME - */
+static int read_write(cli_session *cli, tkl_log_severity *severity, bool *lines)
+{
+    bool bare = cli->argc == 2 && strcmp(cli->argv[1], "-") == 0;
+    *severity = TKL_LOG_NOTICE;
+    *lines = bare || (cli->argc == 3 && strcmp(cli->argv[2], "-") == 0);
+    if (cli_flag(cli, "syslog") && !*lines)
+        return cli_usage(cli, "--syslog reads lines: put - in the place of the message");
+    if (bare && !cli_flag(cli, "syslog"))
+        return cli_usage(cli, "no severity: name one before -, or --syslog");
+    if (!bare && cli->argc < 3)
+        return cli_usage(cli, "no message: give one, or - for the lines of standard input");
+    int failed = bare ? CLI_OK : read_severity(cli, cli->argv[1], severity);
+    if (!failed && *severity == TKL_LOG_ANY)
+        failed = cli_usage(cli, "invalid severity 'any': messages have one");
+    return failed;
+}
+
+static int write_verb(cli_session *cli)
+{
+    tkl_log_options options = {.keep = cli_number(cli, "keep", 0),
+                               .distinct = cli_number(cli, "distinct", 0),
+                               .ttl_ms = cli_number(cli, "ttl", 0)};
+    tkl_log_severity severity;
+    tkl_log *log = NULL;
+    bool lines;
+    int failed = read_write(cli, &severity, &lines);
+    if (!failed)
+        failed = open_log(cli, &options, &log);
+    if (!failed)
+        failed = lines ? write_lines(cli, log, severity) : write_words(cli, log, severity);
+    tkl_log_close(log);
+    return failed;
+}
+
+/* ---- recent -------------------------------------------------------------- */
+
+static json_t *entry_json(const tkl_log_entry *entry)
+{
+    return json_pack("{s:o, s:s, s:o}", "time", cli_json_time(entry->time_ms), "severity",
+                     tkl_log_severity_name(entry->severity), "message",
+                     cli_json_bytes(entry->message));
+}
+
+/* 2026-11-16 12:00:00.123  warning    disk nearly full */
+static void print_entry(const tkl_log_entry *entry)
+{
+    char text[32] = "";
+    time_t seconds = (time_t)(entry->time_ms / 1000);
+    struct tm when;
+    if (localtime_r(&seconds, &when) != NULL)
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &when);
+    bool loud = entry->severity <= TKL_LOG_ERROR;
+    printf("%s%s.%03d%s  %s%-9s%s  ", cli_color(stdout, CLI_DIM), text,
+           (int)(entry->time_ms % 1000), cli_color(stdout, CLI_PLAIN),
+           loud ? cli_color(stdout, CLI_BOLD) : "", tkl_log_severity_name(entry->severity),
+           loud ? cli_color(stdout, CLI_PLAIN) : "");
+    cli_print_bytes(entry->message);
+    putchar('\n');
+}
+
+static int print_entries(const cli_session *cli, const tkl_log_entries *entries, bool one_by_one)
+{
+    json_t *all = json_array();
+    int failed = CLI_OK;
+    for (size_t i = 0; !failed && i < entries->count; i++) {
+        if (!cli->json)
+            print_entry(&entries->items[i]);
+        else if (one_by_one)
+            failed = cli_print_json(cli, entry_json(&entries->items[i]));
+        else
+            json_array_append_new(all, entry_json(&entries->items[i]));
+    }
+    if (cli->json && !one_by_one)
+        return cli_print_json(cli, all);
+    json_decref(all);
+    return failed ? failed : cli_flush(cli);
+}
+
+static int follow(cli_session *cli, tkl_log *log, tkl_log_severity severity, size_t count)
+{
+    tkl_log_tail *tail = NULL;
+    tkl_log_entries *entries = NULL;
+    int failed = cli_end(cli, tkl_log_tail_open(log, severity, count, &tail));
+    while (!failed) {
+        failed = cli_end(cli, tkl_log_tail_next(tail, -1, &entries));
+        if (!failed)
+            failed = print_entries(cli, entries, true);
+        tkl_log_entries_free(entries);
+    }
+    tkl_log_tail_close(tail);
+    return failed;
+}
+
+static int show_recent(cli_session *cli, tkl_log *log, tkl_log_severity severity, size_t count)
+{
+    tkl_log_entries *entries = NULL;
+    int failed = cli_end(cli, tkl_log_recent(log, severity, count, &entries));
+    if (!failed)
+        failed = print_entries(cli, entries, false);
+    tkl_log_entries_free(entries);
+    return failed;
+}
+
+/* NAME [SEVERITY], and --count. */
+static int read_what(cli_session *cli, tkl_log_severity *severity, size_t *count)
+{
+    int64_t number = cli_number(cli, "count", COUNT);
+    *severity = TKL_LOG_ANY;
+    *count = (size_t)number;
+    if (number < 0)
+        return cli_usage(cli, "invalid --count: not negative");
+    return cli->argc > 1 ? read_severity(cli, cli->argv[1], severity) : CLI_OK;
+}
+
+static int recent(cli_session *cli)
+{
+    tkl_log_severity severity;
+    size_t count;
+    tkl_log *log = NULL;
+    int failed = read_what(cli, &severity, &count);
+    if (!failed)
+        failed = open_log(cli, NULL, &log);
+    if (!failed)
+        failed = cli_flag(cli, "follow") ? follow(cli, log, severity, count)
+                                         : show_recent(cli, log, severity, count);
+    tkl_log_close(log);
+    return failed;
+}
+
+/* ---- common -------------------------------------------------------------- */
+
+static json_t *counts_json(const tkl_log_counts *counts)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < counts->count; i++)
+        json_array_append_new(rows, json_pack("{s:I, s:s, s:o}", "times",
+                                              (json_int_t)counts->items[i].times, "severity",
+                                              tkl_log_severity_name(counts->items[i].severity),
+                                              "message", cli_json_bytes(counts->items[i].message)));
+    return rows;
+}
+
+static int print_counts(const cli_session *cli, const tkl_log_counts *counts)
+{
+    static const cli_column columns[] = {
+        {"times", "TIMES"}, {"severity", "SEVERITY"}, {"message", "MESSAGE"}, {0}};
+    if (cli->json)
+        return cli_print_json(
+            cli, json_pack("{s:o, s:I, s:o}", "hour", cli_json_time(counts->start_ms), "other",
+                           (json_int_t)counts->other, "messages", counts_json(counts)));
+    int failed = cli_print_rows(cli, counts_json(counts), columns);
+    if (!failed && counts->other > 0)
+        printf("%" PRId64 " more, of messages that had no room in the table\n", counts->other);
+    return failed;
+}
+
+static int common(cli_session *cli)
+{
+    tkl_log_severity severity;
+    size_t count;
+    tkl_log *log = NULL;
+    tkl_log_counts *counts = NULL;
+    tkl_hour hour = cli_flag(cli, "last") ? TKL_HOUR_LAST : TKL_HOUR_THIS;
+    int failed = read_what(cli, &severity, &count);
+    if (!failed)
+        failed = open_log(cli, NULL, &log);
+    if (!failed)
+        failed = cli_end(cli, tkl_log_common(log, severity, hour, count, &counts));
+    if (!failed)
+        failed = print_counts(cli, counts);
+    tkl_log_counts_free(counts);
+    tkl_log_close(log);
+    return failed;
+}
+
+/* ---- list, drop ---------------------------------------------------------- */
+
+static int list(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_names *names = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_log_names(client, &names));
+    if (!failed)
+        failed = cli_print_names(cli, names);
+    tkl_names_free(names);
+    return failed;
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_log *log = NULL;
+    int failed = cli_confirm(cli, "This deletes the log %s.", cli->argv[0]);
+    if (!failed)
+        failed = open_log(cli, NULL, &log);
+    if (!failed)
+        failed = cli_end(cli, tkl_log_drop(log));
+    tkl_log_close(log);
+    return failed ? failed : cli_print_done(cli, "dropped");
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+static const cli_option write_options[] = {
+    {"syslog", CLI_FLAG, NULL, "take the severity from each line's priority: <13>text"},
+    {"keep", CLI_INTEGER, "N", "recent messages kept of each severity (100)"},
+    {"distinct", CLI_INTEGER, "N", "different messages in the table of an hour (1000)"},
+    {"ttl", CLI_DURATION, "DURATION", "recent messages expire after the last one (30d)"},
+    {0},
+};
+
+static const cli_option recent_options[] = {
+    {"count", CLI_INTEGER, "N", "how many (100)"},
+    {"follow", CLI_FLAG, NULL, "go on with what comes, until interrupted"},
+    {0},
+};
+
+static const cli_option common_options[] = {
+    {"last", CLI_FLAG, NULL, "of the last hour instead of this one"},
+    {"count", CLI_INTEGER, "N", "how many (100)"},
+    {0},
+};
+
+static const cli_option drop_options[] = {
+    CLI_YES,
+    {0},
+};
+
+#define SEVERITIES "SEVERITY: emergency, alert, critical, error, warning, notice, info, debug."
+
+static const cli_verb verbs[] = {
+    {
+        .name = "write",
+        .args = "NAME SEVERITY|- [MESSAGE...]",
+        .summary = "write a message, or with - the lines of standard input",
+        .options = write_options,
+        .details = SEVERITIES
+        "\n\nNAME SEVERITY - writes each line of standard input, many in one round trip.\n"
+        "NAME - --syslog takes the severity from the lines, which makes it a program\n"
+        "destination for syslog-ng or rsyslog; lines without a priority are notices.\n"
+        "Empty lines are left out. Lines that could not be written are reported at the end.",
+        .example =
+            "tackle log write shop warning disk nearly full\n"
+            "printf '<11>no such order\\n<14>shipped\\n' | tackle log write shop - --syslog\n"
+            "tackle log recent shop --count 3",
+        .run = write_verb,
+    },
+    {
+        .name = "recent",
+        .args = "NAME [SEVERITY]",
+        .summary = "the last messages, of a severity or of all; the newest at the end",
+        .options = recent_options,
+        .details = SEVERITIES "\n\nWith --follow and --json one object for each message.",
+        .example = "tackle log write shop info started\n"
+                   "tackle log recent shop info --count 5\n"
+                   "tackle log recent shop --json",
+        .run = recent,
+    },
+    {
+        .name = "common",
+        .args = "NAME [SEVERITY]",
+        .summary = "how often each message occurred in this hour",
+        .options = common_options,
+        .details = SEVERITIES "\n\nHours are those of the server's clock, in UTC.",
+        .example = "for i in 1 2 3; do tackle log write shop error no such order; done\n"
+                   "tackle log common shop error\n"
+                   "tackle log common shop --last --json",
+        .run = common,
+    },
+    {
+        .name = "list",
+        .summary = "the names of all logs",
+        .example = "tackle log write shop info started\n"
+                   "tackle log list --json",
+        .run = list,
+    },
+    {
+        .name = "drop",
+        .args = "NAME",
+        .summary = "delete a log with all its severities",
+        .options = drop_options,
+        .example = "tackle log write tackle-example info started\n"
+                   "tackle log drop tackle-example --yes --json",
+        .run = drop,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"Messages of all programs in one place, a hundred of each severity.",
+     "tackle log write shop info started; tackle log write shop warning disk nearly full; "
+     "tackle log recent shop",
+     0},
+    {"A syslog can feed it; this hour's most frequent messages.",
+     "for i in 1 2 3 4 5; do printf '<11>no such order\\n<12>slow query\\n<11>no such order\\n'; "
+     "done | tackle log write shop - --syslog; tackle log common shop",
+     0},
+    {0},
+};
+
+const cli_component cli_log = {
+    .name = "log",
+    .summary = "recent messages, and how often each occurred in an hour",
+    .verbs = verbs,
+    .demo = demo,
+};

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Logs.
+ *
+ * Each severity of a log has four keys, ns:log:{name}:<part>:<severity>:
+ *
+ *   recent  stream, field m: the last messages. Trimmed to as many as are kept; expires `ttl_ms`
+ *           after the last message. The ids are the server's time, and what a tail waits for.
+ *   this    sorted set: messages by how often they occurred in this hour
+ *   last    the same of the hour before
+ *   hour    hash: the hour that `this` is of, how often messages occurred that were evicted
+ *           from it (other), and the same two of `last`
+ *
+ * There is nobody whose task it is to change the hour. The first message of an hour finds that
+ * `this` is of another hour, and in the same script renames it to `last`, or drops it when it is
+ * older than that. So all writers change the hour together, and no message is counted twice or
+ * between two tables. Reading changes nothing: log/common judges the tables by the clock in the
+ * same way, so that after hours of silence "last hour" is empty and not stale.
+ *
+ * A clock that is set back by less than an hour, across the full hour, goes on with the table that
+ * it left. One that is set back further makes that table last hour's. In both cases every message
+ * is still counted once (see hour.inc.lua).
+ *
+ * this, last and hour expire by themselves at the end of the hour in which they could last be
+ * asked for: EXPIREAT is set once, when they are made.
+ *
+ * A table has at most `distinct` messages. When it is full, a new message takes the place of the
+ * least frequent one. A message that becomes frequent late in the hour gets in, and stays.
+ */
+#include "log/log.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/error.h"
+#include "core/names.h"
+#include "core/options.h"
+#include "core/walk.h"
+#include "log/scripts.h"
+
+#define COMPONENT "log"
+#define KEEP      100
+#define DISTINCT  1000
+#define TTL_MS    (INT64_C(30) * 24 * 3600 * 1000)
+
+/* ---- Severities ---------------------------------------------------------- */
+
+static const char *const severity_names[TKL__LOG_SEVERITIES] = {
+    "emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"};
+
+const char *tkl_log_severity_name(tkl_log_severity severity)
+{
+    if (severity == TKL_LOG_ANY)
+        return "any";
+    return severity >= 0 && severity < TKL__LOG_SEVERITIES ? severity_names[severity] : NULL;
+}
+
+int tkl_log_severity_parse(const char *text, tkl_log_severity *severity)
+{
+    static const struct {
+        const char *name;
+        tkl_log_severity severity;
+    } others[] = {{"emerg", TKL_LOG_EMERGENCY}, {"panic", TKL_LOG_EMERGENCY},
+                  {"crit", TKL_LOG_CRITICAL},   {"err", TKL_LOG_ERROR},
+                  {"warn", TKL_LOG_WARNING},    {"any", TKL_LOG_ANY}};
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
+        if (strcasecmp(text, severity_names[i]) == 0) {
+            *severity = (tkl_log_severity)i;
+            return TKL_OK;
+        }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcasecmp(text, others[i].name) == 0) {
+            *severity = others[i].severity;
+            return TKL_OK;
+        }
+    *severity = TKL_LOG_ANY;
+    return tkl__fail(TKL_EINVAL, "there is no severity '%s'", text);
+}
+
+int tkl__log_check_any(tkl_log_severity severity)
+{
+    return tkl__check_number("severity", severity, TKL_LOG_ANY, TKL_LOG_DEBUG);
+}
+
+int tkl__log_check(tkl_log_severity severity, tkl_bytes text)
+{
+    int rc = tkl__check_number("severity", severity, TKL_LOG_EMERGENCY, TKL_LOG_DEBUG);
+    if (rc == TKL_OK && text.len > TKL_LOG_MESSAGE_MAX)
+        rc = tkl__fail(TKL_EINVAL, "a message of %zu bytes: at most %d", text.len,
+                       TKL_LOG_MESSAGE_MAX);
+    return rc;
+}
+
+/* ---- Handles ------------------------------------------------------------- */
+
+static int check_options(const tkl_log_options *o)
+{
+    int rc = TKL__CHECK_RESERVED(o);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("ttl_ms", o->ttl_ms, TKL_NONE, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("keep", o->keep, 0, TKL_LOG_KEEP_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("distinct", o->distinct, 0, TKL_LOG_DISTINCT_MAX);
+    return rc;
+}
+
+static int make_keys(tkl_log *log, tkl_bytes name)
+{
+    static const char *const part_names[TKL__LOG_PARTS] = {"recent", "hour", "this", "last"};
+    enum { COUNT = TKL__LOG_SEVERITIES * TKL__LOG_PARTS, SIZE = 32 };
+    char texts[COUNT][SIZE];
+    const char *parts[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(texts[i], SIZE, "%s:%s", part_names[i % TKL__LOG_PARTS],
+                 severity_names[i / TKL__LOG_PARTS]);
+        parts[i] = texts[i];
+    }
+    return tkl__keys_make(log->client, COMPONENT, name, parts, COUNT, &log->keys);
+}
+
+int tkl_log_open(tkl_client *client, tkl_bytes name, const tkl_log_options *options, tkl_log **out)
+{
+    static const tkl_log_options defaults;
+    const tkl_log_options *o = options ? options : &defaults;
+    *out = NULL;
+    int rc = check_options(o);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_log *log = calloc(1, sizeof *log);
+    if (!log)
+        return tkl__nomem();
+    log->client = client;
+    log->timeout_ms = o->timeout_ms;
+    log->ttl_ms = o->ttl_ms == 0 ? TTL_MS : o->ttl_ms == TKL_NONE ? 0 : o->ttl_ms;
+    log->keep = o->keep ? o->keep : KEEP;
+    log->distinct = o->distinct ? o->distinct : DISTINCT;
+    rc = make_keys(log, name);
+    if (rc != TKL_OK) {
+        free(log);
+        return rc;
+    }
+    *out = log;
+    return TKL_OK;
+}
+
+void tkl_log_close(tkl_log *log)
+{
+    if (!log)
+        return;
+    tkl__keys_free(&log->keys);
+    free(log);
+}
+
+/* ---- Writing ------------------------------------------------------------- */
+
+void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log)
+{
+    batch->nkeys = 0;
+    memset(batch->groups, 0, sizeof batch->groups);
+    tkl__args_init(&batch->args);
+    tkl__args_int(&batch->args, log->keep);
+    tkl__args_int(&batch->args, log->distinct);
+    tkl__args_int(&batch->args, log->ttl_ms);
+}
+
+void tkl__log_batch_add(tkl__log_batch *batch, const tkl_log *log, tkl_log_severity severity,
+                        tkl_bytes text)
+{
+    static const char *const numbers[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8"};
+    if (batch->groups[severity] == 0) {
+        for (int part = 0; part < TKL__LOG_PARTS; part++)
+            batch->keys[batch->nkeys++] = tkl__log_key(log, (int)severity, part);
+        batch->groups[severity] = (int)(batch->nkeys / TKL__LOG_PARTS);
+    }
+    tkl__args_str(&batch->args, numbers[batch->groups[severity]]);
+    tkl__args_bytes(&batch->args, text);
+}
+
+tkl__invocation tkl__log_batch_call(const tkl__log_batch *batch)
+{
+    return (tkl__invocation){.script = &tkl__lua_log_write,
+                             .keys = batch->keys,
+                             .nkeys = batch->nkeys,
+                             .args = batch->args.items,
+                             .nargs = batch->args.count};
+}
+
+void tkl__log_batch_free(tkl__log_batch *batch)
+{
+    tkl__args_free(&batch->args);
+}
+
+static int check_messages(const tkl_log_message *messages, size_t count)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        rc = TKL__CHECK_RESERVED(&messages[i]);
+        if (rc == TKL_OK)
+            rc = tkl__log_check(messages[i].severity, messages[i].text);
+    }
+    return rc;
+}
+
+/* The first failure among the replies, or `rc`. */
+static int first_failure(const tkl_reply *replies, int rc)
+{
+    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        if (tkl_reply_code(reply) != TKL_OK)
+            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    }
+    return rc;
+}
+
+static int write_in_batches(tkl_log *log, const tkl_log_message *messages, size_t count)
+{
+    size_t n = (count + TKL__LOG_AT_ONCE - 1) / TKL__LOG_AT_ONCE;
+    tkl__log_batch *batches = calloc(n, sizeof *batches);
+    tkl__invocation *calls = calloc(n, sizeof *calls);
+    tkl_reply *replies = NULL;
+    int rc = batches && calls ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < n; i++)
+        tkl__log_batch_init(&batches[i], log);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        tkl__log_batch_add(&batches[i / TKL__LOG_AT_ONCE], log, messages[i].severity,
+                           messages[i].text);
+    bool failed = false;
+    for (size_t i = 0; rc == TKL_OK && i < n; i++) {
+        calls[i] = tkl__log_batch_call(&batches[i]);
+        failed |= batches[i].args.failed;
+    }
+    if (failed)
+        rc = tkl__nomem();
+    int64_t deadline = tkl__deadline(log->client, log->timeout_ms);
+    if (rc == TKL_OK && n == 1) {
+        rc = tkl__run(log->client, &calls[0], deadline, &replies);
+    } else if (rc == TKL_OK) {
+        rc = tkl__run_many(log->client, calls, n, deadline, &replies);
+        rc = first_failure(replies, rc);
+    }
+    for (size_t i = 0; batches && calls && i < n; i++)
+        tkl__log_batch_free(&batches[i]);
+    tkl_reply_free(replies);
+    free(calls);
+    free(batches);
+    return rc;
+}
+
+int tkl_log_write(tkl_log *log, const tkl_log_message *messages, size_t count)
+{
+    int rc = check_messages(messages, count);
+    return rc == TKL_OK && count > 0 ? write_in_batches(log, messages, count) : rc;
+}
+
+int tkl_log_print(tkl_log *log, tkl_log_severity severity, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int len = vasprintf(&text, format, args);
+    va_end(args);
+    if (len < 0)
+        return tkl__nomem();
+    tkl_log_message message = {.severity = severity, .text = {text, (size_t)len}};
+    int rc = tkl_log_write(log, &message, 1);
+    free(text);
+    return rc;
+}
+
+/* ---- All logs, and their end --------------------------------------------- */
+
+typedef struct search {
+    tkl_client *client;
+    tkl__names names;
+} search;
+
+static int visit(tkl_bytes key, void *arg)
+{
+    search *s = arg;
+    tkl_bytes name;
+    return tkl__name_of_key(s->client, COMPONENT, key, &name) ? tkl__names_add(&s->names, name)
+                                                              : TKL_OK;
+}
+
+int tkl_log_names(tkl_client *client, tkl_names **names)
+{
+    search s = {.client = client};
+    tkl__buf pattern;
+    *names = NULL;
+    tkl__buf_init(&pattern);
+    tkl__glob_escape(&pattern, client->target.ns);
+    tkl__buf_addz(&pattern, ":" COMPONENT ":{*}:recent:*");
+    int rc = pattern.failed
+                 ? tkl__nomem()
+                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "stream", visit, &s);
+    tkl__buf_free(&pattern);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&s.names, NULL, NULL);
+        rc = tkl__names_result(&s.names, names);
+    }
+    tkl__names_free(&s.names);
+    return rc;
+}
+
+int tkl_log_drop(tkl_log *log)
+{
+    const char *words[1 + TKL__LOG_SEVERITIES * TKL__LOG_PARTS] = {"UNLINK"};
+    size_t lens[1 + TKL__LOG_SEVERITIES * TKL__LOG_PARTS] = {6};
+    tkl_call_options how = {.timeout_ms = log->timeout_ms, .retry_safe = true};
+    tkl_reply *reply = NULL;
+    for (size_t i = 0; i < log->keys.count; i++) {
+        words[i + 1] = log->keys.items[i].data;
+        lens[i + 1] = log->keys.items[i].len;
+    }
+    int rc = tkl_call(log->client, (int)log->keys.count + 1, words, lens, &how, &reply);
+    if (rc == TKL_OK && tkl_reply_int(reply) == 0)
+        rc = tkl__no(TKL_NOTFOUND);
+    tkl_reply_free(reply);
+    return rc;
+}

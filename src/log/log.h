@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the files of this folder.
+ */
+#ifndef TKL_LOG_LOG_H
+#define TKL_LOG_LOG_H
+
+#include <tackle/log.h>
+
+#include "core/keys.h"
+#include "core/script.h"
+
+#define TKL__LOG_SEVERITIES 8
+#define TKL__LOG_AT_ONCE    500 /* messages of one script */
+
+/* The keys of a severity, in this order, from 4 x severity on. */
+enum { TKL__LOG_RECENT, TKL__LOG_HOUR, TKL__LOG_THIS, TKL__LOG_LAST, TKL__LOG_PARTS };
+
+struct tkl_log {
+    tkl_client *client;
+    tkl__keys keys; /* all parts of all severities */
+    int64_t timeout_ms, ttl_ms, keep, distinct;
+};
+
+/* One log/write under construction. All zero and tkl__log_batch_init() make an empty one. */
+typedef struct tkl__log_batch {
+    tkl__args args;
+    tkl_bytes keys[TKL__LOG_SEVERITIES * TKL__LOG_PARTS];
+    size_t nkeys;
+    int groups[TKL__LOG_SEVERITIES]; /* the number of a severity, from 1; 0: it does not occur */
+} tkl__log_batch;
+
+void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log);
+/* The text is borrowed until the batch is freed. */
+void tkl__log_batch_add(tkl__log_batch *batch, const tkl_log *log, tkl_log_severity severity,
+                        tkl_bytes text);
+tkl__invocation tkl__log_batch_call(const tkl__log_batch *batch);
+void tkl__log_batch_free(tkl__log_batch *batch);
+
+/* TKL_EINVAL unless it can be written. */
+int tkl__log_check(tkl_log_severity severity, tkl_bytes text);
+/* TKL_EINVAL unless it is a severity, or TKL_LOG_ANY. */
+int tkl__log_check_any(tkl_log_severity severity);
+
+/* A key of a severity. */
+static inline tkl_bytes tkl__log_key(const tkl_log *log, int severity, int part)
+{
+    return log->keys.items[severity * TKL__LOG_PARTS + part];
+}
+
+/* Entries under construction; made of replies, which they own. */
+typedef struct tkl__log_found {
+    tkl_log_entries base; /* must be first: callers have a pointer to it */
+    tkl_log_entry *items;
+    uint64_t *orders; /* of each: its number within its millisecond */
+    size_t cap;
+    tkl_reply *reply;
+} tkl__log_found;
+
+/* Takes over the reply. NULL: no memory; the reply is freed. */
+tkl__log_found *tkl__log_found_new(tkl_reply *reply, size_t cap);
+/* Adds the entries that XRANGE and XREAD answer for a stream. */
+void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *entries);
+/* Sorts them by time and keeps the last `max`. */
+tkl_log_entries *tkl__log_found_done(tkl__log_found *found, size_t max);
+
+/* The newest `max` entries of these severities, as an array of what XREVRANGE answers. */
+int tkl__log_fetch(const tkl_log *log, tkl_log_severity severity, size_t max, tkl_reply **replies);
+
+#endif

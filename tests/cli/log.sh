@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# `tackle log`: every verb, what it prints and how it ends.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+messages() { jq -c '[.[] | .severity + ":" + .message]'; }
+
+ends 0 tackle log recent shop --json
+is "nothing" "$out" '[]'
+ends 0 tackle log write shop warning disk nearly full
+is "quiet" "$out" ""
+ends 0 tackle log write shop ERR "no such  order" --json
+is "json" "$(jq -c . <<<"$out")" '{"name":"shop","written":1}'
+ends 0 tackle log recent shop --json
+is "recent" "$(messages <<<"$out")" '["warning:disk nearly full","error:no such  order"]'
+[[ $(jq -r '.[0].time' <<<"$out") =~ ^20[0-9-]+T[0-9:.]+Z$ ]] || fail "time: $out"
+ends 0 tackle log recent shop
+[[ $(tail -1 <<<"$out") =~ ^20[0-9]{2}-[0-9-]+\ [0-9:]+\.[0-9]{3}\ \ error\ +"no such  order"$ ]] ||
+    fail "a line: $out"
+ends 0 tackle log recent shop error --count 1 --json
+is "one severity" "$(messages <<<"$out")" '["error:no such  order"]'
+ends 0 tackle log recent shop debug --json
+is "none of it" "$out" '[]'
+
+# Lines.
+printf 'a\nb\n\na' | tackle log write lines info - --json >"$home/json" || fail "lines"
+is "lines" "$(jq -c .written "$home/json")" 3
+ends 0 tackle log recent lines --json
+is "in order" "$(messages <<<"$out")" '["info:a","info:b","info:a"]'
+ends 0 tackle log common lines --json
+is "common" "$(jq -c '.messages | map([.times, .severity, .message])' <<<"$out")" \
+    '[[2,"info","a"],[1,"info","b"]]'
+is "other" "$(jq -c .other <<<"$out")" 0
+ends 0 tackle log common lines info
+is "for people" "$(sed -n 2p <<<"$out" | tr -s ' ')" " 2 info a"
+ends 0 tackle log common lines --last --json
+is "last hour" "$(jq -c '.messages' <<<"$out")" '[]'
+
+# Syslog: the severity is in the priority, whatever the facility.
+printf '%s\n' '<11>user.err' '<0>kern.emerg' '<191>local7.debug' '<13>user.notice' 'none' \
+    '<192>too large' '<x>no number' '<14' '<>' |
+    tackle log write sys - --syslog || fail "syslog"
+ends 0 tackle log recent sys --json
+is "syslog" "$(messages <<<"$out")" \
+    '["error:user.err","emergency:kern.emerg","debug:local7.debug","notice:user.notice","notice:none","notice:<192>too large","notice:<x>no number","notice:<14","notice:<>"]'
+printf 'plain\n' | tackle log write sys2 info - --syslog || fail "syslog with a default"
+ends 0 tackle log recent sys2 --json
+is "default" "$(messages <<<"$out")" '["info:plain"]'
+
+# Many, and long ones.
+seq 3000 | tackle log write many debug - --keep 3000 || fail "many"
+ends 0 tackle log recent many --count 5000 --json
+is "many" "$(jq -c 'map(.message | tonumber) == [range(1; 3001)]' <<<"$out")" true
+head -c 70000 /dev/zero | tr '\0' x | tackle log write long info - 2>"$home/err" || fail "long"
+has "$(cat "$home/err")" "1 lines were cut to 65536 bytes"
+
+# Following.
+tackle log recent tail --count 0 --follow --json >"$home/tail" &
+follower=$!
+for i in $(seq 200); do
+    tackle log write tail info "m$i" || fail "write"
+    [ -s "$home/tail" ] && break
+    sleep 0.02
+done
+is "followed" "$(head -1 "$home/tail" | jq -r .severity)" info
+kill $follower
+wait $follower 2>/dev/null
+
+ends 0 tackle log list --json
+is "list" "$(jq -c . <<<"$out")" '["lines","long","many","shop","sys","sys2","tail"]'
+ends 64 tackle log drop shop
+ends 0 tackle log drop shop --yes --json
+is "drop" "$(jq -c . <<<"$out")" '{"name":"shop","dropped":true}'
+ends 1 tackle log drop shop --yes
+ends 64 tackle log write shop loud x
+has "$err" "severity"
+ends 64 tackle log write shop any x
+ends 64 tackle log write shop info
+ends 64 tackle log write shop -
+ends 64 tackle log write shop info x --syslog
+ends 64 tackle log write shop info x --keep -1
+ends 64 tackle log recent shop --count -1
+ends 64 tackle log recent shop loud
+
+# What could not be written is reported.
+TACKLE_URL=unix:///nowhere/socket
+printf 'a\nb\n' | tackle log write shop info - 2>"$home/err"
+is "unreachable" "$?" 69
+has "$(cat "$home/err")" "2 lines were not written"
