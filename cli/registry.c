@@ -17,6 +17,7 @@
     X(cli_limit)      \
     X(cli_log)        \
     X(cli_counter)    \
+    X(cli_sessions)   \
     X(cli_bloom)      \
     X(cli_unique)     \
     X(cli_bits)       \

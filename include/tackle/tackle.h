@@ -25,6 +25,7 @@
 #include <tackle/scan.h>
 #include <tackle/schedule.h>
 #include <tackle/semaphore.h>
+#include <tackle/session.h>
 #include <tackle/unique.h>
 #include <tackle/version.h>
 #include <tackle/worker.h>

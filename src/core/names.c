@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/name.h"
 #include "core/reply.h"
+#include "core/walk.h"
 
 int tkl__names_add(tkl__names *n, tkl_bytes name)
 {
@@ -89,4 +91,46 @@ void tkl__names_free(tkl__names *n)
     for (size_t i = 0; i < n->count; i++)
         free((char *)n->items[i].data);
     free(n->items);
+}
+
+/* ---- All of a component -------------------------------------------------- */
+
+typedef struct search {
+    tkl_client *client;
+    const char *component;
+    tkl__names found;
+} search;
+
+static int visit(tkl_bytes key, void *arg)
+{
+    search *s = arg;
+    tkl_bytes name;
+    bool is_name = tkl__name_of_key(s->client, s->component, key, &name);
+    return is_name ? tkl__names_add(&s->found, name) : TKL_OK;
+}
+
+static void write_pattern(tkl__buf *out, const search *s, const char *part)
+{
+    tkl__buf_init(out);
+    tkl__glob_escape(out, s->client->target.ns);
+    tkl__buf_addf(out, ":%s:{*}%s%s", s->component, *part ? ":" : "", part);
+}
+
+int tkl__names_of_component(tkl_client *client, const char *component, const char *part,
+                            tkl_names **names)
+{
+    search s = {.client = client, .component = component};
+    tkl__buf pattern;
+    *names = NULL;
+    write_pattern(&pattern, &s, part);
+    int rc = pattern.failed
+                 ? tkl__nomem()
+                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, NULL, visit, &s);
+    tkl__buf_free(&pattern);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&s.found, NULL, NULL);
+        rc = tkl__names_result(&s.found, names);
+    }
+    tkl__names_free(&s.found);
+    return rc;
 }

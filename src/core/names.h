@@ -23,4 +23,9 @@ int tkl__names_result(tkl__names *names, tkl_names **result);
 int tkl__names_reply(const tkl__names *names, tkl_reply **reply);
 void tkl__names_free(tkl__names *names);
 
+/* The names of a component of which a key exists on some server: "ns:component:{name}", and ":part"
+ * behind it unless that is "". Walks over all keys without blocking the servers. */
+int tkl__names_of_component(tkl_client *client, const char *component, const char *part,
+                            tkl_names **names);
+
 #endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sessions of users from the shell. (session.c is the session of this command.)
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "holders.h"
+#include "out.h"
+
+enum { COUNT = 10 };
+
+static int open_store(cli_session *cli, tkl_sessions **sessions)
+{
+    tkl_client *client = NULL;
+    tkl_session_options options = {
+        .half_life_ms = cli_number(cli, "half-life", 0),
+        .most = cli_number(cli, "most", 0),
+    };
+    if (cli_text(cli, "half-life", NULL) != NULL && options.half_life_ms == 0)
+        options.half_life_ms = TKL_NONE;
+    int failed = cli_connect(cli, &client);
+    return failed
+               ? failed
+               : cli_end(cli, tkl_session_open(client, tkl_str(cli_text(cli, "store", "default")),
+                                               &options, sessions));
+}
+
+/* ---- A session ----------------------------------------------------------- */
+
+static int create(cli_session *cli)
+{
+    tkl_sessions *store = NULL;
+    char token[TKL_SESSION_TOKEN_SIZE] = "";
+    int failed = open_store(cli, &store);
+    if (!failed)
+        failed = cli_end(cli, tkl_session_create(store, tkl_str(cli->argv[0]),
+                                                 cli_number(cli, "ttl", 0), token));
+    tkl_session_close(store);
+    if (failed)
+        return failed;
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:s, s:o}", "token", token, "user",
+                                             cli_json_bytes(tkl_str(cli->argv[0]))));
+    printf("%s\n", token);
+    return CLI_OK;
+}
+
+static json_t *json_of(const tkl_session *session)
+{
+    return json_pack("{s:o, s:s, s:o, s:o, s:o}", "user", cli_json_bytes(session->user), "id",
+                     session->id, "created", cli_json_time(session->created_ms), "seen",
+                     cli_json_time(session->seen_ms), "ends", cli_json_time(session->ends_ms));
+}
+
+static const cli_column session_columns[] = {
+    {"user", "user"},     {"id", "id"},     {"created", "created"},
+    {"seen", "last use"}, {"ends", "ends"}, {0},
+};
+
+static int check(cli_session *cli)
+{
+    tkl_sessions *store = NULL;
+    tkl_session *session = NULL;
+    int failed = open_store(cli, &store);
+    if (!failed)
+        failed = cli_end(cli, tkl_session_check(store, cli->argv[0], &session));
+    if (!failed)
+        failed = cli_print_record(cli, json_of(session), session_columns);
+    tkl_session_free(session);
+    tkl_session_close(store);
+    return failed;
+}
+
+static int touch(cli_session *cli)
+{
+    tkl_sessions *store = NULL;
+    tkl_session_view view = {.token = cli->argv[0], .item = tkl_str(cli->argv[1])};
+    int failed = open_store(cli, &store);
+    if (!failed)
+        failed = cli_end(cli, tkl_session_touch(store, &view, 1, NULL));
+    tkl_session_close(store);
+    if (failed || !cli->json)
+        return failed;
+    return cli_print_json(cli,
+                          json_pack("{s:b, s:o}", "touched", 1, "item",
+                                    view.item.len > 0 ? cli_json_bytes(view.item) : json_null()));
+}
+
+static int end_one(cli_session *cli, tkl_sessions *store)
+{
+    int failed = cli_end(cli, tkl_session_end(store, cli->argv[0]));
+    if (failed || !cli->json)
+        return failed;
+    return cli_print_json(cli, json_pack("{s:i}", "ended", 1));
+}
+
+static int end_all(cli_session *cli, tkl_sessions *store, const char *user)
+{
+    int64_t ended = 0;
+    int failed = cli_end(cli, tkl_session_end_user(store, tkl_str(user), &ended));
+    if (failed)
+        return failed;
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:I}", "ended", (json_int_t)ended));
+    printf("%lld ended\n", (long long)ended);
+    return CLI_OK;
+}
+
+static int end(cli_session *cli)
+{
+    tkl_sessions *store = NULL;
+    const char *user = cli_text(cli, "user", NULL);
+    if ((user != NULL) == (cli->argc > 0))
+        return cli_usage(cli, "name a TOKEN or a --user");
+    int failed = open_store(cli, &store);
+    if (!failed)
+        failed = user != NULL ? end_all(cli, store, user) : end_one(cli, store);
+    tkl_session_close(store);
+    return failed;
+}
+
+static int list(cli_session *cli)
+{
+    tkl_sessions *store = NULL;
+    tkl_session_list *found = NULL;
+    json_t *rows = json_array();
+    int failed = open_store(cli, &store);
+    if (!failed)
+        failed = cli_end(cli, tkl_session_of_user(
+                                  store, tkl_str(cli->argv[0]), 0,
+                                  (size_t)cli_number(cli, "count", TKL_SESSION_PAGE_MAX), &found));
+    for (size_t i = 0; !failed && i < found->count; i++)
+        json_array_append_new(rows, json_of(&found->items[i]));
+    tkl_session_list_free(found);
+    tkl_session_close(store);
+    if (!failed)
+        return cli_print_rows(cli, rows, session_columns);
+    json_decref(rows);
+    return failed;
+}
+
+/* ---- Items --------------------------------------------------------------- */
+
+static json_t *row_of(const tkl_session_item *item, bool ranking)
+{
+    if (ranking)
+        return json_pack("{s:o, s:f}", "item", cli_json_bytes(item->item), "views", item->views);
+    return json_pack("{s:o, s:o}", "item", cli_json_bytes(item->item), "viewed",
+                     cli_json_time(item->viewed_ms));
+}
+
+static int print_items(cli_session *cli, const tkl_session_items *items, bool ranking)
+{
+    static const cli_column viewed[] = {{"item", "item"}, {"viewed", "viewed"}, {0}};
+    static const cli_column most[] = {{"item", "item"}, {"views", "views"}, {0}};
+    json_t *rows = json_array();
+    for (size_t i = 0; i < items->count; i++)
+        json_array_append_new(rows, row_of(&items->items[i], ranking));
+    return cli_print_rows(cli, rows, ranking ? most : viewed);
+}
+
+static int print_page(cli_session *cli, bool ranking)
+{
+    tkl_sessions *store = NULL;
+    tkl_session_items *items = NULL;
+    size_t count = (size_t)cli_number(cli, "count", ranking ? COUNT : 25);
+    size_t skip = (size_t)cli_number(cli, "skip", 0);
+    int failed = open_store(cli, &store);
+    if (!failed)
+        failed =
+            cli_end(cli, ranking ? tkl_session_top(store, skip, count, &items)
+                                 : tkl_session_recent(store, cli->argv[0], skip, count, &items));
+    if (!failed)
+        failed = print_items(cli, items, ranking);
+    tkl_session_items_free(items);
+    tkl_session_close(store);
+    return failed;
+}
+
+static int recent(cli_session *cli)
+{
+    return print_page(cli, false);
+}
+
+static int top(cli_session *cli)
+{
+    return print_page(cli, true);
+}
+
+/* Does something to one item of the ranking. */
+static int change_item(cli_session *cli, bool rename)
+{
+    tkl_sessions *store = NULL;
+    tkl_bytes item = tkl_str(cli->argv[0]);
+    int failed = open_store(cli, &store);
+    if (!failed)
+        failed = cli_end(cli, rename ? tkl_session_rename_item(store, item, tkl_str(cli->argv[1]))
+                                     : tkl_session_drop_item(store, item));
+    tkl_session_close(store);
+    return failed ? failed : cli_print_done(cli, rename ? "renamed" : "dropped");
+}
+
+static int rename_item(cli_session *cli)
+{
+    return change_item(cli, true);
+}
+
+static int forget_item(cli_session *cli)
+{
+    return change_item(cli, false);
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_sessions *store = NULL;
+    const char *name = cli_text(cli, "store", "default");
+    int failed = cli_confirm(cli, "This ends all sessions of the store '%s'.", name);
+    if (!failed)
+        failed = open_store(cli, &store);
+    if (!failed)
+        failed = cli_end(cli, tkl_session_drop(store));
+    tkl_session_close(store);
+    if (failed || !cli->json)
+        return failed;
+    return cli_print_json(cli, json_pack("{s:s, s:b}", "store", name, "dropped", 1));
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+#define STORE                                                                       \
+    {"store", CLI_TEXT, "NAME", "the store of the sessions (default \"default\")"}, \
+        {"most", CLI_INTEGER, "N", NULL},                                           \
+    {                                                                               \
+        "half-life", CLI_DURATION, "DURATION", NULL                                 \
+    }
+
+static const cli_option create_options[] = {
+    {"ttl", CLI_DURATION, "DURATION", "ends so long after its last use (default 1d)"},
+    {"most", CLI_INTEGER, "N", "sessions that the store keeps (default 10 million)"},
+    STORE,
+    {0},
+};
+static const cli_option store_options[] = {STORE, {0}};
+static const cli_option touch_options[] = {
+    {"half-life", CLI_DURATION, "DURATION",
+     "views count half after this (default 1d; 0: for ever)"},
+    STORE,
+    {0},
+};
+static const cli_option top_options[] = {
+    {"count", CLI_INTEGER, "N", "at most so many (default 10)"},
+    {"skip", CLI_INTEGER, "N", "leave out the first ones (default 0)"},
+    {"half-life", CLI_DURATION, "DURATION", "as given to touch (default 1d)"},
+    STORE,
+    {0},
+};
+static const cli_option recent_options[] = {
+    {"count", CLI_INTEGER, "N", "at most so many (default 25)"},
+    {"skip", CLI_INTEGER, "N", "leave out the first ones (default 0)"},
+    STORE,
+    {0},
+};
+static const cli_option list_options[] = {
+    {"count", CLI_INTEGER, "N", "at most so many (default 1000)"},
+    STORE,
+    {0},
+};
+static const cli_option end_options[] = {
+    {"user", CLI_TEXT, "USER", "end all sessions of this user"},
+    STORE,
+    {0},
+};
+static const cli_option drop_options[] = {CLI_YES, STORE, {0}};
+
+static const cli_verb verbs[] = {
+    {
+        .name = "create",
+        .args = "USER",
+        .summary = "begin a session of a user; prints its token",
+        .options = create_options,
+        .details =
+            "Whoever has the token has the session. The server does not know it: it keeps a\n"
+            "hash of it.",
+        .example = "tackle session create alice --ttl 2h",
+        .run = create,
+    },
+    {
+        .name = "check",
+        .args = "TOKEN",
+        .summary = "whose session it is, and when it was last used",
+        .options = store_options,
+        .details = "Does not count as a use. Exit code 1 when the session has ended.",
+        .example = "tackle session check \"$(tackle session create alice)\"",
+        .run = check,
+    },
+    {
+        .name = "touch",
+        .args = "TOKEN [ITEM]",
+        .summary = "note a use of a session, and the item viewed",
+        .options = touch_options,
+        .details =
+            "The item becomes the most recent one of the session and counts in the ranking.\n"
+            "Exit code 1 when the session has ended.",
+        .example = "tackle session touch \"$(tackle session create alice)\" teapot --json",
+        .run = touch,
+    },
+    {
+        .name = "recent",
+        .args = "TOKEN",
+        .summary = "what a session viewed, the most recent first",
+        .options = recent_options,
+        .example = "token=$(tackle session create alice)\n"
+                   "tackle session touch \"$token\" teapot\n"
+                   "tackle session touch \"$token\" kettle\n"
+                   "tackle session recent \"$token\"",
+        .run = recent,
+    },
+    {
+        .name = "top",
+        .summary = "what all sessions viewed, the most viewed first",
+        .options = top_options,
+        .example = "tackle session touch \"$(tackle session create alice)\" teapot\n"
+                   "tackle session top --count 3",
+        .run = top,
+    },
+    {
+        .name = "end",
+        .args = "[TOKEN]",
+        .summary = "end a session, or all of a user",
+        .options = end_options,
+        .details = "Exit code 1 when the session of the token has ended before.",
+        .example = "tackle session end \"$(tackle session create alice)\" --json\n"
+                   "tackle session end --user alice",
+        .run = end,
+    },
+    {
+        .name = "list",
+        .args = "USER",
+        .summary = "the sessions of a user",
+        .options = list_options,
+        .details = "It shows their ids, from which nobody can make their tokens.",
+        .example = "tackle session create alice\n"
+                   "tackle session list alice",
+        .run = list,
+    },
+    {
+        .name = "rename",
+        .args = "ITEM NAME",
+        .summary = "give an item of the ranking another name",
+        .options = store_options,
+        .example = "tackle session touch \"$(tackle session create alice)\" teapot\n"
+                   "tackle session rename teapot pot --json",
+        .run = rename_item,
+    },
+    {
+        .name = "unrank",
+        .args = "ITEM",
+        .summary = "take an item out of the ranking",
+        .options = store_options,
+        .example = "tackle session touch \"$(tackle session create alice)\" teapot\n"
+                   "tackle session unrank teapot --json",
+        .run = forget_item,
+    },
+    {
+        .name = "drop",
+        .summary = "end all sessions of a store and forget its ranking",
+        .options = drop_options,
+        .example = "tackle session create alice --store tackle-example\n"
+                   "tackle session drop --store tackle-example --yes --json",
+        .run = drop,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"Two users log in and look at things.",
+     "alice=$(tackle session create alice); bob=$(tackle session create bob); "
+     "for item in teapot kettle teapot; do tackle session touch $alice $item; done; "
+     "tackle session touch $bob teapot; tackle session recent $alice",
+     0},
+    {"What everybody looks at, newer views counting more.", "tackle session top --count 3", 0},
+    {"Log out everywhere.", "tackle session end --user alice; tackle session list bob", 0},
+    {0},
+};
+
+const cli_component cli_sessions = {
+    .name = "session",
+    .summary = "tokens of logged-in users, what they viewed, what is viewed most",
+    .verbs = verbs,
+    .demo = demo,
+};

@@ -1,0 +1,14 @@
+-- session/check: whose session it is.
+-- KEYS[1] sessions  hash, see session.c
+-- KEYS[2] ends      zset
+-- KEYS[3] users     zset
+-- ARGV[1] id        of the session
+-- returns {user, created, last use, end} in ms; {} when it has ended
+local SESSIONS, ENDS, USERS = KEYS[1], KEYS[2], KEYS[3]
+-- include: session
+
+local session = find(ARGV[1], to_ms(clock()))
+if not session then
+  return {}
+end
+return {session.user, session.created, session.ends - session.ttl, session.ends}

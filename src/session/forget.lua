@@ -1,0 +1,14 @@
+-- session/forget: forget sessions, those first that would end first.
+-- KEYS[1] sessions  hash, see session.c
+-- KEYS[2] ends      zset
+-- KEYS[3] users     zset
+-- ARGV[1] most
+-- returns the ids of the forgotten
+local SESSIONS, ENDS, USERS = KEYS[1], KEYS[2], KEYS[3]
+-- include: session
+
+local ids = redis.call('ZRANGE', ENDS, '0', digits(ARGV[1] - 1))
+for _, id in ipairs(ids) do
+  forget(id)
+end
+return ids

@@ -1,0 +1,18 @@
+-- session/top: what all sessions viewed, the most viewed first.
+-- KEYS[1] ranking    zset, see session.c
+-- ARGV[1] first      rank, from 0
+-- ARGV[2] last
+-- ARGV[3] half_life  ms; -1: views count the same for ever
+-- returns {item, views, ...}, the views as text
+local RANKING = KEYS[1]
+local first, last, half_life = unpack(ARGV)
+-- include: ranking
+
+half_life = tonumber(half_life)
+local time = redis.call('TIME')
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+local answer = redis.call('ZRANGE', RANKING, first, last, 'REV', 'WITHSCORES')
+for i = 2, half_life > 0 and #answer or 0, 2 do
+  answer[i] = score_text(2 ^ (answer[i] - score_of_view(now_ms, half_life)))
+end
+return answer

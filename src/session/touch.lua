@@ -1,0 +1,35 @@
+-- session/touch: note a use of a session, and the item that was viewed.
+-- KEYS[1] sessions   hash, see session.c
+-- KEYS[2] ends       zset
+-- KEYS[3] users      zset
+-- KEYS[4] ranking    zset
+-- KEYS[5] items      zset, of this session
+-- ARGV[1] id         of the session
+-- ARGV[2] item       '' for none
+-- ARGV[3] items      that a session remembers
+-- ARGV[4] ranked     items in the ranking
+-- ARGV[5] half_life  ms; -1: views count the same for ever
+-- returns {code, then the ids of sessions that had ended and were forgotten}
+local SESSIONS, ENDS, USERS, RANKING, ITEMS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local id, item, items, ranked, half_life = unpack(ARGV)
+-- include: session
+-- include: ranking
+
+local OK, NOT_FOUND = 0, 4
+-- Ended sessions that one use of the store forgets: more than can come in the same time.
+local AT_ONCE = 2
+
+local now = clock()
+local now_ms = to_ms(now)
+local session = find(id, now_ms)
+if session then
+  local ends = now_ms + session.ttl
+  if item ~= '' then
+    redis.call('ZADD', ITEMS, digits(now), item)
+    redis.call('ZREMRANGEBYRANK', ITEMS, '0', digits(-items - 1))
+    rank(item, now / 1000, tonumber(half_life), tonumber(ranked))
+  end
+  prolong(id, ends)
+  redis.call('PEXPIREAT', ITEMS, digits(ends))
+end
+return {session and OK or NOT_FOUND, unpack(forget_ended(now_ms, AT_ONCE))}

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# tackle session: logging in and out, and what was viewed.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+ends 0 tackle session create alice
+alice=$out
+[[ $alice =~ ^[0-9a-f]{32}$ ]] || fail "the token is '$alice'"
+ends 0 tackle session create bob --ttl 1h --json
+bob=$(jq -r .token <<<"$out")
+is "user" "$(jq -r .user <<<"$out")" bob
+
+ends 0 tackle session check "$alice" --json
+is "who it is" "$(jq -r .user <<<"$out")" alice
+[[ $(jq -r .ends <<<"$out") =~ ^20.*T.*Z$ ]] || fail "times are RFC 3339: $out"
+ends 1 tackle session check 00000000000000000000000000000000 --json
+is "a no is JSON, too" "$(jq -r .error <<<"$err")" TKL_NOTFOUND
+
+for item in teapot kettle teapot; do
+    ends 0 tackle session touch "$alice" "$item"
+done
+ends 0 tackle session touch "$bob" teapot
+ends 0 tackle session touch "$bob"
+ends 0 tackle session recent "$alice" --json
+is "the latest first" "$(jq -c 'map(.item)' <<<"$out")" '["teapot","kettle"]'
+ends 0 tackle session recent "$alice" --skip 1 --json
+is "pages" "$(jq -c 'map(.item)' <<<"$out")" '["kettle"]'
+ends 0 tackle session top --count 1 --json
+is "the most viewed" "$(jq -c 'map([.item, (.views + 0.5 | floor)])' <<<"$out")" '[["teapot",3]]'
+
+ends 0 tackle session rename kettle pot
+ends 1 tackle session unrank kettle
+ends 0 tackle session unrank pot
+
+ends 0 tackle session list bob --json
+is "list" "$(jq length <<<"$out")" 1
+lacks "$out" "$bob"
+ends 0 tackle session end "$bob"
+ends 1 tackle session end "$bob"
+ends 0 tackle session create alice
+ends 0 tackle session end --user alice --json
+is "all of a user" "$out" '{"ended": 2}'
+ends 64 tackle session end
+ends 64 tackle session end "$alice" --user alice
+ends 64 tackle session create ""
+ends 64 tackle session top --count 0
+ends 64 tackle session create alice --ttl -5s
+
+ends 64 tackle session drop
+has "$err" "--yes"
+ends 0 tackle session drop --yes
+ends 1 tackle session drop --yes
+is "nothing is left" "$(tackle call DBSIZE)" 0

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sessions: whose a token is, what was viewed last and most, and when sessions end.
+ *
+ * ctest: label threads
+ */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tackle/session.h>
+
+#include "support/cluster.h"
+#include "support/fixture.h"
+
+typedef char token_text[TKL_SESSION_TOKEN_SIZE];
+
+static tkl_sessions *open_store(tkl_client *client, const char *name,
+                                const tkl_session_options *options)
+{
+    tkl_sessions *store;
+    assert_ok(tkl_session_open(client, tkl_str(name), options, &store));
+    return store;
+}
+
+static void touch(tkl_sessions *store, const char *token, const char *item)
+{
+    tkl_session_view view = {.token = token, .item = tkl_str(item)};
+    assert_ok(tkl_session_touch(store, &view, 1, NULL));
+}
+
+static bool is_alive(tkl_sessions *store, const char *token)
+{
+    tkl_session *session;
+    int rc = tkl_session_check(store, token, &session);
+    tkl_session_free(session);
+    assert_true(rc == TKL_OK || rc == TKL_NOTFOUND);
+    return rc == TKL_OK;
+}
+
+/* "kettle teapot " */
+static const char *joined(const tkl_session_items *items)
+{
+    static char text[4096];
+    size_t len = 0;
+    *text = '\0';
+    for (size_t i = 0; i < items->count; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, TKL_FMT " ",
+                                TKL_ARG(items->items[i].item));
+    return text;
+}
+
+static void assert_recent(tkl_sessions *store, const char *token, size_t skip, size_t max,
+                          const char *expected)
+{
+    tkl_session_items *items;
+    assert_ok(tkl_session_recent(store, token, skip, max, &items));
+    assert_string_equal(joined(items), expected);
+    tkl_session_items_free(items);
+}
+
+static void assert_top(tkl_sessions *store, size_t skip, size_t max, const char *expected)
+{
+    tkl_session_items *items;
+    assert_ok(tkl_session_top(store, skip, max, &items));
+    assert_string_equal(joined(items), expected);
+    tkl_session_items_free(items);
+}
+
+static double views_of(tkl_sessions *store, const char *item)
+{
+    tkl_session_items *items;
+    double views = 0;
+    assert_ok(tkl_session_top(store, 0, 100, &items));
+    for (size_t i = 0; i < items->count; i++)
+        if (items->items[i].item.len == strlen(item) &&
+            memcmp(items->items[i].item.data, item, strlen(item)) == 0)
+            views = items->items[i].views;
+    tkl_session_items_free(items);
+    return views;
+}
+
+/* ---- A session ----------------------------------------------------------- */
+
+static void a_token_tells_whose_session_it_is(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    token_text alice, bob;
+    tkl_session *session;
+    assert_ok(tkl_session_create(store, (tkl_bytes){"al\0ice\xff", 7}, 0, alice));
+    assert_ok(tkl_session_create(store, tkl_str("bob"), 5000, bob));
+    assert_int_equal(strlen(alice), 32);
+    assert_string_not_equal(alice, bob);
+    assert_ok(tkl_session_check(store, alice, &session));
+    assert_int_equal(session->user.len, 7);
+    assert_memory_equal(session->user.data, "al\0ice\xff", 7);
+    assert_int_equal(session->ends_ms - session->seen_ms, 86400000);
+    assert_int_equal(session->created_ms, session->seen_ms);
+    tkl_session_free(session);
+    assert_ok(tkl_session_check(store, bob, &session));
+    assert_int_equal(session->ends_ms - session->seen_ms, 5000);
+    tkl_session_free(session);
+    tkl_session_close(store);
+}
+
+static void what_is_no_token_is_nobodys(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    static const char *const texts[] = {"", "x", "00000000000000000000000000000000",
+                                        "0000000000000000000000000000000000000"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        tkl_session *session;
+        tkl_session_items *items;
+        tkl_session_view view = {.token = texts[i]};
+        assert_code(tkl_session_check(store, texts[i], &session), TKL_NOTFOUND);
+        assert_null(session);
+        assert_string_equal(tkl_errmsg(), "not found");
+        assert_code(tkl_session_touch(store, &view, 1, NULL), TKL_NOTFOUND);
+        assert_code(tkl_session_end(store, texts[i]), TKL_NOTFOUND);
+        assert_code(tkl_session_recent(store, texts[i], 0, 10, &items), TKL_NOTFOUND);
+    }
+    tkl_session_close(store);
+}
+
+static void the_server_does_not_know_tokens(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    token_text token;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    touch(store, token, "teapot");
+    char *keys = server_ask(f->server, "KEYS *");
+    char *fields = server_ask(f->server, "HGETALL tackle:session:{shop}:sessions");
+    assert_lacks(keys, token);
+    assert_lacks(fields, token);
+    assert_contains(fields, "alice");
+    free(keys);
+    free(fields);
+    tkl_session_close(store);
+}
+
+static void a_session_ends_without_use_and_a_use_prolongs_it(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    token_text used, unused;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 400, used));
+    assert_ok(tkl_session_create(store, tkl_str("bob"), 400, unused));
+    touch(store, unused, "teapot");
+    eventually((touch(store, used, ""), !is_alive(store, unused)), 5000);
+    assert_true(is_alive(store, used));
+    tkl_session_items *items;
+    tkl_session_view late = {.token = unused, .item = tkl_str("kettle")};
+    assert_code(tkl_session_touch(store, &late, 1, NULL), TKL_NOTFOUND);
+    assert_code(tkl_session_recent(store, unused, 0, 10, &items), TKL_NOTFOUND);
+    assert_int_equal((int)views_of(store, "kettle"), 0); /* a late view counts nothing */
+    eventually(server_ask_int(f->server, "EXISTS tackle:session:{shop}:sessions") == 0, 5000);
+    tkl_session_close(store);
+}
+
+static void logging_out_takes_everything_along(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    token_text token;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    touch(store, token, "teapot");
+    assert_ok(tkl_session_end(store, token));
+    assert_code(tkl_session_end(store, token), TKL_NOTFOUND);
+    assert_false(is_alive(store, token));
+    char *keys = server_ask(f->server, "KEYS *");
+    assert_string_equal(keys, "tackle:session:{shop}:ranking\n");
+    free(keys);
+    tkl_session_close(store);
+}
+
+/* ---- Items --------------------------------------------------------------- */
+
+static void items_are_remembered_without_repeats_the_latest_first(void **state)
+{
+    fixture *f = *state;
+    tkl_session_options options = {.items = 3};
+    tkl_sessions *store = open_store(f->client, "shop", &options);
+    token_text token;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    assert_recent(store, token, 0, 10, "");
+    static const char *const views[] = {"a", "b", "c", "a", "d", "d", "c"};
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        touch(store, token, views[i]);
+    assert_recent(store, token, 0, 10, "c d a ");
+    assert_recent(store, token, 1, 1, "d ");
+    assert_top(store, 0, 2, "d c ");
+    tkl_session_close(store);
+}
+
+static void many_uses_go_in_one_round_trip(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    token_text tokens[10];
+    tkl_session_view views[10];
+    int codes[10];
+    for (size_t i = 0; i < 10; i++) {
+        assert_ok(tkl_session_create(store, tkl_str("alice"), 0, tokens[i]));
+        views[i] = (tkl_session_view){.token = tokens[i], .item = tkl_str("teapot")};
+    }
+    assert_ok(tkl_session_end(store, tokens[3]));
+    views[4].token = "nonsense";
+    assert_code(tkl_session_touch(store, views, 10, codes), TKL_NOTFOUND);
+    for (size_t i = 0; i < 10; i++)
+        assert_code(codes[i], i == 3 || i == 4 ? TKL_NOTFOUND : TKL_OK);
+    assert_in_range((int)(views_of(store, "teapot") + 0.5), 8, 8);
+    assert_ok(tkl_session_touch(store, NULL, 0, NULL));
+    tkl_session_close(store);
+}
+
+static void new_items_rise_as_old_views_lose_weight(void **state)
+{
+    fixture *f = *state;
+    tkl_session_options options = {.half_life_ms = 100};
+    tkl_sessions *store = open_store(f->client, "shop", &options);
+    token_text token;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    for (int i = 0; i < 8; i++)
+        touch(store, token, "old");
+    test_sleep_ms(600); /* six half-lives */
+    touch(store, token, "new");
+    assert_top(store, 0, 10, "new old ");
+    assert_true(views_of(store, "old") < 0.2);
+    tkl_session_close(store);
+}
+
+static void without_a_half_life_views_are_counted(void **state)
+{
+    fixture *f = *state;
+    tkl_session_options options = {.half_life_ms = TKL_NONE};
+    tkl_sessions *store = open_store(f->client, "shop", &options);
+    token_text token;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    for (int i = 0; i < 7; i++)
+        touch(store, token, i < 5 ? "a" : "b");
+    assert_true(views_of(store, "a") == 5);
+    assert_ok(tkl_session_rename_item(store, tkl_str("b"), tkl_str("a")));
+    assert_true(views_of(store, "a") == 7);
+    assert_code(tkl_session_rename_item(store, tkl_str("b"), tkl_str("c")), TKL_NOTFOUND);
+    assert_ok(tkl_session_rename_item(store, tkl_str("a"), tkl_str("a")));
+    assert_true(views_of(store, "a") == 7);
+    assert_ok(tkl_session_drop_item(store, tkl_str("a")));
+    assert_code(tkl_session_drop_item(store, tkl_str("a")), TKL_NOTFOUND);
+    assert_top(store, 0, 10, "");
+    tkl_session_close(store);
+}
+
+static void the_ranking_is_bounded(void **state)
+{
+    fixture *f = *state;
+    tkl_session_options options = {.ranked = 5};
+    tkl_sessions *store = open_store(f->client, "shop", &options);
+    token_text token;
+    tkl_session_stats stats;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    for (int i = 0; i < 20; i++) {
+        char item[8];
+        snprintf(item, sizeof item, "%d", i);
+        touch(store, token, item);
+    }
+    assert_ok(tkl_session_stats_get(store, &stats));
+    assert_int_equal(stats.items, 5);
+    assert_int_equal(stats.sessions, 1);
+    tkl_session_close(store);
+}
+
+/* ---- Many sessions ------------------------------------------------------- */
+
+static void beyond_the_limit_the_oldest_go_with_their_items(void **state)
+{
+    fixture *f = *state;
+    tkl_session_options options = {.most = 3};
+    tkl_sessions *store = open_store(f->client, "shop", &options);
+    token_text tokens[5];
+    for (int i = 0; i < 5; i++) {
+        assert_ok(tkl_session_create(store, tkl_str("alice"), 0, tokens[i]));
+        touch(store, tokens[i], "teapot");
+        test_sleep_ms(2); /* they end at different times */
+    }
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(is_alive(store, tokens[i]), i >= 2);
+    char *keys = server_ask(f->server, "KEYS *:items:*");
+    int count = 0;
+    for (const char *at = keys; (at = strchr(at, '\n')); at++)
+        count++;
+    assert_int_equal(count, 3);
+    free(keys);
+    tkl_session_close(store);
+}
+
+static void a_user_with_10000_sessions_is_logged_out(void **state)
+{
+    fixture *f = *state;
+    enum { SESSIONS = 10000 };
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session_list *list;
+    token_text token, other, similar;
+    int64_t ended;
+    for (int i = 0; i < SESSIONS; i++)
+        assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    assert_ok(tkl_session_create(store, tkl_str("alic"), 0, other));
+    assert_ok(tkl_session_create(store, tkl_str("alice:"), 0, similar));
+    touch(store, token, "teapot");
+    assert_ok(tkl_session_of_user(store, tkl_str("alice"), SESSIONS - 10, 100, &list));
+    assert_int_equal(list->count, 10);
+    assert_memory_equal(list->items[0].user.data, "alice", 5);
+    tkl_session_list_free(list);
+    assert_ok(tkl_session_end_user(store, tkl_str("alice"), &ended));
+    assert_int_equal(ended, SESSIONS);
+    assert_false(is_alive(store, token));
+    assert_true(is_alive(store, other) && is_alive(store, similar));
+    assert_int_equal(
+        server_ask_int(f->server, "EVAL %s 0", "return #redis.call('KEYS', '*:items:*')"), 0);
+    assert_ok(tkl_session_end_user(store, tkl_str("alice"), &ended));
+    assert_int_equal(ended, 0);
+    tkl_session_close(store);
+}
+
+static void dropping_a_store_leaves_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    token_text token;
+    tkl_names *names;
+    for (int i = 0; i < 5; i++) {
+        assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+        touch(store, token, "teapot");
+    }
+    assert_ok(tkl_session_names(f->client, &names));
+    assert_int_equal(names->count, 1);
+    assert_memory_equal(names->items[0].data, "shop", 4);
+    tkl_names_free(names);
+    assert_ok(tkl_session_drop(store));
+    assert_code(tkl_session_drop(store), TKL_NOTFOUND);
+    assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
+    tkl_session_close(store);
+}
+
+typedef struct pair {
+    tkl_sessions *store;
+    const char *token;
+} pair;
+
+static void view_often(void *arg, int index)
+{
+    pair *p = arg;
+    for (int i = 0; i < 200; i++)
+        touch(p->store, p->token, index % 2 ? "even" : "odd");
+}
+
+static void uses_at_once_all_count(void **state)
+{
+    fixture *f = *state;
+    tkl_session_options options = {.half_life_ms = TKL_NONE};
+    token_text token;
+    pair p = {open_store(f->client, "shop", &options), token};
+    assert_ok(tkl_session_create(p.store, tkl_str("alice"), 0, token));
+    crew_run(8, view_often, &p);
+    assert_true(views_of(p.store, "even") == 800 && views_of(p.store, "odd") == 800);
+    tkl_session_close(p.store);
+}
+
+/* ---- Bad cases ----------------------------------------------------------- */
+
+static void wrong_arguments_are_refused(void **state)
+{
+    fixture *f = *state;
+    static const tkl_session_options bad[] = {
+        {.timeout_ms = -1}, {.ttl_ms = -1},       {.most = -1},      {.items = 1001},
+        {.ranked = -1},     {.half_life_ms = -2}, {.reserved = {1}},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        tkl_sessions *none;
+        assert_code(tkl_session_open(f->client, tkl_str("x"), &bad[i], &none), TKL_EINVAL);
+        assert_null(none);
+    }
+    tkl_sessions *store = open_store(f->client, "{}%\n", NULL);
+    static char large[TKL_SESSION_TEXT_MAX + 1];
+    token_text token;
+    tkl_session_items *items;
+    assert_code(tkl_session_create(store, tkl_str(""), 0, token), TKL_EINVAL);
+    assert_string_equal(token, "");
+    assert_code(tkl_session_create(store, (tkl_bytes){large, sizeof large}, 0, token), TKL_EINVAL);
+    assert_code(tkl_session_create(store, tkl_str("alice"), -1, token), TKL_EINVAL);
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    tkl_session_view view = {.token = token, .item = {large, sizeof large}};
+    assert_code(tkl_session_touch(store, &view, 1, NULL), TKL_EINVAL);
+    view = (tkl_session_view){.token = NULL};
+    assert_code(tkl_session_touch(store, &view, 1, NULL), TKL_EINVAL);
+    assert_code(tkl_session_top(store, 0, 0, &items), TKL_EINVAL);
+    assert_code(tkl_session_top(store, 0, 1001, &items), TKL_EINVAL);
+    tkl_session_close(store);
+    tkl_session_close(NULL);
+}
+
+static void foreign_data_is_reported_and_stays(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    token_text token;
+    tkl_session *session;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    char *ids = server_ask(f->server, "HKEYS tackle:session:{shop}:sessions");
+    *strchr(ids, '\n') = '\0';
+    server_do(f->server, "HSET tackle:session:{shop}:sessions %s garbage", ids);
+    assert_code(tkl_session_check(store, token, &session), TKL_EDAMAGED);
+    tkl_session_view view = {.token = token, .item = tkl_str("teapot")};
+    assert_code(tkl_session_touch(store, &view, 1, NULL), TKL_EDAMAGED);
+    assert_int_equal(server_ask_int(f->server, "EXISTS tackle:session:{shop}:ranking"), 0);
+    free(ids);
+    server_do(f->server, "SET tackle:session:{other}:sessions x");
+    tkl_sessions *other = open_store(f->client, "other", NULL);
+    assert_code(tkl_session_create(other, tkl_str("alice"), 0, token), TKL_ETYPE);
+    tkl_session_close(other);
+    tkl_session_close(store);
+}
+
+static void a_full_server_changes_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    token_text token, none;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    server_do(f->server, "CONFIG SET maxmemory 1");
+    tkl_session_view view = {.token = token, .item = tkl_str("teapot")};
+    assert_code(tkl_session_touch(store, &view, 1, NULL), TKL_EOOM);
+    assert_code(tkl_session_create(store, tkl_str("bob"), 0, none), TKL_EOOM);
+    assert_string_equal(none, "");
+    assert_true(is_alive(store, token));
+    assert_ok(tkl_session_end(store, token));
+    server_do(f->server, "CONFIG SET maxmemory 0");
+    assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
+    tkl_session_close(store);
+}
+
+static void the_permissions_of_the_page_are_enough(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client;
+    tkl_session_list *list;
+    token_text token;
+    server_do(
+        f->server,
+        "ACL SETUSER shop on >secret ~tackle:session:* +evalsha +eval +time +hset +hget +hdel "
+        "+zadd +zrem +zrange +zscore +zcard +zcount +zpopmin +zremrangebyrank +pexpireat "
+        "+pexpire +del +unlink +scan +ping +client|setname");
+    tkl_options options = {.username = "shop", .password = "secret"};
+    assert_ok(tkl_open(f->server->url, &options, &client));
+    tkl_session_options small = {.most = 2, .ranked = 1};
+    tkl_sessions *store = open_store(client, "shop", &small);
+    for (int i = 0; i < 5; i++) {
+        assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+        touch(store, token, i % 2 ? "teapot" : "kettle");
+    }
+    assert_recent(store, token, 0, 5, "kettle ");
+    assert_true(is_alive(store, token));
+    assert_ok(tkl_session_of_user(store, tkl_str("alice"), 0, 10, &list));
+    tkl_session_list_free(list);
+    assert_ok(tkl_session_rename_item(store, tkl_str("kettle"), tkl_str("pot")));
+    assert_ok(tkl_session_drop_item(store, tkl_str("pot")));
+    tkl_session_stats stats;
+    assert_ok(tkl_session_stats_get(store, &stats));
+    assert_ok(tkl_session_end(store, token));
+    assert_ok(tkl_session_end_user(store, tkl_str("alice"), NULL));
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    tkl_names *names;
+    assert_ok(tkl_session_names(client, &names));
+    tkl_names_free(names);
+    assert_ok(tkl_session_drop(store));
+    tkl_session_close(store);
+    tkl_close(client);
+    server_do(f->server, "ACL DELUSER shop");
+}
+
+static void a_forked_child_may_use_it(void **state)
+{
+    fixture *f = *state;
+    skip_under_sanitizers();
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    token_text token;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    pid_t child = fork();
+    if (child == 0) {
+        tkl_session *session;
+        int rc = tkl_session_check(store, token, &session);
+        tkl_session_free(session);
+        _exit(rc == TKL_OK ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    tkl_session_close(store);
+}
+
+static void a_store_works_on_a_cluster(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client;
+    token_text token;
+    assert_ok(tkl_open(c->url, NULL, &client));
+    tkl_session_options small = {.most = 1};
+    tkl_sessions *store = open_store(client, "shop", &small);
+    for (int i = 0; i < 3; i++) {
+        assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+        touch(store, token, "teapot");
+    }
+    assert_recent(store, token, 0, 5, "teapot ");
+    assert_ok(tkl_session_drop(store));
+    tkl_session_close(store);
+    tkl_close(client);
+    cluster_end(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_token_tells_whose_session_it_is),
+        TEST(what_is_no_token_is_nobodys),
+        TEST(the_server_does_not_know_tokens),
+        TEST(a_session_ends_without_use_and_a_use_prolongs_it),
+        TEST(logging_out_takes_everything_along),
+        TEST(items_are_remembered_without_repeats_the_latest_first),
+        TEST(many_uses_go_in_one_round_trip),
+        TEST(new_items_rise_as_old_views_lose_weight),
+        TEST(without_a_half_life_views_are_counted),
+        TEST(the_ranking_is_bounded),
+        TEST(beyond_the_limit_the_oldest_go_with_their_items),
+        TEST(a_user_with_10000_sessions_is_logged_out),
+        TEST(dropping_a_store_leaves_nothing),
+        TEST(uses_at_once_all_count),
+        TEST(wrong_arguments_are_refused),
+        TEST(foreign_data_is_reported_and_stays),
+        TEST(a_full_server_changes_nothing),
+        TEST(the_permissions_of_the_page_are_enough),
+        TEST(a_forked_child_may_use_it),
+        cmocka_unit_test(a_store_works_on_a_cluster),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
