@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "environment.h"
 #include "guard.h"
 
 enum {
@@ -159,13 +160,20 @@ static void be_command(const cli_command *command, int sync, const sigset_t *mas
         _exit(1);
     reset_signals(mask);
     set_files(command);
-    execvpe(argv[0], argv, command->environment != NULL ? command->environment : environ);
+    execvpe(argv[0], argv, command->environment);
     int reason = errno;
     ssize_t n = write(sync, &reason, sizeof reason);
     _exit(n < 0);
 }
 
-static bool fork_command(const cli_command *command, int *sync, cli_child *child)
+/* The password of the server is for us, unless the user wants it otherwise. */
+static char **environment_for(const cli_session *cli, const cli_command *command)
+{
+    return cli_environment_without(command->environment,
+                                   cli_flag(cli, "keep-password") ? "" : "TACKLE_PASSWORD");
+}
+
+static bool fork_with(const cli_command *command, int *sync, cli_child *child)
 {
     sigset_t all, old;
     int ends[2];
@@ -182,6 +190,19 @@ static bool fork_command(const cli_command *command, int *sync, cli_child *child
     *sync = ends[0];
     errno = reason;
     return child->pid > 0;
+}
+
+static bool fork_command(const cli_session *cli, const cli_command *command, int *sync,
+                         cli_child *child)
+{
+    cli_command inheriting = *command;
+    char **environment = environment_for(cli, command);
+    inheriting.environment = environment;
+    bool forked = environment != NULL && fork_with(&inheriting, sync, child);
+    int reason = errno;
+    free(environment);
+    errno = reason;
+    return forked;
 }
 
 /* Why the command could not be executed, or 0: success closes the other end. */
@@ -271,7 +292,7 @@ int cli_child_start(const cli_session *cli, const cli_command *command, cli_chil
     *child = (cli_child){.terminal = -1, .foreground = command->foreground};
     if (child->foreground && !catch_signals())
         return cli_fail(cli, CLI_FAILURE, "cannot run %s: %s", name, strerror(errno));
-    if (!fork_command(command, &sync, child))
+    if (!fork_command(cli, command, &sync, child))
         return give_up(cli, child, name, errno);
     setpgid(child->pid, child->pid);
     cli_guard_add(child->pid);

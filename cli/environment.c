@@ -49,6 +49,19 @@ char **cli_environment_new(const char *const *names, const tkl_bytes *values, si
     return NULL;
 }
 
+char **cli_environment_without(char *const *environment, const char *name)
+{
+    char *const *from = environment != NULL ? environment : environ;
+    size_t count = 0;
+    while (from[count] != NULL)
+        count++;
+    char **kept = calloc(count + 1, sizeof *kept), **at = kept;
+    for (size_t i = 0; kept != NULL && i < count; i++)
+        if (!is_one_of(from[i], &name, 1))
+            *at++ = from[i];
+    return kept;
+}
+
 void cli_environment_free(char **environment, const char *const *names, size_t count)
 {
     for (char **at = environment; at != NULL && *at != NULL && is_one_of(*at, names, count); at++)

@@ -12,6 +12,10 @@
  * cannot hold it. NULL: out of memory. */
 char **cli_environment_new(const char *const *names, const tkl_bytes *values, size_t count);
 
+/* What a command inherits: `environment`, NULL for ours, without this variable. Only the array is
+ * new: free() it. NULL: out of memory. */
+char **cli_environment_without(char *const *environment, const char *name);
+
 /* With the same names. NULL is fine. */
 void cli_environment_free(char **environment, const char *const *names, size_t count);
 

@@ -233,6 +233,28 @@ static void tls_is_spoken_with_every_server(void **state)
     cluster_end(c);
 }
 
+/* 127.1 is the same machine, but not what the certificate is for. */
+static void a_certificate_for_another_name_behind_a_redirection_is_told(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(true);
+    tkl_client *client = test_open(
+        c->url, &(tkl_options){.tls_ca_file = certs_get()->ca, .timeout_ms = PATIENCE_MS});
+    int slot = (int)call_int(client, "CLUSTER", "KEYSLOT", "key", NULL);
+    static const char *const kinds[] = {"ASK", "MOVED"};
+    for (int i = 0; i < 2; i++) {
+        char *script = test_format("return redis.error_reply('%s %d 127.1:%d')", kinds[i], slot,
+                                   c->servers[0]->tls_port);
+        int64_t start = test_now_ms();
+        assert_code(call_code(client, NULL, "EVAL", script, "1", "key", NULL), TKL_ETLS);
+        assert_true(test_now_ms() - start < PATIENCE_MS / 2);
+        assert_contains(tkl_errmsg(), "the certificate is not for 127.1: hostname mismatch");
+        free(script);
+    }
+    tkl_close(client);
+    cluster_end(c);
+}
+
 /* ---- What CLUSTER SLOTS may say ------------------------------------------ */
 
 /* A cluster of one: answers CLUSTER SLOTS with `host` as RESP, anything else with 42. */
@@ -705,6 +727,7 @@ int main(void)
         TEST(commands_about_one_server_are_refused),
         TEST(keys_of_unknown_commands_are_asked_of_a_server),
         TEST(tls_is_spoken_with_every_server),
+        cmocka_unit_test(a_certificate_for_another_name_behind_a_redirection_is_told),
         TEST(a_host_left_out_is_the_one_asked),
         TEST(an_unknown_host_name_is_replaced_by_the_address),
         TEST(slots_that_make_no_sense_are_told),

@@ -141,6 +141,11 @@ static bool expect_host(SSL *ssl, const char *host)
 static int handshake_failed(SSL *ssl, const char *host)
 {
     long verify = SSL_get_verify_result(ssl);
+    if (verify == X509_V_ERR_HOSTNAME_MISMATCH || verify == X509_V_ERR_IP_ADDRESS_MISMATCH)
+        return tkl__fail(TKL_ETLS,
+                         "the certificate is not for %s: %s (a cluster or Sentinel names its "
+                         "servers as it announces them; tls_server_name overrides the name)",
+                         host, X509_verify_cert_error_string(verify));
     if (verify != X509_V_OK)
         return tkl__fail(TKL_ETLS, "the certificate of %s is not trusted: %s", host,
                          X509_verify_cert_error_string(verify));

@@ -40,4 +40,17 @@ for spelling in "--url redis://tester:$secret@10.255.255.1:9" "--url=redis://tes
     lacks "$line" "tester"
 done
 
+# Commands that tackle runs do not inherit it, unless asked. It is lock run's own business.
+export TACKLE_PASSWORD=$secret
+is "the child's password" \
+    "$("$TACKLE" --url "unix://tester@$socket" lock run door -- sh -c 'echo "${TACKLE_PASSWORD-none}"')" none
+is "the child's password, wanted" \
+    "$("$TACKLE" --url "unix://tester@$socket" --keep-password lock run door -- sh -c 'echo "$TACKLE_PASSWORD"')" \
+    "$secret"
+"$TACKLE" --url "unix://tester@$socket" queue push errands x >/dev/null
+is "a job's password" \
+    "$("$TACKLE" --url "unix://tester@$socket" queue work errands --once -- \
+        sh -c 'echo "${TACKLE_PASSWORD-none}"' 2>/dev/null)" none
+unset TACKLE_PASSWORD
+
 lacks "$(tackle help; man -l "$TACKLE_BUILD/man/tackle.1" 2>/dev/null)" "$secret"
