@@ -14,6 +14,7 @@
     X(cli_cron)       \
     X(cli_recent)     \
     X(cli_mail)       \
+    X(cli_chat)       \
     X(cli_limit)      \
     X(cli_log)        \
     X(cli_counter)    \

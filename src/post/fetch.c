@@ -95,14 +95,18 @@ int64_t tkl__post_attempt(const tkl__post *post, int64_t until)
     return until < call - OVERTIME_US ? until + OVERTIME_US : call;
 }
 
-int tkl__fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args)
+int tkl__fetch_check(size_t max)
+{
+    return tkl__check_number("the number of messages", max > INT64_MAX ? -1 : (int64_t)max, 1,
+                             TKL_MESSAGES_MAX);
+}
+
+void tkl__fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args)
 {
     tkl__args_bytes(args, reader);
     tkl__args_str(args, post->members ? "0" : "1");
     tkl__args_int(args, (int64_t)max);
     tkl__args_int(args, TKL__FETCH_BYTES);
-    return tkl__check_number("the number of messages", max > INT64_MAX ? -1 : (int64_t)max, 1,
-                             TKL_MESSAGES_MAX);
 }
 
 /* One attempt, which ends within the time of a call and not long after `until`. */
@@ -110,14 +114,11 @@ static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, int64
                       tkl_messages **messages)
 {
     tkl__args args;
-    tkl_reply *reply = NULL;
+    tkl_reply *reply;
     tkl__args_init(&args);
-    int rc = tkl__fetch_args(post, reader, max, &args);
-    if (rc == TKL_OK)
-        rc = tkl__post_run(post, &tkl__lua_post_fetch, TKL__FETCH_KEYS, &args,
+    tkl__fetch_args(post, reader, max, &args);
+    int rc = tkl__post_run(post, &tkl__lua_post_fetch, TKL__FETCH_KEYS, &args,
                            tkl__post_attempt(post, until), &reply);
-    else
-        tkl__args_free(&args);
     if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0)
         rc = TKL_EMPTY;
     if (rc == TKL_OK)
@@ -191,8 +192,11 @@ int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
     *messages = NULL;
+    int rc = tkl__fetch_check(max);
+    if (rc != TKL_OK)
+        return rc;
     if (wait_ms == 0 || !tkl__hears(post->client, post->keys.items[0])) {
-        int rc = fetch_once(post, reader, max, wait_ms == 0 ? TKL__FOREVER : deadline, messages);
+        rc = fetch_once(post, reader, max, wait_ms == 0 ? TKL__FOREVER : deadline, messages);
         if (wait_ms == 0 || rc != TKL_EMPTY)
             return rc;
     }

@@ -5,7 +5,7 @@
 -- KEYS[4] readers   zset
 -- ARGV[1] reader
 -- ARGV[2] owner     '1': of a mailbox, whose visit is noted; '0': a member of a chat
--- ARGV[3] max       messages
+-- ARGV[3] max       messages; '0' only counts
 -- ARGV[4] budget    bytes; the message that exceeds it is the last
 -- returns {code, missed, unread, marks, entries of the stream}: TKL_NOTFOUND there is no such chat,
 --   TKL_NOTOWNER the reader is not a member. Unread ones include those returned.
@@ -48,9 +48,10 @@ if is_owner == '1' then
   note_visit(line)
 end
 local from = math.max(position + 1, first_young(line))
-local at = 2 * (from - line.first)
-local marks, entries = redis.call('LRANGE', MARKS, at, at + 2 * max - 1), {}
-if #marks > 0 then
+local marks, entries = {}, {}
+if from <= line.last and tonumber(max) > 0 then
+  local at = 2 * (from - line.first)
+  marks = redis.call('LRANGE', MARKS, at, at + 2 * max - 1)
   local count = affordable(marks, tonumber(budget))
   entries = redis.call('XRANGE', MESSAGES, from, '+', 'COUNT', count)
 end

@@ -210,7 +210,8 @@ int tkl__post_ack(const tkl__post *post, tkl_bytes reader, int64_t id, int64_t *
         *acked = tkl_reply_int(tkl_reply_at(reply, 2));
     tkl_reply_free(reply);
     if (rc == TKL_NOTFOUND)
-        return tkl__fail(rc, "no message has the id %" PRId64 " yet", id);
+        return tkl__fail(rc, "no message has the id %" PRId64 " yet%s", id,
+                         post->members ? ", or there is no such chat" : "");
     return tkl__post_explain(post, rc);
 }
 
@@ -218,8 +219,10 @@ int tkl__post_ack(const tkl__post *post, tkl_bytes reader, int64_t id, int64_t *
 
 #define COUNT_MAX (INT64_C(1) << 50)
 
-static int check_limits(const tkl_message_limits *limits)
+int tkl__limits_check(const tkl_message_limits *limits)
 {
+    if (!limits)
+        return TKL_OK;
     int rc = TKL__CHECK_RESERVED(limits);
     if (rc == TKL_OK)
         rc = tkl__check_number("max_messages", limits->max_messages, TKL_NONE, COUNT_MAX);
@@ -235,12 +238,11 @@ static int check_limits(const tkl_message_limits *limits)
     return rc;
 }
 
-int tkl__limits_args(const tkl_message_limits *limits, tkl_when_full otherwise, tkl__args *args)
+void tkl__limits_args(const tkl_message_limits *limits, tkl_when_full otherwise, tkl__args *args)
 {
     static const tkl_message_limits defaults = {0};
     if (!limits)
         limits = &defaults;
-    int rc = check_limits(limits);
     tkl_when_full when = limits->when_full ? limits->when_full : otherwise;
     const struct {
         const char *field;
@@ -256,22 +258,21 @@ int tkl__limits_args(const tkl_message_limits *limits, tkl_when_full otherwise, 
         tkl__args_str(args, pairs[i].field);
         tkl__args_int(args, pairs[i].value);
     }
-    return rc;
 }
 
 int tkl__post_limit(const tkl__post *post, const tkl_message_limits *limits)
 {
     tkl__args args;
-    tkl_reply *reply = NULL;
+    tkl_reply *reply;
+    int rc = tkl__limits_check(limits);
+    if (rc != TKL_OK)
+        return rc;
     tkl__args_init(&args);
     tkl__args_str(&args, post->members ? "0" : "1");
-    int rc = tkl__limits_args(
-        limits, post->members ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE, &args);
-    if (rc == TKL_OK)
-        rc = tkl__post_run(post, &tkl__lua_post_limit, post->keys.count, &args,
-                           tkl__post_deadline(post), &reply);
-    else
-        tkl__args_free(&args);
+    tkl__limits_args(limits, post->members ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE,
+                     &args);
+    rc = tkl__post_run(post, &tkl__lua_post_limit, post->keys.count, &args,
+                       tkl__post_deadline(post), &reply);
     tkl_reply_free(reply);
     return tkl__post_explain(post, rc);
 }

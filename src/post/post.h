@@ -39,9 +39,11 @@ int tkl__post_ack(const tkl__post *post, tkl_bytes reader, int64_t id, int64_t *
 int tkl__post_limit(const tkl__post *post, const tkl_message_limits *limits);
 int tkl__post_drop(const tkl__post *post);
 
+/* NULL is fine. */
+int tkl__limits_check(const tkl_message_limits *limits);
 /* Pairs of a field and a value, for post/limit and post/create. `otherwise`: what to do when full
  * if the limits do not say. */
-int tkl__limits_args(const tkl_message_limits *limits, tkl_when_full otherwise, tkl__args *args);
+void tkl__limits_args(const tkl_message_limits *limits, tkl_when_full otherwise, tkl__args *args);
 
 /* The reply of post/show; views into it die with it. */
 typedef struct tkl__view {
@@ -64,8 +66,10 @@ int tkl__post_explain(const tkl__post *post, int rc);
 
 int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t wait_ms,
                     tkl_messages **messages);
-/* The arguments of post/fetch, for callers that run many. */
-int tkl__fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args);
+/* Whether so many messages may be fetched. */
+int tkl__fetch_check(size_t max);
+/* The arguments of post/fetch, for callers that run many. `max` 0 only counts. */
+void tkl__fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args);
 #define TKL__FETCH_KEYS 4
 /* The messages in a reply of post/fetch, whose code is TKL_OK. They are views into the reply, which
  * is freed with them if it is `owned`. */

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Chats from the shell.
+ */
+#include "chat.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holders.h"
+#include "messages.h"
+#include "value.h"
+
+int cli_chat_open(cli_session *cli, int index, tkl_chat **chat)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    if (failed)
+        return failed;
+    if (*cli->argv[index] == '\0')
+        return cli_usage(cli, "the id of a chat is empty");
+    return cli_end(cli, tkl_chat_open(client, tkl_str(cli->argv[index]), NULL, chat));
+}
+
+/* ---- create -------------------------------------------------------------- */
+
+/* "-": an id is assigned. */
+static int open_new(cli_session *cli, tkl_chat **chat)
+{
+    tkl_client *client = NULL;
+    if (strcmp(cli->argv[0], "-") != 0)
+        return cli_chat_open(cli, 0, chat);
+    int failed = cli_connect(cli, &client);
+    return failed ? failed : cli_end(cli, tkl_chat_open(client, tkl_str(""), NULL, chat));
+}
+
+static int create_with(cli_session *cli, tkl_chat *chat, const tkl_message_limits *limits)
+{
+    size_t count = (size_t)cli->argc - 1;
+    tkl_bytes *members = calloc(count + 1, sizeof *members);
+    if (!members)
+        return cli_end(cli, TKL_ENOMEM);
+    for (size_t i = 0; i < count; i++)
+        members[i] = tkl_str(cli->argv[i + 1]);
+    int failed = cli_end(cli, tkl_chat_create(chat, members, count, limits));
+    free(members);
+    return failed;
+}
+
+static int print_created(const cli_session *cli, tkl_bytes id)
+{
+    if (cli->json)
+        return cli_print_json(cli,
+                              json_pack("{s:o, s:b}", "name", cli_json_bytes(id), "created", true));
+    cli_print_bytes(id);
+    putchar('\n');
+    return CLI_OK;
+}
+
+static int create(cli_session *cli)
+{
+    tkl_chat *chat = NULL;
+    tkl_message_limits limits;
+    int failed = cli_limits(cli, &limits);
+    if (!failed)
+        failed = open_new(cli, &chat);
+    if (!failed)
+        failed = create_with(cli, chat, &limits);
+    if (!failed)
+        failed = print_created(cli, tkl_chat_id(chat));
+    tkl_chat_close(chat);
+    return failed;
+}
+
+/* ---- send ---------------------------------------------------------------- */
+
+static int send_letters(void *to, tkl_bytes sender, const tkl_letter *letters, size_t count,
+                        int64_t *first_id)
+{
+    return tkl_chat_send(to, sender, letters, count, first_id);
+}
+
+static int send(cli_session *cli)
+{
+    tkl_chat *chat = NULL;
+    int failed = cli_chat_open(cli, 0, &chat);
+    if (!failed)
+        failed = cli_send(cli, 2, tkl_str(cli->argv[1]), send_letters, chat);
+    tkl_chat_close(chat);
+    return failed;
+}
+
+/* ---- fetch --------------------------------------------------------------- */
+
+static int open_inbox(cli_session *cli, tkl_inbox **inbox)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    if (failed)
+        return failed;
+    return cli_end(cli, tkl_inbox_open(client, tkl_str(cli->argv[0]), NULL, inbox));
+}
+
+static json_t *json_chat(const tkl_inbox_chat *chat)
+{
+    return json_pack("{s:o, s:o, s:I, s:I}", "chat", cli_json_bytes(chat->id), "messages",
+                     cli_json_messages(chat->messages), "missed",
+                     (json_int_t)chat->messages->missed, "unread",
+                     (json_int_t)chat->messages->unread);
+}
+
+static int print_json_chats(const cli_session *cli, const tkl_inbox_chats *chats)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; chats && i < chats->count; i++)
+        if (chats->items[i].messages)
+            json_array_append_new(all, json_chat(&chats->items[i]));
+    return cli_print_json(cli, all);
+}
+
+static void print_chats(const cli_session *cli, const tkl_inbox_chats *chats)
+{
+    for (size_t i = 0; chats && i < chats->count; i++) {
+        const tkl_inbox_chat *chat = &chats->items[i];
+        char *id = cli_escape(chat->id, false);
+        if (chat->messages) {
+            printf("%s%s%s\n", cli_color(stdout, CLI_BOLD), id ? id : "",
+                   cli_color(stdout, CLI_PLAIN));
+            cli_print_messages(chat->messages);
+            cli_warn_missed(cli, chat->messages, id);
+        }
+        free(id);
+    }
+}
+
+/* Chats that could not be read are told; the others count. */
+static int warn_unread(const cli_session *cli, const tkl_inbox_chats *chats)
+{
+    int failed = CLI_OK;
+    for (size_t i = 0; chats && i < chats->count; i++)
+        if (!chats->items[i].messages)
+            failed = cli_fail(cli, cli_exit_of(chats->items[i].code), TKL_FMT ": %s",
+                              TKL_ARG(chats->items[i].id), tkl_strerror(chats->items[i].code));
+    return failed;
+}
+
+/* What cannot be printed is not acknowledged. */
+static int print_fetched(cli_session *cli, tkl_inbox *inbox, const tkl_inbox_chats *chats)
+{
+    int failed = CLI_OK;
+    if (cli->json)
+        failed = print_json_chats(cli, chats);
+    else
+        print_chats(cli, chats);
+    if (!failed)
+        failed = cli_flush(cli);
+    if (!failed && chats && cli_flag(cli, "ack"))
+        failed = cli_end(cli, tkl_inbox_ack_all(inbox, chats));
+    return failed ? failed : warn_unread(cli, chats);
+}
+
+static int fetch(cli_session *cli)
+{
+    tkl_inbox *inbox = NULL;
+    tkl_inbox_chats *chats = NULL;
+    int64_t count = cli_number(cli, "count", 100);
+    int failed = open_inbox(cli, &inbox);
+    if (!failed && (count < 1 || count > TKL_MESSAGES_MAX))
+        failed = cli_usage(cli, "--count is from 1 to %d", TKL_MESSAGES_MAX);
+    if (!failed) {
+        int rc = tkl_inbox_fetch(inbox, (size_t)count, cli_number(cli, "wait", 0), &chats);
+        failed = cli_end(cli, rc);
+        if (rc == TKL_OK || rc == TKL_EMPTY) {
+            int printed = print_fetched(cli, inbox, chats);
+            failed = failed ? failed : printed;
+        }
+    }
+    tkl_inbox_chats_free(chats);
+    tkl_inbox_close(inbox);
+    return failed;
+}
+
+/* ---- ack, join, leave ---------------------------------------------------- */
+
+static int print_unread(const cli_session *cli, int64_t unread)
+{
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:o, s:o, s:I}", "member",
+                                             cli_json_bytes(tkl_str(cli->argv[0])), "chat",
+                                             cli_json_bytes(tkl_str(cli->argv[1])), "unread",
+                                             (json_int_t)unread));
+    printf("%" PRId64 "\n", unread);
+    return CLI_OK;
+}
+
+static int ack(cli_session *cli)
+{
+    tkl_chat *chat = NULL;
+    int64_t id = 0, unread = 0;
+    const char *wrong = cli_parse_integer(cli->argv[2], &id);
+    if (wrong)
+        return cli_usage(cli, "invalid id '%s': %s", cli->argv[2], wrong);
+    int failed = cli_chat_open(cli, 1, &chat);
+    if (!failed)
+        failed = cli_end(cli, tkl_chat_ack(chat, tkl_str(cli->argv[0]), id, &unread));
+    tkl_chat_close(chat);
+    return failed ? failed : print_unread(cli, unread);
+}
+
+static int join(cli_session *cli)
+{
+    tkl_chat *chat = NULL;
+    tkl_chat_start start = cli_flag(cli, "oldest") ? TKL_CHAT_START_OLDEST : TKL_CHAT_START_END;
+    int failed = cli_chat_open(cli, 0, &chat);
+    if (!failed)
+        failed = cli_end(cli, tkl_chat_join(chat, tkl_str(cli->argv[1]), start));
+    tkl_chat_close(chat);
+    return failed ? failed : cli_print_done(cli, "joined");
+}
+
+static int leave(cli_session *cli)
+{
+    tkl_chat *chat = NULL;
+    int failed = cli_chat_open(cli, 0, &chat);
+    if (!failed)
+        failed = cli_end(cli, tkl_chat_leave(chat, tkl_str(cli->argv[1])));
+    tkl_chat_close(chat);
+    return failed ? failed : cli_print_done(cli, "left");
+}
+
+/* ---- show, list ---------------------------------------------------------- */
+
+static const cli_column fields[] = {
+    {"name", "chat"},     {"last_id", "last id"}, {"kept", "kept messages"}, {"bytes", "bytes"},
+    {"oldest", "oldest"}, {"created", "created"}, CLI_LIMIT_FIELDS,          {0},
+};
+
+static const cli_column member_columns[] = {
+    {"name", "MEMBER"},
+    {"acked_id", "ACKNOWLEDGED"},
+    {"unread", "UNREAD"},
+    {"missed", "MISSED"},
+    {0},
+};
+
+static json_t *json_id(int64_t id)
+{
+    return id > 0 ? json_integer((json_int_t)id) : json_null();
+}
+
+static json_t *json_members(const tkl_chat_info *info)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < info->member_count; i++) {
+        const tkl_chat_member *m = &info->members[i];
+        json_array_append_new(all,
+                              json_pack("{s:o, s:o, s:I, s:I}", "name", cli_json_bytes(m->name),
+                                        "acked_id", json_id(m->acked_id), "unread",
+                                        (json_int_t)m->unread, "missed", (json_int_t)m->missed));
+    }
+    return all;
+}
+
+static json_t *json_info(const cli_session *cli, const tkl_chat_info *info)
+{
+    json_t *object = json_pack(
+        "{s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+        "last_id", json_id(info->last_id), "kept", (json_int_t)info->kept, "bytes",
+        (json_int_t)info->bytes, "oldest", cli_json_time(info->oldest_ms), "created",
+        cli_json_time(info->created_ms), "members", json_members(info));
+    if (object)
+        cli_set_limits(object, &info->limits);
+    return object;
+}
+
+/* For people: the fields, then a table of the members. */
+static int print_info(const cli_session *cli, json_t *object)
+{
+    if (cli->json || !object)
+        return cli_print_json(cli, object);
+    json_t *members = json_incref(json_object_get(object, "members"));
+    int failed = cli_print_record(cli, object, fields);
+    if (failed) {
+        json_decref(members);
+        return failed;
+    }
+    putchar('\n');
+    return cli_print_rows(cli, members, member_columns);
+}
+
+static int show(cli_session *cli)
+{
+    tkl_chat *chat = NULL;
+    tkl_chat_info *info = NULL;
+    int failed = cli_chat_open(cli, 0, &chat);
+    if (!failed)
+        failed = cli_end(cli, tkl_chat_show(chat, &info));
+    if (!failed)
+        failed = print_info(cli, json_info(cli, info));
+    tkl_chat_info_free(info);
+    tkl_chat_close(chat);
+    return failed;
+}
+
+static const cli_column name_columns[] = {
+    {"name", "CHAT"},
+    {0},
+};
+
+static const cli_column unread_columns[] = {
+    {"name", "CHAT"},
+    {"unread", "UNREAD"},
+    {"missed", "MISSED"},
+    {0},
+};
+
+static int list_all(cli_session *cli, json_t *rows)
+{
+    tkl_client *client = NULL;
+    tkl_names *names = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_chat_names(client, &names));
+    for (size_t i = 0; !failed && i < names->count; i++)
+        json_array_append_new(rows, json_pack("{s:o}", "name", cli_json_bytes(names->items[i])));
+    tkl_names_free(names);
+    return failed;
+}
+
+static void add_row(json_t *rows, const tkl_inbox_chat *chat)
+{
+    if (chat->messages)
+        json_array_append_new(rows, json_pack("{s:o, s:I, s:I}", "name", cli_json_bytes(chat->id),
+                                              "unread", (json_int_t)chat->messages->unread,
+                                              "missed", (json_int_t)chat->messages->missed));
+}
+
+static int list_of_member(cli_session *cli, json_t *rows)
+{
+    tkl_inbox *inbox = NULL;
+    tkl_inbox_chats *chats = NULL;
+    int failed = open_inbox(cli, &inbox);
+    if (!failed)
+        failed = cli_end(cli, tkl_inbox_show(inbox, &chats));
+    for (size_t i = 0; !failed && i < chats->count; i++)
+        add_row(rows, &chats->items[i]);
+    if (!failed)
+        failed = warn_unread(cli, chats);
+    tkl_inbox_chats_free(chats);
+    tkl_inbox_close(inbox);
+    return failed;
+}
+
+static int list(cli_session *cli)
+{
+    json_t *rows = json_array();
+    int failed = cli->argc > 0 ? list_of_member(cli, rows) : list_all(cli, rows);
+    if (!failed)
+        return cli_print_rows(cli, rows, cli->argc > 0 ? unread_columns : name_columns);
+    json_decref(rows);
+    return failed;
+}
+
+/* ---- limit, drop --------------------------------------------------------- */
+
+static int limit(cli_session *cli)
+{
+    tkl_chat *chat = NULL;
+    tkl_message_limits limits;
+    int failed = cli_limits(cli, &limits);
+    if (!failed)
+        failed = cli_chat_open(cli, 0, &chat);
+    if (!failed)
+        failed = cli_end(cli, tkl_chat_limit(chat, &limits));
+    tkl_chat_close(chat);
+    return failed ? failed : cli_print_done(cli, "limited");
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_chat *chat = NULL;
+    int failed = cli_confirm(cli, "This deletes the chat %s with all its messages.", cli->argv[0]);
+    if (!failed)
+        failed = cli_chat_open(cli, 0, &chat);
+    if (!failed)
+        failed = cli_end(cli, tkl_chat_drop(chat));
+    tkl_chat_close(chat);
+    return failed ? failed : cli_print_done(cli, "dropped");
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+static const cli_option limit_options[] = {
+    CLI_LIMITS,
+    {0},
+};
+
+static const cli_option send_options[] = {
+    CLI_SEND_OPTIONS,
+    {0},
+};
+
+static const cli_option fetch_options[] = {
+    {"count", CLI_INTEGER, "N", "at most so many messages of each chat (100)"},
+    {"wait", CLI_DURATION, "DURATION", "wait so long for a message"},
+    {"ack", CLI_FLAG, NULL, "acknowledge what was printed"},
+    {0},
+};
+
+static const cli_option join_options[] = {
+    {"oldest", CLI_FLAG, NULL, "start with the oldest message that is kept, not at the end"},
+    {0},
+};
+
+static const cli_option yes_options[] = {
+    CLI_YES,
+    {0},
+};
+
+static const cli_verb verbs[] = {
+    {
+        .name = "create",
+        .args = "NAME MEMBER...",
+        .summary = "make a chat with these members; prints its name",
+        .options = limit_options,
+        .details =
+            "For - as the name, one is assigned. When full, a chat drops its oldest messages\n"
+            "unless --when-full says otherwise. Exit code 1 when it exists.",
+        .example = "tackle chat create - ann bob",
+        .run = create,
+    },
+    {
+        .name = "send",
+        .args = "NAME SENDER [BODY]",
+        .summary = "send a message to all members; prints its id",
+        .options = send_options,
+        .details =
+            "Without a body, or for -, standard input is the body, to its end. With --lines\n"
+            "each line is a message, and the id of the first is printed.\n"
+            "Exit code 1 when the sender is not a member.",
+        .example = "chat=$(tackle chat create - ann bob)\n"
+                   "tackle chat send \"$chat\" ann 'lunch at noon?'",
+        .run = send,
+    },
+    {
+        .name = "fetch",
+        .args = "MEMBER",
+        .summary = "print the messages of all its chats that a member has not acknowledged",
+        .options = fetch_options,
+        .details = "Until they are acknowledged, the same messages are fetched again.\n"
+                   "Exit code 1 when there is none.",
+        .example = "chat=$(tackle chat create - ann bob)\n"
+                   "tackle chat send \"$chat\" ann 'lunch at noon?'\n"
+                   "tackle chat fetch bob --wait 5s --ack --json",
+        .run = fetch,
+    },
+    {
+        .name = "ack",
+        .args = "MEMBER NAME ID",
+        .summary = "acknowledge all messages of a chat up to an id; prints how many are left",
+        .details =
+            "Acknowledging less than before changes nothing. Exit code 1 when no message has\n"
+            "this id yet.",
+        .example = "chat=$(tackle chat create - ann bob)\n"
+                   "tackle chat ack bob \"$chat\" \"$(tackle chat send \"$chat\" ann hello)\"",
+        .run = ack,
+    },
+    {
+        .name = "join",
+        .args = "NAME MEMBER",
+        .summary = "add a member to a chat",
+        .options = join_options,
+        .details =
+            "It gets what is sent from then on. Exit code 1 when it is a member already, or\n"
+            "when there is no such chat.",
+        .example = "chat=$(tackle chat create - ann bob)\n"
+                   "tackle chat join \"$chat\" eve --json",
+        .run = join,
+    },
+    {
+        .name = "leave",
+        .args = "NAME MEMBER",
+        .summary = "remove a member from a chat; the last one removes the chat",
+        .example = "chat=$(tackle chat create - ann bob)\n"
+                   "tackle chat leave \"$chat\" bob --json",
+        .run = leave,
+    },
+    {
+        .name = "show",
+        .args = "NAME",
+        .summary = "members and how far they have acknowledged, limits",
+        .example = "tackle chat show \"$(tackle chat create - ann bob)\"",
+        .run = show,
+    },
+    {
+        .name = "list",
+        .args = "[MEMBER]",
+        .summary = "all chats, or those of a member with the number of unread messages",
+        .example = "tackle chat list ann",
+        .run = list,
+    },
+    {
+        .name = "limit",
+        .args = "NAME",
+        .summary = "set how much is kept; what is not given gets its default",
+        .options = limit_options,
+        .example =
+            "tackle chat limit \"$(tackle chat create - ann bob)\" --max-messages 500 --json",
+        .run = limit,
+    },
+    {
+        .name = "drop",
+        .args = "NAME",
+        .summary = "remove a chat, whoever is a member",
+        .options = yes_options,
+        .example = "tackle chat create tackle-example ann\n"
+                   "tackle chat drop tackle-example --yes --json",
+        .run = drop,
+    },
+    {
+        .name = "talk",
+        .args = "NAME MEMBER",
+        .summary = "an interactive session: lines typed are sent, messages are printed",
+        .details =
+            "Messages are acknowledged when they are printed. Those sent by this session are\n"
+            "not shown. Ends with the end of standard input (Ctrl-D); the member stays one.",
+        .example = "chat=$(tackle chat create - ann bob)\n"
+                   "tackle chat send \"$chat\" ann 'lunch at noon?'\n"
+                   "echo 'make it one' | tackle chat talk \"$chat\" bob",
+        .run = cli_chat_talk,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"A chat of three. A message stays until all of them have acknowledged it.",
+     "tackle chat create lunch ann bob eve; tackle chat send lunch ann 'noon?'; "
+     "tackle chat fetch bob --ack; tackle chat show lunch",
+     0},
+    {"Who joins gets what is sent from then on; who is not a member cannot send.",
+     "tackle chat join lunch zoe; tackle chat send lunch zoe 'me too'; tackle chat fetch zoe; "
+     "tackle chat send lunch mallory hello",
+     1},
+    {"Waiting ends when a message comes, in whichever chat.",
+     "(sleep 0.2; tackle chat send lunch eve 'one o clock' >/dev/null) & "
+     "tackle chat fetch bob --ack; tackle chat fetch bob --wait 10s --ack; wait",
+     0},
+    {0},
+};
+
+const cli_component cli_chat = {
+    .name = "chat",
+    .summary = "chats: messages that stay until all members have acknowledged them",
+    .verbs = verbs,
+    .demo = demo,
+};

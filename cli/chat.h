@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of `tackle chat` share.
+ */
+#ifndef TKL_CLI_CHAT_H
+#define TKL_CLI_CHAT_H
+
+#include "cli.h"
+
+/* The chat that the argument at the index names. */
+int cli_chat_open(cli_session *cli, int index, tkl_chat **chat);
+
+/* chat_talk.c: the verb talk. */
+int cli_chat_talk(cli_session *cli);
+
+#endif

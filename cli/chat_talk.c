@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `tackle chat talk`: a thread prints what comes, the main thread sends what is typed. Either may
+ * end the session: the end of standard input, or a chat that is gone.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chat.h"
+#include "out.h"
+
+enum { ROOM = 65536 }; /* the longest line that is sent as one message */
+
+typedef struct talk {
+    cli_session *cli;
+    tkl_chat *chat;
+    tkl_bytes member;
+    pthread_mutex_t sending; /* a message is printed only when its id could be noted as our own */
+    int64_t *own;            /* ids that this session has sent and not seen yet */
+    size_t own_count;
+    int ended[2];      /* a pipe: the receiving end is readable when the printer has ended */
+    atomic_int result; /* of the printer */
+    char line[ROOM];
+    size_t line_len;
+} talk;
+
+/* ---- Printing ------------------------------------------------------------ */
+
+/* Forgets it if so. */
+static bool is_own(talk *t, int64_t id)
+{
+    for (size_t i = 0; i < t->own_count; i++)
+        if (t->own[i] == id) {
+            t->own[i] = t->own[--t->own_count];
+            return true;
+        }
+    return false;
+}
+
+static void print_message(const tkl_message *message)
+{
+    char *sender = cli_escape(message->sender, false), *body = cli_escape(message->body, false);
+    printf("%s%s:%s %s\n", cli_color(stdout, CLI_CYAN), sender ? sender : "",
+           cli_color(stdout, CLI_PLAIN), body ? body : "");
+    free(sender);
+    free(body);
+}
+
+static void print_others(talk *t, const tkl_messages *messages)
+{
+    pthread_mutex_lock(&t->sending);
+    if (messages->missed > 0)
+        fprintf(stderr, "(%" PRId64 " messages were removed unread)\n", messages->missed);
+    for (size_t i = 0; i < messages->count; i++)
+        if (!is_own(t, messages->items[i].id))
+            print_message(&messages->items[i]);
+    pthread_mutex_unlock(&t->sending);
+}
+
+/* Prints and acknowledges what there is, or what comes in time. */
+static int print_next(talk *t, int64_t wait_ms)
+{
+    tkl_messages *messages;
+    int rc = tkl_chat_fetch(t->chat, t->member, 100, wait_ms, &messages);
+    if (rc != TKL_OK)
+        return rc;
+    print_others(t, messages);
+    if (fflush(stdout) == 0)
+        rc = tkl_chat_ack(t->chat, t->member, messages->items[messages->count - 1].id, NULL);
+    else
+        rc = TKL_EIO;
+    tkl_messages_free(messages);
+    return rc;
+}
+
+/* Reported here, since the text of an error belongs to the thread it happened in. */
+static void *print_all(void *arg)
+{
+    talk *t = arg;
+    int rc;
+    do {
+        rc = print_next(t, -1);
+    } while (rc == TKL_OK || rc == TKL_EMPTY);
+    if (rc != TKL_EINTR)
+        t->result = cli_end(t->cli, rc);
+    close(t->ended[1]);
+    return NULL;
+}
+
+/* ---- Sending ------------------------------------------------------------- */
+
+static int note_own(talk *t, int64_t id)
+{
+    int64_t *own = realloc(t->own, (t->own_count + 1) * sizeof *own);
+    if (!own)
+        return TKL_ENOMEM;
+    t->own = own;
+    own[t->own_count++] = id;
+    return TKL_OK;
+}
+
+static int send_line(talk *t, tkl_bytes line)
+{
+    tkl_letter letter = {.body = line};
+    int64_t id;
+    if (line.len == 0)
+        return CLI_OK;
+    pthread_mutex_lock(&t->sending);
+    int rc = tkl_chat_send(t->chat, t->member, &letter, 1, &id);
+    if (rc == TKL_OK)
+        rc = note_own(t, id);
+    pthread_mutex_unlock(&t->sending);
+    return cli_end(t->cli, rc);
+}
+
+/* Sends the whole lines among what was read, and keeps the rest. `all`: the rest, too. */
+static int send_lines(talk *t, bool all)
+{
+    size_t start = 0;
+    int failed = CLI_OK;
+    for (size_t i = 0; !failed && i < t->line_len; i++)
+        if (t->line[i] == '\n') {
+            failed = send_line(t, (tkl_bytes){t->line + start, i - start});
+            start = i + 1;
+        }
+    bool rest = all || (start == 0 && t->line_len == sizeof t->line);
+    if (!failed && rest) {
+        failed = send_line(t, (tkl_bytes){t->line + start, t->line_len - start});
+        start = t->line_len;
+    }
+    memmove(t->line, t->line + start, t->line_len - start);
+    t->line_len -= start;
+    return failed;
+}
+
+/* Until the end of standard input, or until the printer ends. */
+static int send_all(talk *t)
+{
+    struct pollfd files[] = {{STDIN_FILENO, POLLIN, 0}, {t->ended[0], POLLIN, 0}};
+    int failed = CLI_OK;
+    while (!failed) {
+        if (poll(files, 2, -1) < 0 && errno != EINTR)
+            return cli_fail(t->cli, CLI_FAILURE, "poll: %s", strerror(errno));
+        if (files[1].revents)
+            return CLI_OK;
+        if (!files[0].revents)
+            continue;
+        ssize_t n = read(STDIN_FILENO, t->line + t->line_len, sizeof t->line - t->line_len);
+        if (n <= 0)
+            return send_lines(t, true);
+        t->line_len += (size_t)n;
+        failed = send_lines(t, false);
+    }
+    return failed;
+}
+
+/* ---- A session ----------------------------------------------------------- */
+
+static int run(talk *t)
+{
+    pthread_t printer;
+    tkl_client *client = t->cli->client;
+    if (pthread_create(&printer, NULL, print_all, t) != 0)
+        return cli_fail(t->cli, CLI_FAILURE, "no thread");
+    int failed = send_all(t);
+    tkl_interrupt(client);
+    pthread_join(printer, NULL);
+    tkl_resume(client);
+    if (failed || t->result)
+        return failed ? failed : t->result;
+    int rc = print_next(t, 0); /* what came meanwhile */
+    return rc == TKL_EMPTY ? CLI_OK : cli_end(t->cli, rc);
+}
+
+int cli_chat_talk(cli_session *cli)
+{
+    talk *t = calloc(1, sizeof *t);
+    if (!t)
+        return cli_end(cli, TKL_ENOMEM);
+    t->cli = cli;
+    t->member = tkl_str(cli->argv[1]);
+    pthread_mutex_init(&t->sending, NULL);
+    int failed = cli_chat_open(cli, 0, &t->chat);
+    if (!failed) {
+        int rc = print_next(t, 0); /* also finds out whether it is a member */
+        failed = rc == TKL_EMPTY ? CLI_OK : cli_end(cli, rc);
+    }
+    if (!failed && pipe(t->ended) != 0)
+        failed = cli_fail(cli, CLI_FAILURE, "pipe: %s", strerror(errno));
+    if (!failed) {
+        failed = run(t);
+        close(t->ended[0]);
+    }
+    tkl_chat_close(t->chat);
+    pthread_mutex_destroy(&t->sending);
+    free(t->own);
+    free(t);
+    return failed;
+}

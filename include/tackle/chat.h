@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Chats: messages from members to all members, who may be offline. A message stays until every
+ * member has acknowledged it.
+ *
+ *     tkl_chat *chat;
+ *     tkl_bytes members[] = {tkl_str("ann"), tkl_str("bob")};
+ *     tkl_chat_open(client, tkl_str("lunch"), NULL, &chat);
+ *     tkl_chat_create(chat, members, 2, NULL);
+ *     tkl_chat_send(chat, tkl_str("ann"), letters, count, NULL);
+ *
+ *     tkl_inbox *bob;                              // all chats of one member
+ *     tkl_inbox_open(client, tkl_str("bob"), NULL, &bob);
+ *     if (tkl_inbox_fetch(bob, 100, 30000, &fetched) == TKL_OK) {
+ *         handle(fetched);
+ *         tkl_inbox_ack_all(bob, fetched);
+ *         tkl_inbox_chats_free(fetched);
+ *     }
+ *
+ * Delivery is at least once: until a member acknowledges, it fetches the same messages again. A
+ * sender gets its own messages, too, as every member does.
+ *
+ * Threads: handles may be used by several threads. Fork: a child may use them. There are no
+ * callbacks. Keys: see docs/chat.md; a chat goes when its last member leaves.
+ */
+#ifndef TACKLE_CHAT_H
+#define TACKLE_CHAT_H
+
+#include <tackle/message.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Members of a chat, and those that one call can make it with. */
+#define TKL_CHAT_MEMBERS_MAX 10000
+#define TKL_CHAT_CREATE_MAX  1000
+
+/* ---- One chat ------------------------------------------------------------ */
+
+typedef struct tkl_chat tkl_chat;
+
+typedef struct tkl_chat_options {
+    int64_t timeout_ms; /* of one call; 0: the client's */
+    TKL_RESERVED(8);
+} tkl_chat_options;
+
+/* No I/O. `id`: up to TKL_NAME_MAX bytes, copied; empty: a new one, which nobody else has. */
+TKL_API int tkl_chat_open(tkl_client *client, tkl_bytes id, const tkl_chat_options *options,
+                          tkl_chat **chat) TKL_NONNULL(1, 4) TKL_CHECK;
+TKL_API void tkl_chat_close(tkl_chat *chat);
+/* Valid as long as the handle. No I/O. */
+TKL_API tkl_bytes tkl_chat_id(const tkl_chat *chat) TKL_NONNULL(1);
+
+/* Makes the chat with these members, 1 to TKL_CHAT_CREATE_MAX. `limits`: NULL for the defaults.
+ * TKL_EXISTS: there is one of this id. */
+TKL_API int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
+                            const tkl_message_limits *limits) TKL_NONNULL(1) TKL_CHECK;
+
+typedef enum tkl_chat_start {
+    TKL_CHAT_START_DEFAULT = 0, /* at the end */
+    TKL_CHAT_START_END = 1,     /* with what is sent from now on */
+    TKL_CHAT_START_OLDEST = 2,  /* with the oldest message that is kept */
+} tkl_chat_start;
+
+/* TKL_NOTFOUND: there is no such chat. TKL_EXISTS: a member already, nothing changes. TKL_FULL: it
+ * has TKL_CHAT_MEMBERS_MAX members. */
+TKL_API int tkl_chat_join(tkl_chat *chat, tkl_bytes member, tkl_chat_start start)
+    TKL_NONNULL(1) TKL_CHECK;
+/* The last member to leave removes the chat. TKL_NOTFOUND: there is no such chat. TKL_NOTOWNER: not
+ * a member. */
+TKL_API int tkl_chat_leave(tkl_chat *chat, tkl_bytes member) TKL_NONNULL(1) TKL_CHECK;
+
+/* Sends messages in one trip, all or none. *first_id (may be NULL) is the id of the first; the
+ * others follow it without a gap. TKL_NOTFOUND: there is no such chat. TKL_NOTOWNER: the sender is
+ * not a member. TKL_FULL: a limit of the chat. */
+TKL_API int tkl_chat_send(tkl_chat *chat, tkl_bytes sender, const tkl_letter *letters, size_t count,
+                          int64_t *first_id) TKL_NONNULL(1) TKL_CHECK;
+
+/* The oldest messages that the member has not acknowledged, up to `max` (1 to TKL_MESSAGES_MAX) and
+ * about 4 MB, at least one. Waits up to `wait_ms` for one (0: not, negative: for ever). TKL_EMPTY,
+ * TKL_NOTFOUND, TKL_NOTOWNER. */
+TKL_API int tkl_chat_fetch(tkl_chat *chat, tkl_bytes member, size_t max, int64_t wait_ms,
+                           tkl_messages **messages) TKL_NONNULL(1, 5) TKL_CHECK;
+
+/* The member acknowledges all messages up to `id`. *unread (may be NULL) is how many are left for
+ * it. Acknowledging less than before changes nothing. TKL_NOTFOUND: there is no such chat, or no
+ * message has this id yet; nothing is acknowledged. TKL_NOTOWNER: not a member. */
+TKL_API int tkl_chat_ack(tkl_chat *chat, tkl_bytes member, int64_t id, int64_t *unread)
+    TKL_NONNULL(1) TKL_CHECK;
+
+typedef struct tkl_chat_member {
+    tkl_bytes name;
+    int64_t acked_id; /* acknowledged up to here; 0: nothing */
+    int64_t unread;   /* messages that are kept and that it has not acknowledged */
+    int64_t missed;   /* removed by a limit before it acknowledged them */
+    TKL_RESERVED(4);
+} tkl_chat_member;
+
+typedef struct tkl_chat_info {
+    const tkl_chat_member *members; /* the one that has acknowledged the least first */
+    size_t member_count;
+    int64_t last_id;    /* of the last message sent; 0: there was none */
+    int64_t kept;       /* messages that are kept */
+    int64_t bytes;      /* of these */
+    int64_t oldest_ms;  /* when the oldest of these was sent (Unix ms); 0: there is none */
+    int64_t created_ms; /* Unix ms */
+    tkl_message_limits limits;
+    TKL_RESERVED(8);
+} tkl_chat_info;
+
+/* TKL_NOTFOUND. */
+TKL_API int tkl_chat_show(tkl_chat *chat, tkl_chat_info **info) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_chat_info_free(tkl_chat_info *info); /* NULL is fine */
+
+/* Sets the limits, from the next message on. NULL: the defaults. TKL_NOTFOUND. */
+TKL_API int tkl_chat_limit(tkl_chat *chat, const tkl_message_limits *limits)
+    TKL_NONNULL(1) TKL_CHECK;
+
+/* Removes the chat, whoever is a member. TKL_NOTFOUND. */
+TKL_API int tkl_chat_drop(tkl_chat *chat) TKL_NONNULL(1) TKL_CHECK;
+
+/* The ids of all chats. */
+TKL_API int tkl_chat_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* ---- All chats of one member --------------------------------------------- */
+
+typedef struct tkl_inbox tkl_inbox;
+
+typedef struct tkl_inbox_options {
+    int64_t timeout_ms; /* of one call; 0: the client's */
+    TKL_RESERVED(8);
+} tkl_inbox_options;
+
+/* No I/O. `member`: 1 to TKL_NAME_MAX bytes; copied. */
+TKL_API int tkl_inbox_open(tkl_client *client, tkl_bytes member, const tkl_inbox_options *options,
+                           tkl_inbox **inbox) TKL_NONNULL(1, 4) TKL_CHECK;
+TKL_API void tkl_inbox_close(tkl_inbox *inbox);
+
+typedef struct tkl_inbox_chat {
+    tkl_bytes id;
+    int code;                     /* TKL_OK, or why this chat could not be read */
+    const tkl_messages *messages; /* NULL unless TKL_OK */
+    TKL_RESERVED(4);
+} tkl_inbox_chat;
+
+typedef struct tkl_inbox_chats {
+    const tkl_inbox_chat *items;
+    size_t count;
+    TKL_RESERVED(4);
+} tkl_inbox_chats;
+
+TKL_API void tkl_inbox_chats_free(tkl_inbox_chats *chats); /* NULL is fine */
+
+/* The messages that the member has not acknowledged, of all its chats that have some: of each up to
+ * `max` (1 to TKL_MESSAGES_MAX) and about 4 MB, at least one. One trip (in a cluster, one for each
+ * node); one more for the first fetch of a handle and for chats that are new to it. Waits up to
+ * `wait_ms` for a message (0: not, negative: for ever). TKL_EMPTY: there is none. A chat that
+ * cannot be read does not keep the others from being read. */
+TKL_API int tkl_inbox_fetch(tkl_inbox *inbox, size_t max, int64_t wait_ms, tkl_inbox_chats **chats)
+    TKL_NONNULL(1, 4) TKL_CHECK;
+
+/* Acknowledges all that was fetched, in one trip (in a cluster, one for each node). Returns the
+ * first failure; the other chats are acknowledged all the same. */
+TKL_API int tkl_inbox_ack_all(tkl_inbox *inbox, const tkl_inbox_chats *chats)
+    TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* All chats of which it is a member, with the numbers of unread and missed messages and without
+ * the messages. None is TKL_OK. Trips as of tkl_inbox_fetch(). */
+TKL_API int tkl_inbox_show(tkl_inbox *inbox, tkl_inbox_chats **chats) TKL_NONNULL(1, 2) TKL_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Chats: a line of messages (src/post, with the essay on its keys) that many readers pull, the
+ * members, who alone may send.
+ *
+ * A chat and its members' lists of chats have different names, so that in a cluster they live in
+ * different slots, and no script can change both. The truth is with the chat: whoever is among its
+ * readers is a member. That is one key in one slot, so that creating, joining and leaving are one
+ * atomic step each. The lists say where to look:
+ *
+ *   ns:chats:{member}   sorted set of the chats in which the member is or may be, by the server's
+ *                       time at which each was put there last
+ *
+ * The rule: a member's list has every chat of which it is a member; it may have others. Fetching
+ * asks each chat on the list, and chats where it is not a member say so.
+ *
+ *   create, join   first the list, then the chat. When the program dies in between, the list has an
+ *                  entry too many.
+ *   leave          first the chat, then the list. The same.
+ *
+ * All steps can be repeated. Who removes entries that are too many? Leaving, and every fetch that
+ * finds one. But a member that is just being added is in the list already and not yet in the chat.
+ * So an entry is removed only when it is an hour old (chat/forget), joining writes its time anew
+ * (chat/enlist), and the chat accepts a member only within ten minutes of that time (post/join;
+ * else the program begins again with the list). As long as the clocks of the servers differ by less
+ * than ten minutes, a chat is not removed from the list of somebody who becomes a member.
+ *
+ * Waiting: an inbox listens to the channel of its list (a new entry) and to those of all its chats
+ * (new messages, new members). A message is one publication, however many members there are.
+ */
+#include "chat/chat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chat/scripts.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/options.h"
+#include "core/token.h"
+#include "post/scripts.h"
+
+/* How often adding a member begins again when it took too long. */
+#define ATTEMPTS 3
+
+struct tkl_chat {
+    tkl__post post;
+    char *id;
+    size_t id_len;
+};
+
+/* ---- Handles ------------------------------------------------------------- */
+
+int tkl__chat_post(tkl_client *client, tkl_bytes id, int64_t timeout_ms, tkl__post *post)
+{
+    int rc = tkl__post_open(client, "chat", id, timeout_ms, post);
+    post->members = true;
+    return rc;
+}
+
+int tkl__chat_list(const tkl_client *client, tkl_bytes member, tkl__keys *list)
+{
+    static const char *const parts[] = {""};
+    return tkl__keys_make(client, "chats", member, parts, 1, list);
+}
+
+static int open_chat(tkl_chat *chat, tkl_client *client, tkl_bytes id, int64_t timeout_ms)
+{
+    int rc = tkl__chat_post(client, id, timeout_ms, &chat->post);
+    if (rc != TKL_OK)
+        return rc;
+    chat->id = malloc(id.len + 1);
+    if (!chat->id)
+        return tkl__nomem();
+    memcpy(chat->id, id.data, id.len);
+    chat->id[id.len] = '\0';
+    chat->id_len = id.len;
+    return TKL_OK;
+}
+
+int tkl_chat_open(tkl_client *client, tkl_bytes id, const tkl_chat_options *options,
+                  tkl_chat **chat)
+{
+    char assigned[TKL_TOKEN_SIZE];
+    *chat = NULL;
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc != TKL_OK)
+        return rc;
+    if (id.len == 0) {
+        tkl__token_new(assigned);
+        id = tkl_str(assigned);
+    }
+    tkl_chat *c = calloc(1, sizeof *c);
+    if (!c)
+        return tkl__nomem();
+    rc = open_chat(c, client, id, options ? options->timeout_ms : 0);
+    if (rc == TKL_OK)
+        *chat = c;
+    else
+        tkl_chat_close(c);
+    return rc;
+}
+
+void tkl_chat_close(tkl_chat *chat)
+{
+    if (!chat)
+        return;
+    tkl__post_close(&chat->post);
+    free(chat->id);
+    free(chat);
+}
+
+tkl_bytes tkl_chat_id(const tkl_chat *chat)
+{
+    return (tkl_bytes){chat->id, chat->id_len};
+}
+
+/* ---- The lists of members ------------------------------------------------ */
+
+static int check_member(tkl_bytes member)
+{
+    if (member.len >= 1 && member.len <= TKL_NAME_MAX)
+        return TKL_OK;
+    return tkl__fail(TKL_EINVAL, "the name of a member has 1 to %d bytes, not %zu", TKL_NAME_MAX,
+                     member.len);
+}
+
+/* The earliest of the times at which the lists were written. */
+static int earliest(const tkl_reply *replies, int64_t *listed_ms)
+{
+    *listed_ms = INT64_MAX;
+    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        int code = tkl_reply_code(reply);
+        if (code != TKL_OK)
+            return tkl__fail(code, "%s", tkl_reply_str(reply));
+        if (tkl_reply_int(reply) < *listed_ms)
+            *listed_ms = tkl_reply_int(reply);
+    }
+    return TKL_OK;
+}
+
+static int run_enlist(const tkl_chat *chat, const tkl__keys *lists, size_t count, int64_t deadline,
+                      int64_t *listed_ms)
+{
+    tkl_bytes id = tkl_chat_id(chat);
+    tkl_reply *replies = NULL;
+    tkl__invocation *calls = calloc(count, sizeof *calls);
+    if (!calls)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++)
+        calls[i] = (tkl__invocation){.script = &tkl__lua_chat_enlist,
+                                     .keys = lists[i].items,
+                                     .nkeys = 1,
+                                     .args = &id,
+                                     .nargs = 1,
+                                     .retry_safe = true};
+    int rc = tkl__run_many(chat->post.client, calls, count, deadline, &replies);
+    if (rc == TKL_OK)
+        rc = earliest(replies, listed_ms);
+    tkl_reply_free(replies);
+    free(calls);
+    return rc;
+}
+
+/* Puts the chat into the lists of these members, in one trip for each node. */
+static int enlist(const tkl_chat *chat, const tkl_bytes *members, size_t count, int64_t deadline,
+                  int64_t *listed_ms)
+{
+    tkl__keys *lists = calloc(count, sizeof *lists);
+    int rc = lists ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = tkl__chat_list(chat->post.client, members[i], &lists[i]);
+    if (rc == TKL_OK)
+        rc = run_enlist(chat, lists, count, deadline, listed_ms);
+    for (size_t i = 0; lists && i < count; i++)
+        tkl__keys_free(&lists[i]);
+    free(lists);
+    return rc;
+}
+
+void tkl__chat_forget(tkl_client *client, const tkl__keys *list, tkl_bytes id, int64_t deadline)
+{
+    tkl__args args;
+    tkl_reply *reply;
+    tkl__args_init(&args);
+    tkl__args_bytes(&args, id);
+    (void)tkl__eval(client, &tkl__lua_chat_forget, list, &args, deadline, true, &reply);
+    tkl__args_free(&args);
+    tkl_reply_free(reply);
+}
+
+/* ---- Members ------------------------------------------------------------- */
+
+/* The second step of adding members. */
+typedef int add_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline, const void *arg);
+
+/* The lists, then the chat; again when too much time passed in between. */
+static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t count, add_step *step,
+                       const void *arg)
+{
+    int64_t deadline = tkl__post_deadline(&chat->post), listed_ms = 0;
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = check_member(members[i]);
+    if (rc != TKL_OK)
+        return rc;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        rc = enlist(chat, members, count, deadline, &listed_ms);
+        if (rc == TKL_OK)
+            rc = step(chat, listed_ms, deadline, arg);
+        if (rc != TKL_EUNREADY)
+            return rc;
+    }
+    return tkl__fail(rc, "the clocks of the servers differ by more than ten minutes");
+}
+
+typedef struct creation {
+    char request[TKL_TOKEN_SIZE];
+    const tkl_bytes *members;
+    size_t count;
+    const tkl_message_limits *limits;
+} creation;
+
+static int create_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline, const void *arg)
+{
+    const creation *c = arg;
+    tkl__args args;
+    tkl_reply *reply;
+    tkl__args_init(&args);
+    tkl__args_str(&args, c->request);
+    tkl__args_int(&args, listed_ms);
+    tkl__limits_args(c->limits, TKL_WHEN_FULL_DROP_OLDEST, &args);
+    for (size_t i = 0; i < c->count; i++)
+        tkl__args_bytes(&args, c->members[i]);
+    int rc = tkl__post_run(&chat->post, &tkl__lua_post_create, chat->post.keys.count, &args,
+                           deadline, &reply);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
+                    const tkl_message_limits *limits)
+{
+    creation c = {.members = members, .count = count, .limits = limits};
+    int rc = tkl__check_number("the number of members", (int64_t)count, 1, TKL_CHAT_CREATE_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__limits_check(limits);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__token_new(c.request);
+    return tkl__post_explain(&chat->post, add_members(chat, members, count, create_step, &c));
+}
+
+typedef struct joining {
+    tkl_bytes member;
+    const char *from;
+} joining;
+
+static int join_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline, const void *arg)
+{
+    const joining *j = arg;
+    tkl__args args;
+    tkl_reply *reply;
+    tkl__args_init(&args);
+    tkl__args_bytes(&args, j->member);
+    tkl__args_int(&args, listed_ms);
+    tkl__args_int(&args, TKL_CHAT_MEMBERS_MAX);
+    tkl__args_str(&args, j->from);
+    int rc = tkl__post_run(&chat->post, &tkl__lua_post_join, 4, &args, deadline, &reply);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_chat_join(tkl_chat *chat, tkl_bytes member, tkl_chat_start start)
+{
+    joining j = {member, start == TKL_CHAT_START_OLDEST ? "start" : "end"};
+    int rc = tkl__check_number("start", (int64_t)start, 0, TKL_CHAT_START_OLDEST);
+    if (rc != TKL_OK)
+        return rc;
+    return tkl__post_explain(&chat->post, add_members(chat, &member, 1, join_step, &j));
+}
+
+int tkl_chat_leave(tkl_chat *chat, tkl_bytes member)
+{
+    int64_t deadline = tkl__post_deadline(&chat->post);
+    tkl__args args;
+    tkl__keys list;
+    tkl_reply *reply;
+    int rc = tkl__chat_list(chat->post.client, member, &list);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__args_init(&args);
+    tkl__args_bytes(&args, member);
+    rc = tkl__post_run(&chat->post, &tkl__lua_post_leave, chat->post.keys.count, &args, deadline,
+                       &reply);
+    tkl_reply_free(reply);
+    if (rc >= TKL_OK) /* also when it is not a member: an earlier attempt may have got so far */
+        tkl__chat_forget(chat->post.client, &list, tkl_chat_id(chat), deadline);
+    tkl__keys_free(&list);
+    return tkl__post_explain(&chat->post, rc);
+}
+
+/* ---- Messages ------------------------------------------------------------ */
+
+int tkl_chat_send(tkl_chat *chat, tkl_bytes sender, const tkl_letter *letters, size_t count,
+                  int64_t *first_id)
+{
+    if (first_id)
+        *first_id = 0;
+    int rc = check_member(sender);
+    return rc == TKL_OK ? tkl__post_send(&chat->post, sender, letters, count, first_id) : rc;
+}
+
+int tkl_chat_fetch(tkl_chat *chat, tkl_bytes member, size_t max, int64_t wait_ms,
+                   tkl_messages **messages)
+{
+    *messages = NULL;
+    int rc = check_member(member);
+    return rc == TKL_OK ? tkl__post_fetch(&chat->post, member, max, wait_ms, messages) : rc;
+}
+
+int tkl_chat_ack(tkl_chat *chat, tkl_bytes member, int64_t id, int64_t *unread)
+{
+    if (unread)
+        *unread = 0;
+    int rc = check_member(member);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("an id", id, 1, INT64_MAX);
+    return rc == TKL_OK ? tkl__post_ack(&chat->post, member, id, unread, NULL) : rc;
+}
+
+/* ---- Looking ------------------------------------------------------------- */
+
+typedef struct shown {
+    tkl_chat_info public;
+    tkl_reply *reply;
+    tkl_chat_member members[];
+} shown;
+
+static tkl_chat_member member_of(const tkl__view *view, size_t index)
+{
+    int64_t acked = tkl_reply_int(tkl_reply_at(view->readers, 2 * index + 1));
+    int64_t before = view->first - 1; /* what is not kept any more */
+    return (tkl_chat_member){
+        .name = tkl_reply_bytes(tkl_reply_at(view->readers, 2 * index)),
+        .acked_id = acked,
+        .unread = view->last - (acked > before ? acked : before),
+        .missed = before > acked ? before - acked : 0,
+    };
+}
+
+static shown *make_shown(const tkl__view *view, tkl_reply *reply)
+{
+    size_t count = tkl_reply_count(view->readers) / 2;
+    shown *s = calloc(1, sizeof *s + count * sizeof *s->members);
+    if (!s)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        s->members[i] = member_of(view, i);
+    s->reply = reply;
+    s->public = (tkl_chat_info){
+        .members = s->members,
+        .member_count = count,
+        .last_id = view->last,
+        .kept = view->last - view->first + 1,
+        .bytes = view->bytes,
+        .oldest_ms = view->oldest_ms,
+        .created_ms = view->created_ms,
+        .limits = view->limits,
+    };
+    return s;
+}
+
+int tkl_chat_show(tkl_chat *chat, tkl_chat_info **info)
+{
+    tkl__view view;
+    tkl_reply *reply;
+    *info = NULL;
+    int rc = tkl__post_show(&chat->post, &view, &reply);
+    shown *s = rc == TKL_OK ? make_shown(&view, reply) : NULL;
+    if (s)
+        *info = &s->public;
+    else
+        tkl_reply_free(reply);
+    return rc == TKL_OK && !s ? tkl__nomem() : rc;
+}
+
+void tkl_chat_info_free(tkl_chat_info *info)
+{
+    shown *s = (shown *)info;
+    if (s)
+        tkl_reply_free(s->reply);
+    free(s);
+}
+
+int tkl_chat_limit(tkl_chat *chat, const tkl_message_limits *limits)
+{
+    return tkl__post_limit(&chat->post, limits);
+}
+
+int tkl_chat_drop(tkl_chat *chat)
+{
+    return tkl__post_drop(&chat->post);
+}
+
+int tkl_chat_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__post_names(client, "chat", names);
+}

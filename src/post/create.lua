@@ -1,0 +1,43 @@
+-- post/create: make a chat with its members.
+-- KEYS[1] state     hash; see post.c for all of them
+-- KEYS[2] messages  stream
+-- KEYS[3] marks     list
+-- KEYS[4] readers   zset
+-- KEYS[5] recent    list
+-- ARGV[1] request   random, of this request
+-- ARGV[2] listed    when the chat was put into the lists of its members: the earliest of these times
+-- ARGV[3...] five limits, each a field and its value, '0' for the default; then the members
+-- returns code: TKL_EXISTS; TKL_EUNREADY too long after `listed`
+-- include: clock
+local now = server_time()
+local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
+-- include: codes
+-- include: line
+-- include: lifetime
+-- include: joining
+
+local LIMITS_END = 12 -- of the arguments
+
+local request, listed = ARGV[1], ARGV[2]
+if redis.call('EXISTS', STATE) == 1 then
+  return redis.call('HGET', STATE, 'request') == request and OK or EXISTS
+elseif is_stale(listed) then
+  return UNREADY
+end
+local fields, readers = {'last', 0, 'sent', 0, 'created', now, 'request', request}, {}
+for i = 3, LIMITS_END, 2 do
+  if ARGV[i + 1] ~= '0' then
+    fields[#fields + 1] = ARGV[i]
+    fields[#fields + 1] = ARGV[i + 1]
+  end
+end
+for i = LIMITS_END + 1, #ARGV do
+  readers[#readers + 1] = 0
+  readers[#readers + 1] = ARGV[i]
+end
+redis.call('HSET', STATE, unpack(fields))
+redis.call('UNLINK', MESSAGES, MARKS, READERS, RECENT)
+redis.call('ZADD', READERS, unpack(readers))
+expire(read_line())
+redis.pcall('SPUBLISH', STATE, '')
+return OK

@@ -1,0 +1,34 @@
+-- post/join: add a member to a chat.
+-- KEYS[1] state     hash; see post.c for all of them
+-- KEYS[2] messages  stream
+-- KEYS[3] marks     list
+-- KEYS[4] readers   zset
+-- ARGV[1] member
+-- ARGV[2] listed    when the chat was put into the member's list
+-- ARGV[3] most      members
+-- ARGV[4] from      'start': of what is kept; 'end': what is sent from now on
+-- returns code: TKL_NOTFOUND there is no such chat, TKL_EXISTS a member already, TKL_FULL;
+--   TKL_EUNREADY too long after `listed`
+-- include: clock
+local now = server_time()
+local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
+-- include: codes
+-- include: line
+-- include: age
+-- include: joining
+
+local member, listed, most, from = unpack(ARGV)
+local line = read_line()
+if not line.exists then
+  return NOTFOUND
+elseif redis.call('ZSCORE', READERS, member) then
+  return EXISTS
+elseif redis.call('ZCARD', READERS) >= tonumber(most) then
+  return FULL
+elseif is_stale(listed) then
+  return UNREADY
+end
+local position = from == 'start' and first_young(line) - 1 or line.last
+redis.call('ZADD', READERS, position, member)
+redis.pcall('SPUBLISH', STATE, '')
+return OK

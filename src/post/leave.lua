@@ -1,0 +1,26 @@
+-- post/leave: remove a member from a chat; the last one removes the chat.
+-- KEYS[1] state     hash; see post.c for all of them
+-- KEYS[2] messages  stream
+-- KEYS[3] marks     list
+-- KEYS[4] readers   zset
+-- KEYS[5] recent    list
+-- ARGV[1] member
+-- returns code: TKL_NOTFOUND there is no such chat, TKL_NOTOWNER not a member
+local STATE, MESSAGES, MARKS, READERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- include: codes
+-- include: line
+-- include: readers
+
+local line = read_line()
+if not line.exists then
+  return NOTFOUND
+elseif redis.call('ZREM', READERS, ARGV[1]) == 0 then
+  return NOTOWNER
+end
+if redis.call('EXISTS', READERS) == 0 then
+  redis.call('UNLINK', unpack(KEYS))
+else
+  remove_acknowledged(line)
+end
+redis.pcall('SPUBLISH', STATE, '') -- the member may be waiting
+return OK

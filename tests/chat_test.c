@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Chats: what a member sends stays until all members have acknowledged it.
+ */
+#include <tackle/chat.h>
+
+#include "support/chats.h"
+#include "support/cluster.h"
+#include "support/fixture.h"
+
+static tkl_chat_info *show(tkl_chat *chat)
+{
+    tkl_chat_info *info;
+    assert_ok(tkl_chat_show(chat, &info));
+    return info;
+}
+
+static int64_t kept(fixture *f, const char *id)
+{
+    return server_ask_int(f->server, "XLEN tackle:chat:{%s}:messages", id);
+}
+
+/* ---- Messages ------------------------------------------------------------ */
+
+static void every_member_gets_every_message_until_it_acknowledges(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    assert_int_equal(chat_say(chat, "ann", "noon?"), 1);
+    assert_int_equal(chat_say(chat, "bob", "one"), 2);
+    expect_chat(chat, "ann", "1:noon? 2:one");
+    expect_chat(chat, "bob", "1:noon? 2:one");
+    assert_ok(chat_try_ack(chat, "ann", 1));
+    expect_chat(chat, "ann", "2:one");
+    expect_chat(chat, "bob", "1:noon? 2:one");
+    tkl_chat_close(chat);
+}
+
+static void what_all_have_acknowledged_is_gone(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob eve");
+    for (int i = 0; i < 4; i++)
+        chat_say(chat, "ann", "x");
+    assert_ok(chat_try_ack(chat, "ann", 4));
+    assert_ok(chat_try_ack(chat, "bob", 2));
+    assert_int_equal(kept(f, "lunch"), 4);
+    assert_ok(chat_try_ack(chat, "eve", 3));
+    assert_int_equal(kept(f, "lunch"), 2);
+    assert_ok(chat_try_ack(chat, "bob", 4));
+    assert_int_equal(kept(f, "lunch"), 1);
+    assert_ok(chat_try_ack(chat, "eve", 4));
+    assert_int_equal(server_ask_int(f->server, "EXISTS tackle:chat:{lunch}:messages"), 0);
+    assert_int_equal(chat_say(chat, "ann", "y"), 5);
+    expect_chat(chat, "eve", "5:y");
+    tkl_chat_close(chat);
+}
+
+static void positions_never_go_backwards_nor_ahead(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    int64_t unread;
+    for (int i = 0; i < 3; i++)
+        chat_say(chat, "ann", "x");
+    assert_ok(tkl_chat_ack(chat, tkl_str("bob"), 2, &unread));
+    assert_int_equal(unread, 1);
+    assert_ok(tkl_chat_ack(chat, tkl_str("bob"), 1, &unread));
+    assert_int_equal(unread, 1);
+    assert_code(chat_try_ack(chat, "bob", 4), TKL_NOTFOUND);
+    assert_code(chat_try_ack(chat, "bob", 0), TKL_EINVAL);
+    expect_chat(chat, "bob", "3:x");
+    expect_chat(chat, "ann", "1:x 2:x 3:x");
+    tkl_chat_close(chat);
+}
+
+/* ---- Members ------------------------------------------------------------- */
+
+static void strangers_can_do_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann"), *none = open_chat(f->client, "none");
+    tkl_messages *messages;
+    assert_code(chat_try_send(chat, "eve", "x", NULL), TKL_NOTOWNER);
+    assert_contains(tkl_errmsg(), "member");
+    assert_code(chat_try_ack(chat, "eve", 1), TKL_NOTOWNER);
+    assert_code(chat_leave(chat, "eve"), TKL_NOTOWNER);
+    assert_code(tkl_chat_fetch(chat, tkl_str("eve"), 1, 0, &messages), TKL_NOTOWNER);
+    assert_code(tkl_chat_fetch(chat, tkl_str("eve"), 1, 1000, &messages), TKL_NOTOWNER);
+    assert_code(chat_try_send(none, "ann", "x", NULL), TKL_NOTFOUND);
+    assert_contains(tkl_errmsg(), "no such chat");
+    assert_code(chat_try_ack(none, "ann", 1), TKL_NOTFOUND);
+    assert_code(chat_leave(none, "ann"), TKL_NOTFOUND);
+    assert_code(chat_join(none, "ann"), TKL_NOTFOUND);
+    assert_code(tkl_chat_fetch(none, tkl_str("ann"), 1, 0, &messages), TKL_NOTFOUND);
+    assert_code(tkl_chat_limit(none, NULL), TKL_NOTFOUND);
+    assert_code(tkl_chat_drop(none), TKL_NOTFOUND);
+    tkl_chat_close(chat);
+    tkl_chat_close(none);
+}
+
+static void joining_starts_at_the_end_or_with_the_oldest(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    for (int i = 0; i < 3; i++)
+        chat_say(chat, "ann", "x");
+    assert_ok(chat_try_ack(chat, "ann", 3));
+    assert_ok(chat_try_ack(chat, "bob", 1));
+    assert_ok(chat_join(chat, "eve"));
+    assert_code(chat_join(chat, "eve"), TKL_EXISTS);
+    assert_ok(tkl_chat_join(chat, tkl_str("zoe"), TKL_CHAT_START_OLDEST));
+    expect_chat(chat, "eve", "");
+    expect_chat(chat, "zoe", "2:x 3:x");
+    chat_say(chat, "eve", "hi");
+    expect_chat(chat, "eve", "4:hi");
+    expect_chat(chat, "zoe", "2:x 3:x 4:hi");
+    assert_code(tkl_chat_join(chat, tkl_str("kim"), (tkl_chat_start)3), TKL_EINVAL);
+    tkl_chat_close(chat);
+}
+
+static void leaving_frees_what_only_that_member_had_not_acknowledged(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    for (int i = 0; i < 3; i++)
+        chat_say(chat, "ann", "x");
+    assert_ok(chat_try_ack(chat, "ann", 2));
+    assert_int_equal(kept(f, "lunch"), 3);
+    assert_ok(chat_leave(chat, "bob"));
+    assert_int_equal(kept(f, "lunch"), 1);
+    assert_code(chat_try_send(chat, "bob", "x", NULL), TKL_NOTOWNER);
+    tkl_chat_close(chat);
+}
+
+static void the_last_member_out_removes_the_chat(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    tkl_names *names;
+    chat_say(chat, "ann", "x");
+    assert_ok(chat_leave(chat, "ann"));
+    assert_ok(chat_leave(chat, "bob"));
+    assert_code(chat_leave(chat, "bob"), TKL_NOTFOUND);
+    char *keys = server_ask(f->server, "KEYS tackle:chat:*");
+    assert_string_equal(keys, "");
+    free(keys);
+    assert_ok(tkl_chat_names(f->client, &names));
+    assert_int_equal(names->count, 0);
+    tkl_names_free(names);
+    tkl_chat_close(chat);
+    chat = create_chat(f->client, "lunch", "ann"); /* as if it had never been */
+    assert_int_equal(chat_say(chat, "ann", "x"), 1);
+    tkl_chat_close(chat);
+}
+
+static void leave_one(void *arg, int index)
+{
+    char member[16];
+    snprintf(member, sizeof member, "m%d", index);
+    assert_ok(chat_leave(arg, member));
+}
+
+static void the_last_two_may_leave_at_once(void **state)
+{
+    fixture *f = *state;
+    for (int round = 0; round < 50; round++) {
+        tkl_chat *chat = create_chat(f->client, "lunch", "m0 m1");
+        chat_say(chat, "m0", "x");
+        crew_run(2, leave_one, chat);
+        assert_int_equal(server_ask_int(f->server, "EXISTS tackle:chat:{lunch}"), 0);
+        tkl_chat_close(chat);
+    }
+}
+
+static void creating_says_whether_it_exists(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann ann bob"), *same;
+    tkl_bytes eve = tkl_str("eve");
+    assert_code(tkl_chat_create(chat, &eve, 1, NULL), TKL_EXISTS);
+    tkl_chat_info *info = show(chat);
+    assert_int_equal(info->member_count, 2);
+    tkl_chat_info_free(info);
+    assert_ok(tkl_chat_open(f->client, (tkl_bytes){NULL, 0}, NULL, &same));
+    assert_int_equal(tkl_chat_id(same).len, 32);
+    assert_ok(tkl_chat_create(same, &eve, 1, NULL));
+    chat_say(same, "eve", "to myself");
+    tkl_chat_close(same);
+    tkl_chat_close(chat);
+}
+
+static void a_chat_is_shown_with_members_and_positions(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    tkl_message_limits limits = {.max_messages = 3};
+    assert_ok(tkl_chat_limit(chat, &limits));
+    for (int i = 0; i < 5; i++)
+        chat_say(chat, "ann", "12");
+    assert_ok(chat_try_ack(chat, "ann", 4));
+    tkl_chat_info *info = show(chat);
+    assert_int_equal(info->last_id, 5);
+    assert_int_equal(info->kept, 3);
+    assert_int_equal(info->bytes, 3 * (2 + 3));
+    assert_true(info->created_ms > 0 && info->oldest_ms >= info->created_ms);
+    assert_int_equal(info->limits.max_messages, 3);
+    assert_int_equal(info->limits.when_full, TKL_WHEN_FULL_DROP_OLDEST);
+    assert_string_equal(info->members[0].name.data, "bob");
+    assert_int_equal(info->members[0].acked_id, 0);
+    assert_int_equal(info->members[0].unread, 3);
+    assert_int_equal(info->members[0].missed, 2);
+    assert_string_equal(info->members[1].name.data, "ann");
+    assert_int_equal(info->members[1].acked_id, 4);
+    assert_int_equal(info->members[1].unread, 1);
+    assert_int_equal(info->members[1].missed, 0);
+    tkl_chat_info_free(info);
+    tkl_chat_close(chat);
+}
+
+static void a_member_that_never_reads_is_told_what_it_missed(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann lazy");
+    assert_ok(tkl_chat_limit(chat, &(tkl_message_limits){.max_messages = 2}));
+    for (int i = 1; i <= 5; i++) {
+        chat_say(chat, "ann", "x");
+        assert_ok(chat_try_ack(chat, "ann", i));
+        assert_true(kept(f, "lunch") <= 2);
+    }
+    expect_chat(chat, "lazy", "(missed 3) 4:x 5:x");
+    assert_ok(chat_try_ack(chat, "lazy", 4));
+    expect_chat(chat, "lazy", "5:x");
+    tkl_message_limits refuse = {.max_messages = 2, .when_full = TKL_WHEN_FULL_REFUSE};
+    assert_ok(tkl_chat_limit(chat, &refuse));
+    chat_say(chat, "ann", "y");
+    assert_code(chat_try_send(chat, "ann", "z", NULL), TKL_FULL);
+    assert_contains(tkl_errmsg(), "chat");
+    tkl_chat_close(chat);
+}
+
+static void a_thousand_members_cost_a_sender_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = open_chat(f->client, "crowd");
+    tkl_bytes members[1000];
+    char names[1000][8];
+    for (int i = 0; i < 1000; i++) {
+        snprintf(names[i], sizeof names[i], "m%d", i);
+        members[i] = tkl_str(names[i]);
+    }
+    assert_code(tkl_chat_create(chat, members, 1001, NULL), TKL_EINVAL);
+    assert_code(tkl_chat_create(chat, members, 0, NULL), TKL_EINVAL);
+    assert_ok(tkl_chat_create(chat, members, 1000, NULL));
+    server_do(f->server, "CONFIG RESETSTAT");
+    chat_say(chat, "m5", "x");
+    assert_true(server_commands(f->server) < 25); /* with those inside the script */
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(kept(f, "crowd"), 1);
+        assert_ok(chat_try_ack(chat, names[i], 1));
+    }
+    assert_int_equal(kept(f, "crowd"), 0);
+    tkl_chat_close(chat);
+}
+
+static void names_may_be_any_bytes(void **state)
+{
+    fixture *f = *state;
+    char *huge = malloc(TKL_NAME_MAX + 1);
+    memset(huge, '{', TKL_NAME_MAX + 1);
+    tkl_bytes members[] = {
+        tkl_str("{a}"), {"\0", 1}, {"a\0b", 3}, tkl_str("%7B"), {huge, TKL_NAME_MAX}};
+    tkl_chat *chat;
+    assert_ok(tkl_chat_open(f->client, (tkl_bytes){"{\0\xff}", 4}, NULL, &chat));
+    assert_ok(tkl_chat_create(chat, members, 5, NULL));
+    for (int i = 0; i < 5; i++) {
+        tkl_inbox *inbox;
+        tkl_inbox_chats *chats;
+        tkl_letter letter = {.body = tkl_str("x")};
+        assert_ok(tkl_chat_send(chat, members[i], &letter, 1, NULL));
+        assert_ok(tkl_inbox_open(f->client, members[i], NULL, &inbox));
+        assert_ok(tkl_inbox_fetch(inbox, 10, 0, &chats));
+        assert_int_equal(chats->count, 1);
+        assert_memory_equal(chats->items[0].id.data, "{\0\xff}", 4);
+        assert_int_equal(chats->items[0].messages->count, i + 1);
+        tkl_bytes sender = chats->items[0].messages->items[i].sender;
+        assert_int_equal(sender.len, members[i].len);
+        assert_memory_equal(sender.data, members[i].data, sender.len);
+        tkl_inbox_chats_free(chats);
+        tkl_inbox_close(inbox);
+    }
+    tkl_bytes bad[] = {{NULL, 0}, {huge, TKL_NAME_MAX + 1}};
+    for (int i = 0; i < 2; i++) {
+        tkl_inbox *inbox;
+        assert_code(tkl_chat_create(chat, &bad[i], 1, NULL), TKL_EINVAL);
+        assert_code(tkl_chat_join(chat, bad[i], 0), TKL_EINVAL);
+        assert_code(tkl_chat_leave(chat, bad[i]), TKL_EINVAL);
+        assert_code(tkl_chat_ack(chat, bad[i], 1, NULL), TKL_EINVAL);
+        assert_code(tkl_inbox_open(f->client, bad[i], NULL, &inbox), TKL_EINVAL);
+        assert_null(inbox);
+    }
+    tkl_chat_close(chat);
+    tkl_chat_close(NULL);
+    free(huge);
+}
+
+/* ---- Inboxes ------------------------------------------------------------- */
+
+static void an_inbox_has_all_chats_of_a_member(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *lunch = create_chat(f->client, "lunch", "ann bob"),
+             *work = create_chat(f->client, "work", "bob"),
+             *other = create_chat(f->client, "other", "ann");
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    expect_inbox(bob, "");
+    chat_say(lunch, "ann", "noon?");
+    chat_say(work, "bob", "a");
+    chat_say(work, "bob", "b");
+    chat_say(other, "ann", "secret");
+    expect_inbox(bob, "lunch[1:noon?] work[1:a 2:b]");
+    take_inbox(bob, "lunch[1:noon?] work[1:a 2:b]");
+    expect_inbox(bob, "");
+    chat_say(work, "bob", "c");
+    expect_inbox(bob, "work[3:c]");
+    assert_ok(chat_join(other, "bob"));
+    chat_say(other, "bob", "hi");
+    expect_inbox(bob, "other[2:hi] work[3:c]");
+    assert_ok(chat_leave(other, "bob"));
+    assert_ok(tkl_chat_drop(work));
+    expect_inbox(bob, "");
+    tkl_chat_close(lunch);
+    tkl_chat_close(work);
+    tkl_chat_close(other);
+    tkl_inbox_close(bob);
+    tkl_inbox_close(NULL);
+}
+
+static void a_fetch_over_fifty_chats_is_one_trip(void **state)
+{
+    fixture *f = *state;
+    tkl_inbox *ann = open_inbox(f->client, "ann");
+    tkl_inbox_chats *chats;
+    size_t messages = 0;
+    for (int i = 0; i < 50; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "c%d", i);
+        tkl_chat *chat = create_chat(f->client, id, "ann bob");
+        chat_say(chat, "bob", "x");
+        chat_say(chat, "bob", "y");
+        tkl_chat_close(chat);
+    }
+    assert_ok(tkl_inbox_fetch(ann, 100, 0, &chats)); /* learns the list */
+    tkl_inbox_chats_free(chats);
+    server_do(f->server, "CONFIG RESETSTAT");
+    int64_t reads = server_info(f->server, "total_reads_processed");
+    assert_ok(tkl_inbox_fetch(ann, 100, 0, &chats));
+    for (size_t i = 0; i < chats->count; i++)
+        messages += chats->items[i].messages->count;
+    assert_int_equal(chats->count, 50);
+    assert_int_equal(messages, 100);
+    assert_int_equal(server_calls(f->server, "evalsha"), 51);
+    assert_true(server_info(f->server, "total_reads_processed") - reads < 10); /* and our own */
+    tkl_inbox_chats_free(chats);
+    tkl_inbox_close(ann);
+}
+
+static void an_inbox_shows_unread_counts_without_messages(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *lunch = create_chat(f->client, "lunch", "ann"),
+             *work = create_chat(f->client, "work", "ann"),
+             *gone = create_chat(f->client, "gone", "ann bob");
+    tkl_inbox *ann = open_inbox(f->client, "ann"), *none = open_inbox(f->client, "none");
+    tkl_inbox_chats *chats;
+    chat_say(work, "ann", "a");
+    chat_say(work, "ann", "b");
+    assert_ok(chat_leave(gone, "ann"));
+    assert_ok(tkl_inbox_show(ann, &chats));
+    assert_int_equal(chats->count, 2);
+    assert_int_equal(chats->items[0].messages->unread + chats->items[1].messages->unread, 2);
+    assert_int_equal(chats->items[0].messages->count + chats->items[1].messages->count, 0);
+    assert_ok(tkl_inbox_ack_all(ann, chats)); /* nothing was fetched */
+    tkl_inbox_chats_free(chats);
+    assert_ok(tkl_inbox_show(none, &chats));
+    assert_int_equal(chats->count, 0);
+    tkl_inbox_chats_free(chats);
+    take_inbox(ann, "work[1:a 2:b]");
+    tkl_chat_close(lunch);
+    tkl_chat_close(work);
+    tkl_chat_close(gone);
+    tkl_inbox_close(ann);
+    tkl_inbox_close(none);
+}
+
+static void a_damaged_chat_does_not_keep_the_others_from_being_read(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *good = create_chat(f->client, "good", "ann"),
+             *bad = create_chat(f->client, "bad", "ann");
+    tkl_inbox *ann = open_inbox(f->client, "ann");
+    tkl_inbox_chats *chats;
+    chat_say(good, "ann", "x");
+    chat_say(bad, "ann", "y");
+    server_do(f->server, "DEL tackle:chat:{bad}:marks");
+    take_inbox(ann, "bad[TKL_EDAMAGED] good[1:x]");
+    assert_code(tkl_inbox_fetch(ann, 1, 0, &chats), TKL_EDAMAGED);
+    assert_null(chats);
+    assert_ok(tkl_chat_drop(bad));
+    expect_inbox(ann, "");
+    assert_code(tkl_inbox_fetch(ann, 0, 0, &chats), TKL_EINVAL);
+    tkl_chat_close(good);
+    tkl_chat_close(bad);
+    tkl_inbox_close(ann);
+}
+
+/* ---- Lists and chats in different slots ---------------------------------- */
+
+static int64_t listed(fixture *f, const char *member)
+{
+    return server_ask_int(f->server, "ZCARD tackle:chats:{%s}", member);
+}
+
+/* Entries become old. */
+static void age_list(fixture *f, const char *member, const char *chat)
+{
+    server_do(f->server, "ZADD tackle:chats:{%s} 1000 %s", member, chat);
+}
+
+static void entries_of_chats_that_are_no_more_are_forgotten_when_old(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    tkl_inbox *ann = open_inbox(f->client, "ann"), *bob = open_inbox(f->client, "bob");
+    expect_inbox(ann, "");
+    age_list(f, "ann", "lunch");
+    assert_int_equal(listed(f, "ann"), 1); /* she is a member */
+    expect_inbox(ann, "");
+    assert_int_equal(listed(f, "ann"), 1);
+    assert_ok(chat_leave(chat, "ann"));
+    assert_int_equal(listed(f, "ann"), 0);
+    assert_ok(tkl_chat_drop(chat));
+    expect_inbox(bob, "");
+    assert_int_equal(listed(f, "bob"), 1); /* young: somebody may be adding him */
+    age_list(f, "bob", "lunch");
+    expect_inbox(bob, "");
+    assert_int_equal(listed(f, "bob"), 0);
+    tkl_chat_close(chat);
+    tkl_inbox_close(ann);
+    tkl_inbox_close(bob);
+}
+
+/* The program died after the first step of joining: repeating it works. */
+static void a_join_that_stopped_halfway_can_be_repeated(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann");
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    server_do(f->server, "ZADD tackle:chats:{bob} 1000 lunch");
+    assert_ok(chat_join(chat, "bob"));
+    chat_say(chat, "ann", "x");
+    expect_inbox(bob, "lunch[1:x]");
+    assert_true(server_ask_int(f->server, "ZSCORE tackle:chats:{bob} lunch") > 1000);
+    /* And after the first step of leaving. */
+    server_do(f->server, "ZREM tackle:chat:{lunch}:readers bob");
+    age_list(f, "bob", "lunch");
+    assert_code(chat_leave(chat, "bob"), TKL_NOTOWNER);
+    assert_int_equal(listed(f, "bob"), 0);
+    tkl_chat_close(chat);
+    tkl_inbox_close(bob);
+}
+
+static void chats_live_in_different_slots_of_a_cluster(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, NULL);
+    tkl_inbox *bob = open_inbox(client, "bob");
+    char expected[4096] = "";
+    for (int i = 10; i < 40; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "c%d", i);
+        tkl_chat *chat = create_chat(client, id, "ann bob eve");
+        chat_say(chat, "ann", "x");
+        snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s%s[1:x]",
+                 *expected ? " " : "", id);
+        tkl_chat_close(chat);
+    }
+    take_inbox(bob, expected);
+    expect_inbox(bob, "");
+    tkl_chat *chat = open_chat(client, "c10");
+    assert_ok(chat_leave(chat, "bob"));
+    chat_say(chat, "ann", "y");
+    expect_inbox(bob, "");
+    assert_ok(chat_join(chat, "bob"));
+    chat_say(chat, "ann", "z");
+    expect_inbox(bob, "c10[3:z]");
+    tkl_chat_close(chat);
+    tkl_inbox_close(bob);
+    tkl_close(client);
+    cluster_end(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_member_gets_every_message_until_it_acknowledges),
+        TEST(what_all_have_acknowledged_is_gone),
+        TEST(positions_never_go_backwards_nor_ahead),
+        TEST(strangers_can_do_nothing),
+        TEST(joining_starts_at_the_end_or_with_the_oldest),
+        TEST(leaving_frees_what_only_that_member_had_not_acknowledged),
+        TEST(the_last_member_out_removes_the_chat),
+        TEST(the_last_two_may_leave_at_once),
+        TEST(creating_says_whether_it_exists),
+        TEST(a_chat_is_shown_with_members_and_positions),
+        TEST(a_member_that_never_reads_is_told_what_it_missed),
+        TEST(a_thousand_members_cost_a_sender_nothing),
+        TEST(names_may_be_any_bytes),
+        TEST(an_inbox_has_all_chats_of_a_member),
+        TEST(a_fetch_over_fifty_chats_is_one_trip),
+        TEST(an_inbox_shows_unread_counts_without_messages),
+        TEST(a_damaged_chat_does_not_keep_the_others_from_being_read),
+        TEST(entries_of_chats_that_are_no_more_are_forgotten_when_old),
+        TEST(a_join_that_stopped_halfway_can_be_repeated),
+        cmocka_unit_test(chats_live_in_different_slots_of_a_cluster),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
