@@ -16,7 +16,7 @@
 
 static const bench_component *const components[] = {&core_bench,  &bloom_bench, &lock_bench,
                                                     &limit_bench, &queue_bench, &counter_bench,
-                                                    &log_bench,   &ip_bench};
+                                                    &log_bench,   &ip_bench,    &config_bench};
 
 #define COMPONENTS (int)(sizeof components / sizeof *components)
 

@@ -24,6 +24,8 @@
     X(cli_bits)       \
     X(cli_geo)        \
     X(cli_ip)         \
+    X(cli_config)     \
+    X(cli_maintain)   \
     X(cli_scan)       \
     X(cli_server)     \
     X(cli_ping)       \

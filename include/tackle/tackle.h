@@ -11,6 +11,7 @@
 #include <tackle/chat.h>
 #include <tackle/client.h>
 #include <tackle/common.h>
+#include <tackle/config.h>
 #include <tackle/counter.h>
 #include <tackle/cron.h>
 #include <tackle/geo.h>

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Configuration from the shell.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "out.h"
+#include "value.h"
+
+static int open_config(cli_session *cli, const tkl_config_options *options, tkl_config **config)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    return failed ? failed
+                  : cli_end(cli, tkl_config_open(client, tkl_str(cli->argv[0]),
+                                                 tkl_str(cli->argv[1]), options, config));
+}
+
+/* ---- Values -------------------------------------------------------------- */
+
+/* Numbers beyond 64 bits become reals rather than nothing. */
+static json_t *value_json(tkl_bytes text)
+{
+    size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    json_t *value = json_loadb(text.data, text.len, flags, NULL);
+    return value ? value : json_loadb(text.data, text.len, flags | JSON_DECODE_INT_AS_REAL, NULL);
+}
+
+/* NULL: it was dropped. */
+static json_t *version_json(const cli_session *cli, const tkl_config_value *value)
+{
+    json_t *kind = cli_json_bytes(tkl_str(cli->argv[0]));
+    json_t *component = cli_json_bytes(tkl_str(cli->argv[1]));
+    if (!value)
+        return json_pack("{s:o, s:o, s:n, s:n, s:n, s:n}", "kind", kind, "component", component,
+                         "version", "changed", "author", "value");
+    return json_pack("{s:o, s:o, s:I, s:o, s:o, s:o}", "kind", kind, "component", component,
+                     "version", (json_int_t)value->version, "changed",
+                     cli_json_time(value->changed_ms), "author",
+                     value->author.len > 0 ? cli_json_bytes(value->author) : json_null(), "value",
+                     value_json(value->json));
+}
+
+static int print_version(const cli_session *cli, const tkl_config_value *value)
+{
+    if (cli->json)
+        return cli_print_json(cli, version_json(cli, value));
+    cli_print_bytes(value ? value->json : tkl_str("(dropped)"));
+    putchar('\n');
+    return CLI_OK;
+}
+
+/* ---- Verbs --------------------------------------------------------------- */
+
+static int read_if_version(const cli_session *cli, int64_t *if_version)
+{
+    const char *text = cli_text(cli, "if-version", NULL);
+    *if_version = 0;
+    if (!text)
+        return CLI_OK;
+    if (strcmp(text, "none") == 0) {
+        *if_version = TKL_NONE;
+        return CLI_OK;
+    }
+    const char *wrong = cli_parse_integer(text, if_version);
+    if (wrong || *if_version < 1)
+        return cli_usage(cli, "invalid --if-version '%s': %s", text, wrong ? wrong : "from 1");
+    return CLI_OK;
+}
+
+/* With author and history as the options say. */
+static int open_to_set(cli_session *cli, tkl_config **config)
+{
+    char host[128] = "", author[255];
+    const char *user = getenv("USER");
+    gethostname(host, sizeof host - 1);
+    snprintf(author, sizeof author, "%.100s@%s", user ? user : "somebody", host);
+    tkl_config_options options = {.author = cli_text(cli, "author", author),
+                                  .history = cli_number(cli, "history", 10)};
+    if (options.history < 1)
+        return cli_usage(cli, "--history is 1 or more");
+    return open_config(cli, &options, config);
+}
+
+static int set(cli_session *cli)
+{
+    static const cli_column columns[] = {{"version", "version"}, {0}};
+    tkl_config *config = NULL;
+    tkl_config_set_options options = {0};
+    tkl_bytes json;
+    int64_t version = 0;
+    int failed = read_if_version(cli, &options.if_version);
+    if (!failed)
+        failed = cli_payload(cli, 2, &json);
+    if (!failed)
+        failed = open_to_set(cli, &config);
+    if (!failed)
+        failed = cli_end(cli, tkl_config_set(config, json, &options, &version));
+    tkl_config_close(config);
+    if (failed)
+        return failed;
+    return cli_print_record(
+        cli,
+        json_pack("{s:o, s:o, s:I}", "kind", cli_json_bytes(tkl_str(cli->argv[0])), "component",
+                  cli_json_bytes(tkl_str(cli->argv[1])), "version", (json_int_t)version),
+        columns);
+}
+
+static int get(cli_session *cli)
+{
+    tkl_config *config = NULL;
+    tkl_config_value *value = NULL;
+    int failed = open_config(cli, NULL, &config);
+    if (!failed)
+        failed = cli_end(cli, tkl_config_get(config, &value));
+    if (!failed)
+        failed = print_version(cli, value);
+    tkl_config_value_free(value);
+    tkl_config_close(config);
+    return failed;
+}
+
+/* Prints what there is and then every change. */
+static int watch_changes(cli_session *cli, tkl_config *config)
+{
+    int64_t version = 0, left = cli_number(cli, "max", INT64_MAX);
+    int64_t wait_ms = cli_flag(cli, "wait") ? cli_number(cli, "wait", 0) : -1;
+    int failed = CLI_OK;
+    while (!failed && left-- > 0) {
+        tkl_config_value *value;
+        int rc = tkl_config_watch(config, version, wait_ms, &value);
+        if (rc != TKL_OK && rc != TKL_NOTFOUND)
+            return cli_end(cli, rc);
+        version = value ? value->version : 0;
+        failed = print_version(cli, value);
+        if (!failed)
+            failed = cli_flush(cli);
+        tkl_config_value_free(value);
+    }
+    return failed;
+}
+
+static int watch(cli_session *cli)
+{
+    tkl_config *config = NULL;
+    if (cli_number(cli, "max", 1) < 1)
+        return cli_usage(cli, "--max is 1 or more");
+    int failed = open_config(cli, NULL, &config);
+    if (!failed)
+        failed = watch_changes(cli, config);
+    tkl_config_close(config);
+    return failed;
+}
+
+static int history(cli_session *cli)
+{
+    static const cli_column columns[] = {
+        {"version", "VERSION"},
+        {"changed", "CHANGED"},
+        {"author", "AUTHOR"},
+        {"value", "VALUE"},
+        {0},
+    };
+    tkl_config *config = NULL;
+    tkl_config_values *values = NULL;
+    if (cli_number(cli, "max", 1) < 1)
+        return cli_usage(cli, "--max is 1 or more");
+    json_t *rows = json_array();
+    int failed = open_config(cli, NULL, &config);
+    if (!failed)
+        failed =
+            cli_end(cli, tkl_config_history(config, (size_t)cli_number(cli, "max", 1000), &values));
+    for (size_t i = 0; !failed && i < values->count; i++)
+        json_array_append_new(rows, version_json(cli, &values->items[i]));
+    tkl_config_values_free(values);
+    tkl_config_close(config);
+    if (!failed)
+        return cli_print_rows(cli, rows, columns);
+    json_decref(rows);
+    return failed;
+}
+
+/* A kind has no ':'. */
+static json_t *name_json(tkl_bytes name)
+{
+    const char *colon = memchr(name.data, ':', name.len);
+    size_t kind = colon ? (size_t)(colon - name.data) : name.len;
+    size_t skip = colon ? kind + 1 : kind;
+    return json_pack("{s:o, s:o}", "kind", cli_json_bytes((tkl_bytes){name.data, kind}),
+                     "component", cli_json_bytes((tkl_bytes){name.data + skip, name.len - skip}));
+}
+
+static int list(cli_session *cli)
+{
+    static const cli_column columns[] = {{"kind", "KIND"}, {"component", "COMPONENT"}, {0}};
+    tkl_client *client = NULL;
+    tkl_names *names = NULL;
+    json_t *rows = json_array();
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_config_names(client, &names));
+    for (size_t i = 0; !failed && i < names->count; i++)
+        json_array_append_new(rows, name_json(names->items[i]));
+    tkl_names_free(names);
+    if (!failed)
+        return cli_print_rows(cli, rows, columns);
+    json_decref(rows);
+    return failed;
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_config *config = NULL;
+    int failed = cli_confirm(cli, "This deletes the configuration %s of %s with its history.",
+                             cli->argv[0], cli->argv[1]);
+    if (!failed)
+        failed = open_config(cli, NULL, &config);
+    if (!failed)
+        failed = cli_end(cli, tkl_config_drop(config));
+    tkl_config_close(config);
+    if (failed || !cli->json)
+        return failed;
+    return cli_print_json(cli, json_pack("{s:o, s:o, s:b}", "kind",
+                                         cli_json_bytes(tkl_str(cli->argv[0])), "component",
+                                         cli_json_bytes(tkl_str(cli->argv[1])), "dropped", 1));
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+static const cli_option set_options[] = {
+    {"if-version", CLI_TEXT, "N", "only if this is the version now; none: if there is none"},
+    {"author", CLI_TEXT, "TEXT", "shown in the history (USER@HOST)"},
+    {"history", CLI_INTEGER, "N", "versions that stay (10)"},
+    {0},
+};
+static const cli_option watch_options[] = {
+    {"max", CLI_INTEGER, "N", "end after so many values (no limit)"},
+    {"wait", CLI_DURATION, "DURATION", "end with 1 when nothing changes for so long (no limit)"},
+    {0},
+};
+static const cli_option history_options[] = {
+    {"max", CLI_INTEGER, "N", "at most so many (all that are kept)"},
+    {0},
+};
+static const cli_option drop_options[] = {CLI_YES, {0}};
+
+static const cli_verb verbs[] = {
+    {
+        .name = "set",
+        .args = "KIND COMPONENT [JSON]",
+        .summary = "set a value; without JSON, or with -, from standard input",
+        .options = set_options,
+        .details = "KIND: letters, digits, _ - and . only. Every change has a version. All that\n"
+                   "read or watch the value hear of it at once.",
+        .example = "tackle config set limits search '{\"results\": 50}' --json\n"
+                   "tackle config get limits search",
+        .run = set,
+    },
+    {
+        .name = "get",
+        .args = "KIND COMPONENT",
+        .summary = "print a value; with --json its version and author, too",
+        .example = "echo '{\"results\": 50}' | tackle config set limits search\n"
+                   "tackle config get limits search --json",
+        .run = get,
+    },
+    {
+        .name = "watch",
+        .args = "KIND COMPONENT",
+        .summary = "print the value, and again whenever it changes",
+        .options = watch_options,
+        .example = "tackle config set limits search 50\n"
+                   "tackle config watch limits search --max 1",
+        .run = watch,
+    },
+    {
+        .name = "history",
+        .args = "KIND COMPONENT",
+        .summary = "the last versions, newest first",
+        .options = history_options,
+        .example = "tackle config set limits search 50\n"
+                   "tackle config set limits search 80\n"
+                   "tackle config history limits search",
+        .run = history,
+    },
+    {
+        .name = "list",
+        .summary = "all that is configured",
+        .example = "tackle config set limits search 50\n"
+                   "tackle config list",
+        .run = list,
+    },
+    {
+        .name = "drop",
+        .args = "KIND COMPONENT",
+        .summary = "delete a value and its history",
+        .options = drop_options,
+        .example = "tackle config set limits tackle-example 50\n"
+                   "tackle config drop limits tackle-example --yes",
+        .run = drop,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"Configuration in JSON. Every change has a version.",
+     "tackle config set limits search '{\"results\": 50}'", 0},
+    {"Only if nobody was quicker: version 7 is not the one that is there.",
+     "tackle config set limits search '{\"results\": 80}' --if-version 7", 1},
+    {"A reader hears of a change at once.",
+     "(sleep 0.2; tackle config set limits search '{\"results\": 90}' >/dev/null) & "
+     "tackle config watch limits search --max 2; wait",
+     0},
+    {0},
+};
+
+const cli_component cli_config = {
+    .name = "config",
+    .summary = "configuration in JSON, followed by all that read it",
+    .verbs = verbs,
+    .demo = demo,
+};

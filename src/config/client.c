@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A client for the server that a configuration names.
+ *
+ * A follower loads the configuration and opens a client for every new version. Borrowers count: a
+ * client that is not the current one any more is closed by the last one that gives it back.
+ *
+ * A new server must answer a PING before anybody is moved to it, so that a typing error does not
+ * take programs away from a server that works; it is asked again every second. The very first one
+ * is handed out unasked: there is nothing better, and its calls say what is wrong.
+ */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "core/clock.h"
+#include "core/error.h"
+
+#define PROBE_MS    1000
+#define PROBE_AGAIN 1000000 /* microseconds */
+
+/* A client that was handed out, or may be. */
+typedef struct link {
+    tkl_client *client;
+    int borrowers;
+    bool retired; /* another one is current */
+    struct link *next;
+} link;
+
+struct tkl_config_client {
+    tkl_config *config;
+    tkl__follower follower; /* its lock guards what follows */
+    link *links;            /* the current one is the first that is not retired */
+    int64_t version;        /* of the current one; 0: none */
+    int64_t newest;
+    int code;          /* why there is no current one */
+    char problem[256]; /* why the newest is not in use */
+};
+
+/* ---- Opening clients ----------------------------------------------------- */
+
+static const char *text_of(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+static int open_described(const json_t *described, tkl_client **client)
+{
+    const char *url =
+        json_is_string(described) ? json_string_value(described) : text_of(described, "url");
+    if (!url)
+        return tkl__fail(TKL_EINVAL, "neither a URL nor an object with \"url\"");
+    tkl_options options = {
+        .username = text_of(described, "username"),
+        .password = text_of(described, "password"),
+        .password_file = text_of(described, "password_file"),
+        .tls_ca_file = text_of(described, "tls_ca_file"),
+        .tls_cert_file = text_of(described, "tls_cert_file"),
+        .tls_key_file = text_of(described, "tls_key_file"),
+        .ns = text_of(described, "namespace"),
+        .timeout_ms = json_integer_value(json_object_get(described, "timeout_ms")),
+        .pool_size = (int)json_integer_value(json_object_get(described, "pool_size")),
+    };
+    return tkl_open(url, &options, client);
+}
+
+static int open_for(const tkl_config_value *value, tkl_client **client)
+{
+    json_error_t error;
+    json_t *described = json_loadb(value->json.data, value->json.len, JSON_DECODE_ANY, &error);
+    *client = NULL;
+    if (!described)
+        return tkl__fail(TKL_EINVAL, "not JSON: %s", error.text);
+    int rc = open_described(described, client);
+    json_decref(described);
+    return rc;
+}
+
+static int probe(tkl_client *client)
+{
+    tkl_call_options brief = {.timeout_ms = PROBE_MS, .retry_safe = true};
+    const char *ping[] = {"PING"};
+    int rc = tkl_call(client, 1, ping, NULL, &brief, NULL);
+    return rc == TKL_EAUTH ? TKL_OK : rc; /* it may not be allowed, but the server is there */
+}
+
+/* ---- Moving over --------------------------------------------------------- */
+
+static link *current(const tkl_config_client *source)
+{
+    link *at = source->links;
+    while (at && at->retired)
+        at = at->next;
+    return at;
+}
+
+/* With the lock: takes links that nobody needs out of the list. */
+static link *take_unused(tkl_config_client *source)
+{
+    link *unused = NULL;
+    for (link **at = &source->links; *at;) {
+        link *l = *at;
+        if (!l->retired || l->borrowers > 0) {
+            at = &l->next;
+            continue;
+        }
+        *at = l->next;
+        l->next = unused;
+        unused = l;
+    }
+    return unused;
+}
+
+/* Without the lock: closing may take a while. */
+static void close_links(link *links)
+{
+    for (link *next; links; links = next) {
+        next = links->next;
+        tkl_close(links->client);
+        free(links);
+    }
+}
+
+static void move_to(tkl_config_client *source, link *fresh, int64_t version)
+{
+    pthread_mutex_lock(&source->follower.mutex);
+    link *old = current(source);
+    if (old)
+        old->retired = true;
+    fresh->next = source->links;
+    source->links = fresh;
+    source->version = source->newest = version;
+    source->problem[0] = '\0';
+    link *unused = take_unused(source);
+    pthread_mutex_unlock(&source->follower.mutex);
+    close_links(unused);
+}
+
+static void note_problem(tkl_config_client *source, int64_t version, int rc)
+{
+    pthread_mutex_lock(&source->follower.mutex);
+    source->newest = version;
+    source->code = rc;
+    snprintf(source->problem, sizeof source->problem, "%s: %s", tkl_strerror(rc), tkl_errmsg());
+    pthread_mutex_unlock(&source->follower.mutex);
+}
+
+/* *again: when to try once more, if the new server does not answer. */
+static int try_version(tkl_config_client *source, const tkl_config_value *value, int64_t *again)
+{
+    tkl_client *client;
+    link *fresh = calloc(1, sizeof *fresh);
+    bool first = source->version == 0; /* written by this thread only */
+    if (!fresh)
+        return tkl__nomem();
+    int rc = open_for(value, &client);
+    bool opened = rc == TKL_OK;
+    if (opened && !first)
+        rc = probe(client);
+    if (rc == TKL_OK) {
+        fresh->client = client;
+        move_to(source, fresh, value->version);
+        return TKL_OK;
+    }
+    note_problem(source, value->version, rc);
+    if (opened)
+        *again = tkl__now() + PROBE_AGAIN;
+    tkl_close(client);
+    free(fresh);
+    return TKL_OK; /* the configuration was read, whatever it says */
+}
+
+static int load(void *arg, int64_t deadline, int64_t *again)
+{
+    tkl_config_client *source = arg;
+    tkl_config_value *value;
+    (void)deadline;
+    int rc = tkl_config_get(source->config, &value);
+    if (rc > 0)
+        note_problem(source, 0, rc);
+    if (rc == TKL_OK && value->version != source->version)
+        rc = try_version(source, value, again);
+    tkl_config_value_free(value);
+    return rc;
+}
+
+/* ---- Handles ------------------------------------------------------------- */
+
+int tkl_config_client_open(tkl_client *client, tkl_bytes component,
+                           const tkl_config_options *options, tkl_config_client **source)
+{
+    *source = NULL;
+    tkl_config_client *made = calloc(1, sizeof *made);
+    if (!made)
+        return tkl__nomem();
+    int rc = tkl_config_open(client, tkl_str(TKL_CONFIG_SERVER), component, options, &made->config);
+    if (rc == TKL_OK) {
+        made->follower = (tkl__follower){.client = client,
+                                         .channel = made->config->keys.items[0],
+                                         .load = load,
+                                         .arg = made,
+                                         .timeout_ms = made->config->timeout_ms};
+        rc = tkl__follow_init(&made->follower);
+    }
+    if (rc == TKL_OK) {
+        *source = made;
+        return TKL_OK;
+    }
+    tkl_config_close(made->config);
+    free(made);
+    return rc;
+}
+
+void tkl_config_client_close(tkl_config_client *source)
+{
+    if (!source)
+        return;
+    tkl__follow_close(&source->follower);
+    close_links(source->links);
+    tkl_config_close(source->config);
+    free(source);
+}
+
+int tkl_config_client_borrow(tkl_config_client *source, tkl_client **client)
+{
+    *client = NULL;
+    int rc = tkl__follow_lock(&source->follower);
+    if (rc != TKL_OK)
+        return rc;
+    link *l = current(source);
+    if (l) {
+        l->borrowers++;
+        *client = l->client;
+    } else {
+        rc = tkl__fail(source->code, "the server of this component: %s", source->problem);
+    }
+    tkl__follow_unlock(&source->follower);
+    return rc;
+}
+
+void tkl_config_client_return(tkl_config_client *source, tkl_client *client)
+{
+    if (tkl__follow_lock(&source->follower) != TKL_OK)
+        return;
+    for (link *l = source->links; l; l = l->next)
+        if (l->client == client && l->borrowers > 0)
+            l->borrowers--;
+    link *unused = take_unused(source);
+    tkl__follow_unlock(&source->follower);
+    close_links(unused);
+}
+
+int tkl_config_client_show(tkl_config_client *source, tkl_config_client_info *info)
+{
+    *info = (tkl_config_client_info){0};
+    int rc = tkl__follow_lock(&source->follower);
+    if (rc != TKL_OK)
+        return rc;
+    info->version = source->version;
+    info->newest = source->newest;
+    info->age_ms = tkl__follow_age(&source->follower);
+    strcpy(info->problem, source->problem);
+    tkl__follow_unlock(&source->follower);
+    return TKL_OK;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of this component share.
+ */
+#ifndef TKL_CONFIG_CONFIG_H
+#define TKL_CONFIG_CONFIG_H
+
+#include <tackle/config.h>
+
+#include <stdatomic.h>
+
+#include "core/follow.h"
+#include "core/keys.h"
+
+enum { TKL__CONFIG_AUTHOR_SIZE = 256 };
+
+struct tkl_config {
+    tkl_client *client;
+    tkl__keys keys; /* the stream, whose name is the channel's, too */
+    int64_t timeout_ms;
+    int64_t history;
+    char author[TKL__CONFIG_AUTHOR_SIZE];
+    tkl__follower follower;
+    tkl_config_value *value; /* the copy of the follower; NULL: there is none */
+};
+
+/* Another reference to a value; tkl_config_value_free() gives it back. */
+tkl_config_value *tkl__config_share(tkl_config_value *value);
+
+#endif

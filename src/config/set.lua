@@ -1,0 +1,32 @@
+-- config/set: add a version, if the last one is what the caller expects.
+-- KEYS[1] versions  stream, its last entry is the current value; also the channel
+-- ARGV[1] value     JSON
+-- ARGV[2] expected  version that must be the last; -1: any; 0: there must be no value
+-- ARGV[3] keep      how many versions stay
+-- ARGV[4] author    who sets it
+-- ARGV[5] request   random, for a request that is repeated
+-- returns 1 and the new version; 0 and the current version when that is not the expected one (0:
+--   there is no value)
+-- include: version
+
+local VERSIONS = KEYS[1]
+local value, expected, keep, author, request = unpack(ARGV)
+expected = tonumber(expected)
+
+local done = version_of_request(VERSIONS, request)
+if done then
+  return {1, done}
+end
+local current, last = current_version(VERSIONS)
+if expected >= 0 and expected ~= current then
+  return {0, current}
+end
+local version = string.format('%d', last + 1)
+local time = redis.call('TIME')
+local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+-- Published first: a user who may not publish is refused before anything is changed.
+redis.call('SPUBLISH', VERSIONS, version)
+redis.call('XADD', VERSIONS, 'MAXLEN', '=', keep, version .. '-0',
+  'value', value, 'time', now, 'author', author, 'request', request)
+redis.call('PERSIST', VERSIONS)
+return {1, last + 1}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/follow.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "core/options.h"
+#include "core/thread.h"
+#include "core/wait.h"
+
+#define PAUSE_US \
+    1000000            /* between two attempts when the server is away or may not be listened to */
+#define LISTEN_MS 2000 /* how long an attempt to listen may take */
+
+/* ---- The thread ---------------------------------------------------------- */
+
+static bool is_over(tkl__follower *f)
+{
+    return f->end != 0;
+}
+
+/* Notes the outcome of an attempt and wakes all that wait for one. */
+static void note(tkl__follower *f, int rc, bool live)
+{
+    pthread_mutex_lock(&f->mutex);
+    bool good = rc >= 0;
+    if (f->live || good)
+        f->current_at = tkl__now();
+    f->live = live && good;
+    f->tried = true;
+    f->loaded |= good;
+    f->code = rc;
+    snprintf(f->error, sizeof f->error, "%s", good ? "" : tkl_errmsg());
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->mutex);
+}
+
+static int load(tkl__follower *f, bool live, int64_t *again)
+{
+    *again = TKL__FOREVER;
+    int rc = f->load(f->arg, tkl__deadline(f->client, f->timeout_ms), again);
+    if (!is_over(f))
+        note(f, rc, live);
+    return rc;
+}
+
+/* The connection broke, or the client was interrupted: what is published now may be missed. */
+static void note_cut(tkl__follower *f)
+{
+    pthread_mutex_lock(&f->mutex);
+    if (f->live)
+        f->current_at = tkl__now();
+    f->live = false;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->mutex);
+}
+
+static tkl__event next_event(tkl__follower *f, tkl__waiter *waiter, int64_t deadline)
+{
+    tkl__waiter *const waiters[] = {waiter};
+    tkl_bytes message;
+    size_t which;
+    return tkl__await_any(waiters, 1, f->bell, deadline, &which, &message);
+}
+
+/* Loads at every message, and once for several that have come already. Ends when the connection
+ * breaks or loading fails. */
+static void follow_messages(tkl__follower *f, tkl__waiter *waiter)
+{
+    tkl__event event = TKL__TIME_UP;
+    int64_t again;
+    while (!is_over(f) && event == TKL__TIME_UP) {
+        if (load(f, true, &again) < 0)
+            return;
+        event = next_event(f, waiter, again);
+        while (event == TKL__MESSAGE && !is_over(f))
+            event = next_event(f, waiter, tkl__now());
+    }
+    note_cut(f);
+}
+
+/* Sleeps until the time, or until the bell rings. An interruption of the client is for those who
+ * wait: they are woken. */
+static void pause_until(tkl__follower *f, int64_t at)
+{
+    struct pollfd files[] = {{f->bell, POLLIN, 0}, {f->client->interrupt.fd, POLLIN, 0}};
+    nfds_t count = tkl__is_interrupted(f->client) ? 1 : 2;
+    poll(files, count, tkl__poll_ms(at));
+    if (count == 2 && files[1].revents)
+        note_cut(f);
+}
+
+static void *follow(void *arg)
+{
+    tkl__follower *f = arg;
+    tkl__heed(&f->end);
+    while (!is_over(f)) {
+        tkl__waiter waiter;
+        int64_t again, pause = tkl__now() + PAUSE_US;
+        int64_t deadline = tkl__deadline_ms(LISTEN_MS);
+        if (tkl__listen(f->client, f->channel, (tkl_bytes){0}, deadline, &waiter) == TKL_OK) {
+            follow_messages(f, &waiter);
+            tkl__unlisten(&waiter);
+            pause = tkl__now() + tkl__backoff(5, PAUSE_US / 10);
+        } else if (!is_over(f)) {
+            load(f, false, &again);
+            pause = again < pause ? again : pause;
+        }
+        if (!is_over(f))
+            pause_until(f, pause);
+    }
+    return NULL;
+}
+
+/* ---- Beginning and ending ------------------------------------------------ */
+
+int tkl__follow_init(tkl__follower *f)
+{
+    pthread_mutex_init(&f->mutex, NULL);
+    tkl__cond_init(&f->changed);
+    f->running = f->tried = f->live = false;
+    f->end = 0;
+    f->process = tkl__fork_generation();
+    f->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return f->bell < 0 ? tkl__fail_errno(TKL_EIO, "eventfd") : TKL_OK;
+}
+
+/* In a forked child: the thread and the bell are the parent's. What was loaded stays. */
+static int begin_anew(tkl__follower *f)
+{
+    if (f->live)
+        f->current_at = tkl__now();
+    close(f->bell);
+    return tkl__follow_init(f);
+}
+
+void tkl__follow_close(tkl__follower *f)
+{
+    if (f->running && f->process == tkl__fork_generation()) {
+        f->end = tkl__now();
+        eventfd_write(f->bell, 1);
+        pthread_join(f->thread, NULL);
+        pthread_mutex_destroy(&f->mutex);
+        pthread_cond_destroy(&f->changed);
+    }
+    if (f->bell >= 0)
+        close(f->bell);
+}
+
+/* ---- The copy ------------------------------------------------------------ */
+
+static int start(tkl__follower *f)
+{
+    int rc = tkl__thread_start(&f->thread, follow, f, "following changes");
+    f->running = rc == TKL_OK;
+    return rc;
+}
+
+/* With the lock: until the first attempt is over. */
+static int await_first(tkl__follower *f)
+{
+    int64_t deadline = tkl__deadline(f->client, f->timeout_ms);
+    while (!f->tried && !f->loaded)
+        if (!tkl__cond_wait(&f->changed, &f->mutex, deadline))
+            return tkl__fail(TKL_ENOTSENT, "nothing was loaded in time");
+    return f->loaded ? TKL_OK : tkl__fail(f->code, "%s", f->error);
+}
+
+int tkl__follow_lock(tkl__follower *f)
+{
+    int rc = f->process == tkl__fork_generation() ? TKL_OK : begin_anew(f);
+    if (rc != TKL_OK)
+        return rc;
+    pthread_mutex_lock(&f->mutex);
+    if (f->running && f->loaded) /* nearly always */
+        return TKL_OK;
+    if (!f->running)
+        rc = start(f);
+    if (rc == TKL_OK)
+        rc = await_first(f);
+    if (rc != TKL_OK)
+        pthread_mutex_unlock(&f->mutex);
+    return rc;
+}
+
+void tkl__follow_unlock(tkl__follower *f)
+{
+    pthread_mutex_unlock(&f->mutex);
+}
+
+int64_t tkl__follow_age(const tkl__follower *f)
+{
+    return f->live ? 0 : (tkl__now() - f->current_at) / 1000;
+}
+
+int tkl__follow_wait(tkl__follower *f, int64_t deadline)
+{
+    if (tkl__is_interrupted(f->client))
+        return tkl__interrupted();
+    if (!tkl__cond_wait(&f->changed, &f->mutex, deadline))
+        return tkl__no(TKL_EMPTY);
+    return TKL_OK;
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# `tackle config` and `tackle maintenance`: every verb, what it prints and how it ends.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+ends 0 tackle config set limits search '{"results": 50}' --author ann --json
+is "set" "$(jq -c . <<<"$out")" '{"kind":"limits","component":"search","version":1}'
+is "get" "$(tackle config get limits search)" '{"results": 50}'
+ends 0 tackle config get limits search --json
+is "get as JSON" "$(jq -c '[.kind, .component, .version, .author, .value.results]' <<<"$out")" \
+    '["limits","search",1,"ann",50]'
+is "the time" "$(jq -r .changed <<<"$out" | grep -c 'Z$')" 1
+ends 0 tackle config set limits search 80 --if-version 1
+ends 1 tackle config set limits search 90 --if-version 1 --json
+is "conflict" "$(jq -r .error <<<"$err")" TKL_CONFLICT
+ends 1 tackle config set limits search 90 --if-version none
+ends 64 tackle config set limits search 90 --if-version 0
+ends 0 tackle config set limits other '"x"' --if-version none
+is "from standard input" "$(echo '[1, 2]' | tackle config set limits other --json | jq .version)" 2
+ends 64 tackle config set limits search '{"results": }'
+has "$err" "not JSON"
+ends 64 tackle config set 'a b' search 1
+is "large numbers" "$(tackle config set limits big 123456789012345678901234567890 &&
+    tackle config get limits big)" $'version  1\n123456789012345678901234567890'
+is "history" "$(tackle config history limits search --json | jq -c '[.[] | [.version, .value]]')" \
+    '[[2,80],[1,{"results":50}]]'
+is "history, the newest" "$(tackle config history limits search --max 1 --json | jq length)" 1
+is "list" "$(tackle config list --json | jq -c '[.[] | .kind + " " + .component]')" \
+    '["limits big","limits other","limits search"]'
+is "watch" "$(tackle config watch limits search --max 1)" 80
+is "watch a change" "$( (sleep 0.3; tackle config set limits search 81 >/dev/null) &
+    tackle config watch limits search --max 2 --json | jq -c '[.version, .value]')" \
+    $'[2,80]\n[3,81]'
+ends 1 tackle config watch limits search --wait 50ms
+is "what was there" "$out" 81
+ends 64 tackle config watch limits search --max 0
+ends 64 tackle config drop limits search
+ends 0 tackle config drop limits search --yes --json
+is "drop" "$(jq .dropped <<<"$out")" true
+ends 1 tackle config drop limits search --yes
+ends 1 tackle config get limits search
+is "versions go on" "$(tackle config set limits search 1 --json | jq .version)" 4
+
+ends 1 tackle maintenance status --json
+is "off" "$(jq -c . <<<"$out")" '{"name":"all","on":false,"reason":null,"since":null}'
+ends 0 tackle maintenance on --reason 'moving it'
+ends 0 tackle maintenance status --json
+is "on" "$(jq -c '[.on, .reason]' <<<"$out")" '[true,"moving it"]'
+ends 1 tackle maintenance status other
+ends 0 tackle maintenance off
+ends 1 tackle maintenance status
+ends 69 tackle --url redis://127.0.0.1:1 maintenance status
