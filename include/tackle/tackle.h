@@ -9,6 +9,7 @@
 #include <tackle/blist.h>
 #include <tackle/bloom.h>
 #include <tackle/chat.h>
+#include <tackle/book.h>
 #include <tackle/client.h>
 #include <tackle/common.h>
 #include <tackle/config.h>

@@ -1,0 +1,42 @@
+-- book/add: add entries, or give those with a known id another text.
+-- KEYS[1] meta      hash: settings, entries (how many)
+-- KEYS[2] names     sorted set by bytes: entries, and forms that point to them
+-- KEYS[3] parts     sorted set by bytes: parts of keys and forms, with their entries
+-- KEYS[4] ids       hash: id, entry
+-- KEYS[5] forms     hash: entry, its forms
+-- ARGV[1] settings  of the caller; those of a book that is new
+-- ARGV[2] ttl       milliseconds, or 0
+-- ARGV[3...] added  three for each entry: the entry, its id or '', its forms
+-- returns how many are new, or the book's settings when they are others
+
+local META, NAMES, PARTS, IDS, FORMS = unpack(KEYS)
+-- include: book
+-- include: index
+
+local other = other_settings(ARGV[1])
+if other then
+  return other
+end
+check_types()
+local contains = has_contains(ARGV[1])
+local old = {}
+for i = 3, #ARGV, 3 do
+  old[i] = ARGV[i + 1] ~= '' and entry_of(ARGV[i + 1])
+end
+
+redis.call('HSET', META, 'settings', ARGV[1])
+local added, taken = 0, 0
+for i = 3, #ARGV, 3 do
+  local entry, id, forms = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  if id ~= '' then
+    local before = entry_of(id) -- an id may be named twice
+    if before and before ~= entry then
+      taken = taken + take_entry(before, contains)
+    end
+    redis.call('HSET', IDS, id, entry)
+  end
+  added = added + put_entry(entry, forms, contains)
+end
+count_entries(added - taken)
+expire_in(ARGV[2])
+return added - taken

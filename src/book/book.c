@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Address books: opening, settings, what concerns the whole.
+ *
+ * Keys of a book, all in one slot (ns:book:{name}:...), the user's own data: they go by drop, or by
+ * the ttl of the handle that wrote last.
+ *
+ *   :meta    hash. settings: "plain", or which of "accents pinyin contains" the book has; made by
+ *            the first add, and never changed. entries: how many there are.
+ *   :names   sorted set of equal scores, so in the order of bytes: an entry is the member
+ *            "key NUL [text] [NUL id]". The key is the folded text; the text follows where it is
+ *            another. Completing a prefix is one range of it. With pinyin there are also members
+ *            "form NUL 01 01 shared entry" for each way to write the text: the same range finds
+ *            them.
+ *   :parts   with contains: "part NUL entry" for each part of the key, from some character to the
+ *            end, and of each form from some syllable to the end. What contains a text has a part
+ *            that begins with it; what ends with it has a part that is it.
+ *   :ids     hash, where entries have ids: id, entry.
+ *   :forms   hash, with pinyin: entry, its forms. They are kept since another version of Unicode
+ *            may know other readings: what was added is what is removed.
+ *
+ * Without ids, pinyin and contains a book is its sorted set and nothing else.
+ *
+ * How each answer comes once although several forms of an entry may begin with the prefix: a form
+ * says how many of its bytes it shares with the key or a smaller form. Whoever looks for no more
+ * than that has met the entry there, on this page or an earlier one.
+ *
+ * The server cannot fold text, so a request depends on the settings. Each carries those that it was
+ * made with; when the book has others the server answers with these, nothing has happened, and the
+ * request is made anew. A handle remembers, so this costs a second trip once.
+ */
+#include "book/book.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "book/scripts.h"
+#include "core/error.h"
+#include "core/instances.h"
+#include "core/options.h"
+#include "core/plain.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- Opening ------------------------------------------------------------- */
+
+static int check(const tkl_book_options *options)
+{
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("ttl_ms", options->ttl_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("accents", options->accents, TKL_BOOK_OFF, TKL_BOOK_ON);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("pinyin", options->pinyin, TKL_BOOK_OFF, TKL_BOOK_ON);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("contains", options->contains, TKL_BOOK_OFF, TKL_BOOK_ON);
+    return rc;
+}
+
+/* Those that are asked for: what a new book gets. */
+static unsigned wanted(const tkl_book_options *options)
+{
+    return (options->accents == TKL_BOOK_ON ? TKL__BOOK_ACCENTS : 0U) |
+           (options->pinyin == TKL_BOOK_ON ? TKL__BOOK_PINYIN : 0U) |
+           (options->contains == TKL_BOOK_ON ? TKL__BOOK_CONTAINS : 0U);
+}
+
+int tkl_book_open(tkl_client *client, tkl_bytes name, const tkl_book_options *options,
+                  tkl_book **book)
+{
+    static const tkl_book_options defaults;
+    static const char *const parts[] = {"meta", "names", "parts", "ids", "forms"};
+    *book = NULL;
+    if (!options)
+        options = &defaults;
+    int rc = check(options);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_book *b = calloc(1, sizeof *b);
+    if (!b)
+        return tkl__nomem();
+    b->client = client;
+    b->options = *options;
+    atomic_init(&b->settings, wanted(options));
+    rc = tkl__keys_make(client, "book", name, parts, COUNT(parts), &b->keys);
+    if (rc == TKL_OK)
+        *book = b;
+    else
+        free(b);
+    return rc;
+}
+
+void tkl_book_close(tkl_book *book)
+{
+    if (!book)
+        return;
+    tkl__keys_free(&book->keys);
+    free(book);
+}
+
+int64_t tkl__book_deadline(const tkl_book *book)
+{
+    return tkl__deadline(book->client, book->options.timeout_ms);
+}
+
+/* ---- Settings ------------------------------------------------------------ */
+
+static const char *const texts[] = {
+    "plain",    "accents",          "pinyin",          "accents pinyin",
+    "contains", "accents contains", "pinyin contains", "accents pinyin contains",
+};
+
+const char *tkl__book_settings_text(unsigned settings)
+{
+    return texts[settings % COUNT(texts)];
+}
+
+static bool read_settings(tkl_bytes text, unsigned *settings)
+{
+    for (unsigned i = 0; i < COUNT(texts); i++)
+        if (text.len == strlen(texts[i]) && memcmp(text.data, texts[i], text.len) == 0) {
+            *settings = i;
+            return true;
+        }
+    return false;
+}
+
+/* Whether a setting is what the caller asked for. */
+static int agree(const char *what, tkl_book_setting asked, bool has)
+{
+    if (asked == TKL_BOOK_AS_IS || (asked == TKL_BOOK_ON) == has)
+        return TKL_OK;
+    return tkl__fail(TKL_EINVAL, "the book was made with%s %s", has ? "" : "out", what);
+}
+
+int tkl__book_learn(tkl_book *book, tkl_bytes text)
+{
+    unsigned settings;
+    const tkl_book_options *o = &book->options;
+    if (!read_settings(text, &settings))
+        return tkl__fail(TKL_EDAMAGED, "the book has settings that this version does not know");
+    int rc = agree("accents", o->accents, settings & TKL__BOOK_ACCENTS);
+    if (rc == TKL_OK)
+        rc = agree("pinyin", o->pinyin, settings & TKL__BOOK_PINYIN);
+    if (rc == TKL_OK)
+        rc = agree("contains", o->contains, settings & TKL__BOOK_CONTAINS);
+    if (rc == TKL_OK)
+        atomic_store(&book->settings, settings);
+    return rc;
+}
+
+static int ask_once(tkl_book *book, const tkl__script *script, size_t nkeys, tkl__book_make *make,
+                    void *arg, bool retry_safe, tkl_reply **reply)
+{
+    unsigned settings = atomic_load(&book->settings);
+    tkl__keys keys = {book->keys.items, nkeys};
+    tkl__args args;
+    tkl__args_init(&args);
+    tkl__args_str(&args, tkl__book_settings_text(settings));
+    int rc = make(arg, settings, &args);
+    if (rc == TKL_OK)
+        rc = tkl__eval(book->client, script, &keys, &args, tkl__book_deadline(book), retry_safe,
+                       reply);
+    tkl__args_free(&args);
+    return rc;
+}
+
+int tkl__book_ask(tkl_book *book, const tkl__script *script, size_t nkeys, tkl__book_make *make,
+                  void *arg, bool retry_safe, tkl_reply **reply)
+{
+    enum { TRIES = 4 }; /* one who drops books and makes others all the time is not waited for */
+    int rc = TKL_OK;
+    *reply = NULL;
+    for (int i = 0; rc == TKL_OK && i < TRIES; i++) {
+        rc = ask_once(book, script, nkeys, make, arg, retry_safe, reply);
+        if (rc != TKL_OK || tkl_reply_kind(*reply) != TKL_REPLY_STRING)
+            return rc;
+        rc = tkl__book_learn(book, tkl_reply_bytes(*reply));
+        tkl_reply_free(*reply);
+        *reply = NULL;
+    }
+    return rc == TKL_OK ? tkl__no(TKL_CONFLICT) : rc;
+}
+
+/* ---- The whole ----------------------------------------------------------- */
+
+int tkl_book_show(tkl_book *book, tkl_book_info *info)
+{
+    tkl__args args;
+    tkl_reply *reply;
+    *info = (tkl_book_info){.entries = 0};
+    tkl__args_init(&args);
+    tkl__args_str(&args, "HMGET");
+    tkl__args_bytes(&args, book->keys.items[TKL__BOOK_META]);
+    tkl__args_str(&args, "settings");
+    tkl__args_str(&args, "entries");
+    int rc = tkl__plain(book->client, &args, tkl__book_deadline(book), true, &reply);
+    tkl__args_free(&args);
+    if (rc == TKL_OK && tkl_reply_is_nil(tkl_reply_at(reply, 0)))
+        rc = tkl__no(TKL_NOTFOUND);
+    if (rc == TKL_OK)
+        rc = tkl__book_learn(book, tkl_reply_bytes(tkl_reply_at(reply, 0)));
+    if (rc == TKL_OK) {
+        unsigned settings = atomic_load(&book->settings);
+        info->entries = tkl_reply_int(tkl_reply_at(reply, 1));
+        info->accents = settings & TKL__BOOK_ACCENTS;
+        info->pinyin = settings & TKL__BOOK_PINYIN;
+        info->contains = settings & TKL__BOOK_CONTAINS;
+    }
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_book_drop(tkl_book *book)
+{
+    tkl__args args;
+    tkl_reply *reply;
+    tkl__args_init(&args);
+    tkl__args_str(&args, "UNLINK");
+    for (size_t i = 0; i < book->keys.count; i++)
+        tkl__args_bytes(&args, book->keys.items[i]);
+    int rc = tkl__plain(book->client, &args, tkl__book_deadline(book), false, &reply);
+    if (rc == TKL_OK && tkl_reply_int(reply) == 0)
+        rc = tkl__no(TKL_NOTFOUND);
+    if (rc == TKL_OK) /* the next book of this name is made as this handle asks */
+        atomic_store(&book->settings, wanted(&book->options));
+    tkl__args_free(&args);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_book_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__instances(client, "book", "meta", "hash", names);
+}

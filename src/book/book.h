@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inside the book: what its files share.
+ */
+#ifndef TKL_BOOK_INSIDE_H
+#define TKL_BOOK_INSIDE_H
+
+#include <stdatomic.h>
+#include <tackle/book.h>
+
+#include "core/buf.h"
+#include "core/script.h"
+
+/* Settings of a book, combined. */
+typedef enum tkl__book_flag {
+    TKL__BOOK_ACCENTS = 1,
+    TKL__BOOK_PINYIN = 2,
+    TKL__BOOK_CONTAINS = 4,
+} tkl__book_flag;
+
+struct tkl_book {
+    tkl_client *client;
+    tkl__keys keys; /* meta, names, parts, ids, forms */
+    tkl_book_options options;
+    atomic_uint settings; /* those of the book as far as we know: flags */
+};
+
+enum { TKL__BOOK_META, TKL__BOOK_NAMES, TKL__BOOK_PARTS, TKL__BOOK_IDS, TKL__BOOK_FORMS };
+
+/* ---- Settings (book.c) --------------------------------------------------- */
+
+/* As they are stored: "plain", "accents pinyin". Never NULL. */
+const char *tkl__book_settings_text(unsigned settings);
+
+/* Reads the settings of the book in a reply that holds them; TKL_EINVAL when the caller asked for
+ * others. */
+int tkl__book_learn(tkl_book *book, tkl_bytes text);
+
+/* A question to the server whose form depends on the settings: make(arg, settings, args) writes its
+ * arguments. When the book has other settings it is asked once more. */
+typedef int tkl__book_make(void *arg, unsigned settings, tkl__args *args);
+int tkl__book_ask(tkl_book *book, const tkl__script *script, size_t nkeys, tkl__book_make *make,
+                  void *arg, bool retry_safe, tkl_reply **reply);
+
+int64_t tkl__book_deadline(const tkl_book *book);
+
+/* ---- Entries (entry.c) --------------------------------------------------- */
+
+/* The longest folded text, in bytes. */
+#define TKL__BOOK_KEY_MAX 8192
+
+/* The key of a text, escaped, appended. */
+int tkl__book_key(tkl_bytes text, unsigned settings, tkl__buf *out);
+
+/* What the server keeps of an entry: offsets in a buffer that is still growing. */
+typedef struct tkl__record {
+    size_t entry, entry_len; /* "key NUL [text] [NUL id]" */
+    size_t forms, forms_len;
+    size_t cost; /* members that it makes, about */
+} tkl__record;
+
+/* TKL_EINVAL for what cannot be an entry; `index` names it in the text of the error. */
+int tkl__book_check(const tkl_book_entry *entry, size_t index);
+int tkl__book_record(const tkl_book_entry *entry, unsigned settings, tkl__buf *out,
+                     tkl__record *record);
+
+/* A member as the server has it. */
+typedef struct tkl__member {
+    tkl_bytes key;   /* what was found: key, form, or part */
+    tkl_bytes entry; /* "key NUL [text] [NUL id]" */
+    size_t shared;   /* of a form: see index.inc.lua */
+    bool form;
+} tkl__member;
+
+/* A member of names. False: it was not written by tackle. */
+bool tkl__member_read(tkl_bytes bytes, tkl__member *member);
+/* A member of parts. */
+bool tkl__part_read(tkl_bytes bytes, tkl__member *member);
+/* The text and the id of an entry; writes up to entry.len bytes to `store` and returns how many. */
+size_t tkl__entry_read(tkl_bytes entry, char *store, tkl_book_answer *answer);
+
+#endif

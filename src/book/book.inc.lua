@@ -1,0 +1,33 @@
+-- A book as a whole: its settings, its keys, how many entries it has.
+
+-- The book's settings when they are others than the caller's; else nil.
+local function other_settings(used)
+  local stored = redis.call('HGET', META, 'settings')
+  if stored and stored ~= used then
+    return stored
+  end
+end
+
+-- Before the first write: an error now when one of the keys is of another type.
+local function check_types()
+  redis.call('ZCARD', NAMES)
+  redis.call('ZCARD', PARTS)
+  redis.call('HLEN', IDS)
+  redis.call('HLEN', FORMS)
+end
+
+local function has_contains(settings)
+  return string.find(settings, 'contains', 1, true) ~= nil
+end
+
+local function count_entries(change)
+  redis.call('HINCRBY', META, 'entries', change)
+end
+
+local function expire_in(ttl)
+  if ttl ~= '0' then
+    for _, key in ipairs({META, NAMES, PARTS, IDS, FORMS}) do
+      redis.call('PEXPIRE', key, ttl)
+    end
+  end
+end

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Entries: from what callers give to what the server keeps, and back.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "book/book.h"
+#include "core/error.h"
+#include "core/lex.h"
+#include "text/text.h"
+
+/* ---- Checking ------------------------------------------------------------ */
+
+int tkl__book_check(const tkl_book_entry *entry, size_t index)
+{
+    if (entry->text.len > TKL_BOOK_TEXT_MAX || (entry->text.len == 0 && entry->id.len == 0))
+        return tkl__fail(TKL_EINVAL, "entry %zu: a text has 1 to %d bytes, this one has %zu", index,
+                         TKL_BOOK_TEXT_MAX, entry->text.len);
+    if (entry->id.len > TKL_BOOK_ID_MAX)
+        return tkl__fail(TKL_EINVAL, "entry %zu: an id has up to %d bytes, this one has %zu", index,
+                         TKL_BOOK_ID_MAX, entry->id.len);
+    if (entry->reserved[0] || entry->reserved[1])
+        return tkl__fail(TKL_EINVAL, "entry %zu: its reserved words are not zero", index);
+    return TKL_OK;
+}
+
+static size_t code_points(tkl_bytes text)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < text.len; i++)
+        count += ((unsigned char)text.data[i] & 0xc0) != 0x80;
+    return count;
+}
+
+/* ---- Writing ------------------------------------------------------------- */
+
+static unsigned fold_of(unsigned settings)
+{
+    return settings & TKL__BOOK_ACCENTS ? TKL__FOLD_ACCENTS : TKL__FOLD_CASE;
+}
+
+int tkl__book_key(tkl_bytes text, unsigned settings, tkl__buf *out)
+{
+    tkl__buf folded;
+    tkl__buf_init(&folded);
+    int rc = tkl__text_fold(text, fold_of(settings), &folded);
+    if (rc == TKL_OK)
+        tkl__lex_escape(out, (tkl_bytes){folded.data, folded.len});
+    tkl__buf_free(&folded);
+    return rc == TKL_OK && out->failed ? tkl__nomem() : rc;
+}
+
+/* How many bytes two texts have in common at their beginnings. */
+static size_t common(tkl_bytes a, tkl_bytes b)
+{
+    size_t n = 0;
+    while (n < a.len && n < b.len && a.data[n] == b.data[n])
+        n++;
+    return n;
+}
+
+static bool is_before(tkl_bytes a, tkl_bytes b)
+{
+    size_t n = common(a, b);
+    if (n < a.len && n < b.len)
+        return (unsigned char)a.data[n] < (unsigned char)b.data[n];
+    return a.len < b.len;
+}
+
+/* How much of form `i` is also the beginning of the key or of a form before it. */
+static size_t shared(const tkl_bytes *plain, size_t count, size_t i, tkl_bytes key)
+{
+    size_t most = common(plain[i], key);
+    for (size_t j = 0; j < count; j++) {
+        size_t n = is_before(plain[j], plain[i]) ? common(plain[j], plain[i]) : 0;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void add_plain(tkl__buf *out, tkl_bytes form)
+{
+    for (size_t i = 0; i < form.len; i++)
+        if (form.data[i] != TKL__SYLLABLE)
+            tkl__lex_escape(out, (tkl_bytes){form.data + i, 1});
+}
+
+/* Appends the forms as lines. `key` is the folded text, not escaped. */
+static int write_forms(const tkl__forms *forms, tkl_bytes key, tkl__buf *out)
+{
+    tkl_bytes plain[TKL__FORMS_MAX];
+    size_t starts[TKL__FORMS_MAX + 1] = {0};
+    tkl__buf store, escaped;
+    tkl__buf_init(&store);
+    tkl__buf_init(&escaped);
+    tkl__lex_escape(&escaped, key);
+    for (size_t i = 0; i < forms->count; i++) {
+        add_plain(&store, forms->items[i]);
+        starts[i + 1] = store.len;
+    }
+    for (size_t i = 0; i < forms->count; i++)
+        plain[i] = (tkl_bytes){store.data + starts[i], starts[i + 1] - starts[i]};
+    for (size_t i = 0; i < forms->count; i++) {
+        tkl_bytes whole = {escaped.data, escaped.len};
+        tkl__buf_add(out, "", i ? 1 : 0);
+        tkl__buf_addf(out, "%zu ", shared(plain, forms->count, i, whole));
+        tkl__lex_escape(out, forms->items[i]);
+    }
+    bool failed = store.failed || escaped.failed;
+    tkl__buf_free(&store);
+    tkl__buf_free(&escaped);
+    return failed ? tkl__nomem() : TKL_OK;
+}
+
+static int add_forms(tkl_bytes folded, unsigned settings, tkl__buf *out, tkl__record *record)
+{
+    tkl__forms forms;
+    int rc = tkl__text_forms(folded, &forms);
+    if (rc == TKL_OK)
+        rc = write_forms(&forms, folded, out);
+    record->cost += forms.count;
+    if (settings & TKL__BOOK_CONTAINS)
+        record->cost += forms.count * TKL__FORMS_REACH;
+    tkl__forms_free(&forms);
+    return rc;
+}
+
+static int check_folded(tkl_bytes folded, unsigned settings)
+{
+    if (folded.len > TKL__BOOK_KEY_MAX)
+        return tkl__fail(TKL_EINVAL,
+                         "a text has %zu bytes when it is folded: up to %d are possible",
+                         folded.len, TKL__BOOK_KEY_MAX);
+    if (settings & TKL__BOOK_CONTAINS && code_points(folded) > TKL_BOOK_CONTAINS_MAX)
+        return tkl__fail(TKL_EINVAL,
+                         "a text has %zu characters: up to %d are possible in a book with contains",
+                         code_points(folded), TKL_BOOK_CONTAINS_MAX);
+    return TKL_OK;
+}
+
+static void write_entry(const tkl_book_entry *entry, tkl_bytes folded, tkl__buf *out)
+{
+    bool same = folded.len == entry->text.len &&
+                (folded.len == 0 || memcmp(folded.data, entry->text.data, folded.len) == 0);
+    tkl__lex_escape(out, folded);
+    tkl__buf_add(out, "", 1);
+    if (!same)
+        tkl__lex_escape(out, entry->text);
+    if (entry->id.len) {
+        tkl__buf_add(out, "", 1);
+        tkl__buf_add(out, entry->id.data, entry->id.len);
+    }
+}
+
+int tkl__book_record(const tkl_book_entry *entry, unsigned settings, tkl__buf *out,
+                     tkl__record *record)
+{
+    tkl__buf folded;
+    tkl__buf_init(&folded);
+    int rc = tkl__text_fold(entry->text, fold_of(settings), &folded);
+    tkl_bytes key = {folded.data, folded.len};
+    if (rc == TKL_OK)
+        rc = check_folded(key, settings);
+    if (rc == TKL_OK) {
+        record->cost = 1 + (settings & TKL__BOOK_CONTAINS ? code_points(key) : 0);
+        record->entry = out->len;
+        write_entry(entry, key, out);
+        record->entry_len = out->len - record->entry;
+        record->forms = out->len;
+        if (settings & TKL__BOOK_PINYIN)
+            rc = add_forms(key, settings, out, record);
+        record->forms_len = out->len - record->forms;
+    }
+    tkl__buf_free(&folded);
+    return rc == TKL_OK && out->failed ? tkl__nomem() : rc;
+}
+
+/* ---- Reading ------------------------------------------------------------- */
+
+/* Cuts the bytes at the first NUL. */
+static bool cut(tkl_bytes bytes, tkl_bytes *before, tkl_bytes *behind)
+{
+    const char *nul = bytes.len ? memchr(bytes.data, 0, bytes.len) : NULL;
+    if (!nul)
+        return false;
+    *before = (tkl_bytes){bytes.data, (size_t)(nul - bytes.data)};
+    *behind = (tkl_bytes){nul + 1, bytes.len - before->len - 1};
+    return true;
+}
+
+bool tkl__part_read(tkl_bytes bytes, tkl__member *member)
+{
+    tkl_bytes key, behind;
+    *member = (tkl__member){.shared = 0};
+    return cut(bytes, &member->key, &member->entry) && cut(member->entry, &key, &behind);
+}
+
+bool tkl__member_read(tkl_bytes bytes, tkl__member *member)
+{
+    tkl_bytes behind;
+    *member = (tkl__member){.entry = bytes};
+    if (!cut(bytes, &member->key, &behind))
+        return false;
+    if (behind.len < 2 || memcmp(behind.data, "\x01\x01", 2) != 0)
+        return true;
+    size_t i = 2;
+    for (; i < behind.len && behind.data[i] >= '0' && behind.data[i] <= '9'; i++)
+        member->shared = member->shared * 10 + (size_t)(behind.data[i] - '0');
+    if (i == behind.len || behind.data[i] != ' ')
+        return false;
+    member->entry = (tkl_bytes){behind.data + i + 1, behind.len - i - 1};
+    member->form = true;
+    tkl_bytes key, rest;
+    return cut(member->entry, &key, &rest);
+}
+
+size_t tkl__entry_read(tkl_bytes entry, char *store, tkl_book_answer *answer)
+{
+    tkl_bytes key, text, id = {NULL, 0};
+    if (!cut(entry, &key, &text))
+        return 0;
+    tkl_bytes rest = text;
+    cut(rest, &text, &id);
+    size_t len = tkl__lex_unescape(text.len ? text : key, store);
+    answer->text = (tkl_bytes){store, len};
+    if (id.len)
+        memcpy(store + len, id.data, id.len);
+    answer->id = (tkl_bytes){store + len, id.len};
+    return len + id.len;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Books: completing and finding. The server cuts ranges out of its sorted sets; what they mean is
+ * read here.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "book/book.h"
+#include "book/scripts.h"
+#include "core/error.h"
+#include "core/lex.h"
+
+const char *tkl_book_match_name(tkl_book_match match)
+{
+    static const char *const names[] = {"unknown", "exact", "prefix", "suffix", "contains"};
+    return names[match >= TKL_BOOK_EXACT && match <= TKL_BOOK_CONTAINS ? match : 0];
+}
+
+/* ---- Answers ------------------------------------------------------------- */
+
+/* Answers under construction. Their bytes are copied into one store, which is as large as all
+ * members together. */
+typedef struct harvest {
+    tkl_book_answers *answers;
+    tkl_book_answer *items;
+    tkl_bytes *entries; /* of the answers, in the reply */
+    size_t most;
+    char *store;
+    size_t used;
+} harvest;
+
+static int harvest_begin(harvest *h, size_t most, size_t bytes)
+{
+    *h = (harvest){.answers = calloc(1, sizeof *h->answers),
+                   .items = calloc(most + 1, sizeof *h->items),
+                   .entries = calloc(most + 1, sizeof *h->entries),
+                   .most = most,
+                   .store = malloc(bytes + 1)};
+    if (h->answers) {
+        h->answers->items = h->items;
+        h->answers->next = (tkl_bytes){h->store, 0};
+    }
+    return h->answers && h->items && h->entries && h->store ? TKL_OK : tkl__nomem();
+}
+
+static int harvest_end(harvest *h, int rc, tkl_book_answers **answers)
+{
+    free(h->entries);
+    if (rc == TKL_OK) {
+        *answers = h->answers;
+        return rc;
+    }
+    free(h->items);
+    free(h->store);
+    free(h->answers);
+    return rc;
+}
+
+/* The store is where `next` begins, or would. */
+void tkl_book_answers_free(tkl_book_answers *answers)
+{
+    if (!answers)
+        return;
+    free((tkl_book_answer *)answers->items);
+    free((char *)answers->next.data);
+    free(answers);
+}
+
+static bool is_known(const harvest *h, tkl_bytes entry)
+{
+    for (size_t i = 0; i < h->answers->count; i++)
+        if (h->entries[i].len == entry.len &&
+            memcmp(h->entries[i].data, entry.data, entry.len) == 0)
+            return true;
+    return false;
+}
+
+static void take(harvest *h, tkl_bytes entry, tkl_book_match match)
+{
+    size_t i = h->answers->count++;
+    h->entries[i] = entry;
+    h->items[i].match = match;
+    h->used += tkl__entry_read(entry, h->store + h->used, &h->items[i]);
+}
+
+static int damaged(void)
+{
+    return tkl__fail(TKL_EDAMAGED, "a member of the book was not written by tackle");
+}
+
+static size_t limit_of(size_t count)
+{
+    return count < TKL_BOOK_ANSWERS_MAX ? count : TKL_BOOK_ANSWERS_MAX;
+}
+
+/* ---- Completing ---------------------------------------------------------- */
+
+typedef struct completion {
+    tkl_bytes prefix, after;
+    size_t count;
+    size_t fetch;       /* members that are asked for */
+    tkl__buf key;       /* of the prefix */
+    tkl__buf low, high; /* bounds */
+} completion;
+
+static int make_completion(void *arg, unsigned settings, tkl__args *args)
+{
+    completion *c = arg;
+    tkl__buf_clear(&c->key);
+    tkl__buf_clear(&c->low);
+    tkl__buf_clear(&c->high);
+    int rc = tkl__book_key(c->prefix, settings, &c->key);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_bytes key = {c->key.data, c->key.len};
+    if (c->after.len && (c->after.len < key.len || memcmp(c->after.data, key.data, key.len) != 0))
+        return tkl__fail(TKL_EINVAL, "`after` is not from a page of this prefix");
+    tkl__buf_addz(&c->low, c->after.len ? "(" : "[");
+    tkl__buf_add(&c->low, c->after.len ? c->after.data : key.data,
+                 c->after.len ? c->after.len : key.len);
+    tkl__lex_above(&c->high, key);
+    c->fetch = settings & TKL__BOOK_PINYIN ? 3 * c->count + 16 : c->count;
+    tkl__args_bytes(args, (tkl_bytes){c->low.data, c->low.len});
+    tkl__args_bytes(args, (tkl_bytes){c->high.data, c->high.len});
+    tkl__args_int(args, (int64_t)c->fetch + 1);
+    return c->low.failed || c->high.failed ? tkl__nomem() : TKL_OK;
+}
+
+/* One member more than `fetch` was asked for: it tells that there is another page. */
+static int read_completion(const completion *c, const tkl_reply *reply, harvest *h)
+{
+    size_t n = tkl_reply_count(reply), i = 0;
+    for (; i < n && i < c->fetch && h->answers->count < c->count; i++) {
+        tkl__member m;
+        if (!tkl__member_read(tkl_reply_bytes(tkl_reply_at(reply, i)), &m))
+            return damaged();
+        if (!m.form || m.shared < c->key.len)
+            take(h, m.entry, m.key.len == c->key.len ? TKL_BOOK_EXACT : TKL_BOOK_PREFIX);
+    }
+    h->answers->more = i < n;
+    if (i > 0 && i < n) {
+        tkl_bytes last = tkl_reply_bytes(tkl_reply_at(reply, i - 1));
+        memcpy(h->store, last.data, last.len);
+        h->answers->next = (tkl_bytes){h->store, last.len};
+    }
+    return TKL_OK;
+}
+
+/* The store has room for `next` at its beginning; the answers are behind it. */
+static int give_completion(const completion *c, const tkl_reply *reply, tkl_book_answers **answers)
+{
+    harvest h;
+    size_t n = tkl_reply_count(reply), bytes = 0, longest = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t len = tkl_reply_bytes(tkl_reply_at(reply, i)).len;
+        bytes += len;
+        longest = len > longest ? len : longest;
+    }
+    int rc = harvest_begin(&h, c->count, bytes + longest);
+    h.used = longest;
+    if (rc == TKL_OK)
+        rc = read_completion(c, reply, &h);
+    return harvest_end(&h, rc, answers);
+}
+
+int tkl_book_complete(tkl_book *book, tkl_bytes prefix, size_t count, tkl_bytes after,
+                      tkl_book_answers **answers)
+{
+    completion c = {.prefix = prefix, .after = after, .count = limit_of(count)};
+    tkl_reply *reply;
+    *answers = NULL;
+    tkl__buf_init(&c.key);
+    tkl__buf_init(&c.low);
+    tkl__buf_init(&c.high);
+    int rc = tkl__book_ask(book, &tkl__lua_book_complete, 2, make_completion, &c, true, &reply);
+    if (rc == TKL_OK)
+        rc = give_completion(&c, reply, answers);
+    tkl__buf_free(&c.key);
+    tkl__buf_free(&c.low);
+    tkl__buf_free(&c.high);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* ---- Finding ------------------------------------------------------------- */
+
+typedef struct search {
+    tkl_bytes text;
+    size_t count;
+    size_t fetch; /* members of all groups that are asked for */
+    tkl__buf key;
+    tkl__buf equal, longer, above; /* bounds */
+} search;
+
+/* Keys that are equal are followed by NUL; in longer ones the next byte is 01 or above. */
+static int make_search(void *arg, unsigned settings, tkl__args *args)
+{
+    search *s = arg;
+    tkl__buf_clear(&s->key);
+    tkl__buf_clear(&s->equal);
+    tkl__buf_clear(&s->longer);
+    tkl__buf_clear(&s->above);
+    int rc = tkl__book_key(s->text, settings, &s->key);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__buf_add(&s->equal, s->key.data, s->key.len);
+    tkl__buf_add(&s->equal, "\0", 1);
+    tkl__buf_add(&s->longer, s->key.data, s->key.len);
+    tkl__buf_add(&s->longer, "\1", 1);
+    tkl__lex_above(&s->above, (tkl_bytes){s->key.data, s->key.len});
+    tkl__args_bytes(args, (tkl_bytes){s->equal.data, s->equal.len});
+    tkl__args_bytes(args, (tkl_bytes){s->longer.data, s->longer.len});
+    tkl__args_bytes(args, (tkl_bytes){s->above.data, s->above.len});
+    tkl__args_int(args, (int64_t)s->fetch);
+    return s->equal.failed || s->longer.failed || s->above.failed ? tkl__nomem() : TKL_OK;
+}
+
+/* An entry may be in several groups, and several times in one: its first place counts. */
+static int read_group(const tkl_reply *group, tkl_book_match match, harvest *h)
+{
+    bool part = match >= TKL_BOOK_SUFFIX;
+    for (size_t i = 0; i < tkl_reply_count(group); i++) {
+        tkl__member m;
+        tkl_bytes bytes = tkl_reply_bytes(tkl_reply_at(group, i));
+        if (!(part ? tkl__part_read(bytes, &m) : tkl__member_read(bytes, &m)))
+            return damaged();
+        if (is_known(h, m.entry))
+            continue;
+        if (h->answers->count == h->most) {
+            h->answers->more = true;
+            return TKL_OK;
+        }
+        take(h, m.entry, match);
+    }
+    return TKL_OK;
+}
+
+static int give_search(const search *s, const tkl_reply *groups, tkl_book_answers **answers)
+{
+    harvest h;
+    size_t members = 0, bytes = 0;
+    for (size_t g = 0; g < tkl_reply_count(groups); g++) {
+        const tkl_reply *group = tkl_reply_at(groups, g);
+        members += tkl_reply_count(group);
+        for (size_t i = 0; i < tkl_reply_count(group); i++)
+            bytes += tkl_reply_bytes(tkl_reply_at(group, i)).len;
+    }
+    int rc = harvest_begin(&h, s->count, bytes);
+    for (size_t g = 0; rc == TKL_OK && g < tkl_reply_count(groups); g++)
+        rc = read_group(tkl_reply_at(groups, g), (tkl_book_match)(g + 1), &h);
+    if (rc == TKL_OK && members == s->fetch)
+        h.answers->more = true;
+    return harvest_end(&h, rc, answers);
+}
+
+int tkl_book_find(tkl_book *book, tkl_bytes text, size_t count, tkl_book_answers **answers)
+{
+    search s = {.text = text, .count = limit_of(count)};
+    tkl_reply *reply;
+    *answers = NULL;
+    s.fetch = 2 * s.count + 16; /* some come twice */
+    tkl__buf_init(&s.key);
+    tkl__buf_init(&s.equal);
+    tkl__buf_init(&s.longer);
+    tkl__buf_init(&s.above);
+    int rc = tkl__book_ask(book, &tkl__lua_book_find, 3, make_search, &s, true, &reply);
+    if (rc == TKL_OK)
+        rc = give_search(&s, reply, answers);
+    tkl__buf_free(&s.key);
+    tkl__buf_free(&s.equal);
+    tkl__buf_free(&s.longer);
+    tkl__buf_free(&s.above);
+    tkl_reply_free(reply);
+    return rc;
+}

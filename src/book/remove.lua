@@ -1,0 +1,43 @@
+-- book/remove: remove entries by id, or those without an id as they are.
+-- KEYS[1] meta      hash: settings, entries (how many)
+-- KEYS[2] names     sorted set by bytes: entries, and forms that point to them
+-- KEYS[3] parts     sorted set by bytes: parts of keys and forms, with their entries
+-- KEYS[4] ids       hash: id, entry
+-- KEYS[5] forms     hash: entry, its forms
+-- ARGV[1] settings  of the caller
+-- ARGV[2] ttl       milliseconds, or 0
+-- ARGV[3...] gone   two for each entry: its id or '', the entry if it has none
+-- returns how many were there, or the book's settings when they are others
+
+local META, NAMES, PARTS, IDS, FORMS = unpack(KEYS)
+-- include: book
+-- include: index
+
+local other = other_settings(ARGV[1])
+if other then
+  return other
+end
+check_types()
+local contains = has_contains(ARGV[1])
+for i = 3, #ARGV, 2 do
+  if ARGV[i] ~= '' then
+    entry_of(ARGV[i]) -- damaged: nothing happens
+  end
+end
+
+local removed = 0
+for i = 3, #ARGV, 2 do
+  local id, entry = ARGV[i], ARGV[i + 1]
+  if id ~= '' then
+    entry = entry_of(id)
+    redis.call('HDEL', IDS, id)
+  end
+  if entry then
+    removed = removed + take_entry(entry, contains)
+  end
+end
+if removed > 0 then
+  count_entries(-removed)
+  expire_in(ARGV[2])
+end
+return removed

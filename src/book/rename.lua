@@ -1,0 +1,43 @@
+-- book/rename: give an entry another text.
+-- KEYS[1] meta      hash: settings, entries (how many)
+-- KEYS[2] names     sorted set by bytes: entries, and forms that point to them
+-- KEYS[3] parts     sorted set by bytes: parts of keys and forms, with their entries
+-- KEYS[4] ids       hash: id, entry
+-- KEYS[5] forms     hash: entry, its forms
+-- ARGV[1] settings  of the caller
+-- ARGV[2] ttl       milliseconds, or 0
+-- ARGV[3] id        or ''
+-- ARGV[4] old       the entry, when it has no id
+-- ARGV[5] new       the entry as it is to be
+-- ARGV[6] forms     of the new one
+-- returns TKL_OK, TKL_NOTFOUND, TKL_EXISTS, or the book's settings when they are others
+
+local META, NAMES, PARTS, IDS, FORMS = unpack(KEYS)
+-- include: book
+-- include: index
+
+local settings, ttl, id, old, new, forms = unpack(ARGV)
+local other = other_settings(settings)
+if other then
+  return other
+end
+check_types()
+if id ~= '' then
+  old = entry_of(id)
+end
+if not old or not redis.call('ZSCORE', NAMES, old) then
+  return 4
+end
+if old == new then
+  return 0
+end
+if redis.call('ZSCORE', NAMES, new) then
+  return 7
+end
+put_entry(new, forms, has_contains(settings))
+take_entry(old, has_contains(settings))
+if id ~= '' then
+  redis.call('HSET', IDS, id, new)
+end
+expire_in(ttl)
+return 0

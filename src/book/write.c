@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Books: adding, removing, renaming.
+ *
+ * A batch is cut into runs of the script that take a few milliseconds of the server at most; all
+ * runs travel in one trip.
+ */
+#include <stdlib.h>
+
+#include "book/book.h"
+#include "book/scripts.h"
+#include "core/error.h"
+
+/* What one run does at most: entries, and members that they make. */
+#define RUN_ENTRIES 500
+#define RUN_COST    1500
+
+/* A batch as the server wants it. */
+typedef struct batch {
+    tkl_book *book;
+    const tkl_book_entry *entries;
+    size_t count;
+    bool removal;
+    unsigned settings;
+    tkl__buf store;
+    tkl__record *records;
+    tkl__args *runs;
+    size_t nruns;
+} batch;
+
+static int check_all(const tkl_book_entry *entries, size_t count, bool removal)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        rc = tkl__book_check(&entries[i], i);
+        if (rc == TKL_OK && !removal && entries[i].text.len == 0)
+            rc = tkl__fail(TKL_EINVAL, "entry %zu has no text", i);
+    }
+    return rc;
+}
+
+/* ---- Runs ---------------------------------------------------------------- */
+
+static int make_records(batch *b)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < b->count; i++)
+        rc = tkl__book_record(&b->entries[i], b->settings, &b->store, &b->records[i]);
+    return rc;
+}
+
+static void begin_run(batch *b, tkl__args *run)
+{
+    tkl__args_init(run);
+    tkl__args_str(run, tkl__book_settings_text(b->settings));
+    tkl__args_int(run, b->book->options.ttl_ms);
+}
+
+static void add_to_run(batch *b, size_t i, tkl__args *run)
+{
+    const tkl__record *r = &b->records[i];
+    tkl_bytes entry = {b->store.data + r->entry, r->entry_len};
+    tkl_bytes forms = {b->store.data + r->forms, r->forms_len}, none = {"", 0};
+    tkl_bytes id = b->entries[i].id;
+    if (b->removal) {
+        tkl__args_bytes(run, id.len ? id : none);
+        tkl__args_bytes(run, id.len ? none : entry);
+        return;
+    }
+    tkl__args_bytes(run, entry);
+    tkl__args_bytes(run, id.len ? id : none);
+    tkl__args_bytes(run, forms);
+}
+
+static void make_runs(batch *b)
+{
+    size_t entries = RUN_ENTRIES, cost = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        if (entries == RUN_ENTRIES || cost + b->records[i].cost > RUN_COST) {
+            begin_run(b, &b->runs[b->nruns++]);
+            entries = cost = 0;
+        }
+        add_to_run(b, i, &b->runs[b->nruns - 1]);
+        entries++;
+        cost += b->records[i].cost;
+    }
+}
+
+static int send_runs(batch *b, bool retry_safe, tkl_reply **replies)
+{
+    const tkl__script *script = b->removal ? &tkl__lua_book_remove : &tkl__lua_book_add;
+    tkl__invocation *calls = calloc(b->nruns, sizeof *calls);
+    bool failed = !calls;
+    for (size_t i = 0; calls && i < b->nruns; i++) {
+        failed = failed || b->runs[i].failed;
+        calls[i] = (tkl__invocation){.script = script,
+                                     .keys = b->book->keys.items,
+                                     .nkeys = b->book->keys.count,
+                                     .args = b->runs[i].items,
+                                     .nargs = b->runs[i].count,
+                                     .retry_safe = retry_safe};
+    }
+    int rc = failed ? tkl__nomem()
+                    : tkl__run_many(b->book->client, calls, b->nruns, tkl__book_deadline(b->book),
+                                    replies);
+    free(calls);
+    return rc;
+}
+
+/* ---- Replies ------------------------------------------------------------- */
+
+/* Adds up what the runs answered. *again: the book has other settings. */
+static int read_replies(batch *b, const tkl_reply *replies, int64_t *number, bool *again)
+{
+    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        if (tkl_reply_code(reply) != TKL_OK)
+            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+        if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
+            *again = true;
+            return tkl__book_learn(b->book, tkl_reply_bytes(reply));
+        }
+        *number += tkl_reply_int(reply);
+    }
+    return TKL_OK;
+}
+
+static int run_once(batch *b, int64_t *number, bool counted, bool *again)
+{
+    tkl_reply *replies = NULL;
+    b->settings = atomic_load(&b->book->settings);
+    b->nruns = 0;
+    tkl__buf_init(&b->store);
+    b->records = calloc(b->count, sizeof *b->records);
+    b->runs = calloc(b->count, sizeof *b->runs);
+    int rc = b->records && b->runs ? make_records(b) : tkl__nomem();
+    if (rc == TKL_OK) {
+        make_runs(b);
+        rc = send_runs(b, !counted, &replies);
+    }
+    if (rc == TKL_OK)
+        rc = read_replies(b, replies, number, again);
+    for (size_t i = 0; i < b->nruns; i++)
+        tkl__args_free(&b->runs[i]);
+    tkl_reply_free(replies);
+    tkl__buf_free(&b->store);
+    free(b->records);
+    free(b->runs);
+    return rc;
+}
+
+static int run(tkl_book *book, const tkl_book_entry *entries, size_t count, bool removal,
+               int64_t *number)
+{
+    batch b = {.book = book, .entries = entries, .count = count, .removal = removal};
+    int64_t sum = 0;
+    bool again = true;
+    if (number)
+        *number = 0;
+    int rc = check_all(entries, count, removal);
+    if (rc != TKL_OK || count == 0)
+        return rc;
+    for (int i = 0; rc == TKL_OK && again && i < 4; i++) {
+        again = false;
+        rc = run_once(&b, &sum, number != NULL, &again);
+    }
+    if (number)
+        *number = sum;
+    return rc == TKL_OK && again ? tkl__no(TKL_CONFLICT) : rc;
+}
+
+int tkl_book_add(tkl_book *book, const tkl_book_entry *entries, size_t count, int64_t *added)
+{
+    return run(book, entries, count, false, added);
+}
+
+int tkl_book_remove(tkl_book *book, const tkl_book_entry *entries, size_t count, int64_t *removed)
+{
+    return run(book, entries, count, true, removed);
+}
+
+/* ---- Renaming ------------------------------------------------------------ */
+
+typedef struct renaming {
+    tkl_book *book;
+    tkl_book_entry from, to;
+    tkl__buf store;
+} renaming;
+
+static int make_renaming(void *arg, unsigned settings, tkl__args *args)
+{
+    renaming *r = arg;
+    tkl__record from = {0}, to = {0};
+    tkl__buf_clear(&r->store);
+    int rc = tkl__book_record(&r->from, settings, &r->store, &from);
+    if (rc == TKL_OK)
+        rc = tkl__book_record(&r->to, settings, &r->store, &to);
+    tkl__args_int(args, r->book->options.ttl_ms);
+    tkl__args_bytes(args, r->from.id.len ? r->from.id : tkl_str(""));
+    tkl__args_bytes(args, (tkl_bytes){r->store.data + from.entry, from.entry_len});
+    tkl__args_bytes(args, (tkl_bytes){r->store.data + to.entry, to.entry_len});
+    tkl__args_bytes(args, (tkl_bytes){r->store.data + to.forms, to.forms_len});
+    return rc;
+}
+
+int tkl_book_rename(tkl_book *book, const tkl_book_entry *entry, tkl_bytes text)
+{
+    renaming r = {.book = book, .from = *entry, .to = {.id = entry->id, .text = text}};
+    tkl_reply *reply;
+    int rc = tkl__book_check(&r.from, 0);
+    if (rc == TKL_OK)
+        rc = check_all(&r.to, 1, false);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__buf_init(&r.store);
+    rc = tkl__book_ask(book, &tkl__lua_book_rename, 5, make_renaming, &r, false, &reply);
+    if (rc == TKL_OK && tkl_reply_int(reply) != TKL_OK)
+        rc = tkl__no((int)tkl_reply_int(reply));
+    tkl__buf_free(&r.store);
+    tkl_reply_free(reply);
+    return rc;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Books against a naive one in memory: random operations on short texts of few characters, Chinese
+ * and Latin mixed, with all settings; every answer is compared.
+ */
+#include <tackle/book.h>
+
+#include "support/fixture.h"
+#include "text/text.h"
+
+enum { ENTRIES = 60, STEPS = 2500 };
+
+typedef struct model {
+    char texts[ENTRIES][64]; /* "" : the entry is not there */
+    unsigned fold;
+    bool pinyin, contains;
+} model;
+
+static unsigned seed = 1;
+
+static unsigned draw(unsigned below)
+{
+    seed = seed * 1103515245U + 12345U;
+    return (seed >> 16) % below;
+}
+
+static void draw_text(char *text)
+{
+    static const char *const letters[] = {"a",  "A",  "b", "ä", "张", "重",
+                                          "三", "了", " ", "z", "h",  "\xff"};
+    int length = 1 + (int)draw(4);
+    *text = 0;
+    while (length--)
+        strcat(text, letters[draw(12)]);
+}
+
+/* ---- The naive book ------------------------------------------------------ */
+
+static void fold(const model *m, const char *text, char *out)
+{
+    tkl__buf buf;
+    tkl__buf_init(&buf);
+    assert_ok(tkl__text_fold(tkl_str(text), m->fold, &buf));
+    sprintf(out, TKL_FMT, TKL_ARG(((tkl_bytes){buf.data, buf.len})));
+    tkl__buf_free(&buf);
+}
+
+/* The better of two groups; 0 is none. */
+static int better(int a, int b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* The group of one way to write a text; `begins(i)`: a part begins at this byte. */
+static int group_of(const model *m, const char *key, const char *query, char mark)
+{
+    char plain[512];
+    int group = 0;
+    for (const char *at = key; *at; at++) {
+        bool first = at == key;
+        bool start = mark ? *at == mark : ((unsigned char)*at & 0xc0) != 0x80;
+        if (!first && !(m->contains && start))
+            continue;
+        size_t len = 0;
+        for (const char *c = at; *c; c++)
+            if (*c != mark || !mark)
+                plain[len++] = *c;
+        plain[len] = 0;
+        if (strncmp(plain, query, strlen(query)) == 0)
+            group = better(group, (first ? 1 : 3) + (plain[strlen(query)] != 0));
+    }
+    return group;
+}
+
+static int group_of_text(const model *m, const char *text, const char *query)
+{
+    char key[256], form[256];
+    tkl__forms forms = {.count = 0};
+    fold(m, text, key);
+    int group = group_of(m, key, query, 0);
+    if (m->pinyin)
+        assert_ok(tkl__text_forms(tkl_str(key), &forms));
+    for (size_t i = 0; i < forms.count; i++) {
+        sprintf(form, TKL_FMT, TKL_ARG(forms.items[i]));
+        group = better(group, group_of(m, form, query, TKL__SYLLABLE));
+    }
+    tkl__forms_free(&forms);
+    return group;
+}
+
+/* ---- Comparing ----------------------------------------------------------- */
+
+static int number_of(tkl_bytes digits)
+{
+    int number = 0;
+    for (size_t i = 0; i < digits.len; i++)
+        number = number * 10 + digits.data[i] - '0';
+    return number;
+}
+
+static void compare(const model *m, const tkl_book_answers *answers, const char *text, int worst)
+{
+    char query[256];
+    int last = 1, seen[ENTRIES] = {0}, expected = 0;
+    fold(m, text, query);
+    for (size_t i = 0; i < answers->count; i++) {
+        const tkl_book_answer *a = &answers->items[i];
+        int id = number_of(a->id), group = group_of_text(m, m->texts[id], query);
+        assert_false(seen[id]++);
+        assert_int_equal(a->text.len, strlen(m->texts[id]));
+        assert_memory_equal(a->text.data, m->texts[id], a->text.len);
+        if (worst == 4) { /* by group */
+            assert_int_equal(a->match, group);
+            assert_true((int)a->match >= last);
+            last = (int)a->match;
+        }
+    }
+    for (int i = 0; i < ENTRIES; i++) {
+        int group = *m->texts[i] ? group_of_text(m, m->texts[i], query) : 0;
+        expected += group >= 1 && group <= worst;
+    }
+    if ((size_t)expected != answers->count)
+        fail_msg("'%s': %zu answers instead of %d", text, answers->count, expected);
+}
+
+static void ask(const model *m, tkl_book *book)
+{
+    char query[64];
+    tkl_book_answers *answers;
+    draw_text(query);
+    assert_ok(tkl_book_complete(book, tkl_str(query), 1000, (tkl_bytes){NULL, 0}, &answers));
+    compare(m, answers, query, 2);
+    tkl_book_answers_free(answers);
+    assert_ok(tkl_book_find(book, tkl_str(query), 1000, &answers));
+    assert_false(answers->more);
+    compare(m, answers, query, 4);
+    tkl_book_answers_free(answers);
+}
+
+static void change(model *m, tkl_book *book)
+{
+    char id[8];
+    int i = (int)draw(ENTRIES);
+    int64_t number;
+    sprintf(id, "%d", i);
+    bool was = *m->texts[i];
+    if (draw(3) == 0) {
+        assert_ok(tkl_book_remove(book, &(tkl_book_entry){.id = tkl_str(id)}, 1, &number));
+        assert_int_equal(number, was);
+        *m->texts[i] = 0;
+        return;
+    }
+    draw_text(m->texts[i]);
+    tkl_book_entry entry = {.id = tkl_str(id), .text = tkl_str(m->texts[i])};
+    assert_ok(tkl_book_add(book, &entry, 1, &number));
+    assert_int_equal(number, !was);
+}
+
+static void run(fixture *f, unsigned settings)
+{
+    static model m;
+    tkl_book *book;
+    tkl_book_options options = {.accents = settings & 1 ? TKL_BOOK_ON : TKL_BOOK_OFF,
+                                .pinyin = settings & 2 ? TKL_BOOK_ON : TKL_BOOK_OFF,
+                                .contains = settings & 4 ? TKL_BOOK_ON : TKL_BOOK_OFF};
+    memset(&m, 0, sizeof m);
+    m.fold = settings & 1 ? TKL__FOLD_ACCENTS : 0;
+    m.pinyin = settings & 2;
+    m.contains = settings & 4;
+    assert_ok(tkl_book_open(f->client, tkl_str("model"), &options, &book));
+    for (int step = 0; step < STEPS; step++) {
+        change(&m, book);
+        ask(&m, book);
+    }
+    assert_ok(tkl_book_drop(book));
+    tkl_book_close(book);
+}
+
+static void answers_are_those_of_a_naive_book(void **state)
+{
+    for (unsigned settings = 0; settings < 8; settings++)
+        run(*state, settings);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(answers_are_those_of_a_naive_book),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
