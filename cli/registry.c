@@ -13,6 +13,7 @@
     X(cli_blist)      \
     X(cli_cron)       \
     X(cli_recent)     \
+    X(cli_book)       \
     X(cli_mail)       \
     X(cli_chat)       \
     X(cli_limit)      \

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Address books from the shell.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holders.h"
+#include "items.h"
+#include "lines.h"
+#include "out.h"
+#include "progress.h"
+
+static int open_book(cli_session *cli, const tkl_book_options *options, tkl_book **book)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    if (failed)
+        return failed;
+    return cli_end(cli, tkl_book_open(client, tkl_str(cli->argv[0]), options, book));
+}
+
+/* ---- Adding and removing ------------------------------------------------- */
+
+/* What is done with all items. */
+typedef struct work {
+    tkl_book *book;
+    bool removal;
+    bool ids;       /* lines begin with an id and a tabulator */
+    const char *id; /* of the one item; NULL: none */
+    int64_t changed;
+    uint64_t seen;
+    cli_progress bar;
+} work;
+
+static int split_line(cli_session *cli, tkl_bytes line, tkl_book_entry *entry)
+{
+    const char *tab = line.len ? memchr(line.data, '\t', line.len) : NULL;
+    if (!tab)
+        return cli_usage(cli, "a line without a tabulator behind the id");
+    size_t len = (size_t)(tab - line.data);
+    entry->id = (tkl_bytes){line.data, len};
+    entry->text = (tkl_bytes){tab + 1, line.len - len - 1};
+    return CLI_OK;
+}
+
+static int work_on_entries(cli_session *cli, const tkl_book_entry *entries, size_t count, work *w)
+{
+    int64_t changed = 0;
+    int rc = w->removal ? tkl_book_remove(w->book, entries, count, &changed)
+                        : tkl_book_add(w->book, entries, count, &changed);
+    if (rc != TKL_OK)
+        cli_progress_end(&w->bar);
+    w->changed += changed;
+    cli_progress_update(&w->bar, w->seen += count);
+    return cli_end(cli, rc);
+}
+
+static int work_on_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
+{
+    work *w = arg;
+    int failed = CLI_OK;
+    tkl_book_entry *entries = calloc(count, sizeof *entries);
+    if (!entries)
+        return cli_end(cli, TKL_ENOMEM);
+    for (size_t i = 0; !failed && i < count; i++) {
+        entries[i].text = items[i];
+        if (w->id)
+            entries[i].id = tkl_str(w->id);
+        if (w->ids)
+            failed = split_line(cli, items[i], &entries[i]);
+    }
+    if (!failed)
+        failed = work_on_entries(cli, entries, count, w);
+    free(entries);
+    return failed;
+}
+
+static int print_added(const cli_session *cli, int64_t count)
+{
+    if (cli->json)
+        return cli_print_json(cli,
+                              json_pack("{s:o, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+                                        "added", (json_int_t)count));
+    printf("%" PRId64 "\n", count);
+    return CLI_OK;
+}
+
+static int work_on_all(cli_session *cli, work *w, const tkl_book_options *options)
+{
+    w->ids = cli_flag(cli, "ids");
+    w->id = cli_text(cli, "id", NULL);
+    if (w->id && (w->ids || cli_flag(cli, "lines") || cli->argc > 2))
+        return cli_usage(cli, "--id is for one text");
+    if (w->ids && !cli_flag(cli, "lines"))
+        return cli_usage(cli, "--ids is for --lines");
+    int failed = open_book(cli, options, &w->book);
+    cli_progress_start(&w->bar, w->removal ? "removed:" : "added:", 0);
+    if (!failed)
+        failed = cli_items(cli, 1, work_on_some, w);
+    cli_progress_end(&w->bar);
+    tkl_book_close(w->book);
+    return failed;
+}
+
+static int add(cli_session *cli)
+{
+    work w = {.removal = false};
+    tkl_book_options options = {
+        .ttl_ms = cli_number(cli, "ttl", 0),
+        .accents = cli_flag(cli, "accents") ? TKL_BOOK_ON : TKL_BOOK_AS_IS,
+        .pinyin = cli_flag(cli, "pinyin") ? TKL_BOOK_ON : TKL_BOOK_AS_IS,
+        .contains = cli_flag(cli, "contains") ? TKL_BOOK_ON : TKL_BOOK_AS_IS,
+    };
+    int failed = work_on_all(cli, &w, &options);
+    return failed ? failed : print_added(cli, w.changed);
+}
+
+/* With --id there is no text: the id says it all. */
+static int remove_by_id(cli_session *cli, const char *id)
+{
+    work w = {.removal = true};
+    tkl_book_entry entry = {.id = tkl_str(id)};
+    if (cli->argc > 1 || cli_flag(cli, "lines"))
+        return cli_usage(cli, "either --id or texts");
+    int failed = open_book(cli, NULL, &w.book);
+    if (!failed)
+        failed = work_on_entries(cli, &entry, 1, &w);
+    tkl_book_close(w.book);
+    return failed ? failed : cli_print_removed(cli, w.changed);
+}
+
+static int remove_entries(cli_session *cli)
+{
+    work w = {.removal = true};
+    const char *id = cli_text(cli, "id", NULL);
+    if (id)
+        return remove_by_id(cli, id);
+    int failed = work_on_all(cli, &w, NULL);
+    return failed ? failed : cli_print_removed(cli, w.changed);
+}
+
+static int rename_entry(cli_session *cli)
+{
+    tkl_book *book = NULL;
+    const char *id = cli_text(cli, "id", NULL);
+    tkl_book_entry entry = {.id = tkl_str(id)};
+    if (cli->argc != (id ? 2 : 3))
+        return cli_usage(cli, id ? "one text with --id" : "two texts: the old and the new one");
+    if (!id)
+        entry.text = tkl_str(cli->argv[1]);
+    int failed = open_book(cli, NULL, &book);
+    if (!failed)
+        failed = cli_end(cli, tkl_book_rename(book, &entry, tkl_str(cli->argv[cli->argc - 1])));
+    tkl_book_close(book);
+    return failed ? failed : cli_print_done(cli, "renamed");
+}
+
+/* ---- Looking ------------------------------------------------------------- */
+
+static json_t *id_json(const tkl_book_answer *answer)
+{
+    return answer->id.len ? cli_json_bytes(answer->id) : json_null();
+}
+
+static void collect(const tkl_book_answers *page, bool ids, json_t *all)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        const tkl_book_answer *a = &page->items[i];
+        json_t *text = cli_json_bytes(a->text);
+        json_array_append_new(all,
+                              ids ? json_pack("{s:o, s:o}", "id", id_json(a), "text", text) : text);
+    }
+}
+
+static void print_lines(const tkl_book_answers *page, bool ids)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        if (ids) {
+            cli_print_bytes(page->items[i].id);
+            putchar('\t');
+        }
+        cli_print_bytes(page->items[i].text);
+        putchar('\n');
+    }
+}
+
+/* Pages until there are enough; most often one. */
+static int print_pages(cli_session *cli, tkl_book *book, size_t count, json_t *all)
+{
+    tkl_book_answers *page = NULL, *before = NULL;
+    tkl_bytes prefix = tkl_str(cli->argv[1]), after = {NULL, 0};
+    bool ids = cli_flag(cli, "ids");
+    int failed = CLI_OK;
+    do {
+        failed = cli_end(cli, tkl_book_complete(book, prefix, count, after, &page));
+        tkl_book_answers_free(before);
+        before = page;
+        if (failed)
+            break;
+        if (cli->json)
+            collect(page, ids, all);
+        else
+            print_lines(page, ids);
+        count -= page->count;
+        after = page->next;
+    } while (count > 0 && after.len > 0);
+    tkl_book_answers_free(before);
+    return failed;
+}
+
+static int complete(cli_session *cli)
+{
+    tkl_book *book = NULL;
+    int64_t count = cli_number(cli, "count", 10);
+    if (count < 0)
+        return cli_usage(cli, "--count is not negative");
+    json_t *all = json_array();
+    int failed = open_book(cli, NULL, &book);
+    if (!failed)
+        failed = print_pages(cli, book, (size_t)count, all);
+    tkl_book_close(book);
+    if (!failed && cli->json)
+        return cli_print_json(cli, all);
+    json_decref(all);
+    return failed;
+}
+
+static const cli_column found_columns[] = {
+    {"text", "TEXT"},
+    {"match", "MATCH"},
+    {"id", "ID"},
+    {0},
+};
+
+static int print_found(const cli_session *cli, const tkl_book_answers *answers)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < answers->count; i++) {
+        const tkl_book_answer *a = &answers->items[i];
+        json_t *row = json_pack("{s:o, s:s}", "text", cli_json_bytes(a->text), "match",
+                                tkl_book_match_name(a->match));
+        if (a->id.len)
+            json_object_set_new(row, "id", cli_json_bytes(a->id));
+        json_array_append_new(rows, row);
+    }
+    int failed = cli_print_rows(cli, rows, found_columns);
+    if (!failed && answers->more && !cli->json)
+        fprintf(stderr, "There may be more: --count.\n");
+    return failed;
+}
+
+static int find(cli_session *cli)
+{
+    tkl_book *book = NULL;
+    tkl_book_answers *answers = NULL;
+    int64_t count = cli_number(cli, "count", 10);
+    if (count < 0 || count > TKL_BOOK_ANSWERS_MAX)
+        return cli_usage(cli, "--count is from 0 to %d", TKL_BOOK_ANSWERS_MAX);
+    int failed = open_book(cli, NULL, &book);
+    if (!failed)
+        failed = cli_end(cli, tkl_book_find(book, tkl_str(cli->argv[1]), (size_t)count, &answers));
+    if (!failed)
+        failed = print_found(cli, answers);
+    tkl_book_answers_free(answers);
+    tkl_book_close(book);
+    return failed;
+}
+
+/* ---- The whole ----------------------------------------------------------- */
+
+static const cli_column info_columns[] = {
+    {"name", "name"},     {"entries", "entries"},   {"accents", "accents"},
+    {"pinyin", "pinyin"}, {"contains", "contains"}, {0},
+};
+
+static int show(cli_session *cli)
+{
+    tkl_book *book = NULL;
+    tkl_book_info info;
+    int failed = open_book(cli, NULL, &book);
+    if (!failed)
+        failed = cli_end(cli, tkl_book_show(book, &info));
+    tkl_book_close(book);
+    if (failed)
+        return failed;
+    json_t *record =
+        json_pack("{s:o, s:I, s:b, s:b, s:b}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+                  "entries", (json_int_t)info.entries, "accents", info.accents, "pinyin",
+                  info.pinyin, "contains", info.contains);
+    return cli_print_record(cli, record, info_columns);
+}
+
+static int names(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_names *all = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_book_names(client, &all));
+    if (!failed)
+        failed = cli_print_names(cli, all);
+    tkl_names_free(all);
+    return failed;
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_book *book = NULL;
+    int failed = cli_confirm(cli, "This deletes the book %s with all its entries.", cli->argv[0]);
+    if (!failed)
+        failed = open_book(cli, NULL, &book);
+    if (!failed)
+        failed = cli_end(cli, tkl_book_drop(book));
+    tkl_book_close(book);
+    return failed ? failed : cli_print_done(cli, "dropped");
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+#define ID(text)                     \
+    {                                \
+        "id", CLI_TEXT, "ID", (text) \
+    }
+#define IDS(text)                     \
+    {                                 \
+        "ids", CLI_FLAG, NULL, (text) \
+    }
+
+static const cli_option add_options[] = {
+    ID("of the one text; adding it again renames it"),
+    CLI_LINES,
+    IDS("lines are ID, a tabulator, TEXT"),
+    {"accents", CLI_FLAG, NULL, "a new book: muller finds Müller"},
+    {"pinyin", CLI_FLAG, NULL, "a new book: zhang and zsf find 张三丰"},
+    {"contains", CLI_FLAG, NULL, "a new book: any part of a name is found (needs memory)"},
+    {"ttl", CLI_DURATION, "DURATION", "the book expires so long after the last write"},
+    {0},
+};
+
+static const cli_option remove_options[] = {
+    ID("of the entry, instead of texts"),
+    CLI_LINES,
+    IDS("lines are ID, a tabulator, TEXT; the id counts"),
+    {0},
+};
+
+static const cli_option rename_options[] = {
+    ID("of the entry, instead of its text"),
+    {0},
+};
+
+static const cli_option complete_options[] = {
+    {"count", CLI_INTEGER, "N", "at most so many (default 10)"},
+    IDS("with their ids"),
+    {0},
+};
+
+static const cli_option find_options[] = {
+    {"count", CLI_INTEGER, "N", "at most so many (default 10, up to 1000)"},
+    {0},
+};
+
+static const cli_option drop_options[] = {
+    CLI_YES,
+    {0},
+};
+
+static const cli_verb verbs[] = {
+    {
+        .name = "add",
+        .args = "BOOK [TEXT...]",
+        .summary = "add names; prints how many are new",
+        .options = add_options,
+        .details =
+            "The book remembers --accents, --pinyin and --contains of its first add; another\n"
+            "program that asks for what it has not is refused.",
+        .example = "tackle book add staff 张三丰 'Ann Lee' Müller --pinyin --accents --contains\n"
+                   "printf '7\\tBob\\n8\\tEve\\n' | tackle book add staff --lines --ids",
+        .run = add,
+    },
+    {
+        .name = "remove",
+        .args = "BOOK [TEXT...]",
+        .summary = "remove names; prints how many were there",
+        .options = remove_options,
+        .example = "tackle book add staff Bob Eve\n"
+                   "tackle book remove staff Bob",
+        .run = remove_entries,
+    },
+    {
+        .name = "rename",
+        .args = "BOOK TEXT [NEWTEXT]",
+        .summary = "give an entry another text, in one step; with --id the new text alone",
+        .options = rename_options,
+        .example = "tackle book add staff 'Ann Lee' --id 7\n"
+                   "tackle book rename staff 'Ann Miller' --id 7 --json",
+        .run = rename_entry,
+    },
+    {
+        .name = "complete",
+        .args = "BOOK PREFIX",
+        .summary = "names that begin so, in order",
+        .options = complete_options,
+        .example = "tackle book add staff Anna 'Ann Lee' Bob\n"
+                   "tackle book complete staff ann --json",
+        .run = complete,
+    },
+    {
+        .name = "find",
+        .args = "BOOK TEXT",
+        .summary = "names that are equal, begin so, end so, contain it",
+        .options = find_options,
+        .details = "In this order. The last two need a book with --contains.",
+        .example = "tackle book add people Anna Hanna Joanna Annabel --contains\n"
+                   "tackle book find people anna --json",
+        .run = find,
+    },
+    {
+        .name = "show",
+        .args = "BOOK",
+        .summary = "how many entries a book has, and its settings",
+        .example = "tackle book add staff Anna\n"
+                   "tackle book show staff",
+        .run = show,
+    },
+    {
+        .name = "names",
+        .summary = "all books",
+        .example = "tackle book add staff Anna\n"
+                   "tackle book names",
+        .run = names,
+    },
+    {
+        .name = "drop",
+        .args = "BOOK",
+        .summary = "delete a book with its settings",
+        .options = drop_options,
+        .example = "tackle book add tackle-example Anna\n"
+                   "tackle book drop tackle-example --yes --json",
+        .run = drop,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"An address book in any language, by pinyin and without accents, too.",
+     "tackle book add staff 张三丰 Anna Hanna Müller --pinyin --accents --contains; "
+     "tackle book complete staff zs --json; tackle book complete staff mul --json",
+     0},
+    {"Found by any part: exact, then prefix, suffix, contains.", "tackle book find staff anna", 0},
+    {0},
+};
+
+const cli_component cli_book = {
+    .name = "book",
+    .summary = "address books: names completed and found while typing",
+    .verbs = verbs,
+    .demo = demo,
+};

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# `tackle book`: every verb, what it prints and how it ends.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+is "add" "$(tackle book add staff 张三丰 Anna Hanna Müller --pinyin --accents --contains)" 4
+is "add again" "$(tackle book add staff Anna Annabel --json | jq -c .)" '{"name":"staff","added":1}'
+is "complete" "$(tackle book complete staff ann --json)" '["Anna", "Annabel"]'
+is "complete, lines" "$(tackle book complete staff AN)" $'Anna\nAnnabel'
+is "count" "$(tackle book complete staff '' --count 2 --json)" '["Anna", "Annabel"]'
+is "pinyin" "$(tackle book complete staff zs)" 张三丰
+is "accents" "$(tackle book complete staff mul)" Müller
+is "nothing" "$(tackle book complete staff x --json)" '[]'
+is "find" "$(tackle book find staff anna --json)" \
+    '[{"text": "Anna", "match": "exact"}, {"text": "Annabel", "match": "prefix"}, {"text": "Hanna", "match": "suffix"}]'
+ends 0 tackle book find staff ann --count 1
+has "$err" "There may be more"
+is "lines with ids" "$(printf '7\tBob\n8\tEve\n' | tackle book add staff --lines --ids)" 2
+is "ids" "$(tackle book complete staff b --ids --json)" '[{"id": "7", "text": "Bob"}]'
+is "no id" "$(tackle book complete staff annab --ids --json)" '[{"id": null, "text": "Annabel"}]'
+is "id found" "$(tackle book find staff bob --json | jq -c .)" '[{"text":"Bob","match":"exact","id":"7"}]'
+ends 0 tackle book rename staff Robert --id 7
+ends 0 tackle book rename staff Annabel Annabelle --json
+is "renamed" "$(jq -c . <<<"$out")" '{"name":"staff","renamed":true}'
+ends 1 tackle book rename staff Annabel X
+ends 1 tackle book rename staff Annabelle Anna
+is "renamed" "$(tackle book complete staff rob)" Robert
+is "show" "$(tackle book show staff --json | jq -c .)" \
+    '{"name":"staff","entries":7,"accents":true,"pinyin":true,"contains":true}'
+is "remove by id" "$(tackle book remove staff --id 7)" 1
+is "remove" "$(tackle book remove staff Anna nobody --json | jq -c .)" '{"name":"staff","removed":1}'
+is "many pages" "$(seq -f 'name %05g' 2500 | tackle book add many --lines; tackle book complete many n --count 2400 | wc -l)" $'2500\n2400'
+is "names" "$(tackle book names --json)" '["many", "staff"]'
+tackle book add plain x >/dev/null
+ends 64 tackle book add plain y --pinyin
+has "$err" "made without pinyin"
+ends 1 tackle book show nothing
+ends 64 tackle book add staff
+ends 64 tackle book add staff ''
+ends 64 tackle book add staff a b --id 1
+ends 64 tackle book rename staff a
+ends 64 tackle book find staff a --count 1001
+ends 64 tackle book add staff "$(head -c 2000 /dev/zero | tr '\0' x)"
+ends 64 tackle book drop staff
+ends 0 tackle book drop staff --yes
+ends 1 tackle book drop staff --yes
+
+# The permissions that docs/book.md names are enough.
+mapfile -t rules < <(sed -n '/^ACL SETUSER/,/^```/{/^```/d; s/^ *//; p}' "$TACKLE_SOURCE/docs/book.md" | tr ' ' '\n')
+tackle call "${rules[@]}" >/dev/null
+socket=$(tackle server status --json | jq -r .socket)
+export TACKLE_URL=unix://app@$socket TACKLE_PASSWORD=secret
+for verb in "add acl 张三 Bob --pinyin --contains --ttl 1h" "add acl Ann --id 1" "add acl Anna --id 1" \
+    "complete acl zs" "find acl o" "rename acl Bob Rob" "rename acl Eve --id 1" "remove acl --id 1" \
+    "remove acl 张三" "show acl" "names" "drop acl --yes"; do
+    ends 0 tackle book $verb
+done
+ends 77 tackle call GET x
