@@ -14,9 +14,9 @@
 #include "report.h"
 #include "run.h"
 
-static const bench_component *const components[] = {&core_bench,  &bloom_bench, &lock_bench,
-                                                    &limit_bench, &queue_bench, &counter_bench,
-                                                    &log_bench,   &ip_bench,    &config_bench};
+static const bench_component *const components[] = {
+    &core_bench,    &bloom_bench, &lock_bench, &limit_bench,  &queue_bench,
+    &counter_bench, &log_bench,   &ip_bench,   &config_bench, &book_bench};
 
 #define COMPONENTS (int)(sizeof components / sizeof *components)
 

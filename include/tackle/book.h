@@ -43,7 +43,7 @@ typedef struct tkl_book_options {
     int64_t ttl_ms;            /* the book expires so long after the last write; 0: it stays */
     tkl_book_setting accents;  /* "muller" finds "Müller" */
     tkl_book_setting pinyin;   /* "zhang" and "zsf" find "张三丰" */
-    tkl_book_setting contains; /* find() knows suffixes and parts; costs about 110 bytes for each
+    tkl_book_setting contains; /* find() knows suffixes and parts; costs about 150 bytes for each
                                   character of each text */
     TKL_RESERVED(8);
 } tkl_book_options;

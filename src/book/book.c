@@ -172,10 +172,9 @@ static int ask_once(tkl_book *book, const tkl__script *script, size_t nkeys, tkl
 int tkl__book_ask(tkl_book *book, const tkl__script *script, size_t nkeys, tkl__book_make *make,
                   void *arg, bool retry_safe, tkl_reply **reply)
 {
-    enum { TRIES = 4 }; /* one who drops books and makes others all the time is not waited for */
     int rc = TKL_OK;
     *reply = NULL;
-    for (int i = 0; rc == TKL_OK && i < TRIES; i++) {
+    for (int i = 0; rc == TKL_OK && i < TKL__BOOK_TRIES; i++) {
         rc = ask_once(book, script, nkeys, make, arg, retry_safe, reply);
         if (rc != TKL_OK || tkl_reply_kind(*reply) != TKL_REPLY_STRING)
             return rc;

@@ -36,6 +36,9 @@ const char *tkl__book_settings_text(unsigned settings);
  * others. */
 int tkl__book_learn(tkl_book *book, tkl_bytes text);
 
+/* One who drops books and makes others all the time is not followed for ever. */
+#define TKL__BOOK_TRIES 4
+
 /* A question to the server whose form depends on the settings: make(arg, settings, args) writes its
  * arguments. When the book has other settings it is asked once more. */
 typedef int tkl__book_make(void *arg, unsigned settings, tkl__args *args);

@@ -160,7 +160,7 @@ static int run(tkl_book *book, const tkl_book_entry *entries, size_t count, bool
     int rc = check_all(entries, count, removal);
     if (rc != TKL_OK || count == 0)
         return rc;
-    for (int i = 0; rc == TKL_OK && again && i < 4; i++) {
+    for (int i = 0; rc == TKL_OK && again && i < TKL__BOOK_TRIES; i++) {
         again = false;
         rc = run_once(&b, &sum, number != NULL, &again);
     }
