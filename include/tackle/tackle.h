@@ -8,8 +8,8 @@
 #include <tackle/bits.h>
 #include <tackle/blist.h>
 #include <tackle/bloom.h>
-#include <tackle/chat.h>
 #include <tackle/book.h>
+#include <tackle/chat.h>
 #include <tackle/client.h>
 #include <tackle/common.h>
 #include <tackle/config.h>
