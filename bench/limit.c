@@ -16,8 +16,8 @@
 
 enum {
     BATCH = 100,
-    SPENT_AT_ONCE = 1000,    /* checks in a step of a lease */
-    LEASED = 2000000,        /* checks to measure a lease by */
+    SPENT_AT_ONCE = 1000,    /* checks in a step of a slice */
+    LEASED = 2000000,        /* checks to measure a slice by */
     LEASED_QUICKLY = 200000, /* ditto, for a short look */
     MANY = 2000,             /* checks to measure the server's time by */
 };
@@ -35,8 +35,8 @@ extern const tkl__script tkl__lua_limit_check;
 
 /* ---- Bare hiredis -------------------------------------------------------- */
 
-static const char *const words[] = {"EVALSHA",          "", "1", SERVER_KEY, "g1000000 ", "1000000",
-                                    "1000000000000000", "1"};
+static const char *const words[] = {"EVALSHA", "",           "1",       SERVER_KEY, "1", "gcra",
+                                    "1",       "1000000000", "1000000", "1",        "",  "0"};
 enum { WORDS = sizeof words / sizeof *words };
 
 static void fill(const char *argv[WORDS])
@@ -56,7 +56,7 @@ static void load_script(const bench_run *run)
 /* It takes a number of requests instead of a time: about as many. */
 #define REDIS_BENCHMARK                                                                    \
     "redis-benchmark -s $BENCH_SOCKET -c 1 -P 100 -n 30000 --csv EVALSHA $BENCH_SCRIPT 1 " \
-    "'" SERVER_KEY "' 'g1000000 ' 1000000 1000000000000000 1 | "                           \
+    "'" SERVER_KEY "' 1 gcra 1 1000000000 1000000 1 '' 0 | "                               \
     "awk -F '\"' 'END { printf \"{\\\"ops\\\": %d, \\\"seconds\\\": 1}\\n\", $4 }'"
 
 static void bare_check(bench_worker *w)
@@ -85,7 +85,7 @@ static void bare_batch(bench_worker *w)
 typedef struct scene {
     tkl_client *client;
     tkl_limit *limit;
-    tkl_limit_lease *lease;
+    tkl_limit_slice *slice;
 } scene;
 
 static void scene_open(bench_run *run, const bench_contender *self)
@@ -94,15 +94,15 @@ static void scene_open(bench_run *run, const bench_contender *self)
     if (!s)
         bench_die("out of memory");
     s->client = ours_client(run, self);
-    check(tkl_limit_open(s->client, NAME, &rule, &s->limit));
-    check(tkl_limit_lease_open(s->limit, KEY, &s->lease));
+    check(tkl_limit_open(s->client, NAME, &rule, NULL, &s->limit));
+    check(tkl_limit_slice_open(s->limit, KEY, NULL, &s->slice));
     run->shared = s;
 }
 
 static void scene_close(bench_run *run)
 {
     scene *s = run->shared;
-    tkl_limit_lease_close(s->lease);
+    tkl_limit_slice_close(s->slice);
     tkl_limit_close(s->limit);
     tkl_close(s->client);
     free(s);
@@ -121,30 +121,30 @@ static void check_batch(bench_worker *w)
     tkl_limit_item items[BATCH];
     tkl_limit_answer answers[BATCH];
     for (int i = 0; i < BATCH; i++)
-        items[i] = (tkl_limit_item){s->limit, KEY, 1};
-    check(tkl_limit_check_many(items, BATCH, answers));
+        items[i] = (tkl_limit_item){.limit = s->limit, .key = KEY, .quantity = 1};
+    check(tkl_limit_check_each(items, BATCH, answers));
 }
 
 static void spend(bench_worker *w)
 {
     scene *s = w->run->shared;
     for (int i = 0; i < SPENT_AT_ONCE; i++)
-        check(tkl_limit_lease_check(s->lease, 1, NULL));
+        check(tkl_limit_slice_check(s->slice, 1, NULL));
 }
 
 /* ---- Figures ------------------------------------------------------------- */
 
-static double lease_ns(const bench_run *given)
+static double slice_ns(const bench_run *given)
 {
     bench_run run = *given;
     scene_open(&run, &(bench_contender){.name = NULL});
     scene *s = run.shared;
     int count = run.quick ? LEASED_QUICKLY : LEASED;
     for (int i = 0; i < count / 10; i++) /* until slices are large */
-        check(tkl_limit_lease_check(s->lease, 1, NULL));
+        check(tkl_limit_slice_check(s->slice, 1, NULL));
     int64_t began = bench_now_ns();
     for (int i = 0; i < count; i++)
-        check(tkl_limit_lease_check(s->lease, 1, NULL));
+        check(tkl_limit_slice_check(s->slice, 1, NULL));
     double ns = (double)(bench_now_ns() - began) / count;
     scene_close(&run);
     return ns;
@@ -208,16 +208,16 @@ static const bench_case cases[] = {
                     {.name = "rate-limiter-flexible, 200 in flight",
                      .role = BENCH_PEER,
                      .command = "node " PEERS "rate-limiter-flexible.js"}}},
-    {.name = "leased checks, 1 and 4 threads",
+    {.name = "checks of a slice, 1 and 4 threads",
      .unit = "checks/s",
      .contenders =
          {{.name = "tackle, 1 thread", .batch = SPENT_AT_ONCE, OURS(spend)},
           {.name = "tackle, 4 threads", .workers = 4, .batch = SPENT_AT_ONCE, OURS(spend)}}},
-    {.name = "a leased check",
+    {.name = "a check of a slice",
      .unit = "ns",
      .at_most = 200,
      .has_at_most = true,
-     .contenders = {{.name = "tackle", .measure = lease_ns}}},
+     .contenders = {{.name = "tackle", .measure = slice_ns}}},
     {.name = "the server's time for a gcra check",
      .unit = "us",
      .at_most = 7,

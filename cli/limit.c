@@ -16,27 +16,42 @@ enum { ALL_MAX = 64 };
 
 /* ---- Rules --------------------------------------------------------------- */
 
-static tkl_limit_algorithm algorithm_of(const cli_session *cli)
+#define ALGORITHMS "gcra|bucket|window|window-approx|concurrency"
+
+static tkl_limit_algorithm algorithm_of(const char *name)
 {
     static const char *const names[] = {
-        [TKL_GCRA] = "gcra",
-        [TKL_BUCKET] = "bucket",
-        [TKL_WINDOW] = "window",
-        [TKL_WINDOW_APPROX] = "window-approx",
-        [TKL_CONCURRENCY] = "concurrency",
+        [TKL_LIMIT_GCRA] = "gcra",
+        [TKL_LIMIT_BUCKET] = "bucket",
+        [TKL_LIMIT_WINDOW] = "window",
+        [TKL_LIMIT_WINDOW_APPROX] = "window-approx",
+        [TKL_LIMIT_CONCURRENCY] = "concurrency",
     };
-    const char *name = cli_text(cli, "algorithm", "gcra");
     int i = 0;
-    while (strcmp(names[i], name) != 0) /* it is one of them: the option is a choice */
+    while (strcmp(names[i], name) != 0) /* it is one of them: that was checked */
         i++;
     return (tkl_limit_algorithm)i;
 }
 
-static int read_rule(const cli_session *cli, const char *rate, tkl_limit_rule *rule)
+/* In the shell 0 means zero; in C it means the default. */
+static int64_t burst_of(int64_t given)
 {
-    *rule = (tkl_limit_rule){.algorithm = algorithm_of(cli), .burst = cli_number(cli, "burst", 0)};
+    return given == 0 ? TKL_NONE : given;
+}
+
+static int read_rate(const cli_session *cli, const char *rate, tkl_limit_rule *rule)
+{
     const char *wrong = cli_parse_rate(rate, &rule->count, &rule->period_ms);
     return wrong == NULL ? CLI_OK : cli_usage(cli, "invalid rate '%s': %s", rate, wrong);
+}
+
+/* What the options say of every limit. */
+static int read_rule(const cli_session *cli, tkl_limit_rule *rule)
+{
+    *rule = (tkl_limit_rule){.algorithm = algorithm_of(cli_text(cli, "algorithm", "gcra"))};
+    if (cli_flag(cli, "burst"))
+        rule->burst = burst_of(cli_number(cli, "burst", 0));
+    return cli_number(cli, "burst", 0) < 0 ? cli_usage(cli, "invalid --burst: 0 or more") : CLI_OK;
 }
 
 /* The limit named by the first argument, with the rule of the options. */
@@ -47,25 +62,25 @@ static int open_limit(cli_session *cli, bool in_order, tkl_limit **limit)
     const char *rate = cli_text(cli, "rate", NULL);
     if (rate == NULL)
         return cli_usage(cli, "missing --rate COUNT/PERIOD, like 30/60s");
-    int failed = read_rule(cli, rate, &rule);
+    int failed = read_rule(cli, &rule);
     rule.in_order = in_order;
+    if (!failed)
+        failed = read_rate(cli, rate, &rule);
     if (!failed)
         failed = cli_connect(cli, &client);
     return failed ? failed
-                  : cli_end(cli, tkl_limit_open(client, tkl_str(cli->argv[0]), &rule, limit));
+                  : cli_end(cli, tkl_limit_open(client, tkl_str(cli->argv[0]), &rule, NULL, limit));
 }
 
 /* ---- Answers ------------------------------------------------------------- */
 
 static json_t *answer_json(const tkl_limit_answer *a)
 {
-    json_t *object =
-        json_pack("{s:b, s:I, s:I, s:I, s:I}", "allowed", a->allowed, "limit", (json_int_t)a->limit,
-                  "remaining", (json_int_t)a->remaining, "retry_after_ms",
-                  (json_int_t)a->retry_after_ms, "reset_after_ms", (json_int_t)a->reset_after_ms);
-    if (a->ticket[0] != '\0')
-        json_object_set_new(object, "ticket", json_string(a->ticket));
-    return object;
+    json_t *retry = a->retry_after_ms < 0 ? json_null() : json_integer(a->retry_after_ms);
+    json_t *ticket = a->ticket[0] == '\0' ? json_null() : json_string(a->ticket);
+    return json_pack("{s:b, s:I, s:I, s:o, s:I, s:o}", "allowed", a->allowed, "limit",
+                     (json_int_t)a->limit, "remaining", (json_int_t)a->remaining, "retry_after_ms",
+                     retry, "reset_after_ms", (json_int_t)a->reset_after_ms, "ticket", ticket);
 }
 
 /* "allowed, 15 of 16 remain" or "limited, 0 of 16 remain, fits in 1.5 s" */
@@ -83,15 +98,23 @@ static void print_line(const tkl_limit_answer *a)
     putchar('\n');
 }
 
+static int64_t seconds(int64_t ms)
+{
+    return ms < 0 ? -1 : (ms + 999) / 1000;
+}
+
+/* The five numbers of redis-cell's CL.THROTTLE: limited (0 or 1), limit, remaining, retry after and
+ * reset after in whole seconds, rounded up. */
 static int print_cell(const cli_session *cli, const tkl_limit_answer *a)
 {
-    int64_t c[5];
-    tkl_limit_cell(a, c);
+    int64_t limited = a->allowed ? 0 : 1;
+    int64_t retry = seconds(a->retry_after_ms), reset = seconds(a->reset_after_ms);
     if (cli->json)
-        return cli_print_json(cli, json_pack("[I,I,I,I,I]", (json_int_t)c[0], (json_int_t)c[1],
-                                             (json_int_t)c[2], (json_int_t)c[3], (json_int_t)c[4]));
-    printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", c[0], c[1], c[2], c[3],
-           c[4]);
+        return cli_print_json(cli, json_pack("[I,I,I,I,I]", (json_int_t)limited,
+                                             (json_int_t)a->limit, (json_int_t)a->remaining,
+                                             (json_int_t)retry, (json_int_t)reset));
+    printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", limited, a->limit,
+           a->remaining, retry, reset);
     return CLI_OK;
 }
 
@@ -197,30 +220,70 @@ static int run(cli_session *cli)
 
 /* ---- all ----------------------------------------------------------------- */
 
-/* "api=30/60s" */
+/* The name before the first "=", which it cannot have. */
+static tkl_bytes name_of(const char *text)
+{
+    return (tkl_bytes){text, strcspn(text, "=")};
+}
+
+/* "burst=9" or "algorithm=window" */
+static int read_detail(const cli_session *cli, const char *text, tkl_limit_rule *rule)
+{
+    int64_t burst;
+    const char *wrong = NULL;
+    if (strncmp(text, "burst=", 6) == 0) {
+        wrong = cli_parse_integer(text + 6, &burst);
+        if (wrong == NULL && burst < 0)
+            wrong = "0 or more";
+        if (wrong == NULL)
+            rule->burst = burst_of(burst);
+    } else if (strncmp(text, "algorithm=", 10) == 0) {
+        wrong = cli_parse_choice(text + 10, ALGORITHMS);
+        if (wrong == NULL)
+            rule->algorithm = algorithm_of(text + 10);
+    } else
+        wrong = "burst=N or algorithm=NAME";
+    return wrong == NULL ? CLI_OK : cli_usage(cli, "invalid '%s': %s", text, wrong);
+}
+
+/* "30/m,burst=9,algorithm=bucket"; `text` is changed. */
+static int read_limit(const cli_session *cli, char *text, tkl_limit_rule *rule)
+{
+    char *rest = text, *word = strsep(&rest, ",");
+    int failed = read_rule(cli, rule);
+    if (!failed)
+        failed = read_rate(cli, word, rule);
+    while (!failed && (word = strsep(&rest, ",")) != NULL)
+        failed = read_detail(cli, word, rule);
+    return failed;
+}
+
+/* "api=30/60s,burst=9" */
 static int open_named(cli_session *cli, tkl_client *client, const char *text, tkl_limit **limit)
 {
     tkl_limit_rule rule;
-    const char *equals = strrchr(text, '=');
-    if (equals == NULL)
+    tkl_bytes name = name_of(text);
+    if (text[name.len] == '\0')
         return cli_usage(cli, "'%s' is not NAME=RATE, like api=30/60s", text);
-    int failed = read_rule(cli, equals + 1, &rule);
-    tkl_bytes name = {text, (size_t)(equals - text)};
-    return failed ? failed : cli_end(cli, tkl_limit_open(client, name, &rule, limit));
+    char *copy = strdup(text + name.len + 1);
+    if (copy == NULL)
+        return cli_end(cli, TKL_ENOMEM);
+    int failed = read_limit(cli, copy, &rule);
+    free(copy);
+    return failed ? failed : cli_end(cli, tkl_limit_open(client, name, &rule, NULL, limit));
 }
 
-/* Under the names of the limits. */
 static json_t *answers_json(const cli_session *cli, const tkl_limit_answer *answers, size_t count)
 {
-    json_t *object = json_object();
+    json_t *rows = json_array();
     for (size_t i = 0; i < count; i++) {
-        const char *text = cli->argv[i + 1];
-        char *name = cli_escape((tkl_bytes){text, (size_t)(strrchr(text, '=') - text)}, false);
-        if (name != NULL)
-            json_object_set_new(object, name, answer_json(&answers[i]));
-        free(name);
+        json_t *row = json_pack("{s:o}", "name", cli_json_bytes(name_of(cli->argv[i + 1])));
+        json_t *answer = answer_json(&answers[i]);
+        json_object_update(row, answer);
+        json_decref(answer);
+        json_array_append_new(rows, row);
     }
-    return object;
+    return rows;
 }
 
 static int print_all(const cli_session *cli, int code, const tkl_limit_answer *answers,
@@ -232,7 +295,8 @@ static int print_all(const cli_session *cli, int code, const tkl_limit_answer *a
     if (cli->json)
         failed = cli_print_json(cli, answers_json(cli, answers, count));
     for (size_t i = 0; !cli->json && i < count; i++) {
-        printf("%s: ", cli->argv[i + 1]);
+        cli_print_bytes(name_of(cli->argv[i + 1]));
+        printf(": ");
         print_line(&answers[i]);
     }
     return failed ? failed : cli_exit_of(code);
@@ -282,7 +346,7 @@ static int reset(cli_session *cli)
     tkl_limit *limit = NULL;
     int failed = cli_connect(cli, &client);
     if (!failed)
-        failed = cli_end(cli, tkl_limit_open(client, tkl_str(cli->argv[0]), &any, &limit));
+        failed = cli_end(cli, tkl_limit_open(client, tkl_str(cli->argv[0]), &any, NULL, &limit));
     if (!failed)
         failed = cli_end(cli, tkl_limit_reset(limit, tkl_str(cli->argv[1])));
     tkl_limit_close(limit);
@@ -291,29 +355,29 @@ static int reset(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
-#define RATE                                                                  \
-    {                                                                         \
-        "rate", CLI_TEXT, "COUNT/PERIOD", "30/60s, 5/s, 1/30d; must be given" \
+#define RATE                                                             \
+    {                                                                    \
+        "rate", CLI_TEXT, "COUNT/PERIOD", "30/60s, 5/s, 1/30d; required" \
     }
-#define BURST                                                                     \
-    {                                                                             \
-        "burst", CLI_INTEGER, "N", "gcra: so many more at once; bucket: its size" \
+#define BURST                                                                    \
+    {                                                                            \
+        "burst", CLI_INTEGER, "N", "N more at once; bucket: its size; see below" \
     }
-#define QUANTITY                                                    \
-    {                                                               \
-        "quantity", CLI_INTEGER, "N", "how much of it (1); 0: look" \
+#define QUANTITY                                                             \
+    {                                                                        \
+        "quantity", CLI_INTEGER, "N", "how much to take, default 1; 0 looks" \
     }
-#define ALGORITHM                                                                         \
-    {                                                                                     \
-        "algorithm", CLI_CHOICE, "gcra|bucket|window|window-approx|concurrency", "(gcra)" \
+#define ALGORITHM                                           \
+    {                                                       \
+        "algorithm", CLI_CHOICE, ALGORITHMS, "default gcra" \
     }
 #define CELL                                                                         \
     {                                                                                \
         "cell", CLI_FLAG, NULL, "print the five numbers of redis-cell's CL.THROTTLE" \
     }
-#define WAIT                                                                              \
-    {                                                                                     \
-        "wait", CLI_DURATION, "DURATION", "wait up to this long; 0 tries once (no limit)" \
+#define WAIT                                                                                     \
+    {                                                                                            \
+        "wait", CLI_DURATION, "DURATION", "wait up to this long; 0 tries once; default no limit" \
     }
 #define IN_ORDER                                                                   \
     {                                                                              \
@@ -328,16 +392,19 @@ static const cli_option all_options[] = {BURST, QUANTITY, ALGORITHM, {0}};
 static const cli_option refund_options[] = {
     RATE,
     BURST,
-    {"quantity", CLI_INTEGER, "N", "how much of it (1)"},
+    {"quantity", CLI_INTEGER, "N", "how much to give back, default 1"},
     ALGORITHM,
     {"ticket", CLI_TEXT, "TICKET", "window and concurrency: what the check printed"},
     {0},
 };
 
-#define KINDS                                                                           \
-    "gcra, a funnel, and bucket let through evenly, after a burst; window never more\n" \
-    "than COUNT in any PERIOD; window-approx the same with less memory, nearly;\n"      \
-    "concurrency COUNT at once, each until given back, PERIOD at most."
+#define KINDS                                                                                 \
+    "30/60s means 30 in 60 seconds: 30 at once, then one every 2 seconds. The default\n"      \
+    "burst is COUNT - 1, the default size of a bucket COUNT.\n\n"                             \
+    "gcra (a funnel) and bucket let a burst through, then the rate, evenly. window never\n"   \
+    "lets more than COUNT through in any PERIOD. window-approx needs less memory; in the\n"   \
+    "worst case it lets nearly twice COUNT through. concurrency allows COUNT at once, each\n" \
+    "until it is given back, for PERIOD at most."
 
 static const cli_verb verbs[] = {
     {
@@ -357,8 +424,8 @@ static const cli_verb verbs[] = {
         .args = "NAME KEY",
         .summary = "take from the limit, waiting until it fits",
         .options = wait_options,
-        .details = KINDS "\n\nSleeps for the time that the server tells. Exit code 1 when it does\n"
-                         "not fit in time; if that is known beforehand, at once.",
+        .details = KINDS "\n\nSleeps for the time that the server reports. Exit code 1 when it\n"
+                         "does not fit in time; if that is known beforehand, at once.",
         .example = "for i in 1 2 3; do tackle limit wait mails all --rate 5/s; done",
         .run = wait_verb,
     },
@@ -367,23 +434,26 @@ static const cli_verb verbs[] = {
         .args = "NAME KEY -- COMMAND [ARG...]",
         .summary = "run a command as soon as the limit allows it",
         .options = run_options,
-        .details =
-            KINDS "\n\nWith concurrency the slot is held while COMMAND runs, PERIOD at most, and\n"
-                  "then given back; for a fair line see tackle sem.\n\n"
-                  "COMMAND and all that it starts are one process group, which gets the signals\n"
-                  "that tackle gets. The exit code is COMMAND's, 128+N when signal N ended it;\n"
-                  "75: does not fit in time; 69: server unreachable; 126, 127: COMMAND cannot be\n"
-                  "run, was not found.",
+        .details = KINDS
+        "\n\nWith concurrency the slot is held while COMMAND runs, PERIOD at most, and\n"
+        "then given back; for a fair line see tackle sem.\n\n"
+        "COMMAND and all that it starts are one process group, which gets the signals\n"
+        "that tackle gets. The exit code is COMMAND's, 128+N when signal N ended it;\n"
+        "75: it did not fit in time; 69: server unreachable; 126, 127: COMMAND cannot be\n"
+        "run, was not found.",
         .example = "for i in 1 2 3; do tackle limit run mails all --rate 5/s -- echo mail $i; done",
         .run = run,
     },
     {
         .name = "all",
-        .args = "KEY NAME=RATE...",
+        .args = "KEY NAME=RATE[,burst=N][,algorithm=NAME]...",
         .summary = "take from several limits of KEY, from all or from none",
         .options = all_options,
-        .details = "Exit code 1 when one of them does not allow it: then nothing was taken.",
-        .example = "tackle limit all alice --burst 9 minute=30/m day=1000/d\n"
+        .details =
+            "burst and algorithm behind a rate are those of that limit; the options are those\n"
+            "of all others. Exit code 1 when one of them does not allow it: then nothing was\n"
+            "taken.",
+        .example = "tackle limit all alice minute=30/m,burst=9 day=1000/d,algorithm=window\n"
                    "tackle limit reset minute alice\n"
                    "tackle limit reset day alice",
         .run = all,
@@ -393,7 +463,9 @@ static const cli_verb verbs[] = {
         .args = "NAME KEY",
         .summary = "give back what was taken and not used",
         .options = refund_options,
-        .details = "Window and concurrency need the ticket; exit code 1 when that has ended.",
+        .details =
+            "Window and concurrency need the ticket, which can be given back in parts. Exit\n"
+            "code 1 when all of it has ended or was given back.",
         .example = "tackle limit check api bob --rate 3/h --burst 2 --quantity 3\n"
                    "tackle limit refund api bob --rate 3/h --burst 2 --quantity 2\n"
                    "tackle limit reset api bob",
@@ -421,7 +493,7 @@ static const cli_step demo[] = {
     {"Commands at a steady pace, wherever they are started.",
      "for i in 1 2 3; do tackle limit run mails all --rate 10/s -- echo mail $i; done", 0},
     {"Several limits as one: all of them, or none.",
-     "tackle limit all carol --burst 9 minute=30/m day=1000/d", 0},
+     "tackle limit all carol minute=30/m day=1000/d", 0},
     {0},
 };
 

@@ -17,7 +17,10 @@ typedef struct limits {
 /* What a handler answers; `headers` tells the client how it stands. */
 static int handle(const limits *l, const char *user, char headers[128])
 {
-    const tkl_limit_item items[] = {{l->user, tkl_str(user), 1}, {l->service, tkl_str("all"), 1}};
+    const tkl_limit_item items[] = {
+        {.limit = l->user, .key = tkl_str(user), .quantity = 1},
+        {.limit = l->service, .key = tkl_str("all"), .quantity = 1},
+    };
     tkl_limit_answer answers[2];
     int rc = tkl_limit_check_all(items, 2, answers);
     headers[0] = '\0';
@@ -48,13 +51,14 @@ int main(int argc, char **argv)
 {
     const char *url = argc > 1 ? argv[1] : getenv("TACKLE_URL");
     const tkl_limit_rule user = {.count = 10, .period_ms = 1000, .burst = 4};
-    const tkl_limit_rule service = {.count = 1000, .period_ms = 1000, .burst = 999};
+    const tkl_limit_rule service = {.count = 1000, .period_ms = 1000};
+    const tkl_limit_options options = {.timeout_ms = 100}; /* then requests are let through */
     tkl_client *client;
     limits l = {0};
     int failed = 1;
     if (tkl_open(url ? url : "embedded:", NULL, &client) == TKL_OK &&
-        tkl_limit_open(client, tkl_str("user"), &user, &l.user) == TKL_OK &&
-        tkl_limit_open(client, tkl_str("service"), &service, &l.service) == TKL_OK) {
+        tkl_limit_open(client, tkl_str("user"), &user, &options, &l.user) == TKL_OK &&
+        tkl_limit_open(client, tkl_str("service"), &service, &options, &l.service) == TKL_OK) {
         serve(&l, "alice", 7); /* the last ones are refused */
         serve(&l, "bob", 1);
         failed = 0;

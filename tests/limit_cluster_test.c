@@ -6,6 +6,7 @@
 
 #include "support/call.h"
 #include "support/cluster.h"
+#include "support/limits.h"
 
 static cluster *servers;
 static tkl_client *client;
@@ -26,23 +27,24 @@ static int end(void **state)
     return 0;
 }
 
-static tkl_limit *open_limit(const char *name, tkl_limit_algorithm algorithm)
+static tkl_limit *open_here(const char *name, tkl_limit_algorithm algorithm)
 {
     tkl_limit *limit;
     tkl_limit_rule rule = {.algorithm = algorithm, .count = 2, .period_ms = 3600000};
-    assert_ok(tkl_limit_open(client, tkl_str(name), &rule, &limit));
+    assert_ok(tkl_limit_open(client, tkl_str(name), &rule, NULL, &limit));
     return limit;
 }
 
 static void limits_of_a_key_are_checked_as_one(void **state)
 {
     (void)state;
-    tkl_limit *bucket = open_limit("bucket", TKL_BUCKET),
-              *window = open_limit("window", TKL_WINDOW);
+    tkl_limit *bucket = open_here("bucket", TKL_LIMIT_BUCKET),
+              *window = open_here("window", TKL_LIMIT_WINDOW);
     tkl_limit_answer answers[2];
     for (int i = 0; i < 10; i++) {
         char *key = test_format("user %d", i);
-        const tkl_limit_item items[] = {{bucket, tkl_str(key), 1}, {window, tkl_str(key), 2}};
+        const tkl_limit_item items[] = {ITEM(bucket, tkl_str(key), 1),
+                                        ITEM(window, tkl_str(key), 2)};
         assert_ok(tkl_limit_check_all(items, 2, answers));
         assert_code(tkl_limit_check_all(items, 2, answers), TKL_LIMITED);
         assert_int_equal(answers[0].remaining, 1);
@@ -55,8 +57,9 @@ static void limits_of_a_key_are_checked_as_one(void **state)
 static void limits_of_different_keys_are_not(void **state)
 {
     (void)state;
-    tkl_limit *limit = open_limit("api", TKL_BUCKET);
-    const tkl_limit_item items[] = {{limit, tkl_str("alice"), 1}, {limit, tkl_str("bob"), 1}};
+    tkl_limit *limit = open_here("api", TKL_LIMIT_BUCKET);
+    const tkl_limit_item items[] = {ITEM(limit, tkl_str("alice"), 1),
+                                    ITEM(limit, tkl_str("bob"), 1)};
     tkl_limit_answer answers[2];
     assert_code(tkl_limit_check_all(items, 2, answers), TKL_ECROSSSLOT);
     assert_contains(tkl_errmsg(), "same key");
@@ -71,32 +74,33 @@ static void batches_go_everywhere(void **state)
     static tkl_limit_item items[N];
     static tkl_limit_answer answers[N];
     static char keys[N][16];
-    tkl_limit *limit = open_limit("many", TKL_BUCKET);
+    tkl_limit *limit = open_here("many", TKL_LIMIT_BUCKET);
     for (int i = 0; i < N; i++) {
         snprintf(keys[i], sizeof keys[i], "key %d", i / 4); /* two of four are allowed */
-        items[i] = (tkl_limit_item){limit, tkl_str(keys[i]), 1};
+        items[i] = (tkl_limit_item)ITEM(limit, tkl_str(keys[i]), 1);
     }
-    assert_ok(tkl_limit_check_many(items, N, answers));
+    assert_ok(tkl_limit_check_each(items, N, answers));
     for (int i = 0; i < N; i++)
         assert_int_equal(answers[i].allowed, i % 4 < 2);
     tkl_limit_close(limit);
 }
 
-static void slots_and_leases_work_here_too(void **state)
+static void slots_and_slices_work_here_too(void **state)
 {
     (void)state;
-    tkl_limit *slots = open_limit("slots", TKL_CONCURRENCY), *hot = open_limit("hot", TKL_BUCKET);
+    tkl_limit *slots = open_here("slots", TKL_LIMIT_CONCURRENCY),
+              *hot = open_here("hot", TKL_LIMIT_BUCKET);
     tkl_limit_answer answer;
-    tkl_limit_lease *lease;
+    tkl_limit_slice *slice;
     for (int i = 0; i < 2; i++)
         assert_ok(tkl_limit_wait(slots, tkl_str("k"), 1, 0, &answer));
     assert_code(tkl_limit_wait(slots, tkl_str("k"), 1, 50, NULL), TKL_LIMITED);
     assert_ok(tkl_limit_refund(slots, tkl_str("k"), 1, answer.ticket));
     assert_ok(tkl_limit_wait(slots, tkl_str("k"), 1, 50, NULL));
-    assert_ok(tkl_limit_lease_open(hot, tkl_str("k"), &lease));
-    assert_ok(tkl_limit_lease_check(lease, 2, NULL));
-    assert_code(tkl_limit_lease_check(lease, 1, NULL), TKL_LIMITED);
-    tkl_limit_lease_close(lease);
+    assert_ok(tkl_limit_slice_open(hot, tkl_str("k"), NULL, &slice));
+    assert_ok(tkl_limit_slice_check(slice, 2, NULL));
+    assert_code(tkl_limit_slice_check(slice, 1, NULL), TKL_LIMITED);
+    tkl_limit_slice_close(slice);
     assert_ok(tkl_limit_reset(hot, tkl_str("k")));
     tkl_limit_close(slots);
     tkl_limit_close(hot);
@@ -108,7 +112,7 @@ int main(void)
         cmocka_unit_test(limits_of_a_key_are_checked_as_one),
         cmocka_unit_test(limits_of_different_keys_are_not),
         cmocka_unit_test(batches_go_everywhere),
-        cmocka_unit_test(slots_and_leases_work_here_too),
+        cmocka_unit_test(slots_and_slices_work_here_too),
     };
     return cmocka_run_group_tests(tests, start, end);
 }

@@ -20,7 +20,7 @@ enum {
     RULES = 50, /* of each algorithm */
     STEPS = 400,
     BATCH = 100,
-    NARGS = 8, /* of limit/check_all, and the time */
+    NARGS = 10, /* of limit/check for one key, and the time */
 };
 
 /* ---- Chance -------------------------------------------------------------- */
@@ -63,6 +63,7 @@ typedef struct puppet_script {
     char *sha1;
 } puppet_script;
 
+/* The text with a clock of ours; `px` and `pexpire`: how often it sets a lifetime. */
 static puppet_script with_own_clock(fixture *f, const tkl__script *script, int px, int pexpire)
 {
     char *timed =
@@ -90,14 +91,13 @@ static void puppet_free(puppet_script *p)
 
 typedef struct step {
     int64_t now, quantity;
-    bool alone; /* by limit/check, where there is a choice */
     char texts[4][24];
     tkl_bytes args[NARGS];
 } step;
 
 typedef struct model {
     tkl_limit_rule given;
-    tkl__rule rule;
+    tkl__limit_rule rule;
     wide tat;          /* funnel, bucket: the theoretical arrival time, times the count */
     int64_t ends[100]; /* window: when each ends, oldest first */
     int alive;
@@ -112,21 +112,21 @@ static tkl_bytes text_of(char text[24], int64_t number)
 
 static void prepare(const model *m, step *s)
 {
-    const tkl__rule *r = &m->rule;
-    bool debt = tkl__rule_has_debt(r);
-    bool never = s->quantity > r->capacity;
-    int64_t quantity = never ? 0 : s->quantity;
-    size_t n = 0;
-    s->args[n++] = tkl_str(r->head);
-    s->args[n++] = text_of(s->texts[0], debt ? quantity * r->unit : quantity);
-    s->args[n++] = tkl_str(never ? "-1" : debt ? r->most_text : r->rate_text);
-    s->args[n++] = tkl_str(debt ? r->rate_text : r->unit_text);
-    if (!s->alone) {
-        s->args[n++] = text_of(s->texts[1], chance(INT64_MAX)); /* the ticket */
-        s->args[n++] = tkl_str(never ? "-1" : "0");
-    }
-    s->args[n++] = text_of(s->texts[2], s->now / 1000000);
-    s->args[n++] = text_of(s->texts[3], s->now % 1000000);
+    const tkl__limit_rule *r = &m->rule;
+    int64_t quantity = s->quantity > r->capacity ? 0 : s->quantity;
+    const tkl_bytes args[NARGS] = {
+        tkl_str("1"),
+        tkl_str(r->kind),
+        text_of(s->texts[0], quantity),
+        tkl_str(r->capacity_text),
+        tkl_str(r->unit_text),
+        tkl_str(r->rate_text),
+        text_of(s->texts[1], chance(INT64_MAX)), /* the ticket */
+        tkl_str("0"),
+        text_of(s->texts[2], s->now / 1000000),
+        text_of(s->texts[3], s->now % 1000000),
+    };
+    memcpy(s->args, args, sizeof args);
 }
 
 /* ---- The textbook -------------------------------------------------------- */
@@ -145,9 +145,11 @@ static int64_t up(wide number, wide by)
 static expectation expect_debt(model *m, int64_t time, int64_t quantity)
 {
     wide count = m->given.count, period = (wide)m->given.period_ms * 1000, now = time * count;
-    int64_t capacity = m->given.algorithm == TKL_GCRA ? m->given.burst + 1
-                       : m->given.burst > 0           ? m->given.burst
-                                                      : m->given.count;
+    int64_t burst = m->given.burst == 0          ? m->given.count - 1
+                    : m->given.burst == TKL_NONE ? 0
+                                                 : m->given.burst;
+    bool explicit = m->given.algorithm == TKL_LIMIT_BUCKET && m->given.burst > 0;
+    int64_t capacity = explicit ? burst : burst + 1;
     wide tolerance = period * capacity;
     wide from = m->tat > now ? m->tat : now;
     wide next = from + period * quantity;
@@ -228,28 +230,30 @@ static expectation expect_approx(model *m, int64_t now, int64_t quantity)
 
 static expectation expect(model *m, int64_t now, int64_t quantity)
 {
-    if (tkl__rule_has_debt(&m->rule))
+    if (tkl__limit_has_debt(&m->rule))
         return expect_debt(m, now, quantity);
-    return m->given.algorithm == TKL_WINDOW_APPROX ? expect_approx(m, now, quantity)
-                                                   : expect_window(m, now, quantity);
+    return m->given.algorithm == TKL_LIMIT_WINDOW_APPROX ? expect_approx(m, now, quantity)
+                                                         : expect_window(m, now, quantity);
 }
 
 /* ---- Comparing ----------------------------------------------------------- */
 
+static void read_step(const model *m, const step *s, const tkl_reply *reply, tkl_limit_answer *got,
+                      tkl__limit_times *times)
+{
+    tkl_limit limit = {.rule = m->rule};
+    bool never = s->quantity > m->rule.capacity;
+    tkl__limit_question q = {.limit = &limit, .quantity = never ? 0 : s->quantity, .never = never};
+    int rc = tkl__limit_read(&q, reply, 0, got, times);
+    assert_true(rc == TKL_OK || rc == TKL_LIMITED);
+}
+
 static void compare(model *m, const step *s, const tkl_reply *reply)
 {
-    tkl__finding v = {.never = s->quantity > m->rule.capacity};
     tkl_limit_answer got;
-    tkl__times times;
+    tkl__limit_times times;
     assert_ok(tkl_reply_code(reply));
-    v.quantity = v.never ? 0 : s->quantity;
-    int64_t number = tkl_reply_int(reply);
-    v.fits = s->alone ? number >= 0 : tkl_reply_int(tkl_reply_at(reply, 0)) == 1;
-    v.numbers[0] = number >= 0 ? number : -1 - number;
-    for (size_t i = 0; !s->alone && i < 3; i++)
-        v.numbers[i] = tkl_reply_int(tkl_reply_at(reply, i + 1));
-    tkl__limit_answer(&m->rule, &v, &got, &times);
-
+    read_step(m, s, reply, &got, &times);
     expectation e = expect(m, s->now, s->quantity);
     if (got.allowed != e.allowed || got.limit != e.limit || got.remaining != e.remaining ||
         times.retry != e.retry_us || times.reset != e.reset_us ||
@@ -270,13 +274,13 @@ static tkl_limit_rule random_rule(tkl_limit_algorithm algorithm)
 {
     static const int64_t counts[] = {1, 2, 3, 7, 30, 1000, 999983, 1000000};
     static const int64_t periods[] = {1, 7, 1000, 59999, 60000, 3600000, 2592000000};
-    static const int64_t bursts[] = {0, 1, 2, 15, 100, 999};
+    static const int64_t bursts[] = {0, 1, 2, 15, 100, 999, TKL_NONE};
     tkl_limit_rule rule = {.algorithm = algorithm};
     rule.period_ms = one_of(periods, 7);
     rule.count = one_of(counts, 8);
-    if (algorithm == TKL_GCRA || algorithm == TKL_BUCKET)
-        rule.burst = one_of(bursts, 6);
-    else if (algorithm != TKL_WINDOW_APPROX)
+    if (algorithm == TKL_LIMIT_GCRA || algorithm == TKL_LIMIT_BUCKET)
+        rule.burst = one_of(bursts, algorithm == TKL_LIMIT_GCRA ? 7 : 6);
+    else if (algorithm != TKL_LIMIT_WINDOW_APPROX)
         rule.count = 1 + chance(99);
     return rule;
 }
@@ -294,26 +298,27 @@ static int64_t random_quantity(const model *m)
     return chance(3) ? chance(3) : chance(most + 1);
 }
 
-static void walk(fixture *f, model *m, const puppet_script *check, const puppet_script *check_all)
+static void walk(fixture *f, model *m, const puppet_script *check)
 {
     static step steps[BATCH];
     tkl__invocation calls[BATCH];
     tkl_bytes key = tkl_str("state");
     tkl_reply *replies;
-    int64_t now = INT64_C(1700000000000000) + chance(INT64_C(1000000000000));
+    static const int64_t years[] = {1970, 2001, 2023, 2100}; /* the server's clock may be wrong */
+    int64_t now =
+        (one_of(years, 4) - 1970) * INT64_C(31556952000000) + chance(INT64_C(1000000000000));
     m->index = now / (m->given.period_ms * 1000);
     for (int n = 0; n < STEPS / BATCH; n++) {
         for (int i = 0; i < BATCH; i++) {
             now += random_pause(m);
             steps[i] = (step){.now = now, .quantity = random_quantity(m)};
-            steps[i].alone = tkl__rule_has_debt(&m->rule) && chance(2);
             prepare(m, &steps[i]);
             calls[i] = (tkl__invocation){
-                .script = steps[i].alone ? &check->script : &check_all->script,
+                .script = &check->script,
                 .keys = &key,
                 .nkeys = 1,
                 .args = steps[i].args,
-                .nargs = steps[i].alone ? NARGS - 2 : NARGS,
+                .nargs = NARGS,
             };
         }
         assert_ok(tkl__run_many(f->client, calls, BATCH, tkl__deadline_ms(60000), &replies));
@@ -326,23 +331,21 @@ static void walk(fixture *f, model *m, const puppet_script *check, const puppet_
 
 static void answers_are_the_textbooks(fixture *f, tkl_limit_algorithm algorithm)
 {
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 0);
-    puppet_script check_all = with_own_clock(f, &tkl__lua_limit_check_all, 2, 1);
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 1);
     seed = 0x9e3779b97f4a7c15u + (uint64_t)algorithm;
     for (int i = 0; i < RULES; i++) {
         model m = {.given = random_rule(algorithm)};
-        if (tkl__rule_make(&m.given, &m.rule) == TKL_OK)
-            walk(f, &m, &check, &check_all);
+        if (tkl__limit_rule_make(&m.given, &m.rule) == TKL_OK)
+            walk(f, &m, &check);
     }
     puppet_free(&check);
-    puppet_free(&check_all);
 }
 
 /* ---- A clock that is set back -------------------------------------------- */
 
-/* One call by limit/check_all at that moment. */
+/* One call by limit/check at that moment. */
 static void ask_at(fixture *f, const model *m, const puppet_script *script, int64_t now,
-                   int64_t quantity, tkl_limit_answer *answer, tkl__times *times)
+                   int64_t quantity, tkl_limit_answer *answer, tkl__limit_times *times)
 {
     step s = {.now = now, .quantity = quantity};
     tkl_bytes key = tkl_str("state");
@@ -351,39 +354,35 @@ static void ask_at(fixture *f, const model *m, const puppet_script *script, int6
     tkl__invocation call = {
         .script = &script->script, .keys = &key, .args = s.args, .nkeys = 1, .nargs = NARGS};
     assert_ok(tkl__run(f->client, &call, tkl__deadline_ms(60000), &reply));
-    tkl__finding v = {.quantity = quantity};
-    v.fits = tkl_reply_int(tkl_reply_at(reply, 0)) == 1;
-    for (size_t i = 0; i < 3; i++)
-        v.numbers[i] = tkl_reply_int(tkl_reply_at(reply, i + 1));
-    tkl__limit_answer(&m->rule, &v, answer, times);
+    read_step(m, &s, reply, answer, times);
     tkl_reply_free(reply);
 }
 
 static void server_clock_set_back_blocks_nobody_for_long(void **state)
 {
     fixture *f = *state;
-    const tkl_limit_algorithm which[] = {TKL_GCRA, TKL_BUCKET, TKL_WINDOW_APPROX};
-    puppet_script check_all = with_own_clock(f, &tkl__lua_limit_check_all, 2, 1);
+    const tkl_limit_algorithm which[] = {TKL_LIMIT_GCRA, TKL_LIMIT_BUCKET, TKL_LIMIT_WINDOW_APPROX};
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 1);
     for (int i = 0; i < 3; i++) {
         model m = {.given = {.algorithm = which[i], .count = 10, .period_ms = 1000}};
         tkl_limit_answer answer;
-        tkl__times times;
+        tkl__limit_times times;
         int64_t now = INT64_C(1700000000000000);
-        assert_ok(tkl__rule_make(&m.given, &m.rule));
-        ask_at(f, &m, &check_all, now, m.rule.capacity, &answer, &times);
+        assert_ok(tkl__limit_rule_make(&m.given, &m.rule));
+        ask_at(f, &m, &check, now, m.rule.capacity, &answer, &times);
         assert_true(answer.allowed);
         now -= INT64_C(3600000000);
-        ask_at(f, &m, &check_all, now, 1, &answer, &times);
+        ask_at(f, &m, &check, now, 1, &answer, &times);
         assert_false(answer.allowed);
         assert_in_range(times.retry, 1, 2000000);
-        ask_at(f, &m, &check_all, now + times.retry, 1, &answer, &times);
+        ask_at(f, &m, &check, now + times.retry, 1, &answer, &times);
         assert_true(answer.allowed);
         call_int(f->client, "DEL", "state", NULL);
     }
-    puppet_free(&check_all);
+    puppet_free(&check);
 }
 
-/* ---- Leases -------------------------------------------------------------- */
+/* ---- Slices -------------------------------------------------------------- */
 
 typedef struct holder {
     int64_t size, left, epoch, ends;
@@ -397,8 +396,9 @@ static void lend(fixture *f, const model *m, const puppet_script *script, int64_
     tkl_bytes key = tkl_str("state");
     tkl_reply *reply;
     const tkl_bytes args[] = {
-        tkl_str(m->rule.head),
-        tkl_str(m->rule.most_text),
+        tkl_str(m->rule.kind),
+        tkl_str(m->rule.capacity_text),
+        tkl_str(m->rule.unit_text),
         tkl_str(m->rule.rate_text),
         text_of(texts[0], h->size > 0 ? h->epoch : -1),
         text_of(texts[1], h->size),
@@ -409,7 +409,7 @@ static void lend(fixture *f, const model *m, const puppet_script *script, int64_
         text_of(texts[6], now % 1000000),
     };
     tkl__invocation call = {
-        .script = &script->script, .keys = &key, .args = args, .nkeys = 1, .nargs = 10};
+        .script = &script->script, .keys = &key, .args = args, .nkeys = 1, .nargs = 11};
     assert_ok(tkl__run(f->client, &call, tkl__deadline_ms(60000), &reply));
     h->size = h->left = tkl_reply_int(tkl_reply_at(reply, 0));
     h->epoch = tkl_reply_int(tkl_reply_at(reply, 1));
@@ -421,13 +421,13 @@ static void lend(fixture *f, const model *m, const puppet_script *script, int64_
 }
 
 /* Whatever was allowed, by whomever, the textbook would have allowed. */
-static void lending_walk(fixture *f, model *m, const puppet_script *check_all,
-                         const puppet_script *lease)
+static void lending_walk(fixture *f, model *m, const puppet_script *check,
+                         const puppet_script *slice)
 {
     enum { HOLDERS = 6 };
     holder holders[HOLDERS] = {{0}};
     tkl_limit_answer answer;
-    tkl__times times;
+    tkl__limit_times times;
     int64_t now = INT64_C(1700000000000000), spent = 0;
     for (int i = 0; i < 1000; i++) {
         holder *h = &holders[chance(HOLDERS)];
@@ -435,7 +435,7 @@ static void lending_walk(fixture *f, model *m, const puppet_script *check_all,
         now += chance(chance(20) ? 20000 : 900000);
         switch (chance(8)) {
         case 0:
-            ask_at(f, m, check_all, now, quantity, &answer, &times);
+            ask_at(f, m, check, now, quantity, &answer, &times);
             if (answer.allowed)
                 assert_true(expect_debt(m, now, quantity).allowed);
             break;
@@ -444,7 +444,7 @@ static void lending_walk(fixture *f, model *m, const puppet_script *check_all,
                 *h = (holder){0}; /* killed */
             break;
         case 2:
-            lend(f, m, lease, now, chance(5) ? quantity : 0, h);
+            lend(f, m, slice, now, chance(5) ? quantity : 0, h);
             break;
         default:
             if (quantity <= h->left && now < h->ends) {
@@ -452,59 +452,123 @@ static void lending_walk(fixture *f, model *m, const puppet_script *check_all,
                 h->left -= quantity;
                 spent += quantity;
             } else
-                lend(f, m, lease, now, quantity, h);
+                lend(f, m, slice, now, quantity, h);
         }
     }
     assert_true(spent > 100);
-    now += 2000000 + m->rule.most / m->rule.rate;
-    ask_at(f, m, check_all, now, 0, &answer, &times);
+    now += 2000000 + m->rule.capacity * m->rule.unit / m->rule.rate;
+    ask_at(f, m, check, now, 0, &answer, &times);
     assert_int_equal(answer.remaining, m->rule.capacity);
     call_int(f->client, "DEL", "state", NULL);
 }
 
-static void leases_never_exceed_the_limit(void **state)
+static void slices_never_exceed_the_limit(void **state)
 {
     fixture *f = *state;
-    puppet_script check_all = with_own_clock(f, &tkl__lua_limit_check_all, 2, 1);
-    puppet_script lease = with_own_clock(f, &tkl__lua_limit_lease, 1, 0);
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 1);
+    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 1, 0);
     seed = 88172645463325252u;
     for (int i = 0; i < 10; i++) {
-        model m = {.given = {.algorithm = i % 2 ? TKL_GCRA : TKL_BUCKET,
+        model m = {.given = {.algorithm = i % 2 ? TKL_LIMIT_GCRA : TKL_LIMIT_BUCKET,
                              .count = 1 + chance(2000),
                              .period_ms = 1000 + chance(1000),
                              .burst = 5 + chance(1000)}};
-        assert_ok(tkl__rule_make(&m.given, &m.rule));
-        lending_walk(f, &m, &check_all, &lease);
+        assert_ok(tkl__limit_rule_make(&m.given, &m.rule));
+        lending_walk(f, &m, &check, &slice);
     }
-    puppet_free(&check_all);
-    puppet_free(&lease);
+    puppet_free(&check);
+    puppet_free(&slice);
+}
+
+/* While slices are lent, a denial says when it would fit if nobody settled: not earlier. */
+static void retry_is_not_too_early_while_slices_are_lent(void **state)
+{
+    fixture *f = *state;
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 1);
+    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 1, 0);
+    seed = 5577006791947779410u;
+    for (int i = 0; i < 200; i++) {
+        model m = {.given = {.algorithm = i % 2 ? TKL_LIMIT_GCRA : TKL_LIMIT_BUCKET,
+                             .count = 1 + chance(2000),
+                             .period_ms = 100 + chance(3000),
+                             .burst = 5 + chance(1000)}};
+        tkl_limit_answer answer;
+        tkl__limit_times times;
+        holder h = {0};
+        int64_t now = INT64_C(1700000000000000) + chance(1000000);
+        assert_ok(tkl__limit_rule_make(&m.given, &m.rule));
+        for (int n = 0; n < 3; n++) {
+            h = (holder){0}; /* each is killed */
+            lend(f, &m, &slice, now, 1, &h);
+            now += chance(300000);
+        }
+        ask_at(f, &m, &check, now, m.rule.capacity, &answer, &times);
+        if (!answer.allowed) {
+            assert_true(times.retry > 0);
+            if (times.retry > 1) {
+                ask_at(f, &m, &check, now + times.retry - 1, m.rule.capacity, &answer, &times);
+                assert_false(answer.allowed);
+                assert_int_equal(times.retry, 1);
+                now = now + times.retry;
+            }
+        }
+        call_int(f->client, "DEL", "state", NULL);
+    }
+    puppet_free(&check);
+    puppet_free(&slice);
+}
+
+/* What is lent counts as spent at once, and nobody waits for an epoch of the future. */
+static void slices_survive_a_clock_that_is_set_back(void **state)
+{
+    fixture *f = *state;
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 1);
+    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 1, 0);
+    model m = {.given = {.count = 100, .period_ms = 1000, .burst = 99}};
+    tkl_limit_answer answer;
+    tkl__limit_times times;
+    holder h = {0};
+    int64_t now = INT64_C(1700000000000000);
+    seed = 1;
+    assert_ok(tkl__limit_rule_make(&m.given, &m.rule));
+    lend(f, &m, &slice, now, 40, &h);
+    int64_t lent = h.size;
+    assert_true(lent >= 40);
+    now -= INT64_C(3600000000);
+    ask_at(f, &m, &check, now, 0, &answer, &times);
+    assert_int_equal(answer.remaining, 100 - lent);
+    ask_at(f, &m, &check, now + times.reset, 100, &answer, &times);
+    assert_true(answer.allowed);
+    assert_in_range(times.reset, 1, 1000000);
+    puppet_free(&check);
+    puppet_free(&slice);
 }
 
 /* ---- All ----------------------------------------------------------------- */
 
 static void funnel(void **state)
 {
-    answers_are_the_textbooks(*state, TKL_GCRA);
+    answers_are_the_textbooks(*state, TKL_LIMIT_GCRA);
 }
 
 static void bucket(void **state)
 {
-    answers_are_the_textbooks(*state, TKL_BUCKET);
+    answers_are_the_textbooks(*state, TKL_LIMIT_BUCKET);
 }
 
 static void window(void **state)
 {
-    answers_are_the_textbooks(*state, TKL_WINDOW);
+    answers_are_the_textbooks(*state, TKL_LIMIT_WINDOW);
 }
 
 static void concurrency(void **state)
 {
-    answers_are_the_textbooks(*state, TKL_CONCURRENCY);
+    answers_are_the_textbooks(*state, TKL_LIMIT_CONCURRENCY);
 }
 
 static void approximate_window(void **state)
 {
-    answers_are_the_textbooks(*state, TKL_WINDOW_APPROX);
+    answers_are_the_textbooks(*state, TKL_LIMIT_WINDOW_APPROX);
 }
 
 int main(void)
@@ -516,7 +580,9 @@ int main(void)
         TEST(concurrency),
         TEST(approximate_window),
         TEST(server_clock_set_back_blocks_nobody_for_long),
-        TEST(leases_never_exceed_the_limit),
+        TEST(slices_never_exceed_the_limit),
+        TEST(retry_is_not_too_early_while_slices_are_lent),
+        TEST(slices_survive_a_clock_that_is_set_back),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

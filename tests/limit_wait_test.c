@@ -4,11 +4,12 @@
  *
  * ctest: label threads
  */
+#include "support/fake.h"
 #include "support/limits.h"
 #include "support/proxy.h"
 
-static const tkl_limit_algorithm algorithms[] = {TKL_GCRA, TKL_BUCKET, TKL_WINDOW,
-                                                 TKL_WINDOW_APPROX};
+static const tkl_limit_algorithm algorithms[] = {TKL_LIMIT_GCRA, TKL_LIMIT_BUCKET, TKL_LIMIT_WINDOW,
+                                                 TKL_LIMIT_WINDOW_APPROX};
 
 /* What was taken may be of no use, and gone, by the time we come to it. */
 static void forget(tkl_limit *limit)
@@ -39,7 +40,7 @@ static void wait_that_cannot_end_in_time_ends_at_once(void **state)
     fixture *f = *state;
     for (int i = 0; i < 8; i++) {
         tkl_limit_rule rule = {RULE(algorithms[i / 2], 1, 3600000), .in_order = i % 2};
-        if (rule.in_order && algorithms[i / 2] == TKL_WINDOW_APPROX)
+        if (rule.in_order && algorithms[i / 2] == TKL_LIMIT_WINDOW_APPROX)
             continue;
         tkl_limit *limit = open_limit(f->client, "api", rule);
         tkl_limit_answer answer;
@@ -74,7 +75,7 @@ static int by_number(const void *a, const void *b)
 static void waiting_in_order_books_ahead(void **state)
 {
     fixture *f = *state;
-    const tkl_limit_algorithm which[] = {TKL_GCRA, TKL_BUCKET, TKL_WINDOW};
+    const tkl_limit_algorithm which[] = {TKL_LIMIT_GCRA, TKL_LIMIT_BUCKET, TKL_LIMIT_WINDOW};
     for (int i = 0; i < 3; i++) {
         line l = {.limit = open_limit(f->client, "api",
                                       (tkl_limit_rule){RULE(which[i], 1, 100), .in_order = true})};
@@ -95,8 +96,8 @@ static void booking_that_is_repeated_keeps_its_place(void **state)
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
     tkl_client *client = test_open(proxy_url(p), NULL);
-    tkl_limit *limit =
-        open_limit(client, "api", (tkl_limit_rule){RULE(TKL_WINDOW, 1, 500), .in_order = true});
+    tkl_limit *limit = open_limit(
+        client, "api", (tkl_limit_rule){RULE(TKL_LIMIT_WINDOW, 1, 500), .in_order = true});
     tkl_limit_answer answer;
     assert_ok(tkl_limit_wait(limit, tkl_str("bob"), 1, 0, &answer)); /* the script is known now */
     int64_t start = test_now_ms();
@@ -112,8 +113,8 @@ static void booking_that_is_repeated_keeps_its_place(void **state)
 static void booked_places_come_before_later_checks(void **state)
 {
     fixture *f = *state;
-    tkl_limit *limit =
-        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_GCRA, 1, 5000), .in_order = true});
+    tkl_limit *limit = open_limit(
+        f->client, "api", (tkl_limit_rule){RULE(TKL_LIMIT_GCRA, 1, 5000), .in_order = true});
     assert_ok(limit_take(limit, "alice", 1));
     line l = {.limit = limit};
     crew *waiter = crew_start(1, stand_in_line, &l);
@@ -127,7 +128,7 @@ static void booked_places_come_before_later_checks(void **state)
 static void slot_given_back_wakes_who_waits(void **state)
 {
     fixture *f = *state;
-    line l = {.limit = open_plain_limit(f, "api", TKL_CONCURRENCY, 1)};
+    line l = {.limit = open_plain_limit(f, "api", TKL_LIMIT_CONCURRENCY, 1)};
     tkl_limit_answer held;
     assert_ok(tkl_limit_check(l.limit, tkl_str("alice"), 1, &held));
     int64_t before = server_calls(f->server, "ssubscribe");
@@ -143,11 +144,146 @@ static void slot_that_ends_is_had_by_who_waits(void **state)
 {
     fixture *f = *state;
     tkl_limit *limit =
-        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_CONCURRENCY, 1, 3000)});
+        open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_LIMIT_CONCURRENCY, 1, 3000)});
     assert_ok(limit_take(limit, "alice", 1));
     assert_code(tkl_limit_wait(limit, tkl_str("alice"), 1, 10, NULL), TKL_LIMITED);
     assert_ok(tkl_limit_wait(limit, tkl_str("alice"), 1, LONG, NULL));
     tkl_limit_close(limit);
+}
+
+static void reset_wakes_who_waits_for_a_slot(void **state)
+{
+    fixture *f = *state;
+    line l = {.limit = open_plain_limit(f, "api", TKL_LIMIT_CONCURRENCY, 1)};
+    assert_ok(limit_take(l.limit, "alice", 1));
+    int64_t before = server_calls(f->server, "ssubscribe");
+    crew *waiter = crew_start(1, stand_in_line, &l);
+    eventually(server_calls(f->server, "ssubscribe") > before, LONG);
+    assert_ok(tkl_limit_reset(l.limit, tkl_str("alice")));
+    crew_join(waiter);
+    tkl_limit_close(l.limit);
+}
+
+/* ---- Interruption ---------------------------------------------------------- */
+
+typedef struct patience {
+    tkl_client *client;
+    tkl_limit *limit;
+    _Atomic int code;
+} patience;
+
+static void wait_for_ever(void *arg, int index)
+{
+    patience *p = arg;
+    (void)index;
+    p->code = tkl_limit_wait(p->limit, tkl_str("alice"), 1, -1, NULL);
+}
+
+static void interruption_ends_every_wait(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < 7; i++) {
+        static const tkl_limit_algorithm which[] = {
+            TKL_LIMIT_GCRA,        TKL_LIMIT_BUCKET, TKL_LIMIT_WINDOW, TKL_LIMIT_WINDOW_APPROX,
+            TKL_LIMIT_CONCURRENCY, TKL_LIMIT_GCRA,   TKL_LIMIT_WINDOW};
+        patience p = {.client = f->client, .code = 1};
+        p.limit = open_limit(f->client, "api",
+                             (tkl_limit_rule){RULE(which[i], 1, 3600000), .in_order = i >= 5});
+        assert_ok(limit_take(p.limit, "alice", 1));
+        int64_t before = scripts_run(f);
+        crew *waiter = crew_start(1, wait_for_ever, &p);
+        eventually(scripts_run(f) > before, LONG);
+        tkl_interrupt(f->client);
+        crew_join(waiter);
+        assert_code(p.code, TKL_EINTR);
+        tkl_resume(f->client);
+        forget(p.limit);
+        tkl_limit_close(p.limit);
+    }
+}
+
+/* ---- Servers that say anything --------------------------------------------- */
+
+typedef struct speaker {
+    const char *answer;
+    _Atomic int asked;
+} speaker;
+
+static void say(fake_conn *c, void *arg)
+{
+    speaker *s = arg;
+    while (fake_expect(c) != NULL) {
+        s->asked++;
+        if (!fake_sendz(c, s->answer))
+            return;
+    }
+}
+
+/* No answer makes a wait run hot, or last longer than was asked for. */
+static void senseless_answers_end_the_wait(void **state)
+{
+    static const char *const answers[] = {
+        "*5\r\n:1\r\n:0\r\n:9007199254740992\r\n:0\r\n:0\r\n", /* its turn in 285 years */
+        "*5\r\n:1\r\n:0\r\n:9223372036854775807\r\n:0\r\n:0\r\n",
+        "*5\r\n:1\r\n:0\r\n:-1\r\n:0\r\n:0\r\n",
+        "*5\r\n:0\r\n:0\r\n:0\r\n:-9223372036854775808\r\n:0\r\n",
+        "*5\r\n:7\r\n:0\r\n:0\r\n:0\r\n:0\r\n",
+        "*5\r\n:0\r\n:99\r\n:0\r\n:0\r\n:0\r\n",
+        "*5\r\n$1\r\n1\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n$1\r\n0\r\n",
+        "*0\r\n",
+        ":1\r\n",
+        "$2\r\nOK\r\n",
+        "*-1\r\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof answers / sizeof *answers; i++) {
+        speaker s = {.answer = answers[i / 2]};
+        fake *hostile = fake_start(say, &s);
+        tkl_client *client = test_open(fake_url(hostile), &(tkl_options){.timeout_ms = 5000});
+        tkl_limit *limit = open_limit(
+            client, "api", (tkl_limit_rule){RULE(TKL_LIMIT_GCRA, 5, 1000), .in_order = i % 2});
+        assert_code(tkl_limit_wait(limit, tkl_str("alice"), 1, 1000, NULL), TKL_EPROTO);
+        tkl_limit_close(limit);
+        tkl_close(client);
+        fake_end(hostile);
+    }
+}
+
+/* "Not now, but at once", again and again. */
+static void server_that_never_allows_is_asked_at_a_pace(void **state)
+{
+    (void)state;
+    speaker s = {.answer = "*5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:0\r\n"};
+    fake *hostile = fake_start(say, &s);
+    tkl_client *client = test_open(fake_url(hostile), NULL);
+    tkl_limit *limit = open_limit(client, "api", (tkl_limit_rule){RULE(TKL_LIMIT_GCRA, 5, 1000)});
+    int64_t start = test_now_ms();
+    assert_code(tkl_limit_wait(limit, tkl_str("alice"), 1, 100, NULL), TKL_LIMITED);
+    int64_t lasted = test_now_ms() - start;
+    assert_in_range(s.asked, 1, lasted + 10);
+    tkl_limit_close(limit);
+    tkl_close(client);
+    fake_end(hostile);
+}
+
+/* A program that would rather decide by itself than wait for a silent server. */
+static void time_out_of_a_limit_is_its_own(void **state)
+{
+    fixture *f = *state;
+    tkl_limit *limit;
+    tkl_limit_rule rule = {RULE(TKL_LIMIT_GCRA, 5, 1000)};
+    tkl_limit_options options = {.timeout_ms = 50};
+    assert_ok(tkl_limit_open(f->client, tkl_str("api"), &rule, &options, &limit));
+    assert_ok(limit_take(limit, "alice", 1));
+    server_freeze(f->server);
+    int64_t start = test_now_ms();
+    assert_code(limit_take(limit, "alice", 1), TKL_ETIMEOUT);
+    assert_in_range(test_now_ms() - start, 40, 2500); /* the client's is 5 seconds */
+    server_thaw(f->server);
+    tkl_limit_close(limit);
+    options.timeout_ms = -1;
+    assert_code(tkl_limit_open(f->client, tkl_str("api"), &rule, &options, &limit), TKL_EINVAL);
+    assert_null(limit);
 }
 
 int main(void)
@@ -160,6 +296,11 @@ int main(void)
         TEST(booked_places_come_before_later_checks),
         TEST(slot_given_back_wakes_who_waits),
         TEST(slot_that_ends_is_had_by_who_waits),
+        TEST(reset_wakes_who_waits_for_a_slot),
+        TEST(interruption_ends_every_wait),
+        TEST(senseless_answers_end_the_wait),
+        TEST(server_that_never_allows_is_asked_at_a_pace),
+        TEST(time_out_of_a_limit_is_its_own),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

@@ -2,10 +2,10 @@
  *
  * Rate limits that programs on many machines share.
  *
- *     static const tkl_limit_rule rule = {.count = 30, .period_ms = 60000, .burst = 15};
+ *     static const tkl_limit_rule rule = {.count = 30, .period_ms = 60000};    // 30 in 60 s
  *     tkl_limit *api;
  *     tkl_limit_answer answer;
- *     tkl_limit_open(client, tkl_str("api"), &rule, &api);
+ *     tkl_limit_open(client, tkl_str("api"), &rule, NULL, &api);
  *     switch (tkl_limit_check(api, tkl_str("alice"), 1, &answer)) {
  *     case TKL_OK:
  *         return serve(request);
@@ -14,10 +14,13 @@
  *     }
  *
  * A limit has a name and a rule; what it limits has a key: a user, an address, a tenant. A check is
- * one trip. The server's clock decides, a denial changes nothing, and a key expires as soon as it
- * is of no use. docs/limit.md has the whole contract.
+ * one round trip. The server's clock decides, and a denial changes nothing. docs/limit.md has the
+ * whole contract.
  *
- * A handle is immutable: any number of threads may use it.
+ * Threads: a limit is immutable, and a slice is guarded: any number of threads may use them. Fork:
+ * a child may use a limit; a slice belongs to the process that opened it: in a child every check is
+ * TKL_EINVAL, and closing only frees memory. Callbacks: none. Keys: one for each limit and key; it
+ * expires as soon as it is of no use.
  */
 #ifndef TACKLE_LIMIT_H
 #define TACKLE_LIMIT_H
@@ -31,40 +34,56 @@ extern "C" {
 typedef struct tkl_limit tkl_limit;
 
 typedef enum tkl_limit_algorithm {
-    TKL_GCRA,          /* a funnel: `count` in `period_ms` evenly, and `burst` more at once */
-    TKL_BUCKET,        /* tokens: at most `burst` (0: count) at once, refilled evenly */
-    TKL_WINDOW,        /* exact: never more than `count` in any stretch of `period_ms` */
-    TKL_WINDOW_APPROX, /* the same by two counters: less memory, off by a few percent */
-    TKL_CONCURRENCY,   /* `count` at once, each until given back, `period_ms` at most */
+    /* A funnel: `burst` + 1 at once, then `count` in `period_ms`, evenly. */
+    TKL_LIMIT_GCRA = 0,
+    /* A bucket of `burst` tokens, refilled evenly: `count` in `period_ms`. */
+    TKL_LIMIT_BUCKET = 1,
+    /* Exact: never more than `count` in any stretch of `period_ms`. */
+    TKL_LIMIT_WINDOW = 2,
+    /* The same, judged by two counters, in less memory. It takes what was used in the last period
+     * as spread evenly: in the worst case nearly twice `count` passes in one `period_ms`. */
+    TKL_LIMIT_WINDOW_APPROX = 3,
+    /* `count` at once, each until given back, `period_ms` at most. */
+    TKL_LIMIT_CONCURRENCY = 4,
 } tkl_limit_algorithm;
 
 typedef struct tkl_limit_rule {
     tkl_limit_algorithm algorithm;
-    int64_t count;     /* 1 to 10^9; of TKL_WINDOW and TKL_CONCURRENCY to 100000 */
+    int64_t count;     /* 1 to 10^9; of windows (exact) and concurrency to 100000 */
     int64_t period_ms; /* 1 to 10 years */
-    int64_t burst;     /* of TKL_GCRA and TKL_BUCKET; 0 or more */
-    bool in_order;     /* tkl_limit_wait() books ahead: first come, first served; see there */
+    int64_t burst; /* of funnel and bucket. 0: `count` fit at once (a burst of count - 1, a bucket
+                      of count). TKL_NONE: no burst, of a funnel only. Else 1 to 10^9 */
+    bool in_order; /* tkl_limit_wait() books ahead: first come, first served; see there */
+    TKL_RESERVED(4);
 } tkl_limit_rule;
+
+typedef struct tkl_limit_options {
+    int64_t timeout_ms; /* of one call; 0: the client's. A short one lets you decide at once what to
+                           do when the server does not answer */
+    TKL_RESERVED(8);
+} tkl_limit_options;
 
 typedef struct tkl_limit_answer {
     bool allowed;
     int64_t limit;               /* the most that can fit at once */
-    int64_t remaining;           /* what would fit now */
+    int64_t remaining;           /* how many more would fit now */
     int64_t retry_after_ms;      /* when it would fit; -1: it was allowed, or never fits */
     int64_t reset_after_ms;      /* when all is as if never used */
-    char ticket[TKL_TOKEN_SIZE]; /* TKL_WINDOW, TKL_CONCURRENCY: to give it back; else "" */
+    char ticket[TKL_TOKEN_SIZE]; /* of windows (exact) and concurrency: to give it back; else "" */
+    TKL_RESERVED(4);
 } tkl_limit_answer;
 
-/* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. A rule that makes no sense, or whose numbers
- * cannot be kept exactly, is refused with TKL_EINVAL. */
+/* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. A rule that makes no
+ * sense, or whose numbers cannot be kept exactly, is refused with TKL_EINVAL. */
 TKL_API int tkl_limit_open(tkl_client *client, tkl_bytes name, const tkl_limit_rule *rule,
-                           tkl_limit **limit) TKL_NONNULL(1, 3, 4) TKL_CHECK;
+                           const tkl_limit_options *options, tkl_limit **limit)
+    TKL_NONNULL(1, 3, 5) TKL_CHECK;
 
 /* NULL is fine. */
 TKL_API void tkl_limit_close(tkl_limit *limit);
 
 /* Takes `quantity` if it fits: TKL_OK, or TKL_LIMITED and nothing is changed. 0 only looks. Of
- * TKL_WINDOW and TKL_CONCURRENCY at most 1000 at once. `answer` may be NULL. TKL_ETYPE: the key is
+ * exact windows and concurrency at most 1000 at once. `answer` may be NULL. TKL_ETYPE: the key is
  * in use by another algorithm. After TKL_ETIMEOUT and TKL_EUNKNOWN it may have been taken. */
 TKL_API int tkl_limit_check(tkl_limit *limit, tkl_bytes key, int64_t quantity,
                             tkl_limit_answer *answer) TKL_NONNULL(1) TKL_CHECK;
@@ -73,69 +92,77 @@ typedef struct tkl_limit_item {
     tkl_limit *limit;
     tkl_bytes key;
     int64_t quantity;
+    TKL_RESERVED(2);
 } tkl_limit_item;
 
-/* Many checks in one trip (to each server), each by itself: answers[i].allowed tells. TKL_OK when
- * all were answered; otherwise the first failure, and those that failed are not allowed. All
- * limits must be of one client. */
-TKL_API int tkl_limit_check_many(const tkl_limit_item *items, size_t count,
-                                 tkl_limit_answer *answers) TKL_NONNULL(1, 3) TKL_CHECK;
+/* Each of these by itself, in one round trip to each server: answers[i].allowed tells. TKL_OK when
+ * all were answered; otherwise the first failure, and items that failed are not allowed. All limits
+ * must be of one client. */
+TKL_API int tkl_limit_check_each(const tkl_limit_item *items, size_t count,
+                                 tkl_limit_answer *answers) TKL_CHECK;
 
-/* Several limits as one, all or none, in one step: TKL_LIMITED when one of them denies, and then
- * nothing was taken anywhere; answers[i].allowed tells which would have allowed it. On a
- * cluster all keys must be the same one (TKL_ECROSSSLOT). At most 64, none twice. */
+/* All of these or none, in one step: TKL_LIMITED when one of them denies, and then nothing was
+ * taken anywhere; answers[i].allowed tells which would have allowed it. On a cluster all keys must
+ * be the same one (TKL_ECROSSSLOT). 1 to 64 items, none twice. */
 TKL_API int tkl_limit_check_all(const tkl_limit_item *items, size_t count,
-                                tkl_limit_answer *answers) TKL_NONNULL(1, 3) TKL_CHECK;
+                                tkl_limit_answer *answers) TKL_CHECK;
 
 /* Takes `quantity`, waiting up to `wait_ms` (negative: for ever) until it fits. It sleeps for the
- * time that the server tells and asks again; when that is not in time, it does not wait at all:
- * TKL_LIMITED. Others may be quicker meanwhile.
+ * time that the server reports and asks again; when that is not in time, it does not wait at all:
+ * TKL_LIMITED. Other programs may be quicker meanwhile. TKL_EINTR: tkl_interrupt() ended the wait,
+ * and nothing was taken.
  *
- * With `in_order` (TKL_GCRA, TKL_BUCKET, TKL_WINDOW) it books its place ahead, in one trip, and
- * sleeps until its turn: first come, first served. Checks of others find nothing until all that
- * was booked has passed. What is booked is used, even if the program ends meanwhile. */
+ * With `in_order` (funnel, bucket, exact window) it books its place ahead, in one round trip, and
+ * sleeps until its turn: first come, first served. Checks of other programs find nothing until all
+ * that was booked has passed. What is booked is used, even if the program ends meanwhile or the
+ * wait is interrupted. */
 TKL_API int tkl_limit_wait(tkl_limit *limit, tkl_bytes key, int64_t quantity, int64_t wait_ms,
                            tkl_limit_answer *answer) TKL_NONNULL(1) TKL_CHECK;
 
-/* Gives back what was not needed after all, or is over. TKL_WINDOW and TKL_CONCURRENCY need the
- * ticket of the answer, and give back up to `quantity` of it; TKL_NOTFOUND: all of it has ended
- * by itself. Others need none (NULL); more than was taken counts as all of it. */
+/* Gives back what was not needed after all, or is over. Exact windows and concurrency need the
+ * ticket of the answer; a ticket can be given back in parts. TKL_NOTFOUND: all of it has ended by
+ * itself or was given back. Other algorithms need none (NULL); more than was taken counts as all of
+ * it. After TKL_ETIMEOUT or TKL_EUNKNOWN it may have been given back; repeating it is safe unless
+ * you give back in parts. */
 TKL_API int tkl_limit_refund(tkl_limit *limit, tkl_bytes key, int64_t quantity, const char *ticket)
     TKL_NONNULL(1);
 
-/* A slot of TKL_CONCURRENCY is needed for longer: up to `quantity` of the ticket live for another
- * period from now. TKL_NOTFOUND: all of it has ended, and others may have it. */
+/* A slot of a concurrency limit is needed for longer: up to `quantity` slots of the ticket live for
+ * another period from now. TKL_NOTFOUND: all of them have ended, and other programs may have them.
+ */
 TKL_API int tkl_limit_renew(tkl_limit *limit, tkl_bytes key, int64_t quantity, const char *ticket)
     TKL_NONNULL(1) TKL_CHECK;
 
-/* Forgets the key. TKL_NOTFOUND: there was nothing to forget. */
+/* Forgets what the key has used, and wakes programs that wait for concurrency. TKL_NOTFOUND: there
+ * was nothing to forget. */
 TKL_API int tkl_limit_reset(tkl_limit *limit, tkl_bytes key) TKL_NONNULL(1);
-
-/* The five numbers of redis-cell's CL.THROTTLE: limited (0 or 1), limit, remaining, retry after and
- * reset after in whole seconds, rounded up. */
-TKL_API void tkl_limit_cell(const tkl_limit_answer *answer, int64_t cell[5]) TKL_NONNULL(1, 2);
 
 /* ---- Very hot keys ------------------------------------------------------- */
 
-/* A slice of the budget of one key, of a TKL_GCRA or TKL_BUCKET, spent by this process without
- * asking: millions of checks a second. The server sets aside what is handed out, so that all
- * together never exceed the limit; what is not used goes back within a second, and a second after
- * a process died, what it might have spent counts as spent.
+/* A slice of the budget of one key, of a funnel or bucket, spent by this process without asking:
+ * millions of checks a second. The server sets aside what is handed out, so that all together never
+ * exceed the limit; what is not used goes back within a second, and a second after a process died,
+ * what it might have spent counts as spent.
  *
- * It pays where the burst is large: about what is used in a tenth of a second, or more. May be used
- * by any number of threads. */
-typedef struct tkl_limit_lease tkl_limit_lease;
+ * It pays where the burst is large: about what is used in a tenth of a second, or more. */
+typedef struct tkl_limit_slice tkl_limit_slice;
 
-/* No I/O. The limit must stay open until the lease is closed. */
-TKL_API int tkl_limit_lease_open(tkl_limit *limit, tkl_bytes key, tkl_limit_lease **lease)
-    TKL_NONNULL(1, 3) TKL_CHECK;
+typedef struct tkl_limit_slice_options {
+    int64_t timeout_ms; /* of one round trip; 0: the limit's */
+    TKL_RESERVED(8);
+} tkl_limit_slice_options;
 
-/* Gives back what is left, in one trip. NULL is fine. */
-TKL_API void tkl_limit_lease_close(tkl_limit_lease *lease);
+/* No I/O. The limit must stay open until the slice is closed. `options` may be NULL. */
+TKL_API int tkl_limit_slice_open(tkl_limit *limit, tkl_bytes key,
+                                 const tkl_limit_slice_options *options, tkl_limit_slice **slice)
+    TKL_NONNULL(1, 4) TKL_CHECK;
 
-/* As tkl_limit_check(), `quantity` from 1, mostly without a trip. The answer's remaining is what is
- * left of the slice; its times are those of the last trip. */
-TKL_API int tkl_limit_lease_check(tkl_limit_lease *lease, int64_t quantity,
+/* Gives back what is left, in one round trip. NULL is fine. */
+TKL_API void tkl_limit_slice_close(tkl_limit_slice *slice);
+
+/* As tkl_limit_check(), `quantity` from 1, mostly without a round trip. The answer's remaining is
+ * what is left of the slice; its times are those of the last round trip. */
+TKL_API int tkl_limit_slice_check(tkl_limit_slice *slice, int64_t quantity,
                                   tkl_limit_answer *answer) TKL_NONNULL(1) TKL_CHECK;
 
 #ifdef __cplusplus

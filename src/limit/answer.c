@@ -1,102 +1,53 @@
 /* SPDX-License-Identifier: MIT
  *
- * Answers: what the numbers of the scripts mean. All of it is in whole numbers, rounded so that who
- * comes back after the time told is not too early.
+ * Answers of limit/check: read once, where they enter. Times are rounded up, so that a program that
+ * comes back after the time reported is not too early.
  */
+#include <string.h>
+
+#include "core/error.h"
 #include "limit/limit.h"
 
-static int64_t divide_up(int64_t number, int64_t by)
+int64_t tkl__limit_ms(int64_t us)
 {
-    return number > 0 ? (number + by - 1) / by : 0;
+    return us < 0 ? -1 : (us + 999) / 1000;
 }
 
-/* ---- Funnel and bucket --------------------------------------------------- */
-
-static void answer_debt(const tkl__rule *rule, const tkl__finding *v, int64_t *remaining,
-                        tkl__times *times)
+bool tkl__limit_number(const tkl_reply *reply, size_t index, int64_t *number)
 {
-    int64_t owed = v->numbers[0];
-    *remaining = owed < rule->most ? (rule->most - owed) / rule->unit : 0;
-    times->turn = divide_up(owed - rule->most, rule->rate);
-    times->retry = divide_up(owed + v->quantity * rule->unit - rule->most, rule->rate);
-    times->reset = divide_up(owed, rule->rate);
+    const tkl_reply *one = tkl_reply_at(reply, index);
+    *number = tkl_reply_int(one);
+    return tkl_reply_kind(one) == TKL_REPLY_INTEGER && *number >= 0 && *number <= TKL__LIMIT_EXACT;
 }
 
-/* ---- Exact window and concurrency ---------------------------------------- */
-
-static void answer_window(const tkl__rule *rule, const tkl__finding *v, int64_t *remaining,
-                          tkl__times *times)
+/* What is booked ahead comes in the time that was asked for. */
+static bool is_sound(const tkl__limit_question *q, int64_t fits, int64_t remaining, int64_t turn)
 {
-    int64_t alive = v->numbers[0];
-    *remaining = alive < rule->capacity ? rule->capacity - alive : 0;
-    times->turn = times->retry = v->numbers[1];
-    times->reset = v->numbers[2];
+    bool booked = fits == 1 && q->quantity > 0;
+    return fits <= 1 && remaining <= q->limit->rule.capacity && (!booked || turn <= q->ahead_us);
 }
 
-/* ---- Approximate window --------------------------------------------------
- *
- * With `passed` of the period gone, what counts is previous * (period - passed) / period + current.
- * It falls evenly to the end of the period; there the current count takes the place of the previous
- * one, and it goes on falling. */
-
-/* Counts of an earlier, wider rule times a long period. */
-__extension__ typedef __int128 wide;
-
-/* When previous * (period - t) / period + current has fallen to `level`. */
-static int64_t falls_to(int64_t level, int64_t current, int64_t previous, int64_t period)
+int tkl__limit_read(const tkl__limit_question *q, const tkl_reply *reply, size_t index,
+                    tkl_limit_answer *answer, tkl__limit_times *times)
 {
-    wide above = current + previous - level;
-    return above > 0 ? (int64_t)((above * period + previous - 1) / previous) : 0;
-}
-
-static int64_t approx_retry(const tkl__rule *rule, const tkl__finding *v)
-{
-    int64_t passed = v->numbers[0], current = v->numbers[1], previous = v->numbers[2];
-    int64_t level = rule->capacity - v->quantity;
-    if (current <= level)
-        return falls_to(level, current, previous, rule->unit) - passed;
-    return rule->unit - passed + falls_to(level, 0, current, rule->unit);
-}
-
-static void answer_approx(const tkl__rule *rule, const tkl__finding *v, int64_t *remaining,
-                          tkl__times *times)
-{
-    int64_t passed = v->numbers[0], current = v->numbers[1], previous = v->numbers[2];
-    wide sum = (wide)previous * (rule->unit - passed) + (wide)current * rule->unit;
-    *remaining = sum < rule->most ? (int64_t)((rule->most - sum) / rule->unit) : 0;
-    times->turn = 0;
-    times->retry = approx_retry(rule, v);
-    times->reset = current > 0 ? 2 * rule->unit - passed : previous > 0 ? rule->unit - passed : 0;
-}
-
-/* ---- All of them --------------------------------------------------------- */
-
-void tkl__limit_answer(const tkl__rule *rule, const tkl__finding *finding, tkl_limit_answer *answer,
-                       tkl__times *times)
-{
-    int64_t remaining;
-    if (tkl__rule_has_debt(rule))
-        answer_debt(rule, finding, &remaining, times);
-    else if (tkl__rule_has_tickets(rule))
-        answer_window(rule, finding, &remaining, times);
-    else
-        answer_approx(rule, finding, &remaining, times);
-    bool allowed = finding->fits && !finding->never;
-    if (allowed || finding->never)
+    int64_t fits, remaining;
+    bool sound = tkl__limit_number(reply, index, &fits) &&
+                 tkl__limit_number(reply, index + 1, &remaining) &&
+                 tkl__limit_number(reply, index + 2, &times->turn) &&
+                 tkl__limit_number(reply, index + 3, &times->retry) &&
+                 tkl__limit_number(reply, index + 4, &times->reset);
+    *answer = (tkl_limit_answer){.allowed = false};
+    if (!sound || !is_sound(q, fits, remaining, times->turn))
+        return tkl__fail(TKL_EPROTO, "the server answered a check with senseless numbers");
+    answer->allowed = fits == 1 && !q->never;
+    if (answer->allowed || q->never)
         times->retry = -1;
-    answer->allowed = allowed;
-    answer->limit = rule->capacity;
+    answer->limit = q->limit->rule.capacity;
     answer->remaining = remaining;
-    answer->retry_after_ms = times->retry < 0 ? -1 : divide_up(times->retry, 1000);
-    answer->reset_after_ms = divide_up(times->reset, 1000);
-}
-
-void tkl_limit_cell(const tkl_limit_answer *answer, int64_t cell[5])
-{
-    int64_t retry = answer->retry_after_ms;
-    cell[0] = answer->allowed ? 0 : 1;
-    cell[1] = answer->limit;
-    cell[2] = answer->remaining;
-    cell[3] = retry < 0 ? -1 : divide_up(retry, 1000);
-    cell[4] = divide_up(answer->reset_after_ms, 1000);
+    answer->retry_after_ms = tkl__limit_ms(times->retry);
+    answer->reset_after_ms = tkl__limit_ms(times->reset);
+    if (!answer->allowed)
+        return tkl__no(TKL_LIMITED);
+    memcpy(answer->ticket, q->ticket, TKL_TOKEN_SIZE);
+    return TKL_OK;
 }

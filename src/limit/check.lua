@@ -1,44 +1,97 @@
--- limit/check: take from a funnel or a bucket what fits.
--- KEYS[1] state
--- ARGV[1] head   of the state: letter, period, space
--- ARGV[2] cost   of the quantity: period times as much; 0 only looks
--- ARGV[3] most   that may be owed
--- ARGV[4] count  by which the debt shrinks in a microsecond
--- returns what is owed then; when it does not fit, -1 - what is owed
--- include: clock
+-- limit/check: take from all of these limits, or from none of them.
+-- KEYS[1...] states
+-- ARGV[1] take  1; 0: only look
+-- ARGV[2...] seven for each key:
+--   kind      gcra, bucket, window, approx or concurrency
+--   quantity  to take; 0 only looks
+--   capacity  the most that fits at once
+--   unit      of gcra and bucket: the debt of one; of others: the period in microseconds
+--   rate      of gcra and bucket: by which the debt shrinks in a microsecond; of others: 0
+--   ticket    of window and concurrency; of others ''
+--   ahead     microseconds that may be booked ahead; of approx and concurrency: 0
+-- returns for each key five numbers: 1 or 0 for whether it fits there; how many more would fit; and
+-- microseconds until what was taken may be used, until the quantity fits, until all is unused
+-- include: basics
 
-local head, cost, most, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-
--- The common case, in as few steps as there can be: the unit is this rule's, nothing is lent out.
-local state, n, debt, passed = redis.call('GET', KEYS[1]), #head, 0, 0
-if state then
-  debt = string.sub(state, 1, n) == head and tonumber(string.sub(state, n + 18))
-  passed = debt and now - string.sub(state, n + 1, n + 16)
-end
-if debt and passed >= 0 then
-  debt = debt - passed * count
-  if debt < 0 then
-    debt = 0
-  end
-  if debt + cost > most then
-    return -1 - debt
-  end
-  debt = debt + cost
-  if cost > 0 then
-    redis.call('SET', KEYS[1], string.format('%s%d %d', head, now, debt),
-               'PX', string.format('%d', (debt - 1) / (count * 1000) + 1))
-  end
-  return debt
-end
+local now = server_time()
 
 -- include: debt
+-- include: window
+-- include: approx
 
-local lent, tail
-debt, lent, tail = owed(KEYS[1], head, count)
-if debt + lent + cost > most then
-  return -1 - debt - lent
+-- Each of these answers whether it fits, a function that takes, and one that tells.
+
+local function by_debt(key, kind, quantity, capacity, unit, rate, _, ahead)
+  local state, most = read_debt(key, kind, unit, rate), capacity * unit
+  local cost = quantity * unit
+  local function take()
+    state.debt = state.debt + cost
+    write_debt(key, state)
+  end
+  local function tell()
+    return divide(math.max(0, most - owed(state)), unit), time_until(state, most),
+           time_until(state, most - cost), time_until(state, 0)
+  end
+  return owed(state) + cost <= math.min(most + ahead * rate, EXACT), take, tell
 end
-if cost > 0 then
-  owe(KEYS[1], head, count, debt + cost, lent, tail)
+
+local function by_window(key, kind, quantity, count, period, _, ticket, ahead)
+  local alive, ended = count_alive(key, kind)
+  local over = alive + quantity - count
+  local start = over > 0 and end_of(key, ended + over - 1) or now
+  local mine = start > now and quantity > 0 and redis.call('ZSCORE', key, entry(kind, ticket, 1))
+  if mine then -- a repeated request
+    start = math.max(now, mine - period)
+  end
+  local function take()
+    alive = alive + admit(key, kind, ticket, quantity, start + period)
+  end
+  local function tell()
+    return math.max(0, count - alive), start - now, start - now, end_of(key, -1) - now
+  end
+  return mine or start <= now + ahead, take, tell
 end
-return debt + lent + cost
+
+local function by_counters(key, _, quantity, count, period)
+  local current, previous = read_counters(key, period)
+  local passed = math.fmod(now, period)
+  local function take()
+    current = current + quantity
+    write_counters(key, period, current, previous)
+  end
+  local function tell()
+    local room = count * period - weight(current, previous, period, passed)
+    return divide(math.max(0, room), period), 0,
+           time_to_fall(count - quantity, current, previous, period, passed),
+           time_to_fall(0, current, previous, period, passed)
+  end
+  return weight(current + quantity, previous, period, passed) <= count * period, take, tell
+end
+
+local METHODS = {gcra = by_debt, bucket = by_debt, window = by_window, concurrency = by_window,
+                 approx = by_counters}
+local ARGUMENTS = 7 -- for each key
+
+local fits, take, tell, quantities, all = {}, {}, {}, {}, ARGV[1] == '1'
+for i, key in ipairs(KEYS) do
+  local first = 2 + (i - 1) * ARGUMENTS
+  local kind, quantity, capacity, unit, rate, ticket, ahead =
+      unpack(ARGV, first, first + ARGUMENTS - 1)
+  quantities[i] = tonumber(quantity)
+  fits[i], take[i], tell[i] = METHODS[kind](key, kind, quantities[i], tonumber(capacity),
+                                            tonumber(unit), tonumber(rate), ticket,
+                                            tonumber(ahead))
+  all = all and fits[i]
+end
+
+local answer = {}
+for i in ipairs(KEYS) do
+  if all and quantities[i] > 0 then
+    take[i]()
+  end
+  answer[#answer + 1] = fits[i] and 1 or 0
+  for _, number in ipairs({tell[i]()}) do
+    answer[#answer + 1] = math.min(number, EXACT)
+  end
+end
+return answer

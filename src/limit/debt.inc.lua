@@ -1,56 +1,104 @@
--- Funnel and bucket: what is owed. See the essay of limit.c for the state and its units.
+-- Funnel and bucket: what is owed, and what is lent out in slices. The essays of limit.c and slice.c
+-- explain the units and the epochs.
 
-local MOST = 9007199254740992 -- 2^53: up to here whole numbers are exact
+-- include: basics
 
--- Writes down what is owed now. With nothing owed there is nothing to keep.
-local function owe(key, head, count, debt, lent, tail)
-  local ms = (debt + lent - 1) / (count * 1000) + 1 -- '%d' cuts it: the milliseconds, rounded up
-  if tail ~= '' then
-    ms = ms + 1000 -- until the last epoch with something lent out has ended
-  elseif ms < 1 then
-    return redis.call('DEL', key)
-  end
-  redis.call('SET', key, string.format('%s%d %d%s', head, now, debt, tail),
-             'PX', string.format('%d', ms))
+-- kind, unit, stamp, debt, epoch, lent before it, lent in it
+local DEBT = '^(%a+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
+-- Microseconds of an epoch.
+local EPOCH = 500000
+-- A key with slices stays until the last of them has ended.
+local SLICES_MS = 1000
+
+-- What is lent out, as debt.
+local function lent(state)
+  return math.min((state.before + state.latest) * state.unit, EXACT)
 end
 
--- What is owed now, what is lent out (as debt), and the part of the state that tells of it.
-local function owed(key, head, count)
-  local state = redis.call('GET', key)
-  if not state then
-    return 0, 0, ''
-  end
-  local kind, unit, stamp, rest, epoch, before, latest =
-      string.match(state, '^(%a)(%d+) (%d+) (%d+) ?(%d*) ?(%d*) ?(%d*)$')
-  if kind ~= string.sub(head, 1, 1) then
-    error({err = OTHER})
-  end
-  local period = tonumber(string.sub(head, 2))
-  local debt, last = tonumber(rest), math.min(tonumber(stamp), now)
-  if tonumber(unit) ~= period then -- the rule was changed: the same quantity in its unit
-    debt = math.min(math.ceil(debt * period / unit), MOST)
-  end
-  local function pass(till)
-    debt = math.max(0, debt - math.max(0, till - last) * count)
-    last = till
-  end
+local function owed(state)
+  return math.min(state.debt + lent(state), EXACT)
+end
 
-  -- What was lent out counts as spent when the epoch after its own ends.
-  local lent, tail = 0, ''
-  before, latest = tonumber(before) or 0, tonumber(latest) or 0
-  while before + latest > 0 and (epoch + 1) * 500000 <= now do
-    epoch = epoch + 1
-    pass(epoch * 500000)
-    debt = math.min(debt + before * period, MOST)
-    before, latest = latest, 0
+-- Writes down what is owed now. With nothing owed there is nothing to keep.
+local function write_debt(key, state)
+  local ms = divide_up(owed(state), state.rate * 1000)
+  if lent(state) > 0 then
+    ms = ms + SLICES_MS
   end
-  pass(now)
-  if before + latest > 0 then
-    lent = math.min((before + latest) * period, MOST)
-    tail = string.format(' %d %d %d', epoch, before, latest)
+  if ms == 0 then
+    redis.call('DEL', key)
+    return
   end
-  if tonumber(stamp) > now then -- the clock was set back: go on from here
-    owe(key, head, count, debt, lent, tail)
+  redis.call('SET', key, string.format('%s %d %d %d %d %d %d', state.kind, state.unit, now,
+                                       state.debt, state.epoch, state.before, state.latest),
+             'PX', text_of(ms))
+end
+
+-- Lets the time from `last` to `till` work off debt.
+local function work_off(state, last, till)
+  state.debt = math.max(0, state.debt - math.max(0, till - last) * state.rate)
+end
+
+-- What was lent counts as spent when the epoch after its own ends: twice, and nothing is lent.
+local function end_epochs(state, last)
+  for _ = 1, 2 do
+    local ends = (state.epoch + 1) * EPOCH
+    if lent(state) > 0 and ends <= now then
+      work_off(state, last, ends)
+      last = ends
+      state.debt = math.min(state.debt + state.before * state.unit, EXACT)
+      state.epoch, state.before, state.latest = state.epoch + 1, state.latest, 0
+    end
   end
-  return debt, lent, tail
+  work_off(state, last, now)
+  if lent(state) == 0 then
+    state.epoch = divide(now, EPOCH)
+  end
+end
+
+-- The state as of now.
+local function read_debt(key, kind, unit, rate)
+  local this_epoch = divide(now, EPOCH)
+  local state = {kind = kind, unit = unit, rate = rate, debt = 0,
+                 epoch = this_epoch, before = 0, latest = 0}
+  local text = redis.call('GET', key)
+  if not text then
+    return state
+  end
+  local unit_then, stamp
+  unit_then, stamp, state.debt, state.epoch, state.before, state.latest =
+      numbers_of(text, kind, DEBT)
+  if unit_then == 0 then
+    refuse()
+  end
+  if unit_then ~= unit then -- the rule was changed: the same quantity in its unit
+    state.debt = math.min(math.ceil(state.debt * unit / unit_then), EXACT)
+  end
+  if stamp > now or state.epoch > this_epoch then
+    -- The clock was set back: the debt is worked off from now on, and slices count as spent.
+    state.debt, state.epoch, state.before, state.latest = owed(state), this_epoch, 0, 0
+    write_debt(key, state)
+  else
+    end_epochs(state, stamp)
+  end
+  return state
+end
+
+-- Microseconds until no more than `level` is owed, when nobody gives anything back. What is lent
+-- does not shrink before it counts as spent.
+local function time_until(state, level)
+  local debt, still_lent, from = state.debt, lent(state), now
+  local ends, spent = (state.epoch + 1) * EPOCH, state.before
+  for _ = 1, 2 do
+    if still_lent > 0 then
+      local at = from + divide_up(math.max(0, debt + still_lent - level), state.rate)
+      if still_lent <= level and at < ends then
+        return at - now
+      end
+      debt = math.max(0, debt - (ends - from) * state.rate) + spent * state.unit
+      still_lent = math.max(0, still_lent - spent * state.unit)
+      from, ends, spent = ends, ends + EPOCH, state.latest
+    end
+  end
+  return from + divide_up(math.max(0, math.min(debt, EXACT) - level), state.rate) - now
 end

@@ -1,39 +1,56 @@
 -- limit/refund: give back what was taken.
 -- KEYS[1] state
--- ARGV[1] head    see limit/check_all
--- ARGV[2] cost    ditto
--- ARGV[3] count   by which the debt shrinks in a microsecond; of others anything
--- ARGV[4] ticket  of windows; of others ''
--- returns 1; 0 when a ticket's entries have all ended
--- include: clock
+-- ARGV[1] kind      see limit/check
+-- ARGV[2] quantity  to give back at most
+-- ARGV[3] unit      see limit/check
+-- ARGV[4] rate      ditto
+-- ARGV[5] ticket    ditto
+-- returns 1; 0 when all entries of the ticket have ended or were given back
+-- include: basics
+
+local now = server_time()
+
 -- include: debt
 -- include: window
 -- include: approx
 
-local key, head, cost = KEYS[1], ARGV[1], tonumber(ARGV[2])
-local kind = string.sub(head, 1, 1)
+local key = KEYS[1]
+local kind, quantity, unit, rate, ticket =
+    ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 
-if kind == 'a' then
-  local current, previous = counted(key, head)
-  local kept = math.max(0, current - cost)
-  note(key, head, kept, math.max(0, previous - (cost - (current - kept))))
-  return 1
-end
-if kind == 'g' or kind == 'b' then
-  local debt, lent, tail = owed(key, head, ARGV[3])
-  owe(key, head, ARGV[3], math.max(0, debt - cost), lent, tail)
+local function refund_debt()
+  local state = read_debt(key, kind, unit, rate)
+  state.debt = math.max(0, state.debt - quantity * unit)
+  write_debt(key, state)
   return 1
 end
 
-alive(key, head)
-local entries = {}
-for i = 1, cost do
-  entries[i] = head .. ARGV[4] .. ':' .. i
+-- First what was counted last.
+local function refund_counters()
+  local current, previous = read_counters(key, unit)
+  local from_current = math.min(current, quantity)
+  local from_previous = math.min(previous, quantity - from_current)
+  write_counters(key, unit, current - from_current, previous - from_previous)
+  return 1
 end
-if redis.call('ZREM', key, unpack(entries)) == 0 then
-  return 0
+
+-- The last entries of the ticket, so that the others are numbered without a gap.
+local function refund_entries()
+  count_alive(key, kind)
+  local count, entries = count_of(key, kind, ticket), {}
+  for i = math.max(1, count - quantity + 1), count do
+    entries[#entries + 1] = entry(kind, ticket, i)
+  end
+  if #entries == 0 then
+    return 0
+  end
+  redis.call('ZREM', key, unpack(entries))
+  if kind == 'concurrency' then -- for programs that wait for it
+    redis.call('SPUBLISH', key, 'free')
+  end
+  return 1
 end
-if kind == 'c' then -- somebody may wait for it
-  redis.call('SPUBLISH', key, 'free')
-end
-return 1
+
+local METHODS = {gcra = refund_debt, bucket = refund_debt, approx = refund_counters,
+                 window = refund_entries, concurrency = refund_entries}
+return METHODS[kind]()

@@ -1,20 +1,26 @@
 -- limit/renew: let slots of a concurrency limit live for another period from now.
 -- KEYS[1] state
--- ARGV[1] head    see limit/check_all
--- ARGV[2] slots   how many the ticket may stand for
--- ARGV[3] period  in microseconds
--- ARGV[4] ticket
+-- ARGV[1] quantity  how many slots of the ticket
+-- ARGV[2] period    in microseconds
+-- ARGV[3] ticket
 -- returns how many live on; 0 when all have ended
--- include: clock
+-- include: basics
+
+local now = server_time()
+
 -- include: window
 
-alive(KEYS[1], ARGV[1])
-local slots = {}
-for i = 1, tonumber(ARGV[2]) do
-  slots[i] = ARGV[1] .. ARGV[4] .. ':' .. i
+local KIND = 'concurrency'
+local key, quantity, period, ticket = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+
+count_alive(key, KIND)
+local count, words = math.min(quantity, count_of(key, KIND, ticket)), {}
+for i = 1, count do
+  words[#words + 1] = text_of(now + period)
+  words[#words + 1] = entry(KIND, ticket, i)
 end
-local kept = redis.call('ZREM', KEYS[1], unpack(slots))
-if kept > 0 then
-  admit(KEYS[1], ARGV[1], ARGV[4], kept, now + ARGV[3])
+if count > 0 then
+  redis.call('ZADD', key, 'XX', unpack(words))
+  expire_with_last(key)
 end
-return kept
+return count

@@ -6,50 +6,60 @@
 #include <stdio.h>
 
 #include "core/error.h"
+#include "core/options.h"
 #include "limit/limit.h"
 
 #define MAX_COUNT     INT64_C(1000000000)
 #define MAX_ENTRIES   100000
 #define MAX_PERIOD_MS INT64_C(315360000000) /* ten years */
-/* Numbers of scripts are doubles, exact up to here. */
-#define EXACT (INT64_C(1) << 53)
 
-static const char letters[] = {
-    [TKL_GCRA] = 'g',          [TKL_BUCKET] = 'b',      [TKL_WINDOW] = 'w',
-    [TKL_WINDOW_APPROX] = 'a', [TKL_CONCURRENCY] = 'c',
+/* As the scripts call them. */
+static const char *const kinds[] = {
+    [TKL_LIMIT_GCRA] = "gcra",
+    [TKL_LIMIT_BUCKET] = "bucket",
+    [TKL_LIMIT_WINDOW] = "window",
+    [TKL_LIMIT_WINDOW_APPROX] = "approx",
+    [TKL_LIMIT_CONCURRENCY] = "concurrency",
 };
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
-bool tkl__rule_has_debt(const tkl__rule *rule)
+bool tkl__limit_has_debt(const tkl__limit_rule *rule)
 {
-    return rule->algorithm == TKL_GCRA || rule->algorithm == TKL_BUCKET;
+    return rule->algorithm == TKL_LIMIT_GCRA || rule->algorithm == TKL_LIMIT_BUCKET;
 }
 
-bool tkl__rule_has_tickets(const tkl__rule *rule)
+bool tkl__limit_has_tickets(const tkl__limit_rule *rule)
 {
-    return rule->algorithm == TKL_WINDOW || rule->algorithm == TKL_CONCURRENCY;
+    return rule->algorithm == TKL_LIMIT_WINDOW || rule->algorithm == TKL_LIMIT_CONCURRENCY;
 }
 
-static int check_ranges(const tkl_limit_rule *given, const tkl__rule *rule)
+static int check_burst(const tkl_limit_rule *given, const tkl__limit_rule *rule)
 {
-    int64_t most = tkl__rule_has_tickets(rule) ? MAX_ENTRIES : MAX_COUNT;
-    if (given->count < 1 || given->count > most)
-        return tkl__fail(TKL_EINVAL, "the count of a limit is from 1 to %" PRId64 ", not %" PRId64,
-                         most, given->count);
-    if (given->period_ms < 1 || given->period_ms > MAX_PERIOD_MS)
-        return tkl__fail(TKL_EINVAL, "the period of a limit is from 1 millisecond to 10 years");
-    if (given->burst < 0 || given->burst > MAX_COUNT)
-        return tkl__fail(TKL_EINVAL, "the burst of a limit is from 0 to %" PRId64 ", not %" PRId64,
-                         MAX_COUNT, given->burst);
-    if (given->burst > 0 && !tkl__rule_has_debt(rule))
+    if (given->burst != 0 && !tkl__limit_has_debt(rule))
         return tkl__fail(TKL_EINVAL, "only funnels and buckets have a burst");
-    return TKL_OK;
+    if (given->burst == TKL_NONE && given->algorithm == TKL_LIMIT_BUCKET)
+        return tkl__fail(TKL_EINVAL, "the burst of a bucket is its size, 1 or more");
+    if (given->burst == TKL_NONE)
+        return TKL_OK;
+    return tkl__check_number("burst", given->burst, 0, MAX_COUNT);
 }
 
-static int check_order(const tkl__rule *rule)
+static int check_ranges(const tkl_limit_rule *given, const tkl__limit_rule *rule)
 {
-    if (!rule->in_order || tkl__rule_has_debt(rule) || rule->algorithm == TKL_WINDOW)
+    int64_t most = tkl__limit_has_tickets(rule) ? MAX_ENTRIES : MAX_COUNT;
+    int rc = TKL__CHECK_RESERVED(given);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("count", given->count, 1, most);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("period_ms", given->period_ms, 1, MAX_PERIOD_MS);
+    return rc == TKL_OK ? check_burst(given, rule) : rc;
+}
+
+static int check_order(const tkl__limit_rule *rule)
+{
+    if (!rule->in_order || tkl__limit_has_debt(rule) || rule->algorithm == TKL_LIMIT_WINDOW)
         return TKL_OK;
-    return tkl__fail(TKL_EINVAL, rule->algorithm == TKL_CONCURRENCY
+    return tkl__fail(TKL_EINVAL, rule->algorithm == TKL_LIMIT_CONCURRENCY
                                      ? "for a fair line at a limit of concurrency use a semaphore"
                                      : "an approximate window cannot be booked ahead");
 }
@@ -59,65 +69,65 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
+/* How much fits at once. Without a burst: the whole count, as people expect of "30 in 60 s". */
+static int64_t capacity_of(const tkl_limit_rule *given)
+{
+    if (given->burst == 0)
+        return given->count;
+    if (given->burst == TKL_NONE)
+        return 1;
+    return given->algorithm == TKL_LIMIT_GCRA ? given->burst + 1 : given->burst;
+}
+
 /* The smallest whole numbers with the same ratio: 3000 in 30 days are 1 in 864 seconds. */
-static void set_debt(const tkl_limit_rule *given, tkl__rule *rule)
+static void set_debt(const tkl_limit_rule *given, tkl__limit_rule *rule)
 {
     int64_t period = given->period_ms * 1000;
     int64_t divisor = common_divisor(given->count, period);
     rule->unit = period / divisor;
     rule->rate = given->count / divisor;
-    if (given->algorithm == TKL_GCRA)
-        rule->capacity = given->burst + 1;
-    else
-        rule->capacity = given->burst > 0 ? given->burst : given->count;
+    rule->capacity = capacity_of(given);
 }
 
-static void set_window(const tkl_limit_rule *given, tkl__rule *rule)
+static void set_window(const tkl_limit_rule *given, tkl__limit_rule *rule)
 {
     rule->unit = given->period_ms * 1000;
-    rule->rate = rule->capacity = given->count;
+    rule->capacity = given->count;
 }
 
 /* Half of what is exact leaves room for sums of two. */
-static int set_most(tkl__rule *rule)
+static int check_exact(const tkl__limit_rule *rule)
 {
-    if (rule->unit >= EXACT / 2 / rule->capacity)
-        return tkl__fail(TKL_EINVAL,
-                         "%" PRId64 " at once in so long a period is more than can be "
-                         "counted exactly",
-                         rule->capacity);
-    rule->most = rule->capacity * rule->unit;
-    return TKL_OK;
+    if (rule->unit < TKL__LIMIT_EXACT / 2 / rule->capacity)
+        return TKL_OK;
+    return tkl__fail(TKL_EINVAL,
+                     "%" PRId64 " at once in so long a period is more than can be counted "
+                     "exactly: take a smaller %s",
+                     rule->capacity, tkl__limit_has_debt(rule) ? "burst" : "count");
 }
 
-static void set_texts(tkl__rule *rule)
+static void set_texts(tkl__limit_rule *rule)
 {
-    char letter = letters[rule->algorithm];
-    if (tkl__rule_has_tickets(rule))
-        snprintf(rule->head, sizeof rule->head, "%c", letter);
-    else
-        snprintf(rule->head, sizeof rule->head, "%c%" PRId64 " ", letter, rule->unit);
+    snprintf(rule->capacity_text, sizeof rule->capacity_text, "%" PRId64, rule->capacity);
     snprintf(rule->unit_text, sizeof rule->unit_text, "%" PRId64, rule->unit);
     snprintf(rule->rate_text, sizeof rule->rate_text, "%" PRId64, rule->rate);
-    snprintf(rule->most_text, sizeof rule->most_text, "%" PRId64, rule->most);
 }
 
-int tkl__rule_make(const tkl_limit_rule *given, tkl__rule *rule)
+int tkl__limit_rule_make(const tkl_limit_rule *given, tkl__limit_rule *rule)
 {
-    *rule = (tkl__rule){.algorithm = given->algorithm, .in_order = given->in_order};
-    if ((unsigned)given->algorithm >= sizeof letters)
+    *rule = (tkl__limit_rule){.algorithm = given->algorithm, .in_order = given->in_order};
+    if ((unsigned)given->algorithm >= KINDS)
         return tkl__fail(TKL_EINVAL, "there is no algorithm %d of limits", (int)given->algorithm);
+    rule->kind = kinds[given->algorithm];
     int rc = check_ranges(given, rule);
     if (rc == TKL_OK)
         rc = check_order(rule);
     if (rc != TKL_OK)
         return rc;
-    if (tkl__rule_has_debt(rule))
+    if (tkl__limit_has_debt(rule))
         set_debt(given, rule);
     else
         set_window(given, rule);
-    rc = set_most(rule);
-    if (rc == TKL_OK)
-        set_texts(rule);
-    return rc;
+    set_texts(rule);
+    return check_exact(rule);
 }

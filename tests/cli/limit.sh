@@ -10,7 +10,7 @@ ends 0 tackle limit check api alice --rate 30/60s --burst 15 --cell
 is "as redis-cell answers" "$out" "0 16 15 -1 2"
 ends 0 tackle limit check api bob --rate 30/60s --burst 15 --json
 is "json" "$(jq -c . <<<"$out")" \
-    '{"allowed":true,"limit":16,"remaining":15,"retry_after_ms":-1,"reset_after_ms":2000}'
+    '{"allowed":true,"limit":16,"remaining":15,"retry_after_ms":null,"reset_after_ms":2000,"ticket":null}'
 ends 0 tackle limit check api carol --rate 30/60s --burst 15
 is "for people" "$out" "allowed, 15 of 16 remain"
 ends 0 tackle limit check api dave --rate 30/60s --burst 15 --cell --json
@@ -34,16 +34,22 @@ ends 0 tackle limit check slow alice --rate 1/1h
 
 # Every algorithm, and no two on one key.
 for algorithm in gcra bucket window window-approx concurrency; do
-    burst=
-    [ $algorithm = gcra ] && burst="--burst 2"
     for i in 2 1 0; do
-        ends 0 tackle limit check $algorithm k --algorithm $algorithm --rate 3/10m $burst --json
+        ends 0 tackle limit check $algorithm k --algorithm $algorithm --rate 3/10m --json
         is "$algorithm" "$(jq .remaining <<<"$out")" $i
     done
-    ends 1 tackle limit check $algorithm k --algorithm $algorithm --rate 3/10m $burst
+    ends 1 tackle limit check $algorithm k --algorithm $algorithm --rate 3/10m
 done
 ends 70 tackle limit check gcra k --algorithm window --rate 3/10m
 has "$err" "another algorithm"
+
+# 30 in 60 seconds are 30 at once; a burst of 0 is none.
+ends 0 tackle limit check plain k --rate 30/60s --quantity 30
+ends 1 tackle limit check plain k --rate 30/60s
+ends 0 tackle limit check even k --rate 30/60s --burst 0 --cell
+is "no burst" "$out" "0 1 0 -1 2"
+ends 64 tackle limit check even k --rate 30/60s --burst 0 --algorithm bucket
+ends 64 tackle limit check even k --rate 30/60s --burst 3 --algorithm window
 
 # Rates as people write them.
 for rate in 30/60s 30/m 5/s 5/1s 1/30d 7/250ms 2/1.5h 3/10; do
@@ -84,19 +90,32 @@ has "$err" "ticket"
 ends 0 tackle limit refund seats k --algorithm window --rate 1/1h --ticket "$ticket"
 ends 1 tackle limit refund seats k --algorithm window --rate 1/1h --ticket "$ticket"
 ends 0 tackle limit check seats k --algorithm window --rate 1/1h
+ends 0 tackle limit check rows k --algorithm window --rate 4/1h --quantity 4 --json
+ticket=$(jq -r .ticket <<<"$out")
+for i in 1 2 3 4; do
+    ends 0 tackle limit refund rows k --algorithm window --rate 4/1h --ticket "$ticket"
+done
+ends 1 tackle limit refund rows k --algorithm window --rate 4/1h --ticket "$ticket"
 
-# Several as one.
-ends 0 tackle limit all alice --burst 4 minute=30/m day=5/d --quantity 3
-is "both" "$out" $'minute=30/m: allowed, 2 of 5 remain\nday=5/d: allowed, 2 of 5 remain'
-ends 0 tackle limit check day alice --burst 4 --rate 5/d --quantity 2
-ends 1 tackle limit all alice --burst 4 minute=30/m day=5/d --json
-is "all or none" "$(jq -c '[.minute.allowed, .day.allowed]' <<<"$out")" '[true,false]'
-ends 64 tackle limit all alice minute
+# Several as one, each with its own rule.
+ends 0 tackle limit all alice --quantity 3 minute=30/m,burst=4 day=5/d,algorithm=window
+is "both" "$out" $'minute: allowed, 2 of 5 remain\nday: allowed, 2 of 5 remain, ticket '"${out##* }"
+ends 0 tackle limit check day alice --rate 5/d --algorithm window --quantity 2
+ends 1 tackle limit all alice minute=30/m,burst=4 day=5/d,algorithm=window --json
+is "all or none" "$(jq -c 'map([.name, .allowed, .ticket])' <<<"$out")" \
+    '[["minute",true,null],["day",false,null]]'
+ends 0 tackle limit all bob minute=30/m day=1000/d --quantity 30 --json
+is "the plain meaning" "$(jq -c 'map(.remaining)' <<<"$out")" '[0,970]'
+ends 1 tackle limit all bob minute=30/m day=1000/d
+for wrong in minute minute= =5/s minute=x minute=5/s,burst minute=5/s,burst=x minute=5/s,burst=-1 \
+    minute=5/s,algorithm=sieve minute=5/s,speed=3 minute=5/s,; do
+    ends 64 tackle limit all alice $wrong
+done
 ends 64 tackle limit all alice minute=5/s minute=5/s
 
 # Waiting.
-ends 0 tackle limit wait steady k --rate 10/s
-ends 0 tackle limit wait steady k --rate 10/s --in-order
+ends 0 tackle limit wait steady k --rate 10/s --burst 0
+ends 0 tackle limit wait steady k --rate 10/s --burst 0 --in-order
 ends 1 tackle limit wait slow alice --rate 1/1h --wait 1s --json
 is "the answer" "$(jq .allowed <<<"$out")" false
 ends 1 tackle limit wait slow alice --rate 1/1h --wait 10 --quantity 5

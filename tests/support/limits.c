@@ -4,15 +4,15 @@
 tkl_limit *open_limit(tkl_client *client, const char *name, tkl_limit_rule rule)
 {
     tkl_limit *limit;
-    assert_ok(tkl_limit_open(client, tkl_str(name), &rule, &limit));
+    assert_ok(tkl_limit_open(client, tkl_str(name), &rule, NULL, &limit));
     return limit;
 }
 
 tkl_limit_rule plain_limit(tkl_limit_algorithm algorithm, int64_t count)
 {
-    if (algorithm == TKL_GCRA || algorithm == TKL_BUCKET)
+    if (algorithm == TKL_LIMIT_GCRA || algorithm == TKL_LIMIT_BUCKET)
         return (tkl_limit_rule){RULE(algorithm, 1, 3600000),
-                                .burst = count - (algorithm == TKL_GCRA)};
+                                .burst = count - (algorithm == TKL_LIMIT_GCRA)};
     return (tkl_limit_rule){RULE(algorithm, count, 3600000)};
 }
 
@@ -40,9 +40,9 @@ int64_t scripts_run(fixture *f)
     return server_calls(f->server, "evalsha") + server_calls(f->server, "eval");
 }
 
-tkl_limit_lease *open_lease(tkl_limit *limit)
+tkl_limit_slice *open_slice(tkl_limit *limit)
 {
-    tkl_limit_lease *lease;
-    assert_ok(tkl_limit_lease_open(limit, tkl_str("hot"), &lease));
-    return lease;
+    tkl_limit_slice *slice;
+    assert_ok(tkl_limit_slice_open(limit, tkl_str("hot"), NULL, &slice));
+    return slice;
 }

@@ -13,6 +13,10 @@
 #define LONG INT64_C(30000)
 
 #define RULE(which, many, ms) .algorithm = which, .count = many, .period_ms = ms
+#define ITEM(of, whose, much)                       \
+    {                                               \
+        .limit = of, .key = whose, .quantity = much \
+    }
 
 tkl_limit *open_limit(tkl_client *client, const char *name, tkl_limit_rule rule);
 
@@ -25,7 +29,7 @@ int limit_take(tkl_limit *limit, const char *key, int64_t quantity);
 tkl_limit_answer limit_look(tkl_limit *limit, const char *key);
 
 /* Of the key "hot". */
-tkl_limit_lease *open_lease(tkl_limit *limit);
+tkl_limit_slice *open_slice(tkl_limit *limit);
 
 /* How many scripts the server has run. */
 int64_t scripts_run(fixture *f);

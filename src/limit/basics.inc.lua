@@ -1,0 +1,50 @@
+-- What all scripts of limits need: the clock, errors, whole numbers.
+
+local OTHER = 'WRONGTYPE the key is in use by another kind of limit'
+local DAMAGED = 'DAMAGED the state of the limit is not what tackle writes'
+local IS_KIND = {gcra = true, bucket = true, window = true, approx = true, concurrency = true}
+
+-- 2^53: up to here whole numbers are exact.
+local EXACT = 9007199254740992
+
+-- The server's clock, in microseconds.
+local function server_time()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+-- Ends the script: the state is another kind's, or damaged.
+local function refuse(found)
+  error({err = IS_KIND[found] and OTHER or DAMAGED})
+end
+
+-- A whole number as text.
+local function text_of(number)
+  return string.format('%d', number)
+end
+
+-- Quotients of whole numbers of 0 or more, rounded down and up, exact.
+local function divide(number, by)
+  return (number - math.fmod(number, by)) / by
+end
+
+local function divide_up(number, by)
+  local rest = math.fmod(number, by)
+  return (number - rest) / by + (rest > 0 and 1 or 0)
+end
+
+-- The numbers of a state that is stored as "kind number number ...", all of them exact.
+local function numbers_of(text, kind, pattern)
+  local found = {string.match(text, pattern)}
+  if found[1] ~= kind then
+    local first = string.match(text, '^%a+')
+    refuse(first ~= kind and first)
+  end
+  for i = 2, #found do
+    found[i] = tonumber(found[i])
+    if found[i] > EXACT then
+      refuse()
+    end
+  end
+  return unpack(found, 2)
+end

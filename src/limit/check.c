@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Checking limits: one, each of several, all of several as one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/options.h"
+#include "core/resp.h"
+#include "core/token.h"
+#include "limit/limit.h"
+#include "limit/scripts.h"
+
+#define MAX_TOGETHER 64 /* limits checked as one */
+
+/* ---- Questions ----------------------------------------------------------- */
+
+/* The server's key goes into `keys`, which may move: see key_of(). */
+static int ask(tkl__limit_question *q, const tkl_limit *limit, tkl_bytes subject, int64_t quantity,
+               int64_t ahead_us, tkl__buf *keys)
+{
+    *q = (tkl__limit_question){.limit = limit, .start = keys->len, .ahead_us = ahead_us};
+    q->never = quantity > limit->rule.capacity;
+    q->quantity = q->never ? 0 : quantity;
+    int rc = tkl__limit_key(limit, subject, keys);
+    q->len = keys->len - q->start;
+    if (rc == TKL_OK)
+        rc = tkl__limit_check_quantity(&limit->rule, quantity);
+    if (rc == TKL_OK && tkl__limit_has_tickets(&limit->rule) && q->quantity > 0)
+        tkl__token_new(q->ticket);
+    return rc;
+}
+
+static tkl_bytes key_of(const tkl__limit_question *q, const tkl__buf *keys)
+{
+    return (tkl_bytes){keys->data + q->start, q->len};
+}
+
+/* The seven arguments of limit/check for a key. */
+static void put_question(tkl__args *args, const tkl__limit_question *q)
+{
+    const tkl__limit_rule *rule = &q->limit->rule;
+    tkl__args_str(args, rule->kind);
+    if (q->quantity == 1)
+        tkl__args_str(args, "1");
+    else
+        tkl__args_int(args, q->quantity);
+    tkl__args_str(args, rule->capacity_text);
+    tkl__args_str(args, rule->unit_text);
+    tkl__args_str(args, rule->rate_text);
+    tkl__args_str(args, q->ticket);
+    if (q->ahead_us == 0)
+        tkl__args_str(args, "0");
+    else
+        tkl__args_int(args, q->ahead_us);
+}
+
+/* Safe to repeat: a question that only looks, and one that knows its ticket. */
+static bool may_repeat(const tkl__limit_question *q)
+{
+    return q->quantity == 0 || tkl__limit_has_tickets(&q->limit->rule);
+}
+
+/* ---- One ----------------------------------------------------------------- */
+
+static int send_question(const tkl__limit_question *q, tkl_bytes key, tkl_reply **reply)
+{
+    tkl__args args;
+    tkl__args_init(&args);
+    tkl__args_str(&args, "1");
+    put_question(&args, q);
+    int rc = tkl__eval(q->limit->client, &tkl__lua_limit_check, &(tkl__keys){&key, 1}, &args,
+                       tkl__limit_deadline(q->limit), may_repeat(q), reply);
+    tkl__args_free(&args);
+    return rc;
+}
+
+int tkl__limit_check(const tkl_limit *limit, tkl_bytes subject, int64_t quantity, int64_t ahead_us,
+                     tkl_limit_answer *answer, tkl__limit_times *times)
+{
+    tkl__limit_question q;
+    tkl__buf keys;
+    tkl_reply *reply = NULL;
+    tkl__buf_init(&keys);
+    int rc = ask(&q, limit, subject, quantity, ahead_us, &keys);
+    if (rc == TKL_OK)
+        rc = send_question(&q, key_of(&q, &keys), &reply);
+    if (rc == TKL_OK)
+        rc = tkl__limit_read(&q, reply, 0, answer, times);
+    tkl_reply_free(reply);
+    tkl__buf_free(&keys);
+    return tkl__limit_explain(rc);
+}
+
+int tkl_limit_check(tkl_limit *limit, tkl_bytes key, int64_t quantity, tkl_limit_answer *answer)
+{
+    tkl_limit_answer unread;
+    tkl__limit_times times;
+    if (!answer)
+        answer = &unread;
+    *answer = (tkl_limit_answer){.allowed = false};
+    return tkl__limit_check(limit, key, quantity, 0, answer, &times);
+}
+
+/* ---- Several ------------------------------------------------------------- */
+
+/* Questions with their keys. */
+typedef struct bundle {
+    size_t count;
+    tkl__limit_question *questions;
+    tkl_bytes *keys;
+    tkl__buf buf; /* of the keys */
+} bundle;
+
+static void bundle_free(bundle *b)
+{
+    free(b->questions);
+    free(b->keys);
+    tkl__buf_free(&b->buf);
+}
+
+static int check_item(const tkl_limit_item *item, const tkl_limit_item *first)
+{
+    if (item->limit->client != first->limit->client)
+        return tkl__fail(TKL_EINVAL, "the limits are of different clients");
+    return TKL__CHECK_RESERVED(item);
+}
+
+static int bundle_make(bundle *b, const tkl_limit_item *items, size_t count)
+{
+    *b = (bundle){.count = count};
+    tkl__buf_init(&b->buf);
+    b->questions = calloc(count, sizeof *b->questions);
+    b->keys = calloc(count, sizeof *b->keys);
+    int rc = b->questions && b->keys ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        rc = check_item(&items[i], &items[0]);
+        if (rc == TKL_OK)
+            rc = ask(&b->questions[i], items[i].limit, items[i].key, items[i].quantity, 0, &b->buf);
+    }
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        b->keys[i] = key_of(&b->questions[i], &b->buf);
+    return rc;
+}
+
+static void clear(tkl_limit_answer *answers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        answers[i] = (tkl_limit_answer){.allowed = false};
+}
+
+/* ---- Each of them -------------------------------------------------------- */
+
+static int read_one(const tkl__limit_question *q, const tkl_reply *reply, tkl_limit_answer *answer)
+{
+    tkl__limit_times times;
+    int rc = tkl_reply_code(reply);
+    if (rc == TKL_OK)
+        rc = tkl__limit_read(q, reply, 0, answer, &times);
+    else
+        tkl__fail(rc, "%s", tkl_reply_str(reply));
+    return rc == TKL_LIMITED ? TKL_OK : tkl__limit_explain(rc);
+}
+
+/* The first failure is the result: it is put last, so that its text is the one that stays. */
+static int read_each(const bundle *b, const tkl_reply *replies, tkl_limit_answer *answers)
+{
+    int rc = TKL_OK;
+    for (size_t i = b->count; i-- > 0;) {
+        int one = read_one(&b->questions[i], tkl_reply_at(replies, i), &answers[i]);
+        rc = one == TKL_OK ? rc : one;
+    }
+    return rc;
+}
+
+static int send_each(const bundle *b, tkl__args *args, tkl__invocation *calls, tkl_reply **replies)
+{
+    const tkl_limit *limit = b->questions[0].limit;
+    for (size_t i = 0; i < b->count; i++) {
+        tkl__args_str(&args[i], "1");
+        put_question(&args[i], &b->questions[i]);
+        if (args[i].failed)
+            return tkl__nomem();
+        calls[i] = (tkl__invocation){.script = &tkl__lua_limit_check,
+                                     .keys = &b->keys[i],
+                                     .nkeys = 1,
+                                     .args = args[i].items,
+                                     .nargs = args[i].count,
+                                     .retry_safe = may_repeat(&b->questions[i])};
+    }
+    return tkl__run_many(limit->client, calls, b->count, tkl__limit_deadline(limit), replies);
+}
+
+static int run_each(const bundle *b, tkl_reply **replies)
+{
+    tkl__args *args = malloc(b->count * sizeof *args);
+    tkl__invocation *calls = malloc(b->count * sizeof *calls);
+    for (size_t i = 0; args && i < b->count; i++)
+        tkl__args_init(&args[i]);
+    int rc = args && calls ? send_each(b, args, calls, replies) : tkl__nomem();
+    for (size_t i = 0; args && i < b->count; i++)
+        tkl__args_free(&args[i]);
+    free(args);
+    free(calls);
+    return rc;
+}
+
+int tkl_limit_check_each(const tkl_limit_item *items, size_t count, tkl_limit_answer *answers)
+{
+    bundle b;
+    tkl_reply *replies = NULL;
+    if (count == 0)
+        return TKL_OK;
+    clear(answers, count);
+    int rc = bundle_make(&b, items, count);
+    if (rc == TKL_OK)
+        rc = run_each(&b, &replies);
+    if (replies) {
+        int read = read_each(&b, replies, answers);
+        rc = rc == TKL_OK ? read : rc;
+    }
+    tkl_reply_free(replies);
+    bundle_free(&b);
+    return rc;
+}
+
+/* ---- All of them as one -------------------------------------------------- */
+
+static bool same(tkl_bytes a, tkl_bytes b)
+{
+    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
+static int check_together(const bundle *b)
+{
+    const tkl_client *client = b->questions[0].limit->client;
+    for (size_t i = 0; i < b->count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (same(b->keys[i], b->keys[j]))
+                return tkl__fail(TKL_EINVAL, "the same limit of the same key twice");
+    for (size_t i = 1; client->route->cluster && i < b->count; i++)
+        if (tkl__slot_of(b->keys[i]) != tkl__slot_of(b->keys[0]))
+            return tkl__fail(TKL_ECROSSSLOT,
+                             "limits checked as one must be of the same key on a cluster");
+    return TKL_OK;
+}
+
+/* When one never fits, nothing is taken from the others. */
+static int run_together(const bundle *b, tkl_reply **reply)
+{
+    const tkl_limit *limit = b->questions[0].limit;
+    bool take = true, retry_safe = true;
+    tkl__args args;
+    for (size_t i = 0; i < b->count; i++) {
+        take = take && !b->questions[i].never;
+        retry_safe = retry_safe && may_repeat(&b->questions[i]);
+    }
+    tkl__args_init(&args);
+    tkl__args_str(&args, take ? "1" : "0");
+    for (size_t i = 0; i < b->count; i++)
+        put_question(&args, &b->questions[i]);
+    int rc = tkl__eval(limit->client, &tkl__lua_limit_check, &(tkl__keys){b->keys, b->count}, &args,
+                       tkl__limit_deadline(limit), retry_safe || !take, reply);
+    tkl__args_free(&args);
+    return rc;
+}
+
+static int read_together(const bundle *b, const tkl_reply *reply, tkl_limit_answer *answers)
+{
+    tkl__limit_times times;
+    int rc = TKL_OK;
+    for (size_t i = 0; i < b->count; i++) {
+        int one =
+            tkl__limit_read(&b->questions[i], reply, TKL__LIMIT_NUMBERS * i, &answers[i], &times);
+        rc = rc < 0 || one == TKL_OK ? rc : one;
+    }
+    for (size_t i = 0; rc != TKL_OK && i < b->count; i++)
+        answers[i].ticket[0] = '\0';
+    return rc;
+}
+
+int tkl_limit_check_all(const tkl_limit_item *items, size_t count, tkl_limit_answer *answers)
+{
+    bundle b;
+    tkl_reply *reply = NULL;
+    if (count < 1 || count > MAX_TOGETHER)
+        return tkl__fail(TKL_EINVAL, "1 to %d limits can be checked as one", MAX_TOGETHER);
+    clear(answers, count);
+    int rc = bundle_make(&b, items, count);
+    if (rc == TKL_OK)
+        rc = check_together(&b);
+    if (rc == TKL_OK)
+        rc = run_together(&b, &reply);
+    if (rc == TKL_OK)
+        rc = read_together(&b, reply, answers);
+    tkl_reply_free(reply);
+    bundle_free(&b);
+    return tkl__limit_explain(rc);
+}

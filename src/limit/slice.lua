@@ -1,0 +1,54 @@
+-- limit/slice: settle a slice of the budget, and take the next one.
+-- KEYS[1] state
+-- ARGV[1] kind      gcra or bucket
+-- ARGV[2] capacity  see limit/check
+-- ARGV[3] unit      ditto
+-- ARGV[4] rate      ditto
+-- ARGV[5] epoch     of the slice to settle; -1: none
+-- ARGV[6] slice     how much it was
+-- ARGV[7] spent     of it
+-- ARGV[8] wish      for the next slice
+-- ARGV[9] least     that it must be; 0: none is wanted
+-- returns {slice or 0, its epoch, microseconds that it lasts, microseconds until the least would fit,
+-- microseconds until all is unused}
+-- include: basics
+
+local now = server_time()
+
+-- include: debt
+
+local key, kind = KEYS[1], ARGV[1]
+local capacity, unit, rate = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local old = {epoch = tonumber(ARGV[5]), size = tonumber(ARGV[6]), spent = tonumber(ARGV[7])}
+local wish, least = tonumber(ARGV[8]), tonumber(ARGV[9])
+local state = read_debt(key, kind, unit, rate)
+
+-- A slice of an epoch that is over counts as spent already.
+local function settle()
+  if old.epoch == state.epoch and old.size <= state.latest then
+    state.latest = state.latest - old.size
+  elseif old.epoch == state.epoch - 1 and old.size <= state.before then
+    state.before = state.before - old.size
+  else
+    return
+  end
+  state.debt = state.debt + old.spent * unit
+end
+
+-- Half of what there is, so that others find something, too.
+local function lend()
+  local room = divide(math.max(0, capacity * unit - owed(state)), unit)
+  if least == 0 or room < least then
+    return 0
+  end
+  local slice = math.min(wish, math.max(least, math.ceil(room / 2)))
+  state.latest = state.latest + slice
+  return slice
+end
+
+settle()
+local slice = lend()
+write_debt(key, state)
+return {slice, state.epoch, (state.epoch + 2) * EPOCH - now,
+        math.min(time_until(state, math.max(0, capacity - least) * unit), EXACT),
+        math.min(time_until(state, 0), EXACT)}
