@@ -10,6 +10,5 @@ local function expire(line)
   if line.ttl < math.huge then
     redis.call('PEXPIRE', STATE, line.ttl)
     redis.call('PEXPIRE', READERS, line.ttl)
-    redis.call('PEXPIRE', RECENT, line.ttl)
   end
 end

@@ -3,11 +3,10 @@
 -- KEYS[2] messages  stream
 -- KEYS[3] marks     list
 -- KEYS[4] readers   zset
--- KEYS[5] recent    list
 -- ARGV[1] open      '1': the line need not exist
 -- ARGV[2...] pairs of a field and its value; '0' is the default
 -- returns code: TKL_NOTFOUND there is no such chat
-local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
+local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
 -- include: codes
 -- include: line
 -- include: lifetime

@@ -28,8 +28,9 @@
  *                         before it. They tell which messages are too old or too many bytes, and
  *                         how many fit into a reply, without reading bodies.
  *   ns:C:{name}:readers   sorted set of readers by position; the owner of a mailbox is "owner"
- *   ns:C:{name}:recent    list of the last 64 requests to send with the first id each got, so that
- *                         a request whose reply was lost is not executed twice
+ *   ns:C:{name}:recent    list of the last 20,000 requests to send with the first id each got, so
+ *                         that a request whose reply was lost is not executed twice; expires a
+ *                         minute after the last one
  *
  * Who removes them: messages and marks go with the last message; they expire with `max_age`.
  * Everything expires `ttl` after the last message, if there is such a limit. Else a mailbox stays
@@ -48,7 +49,6 @@
 #include "core/error.h"
 #include "core/names.h"
 #include "core/options.h"
-#include "core/token.h"
 #include "core/walk.h"
 #include "post/scripts.h"
 
@@ -101,6 +101,9 @@ int tkl__post_explain(const tkl__post *post, int rc)
 
 /* ---- Sending ------------------------------------------------------------- */
 
+/* Random bytes that name a request: no two are alike. */
+#define REQUEST_SIZE 12
+
 static int check_headers(const tkl_letter *letter, size_t *bytes)
 {
     int rc = tkl__check_number("the number of headers", (int64_t)letter->header_count, 0,
@@ -141,22 +144,24 @@ static void add_letter(tkl__args *args, const tkl_letter *letter)
 }
 
 /* A request whose outcome is unknown is repeated with "again": the script then looks whether it
- * was executed. */
+ * was executed. As long as no answer comes, the outcome of the first stays unknown, whatever became
+ * of the repetition. */
 static int run_send(const tkl__post *post, tkl__args *args, tkl_reply **reply)
 {
     int64_t deadline = tkl__post_deadline(post);
-    int rc =
+    int first =
         tkl__eval(post->client, &tkl__lua_post_send, &post->keys, args, deadline, false, reply);
-    if (!tkl_is_unknown(rc) || tkl__left(deadline) == 0)
-        return rc;
+    if (!tkl_is_unknown(first) || tkl__left(deadline) == 0)
+        return first;
     args->items[1] = tkl_str("1");
-    return tkl__eval(post->client, &tkl__lua_post_send, &post->keys, args, deadline, true, reply);
+    int rc = tkl__eval(post->client, &tkl__lua_post_send, &post->keys, args, deadline, true, reply);
+    return rc == TKL_OK ? rc : tkl__fail_in(first, "sent, and the answer was lost");
 }
 
 int tkl__post_send(const tkl__post *post, tkl_bytes sender, const tkl_letter *letters, size_t count,
                    int64_t *first_id)
 {
-    char request[TKL_TOKEN_SIZE];
+    char request[REQUEST_SIZE];
     tkl__args args;
     tkl_reply *reply = NULL;
     if (first_id)
@@ -164,9 +169,9 @@ int tkl__post_send(const tkl__post *post, tkl_bytes sender, const tkl_letter *le
     int rc = check_letters(sender, letters, count);
     if (rc != TKL_OK || count == 0)
         return rc;
-    tkl__token_new(request);
+    tkl__random(request, sizeof request);
     tkl__args_init(&args);
-    tkl__args_str(&args, request);
+    tkl__args_bytes(&args, (tkl_bytes){request, sizeof request});
     tkl__args_str(&args, "0");
     tkl__args_str(&args, post->members ? "0" : "1");
     tkl__args_bytes(&args, sender);
@@ -271,8 +276,7 @@ int tkl__post_limit(const tkl__post *post, const tkl_message_limits *limits)
     tkl__args_str(&args, post->members ? "0" : "1");
     tkl__limits_args(limits, post->members ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE,
                      &args);
-    rc = tkl__post_run(post, &tkl__lua_post_limit, post->keys.count, &args,
-                       tkl__post_deadline(post), &reply);
+    rc = tkl__post_run(post, &tkl__lua_post_limit, 4, &args, tkl__post_deadline(post), &reply);
     tkl_reply_free(reply);
     return tkl__post_explain(post, rc);
 }

@@ -19,7 +19,8 @@ local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
 -- include: age
 -- include: lifetime
 
-local REMEMBERED = 64 -- requests
+local REMEMBERED = 20000 -- requests, for a minute after the last of them
+local REMEMBERED_MS = 60000
 
 local function read_letters(sender)
   local letters, bytes, at = {}, 0, 5
@@ -92,6 +93,7 @@ if not line.exists then
 end
 redis.call('RPUSH', RECENT, request, first)
 redis.call('LTRIM', RECENT, -2 * REMEMBERED, -1)
+redis.call('PEXPIRE', RECENT, math.min(REMEMBERED_MS, line.ttl))
 expire(line)
 redis.pcall('SPUBLISH', STATE, '') -- a sender that may not publish wakes nobody, but has sent
 return {OK, first}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Chats in trouble: waiting, lost replies, members and servers that are killed or full.
+ *
+ * ctest: label threads
+ */
+#include <tackle/chat.h>
+
+#include "support/chats.h"
+#include "support/cluster.h"
+#include "support/fixture.h"
+#include "support/proxy.h"
+
+#define LONG_MS 30000
+
+/* A thread that fetches once: from all chats of a member. */
+typedef struct waiter {
+    tkl_inbox *inbox;
+    int64_t wait_ms;
+    crew *thread;
+    int result; /* once joined */
+    char *text;
+} waiter;
+
+static void fetch_in_thread(void *arg, int index)
+{
+    (void)index;
+    waiter *w = arg;
+    tkl_inbox_chats *chats;
+    w->result = tkl_inbox_fetch(w->inbox, 10, w->wait_ms, &chats);
+    w->text = inbox_text(chats);
+    tkl_inbox_chats_free(chats);
+}
+
+static int64_t listeners(server *s, const char *channel)
+{
+    char *text = server_ask(s, "PUBSUB SHARDNUMSUB %s", channel);
+    const char *number = strchr(text, '\n');
+    int64_t count = number ? atoi(number + 1) : 0;
+    free(text);
+    return count;
+}
+
+/* Returns when it waits. */
+static void start_waiting(waiter *w, server *s, const char *channel)
+{
+    w->thread = crew_start(1, fetch_in_thread, w);
+    eventually(listeners(s, channel) > 0, LONG_MS);
+    test_sleep_ms(20);
+}
+
+static void expect(waiter *w, const char *expected)
+{
+    crew_join(w->thread);
+    assert_string_equal(w->text, expected);
+    assert_code(w->result, *expected ? TKL_OK : TKL_EMPTY);
+    free(w->text);
+}
+
+/* ---- Waiting ------------------------------------------------------------- */
+
+static void an_inbox_waits_for_all_its_chats(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *lunch = create_chat(f->client, "lunch", "ann bob"),
+             *work = create_chat(f->client, "work", "ann bob");
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    waiter w = {.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, f->server, "tackle:chat:{work}");
+    chat_say(work, "ann", "x");
+    expect(&w, "work[1:x]");
+    assert_ok(chat_try_ack(work, "bob", 1));
+    w = (waiter){.inbox = bob, .wait_ms = LONG_MS};
+    start_waiting(&w, f->server, "tackle:chat:{lunch}");
+    chat_say(lunch, "ann", "y");
+    expect(&w, "lunch[1:y]");
+    assert_ok(chat_try_ack(lunch, "bob", 1));
+    w = (waiter){.inbox = bob, .wait_ms = 50};
+    w.thread = crew_start(1, fetch_in_thread, &w);
+    expect(&w, "");
+    tkl_chat_close(lunch);
+    tkl_chat_close(work);
+    tkl_inbox_close(bob);
+}
+
+static void an_inbox_hears_of_new_chats(void **state)
+{
+    fixture *f = *state;
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    waiter w = {.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, f->server, "tackle:chats:{bob}");
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    chat_say(chat, "ann", "x");
+    expect(&w, "lunch[1:x]");
+    tkl_chat *other = create_chat(f->client, "other", "ann");
+    assert_ok(chat_try_ack(chat, "bob", 1));
+    w = (waiter){.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, f->server, "tackle:chats:{bob}");
+    assert_ok(chat_join(other, "bob"));
+    test_sleep_ms(20);
+    chat_say(other, "ann", "y");
+    expect(&w, "other[1:y]");
+    tkl_chat_close(chat);
+    tkl_chat_close(other);
+    tkl_inbox_close(bob);
+}
+
+static void an_idle_inbox_sends_nothing_and_a_message_asks_one_chat(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *last = NULL;
+    for (int i = 0; i < 20; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "c%d", i);
+        tkl_chat_close(last);
+        last = create_chat(f->client, id, "ann bob");
+    }
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    waiter w = {.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, f->server, "tackle:chat:{c19}");
+    test_sleep_ms(200);
+    int64_t before = server_calls(f->server, "evalsha");
+    test_sleep_ms(300);
+    assert_int_equal(server_calls(f->server, "evalsha"), before);
+    chat_say(last, "ann", "x"); /* one */
+    expect(&w, "c19[1:x]");     /* and one */
+    assert_int_equal(server_calls(f->server, "evalsha"), before + 2);
+    tkl_chat_close(last);
+    tkl_inbox_close(bob);
+}
+
+static void fetch_one_chat(void *arg, int index)
+{
+    (void)index;
+    tkl_messages *messages;
+    assert_code(tkl_chat_fetch(arg, tkl_str("bob"), 1, -1, &messages), TKL_NOTOWNER);
+}
+
+static void a_member_that_leaves_waits_no_more(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    crew *thread = crew_start(1, fetch_one_chat, chat);
+    eventually(listeners(f->server, "tackle:chat:{lunch}") > 0, LONG_MS);
+    assert_ok(chat_leave(chat, "bob"));
+    crew_join(thread);
+    tkl_chat_close(chat);
+}
+
+static void an_interrupted_wait_ends_at_once(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client = test_open(f->server->url, NULL);
+    tkl_inbox *bob = open_inbox(client, "bob");
+    waiter w = {.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, f->server, "tackle:chats:{bob}");
+    tkl_interrupt(client);
+    crew_join(w.thread);
+    assert_code(w.result, TKL_EINTR);
+    free(w.text);
+    tkl_inbox_close(bob);
+    tkl_close(client);
+}
+
+/* ---- Trouble ------------------------------------------------------------- */
+
+static void a_wait_survives_lost_connections_and_flushall(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    tkl_inbox *bob = open_inbox(client, "bob");
+    waiter w = {.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, f->server, "tackle:chat:{lunch}");
+    for (int i = 0; i < 3; i++) {
+        proxy_cut(p);
+        eventually(listeners(f->server, "tackle:chat:{lunch}") > 0, LONG_MS);
+    }
+    server_do(f->server, "FLUSHALL");
+    tkl_chat *again = create_chat(f->client, "lunch", "ann bob");
+    chat_say(again, "ann", "x");
+    expect(&w, "lunch[1:x]");
+    tkl_chat_close(chat);
+    tkl_chat_close(again);
+    tkl_inbox_close(bob);
+    tkl_close(client);
+    proxy_end(p);
+}
+
+/* Each reply is lost: the chat is made once, each message is sent once. */
+static void lost_replies_change_nothing(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_chat *chat = open_chat(client, "lunch");
+    tkl_bytes members[] = {tkl_str("ann"), tkl_str("bob")};
+    assert_ok(tkl_callz(client, NULL, "PING", NULL));
+    proxy_cut_after(p, TO_CLIENT, 60); /* behind the replies about the lists */
+    assert_ok(tkl_chat_create(chat, members, 2, NULL));
+    for (int i = 1; i <= 5; i++) {
+        proxy_cut_after(p, TO_CLIENT, 0);
+        assert_int_equal(chat_say(chat, "ann", "x"), i);
+        proxy_cut_after(p, TO_CLIENT, 0);
+        assert_ok(chat_try_ack(chat, "bob", i));
+    }
+    expect_chat(chat, "bob", "");
+    expect_chat(chat, "ann", "1:x 2:x 3:x 4:x 5:x");
+    tkl_chat_close(chat);
+    tkl_close(client);
+    proxy_end(p);
+}
+
+static void a_full_server_lets_members_acknowledge_and_leave(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob eve"), *new;
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    tkl_bytes ann = tkl_str("ann");
+    for (int i = 0; i < 3; i++)
+        chat_say(chat, "ann", "x");
+    new = open_chat(f->client, "new");
+    server_do(f->server, "CONFIG SET maxmemory 1");
+    assert_code(chat_try_send(chat, "ann", "y", NULL), TKL_EOOM);
+    assert_code(chat_join(chat, "zoe"), TKL_EOOM);
+    assert_code(tkl_chat_create(new, &ann, 1, NULL), TKL_EOOM);
+    assert_ok(chat_try_ack(chat, "ann", 1)); /* frees nothing yet */
+    assert_ok(chat_leave(chat, "eve"));
+    take_inbox(bob, "lunch[1:x 2:x 3:x]");
+    expect_chat(chat, "ann", "2:x 3:x");
+    server_do(f->server, "CONFIG SET maxmemory 0");
+    assert_int_equal(server_ask_int(f->server, "EXISTS tackle:chat:{new}"), 0);
+    assert_int_equal(server_ask_int(f->server, "XLEN tackle:chat:{lunch}:messages"), 2);
+    assert_int_equal(chat_say(chat, "ann", "y"), 4);
+    tkl_chat_close(chat);
+    tkl_chat_close(new);
+    tkl_inbox_close(bob);
+}
+
+static void damage_is_told_and_nothing_is_changed(void **state)
+{
+    fixture *f = *state;
+    static const char *const damages[] = {
+        "DEL tackle:chat:{lunch}:marks",
+        "HSET tackle:chat:{lunch} last 1",
+        "HSET tackle:chat:{lunch} drop_oldest x",
+        "ZADD tackle:chat:{lunch}:readers 99 bob",
+        "ZADD tackle:chat:{lunch}:readers 0.5 bob",
+        "ZADD tackle:chat:{lunch}:readers -1 bob",
+    };
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+        tkl_messages *messages;
+        for (int n = 0; n < 3; n++)
+            chat_say(chat, "ann", "x");
+        server_do(f->server, damages[i]);
+        assert_code(tkl_chat_fetch(chat, tkl_str("bob"), 9, 0, &messages), TKL_EDAMAGED);
+        assert_code(chat_try_ack(chat, "bob", 2), TKL_EDAMAGED);
+        assert_int_equal(server_ask_int(f->server, "XLEN tackle:chat:{lunch}:messages"), 3);
+        assert_ok(tkl_chat_drop(chat)); /* the way out */
+        tkl_chat_close(chat);
+    }
+}
+
+static void nothing_is_lost_when_a_persistent_server_is_killed(void **state)
+{
+    (void)state;
+    static const char *const config[] = {"appendonly yes", "appendfsync always", NULL};
+    server *s = server_start(&(server_options){.config = config});
+    tkl_client *client = test_open(s->url, NULL);
+    tkl_chat *chat = create_chat(client, "lunch", "ann bob");
+    tkl_inbox *bob = open_inbox(client, "bob");
+    for (int i = 1; i <= 3; i++) {
+        chat_say(chat, "ann", "x");
+        chat_say(chat, "ann", "y");
+        server_kill(s);
+        server_restart(s);
+        tkl_inbox_chats *chats;
+        assert_ok(tkl_inbox_fetch(bob, 10, 0, &chats));
+        assert_int_equal(chats->items[0].messages->count, 2);
+        assert_int_equal(chats->items[0].messages->items[1].id, 2 * i);
+        assert_ok(tkl_inbox_ack_all(bob, chats));
+        tkl_inbox_chats_free(chats);
+    }
+    waiter w = {.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, s, "tackle:chat:{lunch}");
+    server_kill(s);
+    server_restart(s);
+    chat_say(chat, "ann", "z");
+    expect(&w, "lunch[7:z]");
+    tkl_chat_close(chat);
+    tkl_inbox_close(bob);
+    tkl_close(client);
+    server_end(s);
+}
+
+/* ---- Permissions --------------------------------------------------------- */
+
+/* A user who may do what docs/chat.md lists, and no more. */
+static tkl_client *open_as_documented(fixture *f)
+{
+    static char text[65536];
+    FILE *file = fopen(TACKLE_SOURCE_DIR "/docs/chat.md", "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    char *command = strstr(text, "ACL SETUSER chatter");
+    assert_non_null(command);
+    *strstr(command, "```") = '\0';
+    for (char *at = command; (at = strchr(at, '\n'));)
+        *at = ' ';
+    server_do(f->server, command);
+    return test_open(f->server->url, &(tkl_options){.username = "chatter", .password = "secret"});
+}
+
+static void the_documented_permissions_are_enough(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client = open_as_documented(f);
+    tkl_chat *chat = create_chat(client, "lunch", "ann bob");
+    tkl_inbox *bob = open_inbox(client, "bob");
+    tkl_chat_info *info;
+    tkl_names *names;
+    assert_ok(tkl_chat_limit(
+        chat, &(tkl_message_limits){.max_messages = 2, .max_age_ms = 60000, .ttl_ms = 60000}));
+    waiter w = {.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, f->server, "tackle:chat:{lunch}");
+    chat_say(chat, "ann", "x");
+    expect(&w, "lunch[1:x]");
+    for (int i = 0; i < 3; i++)
+        chat_say(chat, "ann", "y");
+    assert_ok(tkl_chat_join(chat, tkl_str("eve"), TKL_CHAT_START_OLDEST));
+    take_inbox(bob, "lunch[(missed 2) 3:y 4:y]");
+    assert_ok(chat_try_ack(chat, "ann", 4));
+    assert_ok(tkl_chat_show(chat, &info));
+    tkl_chat_info_free(info);
+    server_do(f->server, "ZADD tackle:chats:{eve} 1000 lunch");
+    assert_ok(chat_leave(chat, "eve"));
+    assert_int_equal(server_ask_int(f->server, "EXISTS tackle:chats:{eve}"), 0);
+    assert_ok(tkl_chat_names(client, &names));
+    tkl_names_free(names);
+    assert_ok(chat_leave(chat, "ann"));
+    assert_ok(chat_leave(chat, "bob"));
+    assert_code(tkl_chat_drop(chat), TKL_NOTFOUND);
+    tkl_chat_close(chat);
+    tkl_inbox_close(bob);
+    tkl_close(client);
+    server_do(f->server, "ACL DELUSER chatter");
+}
+
+/* ---- Clusters ------------------------------------------------------------ */
+
+static void a_wait_goes_through_moving_slots_and_failovers(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, NULL);
+    tkl_chat *chat = create_chat(client, "lunch", "ann bob"),
+             *more = create_chat(client, "work", "ann bob");
+    tkl_inbox *bob = open_inbox(client, "bob");
+    int slot = (int)server_ask_int(c->servers[0], "CLUSTER KEYSLOT {lunch}");
+    server *from = cluster_owner(c, slot), *to = cluster_other(c, slot);
+    waiter w = {.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, from, "tackle:chat:{lunch}");
+    cluster_move_begin(from, to, slot);
+    cluster_move_keys(from, to, slot, INT32_MAX);
+    cluster_move_end(c, to, slot);
+    chat_say(chat, "ann", "x");
+    expect(&w, "lunch[1:x]");
+    assert_ok(chat_try_ack(chat, "bob", 1));
+    w = (waiter){.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, to, "tackle:chat:{lunch}");
+    cluster_fail_over(c, slot);
+    chat_say(chat, "ann", "y");
+    expect(&w, "lunch[2:y]");
+    tkl_chat_close(chat);
+    tkl_chat_close(more);
+    tkl_inbox_close(bob);
+    tkl_close(client);
+    cluster_end(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_inbox_waits_for_all_its_chats),
+        TEST(an_inbox_hears_of_new_chats),
+        TEST(an_idle_inbox_sends_nothing_and_a_message_asks_one_chat),
+        TEST(a_member_that_leaves_waits_no_more),
+        TEST(an_interrupted_wait_ends_at_once),
+        TEST(a_wait_survives_lost_connections_and_flushall),
+        TEST(lost_replies_change_nothing),
+        TEST(a_full_server_lets_members_acknowledge_and_leave),
+        TEST(damage_is_told_and_nothing_is_changed),
+        TEST(the_documented_permissions_are_enough),
+        cmocka_unit_test(nothing_is_lost_when_a_persistent_server_is_killed),
+        cmocka_unit_test(a_wait_goes_through_moving_slots_and_failovers),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
