@@ -392,7 +392,7 @@ int cli_queue_result(cli_session *cli)
     int code = tkl_queue_result(queue, cli->argv[1], cli_number(cli, "wait", 0), &result);
     if (code == TKL_OK)
         failed = print_result(cli, tkl_reply_bytes(result));
-    else if (code == TKL_ELOST)
+    else if (code == TKL_DEAD)
         failed = print_death(cli, tkl_reply_bytes(result));
     else if (code == TKL_EMPTY)
         failed = cli_fail(cli, CLI_NO, "not finished yet");

@@ -11,7 +11,7 @@ function(tackle_embed_scripts result)
   target_link_libraries(embed PRIVATE PkgConfig::openssl)
 
   # Folders whose *.inc.lua are still fragments that run where they are included.
-  set(loose queue)
+  set(loose "")
 
   set(generated "")
   foreach(component ${components})

@@ -217,27 +217,21 @@ static void a_closed_connection_with_replies_owed_is_not_used(void **state)
 
 /* ---- Many in one trip ---------------------------------------------------- */
 
-static void the_answer_to_the_ping_before_a_script_reaches_nobody(void **state)
+static void a_script_that_is_sent_whole_makes_those_behind_it_known(void **state)
 {
     fixture *f = *state;
-    tkl__invocation waking = add_five;
-    waking.wakes = true;
-    const tkl__invocation calls[] = {waking, add_five, waking};
-    tkl_reply *reply;
-    int64_t pings = server_calls(f->server, "ping");
-    for (int i = 0; i < 2; i++) {
-        assert_ok(tkl__run(f->client, &waking, soon(), &reply));
-        assert_int_equal(tkl_reply_int(reply), 25 * i + 5);
-        tkl_reply_free(reply);
-        assert_int_equal(add(f->client), 25 * i + 10);
-        assert_ok(tkl__run_many(f->client, calls, 3, soon(), &reply));
-        for (int k = 0; k < 3; k++)
-            assert_int_equal(tkl_reply_int(tkl_reply_at(reply, (size_t)k)), 25 * i + 15 + 5 * k);
-        tkl_reply_free(reply);
-        server_do(f->server, "ACL SETUSER default -ping"); /* an error is an answer, too */
-    }
-    server_do(f->server, "ACL SETUSER default +ping");
-    assert_in_range(server_calls(f->server, "ping"), pings + 3, pings + 4);
+    tkl__invocation whole = add_five;
+    whole.whole = true;
+    const tkl__invocation calls[] = {whole, add_five, add_five};
+    tkl_reply *replies;
+    server_do(f->server, "SCRIPT FLUSH");
+    int64_t evals = server_calls(f->server, "eval"), before = add(f->client);
+    server_do(f->server, "SCRIPT FLUSH");
+    assert_ok(tkl__run_many(f->client, calls, 3, soon(), &replies));
+    for (int k = 0; k < 3; k++)
+        assert_int_equal(tkl_reply_int(tkl_reply_at(replies, (size_t)k)), before + 5 + 5 * k);
+    tkl_reply_free(replies);
+    assert_int_equal(server_calls(f->server, "eval"), evals + 2);
 }
 
 static void many_run_in_order_though_none_was_known(void **state)
@@ -351,7 +345,7 @@ int main(void)
         TEST(a_reply_nobody_waits_for_reaches_nobody),
         TEST(a_flush_costs_at_most_what_nobody_waited_for),
         TEST(a_closed_connection_with_replies_owed_is_not_used),
-        TEST(the_answer_to_the_ping_before_a_script_reaches_nobody),
+        TEST(a_script_that_is_sent_whole_makes_those_behind_it_known),
         TEST(many_run_in_order_though_none_was_known),
         TEST(an_unknown_one_among_known_ones_keeps_its_place),
         TEST(none_is_an_empty_answer),

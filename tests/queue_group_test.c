@@ -54,8 +54,8 @@ static void abandon(const tkl_job *job)
 {
     const char *dot = strchr(job->id, '.');
     char *tag = dot ? test_format("%%23%.*s", (int)(dot - job->id), job->id) : strdup("");
-    char *key = test_format("tackle:queue:{work%s}:a", tag);
-    char *member = test_format("%s%s", dot ? dot + 1 : job->id, job->token);
+    char *key = test_format("tackle:queue:{work%s}:active", tag);
+    char *member = test_format("%s:%s", dot ? dot + 1 : job->id, job->token);
     assert_int_equal(call_int(y.f->client, "ZADD", key, "XX", "CH", "1000", member, NULL), 1);
     free(tag);
     free(key);

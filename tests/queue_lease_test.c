@@ -30,11 +30,11 @@ static void a_failed_job_comes_back_with_its_error_until_it_is_dead(void **state
         free(why);
         free(last);
     }
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "d"), 0);
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m failed"), 3);
-    char *extra = server_ask(d.f->server, "HVALS " KEY "x");
-    assert_contains(extra, "3 reason 3");
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "dead"), 1);
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "delayed"), 0);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta failed"), 3);
+    char *extra = server_ask(d.f->server, "HVALS " KEY "history");
+    assert_contains(extra, " 1 reason 3");
     free(extra);
     desk_close(&d);
 }
@@ -49,10 +49,10 @@ static void the_backoff_doubles_up_to_its_cap(void **state)
         tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
         int64_t now = server_ask_int(d.f->server, "EVAL %s 0", "return redis.call('TIME')[1]");
         assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_FAILED, "no", 0));
-        char *due = server_ask(d.f->server, "ZRANGE " KEY "d 0 0 WITHSCORES");
+        char *due = server_ask(d.f->server, "ZRANGE " KEY "delayed 0 0 WITHSCORES");
         int64_t wait = (int64_t)atof(strchr(due, '\n') + 1) - now * 1000;
         assert_in_range(wait, from[i], to[i] + LONG_MS);
-        server_do(d.f->server, "ZADD " KEY "d 1 %s", jobs->items[0].id);
+        server_do(d.f->server, "ZADD " KEY "delayed 1 %s", jobs->items[0].id);
         free(due);
         tkl_jobs_free(jobs);
     }
@@ -89,7 +89,7 @@ static void a_released_job_goes_to_the_front_and_loses_no_attempt(void **state)
     assert_jobs(jobs, "a");
     assert_int_equal(jobs->items[0].attempt, 1);
     tkl_jobs_free(jobs);
-    assert_int_equal(server_ask_int(d.f->server, "HEXISTS " KEY "m failed"), 0);
+    assert_int_equal(server_ask_int(d.f->server, "HEXISTS " KEY "meta failed"), 0);
     desk_close(&d);
 }
 
@@ -102,9 +102,10 @@ static void a_job_can_be_buried_at_once_with_a_reason_of_bounded_length(void **s
     push_words(d.queue, "x");
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
     assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, why, 0));
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
-    assert_int_equal(server_ask_int(d.f->server, "HSTRLEN " KEY "x %s", jobs->items[0].id), 1002);
-    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "j"), 1);
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "dead"), 1);
+    assert_int_equal(server_ask_int(d.f->server, "HSTRLEN " KEY "history %s", jobs->items[0].id),
+                     1018);
+    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "jobs"), 1);
     tkl_jobs_free(jobs);
     expect_all(d.consumer, "");
     desk_close(&d);
@@ -113,23 +114,23 @@ static void a_job_can_be_buried_at_once_with_a_reason_of_bounded_length(void **s
 static void the_dead_are_trimmed_by_number_and_age(void **state)
 {
     desk d = desk_open(state);
-    server_do(d.f->server, "HSET " KEY "m dead_max 2");
+    server_do(d.f->server, "HSET " KEY "meta dead_max 2");
     for (int i = 0; i < 5; i++) {
         push_words(d.queue, "x");
         tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
         assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, "no", 0));
         tkl_jobs_free(jobs);
     }
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 2);
-    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "j"), 2);
-    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "x"), 2);
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m bytes"), 2 * 3);
-    server_do(d.f->server, "HSET " KEY "m dead_ms 1");
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "dead"), 2);
+    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "jobs"), 2);
+    assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "history"), 2);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta bytes"), 2 * 2);
+    server_do(d.f->server, "HSET " KEY "meta dead_ms 1");
     test_sleep_ms(5);
     push_words(d.queue, "y");
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
     assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, "no", 0));
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "dead"), 1);
     tkl_jobs_free(jobs);
     desk_close(&d);
 }
@@ -167,8 +168,8 @@ static void reports_of_one_call_have_fates_of_their_own(void **state)
     assert_ok(reports[0].code);
     assert_code(reports[1].code, TKL_NOTOWNER);
     assert_ok(reports[2].code);
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m done"), 2);
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m bytes"), 3);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta done"), 2);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta bytes"), 2);
     tkl_jobs_free(jobs);
     desk_close(&d);
 }
@@ -178,15 +179,15 @@ static void reports_of_one_call_have_fates_of_their_own(void **state)
 static void runs_with_a_gap(desk *d, const char *order, bool filled)
 {
     push_words(d->queue, "a b c d e f");
-    int64_t bytes = server_ask_int(d->f->server, "HGET " KEY "m bytes");
+    int64_t bytes = server_ask_int(d->f->server, "HGET " KEY "meta bytes");
     tkl_jobs *jobs = claim_jobs(d->consumer, 6, 0);
     const tkl_job *lost = &jobs->items[2];
-    char *member = test_format("%s%s", lost->id, lost->token),
-         *other = test_format("%s%.15sz", lost->id, lost->token);
-    char *till = server_ask(d->f->server, "ZSCORE " KEY "a %s", member);
-    server_do(d->f->server, "ZREM " KEY "a %s", member);
+    char *member = test_format("%s:%s", lost->id, lost->token),
+         *other = test_format("%s:%.15sz", lost->id, lost->token);
+    char *till = server_ask(d->f->server, "ZSCORE " KEY "active %s", member);
+    server_do(d->f->server, "ZREM " KEY "active %s", member);
     if (filled)
-        server_do(d->f->server, "ZADD " KEY "a %s %s", till, other);
+        server_do(d->f->server, "ZADD " KEY "active %s %s", till, other);
     tkl_report reports[6];
     size_t n = strlen(order);
     for (size_t i = 0; i < n; i++)
@@ -196,9 +197,9 @@ static void runs_with_a_gap(desk *d, const char *order, bool filled)
     for (size_t i = 0; i < n; i++)
         assert_code(reports[i].code, order[i] == 'c' ? TKL_NOTOWNER : TKL_OK);
     size_t left = 6 - n + has_lost;
-    assert_int_equal(server_ask_int(d->f->server, "HLEN " KEY "j"), left);
-    assert_int_equal(server_ask_int(d->f->server, "ZCARD " KEY "a"), left - 1 + filled);
-    assert_int_equal(server_ask_int(d->f->server, "HGET " KEY "m bytes"),
+    assert_int_equal(server_ask_int(d->f->server, "HLEN " KEY "jobs"), left);
+    assert_int_equal(server_ask_int(d->f->server, "ZCARD " KEY "active"), left - 1 + filled);
+    assert_int_equal(server_ask_int(d->f->server, "HGET " KEY "meta bytes"),
                      bytes / 6 * (int64_t)left);
     tkl_jobs_free(jobs);
     free(member);
@@ -220,7 +221,8 @@ static void reports_count_in_any_order_and_around_a_lost_claim(void **state)
 
 static void a_foreign_key_in_the_way_of_a_report_keeps_the_claims(void **state)
 {
-    static const char *const parts[] = {"x", "u", "g", "q", "d", "y", "k"};
+    static const char *const parts[] = {"history", "unique", "groups", "ready",
+                                        "delayed", "parked", "flow"};
     desk d = desk_open(state);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         push_words(d.queue, "a");
@@ -230,11 +232,11 @@ static void a_foreign_key_in_the_way_of_a_report_keeps_the_claims(void **state)
         server_do(d.f->server, "DEL " KEY "%s", parts[i]);
         server_do(d.f->server, "SET " KEY "%s foreign", parts[i]);
         assert_true(tkl_consumer_finish(d.consumer, reports, 2) < 0);
-        assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "a"), 2);
+        assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "active"), 2);
         server_do(d.f->server, "DEL " KEY "%s", parts[i]);
         assert_ok(tkl_consumer_finish(d.consumer, reports, 2));
-        assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "a"), 0);
-        assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "j"), 0);
+        assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "active"), 0);
+        assert_int_equal(server_ask_int(d.f->server, "HLEN " KEY "jobs"), 0);
         tkl_jobs_free(jobs);
     }
     desk_close(&d);
@@ -259,9 +261,9 @@ static void a_report_whose_answer_is_lost_counts(void **state)
         assert_ok(report_job(consumer, &jobs->items[0], outcomes[i], "", 3600000));
         tkl_jobs_free(jobs);
     }
-    assert_int_equal(server_ask_int(f->server, "HGET " KEY "m done"), 2);
-    assert_int_equal(server_ask_int(f->server, "HGET " KEY "m failed"), 2);
-    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "d"), 2);
+    assert_int_equal(server_ask_int(f->server, "HGET " KEY "meta done"), 2);
+    assert_int_equal(server_ask_int(f->server, "HGET " KEY "meta failed"), 2);
+    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "delayed"), 2);
     tkl_consumer_close(consumer);
     tkl_queue_close(queue);
     tkl_close(client);
@@ -287,8 +289,8 @@ static void a_claim_whose_answer_is_lost_is_found_again(void **state)
     assert_ok(tkl_consumer_turn(consumer, &report, 1, 2, 0, &last));
     assert_ok(report.code);
     assert_jobs(last, "d");
-    assert_int_equal(server_ask_int(f->server, "HGET " KEY "m done"), 1);
-    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "a"), 3);
+    assert_int_equal(server_ask_int(f->server, "HGET " KEY "meta done"), 1);
+    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "active"), 3);
     tkl_jobs_free(jobs);
     tkl_jobs_free(more);
     tkl_jobs_free(last);
@@ -313,7 +315,7 @@ static void a_claim_that_timed_out_keeps_nothing_back(void **state)
         proxy_hold(p, TO_CLIENT, true);
         assert_code(tkl_consumer_claim(consumer, 1, 0, &jobs), TKL_ETIMEOUT);
         proxy_hold(p, TO_CLIENT, false);
-        eventually(server_ask_int(f->server, "ZCARD " KEY "a") == 1, LONG_MS);
+        eventually(server_ask_int(f->server, "ZCARD " KEY "active") == 1, LONG_MS);
         if (next)
             expect_all(consumer, "a");
         tkl_consumer_close(consumer);
@@ -368,8 +370,8 @@ static void a_job_that_kills_its_workers_ends_among_the_dead(void **state)
     }
     test_sleep_ms(150);
     expect_all(d.consumer, "");
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "z"), 1);
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "a"), 0);
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "dead"), 1);
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "active"), 0);
     desk_close(&d);
 }
 
@@ -414,7 +416,7 @@ static void the_owner_is_told_of_a_lost_claim(void **state)
     assert_ok(tkl_consumer_open(&queue, 1, &options, &consumer));
     push_words(queue, "a b");
     tkl_jobs *jobs = claim_jobs(consumer, 2, 0);
-    server_do(f->server, "ZREM " KEY "a %s%s", jobs->items[1].id, jobs->items[1].token);
+    server_do(f->server, "ZREM " KEY "active %s:%s", jobs->items[1].id, jobs->items[1].token);
     eventually(atomic_load(&lost.count) == 1, LONG_MS);
     assert_string_equal(lost.id, jobs->items[1].id);
     assert_string_equal(lost.token, jobs->items[1].token);
@@ -459,7 +461,7 @@ static void a_claim_lives_by_id_and_token_alone(void **state)
     tkl_consumer_close(shell);
     const tkl_job *job = &jobs->items[0];
     assert_ok(tkl_queue_extend(d.queue, job->id, job->token, 600000, tkl_str("half")));
-    char *progress = server_ask(d.f->server, "HGET " KEY "x p%s", job->id);
+    char *progress = server_ask(d.f->server, "HGET " KEY "progress %s", job->id);
     assert_string_equal(progress, "half");
     free(progress);
     assert_code(tkl_queue_extend(d.queue, job->id, "0123456789abcdef", 600000, tkl_str("")),

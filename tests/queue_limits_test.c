@@ -17,7 +17,7 @@ static void groups_without_limits_are_not_held_up(void **state)
     for (int i = 0; i < 4; i++)
         push_group("g", "x");
     assert_int_equal(claim_some(consumer, 10, jobs), 4);
-    assert_int_equal(call_int(f->client, "HGET", "tackle:queue:{work}:g", "g", NULL), 4);
+    assert_int_equal(call_int(f->client, "HGET", "tackle:queue:{work}:groups", "g", NULL), 4);
     for (int i = 0; i < 4; i++)
         finish_job(queue, &jobs[i], (tkl_outcome)(i % 2 ? TKL_JOB_DONE : TKL_JOB_DEAD));
     assert_ok(tkl_queue_bury_none(queue, NULL));
@@ -365,8 +365,8 @@ static void a_group_starts_so_many_in_a_time(void **state)
     assert_int_equal(s.ready, 0);
     limit(&(tkl_queue_limits){0});
     assert_claims(consumer, queue, "a b a b");
-    make_job_due(f, "=a");
-    make_job_due(f, "=b");
+    make_job_due(f, "group:a");
+    make_job_due(f, "group:b");
     assert_nothing_ready(consumer);
     assert_no_garbage(f->server);
 }
@@ -396,7 +396,7 @@ static void those_held_by_a_rate_start_in_time(void **state)
     (void)jobs;
     /* two at once, then one each half period */
     assert_true(test_now_ms() - start >= 4 * PERIOD / 2 - 10);
-    eventually(call_int(f->client, "EXISTS", "tackle:queue:{work}:t", NULL) == 0, 10000);
+    eventually(call_int(f->client, "EXISTS", "tackle:queue:{work}:rates", NULL) == 0, 10000);
     assert_nothing_ready(consumer);
     assert_no_garbage(f->server);
 }

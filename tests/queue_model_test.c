@@ -59,7 +59,6 @@ typedef struct job {
     int key;        /* unique; -1: none */
     int group;      /* -1: none */
     bool counts;    /* has a place in its group */
-    bool rich;      /* its end has more to it */
     bool expired;   /* its lease has ended, and nobody has noticed */
     int64_t expiry; /* ... in this order */
     int64_t death;  /* order of the dead; INT64_MAX: just now */
@@ -192,11 +191,11 @@ static job *oldest_dead(void)
     return oldest;
 }
 
-/* At each burial those beyond the limit go, ten at most. */
+/* At each burial those beyond the limit go, two at most. */
 static void trim(void)
 {
     int over = count_in(DEAD) - (int)m.limits.dead_max;
-    for (int i = 0; m.limits.dead_max > 0 && i < over && i < 10; i++) {
+    for (int i = 0; m.limits.dead_max > 0 && i < over && i < 2; i++) {
         job *oldest = oldest_dead();
         become(oldest, GONE);
         tell_parents(oldest);
@@ -227,21 +226,27 @@ static bool is_due(const job *j)
     return j->state == DELAYED && j->due > 0;
 }
 
-static int count_due(void)
+/* Its lease has ended, and that was not its last attempt: the same. */
+static bool is_back(const job *j)
+{
+    return j->state == ACTIVE && j->expired && j->failures < j->retries;
+}
+
+static int count(bool (*is)(const job *))
 {
     int n = 0;
     for (int i = 0; i < m.nlive; i++)
-        n += is_due(&m.jobs[m.live[i]]);
+        n += is(&m.jobs[m.live[i]]);
     return n;
 }
 
 static void compare_stats(void)
 {
     tkl_queue_stats s = stats_of(queue);
-    assert_int_equal(s.ready, count_in(READY) + count_due());
-    assert_int_equal(s.delayed, count_in(DELAYED) - count_due());
+    assert_int_equal(s.ready, count_in(READY) + count(is_due) + count(is_back));
+    assert_int_equal(s.delayed, count_in(DELAYED) - count(is_due));
     assert_int_equal(s.held, count_in(FLOW) + count_in(PARKED));
-    assert_int_equal(s.active, count_in(ACTIVE));
+    assert_int_equal(s.active, count_in(ACTIVE) - count(is_back));
     assert_int_equal(s.dead, count_in(DEAD));
     assert_int_equal(s.pushed, m.pushed);
     assert_int_equal(s.done, m.done);
@@ -253,7 +258,7 @@ static void compare_stats(void)
 static void compare_groups(void)
 {
     for (int i = 0; i < GROUPS; i++) {
-        const char *argv[] = {"HGET", "tackle:queue:{work}:g", groups[i].data};
+        const char *argv[] = {"HGET", "tackle:queue:{work}:groups", groups[i].data};
         const size_t lens[] = {4, strlen(argv[1]), groups[i].len};
         tkl_reply *reply;
         assert_ok(tkl_call(f->client, 3, argv, lens, NULL, &reply));
@@ -275,7 +280,8 @@ static void compare_job(const job *j)
         assert_code(rc, TKL_NOTFOUND);
     else if (j->state != GONE) {
         assert_ok(rc);
-        assert_int_equal(l->items[0].state, is_due(j) ? TKL_JOB_READY : states[j->state]);
+        assert_int_equal(l->items[0].state,
+                         is_due(j) || is_back(j) ? TKL_JOB_READY : states[j->state]);
         assert_int_equal(l->items[0].attempt, j->failures);
         assert_int_equal(l->items[0].priority, j->priority);
     }
@@ -316,7 +322,7 @@ static void settle_deaths(void)
         if (j->state != DEAD || j->death != INT64_MAX)
             continue;
         j->death = m.born + ++m.clock;
-        set_time("z", j->id, j->death);
+        set_time("dead", j->id, j->death);
     }
 }
 
@@ -352,11 +358,11 @@ static void make_push(tkl_push *push, job *j, int index, size_t *after)
     }
 }
 
-static int64_t record_size(const tkl_push *push)
+static int64_t record_size(const tkl_push *push, bool flow)
 {
     tkl__buf record;
     tkl__buf_init(&record);
-    tkl__record_encode(&record, push, tkl__push_kind(push, false));
+    tkl__queue_record_encode(&record, push, flow);
     int64_t size = (int64_t)record.len;
     tkl__buf_free(&record);
     return size;
@@ -378,8 +384,7 @@ static int model_push(const tkl_push *push, job *j, int index, int *told, bool f
     int me = told[index] = m.count++;
     m.live[m.nlive++] = me;
     j->region = 2;
-    j->bytes = record_size(push);
-    j->rich = flow || j->key >= 0 || j->group >= 0 || j->result_ms > 0;
+    j->bytes = record_size(push, flow);
     j->later = push->delay_ms > 0;
     for (size_t i = 0; i < push->after_count; i++) {
         job *child = &m.jobs[told[push->after[i]]];
@@ -449,23 +454,16 @@ static job *first_expired(void)
     return first;
 }
 
-/* The rich ones that have no attempt left die when the claim has been answered. */
-static int model_reclaim(job **lost)
+static void model_reclaim(void)
 {
-    int n = 0;
     for (job *j; (j = first_expired());) {
         j->expired = false;
-        if (j->failures + 1 > j->retries && j->rich) {
-            lost[n++] = j;
-            continue;
-        }
         note_failure(j);
         if (j->failures > j->retries)
             die(j);
         else
             become_ready(j, 0);
     }
-    return n;
 }
 
 static void model_promote(void)
@@ -478,18 +476,10 @@ static void model_promote(void)
 }
 
 /* What every claim does first. */
-static int model_look(job **lost)
+static void model_look(void)
 {
     model_promote();
-    return model_reclaim(lost);
-}
-
-static void model_bury(job **lost, int count)
-{
-    for (int i = 0; i < count; i++) {
-        note_failure(lost[i]);
-        die(lost[i]);
-    }
+    model_reclaim();
 }
 
 /* Whether a job may start; if so it counts. */
@@ -542,9 +532,8 @@ static int model_take(int max, int *taken)
 static void do_claim(void)
 {
     claimed got[BATCH];
-    job *lost[CROWD * 4];
     int max = 1 + chance(BATCH), taken[BATCH], n = 0;
-    int nlost = model_look(lost);
+    model_look();
     int room = m.paused ? 0 : max;
     if (m.limits.concurrency > 0 && m.limits.concurrency - count_in(ACTIVE) < room)
         room = (int)m.limits.concurrency - count_in(ACTIVE);
@@ -557,7 +546,6 @@ static void do_claim(void)
         assert_int_equal(got[i].attempt, j->failures + 1);
         memcpy(j->token, got[i].token, sizeof j->token);
     }
-    model_bury(lost, nlost);
 }
 
 /* ---- Ends ---------------------------------------------------------------- */
@@ -606,8 +594,7 @@ static void do_finish(void)
                     : tkl_queue_finish(queue, j->id, j->token, outcome, tkl_str("why"), delay));
     model_finish(j, outcome, delay > 0);
     if (along && outcome == TKL_JOB_DONE && j->result_ms == 0) { /* together with a claim */
-        job *lost[CROWD * 4];
-        model_bury(lost, model_look(lost));
+        model_look();
     }
 }
 
@@ -626,10 +613,10 @@ static void do_expire(void)
     job *j = some_job_in(ACTIVE);
     if (!j || j->expired)
         return;
-    char *member = test_format("%s%s", j->id, j->token);
+    char *member = test_format("%s:%s", j->id, j->token);
     j->expired = true;
     j->expiry = ++m.clock;
-    set_time("a", member, j->expiry);
+    set_time("active", member, j->expiry);
     free(member);
 }
 
@@ -639,7 +626,7 @@ static void do_make_due(void)
     if (!j || j->due > 0)
         return;
     j->due = INT64_C(1600000000000) + ++m.clock;
-    set_time("d", j->id, j->due);
+    set_time("delayed", j->id, j->due);
 }
 
 /* ---- What operators do --------------------------------------------------- */
@@ -810,9 +797,10 @@ static void forget_timed_keys(void)
             m.holder[i] = -1;
             timed++;
         }
-    assert_int_equal(call_int(f->client, "HLEN", "tackle:queue:{work}:u", NULL), timed);
-    assert_int_equal(call_int(f->client, "ZCARD", "tackle:queue:{work}:v", NULL), timed);
-    call_int(f->client, "DEL", "tackle:queue:{work}:u", "tackle:queue:{work}:v", NULL);
+    assert_int_equal(call_int(f->client, "HLEN", "tackle:queue:{work}:unique", NULL), timed);
+    assert_int_equal(call_int(f->client, "ZCARD", "tackle:queue:{work}:unique_ends", NULL), timed);
+    call_int(f->client, "DEL", "tackle:queue:{work}:unique", "tackle:queue:{work}:unique_ends",
+             NULL);
     memset(m.timed, 0, sizeof m.timed);
 }
 

@@ -58,7 +58,7 @@ static int field_done(void **state)
 
 static int slot_of(const tkl_queue *queue, int partition)
 {
-    return tkl__slot_of(queue->shards[partition].keys[TKL__META]);
+    return tkl__slot_of(queue->shards[partition].keys[TKL__QUEUE_META]);
 }
 
 static void partitions_spread_over_the_servers(void **state)

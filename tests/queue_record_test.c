@@ -15,16 +15,16 @@ static void assert_bytes(tkl_bytes got, const char *expected, size_t len)
 static void encode(tkl__buf *out, const tkl_push *job)
 {
     tkl__buf_init(out);
-    tkl__record_encode(out, job, tkl__push_kind(job, false));
+    tkl__queue_record_encode(out, job, false);
     assert_false(out->failed);
 }
 
-static void a_job_without_options_is_a_letter_and_its_payload(void **state)
+static void a_job_without_options_is_an_empty_line_and_its_payload(void **state)
 {
     (void)state;
     tkl__buf out;
     encode(&out, &(tkl_push){.payload = tkl_str("hello")});
-    assert_bytes((tkl_bytes){out.data, out.len}, "a\nhello", 7);
+    assert_bytes((tkl_bytes){out.data, out.len}, "\nhello", 6);
     tkl__buf_free(&out);
 }
 
@@ -37,7 +37,7 @@ static void only_what_differs_from_the_defaults_is_written(void **state)
                              .backoff_ms = 1000,
                              .timeout_ms = 250,
                              .payload = tkl_str("p")});
-    assert_bytes((tkl_bytes){out.data, out.len}, "a p-5 t250\np", 12);
+    assert_bytes((tkl_bytes){out.data, out.len}, "priority=-5 time_limit=250\np", 28);
     tkl__buf_free(&out);
 }
 
@@ -45,7 +45,7 @@ static void a_record_reads_back_as_it_was_written(void **state)
 {
     (void)state;
     tkl__buf out;
-    tkl__record r;
+    tkl__queue_record r;
     tkl_push job = {.payload = {"a\0\nb", 4},
                     .meta = {"\n\0", 2},
                     .priority = 1000,
@@ -59,13 +59,12 @@ static void a_record_reads_back_as_it_was_written(void **state)
                     .group = {"g\0", 2},
                     .result_ms = 8};
     encode(&out, &job);
-    assert_true(tkl__record_decode((tkl_bytes){out.data, out.len}, &r));
-    assert_int_equal(r.kind, TKL__RICH_STARTED);
+    assert_true(tkl__queue_record_decode((tkl_bytes){out.data, out.len}, &r));
     assert_int_equal(r.priority, 1000);
     assert_int_equal(r.retries, 0);
     assert_int_equal(r.backoff_ms, 1);
     assert_int_equal(r.backoff_max_ms, INT64_C(315360000000));
-    assert_int_equal(r.timeout_ms, 9);
+    assert_int_equal(r.time_limit_ms, 9);
     assert_int_equal(r.result_ms, 8);
     assert_int_equal(r.unique_ms, 77);
     assert_bytes(r.unique, "key", 3);
@@ -78,11 +77,11 @@ static void a_record_reads_back_as_it_was_written(void **state)
 static void the_defaults_are_filled_in(void **state)
 {
     (void)state;
-    tkl__record r;
-    assert_true(tkl__record_decode(tkl_str("a\n"), &r));
-    assert_int_equal(r.retries, TKL__RETRIES);
-    assert_int_equal(r.backoff_ms, TKL__BACKOFF_MS);
-    assert_int_equal(r.backoff_max_ms, TKL__BACKOFF_MAX_MS);
+    tkl__queue_record r;
+    assert_true(tkl__queue_record_decode(tkl_str("\n"), &r));
+    assert_int_equal(r.retries, TKL__QUEUE_RETRIES);
+    assert_int_equal(r.backoff_ms, TKL__QUEUE_BACKOFF_MS);
+    assert_int_equal(r.backoff_max_ms, TKL__QUEUE_BACKOFF_MAX_MS);
     assert_int_equal(r.priority, 0);
     assert_int_equal(r.payload.len, 0);
 }
@@ -92,39 +91,61 @@ static void what_is_no_record_is_refused(void **state)
     (void)state;
     static const char *const wrong[] = {"",
                                         "a",
-                                        "\n",
-                                        "a p\n",
-                                        "a p5",
-                                        "ap5\n",
-                                        "a  p5\n",
-                                        "a p5x\n",
-                                        "a u4\nabc",
-                                        "a m-1\nabc",
-                                        "a p9999999999999999999\n",
-                                        "a p1001\n",
-                                        "a n-1\n",
-                                        "a \xffp\n",
-                                        "a p--5\n"};
-    tkl__record r;
+                                        "priority\n",
+                                        "priority=\n",
+                                        "priority=5",
+                                        " priority=5\n",
+                                        "priority=5  retries=1\n",
+                                        "priority=5x\n",
+                                        "unique=4\nabc",
+                                        "meta=-1\nabc",
+                                        "meta=65537\nabc",
+                                        "priority=9999999999999999999\n",
+                                        "priority=1001\n",
+                                        "retries=-1\n",
+                                        "colour=1\n",
+                                        "\xff=1\n",
+                                        "priority=--5\n"};
+    tkl__queue_record r;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        if (tkl__record_decode(tkl_str(wrong[i]), &r))
+        if (tkl__queue_record_decode(tkl_str(wrong[i]), &r))
             fail_msg("taken for a record: %s", wrong[i]);
 }
 
-static void kinds_tell_what_a_report_must_look_after(void **state)
+static bool is_rich(const tkl_push *job, bool flow)
+{
+    tkl__buf out;
+    tkl__queue_record record;
+    tkl__buf_init(&out);
+    tkl__queue_record_encode(&out, job, flow);
+    assert_true(tkl__queue_record_decode((tkl_bytes){out.data, out.len}, &record));
+    bool rich = tkl__queue_record_is_rich(&record);
+    tkl__buf_free(&out);
+    return rich;
+}
+
+static void a_record_tells_whether_there_is_more_to_the_end_of_a_job(void **state)
 {
     (void)state;
-    const size_t first = 0;
-    assert_int_equal(tkl__push_kind(&(tkl_push){.priority = 1, .timeout_ms = 5}, false), 'a');
-    assert_int_equal(tkl__push_kind(&(tkl_push){.group = tkl_str("g")}, false), 's');
-    assert_int_equal(tkl__push_kind(&(tkl_push){.unique = tkl_str("g")}, false), 'r');
-    assert_int_equal(tkl__push_kind(&(tkl_push){.result_ms = 1}, false), 'r');
-    assert_int_equal(tkl__push_kind(&(tkl_push){0}, true), 'r');
-    assert_int_equal(tkl__push_kind(&(tkl_push){.after = &first, .after_count = 1}, false), 'r');
-    assert_int_equal(
-        tkl__push_kind(&(tkl_push){.unique = tkl_str("g"), .unique_mode = TKL_UNTIL_STARTED},
-                       false),
-        's');
+    assert_false(is_rich(&(tkl_push){.priority = 1, .timeout_ms = 5}, false));
+    assert_true(is_rich(&(tkl_push){.group = tkl_str("g")}, false));
+    assert_true(is_rich(&(tkl_push){.unique = tkl_str("g")}, false));
+    assert_true(is_rich(&(tkl_push){.result_ms = 1}, false));
+    assert_true(is_rich(&(tkl_push){0}, true));
+}
+
+static void a_history_is_read_and_garbage_is_none(void **state)
+{
+    (void)state;
+    tkl__queue_history past = tkl__queue_history_read(tkl_str("3 1700000000000 1 no  paper"));
+    assert_int_equal(past.failures, 3);
+    assert_bytes(past.error, "no  paper", 9);
+    static const char *const wrong[] = {"", "3", "3 4 5", "x 1 1 a", "1  1 1 a", "-"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        past = tkl__queue_history_read(tkl_str(wrong[i]));
+        assert_int_equal(past.failures, 0);
+        assert_int_equal(past.error.len, 0);
+    }
 }
 
 static void options_out_of_their_limits_are_refused(void **state)
@@ -147,14 +168,14 @@ static void options_out_of_their_limits_are_refused(void **state)
         {.unique = {large, 1}, .unique_mode = TKL_FOR_A_TIME},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_code(tkl__push_check(&wrong[i]), TKL_EINVAL);
+        assert_code(tkl__queue_check_job(&wrong[i]), TKL_EINVAL);
     const tkl_push right = {.priority = -1000,
                             .retries = -1,
                             .delay_ms = 1,
                             .meta = {large, 65536},
                             .unique = {large, 1024},
                             .group = {large, 1024}};
-    assert_ok(tkl__push_check(&right));
+    assert_ok(tkl__queue_check_job(&right));
 }
 
 /* ---- Keys and ids -------------------------------------------------------- */
@@ -178,8 +199,8 @@ static void no_name_reaches_the_keys_of_a_partition(void **state)
     (void)state;
     tkl_client *client = nobody();
     tkl_queue *one = open_queue(client, "q%233", 1), *many = open_queue(client, "q", 4);
-    assert_bytes(many->shards[3].keys[TKL__META], "tackle:queue:{q%233}:m", 22);
-    assert_bytes(one->shards[0].keys[TKL__META], "tackle:queue:{q%25233}:m", 24);
+    assert_bytes(many->shards[3].keys[TKL__QUEUE_META], "tackle:queue:{q%233}:meta", 25);
+    assert_bytes(one->shards[0].keys[TKL__QUEUE_META], "tackle:queue:{q%25233}:meta", 27);
     tkl_queue_close(one);
     tkl_queue_close(many);
     tkl_close(client);
@@ -192,19 +213,19 @@ static void ids_tell_partition_and_time(void **state)
     const char *digits;
     tkl_client *client = nobody();
     tkl_queue *one = open_queue(client, "q", 1), *many = open_queue(client, "q", 256);
-    tkl__id_show(&many->shards[255], "0006400000001", id);
+    tkl__queue_show_id(&many->shards[255], "0006400000001", id);
     assert_string_equal(id, "255.0006400000001");
-    assert_ptr_equal(tkl__id_find(many, id, &digits), &many->shards[255]);
+    assert_ptr_equal(tkl__queue_find_id(many, id, &digits), &many->shards[255]);
     assert_string_equal(digits, "0006400000001");
-    assert_int_equal(tkl__id_time(digits), 0x6400000001 / 1024);
-    assert_null(tkl__id_find(one, id, &digits));
+    assert_int_equal(tkl__queue_id_time(digits), 0x6400000001 / 1024);
+    assert_null(tkl__queue_find_id(one, id, &digits));
     static const char *const wrong[] = {"",  "256.0006400000001", "-1.0006400000001",
                                         "1", "0006400000001",     "1.000640000000g",
                                         ".", "1.00064000000011",  "99999999999.0006400000001"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_null(tkl__id_find(many, wrong[i], &digits));
-    tkl__id_show(&one->shards[0], "0006400000001", id);
-    assert_ptr_equal(tkl__id_find(one, id, &digits), &one->shards[0]);
+        assert_null(tkl__queue_find_id(many, wrong[i], &digits));
+    tkl__queue_show_id(&one->shards[0], "0006400000001", id);
+    assert_ptr_equal(tkl__queue_find_id(one, id, &digits), &one->shards[0]);
     tkl_queue_close(one);
     tkl_queue_close(many);
     tkl_close(client);
@@ -227,12 +248,13 @@ static void queues_that_cannot_be_are_not_opened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_without_options_is_a_letter_and_its_payload),
+        cmocka_unit_test(a_job_without_options_is_an_empty_line_and_its_payload),
         cmocka_unit_test(only_what_differs_from_the_defaults_is_written),
         cmocka_unit_test(a_record_reads_back_as_it_was_written),
         cmocka_unit_test(the_defaults_are_filled_in),
         cmocka_unit_test(what_is_no_record_is_refused),
-        cmocka_unit_test(kinds_tell_what_a_report_must_look_after),
+        cmocka_unit_test(a_record_tells_whether_there_is_more_to_the_end_of_a_job),
+        cmocka_unit_test(a_history_is_read_and_garbage_is_none),
         cmocka_unit_test(options_out_of_their_limits_are_refused),
         cmocka_unit_test(no_name_reaches_the_keys_of_a_partition),
         cmocka_unit_test(ids_tell_partition_and_time),

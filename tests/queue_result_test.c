@@ -30,7 +30,7 @@ static void a_result_is_kept_for_its_time(void **state)
     assert_memory_equal(tkl_reply_bytes(result).data, "4\0 2", 4);
     tkl_reply_free(result);
     assert_int_equal(state_of(queue, id.text), TKL_JOB_FINISHED);
-    char *key = test_format("tackle:queue:{work}:o:%s", id.text);
+    char *key = test_format("tackle:queue:{work}:result:%s", id.text);
     assert_in_range(call_int(f->client, "PTTL", key, NULL), 1, 60000);
     assert_int_equal(call_int(f->client, "DEL", key, NULL), 1);
     free(key);
@@ -56,7 +56,7 @@ static void the_end_in_the_dead_letters_is_told(void **state)
     assert_result(id.text, 0, TKL_EMPTY, NULL);
     eventually(claim_some(consumer, 1, &job) == 1, 10000);
     assert_code(finish_code(queue, &job, TKL_JOB_DEAD, "no paper"), TKL_OK);
-    assert_result(id.text, 0, TKL_ELOST, "no paper");
+    assert_result(id.text, 0, TKL_DEAD, "no paper");
 }
 
 typedef struct asker {
@@ -81,7 +81,7 @@ static void wait_for_result(void *arg, int index)
 
 static int listeners(fixture *f, const char *id)
 {
-    char *channel = test_format("tackle:queue:{work}:o:%s", id);
+    char *channel = test_format("tackle:queue:{work}:result:%s", id);
     int64_t count =
         server_ask_int(f->server, "EVAL %s 0 %s",
                        "return redis.call('PUBSUB', 'SHARDNUMSUB', ARGV[1])[2]", channel);
@@ -93,7 +93,7 @@ static int listeners(fixture *f, const char *id)
 static int64_t result_channels(fixture *f)
 {
     return server_ask_int(f->server, "EVAL %s 0",
-                          "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:o:*')");
+                          "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:result:*')");
 }
 
 /* Each way a job can end is told to those who wait for it. */
@@ -101,7 +101,7 @@ static void those_who_wait_for_a_result_are_told(void **state)
 {
     fixture *f = *state;
     enum { DONE, LARGE, DEAD, CANCELLED, DESTROYED, CASES };
-    static const int codes[CASES] = {TKL_OK, TKL_OK, TKL_ELOST, TKL_NOTFOUND, TKL_NOTFOUND};
+    static const int codes[CASES] = {TKL_OK, TKL_OK, TKL_DEAD, TKL_NOTFOUND, TKL_NOTFOUND};
     static char large[200000];
     memset(large, 'x', sizeof large);
     for (int i = 0; i < CASES; i++) {
@@ -222,7 +222,7 @@ static void the_end_of_a_lost_worker_is_told(void **state)
     end_lease(f, &job);
     assert_nothing_ready(consumer);
     crew_join(threads);
-    assert_code(a.code, TKL_ELOST);
+    assert_code(a.code, TKL_DEAD);
     assert_int_equal(state_of(queue, id.text), TKL_JOB_BURIED);
     assert_ok(tkl_queue_bury_none(queue, NULL));
     assert_no_garbage(f->server);

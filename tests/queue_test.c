@@ -103,8 +103,8 @@ static void a_large_batch_is_one_queue_in_order(void **state)
         finish_all(d.consumer, some);
         tkl_jobs_free(some);
     }
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m pushed"), N);
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m done"), N);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta pushed"), N);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta done"), N);
     assert_clean(d.f->server);
     desk_close(&d);
 }
@@ -124,7 +124,7 @@ static void a_push_is_one_trip_and_so_is_a_turn(void **state)
     assert_int_equal(server_calls(d.f->server, "evalsha") - before, 1);
     assert_ok(reports[0].code);
     assert_jobs(more, "c d e f");
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m done"), 2);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta done"), 2);
     tkl_jobs_free(jobs);
     tkl_jobs_free(more);
     desk_close(&d);
@@ -195,11 +195,11 @@ static void requests_leave_as_many_traces_as_there_are_threads(void **state)
     desk d = desk_open(state);
     for (int i = 0; i < 100; i++)
         push_words(d.queue, "x");
-    int64_t fields = server_ask_int(d.f->server, "HLEN " KEY "r0") +
-                     server_ask_int(d.f->server, "HLEN " KEY "r1");
+    int64_t fields = server_ask_int(d.f->server, "HLEN " KEY "requests_even") +
+                     server_ask_int(d.f->server, "HLEN " KEY "requests_odd");
     assert_in_range(fields, 1, 2); /* 2: the window has changed just now */
-    int64_t ttl = server_ask_int(d.f->server, "PTTL " KEY "r0"),
-            other = server_ask_int(d.f->server, "PTTL " KEY "r1");
+    int64_t ttl = server_ask_int(d.f->server, "PTTL " KEY "requests_even"),
+            other = server_ask_int(d.f->server, "PTTL " KEY "requests_odd");
     assert_true((ttl > 0 && ttl <= 1200000) || (other > 0 && other <= 1200000));
     desk_close(&d);
 }
@@ -254,11 +254,11 @@ static void delayed_jobs_wait_and_then_go_ahead_of_their_priority(void **state)
         {.payload = tkl_str("never"), .delay_ms = 3600000},
     };
     assert_ok(tkl_queue_push(d.queue, jobs, 6, NULL, NULL));
-    int64_t due = server_ask_int(d.f->server, "ZCOUNT " KEY "d -inf +inf");
+    int64_t due = server_ask_int(d.f->server, "ZCOUNT " KEY "delayed -inf +inf");
     assert_int_equal(due, 4);
     test_sleep_ms(60);
     expect_all(d.consumer, "urgent past sooner later plain");
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "d"), 1);
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "delayed"), 1);
     desk_close(&d);
 }
 
@@ -278,7 +278,7 @@ static void a_full_queue_says_so_and_takes_what_fits(void **state)
     assert_string_equal(pushed[2].id, "");
     assert_code(tkl_queue_push(d.queue, jobs, 1, NULL, NULL), TKL_FULL);
     expect_all(d.consumer, "a b");
-    assert_ok(tkl_queue_limit(d.queue, &(tkl_queue_limits){.max_bytes = 7}));
+    assert_ok(tkl_queue_limit(d.queue, &(tkl_queue_limits){.max_bytes = 5}));
     assert_code(tkl_queue_push(d.queue, jobs, 3, NULL, pushed), TKL_FULL);
     assert_ok(pushed[1].code);
     assert_code(pushed[2].code, TKL_FULL);
@@ -289,19 +289,19 @@ static void concurrency_and_rate_hold_claims_back(void **state)
 {
     desk d = desk_open(state);
     push_words(d.queue, "a b c d e f");
-    server_do(d.f->server, "HSET " KEY "m concurrency 2");
+    server_do(d.f->server, "HSET " KEY "meta concurrency 2");
     tkl_jobs *jobs = claim_jobs(d.consumer, 10, 0), *none;
     assert_jobs(jobs, "a b");
     assert_code(tkl_consumer_claim(d.consumer, 10, 0, &none), TKL_EMPTY);
     finish_all(d.consumer, jobs);
     tkl_jobs_free(jobs);
-    server_do(d.f->server, "HDEL " KEY "m concurrency");
-    server_do(d.f->server, "HSET " KEY "m rate 3 rate_period 3600000");
+    server_do(d.f->server, "HDEL " KEY "meta concurrency");
+    server_do(d.f->server, "HSET " KEY "meta rate 3 rate_period 3600000");
     expect_all(d.consumer, "c d e");
     expect_all(d.consumer, "");
-    server_do(d.f->server, "HSET " KEY "m paused 1 full_at 0");
+    server_do(d.f->server, "HSET " KEY "meta paused 1 full_at 0");
     expect_all(d.consumer, "");
-    server_do(d.f->server, "HDEL " KEY "m paused");
+    server_do(d.f->server, "HDEL " KEY "meta paused");
     expect_all(d.consumer, "f");
     desk_close(&d);
 }
@@ -310,7 +310,7 @@ static void concurrency_and_rate_hold_claims_back(void **state)
 
 static void something_else_under_the_keys_is_told_and_loses_nothing(void **state)
 {
-    static const char *const parts[] = {"m", "j", "q", "d", "a", "w"};
+    static const char *const parts[] = {"meta", "jobs", "ready", "delayed", "active", "waiters"};
     desk d = desk_open(state);
     tkl_jobs *jobs;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

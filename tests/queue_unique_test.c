@@ -93,9 +93,9 @@ static void a_key_for_a_time_is_free_after_it(void **state)
     assert_claims(consumer, queue, "x x");
     job.unique = tkl_str("other"); /* pushing clears away what is over */
     eventually(push_code(queue, &job, NULL) == TKL_OK &&
-                   call_int(f->client, "HLEN", "tackle:queue:{work}:u", NULL) == 1,
+                   call_int(f->client, "HLEN", "tackle:queue:{work}:unique", NULL) == 1,
                10000);
-    assert_int_equal(call_int(f->client, "ZCARD", "tackle:queue:{work}:v", NULL), 1);
+    assert_int_equal(call_int(f->client, "ZCARD", "tackle:queue:{work}:unique_ends", NULL), 1);
 }
 
 static void a_job_that_comes_back_does_not_take_its_key_from_another(void **state)

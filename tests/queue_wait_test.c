@@ -30,7 +30,7 @@ static void waking_up_is_owning(void **state)
         tkl_jobs_free(p.jobs);
         assert_int_equal(waiters(f->server), 0);
     }
-    assert_int_equal(server_ask_int(f->server, "HLEN " KEY "j"), 0);
+    assert_int_equal(server_ask_int(f->server, "HLEN " KEY "jobs"), 0);
     tkl_consumer_close(other);
     tkl_consumer_close(consumer);
     tkl_queue_close(queue);
@@ -393,8 +393,8 @@ static void one_waits_at_several_queues_at_once(void **state)
         push_words(queues[i], "a");
         expect(&p, "a");
         assert_int_equal(waiters(f->server), 0);
-        assert_int_equal(server_ask_int(f->server, "EXISTS tackle:queue:{r}:w"), 0);
-        assert_int_equal(server_ask_int(f->server, "EXISTS tackle:queue:{s}:w"), 0);
+        assert_int_equal(server_ask_int(f->server, "EXISTS tackle:queue:{r}:waiters"), 0);
+        assert_int_equal(server_ask_int(f->server, "EXISTS tackle:queue:{s}:waiters"), 0);
     }
     push_words(queues[2], "b");
     expect_all(other, "b"); /* no ghost of the consumer is in the way */
@@ -424,7 +424,7 @@ static void waiting_at_several_queues_takes_one_thread(void **state)
     pending p = {.consumer = consumer, .wait_ms = -1, .max = 1};
     int before = threads();
     start_waiting(&p, f->server);
-    eventually(server_ask_int(f->server, "ZCARD tackle:queue:{p%%233}:w") == 1, LONG_MS);
+    eventually(server_ask_int(f->server, "ZCARD tackle:queue:{p%%233}:waiters") == 1, LONG_MS);
     assert_int_equal(threads(), before + 1);
     assert_int_equal(server_connections(f->server, NULL), 2); /* one to ask, one to listen */
     push_words(queues[1], "a");
@@ -467,7 +467,7 @@ static void partitions_are_one_queue(void **state)
     tkl_pushed pushed[N];
     assert_ok(tkl_queue_push(queue, jobs, N, NULL, pushed));
     for (int i = 0; i < 4; i++)
-        assert_int_equal(server_ask_int(f->server, "ZCARD tackle:queue:{p%%23%d}:q", i), N / 4);
+        assert_int_equal(server_ask_int(f->server, "ZCARD tackle:queue:{p%%23%d}:ready", i), N / 4);
     size_t done = 0;
     for (tkl_jobs *some; tkl_consumer_claim(consumer, 10, 0, &some) == TKL_OK;) {
         assert_in_range(some->count, 1, 10);
@@ -498,8 +498,8 @@ static void what_one_who_gives_up_did_not_fetch_goes_to_the_next(void **state)
     start_waiting(&next, f->server);
     assert_ok(tkl_queue_pause(queue)); /* nobody is told */
     push_job(queue, &job, NULL);
-    server_do(f->server, "ZPOPMIN " KEY "w");
-    server_do(f->server, "HDEL " KEY "m paused");
+    server_do(f->server, "ZPOPMIN " KEY "waiters");
+    server_do(f->server, "HDEL " KEY "meta paused");
     tkl_consumer_cancel(first.consumer);
     expect(&first, "");
     expect(&next, "a");

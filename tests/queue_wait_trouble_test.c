@@ -15,7 +15,7 @@
 /* A push that is refused for a foreign key has written nothing, and whoever waits goes on. */
 static void a_foreign_key_in_the_way_of_a_hand_over_leaves_nothing(void **state)
 {
-    static const char *const parts[] = {"a", "j", "x"};
+    static const char *const parts[] = {"active", "jobs", "history"};
     desk d = desk_open(state);
     for (size_t i = 0; i < 6; i++) {
         const char *part = parts[i % 3];
@@ -28,7 +28,7 @@ static void a_foreign_key_in_the_way_of_a_hand_over_leaves_nothing(void **state)
             assert_code(rc, TKL_ETYPE);
         server_do(d.f->server, "DEL " KEY "%s", part);
         if (rc == TKL_ETYPE) {
-            assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "j " KEY "a"), 0);
+            assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "jobs " KEY "active"), 0);
             assert_int_equal(waiters(d.f->server), 1);
             push_words(d.queue, "x");
         }
@@ -132,7 +132,7 @@ static void a_hand_over_that_is_lost_on_the_way_is_found(void **state)
     start_waiting(&p, f->server);
     proxy_hold(px, TO_CLIENT, true);
     push_words(queue, "a");
-    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "a"), 1);
+    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "active"), 1);
     proxy_cut(px);
     proxy_hold(px, TO_CLIENT, false);
     expect(&p, "a");
@@ -157,7 +157,7 @@ static void one_who_is_gone_is_passed_over(void **state)
     proxy_refuse(px, true);
     proxy_cut(px);
     eventually(server_ask_int(f->server, "EVAL %s 0",
-                              "return #redis.call('PUBSUB', 'SHARDCHANNELS')") == 1,
+                              "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:waiter:*')") == 1,
                LONG_MS);
     push_words(queue, "a");
     expect(&p, "a");
@@ -224,7 +224,7 @@ static void a_wait_survives_the_restart_of_a_persistent_server(void **state)
     expect(&p, "a");
     finish_all(holder, jobs);
     tkl_jobs_free(jobs);
-    assert_int_equal(server_ask_int(s, "HLEN " KEY "j"), 0);
+    assert_int_equal(server_ask_int(s, "HLEN " KEY "jobs"), 0);
     tkl_consumer_close(holder);
     tkl_consumer_close(p.consumer);
     tkl_queue_close(queue);
@@ -300,9 +300,9 @@ static void many_push_and_work_and_each_job_is_done_once(void **state)
     crew_run(PUSHERS + WORKERS, push_or_work, &t);
     for (int i = 0; i < PUSHERS * JOBS; i++)
         assert_int_equal(atomic_load(&t.seen[i]), 1);
-    assert_int_equal(server_ask_int(t.f->server, "HLEN " KEY "j"), 0);
-    assert_int_equal(server_ask_int(t.f->server, "ZCARD " KEY "a"), 0);
-    assert_int_equal(server_ask_int(t.f->server, "HEXISTS " KEY "m failed"), 0);
+    assert_int_equal(server_ask_int(t.f->server, "HLEN " KEY "jobs"), 0);
+    assert_int_equal(server_ask_int(t.f->server, "ZCARD " KEY "active"), 0);
+    assert_int_equal(server_ask_int(t.f->server, "HEXISTS " KEY "meta failed"), 0);
     tkl_queue_close(t.queue);
 }
 
@@ -329,7 +329,7 @@ static void killed_connections_lose_nothing(void **state)
     crew_run(PUSHERS + WORKERS, push_or_work, &t);
     atomic_store(&t.stop, true);
     crew_join(killer);
-    int64_t failed = server_ask_int(t.f->server, "HGET " KEY "m failed");
+    int64_t failed = server_ask_int(t.f->server, "HGET " KEY "meta failed");
     for (int i = 0; i < PUSHERS * JOBS; i++)
         assert_in_range(atomic_load(&t.seen[i]), 1, failed == 0 ? 1 : 1 + failed);
     tkl_queue_close(t.queue);

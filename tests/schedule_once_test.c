@@ -93,16 +93,16 @@ static void assert_ticks(server *s, tkl_queue *queue, int64_t start)
         assert_ok(tkl_schedule_remove(queue, tkl_str(name)));
     }
     int64_t seconds = server_time(s) / 1000 - start / 1000;
-    int64_t pushed = server_ask_int(s, "HGET " KEY "m pushed");
+    int64_t pushed = server_ask_int(s, "HGET " KEY "meta pushed");
     assert_in_range(pushed, NAMES, NAMES * seconds);
     eventually((consume(s->url, 100), unfinished(queue) == 0), LONG_MS);
-    assert_int_equal(server_ask_int(s, "HGET " KEY "m pushed"), pushed);
+    assert_int_equal(server_ask_int(s, "HGET " KEY "meta pushed"), pushed);
     assert_int_equal(server_ask_int(s, "HLEN ran"), pushed);
 }
 
 /* Those who were told of the same time. */
 typedef struct duel {
-    const tkl__source *source;
+    const tkl__queue_source *source;
     tkl_reply *due;
     atomic_int ready;
 } duel;
@@ -117,7 +117,7 @@ static void fire_together(void *arg, int index)
     while (atomic_load(&d->ready) < DUELLISTS)
         ;
     bool unfit;
-    tkl__schedules_fire(d->source, d->due, tkl__deadline_ms(LONG_MS), &unfit);
+    tkl__queue_fire_schedules(d->source, d->due, tkl__deadline_ms(LONG_MS), &unfit);
 }
 
 /* Told of a time, and so slow that another has fired it by now: the next time must not come early.
@@ -131,9 +131,10 @@ static void who_comes_too_late_fires_nothing(void **state)
     tkl_reply *due = tkl__reply_new_array(1);
     tkl__reply_put(due, 0, tkl__reply_new_bytes(tkl_str("s")));
     bool unfit;
-    assert_false(tkl__schedules_fire(d.consumer->sources, due, tkl__deadline_ms(LONG_MS), &unfit) ||
-                 unfit);
-    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "j"), 0);
+    assert_false(
+        tkl__queue_fire_schedules(d.consumer->sources, due, tkl__deadline_ms(LONG_MS), &unfit) ||
+        unfit);
+    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "jobs"), 0);
     assert_int_equal(look_at(d.queue, "s").next_ms, before.next_ms);
     tkl_reply_free(due);
     desk_close(&d);
@@ -149,7 +150,7 @@ static void one_of_those_who_were_told_of_a_time_fires_it(void **state)
         tkl__reply_put(all.due, 0, tkl__reply_new_bytes(tkl_str("s")));
         make_due(d.f->server, "s", 0);
         crew_run(DUELLISTS, fire_together, &all);
-        assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m pushed"), round);
+        assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta pushed"), round);
         tkl_reply_free(all.due);
     }
     desk_close(&d);

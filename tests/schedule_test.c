@@ -51,7 +51,8 @@ static void setting_it_again_changes_nothing(void **state)
     tkl_schedule_info before = look_at(d.queue, "s");
     set_schedule(d.queue, "s", &s);
     assert_int_equal(look_at(d.queue, "s").next_ms, before.next_ms);
-    assert_int_equal(server_ask_int(d.f->server, "ZSCORE " KEY "d @s"), before.next_ms);
+    assert_int_equal(server_ask_int(d.f->server, "ZSCORE " KEY "delayed schedule:s"),
+                     before.next_ms);
 
     /* But each part of it counts. */
     const tkl_schedule others[] = {
@@ -68,7 +69,7 @@ static void setting_it_again_changes_nothing(void **state)
         int64_t next = look_at(d.queue, "s").next_ms;
         set_schedule(d.queue, "s", &others[i]);
         assert_int_not_equal(look_at(d.queue, "s").next_ms, next);
-        assert_int_equal(server_ask_int(d.f->server, "ZSCORE " KEY "d @s"),
+        assert_int_equal(server_ask_int(d.f->server, "ZSCORE " KEY "delayed schedule:s"),
                          look_at(d.queue, "s").next_ms);
     }
     assert_int_equal(count_schedules(d.queue), 1);
@@ -122,10 +123,10 @@ static void a_removed_schedule_is_gone(void **state)
     assert_ok(tkl_schedule_remove(d.queue, tkl_str("s")));
     assert_code(tkl_schedule_remove(d.queue, tkl_str("s")), TKL_NOTFOUND);
     assert_int_equal(count_schedules(d.queue), 1);
-    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "d"), 1);
+    assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "delayed"), 1);
     assert_int_equal(take_all(d.consumer, 0), 0);
     assert_ok(tkl_schedule_remove(d.queue, tkl_str("t")));
-    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "d " KEY "s"), 0);
+    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "delayed " KEY "schedules"), 0);
     desk_close(&d);
 }
 
@@ -153,15 +154,15 @@ static void another_type_in_the_way_is_told_and_nothing_written(void **state)
     desk d = desk_open(state);
     tkl_schedule s = {.every_ms = HOUR_MS};
     tkl_schedules *all;
-    server_do(d.f->server, "SET " KEY "s text");
+    server_do(d.f->server, "SET " KEY "schedules text");
     assert_code(tkl_schedule_set(d.queue, tkl_str("s"), &s), TKL_ETYPE);
     assert_code(tkl_schedule_list(d.queue, &all), TKL_ETYPE);
     assert_null(all);
     assert_code(tkl_schedule_remove(d.queue, tkl_str("s")), TKL_ETYPE);
-    server_do(d.f->server, "DEL " KEY "s");
-    server_do(d.f->server, "SET " KEY "d text");
+    server_do(d.f->server, "DEL " KEY "schedules");
+    server_do(d.f->server, "SET " KEY "delayed text");
     assert_code(tkl_schedule_set(d.queue, tkl_str("s"), &s), TKL_ETYPE);
-    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "s"), 0);
+    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "schedules"), 0);
     desk_close(&d);
 }
 
@@ -223,7 +224,7 @@ static void the_job_is_what_was_set(void **state)
     }
     assert_ok(tkl_schedule_remove(d.queue, (tkl_bytes){id, sizeof id}));
     assert_int_equal(count_schedules(d.queue), 0);
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m bytes"), 0);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta bytes"), 0);
     free(payload);
     desk_close(&d);
 }
@@ -276,7 +277,7 @@ static void a_zone_that_is_not_known_here_is_told(void **state)
     set_schedule(
         d.queue, "s",
         &(tkl_schedule){.cron = "0 3 * * *", .zone = "UTC", .job = {.payload = tkl_str("x")}});
-    server_do(d.f->server, "EVAL %s 1 " KEY "s",
+    server_do(d.f->server, "EVAL %s 1 " KEY "schedules",
               "local v = redis.call('HGET', KEYS[1], 's') "
               "return redis.call('HSET', KEYS[1], 's', (string.gsub(v, 'UTC', 'XYZ')))");
     make_due(d.f->server, "s", 0);
@@ -314,7 +315,7 @@ static void what_a_dead_consumer_was_told_is_fired_by_another(void **state)
                  &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
     make_due(d.f->server, "s", 5000);
     int64_t start = server_time(d.f->server);
-    server_do(d.f->server, "ZADD " KEY "d XX %lld @s", (long long)start + 1000);
+    server_do(d.f->server, "ZADD " KEY "delayed XX %lld schedule:s", (long long)start + 1000);
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
     assert_jobs(jobs, "x");
     assert_true(jobs->items[0].pushed_ms >= start + 1000);
@@ -341,7 +342,7 @@ static void start_claiming(desk *d, claimer *c)
 {
     *c = (claimer){.consumer = d->consumer};
     c->thread = crew_start(1, claim_it, c);
-    eventually(server_ask_int(d->f->server, "ZCARD " KEY "w") == 1, LONG_MS);
+    eventually(server_ask_int(d->f->server, "ZCARD " KEY "waiters") == 1, LONG_MS);
 }
 
 static void end_claiming(claimer *c, const char *word)
@@ -429,7 +430,7 @@ static void many_that_are_due_at_once_all_fire(void **state)
     }
     int taken = 0;
     eventually((taken += take_all(d.consumer, 0)) == CROWD, LONG_MS);
-    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "m pushed"), CROWD);
+    assert_int_equal(server_ask_int(d.f->server, "HGET " KEY "meta pushed"), CROWD);
     desk_close(&d);
 }
 
@@ -447,12 +448,12 @@ static void a_unique_job_that_is_there_is_not_pushed_again(void **state)
         make_due(d.f->server, "s", 0);
         tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
         assert_jobs(jobs, "x");
-        int64_t pushed = server_ask_int(d.f->server, "HGET " KEY "m pushed");
+        int64_t pushed = server_ask_int(d.f->server, "HGET " KEY "meta pushed");
         make_due(d.f->server, "s", 0);
         int64_t due = look_at(d.queue, "s").next_ms;
         /* That time comes and passes, with or without a job: the key is free once it is started. */
         eventually((take_all(d.consumer, 0), look_at(d.queue, "s").next_ms > due), LONG_MS);
-        pushed = server_ask_int(d.f->server, "HGET " KEY "m pushed") - pushed;
+        pushed = server_ask_int(d.f->server, "HGET " KEY "meta pushed") - pushed;
         assert_int_equal(pushed, modes[i] == TKL_UNTIL_STARTED);
         assert_true(look_at(d.queue, "s").last_ms >= due);
         finish_all(d.consumer, jobs);
@@ -470,12 +471,12 @@ static void a_unique_job_that_is_there_is_not_pushed_again(void **state)
 static void what_is_left_of_a_schedule_is_cleared_away(void **state)
 {
     desk d = desk_open(state);
-    server_do(d.f->server, "ZADD " KEY "d 1 @ghost");
+    server_do(d.f->server, "ZADD " KEY "delayed 1 schedule:ghost");
     assert_int_equal(take_all(d.consumer, 0), 0);
-    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "d"), 0);
+    assert_int_equal(server_ask_int(d.f->server, "EXISTS " KEY "delayed"), 0);
     /* What nobody can read does no harm. */
-    server_do(d.f->server, "HSET " KEY "s odd nonsense");
-    server_do(d.f->server, "ZADD " KEY "d 1 @odd");
+    server_do(d.f->server, "HSET " KEY "schedules odd nonsense");
+    server_do(d.f->server, "ZADD " KEY "delayed 1 schedule:odd");
     push_words(d.queue, "job");
     expect_word(d.consumer, "job");
     assert_int_equal(count_schedules(d.queue), 0);
@@ -509,11 +510,11 @@ static void the_next_time_is_behind_the_clock(void **state)
         {"3600000 0 0 0 9 13\n0 * * * *Europe/Berlin", 60 * MINUTE, 120 * MINUTE, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tkl__planned planned;
+        tkl__queue_planned planned;
         int64_t next_ms;
         bool fires;
-        assert_true(tkl__planned_decode(tkl_str(cases[i].value), &planned));
-        assert_ok(tkl__planned_next(&planned, cases[i].now_ms, &next_ms, &fires));
+        assert_true(tkl__queue_planned_decode(tkl_str(cases[i].value), &planned));
+        assert_ok(tkl__queue_planned_next(&planned, cases[i].now_ms, &next_ms, &fires));
         if (next_ms != cases[i].next_ms || fires != cases[i].fires)
             fail_msg("case %zu: %lld, %d", i, (long long)next_ms, fires);
     }
@@ -533,12 +534,12 @@ static void what_is_no_schedule_is_recognised(void **state)
         "1 0 0 0 999999999999 3\nUTC",
         "1 0 0 0 300 0\n",
     };
-    tkl__planned planned;
+    tkl__queue_planned planned;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        if (tkl__planned_decode(tkl_str(cases[i]), &planned))
+        if (tkl__queue_planned_decode(tkl_str(cases[i]), &planned))
             fail_msg("accepted: %s", cases[i]);
     char *long_line = test_format("%0300d\n", 0);
-    assert_false(tkl__planned_decode(tkl_str(long_line), &planned));
+    assert_false(tkl__queue_planned_decode(tkl_str(long_line), &planned));
     free(long_line);
 }
 
@@ -578,7 +579,7 @@ static void partitions_share_the_schedules(void **state)
     tkl_queue *queue = open_queue(f->client, "wide", 4);
     tkl_consumer *consumer = open_consumer(queue, 0);
     set_many(queue);
-    char *homes = server_ask(f->server, "KEYS tackle:queue:{wide*:s");
+    char *homes = server_ask(f->server, "KEYS tackle:queue:{wide*:schedules");
     assert_non_null(strchr(homes, '\n')); /* in more than one */
     free(homes);
     await_each(consumer);

@@ -466,7 +466,7 @@ static void nothing_is_lost_on_one_server(void **state)
 
 static int storm_slot(void)
 {
-    return tkl__slot_of(tkl_str("tackle:queue:{storm}:m"));
+    return tkl__slot_of(tkl_str("tackle:queue:{storm}:meta"));
 }
 
 static void cut_cluster(void *servers)

@@ -249,10 +249,10 @@ static void a_foreign_key_in_the_way_is_told_and_survived(void **state)
 {
     fixture *f = *state;
     stage s = {0};
-    server_do(f->server, "SET tackle:queue:{mails}:q foreign");
+    server_do(f->server, "SET tackle:queue:{mails}:ready foreign");
     stage_open(&s, f->server->url, &(tkl_worker_options){.threads = 2});
     eventually(atomic_load(&s.errors) >= 2, LONG_MS);
-    server_do(f->server, "DEL tackle:queue:{mails}:q");
+    server_do(f->server, "DEL tackle:queue:{mails}:ready");
     push_numbers(s.queue, 10);
     eventually(worker_stats(s.worker).done == 10, LONG_MS);
     stage_close(&s);

@@ -104,15 +104,12 @@ static int converse(tkl__conn *conn, const tkl__request *request, bool asking, i
                     tkl_reply **reply)
 {
     int rc = TKL_OK;
-    size_t skip = asking ? request->herald : 0; /* ASKING is for one command */
     if (asking)
         rc = tkl__conn_send(conn, tkl_str(ASKING), deadline, NULL);
     if (rc == TKL_OK)
-        rc = tkl__conn_send(conn, (tkl_bytes){request->wire.data + skip, request->wire.len - skip},
-                            deadline, NULL);
+        rc = tkl__conn_send(conn, request->wire, deadline, NULL);
     if (rc != TKL_OK)
         return rc;
-    conn->owed += request->herald > skip;
     if (!asking)
         return tkl__conn_receive(conn, deadline, reply);
     rc = tkl__conn_receive(conn, deadline, reply);
@@ -128,7 +125,7 @@ static int try_on(tkl__node *node, const tkl__request *request, bool asking,
     int rc = tkl__node_borrow(node, borrow_deadline, &conn);
     if (rc != TKL_OK)
         return rc;
-    conn->stream.crowded |= request->crowded || request->herald > 0;
+    conn->stream.crowded |= request->crowded;
     rc = converse(conn, request, asking, deadline, reply);
     tkl__node_return(node, conn);
     return rc;

@@ -17,7 +17,6 @@ typedef struct tkl__request {
     int slot;        /* TKL__NO_SLOT: any node */
     bool retry_safe; /* may be sent again when the outcome is unknown */
     bool crowded;    /* others want the processors just now: do not stay awake for the reply */
-    size_t herald;   /* bytes of another command before it, whose reply nobody wants */
 } tkl__request;
 
 /* *reply may be an error reply of the server (TKL_OK is returned then): only redirections and

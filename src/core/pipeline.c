@@ -143,7 +143,6 @@ static int read_replies(batch *b, tkl__conn *conn, size_t written, int64_t deadl
         end += b->requests[b->group[i]].wire.len;
         if (end > written)
             return TKL_ENOTSENT;
-        conn->owed += b->requests[b->group[i]].herald > 0;
         int rc = tkl__conn_receive(conn, deadline, &replies[i]);
         if (rc != TKL_OK)
             return rc;

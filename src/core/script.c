@@ -48,18 +48,6 @@ static int slot_of(const tkl_client *client, const tkl__invocation *call)
     return client->route->cluster && call->nkeys > 0 ? tkl__slot_of(call->keys[0]) : TKL__NO_SLOT;
 }
 
-/* At the end of a round a server writes to the client first that was the last to get something to
- * read. So a caller whose PING was answered before the script ran comes behind those whom the
- * script tells something. Returns the length of the PING. */
-static size_t add_call(tkl__buf *wire, const tkl__invocation *call, bool by_sha)
-{
-    static const char ping[] = "*1\r\n$4\r\nPING\r\n";
-    size_t herald = call->wakes ? sizeof ping - 1 : 0;
-    tkl__buf_add(wire, ping, herald);
-    tkl__script_wire(wire, call, by_sha);
-    return herald;
-}
-
 /* Servers tell which script met an error, and in which line. Who calls us has never seen it. */
 static void cut_origin(tkl_reply *reply, const tkl__script *script)
 {
@@ -112,9 +100,8 @@ static int run_once(tkl_client *client, const tkl__invocation *call, bool by_sha
 {
     tkl__buf wire;
     tkl__buf_init(&wire);
-    size_t herald = add_call(&wire, call, by_sha);
+    tkl__script_wire(&wire, call, by_sha);
     tkl__request request = {.wire = {wire.data, wire.len},
-                            .herald = herald,
                             .slot = slot_of(client, call),
                             .retry_safe = call->retry_safe,
                             .crowded = call->crowded};
@@ -198,7 +185,7 @@ int tkl__run_nowait(tkl_client *client, const tkl__invocation *call, int64_t dea
     return rc;
 }
 
-/* All in one trip, by SHA1. */
+/* All in one trip, by SHA1, unless they are to be sent whole. */
 static int run_all(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
                    tkl_reply **replies)
 {
@@ -209,13 +196,12 @@ static int run_all(tkl_client *client, const tkl__invocation *calls, size_t coun
     int rc = requests && ends ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         rc = check_counts(&calls[i]);
-        requests[i].herald = add_call(&wire, &calls[i], true);
+        tkl__script_wire(&wire, &calls[i], !calls[i].whole);
         ends[i] = wire.len;
     }
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         size_t start = i ? ends[i - 1] : 0;
         requests[i] = (tkl__request){.wire = {wire.data + start, ends[i] - start},
-                                     .herald = requests[i].herald,
                                      .slot = slot_of(client, &calls[i]),
                                      .retry_safe = calls[i].retry_safe};
     }

@@ -37,7 +37,8 @@ typedef struct tkl__invocation {
     size_t nargs;
     bool retry_safe; /* see tkl__request */
     bool crowded;    /* ditto */
-    bool wakes;      /* somebody else waits for what it does, more urgently than the caller */
+    bool whole;      /* of several in one trip: sent with its source, so that those behind it find
+                        the script known and cannot overtake it */
 } tkl__invocation;
 
 /* EVALSHA, and once EVAL when the server does not know the script. An error reply comes back as its

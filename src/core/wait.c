@@ -136,6 +136,15 @@ void tkl__look_at(tkl__waiter *w, int64_t at)
     pthread_mutex_unlock(&w->hub->mutex);
 }
 
+void tkl__look_between(tkl__waiter *w, int64_t earliest, int64_t latest)
+{
+    tkl__topic *t = w->topic;
+    pthread_mutex_lock(&w->hub->mutex);
+    if (t->look_at < earliest || t->look_at > latest)
+        t->look_at = latest;
+    pthread_mutex_unlock(&w->hub->mutex);
+}
+
 static bool take_look(tkl__waiter *w)
 {
     tkl__topic *t = w->topic;

@@ -82,6 +82,9 @@ void tkl__call_off(tkl__waiter *waiter);
  * moment asked for counts. A waiter that was told to look asks for the next; when it leaves
  * without, another one is told to look. */
 void tkl__look_at(tkl__waiter *waiter, int64_t at);
+/* Moves the next TKL__LOOK of this waiter's channel: to the latest of these moments, unless it is
+ * between them already. */
+void tkl__look_between(tkl__waiter *waiter, int64_t earliest, int64_t latest);
 
 /* For the client: drops the hubs, at its end or (without a word) in a forked child. */
 void tkl__hubs_close(tkl_client *client);

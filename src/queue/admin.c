@@ -38,13 +38,9 @@ static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
 
 int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)
 {
-    static const tkl__part parts[] = {TKL__META,      TKL__JOBS,   TKL__READY, TKL__ACTIVE,
-                                      TKL__DEAD,      TKL__PARKED, TKL__FLOW,  TKL__WAITERS,
-                                      TKL__SCHEDULES, TKL__DELAYED};
     tkl_reply *replies;
     *stats = (tkl_queue_stats){0};
-    int rc =
-        tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_stats, parts}, NULL, 0, &replies);
+    int rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_stats, NULL, 0, &replies);
     for (size_t i = 0; i < tkl_reply_count(replies); i++)
         add_stats(stats, tkl_reply_at(replies, i));
     tkl_reply_free(replies);
@@ -55,14 +51,12 @@ int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)
 
 int tkl_queue_levels(tkl_queue *queue, tkl_queue_level *levels, size_t max, size_t *count)
 {
-    static const tkl__part parts[] = {TKL__READY, TKL__DELAYED, TKL__JOBS};
     tkl_reply *replies;
     int64_t *ready = calloc(LEVELS, sizeof *ready);
     *count = 0;
     if (!ready)
         return tkl__nomem();
-    int rc =
-        tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_levels, parts}, NULL, 0, &replies);
+    int rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_levels, NULL, 0, &replies);
     for (size_t i = 0; i < tkl_reply_count(replies); i++) {
         const tkl_reply *one = tkl_reply_at(replies, i);
         for (size_t k = 0; k + 1 < tkl_reply_count(one); k += 2) {
@@ -83,21 +77,16 @@ int tkl_queue_levels(tkl_queue *queue, tkl_queue_level *levels, size_t max, size
 
 int tkl_queue_pause(tkl_queue *queue)
 {
-    static const tkl__part parts[] = {TKL__META};
     tkl_reply *replies;
-    int rc =
-        tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_pause, parts}, NULL, 0, &replies);
+    int rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_pause, NULL, 0, &replies);
     tkl_reply_free(replies);
     return rc;
 }
 
 int tkl_queue_resume(tkl_queue *queue)
 {
-    static const tkl__part parts[] = {TKL__META,   TKL__JOBS,   TKL__READY,  TKL__DELAYED,
-                                      TKL__ACTIVE, TKL__EXTRAS, TKL__WAITERS};
     tkl_reply *replies;
-    int rc =
-        tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_resume, parts}, NULL, 0, &replies);
+    int rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_resume, NULL, 0, &replies);
     tkl_reply_free(replies);
     return rc;
 }
@@ -143,18 +132,14 @@ static int check_limits(tkl_queue_limits *limits)
 
 /* All are set in the first step. Jobs that were parked under others come back in further ones, each
  * behind the last. */
-static int set_limits(tkl__shard *shard, tkl_bytes args[1 + 2 * NLIMITS], size_t n)
+static int set_limits(tkl__queue_shard *shard, tkl_bytes args[1 + 2 * NLIMITS], size_t n)
 {
-    static const tkl__part parts[] = {TKL__META,    TKL__JOBS,   TKL__READY,
-                                      TKL__DELAYED, TKL__ACTIVE, TKL__EXTRAS,
-                                      TKL__WAITERS, TKL__PARKED, TKL__GROUP_TIMES};
     tkl_reply *last = NULL;
     int rc = TKL_OK;
     args[0] = tkl_str("");
     do {
         tkl_reply *reply;
-        rc = tkl__run_on(shard, &(tkl__operation){&tkl__lua_queue_limit, parts}, args, n, true,
-                         &reply);
+        rc = tkl__queue_run_on(shard, &tkl__lua_queue_limit, args, n, true, &reply);
         tkl_reply_free(last);
         last = reply;
         args[0] = tkl_reply_bytes(reply);
@@ -185,14 +170,13 @@ int tkl_queue_limit(tkl_queue *queue, const tkl_queue_limits *limits)
 
 int tkl_queue_limits_get(tkl_queue *queue, tkl_queue_limits *limits)
 {
-    static const tkl__part parts[] = {TKL__META};
     tkl_bytes args[NLIMITS];
     tkl_reply *reply;
     *limits = (tkl_queue_limits){0};
     for (int i = 0; i < NLIMITS; i++)
         args[i] = tkl_str(limit_names[i]);
-    int rc = tkl__run_on(&queue->shards[0], &(tkl__operation){&tkl__lua_queue_limits, parts}, args,
-                         NLIMITS, true, &reply);
+    int rc =
+        tkl__queue_run_on(&queue->shards[0], &tkl__lua_queue_limits, args, NLIMITS, true, &reply);
     for (int i = 0; rc == TKL_OK && i < NLIMITS; i++)
         *limit_at(limits, i) = tkl_reply_int(tkl_reply_at(reply, (size_t)i));
     tkl_reply_free(reply);
@@ -201,16 +185,15 @@ int tkl_queue_limits_get(tkl_queue *queue, tkl_queue_limits *limits)
 
 /* ---- The end of a queue -------------------------------------------------- */
 
+/* A run for each partition: they differ in the names of their channels. */
 int tkl_queue_destroy(tkl_queue *queue)
 {
-    tkl__part parts[TKL__PARTS];
-    tkl_reply *replies;
-    int n = 0;
-    for (int i = 0; i < TKL__PARTS; i++)
-        if (i != TKL__WAITERS) /* they wait on, for what is pushed then */
-            parts[n++] = (tkl__part)i;
-    int rc = tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_destroy, parts}, NULL, 0,
-                             &replies);
-    tkl_reply_free(replies);
+    int rc = TKL_OK;
+    for (int i = 0; rc == TKL_OK && i < queue->partitions; i++) {
+        const tkl__queue_shard *shard = &queue->shards[i];
+        tkl_reply *reply;
+        rc = tkl__queue_run_on(shard, &tkl__lua_queue_drop, &shard->results, 1, true, &reply);
+        tkl_reply_free(reply);
+    }
     return rc;
 }

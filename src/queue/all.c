@@ -2,23 +2,16 @@
 #include "queue/all.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/error.h"
 
-int tkl__run_on(const tkl__shard *shard, const tkl__operation *what, const tkl_bytes *args,
-                size_t nargs, bool retry_safe, tkl_reply **reply)
+int tkl__queue_run_on(const tkl__queue_shard *shard, const tkl__script *script,
+                      const tkl_bytes *args, size_t nargs, bool retry_safe, tkl_reply **reply)
 {
-    tkl_bytes keys[TKL__PARTS];
-    tkl_client *client = shard->queue->client;
-    size_t nkeys = (size_t)what->script->nkeys;
-    tkl__shard_keys(shard, what->parts, nkeys, keys);
-    tkl__invocation call = {.script = what->script,
-                            .keys = keys,
-                            .nkeys = nkeys,
-                            .args = args,
-                            .nargs = nargs,
-                            .retry_safe = retry_safe};
-    return tkl__run(client, &call, tkl__call_deadline(client, NULL), reply);
+    tkl__invocation call = tkl__queue_call(shard, script, args, nargs);
+    call.retry_safe = retry_safe;
+    return tkl__run(shard->queue->client, &call, tkl__queue_deadline(shard->queue), reply);
 }
 
 /* The first error among the answers; frees them then. */
@@ -37,32 +30,46 @@ static int check_all(tkl_reply **replies)
     return TKL_OK;
 }
 
-int tkl__run_on_all(const tkl_queue *queue, const tkl__operation *what, const tkl_bytes *args,
-                    size_t nargs, tkl_reply **replies)
+int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, const tkl_bytes *args,
+                          size_t nargs, tkl_reply **replies)
 {
-    size_t n = (size_t)queue->partitions, nkeys = (size_t)what->script->nkeys;
+    size_t n = (size_t)queue->partitions;
     tkl__invocation *calls = calloc(n, sizeof *calls);
-    tkl_bytes *keys = calloc(n * nkeys, sizeof *keys);
     *replies = NULL;
-    int rc = calls && keys ? TKL_OK : tkl__nomem();
+    int rc = calls ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < n; i++) {
-        tkl__shard_keys(&queue->shards[i], what->parts, nkeys, keys + i * nkeys);
-        calls[i] = (tkl__invocation){.script = what->script,
-                                     .keys = keys + i * nkeys,
-                                     .nkeys = nkeys,
-                                     .args = args,
-                                     .nargs = nargs,
-                                     .retry_safe = true};
+        calls[i] = tkl__queue_call(&queue->shards[i], script, args, nargs);
+        calls[i].retry_safe = true;
     }
     if (rc == TKL_OK)
-        rc = tkl__run_many(queue->client, calls, n, tkl__call_deadline(queue->client, NULL),
-                           replies);
+        rc = tkl__run_many(queue->client, calls, n, tkl__queue_deadline(queue), replies);
     free(calls);
-    free(keys);
     if (rc != TKL_OK) {
         tkl_reply_free(*replies);
         *replies = NULL;
         return rc;
     }
     return check_all(replies);
+}
+
+int tkl__queue_result_key(const tkl__queue_shard *shard, const char *digits, tkl_bytes *key)
+{
+    size_t len = shard->results.len;
+    char *text = malloc(len + TKL__QUEUE_ID_LEN);
+    if (!text)
+        return tkl__nomem();
+    memcpy(text, shard->results.data, len);
+    memcpy(text + len, digits, TKL__QUEUE_ID_LEN);
+    *key = (tkl_bytes){text, len + TKL__QUEUE_ID_LEN};
+    return TKL_OK;
+}
+
+int tkl__queue_add_result_key(const tkl__queue_shard *shard, const char *digits,
+                              tkl_bytes keys[TKL__QUEUE_KEYS + 1], tkl__invocation *call)
+{
+    memcpy(keys, shard->keys, sizeof shard->keys);
+    keys[TKL__QUEUE_KEYS] = (tkl_bytes){NULL, 0};
+    call->keys = keys;
+    call->nkeys = TKL__QUEUE_KEYS + 1;
+    return tkl__queue_result_key(shard, digits, &keys[TKL__QUEUE_KEYS]);
 }

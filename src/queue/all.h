@@ -7,21 +7,19 @@
 
 #include "queue/shard.h"
 
-/* A script and the keys that it takes, in its order. */
-typedef struct tkl__operation {
-    const tkl__script *script;
-    const tkl__part *parts;
-} tkl__operation;
-
-/* Runs it on a partition. */
-int tkl__run_on(const tkl__shard *shard, const tkl__operation *what, const tkl_bytes *args,
-                size_t nargs, bool retry_safe, tkl_reply **reply);
-/* Runs it on every partition: *replies is an array with the answer of each; it is safe to repeat.
- * The first error counts: *replies is then NULL. */
-int tkl__run_on_all(const tkl_queue *queue, const tkl__operation *what, const tkl_bytes *args,
-                    size_t nargs, tkl_reply **replies);
+/* Runs a script on a partition. */
+int tkl__queue_run_on(const tkl__queue_shard *shard, const tkl__script *script,
+                      const tkl_bytes *args, size_t nargs, bool retry_safe, tkl_reply **reply);
+/* Runs it on every partition, with the same arguments: *replies is an array with the answer of
+ * each. It must be safe to repeat. The first error counts: *replies is then NULL. */
+int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, const tkl_bytes *args,
+                          size_t nargs, tkl_reply **replies);
 
 /* The key of a job's result: also the channel on which its end is told. free() its bytes. */
-int tkl__result_key(const tkl__shard *shard, const char *digits, tkl_bytes *key);
+int tkl__queue_result_key(const tkl__queue_shard *shard, const char *digits, tkl_bytes *key);
+/* Gives a run of a script the key of a job's result as well, behind all others. free() the bytes of
+ * the last key. */
+int tkl__queue_add_result_key(const tkl__queue_shard *shard, const char *digits,
+                              tkl_bytes keys[TKL__QUEUE_KEYS + 1], tkl__invocation *call);
 
 #endif

@@ -17,22 +17,11 @@
 #include "queue/scripts.h"
 
 #define ERROR_MAX  1000
-#define LEAVE_KEYS 7
-/* Whoever cannot fire a schedule looks so much later than the others, who may. */
+#define CLAIM_ARGS 8
+/* A consumer that cannot fire a schedule looks so much later than the others, which may. */
 #define UNFIT_MS 500
 
-/* As claim.lua takes them; finish.lua has the key of the result instead of the last, leave.lua
- * takes the first seven. */
-static const tkl__part parts[TKL__CLAIM_KEYS] = {
-    TKL__META, TKL__JOBS,   TKL__READY,  TKL__DELAYED, TKL__ACTIVE, TKL__EXTRAS,     TKL__WAITERS,
-    TKL__DEAD, TKL__UNIQUE, TKL__GROUPS, TKL__PARKED,  TKL__FLOW,   TKL__GROUP_TIMES};
-
-bool tkl__may_pass(int rc)
-{
-    return rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT || rc == TKL_EUNREADY;
-}
-
-void tkl__source_begin(tkl__source *source)
+void tkl__queue_source_begin(tkl__queue_source *source)
 {
     uint64_t random;
     tkl__random(&random, sizeof random);
@@ -58,8 +47,9 @@ static double jitter(void)
     return 0.5 + random / (2.0 * UINT32_MAX);
 }
 
-void tkl__finish_make(tkl__finish *f, const tkl__shard *shard, const char *id, const char *token,
-                      tkl_outcome outcome, tkl_bytes text, int64_t delay_ms)
+void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_shard *shard, const char *id,
+                            const char *token, tkl_outcome outcome, tkl_bytes text,
+                            int64_t delay_ms)
 {
     f->shard = shard;
     snprintf(f->id, sizeof f->id, "%s", id);
@@ -77,131 +67,95 @@ void tkl__finish_make(tkl__finish *f, const tkl__shard *shard, const char *id, c
     f->args[3] = text;
     f->args[4] = tkl_str(f->delay);
     f->args[5] = tkl_str(f->jitter);
+    f->args[6] = shard->results;
 }
 
-static int finish_call(tkl__finish *f, tkl__invocation *call)
+static int finish_call(tkl__queue_finish *f, tkl__invocation *call)
 {
-    tkl__shard_keys(f->shard, parts, TKL__CLAIM_KEYS - 1, f->keys);
-    int rc = tkl__result_key(f->shard, f->id, &f->keys[TKL__CLAIM_KEYS - 1]);
-    *call = (tkl__invocation){.script = &tkl__lua_queue_finish,
-                              .keys = f->keys,
-                              .nkeys = TKL__CLAIM_KEYS,
-                              .args = f->args,
-                              .nargs = 6};
-    return rc;
+    *call = tkl__queue_call(f->shard, &tkl__lua_queue_finish, f->args, 7);
+    return tkl__queue_add_result_key(f->shard, f->id, f->keys, call);
 }
 
-static void finish_free(tkl__finish *f)
+static void finish_free(tkl__queue_finish *f)
 {
-    free((char *)f->keys[TKL__CLAIM_KEYS - 1].data);
+    free((char *)f->keys[TKL__QUEUE_KEYS].data);
 }
 
 /* ---- claim.lua ----------------------------------------------------------- */
 
-/* Whether what was claimed next to it is done as well, and is of the same sort. */
-static bool is_followed(const tkl__done *done)
+static void add_done(tkl__queue_ask *ask)
 {
-    return done[1].number == done[0].number + 1 &&
-           (done[0].kind == TKL__PLAIN) == (done[1].kind == TKL__PLAIN) &&
-           memcmp(done[0].member + TKL__ID_LEN, done[1].member + TKL__ID_LEN,
-                  TKL__MEMBER_LEN - TKL__ID_LEN) == 0;
-}
-
-/* Those that were done, in runs. */
-static void add_done(tkl__ask *ask)
-{
-    size_t bytes = 0;
-    for (size_t i = 0, end; i < ask->ndone; i = end) {
-        tkl__done *first = &ask->done[i];
-        tkl_bytes *count = &ask->args[ask->nargs++];
-        for (end = i; end == i || (end < ask->ndone && is_followed(&ask->done[end - 1])); end++) {
-            ask->args[ask->nargs++] = (tkl_bytes){ask->done[end].member, TKL__MEMBER_LEN};
-            bytes += ask->done[end].bytes;
-        }
-        snprintf(first->run, sizeof first->run, "%s%u", first->kind == TKL__PLAIN ? "" : "r",
-                 (unsigned)(end - i) % 10000);
-        *count = tkl_str(first->run);
+    size_t bytes = 0, rich = 0;
+    for (size_t i = 0; i < ask->ndone; i++) {
+        ask->args[ask->nargs++] = (tkl_bytes){ask->done[i].member, TKL__QUEUE_MEMBER_LEN};
+        bytes += ask->done[i].bytes;
+        rich += ask->done[i].rich;
     }
     snprintf(ask->bytes_text, sizeof ask->bytes_text, "%zu", bytes);
-    ask->args[5] = tkl_str(ask->bytes_text);
+    snprintf(ask->rich_text, sizeof ask->rich_text, "%zu", rich);
 }
 
-static int make_args(tkl__ask *ask)
+static int make_args(tkl__queue_ask *ask)
 {
-    tkl__source *source = ask->source;
-    ask->args = malloc((6 + 2 * ask->ndone) * sizeof *ask->args);
+    tkl__queue_source *source = ask->source;
+    ask->args = malloc((CLAIM_ARGS + ask->ndone) * sizeof *ask->args);
     if (!ask->args)
         return tkl__nomem();
-    ask->nargs = 6;
+    ask->nargs = CLAIM_ARGS;
+    add_done(ask);
     snprintf(ask->max_text, sizeof ask->max_text, "%zu", ask->max);
     ask->args[0] = tkl_str(ask->max > 0 ? source->token : "");
     ask->args[1] = tkl_str(source->consumer->lease);
     ask->args[2] = tkl_str(ask->max_text);
     ask->args[3] = ask->wait ? source->shard->channel : tkl_str("");
     ask->args[4] = tkl_str(ask->again ? "1" : "");
-    add_done(ask);
+    ask->args[5] = source->shard->results;
+    ask->args[6] = tkl_str(ask->bytes_text);
+    ask->args[7] = tkl_str(ask->rich_text);
     return TKL_OK;
 }
 
-static tkl__invocation ask_call(tkl__ask *ask)
+static tkl__invocation ask_call(tkl__queue_ask *ask)
 {
-    tkl__shard_keys(ask->source->shard, parts, TKL__CLAIM_KEYS, ask->keys);
-    return (tkl__invocation){.script = &tkl__lua_queue_claim,
-                             .keys = ask->keys,
-                             .nkeys = TKL__CLAIM_KEYS,
-                             .args = ask->args,
-                             .nargs = ask->nargs,
-                             .retry_safe = ask->again && ask->ndone == 0};
+    tkl__invocation call =
+        tkl__queue_call(ask->source->shard, &tkl__lua_queue_claim, ask->args, ask->nargs);
+    call.retry_safe = ask->again && ask->ndone == 0;
+    return call;
 }
 
-/* Rich jobs whose worker was lost at their last attempt: their end is reported here. */
-static void bury_lost(const tkl__source *source, const tkl_reply *members, int64_t deadline)
-{
-    for (size_t i = 0; i < tkl_reply_count(members); i++) {
-        tkl__finish f = {0};
-        tkl__trip trip = {.finishes = &f, .nfinishes = 1};
-        tkl_bytes member = tkl_reply_bytes(tkl_reply_at(members, i));
-        if (member.len != TKL__MEMBER_LEN)
-            continue;
-        tkl__finish_make(&f, source->shard, member.data, member.data + TKL__ID_LEN, TKL_JOB_DEAD,
-                         tkl_str("the worker was lost"), 0);
-        tkl__trip_run(source->consumer->client, &trip, deadline, NULL);
-    }
-}
-
-/* {now, look in ms, rank, stale, schedules, lost, ids, records, extras} */
-static void read_answer(tkl__ask *ask, const tkl_reply *reply, int64_t deadline, tkl__haul *haul)
+/* {now, look in ms, whether another looks, stale, schedules, ids, records, histories} */
+static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t deadline,
+                        tkl__queue_haul *haul)
 {
     const tkl_reply *stale = tkl_reply_at(reply, 3);
     bool unfit;
     ask->server_now = tkl_reply_int(tkl_reply_at(reply, 0));
     ask->look_ms = tkl_reply_int(tkl_reply_at(reply, 1));
-    ask->rank = tkl_reply_int(tkl_reply_at(reply, 2));
+    ask->other_looks = tkl_reply_int(tkl_reply_at(reply, 2)) != 0;
     for (size_t i = 0; i < tkl_reply_count(stale); i++) {
-        size_t place = (size_t)tkl_reply_int(tkl_reply_at(stale, i)) - 1;
-        if (place < ask->ndone)
-            ask->done[place].stale = true;
+        int64_t place = tkl_reply_int(tkl_reply_at(stale, i));
+        if (place >= 1 && (uint64_t)place <= ask->ndone)
+            ask->done[place - 1].stale = true;
     }
-    ask->fired = tkl__schedules_fire(ask->source, tkl_reply_at(reply, 4), deadline, &unfit);
+    ask->fired = tkl__queue_fire_schedules(ask->source, tkl_reply_at(reply, 4), deadline, &unfit);
     if (unfit && ask->look_ms >= 0)
         ask->look_ms += UNFIT_MS;
-    bury_lost(ask->source, tkl_reply_at(reply, 5), deadline);
-    ask->got = tkl_reply_count(tkl_reply_at(reply, 6));
+    ask->got = tkl_reply_count(tkl_reply_at(reply, 5));
     if (haul)
-        ask->code = tkl__haul_add(haul, ask->source, reply, 6, ask->started);
+        ask->code = tkl__queue_haul_add(haul, ask->source, reply, 5, ask->started);
 }
 
 /* ---- A trip -------------------------------------------------------------- */
 
 /* What had no answer, once more, in a way that lets the server tell. */
-static void repeat(tkl_client *client, tkl__trip *t, tkl__invocation *calls, size_t index,
+static void repeat(tkl_client *client, tkl__queue_trip *t, tkl__invocation *calls, size_t index,
                    int64_t deadline, tkl_reply *replies)
 {
     tkl_reply *reply;
     if (index < t->nfinishes) {
         t->finishes[index].repeated = true;
     } else {
-        tkl__ask *ask = &t->asks[index - t->nfinishes];
+        tkl__queue_ask *ask = &t->asks[index - t->nfinishes];
         ask->again = true;
         ask->args[4] = tkl_str("1");
     }
@@ -219,7 +173,7 @@ static int note_failure(int code, const tkl_reply *reply)
     return reply ? tkl__fail(code, "%s", tkl_reply_str(reply)) : code;
 }
 
-static void settle_finish(tkl__finish *f, const tkl_reply *reply, int rc)
+static void settle_finish(tkl__queue_finish *f, const tkl_reply *reply, int rc)
 {
     int code = reply ? tkl_reply_code(reply) : rc;
     if (code != TKL_OK)
@@ -228,20 +182,20 @@ static void settle_finish(tkl__finish *f, const tkl_reply *reply, int rc)
         f->code = (int)tkl_reply_int(reply);
 }
 
-static void settle_ask(tkl__ask *ask, const tkl_reply *reply, int rc, int64_t deadline,
-                       tkl__haul *haul)
+static void settle_ask(tkl__queue_ask *ask, const tkl_reply *reply, int rc, int64_t deadline,
+                       tkl__queue_haul *haul)
 {
     ask->code = reply ? tkl_reply_code(reply) : rc;
     if (ask->max > 0)
-        ask->source->unsure = tkl__may_pass(ask->code);
+        ask->source->unsure = tkl_is_transient(ask->code);
     if (ask->code != TKL_OK)
         note_failure(ask->code, reply);
     else
         read_answer(ask, reply, deadline, haul);
 }
 
-static int run_calls(tkl_client *client, tkl__trip *t, tkl__invocation *calls, int64_t deadline,
-                     tkl_reply **replies)
+static int run_calls(tkl_client *client, tkl__queue_trip *t, tkl__invocation *calls,
+                     int64_t deadline, tkl_reply **replies)
 {
     int rc = TKL_OK;
     size_t count = t->nfinishes + t->nasks;
@@ -260,12 +214,13 @@ static int run_calls(tkl_client *client, tkl__trip *t, tkl__invocation *calls, i
     return rc;
 }
 
-void tkl__trip_run(tkl_client *client, tkl__trip *t, int64_t deadline, tkl__haul *haul)
+void tkl__queue_trip_run(tkl_client *client, tkl__queue_trip *t, int64_t deadline,
+                         tkl__queue_haul *haul)
 {
     tkl_reply *replies = NULL;
     tkl__invocation *calls = malloc((t->nfinishes + t->nasks) * sizeof *calls);
     int rc = calls ? run_calls(client, t, calls, deadline, &replies) : tkl__nomem();
-    if (replies && haul && (rc = tkl__haul_own(haul, replies)) != TKL_OK)
+    if (replies && haul && (rc = tkl__queue_haul_own(haul, replies)) != TKL_OK)
         replies = NULL;
     for (size_t i = 0; i < t->nfinishes; i++) {
         settle_finish(&t->finishes[i], tkl_reply_at(replies, i), rc);
@@ -282,57 +237,49 @@ void tkl__trip_run(tkl_client *client, tkl__trip *t, int64_t deadline, tkl__haul
 
 /* ---- leave.lua ----------------------------------------------------------- */
 
-/* A run of leave.lua. */
-typedef struct leaving {
-    tkl_bytes keys[LEAVE_KEYS], args[3];
-} leaving;
-
-static tkl__invocation leave_call(const tkl__source *source, leaving *l)
+static tkl__invocation leave_call(const tkl__queue_source *source, tkl_bytes args[3])
 {
-    tkl__shard_keys(source->shard, parts, LEAVE_KEYS, l->keys);
-    l->args[0] = tkl_str(source->token);
-    l->args[1] = tkl_str(source->consumer->lease);
-    l->args[2] = source->shard->channel;
-    return (tkl__invocation){.script = &tkl__lua_queue_leave,
-                             .keys = l->keys,
-                             .nkeys = LEAVE_KEYS,
-                             .args = l->args,
-                             .nargs = 3,
-                             .retry_safe = true};
+    args[0] = tkl_str(source->token);
+    args[1] = tkl_str(source->consumer->lease);
+    args[2] = source->shard->channel;
+    tkl__invocation call = tkl__queue_call(source->shard, &tkl__lua_queue_leave, args, 3);
+    call.retry_safe = true;
+    return call;
 }
 
 /* What one was given meanwhile. */
-static int settle_leave(tkl__source *source, const tkl_reply *reply, int rc, int64_t started,
-                        tkl__haul *haul)
+static int settle_leave(tkl__queue_source *source, const tkl_reply *reply, int rc, int64_t started,
+                        tkl__queue_haul *haul)
 {
     int code = reply ? tkl_reply_code(reply) : rc;
     source->unsure = code != TKL_OK;
     if (code != TKL_OK)
         return reply ? tkl__fail(code, "%s", tkl_reply_str(reply)) : code;
-    return tkl__haul_add(haul, source, reply, 1, started);
+    return tkl__queue_haul_add(haul, source, reply, 1, started);
 }
 
-int tkl__ask_leave(tkl__source *const *sources, size_t count, int64_t deadline, tkl__haul *haul)
+int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_t deadline,
+                         tkl__queue_haul *haul)
 {
     if (count == 0)
         return TKL_OK;
     tkl_reply *replies = NULL;
-    leaving *leavings = malloc(count * sizeof *leavings);
+    tkl_bytes(*args)[3] = malloc(count * sizeof *args);
     tkl__invocation *calls = malloc(count * sizeof *calls);
-    int rc = leavings && calls ? TKL_OK : tkl__nomem();
+    int rc = args && calls ? TKL_OK : tkl__nomem();
     int64_t started = tkl__lease_now();
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        calls[i] = leave_call(sources[i], &leavings[i]);
+        calls[i] = leave_call(sources[i], args[i]);
     if (rc == TKL_OK)
         rc = tkl__run_many(sources[0]->consumer->client, calls, count, deadline, &replies);
-    if (replies && (rc = tkl__haul_own(haul, replies)) != TKL_OK)
+    if (replies && (rc = tkl__queue_haul_own(haul, replies)) != TKL_OK)
         replies = NULL;
     int first = TKL_OK;
     for (size_t i = 0; i < count; i++) {
         int code = settle_leave(sources[i], tkl_reply_at(replies, i), rc, started, haul);
         first = first == TKL_OK ? code : first;
     }
-    free(leavings);
+    free(args);
     free(calls);
     return first;
 }

@@ -4,6 +4,7 @@
  * others are not kept waiting: for longer, the longer it took to find out.
  */
 #include "core/clock.h"
+#include "core/options.h"
 #include "queue/consumer.h"
 
 /* Pauses: about 50 ms at first (see tkl__backoff), then longer. */
@@ -12,7 +13,7 @@
 /* At most one part of so many of the time is spent on those that do not answer. */
 #define PARTS 5
 
-bool tkl__is_away(const tkl__source *source)
+bool tkl__queue_is_away(const tkl__queue_source *source)
 {
     return source->consumer->nsources > 1 && tkl__now() < source->away_until;
 }
@@ -33,9 +34,9 @@ static void shorten_all(tkl_consumer *c, int64_t until)
             c->sources[i].away_until = until;
 }
 
-void tkl__note_reached(tkl__source *source, int code, int64_t began)
+void tkl__queue_note_reached(tkl__queue_source *source, int code, int64_t began)
 {
-    if (!tkl__may_pass(code)) {
+    if (!tkl_is_transient(code)) {
         source->failures = 0;
         source->away_until = 0;
         return;
@@ -48,8 +49,13 @@ void tkl__note_reached(tkl__source *source, int code, int64_t began)
         shorten_all(source->consumer, now + PAUSE_MAX_US);
 }
 
-int64_t tkl__ask_deadline(const tkl_consumer *c)
+int64_t tkl__queue_ask_deadline(const tkl_consumer *c)
 {
-    int64_t end = tkl__call_deadline(c->client, NULL);
+    int64_t end = tkl__queue_consumer_deadline(c);
     return c->nsources > 1 ? end - tkl__left(end) / 4 * 3 : end;
+}
+
+int64_t tkl__queue_consumer_deadline(const tkl_consumer *c)
+{
+    return tkl__deadline(c->client, c->timeout_ms);
 }

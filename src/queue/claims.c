@@ -3,6 +3,7 @@
  * What a consumer has claimed and not reported: a hash table by claim, and a list of each source
  * by age.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +19,12 @@
 static size_t hash(const char *member)
 {
     size_t h = 0;
-    for (int i = 0; i < TKL__MEMBER_LEN; i++)
+    for (int i = 0; i < TKL__QUEUE_MEMBER_LEN; i++)
         h = h * 31 + (unsigned char)member[i];
     return h;
 }
 
-static tkl__claim **bucket(const tkl_consumer *c, const char *member)
+static tkl__queue_claim **bucket(const tkl_consumer *c, const char *member)
 {
     return &c->buckets[hash(member) & (c->nbuckets - 1)];
 }
@@ -32,15 +33,15 @@ static tkl__claim **bucket(const tkl_consumer *c, const char *member)
 static bool grow(tkl_consumer *c)
 {
     size_t n = c->nbuckets ? 2 * c->nbuckets : BUCKETS_MIN, old = c->nbuckets;
-    tkl__claim **was = c->buckets, **now = calloc(n, sizeof *now);
+    tkl__queue_claim **was = c->buckets, **now = calloc(n, sizeof *now);
     if (!now)
         return was != NULL;
     c->buckets = now;
     c->nbuckets = n;
     for (size_t i = 0; i < old; i++)
-        for (tkl__claim *claim = was[i], *next; claim; claim = next) {
+        for (tkl__queue_claim *claim = was[i], *next; claim; claim = next) {
             next = claim->chain;
-            tkl__claim **at = bucket(c, claim->member);
+            tkl__queue_claim **at = bucket(c, claim->member);
             claim->chain = *at;
             *at = claim;
         }
@@ -48,33 +49,33 @@ static bool grow(tkl_consumer *c)
     return true;
 }
 
-static void insert(tkl_consumer *c, tkl__claim *claim)
+static void insert(tkl_consumer *c, tkl__queue_claim *claim)
 {
-    tkl__source *source = claim->source;
-    tkl__claim **at = bucket(c, claim->member);
+    tkl__queue_source *source = claim->source;
+    tkl__queue_claim **at = bucket(c, claim->member);
     claim->chain = *at;
     *at = claim;
     claim->prev = source->last;
     *(source->last ? &source->last->next : &source->first) = claim;
     source->last = claim;
     c->nclaims++;
-    claim->number = ++c->last_number;
 }
 
-tkl__claim *tkl__claim_find(tkl_consumer *c, const tkl__shard *shard, const char *member)
+tkl__queue_claim *tkl__queue_claim_find(tkl_consumer *c, const tkl__queue_shard *shard,
+                                        const char *member)
 {
     if (c->nbuckets == 0)
         return NULL;
-    tkl__claim *claim = *bucket(c, member);
+    tkl__queue_claim *claim = *bucket(c, member);
     while (claim && (claim->source->shard != shard || strcmp(claim->member, member) != 0))
         claim = claim->chain;
     return claim;
 }
 
-void tkl__claim_forget(tkl_consumer *c, tkl__claim *claim)
+void tkl__queue_claim_forget(tkl_consumer *c, tkl__queue_claim *claim)
 {
-    tkl__source *source = claim->source;
-    tkl__claim **at = bucket(c, claim->member);
+    tkl__queue_source *source = claim->source;
+    tkl__queue_claim **at = bucket(c, claim->member);
     while (*at != claim)
         at = &(*at)->chain;
     *at = claim->chain;
@@ -86,17 +87,16 @@ void tkl__claim_forget(tkl_consumer *c, tkl__claim *claim)
 
 /* ---- What goes in -------------------------------------------------------- */
 
-int tkl__claim_note(tkl__source *source, const char *id, const tkl__record *record, size_t bytes,
-                    int64_t started)
+int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
+                          const tkl__queue_record *record, size_t bytes, int64_t started)
 {
     tkl_consumer *c = source->consumer;
-    tkl__claim *claim = calloc(1, sizeof *claim);
+    tkl__queue_claim *claim = calloc(1, sizeof *claim);
     if (!claim)
         return tkl__nomem();
-    memcpy(claim->member, id, TKL__ID_LEN);
-    memcpy(claim->member + TKL__ID_LEN, source->token, TKL_CLAIM_TOKEN_SIZE);
+    snprintf(claim->member, sizeof claim->member, "%.*s:%s", TKL__QUEUE_ID_LEN, id, source->token);
     claim->source = source;
-    claim->kind = record->kind;
+    claim->rich = tkl__queue_record_is_rich(record);
     claim->answers = record->result_ms > 0;
     claim->bytes = bytes;
     claim->started = started;
@@ -110,19 +110,19 @@ int tkl__claim_note(tkl__source *source, const char *id, const tkl__record *reco
         return tkl__nomem();
     }
     if (first)
-        tkl__source_keep(source);
+        tkl__queue_source_keep(source);
     return TKL_OK;
 }
 
-bool tkl__claim_lasts(const tkl__claim *claim)
+bool tkl__queue_claim_lasts(const tkl__queue_claim *claim)
 {
     return tkl__lease_now() - claim->started < claim->source->consumer->lease_us;
 }
 
-void tkl__claims_free(tkl_consumer *c)
+void tkl__queue_claims_free(tkl_consumer *c)
 {
     for (size_t i = 0; i < c->nsources; i++)
         while (c->sources[i].first)
-            tkl__claim_forget(c, c->sources[i].first);
+            tkl__queue_claim_forget(c, c->sources[i].first);
     free(c->buckets);
 }

@@ -60,10 +60,13 @@ static int open_sources(tkl_consumer *c, tkl_queue *const *queues, size_t count)
         return tkl__nomem();
     c->nqueues = count;
     for (size_t i = 0; i < count; i++) {
-        c->queues[i] = (tkl__span){c->nsources, (size_t)queues[i]->partitions};
-        for (int p = 0; p < queues[i]->partitions; p++)
-            c->sources[c->nsources++] = (tkl__source){
-                .consumer = c, .shard = &queues[i]->shards[p], .kept = tkl__source_kept};
+        c->queues[i] = (tkl__queue_span){c->nsources, (size_t)queues[i]->partitions};
+        for (int p = 0; p < queues[i]->partitions; p++) {
+            tkl__queue_source *source = &c->sources[c->nsources++];
+            *source = (tkl__queue_source){
+                .consumer = c, .shard = &queues[i]->shards[p], .kept = tkl__queue_source_kept};
+            tkl__random(&source->jitter, sizeof source->jitter);
+        }
     }
     return TKL_OK;
 }
@@ -94,11 +97,11 @@ int tkl_consumer_open(tkl_queue *const *queues, size_t count, const tkl_consumer
 }
 
 /* Those of which it is not known what their last token was given, but for servers that are away. */
-static size_t find_unsure(const tkl_consumer *c, tkl__source **found)
+static size_t find_unsure(const tkl_consumer *c, tkl__queue_source **found)
 {
     size_t count = 0;
     for (size_t i = 0; i < c->nsources; i++)
-        if (c->sources[i].unsure && !tkl__is_away(&c->sources[i]))
+        if (c->sources[i].unsure && !tkl__queue_is_away(&c->sources[i]))
             found[count++] = &c->sources[i];
     return count;
 }
@@ -106,15 +109,15 @@ static size_t find_unsure(const tkl_consumer *c, tkl__source **found)
 /* What may have been left in a line, or may have been given to a token, goes back at once. */
 static void give_back(tkl_consumer *c)
 {
-    tkl__source **unsure = calloc(c->nsources + 1, sizeof(tkl__source *));
-    tkl__haul *haul = tkl__haul_new();
+    tkl__queue_source **unsure = calloc(c->nsources + 1, sizeof(tkl__queue_source *));
+    tkl__queue_haul *haul = tkl__queue_haul_new();
     size_t count = unsure && haul ? find_unsure(c, unsure) : 0;
     if (count > 0) {
-        int rc = tkl__ask_leave(unsure, count, tkl__now() + TKL__PARTING_US, haul);
+        int rc = tkl__queue_ask_leave(unsure, count, tkl__now() + TKL__QUEUE_PARTING_US, haul);
         (void)rc; /* their leases will end */
-        tkl__hand_back(c, haul, 0);
+        tkl__queue_hand_back(c, haul, 0);
     }
-    tkl_jobs_free(haul ? tkl__haul_jobs(haul) : NULL);
+    tkl_jobs_free(haul ? tkl__queue_haul_jobs(haul) : NULL);
     free(unsure);
 }
 
@@ -131,7 +134,7 @@ void tkl_consumer_close(tkl_consumer *c)
     }
     if (c->bell >= 0)
         close(c->bell);
-    tkl__claims_free(c);
+    tkl__queue_claims_free(c);
     free(c->sources);
     free(c->queues);
     pthread_mutex_destroy(&c->turn);
@@ -141,97 +144,105 @@ void tkl_consumer_close(tkl_consumer *c)
 
 /* ---- Reports ------------------------------------------------------------- */
 
-/* Reports on their way. Jobs that were done go along with a claim, at next to no cost; the others,
- * and those whose result is wanted, each need a script of their own. */
-typedef struct reporting {
+/* A trip to the server: reports, claims or both. Jobs that were done go along with a claim, at next
+ * to no cost; other outcomes, and results that are wanted, each need a script of their own. */
+typedef struct turn {
     tkl_consumer *consumer;
     tkl_report *reports;
     size_t count;
-    tkl__finish *finishes;
+    tkl__queue_finish *finishes;
     size_t nfinishes;
-    tkl__done *done;
+    tkl__queue_done *done;
     size_t ndone;
-    tkl__ask *asks; /* for the done, and room for a claim from each source */
+    tkl__queue_ask *asks; /* for the done, and room for a claim from each source */
     size_t nasks;
-} reporting;
+} turn;
 
-static int reporting_init(reporting *r, tkl_consumer *c, tkl_report *reports, size_t count)
+static int turn_init(turn *r, tkl_consumer *c, tkl_report *reports, size_t count)
 {
-    *r = (reporting){.consumer = c, .reports = reports, .count = count};
+    *r = (turn){.consumer = c, .reports = reports, .count = count};
     r->finishes = calloc(count + 1, sizeof *r->finishes);
     r->done = calloc(count + 1, sizeof *r->done);
-    r->asks = calloc(2 * c->nsources + count / TKL__CLAIM_MAX + 1, sizeof *r->asks);
+    r->asks = calloc(2 * c->nsources + count / TKL__QUEUE_CLAIM_MAX + 1, sizeof *r->asks);
     return r->finishes && r->done && r->asks ? TKL_OK : tkl__nomem();
 }
 
-static void reporting_free(reporting *r)
+static void turn_free(turn *r)
 {
     free(r->finishes);
     free(r->done);
     free(r->asks);
 }
 
-/* The claim that a job is: its partition and "id .. token". NULL: no id of its queue. */
-static tkl__shard *claim_of(const tkl_job *job, char member[TKL__MEMBER_LEN + 1])
+/* The claim that a job is: its partition and "id:token". NULL: no id of its queue. */
+static tkl__queue_shard *claim_of(const tkl_job *job, char member[TKL__QUEUE_MEMBER_LEN + 1])
 {
     const char *digits;
-    tkl__shard *shard = tkl__id_find(job->queue, job->id, &digits);
+    tkl__queue_shard *shard = tkl__queue_find_id(job->queue, job->id, &digits);
     if (shard) {
-        memcpy(member, digits, TKL__ID_LEN);
-        memcpy(member + TKL__ID_LEN, job->token, TKL_CLAIM_TOKEN_SIZE);
-        member[TKL__MEMBER_LEN] = '\0';
+        snprintf(member, TKL__QUEUE_MEMBER_LEN + 1, "%s:%.*s", digits, TKL_CLAIM_TOKEN_SIZE - 1,
+                 job->token);
     }
     return shard;
 }
 
 /* Marks the claim as being reported. True: it was done, and that is all there is to tell. */
-static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__done *done)
+static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__queue_done *done)
 {
-    tkl__shard *shard = claim_of(report->job, done->member);
+    tkl__queue_shard *shard = claim_of(report->job, done->member);
     pthread_mutex_lock(&c->mutex);
-    tkl__claim *claim = shard ? tkl__claim_find(c, shard, done->member) : NULL;
+    tkl__queue_claim *claim = shard ? tkl__queue_claim_find(c, shard, done->member) : NULL;
     bool simple = claim && !claim->reporting && !claim->answers && report->outcome == TKL_JOB_DONE;
     if (claim)
         claim->reporting = true;
     if (simple) {
         done->source = (size_t)(claim->source - c->sources);
-        done->number = claim->number;
-        done->kind = claim->kind;
+        done->rich = claim->rich;
         done->bytes = claim->bytes;
     }
     pthread_mutex_unlock(&c->mutex);
     return simple;
 }
 
-static void add_finish(reporting *r, size_t index)
+static int check_outcome(tkl_outcome outcome, int64_t delay_ms)
+{
+    if ((unsigned)outcome > TKL_JOB_RELEASED)
+        return tkl__fail(TKL_EINVAL, "there is no such outcome");
+    if (delay_ms < 0 || delay_ms > TKL__QUEUE_DELAY_MAX_MS)
+        return tkl__fail(TKL_EINVAL, "a delay is from 0 to ten years");
+    return TKL_OK;
+}
+
+static void add_finish(turn *r, size_t index)
 {
     tkl_report *report = &r->reports[index];
     const char *digits;
-    tkl__shard *shard = tkl__id_find(report->job->queue, report->job->id, &digits);
-    bool known = (unsigned)report->outcome <= TKL_JOB_RELEASED;
-    if (!shard || !known || report->delay_ms < 0) {
-        report->code = tkl__fail(TKL_EINVAL, "no id of this queue, no outcome, or a wrong delay");
+    tkl__queue_shard *shard = tkl__queue_find_id(report->job->queue, report->job->id, &digits);
+    int rc = check_outcome(report->outcome, report->delay_ms);
+    if (!shard && rc == TKL_OK)
+        rc = tkl__fail(TKL_EINVAL, "no id of this queue");
+    if (rc != TKL_OK) {
+        report->code = rc;
         return;
     }
-    tkl__finish *f = &r->finishes[r->nfinishes++];
-    tkl__finish_make(f, shard, digits, report->job->token, report->outcome, report->text,
-                     report->delay_ms);
+    tkl__queue_finish *f = &r->finishes[r->nfinishes++];
+    tkl__queue_finish_make(f, shard, digits, report->job->token, report->outcome, report->text,
+                           report->delay_ms);
     f->report = index;
 }
 
-/* By source, the rich first, and then in the order in which they were claimed. */
+/* By source, the rich first, and then as they stand on the server. */
 static int by_claim(const void *a, const void *b)
 {
-    const tkl__done *x = a, *y = b;
-    bool x_plain = x->kind == TKL__PLAIN, y_plain = y->kind == TKL__PLAIN;
+    const tkl__queue_done *x = a, *y = b;
     if (x->source != y->source)
         return x->source < y->source ? -1 : 1;
-    if (x_plain != y_plain)
-        return x_plain ? 1 : -1;
-    return (x->number > y->number) - (x->number < y->number);
+    if (x->rich != y->rich)
+        return x->rich ? -1 : 1;
+    return strcmp(x->member, y->member);
 }
 
-static bool is_sorted(const reporting *r)
+static bool is_sorted(const turn *r)
 {
     for (size_t i = 1; i < r->ndone; i++)
         if (by_claim(&r->done[i - 1], &r->done[i]) > 0)
@@ -240,22 +251,22 @@ static bool is_sorted(const reporting *r)
 }
 
 /* An ask for each source, or several where there are many. */
-static void ask_for_done(reporting *r)
+static void ask_for_done(turn *r)
 {
     if (!is_sorted(r))
         qsort(r->done, r->ndone, sizeof *r->done, by_claim);
     for (size_t i = 0; i < r->ndone; i++) {
-        tkl__ask *last = r->nasks > 0 ? &r->asks[r->nasks - 1] : NULL;
-        tkl__source *source = &r->consumer->sources[r->done[i].source];
-        if (!last || last->source != source || last->ndone == TKL__CLAIM_MAX) {
+        tkl__queue_ask *last = r->nasks > 0 ? &r->asks[r->nasks - 1] : NULL;
+        tkl__queue_source *source = &r->consumer->sources[r->done[i].source];
+        if (!last || last->source != source || last->ndone == TKL__QUEUE_CLAIM_MAX) {
             last = &r->asks[r->nasks++];
-            *last = (tkl__ask){.source = source, .done = &r->done[i]};
+            *last = (tkl__queue_ask){.source = source, .done = &r->done[i]};
         }
         last->ndone++;
     }
 }
 
-static void sort_reports(reporting *r)
+static void sort_reports(turn *r)
 {
     for (size_t i = 0; i < r->count; i++) {
         r->reports[i].code = TKL_OK;
@@ -271,16 +282,16 @@ static void sort_reports(reporting *r)
  * the lease would have lasted, that is so. */
 static void end_report(tkl_consumer *c, tkl_report *report, int code, bool repeated)
 {
-    char member[TKL__MEMBER_LEN + 1];
-    tkl__source *still = NULL;
-    tkl__shard *shard = claim_of(report->job, member);
+    char member[TKL__QUEUE_MEMBER_LEN + 1];
+    tkl__queue_source *still = NULL;
+    tkl__queue_shard *shard = claim_of(report->job, member);
     pthread_mutex_lock(&c->mutex);
-    tkl__claim *claim = shard ? tkl__claim_find(c, shard, member) : NULL;
-    bool ours = claim ? (repeated || claim->unsure) && tkl__claim_lasts(claim) : repeated;
+    tkl__queue_claim *claim = shard ? tkl__queue_claim_find(c, shard, member) : NULL;
+    bool ours = claim ? (repeated || claim->unsure) && tkl__queue_claim_lasts(claim) : repeated;
     if (code == TKL_NOTOWNER && ours)
         code = TKL_OK;
     if (claim && code >= 0) {
-        tkl__claim_forget(c, claim);
+        tkl__queue_claim_forget(c, claim);
     } else if (claim) {
         still = claim->source;
         claim->reporting = false;
@@ -289,19 +300,19 @@ static void end_report(tkl_consumer *c, tkl_report *report, int code, bool repea
     pthread_mutex_unlock(&c->mutex);
     report->code = code;
     if (still)
-        tkl__source_keep(still);
+        tkl__queue_source_keep(still);
 }
 
 /* Tells each report's fate; the first that did not count is returned. */
-static int end_reports(reporting *r)
+static int end_reports(turn *r)
 {
     for (size_t i = 0; i < r->nfinishes; i++) {
-        tkl__finish *f = &r->finishes[i];
+        tkl__queue_finish *f = &r->finishes[i];
         end_report(r->consumer, &r->reports[f->report], f->code, f->repeated);
     }
     for (size_t i = 0; i < r->nasks; i++)
         for (size_t k = 0; k < r->asks[i].ndone; k++) {
-            tkl__ask *ask = &r->asks[i];
+            tkl__queue_ask *ask = &r->asks[i];
             int code = ask->code == TKL_OK && ask->done[k].stale ? TKL_NOTOWNER : ask->code;
             end_report(r->consumer, &r->reports[ask->done[k].report], code, ask->again);
         }
@@ -311,30 +322,31 @@ static int end_reports(reporting *r)
     return TKL_OK;
 }
 
-static void run_reporting(reporting *r, int64_t deadline, tkl__haul *haul)
+/* Sends all reports and claims there are, in one trip. */
+static void send_all(turn *r, int64_t deadline, tkl__queue_haul *haul)
 {
-    tkl__trip trip = {
+    tkl__queue_trip trip = {
         .finishes = r->finishes, .nfinishes = r->nfinishes, .asks = r->asks, .nasks = r->nasks};
     if (r->nfinishes + r->nasks > 0)
-        tkl__trip_run(r->consumer->client, &trip, deadline, haul);
+        tkl__queue_trip_run(r->consumer->client, &trip, deadline, haul);
 }
 
 int tkl_consumer_finish(tkl_consumer *c, tkl_report *reports, size_t count)
 {
-    reporting r;
-    int rc = reporting_init(&r, c, reports, count);
+    turn r;
+    int rc = turn_init(&r, c, reports, count);
     if (rc == TKL_OK) {
         sort_reports(&r);
-        run_reporting(&r, tkl__call_deadline(c->client, NULL), NULL);
+        send_all(&r, tkl__queue_consumer_deadline(c), NULL);
         rc = end_reports(&r);
     }
-    reporting_free(&r);
+    turn_free(&r);
     return rc;
 }
 
-void tkl__hand_back(tkl_consumer *c, tkl__haul *haul, size_t most)
+void tkl__queue_hand_back(tkl_consumer *c, tkl__queue_haul *haul, size_t most)
 {
-    tkl_jobs *jobs = tkl__haul_jobs(haul);
+    tkl_jobs *jobs = tkl__queue_haul_jobs(haul);
     size_t count = jobs->count > most ? jobs->count - most : 0;
     tkl_report *reports = count > 0 ? calloc(count, sizeof *reports) : NULL;
     for (size_t i = 0; reports && i < count; i++)
@@ -342,36 +354,36 @@ void tkl__hand_back(tkl_consumer *c, tkl__haul *haul, size_t most)
     if (reports && tkl_consumer_finish(c, reports, count) < 0)
         count = 0; /* their leases will end */
     free(reports);
-    tkl__haul_cut(haul, most);
+    tkl__queue_haul_cut(haul, most);
 }
 
 /* ---- Claiming ------------------------------------------------------------ */
 
 /* Adds a claim to the ask that reports to the same source, or makes one. */
-static void ask_for_jobs(reporting *r, tkl__source *source, size_t max)
+static void ask_for_jobs(turn *r, tkl__queue_source *source, size_t max)
 {
-    tkl__ask *ask = NULL;
+    tkl__queue_ask *ask = NULL;
     for (size_t i = 0; i < r->nasks; i++)
         if (r->asks[i].source == source)
             ask = &r->asks[i];
     if (!ask) {
         ask = &r->asks[r->nasks++];
-        *ask = (tkl__ask){.source = source};
+        *ask = (tkl__queue_ask){.source = source};
     }
-    tkl__source_begin(source);
+    tkl__queue_source_begin(source);
     ask->max = max;
 }
 
 /* Asks partitions of a queue, from number `from` in their rotation on: as many as `max` can be
  * shared out to. Says how many. Those that are away are passed over: `missed` says so. */
-static size_t ask_partitions(reporting *r, tkl__span span, size_t from, size_t max, int *missed)
+static size_t ask_partitions(turn *r, tkl__queue_span span, size_t from, size_t max, int *missed)
 {
     size_t left = span.count - from, n = left < max ? left : max;
     for (size_t i = 0; i < n; i++) {
         size_t index = (from + i + r->consumer->rotation) % span.count;
         size_t share = max / n + (i < max % n);
-        tkl__source *source = &r->consumer->sources[span.first + index];
-        if (source->unsure || tkl__is_away(source))
+        tkl__queue_source *source = &r->consumer->sources[span.first + index];
+        if (source->unsure || tkl__queue_is_away(source))
             *missed = TKL_ENOTSENT;
         else
             ask_for_jobs(r, source, share);
@@ -381,14 +393,14 @@ static size_t ask_partitions(reporting *r, tkl__span span, size_t from, size_t m
 
 /* What the claims came to: the first error that does not pass. One that may is told by `missed`,
  * where there are others to ask. */
-static int note_claims(const reporting *r, int64_t began, int *missed)
+static int note_claims(const turn *r, int64_t began, int *missed)
 {
     for (size_t i = 0; i < r->nasks; i++) {
-        const tkl__ask *ask = &r->asks[i];
+        const tkl__queue_ask *ask = &r->asks[i];
         if (ask->max == 0)
             continue;
-        tkl__note_reached(ask->source, ask->code, began);
-        if (tkl__may_pass(ask->code))
+        tkl__queue_note_reached(ask->source, ask->code, began);
+        if (tkl_is_transient(ask->code))
             *missed = ask->code;
         else if (ask->code != TKL_OK)
             return ask->code;
@@ -398,7 +410,7 @@ static int note_claims(const reporting *r, int64_t began, int *missed)
 
 /* Whether there is more by now: a schedule has fired, or a script has passed so many jobs whose
  * groups must wait that it left the rest for later. */
-static bool has_more(const reporting *r)
+static bool has_more(const turn *r)
 {
     for (size_t i = 0; i < r->nasks; i++)
         if (r->asks[i].max > 0 && r->asks[i].code == TKL_OK &&
@@ -408,7 +420,7 @@ static bool has_more(const reporting *r)
 }
 
 /* Queue after queue, until there is something. The reports go with the first trip. */
-static int claim_now(reporting *r, size_t max, tkl__haul *haul)
+static int claim_now(turn *r, size_t max, tkl__queue_haul *haul)
 {
     tkl_consumer *c = r->consumer;
     int rc = TKL_OK, missed = TKL_OK;
@@ -416,12 +428,12 @@ static int claim_now(reporting *r, size_t max, tkl__haul *haul)
         for (size_t done = 0; rc == TKL_OK && done < c->queues[q].count;) {
             int64_t began = tkl__now();
             size_t asked = ask_partitions(r, c->queues[q], done, max, &missed);
-            run_reporting(r, tkl__ask_deadline(c), haul);
+            send_all(r, tkl__queue_ask_deadline(c), haul);
             rc = note_claims(r, began, &missed);
             done += has_more(r) ? 0 : asked;
             end_reports(r);
             r->nfinishes = r->nasks = r->count = 0;
-            if (tkl__haul_count(haul) > 0)
+            if (tkl__queue_haul_count(haul) > 0)
                 return TKL_OK;
         }
     if (rc != TKL_OK || missed == TKL_OK)
@@ -430,76 +442,76 @@ static int claim_now(reporting *r, size_t max, tkl__haul *haul)
 }
 
 /* Claims that had no answer: what they were given is fetched first. */
-static int fetch_unsure(tkl_consumer *c, tkl__haul *haul)
+static int fetch_unsure(tkl_consumer *c, tkl__queue_haul *haul)
 {
     bool any = false;
     for (size_t i = 0; i < c->nsources; i++)
         any = any || c->sources[i].unsure;
     if (!any)
         return TKL_OK;
-    tkl__source **unsure = calloc(c->nsources, sizeof(tkl__source *));
+    tkl__queue_source **unsure = calloc(c->nsources, sizeof(tkl__queue_source *));
     if (!unsure)
         return tkl__nomem();
     int64_t began = tkl__now();
     size_t count = find_unsure(c, unsure);
-    int rc = tkl__ask_leave(unsure, count, tkl__ask_deadline(c), haul);
+    int rc = tkl__queue_ask_leave(unsure, count, tkl__queue_ask_deadline(c), haul);
     for (size_t i = 0; i < count; i++)
-        tkl__note_reached(unsure[i], unsure[i]->unsure ? rc : TKL_OK, began);
+        tkl__queue_note_reached(unsure[i], unsure[i]->unsure ? rc : TKL_OK, began);
     free(unsure);
-    return c->nsources > 1 && tkl__may_pass(rc) ? TKL_OK : rc;
+    return c->nsources > 1 && tkl_is_transient(rc) ? TKL_OK : rc;
 }
 
 /* To ask with a place in the line is to claim, too: one trip less, where there is but one line, and
  * it can be heard. */
-static bool waits_at_once(const reporting *r, int64_t wait_ms)
+static bool waits_at_once(const turn *r, int64_t wait_ms)
 {
     tkl_consumer *c = r->consumer;
     return wait_ms != 0 && !atomic_load(&c->ends_at) && r->count == 0 && c->nsources == 1 &&
            tkl__hears(c->client, c->sources[0].shard->channel);
 }
 
-static int claim(reporting *r, size_t max, int64_t wait_ms, tkl__haul *haul)
+static int claim(turn *r, size_t max, int64_t wait_ms, tkl__queue_haul *haul)
 {
     tkl_consumer *c = r->consumer;
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
     int rc = fetch_unsure(c, haul);
-    if (rc != TKL_OK || tkl__haul_count(haul) > 0) {
-        run_reporting(r, tkl__call_deadline(c->client, NULL), NULL);
+    if (rc != TKL_OK || tkl__queue_haul_count(haul) > 0) {
+        send_all(r, tkl__queue_consumer_deadline(c), NULL);
         end_reports(r);
     } else {
         rc = waits_at_once(r, wait_ms) ? TKL_EMPTY : claim_now(r, max, haul);
     }
-    if (wait_ms != 0 && (rc == TKL_EMPTY || tkl__may_pass(rc)))
-        rc = tkl__line_wait(c, max, deadline, haul);
+    if (wait_ms != 0 && (rc == TKL_EMPTY || tkl_is_transient(rc)))
+        rc = tkl__queue_line_wait(c, max, deadline, haul);
     c->rotation++;
-    if (tkl__haul_count(haul) == 0)
+    if (tkl__queue_haul_count(haul) == 0)
         return rc;
-    tkl__hand_back(c, haul, max);
+    tkl__queue_hand_back(c, haul, max);
     return TKL_OK;
 }
 
 int tkl_consumer_turn(tkl_consumer *c, tkl_report *reports, size_t count, size_t max,
                       int64_t wait_ms, tkl_jobs **jobs)
 {
-    reporting r;
+    turn r;
     *jobs = NULL;
     if (max == 0)
         return tkl__fail(TKL_EINVAL, "claim at least one job");
-    tkl__haul *haul = tkl__haul_new();
+    tkl__queue_haul *haul = tkl__queue_haul_new();
     if (!haul)
         return TKL_ENOMEM;
     pthread_mutex_lock(&c->turn);
-    int rc = reporting_init(&r, c, reports, count);
+    int rc = turn_init(&r, c, reports, count);
     if (rc == TKL_OK) {
         sort_reports(&r);
-        rc = claim(&r, max < TKL__CLAIM_MAX ? max : TKL__CLAIM_MAX, wait_ms, haul);
+        rc = claim(&r, max < TKL__QUEUE_CLAIM_MAX ? max : TKL__QUEUE_CLAIM_MAX, wait_ms, haul);
     }
-    reporting_free(&r);
+    turn_free(&r);
     pthread_mutex_unlock(&c->turn);
     if (rc == TKL_OK)
-        *jobs = tkl__haul_jobs(haul);
+        *jobs = tkl__queue_haul_jobs(haul);
     else
-        tkl_jobs_free(tkl__haul_jobs(haul));
+        tkl_jobs_free(tkl__queue_haul_jobs(haul));
     return rc;
 }
 
@@ -513,44 +525,40 @@ int tkl_consumer_claim(tkl_consumer *c, size_t max, int64_t wait_ms, tkl_jobs **
 int tkl_queue_finish(tkl_queue *queue, const char *id, const char *token, tkl_outcome outcome,
                      tkl_bytes text, int64_t delay_ms)
 {
-    tkl__finish f = {0};
-    tkl__trip trip = {.finishes = &f, .nfinishes = 1};
+    tkl__queue_finish f = {0};
+    tkl__queue_trip trip = {.finishes = &f, .nfinishes = 1};
     const char *digits;
-    tkl__shard *shard = tkl__id_find(queue, id, &digits);
-    if ((unsigned)outcome > TKL_JOB_RELEASED || delay_ms < 0)
-        return tkl__fail(TKL_EINVAL, "no outcome, or a wrong delay");
+    tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
+    int rc = check_outcome(outcome, delay_ms);
+    if (rc != TKL_OK)
+        return rc;
     if (!shard || strlen(token) != TKL_CLAIM_TOKEN_SIZE - 1)
-        return TKL_NOTOWNER;
-    tkl__finish_make(&f, shard, digits, token, outcome, text, delay_ms);
-    tkl__trip_run(queue->client, &trip, tkl__call_deadline(queue->client, NULL), NULL);
+        return tkl__no(TKL_NOTOWNER);
+    tkl__queue_finish_make(&f, shard, digits, token, outcome, text, delay_ms);
+    tkl__queue_trip_run(queue->client, &trip, tkl__queue_deadline(queue), NULL);
     return f.code == TKL_NOTOWNER && f.repeated ? TKL_OK : f.code;
 }
 
 int tkl_queue_extend(tkl_queue *queue, const char *id, const char *token, int64_t lease_ms,
                      tkl_bytes progress)
 {
-    char lease[24], member[TKL__MEMBER_LEN + 1];
+    char lease[24], member[TKL__QUEUE_MEMBER_LEN + 1];
     const char *digits;
     tkl_reply *reply;
-    tkl__shard *shard = tkl__id_find(queue, id, &digits);
+    tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
     if (lease_ms < LEASE_MIN_MS || lease_ms > LEASE_MAX_MS || progress.len > PROGRESS_MAX)
         return tkl__fail(TKL_EINVAL, "a lease of %d ms to 10 years, progress of at most %d bytes",
                          LEASE_MIN_MS, PROGRESS_MAX);
     if (!shard || strlen(token) != TKL_CLAIM_TOKEN_SIZE - 1)
-        return TKL_NOTOWNER;
+        return tkl__no(TKL_NOTOWNER);
     snprintf(lease, sizeof lease, "%" PRId64, lease_ms);
-    snprintf(member, sizeof member, "%.13s%.16s", digits, token);
-    tkl_bytes keys[] = {shard->keys[TKL__ACTIVE], shard->keys[TKL__EXTRAS]};
-    tkl_bytes args[] = {tkl_str(lease), progress, {member, TKL__MEMBER_LEN}};
-    tkl__invocation call = {.script = &tkl__lua_queue_extend,
-                            .keys = keys,
-                            .nkeys = 2,
-                            .args = args,
-                            .nargs = 3,
-                            .retry_safe = true};
-    int rc = tkl__run(queue->client, &call, tkl__call_deadline(queue->client, NULL), &reply);
+    snprintf(member, sizeof member, "%s:%s", digits, token);
+    tkl_bytes args[] = {tkl_str(lease), progress, {member, TKL__QUEUE_MEMBER_LEN}};
+    tkl__invocation call = tkl__queue_call(shard, &tkl__lua_queue_renew, args, 3);
+    call.retry_safe = true;
+    int rc = tkl__run(queue->client, &call, tkl__queue_deadline(queue), &reply);
     if (rc == TKL_OK && tkl_reply_count(reply) > 0)
-        rc = TKL_NOTOWNER;
+        rc = tkl__no(TKL_NOTOWNER);
     tkl_reply_free(reply);
     return rc;
 }

@@ -13,66 +13,68 @@
 #include "queue/record.h"
 #include "queue/shard.h"
 
-#define TKL__CLAIM_MAX 1000 /* jobs claimed, done or extended in one run of a script */
+#define TKL__QUEUE_CLAIM_MAX 1000 /* jobs claimed, done or renewed in one run of a script */
 /* A failed renewal is repeated after this. */
-#define TKL__REPEAT_US 100000
-/* What a server that may be gone is waited for by one who goes. */
-#define TKL__PARTING_US 250000
+#define TKL__QUEUE_REPEAT_US 100000
+/* How long close() and cancel() wait for a server that may be down. */
+#define TKL__QUEUE_PARTING_US 250000
 
-#define TKL__MEMBER_LEN (TKL__ID_LEN + TKL_CLAIM_TOKEN_SIZE - 1)
+/* "id:token" */
+#define TKL__QUEUE_MEMBER_LEN (TKL__QUEUE_ID_LEN + TKL_CLAIM_TOKEN_SIZE)
 
 /* A job that was claimed here and has not been reported. */
-typedef struct tkl__claim {
-    char member[TKL__MEMBER_LEN + 1]; /* id .. token */
-    struct tkl__source *source;
-    uint64_t number; /* in the order in which they were claimed */
-    char kind;       /* of the record */
+typedef struct tkl__queue_claim {
+    char member[TKL__QUEUE_MEMBER_LEN + 1]; /* "id:token" */
+    struct tkl__queue_source *source;
+    bool rich;       /* there is more to its end than that its record goes */
     bool answers;    /* its result is wanted */
     size_t bytes;    /* of the record */
-    int64_t started; /* local time of the claim or its last extension, from before it was asked */
+    int64_t started; /* local time from before the claim, or its last renewal, was asked for */
     bool reporting;  /* somebody reports it now */
     bool unsure;     /* a report had no answer: it may not be claimed any more */
     bool told;       /* the owner knows that it is lost */
-    struct tkl__claim *chain;       /* in its bucket */
-    struct tkl__claim *next, *prev; /* of the source, the oldest first */
-} tkl__claim;
+    struct tkl__queue_claim *chain;       /* in its bucket */
+    struct tkl__queue_claim *next, *prev; /* of the source, the oldest first */
+} tkl__queue_claim;
 
 /* A partition to claim from. */
-typedef struct tkl__source {
+typedef struct tkl__queue_source {
     tkl_consumer *consumer;
-    tkl__shard *shard;
+    tkl__queue_shard *shard;
     char token[TKL_CLAIM_TOKEN_SIZE]; /* of the last claim */
     bool unsure;                      /* it had no answer, or may have left a place in the line */
     int failures;                     /* to reach its server, one after the other */
     int64_t away_until;               /* no use trying before; tkl__now() */
+    unsigned char jitter;             /* random: keeps waiters apart that look for a missing one */
 
-    tkl__claim *first, *last; /* with the mutex */
-    bool suspect;             /* the last renewal failed; ditto */
+    tkl__queue_claim *first, *last; /* with the mutex */
+    bool suspect;                   /* the last renewal failed; ditto */
 
     /* The renewal under way in the keeper. */
     tkl__kept kept;
     struct {
-        char (*members)[TKL__MEMBER_LEN + 1]; /* TKL__CLAIM_MAX of them; NULL: not needed so far */
+        char (*members)[TKL__QUEUE_MEMBER_LEN +
+                        1]; /* TKL__QUEUE_CLAIM_MAX of them; NULL: not needed so far */
         tkl_bytes *args;
-        tkl_bytes keys[2];
         size_t count;
         int64_t started;
     } renewal;
-} tkl__source;
+} tkl__queue_source;
 
-typedef struct tkl__span {
+typedef struct tkl__queue_span {
     size_t first, count; /* the partitions of a queue, in the sources */
-} tkl__span;
+} tkl__queue_span;
 
 struct tkl_consumer {
     tkl_client *client;
-    tkl__source *sources; /* in the order of the queues */
+    tkl__queue_source *sources; /* in the order of the queues */
     size_t nsources;
-    tkl__span *queues;
+    tkl__queue_span *queues;
     size_t nqueues;
     size_t rotation; /* which partition comes first */
     int64_t lease_us;
-    char lease[24]; /* milliseconds */
+    char lease[24];     /* milliseconds */
+    int64_t timeout_ms; /* of one call; 0: the client's */
     bool no_renewal;
     void (*on_lost)(const char *id, const char *token, void *arg);
     void (*on_error)(int code, const char *message, void *arg);
@@ -83,140 +85,137 @@ struct tkl_consumer {
     int bell;                /* an eventfd for the one who waits; -1: none so far */
     unsigned generation;     /* of the bell: a forked child needs its own */
     pthread_mutex_t mutex;   /* guards what follows, and where it says so */
-    tkl__waiter *waiting;    /* while in tkl__await() */
-    tkl__claim **buckets;
+    tkl__queue_claim **buckets;
     size_t nbuckets, nclaims;
-    uint64_t last_number; /* of a claim */
 };
 
 /* ---- haul.c: what a claim brings home: the user's tkl_jobs and what they point into ---- */
 
-typedef struct tkl__haul tkl__haul;
+typedef struct tkl__queue_haul tkl__queue_haul;
 
-tkl__haul *tkl__haul_new(void);
-size_t tkl__haul_count(const tkl__haul *haul);
-tkl_jobs *tkl__haul_jobs(tkl__haul *haul);
+tkl__queue_haul *tkl__queue_haul_new(void);
+size_t tkl__queue_haul_count(const tkl__queue_haul *haul);
+tkl_jobs *tkl__queue_haul_jobs(tkl__queue_haul *haul);
 /* The haul becomes the owner of a reply, even when there is no memory for that. */
-int tkl__haul_own(tkl__haul *haul, tkl_reply *reply);
+int tkl__queue_haul_own(tkl__queue_haul *haul, tkl_reply *reply);
 /* The jobs in a reply that it owns: the elements at `at`, at + 1 and at + 2 are ids, records and
- * extras. `started`: local time from before they were claimed. */
-int tkl__haul_add(tkl__haul *haul, tkl__source *source, const tkl_reply *reply, size_t at,
-                  int64_t started);
+ * histories. `started`: local time from before they were claimed. */
+int tkl__queue_haul_add(tkl__queue_haul *haul, tkl__queue_source *source, const tkl_reply *reply,
+                        size_t at, int64_t started);
 /* One job that was handed over; the bytes are copied. */
-int tkl__haul_add_one(tkl__haul *haul, tkl__source *source, const char *id, tkl_bytes record,
-                      tkl_bytes extra, int64_t started);
+int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, const char *id,
+                            tkl_bytes record, tkl_bytes history, int64_t started);
 /* Takes all jobs but the first `most` out. */
-void tkl__haul_cut(tkl__haul *haul, size_t most);
+void tkl__queue_haul_cut(tkl__queue_haul *haul, size_t most);
 
 /* ---- claims.c: what is claimed and not reported ---- */
 
-int tkl__claim_note(tkl__source *source, const char *id, const tkl__record *record, size_t bytes,
-                    int64_t started);
+int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
+                          const tkl__queue_record *record, size_t bytes, int64_t started);
 /* With the mutex. NULL: not claimed here, or reported. */
-tkl__claim *tkl__claim_find(tkl_consumer *consumer, const tkl__shard *shard, const char *member);
-void tkl__claim_forget(tkl_consumer *consumer, tkl__claim *claim);
+tkl__queue_claim *tkl__queue_claim_find(tkl_consumer *consumer, const tkl__queue_shard *shard,
+                                        const char *member);
+void tkl__queue_claim_forget(tkl_consumer *consumer, tkl__queue_claim *claim);
 /* Whether its lease lasts, as far as this program knows. */
-bool tkl__claim_lasts(const tkl__claim *claim);
-void tkl__claims_free(tkl_consumer *consumer);
+bool tkl__queue_claim_lasts(const tkl__queue_claim *claim);
+void tkl__queue_claims_free(tkl_consumer *consumer);
 
 /* ---- keep.c: the keeper's part ---- */
 
-extern const tkl__kept tkl__source_kept;
+extern const tkl__kept tkl__queue_source_kept;
 /* The source has claims, and had none before. */
-void tkl__source_keep(tkl__source *source);
+void tkl__queue_source_keep(tkl__queue_source *source);
 
 /* ---- ask.c: what the server is asked ---- */
 
-#define TKL__CLAIM_KEYS 13 /* of claim.lua and of finish.lua */
-
 /* A job that was done, as claim.lua takes it. */
-typedef struct tkl__done {
-    char member[TKL__MEMBER_LEN + 1];
-    size_t source;   /* the index of its source */
-    uint64_t number; /* of the claim */
-    char kind;       /* of the record, and its ... */
-    size_t bytes;
+typedef struct tkl__queue_done {
+    char member[TKL__QUEUE_MEMBER_LEN + 1];
+    size_t source; /* the index of its source */
+    bool rich;     /* see tkl__queue_claim */
+    size_t bytes;  /* of the record */
     size_t report; /* whose it is */
     bool stale;    /* out */
-    char run[8];   /* of the first of a run: how many */
-} tkl__done;
+} tkl__queue_done;
 
 /* A run of claim.lua. */
-typedef struct tkl__ask {
-    tkl__source *source;
-    size_t max; /* jobs to claim; 0: only report */
-    bool wait;  /* with a place in the line */
-    bool again; /* in: the token has asked before; out: it was repeated */
-    tkl__done *done;
+typedef struct tkl__queue_ask {
+    tkl__queue_source *source;
+    size_t max;            /* jobs to claim; 0: only report */
+    bool wait;             /* with a place in line */
+    bool again;            /* in: the token has asked before; out: it was repeated */
+    tkl__queue_done *done; /* the rich ones first */
     size_t ndone;
 
     int code;           /* out: TKL_OK, or an error */
     int64_t started;    /* out: local time before it was asked ... */
     int64_t server_now; /* out: ... and the server's, surely not before; milliseconds */
-    int64_t look_ms;    /* out: until somebody should look; -1: no need */
-    int64_t rank;       /* out: among those who look */
+    int64_t look_ms;    /* out: until a waiter should look; -1: no need */
+    bool other_looks;   /* out: another waiter does */
     size_t got;         /* out: jobs */
     bool fired;         /* out: schedules, whose jobs are not among them */
 
-    char max_text[24], bytes_text[24];
-    tkl_bytes keys[TKL__CLAIM_KEYS];
+    char max_text[24], bytes_text[24], rich_text[24];
     tkl_bytes *args; /* owned */
     size_t nargs;
-} tkl__ask;
+} tkl__queue_ask;
 
 /* A run of finish.lua. */
-typedef struct tkl__finish {
-    const tkl__shard *shard;
-    char id[TKL__ID_LEN + 1];
+typedef struct tkl__queue_finish {
+    const tkl__queue_shard *shard;
+    char id[TKL__QUEUE_ID_LEN + 1];
     char token[TKL_CLAIM_TOKEN_SIZE];
     size_t report;
     bool repeated; /* out: it had to be */
     int code;      /* out */
 
     char delay[24], jitter[24];
-    tkl_bytes keys[TKL__CLAIM_KEYS], args[6]; /* the last key is owned */
-} tkl__finish;
+    tkl_bytes keys[TKL__QUEUE_KEYS + 1], args[7]; /* the last key is owned: the result */
+} tkl__queue_finish;
 
 /* What goes to the server together. */
-typedef struct tkl__trip {
-    tkl__finish *finishes; /* these first */
+typedef struct tkl__queue_trip {
+    tkl__queue_finish *finishes; /* these first */
     size_t nfinishes;
-    tkl__ask *asks;
+    tkl__queue_ask *asks;
     size_t nasks;
-} tkl__trip;
+} tkl__queue_trip;
 
 /* Fills in all but where the code goes. */
-void tkl__finish_make(tkl__finish *f, const tkl__shard *shard, const char *id, const char *token,
-                      tkl_outcome outcome, tkl_bytes text, int64_t delay_ms);
+void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_shard *shard, const char *id,
+                            const char *token, tkl_outcome outcome, tkl_bytes text,
+                            int64_t delay_ms);
 /* Asks. The codes are in the asks and finishes; what was claimed is in the haul (which may be NULL
  * when nothing is claimed). */
-void tkl__trip_run(tkl_client *client, tkl__trip *trip, int64_t deadline, tkl__haul *haul);
-/* Gives up the places in these lines; what was given meanwhile goes into the haul. The first error:
+void tkl__queue_trip_run(tkl_client *client, tkl__queue_trip *trip, int64_t deadline,
+                         tkl__queue_haul *haul);
+/* Gives up these places in line; what was given meanwhile goes into the haul. The first error:
  * sources that are left unsure did not get through. */
-int tkl__ask_leave(tkl__source *const *sources, size_t count, int64_t deadline, tkl__haul *haul);
+int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_t deadline,
+                         tkl__queue_haul *haul);
 /* A new token for the next claim. */
-void tkl__source_begin(tkl__source *source);
-/* Whether an error may be gone the next time. */
-bool tkl__may_pass(int rc);
-
+void tkl__queue_source_begin(tkl__queue_source *source);
 /* ---- consumer.c ---- */
 
 /* Releases all jobs of the haul but the first `most`: nobody has begun with them. */
-void tkl__hand_back(tkl_consumer *consumer, tkl__haul *haul, size_t most);
+void tkl__queue_hand_back(tkl_consumer *consumer, tkl__queue_haul *haul, size_t most);
 
 /* ---- away.c: servers that cannot be reached ---- */
 
 /* Whether to leave it alone for now: not when there is no other. */
-bool tkl__is_away(const tkl__source *source);
+bool tkl__queue_is_away(const tkl__queue_source *source);
 /* What a request came to that was begun at `began`. */
-void tkl__note_reached(tkl__source *source, int code, int64_t began);
+void tkl__queue_note_reached(tkl__queue_source *source, int code, int64_t began);
 /* The end of a request: where there are several sources, one that does not answer must not keep the
  * others. */
-int64_t tkl__ask_deadline(const tkl_consumer *consumer);
+int64_t tkl__queue_ask_deadline(const tkl_consumer *consumer);
+/* The end of a call that begins now. */
+int64_t tkl__queue_consumer_deadline(const tkl_consumer *consumer);
 
 /* ---- line.c: waiting ---- */
 
 /* Waits at all sources for the first jobs. TKL_OK: there are some in the haul. TKL_EMPTY. */
-int tkl__line_wait(tkl_consumer *consumer, size_t max, int64_t deadline, tkl__haul *haul);
+int tkl__queue_line_wait(tkl_consumer *consumer, size_t max, int64_t deadline,
+                         tkl__queue_haul *haul);
 
 #endif

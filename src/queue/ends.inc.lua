@@ -1,40 +1,130 @@
--- The ends of rich jobs that were done: the same as forget(), for many at once.
+-- The ends of jobs: what they leave to their group, to their unique key and to their parents.
+-- include: unique
 
-local gone = redis.call('HMGET', KEYS[2], unpack(rich))
-local uniques, owners, places, awaited = {}, {}, {}, {}
-for i, id in ipairs(rich) do
-  local _, unique, group = read(gone[i] or '')
-  if unique ~= '' then
-    uniques[#uniques + 1], owners[#owners + 1] = unique, id
-  end
-  if group ~= '' then
-    places[group] = (places[group] or 0) + 1
-  end
-  awaited[i] = 'c' .. id
-end
-local parents = redis.call('HMGET', EXTRAS, unpack(awaited))
-local holders = uniques[1] and redis.call('HMGET', UNIQUE, unpack(uniques)) or {}
-local crowded = redis.call('ZCARD', PARKED) > 0
+local DEAD_MAX, DEAD_MS = 10000, 2592000000 -- kept unless other limits are set: 30 days
+local TRIMMED = 2        -- dead letters removed when one comes, at most: so they become fewer
+local TELLINGS = {left = 2000} -- parents told in one script; the others are told by the next claim
 
--- A key may belong to another job by now, or be held for a time.
-local free = {}
-for i, unique in ipairs(uniques) do
-  free[#free + 1] = holders[i] == owners[i] and unique or nil
+-- ---- Groups ----
+
+-- How many jobs of a group are started and not over.
+local function started_of(group)
+  return tonumber(redis.call('HGET', GROUPS, group)) or 0
 end
-if free[1] then
-  redis.call('HDEL', UNIQUE, unpack(free))
+
+-- The first parked job of a group goes back to the queue: the claim sees whether it may start.
+local function unpark(group)
+  local prefix = string.format('%04d ', #group) .. group
+  local spot = group ~= '' and redis.call('ZRANGE', PARKED, '[' .. prefix .. ' ', '(' .. prefix .. '!',
+                                          'BYLEX', 'LIMIT', 0, 1)[1]
+  if spot then
+    local id, priority = read_spot(spot)
+    redis.call('ZREM', PARKED, spot)
+    make_ready(id, priority, PUSHED)
+  end
 end
-for group, count in pairs(places) do
-  if redis.call('HINCRBY', GROUPS, group, -count) <= 0 then
+
+-- A job of the group counts no more, and makes room for the next.
+local function leave_group(group)
+  local others = group ~= '' and started_of(group) - 1
+  if others and others > 0 then
+    redis.call('HSET', GROUPS, group, others)
+  elseif others then
     redis.call('HDEL', GROUPS, group)
   end
-  for _ = 1, crowded and count or 0 do
-    unpark(group)
+  unpark(group)
+end
+
+-- ---- Flows ----
+
+-- A job of a flow waits for one job less; after the last it is ready, or waits for its time.
+local function wait_for_one_less(parent)
+  local left = redis.call('ZSCORE', FLOW, parent)
+  if left and tonumber(left) > 1 then
+    redis.call('ZADD', FLOW, left - 1, parent)
+  elseif left then
+    local priority, due = string.match(redis.call('HGET', FLOW_PLACES, parent) or '',
+                                       '^(%-?%d+) (%d+)$')
+    redis.call('ZREM', FLOW, parent)
+    redis.call('HDEL', FLOW_PLACES, parent)
+    if due and tonumber(due) > now then
+      redis.call('ZADD', DELAYED, due, parent)
+    else
+      make_ready(parent, tonumber(priority) or 0, PUSHED)
+    end
   end
 end
-for i, id in ipairs(rich) do
-  if parents[i] then
-    tell_parents(id)
-    redis.call('HDEL', EXTRAS, awaited[i])
+
+-- The jobs that wait for this one learn that it is over. When a script has told many already, the
+-- next claim goes on.
+local function tell_parents(id)
+  local parents = redis.call('HGET', PARENTS, id)
+  if parents and TELLINGS.left <= 0 then
+    redis.call('ZADD', DELAYED, text(now), 'ended:' .. id)
+  elseif parents then
+    for parent in string.gmatch(parents, '%x+') do
+      TELLINGS.left = TELLINGS.left - 1
+      wait_for_one_less(parent)
+    end
+    redis.call('HDEL', PARENTS, id)
   end
+end
+
+-- ---- Ends ----
+
+-- Those who wait for the result of a job hear of its end; `results` and its id are the channel.
+local function tell_end(results, id, message)
+  redis.pcall('SPUBLISH', results .. id, message)
+end
+
+-- A job is over and leaves nothing behind; whoever takes it out of its zset calls this. `started`: it
+-- has a place in its group.
+local function remove(id, record, started)
+  if has_options(record) then
+    local job = read(record)
+    free_unique(job.unique_key, id)
+    if started then
+      leave_group(job.group_name)
+    else
+      unpark(job.group_name) -- it may have been the one that was let in
+    end
+    tell_parents(id)
+  end
+  redis.call('HDEL', JOBS, id)
+  redis.call('HDEL', HISTORY, id)
+  redis.call('HDEL', PROGRESS, id)
+end
+
+-- Dead letters that are too many, or too old, are removed. Returns their bytes.
+local function trim_dead(meta)
+  local bytes, most = 0, meta.dead_max or DEAD_MAX
+  local over = redis.call('ZCARD', DEAD) - most
+  local oldest = redis.call('ZRANGE', DEAD, 0, TRIMMED - 1, 'WITHSCORES')
+  for i = 1, #oldest, 2 do
+    local id, died = oldest[i], tonumber(oldest[i + 1])
+    if (i + 1) / 2 <= over or died <= now - (meta.dead_ms or DEAD_MS) then
+      bytes = bytes + redis.call('HSTRLEN', JOBS, id)
+      redis.call('ZREM', DEAD, id)
+      redis.call('HDEL', JOBS, id)
+      redis.call('HDEL', HISTORY, id)
+      redis.call('HDEL', PROGRESS, id)
+      tell_parents(id)
+    end
+  end
+  return bytes
+end
+
+-- A job that was claimed goes to the dead letters. Returns the bytes of those that had to go for it.
+local function bury(id, record, history, meta, results)
+  redis.call('ZADD', DEAD, text(now), id)
+  write_history(id, history)
+  if has_options(record) then
+    local job = read(record)
+    free_unique(job.unique_key, id)
+    leave_group(job.group_name)
+    if job.result then
+      tell_end(results, id, 'dead ' .. history.problem)
+    end
+  end
+  return trim_dead(meta)
 end

@@ -1,37 +1,36 @@
--- Where a job is: its state as in tkl_job_state, the key, the member and its score. An active one has
--- to be looked for: `cursor` is not '0' when that takes another call.
+-- Finding a job by its id.
+-- include: jobs
 
-local cursor = '0'
+local SCANS, SCANNED = 20, 500 -- steps of one script through ACTIVE, and their size
 
-local function find_active(id, from)
-  cursor = from
-  for _ = 1, 20 do
-    local next_cursor, found = unpack(redis.call('ZSCAN', ACTIVE, cursor, 'MATCH', id .. '*',
-                                                 'COUNT', 500))
-    cursor = next_cursor
-    if found[1] then
-      cursor = '0'
-      return 4, ACTIVE, found[1], found[2]
-    end
-    if cursor == '0' then
-      return 0
+-- An active job has to be searched for: found.cursor is where to go on in another script.
+local function find_active(id, cursor)
+  for _ = 1, SCANS do
+    local step = redis.call('ZSCAN', ACTIVE, cursor, 'MATCH', id .. ':*', 'COUNT', SCANNED)
+    local member, score = unpack(step[2])
+    cursor = step[1]
+    if member then
+      return {state = 'active', key = ACTIVE, member = member, score = score}
+    elseif cursor == '0' then
+      return {state = 'unknown'}
     end
   end
-  return 0
+  return {cursor = cursor}
 end
 
-local function find(id, record, from)
-  local places = {[1] = READY, [2] = DELAYED, [3] = FLOW, [6] = DEAD}
+-- The state of a job, and the key, the member and the score with which it stands there.
+local function find(id, record, cursor)
+  local places = {ready = READY, delayed = DELAYED, held = FLOW, dead = DEAD}
   for state, key in pairs(places) do
     local score = redis.call('ZSCORE', key, id)
     if score then
-      return state, key, id, score
+      return {state = state, key = key, member = id, score = score}
     end
   end
-  local line, _, group = read(record)
-  local spot = parking_spot(group, line, id)
-  if group ~= '' and redis.call('ZSCORE', PARKED, spot) then
-    return 3, PARKED, spot, '0'
+  local job = read(record)
+  local spot = parking_spot(job.group_name, job.priority, id)
+  if job.group > 0 and redis.call('ZSCORE', PARKED, spot) then
+    return {state = 'held', key = PARKED, member = spot, score = '0'}
   end
-  return find_active(id, from)
+  return find_active(id, cursor)
 end

@@ -1,81 +1,62 @@
--- queue/finish: report what became of a claimed job, whatever it is.
--- KEYS[1] meta      hash; see queue.c for all of them
--- KEYS[2] jobs      hash
--- KEYS[3] ready     zset
--- KEYS[4] delayed   zset
--- KEYS[5] active    zset
--- KEYS[6] extras    hash
--- KEYS[7] waiters   zset
--- KEYS[8] dead      zset
--- KEYS[9] unique    hash
--- KEYS[10] groups   hash
--- KEYS[11] parked   zset
--- KEYS[12] flow     zset
--- KEYS[13] result   of this job; also the channel on which its end is told
+-- queue/finish: report the outcome of a claimed job.
+-- KEYS[1...] queue  see keys.inc.lua; the last is the result of this job
 -- ARGV[1] id
 -- ARGV[2] token     of its claim
 -- ARGV[3] outcome   done, failed, dead or released
--- ARGV[4] text      result, or why it failed
+-- ARGV[4] note      the result, or why it failed
 -- ARGV[5] delay     milliseconds; '' for the backoff, or the front of the queue
 -- ARGV[6] jitter    by which the backoff is multiplied
+-- ARGV[7] results   and the id: the channel on which the end of the job is told
 -- returns 0, or 6 (TKL_NOTOWNER) when the claim is not valid any more
 -- include: clock
+local now = clock()
+-- include: ends
+-- include: line
+local RESULT_SENT = 65536 -- bytes: a larger result is fetched by those who wait for it
+local id, token, outcome, note, delay, jitter, results = unpack(ARGV)
 
-local id, outcome, soonest = ARGV[1], ARGV[3], nil
-local READY, DELAYED, EXTRAS, UNIQUE = KEYS[3], KEYS[4], KEYS[6], KEYS[9]
-local GROUPS, PARKED, FLOW = KEYS[10], KEYS[11], KEYS[12]
-local record = redis.call('HGET', KEYS[2], id) or ''
-local extra = redis.call('HGET', EXTRAS, id) or ''
-local waiting = redis.call('ZCARD', KEYS[7])
--- include: sound
--- include: read
--- include: groups
--- include: flow
--- include: forget
--- include: bury
-if redis.call('ZREM', KEYS[5], id .. ARGV[2]) == 0 then
+local waiting, meta = check_waiting(), read_meta()
+local record = redis.call('HGET', JOBS, id) or '\n'
+local job, history = read(record), read_history(redis.call('HGET', HISTORY, id))
+if redis.call('ZREM', ACTIVE, id .. ':' .. token) == 0 then
   return 6
 end
-local head, unique, group = read(record)
-local failures = tonumber(string.match(extra, '^%d+') or 0)
-local wait = tonumber(ARGV[5])
 
-if outcome == 'failed' or outcome == 'dead' then
-  failures = failures + 1
-  redis.call('HINCRBY', KEYS[1], 'failed', 1)
-  if failures > tonumber(string.match(head, ' n(%d+)') or 10) then
-    outcome = 'dead'
+local function keep_result()
+  redis.call('SET', RESULT, note, 'PX', text(job.result))
+  tell_end(results, id, #note > RESULT_SENT and 'fetch' or 'done ' .. note)
+end
+
+-- Back to the queue: after a while, or to the front.
+local function come_back(wait)
+  history.started, history.since = true, now
+  write_history(id, history)
+  if wait then
+    redis.call('ZADD', DELAYED, text(now + wait), id)
+  else
+    redis.call('ZADD', READY, place(job.priority, BACK), id)
   end
 end
+
+local wait = tonumber(delay)
+if outcome == 'failed' or outcome == 'dead' then
+  history.failures, history.problem = history.failures + 1, note
+  outcome = history.failures > job.retries and 'dead' or outcome
+end
 if outcome == 'done' then
-  redis.call('HDEL', KEYS[2], id)
-  redis.call('HINCRBY', KEYS[1], 'done', 1)
-  redis.call('HINCRBY', KEYS[1], 'bytes', string.format('%d', -#record))
-  forget(id, record, true)
+  remove(id, record, true)
+  add_totals(meta, {done = 1, bytes = -#record})
+  if job.result then
+    keep_result()
+  end
 elseif outcome == 'dead' then
-  bury(id, failures, ARGV[4])
-  free_unique(unique, id)
-  free_place(group)
+  add_totals(meta, {failed = 1, bytes = -bury(id, record, history, meta, results)})
 elseif outcome == 'failed' then
-  redis.call('HSET', EXTRAS, id, failures .. ' ' .. ARGV[4])
-  local backoff = (string.match(head, ' b(%d+)') or 1000) * 2 ^ (failures - 1)
-  local most = tonumber(string.match(head, ' B(%d+)') or 3600000)
-  wait = wait or math.ceil(math.min(backoff, most) * ARGV[6])
-elseif group ~= '' and extra == '' then
-  redis.call('HSET', EXTRAS, id, '0 ') -- it was started, and keeps its place in the group
+  local backoff = math.min(job.backoff * 2 ^ (history.failures - 1), job.backoff_max)
+  add_totals(meta, {failed = 1})
+  come_back(wait or math.ceil(backoff * jitter))
+else
+  come_back(wait)
 end
-if outcome == 'failed' or outcome == 'released' and wait then
-  soonest = now + wait
-  redis.call('ZADD', DELAYED, string.format('%d', soonest), id)
-elseif outcome == 'released' then
-  local priority = string.match(head, '^%a p(%S+)') or 0
-  redis.call('ZADD', READY, string.format('%d', priority * 2^42), id)
-end
--- include: result
-if waiting > 0 then
-  -- include: gate
-  -- include: serve
-  -- include: spend
-  -- include: appoint
-end
+wake(waiting, open_gate(meta))
 return 0

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * How schedules fire. A claim that finds "@id" due in :d puts it off by a second and tells whoever
- * claims, who asks for the schedule, finds its next time and runs fire.lua: the job is pushed and
- * the next time set in one step, and only if the schedule is as it was when it was asked for. So
- * each time fires once, however many try; and if the one who was told is gone, the next claim
- * finds it a second later.
+ * How schedules fire. A claim that finds "schedule:id" due in :delayed puts it off by a second and
+ * tells whoever claims, who asks for the schedule, finds its next time and runs fire.lua: the job
+ * is pushed and the next time set in one step, and only if the schedule is as it was when it was
+ * asked for. So each time fires once, however many try; and if the one who was told is gone, the
+ * next claim finds it a second later.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,21 +16,13 @@
 #include "queue/scripts.h"
 
 /* As many as a claim tells at most. */
-#define AT_ONCE   100
-#define FIRE_KEYS 11
+#define AT_ONCE 100
 
-static int ask(const tkl__shard *shard, const tkl_bytes *ids, size_t count, int64_t deadline,
+static int ask(const tkl__queue_shard *shard, const tkl_bytes *ids, size_t count, int64_t deadline,
                tkl_reply **reply)
 {
-    static const tkl__part parts[] = {TKL__DELAYED, TKL__SCHEDULES};
-    tkl_bytes keys[2];
-    tkl__shard_keys(shard, parts, 2, keys);
-    tkl__invocation call = {.script = &tkl__lua_queue_due,
-                            .keys = keys,
-                            .nkeys = 2,
-                            .args = ids,
-                            .nargs = count,
-                            .retry_safe = true};
+    tkl__invocation call = tkl__queue_call(shard, &tkl__lua_queue_due, ids, count);
+    call.retry_safe = true;
     return tkl__run(shard->queue->client, &call, deadline, reply);
 }
 
@@ -44,12 +36,12 @@ typedef struct shot {
  * stays due. Others may know its zone. */
 static int aim(shot *s, tkl_bytes id, tkl_bytes value, int64_t now_ms)
 {
-    tkl__planned planned;
+    tkl__queue_planned planned;
     int64_t next_ms;
     bool fires;
-    if (!tkl__planned_decode(value, &planned) || planned.next_ms > now_ms)
+    if (!tkl__queue_planned_decode(value, &planned) || planned.next_ms > now_ms)
         return TKL_EMPTY;
-    int rc = tkl__planned_next(&planned, now_ms, &next_ms, &fires);
+    int rc = tkl__queue_planned_next(&planned, now_ms, &next_ms, &fires);
     if (rc != TKL_OK)
         return tkl__fail_in(rc, "schedule %.*s cannot fire here", (int)id.len, id.data);
     snprintf(s->next, sizeof s->next, "%" PRId64, next_ms);
@@ -61,22 +53,14 @@ static int aim(shot *s, tkl_bytes id, tkl_bytes value, int64_t now_ms)
 }
 
 /* All in one trip. Repeating it is safe: the second time the schedule is another. */
-static void fire(const tkl__shard *shard, const shot *shots, size_t count, int64_t deadline)
+static void fire(const tkl__queue_shard *shard, const shot *shots, size_t count, int64_t deadline)
 {
-    static const tkl__part parts[FIRE_KEYS] = {
-        TKL__META,    TKL__JOBS,      TKL__READY, TKL__DELAYED, TKL__ACTIVE,     TKL__EXTRAS,
-        TKL__WAITERS, TKL__SCHEDULES, TKL__DEAD,  TKL__UNIQUE,  TKL__UNIQUE_TILL};
-    tkl_bytes keys[FIRE_KEYS];
     tkl__invocation calls[AT_ONCE];
     tkl_reply *replies = NULL;
-    tkl__shard_keys(shard, parts, FIRE_KEYS, keys);
-    for (size_t i = 0; i < count; i++)
-        calls[i] = (tkl__invocation){.script = &tkl__lua_queue_fire,
-                                     .keys = keys,
-                                     .nkeys = FIRE_KEYS,
-                                     .args = shots[i].args,
-                                     .nargs = 4,
-                                     .retry_safe = true};
+    for (size_t i = 0; i < count; i++) {
+        calls[i] = tkl__queue_call(shard, &tkl__lua_queue_fire, shots[i].args, 4);
+        calls[i].retry_safe = true;
+    }
     int rc = tkl__run_many(shard->queue->client, calls, count, deadline, &replies);
     (void)rc; /* what did not fire stays due */
     tkl_reply_free(replies);
@@ -89,10 +73,10 @@ static void tell(const tkl_consumer *c, int rc)
         c->on_error(rc, tkl_errmsg(), c->arg);
 }
 
-bool tkl__schedules_fire(const tkl__source *source, const tkl_reply *due, int64_t deadline,
-                         bool *unfit)
+bool tkl__queue_fire_schedules(const tkl__queue_source *source, const tkl_reply *due,
+                               int64_t deadline, bool *unfit)
 {
-    const tkl__shard *shard = source->shard;
+    const tkl__queue_shard *shard = source->shard;
     tkl_bytes ids[AT_ONCE];
     shot shots[AT_ONCE];
     size_t count = 0, ready = 0;

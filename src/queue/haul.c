@@ -16,7 +16,7 @@ typedef struct owned {
     char *text;
 } owned;
 
-struct tkl__haul {
+struct tkl__queue_haul {
     tkl_jobs jobs; /* first: what the user has is a pointer to it */
     tkl_job *items;
     size_t cap;
@@ -24,27 +24,27 @@ struct tkl__haul {
     size_t nowned;
 };
 
-tkl__haul *tkl__haul_new(void)
+tkl__queue_haul *tkl__queue_haul_new(void)
 {
-    tkl__haul *haul = calloc(1, sizeof *haul);
+    tkl__queue_haul *haul = calloc(1, sizeof *haul);
     if (!haul)
         tkl__nomem();
     return haul;
 }
 
-size_t tkl__haul_count(const tkl__haul *haul)
+size_t tkl__queue_haul_count(const tkl__queue_haul *haul)
 {
     return haul->jobs.count;
 }
 
-tkl_jobs *tkl__haul_jobs(tkl__haul *haul)
+tkl_jobs *tkl__queue_haul_jobs(tkl__queue_haul *haul)
 {
     return &haul->jobs;
 }
 
 void tkl_jobs_free(tkl_jobs *jobs)
 {
-    tkl__haul *haul = (tkl__haul *)(void *)jobs;
+    tkl__queue_haul *haul = (tkl__queue_haul *)(void *)jobs;
     if (!haul)
         return;
     for (size_t i = 0; i < haul->nowned; i++) {
@@ -56,7 +56,7 @@ void tkl_jobs_free(tkl_jobs *jobs)
     free(haul);
 }
 
-static bool reserve(tkl__haul *haul, size_t more)
+static bool reserve(tkl__queue_haul *haul, size_t more)
 {
     size_t need = haul->jobs.count + more;
     if (need <= haul->cap)
@@ -69,7 +69,7 @@ static bool reserve(tkl__haul *haul, size_t more)
     return true;
 }
 
-static bool own(tkl__haul *haul, owned what)
+static bool own(tkl__queue_haul *haul, owned what)
 {
     owned *more = realloc(haul->owned, (haul->nowned + 1) * sizeof *more);
     if (!more)
@@ -79,28 +79,14 @@ static bool own(tkl__haul *haul, owned what)
     return true;
 }
 
-/* "failures error" */
-static void read_extra(tkl_job *job, tkl_bytes extra)
-{
-    size_t digits = 0;
-    job->attempt = 1;
-    while (digits < extra.len && extra.data[digits] >= '0' && extra.data[digits] <= '9')
-        digits++;
-    if (digits == 0)
-        return;
-    job->attempt += atoi(extra.data);
-    if (digits < extra.len)
-        job->error = (tkl_bytes){extra.data + digits + 1, extra.len - digits - 1};
-}
-
 /* A record that cannot be read is left to its lease: in the end it is among the dead. */
-static int add_job(tkl__haul *haul, tkl__source *source, const char *id, tkl_bytes record,
-                   tkl_bytes extra, int64_t started)
+static int add_job(tkl__queue_haul *haul, tkl__queue_source *source, const char *id,
+                   tkl_bytes record, tkl_bytes history, int64_t started)
 {
-    tkl__record r;
-    if (!tkl__record_decode(record, &r))
+    tkl__queue_record r;
+    if (!tkl__queue_record_decode(record, &r))
         return TKL_OK;
-    int rc = tkl__claim_note(source, id, &r, record.len, started);
+    int rc = tkl__queue_claim_note(source, id, &r, record.len, started);
     if (rc != TKL_OK)
         return rc;
     tkl_job *job = &haul->items[haul->jobs.count++];
@@ -110,15 +96,17 @@ static int add_job(tkl__haul *haul, tkl__source *source, const char *id, tkl_byt
                      .group = r.group,
                      .priority = r.priority,
                      .retries = r.retries,
-                     .timeout_ms = r.timeout_ms,
-                     .pushed_ms = tkl__id_time(id)};
-    tkl__id_show(source->shard, id, job->id);
+                     .timeout_ms = r.time_limit_ms,
+                     .pushed_ms = tkl__queue_id_time(id)};
+    tkl__queue_show_id(source->shard, id, job->id);
     memcpy(job->token, source->token, sizeof job->token);
-    read_extra(job, extra);
+    tkl__queue_history past = tkl__queue_history_read(history);
+    job->attempt = past.failures + 1;
+    job->error = past.error;
     return TKL_OK;
 }
 
-int tkl__haul_own(tkl__haul *haul, tkl_reply *reply)
+int tkl__queue_haul_own(tkl__queue_haul *haul, tkl_reply *reply)
 {
     if (own(haul, (owned){.reply = reply}))
         return TKL_OK;
@@ -126,39 +114,39 @@ int tkl__haul_own(tkl__haul *haul, tkl_reply *reply)
     return tkl__nomem();
 }
 
-int tkl__haul_add(tkl__haul *haul, tkl__source *source, const tkl_reply *reply, size_t at,
-                  int64_t started)
+int tkl__queue_haul_add(tkl__queue_haul *haul, tkl__queue_source *source, const tkl_reply *reply,
+                        size_t at, int64_t started)
 {
     const tkl_reply *ids = tkl_reply_at(reply, at), *records = tkl_reply_at(reply, at + 1),
-                    *extras = tkl_reply_at(reply, at + 2);
+                    *histories = tkl_reply_at(reply, at + 2);
     size_t count = tkl_reply_count(ids);
     int rc = reserve(haul, count) ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         tkl_bytes id = tkl_reply_bytes(tkl_reply_at(ids, i));
-        if (id.len == TKL__ID_LEN)
+        if (tkl__queue_is_id(id))
             rc = add_job(haul, source, id.data, tkl_reply_bytes(tkl_reply_at(records, i)),
-                         tkl_reply_bytes(tkl_reply_at(extras, i)), started);
+                         tkl_reply_bytes(tkl_reply_at(histories, i)), started);
     }
     return rc;
 }
 
-int tkl__haul_add_one(tkl__haul *haul, tkl__source *source, const char *id, tkl_bytes record,
-                      tkl_bytes extra, int64_t started)
+int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, const char *id,
+                            tkl_bytes record, tkl_bytes history, int64_t started)
 {
-    char *text = malloc(record.len + extra.len + 1);
+    char *text = malloc(record.len + history.len + 1);
     bool room = text && reserve(haul, 1) && own(haul, (owned){.text = text});
     if (!room) {
         free(text);
         return tkl__nomem();
     }
     memcpy(text, record.data, record.len);
-    memcpy(text + record.len, extra.data, extra.len);
-    text[record.len + extra.len] = '\0';
+    memcpy(text + record.len, history.data, history.len);
+    text[record.len + history.len] = '\0';
     return add_job(haul, source, id, (tkl_bytes){text, record.len},
-                   (tkl_bytes){text + record.len, extra.len}, started);
+                   (tkl_bytes){text + record.len, history.len}, started);
 }
 
-void tkl__haul_cut(tkl__haul *haul, size_t most)
+void tkl__queue_haul_cut(tkl__queue_haul *haul, size_t most)
 {
     if (haul->jobs.count > most)
         haul->jobs.count = most;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the keeper does for the claims of a source: extends their leases, many in one call, and
+ * What the keeper does for the claims of a source: renews their leases, many in one call, and
  * tells the owner of those that are lost.
  */
 #include <stdlib.h>
@@ -13,15 +13,15 @@
 /* A renewal is given this long at least. */
 #define PATIENCE_MIN_US 100000
 
-static tkl__source *source_of(tkl__kept *kept)
+static tkl__queue_source *source_of(tkl__kept *kept)
 {
-    return (tkl__source *)(void *)((char *)kept - offsetof(tkl__source, kept));
+    return (tkl__queue_source *)(void *)((char *)kept - offsetof(tkl__queue_source, kept));
 }
 
 /* ---- When ---------------------------------------------------------------- */
 
 /* With the mutex: when something is to be done for a claim. */
-static int64_t due_at(const tkl__claim *claim)
+static int64_t due_at(const tkl__queue_claim *claim)
 {
     const tkl_consumer *c = claim->source->consumer;
     if (claim->told || claim->reporting)
@@ -32,15 +32,15 @@ static int64_t due_at(const tkl__claim *claim)
     int64_t at = claim->started + c->lease_us / 3;
     if (!claim->source->suspect)
         return at;
-    int64_t again = tkl__lease_now() + TKL__REPEAT_US;
+    int64_t again = tkl__lease_now() + TKL__QUEUE_REPEAT_US;
     at = at > again ? at : again;
     return at < end ? at : end;
 }
 
-static int64_t first_due(const tkl__source *source)
+static int64_t first_due(const tkl__queue_source *source)
 {
     int64_t first = TKL__FOREVER;
-    for (const tkl__claim *claim = source->first; claim; claim = claim->next) {
+    for (const tkl__queue_claim *claim = source->first; claim; claim = claim->next) {
         int64_t at = due_at(claim);
         if (at < first)
             first = at;
@@ -50,14 +50,14 @@ static int64_t first_due(const tkl__source *source)
 
 static int64_t keeper_due(tkl__kept *kept)
 {
-    tkl__source *source = source_of(kept);
+    tkl__queue_source *source = source_of(kept);
     pthread_mutex_lock(&source->consumer->mutex);
     int64_t due = first_due(source);
     pthread_mutex_unlock(&source->consumer->mutex);
     return due == TKL__FOREVER ? due : tkl__lease_end(due);
 }
 
-void tkl__source_keep(tkl__source *source)
+void tkl__queue_source_keep(tkl__queue_source *source)
 {
     int64_t due = keeper_due(&source->kept);
     if (due != TKL__FOREVER)
@@ -73,22 +73,22 @@ static int64_t keeper_patience(tkl__kept *kept)
 
 /* ---- Losing -------------------------------------------------------------- */
 
-static void tell_lost(tkl__source *source, const char *member)
+static void tell_lost(tkl__queue_source *source, const char *member)
 {
     char id[TKL_JOB_ID_SIZE];
     tkl_consumer *c = source->consumer;
     if (!c->on_lost)
         return;
-    tkl__id_show(source->shard, member, id);
-    c->on_lost(id, member + TKL__ID_LEN, c->arg);
+    tkl__queue_show_id(source->shard, member, id);
+    c->on_lost(id, member + TKL__QUEUE_ID_LEN + 1, c->arg);
 }
 
 /* Says whether the owner must be told: not when a report of its own may be what ended the claim. */
-static bool become_lost(tkl__source *source, const char *member)
+static bool become_lost(tkl__queue_source *source, const char *member)
 {
     tkl_consumer *c = source->consumer;
     pthread_mutex_lock(&c->mutex);
-    tkl__claim *claim = tkl__claim_find(c, source->shard, member);
+    tkl__queue_claim *claim = tkl__queue_claim_find(c, source->shard, member);
     bool first = claim && !claim->told && !claim->reporting;
     bool tell = first && !claim->unsure;
     if (first)
@@ -99,22 +99,23 @@ static bool become_lost(tkl__source *source, const char *member)
 
 /* ---- Renewing ------------------------------------------------------------ */
 
-static bool room_for_renewal(tkl__source *source)
+static bool room_for_renewal(tkl__queue_source *source)
 {
     if (!source->renewal.members)
-        source->renewal.members = malloc(TKL__CLAIM_MAX * sizeof *source->renewal.members);
+        source->renewal.members = malloc(TKL__QUEUE_CLAIM_MAX * sizeof *source->renewal.members);
     if (!source->renewal.args)
-        source->renewal.args = malloc((TKL__CLAIM_MAX + 2) * sizeof *source->renewal.args);
+        source->renewal.args = malloc((TKL__QUEUE_CLAIM_MAX + 2) * sizeof *source->renewal.args);
     return source->renewal.members && source->renewal.args;
 }
 
 /* With the mutex: collects the claims that are due soon, or (`ended`) whose leases have ended. */
-static size_t collect(tkl__source *source, bool ended)
+static size_t collect(tkl__queue_source *source, bool ended)
 {
     const tkl_consumer *c = source->consumer;
     size_t n = 0;
     int64_t now = tkl__lease_now();
-    for (tkl__claim *claim = source->first; claim && n < TKL__CLAIM_MAX; claim = claim->next) {
+    for (tkl__queue_claim *claim = source->first; claim && n < TKL__QUEUE_CLAIM_MAX;
+         claim = claim->next) {
         bool over = now - claim->started >= c->lease_us;
         bool soon = due_at(claim) <= now + c->lease_us / 10 && !c->no_renewal;
         bool wanted = due_at(claim) != TKL__FOREVER && (ended ? over : soon && !over);
@@ -125,7 +126,7 @@ static size_t collect(tkl__source *source, bool ended)
 }
 
 /* Those whose time is up. */
-static void drop_ended(tkl__source *source)
+static void drop_ended(tkl__queue_source *source)
 {
     pthread_mutex_lock(&source->consumer->mutex);
     size_t n = collect(source, true);
@@ -137,7 +138,7 @@ static void drop_ended(tkl__source *source)
 
 static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
 {
-    tkl__source *source = source_of(kept);
+    tkl__queue_source *source = source_of(kept);
     tkl_consumer *c = source->consumer;
     if (!room_for_renewal(source))
         return false;
@@ -146,33 +147,28 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
     size_t n = source->renewal.count = collect(source, false);
     pthread_mutex_unlock(&c->mutex);
     source->renewal.started = tkl__lease_now();
-    source->renewal.keys[0] = source->shard->keys[TKL__ACTIVE];
-    source->renewal.keys[1] = source->shard->keys[TKL__EXTRAS];
     source->renewal.args[0] = tkl_str(c->lease);
     source->renewal.args[1] = tkl_str("");
     for (size_t i = 0; i < n; i++)
-        source->renewal.args[i + 2] = (tkl_bytes){source->renewal.members[i], TKL__MEMBER_LEN};
-    *call = (tkl__invocation){.script = &tkl__lua_queue_extend,
-                              .keys = source->renewal.keys,
-                              .nkeys = 2,
-                              .args = source->renewal.args,
-                              .nargs = n + 2,
-                              .retry_safe = true};
+        source->renewal.args[i + 2] =
+            (tkl_bytes){source->renewal.members[i], TKL__QUEUE_MEMBER_LEN};
+    *call = tkl__queue_call(source->shard, &tkl__lua_queue_renew, source->renewal.args, n + 2);
+    call->retry_safe = true;
     return n > 0;
 }
 
-static void note_extended(tkl__source *source, const char *member)
+static void note_renewed(tkl__queue_source *source, const char *member)
 {
     tkl_consumer *c = source->consumer;
     pthread_mutex_lock(&c->mutex);
-    tkl__claim *claim = tkl__claim_find(c, source->shard, member);
+    tkl__queue_claim *claim = tkl__queue_claim_find(c, source->shard, member);
     if (claim)
         claim->started = source->renewal.started;
     pthread_mutex_unlock(&c->mutex);
 }
 
 /* The places of those that are gone, in order. */
-static void read_renewal(tkl__source *source, const tkl_reply *gone)
+static void read_renewal(tkl__queue_source *source, const tkl_reply *gone)
 {
     size_t next = 0;
     for (size_t i = 0; i < source->renewal.count; i++) {
@@ -181,7 +177,7 @@ static void read_renewal(tkl__source *source, const tkl_reply *gone)
             next < tkl_reply_count(gone) && tkl_reply_int(tkl_reply_at(gone, next)) == (int64_t)i;
         next += lost;
         if (!lost)
-            note_extended(source, member);
+            note_renewed(source, member);
         else if (become_lost(source, member))
             tell_lost(source, member);
     }
@@ -189,7 +185,7 @@ static void read_renewal(tkl__source *source, const tkl_reply *gone)
 
 static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
 {
-    tkl__source *source = source_of(kept);
+    tkl__queue_source *source = source_of(kept);
     pthread_mutex_lock(&source->consumer->mutex);
     source->suspect = rc != TKL_OK;
     pthread_mutex_unlock(&source->consumer->mutex);
@@ -197,7 +193,7 @@ static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
         read_renewal(source, reply);
 }
 
-const tkl__kept tkl__source_kept = {
+const tkl__kept tkl__queue_source_kept = {
     .prepare = keeper_prepare,
     .done = keeper_done,
     .due = keeper_due,

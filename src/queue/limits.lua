@@ -1,5 +1,6 @@
 -- queue/limits: the limits that are set.
--- KEYS[1] meta
+-- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1...] names
 -- returns the value of each; nil: none
-return redis.call('HMGET', KEYS[1], unpack(ARGV))
+-- include: keys
+return redis.call('HMGET', META, unpack(ARGV))

@@ -17,38 +17,43 @@
 
 /* The server counts in milliseconds: a moment is over one later. */
 #define LOOK_SLACK_US 1000
-/* Those who look behind the first keep this distance, lest the first be gone. */
-#define RANK_FIRST_US 20000
-#define RANK_US       2000
-#define RANK_MAX_US   1000000
-/* Waiting for however long, one looks at least this often. */
+/* When another waiter has promised to look, this one looks so much later, unless it hears of
+ * another moment before: in case that waiter hangs. Plus up to as much again, so that waiters do
+ * not all look at once. */
+#define BACKUP_US 1000000
+/* A look that is planned so shortly before a moment is meant for that moment. */
+#define CLOSE_US 100000
+/* However long a waiter waits, it looks at least this often. */
 #define LOOK_MAX_MS 300000
 /* What a request may need beyond the deadline, when the server is gone. */
 #define OVERTIME_US 2000000
 
-/* One who waits at one source. */
+/* A waiter at one source. */
 typedef struct stander {
-    tkl__source *source;
-    tkl__waiter waiter; /* while it is not listening, it is out and has to enter */
-    tkl__ask ask;       /* the last */
+    tkl__queue_source *source;
+    tkl__waiter own; /* for what is told to this waiter. While it is not listening, the stander is
+                        out and has to enter */
+    tkl__waiter shared; /* for what is told to all waiters of the queue */
+    tkl__queue_ask ask; /* the last */
     bool in_line;       /* surely, or perhaps */
     int code;           /* of the last request; TKL_EMPTY: nothing was there */
 } stander;
 
-/* All who wait for the consumer. */
+/* All places of the consumer. */
 typedef struct line {
     tkl_consumer *consumer;
     size_t max;
     int64_t deadline;
-    tkl__haul *haul;
-    bool entered; /* everywhere, or tried to */
+    tkl__queue_haul *haul;
+    bool entered;     /* everywhere, or tried to */
+    bool interrupted; /* by tkl_interrupt() */
     size_t count;
     stander *all;
-    tkl__waiter **waiters; /* of each */
+    tkl__waiter **waiters; /* two of each: own, shared */
     /* For one trip: */
     stander **some;
-    tkl__source **sources;
-    tkl__ask *asks;
+    tkl__queue_source **sources;
+    tkl__queue_ask *asks;
 } line;
 
 /* ---- When to stop -------------------------------------------------------- */
@@ -56,9 +61,7 @@ typedef struct line {
 void tkl_consumer_cancel(tkl_consumer *c)
 {
     pthread_mutex_lock(&c->mutex);
-    atomic_store(&c->ends_at, tkl__now() + TKL__PARTING_US);
-    if (c->waiting)
-        tkl__call_off(c->waiting);
+    atomic_store(&c->ends_at, tkl__now() + TKL__QUEUE_PARTING_US);
     if (c->bell >= 0)
         eventfd_write(c->bell, 1);
     pthread_mutex_unlock(&c->mutex);
@@ -86,44 +89,25 @@ static bool is_cancelled(const line *l)
     return atomic_load(&l->consumer->ends_at) != 0;
 }
 
-/* tkl__await() that can be called off. */
-static tkl__event await_one(const line *l, tkl_bytes *message)
-{
-    tkl_consumer *c = l->consumer;
-    tkl__waiter *w = &l->all[0].waiter;
-    pthread_mutex_lock(&c->mutex);
-    bool over = is_cancelled(l);
-    c->waiting = over ? NULL : w;
-    pthread_mutex_unlock(&c->mutex);
-    if (over)
-        return TKL__TIME_UP;
-    tkl__event event = tkl__await(w, l->deadline, message);
-    pthread_mutex_lock(&c->mutex);
-    c->waiting = NULL;
-    pthread_mutex_unlock(&c->mutex);
-    return event;
-}
-
 /* When the first of those who are out tries to enter. */
 static int64_t next_entry(const line *l)
 {
     int64_t at = l->deadline;
     for (size_t i = 0; i < l->count; i++)
-        if (!l->all[i].waiter.hub && l->all[i].source->away_until < at)
+        if (!l->all[i].own.hub && l->all[i].source->away_until < at)
             at = l->all[i].source->away_until;
     return at;
 }
 
-/* The one for whom there is something. NULL: none, but it may be time to enter or to stop. */
-static stander *await(const line *l, tkl__event *event, tkl_bytes *message)
+/* The place where there is something; *shared: it was told to all waiters there. NULL: nothing, but
+ * it may be time to enter or to stop. */
+static stander *await(const line *l, tkl__event *event, bool *shared, tkl_bytes *message)
 {
     size_t which = 0;
-    if (l->count == 1 && l->all[0].waiter.hub)
-        *event = await_one(l, message);
-    else
-        *event =
-            tkl__await_any(l->waiters, l->count, l->consumer->bell, next_entry(l), &which, message);
-    return which < l->count ? &l->all[which] : NULL;
+    *event =
+        tkl__await_any(l->waiters, 2 * l->count, l->consumer->bell, next_entry(l), &which, message);
+    *shared = which % 2 == 1;
+    return which < 2 * l->count ? &l->all[which / 2] : NULL;
 }
 
 /* ---- Asking -------------------------------------------------------------- */
@@ -131,7 +115,7 @@ static stander *await(const line *l, tkl__event *event, tkl_bytes *message)
 /* The end of a request that is part of waiting. */
 static int64_t until(const line *l)
 {
-    int64_t end = tkl__ask_deadline(l->consumer), now = tkl__now();
+    int64_t end = tkl__queue_ask_deadline(l->consumer), now = tkl__now();
     int64_t wait = l->deadline > now ? l->deadline : now;
     return wait < end - OVERTIME_US ? wait + OVERTIME_US : end;
 }
@@ -143,39 +127,45 @@ static void heed(const line *l)
     tkl__heed(l->entered ? &l->consumer->ends_at : NULL);
 }
 
-static void plan_look(stander *s, int64_t ms, int64_t rank)
+static int64_t look_time(int64_t ms)
 {
-    int64_t apart = rank > 0 ? RANK_FIRST_US + rank * RANK_US : 0;
-    if (apart > RANK_MAX_US)
-        apart = RANK_MAX_US;
-    if (ms < 0 || ms > LOOK_MAX_MS)
-        ms = LOOK_MAX_MS;
-    tkl__look_at(&s->waiter, tkl__now() + ms * 1000 + LOOK_SLACK_US + apart);
+    return tkl__now() + (ms < 0 || ms > LOOK_MAX_MS ? LOOK_MAX_MS : ms) * 1000 + LOOK_SLACK_US;
 }
 
-static void note_answer(stander *s, const tkl__ask *ask, int64_t began)
+/* How much later than the waiter that has promised to look. */
+static int64_t backup_us(const stander *s)
+{
+    return BACKUP_US + s->source->jitter * (BACKUP_US / 256);
+}
+
+static void plan_look(stander *s, int64_t ms, bool other_looks)
+{
+    tkl__look_at(&s->own, look_time(ms) + (other_looks ? backup_us(s) : 0));
+}
+
+static void note_answer(stander *s, const tkl__queue_ask *ask, int64_t began)
 {
     s->ask = *ask;
     s->code = ask->code == TKL_OK ? TKL_EMPTY : ask->code;
-    tkl__note_reached(s->source, ask->code, began);
+    tkl__queue_note_reached(s->source, ask->code, began);
     if (ask->code != TKL_OK)
         return;
     s->in_line = ask->got == 0;
-    plan_look(s, ask->look_ms, ask->rank);
+    plan_look(s, ask->look_ms, ask->other_looks);
 }
 
 /* Asks with places in the lines, all in one trip. */
 static void ask(line *l, stander *const *some, size_t count)
 {
-    tkl__trip trip = {.asks = l->asks, .nasks = count};
+    tkl__queue_trip trip = {.asks = l->asks, .nasks = count};
     int64_t began = tkl__now();
     for (size_t i = 0; i < count; i++) {
-        l->asks[i] = (tkl__ask){
+        l->asks[i] = (tkl__queue_ask){
             .source = some[i]->source, .max = l->max, .wait = true, .again = some[i]->in_line};
         some[i]->in_line = true;
     }
     heed(l);
-    tkl__trip_run(l->consumer->client, &trip, until(l), l->haul);
+    tkl__queue_trip_run(l->consumer->client, &trip, until(l), l->haul);
     tkl__heed(NULL);
     for (size_t i = 0; i < count; i++)
         note_answer(some[i], &l->asks[i], began);
@@ -185,7 +175,7 @@ static void ask(line *l, stander *const *some, size_t count)
 static void tell(const line *l, const stander *s)
 {
     const tkl_consumer *c = l->consumer;
-    if (tkl__may_pass(s->code) && c->on_error && !is_cancelled(l))
+    if (tkl_is_transient(s->code) && c->on_error && !is_cancelled(l))
         c->on_error(s->code, tkl_errmsg(), c->arg);
 }
 
@@ -194,21 +184,31 @@ static void tell(const line *l, const stander *s)
 /* A lone source is tried at once, whatever happened before. */
 static bool should_enter(const line *l, const stander *s)
 {
-    return !s->waiter.hub &&
-           ((l->count == 1 && !l->entered) || tkl__now() >= s->source->away_until);
+    return !s->own.hub && ((l->count == 1 && !l->entered) || tkl__now() >= s->source->away_until);
+}
+
+static void unlisten(stander *s)
+{
+    tkl__unlisten(&s->own);
+    tkl__unlisten(&s->shared);
 }
 
 static int listen_at(const line *l, stander *s)
 {
     int64_t began = tkl__now();
+    const tkl__queue_shard *shard = s->source->shard;
+    tkl_client *client = l->consumer->client;
     if (!s->in_line)
-        tkl__source_begin(s->source);
+        tkl__queue_source_begin(s->source);
     heed(l);
-    int rc = tkl__listen(l->consumer->client, s->source->shard->channel, tkl_str(s->source->token),
-                         until(l), &s->waiter);
+    int rc = tkl__listen(client, shard->keys[TKL__QUEUE_LINE], tkl_str(""), until(l), &s->shared);
+    if (rc == TKL_OK)
+        rc = tkl__listen(client, shard->channel, tkl_str(s->source->token), until(l), &s->own);
     tkl__heed(NULL);
-    if (rc != TKL_OK)
-        tkl__note_reached(s->source, rc, began);
+    if (rc != TKL_OK) {
+        unlisten(s);
+        tkl__queue_note_reached(s->source, rc, began);
+    }
     return rc;
 }
 
@@ -231,7 +231,7 @@ static void enter(line *l)
     for (size_t i = 0; i < count; i++)
         if (l->some[i]->code != TKL_EMPTY) {
             tell(l, l->some[i]);
-            tkl__unlisten(&l->some[i]->waiter);
+            unlisten(l->some[i]);
         }
     l->entered = true;
 }
@@ -239,79 +239,109 @@ static void enter(line *l)
 /* Messages may be lost: it has to enter again, in a moment. */
 static void cut(stander *s)
 {
-    tkl__unlisten(&s->waiter);
+    unlisten(s);
     s->code = TKL_EUNKNOWN;
-    tkl__note_reached(s->source, s->code, tkl__now());
+    tkl__queue_note_reached(s->source, s->code, tkl__now());
 }
 
-/* ---- What one who waits is told ------------------------------------------ */
+/* ---- What a waiter is told ----------------------------------------------- */
 
-/* "ID TILL LENGTH EXTRA RECORD", the first two of 13 characters each: when did the lease start by
- * our clock? Not later than it came, and not earlier than the server's clock says. */
+/* Takes the first word off a message, and the space behind it. */
+static tkl_bytes next_word(tkl_bytes *message)
+{
+    const char *space = message->len > 0 ? memchr(message->data, ' ', message->len) : NULL;
+    size_t len = space ? (size_t)(space - message->data) : message->len;
+    tkl_bytes word = {message->data, len};
+    message->data += len + (space != NULL);
+    message->len -= len + (space != NULL);
+    return word;
+}
+
+static bool is_word(tkl_bytes word, const char *text)
+{
+    return word.len == strlen(text) && memcmp(word.data, text, word.len) == 0;
+}
+
+/* A number of up to 15 digits; -1: this is none. */
+static int64_t read_number(tkl_bytes word)
+{
+    int64_t number = 0;
+    if (word.len == 0 || word.len > 15)
+        return -1;
+    for (size_t i = 0; i < word.len; i++) {
+        if (word.data[i] < '0' || word.data[i] > '9')
+            return -1;
+        number = number * 10 + (word.data[i] - '0');
+    }
+    return number;
+}
+
+/* When a lease that ends at `lease_end` on the server's clock began by ours: not later than now,
+ * and not later than the server's clock says. */
+static int64_t lease_start(const stander *s, int64_t lease_end)
+{
+    int64_t now = tkl__lease_now();
+    int64_t stamp = lease_end - s->source->consumer->lease_us / 1000;
+    int64_t by_server = s->ask.started + (stamp - s->ask.server_now - 1) * 1000;
+    return by_server < now ? by_server : now;
+}
+
+/* "ID LEASE-END LENGTH HISTORY RECORD", of which the length is that of the history. */
 static int accept_job(const line *l, stander *s, tkl_bytes message)
 {
-    const size_t fixed = TKL__ID_LEN + 13;
-    char *at;
-    if (message.len <= fixed)
-        return TKL_EUNKNOWN;
-    char *copy = malloc(message.len + 1);
-    if (!copy)
-        return tkl__nomem();
-    memcpy(copy, message.data, message.len);
-    copy[message.len] = '\0';
-    int64_t stamp = strtoll(copy + TKL__ID_LEN, &at, 10) - s->source->consumer->lease_us / 1000;
-    size_t extra = strtoull(at, &at, 10);
-    size_t left = (size_t)(copy + message.len - at);
-    int64_t now = tkl__lease_now();
-    int64_t by_server = s->ask.started + (stamp - s->ask.server_now - 1) * 1000;
-    int64_t started = by_server < now ? by_server : now;
-    int rc = TKL_EUNKNOWN; /* too late, or not to be understood: ask */
-    if (left > extra && now - started < l->consumer->lease_us / 2)
-        rc = tkl__haul_add_one(l->haul, s->source, copy,
-                               (tkl_bytes){at + 1 + extra, left - 1 - extra},
-                               (tkl_bytes){at + 1, extra}, started);
-    free(copy);
+    tkl_bytes id = next_word(&message);
+    int64_t lease_end = read_number(next_word(&message));
+    int64_t len = read_number(next_word(&message));
+    if (!tkl__queue_is_id(id) || lease_end < 0 || len < 0 || (uint64_t)len > message.len)
+        return TKL_EUNKNOWN; /* not to be understood: ask */
+    int64_t started = lease_start(s, lease_end);
+    if (tkl__lease_now() - started >= l->consumer->lease_us / 2)
+        return TKL_EUNKNOWN; /* too late: ask */
+    tkl_bytes history = {message.data, (size_t)len};
+    tkl_bytes record = {message.data + len, message.len - (size_t)len};
+    int rc = tkl__queue_haul_add_one(l->haul, s->source, id.data, record, history, started);
     s->in_line = rc != TKL_OK;
     return rc;
 }
 
-/* "LMS RANK" */
-static void be_appointed(stander *s, tkl_bytes message)
-{
-    char text[48];
-    int64_t ms, rank;
-    if (message.len >= sizeof text)
-        return;
-    memcpy(text, message.data, message.len);
-    text[message.len] = '\0';
-    if (sscanf(text, "%" SCNd64 " %" SCNd64, &ms, &rank) == 2)
-        plan_look(s, ms, rank);
-}
-
-/* Those who could not be asked are asked again in a moment. */
+/* What could not be asked is asked again in a moment. */
 static void look(line *l, stander *s)
 {
     ask(l, &s, 1);
     tell(l, s);
-    if (s->code == TKL_EMPTY && tkl__strayed(&s->waiter))
+    if (s->code == TKL_EMPTY && tkl__strayed(&s->own))
         cut(s); /* as good as that */
-    else if (tkl__may_pass(s->code))
-        tkl__look_at(&s->waiter, s->source->away_until);
+    else if (tkl_is_transient(s->code))
+        tkl__look_at(&s->own, s->source->away_until);
 }
 
+/* " job ...", " look MS", or " come". */
 static void on_message(line *l, stander *s, tkl_bytes message)
 {
-    tkl_bytes rest = {message.data + 1, message.len > 0 ? message.len - 1 : 0};
-    switch (message.len > 0 ? message.data[0] : '\0') {
-    case 'J':
-        s->code = accept_job(l, s, rest);
+    next_word(&message); /* it is empty: the token was before the space */
+    tkl_bytes word = next_word(&message);
+    if (is_word(word, "job")) {
+        s->code = accept_job(l, s, message);
         if (s->code == TKL_EUNKNOWN)
             cut(s);
-        break;
-    case 'L':
-        be_appointed(s, rest);
-        break;
-    default: /* C: come */
+    } else if (is_word(word, "look")) {
+        plan_look(s, read_number(next_word(&message)), false);
+    } else {
+        look(l, s);
+    }
+}
+
+/* "look MS": another waiter looks then. "rest": nothing is due. "stand TOKEN": the line was empty
+ * but for the waiter with that token. */
+static void on_shared_message(line *l, stander *s, tkl_bytes message)
+{
+    tkl_bytes word = next_word(&message);
+    if (is_word(word, "look")) {
+        int64_t at = look_time(read_number(next_word(&message)));
+        tkl__look_between(&s->own, at - CLOSE_US, at + backup_us(s));
+    } else if (is_word(word, "rest")) {
+        tkl__look_between(&s->own, look_time(-1), look_time(-1));
+    } else if (is_word(word, "stand") && !is_word(message, s->source->token)) {
         look(l, s);
     }
 }
@@ -322,8 +352,13 @@ static void step(line *l)
 {
     tkl_bytes message;
     tkl__event event;
-    stander *s = await(l, &event, &message);
-    if (s && event == TKL__MESSAGE)
+    bool shared;
+    stander *s = await(l, &event, &shared, &message);
+    if (event == TKL__INTERRUPTED)
+        l->interrupted = true;
+    else if (s && event == TKL__MESSAGE && shared)
+        on_shared_message(l, s, message);
+    else if (s && event == TKL__MESSAGE)
         on_message(l, s, message);
     else if (s && event == TKL__LOOK)
         look(l, s);
@@ -334,10 +369,10 @@ static void step(line *l)
 /* TKL_EMPTY: go on. What passes, such as a server's restart, is sat out. */
 static int outcome(const line *l)
 {
-    if (tkl__haul_count(l->haul) > 0)
+    if (tkl__queue_haul_count(l->haul) > 0)
         return TKL_OK;
     for (size_t i = 0; i < l->count; i++)
-        if (l->all[i].code < 0 && !tkl__may_pass(l->all[i].code))
+        if (l->all[i].code < 0 && !tkl_is_transient(l->all[i].code))
             return l->all[i].code;
     return TKL_EMPTY;
 }
@@ -347,8 +382,8 @@ static int outcome(const line *l)
 static void leave(line *l)
 {
     size_t count = 0;
-    bool hurries = is_cancelled(l);
-    int64_t end = until(l), soon = tkl__now() + TKL__PARTING_US;
+    bool hurries = is_cancelled(l) || l->interrupted;
+    int64_t end = until(l), soon = tkl__now() + TKL__QUEUE_PARTING_US;
     for (size_t i = 0; i < l->count; i++) {
         stander *s = &l->all[i];
         bool skips = s->source->failures > 0 && (hurries || l->count > 1);
@@ -359,11 +394,11 @@ static void leave(line *l)
         if (s->in_line && !skips)
             s->code = TKL_EMPTY;
     }
-    int rc = tkl__ask_leave(l->sources, count, hurries && soon < end ? soon : end, l->haul);
+    int rc = tkl__queue_ask_leave(l->sources, count, hurries && soon < end ? soon : end, l->haul);
     for (size_t i = 0; i < l->count; i++) {
         if (l->all[i].in_line && l->all[i].source->unsure && l->all[i].code == TKL_EMPTY)
             l->all[i].code = rc;
-        tkl__unlisten(&l->all[i].waiter);
+        unlisten(&l->all[i]);
     }
 }
 
@@ -374,7 +409,7 @@ static int conclude(const line *l)
     for (size_t i = 0; i < l->count && first == TKL_EMPTY; i++)
         if (l->all[i].code < 0)
             first = l->all[i].code;
-    if (tkl__haul_count(l->haul) > 0)
+    if (tkl__queue_haul_count(l->haul) > 0)
         return TKL_OK;
     return first < 0 && l->count > 1 ? tkl__fail(first, "while waiting: %s", tkl_strerror(first))
                                      : first;
@@ -383,17 +418,18 @@ static int conclude(const line *l)
 static int line_open(line *l)
 {
     l->all = calloc(l->count, sizeof *l->all);
-    l->waiters = calloc(l->count, sizeof *l->waiters);
+    l->waiters = calloc(2 * l->count, sizeof *l->waiters);
     l->some = calloc(l->count, sizeof *l->some);
     l->sources = calloc(l->count, sizeof *l->sources);
     l->asks = calloc(l->count, sizeof *l->asks);
     if (!l->all || !l->waiters || !l->some || !l->sources || !l->asks)
         return tkl__nomem();
     for (size_t i = 0; i < l->count; i++) {
-        tkl__source *source = &l->consumer->sources[i];
+        tkl__queue_source *source = &l->consumer->sources[i];
         /* What a token may have been given is asked for again. */
         l->all[i] = (stander){.source = source, .in_line = source->unsure, .code = TKL_ENOTSENT};
-        l->waiters[i] = &l->all[i].waiter;
+        l->waiters[2 * i] = &l->all[i].own;
+        l->waiters[2 * i + 1] = &l->all[i].shared;
     }
     return open_bell(l->consumer);
 }
@@ -407,18 +443,21 @@ static void line_close(line *l)
     free(l->asks);
 }
 
-int tkl__line_wait(tkl_consumer *c, size_t max, int64_t deadline, tkl__haul *haul)
+int tkl__queue_line_wait(tkl_consumer *c, size_t max, int64_t deadline, tkl__queue_haul *haul)
 {
     line l = {.consumer = c, .max = max, .deadline = deadline, .haul = haul, .count = c->nsources};
     int rc = is_cancelled(&l) ? TKL_EMPTY : line_open(&l);
     if (rc == TKL_OK) {
         enter(&l);
-        while (outcome(&l) == TKL_EMPTY && !is_cancelled(&l) && tkl__left(deadline) > 0) {
+        while (outcome(&l) == TKL_EMPTY && !is_cancelled(&l) && !l.interrupted &&
+               tkl__left(deadline) > 0) {
             step(&l);
             enter(&l);
         }
         leave(&l);
         rc = conclude(&l);
+        if (l.interrupted && rc == TKL_EMPTY)
+            rc = tkl__interrupted();
     }
     line_close(&l);
     return rc;

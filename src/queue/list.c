@@ -71,7 +71,7 @@ static int walk(search *s)
     tkl__buf pattern;
     tkl__buf_init(&pattern);
     tkl__glob_escape(&pattern, s->client->target.ns);
-    tkl__buf_addz(&pattern, ":queue:{*}:m");
+    tkl__buf_addz(&pattern, ":queue:{*}:meta");
     int rc = pattern.failed
                  ? tkl__nomem()
                  : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, s);

@@ -23,14 +23,14 @@ typedef struct listing {
     tkl_job_info items[];
 } listing;
 
-/* A job as the scripts tell it: member, score, record, extra, progress. */
+/* A job as the scripts tell it: id, score, record, history, progress. */
 typedef struct found {
-    const tkl__shard *shard;
+    const tkl__queue_shard *shard;
     tkl_job_state state;
+    tkl_bytes id;
     double score;
-    tkl_bytes member;
     const tkl_reply *reply;
-    size_t at; /* where it begins in the reply */
+    size_t at; /* where its record is in the reply; history and progress follow */
 } found;
 
 void tkl_listing_free(tkl_listing *list)
@@ -42,45 +42,37 @@ void tkl_listing_free(tkl_listing *list)
     free(l);
 }
 
-static const char *digits_of(const found *f)
-{
-    return f->state == TKL_JOB_HELD ? f->member.data + f->member.len - TKL__ID_LEN : f->member.data;
-}
-
-/* "failures error" */
-static void read_extra(tkl_job_info *info, tkl_bytes extra)
-{
-    size_t at = 0;
-    for (; at < extra.len && extra.data[at] >= '0' && extra.data[at] <= '9'; at++)
-        info->attempt = info->attempt * 10 + (extra.data[at] - '0');
-    if (at < extra.len)
-        info->error = (tkl_bytes){extra.data + at + 1, extra.len - at - 1};
-}
-
 static tkl_bytes part_of(const found *f, size_t part)
 {
     return tkl_reply_bytes(tkl_reply_at(f->reply, f->at + part));
 }
 
+/* What another program may have written is no time: 0 then. */
+static int64_t time_of(double score)
+{
+    return score >= 0 && score < 9007199254740992.0 ? (int64_t)score : 0;
+}
+
 static void read_info(tkl_job_info *info, const found *f)
 {
-    tkl__record record = {0};
-    const char *digits = digits_of(f);
-    if (part_of(f, 2).len > 0)
-        tkl__record_decode(part_of(f, 2), &record);
+    tkl__queue_record record = {0};
+    tkl__queue_history history = tkl__queue_history_read(part_of(f, 1));
+    if (part_of(f, 0).len > 0)
+        tkl__queue_record_decode(part_of(f, 0), &record);
     *info = (tkl_job_info){.state = f->state,
                            .payload = record.payload,
                            .meta = record.meta,
                            .group = record.group,
                            .unique = record.unique,
-                           .progress = part_of(f, 4),
+                           .error = history.error,
+                           .progress = part_of(f, 2),
                            .priority = record.priority,
+                           .attempt = history.failures,
                            .retries = record.retries,
-                           .pushed_ms = tkl__id_time(digits)};
-    read_extra(info, part_of(f, 3));
-    tkl__id_show(f->shard, digits, info->id);
+                           .pushed_ms = tkl__queue_id_time(f->id.data)};
+    tkl__queue_show_id(f->shard, f->id.data, info->id);
     if (f->state == TKL_JOB_DELAYED || f->state == TKL_JOB_ACTIVE || f->state == TKL_JOB_BURIED)
-        info->due_ms = (int64_t)f->score;
+        info->due_ms = time_of(f->score);
 }
 
 /* Takes over the replies. */
@@ -101,36 +93,30 @@ static int make_listing(tkl_reply *replies, const found *all, size_t count, tkl_
 
 /* ---- Many ---------------------------------------------------------------- */
 
-/* Where the jobs of a state are. Those held are in two places: behind their group, or a flow. */
-typedef struct place {
-    tkl__part part;
-    const char *order, *at, *due; /* see peek.lua */
-} place;
-
-static size_t places_of(tkl_job_state state, place places[2])
+/* Where the jobs of a state are, as peek.lua names it. Held jobs are in two places: behind their
+ * group, or in a flow. */
+static size_t places_of(tkl_job_state state, const char *places[2])
 {
-    static const place of[] = {[TKL_JOB_READY] = {TKL__READY, "", "1", "with"},
-                               [TKL_JOB_DELAYED] = {TKL__DELAYED, "", "1", "without"},
-                               [TKL_JOB_HELD] = {TKL__PARKED, "", "-13", ""},
-                               [TKL_JOB_ACTIVE] = {TKL__ACTIVE, "", "1", ""},
-                               [TKL_JOB_BURIED] = {TKL__DEAD, "REV", "1", ""}};
+    static const char *const of[] = {[TKL_JOB_READY] = "ready",
+                                     [TKL_JOB_DELAYED] = "delayed",
+                                     [TKL_JOB_HELD] = "parked",
+                                     [TKL_JOB_ACTIVE] = "active",
+                                     [TKL_JOB_BURIED] = "dead"};
     if (state < TKL_JOB_READY || state > TKL_JOB_BURIED || state == TKL_JOB_FINISHED)
         return 0;
     places[0] = of[state];
-    places[1] = (place){TKL__FLOW, "", "1", ""};
+    places[1] = "flow";
     return state == TKL_JOB_HELD ? 2 : 1;
 }
 
-static int ask(const tkl_queue *queue, const place *where, size_t skip, size_t max,
+static int ask(const tkl_queue *queue, const char *place, size_t skip, size_t max,
                tkl_reply **replies)
 {
     char from[24], most[24];
-    const tkl__part parts[] = {where->part, TKL__JOBS, TKL__EXTRAS, TKL__DELAYED};
     snprintf(from, sizeof from, "%zu", skip);
     snprintf(most, sizeof most, "%zu", max);
-    tkl_bytes args[] = {tkl_str(from), tkl_str(most), tkl_str(where->order), tkl_str(where->at),
-                        tkl_str(where->due)};
-    return tkl__run_on_all(queue, &(tkl__operation){&tkl__lua_queue_peek, parts}, args, 5, replies);
+    tkl_bytes args[] = {tkl_str(place), tkl_str(from), tkl_str(most)};
+    return tkl__queue_run_on_all(queue, &tkl__lua_queue_peek, args, 3, replies);
 }
 
 /* All that the partitions told, of both places. */
@@ -146,13 +132,16 @@ static void gather(const tkl_queue *queue, tkl_job_state state, const tkl_reply 
 {
     for (size_t i = 0; i < tkl_reply_count(replies); i++) {
         const tkl_reply *one = tkl_reply_at(replies, i);
-        for (size_t at = 0; at + 4 < tkl_reply_count(one); at += 5)
-            c->items[c->count++] = (found){.shard = &queue->shards[i],
-                                           .state = state,
-                                           .score = tkl_reply_double(tkl_reply_at(one, at + 1)),
-                                           .member = tkl_reply_bytes(tkl_reply_at(one, at)),
-                                           .reply = one,
-                                           .at = at};
+        for (size_t at = 0; at + 4 < tkl_reply_count(one); at += 5) {
+            tkl_bytes id = tkl_reply_bytes(tkl_reply_at(one, at));
+            if (tkl__queue_is_id(id))
+                c->items[c->count++] = (found){.shard = &queue->shards[i],
+                                               .state = state,
+                                               .id = id,
+                                               .score = tkl_reply_double(tkl_reply_at(one, at + 1)),
+                                               .reply = one,
+                                               .at = at + 2};
+        }
     }
 }
 
@@ -162,8 +151,7 @@ static int by_turn(const void *a, const void *b)
     const found *x = a, *y = b;
     if (x->score != y->score)
         return (x->score > y->score) - (x->score < y->score);
-    size_t len = x->member.len < y->member.len ? x->member.len : y->member.len;
-    return memcmp(x->member.data, y->member.data, len);
+    return memcmp(x->id.data, y->id.data, TKL__QUEUE_ID_LEN);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -173,14 +161,14 @@ static int newest_first(const void *a, const void *b)
 
 static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t max, catch *c)
 {
-    place places[2];
+    const char *places[2];
     size_t n = places_of(state, places), total = 0;
     bool many = n > 1 || queue->partitions > 1; /* to be merged before the first are skipped */
     int rc = n > 0 ? TKL_OK : tkl__fail(TKL_EINVAL, "jobs of this state cannot be listed");
     if (rc == TKL_OK && (max > PEEK_MAX || (many && skip > SKIP_MAX)))
         rc = tkl__fail(TKL_EINVAL, "at most %d jobs at a time, behind %d", PEEK_MAX, SKIP_MAX);
     for (size_t i = 0; rc == TKL_OK && i < n; i++) {
-        rc = ask(queue, &places[i], many ? 0 : skip, many ? skip + max : max, &c->replies[i]);
+        rc = ask(queue, places[i], many ? 0 : skip, many ? skip + max : max, &c->replies[i]);
         for (size_t k = 0; k < tkl_reply_count(c->replies[i]); k++)
             total += tkl_reply_count(tkl_reply_at(c->replies[i], k)) / 5;
     }
@@ -220,56 +208,60 @@ int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t ma
 
 /* ---- One ----------------------------------------------------------------- */
 
-static int show_on(const tkl__shard *shard, const char *digits, tkl_bytes result, tkl_reply **reply)
+static bool read_state(const char *word, tkl_job_state *state)
 {
-    static const tkl__part parts[] = {TKL__JOBS,   TKL__EXTRAS, TKL__READY,  TKL__DELAYED,
-                                      TKL__ACTIVE, TKL__DEAD,   TKL__PARKED, TKL__FLOW};
-    tkl_bytes keys[9], args[] = {tkl_str(digits), tkl_str("0")};
-    tkl_client *client = shard->queue->client;
-    tkl_reply *last = NULL;
-    int rc;
-    tkl__shard_keys(shard, parts, 8, keys);
-    keys[8] = result;
-    tkl__invocation call = {.script = &tkl__lua_queue_show,
-                            .keys = keys,
-                            .nkeys = 9,
-                            .args = args,
-                            .nargs = 2,
-                            .retry_safe = true};
-    do { /* an active one is looked for in steps */
-        rc = tkl__run(client, &call, tkl__call_deadline(client, NULL), reply);
-        tkl_reply_free(last);
-        last = *reply;
-        args[1] = tkl_reply_bytes(*reply);
-    } while (rc == TKL_OK && tkl_reply_kind(*reply) == TKL_REPLY_STRING);
+    static const char *const words[] = {
+        [TKL_JOB_UNKNOWN] = "unknown", [TKL_JOB_READY] = "ready",   [TKL_JOB_DELAYED] = "delayed",
+        [TKL_JOB_HELD] = "held",       [TKL_JOB_ACTIVE] = "active", [TKL_JOB_FINISHED] = "done",
+        [TKL_JOB_BURIED] = "dead"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i]) == 0) {
+            *state = (tkl_job_state)i;
+            return true;
+        }
+    return false;
+}
+
+/* An active job is searched for in steps, until the time is up. */
+static int show_on(const tkl__queue_shard *shard, const char *digits, tkl_reply **reply)
+{
+    tkl_bytes keys[TKL__QUEUE_KEYS + 1];
+    char cursor[32] = "0";
+    int64_t deadline = tkl__queue_deadline(shard->queue);
+    tkl_bytes args[] = {tkl_str(digits), {cursor, 1}};
+    tkl__invocation call = tkl__queue_call(shard, &tkl__lua_queue_show, args, 2);
+    call.retry_safe = true;
+    int rc = tkl__queue_add_result_key(shard, digits, keys, &call);
+    for (bool ended = false; rc == TKL_OK && !ended;) {
+        rc = tkl__run(shard->queue->client, &call, deadline, reply);
+        ended = tkl_reply_count(*reply) != 1;
+        if (rc == TKL_OK && !ended) {
+            snprintf(cursor, sizeof cursor, "%s", tkl_reply_str(tkl_reply_at(*reply, 0)));
+            args[1] = tkl_str(cursor);
+            tkl_reply_free(*reply);
+            *reply = NULL;
+        }
+    }
+    free((char *)keys[TKL__QUEUE_KEYS].data);
     return rc;
 }
 
 int tkl_queue_show(tkl_queue *queue, const char *id, tkl_listing **list)
 {
     const char *digits;
-    tkl_bytes key;
     tkl_reply *reply = NULL;
+    found one = {.at = 2};
     *list = NULL;
-    const tkl__shard *shard = tkl__id_find(queue, id, &digits);
-    if (!shard)
-        return TKL_NOTFOUND;
-    int rc = tkl__result_key(shard, digits, &key);
+    one.shard = tkl__queue_find_id(queue, id, &digits);
+    int rc = one.shard ? show_on(one.shard, digits, &reply) : tkl__no(TKL_NOTFOUND);
     if (rc != TKL_OK)
         return rc;
-    rc = show_on(shard, digits, key, &reply);
-    free((char *)key.data);
-    if (rc == TKL_OK && tkl_reply_count(reply) < 6) {
+    if (!read_state(tkl_reply_str(tkl_reply_at(reply, 0)), &one.state)) {
         tkl_reply_free(reply);
-        return TKL_NOTFOUND;
+        return tkl__no(TKL_NOTFOUND);
     }
-    if (rc != TKL_OK)
-        return rc;
-    found one = {.shard = shard,
-                 .state = (tkl_job_state)tkl_reply_int(tkl_reply_at(reply, 0)),
-                 .score = tkl_reply_double(tkl_reply_at(reply, 2)),
-                 .member = tkl_reply_bytes(tkl_reply_at(reply, 1)),
-                 .reply = reply,
-                 .at = 1};
+    one.id = (tkl_bytes){digits, TKL__QUEUE_ID_LEN};
+    one.score = tkl_reply_double(tkl_reply_at(reply, 1));
+    one.reply = reply;
     return make_listing(reply, &one, 1, list);
 }

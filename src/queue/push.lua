@@ -1,87 +1,130 @@
--- queue/push: put jobs into the queue, and hand them to those who wait.
--- KEYS[1] meta      hash; see queue.c for all of them
--- KEYS[2] jobs      hash
--- KEYS[3] ready     zset
--- KEYS[4] delayed   zset
--- KEYS[5] active    zset
--- KEYS[6] extras    hash
--- KEYS[7] waiters   zset
--- KEYS[8] requests  hash, of one window
--- KEYS[9] requests  of the other
--- KEYS[10] dead     zset
+-- queue/push: put jobs into the queue, and hand them to the waiters.
+-- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] lane      of this request
 -- ARGV[2] number    of this request in its lane
--- ARGV[3...] jobs   records, which begin with a letter; before the first, and wherever it changes, the
---   place of those that follow: the score in ready, "+ms" from now, or "@ms"
--- returns "first-id how-many": there is no room for the others
+-- ARGV[3...] jobs   two each: when it may start, '' for at once, or of the words "delay=ms", "at=ms"
+--   and "after=1,2" (the places in this call of the jobs that it waits for); and its record
+-- returns what became of each job, with spaces in between: its id; "=" and the id of the job that has
+--   its unique key; or "-" when there is no room
 -- include: clock
--- include: request
+local now = clock()
+-- include: push
+-- include: line
+local NONE = {}
+local PLAIN = {priority = 0, unique = 0} -- a job without options
+local lane, number = ARGV[1], ARGV[2]
 
-local meta = redis.call('HMGET', KEYS[1], 'last', 'pushed', 'bytes', 'held')
-local waiting, n, DEAD = redis.call('ZCARD', KEYS[7]), #ARGV, KEYS[10]
-if meta[4] then
-  -- include: admit
-  if n < 4 then
-    return '0 0'
+local before = answer_before(lane, number)
+if before then
+  return before
+end
+local waiting, meta = check_waiting(), read_meta()
+local stock = open_stock(meta)
+local results, ids = {}, {}      -- of each job, by its place
+local jobs, ready, delayed = {}, {}, {} -- arguments of the commands that store them
+local is_new, parents = {}, {}   -- of the jobs of this push, by id
+local scores = {}                -- in READY, by priority
+
+-- The jobs that wait for a child: those of earlier pushes as text, and those of this one.
+local function parents_of(child)
+  if not parents[child] then
+    local earlier = not is_new[child] and redis.call('HGET', PARENTS, child) or ''
+    parents[child] = {earlier = earlier, count = #earlier / (ID_LENGTH + 1)}
+  end
+  return parents[child]
+end
+
+-- The jobs that are waited for and not over. Nil when one of them was not pushed, or when too many
+-- jobs wait for it.
+local function children_of(after)
+  local children = {}
+  for place_in_push in string.gmatch(after, '%d+') do
+    local child = ids[tonumber(place_in_push)]
+    if not child or parents_of(child).count >= PARENTS_MAX then
+      return nil
+    elseif is_new[child] or redis.call('HEXISTS', JOBS, child) == 1 then
+      children[#children + 1] = child
+    end
+  end
+  return children
+end
+
+local function wait_for(id, children, priority, due)
+  redis.call('ZADD', FLOW, #children, id)
+  redis.call('HSET', FLOW_PLACES, id, string.format('%d %.0f', priority, due or 0))
+  for _, child in ipairs(children) do
+    local waiting_for_it = parents_of(child)
+    waiting_for_it.count = waiting_for_it.count + 1
+    table.insert(waiting_for_it, id .. ' ')
   end
 end
 
-local number = math.max(tonumber(meta[1] or '0', 16) + 1, now * 1024)
-local id, first, head, digits = nil, number, nil, {[0] = '0', '1', '2', '3', '4', '5', '6', '7', '8',
-                                                   '9', 'a', 'b', 'c', 'd', 'e', 'f'}
-local jobs, ready, later, bytes, big, place, due = {}, {}, {}, 0, false, nil, nil
-local j, r, soonest = 0, 0, nil
-for i = 3, n do
-  local record = ARGV[i]
-  local sign = string.byte(record)
-  if sign < 97 then -- no letter
-    place, due = record, nil
-    if sign == 43 or sign == 64 then -- + or @
-      due = string.sub(place, 2) + (sign == 43 and now or 0)
-      soonest = math.min(soonest or due, due)
-      place = string.format('%d', due)
-    end
+local function put(id, job, due, children)
+  if children[1] then
+    wait_for(id, children, job.priority, due)
+  elseif due then
+    delayed[#delayed + 1] = text(due)
+    delayed[#delayed + 1] = id
   else
-    local digit = number % 16
-    if digit == 0 or not head then
-      head = string.format('%012x', number / 16)
-    end
-    id = head .. digits[digit]
-    jobs[j + 1], jobs[j + 2] = id, record
-    j = j + 2
-    if due then
-      later[#later + 1] = place
-      later[#later + 1] = id
-    else
-      ready[r + 1], ready[r + 2] = place, id
-      r = r + 2
-    end
-    bytes, big, number = bytes + #record, big or #record > 65536, number + 1
+    scores[job.priority] = scores[job.priority] or place(job.priority, PUSHED)
+    ready[#ready + 1] = scores[job.priority]
+    ready[#ready + 1] = id
   end
 end
-local count = number - first
-local answer = string.format('%013x %d', first, count)
 
-if waiting > 0 then
-  -- include: sound_claims
+-- When a job is due, and the jobs that it waits for; false when it cannot wait for them.
+local function read_when(when)
+  if when == '' then
+    return nil, NONE
+  end
+  local delay, at = string.match(when, 'delay=(%d+)'), string.match(when, 'at=(%d+)')
+  local after = string.match(when, 'after=(%S+)')
+  return delay and now + delay or tonumber(at), after and children_of(after) or not after and NONE
 end
-if later[1] then
-  redis.call('ZADD', KEYS[4], unpack(later))
+
+-- What became of a job, and its id.
+local function push(when, record)
+  local job = has_options(record) and read(record) or PLAIN
+  local holder = job.unique > 0 and holder_of(job.unique_key)
+  if holder then
+    return '=' .. holder, holder
+  end
+  local due, children = read_when(when)
+  if not children or not has_room(stock, meta, record) then
+    return '-'
+  end
+  local id = add_to_stock(stock, record)
+  is_new[id] = true
+  jobs[#jobs + 1] = id
+  jobs[#jobs + 1] = record
+  put(id, job, due, children)
+  if job.unique > 0 then
+    hold_unique(job, id)
+  end
+  return id, id
 end
-if r > 0 then
-  redis.call('ZADD', KEYS[3], unpack(ready))
+
+for i = 3, #ARGV, 2 do
+  local n = (i - 1) / 2
+  results[n], ids[n] = push(ARGV[i], ARGV[i + 1])
 end
-redis.call('HSET', KEYS[2], unpack(jobs)) -- last: an id without a record is no job
-redis.call('HSET', KEYS[1], 'last', id, 'pushed', string.format('%d', (meta[2] or 0) + count),
-           'bytes', string.format('%d', (meta[3] or 0) + bytes))
-if big then
-  redis.call('HSET', KEYS[1], 'big', 1)
+for child, those in pairs(parents) do
+  if those[1] then
+    redis.call('HSET', PARENTS, child, those.earlier .. table.concat(those))
+  end
 end
--- include: answer
-if waiting > 0 then
-  -- include: gate
-  -- include: serve
-  -- include: spend
-  -- include: appoint
+if ready[1] then
+  redis.call('ZADD', READY, unpack(ready))
 end
+if delayed[1] then
+  redis.call('ZADD', DELAYED, unpack(delayed))
+end
+if jobs[1] then
+  redis.call('HSET', JOBS, unpack(jobs))
+end
+close_stock(stock, meta)
+local answer = table.concat(results, ' ')
+remember_answer(lane, number, answer)
+prune_unique() -- behind a write that a full server refuses
+wake(waiting, open_gate(meta))
 return answer

@@ -3,82 +3,93 @@
  * Queues of jobs.
  *
  * Keys of a queue, all in one slot: ns:queue:{name}:... A queue of several partitions has them for
- * each, in a slot of its own: ns:queue:{name%23i}:...
+ * each, in a slot of its own: ns:queue:{name%23i}:... Every script gets all of them, in this order
+ * (keys.inc.lua).
  *
- *   :m  meta     hash. last: the last id. pushed, done, failed: totals. bytes: of all records.
- *                paused: 1. big: 1 when there ever was a record over 64 KB. The limits: max_jobs,
- *                max_bytes, concurrency, rate, rate_period, group_concurrency, group_rate,
- *                group_rate_period, dead_max, dead_ms; full_at: until when the rate is used up.
- *                held: 1 when paused or with one of the first four, which pushes heed. look,
- *                looker: which waiter looks, and when.
- *   :j  jobs     hash id -> record (record.h) of every job, in whichever state, dead ones too.
- *   :q  ready    zset of ids. Score = priority * 2^42 + region * 2^40 + t. Region 0: came back, to
- *                the front; 1: was delayed and is due, t = due time - 1577836800000; 2: as pushed.
- *                Equal scores sort by id, so by push: first in, first out.
- *   :d  delayed  zset by due time of ids; of "@schedule"; of "=group", a timer of its rate.
- *   :a  active   zset of id .. token by the end of the lease: an old token finds nothing.
- *   :x  extras   hash. id -> "failures error" of those that were started before: always of those
- *                that failed, of the released only when they have a group. "p" .. id -> progress.
- *                "c" .. id -> the parents that wait for it. "d" .. parent -> its score, and when it
- *                is due.
- *   :z  dead     zset of ids by time of death; records and extras stay. Trimmed at each burial, to
- *                dead_max and dead_ms.
- *   :u  unique   hash key -> "id" of the job that has it, "id till" when it is held for a time.
- *   :v  till     zset of the latter by till, pruned by those who push unique jobs.
- *   :g  groups   hash group -> how many of its jobs are started and not ended.
- *   :y  parked   zset of the jobs of groups that may not start, all with score 0: length of the
- *                group (4 digits), group, priority + 1000 (4 digits), id.
- *   :t  rates    zset of groups by the time until which their rate is used up; expires.
- *   :k  flow     zset of the jobs that wait for others, by the number of those.
- *   :r0 :r1      requests: hash of what pushes came to, in windows of ten minutes by turns. They
- *                expire by themselves.
- *   :w  waiters  zset of "token lease channel" by arrival; expires a quarter of an hour after the
- *                last sign of life.
- *   :s  schedules hash id -> times, expression and record: see schedule.h, and fire.c.
- *   :o:ID        result of a job, string; expires. Also the channel on which its end is told.
+ *   :meta      hash. last: the last id, as a number. pushed, done, failed: totals. bytes: of all
+ *              records. paused: 1. large: 1 when there ever was a record over 64 KB. The limits:
+ *              max_jobs, max_bytes, concurrency, rate, rate_period, group_concurrency, group_rate,
+ *              group_rate_period, dead_max, dead_ms. full_at: until when the rate is used up.
+ *   :jobs      hash id -> record (record.h) of every job, in whichever state, dead ones too.
+ *   :ready     zset of ids. The score is made of priority, region and time: see jobs.inc.lua. Equal
+ *              scores sort by id, so by push: first in, first out.
+ *   :delayed   zset by due time of ids; of "schedule:id"; of "group:name", a timer of its rate; of
+ *              "ended:id", a job that ended and whose parents are still to be told.
+ *   :active    zset of "id:token" by the end of the lease: an old token finds nothing.
+ *   :waiters   zset of "token lease channel" by arrival; expires a day after a waiter last asked.
+ *   :line      hash. look, looker: when a waiter looks, and which. told: the moment that all
+ * waiters have heard of. called: when they were called back to the line. Expires like :waiters.
+ *              Also the name of a channel that all waiters listen to.
+ *   :history   hash id -> "failures since started error" of jobs that are not as they were pushed:
+ *              since when they are ready, and whether they have a place in their group.
+ *   :progress  hash id -> progress of a job.
+ *   :dead      zset of ids by time of death; records and histories stay. Trimmed to dead_max and
+ *              dead_ms whenever a job dies.
+ *   :unique    hash key -> "id" of the job that has it, "id end" when it is held for a time.
+ *   :unique_ends  zset of the latter by end. Pushes and claims prune it; both expire when all that
+ *              is in them is held for a time.
+ *   :groups    hash group -> how many of its jobs are started and not over.
+ *   :parked    zset of the jobs of groups that may not start, all with score 0, sorted by group,
+ *              priority and id.
+ *   :rates     zset of groups by the time until which their rate is used up; expires.
+ *   :flow      zset of the jobs that wait for others, by the number of those.
+ *   :flow_places  hash id -> "priority due" of the same jobs.
+ *   :parents   hash id -> ids of the jobs that wait for it.
+ *   :schedules hash id -> times, expression and record: see schedule.h, and fire.c.
+ *   :requests_even, :requests_odd   hashes of the answers to pushes, in windows of ten minutes by
+ *              turns. They expire.
+ *   :result:ID result of a job, string; expires. Also the channel on which its end is told.
  *
- * All times are milliseconds of the server's clock. Everything but requests, waiters and results is
- * the user's own data and stays until it is worked off, trimmed or destroyed.
+ * All times are milliseconds of the server's clock. Everything that does not expire is the user's
+ * own data and stays until it is worked off, trimmed or dropped.
  *
  * Ids are 13 hex digits of a number that is max(last + 1, time * 1024): they sort by push and
  * tell its time.
  *
- * States. A job is in :j and, by its state, in :q (ready), :d (delayed), :a (claimed), :z (dead),
- * :y or :k (held). Each script moves it from one to the other as a whole, so there is no
- * moment at which anybody's death loses it.
+ * States. A job is in :jobs and, by its state, in :ready, :delayed, :active (claimed), :dead,
+ * :parked or :flow (held). Each script moves it from one to the other as a whole, so there is no
+ * moment at which the death of a process loses it.
  *
- * Claims. A claim takes the first of :q into :a, with a token that is made for this one request.
- * Whoever reports, extends or gives back names id and token. Leases that ended are taken back by
- * whoever claims next: to the front, with a failure counted, or to the dead.
+ * Claims. A claim takes the first of :ready into :active, with a token that is made for this one
+ * request. Whoever reports, renews or gives back names id and token. Leases that ended are taken
+ * back by the next claim: to the front, with a failure counted, or to the dead letters.
  *
- * Waiting. One who finds nothing is put into :w. Whatever makes a job ready (push, release,
- * promotion) hands it, in the same script, to the first who waits: takes it into :a and
- * publishes it on the channel of that client. So waking up is owning. Nobody heard it: that
- * process is gone, the next one's turn. A message that was lost on a broken connection is found in
- * :a, by the token, as soon as the waiter asks again.
+ * Waiting. A consumer that finds nothing is put into :waiters. Whatever makes a job ready (push,
+ * release, promotion) hands it, in the same script, to the first waiter: takes it into :active and
+ * publishes it on the channel of that client. So waking up is owning. When nobody heard it, that
+ * process is gone, and the next waiter's turn comes. A message that was lost on a broken connection
+ * is found in :active, by the token, as soon as the waiter asks again.
+ *
+ * Lost places. A script that finds the line empty, and a waiter that stands in it alone, say so on
+ * the channel :line, at most once a second. Waiters whose places were lost (FLUSHALL, eviction, a
+ * clock that jumped) hear it and stand in line again.
  *
  * Groups. The claim looks at the jobs that it is about to take: one whose group has as many
  * started as it may have, or started them too fast, is parked, and the next is looked at. Whatever
  * ends a job of a group puts the first one parked back into the queue, where the next claim judges
- * it anew; so does, for the rate, a timer in :d; and a change of the limits puts all back. A group
- * with parked jobs has one that is started or ready, or a timer: nobody is forgotten. A job that
- * comes back (failed, released, its worker lost) keeps its place in the group, which is what
+ * it anew; so does, for the rate, a timer in :delayed; and a change of the limits puts all back. A
+ * group with parked jobs has one that is started or ready, or a timer: none is forgotten. A job
+ * that comes back (failed, released, its worker lost) keeps its place in the group, which is what
  * makes a group with one place keep its order.
  *
- * Flows. A parent is in :k until the last of its children is over: done, cancelled, or trimmed
+ * Flows. A parent is in :flow until the last of its children is over: done, cancelled, or trimmed
  * from the dead letters. A dead child keeps it waiting, and may be retried.
  *
- * Looking. Delayed jobs and ended leases need somebody to look at the right moment. Each who begins
- * to wait is told the first such moment and looks then. When an earlier one comes up later, the
- * script that causes it tells a few of those who wait, unless one of them has promised to look
- * in time (look, looker). They look one after the other, in case the first is gone. So nobody asks
- * while nothing is delayed or leased.
+ * Looking. Delayed jobs and ended leases need a waiter that looks at the right moment. A waiter
+ * that enters the line is told the first such moment. It promises to look then, unless another
+ * waiter has promised already. A script that brings up an earlier moment asks one waiter to look,
+ * and announces the moment to all on the channel :line. The others look a second or two later,
+ * unless they hear of a later moment before: so one waiter that hangs costs seconds, and one waiter
+ * looks for all. While nothing is delayed or leased, nobody looks.
  *
  * Lost answers. A push has a lane and a number (or the user's request id), and the last number and
- * its ids stand in :r0 or :r1: a repetition finds them. A lane is used by one push at a time, so a
+ * its answer are remembered: a repetition finds them. A lane is used by one push at a time, so a
  * program that pushes for ever leaves as many fields as it has threads. A claim that is repeated
  * has the same token and is given what that token got. A report that is repeated may
  * find nothing to report on: while the lease would have lasted that is no loss.
+ *
+ * Damage. A script checks what it is about to change, types of keys and numbers in :meta, before it
+ * writes anything: what is refused has not happened.
  *
  * Out of memory. Pushing begins with a write that the server refuses then; claiming and reporting
  * begin with one that it does not refuse.
@@ -113,7 +124,7 @@ static int open_shards(tkl_queue *queue, int partitions)
     queue->shards = calloc((size_t)queue->partitions, sizeof *queue->shards);
     int rc = queue->shards ? TKL_OK : tkl__nomem();
     for (int i = 0; rc == TKL_OK && i < queue->partitions; i++)
-        rc = tkl__shard_open(&queue->shards[i], queue, i);
+        rc = tkl__queue_shard_open(&queue->shards[i], queue, i);
     return rc;
 }
 
@@ -142,9 +153,9 @@ void tkl_queue_close(tkl_queue *queue)
     if (!queue)
         return;
     for (int i = 0; queue->shards && i < queue->partitions; i++)
-        tkl__shard_close(&queue->shards[i]);
+        tkl__queue_shard_close(&queue->shards[i]);
     free(queue->shards);
-    tkl__lanes_free(queue);
+    tkl__queue_lanes_free(queue);
     free((char *)queue->name.data);
     pthread_mutex_destroy(&queue->mutex);
     free(queue);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,17 +12,14 @@
 #define KEY_MAX     1024
 #define META_MAX    65536
 #define RETRIES_MAX 1000000
-/* Ten years, and the end of the times that scores have room for: 2054. */
-#define SPAN_MAX_MS INT64_C(315360000000)
+/* The end of the times that scores have room for: 2054. */
 #define TIME_MAX_MS INT64_C(2650000000000)
-/* The longest line that is written. */
-#define LINE_MAX_LEN 256
 
 /* ---- Checking ------------------------------------------------------------ */
 
 static bool is_span(int64_t ms)
 {
-    return ms >= 0 && ms <= SPAN_MAX_MS;
+    return ms >= 0 && ms <= TKL__QUEUE_DELAY_MAX_MS;
 }
 
 static int check_lengths(const tkl_push *job)
@@ -47,7 +45,7 @@ static int check_times(const tkl_push *job)
     return TKL_OK;
 }
 
-int tkl__push_check(const tkl_push *job)
+int tkl__queue_check_job(const tkl_push *job)
 {
     if (job->priority < TKL_PRIORITY_MIN || job->priority > TKL_PRIORITY_MAX)
         return tkl__fail(TKL_EINVAL, "a priority is from %d to %d", TKL_PRIORITY_MIN,
@@ -63,34 +61,16 @@ static bool is_free_when_started(const tkl_push *job)
     return job->unique.len > 0 && job->unique_mode == TKL_UNTIL_STARTED;
 }
 
-char tkl__push_kind(const tkl_push *job, bool awaited)
-{
-    if (job->group.len > 0 || is_free_when_started(job))
-        return TKL__RICH_STARTED;
-    bool rich = job->unique.len > 0 || job->result_ms > 0 || job->after_count > 0 || awaited;
-    return rich ? TKL__RICH : TKL__PLAIN;
-}
-
 /* ---- Writing ------------------------------------------------------------- */
 
-/* Appends " k123" unless the value is the default; returns the end. */
-static char *field(char *at, char name, int64_t value, int64_t standard)
+/* Appends "name=value", with a space before all but the first, unless it is the default. */
+static void add_word(tkl__buf *out, size_t start, const char *name, int64_t value, int64_t standard)
 {
-    char digits[24];
-    size_t n = 0;
     if (value == standard)
-        return at;
-    uint64_t left = value < 0 ? (uint64_t)-value : (uint64_t)value;
-    do
-        digits[n++] = (char)('0' + left % 10);
-    while (left /= 10);
-    *at++ = ' ';
-    *at++ = name;
-    if (value < 0)
-        *at++ = '-';
-    while (n > 0)
-        *at++ = digits[--n];
-    return at;
+        return;
+    if (out->len > start)
+        tkl__buf_add(out, " ", 1);
+    tkl__buf_addf(out, "%s=%" PRId64, name, value);
 }
 
 /* 0 stands for the default. */
@@ -99,27 +79,39 @@ static int64_t or_default(int64_t value, int64_t standard)
     return value == 0 ? standard : value;
 }
 
-void tkl__record_encode(tkl__buf *out, const tkl_push *job, char kind)
+static bool is_plain(const tkl_push *job, bool flow)
 {
-    char *start = tkl__buf_reserve(out, LINE_MAX_LEN), *at = start;
-    if (!start)
-        return;
+    return job->priority == 0 && job->retries == 0 && job->backoff_ms == 0 &&
+           job->backoff_max_ms == 0 && job->timeout_ms == 0 && job->result_ms == 0 && !flow &&
+           job->unique.len + job->group.len + job->meta.len == 0;
+}
+
+static void add_line(tkl__buf *out, const tkl_push *job, bool flow)
+{
+    size_t start = out->len;
     bool timed = job->unique.len > 0 && job->unique_mode == TKL_FOR_A_TIME;
-    *at++ = kind;
-    at = field(at, 'p', job->priority, 0);
-    at =
-        field(at, 'n', job->retries < 0 ? 0 : or_default(job->retries, TKL__RETRIES), TKL__RETRIES);
-    at = field(at, 'b', or_default(job->backoff_ms, TKL__BACKOFF_MS), TKL__BACKOFF_MS);
-    at = field(at, 'B', or_default(job->backoff_max_ms, TKL__BACKOFF_MAX_MS), TKL__BACKOFF_MAX_MS);
-    at = field(at, 't', job->timeout_ms, 0);
-    at = field(at, 'o', job->result_ms, 0);
-    at = field(at, 'f', timed ? job->unique_ms : 0, 0);
-    at = field(at, 's', is_free_when_started(job), 0);
-    at = field(at, 'u', (int64_t)job->unique.len, 0);
-    at = field(at, 'g', (int64_t)job->group.len, 0);
-    at = field(at, 'm', (int64_t)job->meta.len, 0);
-    *at++ = '\n';
-    out->len += (size_t)(at - start);
+    int64_t retries = job->retries < 0 ? 0 : or_default(job->retries, TKL__QUEUE_RETRIES);
+    add_word(out, start, "priority", job->priority, 0);
+    add_word(out, start, "retries", retries, TKL__QUEUE_RETRIES);
+    add_word(out, start, "backoff", or_default(job->backoff_ms, TKL__QUEUE_BACKOFF_MS),
+             TKL__QUEUE_BACKOFF_MS);
+    add_word(out, start, "backoff_max", or_default(job->backoff_max_ms, TKL__QUEUE_BACKOFF_MAX_MS),
+             TKL__QUEUE_BACKOFF_MAX_MS);
+    add_word(out, start, "time_limit", job->timeout_ms, 0);
+    add_word(out, start, "result", job->result_ms, 0);
+    add_word(out, start, "unique_ms", timed ? job->unique_ms : 0, 0);
+    add_word(out, start, "until_started", is_free_when_started(job), 0);
+    add_word(out, start, "flow", flow, 0);
+    add_word(out, start, "unique", (int64_t)job->unique.len, 0);
+    add_word(out, start, "group", (int64_t)job->group.len, 0);
+    add_word(out, start, "meta", (int64_t)job->meta.len, 0);
+}
+
+void tkl__queue_record_encode(tkl__buf *out, const tkl_push *job, bool flow)
+{
+    if (!is_plain(job, flow))
+        add_line(out, job, flow);
+    tkl__buf_add(out, "\n", 1);
     tkl__buf_add(out, job->unique.data, job->unique.len);
     tkl__buf_add(out, job->group.data, job->group.len);
     tkl__buf_add(out, job->meta.data, job->meta.len);
@@ -128,7 +120,42 @@ void tkl__record_encode(tkl__buf *out, const tkl_push *job, char kind)
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* A number, and *at moved behind it. */
+/* The words of a line, and what they may be. */
+typedef enum word {
+    PRIORITY,
+    RETRIES,
+    BACKOFF,
+    BACKOFF_MAX,
+    TIME_LIMIT,
+    RESULT,
+    UNIQUE_MS,
+    UNTIL_STARTED,
+    FLOW,
+    UNIQUE,
+    GROUP,
+    META,
+    WORDS,
+} word;
+
+static const struct {
+    const char *name;
+    int64_t standard, least, most;
+} words[WORDS] = {
+    [PRIORITY] = {"priority", 0, TKL_PRIORITY_MIN, TKL_PRIORITY_MAX},
+    [RETRIES] = {"retries", TKL__QUEUE_RETRIES, 0, RETRIES_MAX},
+    [BACKOFF] = {"backoff", TKL__QUEUE_BACKOFF_MS, 0, TKL__QUEUE_DELAY_MAX_MS},
+    [BACKOFF_MAX] = {"backoff_max", TKL__QUEUE_BACKOFF_MAX_MS, 0, TKL__QUEUE_DELAY_MAX_MS},
+    [TIME_LIMIT] = {"time_limit", 0, 0, TKL__QUEUE_DELAY_MAX_MS},
+    [RESULT] = {"result", 0, 0, TKL__QUEUE_DELAY_MAX_MS},
+    [UNIQUE_MS] = {"unique_ms", 0, 0, TKL__QUEUE_DELAY_MAX_MS},
+    [UNTIL_STARTED] = {"until_started", 0, 0, 1},
+    [FLOW] = {"flow", 0, 0, 1},
+    [UNIQUE] = {"unique", 0, 0, KEY_MAX},
+    [GROUP] = {"group", 0, 0, KEY_MAX},
+    [META] = {"meta", 0, 0, META_MAX},
+};
+
+/* "-12", and *at moved behind it. */
 static bool read_number(const char **at, const char *end, int64_t *value)
 {
     const char *c = *at;
@@ -144,23 +171,32 @@ static bool read_number(const char **at, const char *end, int64_t *value)
     return c > digits;
 }
 
-typedef struct header {
-    int64_t values[128]; /* by the letter */
-} header;
-
-/* The fields between the kind and the end of the line. */
-static bool read_fields(const char *at, const char *end, header *h)
+/* "name=", and *at moved behind it. WORDS: none that is known. */
+static word read_name(const char **at, const char *end)
 {
-    *h = (header){.values = {0}};
-    h->values['n'] = TKL__RETRIES;
-    h->values['b'] = TKL__BACKOFF_MS;
-    h->values['B'] = TKL__BACKOFF_MAX_MS;
+    for (int i = 0; i < WORDS; i++) {
+        size_t len = strlen(words[i].name);
+        bool fits = (size_t)(end - *at) > len && memcmp(*at, words[i].name, len) == 0;
+        if (fits && (*at)[len] == '=') {
+            *at += len + 1;
+            return (word)i;
+        }
+    }
+    return WORDS;
+}
+
+/* The words of a line, with spaces in between. */
+static bool read_line(const char *at, const char *end, int64_t values[WORDS])
+{
+    for (int i = 0; i < WORDS; i++)
+        values[i] = words[i].standard;
     while (at < end) {
-        if (end - at < 3 || at[0] != ' ' || (unsigned char)at[1] > 127)
+        word which = read_name(&at, end);
+        if (which == WORDS || !read_number(&at, end, &values[which]))
             return false;
-        int64_t *value = &h->values[(unsigned char)at[1]];
-        at += 2;
-        if (!read_number(&at, end, value))
+        if (values[which] < words[which].least || values[which] > words[which].most)
+            return false;
+        if (at < end && *at++ != ' ')
             return false;
     }
     return true;
@@ -169,7 +205,7 @@ static bool read_fields(const char *at, const char *end, header *h)
 /* Takes `len` bytes off the front. */
 static bool take(tkl_bytes *from, int64_t len, tkl_bytes *part)
 {
-    if (len < 0 || (uint64_t)len > from->len)
+    if ((uint64_t)len > from->len)
         return false;
     *part = (tkl_bytes){from->data, (size_t)len};
     from->data += len;
@@ -177,27 +213,47 @@ static bool take(tkl_bytes *from, int64_t len, tkl_bytes *part)
     return true;
 }
 
-bool tkl__record_decode(tkl_bytes bytes, tkl__record *record)
+bool tkl__queue_record_decode(tkl_bytes bytes, tkl__queue_record *record)
 {
-    header h;
+    int64_t values[WORDS];
     const char *newline = bytes.len > 0 ? memchr(bytes.data, '\n', bytes.len) : NULL;
-    *record = (tkl__record){0};
-    if (!newline || newline == bytes.data || !read_fields(bytes.data + 1, newline, &h))
+    *record = (tkl__queue_record){0};
+    if (!newline || !read_line(bytes.data, newline, values))
         return false;
-    if (llabs(h.values['p']) > TKL_PRIORITY_MAX || h.values['n'] < 0 || h.values['n'] > RETRIES_MAX)
-        return false;
-    *record = (tkl__record){.kind = bytes.data[0],
-                            .priority = (int)h.values['p'],
-                            .retries = (int)h.values['n'],
-                            .backoff_ms = h.values['b'],
-                            .backoff_max_ms = h.values['B'],
-                            .timeout_ms = h.values['t'],
-                            .result_ms = h.values['o'],
-                            .unique_ms = h.values['f']};
+    *record = (tkl__queue_record){.priority = (int)values[PRIORITY],
+                                  .retries = (int)values[RETRIES],
+                                  .backoff_ms = values[BACKOFF],
+                                  .backoff_max_ms = values[BACKOFF_MAX],
+                                  .time_limit_ms = values[TIME_LIMIT],
+                                  .result_ms = values[RESULT],
+                                  .unique_ms = values[UNIQUE_MS],
+                                  .until_started = values[UNTIL_STARTED] != 0,
+                                  .flow = values[FLOW] != 0};
     tkl_bytes rest = {newline + 1, (size_t)(bytes.data + bytes.len - newline - 1)};
-    bool whole = take(&rest, h.values['u'], &record->unique) &&
-                 take(&rest, h.values['g'], &record->group) &&
-                 take(&rest, h.values['m'], &record->meta);
+    bool whole = take(&rest, values[UNIQUE], &record->unique) &&
+                 take(&rest, values[GROUP], &record->group) &&
+                 take(&rest, values[META], &record->meta);
     record->payload = rest;
     return whole;
+}
+
+bool tkl__queue_record_is_rich(const tkl__queue_record *record)
+{
+    return record->flow || record->result_ms > 0 || record->unique.len > 0 || record->group.len > 0;
+}
+
+/* The first of three numbers with a space behind each; what is behind them is the error. */
+tkl__queue_history tkl__queue_history_read(tkl_bytes text)
+{
+    const char *at = text.data, *end = text.data + text.len;
+    tkl__queue_history none = {0}, history = {0};
+    for (int i = 0; i < 3; i++) {
+        int64_t value;
+        if (at == end || !read_number(&at, end, &value) || at == end || *at++ != ' ')
+            return none;
+        if (i == 0)
+            history.failures = value >= 0 && value < INT_MAX ? (int)value : 0;
+    }
+    history.error = (tkl_bytes){at, (size_t)(end - at)};
+    return history;
 }

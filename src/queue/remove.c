@@ -7,49 +7,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "queue/all.h"
 #include "queue/scripts.h"
 
-/* As cancel.lua and drain.lua take them. */
-static const tkl__part all_parts[] = {TKL__META,   TKL__JOBS,   TKL__READY,   TKL__DELAYED,
-                                      TKL__ACTIVE, TKL__EXTRAS, TKL__WAITERS, TKL__DEAD,
-                                      TKL__UNIQUE, TKL__GROUPS, TKL__PARKED,  TKL__FLOW};
-
 /* ---- Cancelling ---------------------------------------------------------- */
 
-static int cancel_on(const tkl__shard *shard, const char *digits, const char *which,
-                     tkl_bytes channel)
-{
-    static const tkl__operation cancel = {&tkl__lua_queue_cancel, all_parts};
-    tkl_bytes args[] = {tkl_str(digits), tkl_str("0"), channel, tkl_str(which)};
-    tkl_reply *reply, *last = NULL;
-    int rc;
-    do { /* an active one is looked for in steps */
-        rc = tkl__run_on(shard, &cancel, args, 4, false, &reply);
-        tkl_reply_free(last);
-        last = reply;
-        args[1] = tkl_reply_bytes(reply);
-    } while (rc == TKL_OK && tkl_reply_kind(reply) == TKL_REPLY_STRING);
-    if (rc == TKL_OK)
-        rc = (int)tkl_reply_int(reply);
-    tkl_reply_free(reply);
-    return rc;
-}
-
+/* An active job is searched for in steps, until the time is up. */
 static int cancel_job(tkl_queue *queue, const char *id, const char *which)
 {
     const char *digits;
-    tkl_bytes channel;
-    const tkl__shard *shard = tkl__id_find(queue, id, &digits);
-    if (!shard)
-        return TKL_NOTFOUND;
-    int rc = tkl__result_key(shard, digits, &channel);
-    if (rc == TKL_OK) {
-        rc = cancel_on(shard, digits, which, channel);
-        free((char *)channel.data);
+    char cursor[32] = "0";
+    const tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
+    int64_t deadline = tkl__queue_deadline(queue);
+    int rc = shard ? TKL_EMPTY : tkl__no(TKL_NOTFOUND);
+    while (rc == TKL_EMPTY) {
+        tkl_bytes args[] = {tkl_str(digits), tkl_str(cursor), tkl_str(which), shard->results};
+        tkl_reply *reply;
+        rc = tkl__queue_run_on(shard, &tkl__lua_queue_cancel, args, 4, false, &reply);
+        if (rc == TKL_OK)
+            rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+        snprintf(cursor, sizeof cursor, "%s", tkl_reply_str(tkl_reply_at(reply, 1)));
+        tkl_reply_free(reply);
+        if (rc == TKL_EMPTY && tkl__left(deadline) == 0)
+            rc = tkl__fail(TKL_ETIMEOUT, "the job was not found in time");
     }
-    return rc;
+    return rc == TKL_NOTFOUND ? tkl__no(rc) : rc;
 }
 
 int tkl_queue_cancel(tkl_queue *queue, const char *id)
@@ -64,34 +48,29 @@ int tkl_queue_cancel_dead(tkl_queue *queue, const char *id)
 
 /* ---- Dead letters back --------------------------------------------------- */
 
-static const tkl__part retry_parts[] = {TKL__META,    TKL__JOBS,   TKL__READY,
-                                        TKL__DELAYED, TKL__ACTIVE, TKL__EXTRAS,
-                                        TKL__WAITERS, TKL__DEAD,   TKL__UNIQUE};
-static const tkl__operation retry = {&tkl__lua_queue_retry, retry_parts};
-
 static int retry_one(tkl_queue *queue, const char *id, int64_t *count)
 {
     const char *digits;
     tkl_reply *reply;
-    const tkl__shard *shard = tkl__id_find(queue, id, &digits);
+    const tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
     if (!shard)
         return TKL_NOTFOUND;
     tkl_bytes args[] = {tkl_str(digits), tkl_str("")};
-    int rc = tkl__run_on(shard, &retry, args, 2, false, &reply);
+    int rc = tkl__queue_run_on(shard, &tkl__lua_queue_retry, args, 2, false, &reply);
     *count = tkl_reply_int(tkl_reply_at(reply, 0));
     tkl_reply_free(reply);
     return rc;
 }
 
 /* All that were dead when it began: what dies again meanwhile stays. */
-static int retry_all(const tkl__shard *shard, int64_t *count)
+static int retry_all(const tkl__queue_shard *shard, int64_t *count)
 {
     tkl_bytes args[] = {tkl_str(""), tkl_str("")};
     tkl_reply *reply, *last = NULL;
     int64_t some;
     int rc;
     do {
-        rc = tkl__run_on(shard, &retry, args, 2, true, &reply);
+        rc = tkl__queue_run_on(shard, &tkl__lua_queue_retry, args, 2, true, &reply);
         tkl_reply_free(last);
         last = reply;
         some = tkl_reply_int(tkl_reply_at(reply, 0));
@@ -115,16 +94,15 @@ int tkl_queue_retry(tkl_queue *queue, const char *id, int64_t *count)
 
 /* ---- Emptying ------------------------------------------------------------ */
 
-static int drain_shard(const tkl__shard *shard, const char *which, int64_t *count)
+static int drain_shard(const tkl__queue_shard *shard, const char *which, int64_t *count)
 {
-    static const tkl__operation drain = {&tkl__lua_queue_drain, all_parts};
     char skip[24] = "0";
     bool more;
     int rc;
     do {
         tkl_reply *reply;
-        tkl_bytes args[] = {tkl_str(which), tkl_str(skip)};
-        rc = tkl__run_on(shard, &drain, args, 2, true, &reply);
+        tkl_bytes args[] = {tkl_str(which), tkl_str(skip), shard->results};
+        rc = tkl__queue_run_on(shard, &tkl__lua_queue_drain, args, 3, true, &reply);
         *count += tkl_reply_int(tkl_reply_at(reply, 0));
         snprintf(skip, sizeof skip, "%" PRId64, tkl_reply_int(tkl_reply_at(reply, 1)));
         more = tkl_reply_int(tkl_reply_at(reply, 2)) != 0;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results. The key of a result is also the name of the channel on which the end of its job is told:
- * "D" and the result, "X" and why it died, "G" when it is gone (cancelled, drained, destroyed), "C"
- * when the result is large: come and get it. One who waits listens first and asks then, so nothing
- * is missed.
+ * Results. The key of a result is also the name of the channel on which the end of its job is told.
+ * A waiter listens first and asks then, so nothing is missed.
  */
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -21,19 +19,12 @@
 #define REPEAT_US 100000
 
 typedef struct inquiry {
-    const tkl__shard *shard;
+    const tkl__queue_shard *shard;
     const char *digits;
     tkl_bytes key; /* owned */
     int64_t deadline;
     tkl_reply **result;
 } inquiry;
-
-int tkl__result_key(const tkl__shard *shard, const char *digits, tkl_bytes *key)
-{
-    char part[2 + TKL__ID_LEN + 1];
-    snprintf(part, sizeof part, "o:%.*s", TKL__ID_LEN, digits);
-    return tkl__key_make(&shard->base, part, key);
-}
 
 static int answer(const inquiry *q, int code, tkl_bytes text)
 {
@@ -43,65 +34,56 @@ static int answer(const inquiry *q, int code, tkl_bytes text)
 
 static int ended_badly(const inquiry *q, tkl_bytes why)
 {
-    int rc = answer(q, TKL_ELOST, why);
-    return rc == TKL_ELOST ? tkl__fail(rc, "the job is in the dead letters") : rc;
+    int rc = answer(q, TKL_DEAD, why);
+    return rc == TKL_DEAD ? tkl__fail(rc, "the job is in the dead letters") : rc;
 }
 
 static int ask(const inquiry *q)
 {
-    static const tkl__part parts[] = {TKL__JOBS, TKL__EXTRAS, TKL__DEAD};
-    tkl_client *client = q->shard->queue->client;
-    tkl_bytes keys[4] = {[3] = q->key}, args[] = {tkl_str(q->digits)};
-    tkl_reply *reply;
-    tkl__shard_keys(q->shard, parts, 3, keys);
-    tkl__invocation call = {.script = &tkl__lua_queue_result,
-                            .keys = keys,
-                            .nkeys = 4,
-                            .args = args,
-                            .nargs = 1,
-                            .retry_safe = true};
-    int rc = tkl__run(client, &call, tkl__call_deadline(client, NULL), &reply);
+    tkl_bytes keys[TKL__QUEUE_KEYS + 1], args[] = {tkl_str(q->digits)};
+    tkl__invocation call = tkl__queue_call(q->shard, &tkl__lua_queue_result, args, 1);
+    tkl_reply *reply = NULL;
+    call.retry_safe = true;
+    int rc = tkl__queue_add_result_key(q->shard, q->digits, keys, &call);
+    if (rc == TKL_OK)
+        rc = tkl__run(q->shard->queue->client, &call, tkl__queue_deadline(q->shard->queue), &reply);
+    free((char *)keys[TKL__QUEUE_KEYS].data);
     if (rc == TKL_OK) {
         rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
         tkl_bytes text = tkl_reply_bytes(tkl_reply_at(reply, 1));
         if (rc == TKL_OK)
             rc = answer(q, TKL_OK, text);
-        else if (rc == TKL_ELOST)
+        else if (rc == TKL_DEAD)
             rc = ended_badly(q, text);
     }
     tkl_reply_free(reply);
     return rc;
 }
 
+/* "done RESULT", "dead WHY", "gone", or "fetch" when the result is large. */
 static int heard(const inquiry *q, tkl_bytes message)
 {
-    tkl_bytes text = {message.data + 1, message.len - 1};
-    switch (message.len > 0 ? message.data[0] : '\0') {
-    case 'D':
+    const char *space = message.len > 0 ? memchr(message.data, ' ', message.len) : NULL;
+    size_t word = space ? (size_t)(space - message.data) : message.len;
+    tkl_bytes text = {message.data + word + (space != NULL), message.len - word - (space != NULL)};
+    if (word == 4 && memcmp(message.data, "done", 4) == 0)
         return answer(q, TKL_OK, text);
-    case 'X':
+    if (word == 4 && memcmp(message.data, "dead", 4) == 0)
         return ended_badly(q, text);
-    case 'G':
-        return TKL_NOTFOUND;
-    default:
-        return ask(q);
-    }
+    if (word == 4 && memcmp(message.data, "gone", 4) == 0)
+        return tkl__no(TKL_NOTFOUND);
+    return ask(q);
 }
 
 /* Listens, and asks. */
 static int enter(const inquiry *q, tkl__waiter *w)
 {
     tkl_client *client = q->shard->queue->client;
-    int64_t deadline = tkl__call_deadline(client, NULL);
+    int64_t deadline = tkl__queue_deadline(q->shard->queue);
     tkl__unlisten(w);
     int rc = tkl__listen(client, q->key, tkl_str(""),
                          q->deadline < deadline ? q->deadline : deadline, w);
     return rc == TKL_OK ? ask(q) : rc;
-}
-
-static bool may_pass(int rc)
-{
-    return rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT || rc == TKL_EUNREADY;
 }
 
 /* One step of waiting. TKL_EMPTY: go on. */
@@ -133,7 +115,7 @@ static int wait_for_end(const inquiry *q)
     while (tkl__left(q->deadline) > 0) {
         if (rc == TKL_EMPTY)
             rc = wait_step(q, &w);
-        else if (may_pass(rc)) {
+        else if (tkl_is_transient(rc)) {
             int64_t again = tkl__now() + tkl__backoff(6, REPEAT_US);
             tkl__sleep_until(again < q->deadline ? again : q->deadline);
             rc = enter(q, &w);
@@ -149,10 +131,10 @@ int tkl_queue_result(tkl_queue *queue, const char *id, int64_t wait_ms, tkl_repl
     inquiry q = {.deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms),
                  .result = result};
     *result = NULL;
-    q.shard = tkl__id_find(queue, id, &q.digits);
+    q.shard = tkl__queue_find_id(queue, id, &q.digits);
     if (!q.shard)
         return TKL_NOTFOUND;
-    int rc = tkl__result_key(q.shard, q.digits, &q.key);
+    int rc = tkl__queue_result_key(q.shard, q.digits, &q.key);
     if (rc != TKL_OK)
         return rc;
     rc = ask(&q);

@@ -1,50 +1,32 @@
 -- queue/retry: dead letters back to the queue.
--- KEYS[1] meta
--- KEYS[2] jobs
--- KEYS[3] ready
--- KEYS[4] delayed
--- KEYS[5] active
--- KEYS[6] extras
--- KEYS[7] waiters
--- KEYS[8] dead
--- KEYS[9] unique
+-- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] id        '' for all
--- ARGV[2] before    those that died until this time; '' for now
+-- ARGV[2] before    only those that died until this time; '' for now
 -- returns {retried, before}
 -- include: clock
--- include: sound
--- include: sound_claims
--- include: read
+local now = clock()
+-- include: unique
+-- include: line
 local STEP = 100
+local one, before = unpack(ARGV)
 
-local waiting = redis.call('ZCARD', KEYS[7])
-redis.call('HLEN', KEYS[9]) -- must not fail later
-local before = ARGV[2] ~= '' and ARGV[2] or string.format('%d', now)
-local ids = {ARGV[1]}
-if ARGV[1] == '' then
-  ids = redis.call('ZRANGE', KEYS[8], '-inf', before, 'BYSCORE', 'LIMIT', 0, STEP)
-elseif not redis.call('ZSCORE', KEYS[8], ARGV[1]) then
-  ids = {}
+local waiting, meta = check_waiting(), read_meta()
+before = before ~= '' and before or text(now)
+local ids = {}
+if one == '' then
+  ids = redis.call('ZRANGE', DEAD, '-inf', before, 'BYSCORE', 'LIMIT', 0, STEP)
+elseif redis.call('ZSCORE', DEAD, one) then
+  ids = {one}
 end
-redis.call('PEXPIRE', KEYS[1], 1, 'GT') -- changes nothing, but lets a full server take what follows
+allow_when_full()
 for _, id in ipairs(ids) do
-  local record = redis.call('HGET', KEYS[2], id) or ''
-  local line, unique = read(record)
-  redis.call('ZADD', KEYS[3], as_pushed(line), id)
-  if unique ~= '' and not string.find(line, ' f') then
-    redis.call('HSETNX', KEYS[9], unique, id) -- unless another has the key by now
+  local job = read(redis.call('HGET', JOBS, id) or '\n')
+  redis.call('ZREM', DEAD, id)
+  redis.call('HDEL', HISTORY, id)
+  make_ready(id, job.priority, PUSHED)
+  if job.unique > 0 and not job.unique_ms and not holder_of(job.unique_key) then
+    hold_unique(job, id)
   end
 end
-if #ids > 0 then
-  redis.call('ZREM', KEYS[8], unpack(ids))
-  redis.call('HDEL', KEYS[6], unpack(ids))
-end
-if waiting > 0 then
-  -- include: gate
-  -- include: first
-  local soonest = till
-  -- include: serve
-  -- include: spend
-  -- include: appoint
-end
+wake(waiting, open_gate(meta))
 return {#ids, before}

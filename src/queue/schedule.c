@@ -2,7 +2,8 @@
  *
  * Schedules: set, removed, listed, and when they come next. How they fire is in fire.c.
  *
- * A schedule stands in :s of one partition, and as "@id" in :d, by its next time. The partition
+ * A schedule stands in :schedules of one partition, and as "schedule:id" in :delayed, by its next
+ * time. The partition
  * is that of its job: of the job's group or unique key if it has one, so that the job can be
  * pushed where others of its kind are; else of the schedule's id. A change of the job may move it,
  * therefore it is removed from all others before it is set.
@@ -28,17 +29,7 @@
 /* A time that passed longer ago was missed: until then somebody was only busy. */
 #define MISSED_MS 60000
 
-static const tkl__part set_parts[] = {TKL__META,   TKL__JOBS,   TKL__READY,   TKL__DELAYED,
-                                      TKL__ACTIVE, TKL__EXTRAS, TKL__WAITERS, TKL__SCHEDULES};
-static const tkl__part due_parts[] = {TKL__DELAYED, TKL__SCHEDULES};
-static const tkl__part list_parts[] = {TKL__SCHEDULES};
-
-static const tkl__operation set = {&tkl__lua_queue_schedule_set, set_parts};
-static const tkl__operation due = {&tkl__lua_queue_due, due_parts};
-static const tkl__operation drop = {&tkl__lua_queue_schedule_remove, due_parts};
-static const tkl__operation list = {&tkl__lua_queue_schedule_list, list_parts};
-
-/* ---- As they stand in :s ------------------------------------------------- */
+/* ---- As they are stored ------------------------------------------------- */
 
 /* Everything behind next and last. */
 static void encode_definition(tkl__buf *out, const tkl_schedule *schedule)
@@ -47,15 +38,15 @@ static void encode_definition(tkl__buf *out, const tkl_schedule *schedule)
     const char *zone = schedule->zone ? schedule->zone : "UTC";
     tkl__buf_addf(out, "%d %" PRId64 " %zu %zu\n%s%s", schedule->missed == TKL_SKIP,
                   schedule->every_ms, strlen(cron), strlen(zone), cron, zone);
-    tkl__record_encode(out, &schedule->job, tkl__push_kind(&schedule->job, false));
+    tkl__queue_record_encode(out, &schedule->job, false);
 }
 
-bool tkl__planned_decode(tkl_bytes value, tkl__planned *planned)
+bool tkl__queue_planned_decode(tkl_bytes value, tkl__queue_planned *planned)
 {
     char line[128];
     int missed;
     size_t cron, zone;
-    *planned = (tkl__planned){0};
+    *planned = (tkl__queue_planned){0};
     const char *end = value.len > 0 ? memchr(value.data, '\n', value.len) : NULL;
     size_t len = end ? (size_t)(end - value.data) + 1 : 0;
     if (len == 0 || len >= sizeof line)
@@ -65,7 +56,7 @@ bool tkl__planned_decode(tkl_bytes value, tkl__planned *planned)
     if (sscanf(line, "%" SCNd64 " %" SCNd64 " %d %" SCNd64 " %zu %zu", &planned->next_ms,
                &planned->last_ms, &missed, &planned->every_ms, &cron, &zone) != 6)
         return false;
-    if (cron > TKL__CRON_MAX || zone > TKL__ZONE_MAX || len + cron + zone > value.len)
+    if (cron > TKL__QUEUE_CRON_MAX || zone > TKL__QUEUE_ZONE_MAX || len + cron + zone > value.len)
         return false;
     planned->missed = missed ? TKL_SKIP : TKL_FIRE_ONCE;
     planned->cron = (tkl_bytes){value.data + len, cron};
@@ -89,7 +80,7 @@ static int time_after(const char *cron, const char *zone, int64_t every_ms, int6
 }
 
 /* Of the times that passed the last one decides: is it missed? Those before certainly are. */
-static bool is_recent(const tkl__planned *planned, const char *cron, const char *zone,
+static bool is_recent(const tkl__queue_planned *planned, const char *cron, const char *zone,
                       int64_t now_ms)
 {
     int64_t since = now_ms - MISSED_MS - 1, last_ms;
@@ -99,9 +90,10 @@ static bool is_recent(const tkl__planned *planned, const char *cron, const char 
     return rc == TKL_OK && last_ms <= now_ms;
 }
 
-int tkl__planned_next(const tkl__planned *planned, int64_t now_ms, int64_t *next_ms, bool *fires)
+int tkl__queue_planned_next(const tkl__queue_planned *planned, int64_t now_ms, int64_t *next_ms,
+                            bool *fires)
 {
-    char cron[TKL__CRON_MAX + 1], zone[TKL__ZONE_MAX + 1];
+    char cron[TKL__QUEUE_CRON_MAX + 1], zone[TKL__QUEUE_ZONE_MAX + 1];
     snprintf(cron, sizeof cron, "%.*s", (int)planned->cron.len, planned->cron.data);
     snprintf(zone, sizeof zone, "%.*s", (int)planned->zone.len, planned->zone.data);
     int rc = time_after(cron, zone, planned->every_ms, now_ms, next_ms);
@@ -124,10 +116,11 @@ static int check_times(const tkl_schedule *s)
         return tkl__fail(TKL_EINVAL, "a schedule has either a cron expression or an interval");
     if (!s->cron && (s->every_ms < EVERY_MIN_MS || s->every_ms > EVERY_MAX_MS))
         return tkl__fail(TKL_EINVAL, "the interval of a schedule is from a second to ten years");
-    if (s->cron && strlen(s->cron) > TKL__CRON_MAX)
-        return tkl__fail(TKL_EINVAL, "a cron expression has at most %d bytes", TKL__CRON_MAX);
-    if (s->zone && strlen(s->zone) > TKL__ZONE_MAX)
-        return tkl__fail(TKL_EINVAL, "the name of a time zone has at most %d bytes", TKL__ZONE_MAX);
+    if (s->cron && strlen(s->cron) > TKL__QUEUE_CRON_MAX)
+        return tkl__fail(TKL_EINVAL, "a cron expression has at most %d bytes", TKL__QUEUE_CRON_MAX);
+    if (s->zone && strlen(s->zone) > TKL__QUEUE_ZONE_MAX)
+        return tkl__fail(TKL_EINVAL, "the name of a time zone has at most %d bytes",
+                         TKL__QUEUE_ZONE_MAX);
     return TKL_OK;
 }
 
@@ -138,37 +131,38 @@ static int check(tkl_bytes id, const tkl_schedule *s)
         rc = check_times(s);
     if (rc == TKL_OK && (s->job.delay_ms || s->job.at_ms || s->job.after_count))
         rc = tkl__fail(TKL_EINVAL, "a job of a schedule has no time of its own and no flow");
-    return rc == TKL_OK ? tkl__push_check(&s->job) : rc;
+    return rc == TKL_OK ? tkl__queue_check_job(&s->job) : rc;
 }
 
-static tkl__shard *home_of(const tkl_queue *queue, tkl_bytes id, const tkl_push *job)
+static tkl__queue_shard *home_of(const tkl_queue *queue, tkl_bytes id, const tkl_push *job)
 {
     tkl_bytes key = job->group.len > 0 ? job->group : job->unique.len > 0 ? job->unique : id;
-    return tkl__shard_of(queue, key);
+    return tkl__queue_shard_of(queue, key);
 }
 
 /* The first time from now on, by the server's clock. */
-static int first_time(const tkl__shard *home, const tkl_schedule *s, int64_t *next_ms)
+static int first_time(const tkl__queue_shard *home, const tkl_schedule *s, int64_t *next_ms)
 {
     tkl_reply *reply;
-    int rc = tkl__run_on(home, &due, NULL, 0, true, &reply);
+    int rc = tkl__queue_run_on(home, &tkl__lua_queue_due, NULL, 0, true, &reply);
     int64_t now_ms = tkl_reply_int(tkl_reply_at(reply, 0));
     tkl_reply_free(reply);
     return rc == TKL_OK ? time_after(s->cron, s->zone, s->every_ms, now_ms, next_ms) : rc;
 }
 
-static int remove_elsewhere(const tkl_queue *queue, const tkl__shard *home, tkl_bytes id)
+static int remove_elsewhere(const tkl_queue *queue, const tkl__queue_shard *home, tkl_bytes id)
 {
     tkl_reply *replies;
-    tkl_bytes args[] = {id, home->keys[TKL__SCHEDULES]};
+    tkl_bytes args[] = {id, home->keys[TKL__QUEUE_SCHEDULES]};
     if (queue->partitions == 1)
         return TKL_OK;
-    int rc = tkl__run_on_all(queue, &drop, args, 2, &replies);
+    int rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_schedule_remove, args, 2, &replies);
     tkl_reply_free(replies);
     return rc;
 }
 
-static int set_in(const tkl__shard *home, tkl_bytes id, const tkl_schedule *s, int64_t next_ms)
+static int set_in(const tkl__queue_shard *home, tkl_bytes id, const tkl_schedule *s,
+                  int64_t next_ms)
 {
     char next[24];
     tkl__buf definition;
@@ -177,7 +171,9 @@ static int set_in(const tkl__shard *home, tkl_bytes id, const tkl_schedule *s, i
     encode_definition(&definition, s);
     snprintf(next, sizeof next, "%" PRId64, next_ms);
     tkl_bytes args[] = {id, tkl_str(next), {definition.data, definition.len}};
-    int rc = definition.failed ? tkl__nomem() : tkl__run_on(home, &set, args, 3, true, &reply);
+    int rc = definition.failed
+                 ? tkl__nomem()
+                 : tkl__queue_run_on(home, &tkl__lua_queue_schedule_set, args, 3, true, &reply);
     tkl__buf_free(&definition);
     tkl_reply_free(reply);
     return rc;
@@ -191,7 +187,7 @@ int tkl_schedule_set(tkl_queue *queue, tkl_bytes id, const tkl_schedule *schedul
         rc = time_after(schedule->cron, schedule->zone, schedule->every_ms, 0, &next_ms);
     if (rc != TKL_OK)
         return rc;
-    const tkl__shard *home = home_of(queue, id, &schedule->job);
+    const tkl__queue_shard *home = home_of(queue, id, &schedule->job);
     rc = first_time(home, schedule, &next_ms);
     if (rc == TKL_OK)
         rc = remove_elsewhere(queue, home, id);
@@ -205,7 +201,7 @@ int tkl_schedule_remove(tkl_queue *queue, tkl_bytes id)
     int64_t removed = 0;
     int rc = check_id(id);
     if (rc == TKL_OK)
-        rc = tkl__run_on_all(queue, &drop, args, 2, &replies);
+        rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_schedule_remove, args, 2, &replies);
     if (rc != TKL_OK)
         return rc;
     for (size_t i = 0; i < tkl_reply_count(replies); i++)
@@ -246,9 +242,10 @@ static const char *keep_text(char **at, tkl_bytes bytes)
 /* What cannot be read is left out: it is not one of ours. */
 static void add_item(listing *l, char **text, tkl_bytes id, tkl_bytes value)
 {
-    tkl__planned planned;
-    tkl__record record;
-    if (!tkl__planned_decode(value, &planned) || !tkl__record_decode(planned.record, &record))
+    tkl__queue_planned planned;
+    tkl__queue_record record;
+    if (!tkl__queue_planned_decode(value, &planned) ||
+        !tkl__queue_record_decode(planned.record, &record))
         return;
     l->items[l->public.count++] = (tkl_schedule_info){.id = id,
                                                       .payload = record.payload,
@@ -274,7 +271,7 @@ static int fill(listing *l)
     for (size_t i = 0; i < tkl_reply_count(l->replies); i++)
         most += tkl_reply_count(tkl_reply_at(l->replies, i)) / 2;
     l->items = calloc(most + 1, sizeof *l->items);
-    l->text = malloc(most * (TKL__CRON_MAX + TKL__ZONE_MAX + 2) + 1);
+    l->text = malloc(most * (TKL__QUEUE_CRON_MAX + TKL__QUEUE_ZONE_MAX + 2) + 1);
     if (!l->items || !l->text)
         return tkl__nomem();
     char *text = l->text;
@@ -293,7 +290,8 @@ int tkl_schedule_list(tkl_queue *queue, tkl_schedules **schedules)
 {
     listing *l = calloc(1, sizeof *l);
     *schedules = NULL;
-    int rc = l ? tkl__run_on_all(queue, &list, NULL, 0, &l->replies) : tkl__nomem();
+    int rc = l ? tkl__queue_run_on_all(queue, &tkl__lua_queue_schedule_list, NULL, 0, &l->replies)
+               : tkl__nomem();
     if (rc == TKL_OK)
         rc = fill(l);
     if (rc == TKL_OK)

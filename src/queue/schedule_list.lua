@@ -1,5 +1,6 @@
 -- queue/schedule_list: all schedules.
--- KEYS[1] schedules  hash
+-- KEYS[1...] queue  see keys.inc.lua
 -- returns {id, schedule, ...}
+-- include: keys
 
-return redis.call('HGETALL', KEYS[1])
+return redis.call('HGETALL', SCHEDULES)

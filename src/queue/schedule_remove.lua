@@ -1,12 +1,14 @@
 -- queue/schedule_remove: forget a schedule.
--- KEYS[1] delayed    zset
--- KEYS[2] schedules  hash
+-- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] id
--- ARGV[2] but        not when these are the schedules; '' to forget it everywhere
+-- ARGV[2] but       not in the partition that has these schedules; '' to forget it everywhere
 -- returns how many there were: 1 or 0
+-- include: keys
+local id, but = unpack(ARGV)
 
-if KEYS[2] == ARGV[2] then
+if SCHEDULES == but then
   return 0
 end
-redis.call('ZREM', KEYS[1], '@' .. ARGV[1])
-return redis.call('HDEL', KEYS[2], ARGV[1])
+check_hashes(SCHEDULES)
+redis.call('ZREM', DELAYED, 'schedule:' .. id)
+return redis.call('HDEL', SCHEDULES, id)

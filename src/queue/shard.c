@@ -8,13 +8,35 @@
 #include <xxhash.h>
 
 #include "core/error.h"
+#include "core/options.h"
 
-static const char *const parts[TKL__PARTS] = {"m", "j", "q", "d", "a",  "x",  "z", "u", "v",
-                                              "g", "y", "t", "k", "r0", "r1", "w", "s"};
+static const char *const parts[TKL__QUEUE_KEYS] = {
+    [TKL__QUEUE_META] = "meta",
+    [TKL__QUEUE_JOBS] = "jobs",
+    [TKL__QUEUE_READY] = "ready",
+    [TKL__QUEUE_DELAYED] = "delayed",
+    [TKL__QUEUE_ACTIVE] = "active",
+    [TKL__QUEUE_WAITERS] = "waiters",
+    [TKL__QUEUE_LINE] = "line",
+    [TKL__QUEUE_HISTORY] = "history",
+    [TKL__QUEUE_PROGRESS] = "progress",
+    [TKL__QUEUE_DEAD] = "dead",
+    [TKL__QUEUE_UNIQUE] = "unique",
+    [TKL__QUEUE_UNIQUE_ENDS] = "unique_ends",
+    [TKL__QUEUE_GROUPS] = "groups",
+    [TKL__QUEUE_PARKED] = "parked",
+    [TKL__QUEUE_RATES] = "rates",
+    [TKL__QUEUE_FLOW] = "flow",
+    [TKL__QUEUE_FLOW_PLACES] = "flow_places",
+    [TKL__QUEUE_PARENTS] = "parents",
+    [TKL__QUEUE_SCHEDULES] = "schedules",
+    [TKL__QUEUE_REQUESTS_EVEN] = "requests_even",
+    [TKL__QUEUE_REQUESTS_ODD] = "requests_odd",
+};
 
 /* "ns:queue:{name}", and "ns:queue:{name%233}" for the third of several: no name can be written
  * like that, since a '%' in a name is "%25". */
-static int make_base(tkl__shard *shard, const tkl_queue *queue)
+static int make_base(tkl__queue_shard *shard, const tkl_queue *queue)
 {
     char number[16];
     int rc = tkl__base_make(queue->client, "queue", queue->name, &shard->base);
@@ -31,55 +53,75 @@ static int make_base(tkl__shard *shard, const tkl_queue *queue)
 }
 
 /* A forked child has an id, and so a channel, of its own. */
-static int make_channel(tkl__shard *shard, tkl_client *client)
+static int make_channel(tkl__queue_shard *shard, tkl_client *client)
 {
-    char part[40];
+    char part[48];
     unsigned char id[16];
     tkl__client_lock(client);
     memcpy(id, client->id, sizeof id);
     tkl__client_unlock(client);
-    char *at = part + sprintf(part, "w:");
+    char *at = part + sprintf(part, "waiter:");
     for (size_t i = 0; i < sizeof id; i++)
         at += sprintf(at, "%02x", id[i]);
     return tkl__key_make(&shard->base, part, &shard->channel);
 }
 
-int tkl__shard_open(tkl__shard *shard, tkl_queue *queue, int index)
+int tkl__queue_shard_open(tkl__queue_shard *shard, tkl_queue *queue, int index)
 {
     shard->queue = queue;
     shard->index = index;
     int rc = make_base(shard, queue);
-    for (int i = 0; rc == TKL_OK && i < TKL__PARTS; i++)
+    for (int i = 0; rc == TKL_OK && i < TKL__QUEUE_KEYS; i++)
         rc = tkl__key_make(&shard->base, parts[i], &shard->keys[i]);
+    if (rc == TKL_OK)
+        rc = tkl__key_make(&shard->base, "result:", &shard->results);
     return rc == TKL_OK ? make_channel(shard, queue->client) : rc;
 }
 
-void tkl__shard_close(tkl__shard *shard)
+void tkl__queue_shard_close(tkl__queue_shard *shard)
 {
-    for (int i = 0; i < TKL__PARTS; i++)
+    for (int i = 0; i < TKL__QUEUE_KEYS; i++)
         free((char *)shard->keys[i].data);
+    free((char *)shard->results.data);
     free((char *)shard->channel.data);
     tkl__base_free(&shard->base);
 }
 
-void tkl__shard_keys(const tkl__shard *shard, const tkl__part *which, size_t count, tkl_bytes *keys)
+int64_t tkl__queue_deadline(const tkl_queue *queue)
 {
-    for (size_t i = 0; i < count; i++)
-        keys[i] = shard->keys[which[i]];
+    return tkl__deadline(queue->client, queue->timeout_ms);
+}
+
+tkl__invocation tkl__queue_call(const tkl__queue_shard *shard, const tkl__script *script,
+                                const tkl_bytes *args, size_t nargs)
+{
+    return (tkl__invocation){.script = script,
+                             .keys = shard->keys,
+                             .nkeys = TKL__QUEUE_KEYS,
+                             .args = args,
+                             .nargs = nargs};
 }
 
 /* ---- Ids ----------------------------------------------------------------- */
 
-void tkl__id_show(const tkl__shard *shard, const char *digits, char id[TKL_JOB_ID_SIZE])
+void tkl__queue_show_id(const tkl__queue_shard *shard, const char *digits, char id[TKL_JOB_ID_SIZE])
 {
     char *at = id;
     if (shard->queue->partitions > 1)
         at += sprintf(id, "%d.", shard->index % 1000);
-    memcpy(at, digits, TKL__ID_LEN);
-    at[TKL__ID_LEN] = '\0';
+    memcpy(at, digits, TKL__QUEUE_ID_LEN);
+    at[TKL__QUEUE_ID_LEN] = '\0';
 }
 
-tkl__shard *tkl__id_find(const tkl_queue *queue, const char *id, const char **digits)
+bool tkl__queue_is_id(tkl_bytes digits)
+{
+    bool is = digits.len == TKL__QUEUE_ID_LEN;
+    for (size_t i = 0; is && i < digits.len; i++)
+        is = digits.data[i] && strchr("0123456789abcdef", digits.data[i]);
+    return is;
+}
+
+tkl__queue_shard *tkl__queue_find_id(const tkl_queue *queue, const char *id, const char **digits)
 {
     char *rest = (char *)id;
     long index = 0;
@@ -88,22 +130,22 @@ tkl__shard *tkl__id_find(const tkl_queue *queue, const char *id, const char **di
         if (rest == id || *rest++ != '.')
             return NULL;
     }
-    bool good = strlen(rest) == TKL__ID_LEN && strspn(rest, "0123456789abcdef") == TKL__ID_LEN;
     *digits = rest;
-    return good && index >= 0 && index < queue->partitions ? &queue->shards[index] : NULL;
+    bool good = tkl__queue_is_id(tkl_str(rest)) && index >= 0 && index < queue->partitions;
+    return good ? &queue->shards[index] : NULL;
 }
 
-int64_t tkl__id_time(const char *digits)
+int64_t tkl__queue_id_time(const char *digits)
 {
     int64_t number = 0;
-    for (int i = 0; i < TKL__ID_LEN; i++) {
+    for (int i = 0; i < TKL__QUEUE_ID_LEN; i++) {
         char c = digits[i];
         number = number * 16 + (c <= '9' ? c - '0' : c - 'a' + 10);
     }
     return number / 1024;
 }
 
-tkl__shard *tkl__shard_of(const tkl_queue *queue, tkl_bytes key)
+tkl__queue_shard *tkl__queue_shard_of(const tkl_queue *queue, tkl_bytes key)
 {
     return &queue->shards[XXH64(key.data, key.len, 0) % (uint64_t)queue->partitions];
 }

@@ -12,65 +12,77 @@
 #include "core/name.h"
 #include "core/script.h"
 
-/* The keys of a partition, in the order of the essay. */
-typedef enum tkl__part {
-    TKL__META,
-    TKL__JOBS,
-    TKL__READY,
-    TKL__DELAYED,
-    TKL__ACTIVE,
-    TKL__EXTRAS,
-    TKL__DEAD,
-    TKL__UNIQUE,
-    TKL__UNIQUE_TILL,
-    TKL__GROUPS,
-    TKL__PARKED,
-    TKL__GROUP_TIMES,
-    TKL__FLOW,
-    TKL__REQUESTS_0,
-    TKL__REQUESTS_1,
-    TKL__WAITERS,
-    TKL__SCHEDULES,
-    TKL__PARTS,
-} tkl__part;
+/* The keys of a partition, in the order of keys.inc.lua: every script gets all of them. */
+typedef enum tkl__queue_key {
+    TKL__QUEUE_META,
+    TKL__QUEUE_JOBS,
+    TKL__QUEUE_READY,
+    TKL__QUEUE_DELAYED,
+    TKL__QUEUE_ACTIVE,
+    TKL__QUEUE_WAITERS,
+    TKL__QUEUE_LINE,
+    TKL__QUEUE_HISTORY,
+    TKL__QUEUE_PROGRESS,
+    TKL__QUEUE_DEAD,
+    TKL__QUEUE_UNIQUE,
+    TKL__QUEUE_UNIQUE_ENDS,
+    TKL__QUEUE_GROUPS,
+    TKL__QUEUE_PARKED,
+    TKL__QUEUE_RATES,
+    TKL__QUEUE_FLOW,
+    TKL__QUEUE_FLOW_PLACES,
+    TKL__QUEUE_PARENTS,
+    TKL__QUEUE_SCHEDULES,
+    TKL__QUEUE_REQUESTS_EVEN,
+    TKL__QUEUE_REQUESTS_ODD,
+    TKL__QUEUE_KEYS,
+} tkl__queue_key;
 
-typedef struct tkl__shard {
+typedef struct tkl__queue_shard {
     tkl_queue *queue;
     int index; /* of the partition */
     tkl__base base;
-    tkl_bytes keys[TKL__PARTS];
+    tkl_bytes keys[TKL__QUEUE_KEYS];
+    tkl_bytes results; /* and an id: the key of a result, and the channel on which an end is told */
     tkl_bytes channel; /* where this client's waiters are told things */
-} tkl__shard;
+} tkl__queue_shard;
 
 struct tkl_queue {
     tkl_client *client;
     tkl_bytes name; /* owned */
     int partitions;
-    tkl__shard *shards;      /* as many */
-    atomic_uint turn;        /* counts pushes: spreads them over the partitions */
-    pthread_mutex_t mutex;   /* guards lanes */
-    struct tkl__lane *lanes; /* those not in use; see push.c */
+    int64_t timeout_ms;            /* of one call; 0: the client's */
+    tkl__queue_shard *shards;      /* as many as there are partitions */
+    atomic_uint turn;              /* counts pushes: spreads them over the partitions */
+    pthread_mutex_t mutex;         /* guards lanes */
+    struct tkl__queue_lane *lanes; /* those not in use; see push.c */
 };
 
-int tkl__shard_open(tkl__shard *shard, tkl_queue *queue, int index);
-void tkl__shard_close(tkl__shard *shard);
+int tkl__queue_shard_open(tkl__queue_shard *shard, tkl_queue *queue, int index);
+void tkl__queue_shard_close(tkl__queue_shard *shard);
 
-/* Copies the keys of these parts, for a script that takes them in this order. */
-void tkl__shard_keys(const tkl__shard *shard, const tkl__part *parts, size_t count,
-                     tkl_bytes *keys);
+/* The end of a call that begins now. */
+int64_t tkl__queue_deadline(const tkl_queue *queue);
+
+/* A run of a script on a partition. The arguments are borrowed. */
+tkl__invocation tkl__queue_call(const tkl__queue_shard *shard, const tkl__script *script,
+                                const tkl_bytes *args, size_t nargs);
 
 /* ---- Ids: 13 hex digits, and "partition." before them when there are several ---- */
 
-#define TKL__ID_LEN 13
+#define TKL__QUEUE_ID_LEN 13
 
 /* The 13 digits as users see them. */
-void tkl__id_show(const tkl__shard *shard, const char *digits, char id[TKL_JOB_ID_SIZE]);
+void tkl__queue_show_id(const tkl__queue_shard *shard, const char *digits,
+                        char id[TKL_JOB_ID_SIZE]);
 /* The partition of an id and its 13 digits; NULL: it cannot be one of this queue. */
-tkl__shard *tkl__id_find(const tkl_queue *queue, const char *id, const char **digits);
+tkl__queue_shard *tkl__queue_find_id(const tkl_queue *queue, const char *id, const char **digits);
+/* Whether these bytes are the 13 digits of an id. */
+bool tkl__queue_is_id(tkl_bytes digits);
 /* When the job was pushed: Unix time in milliseconds of the server's clock. */
-int64_t tkl__id_time(const char *digits);
+int64_t tkl__queue_id_time(const char *digits);
 
 /* The partition for what belongs together: a group, a unique key, a request. */
-tkl__shard *tkl__shard_of(const tkl_queue *queue, tkl_bytes key);
+tkl__queue_shard *tkl__queue_shard_of(const tkl_queue *queue, tkl_bytes key);
 
 #endif

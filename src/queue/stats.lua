@@ -1,53 +1,61 @@
 -- queue/stats: how many jobs are where, and how long the oldest has been ready.
--- KEYS[1] meta
--- KEYS[2] jobs
--- KEYS[3] ready
--- KEYS[4] active
--- KEYS[5] dead
--- KEYS[6] parked
--- KEYS[7] flow
--- KEYS[8] waiters
--- KEYS[9] schedules
--- KEYS[10] delayed
+-- KEYS[1...] queue  see keys.inc.lua
 -- returns {jobs, ready, active, dead, parked, held by a flow, waiting, schedules, oldest in
 --   milliseconds, paused, pushed, done, failed, bytes}
 -- include: clock
-local REGION, SINCE_2020 = 2 ^ 40, 1577836800000
+local now = clock()
+-- include: soon
+local REGIONS = 3 * (2 * PRIORITY_MAX + 1) -- of READY, at most
+local LOOKED_AT = 20                       -- jobs of a region that are not as pushed
 
--- Those whose time has come are ready: the next claim sees to that. Schedules and timers are none.
-local due = redis.call('ZRANGE', KEYS[10], '-inf', stamp, 'BYSCORE', 'LIMIT', 0, 200, 'WITHSCORES')
-local ripe = due[1] and redis.call('ZCOUNT', KEYS[10], '-inf', stamp) or 0
+-- Since when a job that stands in READY is ready.
+local function ready_since(id, score)
+  local since = read_history(redis.call('HGET', HISTORY, id)).since
+  local behind = tonumber(score) % LEVEL
+  if behind >= DUE and behind < PUSHED then
+    since = behind - DUE + YEAR_2020
+  end
+  return math.max(since or 0, pushed_at(id))
+end
 
--- Of each region of each priority the first is the oldest: the delayed count from their time.
-local oldest, from = now, '-inf'
-while from do
-  local first, score = unpack(redis.call('ZRANGE', KEYS[3], from, '+inf', 'BYSCORE',
-                                         'LIMIT', 0, 1, 'WITHSCORES'))
-  from = first and string.format('%.0f', (math.floor(score / REGION) + 1) * REGION)
-  if first then
-    local delayed = math.floor(score / REGION) % 4 == 1
-    local since = delayed and score % REGION + SINCE_2020
-                  or math.floor(tonumber(string.sub(first, 1, 13), 16) / 1024)
-    oldest = math.min(oldest, since)
+-- The first of each region is the oldest, unless some came back: then it is among the first ones.
+local function oldest_ready()
+  local oldest, from = now, '-inf'
+  local count = redis.call('EXISTS', HISTORY) == 1 and LOOKED_AT or 1
+  for _ = 1, REGIONS do
+    local first = redis.call('ZRANGE', READY, from, '+inf', 'BYSCORE', 'LIMIT', 0, count,
+                             'WITHSCORES')
+    if not first[1] or math.abs(tonumber(first[2])) > (PRIORITY_MAX + 1) * LEVEL then
+      break
+    end
+    local region_end = (math.floor(first[2] / DUE) + 1) * DUE
+    for i = 1, #first, 2 do
+      if tonumber(first[i + 1]) < region_end then
+        oldest = math.min(oldest, ready_since(first[i], first[i + 1]))
+      end
+    end
+    from = text(region_end)
+  end
+  return oldest
+end
+
+local meta = read_meta()
+local due, ended, oldest = due_jobs(), ended_jobs(), oldest_ready()
+for _, soon in ipairs({due, ended}) do
+  for _, job in ipairs(soon) do
+    oldest = math.min(oldest, job.since)
   end
 end
-
-for i = 1, #due, 2 do
-  if string.find(due[i], '^[@=]') then
-    ripe = ripe - 1
-  else
-    oldest = math.min(oldest, due[i + 1])
-  end
+-- More than were looked at are counted as they are, schedules and timers with them.
+local due_count, ended_count = #due, #ended
+if due_count == SOON then
+  due_count = redis.call('ZCOUNT', DELAYED, '-inf', text(now))
 end
-
-local answer = {redis.call('HLEN', KEYS[2])}
-for i = 3, 8 do
-  answer[i - 1] = redis.call('ZCARD', KEYS[i])
+if ended_count == SOON then
+  ended_count = redis.call('ZCOUNT', ACTIVE, '-inf', text(now))
 end
-answer[2] = answer[2] + ripe
-answer[8], answer[9] = redis.call('HLEN', KEYS[9]), now - oldest
-local totals = redis.call('HMGET', KEYS[1], 'paused', 'pushed', 'done', 'failed', 'bytes')
-for i = 1, 5 do
-  answer[9 + i] = totals[i] or '0'
-end
-return answer
+return {redis.call('HLEN', JOBS), redis.call('ZCARD', READY) + due_count + ended_count,
+        redis.call('ZCARD', ACTIVE) - ended_count, redis.call('ZCARD', DEAD),
+        redis.call('ZCARD', PARKED), redis.call('ZCARD', FLOW), redis.call('ZCARD', WAITERS),
+        redis.call('HLEN', SCHEDULES), now - oldest, meta.paused and 1 or 0, meta.pushed or 0,
+        meta.done or 0, meta.failed or 0, meta.bytes or 0}

@@ -383,7 +383,7 @@ ends 70 bash -c 'tackle queue list --json >/dev/full'
 ends 70 bash -c 'tackle queue stats full >&-'
 
 # A key of another type is in the way.
-ends 0 tackle call SET 'tackle:queue:{odd}:q' text
+ends 0 tackle call SET 'tackle:queue:{odd}:ready' text
 ends 70 tackle queue push odd x
 has "$err" "WRONGTYPE"
 

@@ -22,10 +22,11 @@ void desk_close(desk *d)
 
 void assert_clean(server *s)
 {
-    static const char *const parts[] = {"j", "q", "d", "a", "x", "z"};
+    static const char *const parts[] = {"jobs",    "ready", "delayed", "active",
+                                        "history", "dead",  "progress"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (server_ask_int(s, "EXISTS " KEY "%s", parts[i]) != 0)
             fail_msg("left behind: %s", parts[i]);
     }
-    assert_int_equal(server_ask_int(s, "HGET " KEY "m bytes"), 0);
+    assert_int_equal(server_ask_int(s, "HGET " KEY "meta bytes"), 0);
 }

@@ -132,10 +132,11 @@ tkl_job_state state_of(tkl_queue *queue, const char *id)
 
 void assert_no_garbage(server *s)
 {
-    char *left = server_ask(s, "EVAL %s 0",
-                            "local all = {} for _, key in ipairs(redis.call('KEYS', '*')) do "
-                            "if redis.call('PTTL', key) == -1 and string.sub(key, -2) ~= ':m' then "
-                            "all[#all + 1] = key end end return all");
+    char *left =
+        server_ask(s, "EVAL %s 0",
+                   "local all = {} for _, key in ipairs(redis.call('KEYS', '*')) do "
+                   "if redis.call('PTTL', key) == -1 and string.sub(key, -5) ~= ':meta' then "
+                   "all[#all + 1] = key end end return all");
     if (*left != '\0')
         fail_msg("keys left behind: %s", left);
     free(left);

@@ -42,9 +42,10 @@ void make_due(server *s, const char *id, int64_t ago_ms)
         "local due = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000) - ARGV[2]) "
         "local value = redis.call('HGET', KEYS[2], ARGV[1]) "
         "redis.call('HSET', KEYS[2], ARGV[1], due .. string.match(value, '^%d+( .*)$')) "
-        "redis.call('ZADD', KEYS[1], due, '@' .. ARGV[1]) return 1";
-    assert_int_equal(
-        server_ask_int(s, "EVAL %s 2 " KEY "d " KEY "s %s %lld", script, id, (long long)ago_ms), 1);
+        "redis.call('ZADD', KEYS[1], due, 'schedule:' .. ARGV[1]) return 1";
+    assert_int_equal(server_ask_int(s, "EVAL %s 2 " KEY "delayed " KEY "schedules %s %lld", script,
+                                    id, (long long)ago_ms),
+                     1);
 }
 
 int take_all(tkl_consumer *consumer, int64_t wait_ms)

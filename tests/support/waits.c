@@ -12,7 +12,7 @@ void claim_in_thread(void *arg, int index)
 
 int64_t waiters(server *s)
 {
-    return server_ask_int(s, "ZCARD " KEY "w");
+    return server_ask_int(s, "ZCARD " KEY "waiters");
 }
 
 void start_waiting(pending *p, server *s)

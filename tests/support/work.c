@@ -47,15 +47,16 @@ void assert_result(const char *id, int64_t wait_ms, int code, const char *text)
 
 void make_job_due(fixture *f, const char *member)
 {
-    assert_int_equal(call_int(f->client, "ZADD", "tackle:queue:{work}:d", "XX", "CH",
+    assert_int_equal(call_int(f->client, "ZADD", "tackle:queue:{work}:delayed", "XX", "CH",
                               "1600000000000", member, NULL),
                      1);
 }
 
 void end_lease(fixture *f, const claimed *job)
 {
-    char *member = test_format("%s%s", job->id, job->token);
+    char *member = test_format("%s:%s", job->id, job->token);
     assert_int_equal(
-        call_int(f->client, "ZADD", "tackle:queue:{work}:a", "XX", "CH", "1000", member, NULL), 1);
+        call_int(f->client, "ZADD", "tackle:queue:{work}:active", "XX", "CH", "1000", member, NULL),
+        1);
     free(member);
 }

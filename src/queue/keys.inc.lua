@@ -1,0 +1,71 @@
+-- The keys of a queue, in the order in which every script gets them. The essay in queue.c says what
+-- is in them.
+
+local META, JOBS, READY, DELAYED, ACTIVE, WAITERS, LINE, HISTORY, PROGRESS, DEAD,
+      UNIQUE, UNIQUE_ENDS, GROUPS, PARKED, RATES, FLOW, FLOW_PLACES, PARENTS, SCHEDULES,
+      REQUESTS_EVEN, REQUESTS_ODD, RESULT = unpack(KEYS)
+
+local function check_hashes(...)
+  for _, key in ipairs({...}) do
+    redis.call('HLEN', key)
+  end
+end
+
+local function check_zsets(...)
+  for _, key in ipairs({...}) do
+    redis.call('ZCARD', key)
+  end
+end
+
+-- What another program has put under a key ends the script before it writes anything. Most keys do
+-- not exist most of the time.
+local function check_keys()
+  check_hashes(JOBS)
+  if redis.call('EXISTS', READY, DELAYED, ACTIVE, HISTORY) > 0 then
+    check_hashes(HISTORY)
+    check_zsets(READY, DELAYED, ACTIVE)
+  end
+  if redis.call('EXISTS', PROGRESS, DEAD, UNIQUE, UNIQUE_ENDS, GROUPS, PARKED, RATES, FLOW,
+                FLOW_PLACES, PARENTS) > 0 then
+    check_hashes(PROGRESS, UNIQUE, GROUPS, FLOW_PLACES, PARENTS)
+    check_zsets(DEAD, UNIQUE_ENDS, PARKED, RATES, FLOW)
+  end
+end
+
+-- Fields of a hash as numbers, by name; nil for those that are not there. A field that is no number
+-- ends the script.
+local function numbers(key, ...)
+  local names, values, found = {...}, redis.call('HMGET', key, ...), {}
+  for i, name in ipairs(names) do
+    local number = values[i] and tonumber(values[i])
+    if values[i] and not (number and math.abs(number) <= 2 ^ 53) then
+      error({err = 'DAMAGED the field ' .. name .. ' of ' .. key .. ' is not a number'})
+    end
+    found[name] = number or nil
+  end
+  return found
+end
+
+-- A full server refuses a script that begins with a write that needs memory. This write changes
+-- nothing and needs none, so that what follows is allowed: claims and reports make room.
+local function allow_when_full()
+  redis.call('PEXPIRE', META, 1, 'GT')
+end
+
+-- META: totals, settings and limits as numbers, by name.
+local function read_meta()
+  return numbers(META, 'last', 'pushed', 'done', 'failed', 'bytes', 'large', 'paused', 'full_at',
+                 'max_jobs', 'max_bytes', 'concurrency', 'rate', 'rate_period', 'group_concurrency',
+                 'group_rate', 'group_rate_period', 'dead_max', 'dead_ms')
+end
+
+-- Adds to totals of META.
+local function add_totals(meta, changes)
+  local fields = {}
+  for name, change in pairs(changes) do
+    meta[name] = math.max((meta[name] or 0) + change, 0)
+    fields[#fields + 1] = name
+    fields[#fields + 1] = string.format('%.0f', meta[name])
+  end
+  redis.call('HSET', META, unpack(fields))
+end

@@ -1,0 +1,73 @@
+-- Pushing: requests that are repeated, and what is in the queue.
+-- include: unique
+
+local PARENTS_MAX = 1000 -- jobs that wait for one
+local REQUEST_MS = 600000 -- an answer is remembered for at least so long
+
+-- ---- Requests ----
+
+-- Requests are remembered in two hashes by turns, each for a window of time.
+local function request_keys()
+  local window = math.floor(now / REQUEST_MS)
+  if window % 2 == 0 then
+    return REQUESTS_EVEN, REQUESTS_ODD, window
+  end
+  return REQUESTS_ODD, REQUESTS_EVEN, window
+end
+
+-- The answer to a request that was seen before, nil for a new one. A lane has one request at a time:
+-- one with a lower number than the last is so late that nobody waits for its answer.
+local function answer_before(lane, number)
+  local current, previous = request_keys()
+  local seen = redis.call('HGET', current, lane) or redis.call('HGET', previous, lane)
+  local last, answer = string.match(seen or '', '^(%d+) (.*)$')
+  if last == number then
+    return answer
+  end
+  return last and tonumber(last) > tonumber(number) and '' or nil
+end
+
+local function remember_answer(lane, number, answer)
+  local current, _, window = request_keys()
+  if redis.call('HSET', current, lane, number .. ' ' .. answer) == 1 then
+    redis.call('PEXPIREAT', current, text((window + 2) * REQUEST_MS))
+  end
+end
+
+-- ---- New jobs ----
+
+-- What is in the queue, as META says; new jobs are added to it.
+local function open_stock(meta)
+  local stock = {number = math.max((meta.last or 0) + 1, now * 1024), added = 0,
+                 bytes = meta.bytes or 0, count = 0, large = false}
+  if meta.max_jobs then
+    stock.count = redis.call('HLEN', JOBS) - redis.call('ZCARD', DEAD)
+  end
+  return stock
+end
+
+-- Whether there is room for one more record.
+local function has_room(stock, meta, record)
+  return (not meta.max_jobs or stock.count < meta.max_jobs) and
+         (not meta.max_bytes or stock.bytes + #record <= meta.max_bytes)
+end
+
+-- Adds a record, and returns its id.
+local function add_to_stock(stock, record)
+  local id = string.format('%013x', stock.number)
+  stock.number, stock.count, stock.added = stock.number + 1, stock.count + 1, stock.added + 1
+  stock.bytes, stock.large = stock.bytes + #record, stock.large or #record > LARGE
+  return id
+end
+
+local function close_stock(stock, meta)
+  if stock.added > 0 then
+    meta.last, meta.bytes = stock.number - 1, stock.bytes
+    redis.call('HSET', META, 'last', text(meta.last), 'bytes', text(meta.bytes),
+               'pushed', text((meta.pushed or 0) + stock.added))
+  end
+  if stock.large and not meta.large then
+    meta.large = 1
+    redis.call('HSET', META, 'large', 1)
+  end
+end
