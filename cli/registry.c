@@ -27,6 +27,7 @@
     X(cli_ip)         \
     X(cli_config)     \
     X(cli_maintain)   \
+    X(cli_service)    \
     X(cli_scan)       \
     X(cli_server)     \
     X(cli_ping)       \

@@ -28,6 +28,7 @@
 #include <tackle/scan.h>
 #include <tackle/schedule.h>
 #include <tackle/semaphore.h>
+#include <tackle/service.h>
 #include <tackle/session.h>
 #include <tackle/unique.h>
 #include <tackle/version.h>

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Instances as they are stored: texts in a row, each with a length of four bytes in network order.
+ * The first is the address, the second the weight in decimal ("0": none), then come names and
+ * values of metadata in turn.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "service/service.h"
+
+enum { WEIGHT_MAX = 1000000, LENGTH = 4, META_MAX = 256 };
+
+struct tkl__snapshot {
+    atomic_int readers;
+    uint64_t change;
+    size_t count;
+    tkl_service_instance *items;
+    tkl_service_meta *meta;
+    char *text; /* that they point into */
+};
+
+/* What callers get; `instances` must be the first. */
+typedef struct view {
+    tkl_service_instances instances;
+    tkl__snapshot *snapshot;
+} view;
+
+/* ---- Packing ------------------------------------------------------------- */
+
+const char *tkl__instance_check(const tkl_service_instance *instance)
+{
+    size_t size = instance->address.len;
+    if (instance->address.len == 0)
+        return "the instance has no address";
+    if (instance->id.len > TKL_SERVICE_TEXT_MAX)
+        return "the id is too long";
+    if (instance->weight < TKL_NONE || instance->weight > WEIGHT_MAX)
+        return "a weight is from 1 to 1000000";
+    if (instance->meta_count > META_MAX)
+        return "more than 256 metadata";
+    for (size_t i = 0; i < instance->meta_count; i++)
+        size += instance->meta[i].name.len + instance->meta[i].value.len;
+    return size > TKL_SERVICE_TEXT_MAX ? "address and metadata have more than 16384 bytes" : NULL;
+}
+
+static void put(tkl__buf *out, tkl_bytes text)
+{
+    uint32_t length = htonl((uint32_t)text.len);
+    tkl__buf_add(out, &length, LENGTH);
+    tkl__buf_add(out, text.data, text.len);
+}
+
+void tkl__instance_pack(const tkl_service_instance *instance, tkl__buf *out)
+{
+    char weight[24];
+    int64_t number = instance->weight == 0          ? 1
+                     : instance->weight == TKL_NONE ? 0
+                                                    : instance->weight;
+    snprintf(weight, sizeof weight, "%lld", (long long)number);
+    put(out, instance->address);
+    put(out, tkl_str(weight));
+    for (size_t i = 0; i < instance->meta_count; i++) {
+        put(out, instance->meta[i].name);
+        put(out, instance->meta[i].value);
+    }
+}
+
+/* ---- Unpacking ----------------------------------------------------------- */
+
+/* The next text; false at the end, and when there is less than its length says. */
+static bool take(tkl_bytes *from, tkl_bytes *text)
+{
+    uint32_t length;
+    if (from->len < LENGTH)
+        return false;
+    memcpy(&length, from->data, LENGTH);
+    length = ntohl(length);
+    if (from->len - LENGTH < length)
+        return false;
+    *text = (tkl_bytes){from->data + LENGTH, length};
+    from->data += LENGTH + length;
+    from->len -= LENGTH + length;
+    return true;
+}
+
+/* How many texts there are; 0 when they are not texts to the end. */
+static size_t count_texts(tkl_bytes packed)
+{
+    size_t count = 0;
+    tkl_bytes text;
+    while (take(&packed, &text))
+        count++;
+    return packed.len == 0 ? count : 0;
+}
+
+/* In decimal, as put by us. */
+static int64_t weight_of(tkl_bytes text)
+{
+    int64_t weight = 0;
+    for (size_t i = 0; i < text.len && weight <= WEIGHT_MAX; i++)
+        weight = 10 * weight + (text.data[i] - '0');
+    return weight == 0 ? TKL_NONE : weight > WEIGHT_MAX || weight < 0 ? 1 : weight;
+}
+
+/* Metadata go to *meta, which is moved on. */
+static void unpack(tkl_bytes packed, tkl_service_instance *instance, tkl_service_meta **meta)
+{
+    tkl_bytes text = {0};
+    take(&packed, &instance->address);
+    take(&packed, &text);
+    instance->weight = weight_of(text);
+    instance->meta = *meta;
+    while (take(&packed, &(*meta)->name) && take(&packed, &(*meta)->value)) {
+        instance->meta_count++;
+        ++*meta;
+    }
+}
+
+/* ---- Snapshots ----------------------------------------------------------- */
+
+static int by_id(const void *a, const void *b)
+{
+    const tkl_service_instance *one = a, *two = b;
+    size_t len = one->id.len < two->id.len ? one->id.len : two->id.len;
+    int order = memcmp(one->id.data, two->id.data, len);
+    return order != 0 ? order : (one->id.len > two->id.len) - (one->id.len < two->id.len);
+}
+
+/* Sizes of all, or TKL_EDAMAGED. */
+static int measure(const tkl_reply *reply, size_t *bytes, size_t *metas)
+{
+    *bytes = *metas = 1; /* never nothing, for malloc() */
+    for (size_t i = 0; i + 2 < tkl_reply_count(reply); i += 3) {
+        tkl_bytes info = tkl_reply_bytes(tkl_reply_at(reply, i + 2));
+        size_t texts = count_texts(info);
+        if (texts < 2 || texts % 2 != 0)
+            return tkl__fail(TKL_EDAMAGED, "an instance was not written by tackle");
+        *bytes += tkl_reply_bytes(tkl_reply_at(reply, i)).len + info.len;
+        *metas += texts / 2; /* one more than needed: room for a name that is tried for */
+    }
+    return TKL_OK;
+}
+
+static tkl_bytes copy_text(tkl_bytes from, char **at)
+{
+    tkl_bytes copy = {*at, from.len};
+    memcpy(*at, from.data, from.len);
+    *at += from.len;
+    return copy;
+}
+
+static void fill(tkl__snapshot *s, const tkl_reply *reply)
+{
+    tkl_service_meta *meta = s->meta;
+    char *at = s->text;
+    for (size_t i = 0; i < s->count; i++) {
+        tkl_service_instance *instance = &s->items[i];
+        tkl_bytes id = copy_text(tkl_reply_bytes(tkl_reply_at(reply, 3 * i)), &at);
+        tkl_bytes info = copy_text(tkl_reply_bytes(tkl_reply_at(reply, 3 * i + 2)), &at);
+        unpack(info, instance, &meta);
+        instance->id = id;
+        instance->left_ms = tkl_reply_int(tkl_reply_at(reply, 3 * i + 1));
+    }
+    qsort(s->items, s->count, sizeof *s->items, by_id);
+}
+
+int tkl__snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot)
+{
+    size_t bytes, metas;
+    *snapshot = NULL;
+    int rc = measure(reply, &bytes, &metas);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__snapshot *s = calloc(1, sizeof *s);
+    if (!s)
+        return tkl__nomem();
+    atomic_init(&s->readers, 1);
+    s->count = tkl_reply_count(reply) / 3;
+    s->items = calloc(s->count + 1, sizeof *s->items);
+    s->meta = calloc(metas, sizeof *s->meta);
+    s->text = malloc(bytes);
+    if (!s->items || !s->meta || !s->text) {
+        tkl__snapshot_free(s);
+        return tkl__nomem();
+    }
+    fill(s, reply);
+    *snapshot = s;
+    return TKL_OK;
+}
+
+void tkl__snapshot_free(tkl__snapshot *s)
+{
+    if (!s || atomic_fetch_sub(&s->readers, 1) != 1)
+        return;
+    free(s->items);
+    free(s->meta);
+    free(s->text);
+    free(s);
+}
+
+size_t tkl__snapshot_count(const tkl__snapshot *s)
+{
+    return s->count;
+}
+
+const tkl_service_instance *tkl__snapshot_at(const tkl__snapshot *s, size_t index)
+{
+    return &s->items[index];
+}
+
+uint64_t tkl__snapshot_change(const tkl__snapshot *s)
+{
+    return s ? s->change : 0;
+}
+
+void tkl__snapshot_set_change(tkl__snapshot *s, uint64_t change)
+{
+    s->change = change;
+}
+
+static bool same_bytes(tkl_bytes a, tkl_bytes b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+static bool same_instance(const tkl_service_instance *a, const tkl_service_instance *b)
+{
+    if (!same_bytes(a->id, b->id) || !same_bytes(a->address, b->address) ||
+        a->weight != b->weight || a->meta_count != b->meta_count)
+        return false;
+    for (size_t i = 0; i < a->meta_count; i++)
+        if (!same_bytes(a->meta[i].name, b->meta[i].name) ||
+            !same_bytes(a->meta[i].value, b->meta[i].value))
+            return false;
+    return true;
+}
+
+bool tkl__snapshot_same(const tkl__snapshot *a, const tkl__snapshot *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (!same_instance(&a->items[i], &b->items[i]))
+            return false;
+    return true;
+}
+
+/* ---- Views --------------------------------------------------------------- */
+
+int tkl__snapshot_view(tkl__snapshot *s, int64_t index, int64_t age_ms, tkl_service_instances **out)
+{
+    view *v = malloc(sizeof *v);
+    if (!v)
+        return tkl__nomem();
+    atomic_fetch_add(&s->readers, 1);
+    v->snapshot = s;
+    v->instances = (tkl_service_instances){.items = index < 0 ? s->items : &s->items[index],
+                                           .count = index < 0 ? s->count : 1,
+                                           .change = s->change,
+                                           .age_ms = age_ms};
+    *out = &v->instances;
+    return TKL_OK;
+}
+
+void tkl_service_instances_free(tkl_service_instances *instances)
+{
+    if (instances)
+        tkl__snapshot_free(((view *)instances)->snapshot);
+    free(instances);
+}

@@ -1,0 +1,54 @@
+-- service/register: list an instance, or renew its lease.
+-- KEYS[1] leases  sorted set: id by the end of its lease, in milliseconds; also the channel
+-- KEYS[2] owners  hash: id -> token of the registration
+-- KEYS[3] infos   hash: id -> address, weight and metadata (entry.c)
+-- ARGV[1] id
+-- ARGV[2] token
+-- ARGV[3] info
+-- ARGV[4] lease   milliseconds
+-- ARGV[5] renew   1: an instance of another registration is not replaced
+-- ARGV[6] most    instances of a service
+-- returns 1: listed; 0: another registration has the id; -1: there are too many
+-- include: clock
+
+local LEASES, OWNERS, INFOS = KEYS[1], KEYS[2], KEYS[3]
+local GRACE = 60000 -- the keys stay so long after the last lease
+local id, token, info, lease, renew, most = unpack(ARGV)
+
+local time = clock()
+local gone = ended(LEASES, time)
+local owner = redis.call('HGET', OWNERS, id)
+local known = redis.call('HGET', INFOS, id)
+local alive = redis.call('ZSCORE', LEASES, id)
+if renew == '1' and owner and alive and owner ~= token and tonumber(alive) > time then
+  return 0
+end
+if not alive and redis.call('ZCARD', LEASES) - #gone >= tonumber(most) then
+  return -1
+end
+
+local fresh = owner ~= token or known ~= info or not alive or tonumber(alive) <= time
+if fresh or #gone > 0 then
+  -- Published first: a user who may not publish is refused before anything is changed.
+  redis.call('SPUBLISH', LEASES, id)
+end
+redis.call('ZADD', LEASES, string.format('%d', time + lease), id)
+if fresh then
+  redis.call('HSET', OWNERS, id, token)
+  redis.call('HSET', INFOS, id, info)
+end
+for i = #gone, 1, -1 do
+  if gone[i] == id then
+    table.remove(gone, i)
+  end
+end
+if #gone > 0 then
+  remove(LEASES, OWNERS, INFOS, gone)
+end
+shorten(LEASES, time)
+for _, key in ipairs(KEYS) do
+  if redis.call('PTTL', key) < tonumber(lease) + GRACE / 2 then
+    redis.call('PEXPIRE', key, string.format('%d', lease + GRACE))
+  end
+end
+return 1

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Services.
+ *
+ * Keys, which all expire a minute after the last lease:
+ *
+ *     ns:service:{name}          sorted set: id -> end of its lease, by the server's clock. Also
+ * the name of the sharded channel ns:service:{name}:owners   hash: id -> token of the registration
+ *     ns:service:{name}:infos    hash: id -> address, weight, metadata (entry.c)
+ *
+ * One script registers and renews: it writes the lease, and if anything is new publishes the id. So
+ * an instance whose lease has ended meanwhile, or whose entry was flushed, is listed again by its
+ * next renewal. The token tells registrations of one id apart: the last one has it, the others find
+ * out by their next renewal. Entries whose lease has ended are removed by whichever registration
+ * comes next, a hundred at a time; lists leave them out anyway.
+ *
+ * Nobody publishes the end of a lease. So a follower loads the list again when the first lease that
+ * it knows of ends, unless it was renewed.
+ *
+ * The server's clock: set forward, all leases end at once and come back within a third of their
+ * length. Set back, leases would last longer by that; they are shortened to the longest lease there
+ * is by the next registration or renewal.
+ *
+ * Files: entry.c stored form and snapshots; register.c registrations; service.c the rest.
+ */
+#include "service/service.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/names.h"
+#include "core/options.h"
+#include "core/script.h"
+#include "core/walk.h"
+#include "service/scripts.h"
+
+#define MARGIN_US 5000 /* after the end of a lease, for the clocks' different steps */
+
+/* ---- Handles ------------------------------------------------------------- */
+
+static int load(void *arg, int64_t deadline, int64_t *again);
+
+static int fill(tkl_service *service, tkl_bytes name, const tkl_service_options *options)
+{
+    static const char *const parts[TKL__SERVICE_KEYS] = {"", "owners", "infos"};
+    int rc =
+        tkl__keys_make(service->client, "service", name, parts, TKL__SERVICE_KEYS, &service->keys);
+    if (rc != TKL_OK)
+        return rc;
+    service->timeout_ms = options->timeout_ms;
+    service->follower = (tkl__follower){.client = service->client,
+                                        .channel = service->keys.items[TKL__LEASES],
+                                        .load = load,
+                                        .arg = service,
+                                        .timeout_ms = options->timeout_ms};
+    rc = tkl__follow_init(&service->follower);
+    if (rc != TKL_OK)
+        tkl__keys_free(&service->keys);
+    return rc;
+}
+
+int tkl_service_open(tkl_client *client, tkl_bytes name, const tkl_service_options *options,
+                     tkl_service **service)
+{
+    static const tkl_service_options defaults;
+    *service = NULL;
+    if (!options)
+        options = &defaults;
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_service *made = calloc(1, sizeof *made);
+    if (!made)
+        return tkl__nomem();
+    made->client = client;
+    rc = fill(made, name, options);
+    if (rc == TKL_OK)
+        *service = made;
+    else
+        free(made);
+    return rc;
+}
+
+void tkl_service_close(tkl_service *service)
+{
+    if (!service)
+        return;
+    tkl__follow_close(&service->follower);
+    tkl__snapshot_free(service->snapshot);
+    tkl__keys_free(&service->keys);
+    free(service);
+}
+
+/* ---- Lists --------------------------------------------------------------- */
+
+static int fetch(tkl_service *service, int64_t deadline, tkl__snapshot **snapshot)
+{
+    tkl_bytes items[] = {service->keys.items[TKL__LEASES], service->keys.items[TKL__INFOS]};
+    tkl__keys keys = {items, 2};
+    tkl__args args;
+    tkl_reply *reply = NULL;
+    *snapshot = NULL;
+    tkl__args_init(&args);
+    tkl__args_int(&args, TKL_SERVICE_INSTANCES_MAX);
+    int rc =
+        tkl__eval(service->client, &tkl__lua_service_list, &keys, &args, deadline, true, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__snapshot_make(reply, snapshot);
+    tkl_reply_free(reply);
+    tkl__args_free(&args);
+    return rc;
+}
+
+int tkl_service_list(tkl_service *service, tkl_service_instances **instances)
+{
+    tkl__snapshot *snapshot;
+    *instances = NULL;
+    int rc = fetch(service, tkl__deadline(service->client, service->timeout_ms), &snapshot);
+    if (rc == TKL_OK)
+        rc = tkl__snapshot_view(snapshot, -1, 0, instances);
+    tkl__snapshot_free(snapshot);
+    return rc;
+}
+
+/* When the first lease ends. */
+static int64_t first_end(const tkl__snapshot *snapshot)
+{
+    int64_t left = INT64_MAX;
+    for (size_t i = 0; i < tkl__snapshot_count(snapshot); i++)
+        if (tkl__snapshot_at(snapshot, i)->left_ms < left)
+            left = tkl__snapshot_at(snapshot, i)->left_ms;
+    return left == INT64_MAX ? TKL__FOREVER : tkl__deadline_ms(left) + MARGIN_US;
+}
+
+/* For the follower: replaces the copy. */
+static int load(void *arg, int64_t deadline, int64_t *again)
+{
+    tkl_service *service = arg;
+    tkl__snapshot *fresh, *old;
+    int rc = fetch(service, deadline, &fresh);
+    if (rc != TKL_OK)
+        return rc;
+    *again = first_end(fresh);
+    pthread_mutex_lock(&service->follower.mutex);
+    old = service->snapshot;
+    bool same = old && tkl__snapshot_same(old, fresh);
+    tkl__snapshot_set_change(fresh, tkl__snapshot_change(old) + !same);
+    service->snapshot = fresh;
+    pthread_mutex_unlock(&service->follower.mutex);
+    tkl__snapshot_free(old);
+    return TKL_OK;
+}
+
+int tkl_service_watch(tkl_service *service, uint64_t change, int64_t wait_ms,
+                      tkl_service_instances **instances)
+{
+    int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
+    *instances = NULL;
+    int rc = tkl__follow_lock(&service->follower);
+    if (rc != TKL_OK)
+        return rc;
+    while (rc == TKL_OK && tkl__snapshot_change(service->snapshot) == change)
+        rc = tkl__follow_wait(&service->follower, deadline);
+    if (rc == TKL_OK)
+        rc = tkl__snapshot_view(service->snapshot, -1, tkl__follow_age(&service->follower),
+                                instances);
+    tkl__follow_unlock(&service->follower);
+    return rc;
+}
+
+/* ---- Picking ------------------------------------------------------------- */
+
+/* From 0 to below `limit`. The bias of the remainder is below 2^-40. */
+static uint64_t random_below(uint64_t limit)
+{
+    uint64_t number;
+    tkl__random(&number, sizeof number);
+    return number % limit;
+}
+
+static int64_t weight_at(const tkl__snapshot *snapshot, size_t index)
+{
+    int64_t weight = tkl__snapshot_at(snapshot, index)->weight;
+    return weight > 0 ? weight : 0;
+}
+
+/* An index, or -1 when none has a weight. */
+static int64_t pick_by_weight(const tkl__snapshot *snapshot)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < tkl__snapshot_count(snapshot); i++)
+        total += weight_at(snapshot, i);
+    if (total == 0)
+        return -1;
+    int64_t at = (int64_t)random_below((uint64_t)total);
+    size_t i = 0;
+    while ((at -= weight_at(snapshot, i)) >= 0)
+        i++;
+    return (int64_t)i;
+}
+
+static int64_t pick_index(tkl_service *service, tkl_pick how)
+{
+    size_t count = tkl__snapshot_count(service->snapshot);
+    if (count == 0)
+        return -1;
+    if (how == TKL_PICK_WEIGHT)
+        return pick_by_weight(service->snapshot);
+    if (how == TKL_PICK_ROUND_ROBIN)
+        return (int64_t)(atomic_fetch_add(&service->turn, 1) % count);
+    return (int64_t)random_below(count);
+}
+
+int tkl_service_pick(tkl_service *service, tkl_pick how, tkl_service_instances **instances)
+{
+    *instances = NULL;
+    if ((int)how < TKL_PICK_RANDOM || how > TKL_PICK_WEIGHT)
+        return tkl__fail(TKL_EINVAL, "no such way to pick");
+    int rc = tkl__follow_lock(&service->follower);
+    if (rc != TKL_OK)
+        return rc;
+    int64_t index = pick_index(service, how);
+    if (index < 0)
+        rc = tkl__fail(TKL_EMPTY, "the service has no instance");
+    else
+        rc = tkl__snapshot_view(service->snapshot, index, tkl__follow_age(&service->follower),
+                                instances);
+    tkl__follow_unlock(&service->follower);
+    return rc;
+}
+
+/* ---- Names --------------------------------------------------------------- */
+
+typedef struct search {
+    tkl_client *client;
+    tkl__names names;
+} search;
+
+static int visit(tkl_bytes key, void *arg)
+{
+    search *s = arg;
+    tkl_bytes name;
+    return tkl__name_of_key(s->client, "service", key, &name) ? tkl__names_add(&s->names, name)
+                                                              : TKL_OK;
+}
+
+static bool has_instances(tkl_bytes name, void *arg)
+{
+    search *s = arg;
+    tkl_service *service;
+    tkl_service_instances *instances = NULL;
+    if (tkl_service_open(s->client, name, NULL, &service) != TKL_OK)
+        return false;
+    bool some = tkl_service_list(service, &instances) == TKL_OK && instances->count > 0;
+    tkl_service_instances_free(instances);
+    tkl_service_close(service);
+    return some;
+}
+
+int tkl_service_names(tkl_client *client, tkl_names **names)
+{
+    search s = {.client = client};
+    tkl__buf pattern;
+    *names = NULL;
+    tkl__buf_init(&pattern);
+    tkl__glob_escape(&pattern, client->target.ns);
+    tkl__buf_addz(&pattern, ":service:{*}");
+    int rc = pattern.failed
+                 ? tkl__nomem()
+                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "zset", visit, &s);
+    tkl__buf_free(&pattern);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&s.names, has_instances, &s);
+        rc = tkl__names_result(&s.names, names);
+    }
+    tkl__names_free(&s.names);
+    return rc;
+}

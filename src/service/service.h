@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of this component share.
+ */
+#ifndef TKL_SERVICE_SERVICE_H
+#define TKL_SERVICE_SERVICE_H
+
+#include <tackle/service.h>
+
+#include <stdatomic.h>
+
+#include "core/buf.h"
+#include "core/follow.h"
+#include "core/keys.h"
+
+enum { TKL__LEASES, TKL__OWNERS, TKL__INFOS, TKL__SERVICE_KEYS }; /* keys */
+
+/* Instances as they were at some moment; shared by all that read them. */
+typedef struct tkl__snapshot tkl__snapshot;
+
+struct tkl_service {
+    tkl_client *client;
+    tkl__keys keys;
+    int64_t timeout_ms;
+    tkl__follower follower;
+    tkl__snapshot *snapshot; /* the copy of the follower */
+    atomic_uint turn;        /* of round robin */
+};
+
+/* ---- entry.c: instances as they are stored ------------------------------- */
+
+/* NULL, or what is wrong with it. */
+const char *tkl__instance_check(const tkl_service_instance *instance);
+void tkl__instance_pack(const tkl_service_instance *instance, tkl__buf *out);
+
+/* From the reply of service/list: a triple for each. */
+int tkl__snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot);
+void tkl__snapshot_free(tkl__snapshot *snapshot); /* of one reader; NULL is fine */
+size_t tkl__snapshot_count(const tkl__snapshot *snapshot);
+const tkl_service_instance *tkl__snapshot_at(const tkl__snapshot *snapshot, size_t index);
+/* Whether they are the same instances, whatever is left of their leases. */
+bool tkl__snapshot_same(const tkl__snapshot *a, const tkl__snapshot *b);
+uint64_t tkl__snapshot_change(const tkl__snapshot *snapshot);
+void tkl__snapshot_set_change(tkl__snapshot *snapshot, uint64_t change);
+
+/* What callers get: all instances, or the one at an index (-1: all). Takes a reference. */
+int tkl__snapshot_view(tkl__snapshot *snapshot, int64_t index, int64_t age_ms,
+                       tkl_service_instances **view);
+
+#endif
