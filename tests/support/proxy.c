@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "support/mutate.h"
 #include "support/net.h"
 #include "support/test.h"
 
@@ -41,6 +42,8 @@ typedef struct rule {
     int64_t drip_ms;
     int64_t cut_after; /* bytes that may still pass; -1: no cut */
     bool hold;
+    unsigned mutate; /* one in so many pieces; 0: none */
+    uint64_t dice;
     int64_t passed;
 } rule;
 
@@ -72,10 +75,12 @@ static void lane_append(lane *l, const void *data, size_t len, int64_t due)
     l->len += len;
 }
 
-static void lane_read(pair *on, lane *l, const rule *r)
+static void lane_read(pair *on, lane *l, rule *r)
 {
-    char chunk[CHUNK];
-    ssize_t got = read(l->from, chunk, sizeof(chunk));
+    char chunk[CHUNK + MUTATE_MORE];
+    ssize_t got = read(l->from, chunk, CHUNK);
+    if (got > 0 && r->mutate > 0 && dice_below(&r->dice, r->mutate) == 0)
+        got = (ssize_t)mutate_bytes(&r->dice, chunk, (size_t)got);
     if (got > 0)
         lane_append(l, chunk, (size_t)got, test_now_ms() + r->delay_ms);
     else if (got == 0)
@@ -384,6 +389,14 @@ void proxy_inject(proxy *p, way to, const void *data, size_t len)
 }
 
 /* Returns when it is so: the thread closes and opens the listener. */
+void proxy_mutate(proxy *p, way to, unsigned one_in, uint64_t seed)
+{
+    rule *r = lock_rule(p, to);
+    r->mutate = one_in;
+    r->dice = seed;
+    unlock_and_wake(p);
+}
+
 void proxy_refuse(proxy *p, bool on)
 {
     pthread_mutex_lock(&p->mutex);

@@ -39,6 +39,9 @@ void proxy_hold(proxy *p, way to, bool on);
 void proxy_half_close(proxy *p, way to);
 /* Puts bytes of its own into all connections. */
 void proxy_inject(proxy *p, way to, const void *data, size_t len);
+/* From now on about one in `one_in` pieces that come that way is spoiled, reproducibly by `seed`:
+ * bits, numbers, lengths, whole replies of another shape. 0: none any more. */
+void proxy_mutate(proxy *p, way to, unsigned one_in, uint64_t seed);
 /* Nobody listens any more; connections there are stay. */
 void proxy_refuse(proxy *p, bool on);
 

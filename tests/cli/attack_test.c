@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every verb of every component, attacked: on keys that another program has damaged, and through a
+ * proxy that spoils what the server says. Whatever happens, the command ends in time with an exit
+ * code of its own, and the server goes on answering: no crash, no endless loop, no script that
+ * hangs.
+ *
+ * What is run are the examples of the verbs, so a new component is attacked by being registered.
+ * One pass, or as many as fit into $TACKLE_STRESS seconds, each with another seed. A failure tells
+ * its seed: ATTACK_SEED=7 ATTACK_ONLY=queue repeats it.
+ *
+ * ctest: timeout 900
+ */
+#include <fcntl.h>
+#include <regex.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "support/mutate.h"
+#include "support/proxy.h"
+#include "support/test.h"
+
+/* Not attacked: they use no server, or servers of their own. */
+static const char *const spared[] = {"server", "demo",    "cron", "help",
+                                     "version", "redlock", "ping", "bench"};
+
+/* Seconds until a command that has not ended is killed, on a machine however busy. */
+#define PATIENCE "40"
+
+typedef struct attack {
+    server *server;
+    proxy *proxy;
+    char dir[64]; /* where the examples run */
+    uint64_t seed;
+    int runs;
+} attack;
+
+static bool is_spared(const cli_component *component)
+{
+    const char *only = getenv("ATTACK_ONLY");
+    if (only != NULL && strcmp(only, component->name) != 0)
+        return true;
+    for (size_t i = 0; i < sizeof spared / sizeof *spared; i++)
+        if (strcmp(spared[i], component->name) == 0)
+            return true;
+    return false;
+}
+
+/* ---- Running an example -------------------------------------------------- */
+
+/* Nobody waits for long here. */
+static char *shorten_waits(const char *text)
+{
+    regex_t pattern;
+    regmatch_t match[3];
+    char *short_text = test_format("%s", "");
+    assert_int_equal(
+        regcomp(&pattern, "(--wait|--lease|sleep|--every) [0-9.]+[a-z]*", REG_EXTENDED), 0);
+    while (regexec(&pattern, text, 2, match, 0) == 0) {
+        int before = (int)match[0].rm_so, word = (int)(match[1].rm_eo - match[1].rm_so);
+        bool sleeps = strncmp(text + match[1].rm_so, "sleep", 5) == 0;
+        char *longer = test_format("%s%.*s%.*s %s", short_text, before, text, word,
+                                   text + match[1].rm_so, sleeps ? "0.2" : "300ms");
+        free(short_text);
+        short_text = longer;
+        text += match[0].rm_eo;
+    }
+    regfree(&pattern);
+    char *whole = test_format("%s%s", short_text, text);
+    free(short_text);
+    return whole;
+}
+
+/* What is dropped at the end cannot be damaged. */
+static char *without_drops(const char *text)
+{
+    char *kept = test_format("%s", "");
+    while (*text != '\0') {
+        int len = (int)strcspn(text, "\n");
+        char *line = test_format("%.*s\n", len, text);
+        bool drops = strstr(line, " drop ") || strstr(line, " destroy ") || strstr(line, " clear ");
+        char *longer = drops ? NULL : test_format("%s%s", kept, line);
+        if (longer != NULL) {
+            free(kept);
+            kept = longer;
+        }
+        free(line);
+        text += len + (text[len] == '\n');
+    }
+    return kept;
+}
+
+/* Each call of tackle leaves its exit code in a file. */
+static char *instrument(const attack *a, const char *text)
+{
+    return test_format("tackle() { timeout -s KILL " PATIENCE " '" TACKLE_BINARY_DIR
+                       "/tackle' \"$@\"; code=$?; echo \"$code $*\" | tr '\\n' ' ' >>'%s/codes'; "
+                       "echo >>'%s/codes'; return $code; }\n%s",
+                       a->dir, a->dir, text);
+}
+
+static void be_shell(const attack *a, const char *url, const char *script)
+{
+    char log[80];
+    snprintf(log, sizeof log, "%s/log", a->dir);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int output = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    setpgid(0, 0);
+    dup2(null, 0);
+    dup2(output, 1);
+    dup2(output, 2);
+    setenv("TACKLE_URL", url, 1);
+    setenv("ASAN_OPTIONS", "exitcode=134:detect_leaks=0", 1);
+    setenv("UBSAN_OPTIONS", "halt_on_error=1:exitcode=134:print_stacktrace=1", 1);
+    if (chdir(a->dir) == 0)
+        execl("/bin/sh", "sh", "-c", script, (char *)NULL);
+    _exit(127);
+}
+
+static void run(attack *a, const char *url, const char *text)
+{
+    char *script = instrument(a, text), *codes = test_format("%s/codes", a->dir);
+    unlink(codes);
+    pid_t child = fork();
+    if (child == 0)
+        be_shell(a, url, script);
+    assert_true(child > 0);
+    waitpid(child, NULL, 0);
+    kill(-child, SIGKILL); /* what it left in the background */
+    a->runs++;
+    free(codes);
+    free(script);
+}
+
+/* ---- What it came to ----------------------------------------------------- */
+
+static char *read_all(const attack *a, const char *name)
+{
+    char *path = test_format("%s/%s", a->dir, name), *text = calloc(1, 20000);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        size_t len = fread(text, 1, 19999, file);
+        text[len] = '\0';
+        fclose(file);
+    }
+    free(path);
+    return text;
+}
+
+static const char *verdict(int code)
+{
+    switch (code) {
+    case 132:
+    case 134:
+    case 135:
+    case 136:
+    case 139:
+        return "crashed";
+    case 124:
+    case 137:
+        return "did not end";
+    default:
+        return NULL;
+    }
+}
+
+static void show_failure(const attack *a, const char *how, const char *what, const char *text)
+{
+    char *log = read_all(a, "log");
+    char *keys = server_ask(a->server, "KEYS *");
+    fprintf(stderr, "\n%s (seed %llu, %s)\n%s\n--- output\n%.4000s\n--- keys\n%.2000s\n", what,
+            (unsigned long long)a->seed, how, text, log, keys);
+    free(keys);
+    free(log);
+}
+
+/* No crash and no endless loop, here or on the server. */
+static int judge(attack *a, const char *how, const char *text)
+{
+    int failures = 0;
+    char *codes = read_all(a, "codes"), *rest = codes;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        const char *what = verdict(atoi(line));
+        if (what == NULL)
+            continue;
+        char *message = test_format("%s: tackle %s", what, line);
+        show_failure(a, how, message, text);
+        free(message);
+        failures++;
+    }
+    free(codes);
+    char *pong = server_ask(a->server, "PING");
+    if (strcmp(pong, "PONG") != 0) {
+        show_failure(a, how, pong, text);
+        failures++;
+        free(server_ask(a->server, "SCRIPT KILL"));
+    }
+    free(pong);
+    return failures;
+}
+
+/* ---- Attacks ------------------------------------------------------------- */
+
+static int attack_keys(attack *a, const char *example, const char *fill)
+{
+    char *url = test_format("%s?timeout=2s", a->server->url);
+    server_do(a->server, "FLUSHALL");
+    run(a, url, fill);
+    corrupt_keys(a->server, a->seed);
+    run(a, url, example);
+    int failures = judge(a, "damaged keys", example);
+    free(url);
+    return failures;
+}
+
+static int attack_wire(attack *a, const char *example)
+{
+    char *url = test_format("%s?timeout=300ms", proxy_url(a->proxy));
+    proxy_mutate(a->proxy, TO_CLIENT, 3, a->seed);
+    run(a, url, example);
+    proxy_mutate(a->proxy, TO_CLIENT, 0, 0);
+    int failures = judge(a, "spoiled replies", example);
+    free(url);
+    return failures;
+}
+
+static int attack_verb(attack *a, const cli_verb *verb)
+{
+    char *example = shorten_waits(verb->example);
+    char *fill = without_drops(example);
+    a->seed++;
+    int failures = attack_keys(a, example, fill) + attack_wire(a, example);
+    free(example);
+    free(fill);
+    return failures;
+}
+
+static int attack_all(attack *a)
+{
+    int failures = 0;
+    for (size_t i = 0; cli_components[i] != NULL; i++)
+        for (const cli_verb *v = cli_components[i]->verbs; v->run != NULL; v++)
+            if (!is_spared(cli_components[i]) && v->example != NULL)
+                failures += attack_verb(a, v);
+    return failures;
+}
+
+static int64_t seconds(void)
+{
+    const char *text = getenv("TACKLE_STRESS");
+    return text != NULL ? atoll(text) : 0;
+}
+
+static void every_verb_survives_its_attackers(void **state)
+{
+    (void)state;
+    const char *seed = getenv("ATTACK_SEED");
+    attack a = {.server = server_start(NULL), .seed = seed != NULL ? strtoull(seed, NULL, 10) : 0};
+    a.proxy = proxy_start(a.server->socket);
+    test_make_dir(a.dir, sizeof a.dir);
+    setenv("HOME", a.dir, 1);
+    setenv("XDG_DATA_HOME", a.dir, 1);
+    unsetenv("TACKLE_PASSWORD");
+    int failures = 0;
+    int64_t until = test_now_ms() + seconds() * 1000;
+    do
+        failures += attack_all(&a);
+    while (test_now_ms() < until);
+    proxy_end(a.proxy);
+    server_end(a.server);
+    assert_true(a.runs > 0);
+    assert_int_equal(failures, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_verb_survives_its_attackers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
