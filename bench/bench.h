@@ -111,7 +111,7 @@ typedef struct bench_sample {
 
 /* Every component: main.c has the table of them. */
 extern const bench_component bloom_bench, book_bench, config_bench, core_bench, counter_bench,
-    log_bench, ip_bench, limit_bench, lock_bench, queue_bench, service_bench;
+    log_bench, ip_bench, limit_bench, lock_bench, mail_bench, queue_bench, service_bench;
 
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int64_t bench_now_ns(void);

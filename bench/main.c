@@ -15,8 +15,8 @@
 #include "run.h"
 
 static const bench_component *const components[] = {
-    &core_bench, &bloom_bench, &lock_bench,   &limit_bench, &queue_bench,  &counter_bench,
-    &log_bench,  &ip_bench,    &config_bench, &book_bench,  &service_bench};
+    &core_bench,    &bloom_bench, &lock_bench, &limit_bench,  &queue_bench, &mail_bench,
+    &counter_bench, &log_bench,   &ip_bench,   &config_bench, &book_bench,  &service_bench};
 
 #define COMPONENTS (int)(sizeof components / sizeof *components)
 
