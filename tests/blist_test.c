@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "core/client.h"
 #include "support/certs.h"
 #include "support/cluster.h"
 #include "support/fixture.h"
@@ -624,6 +625,55 @@ static void a_silent_server_is_left_after_the_wait_and_the_time_out(void **state
     server_end(s);
 }
 
+/* Also while it is the only one that uses the client. */
+static void a_server_that_hangs_is_left_for_the_new_master(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, &(tkl_options){.timeout_ms = 1000});
+    client->heartbeat_us = 300000;
+    tkl_blist *list = open_list(client, "a");
+    int slot = (int)call_int(client, "CLUSTER", "KEYSLOT", "tackle:blist:{a}", NULL);
+    server *old = cluster_owner(c, slot), *owner = cluster_replica(c, old);
+    popper p[3];
+    for (int i = 0; i < 3; i++) {
+        p[i] = (popper){.lists = &list, .count = 1, .wait_ms = -1};
+        start_waiting(old, &p[i]);
+    }
+    server_freeze(old);
+    eventually(server_info(owner, "blocked_clients") == 3, LONG_MS);
+    for (int i = 0; i < 3; i++)
+        server_do(owner, "RPUSH tackle:blist:{a} x");
+    for (int i = 0; i < 3; i++)
+        assert_got(&p[i], "x");
+    server_thaw(old);
+    tkl_blist_close(list);
+    tkl_close(client);
+    cluster_end(c);
+}
+
+static void a_long_wait_is_not_taken_for_a_server_that_hangs(void **state)
+{
+    fixture *f = *state;
+    tkl_blist *list = open_list(f->client, "l");
+    f->client->heartbeat_us = 50000;
+    popper p[4];
+    for (int i = 0; i < 4; i++) {
+        p[i] = (popper){.lists = &list, .count = 1, .wait_ms = LONG_MS};
+        start_waiting(f->server, &p[i]);
+    }
+    int64_t received = server_info(f->server, "total_connections_received");
+    int64_t pings = server_calls(f->server, "ping");
+    test_sleep_ms(600);
+    assert_in_range(server_calls(f->server, "ping") - pings, 1, 14); /* one for all of them */
+    assert_true(server_info(f->server, "total_connections_received") - received <= 1);
+    for (int i = 0; i < 4; i++)
+        push(list, "x");
+    for (int i = 0; i < 4; i++)
+        assert_got(&p[i], "x");
+    tkl_blist_close(list);
+}
+
 static void an_item_cut_off_in_the_middle_is_told(void **state)
 {
     fixture *f = *state;
@@ -780,6 +830,8 @@ int main(void)
         TEST(each_item_is_popped_once),
         TEST(a_wait_goes_on_when_its_connection_is_killed),
         TEST(an_item_cut_off_in_the_middle_is_told),
+        TEST(a_long_wait_is_not_taken_for_a_server_that_hangs),
+        cmocka_unit_test(a_server_that_hangs_is_left_for_the_new_master),
         TEST(a_process_that_dies_waiting_takes_nothing_with_it),
         TEST(a_forked_child_does_not_disturb_the_wait),
         cmocka_unit_test(a_wait_goes_on_when_the_server_is_started_again),

@@ -72,23 +72,50 @@ static int read_preface(const sending *r, tkl__conn *conn, int64_t deadline)
     return rc;
 }
 
-/* Until the reply came, or an interruption. */
-static int await_reply(tkl_client *client, tkl__conn *conn, int64_t deadline, tkl_reply **reply)
+static int give_up(tkl__conn *conn, int code, const char *why)
+{
+    conn->broken = true;
+    conn->code = code;
+    return tkl__fail(code, "%s", why);
+}
+
+/* Sleeps until something came, or a moment. */
+static void poll_until(tkl_client *client, const tkl__conn *conn, int64_t until)
 {
     struct pollfd files[] = {{conn->stream.fd, POLLIN, 0}, {client->interrupt.fd, POLLIN, 0}};
+    poll(files, 2, tkl__poll_ms(until));
+    if (files[1].revents)
+        tkl__interrupt_seen(client);
+}
+
+/* A server that hangs is as good as gone: another one may be the master by now. */
+static bool hangs(tkl_client *client, tkl__node *node)
+{
+    tkl__heed_interrupt(client);
+    bool hung = tkl__node_hangs(node);
+    tkl__heed_interrupt(NULL);
+    return hung && !tkl__is_interrupted(client);
+}
+
+/* Until the reply came, or an interruption. */
+static int await_reply(tkl_client *client, tkl__node *node, tkl__conn *conn, int64_t deadline,
+                       tkl_reply **reply)
+{
+    int64_t beat = tkl__now() + client->heartbeat_us;
     for (;;) {
         int rc = tkl__conn_try_receive(conn, reply);
         if (rc != TKL_OK || *reply)
             return rc;
         if (tkl__is_interrupted(client))
             return TKL_EINTR;
-        if (tkl__left(deadline) == 0) {
-            conn->broken = true;
-            return tkl__fail(TKL_ETIMEOUT, "timed out");
-        }
-        poll(files, 2, tkl__poll_ms(deadline));
-        if (files[1].revents)
-            tkl__interrupt_seen(client);
+        if (tkl__left(deadline) == 0)
+            return give_up(conn, TKL_ETIMEOUT, "timed out");
+        if (tkl__now() >= beat && hangs(client, node))
+            return give_up(conn, TKL_EUNKNOWN, "the server hangs");
+        if (tkl__now() >= beat)
+            beat = tkl__now() + client->heartbeat_us;
+        else
+            poll_until(client, conn, beat < deadline ? beat : deadline);
     }
 }
 
@@ -158,7 +185,7 @@ static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
     if (rc == TKL_OK)
         rc = read_preface(&r, conn, deadline);
     if (rc == TKL_OK)
-        rc = await_reply(client, conn, late(timeout_of(client, command), end), reply);
+        rc = await_reply(client, node, conn, late(timeout_of(client, command), end), reply);
     *nothing = !conn->midway;
     return rc == TKL_EINTR ? unblock(node, conn, reply) : rc;
 }

@@ -66,6 +66,10 @@ struct tkl__node {
     waiter *watch;              /* the one on watch, or NULL */
     int64_t turn_at;            /* when a connection was last handed to a waiter */
 
+    int64_t heard_at; /* when it last answered */
+    bool asking;      /* a thread asks whether it lives */
+    bool hung;        /* it did not answer that, the last time */
+    int64_t asked_at; /* when that was */
     bool reached;     /* answered once */
     bool let_go;      /* it closed a connection, or a dial failed, since it was picked last */
     bool dialling;    /* somebody tries, after a failure */
@@ -338,6 +342,7 @@ static bool may_dial(const tkl__node *node)
 static void note_success(tkl__node *node, tkl__conn *conn)
 {
     all_add(node, conn);
+    node->heard_at = tkl__now();
     node->client->counts.dials++;
     node->reached = true;
     node->client->reached = true;
@@ -500,6 +505,8 @@ static void count_use(tkl__node *node, tkl__conn *conn)
     counts->bytes_sent += (int64_t)(conn->sent - conn->sent_counted);
     counts->bytes_received += (int64_t)(conn->received - conn->received_counted);
     counts->lost += conn->broken;
+    if (!conn->broken)
+        node->heard_at = tkl__now();
     conn->sent_counted = conn->sent;
     conn->received_counted = conn->received;
 }
@@ -574,6 +581,51 @@ void tkl__node_return_apart(tkl__node *node, tkl__conn *conn)
     tkl__conn_close(conn);
 }
 
+/* ---- Is it alive? -------------------------------------------------------- */
+
+static void ask_for_life(tkl__node *node)
+{
+    tkl__conn *conn;
+    tkl_reply *reply = NULL;
+    int64_t deadline = tkl__now() + node->client->heartbeat_us;
+    if (tkl__node_borrow_apart(node, deadline, &conn) != TKL_OK)
+        return;
+    if (tkl__conn_command(conn, deadline, &reply, "PING", NULL) == TKL_OK)
+        tkl_reply_free(reply);
+    tkl__node_return_apart(node, conn); /* notes that it was heard */
+}
+
+/* With the lock. */
+static bool is_silent(const tkl__node *node)
+{
+    return tkl__now() - node->heard_at >= node->client->heartbeat_us;
+}
+
+/* With the lock, which is released while the server is asked. */
+static void find_out(tkl__node *node)
+{
+    node->asking = true;
+    node->hung = false;
+    tkl__client_unlock(node->client);
+    ask_for_life(node);
+    tkl__client_lock(node->client);
+    node->asking = false;
+    node->hung = is_silent(node);
+    node->asked_at = tkl__now();
+}
+
+bool tkl__node_hangs(tkl__node *node)
+{
+    tkl_client *client = node->client;
+    tkl__client_lock(client);
+    bool known = node->asking || tkl__now() - node->asked_at < client->heartbeat_us;
+    if (is_silent(node) && !known)
+        find_out(node);
+    bool hangs = is_silent(node) && node->hung;
+    tkl__client_unlock(client);
+    return hangs;
+}
+
 /* ---- Counting ------------------------------------------------------------ */
 
 void tkl__node_count_locked(const tkl__node *node, tkl_client_info *info)
@@ -621,5 +673,5 @@ void tkl__node_forget_locked(tkl__node *node)
     node->all = node->newest = node->oldest = NULL;
     forget_waiters(node);
     node->total = node->lent = 0;
-    node->dialling = false;
+    node->dialling = node->asking = false;
 }

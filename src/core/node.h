@@ -36,6 +36,10 @@ void tkl__node_return(tkl__node *node, tkl__conn *conn);
  * in while there is room. Does not wait for a server that cannot be reached just now. */
 int tkl__node_borrow_apart(tkl__node *node, int64_t deadline, tkl__conn **conn);
 void tkl__node_return_apart(tkl__node *node, tkl__conn *conn);
+/* For a thread that waits for an answer: whether the server hangs. After a heartbeat in which it
+ * has answered nobody, one of the threads that call this sends a PING over another connection, and
+ * waits for a heartbeat at most. */
+bool tkl__node_hangs(tkl__node *node);
 /* Closes the idle connections: after a failover they may lead to the wrong server. */
 void tkl__node_flush(tkl__node *node);
 
