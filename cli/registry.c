@@ -20,6 +20,7 @@
     X(cli_log)        \
     X(cli_counter)    \
     X(cli_sessions)   \
+    X(cli_online)     \
     X(cli_bloom)      \
     X(cli_unique)     \
     X(cli_bits)       \

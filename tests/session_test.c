@@ -11,6 +11,7 @@
 
 #include "support/cluster.h"
 #include "support/fixture.h"
+#include "support/permissions.h"
 
 typedef char token_text[TKL_SESSION_TOKEN_SIZE];
 
@@ -443,16 +444,9 @@ static void a_full_server_changes_nothing(void **state)
 static void the_permissions_of_the_page_are_enough(void **state)
 {
     fixture *f = *state;
-    tkl_client *client;
+    tkl_client *client = documented_user(f->server, "session.md");
     tkl_session_list *list;
     token_text token;
-    server_do(
-        f->server,
-        "ACL SETUSER shop on >secret ~tackle:session:* +evalsha +eval +time +hset +hget +hdel "
-        "+zadd +zrem +zrange +zscore +zcard +zcount +zpopmin +zremrangebyrank +pexpireat "
-        "+pexpire +del +unlink +scan +ping +client|setname");
-    tkl_options options = {.username = "shop", .password = "secret"};
-    assert_ok(tkl_open(f->server->url, &options, &client));
     tkl_session_options small = {.most = 2, .ranked = 1};
     tkl_sessions *store = open_store(client, "shop", &small);
     for (int i = 0; i < 5; i++) {
@@ -476,7 +470,6 @@ static void the_permissions_of_the_page_are_enough(void **state)
     assert_ok(tkl_session_drop(store));
     tkl_session_close(store);
     tkl_close(client);
-    server_do(f->server, "ACL DELUSER shop");
 }
 
 static void a_forked_child_may_use_it(void **state)

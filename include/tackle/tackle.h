@@ -22,6 +22,7 @@
 #include <tackle/log.h>
 #include <tackle/mail.h>
 #include <tackle/message.h>
+#include <tackle/online.h>
 #include <tackle/queue.h>
 #include <tackle/recent.h>
 #include <tackle/redlock.h>

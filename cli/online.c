@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Online users from the shell.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holders.h"
+#include "items.h"
+#include "out.h"
+#include "progress.h"
+
+static tkl_online_kind kind_given(const cli_session *cli)
+{
+    const char *word = cli_text(cli, "using", "stored");
+    for (int kind = 0; kind <= TKL_ONLINE_HEARTBEAT; kind++)
+        if (strcmp(tkl_online_kind_name((tkl_online_kind)kind), word) == 0)
+            return (tkl_online_kind)kind;
+    return TKL_ONLINE_STORED;
+}
+
+static int open_online(cli_session *cli, const tkl_online_options *options, tkl_online **online)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    return failed ? failed
+                  : cli_end(cli, tkl_online_open(client, tkl_str(cli->argv[0]), options, online));
+}
+
+/* ---- mark ---------------------------------------------------------------- */
+
+typedef struct marking {
+    tkl_online *online;
+    cli_progress progress;
+    uint64_t done;
+    int64_t fresh;
+} marking;
+
+static int mark_some(cli_session *cli, const tkl_bytes *users, size_t count, void *arg)
+{
+    marking *m = arg;
+    int64_t fresh = 0;
+    int failed = cli_end(cli, tkl_online_mark(m->online, users, count, &fresh));
+    m->done += count;
+    m->fresh += fresh;
+    cli_progress_update(&m->progress, m->done);
+    return failed;
+}
+
+static int mark(cli_session *cli)
+{
+    marking m = {0};
+    tkl_online_options options = {
+        .kind = kind_given(cli),
+        .zone = cli_text(cli, "zone", NULL),
+        .keep_days = cli_number(cli, "keep", 0),
+        .window_ms = cli_number(cli, "window", 0),
+        .max_id = cli_number(cli, "max-id", 0),
+    };
+    int failed = open_online(cli, &options, &m.online);
+    cli_progress_start(&m.progress, "users marked:", 0);
+    if (!failed)
+        failed = cli_items(cli, 1, mark_some, &m);
+    cli_progress_end(&m.progress);
+    tkl_online_close(m.online);
+    if (failed)
+        return failed;
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:o, s:I, s:I}", "name",
+                                             cli_json_bytes(tkl_str(cli->argv[0])), "marked",
+                                             (json_int_t)m.done, "fresh", (json_int_t)m.fresh));
+    printf("%" PRIu64 " marked, %" PRId64 " fresh\n", m.done, m.fresh);
+    return CLI_OK;
+}
+
+/* ---- count, check -------------------------------------------------------- */
+
+static int count(cli_session *cli)
+{
+    tkl_online *online = NULL;
+    int64_t users = 0, days = cli_number(cli, "days", 1);
+    bool every = cli_flag(cli, "all");
+    if (every && cli_flag(cli, "any"))
+        return cli_usage(cli, "either --all or --any");
+    int failed = open_online(cli, NULL, &online);
+    if (!failed)
+        failed = cli_end(cli, tkl_online_count(online, days,
+                                               every ? TKL_ONLINE_EVERY_DAY : TKL_ONLINE_ANY_DAY,
+                                               &users));
+    tkl_online_close(online);
+    if (failed)
+        return failed;
+    if (cli->json)
+        return cli_print_json(
+            cli, json_pack("{s:I, s:I}", "count", (json_int_t)users, "days", (json_int_t)days));
+    printf("%" PRId64 "\n", users);
+    return CLI_OK;
+}
+
+static int check(cli_session *cli)
+{
+    tkl_online *online = NULL;
+    bool present = false;
+    int failed = open_online(cli, NULL, &online);
+    if (!failed)
+        failed = cli_end(cli, tkl_online_check(online, tkl_str(cli->argv[1]),
+                                               cli_number(cli, "days-ago", 0), &present));
+    tkl_online_close(online);
+    if (failed)
+        return failed;
+    if (cli->json)
+        failed = cli_print_json(cli, json_pack("{s:o, s:b}", "user",
+                                               cli_json_bytes(tkl_str(cli->argv[1])), "present",
+                                               present));
+    else
+        printf("%s\n", present ? "present" : "absent");
+    return failed || present ? failed : CLI_NO;
+}
+
+static int returning(cli_session *cli)
+{
+    tkl_online *online = NULL;
+    int64_t back = 0, fresh = 0;
+    int failed = open_online(cli, NULL, &online);
+    if (!failed)
+        failed =
+            cli_end(cli, tkl_online_returning(online, cli_number(cli, "days", 7), &back, &fresh));
+    tkl_online_close(online);
+    static const cli_column columns[] = {{"returning", "returning"}, {"fresh", "fresh"}, {0}};
+    return failed ? failed
+                  : cli_print_record(cli,
+                                     json_pack("{s:I, s:I}", "returning", (json_int_t)back, "fresh",
+                                               (json_int_t)fresh),
+                                     columns);
+}
+
+/* ---- report -------------------------------------------------------------- */
+
+static json_t *json_of_day(const tkl_online_day *day)
+{
+    return json_pack("{s:s, s:I, s:I, s:I}", "day", day->day, "users", (json_int_t)day->users,
+                     "bytes", (json_int_t)day->bytes, "theory_bytes",
+                     (json_int_t)day->theory_bytes);
+}
+
+static int print_report(cli_session *cli, const tkl_online_report *report)
+{
+    static const cli_column columns[] = {
+        {"day", "day"}, {"users", "users"}, {"bytes", "bytes"}, {"theory_bytes", "in theory"}, {0}};
+    json_t *days = json_array();
+    for (size_t i = 0; i < report->count; i++)
+        json_array_append_new(days, json_of_day(&report->items[i]));
+    if (cli->json)
+        return cli_print_json(
+            cli, json_pack("{s:s, s:s, s:I, s:I, s:I, s:o}", "kind",
+                           tkl_online_kind_name(report->kind), "zone", report->zone, "keep_days",
+                           (json_int_t)report->keep_days, "assigned", (json_int_t)report->assigned,
+                           "assigned_bytes", (json_int_t)report->assigned_bytes, "days", days));
+    printf("kind %s, days in %s, %" PRId64 " kept\n", tkl_online_kind_name(report->kind),
+           report->zone, report->keep_days);
+    if (report->assigned > 0)
+        printf("%" PRId64 " users have numbers, in %" PRId64 " bytes\n", report->assigned,
+               report->assigned_bytes);
+    return cli_print_rows(cli, days, columns);
+}
+
+static int report(cli_session *cli)
+{
+    tkl_online *online = NULL;
+    tkl_online_report *found = NULL;
+    int failed = open_online(cli, NULL, &online);
+    if (!failed)
+        failed = cli_end(cli, tkl_online_show(online, &found));
+    if (!failed)
+        failed = print_report(cli, found);
+    tkl_online_report_free(found);
+    tkl_online_close(online);
+    return failed;
+}
+
+static int drop(cli_session *cli)
+{
+    tkl_online *online = NULL;
+    int failed = cli_confirm(cli, "This forgets all days of '%s'.", cli->argv[0]);
+    if (!failed)
+        failed = open_online(cli, NULL, &online);
+    if (!failed)
+        failed = cli_end(cli, tkl_online_drop(online));
+    tkl_online_close(online);
+    return failed ? failed : cli_print_done(cli, "dropped");
+}
+
+/* ---- The component ------------------------------------------------------- */
+
+static const cli_option mark_options[] = {
+    {"using", CLI_CHOICE, "set|bitmap|assigned|hll|heartbeat", "how users are kept (default set)"},
+    {"zone", CLI_TEXT, "ZONE", "time zone of days (default UTC)"},
+    {"keep", CLI_INTEGER, "DAYS", "days that are kept (default 31)"},
+    {"window", CLI_DURATION, "DURATION", "heartbeat: how long a mark lasts (default 1m)"},
+    {"max-id", CLI_INTEGER, "N", "bitmap: the largest number (default 99999999)"},
+    CLI_LINES,
+    {0},
+};
+static const cli_option count_options[] = {
+    {"days", CLI_INTEGER, "N", "the last N days, today included (default 1)"},
+    {"any", CLI_FLAG, NULL, "users who were there on any of the days (default)"},
+    {"all", CLI_FLAG, NULL, "users who were there on all of the days"},
+    {0},
+};
+static const cli_option check_options[] = {
+    {"days-ago", CLI_INTEGER, "N", "on the day so many days ago (default 0: today)"},
+    {0},
+};
+static const cli_option returning_options[] = {
+    {"days", CLI_INTEGER, "N", "days before today to look at (default 7)"},
+    {0},
+};
+static const cli_option drop_options[] = {CLI_YES, {0}};
+
+static const cli_verb verbs[] = {
+    {
+        .name = "mark",
+        .args = "NAME [USER...]",
+        .summary = "mark users as present today; prints how many were not before",
+        .options = mark_options,
+        .details = "set: exact, any user. bitmap: exact, users are numbers; 1.25 MB a day for ten\n"
+                   "million. assigned: a bitmap for names, which get numbers. hll: an estimate of\n"
+                   "the count in 12 KB a day. heartbeat: who was marked in the last minute.\n"
+                   "The first mark of a name decides; later ones need not say it again.",
+        .example = "tackle online mark visitors ann bob\n"
+                   "seq 1000 | tackle online mark players --using bitmap --lines",
+        .run = mark,
+    },
+    {
+        .name = "count",
+        .args = "NAME",
+        .summary = "how many users there were today, or on the last days",
+        .options = count_options,
+        .example = "tackle online mark visitors ann bob\n"
+                   "tackle online count visitors\n"
+                   "tackle online count visitors --days 7 --all",
+        .run = count,
+    },
+    {
+        .name = "check",
+        .args = "NAME USER",
+        .summary = "whether a user was there",
+        .options = check_options,
+        .details = "Exit code 1 when not. An hll cannot tell.",
+        .example = "tackle online mark visitors ann\n"
+                   "tackle online check visitors ann",
+        .run = check,
+    },
+    {
+        .name = "returning",
+        .args = "NAME",
+        .summary = "how many of today's users are new, and how many returned",
+        .options = returning_options,
+        .example = "tackle online mark visitors ann bob\n"
+                   "tackle online returning visitors --days 7",
+        .run = returning,
+    },
+    {
+        .name = "report",
+        .args = "NAME",
+        .summary = "the users of each day, and the memory they take",
+        .example = "tackle online mark visitors ann bob\n"
+                   "tackle online report visitors",
+        .run = report,
+    },
+    {
+        .name = "drop",
+        .args = "NAME",
+        .summary = "forget all days",
+        .options = drop_options,
+        .example = "tackle online mark tackle-example ann\n"
+                   "tackle online drop tackle-example --yes --json",
+        .run = drop,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"A hundred thousand users of today, by a set, a bitmap and a HyperLogLog.",
+     "for kind in set bitmap hll; do seq 100000 | tackle online mark by-$kind --using $kind "
+     "--lines; "
+     "tackle online report by-$kind; done",
+     0},
+    {"Who was there on all of the last seven days?", "tackle online count by-bitmap --days 7 --all",
+     0},
+    {"Who is here now: marked within the last minute.",
+     "tackle online mark here ann bob --using heartbeat; tackle online count here; "
+     "tackle online check here eve",
+     1},
+    {0},
+};
+
+const cli_component cli_online = {
+    .name = "online",
+    .summary = "who was here today, on all of seven days, or is here now",
+    .verbs = verbs,
+    .demo = demo,
+};

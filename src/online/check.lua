@@ -1,0 +1,33 @@
+-- online/check: whether a user was there on a day, or is there now.
+-- KEYS[1] ids     hash: numbers of users, of an assigned bitmap
+-- KEYS[2] day
+-- ARGV[1] kind
+-- ARGV[2] user
+-- ARGV[3] window  ms, of a heartbeat
+-- ARGV[4] start   of today, as the client thinks, in ms
+-- ARGV[5] till    the end of it
+-- returns {code, now, 1 or 0}: 0 done; 1 today is another day
+local IDS, DAY = KEYS[1], KEYS[2]
+local kind, user, window, start, till = unpack(ARGV)
+-- include: online
+
+local DONE, ANOTHER_DAY = 0, 1
+
+local present = {
+  set = function() return redis.call('SISMEMBER', DAY, user) end,
+  bitmap = function() return redis.call('GETBIT', DAY, user) end,
+  assigned = function()
+    local number = redis.call('HGET', IDS, user)
+    return number and redis.call('GETBIT', DAY, number) or 0
+  end,
+  heartbeat = function(now_ms)
+    local last = tonumber(redis.call('ZSCORE', DAY, user) or 0)
+    return last > now_ms - window and 1 or 0
+  end,
+}
+
+local now_ms = clock()
+if kind ~= 'heartbeat' and not is_today(now_ms, start, till) then
+  return {ANOTHER_DAY, now_ms, 0}
+end
+return {DONE, now_ms, present[kind](now_ms)}

@@ -1,0 +1,56 @@
+-- online/count: how many users there were on these days.
+-- KEYS[1] scratch   for the result of a combination, removed at once
+-- KEYS[2...] days   of one kind
+-- ARGV[1] kind
+-- ARGV[2] over      any or every
+-- ARGV[3] window    ms, of a heartbeat
+-- ARGV[4] start     of today, as the client thinks, in ms
+-- ARGV[5] till      the end of it
+-- returns {code, now, count}: 0 done; 1 today is another day
+local SCRATCH = KEYS[1]
+local kind, over, window, start, till = unpack(ARGV)
+-- include: online
+
+local DONE, ANOTHER_DAY = 0, 1
+local days = {unpack(KEYS, 2)}
+
+-- Combines the days by this command, counts by that one, and forgets the result.
+local function combined(store, count)
+  redis.call(unpack(store))
+  local result = redis.call(count, SCRATCH)
+  redis.call('DEL', SCRATCH)
+  return result
+end
+
+local function count_sets()
+  if #days == 1 then
+    return redis.call('SCARD', days[1])
+  elseif over == 'every' then
+    return redis.call('SINTERCARD', #days, unpack(days))
+  end
+  return combined({'SUNIONSTORE', SCRATCH, unpack(days)}, 'SCARD')
+end
+
+local function count_bits()
+  if #days == 1 then
+    return redis.call('BITCOUNT', days[1])
+  end
+  local how = over == 'every' and 'AND' or 'OR'
+  return combined({'BITOP', how, SCRATCH, unpack(days)}, 'BITCOUNT')
+end
+
+local count = {
+  set = count_sets,
+  bitmap = count_bits,
+  assigned = count_bits,
+  hll = function() return redis.call('PFCOUNT', unpack(days)) end,
+  heartbeat = function(now_ms)
+    return redis.call('ZCOUNT', days[1], '(' .. digits(now_ms - window), '+inf')
+  end,
+}
+
+local now_ms = clock()
+if kind ~= 'heartbeat' and not is_today(now_ms, start, till) then
+  return {ANOTHER_DAY, now_ms, 0}
+end
+return {DONE, now_ms, count[kind](now_ms)}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Online users: handles, settings and days.
+ *
+ * Keys of a name, all in one slot (ns:online:{name}:...):
+ *
+ *   :settings         hash: shape = "kind zone keep window", fixed by the first mark
+ *   :ids              hash: user -> number, of an assigned bitmap. The next number is how many
+ *                     there are.
+ *   :set:2026-11-16   the users of a day: a set, a bitmap (:bitmap:, :assigned:), a HyperLogLog
+ *                     (:hll:); :heartbeat, a zset of users by when they were marked last
+ *   :scratch          the combination of several days, inside one script
+ *
+ * A day expires when it is no longer kept, the settings and numbers with the last day.
+ *
+ * Which day it is, the server's clock decides, and a script can use only keys that it was given. So
+ * the client keeps an idea of the server's clock, works out the day and its key, and says from when
+ * till when that day lasts. When it is another day by now the script does nothing and answers the
+ * time, and the client asks again: once a day, and when a handle is new and the clocks differ.
+ */
+#include "online/online.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/names.h"
+#include "core/options.h"
+#include "cron/calendar.h"
+
+#define KEEP_DAYS 31
+#define WINDOW_MS 60000
+#define ID_MAX    99999999
+#define DAY_S     86400
+
+static const char *const kind_names[] = {"stored", "set", "bitmap", "assigned", "hll", "heartbeat"};
+#define KINDS (sizeof kind_names / sizeof *kind_names)
+
+const char *tkl_online_kind_name(tkl_online_kind kind)
+{
+    return (size_t)kind < KINDS ? kind_names[kind] : "unknown";
+}
+
+/* ---- Shapes -------------------------------------------------------------- */
+
+void tkl__online_shape_text(const tkl__online_shape *shape, char text[TKL__ONLINE_SHAPE_SIZE])
+{
+    snprintf(text, TKL__ONLINE_SHAPE_SIZE, "%s %s %" PRId64 " %" PRId64, kind_names[shape->kind],
+             shape->zone, shape->keep_days, shape->window_ms);
+}
+
+static tkl_online_kind kind_of(const char *name)
+{
+    for (size_t i = 1; i < KINDS; i++)
+        if (strcmp(kind_names[i], name) == 0)
+            return (tkl_online_kind)i;
+    return TKL_ONLINE_STORED;
+}
+
+bool tkl__online_shape_read(tkl_bytes text, tkl__online_shape *shape)
+{
+    char copy[TKL__ONLINE_SHAPE_SIZE], kind[16];
+    if (text.len >= sizeof copy)
+        return false;
+    memcpy(copy, text.data, text.len);
+    copy[text.len] = '\0';
+    if (sscanf(copy, "%15s %63s %" SCNd64 " %" SCNd64, kind, shape->zone, &shape->keep_days,
+               &shape->window_ms) != 4)
+        return false;
+    shape->kind = kind_of(kind);
+    return shape->kind != TKL_ONLINE_STORED && shape->keep_days >= 1 &&
+           shape->keep_days <= TKL_ONLINE_KEEP_MAX && shape->window_ms >= 1 &&
+           shape->window_ms <= TKL__MS_MAX;
+}
+
+static bool same_shape(const tkl__online_shape *a, const tkl__online_shape *b)
+{
+    return a->kind == b->kind && strcmp(a->zone, b->zone) == 0 && a->keep_days == b->keep_days &&
+           a->window_ms == b->window_ms;
+}
+
+/* ---- Opening ------------------------------------------------------------- */
+
+static int check_options(const tkl_online_options *o)
+{
+    int rc = TKL__CHECK_RESERVED(o);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("kind", (int64_t)o->kind, 0, (int64_t)KINDS - 1);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("keep_days", o->keep_days, 0, TKL_ONLINE_KEEP_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("max_id", o->max_id, 0, TKL_ONLINE_ID_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("window_ms", o->window_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK && o->zone && strlen(o->zone) >= TKL__ZONE_NAME_SIZE)
+        rc = tkl__fail(TKL_EINVAL, "the name of the zone is too long");
+    return rc;
+}
+
+static int64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void set_shape(tkl_online *online, const tkl_online_options *o)
+{
+    tkl__online_shape *shape = &online->shape;
+    shape->kind = o->kind ? o->kind : TKL_ONLINE_SET;
+    snprintf(shape->zone, sizeof shape->zone, "%s", o->zone ? o->zone : "UTC");
+    shape->keep_days = o->keep_days ? o->keep_days : KEEP_DAYS;
+    shape->window_ms = o->window_ms ? o->window_ms : WINDOW_MS;
+    online->given = o->kind || o->zone || o->keep_days || o->window_ms;
+}
+
+static int open_zone(const char *name, tkl__zone **zone)
+{
+    return tkl__zone_open(strcmp(name, "UTC") == 0 ? NULL : name, zone);
+}
+
+/* The name is checked as every component's, and copied. */
+static int keep_name(tkl_online *online, tkl_bytes name)
+{
+    static const char *const none[] = {""};
+    tkl__keys keys;
+    int rc = tkl__keys_make(online->client, TKL__ONLINE_COMPONENT, name, none, 1, &keys);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__keys_free(&keys);
+    char *copy = malloc(name.len);
+    if (!copy)
+        return tkl__nomem();
+    memcpy(copy, name.data, name.len);
+    online->name = (tkl_bytes){copy, name.len};
+    return TKL_OK;
+}
+
+int tkl_online_open(tkl_client *client, tkl_bytes name, const tkl_online_options *options,
+                    tkl_online **out)
+{
+    static const tkl_online_options defaults;
+    const tkl_online_options *o = options ? options : &defaults;
+    *out = NULL;
+    int rc = check_options(o);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_online *online = calloc(1, sizeof *online);
+    if (!online)
+        return tkl__nomem();
+    pthread_mutex_init(&online->mutex, NULL);
+    online->client = client;
+    online->timeout_ms = o->timeout_ms;
+    online->max_id = o->max_id ? o->max_id : ID_MAX;
+    online->ahead = wall_ms() - tkl__now() / 1000;
+    set_shape(online, o);
+    rc = keep_name(online, name);
+    if (rc == TKL_OK)
+        rc = open_zone(online->shape.zone, &online->zone);
+    if (rc != TKL_OK) {
+        tkl_online_close(online);
+        return rc;
+    }
+    *out = online;
+    return TKL_OK;
+}
+
+void tkl_online_close(tkl_online *online)
+{
+    if (!online)
+        return;
+    tkl__zone_close(online->zone);
+    pthread_mutex_destroy(&online->mutex);
+    free((char *)online->name.data);
+    free(online);
+}
+
+/* ---- The settings -------------------------------------------------------- */
+
+/* The shape that the server has. TKL_NOTFOUND: none yet. */
+static int ask_shape(tkl_online *online, tkl__online_shape *shape)
+{
+    static const char *const parts[] = {"settings"};
+    tkl__keys keys;
+    tkl_reply *reply = NULL;
+    int rc = tkl__keys_make(online->client, TKL__ONLINE_COMPONENT, online->name, parts, 1, &keys);
+    if (rc != TKL_OK)
+        return rc;
+    const char *words[] = {"HGET", keys.items[0].data, "shape"};
+    const size_t lens[] = {4, keys.items[0].len, 5};
+    tkl_call_options how = {.timeout_ms = online->timeout_ms, .retry_safe = true};
+    rc = tkl_call(online->client, 3, words, lens, &how, &reply);
+    if (rc == TKL_OK && tkl_reply_is_nil(reply))
+        rc = TKL_NOTFOUND;
+    else if (rc == TKL_OK && !tkl__online_shape_read(tkl_reply_bytes(reply), shape))
+        rc = tkl__fail(TKL_EDAMAGED, "the settings were not written by tackle");
+    tkl_reply_free(reply);
+    tkl__keys_free(&keys);
+    return rc;
+}
+
+static int other_shape(const tkl__online_shape *theirs)
+{
+    char text[TKL__ONLINE_SHAPE_SIZE];
+    tkl__online_shape_text(theirs, text);
+    return tkl__fail(TKL_EINVAL,
+                     "the name has other settings: \"%s\" (kind, zone, days kept, window in ms)",
+                     text);
+}
+
+/* Takes over what the server has, or finds that it agrees with us. */
+static int adopt_shape(tkl_online *online, const tkl__online_shape *theirs)
+{
+    tkl__zone *zone;
+    if (same_shape(theirs, &online->shape))
+        return TKL_OK;
+    if (online->given)
+        return other_shape(theirs);
+    int rc = open_zone(theirs->zone, &zone);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__zone_close(online->zone);
+    online->zone = zone;
+    online->shape = *theirs;
+    return TKL_OK;
+}
+
+/* Asks once; a name without settings has ours from its first mark on. */
+static int learn_shape(tkl_online *online)
+{
+    tkl__online_shape theirs;
+    pthread_mutex_lock(&online->mutex);
+    bool known = online->known;
+    pthread_mutex_unlock(&online->mutex);
+    if (known)
+        return TKL_OK;
+    int rc = ask_shape(online, &theirs);
+    if (rc == TKL_NOTFOUND)
+        return TKL_OK;
+    if (rc != TKL_OK)
+        return rc;
+    pthread_mutex_lock(&online->mutex);
+    rc = adopt_shape(online, &theirs);
+    online->known = rc == TKL_OK;
+    pthread_mutex_unlock(&online->mutex);
+    return rc;
+}
+
+int tkl__online_changed(tkl_online *online)
+{
+    tkl__online_shape theirs;
+    pthread_mutex_lock(&online->mutex);
+    online->known = false;
+    pthread_mutex_unlock(&online->mutex);
+    if (!online->given)
+        return TKL_OK;
+    int rc = ask_shape(online, &theirs);
+    return rc == TKL_OK ? other_shape(&theirs) : rc == TKL_NOTFOUND ? TKL_OK : rc;
+}
+
+/* ---- Days ---------------------------------------------------------------- */
+
+/* When the local day begins, in Unix seconds. */
+static int64_t day_start(const tkl__zone *zone, int64_t number)
+{
+    int64_t until, guess = number * DAY_S;
+    guess = number * DAY_S - tkl__zone_offset(zone, guess, &until);
+    return number * DAY_S - tkl__zone_offset(zone, guess, &until);
+}
+
+/* Where clocks are changed at midnight a day may begin a little early or late; the moment itself is
+ * always in its day. */
+static void work_out_day(const tkl__zone *zone, int64_t now_ms, tkl__today *today)
+{
+    int64_t until, seconds = tkl__floor_div(now_ms, 1000);
+    int64_t local = seconds + tkl__zone_offset(zone, seconds, &until);
+    today->number = tkl__floor_div(local, DAY_S);
+    today->start_ms = day_start(zone, today->number) * 1000;
+    today->till_ms = day_start(zone, today->number + 1) * 1000;
+    if (today->start_ms > now_ms)
+        today->start_ms = now_ms;
+    if (today->till_ms <= now_ms)
+        today->till_ms = now_ms + 1;
+}
+
+int tkl__online_today(tkl_online *online, tkl__today *today)
+{
+    int rc = learn_shape(online);
+    if (rc != TKL_OK)
+        return rc;
+    pthread_mutex_lock(&online->mutex);
+    today->shape = online->shape;
+    work_out_day(online->zone, tkl__now() / 1000 + online->ahead, today);
+    pthread_mutex_unlock(&online->mutex);
+    return TKL_OK;
+}
+
+void tkl__online_learn(tkl_online *online, int64_t server_ms)
+{
+    pthread_mutex_lock(&online->mutex);
+    online->ahead = server_ms - tkl__now() / 1000;
+    pthread_mutex_unlock(&online->mutex);
+}
+
+void tkl__online_day_text(int64_t number, char text[TKL__DAY_SIZE])
+{
+    tkl__date date = tkl__date_of(number);
+    snprintf(text, TKL__DAY_SIZE, "%04d-%02d-%02d", (int)(date.year % 10000), date.month % 100,
+             date.day % 100);
+}
+
+/* ---- Keys ---------------------------------------------------------------- */
+
+#define PART_SIZE 32
+
+/* "set:2026-11-16"; "heartbeat" */
+static void day_part(const tkl__today *today, int64_t ago, char part[PART_SIZE])
+{
+    char day[TKL__DAY_SIZE];
+    const char *kind = tkl_online_kind_name(today->shape.kind);
+    tkl__online_day_text(today->number - ago, day);
+    if (today->shape.kind == TKL_ONLINE_HEARTBEAT)
+        snprintf(part, PART_SIZE, "%s", kind);
+    else
+        snprintf(part, PART_SIZE, "%s:%s", kind, day);
+}
+
+int tkl__online_keys(const tkl_online *online, const tkl__today *today, const char *const *parts,
+                     size_t count, int64_t first_ago, int64_t days, tkl__keys *keys)
+{
+    const char **all = malloc((count + (size_t)days) * sizeof *all);
+    char(*texts)[PART_SIZE] = malloc((size_t)days * sizeof *texts);
+    int rc = all && texts ? TKL_OK : tkl__nomem();
+    *keys = (tkl__keys){0};
+    if (rc == TKL_OK) {
+        memcpy(all, parts, count * sizeof *all);
+        for (size_t i = 0; i < (size_t)days; i++) {
+            day_part(today, first_ago + (int64_t)i, texts[i]);
+            all[count + i] = texts[i];
+        }
+        rc = tkl__keys_make(online->client, TKL__ONLINE_COMPONENT, online->name, all,
+                            count + (size_t)days, keys);
+    }
+    free(all);
+    free(texts);
+    return rc;
+}
+
+int tkl_online_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__names_of_component(client, TKL__ONLINE_COMPONENT, "settings", names);
+}

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# tackle online: marking, counting, asking, reports.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+ends 0 tackle online mark visitors ann bob ann
+is "mark" "$out" "3 marked, 2 fresh"
+ends 0 tackle online count visitors
+is "count" "$out" 2
+ends 0 tackle online count visitors --days 7 --all --json
+is "JSON" "$out" '{"count": 0, "days": 7}'
+ends 0 tackle online check visitors ann
+is "check" "$out" present
+ends 1 tackle online check visitors eve --json
+is "absent" "$(jq .present <<<"$out")" false
+ends 0 tackle online returning visitors --json
+is "returning" "$out" '{"returning": 0, "fresh": 2}'
+
+seq 0 2999 | tackle online mark players --using bitmap --lines --json >"$home/out" || fail "mark --lines"
+is "lines" "$(jq .fresh <"$home/out")" 3000
+ends 0 tackle online report players --json
+is "kind" "$(jq -r .kind <<<"$out")" bitmap
+is "users" "$(jq '.days[0].users' <<<"$out")" 3000
+is "in theory" "$(jq '.days[0].theory_bytes' <<<"$out")" 375
+ends 64 tackle online mark players ann
+has "$err" "in digits"
+ends 64 tackle online mark players 1099511627776
+has "$err" "137439 MB"
+ends 64 tackle online mark players 5 --using set
+has "$err" "bitmap"
+
+ends 0 tackle online mark estimate ann bob --using hll
+ends 64 tackle online check estimate ann
+has "$err" "cannot tell"
+ends 64 tackle online count estimate --days 2 --all
+ends 0 tackle online mark here ann --using heartbeat --window 1m
+ends 0 tackle online count here
+is "heartbeat" "$out" 1
+
+ends 1 tackle online report nobody
+ends 64 tackle online count visitors --days 0
+ends 64 tackle online count visitors --all --any
+ends 64 tackle online drop visitors
+ends 0 tackle online drop visitors --yes
+ends 1 tackle online drop visitors --yes

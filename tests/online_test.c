@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Online users: the kinds give the same answers, days are those of the server's clock.
+ */
+#include <tackle/online.h>
+
+#include "support/cluster.h"
+#include "support/fixture.h"
+#include "support/permissions.h"
+#include "support/timed.h"
+
+/* 2027-01-15, a Friday, 12:00 UTC. */
+#define NOON_MS INT64_C(1800014400000)
+#define DAY_MS  INT64_C(86400000)
+
+static tkl_online *open_online(tkl_client *client, const char *name,
+                               const tkl_online_options *options)
+{
+    tkl_online *online;
+    assert_ok(tkl_online_open(client, tkl_str(name), options, &online));
+    return online;
+}
+
+static void mark(tkl_online *online, const char *users)
+{
+    tkl_bytes list[64];
+    size_t count = 0;
+    for (const char *at = users; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        list[count++] = (tkl_bytes){at, strcspn(at, " ")};
+    assert_ok(tkl_online_mark(online, list, count, NULL));
+}
+
+static int64_t count_of(tkl_online *online, int64_t days, tkl_online_over over)
+{
+    int64_t count;
+    assert_ok(tkl_online_count(online, days, over, &count));
+    return count;
+}
+
+static bool is_present(tkl_online *online, const char *user, int64_t days_ago)
+{
+    bool present;
+    assert_ok(tkl_online_check(online, tkl_str(user), days_ago, &present));
+    return present;
+}
+
+/* ---- The kinds agree ----------------------------------------------------- */
+
+static const tkl_online_kind day_kinds[] = {TKL_ONLINE_SET, TKL_ONLINE_BITMAP, TKL_ONLINE_ASSIGNED,
+                                            TKL_ONLINE_HLL};
+
+static void the_kinds_give_the_same_answers(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    for (size_t k = 0; k < sizeof day_kinds / sizeof *day_kinds; k++) {
+        tkl_online_options options = {.kind = day_kinds[k]};
+        const char *name = tkl_online_kind_name(day_kinds[k]);
+        tkl_online *online = open_online(client, name, &options);
+        int64_t back, fresh;
+        timed_set(t, NOON_MS);
+        mark(online, "1 2 3 4");
+        timed_set(t, NOON_MS + DAY_MS);
+        mark(online, "3 4 5 3");
+        timed_set(t, NOON_MS + 2 * DAY_MS);
+        mark(online, "4 5 6 7 8");
+        assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 5);
+        assert_int_equal(count_of(online, 1, TKL_ONLINE_EVERY_DAY), 5);
+        assert_int_equal(count_of(online, 3, TKL_ONLINE_ANY_DAY), 8);
+        assert_ok(tkl_online_returning(online, 2, &back, &fresh));
+        assert_int_equal(back, 2);
+        assert_int_equal(fresh, 3);
+        assert_ok(tkl_online_returning(online, 1, &back, NULL));
+        assert_int_equal(back, 2);
+        if (day_kinds[k] != TKL_ONLINE_HLL) {
+            assert_int_equal(count_of(online, 2, TKL_ONLINE_EVERY_DAY), 2);
+            assert_int_equal(count_of(online, 3, TKL_ONLINE_EVERY_DAY), 1);
+            assert_int_equal(count_of(online, 4, TKL_ONLINE_EVERY_DAY), 0);
+            assert_true(is_present(online, "8", 0));
+            assert_false(is_present(online, "3", 0));
+            assert_true(is_present(online, "3", 1));
+            assert_false(is_present(online, "99", 2));
+        }
+        tkl_online_close(online);
+    }
+    tkl_close(client);
+    timed_end(t);
+}
+
+static void a_hyperloglog_says_what_it_cannot_tell(void **state)
+{
+    fixture *f = *state;
+    tkl_online_options options = {.kind = TKL_ONLINE_HLL};
+    tkl_online *online = open_online(f->client, "x", &options);
+    bool present;
+    int64_t count;
+    mark(online, "ann");
+    assert_code(tkl_online_check(online, tkl_str("ann"), 0, &present), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "cannot tell");
+    assert_code(tkl_online_count(online, 7, TKL_ONLINE_EVERY_DAY, &count), TKL_EINVAL);
+    tkl_online_close(online);
+}
+
+static void a_bitmap_takes_numbers_up_to_its_limit(void **state)
+{
+    fixture *f = *state;
+    tkl_online_options options = {.kind = TKL_ONLINE_BITMAP};
+    tkl_online *online = open_online(f->client, "x", &options);
+    static const struct {
+        const char *user, *text;
+    } bad[] = {
+        {"ann", "in digits"},
+        {"-1", "in digits"},
+        {"1.5", "in digits"},
+        {"007", "in digits"},
+        {"007", "in digits"},
+        {"1099511627776", "137439 MB"},
+        {"100000000", "max_id is 99999999 (12.5 MB)"},
+        {"99999999999999999999999999", "26 digits"},
+        {"", "0 bytes"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        tkl_bytes users[] = {tkl_str("7"), tkl_str(bad[i].user)};
+        assert_code(tkl_online_mark(online, users, 2, NULL), TKL_EINVAL);
+        assert_contains(tkl_errmsg(), bad[i].text);
+    }
+    assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 0); /* nobody was marked */
+    mark(online, "0 99999999 0");
+    assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 2);
+    tkl_online_close(online);
+}
+
+static void many_users_are_marked_in_batches(void **state)
+{
+    fixture *f = *state;
+    enum { USERS = 25000 };
+    tkl_online_options options = {.kind = TKL_ONLINE_ASSIGNED};
+    tkl_online *online = open_online(f->client, "x", &options);
+    static char texts[USERS][16];
+    static tkl_bytes users[USERS];
+    int64_t fresh;
+    for (int i = 0; i < USERS; i++) {
+        snprintf(texts[i], sizeof texts[i], "user%d", i % 20000);
+        users[i] = tkl_str(texts[i]);
+    }
+    assert_ok(tkl_online_mark(online, users, USERS, &fresh));
+    assert_int_equal(fresh, 20000);
+    assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 20000);
+    assert_int_equal(server_ask_int(f->server, "HLEN tackle:online:{x}:ids"), 20000);
+    users[USERS - 1] = tkl_str("");
+    assert_code(tkl_online_mark(online, users, USERS, &fresh), TKL_EINVAL);
+    assert_ok(tkl_online_mark(online, NULL, 0, &fresh));
+    assert_int_equal(fresh, 0);
+    tkl_online_close(online);
+}
+
+/* ---- Time ---------------------------------------------------------------- */
+
+static void days_are_those_of_the_zone(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_online_options berlin = {.zone = "Europe/Berlin"}, utc = {.zone = "UTC"};
+    tkl_online *there = open_online(client, "berlin", &berlin);
+    tkl_online *here = open_online(client, "utc", &utc);
+    timed_set(t, NOON_MS + DAY_MS / 2 - 3600000); /* 23:00 in UTC, midnight in Berlin */
+    timed_shift(t, -60000);
+    mark(there, "ann");
+    mark(here, "ann");
+    timed_shift(t, 120000);
+    mark(there, "bob");
+    mark(here, "bob");
+    assert_int_equal(count_of(there, 1, TKL_ONLINE_ANY_DAY), 1);
+    assert_int_equal(count_of(there, 2, TKL_ONLINE_ANY_DAY), 2);
+    assert_int_equal(count_of(here, 1, TKL_ONLINE_ANY_DAY), 2);
+    tkl_online_close(there);
+    tkl_online_close(here);
+    tkl_close(client);
+    timed_end(t);
+}
+
+static void old_days_expire_and_a_clock_set_back_goes_on(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_online_options options = {.keep_days = 2};
+    tkl_online *online = open_online(client, "x", &options);
+    timed_set(t, NOON_MS);
+    mark(online, "ann");
+    timed_set(t, NOON_MS + DAY_MS);
+    mark(online, "bob");
+    timed_set(t, NOON_MS); /* back by a day */
+    mark(online, "eve");
+    assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 2);
+    timed_set(t, NOON_MS + 5 * DAY_MS);
+    eventually(call_int(client, "DBSIZE", NULL) == 0, 20000);
+    tkl_online_close(online);
+    tkl_close(client);
+    timed_end(t);
+}
+
+static void a_heartbeat_is_present_for_its_window(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_online_options options = {.kind = TKL_ONLINE_HEARTBEAT, .window_ms = 30000};
+    tkl_online *online = open_online(client, "x", &options);
+    int64_t count;
+    timed_set(t, NOON_MS);
+    mark(online, "ann bob");
+    timed_shift(t, 20000);
+    mark(online, "bob eve");
+    assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 3);
+    timed_shift(t, 20000);
+    assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 2);
+    assert_true(is_present(online, "bob", 0));
+    assert_false(is_present(online, "ann", 0));
+    mark(online, "dan"); /* forgets ann */
+    assert_int_equal(call_int(client, "ZCARD", "tackle:online:{x}:heartbeat", NULL), 3);
+    assert_code(tkl_online_count(online, 2, TKL_ONLINE_ANY_DAY, &count), TKL_EINVAL);
+    tkl_online_close(online);
+    tkl_close(client);
+    timed_end(t);
+}
+
+/* ---- Settings ------------------------------------------------------------ */
+
+static void the_first_mark_decides(void **state)
+{
+    fixture *f = *state;
+    tkl_online_options bitmap = {.kind = TKL_ONLINE_BITMAP, .keep_days = 5},
+                       set = {.kind = TKL_ONLINE_SET};
+    tkl_online *first = open_online(f->client, "x", &bitmap);
+    tkl_online *other = open_online(f->client, "x", &set);
+    tkl_online *plain = open_online(f->client, "x", NULL);
+    int64_t count;
+    tkl_online_report *report;
+    mark(first, "1 2 3");
+    assert_int_equal(count_of(plain, 1, TKL_ONLINE_ANY_DAY), 3);
+    mark(plain, "4");
+    assert_code(tkl_online_mark(plain, &(tkl_bytes)TKL_LIT("ann"), 1, NULL), TKL_EINVAL);
+    assert_code(tkl_online_count(other, 1, TKL_ONLINE_ANY_DAY, &count), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "bitmap UTC 5");
+    assert_code(tkl_online_mark(other, &(tkl_bytes)TKL_LIT("5"), 1, NULL), TKL_EINVAL);
+    assert_code(tkl_online_count(plain, 6, TKL_ONLINE_ANY_DAY, &count), TKL_EINVAL);
+    assert_ok(tkl_online_show(plain, &report));
+    assert_int_equal(report->kind, TKL_ONLINE_BITMAP);
+    assert_int_equal(report->count, 1);
+    assert_int_equal(report->items[0].users, 4);
+    assert_true(report->items[0].bytes > 0);
+    tkl_online_report_free(report);
+    assert_ok(tkl_online_drop(first));
+    assert_code(tkl_online_drop(first), TKL_NOTFOUND);
+    assert_code(tkl_online_show(first, &report), TKL_NOTFOUND);
+    assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
+    mark(other, "ann"); /* now it is a set */
+    assert_code(tkl_online_mark(first, &(tkl_bytes)TKL_LIT("5"), 1, NULL), TKL_EINVAL);
+    mark(plain, "eve");
+    assert_int_equal(count_of(other, 1, TKL_ONLINE_ANY_DAY), 2);
+    tkl_online_close(first);
+    tkl_online_close(other);
+    tkl_online_close(plain);
+}
+
+static void names_are_listed(void **state)
+{
+    fixture *f = *state;
+    tkl_online *online = open_online(f->client, "a{b}", NULL);
+    tkl_names *names;
+    mark(online, "ann");
+    assert_ok(tkl_online_names(f->client, &names));
+    assert_int_equal(names->count, 1);
+    assert_memory_equal(names->items[0].data, "a{b}", 4);
+    tkl_names_free(names);
+    tkl_online_close(online);
+}
+
+/* ---- Bad cases ----------------------------------------------------------- */
+
+static void wrong_options_are_refused(void **state)
+{
+    fixture *f = *state;
+    static const tkl_online_options bad[] = {
+        {.timeout_ms = -1}, {.kind = (tkl_online_kind)6},
+        {.keep_days = -1},  {.keep_days = 1001},
+        {.max_id = -1},     {.max_id = TKL_ONLINE_ID_MAX + 1},
+        {.window_ms = -1},  {.zone = "Mars/Olympus"},
+        {.reserved = {1}},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        tkl_online *none;
+        assert_code(tkl_online_open(f->client, tkl_str("x"), &bad[i], &none), TKL_EINVAL);
+        assert_null(none);
+    }
+    tkl_online *online = open_online(f->client, "x", NULL);
+    int64_t count;
+    bool present;
+    assert_code(tkl_online_count(online, 0, TKL_ONLINE_ANY_DAY, &count), TKL_EINVAL);
+    assert_code(tkl_online_count(online, -1, TKL_ONLINE_ANY_DAY, &count), TKL_EINVAL);
+    assert_code(tkl_online_count(online, 1, (tkl_online_over)2, &count), TKL_EINVAL);
+    assert_code(tkl_online_check(online, tkl_str("ann"), -1, &present), TKL_EINVAL);
+    assert_code(tkl_online_returning(online, 0, NULL, NULL), TKL_EINVAL);
+    tkl_online_close(online);
+    tkl_online_close(NULL);
+}
+
+static void foreign_data_is_reported(void **state)
+{
+    fixture *f = *state;
+    int64_t count;
+    server_do(f->server, "HSET tackle:online:{x}:settings shape garbage");
+    tkl_online *online = open_online(f->client, "x", NULL);
+    assert_code(tkl_online_count(online, 1, TKL_ONLINE_ANY_DAY, &count), TKL_EDAMAGED);
+    server_do(f->server, "DEL tackle:online:{x}:settings");
+    server_do(f->server, "SET tackle:online:{x}:settings x");
+    assert_code(tkl_online_count(online, 1, TKL_ONLINE_ANY_DAY, &count), TKL_ETYPE);
+    tkl_online_close(online);
+}
+
+static void a_full_server_marks_nobody(void **state)
+{
+    fixture *f = *state;
+    tkl_bytes user = tkl_str("ann");
+    for (int kind = TKL_ONLINE_SET; kind <= TKL_ONLINE_HEARTBEAT; kind++) {
+        tkl_online_options options = {.kind = (tkl_online_kind)kind};
+        tkl_online *online = open_online(f->client, tkl_online_kind_name(options.kind), &options);
+        user = tkl_str(kind == TKL_ONLINE_BITMAP ? "7" : "ann");
+        server_do(f->server, "CONFIG SET maxmemory 1");
+        assert_code(tkl_online_mark(online, &user, 1, NULL), TKL_EOOM);
+        server_do(f->server, "CONFIG SET maxmemory 0");
+        assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
+        tkl_online_close(online);
+    }
+}
+
+static void use_everything(tkl_client *client, tkl_online_kind kind)
+{
+    tkl_online_options options = {.kind = kind};
+    tkl_online *online = open_online(client, tkl_online_kind_name(kind), &options);
+    tkl_online_report *report;
+    tkl_names *names;
+    mark(online, "1 2");
+    count_of(online, 1, TKL_ONLINE_ANY_DAY);
+    if (kind != TKL_ONLINE_HEARTBEAT) {
+        count_of(online, 3, TKL_ONLINE_ANY_DAY);
+        assert_ok(tkl_online_returning(online, 2, NULL, NULL));
+    }
+    if (kind != TKL_ONLINE_HLL)
+        is_present(online, "1", 0);
+    if (kind != TKL_ONLINE_HLL && kind != TKL_ONLINE_HEARTBEAT)
+        count_of(online, 3, TKL_ONLINE_EVERY_DAY);
+    assert_ok(tkl_online_show(online, &report));
+    tkl_online_report_free(report);
+    assert_ok(tkl_online_names(client, &names));
+    tkl_names_free(names);
+    assert_ok(tkl_online_drop(online));
+    tkl_online_close(online);
+}
+
+static void the_permissions_of_the_page_are_enough(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client = documented_user(f->server, "online.md");
+    for (int kind = TKL_ONLINE_SET; kind <= TKL_ONLINE_HEARTBEAT; kind++)
+        use_everything(client, (tkl_online_kind)kind);
+    tkl_close(client);
+}
+
+static void all_kinds_work_on_a_cluster(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, NULL);
+    for (int kind = TKL_ONLINE_SET; kind <= TKL_ONLINE_HEARTBEAT; kind++)
+        use_everything(client, (tkl_online_kind)kind);
+    tkl_close(client);
+    cluster_end(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_kinds_give_the_same_answers),
+        TEST(a_hyperloglog_says_what_it_cannot_tell),
+        TEST(a_bitmap_takes_numbers_up_to_its_limit),
+        TEST(many_users_are_marked_in_batches),
+        cmocka_unit_test(days_are_those_of_the_zone),
+        cmocka_unit_test(old_days_expire_and_a_clock_set_back_goes_on),
+        cmocka_unit_test(a_heartbeat_is_present_for_its_window),
+        TEST(the_first_mark_decides),
+        TEST(names_are_listed),
+        TEST(wrong_options_are_refused),
+        TEST(foreign_data_is_reported),
+        TEST(a_full_server_marks_nobody),
+        TEST(the_permissions_of_the_page_are_enough),
+        cmocka_unit_test(all_kinds_work_on_a_cluster),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
