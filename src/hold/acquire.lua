@@ -17,16 +17,30 @@ local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local everyone, token, mode, lease, limit, who, client, channel, again = unpack(ARGV)
 -- include: basics
 
--- The common case: a lock that was used before, and that nobody holds or waits for.
-local fence, writer, sharing, waiting =
-    unpack(redis.call('HMGET', STATE, 'fence', 'writer', 'sharing', 'waiting'))
-if mode == 'x' and whole(fence) and not writer and sharing ~= '1' and waiting ~= '1' then
+local fields = read_fields()
+local fence, known_limit, writer, sharing, waiting = unpack(fields)
+local last = waiting ~= '1' and not writer and whole(fence)
+
+-- The common case of a lock: it was used before, and nobody holds it or waits for it.
+if last and mode == 'x' and sharing ~= '1' then
   local now = clock()
-  fence = fence_after(whole(fence), now)
-  redis.call('HSET', STATE, 'fence', digits(fence),
-             'writer', writer_text(token, now + lease, fence, now, who))
+  local mine = fence_after(last, now)
+  redis.call('HSET', STATE, 'fence', digits(mine),
+             'writer', writer_text(token, now + lease, mine, now, who))
   redis.call('PEXPIRE', STATE, digits(lease / 1000 + LINGER_MS))
-  return {0, fence, tonumber(lease), now, 0}
+  return {0, mine, tonumber(lease), now, 0}
+end
+
+-- The common case of a semaphore: permits are free, and nobody waits.
+local permits = last and limit ~= '' and limit == known_limit and redis.call('ZCARD', SHARERS)
+if permits and permits < tonumber(limit) then
+  local now = clock()
+  local mine, stay = fence_after(last, now), digits(lease / 1000 + LINGER_MS)
+  redis.call('HSET', STATE, 'fence', digits(mine), 'sharing', '1', token, card_text(mine, now, who))
+  redis.call('ZADD', SHARERS, digits(now + lease), token)
+  redis.call('PEXPIRE', STATE, stay, 'GT') -- others may hold for longer
+  redis.call('PEXPIRE', SHARERS, stay, permits > 0 and 'GT' or 'NX')
+  return {0, mine, tonumber(lease), now, 0}
 end
 
 -- include: hold
@@ -49,7 +63,7 @@ local function stand(state, me, till)
   return looks
 end
 
-local state = read_state()
+local state = read_state(fields)
 if limit ~= '' and whole(limit) ~= state.limit then
   state.limit = whole(limit)
   redis.call('HSET', STATE, 'limit', limit)

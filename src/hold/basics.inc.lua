@@ -26,7 +26,16 @@ local function fence_after(last, now)
   return math.max(last + 1, now)
 end
 
--- The text of a writer in the state: see hold.c.
+-- The texts of a writer and of a sharer in the state: see hold.c.
 local function writer_text(token, till, fence, since, who)
-  return table.concat({token, digits(till), digits(fence), digits(since), who}, ' ')
+  return string.format('%s %d %d %d %s', token, till, fence, since, who)
+end
+
+local function card_text(fence, since, who)
+  return string.format('%d %d %s', fence, since, who)
+end
+
+-- The fields of the state that have names: fence, limit, writer, sharing, waiting, looker.
+local function read_fields()
+  return redis.call('HMGET', STATE, 'fence', 'limit', 'writer', 'sharing', 'waiting', 'looker')
 end

@@ -8,7 +8,7 @@ local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local most = ARGV[1]
 -- include: hold
 
-local state = read_state()
+local state = read_state(read_fields())
 drop_ended(state)
 local held = redis.call('ZRANGE', SHARERS, '0', most - 1)
 if state.writer then

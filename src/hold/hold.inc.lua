@@ -57,10 +57,10 @@ end
 
 -- ---- The state ----------------------------------------------------------------------------------
 
--- Reads everything there is to know, and refuses what is not tackle's before anything is written.
-local function read_state()
-  local fence, limit, writer, sharing, waiting, looker =
-      unpack(redis.call('HMGET', STATE, 'fence', 'limit', 'writer', 'sharing', 'waiting', 'looker'))
+-- Everything there is to know, with the fields that were read already. Refuses what is not tackle's
+-- before anything is written.
+local function read_state(fields)
+  local fence, limit, writer, sharing, waiting, looker = unpack(fields)
   local state = {
     now = clock(),
     fence = whole(fence) or 0,
@@ -118,8 +118,9 @@ local function put(state, holder, mode)
     state.writer = holder
     return
   end
-  redis.call('HSET', STATE, 'fence', digits(state.fence), holder.token,
-             table.concat({digits(holder.fence), digits(holder.since), holder.who}, ' '))
+  redis.call('HSET', STATE, 'fence', digits(state.fence), 'sharing', '1',
+             holder.token, card_text(holder.fence, holder.since, holder.who))
+  state.sharing = true
   state.sharers = state.sharers + redis.call('ZADD', SHARERS, digits(holder.till), holder.token)
 end
 

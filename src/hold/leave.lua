@@ -13,7 +13,7 @@ local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local token, mode, lease, who, client, channel = unpack(ARGV)
 -- include: hold
 
-local state = read_state()
+local state = read_state(read_fields())
 leave_line(state, token, place(token, mode, lease, client, who, channel))
 drop_ended(state)
 hand_over(state)

@@ -11,7 +11,8 @@ local everyone, token = unpack(ARGV)
 
 -- The common case: a lock that nobody waits for. Whether the lease had ended the owner knows by its own
 -- clock; nobody else had it meanwhile.
-local writer, waiting = unpack(redis.call('HMGET', STATE, 'writer', 'waiting'))
+local fields = read_fields()
+local _, _, writer, _, waiting = unpack(fields)
 if writer and waiting ~= '1' and string.match(writer, '^%S+') == token then
   redis.call('HDEL', STATE, 'writer')
   redis.call('PEXPIRE', STATE, LINGER_MS)
@@ -20,7 +21,7 @@ end
 
 -- include: hold
 
-local state = read_state()
+local state = read_state(fields)
 if not drop(state, token) then
   recall(state, everyone)
   return {6}

@@ -11,7 +11,7 @@ local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local everyone, token, lease, downgrade = unpack(ARGV)
 -- include: hold
 
-local state = read_state()
+local state = read_state(read_fields())
 local mine, mode = find(state, token)
 if not mine or mine.till <= state.now then
   recall(state, everyone)

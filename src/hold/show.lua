@@ -9,7 +9,7 @@ local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local most = ARGV[1]
 -- include: hold
 
-local state = read_state()
+local state = read_state(read_fields())
 local now = digits(state.now)
 local answer = {state.limit or 0, 0, 0, state.waiters, now, 0}
 
@@ -22,7 +22,7 @@ end
 local writer = state.writer
 if writer and writer.till > state.now then
   answer[3] = 1
-  add_holder(table.concat({digits(writer.fence), digits(writer.since), writer.who}, ' '),
+  add_holder(card_text(writer.fence, writer.since, writer.who),
              digits(writer.till))
 else
   local live = redis.call('ZRANGE', SHARERS, '(' .. now, '+inf', 'BYSCORE',
