@@ -16,17 +16,17 @@
 #include "patience.h"
 
 enum {
-    TTL_MS = 30000,
+    LEASE_MS = 30000,
     GRACE_MS = 10000,
     LABEL_MAX = 256,
 };
 
 /* ---- Options ------------------------------------------------------------- */
 
-int cli_hold_ttl(const cli_session *cli, int64_t *ttl_ms)
+int cli_hold_lease(const cli_session *cli, int64_t *lease_ms)
 {
-    *ttl_ms = cli_number(cli, "ttl", TTL_MS);
-    return *ttl_ms > 0 ? CLI_OK : cli_usage(cli, "invalid --ttl: must be more than 0");
+    *lease_ms = cli_number(cli, "lease", LEASE_MS);
+    return *lease_ms > 0 ? CLI_OK : cli_usage(cli, "invalid --lease: must be more than 0");
 }
 
 int cli_hold_replicas(const cli_session *cli, int *replicas)
@@ -45,6 +45,72 @@ const char *cli_hold_label(const cli_session *cli)
 
 /* ---- Acquiring ----------------------------------------------------------- */
 
+/* "build7, pid 12 (nightly)"; the caller frees. */
+static char *describe_holder(const tkl_holder *holder)
+{
+    char *host = cli_escape(holder->host, false), *label = cli_escape(holder->label, false);
+    char *text = NULL;
+    bool named = label != NULL && *label != '\0';
+    if (asprintf(&text, "%s, pid %" PRId64 "%s%s%s", host != NULL ? host : "", holder->pid,
+                 named ? " (" : "", named ? label : "", named ? ")" : "") < 0)
+        text = NULL;
+    free(host);
+    free(label);
+    return text;
+}
+
+/* Who holds it, as a sentence; the caller frees. NULL: not known. */
+static char *describe_holders(const cli_hold *hold, const tkl_holders *holders)
+{
+    char *text = NULL, since[CLI_DURATION_SIZE];
+    if (holders->count == 0)
+        return NULL;
+    if (hold->kind->limited && holders->held == 1)
+        return strdup("the only permit is taken");
+    if (hold->kind->limited)
+        return asprintf(&text, "all %" PRId64 " permits are taken", holders->held) >= 0 ? text
+                                                                                        : NULL;
+    char *first = describe_holder(&holders->items[0]);
+    const char *who = first != NULL ? first : "somebody else";
+    cli_duration_text(holders->items[0].since_ms, since);
+    int n = holders->held > 1
+                ? asprintf(&text, "held by %" PRId64 " readers, one is %s", holders->held, who)
+                : asprintf(&text, "held by %s for %s", who, since);
+    free(first);
+    return n >= 0 ? text : NULL;
+}
+
+/* How many stand in line before this process; -1: it does not. */
+static int64_t waiters_before_us(const tkl_holders *holders)
+{
+    for (size_t i = 0; i < holders->line_count; i++)
+        if (holders->line[i].pid == getpid())
+            return (int64_t)i;
+    return -1;
+}
+
+/* Called once when the wait has lasted for a second. */
+static void say_waiting(void *arg)
+{
+    const cli_hold *hold = arg;
+    tkl_holders *holders = NULL;
+    if (hold->kind->show == NULL || hold->kind->show(hold->handle, &holders) != TKL_OK)
+        return;
+    char *who = describe_holders(hold, holders);
+    int64_t before = waiters_before_us(holders);
+    if (who != NULL && before >= 0)
+        fprintf(stderr, "tackle: waiting: %s; %" PRId64 " before us\n", who, before);
+    free(who);
+    tkl_holders_free(holders);
+}
+
+static void interrupt(void *arg)
+{
+    const cli_hold *hold = arg;
+    for (size_t i = 0; i < hold->count; i++)
+        tkl_interrupt(hold->clients[i]);
+}
+
 static int give_back(cli_session *cli, const cli_hold *hold, int code)
 {
     if (code == TKL_OK)
@@ -54,16 +120,30 @@ static int give_back(cli_session *cli, const cli_hold *hold, int code)
     return 128 + cli->signal;
 }
 
-int cli_hold_acquire(cli_session *cli, const cli_hold *hold, int64_t wait_ms)
+/* It is busy: says by whom. */
+static int end_busy(const cli_session *cli, const cli_hold *hold)
 {
-    int failed = cli_patience_begin(cli, hold->kind->cancel, hold->handle);
+    tkl_holders *holders = NULL;
+    char *who = NULL;
+    if (hold->kind->show != NULL && hold->kind->show(hold->handle, &holders) == TKL_OK)
+        who = describe_holders(hold, holders);
+    tkl_holders_free(holders);
+    cli_fail(cli, CLI_NOT_HAD, "%s", who != NULL ? who : "held by somebody else");
+    free(who);
+    return CLI_NO;
+}
+
+int cli_hold_acquire(cli_session *cli, cli_hold *hold, int64_t wait_ms)
+{
+    bool tell = isatty(STDERR_FILENO) && !cli->json;
+    int failed = cli_patience_begin(cli, interrupt, tell ? say_waiting : NULL, hold);
     if (failed)
         return failed;
     int code = hold->kind->acquire(hold->handle, wait_ms);
     cli_patience_end();
     if (cli_patience_signal() != 0)
         return give_back(cli, hold, code);
-    return code == TKL_BUSY ? cli_fail(cli, CLI_NO, "%s", hold->kind->busy) : cli_end(cli, code);
+    return code == TKL_BUSY ? end_busy(cli, hold) : cli_end(cli, code);
 }
 
 /* ---- The command --------------------------------------------------------- */
@@ -116,7 +196,7 @@ static bool release(const cli_session *cli, const cli_hold *hold)
     if (code == TKL_NOTOWNER)
         say_lost(cli, "the command ended without it");
     else if (code != TKL_OK)
-        cli_fail(cli, CLI_OK, "not released, it will end with its lease: %s", tkl_errmsg());
+        cli_fail(cli, CLI_OK, "not released, it ends with its lease: %s", tkl_errmsg());
     return code == TKL_NOTOWNER;
 }
 
@@ -140,9 +220,9 @@ static int run_command(cli_session *cli, const cli_hold *hold)
 
 /* ---- The verb ------------------------------------------------------------ */
 
-int cli_hold_init(const cli_session *cli, const cli_hold_kind *kind, cli_hold *hold)
+int cli_hold_init(const cli_session *cli, cli_hold *hold)
 {
-    *hold = (cli_hold){.kind = kind, .lost = eventfd(0, EFD_CLOEXEC)};
+    hold->lost = eventfd(0, EFD_CLOEXEC);
     return hold->lost >= 0 ? CLI_OK : cli_fail(cli, CLI_FAILURE, "eventfd: %s", strerror(errno));
 }
 
@@ -153,10 +233,11 @@ void cli_hold_lost(const cli_hold *hold)
 
 void cli_hold_done(const cli_hold *hold)
 {
-    close(hold->lost);
+    if (hold->lost >= 0)
+        close(hold->lost);
 }
 
-int cli_hold_run(cli_session *cli, const cli_hold *hold)
+int cli_hold_run(cli_session *cli, cli_hold *hold)
 {
     int failed = cli_hold_acquire(cli, hold, cli_number(cli, "wait", -1));
     if (failed)

@@ -8,57 +8,81 @@
 
 #include "cli.h"
 
+/* How to open a handle. All zero means the defaults. */
+typedef struct cli_hold_options {
+    int64_t lease_ms;
+    int64_t limit; /* of semaphores */
+    bool shared;   /* of locks */
+    const char *label;
+    int replicas;
+    struct cli_hold *watch; /* to be told of a loss; NULL: nobody, and nothing is renewed */
+} cli_hold_options;
+
 /* How to deal with a kind of handle. */
 typedef struct cli_hold_kind {
     const char *variable; /* of the command's environment, for the name of what is held */
-    const char *busy;     /* why it was not to be had */
+    bool limited;         /* it has a limit */
     int (*acquire)(void *handle, int64_t wait_ms);
-    void (*cancel)(void *handle); /* makes acquire, in another thread, end with TKL_BUSY */
     int (*release)(void *handle);
     void (*token)(void *handle, char token[TKL_TOKEN_SIZE]);
-    uint64_t (*fence)(void *handle); /* NULL: it has none */
+    uint64_t (*fence)(void *handle);                  /* NULL: it has none */
+    int (*show)(void *handle, tkl_holders **holders); /* NULL: it cannot be shown */
+
+    /* Of locks and semaphores only. */
+    int (*open)(tkl_client *client, tkl_bytes name, const cli_hold_options *options, void **handle);
+    void (*close)(void *handle);
+    int (*detach)(void *handle);
+    int (*adopt)(void *handle, const char *token, int64_t lease_ms);
+    int (*break_all)(void *handle);
+    int (*names)(tkl_client *client, tkl_names **names);
 } cli_hold_kind;
+
+enum { CLI_HOLD_NODES_MAX = 64 };
 
 typedef struct cli_hold {
     const cli_hold_kind *kind;
     void *handle;
-    int lost; /* an eventfd, readable once it is lost */
+    tkl_client *clients[CLI_HOLD_NODES_MAX]; /* whose waits a signal interrupts */
+    size_t count;
+    int lost; /* an eventfd, readable once it is lost; -1: none */
 } cli_hold;
 
+extern const cli_component cli_lock;
+
 /* Lines of the tables of options. */
-#define CLI_HOLD_TTL                                                                   \
-    {                                                                                  \
-        "ttl", CLI_DURATION, "DURATION", "lease: how long a crash blocks others (30s)" \
-    }
-#define CLI_HOLD_LABEL                                                   \
-    {                                                                    \
-        "label", CLI_TEXT, "TEXT", "shown to those who ask who holds it" \
-    }
-#define CLI_HOLD_REPLICAS                                                             \
-    {                                                                                 \
-        "replicas", CLI_INTEGER, "N", "counts only once so many replicas have it (0)" \
-    }
-#define CLI_HOLD_TRY                                                           \
-    {                                                                          \
-        "wait", CLI_DURATION, "DURATION", "wait up to this long (0: try once)" \
-    }
-#define CLI_HOLD_WAIT                                                                     \
+#define CLI_HOLD_LEASE                                                                    \
     {                                                                                     \
-        "wait", CLI_DURATION, "DURATION", "wait up to this long; 0 tries once (no limit)" \
+        "lease", CLI_DURATION, "DURATION", "how long a crash blocks others (default 30s)" \
     }
-#define CLI_HOLD_ON_LOST                                               \
-    {                                                                  \
-        "on-lost", CLI_CHOICE, "kill|warn",                            \
-            "when it is lost: end the command, or let it go on (kill)" \
+#define CLI_HOLD_LABEL                                      \
+    {                                                       \
+        "label", CLI_TEXT, "TEXT", "shown by list and show" \
     }
-#define CLI_HOLD_GRACE                                               \
-    {                                                                \
-        "grace", CLI_DURATION, "DURATION",                           \
-            "when ending the command: from SIGTERM to SIGKILL (10s)" \
+#define CLI_HOLD_REPLICAS                                                                 \
+    {                                                                                     \
+        "replicas", CLI_INTEGER, "N", "count it only once N replicas have it (default 0)" \
+    }
+#define CLI_HOLD_TRY                                                                   \
+    {                                                                                  \
+        "wait", CLI_DURATION, "DURATION", "wait up to this long (default 0: try once)" \
+    }
+#define CLI_HOLD_WAIT                                                                              \
+    {                                                                                              \
+        "wait", CLI_DURATION, "DURATION", "wait up to this long; 0 tries once (default: no limit)" \
+    }
+#define CLI_HOLD_ON_LOST                                                     \
+    {                                                                        \
+        "on-lost", CLI_CHOICE, "kill|warn",                                  \
+            "if it is lost: end the command, or let it go on (default kill)" \
+    }
+#define CLI_HOLD_GRACE                                                         \
+    {                                                                          \
+        "grace", CLI_DURATION, "DURATION",                                     \
+            "from SIGTERM to SIGKILL, when the command is ended (default 10s)" \
     }
 
-/* --ttl; 64 when it is 0. */
-int cli_hold_ttl(const cli_session *cli, int64_t *ttl_ms);
+/* --lease; 64 when it is 0. */
+int cli_hold_lease(const cli_session *cli, int64_t *lease_ms);
 
 /* --replicas; 64 when it makes no sense. */
 int cli_hold_replicas(const cli_session *cli, int *replicas);
@@ -66,22 +90,23 @@ int cli_hold_replicas(const cli_session *cli, int *replicas);
 /* --label; for run the command, or the end of it when that is long. */
 const char *cli_hold_label(const cli_session *cli);
 
-/* Acquires. When a signal ends the wait, the line is left, what was had is given back, and the
- * program dies of that signal in the end. Exit code 1 when it is busy. */
-int cli_hold_acquire(cli_session *cli, const cli_hold *hold, int64_t wait_ms);
+/* Acquires. On a terminal it says after a second whom it waits for. When a signal ends the wait,
+ * the line is left, what was acquired is given back, and the program dies of that signal in the
+ * end. Exit code 1 when it is busy. */
+int cli_hold_acquire(cli_session *cli, cli_hold *hold, int64_t wait_ms);
 
-/* The verb "run NAME -- COMMAND [ARG...]": first init, then open the handle with a callback that
- * calls lost, then run, then close the handle, then done. */
-int cli_hold_init(const cli_session *cli, const cli_hold_kind *kind, cli_hold *hold);
+/* The verb "run NAME -- COMMAND [ARG...]": open the handle with a callback that calls lost, then
+ * init, run, close the handle, done. */
+int cli_hold_init(const cli_session *cli, cli_hold *hold);
 void cli_hold_lost(const cli_hold *hold); /* from any thread */
-int cli_hold_run(cli_session *cli, const cli_hold *hold);
+int cli_hold_run(cli_session *cli, cli_hold *hold);
 void cli_hold_done(const cli_hold *hold);
 
 /* For its help. */
-#define CLI_HOLD_RUN_DETAILS                                                         \
-    "COMMAND and all that it starts are one process group, which gets the signals\n" \
-    "that tackle gets. The exit code is COMMAND's, 128+N when signal N ended it;\n"  \
-    "75: not had in time; 76: lost, COMMAND was ended; 69: server unreachable;\n"    \
+#define CLI_HOLD_RUN_DETAILS                                                           \
+    "COMMAND and all that it starts are one process group, which gets the signals\n"   \
+    "that tackle gets. The exit code is COMMAND's, 128+N when signal N ended it;\n"    \
+    "75: not acquired in time; 76: lost, COMMAND was ended; 69: server unreachable;\n" \
     "126, 127: COMMAND cannot be run, was not found."
 
 #endif

@@ -1,22 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 #include "holders.h"
 
+/* ---- For people ---------------------------------------------------------- */
+
+/* Adds the text of a duration under another key: "left_ms" becomes "left". */
+static void add_duration(json_t *object, const char *ms, const char *text)
+{
+    char buffer[CLI_DURATION_SIZE];
+    json_t *number = json_object_get(object, ms);
+    if (json_is_integer(number))
+        json_object_set_new(object, text,
+                            json_string(cli_duration_text(json_integer_value(number), buffer)));
+}
+
+static void add_durations(json_t *object)
+{
+    add_duration(object, "lease_ms", "lease");
+    add_duration(object, "left_ms", "left");
+    add_duration(object, "since_ms", "since");
+}
+
 /* ---- Claims -------------------------------------------------------------- */
 
-const cli_column cli_claim_fields[] = {
-    {"name", "name"},
-    {"token", "token"},
-    {"fence", "fence"},
-    {"ttl_ms", "ttl ms"},
-    {"held", "held"},
-    {"limit", "limit"},
-    {0},
+static const cli_column claim_fields[] = {
+    {"name", "name"}, {"token", "token"}, {"fence", "fence"}, {"lease", "lease"}, {0},
 };
 
-json_t *cli_claim(tkl_bytes name, const char *token, uint64_t fence, int64_t ttl_ms)
+int cli_print_claim(const cli_session *cli, const char *token, uint64_t fence, int64_t lease_ms)
 {
-    return json_pack("{s:o, s:s, s:I, s:I}", "name", cli_json_bytes(name), "token", token, "fence",
-                     (json_int_t)fence, "ttl_ms", (json_int_t)ttl_ms);
+    json_t *claim =
+        json_pack("{s:o, s:s, s:I, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])), "token",
+                  token, "fence", (json_int_t)fence, "lease_ms", (json_int_t)lease_ms);
+    if (!cli->json)
+        add_durations(claim);
+    return cli_print_record(cli, claim, claim_fields);
 }
 
 int cli_print_done(const cli_session *cli, const char *what)
@@ -27,65 +44,114 @@ int cli_print_done(const cli_session *cli, const char *what)
         cli, json_pack("{s:o, s:b}", "name", cli_json_bytes(tkl_str(cli->argv[0])), what, true));
 }
 
-/* ---- Holders ------------------------------------------------------------- */
+/* ---- Holders and waiters ------------------------------------------------- */
+
+static const cli_column hold_fields[] = {
+    {"name", "name"},     {"held", "held"},       {"limit", "limit"},
+    {"shared", "shared"}, {"waiters", "waiting"}, {0},
+};
 
 static const cli_column holder_columns[] = {
-    {"host", "HOST"},
+    {"host", "HOLDER"},
     {"pid", "PID"},
     {"label", "LABEL"},
     {"fence", "FENCE"},
-    {"ttl_ms", "TTL MS"},
-    {"since_ms", "SINCE MS"},
+    {"since", "SINCE"},
+    {"left", "LEASE LEFT"},
     {0},
 };
 
+static const cli_column waiter_columns[] = {
+    {"host", "WAITER"}, {"pid", "PID"}, {"label", "LABEL"}, {"shared", "SHARED"}, {0},
+};
+
 static const cli_column held_columns[] = {
-    {"name", "NAME"},       {"shared", "SHARED"}, {"count", "HOLDERS"},
-    {"waiters", "WAITING"}, {"host", "HOST"},     {"pid", "PID"},
-    {"label", "LABEL"},     {"ttl_ms", "TTL MS"}, {0},
+    {"name", "NAME"},       {"held", "HELD"},
+    {"limit", "LIMIT"},     {"waiters", "WAITING"},
+    {"host", "HOST"},       {"pid", "PID"},
+    {"label", "LABEL"},     {"since", "SINCE"},
+    {"left", "LEASE LEFT"}, {0},
 };
 
 static json_t *json_holder(const tkl_holder *holder)
 {
     return json_pack("{s:o, s:I, s:o, s:I, s:I, s:I}", "host", cli_json_bytes(holder->host), "pid",
                      (json_int_t)holder->pid, "label", cli_json_bytes(holder->label), "fence",
-                     (json_int_t)holder->fence, "ttl_ms", (json_int_t)holder->ttl_ms, "since_ms",
+                     (json_int_t)holder->fence, "left_ms", (json_int_t)holder->left_ms, "since_ms",
                      (json_int_t)holder->since_ms);
 }
 
-json_t *cli_json_holders(const tkl_holders *holders)
+static json_t *json_holders(const tkl_holders *holders)
 {
     json_t *array = json_array();
-    for (size_t i = 0; array != NULL && i < holders->count; i++)
-        if (json_array_append_new(array, json_holder(&holders->items[i])) != 0) {
-            json_decref(array);
-            return NULL;
-        }
+    for (size_t i = 0; i < holders->count; i++)
+        json_array_append_new(array, json_holder(&holders->items[i]));
     return array;
 }
 
-int cli_print_holders(const cli_session *cli, json_t *object, const cli_column *fields)
+static json_t *json_line(const tkl_holders *holders)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < holders->line_count; i++) {
+        const tkl_holder_waiting *waiter = &holders->line[i];
+        json_array_append_new(
+            array, json_pack("{s:o, s:I, s:o, s:b}", "host", cli_json_bytes(waiter->host), "pid",
+                             (json_int_t)waiter->pid, "label", cli_json_bytes(waiter->label),
+                             "shared", waiter->shared));
+    }
+    return array;
+}
+
+/* The limit of the latest caller is forgotten with the last permit. */
+json_t *cli_json_hold(tkl_bytes name, const tkl_holders *holders)
+{
+    json_t *limit = holders->limit > 0 ? json_integer((json_int_t)holders->limit) : json_null();
+    return json_pack("{s:o, s:I, s:o, s:b, s:o, s:I, s:o}", "name", cli_json_bytes(name), "held",
+                     (json_int_t)holders->held, "limit", limit, "shared",
+                     holders->held > 0 && holders->shared, "holders", json_holders(holders),
+                     "waiters", (json_int_t)holders->waiters, "line", json_line(holders));
+}
+
+/* A table below what was printed, unless it would be empty. Frees the rows. */
+static int print_table(const cli_session *cli, json_t *rows, const cli_column *columns)
+{
+    size_t i;
+    json_t *row;
+    if (json_array_size(rows) == 0) {
+        json_decref(rows);
+        return CLI_OK;
+    }
+    json_array_foreach(rows, i, row) add_durations(row);
+    putchar('\n');
+    return cli_print_rows(cli, rows, columns);
+}
+
+int cli_print_holders(const cli_session *cli, json_t *object)
 {
     json_t *holders = json_incref(json_object_get(object, "holders"));
-    int failed = cli_print_record(cli, object, fields);
-    if (failed || cli->json || json_array_size(holders) == 0) {
+    json_t *line = json_incref(json_object_get(object, "line"));
+    int failed = cli_print_record(cli, object, hold_fields);
+    if (failed || cli->json) {
         json_decref(holders);
+        json_decref(line);
         return failed;
     }
-    putchar('\n');
-    return cli_print_rows(cli, holders, holder_columns);
+    failed = print_table(cli, holders, holder_columns);
+    if (!failed)
+        return print_table(cli, line, waiter_columns);
+    json_decref(line);
+    return failed;
 }
 
 /* A line of the list: the object itself and its first holder in one. */
 static json_t *flatten(json_t *object)
 {
     json_t *row = json_copy(object);
-    json_t *holders = json_object_get(object, "holders");
-    if (json_object_update(row, json_array_get(holders, 0)) == 0 &&
-        json_object_set_new(row, "count", json_integer((json_int_t)json_array_size(holders))) == 0)
-        return row;
-    json_decref(row);
-    return NULL;
+    json_t *first = json_array_get(json_object_get(object, "holders"), 0);
+    if (first != NULL)
+        json_object_update(row, first);
+    add_durations(row);
+    return row;
 }
 
 int cli_print_held(const cli_session *cli, json_t *objects)
@@ -93,11 +159,8 @@ int cli_print_held(const cli_session *cli, json_t *objects)
     if (cli->json)
         return cli_print_json(cli, objects);
     json_t *rows = json_array();
-    for (size_t i = 0; rows != NULL && i < json_array_size(objects); i++)
-        if (json_array_append_new(rows, flatten(json_array_get(objects, i))) != 0) {
-            json_decref(rows);
-            rows = NULL;
-        }
+    for (size_t i = 0; i < json_array_size(objects); i++)
+        json_array_append_new(rows, flatten(json_array_get(objects, i)));
     json_decref(objects);
     return cli_print_rows(cli, rows, held_columns);
 }

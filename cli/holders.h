@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * How claims and those who hold them are shown: for locks and semaphores.
+ * How claims, holders and waiters are shown: for locks and semaphores.
  */
 #ifndef TKL_CLI_HOLDERS_H
 #define TKL_CLI_HOLDERS_H
 
 #include "out.h"
 
-/* {"name","token","fence","ttl_ms"}, and its fields for people. */
-json_t *cli_claim(tkl_bytes name, const char *token, uint64_t fence, int64_t ttl_ms);
-extern const cli_column cli_claim_fields[];
+/* {"name", "token", "fence", "lease_ms"}, with the name of the first argument. */
+int cli_print_claim(const cli_session *cli, const char *token, uint64_t fence, int64_t lease_ms);
 
-/* [{"host","pid","label","fence","ttl_ms","since_ms"}] */
-json_t *cli_json_holders(const tkl_holders *holders);
+/* {"name", "held", "limit", "shared", "holders", "waiters", "line"}: `held` and `waiters` are
+ * numbers, `holders` and `line` list the first of them; `limit` is null for a lock. */
+json_t *cli_json_hold(tkl_bytes name, const tkl_holders *holders);
 
-/* Prints an object that has "holders": its fields, then a table of them. Frees the object. */
-int cli_print_holders(const cli_session *cli, json_t *object, const cli_column *fields);
+/* Prints such an object: its fields, then tables of holders and waiters. Frees it. */
+int cli_print_holders(const cli_session *cli, json_t *object);
 
 /* Prints an array of such objects: for people a line each, with its first holder. Frees it. */
 int cli_print_held(const cli_session *cli, json_t *objects);

@@ -1,287 +1,429 @@
 /* SPDX-License-Identifier: MIT
  *
- * Locks from the shell: hold one while a command runs, or by hand with a token.
+ * Locks and semaphores from the shell: hold one while a command runs, or by hand with a token. Both
+ * have the same verbs; a cli_hold_kind says which functions of the library they call.
  */
 #include "hold.h"
 #include "holders.h"
 #include "out.h"
 
-/* ---- As something to hold ------------------------------------------------ */
+/* ---- Locks as something to hold ------------------------------------------- */
 
-static int acquire_handle(void *lock, int64_t wait_ms)
-{
-    return tkl_lock_acquire(lock, wait_ms);
-}
-
-static void cancel_handle(void *lock)
-{
-    tkl_lock_cancel(lock);
-}
-
-static int release_handle(void *lock)
-{
-    return tkl_lock_release(lock);
-}
-
-static void token_of(void *lock, char token[TKL_TOKEN_SIZE])
-{
-    tkl_lock_token(lock, token);
-}
-
-static uint64_t fence_of(void *lock)
-{
-    return tkl_lock_fence(lock);
-}
-
-static const cli_hold_kind kind = {
-    .variable = "TACKLE_LOCK",
-    .busy = "held by somebody else",
-    .acquire = acquire_handle,
-    .cancel = cancel_handle,
-    .release = release_handle,
-    .token = token_of,
-    .fence = fence_of,
-};
-
-/* ---- Opening ------------------------------------------------------------- */
-
-/* The lock named by the first argument. `options` may be NULL. */
-static int open_lock(cli_session *cli, const tkl_lock_options *options, tkl_lock **lock)
-{
-    tkl_client *client = NULL;
-    int failed = cli_connect(cli, &client);
-    return failed ? failed
-                  : cli_end(cli, tkl_lock_open(client, tkl_str(cli->argv[0]), options, lock));
-}
-
-static int read_options(const cli_session *cli, tkl_lock_options *options)
-{
-    *options = (tkl_lock_options){
-        .shared = cli_flag(cli, "shared"),
-        .label = cli_hold_label(cli),
-    };
-    int failed = cli_hold_ttl(cli, &options->ttl_ms);
-    return failed ? failed : cli_hold_replicas(cli, &options->replicas);
-}
-
-/* ---- run ----------------------------------------------------------------- */
-
-static void on_lost(tkl_lock *lock, void *hold)
+static void lock_lost(tkl_lock *lock, void *hold)
 {
     (void)lock;
     cli_hold_lost(hold);
 }
 
-static int run_held(cli_session *cli, const tkl_lock_options *options, cli_hold *hold)
+static int lock_open(tkl_client *client, tkl_bytes name, const cli_hold_options *o, void **handle)
 {
+    tkl_lock_options options = {
+        .lease_ms = o->lease_ms,
+        .label = o->label,
+        .replicas = o->replicas,
+        .shared = o->shared,
+        .auto_renew = o->watch != NULL,
+        .on_lost = o->watch != NULL ? lock_lost : NULL,
+        .arg = o->watch,
+    };
     tkl_lock *lock = NULL;
-    int failed = open_lock(cli, options, &lock);
+    int code = tkl_lock_open(client, name, &options, &lock);
+    *handle = lock;
+    return code;
+}
+
+static void lock_close(void *lock)
+{
+    tkl_lock_close(lock);
+}
+
+static int lock_acquire(void *lock, int64_t wait_ms)
+{
+    return tkl_lock_acquire(lock, wait_ms);
+}
+
+static int lock_release(void *lock)
+{
+    return tkl_lock_release(lock);
+}
+
+static void lock_token(void *lock, char token[TKL_TOKEN_SIZE])
+{
+    tkl_lock_token(lock, token);
+}
+
+static uint64_t lock_fence(void *lock)
+{
+    return tkl_lock_fence(lock);
+}
+
+static int lock_detach(void *lock)
+{
+    return tkl_lock_detach(lock);
+}
+
+static int lock_adopt(void *lock, const char *token, int64_t lease_ms)
+{
+    return tkl_lock_adopt(lock, token, lease_ms);
+}
+
+static int lock_show(void *lock, tkl_holders **holders)
+{
+    return tkl_lock_show(lock, holders);
+}
+
+static int lock_break(void *lock)
+{
+    return tkl_lock_break(lock);
+}
+
+static const cli_hold_kind lock_kind = {
+    .variable = "TACKLE_LOCK",
+    .open = lock_open,
+    .close = lock_close,
+    .acquire = lock_acquire,
+    .release = lock_release,
+    .token = lock_token,
+    .fence = lock_fence,
+    .detach = lock_detach,
+    .adopt = lock_adopt,
+    .show = lock_show,
+    .break_all = lock_break,
+    .names = tkl_lock_names,
+};
+
+/* ---- Permits as something to hold ----------------------------------------- */
+
+/* Only acquiring tells the server a limit: for all else any will do. */
+enum { ANY_LIMIT = 1 };
+
+static void sem_lost(tkl_semaphore *sem, void *hold)
+{
+    (void)sem;
+    cli_hold_lost(hold);
+}
+
+static int sem_open(tkl_client *client, tkl_bytes name, const cli_hold_options *o, void **handle)
+{
+    tkl_semaphore_options options = {
+        .lease_ms = o->lease_ms,
+        .label = o->label,
+        .replicas = o->replicas,
+        .auto_renew = o->watch != NULL,
+        .on_lost = o->watch != NULL ? sem_lost : NULL,
+        .arg = o->watch,
+    };
+    tkl_semaphore *sem = NULL;
+    int code = tkl_semaphore_open(client, name, o->limit ? o->limit : ANY_LIMIT, &options, &sem);
+    *handle = sem;
+    return code;
+}
+
+static void sem_close(void *sem)
+{
+    tkl_semaphore_close(sem);
+}
+
+static int sem_acquire(void *sem, int64_t wait_ms)
+{
+    return tkl_semaphore_acquire(sem, wait_ms);
+}
+
+static int sem_release(void *sem)
+{
+    return tkl_semaphore_release(sem);
+}
+
+static void sem_token(void *sem, char token[TKL_TOKEN_SIZE])
+{
+    tkl_semaphore_token(sem, token);
+}
+
+static uint64_t sem_fence(void *sem)
+{
+    return tkl_semaphore_fence(sem);
+}
+
+static int sem_detach(void *sem)
+{
+    return tkl_semaphore_detach(sem);
+}
+
+static int sem_adopt(void *sem, const char *token, int64_t lease_ms)
+{
+    return tkl_semaphore_adopt(sem, token, lease_ms);
+}
+
+static int sem_show(void *sem, tkl_holders **holders)
+{
+    return tkl_semaphore_show(sem, holders);
+}
+
+static int sem_break(void *sem)
+{
+    return tkl_semaphore_break(sem);
+}
+
+static const cli_hold_kind sem_kind = {
+    .variable = "TACKLE_SEM",
+    .limited = true,
+    .open = sem_open,
+    .close = sem_close,
+    .acquire = sem_acquire,
+    .release = sem_release,
+    .token = sem_token,
+    .fence = sem_fence,
+    .detach = sem_detach,
+    .adopt = sem_adopt,
+    .show = sem_show,
+    .break_all = sem_break,
+    .names = tkl_semaphore_names,
+};
+
+/* ---- Opening ------------------------------------------------------------- */
+
+static const cli_hold_kind *kind_of(const cli_session *cli)
+{
+    return cli->component == &cli_lock ? &lock_kind : &sem_kind;
+}
+
+/* What the first argument names. `options` may be NULL. */
+static int open_named(cli_session *cli, const cli_hold_options *options, cli_hold *hold)
+{
+    static const cli_hold_options none;
+    tkl_client *client = NULL;
+    *hold = (cli_hold){.kind = kind_of(cli), .lost = -1};
+    int failed = cli_connect(cli, &client);
     if (failed)
         return failed;
-    hold->handle = lock;
-    int exit = cli_hold_run(cli, hold);
-    tkl_lock_close(lock);
-    return exit;
+    hold->clients[hold->count++] = client;
+    return cli_end(cli, hold->kind->open(client, tkl_str(cli->argv[0]), options ? options : &none,
+                                         &hold->handle));
 }
+
+static void close_named(cli_hold *hold)
+{
+    hold->kind->close(hold->handle);
+}
+
+static int read_options(const cli_session *cli, cli_hold_options *options)
+{
+    bool limited = kind_of(cli)->limited;
+    *options = (cli_hold_options){.label = cli_hold_label(cli)};
+    if (limited && !cli_flag(cli, "limit"))
+        return cli_usage(cli, "missing --limit N: how many may hold it at once");
+    if (limited) {
+        options->limit = cli_number(cli, "limit", 0);
+        if (options->limit < 1)
+            return cli_usage(cli, "invalid --limit: must be 1 to 1000000");
+    } else {
+        options->shared = cli_flag(cli, "shared");
+    }
+    int failed = cli_hold_lease(cli, &options->lease_ms);
+    return failed ? failed : cli_hold_replicas(cli, &options->replicas);
+}
+
+/* ---- run ----------------------------------------------------------------- */
 
 static int run(cli_session *cli)
 {
-    tkl_lock_options options;
+    cli_hold_options options;
     cli_hold hold;
     int failed = read_options(cli, &options);
-    if (!failed)
-        failed = cli_hold_init(cli, &kind, &hold);
     if (failed)
         return failed;
-    options.auto_renew = true;
-    options.on_lost = on_lost;
-    options.arg = &hold;
-    int exit = run_held(cli, &options, &hold);
+    options.watch = &hold;
+    failed = open_named(cli, &options, &hold);
+    if (!failed)
+        failed = cli_hold_init(cli, &hold);
+    int exit = failed ? failed : cli_hold_run(cli, &hold);
+    close_named(&hold);
     cli_hold_done(&hold);
     return exit;
 }
 
 /* ---- By hand: acquire, renew, release ------------------------------------- */
 
-/* The claim becomes the token's: whoever reads it has it. */
-static int print_claim(const cli_session *cli, tkl_lock *lock, int64_t ttl_ms,
+/* The claim becomes the token's: the reader of the output has it. */
+static int print_claim(const cli_session *cli, const cli_hold *hold, int64_t lease_ms,
                        char token[TKL_TOKEN_SIZE])
 {
-    uint64_t fence = tkl_lock_fence(lock);
-    tkl_lock_token(lock, token);
-    int failed = cli_end(cli, tkl_lock_detach(lock));
-    if (failed)
-        return failed;
-    failed = cli_print_record(cli, cli_claim(tkl_str(cli->argv[0]), token, fence, ttl_ms),
-                              cli_claim_fields);
+    uint64_t fence = hold->kind->fence(hold->handle);
+    hold->kind->token(hold->handle, token);
+    int failed = cli_end(cli, hold->kind->detach(hold->handle));
+    if (!failed)
+        failed = cli_print_claim(cli, token, fence, lease_ms);
     return failed ? failed : cli_flush(cli);
 }
 
-/* What nobody could read nobody could release: then the lock is given back. */
-static int print_new_claim(const cli_session *cli, tkl_lock *lock, int64_t ttl_ms)
+/* What nobody could read nobody could release: then it is given back. */
+static int print_new_claim(const cli_session *cli, const cli_hold *hold, int64_t lease_ms)
 {
     char token[TKL_TOKEN_SIZE];
-    int failed = print_claim(cli, lock, ttl_ms, token);
-    if (failed && tkl_lock_adopt(lock, token, 0) == TKL_OK)
-        tkl_lock_release(lock);
+    int failed = print_claim(cli, hold, lease_ms, token);
+    if (failed && hold->kind->adopt(hold->handle, token, 0) == TKL_OK)
+        hold->kind->release(hold->handle);
     return failed;
 }
 
 static int acquire(cli_session *cli)
 {
-    tkl_lock_options options;
-    tkl_lock *lock = NULL;
+    cli_hold_options options;
+    cli_hold hold;
     int failed = read_options(cli, &options);
-    if (!failed)
-        failed = open_lock(cli, &options, &lock);
     if (failed)
         return failed;
-    cli_hold hold = {.kind = &kind, .handle = lock};
-    failed = cli_hold_acquire(cli, &hold, cli_number(cli, "wait", 0));
+    failed = open_named(cli, &options, &hold);
     if (!failed)
-        failed = print_new_claim(cli, lock, options.ttl_ms);
-    tkl_lock_close(lock);
+        failed = cli_hold_acquire(cli, &hold, cli_number(cli, "wait", 0));
+    if (!failed)
+        failed = print_new_claim(cli, &hold, options.lease_ms);
+    close_named(&hold);
     return failed;
 }
 
 static int renew(cli_session *cli)
 {
     char token[TKL_TOKEN_SIZE];
-    int64_t ttl_ms;
-    tkl_lock *lock = NULL;
-    int failed = cli_hold_ttl(cli, &ttl_ms);
+    int64_t lease_ms;
+    cli_hold hold;
+    int failed = cli_hold_lease(cli, &lease_ms);
+    if (failed)
+        return failed;
+    failed = open_named(cli, NULL, &hold);
     if (!failed)
-        failed = open_lock(cli, NULL, &lock);
+        failed = cli_end(cli, hold.kind->adopt(hold.handle, cli->argv[1], lease_ms));
     if (!failed)
-        failed = cli_end(cli, tkl_lock_adopt(lock, cli->argv[1], ttl_ms));
-    if (!failed)
-        failed = print_claim(cli, lock, ttl_ms, token);
-    tkl_lock_close(lock);
+        failed = print_claim(cli, &hold, lease_ms, token);
+    close_named(&hold);
     return failed;
 }
 
 static int release(cli_session *cli)
 {
-    tkl_lock *lock = NULL;
-    int failed = open_lock(cli, NULL, &lock);
+    cli_hold hold;
+    int failed = open_named(cli, NULL, &hold);
     if (!failed)
-        failed = cli_end(cli, tkl_lock_adopt(lock, cli->argv[1], 0));
+        failed = cli_end(cli, hold.kind->adopt(hold.handle, cli->argv[1], 0));
     if (!failed)
-        failed = cli_end(cli, tkl_lock_release(lock));
-    tkl_lock_close(lock);
+        failed = cli_end(cli, hold.kind->release(hold.handle));
+    close_named(&hold);
     return failed ? failed : cli_print_done(cli, "released");
 }
 
 /* ---- For operators: show, list, break ------------------------------------ */
 
-static const cli_column fields[] = {
-    {"name", "name"}, {"held", "held"}, {"shared", "shared"}, {"waiters", "waiting"}, {0},
-};
-
-static json_t *describe(tkl_bytes name, const tkl_holders *holders)
-{
-    return json_pack("{s:o, s:b, s:b, s:o, s:I}", "name", cli_json_bytes(name), "held",
-                     holders->held > 0, "shared", holders->held > 0 && holders->shared, "holders",
-                     cli_json_holders(holders), "waiters", (json_int_t)holders->waiters);
-}
-
 static int show(cli_session *cli)
 {
-    tkl_lock *lock = NULL;
     tkl_holders *holders = NULL;
-    int failed = open_lock(cli, NULL, &lock);
+    cli_hold hold;
+    int failed = open_named(cli, NULL, &hold);
     if (!failed)
-        failed = cli_end(cli, tkl_lock_show(lock, &holders));
+        failed = cli_end(cli, hold.kind->show(hold.handle, &holders));
     if (!failed)
-        failed = cli_print_holders(cli, describe(tkl_str(cli->argv[0]), holders), fields);
+        failed = cli_print_holders(cli, cli_json_hold(tkl_str(cli->argv[0]), holders));
     tkl_holders_free(holders);
-    tkl_lock_close(lock);
+    close_named(&hold);
     return failed;
 }
 
 /* Adds what is known about one; what was released meanwhile is left out. */
-static int add_lock(tkl_client *client, tkl_bytes name, json_t *rows)
+static int add_held(tkl_client *client, const cli_hold_kind *kind, tkl_bytes name, json_t *rows)
 {
-    tkl_lock *lock = NULL;
+    void *handle = NULL;
     tkl_holders *holders = NULL;
-    int code = tkl_lock_open(client, name, NULL, &lock);
+    int code = kind->open(client, name, &(cli_hold_options){0}, &handle);
     if (code == TKL_OK)
-        code = tkl_lock_show(lock, &holders);
+        code = kind->show(handle, &holders);
     if (code == TKL_OK && holders->held > 0 &&
-        json_array_append_new(rows, describe(name, holders)) != 0)
+        json_array_append_new(rows, cli_json_hold(name, holders)) != 0)
         code = TKL_ENOMEM;
     tkl_holders_free(holders);
-    tkl_lock_close(lock);
+    kind->close(handle);
     return code;
 }
 
 static int list(cli_session *cli)
 {
+    const cli_hold_kind *kind = kind_of(cli);
     tkl_client *client = NULL;
-    tkl_reply *names = NULL;
+    tkl_names *names = NULL;
     int failed = cli_connect(cli, &client);
     if (failed)
         return failed;
     json_t *rows = json_array();
-    int code = tkl_lock_list(client, &names);
-    for (size_t i = 0; code == TKL_OK && i < tkl_reply_count(names); i++)
-        code = add_lock(client, tkl_reply_bytes(tkl_reply_at(names, i)), rows);
-    tkl_reply_free(names);
+    int code = kind->names(client, &names);
+    for (size_t i = 0; code == TKL_OK && i < names->count; i++)
+        code = add_held(client, kind, names->items[i], rows);
+    tkl_names_free(names);
     if (code == TKL_OK)
         return cli_print_held(cli, rows);
     json_decref(rows);
     return cli_end(cli, code);
 }
 
-static int break_lock(cli_session *cli)
+static int break_held(cli_session *cli)
 {
-    tkl_lock *lock = NULL;
-    int failed = open_lock(cli, NULL, &lock);
+    cli_hold hold;
+    int failed = open_named(cli, NULL, &hold);
+    int code = failed ? TKL_OK : hold.kind->break_all(hold.handle);
+    close_named(&hold);
     if (failed)
         return failed;
-    int code = tkl_lock_break(lock);
-    tkl_lock_close(lock);
     if (code == TKL_NOTFOUND)
         return cli_fail(cli, CLI_NO, "nobody holds it");
     return code == TKL_OK ? cli_print_done(cli, "broken") : cli_end(cli, code);
 }
 
-/* ---- The component ------------------------------------------------------- */
+/* ---- Options ------------------------------------------------------------- */
 
-static const cli_option run_options[] = {
-    CLI_HOLD_TTL,
-    CLI_HOLD_WAIT,
-    {"shared", CLI_FLAG, NULL, "as a reader: with other readers, never beside a writer"},
-    CLI_HOLD_ON_LOST,
-    CLI_HOLD_GRACE,
-    {"label", CLI_TEXT, "TEXT", "shown to those who ask who holds it (COMMAND)"},
-    CLI_HOLD_REPLICAS,
-    {0},
+#define SHARED                                                                             \
+    {                                                                                      \
+        "shared", CLI_FLAG, NULL, "as a reader: with other readers, never beside a writer" \
+    }
+#define LIMIT                                                                     \
+    {                                                                             \
+        "limit", CLI_INTEGER, "N", "how many may hold it at once: 1 to a million" \
+    }
+#define RUN_LABEL                                                              \
+    {                                                                          \
+        "label", CLI_TEXT, "TEXT", "shown by list and show (default: COMMAND)" \
+    }
+
+static const cli_option lock_run_options[] = {
+    CLI_HOLD_LEASE, CLI_HOLD_WAIT,     SHARED, CLI_HOLD_ON_LOST, CLI_HOLD_GRACE,
+    RUN_LABEL,      CLI_HOLD_REPLICAS, {0},
 };
 
-static const cli_option acquire_options[] = {
-    CLI_HOLD_TTL,
-    CLI_HOLD_TRY,
-    {"shared", CLI_FLAG, NULL, "as a reader: with other readers, never beside a writer"},
-    CLI_HOLD_LABEL,
-    CLI_HOLD_REPLICAS,
-    {0},
+static const cli_option lock_acquire_options[] = {
+    CLI_HOLD_LEASE, CLI_HOLD_TRY, SHARED, CLI_HOLD_LABEL, CLI_HOLD_REPLICAS, {0},
+};
+
+static const cli_option sem_run_options[] = {
+    LIMIT,          CLI_HOLD_LEASE, CLI_HOLD_WAIT,     CLI_HOLD_ON_LOST,
+    CLI_HOLD_GRACE, RUN_LABEL,      CLI_HOLD_REPLICAS, {0},
+};
+
+static const cli_option sem_acquire_options[] = {
+    LIMIT, CLI_HOLD_LEASE, CLI_HOLD_TRY, CLI_HOLD_LABEL, CLI_HOLD_REPLICAS, {0},
 };
 
 static const cli_option renew_options[] = {
-    CLI_HOLD_TTL,
+    CLI_HOLD_LEASE,
     {0},
 };
 
-static const cli_verb verbs[] = {
+/* ---- tackle lock --------------------------------------------------------- */
+
+static const cli_verb lock_verbs[] = {
     {
         .name = "run",
         .args = "NAME -- COMMAND [ARG...]",
         .summary = "run a command while holding the lock",
-        .options = run_options,
+        .options = lock_run_options,
         .details =
             "Waits in line as long as it takes, unless --wait says otherwise. While COMMAND\n"
-            "runs the lease is renewed; should the lock be lost, COMMAND is ended. It finds\n"
+            "runs, the lease is renewed. If the lock is lost, COMMAND is ended. COMMAND finds\n"
             "TACKLE_LOCK, TACKLE_TOKEN and TACKLE_FENCE in its "
             "environment.\n\n" CLI_HOLD_RUN_DETAILS,
         .example = "tackle lock run backup -- echo 'nobody else does this now'",
@@ -291,11 +433,11 @@ static const cli_verb verbs[] = {
         .name = "acquire",
         .args = "NAME",
         .summary = "take the lock by hand; prints its token and fence",
-        .options = acquire_options,
+        .options = lock_acquire_options,
         .details = "The lock stays held when tackle ends, until it is released with the token or\n"
-                   "the lease is over. Tries once, unless --wait says otherwise. Exit code 1 when\n"
-                   "somebody else holds it.",
-        .example = "tackle lock acquire deploy --ttl 1m\ntackle lock break deploy",
+                   "the lease ends. Tries once, unless --wait says otherwise. Exit code 1 when\n"
+                   "another holder has it.",
+        .example = "tackle lock acquire deploy --lease 1m\ntackle lock break deploy",
         .run = acquire,
     },
     {
@@ -306,16 +448,16 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when that token does not hold the lock (any more).",
         .example = "token=$(tackle lock acquire deploy --json | sed 's/.*\"token\": "
                    "\"\\([^\"]*\\).*/\\1/')\n"
-                   "tackle lock renew deploy $token --ttl 1m\n"
+                   "tackle lock renew deploy $token --lease 1m\n"
                    "tackle lock release deploy $token",
         .run = renew,
     },
     {
         .name = "release",
         .args = "NAME TOKEN",
-        .summary = "give it back; the next in line has it at once",
+        .summary = "give the lock back; the next waiter has it at once",
         .details = "Exit code 1 when that token does not hold the lock (any more): what was done\n"
-                   "since the lease was over was done without protection.",
+                   "since the lease ended was done without protection.",
         .example = "token=$(tackle lock acquire deploy --json | sed 's/.*\"token\": "
                    "\"\\([^\"]*\\).*/\\1/')\n"
                    "tackle lock release deploy $token --json",
@@ -324,7 +466,7 @@ static const cli_verb verbs[] = {
     {
         .name = "show",
         .args = "NAME",
-        .summary = "who holds the lock, since when, and how many wait",
+        .summary = "who holds the lock, since when, and who waits",
         .example = "tackle lock run backup --label nightly -- tackle lock show backup",
         .run = show,
     },
@@ -338,30 +480,30 @@ static const cli_verb verbs[] = {
     {
         .name = "break",
         .args = "NAME",
-        .summary = "take the lock away from whoever holds it",
-        .details = "The next in line has it at once. The former holder learns of it at its next\n"
+        .summary = "take the lock away from its holders",
+        .details = "The next waiter has it at once. A former holder learns of it at its next\n"
                    "renewal at the latest; a fence protects what it does until then. Exit code 1\n"
                    "when nobody holds it.",
-        .example = "tackle lock acquire deploy --ttl 1h\ntackle lock break deploy",
-        .run = break_lock,
+        .example = "tackle lock acquire deploy --lease 1h\ntackle lock break deploy",
+        .run = break_held,
     },
     {0},
 };
 
-static const cli_step demo[] = {
+static const cli_step lock_demo[] = {
     {"Run a command while holding a lock that all machines share.",
      "tackle lock run backup -- echo nobody else does this now", 0},
     {"Who holds it? Here the command itself asks.",
      "tackle lock run backup --label nightly -- tackle lock show backup", 0},
-    {"Two who want it: the second waits in line and gets it when the first is done.",
+    {"Two programs want it: the second waits in line and gets it when the first is done.",
      "tackle lock run backup -- sh -c 'sleep 0.3; echo first' &\n"
      "  sleep 0.1; tackle lock run backup -- echo second; wait",
      0},
     {"Not willing to wait: exit code 75.",
      "tackle lock run backup -- tackle lock run backup --wait 0 -- echo never", 75},
-    {"Each holder has a fence, a number that only grows: who writes with a lower one is late.",
+    {"Each holder has a fence, a number that only grows: a writer with a lower one is late.",
      "for i in 1 2 3; do tackle lock run backup -- sh -c 'echo $TACKLE_FENCE'; done", 0},
-    {"By hand, for an hour ...", "tackle lock acquire deploy --ttl 1h --label 'release 2.0'", 0},
+    {"By hand, for an hour ...", "tackle lock acquire deploy --lease 1h --label 'release 2.0'", 0},
     {"... all can see it ...", "tackle lock list", 0},
     {"... and an operator can take it away.", "tackle lock break deploy", 0},
     {0},
@@ -370,7 +512,106 @@ static const cli_step demo[] = {
 const cli_component cli_lock = {
     .name = "lock",
     .summary = "a lock that programs on many machines share: leases, fences, a fair line",
-    .verbs = verbs,
+    .verbs = lock_verbs,
     .shared = "locks",
-    .demo = demo,
+    .demo = lock_demo,
+};
+
+/* ---- tackle sem ---------------------------------------------------------- */
+
+static const cli_verb sem_verbs[] = {
+    {
+        .name = "run",
+        .args = "NAME -- COMMAND [ARG...]",
+        .summary = "run a command while holding a permit",
+        .options = sem_run_options,
+        .details =
+            "Waits in line as long as it takes, unless --wait says otherwise. While COMMAND\n"
+            "runs, the lease is renewed. If the permit is lost, COMMAND is ended. COMMAND finds\n"
+            "TACKLE_SEM, TACKLE_TOKEN and TACKLE_FENCE in its "
+            "environment.\n\n" CLI_HOLD_RUN_DETAILS,
+        .example = "tackle sem run crawlers --limit 5 -- echo 'at most five do this'",
+        .run = run,
+    },
+    {
+        .name = "acquire",
+        .args = "NAME",
+        .summary = "take a permit by hand; prints its token and fence",
+        .options = sem_acquire_options,
+        .details =
+            "The permit stays taken when tackle ends, until it is released with the token or\n"
+            "the lease ends. Tries once, unless --wait says otherwise. Exit code 1 when all\n"
+            "are taken. The limit is that of the latest caller; lowering it takes no permit\n"
+            "away.",
+        .example = "tackle sem acquire crawlers --limit 5 --lease 2s",
+        .run = acquire,
+    },
+    {
+        .name = "renew",
+        .args = "NAME TOKEN",
+        .summary = "make the lease of a permit last from now",
+        .options = renew_options,
+        .details = "Exit code 1 when that token holds no permit (any more).",
+        .example = "token=$(tackle sem acquire crawlers --limit 5 --json |\n"
+                   "    sed 's/.*\"token\": \"\\([^\"]*\\).*/\\1/')\n"
+                   "tackle sem renew crawlers $token --lease 1m\n"
+                   "tackle sem release crawlers $token",
+        .run = renew,
+    },
+    {
+        .name = "release",
+        .args = "NAME TOKEN",
+        .summary = "give a permit back; the next waiter has it at once",
+        .details =
+            "Exit code 1 when that token holds no permit (any more): what was done since the\n"
+            "lease ended was done without one.",
+        .example = "token=$(tackle sem acquire crawlers --limit 5 --json |\n"
+                   "    sed 's/.*\"token\": \"\\([^\"]*\\).*/\\1/')\n"
+                   "tackle sem release crawlers $token --json",
+        .run = release,
+    },
+    {
+        .name = "show",
+        .args = "NAME",
+        .summary = "who holds permits, since when, and who waits",
+        .example = "tackle sem run crawlers --limit 5 -- tackle sem show crawlers",
+        .run = show,
+    },
+    {
+        .name = "list",
+        .summary = "all semaphores with permits taken now",
+        .details = "Looks through all keys, without blocking the server.",
+        .example = "tackle sem run crawlers --limit 5 -- tackle sem list",
+        .run = list,
+    },
+    {
+        .name = "break",
+        .args = "NAME",
+        .summary = "take all permits away from their holders",
+        .details = "The next waiters have them at once. A former holder learns of it at its next\n"
+                   "renewal at the latest. Exit code 1 when nobody holds one.",
+        .example = "tackle sem acquire crawlers --limit 5 --lease 1h\ntackle sem break crawlers",
+        .run = break_held,
+    },
+    {0},
+};
+
+static const cli_step sem_demo[] = {
+    {"At most two at a time, however many machines try.",
+     "for i in 1 2 3 4; do\n"
+     "    tackle sem run crawlers --limit 2 -- sh -c \"sleep 0.2; echo $i done\" &\n"
+     "  done; sleep 0.1; tackle sem show crawlers; wait",
+     0},
+    {"By hand, with a lease, in case nobody gives it back.",
+     "tackle sem acquire crawlers --limit 1 --lease 1m --json", 0},
+    {"No more are left: exit code 1.", "tackle sem acquire crawlers --limit 1", 1},
+    {0},
+};
+
+const cli_component cli_sem = {
+    .name = "sem",
+    .summary = "a counting semaphore: at most N at once, with leases and a fair line",
+    .verbs = sem_verbs,
+    .shared = "semaphores",
+    .demo = sem_demo,
 };

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CANCEL_MS = 2000 };
+enum { CANCEL_MS = 2000, TELL_MS = 1000 };
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
@@ -17,6 +17,7 @@ static volatile sig_atomic_t first;
 static int news[2] = {-1, -1}; /* the numbers of the signals; 0: the wait is over */
 static pthread_t watcher;
 static void (*cancel_wait)(void *arg);
+static void (*tell_wait)(void *arg);
 static void *cancel_arg;
 
 /* ---- Catching ------------------------------------------------------------ */
@@ -60,7 +61,11 @@ static int next_news(int timeout_ms)
 
 static void *watch(void *unused)
 {
-    int number = next_news(-1);
+    int number = next_news(tell_wait != NULL ? TELL_MS : -1);
+    if (number < 0) {
+        tell_wait(cancel_arg);
+        number = next_news(-1);
+    }
     if (number == 0)
         return unused;
     cancel_wait(cancel_arg);
@@ -73,8 +78,10 @@ static void *watch(void *unused)
 
 /* ---- From outside -------------------------------------------------------- */
 
-int cli_patience_begin(const cli_session *cli, void (*cancel)(void *arg), void *arg)
+int cli_patience_begin(const cli_session *cli, void (*cancel)(void *arg), void (*tell)(void *arg),
+                       void *arg)
 {
+    tell_wait = tell;
     cancel_wait = cancel;
     cancel_arg = arg;
     int reason = pipe2(news, O_CLOEXEC | O_NONBLOCK) != 0 ? errno : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Redlocks from the shell. The library leaves extending to its user: here a thread does it while
+ * Redlocks from the shell. The library leaves renewing to its user: here a thread does it while
  * the command runs.
  */
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include "out.h"
 
 enum {
-    NODES_MAX = 64,
+    NODES_MAX = CLI_HOLD_NODES_MAX,
     NODE_TIMEOUT_MS = 1000, /* a command begins by connecting */
-    AGAIN_MS = 100,         /* after an extension that failed */
+    AGAIN_MS = 100,         /* after a renewal that failed */
 };
 
 /* A redlock and what belongs to it. */
@@ -28,11 +28,11 @@ typedef struct redlock {
     tkl_client *clients[NODES_MAX];
     size_t count;
     tkl_redlock *lock;
-    int64_t ttl_ms;
-    int64_t node_timeout_ms;
+    int64_t lease_ms;
+    int64_t timeout_ms;
     cli_hold hold;    /* run: whom to tell of a loss */
     int stop;         /* run: an eventfd that ends the thread; else -1 */
-    pthread_t keeper; /* run: extends, and has the lock to itself meanwhile */
+    pthread_t keeper; /* run: renews, and has the lock to itself meanwhile */
     bool kept;        /* there is that thread */
 } redlock;
 
@@ -95,25 +95,25 @@ static int open_nodes(redlock *r)
 
 static int64_t node_timeout(const redlock *r)
 {
-    int64_t part = r->ttl_ms / 5;
-    bool is_short = r->ttl_ms > 0 && part < NODE_TIMEOUT_MS;
+    int64_t part = r->lease_ms / 5;
+    bool is_short = r->lease_ms > 0 && part < NODE_TIMEOUT_MS;
     return cli_number(r->cli, "node-timeout", is_short ? part : NODE_TIMEOUT_MS);
 }
 
 static int open_redlock(redlock *r)
 {
-    r->node_timeout_ms = node_timeout(r);
+    r->timeout_ms = node_timeout(r);
     int failed = open_nodes(r);
     if (failed)
         return failed;
     tkl_bytes name = tkl_str(r->cli->argv[0]);
-    tkl_redlock_options options = {.ttl_ms = r->ttl_ms, .node_timeout_ms = r->node_timeout_ms};
+    tkl_redlock_options options = {.lease_ms = r->lease_ms, .timeout_ms = r->timeout_ms};
     return cli_end(r->cli, tkl_redlock_open(r->clients, r->count, name, &options, &r->lock));
 }
 
-static int open_with_ttl(redlock *r)
+static int open_with_lease(redlock *r)
 {
-    int failed = cli_hold_ttl(r->cli, &r->ttl_ms);
+    int failed = cli_hold_lease(r->cli, &r->lease_ms);
     return failed ? failed : open_redlock(r);
 }
 
@@ -124,7 +124,7 @@ static void close_redlock(redlock *r)
         tkl_close(r->clients[i]);
 }
 
-/* ---- Extending while a command runs -------------------------------------- */
+/* ---- Renewing while a command runs --------------------------------------- */
 
 static bool told_to_stop(const redlock *r, int64_t wait_ms)
 {
@@ -136,17 +136,17 @@ static bool told_to_stop(const redlock *r, int64_t wait_ms)
     return ready != 0;
 }
 
-/* Lost is also what cannot be extended in time any more: another try might end too late. */
+/* Lost is also what cannot be renewed in time any more: another try might end too late. */
 static void *keep(void *arg)
 {
     const redlock *r = arg;
-    for (int64_t pause = r->ttl_ms / 3; !told_to_stop(r, pause);) {
-        if (tkl_redlock_extend(r->lock, 0) == TKL_OK) {
-            pause = r->ttl_ms / 3;
+    for (int64_t pause = r->lease_ms / 3; !told_to_stop(r, pause);) {
+        if (tkl_redlock_renew(r->lock, 0) == TKL_OK) {
+            pause = r->lease_ms / 3;
             continue;
         }
         pause = AGAIN_MS;
-        if (tkl_redlock_left_ms(r->lock) <= r->node_timeout_ms + AGAIN_MS) {
+        if (tkl_redlock_left_ms(r->lock) <= r->timeout_ms + AGAIN_MS) {
             cli_hold_lost(&r->hold);
             break;
         }
@@ -186,11 +186,6 @@ static int acquire_handle(void *handle, int64_t wait_ms)
     return code;
 }
 
-static void cancel_handle(void *handle)
-{
-    tkl_redlock_cancel(((redlock *)handle)->lock);
-}
-
 static int release_handle(void *handle)
 {
     redlock *r = handle;
@@ -205,21 +200,25 @@ static void token_of(void *handle, char token[TKL_TOKEN_SIZE])
 
 static const cli_hold_kind kind = {
     .variable = "TACKLE_LOCK",
-    .busy = "held by somebody else",
     .acquire = acquire_handle,
-    .cancel = cancel_handle,
     .release = release_handle,
     .token = token_of,
 };
+
+static void hold_of(redlock *r, cli_hold *hold)
+{
+    *hold = (cli_hold){.kind = &kind, .handle = r, .count = r->count, .lost = -1};
+    memcpy(hold->clients, r->clients, r->count * sizeof *r->clients);
+}
 
 /* ---- The verbs ----------------------------------------------------------- */
 
 static int run_held(cli_session *cli, redlock *r)
 {
-    int failed = cli_hold_init(cli, &kind, &r->hold);
+    hold_of(r, &r->hold);
+    int failed = cli_hold_init(cli, &r->hold);
     if (failed)
         return failed;
-    r->hold.handle = r;
     r->stop = eventfd(0, EFD_CLOEXEC);
     int exit = r->stop >= 0 ? cli_hold_run(cli, &r->hold)
                             : cli_fail(cli, CLI_FAILURE, "eventfd: %s", strerror(errno));
@@ -233,14 +232,14 @@ static int run_held(cli_session *cli, redlock *r)
 static int run(cli_session *cli)
 {
     redlock r = {.cli = cli, .stop = -1};
-    int failed = open_with_ttl(&r);
+    int failed = open_with_lease(&r);
     int exit = failed ? failed : run_held(cli, &r);
     close_redlock(&r);
     return exit;
 }
 
 static const cli_column claim_fields[] = {
-    {"name", "name"}, {"token", "token"}, {"validity_ms", "valid ms"}, {"ttl_ms", "ttl ms"}, {0},
+    {"name", "name"}, {"token", "token"}, {"left_ms", "valid ms"}, {"lease_ms", "lease ms"}, {0},
 };
 
 static int print_claim(const redlock *r)
@@ -251,7 +250,7 @@ static int print_claim(const redlock *r)
     int failed = cli_print_record(
         r->cli,
         json_pack("{s:o, s:s, s:I, s:I}", "name", cli_json_bytes(tkl_str(r->cli->argv[0])), "token",
-                  token, "validity_ms", (json_int_t)left, "ttl_ms", (json_int_t)r->ttl_ms),
+                  token, "left_ms", (json_int_t)left, "lease_ms", (json_int_t)r->lease_ms),
         claim_fields);
     return failed ? failed : cli_flush(r->cli);
 }
@@ -260,14 +259,15 @@ static int print_claim(const redlock *r)
 static int acquire(cli_session *cli)
 {
     redlock r = {.cli = cli, .stop = -1};
-    cli_hold hold = {.kind = &kind, .handle = &r};
-    int failed = open_with_ttl(&r);
+    cli_hold hold;
+    int failed = open_with_lease(&r);
+    hold_of(&r, &hold);
     if (!failed)
         failed = cli_hold_acquire(cli, &hold, cli_number(cli, "wait", 0));
     if (!failed)
         failed = print_claim(&r);
     if (!failed)
-        tkl_redlock_detach(r.lock);
+        failed = cli_end(cli, tkl_redlock_detach(r.lock));
     close_redlock(&r);
     return failed;
 }
@@ -277,24 +277,24 @@ static int adopt(redlock *r)
     return cli_end(r->cli, tkl_redlock_adopt(r->lock, r->cli->argv[1]));
 }
 
-/* What could not be extended, or told, is not released for that. */
-static int extend_adopted(redlock *r)
+/* What could not be renewed, or printed, is not released for that. */
+static int renew_adopted(redlock *r)
 {
-    int failed = cli_end(r->cli, tkl_redlock_extend(r->lock, 0));
+    int failed = cli_end(r->cli, tkl_redlock_renew(r->lock, 0));
     if (!failed)
         failed = print_claim(r);
-    tkl_redlock_detach(r->lock);
-    return failed;
+    int code = tkl_redlock_detach(r->lock);
+    return failed ? failed : cli_end(r->cli, code);
 }
 
-static int extend(cli_session *cli)
+static int renew(cli_session *cli)
 {
     redlock r = {.cli = cli, .stop = -1};
-    int failed = open_with_ttl(&r);
+    int failed = open_with_lease(&r);
     if (!failed)
         failed = adopt(&r);
     if (!failed)
-        failed = extend_adopted(&r);
+        failed = renew_adopted(&r);
     close_redlock(&r);
     return failed;
 }
@@ -323,20 +323,20 @@ static int release(cli_session *cli)
     {                                                 \
         "node-timeout", CLI_DURATION, "DURATION",     \
             "how long one server may take to answer " \
-            "(1s, at most ttl/5)"                     \
+            "(default 1s, at most lease/5)"           \
     }
 
 static const cli_option run_options[] = {
-    NODES, CLI_HOLD_TTL, CLI_HOLD_WAIT, CLI_HOLD_ON_LOST, CLI_HOLD_GRACE, NODE_TIMEOUT, {0},
+    NODES, CLI_HOLD_LEASE, CLI_HOLD_WAIT, CLI_HOLD_ON_LOST, CLI_HOLD_GRACE, NODE_TIMEOUT, {0},
 };
 
 static const cli_option acquire_options[] = {
-    NODES, CLI_HOLD_TTL, CLI_HOLD_TRY, NODE_TIMEOUT, {0},
+    NODES, CLI_HOLD_LEASE, CLI_HOLD_TRY, NODE_TIMEOUT, {0},
 };
 
-static const cli_option extend_options[] = {
+static const cli_option renew_options[] = {
     NODES,
-    CLI_HOLD_TTL,
+    CLI_HOLD_LEASE,
     NODE_TIMEOUT,
     {0},
 };
@@ -359,11 +359,11 @@ static const cli_verb verbs[] = {
     {
         .name = "run",
         .args = "NAME -- COMMAND [ARG...]",
-        .summary = "run a command while a majority of servers says that we hold the lock",
+        .summary = "run a command while a majority of servers holds the lock for us",
         .options = run_options,
         .details =
-            "Waits as long as it takes, unless --wait says otherwise. While COMMAND runs the\n"
-            "lease is extended every third of it; should the lock be lost, COMMAND is ended.\n"
+            "Waits as long as it takes, unless --wait says otherwise. While COMMAND runs, the\n"
+            "lease is renewed every third of it. If the lock is lost, COMMAND is ended.\n"
             "It finds TACKLE_LOCK and TACKLE_TOKEN in its environment.\n\n" CLI_HOLD_RUN_DETAILS,
         .example = "tackle redlock run backup --nodes embedded:,embedded:,embedded: -- echo mine",
         .run = run,
@@ -374,19 +374,19 @@ static const cli_verb verbs[] = {
         .summary = "take the lock by hand; prints its token and how long it is valid",
         .options = acquire_options,
         .details = "The lock stays held when tackle ends, until it is released with the token or\n"
-                   "the lease is over. Tries once, unless --wait says otherwise. Exit code 1 when\n"
-                   "somebody else holds it, 69 when no majority of the servers answers.",
+                   "the lease ends. Tries once, unless --wait says otherwise. Exit code 1 when\n"
+                   "another holder has it, 69 when no majority of the servers answers.",
         .example = "tackle redlock acquire deploy --nodes embedded:,embedded:,embedded:",
         .run = acquire,
     },
     {
-        .name = "extend",
+        .name = "renew",
         .args = "NAME TOKEN",
         .summary = "make the lease last from now",
-        .options = extend_options,
+        .options = renew_options,
         .details = "Exit code 1 when that token does not hold the lock (any more).",
-        .example = TOKEN_EXAMPLE "tackle redlock extend deploy $token --ttl 1m" TOKEN_EXAMPLE_END,
-        .run = extend,
+        .example = TOKEN_EXAMPLE "tackle redlock renew deploy $token --lease 1m" TOKEN_EXAMPLE_END,
+        .run = renew,
     },
     {
         .name = "release",
@@ -394,7 +394,7 @@ static const cli_verb verbs[] = {
         .summary = "give it back, on every server",
         .options = release_options,
         .details = "Exit code 1 when that token does not hold the lock (any more): what was done\n"
-                   "since the lease was over was done without protection.",
+                   "since the lease ended was done without protection.",
         .example = TOKEN_EXAMPLE "tackle redlock release deploy $token --json" TOKEN_EXAMPLE_END,
         .run = release,
     },

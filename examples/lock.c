@@ -27,10 +27,10 @@ static void check(int code, const char *what)
     exit(1);
 }
 
-static tkl_lock *open_lock(int64_t ttl_ms)
+static tkl_lock *open_lock(int64_t lease_ms)
 {
     tkl_lock *lock;
-    tkl_lock_options options = {.ttl_ms = ttl_ms, .label = "teller"};
+    tkl_lock_options options = {.lease_ms = lease_ms, .label = "teller"};
     check(tkl_lock_open(client, tkl_str("balance"), &options, &lock), "open");
     return lock;
 }
@@ -106,7 +106,7 @@ static void fall_asleep(void)
 
     bool accepted = write_balance(balance + 1, fence);
     printf("the sleeper's write: %s\n", accepted ? "accepted" : "refused");
-    printf("the sleeper's lock: %s\n", tkl_lock_state(sleeper) == TKL_LOST ? "lost" : "held");
+    printf("the sleeper's lock: %s\n", tkl_lock_state(sleeper) == TKL_HOLD_LOST ? "lost" : "held");
     printf("the sleeper's release: %s\n", tkl_strerror(tkl_lock_release(sleeper)));
     printf("balance: %d\n", read_balance());
     if (accepted || read_balance() != balance + 100)

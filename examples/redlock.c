@@ -15,12 +15,12 @@ static void die(const char *what)
     exit(1);
 }
 
-/* Two steps, each well within the lease; between them it is extended. */
+/* Two steps, each well within the lease; between them it is renewed. */
 static int work(tkl_redlock *lock)
 {
     for (int step = 1; step <= 2; step++) {
         printf("step %d: valid for %.0f seconds\n", step, (double)tkl_redlock_left_ms(lock) / 1000);
-        if (tkl_redlock_extend(lock, 0) != TKL_OK)
+        if (tkl_redlock_renew(lock, 0) != TKL_OK)
             return -1; /* lost, or about to be: stop */
     }
     return 0;
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
             die("open");
 
     tkl_redlock *lock;
-    tkl_redlock_options options = {.ttl_ms = 10000};
+    tkl_redlock_options options = {.lease_ms = 10000};
     if (tkl_redlock_open(nodes, NODES, tkl_str("invoices"), &options, &lock) != TKL_OK)
         die("redlock");
 

@@ -40,7 +40,7 @@ static void download(int number)
 static void *work(void *number)
 {
     tkl_semaphore *sem;
-    tkl_semaphore_options options = {.ttl_ms = 5000, .auto_renew = true, .label = "download"};
+    tkl_semaphore_options options = {.lease_ms = 5000, .auto_renew = true, .label = "download"};
     check(tkl_semaphore_open(client, tkl_str("downloads"), LIMIT, &options, &sem), "open");
     check(tkl_semaphore_acquire(sem, -1), "acquire");
     download(*(int *)number);

@@ -18,7 +18,7 @@
 #define POOL        4
 #define DOOR        "tackle:lock:{door}:state"
 
-static const tkl_lock_options HOUR = {.ttl_ms = 3600000};
+static const tkl_lock_options HOUR = {.lease_ms = 3600000};
 
 typedef struct fixture {
     cluster *cluster;
@@ -109,7 +109,7 @@ static void assert_handed_over(tkl_lock *holder, pending *w)
     assert_ok(pending_join(w));
     assert_true(tkl_lock_fence(w->lock) > fence);
     int code = tkl_lock_acquire(holder, 0);
-    bool lost = tkl_lock_state(w->lock) == TKL_LOST;
+    bool lost = tkl_lock_state(w->lock) == TKL_HOLD_LOST;
     assert_true(code == TKL_BUSY || (lost && code == TKL_OK));
     code = tkl_lock_release(w->lock);
     assert_true(code == TKL_OK || (lost && code == TKL_NOTOWNER));
@@ -157,10 +157,10 @@ static void waits_on_many_slots_share_few_connections(void **state)
         assert_in_range(server_connections(f->cluster->servers[i], "crowd"), 0, POOL + 1);
         assert_keys_of_node_expire(f->cluster->servers[i]);
     }
-    tkl_reply *names;
-    assert_ok(tkl_lock_list(f->client, &names));
-    assert_int_equal(tkl_reply_count(names), N);
-    tkl_reply_free(names);
+    tkl_names *names;
+    assert_ok(tkl_lock_names(f->client, &names));
+    assert_int_equal(names->count, N);
+    tkl_names_free(names);
     for (int i = 0; i < N; i++) {
         assert_ok(tkl_lock_release(holders[i]));
         tkl_lock_close(holders[i]);
@@ -204,7 +204,7 @@ static void processes_hand_over_and_skip_the_dead(void **state)
     puppet *p[3];
     for (int i = 0; i < 3; i++) {
         p[i] = puppet_start(
-            &(puppet_options){.url = f->cluster->url, .name = "door", .ttl_ms = 3600000});
+            &(puppet_options){.url = f->cluster->url, .name = "door", .lease_ms = 3600000});
         puppet_tell(p[i], "acquire -1");
         eventually(lock_waiters(holder) == i + 1, LONG_MS);
     }
@@ -228,13 +228,13 @@ static void renewal_serves_all_nodes(void **state)
     for (int i = 0; i < N; i++) {
         char *name = test_format("door-%d", i);
         locks[i] =
-            open_lock(f->client, name, &(tkl_lock_options){.ttl_ms = 5000, .auto_renew = true});
+            open_lock(f->client, name, &(tkl_lock_options){.lease_ms = 5000, .auto_renew = true});
         assert_ok(tkl_lock_acquire(locks[i], 0));
         free(name);
     }
     test_sleep_ms(5500);
     for (int i = 0; i < N; i++) {
-        assert_int_equal(tkl_lock_state(locks[i]), TKL_HELD);
+        assert_int_equal(tkl_lock_state(locks[i]), TKL_HOLD_HELD);
         assert_ok(tkl_lock_release(locks[i]));
         tkl_lock_close(locks[i]);
     }
@@ -258,6 +258,33 @@ static void a_slot_moves_while_waited_for(void **state)
 }
 
 /* Some of its keys are there and some here: calls wait until the move goes on. */
+/* A slow migration: the slot is declared to be moving, and its keys are here or there. */
+static void a_lock_works_while_its_slot_moves(void **state)
+{
+    fixture *f = *state;
+    server *from = cluster_owner(f->cluster, door_slot());
+    server *to = cluster_other(f->cluster, door_slot());
+    tkl_lock *lock = held_door(f, &(tkl_lock_options){.lease_ms = 3000, .auto_renew = true});
+    tkl_lock *other = open_lock(f->client, "door", &(tkl_lock_options){.timeout_ms = 500});
+    cluster_move_begin(from, to, door_slot());
+    for (int moved = 0; moved < 2; moved++) {
+        test_sleep_ms(2000); /* it is renewed */
+        assert_int_equal(tkl_lock_state(lock), TKL_HOLD_HELD);
+        assert_ok(tkl_lock_renew(lock, 0));
+        int rc = tkl_lock_acquire(other, 0);
+        assert_true(rc == TKL_EUNREADY || rc == TKL_BUSY);
+        assert_ok(tkl_lock_release(lock));
+        assert_ok(tkl_lock_acquire(lock, 0));
+        if (!moved)
+            cluster_move_keys(from, to, door_slot(), INT_MAX);
+    }
+    cluster_move_end(f->cluster, to, door_slot());
+    assert_ok(tkl_lock_release(lock));
+    assert_ok(tkl_lock_acquire(other, PATIENCE_MS));
+    tkl_lock_close(other);
+    tkl_lock_close(lock);
+}
+
 static void a_slot_moves_while_released(void **state)
 {
     fixture *f = *state;
@@ -274,9 +301,10 @@ static void a_slot_moves_while_released(void **state)
     cluster_move_keys(from, to, door_slot(), INT_MAX);
     cluster_move_end(f->cluster, to, door_slot());
     assert_ok(tkl_lock_release(holder));
-    eventually(tkl_lock_state(w.lock) == TKL_HELD || tkl_lock_state(again.lock) == TKL_HELD,
+    eventually(tkl_lock_state(w.lock) == TKL_HOLD_HELD ||
+                   tkl_lock_state(again.lock) == TKL_HOLD_HELD,
                LONG_MS);
-    pending *first = tkl_lock_state(w.lock) == TKL_HELD ? &w : &again;
+    pending *first = tkl_lock_state(w.lock) == TKL_HOLD_HELD ? &w : &again;
     pending *second = first == &w ? &again : &w;
     assert_ok(pending_join(first));
     assert_handed_over(first->lock, second);
@@ -300,7 +328,7 @@ static void a_planned_failover_keeps_holder_and_waiter(void **state)
 static void a_killed_master_keeps_what_its_replica_has(void **state)
 {
     fixture *f = *state;
-    tkl_lock *holder = held_door(f, &(tkl_lock_options){.ttl_ms = 3600000, .replicas = 1});
+    tkl_lock *holder = held_door(f, &(tkl_lock_options){.lease_ms = 3600000, .replicas = 1});
     tkl_lock *other = open_lock(f->client, "door", &HOUR);
     pending w = {.lock = open_lock(f->client, "door", &HOUR)};
     start_waiting(&w, holder);
@@ -318,7 +346,7 @@ static void a_silent_master_is_left_by_those_who_wait(void **state)
     fixture *f = *state;
     tkl_client *client = test_open(f->cluster->url, &(tkl_options){.timeout_ms = 1000});
     tkl_lock *holder =
-        open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 15000, .replicas = 1});
+        open_lock(client, "door", &(tkl_lock_options){.lease_ms = 15000, .replicas = 1});
     assert_ok(tkl_lock_acquire(holder, PATIENCE_MS));
     pending w = {.lock = open_lock(client, "door", &HOUR)};
     start_waiting(&w, holder);
@@ -327,7 +355,7 @@ static void a_silent_master_is_left_by_those_who_wait(void **state)
     server_freeze(silent);
     eventually(is_master(next), LONG_MS);
     eventually(tkl_lock_renew(holder, 3600000) == TKL_OK, 15000);
-    eventually(server_ask_int(next, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS')") ==
+    eventually(server_ask_int(next, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:w:*')") ==
                    1,
                LONG_MS);
     assert_handed_over(holder, &w);
@@ -342,7 +370,7 @@ static void a_failover_by_sentinels_keeps_holder_and_waiter(void **state)
     (void)state;
     sentinels *trio = sentinels_start();
     fixture f = {.client = test_open(trio->url, &(tkl_options){.timeout_ms = PATIENCE_MS})};
-    tkl_lock *holder = held_door(&f, &(tkl_lock_options){.ttl_ms = 3600000, .replicas = 2});
+    tkl_lock *holder = held_door(&f, &(tkl_lock_options){.lease_ms = 3600000, .replicas = 2});
     pending w = {.lock = open_lock(f.client, "door", &HOUR)};
     start_waiting(&w, holder);
     sentinels_fail_over(trio);
@@ -362,6 +390,7 @@ int main(int argc, char **argv)
         TEST(processes_hand_over_and_skip_the_dead),
         TEST(renewal_serves_all_nodes),
         TEST(a_slot_moves_while_waited_for),
+        TEST(a_lock_works_while_its_slot_moves),
         TEST(a_slot_moves_while_released),
         TEST(a_planned_failover_keeps_holder_and_waiter),
         TEST(a_killed_master_keeps_what_its_replica_has),

@@ -26,10 +26,10 @@ static void ring(tkl_lock *lock, void *arg)
     atomic_fetch_add(&bell->rung, 1);
 }
 
-static tkl_lock *watched(tkl_client *client, int64_t ttl_ms, bool auto_renew, alarm_bell *bell)
+static tkl_lock *watched(tkl_client *client, int64_t lease_ms, bool auto_renew, alarm_bell *bell)
 {
     tkl_lock *lock = open_lock(client, "door",
-                               &(tkl_lock_options){.ttl_ms = ttl_ms,
+                               &(tkl_lock_options){.lease_ms = lease_ms,
                                                    .auto_renew = auto_renew,
                                                    .on_lost = bell ? ring : NULL,
                                                    .arg = bell});
@@ -41,7 +41,7 @@ static tkl_lock *watched(tkl_client *client, int64_t ttl_ms, bool auto_renew, al
 static void assert_rung_once(alarm_bell *bell)
 {
     eventually(atomic_load(&bell->rung) > 0, LONG_MS);
-    assert_int_equal(atomic_load(&bell->state), TKL_LOST);
+    assert_int_equal(atomic_load(&bell->state), TKL_HOLD_LOST);
     test_sleep_ms(150);
     assert_int_equal(atomic_load(&bell->rung), 1);
 }
@@ -57,7 +57,7 @@ static void renewal_keeps_it_beyond_its_lease(void **state)
     uint64_t fence = tkl_lock_fence(lock);
     for (int64_t start = test_now_ms(); test_now_ms() - start < 5000;) {
         assert_code(tkl_lock_acquire(other, 0), TKL_BUSY);
-        assert_int_equal(tkl_lock_state(lock), TKL_HELD);
+        assert_int_equal(tkl_lock_state(lock), TKL_HOLD_HELD);
         assert_all_keys_expire(f->server);
         test_sleep_ms(50);
     }
@@ -94,7 +94,7 @@ static void what_was_released_is_renewed_no_more(void **state)
 static void churn(void *arg, int index)
 {
     char *name = test_format("door-%d", index);
-    tkl_lock *lock = open_lock(arg, name, &(tkl_lock_options){.ttl_ms = 6, .auto_renew = true});
+    tkl_lock *lock = open_lock(arg, name, &(tkl_lock_options){.lease_ms = 6, .auto_renew = true});
     for (int i = 0; i < 40; i++) {
         int rc = tkl_lock_acquire(lock, LONG_MS);
         if (rc == TKL_ELOST)
@@ -126,14 +126,14 @@ static void many_are_renewed_together(void **state)
     for (int i = 0; i < N; i++) {
         char *name = test_format("door-%d", i);
         locks[i] =
-            open_lock(f->client, name, &(tkl_lock_options){.ttl_ms = 5000, .auto_renew = true});
+            open_lock(f->client, name, &(tkl_lock_options){.lease_ms = 5000, .auto_renew = true});
         assert_ok(tkl_lock_acquire(locks[i], 0));
         free(name);
     }
     test_sleep_ms(5500);
     assert_in_range(server_connections(f->server, NULL), 1, 2);
     for (int i = 0; i < N; i++) {
-        assert_int_equal(tkl_lock_state(locks[i]), TKL_HELD);
+        assert_int_equal(tkl_lock_state(locks[i]), TKL_HOLD_HELD);
         assert_ok(tkl_lock_release(locks[i]));
         tkl_lock_close(locks[i]);
     }
@@ -160,7 +160,7 @@ static void a_broken_lock_is_told_at_the_next_renewal(void **state)
     tkl_lock *lock = watched(f->client, 3000, true, &bell);
     assert_ok(tkl_lock_break(lock));
     assert_rung_once(&bell);
-    assert_int_equal(tkl_lock_state(lock), TKL_LOST);
+    assert_int_equal(tkl_lock_state(lock), TKL_HOLD_LOST);
     assert_int_equal(tkl_lock_left_ms(lock), 0);
     assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
     tkl_lock_close(lock);
@@ -185,7 +185,7 @@ static void it_may_be_released_where_the_loss_is_told(void **state)
     assert_ok(tkl_lock_break(lock));
     eventually(atomic_load(&bell.rung) == 1, LONG_MS);
     assert_code(atomic_load(&bell.release), TKL_NOTOWNER);
-    assert_int_equal(tkl_lock_state(lock), TKL_FREE);
+    assert_int_equal(tkl_lock_state(lock), TKL_HOLD_FREE);
     tkl_lock_close(lock);
 }
 
@@ -213,9 +213,9 @@ static void a_frozen_server_makes_it_suspect_then_lost(void **state)
     alarm_bell bell = {0};
     tkl_lock *lock = watched(client, 5000, true, &bell);
     server_freeze(s);
-    eventually(tkl_lock_state(lock) == TKL_SUSPECT, LONG_MS);
+    eventually(tkl_lock_state(lock) == TKL_HOLD_SUSPECT, LONG_MS);
     assert_int_equal(atomic_load(&bell.rung), 0);
-    eventually(tkl_lock_state(lock) == TKL_LOST, LONG_MS);
+    eventually(tkl_lock_state(lock) == TKL_HOLD_LOST, LONG_MS);
     assert_rung_once(&bell);
     server_thaw(s);
     assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
@@ -233,9 +233,9 @@ static void suspicion_passes(void **state)
     alarm_bell bell = {0};
     tkl_lock *lock = watched(client, 8000, true, &bell);
     server_freeze(s);
-    eventually(tkl_lock_state(lock) == TKL_SUSPECT, LONG_MS);
+    eventually(tkl_lock_state(lock) == TKL_HOLD_SUSPECT, LONG_MS);
     server_thaw(s);
-    eventually(tkl_lock_state(lock) == TKL_HELD, LONG_MS);
+    eventually(tkl_lock_state(lock) == TKL_HOLD_HELD, LONG_MS);
     assert_int_equal(atomic_load(&bell.rung), 0);
     assert_ok(tkl_lock_release(lock));
     tkl_lock_close(lock);
@@ -251,12 +251,12 @@ static void a_long_renewal_holds_up_no_short_lease(void **state)
     tkl_client *client = test_open(s->url, &(tkl_options){.timeout_ms = 120000});
     alarm_bell bell = {0};
     tkl_lock *slow =
-        open_lock(client, "slow", &(tkl_lock_options){.ttl_ms = 600000, .auto_renew = true});
+        open_lock(client, "slow", &(tkl_lock_options){.lease_ms = 600000, .auto_renew = true});
     assert_ok(tkl_lock_acquire(slow, 0));
     tkl_lock *lock = watched(client, 2000, true, &bell);
     server_freeze(s);
     assert_rung_once(&bell);
-    assert_int_equal(tkl_lock_state(slow), TKL_HELD);
+    assert_int_equal(tkl_lock_state(slow), TKL_HOLD_HELD);
     server_thaw(s);
     tkl_lock_close(slow);
     tkl_lock_close(lock);
@@ -290,7 +290,7 @@ static void a_restart_with_memory_is_none(void **state)
     server_kill(s);
     server_restart(s);
     assert_ok(tkl_lock_renew(lock, 0));
-    assert_int_equal(tkl_lock_state(lock), TKL_HELD);
+    assert_int_equal(tkl_lock_state(lock), TKL_HOLD_HELD);
     assert_int_equal(atomic_load(&bell.rung), 0);
     assert_ok(tkl_lock_release(lock));
     tkl_lock_close(lock);
@@ -302,15 +302,15 @@ static void a_process_that_slept_past_its_lease_knows_it(void **state)
 {
     fixture *f = *state;
     puppet *p = puppet_start(&(puppet_options){
-        .url = f->server->url, .name = "door", .ttl_ms = 3000, .auto_renew = true});
-    tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+        .url = f->server->url, .name = "door", .lease_ms = 3000, .auto_renew = true});
+    tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.lease_ms = 600000});
     assert_ok(puppet_do(p, "acquire 0"));
     test_sleep_ms(3500);
     assert_code(tkl_lock_acquire(lock, 0), TKL_BUSY); /* it renews */
     puppet_signal(p, SIGSTOP);
     assert_ok(tkl_lock_acquire(lock, -1));
     puppet_signal(p, SIGCONT);
-    eventually((assert_ok(puppet_do(p, "look")), p->state == TKL_LOST), LONG_MS);
+    eventually((assert_ok(puppet_do(p, "look")), p->state == TKL_HOLD_LOST), LONG_MS);
     assert_true(p->fence < tkl_lock_fence(lock));
     assert_code(puppet_do(p, "release"), TKL_NOTOWNER);
     assert_ok(tkl_lock_renew(lock, 0));

@@ -67,8 +67,8 @@ static void who_holds_it_is_shown(void **state)
     char host[256];
     gethostname(host, sizeof(host));
     for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
-        tkl_lock *lock =
-            open_lock(f->client, "door", &(tkl_lock_options){.label = labels[i], .ttl_ms = 600000});
+        tkl_lock *lock = open_lock(f->client, "door",
+                                   &(tkl_lock_options){.label = labels[i], .lease_ms = 600000});
         assert_ok(tkl_lock_acquire(lock, 0));
         tkl_holders *h;
         assert_ok(tkl_lock_show(lock, &h));
@@ -83,7 +83,7 @@ static void who_holds_it_is_shown(void **state)
         assert_memory_equal(h->items[0].host.data, host, strlen(host));
         assert_int_equal(h->items[0].pid, getpid());
         assert_true(h->items[0].fence == tkl_lock_fence(lock));
-        assert_in_range(h->items[0].ttl_ms, 500000, 600000);
+        assert_in_range(h->items[0].left_ms, 500000, 600000);
         assert_in_range(h->items[0].since_ms, 0, LONG_MS);
         tkl_holders_free(h);
         tkl_lock_close(lock);
@@ -114,12 +114,14 @@ static void held_names_are_listed(void **state)
         locks[i] = open_lock(f->client, names[i], NULL);
         assert_ok(tkl_lock_acquire(locks[i], 0));
     }
-    tkl_reply *list;
-    assert_ok(tkl_lock_list(f->client, &list));
-    assert_int_equal(tkl_reply_count(list), 3);
-    for (size_t i = 0; i < 3; i++)
-        assert_string_equal(tkl_reply_str(tkl_reply_at(list, i)), names[i]);
-    tkl_reply_free(list);
+    tkl_names *list;
+    assert_ok(tkl_lock_names(f->client, &list));
+    assert_int_equal(list->count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(list->items[i].len, strlen(names[i]));
+        assert_memory_equal(list->items[i].data, names[i], strlen(names[i]));
+    }
+    tkl_names_free(list);
     for (int i = 0; i < 3; i++)
         tkl_lock_close(locks[i]);
     tkl_lock_close(gone);
@@ -142,7 +144,7 @@ static void a_key_of_another_type_is_told_and_left_alone(void **state)
         assert_string_equal(value, "mine");
         free(value);
         assert_int_equal(server_ask_int(f->server, "DBSIZE"), 1);
-        assert_int_equal(tkl_lock_state(lock), TKL_FREE);
+        assert_int_equal(tkl_lock_state(lock), TKL_HOLD_FREE);
         tkl_lock_close(lock);
     }
 }
@@ -153,18 +155,20 @@ static void a_queue_overwritten_while_held_is_told_and_left_alone(void **state)
     for (int shared = 0; shared < 2; shared++) {
         server_do(f->server, "FLUSHALL");
         tkl_lock *lock = open_lock(f->client, "door",
-                                   &(tkl_lock_options){.ttl_ms = 600000, .shared = shared != 0});
-        pending late = {.lock = open_lock(f->client, "door", NULL), .wait_ms = -1};
+                                   &(tkl_lock_options){.lease_ms = 600000, .shared = shared != 0});
+        tkl_client *client = test_open(f->server->url, NULL);
+        pending late = {.lock = open_lock(client, "door", NULL), .wait_ms = -1};
         assert_ok(tkl_lock_acquire(lock, 0));
         pending_start(&late);
         eventually(lock_waiters(lock) == 1, LONG_MS);
         server_do(f->server, "SET " LINE " mine");
         assert_code(tkl_lock_release(lock), TKL_ETYPE);
         assert_code(tkl_lock_break(lock), TKL_ETYPE);
-        assert_int_equal(tkl_lock_state(lock), TKL_HELD);
-        tkl_lock_cancel(late.lock);
+        assert_int_equal(tkl_lock_state(lock), TKL_HOLD_HELD);
+        tkl_interrupt(client);
         assert_code(pending_join(&late), TKL_ETYPE);
         tkl_lock_close(late.lock);
+        tkl_close(client);
         server_do(f->server, "DEL " LINE);
         assert_int_equal(lock_holders(lock), 1);
         assert_ok(tkl_lock_release(lock));
@@ -177,7 +181,7 @@ static void a_queue_overwritten_while_held_is_told_and_left_alone(void **state)
 static void a_free_lock_is_one_hash_read_and_written(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+    tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.lease_ms = 600000});
     assert_ok(tkl_lock_acquire(lock, 0));
     pending other = {.lock = open_lock(f->client, "door", NULL), .wait_ms = -1};
     pending_start(&other);
@@ -202,7 +206,7 @@ static void a_free_lock_is_one_hash_read_and_written(void **state)
 static void a_line_that_moves_on_is_kept(void **state)
 {
     fixture *f = *state;
-    const tkl_lock_options hour = {.ttl_ms = 3600000};
+    const tkl_lock_options hour = {.lease_ms = 3600000};
     tkl_lock *holder = open_lock(f->client, "door", &hour);
     assert_ok(tkl_lock_acquire(holder, 0));
     pending w[3];

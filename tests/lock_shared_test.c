@@ -10,8 +10,8 @@
 #include "support/locks.h"
 #include "support/puppet.h"
 
-static const tkl_lock_options READ = {.ttl_ms = 3600000, .shared = true};
-static const tkl_lock_options WRITE = {.ttl_ms = 3600000};
+static const tkl_lock_options READ = {.lease_ms = 3600000, .shared = true};
+static const tkl_lock_options WRITE = {.lease_ms = 3600000};
 
 static tkl_lock *reader(fixture *f)
 {
@@ -70,7 +70,7 @@ static void a_foreign_key_in_the_way_of_readers_is_told_and_left_alone(void **st
     assert_ok(tkl_lock_acquire(first, 0));
     server_do(f->server, "SET tackle:lock:{book}:line mine");
     assert_code(tkl_lock_acquire(second, 0), TKL_ETYPE);
-    assert_int_equal(tkl_lock_state(second), TKL_FREE);
+    assert_int_equal(tkl_lock_state(second), TKL_HOLD_FREE);
     assert_int_equal(server_ask_int(f->server, "ZCARD tackle:lock:{book}:sharers"), 1);
     assert_code(tkl_lock_release(first), TKL_ETYPE);
     assert_int_equal(server_ask_int(f->server, "ZCARD tackle:lock:{book}:sharers"), 1);
@@ -86,11 +86,11 @@ static void a_reader_whose_lease_ended_keeps_nobody_out(void **state)
 {
     fixture *f = *state;
     tkl_lock *gone =
-        open_lock(f->client, "book", &(tkl_lock_options){.ttl_ms = 1000, .shared = true});
+        open_lock(f->client, "book", &(tkl_lock_options){.lease_ms = 1000, .shared = true});
     tkl_lock *stays = reader(f), *w = writer(f);
     assert_ok(tkl_lock_acquire(stays, 0));
     assert_ok(tkl_lock_acquire(gone, 0));
-    eventually(tkl_lock_state(gone) == TKL_LOST, LONG_MS);
+    eventually(tkl_lock_state(gone) == TKL_HOLD_LOST, LONG_MS);
     assert_code(tkl_lock_acquire(w, 0), TKL_BUSY);
     assert_ok(tkl_lock_release(stays));
     assert_ok(tkl_lock_acquire(w, -1));
@@ -148,7 +148,7 @@ static void a_writer_that_died_waiting_keeps_no_readers_out(void **state)
     tkl_lock *first = reader(f);
     assert_ok(tkl_lock_acquire(first, 0));
     puppet *w =
-        puppet_start(&(puppet_options){.url = f->server->url, .name = "book", .ttl_ms = 3600000});
+        puppet_start(&(puppet_options){.url = f->server->url, .name = "book", .lease_ms = 3600000});
     puppet_tell(w, "acquire -1");
     eventually(lock_waiters(first) == 1, LONG_MS);
     pending late = {.lock = reader(f)};
@@ -204,7 +204,8 @@ static void read_with_all(void *arg, int index)
     assert_ok(tkl_lock_acquire(lock, -1));
     atomic_fetch_add(&l->reading, 1);
     for (; !atomic_load(&l->may_go); test_sleep_ms(5))
-        if (tkl_lock_state(lock) == TKL_LOST) { /* on a machine too busy to confirm it in time */
+        if (tkl_lock_state(lock) ==
+            TKL_HOLD_LOST) { /* on a machine too busy to confirm it in time */
             assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
             assert_ok(tkl_lock_acquire(lock, -1));
         }
@@ -265,7 +266,7 @@ static void a_downgrade_of_what_was_lost_is_refused(void **state)
     assert_ok(tkl_lock_acquire(w, 0));
     assert_ok(tkl_lock_break(w));
     assert_code(tkl_lock_downgrade(w), TKL_NOTOWNER);
-    assert_int_equal(tkl_lock_state(w), TKL_LOST);
+    assert_int_equal(tkl_lock_state(w), TKL_HOLD_LOST);
     tkl_lock_close(w);
 }
 
@@ -291,9 +292,9 @@ static void keys_go_with_the_longest_lease_that_is_left(void **state)
 {
     fixture *f = *state;
     tkl_lock *lasting =
-        open_lock(f->client, "book", &(tkl_lock_options){.ttl_ms = 86400000, .shared = true});
+        open_lock(f->client, "book", &(tkl_lock_options){.lease_ms = 86400000, .shared = true});
     tkl_lock *brief =
-        open_lock(f->client, "book", &(tkl_lock_options){.ttl_ms = 5000, .shared = true});
+        open_lock(f->client, "book", &(tkl_lock_options){.lease_ms = 5000, .shared = true});
     assert_ok(tkl_lock_acquire(lasting, 0));
     assert_ok(tkl_lock_acquire(brief, 0));
     assert_true(server_ask_int(f->server, "PTTL tackle:lock:{book}:sharers") > 80000000);
@@ -309,8 +310,8 @@ static void keys_go_with_a_lease_that_was_cut_short(void **state)
 {
     fixture *f = *state;
     for (int shared = 0; shared < 2; shared++) {
-        tkl_lock *lock = open_lock(f->client, "book",
-                                   &(tkl_lock_options){.ttl_ms = 86400000, .shared = shared != 0});
+        tkl_lock *lock = open_lock(
+            f->client, "book", &(tkl_lock_options){.lease_ms = 86400000, .shared = shared != 0});
         assert_ok(tkl_lock_acquire(lock, 0));
         assert_ok(tkl_lock_renew(lock, 5000));
         assert_in_range(server_ask_int(f->server, "PTTL tackle:lock:{book}:state"), 1, 120000);

@@ -91,7 +91,7 @@ static uint64_t fence_of(const worker *w)
 static bool holds(const worker *w, int64_t *when)
 {
     *when = now_us();
-    return state_of(w) == TKL_HELD;
+    return state_of(w) == TKL_HOLD_HELD;
 }
 
 static void write_register(worker *w)
@@ -180,10 +180,10 @@ static int worker_main(char **argv)
     int rc =
         limit == 1
             ? tkl_lock_open(w.client, tkl_str("door"),
-                            &(tkl_lock_options){.ttl_ms = ttl, .auto_renew = auto_renew}, &w.lock)
-            : tkl_semaphore_open(w.client, tkl_str("door"), limit,
-                                 &(tkl_semaphore_options){.ttl_ms = ttl, .auto_renew = auto_renew},
-                                 &w.sem);
+                            &(tkl_lock_options){.lease_ms = ttl, .auto_renew = auto_renew}, &w.lock)
+            : tkl_semaphore_open(
+                  w.client, tkl_str("door"), limit,
+                  &(tkl_semaphore_options){.lease_ms = ttl, .auto_renew = auto_renew}, &w.sem);
     if (rc == TKL_OK)
         work(&w);
     tkl_lock_close(w.lock);

@@ -24,7 +24,7 @@ static tkl_lock *open_door(fixture *f, const tkl_lock_options *options)
 /* A lock held for a lease that no test lives to see the end of. */
 static tkl_lock *held_door(fixture *f)
 {
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = 600000});
     assert_ok(tkl_lock_acquire(lock, 0));
     return lock;
 }
@@ -35,11 +35,11 @@ static void one_at_a_time(void **state)
 {
     fixture *f = *state;
     tkl_lock *mine = held_door(f), *yours = open_door(f, NULL);
-    assert_int_equal(tkl_lock_state(mine), TKL_HELD);
+    assert_int_equal(tkl_lock_state(mine), TKL_HOLD_HELD);
     assert_code(tkl_lock_acquire(yours, 0), TKL_BUSY);
-    assert_int_equal(tkl_lock_state(yours), TKL_FREE);
+    assert_int_equal(tkl_lock_state(yours), TKL_HOLD_FREE);
     assert_ok(tkl_lock_release(mine));
-    assert_int_equal(tkl_lock_state(mine), TKL_FREE);
+    assert_int_equal(tkl_lock_state(mine), TKL_HOLD_FREE);
     assert_ok(tkl_lock_acquire(yours, 0));
     assert_code(tkl_lock_acquire(mine, 0), TKL_BUSY);
     assert_all_keys_expire(f->server);
@@ -56,7 +56,7 @@ static void work_alone(void *arg, int index)
 {
     (void)index;
     room *r = arg;
-    tkl_lock *lock = open_lock(r->client, "door", &(tkl_lock_options){.ttl_ms = 60000});
+    tkl_lock *lock = open_lock(r->client, "door", &(tkl_lock_options){.lease_ms = 60000});
     for (int i = 0; i < 50; i++) {
         assert_ok(tkl_lock_acquire(lock, -1));
         assert_int_equal(__atomic_add_fetch(&r->inside, 1, __ATOMIC_SEQ_CST), 1);
@@ -104,21 +104,21 @@ static void a_second_acquire_by_the_same_handle_is_refused(void **state)
     fixture *f = *state;
     tkl_lock *lock = held_door(f);
     assert_code(tkl_lock_acquire(lock, 0), TKL_EINVAL);
-    assert_int_equal(tkl_lock_state(lock), TKL_HELD);
+    assert_int_equal(tkl_lock_state(lock), TKL_HOLD_HELD);
     tkl_lock_close(lock);
 }
 
 static void reentrant_needs_as_many_releases(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.reentrant = true, .ttl_ms = 600000});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.reentrant = true, .lease_ms = 600000});
     tkl_lock *other = open_door(f, NULL);
     for (int i = 0; i < 3; i++)
         assert_ok(tkl_lock_acquire(lock, 0));
     uint64_t fence = tkl_lock_fence(lock);
     for (int i = 0; i < 2; i++) {
         assert_ok(tkl_lock_release(lock));
-        assert_int_equal(tkl_lock_state(lock), TKL_HELD);
+        assert_int_equal(tkl_lock_state(lock), TKL_HOLD_HELD);
         assert_true(tkl_lock_fence(lock) == fence);
         assert_code(tkl_lock_acquire(other, 0), TKL_BUSY);
     }
@@ -131,7 +131,7 @@ static void reentrant_needs_as_many_releases(void **state)
 static void reentering_what_was_lost_is_told(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.reentrant = true, .ttl_ms = 600000});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.reentrant = true, .lease_ms = 600000});
     assert_ok(tkl_lock_acquire(lock, 0));
     assert_ok(tkl_lock_break(lock));
     assert_code(tkl_lock_acquire(lock, 0), TKL_ELOST);
@@ -145,18 +145,18 @@ static void reentering_what_was_lost_is_told(void **state)
 static void an_ended_lease_lets_others_in_and_is_told(void **state)
 {
     fixture *f = *state;
-    tkl_lock *slow = open_door(f, &(tkl_lock_options){.ttl_ms = 1000});
-    tkl_lock *next = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
+    tkl_lock *slow = open_door(f, &(tkl_lock_options){.lease_ms = 1000});
+    tkl_lock *next = open_door(f, &(tkl_lock_options){.lease_ms = 600000});
     assert_ok(tkl_lock_acquire(slow, 0));
     uint64_t fence = tkl_lock_fence(slow);
-    eventually(tkl_lock_state(slow) == TKL_LOST, LONG_MS);
+    eventually(tkl_lock_state(slow) == TKL_HOLD_LOST, LONG_MS);
     assert_int_equal(tkl_lock_left_ms(slow), 0);
     eventually(tkl_lock_acquire(next, 0) == TKL_OK, LONG_MS);
     assert_true(tkl_lock_fence(next) > fence);
     assert_code(tkl_lock_renew(slow, 0), TKL_NOTOWNER);
-    assert_int_equal(tkl_lock_state(slow), TKL_LOST);
+    assert_int_equal(tkl_lock_state(slow), TKL_HOLD_LOST);
     assert_code(tkl_lock_release(slow), TKL_NOTOWNER);
-    assert_int_equal(tkl_lock_state(slow), TKL_FREE);
+    assert_int_equal(tkl_lock_state(slow), TKL_HOLD_FREE);
     assert_code(tkl_lock_acquire(slow, 0), TKL_BUSY);
     assert_ok(tkl_lock_release(next));
     tkl_lock_close(slow);
@@ -166,7 +166,7 @@ static void an_ended_lease_lets_others_in_and_is_told(void **state)
 static void an_ended_lease_is_told_when_nobody_came(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 1000});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = 1000});
     assert_ok(tkl_lock_acquire(lock, 0));
     test_sleep_ms(1100);
     assert_code(tkl_lock_renew(lock, 0), TKL_NOTOWNER);
@@ -180,7 +180,7 @@ static void an_ended_lease_is_told_when_nobody_came(void **state)
 static void renewing_makes_it_last(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 2000});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = 2000});
     assert_ok(tkl_lock_acquire(lock, 0));
     uint64_t fence = tkl_lock_fence(lock);
     assert_ok(tkl_lock_renew(lock, 600000));
@@ -231,7 +231,7 @@ static void leases_of_all_lengths(void **state)
 {
     fixture *f = *state;
     static const int64_t year = INT64_C(31536000000);
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = year});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = year});
     assert_ok(tkl_lock_acquire(lock, 0));
     assert_in_range(tkl_lock_left_ms(lock), year - 60000, year);
     assert_all_keys_expire(f->server);
@@ -239,17 +239,17 @@ static void leases_of_all_lengths(void **state)
     assert_in_range(server_ask_int(f->server, "PTTL " STATE), 1, 120000);
     tkl_lock_close(lock);
 
-    lock = open_door(f, &(tkl_lock_options){.ttl_ms = 1});
+    lock = open_door(f, &(tkl_lock_options){.lease_ms = 1});
     int rc = tkl_lock_acquire(lock, 0);
     assert_true(rc == TKL_OK || rc == TKL_ELOST);
     test_sleep_ms(5);
-    assert_int_not_equal(tkl_lock_state(lock), TKL_HELD);
+    assert_int_not_equal(tkl_lock_state(lock), TKL_HOLD_HELD);
     tkl_lock_close(lock);
 
-    static const int64_t wrong[] = {-1, 10 * year + 864000000};
+    static const int64_t wrong[] = {-1, 10 * year + INT64_C(8640000000)};
     for (int i = 0; i < 2; i++)
         assert_code(tkl_lock_open(f->client, tkl_str("door"),
-                                  &(tkl_lock_options){.ttl_ms = wrong[i]}, &lock),
+                                  &(tkl_lock_options){.lease_ms = wrong[i]}, &lock),
                     TKL_EINVAL);
     tkl_lock_close(lock);
 }
@@ -257,7 +257,7 @@ static void leases_of_all_lengths(void **state)
 static void breaking_a_year_leaves_no_keys_for_a_year(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = INT64_C(31536000000)});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = INT64_C(31536000000)});
     assert_ok(tkl_lock_acquire(lock, 0));
     assert_ok(tkl_lock_break(lock));
     assert_in_range(server_ask_int(f->server, "PTTL " STATE), 1, 120000);
@@ -275,7 +275,7 @@ static uint64_t next_fence(tkl_lock *lock)
 static void fences_rise_over_everything(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 5000});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = 5000});
     uint64_t last = 0;
     for (int i = 0; i < 20; i++) {
         uint64_t fence = next_fence(lock);
@@ -328,8 +328,8 @@ static void a_restart_keeps_lock_and_fence(void **state)
     server *s = server_start(&(server_options){
         .config = (const char *const[]){"appendonly yes", "appendfsync always", NULL}});
     tkl_client *client = test_open(s->url, NULL);
-    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 600000});
-    tkl_lock *other = open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
+    tkl_lock *other = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
     uint64_t fence = next_fence(lock);
     server_kill(s);
     server_restart(s);
@@ -354,7 +354,7 @@ static void an_acquire_whose_reply_was_lost_is_recognised(void **state)
     proxy *p = proxy_start(f->server->socket);
     tkl_client *client = test_open(proxy_url(p), NULL);
     call_expect(client, "PONG", "PING", NULL);
-    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
     int64_t before = server_calls(f->server, "evalsha") + server_calls(f->server, "eval");
     proxy_cut_after(p, TO_CLIENT, 0);
     assert_ok(tkl_lock_acquire(lock, 0));
@@ -388,12 +388,12 @@ static void a_release_whose_reply_was_lost_is_no_false_alarm(void **state)
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
     tkl_client *client = test_open(proxy_url(p), NULL);
-    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
     for (int i = 0; i < 2; i++) { /* the second time the script is known */
         assert_ok(tkl_lock_acquire(lock, 0));
         proxy_cut_after(p, TO_CLIENT, 0);
         assert_ok(tkl_lock_release(lock));
-        assert_int_equal(tkl_lock_state(lock), TKL_FREE);
+        assert_int_equal(tkl_lock_state(lock), TKL_HOLD_FREE);
         assert_int_equal(lock_holders(lock), 0);
     }
     tkl_lock_close(lock);
@@ -406,7 +406,7 @@ static void unknown_outcomes_are_told_and_can_be_repeated(void **state)
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
     tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 1000});
-    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.ttl_ms = 600000});
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
     assert_ok(tkl_lock_acquire(lock, 0)); /* the server knows the scripts now */
     assert_ok(tkl_lock_release(lock));
     proxy_hold(p, TO_CLIENT, true);
@@ -438,7 +438,7 @@ static void breaking_is_not_repeated_unseen(void **state)
     tkl_lock *boss = open_lock(client, "door", NULL);
     assert_code(tkl_lock_break(boss), TKL_NOTFOUND); /* the server knows the script now */
     tkl_lock *holder = held_door(f);
-    pending next = {.lock = open_door(f, &(tkl_lock_options){.ttl_ms = 600000}), .wait_ms = -1};
+    pending next = {.lock = open_door(f, &(tkl_lock_options){.lease_ms = 600000}), .wait_ms = -1};
     pending_start(&next);
     eventually(lock_waiters(holder) == 1, LONG_MS);
     proxy_cut_after(p, TO_CLIENT, 0);
@@ -458,12 +458,12 @@ static void breaking_is_not_repeated_unseen(void **state)
 static void released_without_waiting_is_free_for_the_next(void **state)
 {
     fixture *f = *state;
-    tkl_lock *one = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
-    tkl_lock *two = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
+    tkl_lock *one = open_door(f, &(tkl_lock_options){.lease_ms = 600000});
+    tkl_lock *two = open_door(f, &(tkl_lock_options){.lease_ms = 600000});
     for (int i = 0; i < 50; i++) {
         assert_ok(tkl_lock_acquire(one, 0));
         assert_ok(tkl_lock_release_nowait(one));
-        assert_int_equal(tkl_lock_state(one), TKL_FREE);
+        assert_int_equal(tkl_lock_state(one), TKL_HOLD_FREE);
         assert_ok(tkl_lock_acquire(two, 0));
         char *token = test_format("t%d", i);
         call_expect(f->client, token, "ECHO", token, NULL);
@@ -478,7 +478,7 @@ static void released_without_waiting_is_free_for_the_next(void **state)
 static void released_without_waiting_after_a_script_flush(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 3000});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = 3000});
     for (int i = 0; i < 3; i++) {
         assert_ok(tkl_lock_acquire(lock, 0));
         assert_ok(tkl_lock_release_nowait(lock));
@@ -491,6 +491,27 @@ static void released_without_waiting_after_a_script_flush(void **state)
     assert_ok(tkl_lock_release_nowait(lock));
     assert_ok(tkl_lock_acquire(lock, 0));
     tkl_lock_close(lock);
+}
+
+/* The reply that says so is read by the next call on that connection, whatever it is. */
+static void a_release_that_was_refused_unseen_is_made_again(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client = test_open(f->server->url, &(tkl_options){.pool_size = 1});
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
+    for (int i = 0; i < 3; i++) {
+        assert_ok(tkl_lock_acquire(lock, 0));
+        assert_ok(tkl_lock_release_nowait(lock));
+    }
+    assert_ok(tkl_lock_acquire(lock, 0));
+    server_do(f->server, "SCRIPT FLUSH");
+    assert_ok(tkl_lock_release_nowait(lock));
+    call_expect(client, "PONG", "PING", NULL);
+    tkl_lock *probe = open_lock(f->client, "door", NULL);
+    assert_int_equal(lock_holders(probe), 0);
+    tkl_lock_close(probe);
+    tkl_lock_close(lock);
+    tkl_close(client);
 }
 
 static void released_without_waiting_wakes_the_next(void **state)
@@ -514,15 +535,15 @@ static void a_holder_stopped_past_its_lease_is_refused(void **state)
 {
     fixture *f = *state;
     puppet *p =
-        puppet_start(&(puppet_options){.url = f->server->url, .name = "door", .ttl_ms = 1500});
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 600000});
+        puppet_start(&(puppet_options){.url = f->server->url, .name = "door", .lease_ms = 1500});
+    tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = 600000});
     assert_ok(puppet_do(p, "acquire 0"));
     uint64_t fence = p->fence;
     puppet_signal(p, SIGSTOP);
     assert_ok(tkl_lock_acquire(lock, -1));
     puppet_signal(p, SIGCONT);
     assert_ok(puppet_do(p, "look"));
-    assert_int_equal(p->state, TKL_LOST);
+    assert_int_equal(p->state, TKL_HOLD_LOST);
     assert_code(puppet_do(p, "renew 0"), TKL_NOTOWNER);
     assert_code(puppet_do(p, "release"), TKL_NOTOWNER);
     assert_true(tkl_lock_fence(lock) > fence);
@@ -539,10 +560,10 @@ static void wrong_clocks_change_nothing(void **state)
     static const int64_t hour = 3600000;
     for (int sign = -1; sign <= 1; sign += 2) {
         puppet *past = puppet_start(&(puppet_options){
-            .url = f->server->url, .name = "door", .ttl_ms = 3000, .clock_ms = sign * hour});
+            .url = f->server->url, .name = "door", .lease_ms = 3000, .clock_ms = sign * hour});
         puppet *future = puppet_start(&(puppet_options){
-            .url = f->server->url, .name = "door", .ttl_ms = 60000, .clock_ms = -sign * hour});
-        tkl_lock *lock = open_door(f, &(tkl_lock_options){.ttl_ms = 60000});
+            .url = f->server->url, .name = "door", .lease_ms = 60000, .clock_ms = -sign * hour});
+        tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = 60000});
         assert_ok(puppet_do(past, "acquire 0"));
         uint64_t fence = past->fence;
         assert_code(puppet_do(future, "acquire 0"), TKL_BUSY);
@@ -589,6 +610,41 @@ static void a_forked_child_has_locks_of_its_own(void **state)
     tkl_lock_close(parents);
 }
 
+/* The child can do nothing with what its parent holds, and closing it only frees memory. */
+static void a_forked_child_cannot_give_its_parents_lock_away(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *lock = held_door(f);
+    tkl_semaphore *sem = open_sem(f->client, "pool", 1, NULL);
+    assert_ok(tkl_semaphore_acquire(sem, 0));
+    pid_t child = fork();
+    if (child == 0) {
+        char token[TKL_TOKEN_SIZE] = "?";
+        tkl_holders *holders;
+        tkl_lock_token(lock, token);
+        bool refused =
+            tkl_lock_release(lock) == TKL_EINVAL && tkl_lock_release_nowait(lock) == TKL_EINVAL &&
+            tkl_lock_renew(lock, 0) == TKL_EINVAL && tkl_lock_acquire(lock, 0) == TKL_EINVAL &&
+            tkl_lock_detach(lock) == TKL_EINVAL && tkl_lock_downgrade(lock) == TKL_EINVAL &&
+            tkl_lock_break(lock) == TKL_EINVAL && tkl_lock_show(lock, &holders) == TKL_EINVAL &&
+            tkl_lock_state(lock) == TKL_HOLD_FREE && tkl_lock_fence(lock) == 0 &&
+            tkl_lock_left_ms(lock) == 0 && *token == '\0' &&
+            tkl_semaphore_release(sem) == TKL_EINVAL;
+        tkl_lock_close(lock);
+        tkl_semaphore_close(sem);
+        _exit(refused ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(lock_holders(lock), 1);
+    assert_int_equal(sem_holders(sem), 1);
+    assert_ok(tkl_lock_release(lock));
+    assert_ok(tkl_semaphore_release(sem));
+    tkl_lock_close(lock);
+    tkl_semaphore_close(sem);
+}
+
 /* ---- Replicas ------------------------------------------------------------ */
 
 static void an_acquisition_counts_once_replicas_have_it(void **state)
@@ -596,7 +652,8 @@ static void an_acquisition_counts_once_replicas_have_it(void **state)
     (void)state;
     server *master = server_start(&(server_options){.tcp = true});
     tkl_client *client = test_open(master->url, &(tkl_options){.timeout_ms = 1000});
-    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.replicas = 1, .ttl_ms = 60000});
+    tkl_lock *lock =
+        open_lock(client, "door", &(tkl_lock_options){.replicas = 1, .lease_ms = 60000});
     assert_code(tkl_lock_acquire(lock, 0), TKL_EUNREADY);
     assert_int_equal(lock_holders(lock), 0);
 
@@ -648,10 +705,12 @@ int main(int argc, char **argv)
         TEST(breaking_is_not_repeated_unseen),
         TEST(released_without_waiting_is_free_for_the_next),
         TEST(released_without_waiting_after_a_script_flush),
+        TEST(a_release_that_was_refused_unseen_is_made_again),
         TEST(released_without_waiting_wakes_the_next),
         TEST(a_holder_stopped_past_its_lease_is_refused),
         TEST(wrong_clocks_change_nothing),
         TEST(a_forked_child_has_locks_of_its_own),
+        TEST(a_forked_child_cannot_give_its_parents_lock_away),
         TEST(an_acquisition_counts_once_replicas_have_it),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -4,15 +4,17 @@
  *
  * ctest: label threads
  */
+#include "support/fake.h"
 #include "support/fixture.h"
 #include "support/locks.h"
+#include "support/proxy.h"
 
 static void a_full_server_renews_and_releases(void **state)
 {
     fixture *f = *state;
-    tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.ttl_ms = 20000});
+    tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.lease_ms = 20000});
     tkl_lock *reader =
-        open_lock(f->client, "book", &(tkl_lock_options){.ttl_ms = 20000, .shared = true});
+        open_lock(f->client, "book", &(tkl_lock_options){.lease_ms = 20000, .shared = true});
     tkl_lock *other = open_lock(f->client, "window", NULL),
              *brief = open_lock(f->client, "gate", NULL);
     assert_ok(tkl_lock_acquire(lock, 0));
@@ -44,7 +46,7 @@ static void who_may_not_publish_drops_nobody_from_the_line(void **state)
 {
     fixture *f = *state;
     tkl_client *mute = open_mute(f);
-    tkl_lock *held = open_lock(mute, "door", &(tkl_lock_options){.ttl_ms = 5000});
+    tkl_lock *held = open_lock(mute, "door", &(tkl_lock_options){.lease_ms = 5000});
     pending waiter = {.lock = open_lock(f->client, "door", NULL), .wait_ms = LONG_MS};
     assert_ok(tkl_lock_acquire(held, 0));
     pending_start(&waiter);
@@ -82,11 +84,265 @@ static void waiting_ends_in_time_on_a_server_that_is_gone(void **state)
     server_end(s);
 }
 
+/* ---- Lost places --------------------------------------------------------- */
+
+enum { WAITERS = 6 };
+
+/* Threads of two clients that wait behind a holder with an hour to go. */
+typedef struct line {
+    tkl_client *other;
+    tkl_lock *holder;
+    pending waiters[WAITERS];
+} line;
+
+static void line_start(fixture *f, line *l)
+{
+    static const tkl_lock_options hour = {.lease_ms = 3600000};
+    l->other = test_open(f->server->url, NULL);
+    l->holder = open_lock(f->client, "door", &hour);
+    assert_ok(tkl_lock_acquire(l->holder, 0));
+    for (int i = 0; i < WAITERS; i++) {
+        tkl_client *client = i % 2 ? l->other : f->client;
+        l->waiters[i] = (pending){.lock = open_lock(client, "door", &hour), .wait_ms = -1};
+        pending_start(&l->waiters[i]);
+        eventually(lock_waiters(l->holder) == i + 1, LONG_MS);
+    }
+}
+
+/* All get it, one after the other, while leases of an hour last. */
+static void line_served(line *l, int first)
+{
+    bool served[WAITERS] = {false};
+    for (int n = first; n < WAITERS; n++) {
+        int who = -1;
+        for (int64_t start = test_now_ms(); who < 0 && test_now_ms() - start < LONG_MS;) {
+            for (int i = 0; i < WAITERS && who < 0; i++)
+                if (!served[i] && tkl_lock_state(l->waiters[i].lock) == TKL_HOLD_HELD)
+                    who = i;
+            test_sleep_ms(1);
+        }
+        assert_true(who >= 0);
+        served[who] = true;
+        assert_ok(pending_join(&l->waiters[who]));
+        assert_ok(tkl_lock_release(l->waiters[who].lock));
+    }
+}
+
+static void line_end(line *l)
+{
+    for (int i = 0; i < WAITERS; i++)
+        tkl_lock_close(l->waiters[i].lock);
+    tkl_lock_close(l->holder);
+    tkl_close(l->other);
+}
+
+static void all_waiters_come_back_when_the_server_was_flushed(void **state)
+{
+    fixture *f = *state;
+    line l;
+    line_start(f, &l);
+    server_do(f->server, "FLUSHALL");
+    /* The first script that comes by finds out: here a newcomer's. */
+    tkl_lock *newcomer = open_lock(f->client, "door", &(tkl_lock_options){.lease_ms = 3600000});
+    assert_ok(tkl_lock_acquire(newcomer, 0));
+    eventually(lock_waiters(newcomer) == WAITERS, LONG_MS);
+    assert_ok(tkl_lock_release(newcomer));
+    line_served(&l, 0);
+    tkl_lock_close(newcomer);
+    line_end(&l);
+}
+
+static void all_waiters_come_back_when_a_renewal_finds_everything_gone(void **state)
+{
+    fixture *f = *state;
+    line l;
+    line_start(f, &l);
+    server_do(f->server, "FLUSHALL");
+    assert_code(tkl_lock_renew(l.holder, 0), TKL_NOTOWNER);
+    line_served(&l, 0);
+    line_end(&l);
+}
+
+static void all_waiters_come_back_when_the_line_was_lost(void **state)
+{
+    fixture *f = *state;
+    line l;
+    line_start(f, &l);
+    server_do(f->server, "DEL tackle:lock:{door}:line");
+    assert_ok(tkl_lock_release(l.holder));
+    line_served(&l, 0);
+    line_end(&l);
+}
+
+/* ---- Stalls -------------------------------------------------------------- */
+
+/* A grant lasts for seconds, so that a server that stands still for one costs nothing. */
+static void a_stall_after_a_hand_over_does_not_cost_the_lock(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, NULL);
+    tkl_lock *holder = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 60000});
+    pending w = {.lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 60000}),
+                 .wait_ms = -1};
+    assert_ok(tkl_lock_acquire(holder, 0));
+    pending_start(&w);
+    eventually(lock_waiters(holder) == 1, LONG_MS);
+    assert_ok(tkl_lock_release(holder));
+    assert_ok(pending_join(&w));
+    server_freeze(s);
+    test_sleep_ms(1500);
+    server_thaw(s);
+    eventually(tkl_lock_left_ms(w.lock) > 30000, LONG_MS);
+    assert_ok(tkl_lock_release(w.lock));
+    tkl_lock_close(w.lock);
+    tkl_lock_close(holder);
+    tkl_close(client);
+    server_end(s);
+}
+
+/* What was granted is over when the answer comes: the wait goes on. */
+static void a_wait_for_ever_outlasts_stalls_longer_than_the_lease(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    proxy *p = proxy_start(s->socket);
+    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = LONG_MS});
+    pending w = {.lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 300}),
+                 .wait_ms = -1};
+    proxy_hold(p, TO_CLIENT, true);
+    pending_start(&w);
+    test_sleep_ms(700);
+    proxy_hold(p, TO_CLIENT, false);
+    assert_ok(pending_join(&w));
+    tkl_lock_close(w.lock);
+    tkl_close(client);
+    proxy_end(p);
+    server_end(s);
+}
+
+/* ---- Replicas, and servers that lie ------------------------------------- */
+
+/* How the fake answers the renewal and the WAIT behind it, the first time and later. */
+typedef struct script_answers {
+    const char *renewal[2], *wait[2];
+} script_answers;
+
+static void grant_everything(fake_conn *c, void *arg)
+{
+    const script_answers *a = arg;
+    int renewals = 0, waits = 0;
+    for (const char *said; (said = fake_expect(c)) != NULL;) {
+        if (strncmp(said, "WAIT", 4) == 0)
+            fake_sendz(c, a->wait[waits++ > 0]);
+        else if (strncmp(said, "EVAL ", 5) == 0)
+            fake_sendz(c, a->renewal[renewals++ > 0]);
+        else if (strncmp(said, "EVALSHA", 7) == 0)
+            fake_sendz(c, "*5\r\n:0\r\n:1\r\n:60000000\r\n:1\r\n:0\r\n");
+        else
+            fake_sendz(c, "+OK\r\n");
+    }
+}
+
+#define GRANTED "*4\r\n:0\r\n:1\r\n:60000000\r\n:1\r\n"
+#define NOBODYS "*1\r\n:6\r\n"
+
+/* WAIT speaks of the writes of its own connection: without the renewal before it, it says nothing.
+ */
+static void a_wait_that_was_ended_by_a_demotion_does_not_count(void **state)
+{
+    (void)state;
+    const script_answers lies[] = {
+        {{GRANTED, NOBODYS}, {"-UNBLOCKED force unblock from blocking operation\r\n", ":1\r\n"}},
+        {{"-ERR something else\r\n", NOBODYS}, {":1\r\n", ":1\r\n"}},
+        {{NOBODYS, NOBODYS}, {":1\r\n", ":1\r\n"}},
+    };
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        fake *liar = fake_start(grant_everything, (void *)&lies[i]);
+        tkl_client *client = test_open(fake_url(liar), &(tkl_options){.timeout_ms = 500});
+        tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.replicas = 1});
+        int rc = tkl_lock_acquire(lock, 0);
+        assert_true(rc < 0);
+        assert_int_equal(tkl_lock_state(lock), TKL_HOLD_FREE);
+        tkl_lock_close(lock);
+        tkl_close(client);
+        fake_end(liar);
+    }
+}
+
+static void break_nothing_for_ever(fake_conn *c, void *arg)
+{
+    (void)arg;
+    while (fake_expect(c) != NULL)
+        fake_sendz(c, ":1000\r\n");
+}
+
+static void breaking_ends_on_a_server_that_always_says_more(void **state)
+{
+    (void)state;
+    fake *liar = fake_start(break_nothing_for_ever, NULL);
+    tkl_client *client = test_open(fake_url(liar), NULL);
+    tkl_lock *lock = open_lock(client, "door", NULL);
+    assert_ok(tkl_lock_break(lock));
+    tkl_holders *holders;
+    assert_code(tkl_lock_show(lock, &holders), TKL_EPROTO);
+    tkl_lock_close(lock);
+    tkl_close(client);
+    fake_end(liar);
+}
+
+/* ---- Garbage ------------------------------------------------------------- */
+
+/* Whatever another program wrote into the keys: an answer, and no script that does not end. */
+static void garbage_in_the_keys_is_refused_or_passed_over(void **state)
+{
+    fixture *f = *state;
+    static const char *const garbage[] = {
+        "HSET tackle:lock:{door}:state fence inf",
+        "HSET tackle:lock:{door}:state fence 99999999999999999999",
+        "HSET tackle:lock:{door}:state fence -1",
+        "HSET tackle:lock:{door}:state fence 5 writer nobody",
+        "HSET tackle:lock:{door}:state fence 5 limit many",
+        "HSET tackle:lock:{door}:state fence 5 looker me",
+        "HSET tackle:lock:{door}:state fence 5 sharing 1 waiting 1",
+        "ZADD tackle:lock:{door}:sharers inf x",
+        "ZADD tackle:lock:{door}:sharers -inf x",
+        "ZADD tackle:lock:{door}:sharers 1e300 x",
+        "RPUSH tackle:lock:{door}:line x y z",
+    };
+    for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
+        server_do(f->server, "FLUSHALL");
+        server_do(f->server, garbage[i], NULL);
+        tkl_lock *lock = open_lock(f->client, "door", NULL), *reader;
+        reader = open_lock(f->client, "door", &(tkl_lock_options){.shared = true});
+        tkl_holders *holders = NULL;
+        int shown = tkl_lock_show(lock, &holders);
+        tkl_holders_free(holders);
+        int rc = tkl_lock_acquire(lock, 100);
+        assert_true(rc == TKL_OK || rc == TKL_BUSY || rc == TKL_EDAMAGED);
+        assert_true(rc != TKL_EDAMAGED || shown == TKL_EDAMAGED);
+        rc = tkl_lock_acquire(reader, 100);
+        assert_true(rc == TKL_OK || rc == TKL_BUSY || rc == TKL_EDAMAGED);
+        rc = tkl_lock_break(lock);
+        assert_true(rc == TKL_OK || rc == TKL_NOTFOUND || rc == TKL_EDAMAGED);
+        tkl_lock_close(reader);
+        tkl_lock_close(lock);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_full_server_renews_and_releases),
         TEST(who_may_not_publish_drops_nobody_from_the_line),
+        TEST(all_waiters_come_back_when_the_server_was_flushed),
+        TEST(all_waiters_come_back_when_a_renewal_finds_everything_gone),
+        TEST(all_waiters_come_back_when_the_line_was_lost),
+        cmocka_unit_test(a_stall_after_a_hand_over_does_not_cost_the_lock),
+        cmocka_unit_test(a_wait_for_ever_outlasts_stalls_longer_than_the_lease),
+        cmocka_unit_test(a_wait_that_was_ended_by_a_demotion_does_not_count),
+        cmocka_unit_test(breaking_ends_on_a_server_that_always_says_more),
+        TEST(garbage_in_the_keys_is_refused_or_passed_over),
         cmocka_unit_test(waiting_ends_in_time_on_a_server_that_is_gone),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -16,18 +16,19 @@
 
 #define LINE "tackle:lock:{door}:line"
 
-static const tkl_lock_options HOUR = {.ttl_ms = 3600000};
+static const tkl_lock_options HOUR = {.lease_ms = 3600000};
 
-static tkl_lock *held_door(fixture *f, int64_t ttl_ms)
+static tkl_lock *held_door(fixture *f, int64_t lease_ms)
 {
-    tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.ttl_ms = ttl_ms});
+    tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.lease_ms = lease_ms});
     assert_ok(tkl_lock_acquire(lock, 0));
     return lock;
 }
 
-static puppet *outsider(fixture *f, int64_t ttl_ms)
+static puppet *outsider(fixture *f, int64_t lease_ms)
 {
-    return puppet_start(&(puppet_options){.url = f->server->url, .name = "door", .ttl_ms = ttl_ms});
+    return puppet_start(
+        &(puppet_options){.url = f->server->url, .name = "door", .lease_ms = lease_ms});
 }
 
 /* Lets another process wait, and returns when it does. */
@@ -48,7 +49,7 @@ static void start_waiting(pending *p, tkl_lock *lock)
 /* How many are listened to, by whomever. */
 static int64_t channels(fixture *f)
 {
-    return server_ask_int(f->server, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS')");
+    return server_ask_int(f->server, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:w:*')");
 }
 
 /* ---- The time to wait ---------------------------------------------------- */
@@ -74,7 +75,7 @@ static void a_wait_ends_in_time_and_leaves_nothing(void **state)
         int64_t start = test_now_ms();
         assert_code(tkl_lock_acquire(lock, waits[i]), TKL_BUSY);
         assert_in_range(test_now_ms() - start, waits[i], waits[i] + LONG_MS);
-        assert_int_equal(tkl_lock_state(lock), TKL_FREE);
+        assert_int_equal(tkl_lock_state(lock), TKL_HOLD_FREE);
         assert_int_equal(server_ask_int(f->server, "EXISTS " LINE), 0);
     }
     assert_all_keys_expire(f->server);
@@ -246,7 +247,7 @@ static void a_release_hands_over_in_one_step(void **state)
     assert_int_equal(lock_waiters(holder), 0);
     puppet_signal(p, SIGCONT);
     assert_ok(puppet_hear(p));
-    assert_int_equal(p->state, TKL_HELD);
+    assert_int_equal(p->state, TKL_HOLD_HELD);
     puppet_end(p);
     tkl_lock_close(holder);
 }
@@ -500,9 +501,10 @@ static void a_cut_subscription_does_not_cost_the_lock(void **state)
     server_do(f->server, "CLIENT KILL TYPE pubsub");
     assert_ok(tkl_lock_release(holder)); /* nobody hears it */
     for (int i = 0; i < 2; i++)          /* whoever comes first */
-        eventually(tkl_lock_state(w[i].lock) == TKL_HELD || tkl_lock_state(w[!i].lock) == TKL_HELD,
+        eventually(tkl_lock_state(w[i].lock) == TKL_HOLD_HELD ||
+                       tkl_lock_state(w[!i].lock) == TKL_HOLD_HELD,
                    LONG_MS);
-    int first = tkl_lock_state(w[0].lock) == TKL_HELD ? 0 : 1;
+    int first = tkl_lock_state(w[0].lock) == TKL_HOLD_HELD ? 0 : 1;
     assert_ok(pending_join(&w[first]));
     assert_ok(tkl_lock_release(w[first].lock));
     assert_ok(pending_join(&w[!first]));

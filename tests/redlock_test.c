@@ -32,7 +32,7 @@ static void acquire_extend_release(world *w)
 {
     tkl_redlock *lock = redlock_on(w, 3);
     assert_ok(tkl_redlock_acquire(lock, 0));
-    assert_ok(tkl_redlock_extend(lock, 0));
+    assert_ok(tkl_redlock_renew(lock, 0));
     assert_ok(tkl_redlock_release(lock));
     tkl_redlock_close(lock); /* now the last server has answered, too */
 }
@@ -64,7 +64,7 @@ static void the_validity_is_the_lease_less_the_time_it_took_and_the_drift(void *
     assert_in_range(left, full - took - 2, full);
 
     before = test_now_ms();
-    assert_ok(tkl_redlock_extend(lock, 2 * LONG_MS));
+    assert_ok(tkl_redlock_renew(lock, 2 * LONG_MS));
     left = tkl_redlock_left_ms(lock);
     took = test_now_ms() - before;
     full = 2 * LONG_MS - 2 * LONG_MS / 100 - 2;
@@ -109,7 +109,7 @@ static void pauses_between_tries_are_random(void **state)
     enum { MEAN_MS = 200 };
     world *w = *state;
     tkl_redlock_options options = {
-        .ttl_ms = LONG_MS, .node_timeout_ms = 5000, .retry_delay_ms = MEAN_MS};
+        .lease_ms = LONG_MS, .timeout_ms = 5000, .retry_delay_ms = MEAN_MS};
     tkl_redlock *lock;
     server_do(w->servers[0], "SET " KEY " other");
     assert_ok(tkl_redlock_open(w->clients, 1, tkl_str("name"), &options, &lock));
@@ -140,21 +140,22 @@ static void a_waiter_gets_what_expires(void **state)
 static void wait_in_vain(void *arg, int index)
 {
     (void)index;
-    assert_code(tkl_redlock_acquire(arg, -1), TKL_BUSY);
+    assert_code(tkl_redlock_acquire(arg, -1), TKL_EINTR);
 }
 
-static void a_wait_can_be_called_off(void **state)
+static void a_wait_can_be_interrupted(void **state)
 {
     world *w = *state;
     tkl_redlock *holder = redlock_on(w, 3), *lock = redlock_on(w, 3);
     assert_ok(tkl_redlock_acquire(holder, 0));
     crew *waiter = crew_start(1, wait_in_vain, lock);
     test_sleep_ms(50);
-    tkl_redlock_cancel(lock);
+    tkl_interrupt(w->clients[1]);
     crew_join(waiter);
-    assert_code(tkl_redlock_acquire(lock, -1), TKL_BUSY); /* it only tries from now on */
+    assert_code(tkl_redlock_acquire(lock, -1), TKL_EINTR);
     assert_ok(tkl_redlock_release(holder));
-    assert_ok(tkl_redlock_acquire(lock, -1));
+    assert_ok(tkl_redlock_acquire(lock, -1)); /* without waiting */
+    tkl_resume(w->clients[1]);
     tkl_redlock_close(lock);
     tkl_redlock_close(holder);
 }
@@ -213,9 +214,9 @@ static void extending_lengthens_and_never_shortens(void **state)
     world *w = *state;
     tkl_redlock *lock = redlock_on(w, 1);
     assert_ok(tkl_redlock_acquire(lock, 0));
-    assert_ok(tkl_redlock_extend(lock, 10 * LONG_MS));
+    assert_ok(tkl_redlock_renew(lock, 10 * LONG_MS));
     assert_true(server_ask_int(w->servers[0], "PTTL " KEY) > 9 * LONG_MS);
-    assert_ok(tkl_redlock_extend(lock, LONG_MS));
+    assert_ok(tkl_redlock_renew(lock, LONG_MS));
     assert_true(server_ask_int(w->servers[0], "PTTL " KEY) > 9 * LONG_MS);
     assert_true(tkl_redlock_left_ms(lock) < LONG_MS);
     tkl_redlock_close(lock);
@@ -227,7 +228,7 @@ static void what_expired_cannot_be_extended_and_is_not_written_again(void **stat
     tkl_redlock *lock = redlock_with(w, 3, 100, 20000);
     assert_ok(tkl_redlock_acquire(lock, 20000));
     eventually(world_holds_nothing(w, 3) == 3, 20000);
-    assert_code(tkl_redlock_extend(lock, LONG_MS), TKL_NOTOWNER);
+    assert_code(tkl_redlock_renew(lock, LONG_MS), TKL_NOTOWNER);
     tkl_redlock_close(lock);
     assert_int_equal(world_holds_nothing(w, 3), 3);
 }
@@ -265,7 +266,7 @@ static void a_lease_shorter_than_its_acquisition_is_never_had(void **state)
     call_expect(slow, "PONG", "PING", NULL);
     proxy_delay(p, TO_CLIENT, 150);
     tkl_redlock *lock;
-    tkl_redlock_options options = {.ttl_ms = 100, .node_timeout_ms = 5000};
+    tkl_redlock_options options = {.lease_ms = 100, .timeout_ms = 5000};
     assert_ok(tkl_redlock_open(&slow, 1, tkl_str("name"), &options, &lock));
     assert_code(tkl_redlock_acquire(lock, 0), TKL_BUSY);
     assert_int_equal(world_holds_nothing(w, 1), 1);
@@ -285,7 +286,7 @@ static void a_token_is_enough_to_extend_and_release_from_elsewhere(void **state)
     tkl_redlock_token(here, token);
     assert_ok(tkl_redlock_adopt(there, token));
     assert_int_equal(tkl_redlock_left_ms(there), 0);
-    assert_ok(tkl_redlock_extend(there, 0));
+    assert_ok(tkl_redlock_renew(there, 0));
     assert_true(tkl_redlock_left_ms(there) > 0);
     assert_ok(tkl_redlock_release(there));
     assert_code(tkl_redlock_release(here), TKL_NOTOWNER);
@@ -301,7 +302,8 @@ static void a_detached_lock_stays_held(void **state)
     assert_ok(tkl_redlock_acquire(lock, 0));
     eventually(world_holds_token(w, 3, lock) == 3, 20000);
     tkl_redlock_token(lock, token);
-    tkl_redlock_detach(lock);
+    assert_ok(tkl_redlock_detach(lock));
+    assert_code(tkl_redlock_detach(lock), TKL_EINVAL);
     assert_int_equal(tkl_redlock_left_ms(lock), 0);
     tkl_redlock_close(lock);
     assert_int_equal(world_holds(w, 3, token), 3);
@@ -317,7 +319,7 @@ static void only_a_token_can_be_adopted_and_only_by_a_free_handle(void **state)
     assert_code(tkl_redlock_adopt(lock, "0123456789ABCDEF0123456789ABCDEF"), TKL_NOTOWNER);
     assert_ok(tkl_redlock_adopt(lock, other));
     assert_code(tkl_redlock_adopt(lock, other), TKL_EINVAL);
-    assert_code(tkl_redlock_extend(lock, 0), TKL_NOTOWNER);
+    assert_code(tkl_redlock_renew(lock, 0), TKL_NOTOWNER);
     assert_code(tkl_redlock_release(lock), TKL_NOTOWNER);
     assert_int_equal(world_holds_nothing(w, 3), 3);
     tkl_redlock_close(lock);
@@ -349,10 +351,10 @@ static void wrong_arguments_are_refused(void **state)
     refuse(none, 2, name, good);
     refuse(w->clients, 3, tkl_str(""), good);
     refuse(w->clients, 3, (tkl_bytes){huge, TKL_NAME_MAX + 1}, good);
-    refuse(w->clients, 3, name, (tkl_redlock_options){.ttl_ms = -1});
-    refuse(w->clients, 3, name, (tkl_redlock_options){.ttl_ms = 9});
-    refuse(w->clients, 3, name, (tkl_redlock_options){.ttl_ms = INT64_MAX});
-    refuse(w->clients, 3, name, (tkl_redlock_options){.node_timeout_ms = -1});
+    refuse(w->clients, 3, name, (tkl_redlock_options){.lease_ms = -1});
+    refuse(w->clients, 3, name, (tkl_redlock_options){.lease_ms = 9});
+    refuse(w->clients, 3, name, (tkl_redlock_options){.lease_ms = INT64_MAX});
+    refuse(w->clients, 3, name, (tkl_redlock_options){.timeout_ms = -1});
     refuse(w->clients, 3, name, (tkl_redlock_options){.retry_delay_ms = -1});
     free(huge);
 }
@@ -362,10 +364,10 @@ static void what_is_held_is_not_acquired_again_and_what_is_free_not_released(voi
     world *w = *state;
     tkl_redlock *lock = redlock_on(w, 3);
     assert_code(tkl_redlock_release(lock), TKL_EINVAL);
-    assert_code(tkl_redlock_extend(lock, 0), TKL_EINVAL);
+    assert_code(tkl_redlock_renew(lock, 0), TKL_EINVAL);
     assert_ok(tkl_redlock_acquire(lock, 0));
     assert_code(tkl_redlock_acquire(lock, 0), TKL_EINVAL);
-    assert_code(tkl_redlock_extend(lock, -1), TKL_EINVAL);
+    assert_code(tkl_redlock_renew(lock, -1), TKL_EINVAL);
     assert_true(tkl_redlock_left_ms(lock) > 0);
     tkl_redlock_close(lock);
 }
@@ -391,7 +393,7 @@ int main(void)
         TEST(a_failed_try_gives_back_the_minority_it_got),
         TEST(pauses_between_tries_are_random),
         TEST(a_waiter_gets_what_expires),
-        TEST(a_wait_can_be_called_off),
+        TEST(a_wait_can_be_interrupted),
         TEST(one_server_is_a_majority_of_one),
         TEST(closing_releases),
         TEST(names_and_namespaces_do_not_mix),

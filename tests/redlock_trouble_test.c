@@ -17,7 +17,7 @@ static void a_dead_minority_does_not_matter(void **state)
     world_kill(w, 3, 5);
     assert_ok(tkl_redlock_acquire(lock, 0));
     assert_code(tkl_redlock_acquire(other, 0), TKL_BUSY);
-    assert_ok(tkl_redlock_extend(lock, 0));
+    assert_ok(tkl_redlock_renew(lock, 0));
     assert_ok(tkl_redlock_release(lock));
     assert_ok(tkl_redlock_acquire(other, 0));
     tkl_redlock_close(other);
@@ -31,7 +31,7 @@ static void a_minority_that_dies_while_it_is_held_does_not_matter(void **state)
     assert_ok(tkl_redlock_acquire(lock, 0));
     eventually(world_holds_token(w, 5, lock) == 5, 20000);
     world_kill(w, 0, 2);
-    assert_ok(tkl_redlock_extend(lock, 0));
+    assert_ok(tkl_redlock_renew(lock, 0));
     assert_ok(tkl_redlock_release(lock));
     tkl_redlock_close(lock);
 }
@@ -84,7 +84,7 @@ static void a_majority_that_refuses_is_told_at_once(void **state)
     (void)state;
     server *s = server_start(&(server_options){.password = "secret"});
     tkl_client *client = test_open(s->url, NULL);
-    tkl_redlock_options options = {.node_timeout_ms = 5000};
+    tkl_redlock_options options = {.timeout_ms = 5000};
     tkl_redlock *lock;
     assert_ok(tkl_redlock_open(&client, 1, tkl_str("name"), &options, &lock));
     assert_code(tkl_redlock_acquire(lock, -1), TKL_EAUTH);
@@ -103,7 +103,7 @@ static void frozen_servers_delay_nobody_while_a_majority_answers(void **state)
     world_freeze(w, 0, 2);
     int64_t start = test_now_ms();
     assert_ok(tkl_redlock_acquire(lock, 0));
-    assert_ok(tkl_redlock_extend(lock, 0));
+    assert_ok(tkl_redlock_renew(lock, 0));
     assert_ok(tkl_redlock_release(lock));
     assert_true(test_now_ms() - start < TIMEOUT);
     world_thaw(w, 0, 2);
@@ -134,7 +134,7 @@ static void many_tries_against_a_frozen_minority_pile_up_nothing(void **state)
     tkl_redlock *holder = redlock_on(w, 3);
     assert_ok(tkl_redlock_acquire(holder, 0));
     eventually(world_holds_token(w, 3, holder) == 3, 20000);
-    tkl_redlock_options options = {.node_timeout_ms = 2000, .retry_delay_ms = 1};
+    tkl_redlock_options options = {.timeout_ms = 2000, .retry_delay_ms = 1};
     tkl_redlock *lock;
     assert_ok(tkl_redlock_open(w->clients, 3, tkl_str("name"), &options, &lock));
     world_freeze(w, 2, 3);
@@ -154,11 +154,11 @@ static void an_extension_that_reached_no_majority_may_be_repeated(void **state)
     assert_ok(tkl_redlock_acquire(lock, 20000));
     eventually(world_holds_token(w, 3, lock) == 3, 20000);
     world_freeze(w, 0, 2);
-    assert_code(tkl_redlock_extend(lock, 0), TKL_ENOTSENT);
+    assert_code(tkl_redlock_renew(lock, 0), TKL_ENOTSENT);
     assert_true(tkl_redlock_left_ms(lock) > 0);
     world_thaw(w, 0, 2);
     int rc = TKL_ENOTSENT;
-    eventually((rc = tkl_redlock_extend(lock, 0)) != TKL_ENOTSENT, 10000);
+    eventually((rc = tkl_redlock_renew(lock, 0)) != TKL_ENOTSENT, 10000);
     assert_ok(rc);
     tkl_redlock_close(lock);
 }
@@ -188,7 +188,7 @@ static void an_answer_that_was_lost_counts_as_a_no_and_is_taken_back(void **stat
         proxy_cut_after(proxies[i], TO_CLIENT, 0);
     }
     tkl_redlock *lock;
-    tkl_redlock_options options = {.ttl_ms = LONG_MS, .node_timeout_ms = 5000};
+    tkl_redlock_options options = {.lease_ms = LONG_MS, .timeout_ms = 5000};
     assert_ok(tkl_redlock_open(nodes, 3, tkl_str("name"), &options, &lock));
     assert_code(tkl_redlock_acquire(lock, 0), TKL_ENOTSENT);
     eventually(server_calls(w->servers[0], "set") + server_calls(w->servers[1], "set") >= 2, 20000);
@@ -216,7 +216,7 @@ static void a_server_restarted_empty_gets_the_lock_back_when_it_is_extended(void
         tkl_redlock_close(other); /* it has given back what it got */
         assert_int_equal(world_holds_token(w, 3, lock), 2);
         assert_int_equal(world_holds_nothing(w, 3), 1);
-        assert_ok(tkl_redlock_extend(lock, 0));
+        assert_ok(tkl_redlock_renew(lock, 0));
         eventually(world_holds_token(w, 3, lock) == 3, 20000);
     }
     assert_ok(tkl_redlock_release(lock));
@@ -231,7 +231,7 @@ static void a_majority_restarted_empty_has_lost_the_lock(void **state)
     eventually(world_holds_token(w, 3, lock) == 3, 20000);
     server_restart(w->servers[0]);
     server_restart(w->servers[1]);
-    assert_code(tkl_redlock_extend(lock, 0), TKL_NOTOWNER);
+    assert_code(tkl_redlock_renew(lock, 0), TKL_NOTOWNER);
     assert_int_equal(tkl_redlock_left_ms(lock), 0);
     tkl_redlock_close(lock);
 }
@@ -243,15 +243,45 @@ static void a_minority_that_is_another_owners_stays_so(void **state)
     assert_ok(tkl_redlock_acquire(lock, 0));
     eventually(world_holds_token(w, 3, lock) == 3, 20000);
     server_do(w->servers[1], "SET " KEY " other");
-    assert_ok(tkl_redlock_extend(lock, 0));
+    assert_ok(tkl_redlock_renew(lock, 0));
     assert_ok(tkl_redlock_release(lock));
     tkl_redlock_close(lock);
     assert_int_equal(world_holds(w, 3, "other"), 1);
 }
 
+/* Two servers have it, two do not, one is silent: it may be the third that has it. */
+static void what_a_silent_server_may_have_is_not_called_lost(void **state)
+{
+    world *w = *state;
+    for (int release = 0; release < 2; release++) {
+        tkl_redlock *lock = redlock_with(w, 5, LONG_MS, 300);
+        assert_ok(tkl_redlock_acquire(lock, 0));
+        eventually(world_holds_token(w, 5, lock) == 5, 20000);
+        server_do(w->servers[0], "DEL " KEY);
+        server_do(w->servers[1], "SET " KEY " somebody");
+        server_do(w->servers[0], "SET " KEY " somebody");
+        world_freeze(w, 4, 5);
+        assert_code(release ? tkl_redlock_release(lock) : tkl_redlock_renew(lock, 0), TKL_EUNKNOWN);
+        if (!release)
+            assert_true(tkl_redlock_left_ms(lock) > 0);
+        world_thaw(w, 4, 5);
+        if (!release) {
+            eventually(tkl_redlock_renew(lock, 0) == TKL_OK, 20000);
+            server_do(w->servers[2], "DEL " KEY);
+            server_do(w->servers[2], "SET " KEY " somebody");
+            assert_code(tkl_redlock_renew(lock, 0), TKL_NOTOWNER);
+            assert_int_equal(tkl_redlock_left_ms(lock), 0);
+        }
+        tkl_redlock_close(lock);
+        for (int i = 0; i < 5; i++)
+            server_do(w->servers[i], "FLUSHALL");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(what_a_silent_server_may_have_is_not_called_lost),
         TEST(a_dead_minority_does_not_matter),
         TEST(a_minority_that_dies_while_it_is_held_does_not_matter),
         TEST(without_a_majority_nothing_is_had_and_nothing_is_left),

@@ -11,7 +11,7 @@
 #include "support/proxy.h"
 #include "support/puppet.h"
 
-static const tkl_semaphore_options HOUR = {.ttl_ms = 3600000};
+static const tkl_semaphore_options HOUR = {.lease_ms = 3600000};
 
 static tkl_semaphore *permit(fixture *f, int64_t limit)
 {
@@ -191,7 +191,7 @@ static void processes_are_served_in_order_past_the_dead_and_the_silent(void **st
     puppet *p[4]; /* dead, silent, and two who live */
     for (int i = 0; i < 4; i++) {
         p[i] = puppet_start(&(puppet_options){
-            .url = f->server->url, .name = "pool", .limit = 1, .ttl_ms = 3600000});
+            .url = f->server->url, .name = "pool", .limit = 1, .lease_ms = 3600000});
         puppet_tell(p[i], "acquire -1");
         eventually(sem_waiters(in) == i + 1, LONG_MS);
     }
@@ -213,11 +213,12 @@ static void processes_are_served_in_order_past_the_dead_and_the_silent(void **st
 static void each_permit_ends_by_itself(void **state)
 {
     fixture *f = *state;
-    tkl_semaphore *brief = open_sem(f->client, "pool", 2, &(tkl_semaphore_options){.ttl_ms = 1000});
+    tkl_semaphore *brief =
+        open_sem(f->client, "pool", 2, &(tkl_semaphore_options){.lease_ms = 1000});
     tkl_semaphore *lasting = held_permit(f, 2), *next = permit(f, 2);
     assert_ok(tkl_semaphore_acquire(brief, 0));
     assert_ok(tkl_semaphore_acquire(next, LONG_MS));
-    assert_int_equal(tkl_semaphore_state(brief), TKL_LOST);
+    assert_int_equal(tkl_semaphore_state(brief), TKL_HOLD_LOST);
     assert_code(tkl_semaphore_renew(brief, 0), TKL_NOTOWNER);
     assert_code(tkl_semaphore_release(brief), TKL_NOTOWNER);
     assert_int_equal(sem_holders(next), 2);
@@ -231,13 +232,14 @@ static void a_permit_is_renewed_alone(void **state)
 {
     fixture *f = *state;
     tkl_semaphore *kept = open_sem(f->client, "pool", 2,
-                                   &(tkl_semaphore_options){.ttl_ms = 2000, .auto_renew = true});
-    tkl_semaphore *left = open_sem(f->client, "pool", 2, &(tkl_semaphore_options){.ttl_ms = 2000});
+                                   &(tkl_semaphore_options){.lease_ms = 2000, .auto_renew = true});
+    tkl_semaphore *left =
+        open_sem(f->client, "pool", 2, &(tkl_semaphore_options){.lease_ms = 2000});
     assert_ok(tkl_semaphore_acquire(kept, 0));
     assert_ok(tkl_semaphore_acquire(left, 0));
     eventually(sem_holders(kept) == 1, LONG_MS);
     test_sleep_ms(2000);
-    assert_int_equal(tkl_semaphore_state(kept), TKL_HELD);
+    assert_int_equal(tkl_semaphore_state(kept), TKL_HOLD_HELD);
     assert_all_keys_expire(f->server);
     assert_ok(tkl_semaphore_release(kept));
     assert_code(tkl_semaphore_release(left), TKL_NOTOWNER);
@@ -255,10 +257,10 @@ static void a_lost_permit_is_told_once(void **state)
 {
     fixture *f = *state;
     atomic_int losses = 0;
-    tkl_semaphore *sem =
-        open_sem(f->client, "pool", 2,
-                 &(tkl_semaphore_options){
-                     .ttl_ms = 1500, .auto_renew = true, .on_lost = count_losses, .arg = &losses});
+    tkl_semaphore *sem = open_sem(
+        f->client, "pool", 2,
+        &(tkl_semaphore_options){
+            .lease_ms = 1500, .auto_renew = true, .on_lost = count_losses, .arg = &losses});
     assert_ok(tkl_semaphore_acquire(sem, 0));
     server_do(f->server, "FLUSHALL");
     eventually(atomic_load(&losses) == 1, LONG_MS);
@@ -271,7 +273,7 @@ static void a_holder_stopped_past_its_lease_is_refused(void **state)
 {
     fixture *f = *state;
     puppet *p = puppet_start(
-        &(puppet_options){.url = f->server->url, .name = "pool", .limit = 1, .ttl_ms = 1500});
+        &(puppet_options){.url = f->server->url, .name = "pool", .limit = 1, .lease_ms = 1500});
     tkl_semaphore *sem = permit(f, 1);
     assert_ok(puppet_do(p, "acquire 0"));
     puppet_signal(p, SIGSTOP);
@@ -298,12 +300,12 @@ static void wrong_clocks_change_nothing(void **state)
         puppet *slow = puppet_start(&(puppet_options){.url = f->server->url,
                                                       .name = "pool",
                                                       .limit = 1,
-                                                      .ttl_ms = 3000,
+                                                      .lease_ms = 3000,
                                                       .clock_ms = -sign * hour});
         puppet *fast = puppet_start(&(puppet_options){.url = f->server->url,
                                                       .name = "pool",
                                                       .limit = 1,
-                                                      .ttl_ms = 60000,
+                                                      .lease_ms = 60000,
                                                       .clock_ms = sign * hour});
         tkl_semaphore *sem = permit(f, 1);
         assert_ok(puppet_do(slow, "acquire 0"));

@@ -11,16 +11,23 @@
  *     tkl_lock_close(lock);
  *
  * A lock is held for a lease and no longer: a holder that dies blocks nobody for longer than that.
- * Every acquisition has a token that nobody else can guess, and a fence: a number greater
- * than that of every acquisition of that name before it.
+ * Every acquisition has a token that nobody else can guess, and a fence: a number greater than that
+ * of every acquisition of that name before it (docs/lock.md says when this holds).
  *
- * Waiting is first come, first served. The release hands the lock to the next waiter
- * that is alive, and wakes it: nobody polls. docs/lock.md has the whole contract.
+ * Waiting is first come, first served. The release hands the lock to the next waiter that is alive,
+ * and wakes it: nobody polls. tkl_interrupt(client) ends all waits of a client.
  *
- * A handle is one owner: one acquisition at a time. It may be used by several threads, one
- * operation after the other, and handles are cheap: threads that compete for a name open one each.
+ * Threads: a handle is one owner, with one acquisition at a time. Several threads may use it, one
+ * operation after the other. Handles are cheap: threads that compete for a name open one each.
+ * Fork: a handle belongs to the process that opened it. In a forked child every call on it is
+ * TKL_EINVAL, its state is TKL_HOLD_FREE, and tkl_lock_close() only frees memory.
+ * Callbacks: on_lost runs in a thread of the client. It must not block. It may call what is marked
+ * "No I/O" and tkl_lock_release(), never tkl_lock_close().
+ * Keys: "ns:lock:{name}:state", ":sharers" and ":line". They expire a minute after the last lease,
+ * the line at most 15 minutes after the last sign of a waiter.
+ *
  * What a handle cannot do (release what it does not hold, acquire twice unless reentrant) is
- * TKL_EINVAL. After fork() the lock stays the parent's.
+ * TKL_EINVAL.
  */
 #ifndef TACKLE_LOCK_H
 #define TACKLE_LOCK_H
@@ -33,57 +40,62 @@ extern "C" {
 
 typedef struct tkl_lock tkl_lock;
 
-/* What a holder may believe, from the local monotonic clock and the last word of the server. */
+/* What a holder may believe, from the local monotonic clock and the last answer of the server. */
 typedef enum tkl_hold_state {
-    TKL_FREE,    /* not acquired, or released */
-    TKL_HELD,    /* held, and the lease has not run out */
-    TKL_SUSPECT, /* the lease has not run out, but renewing it fails: wind up */
-    TKL_LOST,    /* the lease ran out, or somebody broke it: stop */
+    TKL_HOLD_FREE = 0,    /* not acquired, or released */
+    TKL_HOLD_HELD = 1,    /* held, and the lease has not run out */
+    TKL_HOLD_SUSPECT = 2, /* the lease has not run out, but renewing it fails: wind up */
+    TKL_HOLD_LOST = 3,    /* the lease ran out, or an operator broke it: stop */
 } tkl_hold_state;
+
+/* "free", "held", "suspect", "lost"; "?" for anything else. */
+TKL_API const char *tkl_hold_state_name(tkl_hold_state state);
 
 /* All zero means the defaults. */
 typedef struct tkl_lock_options {
-    int64_t ttl_ms;    /* the lease; 0: 10000; 1 to 10 years */
-    bool auto_renew;   /* renew in the background until released or lost */
+    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t lease_ms;   /* 0: 30000; 1 to 10 years */
+    bool auto_renew;    /* renew in the background until released or lost */
     bool reentrant;    /* acquiring what this handle holds counts up; as many releases are needed */
     bool shared;       /* read lock: many at once, but none beside a writer */
-    const char *label; /* shown to those who ask who holds it; at most 256 bytes; copied */
+    const char *label; /* shown by tkl_lock_show(); at most 256 bytes; copied; NULL: none */
     int replicas;      /* an acquisition counts once this many replicas have it; 0: none */
-    /* Called once per acquisition when it is lost while held, from the client's background thread,
-     * which must not be kept long; tkl_lock_release() and _state() may be called in it, _close()
-     * not. */
+    /* Called once per acquisition when it is lost while held. NULL: nobody wants to know. */
     void (*on_lost)(tkl_lock *lock, void *arg);
     void *arg;
+    TKL_RESERVED(8);
 } tkl_lock_options;
 
 /* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. */
 TKL_API int tkl_lock_open(tkl_client *client, tkl_bytes name, const tkl_lock_options *options,
                           tkl_lock **lock) TKL_NONNULL(1, 4) TKL_CHECK;
 
-/* Frees the handle; releases what it holds, which may take as long as the client's time-out. NULL
- * is fine. */
+/* Frees the handle. Releases what it holds, which may take as long as the time-out. NULL is fine.
+ */
 TKL_API void tkl_lock_close(tkl_lock *lock);
 
-/* Takes the lock, waiting up to `wait_ms`: 0 tries once, negative waits for ever. One trip when it
- * is free. TKL_BUSY: not had in time. After TKL_ETIMEOUT or TKL_EUNKNOWN call it again: an
- * acquisition whose reply was lost is recognised as one's own; tkl_lock_release() gives it back. */
+/* Takes the lock, waiting up to `wait_ms`: 0 tries once, negative waits for ever. One round trip
+ * when it is free.
+ *
+ * TKL_BUSY: another holder had it all the time. TKL_EINTR: tkl_interrupt() ended the wait.
+ * TKL_ELOST: granted, but the lease ran out before the answer came (only when not waiting).
+ * TKL_EUNREADY: fewer replicas than asked for have it. After TKL_ETIMEOUT or TKL_EUNKNOWN call it
+ * again: an acquisition whose reply was lost is recognised as this handle's own;
+ * tkl_lock_release() gives it back. */
 TKL_API int tkl_lock_acquire(tkl_lock *lock, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
 
-/* From another thread: ends a wait of this handle at once, which leaves the line and answers
- * TKL_BUSY. From then on the handle tries only. For programs that shall end. No I/O. */
-TKL_API void tkl_lock_cancel(tkl_lock *lock) TKL_NONNULL(1);
+/* Makes the lease last `lease_ms` from now (0: as opened). TKL_NOTOWNER: it ran out or was taken
+ * away, and the state is TKL_HOLD_LOST. */
+TKL_API int tkl_lock_renew(tkl_lock *lock, int64_t lease_ms) TKL_NONNULL(1) TKL_CHECK;
 
-/* Makes the lease last `ttl_ms` from now (0: as opened). TKL_NOTOWNER: it ran out or was taken
- * away, and the state is TKL_LOST. */
-TKL_API int tkl_lock_renew(tkl_lock *lock, int64_t ttl_ms) TKL_NONNULL(1) TKL_CHECK;
-
-/* Gives it up. TKL_NOTOWNER: it was not ours any more: whatever was done since the lease ran out
- * was done without protection. The handle is free afterwards in either case; on other errors it is
- * not, and may be released again. */
+/* Gives it up. TKL_NOTOWNER: it did not belong to this handle any more: whatever was done since the
+ * lease ran out was done without protection. The handle is free afterwards in either case; on other
+ * errors it is not, and may be released again. */
 TKL_API int tkl_lock_release(tkl_lock *lock) TKL_NONNULL(1);
 
 /* Releases without waiting for the server's answer: quicker, but a loss that only the server knows
- * of is not told. */
+ * of is not reported. When the server refuses the request (it forgot the script, the slot moved),
+ * the next call of this client on that connection repeats it. */
 TKL_API int tkl_lock_release_nowait(tkl_lock *lock) TKL_NONNULL(1);
 
 /* Turns a write lock into a read lock without letting go; waiting readers come in. */
@@ -91,56 +103,71 @@ TKL_API int tkl_lock_downgrade(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
 
 /* No I/O. */
 TKL_API tkl_hold_state tkl_lock_state(tkl_lock *lock) TKL_NONNULL(1);
-/* The number of the acquisition; 0 when free. */
+/* The number of the acquisition; 0 when free. No I/O. */
 TKL_API uint64_t tkl_lock_fence(tkl_lock *lock) TKL_NONNULL(1);
-/* The secret of the acquisition, 32 hex digits, copied; "" when free. */
+/* The secret of the acquisition, 32 hex digits, copied; "" when free. No I/O. */
 #define TKL_TOKEN_SIZE 33
 TKL_API void tkl_lock_token(tkl_lock *lock, char token[TKL_TOKEN_SIZE]) TKL_NONNULL(1, 2);
-/* Milliseconds until the lease ends by the local clock; 0 when it has, or is free. */
+/* Milliseconds until the lease ends by the local clock; 0 when it has, or is free. No I/O. */
 TKL_API int64_t tkl_lock_left_ms(tkl_lock *lock) TKL_NONNULL(1);
 
 /* Makes the handle free without releasing: the token keeps the lock until the lease ends, for
  * another process or a later command to adopt; read it before. The handle is still to be closed.
- * TKL_NOTOWNER: it was not ours any more. On other errors the handle holds as before. */
+ * TKL_NOTOWNER: it did not belong to this handle any more. On other errors the handle holds as
+ * before. */
 TKL_API int tkl_lock_detach(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
 
-/* The way back. Makes a free handle the owner of an acquisition made elsewhere: another process, an
- * earlier command. Renews it to check: TKL_NOTOWNER when that token does not hold the lock. */
-TKL_API int tkl_lock_adopt(tkl_lock *lock, const char *token, int64_t ttl_ms)
+/* The way back: makes a free handle the owner of an acquisition made elsewhere, by another process
+ * or an earlier command. Renews it to check: TKL_NOTOWNER when that token does not hold the lock.
+ */
+TKL_API int tkl_lock_adopt(tkl_lock *lock, const char *token, int64_t lease_ms)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* ---- For operators ------------------------------------------------------- */
 
-/* One who holds. Views into the tkl_holders. */
+/* A holder. Views into the tkl_holders. */
 typedef struct tkl_holder {
     tkl_bytes host;
     tkl_bytes label;
     int64_t pid;
     uint64_t fence;
     int64_t since_ms; /* how long it has held */
-    int64_t ttl_ms;   /* left of its lease */
+    int64_t left_ms;  /* of its lease */
+    TKL_RESERVED(4);
 } tkl_holder;
+
+/* A waiter, in the order of the line. Views into the tkl_holders. */
+typedef struct tkl_holder_waiting {
+    tkl_bytes host;
+    tkl_bytes label;
+    int64_t pid;
+    bool shared; /* wants to share */
+    TKL_RESERVED(4);
+} tkl_holder_waiting;
 
 typedef struct tkl_holders {
     const tkl_holder *items; /* at most 1000 */
     size_t count;
+    const tkl_holder_waiting *line; /* at most 1000 */
+    size_t line_count;
     int64_t held;    /* how many hold in all */
     int64_t limit;   /* of a semaphore; 0 for a lock */
-    int64_t waiters; /* how many wait */
+    int64_t waiters; /* how many wait in all */
     bool shared;     /* the holders are readers (or have permits) */
+    TKL_RESERVED(4);
 } tkl_holders;
 
-/* Who holds the lock, in one trip. Free with tkl_holders_free(). */
+/* Who holds the lock, and who waits for it, in one round trip. Free with tkl_holders_free(). */
 TKL_API int tkl_lock_show(tkl_lock *lock, tkl_holders **holders) TKL_NONNULL(1, 2) TKL_CHECK;
-TKL_API void tkl_holders_free(tkl_holders *holders);
+TKL_API void tkl_holders_free(tkl_holders *holders); /* NULL is fine */
 
-/* Takes the lock away from whoever holds it; the next waiter gets it. The former holders learn of
- * it at their next step, or renewal. TKL_NOTFOUND: nobody held it. */
+/* Takes the lock away from all its holders; the next waiter gets it. The former holders learn of it
+ * at their next call or renewal. TKL_NOTFOUND: nobody held it. */
 TKL_API int tkl_lock_break(tkl_lock *lock) TKL_NONNULL(1) TKL_CHECK;
 
-/* The names of all locks held now in the client's namespace, as an array of strings; walks the
- * keys of all servers without blocking them. */
-TKL_API int tkl_lock_list(tkl_client *client, tkl_reply **names) TKL_NONNULL(1, 2) TKL_CHECK;
+/* The names of all locks held now in the client's namespace; walks the keys of all servers without
+ * blocking them. Free with tkl_names_free(). */
+TKL_API int tkl_lock_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus
 }

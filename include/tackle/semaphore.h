@@ -10,11 +10,12 @@
  *     }
  *     tkl_semaphore_close(sem);
  *
- * Everything said in lock.h holds here: leases, tokens, fences, waiting in order of arrival,
- * states. A handle is one permit.
+ * A handle is one permit. What lock.h says of leases, tokens, fences, waiting in order of arrival,
+ * states, threads, fork and callbacks is true here, with the functions of this header. Keys:
+ * "ns:sem:{name}:state", ":sharers" and ":line", which go as those of a lock do.
  *
- * The limit is that of the latest caller: lowering it takes no permit away; nobody gets a new
- * one until enough have been returned.
+ * The limit is that of the latest caller: lowering it takes no permit away; nobody gets a new one
+ * until enough have been returned.
  */
 #ifndef TACKLE_SEMAPHORE_H
 #define TACKLE_SEMAPHORE_H
@@ -29,12 +30,15 @@ typedef struct tkl_semaphore tkl_semaphore;
 
 /* All zero means the defaults. */
 typedef struct tkl_semaphore_options {
-    int64_t ttl_ms;    /* the lease of a permit; 0: 10000 */
-    bool auto_renew;   /* renew in the background until released or lost */
-    const char *label; /* shown to those who ask who holds a permit; at most 256 bytes; copied */
-    int replicas;      /* a permit counts once this many replicas have it; 0: none */
-    void (*on_lost)(tkl_semaphore *sem, void *arg); /* as in tkl_lock_options */
+    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t lease_ms;   /* of a permit; 0: 30000; 1 to 10 years */
+    bool auto_renew;    /* renew in the background until released or lost */
+    const char *label;  /* shown by tkl_semaphore_show(); at most 256 bytes; copied; NULL: none */
+    int replicas;       /* a permit counts once this many replicas have it; 0: none */
+    /* Called once per permit when it is lost while held. NULL: nobody wants to know. */
+    void (*on_lost)(tkl_semaphore *sem, void *arg);
     void *arg;
+    TKL_RESERVED(8);
 } tkl_semaphore_options;
 
 /* No I/O. `limit`: 1 to a million. */
@@ -46,8 +50,7 @@ TKL_API void tkl_semaphore_close(tkl_semaphore *sem);
 
 /* As the functions of the same names in lock.h. */
 TKL_API int tkl_semaphore_acquire(tkl_semaphore *sem, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
-TKL_API void tkl_semaphore_cancel(tkl_semaphore *sem) TKL_NONNULL(1);
-TKL_API int tkl_semaphore_renew(tkl_semaphore *sem, int64_t ttl_ms) TKL_NONNULL(1) TKL_CHECK;
+TKL_API int tkl_semaphore_renew(tkl_semaphore *sem, int64_t lease_ms) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_semaphore_release(tkl_semaphore *sem) TKL_NONNULL(1);
 TKL_API int tkl_semaphore_release_nowait(tkl_semaphore *sem) TKL_NONNULL(1);
 TKL_API tkl_hold_state tkl_semaphore_state(tkl_semaphore *sem) TKL_NONNULL(1);
@@ -55,10 +58,13 @@ TKL_API uint64_t tkl_semaphore_fence(tkl_semaphore *sem) TKL_NONNULL(1);
 TKL_API void tkl_semaphore_token(tkl_semaphore *sem, char token[TKL_TOKEN_SIZE]) TKL_NONNULL(1, 2);
 TKL_API int64_t tkl_semaphore_left_ms(tkl_semaphore *sem) TKL_NONNULL(1);
 TKL_API int tkl_semaphore_detach(tkl_semaphore *sem) TKL_NONNULL(1) TKL_CHECK;
-TKL_API int tkl_semaphore_adopt(tkl_semaphore *sem, const char *token, int64_t ttl_ms)
+TKL_API int tkl_semaphore_adopt(tkl_semaphore *sem, const char *token, int64_t lease_ms)
     TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API int tkl_semaphore_show(tkl_semaphore *sem, tkl_holders **holders)
     TKL_NONNULL(1, 2) TKL_CHECK;
+/* All permits. */
+TKL_API int tkl_semaphore_break(tkl_semaphore *sem) TKL_NONNULL(1) TKL_CHECK;
+TKL_API int tkl_semaphore_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus
 }

@@ -137,9 +137,17 @@ int tkl__exec_on(tkl__node *node, const tkl__request *request, int64_t deadline,
     return try_on(node, request, false, deadline, deadline, reply);
 }
 
+static bool is_tryagain(const tkl_reply *reply)
+{
+    static const char word[] = "TRYAGAIN";
+    return tkl_reply_kind(reply) == TKL_REPLY_ERROR &&
+           strncmp(tkl_reply_str(reply), word, sizeof word - 1) == 0;
+}
+
 int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline, tkl_reply **reply)
 {
     tkl__node *asked = NULL; /* where an ASK sent us */
+    bool unknown = false;    /* an earlier try may have been executed */
     *reply = NULL;
     tkl__begin();
     for (int attempt = 0;; attempt++) {
@@ -153,9 +161,11 @@ int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline,
             tkl__tell_retry(client, node, rc, *reply);
         tkl__node_unref(node);
         asked = outcome.other;
+        unknown |= tkl_is_unknown(rc);
+        outcome.again &= !(request->no_tryagain && is_tryagain(*reply));
         if (!outcome.again || !tkl__pause(attempt, outcome.at_once, deadline)) {
             tkl__node_unref(asked);
-            return rc;
+            return rc == TKL_ENOTSENT && unknown ? TKL_EUNKNOWN : rc;
         }
         tkl_reply_free(*reply);
         *reply = NULL;

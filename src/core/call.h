@@ -14,9 +14,10 @@
 /* One command in RESP form. */
 typedef struct tkl__request {
     tkl_bytes wire;
-    int slot;        /* TKL__NO_SLOT: any node */
-    bool retry_safe; /* may be sent again when the outcome is unknown */
-    bool crowded;    /* others want the processors just now: do not stay awake for the reply */
+    int slot;         /* TKL__NO_SLOT: any node */
+    bool retry_safe;  /* may be sent again when the outcome is unknown */
+    bool no_tryagain; /* TRYAGAIN is the answer: the caller has another way */
+    bool crowded;     /* others want the processors just now: do not stay awake for the reply */
 } tkl__request;
 
 /* *reply may be an error reply of the server (TKL_OK is returned then): only redirections and

@@ -73,8 +73,13 @@ static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 
 static void skip(tkl__conn *conn, tkl_reply *reply)
 {
-    if (tkl_reply_kind(reply) == TKL_REPLY_ERROR)
+    if (tkl_reply_kind(reply) == TKL_REPLY_ERROR) {
         conn->primed = false;
+        conn->failed = conn->errand;
+    } else {
+        free(conn->errand);
+    }
+    conn->errand = NULL;
     tkl_reply_free(reply);
     conn->owed--;
 }
@@ -268,6 +273,8 @@ void tkl__conn_close(tkl__conn *conn)
     tkl__stream_close(&conn->stream);
     if (conn->reader)
         redisReaderFree(conn->reader);
+    free(conn->errand);
+    free(conn->failed);
     free(conn);
 }
 

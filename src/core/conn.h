@@ -11,6 +11,13 @@
 
 struct redisReader;
 
+/* What was sent without waiting for its reply, in one block of memory. When the reply turns out to
+ * be an error (a script that the server forgot, a slot that moved), the thread that reads it calls
+ * `redo`, which makes the request again and frees the errand. */
+typedef struct tkl__errand {
+    void (*redo)(tkl_client *client, struct tkl__errand *errand);
+} tkl__errand;
+
 typedef struct tkl__conn {
     tkl__stream stream;
     struct redisReader *reader;
@@ -18,11 +25,13 @@ typedef struct tkl__conn {
     uint64_t received, sent;                 /* bytes */
     uint64_t received_counted, sent_counted; /* those in the client's numbers */
     bool broken;
-    int code;      /* why it is broken */
-    bool midway;   /* part of a reply has come, and its rest has not */
-    unsigned owed; /* replies that nobody will ask for: skipped when they come */
-    bool primed;   /* see tkl__run_nowait() */
-    int64_t id;    /* CLIENT ID, for block.c; 0: not asked for, -1: not to be had */
+    int code;            /* why it is broken */
+    bool midway;         /* part of a reply has come, and its rest has not */
+    unsigned owed;       /* replies that nobody will ask for: skipped when they come */
+    bool primed;         /* see tkl__run_nowait() */
+    tkl__errand *errand; /* the first of those replies is for it; NULL: none */
+    tkl__errand *failed; /* to be made again once the connection is back in its pool */
+    int64_t id;          /* CLIENT ID, for block.c; 0: not asked for, -1: not to be had */
 
     /* For the pool that owns it. */
     struct tkl__conn *newer, *older; /* neighbours in the pool's list of idle connections */

@@ -172,8 +172,9 @@ static void cut_topic(tkl__topic *t)
     t->state = TKL__OFF;
     t->look_at = TKL__FOREVER;
     for (tkl__waiter *w = t->waiters; w; w = w->next) {
-        w->cut = true;
-        tkl__waiter_wake(w);
+        tkl__waiter *who = w->front ? w->front : w;
+        who->cut = true;
+        tkl__waiter_wake(who);
     }
 }
 
@@ -217,7 +218,8 @@ static void on_message(tkl__topic *t, tkl_bytes text)
 {
     for (tkl__waiter *w = t->waiters; w; w = w->next)
         if (concerns(w, text))
-            deliver(w, (tkl_bytes){text.data + w->id.len, text.len - w->id.len});
+            deliver(w->front ? w->front : w,
+                    (tkl_bytes){text.data + w->id.len, text.len - w->id.len});
 }
 
 static void on_confirmed(tkl__hub *hub, tkl__topic *t)

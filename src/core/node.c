@@ -523,7 +523,10 @@ void tkl__node_return(tkl__node *node, tkl__conn *conn)
     waiter *next = NULL;
     int64_t now = tkl__now();
     report_loss(node, conn);
-    tkl__client_lock(node->client);
+    tkl_client *client = node->client;
+    tkl__errand *failed = conn->failed;
+    conn->failed = NULL;
+    tkl__client_lock(client);
     count_use(node, conn);
     node->lent--;
     if (conn->broken || tkl__conn_buffered(conn)) {
@@ -535,9 +538,11 @@ void tkl__node_return(tkl__node *node, tkl__conn *conn)
         next = hand_on(node, conn, now);
         old = expired(node, now);
     }
-    tkl__client_unlock(node->client);
+    tkl__client_unlock(client);
     wake(next);
     tkl__conn_close(old);
+    if (failed)
+        failed->redo(client, failed);
 }
 
 /* ---- Beside the pool ----------------------------------------------------- */

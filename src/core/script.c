@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/reply.h"
 #include "core/resp.h"
@@ -104,6 +105,7 @@ static int run_once(tkl_client *client, const tkl__invocation *call, bool by_sha
     tkl__request request = {.wire = {wire.data, wire.len},
                             .slot = slot_of(client, call),
                             .retry_safe = call->retry_safe,
+                            .no_tryagain = call->no_tryagain,
                             .crowded = call->crowded};
     int rc = wire.failed ? tkl__nomem() : tkl__exec(client, &request, deadline, reply);
     tkl__buf_free(&wire);
@@ -139,6 +141,60 @@ int tkl__eval(tkl_client *client, const tkl__script *script, const tkl__keys *ke
     return tkl__run(client, &call, deadline, reply);
 }
 
+/* A script sent without waiting for its reply. */
+typedef struct errand {
+    tkl__errand base; /* first */
+    tkl__invocation call;
+    tkl_bytes words[]; /* the keys, the arguments, and behind them their bytes */
+} errand;
+
+/* How long a thread that came by is kept with the errand of another. */
+#define REDO_MS 1000
+
+static void redo(tkl_client *client, tkl__errand *base)
+{
+    errand *e = (errand *)(void *)base;
+    tkl_reply *reply;
+    tkl__run(client, &e->call, tkl__deadline_ms(REDO_MS), &reply);
+    tkl_reply_free(reply);
+    free(e);
+}
+
+static char *copy_words(tkl_bytes *to, const tkl_bytes *from, size_t count, char *at)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (from[i].len > 0)
+            memcpy(at, from[i].data, from[i].len);
+        to[i] = (tkl_bytes){at, from[i].len};
+        at += from[i].len;
+    }
+    return at;
+}
+
+static size_t total_len(const tkl_bytes *words, size_t count)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < count; i++)
+        len += words[i].len;
+    return len;
+}
+
+static tkl__errand *make_errand(const tkl__invocation *call)
+{
+    size_t count = call->nkeys + call->nargs;
+    errand *e = malloc(sizeof *e + count * sizeof *e->words + total_len(call->keys, call->nkeys) +
+                       total_len(call->args, call->nargs));
+    if (!e)
+        return NULL;
+    e->base.redo = redo;
+    e->call = *call;
+    e->call.keys = e->words;
+    e->call.args = e->words + call->nkeys;
+    char *at = copy_words(e->words, call->keys, call->nkeys, (char *)(e->words + count));
+    copy_words(e->words + call->nkeys, call->args, call->nargs, at);
+    return &e->base;
+}
+
 /* On a connection where the script is known to work, only sends it; else awaits the reply. */
 static int send_primed(tkl__conn *conn, const tkl__invocation *call, int64_t deadline)
 {
@@ -149,7 +205,8 @@ static int send_primed(tkl__conn *conn, const tkl__invocation *call, int64_t dea
     int rc = wire.failed ? tkl__nomem()
                          : tkl__conn_send(conn, (tkl_bytes){wire.data, wire.len}, deadline, NULL);
     tkl__buf_free(&wire);
-    if (rc == TKL_OK && conn->primed) {
+    bool alone = conn->owed == 0;
+    if (rc == TKL_OK && conn->primed && alone && (conn->errand = make_errand(call))) {
         conn->owed++;
         return TKL_OK;
     }

@@ -35,10 +35,11 @@ typedef struct tkl__invocation {
     const tkl_bytes *args;
     size_t nkeys;
     size_t nargs;
-    bool retry_safe; /* see tkl__request */
-    bool crowded;    /* ditto */
-    bool whole;      /* of several in one trip: sent with its source, so that those behind it find
-                        the script known and cannot overtake it */
+    bool retry_safe;  /* see tkl__request */
+    bool no_tryagain; /* ditto */
+    bool crowded;     /* ditto */
+    bool whole;       /* of several in one trip: sent with its source, so that those behind it find
+                         the script known and cannot overtake it */
 } tkl__invocation;
 
 /* EVALSHA, and once EVAL when the server does not know the script. An error reply comes back as its
@@ -50,8 +51,9 @@ int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, 
 int tkl__eval(tkl_client *client, const tkl__script *script, const tkl__keys *keys,
               const tkl__args *args, int64_t deadline, bool retry_safe, tkl_reply **reply);
 
-/* Sends the script and does not wait for its reply, which is skipped when it comes. For this the
- * server must know the script: the first time on a connection the reply is awaited. */
+/* Sends the script and does not wait for its reply. For this the server must know the script: the
+ * first time on a connection the reply is awaited. The thread that uses the connection next reads
+ * the reply, and runs the script again when it is an error: the script must be safe to repeat. */
 int tkl__run_nowait(tkl_client *client, const tkl__invocation *call, int64_t deadline);
 
 /* Several scripts in one trip (one for each node); *replies is an array as of tkl_pipeline_run. */

@@ -87,6 +87,24 @@ int tkl__listen(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t dea
     return rc != TKL_OK && tkl__is_interrupted(client) ? tkl__interrupted() : rc;
 }
 
+int tkl__overhear(tkl__waiter *front, tkl_bytes channel, int64_t deadline, tkl__waiter *ear)
+{
+    tkl_client *client = front->hub->client;
+    tkl__unlisten(ear);
+    int rc = tkl__listen(client, channel, tkl_str(""), deadline, ear);
+    if (rc != TKL_OK)
+        return rc;
+    pthread_mutex_lock(&ear->hub->mutex);
+    bool together = ear->hub == front->hub;
+    if (together)
+        ear->front = front;
+    pthread_mutex_unlock(&ear->hub->mutex);
+    if (together)
+        return TKL_OK;
+    tkl__unlisten(ear); /* the slot moved in between */
+    return tkl__fail(TKL_EUNREADY, "the slot of a channel is moving");
+}
+
 static void free_notes(tkl__note *note)
 {
     for (tkl__note *next; note; note = next) {

@@ -37,6 +37,7 @@ typedef struct tkl__waiter {
     struct tkl__waiter *next, *prev; /* of the topic */
     struct tkl__waiter *next_sleeper, *prev_sleeper;
     bool asleep;
+    struct tkl__waiter *front; /* gets what this one hears; NULL: itself */
     int bell;   /* of a thread that waits at several places, while it does; -1: none */
     bool reads; /* for all of its hub; of a thread that waits at several places */
 } tkl__waiter;
@@ -57,6 +58,10 @@ int tkl__listen(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t dea
                 tkl__waiter *waiter);
 /* Fine for a waiter that is not listening. The subscription stays for a while, for the next. */
 void tkl__unlisten(tkl__waiter *waiter);
+
+/* A second channel for a waiter: what is published there, whatever it begins with, comes to `front`
+ * as its messages do. `ear` lives beside it; unlisten it first. */
+int tkl__overhear(tkl__waiter *front, tkl_bytes channel, int64_t deadline, tkl__waiter *ear);
 
 /* Whether the client is subscribed already: listening costs no trip then. */
 bool tkl__hears(tkl_client *client, tkl_bytes channel);

@@ -1,7 +1,7 @@
 -- hold/acquire: take the name for a lease; when that is not possible, stand in line if asked to.
 -- KEYS[1] state     hash, see hold.c
--- KEYS[2] sharers   zset: tokens by the end of their lease
--- KEYS[3] line      list of waiters
+-- KEYS[2...] sharers  zset: tokens by the end of their lease; and the line, a list of waiters. Not
+--   given while a cluster moves the slot: then only the common cases of a lock are possible
 -- ARGV[1] everyone  channel of all waiters of the name
 -- ARGV[2] token     of this acquisition
 -- ARGV[3] mode      x: exclusive, s: shared
@@ -32,7 +32,7 @@ if last and mode == 'x' and sharing ~= '1' then
 end
 
 -- The common case of a semaphore: permits are free, and nobody waits.
-local permits = last and limit ~= '' and limit == known_limit and redis.call('ZCARD', SHARERS)
+local permits = LINE and last and limit ~= '' and limit == known_limit and redis.call('ZCARD', SHARERS)
 if permits and permits < tonumber(limit) then
   local now = clock()
   local mine, stay = fence_after(last, now), digits(lease / 1000 + LINGER_MS)
@@ -41,6 +41,10 @@ if permits and permits < tonumber(limit) then
   redis.call('PEXPIRE', STATE, stay, 'GT') -- others may hold for longer
   redis.call('PEXPIRE', SHARERS, stay, permits > 0 and 'GT' or 'NX')
   return {0, mine, tonumber(lease), now, 0}
+end
+
+if not LINE then
+  return redis.error_reply('TRYAGAIN the slot of this name is moving')
 end
 
 -- include: hold

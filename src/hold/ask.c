@@ -4,16 +4,14 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/resp.h"
+#include "core/options.h"
 #include "hold/inside.h"
 #include "hold/scripts.h"
 
-/* WAIT looks at the clock ten times a second. */
-#define WAIT_SLACK_US 500000
 /* What one who waits may need beyond its deadline, when the server is gone. */
 #define OVERTIME_US 500000
 
@@ -29,18 +27,49 @@ tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                              .retry_safe = true};
 }
 
+int tkl__hold_check_ours(const tkl__hold *h)
+{
+    if (tkl__hold_is_ours(h))
+        return TKL_OK;
+    return tkl__fail(TKL_EINVAL, "this handle belongs to the parent of this process");
+}
+
+int64_t tkl__hold_deadline(const tkl__hold *h)
+{
+    return tkl__deadline(h->client, h->rules.timeout_ms);
+}
+
+/* While a cluster moves the slot, it refuses scripts with several keys unless all of them exist.
+ * The common cases of a lock need the state alone, and are asked for with that. */
+static int run(tkl__hold *h, tkl__invocation call, int64_t deadline, tkl_reply **reply)
+{
+    call.no_tryagain = true;
+    for (int attempt = 0;; attempt++) {
+        call.nkeys = attempt % 2 == 0 ? NKEYS : 1;
+        int rc = tkl__run(h->client, &call, deadline, reply);
+        bool moving = rc == TKL_EUNREADY && strncmp(tkl_errmsg(), "TRYAGAIN", 8) == 0 &&
+                      call.script->open_keys;
+        if (!moving || (attempt % 2 == 1 && !tkl__pause(attempt, false, deadline)))
+            return rc;
+    }
+}
+
 /* Within the time of a call, and not long after `deadline`. */
 static int run_until(tkl__hold *h, int64_t deadline, tkl__invocation call, tkl_reply **reply)
 {
-    int64_t call_deadline = tkl__call_deadline(h->client, NULL);
+    int64_t call_deadline = tkl__hold_deadline(h);
     if (deadline < call_deadline - OVERTIME_US)
         call_deadline = deadline + OVERTIME_US;
-    return tkl__run(h->client, &call, call_deadline, reply);
+    return run(h, call, call_deadline, reply);
 }
 
 int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args, size_t nargs,
                   tkl_reply **reply)
 {
+    *reply = NULL;
+    int rc = tkl__hold_check_ours(h);
+    if (rc != TKL_OK)
+        return rc;
     tkl__invocation call = tkl__hold_invoke(h, script, args, nargs);
     call.retry_safe = script != &tkl__lua_hold_break;
     return run_until(h, TKL__FOREVER, call, reply);
@@ -56,7 +85,8 @@ int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g)
 
 static tkl__busy read_busy(const tkl_reply *reply, int64_t started)
 {
-    return (tkl__busy){.left_us = tkl_reply_int(tkl_reply_at(reply, 2)),
+    int64_t left = tkl_reply_int(tkl_reply_at(reply, 2));
+    return (tkl__busy){.left_us = left < 0 ? 0 : left,
                        .server_now = tkl_reply_int(tkl_reply_at(reply, 3)),
                        .looker = tkl_reply_int(tkl_reply_at(reply, 4)) != 0,
                        .started = started};
@@ -97,10 +127,10 @@ int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl_
 }
 
 /* Renews; the server's answer in *g. */
-int tkl__hold_ask_renewal(tkl__hold *h, int64_t ttl_ms, bool downgrade, tkl__grant *g)
+int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__grant *g)
 {
     char lease[24];
-    snprintf(lease, sizeof lease, "%" PRId64, tkl__to_us(ttl_ms));
+    snprintf(lease, sizeof lease, "%" PRId64, tkl__to_us(lease_ms));
     tkl_bytes args[] = {h->everyone, tkl_str(h->token), tkl_str(lease),
                         tkl_str(downgrade ? "1" : "")};
     tkl_reply *reply;
@@ -135,9 +165,9 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
     tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_release, args, 2);
     call.retry_safe = retry_safe;
     call.crowded = h->in_line; /* others may be waiting */
-    int64_t deadline = tkl__call_deadline(h->client, NULL);
+    int64_t deadline = tkl__hold_deadline(h);
     tkl_reply *reply = NULL;
-    int rc = wait_for_reply ? tkl__run(h->client, &call, deadline, &reply)
+    int rc = wait_for_reply ? run(h, call, deadline, &reply)
                             : tkl__run_nowait(h->client, &call, deadline);
     if (rc == TKL_OK)
         rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
@@ -148,60 +178,4 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
 bool tkl__hold_may_pass(int rc)
 {
     return rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT || rc == TKL_EUNREADY;
-}
-
-/* Repeats the acquisition as a renewal with WAIT behind it, on one connection: WAIT speaks of the
- * writes of its own connection. */
-static int renew_and_wait(tkl__hold *h, int64_t deadline, int64_t *replicas)
-{
-    char lease[24];
-    snprintf(lease, sizeof lease, "%" PRId64, tkl__to_us(h->rules.ttl_ms));
-    tkl_bytes args[] = {h->everyone, tkl_str(h->token), tkl_str(lease), tkl_str("")};
-    tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_renew, args, 4);
-    tkl__buf wire;
-    tkl_reply *replies = NULL;
-    tkl__buf_init(&wire);
-    tkl__script_wire(&wire, &call, false);
-    size_t split = wire.len;
-    tkl__resp_head(&wire, 3);
-    tkl__resp_argz(&wire, "WAIT");
-    tkl__resp_int(&wire, h->rules.replicas);
-    tkl__resp_int(&wire, tkl__left(deadline) / 1000);
-    int slot = h->client->route->cluster ? tkl__slot_of(h->keys[0]) : TKL__NO_SLOT;
-    tkl__request requests[] = {
-        {.wire = {wire.data, split}, .slot = slot},
-        {.wire = {wire.data + split, wire.len - split}, .slot = slot},
-    };
-    int rc = wire.failed
-                 ? tkl__nomem()
-                 : tkl__exec_many(h->client, requests, 2, deadline + WAIT_SLACK_US, &replies);
-    tkl__buf_free(&wire);
-    if (rc == TKL_OK)
-        rc = (int)tkl_reply_int(tkl_reply_at(tkl_reply_at(replies, 0), 0));
-    *replicas = tkl_reply_int(tkl_reply_at(replies, 1));
-    tkl_reply_free(replies);
-    return rc;
-}
-
-/* An acquisition that too few replicas have does not count: it is given back. */
-int tkl__hold_await_replicas(tkl__hold *h, tkl__grant *g)
-{
-    int64_t replicas = 0;
-    if (h->rules.replicas == 0)
-        return TKL_OK;
-    int64_t half = tkl__to_us(h->rules.ttl_ms) / 2;
-    int64_t deadline = tkl__call_deadline(h->client, NULL);
-    int64_t started = tkl__lease_now();
-    if (tkl__left(deadline) > half)
-        deadline = tkl__now() + half;
-    int rc = renew_and_wait(h, deadline, &replicas);
-    if (rc == TKL_OK && replicas >= h->rules.replicas) {
-        g->started = started;
-        g->lease_us = tkl__to_us(h->rules.ttl_ms);
-        return TKL_OK;
-    }
-    tkl__hold_ask_release(h, true, true);
-    return rc == TKL_OK ? tkl__fail(TKL_EUNREADY, "only %" PRId64 " of %d replicas have it",
-                                    replicas, h->rules.replicas)
-                        : rc;
 }

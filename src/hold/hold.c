@@ -47,6 +47,11 @@
  * answer leaves the handle unsure: it may have a place in the line, or the lock, and gives back
  * both.
  *
+ * Lost places. A server that was flushed, evicted or restarted without its data has lost the line.
+ * A script that finds no state, or a state with waiters and no line, publishes "recall" on the
+ * channel of all waiters of the name, and they stand in line again. A waiter of each client looks
+ * every half a minute at the latest, in case no other script comes by.
+ *
  * Time. Leases are judged by the server's clock alone. What the holder itself may believe is judged
  * by its monotonic clock (which goes on while the machine sleeps), from before the request was
  * sent: so it always stops believing first. A grant may have lain in a buffer for long: its age is
@@ -55,6 +60,7 @@
 #include "hold/inside.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,17 +70,29 @@
 #include "core/error.h"
 #include "core/token.h"
 
-#define DEFAULT_TTL_MS 10000
-#define MAX_TTL_MS     INT64_C(315360000000) /* ten years */
-#define LABEL_MAX      256
+#define DEFAULT_LEASE_MS 30000
+#define LABEL_MAX        256
 
 /* ---- Arguments ----------------------------------------------------------- */
 
-static int check_ttl(int64_t ttl_ms)
+static int check_lease(int64_t lease_ms)
 {
-    if (ttl_ms < 1 || ttl_ms > MAX_TTL_MS)
-        return tkl__fail(TKL_EINVAL, "a lease lasts from 1 millisecond to 10 years");
-    return TKL_OK;
+    return tkl__check_number("lease_ms", lease_ms, 1, TKL__MS_MAX);
+}
+
+/* Takes the turn of an operation. */
+static int begin(tkl__hold *h)
+{
+    int rc = tkl__hold_check_ours(h);
+    if (rc == TKL_OK)
+        pthread_mutex_lock(&h->turn);
+    return rc;
+}
+
+static int end(tkl__hold *h, int rc)
+{
+    pthread_mutex_unlock(&h->turn);
+    return rc;
 }
 
 static void add_word(tkl__buf *out, tkl_bytes text)
@@ -125,19 +143,21 @@ static int make_keys(tkl__hold *h, tkl_bytes name)
     return rc == TKL_OK ? tkl__key_make(&h->base, "all", &h->everyone) : rc;
 }
 
-static void set_ttl(tkl__hold *h, int64_t ttl_ms)
+static void set_lease(tkl__hold *h, int64_t lease_ms)
 {
-    h->rules.ttl_ms = ttl_ms;
-    snprintf(h->lease, sizeof h->lease, "%" PRId64, tkl__to_us(ttl_ms));
+    h->rules.lease_ms = lease_ms;
+    snprintf(h->lease, sizeof h->lease, "%" PRId64, tkl__to_us(lease_ms));
 }
 
 static int check_rules(const tkl__hold_rules *rules)
 {
-    int rc = check_ttl(rules->ttl_ms);
+    int rc = check_lease(rules->lease_ms);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", rules->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("replicas", rules->replicas, 0, INT_MAX);
     if (rc == TKL_OK && rules->label && strlen(rules->label) > LABEL_MAX)
         rc = tkl__fail(TKL_EINVAL, "a label has at most %d bytes", LABEL_MAX);
-    if (rc == TKL_OK && rules->replicas < 0)
-        rc = tkl__fail(TKL_EINVAL, "the number of replicas cannot be negative");
     return rc;
 }
 
@@ -149,9 +169,10 @@ int tkl__hold_open(tkl_client *client, tkl_bytes name, const tkl__hold_rules *ru
     if (!h)
         return tkl__nomem();
     h->client = client;
+    h->pid = getpid();
     h->rules = *rules;
-    if (rules->ttl_ms == 0)
-        h->rules.ttl_ms = DEFAULT_TTL_MS;
+    if (rules->lease_ms == 0)
+        h->rules.lease_ms = DEFAULT_LEASE_MS;
     h->kept = tkl__hold_kept;
     if (rules->limit > 0)
         snprintf(h->limit, sizeof h->limit, "%" PRId64, rules->limit);
@@ -163,7 +184,7 @@ int tkl__hold_open(tkl_client *client, tkl_bytes name, const tkl__hold_rules *ru
     if (rc == TKL_OK && !(h->who = who_am_i(rules->label)))
         rc = tkl__nomem();
     if (rc == TKL_OK)
-        set_ttl(h, h->rules.ttl_ms);
+        set_lease(h, h->rules.lease_ms);
     h->rules.label = NULL;
     if (rc != TKL_OK) {
         tkl__hold_close(h);
@@ -173,37 +194,48 @@ int tkl__hold_open(tkl_client *client, tkl_bytes name, const tkl__hold_rules *ru
     return TKL_OK;
 }
 
-void tkl__hold_close(tkl__hold *h)
+static void free_hold(tkl__hold *h)
 {
-    if (!h)
-        return;
-    if ((h->held && !h->out_of_reach) || h->unsure) {
-        h->depth = 1;
-        tkl__hold_release(h, true);
-    }
-    tkl__unkeep_wait(h->client, &h->kept);
     for (int i = 0; i < NKEYS; i++)
         free((char *)h->keys[i].data);
     free((char *)h->channel.data);
     free((char *)h->everyone.data);
     free(h->who);
     tkl__base_free(&h->base);
-    pthread_mutex_destroy(&h->turn);
-    pthread_mutex_destroy(&h->mutex);
     free(h);
+}
+
+void tkl__hold_close(tkl__hold *h)
+{
+    if (!h)
+        return;
+    if (tkl__hold_is_ours(h)) {
+        /* What was lost is not there to be released: a server that is gone is not waited for. */
+        bool holds = h->held && !h->out_of_reach && tkl__hold_state(h) != TKL_HOLD_LOST;
+        if (holds || h->unsure) {
+            h->depth = 1;
+            tkl__hold_release(h, true);
+        }
+        tkl__unkeep_wait(h->client, &h->kept);
+        pthread_mutex_destroy(&h->turn);
+        pthread_mutex_destroy(&h->mutex);
+    } else {
+        tkl__unkeep(h->client, &h->kept); /* forgets the parent's list */
+    }
+    free_hold(h);
 }
 
 /* ---- Renewing ------------------------------------------------------------ */
 
-static int renew_held(tkl__hold *h, int64_t ttl_ms, bool downgrade)
+static int renew_held(tkl__hold *h, int64_t lease_ms, bool downgrade)
 {
     tkl__grant g;
     if (!h->held)
         return tkl__fail(TKL_EINVAL, "this handle holds nothing");
-    ttl_ms = ttl_ms == 0 ? h->rules.ttl_ms : ttl_ms;
-    int rc = check_ttl(ttl_ms);
+    lease_ms = lease_ms == 0 ? h->rules.lease_ms : lease_ms;
+    int rc = check_lease(lease_ms);
     if (rc == TKL_OK)
-        rc = tkl__hold_ask_renewal(h, ttl_ms, downgrade, &g);
+        rc = tkl__hold_ask_renewal(h, lease_ms, downgrade, &g);
     if (rc != TKL_OK && rc != TKL_NOTOWNER)
         return rc;
     pthread_mutex_lock(&h->mutex);
@@ -219,22 +251,21 @@ static int renew_held(tkl__hold *h, int64_t ttl_ms, bool downgrade)
     return rc;
 }
 
-int tkl__hold_renew(tkl__hold *h, int64_t ttl_ms)
+int tkl__hold_renew(tkl__hold *h, int64_t lease_ms)
 {
-    pthread_mutex_lock(&h->turn);
-    int rc = renew_held(h, ttl_ms, false);
-    pthread_mutex_unlock(&h->turn);
-    return rc;
+    int rc = begin(h);
+    return rc == TKL_OK ? end(h, renew_held(h, lease_ms, false)) : rc;
 }
 
 int tkl__hold_downgrade(tkl__hold *h)
 {
-    pthread_mutex_lock(&h->turn);
-    int rc = renew_held(h, 0, true);
+    int rc = begin(h);
+    if (rc != TKL_OK)
+        return rc;
+    rc = renew_held(h, 0, true);
     if (rc == TKL_OK)
         h->shared = true;
-    pthread_mutex_unlock(&h->turn);
-    return rc;
+    return end(h, rc);
 }
 
 /* ---- Acquiring ----------------------------------------------------------- */
@@ -251,9 +282,10 @@ static int acquire_again(tkl__hold *h)
     return TKL_OK;
 }
 
-static int first_acquire(tkl__hold *h, int64_t wait_ms)
+/* One acquisition, with a token of its own. TKL_ELOST: it was granted, and lost before it could be
+ * relied on. */
+static int acquire_once(tkl__hold *h, int64_t deadline, tkl__grant *g)
 {
-    tkl__grant g;
     pthread_mutex_lock(&h->mutex);
     if (!h->unsure) {
         tkl__token_new(h->token);
@@ -261,48 +293,58 @@ static int first_acquire(tkl__hold *h, int64_t wait_ms)
     }
     h->shared = h->rules.shared;
     pthread_mutex_unlock(&h->mutex);
-    int rc = tkl__hold_try_or_wait(h, wait_ms, &g);
+    int rc = tkl__hold_try_or_wait(h, deadline, g);
     if (rc == TKL_BUSY && h->unsure) /* a place in the line may be left from before */
-        rc = tkl__hold_ask_leave(h, &g);
+        rc = tkl__hold_ask_leave(h, g);
     if (rc == TKL_OK)
-        rc = tkl__hold_await_replicas(h, &g);
-    if (rc == TKL_OK && tkl__lease_now() - g.started >= g.lease_us) {
+        rc = tkl__hold_await_replicas(h, g);
+    if (rc == TKL_OK && tkl__lease_now() - g->started >= g->lease_us) {
         tkl__hold_ask_release(h, true, true);
         rc = tkl__fail(TKL_ELOST, "the lease ran out before the server's answer came");
     }
+    return rc;
+}
+
+static int first_acquire(tkl__hold *h, int64_t wait_ms)
+{
+    tkl__grant g;
+    int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
+    int rc = acquire_once(h, wait_ms == 0 ? TKL__TRY : deadline, &g);
+    while (rc == TKL_ELOST && wait_ms != 0 && tkl__left(deadline) > 0)
+        rc = acquire_once(h, deadline, &g);
     if (rc == TKL_OK)
         tkl__hold_become_held(h, &g);
     else if (tkl__hold_may_pass(rc))
         tkl__hold_become_unsure(h);
     else
         tkl__hold_become_free(h);
-    return rc;
+    return rc == TKL_BUSY ? tkl__no(TKL_BUSY) : rc;
 }
 
 int tkl__hold_acquire(tkl__hold *h, int64_t wait_ms)
 {
-    pthread_mutex_lock(&h->turn);
-    int rc = h->held ? acquire_again(h) : first_acquire(h, wait_ms);
-    pthread_mutex_unlock(&h->turn);
-    return rc;
+    int rc = begin(h);
+    if (rc != TKL_OK)
+        return rc;
+    return end(h, h->held ? acquire_again(h) : first_acquire(h, wait_ms));
 }
 
-static int adopt(tkl__hold *h, const char *token, int64_t ttl_ms)
+static int adopt(tkl__hold *h, const char *token, int64_t lease_ms)
 {
     tkl__grant g;
     if (h->held || h->unsure)
         return tkl__fail(TKL_EINVAL, "this handle holds something already");
     if (!tkl__is_token(token))
-        return TKL_NOTOWNER;
-    ttl_ms = ttl_ms == 0 ? h->rules.ttl_ms : ttl_ms;
-    int rc = check_ttl(ttl_ms);
+        return tkl__no(TKL_NOTOWNER);
+    lease_ms = lease_ms == 0 ? h->rules.lease_ms : lease_ms;
+    int rc = check_lease(lease_ms);
     if (rc != TKL_OK)
         return rc;
     pthread_mutex_lock(&h->mutex);
     memcpy(h->token, token, sizeof h->token);
     pthread_mutex_unlock(&h->mutex);
-    set_ttl(h, ttl_ms);
-    rc = tkl__hold_ask_renewal(h, ttl_ms, false, &g);
+    set_lease(h, lease_ms);
+    rc = tkl__hold_ask_renewal(h, lease_ms, false, &g);
     if (rc == TKL_OK)
         tkl__hold_become_held(h, &g);
     else
@@ -310,12 +352,10 @@ static int adopt(tkl__hold *h, const char *token, int64_t ttl_ms)
     return rc;
 }
 
-int tkl__hold_adopt(tkl__hold *h, const char *token, int64_t ttl_ms)
+int tkl__hold_adopt(tkl__hold *h, const char *token, int64_t lease_ms)
 {
-    pthread_mutex_lock(&h->turn);
-    int rc = adopt(h, token, ttl_ms);
-    pthread_mutex_unlock(&h->turn);
-    return rc;
+    int rc = begin(h);
+    return rc == TKL_OK ? end(h, adopt(h, token, lease_ms)) : rc;
 }
 
 /* ---- Letting go ---------------------------------------------------------- */
@@ -337,7 +377,7 @@ static int give_up(tkl__hold *h)
  * which says nothing against the owner as long as the lease lasts. */
 static int release_held(tkl__hold *h, bool wait_for_reply)
 {
-    bool live = tkl__hold_state(h) != TKL_LOST;
+    bool live = tkl__hold_state(h) != TKL_HOLD_LOST;
     bool again = h->freeing;
     int rc = tkl__hold_ask_release(h, wait_for_reply, false);
     if (rc == TKL_EUNKNOWN) {
@@ -372,10 +412,8 @@ static int release(tkl__hold *h, bool wait_for_reply)
 
 int tkl__hold_release(tkl__hold *h, bool wait_for_reply)
 {
-    pthread_mutex_lock(&h->turn);
-    int rc = release(h, wait_for_reply);
-    pthread_mutex_unlock(&h->turn);
-    return rc;
+    int rc = begin(h);
+    return rc == TKL_OK ? end(h, release(h, wait_for_reply)) : rc;
 }
 
 /* A grant that was not confirmed yet is, lest the token hold for less than its lease. */
@@ -394,10 +432,8 @@ static int detach(tkl__hold *h)
 
 int tkl__hold_detach(tkl__hold *h)
 {
-    pthread_mutex_lock(&h->turn);
-    int rc = detach(h);
-    pthread_mutex_unlock(&h->turn);
-    return rc;
+    int rc = begin(h);
+    return rc == TKL_OK ? end(h, detach(h)) : rc;
 }
 
 /* ---- Asking the handle --------------------------------------------------- */
@@ -405,22 +441,32 @@ int tkl__hold_detach(tkl__hold *h)
 static tkl_hold_state state_locked(const tkl__hold *h)
 {
     if (!h->held)
-        return TKL_FREE;
+        return TKL_HOLD_FREE;
     if (h->lost || tkl__lease_now() >= h->expires)
-        return TKL_LOST;
-    return h->suspect ? TKL_SUSPECT : TKL_HELD;
+        return TKL_HOLD_LOST;
+    return h->suspect ? TKL_HOLD_SUSPECT : TKL_HOLD_HELD;
 }
 
 tkl_hold_state tkl__hold_state(tkl__hold *h)
 {
+    if (!tkl__hold_is_ours(h))
+        return TKL_HOLD_FREE;
     pthread_mutex_lock(&h->mutex);
     tkl_hold_state state = state_locked(h);
     pthread_mutex_unlock(&h->mutex);
     return state;
 }
 
+const char *tkl_hold_state_name(tkl_hold_state state)
+{
+    static const char *const names[] = {"free", "held", "suspect", "lost"};
+    return (unsigned)state < sizeof names / sizeof *names ? names[state] : "?";
+}
+
 uint64_t tkl__hold_fence(tkl__hold *h)
 {
+    if (!tkl__hold_is_ours(h))
+        return 0;
     pthread_mutex_lock(&h->mutex);
     uint64_t fence = h->fence;
     pthread_mutex_unlock(&h->mutex);
@@ -429,15 +475,22 @@ uint64_t tkl__hold_fence(tkl__hold *h)
 
 void tkl__hold_token(tkl__hold *h, char token[TKL_TOKEN_SIZE])
 {
+    token[0] = '\0';
+    if (!tkl__hold_is_ours(h))
+        return;
     pthread_mutex_lock(&h->mutex);
-    memcpy(token, h->held || h->unsure ? h->token : "", h->held || h->unsure ? TKL_TOKEN_SIZE : 1);
+    if (h->held || h->unsure)
+        memcpy(token, h->token, TKL_TOKEN_SIZE);
     pthread_mutex_unlock(&h->mutex);
 }
 
 int64_t tkl__hold_left_ms(tkl__hold *h)
 {
+    if (!tkl__hold_is_ours(h))
+        return 0;
     pthread_mutex_lock(&h->mutex);
-    bool live = state_locked(h) == TKL_HELD || state_locked(h) == TKL_SUSPECT;
+    tkl_hold_state state = state_locked(h);
+    bool live = state == TKL_HOLD_HELD || state == TKL_HOLD_SUSPECT;
     int64_t left = live ? (h->expires - tkl__lease_now()) / 1000 : 0;
     pthread_mutex_unlock(&h->mutex);
     return left;

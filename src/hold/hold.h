@@ -14,7 +14,8 @@ typedef struct tkl__hold tkl__hold;
 typedef struct tkl__hold_rules {
     const char *component; /* second part of the keys: "lock", "sem" */
     int64_t limit;         /* holders at most; 0: no limit among the shared */
-    int64_t ttl_ms;        /* 0: the default */
+    int64_t timeout_ms;    /* of one call; 0: the client's */
+    int64_t lease_ms;      /* 0: the default */
     const char *label;     /* NULL: none */
     int replicas;
     bool shared, auto_renew, reentrant;
@@ -28,12 +29,11 @@ void tkl__hold_close(tkl__hold *hold);
 
 /* As the functions of the same names in lock.h. */
 int tkl__hold_acquire(tkl__hold *hold, int64_t wait_ms);
-int tkl__hold_renew(tkl__hold *hold, int64_t ttl_ms);
+int tkl__hold_renew(tkl__hold *hold, int64_t lease_ms);
 int tkl__hold_downgrade(tkl__hold *hold);
 int tkl__hold_release(tkl__hold *hold, bool wait_for_reply);
 int tkl__hold_detach(tkl__hold *hold);
-void tkl__hold_cancel(tkl__hold *hold);
-int tkl__hold_adopt(tkl__hold *hold, const char *token, int64_t ttl_ms);
+int tkl__hold_adopt(tkl__hold *hold, const char *token, int64_t lease_ms);
 tkl_hold_state tkl__hold_state(tkl__hold *hold);
 uint64_t tkl__hold_fence(tkl__hold *hold);
 void tkl__hold_token(tkl__hold *hold, char token[TKL_TOKEN_SIZE]);
@@ -46,7 +46,7 @@ int tkl__hold_run(tkl__hold *hold, const tkl__script *script, const tkl_bytes *a
 /* For operators: show.c. */
 int tkl__hold_show(tkl__hold *hold, tkl_holders **holders);
 int tkl__hold_break(tkl__hold *hold);
-/* The names that are held; see tkl_lock_list(). */
-int tkl__hold_list(tkl_client *client, const char *component, tkl_reply **names);
+/* The names that are held; see tkl_lock_names(). */
+int tkl__hold_names(tkl_client *client, const char *component, tkl_names **names);
 
 #endif

@@ -6,12 +6,19 @@
 #define TKL_HOLD_INSIDE_H
 
 #include <pthread.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "core/keeper.h"
 #include "core/name.h"
+#include "core/options.h"
 #include "core/wait.h"
 #include "hold/hold.h"
 
+/* No lease is longer: ten years, in microseconds. */
+#define TKL__US_MAX (TKL__MS_MAX * 1000)
+/* A deadline of tkl__hold_try_or_wait(): without waiting. */
+#define TKL__TRY INT64_C(0)
 /* A failed look or renewal is repeated after this. */
 #define REPEAT_US 100000
 
@@ -19,6 +26,7 @@
 
 struct tkl__hold {
     tkl_client *client;
+    pid_t pid; /* the process that opened it */
     tkl__base base;
     tkl_bytes keys[NKEYS]; /* state, sharers, line */
     tkl_bytes channel;     /* where grants for this client's waiters are published */
@@ -34,17 +42,15 @@ struct tkl__hold {
 
     pthread_mutex_t mutex; /* guards what follows */
     char token[TKL_TOKEN_SIZE];
-    bool held;            /* acquired and not released; the lease may have run out since */
-    bool unsure;          /* an acquire had no answer: the token may hold */
-    bool lost;            /* the server said so, or the time is up */
-    bool told;            /* ... and so does the owner know */
-    bool freeing;         /* a release had no answer: it may not hold any more */
-    bool suspect;         /* the last renewal failed */
-    bool short_lease;     /* a grant not yet confirmed */
-    bool shared;          /* as acquired, or downgraded */
-    bool cancelled;       /* waits no more */
-    tkl__waiter *waiting; /* while in tkl__await() */
-    int depth;            /* reentrant acquisitions */
+    bool held;        /* acquired and not released; the lease may have run out since */
+    bool unsure;      /* an acquire had no answer: the token may hold */
+    bool lost;        /* the server said so, or the time is up */
+    bool told;        /* ... and so does the owner know */
+    bool freeing;     /* a release had no answer: it may not hold any more */
+    bool suspect;     /* the last renewal failed */
+    bool short_lease; /* a grant not yet confirmed */
+    bool shared;      /* as acquired, or downgraded */
+    int depth;        /* reentrant acquisitions */
     uint64_t fence;
     int64_t lease_us; /* of the last acquire or renewal */
     int64_t started;  /* local time of it, from before it was asked for */
@@ -82,6 +88,13 @@ static inline int64_t tkl__to_us(int64_t ms)
     return ms * 1000;
 }
 
+/* Not in a forked child: what the handle holds is its parent's, and a thread of the parent may have
+ * had its mutexes. */
+static inline bool tkl__hold_is_ours(const tkl__hold *h)
+{
+    return h->pid == getpid();
+}
+
 /* ---- keep.c: what the handle believes, and the keeper's part in it ---- */
 
 extern const tkl__kept tkl__hold_kept;
@@ -106,18 +119,26 @@ int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g);
  * time of a call). TKL_OK, TKL_BUSY, or an error. */
 int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl__busy *b);
 /* To make the lease last from now; `downgrade`: and to share it. */
-int tkl__hold_ask_renewal(tkl__hold *h, int64_t ttl_ms, bool downgrade, tkl__grant *g);
+int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__grant *g);
 /* To give up the place in the line. TKL_OK when the turn had come just then. */
 int tkl__hold_ask_leave(tkl__hold *h, tkl__grant *g);
 int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe);
-/* An acquisition that too few replicas have does not count: it is given back. */
-int tkl__hold_await_replicas(tkl__hold *h, tkl__grant *g);
 /* Whether an error may be gone the next time. */
 bool tkl__hold_may_pass(int rc);
 
+/* TKL_EINVAL in a forked child. */
+int tkl__hold_check_ours(const tkl__hold *h);
+/* The deadline of one call that begins now. */
+int64_t tkl__hold_deadline(const tkl__hold *h);
+
+/* ---- replicas.c ---- */
+
+/* An acquisition that too few replicas have does not count: it is given back. */
+int tkl__hold_await_replicas(tkl__hold *h, tkl__grant *g);
+
 /* ---- line.c ---- */
 
-/* Tries, and waits in line for `wait_ms`. */
-int tkl__hold_try_or_wait(tkl__hold *h, int64_t wait_ms, tkl__grant *g);
+/* Tries, and waits in line until the deadline. */
+int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__grant *g);
 
 #endif

@@ -56,7 +56,7 @@ void tkl__hold_become_held(tkl__hold *h, const tkl__grant *g)
     h->depth = 1;
     h->fence = g->fence;
     h->serial++;
-    h->short_lease = g->lease_us < tkl__to_us(h->rules.ttl_ms);
+    h->short_lease = g->lease_us < tkl__to_us(h->rules.lease_ms);
     tkl__hold_note_lease(h, g->started, g->lease_us);
     int64_t due = tkl__hold_next_due(h);
     pthread_mutex_unlock(&h->mutex);
@@ -113,12 +113,14 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
         h->renewal.serial = serial;
         h->renewal.started = tkl__lease_now();
         snprintf(h->renewal.lease, sizeof h->renewal.lease, "%" PRId64,
-                 tkl__to_us(h->rules.ttl_ms));
+                 tkl__to_us(h->rules.lease_ms));
         h->renewal.args[0] = h->everyone;
         h->renewal.args[1] = tkl_str(h->renewal.token);
         h->renewal.args[2] = tkl_str(h->renewal.lease);
         h->renewal.args[3] = tkl_str("");
         *call = tkl__hold_invoke(h, &tkl__lua_hold_renew, h->renewal.args, 4);
+        if (!h->shared)
+            call->nkeys = 1; /* the state is enough, also while a cluster moves the slot */
     }
     pthread_mutex_unlock(&h->mutex);
     if (over && become_lost(h, serial))

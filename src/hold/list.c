@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names held now: those with a record and a live lease.
+ * The names held now: those with a state and a live lease.
  */
 #include "core/error.h"
 #include "core/name.h"
@@ -49,14 +49,14 @@ static int walk(search *s)
     return rc;
 }
 
-int tkl__hold_list(tkl_client *client, const char *component, tkl_reply **reply)
+int tkl__hold_names(tkl_client *client, const char *component, tkl_names **names)
 {
     search s = {.client = client, .component = component};
-    *reply = NULL;
+    *names = NULL;
     int rc = walk(&s);
     if (rc == TKL_OK) {
         tkl__names_tidy(&s.names, is_held, &s);
-        rc = tkl__names_reply(&s.names, reply);
+        rc = tkl__names_result(&s.names, names);
     }
     tkl__names_free(&s.names);
     return rc;

@@ -1,7 +1,6 @@
 -- hold/release: give it back, and hand it to the next waiter.
 -- KEYS[1] state     see hold/acquire
--- KEYS[2] sharers
--- KEYS[3] line
+-- KEYS[2...] sharers, line  not given while a cluster moves the slot, see hold/acquire
 -- ARGV[1] everyone  channel of all waiters of the name
 -- ARGV[2] token
 -- returns {0}; {6} (TKL_NOTOWNER) when it is not held any more
@@ -17,6 +16,10 @@ if writer and waiting ~= '1' and string.match(writer, '^%S+') == token then
   redis.call('HDEL', STATE, 'writer')
   redis.call('PEXPIRE', STATE, LINGER_MS)
   return {0}
+end
+
+if not LINE then
+  return redis.error_reply('TRYAGAIN the slot of this name is moving')
 end
 
 -- include: hold

@@ -1,7 +1,7 @@
 -- hold/renew: make the lease last from now; a writer may become a reader.
 -- KEYS[1] state      see hold/acquire
--- KEYS[2] sharers
--- KEYS[3] line
+-- KEYS[2...] sharers, line  not given for a writer that the keeper renews, nor while a cluster
+--   moves the slot
 -- ARGV[1] everyone   channel of all waiters of the name
 -- ARGV[2] token
 -- ARGV[3] lease      microseconds
@@ -11,7 +11,28 @@ local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local everyone, token, lease, downgrade = unpack(ARGV)
 -- include: hold
 
-local state = read_state(read_fields())
+local fields = read_fields()
+
+-- By the state alone: the lease of a writer, which only grows this way.
+local function grow()
+  local now, writer = clock(), read_writer(fields[3] or '')
+  if not writer or writer.token ~= token or writer.till <= now then
+    recall({forgot = not fields[1]}, everyone)
+    return {6}
+  end
+  writer.till = math.max(writer.till, now + lease)
+  redis.call('PEXPIRE', STATE, digits((writer.till - now) / 1000 + LINGER_MS))
+  redis.call('HSET', STATE, 'writer',
+             writer_text(token, writer.till, writer.fence, writer.since, writer.who))
+  return {0, writer.fence, writer.till - now, now}
+end
+
+if not LINE then
+  return downgrade == '' and grow()
+         or redis.error_reply('TRYAGAIN the slot of this name is moving')
+end
+
+local state = read_state(fields)
 local mine, mode = find(state, token)
 if not mine or mine.till <= state.now then
   recall(state, everyone)

@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: who holds a name, and taking it away.
+ * For operators: who holds a name and who waits for it, and taking it away.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
-#include "hold/hold.h"
+#include "hold/inside.h"
 #include "hold/scripts.h"
 
-#define SHOW_MAX  "1000"
-#define BREAK_MAX 1000
+#define SHOW_MAX "1000"
+/* Holders that one script breaks; and how many scripts the most permits need. */
+#define BREAK_MAX    1000
+#define BREAK_ROUNDS 1001
 /* Elements of the answer before those of the holders. */
 #define HEAD 6
 
-/* The reply owns the bytes that the items point into. */
+/* The words own the bytes that the items point into. */
 typedef struct listing {
     tkl_holders holders; /* first: what the user has is a pointer to it */
-    tkl_reply *reply;
-    char *words; /* the unescaped hosts and labels */
+    char *words;         /* the unescaped hosts and labels */
+    tkl_holder_waiting *line;
     tkl_holder items[];
 } listing;
 
+/* ---- "host/pid/label" ---------------------------------------------------- */
+
 static int nibble(char c)
 {
-    return c <= '9' ? c - '0' : c - 'A' + 10;
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 0;
 }
 
 /* Undoes the escapes of a word into *to, and moves it on. */
@@ -43,56 +49,88 @@ static tkl_bytes unescape(const char *from, size_t len, char **to)
     return (tkl_bytes){start, (size_t)(*to - start)};
 }
 
-/* "fence since host/pid/label" */
-static void read_holder(tkl_holder *item, const char *info, int64_t now, int64_t till, char **words)
+static void read_who(const char *who, char **words, tkl_bytes *host, int64_t *pid, tkl_bytes *label)
+{
+    char *end;
+    size_t len = strcspn(who, "/");
+    *host = unescape(who, len, words);
+    *pid = strtoll(who + len + (who[len] == '/'), &end, 10);
+    const char *text = *end == '/' ? end + 1 : end;
+    *label = unescape(text, strlen(text), words);
+}
+
+/* ---- The answer ---------------------------------------------------------- */
+
+/* "fence since who", and when the lease ends. */
+static void read_holder(const tkl_reply *card, const tkl_reply *till, int64_t now, char **words,
+                        tkl_holder *item)
 {
     char *at;
-    item->fence = strtoull(info, &at, 10);
+    item->fence = strtoull(tkl_reply_str(card), &at, 10);
     item->since_ms = (now - strtoll(at, &at, 10)) / 1000;
-    item->ttl_ms = (till - now) / 1000;
-    const char *host = *at == ' ' ? at + 1 : at;
-    size_t host_len = strcspn(host, "/");
-    item->host = unescape(host, host_len, words);
-    const char *pid = host + host_len + (host[host_len] == '/');
-    item->pid = strtoll(pid, &at, 10);
-    const char *label = *at == '/' ? at + 1 : at;
-    item->label = unescape(label, strlen(label), words);
+    item->left_ms = ((int64_t)tkl_reply_double(till) - now) / 1000;
+    read_who(*at == ' ' ? at + 1 : at, words, &item->host, &item->pid, &item->label);
+}
+
+/* "mode who" */
+static void read_waiter(const char *text, char **words, tkl_holder_waiting *item)
+{
+    item->shared = text[0] == 's';
+    read_who(strlen(text) > 2 ? text + 2 : "", words, &item->host, &item->pid, &item->label);
 }
 
 static size_t words_size(const tkl_reply *reply)
 {
     size_t size = 1;
-    for (size_t i = HEAD; i + 1 < tkl_reply_count(reply); i += 2)
+    for (size_t i = HEAD; i < tkl_reply_count(reply); i++)
         size += tkl_reply_bytes(tkl_reply_at(reply, i)).len;
     return size;
 }
 
-static listing *read_listing(tkl_reply *reply)
+static size_t holders_told(const tkl_reply *reply)
 {
     int64_t told = tkl_reply_int(tkl_reply_at(reply, 5));
     size_t room = (tkl_reply_count(reply) - HEAD) / 2;
-    size_t count = told < 0 || (uint64_t)told > room ? room : (size_t)told;
+    return told < 0 || (uint64_t)told > room ? room : (size_t)told;
+}
+
+static listing *make_listing(const tkl_reply *reply, size_t count, size_t waiting)
+{
     listing *l = calloc(1, sizeof *l + count * sizeof l->items[0]);
-    char *words = malloc(words_size(reply));
-    if (!l || !words) {
-        free(l);
-        free(words);
+    if (!l)
         return NULL;
-    }
-    l->reply = reply;
-    l->words = words;
+    l->words = malloc(words_size(reply));
+    l->line = calloc(waiting + 1, sizeof *l->line);
     l->holders = (tkl_holders){
         .items = l->items,
         .count = count,
+        .line = l->line,
+        .line_count = waiting,
         .limit = tkl_reply_int(tkl_reply_at(reply, 0)),
         .shared = tkl_reply_int(tkl_reply_at(reply, 1)) != 0,
         .held = tkl_reply_int(tkl_reply_at(reply, 2)),
         .waiters = tkl_reply_int(tkl_reply_at(reply, 3)),
     };
+    if (l->words && l->line)
+        return l;
+    tkl_holders_free(&l->holders);
+    return NULL;
+}
+
+static listing *read_listing(const tkl_reply *reply)
+{
+    size_t count = holders_told(reply), first = HEAD + 2 * count;
+    size_t waiting = tkl_reply_count(reply) - first;
+    listing *l = make_listing(reply, count, waiting);
+    if (!l)
+        return NULL;
+    char *words = l->words;
     int64_t now = tkl_reply_int(tkl_reply_at(reply, 4));
     for (size_t i = 0; i < count; i++)
-        read_holder(&l->items[i], tkl_reply_str(tkl_reply_at(reply, HEAD + 2 * i)), now,
-                    (int64_t)tkl_reply_double(tkl_reply_at(reply, HEAD + 1 + 2 * i)), &words);
+        read_holder(tkl_reply_at(reply, HEAD + 2 * i), tkl_reply_at(reply, HEAD + 1 + 2 * i), now,
+                    &words, &l->items[i]);
+    for (size_t i = 0; i < waiting; i++)
+        read_waiter(tkl_reply_str(tkl_reply_at(reply, first + i)), &words, &l->line[i]);
     return l;
 }
 
@@ -104,11 +142,13 @@ int tkl__hold_show(tkl__hold *h, tkl_holders **holders)
     int rc = tkl__hold_run(h, &tkl__lua_hold_show, args, 1, &reply);
     if (rc != TKL_OK)
         return rc;
-    listing *l = tkl_reply_count(reply) >= HEAD ? read_listing(reply) : NULL;
-    if (!l) {
-        tkl_reply_free(reply);
+    bool whole = tkl_reply_count(reply) >= HEAD;
+    listing *l = whole ? read_listing(reply) : NULL;
+    tkl_reply_free(reply);
+    if (!whole)
+        return tkl__fail(TKL_EPROTO, "the server's answer to hold/show is too short");
+    if (!l)
         return tkl__nomem();
-    }
     *holders = &l->holders;
     return TKL_OK;
 }
@@ -118,25 +158,29 @@ void tkl_holders_free(tkl_holders *holders)
     listing *l = (listing *)(void *)holders;
     if (!l)
         return;
-    tkl_reply_free(l->reply);
     free(l->words);
+    free(l->line);
     free(l);
 }
+
+/* ---- Breaking ------------------------------------------------------------ */
 
 int tkl__hold_break(tkl__hold *h)
 {
     char most[24];
-    int64_t broken = 0, some = BREAK_MAX;
+    bool broken = false;
     snprintf(most, sizeof most, "%d", BREAK_MAX);
-    while (some == BREAK_MAX) {
+    for (int round = 0; round < BREAK_ROUNDS; round++) {
         tkl_bytes args[] = {tkl_str(most)};
         tkl_reply *reply;
         int rc = tkl__hold_run(h, &tkl__lua_hold_break, args, 1, &reply);
         if (rc != TKL_OK)
             return rc;
-        some = tkl_reply_int(reply);
-        broken += some;
+        int64_t some = tkl_reply_int(reply);
         tkl_reply_free(reply);
+        broken |= some > 0;
+        if (some < BREAK_MAX)
+            break;
     }
-    return broken > 0 ? TKL_OK : TKL_NOTFOUND;
+    return broken ? TKL_OK : tkl__no(TKL_NOTFOUND);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/error.h"
+#include "core/options.h"
 #include "hold/hold.h"
 
 struct tkl_lock {
@@ -27,6 +28,9 @@ int tkl_lock_open(tkl_client *client, tkl_bytes name, const tkl_lock_options *op
     static const tkl_lock_options none;
     const tkl_lock_options *o = options ? options : &none;
     *out = NULL;
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc != TKL_OK)
+        return rc;
     tkl_lock *lock = calloc(1, sizeof *lock);
     if (!lock)
         return tkl__nomem();
@@ -34,7 +38,8 @@ int tkl_lock_open(tkl_client *client, tkl_bytes name, const tkl_lock_options *op
     lock->arg = o->arg;
     tkl__hold_rules rules = {
         .component = "lock",
-        .ttl_ms = o->ttl_ms,
+        .timeout_ms = o->timeout_ms,
+        .lease_ms = o->lease_ms,
         .label = o->label,
         .replicas = o->replicas,
         .shared = o->shared,
@@ -43,7 +48,7 @@ int tkl_lock_open(tkl_client *client, tkl_bytes name, const tkl_lock_options *op
         .on_lost = o->on_lost ? lost : NULL,
         .owner = lock,
     };
-    int rc = tkl__hold_open(client, name, &rules, &lock->hold);
+    rc = tkl__hold_open(client, name, &rules, &lock->hold);
     if (rc != TKL_OK) {
         free(lock);
         return rc;
@@ -64,14 +69,9 @@ int tkl_lock_acquire(tkl_lock *lock, int64_t wait_ms)
     return tkl__hold_acquire(lock->hold, wait_ms);
 }
 
-void tkl_lock_cancel(tkl_lock *lock)
+int tkl_lock_renew(tkl_lock *lock, int64_t lease_ms)
 {
-    tkl__hold_cancel(lock->hold);
-}
-
-int tkl_lock_renew(tkl_lock *lock, int64_t ttl_ms)
-{
-    return tkl__hold_renew(lock->hold, ttl_ms);
+    return tkl__hold_renew(lock->hold, lease_ms);
 }
 
 int tkl_lock_release(tkl_lock *lock)
@@ -114,9 +114,9 @@ int tkl_lock_detach(tkl_lock *lock)
     return tkl__hold_detach(lock->hold);
 }
 
-int tkl_lock_adopt(tkl_lock *lock, const char *token, int64_t ttl_ms)
+int tkl_lock_adopt(tkl_lock *lock, const char *token, int64_t lease_ms)
 {
-    return tkl__hold_adopt(lock->hold, token, ttl_ms);
+    return tkl__hold_adopt(lock->hold, token, lease_ms);
 }
 
 int tkl_lock_show(tkl_lock *lock, tkl_holders **holders)
@@ -129,7 +129,7 @@ int tkl_lock_break(tkl_lock *lock)
     return tkl__hold_break(lock->hold);
 }
 
-int tkl_lock_list(tkl_client *client, tkl_reply **names)
+int tkl_lock_names(tkl_client *client, tkl_names **names)
 {
-    return tkl__hold_list(client, "lock", names);
+    return tkl__hold_names(client, "lock", names);
 }

@@ -58,7 +58,7 @@ bool tkl__crew_is_majority(const tkl__crew *c, uint64_t servers)
     return size_of(servers) > c->count / 2;
 }
 
-static uint64_t everybody(const tkl__crew *c)
+uint64_t tkl__crew_everybody(const tkl__crew *c)
 {
     return UINT64_MAX >> (TKL__CREW_MAX - c->count);
 }
@@ -68,7 +68,7 @@ static uint64_t everybody(const tkl__crew *c)
 static bool decided(const tkl__crew *c, const tkl__answers *a)
 {
     uint64_t said = a->yes | a->no;
-    uint64_t open = everybody(c) & ~said & ~a->failed;
+    uint64_t open = tkl__crew_everybody(c) & ~said & ~a->failed;
     if (tkl__crew_is_majority(c, a->yes))
         return true;
     if (tkl__crew_is_majority(c, a->yes | open))
@@ -174,13 +174,6 @@ static void set_up(tkl__crew *c)
         c->workers[i] = (worker){.crew = c, .server = i};
 }
 
-/* In a forked child: begins anew, whatever the parent's threads were doing. */
-static void mind_fork(tkl__crew *c)
-{
-    if (c->pid != getpid())
-        set_up(c);
-}
-
 int tkl__crew_open(size_t count, const void *owner, tkl__crew **crew)
 {
     tkl__crew *c = calloc(1, sizeof *c + count * sizeof *c->workers);
@@ -197,7 +190,10 @@ void tkl__crew_close(tkl__crew *c)
 {
     if (!c)
         return;
-    mind_fork(c);
+    if (c->pid != getpid()) { /* a forked child: threads and locks are its parent's */
+        free(c);
+        return;
+    }
     pthread_mutex_lock(&c->mutex);
     c->closing = true;
     pthread_mutex_unlock(&c->mutex);
@@ -248,7 +244,6 @@ static void await(tkl__crew *c, inquiry *r, tkl__answers *answers)
 static int inquire(tkl__crew *c, const inquiry *wanted, uint64_t whom, tkl__answers *answers)
 {
     *answers = (tkl__answers){0};
-    mind_fork(c);
     int rc = start_all(c);
     inquiry *r = rc == TKL_OK ? malloc(sizeof *r) : NULL;
     if (!r)
@@ -263,7 +258,7 @@ static int inquire(tkl__crew *c, const inquiry *wanted, uint64_t whom, tkl__answ
 int tkl__crew_ask_majority(tkl__crew *c, const tkl__question *question, tkl__answers *answers)
 {
     inquiry wanted = {.question = *question, .by_majority = true};
-    return inquire(c, &wanted, everybody(c), answers);
+    return inquire(c, &wanted, tkl__crew_everybody(c), answers);
 }
 
 int tkl__crew_ask(tkl__crew *c, const tkl__question *question, uint64_t whom, uint64_t awaited)

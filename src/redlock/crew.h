@@ -21,7 +21,7 @@ struct tkl__question {
     int (*ask)(const void *owner, const tkl__question *question, size_t server);
     int64_t deadline;
     char token[TKL_TOKEN_SIZE];
-    char ttl[24]; /* milliseconds, in digits */
+    char lease[24]; /* milliseconds, in digits */
     bool valid;
 };
 
@@ -44,6 +44,7 @@ int tkl__crew_ask_majority(tkl__crew *crew, const tkl__question *question, tkl__
 /* Asks those in `whom`, and returns when those in `awaited` have answered. */
 int tkl__crew_ask(tkl__crew *crew, const tkl__question *question, uint64_t whom, uint64_t awaited);
 
+uint64_t tkl__crew_everybody(const tkl__crew *crew);
 /* More than half of all servers. */
 bool tkl__crew_is_majority(const tkl__crew *crew, uint64_t servers);
 

@@ -3,9 +3,9 @@
  * Redlock: a lock on N independent servers.
  *
  * Key of a name on each server: ns:redlock:{name}, a string that holds the owner's token and
- * expires with the lease. Whoever has it on more than half of the servers has the lock, for
- * ttl - elapsed - drift: the keys cannot end before ttl has passed since we began to ask, but for
- * clocks that do not run alike (ttl/100) and for their coarseness (2 ms).
+ * expires with the lease. An owner that has it on more than half of the servers has the lock, for
+ * lease - elapsed - drift: the keys cannot end before the lease has passed since we began to ask,
+ * but for clocks that do not run alike (lease/100) and for their coarseness (2 ms).
  *
  * One rule keeps this safe when servers hang and requests arrive late and in any order: a token too
  * many on a server only delays somebody, until it expires; a token too few can give the lock to
@@ -13,32 +13,34 @@
  *
  *   - each try has a token of its own: a late release of an earlier try, which had no answer in
  *     time, cannot remove what a later one has written;
- *   - extending never shortens what a server has: a late one does no harm;
+ *   - renewing never shortens what a server has: a late one does no harm;
  *   - an answer that did not come counts as a no, and is followed by a release all the same;
  *   - a server that lost the key, because it was restarted empty, gets it back with the next
- *     extension of a lock that is valid still; it does not count then, since somebody may have
+ *     renewal of a lock that is valid still; it does not count then, since somebody may have
  *     had it there in between. So a lock survives even the restart of one server after the other.
  */
 #include <tackle/redlock.h>
 
 #include <inttypes.h>
-#include <pthread.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/name.h"
+#include "core/options.h"
 #include "core/script.h"
 #include "core/token.h"
 #include "redlock/crew.h"
 #include "redlock/scripts.h"
 
-#define DEFAULT_TTL_MS         10000
+#define DEFAULT_LEASE_MS       30000
 #define DEFAULT_RETRY_DELAY_MS 100
-#define MIN_TTL_MS             10                    /* less would be used up by drift and asking */
-#define MAX_TTL_MS             INT64_C(315360000000) /* ten years */
+#define MIN_LEASE_MS           10 /* less would be used up by drift and asking */
 #define MAX_PAUSE_MS           INT64_C(3600000)
 
 typedef struct server {
@@ -51,9 +53,7 @@ struct tkl_redlock {
     tkl__crew *crew;
     char token[TKL_TOKEN_SIZE]; /* "": free */
     int64_t valid_until;        /* of tkl__lease_now(); 0: not known to be valid */
-    pthread_mutex_t mutex;      /* guards `cancelled`, for which other threads may come */
-    pthread_cond_t wake;
-    bool cancelled; /* waits no more */
+    pid_t pid;                  /* the process that opened it */
     size_t count;
     server servers[]; /* `count` of them */
 };
@@ -70,8 +70,8 @@ static const server *server_at(const void *owner, size_t index)
 static int ask_acquire(const void *owner, const tkl__question *q, size_t index)
 {
     const server *s = server_at(owner, index);
-    const char *argv[] = {"SET", s->key.data, q->token, "NX", "PX", q->ttl};
-    size_t lens[] = {3, s->key.len, strlen(q->token), 2, 2, strlen(q->ttl)};
+    const char *argv[] = {"SET", s->key.data, q->token, "NX", "PX", q->lease};
+    size_t lens[] = {3, s->key.len, strlen(q->token), 2, 2, strlen(q->lease)};
     tkl_call_options options = {.timeout_ms = tkl__left(q->deadline) / 1000 + 1};
     tkl_reply *reply;
     int rc = tkl_call(s->client, 6, argv, lens, &options, &reply);
@@ -99,10 +99,10 @@ static int run(const server *s, const tkl__script *script, const tkl_bytes *args
     return rc;
 }
 
-static int ask_extend(const void *owner, const tkl__question *q, size_t index)
+static int ask_renew(const void *owner, const tkl__question *q, size_t index)
 {
-    tkl_bytes args[] = {tkl_str(q->token), tkl_str(q->ttl), tkl_str(q->valid ? "1" : "0")};
-    return run(server_at(owner, index), &tkl__lua_redlock_extend, args, 3, true, q->deadline);
+    tkl_bytes args[] = {tkl_str(q->token), tkl_str(q->lease), tkl_str(q->valid ? "1" : "0")};
+    return run(server_at(owner, index), &tkl__lua_redlock_renew, args, 3, true, q->deadline);
 }
 
 /* Not repeated either: the second time nothing would be there any more. */
@@ -116,62 +116,85 @@ static int ask_release(const void *owner, const tkl__question *q, size_t index)
 
 static tkl__question question(const tkl_redlock *l,
                               int (*ask)(const void *, const tkl__question *, size_t),
-                              int64_t ttl_ms)
+                              int64_t lease_ms)
 {
-    tkl__question q = {.ask = ask, .deadline = tkl__deadline_ms(l->rules.node_timeout_ms)};
-    snprintf(q.ttl, sizeof q.ttl, "%" PRId64, ttl_ms);
+    tkl__question q = {.ask = ask, .deadline = tkl__deadline_ms(l->rules.timeout_ms)};
+    snprintf(q.lease, sizeof q.lease, "%" PRId64, lease_ms);
     memcpy(q.token, l->token, sizeof q.token);
     return q;
 }
 
-/* `no` is what it means when a majority answered, but no majority said yes. */
-static int verdict(const tkl_redlock *l, const tkl__answers *a, int no)
+static int no_answer(const tkl_redlock *l, const tkl__answers *a)
 {
-    if (tkl__crew_is_majority(l->crew, a->yes))
-        return TKL_OK;
-    if (tkl__crew_is_majority(l->crew, a->yes | a->no))
-        return no;
     int code = tkl__crew_is_majority(l->crew, a->fatal) ? a->why : TKL_ENOTSENT;
     return tkl__fail(code, "no majority of %zu servers answered: %s", l->count,
                      a->failed ? a->text : "no reply in time");
 }
 
-static int ask_majority(tkl_redlock *l, const tkl__question *q, int no, tkl__answers *a)
+/* What the answers to an acquisition mean: it counts when a majority said yes. */
+static int verdict_of_acquire(const tkl_redlock *l, const tkl__answers *a)
 {
-    int rc = tkl__crew_ask_majority(l->crew, q, a);
-    return rc == TKL_OK ? verdict(l, a, no) : rc;
+    if (tkl__crew_is_majority(l->crew, a->yes))
+        return TKL_OK;
+    return tkl__crew_is_majority(l->crew, a->yes | a->no) ? tkl__no(TKL_BUSY) : no_answer(l, a);
+}
+
+/* What the answers to a renewal or release mean. It is lost when so many said no that the others
+ * are no majority; servers that are silent may still have it. */
+static int verdict_of_owner(const tkl_redlock *l, const tkl__answers *a)
+{
+    if (tkl__crew_is_majority(l->crew, a->yes))
+        return TKL_OK;
+    if (!tkl__crew_is_majority(l->crew, tkl__crew_everybody(l->crew) & ~a->no))
+        return tkl__no(TKL_NOTOWNER);
+    if (!tkl__crew_is_majority(l->crew, a->yes | a->no))
+        return no_answer(l, a);
+    return tkl__fail(TKL_EUNKNOWN, "too few of %zu servers answered to tell whether it is held: %s",
+                     l->count, a->failed ? a->text : "no reply in time");
 }
 
 /* ---- Opening and closing ------------------------------------------------- */
 
-static int check_ttl(int64_t ttl_ms)
+/* Not in a forked child: what the handle holds is its parent's. */
+static bool is_ours(const tkl_redlock *l)
 {
-    if (ttl_ms < MIN_TTL_MS || ttl_ms > MAX_TTL_MS)
-        return tkl__fail(TKL_EINVAL, "a lease lasts from %d milliseconds to 10 years", MIN_TTL_MS);
-    return TKL_OK;
+    return l->pid == getpid();
 }
 
-static int64_t default_node_timeout(int64_t ttl_ms)
+static int check_ours(const tkl_redlock *l)
 {
-    int64_t part = ttl_ms / 20;
+    return is_ours(l) ? TKL_OK
+                      : tkl__fail(TKL_EINVAL, "this handle belongs to the parent of this process");
+}
+
+static int check_lease(int64_t lease_ms)
+{
+    return tkl__check_number("lease_ms", lease_ms, MIN_LEASE_MS, TKL__MS_MAX);
+}
+
+static int64_t default_node_timeout(int64_t lease_ms)
+{
+    int64_t part = lease_ms / 20;
     return part < 10 ? 10 : part > 200 ? 200 : part;
 }
 
 static int set_rules(tkl_redlock_options *rules, const tkl_redlock_options *options)
 {
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc != TKL_OK)
+        return rc;
     if (options)
         *rules = *options;
-    if (rules->ttl_ms == 0)
-        rules->ttl_ms = DEFAULT_TTL_MS;
-    if (rules->node_timeout_ms == 0)
-        rules->node_timeout_ms = default_node_timeout(rules->ttl_ms);
+    if (rules->lease_ms == 0)
+        rules->lease_ms = DEFAULT_LEASE_MS;
+    if (rules->timeout_ms == 0)
+        rules->timeout_ms = default_node_timeout(rules->lease_ms);
     if (rules->retry_delay_ms == 0)
         rules->retry_delay_ms = DEFAULT_RETRY_DELAY_MS;
-    if (rules->node_timeout_ms < 0)
-        return tkl__fail(TKL_EINVAL, "the time-out of a server cannot be negative");
-    if (rules->retry_delay_ms < 0 || rules->retry_delay_ms > MAX_PAUSE_MS)
-        return tkl__fail(TKL_EINVAL, "the pause between tries lasts from 1 millisecond to an hour");
-    return check_ttl(rules->ttl_ms);
+    rc = tkl__check_number("timeout_ms", rules->timeout_ms, 1, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("retry_delay_ms", rules->retry_delay_ms, 1, MAX_PAUSE_MS);
+    return rc == TKL_OK ? check_lease(rules->lease_ms) : rc;
 }
 
 static bool repeats(tkl_client *const *nodes, size_t count)
@@ -185,7 +208,7 @@ static bool repeats(tkl_client *const *nodes, size_t count)
 
 static int check_nodes(tkl_client *const *nodes, size_t count)
 {
-    if (count < 1 || count > TKL__CREW_MAX)
+    if (!nodes || count < 1 || count > TKL__CREW_MAX)
         return tkl__fail(TKL_EINVAL, "a Redlock needs 1 to %d servers", TKL__CREW_MAX);
     for (size_t i = 0; i < count; i++)
         if (!nodes[i])
@@ -206,8 +229,7 @@ int tkl_redlock_open(tkl_client *const *nodes, size_t count, tkl_bytes name,
     if (!l)
         return tkl__nomem();
     l->count = count;
-    pthread_mutex_init(&l->mutex, NULL);
-    tkl__cond_init(&l->wake);
+    l->pid = getpid();
     rc = set_rules(&l->rules, options);
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         l->servers[i].client = nodes[i];
@@ -227,13 +249,11 @@ void tkl_redlock_close(tkl_redlock *l)
 {
     if (!l)
         return;
-    if (*l->token)
+    if (*l->token && is_ours(l))
         tkl_redlock_release(l);
     tkl__crew_close(l->crew);
     for (size_t i = 0; i < l->count; i++)
         tkl__base_free(&l->servers[i].key);
-    pthread_cond_destroy(&l->wake);
-    pthread_mutex_destroy(&l->mutex);
     free(l);
 }
 
@@ -246,11 +266,11 @@ static void become_free(tkl_redlock *l)
 }
 
 /* Sets the validity of a lease asked for at `started`; false when nothing is left of it. */
-static bool become_valid(tkl_redlock *l, int64_t started, int64_t ttl_ms)
+static bool become_valid(tkl_redlock *l, int64_t started, int64_t lease_ms)
 {
-    int64_t ttl = ttl_ms * 1000;
-    int64_t drift = ttl / 100 + 2000;
-    l->valid_until = started + ttl - drift;
+    int64_t lease = lease_ms * 1000;
+    int64_t drift = lease / 100 + 2000;
+    l->valid_until = started + lease - drift;
     return tkl_redlock_left_ms(l) > 0;
 }
 
@@ -266,10 +286,12 @@ static int try_once(tkl_redlock *l)
 {
     tkl__answers a;
     tkl__token_new(l->token);
-    tkl__question q = question(l, ask_acquire, l->rules.ttl_ms);
+    tkl__question q = question(l, ask_acquire, l->rules.lease_ms);
     int64_t started = tkl__lease_now();
-    int rc = ask_majority(l, &q, TKL_BUSY, &a);
-    if (rc == TKL_OK && !become_valid(l, started, l->rules.ttl_ms))
+    int rc = tkl__crew_ask_majority(l->crew, &q, &a);
+    if (rc == TKL_OK)
+        rc = verdict_of_acquire(l, &a);
+    if (rc == TKL_OK && !become_valid(l, started, l->rules.lease_ms))
         rc = TKL_BUSY;
     if (rc != TKL_OK) {
         give_back(l, &a);
@@ -299,64 +321,75 @@ static int64_t random_pause(int64_t mean_ms)
     return mean / 2 + mean * (int64_t)(dice >> 16) / 65536;
 }
 
-/* Pauses before another try; false when there is no time for one, or it was called off. */
-static bool pause_before_next(tkl_redlock *l, int64_t deadline)
+/* Sleeps until `at`. TKL_EINTR: one of the clients was interrupted. */
+static int sleep_until(tkl_redlock *l, int64_t at)
+{
+    struct pollfd files[TKL__CREW_MAX];
+    do {
+        for (size_t i = 0; i < l->count; i++) {
+            tkl_client *client = l->servers[i].client;
+            if (tkl__is_interrupted(client))
+                return tkl__interrupted();
+            tkl__interrupt_seen(client);
+            files[i] = (struct pollfd){client->interrupt.fd, POLLIN, 0};
+        }
+        poll(files, (nfds_t)l->count, tkl__poll_ms(at));
+    } while (tkl__left(at) > 0);
+    return TKL_OK;
+}
+
+/* Pauses before another try. Another code than TKL_OK: there is none. */
+static int pause_before_next(tkl_redlock *l, int64_t deadline, int why)
 {
     if (tkl__left(deadline) == 0)
-        return false;
+        return why;
     int64_t until = tkl__now() + random_pause(l->rules.retry_delay_ms);
-    if (until > deadline)
-        until = deadline;
-    pthread_mutex_lock(&l->mutex);
-    while (!l->cancelled && tkl__cond_wait(&l->wake, &l->mutex, until))
-        ;
-    bool cancelled = l->cancelled;
-    pthread_mutex_unlock(&l->mutex);
-    return !cancelled;
+    return sleep_until(l, until < deadline ? until : deadline);
 }
 
 int tkl_redlock_acquire(tkl_redlock *l, int64_t wait_ms)
 {
+    int rc = check_ours(l);
+    if (rc != TKL_OK)
+        return rc;
     if (*l->token)
         return tkl__fail(TKL_EINVAL, "this handle holds it already");
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
-    int rc;
-    do
+    for (;;) {
         rc = try_once(l);
-    while (worth_another_try(l, rc) && pause_before_next(l, deadline));
-    return rc;
+        if (!worth_another_try(l, rc))
+            return rc;
+        int paused = pause_before_next(l, deadline, rc);
+        if (paused != TKL_OK)
+            return paused;
+    }
 }
 
-void tkl_redlock_cancel(tkl_redlock *l)
-{
-    pthread_mutex_lock(&l->mutex);
-    l->cancelled = true;
-    pthread_mutex_unlock(&l->mutex);
-    pthread_cond_signal(&l->wake);
-}
-
-/* ---- Extending and releasing --------------------------------------------- */
+/* ---- Renewing and releasing - --------------------------------------------- */
 
 static int check_held(const tkl_redlock *l)
 {
-    return *l->token ? TKL_OK : tkl__fail(TKL_EINVAL, "this handle holds nothing");
+    int rc = check_ours(l);
+    return rc == TKL_OK && !*l->token ? tkl__fail(TKL_EINVAL, "this handle holds nothing") : rc;
 }
 
-int tkl_redlock_extend(tkl_redlock *l, int64_t ttl_ms)
+int tkl_redlock_renew(tkl_redlock *l, int64_t lease_ms)
 {
     tkl__answers a;
     int rc = check_held(l);
-    ttl_ms = ttl_ms == 0 ? l->rules.ttl_ms : ttl_ms;
+    lease_ms = lease_ms == 0 ? l->rules.lease_ms : lease_ms;
     if (rc == TKL_OK)
-        rc = check_ttl(ttl_ms);
+        rc = check_lease(lease_ms);
     if (rc != TKL_OK)
         return rc;
-    tkl__question q = question(l, ask_extend, ttl_ms);
+    tkl__question q = question(l, ask_renew, lease_ms);
     q.valid = tkl_redlock_left_ms(l) > 0;
     int64_t started = tkl__lease_now();
-    rc = ask_majority(l, &q, TKL_NOTOWNER, &a);
-    if (rc == TKL_OK && !become_valid(l, started, ttl_ms))
-        rc = TKL_NOTOWNER;
+    rc = tkl__crew_ask_majority(l->crew, &q, &a);
+    if (rc == TKL_OK)
+        rc = verdict_of_owner(l, &a);
+    if (rc == TKL_OK && !become_valid(l, started, lease_ms))
+        rc = tkl__no(TKL_NOTOWNER);
     if (rc == TKL_NOTOWNER)
         l->valid_until = 0;
     return rc;
@@ -370,33 +403,40 @@ int tkl_redlock_release(tkl_redlock *l)
         return rc;
     tkl__question q = question(l, ask_release, 0);
     become_free(l);
-    return ask_majority(l, &q, TKL_NOTOWNER, &a);
+    rc = tkl__crew_ask_majority(l->crew, &q, &a);
+    return rc == TKL_OK ? verdict_of_owner(l, &a) : rc;
 }
 
 /* ---- The handle ---------------------------------------------------------- */
 
 int64_t tkl_redlock_left_ms(tkl_redlock *l)
 {
-    int64_t left = l->valid_until - tkl__lease_now();
+    int64_t left = is_ours(l) ? l->valid_until - tkl__lease_now() : 0;
     return left > 0 ? left / 1000 : 0;
 }
 
 void tkl_redlock_token(tkl_redlock *l, char token[TKL_TOKEN_SIZE])
 {
-    memcpy(token, l->token, sizeof l->token);
+    memcpy(token, is_ours(l) ? l->token : "", is_ours(l) ? sizeof l->token : 1);
 }
 
-void tkl_redlock_detach(tkl_redlock *l)
+int tkl_redlock_detach(tkl_redlock *l)
 {
-    become_free(l);
+    int rc = check_held(l);
+    if (rc == TKL_OK)
+        become_free(l);
+    return rc;
 }
 
 int tkl_redlock_adopt(tkl_redlock *l, const char *token)
 {
+    int rc = check_ours(l);
+    if (rc != TKL_OK)
+        return rc;
     if (*l->token)
         return tkl__fail(TKL_EINVAL, "this handle holds something already");
     if (!tkl__is_token(token))
-        return TKL_NOTOWNER;
+        return tkl__no(TKL_NOTOWNER);
     memcpy(l->token, token, sizeof l->token);
     return TKL_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/error.h"
+#include "core/options.h"
 #include "hold/hold.h"
 
 #define LIMIT_MAX 1000000
@@ -29,8 +30,11 @@ int tkl_semaphore_open(tkl_client *client, tkl_bytes name, int64_t limit,
     static const tkl_semaphore_options none;
     const tkl_semaphore_options *o = options ? options : &none;
     *out = NULL;
-    if (limit < 1 || limit > LIMIT_MAX)
-        return tkl__fail(TKL_EINVAL, "the limit of a semaphore is from 1 to %d", LIMIT_MAX);
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("limit", limit, 1, LIMIT_MAX);
+    if (rc != TKL_OK)
+        return rc;
     tkl_semaphore *sem = calloc(1, sizeof *sem);
     if (!sem)
         return tkl__nomem();
@@ -39,7 +43,8 @@ int tkl_semaphore_open(tkl_client *client, tkl_bytes name, int64_t limit,
     tkl__hold_rules rules = {
         .component = "sem",
         .limit = limit,
-        .ttl_ms = o->ttl_ms,
+        .timeout_ms = o->timeout_ms,
+        .lease_ms = o->lease_ms,
         .label = o->label,
         .replicas = o->replicas,
         .shared = true,
@@ -47,7 +52,7 @@ int tkl_semaphore_open(tkl_client *client, tkl_bytes name, int64_t limit,
         .on_lost = o->on_lost ? lost : NULL,
         .owner = sem,
     };
-    int rc = tkl__hold_open(client, name, &rules, &sem->hold);
+    rc = tkl__hold_open(client, name, &rules, &sem->hold);
     if (rc != TKL_OK) {
         free(sem);
         return rc;
@@ -68,14 +73,9 @@ int tkl_semaphore_acquire(tkl_semaphore *sem, int64_t wait_ms)
     return tkl__hold_acquire(sem->hold, wait_ms);
 }
 
-void tkl_semaphore_cancel(tkl_semaphore *sem)
+int tkl_semaphore_renew(tkl_semaphore *sem, int64_t lease_ms)
 {
-    tkl__hold_cancel(sem->hold);
-}
-
-int tkl_semaphore_renew(tkl_semaphore *sem, int64_t ttl_ms)
-{
-    return tkl__hold_renew(sem->hold, ttl_ms);
+    return tkl__hold_renew(sem->hold, lease_ms);
 }
 
 int tkl_semaphore_release(tkl_semaphore *sem)
@@ -113,12 +113,22 @@ int tkl_semaphore_detach(tkl_semaphore *sem)
     return tkl__hold_detach(sem->hold);
 }
 
-int tkl_semaphore_adopt(tkl_semaphore *sem, const char *token, int64_t ttl_ms)
+int tkl_semaphore_adopt(tkl_semaphore *sem, const char *token, int64_t lease_ms)
 {
-    return tkl__hold_adopt(sem->hold, token, ttl_ms);
+    return tkl__hold_adopt(sem->hold, token, lease_ms);
 }
 
 int tkl_semaphore_show(tkl_semaphore *sem, tkl_holders **holders)
 {
     return tkl__hold_show(sem->hold, holders);
+}
+
+int tkl_semaphore_break(tkl_semaphore *sem)
+{
+    return tkl__hold_break(sem->hold);
+}
+
+int tkl_semaphore_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__hold_names(client, "sem", names);
 }

@@ -10,29 +10,31 @@ token_of() { jq -r .token <<<"$out"; }
 
 # ---- By hand --------------------------------------------------------------------------------------
 
-ends 0 tackle lock acquire door --ttl 1h --label "the key's keeper" --json
-yields 'keys_unsorted' '["name","token","fence","ttl_ms"]'
-yields '[.name, .ttl_ms, (.token | test("^[0-9a-f]{32}$")), (.fence > 0)]' '["door",3600000,true,true]'
+ends 0 tackle lock acquire door --lease 1h --label "the key's keeper" --json
+yields 'keys_unsorted' '["name","token","fence","lease_ms"]'
+yields '[.name, .lease_ms, (.token | test("^[0-9a-f]{32}$")), (.fence > 0)]' '["door",3600000,true,true]'
 token=$(token_of) fence=$(jq .fence <<<"$out")
 
 ends 0 tackle lock show door --json
-yields 'keys_unsorted' '["name","held","shared","holders","waiters"]'
-yields '.holders[0] | keys_unsorted' '["host","pid","label","fence","ttl_ms","since_ms"]'
-yields '[.name, .held, .shared, .waiters, (.holders | length)]' '["door",true,false,0,1]'
+yields 'keys_unsorted' '["name","held","limit","shared","holders","waiters","line"]'
+yields '.holders[0] | keys_unsorted' '["host","pid","label","fence","left_ms","since_ms"]'
+yields '[.name, .held, .shared, .waiters, (.holders | length)]' '["door",1,false,0,1]'
 yields '.holders[0] | [.host, .label, .fence]' "[\"$(uname -n)\",\"the key's keeper\",$fence]"
-yields '.holders[0] | .ttl_ms > 3000000 and .ttl_ms <= 3600000 and .since_ms >= 0' true
+yields '.holders[0] | .left_ms > 3000000 and .left_ms <= 3600000 and .since_ms >= 0' true
 
 ends 1 tackle lock acquire door
-is "busy" "$err" "tackle: lock acquire: held by somebody else"
+has "$err" "tackle: lock acquire: held by $(uname -n), pid "
+has "$err" "(the key's keeper) for "
 is "and nothing on stdout" "$out" ""
 ends 1 tackle lock acquire door --wait 50ms
 ends 1 tackle lock acquire door --shared --json
-is "busy, as JSON: the exit code says it" "$out" ""
+is "busy, as JSON" "$out" ""
+is "the error" "$(jq -r .error <<<"$err")" TKL_BUSY
 
-ends 0 tackle lock renew door "$token" --ttl 2h --json
-yields '[.name, .token, .fence, .ttl_ms]' "[\"door\",\"$token\",$fence,7200000]"
+ends 0 tackle lock renew door "$token" --lease 2h --json
+yields '[.name, .token, .fence, .lease_ms]' "[\"door\",\"$token\",$fence,7200000]"
 ends 0 tackle lock show door --json
-yields '.holders[0].ttl_ms > 3600000' true
+yields '.holders[0].left_ms > 3600000' true
 
 ends 1 tackle lock renew door 00000000000000000000000000000000
 ends 1 tackle lock renew door nonsense
@@ -44,30 +46,37 @@ ends 1 tackle lock release door "$token"
 ends 1 tackle lock renew door "$token"
 
 ends 0 tackle lock show door --json
-yields . '{"name":"door","held":false,"shared":false,"holders":[],"waiters":0}'
-ends 0 tackle lock acquire door --ttl 1h --json
+yields . '{"name":"door","held":0,"limit":null,"shared":false,"holders":[],"waiters":0,"line":[]}'
+ends 0 tackle lock acquire door --lease 1h --json
 yields ".fence > $fence" true
 ends 0 tackle lock show door
-has "$out" "held     yes"
-has "$out" "TTL MS"
+has "$out" "held     1"
+has "$out" "LEASE LEFT"
 
 # A lease ends by itself.
-ends 0 tackle lock acquire short --ttl 1s --json
+ends 0 tackle lock acquire short --lease 1s --json
 token=$(token_of)
-eventually "a lease ends" tackle lock acquire short --ttl 1h
+eventually "a lease ends" tackle lock acquire short --lease 1h
 ends 1 tackle lock release short "$token"
 ends 0 tackle lock break short
 
 # What was waited for is held for its lease, although nobody is left to confirm it.
 ends 0 tackle lock acquire passed --json
-tackle lock acquire passed --ttl 1h --wait 1m --json >"$home/claim" &
+tackle lock acquire passed --lease 1h --wait 1m --json >"$home/claim" &
 waiter=$!
 waiting() { [ "$(tackle lock show "$1" --json | jq .waiters)" = "$2" ]; }
 eventually "one waits" waiting passed 1
+shown=$out
+ends 0 tackle lock show passed --json
+yields '.line | length' 1
+yields '.line[0] | [.host, .shared, (.pid > 0)]' "[\"$(uname -n)\",false,true]"
+ends 0 tackle lock show passed
+has "$out" "WAITER"
+out=$shown
 ends 0 tackle lock release passed "$(token_of)"
 ended $waiter 0
 ends 0 tackle lock show passed --json
-yields '.holders[0].ttl_ms > 3000000' true
+yields '.holders[0].left_ms > 3000000' true
 yields '.holders[0].fence' "$(jq .fence "$home/claim")"
 
 # Readers share, writers do not.
@@ -97,11 +106,11 @@ yields . '[]'
 
 newline=$'two\nlines'
 for name in "with space" "$newline" "{brace}" "a{b}c}" "*" "ünï" "-dash" "100%" ":"; do
-    ends 0 tackle lock acquire --ttl 1h --json -- "$name"
+    ends 0 tackle lock acquire --lease 1h --json -- "$name"
     is "name" "$(jq -r .name <<<"$out")" "$name"
     ends 1 tackle lock acquire -- "$name"
     ends 0 tackle lock show --json -- "$name"
-    yields '[.held, (.holders | length)]' '[true,1]'
+    yields '[.held, (.holders | length)]' '[1,1]'
 done
 ends 0 tackle lock list --json
 yields length 9
@@ -116,11 +125,11 @@ yields '.holders[0].label' '{"base64":"YSBiL2MlCv8="}'
 
 # ---- Wrong usage ----------------------------------------------------------------------------------
 
-for wrong in "acquire" "acquire ''" "acquire a b" "acquire a --ttl 0" "acquire a --ttl soon" \
-    "acquire a --ttl -1" "acquire a --ttl 20000d" "acquire a --wait later" "acquire a --wait" \
-    "acquire a --replicas -1" "renew a" "renew a t --ttl 5x" "release a" "show" "break" "list a" \
+for wrong in "acquire" "acquire ''" "acquire a b" "acquire a --lease 0" "acquire a --lease soon" \
+    "acquire a --lease -1" "acquire a --lease 20000d" "acquire a --wait later" "acquire a --wait" \
+    "acquire a --replicas -1" "renew a" "renew a t --lease 5x" "release a" "show" "break" "list a" \
     "run" "run a" "run a --" "run a echo" "run -- a echo" "run a echo -- hi" "run '' -- echo" \
-    "run a --ttl 0 -- echo" "run a --wait x -- echo" "run a --on-lost panic -- echo" \
+    "run a --lease 0 -- echo" "run a --wait x -- echo" "run a --on-lost panic -- echo" \
     "run a --grace x -- echo" "run a --unknown -- echo" "jump a"; do
     eval "ends 64 tackle lock $wrong"
     has "$err" "tackle: lock"
@@ -137,7 +146,7 @@ done
 [ ! -e "$home/ran" ] || fail "ran without the lock"
 
 # A claim that cannot be printed is given back: nobody could release it.
-ends 70 bash -c 'tackle lock acquire unread --ttl 1h >/dev/full'
+ends 70 bash -c 'tackle lock acquire unread --lease 1h >/dev/full'
 is "said once" "$(grep -c "cannot write" <<<"$err")" 1
 ends 1 tackle lock break unread
 
@@ -153,12 +162,12 @@ ends 0 tackle call "${rules[@]}"
 socket=$(tackle server status --json | jq -r .socket)
 export TACKLE_URL=unix://locker@$socket TACKLE_PASSWORD=secret
 ends 0 tackle lock run acl -- echo "may run"
-ends 0 tackle lock acquire acl --ttl 1h --json
+ends 0 tackle lock acquire acl --lease 1h --json
 token=$(token_of)
 tackle lock run acl --shared -- echo "may wait" >"$home/waited" &
 waiter=$!
 eventually "one waits" waiting acl 1
-ends 0 tackle lock renew acl "$token" --ttl 1h
+ends 0 tackle lock renew acl "$token" --lease 1h
 ends 0 tackle lock list
 has "$out" acl
 ends 0 tackle lock release acl "$token"
@@ -166,7 +175,7 @@ ended $waiter 0
 is "it waited" "$(cat "$home/waited")" "may wait"
 ends 0 tackle lock acquire acl
 ends 0 tackle lock break acl
-ends 0 tackle lock acquire acl --shared --ttl 1h --json
+ends 0 tackle lock acquire acl --shared --lease 1h --json
 token=$(token_of)
 tackle lock run acl -- echo "may write" >"$home/wrote" &
 writer=$!

@@ -6,9 +6,9 @@
 . "$(dirname "$0")/hold.bash"
 start_server
 
-free() { [ "$(tackle lock show "$1" --json | jq .held)" = false ]; }
+free() { [ "$(tackle lock show "$1" --json | jq .held)" = 0 ]; }
 waiting() { [ "$(tackle lock show "$1" --json | jq .waiters)" = "$2" ]; }
-is_free() { is "$1 is held" "$(tackle lock show "$1" --json | jq .held)" false; }
+is_free() { is "$1 is held" "$(tackle lock show "$1" --json | jq .held)" 0; }
 
 # A command that has a child of its own, and writes down both numbers.
 family='echo $$ >"$0.parent"; sh -c "echo \$\$ >\"\$0\"; exec sleep 600" "$0.child"; exit 1'
@@ -55,15 +55,15 @@ ends 0 env TACKLE_FENCE=1 tackle lock run "some door" -- \
     sh -c 'tackle lock show "$TACKLE_LOCK" --json; echo "$TACKLE_TOKEN $TACKLE_FENCE"'
 read -r token fence <<<"${out##*$'\n'}"
 out=${out%%$'\n'*}
-yields '[.name, .held, .holders[0].fence, .holders[0].label]' "[\"some door\",true,$fence,\"sh\"]"
+yields '[.name, .held, .holders[0].fence, .holders[0].label]' "[\"some door\",1,$fence,\"sh\"]"
 [[ $token =~ ^[0-9a-f]{32}$ ]] || fail "token: $token"
 long=$home/$(printf '%0200d' 0)/$(printf '%0200d' 0)
 mkdir "${long%/*}"
 printf '#!/bin/sh\ntackle lock show door --json' >"$long" && chmod +x "$long"
 ends 0 tackle lock run door -- "$long"
 yields '.holders[0].label | length' 256
-ends 0 tackle lock run door --label night --ttl 1h -- tackle lock show door --json
-yields '[.holders[0].label, .holders[0].ttl_ms > 3000000]' '["night",true]'
+ends 0 tackle lock run door --label night --lease 1h -- tackle lock show door --json
+yields '[.holders[0].label, .holders[0].left_ms > 3000000]' '["night",true]'
 ends 0 tackle lock run door --shared -- tackle lock run door --shared --wait 0 -- echo both
 is "readers together" "$out" both
 
@@ -76,10 +76,10 @@ has "$err" "lost door"
 
 # ---- Waiting --------------------------------------------------------------------------------------
 
-ends 0 tackle lock acquire door --ttl 1h --json
+ends 0 tackle lock acquire door --lease 1h --json
 token=$(jq -r .token <<<"$out")
 ends 75 tackle lock run door --wait 0 -- touch "$home/ran"
-is "busy" "$err" "tackle: lock run: held by somebody else"
+has "$err" "tackle: lock run: held by $(uname -n), pid "
 ends 75 tackle lock run door --wait 100ms -- touch "$home/ran"
 [ ! -e "$home/ran" ] || fail "ran without the lock"
 
@@ -94,7 +94,7 @@ is "order" "$(tr '\n' ' ' <"$home/order")" "1 2 3 "
 is_free door
 
 # A signal ends the wait and leaves nothing in the line.
-ends 0 tackle lock acquire door --ttl 1h --json
+ends 0 tackle lock acquire door --lease 1h --json
 token=$(jq -r .token <<<"$out")
 for signal in INT TERM HUP QUIT; do
     background sh -c 'ulimit -c 0; exec "$@"' - tackle lock run door -- touch "$home/ran" &
@@ -122,7 +122,7 @@ ended $runner 0
 [ -e "$home/ran" ] || fail "a signal that was to be ignored was not"
 
 # A waiter that was killed is passed over.
-ends 0 tackle lock acquire door --ttl 1h --json
+ends 0 tackle lock acquire door --lease 1h --json
 token=$(jq -r .token <<<"$out")
 tackle lock run door -- touch "$home/killed" &
 runner=$!
@@ -158,14 +158,14 @@ is "it said" "$(cat "$home/said")" caught
 # ---- Losing the lock ------------------------------------------------------------------------------
 
 # The command and all it started are ended.
-start_family "$home/lost" --ttl 3s 2>"$home/complaint"
+start_family "$home/lost" --lease 3s 2>"$home/complaint"
 ends 0 tackle lock break family
 ended $runner 76
 family_is_gone "$home/lost"
 has "$(cat "$home/complaint")" "lost family: ending the command"
 
 # Also when they will not hear of it.
-tackle lock run stubborn --ttl 3s --grace 100ms -- sh -c \
+tackle lock run stubborn --lease 3s --grace 100ms -- sh -c \
     'trap "" TERM; echo $$ >"$0"; while :; do sleep 0.05; done' "$home/stubborn" 2>/dev/null &
 runner=$!
 eventually "it runs" test -s "$home/stubborn"
@@ -174,7 +174,7 @@ ended $runner 76
 gone "$(cat "$home/stubborn")" || fail "the command goes on"
 
 # The grace time is theirs to tidy up.
-tackle lock run tidy --ttl 3s -- sh -c \
+tackle lock run tidy --lease 3s -- sh -c \
     'trap "echo tidied >$0.done; exit 0" TERM; echo >"$0"; while :; do sleep 0.05; done' \
     "$home/tidy" 2>/dev/null &
 runner=$!
@@ -184,23 +184,23 @@ ended $runner 76
 is "it tidied up" "$(cat "$home/tidy.done")" tidied
 
 # With --on-lost warn it goes on, and its exit code counts.
-tackle lock run warned --ttl 3s --on-lost warn -- sh -c \
+tackle lock run warned --lease 3s --on-lost warn -- sh -c \
     'echo >"$0"; until [ -e "$0.go" ]; do sleep 0.05; done; exit 4' \
     "$home/warned" 2>"$home/complaint" &
 runner=$!
 eventually "it runs" test -e "$home/warned"
 ends 0 tackle lock break warned
 eventually "it warns" grep -q "lost warned: the command goes on without it" "$home/complaint"
-ends 0 tackle lock acquire warned --ttl 1h
+ends 0 tackle lock acquire warned --lease 1h
 touch "$home/warned.go"
 ended $runner 4
-is "somebody else's is left alone" "$(tackle lock show warned --json | jq .held)" true
+is "somebody else's is left alone" "$(tackle lock show warned --json | jq .held)" 1
 
 # Losing the server is losing the lock, when the lease is over.
 url=$TACKLE_URL
 export TACKLE_URL=embedded:$home/other?durability=none
 tackle server start >/dev/null
-start_family "$home/alone" --ttl 3s 2>/dev/null
+start_family "$home/alone" --lease 3s 2>/dev/null
 tackle server stop >/dev/null
 ended $runner 76
 family_is_gone "$home/alone"
@@ -209,23 +209,23 @@ export TACKLE_URL=$url
 # ---- Holding on -----------------------------------------------------------------------------------
 
 # The lease is renewed while the command runs: it outlives it.
-ends 0 tackle lock run long --ttl 4s -- sh -c \
+ends 0 tackle lock run long --lease 4s -- sh -c \
     'sleep 5; tackle lock show long --json | jq -r ".held, .holders[0].fence"; echo $TACKLE_FENCE'
 read -r -d '' held fence mine <<<"$out"
-is "held" "$held" true
+is "held" "$held" 1
 is "by the same" "$fence" "$mine"
 
 # kill -9 of tackle: the command and its children end, too; the lock ends with its lease.
-start_family "$home/orphans" --ttl 3s
+start_family "$home/orphans" --lease 3s
 { kill -KILL $runner && wait $runner; } 2>/dev/null
 family_is_gone "$home/orphans"
 eventually "the lease ends" free family
 
 # A tackle that was stopped past its lease finds out, and ends the command.
-start_family "$home/stopped" --ttl 1s 2>/dev/null
+start_family "$home/stopped" --lease 1s 2>/dev/null
 kill -STOP $runner
 eventually "the lease ends" free family
-ends 0 tackle lock acquire family --ttl 1h --json
+ends 0 tackle lock acquire family --lease 1h --json
 token=$(jq -r .token <<<"$out")
 kill -CONT $runner
 ended $runner 76

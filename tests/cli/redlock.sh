@@ -26,21 +26,21 @@ until_true() {
 
 # ---- By hand ----
 
-ends 0 tackle redlock acquire job --ttl 1m --json
+ends 0 tackle redlock acquire job --lease 1m --json
 token=$(jq -r .token <<<"$out")
-is "the fields" "$(jq -c keys <<<"$out")" '["name","token","ttl_ms","validity_ms"]'
+is "the fields" "$(jq -c keys <<<"$out")" '["lease_ms","left_ms","name","token"]'
 is "the name" "$(jq -r .name <<<"$out")" job
-is "the lease" "$(jq .ttl_ms <<<"$out")" 60000
-is "the validity, at most" "$(jq '.validity_ms > 30000 and .validity_ms <= 59398' <<<"$out")" true
+is "the lease" "$(jq .lease_ms <<<"$out")" 60000
+is "the validity, at most" "$(jq '.left_ms > 30000 and .left_ms <= 59398' <<<"$out")" true
 for i in 1 2 3; do is "the key on server $i" "$(on $i GET "$key")" "$token"; done
 
 ends 1 tackle redlock acquire job
 is "nothing on stdout" "$out" ""
 ends 1 tackle redlock acquire job --wait 200ms
 ends 75 tackle redlock run job --wait 100ms -- echo never
-ends 0 tackle redlock extend job "$token" --ttl 1h --json
-is "the lease" "$(jq .ttl_ms <<<"$out")" 3600000
-ends 1 tackle redlock extend job 0123456789abcdef0123456789abcdef
+ends 0 tackle redlock renew job "$token" --lease 1h --json
+is "the lease" "$(jq .lease_ms <<<"$out")" 3600000
+ends 1 tackle redlock renew job 0123456789abcdef0123456789abcdef
 ends 1 tackle redlock release job 0123456789abcdef0123456789abcdef
 ends 1 tackle redlock release job nonsense
 is "still held" "$(on 1 GET "$key")" "$token"
@@ -48,7 +48,7 @@ ends 0 tackle redlock release job "$token" --json
 is "released" "$out" '{"name": "job", "released": true}'
 ends 1 tackle redlock release job "$token"
 
-ends 70 bash -c 'tackle redlock acquire job --ttl 1h >/dev/full'
+ends 70 bash -c 'tackle redlock acquire job --lease 1h >/dev/full'
 for i in 1 2 3; do is "what was not told is not kept, server $i" "$(on $i EXISTS "$key")" 0; done
 
 # ---- While a command runs ----
@@ -61,7 +61,7 @@ ends 127 tackle redlock run job -- no-such-command
 for i in 1 2 3; do is "nothing is left on server $i" "$(on $i EXISTS "$key")" 0; done
 
 # It is extended: longer than two leases, and nobody else gets it.
-tackle redlock run job --ttl 2s -- \
+tackle redlock run job --lease 2s -- \
     sh -c 'until [ -e "$0/go" ]; do sleep 0.05; done; echo done >"$0/first"' "$home" &
 until_true 30 held
 ends 75 tackle redlock run job --wait 4500ms -- echo never
@@ -71,7 +71,7 @@ is "the first was done before" "$out" done
 wait
 
 # Lost: the command and what it started are ended.
-tackle redlock run job --ttl 1s --grace 1s -- sh -c 'sleep 100 & wait' 2>"$home/lost" &
+tackle redlock run job --lease 1s --grace 1s -- sh -c 'sleep 100 & wait' 2>"$home/lost" &
 run=$!
 until_true 30 held
 for i in 1 2 3; do on $i SET "$key" thief PX 60000 >/dev/null; done
@@ -82,7 +82,7 @@ for i in 1 2 3; do
     is "the thief's is untouched" "$(on $i GET "$key")" thief
     on $i DEL "$key" >/dev/null
 done
-ends 0 tackle redlock run job --ttl 1s --on-lost warn -- sh -c "
+ends 0 tackle redlock run job --lease 1s --on-lost warn -- sh -c "
     for i in 1 2 3; do tackle call --url 'embedded:$home/'\$i DEL '$key'; done; sleep 4"
 has "$err" "goes on without it"
 
@@ -109,8 +109,8 @@ ends 64 tackle redlock acquire job --nodes nonsense
 ends 64 tackle redlock acquire job --nodes "$(url 1),$(url 2),$(url 1)"
 has "$err" "twice"
 ends 64 tackle redlock acquire "" --nodes embedded:
-ends 64 tackle redlock acquire job --nodes embedded: --ttl 0
-ends 64 tackle redlock acquire job --nodes embedded: --ttl 1ms
+ends 64 tackle redlock acquire job --nodes embedded: --lease 0
+ends 64 tackle redlock acquire job --nodes embedded: --lease 1ms
 ends 64 tackle redlock run job --nodes embedded:
 ends 64 tackle redlock acquire job --nodes "$(printf 'unix:///%d,' {1..64})unix:///65"
 ends 0 tackle redlock acquire job --nodes embedded:

@@ -13,28 +13,28 @@ waiting() { [ "$(tackle sem show "$1" --json | jq .waiters)" = "$2" ]; }
 
 # ---- By hand --------------------------------------------------------------------------------------
 
-ends 0 tackle sem acquire pool --limit 2 --ttl 1h --label one --json
-yields 'keys_unsorted' '["name","token","fence","ttl_ms","held","limit"]'
-yields '[.name, .ttl_ms, .held, .limit, (.token | test("^[0-9a-f]{32}$"))]' '["pool",3600000,1,2,true]'
+ends 0 tackle sem acquire pool --limit 2 --lease 1h --label one --json
+yields 'keys_unsorted' '["name","token","fence","lease_ms"]'
+yields '[.name, .lease_ms, (.token | test("^[0-9a-f]{32}$"))]' '["pool",3600000,true]'
 one=$(token_of) fence=$(jq .fence <<<"$out")
-ends 0 tackle sem acquire pool --limit 2 --ttl 1h --json
-yields "[.held, .limit, .fence > $fence]" '[2,2,true]'
+ends 0 tackle sem acquire pool --limit 2 --lease 1h --json
+yields ".fence > $fence" true
 two=$(token_of)
 ends 1 tackle sem acquire pool --limit 2
-is "none is left" "$err" "tackle: sem acquire: all permits are taken"
+is "none is left" "$err" "tackle: sem acquire: all 2 permits are taken"
 is "and nothing on stdout" "$out" ""
 ends 1 tackle sem acquire pool --limit 2 --wait 50ms
 
 ends 0 tackle sem show pool --json
-yields 'keys_unsorted' '["name","held","limit","holders","waiters"]'
+yields 'keys_unsorted' '["name","held","limit","shared","holders","waiters","line"]'
 yields '[.name, .held, .limit, .waiters, (.holders | length)]' '["pool",2,2,0,2]'
-yields '.holders[0] | keys_unsorted' '["host","pid","label","fence","ttl_ms","since_ms"]'
+yields '.holders[0] | keys_unsorted' '["host","pid","label","fence","left_ms","since_ms"]'
 yields '[.holders[].label] | sort' '["","one"]'
 ends 0 tackle sem show pool
 has "$out" "limit    2"
 
-ends 0 tackle sem renew pool "$one" --ttl 2h --json
-yields '[.name, .token, .fence, .ttl_ms, .held, .limit]' "[\"pool\",\"$one\",$fence,7200000,2,2]"
+ends 0 tackle sem renew pool "$one" --lease 2h --json
+yields '[.name, .token, .fence, .lease_ms]' "[\"pool\",\"$one\",$fence,7200000]"
 ends 0 tackle sem release pool "$one" --json
 yields . '{"name":"pool","released":true}'
 ends 1 tackle sem release pool "$one"
@@ -42,7 +42,8 @@ ends 1 tackle sem renew pool "$one"
 ends 1 tackle sem release pool nonsense
 
 # The latest limit counts; lowering it takes nothing away, raising it lets others in.
-ends 0 tackle sem acquire pool --limit 3 --json
+ends 0 tackle sem acquire pool --limit 3
+ends 0 tackle sem show pool --json
 yields '[.held, .limit]' '[2,3]'
 ends 1 tackle sem acquire pool --limit 1
 ends 0 tackle sem show pool --json
@@ -52,12 +53,24 @@ ends 1 tackle sem acquire pool --limit 1
 ends 0 tackle sem acquire pool --limit 2
 
 ends 0 tackle sem show nothing --json
-yields . '{"name":"nothing","held":0,"limit":null,"holders":[],"waiters":0}'
+yields . '{"name":"nothing","held":0,"limit":null,"shared":false,"holders":[],"waiters":0,"line":[]}'
+
+# ---- list and break -------------------------------------------------------------------------------
+
+ends 0 tackle sem acquire other --limit 9 --json
+ends 0 tackle sem list --json
+yields '[.[] | [.name, .held, .limit]]' '[["other",1,9],["pool",2,2]]'
+ends 0 tackle sem list
+has "$out" "LEASE LEFT"
+ends 0 tackle sem break other --json
+yields . '{"name":"other","broken":true}'
+ends 1 tackle sem break other
+has "$err" "nobody holds it"
 
 # A lock of the same name is another thing.
-ends 0 tackle lock acquire pool --ttl 1h
+ends 0 tackle lock acquire pool --lease 1h
 
-ends 70 bash -c 'tackle sem acquire unread --limit 1 --ttl 1h >/dev/full'
+ends 70 bash -c 'tackle sem acquire unread --limit 1 --lease 1h >/dev/full'
 held unread 0 || fail "a permit that nobody could read of is kept"
 
 # ---- run ------------------------------------------------------------------------------------------
@@ -65,7 +78,7 @@ held unread 0 || fail "a permit that nobody could read of is kept"
 ends 6 tackle sem run crew --limit 1 -- sh -c 'echo "$TACKLE_SEM $TACKLE_TOKEN $TACKLE_FENCE"; exit 6'
 [[ $out =~ ^crew\ [0-9a-f]{32}\ [0-9]+$ ]] || fail "environment: $out"
 ends 75 tackle sem run crew --limit 1 -- tackle sem run crew --limit 1 --wait 0 -- echo never
-has "$err" "all permits are taken"
+has "$err" "the only permit is taken"
 ends 0 tackle sem run crew --limit 2 -- tackle sem run crew --limit 2 --wait 0 -- echo both
 is "two of two" "$out" both
 ends 127 tackle sem run crew --limit 1 -- no-such-command-anywhere
@@ -83,7 +96,7 @@ is "more than two at once" "$(awk '$1 > 2' "$home/crowd")" ""
 held crowd 0 || fail "a permit is left"
 
 # In order of arrival; a signal ends a wait and leaves nothing in the line.
-ends 0 tackle sem acquire gate --limit 1 --ttl 1h --json
+ends 0 tackle sem acquire gate --limit 1 --lease 1h --json
 token=$(token_of)
 background tackle sem run gate --limit 1 -- touch "$home/ran" &
 runner=$!
@@ -101,7 +114,7 @@ is "order" "$(tr '\n' ' ' <"$home/order")" "1 2 3 "
 [ ! -e "$home/ran" ] || fail "ran without a permit"
 
 # Losing the permit ends the command.
-background tackle sem run lost --limit 1 --ttl 3s -- sh -c \
+background tackle sem run lost --limit 1 --lease 3s -- sh -c \
     'echo "$TACKLE_TOKEN" >"$0"; exec sleep 600' "$home/lost" 2>"$home/complaint" &
 runner=$!
 eventually "it runs" test -s "$home/lost"
@@ -112,7 +125,7 @@ has "$(cat "$home/complaint")" "lost lost: ending the command"
 # ---- Wrong usage, no server -----------------------------------------------------------------------
 
 for wrong in "acquire" "acquire a" "acquire a --limit 0" "acquire a --limit -1" "acquire a --limit x" \
-    "acquire a --limit 1000001" "acquire a --limit 1 --ttl 0" "acquire a --limit 1 --wait x" \
+    "acquire a --limit 1000001" "acquire a --limit 1 --lease 0" "acquire a --limit 1 --wait x" \
     "acquire '' --limit 1" "renew a" "release a" "show" "run a --limit 1" "run a -- echo" \
     "run a --limit 1 echo" "run a --limit 1 --on-lost x -- echo"; do
     eval "ends 64 tackle sem $wrong"

@@ -60,8 +60,8 @@ int puppet_main(char **argv)
     int64_t limit = atoll(argv[4]);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     tkl_lock_options lock = {
-        .ttl_ms = atoll(argv[5]), .shared = argv[6][0] == '1', .auto_renew = argv[7][0] == '1'};
-    tkl_semaphore_options sem = {.ttl_ms = lock.ttl_ms, .auto_renew = lock.auto_renew};
+        .lease_ms = atoll(argv[5]), .shared = argv[6][0] == '1', .auto_renew = argv[7][0] == '1'};
+    tkl_semaphore_options sem = {.lease_ms = lock.lease_ms, .auto_renew = lock.auto_renew};
     if (tkl_open(argv[2], NULL, &client) != TKL_OK)
         return 2;
     int rc = limit > 0 ? tkl_semaphore_open(client, tkl_str(argv[3]), limit, &sem, &h.sem)
@@ -124,7 +124,7 @@ puppet *puppet_start(const puppet_options *o)
     assert_true(len > 0);
     self[len] = '\0';
     snprintf(limit, sizeof(limit), "%" PRId64, o->limit);
-    snprintf(ttl, sizeof(ttl), "%" PRId64, o->ttl_ms);
+    snprintf(ttl, sizeof(ttl), "%" PRId64, o->lease_ms);
     char *argv[] = {self,  FLAG, (char *)o->url,        (char *)o->name,
                     limit, ttl,  o->shared ? "1" : "0", o->auto_renew ? "1" : "0",
                     NULL};

@@ -32,7 +32,7 @@ typedef struct puppet_options {
     const char *url;
     const char *name;
     int64_t limit;    /* 0: a lock; else a semaphore */
-    int64_t ttl_ms;   /* 0: the default */
+    int64_t lease_ms; /* 0: the default */
     int64_t clock_ms; /* how far its wall clock is off; needs libfaketime */
     bool shared;
     bool auto_renew;

@@ -46,10 +46,10 @@ int world_done(void **state)
     return 0;
 }
 
-tkl_redlock *redlock_with(world *w, size_t count, int64_t ttl_ms, int64_t node_timeout_ms)
+tkl_redlock *redlock_with(world *w, size_t count, int64_t lease_ms, int64_t timeout_ms)
 {
     tkl_redlock_options options = {
-        .ttl_ms = ttl_ms, .node_timeout_ms = node_timeout_ms, .retry_delay_ms = 10};
+        .lease_ms = lease_ms, .timeout_ms = timeout_ms, .retry_delay_ms = 10};
     tkl_redlock *lock;
     assert_ok(tkl_redlock_open(w->clients, count, tkl_str("name"), &options, &lock));
     return lock;

@@ -28,7 +28,7 @@ int world_done(void **state);
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_fresh, world_done)
 
 /* A lock on the first `count` servers; redlock_on(): with time for slow machines. */
-tkl_redlock *redlock_with(world *w, size_t count, int64_t ttl_ms, int64_t node_timeout_ms);
+tkl_redlock *redlock_with(world *w, size_t count, int64_t lease_ms, int64_t timeout_ms);
 tkl_redlock *redlock_on(world *w, size_t count);
 
 /* How many of the first `count` servers have this value, the token of this lock, or nothing. */

@@ -1,7 +1,7 @@
--- redlock/extend: make the lease last longer.
+-- redlock/renew: make the lease last longer.
 -- KEYS[1] lock   string: the owner's token
 -- ARGV[1] token
--- ARGV[2] ttl    milliseconds
+-- ARGV[2] lease  milliseconds
 -- ARGV[3] valid  1: the lock is valid still, so a server that forgot it writes it down again
 -- returns 0, or 6 (TKL_NOTOWNER) when this server did not have it (also when it has it now)
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Acquisitions that count once replicas have them.
+ *
+ * WAIT speaks of the writes of its own connection. So the acquisition is repeated as a renewal with
+ * WAIT right behind it, on one connection, and both are repeated together: on a master that was
+ * demoted meanwhile, or on a new one, a WAIT alone would answer for nothing.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/resp.h"
+#include "hold/inside.h"
+#include "hold/scripts.h"
+
+/* WAIT looks at the clock ten times a second. */
+#define WAIT_SLACK_US 500000
+
+static void make_wire(const tkl__hold *h, int64_t deadline, tkl__buf *wire)
+{
+    tkl_bytes args[] = {h->everyone, tkl_str(h->token), tkl_str(h->lease), tkl_str("")};
+    tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_renew, args, 4);
+    tkl__script_wire(wire, &call, false);
+    tkl__resp_head(wire, 3);
+    tkl__resp_argz(wire, "WAIT");
+    tkl__resp_int(wire, h->rules.replicas);
+    tkl__resp_int(wire, tkl__left(deadline) / 1000 + 1);
+}
+
+/* What the server said to both. */
+typedef struct pair {
+    tkl_reply *renewal, *wait;
+} pair;
+
+static void free_pair(pair *p)
+{
+    tkl_reply_free(p->renewal);
+    tkl_reply_free(p->wait);
+    *p = (pair){NULL, NULL};
+}
+
+static int converse(tkl__node *node, tkl_bytes wire, int64_t deadline, pair *p)
+{
+    tkl__conn *conn;
+    int rc = tkl__node_borrow(node, deadline, &conn);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__conn_send(conn, wire, deadline, NULL);
+    if (rc == TKL_OK)
+        rc = tkl__conn_receive(conn, deadline + WAIT_SLACK_US, &p->renewal);
+    if (rc == TKL_OK)
+        rc = tkl__conn_receive(conn, deadline + WAIT_SLACK_US, &p->wait);
+    tkl__node_return(node, conn);
+    return rc;
+}
+
+static int try_pair(tkl__hold *h, int64_t deadline, bool *again, pair *p)
+{
+    tkl__node *node = NULL;
+    tkl__buf wire;
+    *again = false;
+    tkl__buf_init(&wire);
+    make_wire(h, deadline, &wire);
+    int slot = h->client->route->cluster ? tkl__slot_of(h->keys[0]) : TKL__NO_SLOT;
+    int rc = wire.failed ? tkl__nomem() : h->client->route->pick(h->client, slot, deadline, &node);
+    if (rc == TKL_OK)
+        rc = converse(node, (tkl_bytes){wire.data, wire.len}, deadline, p);
+    tkl__buf_free(&wire);
+    const tkl_reply *bad = tkl_reply_kind(p->renewal) == TKL_REPLY_ERROR ? p->renewal : p->wait;
+    tkl__outcome outcome = tkl__judge(h->client, node, rc, bad, true);
+    tkl__node_unref(outcome.other);
+    tkl__node_unref(node);
+    *again = outcome.again;
+    return rc;
+}
+
+/* Both, until one and the same server has answered both. */
+static int renew_and_wait(tkl__hold *h, int64_t deadline, int64_t *replicas)
+{
+    pair p = {NULL, NULL};
+    bool again;
+    int attempt = 0;
+    int rc = try_pair(h, deadline, &again, &p);
+    while (again && tkl__pause(attempt++, false, deadline)) {
+        free_pair(&p);
+        rc = try_pair(h, deadline, &again, &p);
+    }
+    if (rc == TKL_OK)
+        rc = tkl__check(&p.renewal);
+    if (rc == TKL_OK)
+        rc = tkl__check(&p.wait);
+    if (rc == TKL_OK)
+        rc = (int)tkl_reply_int(tkl_reply_at(p.renewal, 0));
+    *replicas = tkl_reply_int(p.wait);
+    free_pair(&p);
+    return rc;
+}
+
+int tkl__hold_await_replicas(tkl__hold *h, tkl__grant *g)
+{
+    int64_t replicas = 0;
+    if (h->rules.replicas == 0)
+        return TKL_OK;
+    int64_t half = tkl__to_us(h->rules.lease_ms) / 2;
+    int64_t deadline = tkl__hold_deadline(h);
+    int64_t started = tkl__lease_now();
+    if (tkl__left(deadline) > half)
+        deadline = tkl__now() + half;
+    int rc = renew_and_wait(h, deadline, &replicas);
+    if (rc == TKL_OK && replicas >= h->rules.replicas) {
+        g->started = started;
+        g->lease_us = tkl__to_us(h->rules.lease_ms);
+        return TKL_OK;
+    }
+    tkl__hold_ask_release(h, true, true);
+    if (rc == TKL_OK)
+        return tkl__fail(TKL_EUNREADY, "only %" PRId64 " of %d replicas have it", replicas,
+                         h->rules.replicas);
+    return rc == TKL_NOTOWNER ? tkl__fail(TKL_ELOST, "a failover lost the acquisition") : rc;
+}
