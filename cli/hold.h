@@ -70,15 +70,13 @@ extern const cli_component cli_lock;
     {                                                                                              \
         "wait", CLI_DURATION, "DURATION", "wait up to this long; 0 tries once (default: no limit)" \
     }
-#define CLI_HOLD_ON_LOST                                                     \
-    {                                                                        \
-        "on-lost", CLI_CHOICE, "kill|warn",                                  \
-            "if it is lost: end the command, or let it go on (default kill)" \
+#define CLI_HOLD_ON_LOST                                                                           \
+    {                                                                                              \
+        "on-lost", CLI_CHOICE, "kill|warn", "if it is lost: end the command or not (default kill)" \
     }
-#define CLI_HOLD_GRACE                                                         \
-    {                                                                          \
-        "grace", CLI_DURATION, "DURATION",                                     \
-            "from SIGTERM to SIGKILL, when the command is ended (default 10s)" \
+#define CLI_HOLD_GRACE                                                                 \
+    {                                                                                  \
+        "grace", CLI_DURATION, "DURATION", "between SIGTERM and SIGKILL (default 10s)" \
     }
 
 /* --lease; 64 when it is 0. */

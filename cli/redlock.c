@@ -319,11 +319,11 @@ static int release(cli_session *cli)
             "the servers, independent of each other, 1-64 " \
             "($TACKLE_NODES)"                               \
     }
-#define NODE_TIMEOUT                                  \
-    {                                                 \
-        "node-timeout", CLI_DURATION, "DURATION",     \
-            "how long one server may take to answer " \
-            "(default 1s, at most lease/5)"           \
+#define NODE_TIMEOUT                              \
+    {                                             \
+        "node-timeout", CLI_DURATION, "DURATION", \
+            "of one server's answer "             \
+            "(default 1s, at most lease/5)"       \
     }
 
 static const cli_option run_options[] = {

@@ -190,7 +190,8 @@ ends 0 tackle lock acquire acl --shared
 ends 0 tackle lock show acl
 ends 0 tackle lock release acl "$token"
 ends 0 tackle lock break acl
-ends 0 tackle sem run acl --limit 1 -- tackle sem show acl
+ends 0 tackle sem run acl --limit 1 -- echo "may run"
+ends 0 tackle sem show acl
 ends 77 tackle call GET other
 ends 77 tackle --namespace other lock acquire acl
 has "$err" "NOPERM"
