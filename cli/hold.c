@@ -136,7 +136,8 @@ static int end_busy(const cli_session *cli, const cli_hold *hold)
 int cli_hold_acquire(cli_session *cli, cli_hold *hold, int64_t wait_ms)
 {
     bool tell = isatty(STDERR_FILENO) && !cli->json;
-    int failed = cli_patience_begin(cli, interrupt, tell ? say_waiting : NULL, hold);
+    cli_patience_tell(tell ? say_waiting : NULL);
+    int failed = cli_patience_begin(cli, interrupt, hold);
     if (failed)
         return failed;
     int code = hold->kind->acquire(hold->handle, wait_ms);

@@ -78,10 +78,13 @@ static void *watch(void *unused)
 
 /* ---- From outside -------------------------------------------------------- */
 
-int cli_patience_begin(const cli_session *cli, void (*cancel)(void *arg), void (*tell)(void *arg),
-                       void *arg)
+void cli_patience_tell(void (*tell)(void *arg))
 {
     tell_wait = tell;
+}
+
+int cli_patience_begin(const cli_session *cli, void (*cancel)(void *arg), void *arg)
+{
     cancel_wait = cancel;
     cancel_arg = arg;
     int reason = pipe2(news, O_CLOEXEC | O_NONBLOCK) != 0 ? errno : 0;

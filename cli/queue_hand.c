@@ -94,7 +94,7 @@ static int give_back(cli_session *cli, const tkl_jobs *jobs)
 
 static int claim(cli_session *cli, const popping *p, tkl_jobs **jobs)
 {
-    int failed = cli_patience_begin(cli, cancel_claim, NULL, p->consumer);
+    int failed = cli_patience_begin(cli, cancel_claim, p->consumer);
     if (failed)
         return failed;
     int code = tkl_consumer_claim(p->consumer, 1, cli_number(cli, "wait", 0), jobs);
