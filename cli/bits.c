@@ -7,21 +7,25 @@
 #include <string.h>
 
 #include "holders.h"
+#include "lines.h"
 #include "out.h"
 #include "value.h"
 
 /* The bitmap named by the argument. */
-static int open_bits(cli_session *cli, int index, tkl_bits **bits)
+static int open_bits(cli_session *cli, int index, int64_t ttl_ms, tkl_bits **bits)
 {
     tkl_client *client = NULL;
+    tkl_bits_options options = {.ttl_ms = ttl_ms};
     int failed = cli_connect(cli, &client);
-    return failed ? failed : cli_end(cli, tkl_bits_open(client, tkl_str(cli->argv[index]), bits));
+    tkl_bytes name = tkl_str(cli->argv[index]);
+    return failed ? failed : cli_end(cli, tkl_bits_open(client, name, &options, bits));
 }
 
-static int print_number(const cli_session *cli, int64_t number)
+/* {"count": 3}, or the number. */
+static int print_number(const cli_session *cli, const char *key, int64_t number)
 {
     if (cli->json)
-        return cli_print_json(cli, json_integer((json_int_t)number));
+        return cli_print_json(cli, json_pack("{s:I}", key, (json_int_t)number));
     printf("%" PRId64 "\n", number);
     return CLI_OK;
 }
@@ -56,11 +60,11 @@ static int get(cli_session *cli)
     bool bit = false;
     int failed = read_number(cli, "bit", cli->argv[1], &at);
     if (!failed)
-        failed = open_bits(cli, 0, &bits);
+        failed = open_bits(cli, 0, 0, &bits);
     if (!failed)
         failed = cli_end(cli, tkl_bits_get(bits, at, &bit));
     tkl_bits_close(bits);
-    return failed ? failed : print_number(cli, bit);
+    return failed ? failed : print_number(cli, "value", bit);
 }
 
 static int set(cli_session *cli)
@@ -72,11 +76,11 @@ static int set(cli_session *cli)
     if (!failed && cli->argc > 2)
         failed = read_bit(cli, cli->argv[2], &bit);
     if (!failed)
-        failed = open_bits(cli, 0, &bits);
+        failed = open_bits(cli, 0, cli_number(cli, "ttl", 0), &bits);
     if (!failed)
         failed = cli_end(cli, tkl_bits_set(bits, at, bit, &old));
     tkl_bits_close(bits);
-    return failed ? failed : print_number(cli, old);
+    return failed ? failed : print_number(cli, "before", old);
 }
 
 static int count(cli_session *cli)
@@ -84,14 +88,14 @@ static int count(cli_session *cli)
     tkl_bits *bits = NULL;
     tkl_bits_range range;
     int64_t number = 0;
-    int failed = open_bits(cli, 0, &bits);
+    int failed = open_bits(cli, 0, 0, &bits);
     if (!failed)
         failed = cli_end(cli, tkl_bits_count(bits, read_range(cli, &range), &number));
     tkl_bits_close(bits);
-    return failed ? failed : print_number(cli, number);
+    return failed ? failed : print_number(cli, "count", number);
 }
 
-static int pos(cli_session *cli)
+static int find(cli_session *cli)
 {
     tkl_bits *bits = NULL;
     tkl_bits_range range;
@@ -99,14 +103,14 @@ static int pos(cli_session *cli)
     bool bit = true;
     int failed = read_bit(cli, cli->argv[1], &bit);
     if (!failed)
-        failed = open_bits(cli, 0, &bits);
+        failed = open_bits(cli, 0, 0, &bits);
     if (!failed)
         failed = cli_end(cli, tkl_bits_find(bits, bit, read_range(cli, &range), &at));
     tkl_bits_close(bits);
-    return failed ? failed : print_number(cli, at);
+    return failed ? failed : print_number(cli, "bit", at);
 }
 
-/* ---- op ------------------------------------------------------------------ */
+/* ---- combine ------------------------------------------------------------------ */
 
 static int read_op(const cli_session *cli, tkl_bits_op *op)
 {
@@ -119,10 +123,10 @@ static int read_op(const cli_session *cli, tkl_bits_op *op)
     return cli_usage(cli, "invalid operation '%s': and, or, xor or not", cli->argv[1]);
 }
 
-static int op(cli_session *cli)
+static int combine(cli_session *cli)
 {
     tkl_bits_op operation = TKL_BITS_AND;
-    size_t n = 0;
+    size_t count = 0;
     int64_t bytes = 0;
     int failed = read_op(cli, &operation);
     if (failed)
@@ -130,28 +134,28 @@ static int op(cli_session *cli)
     tkl_bits **all = calloc((size_t)cli->argc, sizeof *all);
     if (!all)
         return cli_end(cli, TKL_ENOMEM);
-    failed = open_bits(cli, 0, &all[n++]);
+    failed = open_bits(cli, 0, cli_number(cli, "ttl", 0), &all[count++]);
     for (int i = 2; !failed && i < cli->argc; i++)
-        failed = open_bits(cli, i, &all[n++]);
+        failed = open_bits(cli, i, 0, &all[count++]);
     if (!failed)
-        failed = cli_end(cli, tkl_bits_combine(all[0], operation, all + 1, n - 1, &bytes));
-    for (size_t i = 0; i < n; i++)
+        failed = cli_end(cli, tkl_bits_combine(all[0], operation, all + 1, count - 1, &bytes));
+    for (size_t i = 0; i < count; i++)
         tkl_bits_close(all[i]);
     free(all);
-    return failed ? failed : print_number(cli, bytes);
+    return failed ? failed : print_number(cli, "bytes", bytes);
 }
 
-/* ---- field --------------------------------------------------------------- */
+/* ---- fields --------------------------------------------------------------- */
 
 static int read_verb(const cli_session *cli, const char *text, tkl_bits_verb *verb)
 {
-    static const char *const names[] = {"get", "set", "incr"};
+    static const char *const names[] = {"get", "set", "add"};
     for (int i = 0; i < 3; i++)
         if (strcmp(text, names[i]) == 0) {
             *verb = (tkl_bits_verb)i;
             return CLI_OK;
         }
-    return cli_usage(cli, "invalid '%s': get, set or incr", text);
+    return cli_usage(cli, "invalid '%s': get, set or add", text);
 }
 
 /* u8, i16 */
@@ -179,7 +183,7 @@ static tkl_bits_overflow read_overflow(const cli_session *cli)
     return text[0] == 'w' ? TKL_BITS_WRAP : text[0] == 's' ? TKL_BITS_SATURATE : TKL_BITS_FAIL;
 }
 
-/* One of "get TYPE AT", "set TYPE AT VALUE", "incr TYPE AT VALUE"; moves *index behind it. */
+/* One of "get TYPE AT", "set TYPE AT VALUE", "add TYPE AT VALUE"; moves *index behind it. */
 static int read_field(const cli_session *cli, int *index, tkl_bits_field *field)
 {
     int i = *index;
@@ -199,14 +203,14 @@ static int read_field(const cli_session *cli, int *index, tkl_bits_field *field)
 }
 
 /* What did not fit is null. */
-static int print_values(const cli_session *cli, const tkl_bits_value *values, size_t n)
+static int print_values(const cli_session *cli, const tkl_bits_value *values, size_t count)
 {
     json_t *array = json_array();
     bool all = true;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < count; i++) {
         all = all && values[i].done;
-        json_array_append_new(array, values[i].done ? json_integer((json_int_t)values[i].value)
-                                                    : json_null());
+        json_t *value = values[i].done ? json_integer((json_int_t)values[i].value) : json_null();
+        json_array_append_new(array, json_pack("{s:o}", "value", value));
         if (!cli->json && values[i].done)
             printf("%" PRId64 "\n", values[i].value);
         else if (!cli->json)
@@ -220,37 +224,53 @@ static int print_values(const cli_session *cli, const tkl_bits_value *values, si
     return failed || all ? failed : cli_fail(cli, CLI_NO, "a number did not fit");
 }
 
-static int run_fields(cli_session *cli, const tkl_bits_field *fields, size_t n)
+static int run_fields(cli_session *cli, const tkl_bits_field *fields, size_t count)
 {
     tkl_bits *bits = NULL;
-    tkl_bits_value *values = calloc(n, sizeof *values);
-    int failed = values ? open_bits(cli, 0, &bits) : cli_end(cli, TKL_ENOMEM);
+    tkl_bits_value *values = calloc(count, sizeof *values);
+    int failed =
+        values ? open_bits(cli, 0, cli_number(cli, "ttl", 0), &bits) : cli_end(cli, TKL_ENOMEM);
     if (!failed)
-        failed = cli_end(cli, tkl_bits_fields(bits, fields, n, values));
+        failed = cli_end(cli, tkl_bits_fields(bits, fields, count, values));
     if (!failed)
-        failed = print_values(cli, values, n);
+        failed = print_values(cli, values, count);
     tkl_bits_close(bits);
     free(values);
     return failed;
 }
 
-static int field(cli_session *cli)
+static int change_fields(cli_session *cli)
 {
     tkl_bits_field *fields = calloc((size_t)cli->argc, sizeof *fields);
-    size_t n = 0;
+    size_t count = 0;
     int failed = fields ? CLI_OK : cli_end(cli, TKL_ENOMEM);
     for (int i = 1; !failed && i < cli->argc;)
-        failed = read_field(cli, &i, &fields[n++]);
+        failed = read_field(cli, &i, &fields[count++]);
     if (!failed)
-        failed = run_fields(cli, fields, n);
+        failed = run_fields(cli, fields, count);
     free(fields);
+    return failed;
+}
+
+static int names(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_names *all = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_bits_names(client, &all));
+    if (!failed)
+        failed = cli_print_names(cli, all);
+    tkl_names_free(all);
     return failed;
 }
 
 static int drop(cli_session *cli)
 {
     tkl_bits *bits = NULL;
-    int failed = open_bits(cli, 0, &bits);
+    int failed = cli_confirm(cli, "This deletes the bitmap %s.", cli->argv[0]);
+    if (!failed)
+        failed = open_bits(cli, 0, 0, &bits);
     if (!failed)
         failed = cli_end(cli, tkl_bits_drop(bits));
     tkl_bits_close(bits);
@@ -259,16 +279,26 @@ static int drop(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
+#define TTL                                                                                \
+    {                                                                                      \
+        "ttl", CLI_DURATION, "DURATION", "the bitmap expires so long after the last write" \
+    }
+
 static const cli_option range_options[] = {
-    {"from", CLI_INTEGER, "BIT", "the first one; -1 is the last (0)"},
-    {"to", CLI_INTEGER, "BIT", "the last one; -1 is the last (-1)"},
+    {"from", CLI_INTEGER, "BIT", "first bit of the range, default 0; -1 is the last one"},
+    {"to", CLI_INTEGER, "BIT", "last bit of the range, default -1"},
     {0},
 };
 
+static const cli_option write_options[] = {TTL, {0}};
+
 static const cli_option field_options[] = {
-    {"overflow", CLI_CHOICE, "wrap|saturate|fail", "when a number does not fit (wrap)"},
+    {"overflow", CLI_CHOICE, "wrap|saturate|fail", "default wrap"},
+    TTL,
     {0},
 };
+
+static const cli_option drop_options[] = {CLI_YES, {0}};
 
 static const cli_verb verbs[] = {
     {
@@ -282,6 +312,7 @@ static const cli_verb verbs[] = {
         .name = "set",
         .args = "NAME BIT [VALUE]",
         .summary = "set a bit, to 1 or VALUE; prints what it was",
+        .options = write_options,
         .example = "tackle bits set days 319",
         .run = set,
     },
@@ -295,45 +326,54 @@ static const cli_verb verbs[] = {
         .run = count,
     },
     {
-        .name = "pos",
+        .name = "find",
         .args = "NAME VALUE",
         .summary = "where the first 1, or 0, is",
         .options = range_options,
-        .details = "Exit code 1 when there is none.",
+        .details = "Bits behind the last byte in use are 0. Exit code 1 when there is none.",
         .example = "tackle bits set days 319\n"
-                   "tackle bits pos days 1",
-        .run = pos,
+                   "tackle bits find days 1",
+        .run = find,
     },
     {
-        .name = "op",
+        .name = "combine",
         .args = "NAME OPERATION SOURCE...",
         .summary = "make it the and, or, xor or not of others; prints its bytes",
+        .options = write_options,
         .example = "tackle bits set monday 7\n"
                    "tackle bits set tuesday 7\n"
-                   "tackle bits op both and monday tuesday\n"
+                   "tackle bits combine both and monday tuesday\n"
                    "tackle bits count both",
-        .run = op,
+        .run = combine,
     },
     {
-        .name = "field",
+        .name = "fields",
         .args = "NAME STEP...",
-        .summary = "packed numbers: get, set, incr; several as one step",
+        .summary = "packed numbers: get, set, add; several as one step",
         .options = field_options,
         .details =
-            "Steps: get TYPE AT, set TYPE AT VALUE, incr TYPE AT VALUE. TYPE is u1 to u63 or\n"
+            "Steps: get TYPE AT, set TYPE AT VALUE, add TYPE AT VALUE. TYPE is u1 to u63 or\n"
             "i1 to i64; AT is a bit, or with # counts numbers of that type. Prints what get\n"
-            "finds, what set replaces and what incr makes of it. Exit code 1 when one did not\n"
+            "finds, what set replaces and what add makes of it. Exit code 1 when one did not\n"
             "fit, with --overflow fail.",
-        .example = "tackle bits field scores set u12 '#5' 4000 incr u12 '#5' 90\n"
-                   "tackle bits field scores incr u12 '#5' 90 --overflow saturate",
-        .run = field,
+        .example = "tackle bits fields scores set u12 '#5' 4000 add u12 '#5' 90\n"
+                   "tackle bits fields scores add u12 '#5' 90 --overflow saturate",
+        .run = change_fields,
+    },
+    {
+        .name = "names",
+        .summary = "the names of all bitmaps",
+        .example = "tackle bits set days 319\n"
+                   "tackle bits names",
+        .run = names,
     },
     {
         .name = "drop",
         .args = "NAME",
-        .summary = "remove the bitmap",
+        .summary = "delete the bitmap",
+        .options = drop_options,
         .example = "tackle bits set tackle-example 1 >/dev/null\n"
-                   "tackle bits drop tackle-example --json",
+                   "tackle bits drop tackle-example --yes --json",
         .run = drop,
     },
     {0},
@@ -343,10 +383,10 @@ static const cli_step demo[] = {
     {"A bit for each user: who was here on both days?",
      "for u in 3 7 9; do tackle bits set monday $u; done >/dev/null\n"
      "  for u in 7 9 12; do tackle bits set tuesday $u; done >/dev/null\n"
-     "  tackle bits op both and monday tuesday; tackle bits count both",
+     "  tackle bits combine both and monday tuesday; tackle bits count both",
      0},
     {"Numbers of 12 bits side by side, several in one step.",
-     "tackle bits field scores set u12 '#5' 4000 incr u12 '#5' 200 --overflow saturate", 0},
+     "tackle bits fields scores set u12 '#5' 4000 add u12 '#5' 200 --overflow saturate", 0},
     {0},
 };
 

@@ -7,6 +7,7 @@
 
 #include "holders.h"
 #include "items.h"
+#include "lines.h"
 #include "out.h"
 
 /* ---- Opening ------------------------------------------------------------- */
@@ -198,6 +199,19 @@ static int merge(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "merged");
 }
 
+static int names(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_names *all = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_bloom_names(client, &all));
+    if (!failed)
+        failed = cli_print_names(cli, all);
+    tkl_names_free(all);
+    return failed;
+}
+
 static int drop(cli_session *cli)
 {
     tkl_bloom *bloom = NULL;
@@ -288,6 +302,13 @@ static const cli_verb verbs[] = {
             "tackle bloom exists tackle-example apple\n"
             "tackle bloom drop tackle-example --yes; tackle bloom drop tackle-example-2 --yes",
         .run = merge,
+    },
+    {
+        .name = "names",
+        .summary = "the names of all filters",
+        .example = "tackle bloom add seen apple\n"
+                   "tackle bloom names",
+        .run = names,
     },
     {
         .name = "drop",

@@ -8,14 +8,17 @@
 #include <string.h>
 
 #include "holders.h"
+#include "lines.h"
 #include "out.h"
 
 /* The places named by the first argument. */
-static int open_geo(cli_session *cli, tkl_geo **geo)
+static int open_geo(cli_session *cli, int64_t ttl_ms, tkl_geo **geo)
 {
     tkl_client *client = NULL;
+    tkl_geo_options options = {.ttl_ms = ttl_ms};
     int failed = cli_connect(cli, &client);
-    return failed ? failed : cli_end(cli, tkl_geo_open(client, tkl_str(cli->argv[0]), geo));
+    tkl_bytes name = tkl_str(cli->argv[0]);
+    return failed ? failed : cli_end(cli, tkl_geo_open(client, name, &options, geo));
 }
 
 static int read_number(const cli_session *cli, const char *what, const char *text, double *number)
@@ -36,10 +39,11 @@ static tkl_geo_unit read_unit(const char *text)
                                      : TKL_GEO_M;
 }
 
-static int print_number(const cli_session *cli, int64_t number)
+/* {"count": 3}, or the number. */
+static int print_number(const cli_session *cli, const char *key, int64_t number)
 {
     if (cli->json)
-        return cli_print_json(cli, json_integer((json_int_t)number));
+        return cli_print_json(cli, json_pack("{s:I}", key, (json_int_t)number));
     printf("%" PRId64 "\n", number);
     return CLI_OK;
 }
@@ -58,11 +62,11 @@ static int add_places(cli_session *cli, const tkl_geo_place *places, size_t coun
 {
     tkl_geo *geo = NULL;
     int64_t added = 0;
-    int failed = open_geo(cli, &geo);
+    int failed = open_geo(cli, cli_number(cli, "ttl", 0), &geo);
     if (!failed)
         failed = cli_end(cli, tkl_geo_add(geo, places, count, &added));
     tkl_geo_close(geo);
-    return failed ? failed : print_number(cli, added);
+    return failed ? failed : print_number(cli, "added", added);
 }
 
 static int add(cli_session *cli)
@@ -96,27 +100,29 @@ static int remove_places(cli_session *cli)
     tkl_geo *geo = NULL;
     int64_t removed = 0;
     tkl_bytes *names = names_of(cli);
-    int failed = names ? open_geo(cli, &geo) : cli_end(cli, TKL_ENOMEM);
+    int failed = names ? open_geo(cli, 0, &geo) : cli_end(cli, TKL_ENOMEM);
     if (!failed)
         failed = cli_end(cli, tkl_geo_remove(geo, names, (size_t)cli->argc - 1, &removed));
     tkl_geo_close(geo);
     free(names);
-    return failed ? failed : print_number(cli, removed);
+    return failed ? failed : print_number(cli, "removed", removed);
 }
 
-static int dist(cli_session *cli)
+static int distance(cli_session *cli)
 {
     tkl_geo *geo = NULL;
-    double distance = 0;
-    tkl_geo_unit unit = read_unit(cli_text(cli, "unit", "m"));
-    int failed = open_geo(cli, &geo);
+    double length = 0;
+    const char *unit = cli_text(cli, "unit", "m");
+    int failed = open_geo(cli, 0, &geo);
     if (!failed)
         failed = cli_end(cli, tkl_geo_distance(geo, tkl_str(cli->argv[1]), tkl_str(cli->argv[2]),
-                                               unit, &distance));
+                                               read_unit(unit), &length));
     tkl_geo_close(geo);
-    if (failed || cli->json)
-        return failed ? failed : cli_print_json(cli, json_real(distance));
-    printf("%.4f\n", distance);
+    if (failed)
+        return failed;
+    if (cli->json)
+        return cli_print_json(cli, json_pack("{s:f, s:s}", "distance", length, "unit", unit));
+    printf("%.4f\n", length);
     return CLI_OK;
 }
 
@@ -141,14 +147,14 @@ static json_t *json_positions(const tkl_bytes *names, const tkl_geo_position *at
     return rows;
 }
 
-static int pos(cli_session *cli)
+static int positions(cli_session *cli)
 {
     tkl_geo *geo = NULL;
     size_t count = (size_t)cli->argc - 1;
     bool all = true;
     tkl_bytes *names = names_of(cli);
     tkl_geo_position *at = calloc(count, sizeof *at);
-    int failed = names && at ? open_geo(cli, &geo) : cli_end(cli, TKL_ENOMEM);
+    int failed = names && at ? open_geo(cli, 0, &geo) : cli_end(cli, TKL_ENOMEM);
     if (!failed)
         failed = cli_end(cli, tkl_geo_positions(geo, names, count, at));
     if (!failed)
@@ -161,34 +167,33 @@ static int pos(cli_session *cli)
 
 static const cli_column hash_columns[] = {{"name", "PLACE"}, {"hash", "GEOHASH"}, {0}};
 
-static json_t *json_hashes(const tkl_bytes *names, tkl_geo_text *hashes, size_t count, bool *all)
+static json_t *json_hashes(const tkl_bytes *names, tkl_geo_text *texts, size_t count, bool *all)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < count; i++) {
-        bool found = hashes[i][0] != '\0';
+        bool found = texts[i][0] != '\0';
         *all = *all && found;
-        json_array_append_new(rows,
-                              json_pack("{s:o, s:o}", "name", cli_json_bytes(names[i]), "hash",
-                                        found ? json_string(hashes[i]) : json_null()));
+        json_array_append_new(rows, json_pack("{s:o, s:o}", "name", cli_json_bytes(names[i]),
+                                              "hash", found ? json_string(texts[i]) : json_null()));
     }
     return rows;
 }
 
-static int hash(cli_session *cli)
+static int hashes(cli_session *cli)
 {
     tkl_geo *geo = NULL;
     size_t count = (size_t)cli->argc - 1;
     bool all = true;
     tkl_bytes *names = names_of(cli);
-    tkl_geo_text *hashes = calloc(count, sizeof *hashes);
-    int failed = names && hashes ? open_geo(cli, &geo) : cli_end(cli, TKL_ENOMEM);
+    tkl_geo_text *texts = calloc(count, sizeof *texts);
+    int failed = names && texts ? open_geo(cli, 0, &geo) : cli_end(cli, TKL_ENOMEM);
     if (!failed)
-        failed = cli_end(cli, tkl_geo_hashes(geo, names, count, hashes));
+        failed = cli_end(cli, tkl_geo_hashes(geo, names, count, texts));
     if (!failed)
-        failed = cli_print_rows(cli, json_hashes(names, hashes, count, &all), hash_columns);
+        failed = cli_print_rows(cli, json_hashes(names, texts, count, &all), hash_columns);
     tkl_geo_close(geo);
     free(names);
-    free(hashes);
+    free(texts);
     return failed || all ? failed : CLI_NO;
 }
 
@@ -219,8 +224,10 @@ static int read_centre(const cli_session *cli, tkl_geo_query *query)
 static int read_query(const cli_session *cli, tkl_geo_query *query)
 {
     const char *radius = cli_text(cli, "radius", NULL), *box = cli_text(cli, "box", NULL);
-    *query = (tkl_geo_query){.unit = read_unit(cli_text(cli, "unit", "km")),
-                             .limit = cli_number(cli, "limit", 0),
+    if (cli_flag(cli, "max") && cli_number(cli, "max", 0) < 1)
+        return cli_usage(cli, "invalid --max: 1 or more");
+    *query = (tkl_geo_query){.unit = read_unit(cli_text(cli, "unit", "m")),
+                             .max = cli_number(cli, "max", 0),
                              .farthest = cli_flag(cli, "farthest")};
     if (!radius == !box)
         return cli_usage(cli, "either --radius or --box");
@@ -259,22 +266,37 @@ static int near(cli_session *cli)
     bool only_count = cli_flag(cli, "count");
     int failed = read_query(cli, &query);
     if (!failed)
-        failed = open_geo(cli, &geo);
+        failed = open_geo(cli, 0, &geo);
     if (!failed)
         failed = cli_end(cli, only_count ? tkl_geo_count(geo, &query, &count)
                                          : tkl_geo_near(geo, &query, &places));
     if (!failed)
-        failed = only_count ? print_number(cli, count)
+        failed = only_count ? print_number(cli, "count", count)
                             : cli_print_rows(cli, json_places(places), near_columns);
     tkl_geo_places_free(places);
     tkl_geo_close(geo);
     return failed;
 }
 
+static int names(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_names *all = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_geo_names(client, &all));
+    if (!failed)
+        failed = cli_print_names(cli, all);
+    tkl_names_free(all);
+    return failed;
+}
+
 static int drop(cli_session *cli)
 {
     tkl_geo *geo = NULL;
-    int failed = open_geo(cli, &geo);
+    int failed = cli_confirm(cli, "This deletes all places of %s.", cli->argv[0]);
+    if (!failed)
+        failed = open_geo(cli, 0, &geo);
     if (!failed)
         failed = cli_end(cli, tkl_geo_drop(geo));
     tkl_geo_close(geo);
@@ -283,25 +305,29 @@ static int drop(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
-#define UNIT(otherwise)                                                \
-    {                                                                  \
-        "unit", CLI_CHOICE, "m|km|mi|ft", "of lengths (" otherwise ")" \
+#define UNIT                                                      \
+    {                                                             \
+        "unit", CLI_CHOICE, "m|km|mi|ft", "of lengths, default m" \
     }
 
-static const cli_option dist_options[] = {
-    UNIT("m"),
+static const cli_option add_options[] = {
+    {"ttl", CLI_DURATION, "DURATION", "all places expire so long after the last change"},
     {0},
 };
+
+static const cli_option distance_options[] = {UNIT, {0}};
 
 static const cli_option near_options[] = {
     {"radius", CLI_TEXT, "LENGTH", "in a circle of this radius"},
     {"box", CLI_TEXT, "WIDTHxHEIGHT", "in a box of this size"},
-    UNIT("km"),
-    {"limit", CLI_INTEGER, "N", "at most so many"},
+    UNIT,
+    {"max", CLI_INTEGER, "N", "at most N places, default all"},
     {"farthest", CLI_FLAG, NULL, "farthest first"},
-    {"count", CLI_FLAG, NULL, "only how many"},
+    {"count", CLI_FLAG, NULL, "print only how many there are"},
     {0},
 };
+
+static const cli_option drop_options[] = {CLI_YES, {0}};
 
 #define TWO_CITIES "tackle geo add cities 13.405 52.52 berlin 9.993 53.551 hamburg\n"
 
@@ -310,6 +336,7 @@ static const cli_verb verbs[] = {
         .name = "add",
         .args = "NAME LONGITUDE LATITUDE PLACE...",
         .summary = "add places, or move them; prints how many are new",
+        .options = add_options,
         .details = "More places follow as three words each. Longitudes are from -180 to 180,\n"
                    "latitudes from -85.05 to 85.05.",
         .example = "tackle geo add cities 13.405 52.52 berlin 9.993 53.551 hamburg",
@@ -323,29 +350,29 @@ static const cli_verb verbs[] = {
         .run = remove_places,
     },
     {
-        .name = "dist",
+        .name = "distance",
         .args = "NAME PLACE PLACE",
         .summary = "the distance of two places",
-        .options = dist_options,
+        .options = distance_options,
         .details = "Exit code 1 when one of them is not there.",
-        .example = TWO_CITIES "tackle geo dist cities berlin hamburg --unit km",
-        .run = dist,
+        .example = TWO_CITIES "tackle geo distance cities berlin hamburg --unit km",
+        .run = distance,
     },
     {
-        .name = "pos",
+        .name = "positions",
         .args = "NAME PLACE...",
         .summary = "where places are",
         .details = "Exit code 1 when one of them is not there.",
-        .example = TWO_CITIES "tackle geo pos cities berlin hamburg",
-        .run = pos,
+        .example = TWO_CITIES "tackle geo positions cities berlin hamburg",
+        .run = positions,
     },
     {
-        .name = "hash",
+        .name = "hashes",
         .args = "NAME PLACE...",
         .summary = "the geohashes of places, 11 characters",
         .details = "Exit code 1 when one of them is not there.",
-        .example = TWO_CITIES "tackle geo hash cities berlin",
-        .run = hash,
+        .example = TWO_CITIES "tackle geo hashes cities berlin",
+        .run = hashes,
     },
     {
         .name = "near",
@@ -353,16 +380,24 @@ static const cli_verb verbs[] = {
         .summary = "what is near a place or a point, nearest first",
         .options = near_options,
         .details = "Exit code 1 when the place is not there.",
-        .example = TWO_CITIES "tackle geo near cities berlin --radius 300\n"
-                              "tackle geo near cities 10 53 --box 200x200 --limit 10 --json",
+        .example =
+            TWO_CITIES "tackle geo near cities berlin --radius 300 --unit km\n"
+                       "tackle geo near cities 10 53 --box 200x200 --unit km --max 10 --json",
         .run = near,
+    },
+    {
+        .name = "names",
+        .summary = "all names that have places",
+        .example = TWO_CITIES "tackle geo names",
+        .run = names,
     },
     {
         .name = "drop",
         .args = "NAME",
-        .summary = "remove all places",
+        .summary = "delete all places",
+        .options = drop_options,
         .example = "tackle geo add tackle-example 13.405 52.52 berlin\n"
-                   "tackle geo drop tackle-example --json",
+                   "tackle geo drop tackle-example --yes --json",
         .run = drop,
     },
     {0},
@@ -371,7 +406,8 @@ static const cli_verb verbs[] = {
 static const cli_step demo[] = {
     {"Places on the globe.",
      "tackle geo add cities 13.405 52.52 berlin 9.993 53.551 hamburg 2.352 48.857 paris", 0},
-    {"What is within 300 km, nearest first.", "tackle geo near cities berlin --radius 300", 0},
+    {"What is within 300 km, nearest first.",
+     "tackle geo near cities berlin --radius 300 --unit km", 0},
     {0},
 };
 

@@ -4,14 +4,14 @@
  */
 #include "out.h"
 
-static int print_element(const cli_session *cli, const tkl_element *element)
+static int print_element(const cli_session *cli, const tkl_scan_element *element)
 {
     bool pair = element->value.data != NULL;
     if (cli->json) {
         json_t *name = cli_json_bytes(element->name);
         return cli_print_json(cli, pair ? json_pack("{s:o, s:o}", "name", name, "value",
                                                     cli_json_bytes(element->value))
-                                        : name);
+                                        : json_pack("{s:o}", "name", name));
     }
     cli_print_bytes(element->name);
     if (pair) {
@@ -24,7 +24,7 @@ static int print_element(const cli_session *cli, const tkl_element *element)
 
 static int print_all(const cli_session *cli, tkl_scan *scan)
 {
-    tkl_element element;
+    tkl_scan_element element;
     int code, failed = CLI_OK;
     while (!failed && (code = tkl_scan_next(scan, &element)) == TKL_OK)
         failed = print_element(cli, &element);
@@ -49,6 +49,8 @@ static int run(cli_session *cli)
     };
     tkl_client *client = NULL;
     tkl_scan *scan = NULL;
+    if (cli_flag(cli, "count") && cli_number(cli, "count", 0) < 1)
+        return cli_usage(cli, "invalid --count: 1 or more");
     if (cli_number(cli, "count", 0) != options.count)
         return cli_usage(cli, "invalid --count: too large");
     int failed = refuse_empty(cli, "match");
@@ -70,7 +72,7 @@ static const cli_option options[] = {
     {"match", CLI_TEXT, "PATTERN", "only what matches: user:*, ?at, [ab]*"},
     {"type", CLI_CHOICE, "string|list|set|zset|hash|stream", "only keys of that type"},
     {"members", CLI_TEXT, "KEY", "its members instead of all keys"},
-    {"count", CLI_INTEGER, "N", "how much a server looks at in one go (500)"},
+    {"count", CLI_INTEGER, "N", "keys looked at in one step, default 500"},
     {0},
 };
 
@@ -81,8 +83,8 @@ static const cli_verb verbs[] = {
         .details =
             "Every key that is there from the beginning to the end is printed, once; of a\n"
             "cluster those of every node. With --members a hash's fields come with their values,\n"
-            "a sorted set's members with their scores, behind a tab. With --json a value a\n"
-            "line.",
+            "a sorted set's members with their scores, behind a tab. With --json an object\n"
+            "a line.",
         .example = "tackle call MSET user:1 Ann user:2 Bob\n"
                    "tackle scan --match 'user:*'",
         .run = run,

@@ -7,12 +7,14 @@
 
 #include "holders.h"
 #include "items.h"
+#include "lines.h"
 #include "out.h"
 
 /* One for each name among the arguments; free with close_all(). */
-static int open_all(cli_session *cli, tkl_unique ***uniques)
+static int open_all(cli_session *cli, int64_t ttl_ms, tkl_unique ***uniques)
 {
     tkl_client *client = NULL;
+    tkl_unique_options options = {.ttl_ms = ttl_ms};
     int failed = cli_connect(cli, &client);
     if (failed)
         return failed;
@@ -20,7 +22,8 @@ static int open_all(cli_session *cli, tkl_unique ***uniques)
     if (!*uniques)
         return cli_end(cli, TKL_ENOMEM);
     for (int i = 0; !failed && i < cli->argc; i++)
-        failed = cli_end(cli, tkl_unique_open(client, tkl_str(cli->argv[i]), &(*uniques)[i]));
+        failed =
+            cli_end(cli, tkl_unique_open(client, tkl_str(cli->argv[i]), &options, &(*uniques)[i]));
     return failed;
 }
 
@@ -31,10 +34,11 @@ static void close_all(tkl_unique **uniques)
     free(uniques);
 }
 
+/* {"count": 3}, or the number. */
 static int print_count(const cli_session *cli, int64_t count)
 {
     if (cli->json)
-        return cli_print_json(cli, json_integer((json_int_t)count));
+        return cli_print_json(cli, json_pack("{s:I}", "count", (json_int_t)count));
     printf("%" PRId64 "\n", count);
     return CLI_OK;
 }
@@ -48,14 +52,15 @@ static int add(cli_session *cli)
 {
     tkl_client *client = NULL;
     tkl_unique *unique = NULL;
+    tkl_unique_options options = {.ttl_ms = cli_number(cli, "ttl", 0)};
     int64_t count = 0;
     int failed = cli_connect(cli, &client);
     if (!failed)
-        failed = cli_end(cli, tkl_unique_open(client, tkl_str(cli->argv[0]), &unique));
+        failed = cli_end(cli, tkl_unique_open(client, tkl_str(cli->argv[0]), &options, &unique));
     if (!failed)
         failed = cli_items(cli, 1, add_some, unique);
     if (!failed)
-        failed = cli_end(cli, tkl_unique_count(unique, &count));
+        failed = cli_end(cli, tkl_unique_count(&unique, 1, &count));
     tkl_unique_close(unique);
     return failed ? failed : print_count(cli, count);
 }
@@ -64,9 +69,9 @@ static int count(cli_session *cli)
 {
     tkl_unique **uniques = NULL;
     int64_t number = 0;
-    int failed = open_all(cli, &uniques);
+    int failed = open_all(cli, 0, &uniques);
     if (!failed)
-        failed = cli_end(cli, tkl_unique_count_all(uniques, (size_t)cli->argc, &number));
+        failed = cli_end(cli, tkl_unique_count(uniques, (size_t)cli->argc, &number));
     close_all(uniques);
     return failed ? failed : print_count(cli, number);
 }
@@ -74,17 +79,32 @@ static int count(cli_session *cli)
 static int merge(cli_session *cli)
 {
     tkl_unique **uniques = NULL;
-    int failed = open_all(cli, &uniques);
+    int failed = open_all(cli, cli_number(cli, "ttl", 0), &uniques);
     if (!failed)
         failed = cli_end(cli, tkl_unique_merge(uniques[0], uniques + 1, (size_t)cli->argc - 1));
     close_all(uniques);
     return failed ? failed : cli_print_done(cli, "merged");
 }
 
+static int names(cli_session *cli)
+{
+    tkl_client *client = NULL;
+    tkl_names *all = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, tkl_unique_names(client, &all));
+    if (!failed)
+        failed = cli_print_names(cli, all);
+    tkl_names_free(all);
+    return failed;
+}
+
 static int drop(cli_session *cli)
 {
     tkl_unique **uniques = NULL;
-    int failed = open_all(cli, &uniques);
+    int failed = cli_confirm(cli, "This deletes the count %s.", cli->argv[0]);
+    if (!failed)
+        failed = open_all(cli, 0, &uniques);
     if (!failed)
         failed = cli_end(cli, tkl_unique_drop(uniques[0]));
     close_all(uniques);
@@ -93,10 +113,14 @@ static int drop(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
-static const cli_option add_options[] = {
-    CLI_LINES,
-    {0},
-};
+#define TTL                                                                             \
+    {                                                                                   \
+        "ttl", CLI_DURATION, "DURATION", "the count expires so long after the last add" \
+    }
+
+static const cli_option add_options[] = {CLI_LINES, TTL, {0}};
+static const cli_option merge_options[] = {TTL, {0}};
+static const cli_option drop_options[] = {CLI_YES, {0}};
 
 static const cli_verb verbs[] = {
     {
@@ -106,7 +130,7 @@ static const cli_verb verbs[] = {
         .options = add_options,
         .details = "The number is an estimate, with a standard error of 0.81 %.",
         .example = "tackle unique add visitors ann bob ann\n"
-                   "printf 'bob\\neve\\n' | tackle unique add visitors --lines",
+                   "printf 'bob\\neve\\n' | tackle unique add visitors --lines --ttl 30d",
         .run = add,
     },
     {
@@ -122,17 +146,26 @@ static const cli_verb verbs[] = {
         .name = "merge",
         .args = "NAME SOURCE...",
         .summary = "add all that was added to others",
+        .options = merge_options,
         .example = "tackle unique add monday ann bob\n"
                    "tackle unique merge week monday --json\n"
                    "tackle unique count week",
         .run = merge,
     },
     {
+        .name = "names",
+        .summary = "the names of all counts",
+        .example = "tackle unique add visitors ann\n"
+                   "tackle unique names",
+        .run = names,
+    },
+    {
         .name = "drop",
         .args = "NAME",
-        .summary = "forget everything",
+        .summary = "delete the count",
+        .options = drop_options,
         .example = "tackle unique add tackle-example ann\n"
-                   "tackle unique drop tackle-example --json",
+                   "tackle unique drop tackle-example --yes --json",
         .run = drop,
     },
     {0},

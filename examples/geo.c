@@ -21,7 +21,7 @@ int main(void)
     tkl_geo *taxis;
     tkl_geo_places *near;
     stop_on(tkl_open(url ? url : "embedded:", NULL, &client));
-    stop_on(tkl_geo_open(client, tkl_str("taxis"), &taxis));
+    stop_on(tkl_geo_open(client, tkl_str("taxis"), NULL, &taxis));
 
     const tkl_geo_place places[] = {
         {.name = tkl_str("taxi 12"), .longitude = 13.377, .latitude = 52.516},
@@ -31,7 +31,7 @@ int main(void)
     stop_on(tkl_geo_add(taxis, places, 3, NULL));
 
     tkl_geo_query around = {
-        .longitude = 13.4, .latitude = 52.52, .radius = 5, .unit = TKL_GEO_KM, .limit = 10};
+        .longitude = 13.4, .latitude = 52.52, .radius = 5, .unit = TKL_GEO_KM, .max = 10};
     stop_on(tkl_geo_near(taxis, &around, &near));
     for (size_t i = 0; i < near->count; i++)
         printf("%.*s is %.1f km away\n", (int)near->items[i].name.len, near->items[i].name.data,

@@ -12,7 +12,7 @@
 static tkl_bits *open_bits(tkl_client *client, const char *name)
 {
     tkl_bits *bits;
-    assert_ok(tkl_bits_open(client, tkl_str(name), &bits));
+    assert_ok(tkl_bits_open(client, tkl_str(name), NULL, &bits));
     return bits;
 }
 
@@ -85,6 +85,79 @@ static void ranges_are_of_bits(void **state)
     tkl_bits_close(bits);
 }
 
+/* Bits that were never set are 0, in a bitmap that is not there, too. */
+static void zeros_are_found_within_the_range(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        bool exists, value;
+        int64_t first, last, at; /* -1: not found */
+    } cases[] = {
+        {false, false, 5, 9, 5},    {false, false, 0, 0, 0},   {false, true, 5, 9, -1},
+        {false, false, 9, 5, -1},   {false, false, 5, -1, -1}, {false, false, -5, -1, -1},
+        {true, false, 0, 3, -1},    {true, false, 0, 15, 8},   {true, false, 100, 200, 100},
+        {true, true, 100, 200, -1}, {true, false, 0, -1, 8},   {true, false, -16, -9, -1},
+        {true, true, -16, -1, 0},   {true, false, 4, 20, 8},   {true, true, 12, 300, 15},
+        {true, false, -100, 3, -1}, {true, true, -100, 3, 0},
+    };
+    tkl_bits *none = open_bits(f->client, "none"), *some = open_bits(f->client, "some");
+    for (int64_t i = 0; i < 16; i++) /* 11111111 00000001 */
+        assert_ok(tkl_bits_set(some, i, i < 8 || i == 15, NULL));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tkl_bits_range range = {cases[i].first, cases[i].last};
+        int64_t at;
+        int rc = tkl_bits_find(cases[i].exists ? some : none, cases[i].value, &range, &at);
+        if (rc != (cases[i].at < 0 ? TKL_NOTFOUND : TKL_OK) || (rc == TKL_OK && at != cases[i].at))
+            fail_msg("%d in %d to %d: %s %d, expected %d", cases[i].value, (int)range.first,
+                     (int)range.last, tkl_codename(rc), (int)at, (int)cases[i].at);
+    }
+    int64_t at;
+    assert_ok(tkl_bits_find(none, false, NULL, &at));
+    assert_int_equal(at, 0);
+    assert_code(tkl_bits_find(none, false, &(tkl_bits_range){0, INT64_C(1) << 32}, &at),
+                TKL_EINVAL);
+    tkl_bits_close(none);
+    tkl_bits_close(some);
+}
+
+static void bitmap_with_a_ttl_expires_after_the_last_write(void **state)
+{
+    fixture *f = *state;
+    enum { TTL = 100000 };
+    const char *key = "tackle:bits:{brief}";
+    tkl_bits *brief, *other = open_bits(f->client, "other");
+    tkl_bits_options options = {.ttl_ms = TTL};
+    tkl_bits_value value;
+    assert_ok(tkl_bits_open(f->client, tkl_str("brief"), &options, &brief));
+    for (int i = 0; i < 3; i++) {
+        if (i == 0)
+            assert_ok(tkl_bits_set(brief, 5, true, NULL));
+        else if (i == 1)
+            assert_ok(tkl_bits_fields(
+                brief, &(tkl_bits_field){.verb = TKL_BITS_ADD, .width = 8, .value = 1}, 1, &value));
+        else
+            assert_ok(tkl_bits_combine(brief, TKL_BITS_OR, &brief, 1, NULL));
+        assert_in_range(call_int(f->client, "PTTL", key, NULL), TTL - 50000, TTL);
+        call_int(f->client, "PEXPIRE", key, "1000", NULL);
+    }
+    assert_ok(tkl_bits_set(other, 5, true, NULL));
+    assert_int_equal(call_int(f->client, "PTTL", "tackle:bits:{other}", NULL), -1);
+    static const tkl_bits_options wrong[] = {
+        {.ttl_ms = -1}, {.timeout_ms = -1}, {.reserved = {[7] = 1}}};
+    for (int i = 0; i < 3; i++) {
+        tkl_bits *bits;
+        assert_code(tkl_bits_open(f->client, tkl_str("x"), &wrong[i], &bits), TKL_EINVAL);
+        assert_null(bits);
+    }
+    tkl_names *names;
+    assert_ok(tkl_bits_names(f->client, &names));
+    assert_int_equal(names->count, 2);
+    assert_memory_equal(names->items[0].data, "brief", 5);
+    tkl_names_free(names);
+    tkl_bits_close(brief);
+    tkl_bits_close(other);
+}
+
 static void check_combinations(tkl_client *client)
 {
     tkl_bits *a = open_bits(client, "a"), *b = open_bits(client, "b");
@@ -132,9 +205,9 @@ static void bitmaps_are_combined(void **state)
 static int64_t build(fixture *f, const char *at, const char *piece, const char *last)
 {
     tkl_bytes keys[] = {tkl_str("own"), tkl_str("draft")};
-    tkl_bytes args[] = {tkl_str(at), tkl_str(piece), tkl_str(last)};
+    tkl_bytes args[] = {tkl_str(at), tkl_str(piece), tkl_str(last), tkl_str("0")};
     tkl__invocation call = {
-        .script = &tkl__lua_bits_build, .keys = keys, .nkeys = 2, .args = args, .nargs = 3};
+        .script = &tkl__lua_bits_build, .keys = keys, .nkeys = 2, .args = args, .nargs = 4};
     tkl_reply *reply;
     assert_ok(tkl__run(f->client, &call, tkl__call_deadline(f->client, NULL), &reply));
     int64_t size = tkl_reply_int(reply);
@@ -204,7 +277,7 @@ static void check_width(tkl_bits *bits, int width, bool is_signed, tkl_bits_over
     tkl_bits_value values[FIELDS], expected[FIELDS];
     int64_t number = 0;
     for (int i = 0; i < STEPS; i++) {
-        fields[i] = (tkl_bits_field){.verb = i % 3 == 0   ? TKL_BITS_PUT
+        fields[i] = (tkl_bits_field){.verb = i % 3 == 0   ? TKL_BITS_SET
                                              : i % 3 == 1 ? TKL_BITS_ADD
                                                           : TKL_BITS_GET,
                                      .overflow = overflow,
@@ -214,7 +287,7 @@ static void check_width(tkl_bits *bits, int width, bool is_signed, tkl_bits_over
         fields[i].value = random_value(seed, width < 62 ? width + 1 : 63);
         int64_t before = number;
         expected[i] = (tkl_bits_value){.value = number, .done = true};
-        if (fields[i].verb == TKL_BITS_PUT)
+        if (fields[i].verb == TKL_BITS_SET)
             expected[i].done = simulate(&fields[i], fields[i].value, &number);
         else if (fields[i].verb == TKL_BITS_ADD) {
             expected[i].done = simulate(&fields[i], (__int128)number + fields[i].value, &number);
@@ -245,8 +318,8 @@ static void numbers_of_every_width_behave(void **state)
             for (int mode = TKL_BITS_WRAP; mode <= TKL_BITS_FAIL; mode++)
                 for (int round = 0; round < 4; round++) {
                     tkl_bits_field ones[] = {
-                        {.verb = TKL_BITS_PUT, .width = 13, .value = 8191},
-                        {.verb = TKL_BITS_PUT, .width = 13, .at = 13 + width, .value = 8191}};
+                        {.verb = TKL_BITS_SET, .width = 13, .value = 8191},
+                        {.verb = TKL_BITS_SET, .width = 13, .at = 13 + width, .value = 8191}};
                     tkl_bits_value values[2];
                     assert_ok(tkl_bits_fields(bits, ones, 2, values));
                     check_width(bits, width, is_signed, (tkl_bits_overflow)mode, &seed);
@@ -260,7 +333,7 @@ static void numbers_are_found_by_index(void **state)
     fixture *f = *state;
     tkl_bits *bits = open_bits(f->client, "packed");
     tkl_bits_field fields[] = {
-        {.verb = TKL_BITS_PUT, .width = 12, .by_index = true, .at = 5, .value = 4000},
+        {.verb = TKL_BITS_SET, .width = 12, .by_index = true, .at = 5, .value = 4000},
         {.verb = TKL_BITS_GET, .width = 12, .at = 60},
         {.verb = TKL_BITS_ADD,
          .width = 12,
@@ -294,10 +367,15 @@ static void wrong_fields_are_refused(void **state)
                                            {.width = 8, .at = -1},
                                            {.width = 8, .at = (INT64_C(1) << 32) - 7},
                                            {.width = 8, .by_index = true, .at = INT64_C(1) << 29},
-                                           {.width = 8, .by_index = true, .at = INT64_MAX / 4}};
+                                           {.width = 8, .by_index = true, .at = INT64_MAX / 4},
+                                           {.width = 8, .verb = (tkl_bits_verb)3},
+                                           {.width = 8, .overflow = (tkl_bits_overflow)3},
+                                           {.width = 8, .reserved = {1}}};
     tkl_bits_value value;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_code(tkl_bits_fields(bits, &wrong[i], 1, &value), TKL_EINVAL);
+    assert_code(tkl_bits_combine(bits, (tkl_bits_op)4, &bits, 1, NULL), TKL_EINVAL);
+    assert_code(tkl_bits_combine(bits, (tkl_bits_op)-1, &bits, 1, NULL), TKL_EINVAL);
     assert_ok(tkl_callz(f->client, NULL, "SADD", "tackle:bits:{packed}", "x", NULL));
     assert_code(tkl_bits_fields(bits, &(tkl_bits_field){.width = 8}, 1, &value), TKL_ETYPE);
     tkl_bits_close(bits);
@@ -385,6 +463,8 @@ int main(void)
         TEST(bits_are_set_and_read),
         TEST(last_possible_bit_is_there),
         TEST(ranges_are_of_bits),
+        TEST(zeros_are_found_within_the_range),
+        TEST(bitmap_with_a_ttl_expires_after_the_last_write),
         TEST(bitmaps_are_combined),
         TEST(draft_ends_unless_it_becomes_the_bitmap),
         TEST(numbers_of_every_width_behave),

@@ -26,7 +26,7 @@ static double haversine(double lon1, double lat1, double lon2, double lat2)
 static tkl_geo *open_geo(tkl_client *client, const char *name)
 {
     tkl_geo *geo;
-    assert_ok(tkl_geo_open(client, tkl_str(name), &geo));
+    assert_ok(tkl_geo_open(client, tkl_str(name), NULL, &geo));
     return geo;
 }
 
@@ -99,6 +99,28 @@ static void places_are_added_and_moved(void **state)
     tkl_geo_close(geo);
 }
 
+static void places_with_a_ttl_expire_after_the_last_change(void **state)
+{
+    fixture *f = *state;
+    enum { TTL = 100000 };
+    tkl_geo *geo;
+    tkl_geo_options options = {.ttl_ms = TTL};
+    tkl_names *names;
+    assert_ok(tkl_geo_open(f->client, tkl_str("brief"), &options, &geo));
+    for (int i = 0; i < 2; i++) {
+        add(geo, i ? "a" : "b", 1, 2);
+        assert_in_range(call_int(f->client, "PTTL", "tackle:geo:{brief}", NULL), TTL - 50000, TTL);
+        call_int(f->client, "PEXPIRE", "tackle:geo:{brief}", "1000", NULL);
+    }
+    assert_ok(tkl_geo_names(f->client, &names));
+    assert_int_equal(names->count, 1);
+    tkl_names_free(names);
+    tkl_geo_close(geo);
+    options.timeout_ms = -1;
+    assert_code(tkl_geo_open(f->client, tkl_str("brief"), &options, &geo), TKL_EINVAL);
+    assert_null(geo);
+}
+
 static void geohashes_are_the_usual_ones(void **state)
 {
     fixture *f = *state;
@@ -153,7 +175,7 @@ static void nearest_comes_first(void **state)
     add_cities(geo);
     tkl_geo_query query = {.longitude = 10, .latitude = 52, .radius = 1000, .unit = TKL_GEO_KM};
     assert_names(geo, query, "hamburg berlin munich paris ");
-    query.limit = 2;
+    query.max = 2;
     assert_names(geo, query, "hamburg berlin ");
     query.farthest = true;
     assert_names(geo, query, "paris munich ");
@@ -172,9 +194,9 @@ static void results_tell_all_about_a_place(void **state)
     fixture *f = *state;
     tkl_geo *geo = open_geo(f->client, "cities");
     add_cities(geo);
-    tkl_geo_places *places =
-        near(geo, (tkl_geo_query){
-                      .member = tkl_str("berlin"), .radius = 300, .unit = TKL_GEO_MI, .limit = 2});
+    tkl_geo_places *places = near(
+        geo,
+        (tkl_geo_query){.member = tkl_str("berlin"), .radius = 300, .unit = TKL_GEO_MI, .max = 2});
     const tkl_geo_place *hamburg = &places->items[1];
     assert_true(is_near(hamburg->longitude, 9.993, 1e-5));
     assert_true(is_near(hamburg->latitude, 53.551, 1e-5));
@@ -243,7 +265,10 @@ static void wrong_queries_are_refused(void **state)
                                           {.radius = INFINITY},
                                           {.width = 5},
                                           {.radius = 5, .width = 5, .height = 5},
-                                          {.radius = 5, .limit = -1}};
+                                          {.radius = 5, .max = -1},
+                                          {.radius = 5, .unit = (tkl_geo_unit)4},
+                                          {.radius = 5, .unit = (tkl_geo_unit)-1},
+                                          {.radius = 5, .reserved = {[7] = 1}}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_code(tkl_geo_near(geo, &wrong[i], &places), TKL_EINVAL);
         assert_null(places);
@@ -311,7 +336,7 @@ static void nearest_ten_of_many_are_the_nearest(void **state)
         qsort(all, MANY, sizeof *all, by_value);
         tkl_geo_places *places = near(
             geo,
-            (tkl_geo_query){.longitude = lon, .latitude = lat, .radius = 100000, .limit = NEAREST});
+            (tkl_geo_query){.longitude = lon, .latitude = lat, .radius = 100000, .max = NEAREST});
         assert_int_equal(places->count, NEAREST);
         for (int i = 0; i < NEAREST; i++)
             if (!is_near(places->items[i].distance, all[i], 2))
@@ -345,11 +370,17 @@ static void places_live_in_a_cluster(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(places_are_added_and_moved),          TEST(geohashes_are_the_usual_ones),
-        TEST(distances_are_those_of_the_formula),  TEST(nearest_comes_first),
-        TEST(results_tell_all_about_a_place),      TEST(map_goes_round_the_date_line),
-        TEST(map_ends_before_the_poles),           TEST(wrong_queries_are_refused),
-        TEST(nearest_ten_of_many_are_the_nearest), cmocka_unit_test(places_live_in_a_cluster),
+        TEST(places_are_added_and_moved),
+        TEST(geohashes_are_the_usual_ones),
+        TEST(places_with_a_ttl_expire_after_the_last_change),
+        TEST(distances_are_those_of_the_formula),
+        TEST(nearest_comes_first),
+        TEST(results_tell_all_about_a_place),
+        TEST(map_goes_round_the_date_line),
+        TEST(map_ends_before_the_poles),
+        TEST(wrong_queries_are_refused),
+        TEST(nearest_ten_of_many_are_the_nearest),
+        cmocka_unit_test(places_live_in_a_cluster),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

@@ -23,7 +23,7 @@ typedef struct tally {
     int others;
 } tally;
 
-static void count_element(tally *t, tkl_element element)
+static void count_element(tally *t, tkl_scan_element element)
 {
     char name[64];
     int number;
@@ -42,7 +42,7 @@ static tally *scan_with(tkl_client *client, tkl_scan_options options, int after,
 {
     tally *t = calloc(1, sizeof *t);
     tkl_scan *scan = open_scan(client, options);
-    tkl_element element;
+    tkl_scan_element element;
     int rc, seen = 0;
     while ((rc = tkl_scan_next(scan, &element)) == TKL_OK) {
         count_element(t, element);
@@ -200,7 +200,7 @@ static void members_come_once_while_the_table_shrinks(void **state)
 static void values_come_along(void **state)
 {
     fixture *f = *state;
-    tkl_element e;
+    tkl_scan_element e;
     assert_ok(tkl_callz(f->client, NULL, "HSET", "hash", "field", "value", NULL));
     assert_ok(tkl_callz(f->client, NULL, "ZADD", "zset", "2.5", "member", NULL));
     assert_ok(tkl_callz(f->client, NULL, "SADD", "set", "member", NULL));
@@ -220,7 +220,7 @@ static void values_come_along(void **state)
 static void what_has_no_members_is_told(void **state)
 {
     fixture *f = *state;
-    tkl_element e;
+    tkl_scan_element e;
     tkl_scan *scan;
     assert_ok(tkl_callz(f->client, NULL, "SET", "string", "x", NULL));
     scan = open_scan(f->client, (tkl_scan_options){.key = tkl_str("string")});

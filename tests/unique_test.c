@@ -10,7 +10,7 @@
 static tkl_unique *open_unique(tkl_client *client, const char *name)
 {
     tkl_unique *unique;
-    assert_ok(tkl_unique_open(client, tkl_str(name), &unique));
+    assert_ok(tkl_unique_open(client, tkl_str(name), NULL, &unique));
     return unique;
 }
 
@@ -30,14 +30,14 @@ static void add_numbers(tkl_unique *unique, uint64_t from, size_t count)
 static int64_t count_of(tkl_unique *unique)
 {
     int64_t count;
-    assert_ok(tkl_unique_count(unique, &count));
+    assert_ok(tkl_unique_count(&unique, 1, &count));
     return count;
 }
 
 static int64_t count_of_all(tkl_unique *const *uniques, size_t n)
 {
     int64_t count;
-    assert_ok(tkl_unique_count_all(uniques, n, &count));
+    assert_ok(tkl_unique_count(uniques, n, &count));
     return count;
 }
 
@@ -117,7 +117,7 @@ static void several_are_counted_and_merged_in_a_cluster(void **state)
     assert_ok(tkl_callz(client, NULL, "SET", "tackle:unique:{bad}", "x", NULL));
     tkl_unique *u[] = {open_unique(client, "mon"), open_unique(client, "bad")};
     int64_t count;
-    assert_int_not_equal(tkl_unique_count_all(u, 2, &count), TKL_OK);
+    assert_int_not_equal(tkl_unique_count(u, 2, &count), TKL_OK);
     assert_int_equal(call_int(client, "DBSIZE", NULL), 5);
     tkl_unique_close(u[0]);
     tkl_unique_close(u[1]);
@@ -125,20 +125,50 @@ static void several_are_counted_and_merged_in_a_cluster(void **state)
     cluster_end(c);
 }
 
+static void count_with_a_ttl_expires_after_the_last_write(void **state)
+{
+    fixture *f = *state;
+    enum { TTL = 100000 };
+    const char *key = "tackle:unique:{brief}";
+    tkl_unique *brief, *other = open_unique(f->client, "other");
+    tkl_unique_options options = {.ttl_ms = TTL};
+    tkl_bytes item = tkl_str("a");
+    tkl_names *names;
+    assert_ok(tkl_unique_open(f->client, tkl_str("brief"), &options, &brief));
+    for (int i = 0; i < 2; i++) {
+        if (i == 0)
+            assert_ok(tkl_unique_add(brief, &item, 1, NULL));
+        else
+            assert_ok(tkl_unique_merge(brief, &other, 1));
+        assert_in_range(call_int(f->client, "PTTL", key, NULL), TTL - 50000, TTL);
+        call_int(f->client, "PEXPIRE", key, "1000", NULL);
+    }
+    assert_ok(tkl_unique_names(f->client, &names));
+    assert_int_equal(names->count, 1);
+    assert_memory_equal(names->items[0].data, "brief", 5);
+    tkl_names_free(names);
+    options.ttl_ms = -1;
+    tkl_unique *wrong;
+    assert_code(tkl_unique_open(f->client, tkl_str("x"), &options, &wrong), TKL_EINVAL);
+    assert_null(wrong);
+    tkl_unique_close(brief);
+    tkl_unique_close(other);
+}
+
 static void what_cannot_be_counted_is_told(void **state)
 {
     fixture *f = *state;
     tkl_unique *u;
     int64_t count;
-    assert_code(tkl_unique_open(f->client, tkl_str(""), &u), TKL_EINVAL);
+    assert_code(tkl_unique_open(f->client, tkl_str(""), NULL, &u), TKL_EINVAL);
     assert_null(u);
     assert_ok(tkl_callz(f->client, NULL, "SADD", "tackle:unique:{set}", "x", NULL));
     u = open_unique(f->client, "set");
-    assert_code(tkl_unique_count(u, &count), TKL_ETYPE);
+    assert_code(tkl_unique_count(&u, 1, &count), TKL_ETYPE);
     tkl_unique *many[1002];
     for (int i = 0; i < 1002; i++)
         many[i] = u;
-    assert_code(tkl_unique_count_all(many, 1002, &count), TKL_EINVAL);
+    assert_code(tkl_unique_count(many, 1002, &count), TKL_EINVAL);
     tkl_unique_close(u);
     tkl_unique_close(NULL);
 }
@@ -149,6 +179,7 @@ int main(void)
         TEST(repeated_items_count_once),
         TEST(many_are_counted_nearly),
         TEST(several_are_counted_and_merged),
+        TEST(count_with_a_ttl_expires_after_the_last_write),
         TEST(what_cannot_be_counted_is_told),
         cmocka_unit_test(several_are_counted_and_merged_in_a_cluster),
     };

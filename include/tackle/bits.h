@@ -4,12 +4,16 @@
  *
  *     tkl_bits *days;
  *     int64_t count;
- *     tkl_bits_open(client, tkl_str("user:7:days"), &days);
+ *     tkl_bits_open(client, tkl_str("user:7:days"), NULL, &days);
  *     tkl_bits_set(days, 319, true, NULL);
  *     tkl_bits_count(days, NULL, &count);
  *
  * A bitmap has 2^32 bits (512 MB) at most; bits never set are 0. Bit 0 is the most significant bit
- * of the first byte. A handle may be used by several threads.
+ * of the first byte.
+ *
+ * Threads: a handle may be used by several threads. Fork: a child may use the handle. Callbacks:
+ * none. Keys: one for each name; it goes with tkl_bits_drop(), or expires after `ttl_ms`. While
+ * bitmaps of different slots are combined there is one more, for a minute at most.
  */
 #ifndef TACKLE_BITS_H
 #define TACKLE_BITS_H
@@ -22,13 +26,23 @@ extern "C" {
 
 typedef struct tkl_bits tkl_bits;
 
-/* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. */
-TKL_API int tkl_bits_open(tkl_client *client, tkl_bytes name, tkl_bits **bits)
-    TKL_NONNULL(1, 3) TKL_CHECK;
+/* All zero means the defaults. */
+typedef struct tkl_bits_options {
+    int64_t timeout_ms; /* of one round trip; 0: the client's */
+    int64_t ttl_ms;     /* the bitmap expires so long after the last write; 0: it stays */
+    TKL_RESERVED(8);
+} tkl_bits_options;
+
+/* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. */
+TKL_API int tkl_bits_open(tkl_client *client, tkl_bytes name, const tkl_bits_options *options,
+                          tkl_bits **bits) TKL_NONNULL(1, 4) TKL_CHECK;
 /* Frees the handle, not the bitmap. NULL is fine. */
 TKL_API void tkl_bits_close(tkl_bits *bits);
 /* Removes the bitmap. TKL_NOTFOUND: there was none. */
 TKL_API int tkl_bits_drop(tkl_bits *bits) TKL_NONNULL(1) TKL_CHECK;
+
+/* All names that have a bitmap. Walks over all keys of the servers. */
+TKL_API int tkl_bits_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* ---- Bits ---------------------------------------------------------------- */
 
@@ -41,18 +55,23 @@ TKL_API int tkl_bits_set(tkl_bits *bits, int64_t at, bool value, bool *old)
  * in use: -1 is its last bit. */
 typedef struct tkl_bits_range {
     int64_t first, last;
-} tkl_bits_range;
+} tkl_bits_range; /* frozen */
 
 /* How many are 1. `range` NULL: of all. */
 TKL_API int tkl_bits_count(tkl_bits *bits, const tkl_bits_range *range, int64_t *count)
     TKL_NONNULL(1, 3) TKL_CHECK;
 
-/* Where the first bit of that value is. `range` NULL: of all. TKL_NOTFOUND: nowhere; but looking
- * for a 0 without a range finds the bit behind the last byte in use when all before are 1. */
+/* Where the first bit of that value is, in the range. `range` NULL: of all. Bits behind the last
+ * byte in use are 0, so a 0 is found there. TKL_NOTFOUND: nowhere. */
 TKL_API int tkl_bits_find(tkl_bits *bits, bool value, const tkl_bits_range *range, int64_t *at)
     TKL_NONNULL(1, 4) TKL_CHECK;
 
-typedef enum tkl_bits_op { TKL_BITS_AND, TKL_BITS_OR, TKL_BITS_XOR, TKL_BITS_NOT } tkl_bits_op;
+typedef enum tkl_bits_op {
+    TKL_BITS_AND = 0,
+    TKL_BITS_OR = 1,
+    TKL_BITS_XOR = 2,
+    TKL_BITS_NOT = 3,
+} tkl_bits_op;
 
 /* Makes `bits` the result of the operation on the sources (one for NOT), of which it may be one.
  * Shorter ones are taken as if zeros followed. *bytes (may be NULL): its size.
@@ -63,37 +82,43 @@ typedef enum tkl_bits_op { TKL_BITS_AND, TKL_BITS_OR, TKL_BITS_XOR, TKL_BITS_NOT
  * not, and what is changed in `bits` meanwhile is lost. When it fails `bits` is as it was (with
  * TKL_ETIMEOUT or TKL_EUNKNOWN it may have been done), and nothing else stays for longer than a
  * minute. */
-TKL_API int tkl_bits_combine(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t n,
-                             int64_t *bytes) TKL_NONNULL(1, 3) TKL_CHECK;
+TKL_API int tkl_bits_combine(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t count,
+                             int64_t *bytes) TKL_NONNULL(1) TKL_CHECK;
 
 /* ---- Packed numbers ------------------------------------------------------ */
 
-typedef enum tkl_bits_verb { TKL_BITS_GET, TKL_BITS_PUT, TKL_BITS_ADD } tkl_bits_verb;
+typedef enum tkl_bits_verb {
+    TKL_BITS_GET = 0,
+    TKL_BITS_SET = 1,
+    TKL_BITS_ADD = 2,
+} tkl_bits_verb;
 
 /* What becomes of a number that does not fit. */
 typedef enum tkl_bits_overflow {
-    TKL_BITS_WRAP,     /* counts on from the other end */
-    TKL_BITS_SATURATE, /* stays at the end */
-    TKL_BITS_FAIL,     /* is not written */
+    TKL_BITS_WRAP = 0,     /* counts on from the other end */
+    TKL_BITS_SATURATE = 1, /* stays at the end */
+    TKL_BITS_FAIL = 2,     /* is not written */
 } tkl_bits_overflow;
 
 typedef struct tkl_bits_field {
     tkl_bits_verb verb;
-    tkl_bits_overflow overflow; /* of PUT and ADD */
+    tkl_bits_overflow overflow; /* of SET and ADD */
     int width;                  /* bits: 1 to 64, unsigned 1 to 63 */
     bool is_signed;
     bool by_index; /* `at` counts numbers of this width, not bits */
     int64_t at;
-    int64_t value; /* to put, or to add */
+    int64_t value; /* to set, or to add */
+    TKL_RESERVED(2);
 } tkl_bits_field;
 
 typedef struct tkl_bits_value {
-    int64_t value; /* GET: the number; PUT: what it was; ADD: what it is now */
+    int64_t value; /* GET: the number; SET: what it was; ADD: what it is now */
     bool done;     /* false: it did not fit (TKL_BITS_FAIL) and nothing was written */
+    TKL_RESERVED(2);
 } tkl_bits_value;
 
-/* Several of them, in order, as one step and in one trip. `values`: `n` of them. */
-TKL_API int tkl_bits_fields(tkl_bits *bits, const tkl_bits_field *fields, size_t n,
+/* Several of them, in order, as one step and in one round trip. `values`: `count` of them. */
+TKL_API int tkl_bits_fields(tkl_bits *bits, const tkl_bits_field *fields, size_t count,
                             tkl_bits_value *values) TKL_NONNULL(1) TKL_CHECK;
 
 #ifdef __cplusplus

@@ -4,11 +4,11 @@
  *
  *     tkl_geo *shops;
  *     tkl_geo_places *near;
- *     tkl_geo_open(client, tkl_str("shops"), &shops);
+ *     tkl_geo_open(client, tkl_str("shops"), NULL, &shops);
  *     tkl_geo_add(shops, &(tkl_geo_place){.name = tkl_str("harbour"), .longitude = 9.99,
  *                                         .latitude = 53.54}, 1, NULL);
  *     tkl_geo_near(shops, &(tkl_geo_query){.longitude = 10, .latitude = 53.5, .radius = 20,
- *                                          .unit = TKL_GEO_KM, .limit = 10}, &near);
+ *                                          .unit = TKL_GEO_KM, .max = 10}, &near);
  *     for (size_t i = 0; i < near->count; i++) ...
  *     tkl_geo_places_free(near);
  *
@@ -16,7 +16,9 @@
  * it was put, and distances are those on a sphere, within 0.5 % of the truth. Longitudes are from
  * -180 to 180; latitudes from -85.05112878 to 85.05112878: the poles are not on this map.
  *
- * A handle may be used by several threads.
+ * Threads: a handle may be used by several threads. Fork: a child may use the handle. Callbacks:
+ * none. Keys: one for each name; it goes with its last place or tkl_geo_drop(), or expires after
+ * `ttl_ms`.
  */
 #ifndef TACKLE_GEO_H
 #define TACKLE_GEO_H
@@ -29,24 +31,37 @@ extern "C" {
 
 typedef struct tkl_geo tkl_geo;
 
-typedef enum tkl_geo_unit { TKL_GEO_M, TKL_GEO_KM, TKL_GEO_MI, TKL_GEO_FT } tkl_geo_unit;
+typedef enum tkl_geo_unit {
+    TKL_GEO_M = 0,
+    TKL_GEO_KM = 1,
+    TKL_GEO_MI = 2,
+    TKL_GEO_FT = 3,
+} tkl_geo_unit;
+
+/* All zero means the defaults. */
+typedef struct tkl_geo_options {
+    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t ttl_ms;     /* all places expire so long after the last change; 0: they stay */
+    TKL_RESERVED(8);
+} tkl_geo_options;
 
 typedef struct tkl_geo_place {
     tkl_bytes name;
     double longitude, latitude; /* degrees */
     double distance;            /* of results: from the centre, in the unit of the query */
     uint64_t hash;              /* of results: the geohash as a number of 52 bits */
+    TKL_RESERVED(4);
 } tkl_geo_place;
 
-/* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. */
-TKL_API int tkl_geo_open(tkl_client *client, tkl_bytes name, tkl_geo **geo)
-    TKL_NONNULL(1, 3) TKL_CHECK;
+/* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. */
+TKL_API int tkl_geo_open(tkl_client *client, tkl_bytes name, const tkl_geo_options *options,
+                         tkl_geo **geo) TKL_NONNULL(1, 4) TKL_CHECK;
 /* Frees the handle, not the places. NULL is fine. */
 TKL_API void tkl_geo_close(tkl_geo *geo);
 /* Removes all places. TKL_NOTFOUND: there were none. */
 TKL_API int tkl_geo_drop(tkl_geo *geo) TKL_NONNULL(1) TKL_CHECK;
 
-/* Adds places, or moves those that are there, in one trip. *added (may be NULL): how many are
+/* Adds places, or moves those that are there, in one round trip. *added (may be NULL): how many are
  * new. */
 TKL_API int tkl_geo_add(tkl_geo *geo, const tkl_geo_place *places, size_t count, int64_t *added)
     TKL_NONNULL(1) TKL_CHECK;
@@ -61,13 +76,15 @@ TKL_API int tkl_geo_distance(tkl_geo *geo, tkl_bytes a, tkl_bytes b, tkl_geo_uni
 typedef struct tkl_geo_position {
     bool found;
     double longitude, latitude;
+    TKL_RESERVED(2);
 } tkl_geo_position;
 
 /* Where they are. `positions`: `count` of them. */
 TKL_API int tkl_geo_positions(tkl_geo *geo, const tkl_bytes *names, size_t count,
                               tkl_geo_position *positions) TKL_NONNULL(1) TKL_CHECK;
 
-/* Their geohashes as everybody writes them, 11 characters; "" for one that is not there. */
+/* Their geohashes as everybody writes them, 11 characters; "" for one that is not there. This type
+ * is frozen. */
 typedef char tkl_geo_text[12];
 TKL_API int tkl_geo_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, tkl_geo_text *hashes)
     TKL_NONNULL(1) TKL_CHECK;
@@ -79,23 +96,27 @@ typedef struct tkl_geo_query {
     double radius;              /* of the circle; 0: the box that follows */
     double width, height;       /* of the box, from edge to edge */
     tkl_geo_unit unit;          /* of these, and of the distances */
-    int64_t limit;              /* how many at most; 0: all */
+    int64_t max;                /* how many at most; 0: all */
     bool farthest;              /* farthest first, instead of nearest first */
+    TKL_RESERVED(8);
 } tkl_geo_query;
 
 typedef struct tkl_geo_places {
     const tkl_geo_place *items;
     size_t count;
-} tkl_geo_places;
+} tkl_geo_places; /* frozen */
 
-/* Nearest first, in one trip. TKL_NOTFOUND: the member is not there. */
+/* Nearest first, in one round trip. TKL_NOTFOUND: the member is not there. */
 TKL_API int tkl_geo_near(tkl_geo *geo, const tkl_geo_query *query, tkl_geo_places **places)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
 TKL_API void tkl_geo_places_free(tkl_geo_places *places);
 
-/* How many there are, without fetching them; `limit` 0: all of them. */
+/* How many there are, without fetching them; `max` 0: all of them. */
 TKL_API int tkl_geo_count(tkl_geo *geo, const tkl_geo_query *query, int64_t *count)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
+
+/* All names that have places. Walks over all keys of the servers. */
+TKL_API int tkl_geo_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
 
 #ifdef __cplusplus
 }

@@ -16,10 +16,13 @@
 #include "bits/bits.h"
 #include "bits/scripts.h"
 #include "core/error.h"
+#include "core/options.h"
 #include "core/script.h"
 #include "core/token.h"
 
 #define SOURCES_MAX 1000
+#define BYTES_MAX   (INT64_C(1) << 29)
+#define TRIES       3
 #define TRIP_BYTES  (INT64_C(4) << 20) /* of all sources together */
 
 typedef struct sources {
@@ -35,7 +38,7 @@ typedef struct sources {
 static int ask_all(const sources *s, const char *name, const int64_t *range, tkl_reply **replies)
 {
     tkl_pipeline *pipeline;
-    tkl_call_options safe = {.retry_safe = true};
+    tkl_call_options safe = {.timeout_ms = s->items[0]->key.timeout_ms, .retry_safe = true};
     char from[24] = "", to[24] = "";
     if (range) {
         snprintf(from, sizeof from, "%" PRId64, range[0]);
@@ -65,7 +68,8 @@ static int measure(sources *s)
     tkl_reply *sizes;
     int rc = ask_all(s, "STRLEN", NULL, &sizes);
     for (size_t i = 0; rc == TKL_OK && i < s->count; i++) {
-        int64_t size = tkl_reply_int(tkl_reply_at(sizes, i));
+        int64_t size;
+        rc = tkl__expect_int(tkl_reply_at(sizes, i), 0, BYTES_MAX, &size);
         s->size = size > s->size ? size : s->size;
     }
     tkl_reply_free(sizes);
@@ -98,22 +102,21 @@ static void combine(tkl_bits_op op, const tkl_reply *pieces, char *piece, size_t
 /* TKL_BUSY: the draft is not there any more, as its time was over or its server failed. */
 static int put_piece(tkl_bits *bits, tkl_bytes draft, int64_t at, tkl_bytes piece, bool last)
 {
-    char start[24];
-    snprintf(start, sizeof start, "%" PRId64, at);
     tkl_bytes keys[] = {{bits->key.base.data, bits->key.base.len}, draft};
-    tkl_bytes args[] = {tkl_str(start), piece, tkl_str(last ? "1" : "0")};
-    tkl__invocation call = {.script = &tkl__lua_bits_build,
-                            .keys = keys,
-                            .nkeys = 2,
-                            .args = args,
-                            .nargs = 3,
-                            .retry_safe = !last};
     tkl_client *client = bits->key.client;
     tkl_reply *reply;
-    int rc = tkl__run(client, &call, tkl__call_deadline(client, NULL), &reply);
+    tkl__args args;
+    tkl__args_init(&args);
+    tkl__args_int(&args, at);
+    tkl__args_bytes(&args, piece);
+    tkl__args_int(&args, last);
+    tkl__args_int(&args, bits->key.ttl_ms);
+    int rc = tkl__eval(client, &tkl__lua_bits_build, &(tkl__keys){keys, 2}, &args,
+                       tkl__deadline(client, bits->key.timeout_ms), !last, &reply);
     if (rc == TKL_OK && tkl_reply_int(reply) < 0)
         rc = TKL_BUSY;
     tkl_reply_free(reply);
+    tkl__args_free(&args);
     return rc;
 }
 
@@ -149,11 +152,11 @@ static int try_combine(tkl_bits *bits, tkl_bits_op op, const sources *s)
     return rc;
 }
 
-int tkl__bits_combine_apart(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *items, size_t n,
+int tkl__bits_combine_apart(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *items, size_t count,
                             int64_t *bytes)
 {
-    sources s = {.items = items, .count = n};
-    if (n > SOURCES_MAX)
+    sources s = {.items = items, .count = count};
+    if (count > SOURCES_MAX)
         return tkl__fail(TKL_EINVAL, "more than %d at once", SOURCES_MAX);
     int rc = measure(&s);
     if (rc == TKL_OK && s.size == 0) {
@@ -161,9 +164,11 @@ int tkl__bits_combine_apart(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *ite
         return rc == TKL_NOTFOUND ? TKL_OK : rc;
     }
     if (rc == TKL_OK)
-        do
-            rc = try_combine(bits, op, &s);
-        while (rc == TKL_BUSY);
+        rc = TKL_BUSY;
+    for (int i = 0; rc == TKL_BUSY && i < TRIES; i++)
+        rc = try_combine(bits, op, &s);
+    if (rc == TKL_BUSY)
+        return tkl__fail(TKL_EUNREADY, "the new bitmap was lost %d times while it was made", TRIES);
     if (rc == TKL_OK)
         *bytes = s.size;
     return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bitmaps: a string of the server under ns:bits:{name}, the user's own data. It never expires.
+ * Bitmaps: a string of the server under ns:bits:{name}, the user's own data. It is removed
+ * by tkl_bits_drop(), or expires with `ttl_ms`.
  * All work is the server's: GETBIT, SETBIT, BITCOUNT, BITPOS, BITOP and BITFIELD; but for bitmaps
  * in different slots of a cluster, which BITOP cannot have together: see apart.c.
  */
@@ -9,14 +10,26 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "bits/scripts.h"
 #include "core/error.h"
+#include "core/instances.h"
+#include "core/options.h"
+#include "core/script.h"
 
-#define BITS_MAX (INT64_C(1) << 32)
+#define COMPONENT "bits"
+#define BITS_MAX  (INT64_C(1) << 32)
+#define BYTES_MAX (BITS_MAX / 8)
 
-int tkl_bits_open(tkl_client *client, tkl_bytes name, tkl_bits **bits)
+int tkl_bits_open(tkl_client *client, tkl_bytes name, const tkl_bits_options *options,
+                  tkl_bits **bits)
 {
-    void *handle;
-    int rc = tkl__onekey_open(client, "bits", name, sizeof **bits, &handle);
+    static const tkl_bits_options defaults;
+    const tkl_bits_options *o = options ? options : &defaults;
+    void *handle = NULL;
+    int rc = TKL__CHECK_RESERVED(o);
+    if (rc == TKL_OK)
+        rc = tkl__onekey_open_with(client, COMPONENT, name, o->timeout_ms, o->ttl_ms, sizeof **bits,
+                                   &handle);
     *bits = handle;
     return rc;
 }
@@ -31,6 +44,11 @@ int tkl_bits_drop(tkl_bits *bits)
     return tkl__onekey_drop(&bits->key);
 }
 
+int tkl_bits_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__instances(client, COMPONENT, "", "string", names);
+}
+
 /* ---- Bits ---------------------------------------------------------------- */
 
 static void begin(tkl__query *query, tkl_bits *bits, const char *command)
@@ -39,13 +57,28 @@ static void begin(tkl__query *query, tkl_bits *bits, const char *command)
     tkl__query_key(query, &bits->key);
 }
 
-/* Ends a command that answers an integer. */
-static int end_with_int(tkl__query *query, bool retry_safe, int64_t *value)
+/* Ends a command that only reads and answers an integer from 0 to `most`. */
+static int read_int(tkl__query *query, int64_t most, int64_t *value)
 {
     tkl_reply *reply;
-    int rc = tkl__query_end(query, retry_safe, &reply);
-    *value = tkl_reply_int(reply);
+    *value = 0;
+    int rc = tkl__query_end(query, true, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__expect_int(reply, 0, most, value);
     tkl_reply_free(reply);
+    return rc;
+}
+
+/* The same for one that writes. */
+static int write_int(tkl__query *query, bool retry_safe, int64_t most, int64_t *value)
+{
+    tkl_reply *owner;
+    const tkl_reply *reply;
+    *value = 0;
+    int rc = tkl__query_write(query, retry_safe, &owner, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__expect_int(reply, 0, most, value);
+    tkl_reply_free(owner);
     return rc;
 }
 
@@ -66,7 +99,7 @@ int tkl_bits_get(tkl_bits *bits, int64_t at, bool *value)
         return rc;
     begin(&query, bits, "GETBIT");
     tkl__query_int(&query, at);
-    rc = end_with_int(&query, true, &bit);
+    rc = read_int(&query, 1, &bit);
     *value = bit != 0;
     return rc;
 }
@@ -83,7 +116,7 @@ int tkl_bits_set(tkl_bits *bits, int64_t at, bool value, bool *old)
     begin(&query, bits, "SETBIT");
     tkl__query_int(&query, at);
     tkl__query_int(&query, value);
-    rc = end_with_int(&query, !old, &before);
+    rc = write_int(&query, !old, 1, &before);
     if (old)
         *old = before != 0;
     return rc;
@@ -103,30 +136,60 @@ int tkl_bits_count(tkl_bits *bits, const tkl_bits_range *range, int64_t *count)
     tkl__query query;
     begin(&query, bits, "BITCOUNT");
     put_range(&query, range);
-    return end_with_int(&query, true, count);
+    return read_int(&query, BITS_MAX, count);
 }
 
-int tkl_bits_find(tkl_bits *bits, bool value, const tkl_bits_range *range, int64_t *at)
+/* The server does not say where the first 0 of a range is that it has no bytes of. */
+static int find_in_range(tkl_bits *bits, bool value, const tkl_bits_range *range, tkl_reply **reply)
+{
+    tkl_client *client = bits->key.client;
+    tkl_bytes key = {bits->key.base.data, bits->key.base.len};
+    tkl__args args;
+    tkl__args_init(&args);
+    tkl__args_int(&args, value);
+    tkl__args_int(&args, range->first);
+    tkl__args_int(&args, range->last);
+    int rc = tkl__eval(client, &tkl__lua_bits_find, &(tkl__keys){&key, 1}, &args,
+                       tkl__deadline(client, bits->key.timeout_ms), true, reply);
+    tkl__args_free(&args);
+    return rc;
+}
+
+static int find_anywhere(tkl_bits *bits, bool value, tkl_reply **reply)
 {
     tkl__query query;
     begin(&query, bits, "BITPOS");
     tkl__query_int(&query, value);
-    put_range(&query, range);
-    int rc = end_with_int(&query, true, at);
-    return rc == TKL_OK && *at < 0 ? TKL_NOTFOUND : rc;
+    return tkl__query_end(&query, true, reply);
+}
+
+int tkl_bits_find(tkl_bits *bits, bool value, const tkl_bits_range *range, int64_t *at)
+{
+    tkl_reply *reply;
+    *at = 0;
+    if (range && (range->first >= BITS_MAX || range->last >= BITS_MAX))
+        return check_place(BITS_MAX, 1);
+    int rc = range ? find_in_range(bits, value, range, &reply) : find_anywhere(bits, value, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__expect_int(reply, -1, BITS_MAX, at);
+    tkl_reply_free(reply);
+    if (rc != TKL_OK || *at >= 0)
+        return rc;
+    *at = 0;
+    return tkl__no(TKL_NOTFOUND);
 }
 
 /* ---- Combining ----------------------------------------------------------- */
 
-static bool are_together(const tkl_bits *bits, tkl_bits *const *sources, size_t n)
+static bool are_together(const tkl_bits *bits, tkl_bits *const *sources, size_t count)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < count; i++)
         if (!tkl__onekey_together(&bits->key, &sources[i]->key))
             return false;
     return true;
 }
 
-static int combine_together(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t n,
+static int combine_together(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t count,
                             int64_t *bytes)
 {
     static const char *const names[] = {"AND", "OR", "XOR", "NOT"};
@@ -134,23 +197,25 @@ static int combine_together(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sou
     tkl__query_begin(&query, &bits->key, "BITOP");
     tkl__query_word(&query, names[op]);
     tkl__query_key(&query, &bits->key);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < count; i++)
         tkl__query_key(&query, &sources[i]->key);
-    return end_with_int(&query, false, bytes);
+    return write_int(&query, false, BYTES_MAX, bytes);
 }
 
-int tkl_bits_combine(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t n,
+int tkl_bits_combine(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t count,
                      int64_t *bytes)
 {
     int64_t unread;
     if (!bytes)
         bytes = &unread;
     *bytes = 0;
-    if (n == 0 || (op == TKL_BITS_NOT && n != 1))
+    if ((unsigned)op > TKL_BITS_NOT)
+        return tkl__fail(TKL_EINVAL, "there is no operation %d", (int)op);
+    if (count == 0 || (op == TKL_BITS_NOT && count != 1))
         return tkl__fail(TKL_EINVAL, "NOT has one source, the others one or more");
-    if (are_together(bits, sources, n))
-        return combine_together(bits, op, sources, n, bytes);
-    return tkl__bits_combine_apart(bits, op, sources, n, bytes);
+    if (are_together(bits, sources, count))
+        return combine_together(bits, op, sources, count, bytes);
+    return tkl__bits_combine_apart(bits, op, sources, count, bytes);
 }
 
 /* ---- Packed numbers ------------------------------------------------------ */
@@ -158,6 +223,11 @@ int tkl_bits_combine(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, s
 static int check_field(const tkl_bits_field *field)
 {
     int widest = field->is_signed ? 64 : 63;
+    int rc = TKL__CHECK_RESERVED(field);
+    if (rc != TKL_OK)
+        return rc;
+    if ((unsigned)field->verb > TKL_BITS_ADD || (unsigned)field->overflow > TKL_BITS_FAIL)
+        return tkl__fail(TKL_EINVAL, "there is no such verb, or way to overflow");
     if (field->width < 1 || field->width > widest)
         return tkl__fail(TKL_EINVAL, "a number has 1 to 64 bits, an unsigned one 1 to 63");
     if (field->at > BITS_MAX)
@@ -169,7 +239,7 @@ static int check_field(const tkl_bits_field *field)
  * overflows, or it has no sign): so the number is brought to the end of the range here. */
 static int64_t value_of(const tkl_bits_field *field)
 {
-    if (field->verb != TKL_BITS_PUT || field->overflow != TKL_BITS_SATURATE)
+    if (field->verb != TKL_BITS_SET || field->overflow != TKL_BITS_SATURATE)
         return field->value;
     int64_t most = INT64_MAX >> ((field->is_signed ? 64 : 63) - field->width);
     int64_t least = field->is_signed ? -most - 1 : 0;
@@ -194,27 +264,40 @@ static void put_field(tkl__query *query, const tkl_bits_field *field)
         tkl__query_int(query, value_of(field));
 }
 
-int tkl_bits_fields(tkl_bits *bits, const tkl_bits_field *fields, size_t n, tkl_bits_value *values)
+/* Nil for a number that did not fit. */
+static int read_values(const tkl_reply *reply, size_t count, tkl_bits_value *values)
+{
+    int rc = tkl__expect_array(reply, count);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        const tkl_reply *one = tkl_reply_at(reply, i);
+        values[i].done = !tkl_reply_is_nil(one);
+        if (values[i].done)
+            rc = tkl__expect_int(one, INT64_MIN, INT64_MAX, &values[i].value);
+    }
+    return rc;
+}
+
+int tkl_bits_fields(tkl_bits *bits, const tkl_bits_field *fields, size_t count,
+                    tkl_bits_value *values)
 {
     tkl__query query;
-    tkl_reply *reply;
+    tkl_reply *owner;
+    const tkl_reply *reply = NULL;
     bool reading = true;
     int rc = TKL_OK;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < count; i++) {
         values[i] = (tkl_bits_value){.value = 0};
         reading = reading && fields[i].verb == TKL_BITS_GET;
         rc = rc == TKL_OK ? check_field(&fields[i]) : rc;
     }
-    if (rc != TKL_OK || n == 0)
+    if (rc != TKL_OK || count == 0)
         return rc;
     begin(&query, bits, reading ? "BITFIELD_RO" : "BITFIELD");
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < count; i++)
         put_field(&query, &fields[i]);
-    rc = tkl__query_end(&query, reading, &reply);
-    for (size_t i = 0; rc == TKL_OK && i < n; i++) {
-        const tkl_reply *one = tkl_reply_at(reply, i);
-        values[i] = (tkl_bits_value){tkl_reply_int(one), !tkl_reply_is_nil(one)};
-    }
-    tkl_reply_free(reply);
+    rc = reading ? tkl__query_end(&query, true, &owner)
+                 : tkl__query_write(&query, false, &owner, &reply);
+    rc = rc == TKL_OK ? read_values(reading ? owner : reply, count, values) : rc;
+    tkl_reply_free(owner);
     return rc;
 }

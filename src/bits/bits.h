@@ -14,7 +14,7 @@ struct tkl_bits {
 };
 
 /* tkl_bits_combine() for bitmaps that no command can have together. */
-int tkl__bits_combine_apart(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t n,
+int tkl__bits_combine_apart(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t count,
                             int64_t *bytes);
 
 #endif

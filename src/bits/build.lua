@@ -4,16 +4,25 @@
 -- ARGV[1] at     byte at which the piece begins: pieces come in order
 -- ARGV[2] piece  bytes
 -- ARGV[3] last   1 or 0
+-- ARGV[4] ttl    of the bitmap in milliseconds; 0: it stays
 -- returns how many bytes there are; -1 when the draft has ended meanwhile
 
-if redis.call('STRLEN', KEYS[2]) < tonumber(ARGV[1]) then
+local OWN, DRAFT = KEYS[1], KEYS[2]
+local at, piece, last, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local DRAFT_MS = '60000'
+
+if redis.call('STRLEN', DRAFT) < tonumber(at) then
   return -1
 end
-local size = redis.call('SETRANGE', KEYS[2], ARGV[1], ARGV[2])
-if ARGV[3] == '1' then
-  redis.call('RENAME', KEYS[2], KEYS[1])
-  redis.call('PERSIST', KEYS[1])
+local size = redis.call('SETRANGE', DRAFT, at, piece)
+if last == '0' then
+  redis.call('PEXPIRE', DRAFT, DRAFT_MS)
+  return size
+end
+redis.call('RENAME', DRAFT, OWN)
+if ttl == '0' then
+  redis.call('PERSIST', OWN)
 else
-  redis.call('PEXPIRE', KEYS[2], '60000')
+  redis.call('PEXPIRE', OWN, ttl)
 end
 return size

@@ -39,6 +39,7 @@
 #include <stdlib.h>
 
 #include "core/error.h"
+#include "core/instances.h"
 #include "core/options.h"
 
 #define DEFAULT_ERROR    0.01
@@ -93,6 +94,11 @@ void tkl_bloom_close(tkl_bloom *bloom)
     free((char *)(uintptr_t)bloom->meta.data);
     pthread_mutex_destroy(&bloom->mutex);
     free(bloom);
+}
+
+int tkl_bloom_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__instances(client, "bloom", "meta", "hash", names);
 }
 
 int64_t tkl__bloom_deadline(const tkl_bloom *bloom)

@@ -29,6 +29,23 @@ int tkl__onekey_open(tkl_client *client, const char *component, tkl_bytes name, 
     return rc;
 }
 
+int tkl__onekey_open_with(tkl_client *client, const char *component, tkl_bytes name,
+                          int64_t timeout_ms, int64_t ttl_ms, size_t size, void **handle)
+{
+    *handle = NULL;
+    int rc = tkl__check_number("timeout_ms", timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("ttl_ms", ttl_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__onekey_open(client, component, name, size, handle);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__onekey *key = *handle;
+    key->timeout_ms = timeout_ms;
+    key->ttl_ms = ttl_ms;
+    return TKL_OK;
+}
+
 void tkl__onekey_close(void *handle)
 {
     tkl__onekey *key = handle;
@@ -73,30 +90,104 @@ void tkl__query_key(tkl__query *command, const tkl__onekey *key)
     tkl__query_bytes(command, bytes_of(key));
 }
 
-static int send(tkl__query *command, tkl__buf *wire, bool retry_safe, tkl_reply **reply)
+static tkl__request request_for(const tkl__query *command, const tkl__buf *wire, size_t start,
+                                bool retry_safe)
 {
-    tkl_client *client = command->key->client;
-    if (wire->failed || command->words.failed)
-        return tkl__nomem();
-    tkl__request request = {.wire = {wire->data, wire->len},
-                            .slot = client->route->cluster ? tkl__slot_of(bytes_of(command->key))
-                                                           : TKL__NO_SLOT,
-                            .retry_safe = retry_safe};
-    int rc = tkl__exec(client, &request, tkl__deadline(client, command->key->timeout_ms), reply);
-    return rc == TKL_OK ? tkl__check(reply) : rc;
+    bool cluster = command->key->client->route->cluster;
+    return (tkl__request){.wire = {wire->data + start, wire->len - start},
+                          .slot = cluster ? tkl__slot_of(bytes_of(command->key)) : TKL__NO_SLOT,
+                          .retry_safe = retry_safe};
+}
+
+static void write_query(tkl__query *command, tkl__buf *wire)
+{
+    tkl__buf_init(wire);
+    tkl__resp_head(wire, command->count);
+    tkl__buf_add(wire, command->words.data, command->words.len);
+    wire->failed = wire->failed || command->words.failed;
+    tkl__buf_free(&command->words);
+}
+
+static int64_t deadline_of(const tkl__query *command)
+{
+    return tkl__deadline(command->key->client, command->key->timeout_ms);
 }
 
 int tkl__query_end(tkl__query *command, bool retry_safe, tkl_reply **reply)
 {
     tkl__buf wire;
     *reply = NULL;
-    tkl__buf_init(&wire);
-    tkl__resp_head(&wire, command->count);
-    tkl__buf_add(&wire, command->words.data, command->words.len);
-    int rc = send(command, &wire, retry_safe, reply);
+    write_query(command, &wire);
+    tkl__request request = request_for(command, &wire, 0, retry_safe);
+    int rc = wire.failed ? tkl__nomem()
+                         : tkl__exec(command->key->client, &request, deadline_of(command), reply);
     tkl__buf_free(&wire);
-    tkl__buf_free(&command->words);
+    return rc == TKL_OK ? tkl__check(reply) : rc;
+}
+
+static void write_life(const tkl__onekey *key, tkl__buf *wire)
+{
+    tkl__resp_head(wire, 3);
+    tkl__resp_argz(wire, "PEXPIRE");
+    tkl__resp_arg(wire, key->base.data, key->base.len);
+    tkl__resp_int(wire, key->ttl_ms);
+}
+
+static int check_both(const tkl_reply *replies)
+{
+    for (size_t i = 0; i < 2; i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        if (tkl_reply_code(reply) != TKL_OK)
+            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    }
+    return TKL_OK;
+}
+
+/* Both are written at once: only one who is told that the outcome is unknown may have a key without
+ * its lifetime, and writing again gives it one. */
+static int write_with_life(tkl__query *command, bool retry_safe, tkl_reply **replies)
+{
+    tkl__buf wire;
+    write_query(command, &wire);
+    size_t first = wire.len;
+    write_life(command->key, &wire);
+    tkl__request requests[] = {request_for(command, &wire, 0, retry_safe),
+                               request_for(command, &wire, first, true)};
+    requests[0].wire.len = first;
+    int rc = wire.failed
+                 ? tkl__nomem()
+                 : tkl__exec_many(command->key->client, requests, 2, deadline_of(command), replies);
+    tkl__buf_free(&wire);
+    return rc == TKL_OK ? check_both(*replies) : rc;
+}
+
+int tkl__query_write(tkl__query *command, bool retry_safe, tkl_reply **owner,
+                     const tkl_reply **reply)
+{
+    bool lives = command->key->ttl_ms > 0;
+    *owner = NULL;
+    *reply = NULL;
+    int rc = lives ? write_with_life(command, retry_safe, owner)
+                   : tkl__query_end(command, retry_safe, owner);
+    *reply = lives ? tkl_reply_at(*owner, 0) : *owner;
     return rc;
+}
+
+int tkl__expect_int(const tkl_reply *reply, int64_t least, int64_t most, int64_t *value)
+{
+    *value = tkl_reply_int(reply);
+    if (tkl_reply_kind(reply) == TKL_REPLY_INTEGER && *value >= least && *value <= most)
+        return TKL_OK;
+    *value = 0;
+    return tkl__fail(TKL_EPROTO, "the server answered with something else than a sensible number");
+}
+
+int tkl__expect_array(const tkl_reply *reply, size_t count)
+{
+    if (tkl_reply_kind(reply) == TKL_REPLY_ARRAY && tkl_reply_count(reply) == count)
+        return TKL_OK;
+    return tkl__fail(TKL_EPROTO, "the server answered with something else than %zu elements",
+                     count);
 }
 
 int tkl__onekey_drop(const tkl__onekey *key)
@@ -107,7 +198,7 @@ int tkl__onekey_drop(const tkl__onekey *key)
     tkl__query_key(&command, key);
     int rc = tkl__query_end(&command, false, &reply);
     if (rc == TKL_OK && tkl_reply_int(reply) == 0)
-        rc = TKL_NOTFOUND;
+        rc = tkl__no(TKL_NOTFOUND);
     tkl_reply_free(reply);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/options.h"
 #include "core/resp.h"
 
 #define STEP 500
@@ -50,9 +51,9 @@ int tkl__walker_open(tkl_client *client, const tkl__way *way, tkl__walker **walk
         return tkl__nomem();
     w->client = client;
     w->way = way;
-    int rc = way->key.data
-                 ? one_slot(w)
-                 : tkl__shards(client, tkl__call_deadline(client, NULL), &w->slots, &w->count);
+    int rc = way->key.data ? one_slot(w)
+                           : tkl__shards(client, tkl__deadline(client, way->timeout_ms), &w->slots,
+                                         &w->count);
     if (rc != TKL_OK) {
         tkl__walker_close(w);
         *walker = NULL;
@@ -95,9 +96,9 @@ static int ask(tkl__walker *w, tkl_reply **reply)
     tkl__buf_init(&wire);
     write_step(w, &wire);
     tkl__request request = {.wire = {wire.data, wire.len}, .slot = TKL__NO_SLOT};
-    int rc = wire.failed
-                 ? tkl__nomem()
-                 : tkl__exec_on(w->node, &request, tkl__call_deadline(w->client, NULL), reply);
+    int rc = wire.failed ? tkl__nomem()
+                         : tkl__exec_on(w->node, &request,
+                                        tkl__deadline(w->client, w->way->timeout_ms), reply);
     tkl__buf_free(&wire);
     return rc == TKL_OK ? tkl__check(reply) : rc;
 }
@@ -106,8 +107,8 @@ static int begin_server(tkl__walker *w)
 {
     w->steps = w->marked = 0;
     strcpy(w->cursor, "0");
-    return w->client->route->pick(w->client, w->slots[w->at], tkl__call_deadline(w->client, NULL),
-                                  &w->node);
+    return w->client->route->pick(w->client, w->slots[w->at],
+                                  tkl__deadline(w->client, w->way->timeout_ms), &w->node);
 }
 
 /* A server that repeats a cursor would keep us for ever. The mark moves on whenever the number of

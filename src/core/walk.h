@@ -14,6 +14,7 @@ typedef struct tkl__way {
     tkl_bytes pattern;   /* glob */
     const char *type;    /* of keys: "zset"; NULL for any */
     int step;            /* how much a server looks at in one go; 0: 500 */
+    int64_t timeout_ms;  /* of one step; 0: the client's */
 } tkl__way;
 
 typedef struct tkl__walker tkl__walker;
@@ -21,7 +22,7 @@ typedef struct tkl__walker tkl__walker;
 /* The way and what it points to must outlive the walker. */
 int tkl__walker_open(tkl_client *client, const tkl__way *way, tkl__walker **walker);
 /* The next elements, perhaps none, as an array; a repetition is possible. TKL_EMPTY: that was all.
- * Each step has the client's time-out. */
+ * Each step has its own time-out. */
 int tkl__walker_next(tkl__walker *walker, tkl_reply **reply, const tkl_reply **elements);
 void tkl__walker_close(tkl__walker *walker); /* NULL is fine */
 

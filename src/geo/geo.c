@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Places: a sorted set with geohashes under ns:geo:{name}, the user's own data. It never expires.
+ * Places: a sorted set with geohashes under ns:geo:{name}, the user's own data. It goes
+ * with its last place or tkl_geo_drop(), or expires with `ttl_ms`.
  * All work is the server's: GEOADD, GEODIST, GEOPOS, GEOHASH, GEOSEARCH.
  */
 #include <tackle/geo.h>
@@ -11,21 +12,31 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/instances.h"
+#include "core/number.h"
 #include "core/onekey.h"
+#include "core/options.h"
 #include "core/script.h"
 #include "geo/scripts.h"
 
+#define COMPONENT     "geo"
 #define LONGITUDE_MAX 180.0
 #define LATITUDE_MAX  85.05112878
+#define LATITUDE_TEXT "85.05112878"
 
 struct tkl_geo {
     tkl__onekey key;
 };
 
-int tkl_geo_open(tkl_client *client, tkl_bytes name, tkl_geo **geo)
+int tkl_geo_open(tkl_client *client, tkl_bytes name, const tkl_geo_options *options, tkl_geo **geo)
 {
-    void *handle;
-    int rc = tkl__onekey_open(client, "geo", name, sizeof **geo, &handle);
+    static const tkl_geo_options defaults;
+    const tkl_geo_options *o = options ? options : &defaults;
+    void *handle = NULL;
+    int rc = TKL__CHECK_RESERVED(o);
+    if (rc == TKL_OK)
+        rc = tkl__onekey_open_with(client, COMPONENT, name, o->timeout_ms, o->ttl_ms, sizeof **geo,
+                                   &handle);
     *geo = handle;
     return rc;
 }
@@ -40,25 +51,48 @@ int tkl_geo_drop(tkl_geo *geo)
     return tkl__onekey_drop(&geo->key);
 }
 
+int tkl_geo_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__instances(client, COMPONENT, "", "zset", names);
+}
+
 static void begin(tkl__query *query, tkl_geo *geo, const char *command)
 {
     tkl__query_begin(query, &geo->key, command);
     tkl__query_key(query, &geo->key);
 }
 
+/* As the server calls it; NULL: there is no such unit. */
 static const char *unit_name(tkl_geo_unit unit)
 {
     static const char *const names[] = {"m", "km", "mi", "ft"};
-    return names[unit];
+    return (unsigned)unit < sizeof names / sizeof *names ? names[unit] : NULL;
+}
+
+static int check_unit(tkl_geo_unit unit)
+{
+    return unit_name(unit) ? TKL_OK : tkl__fail(TKL_EINVAL, "there is no unit %d", (int)unit);
+}
+
+/* A number of a reply that can only be finite. */
+static int read_number(const tkl_reply *reply, double *number)
+{
+    bool is_number = tkl__double_parse(tkl_reply_bytes(reply), number);
+    if (tkl_reply_kind(reply) == TKL_REPLY_STRING && is_number && isfinite(*number))
+        return TKL_OK;
+    *number = 0;
+    return tkl__fail(TKL_EPROTO, "the server answered with something else than a number");
 }
 
 static int check_point(double longitude, double latitude)
 {
     if (fabs(longitude) <= LONGITUDE_MAX && fabs(latitude) <= LATITUDE_MAX)
         return TKL_OK;
+    char first[TKL__DOUBLE_SIZE], second[TKL__DOUBLE_SIZE];
     return tkl__fail(TKL_EINVAL,
-                     "%g, %g: longitudes are from -180 to 180, latitudes from -%.8f to %.8f",
-                     longitude, latitude, LATITUDE_MAX, LATITUDE_MAX);
+                     "%s, %s: longitudes are from -180 to 180, latitudes from -" LATITUDE_TEXT
+                     " to " LATITUDE_TEXT,
+                     tkl__double_text(longitude, first), tkl__double_text(latitude, second));
 }
 
 /* The server's geohash of the very edge has a bit too many, so that no search finds it. East of 180
@@ -75,13 +109,17 @@ static double latitude_of(double latitude)
 
 /* ---- Adding and removing ------------------------------------------------- */
 
-static int end_with_count(tkl__query *query, int64_t *count)
+static int end_with_count(tkl__query *query, size_t most, int64_t *count)
 {
-    tkl_reply *reply;
-    int rc = tkl__query_end(query, !count, &reply);
-    if (count)
-        *count = tkl_reply_int(reply);
-    tkl_reply_free(reply);
+    tkl_reply *owner;
+    const tkl_reply *reply;
+    int64_t number;
+    int rc = tkl__query_write(query, !count, &owner, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__expect_int(reply, 0, (int64_t)most, &number);
+    if (rc == TKL_OK && count)
+        *count = number;
+    tkl_reply_free(owner);
     return rc;
 }
 
@@ -91,7 +129,9 @@ int tkl_geo_add(tkl_geo *geo, const tkl_geo_place *places, size_t count, int64_t
     if (added)
         *added = 0;
     for (size_t i = 0; i < count; i++) {
-        int rc = check_point(places[i].longitude, places[i].latitude);
+        int rc = TKL__CHECK_RESERVED(&places[i]);
+        if (rc == TKL_OK)
+            rc = check_point(places[i].longitude, places[i].latitude);
         if (rc != TKL_OK)
             return rc;
     }
@@ -103,7 +143,7 @@ int tkl_geo_add(tkl_geo *geo, const tkl_geo_place *places, size_t count, int64_t
         tkl__query_double(&query, latitude_of(places[i].latitude));
         tkl__query_bytes(&query, places[i].name);
     }
-    return end_with_count(&query, added);
+    return end_with_count(&query, count, added);
 }
 
 static void put_names(tkl__query *query, const tkl_bytes *names, size_t count)
@@ -121,7 +161,7 @@ int tkl_geo_remove(tkl_geo *geo, const tkl_bytes *names, size_t count, int64_t *
         return TKL_OK;
     begin(&query, geo, "ZREM");
     put_names(&query, names, count);
-    return end_with_count(&query, removed);
+    return end_with_count(&query, count, removed);
 }
 
 /* ---- Asking about places ------------------------------------------------- */
@@ -130,16 +170,33 @@ int tkl_geo_distance(tkl_geo *geo, tkl_bytes a, tkl_bytes b, tkl_geo_unit unit, 
 {
     tkl__query query;
     tkl_reply *reply;
+    *distance = 0;
+    int rc = check_unit(unit);
+    if (rc != TKL_OK)
+        return rc;
     begin(&query, geo, "GEODIST");
     tkl__query_bytes(&query, a);
     tkl__query_bytes(&query, b);
     tkl__query_word(&query, unit_name(unit));
-    int rc = tkl__query_end(&query, true, &reply);
-    if (rc == TKL_OK && tkl_reply_is_nil(reply))
-        rc = TKL_NOTFOUND;
-    *distance = tkl_reply_double(reply);
+    rc = tkl__query_end(&query, true, &reply);
+    if (rc == TKL_OK)
+        rc = tkl_reply_is_nil(reply) ? tkl__no(TKL_NOTFOUND) : read_number(reply, distance);
     tkl_reply_free(reply);
     return rc;
+}
+
+static int read_point(const tkl_reply *point, double *longitude, double *latitude)
+{
+    int rc = tkl__expect_array(point, 2);
+    if (rc == TKL_OK)
+        rc = read_number(tkl_reply_at(point, 0), longitude);
+    return rc == TKL_OK ? read_number(tkl_reply_at(point, 1), latitude) : rc;
+}
+
+static int read_position(const tkl_reply *point, tkl_geo_position *position)
+{
+    position->found = !tkl_reply_is_nil(point);
+    return position->found ? read_point(point, &position->longitude, &position->latitude) : TKL_OK;
 }
 
 int tkl_geo_positions(tkl_geo *geo, const tkl_bytes *names, size_t count,
@@ -147,28 +204,46 @@ int tkl_geo_positions(tkl_geo *geo, const tkl_bytes *names, size_t count,
 {
     tkl__query query;
     tkl_reply *reply;
+    for (size_t i = 0; i < count; i++)
+        positions[i] = (tkl_geo_position){.found = false};
+    if (count == 0)
+        return TKL_OK;
     begin(&query, geo, "GEOPOS");
     put_names(&query, names, count);
     int rc = tkl__query_end(&query, true, &reply);
-    for (size_t i = 0; i < count; i++) {
-        const tkl_reply *point = tkl_reply_at(reply, i);
-        positions[i] = (tkl_geo_position){.found = tkl_reply_count(point) == 2,
-                                          .longitude = tkl_reply_double(tkl_reply_at(point, 0)),
-                                          .latitude = tkl_reply_double(tkl_reply_at(point, 1))};
-    }
+    if (rc == TKL_OK)
+        rc = tkl__expect_array(reply, count);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = read_position(tkl_reply_at(reply, i), &positions[i]);
     tkl_reply_free(reply);
     return rc;
+}
+
+static int read_hash(const tkl_reply *reply, tkl_geo_text hash)
+{
+    tkl_bytes text = tkl_reply_bytes(reply);
+    if (text.len >= sizeof(tkl_geo_text) ||
+        (!tkl_reply_is_nil(reply) && tkl_reply_kind(reply) != TKL_REPLY_STRING))
+        return tkl__fail(TKL_EPROTO, "the server answered with something else than a geohash");
+    snprintf(hash, sizeof(tkl_geo_text), "%s", tkl_reply_str(reply));
+    return TKL_OK;
 }
 
 int tkl_geo_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, tkl_geo_text *hashes)
 {
     tkl__query query;
     tkl_reply *reply;
+    for (size_t i = 0; i < count; i++)
+        hashes[i][0] = '\0';
+    if (count == 0)
+        return TKL_OK;
     begin(&query, geo, "GEOHASH");
     put_names(&query, names, count);
     int rc = tkl__query_end(&query, true, &reply);
-    for (size_t i = 0; i < count; i++)
-        snprintf(hashes[i], sizeof hashes[i], "%s", tkl_reply_str(tkl_reply_at(reply, i)));
+    if (rc == TKL_OK)
+        rc = tkl__expect_array(reply, count);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = read_hash(tkl_reply_at(reply, i), hashes[i]);
     tkl_reply_free(reply);
     return rc;
 }
@@ -177,7 +252,7 @@ int tkl_geo_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, tkl_geo_t
 
 /* The words of GEOSEARCH behind the key: for a command, or for the script. */
 typedef struct words {
-    char text[8][32]; /* room for numbers */
+    char text[8][TKL__DOUBLE_SIZE]; /* room for numbers */
     tkl_bytes items[16];
     size_t count, numbers;
 } words;
@@ -189,9 +264,7 @@ static void put(words *w, const char *word)
 
 static void put_number(words *w, double number)
 {
-    char *text = w->text[w->numbers++];
-    snprintf(text, sizeof w->text[0], "%.17g", number);
-    put(w, text);
+    put(w, tkl__double_text(number, w->text[w->numbers++]));
 }
 
 static int check_query(const tkl_geo_query *query)
@@ -200,9 +273,13 @@ static int check_query(const tkl_geo_query *query)
     if (circle == box || !isfinite(query->radius) || !isfinite(query->width) ||
         !isfinite(query->height))
         return tkl__fail(TKL_EINVAL, "either a radius, or a width and a height, above 0");
-    if (query->limit < 0)
-        return tkl__fail(TKL_EINVAL, "the limit is 0 (none) or more");
-    return query->member.len > 0 ? TKL_OK : check_point(query->longitude, query->latitude);
+    int rc = TKL__CHECK_RESERVED(query);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("max", query->max, 0, INT64_MAX);
+    if (rc == TKL_OK)
+        rc = check_unit(query->unit);
+    return rc != TKL_OK || query->member.len > 0 ? rc
+                                                 : check_point(query->longitude, query->latitude);
 }
 
 static void put_query(words *w, const tkl_geo_query *query)
@@ -221,9 +298,9 @@ static void put_query(words *w, const tkl_geo_query *query)
         put_number(w, query->height);
     put(w, unit_name(query->unit));
     put(w, query->farthest ? "DESC" : "ASC");
-    if (query->limit > 0) {
+    if (query->max > 0) {
         char *text = w->text[w->numbers++];
-        snprintf(text, sizeof w->text[0], "%lld", (long long)query->limit);
+        snprintf(text, sizeof w->text[0], "%lld", (long long)query->max);
         put(w, "COUNT");
         put(w, text);
     }
@@ -236,7 +313,7 @@ static int not_found_or(int rc, const tkl_geo_query *query, int64_t found)
     bool unknown =
         rc == TKL_EREFUSED && strstr(tkl_errmsg(), "could not decode requested zset member");
     bool no_places = rc == TKL_OK && query->member.len > 0 && found == 0;
-    return unknown || no_places ? TKL_NOTFOUND : rc;
+    return unknown || no_places ? tkl__no(TKL_NOTFOUND) : rc;
 }
 
 /* The reply owns the names. */
@@ -247,30 +324,39 @@ typedef struct listing {
 } listing;
 
 /* {name, distance, hash, {longitude, latitude}} */
-static tkl_geo_place read_place(const tkl_reply *one)
+static int read_place(const tkl_reply *one, tkl_geo_place *place)
 {
-    const tkl_reply *point = tkl_reply_at(one, 3);
-    return (tkl_geo_place){
-        .name = tkl_reply_bytes(tkl_reply_at(one, 0)),
-        .distance = tkl_reply_double(tkl_reply_at(one, 1)),
-        .hash = (uint64_t)tkl_reply_int(tkl_reply_at(one, 2)),
-        .longitude = tkl_reply_double(tkl_reply_at(point, 0)),
-        .latitude = tkl_reply_double(tkl_reply_at(point, 1)),
-    };
+    int64_t hash = 0;
+    *place = (tkl_geo_place){.name = tkl_reply_bytes(tkl_reply_at(one, 0))};
+    int rc = tkl__expect_array(one, 4);
+    if (rc == TKL_OK)
+        rc = read_number(tkl_reply_at(one, 1), &place->distance);
+    if (rc == TKL_OK)
+        rc = tkl__expect_int(tkl_reply_at(one, 2), 0, INT64_MAX, &hash);
+    place->hash = (uint64_t)hash;
+    return rc == TKL_OK ? read_point(tkl_reply_at(one, 3), &place->longitude, &place->latitude)
+                        : rc;
 }
 
+/* Takes over the reply, unless it fails. */
 static int make_listing(tkl_reply *reply, tkl_geo_places **places)
 {
     size_t count = tkl_reply_count(reply);
+    int rc = tkl__expect_array(reply, count);
+    if (rc != TKL_OK)
+        return rc;
     listing *l = malloc(sizeof *l + count * sizeof l->items[0]);
     if (!l)
         return tkl__nomem();
     l->places = (tkl_geo_places){l->items, count};
     l->reply = reply;
-    for (size_t i = 0; i < count; i++)
-        l->items[i] = read_place(tkl_reply_at(reply, i));
-    *places = &l->places;
-    return TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = read_place(tkl_reply_at(reply, i), &l->items[i]);
+    if (rc == TKL_OK)
+        *places = &l->places;
+    else
+        free(l);
+    return rc;
 }
 
 int tkl_geo_near(tkl_geo *geo, const tkl_geo_query *query, tkl_geo_places **places)
@@ -321,8 +407,10 @@ int tkl_geo_count(tkl_geo *geo, const tkl_geo_query *query, int64_t *count)
                             .args = w.items,
                             .nargs = w.count,
                             .retry_safe = true};
-    rc = tkl__run(geo->key.client, &call, tkl__call_deadline(geo->key.client, NULL), &reply);
-    *count = tkl_reply_int(reply);
+    rc = tkl__run(geo->key.client, &call, tkl__deadline(geo->key.client, geo->key.timeout_ms),
+                  &reply);
+    if (rc == TKL_OK)
+        rc = tkl__expect_int(reply, 0, INT64_MAX, count);
     tkl_reply_free(reply);
     return not_found_or(rc, query, *count);
 }

@@ -16,11 +16,13 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/options.h"
 #include "core/walk.h"
 #include "scan/memory.h"
 
-#define REMEMBER  1000000
-#define COUNT_MAX 1000000
+#define REMEMBER     1000000
+#define COUNT_MAX    1000000
+#define REMEMBER_MAX (INT64_C(1) << 40)
 
 struct tkl_scan {
     tkl_client *client;
@@ -39,10 +41,15 @@ struct tkl_scan {
 
 static int check(const tkl_scan_options *o)
 {
-    if (o->count < 0 || o->count > COUNT_MAX)
-        return tkl__fail(TKL_EINVAL, "the count of a scan is from 1 to %d", COUNT_MAX);
-    if (o->remember < 0)
-        return tkl__fail(TKL_EINVAL, "a scan cannot remember a negative number of elements");
+    int rc = TKL__CHECK_RESERVED(o);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("count", o->count, 0, COUNT_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("remember", o->remember, 0, REMEMBER_MAX);
+    if (rc != TKL_OK)
+        return rc;
     if (o->key.len > 0 && o->type)
         return tkl__fail(TKL_EINVAL, "members have no type");
     return TKL_OK;
@@ -85,7 +92,8 @@ int tkl_scan_open(tkl_client *client, const tkl_scan_options *options, tkl_scan 
                            .key = {o->key.len > 0 ? scan->key : NULL, o->key.len},
                            .pattern = {scan->match, match.len},
                            .type = o->type ? scan->type : NULL,
-                           .step = o->count};
+                           .step = o->count,
+                           .timeout_ms = o->timeout_ms};
     *out = scan;
     return TKL_OK;
 }
@@ -110,7 +118,7 @@ static int choose_command(tkl_scan *scan)
 {
     const char *argv[] = {"TYPE", scan->way.key.data};
     const size_t lens[] = {4, scan->way.key.len};
-    tkl_call_options safe = {.retry_safe = true};
+    tkl_call_options safe = {.timeout_ms = scan->way.timeout_ms, .retry_safe = true};
     tkl_reply *reply;
     int rc = tkl_call(scan->client, 2, argv, lens, &safe, &reply);
     if (rc != TKL_OK)
@@ -137,6 +145,17 @@ static int begin(tkl_scan *scan)
     return rc == TKL_OK ? tkl__walker_open(scan->client, &scan->way, &scan->walker) : rc;
 }
 
+/* Strings only, and pairs are whole. */
+static int check_elements(const tkl_scan *scan)
+{
+    size_t count = tkl_reply_count(scan->elements);
+    bool sound =
+        tkl_reply_kind(scan->elements) == TKL_REPLY_ARRAY && (!scan->pairs || count % 2 == 0);
+    for (size_t i = 0; sound && i < count; i++)
+        sound = tkl_reply_kind(tkl_reply_at(scan->elements, i)) == TKL_REPLY_STRING;
+    return sound ? TKL_OK : tkl__fail(TKL_EPROTO, "the server answered a scan with something else");
+}
+
 static int step(tkl_scan *scan)
 {
     int rc = scan->walker ? TKL_OK : begin(scan);
@@ -144,21 +163,23 @@ static int step(tkl_scan *scan)
     scan->reply = NULL;
     scan->elements = NULL;
     scan->at = 0;
-    return rc == TKL_OK ? tkl__walker_next(scan->walker, &scan->reply, &scan->elements) : rc;
+    if (rc == TKL_OK)
+        rc = tkl__walker_next(scan->walker, &scan->reply, &scan->elements);
+    return rc == TKL_OK ? check_elements(scan) : rc;
 }
 
-static void take(tkl_scan *scan, tkl_element *element)
+static void take(tkl_scan *scan, tkl_scan_element *element)
 {
     element->name = tkl_reply_bytes(tkl_reply_at(scan->elements, scan->at++));
     if (scan->pairs)
         element->value = tkl_reply_bytes(tkl_reply_at(scan->elements, scan->at++));
 }
 
-int tkl_scan_next(tkl_scan *scan, tkl_element *element)
+int tkl_scan_next(tkl_scan *scan, tkl_scan_element *element)
 {
     int rc = scan->over;
     while (rc == TKL_OK) {
-        *element = (tkl_element){{NULL, 0}, {NULL, 0}};
+        *element = (tkl_scan_element){.name = {NULL, 0}};
         if (scan->at >= tkl_reply_count(scan->elements)) {
             rc = step(scan);
             continue;
@@ -169,7 +190,7 @@ int tkl_scan_next(tkl_scan *scan, tkl_element *element)
             return TKL_OK;
         rc = rc == TKL_EXISTS ? TKL_OK : rc;
     }
-    *element = (tkl_element){{NULL, 0}, {NULL, 0}};
+    *element = (tkl_scan_element){.name = {NULL, 0}};
     scan->over = rc;
     return rc;
 }

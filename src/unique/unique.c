@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unique counts: the server's HyperLogLog under ns:unique:{name}, the user's own data. It never
- * expires.
+ * Unique counts: the server's HyperLogLog under ns:unique:{name}, the user's own data. It is
+ * removed by tkl_unique_drop(), or expires with `ttl_ms`.
  *
  * A command for several of them needs them in one slot, and in a cluster different names live in
  * different slots. There, the others are fetched (12 KB each at most) and put, for the length of
@@ -14,21 +14,30 @@
 #include <stdlib.h>
 
 #include "core/error.h"
+#include "core/instances.h"
 #include "core/onekey.h"
+#include "core/options.h"
 #include "core/resp.h"
 #include "core/script.h"
 #include "unique/scripts.h"
 
+#define COMPONENT    "unique"
 #define TOGETHER_MAX 1000
 
 struct tkl_unique {
     tkl__onekey key;
 };
 
-int tkl_unique_open(tkl_client *client, tkl_bytes name, tkl_unique **unique)
+int tkl_unique_open(tkl_client *client, tkl_bytes name, const tkl_unique_options *options,
+                    tkl_unique **unique)
 {
-    void *handle;
-    int rc = tkl__onekey_open(client, "unique", name, sizeof **unique, &handle);
+    static const tkl_unique_options defaults;
+    const tkl_unique_options *o = options ? options : &defaults;
+    void *handle = NULL;
+    int rc = TKL__CHECK_RESERVED(o);
+    if (rc == TKL_OK)
+        rc = tkl__onekey_open_with(client, COMPONENT, name, o->timeout_ms, o->ttl_ms,
+                                   sizeof **unique, &handle);
     *unique = handle;
     return rc;
 }
@@ -41,7 +50,9 @@ void tkl_unique_close(tkl_unique *unique)
 int tkl_unique_add(tkl_unique *unique, const tkl_bytes *items, size_t count, bool *changed)
 {
     tkl__query command;
-    tkl_reply *reply;
+    tkl_reply *owner;
+    const tkl_reply *reply;
+    int64_t is_new;
     if (changed)
         *changed = false;
     if (count == 0)
@@ -50,16 +61,13 @@ int tkl_unique_add(tkl_unique *unique, const tkl_bytes *items, size_t count, boo
     tkl__query_key(&command, &unique->key);
     for (size_t i = 0; i < count; i++)
         tkl__query_bytes(&command, items[i]);
-    int rc = tkl__query_end(&command, !changed, &reply);
-    if (changed)
-        *changed = tkl_reply_int(reply) == 1;
-    tkl_reply_free(reply);
+    int rc = tkl__query_write(&command, !changed, &owner, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__expect_int(reply, 0, 1, &is_new);
+    if (rc == TKL_OK && changed)
+        *changed = is_new == 1;
+    tkl_reply_free(owner);
     return rc;
-}
-
-int tkl_unique_count(tkl_unique *unique, int64_t *count)
-{
-    return tkl_unique_count_all(&unique, 1, count);
 }
 
 int tkl_unique_drop(tkl_unique *unique)
@@ -67,27 +75,32 @@ int tkl_unique_drop(tkl_unique *unique)
     return tkl__onekey_drop(&unique->key);
 }
 
+int tkl_unique_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__instances(client, COMPONENT, "", "string", names);
+}
+
 /* ---- Several ------------------------------------------------------------- */
 
 /* PFCOUNT or PFMERGE of the first and the others, all within reach of one command. */
-static int run_together(const char *name, tkl_unique *first, tkl_unique *const *others, size_t n,
-                        tkl_reply **reply)
+static int run_together(const char *name, tkl_unique *first, tkl_unique *const *others,
+                        size_t count, tkl_reply **reply)
 {
     tkl__query command;
     tkl__query_begin(&command, &first->key, name);
     tkl__query_key(&command, &first->key);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < count; i++)
         tkl__query_key(&command, &others[i]->key);
     return tkl__query_end(&command, true, reply);
 }
 
 /* Copies of the others, in one trip for each node. */
-static int fetch(tkl_client *client, tkl_unique *const *others, size_t n, tkl_reply **copies)
+static int fetch(tkl_client *client, tkl_unique *const *others, size_t count, tkl_reply **copies)
 {
     tkl_pipeline *pipeline;
-    tkl_call_options safe = {.retry_safe = true};
+    tkl_call_options safe = {.timeout_ms = others[0]->key.timeout_ms, .retry_safe = true};
     int rc = tkl_pipeline_open(client, &pipeline);
-    for (size_t i = 0; rc == TKL_OK && i < n; i++) {
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         const char *argv[] = {"GET", others[i]->key.base.data};
         const size_t lens[] = {3, others[i]->key.base.len};
         rc = tkl_pipeline_add(pipeline, 2, argv, lens);
@@ -95,7 +108,7 @@ static int fetch(tkl_client *client, tkl_unique *const *others, size_t n, tkl_re
     if (rc == TKL_OK)
         rc = tkl_pipeline_run(pipeline, &safe, copies);
     tkl_pipeline_close(pipeline);
-    for (size_t i = 0; rc == TKL_OK && i < n; i++) {
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         const tkl_reply *copy = tkl_reply_at(*copies, i);
         if (tkl_reply_code(copy) != TKL_OK)
             rc = tkl__fail(tkl_reply_code(copy), "%s", tkl_reply_str(copy));
@@ -138,47 +151,64 @@ static int run_gathered(const char *name, tkl_unique *first, const tkl_reply *co
     if (rc == TKL_OK && count == 1)
         rc = run_together(name, first, NULL, 0, reply);
     else if (rc == TKL_OK)
-        rc = tkl__run(first->key.client, &call, tkl__call_deadline(first->key.client, NULL), reply);
+        rc = tkl__run(first->key.client, &call,
+                      tkl__deadline(first->key.client, first->key.timeout_ms), reply);
     for (size_t i = 1; i < count; i++)
         free((char *)keys[i].data);
     return rc;
 }
 
-static int run_all(const char *name, tkl_unique *first, tkl_unique *const *others, size_t n,
+static int run_all(const char *name, tkl_unique *first, tkl_unique *const *others, size_t count,
                    tkl_reply **reply)
 {
     tkl_reply *copies = NULL;
     bool together = true;
     *reply = NULL;
-    if (n > TOGETHER_MAX)
+    if (count > TOGETHER_MAX)
         return tkl__fail(TKL_EINVAL, "more than %d at once", TOGETHER_MAX);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < count; i++)
         together = together && tkl__onekey_together(&first->key, &others[i]->key);
     if (together)
-        return run_together(name, first, others, n, reply);
-    int rc = fetch(first->key.client, others, n, &copies);
+        return run_together(name, first, others, count, reply);
+    int rc = fetch(first->key.client, others, count, &copies);
     if (rc == TKL_OK)
         rc = run_gathered(name, first, copies, reply);
     tkl_reply_free(copies);
     return rc;
 }
 
-int tkl_unique_count_all(tkl_unique *const *uniques, size_t n, int64_t *count)
+int tkl_unique_count(tkl_unique *const *uniques, size_t count, int64_t *different)
 {
     tkl_reply *reply;
-    *count = 0;
-    if (n == 0)
+    *different = 0;
+    if (count == 0)
         return TKL_OK;
-    int rc = run_all("PFCOUNT", uniques[0], uniques + 1, n - 1, &reply);
-    *count = tkl_reply_int(reply);
+    int rc = run_all("PFCOUNT", uniques[0], uniques + 1, count - 1, &reply);
+    if (rc == TKL_OK)
+        rc = tkl__expect_int(reply, 0, INT64_MAX, different);
     tkl_reply_free(reply);
     return rc;
 }
 
-int tkl_unique_merge(tkl_unique *unique, tkl_unique *const *others, size_t n)
+/* The lifetime begins anew: PFMERGE of nothing changes nothing else. */
+static int keep_alive(tkl_unique *unique)
+{
+    tkl__query command;
+    tkl_reply *owner;
+    const tkl_reply *reply;
+    if (unique->key.ttl_ms == 0)
+        return TKL_OK;
+    tkl__query_begin(&command, &unique->key, "PFMERGE");
+    tkl__query_key(&command, &unique->key);
+    int rc = tkl__query_write(&command, true, &owner, &reply);
+    tkl_reply_free(owner);
+    return rc;
+}
+
+int tkl_unique_merge(tkl_unique *unique, tkl_unique *const *others, size_t count)
 {
     tkl_reply *reply;
-    int rc = run_all("PFMERGE", unique, others, n, &reply);
+    int rc = run_all("PFMERGE", unique, others, count, &reply);
     tkl_reply_free(reply);
-    return rc;
+    return rc == TKL_OK ? keep_alive(unique) : rc;
 }

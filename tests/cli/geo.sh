@@ -6,37 +6,50 @@
 start_server
 
 is "add" "$(tackle geo add cities 13.405 52.52 berlin 9.993 53.551 hamburg -0.1276 51.507 london)" 3
-is "move" "$(tackle geo add cities 13.4 52.5 berlin --json)" 0
-is "dist" "$(tackle geo dist cities berlin hamburg --unit km | cut -c1-3)" 256
-ends 0 tackle geo dist cities berlin hamburg --json
-is "dist in metres" "$(jq floor <<<"$out" | cut -c1-3)" 256
-ends 1 tackle geo dist cities berlin atlantis
-ends 0 tackle geo pos cities berlin london --json
+is "move" "$(tackle geo add cities 13.4 52.5 berlin --json)" '{"added": 0}'
+is "dist" "$(tackle geo distance cities berlin hamburg --unit km | cut -c1-3)" 256
+ends 0 tackle geo distance cities berlin hamburg --json
+is "dist in metres" "$(jq '.distance | floor' <<<"$out" | cut -c1-3)" 256
+ends 1 tackle geo distance cities berlin atlantis
+ends 0 tackle geo positions cities berlin london --json
 is "pos" "$(jq -c 'map([.name, (.longitude * 10 | round), (.latitude | round)])' <<<"$out")" \
     '[["berlin",134,53],["london",-1,52]]'
-ends 1 tackle geo pos cities atlantis --json
+ends 1 tackle geo positions cities atlantis --json
 is "no pos" "$(jq -c '.[0].longitude' <<<"$out")" null
-is "hash" "$(tackle geo hash cities hamburg --json | jq -r '.[0].hash[:5]')" u1x0e
-ends 1 tackle geo hash cities atlantis
+is "hash" "$(tackle geo hashes cities hamburg --json | jq -r '.[0].hash[:5]')" u1x0e
+ends 1 tackle geo hashes cities atlantis
 
-ends 0 tackle geo near cities berlin --radius 300
+ends 0 tackle geo near cities berlin --radius 300 --unit km
 is "near" "$(awk 'NR > 1 { print $1 }' <<<"$out" | paste -sd ' ')" "berlin hamburg"
-ends 0 tackle geo near cities 10 53 --radius 1000 --unit mi --limit 2 --json
+ends 0 tackle geo near cities 10 53 --radius 1000 --unit mi --max 2 --json
 is "near a point" "$(jq -c 'map(.name)' <<<"$out")" '["hamburg","berlin"]'
 is "fields" "$(jq -c '.[0] | keys_unsorted' <<<"$out")" \
     '["name","distance","longitude","latitude","hash"]'
-ends 0 tackle geo near cities -1 51 --box 300x300 --farthest --json
+ends 0 tackle geo near cities -1 51 --box 300x300 --unit km --farthest --json
 is "west of Greenwich" "$(jq -c 'map(.name)' <<<"$out")" '["london"]'
-is "count" "$(tackle geo near cities berlin --radius 300 --count)" 2
-ends 1 tackle geo near cities atlantis --radius 300
-ends 1 tackle geo near nowhere atlantis --radius 300
-ends 64 tackle geo near cities '' --radius 300 # not the point 0 0
+is "count" "$(tackle geo near cities berlin --radius 300 --unit km --count)" 2
+ends 1 tackle geo near cities atlantis --radius 300 --unit km
+ends 1 tackle geo near nowhere atlantis --radius 300 --unit km
+ends 64 tackle geo near cities '' --radius 300 --unit km # not the point 0 0
 is "remove" "$(tackle geo remove cities berlin atlantis)" 1
-ends 0 tackle geo drop cities --json
-ends 1 tackle geo drop cities
+is "count as JSON" "$(tackle geo near cities hamburg --radius 1 --count --json)" '{"count": 1}'
+is "names" "$(tackle geo names)" cities
+ends 64 tackle geo drop cities
+ends 0 tackle geo drop cities --yes --json
+ends 1 tackle geo drop cities --yes
+ends 0 tackle geo add brief 1 2 a --ttl 1h
+is "expires" "$(tackle call TTL 'tackle:geo:{brief}')" 3600
 
 for wrong in "add cities 1 2" "add cities x 2 a" "add cities 0 90 pole" "near cities a" \
     "near cities a --radius 1 --box 1x1" "near cities a --box 1" "near cities a --radius far" \
-    "near cities a --radius 0" "dist cities a b --unit parsec"; do
+    "near cities a --radius 0" "distance cities a b --unit parsec" "near cities a --radius 1 --max 0"; do
     ends 64 tackle geo $wrong
 done
+
+# The permissions that the page names are enough.
+become places geo.md
+for verb in "add acl 1 2 a 3 4 b --ttl 1h" "distance acl a b" "positions acl a" "hashes acl a" \
+    "near acl a --radius 5" "near acl a --radius 5 --count" "remove acl b" names "drop acl --yes"; do
+    ends 0 tackle geo $verb
+done
+ends 77 tackle call GET x

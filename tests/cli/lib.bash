@@ -58,3 +58,14 @@ start_server() {
     export TACKLE_URL=embedded:$home/server?durability=none
     tackle server start >/dev/null || fail "no server"
 }
+
+# become USER PAGE: makes the user of the line "ACL SETUSER USER ..." in docs/PAGE on the test's server;
+# from then on every command is that user's.
+become() {
+    local rules socket
+    read -ra rules < <(grep "^ACL SETUSER $1 " "$TACKLE_SOURCE/docs/$2")
+    [ ${#rules[@]} -gt 3 ] || fail "docs/$2 has no user $1"
+    tackle call "${rules[@]}" >/dev/null || fail "docs/$2: the user $1 cannot be made"
+    socket=$(tackle server status --json | jq -r .socket)
+    export TACKLE_URL=unix://$1@$socket TACKLE_PASSWORD=secret
+}

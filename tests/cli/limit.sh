@@ -144,3 +144,16 @@ ends 75 tackle limit run slots k --algorithm concurrency --rate 1/1m --wait 0 --
 (sleep 0.3; touch "$home/go") &
 ends 0 tackle limit run slots k --algorithm concurrency --rate 1/1m -- echo "its turn"
 wait
+
+# The permissions that the page names are enough.
+become limits limit.md
+for algorithm in gcra bucket window window-approx concurrency; do
+    rule="--rate 5/h --algorithm $algorithm"
+    ends 0 tackle limit check acl $algorithm $rule --json
+    ticket=$(jq -r '.ticket // empty' <<<"$out")
+    ends 0 tackle limit refund acl $algorithm $rule ${ticket:+--ticket $ticket}
+    ends 0 tackle limit check acl $algorithm $rule --quantity 5
+    ends 1 tackle limit wait acl $algorithm $rule --wait 1ms
+    ends 0 tackle limit reset acl $algorithm
+done
+ends 77 tackle call HGET x y

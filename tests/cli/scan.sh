@@ -15,7 +15,7 @@ is "all keys" "$(tackle scan | sort -u | wc -l)" 3003
 is "each once" "$(tackle scan | wc -l)" 3003
 is "a pattern" "$(tackle scan --match 'user:1?' --count 10 | wc -l)" 10
 is "a type" "$(tackle scan --type zset)" zset
-is "as JSON" "$(tackle scan --type hash --json)" '"hash"'
+is "as JSON" "$(tackle scan --type hash --json)" '{"name": "hash"}'
 is "members of a set" "$(tackle scan --members set | sort | paste -sd ' ')" "a b c"
 is "fields of a hash" "$(tackle scan --members hash | sort)" $'f1\tv1\nf2\tv2'
 is "scores" "$(tackle scan --members zset --json --match 'o*')" '{"name": "one", "value": "1.5"}'
@@ -33,3 +33,10 @@ ends 64 tackle scan --members=
 ends 64 tackle scan --members set --type set
 tackle scan >/dev/full 2>"$home/err"
 is "a full disk" $? 70
+
+# The permissions that the page names are enough.
+become scans scan.md
+for options in "" "--members set" "--members hash" "--members zset --match x*"; do
+    ends 0 tackle scan $options
+done
+ends 77 tackle call GET x
