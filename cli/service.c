@@ -14,7 +14,7 @@
 #include "out.h"
 #include "patience.h"
 
-enum { META_MAX = 256, LOOK_MS = 1000 };
+enum { META_MAX = 64, LOOK_MS = 1000 };
 
 static int open_service(cli_session *cli, tkl_service **service)
 {

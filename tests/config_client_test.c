@@ -100,6 +100,20 @@ static void borrowers_are_moved_and_calls_are_not_cut_off(void **state)
     end_pair(&p);
 }
 
+static void a_configuration_that_begins_anew_is_followed(void **state)
+{
+    fixture *f = *state;
+    pair p = start_pair();
+    configure(f->client, "\"%s\"", p.a->url);
+    tkl_config_client *source = open_source(f->client);
+    assert_true(is_at(source, "a"));
+    server_do(f->server, "FLUSHALL");
+    configure(f->client, "\"%s\"", p.b->url); /* version 1 again */
+    eventually(is_at(source, "b"), LONG_MS);
+    tkl_config_client_close(source);
+    end_pair(&p);
+}
+
 static void a_component_without_a_server_is_not_found_until_it_has_one(void **state)
 {
     fixture *f = *state;
@@ -270,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(borrowers_are_moved_and_calls_are_not_cut_off),
+        TEST(a_configuration_that_begins_anew_is_followed),
         TEST(a_component_without_a_server_is_not_found_until_it_has_one),
         TEST(a_bad_configuration_is_told_and_the_good_one_stays),
         TEST(a_server_that_does_not_answer_is_moved_to_when_it_does),

@@ -10,6 +10,7 @@
 #include <locale.h>
 #include <stdatomic.h>
 
+#include "core/client.h"
 #include "support/cluster.h"
 #include "support/fixture.h"
 #include "support/permissions.h"
@@ -258,6 +259,31 @@ static void the_last_versions_are_kept(void **state)
     tkl_config_close(config);
 }
 
+static void a_long_history_is_read_page_by_page(void **state)
+{
+    fixture *f = *state;
+    tkl_config *config;
+    tkl_config_values *values;
+    tkl_config_options options = {.history = 1000};
+    assert_ok(tkl_config_open(f->client, tkl_str("limits"), tkl_str("search"), &options, &config));
+    for (int i = 1; i <= 40; i++) {
+        char json[16];
+        snprintf(json, sizeof json, "%d", i);
+        set(config, json);
+        assert_ok(tkl_config_history(config, 0, &values));
+        assert_int_equal(values->count, i);
+        for (int v = 0; v < i; v++) {
+            assert_int_equal(values->items[v].version, i - v);
+            assert_int_equal(strtol(values->items[v].json.data, NULL, 10), i - v);
+        }
+        tkl_config_values_free(values);
+    }
+    assert_ok(tkl_config_history(config, 17, &values));
+    assert_int_equal(values->count, 17);
+    tkl_config_values_free(values);
+    tkl_config_close(config);
+}
+
 static void what_is_dropped_is_gone_and_its_version_is_not_used_again(void **state)
 {
     fixture *f = *state;
@@ -274,10 +300,12 @@ static void what_is_dropped_is_gone_and_its_version_is_not_used_again(void **sta
     assert_ok(tkl_config_names(f->client, &names));
     assert_int_equal(names->count, 0);
     tkl_names_free(names);
-    assert_true(call_int(f->client, "PTTL", KEY, NULL) > 0);
+    assert_int_equal(call_int(f->client, "EXISTS", KEY, NULL), 0);
+    assert_true(call_int(f->client, "PTTL", KEY ":requests", NULL) > 0);
     assert_code(set_if(config, "3", 2, NULL), TKL_CONFLICT);
     assert_int_equal(set(config, "3"), 3);
     assert_int_equal(call_int(f->client, "PTTL", KEY, NULL), -1);
+    assert_int_equal(call_int(f->client, "PTTL", KEY ":requests", NULL), -1);
     assert_ok(tkl_config_watch(reader, 0, LONG_MS, &value));
     assert_true(is_value(value, "3", 3));
     tkl_config_close(config);
@@ -488,6 +516,61 @@ static void a_forked_child_follows_by_itself(void **state)
     tkl_config_close(config);
 }
 
+static void watch_for_long(void *arg, int index)
+{
+    watching *w = arg;
+    tkl_config_value *value;
+    (void)index;
+    w->rc = tkl_config_watch(w->config, 1, LONG_MS, &value);
+    assert_true(is_value(value, "\"new\"", 1));
+}
+
+static void a_value_that_begins_anew_after_a_loss_is_a_change(void **state)
+{
+    fixture *f = *state;
+    watching w = {.config = open_config(f->client), .rc = TKL_EMPTY};
+    tkl_config *writer = open_config(f->client);
+    set(w.config, "\"old\"");
+    assert_true(reads(w.config, "\"old\"", 1));
+    crew *thread = crew_start(1, watch_for_long, &w);
+    test_sleep_ms(50);
+    server_do(f->server, "FLUSHALL");
+    set(writer, "\"new\""); /* version 1 again */
+    crew_join(thread);
+    assert_ok(w.rc);
+    tkl_config_close(w.config);
+    tkl_config_close(writer);
+}
+
+static void a_server_that_hangs_makes_the_age_grow(void **state)
+{
+    fixture *f = *state;
+    tkl_config *config = open_config(f->client);
+    f->client->heartbeat_us = 200000;
+    set(config, "1");
+    assert_true(reads(config, "1", 1));
+    eventually(age_of(config) == 0, LONG_MS);
+    server_freeze(f->server);
+    eventually(age_of(config) > 0, LONG_MS);
+    assert_true(reads(config, "1", 1));
+    server_thaw(f->server);
+    eventually(age_of(config) == 0, LONG_MS);
+    tkl_config_close(config);
+}
+
+static void requests_that_were_lost_do_no_harm(void **state)
+{
+    fixture *f = *state;
+    tkl_config *config = open_config(f->client);
+    set(config, "1");
+    set(config, "2");
+    server_do(f->server, "DEL " KEY ":requests");
+    assert_int_equal(set(config, "3"), 3);
+    server_do(f->server, "DEL " KEY);
+    assert_int_equal(set(config, "4"), 4);
+    tkl_config_close(config);
+}
+
 /* ---- Trouble ------------------------------------------------------------- */
 
 static void foreign_keys_are_told_and_left_alone(void **state)
@@ -584,6 +667,7 @@ int main(void)
         TEST(concurrent_compare_and_set_loses_nothing),
         TEST(a_request_whose_reply_was_lost_is_made_once),
         TEST(the_last_versions_are_kept),
+        TEST(a_long_history_is_read_page_by_page),
         TEST(what_is_dropped_is_gone_and_its_version_is_not_used_again),
         TEST(all_names_are_listed),
         TEST(a_change_is_read_at_once_and_reading_asks_nobody),
@@ -594,6 +678,9 @@ int main(void)
         TEST(a_user_who_may_not_listen_reads_once_a_second),
         TEST(an_interruption_ends_the_watch),
         TEST(a_forked_child_follows_by_itself),
+        TEST(a_value_that_begins_anew_after_a_loss_is_a_change),
+        TEST(a_server_that_hangs_makes_the_age_grow),
+        TEST(requests_that_were_lost_do_no_harm),
         TEST(foreign_keys_are_told_and_left_alone),
         TEST(a_server_without_memory_changes_nothing),
         TEST(a_decimal_comma_in_the_locale_does_no_harm),

@@ -32,8 +32,8 @@ extern "C" {
 typedef struct tkl_service tkl_service;
 typedef struct tkl_registration tkl_registration;
 
-#define TKL_SERVICE_INSTANCES_MAX 5000  /* of one service */
-#define TKL_SERVICE_TEXT_MAX      16384 /* bytes of an address with all metadata */
+#define TKL_SERVICE_INSTANCES_MAX 2000 /* of one service */
+#define TKL_SERVICE_TEXT_MAX      1024 /* bytes of an address with all metadata */
 
 typedef struct tkl_service_options {
     int64_t timeout_ms; /* of one call; 0: the client's */

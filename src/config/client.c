@@ -33,6 +33,7 @@ struct tkl_config_client {
     tkl__follower follower; /* its lock guards what follows */
     link *links;            /* the current one is the first that is not retired */
     int64_t version;        /* of the current one; 0: none */
+    int64_t changed_ms;     /* of that version: a server that lost its data begins at 1 again */
     int64_t newest;
     int code;          /* why there is no current one */
     char problem[256]; /* why the newest is not in use */
@@ -122,7 +123,7 @@ static void close_links(link *links)
     }
 }
 
-static void move_to(tkl_config_client *source, link *fresh, int64_t version)
+static void move_to(tkl_config_client *source, link *fresh, const tkl_config_value *value)
 {
     pthread_mutex_lock(&source->follower.mutex);
     link *old = current(source);
@@ -130,7 +131,8 @@ static void move_to(tkl_config_client *source, link *fresh, int64_t version)
         old->retired = true;
     fresh->next = source->links;
     source->links = fresh;
-    source->version = source->newest = version;
+    source->version = source->newest = value->version;
+    source->changed_ms = value->changed_ms;
     source->problem[0] = '\0';
     link *unused = take_unused(source);
     pthread_mutex_unlock(&source->follower.mutex);
@@ -160,7 +162,7 @@ static int try_version(tkl_config_client *source, const tkl_config_value *value,
         rc = probe(client);
     if (rc == TKL_OK) {
         fresh->client = client;
-        move_to(source, fresh, value->version);
+        move_to(source, fresh, value);
         return TKL_OK;
     }
     note_problem(source, value->version, rc);
@@ -171,6 +173,12 @@ static int try_version(tkl_config_client *source, const tkl_config_value *value,
     return TKL_OK; /* the configuration was read, whatever it says */
 }
 
+/* Read by the thread that writes it. */
+static bool is_in_use(const tkl_config_client *source, const tkl_config_value *value)
+{
+    return value->version == source->version && value->changed_ms == source->changed_ms;
+}
+
 static int load(void *arg, int64_t deadline, int64_t *again)
 {
     tkl_config_client *source = arg;
@@ -179,7 +187,7 @@ static int load(void *arg, int64_t deadline, int64_t *again)
     int rc = tkl_config_get(source->config, &value);
     if (rc > 0)
         note_problem(source, 0, rc);
-    if (rc == TKL_OK && value->version != source->version)
+    if (rc == TKL_OK && !is_in_use(source, value))
         rc = try_version(source, value, again);
     tkl_config_value_free(value);
     return rc;

@@ -2,18 +2,25 @@
  *
  * Configuration.
  *
- * One key: ns:config:{kind:component}, a stream. An entry is a version: its id is "N-0" for version
- * N, its fields are value, time, author and request. The last entry is the current value, the
- * others are the history, trimmed by every change. The stream remembers its last id even when it is
- * empty, so versions never go back: dropping trims it to nothing and lets it expire a day later.
- * Kinds have no ':', so no two pairs of kind and component have one name.
+ * Keys:
+ *
+ *     ns:config:{kind:component}            stream: an entry for each version; also the name of the
+ *                                           sharded channel
+ *     ns:config:{kind:component}:requests   sorted set: the last ten requests, by version
+ *
+ * The entry of version N has the id "N-0" and the fields value, time and author. The last entry is
+ * the current value, the others are the history, trimmed by every change. Kinds have no ':', so no
+ * two pairs of kind and component have one name.
+ *
+ * A request that is repeated because its outcome was unknown finds itself among the requests, and
+ * is not made twice. The requests also know the last version. They stay for a day when the
+ * configuration is dropped, so that the next value gets another version.
  *
  * Changes are published on the sharded channel of the key's name, by the script that makes them. A
  * handle that was read from once follows the channel (core/follow.h) and has the value in memory:
  * an object with a count of its readers, replaced under the follower's lock.
  *
- * A value is checked by jansson and stored as it was written. `request` makes setting idempotent: a
- * request that is repeated because its outcome was unknown finds its own entry.
+ * A value is checked by jansson and stored as it was written.
  */
 #include "config/config.h"
 
@@ -32,6 +39,7 @@
 
 #define HISTORY        10
 #define HISTORY_MAX    1000
+#define PAGE           8                  /* versions read in one trip by the history */
 #define VERSION_TTL_MS (24 * 3600 * 1000) /* how long the version of what was dropped is kept */
 
 /* ---- Values -------------------------------------------------------------- */
@@ -139,7 +147,7 @@ static int make_key(tkl_config *config, tkl_bytes kind, tkl_bytes component)
     tkl__buf_add(&name, component.data, component.len);
     rc = name.failed ? tkl__nomem()
                      : tkl__keys_make(config->client, "config", (tkl_bytes){name.data, name.len},
-                                      (const char *const[]){""}, 1, &config->keys);
+                                      (const char *const[]){"", "requests"}, 2, &config->keys);
     tkl__buf_free(&name);
     return rc;
 }
@@ -199,13 +207,14 @@ void tkl_config_close(tkl_config *config)
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* The newest `max` entries. */
-static int fetch(tkl_config *config, const char *max, tkl_reply **reply)
+/* The newest `count` entries from the one of id `from` on, "+" for the last: "(7-0" for those
+ * before version 7. */
+static int fetch(tkl_config *config, const char *from, const char *count, tkl_reply **reply)
 {
     tkl_call_options safe = {.timeout_ms = config->timeout_ms, .retry_safe = true};
     tkl_bytes key = config->keys.items[0];
-    const char *argv[] = {"XREVRANGE", key.data, "+", "-", "COUNT", max};
-    const size_t lens[] = {9, key.len, 1, 1, 5, strlen(max)};
+    const char *argv[] = {"XREVRANGE", key.data, from, "-", "COUNT", count};
+    const size_t lens[] = {9, key.len, strlen(from), 1, 5, strlen(count)};
     return tkl_call(config->client, 6, argv, lens, &safe, reply);
 }
 
@@ -214,7 +223,7 @@ int tkl_config_get(tkl_config *config, tkl_config_value **value)
     tkl_reply *reply = NULL;
     tkl_config_value found;
     *value = NULL;
-    int rc = fetch(config, "1", &reply);
+    int rc = fetch(config, "+", "1", &reply);
     if (rc == TKL_OK && tkl_reply_count(reply) == 0)
         rc = tkl__no(TKL_NOTFOUND);
     if (rc == TKL_OK)
@@ -263,6 +272,11 @@ static int64_t version_now(const tkl_config *config)
     return config->value ? config->value->version : 0;
 }
 
+static int64_t changed_now(const tkl_config *config)
+{
+    return config->value ? config->value->changed_ms : 0;
+}
+
 int tkl_config_watch(tkl_config *config, int64_t version, int64_t wait_ms, tkl_config_value **value)
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
@@ -270,7 +284,11 @@ int tkl_config_watch(tkl_config *config, int64_t version, int64_t wait_ms, tkl_c
     int rc = tkl__follow_lock(&config->follower);
     if (rc != TKL_OK)
         return rc;
-    while (rc == TKL_OK && version_now(config) == version)
+    /* A server that has lost its data begins with version 1 again: the time tells such values
+     * apart.
+     */
+    int64_t changed_ms = changed_now(config);
+    while (rc == TKL_OK && version_now(config) == version && changed_now(config) == changed_ms)
         rc = tkl__follow_wait(&config->follower, deadline);
     if (rc == TKL_OK)
         *value = tkl__config_share(config->value);
@@ -367,41 +385,84 @@ int tkl_config_drop(tkl_config *config)
 
 /* ---- History and names --------------------------------------------------- */
 
-typedef struct kept_values {
+/* What callers get; `values` must be the first. */
+typedef struct pages {
     tkl_config_values values;
-    tkl_reply *reply; /* that the items point into */
-    tkl_config_value items[];
-} kept_values;
+    tkl_config_value *items;
+    tkl_reply **replies; /* that the items point into */
+    size_t count;        /* of replies */
+} pages;
+
+static void free_pages(pages *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        tkl_reply_free(p->replies[i]);
+    free(p->replies);
+    free(p->items);
+    free(p);
+}
+
+/* Adds the entries of a reply. */
+static int add_page(pages *p, tkl_reply *reply)
+{
+    size_t count = p->values.count, more = tkl_reply_count(reply);
+    tkl_config_value *items = realloc(p->items, (count + more + 1) * sizeof *items);
+    if (items)
+        p->items = items;
+    tkl_reply **replies = realloc(p->replies, (p->count + 1) * sizeof(tkl_reply *));
+    if (replies)
+        p->replies = replies;
+    if (!items || !replies) {
+        tkl_reply_free(reply);
+        return tkl__nomem();
+    }
+    p->replies[p->count++] = reply;
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < more; i++)
+        rc = read_entry(tkl_reply_at(reply, i), &p->items[count + i]);
+    p->values = (tkl_config_values){p->items, count + more};
+    return rc;
+}
+
+/* A page at a time: many large values in one reply would block the server. */
+static int read_pages(tkl_config *config, size_t max, pages *p)
+{
+    char from[32] = "+", page[24];
+    size_t before, wanted;
+    int rc;
+    do {
+        tkl_reply *reply = NULL;
+        before = p->values.count;
+        wanted = max - before < PAGE ? max - before : PAGE;
+        snprintf(page, sizeof page, "%zu", wanted);
+        rc = fetch(config, from, page, &reply);
+        if (rc == TKL_OK)
+            rc = add_page(p, reply);
+        if (rc == TKL_OK && p->values.count > before)
+            snprintf(from, sizeof from, "(%lld-0",
+                     (long long)p->items[p->values.count - 1].version);
+    } while (rc == TKL_OK && p->values.count - before == wanted && p->values.count < max);
+    return rc;
+}
 
 int tkl_config_history(tkl_config *config, size_t max, tkl_config_values **values)
 {
-    char count[24];
-    tkl_reply *reply = NULL;
     *values = NULL;
-    snprintf(count, sizeof count, "%zu", max == 0 || max > HISTORY_MAX ? HISTORY_MAX : max);
-    int rc = fetch(config, count, &reply);
-    size_t n = tkl_reply_count(reply);
-    kept_values *kept = rc == TKL_OK ? malloc(sizeof *kept + n * sizeof *kept->items) : NULL;
-    if (rc == TKL_OK && !kept)
-        rc = tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < n; i++)
-        rc = read_entry(tkl_reply_at(reply, i), &kept->items[i]);
-    if (rc != TKL_OK) {
-        tkl_reply_free(reply);
-        free(kept);
-        return rc;
-    }
-    kept->reply = reply;
-    kept->values = (tkl_config_values){kept->items, n};
-    *values = &kept->values;
-    return TKL_OK;
+    pages *p = calloc(1, sizeof *p);
+    if (!p)
+        return tkl__nomem();
+    int rc = read_pages(config, max == 0 || max > HISTORY_MAX ? HISTORY_MAX : max, p);
+    if (rc == TKL_OK)
+        *values = &p->values;
+    else
+        free_pages(p);
+    return rc;
 }
 
 void tkl_config_values_free(tkl_config_values *values)
 {
     if (values)
-        tkl_reply_free(((kept_values *)values)->reply);
-    free(values);
+        free_pages((pages *)values);
 }
 
 typedef struct search {
@@ -417,22 +478,6 @@ static int visit(tkl_bytes key, void *arg)
                                                              : TKL_OK;
 }
 
-/* What was dropped is an empty stream. */
-static bool is_set(tkl_bytes name, void *arg)
-{
-    search *s = arg;
-    tkl__keys keys;
-    tkl_reply *reply = NULL;
-    if (tkl__keys_make(s->client, "config", name, (const char *const[]){""}, 1, &keys) != TKL_OK)
-        return false;
-    const char *argv[] = {"XLEN", keys.items[0].data};
-    const size_t lens[] = {4, keys.items[0].len};
-    bool set = tkl_call(s->client, 2, argv, lens, NULL, &reply) == TKL_OK && tkl_reply_int(reply);
-    tkl_reply_free(reply);
-    tkl__keys_free(&keys);
-    return set;
-}
-
 int tkl_config_names(tkl_client *client, tkl_names **names)
 {
     search s = {.client = client};
@@ -446,7 +491,7 @@ int tkl_config_names(tkl_client *client, tkl_names **names)
                  : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "stream", visit, &s);
     tkl__buf_free(&pattern);
     if (rc == TKL_OK) {
-        tkl__names_tidy(&s.names, is_set, &s);
+        tkl__names_tidy(&s.names, NULL, NULL);
         rc = tkl__names_result(&s.names, names);
     }
     tkl__names_free(&s.names);

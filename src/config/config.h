@@ -16,7 +16,7 @@ enum { TKL__CONFIG_AUTHOR_SIZE = 256 };
 
 struct tkl_config {
     tkl_client *client;
-    tkl__keys keys; /* the stream, whose name is the channel's, too */
+    tkl__keys keys; /* the stream, whose name is the channel's, too, and the requests */
     int64_t timeout_ms;
     int64_t history;
     char author[TKL__CONFIG_AUTHOR_SIZE];

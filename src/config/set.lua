@@ -1,5 +1,6 @@
 -- config/set: add a version, if the last one is what the caller expects.
 -- KEYS[1] versions  stream, its last entry is the current value; also the channel
+-- KEYS[2] requests  sorted set: the last requests by the versions that they made
 -- ARGV[1] value     JSON
 -- ARGV[2] expected  version that must be the last; -1: any; 0: there must be no value
 -- ARGV[3] keep      how many versions stay
@@ -9,15 +10,16 @@
 --   there is no value)
 -- include: version
 
-local VERSIONS = KEYS[1]
+local VERSIONS, REQUESTS = KEYS[1], KEYS[2]
 local value, expected, keep, author, request = unpack(ARGV)
 expected = tonumber(expected)
 
-local done = version_of_request(VERSIONS, request)
+local done = redis.call('ZSCORE', REQUESTS, request)
 if done then
-  return {1, done}
+  return {1, tonumber(done)}
 end
-local current, last = current_version(VERSIONS)
+local last = last_version(VERSIONS, REQUESTS)
+local current = redis.call('XLEN', VERSIONS) > 0 and last or 0
 if expected >= 0 and expected ~= current then
   return {0, current}
 end
@@ -27,6 +29,8 @@ local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
 -- Published first: a user who may not publish is refused before anything is changed.
 redis.call('SPUBLISH', VERSIONS, version)
 redis.call('XADD', VERSIONS, 'MAXLEN', '=', keep, version .. '-0',
-  'value', value, 'time', now, 'author', author, 'request', request)
+  'value', value, 'time', now, 'author', author)
+note_request(REQUESTS, request, version)
 redis.call('PERSIST', VERSIONS)
+redis.call('PERSIST', REQUESTS)
 return {1, last + 1}

@@ -70,19 +70,20 @@ static tkl__event next_event(tkl__follower *f, tkl__waiter *waiter, int64_t dead
 }
 
 /* Loads at every message, and once for several that have come already. Ends when the connection
- * breaks or loading fails. */
-static void follow_messages(tkl__follower *f, tkl__waiter *waiter)
+ * breaks, or when loading fails: false then. */
+static bool follow_messages(tkl__follower *f, tkl__waiter *waiter)
 {
     tkl__event event = TKL__TIME_UP;
     int64_t again;
     while (!is_over(f) && event == TKL__TIME_UP) {
         if (load(f, true, &again) < 0)
-            return;
+            return false;
         event = next_event(f, waiter, again);
         while (event == TKL__MESSAGE && !is_over(f))
             event = next_event(f, waiter, tkl__now());
     }
     note_cut(f);
+    return true;
 }
 
 /* Sleeps until the time, or until the bell rings. An interruption of the client is for those who
@@ -104,10 +105,10 @@ static void *follow(void *arg)
         tkl__waiter waiter;
         int64_t again, pause = tkl__now() + PAUSE_US;
         int64_t deadline = tkl__deadline_ms(LISTEN_MS);
-        if (tkl__listen(f->client, f->channel, (tkl_bytes){0}, deadline, &waiter) == TKL_OK) {
-            follow_messages(f, &waiter);
+        if (tkl__listen(f->client, f->channel, tkl_str(""), deadline, &waiter) == TKL_OK) {
+            if (follow_messages(f, &waiter))
+                pause = tkl__now() + tkl__backoff(5, PAUSE_US / 10);
             tkl__unlisten(&waiter);
-            pause = tkl__now() + tkl__backoff(5, PAUSE_US / 10);
         } else if (!is_over(f)) {
             load(f, false, &again);
             pause = again < pause ? again : pause;

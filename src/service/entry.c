@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "service/service.h"
 
-enum { WEIGHT_MAX = 1000000, LENGTH = 4, META_MAX = 256 };
+enum { WEIGHT_MAX = 1000000, LENGTH = 4, META_MAX = 64 };
 
 struct tkl__snapshot {
     atomic_int readers;
@@ -41,10 +41,10 @@ const char *tkl__instance_check(const tkl_service_instance *instance)
     if (instance->weight < TKL_NONE || instance->weight > WEIGHT_MAX)
         return "a weight is from 1 to 1000000";
     if (instance->meta_count > META_MAX)
-        return "more than 256 metadata";
+        return "more than 64 metadata";
     for (size_t i = 0; i < instance->meta_count; i++)
         size += instance->meta[i].name.len + instance->meta[i].value.len;
-    return size > TKL_SERVICE_TEXT_MAX ? "address and metadata have more than 16384 bytes" : NULL;
+    return size > TKL_SERVICE_TEXT_MAX ? "address and metadata have more than 1024 bytes" : NULL;
 }
 
 static void put(tkl__buf *out, tkl_bytes text)
