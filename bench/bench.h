@@ -109,9 +109,24 @@ typedef struct bench_sample {
     uint64_t *counts; /* operations of each worker */
 } bench_sample;
 
-/* Every component: main.c has the table of them. */
-extern const bench_component bloom_bench, book_bench, config_bench, core_bench, counter_bench,
-    log_bench, ip_bench, limit_bench, lock_bench, mail_bench, queue_bench, service_bench;
+/* Every component, in the order of the runs. */
+#define BENCH_COMPONENTS(X) \
+    X(core_bench)           \
+    X(bloom_bench)          \
+    X(lock_bench)           \
+    X(limit_bench)          \
+    X(queue_bench)          \
+    X(mail_bench)           \
+    X(counter_bench)        \
+    X(log_bench)            \
+    X(stats_bench)          \
+    X(ip_bench)             \
+    X(config_bench)         \
+    X(book_bench)           \
+    X(service_bench)
+
+#define BENCH_DECLARE(component) extern const bench_component component;
+BENCH_COMPONENTS(BENCH_DECLARE)
 
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int64_t bench_now_ns(void);

@@ -14,9 +14,8 @@
 #include "report.h"
 #include "run.h"
 
-static const bench_component *const components[] = {
-    &core_bench,    &bloom_bench, &lock_bench, &limit_bench,  &queue_bench, &mail_bench,
-    &counter_bench, &log_bench,   &ip_bench,   &config_bench, &book_bench,  &service_bench};
+#define LIST(component) &component,
+static const bench_component *const components[] = {BENCH_COMPONENTS(LIST)};
 
 #define COMPONENTS (int)(sizeof components / sizeof *components)
 

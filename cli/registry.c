@@ -19,6 +19,7 @@
     X(cli_limit)      \
     X(cli_log)        \
     X(cli_counter)    \
+    X(cli_stats)      \
     X(cli_sessions)   \
     X(cli_online)     \
     X(cli_bloom)      \

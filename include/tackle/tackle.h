@@ -31,6 +31,7 @@
 #include <tackle/semaphore.h>
 #include <tackle/service.h>
 #include <tackle/session.h>
+#include <tackle/stats.h>
 #include <tackle/unique.h>
 #include <tackle/version.h>
 #include <tackle/worker.h>

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Statistics and timers: count, least, largest, mean, standard deviation and quantiles of values
+ * that all programs record, for this hour and the last; and which contexts are the slowest.
+ *
+ *     tkl_stats *times;
+ *     tkl_stats_summary *summary;
+ *     tkl_stats_open(client, tkl_str("time"), NULL, &times);
+ *     tkl_timer timer = tkl_timer_start(times, tkl_str("/cart"));
+ *     serve_cart();
+ *     tkl_timer_stop(&timer, NULL);
+ *     tkl_stats_show(times, &(tkl_bytes)TKL_LIT("/cart"), 1, TKL_HOUR_THIS, &summary);
+ *
+ * A type is what is measured (time, size, price) and has a handle; a context is where (a page, a
+ * query, a host) and any bytes.
+ *
+ * Threads: a handle may be used by several threads. fork(): a child may use its parent's handles.
+ * Keys: two hashes for each context, and three for each type; all expire at the end of the hour
+ * after their own.
+ */
+#ifndef TACKLE_STATS_H
+#define TACKLE_STATS_H
+
+#include <tackle/client.h>
+#include <tackle/log.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tkl_stats tkl_stats;
+
+/* Values lie between -1e18 and 1e18. Those nearer to 0 than 1e-12 count as 0 in quantiles. */
+#define TKL_STATS_VALUE_MAX  1e18
+#define TKL_STATS_RANKED_MAX 100000
+
+typedef struct tkl_stats_options {
+    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t ranked;     /* contexts kept in the ranking of an hour, those with the largest means; 0:
+                           1000 */
+    tkl_bytes slow_log; /* the log that tkl_timer_stop() writes slow contexts to; empty: "slow:" and
+                           the type */
+    bool no_slow_log;   /* write none */
+    TKL_RESERVED(8);
+} tkl_stats_options;
+
+/* No I/O. `type`: 1 to TKL_NAME_MAX bytes; copied. */
+TKL_API int tkl_stats_open(tkl_client *client, tkl_bytes type, const tkl_stats_options *options,
+                           tkl_stats **stats) TKL_NONNULL(1, 4) TKL_CHECK;
+/* Frees the handle, not what was recorded. NULL is fine. */
+TKL_API void tkl_stats_close(tkl_stats *stats);
+
+/* ---- Recording ----------------------------------------------------------- */
+
+typedef struct tkl_stats_value {
+    tkl_bytes context; /* 1 to TKL_NAME_MAX bytes */
+    double value;
+    TKL_RESERVED(2);
+} tkl_stats_value;
+
+/* Records values, in one round trip. Up to 1000 values of one context are one step: all or none.
+ * Not repeated when the reply is lost: after tkl_is_unknown() they may or may not be recorded.
+ * TKL_EINVAL: a value is not a number, infinite or too large; nothing is recorded then. */
+TKL_API int tkl_stats_record(tkl_stats *stats, const tkl_stats_value *values, size_t count)
+    TKL_NONNULL(1) TKL_CHECK;
+
+/* ---- Reading ------------------------------------------------------------- */
+
+typedef struct tkl_stats_summary {
+    int64_t count;
+    double min, max;
+    double sum, sumsq; /* of the values, and of their squares */
+    double mean;
+    double stddev;              /* of a sample (n - 1); 0 for a single value */
+    double p50, p90, p99, p999; /* within 1 % of a value of that rank; see below */
+    int64_t start_ms;           /* of the earliest hour in it, Unix time */
+    TKL_RESERVED(8);
+} tkl_stats_summary;
+
+/* The values of these contexts put together, of this hour, the last, or both. TKL_NOTFOUND: none
+ * was recorded. Of one context it is as of one moment. */
+TKL_API int tkl_stats_show(tkl_stats *stats, const tkl_bytes *contexts, size_t count, tkl_hour hour,
+                           tkl_stats_summary **summary) TKL_NONNULL(1, 5) TKL_CHECK;
+TKL_API void tkl_stats_summary_free(tkl_stats_summary *summary); /* NULL is fine */
+
+/* The value of the rank `ceil(quantile x count)`, for 0 <= quantile <= 1, within 1 % of it; the
+ * least and the largest are exact. 0 for another quantile. */
+TKL_API double tkl_stats_quantile(const tkl_stats_summary *summary, double quantile) TKL_NONNULL(1);
+
+/* Adds the values of another summary, of whatever context, type or server. No I/O. */
+TKL_API int tkl_stats_merge(tkl_stats_summary *summary, const tkl_stats_summary *other)
+    TKL_NONNULL(1, 2) TKL_CHECK;
+
+typedef struct tkl_stats_rank {
+    tkl_bytes context;
+    double mean; /* of the hour */
+    TKL_RESERVED(4);
+} tkl_stats_rank;
+
+/* The largest mean first. */
+typedef struct tkl_stats_ranking {
+    const tkl_stats_rank *items;
+    size_t count;
+    double mean;         /* of all values of the type in the hour */
+    int64_t value_count; /* of them */
+    int64_t start_ms;    /* of the hour, Unix time */
+    TKL_RESERVED(4);
+} tkl_stats_ranking;
+
+/* The contexts with the largest means of this hour, or of the last: up to 1000. TKL_OK and none
+ * when nothing was recorded. */
+TKL_API int tkl_stats_slowest(tkl_stats *stats, tkl_hour hour, size_t max,
+                              tkl_stats_ranking **ranking) TKL_NONNULL(1, 4) TKL_CHECK;
+TKL_API void tkl_stats_ranking_free(tkl_stats_ranking *ranking); /* NULL is fine */
+
+/* All types of the client's namespace. */
+TKL_API int tkl_stats_names(tkl_client *client, tkl_names **types) TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* Forgets a context, but for its share in the mean of all. TKL_NOTFOUND: nothing was recorded. */
+TKL_API int tkl_stats_drop(tkl_stats *stats, tkl_bytes context) TKL_NONNULL(1) TKL_CHECK;
+
+/* ---- Timers -------------------------------------------------------------- */
+
+/* On the caller's stack; nothing has to be freed. */
+typedef struct tkl_timer {
+    tkl_stats *stats;
+    tkl_bytes context;  /* the caller's */
+    int64_t started_ns; /* on the monotonic clock */
+    TKL_RESERVED(4);
+} tkl_timer;
+
+typedef struct tkl_timer_result {
+    double seconds;      /* measured, and recorded */
+    double mean;         /* of the context in this hour */
+    double overall_mean; /* of the type in this hour */
+    bool slow;           /* mean > overall_mean */
+    int log_code;        /* result of writing that to the log; TKL_OK when not slow */
+    TKL_RESERVED(4);
+} tkl_timer_result;
+
+/* No I/O. */
+TKL_API tkl_timer tkl_timer_start(tkl_stats *stats, tkl_bytes context) TKL_NONNULL(1);
+
+/* Records the seconds since the start, in one step. When the mean of the context is then above that
+ * of the type, writes the context as a warning to the log of slow ones: a second step, and round
+ * trip, since the log may be on another server of a cluster. Its failure does not change the result
+ * of this call. A timer stops once. `result` may be NULL. */
+TKL_API int tkl_timer_stop(tkl_timer *timer, tkl_timer_result *result) TKL_NONNULL(1);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

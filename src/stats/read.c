@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading statistics: summaries, the ranking, the types there are.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/names.h"
+#include "core/number.h"
+#include "core/options.h"
+#include "core/walk.h"
+#include "stats/scripts.h"
+#include "stats/stats.h"
+
+#define COMPONENT "stats"
+#define HOUR_MS   INT64_C(3600000)
+
+/* ---- Summaries ----------------------------------------------------------- */
+
+typedef struct summary {
+    tkl_stats_summary base; /* must be first: callers have a pointer to it */
+    tkl__sketch sketch;
+} summary;
+
+static void fill(summary *s)
+{
+    const tkl__sketch *k = &s->sketch;
+    s->base.count = k->count;
+    s->base.min = k->min;
+    s->base.max = k->max;
+    s->base.sum = k->sum;
+    s->base.sumsq = k->sumsq;
+    s->base.mean = k->mean;
+    s->base.stddev = tkl__sketch_stddev(k);
+    s->base.p50 = tkl__sketch_quantile(k, 0.5);
+    s->base.p90 = tkl__sketch_quantile(k, 0.9);
+    s->base.p99 = tkl__sketch_quantile(k, 0.99);
+    s->base.p999 = tkl__sketch_quantile(k, 0.999);
+}
+
+void tkl_stats_summary_free(tkl_stats_summary *base)
+{
+    summary *s = (summary *)(void *)base;
+    if (!s)
+        return;
+    tkl__sketch_free(&s->sketch);
+    free(s);
+}
+
+double tkl_stats_quantile(const tkl_stats_summary *base, double quantile)
+{
+    return tkl__sketch_quantile(&((const summary *)(const void *)base)->sketch, quantile);
+}
+
+static void note_start(tkl_stats_summary *base, int64_t start_ms)
+{
+    if (start_ms > 0 && (base->start_ms == 0 || start_ms < base->start_ms))
+        base->start_ms = start_ms;
+}
+
+int tkl_stats_merge(tkl_stats_summary *base, const tkl_stats_summary *other)
+{
+    summary *s = (summary *)(void *)base;
+    const summary *o = (const summary *)(const void *)other;
+    tkl__sketch copy = {0}; /* the two may be one */
+    int rc = tkl__sketch_merge(&copy, &o->sketch);
+    if (rc == TKL_OK)
+        rc = tkl__sketch_merge(&s->sketch, &copy);
+    tkl__sketch_free(&copy);
+    if (rc != TKL_OK)
+        return rc;
+    note_start(base, other->start_ms);
+    fill(s);
+    return TKL_OK;
+}
+
+/* ---- What the server answers --------------------------------------------- */
+
+static int damaged(tkl_bytes field)
+{
+    return tkl__fail(TKL_EDAMAGED, "the statistics hold a field '" TKL_FMT "' that is no number",
+                     TKL_ARG(field));
+}
+
+/* The field of a hash that belongs into the sketch by its name; NULL: another. */
+static double *place_of(tkl__sketch *s, double *count, double *hour, tkl_bytes field)
+{
+    const struct {
+        const char *name;
+        double *place;
+    } places[] = {{"hour", hour},   {"count", count}, {"mean", &s->mean}, {"m2", &s->m2},
+                  {"min", &s->min}, {"max", &s->max}, {"sum", &s->sum},   {"sumsq", &s->sumsq}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (field.len == strlen(places[i].name) &&
+            memcmp(field.data, places[i].name, field.len) == 0)
+            return places[i].place;
+    return NULL;
+}
+
+/* {field, value, ...} */
+static int read_hash(const tkl_reply *hash, tkl__sketch *s, int64_t *start_ms)
+{
+    double count = 0, hour = 0, number, bucket;
+    for (size_t i = 0; i + 1 < tkl_reply_count(hash); i += 2) {
+        tkl_bytes field = tkl_reply_bytes(tkl_reply_at(hash, i));
+        double *place = place_of(s, &count, &hour, field);
+        if (!tkl__double_parse(tkl_reply_bytes(tkl_reply_at(hash, i + 1)), &number) ||
+            !isfinite(number))
+            return damaged(field);
+        if (place) {
+            *place = number;
+            continue;
+        }
+        if (!tkl__double_parse(field, &bucket) || fabs(bucket) > 100000 || fabs(number) > 1e18)
+            return damaged(field);
+        if (tkl__sketch_count(s, (int)bucket, (int64_t)number) != TKL_OK)
+            return TKL_ENOMEM;
+    }
+    if (fabs(count) > 1e18 || fabs(hour) > 1e12)
+        return damaged(tkl_str("count"));
+    s->count = (int64_t)count;
+    *start_ms = (int64_t)hour * HOUR_MS;
+    return TKL_OK;
+}
+
+/* What stats/show answered for a context: an array of hashes. */
+static int add_hashes(summary *s, const tkl_reply *hashes)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(hashes); i++) {
+        tkl__sketch one = {0};
+        int64_t start_ms = 0;
+        rc = read_hash(tkl_reply_at(hashes, i), &one, &start_ms);
+        if (rc == TKL_OK && one.count > 0) {
+            rc = tkl__sketch_merge(&s->sketch, &one);
+            note_start(&s->base, start_ms);
+        }
+        tkl__sketch_free(&one);
+    }
+    return rc;
+}
+
+static int make_summary(const tkl_reply *replies, tkl_stats_summary **out)
+{
+    int rc = TKL_OK;
+    summary *s = calloc(1, sizeof *s);
+    if (!s)
+        return tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        rc = tkl_reply_code(reply) == TKL_OK
+                 ? add_hashes(s, reply)
+                 : tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    }
+    if (rc == TKL_OK && s->sketch.count == 0)
+        rc = tkl__fail(TKL_NOTFOUND, "nothing was recorded");
+    if (rc != TKL_OK) {
+        tkl_stats_summary_free(&s->base);
+        return rc;
+    }
+    fill(s);
+    *out = &s->base;
+    return TKL_OK;
+}
+
+/* ---- show ---------------------------------------------------------------- */
+
+/* The keys of all contexts; `count` of them to be freed. */
+static int make_contexts(const tkl_stats *stats, const tkl_bytes *names, tkl__context *contexts,
+                         tkl_bytes *keys, size_t count)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        rc = tkl__context_make(stats, names[i], &contexts[i]);
+        keys[2 * i] = contexts[i].this_key;
+        keys[2 * i + 1] = contexts[i].last_key;
+    }
+    return rc;
+}
+
+static int run_shows(tkl_stats *stats, const tkl_bytes *keys, size_t count, tkl_bytes which,
+                     tkl_reply **replies)
+{
+    tkl__invocation *calls = calloc(count, sizeof *calls);
+    if (!calls)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++)
+        calls[i] = (tkl__invocation){.script = &tkl__lua_stats_show,
+                                     .keys = &keys[2 * i],
+                                     .nkeys = 2,
+                                     .args = &which,
+                                     .nargs = 1,
+                                     .retry_safe = true};
+    int rc = tkl__run_many(stats->client, calls, count,
+                           tkl__deadline(stats->client, stats->timeout_ms), replies);
+    free(calls);
+    return rc;
+}
+
+int tkl_stats_show(tkl_stats *stats, const tkl_bytes *contexts, size_t count, tkl_hour hour,
+                   tkl_stats_summary **out)
+{
+    static const char *const words[] = {"this", "last", "both"};
+    *out = NULL;
+    int rc = tkl__check_number("hour", hour, TKL_HOUR_THIS, TKL_HOUR_BOTH);
+    if (rc == TKL_OK && count == 0)
+        rc = tkl__fail(TKL_NOTFOUND, "no context is named");
+    if (rc != TKL_OK)
+        return rc;
+    tkl_reply *replies = NULL;
+    tkl__context *made = calloc(count, sizeof *made);
+    tkl_bytes *keys = calloc(2 * count, sizeof *keys);
+    rc = made && keys ? make_contexts(stats, contexts, made, keys, count) : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = run_shows(stats, keys, count, tkl_str(words[hour]), &replies);
+    if (rc == TKL_OK)
+        rc = make_summary(replies, out);
+    for (size_t i = 0; made && i < count; i++)
+        tkl__context_free(&made[i]);
+    tkl_reply_free(replies);
+    free(keys);
+    free(made);
+    return rc;
+}
+
+/* ---- The ranking --------------------------------------------------------- */
+
+typedef struct ranking {
+    tkl_stats_ranking base; /* must be first: callers have a pointer to it */
+    tkl_reply *reply;
+    tkl_stats_rank items[];
+} ranking;
+
+static double number_at(const tkl_reply *reply, size_t index)
+{
+    double number = 0;
+    tkl__double_parse(tkl_reply_bytes(tkl_reply_at(reply, index)), &number);
+    return number;
+}
+
+/* {hour, count, sum, context, mean, ...}. Takes over the reply. */
+static int make_ranking(tkl_reply *reply, tkl_stats_ranking **out)
+{
+    size_t count = tkl_reply_count(reply) > 3 ? (tkl_reply_count(reply) - 3) / 2 : 0;
+    ranking *r = calloc(1, sizeof *r + count * sizeof *r->items);
+    if (!r) {
+        tkl_reply_free(reply);
+        return tkl__nomem();
+    }
+    double values = number_at(reply, 1);
+    r->reply = reply;
+    r->base = (tkl_stats_ranking){.items = r->items,
+                                  .count = count,
+                                  .mean = values > 0 ? number_at(reply, 2) / values : 0,
+                                  .value_count = (int64_t)fmin(fmax(values, 0), 1e18),
+                                  .start_ms = (int64_t)number_at(reply, 0) * HOUR_MS};
+    for (size_t i = 0; i < count; i++) {
+        r->items[i].context = tkl_reply_bytes(tkl_reply_at(reply, 3 + 2 * i));
+        r->items[i].mean = number_at(reply, 4 + 2 * i);
+    }
+    *out = &r->base;
+    return TKL_OK;
+}
+
+int tkl_stats_slowest(tkl_stats *stats, tkl_hour hour, size_t max, tkl_stats_ranking **out)
+{
+    tkl_reply *reply = NULL;
+    tkl__args args;
+    *out = NULL;
+    int rc = tkl__check_number("hour", hour, TKL_HOUR_THIS, TKL_HOUR_LAST);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__args_init(&args);
+    tkl__args_str(&args, hour == TKL_HOUR_THIS ? "this" : "last");
+    tkl__args_int(&args, max < 1000 ? (int64_t)max : 1000);
+    rc = tkl__eval(stats->client, &tkl__lua_stats_slowest, &stats->keys, &args,
+                   tkl__deadline(stats->client, stats->timeout_ms), true, &reply);
+    tkl__args_free(&args);
+    return rc == TKL_OK ? make_ranking(reply, out) : rc;
+}
+
+void tkl_stats_ranking_free(tkl_stats_ranking *base)
+{
+    ranking *r = (ranking *)(void *)base;
+    if (!r)
+        return;
+    tkl_reply_free(r->reply);
+    free(r);
+}
+
+/* ---- Types and contexts -------------------------------------------------- */
+
+typedef struct search {
+    tkl_client *client;
+    tkl__names names;
+} search;
+
+static int visit(tkl_bytes key, void *arg)
+{
+    search *s = arg;
+    tkl_bytes name;
+    return tkl__name_of_key(s->client, COMPONENT, key, &name) ? tkl__names_add(&s->names, name)
+                                                              : TKL_OK;
+}
+
+int tkl_stats_names(tkl_client *client, tkl_names **types)
+{
+    search s = {.client = client};
+    tkl__buf pattern;
+    *types = NULL;
+    tkl__buf_init(&pattern);
+    tkl__glob_escape(&pattern, client->target.ns);
+    tkl__buf_addz(&pattern, ":" COMPONENT ":{*}:total");
+    int rc = pattern.failed
+                 ? tkl__nomem()
+                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, &s);
+    tkl__buf_free(&pattern);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&s.names, NULL, NULL);
+        rc = tkl__names_result(&s.names, types);
+    }
+    tkl__names_free(&s.names);
+    return rc;
+}
+
+int tkl_stats_drop(tkl_stats *stats, tkl_bytes context)
+{
+    tkl__context made;
+    tkl_reply *reply = NULL;
+    int rc = tkl__context_make(stats, context, &made);
+    if (rc != TKL_OK)
+        return rc;
+    const tkl_bytes keys[] = {made.this_key, made.last_key, stats->keys.items[TKL__STATS_RANK],
+                              stats->keys.items[TKL__STATS_RANK_LAST]};
+    tkl__invocation call = {.script = &tkl__lua_stats_drop,
+                            .keys = keys,
+                            .nkeys = 4,
+                            .args = &context,
+                            .nargs = 1,
+                            .retry_safe = true};
+    rc = tkl__run(stats->client, &call, tkl__deadline(stats->client, stats->timeout_ms), &reply);
+    if (rc == TKL_OK && tkl_reply_int(reply) == 0)
+        rc = tkl__no(TKL_NOTFOUND);
+    tkl_reply_free(reply);
+    tkl__context_free(&made);
+    return rc;
+}

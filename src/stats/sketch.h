@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Values summed up: moments, and a sketch for quantiles.
+ *
+ * A sketch counts values in buckets whose borders are powers of 1.02: whichever value of a bucket
+ * is meant, the middle that stands for it is off by less than 1 % (as in DDSketch). Two sketches
+ * are merged by adding their counts. There are 3489 buckets for each sign, from 1e-12 to 1e18, and
+ * one for what is nearer to 0: values of four orders of magnitude take 466 of them.
+ */
+#ifndef TKL_STATS_SKETCH_H
+#define TKL_STATS_SKETCH_H
+
+#include <tackle/stats.h>
+
+/* Buckets are numbered in the order of their values; 0 holds 0. */
+typedef struct tkl__bucket {
+    int number;
+    int64_t count;
+} tkl__bucket;
+
+/* Sorted by number, each once. */
+typedef struct tkl__sketch {
+    int64_t count;
+    double mean, m2; /* m2: the sum of the squared distances from the mean */
+    double min, max, sum, sumsq;
+    tkl__bucket *buckets; /* owned */
+    size_t nbuckets, cap;
+} tkl__sketch;
+
+int tkl__bucket_of(double value);
+/* The value that stands for those of a bucket. */
+double tkl__bucket_value(int number);
+
+void tkl__sketch_free(tkl__sketch *sketch);
+void tkl__sketch_clear(tkl__sketch *sketch);
+/* TKL_ENOMEM. The value must be finite and within bounds. */
+int tkl__sketch_add(tkl__sketch *sketch, double value);
+/* Adds to a bucket. */
+int tkl__sketch_count(tkl__sketch *sketch, int number, int64_t count);
+int tkl__sketch_merge(tkl__sketch *sketch, const tkl__sketch *other);
+double tkl__sketch_stddev(const tkl__sketch *sketch);
+double tkl__sketch_quantile(const tkl__sketch *sketch, double quantile);
+
+#endif

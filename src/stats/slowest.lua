@@ -1,0 +1,27 @@
+-- stats/slowest: the contexts with the largest means of this hour or the last.
+-- KEYS[1] total      see stats/record
+-- KEYS[2] rank
+-- KEYS[3] rank_last
+-- ARGV[1] which  this or last
+-- ARGV[2] max
+-- returns {hour, count, sum of all, and context, mean of each}
+-- include: hour
+-- include: values
+local TOTAL, RANK, RANK_LAST = KEYS[1], KEYS[2], KEYS[3]
+local which, max = ARGV[1], tonumber(ARGV[2])
+local hour = math.floor(redis.call('TIME')[1] / HOUR)
+
+local total = read_numbers(TOTAL, {'hour', 'count', 'sum', 'last_hour', 'last_count', 'last_sum'})
+local age = age_of(total[1], hour)
+local ranking, answer = nil, {exact(which == 'this' and hour or hour - 1), '0', '0'}
+if age == which then
+  ranking, answer = RANK, {exact(total[1]), exact(total[2]), exact(total[3])}
+elseif age == 'this' then -- and last hour's is asked for
+  ranking, answer = RANK_LAST, {exact(total[4]), exact(total[5]), exact(total[6])}
+end
+if ranking and max > 0 then
+  for _, part in ipairs(redis.call('ZREVRANGE', ranking, 0, max - 1, 'WITHSCORES')) do
+    answer[#answer + 1] = part
+  end
+end
+return answer

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Statistics and timers.
+ *
+ * All keys of a type share a slot, so that recording a value changes the statistics of its
+ * context, the total of the type and the ranking in one step:
+ *
+ *   ns:stats:{type}:this:<context>  hash: hour, count, mean, m2, min, max, sum, sumsq, and for each
+ *                                   bucket in use its number: how many values are in it (sketch.h)
+ *   ns:stats:{type}:last:<context>  the same of the hour before
+ *   ns:stats:{type}:total           hash: hour, count, sum of all contexts; last_hour, last_count,
+ *                                   last_sum
+ *   ns:stats:{type}:rank            sorted set: contexts by their mean in this hour
+ *   ns:stats:{type}:rank_last       the same of the hour before
+ *
+ * The first value of an hour makes this hour's key last hour's, by RENAME, in the script that
+ * records it; reading judges the keys by the clock and changes nothing. It is done for each
+ * context by itself, and for total and ranking together. What a clock that is set back does is
+ * told in hour.inc.lua: nothing is lost or counted twice. All keys expire at the end of the hour in
+ * which they could last be asked for.
+ *
+ * The caller sums up its values before it sends them: count, mean, m2, least, largest, sums and
+ * buckets. The script puts two such sums together. So a thousand values cost little more than
+ * one, and the deviation is exact where the sum of squares would have lost it: of 1e9 + {1, 2, 3}
+ * the squares differ in the last of nineteen digits, and a double has sixteen. Numbers are stored
+ * as text of 17 digits, which reads back as the same number.
+ *
+ * The ranking keeps the contexts with the largest means: a thousand, although a hundred are
+ * asked for, since a context that has dropped out comes back only with its next value.
+ */
+#include "stats/stats.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/number.h"
+#include "core/options.h"
+#include "stats/scripts.h"
+
+#define COMPONENT "stats"
+#define RANKED    1000
+#define AT_ONCE   1000 /* values of one script */
+
+/* ---- Handles ------------------------------------------------------------- */
+
+static int check_options(const tkl_stats_options *o)
+{
+    int rc = TKL__CHECK_RESERVED(o);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("ranked", o->ranked, 0, TKL_STATS_RANKED_MAX);
+    return rc;
+}
+
+/* "slow:" and the type, unless the options name another. */
+static int open_slow_log(tkl_stats *stats, tkl_bytes type, const tkl_stats_options *o)
+{
+    tkl_log_options options = {.timeout_ms = o->timeout_ms};
+    if (o->no_slow_log)
+        return TKL_OK;
+    if (o->slow_log.len > 0)
+        return tkl_log_open(stats->client, o->slow_log, &options, &stats->slow_log);
+    tkl__buf name;
+    tkl__buf_init(&name);
+    tkl__buf_addz(&name, "slow:");
+    tkl__buf_add(&name, type.data, type.len);
+    int rc = name.failed ? tkl__nomem()
+                         : tkl_log_open(stats->client, (tkl_bytes){name.data, name.len}, &options,
+                                        &stats->slow_log);
+    tkl__buf_free(&name);
+    return rc;
+}
+
+int tkl_stats_open(tkl_client *client, tkl_bytes type, const tkl_stats_options *options,
+                   tkl_stats **out)
+{
+    static const tkl_stats_options defaults;
+    static const char *const parts[TKL__STATS_PARTS] = {"total", "rank", "rank_last"};
+    const tkl_stats_options *o = options ? options : &defaults;
+    *out = NULL;
+    int rc = check_options(o);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_stats *stats = calloc(1, sizeof *stats);
+    if (!stats)
+        return tkl__nomem();
+    stats->client = client;
+    stats->timeout_ms = o->timeout_ms;
+    stats->ranked = o->ranked ? o->ranked : RANKED;
+    rc = tkl__keys_make(client, COMPONENT, type, parts, TKL__STATS_PARTS, &stats->keys);
+    if (rc == TKL_OK)
+        rc = tkl__base_make(client, COMPONENT, type, &stats->base);
+    if (rc == TKL_OK)
+        rc = open_slow_log(stats, type, o);
+    if (rc == TKL_OK)
+        *out = stats;
+    else
+        tkl_stats_close(stats);
+    return rc;
+}
+
+void tkl_stats_close(tkl_stats *stats)
+{
+    if (!stats)
+        return;
+    tkl_log_close(stats->slow_log);
+    tkl__keys_free(&stats->keys);
+    if (stats->base.data)
+        tkl__base_free(&stats->base);
+    free(stats);
+}
+
+/* ---- Keys of a context --------------------------------------------------- */
+
+/* Writes "base:part:context"; returns where the next key goes. */
+static char *write_key(char *to, const tkl__base *base, const char *part, tkl_bytes context,
+                       tkl_bytes *key)
+{
+    char *start = to;
+    memcpy(to, base->data, base->len);
+    to += base->len;
+    memcpy(to, part, strlen(part));
+    to += strlen(part);
+    memcpy(to, context.data, context.len);
+    to += context.len;
+    *key = (tkl_bytes){start, (size_t)(to - start)};
+    return to;
+}
+
+int tkl__context_make(const tkl_stats *stats, tkl_bytes context, tkl__context *made)
+{
+    *made = (tkl__context){0};
+    if (context.len == 0 || context.len > TKL_NAME_MAX)
+        return tkl__fail(TKL_EINVAL, "a context of %zu bytes: 1 to %d", context.len, TKL_NAME_MAX);
+    made->block = malloc(2 * (stats->base.len + sizeof ":this:" + context.len));
+    if (!made->block)
+        return tkl__nomem();
+    char *next = write_key(made->block, &stats->base, ":this:", context, &made->this_key);
+    write_key(next, &stats->base, ":last:", context, &made->last_key);
+    return TKL_OK;
+}
+
+void tkl__context_free(tkl__context *made)
+{
+    free(made->block);
+    *made = (tkl__context){0};
+}
+
+/* ---- One script ---------------------------------------------------------- */
+
+/* stats/record for values of one context. */
+typedef struct sending {
+    tkl__context context;
+    tkl_bytes keys[2 + TKL__STATS_PARTS];
+    tkl__args args;
+    char (*names)[12]; /* of the buckets */
+} sending;
+
+static void sending_free(sending *s)
+{
+    tkl__context_free(&s->context);
+    tkl__args_free(&s->args);
+    free(s->names);
+}
+
+static void add_buckets(sending *s, const tkl__sketch *sketch)
+{
+    for (size_t i = 0; i < sketch->nbuckets; i++) {
+        snprintf(s->names[i], sizeof *s->names, "%d", sketch->buckets[i].number);
+        tkl__args_str(&s->args, s->names[i]);
+        tkl__args_int(&s->args, sketch->buckets[i].count);
+    }
+}
+
+/* On success to be freed, also when memory failed for the arguments: s->args.failed. */
+static int sending_make(const tkl_stats *stats, tkl_bytes context, const tkl__sketch *sketch,
+                        sending *s)
+{
+    *s = (sending){0};
+    tkl__args_init(&s->args);
+    int rc = tkl__context_make(stats, context, &s->context);
+    if (rc != TKL_OK)
+        return rc;
+    s->names = calloc(sketch->nbuckets + 1, sizeof *s->names);
+    if (!s->names) {
+        sending_free(s);
+        return tkl__nomem();
+    }
+    s->keys[0] = s->context.this_key;
+    s->keys[1] = s->context.last_key;
+    memcpy(s->keys + 2, stats->keys.items, TKL__STATS_PARTS * sizeof *s->keys);
+    tkl__args_bytes(&s->args, context);
+    tkl__args_int(&s->args, stats->ranked);
+    tkl__args_int(&s->args, sketch->count);
+    const double numbers[] = {sketch->mean, sketch->m2,  sketch->min,
+                              sketch->max,  sketch->sum, sketch->sumsq};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        tkl__args_double(&s->args, numbers[i]);
+    add_buckets(s, sketch);
+    return TKL_OK;
+}
+
+static tkl__invocation sending_call(const sending *s)
+{
+    return (tkl__invocation){.script = &tkl__lua_stats_record,
+                             .keys = s->keys,
+                             .nkeys = 2 + TKL__STATS_PARTS,
+                             .args = s->args.items,
+                             .nargs = s->args.count};
+}
+
+static double number_at(const tkl_reply *reply, size_t index)
+{
+    double number = 0;
+    tkl__double_parse(tkl_reply_bytes(tkl_reply_at(reply, index)), &number);
+    return number;
+}
+
+/* ---- Recording ----------------------------------------------------------- */
+
+static int check_value(double value)
+{
+    if (isfinite(value) && fabs(value) <= TKL_STATS_VALUE_MAX)
+        return TKL_OK;
+    char text[TKL__DOUBLE_SIZE];
+    return tkl__fail(TKL_EINVAL, "a value of %s cannot be recorded: -1e18 to 1e18",
+                     tkl__double_text(value, text));
+}
+
+int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value, tkl__means *means)
+{
+    tkl__bucket bucket;
+    tkl__sketch sketch = {.buckets = &bucket, .cap = 1};
+    tkl_reply *reply = NULL;
+    sending s;
+    *means = (tkl__means){0};
+    int rc = check_value(value);
+    if (rc == TKL_OK)
+        rc = tkl__sketch_add(&sketch, value); /* into the room for one */
+    if (rc == TKL_OK)
+        rc = sending_make(stats, context, &sketch, &s);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__invocation call = sending_call(&s);
+    rc = s.args.failed ? tkl__nomem()
+                       : tkl__run(stats->client, &call,
+                                  tkl__deadline(stats->client, stats->timeout_ms), &reply);
+    *means = (tkl__means){number_at(reply, 0), number_at(reply, 1), number_at(reply, 2),
+                          number_at(reply, 3)};
+    tkl_reply_free(reply);
+    sending_free(&s);
+    return rc;
+}
+
+static int by_context(const void *a, const void *b)
+{
+    const tkl_stats_value *x = *(const tkl_stats_value *const *)a;
+    const tkl_stats_value *y = *(const tkl_stats_value *const *)b;
+    size_t len = x->context.len < y->context.len ? x->context.len : y->context.len;
+    int order = memcmp(x->context.data, y->context.data, len);
+    if (order == 0)
+        order = (x->context.len > y->context.len) - (x->context.len < y->context.len);
+    return order ? order : (x > y) - (x < y);
+}
+
+static bool same_context(const tkl_stats_value *a, const tkl_stats_value *b)
+{
+    return a->context.len == b->context.len &&
+           memcmp(a->context.data, b->context.data, a->context.len) == 0;
+}
+
+/* How many of the sorted values, from the first on, go into one script. */
+static size_t group_of(const tkl_stats_value *const *sorted, size_t count)
+{
+    size_t n = 1;
+    while (n < count && n < AT_ONCE && same_context(sorted[0], sorted[n]))
+        n++;
+    return n;
+}
+
+/* A script for each context; *made of them, to be freed also when it fails. */
+static int make_all(const tkl_stats *stats, const tkl_stats_value *const *sorted, size_t count,
+                    sending *sendings, size_t *made)
+{
+    tkl__sketch sketch = {0};
+    int rc = TKL_OK;
+    *made = 0;
+    for (size_t at = 0, n; rc == TKL_OK && at < count; at += n) {
+        n = group_of(sorted + at, count - at);
+        tkl__sketch_clear(&sketch);
+        for (size_t i = at; rc == TKL_OK && i < at + n; i++)
+            rc = tkl__sketch_add(&sketch, sorted[i]->value);
+        if (rc == TKL_OK)
+            rc = sending_make(stats, sorted[at]->context, &sketch, &sendings[*made]);
+        if (rc == TKL_OK && sendings[(*made)++].args.failed)
+            rc = tkl__nomem();
+    }
+    tkl__sketch_free(&sketch);
+    return rc;
+}
+
+static int run_all(tkl_stats *stats, const sending *sendings, size_t count)
+{
+    tkl_reply *replies = NULL;
+    tkl__invocation *calls = calloc(count, sizeof *calls);
+    if (!calls)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++)
+        calls[i] = sending_call(&sendings[i]);
+    int rc = tkl__run_many(stats->client, calls, count,
+                           tkl__deadline(stats->client, stats->timeout_ms), &replies);
+    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        if (tkl_reply_code(reply) == TKL_OK)
+            continue;
+        rc = tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+        break;
+    }
+    tkl_reply_free(replies);
+    free(calls);
+    return rc;
+}
+
+static int record_many(tkl_stats *stats, const tkl_stats_value *values, size_t count)
+{
+    const tkl_stats_value **sorted = calloc(count, sizeof *sorted);
+    sending *sendings = calloc(count, sizeof *sendings);
+    size_t made = 0;
+    int rc = sorted && sendings ? TKL_OK : tkl__nomem();
+    if (rc == TKL_OK) {
+        for (size_t i = 0; i < count; i++)
+            sorted[i] = &values[i];
+        qsort(sorted, count, sizeof *sorted, by_context);
+        rc = make_all(stats, sorted, count, sendings, &made);
+    }
+    if (rc == TKL_OK)
+        rc = run_all(stats, sendings, made);
+    for (size_t i = 0; i < made; i++)
+        sending_free(&sendings[i]);
+    free(sendings);
+    free(sorted);
+    return rc;
+}
+
+static int check_values(const tkl_stats_value *values, size_t count)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        rc = TKL__CHECK_RESERVED(&values[i]);
+        if (rc == TKL_OK)
+            rc = check_value(values[i].value);
+        if (rc == TKL_OK && (values[i].context.len == 0 || values[i].context.len > TKL_NAME_MAX))
+            rc = tkl__fail(TKL_EINVAL, "a context of %zu bytes: 1 to %d", values[i].context.len,
+                           TKL_NAME_MAX);
+    }
+    return rc;
+}
+
+int tkl_stats_record(tkl_stats *stats, const tkl_stats_value *values, size_t count)
+{
+    tkl__means means;
+    int rc = check_values(values, count);
+    if (rc != TKL_OK || count == 0)
+        return rc;
+    return count == 1 ? tkl__stats_record_one(stats, values[0].context, values[0].value, &means)
+                      : record_many(stats, values, count);
+}

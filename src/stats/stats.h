@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shared by the files of this folder.
+ */
+#ifndef TKL_STATS_STATS_H
+#define TKL_STATS_STATS_H
+
+#include <tackle/stats.h>
+
+#include "core/keys.h"
+#include "core/script.h"
+#include "stats/sketch.h"
+
+/* The keys of a type, in this order. */
+enum { TKL__STATS_TOTAL, TKL__STATS_RANK, TKL__STATS_RANK_LAST, TKL__STATS_PARTS };
+
+struct tkl_stats {
+    tkl_client *client;
+    tkl__keys keys; /* of the type */
+    tkl__base base;
+    int64_t timeout_ms, ranked;
+    tkl_log *slow_log; /* NULL: none */
+};
+
+/* The two keys of a context, this hour's and the last's, in one block. */
+typedef struct tkl__context {
+    char *block;
+    tkl_bytes this_key, last_key;
+} tkl__context;
+
+int tkl__context_make(const tkl_stats *stats, tkl_bytes context, tkl__context *made);
+void tkl__context_free(tkl__context *made);
+
+/* Count and sum of a context and of its type, in this hour. */
+typedef struct tkl__means {
+    double count, sum, all_count, all_sum;
+} tkl__means;
+
+/* One value; what is known afterwards. */
+int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value, tkl__means *means);
+
+#endif

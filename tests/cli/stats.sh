@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# `tackle stats`: every verb, what it prints and how it ends.
+. "$(dirname "$0")/lib.bash"
+start_server
+
+ends 1 tackle stats show /cart size
+ends 0 tackle stats record /cart size 1 2 3.5 -- -4
+is "quiet" "$out" ""
+ends 0 tackle stats record /cart size 10 --json
+is "json" "$(jq -c . <<<"$out")" '{"context":"/cart","recorded":1}'
+ends 0 tackle stats show /cart size --both --json
+is "summary" "$(jq -c '[.count, .min, .max, .sum, .sumsq, .mean] | map(. * 1000 | round)' <<<"$out")" \
+    '[5000,-4000,10000,12500,133250,2500]'
+is "keys" "$(jq -c keys <<<"$out")" \
+    '["count","max","mean","min","p50","p90","p99","p999","since","stddev","sum","sumsq"]'
+ends 0 tackle stats show /cart size --both
+has "$out" "p99.9"
+ends 0 tackle stats record one size 7
+ends 0 tackle stats show one size --both --json
+is "of one value" "$(jq -c '[.stddev, .p50 == 7]' <<<"$out")" '[null,true]'
+
+# A large mean and a small spread.
+ends 0 tackle stats record spread size 1000000001 1000000002 1000000003
+ends 0 tackle stats show spread size --both --json
+is "deviation" "$(jq '.stddev - 1 | fabs < 1e-6' <<<"$out")" true
+
+# Many, from standard input; quantiles within 1 %.
+seq 100000 | tackle stats record many size --lines || fail "lines"
+ends 0 tackle stats show many size --both --json
+is "many" "$(jq -c '[.count, (.p50/50000 - 1 | fabs < 0.01), (.p90/90000 - 1 | fabs < 0.01),
+    (.p99/99000 - 1 | fabs < 0.01), (.p999/99900 - 1 | fabs < 0.01)]' <<<"$out")" \
+    '[100000,true,true,true,true]'
+ends 0 tackle stats show many size one spread --both --json
+is "several contexts" "$(jq .count <<<"$out")" 100004
+
+# What is no number.
+for value in x nan inf -inf 1e400 2e18 '' '1 2' 1,5; do
+    ends 64 tackle stats record wrong size -- "$value"
+done
+ends 1 tackle stats show wrong size --both
+ends 64 tackle stats record wrong size
+ends 64 tackle stats show one size --last --both
+
+# Timing a command.
+ends 7 tackle stats time job -- sh -c 'exit 7'
+ends 0 tackle stats time slow -- sleep 0.2
+ends 0 tackle stats time job -- echo "its output"
+is "its output" "$out" "its output"
+ends 127 tackle stats time job -- /no/such/command
+ends 0 tackle stats show job time --both --json
+is "timed" "$(jq .count <<<"$out")" 2
+ends 0 tackle stats slowest --json
+if [ "$(jq .count <<<"$out")" = 3 ]; then # else the hour has just changed
+    is "slowest" "$(jq -c '.contexts | map(.context)' <<<"$out")" '["slow","job"]'
+    ends 0 tackle stats slowest --count 1
+    is "for people" "$(tail -1 <<<"$out" | awk '{ print $2 }')" slow
+fi
+ends 0 tackle stats time slow -- true
+ends 0 tackle log common slow:time --json
+has "$out" '"slow"'
+ends 0 tackle stats slowest --type none --json
+is "nothing" "$(jq -c '[.mean, .contexts]' <<<"$out")" '[null,[]]'
+ends 64 tackle stats slowest --count -1
+
+# The command's end does not depend on the server.
+ends 5 env TACKLE_URL=unix:///nowhere/socket tackle stats time job -- sh -c 'exit 5'
+has "$err" "not recorded"
+
+ends 0 tackle stats list --json
+is "list" "$(jq -c . <<<"$out")" '["size","time"]'
+ends 64 tackle stats drop one size
+ends 0 tackle stats drop one size --yes --json
+is "drop" "$(jq -c . <<<"$out")" '{"name":"one","dropped":true}'
+ends 1 tackle stats drop one size --yes
