@@ -269,8 +269,7 @@ static const cli_verb verbs[] = {
     {
         .name = "show",
         .args = "CONTEXT TYPE [CONTEXT...]",
-        .summary =
-            "count, mean, deviation and quantiles of this hour; of several contexts together",
+        .summary = "mean, deviation and quantiles of this hour, of one or more contexts",
         .options = show_options,
         .details = QUANTILES "\nHours are those of the server's clock, in UTC.",
         .example = "seq 1000 | tackle stats record /cart size --lines\n"
