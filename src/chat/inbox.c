@@ -445,7 +445,7 @@ static int listen_to(const look *l, tkl_bytes channel, tkl__waiter *waiter, bool
     if (waiter->hub)
         return TKL_OK;
     *anew = true;
-    return tkl__listen(l->inbox->client, channel, (tkl_bytes){NULL, 0}, look_deadline(l), waiter);
+    return tkl__listen(l->inbox->client, channel, tkl_str(""), look_deadline(l), waiter);
 }
 
 /* Listens to the list and to all chats. *anew: what was sent before may be unheard. */

@@ -159,7 +159,7 @@ static int sleep_once(tkl__waiter *waiter, int64_t deadline)
 static int listen(const tkl__post *post, int64_t until, tkl__waiter *waiter)
 {
     tkl__unlisten(waiter);
-    return tkl__listen(post->client, post->keys.items[0], (tkl_bytes){NULL, 0},
+    return tkl__listen(post->client, post->keys.items[0], tkl_str(""),
                        tkl__post_attempt(post, until), waiter);
 }
 
