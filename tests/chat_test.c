@@ -173,6 +173,42 @@ static void the_last_two_may_leave_at_once(void **state)
     }
 }
 
+static void say_much(void *arg, int index)
+{
+    (void)index;
+    for (int i = 0; i < 500; i++)
+        chat_say(arg, "ann", "x");
+}
+
+/* Whoever joins gets everything from some message on. */
+static void joining_and_sending_at_once(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann");
+    crew *threads = crew_start(4, say_much, chat);
+    for (int i = 0; i < 20; i++) {
+        char member[16];
+        snprintf(member, sizeof member, "m%d", i);
+        assert_ok(chat_join(chat, member));
+    }
+    crew_join(threads);
+    for (int i = 0; i < 20; i++) {
+        char member[16];
+        tkl_messages *messages;
+        int64_t next = 0;
+        snprintf(member, sizeof member, "m%d", i);
+        while (tkl_chat_fetch(chat, tkl_str(member), 1000, 0, &messages) == TKL_OK) {
+            for (size_t m = 0; m < messages->count; m++, next++)
+                assert_int_equal(messages->items[m].id,
+                                 next ? next : (next = messages->items[m].id));
+            assert_ok(chat_try_ack(chat, member, next - 1));
+            tkl_messages_free(messages);
+        }
+        assert_true(next == 0 || next == 2001);
+    }
+    tkl_chat_close(chat);
+}
+
 static void creating_says_whether_it_exists(void **state)
 {
     fixture *f = *state;
@@ -461,6 +497,12 @@ static void a_join_that_stopped_halfway_can_be_repeated(void **state)
     chat_say(chat, "ann", "x");
     expect_inbox(bob, "lunch[1:x]");
     assert_true(server_ask_int(f->server, "ZSCORE tackle:chats:{bob} lunch") > 1000);
+    /* The list was lost. */
+    server_do(f->server, "DEL tackle:chats:{bob}");
+    expect_inbox(bob, "lunch[1:x]"); /* the handle remembers, once */
+    expect_inbox(bob, "");
+    assert_code(chat_join(chat, "bob"), TKL_EXISTS);
+    expect_inbox(bob, "lunch[1:x]");
     /* And after the first step of leaving. */
     server_do(f->server, "ZREM tackle:chat:{lunch}:readers bob");
     age_list(f, "bob", "lunch");
@@ -512,6 +554,7 @@ int main(void)
         TEST(leaving_frees_what_only_that_member_had_not_acknowledged),
         TEST(the_last_member_out_removes_the_chat),
         TEST(the_last_two_may_leave_at_once),
+        TEST(joining_and_sending_at_once),
         TEST(creating_says_whether_it_exists),
         TEST(a_chat_is_shown_with_members_and_positions),
         TEST(a_member_that_never_reads_is_told_what_it_missed),

@@ -327,8 +327,13 @@ static void everything_expires_after_its_time_to_live(void **state)
     assert_ok(tkl_mail_limit(box, NULL));
     for (int i = 0; i < 4; i++)
         assert_int_equal(server_ask_int(f->server, "PTTL tackle:mail:{ann}%s", parts[i]), -1);
-    set_limits(box, (tkl_message_limits){.ttl_ms = 10});
+    set_limits(box, (tkl_message_limits){.ttl_ms = 3600000});
+    server_do(f->server, "DEL tackle:mail:{ann}:readers");
     send_text(box, "3");
+    assert_ok(tkl_mail_ack(box, 3, NULL)); /* makes a key */
+    assert_in_range(server_ask_int(f->server, "PTTL tackle:mail:{ann}:readers"), 1, 3600000);
+    set_limits(box, (tkl_message_limits){.ttl_ms = 10});
+    send_text(box, "4");
     eventually(call_int(f->client, "DBSIZE", NULL) == 0, LONG_MS);
     tkl_mail_close(box);
 }

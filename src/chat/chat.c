@@ -209,10 +209,10 @@ static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t co
         rc = enlist(chat, members, count, deadline, &listed_ms);
         if (rc == TKL_OK)
             rc = step(chat, listed_ms, deadline, arg);
-        if (rc != TKL_EUNREADY)
+        if (rc != TKL_CONFLICT)
             return rc;
     }
-    return tkl__fail(rc, "the clocks of the servers differ by more than ten minutes");
+    return tkl__fail(TKL_EUNREADY, "the clocks of the servers differ by more than ten minutes");
 }
 
 typedef struct creation {

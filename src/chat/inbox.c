@@ -2,9 +2,9 @@
  *
  * All chats of one member. The handle remembers the list of chats from its last fetch, so that the
  * next one asks for the list and for all these chats at once. Chats that are new to it are asked in
- * a second trip. Each fetch works on a copy, so that threads do not wait for each other.
+ * a second trip. A fetch takes this knowledge with it and brings it back, so that threads do not
+ * wait for each other; one that finds nothing to take begins with the list.
  */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -47,10 +47,7 @@ struct tkl_inbox {
     char *member;
     size_t member_len;
     int64_t timeout_ms;
-    pthread_mutex_t mutex; /* guards what follows */
-    char **known;          /* the chats on the list that came last */
-    size_t *known_lens;
-    size_t known_count;
+    places known; /* the chats on the list that came last; guarded by the client's lock */
 };
 
 /* ---- Places -------------------------------------------------------------- */
@@ -177,7 +174,6 @@ int tkl_inbox_open(tkl_client *client, tkl_bytes member, const tkl_inbox_options
         return tkl__nomem();
     i->client = client;
     i->timeout_ms = timeout_ms;
-    pthread_mutex_init(&i->mutex, NULL);
     rc = tkl__chat_list(client, member, &i->list);
     i->member = rc == TKL_OK ? copy_of(member) : NULL;
     i->member_len = member.len;
@@ -188,54 +184,34 @@ int tkl_inbox_open(tkl_client *client, tkl_bytes member, const tkl_inbox_options
     return rc == TKL_OK && !*inbox ? tkl__nomem() : rc;
 }
 
-static void free_known(tkl_inbox *inbox)
-{
-    for (size_t i = 0; i < inbox->known_count; i++)
-        free(inbox->known[i]);
-    free(inbox->known);
-    free(inbox->known_lens);
-    inbox->known = NULL;
-    inbox->known_lens = NULL;
-    inbox->known_count = 0;
-}
-
 void tkl_inbox_close(tkl_inbox *inbox)
 {
     if (!inbox)
         return;
-    free_known(inbox);
+    free_places(&inbox->known);
     tkl__keys_free(&inbox->list);
-    pthread_mutex_destroy(&inbox->mutex);
     free(inbox->member);
     free(inbox);
 }
 
-static int recall(tkl_inbox *inbox, places *all)
+static places take_known(tkl_inbox *inbox)
 {
-    int rc = TKL_OK;
-    pthread_mutex_lock(&inbox->mutex);
-    for (size_t i = 0; rc == TKL_OK && i < inbox->known_count; i++)
-        rc = add_place(inbox, all, (tkl_bytes){inbox->known[i], inbox->known_lens[i]});
-    pthread_mutex_unlock(&inbox->mutex);
-    return rc;
+    tkl__client_lock(inbox->client);
+    places known = inbox->known;
+    inbox->known = (places){0};
+    tkl__client_unlock(inbox->client);
+    return known;
 }
 
-/* A list that cannot be remembered costs the next fetch a trip. */
-static void remember(tkl_inbox *inbox, const places *all)
+static void bring_back(tkl_inbox *inbox, places *all)
 {
-    pthread_mutex_lock(&inbox->mutex);
-    free_known(inbox);
-    inbox->known = calloc(all->count + 1, sizeof *inbox->known);
-    inbox->known_lens = calloc(all->count + 1, sizeof *inbox->known_lens);
-    for (size_t i = 0; inbox->known && inbox->known_lens && i < all->count; i++) {
-        char *copy = copy_of(id_of(all->items[i]));
-        if (!copy)
-            break;
-        inbox->known[i] = copy;
-        inbox->known_lens[i] = all->items[i]->id_len;
-        inbox->known_count++;
-    }
-    pthread_mutex_unlock(&inbox->mutex);
+    for (size_t i = 0; i < all->count; i++)
+        tkl__unlisten(&all->items[i]->waiter);
+    tkl__client_lock(inbox->client);
+    places old = inbox->known;
+    inbox->known = *all;
+    tkl__client_unlock(inbox->client);
+    free_places(&old);
 }
 
 static tkl_bytes member_of(const tkl_inbox *inbox)
@@ -495,16 +471,20 @@ static int wait_step(const look *l, tkl__waiter *list, int bell, tkl_inbox_chats
     return rc == TKL_OK ? look_at(l, where, false, chats) : rc;
 }
 
+/* An error at the start is returned at once, one during the wait is sat out. */
 static int wait_and_look(const look *l, tkl_inbox_chats **chats)
 {
     tkl__waiter list = {.hub = NULL};
-    int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), rc = TKL_EMPTY;
+    int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (bell < 0)
         return tkl__fail_errno(TKL_EIO, "eventfd");
-    while (tkl__left(l->until) > 0 && (rc == TKL_EMPTY || tkl__post_may_pass(rc))) {
+    int rc = wait_step(l, &list, bell, chats);
+    bool waiting = rc == TKL_EMPTY;
+    while (waiting && tkl__left(l->until) > 0) {
         if (rc != TKL_EMPTY)
             tkl__post_pause(l->until);
         rc = wait_step(l, &list, bell, chats);
+        waiting = rc == TKL_EMPTY || tkl__post_may_pass(rc);
     }
     tkl__unlisten(&list);
     close(bell);
@@ -513,25 +493,19 @@ static int wait_and_look(const look *l, tkl_inbox_chats **chats)
 
 /* ---- Operations ---------------------------------------------------------- */
 
-static int look_and_wait(tkl_inbox *inbox, size_t max, int64_t wait_ms, bool empty_too,
-                         tkl_inbox_chats **chats)
+static int look_or_wait(tkl_inbox *inbox, size_t max, int64_t wait_ms, bool empty_too,
+                        tkl_inbox_chats **chats)
 {
     tkl__args args;
-    places all = {0};
     tkl__post any = {.members = true};
-    look l = {inbox, &all, &args, TKL__FOREVER};
+    places all = take_known(inbox);
+    look l = {inbox, &all, &args, wait_ms > 0 ? tkl__deadline_ms(wait_ms) : TKL__FOREVER};
     tkl__args_init(&args);
     tkl__fetch_args(&any, member_of(inbox), max, &args);
-    int rc = args.failed ? tkl__nomem() : recall(inbox, &all);
-    if (wait_ms > 0)
-        l.until = tkl__deadline_ms(wait_ms);
-    if (rc == TKL_OK)
-        rc = look_at(&l, ALL, empty_too, chats);
-    if (rc == TKL_EMPTY && wait_ms != 0)
-        rc = wait_and_look(&l, chats);
-    if (rc >= TKL_OK)
-        remember(inbox, &all);
-    free_places(&all);
+    int rc = args.failed    ? tkl__nomem()
+             : wait_ms == 0 ? look_at(&l, ALL, empty_too, chats)
+                            : wait_and_look(&l, chats);
+    bring_back(inbox, &all);
     tkl__args_free(&args);
     return rc;
 }
@@ -540,13 +514,13 @@ int tkl_inbox_fetch(tkl_inbox *inbox, size_t max, int64_t wait_ms, tkl_inbox_cha
 {
     *chats = NULL;
     int rc = tkl__fetch_check(max);
-    return rc == TKL_OK ? look_and_wait(inbox, max, wait_ms, false, chats) : rc;
+    return rc == TKL_OK ? look_or_wait(inbox, max, wait_ms, false, chats) : rc;
 }
 
 int tkl_inbox_show(tkl_inbox *inbox, tkl_inbox_chats **chats)
 {
     *chats = NULL;
-    return look_and_wait(inbox, 0, 0, true, chats);
+    return look_or_wait(inbox, 0, 0, true, chats);
 }
 
 /* ---- Acknowledging ------------------------------------------------------- */

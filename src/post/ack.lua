@@ -26,5 +26,8 @@ elseif upto <= position then
 end
 permit_writes() -- acknowledging is what makes room
 redis.call('ZADD', READERS, upto, reader)
+if line.ttl < math.huge then -- the first acknowledgement has made the key
+  redis.call('PEXPIREAT', READERS, redis.call('PEXPIRETIME', STATE))
+end
 remove_acknowledged(line)
 return {OK, line.last - upto, math.max(0, upto - math.max(position, line.first - 1))}

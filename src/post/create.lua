@@ -7,7 +7,7 @@
 -- ARGV[1] request   random, of this request
 -- ARGV[2] listed    when the chat was put into the lists of its members: the earliest of these times
 -- ARGV[3...] five limits, each a field and its value, '0' for the default; then the members
--- returns code: TKL_EXISTS; TKL_EUNREADY too long after `listed`
+-- returns code: TKL_EXISTS; TKL_CONFLICT too long after `listed`
 -- include: clock
 local now = server_time()
 local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
@@ -22,7 +22,7 @@ local request, listed = ARGV[1], ARGV[2]
 if redis.call('EXISTS', STATE) == 1 then
   return redis.call('HGET', STATE, 'request') == request and OK or EXISTS
 elseif is_stale(listed) then
-  return UNREADY
+  return CONFLICT
 end
 local fields, readers = {'last', 0, 'sent', 0, 'created', now, 'request', request}, {}
 for i = 3, LIMITS_END, 2 do

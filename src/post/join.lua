@@ -8,7 +8,7 @@
 -- ARGV[3] most      members
 -- ARGV[4] from      'start': of what is kept; 'end': what is sent from now on
 -- returns code: TKL_NOTFOUND there is no such chat, TKL_EXISTS a member already, TKL_FULL;
---   TKL_EUNREADY too long after `listed`
+--   TKL_CONFLICT too long after `listed`
 -- include: clock
 local now = server_time()
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
@@ -26,7 +26,7 @@ elseif redis.call('ZSCORE', READERS, member) then
 elseif redis.call('ZCARD', READERS) >= tonumber(most) then
   return FULL
 elseif is_stale(listed) then
-  return UNREADY
+  return CONFLICT
 end
 local position = from == 'start' and first_young(line) - 1 or line.last
 redis.call('ZADD', READERS, position, member)

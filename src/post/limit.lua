@@ -6,6 +6,8 @@
 -- ARGV[1] open      '1': the line need not exist
 -- ARGV[2...] pairs of a field and its value; '0' is the default
 -- returns code: TKL_NOTFOUND there is no such chat
+-- include: clock
+local now = server_time()
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
 -- include: codes
 -- include: line
