@@ -143,7 +143,7 @@ static void turn_step(bench_worker *w)
     tkl_jobs *next;
     for (size_t i = 0; i < count; i++)
         s->reports[i] = (tkl_report){.job = &s->jobs->items[i]};
-    check(tkl_consumer_turn(s->consumer, s->reports, count, WORK_BATCH, 0, &next));
+    check(tkl_consumer_next(s->consumer, s->reports, count, WORK_BATCH, 0, &next));
     tkl_jobs_free(s->jobs);
     s->jobs = next;
 }

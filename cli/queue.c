@@ -19,7 +19,7 @@ static int read_partitions(const cli_session *cli, tkl_queue_options *options)
 int cli_queue_open(cli_session *cli, int index, tkl_queue **queue)
 {
     tkl_client *client = NULL;
-    tkl_queue_options options;
+    tkl_queue_options options = {0};
     int failed = read_partitions(cli, &options);
     if (!failed)
         failed = cli_connect(cli, &client);

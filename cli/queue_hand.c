@@ -34,8 +34,8 @@ static json_t *claim_json(const char *queue, const tkl_job *job, int64_t lease_m
         json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I}", "id", job->id, "token",
                   job->token, "queue", cli_json_bytes(tkl_str(queue)), "payload",
                   cli_json_bytes(job->payload), "priority", job->priority, "attempt", job->attempt,
-                  "retries", job->retries, "timeout_ms", (json_int_t)job->timeout_ms, "pushed_ms",
-                  (json_int_t)job->pushed_ms, "lease_ms", (json_int_t)lease_ms);
+                  "retries", job->retries, "timeout_ms", (json_int_t)job->time_limit_ms,
+                  "pushed_ms", (json_int_t)job->pushed_ms, "lease_ms", (json_int_t)lease_ms);
     if (object != NULL && set_bytes(object, "meta", job->meta) &&
         set_bytes(object, "group", job->group) && set_bytes(object, "error", job->error))
         return object;
@@ -67,7 +67,7 @@ static int print_claim(const cli_session *cli, const popping *p, const tkl_job *
         failed = cli_flush(cli);
     if (failed) {
         int code =
-            tkl_queue_finish(job->queue, job->id, job->token, TKL_JOB_RELEASED, tkl_str(""), 0);
+            tkl_queue_finish(job->queue, job->id, job->token, TKL_OUTCOME_RELEASED, tkl_str(""), 0);
         (void)code; /* else it comes back with its lease */
     }
     return failed;
@@ -84,7 +84,7 @@ static int give_back(cli_session *cli, const tkl_jobs *jobs)
     for (size_t i = 0; jobs != NULL && i < jobs->count; i++) {
         const tkl_job *job = &jobs->items[i];
         int code =
-            tkl_queue_finish(job->queue, job->id, job->token, TKL_JOB_RELEASED, tkl_str(""), 0);
+            tkl_queue_finish(job->queue, job->id, job->token, TKL_OUTCOME_RELEASED, tkl_str(""), 0);
         (void)code;
     }
     cli->signal = cli_patience_signal();
@@ -149,8 +149,9 @@ static int stale(const cli_session *cli, int code)
 static int finish(cli_session *cli, tkl_outcome outcome, tkl_bytes text, const char *what)
 {
     tkl_queue *queue = NULL;
-    int64_t delay_ms =
-        outcome == TKL_JOB_FAILED || outcome == TKL_JOB_RELEASED ? cli_number(cli, "delay", 0) : 0;
+    int64_t delay_ms = outcome == TKL_OUTCOME_FAILED || outcome == TKL_OUTCOME_RELEASED
+                           ? cli_number(cli, "delay", 0)
+                           : 0;
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
         failed = stale(
@@ -164,7 +165,7 @@ int cli_queue_ack(cli_session *cli)
 {
     tkl_bytes result = tkl_str(cli_text(cli, "result", ""));
     int failed = strcmp(result.data, "-") == 0 ? cli_payload(cli, cli->argc, &result) : CLI_OK;
-    return failed ? failed : finish(cli, TKL_JOB_DONE, result, "acked");
+    return failed ? failed : finish(cli, TKL_OUTCOME_DONE, result, "acked");
 }
 
 int cli_queue_fail(cli_session *cli)
@@ -172,13 +173,13 @@ int cli_queue_fail(cli_session *cli)
     bool dead = cli_flag(cli, "dead");
     if (dead && cli_flag(cli, "delay"))
         return cli_usage(cli, "either --dead or --delay");
-    return finish(cli, dead ? TKL_JOB_DEAD : TKL_JOB_FAILED, tkl_str(cli_text(cli, "reason", "")),
-                  "failed");
+    return finish(cli, dead ? TKL_OUTCOME_DEAD : TKL_OUTCOME_FAILED,
+                  tkl_str(cli_text(cli, "reason", "")), "failed");
 }
 
 int cli_queue_release(cli_session *cli)
 {
-    return finish(cli, TKL_JOB_RELEASED, tkl_str(""), "released");
+    return finish(cli, TKL_OUTCOME_RELEASED, tkl_str(""), "released");
 }
 
 int cli_queue_extend(cli_session *cli)
@@ -188,8 +189,7 @@ int cli_queue_extend(cli_session *cli)
     tkl_bytes progress = tkl_str(cli_text(cli, "progress", ""));
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
-        failed =
-            stale(cli, tkl_queue_extend(queue, cli->argv[1], cli->argv[2], lease_ms, progress));
+        failed = stale(cli, tkl_queue_renew(queue, cli->argv[1], cli->argv[2], lease_ms, progress));
     tkl_queue_close(queue);
     return failed ? failed : print_done(cli, "extended");
 }

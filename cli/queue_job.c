@@ -205,7 +205,7 @@ static const char lost[] = "the claim was lost";
 
 static const char *why_unwanted(const job_run *r, int64_t now)
 {
-    if (r->job->timeout_ms > 0 && now - r->began_ms + LATE_MS >= r->job->timeout_ms)
+    if (r->job->time_limit_ms > 0 && now - r->began_ms + LATE_MS >= r->job->time_limit_ms)
         return "time limit";
     return atomic_load(&r->crew->now) ? "stopped" : lost;
 }
@@ -370,10 +370,10 @@ int cli_crew_run_job(tkl_task *task, void *crew)
 /* ---- The hook ------------------------------------------------------------ */
 
 static const char *const outcomes[] = {
-    [TKL_JOB_DONE] = "done",
-    [TKL_JOB_FAILED] = "failed",
-    [TKL_JOB_DEAD] = "dead",
-    [TKL_JOB_RELEASED] = "released",
+    [TKL_OUTCOME_DONE] = "done",
+    [TKL_OUTCOME_FAILED] = "failed",
+    [TKL_OUTCOME_DEAD] = "dead",
+    [TKL_OUTCOME_RELEASED] = "released",
 };
 
 /* Who lost the claim has no say in what becomes of the job. */
@@ -407,7 +407,7 @@ void cli_crew_on_end(const tkl_job *job, tkl_outcome outcome, int64_t run_us, vo
         print_end(crew, job, outcome, run_us);
     else if (last.lost)
         cli_crew_say(crew, "%s: the claim was lost, its command was ended", job->id);
-    else if (outcome == TKL_JOB_FAILED || outcome == TKL_JOB_DEAD)
+    else if (outcome == TKL_OUTCOME_FAILED || outcome == TKL_OUTCOME_DEAD)
         cli_crew_say(crew, "%s %s, attempt %d of %d: %.*s", job->id, outcomes[outcome],
                      job->attempt, job->retries + 1, last.brief, last.reason);
 }

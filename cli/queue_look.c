@@ -123,32 +123,35 @@ static int print_stats(const cli_session *cli, json_t *object, json_t *levels)
 
 int cli_queue_stats(cli_session *cli)
 {
-    static tkl_queue_level levels[LEVELS_MAX];
+    tkl_queue_level_list *levels = NULL;
     tkl_queue *queue = NULL;
     tkl_queue_stats stats;
-    size_t count = 0;
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
         failed = cli_end(cli, tkl_queue_stats_get(queue, &stats));
     if (!failed)
-        failed = cli_end(cli, tkl_queue_levels(queue, levels, LEVELS_MAX, &count));
+        failed = cli_end(cli, tkl_queue_levels(queue, &levels));
     tkl_queue_close(queue);
     if (failed)
         return failed;
     json_t *object = stats_json(tkl_str(cli->argv[0]), &stats);
     if (!cli->json)
         add_age(object, &stats);
-    return print_stats(cli, object, levels_json(levels, count));
+    json_t *rows = levels_json(levels->items, levels->count);
+    tkl_queue_level_list_free(levels);
+    return print_stats(cli, object, rows);
 }
 
-static int add_queue(const cli_session *cli, tkl_client *client, const tkl_reply *found,
-                     json_t *rows)
+static int add_queue(const cli_session *cli, tkl_client *client, tkl_bytes name, json_t *rows)
 {
     tkl_queue *queue = NULL;
     tkl_queue_stats stats;
-    tkl_bytes name = tkl_reply_bytes(tkl_reply_at(found, 0));
-    tkl_queue_options options = {.partitions = (int)tkl_reply_int(tkl_reply_at(found, 1))};
-    int code = tkl_queue_open(client, name, &options, &queue);
+    tkl_queue_options options = {.partitions = 0};
+    int code = tkl_queue_partitions(client, name, &options.partitions);
+    if (code == TKL_NOTFOUND)
+        return TKL_OK; /* gone meanwhile */
+    if (code == TKL_OK)
+        code = tkl_queue_open(client, name, &options, &queue);
     if (code == TKL_OK)
         code = tkl_queue_stats_get(queue, &stats);
     tkl_queue_close(queue);
@@ -164,15 +167,15 @@ static int add_queue(const cli_session *cli, tkl_client *client, const tkl_reply
 int cli_queue_list(cli_session *cli)
 {
     tkl_client *client = NULL;
-    tkl_reply *found = NULL;
+    tkl_names *found = NULL;
     int failed = cli_connect(cli, &client);
     if (failed)
         return failed;
     json_t *rows = json_array();
-    int code = tkl_queue_list(client, &found);
-    for (size_t i = 0; code == TKL_OK && i < tkl_reply_count(found); i++)
-        code = add_queue(cli, client, tkl_reply_at(found, i), rows);
-    tkl_reply_free(found);
+    int code = tkl_queue_names(client, &found);
+    for (size_t i = 0; code == TKL_OK && i < found->count; i++)
+        code = add_queue(cli, client, found->items[i], rows);
+    tkl_names_free(found);
     if (code == TKL_OK)
         return cli_print_rows(cli, rows, list_columns);
     json_decref(rows);
@@ -181,16 +184,10 @@ int cli_queue_list(cli_session *cli)
 
 /* ---- Jobs ---------------------------------------------------------------- */
 
-static const char *const states[] = {
-    [TKL_JOB_UNKNOWN] = "unknown", [TKL_JOB_READY] = "ready",   [TKL_JOB_DELAYED] = "delayed",
-    [TKL_JOB_HELD] = "held",       [TKL_JOB_ACTIVE] = "active", [TKL_JOB_FINISHED] = "finished",
-    [TKL_JOB_BURIED] = "dead",
-};
-
 static tkl_job_state state_of(const char *word)
 {
-    tkl_job_state state = TKL_JOB_READY;
-    while (state < TKL_JOB_BURIED && strcmp(states[state], word) != 0)
+    tkl_job_state state = TKL_JOB_STATE_READY;
+    while (state < TKL_JOB_STATE_DEAD && strcmp(tkl_job_state_name(state), word) != 0)
         state++;
     return state;
 }
@@ -198,12 +195,13 @@ static tkl_job_state state_of(const char *word)
 static json_t *job_json(const tkl_job_info *job)
 {
     return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
-                     job->id, "state", states[job->state], "payload", cli_json_bytes(job->payload),
-                     "priority", job->priority, "attempt", job->attempt, "retries", job->retries,
-                     "pushed_ms", (json_int_t)job->pushed_ms, "due_ms",
-                     cli_queue_time(job->due_ms, true), "meta", cli_json_bytes(job->meta), "group",
-                     cli_json_bytes(job->group), "unique", cli_json_bytes(job->unique), "error",
-                     cli_json_bytes(job->error), "progress", cli_json_bytes(job->progress));
+                     job->id, "state", tkl_job_state_name(job->state), "payload",
+                     cli_json_bytes(job->payload), "priority", job->priority, "attempt",
+                     job->attempt, "retries", job->retries, "pushed_ms", (json_int_t)job->pushed_ms,
+                     "due_ms", cli_queue_time(job->due_ms, true), "meta", cli_json_bytes(job->meta),
+                     "group", cli_json_bytes(job->group), "unique", cli_json_bytes(job->unique),
+                     "error", cli_json_bytes(job->error), "progress",
+                     cli_json_bytes(job->progress));
 }
 
 static const cli_column job_columns[] = {
@@ -234,11 +232,11 @@ static const cli_column dead_columns[] = {
 static const cli_column *columns_of(tkl_job_state state)
 {
     switch (state) {
-    case TKL_JOB_DELAYED:
+    case TKL_JOB_STATE_DELAYED:
         return timed_columns;
-    case TKL_JOB_ACTIVE:
+    case TKL_JOB_STATE_ACTIVE:
         return active_columns;
-    case TKL_JOB_BURIED:
+    case TKL_JOB_STATE_DEAD:
         return dead_columns;
     default:
         return job_columns;
@@ -315,9 +313,9 @@ static const cli_column job_fields[] = {
 static json_t *job_record(const tkl_job_info *job)
 {
     json_t *object = job_json(job);
-    const char *when = job->state == TKL_JOB_ACTIVE   ? "lease"
-                       : job->state == TKL_JOB_BURIED ? "since"
-                                                      : "due";
+    const char *when = job->state == TKL_JOB_STATE_ACTIVE ? "lease"
+                       : job->state == TKL_JOB_STATE_DEAD ? "since"
+                                                          : "due";
     const char *key;
     json_t *value;
     void *next;
@@ -385,22 +383,22 @@ static int print_death(const cli_session *cli, tkl_bytes why)
 int cli_queue_result(cli_session *cli)
 {
     tkl_queue *queue = NULL;
-    tkl_reply *result = NULL;
+    tkl_job_result *result = NULL;
     int failed = cli_queue_open(cli, 0, &queue);
     if (failed)
         return failed;
     int code = tkl_queue_result(queue, cli->argv[1], cli_number(cli, "wait", 0), &result);
     if (code == TKL_OK)
-        failed = print_result(cli, tkl_reply_bytes(result));
+        failed = print_result(cli, result->text);
     else if (code == TKL_DEAD)
-        failed = print_death(cli, tkl_reply_bytes(result));
+        failed = print_death(cli, result->text);
     else if (code == TKL_EMPTY)
         failed = cli_fail(cli, CLI_NO, "not finished yet");
     else if (code == TKL_NOTFOUND)
         failed = cli_fail(cli, CLI_NO, "no such job, or none whose result is kept");
     else
         failed = cli_end(cli, code);
-    tkl_reply_free(result);
+    tkl_job_result_free(result);
     tkl_queue_close(queue);
     return failed;
 }

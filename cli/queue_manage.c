@@ -57,7 +57,7 @@ static int cancel_one(tkl_queue *queue, const char *id)
 
 static int cancel_dead(tkl_queue *queue, const char *id)
 {
-    return tkl_queue_cancel_dead(queue, id);
+    return tkl_queue_drop_dead(queue, id, NULL);
 }
 
 int cli_queue_cancel(cli_session *cli)
@@ -99,7 +99,7 @@ int cli_queue_retry(cli_session *cli)
 static int clear(cli_session *cli, tkl_queue *queue)
 {
     int64_t count = 0;
-    int failed = cli_end(cli, tkl_queue_bury_none(queue, &count));
+    int failed = cli_end(cli, tkl_queue_drop_dead(queue, NULL, &count));
     return failed ? failed : print_count(cli, "deleted", count);
 }
 
@@ -115,7 +115,7 @@ int cli_queue_dead(cli_session *cli)
     if (!failed && delete)
         failed = for_ids(cli, queue, cancel_dead, "not in the dead letters", "deleted");
     else if (!failed)
-        failed = all ? clear(cli, queue) : cli_queue_print_jobs(cli, queue, TKL_JOB_BURIED);
+        failed = all ? clear(cli, queue) : cli_queue_print_jobs(cli, queue, TKL_JOB_STATE_DEAD);
     tkl_queue_close(queue);
     return failed;
 }
@@ -147,7 +147,7 @@ int cli_queue_destroy(cli_session *cli)
     if (!cli_flag(cli, "yes"))
         return cli_usage(cli, "this removes the queue with all its jobs, totals, settings and "
                               "schedules: say --yes");
-    return change(cli, tkl_queue_destroy, "destroyed");
+    return change(cli, tkl_queue_drop, "destroyed");
 }
 
 int cli_queue_drain(cli_session *cli)
@@ -177,16 +177,22 @@ static const cli_column limit_fields[] = {
 
 static json_t *number_text(int64_t number, const char *otherwise)
 {
-    return number != 0 ? json_integer((json_int_t)number) : json_string(otherwise);
+    return number > 0 ? json_integer((json_int_t)number) : json_string(otherwise);
 }
 
 static json_t *rate_text(int64_t count, int64_t period_ms)
 {
     char text[64], period[CLI_DURATION_SIZE];
-    if (count == 0)
+    if (count <= 0)
         return json_string("no limit");
     snprintf(text, sizeof text, "%" PRId64 " in %s", count, cli_duration_text(period_ms, period));
     return json_string(text);
+}
+
+/* No limit is 0 here. */
+static json_int_t shown(int64_t limit)
+{
+    return limit == TKL_NONE ? 0 : (json_int_t)limit;
 }
 
 static json_t *limits_text(const tkl_queue_limits *l)
@@ -205,12 +211,12 @@ static json_t *limits_text(const tkl_queue_limits *l)
 static json_t *limits_json(const tkl_queue_limits *l)
 {
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "max_jobs",
-                     (json_int_t)l->max_jobs, "max_bytes", (json_int_t)l->max_bytes, "concurrency",
-                     (json_int_t)l->concurrency, "rate", (json_int_t)l->rate, "rate_period_ms",
-                     (json_int_t)l->rate_period_ms, "group_concurrency",
-                     (json_int_t)l->group_concurrency, "group_rate", (json_int_t)l->group_rate,
-                     "group_rate_period_ms", (json_int_t)l->group_rate_period_ms, "dead_max",
-                     (json_int_t)l->dead_max, "dead_ms", (json_int_t)l->dead_ms);
+                     shown(l->max_jobs), "max_bytes", shown(l->max_bytes), "concurrency",
+                     shown(l->concurrency), "rate", shown(l->rate), "rate_period_ms",
+                     shown(l->rate_period_ms), "group_concurrency", shown(l->group_concurrency),
+                     "group_rate", shown(l->group_rate), "group_rate_period_ms",
+                     shown(l->group_rate_period_ms), "dead_max", shown(l->dead_max), "dead_ms",
+                     shown(l->dead_ms));
 }
 
 /* "none" takes the limit away, like 0. */
@@ -220,7 +226,7 @@ static int read_rate(const cli_session *cli, const char *option, int64_t *count,
     if (text == NULL)
         return CLI_OK;
     if (strcmp(text, "none") == 0 || strcmp(text, "0") == 0)
-        *count = *period_ms = 0;
+        *count = *period_ms = TKL_NONE;
     else
         wrong = cli_parse_rate(text, count, period_ms);
     return wrong == NULL ? CLI_OK : cli_usage(cli, "invalid --%s '%s': %s", option, text, wrong);
@@ -239,7 +245,8 @@ static int read_limits(const cli_session *cli, tkl_queue_limits *l)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (cli_number(cli, numbers[i].option, 0) < 0)
             return cli_usage(cli, "invalid --%s: must not be negative", numbers[i].option);
-        *numbers[i].setting = cli_number(cli, numbers[i].option, TKL_LIMIT_KEEP);
+        int64_t value = cli_number(cli, numbers[i].option, -1);
+        *numbers[i].setting = value == 0 ? TKL_NONE : value < 0 ? 0 : value;
     }
     int failed = read_rate(cli, "rate", &l->rate, &l->rate_period_ms);
     return failed ? failed : read_rate(cli, "group-rate", &l->group_rate, &l->group_rate_period_ms);
@@ -249,20 +256,18 @@ static int read_limits(const cli_session *cli, tkl_queue_limits *l)
 int cli_queue_limit(cli_session *cli)
 {
     tkl_queue *queue = NULL;
-    tkl_queue_limits limits = TKL_QUEUE_LIMITS_KEEP;
-    const tkl_queue_limits unchanged = limits;
+    tkl_queue_limits limits = {0};
+    const tkl_queue_limits unchanged = {0};
     int failed = read_limits(cli, &limits);
     if (!failed)
         failed = cli_queue_open(cli, 0, &queue);
     if (!failed && memcmp(&unchanged, &limits, sizeof limits) != 0)
-        failed = cli_end(cli, tkl_queue_limit(queue, &limits));
+        failed = cli_end(cli, tkl_queue_limits_set(queue, &limits));
     if (!failed)
         failed = cli_end(cli, tkl_queue_limits_get(queue, &limits));
     tkl_queue_close(queue);
     if (failed)
         return failed;
-    limits.dead_max = limits.dead_max != 0 ? limits.dead_max : 10000; /* what 0 means */
-    limits.dead_ms = limits.dead_ms != 0 ? limits.dead_ms : 2592000000;
     return cli_print_record(cli, cli->json ? limits_json(&limits) : limits_text(&limits),
                             limit_fields);
 }

@@ -33,9 +33,9 @@ static int read_unique(const cli_session *cli, tkl_push *job)
         return cli_usage(cli, "either --unique-for or --until");
     job->unique_ms = cli_number(cli, "unique-for", 0);
     if (strcmp(cli_text(cli, "until", "finished"), "started") == 0)
-        job->unique_mode = TKL_UNTIL_STARTED;
+        job->unique_mode = TKL_UNIQUE_UNTIL_STARTED;
     if (cli_flag(cli, "unique-for"))
-        job->unique_mode = TKL_FOR_A_TIME;
+        job->unique_mode = TKL_UNIQUE_FOR_A_TIME;
     return cli_queue_positive(cli, "unique-for");
 }
 
@@ -58,7 +58,7 @@ int cli_queue_job(const cli_session *cli, tkl_push *job)
         .meta = tkl_str(cli_text(cli, "meta", "")),
         .priority = (int)priority,
         .group = tkl_str(cli_text(cli, "group", "")),
-        .timeout_ms = cli_number(cli, "timeout", 0),
+        .time_limit_ms = cli_number(cli, "timeout", 0),
         .result_ms = cli_number(cli, "result", 0),
     };
     if (priority < TKL_PRIORITY_MIN || priority > TKL_PRIORITY_MAX)
@@ -159,6 +159,8 @@ static int push_flow(cli_session *cli, const tkl_bytes *items, size_t count, pus
     jobs[count] = p->model;
     jobs[count].payload = tkl_str(cli_text(cli, "then", ""));
     jobs[count].unique = tkl_str("");
+    jobs[count].unique_mode = TKL_UNIQUE_UNTIL_FINISHED;
+    jobs[count].unique_ms = 0;
     jobs[count].after = after;
     jobs[count].after_count = count;
     return push_jobs(cli, p, jobs, count + 1);

@@ -17,7 +17,7 @@ static int read_schedule(const cli_session *cli, tkl_schedule *schedule)
         .zone = cli_text(cli, "zone", NULL),
     };
     if (strcmp(cli_text(cli, "missed", "once"), "skip") == 0)
-        schedule->missed = TKL_SKIP;
+        schedule->missed = TKL_MISSED_SKIP;
     if (cli_flag(cli, "cron") == cli_flag(cli, "every"))
         return cli_usage(cli, "when? --cron 'MINUTE HOUR DAY MONTH WEEKDAY', or --every DURATION");
     if (cli_flag(cli, "zone") && !cli_flag(cli, "cron"))
@@ -72,8 +72,8 @@ static json_t *row_json(const tkl_schedule_info *s)
                      "cron", s->every_ms == 0 ? s->cron : NULL, "zone",
                      s->every_ms == 0 ? s->zone : NULL, "every_ms",
                      s->every_ms != 0 ? json_integer((json_int_t)s->every_ms) : json_null(),
-                     "missed", s->missed == TKL_SKIP ? "skip" : "once", "priority", s->priority,
-                     "next_ms", cli_queue_time(s->next_ms, true), "last_ms",
+                     "missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once", "priority",
+                     s->priority, "next_ms", cli_queue_time(s->next_ms, true), "last_ms",
                      cli_queue_time(s->last_ms, true), "payload", cli_json_bytes(s->payload));
 }
 
@@ -91,7 +91,7 @@ static json_t *when_text(const tkl_schedule_info *s)
 static json_t *row_text(const tkl_schedule_info *s)
 {
     return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "id", cli_json_bytes(s->id), "when",
-                     when_text(s), "missed", s->missed == TKL_SKIP ? "skip" : "once", "next",
+                     when_text(s), "missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once", "next",
                      cli_queue_time(s->next_ms, false), "last", cli_queue_time(s->last_ms, false),
                      "payload", cli_queue_short(s->payload));
 }

@@ -60,7 +60,7 @@ static void push_mail(tkl_queue *mails, const char *address)
                      .unique = tkl_str(address),
                      .retries = 5,
                      .backoff_ms = 100,
-                     .timeout_ms = 10000};
+                     .time_limit_ms = 10000};
     check(tkl_queue_push(mails, &mail, 1, NULL, &pushed), "push");
     printf("%s: %s as %s\n", address,
            pushed.code == TKL_EXISTS ? "was in the queue already" : "is in the queue", pushed.id);

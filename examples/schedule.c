@@ -30,7 +30,7 @@ int main(void)
     tkl_schedule tick = {.every_ms = 1000, .job = {.payload = tkl_str("tick")}};
     tkl_schedule nightly = {.cron = "30 2 * * mon-fri",
                             .zone = "Europe/Berlin",
-                            .missed = TKL_SKIP,
+                            .missed = TKL_MISSED_SKIP,
                             .job = {.payload = tkl_str("report"), .retries = 3}};
     stop_on(tkl_open(url ? url : "embedded:", NULL, &client));
     stop_on(tkl_queue_open(client, tkl_str("chores"), NULL, &queue));

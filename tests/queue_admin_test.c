@@ -36,11 +36,11 @@ static void an_empty_queue_has_no_statistics(void **state)
     (void)state;
     tkl_queue_stats s = stats_of(queue);
     tkl_queue_stats zero = {0};
-    tkl_queue_level level;
-    size_t count = 7;
+    tkl_queue_level_list *levels;
     assert_memory_equal(&s, &zero, sizeof s);
-    assert_ok(tkl_queue_levels(queue, &level, 1, &count));
-    assert_int_equal(count, 0);
+    assert_ok(tkl_queue_levels(queue, &levels));
+    assert_int_equal(levels->count, 0);
+    tkl_queue_level_list_free(levels);
 }
 
 static void each_job_is_counted_where_it_is(void **state)
@@ -51,8 +51,8 @@ static void each_job_is_counted_where_it_is(void **state)
     push_one(queue, &(tkl_push){.payload = tkl_str("later"), .delay_ms = 3600000});
     claimed taken[3];
     assert_int_equal(claim_some(consumer, 3, taken), 3);
-    finish_job(queue, &taken[0], TKL_JOB_DONE);
-    finish_job(queue, &taken[1], TKL_JOB_DEAD);
+    finish_job(queue, &taken[0], TKL_OUTCOME_DONE);
+    finish_job(queue, &taken[1], TKL_OUTCOME_DEAD);
     tkl_queue_stats s = stats_of(queue);
     assert_int_equal(s.ready, 2);
     assert_int_equal(s.delayed, 1);
@@ -85,20 +85,16 @@ static void levels_are_told_lowest_first(void **state)
     static const int priorities[] = {0, 7, TKL_PRIORITY_MAX, TKL_PRIORITY_MIN, -3, 7, -3, -3};
     for (size_t i = 0; i < 8; i++)
         push_one(queue, &(tkl_push){.priority = priorities[i]});
-    static const tkl_queue_level expected[] = {
+    static const int expected[][2] = {
         {TKL_PRIORITY_MIN, 1}, {-3, 3}, {0, 1}, {7, 2}, {TKL_PRIORITY_MAX, 1}};
-    tkl_queue_level levels[8] = {0};
-    size_t count;
-    assert_ok(tkl_queue_levels(queue, levels, 8, &count));
-    assert_int_equal(count, 5);
+    tkl_queue_level_list *levels;
+    assert_ok(tkl_queue_levels(queue, &levels));
+    assert_int_equal(levels->count, 5);
     for (size_t i = 0; i < 5; i++) {
-        assert_int_equal(levels[i].priority, expected[i].priority);
-        assert_int_equal(levels[i].ready, expected[i].ready);
+        assert_int_equal(levels->items[i].priority, expected[i][0]);
+        assert_int_equal(levels->items[i].ready, expected[i][1]);
     }
-    levels[2].priority = 77;
-    assert_ok(tkl_queue_levels(queue, levels, 2, &count));
-    assert_int_equal(count, 5);
-    assert_int_equal(levels[2].priority, 77);
+    tkl_queue_level_list_free(levels);
 }
 
 /* ---- Looking ------------------------------------------------------------- */
@@ -133,10 +129,10 @@ static void ready_jobs_are_listed_in_their_turn(void **state)
     push_text(queue, "b");
     push_text(queue, "c");
     push_one(queue, &(tkl_push){.payload = tkl_str("a"), .priority = -1});
-    assert_peek(TKL_JOB_READY, 0, 10, "a b c");
-    assert_peek(TKL_JOB_READY, 1, 1, "b");
-    assert_peek(TKL_JOB_READY, 3, 10, "");
-    assert_peek(TKL_JOB_DELAYED, 0, 10, "");
+    assert_peek(TKL_JOB_STATE_READY, 0, 10, "a b c");
+    assert_peek(TKL_JOB_STATE_READY, 1, 1, "b");
+    assert_peek(TKL_JOB_STATE_READY, 3, 10, "");
+    assert_peek(TKL_JOB_STATE_DELAYED, 0, 10, "");
     assert_claims(consumer, queue, "a b c");
 }
 
@@ -154,23 +150,23 @@ static void a_delayed_job_is_ready_from_its_time_on(void **state)
     server_do(f->server,
               "ZADD tackle:queue:{work}:delayed 1 group:timer 2 schedule:schedule 3 %s 4 %s",
               due.text, last.text);
-    assert_peek(TKL_JOB_READY, 0, 10, "a due b c z");
-    assert_peek(TKL_JOB_READY, 1, 1, "due");
-    assert_peek(TKL_JOB_READY, 2, 2, "b c");
-    assert_peek(TKL_JOB_READY, 4, 10, "z");
-    assert_peek(TKL_JOB_READY, 5, 10, "");
-    assert_peek(TKL_JOB_DELAYED, 0, 10, "later");
-    assert_int_equal(state_of(queue, due.text), TKL_JOB_READY);
+    assert_peek(TKL_JOB_STATE_READY, 0, 10, "a due b c z");
+    assert_peek(TKL_JOB_STATE_READY, 1, 1, "due");
+    assert_peek(TKL_JOB_STATE_READY, 2, 2, "b c");
+    assert_peek(TKL_JOB_STATE_READY, 4, 10, "z");
+    assert_peek(TKL_JOB_STATE_READY, 5, 10, "");
+    assert_peek(TKL_JOB_STATE_DELAYED, 0, 10, "later");
+    assert_int_equal(state_of(queue, due.text), TKL_JOB_STATE_READY);
     tkl_queue_stats s = stats_of(queue);
     assert_int_equal(s.ready, 5);
     assert_int_equal(s.delayed, 1);
     assert_in_range(s.oldest_ms, 0, 600000); /* it was not ready before it was pushed */
-    tkl_queue_level levels[3];
-    size_t count;
-    assert_ok(tkl_queue_levels(queue, levels, 3, &count));
-    assert_int_equal(count, 3);
-    assert_int_equal(levels[1].ready, 3);
-    assert_int_equal(levels[2].ready, 1);
+    tkl_queue_level_list *levels;
+    assert_ok(tkl_queue_levels(queue, &levels));
+    assert_int_equal(levels->count, 3);
+    assert_int_equal(levels->items[1].ready, 3);
+    assert_int_equal(levels->items[2].ready, 1);
+    tkl_queue_level_list_free(levels);
     server_do(f->server, "ZREM tackle:queue:{work}:delayed group:timer schedule:schedule");
     assert_claims(consumer, queue, "a due b c z");
 }
@@ -185,15 +181,15 @@ static void more_than_a_thousand_are_listed_in_parts(void **state)
     assert_ok(tkl_queue_push(queue, jobs, N, NULL, NULL));
     size_t seen = 0;
     for (size_t skip = 0; skip < N; skip += 1000) {
-        tkl_listing *listing = peek(TKL_JOB_READY, skip, 1000);
+        tkl_listing *listing = peek(TKL_JOB_STATE_READY, skip, 1000);
         seen += listing->count;
         tkl_listing_free(listing);
     }
     assert_int_equal(seen, N);
     tkl_listing *listing;
-    assert_code(tkl_queue_peek(queue, TKL_JOB_READY, 0, 1001, &listing), TKL_EINVAL);
+    assert_code(tkl_queue_peek(queue, TKL_JOB_STATE_READY, 0, 1001, &listing), TKL_EINVAL);
     assert_null(listing);
-    assert_code(tkl_queue_peek(queue, TKL_JOB_FINISHED, 0, 1, &listing), TKL_EINVAL);
+    assert_code(tkl_queue_peek(queue, TKL_JOB_STATE_DONE, 0, 1, &listing), TKL_EINVAL);
 }
 
 static void a_job_is_shown_with_all_that_is_known(void **state)
@@ -209,7 +205,7 @@ static void a_job_is_shown_with_all_that_is_known(void **state)
     tkl_listing *l;
     assert_ok(tkl_queue_show(queue, id.text, &l));
     const tkl_job_info *info = &l->items[0];
-    assert_int_equal(info->state, TKL_JOB_READY);
+    assert_int_equal(info->state, TKL_JOB_STATE_READY);
     assert_int_equal(info->payload.len, 8);
     assert_memory_equal(info->payload.data, "pay\0load", 8);
     assert_memory_equal(info->meta.data, "m\xff", 2);
@@ -228,11 +224,11 @@ static void failures_and_progress_are_shown(void **state)
     (void)state;
     push_text(queue, "x");
     claimed job = claim_one(consumer);
-    finish_job(queue, &job, TKL_JOB_RELEASED);
+    finish_job(queue, &job, TKL_OUTCOME_RELEASED);
     job = claim_one(consumer);
-    assert_ok(
-        tkl_queue_finish(queue, job.id, job.token, TKL_JOB_FAILED, tkl_str("no paper"), 3600000));
-    tkl_listing *l = peek(TKL_JOB_DELAYED, 0, 1);
+    assert_ok(tkl_queue_finish(queue, job.id, job.token, TKL_OUTCOME_FAILED, tkl_str("no paper"),
+                               3600000));
+    tkl_listing *l = peek(TKL_JOB_STATE_DELAYED, 0, 1);
     assert_int_equal(l->count, 1);
     assert_int_equal(l->items[0].attempt, 1);
     assert_int_equal(l->items[0].error.len, 8);
@@ -242,8 +238,8 @@ static void failures_and_progress_are_shown(void **state)
 
     push_text(queue, "y");
     job = claim_one(consumer);
-    assert_ok(tkl_queue_extend(queue, job.id, job.token, 60000, tkl_str("half")));
-    l = peek(TKL_JOB_ACTIVE, 0, 5);
+    assert_ok(tkl_queue_renew(queue, job.id, job.token, 60000, tkl_str("half")));
+    l = peek(TKL_JOB_STATE_ACTIVE, 0, 5);
     assert_int_equal(l->count, 1);
     assert_string_equal(l->items[0].id, job.id);
     assert_int_equal(l->items[0].progress.len, 4);
@@ -258,7 +254,7 @@ static void an_unknown_id_is_not_found(void **state)
     static const char *const ids[] = {
         "", "x", "0123456789abc", "1.0123456789abc", "0123456789ABC", "0123456789abcd"};
     tkl_listing *l;
-    tkl_reply *result;
+    tkl_job_result *result;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         assert_code(tkl_queue_show(queue, ids[i], &l), TKL_NOTFOUND);
         assert_null(l);
@@ -282,10 +278,10 @@ static void a_job_can_be_cancelled_in_every_state(void **state)
 
     push_text(queue, "dead");
     claimed dead = claim_one(consumer);
-    finish_job(queue, &dead, TKL_JOB_DEAD);
-    assert_int_equal(state_of(queue, dead.id), TKL_JOB_BURIED);
+    finish_job(queue, &dead, TKL_OUTCOME_DEAD);
+    assert_int_equal(state_of(queue, dead.id), TKL_JOB_STATE_DEAD);
     assert_ok(tkl_queue_cancel(queue, dead.id));
-    assert_int_equal(state_of(queue, dead.id), TKL_JOB_UNKNOWN);
+    assert_int_equal(state_of(queue, dead.id), TKL_JOB_STATE_UNKNOWN);
     tkl_queue_stats s = stats_of(queue);
     assert_int_equal(s.dead + s.ready + s.delayed + s.active + s.bytes, 0);
     assert_no_garbage(f->server);
@@ -295,17 +291,17 @@ static void only_a_dead_letter_is_cancelled_as_one(void **state)
 {
     (void)state;
     job_id id = push_text(queue, "a");
-    assert_code(tkl_queue_cancel_dead(queue, id.text), TKL_NOTFOUND);
+    assert_code(tkl_queue_drop_dead(queue, id.text, NULL), TKL_NOTFOUND);
     claimed job = claim_one(consumer);
-    assert_code(tkl_queue_cancel_dead(queue, id.text), TKL_NOTFOUND);
-    finish_job(queue, &job, TKL_JOB_DEAD);
+    assert_code(tkl_queue_drop_dead(queue, id.text, NULL), TKL_NOTFOUND);
+    finish_job(queue, &job, TKL_OUTCOME_DEAD);
     assert_ok(tkl_queue_retry(queue, id.text, NULL)); /* and somebody had just seen it dead */
     job = claim_one(consumer);
-    assert_code(tkl_queue_cancel_dead(queue, id.text), TKL_NOTFOUND);
-    finish_job(queue, &job, TKL_JOB_DEAD);
-    assert_ok(tkl_queue_cancel_dead(queue, id.text));
-    assert_code(tkl_queue_cancel_dead(queue, id.text), TKL_NOTFOUND);
-    assert_int_equal(state_of(queue, id.text), TKL_JOB_UNKNOWN);
+    assert_code(tkl_queue_drop_dead(queue, id.text, NULL), TKL_NOTFOUND);
+    finish_job(queue, &job, TKL_OUTCOME_DEAD);
+    assert_ok(tkl_queue_drop_dead(queue, id.text, NULL));
+    assert_code(tkl_queue_drop_dead(queue, id.text, NULL), TKL_NOTFOUND);
+    assert_int_equal(state_of(queue, id.text), TKL_JOB_STATE_UNKNOWN);
 }
 
 static void the_worker_of_a_cancelled_job_is_refused(void **state)
@@ -313,11 +309,11 @@ static void the_worker_of_a_cancelled_job_is_refused(void **state)
     fixture *f = *state;
     push_text(queue, "x");
     claimed job = claim_one(consumer);
-    assert_int_equal(state_of(queue, job.id), TKL_JOB_ACTIVE);
+    assert_int_equal(state_of(queue, job.id), TKL_JOB_STATE_ACTIVE);
     assert_ok(tkl_queue_cancel(queue, job.id));
-    assert_code(tkl_queue_extend(queue, job.id, job.token, 1000, tkl_str("")), TKL_NOTOWNER);
-    assert_code(finish_code(queue, &job, TKL_JOB_DONE, ""), TKL_NOTOWNER);
-    assert_code(finish_code(queue, &job, TKL_JOB_FAILED, ""), TKL_NOTOWNER);
+    assert_code(tkl_queue_renew(queue, job.id, job.token, 1000, tkl_str("")), TKL_NOTOWNER);
+    assert_code(finish_code(queue, &job, TKL_OUTCOME_DONE, ""), TKL_NOTOWNER);
+    assert_code(finish_code(queue, &job, TKL_OUTCOME_FAILED, ""), TKL_NOTOWNER);
     assert_int_equal(stats_of(queue).done, 0);
     assert_no_garbage(f->server);
 }
@@ -360,9 +356,9 @@ static void an_active_job_is_found_among_many(void **state)
     for (int i = 0; i < N; i += 1000)
         assert_int_equal(claim_some(consumer, 1000, taken), 1000);
     for (int i = 0; i < N; i += 1999) {
-        assert_int_equal(state_of(queue, pushed[i].id), TKL_JOB_ACTIVE);
+        assert_int_equal(state_of(queue, pushed[i].id), TKL_JOB_STATE_ACTIVE);
         assert_ok(tkl_queue_cancel(queue, pushed[i].id));
-        assert_int_equal(state_of(queue, pushed[i].id), TKL_JOB_UNKNOWN);
+        assert_int_equal(state_of(queue, pushed[i].id), TKL_JOB_STATE_UNKNOWN);
     }
     assert_int_equal(stats_of(queue).active, N - 7);
 }
@@ -373,7 +369,7 @@ static void bury(const char *payload)
 {
     push_text(queue, payload);
     claimed job = claim_one(consumer);
-    finish_job(queue, &job, TKL_JOB_DEAD);
+    finish_job(queue, &job, TKL_OUTCOME_DEAD);
 }
 
 static void dead_letters_are_listed_newest_first(void **state)
@@ -382,8 +378,8 @@ static void dead_letters_are_listed_newest_first(void **state)
     bury("a");
     test_sleep_ms(2); /* the time of death decides, in milliseconds */
     bury("b");
-    assert_peek(TKL_JOB_BURIED, 0, 10, "b a");
-    tkl_listing *l = peek(TKL_JOB_BURIED, 0, 1);
+    assert_peek(TKL_JOB_STATE_DEAD, 0, 10, "b a");
+    tkl_listing *l = peek(TKL_JOB_STATE_DEAD, 0, 1);
     assert_memory_equal(l->items[0].error.data, "because", 7);
     assert_true(l->items[0].due_ms >= l->items[0].pushed_ms);
     tkl_listing_free(l);
@@ -395,8 +391,8 @@ static void a_retried_job_has_all_its_attempts_again(void **state)
     push_one(queue, &(tkl_push){.payload = tkl_str("x"), .retries = -1});
     claimed job = claim_one(consumer);
     assert_int_equal(job.attempt, 1);
-    finish_job(queue, &job, TKL_JOB_FAILED);
-    assert_int_equal(state_of(queue, job.id), TKL_JOB_BURIED);
+    finish_job(queue, &job, TKL_OUTCOME_FAILED);
+    assert_int_equal(state_of(queue, job.id), TKL_JOB_STATE_DEAD);
     assert_nothing_ready(consumer);
     int64_t count = 0;
     assert_ok(tkl_queue_retry(queue, job.id, &count));
@@ -406,7 +402,7 @@ static void a_retried_job_has_all_its_attempts_again(void **state)
     job = claim_one(consumer);
     assert_int_equal(job.attempt, 1);
     assert_string_equal(job.error, "");
-    finish_job(queue, &job, TKL_JOB_DONE);
+    finish_job(queue, &job, TKL_OUTCOME_DONE);
     assert_no_garbage(f->server);
 }
 
@@ -426,9 +422,9 @@ static void all_dead_letters_are_retried_or_removed(void **state)
     static claimed taken[N];
     assert_int_equal(claim_some(consumer, N, taken), N);
     for (int i = 0; i < N; i++)
-        finish_job(queue, &taken[i], TKL_JOB_DEAD);
+        finish_job(queue, &taken[i], TKL_OUTCOME_DEAD);
     push_text(queue, "stays");
-    assert_ok(tkl_queue_bury_none(queue, &count));
+    assert_ok(tkl_queue_drop_dead(queue, NULL, &count));
     assert_int_equal(count, N);
     assert_claims(consumer, queue, "stays");
     assert_no_garbage(f->server);
@@ -439,7 +435,7 @@ static void retries_keep_the_priority(void **state)
     (void)state;
     push_one(queue, &(tkl_push){.payload = tkl_str("urgent"), .priority = -9});
     claimed job = claim_one(consumer);
-    finish_job(queue, &job, TKL_JOB_DEAD);
+    finish_job(queue, &job, TKL_OUTCOME_DEAD);
     push_text(queue, "normal");
     assert_ok(tkl_queue_retry(queue, NULL, NULL));
     assert_claims(consumer, queue, "urgent normal");
@@ -457,7 +453,7 @@ static void a_paused_queue_takes_jobs_and_gives_none(void **state)
     assert_true(stats_of(queue).paused);
     push_text(queue, "c");
     assert_nothing_ready(consumer);
-    finish_job(queue, &job, TKL_JOB_DONE);
+    finish_job(queue, &job, TKL_OUTCOME_DONE);
     assert_ok(tkl_queue_resume(queue));
     assert_false(stats_of(queue).paused);
     assert_claims(consumer, queue, "b c");
@@ -527,10 +523,10 @@ static void draining_removes_all_that_waits(void **state)
     assert_int_equal(s.ready + s.delayed + s.held, 0);
     assert_int_equal(s.active, 1);
     assert_int_equal(s.dead, 1);
-    finish_job(queue, &job, TKL_JOB_DONE);
+    finish_job(queue, &job, TKL_OUTCOME_DONE);
     assert_ok(tkl_queue_drain(queue, &count));
     assert_int_equal(count, 0);
-    assert_ok(tkl_queue_bury_none(queue, NULL));
+    assert_ok(tkl_queue_drop_dead(queue, NULL, NULL));
     assert_int_equal(stats_of(queue).bytes, 0);
     assert_no_garbage(f->server);
 }
@@ -544,7 +540,7 @@ static void large_jobs_are_drained_in_small_steps(void **state)
     for (int i = 0; i < N; i++)
         push_one(queue, &(tkl_push){.payload = {big, SIZE}});
     free(big);
-    tkl_listing *l = peek(TKL_JOB_READY, 0, N);
+    tkl_listing *l = peek(TKL_JOB_STATE_READY, 0, N);
     assert_in_range(l->count, 1, N - 1); /* about 16 MB at once */
     assert_int_equal(l->items[0].payload.len, SIZE);
     tkl_listing_free(l);
@@ -561,11 +557,11 @@ static void a_destroyed_queue_leaves_nothing(void **state)
     push_text(queue, "y");
     push_one(queue, &(tkl_push){.payload = tkl_str("z"), .delay_ms = 1000000});
     claimed job = claim_one(consumer);
-    assert_ok(tkl_queue_destroy(queue));
+    assert_ok(tkl_queue_drop(queue));
     assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0);
-    assert_code(finish_code(queue, &job, TKL_JOB_DONE, ""), TKL_NOTOWNER);
+    assert_code(finish_code(queue, &job, TKL_OUTCOME_DONE, ""), TKL_NOTOWNER);
     assert_nothing_ready(consumer);
-    assert_ok(tkl_queue_destroy(queue));
+    assert_code(tkl_queue_drop(queue), TKL_NOTFOUND);
     push_text(queue, "again");
     assert_claims(consumer, queue, "again");
 }
@@ -577,7 +573,7 @@ static void those_who_wait_survive_the_end_of_the_queue(void **state)
     push_one(queue, &(tkl_push){.payload = tkl_str("lost"), .delay_ms = 1000000});
     crew *threads = crew_start(1, wait_for_a_job, &w);
     eventually(stats_of(queue).waiting == 1, 20000);
-    assert_ok(tkl_queue_destroy(queue));
+    assert_ok(tkl_queue_drop(queue));
     push_one(queue, &(tkl_push){.payload = tkl_str("new"), .delay_ms = 30});
     crew_join(threads);
     assert_ok(w.result);
@@ -600,18 +596,46 @@ static void all_queues_are_listed(void **state)
         push_text(q, "x");
         tkl_queue_close(q);
     }
-    tkl_reply *list;
-    assert_ok(tkl_queue_list(f->client, &list));
-    assert_int_equal(tkl_reply_count(list), 6);
-    for (size_t i = 0; i < 6; i++) {
-        const tkl_reply *one = tkl_reply_at(list, i);
-        assert_string_equal(tkl_reply_str(tkl_reply_at(one, 0)), names[i]);
-        assert_in_range(tkl_reply_int(tkl_reply_at(one, 1)), i == 5 ? 2 : 1, partitions[i]);
+    tkl_names *list;
+    assert_ok(tkl_queue_names(f->client, &list));
+    assert_int_equal(list->count, 5); /* "spread" once */
+    for (size_t i = 0; i < 5; i++) {
+        int count;
+        assert_int_equal(list->items[i].len, strlen(names[i]));
+        assert_memory_equal(list->items[i].data, names[i], list->items[i].len);
+        assert_ok(tkl_queue_partitions(f->client, list->items[i], &count));
+        assert_int_equal(count, 1);
     }
-    tkl_reply_free(list);
+    tkl_names_free(list);
+}
+
+static void the_partitions_of_a_queue_are_found(void **state)
+{
+    fixture *f = *state;
+    int count;
+    tkl_queue *q = open_queue(f->client, "wide", 200);
+    assert_code(tkl_queue_partitions(f->client, tkl_str("wide"), &count), TKL_NOTFOUND);
+    for (int i = 0; i < 4; i++)
+        push_text(q, "x");
+    assert_ok(tkl_queue_partitions(f->client, tkl_str("wide"), &count));
+    assert_in_range(count, 2, 200);
+    assert_ok(tkl_queue_drop(q));
+    assert_code(tkl_queue_drop(q), TKL_NOTFOUND);
+    tkl_queue_close(q);
 }
 
 /* ---- Limits -------------------------------------------------------------- */
+
+static const tkl_queue_limits no_limits = {.max_jobs = TKL_NONE,
+                                           .max_bytes = TKL_NONE,
+                                           .concurrency = TKL_NONE,
+                                           .rate = TKL_NONE,
+                                           .rate_period_ms = TKL_NONE,
+                                           .group_concurrency = TKL_NONE,
+                                           .group_rate = TKL_NONE,
+                                           .group_rate_period_ms = TKL_NONE,
+                                           .dead_max = 10000,
+                                           .dead_ms = INT64_C(2592000000)};
 
 static void limits_are_kept_on_the_server(void **state)
 {
@@ -626,14 +650,15 @@ static void limits_are_kept_on_the_server(void **state)
                                      .group_rate_period_ms = 8,
                                      .dead_max = 9,
                                      .dead_ms = 10};
-    tkl_queue_limits got, none = {0};
+    tkl_queue_limits got, none = no_limits, nothing = {0};
     assert_ok(tkl_queue_limits_get(queue, &got));
     assert_memory_equal(&got, &none, sizeof got);
-    assert_ok(tkl_queue_limit(queue, &limits));
+    assert_ok(tkl_queue_limits_set(queue, &limits));
+    assert_ok(tkl_queue_limits_set(queue, &nothing));
     tkl_queue *other = open_queue(f->client, "work", 0);
     assert_ok(tkl_queue_limits_get(other, &got));
     assert_memory_equal(&got, &limits, sizeof got);
-    assert_ok(tkl_queue_limit(queue, &none));
+    assert_ok(tkl_queue_limits_set(queue, &none));
     assert_ok(tkl_queue_limits_get(other, &got));
     assert_memory_equal(&got, &none, sizeof got);
     tkl_queue_close(other);
@@ -643,16 +668,15 @@ static void limits_are_kept_on_the_server(void **state)
 static void limits_that_are_to_stay_are_kept(void **state)
 {
     (void)state;
-    tkl_queue_limits got, some = TKL_QUEUE_LIMITS_KEEP, others = TKL_QUEUE_LIMITS_KEEP;
-    some.max_jobs = 5;
-    some.rate = 10;
-    some.rate_period_ms = 1000;
-    others.max_jobs = 0;
-    others.dead_max = 7;
-    assert_ok(tkl_queue_limit(queue, &some));
-    assert_ok(tkl_queue_limit(queue, &others));
+    tkl_queue_limits got, some = {.max_jobs = 5, .rate = 10, .rate_period_ms = 1000},
+                          others = {.max_jobs = TKL_NONE, .dead_max = 7};
+    assert_ok(tkl_queue_limits_set(queue, &some));
+    assert_ok(tkl_queue_limits_set(queue, &others));
     assert_ok(tkl_queue_limits_get(queue, &got));
-    const tkl_queue_limits expected = {.rate = 10, .rate_period_ms = 1000, .dead_max = 7};
+    tkl_queue_limits expected = no_limits;
+    expected.rate = 10;
+    expected.rate_period_ms = 1000;
+    expected.dead_max = 7;
     assert_memory_equal(&got, &expected, sizeof got);
 }
 
@@ -666,22 +690,23 @@ static void senseless_limits_are_refused(void **state)
         {.rate_period_ms = 1},
         {.rate = 1001, .rate_period_ms = 0},
         {.rate = 1001000, .rate_period_ms = 1000},
-        {.rate = TKL_LIMIT_KEEP, .rate_period_ms = 1000},
-        {.rate = 5, .rate_period_ms = TKL_LIMIT_KEEP},
+        {.rate = TKL_NONE, .rate_period_ms = 1000},
+        {.rate = 5, .rate_period_ms = TKL_NONE},
+        {.reserved = {1}},
         {.group_rate = 5},
         {.group_rate = 5, .group_rate_period_ms = INT64_C(1) << 51},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_code(tkl_queue_limit(queue, &bad[i]), TKL_EINVAL);
-    tkl_queue_limits got, none = {0};
+        assert_code(tkl_queue_limits_set(queue, &bad[i]), TKL_EINVAL);
+    tkl_queue_limits got;
     assert_ok(tkl_queue_limits_get(queue, &got));
-    assert_memory_equal(&got, &none, sizeof got);
+    assert_memory_equal(&got, &no_limits, sizeof got);
 }
 
 static void a_full_queue_says_so(void **state)
 {
     (void)state;
-    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.max_jobs = 2}));
+    assert_ok(set_exactly(queue, &(tkl_queue_limits){.max_jobs = 2}));
     push_text(queue, "a");
     push_text(queue, "b");
     job_id id;
@@ -689,10 +714,10 @@ static void a_full_queue_says_so(void **state)
     assert_string_equal(id.text, "");
     assert_claims(consumer, queue, "a");
     push_text(queue, "c");
-    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.max_bytes = 6}));
+    assert_ok(set_exactly(queue, &(tkl_queue_limits){.max_bytes = 6}));
     assert_code(push_code(queue, &(tkl_push){.payload = tkl_str("dd")}, &id), TKL_FULL);
     push_text(queue, "d");
-    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){0}));
+    assert_ok(set_exactly(queue, &(tkl_queue_limits){0}));
     push_text(queue, "eeeee");
     assert_claims(consumer, queue, "b c d eeeee");
 }
@@ -700,18 +725,18 @@ static void a_full_queue_says_so(void **state)
 static void only_the_newest_dead_letters_stay(void **state)
 {
     fixture *f = *state;
-    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.dead_max = 2}));
+    assert_ok(set_exactly(queue, &(tkl_queue_limits){.dead_max = 2}));
     bury("a");
     test_sleep_ms(2);
     bury("b");
     test_sleep_ms(2);
     bury("c");
-    assert_peek(TKL_JOB_BURIED, 0, 10, "c b");
-    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.dead_ms = 1}));
+    assert_peek(TKL_JOB_STATE_DEAD, 0, 10, "c b");
+    assert_ok(set_exactly(queue, &(tkl_queue_limits){.dead_ms = 1}));
     test_sleep_ms(3);
     bury("d");
-    assert_peek(TKL_JOB_BURIED, 0, 10, "d");
-    assert_ok(tkl_queue_bury_none(queue, NULL));
+    assert_peek(TKL_JOB_STATE_DEAD, 0, 10, "d");
+    assert_ok(tkl_queue_drop_dead(queue, NULL, NULL));
     assert_int_equal(stats_of(queue).bytes, 0);
     assert_no_garbage(f->server);
 }
@@ -722,9 +747,9 @@ static void a_dead_letter_without_a_record_is_trimmed(void **state)
     fixture *f = *state;
     bury("a");
     server_do(f->server, "DEL tackle:queue:{work}:jobs");
-    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.dead_max = 1}));
+    assert_ok(set_exactly(queue, &(tkl_queue_limits){.dead_max = 1}));
     bury("b");
-    assert_peek(TKL_JOB_BURIED, 0, 10, "b");
+    assert_peek(TKL_JOB_STATE_DEAD, 0, 10, "b");
 }
 
 /* ---- In the way ---------------------------------------------------------- */
@@ -739,7 +764,7 @@ static void a_foreign_key_in_the_way_is_told(void **state)
         server_do(f->server, "FLUSHALL");
         assert_ok(call_code(f->client, NULL, "SET", key, "mine", NULL));
         int codes[] = {tkl_queue_stats_get(queue, &(tkl_queue_stats){0}),
-                       tkl_queue_drain(queue, NULL), tkl_queue_bury_none(queue, NULL)};
+                       tkl_queue_drain(queue, NULL), tkl_queue_drop_dead(queue, NULL, NULL)};
         bool told = false;
         for (size_t k = 0; k < 3; k++) {
             assert_true(codes[k] == TKL_OK || codes[k] == TKL_ETYPE);
@@ -770,7 +795,8 @@ static void what_is_broken_can_be_cleared_away(void **state)
     for (size_t k = 0; k < 3; k++) /* and one without a record */
         server_do(f->server, "ZADD tackle:queue:{work}:%s 4000000000000 fffffffffffff", zsets[k]);
     tkl_listing *l;
-    static const tkl_job_state states[] = {TKL_JOB_READY, TKL_JOB_DELAYED, TKL_JOB_BURIED};
+    static const tkl_job_state states[] = {TKL_JOB_STATE_READY, TKL_JOB_STATE_DELAYED,
+                                           TKL_JOB_STATE_DEAD};
     for (size_t k = 0; k < 3; k++) {
         assert_ok(tkl_queue_peek(queue, states[k], 0, 100, &l));
         assert_int_equal(l->count, 6);
@@ -783,7 +809,7 @@ static void what_is_broken_can_be_cleared_away(void **state)
     int64_t count;
     assert_ok(tkl_queue_drain(queue, &count));
     assert_int_equal(count, 12);
-    assert_ok(tkl_queue_bury_none(queue, &count));
+    assert_ok(tkl_queue_drop_dead(queue, NULL, &count));
     assert_int_equal(count, 5);
     assert_no_garbage(f->server);
 }
@@ -819,6 +845,7 @@ int main(void)
         ADMIN_TEST(a_destroyed_queue_leaves_nothing),
         ADMIN_TEST(those_who_wait_survive_the_end_of_the_queue),
         ADMIN_TEST(all_queues_are_listed),
+        ADMIN_TEST(the_partitions_of_a_queue_are_found),
         ADMIN_TEST(limits_are_kept_on_the_server),
         ADMIN_TEST(limits_that_are_to_stay_are_kept),
         ADMIN_TEST(senseless_limits_are_refused),

@@ -98,7 +98,7 @@ static void a_group_keeps_its_order_overall(void **state)
     static tkl_pushed pushed[G * N];
     static char names[G][16], payloads[G * N][16];
     int home[G], next[G] = {0}, ended = 0;
-    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.group_concurrency = 1}));
+    assert_ok(tkl_queue_limits_set(queue, &(tkl_queue_limits){.group_concurrency = 1}));
     for (int i = 0; i < G * N; i++) {
         snprintf(names[i % G], sizeof names[0], "{group}%d", i % G);
         snprintf(payloads[i], sizeof payloads[0], "%d %d", i % G, i / G);
@@ -119,7 +119,7 @@ static void a_group_keeps_its_order_overall(void **state)
             int group, index;
             assert_int_equal(sscanf(got[i].payload, "%d %d", &group, &index), 2);
             assert_int_equal(index, next[group]++);
-            finish_job(queue, &got[i], TKL_JOB_DONE);
+            finish_job(queue, &got[i], TKL_OUTCOME_DONE);
         }
     }
     assert_empty();
@@ -163,8 +163,8 @@ static void a_flow_stays_together(void **state)
         while (n < 2)
             n += claim_some(consumer, 3 - n, got + n);
         assert_int_equal(n, 2);
-        finish_job(queue, &got[0], TKL_JOB_DONE);
-        finish_job(queue, &got[1], TKL_JOB_DONE);
+        finish_job(queue, &got[0], TKL_OUTCOME_DONE);
+        finish_job(queue, &got[1], TKL_OUTCOME_DONE);
         assert_claims(consumer, queue, "c");
     }
     assert_empty();
@@ -202,11 +202,11 @@ static void statistics_are_of_the_whole_queue(void **state)
     assert_int_equal(s.ready, 27);
     assert_int_equal(s.delayed, 3);
     assert_int_equal(s.pushed, 30);
-    tkl_queue_level levels[4];
-    size_t count;
-    assert_ok(tkl_queue_levels(queue, levels, 4, &count));
-    assert_int_equal(count, 3);
-    assert_int_equal(levels[0].ready + levels[1].ready + levels[2].ready, 27);
+    tkl_queue_level_list *levels;
+    assert_ok(tkl_queue_levels(queue, &levels));
+    assert_int_equal(levels->count, 3);
+    assert_int_equal(levels->items[0].ready + levels->items[1].ready + levels->items[2].ready, 27);
+    tkl_queue_level_list_free(levels);
     int64_t drained;
     assert_ok(tkl_queue_drain(queue, &drained));
     assert_int_equal(drained, 30);
@@ -221,16 +221,16 @@ static void jobs_of_all_partitions_are_listed_in_one_order(void **state)
         push_one(queue, &(tkl_push){.payload = tkl_str("x"), .priority = (i * 7) % N - N / 2});
     for (size_t skip = 0; skip < N; skip += 15) {
         tkl_listing *l;
-        assert_ok(tkl_queue_peek(queue, TKL_JOB_READY, skip, 15, &l));
+        assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_READY, skip, 15, &l));
         assert_int_equal(l->count, skip + 15 <= N ? 15 : N - skip);
         for (size_t i = 0; i < l->count; i++) {
             assert_int_equal(l->items[i].priority, (int)(skip + i) - N / 2);
-            assert_int_equal(state_of(queue, l->items[i].id), TKL_JOB_READY);
+            assert_int_equal(state_of(queue, l->items[i].id), TKL_JOB_STATE_READY);
         }
         tkl_listing_free(l);
     }
     tkl_listing *l;
-    assert_code(tkl_queue_peek(queue, TKL_JOB_READY, 10001, 1, &l), TKL_EINVAL);
+    assert_code(tkl_queue_peek(queue, TKL_JOB_STATE_READY, 10001, 1, &l), TKL_EINVAL);
 }
 
 static void each_job_is_found_by_its_id(void **state)
@@ -244,12 +244,12 @@ static void each_job_is_found_by_its_id(void **state)
     while (n < N)
         n += claim_some(consumer, N - n, got + n);
     for (int i = 0; i < N; i++) {
-        assert_int_equal(state_of(queue, got[i].id), TKL_JOB_ACTIVE);
+        assert_int_equal(state_of(queue, got[i].id), TKL_JOB_STATE_ACTIVE);
         if (i % 2) {
             assert_ok(tkl_queue_cancel(queue, got[i].id));
-            assert_code(finish_code(queue, &got[i], TKL_JOB_DONE, ""), TKL_NOTOWNER);
+            assert_code(finish_code(queue, &got[i], TKL_OUTCOME_DONE, ""), TKL_NOTOWNER);
         } else
-            finish_job(queue, &got[i], TKL_JOB_DEAD);
+            finish_job(queue, &got[i], TKL_OUTCOME_DEAD);
     }
     int64_t count;
     assert_ok(tkl_queue_retry(queue, NULL, &count));
@@ -257,8 +257,8 @@ static void each_job_is_found_by_its_id(void **state)
     for (n = 0; n < N / 2;)
         n += claim_some(consumer, N - n, got + n);
     for (int i = 0; i < N / 2; i++)
-        finish_job(queue, &got[i], TKL_JOB_DEAD);
-    assert_ok(tkl_queue_bury_none(queue, &count));
+        finish_job(queue, &got[i], TKL_OUTCOME_DEAD);
+    assert_ok(tkl_queue_drop_dead(queue, NULL, &count));
     assert_int_equal(count, N / 2);
     assert_empty();
 }
@@ -272,13 +272,13 @@ static void settings_are_those_of_all_partitions(void **state)
     assert_true(stats_of(queue).paused);
     assert_nothing_ready(consumer);
     assert_ok(tkl_queue_resume(queue));
-    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.concurrency = 1}));
+    assert_ok(tkl_queue_limits_set(queue, &(tkl_queue_limits){.concurrency = 1}));
     claimed got[3 * PARTITIONS];
     size_t n = 0, some;
     while ((some = claim_some(consumer, 3 * PARTITIONS - n, got + n)) > 0)
         n += some;
     assert_int_equal(n, PARTITIONS); /* one of each */
-    assert_ok(tkl_queue_destroy(queue));
+    assert_ok(tkl_queue_drop(queue));
     assert_int_equal(call_int(client, "DBSIZE", NULL), 0);
 }
 
@@ -287,13 +287,14 @@ static void it_is_listed_once(void **state)
     (void)state;
     for (int i = 0; i < PARTITIONS; i++)
         push_text(queue, "x");
-    tkl_reply *names;
-    assert_ok(tkl_queue_list(client, &names));
-    assert_int_equal(tkl_reply_count(names), 1);
-    const tkl_reply *one = tkl_reply_at(names, 0);
-    assert_string_equal(tkl_reply_str(tkl_reply_at(one, 0)), "work");
-    assert_int_equal(tkl_reply_int(tkl_reply_at(one, 1)), PARTITIONS);
-    tkl_reply_free(names);
+    tkl_names *names;
+    int partitions;
+    assert_ok(tkl_queue_names(client, &names));
+    assert_int_equal(names->count, 1);
+    assert_memory_equal(names->items[0].data, "work", 4);
+    assert_ok(tkl_queue_partitions(client, names->items[0], &partitions));
+    assert_int_equal(partitions, PARTITIONS);
+    tkl_names_free(names);
 }
 
 /* ---- Waiting ------------------------------------------------------------- */
@@ -307,10 +308,10 @@ typedef struct asker {
 static void wait_for_result(void *arg, int index)
 {
     asker *a = (asker *)arg + index;
-    tkl_reply *result;
+    tkl_job_result *result;
     a->code = tkl_queue_result(queue, a->id, 30000, &result);
-    snprintf(a->text, sizeof a->text, "%s", tkl_reply_str(result));
-    tkl_reply_free(result);
+    snprintf(a->text, sizeof a->text, "%s", result ? result->text.data : "");
+    tkl_job_result_free(result);
 }
 
 static void results_come_from_every_partition(void **state)
@@ -325,7 +326,7 @@ static void results_come_from_every_partition(void **state)
     for (int i = 0; i < PARTITIONS; i++) {
         claimed job;
         eventually(claim_some(consumer, 1, &job) == 1, 20000);
-        assert_ok(finish_code(queue, &job, TKL_JOB_DONE, job.id));
+        assert_ok(finish_code(queue, &job, TKL_OUTCOME_DONE, job.id));
     }
     crew_join(threads);
     for (int i = 0; i < PARTITIONS; i++) {

@@ -30,17 +30,17 @@ static void a_parent_runs_after_its_children(void **state)
     push_flow(jobs, 6, pushed);
     assert_int_equal(stats_of(queue).held, 3);
     assert_int_equal(stats_of(queue).ready, 3);
-    assert_int_equal(state_of(queue, pushed[2].id), TKL_JOB_HELD);
+    assert_int_equal(state_of(queue, pushed[2].id), TKL_JOB_STATE_HELD);
     tkl_listing *l;
-    assert_ok(tkl_queue_peek(queue, TKL_JOB_HELD, 0, 10, &l));
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_HELD, 0, 10, &l));
     assert_int_equal(l->count, 3);
     tkl_listing_free(l);
     claimed a = claim_one(consumer), b = claim_one(consumer);
     assert_string_equal(b.payload, "b");
-    finish_job(queue, &b, TKL_JOB_DONE);
-    assert_int_equal(state_of(queue, pushed[3].id), TKL_JOB_READY);
-    assert_int_equal(state_of(queue, pushed[2].id), TKL_JOB_HELD);
-    finish_job(queue, &a, TKL_JOB_DONE);
+    finish_job(queue, &b, TKL_OUTCOME_DONE);
+    assert_int_equal(state_of(queue, pushed[3].id), TKL_JOB_STATE_READY);
+    assert_int_equal(state_of(queue, pushed[2].id), TKL_JOB_STATE_HELD);
+    finish_job(queue, &a, TKL_OUTCOME_DONE);
     assert_claims(consumer, queue, "ab b2 end plain");
     assert_no_garbage(f->server);
 }
@@ -54,9 +54,9 @@ static void a_failed_child_is_waited_for(void **state)
     tkl_pushed pushed[2];
     push_flow(jobs, 2, pushed);
     claimed c = claim_one(consumer);
-    finish_job(queue, &c, TKL_JOB_DEAD);
+    finish_job(queue, &c, TKL_OUTCOME_DEAD);
     assert_nothing_ready(consumer);
-    assert_int_equal(state_of(queue, pushed[1].id), TKL_JOB_HELD);
+    assert_int_equal(state_of(queue, pushed[1].id), TKL_JOB_STATE_HELD);
     assert_ok(tkl_queue_retry(queue, c.id, NULL));
     assert_claims(consumer, queue, "child parent");
     assert_no_garbage(f->server);
@@ -76,10 +76,10 @@ static void a_child_that_is_given_up_counts_as_done(void **state)
         if (i != CANCEL_READY) {
             claimed c = claim_one(consumer);
             if (i != CANCEL_ACTIVE)
-                finish_job(queue, &c, TKL_JOB_DEAD);
+                finish_job(queue, &c, TKL_OUTCOME_DEAD);
         }
         if (i == BURY_NONE)
-            assert_ok(tkl_queue_bury_none(queue, NULL));
+            assert_ok(tkl_queue_drop_dead(queue, NULL, NULL));
         else if (i != TRIM)
             assert_ok(tkl_queue_cancel(queue, pushed[0].id));
         else {
@@ -87,11 +87,11 @@ static void a_child_that_is_given_up_counts_as_done(void **state)
             test_sleep_ms(2);
             push_text(queue, "other");
             claimed c = claim_one(consumer);
-            finish_job(queue, &c, TKL_JOB_DEAD);
+            finish_job(queue, &c, TKL_OUTCOME_DEAD);
         }
         assert_claims(consumer, queue, "parent");
         assert_nothing_ready(consumer);
-        assert_ok(tkl_queue_bury_none(queue, NULL));
+        assert_ok(tkl_queue_drop_dead(queue, NULL, NULL));
         assert_no_garbage(f->server);
     }
 }
@@ -121,7 +121,7 @@ static void a_parent_waits_for_its_time_too(void **state)
     push_flow(jobs, 2, pushed);
     assert_claims(consumer, queue, "child");
     assert_nothing_ready(consumer);
-    assert_int_equal(state_of(queue, pushed[1].id), TKL_JOB_DELAYED);
+    assert_int_equal(state_of(queue, pushed[1].id), TKL_JOB_STATE_DELAYED);
     make_job_due(f, pushed[1].id);
     assert_claims(consumer, queue, "parent");
     assert_no_garbage(f->server);

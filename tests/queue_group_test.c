@@ -82,10 +82,12 @@ static void work_on(const tkl_job *job, unsigned *seed)
         abandon(job);
         return;
     }
-    tkl_outcome outcome = fate < 12 ? TKL_JOB_FAILED : fate < 25 ? TKL_JOB_RELEASED : TKL_JOB_DONE;
-    int64_t delay = outcome == TKL_JOB_FAILED || fate < 16 ? 1 + (int64_t)roll(seed, 20) : 0;
+    tkl_outcome outcome = fate < 12   ? TKL_OUTCOME_FAILED
+                          : fate < 25 ? TKL_OUTCOME_RELEASED
+                                      : TKL_OUTCOME_DONE;
+    int64_t delay = outcome == TKL_OUTCOME_FAILED || fate < 16 ? 1 + (int64_t)roll(seed, 20) : 0;
     assert_ok(tkl_queue_finish(y.queue, job->id, job->token, outcome, tkl_str("again"), delay));
-    if (outcome == TKL_JOB_DONE)
+    if (outcome == TKL_OUTCOME_DONE)
         atomic_fetch_add(&y.done, 1);
 }
 
@@ -115,7 +117,7 @@ static void operator_at_work(const tkl_queue_limits *changes, int count)
         if (test_now_ms() > deadline)
             fail_msg("stuck: %d of %d done", atomic_load(&y.done), y.groups * y.jobs);
         if (count > 0)
-            assert_ok(tkl_queue_limit(y.queue, &changes[i % (unsigned)count]));
+            assert_ok(set_exactly(y.queue, &changes[i % (unsigned)count]));
         if (count > 0 && i % 7 == 3) {
             assert_ok(tkl_queue_pause(y.queue));
             assert_ok(tkl_queue_resume(y.queue));
@@ -135,7 +137,7 @@ static void run(void **state, int groups, int jobs, int partitions, const tkl_qu
     if (y.places == 0)
         y.places = 1000000;
     y.queue = open_queue(y.f->client, "work", partitions);
-    assert_ok(tkl_queue_limit(y.queue, &changes[0]));
+    assert_ok(set_exactly(y.queue, &changes[0]));
     for (int i = 0; i < WORKERS; i++)
         y.consumers[i] = open_claimer(y.queue, 0);
     crew *threads = crew_start(WORKERS, worker, NULL);

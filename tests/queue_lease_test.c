@@ -25,7 +25,7 @@ static void a_failed_job_comes_back_with_its_error_until_it_is_dead(void **state
         assert_int_equal(jobs->items[0].attempt, attempt);
         if (attempt > 1)
             assert_memory_equal(jobs->items[0].error.data, last, strlen(last));
-        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_FAILED, why, 0));
+        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_FAILED, why, 0));
         tkl_jobs_free(jobs);
         free(why);
         free(last);
@@ -48,7 +48,7 @@ static void the_backoff_doubles_up_to_its_cap(void **state)
     for (int i = 0; i < 3; i++) {
         tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
         int64_t now = server_ask_int(d.f->server, "EVAL %s 0", "return redis.call('TIME')[1]");
-        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_FAILED, "no", 0));
+        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_FAILED, "no", 0));
         char *due = server_ask(d.f->server, "ZRANGE " KEY "delayed 0 0 WITHSCORES");
         int64_t wait = (int64_t)atof(strchr(due, '\n') + 1) - now * 1000;
         assert_in_range(wait, from[i], to[i] + LONG_MS);
@@ -64,7 +64,7 @@ static void a_delay_of_ones_own_replaces_the_backoff(void **state)
     desk d = desk_open(state);
     push_job(d.queue, &(tkl_push){.payload = tkl_str("x"), .backoff_ms = 3600000}, NULL);
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_FAILED, "no", 1));
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_FAILED, "no", 1));
     tkl_jobs_free(jobs);
     jobs = claim_jobs(d.consumer, 1, LONG_MS);
     assert_int_equal(jobs->items[0].attempt, 2);
@@ -78,12 +78,12 @@ static void a_released_job_goes_to_the_front_and_loses_no_attempt(void **state)
     push_words(d.queue, "a b");
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
     push_job(d.queue, &(tkl_push){.payload = tkl_str("due"), .at_ms = 1}, NULL);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_RELEASED, NULL, 0));
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_RELEASED, NULL, 0));
     tkl_jobs_free(jobs);
     jobs = claim_jobs(d.consumer, 10, 0);
     assert_jobs(jobs, "a due b");
     assert_int_equal(jobs->items[0].attempt, 1);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_RELEASED, NULL, 1));
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_RELEASED, NULL, 1));
     tkl_jobs_free(jobs);
     jobs = claim_jobs(d.consumer, 10, LONG_MS);
     assert_jobs(jobs, "a");
@@ -101,7 +101,7 @@ static void a_job_can_be_buried_at_once_with_a_reason_of_bounded_length(void **s
     why[sizeof why - 1] = '\0';
     push_words(d.queue, "x");
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, why, 0));
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_DEAD, why, 0));
     assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "dead"), 1);
     assert_int_equal(server_ask_int(d.f->server, "HSTRLEN " KEY "history %s", jobs->items[0].id),
                      1018);
@@ -118,7 +118,7 @@ static void the_dead_are_trimmed_by_number_and_age(void **state)
     for (int i = 0; i < 5; i++) {
         push_words(d.queue, "x");
         tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
-        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, "no", 0));
+        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_DEAD, "no", 0));
         tkl_jobs_free(jobs);
     }
     assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "dead"), 2);
@@ -129,7 +129,7 @@ static void the_dead_are_trimmed_by_number_and_age(void **state)
     test_sleep_ms(5);
     push_words(d.queue, "y");
     tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, "no", 0));
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_DEAD, "no", 0));
     assert_int_equal(server_ask_int(d.f->server, "ZCARD " KEY "dead"), 1);
     tkl_jobs_free(jobs);
     desk_close(&d);
@@ -137,8 +137,8 @@ static void the_dead_are_trimmed_by_number_and_age(void **state)
 
 static void a_claim_is_reported_once(void **state)
 {
-    static const tkl_outcome outcomes[] = {TKL_JOB_DONE, TKL_JOB_FAILED, TKL_JOB_DEAD,
-                                           TKL_JOB_RELEASED};
+    static const tkl_outcome outcomes[] = {TKL_OUTCOME_DONE, TKL_OUTCOME_FAILED, TKL_OUTCOME_DEAD,
+                                           TKL_OUTCOME_RELEASED};
     desk d = desk_open(state);
     for (int i = 0; i < 4; i++) {
         push_words(d.queue, "x");
@@ -149,7 +149,7 @@ static void a_claim_is_reported_once(void **state)
         tkl_jobs_free(jobs);
     }
     assert_code(
-        tkl_queue_finish(d.queue, "nonsense", "0123456789abcdef", TKL_JOB_DONE, tkl_str(""), 0),
+        tkl_queue_finish(d.queue, "nonsense", "0123456789abcdef", TKL_OUTCOME_DONE, tkl_str(""), 0),
         TKL_NOTOWNER);
     desk_close(&d);
 }
@@ -159,11 +159,11 @@ static void reports_of_one_call_have_fates_of_their_own(void **state)
     desk d = desk_open(state);
     push_words(d.queue, "a b c");
     tkl_jobs *jobs = claim_jobs(d.consumer, 3, 0);
-    assert_ok(tkl_queue_finish(d.queue, jobs->items[1].id, jobs->items[1].token, TKL_JOB_DONE,
+    assert_ok(tkl_queue_finish(d.queue, jobs->items[1].id, jobs->items[1].token, TKL_OUTCOME_DONE,
                                tkl_str(""), 0));
     tkl_report reports[] = {{.job = &jobs->items[0]},
                             {.job = &jobs->items[1]},
-                            {.job = &jobs->items[2], .outcome = TKL_JOB_FAILED}};
+                            {.job = &jobs->items[2], .outcome = TKL_OUTCOME_FAILED}};
     assert_code(tkl_consumer_finish(d.consumer, reports, 3), TKL_NOTOWNER);
     assert_ok(reports[0].code);
     assert_code(reports[1].code, TKL_NOTOWNER);
@@ -244,7 +244,7 @@ static void a_foreign_key_in_the_way_of_a_report_keeps_the_claims(void **state)
 
 static void a_report_whose_answer_is_lost_counts(void **state)
 {
-    static const tkl_outcome outcomes[] = {TKL_JOB_DONE, TKL_JOB_FAILED};
+    static const tkl_outcome outcomes[] = {TKL_OUTCOME_DONE, TKL_OUTCOME_FAILED};
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
     tkl_client *client = test_open(proxy_url(p), NULL);
@@ -286,7 +286,7 @@ static void a_claim_whose_answer_is_lost_is_found_again(void **state)
     tkl_report report = {.job = &jobs->items[0]};
     proxy_cut_after(p, TO_CLIENT, 10);
     tkl_jobs *last;
-    assert_ok(tkl_consumer_turn(consumer, &report, 1, 2, 0, &last));
+    assert_ok(tkl_consumer_next(consumer, &report, 1, 2, 0, &last));
     assert_ok(report.code);
     assert_jobs(last, "d");
     assert_int_equal(server_ask_int(f->server, "HGET " KEY "meta done"), 1);
@@ -344,8 +344,8 @@ static void a_lease_that_ends_brings_the_job_back_to_the_front(void **state)
     assert_jobs(jobs, "a b c");
     assert_int_equal(jobs->items[0].attempt, 2);
     assert_true(jobs->items[0].error.len > 0);
-    assert_code(report_job(dying, &old->items[0], TKL_JOB_DONE, NULL, 0), TKL_NOTOWNER);
-    assert_code(tkl_queue_extend(d.queue, old->items[0].id, old->items[0].token, 1000, tkl_str("")),
+    assert_code(report_job(dying, &old->items[0], TKL_OUTCOME_DONE, NULL, 0), TKL_NOTOWNER);
+    assert_code(tkl_queue_renew(d.queue, old->items[0].id, old->items[0].token, 1000, tkl_str("")),
                 TKL_NOTOWNER);
     finish_all(d.consumer, jobs);
     tkl_jobs_free(jobs);
@@ -383,10 +383,10 @@ static void leases_are_renewed_while_the_consumer_lives(void **state)
     tkl_jobs *jobs = claim_jobs(d.consumer, 2, 0);
     int64_t before = server_calls(d.f->server, "zadd"); /* one each second */
     eventually(server_calls(d.f->server, "zadd") >= before + 2, LONG_MS);
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DONE, NULL, 0));
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_DONE, NULL, 0));
     eventually(server_calls(d.f->server, "zadd") >= before + 4, LONG_MS);
     expect_all(other, "");
-    assert_ok(report_job(d.consumer, &jobs->items[1], TKL_JOB_DONE, NULL, 0));
+    assert_ok(report_job(d.consumer, &jobs->items[1], TKL_OUTCOME_DONE, NULL, 0));
     tkl_jobs_free(jobs);
     tkl_consumer_close(other);
     assert_clean(d.f->server);
@@ -420,8 +420,8 @@ static void the_owner_is_told_of_a_lost_claim(void **state)
     eventually(atomic_load(&lost.count) == 1, LONG_MS);
     assert_string_equal(lost.id, jobs->items[1].id);
     assert_string_equal(lost.token, jobs->items[1].token);
-    assert_ok(report_job(consumer, &jobs->items[0], TKL_JOB_DONE, NULL, 0));
-    assert_code(report_job(consumer, &jobs->items[1], TKL_JOB_DONE, NULL, 0), TKL_NOTOWNER);
+    assert_ok(report_job(consumer, &jobs->items[0], TKL_OUTCOME_DONE, NULL, 0));
+    assert_code(report_job(consumer, &jobs->items[1], TKL_OUTCOME_DONE, NULL, 0), TKL_NOTOWNER);
     assert_int_equal(atomic_load(&lost.count), 1);
     tkl_jobs_free(jobs);
     tkl_consumer_close(consumer);
@@ -460,17 +460,17 @@ static void a_claim_lives_by_id_and_token_alone(void **state)
     tkl_jobs *jobs = claim_jobs(shell, 1, 0);
     tkl_consumer_close(shell);
     const tkl_job *job = &jobs->items[0];
-    assert_ok(tkl_queue_extend(d.queue, job->id, job->token, 600000, tkl_str("half")));
+    assert_ok(tkl_queue_renew(d.queue, job->id, job->token, 600000, tkl_str("half")));
     char *progress = server_ask(d.f->server, "HGET " KEY "progress %s", job->id);
     assert_string_equal(progress, "half");
     free(progress);
-    assert_code(tkl_queue_extend(d.queue, job->id, "0123456789abcdef", 600000, tkl_str("")),
+    assert_code(tkl_queue_renew(d.queue, job->id, "0123456789abcdef", 600000, tkl_str("")),
                 TKL_NOTOWNER);
-    assert_code(tkl_queue_extend(d.queue, job->id, job->token, 1, tkl_str("")), TKL_EINVAL);
+    assert_code(tkl_queue_renew(d.queue, job->id, job->token, 1, tkl_str("")), TKL_EINVAL);
     assert_code(
-        tkl_queue_finish(d.queue, job->id, "0123456789abcdef", TKL_JOB_DONE, tkl_str(""), 0),
+        tkl_queue_finish(d.queue, job->id, "0123456789abcdef", TKL_OUTCOME_DONE, tkl_str(""), 0),
         TKL_NOTOWNER);
-    assert_ok(tkl_queue_finish(d.queue, job->id, job->token, TKL_JOB_DONE, tkl_str(""), 0));
+    assert_ok(tkl_queue_finish(d.queue, job->id, job->token, TKL_OUTCOME_DONE, tkl_str(""), 0));
     tkl_jobs_free(jobs);
     assert_clean(d.f->server);
     desk_close(&d);

@@ -19,8 +19,8 @@ static void groups_without_limits_are_not_held_up(void **state)
     assert_int_equal(claim_some(consumer, 10, jobs), 4);
     assert_int_equal(call_int(f->client, "HGET", "tackle:queue:{work}:groups", "g", NULL), 4);
     for (int i = 0; i < 4; i++)
-        finish_job(queue, &jobs[i], (tkl_outcome)(i % 2 ? TKL_JOB_DONE : TKL_JOB_DEAD));
-    assert_ok(tkl_queue_bury_none(queue, NULL));
+        finish_job(queue, &jobs[i], (tkl_outcome)(i % 2 ? TKL_OUTCOME_DONE : TKL_OUTCOME_DEAD));
+    assert_ok(tkl_queue_drop_dead(queue, NULL, NULL));
     assert_no_garbage(f->server);
 }
 
@@ -39,10 +39,10 @@ static void a_group_is_worked_on_by_so_many_at_once(void **state)
     assert_int_equal(s.active, 4);
     assert_int_equal(s.held + s.ready, 6);
     for (int i = 0; i < 4; i++)
-        finish_job(queue, &jobs[i], TKL_JOB_DONE);
+        finish_job(queue, &jobs[i], TKL_OUTCOME_DONE);
     assert_int_equal(claim_some(consumer, 8, jobs), 4);
     for (int i = 0; i < 4; i++)
-        finish_job(queue, &jobs[i], TKL_JOB_DONE);
+        finish_job(queue, &jobs[i], TKL_OUTCOME_DONE);
     assert_claims(consumer, queue, "a b");
     assert_no_garbage(f->server);
 }
@@ -60,7 +60,7 @@ static void others_are_served_past_a_group_that_must_wait(void **state)
     assert_claims(consumer, queue, "plain small");
     assert_nothing_ready(consumer);
     assert_int_equal(stats_of(queue).held, 399);
-    finish_job(queue, &first, TKL_JOB_DONE);
+    finish_job(queue, &first, TKL_OUTCOME_DONE);
     assert_claims(consumer, queue, "big");
 }
 
@@ -77,18 +77,19 @@ static void a_group_keeps_its_order_through_failures(void **state)
     make_job_due(f, first.id);
     first = claim_one(consumer);
     assert_string_equal(first.payload, "1");
-    finish_job(queue, &first, TKL_JOB_RELEASED);
+    finish_job(queue, &first, TKL_OUTCOME_RELEASED);
     first = claim_one(consumer);
     assert_string_equal(first.payload, "1");
     end_lease(f, &first);
     first = claim_one(consumer);
     assert_string_equal(first.payload, "1");
     assert_nothing_ready(consumer);
-    assert_ok(tkl_queue_finish(queue, first.id, first.token, TKL_JOB_RELEASED, tkl_str(""), 10));
+    assert_ok(
+        tkl_queue_finish(queue, first.id, first.token, TKL_OUTCOME_RELEASED, tkl_str(""), 10));
     push_group("g", "4");
     eventually(claim_some(consumer, 1, &first) == 1, 10000);
     assert_string_equal(first.payload, "1");
-    finish_job(queue, &first, TKL_JOB_DEAD); /* dead letters hold up nobody */
+    finish_job(queue, &first, TKL_OUTCOME_DEAD); /* dead letters hold up nobody */
     assert_claims(consumer, queue, "2 3 4");
     assert_ok(tkl_queue_retry(queue, NULL, NULL));
     assert_claims(consumer, queue, "1");
@@ -125,7 +126,7 @@ static void groups_are_told_apart_by_every_byte(void **state)
         assert_int_equal(claim_some(consumer, ODD_KEYS + 1, jobs), ODD_KEYS);
         assert_nothing_ready(consumer);
         for (int i = 0; i < ODD_KEYS; i++)
-            finish_job(queue, &jobs[i], TKL_JOB_DONE);
+            finish_job(queue, &jobs[i], TKL_OUTCOME_DONE);
     }
     assert_no_garbage(f->server);
 }
@@ -163,10 +164,10 @@ static void parked_jobs_are_shown_and_drained(void **state)
         ids[i] = push_group("g", "x");
     claimed job = claim_one(consumer);
     assert_nothing_ready(consumer);
-    assert_int_equal(state_of(queue, ids[0].text), TKL_JOB_ACTIVE);
-    assert_int_equal(state_of(queue, ids[1].text), TKL_JOB_HELD);
+    assert_int_equal(state_of(queue, ids[0].text), TKL_JOB_STATE_ACTIVE);
+    assert_int_equal(state_of(queue, ids[1].text), TKL_JOB_STATE_HELD);
     tkl_listing *l;
-    assert_ok(tkl_queue_peek(queue, TKL_JOB_HELD, 0, 10, &l));
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_HELD, 0, 10, &l));
     assert_int_equal(l->count, 2);
     assert_string_equal(l->items[0].id, ids[1].text);
     assert_string_equal(l->items[1].id, ids[2].text);
@@ -175,7 +176,7 @@ static void parked_jobs_are_shown_and_drained(void **state)
     int64_t count;
     assert_ok(tkl_queue_drain(queue, &count));
     assert_int_equal(count, 2);
-    finish_job(queue, &job, TKL_JOB_DONE);
+    finish_job(queue, &job, TKL_OUTCOME_DONE);
     assert_no_garbage(f->server);
 }
 
@@ -192,7 +193,7 @@ static void a_raised_limit_lets_in_those_parked(void **state)
     limit(&(tkl_queue_limits){0});
     assert_int_equal(claim_some(consumer, 10, jobs + 3), 3);
     for (int i = 0; i < 6; i++)
-        finish_job(queue, &jobs[i], TKL_JOB_DONE);
+        finish_job(queue, &jobs[i], TKL_OUTCOME_DONE);
     assert_no_garbage(f->server);
 }
 
@@ -206,14 +207,14 @@ static void a_lowered_limit_holds_for_what_is_claimed_from_then_on(void **state)
     limit(&(tkl_queue_limits){.group_concurrency = 2});
     assert_nothing_ready(consumer);
     for (int i = 0; i < 2; i++) {
-        finish_job(queue, &jobs[i], TKL_JOB_DONE);
+        finish_job(queue, &jobs[i], TKL_OUTCOME_DONE);
         assert_nothing_ready(consumer); /* still two of them */
     }
-    finish_job(queue, &jobs[2], TKL_JOB_DONE);
+    finish_job(queue, &jobs[2], TKL_OUTCOME_DONE);
     jobs[2] = claim_one(consumer);
     assert_nothing_ready(consumer);
-    finish_job(queue, &jobs[2], TKL_JOB_DONE);
-    finish_job(queue, &jobs[3], TKL_JOB_DONE);
+    finish_job(queue, &jobs[2], TKL_OUTCOME_DONE);
+    finish_job(queue, &jobs[3], TKL_OUTCOME_DONE);
     assert_claims(consumer, queue, "x");
     assert_no_garbage(f->server);
 }
@@ -266,7 +267,7 @@ static void one_who_waits_gets_the_next_of_a_group(void **state)
     waiter w = {.consumer = open_claimer(queue, 0)};
     crew *threads = crew_start(1, wait_for_a_job, &w);
     eventually(stats_of(queue).waiting == 1, 20000);
-    finish_job(queue, &first, TKL_JOB_DONE);
+    finish_job(queue, &first, TKL_OUTCOME_DONE);
     crew_join(threads);
     assert_ok(w.result);
     assert_string_equal(w.job.payload, "2");
@@ -307,7 +308,7 @@ static void one_who_waits_gets_what_operators_let_go(void **state)
         assert_ok(tkl_queue_push(queue, jobs, i < RETRY ? 2 : 1, NULL, NULL));
         claimed first = claim_one(consumer);
         if (i >= RETRY)
-            finish_job(queue, &first, TKL_JOB_DEAD);
+            finish_job(queue, &first, TKL_OUTCOME_DEAD);
         waiter w = {.consumer = open_claimer(queue, 0)};
         crew *threads = crew_start(1, wait_for_a_job, &w);
         eventually(stats_of(queue).waiting == 1, 20000);
@@ -318,7 +319,7 @@ static void one_who_waits_gets_what_operators_let_go(void **state)
         crew_join(threads);
         assert_ok(w.result);
         assert_string_equal(w.job.payload, i < RETRY ? "next" : "first");
-        finish_job(queue, &w.job, TKL_JOB_DONE);
+        finish_job(queue, &w.job, TKL_OUTCOME_DONE);
         tkl_consumer_close(w.consumer);
     }
 }
@@ -336,7 +337,7 @@ static void many_of_a_group_are_passed(void **state)
     claimed first = claim_one(consumer);
     assert_claims(consumer, queue, "plain");
     assert_int_equal(stats_of(queue).held, N - 1);
-    finish_job(queue, &first, TKL_JOB_DONE);
+    finish_job(queue, &first, TKL_OUTCOME_DONE);
     assert_claims(consumer, queue, "x x x");
     assert_int_equal(stats_of(queue).held, N - 5);
 }
@@ -357,7 +358,7 @@ static void a_group_starts_so_many_in_a_time(void **state)
     assert_int_equal(claim_some(consumer, 10, jobs), 5);
     assert_nothing_ready(consumer);
     for (int i = 0; i < 5; i++)
-        finish_job(queue, &jobs[i], TKL_JOB_DONE);
+        finish_job(queue, &jobs[i], TKL_OUTCOME_DONE);
     assert_nothing_ready(consumer);
     tkl_queue_stats s = stats_of(queue);
     assert_int_equal(s.held, 4);
@@ -389,7 +390,8 @@ static void those_held_by_a_rate_start_in_time(void **state)
         for (size_t i = 0; i < list->count; i++, got++) {
             const tkl_job *job = &list->items[i];
             assert_int_equal(job->payload.data[0], '0' + (int)got);
-            assert_ok(tkl_queue_finish(queue, job->id, job->token, TKL_JOB_DONE, tkl_str(""), 0));
+            assert_ok(
+                tkl_queue_finish(queue, job->id, job->token, TKL_OUTCOME_DONE, tkl_str(""), 0));
         }
         tkl_jobs_free(list);
     }
@@ -459,10 +461,10 @@ static void so_many_jobs_are_claimed_at_once(void **state)
         push_text(queue, "x");
     assert_int_equal(claim_some(consumer, 10, jobs), 2);
     assert_nothing_ready(consumer);
-    finish_job(queue, &jobs[0], TKL_JOB_DONE);
+    finish_job(queue, &jobs[0], TKL_OUTCOME_DONE);
     assert_int_equal(claim_some(consumer, 10, jobs), 1);
-    finish_job(queue, &jobs[1], TKL_JOB_RELEASED);
-    finish_job(queue, &jobs[0], TKL_JOB_DONE);
+    finish_job(queue, &jobs[1], TKL_OUTCOME_RELEASED);
+    finish_job(queue, &jobs[0], TKL_OUTCOME_DONE);
     assert_claims(consumer, queue, "x x x");
     assert_no_garbage(f->server);
 }
@@ -477,7 +479,7 @@ static void one_who_waits_is_served_when_another_is_done(void **state)
     waiter w = {.consumer = open_claimer(queue, 0)};
     crew *threads = crew_start(1, wait_for_a_job, &w);
     eventually(stats_of(queue).waiting == 1, 20000);
-    finish_job(queue, &first, TKL_JOB_DONE);
+    finish_job(queue, &first, TKL_OUTCOME_DONE);
     crew_join(threads);
     assert_ok(w.result);
     assert_string_equal(w.job.payload, "2");

@@ -270,9 +270,10 @@ static void compare_groups(void)
 static void compare_job(const job *j)
 {
     static const tkl_job_state states[] = {
-        [READY] = TKL_JOB_READY,  [DELAYED] = TKL_JOB_DELAYED, [FLOW] = TKL_JOB_HELD,
-        [PARKED] = TKL_JOB_HELD,  [ACTIVE] = TKL_JOB_ACTIVE,   [DEAD] = TKL_JOB_BURIED,
-        [GONE] = TKL_JOB_UNKNOWN,
+        [READY] = TKL_JOB_STATE_READY,   [DELAYED] = TKL_JOB_STATE_DELAYED,
+        [FLOW] = TKL_JOB_STATE_HELD,     [PARKED] = TKL_JOB_STATE_HELD,
+        [ACTIVE] = TKL_JOB_STATE_ACTIVE, [DEAD] = TKL_JOB_STATE_DEAD,
+        [GONE] = TKL_JOB_STATE_UNKNOWN,
     };
     tkl_listing *l;
     int rc = tkl_queue_show(queue, j->id, &l);
@@ -281,7 +282,7 @@ static void compare_job(const job *j)
     else if (j->state != GONE) {
         assert_ok(rc);
         assert_int_equal(l->items[0].state,
-                         is_due(j) || is_back(j) ? TKL_JOB_READY : states[j->state]);
+                         is_due(j) || is_back(j) ? TKL_JOB_STATE_READY : states[j->state]);
         assert_int_equal(l->items[0].attempt, j->failures);
         assert_int_equal(l->items[0].priority, j->priority);
     }
@@ -344,7 +345,7 @@ static void make_push(tkl_push *push, job *j, int index, size_t *after)
         j->key = chance(KEYS);
         push->unique = keys[j->key];
         push->unique_mode = j->mode = (tkl_unique_mode)chance(happens(20) ? 3 : 2);
-        push->unique_ms = j->mode == TKL_FOR_A_TIME ? FAR_MS : 0;
+        push->unique_ms = j->mode == TKL_UNIQUE_FOR_A_TIME ? FAR_MS : 0;
     }
     if (happens(40)) {
         j->group = chance(GROUPS);
@@ -396,7 +397,7 @@ static int model_push(const tkl_push *push, job *j, int index, int *told, bool f
     j->state = j->pending > 0 ? FLOW : j->later ? DELAYED : READY;
     if (j->key >= 0) {
         m.holder[j->key] = me;
-        m.timed[j->key] = j->mode == TKL_FOR_A_TIME;
+        m.timed[j->key] = j->mode == TKL_UNIQUE_FOR_A_TIME;
     }
     m.pushed++;
     m.bytes += j->bytes;
@@ -491,7 +492,7 @@ static bool may_start(job *j)
         m.inside[j->group]++;
         j->counts = true;
     }
-    if (j->mode == TKL_UNTIL_STARTED)
+    if (j->mode == TKL_UNIQUE_UNTIL_STARTED)
         free_key(j);
     return true;
 }
@@ -553,12 +554,12 @@ static void do_claim(void)
 static void model_finish(job *j, tkl_outcome outcome, bool delayed)
 {
     j->due = 0;
-    if (outcome == TKL_JOB_DONE) {
+    if (outcome == TKL_OUTCOME_DONE) {
         m.done++;
         forget(j);
         return;
     }
-    if (outcome == TKL_JOB_RELEASED) {
+    if (outcome == TKL_OUTCOME_RELEASED) {
         if (delayed)
             become(j, DELAYED);
         else
@@ -566,7 +567,7 @@ static void model_finish(job *j, tkl_outcome outcome, bool delayed)
         return;
     }
     note_failure(j);
-    if (outcome == TKL_JOB_DEAD || j->failures > j->retries)
+    if (outcome == TKL_OUTCOME_DEAD || j->failures > j->retries)
         die(j);
     else
         become(j, DELAYED);
@@ -587,13 +588,13 @@ static void do_finish(void)
     job *j = some_job_in(ACTIVE);
     if (!j || j->expired)
         return;
-    tkl_outcome outcome = happens(50) ? TKL_JOB_DONE : (tkl_outcome)chance(4);
-    int64_t delay = outcome == TKL_JOB_FAILED || happens(50) ? FAR_MS : 0;
+    tkl_outcome outcome = happens(50) ? TKL_OUTCOME_DONE : (tkl_outcome)chance(4);
+    int64_t delay = outcome == TKL_OUTCOME_FAILED || happens(50) ? FAR_MS : 0;
     bool along = happens(50);
     assert_ok(along ? report(j, outcome, delay)
                     : tkl_queue_finish(queue, j->id, j->token, outcome, tkl_str("why"), delay));
     model_finish(j, outcome, delay > 0);
-    if (along && outcome == TKL_JOB_DONE && j->result_ms == 0) { /* together with a claim */
+    if (along && outcome == TKL_OUTCOME_DONE && j->result_ms == 0) { /* together with a claim */
         model_look();
     }
 }
@@ -605,7 +606,7 @@ static void do_stale_finish(void)
         return;
     assert_code(tkl_queue_finish(queue, j->id, j->token, (tkl_outcome)chance(4), tkl_str(""), 0),
                 TKL_NOTOWNER);
-    assert_code(tkl_queue_extend(queue, j->id, j->token, 1000, tkl_str("half")), TKL_NOTOWNER);
+    assert_code(tkl_queue_renew(queue, j->id, j->token, 1000, tkl_str("half")), TKL_NOTOWNER);
 }
 
 static void do_expire(void)
@@ -646,7 +647,7 @@ static void model_retry(job *j)
     j->failures = 0;
     j->due = 0;
     become_ready(j, 2);
-    if (j->key >= 0 && m.holder[j->key] < 0 && j->mode != TKL_FOR_A_TIME)
+    if (j->key >= 0 && m.holder[j->key] < 0 && j->mode != TKL_UNIQUE_FOR_A_TIME)
         m.holder[j->key] = (int)(j - m.jobs);
 }
 
@@ -701,7 +702,7 @@ static int model_remove(state s)
 static void do_bury_none(void)
 {
     int64_t count;
-    assert_ok(tkl_queue_bury_none(queue, &count));
+    assert_ok(tkl_queue_drop_dead(queue, NULL, &count));
     assert_int_equal(count, model_remove(DEAD));
 }
 
@@ -732,7 +733,7 @@ static void do_limit(void)
                                .concurrency = happens(30) ? 1 + chance(6) : 0,
                                .max_jobs = happens(20) ? 1 + chance(CROWD) : 0,
                                .dead_max = happens(70) ? 5 + chance(4) : 0};
-    assert_ok(tkl_queue_limit(queue, &limits));
+    assert_ok(set_exactly(queue, &limits));
     bool changed = limits.group_concurrency != m.limits.group_concurrency;
     m.limits = limits;
     for (job *j; changed && (j = some_job_in(PARKED));)
@@ -772,13 +773,13 @@ static void empty_the_queue(void)
     m.paused = false;
     assert_ok(tkl_queue_resume(queue));
     m.limits = (tkl_queue_limits){0};
-    assert_ok(tkl_queue_limit(queue, &m.limits));
+    assert_ok(set_exactly(queue, &m.limits));
     for (job *j; (j = some_job_in(PARKED));)
         become_ready(j, 2);
     do_drain();
     for (job *j; (j = some_job_in(ACTIVE));) {
-        assert_ok(tkl_queue_finish(queue, j->id, j->token, TKL_JOB_DONE, tkl_str(""), 0));
-        model_finish(j, TKL_JOB_DONE, false);
+        assert_ok(tkl_queue_finish(queue, j->id, j->token, TKL_OUTCOME_DONE, tkl_str(""), 0));
+        model_finish(j, TKL_OUTCOME_DONE, false);
     }
     do_drain(); /* parents of those that were active */
     do_bury_none();

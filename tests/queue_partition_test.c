@@ -182,7 +182,7 @@ static void push_or_work(void *arg, int index)
             continue;
         for (size_t i = 0; i < jobs->count; i++) {
             note_done(t, &jobs->items[i]);
-            (void)report_job(consumer, &jobs->items[i], TKL_JOB_DONE, NULL, 0);
+            (void)report_job(consumer, &jobs->items[i], TKL_OUTCOME_DONE, NULL, 0);
         }
         tkl_jobs_free(jobs);
     }

@@ -35,7 +35,7 @@ static void only_what_differs_from_the_defaults_is_written(void **state)
     encode(&out, &(tkl_push){.priority = -5,
                              .retries = 10,
                              .backoff_ms = 1000,
-                             .timeout_ms = 250,
+                             .time_limit_ms = 250,
                              .payload = tkl_str("p")});
     assert_bytes((tkl_bytes){out.data, out.len}, "priority=-5 time_limit=250\np", 28);
     tkl__buf_free(&out);
@@ -50,12 +50,12 @@ static void a_record_reads_back_as_it_was_written(void **state)
                     .meta = {"\n\0", 2},
                     .priority = 1000,
                     .unique = tkl_str("key"),
-                    .unique_mode = TKL_FOR_A_TIME,
+                    .unique_mode = TKL_UNIQUE_FOR_A_TIME,
                     .unique_ms = 77,
                     .retries = -1,
                     .backoff_ms = 1,
                     .backoff_max_ms = INT64_C(315360000000),
-                    .timeout_ms = 9,
+                    .time_limit_ms = 9,
                     .group = {"g\0", 2},
                     .result_ms = 8};
     encode(&out, &job);
@@ -127,7 +127,7 @@ static bool is_rich(const tkl_push *job, bool flow)
 static void a_record_tells_whether_there_is_more_to_the_end_of_a_job(void **state)
 {
     (void)state;
-    assert_false(is_rich(&(tkl_push){.priority = 1, .timeout_ms = 5}, false));
+    assert_false(is_rich(&(tkl_push){.priority = 1, .time_limit_ms = 5}, false));
     assert_true(is_rich(&(tkl_push){.group = tkl_str("g")}, false));
     assert_true(is_rich(&(tkl_push){.unique = tkl_str("g")}, false));
     assert_true(is_rich(&(tkl_push){.result_ms = 1}, false));
@@ -161,11 +161,11 @@ static void options_out_of_their_limits_are_refused(void **state)
         {.at_ms = -1},
         {.at_ms = 1, .delay_ms = 1},
         {.backoff_ms = -1},
-        {.timeout_ms = INT64_MAX},
+        {.time_limit_ms = INT64_MAX},
         {.meta = {large, 65537}},
         {.unique = {large, 1025}},
         {.group = {large, 1025}},
-        {.unique = {large, 1}, .unique_mode = TKL_FOR_A_TIME},
+        {.unique = {large, 1}, .unique_mode = TKL_UNIQUE_FOR_A_TIME},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_code(tkl__queue_check_job(&wrong[i]), TKL_EINVAL);
@@ -183,7 +183,8 @@ static void options_out_of_their_limits_are_refused(void **state)
 static tkl_queue *open_queue(tkl_client *client, const char *name, int partitions)
 {
     tkl_queue *queue;
-    assert_ok(tkl_queue_open(client, tkl_str(name), &(tkl_queue_options){partitions}, &queue));
+    assert_ok(tkl_queue_open(client, tkl_str(name), &(tkl_queue_options){.partitions = partitions},
+                             &queue));
     return queue;
 }
 
@@ -238,9 +239,12 @@ static void queues_that_cannot_be_are_not_opened(void **state)
     tkl_client *client = nobody();
     assert_code(tkl_queue_open(client, tkl_str(""), NULL, &queue), TKL_EINVAL);
     assert_null(queue);
-    assert_code(tkl_queue_open(client, tkl_str("q"), &(tkl_queue_options){-1}, &queue), TKL_EINVAL);
-    assert_code(tkl_queue_open(client, tkl_str("q"), &(tkl_queue_options){257}, &queue),
-                TKL_EINVAL);
+    assert_code(
+        tkl_queue_open(client, tkl_str("q"), &(tkl_queue_options){.partitions = -1}, &queue),
+        TKL_EINVAL);
+    assert_code(
+        tkl_queue_open(client, tkl_str("q"), &(tkl_queue_options){.partitions = 257}, &queue),
+        TKL_EINVAL);
     tkl_queue_close(NULL);
     tkl_close(client);
 }

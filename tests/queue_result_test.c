@@ -23,13 +23,14 @@ static void a_result_is_kept_for_its_time(void **state)
     job_id id = push_for_result(60000);
     assert_result(id.text, 0, TKL_EMPTY, NULL);
     claimed job = claim_one(consumer);
-    assert_ok(tkl_queue_finish(queue, job.id, job.token, TKL_JOB_DONE, (tkl_bytes){"4\0 2", 4}, 0));
-    tkl_reply *result;
+    assert_ok(
+        tkl_queue_finish(queue, job.id, job.token, TKL_OUTCOME_DONE, (tkl_bytes){"4\0 2", 4}, 0));
+    tkl_job_result *result;
     assert_ok(tkl_queue_result(queue, id.text, 0, &result));
-    assert_int_equal(tkl_reply_bytes(result).len, 4);
-    assert_memory_equal(tkl_reply_bytes(result).data, "4\0 2", 4);
-    tkl_reply_free(result);
-    assert_int_equal(state_of(queue, id.text), TKL_JOB_FINISHED);
+    assert_int_equal(result->text.len, 4);
+    assert_memory_equal(result->text.data, "4\0 2", 4);
+    tkl_job_result_free(result);
+    assert_int_equal(state_of(queue, id.text), TKL_JOB_STATE_DONE);
     char *key = test_format("tackle:queue:{work}:result:%s", id.text);
     assert_in_range(call_int(f->client, "PTTL", key, NULL), 1, 60000);
     assert_int_equal(call_int(f->client, "DEL", key, NULL), 1);
@@ -55,7 +56,7 @@ static void the_end_in_the_dead_letters_is_told(void **state)
     fail_for(queue, &job, 1);
     assert_result(id.text, 0, TKL_EMPTY, NULL);
     eventually(claim_some(consumer, 1, &job) == 1, 10000);
-    assert_code(finish_code(queue, &job, TKL_JOB_DEAD, "no paper"), TKL_OK);
+    assert_code(finish_code(queue, &job, TKL_OUTCOME_DEAD, "no paper"), TKL_OK);
     assert_result(id.text, 0, TKL_DEAD, "no paper");
 }
 
@@ -71,12 +72,12 @@ typedef struct asker {
 static void wait_for_result(void *arg, int index)
 {
     asker *a = (asker *)arg + index;
-    tkl_reply *result;
+    tkl_job_result *result;
     a->code = tkl_queue_result(a->queue ? a->queue : queue, a->id, FOREVER_MS, &result);
     atomic_store(&a->told, true);
-    a->len = tkl_reply_bytes(result).len;
-    snprintf(a->text, sizeof a->text, "%s", tkl_reply_str(result));
-    tkl_reply_free(result);
+    a->len = result ? result->text.len : 0;
+    snprintf(a->text, sizeof a->text, "%s", result ? result->text.data : "");
+    tkl_job_result_free(result);
 }
 
 static int listeners(fixture *f, const char *id)
@@ -113,16 +114,16 @@ static void those_who_wait_for_a_result_are_told(void **state)
         eventually(listeners(f, id.text) == 1, 20000); /* of this client */
         claimed job = claim_one(consumer);
         if (i == DONE)
-            assert_ok(finish_code(queue, &job, TKL_JOB_DONE, "42"));
+            assert_ok(finish_code(queue, &job, TKL_OUTCOME_DONE, "42"));
         else if (i == LARGE)
-            assert_ok(tkl_queue_finish(queue, job.id, job.token, TKL_JOB_DONE,
+            assert_ok(tkl_queue_finish(queue, job.id, job.token, TKL_OUTCOME_DONE,
                                        (tkl_bytes){large, sizeof large}, 0));
         else if (i == DEAD)
-            assert_ok(finish_code(queue, &job, TKL_JOB_DEAD, "no paper"));
+            assert_ok(finish_code(queue, &job, TKL_OUTCOME_DEAD, "no paper"));
         else if (i == CANCELLED)
             assert_ok(tkl_queue_cancel(queue, job.id));
         else
-            assert_ok(tkl_queue_destroy(queue));
+            assert_ok(tkl_queue_drop(queue));
         crew_join(threads);
         for (int k = 0; k < 2; k++) {
             assert_code(a[k].code, codes[i]);
@@ -149,11 +150,11 @@ static void those_who_wait_for_a_result_are_told_of_its_removal(void **state)
         memcpy(a[1].id, other.text, sizeof a[1].id);
         crew *threads = crew_start(2, wait_for_result, a);
         eventually(result_channels(f) == heard + 2, 20000);
-        assert_ok(i < 3 ? tkl_queue_drain(gone, NULL) : tkl_queue_destroy(gone));
+        assert_ok(i < 3 ? tkl_queue_drain(gone, NULL) : tkl_queue_drop(gone));
         eventually(atomic_load(&a[0].told), 20000);
         assert_false(atomic_load(&a[1].told));
         claimed last = claim_one(consumer);
-        assert_ok(finish_code(queue, &last, TKL_JOB_DONE, "42"));
+        assert_ok(finish_code(queue, &last, TKL_OUTCOME_DONE, "42"));
         crew_join(threads);
         assert_code(a[0].code, TKL_NOTFOUND);
         assert_code(a[1].code, TKL_OK);
@@ -193,7 +194,7 @@ static void those_who_wait_for_a_result_survive_a_cut(void **state)
         server_do(f->server, "CLIENT KILL TYPE pubsub");
     }
     claimed job = claim_one(consumer); /* perhaps before it listens again */
-    assert_ok(finish_code(queue, &job, TKL_JOB_DONE, "42"));
+    assert_ok(finish_code(queue, &job, TKL_OUTCOME_DONE, "42"));
     crew_join(threads);
     assert_ok(a.code);
     assert_string_equal(a.text, "42");
@@ -223,8 +224,8 @@ static void the_end_of_a_lost_worker_is_told(void **state)
     assert_nothing_ready(consumer);
     crew_join(threads);
     assert_code(a.code, TKL_DEAD);
-    assert_int_equal(state_of(queue, id.text), TKL_JOB_BURIED);
-    assert_ok(tkl_queue_bury_none(queue, NULL));
+    assert_int_equal(state_of(queue, id.text), TKL_JOB_STATE_DEAD);
+    assert_ok(tkl_queue_drop_dead(queue, NULL, NULL));
     assert_no_garbage(f->server);
 }
 

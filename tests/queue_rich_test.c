@@ -13,7 +13,7 @@ static void make_rich(tkl_push jobs[2])
     static const size_t child[] = {0};
     jobs[0] = (tkl_push){.payload = tkl_str("child"),
                          .unique = tkl_str("u"),
-                         .unique_mode = TKL_UNTIL_STARTED,
+                         .unique_mode = TKL_UNIQUE_UNTIL_STARTED,
                          .group = tkl_str("g"),
                          .result_ms = 60000};
     jobs[1] = (tkl_push){.payload = tkl_str("parent"),
@@ -72,9 +72,9 @@ static void a_foreign_key_in_the_way_loses_nothing(void **state)
         tkl_jobs_free(got);
 
         swap_in(f, part);
-        assert_code(finish_code(queue, &job, TKL_JOB_DONE, "result"), TKL_ETYPE);
+        assert_code(finish_code(queue, &job, TKL_OUTCOME_DONE, "result"), TKL_ETYPE);
         swap_out(f, part);
-        assert_ok(finish_code(queue, &job, TKL_JOB_DONE, "result"));
+        assert_ok(finish_code(queue, &job, TKL_OUTCOME_DONE, "result"));
         assert_result(job.id, 0, TKL_OK, "result");
         assert_claims(consumer, queue, "parent");
         assert_no_garbage(f->server);
@@ -85,13 +85,13 @@ static int ended(const claimed *job, int how)
 {
     switch (how) {
     case 0:
-        return finish_code(queue, job, TKL_JOB_DONE, "result");
+        return finish_code(queue, job, TKL_OUTCOME_DONE, "result");
     case 1:
-        return finish_code(queue, job, TKL_JOB_FAILED, "why");
+        return finish_code(queue, job, TKL_OUTCOME_FAILED, "why");
     case 2:
-        return finish_code(queue, job, TKL_JOB_DEAD, "why");
+        return finish_code(queue, job, TKL_OUTCOME_DEAD, "why");
     case 3:
-        return finish_code(queue, job, TKL_JOB_RELEASED, "");
+        return finish_code(queue, job, TKL_OUTCOME_RELEASED, "");
     case 4:
         return tkl_queue_cancel(queue, job->id);
     default:
@@ -117,7 +117,7 @@ static void a_foreign_key_in_the_way_keeps_jobs_where_they_are(void **state)
             tkl_queue_stats after = stats_of(queue);
             assert_memory_equal(&before, &after, sizeof before);
             assert_ok(ended(&job, how));
-            assert_ok(tkl_queue_destroy(queue));
+            assert_ok(tkl_queue_drop(queue));
         }
 }
 
@@ -129,7 +129,7 @@ static int brought_back(const char *id, int how)
     case 1:
         return tkl_queue_resume(queue);
     default:
-        return tkl_queue_limit(queue, &(tkl_queue_limits){.group_concurrency = 2});
+        return set_exactly(queue, &(tkl_queue_limits){.group_concurrency = 2});
     }
 }
 
@@ -150,7 +150,7 @@ static void a_foreign_key_in_the_way_of_an_operator_changes_nothing(void **state
         job_id id = push_one(
             queue, &(tkl_push){.payload = tkl_str("x"), .unique = tkl_str("u"), .retries = -1});
         claimed job = claim_one(consumer);
-        finish_job(queue, &job, TKL_JOB_FAILED);
+        finish_job(queue, &job, TKL_OUTCOME_FAILED);
         assert_ok(tkl_queue_pause(queue));
         tkl_queue_stats before = stats_of(queue);
         swap_in(f, part);
@@ -159,9 +159,9 @@ static void a_foreign_key_in_the_way_of_an_operator_changes_nothing(void **state
         tkl_queue_stats after = stats_of(queue);
         assert_memory_equal(&before, &after, sizeof before);
         assert_ok(tkl_queue_limits_get(queue, &limits));
-        assert_int_equal(limits.group_concurrency, 0);
+        assert_int_equal(limits.group_concurrency, TKL_NONE);
         assert_ok(brought_back(id.text, cases[i].how));
-        assert_ok(tkl_queue_destroy(queue));
+        assert_ok(tkl_queue_drop(queue));
     }
 }
 
@@ -183,7 +183,7 @@ static void a_foreign_key_in_the_way_keeps_the_timer_of_a_group(void **state)
         swap_out(f, parts[i]);
         eventually(claim_some(consumer, 1, &job) == 1, 10000);
         assert_string_equal(job.payload, "second");
-        assert_ok(tkl_queue_destroy(queue));
+        assert_ok(tkl_queue_drop(queue));
     }
 }
 
@@ -229,11 +229,11 @@ static void a_full_server_lets_rich_jobs_be_worked_off(void **state)
     fail_for(queue, &job, 1);
     eventually(claim_some(consumer, 1, &job) == 1, 10000);
     assert_string_equal(job.payload, "child");
-    finish_job(queue, &job, TKL_JOB_DEAD);
+    finish_job(queue, &job, TKL_OUTCOME_DEAD);
     assert_ok(tkl_queue_pause(queue));
     assert_ok(tkl_queue_retry(queue, job.id, NULL));
     assert_ok(tkl_queue_resume(queue));
-    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){0}));
+    assert_ok(set_exactly(queue, &(tkl_queue_limits){0}));
     assert_claims(consumer, queue, "child parent next");
     server_do(f->server, "CONFIG SET maxmemory 0");
     assert_no_garbage(f->server);

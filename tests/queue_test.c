@@ -22,7 +22,7 @@ static void jobs_come_out_as_they_went_in(void **state)
                           .meta = {"me\0ta", 5},
                           .priority = 7,
                           .retries = 3,
-                          .timeout_ms = 1234};
+                          .time_limit_ms = 1234};
     push_job(d.queue, &job, id);
     tkl_jobs *jobs = claim_jobs(d.consumer, 10, 0);
     assert_int_equal(jobs->count, 1);
@@ -36,7 +36,7 @@ static void jobs_come_out_as_they_went_in(void **state)
     assert_memory_equal(got->meta.data, "me\0ta", 5);
     assert_int_equal(got->priority, 7);
     assert_int_equal(got->retries, 3);
-    assert_int_equal(got->timeout_ms, 1234);
+    assert_int_equal(got->time_limit_ms, 1234);
     assert_int_equal(got->attempt, 1);
     assert_int_equal(got->error.len, 0);
     int64_t now = server_ask_int(d.f->server, "EVAL %s 0", "return redis.call('TIME')[1] * 1000");
@@ -120,7 +120,7 @@ static void a_push_is_one_trip_and_so_is_a_turn(void **state)
     assert_int_equal(server_calls(d.f->server, "evalsha") - before, 1);
     tkl_jobs *more;
     before = server_calls(d.f->server, "evalsha");
-    assert_ok(tkl_consumer_turn(d.consumer, reports, 2, 10, 0, &more));
+    assert_ok(tkl_consumer_next(d.consumer, reports, 2, 10, 0, &more));
     assert_int_equal(server_calls(d.f->server, "evalsha") - before, 1);
     assert_ok(reports[0].code);
     assert_jobs(more, "c d e f");
@@ -185,7 +185,7 @@ static void a_repeated_request_pushes_nothing_twice(void **state)
     assert_ok(tkl_queue_push(d.queue, jobs, 2, &other, NULL));
     expect_all(d.consumer, "a b");
     char large[65] = {0};
-    assert_code(tkl_queue_push(d.queue, jobs, 2, &(tkl_push_options){{large, 65}}, NULL),
+    assert_code(tkl_queue_push(d.queue, jobs, 2, &(tkl_push_options){.request = {large, 65}}, NULL),
                 TKL_EINVAL);
     desk_close(&d);
 }
@@ -270,7 +270,7 @@ static void a_full_queue_says_so_and_takes_what_fits(void **state)
     const tkl_push jobs[] = {
         {.payload = tkl_str("a")}, {.payload = tkl_str("b")}, {.payload = tkl_str("c")}};
     tkl_pushed pushed[3];
-    assert_ok(tkl_queue_limit(d.queue, &(tkl_queue_limits){.max_jobs = 2}));
+    assert_ok(set_exactly(d.queue, &(tkl_queue_limits){.max_jobs = 2}));
     assert_code(tkl_queue_push(d.queue, jobs, 3, NULL, pushed), TKL_FULL);
     assert_ok(pushed[0].code);
     assert_ok(pushed[1].code);
@@ -278,7 +278,7 @@ static void a_full_queue_says_so_and_takes_what_fits(void **state)
     assert_string_equal(pushed[2].id, "");
     assert_code(tkl_queue_push(d.queue, jobs, 1, NULL, NULL), TKL_FULL);
     expect_all(d.consumer, "a b");
-    assert_ok(tkl_queue_limit(d.queue, &(tkl_queue_limits){.max_bytes = 5}));
+    assert_ok(set_exactly(d.queue, &(tkl_queue_limits){.max_bytes = 5}));
     assert_code(tkl_queue_push(d.queue, jobs, 3, NULL, pushed), TKL_FULL);
     assert_ok(pushed[1].code);
     assert_code(pushed[2].code, TKL_FULL);
@@ -345,13 +345,13 @@ static void a_full_server_refuses_pushes_and_lets_work_go_on(void **state)
     eventually(server_calls(d.f->server, "zadd") >= before + 2, LONG_MS); /* renewals */
     for (size_t i = 0; i < jobs->count; i++) {
         bool fails = jobs->items[i].payload.len == 5;
-        assert_ok(report_job(d.consumer, &jobs->items[i], fails ? TKL_JOB_FAILED : TKL_JOB_DONE,
-                             "no", 0));
+        assert_ok(report_job(d.consumer, &jobs->items[i],
+                             fails ? TKL_OUTCOME_FAILED : TKL_OUTCOME_DONE, "no", 0));
     }
     tkl_jobs_free(jobs);
     jobs = claim_jobs(d.consumer, 10, LONG_MS); /* waits for it, in line */
     assert_jobs(jobs, "fails");
-    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_JOB_DEAD, "no", 0));
+    assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_DEAD, "no", 0));
     tkl_jobs_free(jobs);
     server_do(d.f->server, "CONFIG SET maxmemory 0");
     desk_close(&d);

@@ -85,7 +85,7 @@ static void what_comes_back_wakes_as_well(void **state)
     fixture *f = *state;
     tkl_queue *queue = open_queue(f->client, "q", 1);
     tkl_consumer *holder = open_consumer(queue, 0), *consumer = open_consumer(queue, 0);
-    static const tkl_outcome outcomes[] = {TKL_JOB_RELEASED, TKL_JOB_FAILED};
+    static const tkl_outcome outcomes[] = {TKL_OUTCOME_RELEASED, TKL_OUTCOME_FAILED};
     for (int i = 0; i < 2; i++) {
         push_words(queue, "a");
         tkl_jobs *jobs = claim_jobs(holder, 1, 0);
@@ -130,9 +130,9 @@ static void a_claim_that_ends_makes_room_where_few_may_run(void **state)
     fixture *f = *state;
     tkl_queue *queue = open_queue(f->client, "q", 1);
     tkl_consumer *holder = open_consumer(queue, 0), *consumer = open_consumer(queue, 0);
-    static const tkl_outcome outcomes[] = {TKL_JOB_DONE, TKL_JOB_DEAD};
+    static const tkl_outcome outcomes[] = {TKL_OUTCOME_DONE, TKL_OUTCOME_DEAD};
     push_words(queue, "a b c");
-    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.concurrency = 1}));
+    assert_ok(tkl_queue_limits_set(queue, &(tkl_queue_limits){.concurrency = 1}));
     for (int i = 0; i < 2; i++) {
         tkl_jobs *jobs = claim_jobs(holder, 1, 0);
         pending p = {.consumer = consumer, .wait_ms = -1};
@@ -307,7 +307,7 @@ static void a_rate_lets_the_next_go_in_time(void **state)
     fixture *f = *state;
     tkl_queue *queue = open_queue(f->client, "q", 1);
     pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
-    assert_ok(tkl_queue_limit(queue, &(tkl_queue_limits){.rate = 1, .rate_period_ms = 300}));
+    assert_ok(tkl_queue_limits_set(queue, &(tkl_queue_limits){.rate = 1, .rate_period_ms = 300}));
     push_words(queue, "a b");
     expect_all(p.consumer, "a");
     p.thread = crew_start(1, claim_in_thread, &p);
@@ -527,10 +527,10 @@ static void whoever_waits_gets_what_a_removed_dead_letter_held(void **state)
     pending p = {.consumer = open_consumer(queue, 0), .wait_ms = LONG_MS};
     push_pair(queue, 0);
     tkl_jobs *child = claim_jobs(p.consumer, 1, 0);
-    assert_ok(report_job(p.consumer, &child->items[0], TKL_JOB_DEAD, "no", 0));
+    assert_ok(report_job(p.consumer, &child->items[0], TKL_OUTCOME_DEAD, "no", 0));
     tkl_jobs_free(child);
     start_waiting(&p, f->server);
-    assert_ok(tkl_queue_bury_none(queue, NULL));
+    assert_ok(tkl_queue_drop_dead(queue, NULL, NULL));
     expect(&p, "parent");
     assert_true(p.took_ms < LONG_MS);
     tkl_consumer_close(p.consumer);

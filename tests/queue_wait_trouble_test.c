@@ -284,7 +284,7 @@ static void push_or_work(void *arg, int index)
                      jobs->items[i].payload.data);
             if (atomic_fetch_add(&t->seen[atoi(text)], 1) == 0)
                 atomic_fetch_add(&t->done, 1);
-            while (report_job(consumer, &jobs->items[i], TKL_JOB_DONE, NULL, 0) < 0)
+            while (report_job(consumer, &jobs->items[i], TKL_OUTCOME_DONE, NULL, 0) < 0)
                 test_sleep_ms(1);
         }
         tkl_jobs_free(jobs);

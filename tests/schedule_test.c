@@ -34,7 +34,7 @@ static void a_schedule_says_when_it_comes_next(void **state)
     assert_string_equal(got->zone, "Europe/Berlin");
     assert_int_equal(got->every_ms, 0);
     assert_int_equal(got->priority, -7);
-    assert_int_equal(got->missed, TKL_FIRE_ONCE);
+    assert_int_equal(got->missed, TKL_MISSED_FIRE_ONCE);
     assert_int_equal(got->payload.len, 6);
     assert_memory_equal(got->payload.data, "report", 6);
     tkl_schedules_free(all);
@@ -57,7 +57,7 @@ static void setting_it_again_changes_nothing(void **state)
     /* But each part of it counts. */
     const tkl_schedule others[] = {
         {.every_ms = HOUR_MS / 2, .job = s.job},
-        {.every_ms = HOUR_MS, .missed = TKL_SKIP, .job = s.job},
+        {.every_ms = HOUR_MS, .missed = TKL_MISSED_SKIP, .job = s.job},
         {.cron = "0 0 * * *", .job = s.job},
         {.cron = "0 0 * * *", .zone = "Asia/Tokyo", .job = s.job},
         {.every_ms = HOUR_MS, .job = {.payload = tkl_str("y")}},
@@ -207,7 +207,7 @@ static void the_job_is_what_was_set(void **state)
                               .meta = {"\0\n", 2},
                               .priority = 5,
                               .retries = 2,
-                              .timeout_ms = 777}};
+                              .time_limit_ms = 777}};
     assert_ok(tkl_schedule_set(d.queue, (tkl_bytes){id, sizeof id}, &s));
     for (int i = 0; i < 2; i++) {
         tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
@@ -218,7 +218,7 @@ static void the_job_is_what_was_set(void **state)
         assert_memory_equal(job->meta.data, "\0\n", 2);
         assert_int_equal(job->priority, 5);
         assert_int_equal(job->retries, 2);
-        assert_int_equal(job->timeout_ms, 777);
+        assert_int_equal(job->time_limit_ms, 777);
         finish_all(d.consumer, jobs);
         tkl_jobs_free(jobs);
     }
@@ -291,10 +291,11 @@ static void missed_times_are_skipped_where_that_was_asked_for(void **state)
 {
     desk d = desk_open(state);
     int64_t ten_years = INT64_C(315360000000);
-    set_schedule(d.queue, "rare", &(tkl_schedule){.every_ms = ten_years, .missed = TKL_SKIP});
+    set_schedule(d.queue, "rare",
+                 &(tkl_schedule){.every_ms = ten_years, .missed = TKL_MISSED_SKIP});
     set_schedule(d.queue, "often",
                  &(tkl_schedule){.cron = "* * * * *",
-                                 .missed = TKL_SKIP,
+                                 .missed = TKL_MISSED_SKIP,
                                  .job = {.payload = tkl_str("often")}});
     tkl_schedule_info before = look_at(d.queue, "rare");
     make_due(d.f->server, "rare", HOUR_MS);
@@ -383,7 +384,7 @@ static void a_full_queue_keeps_the_schedule_due(void **state)
 {
     desk d = desk_open(state);
     push_words(d.queue, "first");
-    assert_ok(tkl_queue_limit(d.queue, &(tkl_queue_limits){.max_jobs = 1}));
+    assert_ok(tkl_queue_limits_set(d.queue, &(tkl_queue_limits){.max_jobs = 1}));
     set_schedule(d.queue, "s",
                  &(tkl_schedule){.every_ms = HOUR_MS, .job = {.payload = tkl_str("x")}});
     make_due(d.f->server, "s", 0);
@@ -436,14 +437,15 @@ static void many_that_are_due_at_once_all_fire(void **state)
 
 static void a_unique_job_that_is_there_is_not_pushed_again(void **state)
 {
-    static const tkl_unique_mode modes[] = {TKL_UNTIL_FINISHED, TKL_UNTIL_STARTED, TKL_FOR_A_TIME};
+    static const tkl_unique_mode modes[] = {TKL_UNIQUE_UNTIL_FINISHED, TKL_UNIQUE_UNTIL_STARTED,
+                                            TKL_UNIQUE_FOR_A_TIME};
     desk d = desk_open(state);
     for (size_t i = 0; i < 3; i++) {
         char key[] = {'k', (char)('0' + i), '\0'};
         tkl_push job = {.payload = tkl_str("x"),
                         .unique = tkl_str(key),
                         .unique_mode = modes[i],
-                        .unique_ms = modes[i] == TKL_FOR_A_TIME ? HOUR_MS : 0};
+                        .unique_ms = modes[i] == TKL_UNIQUE_FOR_A_TIME ? HOUR_MS : 0};
         set_schedule(d.queue, "s", &(tkl_schedule){.every_ms = HOUR_MS, .job = job});
         make_due(d.f->server, "s", 0);
         tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
@@ -454,7 +456,7 @@ static void a_unique_job_that_is_there_is_not_pushed_again(void **state)
         /* That time comes and passes, with or without a job: the key is free once it is started. */
         eventually((take_all(d.consumer, 0), look_at(d.queue, "s").next_ms > due), LONG_MS);
         pushed = server_ask_int(d.f->server, "HGET " KEY "meta pushed") - pushed;
-        assert_int_equal(pushed, modes[i] == TKL_UNTIL_STARTED);
+        assert_int_equal(pushed, modes[i] == TKL_UNIQUE_UNTIL_STARTED);
         assert_true(look_at(d.queue, "s").last_ms >= due);
         finish_all(d.consumer, jobs);
         tkl_jobs_free(jobs);

@@ -115,7 +115,7 @@ static void make_job(tkl_push *job, int number, const char *text)
     if (number % 30 == 5)
         job->unique = tkl_str(text);
     if (number % 30 == 6)
-        job->timeout_ms = 60000;
+        job->time_limit_ms = 60000;
 }
 
 /* ---- A pusher ------------------------------------------------------------------ */
@@ -299,7 +299,7 @@ static char *find_dead(tkl_queue *queue)
     assert_non_null(dead);
     for (size_t skip = 0, count = 1; count > 0; skip += count) {
         tkl_listing *page;
-        assert_ok(tkl_queue_peek(queue, TKL_JOB_BURIED, skip, 1000, &page));
+        assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DEAD, skip, 1000, &page));
         count = page->count;
         for (size_t i = 0; i < count; i++) {
             char text[16] = "";

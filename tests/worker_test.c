@@ -279,7 +279,7 @@ static int obey(tkl_task *task, void *arg)
 static char *dead_reason(tkl_queue *queue)
 {
     tkl_listing *dead;
-    assert_ok(tkl_queue_peek(queue, TKL_JOB_BURIED, 0, 10, &dead));
+    assert_ok(tkl_queue_peek(queue, TKL_JOB_STATE_DEAD, 0, 10, &dead));
     assert_int_equal(dead->count, 1);
     tkl_bytes why = dead->items[0].error;
     char *text = test_format("%.*s", (int)why.len, why.data);
@@ -340,12 +340,12 @@ static void a_result_reaches_the_one_who_waits(void **state)
     scene_init(&s);
     tkl_queue *queue = open_queue(f->client, "mails", 1);
     tkl_worker *worker;
-    tkl_reply *result;
+    tkl_job_result *result;
     assert_ok(tkl_worker_start(&queue, 1, NULL, obey, &s, &worker));
     job_id id = push_one(queue, &(tkl_push){.payload = tkl_str("send"), .result_ms = 60000});
     assert_ok(tkl_queue_result(queue, id.text, LONG_MS, &result));
-    assert_string_equal(tkl_reply_str(result), "sent");
-    tkl_reply_free(result);
+    assert_string_equal(result->text.data, "sent");
+    tkl_job_result_free(result);
     tkl_worker_close(worker);
     tkl_queue_close(queue);
 }
@@ -369,7 +369,7 @@ static void progress_is_seen_while_it_runs(void **state)
     job_id id = push_one(queue, &(tkl_push){.payload = tkl_str("x")});
     eventually(atomic_load(&s.inside) == 1, LONG_MS);
     assert_ok(tkl_queue_show(queue, id.text, &shown));
-    assert_int_equal(shown->items[0].state, TKL_JOB_ACTIVE);
+    assert_int_equal(shown->items[0].state, TKL_JOB_STATE_ACTIVE);
     assert_int_equal(shown->items[0].progress.len, 4);
     assert_memory_equal(shown->items[0].progress.data, "40 %", 4);
     tkl_listing_free(shown);
@@ -389,7 +389,7 @@ static void a_job_beyond_its_time_limit_has_failed_though_it_runs_on(void **stat
     atomic_store(&s.stubborn, true);
     tkl_queue *queue = open_queue(f->client, "mails", 1);
     tkl_worker *worker = start_worker(queue, &(tkl_worker_options){.threads = 2}, &s);
-    push_one(queue, &(tkl_push){.payload = tkl_str("x"), .timeout_ms = 50, .retries = -1});
+    push_one(queue, &(tkl_push){.payload = tkl_str("x"), .time_limit_ms = 50, .retries = -1});
     eventually(stats_of(queue).dead == 1, LONG_MS);
     char *why = dead_reason(queue);
     assert_string_equal(why, "time limit");
@@ -416,7 +416,7 @@ static void a_job_within_its_time_limit_is_done(void **state)
     tkl_queue *queue = open_queue(f->client, "mails", 1);
     tkl_worker *worker = start_worker(queue, &(tkl_worker_options){.threads = 2}, &s);
     for (int i = 0; i < 50; i++)
-        push_one(queue, &(tkl_push){.payload = tkl_str("x"), .timeout_ms = LONG_MS});
+        push_one(queue, &(tkl_push){.payload = tkl_str("x"), .time_limit_ms = LONG_MS});
     eventually(worker_stats(worker).done == 50, LONG_MS);
     assert_int_equal(worker_stats(worker).timeouts, 0);
     tkl_worker_close(worker);
@@ -657,7 +657,7 @@ static void the_hook_hears_of_every_end(void **state)
     push_numbers(queue, 5);
     tkl_worker *worker = start_worker(queue, &options, &s);
     assert_ok(tkl_worker_wait(worker, LONG_MS));
-    assert_int_equal(atomic_load(&e.outcomes[TKL_JOB_DONE]), 5);
+    assert_int_equal(atomic_load(&e.outcomes[TKL_OUTCOME_DONE]), 5);
     assert_int_equal(atomic_load(&e.slow), 5); /* sleeping rounds down */
     assert_true(worker_stats(worker).busy_us > 5 * 15000);
     tkl_worker_close(worker);

@@ -9,6 +9,8 @@
  * A schedule belongs to a queue and lives on the server. Each due time is fired once, however
  * many workers run: whichever consumer of the queue comes first pushes the job. docs/schedule.md
  * has the grammar and what happens when clocks are changed.
+ *
+ * Threads, fork and keys as in queue.h; there are no callbacks.
  */
 #ifndef TACKLE_SCHEDULE_H
 #define TACKLE_SCHEDULE_H
@@ -22,8 +24,8 @@ extern "C" {
 
 /* Times that passed while no consumer was there. */
 typedef enum tkl_missed {
-    TKL_FIRE_ONCE, /* one job for all of them */
-    TKL_SKIP,      /* none for those that are more than a minute past */
+    TKL_MISSED_FIRE_ONCE = 0, /* one job for all of them */
+    TKL_MISSED_SKIP = 1,      /* none for those that are more than a minute past */
 } tkl_missed;
 
 typedef struct tkl_schedule {
@@ -32,6 +34,7 @@ typedef struct tkl_schedule {
     const char *zone; /* of cron: "Europe/Berlin"; NULL: UTC */
     tkl_missed missed;
     tkl_push job; /* pushed at each time; its delay, time and flow must be empty */
+    TKL_RESERVED(8);
 } tkl_schedule;
 
 #define TKL_SCHEDULE_ID_MAX 256
@@ -55,6 +58,7 @@ typedef struct tkl_schedule_info {
     int priority;
     int64_t next_ms; /* Unix time */
     int64_t last_ms; /* when it fired last; 0: never */
+    TKL_RESERVED(4);
 } tkl_schedule_info;
 
 typedef struct tkl_schedules {

@@ -8,18 +8,27 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/options.h"
 #include "core/reply.h"
 #include "core/walk.h"
 #include "queue/all.h"
+#include "queue/record.h"
 #include "queue/scripts.h"
 
 /* ---- Statistics ---------------------------------------------------------- */
+
+/* What a script counts is from 0 to 2^53: anything else was not said by it. */
+static int64_t number_of(const tkl_reply *reply)
+{
+    int64_t number = tkl_reply_int(reply);
+    return number >= 0 && number <= INT64_C(1) << 53 ? number : 0;
+}
 
 static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
 {
     int64_t v[14];
     for (size_t i = 0; i < 14; i++)
-        v[i] = tkl_reply_int(tkl_reply_at(one, i));
+        v[i] = number_of(tkl_reply_at(one, i));
     /* What is nowhere else is delayed: schedules and timers stand among them. */
     sum->delayed += v[0] - v[1] - v[2] - v[3] - v[4] - v[5];
     sum->ready += v[1];
@@ -49,28 +58,50 @@ int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)
 
 #define LEVELS (TKL_PRIORITY_MAX - TKL_PRIORITY_MIN + 1)
 
-int tkl_queue_levels(tkl_queue *queue, tkl_queue_level *levels, size_t max, size_t *count)
+typedef struct level_list {
+    tkl_queue_level_list public; /* first: what the user has is a pointer to it */
+    tkl_queue_level items[LEVELS];
+} level_list;
+
+void tkl_queue_level_list_free(tkl_queue_level_list *levels)
 {
-    tkl_reply *replies;
-    int64_t *ready = calloc(LEVELS, sizeof *ready);
-    *count = 0;
-    if (!ready)
-        return tkl__nomem();
-    int rc = tkl__queue_run_on_all(queue, &tkl__lua_queue_levels, NULL, 0, &replies);
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *one = tkl_reply_at(replies, i);
-        for (size_t k = 0; k + 1 < tkl_reply_count(one); k += 2) {
-            int64_t level = tkl_reply_int(tkl_reply_at(one, k)) - TKL_PRIORITY_MIN;
-            if (level >= 0 && level < LEVELS)
-                ready[level] += tkl_reply_int(tkl_reply_at(one, k + 1));
-        }
+    free(levels);
+}
+
+/* Priority and number, again and again. */
+static void add_levels(int64_t ready[LEVELS], const tkl_reply *one)
+{
+    for (size_t k = 0; k + 1 < tkl_reply_count(one); k += 2) {
+        int64_t level = tkl_reply_int(tkl_reply_at(one, k)) - TKL_PRIORITY_MIN;
+        int64_t more = tkl_reply_int(tkl_reply_at(one, k + 1));
+        if (level >= 0 && level < LEVELS && more > 0 && more < INT64_C(1) << 53)
+            ready[level] += more;
     }
-    for (int i = 0; i < LEVELS; i++)
-        if (ready[i] > 0 && (*count)++ < max)
-            levels[*count - 1] = (tkl_queue_level){i + TKL_PRIORITY_MIN, ready[i]};
+}
+
+int tkl_queue_levels(tkl_queue *queue, tkl_queue_level_list **levels)
+{
+    tkl_reply *replies = NULL;
+    int64_t *ready = calloc(LEVELS, sizeof *ready);
+    level_list *list = calloc(1, sizeof *list);
+    *levels = NULL;
+    int rc = ready && list ? tkl__queue_run_on_all(queue, &tkl__lua_queue_levels, NULL, 0, &replies)
+                           : tkl__nomem();
+    for (size_t i = 0; i < tkl_reply_count(replies); i++)
+        add_levels(ready, tkl_reply_at(replies, i));
     tkl_reply_free(replies);
+    for (int i = 0; rc == TKL_OK && i < LEVELS; i++)
+        if (ready[i] > 0)
+            list->items[list->public.count++] =
+                (tkl_queue_level){.priority = i + TKL_PRIORITY_MIN, .ready = ready[i]};
     free(ready);
-    return rc;
+    if (rc != TKL_OK) {
+        free(list);
+        return rc;
+    }
+    list->public.items = list->items;
+    *levels = &list->public;
+    return TKL_OK;
 }
 
 /* ---- Pausing ------------------------------------------------------------- */
@@ -94,6 +125,9 @@ int tkl_queue_resume(tkl_queue *queue)
 /* ---- Limits -------------------------------------------------------------- */
 
 #define NLIMITS 10
+/* The defaults, as in ends.inc.lua. */
+#define DEAD_MAX 10000
+#define DEAD_MS  INT64_C(2592000000)
 
 static const char *const limit_names[NLIMITS] = {
     "max_jobs",          "max_bytes",  "concurrency",       "rate",     "rate_period",
@@ -109,25 +143,25 @@ static int64_t *limit_at(tkl_queue_limits *limits, int i)
     return all[i];
 }
 
-/* A rate and its period: both or none, both or neither kept. The shortest step between two is a
+/* A rate and its period: both are set, removed or left. The shortest step between two is a
  * microsecond. */
 static bool is_rate(int64_t count, int64_t period_ms)
 {
     if (count <= 0 || period_ms <= 0)
         return count == period_ms;
-    return period_ms <= INT64_C(315360000000) && count / 1000 <= period_ms;
+    return period_ms <= TKL__QUEUE_DELAY_MAX_MS && count / 1000 <= period_ms;
 }
 
 static int check_limits(tkl_queue_limits *limits)
 {
-    for (int i = 0; i < NLIMITS; i++)
-        if (*limit_at(limits, i) < TKL_LIMIT_KEEP || *limit_at(limits, i) > INT64_C(1) << 52)
-            return tkl__fail(TKL_EINVAL, "%s is from 0 to 2^52", limit_names[i]);
-    if (!is_rate(limits->rate, limits->rate_period_ms) ||
-        !is_rate(limits->group_rate, limits->group_rate_period_ms))
-        return tkl__fail(TKL_EINVAL, "a rate needs a period, of ten years at most, and is at most "
-                                     "a million in a second");
-    return TKL_OK;
+    int rc = TKL__CHECK_RESERVED(limits);
+    for (int i = 0; rc == TKL_OK && i < NLIMITS; i++)
+        rc = tkl__check_number(limit_names[i], *limit_at(limits, i), TKL_NONE, INT64_C(1) << 52);
+    if (rc == TKL_OK && (!is_rate(limits->rate, limits->rate_period_ms) ||
+                         !is_rate(limits->group_rate, limits->group_rate_period_ms)))
+        rc = tkl__fail(TKL_EINVAL, "a rate needs a period, of ten years at most, and is at most "
+                                   "a million in a second");
+    return rc;
 }
 
 /* All are set in the first step. Jobs that were parked under others come back in further ones, each
@@ -149,7 +183,7 @@ static int set_limits(tkl__queue_shard *shard, tkl_bytes args[1 + 2 * NLIMITS], 
     return rc;
 }
 
-int tkl_queue_limit(tkl_queue *queue, const tkl_queue_limits *limits)
+int tkl_queue_limits_set(tkl_queue *queue, const tkl_queue_limits *limits)
 {
     tkl_queue_limits all = *limits;
     tkl_bytes args[1 + 2 * NLIMITS];
@@ -157,9 +191,10 @@ int tkl_queue_limit(tkl_queue *queue, const tkl_queue_limits *limits)
     size_t n = 1;
     int rc = check_limits(&all);
     for (int i = 0; i < NLIMITS; i++) {
-        if (*limit_at(&all, i) == TKL_LIMIT_KEEP)
+        int64_t value = *limit_at(&all, i);
+        if (value == 0)
             continue;
-        snprintf(numbers[i], sizeof numbers[i], "%" PRId64, *limit_at(&all, i));
+        snprintf(numbers[i], sizeof numbers[i], "%" PRId64, value == TKL_NONE ? 0 : value);
         args[n++] = tkl_str(limit_names[i]);
         args[n++] = tkl_str(numbers[i]);
     }
@@ -177,8 +212,14 @@ int tkl_queue_limits_get(tkl_queue *queue, tkl_queue_limits *limits)
         args[i] = tkl_str(limit_names[i]);
     int rc =
         tkl__queue_run_on(&queue->shards[0], &tkl__lua_queue_limits, args, NLIMITS, true, &reply);
-    for (int i = 0; rc == TKL_OK && i < NLIMITS; i++)
-        *limit_at(limits, i) = tkl_reply_int(tkl_reply_at(reply, (size_t)i));
+    for (int i = 0; rc == TKL_OK && i < NLIMITS; i++) {
+        int64_t value = tkl_reply_int(tkl_reply_at(reply, (size_t)i));
+        *limit_at(limits, i) = value > 0 ? value : TKL_NONE;
+    }
+    if (rc == TKL_OK && limits->dead_max == TKL_NONE)
+        limits->dead_max = DEAD_MAX;
+    if (rc == TKL_OK && limits->dead_ms == TKL_NONE)
+        limits->dead_ms = DEAD_MS;
     tkl_reply_free(reply);
     return rc;
 }
@@ -186,14 +227,16 @@ int tkl_queue_limits_get(tkl_queue *queue, tkl_queue_limits *limits)
 /* ---- The end of a queue -------------------------------------------------- */
 
 /* A run for each partition: they differ in the names of their channels. */
-int tkl_queue_destroy(tkl_queue *queue)
+int tkl_queue_drop(tkl_queue *queue)
 {
+    int64_t keys = 0;
     int rc = TKL_OK;
     for (int i = 0; rc == TKL_OK && i < queue->partitions; i++) {
         const tkl__queue_shard *shard = &queue->shards[i];
         tkl_reply *reply;
         rc = tkl__queue_run_on(shard, &tkl__lua_queue_drop, &shard->results, 1, true, &reply);
+        keys += tkl_reply_int(reply);
         tkl_reply_free(reply);
     }
-    return rc;
+    return rc == TKL_OK && keys == 0 ? tkl__no(TKL_NOTFOUND) : rc;
 }

@@ -30,13 +30,13 @@ void tkl__queue_source_begin(tkl__queue_source *source)
 
 /* ---- finish.lua ---------------------------------------------------------- */
 
-static tkl_bytes outcome_word(tkl_outcome outcome)
+const char *tkl_outcome_name(tkl_outcome outcome)
 {
-    static const char *const words[] = {[TKL_JOB_DONE] = "done",
-                                        [TKL_JOB_FAILED] = "failed",
-                                        [TKL_JOB_DEAD] = "dead",
-                                        [TKL_JOB_RELEASED] = "released"};
-    return tkl_str(words[outcome]);
+    static const char *const names[] = {[TKL_OUTCOME_DONE] = "done",
+                                        [TKL_OUTCOME_FAILED] = "failed",
+                                        [TKL_OUTCOME_DEAD] = "dead",
+                                        [TKL_OUTCOME_RELEASED] = "released"};
+    return (unsigned)outcome <= TKL_OUTCOME_RELEASED ? names[outcome] : "unknown";
 }
 
 /* Half of a backoff is random, lest those that failed together come back together. */
@@ -57,13 +57,13 @@ void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_shard *shard,
     f->delay[0] = f->jitter[0] = '\0';
     if (delay_ms > 0)
         snprintf(f->delay, sizeof f->delay, "%" PRId64, delay_ms);
-    if (outcome == TKL_JOB_FAILED)
+    if (outcome == TKL_OUTCOME_FAILED)
         snprintf(f->jitter, sizeof f->jitter, "%.6f", jitter());
-    if (outcome != TKL_JOB_DONE && text.len > ERROR_MAX)
+    if (outcome != TKL_OUTCOME_DONE && text.len > ERROR_MAX)
         text.len = ERROR_MAX;
     f->args[0] = tkl_str(f->id);
     f->args[1] = tkl_str(f->token);
-    f->args[2] = outcome_word(outcome);
+    f->args[2] = tkl_str(tkl_outcome_name(outcome));
     f->args[3] = text;
     f->args[4] = tkl_str(f->delay);
     f->args[5] = tkl_str(f->jitter);

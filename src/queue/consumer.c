@@ -12,6 +12,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/options.h"
 #include "queue/record.h"
 #include "queue/scripts.h"
 
@@ -35,12 +36,18 @@ static int check_queues(tkl_queue *const *queues, size_t count)
 static int set_options(tkl_consumer *c, const tkl_consumer_options *options)
 {
     int64_t lease_ms = options && options->lease_ms ? options->lease_ms : LEASE_MS;
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK && options)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    if (rc != TKL_OK)
+        return rc;
     if (lease_ms < LEASE_MIN_MS || lease_ms > LEASE_MAX_MS)
         return tkl__fail(TKL_EINVAL, "a lease lasts from %d milliseconds to 10 years",
                          LEASE_MIN_MS);
     c->lease_us = lease_ms * 1000;
     snprintf(c->lease, sizeof c->lease, "%" PRId64, lease_ms);
     if (options) {
+        c->timeout_ms = options->timeout_ms;
         c->no_renewal = options->no_renewal;
         c->on_lost = options->on_lost;
         c->on_error = options->on_error;
@@ -82,6 +89,7 @@ int tkl_consumer_open(tkl_queue *const *queues, size_t count, const tkl_consumer
     if (!c)
         return tkl__nomem();
     c->client = queues[0]->client;
+    c->generation = tkl__fork_generation();
     c->bell = -1;
     pthread_mutex_init(&c->turn, NULL);
     pthread_mutex_init(&c->mutex, NULL);
@@ -94,6 +102,17 @@ int tkl_consumer_open(tkl_queue *const *queues, size_t count, const tkl_consumer
     }
     *consumer = c;
     return TKL_OK;
+}
+
+/* The claims of a parent are not those of its forked child. */
+static bool is_inherited(const tkl_consumer *c)
+{
+    return c->generation != tkl__fork_generation();
+}
+
+static int refuse_inherited(void)
+{
+    return tkl__fail(TKL_EINVAL, "the consumer belongs to the process that opened it");
 }
 
 /* Those of which it is not known what their last token was given, but for servers that are away. */
@@ -125,10 +144,12 @@ void tkl_consumer_close(tkl_consumer *c)
 {
     if (!c)
         return;
-    if (c->sources)
+    bool inherited = is_inherited(c);
+    if (c->sources && !inherited)
         give_back(c);
     for (size_t i = 0; i < c->nsources; i++) {
-        tkl__unkeep_wait(c->client, &c->sources[i].kept);
+        if (!inherited)
+            tkl__unkeep_wait(c->client, &c->sources[i].kept);
         free(c->sources[i].renewal.members);
         free(c->sources[i].renewal.args);
     }
@@ -161,6 +182,9 @@ typedef struct turn {
 static int turn_init(turn *r, tkl_consumer *c, tkl_report *reports, size_t count)
 {
     *r = (turn){.consumer = c, .reports = reports, .count = count};
+    for (size_t i = 0; i < count; i++)
+        if (TKL__CHECK_RESERVED(&reports[i]) != TKL_OK)
+            return TKL_EINVAL;
     r->finishes = calloc(count + 1, sizeof *r->finishes);
     r->done = calloc(count + 1, sizeof *r->done);
     r->asks = calloc(2 * c->nsources + count / TKL__QUEUE_CLAIM_MAX + 1, sizeof *r->asks);
@@ -192,7 +216,8 @@ static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__queue_d
     tkl__queue_shard *shard = claim_of(report->job, done->member);
     pthread_mutex_lock(&c->mutex);
     tkl__queue_claim *claim = shard ? tkl__queue_claim_find(c, shard, done->member) : NULL;
-    bool simple = claim && !claim->reporting && !claim->answers && report->outcome == TKL_JOB_DONE;
+    bool simple =
+        claim && !claim->reporting && !claim->answers && report->outcome == TKL_OUTCOME_DONE;
     if (claim)
         claim->reporting = true;
     if (simple) {
@@ -206,7 +231,7 @@ static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__queue_d
 
 static int check_outcome(tkl_outcome outcome, int64_t delay_ms)
 {
-    if ((unsigned)outcome > TKL_JOB_RELEASED)
+    if ((unsigned)outcome > TKL_OUTCOME_RELEASED)
         return tkl__fail(TKL_EINVAL, "there is no such outcome");
     if (delay_ms < 0 || delay_ms > TKL__QUEUE_DELAY_MAX_MS)
         return tkl__fail(TKL_EINVAL, "a delay is from 0 to ten years");
@@ -334,6 +359,8 @@ static void send_all(turn *r, int64_t deadline, tkl__queue_haul *haul)
 int tkl_consumer_finish(tkl_consumer *c, tkl_report *reports, size_t count)
 {
     turn r;
+    if (is_inherited(c))
+        return refuse_inherited();
     int rc = turn_init(&r, c, reports, count);
     if (rc == TKL_OK) {
         sort_reports(&r);
@@ -350,7 +377,7 @@ void tkl__queue_hand_back(tkl_consumer *c, tkl__queue_haul *haul, size_t most)
     size_t count = jobs->count > most ? jobs->count - most : 0;
     tkl_report *reports = count > 0 ? calloc(count, sizeof *reports) : NULL;
     for (size_t i = 0; reports && i < count; i++)
-        reports[i] = (tkl_report){.job = &jobs->items[most + i], .outcome = TKL_JOB_RELEASED};
+        reports[i] = (tkl_report){.job = &jobs->items[most + i], .outcome = TKL_OUTCOME_RELEASED};
     if (reports && tkl_consumer_finish(c, reports, count) < 0)
         count = 0; /* their leases will end */
     free(reports);
@@ -490,11 +517,13 @@ static int claim(turn *r, size_t max, int64_t wait_ms, tkl__queue_haul *haul)
     return TKL_OK;
 }
 
-int tkl_consumer_turn(tkl_consumer *c, tkl_report *reports, size_t count, size_t max,
+int tkl_consumer_next(tkl_consumer *c, tkl_report *reports, size_t count, size_t max,
                       int64_t wait_ms, tkl_jobs **jobs)
 {
     turn r;
     *jobs = NULL;
+    if (is_inherited(c))
+        return refuse_inherited();
     if (max == 0)
         return tkl__fail(TKL_EINVAL, "claim at least one job");
     tkl__queue_haul *haul = tkl__queue_haul_new();
@@ -517,7 +546,7 @@ int tkl_consumer_turn(tkl_consumer *c, tkl_report *reports, size_t count, size_t
 
 int tkl_consumer_claim(tkl_consumer *c, size_t max, int64_t wait_ms, tkl_jobs **jobs)
 {
-    return tkl_consumer_turn(c, NULL, 0, max, wait_ms, jobs);
+    return tkl_consumer_next(c, NULL, 0, max, wait_ms, jobs);
 }
 
 /* ---- With id and token --------------------------------------------------- */
@@ -539,8 +568,8 @@ int tkl_queue_finish(tkl_queue *queue, const char *id, const char *token, tkl_ou
     return f.code == TKL_NOTOWNER && f.repeated ? TKL_OK : f.code;
 }
 
-int tkl_queue_extend(tkl_queue *queue, const char *id, const char *token, int64_t lease_ms,
-                     tkl_bytes progress)
+int tkl_queue_renew(tkl_queue *queue, const char *id, const char *token, int64_t lease_ms,
+                    tkl_bytes progress)
 {
     char lease[24], member[TKL__QUEUE_MEMBER_LEN + 1];
     const char *digits;

@@ -96,7 +96,7 @@ static int add_job(tkl__queue_haul *haul, tkl__queue_source *source, const char 
                      .group = r.group,
                      .priority = r.priority,
                      .retries = r.retries,
-                     .timeout_ms = r.time_limit_ms,
+                     .time_limit_ms = r.time_limit_ms,
                      .pushed_ms = tkl__queue_id_time(id)};
     tkl__queue_show_id(source->shard, id, job->id);
     memcpy(job->token, source->token, sizeof job->token);

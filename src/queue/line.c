@@ -67,18 +67,11 @@ void tkl_consumer_cancel(tkl_consumer *c)
     pthread_mutex_unlock(&c->mutex);
 }
 
-/* That of a parent would be rung for both. */
 static int open_bell(tkl_consumer *c)
 {
     pthread_mutex_lock(&c->mutex);
-    if (c->bell >= 0 && c->generation != tkl__fork_generation()) {
-        close(c->bell);
-        c->bell = -1;
-    }
-    if (c->bell < 0) {
-        c->generation = tkl__fork_generation();
+    if (c->bell < 0)
         c->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    }
     int rc = c->bell < 0 ? tkl__fail_errno(TKL_EIO, "eventfd") : TKL_OK;
     pthread_mutex_unlock(&c->mutex);
     return rc;

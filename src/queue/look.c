@@ -71,7 +71,8 @@ static void read_info(tkl_job_info *info, const found *f)
                            .retries = record.retries,
                            .pushed_ms = tkl__queue_id_time(f->id.data)};
     tkl__queue_show_id(f->shard, f->id.data, info->id);
-    if (f->state == TKL_JOB_DELAYED || f->state == TKL_JOB_ACTIVE || f->state == TKL_JOB_BURIED)
+    if (f->state == TKL_JOB_STATE_DELAYED || f->state == TKL_JOB_STATE_ACTIVE ||
+        f->state == TKL_JOB_STATE_DEAD)
         info->due_ms = time_of(f->score);
 }
 
@@ -97,16 +98,16 @@ static int make_listing(tkl_reply *replies, const found *all, size_t count, tkl_
  * group, or in a flow. */
 static size_t places_of(tkl_job_state state, const char *places[2])
 {
-    static const char *const of[] = {[TKL_JOB_READY] = "ready",
-                                     [TKL_JOB_DELAYED] = "delayed",
-                                     [TKL_JOB_HELD] = "parked",
-                                     [TKL_JOB_ACTIVE] = "active",
-                                     [TKL_JOB_BURIED] = "dead"};
-    if (state < TKL_JOB_READY || state > TKL_JOB_BURIED || state == TKL_JOB_FINISHED)
+    static const char *const of[] = {[TKL_JOB_STATE_READY] = "ready",
+                                     [TKL_JOB_STATE_DELAYED] = "delayed",
+                                     [TKL_JOB_STATE_HELD] = "parked",
+                                     [TKL_JOB_STATE_ACTIVE] = "active",
+                                     [TKL_JOB_STATE_DEAD] = "dead"};
+    if (state < TKL_JOB_STATE_READY || state > TKL_JOB_STATE_DEAD || state == TKL_JOB_STATE_DONE)
         return 0;
     places[0] = of[state];
     places[1] = "flow";
-    return state == TKL_JOB_HELD ? 2 : 1;
+    return state == TKL_JOB_STATE_HELD ? 2 : 1;
 }
 
 static int ask(const tkl_queue *queue, const char *place, size_t skip, size_t max,
@@ -179,7 +180,7 @@ static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t m
         gather(queue, state, c->replies[i], c);
     if (rc == TKL_OK && many)
         qsort(c->items, c->count, sizeof *c->items,
-              state == TKL_JOB_BURIED ? newest_first : by_turn);
+              state == TKL_JOB_STATE_DEAD ? newest_first : by_turn);
     return rc;
 }
 
@@ -189,7 +190,7 @@ int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t ma
     catch c = {.count = 0};
     *list = NULL;
     int rc = peek_all(queue, state, skip, max, &c);
-    bool many = queue->partitions > 1 || state == TKL_JOB_HELD;
+    bool many = queue->partitions > 1 || state == TKL_JOB_STATE_HELD;
     size_t first = many && skip < c.count ? skip : many ? c.count : 0;
     size_t count = c.count - first < max ? c.count - first : max;
     tkl_reply *owner = rc == TKL_OK ? tkl__reply_new_array(2) : NULL;
@@ -208,14 +209,23 @@ int tkl_queue_peek(tkl_queue *queue, tkl_job_state state, size_t skip, size_t ma
 
 /* ---- One ----------------------------------------------------------------- */
 
+static const char *const state_names[] = {
+    [TKL_JOB_STATE_UNKNOWN] = "unknown", [TKL_JOB_STATE_READY] = "ready",
+    [TKL_JOB_STATE_DELAYED] = "delayed", [TKL_JOB_STATE_HELD] = "held",
+    [TKL_JOB_STATE_ACTIVE] = "active",   [TKL_JOB_STATE_DONE] = "done",
+    [TKL_JOB_STATE_DEAD] = "dead",
+};
+
+const char *tkl_job_state_name(tkl_job_state state)
+{
+    bool known = (unsigned)state <= TKL_JOB_STATE_DEAD;
+    return state_names[known ? state : TKL_JOB_STATE_UNKNOWN];
+}
+
 static bool read_state(const char *word, tkl_job_state *state)
 {
-    static const char *const words[] = {
-        [TKL_JOB_UNKNOWN] = "unknown", [TKL_JOB_READY] = "ready",   [TKL_JOB_DELAYED] = "delayed",
-        [TKL_JOB_HELD] = "held",       [TKL_JOB_ACTIVE] = "active", [TKL_JOB_FINISHED] = "done",
-        [TKL_JOB_BURIED] = "dead"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(word, words[i]) == 0) {
+    for (size_t i = 0; i < sizeof state_names / sizeof *state_names; i++)
+        if (strcmp(word, state_names[i]) == 0) {
             *state = (tkl_job_state)i;
             return true;
         }

@@ -12,6 +12,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/options.h"
 #include "queue/record.h"
 #include "queue/scripts.h"
 
@@ -429,12 +430,28 @@ static int find_flow(request *r, const tkl_push *jobs, size_t count)
     return TKL_OK;
 }
 
+static int check_options(const tkl_push_options *options)
+{
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK && options)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    return rc;
+}
+
+static int64_t deadline_of(const tkl_queue *queue, const tkl_push_options *options)
+{
+    bool own = options && options->timeout_ms > 0;
+    return own ? tkl__deadline(queue->client, options->timeout_ms) : tkl__queue_deadline(queue);
+}
+
 int tkl_queue_push(tkl_queue *queue, const tkl_push *jobs, size_t count,
                    const tkl_push_options *options, tkl_pushed *pushed)
 {
-    request r = {.queue = queue, .deadline = tkl__queue_deadline(queue)};
+    request r = {.queue = queue, .deadline = deadline_of(queue, options)};
     tkl__queue_lane *lane = NULL;
     int rc = check_all(jobs, count, pushed);
+    if (rc == TKL_OK)
+        rc = check_options(options);
     if (rc == TKL_OK)
         rc = make_request(&r, options ? options->request : (tkl_bytes){NULL, 0}, &lane);
     if (rc == TKL_OK)
@@ -442,5 +459,14 @@ int tkl_queue_push(tkl_queue *queue, const tkl_push *jobs, size_t count,
     if (rc == TKL_OK)
         rc = push_all(&r, jobs, count, pushed);
     return_lane(queue, lane);
+    return rc;
+}
+
+int tkl_queue_push_one(tkl_queue *queue, tkl_bytes payload, char id[TKL_JOB_ID_SIZE])
+{
+    tkl_pushed pushed;
+    int rc = tkl_queue_push(queue, &(tkl_push){.payload = payload}, 1, NULL, &pushed);
+    if (id)
+        memcpy(id, pushed.id, sizeof pushed.id);
     return rc;
 }

@@ -100,8 +100,7 @@
 #include <string.h>
 
 #include "core/error.h"
-
-#define PARTITIONS_MAX 256
+#include "core/options.h"
 
 static int copy_name(tkl_queue *queue, tkl_bytes name)
 {
@@ -118,8 +117,8 @@ static int copy_name(tkl_queue *queue, tkl_bytes name)
 
 static int open_shards(tkl_queue *queue, int partitions)
 {
-    if (partitions < 0 || partitions > PARTITIONS_MAX)
-        return tkl__fail(TKL_EINVAL, "a queue has 1 to %d partitions", PARTITIONS_MAX);
+    if (partitions < 0 || partitions > TKL__QUEUE_PARTITIONS_MAX)
+        return tkl__fail(TKL_EINVAL, "a queue has 1 to %d partitions", TKL__QUEUE_PARTITIONS_MAX);
     queue->partitions = partitions == 0 ? 1 : partitions;
     queue->shards = calloc((size_t)queue->partitions, sizeof *queue->shards);
     int rc = queue->shards ? TKL_OK : tkl__nomem();
@@ -136,8 +135,13 @@ int tkl_queue_open(tkl_client *client, tkl_bytes name, const tkl_queue_options *
     if (!q)
         return tkl__nomem();
     q->client = client;
+    q->timeout_ms = options ? options->timeout_ms : 0;
     pthread_mutex_init(&q->mutex, NULL);
-    int rc = copy_name(q, name);
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", q->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = copy_name(q, name);
     if (rc == TKL_OK)
         rc = open_shards(q, options ? options->partitions : 0);
     if (rc != TKL_OK) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/options.h"
 
 #define KEY_MAX     1024
 #define META_MAX    65536
@@ -37,11 +38,24 @@ static int check_times(const tkl_push *job)
         return tkl__fail(TKL_EINVAL, "a job's time is too far away, or negative");
     if (job->delay_ms > 0 && job->at_ms > 0)
         return tkl__fail(TKL_EINVAL, "a job has either a delay or a time");
-    if (!is_span(job->backoff_ms) || !is_span(job->backoff_max_ms) || !is_span(job->timeout_ms) ||
-        !is_span(job->result_ms) || !is_span(job->unique_ms))
+    if (!is_span(job->backoff_ms) || !is_span(job->backoff_max_ms) ||
+        !is_span(job->time_limit_ms) || !is_span(job->result_ms) || !is_span(job->unique_ms))
         return tkl__fail(TKL_EINVAL, "times of a job are from 0 to ten years");
-    if (job->unique.len > 0 && job->unique_mode == TKL_FOR_A_TIME && job->unique_ms == 0)
+    return TKL_OK;
+}
+
+/* A time without its mode, or a mode without a key, would be ignored. */
+static int check_unique(const tkl_push *job)
+{
+    bool timed = job->unique_mode == TKL_UNIQUE_FOR_A_TIME;
+    if ((unsigned)job->unique_mode > TKL_UNIQUE_FOR_A_TIME)
+        return tkl__fail(TKL_EINVAL, "there is no such mode of unique keys");
+    if (job->unique.len == 0 && (job->unique_mode != 0 || job->unique_ms != 0))
+        return tkl__fail(TKL_EINVAL, "a mode or a time of a unique key, and no key");
+    if (timed && job->unique_ms == 0)
         return tkl__fail(TKL_EINVAL, "unique for a time, and the time is missing");
+    if (!timed && job->unique_ms != 0)
+        return tkl__fail(TKL_EINVAL, "unique_ms is of TKL_UNIQUE_FOR_A_TIME only");
     return TKL_OK;
 }
 
@@ -50,15 +64,19 @@ int tkl__queue_check_job(const tkl_push *job)
     if (job->priority < TKL_PRIORITY_MIN || job->priority > TKL_PRIORITY_MAX)
         return tkl__fail(TKL_EINVAL, "a priority is from %d to %d", TKL_PRIORITY_MIN,
                          TKL_PRIORITY_MAX);
-    if (job->retries < -1 || job->retries > RETRIES_MAX)
-        return tkl__fail(TKL_EINVAL, "retries are -1 (none) to %d", RETRIES_MAX);
-    int rc = check_lengths(job);
-    return rc == TKL_OK ? check_times(job) : rc;
+    if (job->retries < TKL_NONE || job->retries > RETRIES_MAX)
+        return tkl__fail(TKL_EINVAL, "retries are TKL_NONE to %d", RETRIES_MAX);
+    int rc = TKL__CHECK_RESERVED(job);
+    if (rc == TKL_OK)
+        rc = check_lengths(job);
+    if (rc == TKL_OK)
+        rc = check_times(job);
+    return rc == TKL_OK ? check_unique(job) : rc;
 }
 
 static bool is_free_when_started(const tkl_push *job)
 {
-    return job->unique.len > 0 && job->unique_mode == TKL_UNTIL_STARTED;
+    return job->unique.len > 0 && job->unique_mode == TKL_UNIQUE_UNTIL_STARTED;
 }
 
 /* ---- Writing ------------------------------------------------------------- */
@@ -82,14 +100,14 @@ static int64_t or_default(int64_t value, int64_t standard)
 static bool is_plain(const tkl_push *job, bool flow)
 {
     return job->priority == 0 && job->retries == 0 && job->backoff_ms == 0 &&
-           job->backoff_max_ms == 0 && job->timeout_ms == 0 && job->result_ms == 0 && !flow &&
+           job->backoff_max_ms == 0 && job->time_limit_ms == 0 && job->result_ms == 0 && !flow &&
            job->unique.len + job->group.len + job->meta.len == 0;
 }
 
 static void add_line(tkl__buf *out, const tkl_push *job, bool flow)
 {
     size_t start = out->len;
-    bool timed = job->unique.len > 0 && job->unique_mode == TKL_FOR_A_TIME;
+    bool timed = job->unique.len > 0 && job->unique_mode == TKL_UNIQUE_FOR_A_TIME;
     int64_t retries = job->retries < 0 ? 0 : or_default(job->retries, TKL__QUEUE_RETRIES);
     add_word(out, start, "priority", job->priority, 0);
     add_word(out, start, "retries", retries, TKL__QUEUE_RETRIES);
@@ -97,7 +115,7 @@ static void add_line(tkl__buf *out, const tkl_push *job, bool flow)
              TKL__QUEUE_BACKOFF_MS);
     add_word(out, start, "backoff_max", or_default(job->backoff_max_ms, TKL__QUEUE_BACKOFF_MAX_MS),
              TKL__QUEUE_BACKOFF_MAX_MS);
-    add_word(out, start, "time_limit", job->timeout_ms, 0);
+    add_word(out, start, "time_limit", job->time_limit_ms, 0);
     add_word(out, start, "result", job->result_ms, 0);
     add_word(out, start, "unique_ms", timed ? job->unique_ms : 0, 0);
     add_word(out, start, "until_started", is_free_when_started(job), 0);

@@ -41,11 +41,6 @@ int tkl_queue_cancel(tkl_queue *queue, const char *id)
     return cancel_job(queue, id, "");
 }
 
-int tkl_queue_cancel_dead(tkl_queue *queue, const char *id)
-{
-    return cancel_job(queue, id, "dead");
-}
-
 /* ---- Dead letters back --------------------------------------------------- */
 
 static int retry_one(tkl_queue *queue, const char *id, int64_t *count)
@@ -54,7 +49,7 @@ static int retry_one(tkl_queue *queue, const char *id, int64_t *count)
     tkl_reply *reply;
     const tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
     if (!shard)
-        return TKL_NOTFOUND;
+        return tkl__no(TKL_NOTFOUND);
     tkl_bytes args[] = {tkl_str(digits), tkl_str("")};
     int rc = tkl__queue_run_on(shard, &tkl__lua_queue_retry, args, 2, false, &reply);
     *count = tkl_reply_int(tkl_reply_at(reply, 0));
@@ -89,7 +84,7 @@ int tkl_queue_retry(tkl_queue *queue, const char *id, int64_t *count)
         rc = retry_all(&queue->shards[i], &retried);
     if (count)
         *count = retried;
-    return rc == TKL_OK && retried == 0 ? TKL_NOTFOUND : rc;
+    return rc == TKL_OK && retried == 0 ? tkl__no(TKL_NOTFOUND) : rc;
 }
 
 /* ---- Emptying ------------------------------------------------------------ */
@@ -127,7 +122,12 @@ int tkl_queue_drain(tkl_queue *queue, int64_t *count)
     return drain_all(queue, "", count);
 }
 
-int tkl_queue_bury_none(tkl_queue *queue, int64_t *count)
+int tkl_queue_drop_dead(tkl_queue *queue, const char *id, int64_t *count)
 {
-    return drain_all(queue, "dead", count);
+    if (!id)
+        return drain_all(queue, "dead", count);
+    int rc = cancel_job(queue, id, "dead");
+    if (count)
+        *count = rc == TKL_OK;
+    return rc;
 }

@@ -23,13 +23,27 @@ typedef struct inquiry {
     const char *digits;
     tkl_bytes key; /* owned */
     int64_t deadline;
-    tkl_reply **result;
+    tkl_job_result **result;
 } inquiry;
 
+void tkl_job_result_free(tkl_job_result *result)
+{
+    free(result);
+}
+
+/* One block: the struct, and the bytes behind it. */
 static int answer(const inquiry *q, int code, tkl_bytes text)
 {
-    *q->result = tkl__reply_new_bytes(text);
-    return *q->result ? code : tkl__nomem();
+    tkl_job_result *result = malloc(sizeof *result + text.len + 1);
+    if (!result)
+        return tkl__nomem();
+    char *copy = (char *)(result + 1);
+    if (text.len > 0)
+        memcpy(copy, text.data, text.len);
+    copy[text.len] = '\0';
+    result->text = (tkl_bytes){copy, text.len};
+    *q->result = result;
+    return code;
 }
 
 static int ended_badly(const inquiry *q, tkl_bytes why)
@@ -126,14 +140,14 @@ static int wait_for_end(const inquiry *q)
     return rc;
 }
 
-int tkl_queue_result(tkl_queue *queue, const char *id, int64_t wait_ms, tkl_reply **result)
+int tkl_queue_result(tkl_queue *queue, const char *id, int64_t wait_ms, tkl_job_result **result)
 {
     inquiry q = {.deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms),
                  .result = result};
     *result = NULL;
     q.shard = tkl__queue_find_id(queue, id, &q.digits);
     if (!q.shard)
-        return TKL_NOTFOUND;
+        return tkl__no(TKL_NOTFOUND);
     int rc = tkl__queue_result_key(q.shard, q.digits, &q.key);
     if (rc != TKL_OK)
         return rc;

@@ -36,7 +36,7 @@ static void encode_definition(tkl__buf *out, const tkl_schedule *schedule)
 {
     const char *cron = schedule->cron ? schedule->cron : "";
     const char *zone = schedule->zone ? schedule->zone : "UTC";
-    tkl__buf_addf(out, "%d %" PRId64 " %zu %zu\n%s%s", schedule->missed == TKL_SKIP,
+    tkl__buf_addf(out, "%d %" PRId64 " %zu %zu\n%s%s", schedule->missed == TKL_MISSED_SKIP,
                   schedule->every_ms, strlen(cron), strlen(zone), cron, zone);
     tkl__queue_record_encode(out, &schedule->job, false);
 }
@@ -58,7 +58,7 @@ bool tkl__queue_planned_decode(tkl_bytes value, tkl__queue_planned *planned)
         return false;
     if (cron > TKL__QUEUE_CRON_MAX || zone > TKL__QUEUE_ZONE_MAX || len + cron + zone > value.len)
         return false;
-    planned->missed = missed ? TKL_SKIP : TKL_FIRE_ONCE;
+    planned->missed = missed ? TKL_MISSED_SKIP : TKL_MISSED_FIRE_ONCE;
     planned->cron = (tkl_bytes){value.data + len, cron};
     planned->zone = (tkl_bytes){value.data + len + cron, zone};
     planned->beginning = (tkl_bytes){value.data, len + cron + zone};
@@ -97,7 +97,7 @@ int tkl__queue_planned_next(const tkl__queue_planned *planned, int64_t now_ms, i
     snprintf(cron, sizeof cron, "%.*s", (int)planned->cron.len, planned->cron.data);
     snprintf(zone, sizeof zone, "%.*s", (int)planned->zone.len, planned->zone.data);
     int rc = time_after(cron, zone, planned->every_ms, now_ms, next_ms);
-    *fires = planned->missed == TKL_FIRE_ONCE || is_recent(planned, cron, zone, now_ms);
+    *fires = planned->missed == TKL_MISSED_FIRE_ONCE || is_recent(planned, cron, zone, now_ms);
     return rc;
 }
 

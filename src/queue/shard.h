@@ -12,6 +12,8 @@
 #include "core/name.h"
 #include "core/script.h"
 
+#define TKL__QUEUE_PARTITIONS_MAX 256
+
 /* The keys of a partition, in the order of keys.inc.lua: every script gets all of them. */
 typedef enum tkl__queue_key {
     TKL__QUEUE_META,

@@ -112,8 +112,8 @@ static void give_up(tkl_worker *w, tkl_task *task, int64_t now)
     task->given_up = true;
     task->users++;
     atomic_store(&task->cancelled, true);
-    task->report =
-        (tkl_report){.job = task->job, .outcome = TKL_JOB_FAILED, .text = tkl_str("time limit")};
+    task->report = (tkl_report){
+        .job = task->job, .outcome = TKL_OUTCOME_FAILED, .text = tkl_str("time limit")};
     tkl__report_add(w, task, now);
     w->limited--;
     w->stats.timeouts++;
@@ -197,7 +197,7 @@ static void rest(tkl_worker *w, int64_t now)
 
 static void set_out(tkl_worker *w, tkl_task *task, int64_t now)
 {
-    int64_t limit_ms = task->job->timeout_ms;
+    int64_t limit_ms = task->job->time_limit_ms;
     tkl__chain_remove(&w->fetched, task);
     tkl__chain_add(&w->running, task);
     task->began = now;

@@ -44,7 +44,7 @@ int tkl_task_progress(tkl_task *task, tkl_bytes progress)
 {
     const tkl_job *job = task->job;
     int64_t lease_ms = task->worker->options.lease_ms;
-    int rc = tkl_queue_extend(job->queue, job->id, job->token, lease_ms, progress);
+    int rc = tkl_queue_renew(job->queue, job->id, job->token, lease_ms, progress);
     if (rc == TKL_NOTOWNER)
         atomic_store(&task->cancelled, true);
     return rc;
@@ -63,17 +63,17 @@ static void decide(tkl_task *task, tkl_outcome outcome, const char *why, int64_t
 
 void tkl_task_fail(tkl_task *task, const char *why)
 {
-    decide(task, TKL_JOB_FAILED, why, 0);
+    decide(task, TKL_OUTCOME_FAILED, why, 0);
 }
 
 void tkl_task_bury(tkl_task *task, const char *why)
 {
-    decide(task, TKL_JOB_DEAD, why, 0);
+    decide(task, TKL_OUTCOME_DEAD, why, 0);
 }
 
 void tkl_task_release(tkl_task *task, int64_t delay_ms)
 {
-    decide(task, TKL_JOB_RELEASED, NULL, delay_ms > 0 ? delay_ms : 0);
+    decide(task, TKL_OUTCOME_RELEASED, NULL, delay_ms > 0 ? delay_ms : 0);
 }
 
 static bool code_is_known(int rc)
@@ -87,11 +87,11 @@ static void decide_by_code(tkl_task *task, int rc)
     char text[64];
     snprintf(text, sizeof text, "the handler returned %d", rc);
     if (rc == TKL_OK)
-        decide(task, TKL_JOB_DONE, NULL, 0);
+        decide(task, TKL_OUTCOME_DONE, NULL, 0);
     else if (atomic_load(&task->worker->cancelled) && !atomic_load(&task->cancelled))
-        decide(task, TKL_JOB_RELEASED, NULL, 0);
+        decide(task, TKL_OUTCOME_RELEASED, NULL, 0);
     else
-        decide(task, TKL_JOB_FAILED, code_is_known(rc) ? tkl_strerror(rc) : text, 0);
+        decide(task, TKL_OUTCOME_FAILED, code_is_known(rc) ? tkl_strerror(rc) : text, 0);
 }
 
 void tkl__task_conclude(tkl_task *task, int rc)
@@ -99,7 +99,7 @@ void tkl__task_conclude(tkl_task *task, int rc)
     if (!task->decided)
         decide_by_code(task, rc);
     tkl_bytes text = tkl_str(task->why);
-    if (task->outcome == TKL_JOB_DONE)
+    if (task->outcome == TKL_OUTCOME_DONE)
         text = (tkl_bytes){task->result, task->result_len};
     task->report = (tkl_report){
         .job = task->job, .outcome = task->outcome, .text = text, .delay_ms = task->delay_ms};

@@ -127,7 +127,7 @@ void tkl__report_fetched(tkl_worker *w, int64_t now)
 {
     for (tkl_task *task; (task = w->fetched.first);) {
         tkl__chain_remove(&w->fetched, task);
-        task->report = (tkl_report){.job = task->job, .outcome = TKL_JOB_RELEASED};
+        task->report = (tkl_report){.job = task->job, .outcome = TKL_OUTCOME_RELEASED};
         tkl__report_add(w, task, now);
     }
 }
@@ -175,10 +175,10 @@ static void note(trip *t, int rc)
 
 static void count_outcome(tkl_worker_stats *s, tkl_outcome outcome)
 {
-    uint64_t *counters[] = {[TKL_JOB_DONE] = &s->done,
-                            [TKL_JOB_FAILED] = &s->failed,
-                            [TKL_JOB_DEAD] = &s->buried,
-                            [TKL_JOB_RELEASED] = &s->released};
+    uint64_t *counters[] = {[TKL_OUTCOME_DONE] = &s->done,
+                            [TKL_OUTCOME_FAILED] = &s->failed,
+                            [TKL_OUTCOME_DEAD] = &s->buried,
+                            [TKL_OUTCOME_RELEASED] = &s->released};
     ++*counters[outcome];
 }
 
@@ -280,7 +280,7 @@ static int claim(tkl_worker *w, trip *t, size_t room, int64_t wait_ms, tkl__lot 
     *jobs = NULL;
     if (!lot)
         return TKL_ENOMEM;
-    return tkl_consumer_turn(w->consumer, t->sheet, t->count, room, wait_ms, jobs);
+    return tkl_consumer_next(w->consumer, t->sheet, t->count, room, wait_ms, jobs);
 }
 
 void tkl__fetch(tkl_worker *w, int64_t now)

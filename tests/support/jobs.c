@@ -86,7 +86,7 @@ void assert_claims(tkl_consumer *consumer, tkl_queue *queue, const char *payload
     for (char *rest, *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
         claimed job = claim_one(consumer);
         assert_string_equal(job.payload, word);
-        finish_job(queue, &job, TKL_JOB_DONE);
+        finish_job(queue, &job, TKL_OUTCOME_DONE);
     }
     free(words);
 }
@@ -104,7 +104,7 @@ void finish_job(tkl_queue *queue, const claimed *job, tkl_outcome outcome)
 void fail_for(tkl_queue *queue, const claimed *job, int64_t delay_ms)
 {
     assert_ok(
-        tkl_queue_finish(queue, job->id, job->token, TKL_JOB_FAILED, tkl_str("because"), delay_ms));
+        tkl_queue_finish(queue, job->id, job->token, TKL_OUTCOME_FAILED, tkl_str("because"), delay_ms));
 }
 
 /* ---- Looking ------------------------------------------------------------- */
@@ -121,7 +121,7 @@ tkl_job_state state_of(tkl_queue *queue, const char *id)
     tkl_listing *listing;
     int rc = tkl_queue_show(queue, id, &listing);
     if (rc == TKL_NOTFOUND)
-        return TKL_JOB_UNKNOWN;
+        return TKL_JOB_STATE_UNKNOWN;
     assert_ok(rc);
     assert_int_equal(listing->count, 1);
     assert_string_equal(listing->items[0].id, id);

@@ -4,7 +4,8 @@
 tkl_queue *open_queue(tkl_client *client, const char *name, int partitions)
 {
     tkl_queue *queue;
-    assert_ok(tkl_queue_open(client, tkl_str(name), &(tkl_queue_options){partitions}, &queue));
+    assert_ok(tkl_queue_open(client, tkl_str(name), &(tkl_queue_options){.partitions = partitions},
+                             &queue));
     return queue;
 }
 
@@ -86,4 +87,24 @@ void finish_all(tkl_consumer *consumer, const tkl_jobs *jobs)
         reports[i].job = &jobs->items[i];
     assert_ok(tkl_consumer_finish(consumer, reports, jobs->count));
     free(reports);
+}
+
+static int64_t or_none(int64_t limit)
+{
+    return limit == 0 ? TKL_NONE : limit;
+}
+
+int set_exactly(tkl_queue *queue, const tkl_queue_limits *l)
+{
+    return tkl_queue_limits_set(
+        queue, &(tkl_queue_limits){.max_jobs = or_none(l->max_jobs),
+                                   .max_bytes = or_none(l->max_bytes),
+                                   .concurrency = or_none(l->concurrency),
+                                   .rate = or_none(l->rate),
+                                   .rate_period_ms = or_none(l->rate_period_ms),
+                                   .group_concurrency = or_none(l->group_concurrency),
+                                   .group_rate = or_none(l->group_rate),
+                                   .group_rate_period_ms = or_none(l->group_rate_period_ms),
+                                   .dead_max = or_none(l->dead_max),
+                                   .dead_ms = or_none(l->dead_ms)});
 }

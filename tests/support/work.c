@@ -26,7 +26,7 @@ int work_done(void **state)
 
 void limit(const tkl_queue_limits *limits)
 {
-    assert_ok(tkl_queue_limit(queue, limits));
+    assert_ok(set_exactly(queue, limits));
 }
 
 job_id push_group(const char *group, const char *payload)
@@ -36,13 +36,13 @@ job_id push_group(const char *group, const char *payload)
 
 void assert_result(const char *id, int64_t wait_ms, int code, const char *text)
 {
-    tkl_reply *result;
+    tkl_job_result *result;
     assert_code(tkl_queue_result(queue, id, wait_ms, &result), code);
     if (text)
-        assert_string_equal(tkl_reply_str(result), text);
+        assert_string_equal(result->text.data, text);
     else
         assert_null(result);
-    tkl_reply_free(result);
+    tkl_job_result_free(result);
 }
 
 void make_job_due(fixture *f, const char *member)
