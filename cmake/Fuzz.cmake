@@ -16,3 +16,8 @@ foreach(source ${fuzz_sources})
   target_link_libraries(${fuzzer} PRIVATE tackle_static)
   add_dependencies(fuzzers ${fuzzer})
 endforeach()
+
+# All verbs of the command, in the process of the fuzzer.
+target_compile_options(tackle_cli_objects PRIVATE ${fuzz_flags})
+target_include_directories(verbs_fuzz PRIVATE cli)
+target_link_libraries(verbs_fuzz PRIVATE tackle_cli_objects)

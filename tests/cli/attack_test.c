@@ -22,10 +22,9 @@
 #include "support/proxy.h"
 #include "support/test.h"
 
-/* Not attacked: they use no server, or servers of their own. Queues: their reports still loop over
- * damaged scores. */
+/* Not attacked: they use no server, or servers of their own. */
 static const char *const spared[] = {"server",  "demo",    "cron", "help",
-                                     "version", "redlock", "ping", "queue"};
+                                     "version", "redlock", "ping"};
 
 /* Seconds until a command that has not ended is killed, on a machine however busy. */
 #define PATIENCE "40"
