@@ -16,7 +16,6 @@
 #include "patience.h"
 
 enum {
-    LEASE_MS = 30000,
     GRACE_MS = 10000,
     LABEL_MAX = 256,
 };
@@ -25,7 +24,7 @@ enum {
 
 int cli_hold_lease(const cli_session *cli, int64_t *lease_ms)
 {
-    *lease_ms = cli_number(cli, "lease", LEASE_MS);
+    *lease_ms = cli_number(cli, "lease", CLI_HOLD_LEASE_MS);
     return *lease_ms > 0 ? CLI_OK : cli_usage(cli, "invalid --lease: must be more than 0");
 }
 

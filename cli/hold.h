@@ -37,7 +37,10 @@ typedef struct cli_hold_kind {
     int (*names)(tkl_client *client, tkl_names **names);
 } cli_hold_kind;
 
-enum { CLI_HOLD_NODES_MAX = 64 };
+enum {
+    CLI_HOLD_NODES_MAX = 64,
+    CLI_HOLD_LEASE_MS = 30000, /* the library's default */
+};
 
 typedef struct cli_hold {
     const cli_hold_kind *kind;

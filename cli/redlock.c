@@ -18,8 +18,7 @@
 
 enum {
     NODES_MAX = CLI_HOLD_NODES_MAX,
-    NODE_TIMEOUT_MS = 1000, /* a command begins by connecting */
-    AGAIN_MS = 100,         /* after a renewal that failed */
+    AGAIN_MS = 100, /* after a renewal that failed */
 };
 
 /* A redlock and what belongs to it. */
@@ -93,11 +92,11 @@ static int open_nodes(redlock *r)
     return failed;
 }
 
+/* As the library's: a twentieth of the lease, 10 ms to 1 s. */
 static int64_t node_timeout(const redlock *r)
 {
-    int64_t part = r->lease_ms / 5;
-    bool is_short = r->lease_ms > 0 && part < NODE_TIMEOUT_MS;
-    return cli_number(r->cli, "node-timeout", is_short ? part : NODE_TIMEOUT_MS);
+    int64_t part = (r->lease_ms > 0 ? r->lease_ms : CLI_HOLD_LEASE_MS) / 20;
+    return cli_number(r->cli, "node-timeout", part < 10 ? 10 : part > 1000 ? 1000 : part);
 }
 
 static int open_redlock(redlock *r)
@@ -323,7 +322,7 @@ static int release(cli_session *cli)
     {                                             \
         "node-timeout", CLI_DURATION, "DURATION", \
             "of one server's answer "             \
-            "(default 1s, at most lease/5)"       \
+            "(default lease/20, 10ms to 1s)"      \
     }
 
 static const cli_option run_options[] = {

@@ -35,7 +35,7 @@ typedef struct tkl_redlock tkl_redlock;
 
 /* All zero means the defaults. */
 typedef struct tkl_redlock_options {
-    int64_t timeout_ms;     /* of one server's answer; 0: lease / 20, 10 to 200 */
+    int64_t timeout_ms;     /* of one server's answer; 0: lease / 20, 10 to 1000 */
     int64_t lease_ms;       /* 0: 30000; 10 ms to 10 years */
     int64_t retry_delay_ms; /* the mean of the random pause between tries; 0: 100 */
     TKL_RESERVED(8);

@@ -175,7 +175,7 @@ static int check_lease(int64_t lease_ms)
 static int64_t default_node_timeout(int64_t lease_ms)
 {
     int64_t part = lease_ms / 20;
-    return part < 10 ? 10 : part > 200 ? 200 : part;
+    return part < 10 ? 10 : part > 1000 ? 1000 : part;
 }
 
 static int set_rules(tkl_redlock_options *rules, const tkl_redlock_options *options)

@@ -204,6 +204,18 @@ start_family "$home/alone" --lease 3s 2>/dev/null
 tackle server stop >/dev/null
 ended $runner 76
 family_is_gone "$home/alone"
+
+# What was lost is not released: a server that is gone is not waited for, whatever the time-out.
+tackle server start >/dev/null
+background tackle --timeout 10m lock run family --lease 2s -- sh -c 'echo $$ >"$0"; exec sleep 600' \
+    "$home/linger" 2>/dev/null &
+runner=$!
+eventually "it runs" test -s "$home/linger"
+hung=$(tackle server status --json | jq .pid)
+kill -STOP "$hung"
+ended $runner 76
+kill -CONT "$hung"
+tackle server stop >/dev/null
 export TACKLE_URL=$url
 
 # ---- Holding on -----------------------------------------------------------------------------------

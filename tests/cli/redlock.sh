@@ -133,3 +133,21 @@ kill "$run"
 kill -CONT "$frozen"
 wait "$run"
 lacks "$line" s3cr3t
+
+# ---- The user of docs/redlock.md may do all this, and no more ----
+
+mapfile -t rules < <(sed -n '/^ACL SETUSER/,/^```/{/^```/d; s/^ *//; p}' "$TACKLE_SOURCE/docs/redlock.md" | tr ' ' '\n')
+TACKLE_NODES=
+for i in 1 2 3; do
+    tackle server start --url "$(url $i)" >/dev/null
+    on $i "${rules[@]}" >/dev/null
+    TACKLE_NODES+=,unix://redlocker@$(tackle server status --url "$(url $i)" --json | jq -r .socket)
+done
+export TACKLE_NODES=${TACKLE_NODES#,} TACKLE_PASSWORD=secret
+ends 0 tackle redlock acquire acl --lease 1m --json
+token=$(jq -r .token <<<"$out")
+ends 0 tackle redlock renew acl "$token" --lease 1m
+ends 0 tackle redlock release acl "$token"
+ends 0 tackle redlock run acl -- echo "may run"
+ends 77 tackle --namespace other redlock acquire acl
+unset TACKLE_PASSWORD
