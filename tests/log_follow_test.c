@@ -142,7 +142,7 @@ static void a_writer_collects_and_keeps_the_order(void **state)
 {
     fixture *f = *state;
     tkl_log *log;
-    assert_ok(tkl_log_open(f->client, tkl_str("x"), &(tkl_log_options){.keep = 10000}, &log));
+    assert_ok(tkl_log_open(f->client, tkl_str("x"), &(tkl_log_options){.keep = 5000}, &log));
     tkl_log_writer *w = open_writer(log, &(tkl_log_writer_options){.interval_ms = 10});
     tkl_log_writer_stats stats;
     for (int i = 0; i < 2000; i++) {

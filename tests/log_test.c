@@ -81,7 +81,7 @@ static void many_messages_are_written_in_one_trip(void **state)
     enum { COUNT = 1234 };
     tkl_log *log;
     static tkl_log_message messages[COUNT];
-    tkl_log_options options = {.keep = 10000};
+    tkl_log_options options = {.keep = 5000};
     assert_ok(tkl_log_open(f->client, tkl_str("x"), &options, &log));
     for (int i = 0; i < COUNT; i++)
         messages[i] = (tkl_log_message){.severity = i % 8, .text = tkl_str(i % 3 ? "a" : "b")};
@@ -124,8 +124,8 @@ static void what_makes_no_sense_is_refused(void **state)
     tkl_log_counts *counts;
     tkl_log_entries *entries;
     tkl_log_writer *writer;
-    const tkl_log_options bad[] = {{.keep = -1},        {.keep = 10001}, {.distinct = -1},
-                                   {.distinct = 10001}, {.ttl_ms = -2},  {.timeout_ms = -1},
+    const tkl_log_options bad[] = {{.keep = -1},       {.keep = 5001}, {.distinct = -1},
+                                   {.distinct = 2001}, {.ttl_ms = -2}, {.timeout_ms = -1},
                                    {.reserved = {1}}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_code(tkl_log_open(f->client, tkl_str("x"), &bad[i], &log), TKL_EINVAL);
@@ -139,7 +139,7 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_code(tkl_log_write(log, &message, 1), TKL_EINVAL);
     assert_code(tkl_log_recent(log, 8, 1, &entries), TKL_EINVAL);
     assert_code(tkl_log_common(log, TKL_LOG_ANY, TKL_HOUR_BOTH, 1, &counts), TKL_EINVAL);
-    assert_code(tkl_log_writer_open(log, &(tkl_log_writer_options){.batch = 501}, &writer),
+    assert_code(tkl_log_writer_open(log, &(tkl_log_writer_options){.batch = 101}, &writer),
                 TKL_EINVAL);
     assert_code(tkl_log_severity_parse("loud", &severity), TKL_EINVAL);
     assert_ok(tkl_log_severity_parse("WARN", &severity));
@@ -235,7 +235,7 @@ static void the_permissions_of_the_page_suffice(void **state)
     server_do(
         f->server,
         "ACL SETUSER logging on >secret ~tackle:log:* +evalsha +eval +time +xadd +xlen "
-        "+xread +xrevrange +hmget +hset +zadd +zcard +zcount +zrange +zrem +zrevrange +rename +del "
+        "+xread +xrevrange +hmget +hset +zadd +zcard +zcount +zrange +zrem +zrevrange +rename "
         "+expireat +pexpire +persist +unlink +scan +client|setname");
     tkl_client *client =
         test_open(f->server->url, &(tkl_options){.username = "logging", .password = "secret"});

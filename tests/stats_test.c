@@ -381,7 +381,7 @@ static void the_permissions_of_the_page_suffice(void **state)
     server_do(f->server,
               "ACL SETUSER measuring on >secret ~tackle:stats:* ~tackle:log:* +evalsha +eval +time "
               "+hmget +hset +hlen +hgetall +zadd +zcard +zrem +zremrangebyrank +zrevrange +rename "
-              "+exists +del +expireat +scan +xadd +pexpire +client|setname");
+              "+exists +unlink +expireat +scan +xadd +pexpire +client|setname");
     tkl_client *client =
         test_open(f->server->url, &(tkl_options){.username = "measuring", .password = "secret"});
     tkl_stats *s;

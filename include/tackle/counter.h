@@ -27,7 +27,7 @@ extern "C" {
 typedef struct tkl_counter tkl_counter;
 
 #define TKL_COUNTER_PRECISIONS_MAX 16
-#define TKL_COUNTER_SAMPLES_MAX    10000
+#define TKL_COUNTER_SAMPLES_MAX    2000
 /* The largest amount, and the largest count of a slice: 2^53 - 1. */
 #define TKL_COUNTER_MAX INT64_C(9007199254740991)
 

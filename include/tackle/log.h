@@ -53,8 +53,8 @@ typedef enum tkl_hour {
 } tkl_hour;
 
 #define TKL_LOG_MESSAGE_MAX  65536 /* bytes */
-#define TKL_LOG_KEEP_MAX     10000
-#define TKL_LOG_DISTINCT_MAX 10000
+#define TKL_LOG_KEEP_MAX     5000
+#define TKL_LOG_DISTINCT_MAX 2000
 
 typedef struct tkl_log_options {
     int64_t timeout_ms; /* of one call; 0: the client's */
@@ -80,7 +80,7 @@ typedef struct tkl_log_message {
 } tkl_log_message;
 
 /* Writes messages: each becomes the most recent of its severity and counts in this hour's table.
- * Up to 500 are one step: all or none. More are written 500 at a time, in one round trip. Not
+ * Up to 100 are one step: all or none. More are written 100 at a time, in one round trip. Not
  * repeated when the reply is lost: after tkl_is_unknown() they may or may not be there. */
 TKL_API int tkl_log_write(tkl_log *log, const tkl_log_message *messages, size_t count)
     TKL_NONNULL(1) TKL_CHECK;
@@ -163,7 +163,7 @@ typedef struct tkl_log_writer tkl_log_writer;
 
 typedef struct tkl_log_writer_options {
     int64_t interval_ms; /* 0: 200 */
-    int64_t batch;       /* 1 to 500; 0: 200 */
+    int64_t batch;       /* 1 to 100; 0: 100 */
     int64_t most;        /* pending at most; 0: 10000 */
     TKL_RESERVED(8);
 } tkl_log_writer_options;

@@ -33,6 +33,6 @@ for from = 1, #old, AT_ONCE do
             redis.call('HDEL', COUNTER, unpack(old, from, math.min(#old, from + AT_ONCE - 1)))
 end
 if redis.call('HLEN', COUNTER) == 3 then -- shape, since and until: no count is left
-  redis.call('DEL', COUNTER)
+  redis.call('UNLINK', COUNTER)
 end
 return removed

@@ -21,7 +21,7 @@ local function read_shape(shape)
     shortest = math.min(shortest, precisions[#precisions])
   end
   samples = tonumber(samples) or 0
-  if samples < 1 or samples > 10000 or #precisions < 1 or #precisions > 16 or shortest < 1 then
+  if samples < 1 or samples > 2000 or #precisions < 1 or #precisions > 16 or shortest < 1 then
     error({err = FOREIGN})
   end
   return samples, precisions

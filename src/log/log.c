@@ -37,9 +37,8 @@
 #include <strings.h>
 
 #include "core/error.h"
-#include "core/names.h"
+#include "core/instances.h"
 #include "core/options.h"
-#include "core/walk.h"
 #include "log/scripts.h"
 
 #define COMPONENT "log"
@@ -276,37 +275,9 @@ int tkl_log_print(tkl_log *log, tkl_log_severity severity, const char *format, .
 
 /* ---- All logs, and their end --------------------------------------------- */
 
-typedef struct search {
-    tkl_client *client;
-    tkl__names names;
-} search;
-
-static int visit(tkl_bytes key, void *arg)
-{
-    search *s = arg;
-    tkl_bytes name;
-    return tkl__name_of_key(s->client, COMPONENT, key, &name) ? tkl__names_add(&s->names, name)
-                                                              : TKL_OK;
-}
-
 int tkl_log_names(tkl_client *client, tkl_names **names)
 {
-    search s = {.client = client};
-    tkl__buf pattern;
-    *names = NULL;
-    tkl__buf_init(&pattern);
-    tkl__glob_escape(&pattern, client->target.ns);
-    tkl__buf_addz(&pattern, ":" COMPONENT ":{*}:recent:*");
-    int rc = pattern.failed
-                 ? tkl__nomem()
-                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "stream", visit, &s);
-    tkl__buf_free(&pattern);
-    if (rc == TKL_OK) {
-        tkl__names_tidy(&s.names, NULL, NULL);
-        rc = tkl__names_result(&s.names, names);
-    }
-    tkl__names_free(&s.names);
-    return rc;
+    return tkl__instances(client, COMPONENT, "recent:*", "stream", names);
 }
 
 int tkl_log_drop(tkl_log *log)

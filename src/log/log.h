@@ -11,7 +11,7 @@
 #include "core/script.h"
 
 #define TKL__LOG_SEVERITIES 8
-#define TKL__LOG_AT_ONCE    500 /* messages of one script */
+#define TKL__LOG_AT_ONCE    100 /* messages of one script: a few milliseconds at most */
 
 /* The keys of a severity, in this order, from 4 x severity on. */
 enum { TKL__LOG_RECENT, TKL__LOG_HOUR, TKL__LOG_THIS, TKL__LOG_LAST, TKL__LOG_PARTS };

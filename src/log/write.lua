@@ -37,10 +37,11 @@ local function turn(severity)
     return
   end
   if age == 'last' and severity.size > 0 then
+    redis.call('UNLINK', keys.last) -- RENAME would free it at once
     redis.call('RENAME', keys.this, keys.last)
     redis.call('EXPIREAT', keys.last, end_of_last(hour))
   else
-    redis.call('DEL', keys.this, keys.last)
+    redis.call('UNLINK', keys.this, keys.last)
   end
   redis.call('HSET', keys.hour, 'hour', string.format('%d', hour), 'other', '0',
              'last_hour', string.format('%d', age == 'last' and severity.hour or hour - 1),

@@ -17,7 +17,7 @@
 #include "log/log.h"
 
 #define INTERVAL_MS 200
-#define BATCH       200
+#define BATCH       TKL__LOG_AT_ONCE
 #define MOST        10000
 #define MOST_MAX    10000000
 

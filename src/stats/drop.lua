@@ -7,4 +7,4 @@
 -- returns how many of its keys there were
 redis.call('ZREM', KEYS[3], ARGV[1])
 redis.call('ZREM', KEYS[4], ARGV[1])
-return redis.call('DEL', KEYS[1], KEYS[2])
+return redis.call('UNLINK', KEYS[1], KEYS[2])

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/names.h"
+#include "core/instances.h"
 #include "core/number.h"
 #include "core/options.h"
-#include "core/walk.h"
 #include "stats/scripts.h"
 #include "stats/stats.h"
 
@@ -292,37 +291,9 @@ void tkl_stats_ranking_free(tkl_stats_ranking *base)
 
 /* ---- Types and contexts -------------------------------------------------- */
 
-typedef struct search {
-    tkl_client *client;
-    tkl__names names;
-} search;
-
-static int visit(tkl_bytes key, void *arg)
-{
-    search *s = arg;
-    tkl_bytes name;
-    return tkl__name_of_key(s->client, COMPONENT, key, &name) ? tkl__names_add(&s->names, name)
-                                                              : TKL_OK;
-}
-
 int tkl_stats_names(tkl_client *client, tkl_names **types)
 {
-    search s = {.client = client};
-    tkl__buf pattern;
-    *types = NULL;
-    tkl__buf_init(&pattern);
-    tkl__glob_escape(&pattern, client->target.ns);
-    tkl__buf_addz(&pattern, ":" COMPONENT ":{*}:total");
-    int rc = pattern.failed
-                 ? tkl__nomem()
-                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, &s);
-    tkl__buf_free(&pattern);
-    if (rc == TKL_OK) {
-        tkl__names_tidy(&s.names, NULL, NULL);
-        rc = tkl__names_result(&s.names, types);
-    }
-    tkl__names_free(&s.names);
-    return rc;
+    return tkl__instances(client, COMPONENT, "total", "hash", types);
 }
 
 int tkl_stats_drop(tkl_stats *stats, tkl_bytes context)

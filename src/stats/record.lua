@@ -40,10 +40,11 @@ end
 -- Makes what is of this hour last hour's, or drops both.
 local function turn(this, last, age)
   if age == 'last' and redis.call('EXISTS', this) == 1 then
+    redis.call('UNLINK', last) -- RENAME would free it at once
     redis.call('RENAME', this, last)
     redis.call('EXPIREAT', last, end_of_last(hour))
   else
-    redis.call('DEL', this, last)
+    redis.call('UNLINK', this, last)
   end
 end
 

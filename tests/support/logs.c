@@ -31,7 +31,7 @@ char *recent(tkl_log *log, tkl_log_severity severity, size_t max)
 tkl_log_counts *common(tkl_log *log, tkl_log_severity severity, tkl_hour hour)
 {
     tkl_log_counts *counts;
-    assert_ok(tkl_log_common(log, severity, hour, 10000, &counts));
+    assert_ok(tkl_log_common(log, severity, hour, TKL_LOG_DISTINCT_MAX, &counts));
     return counts;
 }
 
