@@ -245,27 +245,40 @@ static void what_cannot_be_looked_up_is_told(void **state)
     tkl_ip_import_close(NULL);
 }
 
-/* The same random ranges in a plain array. */
+/* The same random ranges in a plain array, of numbers that stand for addresses. */
 enum { MODEL = 5000 };
 static struct {
     uint32_t first, last;
 } model[MODEL];
 
-static void fill_model(tkl_ip *ip)
+/* As IPv4, or in two places of IPv6. */
+typedef enum form { V4, V6_LOW, V6_HIGH } form;
+
+static const char *write_address(form as, uint32_t number, char text[INET6_ADDRSTRLEN])
+{
+    unsigned high = number >> 16, low = number & 0xffff;
+    if (as == V4)
+        snprintf(text, INET6_ADDRSTRLEN, "%u.%u.%u.%u", high >> 8, high & 255, low >> 8, low & 255);
+    else if (as == V6_LOW)
+        snprintf(text, INET6_ADDRSTRLEN, "2001:db8::%x:%x", high, low);
+    else
+        snprintf(text, INET6_ADDRSTRLEN, "%x:%x::", high, low);
+    return text;
+}
+
+static void fill_model(tkl_ip *ip, form as)
 {
     tkl_ip_import *import = open_import(ip);
     uint64_t at = 1000;
     srand(7);
     for (int i = 0; i < MODEL; i++) {
-        char network[64], place[16];
+        char network[100], place[16], first[INET6_ADDRSTRLEN], last[INET6_ADDRSTRLEN];
         at += 1 + (uint64_t)(rand() % 3 == 0 ? 0 : rand() % 500000);
         model[i].first = (uint32_t)at;
         at += (uint64_t)(rand() % 4 == 0 ? 0 : rand() % 300000);
         model[i].last = (uint32_t)at;
-        uint32_t first = htonl(model[i].first), last = htonl(model[i].last);
-        char one[INET_ADDRSTRLEN], two[INET_ADDRSTRLEN];
-        snprintf(network, sizeof network, "%s-%s", inet_ntop(AF_INET, &first, one, sizeof one),
-                 inet_ntop(AF_INET, &last, two, sizeof two));
+        snprintf(network, sizeof network, "%s-%s", write_address(as, model[i].first, first),
+                 write_address(as, model[i].last, last));
         snprintf(place, sizeof place, "%d", i % 100);
         add_range(import, network, place);
     }
@@ -281,26 +294,22 @@ static int model_find(uint32_t address)
     return -1;
 }
 
-static void a_batch_agrees_with_a_plain_array(void **state)
+static void compare_with_model(tkl_ip *ip, form as)
 {
-    fixture *f = *state;
     enum { ASKED = 3000 };
-    static uint32_t addresses[ASKED];
-    static char texts[ASKED][INET_ADDRSTRLEN];
+    static uint32_t numbers[ASKED];
+    static char texts[ASKED][INET6_ADDRSTRLEN];
     static tkl_bytes items[ASKED];
     tkl_ip_answers *answers;
-    tkl_ip *ip = open_ip(f->client, "model");
-    fill_model(ip);
     for (int i = 0; i < ASKED; i++) {
         int near = rand() % MODEL;
-        addresses[i] = rand() % 2 ? model[near].first + (uint32_t)(rand() % 3) - 1
-                                  : model[near].last + (uint32_t)(rand() % 3) - 1;
-        uint32_t network = htonl(addresses[i]);
-        items[i] = tkl_str(inet_ntop(AF_INET, &network, texts[i], sizeof texts[i]));
+        numbers[i] =
+            (rand() % 2 ? model[near].first : model[near].last) + (uint32_t)(rand() % 3) - 1;
+        items[i] = tkl_str(write_address(as, numbers[i], texts[i]));
     }
     assert_ok(tkl_ip_lookup(ip, items, ASKED, &answers));
     for (int i = 0; i < ASKED; i++) {
-        int at = model_find(addresses[i]);
+        int at = model_find(numbers[i]);
         const tkl_ip_answer *a = &answers->items[i];
         char place[16] = "", expected[16] = "";
         snprintf(place, sizeof place, TKL_FMT, TKL_ARG(a->place.id));
@@ -309,6 +318,16 @@ static void a_batch_agrees_with_a_plain_array(void **state)
         assert_string_equal(place, expected);
     }
     tkl_ip_answers_free(answers);
+}
+
+static void a_batch_agrees_with_a_plain_array(void **state)
+{
+    fixture *f = *state;
+    tkl_ip *ip = open_ip(f->client, "model");
+    for (form as = V4; as <= V6_HIGH; as++) {
+        fill_model(ip, as);
+        compare_with_model(ip, as);
+    }
     tkl_ip_close(ip);
 }
 

@@ -209,13 +209,10 @@ int tkl_config_client_open(tkl_client *client, tkl_bytes component,
                                          .load = load,
                                          .arg = made,
                                          .timeout_ms = made->config->timeout_ms};
-        rc = tkl__follow_init(&made->follower);
-    }
-    if (rc == TKL_OK) {
+        tkl__follow_init(&made->follower);
         *source = made;
         return TKL_OK;
     }
-    tkl_config_close(made->config);
     free(made);
     return rc;
 }

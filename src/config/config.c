@@ -31,11 +31,10 @@
 #include "config/scripts.h"
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/instances.h"
 #include "core/options.h"
 #include "core/script.h"
 #include "core/token.h"
-#include "core/walk.h"
 
 #define HISTORY        10
 #define HISTORY_MAX    1000
@@ -167,10 +166,8 @@ static int fill(tkl_config *config, tkl_bytes kind, tkl_bytes component,
                                        .load = load,
                                        .arg = config,
                                        .timeout_ms = options->timeout_ms};
-    rc = tkl__follow_init(&config->follower);
-    if (rc != TKL_OK)
-        tkl__keys_free(&config->keys);
-    return rc;
+    tkl__follow_init(&config->follower);
+    return TKL_OK;
 }
 
 int tkl_config_open(tkl_client *client, tkl_bytes kind, tkl_bytes component,
@@ -465,35 +462,7 @@ void tkl_config_values_free(tkl_config_values *values)
         free_pages((pages *)values);
 }
 
-typedef struct search {
-    tkl_client *client;
-    tkl__names names;
-} search;
-
-static int visit(tkl_bytes key, void *arg)
-{
-    search *s = arg;
-    tkl_bytes name;
-    return tkl__name_of_key(s->client, "config", key, &name) ? tkl__names_add(&s->names, name)
-                                                             : TKL_OK;
-}
-
 int tkl_config_names(tkl_client *client, tkl_names **names)
 {
-    search s = {.client = client};
-    tkl__buf pattern;
-    *names = NULL;
-    tkl__buf_init(&pattern);
-    tkl__glob_escape(&pattern, client->target.ns);
-    tkl__buf_addz(&pattern, ":config:{*}");
-    int rc = pattern.failed
-                 ? tkl__nomem()
-                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "stream", visit, &s);
-    tkl__buf_free(&pattern);
-    if (rc == TKL_OK) {
-        tkl__names_tidy(&s.names, NULL, NULL);
-        rc = tkl__names_result(&s.names, names);
-    }
-    tkl__names_free(&s.names);
-    return rc;
+    return tkl__instances(client, "config", "", "stream", names);
 }

@@ -121,24 +121,29 @@ static void *follow(void *arg)
 
 /* ---- Beginning and ending ------------------------------------------------ */
 
-int tkl__follow_init(tkl__follower *f)
+void tkl__follow_init(tkl__follower *f)
 {
     pthread_mutex_init(&f->mutex, NULL);
     tkl__cond_init(&f->changed);
     f->running = f->tried = f->live = false;
     f->end = 0;
+    f->bell = -1;
     f->process = tkl__fork_generation();
-    f->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return f->bell < 0 ? tkl__fail_errno(TKL_EIO, "eventfd") : TKL_OK;
 }
 
-/* In a forked child: the thread and the bell are the parent's. What was loaded stays. */
-static int begin_anew(tkl__follower *f)
+/* In a forked child: the thread and the bell are the parent's. What was loaded stays. Several
+ * threads of the child may come here at once. */
+static void begin_anew(tkl__follower *f)
 {
-    if (f->live)
-        f->current_at = tkl__now();
-    close(f->bell);
-    return tkl__follow_init(f);
+    tkl__client_lock(f->client);
+    if (f->process != tkl__fork_generation()) {
+        if (f->live)
+            f->current_at = tkl__now();
+        if (f->bell >= 0)
+            close(f->bell);
+        tkl__follow_init(f);
+    }
+    tkl__client_unlock(f->client);
 }
 
 void tkl__follow_close(tkl__follower *f)
@@ -158,6 +163,10 @@ void tkl__follow_close(tkl__follower *f)
 
 static int start(tkl__follower *f)
 {
+    if (f->bell < 0)
+        f->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (f->bell < 0)
+        return tkl__fail_errno(TKL_EIO, "eventfd");
     int rc = tkl__thread_start(&f->thread, follow, f, "following changes");
     f->running = rc == TKL_OK;
     return rc;
@@ -175,14 +184,12 @@ static int await_first(tkl__follower *f)
 
 int tkl__follow_lock(tkl__follower *f)
 {
-    int rc = f->process == tkl__fork_generation() ? TKL_OK : begin_anew(f);
-    if (rc != TKL_OK)
-        return rc;
+    if (f->process != tkl__fork_generation())
+        begin_anew(f);
     pthread_mutex_lock(&f->mutex);
     if (f->running && f->loaded) /* nearly always */
         return TKL_OK;
-    if (!f->running)
-        rc = start(f);
+    int rc = f->running ? TKL_OK : start(f);
     if (rc == TKL_OK)
         rc = await_first(f);
     if (rc != TKL_OK)

@@ -13,6 +13,7 @@
 #define TKL_CORE_FOLLOW_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "core/client.h"
 
@@ -47,7 +48,7 @@ struct tkl__follower {
 };
 
 /* No I/O and no thread yet. All but the private fields must be set. */
-int tkl__follow_init(tkl__follower *follower);
+void tkl__follow_init(tkl__follower *follower);
 /* Ends the thread, at once even if a server does not answer. In a forked child: frees memory. */
 void tkl__follow_close(tkl__follower *follower);
 

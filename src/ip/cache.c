@@ -15,7 +15,8 @@
 #include "core/error.h"
 
 typedef struct slot {
-    int64_t until; /* 0: empty */
+    int64_t until;  /* 0: empty */
+    uint64_t epoch; /* of the cache when it was filled */
     unsigned char address[TKL__IP_SIZE];
     tkl__ip_hit hit; /* its fields are owned */
 } slot;
@@ -24,6 +25,7 @@ struct tkl__ip_cache {
     pthread_mutex_t mutex;
     unsigned process; /* whose cache it is, by tkl__fork_generation() */
     int64_t keep_us;
+    uint64_t epoch; /* slots of another one do not count */
     size_t mask;
     slot slots[];
 };
@@ -49,17 +51,12 @@ static void empty(slot *s)
     *s = (slot){0};
 }
 
-static void empty_all(tkl__ip_cache *cache)
-{
-    for (size_t i = 0; i <= cache->mask; i++)
-        empty(&cache->slots[i]);
-}
-
 void tkl__ip_cache_free(tkl__ip_cache *cache)
 {
     if (!cache)
         return;
-    empty_all(cache);
+    for (size_t i = 0; i <= cache->mask; i++)
+        empty(&cache->slots[i]);
     pthread_mutex_destroy(&cache->mutex);
     free(cache);
 }
@@ -81,7 +78,7 @@ void tkl__ip_cache_clear(tkl__ip_cache *cache)
     if (!cache)
         return;
     lock(cache);
-    empty_all(cache);
+    cache->epoch++;
     pthread_mutex_unlock(&cache->mutex);
 }
 
@@ -97,7 +94,8 @@ bool tkl__ip_cache_get(tkl__ip_cache *cache, const unsigned char address[TKL__IP
         return false;
     lock(cache);
     const slot *s = slot_of(cache, address);
-    bool found = s->until > tkl__now() && memcmp(s->address, address, TKL__IP_SIZE) == 0;
+    bool found = s->until > tkl__now() && s->epoch == cache->epoch &&
+                 memcmp(s->address, address, TKL__IP_SIZE) == 0;
     if (found) {
         *hit = s->hit;
         tkl__buf_add(text, s->hit.fields.data, s->hit.fields.len);
@@ -119,6 +117,7 @@ void tkl__ip_cache_put(tkl__ip_cache *cache, const unsigned char address[TKL__IP
     slot *s = slot_of(cache, address);
     empty(s);
     s->until = tkl__now() + cache->keep_us;
+    s->epoch = cache->epoch;
     memcpy(s->address, address, TKL__IP_SIZE);
     s->hit = *hit;
     s->hit.fields.data = fields;

@@ -33,10 +33,9 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/names.h"
+#include "core/instances.h"
 #include "core/options.h"
 #include "core/script.h"
-#include "core/walk.h"
 #include "ip/cache.h"
 #include "ip/scripts.h"
 
@@ -223,38 +222,7 @@ int tkl_ip_drop(tkl_ip *ip)
     return rc;
 }
 
-/* ---- Names --------------------------------------------------------------- */
-
-typedef struct finding {
-    tkl_client *client;
-    tkl__names names;
-} finding;
-
-static int note_name(tkl_bytes key, void *arg)
-{
-    finding *f = arg;
-    tkl_bytes name;
-    if (!tkl__name_of_key(f->client, "ip", key, &name))
-        return TKL_OK;
-    return tkl__names_add(&f->names, name);
-}
-
 int tkl_ip_names(tkl_client *client, tkl_names **names)
 {
-    finding f = {.client = client};
-    tkl__buf pattern;
-    *names = NULL;
-    tkl__buf_init(&pattern);
-    tkl__glob_escape(&pattern, client->target.ns);
-    tkl__buf_addz(&pattern, ":ip:{*}");
-    int rc = pattern.failed
-                 ? tkl__nomem()
-                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, "hash", note_name, &f);
-    tkl__buf_free(&pattern);
-    if (rc == TKL_OK) {
-        tkl__names_tidy(&f.names, NULL, NULL);
-        rc = tkl__names_result(&f.names, names);
-    }
-    tkl__names_free(&f.names);
-    return rc;
+    return tkl__instances(client, "ip", "", "hash", names);
 }

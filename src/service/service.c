@@ -55,10 +55,8 @@ static int fill(tkl_service *service, tkl_bytes name, const tkl_service_options 
                                         .load = load,
                                         .arg = service,
                                         .timeout_ms = options->timeout_ms};
-    rc = tkl__follow_init(&service->follower);
-    if (rc != TKL_OK)
-        tkl__keys_free(&service->keys);
-    return rc;
+    tkl__follow_init(&service->follower);
+    return TKL_OK;
 }
 
 int tkl_service_open(tkl_client *client, tkl_bytes name, const tkl_service_options *options,
