@@ -295,6 +295,29 @@ static void nothing_is_lost_when_a_persistent_server_is_killed(void **state)
     server_end(s);
 }
 
+/* What was written when the server's clock was an hour ahead. */
+static void times_in_the_future_do_no_harm(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    int64_t later = (server_ask_int(f->server, "TIME") + 3600) * 1000;
+    assert_ok(tkl_chat_limit(chat, &(tkl_message_limits){.max_age_ms = 60000}));
+    for (int i = 0; i < 3; i++)
+        chat_say(chat, "ann", "x");
+    server_do(f->server, "LSET tackle:chat:{lunch}:marks 0 %lld", (long long)later);
+    server_do(f->server, "LSET tackle:chat:{lunch}:marks 2 %lld", (long long)later);
+    server_do(f->server, "ZADD tackle:chats:{bob} %lld lunch", (long long)later);
+    assert_int_equal(chat_say(chat, "ann", "y"), 4);
+    take_inbox(bob, "lunch[1:x 2:x 3:x 4:y]");
+    assert_ok(chat_leave(chat, "bob"));
+    assert_ok(chat_join(chat, "bob"));
+    assert_int_equal(chat_say(chat, "bob", "z"), 5);
+    expect_inbox(bob, "lunch[5:z]");
+    tkl_chat_close(chat);
+    tkl_inbox_close(bob);
+}
+
 /* ---- Permissions --------------------------------------------------------- */
 
 /* A user who may do what docs/chat.md lists, and no more. */
@@ -351,6 +374,35 @@ static void the_documented_permissions_are_enough(void **state)
 
 /* ---- Clusters ------------------------------------------------------------ */
 
+static void say_in_thread(void *arg, int index)
+{
+    (void)index;
+    assert_int_equal(chat_say(arg, "ann", "patient"), 2);
+}
+
+/* While some keys of a chat are on one server and some on the other, callers wait. */
+static void a_chat_on_two_servers_at_once_is_waited_for(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, NULL);
+    tkl_chat *chat = create_chat(client, "lunch", "ann bob");
+    int slot = (int)server_ask_int(c->servers[0], "CLUSTER KEYSLOT {lunch}");
+    server *from = cluster_owner(c, slot), *to = cluster_other(c, slot);
+    chat_say(chat, "ann", "x");
+    cluster_move_begin(from, to, slot);
+    cluster_move_keys(from, to, slot, 2);
+    crew *thread = crew_start(1, say_in_thread, chat);
+    test_sleep_ms(50);
+    cluster_move_keys(from, to, slot, INT32_MAX);
+    cluster_move_end(c, to, slot);
+    crew_join(thread);
+    expect_chat(chat, "bob", "1:x 2:patient");
+    tkl_chat_close(chat);
+    tkl_close(client);
+    cluster_end(c);
+}
+
 static void a_wait_goes_through_moving_slots_and_failovers(void **state)
 {
     (void)state;
@@ -393,8 +445,10 @@ int main(void)
         TEST(lost_replies_change_nothing),
         TEST(a_full_server_lets_members_acknowledge_and_leave),
         TEST(damage_is_told_and_nothing_is_changed),
+        TEST(times_in_the_future_do_no_harm),
         TEST(the_documented_permissions_are_enough),
         cmocka_unit_test(nothing_is_lost_when_a_persistent_server_is_killed),
+        cmocka_unit_test(a_chat_on_two_servers_at_once_is_waited_for),
         cmocka_unit_test(a_wait_goes_through_moving_slots_and_failovers),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -178,6 +178,13 @@ static void a_visit_to_an_empty_mailbox_is_known(void **state)
     assert_int_equal(server_ask_int(f->server, "PTTL tackle:mail:{ann}"), -1);
     assert_true(show(box).fetched_ms > 0);
     tkl_mail_close(box);
+    box = open_box(f, "bob"); /* limits stay */
+    set_limits(box, (tkl_message_limits){.max_messages = 7});
+    expect_mail(box, "");
+    assert_int_equal(server_ask_int(f->server, "PTTL tackle:mail:{bob}"), -1);
+    assert_int_equal(show(box).limits.max_messages, 7);
+    assert_int_equal(send_text(box, "x"), 1);
+    tkl_mail_close(box);
 }
 
 static void purging_keeps_ids_and_dropping_does_not(void **state)

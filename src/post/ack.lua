@@ -6,8 +6,8 @@
 -- ARGV[1] reader
 -- ARGV[2] owner     '1': of a mailbox; '0': a member of a chat
 -- ARGV[3] id        '': of the last message
--- returns {code, unread, how many kept messages were acknowledged}: TKL_NOTFOUND there is no such chat, or no such
---   message yet; TKL_NOTOWNER the reader is not a member
+-- returns {code, unread, how many kept messages were acknowledged}: TKL_NOTFOUND there is no such
+--   chat, or no such message yet; TKL_NOTOWNER the reader is not a member
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
 -- include: codes
 -- include: line

@@ -5,7 +5,7 @@
 -- KEYS[4] readers   zset
 -- KEYS[5] recent    list
 -- ARGV[1] request   random, of this request
--- ARGV[2] listed    when the chat was put into the lists of its members: the earliest of these times
+-- ARGV[2] listed    when the chat was put into the lists of its members; the earliest time
 -- ARGV[3...] five limits, each a field and its value, '0' for the default; then the members
 -- returns code: TKL_EXISTS; TKL_CONFLICT too long after `listed`
 -- include: clock

@@ -18,6 +18,9 @@ if ARGV[1] == '0' and not before.exists then
   return NOTFOUND
 end
 permit_writes() -- a lower limit is what a full server needs
+if not before.exists then
+  redis.call('HSET', STATE, 'last', 0, 'sent', 0) -- it is more than a visit from now on
+end
 for i = 2, #ARGV, 2 do
   if ARGV[i + 1] == '0' then
     redis.call('HDEL', STATE, ARGV[i])

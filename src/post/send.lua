@@ -9,8 +9,8 @@
 -- ARGV[3] open      '1': everybody may send; '0': readers only
 -- ARGV[4] sender
 -- ARGV[5...] letters: the body, the number of words in the headers, and these words
--- returns {code, id of the first}: TKL_NOTFOUND there is no such chat, TKL_NOTOWNER the sender is not
---   a member, TKL_FULL
+-- returns {code, id of the first}: TKL_NOTFOUND there is no such chat, TKL_NOTOWNER the sender is
+--   not a member, TKL_FULL
 -- include: clock
 local now = server_time()
 local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
