@@ -32,6 +32,7 @@
 #include <tackle/service.h>
 #include <tackle/session.h>
 #include <tackle/stats.h>
+#include <tackle/suggest.h>
 #include <tackle/unique.h>
 #include <tackle/version.h>
 #include <tackle/worker.h>

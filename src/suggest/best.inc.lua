@@ -1,0 +1,78 @@
+-- The best texts of crowded prefixes.
+-- A prefix with more than CROWD starts keeps its BEST_MAX heaviest texts in BEST, as members
+-- "prefix NUL score key", the score as eight bytes that sort as the numbers do. Of other prefixes
+-- TEXTS has all in one short range.
+-- include: prefixes
+
+local CROWD = 10
+local STARTS_MAX = 50 -- of a text
+
+local function member(prefix, score, key)
+  return prefix .. '\0' .. struct.pack('>d', score) .. key
+end
+
+local function bounds(prefix)
+  return '[' .. prefix .. '\0', '(' .. prefix .. '\1'
+end
+
+-- Removes the lightest of a prefix, but for the heaviest `best_max`.
+local function trim_best(prefix, kept, best_max)
+  if kept > best_max then
+    local low, high = bounds(prefix)
+    local light = redis.call('ZRANGE', BEST, low, high, 'BYLEX', 'LIMIT', 0, kept - best_max)
+    redis.call('ZREM', BEST, unpack(light))
+  end
+end
+
+-- A prefix has become crowded: all its texts with their weights. A text may have brought many
+-- starts at once.
+local function build_best(prefix, best_max)
+  local found = redis.call('ZRANGE', TEXTS, '[' .. prefix, above(prefix), 'BYLEX', 'LIMIT', 0,
+                           best_max + STARTS_MAX)
+  local keys, members = {}, {}
+  for i, text in ipairs(found) do
+    keys[i] = key_of(text)
+  end
+  local scores = redis.call('ZMSCORE', WEIGHTS, unpack(keys))
+  for i, key in ipairs(keys) do
+    if scores[i] then
+      members[#members + 1] = 0
+      members[#members + 1] = member(prefix, tonumber(scores[i]), key)
+    end
+  end
+  if #members > 0 then
+    trim_best(prefix, redis.call('ZADD', BEST, unpack(members)), best_max)
+  end
+end
+
+-- A text has got a new score. False: the prefix is not crowded, and so no longer one is.
+local function enter_best(prefix, key, old, new, best_max)
+  if old and redis.call('ZREM', BEST, member(prefix, old, key)) == 1 then
+    redis.call('ZADD', BEST, 0, member(prefix, new, key))
+    return true
+  end
+  local low, high = bounds(prefix)
+  local kept = redis.call('ZLEXCOUNT', BEST, low, high)
+  if kept == 0 then
+    if starts_with(prefix) <= CROWD then
+      return false
+    end
+    build_best(prefix, best_max)
+  else
+    trim_best(prefix, kept + redis.call('ZADD', BEST, 0, member(prefix, new, key)), best_max)
+  end
+  return true
+end
+
+-- A text has gone. False: the prefix kept nothing, and so no longer one does.
+local function leave_best(prefix, key, old)
+  local low, high = bounds(prefix)
+  if redis.call('ZLEXCOUNT', BEST, low, high) == 0 then
+    return false
+  end
+  redis.call('ZREM', BEST, member(prefix, old, key))
+  if starts_with(prefix) <= CROWD then
+    redis.call('ZREMRANGEBYLEX', BEST, low, high)
+  end
+  return true
+end

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Suggestions: hints. The server sends candidates with their scores; they are sorted here.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/lex.h"
+#include "suggest/scripts.h"
+#include "suggest/suggest.h"
+
+#define SCORE_OF_ONE 1024 /* as in feed.lua */
+#define HEAD         3    /* of the reply: time, since, corrected */
+
+typedef struct question {
+    tkl_suggest *suggest;
+    tkl_bytes prefix;
+    size_t count;
+    tkl__suggest_settings settings;
+    tkl__buf key;  /* of the prefix */
+    size_t listed; /* bytes of it that keep their best */
+} question;
+
+/* ---- Asking -------------------------------------------------------------- */
+
+static int ask_once(question *q, tkl_reply **reply)
+{
+    char text[TKL__SETTINGS_SIZE];
+    tkl_suggest *suggest = q->suggest;
+    tkl__keys keys = {suggest->keys.items, 5};
+    tkl__args args;
+    tkl__suggest_known(suggest, &q->settings);
+    tkl__suggest_text(&q->settings, text);
+    tkl__buf_clear(&q->key);
+    int rc = tkl__suggest_key(q->prefix, &q->settings, &q->key);
+    tkl_bytes key = {q->key.data, q->key.len};
+    if (rc == TKL_OK)
+        rc = tkl__suggest_reach(key, &q->settings, &q->listed);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__args_init(&args);
+    tkl__args_str(&args, text);
+    tkl__args_bytes(&args, key);
+    tkl__args_bytes(&args, (tkl_bytes){key.data, q->listed});
+    tkl__args_int(&args, (int64_t)q->count);
+    tkl__args_int(&args, q->settings.best);
+    tkl__args_str(&args, q->settings.half_life ? "1" : "0");
+    tkl__args_str(&args, suggest->options.typos ? "1" : "0");
+    rc = tkl__eval(suggest->client, &tkl__lua_suggest_hint, &keys, &args,
+                   tkl__suggest_deadline(suggest), true, reply);
+    tkl__args_free(&args);
+    return rc;
+}
+
+static int ask(question *q, tkl_reply **reply)
+{
+    int rc = TKL_OK;
+    for (int i = 0; rc == TKL_OK && i < TKL__SUGGEST_TRIES; i++) {
+        rc = ask_once(q, reply);
+        if (rc != TKL_OK || tkl_reply_kind(*reply) != TKL_REPLY_STRING)
+            return rc;
+        rc = tkl__suggest_learn(q->suggest, tkl_reply_bytes(*reply));
+        tkl_reply_free(*reply);
+        *reply = NULL;
+    }
+    return rc == TKL_OK ? tkl__no(TKL_CONFLICT) : rc;
+}
+
+/* ---- Candidates ---------------------------------------------------------- */
+
+typedef struct candidate {
+    tkl_bytes key;
+    double score;
+    const tkl_reply *shown; /* nil: the key is */
+} candidate;
+
+/* Heaviest first; equal ones by their keys, the greater first, as the server reads :best. */
+static int by_score(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    size_t shorter = x->key.len < y->key.len ? x->key.len : y->key.len;
+    int order = memcmp(x->key.data, y->key.data, shorter);
+    return order ? -order : (x->key.len < y->key.len) - (x->key.len > y->key.len);
+}
+
+static bool read_score(tkl_bytes bytes, double *score)
+{
+    uint64_t bits = 0;
+    if (bytes.len != sizeof bits)
+        return false;
+    for (size_t i = 0; i < bytes.len; i++)
+        bits = bits << 8 | (unsigned char)bytes.data[i];
+    memcpy(score, &bits, sizeof bits);
+    return true;
+}
+
+/* Of a prefix that is longer than those that keep their best, some come that do not begin so. */
+static int belongs(const question *q, tkl_bytes key, bool *yes)
+{
+    *yes = true;
+    if (q->listed == q->key.len)
+        return TKL_OK;
+    return tkl__suggest_fits(key, (tkl_bytes){q->key.data, q->key.len}, &q->settings, yes);
+}
+
+static int read_candidates(const question *q, const tkl_reply *reply, candidate *list,
+                           size_t *count)
+{
+    bool corrected = tkl_reply_int(tkl_reply_at(reply, 2));
+    for (size_t i = HEAD; i + 2 < tkl_reply_count(reply); i += 3) {
+        candidate c = {.key = tkl_reply_bytes(tkl_reply_at(reply, i)),
+                       .shown = tkl_reply_at(reply, i + 2)};
+        bool yes = true;
+        if (!read_score(tkl_reply_bytes(tkl_reply_at(reply, i + 1)), &c.score))
+            return tkl__fail(TKL_EDAMAGED, "a suggestion was not written by tackle");
+        int rc = corrected ? TKL_OK : belongs(q, c.key, &yes);
+        if (rc != TKL_OK)
+            return rc;
+        if (yes)
+            list[(*count)++] = c;
+    }
+    return TKL_OK;
+}
+
+/* Keeps each once. Equal ones are side by side. */
+static size_t unique(candidate *list, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || by_score(&list[kept - 1], &list[i]) != 0)
+            list[kept++] = list[i];
+    return kept;
+}
+
+/* ---- Answers ------------------------------------------------------------- */
+
+static double weight_of(const question *q, const tkl_reply *reply, double score)
+{
+    if (q->settings.half_life == 0)
+        return score;
+    int64_t passed = tkl_reply_int(tkl_reply_at(reply, 0)) - tkl_reply_int(tkl_reply_at(reply, 1));
+    double age = (double)(passed > 0 ? passed : 0) / (double)q->settings.half_life;
+    return exp2(score - SCORE_OF_ONE - age);
+}
+
+/* The answers and their texts are one block. */
+static int give(const question *q, const tkl_reply *reply, const candidate *list, size_t count,
+                tkl_suggestions **result)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += list[i].key.len + tkl_reply_bytes(list[i].shown).len;
+    tkl_suggestions *s = malloc(sizeof *s + count * sizeof(tkl_suggestion) + bytes);
+    if (!s)
+        return tkl__nomem();
+    tkl_suggestion *items = (tkl_suggestion *)(s + 1);
+    char *at = (char *)(items + count);
+    for (size_t i = 0; i < count; i++) {
+        tkl_bytes shown = tkl_reply_bytes(list[i].shown);
+        size_t len = shown.len;
+        if (tkl_reply_is_nil(list[i].shown))
+            len = tkl__lex_unescape(list[i].key, at);
+        else
+            memcpy(at, shown.data, len);
+        items[i] = (tkl_suggestion){.text = {at, len},
+                                    .weight = weight_of(q, reply, list[i].score),
+                                    .corrected = tkl_reply_int(tkl_reply_at(reply, 2))};
+        at += len;
+    }
+    *s = (tkl_suggestions){items, count};
+    *result = s;
+    return TKL_OK;
+}
+
+/* Without a question: an empty answer. */
+static int give_none(const question *q, tkl_suggestions **result)
+{
+    return give(q, NULL, NULL, 0, result);
+}
+
+static int choose(const question *q, const tkl_reply *reply, tkl_suggestions **result)
+{
+    size_t count = 0;
+    candidate *list = calloc(tkl_reply_count(reply) / 3 + 1, sizeof *list);
+    if (!list)
+        return tkl__nomem();
+    int rc = read_candidates(q, reply, list, &count);
+    if (rc == TKL_OK) {
+        qsort(list, count, sizeof *list, by_score);
+        count = unique(list, count);
+        rc = give(q, reply, list, count < q->count ? count : q->count, result);
+    }
+    free(list);
+    return rc;
+}
+
+void tkl_suggestions_free(tkl_suggestions *suggestions)
+{
+    free(suggestions);
+}
+
+int tkl_suggest_hint(tkl_suggest *suggest, tkl_bytes prefix, size_t count,
+                     tkl_suggestions **suggestions)
+{
+    question q = {.suggest = suggest,
+                  .prefix = prefix,
+                  .count = count < TKL_SUGGEST_HINTS_MAX ? count : TKL_SUGGEST_HINTS_MAX};
+    tkl_reply *reply = NULL;
+    *suggestions = NULL;
+    if (count == 0)
+        return give_none(&q, suggestions);
+    tkl__buf_init(&q.key);
+    int rc = ask(&q, &reply);
+    if (rc == TKL_OK)
+        rc = choose(&q, reply, suggestions);
+    tkl__buf_free(&q.key);
+    tkl_reply_free(reply);
+    return rc;
+}

@@ -1,0 +1,37 @@
+-- Prefixes, and the texts that each has.
+
+-- The bound above all that begins with the prefix.
+local function above(prefix)
+  local n = #prefix
+  while n > 0 and string.byte(prefix, n) == 255 do
+    n = n - 1
+  end
+  if n == 0 then
+    return '+'
+  end
+  return '(' .. string.sub(prefix, 1, n - 1) .. string.char(string.byte(prefix, n) + 1)
+end
+
+-- Calls visit(prefix) for each prefix within `reach` bytes that ends with a character, the shortest
+-- first, until it returns false.
+local function each_prefix(start, reach, visit)
+  for i = 1, math.min(reach, #start) do
+    local next = string.byte(start, i + 1)
+    if not next or next < 128 or next > 191 then
+      if not visit(string.sub(start, 1, i)) then
+        return
+      end
+    end
+  end
+end
+
+-- How many starts begin with the prefix. A text may have several.
+local function starts_with(prefix)
+  return redis.call('ZLEXCOUNT', TEXTS, '[' .. prefix, above(prefix))
+end
+
+-- The key in a member of TEXTS: "start NUL key", or "key NUL".
+local function key_of(member)
+  local start, key = string.match(member, '^([^%z]*)%z(.*)$')
+  return key == '' and start or key
+end

@@ -1,0 +1,35 @@
+-- suggest/remove: forget texts.
+-- KEYS[1] meta      hash: settings
+-- KEYS[2] weights   sorted set: key, score
+-- KEYS[3] texts     sorted set by bytes: "start NUL key", or "key NUL"
+-- KEYS[4] best      sorted set by bytes: "prefix NUL score key"
+-- KEYS[5] shown     hash: key, text as it is shown if that is another
+-- KEYS[6] starts    hash: key, its starts but the first
+-- ARGV[1] settings  of the caller
+-- ARGV[2] ttl       milliseconds, or 0
+-- ARGV[3...] gone   keys
+-- returns how many were there, or the settings when they are others
+
+local META, WEIGHTS, TEXTS, BEST, SHOWN, STARTS = unpack(KEYS)
+-- include: texts
+
+local stored = redis.call('HGET', META, 'settings')
+if stored and stored ~= ARGV[1] then
+  return stored
+end
+check_types()
+for i = 3, #ARGV do
+  score_of(ARGV[i]) -- damaged: nothing happens
+end
+local removed = 0
+for i = 3, #ARGV do
+  local score = score_of(ARGV[i])
+  if score then
+    take_out(ARGV[i], score)
+    removed = removed + 1
+  end
+end
+if removed > 0 then
+  expire_in(ARGV[2])
+end
+return removed

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where a text can be begun when it is typed: at its beginning, at a later word, in pinyin.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/lex.h"
+#include "suggest/suggest.h"
+#include "text/text.h"
+
+#define WORDS_MAX       8
+#define CODE_POINTS_MAX 32 /* of the longest prefix: a character may have many */
+
+int tkl__suggest_check_text(tkl_bytes text, size_t index)
+{
+    if (text.len == 0 || text.len > TKL_SUGGEST_TEXT_MAX)
+        return tkl__fail(TKL_EINVAL, "text %zu has %zu bytes: 1 to %d are possible", index,
+                         text.len, TKL_SUGGEST_TEXT_MAX);
+    return TKL_OK;
+}
+
+int tkl__suggest_key(tkl_bytes text, const tkl__suggest_settings *settings, tkl__buf *out)
+{
+    tkl__buf folded;
+    tkl__buf_init(&folded);
+    int rc = tkl__text_fold(text, settings->accents ? TKL__FOLD_ACCENTS : TKL__FOLD_CASE, &folded);
+    if (rc == TKL_OK)
+        tkl__lex_escape(out, (tkl_bytes){folded.data, folded.len});
+    tkl__buf_free(&folded);
+    return rc == TKL_OK && out->failed ? tkl__nomem() : rc;
+}
+
+/* The bytes of the first code points. An escaped byte (01 80) is one of them, as it should be. */
+static size_t code_points(tkl_bytes text, size_t max)
+{
+    size_t i = 0;
+    for (size_t count = 0; i < text.len; i++)
+        if (((unsigned char)text.data[i] & 0xc0) != 0x80 && count++ == max)
+            break;
+    return i;
+}
+
+int tkl__suggest_reach(tkl_bytes key, const tkl__suggest_settings *settings, size_t *reach)
+{
+    size_t len, count;
+    int rc = tkl__text_cut(key, (size_t)settings->longest, &len, &count);
+    size_t most = code_points(key, CODE_POINTS_MAX);
+    *reach = len < most ? len : most;
+    return rc;
+}
+
+/* ---- Starts -------------------------------------------------------------- */
+
+/* Called for each start. */
+typedef int visit_start(void *arg, tkl_bytes start);
+
+static int each_word(tkl_bytes key, visit_start *visit, void *arg)
+{
+    int rc = TKL_OK, words = 1;
+    for (size_t i = 1; rc == TKL_OK && i < key.len && words < WORDS_MAX; i++)
+        if (key.data[i - 1] == ' ' && key.data[i] != ' ') {
+            rc = visit(arg, (tkl_bytes){key.data + i, key.len - i});
+            words++;
+        }
+    return rc;
+}
+
+static int visit_form(tkl_bytes form, visit_start *visit, void *arg)
+{
+    tkl__buf plain;
+    tkl__buf_init(&plain);
+    for (size_t i = 0; i < form.len; i++)
+        if (form.data[i] != TKL__SYLLABLE)
+            tkl__lex_escape(&plain, (tkl_bytes){form.data + i, 1});
+    int rc = plain.failed ? tkl__nomem() : visit(arg, (tkl_bytes){plain.data, plain.len});
+    tkl__buf_free(&plain);
+    return rc;
+}
+
+static int each_form(tkl_bytes key, visit_start *visit, void *arg)
+{
+    tkl__forms forms;
+    char *folded = malloc(key.len + 1);
+    if (!folded)
+        return tkl__nomem();
+    size_t len = tkl__lex_unescape(key, folded);
+    int rc = tkl__text_forms((tkl_bytes){folded, len}, &forms);
+    for (size_t i = 0; rc == TKL_OK && i < forms.count; i++)
+        rc = visit_form(forms.items[i], visit, arg);
+    tkl__forms_free(&forms);
+    free(folded);
+    return rc;
+}
+
+static int each_start(tkl_bytes key, const tkl__suggest_settings *settings, visit_start *visit,
+                      void *arg)
+{
+    int rc = visit(arg, key);
+    if (rc == TKL_OK && settings->words)
+        rc = each_word(key, visit, arg);
+    if (rc == TKL_OK && settings->pinyin)
+        rc = each_form(key, visit, arg);
+    return rc;
+}
+
+/* ---- As lines ------------------------------------------------------------ */
+
+typedef struct lines {
+    const tkl__suggest_settings *settings;
+    tkl__buf *out;
+    size_t begin;
+    size_t cost;
+} lines;
+
+static int add_line(void *arg, tkl_bytes start)
+{
+    lines *l = arg;
+    size_t reach;
+    int rc = tkl__suggest_reach(start, l->settings, &reach);
+    if (l->out->len > l->begin)
+        tkl__buf_add(l->out, "", 1);
+    tkl__buf_addf(l->out, "%zu ", reach);
+    tkl__buf_add(l->out, start.data, start.len);
+    l->cost += reach;
+    return rc;
+}
+
+int tkl__suggest_starts(tkl_bytes key, const tkl__suggest_settings *settings, tkl__buf *out,
+                        size_t *cost)
+{
+    lines l = {.settings = settings, .out = out, .begin = out->len};
+    int rc = each_start(key, settings, add_line, &l);
+    *cost = l.cost;
+    return rc == TKL_OK && out->failed ? tkl__nomem() : rc;
+}
+
+/* ---- Comparing ----------------------------------------------------------- */
+
+typedef struct comparison {
+    tkl_bytes prefix;
+    bool fits;
+} comparison;
+
+static int compare(void *arg, tkl_bytes start)
+{
+    comparison *c = arg;
+    c->fits = c->fits || (start.len >= c->prefix.len &&
+                          memcmp(start.data, c->prefix.data, c->prefix.len) == 0);
+    return TKL_OK;
+}
+
+int tkl__suggest_fits(tkl_bytes key, tkl_bytes prefix, const tkl__suggest_settings *settings,
+                      bool *fits)
+{
+    comparison c = {.prefix = prefix};
+    int rc = each_start(key, settings, compare, &c);
+    *fits = c.fits;
+    return rc;
+}

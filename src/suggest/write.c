@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Suggestions: feeding and removing.
+ *
+ * A batch is cut into runs of the script that take a few milliseconds of the server at most; all
+ * runs travel in one trip.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "suggest/scripts.h"
+#include "suggest/suggest.h"
+
+/* Prefixes that the texts of one run have at most, if it has several. */
+#define RUN_COST 1000
+
+/* A text as the server wants it: offsets in a buffer that is still growing. */
+typedef struct record {
+    size_t key, key_len;
+    size_t starts, starts_len;
+    size_t cost;
+    bool shown; /* the text is another than the key */
+} record;
+
+/* Texts to feed, or to remove. */
+typedef struct batch {
+    tkl_suggest *suggest;
+    const tkl_suggest_text *texts; /* NULL: a removal */
+    const tkl_bytes *gone;
+    size_t count;
+    tkl__suggest_settings settings;
+    char settings_text[TKL__SETTINGS_SIZE];
+    tkl__buf store;
+    record *records;
+    tkl__args *runs;
+    size_t nruns;
+} batch;
+
+static tkl_bytes text_of(const batch *b, size_t i)
+{
+    return b->texts ? b->texts[i].text : b->gone[i];
+}
+
+/* ---- Checking ------------------------------------------------------------ */
+
+static int check_weight(const tkl_suggest_text *text, size_t index)
+{
+    double w = text->weight;
+    if (text->reserved[0] || text->reserved[1])
+        return tkl__fail(TKL_EINVAL, "text %zu: its reserved words are not zero", index);
+    if (w != 0 && !(w >= TKL_SUGGEST_WEIGHT_MIN && w <= TKL_SUGGEST_WEIGHT_MAX))
+        return tkl__fail(TKL_EINVAL, "text %zu: a weight is from 1e-9 to 1e15", index);
+    return TKL_OK;
+}
+
+static int check_all(const batch *b)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < b->count; i++) {
+        rc = tkl__suggest_check_text(text_of(b, i), i);
+        if (rc == TKL_OK && b->texts)
+            rc = check_weight(&b->texts[i], i);
+    }
+    return rc;
+}
+
+/* ---- Runs ---------------------------------------------------------------- */
+
+static int make_record(batch *b, size_t i)
+{
+    record *r = &b->records[i];
+    tkl_bytes text = text_of(b, i);
+    r->key = b->store.len;
+    int rc = tkl__suggest_key(text, &b->settings, &b->store);
+    r->key_len = b->store.len - r->key;
+    r->shown = r->key_len != text.len || memcmp(b->store.data + r->key, text.data, text.len) != 0;
+    r->cost = (size_t)b->settings.longest;
+    r->starts = b->store.len;
+    if (rc != TKL_OK || !b->texts)
+        return rc;
+    /* A copy: the buffer grows while its starts are written. */
+    char *key = malloc(r->key_len + 1);
+    if (!key)
+        return tkl__nomem();
+    memcpy(key, b->store.data + r->key, r->key_len);
+    rc = tkl__suggest_starts((tkl_bytes){key, r->key_len}, &b->settings, &b->store, &r->cost);
+    r->starts_len = b->store.len - r->starts;
+    free(key);
+    return rc;
+}
+
+static void begin_run(batch *b, tkl__args *run)
+{
+    tkl__args_init(run);
+    tkl__args_str(run, b->settings_text);
+    tkl__args_int(run, b->suggest->options.ttl_ms);
+    if (b->texts) {
+        tkl__args_int(run, b->settings.half_life);
+        tkl__args_int(run, b->settings.best);
+        tkl__args_int(run, b->settings.texts);
+    }
+}
+
+static void add_to_run(batch *b, size_t i, tkl__args *run)
+{
+    const record *r = &b->records[i];
+    tkl__args_bytes(run, (tkl_bytes){b->store.data + r->key, r->key_len});
+    if (!b->texts)
+        return;
+    tkl__args_double(run, b->texts[i].weight == 0 ? 1 : b->texts[i].weight);
+    tkl__args_bytes(run, r->shown ? b->texts[i].text : tkl_str(""));
+    tkl__args_bytes(run, (tkl_bytes){b->store.data + r->starts, r->starts_len});
+}
+
+static void make_runs(batch *b)
+{
+    size_t cost = RUN_COST;
+    for (size_t i = 0; i < b->count; i++) {
+        if (cost + b->records[i].cost > RUN_COST) {
+            begin_run(b, &b->runs[b->nruns++]);
+            cost = 0;
+        }
+        add_to_run(b, i, &b->runs[b->nruns - 1]);
+        cost += b->records[i].cost;
+    }
+}
+
+static int send_runs(batch *b, bool retry_safe, tkl_reply **replies)
+{
+    const tkl__script *script = b->texts ? &tkl__lua_suggest_feed : &tkl__lua_suggest_remove;
+    tkl__invocation *calls = calloc(b->nruns, sizeof *calls);
+    bool failed = !calls;
+    for (size_t i = 0; calls && i < b->nruns; i++) {
+        failed = failed || b->runs[i].failed;
+        calls[i] = (tkl__invocation){.script = script,
+                                     .keys = b->suggest->keys.items,
+                                     .nkeys = b->suggest->keys.count,
+                                     .args = b->runs[i].items,
+                                     .nargs = b->runs[i].count,
+                                     .retry_safe = retry_safe};
+    }
+    int rc = failed ? tkl__nomem()
+                    : tkl__run_many(b->suggest->client, calls, b->nruns,
+                                    tkl__suggest_deadline(b->suggest), replies);
+    free(calls);
+    return rc;
+}
+
+/* ---- Replies ------------------------------------------------------------- */
+
+/* Adds up what the runs answered. *again: there are other settings. */
+static int read_replies(batch *b, const tkl_reply *replies, int64_t *number, bool *again)
+{
+    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        if (tkl_reply_code(reply) != TKL_OK)
+            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+        if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
+            *again = true;
+            return tkl__suggest_learn(b->suggest, tkl_reply_bytes(reply));
+        }
+        *number += tkl_reply_int(reply);
+    }
+    return TKL_OK;
+}
+
+static int run_once(batch *b, bool retry_safe, int64_t *number, bool *again)
+{
+    tkl_reply *replies = NULL;
+    tkl__suggest_known(b->suggest, &b->settings);
+    tkl__suggest_text(&b->settings, b->settings_text);
+    b->nruns = 0;
+    tkl__buf_init(&b->store);
+    b->records = calloc(b->count, sizeof *b->records);
+    b->runs = calloc(b->count, sizeof *b->runs);
+    int rc = b->records && b->runs ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < b->count; i++)
+        rc = make_record(b, i);
+    if (rc == TKL_OK) {
+        make_runs(b);
+        rc = send_runs(b, retry_safe, &replies);
+    }
+    if (rc == TKL_OK)
+        rc = read_replies(b, replies, number, again);
+    for (size_t i = 0; i < b->nruns; i++)
+        tkl__args_free(&b->runs[i]);
+    tkl_reply_free(replies);
+    tkl__buf_free(&b->store);
+    free(b->records);
+    free(b->runs);
+    return rc;
+}
+
+static int run(batch *b, bool retry_safe, int64_t *number)
+{
+    bool again = true;
+    int rc = check_all(b);
+    if (rc != TKL_OK || b->count == 0)
+        return rc;
+    for (int i = 0; rc == TKL_OK && again && i < TKL__SUGGEST_TRIES; i++) {
+        again = false;
+        rc = run_once(b, retry_safe, number, &again);
+    }
+    return rc == TKL_OK && again ? tkl__no(TKL_CONFLICT) : rc;
+}
+
+int tkl_suggest_feed(tkl_suggest *suggest, const tkl_suggest_text *texts, size_t count)
+{
+    static const tkl_suggest_text none[1];
+    batch b = {.suggest = suggest, .texts = count ? texts : none, .count = count};
+    int64_t added = 0;
+    return run(&b, false, &added);
+}
+
+int tkl_suggest_remove(tkl_suggest *suggest, const tkl_bytes *texts, size_t count, int64_t *removed)
+{
+    batch b = {.suggest = suggest, .gone = texts, .count = count};
+    int64_t number = 0;
+    int rc = run(&b, removed == NULL, &number);
+    if (removed)
+        *removed = number;
+    return rc;
+}

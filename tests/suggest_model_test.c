@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Suggestions against naive ones in memory: random feeds and removals of few short texts, every
+ * hint compared; and many texts with small lists, of which the heaviest must be right.
+ */
+#include <tackle/suggest.h>
+
+#include "support/fixture.h"
+#include "text/text.h"
+
+enum { TEXTS = 45, STEPS = 3000, MANY = 2000 };
+
+static unsigned seed = 7;
+
+static unsigned draw(unsigned below)
+{
+    seed = seed * 1103515245U + 12345U;
+    return (seed >> 16) % below;
+}
+
+typedef struct entry {
+    char key[64];
+    double weight; /* 0: it is not there */
+} entry;
+
+static entry entries[MANY];
+static int known;
+
+static void draw_text(char *text)
+{
+    static const char *const letters[] = {"a", "b", "ab", "张", "三", "重", " ", "z"};
+    int length = 1 + (int)draw(4);
+    *text = 0;
+    while (length--)
+        strcat(text, letters[draw(8)]);
+}
+
+/* ---- The naive way ------------------------------------------------------- */
+
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool form_begins(tkl_bytes form, const char *prefix)
+{
+    char plain[256];
+    size_t len = 0;
+    for (size_t i = 0; i < form.len; i++)
+        if (form.data[i] != TKL__SYLLABLE)
+            plain[len++] = form.data[i];
+    plain[len] = 0;
+    return begins(plain, prefix);
+}
+
+static bool fits(const char *key, const char *prefix, bool words, bool pinyin)
+{
+    bool found = begins(key, prefix);
+    for (const char *at = key + 1; words && *key && *at; at++)
+        found = found || (at[-1] == ' ' && *at != ' ' && begins(at, prefix));
+    tkl__forms forms = {.count = 0};
+    if (pinyin)
+        assert_ok(tkl__text_forms(tkl_str(key), &forms));
+    for (size_t i = 0; i < forms.count; i++)
+        found = found || form_begins(forms.items[i], prefix);
+    tkl__forms_free(&forms);
+    return found;
+}
+
+static int by_weight(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return strcmp(y->key, x->key);
+}
+
+static void compare(tkl_suggest *s, const char *prefix, size_t count, bool words, bool pinyin)
+{
+    static entry expected[MANY];
+    size_t n = 0;
+    tkl_suggestions *found;
+    for (int i = 0; i < known; i++)
+        if (entries[i].weight > 0 && fits(entries[i].key, prefix, words, pinyin))
+            expected[n++] = entries[i];
+    qsort(expected, n, sizeof *expected, by_weight);
+    n = n < count ? n : count;
+    assert_ok(tkl_suggest_hint(s, tkl_str(prefix), count, &found));
+    if (found->count != n)
+        fail_msg("'%s': %zu instead of %zu", prefix, found->count, n);
+    for (size_t i = 0; i < n; i++) {
+        char text[64];
+        sprintf(text, TKL_FMT, TKL_ARG(found->items[i].text));
+        assert_string_equal(text, expected[i].key);
+        assert_true(found->items[i].weight == expected[i].weight);
+    }
+    tkl_suggestions_free(found);
+}
+
+static entry *find(const char *key)
+{
+    for (int i = 0; i < known; i++)
+        if (strcmp(entries[i].key, key) == 0)
+            return &entries[i];
+    strcpy(entries[known].key, key);
+    entries[known].weight = 0;
+    return &entries[known++];
+}
+
+/* ---- Runs ---------------------------------------------------------------- */
+
+static void step(tkl_suggest *s)
+{
+    char text[64];
+    if (known < TEXTS)
+        draw_text(text);
+    else
+        strcpy(text, entries[draw(TEXTS)].key);
+    entry *e = find(text);
+    if (draw(4) == 0) {
+        int64_t removed;
+        assert_ok(tkl_suggest_remove(s, (tkl_bytes[]){tkl_str(text)}, 1, &removed));
+        assert_int_equal(removed, e->weight > 0);
+        e->weight = 0;
+        return;
+    }
+    double weight = 1 + draw(5);
+    assert_ok(tkl_suggest_feed(s, &(tkl_suggest_text){.text = tkl_str(text), .weight = weight}, 1));
+    e->weight += weight;
+}
+
+static void run(fixture *f, bool words, bool pinyin)
+{
+    char prefix[64];
+    tkl_suggest *s;
+    tkl_suggest_options options = {.words = words ? TKL_SUGGEST_ON : TKL_SUGGEST_OFF,
+                                   .pinyin = pinyin ? TKL_SUGGEST_ON : TKL_SUGGEST_OFF};
+    known = 0;
+    assert_ok(tkl_suggest_open(f->client, tkl_str("model"), &options, &s));
+    for (int i = 0; i < STEPS; i++) {
+        step(s);
+        draw_text(prefix);
+        prefix[1 + draw(3)] = 0;
+        compare(s, prefix, 1 + draw(20), words, pinyin);
+        if (i % 10 == 0)
+            compare(s, "", 100, words, pinyin);
+    }
+    assert_ok(tkl_suggest_drop(s));
+    tkl_suggest_close(s);
+}
+
+static void hints_are_those_of_the_naive_way(void **state)
+{
+    for (int i = 0; i < 4; i++)
+        run(*state, i & 1, i & 2);
+}
+
+/* Lists of ten, prefixes that hundreds share, weights that only grow: the ten heaviest are exact.
+ */
+static void the_heaviest_of_many_are_exact(void **state)
+{
+    fixture *f = *state;
+    char text[64], prefix[8];
+    tkl_suggest *s;
+    known = 0;
+    assert_ok(
+        tkl_suggest_open(f->client, tkl_str("model"), &(tkl_suggest_options){.best = 10}, &s));
+    for (int i = 0; i < 8000; i++) {
+        sprintf(text, "%c%c%c%c", 'a' + draw(2), 'a' + draw(3), 'a' + draw(10), 'a' + draw(20));
+        double weight = 1 + draw(100);
+        find(text)->weight += weight;
+        assert_ok(
+            tkl_suggest_feed(s, &(tkl_suggest_text){.text = tkl_str(text), .weight = weight}, 1));
+        if (i % 4 == 0) {
+            sprintf(prefix, "%.*s", 1 + (int)draw(3), text);
+            compare(s, prefix, 10, false, false);
+        }
+    }
+    tkl_suggest_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(hints_are_those_of_the_naive_way),
+        TEST(the_heaviest_of_many_are_exact),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
