@@ -125,7 +125,7 @@ typedef struct bench_sample {
     X(book_bench)           \
     X(service_bench)
 
-#define BENCH_DECLARE(component) extern const bench_component component;
+#define BENCH_DECLARE(component) extern const bench_component component, suggest_bench;
 BENCH_COMPONENTS(BENCH_DECLARE)
 
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));

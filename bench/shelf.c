@@ -50,6 +50,7 @@ static void remove_directory(void)
 
 static void start(const bench_shelf *shelf)
 {
+    fflush(stdout);
     if (fork() != 0)
         return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);

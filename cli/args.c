@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "suggest.h"
+#include "nearest.h"
 #include "value.h"
 
 const cli_option cli_globals[] = {
@@ -62,7 +62,7 @@ static const cli_option *option_of(const cli_session *cli, const char *name, siz
 /* ---- What the user may have meant ---------------------------------------- */
 
 static int unknown(const cli_session *cli, const char *kind, const char *dashes,
-                   const cli_suggestion *nearest)
+                   const cli_nearness *nearest)
 {
     if (nearest->best == NULL)
         return cli_usage(cli, "unknown %s '%s%s'", kind, dashes, nearest->word);
@@ -72,31 +72,31 @@ static int unknown(const cli_session *cli, const char *kind, const char *dashes,
 
 int cli_unknown_component(const cli_session *cli, const char *name)
 {
-    cli_suggestion nearest = {.word = name};
+    cli_nearness nearest = {.word = name};
     for (size_t i = 0; cli_components[i] != NULL; i++)
-        cli_suggest(&nearest, cli_components[i]->name);
+        cli_nearest(&nearest, cli_components[i]->name);
     return unknown(cli, "command", "", &nearest);
 }
 
 int cli_unknown_verb(const cli_session *cli, const char *name)
 {
-    cli_suggestion nearest = {.word = name};
+    cli_nearness nearest = {.word = name};
     for (const cli_verb *verb = cli->component->verbs; verb->run != NULL; verb++)
         if (verb->name != NULL)
-            cli_suggest(&nearest, verb->name);
+            cli_nearest(&nearest, verb->name);
     return unknown(cli, "verb", "", &nearest);
 }
 
-static void suggest_options(cli_suggestion *nearest, const cli_option *options)
+static void suggest_options(cli_nearness *nearest, const cli_option *options)
 {
     for (; options != NULL && options->name != NULL; options++)
         if (options->summary != NULL)
-            cli_suggest(nearest, options->name);
+            cli_nearest(nearest, options->name);
 }
 
 static int unknown_option(const cli_session *cli, const char *name)
 {
-    cli_suggestion nearest = {.word = name};
+    cli_nearness nearest = {.word = name};
     suggest_options(&nearest, cli->verb != NULL ? cli->verb->options : NULL);
     suggest_options(&nearest, cli_globals);
     return unknown(cli, "option", "--", &nearest);

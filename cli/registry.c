@@ -14,6 +14,7 @@
     X(cli_cron)       \
     X(cli_recent)     \
     X(cli_book)       \
+    X(cli_suggest)    \
     X(cli_mail)       \
     X(cli_chat)       \
     X(cli_limit)      \

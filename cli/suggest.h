@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * "Did you mean": the nearest of several names to a mistyped one.
+ * Suggestions on a terminal.
  */
 #ifndef TKL_CLI_SUGGEST_H
 #define TKL_CLI_SUGGEST_H
 
-#include <stddef.h>
+#include "cli.h"
 
-typedef struct cli_suggestion {
-    const char *word; /* what was typed */
-    const char *best; /* the nearest so far; NULL: nothing is near */
-    size_t distance;  /* its distance */
-} cli_suggestion;
-
-/* Offers a name that exists. */
-void cli_suggest(cli_suggestion *suggestion, const char *name);
+/* A line that is completed while it is typed, until Enter, Ctrl-C or Ctrl-D. */
+int cli_suggest_try(cli_session *cli, tkl_suggest *suggest, size_t count);
 
 #endif
