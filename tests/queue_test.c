@@ -262,6 +262,32 @@ static void delayed_jobs_wait_and_then_go_ahead_of_their_priority(void **state)
     desk_close(&d);
 }
 
+/* Plain jobs, unique ones and those of a group, in several chunks, and no server knows the script.
+ */
+static void jobs_of_all_kinds_keep_their_order(void **state)
+{
+    enum { N = 2500 };
+    static tkl_push jobs[N];
+    static char texts[N][16];
+    desk d = desk_open(state);
+    for (int i = 0; i < N; i++) {
+        snprintf(texts[i], sizeof texts[i], "%d", i);
+        jobs[i] = (tkl_push){.payload = tkl_str(texts[i]),
+                             .unique = i % 3 == 1 ? tkl_str(texts[i]) : tkl_str(""),
+                             .group = i % 3 > 0 ? tkl_str("g") : tkl_str("")};
+    }
+    server_do(d.f->server, "SCRIPT FLUSH");
+    assert_ok(tkl_queue_push(d.queue, jobs, N, NULL, NULL));
+    for (int i = 0; i < N;) {
+        tkl_jobs *got = claim_jobs(d.consumer, 1000, 0);
+        for (size_t k = 0; k < got->count; k++, i++)
+            assert_int_equal(atoi(got->items[k].payload.data), i);
+        finish_all(d.consumer, got);
+        tkl_jobs_free(got);
+    }
+    desk_close(&d);
+}
+
 /* ---- Limits -------------------------------------------------------------- */
 
 static void a_full_queue_says_so_and_takes_what_fits(void **state)
@@ -390,6 +416,7 @@ int main(void)
         TEST(a_push_whose_answer_is_lost_counts_once),
         TEST(a_forked_child_pushes_for_itself),
         TEST(delayed_jobs_wait_and_then_go_ahead_of_their_priority),
+        TEST(jobs_of_all_kinds_keep_their_order),
         TEST(a_full_queue_says_so_and_takes_what_fits),
         TEST(concurrency_and_rate_hold_claims_back),
         TEST(something_else_under_the_keys_is_told_and_loses_nothing),

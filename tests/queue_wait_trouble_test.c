@@ -68,38 +68,6 @@ static void one_who_may_not_wake_others_pushes_all_the_same(void **state)
     tkl_queue_close(queue);
 }
 
-/* A user who may do what docs/queue.md lists, and no more. */
-static tkl_client *open_as_documented(fixture *f)
-{
-    char text[65536];
-    FILE *file = fopen(TACKLE_SOURCE_DIR "/docs/queue.md", "r");
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    char *command = strstr(text, "ACL SETUSER clerk");
-    assert_non_null(command);
-    *strstr(command, "```") = '\0';
-    for (char *at = command; (at = strchr(at, '\n'));)
-        *at = ' ';
-    server_do(f->server, command);
-    return test_open(f->server->url, &(tkl_options){.username = "clerk", .password = "secret"});
-}
-
-static void the_documented_permissions_are_enough_to_wake_others(void **state)
-{
-    fixture *f = *state;
-    tkl_client *client = open_as_documented(f);
-    tkl_queue *queue = open_queue(client, "q", 1);
-    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = -1};
-    start_waiting(&p, f->server);
-    push_words(queue, "a");
-    expect(&p, "a");
-    tkl_consumer_close(p.consumer);
-    tkl_queue_close(queue);
-    tkl_close(client);
-    server_do(f->server, "ACL DELUSER clerk");
-}
-
 static void a_wait_survives_lost_connections(void **state)
 {
     fixture *f = *state;
@@ -340,7 +308,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(one_who_may_not_wake_others_pushes_all_the_same),
         TEST(a_foreign_key_in_the_way_of_a_hand_over_leaves_nothing),
-        TEST(the_documented_permissions_are_enough_to_wake_others),
         TEST(a_wait_survives_lost_connections),
         TEST(a_hand_over_that_is_lost_on_the_way_is_found),
         TEST(one_who_is_gone_is_passed_over),

@@ -10,10 +10,10 @@
 #include "support/test.h"
 
 tkl_queue *open_queue(tkl_client *client, const char *name, int partitions);
-/* `lease_ms` 0: the default. */
 /* Sets exactly these limits: 0 is none. */
 int set_exactly(tkl_queue *queue, const tkl_queue_limits *limits);
 
+/* `lease_ms` 0: the default. */
 tkl_consumer *open_consumer(tkl_queue *queue, int64_t lease_ms);
 
 /* Pushes, or the test fails. `id` may be NULL. */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waiters whose places in line were lost, and waiters that hang.
+ *
+ * ctest: label threads
+ */
+#include "support/desk.h"
+#include "support/fixture.h"
+#include "support/proxy.h"
+#include "support/waits.h"
+
+/* Several clients, each with a consumer that waits. */
+enum { CLIENTS = 4 };
+
+typedef struct hall {
+    tkl_client *clients[CLIENTS];
+    tkl_queue *queues[CLIENTS];
+    pending waits[CLIENTS];
+} hall;
+
+static void hall_open(hall *h, server *s, const char *url)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        h->clients[i] = test_open(url, NULL);
+        h->queues[i] = open_queue(h->clients[i], "q", 1);
+        h->waits[i] = (pending){
+            .consumer = open_consumer(h->queues[i], 600000), .wait_ms = LONG_MS, .max = 1};
+        start_waiting(&h->waits[i], s);
+    }
+}
+
+static void hall_close(hall *h)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        tkl_consumer_close(h->waits[i].consumer);
+        tkl_queue_close(h->queues[i]);
+        tkl_close(h->clients[i]);
+    }
+}
+
+/* Each gets one of the jobs, long before it would have looked by itself. */
+static void everybody_gets_a_job(hall *h)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        join(&h->waits[i]);
+        assert_ok(h->waits[i].result);
+        assert_int_equal(h->waits[i].jobs->count, 1);
+        finish_all(h->waits[i].consumer, h->waits[i].jobs);
+        tkl_jobs_free(h->waits[i].jobs);
+    }
+}
+
+static void waiters_whose_places_are_lost_stand_in_line_again(void **state)
+{
+    static const char *const losses[] = {"FLUSHALL", "DEL " KEY "waiters",
+                                         "DEL " KEY "waiters " KEY "line"};
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        hall h;
+        hall_open(&h, f->server, f->server->url);
+        test_sleep_ms(1100); /* they were called when the first of them came */
+        server_do(f->server, losses[i]);
+        assert_int_equal(waiters(f->server), 0);
+        for (int k = 0; k < CLIENTS; k++)
+            push_words(queue, "x");
+        everybody_gets_a_job(&h);
+        hall_close(&h);
+    }
+    tkl_queue_close(queue);
+}
+
+/* The one who comes finds the line empty, and says so. */
+static void a_waiter_that_is_alone_in_line_calls_the_others(void **state)
+{
+    hall h;
+    desk d = desk_open(state);
+    hall_open(&h, d.f->server, d.f->server->url);
+    test_sleep_ms(1100);
+    server_do(d.f->server, "FLUSHALL");
+    pending last = {.consumer = d.consumer, .wait_ms = LONG_MS, .max = 1};
+    last.thread = crew_start(1, claim_in_thread, &last);
+    eventually(waiters(d.f->server) == CLIENTS + 1, LONG_MS);
+    for (int i = 0; i < CLIENTS + 1; i++)
+        push_words(d.queue, "x");
+    everybody_gets_a_job(&h);
+    expect(&last, "x");
+    hall_close(&h);
+    desk_close(&d);
+}
+
+/* The newest waiters are asked to look, and do not hear it. */
+static void waiters_that_hang_delay_a_job_by_seconds(void **state)
+{
+    fixture *f = *state;
+    hall h;
+    proxy *px = proxy_start(f->server->socket);
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = LONG_MS};
+    start_waiting(&p, f->server);
+    hall_open(&h, f->server, proxy_url(px));
+    proxy_hold(px, TO_CLIENT, true);
+    push_job(queue, &(tkl_push){.payload = tkl_str("late"), .delay_ms = 200}, NULL);
+    expect(&p, "late");
+    assert_in_range(p.took_ms, 200, 15000); /* not five minutes */
+    for (int i = 0; i < CLIENTS; i++)
+        tkl_consumer_cancel(h.waits[i].consumer);
+    proxy_hold(px, TO_CLIENT, false);
+    for (int i = 0; i < CLIENTS; i++) {
+        join(&h.waits[i]);
+        tkl_jobs_free(h.waits[i].jobs);
+    }
+    hall_close(&h);
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+    proxy_end(px);
+}
+
+/* A job is claimed with a short lease, again and again: one of those who wait looks for all. */
+static void one_waiter_looks_for_all(void **state)
+{
+    fixture *f = *state;
+    hall h;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    tkl_consumer *worker = open_consumer(queue, 300);
+    push_words(queue, "x");
+    tkl_jobs *jobs = claim_jobs(worker, 1, 0);
+    hall_open(&h, f->server, f->server->url);
+    test_sleep_ms(500);
+    int64_t before = server_calls(f->server, "evalsha"), start = test_now_ms();
+    test_sleep_ms(3000);
+    int64_t passed = test_now_ms() - start;
+    /* The worker renews ten times a second; each look finds the lease renewed. */
+    int64_t asked = server_calls(f->server, "evalsha") - before;
+    assert_in_range(asked, 0, 10 * passed / 1000 + 10 * passed / 1000);
+    finish_all(worker, jobs);
+    tkl_jobs_free(jobs);
+    for (int i = 0; i < CLIENTS; i++)
+        push_words(queue, "x");
+    everybody_gets_a_job(&h);
+    hall_close(&h);
+    tkl_consumer_close(worker);
+    tkl_queue_close(queue);
+}
+
+static void an_interruption_ends_a_claim_and_a_wait_for_a_result(void **state)
+{
+    desk d = desk_open(state);
+    pending p = {.consumer = d.consumer, .wait_ms = -1};
+    start_waiting(&p, d.f->server);
+    tkl_interrupt(d.f->client);
+    join(&p);
+    assert_code(p.result, TKL_EINTR);
+    assert_null(p.jobs);
+    char id[TKL_JOB_ID_SIZE];
+    tkl_job_result *result;
+    tkl_resume(d.f->client);
+    push_job(d.queue, &(tkl_push){.payload = tkl_str("x"), .result_ms = 1000}, id);
+    tkl_interrupt(d.f->client);
+    assert_code(tkl_queue_result(d.queue, id, -1, &result), TKL_EINTR);
+    tkl_resume(d.f->client);
+    expect_all(d.consumer, "x");
+    desk_close(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(waiters_whose_places_are_lost_stand_in_line_again),
+        TEST(a_waiter_that_is_alone_in_line_calls_the_others),
+        TEST(waiters_that_hang_delay_a_job_by_seconds),
+        TEST(one_waiter_looks_for_all),
+        TEST(an_interruption_ends_a_claim_and_a_wait_for_a_result),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}
