@@ -151,23 +151,23 @@ static void book_complete(bench_worker *w)
 
 /* ---- The server's time --------------------------------------------------- */
 
-/* HGET and ZRANGE. With two letters there are enough answers in the smallest book, too. */
+/* With two letters there are enough answers in the smallest book, too. */
+static void complete_step(void *book, uint64_t number)
+{
+    char prefix[32];
+    tkl_book_answers *answers;
+    draw_prefix(&number, 2, prefix);
+    check(tkl_book_complete(book, tkl_str(prefix), ANSWERS, (tkl_bytes){NULL, 0}, &answers));
+    tkl_book_answers_free(answers);
+}
+
 static double complete_us(bench_shelf *shelf, const char *name)
 {
     tkl_book *book;
-    tkl_book_answers *answers;
-    uint64_t state = 1;
-    char prefix[32];
     check(tkl_book_open(shelf->client, tkl_str(name), NULL, &book));
-    for (int i = 0; i < 2000; i++) {
-        if (i == 10)
-            shelf_reset(shelf);
-        draw_prefix(&state, 2, prefix);
-        check(tkl_book_complete(book, tkl_str(prefix), ANSWERS, (tkl_bytes){NULL, 0}, &answers));
-        tkl_book_answers_free(answers);
-    }
+    double us = shelf_us(shelf, "hget", "zrange", complete_step, book);
     tkl_book_close(book);
-    return shelf_command_us(shelf, "hget") + shelf_command_us(shelf, "zrange");
+    return us;
 }
 
 static double complete_small(const bench_run *run)
@@ -216,35 +216,45 @@ static bench_shelf *with_parts(const bench_run *run, double *each)
     return shelf;
 }
 
-static double find_us(const bench_run *run, size_t letters)
+static void find_step(tkl_book *book, uint64_t number, size_t letters)
+{
+    char name[32];
+    tkl_book_answers *answers;
+    make_name(mix(number) % 100000, name);
+    name[2 + letters] = 0;
+    check(tkl_book_find(book, tkl_str(name + 2), ANSWERS, &answers));
+    tkl_book_answers_free(answers);
+}
+
+static void find_three_step(void *book, uint64_t number)
+{
+    find_step(book, number, 3);
+}
+
+static void find_four_step(void *book, uint64_t number)
+{
+    find_step(book, number, 4);
+}
+
+static double find_us(const bench_run *run, shelf_step *step)
 {
     double each;
     bench_shelf *shelf = with_parts(run, &each);
     tkl_book *book;
-    tkl_book_answers *answers;
-    uint64_t state = 1;
-    char name[32];
     check(tkl_book_open(shelf->client, tkl_str("parts"), NULL, &book));
-    for (int i = 0; i < 1000; i++) {
-        if (i == 10)
-            shelf_reset(shelf);
-        make_name(mix(state += 7919) % 100000, name);
-        name[2 + letters] = 0;
-        check(tkl_book_find(book, tkl_str(name + 2), ANSWERS, &answers));
-        tkl_book_answers_free(answers);
-    }
+    double us = shelf_us(shelf, "evalsha", NULL, step, book);
     tkl_book_close(book);
-    return shelf_command_us(shelf, "evalsha");
+    return us;
 }
 
 static double find_three(const bench_run *run)
 {
-    return find_us(run, 3);
+    return find_us(run, find_three_step);
 }
 
 static double find_four(const bench_run *run)
 {
-    return find_us(run, 4);
+    return find_us(run, find_four_step);
 }
 
 static double bytes_of_bare(const bench_run *run)

@@ -93,16 +93,27 @@ static double info(bench_shelf *shelf, const char *section, const char *name, co
     return number;
 }
 
-void shelf_reset(bench_shelf *shelf)
-{
-    check(tkl_callz(shelf->client, NULL, "CONFIG", "RESETSTAT", NULL));
-}
-
-double shelf_command_us(bench_shelf *shelf, const char *command)
+static double command_us(bench_shelf *shelf, const char *command)
 {
     char name[64];
     snprintf(name, sizeof name, "cmdstat_%s:", command);
     return info(shelf, "commandstats", name, "usec_per_call=");
+}
+
+double shelf_us(bench_shelf *shelf, const char *first, const char *second, shelf_step *step,
+                void *arg)
+{
+    enum { RUNS = 20, CALLS = 50 };
+    double least = 0;
+    for (uint64_t run = 0; run <= RUNS; run++) {
+        check(tkl_callz(shelf->client, NULL, "CONFIG", "RESETSTAT", NULL));
+        for (uint64_t i = 0; i < CALLS; i++)
+            step(arg, run * CALLS + i);
+        double us = command_us(shelf, first) + (second ? command_us(shelf, second) : 0);
+        if (run == 1 || (run > 1 && us < least)) /* the first run warms up */
+            least = us;
+    }
+    return least;
 }
 
 double shelf_memory(bench_shelf *shelf)

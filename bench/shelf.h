@@ -22,9 +22,11 @@ bench_shelf *shelf_open(void);
 /* One with the distribution's RediSearch module; NULL: it is not installed. */
 bench_shelf *shelf_with_search(void);
 
-/* Microseconds that one call of the command ("evalsha") has taken since shelf_reset(). */
-double shelf_command_us(bench_shelf *shelf, const char *command);
-void shelf_reset(bench_shelf *shelf);
+/* Microseconds of the server that one call of `step` takes in these commands ("evalsha"; the second
+ * may be NULL): the least of many short runs, so that others on the machine hardly matter. */
+typedef void shelf_step(void *arg, uint64_t number);
+double shelf_us(bench_shelf *shelf, const char *first, const char *second, shelf_step *step,
+                void *arg);
 
 /* Bytes of data. */
 double shelf_memory(bench_shelf *shelf);

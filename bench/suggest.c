@@ -81,25 +81,38 @@ static bench_shelf *ours(void)
     return shelf;
 }
 
+typedef struct hinting {
+    tkl_suggest *suggest;
+    tkl_client *client;
+    size_t letters;
+} hinting;
+
+static void draw_prefix(uint64_t number, size_t letters, char phrase[64])
+{
+    make_phrase(mix(number) % PHRASES, phrase);
+    phrase[letters] = 0;
+}
+
+static void hint_step(void *arg, uint64_t number)
+{
+    const hinting *h = arg;
+    char prefix[64];
+    tkl_suggestions *found;
+    draw_prefix(number, h->letters, prefix);
+    check(tkl_suggest_hint(h->suggest, tkl_str(prefix), HINTS, &found));
+    if (found->count == 0)
+        bench_die("no hint");
+    tkl_suggestions_free(found);
+}
+
 static double hint_us(size_t letters)
 {
     bench_shelf *shelf = ours();
-    tkl_suggest *suggest;
-    tkl_suggestions *found;
-    char phrase[64];
-    check(tkl_suggest_open(shelf->client, tkl_str("phrases"), NULL, &suggest));
-    for (uint64_t i = 0; i < 1000; i++) {
-        if (i == 10)
-            shelf_reset(shelf);
-        make_phrase(mix(i) % PHRASES, phrase);
-        phrase[letters] = 0;
-        check(tkl_suggest_hint(suggest, tkl_str(phrase), HINTS, &found));
-        if (found->count == 0)
-            bench_die("no hint");
-        tkl_suggestions_free(found);
-    }
-    tkl_suggest_close(suggest);
-    return shelf_command_us(shelf, "evalsha");
+    hinting h = {.letters = letters};
+    check(tkl_suggest_open(shelf->client, tkl_str("phrases"), NULL, &h.suggest));
+    double us = shelf_us(shelf, "evalsha", NULL, hint_step, &h);
+    tkl_suggest_close(h.suggest);
+    return us;
 }
 
 static double hint_one(const bench_run *run)
@@ -141,25 +154,26 @@ static void fill_peer(bench_shelf *shelf)
     }
 }
 
+static void peer_step(void *arg, uint64_t number)
+{
+    const hinting *h = arg;
+    char prefix[64];
+    draw_prefix(number, h->letters, prefix);
+    check(
+        tkl_callz(h->client, NULL, "FT.SUGGET", "phrases", prefix, "MAX", "5", "WITHSCORES", NULL));
+}
+
 static double peer_us(size_t letters)
 {
     static bench_shelf *shelf;
-    char phrase[64];
     if (!shelf) {
         shelf = shelf_with_search();
         if (!shelf)
             bench_die("redis-redisearch is not installed: tools/setup peers");
         fill_peer(shelf);
     }
-    for (uint64_t i = 0; i < 200; i++) {
-        if (i == 10)
-            shelf_reset(shelf);
-        make_phrase(mix(i) % PHRASES, phrase);
-        phrase[letters] = 0;
-        check(tkl_callz(shelf->client, NULL, "FT.SUGGET", "phrases", phrase, "MAX", "5",
-                        "WITHSCORES", NULL));
-    }
-    return shelf_command_us(shelf, "FT.SUGGET");
+    hinting h = {.client = shelf->client, .letters = letters};
+    return shelf_us(shelf, "FT.SUGGET", NULL, peer_step, &h);
 }
 
 static double peer_one(const bench_run *run)
