@@ -123,9 +123,10 @@ typedef struct bench_sample {
     X(ip_bench)             \
     X(config_bench)         \
     X(book_bench)           \
-    X(service_bench)
+    X(service_bench)        \
+    X(suggest_bench)
 
-#define BENCH_DECLARE(component) extern const bench_component component, suggest_bench;
+#define BENCH_DECLARE(component) extern const bench_component component;
 BENCH_COMPONENTS(BENCH_DECLARE)
 
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -15,7 +15,7 @@
 #include "run.h"
 
 #define LIST(component) &component,
-static const bench_component *const components[] = {BENCH_COMPONENTS(LIST), &suggest_bench};
+static const bench_component *const components[] = {BENCH_COMPONENTS(LIST)};
 
 #define COMPONENTS (int)(sizeof components / sizeof *components)
 
