@@ -393,7 +393,6 @@ static const bench_case cases[] = {
     {.name = "hand-overs among 8 processes",
      .unit = "hand-overs/s",
      .over_peers = 2.5,
-     .p99_at_most = 2 * COMPETITORS,
      .fair_at_least = 1 / 1.1,
      .prepare = load_delete,
      .contenders =

@@ -277,6 +277,37 @@ static void break_nothing_for_ever(fake_conn *c, void *arg)
         fake_sendz(c, ":1000\r\n");
 }
 
+static void lie_about_everything(fake_conn *c, void *arg)
+{
+    while (fake_expect(c) != NULL)
+        fake_sendz(c, arg);
+}
+
+static void answers_that_no_script_gives_are_told(void **state)
+{
+    (void)state;
+    static const char *const lies[] = {
+        "*5\r\n:1000\r\n:1\r\n:1\r\n:1\r\n:1\r\n",
+        "*1\r\n:-3\r\n",
+        "*0\r\n",
+        ":0\r\n",
+        "$5\r\nhello\r\n",
+        "*-1\r\n",
+    };
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        fake *liar = fake_start(lie_about_everything, (void *)lies[i]);
+        tkl_client *client = test_open(fake_url(liar), &(tkl_options){.timeout_ms = 500});
+        tkl_lock *lock = open_lock(client, "door", NULL);
+        tkl_holders *holders;
+        assert_code(tkl_lock_acquire(lock, 0), TKL_EPROTO);
+        assert_code(tkl_lock_acquire(lock, 50), TKL_EPROTO);
+        assert_code(tkl_lock_show(lock, &holders), TKL_EPROTO);
+        tkl_lock_close(lock);
+        tkl_close(client);
+        fake_end(liar);
+    }
+}
+
 static void breaking_ends_on_a_server_that_always_says_more(void **state)
 {
     (void)state;
@@ -341,6 +372,7 @@ int main(void)
         cmocka_unit_test(a_stall_after_a_hand_over_does_not_cost_the_lock),
         cmocka_unit_test(a_wait_for_ever_outlasts_stalls_longer_than_the_lease),
         cmocka_unit_test(a_wait_that_was_ended_by_a_demotion_does_not_count),
+        cmocka_unit_test(answers_that_no_script_gives_are_told),
         cmocka_unit_test(breaking_ends_on_a_server_that_always_says_more),
         TEST(garbage_in_the_keys_is_refused_or_passed_over),
         cmocka_unit_test(waiting_ends_in_time_on_a_server_that_is_gone),

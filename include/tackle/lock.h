@@ -146,9 +146,9 @@ typedef struct tkl_holder_waiting {
 } tkl_holder_waiting;
 
 typedef struct tkl_holders {
-    const tkl_holder *items; /* at most 1000 */
+    const tkl_holder *items; /* at most 500 */
     size_t count;
-    const tkl_holder_waiting *line; /* at most 1000 */
+    const tkl_holder_waiting *line; /* at most 500 */
     size_t line_count;
     int64_t held;    /* how many hold in all */
     int64_t limit;   /* of a semaphore; 0 for a lock */

@@ -75,19 +75,28 @@ int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args
     return run_until(h, TKL__FOREVER, call, reply);
 }
 
+/* A duration, whatever the server says. */
+static int64_t bounded(int64_t us)
+{
+    return us < 0 ? 0 : us > TKL__US_MAX ? TKL__US_MAX : us;
+}
+
 int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g)
 {
+    int64_t code = tkl_reply_int(tkl_reply_at(reply, 0));
     *g = (tkl__grant){.fence = (uint64_t)tkl_reply_int(tkl_reply_at(reply, 1)),
-                      .lease_us = tkl_reply_int(tkl_reply_at(reply, 2)),
+                      .lease_us = bounded(tkl_reply_int(tkl_reply_at(reply, 2))),
                       .started = started};
-    return (int)tkl_reply_int(tkl_reply_at(reply, 0));
+    if (tkl_reply_count(reply) == 0 || (code != TKL_OK && code != TKL_BUSY && code != TKL_NOTOWNER))
+        return tkl__fail(TKL_EPROTO, "an answer that no script of tackle gives");
+    return (int)code;
 }
 
 static tkl__busy read_busy(const tkl_reply *reply, int64_t started)
 {
-    int64_t left = tkl_reply_int(tkl_reply_at(reply, 2));
-    return (tkl__busy){.left_us = left < 0 ? 0 : left,
-                       .server_now = tkl_reply_int(tkl_reply_at(reply, 3)),
+    int64_t now = tkl_reply_int(tkl_reply_at(reply, 3));
+    return (tkl__busy){.left_us = bounded(tkl_reply_int(tkl_reply_at(reply, 2))),
+                       .server_now = now < 0 ? 0 : now,
                        .looker = tkl_reply_int(tkl_reply_at(reply, 4)) != 0,
                        .started = started};
 }
@@ -169,8 +178,9 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
     tkl_reply *reply = NULL;
     int rc = wait_for_reply ? run(h, call, deadline, &reply)
                             : tkl__run_nowait(h->client, &call, deadline);
-    if (rc == TKL_OK)
-        rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+    tkl__grant g;
+    if (rc == TKL_OK && wait_for_reply)
+        rc = tkl__grant_read(reply, 0, &g);
     tkl_reply_free(reply);
     return rc == TKL_OK && over ? TKL_NOTOWNER : rc;
 }

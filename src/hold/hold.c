@@ -92,7 +92,7 @@ static int begin(tkl__hold *h)
 static int end(tkl__hold *h, int rc)
 {
     pthread_mutex_unlock(&h->turn);
-    return rc;
+    return rc > 0 ? tkl__no(rc) : rc;
 }
 
 static void add_word(tkl__buf *out, tkl_bytes text)
@@ -314,11 +314,11 @@ static int first_acquire(tkl__hold *h, int64_t wait_ms)
         rc = acquire_once(h, deadline, &g);
     if (rc == TKL_OK)
         tkl__hold_become_held(h, &g);
-    else if (tkl__hold_may_pass(rc))
+    else if (tkl__hold_may_pass(rc) || tkl_is_unknown(rc))
         tkl__hold_become_unsure(h);
     else
         tkl__hold_become_free(h);
-    return rc == TKL_BUSY ? tkl__no(TKL_BUSY) : rc;
+    return rc;
 }
 
 int tkl__hold_acquire(tkl__hold *h, int64_t wait_ms)

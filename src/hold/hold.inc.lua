@@ -13,7 +13,7 @@ local LONGEST = 315360000000000
 -- A promise to look that differs by less is in time.
 local SLACK = 100000
 -- One script handles so many dead waiters or ended leases; the next script goes on.
-local AT_MOST = 100
+local AT_MOST = 40
 -- The looker is chosen among so many at the end of the line.
 local CANDIDATES = 4
 -- The modes of holders and waiters.

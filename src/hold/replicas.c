@@ -80,6 +80,7 @@ static int try_pair(tkl__hold *h, int64_t deadline, bool *again, pair *p)
 static int renew_and_wait(tkl__hold *h, int64_t deadline, int64_t *replicas)
 {
     pair p = {NULL, NULL};
+    tkl__grant g;
     bool again;
     int attempt = 0;
     int rc = try_pair(h, deadline, &again, &p);
@@ -92,7 +93,7 @@ static int renew_and_wait(tkl__hold *h, int64_t deadline, int64_t *replicas)
     if (rc == TKL_OK)
         rc = tkl__check(&p.wait);
     if (rc == TKL_OK)
-        rc = (int)tkl_reply_int(tkl_reply_at(p.renewal, 0));
+        rc = tkl__grant_read(p.renewal, 0, &g);
     *replicas = tkl_reply_int(p.wait);
     free_pair(&p);
     return rc;

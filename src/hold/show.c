@@ -10,10 +10,10 @@
 #include "hold/inside.h"
 #include "hold/scripts.h"
 
-#define SHOW_MAX "1000"
+#define SHOW_MAX "500"
 /* Holders that one script breaks; and how many scripts the most permits need. */
-#define BREAK_MAX    1000
-#define BREAK_ROUNDS 1001
+#define BREAK_MAX    200
+#define BREAK_ROUNDS 5001
 /* Elements of the answer before those of the holders. */
 #define HEAD 6
 
@@ -61,14 +61,21 @@ static void read_who(const char *who, char **words, tkl_bytes *host, int64_t *pi
 
 /* ---- The answer ---------------------------------------------------------- */
 
+/* A moment of the server's clock, whatever the server says. */
+static int64_t moment(double us)
+{
+    static const double most = 9007199254740992; /* 2^53 */
+    return us >= 0 ? (int64_t)(us < most ? us : most) : 0;
+}
+
 /* "fence since who", and when the lease ends. */
 static void read_holder(const tkl_reply *card, const tkl_reply *till, int64_t now, char **words,
                         tkl_holder *item)
 {
     char *at;
     item->fence = strtoull(tkl_reply_str(card), &at, 10);
-    item->since_ms = (now - strtoll(at, &at, 10)) / 1000;
-    item->left_ms = ((int64_t)tkl_reply_double(till) - now) / 1000;
+    item->since_ms = (now - moment((double)strtoll(at, &at, 10))) / 1000;
+    item->left_ms = (moment(tkl_reply_double(till)) - now) / 1000;
     read_who(*at == ' ' ? at + 1 : at, words, &item->host, &item->pid, &item->label);
 }
 
@@ -125,7 +132,7 @@ static listing *read_listing(const tkl_reply *reply)
     if (!l)
         return NULL;
     char *words = l->words;
-    int64_t now = tkl_reply_int(tkl_reply_at(reply, 4));
+    int64_t now = moment((double)tkl_reply_int(tkl_reply_at(reply, 4)));
     for (size_t i = 0; i < count; i++)
         read_holder(tkl_reply_at(reply, HEAD + 2 * i), tkl_reply_at(reply, HEAD + 1 + 2 * i), now,
                     &words, &l->items[i]);

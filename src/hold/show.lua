@@ -19,6 +19,13 @@ local function add_holder(card, till)
   answer[6] = answer[6] + 1
 end
 
+local function add_sharers(tokens, tills)
+  local cards = redis.call('HMGET', STATE, unpack(tokens))
+  for i = 1, #tokens do
+    add_holder(cards[i] or '', tills[i])
+  end
+end
+
 local writer = state.writer
 if writer and writer.till > state.now then
   answer[3] = 1
@@ -29,14 +36,18 @@ else
                           'LIMIT', '0', most, 'WITHSCORES')
   answer[3] = redis.call('ZCOUNT', SHARERS, '(' .. now, '+inf')
   answer[2] = answer[3] > 0 and 1 or 0
+  local tokens, tills = {}, {}
   for i = 1, #live, 2 do
-    add_holder(redis.call('HGET', STATE, live[i]) or '', live[i + 1])
+    tokens[#tokens + 1], tills[#tills + 1] = live[i], live[i + 1]
+  end
+  if #tokens > 0 then
+    add_sharers(tokens, tills)
   end
 end
 for _, text in ipairs(redis.call('LRANGE', LINE, '0', most - 1)) do
-  local waiter = read_place(text)
-  if waiter then
-    answer[#answer + 1] = waiter.mode .. ' ' .. waiter.who
+  local waiter_mode, who = string.match(text, '^%x+ ([xs]) %d+ %x+ (%S+) ')
+  if who then
+    answer[#answer + 1] = waiter_mode .. ' ' .. who
   end
 end
 return answer
