@@ -70,6 +70,30 @@ static int64_t subscribers(server *s)
     return count;
 }
 
+/* What docs/client.md says a user needs, and two commands. */
+#define PERMISSIONS "~* resetchannels &tackle:* +get +set +spublish +ssubscribe +sunsubscribe"
+
+static void use_permissions(const char *url, server *const *servers, int count, const char *more)
+{
+    for (int i = 0; i < count; i++) {
+        char *command = test_format("ACL SETUSER app on >secret " PERMISSIONS " %s", more);
+        server_do(servers[i], command);
+        free(command);
+    }
+    tkl_client *client = test_open(url, &(tkl_options){.username = "app", .password = "secret"});
+    tkl__waiter waiter;
+    tkl_bytes message;
+    client->heartbeat_us = BEAT_US;
+    call_expect(client, "OK", "SET", "key", "1", NULL);
+    call_expect(client, "1", "GET", "key", NULL);
+    assert_ok(tkl__listen(client, tkl_str("tackle:x"), tkl_str(""), in(PATIENCE_MS), &waiter));
+    assert_int_equal(tkl__await(&waiter, in(3 * BEAT_US / 1000), &message), TKL__TIME_UP);
+    assert_ok(call_code(client, NULL, "SPUBLISH", "tackle:x", "hello", NULL));
+    assert_int_equal(tkl__await(&waiter, in(PATIENCE_MS), &message), TKL__MESSAGE);
+    tkl__unlisten(&waiter);
+    tkl_close(client);
+}
+
 /* ---- A cluster ----------------------------------------------------------- */
 
 static int start_cluster(void **state)
@@ -147,6 +171,13 @@ static void a_channel_that_lives_elsewhere_is_a_cut(void **state)
     tkl_close(client);
 }
 
+static void the_permissions_of_the_page_suffice_in_a_cluster(void **state)
+{
+    cluster *c = *state;
+    cluster_heal(c);
+    use_permissions(c->url, c->servers, CLUSTER_SIZE, "+cluster|slots");
+}
+
 /* ---- Sentinels ----------------------------------------------------------- */
 
 /* By the word of the Sentinels only: a frozen server cannot be asked. */
@@ -173,6 +204,7 @@ static void waiters_follow_the_master_of_the_sentinels(void **state)
     (void)state;
     sentinels *trio = sentinels_start();
     sentinels_heal(trio);
+    use_permissions(trio->url, trio->data, 3, "+role");
     server *old = sentinels_master(trio);
     tkl_client *client = open_client(trio->url);
     tkl__waiter waiter = {.hub = NULL};
@@ -193,6 +225,7 @@ int main(void)
         cmocka_unit_test(waiters_follow_after_a_master_hangs),
         cmocka_unit_test(subscriptions_to_nodes_that_serve_nothing_are_closed),
         cmocka_unit_test(a_channel_that_lives_elsewhere_is_a_cut),
+        cmocka_unit_test(the_permissions_of_the_page_suffice_in_a_cluster),
         cmocka_unit_test(waiters_follow_the_master_of_the_sentinels),
     };
     return cmocka_run_group_tests(tests, start_cluster, end_cluster);
