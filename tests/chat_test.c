@@ -7,6 +7,7 @@
 #include "support/chats.h"
 #include "support/cluster.h"
 #include "support/fixture.h"
+#include "support/process.h"
 
 static tkl_chat_info *show(tkl_chat *chat)
 {
@@ -450,6 +451,33 @@ static void a_damaged_chat_does_not_keep_the_others_from_being_read(void **state
     tkl_inbox_close(ann);
 }
 
+static int fetch_in_child(void *arg)
+{
+    tkl_inbox *inbox = arg;
+    tkl_inbox_chats *chats;
+    bool good = tkl_inbox_fetch(inbox, 10, 1000, &chats) == TKL_OK && chats->count == 1 &&
+                tkl_inbox_ack_all(inbox, chats) == TKL_OK;
+    tkl_inbox_chats_free(chats);
+    tkl_inbox_close(inbox);
+    return good ? 0 : 1;
+}
+
+static void a_forked_child_may_fetch(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    tkl_inbox_chats *chats;
+    assert_code(tkl_inbox_fetch(bob, 10, 10, &chats), TKL_EMPTY); /* has listened */
+    chat_say(chat, "ann", "x");
+    assert_int_equal(process_wait(process_fork(fetch_in_child, bob)), 0);
+    expect_inbox(bob, "");
+    chat_say(chat, "ann", "y");
+    expect_inbox(bob, "lunch[2:y]");
+    tkl_chat_close(chat);
+    tkl_inbox_close(bob);
+}
+
 /* ---- Lists and chats in different slots ---------------------------------- */
 
 static int64_t listed(fixture *f, const char *member)
@@ -564,6 +592,7 @@ int main(void)
         TEST(a_fetch_over_fifty_chats_is_one_trip),
         TEST(an_inbox_shows_unread_counts_without_messages),
         TEST(a_damaged_chat_does_not_keep_the_others_from_being_read),
+        TEST(a_forked_child_may_fetch),
         TEST(entries_of_chats_that_are_no_more_are_forgotten_when_old),
         TEST(a_join_that_stopped_halfway_can_be_repeated),
         cmocka_unit_test(chats_live_in_different_slots_of_a_cluster),

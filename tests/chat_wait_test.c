@@ -109,7 +109,7 @@ static void an_idle_inbox_sends_nothing_and_a_message_asks_one_chat(void **state
 {
     fixture *f = *state;
     tkl_chat *last = NULL;
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 100; i++) {
         char id[8];
         snprintf(id, sizeof id, "c%d", i);
         tkl_chat_close(last);
@@ -117,13 +117,13 @@ static void an_idle_inbox_sends_nothing_and_a_message_asks_one_chat(void **state
     }
     tkl_inbox *bob = open_inbox(f->client, "bob");
     waiter w = {.inbox = bob, .wait_ms = -1};
-    start_waiting(&w, f->server, "tackle:chat:{c19}");
+    start_waiting(&w, f->server, "tackle:chat:{c99}");
     test_sleep_ms(200);
     int64_t before = server_calls(f->server, "evalsha");
     test_sleep_ms(300);
     assert_int_equal(server_calls(f->server, "evalsha"), before);
     chat_say(last, "ann", "x"); /* one */
-    expect(&w, "c19[1:x]");     /* and one */
+    expect(&w, "c99[1:x]");     /* and one */
     assert_int_equal(server_calls(f->server, "evalsha"), before + 2);
     tkl_chat_close(last);
     tkl_inbox_close(bob);
