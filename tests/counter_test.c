@@ -4,7 +4,7 @@
  *
  * ctest: label threads
  */
-#include <math.h>
+#include <unistd.h>
 
 #include <tackle/counter.h>
 
@@ -124,6 +124,10 @@ static void many_counters_are_added_to_in_one_trip(void **state)
     for (int i = 0; i < COUNT; i++)
         assert_code(codes[i], i == 7 ? TKL_ETYPE : TKL_OK);
     assert_int_equal(sum_of(c[299], 60000), 299);
+    items[298].amount = items[299].amount = TKL_COUNTER_MAX;
+    assert_code(tkl_counter_add_each(items + 298, 2, codes), TKL_EREFUSED);
+    assert_contains(tkl_errmsg(), "2^53");
+    assert_code(codes[1], TKL_EREFUSED);
     items[3].amount = INT64_MAX;
     assert_code(tkl_counter_add_each(items, COUNT, NULL), TKL_EINVAL);
     assert_int_equal(sum_of(c[299], 60000), 299);
@@ -479,6 +483,50 @@ static void a_clock_set_back_neither_loses_nor_repeats(void **state)
     timed_end(t);
 }
 
+enum { ADDERS = 8, EACH = 400 };
+
+static int add_many(void *url)
+{
+    tkl_client *client;
+    tkl_counter *c;
+    int failures = 0;
+    if (tkl_open(url, &(tkl_options){.timeout_ms = 60000}, &client) != TKL_OK ||
+        tkl_counter_open(client, tkl_str("x"), NULL, &c) != TKL_OK)
+        return 100;
+    for (int i = 0; i < EACH; i++) {
+        failures += tkl_counter_add(c, i) != TKL_OK;
+        usleep(500);
+    }
+    tkl_counter_close(c);
+    tkl_close(client);
+    return failures;
+}
+
+/* Precisions whose window is longer than what the clock goes through have all of it. */
+static void a_clock_that_jumps_under_load_of_eight_processes_loses_nothing(void **state)
+{
+    (void)state;
+    pid_t adders[ADDERS];
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_counter *c = open_counter(client, "x");
+    timed_set(t, NOON_MS);
+    for (int i = 0; i < ADDERS; i++)
+        adders[i] = process_fork(add_many, t->server->url);
+    for (int i = 0; i < 200; i++) {
+        timed_set(t, NOON_MS + i * 7919 % 3600 * 1000);
+        test_sleep_ms(1);
+    }
+    timed_set(t, NOON_MS + 3600 * 1000);
+    for (int i = 0; i < ADDERS; i++)
+        assert_int_equal(process_wait(adders[i]), 0);
+    for (size_t i = 2; i < sizeof usual / sizeof *usual; i++)
+        assert_int_equal(sum_of(c, usual[i]), ADDERS * EACH * (EACH - 1) / 2);
+    tkl_counter_close(c);
+    tkl_close(client);
+    timed_end(t);
+}
+
 /* ---- A cluster ----------------------------------------------------------- */
 
 static void many_counters_of_a_cluster_are_added_to(void **state)
@@ -528,6 +576,7 @@ int main(void)
         cmocka_unit_test(old_slices_give_way_to_new_ones),
         cmocka_unit_test(the_range_asked_for_is_what_comes),
         cmocka_unit_test(a_clock_set_back_neither_loses_nor_repeats),
+        cmocka_unit_test(a_clock_that_jumps_under_load_of_eight_processes_loses_nothing),
         cmocka_unit_test(many_counters_of_a_cluster_are_added_to),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -212,6 +212,25 @@ static void the_hour_changes_under_load_of_eight_processes(void **state)
     stage_close(&s);
 }
 
+/* Between 12:45 and 13:15, back and forth: less than an hour. */
+static void a_clock_that_jumps_around_the_full_hour_loses_nothing(void **state)
+{
+    (void)state;
+    pid_t writers[WRITERS];
+    stage s = stage_open();
+    for (int i = 0; i < WRITERS; i++)
+        writers[i] = process_fork(write_many, s.time->server->url);
+    for (int i = 0; i < 200; i++) {
+        timed_set(s.time, NOON_MS + HOUR_MS - 900000 + i * 7919 % 1800 * 1000);
+        test_sleep_ms(1);
+    }
+    timed_set(s.time, NOON_MS + HOUR_MS + 900000);
+    for (int i = 0; i < WRITERS; i++)
+        assert_int_equal(process_wait(writers[i]), 0);
+    assert_int_equal(total(s.log, TKL_HOUR_THIS) + total(s.log, TKL_HOUR_LAST), WRITERS * EACH * 3);
+    stage_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +241,7 @@ int main(void)
         cmocka_unit_test(a_clock_set_back_neither_loses_nor_repeats),
         cmocka_unit_test(a_clock_that_comes_back_goes_on),
         cmocka_unit_test(the_hour_changes_under_load_of_eight_processes),
+        cmocka_unit_test(a_clock_that_jumps_around_the_full_hour_loses_nothing),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

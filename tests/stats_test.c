@@ -235,6 +235,7 @@ static void summaries_are_merged(void **state)
     assert_ok(tkl_stats_merge(a, a));
     assert_int_equal(a->count, 1200);
     assert_close(a->mean, 299.5, 1e-9);
+    tkl_stats_summary_free(all);
     assert_code(tkl_stats_show(s, NULL, 0, TKL_HOUR_BOTH, &all), TKL_NOTFOUND);
     tkl_stats_summary_free(a);
     tkl_stats_summary_free(bc);

@@ -44,7 +44,7 @@ typedef struct tkl_stats_options {
     TKL_RESERVED(8);
 } tkl_stats_options;
 
-/* No I/O. `type`: 1 to TKL_NAME_MAX bytes; copied. */
+/* No I/O. `type`: 1 to TKL_NAME_MAX bytes (5 less with the usual log of slow ones); copied. */
 TKL_API int tkl_stats_open(tkl_client *client, tkl_bytes type, const tkl_stats_options *options,
                            tkl_stats **stats) TKL_NONNULL(1, 4) TKL_CHECK;
 /* Frees the handle, not what was recorded. NULL is fine. */

@@ -188,19 +188,23 @@ static int check_items(const tkl_counter_item *items, size_t count)
 /* The result of each; returns the first that is not TKL_OK, and leaves its text. */
 static int judge(const tkl_reply *replies, int rc, size_t count, int *codes)
 {
+    char text[256] = "";
     int first = TKL_OK;
     for (size_t i = 0; i < count; i++) {
         const tkl_reply *reply = tkl_reply_at(replies, i);
         int code = reply ? tkl_reply_code(reply) : rc;
-        if (first == TKL_OK && code != TKL_OK)
-            first = reply ? tkl__fail(code, "%s", tkl_reply_str(reply)) : code;
-        else if (code == TKL_OK)
-            code = first == TKL_OK ? first = tkl__count_result(reply)
-                                   : (tkl_reply_int(reply) == 1 ? TKL_OK : TKL_EINVAL);
+        if (code == TKL_OK)
+            code = tkl__count_result(reply);
+        else if (reply)
+            tkl__fail(code, "%s", tkl_reply_str(reply));
         if (codes)
             codes[i] = code;
+        if (code != TKL_OK && first == TKL_OK) {
+            first = code;
+            snprintf(text, sizeof text, "%s", tkl_errmsg());
+        }
     }
-    return first;
+    return first == TKL_OK ? TKL_OK : tkl__fail(first, "%s", text);
 }
 
 int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes)
