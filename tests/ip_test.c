@@ -344,7 +344,7 @@ static void an_import_replaces_the_table_and_leaves_nothing_of_the_old(void **st
     assert_found(other, "2.0.0.1", "");
     import_pairs(other, (const char *const[]){"3.0.0.0/8", "newest", NULL});
     assert_found(ip, "3.0.0.1", "3.0.0.0/8 newest");
-    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 3);
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 2);
     char *keys = server_ask(f->server, "KEYS *");
     for (char *key = strtok(keys, "\n"); key; key = strtok(NULL, "\n"))
         assert_int_equal(server_ask_int(f->server, "PTTL %s", key), -1);
@@ -457,7 +457,7 @@ static void imports_at_the_same_time_leave_one_whole_table(void **state)
     tkl_ip *ip = open_ip(f->client, "changing");
     assert_ok(tkl_ip_stat(ip, &stats));
     assert_int_equal(stats.ranges, 257);
-    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 3);
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 2);
     tkl_ip_close(ip);
 }
 
@@ -497,13 +497,13 @@ static void an_import_that_is_killed_leaves_the_old_table_and_expires(void **sta
     import_pairs(ip, (const char *const[]){"1.0.0.0/8", "old", NULL});
     assert_int_equal(process_wait(process_fork(import_and_die, f->server->url)), 3);
     assert_found(ip, "1.0.0.1", "1.0.0.0/8 old");
-    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 5);
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 3);
     char *keys = server_ask(f->server, "KEYS *");
     int expiring = 0;
     for (char *key = strtok(keys, "\n"); key; key = strtok(NULL, "\n"))
         expiring += server_ask_int(f->server, "PTTL %s", key) > 0;
     free(keys);
-    assert_int_equal(expiring, 2);
+    assert_int_equal(expiring, 1);
     tkl_ip_close(ip);
 }
 
@@ -522,7 +522,7 @@ static void a_server_without_memory_keeps_the_old_table(void **state)
     assert_found(ip, "2.0.0.1", "2.0.0.0/8 new");
     assert_code(tkl_ip_import_commit(import, NULL), TKL_EINVAL);
     tkl_ip_import_close(import);
-    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 3);
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 2);
     tkl_ip_close(ip);
 }
 
@@ -541,7 +541,6 @@ static void a_damaged_table_is_told_and_healed_by_an_import(void **state)
         const char *key, *command, *argument;
     } cases[] = {
         {"*:ranges:*", "DEL", NULL},
-        {"*:places:*", "DEL", NULL},
         {"*:ranges:*", "ZADD", "0 0123456789abcdef"},
         {"*:ranges:*", "ZADD",
          "0 \x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x7fxx"},
@@ -564,7 +563,7 @@ static void a_damaged_table_is_told_and_healed_by_an_import(void **state)
             server_do(f->server, "%s %s", cases[i].command, key);
         }
         free(key);
-        assert_code(tkl_ip_lookup(ip, i == 2 ? &ascii : &address, 1, &answers), TKL_EDAMAGED);
+        assert_code(tkl_ip_lookup(ip, i == 1 ? &ascii : &address, 1, &answers), TKL_EDAMAGED);
         assert_null(answers);
     }
     server_do(f->server, "FLUSHALL");

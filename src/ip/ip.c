@@ -6,26 +6,24 @@
  *
  *     ns:ip:{table}            hash: generation (the current one), ranges, places, imported
  *     ns:ip:{table}:ranges:G   sorted set of chunks, all of score 0
- *     ns:ip:{table}:places:G   hash: number of a place (4 bytes) -> its fields (place.h)
  *
- * A chunk is up to 64 ranges in one member: the 16 bytes of the first address, how many leading
- * bytes all addresses of the chunk share (one byte), and for each range, in order, the rest of its
- * first and last address and the number of its place. The chunk that an address may be in is the
- * last one that does not begin behind it, and the server finds it by ZREVRANGEBYLEX: members of one
- * score are in the order of their bytes. A script looks into the chunk. So an IPv4 range takes 12
- * bytes and a few more for its share of the member; a member for each range would take ten times as
- * much.
+ * A chunk (chunk.h) is a member with up to 16 ranges that follow each other and the places that
+ * they name. It begins with the first address. The chunk that an address may be in is the last one
+ * that does not begin behind it, and the server finds it by ZREVRANGEBYLEX: members of one score
+ * are in the order of their bytes. The caller looks into the chunk. So a look-up is a plain
+ * command, without a script, that brings address and place at once; and the fixed costs of a member
+ * are shared by 16 ranges.
  *
- * Generations. An import sends a new generation under names that nobody uses, with an expiry that
+ * Generations. An import sends a new generation under a name that nobody uses, with an expiry that
  * it renews, so that what a killed import leaves goes by itself. One script then checks that all of
  * it is there, makes it stay, names it in the table and unlinks the one before (the server frees it
- * in the background). A look-up passes the keys of the generation that its handle knows; the script
- * compares it with the table's and answers with the current one if they differ. The caller then
- * asks once more. No look-up ever reads from two generations.
+ * in the background). A look-up reads chunks of the generation that its handle knows, and behind
+ * them, in the same trip, which generation is the current one. If that is the same, the chunks were
+ * all there when they were read. If not, the caller asks once more.
  *
  * Files: address.c texts of addresses; place.c stored form of places; intern.c strings, each once;
- * lookup.c and cache.c; csv.c rows of files; import.c what is collected and checked; send.c chunks,
- * and the switch.
+ * chunk.c stored form of ranges; lookup.c and cache.c; csv.c rows of files; import.c what is
+ * collected and checked; send.c chunks, and the switch.
  */
 #include "ip/ip.h"
 
@@ -139,16 +137,14 @@ int tkl__ip_learn(tkl_ip *ip, tkl_bytes generation)
 int tkl__ip_keys(const tkl_ip *ip, const char *const *generations, size_t count, tkl__keys *keys)
 {
     enum { GENERATIONS_MAX = 2, PART_SIZE = 48 };
-    static const char *const heads[] = {"ranges:", "places:"};
-    char texts[2 * GENERATIONS_MAX][PART_SIZE];
-    const char *parts[1 + 2 * GENERATIONS_MAX] = {""};
-    for (size_t i = 0; i < 2 * count; i++) {
-        char *end = stpcpy(texts[i], heads[i % 2]);
-        stpcpy(end, generations[i / 2]);
+    char texts[GENERATIONS_MAX][PART_SIZE];
+    const char *parts[1 + GENERATIONS_MAX] = {""};
+    for (size_t i = 0; i < count; i++) {
+        stpcpy(stpcpy(texts[i], "ranges:"), generations[i]);
         parts[1 + i] = texts[i];
     }
-    return tkl__keys_make(ip->client, "ip", (tkl_bytes){ip->name, ip->name_len}, parts,
-                          1 + 2 * count, keys);
+    return tkl__keys_make(ip->client, "ip", (tkl_bytes){ip->name, ip->name_len}, parts, 1 + count,
+                          keys);
 }
 
 /* ---- Tables -------------------------------------------------------------- */

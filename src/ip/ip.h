@@ -30,7 +30,7 @@ void tkl__ip_generation(tkl_ip *ip, char generation[TKL__IP_GENERATION_SIZE]);
 /* Takes note of what a script says the current generation is. TKL_EDAMAGED: it cannot be one. */
 int tkl__ip_learn(tkl_ip *ip, tkl_bytes generation);
 
-/* The keys of the table and of some generations of it: table, ranges, places, ranges ... */
+/* The keys of the table and of some generations of it: table, ranges of each */
 int tkl__ip_keys(const tkl_ip *ip, const char *const *generations, size_t count, tkl__keys *keys);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking up: what the cache does not know is asked for in one trip, several scripts when there
- * are many addresses.
+ * Looking up: what the cache does not know is asked for in one trip, a command for each address and
+ * one for the current generation behind them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +9,10 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/options.h"
-#include "core/script.h"
 #include "ip/cache.h"
+#include "ip/chunk.h"
 #include "ip/ip.h"
 #include "ip/place.h"
-#include "ip/scripts.h"
-
-enum { SCRIPT_MAX = 250 }; /* addresses that one script looks up: about 2.5 ms */
 
 typedef struct question {
     unsigned char address[TKL__IP_SIZE];
@@ -76,92 +73,76 @@ static void end(lookup *l)
 
 /* ---- Asking the server --------------------------------------------------- */
 
-static size_t scripts_needed(const lookup *l)
+/* The last chunk that does not begin behind the address: what follows the 16 bytes of its first
+ * address is below 255. */
+static int add_question(tkl_pipeline *pipeline, tkl_bytes ranges, const question *q)
 {
-    return (l->nopen + SCRIPT_MAX - 1) / SCRIPT_MAX;
+    char bound[2 + TKL__IP_SIZE] = {'['};
+    memcpy(bound + 1, q->address, TKL__IP_SIZE);
+    bound[1 + TKL__IP_SIZE] = '\xff';
+    const char *argv[] = {"ZREVRANGEBYLEX", ranges.data, bound, "-", "LIMIT", "0", "1"};
+    const size_t lens[] = {14, ranges.len, sizeof bound, 1, 5, 1, 1};
+    return tkl_pipeline_add(pipeline, 7, argv, lens);
 }
 
-/* The arguments of all scripts lie in one array: each has the generation before its addresses. */
-static int run_scripts(lookup *l, const tkl__keys *keys, const char *generation)
+/* Behind all questions, so that it speaks for the moment after them. */
+static int add_check(tkl_pipeline *pipeline, tkl_bytes table, tkl_bytes ranges)
 {
-    size_t scripts = scripts_needed(l), at = 0;
-    tkl_bytes *args = malloc((l->nopen + scripts) * sizeof *args);
-    tkl__invocation *calls = calloc(scripts, sizeof *calls);
-    int rc = args && calls ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < l->nopen; i++) {
-        tkl__invocation *call = &calls[i / SCRIPT_MAX];
-        if (i % SCRIPT_MAX == 0) {
-            *call = (tkl__invocation){.script = &tkl__lua_ip_lookup,
-                                      .keys = keys->items,
-                                      .nkeys = keys->count,
-                                      .args = &args[at],
-                                      .nargs = 1,
-                                      .retry_safe = true};
-            args[at++] = tkl_str(generation);
-        }
-        const question *q = &l->questions[l->open[i]];
-        args[at++] = (tkl_bytes){(const char *)q->address, TKL__IP_SIZE};
-        call->nargs++;
+    const char *hget[] = {"HGET", table.data, "generation"}, *exists[] = {"EXISTS", ranges.data};
+    const size_t hget_lens[] = {4, table.len, 10}, exists_lens[] = {6, ranges.len};
+    int rc = tkl_pipeline_add(pipeline, 3, hget, hget_lens);
+    return rc == TKL_OK ? tkl_pipeline_add(pipeline, 2, exists, exists_lens) : rc;
+}
+
+static int run(lookup *l, const tkl__keys *keys)
+{
+    tkl_call_options safe = {.timeout_ms = tkl__left(l->deadline) / 1000 + 1, .retry_safe = true};
+    tkl_pipeline *pipeline;
+    int rc = tkl_pipeline_open(l->ip->client, &pipeline);
+    for (size_t i = 0; rc == TKL_OK && i < l->nopen; i++)
+        rc = add_question(pipeline, keys->items[1], &l->questions[l->open[i]]);
+    if (rc == TKL_OK)
+        rc = add_check(pipeline, keys->items[0], keys->items[1]);
+    if (rc == TKL_OK)
+        rc = tkl_pipeline_run(pipeline, &safe, &l->reply);
+    tkl_pipeline_close(pipeline);
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(l->reply); i++) {
+        const tkl_reply *one = tkl_reply_at(l->reply, i);
+        if (tkl_reply_code(one) != TKL_OK)
+            rc = tkl__fail(tkl_reply_code(one), "%s", tkl_reply_str(one));
     }
-    if (rc == TKL_OK && scripts == 1)
-        rc = tkl__run(l->ip->client, calls, l->deadline, &l->reply);
-    else if (rc == TKL_OK)
-        rc = tkl__run_many(l->ip->client, calls, scripts, l->deadline, &l->reply);
-    free(args);
-    free(calls);
     return rc;
-}
-
-/* The reply of the script that looked up the open question `i`. */
-static const tkl_reply *reply_for(const lookup *l, size_t i)
-{
-    return scripts_needed(l) == 1 ? l->reply : tkl_reply_at(l->reply, i / SCRIPT_MAX);
 }
 
 static int damaged(const char *what)
 {
-    return tkl__fail(TKL_EDAMAGED, "%s of the table is damaged: import it again", what);
-}
-
-static int read_answer(const tkl_reply *reply, size_t i, question *q)
-{
-    const tkl_reply *span = tkl_reply_at(reply, 1 + 2 * i);
-    const tkl_reply *fields = tkl_reply_at(reply, 2 + 2 * i);
-    tkl_bytes bytes = tkl_reply_bytes(span);
-    if (tkl_reply_kind(span) != TKL_REPLY_STRING ||
-        (bytes.len != 0 && bytes.len != sizeof q->hit.span))
-        return damaged("a chunk");
-    q->hit.known = bytes.len > 0;
-    if (!q->hit.known)
-        return TKL_OK;
-    if (tkl_reply_kind(fields) != TKL_REPLY_STRING)
-        return damaged("a place");
-    memcpy(&q->hit.span, bytes.data, bytes.len);
-    q->hit.fields = tkl_reply_bytes(fields);
-    return TKL_OK;
+    return tkl__fail(TKL_EDAMAGED, "%s: import the table again", what);
 }
 
 /* TKL_CONFLICT: the generation was another. */
-static int read_answers(lookup *l, const char *generation)
+static int check_generation(lookup *l, const char *generation)
 {
-    for (size_t i = 0; i < l->nopen; i += SCRIPT_MAX) {
-        const tkl_reply *reply = reply_for(l, i);
-        tkl_bytes current = tkl_reply_bytes(tkl_reply_at(reply, 0));
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-        if (current.len > 0 && strcmp(tkl_reply_str(tkl_reply_at(reply, 0)), generation) == 0)
-            continue;
-        int rc = tkl__ip_learn(l->ip, current);
-        if (rc == TKL_OK)
-            rc =
-                current.len == 0 ? tkl__fail(TKL_NOTFOUND, "there is no such table") : TKL_CONFLICT;
+    const tkl_reply *current = tkl_reply_at(l->reply, l->nopen);
+    if (!tkl_reply_is_nil(current) && strcmp(tkl_reply_str(current), generation) == 0)
+        return tkl_reply_int(tkl_reply_at(l->reply, l->nopen + 1)) == 1
+                   ? TKL_OK
+                   : damaged("the ranges are gone");
+    int rc = tkl__ip_learn(l->ip, tkl_reply_bytes(current));
+    if (rc != TKL_OK)
         return rc;
-    }
+    return tkl_reply_bytes(current).len == 0 ? tkl__fail(TKL_NOTFOUND, "there is no such table")
+                                             : TKL_CONFLICT;
+}
+
+static int read_answers(lookup *l)
+{
     for (size_t i = 0; i < l->nopen; i++) {
         question *q = &l->questions[l->open[i]];
-        int rc = read_answer(reply_for(l, i), i % SCRIPT_MAX, q);
-        if (rc != TKL_OK)
-            return rc;
+        const tkl_reply *found = tkl_reply_at(l->reply, i);
+        q->hit = (tkl__ip_hit){.known = false};
+        if (tkl_reply_count(found) > 0 &&
+            !tkl__chunk_find(tkl_reply_bytes(tkl_reply_at(found, 0)), q->address, &q->hit))
+            return damaged("a chunk is damaged");
         tkl__ip_cache_put(l->ip->cache, q->address, &q->hit);
     }
     return TKL_OK;
@@ -178,9 +159,11 @@ static int ask_once(lookup *l)
         return rc;
     tkl_reply_free(l->reply);
     l->reply = NULL;
-    rc = run_scripts(l, &keys, generation);
+    rc = run(l, &keys);
     if (rc == TKL_OK)
-        rc = read_answers(l, generation);
+        rc = check_generation(l, generation);
+    if (rc == TKL_OK)
+        rc = read_answers(l);
     tkl__keys_free(&keys);
     return rc;
 }
@@ -221,7 +204,7 @@ static int append_answer(const lookup *l, size_t i, tkl_ip_answer *answer, tkl__
     if (q->cached)
         fields.data = l->cached.data + q->cached_at;
     if (!tkl__ip_unpack(fields, &answer->place))
-        return damaged("a place");
+        return damaged("a place is damaged");
     tkl__ip_format(&q->hit.span, network);
     answer->network.len = strlen(network);
     tkl__buf_addz(text, network);

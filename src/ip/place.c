@@ -22,7 +22,7 @@ const char *tkl__ip_place_check(const tkl_ip_place *place)
         return "the place has no id";
     for (int i = 0; i < TKL__IP_FIELDS; i++)
         if (tkl__ip_field(&copy, i)->len > TKL__IP_FIELD_MAX)
-            return "a field of more than 1024 bytes";
+            return "a field of more than 255 bytes";
     return NULL;
 }
 
@@ -31,8 +31,8 @@ void tkl__ip_pack(const tkl_ip_place *place, tkl__buf *out)
     tkl_ip_place copy = *place;
     for (int i = 0; i < TKL__IP_FIELDS; i++) {
         tkl_bytes field = *tkl__ip_field(&copy, i);
-        unsigned char length[2] = {(unsigned char)(field.len >> 8), (unsigned char)field.len};
-        tkl__buf_add(out, length, sizeof length);
+        unsigned char length = (unsigned char)field.len;
+        tkl__buf_add(out, &length, 1);
         tkl__buf_add(out, field.data, field.len);
     }
 }
@@ -43,14 +43,12 @@ bool tkl__ip_unpack(tkl_bytes packed, tkl_ip_place *place)
     size_t left = packed.len;
     *place = (tkl_ip_place){0};
     for (int i = 0; i < TKL__IP_FIELDS; i++) {
-        if (left < 2)
+        if (left == 0 || left - 1 < *at)
             return false;
-        size_t length = (size_t)at[0] << 8 | at[1];
-        if (left - 2 < length)
-            return false;
-        *tkl__ip_field(place, i) = (tkl_bytes){(const char *)at + 2, length};
-        at += 2 + length;
-        left -= 2 + length;
+        size_t length = *at;
+        *tkl__ip_field(place, i) = (tkl_bytes){(const char *)at + 1, length};
+        at += 1 + length;
+        left -= 1 + length;
     }
     return true;
 }

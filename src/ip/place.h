@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A place as the server stores it: its fields in a fixed order, each with a length of two bytes.
+ * A place as the server stores it: its fields in a fixed order, each with a length of one byte.
  */
 #ifndef TKL_IP_PLACE_H
 #define TKL_IP_PLACE_H
@@ -9,7 +9,7 @@
 
 #include "core/buf.h"
 
-enum { TKL__IP_FIELDS = 10, TKL__IP_FIELD_MAX = 1024 };
+enum { TKL__IP_FIELDS = 10, TKL__IP_FIELD_MAX = 255 };
 
 /* The fields in their order; `index` below TKL__IP_FIELDS. */
 tkl_bytes *tkl__ip_field(tkl_ip_place *place, int index);

@@ -1,33 +1,30 @@
 -- ip/switch: make a new generation the current one, and remove the one before.
 -- KEYS[1] table       hash
 -- KEYS[2] ranges      of the new generation
--- KEYS[3] places      of the new generation
--- KEYS[4] old_ranges  of the current generation
--- KEYS[5] old_places  of the current generation
+-- KEYS[3] old_ranges  of the current generation
 -- ARGV[1] generation  the new one
--- ARGV[2] former      whose keys the old ones are; '': there is no table
+-- ARGV[2] former      whose key the old one is; '': there is no table
 -- ARGV[3] chunks      that the new one has
--- ARGV[4] places      that it has
--- ARGV[5] ranges      that are in the chunks
+-- ARGV[4] count       ranges that are in the chunks
+-- ARGV[5] places      that they name
 -- returns 1: done; 0: part of the new generation is missing; a string: the current generation,
 --   which is not the former
 
-local generation, former, chunks, places, ranges = unpack(ARGV)
-local current = redis.call('HGET', KEYS[1], 'generation') or ''
+local TABLE, RANGES, OLD_RANGES = KEYS[1], KEYS[2], KEYS[3]
+local generation, former, chunks, count, places = unpack(ARGV)
+local current = redis.call('HGET', TABLE, 'generation') or ''
 if current == generation then -- a repeated request
   return 1
 end
-if redis.call('ZCARD', KEYS[2]) ~= tonumber(chunks)
-  or redis.call('HLEN', KEYS[3]) ~= tonumber(places) then
+if redis.call('ZCARD', RANGES) ~= tonumber(chunks) then
   return 0
 end
 if current ~= former then
   return current
 end
 local time = redis.call('TIME')
-redis.call('HSET', KEYS[1], 'generation', generation, 'ranges', ranges, 'places', places,
+redis.call('HSET', TABLE, 'generation', generation, 'ranges', count, 'places', places,
   'imported', string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)))
-redis.call('PERSIST', KEYS[2])
-redis.call('PERSIST', KEYS[3])
-redis.call('UNLINK', KEYS[4], KEYS[5])
+redis.call('PERSIST', RANGES)
+redis.call('UNLINK', OLD_RANGES)
 return 1

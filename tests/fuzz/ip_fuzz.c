@@ -2,7 +2,7 @@
  *
  * Any bytes as a file of ranges and as one of places, plain or compressed: refused, or read. Any
  * text as a range: refused, or what is written of it reads back to the same. Any bytes as a stored
- * place: refused, or packed to the same.
+ * place: refused, or packed to the same. Any bytes as a stored chunk.
  */
 #include <tackle/ip.h>
 
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ip/address.h"
+#include "ip/chunk.h"
 #include "ip/place.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -47,6 +48,22 @@ static void check_place(tkl_bytes bytes)
     tkl__buf_free(&packed);
 }
 
+/* What is found lies within the chunk, and the address within what is found. */
+static void check_chunk(tkl_bytes bytes)
+{
+    unsigned char address[TKL__IP_SIZE];
+    tkl__ip_hit hit;
+    if (bytes.len < TKL__IP_SIZE)
+        return;
+    memcpy(address, bytes.data + bytes.len - TKL__IP_SIZE, TKL__IP_SIZE);
+    if (!tkl__chunk_find(bytes, address, &hit) || !hit.known)
+        return;
+    require(memcmp(hit.span.first, address, TKL__IP_SIZE) <= 0);
+    require(memcmp(hit.span.last, address, TKL__IP_SIZE) >= 0);
+    require(hit.fields.data >= bytes.data);
+    require(hit.fields.data + hit.fields.len <= bytes.data + bytes.len);
+}
+
 /* Nothing is sent: the client never gets to a server. */
 static void check_file(tkl_ip *ip, const char *path)
 {
@@ -74,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_range(bytes);
     check_place(bytes);
+    check_chunk(bytes);
     char path[32];
     int file = memfd_create("fuzz", 0);
     require(file >= 0 && write(file, data, size) == (ssize_t)size);
