@@ -20,14 +20,13 @@ end
 -- What another program has put under a key ends the script before it writes anything. Most keys do
 -- not exist most of the time.
 local function check_keys()
-  check_hashes(JOBS)
-  if redis.call('EXISTS', READY, DELAYED, ACTIVE, HISTORY) > 0 then
-    check_hashes(HISTORY)
-    check_zsets(READY, DELAYED, ACTIVE)
-  end
-  if redis.call('EXISTS', PROGRESS, DEAD, UNIQUE, UNIQUE_ENDS, GROUPS, PARKED, RATES, FLOW,
-                FLOW_PLACES, PARENTS) > 0 then
-    check_hashes(PROGRESS, UNIQUE, GROUPS, FLOW_PLACES, PARENTS)
+  redis.call('HLEN', JOBS)
+  redis.call('ZCARD', READY)
+  redis.call('ZCARD', DELAYED)
+  redis.call('ZCARD', ACTIVE)
+  if redis.call('EXISTS', HISTORY, PROGRESS, DEAD, UNIQUE, UNIQUE_ENDS, GROUPS, PARKED,
+                RATES, FLOW, FLOW_PLACES, PARENTS) > 0 then
+    check_hashes(HISTORY, PROGRESS, UNIQUE, GROUPS, FLOW_PLACES, PARENTS)
     check_zsets(DEAD, UNIQUE_ENDS, PARKED, RATES, FLOW)
   end
 end

@@ -134,9 +134,10 @@ end
 -- What the waiters know: look, when one of them looks; looker, which; told, the moment that all have
 -- heard of; called, when they were called back to the line.
 local function read_line()
-  local line = numbers(LINE, 'look', 'told', 'called')
-  line.looker = line.look and redis.call('HGET', LINE, 'looker') or ''
-  return line
+  local look, told, called, looker =
+      unpack(redis.call('HMGET', LINE, 'look', 'told', 'called', 'looker'))
+  return {look = tonumber(look), told = tonumber(told), called = tonumber(called),
+          looker = looker or ''}
 end
 
 local function write_line(...)

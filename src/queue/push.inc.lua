@@ -36,10 +36,10 @@ end
 
 -- ---- New jobs ----
 
--- What is in the queue, as META says; new jobs are added to it.
+-- What is in the queue, as META says; new jobs are added to it, with numbers from stock.first on.
 local function open_stock(meta)
-  local stock = {number = math.max((meta.last or 0) + 1, now * 1024), added = 0,
-                 bytes = meta.bytes or 0, count = 0, large = false}
+  local first = math.max((meta.last or 0) + 1, now * 1024)
+  local stock = {first = first, number = first, bytes = meta.bytes or 0, count = 0, large = false}
   if meta.max_jobs then
     stock.count = redis.call('HLEN', JOBS) - redis.call('ZCARD', DEAD)
   end
@@ -48,23 +48,26 @@ end
 
 -- Whether there is room for one more record.
 local function has_room(stock, meta, record)
-  return (not meta.max_jobs or stock.count < meta.max_jobs) and
+  return (not meta.max_jobs or stock.count + stock.number - stock.first < meta.max_jobs) and
          (not meta.max_bytes or stock.bytes + #record <= meta.max_bytes)
 end
 
 -- Adds a record, and returns its id.
 local function add_to_stock(stock, record)
   local id = string.format('%013x', stock.number)
-  stock.number, stock.count, stock.added = stock.number + 1, stock.count + 1, stock.added + 1
-  stock.bytes, stock.large = stock.bytes + #record, stock.large or #record > LARGE
+  stock.number, stock.bytes = stock.number + 1, stock.bytes + #record
+  if #record > LARGE then
+    stock.large = true
+  end
   return id
 end
 
 local function close_stock(stock, meta)
-  if stock.added > 0 then
+  local added = stock.number - stock.first
+  if added > 0 then
     meta.last, meta.bytes = stock.number - 1, stock.bytes
     redis.call('HSET', META, 'last', text(meta.last), 'bytes', text(meta.bytes),
-               'pushed', text((meta.pushed or 0) + stock.added))
+               'pushed', text((meta.pushed or 0) + added))
   end
   if stock.large and not meta.large then
     meta.large = 1

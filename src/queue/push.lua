@@ -20,15 +20,24 @@ if before then
 end
 local waiting, meta = check_waiting(), read_meta()
 local stock = open_stock(meta)
-local results, ids = {}, {}      -- of each job, by its place
+local results, ids = {}, {}             -- of each job, by its place
 local jobs, ready, delayed = {}, {}, {} -- arguments of the commands that store them
-local is_new, parents = {}, {}   -- of the jobs of this push, by id
-local scores = {}                -- in READY, by priority
+local scores = {}                       -- in READY, by priority
+local parents = {}                      -- of the children of this push, by id
+
+local function append(list, first, second)
+  local count = list.count or 0
+  list[count + 1], list[count + 2], list.count = first, second, count + 2
+end
+
+local function is_new(id)
+  return tonumber(id, 16) >= stock.first
+end
 
 -- The jobs that wait for a child: those of earlier pushes as text, and those of this one.
 local function parents_of(child)
   if not parents[child] then
-    local earlier = not is_new[child] and redis.call('HGET', PARENTS, child) or ''
+    local earlier = not is_new(child) and redis.call('HGET', PARENTS, child) or ''
     parents[child] = {earlier = earlier, count = #earlier / (ID_LENGTH + 1)}
   end
   return parents[child]
@@ -42,7 +51,7 @@ local function children_of(after)
     local child = ids[tonumber(place_in_push)]
     if not child or parents_of(child).count >= PARENTS_MAX then
       return nil
-    elseif is_new[child] or redis.call('HEXISTS', JOBS, child) == 1 then
+    elseif is_new(child) or redis.call('HEXISTS', JOBS, child) == 1 then
       children[#children + 1] = child
     end
   end
@@ -53,30 +62,14 @@ local function wait_for(id, children, priority, due)
   redis.call('ZADD', FLOW, #children, id)
   redis.call('HSET', FLOW_PLACES, id, string.format('%d %.0f', priority, due or 0))
   for _, child in ipairs(children) do
-    local waiting_for_it = parents_of(child)
-    waiting_for_it.count = waiting_for_it.count + 1
-    table.insert(waiting_for_it, id .. ' ')
-  end
-end
-
-local function put(id, job, due, children)
-  if children[1] then
-    wait_for(id, children, job.priority, due)
-  elseif due then
-    delayed[#delayed + 1] = text(due)
-    delayed[#delayed + 1] = id
-  else
-    scores[job.priority] = scores[job.priority] or place(job.priority, PUSHED)
-    ready[#ready + 1] = scores[job.priority]
-    ready[#ready + 1] = id
+    local those = parents_of(child)
+    those.count = those.count + 1
+    table.insert(those, id .. ' ')
   end
 end
 
 -- When a job is due, and the jobs that it waits for; false when it cannot wait for them.
 local function read_when(when)
-  if when == '' then
-    return nil, NONE
-  end
   local delay, at = string.match(when, 'delay=(%d+)'), string.match(when, 'at=(%d+)')
   local after = string.match(when, 'after=(%S+)')
   return delay and now + delay or tonumber(at), after and children_of(after) or not after and NONE
@@ -84,20 +77,30 @@ end
 
 -- What became of a job, and its id.
 local function push(when, record)
-  local job = has_options(record) and read(record) or PLAIN
+  local job, due, children = PLAIN, nil, NONE
+  if has_options(record) then
+    job = read(record)
+  end
   local holder = job.unique > 0 and holder_of(job.unique_key)
   if holder then
     return '=' .. holder, holder
   end
-  local due, children = read_when(when)
+  if when ~= '' then
+    due, children = read_when(when)
+  end
   if not children or not has_room(stock, meta, record) then
     return '-'
   end
   local id = add_to_stock(stock, record)
-  is_new[id] = true
-  jobs[#jobs + 1] = id
-  jobs[#jobs + 1] = record
-  put(id, job, due, children)
+  append(jobs, id, record)
+  if children[1] then
+    wait_for(id, children, job.priority, due)
+  elseif due then
+    append(delayed, text(due), id)
+  else
+    scores[job.priority] = scores[job.priority] or place(job.priority, PUSHED)
+    append(ready, scores[job.priority], id)
+  end
   if job.unique > 0 then
     hold_unique(job, id)
   end
