@@ -160,7 +160,7 @@ static void drain_step(bench_worker *w)
     site *s = w->own;
     tkl_worker_options options = {.threads = 2, .prefetch = 200, .drain = true};
     tkl_worker_stats stats;
-    check(tkl_worker_start(&s->queue, 1, &options, do_nothing, NULL, &s->worker));
+    check(tkl_worker_start(&s->queue, 1, do_nothing, NULL, &options, &s->worker));
     check(tkl_worker_wait(s->worker, -1));
     tkl_worker_stats_get(s->worker, &stats);
     if (stats.done < FEW || stats.failed + stats.lost > 0)
@@ -194,7 +194,7 @@ static void push_one(tkl_queue *queue, int64_t delay_ms)
 static void idle_open(bench_worker *w)
 {
     site *s = site_new(w);
-    check(tkl_worker_start(&s->queue, 1, NULL, note_start, s, &s->worker));
+    check(tkl_worker_start(&s->queue, 1, note_start, s, NULL, &s->worker));
     push_one(s->queue, 0);
     wait_for_start(&s->begun);
     usleep(SETTLE_US);

@@ -308,7 +308,7 @@ static int judge(job_run *r)
     if (last.exit == EXIT_AGAIN)
         tkl_task_release(r->task, r->crew->again_ms);
     else if (last.exit == EXIT_DEAD)
-        tkl_task_bury(r->task, last.reason);
+        tkl_task_dead(r->task, last.reason);
     else if (r->unwanted != NULL && atomic_load(&r->crew->now))
         tkl_task_release(r->task, 0);
     else

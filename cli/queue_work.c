@@ -161,7 +161,7 @@ static int read_options(const cli_session *cli, cli_crew *crew, tkl_worker_optio
     crew->again_ms = cli_number(cli, "again", AGAIN_MS);
     *options = (tkl_worker_options){
         .threads = once ? 1 : (int)threads,
-        .prefetch = batch > 0 && !once ? (int)batch : -1,
+        .prefetch = once ? 0 : (int)batch,
         .lease_ms = cli_number(cli, "lease", 0),
         .drain = cli_flag(cli, "drain") || (once && !cli_flag(cli, "wait")),
         .max_jobs = once,
@@ -177,8 +177,8 @@ static int read_options(const cli_session *cli, cli_crew *crew, tkl_worker_optio
 static void print_summary(cli_crew *crew, const tkl_worker_stats *s)
 {
     if (isatty(STDERR_FILENO))
-        cli_crew_say(crew, "%" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " to the dead letters",
-                     s->done, s->failed, s->buried);
+        cli_crew_say(crew, "%" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " of them for good",
+                     s->done, s->failed, s->dead);
 }
 
 /* Nothing was to be had, but there is something to do: whoever drains a queue must know. */
@@ -213,7 +213,7 @@ static int end_of(cli_session *cli, const cli_crew *crew, const tkl_worker_stats
     }
     if (cli_flag(cli, "once") && crew->signals == 0 && crew->begun == 0)
         return cli_fail(cli, CLI_NO, "no job");
-    return ends && s->failed + s->buried + s->released + s->lost > 0 ? CLI_NO : CLI_OK;
+    return ends && s->failed + s->released + s->lost > 0 ? CLI_NO : CLI_OK;
 }
 
 static void wait_for_end(const cli_session *cli, cli_crew *crew)
@@ -231,8 +231,8 @@ static int run_crew(cli_session *cli, cli_crew *crew, const tkl_worker_options *
 {
     pthread_t listener;
     tkl_worker_stats stats;
-    int failed = cli_end(cli, tkl_worker_start(crew->queues, crew->count, options, cli_crew_run_job,
-                                               crew, &crew->worker));
+    int failed = cli_end(cli, tkl_worker_start(crew->queues, crew->count, cli_crew_run_job, crew,
+                                               options, &crew->worker));
     if (failed)
         return failed;
     catch_signals();

@@ -38,7 +38,7 @@ static int send_mail(tkl_task *task, void *arg)
     char address[256];
     snprintf(address, sizeof address, "%.*s", (int)job->payload.len, job->payload.data);
     if (!strchr(address, '@'))
-        tkl_task_bury(task, "not an address"); /* trying again is of no use */
+        tkl_task_dead(task, "not an address"); /* trying again is of no use */
     else if (deliver(address, job->attempt) != TKL_OK)
         tkl_task_fail(task, "the mail server is busy"); /* again after a second, then two ... */
     return TKL_OK;
@@ -90,12 +90,12 @@ int main(int argc, char **argv)
         push_mail(mails, samples[i]);
 
     tkl_worker_options options = {.threads = THREADS, .on_end = tell};
-    check(tkl_worker_start(&mails, 1, &options, send_mail, NULL, &worker), "worker");
+    check(tkl_worker_start(&mails, 1, send_mail, NULL, &options, &worker), "worker");
     while (!is_over(mails)) /* a service would wait for SIGTERM here */
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     tkl_worker_stop(worker, 30000);
     tkl_worker_stats_get(worker, &stats);
-    printf("%d sent, %d given up\n", (int)stats.done, (int)stats.buried);
+    printf("%d sent, %d given up\n", (int)stats.done, (int)stats.dead);
     tkl_worker_close(worker);
     tkl_queue_close(mails);
     tkl_close(client);

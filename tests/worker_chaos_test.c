@@ -196,7 +196,7 @@ static int worker_main(char **argv)
     tkl_worker *worker = NULL;
     tkl_worker_options options = {.threads = THREADS, .prefetch = PREFETCH, .lease_ms = LEASE_MS};
     if (!role_open(&r, argv) ||
-        tkl_worker_start(&r.queue, 1, &options, work, &r, &worker) != TKL_OK)
+        tkl_worker_start(&r.queue, 1, work, &r, &options, &worker) != TKL_OK)
         return 1;
     while (!atomic_load(&r.board->no_working)) {
         test_sleep_ms(5);

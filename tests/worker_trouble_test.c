@@ -279,11 +279,11 @@ static int worker_main(char **argv)
     tkl_client *client;
     tkl_queue *queue;
     tkl_worker *worker;
-    tkl_worker_options options = {.lease_ms = atoll(argv[3]), .prefetch = -1};
+    tkl_worker_options options = {.lease_ms = atoll(argv[3])};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (tkl_open(argv[2], NULL, &client) != TKL_OK ||
         tkl_queue_open(client, tkl_str("mails"), NULL, &queue) != TKL_OK ||
-        tkl_worker_start(&queue, 1, &options, log_or_crash, client, &worker) != TKL_OK)
+        tkl_worker_start(&queue, 1, log_or_crash, client, &options, &worker) != TKL_OK)
         return 1;
     tkl_worker_wait(worker, -1);
     return 0;

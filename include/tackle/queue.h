@@ -181,6 +181,9 @@ TKL_API int tkl_consumer_claim(tkl_consumer *consumer, size_t max, int64_t wait_
     TKL_NONNULL(1, 4) TKL_CHECK;
 /* From another thread: ends a wait at once. From then on claims do not wait. No I/O. */
 TKL_API void tkl_consumer_cancel(tkl_consumer *consumer) TKL_NONNULL(1);
+/* From another thread: ends the wait under way with TKL_EMPTY, or else the next one. Those after it
+ * wait again. No I/O. */
+TKL_API void tkl_consumer_wake(tkl_consumer *consumer) TKL_NONNULL(1);
 
 TKL_API void tkl_jobs_free(tkl_jobs *jobs); /* NULL is fine */
 

@@ -8,7 +8,7 @@
  *     }
  *
  *     tkl_worker *worker;
- *     tkl_worker_start(&mails, 1, &(tkl_worker_options){.threads = 8}, send_mail, NULL, &worker);
+ *     tkl_worker_start(&mails, 1, send_mail, NULL, &(tkl_worker_options){.threads = 8}, &worker);
  *     wait_for_sigterm();
  *     tkl_worker_stop(worker, 30000);
  *     tkl_worker_close(worker);
@@ -16,7 +16,9 @@
  * A worker goes on through restarts of the server, failovers and lost connections. It sends nothing
  * while there is nothing to do. docs/worker.md has the whole contract.
  *
- * fork(): a worker stays with the parent. What a child does with it has no effect.
+ * Threads: a worker may be used by several threads. Handlers and hooks run in its own threads; a
+ * handler may block, a hook must not. fork(): a worker belongs to the process that started it; in a
+ * child every call is TKL_EINVAL and close does nothing. Keys: none but those of the queues.
  */
 #ifndef TACKLE_WORKER_H
 #define TACKLE_WORKER_H
@@ -31,7 +33,7 @@ typedef struct tkl_worker tkl_worker;
 typedef struct tkl_task tkl_task; /* a job being run */
 
 /* Runs a job, in one of the worker's threads. TKL_OK: done. Any other value: failed, for the reason
- * of tkl_task_fail(), or else the text of the code; unless tkl_task_bury() or tkl_task_release()
+ * of tkl_task_fail(), or else the text of the code; unless tkl_task_dead() or tkl_task_release()
  * said otherwise. A job may run more than once (docs/queue.md): a handler should bear that. */
 typedef int tkl_handler(tkl_task *task, void *arg);
 
@@ -52,7 +54,7 @@ TKL_API int tkl_task_progress(tkl_task *task, tkl_bytes progress) TKL_NONNULL(1)
  * cut at 1000 bytes. */
 TKL_API void tkl_task_fail(tkl_task *task, const char *why) TKL_NONNULL(1, 2);
 /* Without further attempts, to the dead letters. */
-TKL_API void tkl_task_bury(tkl_task *task, const char *why) TKL_NONNULL(1, 2);
+TKL_API void tkl_task_dead(tkl_task *task, const char *why) TKL_NONNULL(1, 2);
 /* Back to the queue, after a while or (0, negative) to its front: uses no attempt. */
 TKL_API void tkl_task_release(tkl_task *task, int64_t delay_ms) TKL_NONNULL(1);
 
@@ -61,8 +63,8 @@ TKL_API void tkl_task_release(tkl_task *task, int64_t delay_ms) TKL_NONNULL(1);
 /* What a worker did so far. */
 typedef struct tkl_worker_stats {
     uint64_t done;     /* and the queue knows; the same holds for the next three */
-    uint64_t failed;   /* also those beyond their time limit */
-    uint64_t buried;   /* by tkl_task_bury() */
+    uint64_t failed;   /* attempts, also those beyond their time limit */
+    uint64_t dead;     /* of these, the last: the job is in the dead letters */
     uint64_t released; /* by tkl_task_release(), or handed back at a stop */
     uint64_t lost;     /* claims that ended before the report: these jobs run elsewhere */
     uint64_t timeouts; /* jobs that ran beyond their time limit */
@@ -71,30 +73,34 @@ typedef struct tkl_worker_stats {
     int64_t fetched;   /* claimed and not begun, now */
     int64_t unsent;    /* ended and not yet reported, now */
     int64_t busy_us;   /* in handlers, of all threads */
+    TKL_RESERVED(4);
 } tkl_worker_stats;
 
 /* All zero means the defaults. */
 typedef struct tkl_worker_options {
-    int threads;      /* handlers that run at once; 0: 1; at most 1024 */
-    int prefetch;     /* jobs fetched ahead for each thread; 0: 1; -1: none; at most 1000 */
-    int64_t lease_ms; /* see tkl_consumer_options; renewed while the worker lives */
+    int64_t timeout_ms; /* of one call to the server; 0: the client's */
+    int64_t lease_ms;   /* see tkl_consumer_options; renewed while the worker lives */
+    int threads;        /* handlers that run at once; 0: 1; at most 1024 */
+    int prefetch;       /* jobs fetched ahead for each thread; 0: none; at most 1000 */
     bool drain;       /* end by itself when nothing is ready and nothing runs (delayed jobs are not
                          waited for) */
     int64_t max_jobs; /* end by itself when so many were begun; 0: no limit */
-    /* Called after each job, in its thread: the outcome that will be reported. May be NULL. */
+    /* Called after each job, in its thread, with the outcome that will be reported:
+     * TKL_OUTCOME_DEAD also for a failure that was the job's last attempt. May be NULL. */
     void (*on_end)(const tkl_job *job, tkl_outcome outcome, int64_t run_us, void *arg);
     /* Called when a trip failed and will be repeated, with the code and the words; in any of the
      * worker's threads. May be NULL. */
     void (*on_error)(int code, const char *message, void *arg);
     void *arg; /* of the two above */
+    TKL_RESERVED(8);
 } tkl_worker_options;
 
 /* Starts the threads. The queues, all of one client, are borrowed until tkl_worker_close(): of
  * several the first is always served first. `options` may be NULL. TKL_EINVAL, TKL_ENOMEM; a server
  * that is not there is no error: it is waited for. */
-TKL_API int tkl_worker_start(tkl_queue *const *queues, size_t count,
-                             const tkl_worker_options *options, tkl_handler *handler, void *arg,
-                             tkl_worker **worker) TKL_NONNULL(1, 4, 6) TKL_CHECK;
+TKL_API int tkl_worker_start(tkl_queue *const *queues, size_t count, tkl_handler *handler,
+                             void *arg, const tkl_worker_options *options, tkl_worker **worker)
+    TKL_NONNULL(3, 6) TKL_CHECK;
 
 /* Stops fetching, hands back what was not begun, and waits up to `grace_ms` (negative: for ever)
  * for what runs and for the reports. TKL_OK: all ended. TKL_BUSY: some still run, and from now on

@@ -82,6 +82,7 @@ struct tkl_consumer {
 
     pthread_mutex_t turn;    /* one claims at a time */
     _Atomic int64_t ends_at; /* not 0: cancelled, and when a request under way is given up */
+    atomic_bool woken;       /* a wait is to end, and no other */
     int bell;                /* an eventfd for the one who waits; -1: none so far */
     unsigned generation;     /* of the process that opened it */
     pthread_mutex_t mutex;   /* guards what follows, and where it says so */

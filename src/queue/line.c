@@ -58,13 +58,24 @@ typedef struct line {
 
 /* ---- When to stop -------------------------------------------------------- */
 
-void tkl_consumer_cancel(tkl_consumer *c)
+static void ring(tkl_consumer *c)
 {
     pthread_mutex_lock(&c->mutex);
-    atomic_store(&c->ends_at, tkl__now() + TKL__QUEUE_PARTING_US);
     if (c->bell >= 0)
         eventfd_write(c->bell, 1);
     pthread_mutex_unlock(&c->mutex);
+}
+
+void tkl_consumer_cancel(tkl_consumer *c)
+{
+    atomic_store(&c->ends_at, tkl__now() + TKL__QUEUE_PARTING_US);
+    ring(c);
+}
+
+void tkl_consumer_wake(tkl_consumer *c)
+{
+    atomic_store(&c->woken, true);
+    ring(c);
 }
 
 static int open_bell(tkl_consumer *c)
@@ -80,6 +91,11 @@ static int open_bell(tkl_consumer *c)
 static bool is_cancelled(const line *l)
 {
     return atomic_load(&l->consumer->ends_at) != 0;
+}
+
+static bool is_over(const line *l)
+{
+    return is_cancelled(l) || l->interrupted || atomic_load(&l->consumer->woken);
 }
 
 /* When the first of those who are out tries to enter. */
@@ -442,8 +458,7 @@ int tkl__queue_line_wait(tkl_consumer *c, size_t max, int64_t deadline, tkl__que
     int rc = is_cancelled(&l) ? TKL_EMPTY : line_open(&l);
     if (rc == TKL_OK) {
         enter(&l);
-        while (outcome(&l) == TKL_EMPTY && !is_cancelled(&l) && !l.interrupted &&
-               tkl__left(deadline) > 0) {
+        while (outcome(&l) == TKL_EMPTY && !is_over(&l) && tkl__left(deadline) > 0) {
             step(&l);
             enter(&l);
         }
@@ -453,5 +468,6 @@ int tkl__queue_line_wait(tkl_consumer *c, size_t max, int64_t deadline, tkl__que
             rc = tkl__interrupted();
     }
     line_close(&l);
+    atomic_store(&c->woken, false);
     return rc;
 }

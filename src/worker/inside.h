@@ -79,13 +79,16 @@ struct tkl_worker {
     int64_t again_at;     /* no trip before this */
     int64_t last_end;     /* when the last handler returned, or the stop began */
     int64_t begun;        /* handlers called */
-    bool dry;             /* the last claim found nothing */
+    bool dry;             /* the last claim that did not wait found nothing */
+    bool called_back;     /* the thread that waits for jobs was told to return */
     bool stopping, ended;
     tkl_worker_stats stats;
 };
 
 /* ---- task.c: once the handler has returned `rc`, fills in the report. */
 void tkl__task_conclude(tkl_task *task, int rc);
+/* Whether its report sends the job to the dead letters: by its outcome, or as its last failure. */
+bool tkl__task_is_dead(const tkl_task *task);
 
 /* ---- trip.c: all with the mutex held, which they let go of while they are on their way. ---- */
 

@@ -13,6 +13,7 @@ typedef enum duty {
     RUN,
     FETCH,
     REPORT,
+    CALL, /* the thread that waits for jobs: nothing runs any more */
     END,
 } duty;
 
@@ -57,7 +58,13 @@ static bool should_fetch(const tkl_worker *w, int64_t now)
         return false;
     if (report_presses(w, now))
         return true;
-    return has_idle_threads(w) && !(w->options.drain && w->dry);
+    return has_idle_threads(w) && !(w->options.drain && w->dry && w->running.count == 0);
+}
+
+static bool should_call(const tkl_worker *w)
+{
+    return w->options.drain && w->waiting && !w->called_back && w->running.count == 0 &&
+           w->fetched.count == 0;
 }
 
 static bool should_report(const tkl_worker *w, int64_t now)
@@ -73,6 +80,8 @@ static duty next_duty(const tkl_worker *w, int64_t now)
         return END;
     if (w->fetched.count > 0 && w->running.count < (size_t)w->options.threads)
         return RUN;
+    if (should_call(w))
+        return CALL;
     if (should_fetch(w, now))
         return FETCH;
     return should_report(w, now) ? REPORT : REST;
@@ -221,7 +230,7 @@ static void tell_user(tkl_worker *w, const tkl_task *task, int64_t run_us)
 {
     if (!w->options.on_end)
         return;
-    tkl_outcome outcome = task->report.outcome;
+    tkl_outcome outcome = tkl__task_is_dead(task) ? TKL_OUTCOME_DEAD : task->report.outcome;
     pthread_mutex_unlock(&w->mutex);
     w->options.on_end(task->job, outcome, run_us, w->options.arg);
     pthread_mutex_lock(&w->mutex);
@@ -244,6 +253,14 @@ static void run(tkl_worker *w, int64_t now)
         tkl__task_leave(task);
     else
         tkl__report_add(w, task, now);
+}
+
+static void call_back(tkl_worker *w)
+{
+    w->called_back = true;
+    pthread_mutex_unlock(&w->mutex);
+    tkl_consumer_wake(w->consumer);
+    pthread_mutex_lock(&w->mutex);
 }
 
 static duty take_duty(tkl_worker *w, int64_t *now)
@@ -269,6 +286,8 @@ void *tkl__worker_live(void *worker)
             run(w, now);
         else if (next == FETCH)
             tkl__fetch(w, now);
+        else if (next == CALL)
+            call_back(w);
         else
             tkl__report(w, now);
     }

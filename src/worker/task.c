@@ -66,7 +66,7 @@ void tkl_task_fail(tkl_task *task, const char *why)
     decide(task, TKL_OUTCOME_FAILED, why, 0);
 }
 
-void tkl_task_bury(tkl_task *task, const char *why)
+void tkl_task_dead(tkl_task *task, const char *why)
 {
     decide(task, TKL_OUTCOME_DEAD, why, 0);
 }
@@ -103,4 +103,10 @@ void tkl__task_conclude(tkl_task *task, int rc)
         text = (tkl_bytes){task->result, task->result_len};
     task->report = (tkl_report){
         .job = task->job, .outcome = task->outcome, .text = text, .delay_ms = task->delay_ms};
+}
+
+bool tkl__task_is_dead(const tkl_task *task)
+{
+    return task->report.outcome == TKL_OUTCOME_DEAD ||
+           (task->report.outcome == TKL_OUTCOME_FAILED && task->job->attempt > task->job->retries);
 }

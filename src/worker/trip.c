@@ -173,13 +173,14 @@ static void note(trip *t, int rc)
     snprintf(t->message, sizeof t->message, "%s", tkl_errmsg());
 }
 
-static void count_outcome(tkl_worker_stats *s, tkl_outcome outcome)
+static void count_outcome(tkl_worker_stats *s, const tkl_task *task)
 {
     uint64_t *counters[] = {[TKL_OUTCOME_DONE] = &s->done,
                             [TKL_OUTCOME_FAILED] = &s->failed,
-                            [TKL_OUTCOME_DEAD] = &s->buried,
+                            [TKL_OUTCOME_DEAD] = &s->failed,
                             [TKL_OUTCOME_RELEASED] = &s->released};
-    ++*counters[outcome];
+    ++*counters[task->report.outcome];
+    s->dead += tkl__task_is_dead(task);
 }
 
 /* True when it must be sent again. */
@@ -188,7 +189,7 @@ static bool settle(tkl_worker *w, tkl_task *task, int code)
     if (code < 0)
         return true;
     if (code == TKL_OK)
-        count_outcome(&w->stats, task->report.outcome);
+        count_outcome(&w->stats, task);
     else
         w->stats.lost++;
     tkl__task_leave(task);
@@ -290,7 +291,7 @@ void tkl__fetch(tkl_worker *w, int64_t now)
     size_t room = tkl__room(w);
     w->fetching = true;
     pack(w, &t, w->sheet[0]);
-    w->waiting = t.count == 0 && !w->options.drain;
+    w->waiting = t.count == 0 && (!w->options.drain || w->running.count > 0);
     int64_t wait_ms = w->waiting ? -1 : 0;
     tkl__tell(w, now);
     pthread_mutex_unlock(&w->mutex);
@@ -298,8 +299,8 @@ void tkl__fetch(tkl_worker *w, int64_t now)
     int rc = claim(w, &t, room, wait_ms, lot, &jobs);
     note(&t, rc);
     pthread_mutex_lock(&w->mutex);
-    w->waiting = false;
-    w->dry = rc == TKL_EMPTY;
+    w->waiting = w->called_back = false;
+    w->dry = rc == TKL_EMPTY && wait_ms == 0;
     if (jobs && jobs->count > 0)
         admit(w, lot, jobs);
     else {

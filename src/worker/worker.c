@@ -9,6 +9,7 @@
  *   run     a job is there and fewer handlers run than may
  *   fetch   there is room for more jobs: one trip reports what has ended and claims (trip.c)
  *   report  reports cannot go with a claim: a thread waits in one, or there is no room
+ *   call    a worker that drains has nothing left to run: the thread that waits is called back
  *   rest    nothing to do; one of those who rest watches the time
  *
  * One thread at a time fetches, and one reports; so there is always one left to do it, and when
@@ -20,9 +21,13 @@
  * work, reports wait for each other until half of what was fetched ahead is used up, or
  * REPORT_DELAY_US; otherwise they leave at once.
  *
- * Fetching ahead. At most `prefetch` jobs for each thread are claimed and not begun. A worker whose
- * threads are all busy takes more only when it reports, and does not wait for them: as long as
- * one is idle somewhere, it gets the next job. Only idle threads wait.
+ * Fetching ahead, for those who ask for it. At most `prefetch` jobs for each thread are claimed and
+ * not begun. A worker whose threads are all busy takes more only when it reports, and does not wait
+ * for them. Only idle threads wait.
+ *
+ * Draining. While a job runs, idle threads wait for others as always: it may push some, and delayed
+ * ones may become due. When the last has ended, whoever waits is called back, and one claim that
+ * does not wait, and goes with the last reports, tells whether that was all.
  *
  * Time limits. The one who watches reports a job as failed when its limit passes, whatever its
  * handler does; what that returns in the end is dropped. The thread is not free until then.
@@ -41,6 +46,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/options.h"
 #include "core/thread.h"
 #include "worker/inside.h"
 
@@ -54,13 +60,14 @@
 
 static int check(const tkl_worker_options *o)
 {
-    if (o->threads < 0 || o->threads > THREADS_MAX)
-        return tkl__fail(TKL_EINVAL, "a worker has 1 to %d threads", THREADS_MAX);
-    if (o->prefetch < -1 || o->prefetch > PREFETCH_MAX)
-        return tkl__fail(TKL_EINVAL, "at most %d jobs are fetched ahead", PREFETCH_MAX);
-    if (o->max_jobs < 0)
-        return tkl__fail(TKL_EINVAL, "max_jobs is negative");
-    return TKL_OK;
+    int rc = TKL__CHECK_RESERVED(o);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("threads", o->threads, 0, THREADS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("prefetch", o->prefetch, 0, PREFETCH_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("max_jobs", o->max_jobs, 0, INT64_MAX);
+    return rc;
 }
 
 static void set_options(tkl_worker *w, const tkl_worker_options *options)
@@ -71,7 +78,7 @@ static void set_options(tkl_worker *w, const tkl_worker_options *options)
         o->threads = 1;
     if (o->lease_ms == 0)
         o->lease_ms = DEFAULT_LEASE_MS;
-    size_t ahead = o->prefetch == 0 ? 1 : o->prefetch < 0 ? 0 : (size_t)o->prefetch;
+    size_t ahead = (size_t)o->prefetch;
     w->low_water = ahead * (size_t)o->threads / 2;
     w->capacity = (1 + ahead) * (size_t)o->threads;
     w->sheet_size = w->capacity < SHEET_MAX ? w->capacity : SHEET_MAX;
@@ -98,8 +105,11 @@ static int start_threads(tkl_worker *w)
 
 static int set_up(tkl_worker *w, tkl_queue *const *queues, size_t count)
 {
-    tkl_consumer_options options = {
-        .lease_ms = w->options.lease_ms, .on_lost = tkl__lost, .on_error = tkl__sat_out, .arg = w};
+    tkl_consumer_options options = {.timeout_ms = w->options.timeout_ms,
+                                    .lease_ms = w->options.lease_ms,
+                                    .on_lost = tkl__lost,
+                                    .on_error = tkl__sat_out,
+                                    .arg = w};
     w->pid = getpid();
     w->watch_until = TKL__FOREVER;
     atomic_init(&w->cancelled, false);
@@ -112,8 +122,8 @@ static int set_up(tkl_worker *w, tkl_queue *const *queues, size_t count)
     return rc == TKL_OK ? start_threads(w) : rc;
 }
 
-int tkl_worker_start(tkl_queue *const *queues, size_t count, const tkl_worker_options *options,
-                     tkl_handler *handler, void *arg, tkl_worker **worker)
+int tkl_worker_start(tkl_queue *const *queues, size_t count, tkl_handler *handler, void *arg,
+                     const tkl_worker_options *options, tkl_worker **worker)
 {
     static const tkl_worker_options defaults;
     *worker = NULL;

@@ -89,7 +89,7 @@ int act(tkl_task *task, void *arg)
 tkl_worker *start_worker(tkl_queue *queue, const tkl_worker_options *options, scene *s)
 {
     tkl_worker *worker;
-    assert_ok(tkl_worker_start(&queue, 1, options, act, s, &worker));
+    assert_ok(tkl_worker_start(&queue, 1, act, s, options, &worker));
     return worker;
 }
 
