@@ -111,9 +111,11 @@ struct cli_session {
     char *url;          /* NULL until cli_url() */
     bool is_default;    /* the URL is the user's own private server */
     tkl_client *client; /* NULL until cli_connect() */
-    char *input;        /* standard input, once read */
-    int signal;         /* to die of after all is done, so that our parent knows; 0: none */
-    bool signal_heard;  /* it was sent to us, and not to a run verb's command instead of us */
+    void (*on_event)(const tkl_client_event *event, void *arg); /* of the client; NULL: none */
+    void *event_arg;
+    char *input;       /* standard input, once read */
+    int signal;        /* to die of after all is done, so that our parent knows; 0: none */
+    bool signal_heard; /* it was sent to us, and not to a run verb's command instead of us */
 };
 
 /* The client, opened when first asked for. */

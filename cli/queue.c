@@ -96,7 +96,9 @@ static const cli_option work_options[] = {
     {"lease", CLI_DURATION, "DURATION", "a crashed worker's jobs come back after so long (10s)"},
     {"once", CLI_FLAG, NULL, "run one job and end"},
     {"wait", CLI_DURATION, "DURATION", "with --once: wait so long for the job (0)"},
-    {"drain", CLI_FLAG, NULL, "end when nothing is ready"},
+    {"drain", CLI_FLAG, NULL, "end when nothing is ready and nothing runs"},
+    {"tag", CLI_FLAG, NULL, "put the job's id before each line that COMMAND prints"},
+    {"group", CLI_FLAG, NULL, "print what COMMAND prints when it has ended, all at once"},
     {"result", CLI_FLAG, NULL, "what COMMAND prints is the job's result"},
     {"again", CLI_DURATION, "DURATION", "exit code 75: try again after so long (5s)"},
     {"grace", CLI_DURATION, "DURATION", "when ending COMMAND: from SIGTERM to SIGKILL (5s)"},
@@ -253,8 +255,9 @@ static const cli_verb verbs[] = {
             "the worker (126, 127) and no job is lost. With --json one line for each job, and "
             "what\n"
             "COMMAND prints goes to stderr.\n\n"
+            "With several threads COMMAND's output is printed in whole lines.\n\n"
             "Exit code 1: with --once there was no job or it was not done, with --drain some were\n"
-            "not done, or a queue is paused and has some.",
+            "not done, or are still ready: the queue is paused, or a limit holds them back.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue work tackle-example --drain -- sh -c 'echo \"to $(cat)\"'\n"
                    "tackle queue destroy tackle-example --yes",

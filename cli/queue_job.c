@@ -2,25 +2,28 @@
  *
  * The payload is the command's standard input: a file in memory, so that a command may read it,
  * read it twice or not at all, and nobody has to feed a pipe. Its stderr goes through us on its way
- * to ours, and the last of it is the reason if the job fails.
+ * to ours, and the last of it is the reason if the job fails. Its stdout is ours; it goes through
+ * us too when several commands run at once, or lines are to be tagged or grouped (relay.h).
  */
 #include "queue_job.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "child.h"
 #include "clock.h"
 #include "environment.h"
+#include "relay.h"
 
 enum {
     TICK_MS = 100,  /* between looks whether the job is still wanted */
@@ -38,7 +41,9 @@ typedef struct job_run {
     tkl_task *task;
     const tkl_job *job;
     char **environment;
-    int input, output, errors[2]; /* 0: not open */
+    int input, output; /* 0: not open */
+    cli_relay printed, errors;
+    int both; /* an epoll of the two; 0: not open */
     cli_child child;
     int64_t began_ms;
     const char *unwanted; /* why the command was ended; NULL: it was not */
@@ -58,8 +63,6 @@ static _Thread_local struct {
 
 /* ---- Messages ------------------------------------------------------------ */
 
-static pthread_mutex_t messages = PTHREAD_MUTEX_INITIALIZER;
-
 void cli_crew_say(cli_crew *crew, const char *format, ...)
 {
     char *text = NULL;
@@ -69,20 +72,10 @@ void cli_crew_say(cli_crew *crew, const char *format, ...)
     va_end(list);
     if (n < 0)
         return;
-    pthread_mutex_lock(&messages);
+    cli_relay_lock();
     cli_fail(crew->cli, CLI_OK, "%s", text);
-    pthread_mutex_unlock(&messages);
+    cli_relay_unlock();
     free(text);
-}
-
-static void write_all(int fd, const char *data, size_t len)
-{
-    for (ssize_t n; len > 0; data += n, len -= (size_t)n)
-        if ((n = write(fd, data, len)) < 0) {
-            if (errno != EINTR)
-                return;
-            n = 0;
-        }
 }
 
 /* ---- The environment ----------------------------------------------------- */
@@ -137,15 +130,34 @@ static bool make_input(job_run *r)
     return lseek(r->input, 0, SEEK_SET) == 0;
 }
 
+static bool watch(job_run *r, const cli_relay *relay)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(r->both, EPOLL_CTL_ADD, relay->pipe[0], &event) == 0;
+}
+
+/* The command's own output, unless it is the result or may go straight to ours. */
+static bool relay_output(job_run *r, const char *tag, bool group)
+{
+    cli_session *cli = r->crew->cli;
+    bool several = cli_number(cli, "threads", 1) > 1;
+    if (r->output > 0 || (tag == NULL && !group && !several))
+        return true;
+    return cli_relay_open(&r->printed, cli->json ? STDERR_FILENO : STDOUT_FILENO, tag, group) &&
+           watch(r, &r->printed);
+}
+
 static bool make_files(job_run *r)
 {
-    if (!make_input(r) || pipe2(r->errors, O_CLOEXEC) != 0)
+    const char *tag = cli_flag(r->crew->cli, "tag") ? r->job->id : NULL;
+    bool group = cli_flag(r->crew->cli, "group");
+    r->both = epoll_create1(EPOLL_CLOEXEC);
+    if (r->both < 0 || !make_input(r))
         return false;
-    fcntl(r->errors[0], F_SETFL, O_NONBLOCK);
-    if (!cli_flag(r->crew->cli, "result"))
-        return true;
-    r->output = memfd_create("result", MFD_CLOEXEC);
-    return r->output >= 0;
+    if (cli_flag(r->crew->cli, "result"))
+        r->output = memfd_create("result", MFD_CLOEXEC);
+    return r->output >= 0 && relay_output(r, tag, group) &&
+           cli_relay_open(&r->errors, STDERR_FILENO, tag, group) && watch(r, &r->errors);
 }
 
 static void close_file(int *fd)
@@ -159,8 +171,9 @@ static void clean_up(job_run *r)
 {
     close_file(&r->input);
     close_file(&r->output);
-    close_file(&r->errors[0]);
-    close_file(&r->errors[1]);
+    cli_relay_close(&r->printed);
+    cli_relay_close(&r->errors);
+    close_file(&r->both);
     cli_environment_free(r->environment, variables, VARIABLES);
 }
 
@@ -183,19 +196,15 @@ static void keep_tail(job_run *r, const char *data, size_t len)
     r->tail_len += len;
 }
 
-/* Some of what is there; false when there is nothing. The end of the pipe closes it. */
+/* Some of what is there; false when there is nothing. */
 static bool relay(job_run *r)
 {
     char data[4096];
-    ssize_t n = r->errors[0] > 0 ? read(r->errors[0], data, sizeof data) : 0;
-    if (n == 0)
-        close_file(&r->errors[0]);
-    if (n <= 0)
-        return false;
-    keep_tail(r, data, (size_t)n);
-    pthread_mutex_lock(&messages);
-    write_all(STDERR_FILENO, data, (size_t)n);
-    pthread_mutex_unlock(&messages);
+    size_t len;
+    bool some = cli_relay_take(&r->printed, data, sizeof data, NULL);
+    if (!cli_relay_take(&r->errors, data, sizeof data, &len))
+        return some;
+    keep_tail(r, data, len);
     return true;
 }
 
@@ -231,8 +240,7 @@ static void mind_the_end(job_run *r)
 static void follow(job_run *r)
 {
     cli_child_event event;
-    while ((event = cli_child_wait(&r->child, r->errors[0] > 0 ? r->errors[0] : -1, TICK_MS)) !=
-           CLI_CHILD_ENDED) {
+    while ((event = cli_child_wait(&r->child, r->both, TICK_MS)) != CLI_CHILD_ENDED) {
         if (event == CLI_CHILD_WOKEN)
             relay(r);
         mind_the_end(r);
@@ -331,6 +339,16 @@ static int hand_back(job_run *r, int exit, const char *what)
     return TKL_EIO;
 }
 
+/* 0: ours. */
+static int output_of(const job_run *r)
+{
+    if (r->output > 0)
+        return r->output;
+    if (r->printed.pipe[1] > 0)
+        return r->printed.pipe[1];
+    return r->crew->cli->json ? STDERR_FILENO : 0;
+}
+
 static int run_command(job_run *r)
 {
     cli_session *cli = r->crew->cli;
@@ -338,17 +356,16 @@ static int run_command(job_run *r)
         .argv = &cli->argv[cli->before_dashes],
         .environment = r->environment,
         .input = r->input,
-        .output = r->output > 0 ? r->output
-                  : cli->json   ? STDERR_FILENO
-                                : 0,
-        .errors = r->errors[1],
+        .output = output_of(r),
+        .errors = r->errors.pipe[1],
         .mask = &r->crew->mask,
     };
     int failed = cli_child_start(cli, &command, &r->child);
     if (failed)
         return hand_back(r, failed, NULL);
     atomic_fetch_add(&r->crew->begun, 1);
-    close_file(&r->errors[1]);
+    close_file(&r->errors.pipe[1]);
+    close_file(&r->printed.pipe[1]);
     close_file(&r->input);
     follow(r);
     return judge(r);
@@ -391,23 +408,38 @@ static void print_end(cli_crew *crew, const tkl_job *job, tkl_outcome outcome, i
                               (json_int_t)(run_us / 1000));
     if (value != NULL && last.reason[0] != '\0')
         json_object_set_new(value, "reason", cli_json_bytes(tkl_str(last.reason)));
-    pthread_mutex_lock(&messages);
+    cli_relay_lock();
     int failed = cli_print_json(crew->cli, value);
     if (!failed)
         failed = cli_flush(crew->cli);
-    pthread_mutex_unlock(&messages);
+    cli_relay_unlock();
     if (failed)
         cli_crew_give_up(crew, failed);
 }
 
+/* "14:02:11", here. */
+static const char *clock_text(char text[16])
+{
+    time_t now = time(NULL);
+    struct tm here;
+    localtime_r(&now, &here);
+    strftime(text, 16, "%T", &here);
+    return text;
+}
+
 void cli_crew_on_end(const tkl_job *job, tkl_outcome outcome, int64_t run_us, void *arg)
 {
+    char when[16], took[CLI_DURATION_SIZE];
     cli_crew *crew = arg;
+    clock_text(when);
+    cli_duration_text(run_us / 1000, took);
     if (crew->cli->json)
         print_end(crew, job, outcome, run_us);
     else if (last.lost)
-        cli_crew_say(crew, "%s: the claim was lost, its command was ended", job->id);
+        cli_crew_say(crew, "%s %s: the claim was lost, its command was ended after %s", when,
+                     job->id, took);
     else if (outcome == TKL_OUTCOME_FAILED || outcome == TKL_OUTCOME_DEAD)
-        cli_crew_say(crew, "%s %s, attempt %d of %d: %.*s", job->id, outcomes[outcome],
-                     job->attempt, job->retries + 1, last.brief, last.reason);
+        cli_crew_say(crew, "%s %s %s after %s, attempt %d of %d: %.*s", when, job->id,
+                     outcomes[outcome], took, job->attempt, job->retries + 1, last.brief,
+                     last.reason);
 }

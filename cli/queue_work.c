@@ -143,6 +143,13 @@ static void on_error(int code, const char *message, void *arg)
         cli_crew_say(crew, "%s; trying again", words);
 }
 
+/* Renewals that fail and connections that break are told as such trouble, too. */
+static void on_event(const tkl_client_event *event, void *arg)
+{
+    if (event->type == TKL_EVENT_LOST || event->type == TKL_EVENT_RENEWAL_FAILED)
+        on_error(event->code, event->text, arg);
+}
+
 /* ---- Options ------------------------------------------------------------- */
 
 static int read_options(const cli_session *cli, cli_crew *crew, tkl_worker_options *options)
@@ -181,16 +188,16 @@ static void print_summary(cli_crew *crew, const tkl_worker_stats *s)
                      s->done, s->failed, s->dead);
 }
 
-/* Nothing was to be had, but there is something to do: whoever drains a queue must know. */
-static int check_paused(cli_session *cli, const cli_crew *crew)
+/* Nothing could be claimed, but there is something to do: whoever drains a queue must know. */
+static int check_left(cli_session *cli, const cli_crew *crew)
 {
     tkl_queue_stats stats;
     int failed = CLI_OK;
     for (size_t i = 0; !failed && i < crew->count; i++) {
         failed = cli_end(cli, tkl_queue_stats_get(crew->queues[i], &stats));
-        if (!failed && stats.paused && stats.ready > 0)
-            failed = cli_fail(cli, CLI_NO, "%s is paused, with %" PRId64 " ready", cli->argv[i],
-                              stats.ready);
+        if (!failed && stats.ready > 0)
+            failed = cli_fail(cli, CLI_NO, "%s %s, with %" PRId64 " ready", cli->argv[i],
+                              stats.paused ? "is paused" : "has reached a limit", stats.ready);
     }
     return failed;
 }
@@ -207,7 +214,7 @@ static int end_of(cli_session *cli, const cli_crew *crew, const tkl_worker_stats
     }
     bool ends = cli_flag(cli, "once") || cli_flag(cli, "drain");
     if (cli_flag(cli, "drain") && crew->signals == 0) {
-        int failed = check_paused(cli, crew);
+        int failed = check_left(cli, crew);
         if (failed)
             return failed;
     }
@@ -269,6 +276,8 @@ int cli_queue_work(cli_session *cli)
     pthread_sigmask(SIG_SETMASK, NULL, &crew.mask);
     if (pipe2(news, O_CLOEXEC | O_NONBLOCK) != 0)
         return cli_fail(cli, CLI_FAILURE, "cannot make a pipe: %s", strerror(errno));
+    cli->on_event = on_event;
+    cli->event_arg = &crew;
     failed = cli_queue_open_all(cli, crew.count, &crew.queues);
     if (!failed)
         failed = check_server(cli, &crew);

@@ -120,6 +120,8 @@ int cli_open(const cli_session *cli, const char *url, tkl_client **client)
         .tls_cert_file = cli_text(cli, "cert", NULL),
         .tls_key_file = cli_text(cli, "key", NULL),
         .tls_no_verify = cli_flag(cli, "insecure"),
+        .on_event = cli->on_event,
+        .event_arg = cli->event_arg,
     };
     if (timeout_ms != NULL && *timeout_ms == 0)
         return cli_usage(cli, "invalid --timeout: must be more than 0");

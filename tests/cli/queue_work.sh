@@ -80,7 +80,8 @@ ends 0 tackle queue work huge --once -- sh -c 'exec <&- >&- 2>&-; exit 0'
 id=$(tackle queue push codes x --backoff 1h)
 ends 1 tackle queue work codes --drain -- sh -c 'echo first >&2; echo "last words" >&2; exit 3'
 has "$err" $'first\nlast words\n'
-has "$err" "$id failed, attempt 1 of 11: exit code 3"
+has "$err" "$id failed after"
+has "$err" "attempt 1 of 11: exit code 3"
 is "why" "$(error_of codes "$id")" $'exit code 3: first\nlast words'
 is "later again" "$(stat_of codes '[.delayed, .failed, .dead]')" "[1,1,0]"
 
@@ -99,7 +100,8 @@ is "the same attempt" "$out" "attempt 1"
 # 65: hopeless.
 id=$(tackle queue push hopeless x)
 ends 1 tackle queue work hopeless --drain -- sh -c 'echo nobody there >&2; exit 65'
-has "$err" "$id dead, attempt 1 of 11: exit code 65"
+has "$err" "$id dead after"
+has "$err" "attempt 1 of 11: exit code 65"
 is "dead at once" "$(stat_of hopeless '[.delayed, .dead]')" "[0,1]"
 is "why" "$(error_of hopeless "$id")" "exit code 65: nobody there"
 
@@ -148,6 +150,29 @@ touch "$home/enough"
 ended $worker 1
 is "none has failed" "$(stat_of scarce '[.failed, .dead, .ready + .active, .done + .delayed]')" "[0,0,0,40]"
 
+# ---- What commands print ---------------------------------------------------------------------------
+
+# Whole lines, though two commands write theirs in pieces at the same time.
+push pieces 1 2 3 4
+ends 0 tackle queue work pieces --drain --threads 2 -- \
+    sh -c 'n=$(cat); for i in 1 2 3 4 5; do printf "%s" "$n-"; sleep 0.01; echo "$n"; done'
+is "twenty whole lines" "$(grep -cxE '([1-4])-\1' <<<"$out")" 20
+push tagged a
+id=$(tackle queue peek tagged --json | jq -r '.[0].id')
+ends 0 tackle queue work tagged --drain --tag -- sh -c 'echo one; printf two; echo three >&2'
+is "tagged" "$out" "$id	one"$'\n'"$id	two"
+has "$err" "$id	three"
+push grouped 1 2
+ends 0 tackle queue work grouped --drain --threads 2 --group -- \
+    sh -c 'n=$(cat); echo "begin $n"; sleep 0.1; echo "end $n"'
+is "one after the other" "$(sed 's/ .*//' <<<"$out" | tr '\n' ' ')" "begin end begin end "
+
+# A limit that holds ready jobs back is told.
+push slow a b c
+tackle queue limit slow --rate 1/h
+ends 1 tackle queue work slow --drain -- true
+has "$err" "slow has reached a limit, with 2 ready"
+
 # ---- Results and JSON -----------------------------------------------------------------------------
 
 id=$(tackle queue push results x --result 1h)
@@ -160,7 +185,7 @@ ends 1 tackle queue work json --drain --json -- sh -c 'echo noise; test "$(cat)"
 is "a line for each job" "$(wc -l <<<"$out")" 2
 is "its keys" "$(head -1 <<<"$out" | jq -c keys_unsorted)" '["id","queue","attempt","outcome","exit","ms"]'
 is "what became of them" "$(jq -c '[.queue, .attempt, .outcome, .exit, .reason]' <<<"$out")" \
-    $'["json",1,"done",0,null]\n["json",1,"failed",3,"exit code 3: oops"]'
+    $'["json",1,"done",0,null]\n["json",1,"dead",3,"exit code 3: oops"]'
 has "$err" noise
 push json c
 ends 70 bash -c 'tackle queue work json --drain --json -- true >/dev/full'

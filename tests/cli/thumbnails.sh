@@ -15,7 +15,7 @@ for colour in 100 150 200; do
     has "$out" $'\n'"$colour.ppm.png"
 done
 has "$err" "missing.ppm is gone"
-lacks "$err" "failed, attempt"
+lacks "$err" "failed after"
 lacks "$out" "missing.ppm.png"
 is "nothing stays" "$(tackle queue list --json)" "[]"
 
