@@ -78,9 +78,10 @@ static bool follow_messages(tkl__follower *f, tkl__waiter *waiter)
     while (!is_over(f) && event == TKL__TIME_UP) {
         if (load(f, true, &again) < 0)
             return false;
+        int64_t loaded_at = tkl__now();
         event = next_event(f, waiter, again);
         while (event == TKL__MESSAGE && !is_over(f))
-            event = next_event(f, waiter, tkl__now());
+            event = next_event(f, waiter, loaded_at + f->gap_us);
     }
     note_cut(f);
     return true;

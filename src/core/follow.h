@@ -30,6 +30,8 @@ struct tkl__follower {
     tkl__follow_load *load;
     void *arg;
     int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t gap_us;     /* at least so long from one load to the next because of messages: many
+                           changes at once are loaded together */
 
     /* Private. */
     pthread_mutex_t mutex;

@@ -130,16 +130,54 @@ static int by_id(const void *a, const void *b)
     return order != 0 ? order : (one->id.len > two->id.len) - (one->id.len < two->id.len);
 }
 
+/* The reply of service/list: the time, ids and ends of leases in turn, pieces of infos. */
+typedef struct listing {
+    int64_t time;
+    const tkl_reply *ends, *pieces;
+    size_t count;
+} listing;
+
+enum { PIECE = 1000, LEASE_MAX_MS = 300000 }; /* as in service/list and clock.inc.lua */
+
+static listing read_listing(const tkl_reply *reply)
+{
+    const tkl_reply *ends = tkl_reply_at(reply, 1);
+    return (listing){.time = tkl_reply_int(tkl_reply_at(reply, 0)),
+                     .ends = ends,
+                     .pieces = tkl_reply_at(reply, 2),
+                     .count = tkl_reply_count(ends) / 2};
+}
+
+static tkl_bytes id_at(const listing *l, size_t i)
+{
+    return tkl_reply_bytes(tkl_reply_at(l->ends, 2 * i));
+}
+
+/* Nil for an instance of which the info is missing: it is left out. */
+static const tkl_reply *info_at(const listing *l, size_t i)
+{
+    return tkl_reply_at(tkl_reply_at(l->pieces, i / PIECE), i % PIECE);
+}
+
+/* How long its lease lasts. One that is longer than any was given before the clock was set back. */
+static int64_t left_at(const listing *l, size_t i)
+{
+    double end = tkl_reply_double(tkl_reply_at(l->ends, 2 * i + 1)), left = end - (double)l->time;
+    return left < LEASE_MAX_MS ? (int64_t)left : LEASE_MAX_MS;
+}
+
 /* Sizes of all, or TKL_EDAMAGED. */
-static int measure(const tkl_reply *reply, size_t *bytes, size_t *metas)
+static int measure(const listing *l, size_t *bytes, size_t *metas)
 {
     *bytes = *metas = 1; /* never nothing, for malloc() */
-    for (size_t i = 0; i + 2 < tkl_reply_count(reply); i += 3) {
-        tkl_bytes info = tkl_reply_bytes(tkl_reply_at(reply, i + 2));
+    for (size_t i = 0; i < l->count; i++) {
+        tkl_bytes info = tkl_reply_bytes(info_at(l, i));
         size_t texts = count_texts(info);
+        if (tkl_reply_is_nil(info_at(l, i)))
+            continue;
         if (texts < 2 || texts % 2 != 0)
             return tkl__fail(TKL_EDAMAGED, "an instance was not written by tackle");
-        *bytes += tkl_reply_bytes(tkl_reply_at(reply, i)).len + info.len;
+        *bytes += id_at(l, i).len + info.len;
         *metas += texts / 2; /* one more than needed: room for a name that is tried for */
     }
     return TKL_OK;
@@ -148,46 +186,48 @@ static int measure(const tkl_reply *reply, size_t *bytes, size_t *metas)
 static tkl_bytes copy_text(tkl_bytes from, char **at)
 {
     tkl_bytes copy = {*at, from.len};
-    memcpy(*at, from.data, from.len);
+    if (from.len > 0)
+        memcpy(*at, from.data, from.len);
     *at += from.len;
     return copy;
 }
 
-static void fill(tkl__snapshot *s, const tkl_reply *reply)
+static void fill(tkl__snapshot *s, const listing *l)
 {
     tkl_service_meta *meta = s->meta;
     char *at = s->text;
-    for (size_t i = 0; i < s->count; i++) {
-        tkl_service_instance *instance = &s->items[i];
-        tkl_bytes id = copy_text(tkl_reply_bytes(tkl_reply_at(reply, 3 * i)), &at);
-        tkl_bytes info = copy_text(tkl_reply_bytes(tkl_reply_at(reply, 3 * i + 2)), &at);
+    for (size_t i = 0; i < l->count; i++) {
+        if (tkl_reply_is_nil(info_at(l, i)))
+            continue;
+        tkl_service_instance *instance = &s->items[s->count++];
+        tkl_bytes info = copy_text(tkl_reply_bytes(info_at(l, i)), &at);
         unpack(info, instance, &meta);
-        instance->id = id;
-        instance->left_ms = tkl_reply_int(tkl_reply_at(reply, 3 * i + 1));
+        instance->id = copy_text(id_at(l, i), &at);
+        instance->left_ms = left_at(l, i);
     }
     qsort(s->items, s->count, sizeof *s->items, by_id);
 }
 
 int tkl__snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot)
 {
+    listing l = read_listing(reply);
     size_t bytes, metas;
     *snapshot = NULL;
-    int rc = measure(reply, &bytes, &metas);
+    int rc = measure(&l, &bytes, &metas);
     if (rc != TKL_OK)
         return rc;
     tkl__snapshot *s = calloc(1, sizeof *s);
     if (!s)
         return tkl__nomem();
     atomic_init(&s->readers, 1);
-    s->count = tkl_reply_count(reply) / 3;
-    s->items = calloc(s->count + 1, sizeof *s->items);
+    s->items = calloc(l.count + 1, sizeof *s->items);
     s->meta = calloc(metas, sizeof *s->meta);
     s->text = malloc(bytes);
     if (!s->items || !s->meta || !s->text) {
         tkl__snapshot_free(s);
         return tkl__nomem();
     }
-    fill(s, reply);
+    fill(s, &l);
     *snapshot = s;
     return TKL_OK;
 }

@@ -36,7 +36,8 @@
 #include "core/walk.h"
 #include "service/scripts.h"
 
-#define MARGIN_US 5000 /* after the end of a lease, for the clocks' different steps */
+#define GAP_US    20000 /* between two loads: a thousand may register at once */
+#define MARGIN_US 5000  /* after the end of a lease, for the clocks' different steps */
 
 /* ---- Handles ------------------------------------------------------------- */
 
@@ -54,7 +55,8 @@ static int fill(tkl_service *service, tkl_bytes name, const tkl_service_options 
                                         .channel = service->keys.items[TKL__LEASES],
                                         .load = load,
                                         .arg = service,
-                                        .timeout_ms = options->timeout_ms};
+                                        .timeout_ms = options->timeout_ms,
+                                        .gap_us = GAP_US};
     tkl__follow_init(&service->follower);
     return TKL_OK;
 }

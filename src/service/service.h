@@ -33,7 +33,7 @@ struct tkl_service {
 const char *tkl__instance_check(const tkl_service_instance *instance);
 void tkl__instance_pack(const tkl_service_instance *instance, tkl__buf *out);
 
-/* From the reply of service/list: a triple for each. */
+/* From the reply of service/list. */
 int tkl__snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot);
 void tkl__snapshot_free(tkl__snapshot *snapshot); /* of one reader; NULL is fine */
 size_t tkl__snapshot_count(const tkl__snapshot *snapshot);
