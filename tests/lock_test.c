@@ -493,6 +493,26 @@ static void released_without_waiting_after_a_script_flush(void **state)
     tkl_lock_close(lock);
 }
 
+/* Repeated where nothing can be reached any more: it is not known that nothing was done. */
+static void a_lost_reply_is_not_called_unsent(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 500});
+    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
+    assert_ok(tkl_lock_acquire(lock, 0));
+    assert_ok(tkl_lock_release(lock));
+    proxy_refuse(p, true);
+    proxy_cut_after(p, TO_CLIENT, 0);
+    assert_code(tkl_lock_acquire(lock, 0), TKL_EUNKNOWN);
+    proxy_refuse(p, false);
+    assert_ok(tkl_lock_acquire(lock, 0));
+    assert_int_equal(lock_holders(lock), 1);
+    tkl_lock_close(lock);
+    tkl_close(client);
+    proxy_end(p);
+}
+
 /* The reply that says so is read by the next call on that connection, whatever it is. */
 static void a_release_that_was_refused_unseen_is_made_again(void **state)
 {
@@ -705,6 +725,7 @@ int main(int argc, char **argv)
         TEST(breaking_is_not_repeated_unseen),
         TEST(released_without_waiting_is_free_for_the_next),
         TEST(released_without_waiting_after_a_script_flush),
+        TEST(a_lost_reply_is_not_called_unsent),
         TEST(a_release_that_was_refused_unseen_is_made_again),
         TEST(released_without_waiting_wakes_the_next),
         TEST(a_holder_stopped_past_its_lease_is_refused),

@@ -201,6 +201,29 @@ static void a_stall_after_a_hand_over_does_not_cost_the_lock(void **state)
     server_end(s);
 }
 
+/* A release without an answer is repeated in the background: the caller may never come back. */
+static void a_release_that_had_no_answer_is_made_again(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, NULL);
+    tkl_lock *lock =
+        open_lock(client, "door", &(tkl_lock_options){.lease_ms = 3600000, .timeout_ms = 300});
+    tkl_lock *probe = open_lock(client, "door", NULL);
+    assert_ok(tkl_lock_acquire(lock, 0));
+    server_freeze(s);
+    assert_code(tkl_lock_release(lock), TKL_ETIMEOUT);
+    server_thaw(s);
+    eventually(lock_holders(probe) == 0, LONG_MS);
+    assert_ok(tkl_lock_acquire(probe, 0));
+    eventually(tkl_lock_release(lock) == TKL_OK, LONG_MS); /* its owner is told the same */
+    assert_int_equal(lock_holders(probe), 1);
+    tkl_lock_close(lock);
+    tkl_lock_close(probe);
+    tkl_close(client);
+    server_end(s);
+}
+
 /* What was granted is over when the answer comes: the wait goes on. */
 static void a_wait_for_ever_outlasts_stalls_longer_than_the_lease(void **state)
 {
@@ -370,6 +393,7 @@ int main(void)
         TEST(all_waiters_come_back_when_a_renewal_finds_everything_gone),
         TEST(all_waiters_come_back_when_the_line_was_lost),
         cmocka_unit_test(a_stall_after_a_hand_over_does_not_cost_the_lock),
+        cmocka_unit_test(a_release_that_had_no_answer_is_made_again),
         cmocka_unit_test(a_wait_for_ever_outlasts_stalls_longer_than_the_lease),
         cmocka_unit_test(a_wait_that_was_ended_by_a_demotion_does_not_count),
         cmocka_unit_test(answers_that_no_script_gives_are_told),

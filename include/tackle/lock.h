@@ -90,7 +90,8 @@ TKL_API int tkl_lock_renew(tkl_lock *lock, int64_t lease_ms) TKL_NONNULL(1) TKL_
 
 /* Gives it up. TKL_NOTOWNER: it did not belong to this handle any more: whatever was done since the
  * lease ran out was done without protection. The handle is free afterwards in either case; on other
- * errors it is not, and may be released again. */
+ * errors it is not, and may be released again. After TKL_ETIMEOUT and TKL_EUNKNOWN a background
+ * thread repeats the release until the server has answered or the handle is closed. */
 TKL_API int tkl_lock_release(tkl_lock *lock) TKL_NONNULL(1);
 
 /* Releases without waiting for the server's answer: quicker, but a loss that only the server knows

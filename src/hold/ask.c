@@ -78,27 +78,27 @@ int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args
 /* A duration, whatever the server says. */
 static int64_t bounded(int64_t us)
 {
-    return us < 0 ? 0 : us > TKL__US_MAX ? TKL__US_MAX : us;
+    return us < 0 ? 0 : us > TKL__HOLD_US_MAX ? TKL__HOLD_US_MAX : us;
 }
 
-int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g)
+int tkl__hold_read_grant(const tkl_reply *reply, int64_t started, tkl__hold_grant *g)
 {
     int64_t code = tkl_reply_int(tkl_reply_at(reply, 0));
-    *g = (tkl__grant){.fence = (uint64_t)tkl_reply_int(tkl_reply_at(reply, 1)),
-                      .lease_us = bounded(tkl_reply_int(tkl_reply_at(reply, 2))),
-                      .started = started};
+    *g = (tkl__hold_grant){.fence = (uint64_t)tkl_reply_int(tkl_reply_at(reply, 1)),
+                           .lease_us = bounded(tkl_reply_int(tkl_reply_at(reply, 2))),
+                           .started = started};
     if (tkl_reply_count(reply) == 0 || (code != TKL_OK && code != TKL_BUSY && code != TKL_NOTOWNER))
         return tkl__fail(TKL_EPROTO, "an answer that no script of tackle gives");
     return (int)code;
 }
 
-static tkl__busy read_busy(const tkl_reply *reply, int64_t started)
+static tkl__hold_busy read_busy(const tkl_reply *reply, int64_t started)
 {
     int64_t now = tkl_reply_int(tkl_reply_at(reply, 3));
-    return (tkl__busy){.left_us = bounded(tkl_reply_int(tkl_reply_at(reply, 2))),
-                       .server_now = now < 0 ? 0 : now,
-                       .looker = tkl_reply_int(tkl_reply_at(reply, 4)) != 0,
-                       .started = started};
+    return (tkl__hold_busy){.left_us = bounded(tkl_reply_int(tkl_reply_at(reply, 2))),
+                            .server_now = now < 0 ? 0 : now,
+                            .looker = tkl_reply_int(tkl_reply_at(reply, 4)) != 0,
+                            .started = started};
 }
 
 static tkl_bytes mode_of(const tkl__hold *h)
@@ -108,7 +108,7 @@ static tkl_bytes mode_of(const tkl__hold *h)
 
 /* Asks once. TKL_OK, TKL_BUSY, or an error. The first time for a place the server does not search
  * the line for it, so that this request is not repeated as it is. */
-int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl__busy *b)
+int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
 {
     tkl_bytes args[] = {h->everyone,
                         tkl_str(h->token),
@@ -128,7 +128,7 @@ int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl_
     int64_t started = tkl__lease_now();
     int rc = run_until(h, deadline, call, &reply);
     if (rc == TKL_OK) {
-        rc = tkl__grant_read(reply, started, g);
+        rc = tkl__hold_read_grant(reply, started, g);
         *b = read_busy(reply, started);
     }
     tkl_reply_free(reply);
@@ -136,23 +136,23 @@ int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl_
 }
 
 /* Renews; the server's answer in *g. */
-int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__grant *g)
+int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__hold_grant *g)
 {
     char lease[24];
-    snprintf(lease, sizeof lease, "%" PRId64, tkl__to_us(lease_ms));
+    snprintf(lease, sizeof lease, "%" PRId64, tkl__hold_us(lease_ms));
     tkl_bytes args[] = {h->everyone, tkl_str(h->token), tkl_str(lease),
                         tkl_str(downgrade ? "1" : "")};
     tkl_reply *reply;
     int64_t started = tkl__lease_now();
     int rc = tkl__hold_run(h, &tkl__lua_hold_renew, args, 4, &reply);
     if (rc == TKL_OK)
-        rc = tkl__grant_read(reply, started, g);
+        rc = tkl__hold_read_grant(reply, started, g);
     tkl_reply_free(reply);
     return rc;
 }
 
 /* Gives up the place in the line. TKL_OK when the turn had come just then. */
-int tkl__hold_ask_leave(tkl__hold *h, tkl__grant *g)
+int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g)
 {
     tkl_bytes args[] = {tkl_str(h->token), mode_of(h),     tkl_str(h->lease),
                         tkl_str(h->who),   tkl_str(h->id), h->channel};
@@ -160,7 +160,7 @@ int tkl__hold_ask_leave(tkl__hold *h, tkl__grant *g)
     int64_t started = tkl__lease_now();
     int rc = run_until(h, tkl__now(), tkl__hold_invoke(h, &tkl__lua_hold_leave, args, 6), &reply);
     if (rc == TKL_OK)
-        rc = tkl__grant_read(reply, started, g);
+        rc = tkl__hold_read_grant(reply, started, g);
     tkl_reply_free(reply);
     return rc;
 }
@@ -178,9 +178,9 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
     tkl_reply *reply = NULL;
     int rc = wait_for_reply ? run(h, call, deadline, &reply)
                             : tkl__run_nowait(h->client, &call, deadline);
-    tkl__grant g;
+    tkl__hold_grant g;
     if (rc == TKL_OK && wait_for_reply)
-        rc = tkl__grant_read(reply, 0, &g);
+        rc = tkl__hold_read_grant(reply, 0, &g);
     tkl_reply_free(reply);
     return rc == TKL_OK && over ? TKL_NOTOWNER : rc;
 }

@@ -146,7 +146,7 @@ static int make_keys(tkl__hold *h, tkl_bytes name)
 static void set_lease(tkl__hold *h, int64_t lease_ms)
 {
     h->rules.lease_ms = lease_ms;
-    snprintf(h->lease, sizeof h->lease, "%" PRId64, tkl__to_us(lease_ms));
+    snprintf(h->lease, sizeof h->lease, "%" PRId64, tkl__hold_us(lease_ms));
 }
 
 static int check_rules(const tkl__hold_rules *rules)
@@ -229,7 +229,7 @@ void tkl__hold_close(tkl__hold *h)
 
 static int renew_held(tkl__hold *h, int64_t lease_ms, bool downgrade)
 {
-    tkl__grant g;
+    tkl__hold_grant g;
     if (!h->held)
         return tkl__fail(TKL_EINVAL, "this handle holds nothing");
     lease_ms = lease_ms == 0 ? h->rules.lease_ms : lease_ms;
@@ -284,7 +284,7 @@ static int acquire_again(tkl__hold *h)
 
 /* One acquisition, with a token of its own. TKL_ELOST: it was granted, and lost before it could be
  * relied on. */
-static int acquire_once(tkl__hold *h, int64_t deadline, tkl__grant *g)
+static int acquire_once(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
 {
     pthread_mutex_lock(&h->mutex);
     if (!h->unsure) {
@@ -307,9 +307,9 @@ static int acquire_once(tkl__hold *h, int64_t deadline, tkl__grant *g)
 
 static int first_acquire(tkl__hold *h, int64_t wait_ms)
 {
-    tkl__grant g;
+    tkl__hold_grant g;
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
-    int rc = acquire_once(h, wait_ms == 0 ? TKL__TRY : deadline, &g);
+    int rc = acquire_once(h, wait_ms == 0 ? TKL__HOLD_TRY : deadline, &g);
     while (rc == TKL_ELOST && wait_ms != 0 && tkl__left(deadline) > 0)
         rc = acquire_once(h, deadline, &g);
     if (rc == TKL_OK)
@@ -331,7 +331,7 @@ int tkl__hold_acquire(tkl__hold *h, int64_t wait_ms)
 
 static int adopt(tkl__hold *h, const char *token, int64_t lease_ms)
 {
-    tkl__grant g;
+    tkl__hold_grant g;
     if (h->held || h->unsure)
         return tkl__fail(TKL_EINVAL, "this handle holds something already");
     if (!tkl__is_token(token))
@@ -363,7 +363,7 @@ int tkl__hold_adopt(tkl__hold *h, const char *token, int64_t lease_ms)
 /* What was asked for without an answer: the place in the line, or the lock. */
 static int give_up(tkl__hold *h)
 {
-    tkl__grant g;
+    tkl__hold_grant g;
     int rc = tkl__hold_ask_leave(h, &g);
     if (rc == TKL_OK)
         rc = tkl__hold_ask_release(h, true, true);
@@ -379,6 +379,10 @@ static int release_held(tkl__hold *h, bool wait_for_reply)
 {
     bool live = tkl__hold_state(h) != TKL_HOLD_LOST;
     bool again = h->freeing;
+    if (again && tkl__hold_is_freed(h)) {
+        tkl__hold_become_free(h);
+        return TKL_OK;
+    }
     int rc = tkl__hold_ask_release(h, wait_for_reply, false);
     if (rc == TKL_EUNKNOWN) {
         again = again || live;
@@ -390,9 +394,7 @@ static int release_held(tkl__hold *h, bool wait_for_reply)
     if (rc == TKL_OK || rc == TKL_NOTOWNER) {
         tkl__hold_become_free(h);
     } else if (rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT) {
-        pthread_mutex_lock(&h->mutex);
-        h->freeing = again || live;
-        pthread_mutex_unlock(&h->mutex);
+        tkl__hold_become_freeing(h, again || live);
     }
     return rc;
 }

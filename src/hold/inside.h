@@ -16,9 +16,9 @@
 #include "hold/hold.h"
 
 /* No lease is longer: ten years, in microseconds. */
-#define TKL__US_MAX (TKL__MS_MAX * 1000)
+#define TKL__HOLD_US_MAX (TKL__MS_MAX * 1000)
 /* A deadline of tkl__hold_try_or_wait(): without waiting. */
-#define TKL__TRY INT64_C(0)
+#define TKL__HOLD_TRY INT64_C(0)
 /* A failed look or renewal is repeated after this. */
 #define REPEAT_US 100000
 
@@ -46,7 +46,8 @@ struct tkl__hold {
     bool unsure;      /* an acquire had no answer: the token may hold */
     bool lost;        /* the server said so, or the time is up */
     bool told;        /* ... and so does the owner know */
-    bool freeing;     /* a release had no answer: it may not hold any more */
+    bool freeing;     /* a release had no answer: the keeper repeats it */
+    bool freed;       /* ... and the server has answered that */
     bool suspect;     /* the last renewal failed */
     bool short_lease; /* a grant not yet confirmed */
     bool shared;      /* as acquired, or downgraded */
@@ -63,27 +64,28 @@ struct tkl__hold {
         char token[TKL_TOKEN_SIZE];
         char lease[24];
         tkl_bytes args[4];
+        bool releases; /* it is the release that had no answer */
         uint64_t serial;
         int64_t started;
     } renewal;
 };
 
 /* What a script granted. */
-typedef struct tkl__grant {
+typedef struct tkl__hold_grant {
     uint64_t fence;
     int64_t lease_us;
     int64_t started; /* local time that is surely not after the server's when it began */
-} tkl__grant;
+} tkl__hold_grant;
 
 /* What those who could not have it are told. */
-typedef struct tkl__busy {
+typedef struct tkl__hold_busy {
     int64_t left_us;    /* until the earliest lease ends */
     int64_t server_now; /* and the local time, surely not after it */
     int64_t started;
     bool looker; /* this one has promised to look then */
-} tkl__busy;
+} tkl__hold_busy;
 
-static inline int64_t tkl__to_us(int64_t ms)
+static inline int64_t tkl__hold_us(int64_t ms)
 {
     return ms * 1000;
 }
@@ -103,9 +105,14 @@ extern const tkl__kept tkl__hold_kept;
 void tkl__hold_note_lease(tkl__hold *h, int64_t started, int64_t lease_us);
 /* With the mutex: when the keeper should look after it; TKL__FOREVER: never. */
 int64_t tkl__hold_next_due(const tkl__hold *h);
-void tkl__hold_become_held(tkl__hold *h, const tkl__grant *g);
+void tkl__hold_become_held(tkl__hold *h, const tkl__hold_grant *g);
 void tkl__hold_become_free(tkl__hold *h);
 void tkl__hold_become_unsure(tkl__hold *h);
+/* A release had no answer. If it may still hold, the keeper repeats the release until the lease
+ * ends: the next call may come late, or never. */
+void tkl__hold_become_freeing(tkl__hold *h, bool may_hold);
+/* Whether the keeper has done so. */
+bool tkl__hold_is_freed(tkl__hold *h);
 
 /* ---- ask.c: one question to the server each ---- */
 
@@ -113,15 +120,15 @@ void tkl__hold_become_unsure(tkl__hold *h);
 tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                                  const tkl_bytes *args, size_t nargs);
 /* The answer {code, fence, lease, ...} to what was asked at local time `started`. */
-int tkl__grant_read(const tkl_reply *reply, int64_t started, tkl__grant *g);
+int tkl__hold_read_grant(const tkl_reply *reply, int64_t started, tkl__hold_grant *g);
 
 /* For the lock; `wait`: with a place in the line; not long after the deadline (TKL__FOREVER: in the
  * time of a call). TKL_OK, TKL_BUSY, or an error. */
-int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__grant *g, tkl__busy *b);
+int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b);
 /* To make the lease last from now; `downgrade`: and to share it. */
-int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__grant *g);
+int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__hold_grant *g);
 /* To give up the place in the line. TKL_OK when the turn had come just then. */
-int tkl__hold_ask_leave(tkl__hold *h, tkl__grant *g);
+int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g);
 int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe);
 /* Whether an error may be gone the next time. */
 bool tkl__hold_may_pass(int rc);
@@ -134,11 +141,11 @@ int64_t tkl__hold_deadline(const tkl__hold *h);
 /* ---- replicas.c ---- */
 
 /* An acquisition that too few replicas have does not count: it is given back. */
-int tkl__hold_await_replicas(tkl__hold *h, tkl__grant *g);
+int tkl__hold_await_replicas(tkl__hold *h, tkl__hold_grant *g);
 
 /* ---- line.c ---- */
 
 /* Tries, and waits in line until the deadline. */
-int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__grant *g);
+int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g);
 
 #endif

@@ -27,14 +27,18 @@ void tkl__hold_note_lease(tkl__hold *h, int64_t started, int64_t lease_us)
     h->started = started;
     h->lease_us = lease_us;
     h->expires = saturating_add(started, lease_us);
-    h->suspect = h->freeing = false;
+    h->suspect = h->freeing = h->freed = false;
 }
 
 /* When the keeper should look after it: to renew, to confirm, or to tell that it is lost. */
 int64_t tkl__hold_next_due(const tkl__hold *h)
 {
-    if (!h->held || h->freeing || h->told)
+    if (!h->held || h->told || h->freed)
         return TKL__FOREVER;
+    if (h->freeing) {
+        int64_t again = tkl__lease_now() + REPEAT_US;
+        return again < h->expires ? again : TKL__FOREVER;
+    }
     if (h->lost)
         return h->rules.on_lost ? tkl__lease_now() : TKL__FOREVER;
     if (h->suspect) {
@@ -48,7 +52,7 @@ int64_t tkl__hold_next_due(const tkl__hold *h)
     return h->rules.on_lost ? h->expires : TKL__FOREVER;
 }
 
-void tkl__hold_become_held(tkl__hold *h, const tkl__grant *g)
+void tkl__hold_become_held(tkl__hold *h, const tkl__hold_grant *g)
 {
     pthread_mutex_lock(&h->mutex);
     h->held = true;
@@ -56,7 +60,7 @@ void tkl__hold_become_held(tkl__hold *h, const tkl__grant *g)
     h->depth = 1;
     h->fence = g->fence;
     h->serial++;
-    h->short_lease = g->lease_us < tkl__to_us(h->rules.lease_ms);
+    h->short_lease = g->lease_us < tkl__hold_us(h->rules.lease_ms);
     tkl__hold_note_lease(h, g->started, g->lease_us);
     int64_t due = tkl__hold_next_due(h);
     pthread_mutex_unlock(&h->mutex);
@@ -67,7 +71,7 @@ void tkl__hold_become_held(tkl__hold *h, const tkl__grant *g)
 void tkl__hold_become_free(tkl__hold *h)
 {
     pthread_mutex_lock(&h->mutex);
-    h->held = h->unsure = h->suspect = h->short_lease = h->freeing = false;
+    h->held = h->unsure = h->suspect = h->short_lease = h->freeing = h->freed = false;
     h->depth = 0;
     h->fence = 0;
     h->token[0] = '\0';
@@ -81,6 +85,24 @@ void tkl__hold_become_unsure(tkl__hold *h)
     pthread_mutex_lock(&h->mutex);
     h->unsure = true;
     pthread_mutex_unlock(&h->mutex);
+}
+
+void tkl__hold_become_freeing(tkl__hold *h, bool may_hold)
+{
+    pthread_mutex_lock(&h->mutex);
+    h->freeing = may_hold;
+    int64_t due = tkl__hold_next_due(h);
+    pthread_mutex_unlock(&h->mutex);
+    if (may_hold && due != TKL__FOREVER)
+        tkl__keep(h->client, &h->kept, tkl__lease_end(due));
+}
+
+bool tkl__hold_is_freed(tkl__hold *h)
+{
+    pthread_mutex_lock(&h->mutex);
+    bool freed = h->freed;
+    pthread_mutex_unlock(&h->mutex);
+    return freed;
 }
 
 /* Marks it lost; says whether somebody must be told. */
@@ -101,37 +123,53 @@ static tkl__hold *hold_of(tkl__kept *kept)
     return (tkl__hold *)(void *)((char *)kept - offsetof(tkl__hold, kept));
 }
 
+/* With the mutex. */
+static void prepare_renewal(tkl__hold *h, tkl__invocation *call)
+{
+    snprintf(h->renewal.lease, sizeof h->renewal.lease, "%" PRId64,
+             tkl__hold_us(h->rules.lease_ms));
+    h->renewal.args[2] = tkl_str(h->renewal.lease);
+    h->renewal.args[3] = tkl_str("");
+    *call = tkl__hold_invoke(h, &tkl__lua_hold_renew, h->renewal.args, 4);
+    if (!h->shared)
+        call->nkeys = 1; /* the state is enough, also while a cluster moves the slot */
+}
+
+/* With the mutex. */
+static void prepare_call(tkl__hold *h, tkl__invocation *call)
+{
+    memcpy(h->renewal.token, h->token, sizeof h->token);
+    h->renewal.serial = h->serial;
+    h->renewal.started = tkl__lease_now();
+    h->renewal.releases = h->freeing;
+    h->renewal.args[0] = h->everyone;
+    h->renewal.args[1] = tkl_str(h->renewal.token);
+    if (h->freeing)
+        *call = tkl__hold_invoke(h, &tkl__lua_hold_release, h->renewal.args, 2);
+    else
+        prepare_renewal(h, call);
+}
+
 static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
 {
     tkl__hold *h = hold_of(kept);
     pthread_mutex_lock(&h->mutex);
     bool over = h->lost || tkl__lease_now() >= h->expires;
-    bool renew = h->held && !over && !h->freeing && (h->rules.auto_renew || h->short_lease);
+    bool wanted = h->freeing ? !h->freed : h->rules.auto_renew || h->short_lease;
+    bool ask = h->held && !over && wanted;
     uint64_t serial = h->serial;
-    if (renew) {
-        memcpy(h->renewal.token, h->token, sizeof h->token);
-        h->renewal.serial = serial;
-        h->renewal.started = tkl__lease_now();
-        snprintf(h->renewal.lease, sizeof h->renewal.lease, "%" PRId64,
-                 tkl__to_us(h->rules.lease_ms));
-        h->renewal.args[0] = h->everyone;
-        h->renewal.args[1] = tkl_str(h->renewal.token);
-        h->renewal.args[2] = tkl_str(h->renewal.lease);
-        h->renewal.args[3] = tkl_str("");
-        *call = tkl__hold_invoke(h, &tkl__lua_hold_renew, h->renewal.args, 4);
-        if (!h->shared)
-            call->nkeys = 1; /* the state is enough, also while a cluster moves the slot */
-    }
+    if (ask)
+        prepare_call(h, call);
     pthread_mutex_unlock(&h->mutex);
     if (over && become_lost(h, serial))
         h->rules.on_lost(h->rules.owner);
-    return renew;
+    return ask;
 }
 
-static void renewal_answered(tkl__hold *h, const tkl__grant *g)
+static void renewal_answered(tkl__hold *h, const tkl__hold_grant *g)
 {
     pthread_mutex_lock(&h->mutex);
-    if (h->held && h->serial == h->renewal.serial) {
+    if (h->held && h->serial == h->renewal.serial && !h->freeing) {
         h->short_lease = false;
         tkl__hold_note_lease(h, g->started, g->lease_us);
     }
@@ -141,17 +179,27 @@ static void renewal_answered(tkl__hold *h, const tkl__grant *g)
 static void renewal_failed(tkl__hold *h)
 {
     pthread_mutex_lock(&h->mutex);
-    h->suspect = h->held && h->serial == h->renewal.serial;
+    h->suspect = h->held && h->serial == h->renewal.serial && !h->freeing;
+    pthread_mutex_unlock(&h->mutex);
+}
+
+static void release_answered(tkl__hold *h, int rc)
+{
+    pthread_mutex_lock(&h->mutex);
+    if (h->serial == h->renewal.serial)
+        h->freed = rc == TKL_OK || rc == TKL_NOTOWNER;
     pthread_mutex_unlock(&h->mutex);
 }
 
 static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
 {
     tkl__hold *h = hold_of(kept);
-    tkl__grant g;
+    tkl__hold_grant g;
     if (rc == TKL_OK)
-        rc = tkl__grant_read(reply, h->renewal.started, &g);
-    if (rc == TKL_OK)
+        rc = tkl__hold_read_grant(reply, h->renewal.started, &g);
+    if (h->renewal.releases)
+        release_answered(h, rc);
+    else if (rc == TKL_OK)
         renewal_answered(h, &g);
     else if (rc != TKL_NOTOWNER)
         renewal_failed(h);

@@ -40,19 +40,19 @@ static const char *as_text(tkl_bytes message, char text[96])
 
 /* " grant FENCE STAMP LEASE": when did the lease start by our clock? Not later than it came, and
  * not earlier than the server's clock says. */
-static bool parse_grant(const char *text, const tkl__busy *last, tkl__grant *g)
+static bool parse_grant(const char *text, const tkl__hold_busy *last, tkl__hold_grant *g)
 {
     uint64_t fence;
     int64_t stamp, lease;
     if (sscanf(text, " grant %" SCNu64 " %" SCNd64 " %" SCNd64, &fence, &stamp, &lease) != 3)
         return false;
     int64_t now = tkl__lease_now();
-    int64_t passed = stamp >= last->server_now && stamp - last->server_now < TKL__US_MAX
+    int64_t passed = stamp >= last->server_now && stamp - last->server_now < TKL__HOLD_US_MAX
                          ? stamp - last->server_now
                          : 0;
     int64_t by_server = last->started + passed;
-    *g = (tkl__grant){fence, lease, by_server < now ? by_server : now};
-    return lease > 0 && lease <= TKL__US_MAX;
+    *g = (tkl__hold_grant){fence, lease, by_server < now ? by_server : now};
+    return lease > 0 && lease <= TKL__HOLD_US_MAX;
 }
 
 static bool parse_look(const char *text, int64_t *us)
@@ -62,7 +62,7 @@ static bool parse_look(const char *text, int64_t *us)
 
 /* ---- Asking -------------------------------------------------------------- */
 
-static void plan_look(tkl__waiter *w, const tkl__busy *b)
+static void plan_look(tkl__waiter *w, const tkl__hold_busy *b)
 {
     int64_t delay = b->left_us < LOOK_MAX_US ? b->left_us : LOOK_MAX_US;
     if (!b->looker)
@@ -77,7 +77,7 @@ static void stop_listening(ears *e)
 }
 
 /* Listens, and asks with a place in the line. */
-static int enter(tkl__hold *h, ears *e, int64_t deadline, tkl__grant *g, tkl__busy *b)
+static int enter(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
 {
     int64_t call_deadline = tkl__hold_deadline(h);
     if (deadline < call_deadline)
@@ -94,7 +94,7 @@ static int enter(tkl__hold *h, ears *e, int64_t deadline, tkl__grant *g, tkl__bu
 }
 
 /* The time has come to look, or the server lost the line. */
-static int look(tkl__hold *h, ears *e, int64_t deadline, tkl__grant *g, tkl__busy *b)
+static int look(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
 {
     int rc = tkl__hold_ask(h, true, deadline, g, b);
     if (rc == TKL_BUSY && tkl__strayed(&e->own))
@@ -107,7 +107,7 @@ static int look(tkl__hold *h, ears *e, int64_t deadline, tkl__grant *g, tkl__bus
 }
 
 /* A grant that lay about for a good part of its time is renewed before anybody relies on it. */
-static int accept_grant(tkl__hold *h, tkl__grant *g)
+static int accept_grant(tkl__hold *h, tkl__hold_grant *g)
 {
     if (tkl__lease_now() - g->started < g->lease_us / 2)
         return TKL_OK;
@@ -118,7 +118,7 @@ static int accept_grant(tkl__hold *h, tkl__grant *g)
 /* ---- Waiting ------------------------------------------------------------- */
 
 /* One step of waiting. TKL_BUSY: go on. */
-static int wait_step(tkl__hold *h, ears *e, int64_t deadline, tkl__grant *g, tkl__busy *b)
+static int wait_step(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
 {
     tkl_bytes message;
     char buffer[96];
@@ -147,7 +147,8 @@ static int wait_step(tkl__hold *h, ears *e, int64_t deadline, tkl__grant *g, tkl
     return TKL_BUSY;
 }
 
-static int enter_later(tkl__hold *h, ears *e, int64_t deadline, tkl__grant *g, tkl__busy *b)
+static int enter_later(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g,
+                       tkl__hold_busy *b)
 {
     int64_t at = tkl__now() + tkl__backoff(6, REPEAT_US);
     int rc = tkl__sleep(h->client, at < deadline ? at : deadline);
@@ -156,7 +157,7 @@ static int enter_later(tkl__hold *h, ears *e, int64_t deadline, tkl__grant *g, t
 
 /* The wait is over without the lock: what becomes of the place in the line. `why` is the reason,
  * `unknown` that a request may have been executed without an answer. */
-static int give_up_place(tkl__hold *h, int why, bool unknown, tkl__grant *g)
+static int give_up_place(tkl__hold *h, int why, bool unknown, tkl__hold_grant *g)
 {
     int left = tkl__hold_ask_leave(h, g);
     if (left == TKL_OK)
@@ -169,10 +170,10 @@ static int give_up_place(tkl__hold *h, int why, bool unknown, tkl__grant *g)
 }
 
 /* Waits in line until the deadline. What passes, such as a server's restart, is sat out. */
-static int wait_in_line(tkl__hold *h, int64_t deadline, tkl__grant *g)
+static int wait_in_line(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
 {
     ears e = {.own = {.hub = NULL}, .all = {.hub = NULL}};
-    tkl__busy b = {0};
+    tkl__hold_busy b = {0};
     bool unknown = false;
     int rc = enter(h, &e, deadline, g, &b);
     while (tkl__left(deadline) > 0) {
@@ -193,10 +194,10 @@ static int wait_in_line(tkl__hold *h, int64_t deadline, tkl__grant *g)
     return rc;
 }
 
-int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__grant *g)
+int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
 {
-    tkl__busy b;
-    bool wait = deadline != TKL__TRY;
+    tkl__hold_busy b;
+    bool wait = deadline != TKL__HOLD_TRY;
     if (!wait || tkl__is_interrupted(h->client) || !tkl__hears(h->client, h->channel)) {
         int rc = tkl__hold_ask(h, false, TKL__FOREVER, g, &b);
         if (rc != TKL_BUSY || !wait)

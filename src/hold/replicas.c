@@ -80,7 +80,7 @@ static int try_pair(tkl__hold *h, int64_t deadline, bool *again, pair *p)
 static int renew_and_wait(tkl__hold *h, int64_t deadline, int64_t *replicas)
 {
     pair p = {NULL, NULL};
-    tkl__grant g;
+    tkl__hold_grant g;
     bool again;
     int attempt = 0;
     int rc = try_pair(h, deadline, &again, &p);
@@ -93,18 +93,18 @@ static int renew_and_wait(tkl__hold *h, int64_t deadline, int64_t *replicas)
     if (rc == TKL_OK)
         rc = tkl__check(&p.wait);
     if (rc == TKL_OK)
-        rc = tkl__grant_read(p.renewal, 0, &g);
+        rc = tkl__hold_read_grant(p.renewal, 0, &g);
     *replicas = tkl_reply_int(p.wait);
     free_pair(&p);
     return rc;
 }
 
-int tkl__hold_await_replicas(tkl__hold *h, tkl__grant *g)
+int tkl__hold_await_replicas(tkl__hold *h, tkl__hold_grant *g)
 {
     int64_t replicas = 0;
     if (h->rules.replicas == 0)
         return TKL_OK;
-    int64_t half = tkl__to_us(h->rules.lease_ms) / 2;
+    int64_t half = tkl__hold_us(h->rules.lease_ms) / 2;
     int64_t deadline = tkl__hold_deadline(h);
     int64_t started = tkl__lease_now();
     if (tkl__left(deadline) > half)
@@ -112,7 +112,7 @@ int tkl__hold_await_replicas(tkl__hold *h, tkl__grant *g)
     int rc = renew_and_wait(h, deadline, &replicas);
     if (rc == TKL_OK && replicas >= h->rules.replicas) {
         g->started = started;
-        g->lease_us = tkl__to_us(h->rules.lease_ms);
+        g->lease_us = tkl__hold_us(h->rules.lease_ms);
         return TKL_OK;
     }
     tkl__hold_ask_release(h, true, true);

@@ -19,15 +19,15 @@
 
 /* A question on its way; freed by the last of its users. */
 typedef struct inquiry {
-    tkl__question question;
-    tkl__answers answers;
+    tkl__redlock_question question;
+    tkl__redlock_answers answers;
     bool by_majority; /* when the majority is known it is enough */
     uint64_t awaited; /* otherwise, when these have answered */
     size_t users;     /* threads that will answer it, and the one who asks */
 } inquiry;
 
 typedef struct worker {
-    tkl__crew *crew;
+    tkl__redlock_crew *crew;
     size_t server;
     pthread_t thread;
     bool running;
@@ -35,7 +35,7 @@ typedef struct worker {
     size_t first, count;
 } worker;
 
-struct tkl__crew {
+struct tkl__redlock_crew {
     const void *owner;
     size_t count;
     pid_t pid; /* threads do not survive a fork() */
@@ -53,32 +53,32 @@ static size_t size_of(uint64_t set)
     return (size_t)__builtin_popcountll(set);
 }
 
-bool tkl__crew_is_majority(const tkl__crew *c, uint64_t servers)
+bool tkl__redlock_crew_is_majority(const tkl__redlock_crew *c, uint64_t servers)
 {
     return size_of(servers) > c->count / 2;
 }
 
-uint64_t tkl__crew_everybody(const tkl__crew *c)
+uint64_t tkl__redlock_crew_everybody(const tkl__redlock_crew *c)
 {
-    return UINT64_MAX >> (TKL__CREW_MAX - c->count);
+    return UINT64_MAX >> (TKL__REDLOCK_MAX - c->count);
 }
 
 /* Whether those who have not answered yet can change the outcome no more: a majority of yes, or
  * else a majority that answered at all, or neither. */
-static bool decided(const tkl__crew *c, const tkl__answers *a)
+static bool decided(const tkl__redlock_crew *c, const tkl__redlock_answers *a)
 {
     uint64_t said = a->yes | a->no;
-    uint64_t open = tkl__crew_everybody(c) & ~said & ~a->failed;
-    if (tkl__crew_is_majority(c, a->yes))
+    uint64_t open = tkl__redlock_crew_everybody(c) & ~said & ~a->failed;
+    if (tkl__redlock_crew_is_majority(c, a->yes))
         return true;
-    if (tkl__crew_is_majority(c, a->yes | open))
+    if (tkl__redlock_crew_is_majority(c, a->yes | open))
         return false;
-    return tkl__crew_is_majority(c, said) || !tkl__crew_is_majority(c, said | open);
+    return tkl__redlock_crew_is_majority(c, said) || !tkl__redlock_crew_is_majority(c, said | open);
 }
 
-static bool enough(const tkl__crew *c, const inquiry *r)
+static bool enough(const tkl__redlock_crew *c, const inquiry *r)
 {
-    const tkl__answers *a = &r->answers;
+    const tkl__redlock_answers *a = &r->answers;
     return r->by_majority ? decided(c, a) : (r->awaited & ~(a->yes | a->no | a->failed)) == 0;
 }
 
@@ -88,7 +88,7 @@ static bool may_pass(int rc)
 }
 
 /* `text` says what failed, if it did. */
-static void note(tkl__answers *a, size_t server, int rc, const char *text)
+static void note(tkl__redlock_answers *a, size_t server, int rc, const char *text)
 {
     uint64_t bit = UINT64_C(1) << server;
     if (rc >= 0) {
@@ -120,7 +120,7 @@ static inquiry *next_inquiry(worker *w)
     return r;
 }
 
-static int ask(const worker *w, const tkl__question *question)
+static int ask(const worker *w, const tkl__redlock_question *question)
 {
     if (tkl__left(question->deadline) == 0)
         return tkl__fail(TKL_ENOTSENT, "a server is still busy with an earlier request");
@@ -130,7 +130,7 @@ static int ask(const worker *w, const tkl__question *question)
 static void *work(void *arg)
 {
     worker *w = arg;
-    tkl__crew *c = w->crew;
+    tkl__redlock_crew *c = w->crew;
     pthread_mutex_lock(&c->mutex);
     while (w->count > 0 || !c->closing) {
         if (w->count == 0) {
@@ -150,7 +150,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-static int start_all(tkl__crew *c)
+static int start_all(tkl__redlock_crew *c)
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < c->count; i++) {
@@ -164,7 +164,7 @@ static int start_all(tkl__crew *c)
 
 /* ---- Opening and closing ------------------------------------------------- */
 
-static void set_up(tkl__crew *c)
+static void set_up(tkl__redlock_crew *c)
 {
     c->pid = getpid();
     pthread_mutex_init(&c->mutex, NULL);
@@ -174,9 +174,9 @@ static void set_up(tkl__crew *c)
         c->workers[i] = (worker){.crew = c, .server = i};
 }
 
-int tkl__crew_open(size_t count, const void *owner, tkl__crew **crew)
+int tkl__redlock_crew_open(size_t count, const void *owner, tkl__redlock_crew **crew)
 {
-    tkl__crew *c = calloc(1, sizeof *c + count * sizeof *c->workers);
+    tkl__redlock_crew *c = calloc(1, sizeof *c + count * sizeof *c->workers);
     *crew = c;
     if (!c)
         return tkl__nomem();
@@ -186,7 +186,7 @@ int tkl__crew_open(size_t count, const void *owner, tkl__crew **crew)
     return TKL_OK;
 }
 
-void tkl__crew_close(tkl__crew *c)
+void tkl__redlock_crew_close(tkl__redlock_crew *c)
 {
     if (!c)
         return;
@@ -219,7 +219,7 @@ static void put(worker *w, inquiry *r)
     r->users++;
 }
 
-static void put_to(tkl__crew *c, inquiry *r, uint64_t whom)
+static void put_to(tkl__redlock_crew *c, inquiry *r, uint64_t whom)
 {
     pthread_mutex_lock(&c->mutex);
     for (size_t i = 0; i < c->count; i++)
@@ -229,7 +229,7 @@ static void put_to(tkl__crew *c, inquiry *r, uint64_t whom)
     pthread_cond_broadcast(&c->work);
 }
 
-static void await(tkl__crew *c, inquiry *r, tkl__answers *answers)
+static void await(tkl__redlock_crew *c, inquiry *r, tkl__redlock_answers *answers)
 {
     int64_t until = r->question.deadline + SLACK_US;
     pthread_mutex_lock(&c->mutex);
@@ -241,9 +241,10 @@ static void await(tkl__crew *c, inquiry *r, tkl__answers *answers)
 }
 
 /* Takes what `wanted` says of when it is enough. */
-static int inquire(tkl__crew *c, const inquiry *wanted, uint64_t whom, tkl__answers *answers)
+static int inquire(tkl__redlock_crew *c, const inquiry *wanted, uint64_t whom,
+                   tkl__redlock_answers *answers)
 {
-    *answers = (tkl__answers){0};
+    *answers = (tkl__redlock_answers){0};
     int rc = start_all(c);
     inquiry *r = rc == TKL_OK ? malloc(sizeof *r) : NULL;
     if (!r)
@@ -255,15 +256,17 @@ static int inquire(tkl__crew *c, const inquiry *wanted, uint64_t whom, tkl__answ
     return TKL_OK;
 }
 
-int tkl__crew_ask_majority(tkl__crew *c, const tkl__question *question, tkl__answers *answers)
+int tkl__redlock_crew_ask_majority(tkl__redlock_crew *c, const tkl__redlock_question *question,
+                                   tkl__redlock_answers *answers)
 {
     inquiry wanted = {.question = *question, .by_majority = true};
-    return inquire(c, &wanted, tkl__crew_everybody(c), answers);
+    return inquire(c, &wanted, tkl__redlock_crew_everybody(c), answers);
 }
 
-int tkl__crew_ask(tkl__crew *c, const tkl__question *question, uint64_t whom, uint64_t awaited)
+int tkl__redlock_crew_ask(tkl__redlock_crew *c, const tkl__redlock_question *question,
+                          uint64_t whom, uint64_t awaited)
 {
     inquiry wanted = {.question = *question, .awaited = awaited};
-    tkl__answers answers;
+    tkl__redlock_answers answers;
     return inquire(c, &wanted, whom, &answers);
 }

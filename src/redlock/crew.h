@@ -11,14 +11,14 @@
 
 #include <tackle/lock.h>
 
-#define TKL__CREW_MAX 64 /* servers; sets of them are bits of a uint64_t */
+#define TKL__REDLOCK_MAX 64 /* servers; sets of them are bits of a uint64_t */
 
-typedef struct tkl__crew tkl__crew;
+typedef struct tkl__redlock_crew tkl__redlock_crew;
 
-typedef struct tkl__question tkl__question;
-struct tkl__question {
+typedef struct tkl__redlock_question tkl__redlock_question;
+struct tkl__redlock_question {
     /* Run by the thread of that server: TKL_OK for yes, positive for no, or an error. */
-    int (*ask)(const void *owner, const tkl__question *question, size_t server);
+    int (*ask)(const void *owner, const tkl__redlock_question *question, size_t server);
     int64_t deadline;
     char token[TKL_TOKEN_SIZE];
     char lease[24]; /* milliseconds, in digits */
@@ -26,26 +26,28 @@ struct tkl__question {
 };
 
 /* Those in none of the three have not answered (yet). */
-typedef struct tkl__answers {
+typedef struct tkl__redlock_answers {
     uint64_t yes, no, failed;
     uint64_t fatal; /* those of the failed for which trying again is of no use */
     int why;        /* the code and text of a failure, a fatal one if there is any */
     char text[256];
-} tkl__answers;
+} tkl__redlock_answers;
 
 /* Starts no thread yet. */
-int tkl__crew_open(size_t count, const void *owner, tkl__crew **crew);
+int tkl__redlock_crew_open(size_t count, const void *owner, tkl__redlock_crew **crew);
 /* Waits for the questions under way. NULL is fine. */
-void tkl__crew_close(tkl__crew *crew);
+void tkl__redlock_crew_close(tkl__redlock_crew *crew);
 
 /* Asks all, and returns when it is known what the majority says, or that there is none to say it.
  */
-int tkl__crew_ask_majority(tkl__crew *crew, const tkl__question *question, tkl__answers *answers);
+int tkl__redlock_crew_ask_majority(tkl__redlock_crew *crew, const tkl__redlock_question *question,
+                                   tkl__redlock_answers *answers);
 /* Asks those in `whom`, and returns when those in `awaited` have answered. */
-int tkl__crew_ask(tkl__crew *crew, const tkl__question *question, uint64_t whom, uint64_t awaited);
+int tkl__redlock_crew_ask(tkl__redlock_crew *crew, const tkl__redlock_question *question,
+                          uint64_t whom, uint64_t awaited);
 
-uint64_t tkl__crew_everybody(const tkl__crew *crew);
+uint64_t tkl__redlock_crew_everybody(const tkl__redlock_crew *crew);
 /* More than half of all servers. */
-bool tkl__crew_is_majority(const tkl__crew *crew, uint64_t servers);
+bool tkl__redlock_crew_is_majority(const tkl__redlock_crew *crew, uint64_t servers);
 
 #endif

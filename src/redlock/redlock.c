@@ -50,7 +50,7 @@ typedef struct server {
 
 struct tkl_redlock {
     tkl_redlock_options rules; /* nothing is 0 */
-    tkl__crew *crew;
+    tkl__redlock_crew *crew;
     char token[TKL_TOKEN_SIZE]; /* "": free */
     int64_t valid_until;        /* of tkl__lease_now(); 0: not known to be valid */
     pid_t pid;                  /* the process that opened it */
@@ -67,7 +67,7 @@ static const server *server_at(const void *owner, size_t index)
 
 /* An acquisition whose reply was lost is not repeated: it would find its own key and call it
  * another's. */
-static int ask_acquire(const void *owner, const tkl__question *q, size_t index)
+static int ask_acquire(const void *owner, const tkl__redlock_question *q, size_t index)
 {
     const server *s = server_at(owner, index);
     const char *argv[] = {"SET", s->key.data, q->token, "NX", "PX", q->lease};
@@ -99,14 +99,14 @@ static int run(const server *s, const tkl__script *script, const tkl_bytes *args
     return rc;
 }
 
-static int ask_renew(const void *owner, const tkl__question *q, size_t index)
+static int ask_renew(const void *owner, const tkl__redlock_question *q, size_t index)
 {
     tkl_bytes args[] = {tkl_str(q->token), tkl_str(q->lease), tkl_str(q->valid ? "1" : "0")};
     return run(server_at(owner, index), &tkl__lua_redlock_renew, args, 3, true, q->deadline);
 }
 
 /* Not repeated either: the second time nothing would be there any more. */
-static int ask_release(const void *owner, const tkl__question *q, size_t index)
+static int ask_release(const void *owner, const tkl__redlock_question *q, size_t index)
 {
     tkl_bytes args[] = {tkl_str(q->token)};
     return run(server_at(owner, index), &tkl__lua_redlock_release, args, 1, false, q->deadline);
@@ -114,40 +114,41 @@ static int ask_release(const void *owner, const tkl__question *q, size_t index)
 
 /* ---- What they say together ---------------------------------------------- */
 
-static tkl__question question(const tkl_redlock *l,
-                              int (*ask)(const void *, const tkl__question *, size_t),
-                              int64_t lease_ms)
+static tkl__redlock_question
+question(const tkl_redlock *l, int (*ask)(const void *, const tkl__redlock_question *, size_t),
+         int64_t lease_ms)
 {
-    tkl__question q = {.ask = ask, .deadline = tkl__deadline_ms(l->rules.timeout_ms)};
+    tkl__redlock_question q = {.ask = ask, .deadline = tkl__deadline_ms(l->rules.timeout_ms)};
     snprintf(q.lease, sizeof q.lease, "%" PRId64, lease_ms);
     memcpy(q.token, l->token, sizeof q.token);
     return q;
 }
 
-static int no_answer(const tkl_redlock *l, const tkl__answers *a)
+static int no_answer(const tkl_redlock *l, const tkl__redlock_answers *a)
 {
-    int code = tkl__crew_is_majority(l->crew, a->fatal) ? a->why : TKL_ENOTSENT;
+    int code = tkl__redlock_crew_is_majority(l->crew, a->fatal) ? a->why : TKL_ENOTSENT;
     return tkl__fail(code, "no majority of %zu servers answered: %s", l->count,
                      a->failed ? a->text : "no reply in time");
 }
 
 /* What the answers to an acquisition mean: it counts when a majority said yes. */
-static int verdict_of_acquire(const tkl_redlock *l, const tkl__answers *a)
+static int verdict_of_acquire(const tkl_redlock *l, const tkl__redlock_answers *a)
 {
-    if (tkl__crew_is_majority(l->crew, a->yes))
+    if (tkl__redlock_crew_is_majority(l->crew, a->yes))
         return TKL_OK;
-    return tkl__crew_is_majority(l->crew, a->yes | a->no) ? tkl__no(TKL_BUSY) : no_answer(l, a);
+    return tkl__redlock_crew_is_majority(l->crew, a->yes | a->no) ? tkl__no(TKL_BUSY)
+                                                                  : no_answer(l, a);
 }
 
 /* What the answers to a renewal or release mean. It is lost when so many said no that the others
  * are no majority; servers that are silent may still have it. */
-static int verdict_of_owner(const tkl_redlock *l, const tkl__answers *a)
+static int verdict_of_owner(const tkl_redlock *l, const tkl__redlock_answers *a)
 {
-    if (tkl__crew_is_majority(l->crew, a->yes))
+    if (tkl__redlock_crew_is_majority(l->crew, a->yes))
         return TKL_OK;
-    if (!tkl__crew_is_majority(l->crew, tkl__crew_everybody(l->crew) & ~a->no))
+    if (!tkl__redlock_crew_is_majority(l->crew, tkl__redlock_crew_everybody(l->crew) & ~a->no))
         return tkl__no(TKL_NOTOWNER);
-    if (!tkl__crew_is_majority(l->crew, a->yes | a->no))
+    if (!tkl__redlock_crew_is_majority(l->crew, a->yes | a->no))
         return no_answer(l, a);
     return tkl__fail(TKL_EUNKNOWN, "too few of %zu servers answered to tell whether it is held: %s",
                      l->count, a->failed ? a->text : "no reply in time");
@@ -208,8 +209,8 @@ static bool repeats(tkl_client *const *nodes, size_t count)
 
 static int check_nodes(tkl_client *const *nodes, size_t count)
 {
-    if (!nodes || count < 1 || count > TKL__CREW_MAX)
-        return tkl__fail(TKL_EINVAL, "a Redlock needs 1 to %d servers", TKL__CREW_MAX);
+    if (!nodes || count < 1 || count > TKL__REDLOCK_MAX)
+        return tkl__fail(TKL_EINVAL, "a Redlock needs 1 to %d servers", TKL__REDLOCK_MAX);
     for (size_t i = 0; i < count; i++)
         if (!nodes[i])
             return tkl__fail(TKL_EINVAL, "client %zu of %zu is NULL", i + 1, count);
@@ -236,7 +237,7 @@ int tkl_redlock_open(tkl_client *const *nodes, size_t count, tkl_bytes name,
         rc = tkl__base_make(nodes[i], "redlock", name, &l->servers[i].key);
     }
     if (rc == TKL_OK)
-        rc = tkl__crew_open(count, l, &l->crew);
+        rc = tkl__redlock_crew_open(count, l, &l->crew);
     if (rc != TKL_OK) {
         tkl_redlock_close(l);
         return rc;
@@ -251,7 +252,7 @@ void tkl_redlock_close(tkl_redlock *l)
         return;
     if (*l->token && is_ours(l))
         tkl_redlock_release(l);
-    tkl__crew_close(l->crew);
+    tkl__redlock_crew_close(l->crew);
     for (size_t i = 0; i < l->count; i++)
         tkl__base_free(&l->servers[i].key);
     free(l);
@@ -276,19 +277,19 @@ static bool become_valid(tkl_redlock *l, int64_t started, int64_t lease_ms)
 
 /* Takes back what a failed try may have left: everywhere but where the answer was no. Those who
  * said yes are waited for, so that nothing of it is in the way afterwards. */
-static void give_back(tkl_redlock *l, const tkl__answers *a)
+static void give_back(tkl_redlock *l, const tkl__redlock_answers *a)
 {
-    tkl__question q = question(l, ask_release, 0);
-    tkl__crew_ask(l->crew, &q, ~a->no, a->yes);
+    tkl__redlock_question q = question(l, ask_release, 0);
+    tkl__redlock_crew_ask(l->crew, &q, ~a->no, a->yes);
 }
 
 static int try_once(tkl_redlock *l)
 {
-    tkl__answers a;
+    tkl__redlock_answers a;
     tkl__token_new(l->token);
-    tkl__question q = question(l, ask_acquire, l->rules.lease_ms);
+    tkl__redlock_question q = question(l, ask_acquire, l->rules.lease_ms);
     int64_t started = tkl__lease_now();
-    int rc = tkl__crew_ask_majority(l->crew, &q, &a);
+    int rc = tkl__redlock_crew_ask_majority(l->crew, &q, &a);
     if (rc == TKL_OK)
         rc = verdict_of_acquire(l, &a);
     if (rc == TKL_OK && !become_valid(l, started, l->rules.lease_ms))
@@ -324,7 +325,7 @@ static int64_t random_pause(int64_t mean_ms)
 /* Sleeps until `at`. TKL_EINTR: one of the clients was interrupted. */
 static int sleep_until(tkl_redlock *l, int64_t at)
 {
-    struct pollfd files[TKL__CREW_MAX];
+    struct pollfd files[TKL__REDLOCK_MAX];
     do {
         for (size_t i = 0; i < l->count; i++) {
             tkl_client *client = l->servers[i].client;
@@ -375,17 +376,17 @@ static int check_held(const tkl_redlock *l)
 
 int tkl_redlock_renew(tkl_redlock *l, int64_t lease_ms)
 {
-    tkl__answers a;
+    tkl__redlock_answers a;
     int rc = check_held(l);
     lease_ms = lease_ms == 0 ? l->rules.lease_ms : lease_ms;
     if (rc == TKL_OK)
         rc = check_lease(lease_ms);
     if (rc != TKL_OK)
         return rc;
-    tkl__question q = question(l, ask_renew, lease_ms);
+    tkl__redlock_question q = question(l, ask_renew, lease_ms);
     q.valid = tkl_redlock_left_ms(l) > 0;
     int64_t started = tkl__lease_now();
-    rc = tkl__crew_ask_majority(l->crew, &q, &a);
+    rc = tkl__redlock_crew_ask_majority(l->crew, &q, &a);
     if (rc == TKL_OK)
         rc = verdict_of_owner(l, &a);
     if (rc == TKL_OK && !become_valid(l, started, lease_ms))
@@ -397,13 +398,13 @@ int tkl_redlock_renew(tkl_redlock *l, int64_t lease_ms)
 
 int tkl_redlock_release(tkl_redlock *l)
 {
-    tkl__answers a;
+    tkl__redlock_answers a;
     int rc = check_held(l);
     if (rc != TKL_OK)
         return rc;
-    tkl__question q = question(l, ask_release, 0);
+    tkl__redlock_question q = question(l, ask_release, 0);
     become_free(l);
-    rc = tkl__crew_ask_majority(l->crew, &q, &a);
+    rc = tkl__redlock_crew_ask_majority(l->crew, &q, &a);
     return rc == TKL_OK ? verdict_of_owner(l, &a) : rc;
 }
 
