@@ -199,6 +199,36 @@ static void no_room_is_the_fate_of_all(void **state)
     server_end(s);
 }
 
+/* The first connection answers once and dies over the next command; there is no second. */
+static void die_over_the_second(fake_conn *c, void *arg)
+{
+    (void)arg;
+    if (fake_index(c) > 0)
+        return;
+    if (fake_expect(c) != NULL)
+        fake_sendz(c, "+PONG\r\n");
+    fake_expect(c);
+}
+
+static void what_may_have_been_executed_is_not_called_unsent(void **state)
+{
+    (void)state;
+    fake *f = fake_start(die_over_the_second, NULL);
+    tkl_client *client = test_open(fake_url(f), &(tkl_options){.timeout_ms = 500});
+    tkl_call_options again = {.retry_safe = true};
+    tkl_pipeline *pipeline;
+    tkl_reply *replies;
+    assert_ok(tkl_callz(client, NULL, "PING", NULL));
+    assert_ok(tkl_pipeline_open(client, &pipeline));
+    assert_ok(tkl_pipeline_addz(pipeline, "INCR", "x", NULL));
+    assert_code(tkl_pipeline_run(pipeline, &again, &replies), TKL_EUNKNOWN);
+    assert_int_equal(tkl_reply_code(tkl_reply_at(replies, 0)), TKL_EUNKNOWN);
+    tkl_reply_free(replies);
+    tkl_pipeline_close(pipeline);
+    tkl_close(client);
+    fake_end(f);
+}
+
 static void be_loading_at_first(fake_conn *c, void *arg)
 {
     (void)arg;
@@ -351,6 +381,7 @@ int main(void)
 {
     unsetenv("TACKLE_PASSWORD");
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_may_have_been_executed_is_not_called_unsent),
         TEST(replies_come_in_order),
         TEST(a_pipeline_can_be_used_again),
         TEST(an_empty_pipeline_answers_nothing_and_sends_nothing),

@@ -31,7 +31,8 @@ typedef struct batch {
     size_t nopen;
     size_t *group; /* those of the round's node */
     size_t ngroup;
-    int failure; /* the first */
+    int failure;  /* the first */
+    bool unknown; /* a request that is repeated may have been executed before */
 } batch;
 
 static void settle(batch *b, size_t index, tkl_reply *reply)
@@ -39,8 +40,10 @@ static void settle(batch *b, size_t index, tkl_reply *reply)
     tkl__reply_put(b->replies, index, reply);
 }
 
+/* What the last try did not send may have been executed by one before. */
 static void settle_failure(batch *b, size_t index, int rc)
 {
+    rc = rc == TKL_ENOTSENT && b->unknown ? TKL_EUNKNOWN : rc;
     if (b->failure == TKL_OK)
         b->failure = rc;
     tkl_reply *reply = tkl__reply_new_error(rc, tkl_errmsg());
@@ -94,6 +97,7 @@ static void group_failed(batch *b, tkl__node *node, size_t index, int rc)
         settle_failure(b, index, rc);
     else
         tkl__tell_retry(b->client, node, rc, NULL);
+    b->unknown |= tkl_is_unknown(rc);
 }
 
 /* Repeats by itself what this node turned down, else keeps the reply. */
