@@ -46,7 +46,7 @@ typedef enum tkl_event_type {
         4, /* a lease was not renewed; it is tried again while there is time */
 } tkl_event_type;
 
-/* What on_event is told. Strings live as long as the callback runs. */
+/* What on_event gets. Strings live as long as the callback runs. */
 typedef struct tkl_client_event {
     tkl_event_type type;
     int code;           /* TKL_OK where nothing failed */

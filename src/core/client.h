@@ -18,7 +18,7 @@ struct tkl__keeper;
 struct tkl_client {
     tkl__target target;
     struct ssl_ctx_st *tls; /* NULL: plain */
-    unsigned char id[16];   /* random: names the channels on which this client is told things */
+    unsigned char id[16];   /* random: names the channels on which this client listens */
     const tkl__route *route;
     void *route_state;
     struct tkl__embedded *embedded; /* the in-memory server this client started, or NULL */
@@ -29,7 +29,7 @@ struct tkl_client {
 
     pthread_mutex_t mutex;      /* guards all that follows, and everything of nodes and routes */
     struct tkl__keeper *keeper; /* for renewing; see keeper.h */
-    tkl__node *nodes;           /* list of all nodes that somebody refers to */
+    tkl__node *nodes;           /* list of all nodes that are referred to */
     tkl_client_info counts;     /* what only grows */
     atomic_uint generation;     /* the fork generation the connections belong to */
 

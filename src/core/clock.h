@@ -28,8 +28,8 @@ void tkl__cond_init(pthread_cond_t *cond); /* on CLOCK_MONOTONIC */
 bool tkl__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
 
 /* From now on (NULL: not any more) the calling thread heeds a moment that another may set: as soon
- * as it is not 0, or a little later, no deadline of the thread is after it. For calls that somebody
- * else may want to end. */
+ * as it is not 0, or a little later, no deadline of the thread is after it. For calls that another
+ * thread may want to end. */
 void tkl__heed(const _Atomic int64_t *end);
 /* The same beside it, for another who may end them. */
 void tkl__heed_too(const _Atomic int64_t *end);

@@ -84,7 +84,7 @@ static void skip(tkl__conn *conn, tkl_reply *reply)
     conn->owed--;
 }
 
-/* The first reply that somebody waits for. */
+/* The first reply that a caller waits for. */
 static int wanted_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 {
     int rc;
@@ -219,7 +219,7 @@ static int read_answers(tkl__conn *conn, const greeting *g, int64_t deadline)
     if (rc != TKL_OK)
         return rc;
     rc = greeting_answer(conn, "connection", deadline);
-    /* A user who may not name connections can do without; one who must log in cannot. */
+    /* A user who may not name connections can do without the name; one who must log in cannot. */
     bool optional = rc == TKL_EREFUSED || (rc == TKL_EAUTH && strstr(tkl_errmsg(), "NOPERM"));
     return optional ? TKL_OK : rc;
 }

@@ -21,7 +21,7 @@ int tkl__fail_errno(int code, const char *format, ...) TKL_PRINTF(2, 3);
 int tkl__fail_in(int code, const char *format, ...) TKL_PRINTF(2, 3);
 
 /* Replaces what a terminal would take for commands: control characters other than line ends and
- * tabs. Error replies and recorded texts go through this, whoever wrote them. */
+ * tabs. Error replies and recorded texts go through this, whatever their origin. */
 void tkl__clean_text(char *text, size_t len);
 
 /* A "no", with the text of its code. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * `at` and the eventfd are two things that change without a lock. They agree in the end because
- * whoever empties the eventfd looks at `at` afterwards and fills it again if need be.
+ * a thread that empties the eventfd looks at `at` afterwards and fills it again if need be.
  */
 #include "core/interrupt.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list of names found on the servers, for those who list what there is.
+ * A list of names found on the servers.
  */
 #ifndef TKL_CORE_NAMES_H
 #define TKL_CORE_NAMES_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who gets a connection when there are more callers than connections: mostly those who are
+ * Which caller gets a connection when there are more callers than connections: mostly one that is
  * running. Handing each connection that comes back to the caller who waits longest is fair
  * and halves what the pool can do, because each call then waits for a thread to be woken. So
- * a connection that comes back lies idle, for whoever comes first.
+ * a connection that comes back lies idle, for the caller that comes first.
  *
  * Nobody starves: when TURN_US have passed since the last time, the connection is handed to
  * the first waiter. So slow calls take strict turns, and quick ones pay for a bounded number
  * of wakings a second; a waiter with n before it waits for n turns at most.
  *
- * Nothing lies idle while somebody waits: then one waiter is on watch. It is woken to take the
+ * Nothing lies idle while a caller waits: then one waiter is on watch. It is woken to take the
  * connection; when others were quicker, it looks again after WATCH_US, before which nobody else
  * is woken, and then goes off watch if there is nothing. When it leaves and there are more
  * to take, the next one is woken.
@@ -19,7 +19,7 @@
  *
  * Waking takes longer than all that is done under the lock, so it is done after unlocking.
  * The waiter may be gone by then: waiters are therefore kept for reuse until their node is freed,
- * and whoever wakes one has a reference to the node. A later user of the waiter at worst
+ * and a thread that wakes one has a reference to the node. A later user of the waiter at worst
  * wakes for nothing.
  */
 #include "core/node.h"
@@ -39,7 +39,7 @@
 #define TRUST_US 1000
 /* The longest pause between two tries to reach a server. */
 #define BACKOFF_MAX_US 500000
-/* How long running callers may go before those who wait, after one of these had its turn. */
+/* How long running callers may go before waiters, after a waiter had its turn. */
 #define TURN_US 250
 /* How long a waiter is on watch; the longest time that a connection may lie idle meanwhile. */
 #define WATCH_US 1000
@@ -72,10 +72,10 @@ struct tkl__node {
     int64_t asked_at; /* when that was */
     bool reached;     /* answered once */
     bool let_go;      /* it closed a connection, or a dial failed, since it was picked last */
-    bool dialling;    /* somebody tries, after a failure */
+    bool dialling;    /* a thread tries, after a failure */
     int failures;     /* dials failed in a row */
     int64_t retry_at; /* no dial before this, after a failure */
-    int why;          /* the code and text of the last failure, for those who only waited */
+    int why;          /* the code and text of the last failure, for callers that only waited */
     char why_text[256];
 };
 
@@ -432,8 +432,8 @@ static bool backing_off(const tkl__node *node)
     return node->failures > 0 && (node->dialling || tkl__now() < node->retry_at);
 }
 
-/* On a wary route: whether it may be the wrong server by now. Told once: whoever picks it again
- * has looked. */
+/* On a wary route: whether it may be the wrong server by now. True once: a caller that picks it
+ * again has looked. */
 static bool in_doubt(tkl__node *node)
 {
     bool let_go = node->let_go;

@@ -18,10 +18,10 @@
 typedef struct tkl__node tkl__node;
 
 /* The node of that address, made when new, with a reference for the caller. NULL: no memory.
- * The _locked forms are for those who hold the client's lock. */
+ * The _locked forms are for callers that hold the client's lock. */
 tkl__node *tkl__node_get(tkl_client *client, const char *host, int port);
 tkl__node *tkl__node_get_locked(tkl_client *client, const char *host, int port);
-/* For those who hold the client's lock or another reference. */
+/* For callers that hold the client's lock or another reference. */
 tkl__node *tkl__node_ref(tkl__node *node);
 /* NULL is fine. The last one closes its connections. */
 void tkl__node_unref(tkl__node *node);

@@ -25,7 +25,7 @@ void tkl__onekey_close(void *handle); /* NULL is fine */
 int tkl__onekey_open_with(tkl_client *client, const char *component, tkl_bytes name,
                           int64_t timeout_ms, int64_t ttl_ms, size_t size, void **handle);
 
-/* A command under construction. What goes wrong is told by its end. */
+/* A command under construction. What goes wrong is reported by its end. */
 typedef struct tkl__query {
     const tkl__onekey *key;
     tkl__buf words;

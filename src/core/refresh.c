@@ -96,7 +96,7 @@ int tkl__refresh_ensure(tkl_client *client, tkl__refresh *refresh, int slot, int
             return TKL_OK;
         if (refresh->running) {
             if (!tkl__cond_wait(&refresh->ended, &client->mutex, deadline))
-                return tkl__fail(TKL_ENOTSENT, "nobody told in time which server to ask");
+                return tkl__fail(TKL_ENOTSENT, "which server to ask was not found out in time");
         } else if (due(refresh, have, since)) {
             fetch(client, refresh, deadline);
         } else if (have) {

@@ -26,7 +26,7 @@ typedef struct tkl__refresh {
     bool (*have)(tkl_client *client, int slot);         /* asked under the mutex */
     int (*fetch)(tkl_client *client, int64_t deadline); /* called without it */
     bool stale;                                         /* fetch again at the next chance */
-    bool running;                                       /* somebody fetches */
+    bool running;                                       /* a thread fetches */
     int64_t began;                                      /* when the last fetch began; 0: never */
     unsigned generation;                                /* fork generation of all this */
     pthread_cond_t ended;                               /* a fetch ended */

@@ -45,7 +45,7 @@ struct tkl_reply {
  * must send what it makes us allocate. */
 #define ELEMENTS_AT_ONCE 1024
 
-/* Arrays within arrays, at most: hiredis 1 has no bound of its own, and whoever walks a tree
+/* Arrays within arrays, at most: hiredis 1 has no bound of its own, and a program that walks a tree
  * recurses. (hiredis 0.14 stops at 8.) */
 #define NESTING 32
 

@@ -27,7 +27,7 @@ typedef struct tkl__route {
     bool (*serves)(tkl_client *client, int slot, const tkl__node *node);
 
     /* One slot of each master; free() the array. A command for every master is sent to the servers
-     * of these slots, whoever they are by then. NULL where there is one master. */
+     * of these slots, whichever they are by then. NULL where there is one master. */
     int (*shards)(tkl_client *client, int64_t deadline, int **slots, size_t *count);
 
     /* Frees the route's state. */

@@ -6,8 +6,8 @@
  * the server itself: for some moments around a failover Sentinels may name a server that is
  * a replica, or dead. The answer is kept until a call finds that this server cannot be reached or
  * has become a replica. Then it is not used before the Sentinels have been asked: a master that
- * died may be back, as the master that it was, while another one has taken over; what it is told
- * then is lost. Only when no Sentinel answers does the client go on with what it knows.
+ * died may be back, as the master that it was, while another one has taken over; what is written to
+ * it then is lost. Only when no Sentinel answers does the client go on with what it knows.
  *
  * Sentinels are asked over connections made for the one question: it is rare, and their user,
  * password and database are not those of the master. They get neither.

@@ -173,7 +173,7 @@ static int check_access(const place *p)
 
 /* ---- The lock ------------------------------------------------------------ */
 
-/* TKL_BUSY: a server lives, or somebody is starting one. */
+/* TKL_BUSY: a server runs, or another program is starting one. */
 static int take_lock(const place *p, int *fd)
 {
     *fd = open(p->lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -193,7 +193,7 @@ static void drop_lock(int fd)
     close(fd);
 }
 
-/* Shared, so that those who only look do not see each other. */
+/* Shared, so that programs that only look do not see each other. */
 static bool is_free(const place *p)
 {
     int fd = open(p->lock, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -310,9 +310,9 @@ static void read_log(const place *p, off_t from, char *text, size_t size)
         memmove(text, line + 1, strlen(line));
 }
 
-/* TKL_BUSY when somebody stopped it meanwhile, who is not to blame. It is no child of ours that has
- * an exit status for us; but its farewell, which every server writes at every log level but
- * "nothing", is the last line before exit(0) and comes only when it was told to end, by SHUTDOWN or
+/* TKL_BUSY when another program stopped it meanwhile, which is no failure. It is no child of ours
+ * that has an exit status for us; but its farewell, which every server writes at every log level
+ * but "nothing", is the last line before exit(0) and comes only when it had to end, by SHUTDOWN or
  * by a signal. */
 static int died(const place *p, off_t log)
 {
@@ -344,7 +344,7 @@ typedef struct attempt {
     off_t log;        /* where the log of the server we started begins */
 } attempt;
 
-/* TKL_BUSY: it runs, or somebody else is starting it. No fork() meanwhile: the child would hold
+/* TKL_BUSY: it runs, or another program is starting it. No fork() meanwhile: the child would hold
  * the lock for as long as it lives. */
 static int try_to_start(const place *p, int64_t deadline, attempt *a)
 {
@@ -544,7 +544,7 @@ static int run_id(tkl__conn *conn, int64_t deadline, char *id, size_t size)
     return rc;
 }
 
-/* True when somebody has started another one in the meantime. */
+/* True when another one was started in the meantime. */
 static bool replaced(const place *p, const char *id)
 {
     char now[64];
@@ -585,7 +585,7 @@ static int shut_down(const place *p, tkl__conn *conn, int64_t deadline)
     return await_end(p, id);
 }
 
-/* Lost connections mean that somebody else has stopped it just now: then there may be none, or a
+/* Lost connections mean that another program has stopped it just now: then there may be none, or a
  * new one. */
 int tkl_server_stop(const char *url)
 {

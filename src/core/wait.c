@@ -258,7 +258,7 @@ typedef struct places {
     int64_t deadline;
 } places;
 
-/* Reads for all, unless another thread does: then it is one of those who could. */
+/* Reads for all, unless another thread does: then it is one of those that could. */
 static void settle(tkl__waiter *w, int bell, struct pollfd *file, int64_t *until)
 {
     w->bell = bell;

@@ -19,7 +19,8 @@ void tkl__glob_escape(tkl__buf *out, const char *text)
     }
 }
 
-/* A cursor means something to one server only: whoever serves the slot when its turn begins. */
+/* A cursor means something to one server only: the one that serves the slot when its turn begins.
+ */
 struct tkl__walker {
     tkl_client *client;
     const tkl__way *way;
