@@ -27,7 +27,7 @@ typedef struct tkl_book tkl_book;
 #define TKL_BOOK_TEXT_MAX 1024
 #define TKL_BOOK_ID_MAX   1024
 /* Characters (code points) of a folded text in a book with `contains`. */
-#define TKL_BOOK_CONTAINS_MAX 256
+#define TKL_BOOK_CONTAINS_MAX 128
 /* Answers of one call. */
 #define TKL_BOOK_ANSWERS_MAX 1000
 

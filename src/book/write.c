@@ -12,8 +12,8 @@
 #include "core/error.h"
 
 /* What one run does at most: entries, and members that they make. */
-#define RUN_ENTRIES 500
-#define RUN_COST    1500
+#define RUN_ENTRIES 200
+#define RUN_COST    500
 
 /* A batch as the server wants it. */
 typedef struct batch {

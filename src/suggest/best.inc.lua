@@ -15,15 +15,6 @@ local function bounds(prefix)
   return '[' .. prefix .. '\0', '(' .. prefix .. '\1'
 end
 
--- Removes the lightest of a prefix, but for the heaviest `best_max`.
-local function trim_best(prefix, kept, best_max)
-  if kept > best_max then
-    local low, high = bounds(prefix)
-    local light = redis.call('ZRANGE', BEST, low, high, 'BYLEX', 'LIMIT', 0, kept - best_max)
-    redis.call('ZREM', BEST, unpack(light))
-  end
-end
-
 -- A prefix has become crowded: all its texts with their weights. A text may have brought many
 -- starts at once.
 local function build_best(prefix, best_max)
@@ -40,8 +31,25 @@ local function build_best(prefix, best_max)
       members[#members + 1] = member(prefix, tonumber(scores[i]), key)
     end
   end
-  if #members > 0 then
-    trim_best(prefix, redis.call('ZADD', BEST, unpack(members)), best_max)
+  local kept = #members > 0 and redis.call('ZADD', BEST, unpack(members)) or 0
+  if kept > best_max then
+    local low, high = bounds(prefix)
+    local light = redis.call('ZRANGE', BEST, low, high, 'BYLEX', 'LIMIT', 0, kept - best_max)
+    redis.call('ZREM', BEST, unpack(light))
+  end
+end
+
+local function lightest_of(prefix)
+  local low, high = bounds(prefix)
+  return redis.call('ZRANGE', BEST, low, high, 'BYLEX', 'LIMIT', 0, 1)[1]
+end
+
+-- A prefix that keeps as many as it may: the text takes the place of the lightest, if it is heavier.
+-- Of equal ones the server decides: how Lua compares strings depends on the locale.
+local function replace_lightest(prefix, key, new)
+  local score = struct.unpack('>d', string.sub(lightest_of(prefix), #prefix + 2, #prefix + 9))
+  if new >= score and redis.call('ZADD', BEST, 0, member(prefix, new, key)) == 1 then
+    redis.call('ZREM', BEST, lightest_of(prefix))
   end
 end
 
@@ -58,8 +66,10 @@ local function enter_best(prefix, key, old, new, best_max)
       return false
     end
     build_best(prefix, best_max)
+  elseif kept < best_max then
+    redis.call('ZADD', BEST, 0, member(prefix, new, key))
   else
-    trim_best(prefix, kept + redis.call('ZADD', BEST, 0, member(prefix, new, key)), best_max)
+    replace_lightest(prefix, key, new)
   end
   return true
 end

@@ -57,10 +57,13 @@ end
 
 -- Removes the lightest text, but not this one, if there are too many or it has faded.
 local function tidy(key)
+  local many = texts_max > 0 and redis.call('ZCARD', WEIGHTS) > texts_max
+  if not many and not age then
+    return
+  end
   local lightest = redis.call('ZRANGE', WEIGHTS, 0, 1, 'WITHSCORES')
   local at = lightest[1] == key and 3 or 1
   local score = tonumber(lightest[at + 1] or math.huge)
-  local many = texts_max > 0 and redis.call('ZCARD', WEIGHTS) > texts_max
   local faded = age and score < SCORE_OF_ONE + age - LIGHT
   if lightest[at] and (many or faded) then
     take_out(lightest[at], score)

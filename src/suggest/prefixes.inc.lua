@@ -32,6 +32,9 @@ end
 
 -- The key in a member of TEXTS: "start NUL key", or "key NUL".
 local function key_of(member)
-  local start, key = string.match(member, '^([^%z]*)%z(.*)$')
-  return key == '' and start or key
+  local nul = string.find(member, '\0', 1, true)
+  if nul == #member then
+    return string.sub(member, 1, -2)
+  end
+  return string.sub(member, (nul or 0) + 1)
 end

@@ -12,6 +12,9 @@
 
 #define WORDS_MAX       8
 #define CODE_POINTS_MAX 32 /* of the longest prefix: a character may have many */
+/* Bytes of all prefixes of a text that keep their best. What begins beyond is found, but only in
+ * prefixes that are not crowded. */
+#define COST_MAX 512
 
 int tkl__suggest_check_text(tkl_bytes text, size_t index)
 {
@@ -119,6 +122,8 @@ static int add_line(void *arg, tkl_bytes start)
     lines *l = arg;
     size_t reach;
     int rc = tkl__suggest_reach(start, l->settings, &reach);
+    if (reach > COST_MAX - l->cost)
+        reach = COST_MAX - l->cost;
     if (l->out->len > l->begin)
         tkl__buf_add(l->out, "", 1);
     tkl__buf_addf(l->out, "%zu ", reach);

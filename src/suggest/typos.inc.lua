@@ -1,8 +1,8 @@
 -- Prefixes that texts have, one mistyped character away from another.
 -- include: prefixes
 
-local CHARACTERS_MIN, CHARACTERS_MAX = 3, 16 -- of a prefix that is corrected
-local NEXT_MAX = 40      -- characters that are tried at a place
+local CHARACTERS_MIN, CHARACTERS_MAX = 3, 12 -- of a prefix that is corrected
+local NEXT_MAX = 32      -- characters that are tried at a place
 local CORRECTIONS = 5
 
 local function characters_of(text)

@@ -14,7 +14,7 @@
 #include "suggest/suggest.h"
 
 /* Prefixes that the texts of one run have at most, if it has several. */
-#define RUN_COST 1000
+#define RUN_COST 400
 
 /* A text as the server wants it: offsets in a buffer that is still growing. */
 typedef struct record {

@@ -49,7 +49,7 @@ int tkl__text_cut(tkl_bytes text, size_t max, size_t *len, size_t *count);
 
 /* A text has at most so many forms; they cover its first so many code points. */
 #define TKL__FORMS_MAX   32
-#define TKL__FORMS_REACH 32
+#define TKL__FORMS_REACH 16
 
 typedef struct tkl__forms {
     tkl_bytes items[TKL__FORMS_MAX];
@@ -58,9 +58,9 @@ typedef struct tkl__forms {
 } tkl__forms;
 
 /* The ways to write a folded text without Chinese characters: by pinyin (without tones, "lv" and
- * "lu" for lü) and by initials; with all readings where a character has several. Of a text with so
- * many of these that their combinations are too many, each reading is still in one form, beside the
- * usual readings of the others. No Chinese character: no forms. */
+ * "lu" for lü) and by initials; with all readings where a character has several. Of a text with
+ * more than 16 combinations of these, each of the first 15 other readings is in one form, beside
+ * the usual readings of the others. No Chinese character: no forms. */
 int tkl__text_forms(tkl_bytes folded, tkl__forms *forms);
 void tkl__forms_free(tkl__forms *forms); /* all zero is fine */
 
