@@ -88,14 +88,12 @@ int tkl__subfilter_make(double error, int64_t capacity, tkl__subfilter *sub)
 {
     *sub = (tkl__subfilter){.capacity = capacity};
     if (!(error >= ERROR_MIN && error <= ERROR_MAX))
-        return tkl__fail(TKL_EINVAL, "the error rate of a filter is from %g to %g", ERROR_MIN,
-                         ERROR_MAX);
+        return tkl__fail(TKL_EINVAL, "the error rate of a filter is from 1e-12 to 0.5");
     if (capacity < 1)
         return tkl__fail(TKL_EINVAL, "the capacity of a filter is 1 or more");
     double bytes = ceil((double)capacity * choose_hashes(sub, error) / 8);
     if (bytes > (double)TKL__BYTES_MAX)
-        return tkl__fail(TKL_EINVAL, "the filter would take %.0f GiB, more than 128",
-                         bytes / (1 << 30));
+        return tkl__fail(TKL_EINVAL, "the filter would take more than 128 GiB");
     sub->bytes = (uint64_t)bytes;
     return TKL_OK;
 }
