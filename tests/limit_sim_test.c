@@ -20,7 +20,8 @@ enum {
     RULES = 50, /* of each algorithm */
     STEPS = 400,
     BATCH = 100,
-    NARGS = 10, /* of limit/check for one key, and the time */
+    KEY_ARGS = 7,         /* of limit/check for a key */
+    NARGS = 3 + KEY_ARGS, /* for one key, and the time */
 };
 
 /* ---- Chance -------------------------------------------------------------- */
@@ -91,8 +92,10 @@ static void puppet_free(puppet_script *p)
 
 typedef struct step {
     int64_t now, quantity;
-    char texts[4][24];
-    tkl_bytes args[NARGS];
+    char texts[5][24];
+    bool paired; /* with another key that is only looked at: not the script's common case */
+    tkl_bytes args[NARGS + KEY_ARGS];
+    size_t nargs;
 } step;
 
 typedef struct model {
@@ -110,23 +113,28 @@ static tkl_bytes text_of(char text[24], int64_t number)
     return tkl_str(text);
 }
 
-static void prepare(const model *m, step *s)
+static void put_key(const model *m, step *s, int64_t quantity, char *text, const char *ticket)
 {
     const tkl__limit_rule *r = &m->rule;
-    int64_t quantity = s->quantity > r->capacity ? 0 : s->quantity;
-    const tkl_bytes args[NARGS] = {
-        tkl_str("1"),
-        tkl_str(r->kind),
-        text_of(s->texts[0], quantity),
-        tkl_str(r->capacity_text),
-        tkl_str(r->unit_text),
-        tkl_str(r->rate_text),
-        text_of(s->texts[1], chance(INT64_MAX)), /* the ticket */
+    const tkl_bytes args[KEY_ARGS] = {
+        tkl_str(r->kind),      text_of(text, quantity), tkl_str(r->capacity_text),
+        tkl_str(r->unit_text), tkl_str(r->rate_text),   tkl_str(ticket),
         tkl_str("0"),
-        text_of(s->texts[2], s->now / 1000000),
-        text_of(s->texts[3], s->now % 1000000),
     };
-    memcpy(s->args, args, sizeof args);
+    memcpy(s->args + s->nargs, args, sizeof args);
+    s->nargs += KEY_ARGS;
+}
+
+static void prepare(const model *m, step *s)
+{
+    s->nargs = 0;
+    s->args[s->nargs++] = tkl_str("1");
+    text_of(s->texts[1], chance(INT64_MAX)); /* the ticket */
+    put_key(m, s, s->quantity > m->rule.capacity ? 0 : s->quantity, s->texts[0], s->texts[1]);
+    if (s->paired)
+        put_key(m, s, 0, s->texts[4], "");
+    s->args[s->nargs++] = text_of(s->texts[2], s->now / 1000000);
+    s->args[s->nargs++] = text_of(s->texts[3], s->now % 1000000);
 }
 
 /* ---- The textbook -------------------------------------------------------- */
@@ -302,7 +310,7 @@ static void walk(fixture *f, model *m, const puppet_script *check)
 {
     static step steps[BATCH];
     tkl__invocation calls[BATCH];
-    tkl_bytes key = tkl_str("state");
+    const tkl_bytes keys[] = {tkl_str("state"), tkl_str("unused")};
     tkl_reply *replies;
     static const int64_t years[] = {1970, 2001, 2023, 2100}; /* the server's clock may be wrong */
     int64_t now =
@@ -311,14 +319,14 @@ static void walk(fixture *f, model *m, const puppet_script *check)
     for (int n = 0; n < STEPS / BATCH; n++) {
         for (int i = 0; i < BATCH; i++) {
             now += random_pause(m);
-            steps[i] = (step){.now = now, .quantity = random_quantity(m)};
+            steps[i] = (step){.now = now, .quantity = random_quantity(m), .paired = chance(2)};
             prepare(m, &steps[i]);
             calls[i] = (tkl__invocation){
                 .script = &check->script,
-                .keys = &key,
-                .nkeys = 1,
+                .keys = keys,
+                .nkeys = steps[i].paired ? 2 : 1,
                 .args = steps[i].args,
-                .nargs = NARGS,
+                .nargs = steps[i].nargs,
             };
         }
         assert_ok(tkl__run_many(f->client, calls, BATCH, tkl__deadline_ms(60000), &replies));
@@ -331,7 +339,7 @@ static void walk(fixture *f, model *m, const puppet_script *check)
 
 static void answers_are_the_textbooks(fixture *f, tkl_limit_algorithm algorithm)
 {
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 1);
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
     seed = 0x9e3779b97f4a7c15u + (uint64_t)algorithm;
     for (int i = 0; i < RULES; i++) {
         model m = {.given = random_rule(algorithm)};
@@ -352,7 +360,7 @@ static void ask_at(fixture *f, const model *m, const puppet_script *script, int6
     tkl_reply *reply;
     prepare(m, &s);
     tkl__invocation call = {
-        .script = &script->script, .keys = &key, .args = s.args, .nkeys = 1, .nargs = NARGS};
+        .script = &script->script, .keys = &key, .args = s.args, .nkeys = 1, .nargs = s.nargs};
     assert_ok(tkl__run(f->client, &call, tkl__deadline_ms(60000), &reply));
     read_step(m, &s, reply, answer, times);
     tkl_reply_free(reply);
@@ -362,7 +370,7 @@ static void server_clock_set_back_blocks_nobody_for_long(void **state)
 {
     fixture *f = *state;
     const tkl_limit_algorithm which[] = {TKL_LIMIT_GCRA, TKL_LIMIT_BUCKET, TKL_LIMIT_WINDOW_APPROX};
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 1);
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
     for (int i = 0; i < 3; i++) {
         model m = {.given = {.algorithm = which[i], .count = 10, .period_ms = 1000}};
         tkl_limit_answer answer;
@@ -465,7 +473,7 @@ static void lending_walk(fixture *f, model *m, const puppet_script *check,
 static void slices_never_exceed_the_limit(void **state)
 {
     fixture *f = *state;
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 1);
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
     puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 1, 0);
     seed = 88172645463325252u;
     for (int i = 0; i < 10; i++) {
@@ -484,7 +492,7 @@ static void slices_never_exceed_the_limit(void **state)
 static void retry_is_not_too_early_while_slices_are_lent(void **state)
 {
     fixture *f = *state;
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 1);
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
     puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 1, 0);
     seed = 5577006791947779410u;
     for (int i = 0; i < 200; i++) {
@@ -522,7 +530,7 @@ static void retry_is_not_too_early_while_slices_are_lent(void **state)
 static void slices_survive_a_clock_that_is_set_back(void **state)
 {
     fixture *f = *state;
-    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 2, 1);
+    puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
     puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 1, 0);
     model m = {.given = {.count = 100, .period_ms = 1000, .burst = 99}};
     tkl_limit_answer answer;

@@ -430,10 +430,10 @@ static void changed_rule_keeps_what_was_used(void **state)
 static void changed_rule_rounds_up_what_was_used(void **state)
 {
     fixture *f = *state;
-    static const char *const before[] = {
-        /* 333000.33 microseconds */
-        [TKL_LIMIT_GCRA] = "gcra 3000000 4000000000000000 999001 0 0 0",
-        [TKL_LIMIT_BUCKET] = "bucket 3000000 4000000000000000 999001 0 0 0"};
+    static const char *const before[] = {/* 333000.33 microseconds */
+                                         [TKL_LIMIT_GCRA] = "gcra 3000000 4000000000000000 999001",
+                                         [TKL_LIMIT_BUCKET] =
+                                             "bucket 3000000 4000000000000000 999001"};
     for (int i = TKL_LIMIT_GCRA; i <= TKL_LIMIT_BUCKET; i++) {
         tkl_limit_rule rule = {RULE((tkl_limit_algorithm)i, 1, 1000)};
         tkl_limit *limit = open_limit(f->client, "api", rule);
@@ -570,7 +570,9 @@ static const char *const garbage[][3] = {
     {"SET", "hello"},
     {"SET", "gcra"},
     {"SET", "gcra 0 1 1 0 0 0"},
-    {"SET", "gcra 1 1 1"},
+    {"SET", "gcra 1 1"},
+    {"SET", "gcra 3600000000 99999999999999999999 1"},
+    {"SET", "gcra 3600000000 1 99999999999999999999"},
     {"SET", "gcra 3600000000 99999999999999999999 1 0 0 0"},
     {"SET", "gcra 3600000000 1 9007199254740993000 0 0 0"},
     {"SET", "gcra 3600000000 1 1 0 9007199254740992000 0"},

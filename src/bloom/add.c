@@ -92,9 +92,20 @@ static void place_items(run *r, const tkl_bytes *items)
 static void put_group(run *r, const tkl__group *group, int number)
 {
     tkl__args_int(&r->args, number);
-    tkl__args_int(&r->args, group->count);
     for (int j = 0; j < group->count; j++)
         tkl__args_int(&r->args, (int64_t)(8 * group->start + group->bits[j]));
+}
+
+/* How many groups each sub-filter has, and how many bits each of them: the same for all items. */
+static void put_layout(run *r)
+{
+    const tkl__group *group = r->groups;
+    for (int i = 0; i < r->shape->count; i++) {
+        int groups = tkl__subfilter_groups(&r->shape->subs[i]);
+        tkl__args_int(&r->args, groups);
+        for (int g = 0; g < groups; g++, group++)
+            tkl__args_int(&r->args, group->count);
+    }
 }
 
 static void put_items(run *r)
@@ -104,9 +115,7 @@ static void put_items(run *r)
         const int *numbers = r->numbers;
         for (int i = 0; i < r->shape->count; i++) {
             const tkl__subfilter *sub = &r->shape->subs[i];
-            int groups = tkl__subfilter_groups(sub);
-            tkl__args_int(&r->args, groups);
-            for (int g = 0; g < groups; g++, group++)
+            for (int g = 0; g < tkl__subfilter_groups(sub); g++, group++)
                 put_group(r, group, numbers[group->part]);
             numbers += tkl__subfilter_parts(sub);
         }
@@ -128,6 +137,7 @@ static int run_make(run *r, const batch *b, const char *count_field)
     tkl__args_int(&r->args, shape->count);
     tkl__args_int(&r->args, tkl__bloom_lifetime(r->bloom));
     place_items(r, b->items);
+    put_layout(r);
     put_items(r);
     return r->args.failed ? tkl__nomem() : tkl__bloom_keys_end(&r->keys);
 }

@@ -6,9 +6,9 @@
 -- ARGV[3] capacity     of the newest sub-filter
 -- ARGV[4] subfilters   how many there are
 -- ARGV[5] lifetime     of a part that is made, in milliseconds; 0: for ever
--- ARGV[6...] numbers   the bytes of each part; then for each item and each sub-filter, the oldest
--- first: how many groups of bits; and for each group: the number of its part among KEYS, how many
--- bits, the bits
+-- ARGV[6...] numbers   the bytes of each part; for each sub-filter, the oldest first, how many groups
+-- of bits an item has there and how many bits each of them; then for each item, sub-filter and
+-- group: the number of the part among KEYS, and the bits
 -- returns TKL_NOTFOUND or TKL_BUSY (another shape); else a code for each item, TKL_OK: new,
 -- TKL_EXISTS: known, TKL_FULL: refused. Items at the end may have none: this run has done enough
 -- include: codes
@@ -37,36 +37,13 @@ for i = 2, #KEYS do
   missing[i] = redis.call('STRLEN', KEYS[i]) < size[i]
 end
 
--- An item's bits in one sub-filter, a table for each group.
-local function next_groups()
-  local groups = {}
+-- For each sub-filter the bits of its groups.
+local layout = {}
+for i = 1, subfilters do
+  layout[i] = {}
   for g = 1, next_number() do
-    local group = {part = next_number(), bits = {}}
-    for i = 1, next_number() do
-      at = at + 1
-      group.bits[i] = ARGV[at]
-    end
-    groups[g] = group
+    layout[i][g] = next_number()
   end
-  return groups
-end
-
--- Whether all bits are set.
-local function has(groups)
-  for _, group in ipairs(groups) do
-    local steps = {}
-    for _, bit in ipairs(group.bits) do
-      steps[#steps + 1] = 'GET'
-      steps[#steps + 1] = 'u1'
-      steps[#steps + 1] = bit
-    end
-    for _, value in ipairs(redis.call('BITFIELD_RO', KEYS[group.part], unpack(steps))) do
-      if value == 0 then
-        return false
-      end
-    end
-  end
-  return true
 end
 
 -- Makes a part in its full length, for which the server allocates exactly that.
@@ -80,25 +57,33 @@ local function make(part)
   made = made + 1
 end
 
--- Sets all bits; says whether one of them was not set.
-local function set(groups)
-  local is_new = false
-  for _, group in ipairs(groups) do
-    if missing[group.part] then
-      make(group.part)
+-- The next item's bits in a sub-filter: whether all of them are set.
+local function has(groups)
+  local all = true
+  for _, bits in ipairs(groups) do
+    local part = KEYS[next_number()]
+    for i = at + 1, at + bits do
+      all = all and redis.call('GETBIT', part, ARGV[i]) == 1
     end
-    local steps = {}
-    for _, bit in ipairs(group.bits) do
-      steps[#steps + 1] = 'SET'
-      steps[#steps + 1] = 'u1'
-      steps[#steps + 1] = bit
-      steps[#steps + 1] = '1'
-    end
-    for _, before in ipairs(redis.call('BITFIELD', KEYS[group.part], unpack(steps))) do
-      is_new = is_new or before == 0
-    end
+    at = at + bits
   end
-  return is_new
+  return all
+end
+
+-- The same, and sets them: whether all of them were set before.
+local function set(groups)
+  local all = true
+  for _, bits in ipairs(groups) do
+    local part = next_number()
+    if missing[part] then
+      make(part)
+    end
+    for i = at + 1, at + bits do
+      all = redis.call('SETBIT', KEYS[part], ARGV[i], '1') == 1 and all
+    end
+    at = at + bits
+  end
+  return all
 end
 
 local room, added = capacity - count, 0
@@ -106,18 +91,14 @@ local room, added = capacity - count, 0
 -- Adds the next item.
 local function add()
   local is_known = false
-  for _ = 1, subfilters - 1 do
-    local older = next_groups()
-    is_known = is_known or has(older)
+  for i = 1, subfilters - 1 do
+    is_known = has(layout[i]) or is_known
   end
-  local newest = next_groups()
-  if is_known then
-    return EXISTS
+  local newest = layout[subfilters]
+  if is_known or added >= room then
+    return (has(newest) or is_known) and EXISTS or FULL
   end
-  if added >= room then
-    return has(newest) and EXISTS or FULL
-  end
-  if not set(newest) then
+  if set(newest) then
     return EXISTS
   end
   added = added + 1

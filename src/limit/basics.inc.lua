@@ -1,4 +1,4 @@
--- What all scripts of limits need: the clock, errors, whole numbers.
+-- What all scripts of limits need: errors, whole numbers.
 
 local OTHER = 'WRONGTYPE the key is in use by another kind of limit'
 local DAMAGED = 'DAMAGED the state of the limit is not what tackle writes'
@@ -6,12 +6,6 @@ local IS_KIND = {gcra = true, bucket = true, window = true, approx = true, concu
 
 -- 2^53: up to here whole numbers are exact.
 local EXACT = 9007199254740992
-
--- The server's clock, in microseconds.
-local function server_time()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
-end
 
 -- Ends the script: the state is another kind's, or damaged.
 local function refuse(found)

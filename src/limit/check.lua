@@ -11,9 +11,38 @@
 --   ahead     microseconds that may be booked ahead; of approx and concurrency: 0
 -- returns for each key five numbers: 1 or 0 for whether it fits there; how many more would fit; and
 -- microseconds until what was taken may be used, until the quantity fits, until all is unused
--- include: basics
 
-local now = server_time()
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+-- 2^53: up to here whole numbers are exact.
+local EXACT = 9007199254740992
+
+-- The common case, before the libraries: one funnel or bucket, of which nothing is lent out, and
+-- whose state this rule has written, if anybody. It does what by_debt() does, in a fifth of the time.
+if #KEYS == 1 and (ARGV[2] == 'gcra' or ARGV[2] == 'bucket') then
+  local kind, unit_text, rate = ARGV[2], ARGV[5], tonumber(ARGV[6])
+  local quantity, capacity, unit, ahead = ARGV[3] + 0, ARGV[4] + 0, unit_text + 0, ARGV[8] + 0
+  local text = redis.call('GET', KEYS[1])
+  local found, unit_then, stamp, debt = kind, unit_text, now, 0
+  if text then
+    found, unit_then, stamp, debt = string.match(text, '^(%a+) (%d+) (%d+) (%d+)$')
+  end
+  local is_sound = found == kind and unit_then == unit_text and debt + 0 <= EXACT
+  if is_sound and stamp + 0 <= now then
+    local cost, most = quantity * unit, capacity * unit
+    debt = math.max(0, debt - (now - stamp) * rate)
+    local fits = debt + cost <= math.min(most + ahead * rate, EXACT)
+    if fits and cost > 0 and ARGV[1] == '1' then
+      debt = debt + cost
+      redis.call('SET', KEYS[1], string.format('%s %d %d %d', kind, unit, now, debt),
+                 'PX', string.format('%d', math.ceil(debt / (rate * 1000))))
+    end
+    return {fits and 1 or 0, math.floor(math.max(0, most - debt) / unit),
+            math.ceil(math.max(0, debt - most) / rate),
+            math.ceil(math.max(0, debt + cost - most) / rate), math.ceil(debt / rate)}
+  end
+end
 
 -- include: debt
 -- include: window

@@ -3,8 +3,10 @@
 
 -- include: basics
 
--- kind, unit, stamp, debt, epoch, lent before it, lent in it
-local DEBT = '^(%a+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
+-- kind, unit, stamp, debt
+local DEBT = '^(%a+) (%d+) (%d+) (%d+)$'
+-- While slices are lent also: epoch, lent before it, lent in it
+local DEBT_AND_SLICES = '^(%a+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
 -- Microseconds of an epoch.
 local EPOCH = 500000
 -- A key with slices stays until the last of them has ended.
@@ -22,16 +24,16 @@ end
 -- Writes down what is owed now. With nothing owed there is nothing to keep.
 local function write_debt(key, state)
   local ms = divide_up(owed(state), state.rate * 1000)
+  local text = string.format('%s %d %d %d', state.kind, state.unit, now, state.debt)
   if lent(state) > 0 then
     ms = ms + SLICES_MS
+    text = string.format('%s %d %d %d', text, state.epoch, state.before, state.latest)
   end
   if ms == 0 then
     redis.call('DEL', key)
-    return
+  else
+    redis.call('SET', key, text, 'PX', text_of(ms))
   end
-  redis.call('SET', key, string.format('%s %d %d %d %d %d %d', state.kind, state.unit, now,
-                                       state.debt, state.epoch, state.before, state.latest),
-             'PX', text_of(ms))
 end
 
 -- Lets the time from `last` to `till` work off debt.
@@ -66,8 +68,12 @@ local function read_debt(key, kind, unit, rate)
     return state
   end
   local unit_then, stamp
-  unit_then, stamp, state.debt, state.epoch, state.before, state.latest =
-      numbers_of(text, kind, DEBT)
+  if string.match(text, DEBT) then
+    unit_then, stamp, state.debt = numbers_of(text, kind, DEBT)
+  else
+    unit_then, stamp, state.debt, state.epoch, state.before, state.latest =
+        numbers_of(text, kind, DEBT_AND_SLICES)
+  end
   if unit_then == 0 then
     refuse()
   end

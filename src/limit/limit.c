@@ -6,15 +6,15 @@
  * into one slot, so that they can be checked as one on a cluster, too. All times are microseconds
  * of the server's clock. What the key holds, and when it expires:
  *
- * gcra, bucket: a string, "<kind> <unit> <stamp> <debt> <epoch> <before> <latest>". What was taken
- *   is owed and shrinks evenly. The textbook keeps the moment at which nothing is owed any more
- *   (tat), in fractions; a double holds a moment to a quarter of a microsecond only, and a thousand
- *   small errors let a fast rate pass. So the debt is kept, multiplied by what makes it whole: with
- *   `count` in `period` microseconds, in lowest terms, one is a debt of `period` (the unit), and in
- *   a microsecond the debt shrinks by `count` (the rate). A quantity fits when the debt with it is
- *   at most capacity x unit. That is the textbook's comparison times count, in whole numbers. The
- *   key expires when nothing is owed. Another unit than the rule's: the rule was changed, and the
- *   quantity owed stays the same. The last three numbers are of slices: see slice.c.
+ * gcra, bucket: a string, "<kind> <unit> <stamp> <debt>". What was taken is owed and shrinks
+ * evenly. The textbook keeps the moment at which nothing is owed any more (tat), in fractions; a
+ * double holds a moment to a quarter of a microsecond only, and a thousand small errors let a fast
+ * rate pass. So the debt is kept, multiplied by what makes it whole: with `count` in `period`
+ * microseconds, in lowest terms, one is a debt of `period` (the unit), and in a microsecond the
+ * debt shrinks by `count` (the rate). A quantity fits when the debt with it is at most capacity x
+ * unit. That is the textbook's comparison times count, in whole numbers. The key expires when
+ * nothing is owed. Another unit than the rule's: the rule was changed, and the quantity owed stays
+ * the same. While slices are lent out (slice.c), " <epoch> <before> <latest>" follows.
  *
  * window, concurrency: a sorted set of "<kind>:<ticket>:<i>" by the end of their lives. The ticket
  *   is random, so members never collide, and a repeated request finds its own. The entries of a

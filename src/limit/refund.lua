@@ -6,9 +6,9 @@
 -- ARGV[4] rate      ditto
 -- ARGV[5] ticket    ditto
 -- returns 1; 0 when all entries of the ticket have ended or were given back
--- include: basics
 
-local now = server_time()
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
 
 -- include: debt
 -- include: window

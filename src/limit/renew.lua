@@ -4,9 +4,9 @@
 -- ARGV[2] period    in microseconds
 -- ARGV[3] ticket
 -- returns how many live on; 0 when all have ended
--- include: basics
 
-local now = server_time()
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
 
 -- include: window
 

@@ -11,9 +11,9 @@
 -- ARGV[9] least     that it must be; 0: none is wanted
 -- returns {slice or 0, its epoch, microseconds that it lasts, microseconds until the least would fit,
 -- microseconds until all is unused}
--- include: basics
 
-local now = server_time()
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
 
 -- include: debt
 
