@@ -87,7 +87,7 @@ set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The shared library libtackle.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtackle-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtackle${so_version} (= ${PROJECT_VERSION}),\
- libhiredis-dev, libssl-dev, libxxhash-dev")
+ libhiredis-dev, libssl-dev, libxxhash-dev, libjansson-dev, zlib1g-dev, libcsv-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers, static library and pages of libtackle.")
 file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 include(CPack)

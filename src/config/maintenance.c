@@ -73,6 +73,12 @@ static void parse(const tkl_config_value *value, tkl_maintenance_state *state)
     json_decref(object);
 }
 
+/* The time, too: a server that has lost its data begins with version 1 again. */
+static bool is_parsed(const tkl_maintenance *m, const tkl_config_value *value)
+{
+    return m->state.version == value->version && m->state.since_ms == value->changed_ms;
+}
+
 static void lock(tkl_maintenance *m)
 {
     if (m->process != tkl__fork_generation()) { /* a child: the lock may be the parent's */
@@ -86,18 +92,17 @@ int tkl_maintenance_read(tkl_maintenance *maintenance, tkl_maintenance_state *st
 {
     tkl_config_value *value;
     int64_t age_ms;
-    *state = (tkl_maintenance_state){0};
     int rc = tkl_config_read(maintenance->config, &value, &age_ms);
-    if (rc < 0)
-        return rc;
-    if (value) {
-        lock(maintenance);
-        if (maintenance->state.version != value->version)
-            parse(value, &maintenance->state);
-        *state = maintenance->state;
-        pthread_mutex_unlock(&maintenance->mutex);
-        tkl_config_value_free(value);
+    if (!value) {
+        *state = (tkl_maintenance_state){.age_ms = age_ms};
+        return rc < 0 ? rc : TKL_OK;
     }
+    lock(maintenance);
+    if (!is_parsed(maintenance, value))
+        parse(value, &maintenance->state);
+    *state = maintenance->state;
+    pthread_mutex_unlock(&maintenance->mutex);
+    tkl_config_value_free(value);
     state->age_ms = age_ms;
     return TKL_OK;
 }
