@@ -228,7 +228,8 @@ static void wait_for_end(const cli_session *cli, cli_crew *crew)
     if (cli_flag(cli, "wait") &&
         tkl_worker_wait(crew->worker, cli_number(cli, "wait", 0)) == TKL_BUSY)
         tkl_worker_quit(crew->worker);
-    tkl_worker_wait(crew->worker, -1);
+    while (tkl_worker_wait(crew->worker, -1) == TKL_BUSY)
+        ;
     tell(OVER);
 }
 

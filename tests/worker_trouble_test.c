@@ -285,7 +285,7 @@ static int worker_main(char **argv)
         tkl_queue_open(client, tkl_str("mails"), NULL, &queue) != TKL_OK ||
         tkl_worker_start(&queue, 1, log_or_crash, client, &options, &worker) != TKL_OK)
         return 1;
-    tkl_worker_wait(worker, -1);
+    assert_ok(tkl_worker_wait(worker, -1));
     return 0;
 }
 

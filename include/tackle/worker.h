@@ -112,7 +112,7 @@ TKL_API int tkl_worker_stop(tkl_worker *worker, int64_t grace_ms) TKL_NONNULL(1)
 TKL_API void tkl_worker_quit(tkl_worker *worker) TKL_NONNULL(1);
 /* Waits until it has ended: by itself (drain, max_jobs), by quit or stop. Up to `wait_ms`
  * (negative: for ever): then TKL_BUSY. From any thread but a handler's. */
-TKL_API int tkl_worker_wait(tkl_worker *worker, int64_t wait_ms) TKL_NONNULL(1);
+TKL_API int tkl_worker_wait(tkl_worker *worker, int64_t wait_ms) TKL_NONNULL(1) TKL_CHECK;
 /* From any thread. */
 TKL_API void tkl_worker_stats_get(tkl_worker *worker, tkl_worker_stats *stats) TKL_NONNULL(1, 2);
 /* Stops, waiting for ever for what runs, and frees. Reports that no server takes are tried for as
