@@ -11,10 +11,15 @@ local function clock()
   return time[1] * 1000000 + time[2]
 end
 
--- The number in a text of digits; nil for anything else, and for what would not be exact.
-local function whole(text)
-  local number = text and string.match(text, '^%d+$') and tonumber(text)
+-- The number in a text that is known to have digits only; nil when it would not be exact.
+local function exact(text)
+  local number = tonumber(text)
   return number and number < EXACT and number or nil
+end
+
+-- The number in a text of digits; nil for anything else.
+local function whole(text)
+  return text and string.match(text, '^%d+$') and exact(text)
 end
 
 local function digits(number)

@@ -30,15 +30,16 @@ end
 -- "token till fence since who"; nil when it is something else.
 local function read_writer(text)
   local token, till, fence, since, who = string.match(text, '^(%x+) (%d+) (%d+) (%d+) (%S+)$')
-  till, fence, since = whole(till), whole(fence), whole(since)
+  till, fence, since = exact(till), exact(fence), exact(since)
   return till and fence and since
          and {token = token, till = till, fence = fence, since = since, who = who} or nil
 end
 
 -- "token at client who" of the waiter that has promised to look, and when; nil: nobody has.
 local function read_looker(text)
-  local token, at, client, who = string.match(text or '', '^(%x+) (%d+) (%x+) (%S+)$')
-  return whole(at) and {token = token, at = whole(at), client = client, host = host_of(who)} or nil
+  local token, at, client, host = string.match(text or '', '^(%x+) (%d+) (%x+) ([^/ ]*)/%S*$')
+  at = exact(at)
+  return at and {token = token, at = at, client = client, host = host} or nil
 end
 
 -- A waiter as it stands in the line.
@@ -50,7 +51,7 @@ end
 local function read_place(text)
   local token, mode, lease, client, who, channel =
       string.match(text, '^(%x+) ([xs]) (%d+) (%x+) (%S+) (.+)$')
-  lease = whole(lease)
+  lease = exact(lease)
   return lease and {text = text, token = token, mode = mode, lease = math.min(lease, LONGEST),
                     client = client, who = who, host = host_of(who), channel = channel} or nil
 end
@@ -72,6 +73,7 @@ local function read_state(fields)
     waiting = waiting == '1',
     looker = read_looker(looker),
     patience = AT_MOST, -- dead waiters that appoint() may still meet
+    moved = not fence,  -- the end of the last lease has changed, or nobody has said when the keys expire
   }
   if fence and not whole(fence) or limit and not state.limit or writer and not state.writer then
     error({err = 'DAMAGED the state of this name was not written by tackle'})
@@ -88,6 +90,9 @@ local function settle(state)
   end
   if state.waiting ~= (state.waiters > 0) then
     redis.call('HSET', STATE, 'waiting', state.waiters > 0 and '1' or '0')
+  end
+  if not state.moved then
+    return
   end
   local last = state.writer and state.writer.till or state.now
   if state.sharers > 0 then
@@ -112,6 +117,7 @@ end
 
 -- Writes a holder down, or its new lease.
 local function put(state, holder, mode)
+  state.moved = true
   if mode == EXCLUSIVE then
     redis.call('HSET', STATE, 'fence', digits(state.fence), 'writer',
                writer_text(holder.token, holder.till, holder.fence, holder.since, holder.who))
@@ -141,13 +147,15 @@ local function find(state, token)
   local till = state.sharers > 0 and redis.call('ZSCORE', SHARERS, token)
   local card = till and redis.call('HGET', STATE, token) or ''
   local fence, since, who = string.match(card, '^(%d+) (%d+) (%S+)$')
-  if whole(fence) and whole(since) then
-    return {token = token, till = tonumber(till), fence = whole(fence), since = whole(since), who = who}, SHARED
+  fence, since = exact(fence), exact(since)
+  if fence and since then
+    return {token = token, till = tonumber(till), fence = fence, since = since, who = who}, SHARED
   end
 end
 
 -- Forgets a holder; false when it did not hold.
 local function drop(state, token)
+  state.moved = true
   if state.writer and state.writer.token == token then
     redis.call('HDEL', STATE, 'writer')
     state.writer = nil
@@ -206,7 +214,7 @@ end
 local function set_looker(state, waiter, at)
   state.looker = {token = waiter.token, at = at, client = waiter.client, host = host_of(waiter.who)}
   redis.call('HSET', STATE, 'looker',
-             table.concat({waiter.token, digits(at), waiter.client, waiter.who}, ' '))
+             string.format('%s %d %s %s', waiter.token, at, waiter.client, waiter.who))
 end
 
 local function forget_looker(state, token)
@@ -237,15 +245,23 @@ local function distance(one, other)
   return one.client == other.client and SAME_CLIENT or SAME_HOST
 end
 
+-- The same for a waiter as it stands in the line, without taking its text apart.
+local function distance_of_place(text, other)
+  if not string.find(text, ' ' .. other.host .. '/', 1, true) then
+    return APART
+  end
+  return string.find(text, ' ' .. other.client .. ' ', 1, true) and SAME_CLIENT or SAME_HOST
+end
+
 -- Of the last waiters, who will wait longest, the one that is farthest from the heir, if it is farther
 -- than `least`.
 local function farthest(heir, least)
   local last = redis.call('LRANGE', LINE, -CANDIDATES, '-1')
   local best
   for i = #last, 1, -1 do
-    local waiter = read_place(last[i])
-    local far = waiter and (heir and distance(waiter, heir) or APART) or least
-    if far > least then
+    local far = heir and distance_of_place(last[i], heir) or APART
+    local waiter = far > least and read_place(last[i])
+    if waiter then
       best, least = waiter, far
     end
   end
@@ -262,7 +278,7 @@ local function appoint(state, till, heir)
   for _ = 1, promised < APART and state.waiters > 0 and state.patience or 0 do
     local best = farthest(heir, promised)
     local heard = best and tell(state, best.channel,
-                                best.token .. ' look ' .. digits(till - state.now))
+                                string.format('%s look %d', best.token, till - state.now))
     if not heard then
       return
     end
@@ -281,8 +297,7 @@ local function hand_to(state, waiter)
   local lease = math.min(waiter.lease, FIRST_LEASE)
   local holder = admit(state, waiter.token, waiter.mode, lease, waiter.who)
   local heard = tell(state, waiter.channel,
-                     table.concat({waiter.token, 'grant', digits(holder.fence), digits(state.now),
-                                   digits(lease)}, ' '))
+                     string.format('%s grant %d %d %d', waiter.token, holder.fence, state.now, lease))
   if heard ~= nil then
     pop_first(state, waiter)
   end
