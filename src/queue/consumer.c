@@ -187,7 +187,7 @@ static int turn_init(turn *r, tkl_consumer *c, tkl_report *reports, size_t count
             return TKL_EINVAL;
     r->finishes = calloc(count + 1, sizeof *r->finishes);
     r->done = calloc(count + 1, sizeof *r->done);
-    r->asks = calloc(2 * c->nsources + count / TKL__QUEUE_CLAIM_MAX + 1, sizeof *r->asks);
+    r->asks = calloc(2 * c->nsources + count / TKL__QUEUE_RICH_MAX + 1, sizeof *r->asks);
     return r->finishes && r->done && r->asks ? TKL_OK : tkl__nomem();
 }
 
@@ -283,7 +283,8 @@ static void ask_for_done(turn *r)
     for (size_t i = 0; i < r->ndone; i++) {
         tkl__queue_ask *last = r->nasks > 0 ? &r->asks[r->nasks - 1] : NULL;
         tkl__queue_source *source = &r->consumer->sources[r->done[i].source];
-        if (!last || last->source != source || last->ndone == TKL__QUEUE_CLAIM_MAX) {
+        size_t most = r->done[i].rich ? TKL__QUEUE_RICH_MAX : TKL__QUEUE_CLAIM_MAX;
+        if (!last || last->source != source || last->ndone >= most) {
             last = &r->asks[r->nasks++];
             *last = (tkl__queue_ask){.source = source, .done = &r->done[i]};
         }

@@ -14,6 +14,7 @@
 #include "queue/shard.h"
 
 #define TKL__QUEUE_CLAIM_MAX 1000 /* jobs claimed, done or renewed in one run of a script */
+#define TKL__QUEUE_RICH_MAX  250  /* of those done: rich ones */
 /* A failed renewal is repeated after this. */
 #define TKL__QUEUE_REPEAT_US 100000
 /* How long close() and cancel() wait for a server that may be down. */

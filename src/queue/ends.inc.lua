@@ -3,7 +3,7 @@
 
 local DEAD_MAX, DEAD_MS = 10000, 2592000000 -- kept unless other limits are set: 30 days
 local TRIMMED = 2        -- dead letters removed when one comes, at most: so they become fewer
-local TELLINGS = {left = 2000} -- parents told in one script; the others are told by the next claim
+local TELLINGS = {left = 500}  -- parents told in one script; the others are told by the next claim
 
 -- ---- Groups ----
 
@@ -20,7 +20,7 @@ local function unpark(group)
   if spot then
     local id, priority = read_spot(spot)
     redis.call('ZREM', PARKED, spot)
-    make_ready(id, priority, PUSHED)
+    make_ready(id, priority)
   end
 end
 
@@ -50,7 +50,7 @@ local function wait_for_one_less(parent)
     if due and tonumber(due) > now then
       redis.call('ZADD', DELAYED, due, parent)
     else
-      make_ready(parent, tonumber(priority) or 0, PUSHED)
+      make_ready(parent, tonumber(priority) or 0)
     end
   end
 end

@@ -34,6 +34,7 @@ end
 redis.call('HSET', SCHEDULES, id,
            next_time .. ' ' .. (pushes ~= '' and text(now) or last) .. ' ' .. rest .. record)
 redis.call('ZADD', DELAYED, next_time, 'schedule:' .. id)
+let_unique_expire()
 prune_unique()
 wake(waiting, open_gate(meta))
 return 0

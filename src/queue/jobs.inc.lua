@@ -76,12 +76,10 @@ local function place(priority, region, due)
   return text(priority * LEVEL + region + behind)
 end
 
--- A job that was pushed before becomes ready, now.
-local function make_ready(id, priority, region)
-  local history = read_history(redis.call('HGET', HISTORY, id))
-  history.since = now
-  write_history(id, history)
-  redis.call('ZADD', READY, place(priority, region), id)
+-- A job that was not started becomes ready, as if it were pushed now; its place is that of its id.
+local function make_ready(id, priority)
+  write_history(id, {failures = 0, since = now, started = false, problem = ''})
+  redis.call('ZADD', READY, place(priority, PUSHED), id)
 end
 
 -- What stands in DELAYED besides ids: "kind:name". A schedule, the timer of a group's rate, or a job

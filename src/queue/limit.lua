@@ -42,7 +42,7 @@ end
 for _, spot in ipairs(spots) do
   local id, priority = read_spot(spot)
   redis.call('ZREM', PARKED, spot)
-  make_ready(id, priority, PUSHED)
+  make_ready(id, priority)
 end
 wake(waiting, open_gate(meta))
 return spots[STEP] or ''

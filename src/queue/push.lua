@@ -23,21 +23,19 @@ local stock = open_stock(meta)
 local results, ids = {}, {}             -- of each job, by its place
 local jobs, ready, delayed = {}, {}, {} -- arguments of the commands that store them
 local scores = {}                       -- in READY, by priority
+local waits, places = {}, {}            -- the same, of jobs that wait for others
 local parents = {}                      -- of the children of this push, by id
+local is_new = {}                       -- of the jobs of a flow, by id
 
 local function append(list, first, second)
   local count = list.count or 0
   list[count + 1], list[count + 2], list.count = first, second, count + 2
 end
 
-local function is_new(id)
-  return tonumber(id, 16) >= stock.first
-end
-
 -- The jobs that wait for a child: those of earlier pushes as text, and those of this one.
 local function parents_of(child)
   if not parents[child] then
-    local earlier = not is_new(child) and redis.call('HGET', PARENTS, child) or ''
+    local earlier = not is_new[child] and redis.call('HGET', PARENTS, child) or ''
     parents[child] = {earlier = earlier, count = #earlier / (ID_LENGTH + 1)}
   end
   return parents[child]
@@ -51,7 +49,7 @@ local function children_of(after)
     local child = ids[tonumber(place_in_push)]
     if not child or parents_of(child).count >= PARENTS_MAX then
       return nil
-    elseif is_new(child) or redis.call('HEXISTS', JOBS, child) == 1 then
+    elseif is_new[child] or redis.call('HEXISTS', JOBS, child) == 1 then
       children[#children + 1] = child
     end
   end
@@ -59,8 +57,8 @@ local function children_of(after)
 end
 
 local function wait_for(id, children, priority, due)
-  redis.call('ZADD', FLOW, #children, id)
-  redis.call('HSET', FLOW_PLACES, id, string.format('%d %.0f', priority, due or 0))
+  append(waits, #children, id)
+  append(places, id, string.format('%d %.0f', priority, due or 0))
   for _, child in ipairs(children) do
     local those = parents_of(child)
     those.count = those.count + 1
@@ -93,6 +91,9 @@ local function push(when, record)
   end
   local id = add_to_stock(stock, record)
   append(jobs, id, record)
+  if job.flow then
+    is_new[id] = true
+  end
   if children[1] then
     wait_for(id, children, job.priority, due)
   elseif due then
@@ -116,6 +117,10 @@ for child, those in pairs(parents) do
     redis.call('HSET', PARENTS, child, those.earlier .. table.concat(those))
   end
 end
+if waits[1] then
+  redis.call('ZADD', FLOW, unpack(waits))
+  redis.call('HSET', FLOW_PLACES, unpack(places))
+end
 if ready[1] then
   redis.call('ZADD', READY, unpack(ready))
 end
@@ -128,6 +133,7 @@ end
 close_stock(stock, meta)
 local answer = table.concat(results, ' ')
 remember_answer(lane, number, answer)
+let_unique_expire()
 prune_unique() -- behind a write that a full server refuses
 wake(waiting, open_gate(meta))
 return answer

@@ -22,11 +22,11 @@ allow_when_full()
 for _, id in ipairs(ids) do
   local job = read(redis.call('HGET', JOBS, id) or '\n')
   redis.call('ZREM', DEAD, id)
-  redis.call('HDEL', HISTORY, id)
-  make_ready(id, job.priority, PUSHED)
+  make_ready(id, job.priority)
   if job.unique > 0 and not job.unique_ms and not holder_of(job.unique_key) then
     hold_unique(job, id)
   end
 end
+let_unique_expire()
 wake(waiting, open_gate(meta))
 return {#ids, before}

@@ -12,7 +12,10 @@ end
 -- Keys that are held for a time expire with the last of them, when there are no others.
 local function let_unique_expire()
   local timed = redis.call('ZCARD', UNIQUE_ENDS)
-  if timed > 0 and redis.call('HLEN', UNIQUE) == timed then
+  if timed == 0 then
+    return
+  end
+  if redis.call('HLEN', UNIQUE) == timed then
     local last = text(redis.call('ZRANGE', UNIQUE_ENDS, 0, 0, 'REV', 'WITHSCORES')[2] + 1)
     redis.call('PEXPIREAT', UNIQUE, last)
     redis.call('PEXPIREAT', UNIQUE_ENDS, last)
@@ -30,6 +33,7 @@ local function free_unique(key, id)
   end
 end
 
+-- Whoever holds keys calls let_unique_expire() in the end.
 local function hold_unique(job, id)
   if job.unique_key == '' then
     return
@@ -41,7 +45,6 @@ local function hold_unique(job, id)
   else
     redis.call('ZREM', UNIQUE_ENDS, job.unique_key)
   end
-  let_unique_expire()
 end
 
 -- Forgets some of the keys whose time is over.
