@@ -7,12 +7,12 @@
  */
 #include <tackle/config.h>
 
-#include <locale.h>
 #include <stdatomic.h>
 
 #include "core/client.h"
 #include "support/cluster.h"
 #include "support/fixture.h"
+#include "support/locale.h"
 #include "support/permissions.h"
 #include "support/process.h"
 #include "support/proxy.h"
@@ -609,13 +609,12 @@ static void a_server_without_memory_changes_nothing(void **state)
 static void a_decimal_comma_in_the_locale_does_no_harm(void **state)
 {
     fixture *f = *state;
-    if (!setlocale(LC_ALL, "de_DE.UTF-8"))
-        skip();
+    locale_with_a_comma();
     tkl_config *config = open_config(f->client);
     set(config, "{\"rate\": 1.5}");
     assert_true(reads(config, "{\"rate\": 1.5}", 1));
     assert_code(tkl_config_set(config, tkl_str("1,5"), NULL, NULL), TKL_EINVAL);
-    setlocale(LC_ALL, "C");
+    locale_plain();
     tkl_config_close(config);
 }
 

@@ -2,7 +2,6 @@
  *
  * What every component is built with: arguments, keys, numbers, checks of options, texts of calls.
  */
-#include <locale.h>
 #include <math.h>
 
 #include <tackle/tackle.h>
@@ -14,6 +13,7 @@
 #include "core/options.h"
 #include "core/script.h"
 #include "support/fixture.h"
+#include "support/locale.h"
 
 static void arguments_stay_where_they_are(void **state)
 {
@@ -50,10 +50,9 @@ static void numbers_are_the_same_in_every_locale(void **state)
 {
     (void)state;
     static const double values[] = {0, -0.5, 0.1, 1e300, 5e-324, 123456789.25, -1e-7, INFINITY};
-    static const char *const locales[] = {"C", "de_DE.UTF-8"};
-    for (size_t l = 0; l < 2; l++) {
-        if (!setlocale(LC_ALL, locales[l]))
-            print_message("no locale %s here\n", locales[l]);
+    for (int comma = 0; comma < 2; comma++) {
+        if (comma)
+            locale_with_a_comma();
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
             char text[TKL__DOUBLE_SIZE];
             double back;
@@ -67,7 +66,7 @@ static void numbers_are_the_same_in_every_locale(void **state)
         assert_false(tkl__double_parse(tkl_str("1.5 "), &none));
         assert_false(tkl__double_parse(tkl_str(" 1.5"), &none));
     }
-    setlocale(LC_ALL, "C");
+    locale_plain();
 }
 
 static void options_are_checked(void **state)

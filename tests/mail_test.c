@@ -4,11 +4,11 @@
  *
  * ctest: label threads
  */
-#include <locale.h>
 
 #include <tackle/mail.h>
 
 #include "support/fixture.h"
+#include "support/locale.h"
 #include "support/process.h"
 
 #define LONG_MS 30000
@@ -504,14 +504,13 @@ static void damage_is_told_and_nothing_is_changed(void **state)
 
 static void a_locale_with_a_comma_changes_nothing(void **state)
 {
-    if (!setlocale(LC_ALL, "de_DE.UTF-8"))
-        skip(); /* not there */
+    locale_with_a_comma();
     tkl_mail *box = open_box(*state, "ann");
     send_numbers(box, 1, 3);
     expect_mail(box, "1:1 2:2 3:3");
     assert_ok(tkl_mail_ack(box, 2, NULL));
     expect_mail(box, "3:3");
-    setlocale(LC_ALL, "C");
+    locale_plain();
     tkl_mail_close(box);
 }
 

@@ -2,7 +2,6 @@
  *
  * Statistics and timers: moments, quantiles, the slowest contexts.
  */
-#include <locale.h>
 #include <math.h>
 
 #include <tackle/stats.h>
@@ -10,6 +9,7 @@
 #include "stats/sketch.h"
 #include "support/cluster.h"
 #include "support/fixture.h"
+#include "support/locale.h"
 
 static tkl_stats *open_stats(tkl_client *client, const char *type)
 {
@@ -361,15 +361,12 @@ static void a_full_server_records_nothing(void **state)
 static void a_decimal_comma_changes_nothing(void **state)
 {
     fixture *f = *state;
-    if (!setlocale(LC_ALL, "de_DE.UTF-8")) {
-        print_message("no locale de_DE.UTF-8\n");
-        skip();
-    }
+    locale_with_a_comma();
     tkl_stats *s = open_stats(f->client, "t");
     record(s, "x", 1.5);
     record(s, "x", 2.25);
     tkl_stats_summary *m = show(s, "x", TKL_HOUR_BOTH);
-    setlocale(LC_ALL, "C");
+    locale_plain();
     assert_close(m->sum, 3.75, 0);
     assert_close(m->p50, 1.5, 0.015);
     tkl_stats_summary_free(m);
