@@ -32,8 +32,7 @@ struct tkl_config_client {
     tkl_config *config;
     tkl__follower follower; /* its lock guards what follows */
     link *links;            /* the current one is the first that is not retired */
-    int64_t version;        /* of the current one; 0: none */
-    int64_t changed_ms;     /* of that version: a server that lost its data begins at 1 again */
+    tkl_config_value *used; /* that the current one was made from; NULL: none */
     int64_t newest;
     int code;          /* why there is no current one */
     char problem[256]; /* why the newest is not in use */
@@ -123,7 +122,7 @@ static void close_links(link *links)
     }
 }
 
-static void move_to(tkl_config_client *source, link *fresh, const tkl_config_value *value)
+static void move_to(tkl_config_client *source, link *fresh, tkl_config_value *value)
 {
     pthread_mutex_lock(&source->follower.mutex);
     link *old = current(source);
@@ -131,8 +130,9 @@ static void move_to(tkl_config_client *source, link *fresh, const tkl_config_val
         old->retired = true;
     fresh->next = source->links;
     source->links = fresh;
-    source->version = source->newest = value->version;
-    source->changed_ms = value->changed_ms;
+    tkl_config_value_free(source->used);
+    source->used = tkl__config_share(value);
+    source->newest = value->version;
     source->problem[0] = '\0';
     link *unused = take_unused(source);
     pthread_mutex_unlock(&source->follower.mutex);
@@ -149,11 +149,11 @@ static void note_problem(tkl_config_client *source, int64_t version, int rc)
 }
 
 /* *again: when to try once more, if the new server does not answer. */
-static int try_version(tkl_config_client *source, const tkl_config_value *value, int64_t *again)
+static int try_version(tkl_config_client *source, tkl_config_value *value, int64_t *again)
 {
     tkl_client *client;
     link *fresh = calloc(1, sizeof *fresh);
-    bool first = source->version == 0; /* written by this thread only */
+    bool first = !source->used; /* written by this thread only */
     if (!fresh)
         return tkl__nomem();
     int rc = open_for(value, &client);
@@ -173,12 +173,6 @@ static int try_version(tkl_config_client *source, const tkl_config_value *value,
     return TKL_OK; /* the configuration was read, whatever it says */
 }
 
-/* Read by the thread that writes it. */
-static bool is_in_use(const tkl_config_client *source, const tkl_config_value *value)
-{
-    return value->version == source->version && value->changed_ms == source->changed_ms;
-}
-
 static int load(void *arg, int64_t deadline, int64_t *again)
 {
     tkl_config_client *source = arg;
@@ -187,7 +181,7 @@ static int load(void *arg, int64_t deadline, int64_t *again)
     int rc = tkl_config_get(source->config, &value);
     if (rc > 0)
         note_problem(source, 0, rc);
-    if (rc == TKL_OK && !is_in_use(source, value))
+    if (rc == TKL_OK && !tkl__config_same(value, source->used))
         rc = try_version(source, value, again);
     tkl_config_value_free(value);
     return rc;
@@ -223,6 +217,7 @@ void tkl_config_client_close(tkl_config_client *source)
         return;
     tkl__follow_close(&source->follower);
     close_links(source->links);
+    tkl_config_value_free(source->used);
     tkl_config_close(source->config);
     free(source);
 }
@@ -262,7 +257,7 @@ int tkl_config_client_show(tkl_config_client *source, tkl_config_client_info *in
     int rc = tkl__follow_lock(&source->follower);
     if (rc != TKL_OK)
         return rc;
-    info->version = source->version;
+    info->version = source->used ? source->used->version : 0;
     info->newest = source->newest;
     info->age_ms = tkl__follow_age(&source->follower);
     strcpy(info->problem, source->problem);

@@ -73,6 +73,14 @@ tkl_config_value *tkl__config_share(tkl_config_value *value)
     return value;
 }
 
+bool tkl__config_same(const tkl_config_value *a, const tkl_config_value *b)
+{
+    if (!a || !b)
+        return a == b;
+    return a->version == b->version && a->changed_ms == b->changed_ms &&
+           a->json.len == b->json.len && memcmp(a->json.data, b->json.data, a->json.len) == 0;
+}
+
 void tkl_config_value_free(tkl_config_value *value)
 {
     shared *made = (shared *)value;
@@ -269,11 +277,6 @@ static int64_t version_now(const tkl_config *config)
     return config->value ? config->value->version : 0;
 }
 
-static int64_t changed_now(const tkl_config *config)
-{
-    return config->value ? config->value->changed_ms : 0;
-}
-
 int tkl_config_watch(tkl_config *config, int64_t version, int64_t wait_ms, tkl_config_value **value)
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
@@ -281,12 +284,10 @@ int tkl_config_watch(tkl_config *config, int64_t version, int64_t wait_ms, tkl_c
     int rc = tkl__follow_lock(&config->follower);
     if (rc != TKL_OK)
         return rc;
-    /* A server that has lost its data begins with version 1 again: the time tells such values
-     * apart.
-     */
-    int64_t changed_ms = changed_now(config);
-    while (rc == TKL_OK && version_now(config) == version && changed_now(config) == changed_ms)
+    tkl_config_value *seen = tkl__config_share(config->value);
+    while (rc == TKL_OK && version_now(config) == version && tkl__config_same(config->value, seen))
         rc = tkl__follow_wait(&config->follower, deadline);
+    tkl_config_value_free(seen);
     if (rc == TKL_OK)
         *value = tkl__config_share(config->value);
     tkl__follow_unlock(&config->follower);

@@ -27,4 +27,8 @@ struct tkl_config {
 /* Another reference to a value; tkl_config_value_free() gives it back. */
 tkl_config_value *tkl__config_share(tkl_config_value *value);
 
+/* Whether both are one and the same change. A server that has lost its data begins with version 1
+ * again: time and text tell such values apart. NULL is none. */
+bool tkl__config_same(const tkl_config_value *a, const tkl_config_value *b);
+
 #endif
