@@ -323,7 +323,7 @@ static int all(cli_session *cli)
     return failed;
 }
 
-/* ---- refund, reset ------------------------------------------------------- */
+/* ---- refund, renew, reset ------------------------------------------------------- */
 
 static int refund(cli_session *cli)
 {
@@ -336,6 +336,19 @@ static int refund(cli_session *cli)
     tkl_limit_close(limit);
     failed = cli_end(cli, code);
     return failed ? failed : cli_print_done(cli, "refunded");
+}
+
+static int renew(cli_session *cli)
+{
+    tkl_limit *limit = NULL;
+    int failed = open_limit(cli, false, &limit);
+    if (failed)
+        return failed;
+    int code = tkl_limit_renew(limit, tkl_str(cli->argv[1]), cli_number(cli, "quantity", 1),
+                               cli_text(cli, "ticket", NULL));
+    tkl_limit_close(limit);
+    failed = cli_end(cli, code);
+    return failed ? failed : cli_print_done(cli, "renewed");
 }
 
 /* Whatever the rule. */
@@ -395,6 +408,14 @@ static const cli_option refund_options[] = {
     {"quantity", CLI_INTEGER, "N", "how much to give back, default 1"},
     ALGORITHM,
     {"ticket", CLI_TEXT, "TICKET", "window and concurrency: what the check printed"},
+    {0},
+};
+static const cli_option renew_options[] = {
+    RATE,
+    {"quantity", CLI_INTEGER, "N", "how many slots of the ticket, default 1"},
+    ALGORITHM,
+    BURST,
+    {"ticket", CLI_TEXT, "TICKET", "what the check printed"},
     {0},
 };
 
@@ -470,6 +491,18 @@ static const cli_verb verbs[] = {
                    "tackle limit refund api bob --rate 3/h --burst 2 --quantity 2\n"
                    "tackle limit reset api bob",
         .run = refund,
+    },
+    {
+        .name = "renew",
+        .args = "NAME KEY",
+        .summary = "keep slots of a concurrency limit for another PERIOD",
+        .options = renew_options,
+        .details = "Exit code 1 when all slots of the ticket have ended.",
+        .example = "rule='--algorithm concurrency --rate 2/10m'\n"
+                   "ticket=$(tackle limit check slots eve $rule --json | jq -r .ticket)\n"
+                   "tackle limit renew slots eve $rule --ticket $ticket\n"
+                   "tackle limit refund slots eve $rule --ticket $ticket",
+        .run = renew,
     },
     {
         .name = "reset",

@@ -303,6 +303,25 @@ static void part_of_another_type_is_told(void **state)
     tkl_bloom_close(bloom);
 }
 
+static void server_without_memory_refuses(void **state)
+{
+    fixture *f = *state;
+    tkl_bloom *bloom = make_filter(f, "seen", 0.01, 100, false), *none = open_filter(f, "none");
+    bool flag;
+    assert_ok(add_one(bloom, tkl_str("a"), NULL));
+    server_do(f->server, "CONFIG SET maxmemory 1");
+    assert_code(add_one(bloom, tkl_str("b"), &flag), TKL_EOOM);
+    assert_code(add_one(none, tkl_str("b"), &flag), TKL_EOOM);
+    assert_ok(ask_one(bloom, tkl_str("a"), &flag));
+    assert_true(flag);
+    server_do(f->server, "CONFIG SET maxmemory 0");
+    assert_ok(ask_one(bloom, tkl_str("b"), &flag));
+    assert_false(flag);
+    assert_int_equal(show(bloom).count, 1);
+    tkl_bloom_close(none);
+    tkl_bloom_close(bloom);
+}
+
 /* Before there was a field for it, groups of bits differed by the seed of the hash only. */
 static void filter_of_an_older_version_is_refused_and_can_be_dropped(void **state)
 {
@@ -932,6 +951,7 @@ int main(void)
         TEST(damaged_meta_is_told),
         TEST(count_that_is_no_number_refuses_before_bits_are_set),
         TEST(part_of_another_type_is_told),
+        TEST(server_without_memory_refuses),
         TEST(filter_of_an_older_version_is_refused_and_can_be_dropped),
         TEST(parts_left_behind_are_cleared),
         TEST(drop_that_was_begun_is_finished),

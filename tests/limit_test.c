@@ -638,6 +638,23 @@ static void garbage_in_a_key_is_told(void **state)
         }
 }
 
+static void server_without_memory_refuses(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < ALGORITHMS; i++) {
+        tkl_limit *limit = open_plain_limit(f, "api", algorithms[i], 5);
+        assert_ok(limit_take(limit, "alice", 2));
+        server_do(f->server, "CONFIG SET maxmemory 1");
+        assert_code(limit_take(limit, "alice", 1), TKL_EOOM);
+        assert_code(limit_take(limit, "bob", 1), TKL_EOOM);
+        server_do(f->server, "CONFIG SET maxmemory 0");
+        assert_int_equal(limit_look(limit, "alice").remaining, 3);
+        assert_int_equal(limit_look(limit, "bob").remaining, 5);
+        assert_ok(tkl_limit_reset(limit, tkl_str("alice")));
+        tkl_limit_close(limit);
+    }
+}
+
 /* A hundred thousand entries that ended together are not removed in one step. */
 static void many_ended_entries_are_removed_in_steps(void **state)
 {
@@ -803,6 +820,7 @@ int main(void)
         TEST(count_of_a_stretch_lives_through_the_next_one),
         TEST(refund_reaches_back_into_the_last_stretch),
         TEST(garbage_in_a_key_is_told),
+        TEST(server_without_memory_refuses),
         TEST(many_ended_entries_are_removed_in_steps),
         TEST(lost_answers_are_recognised_by_their_ticket),
         TEST(server_that_is_gone_is_told),

@@ -97,6 +97,16 @@ for i in 1 2 3 4; do
 done
 ends 1 tackle limit refund rows k --algorithm window --rate 4/1h --ticket "$ticket"
 
+# Slots are renewed while they live.
+slots="--algorithm concurrency --rate 2/1h"
+ends 0 tackle limit check room k $slots --quantity 2 --json
+ticket=$(jq -r .ticket <<<"$out")
+ends 0 tackle limit renew room k $slots --quantity 2 --ticket "$ticket" --json
+is "renewed" "$(jq -c .renewed <<<"$out")" true
+ends 0 tackle limit refund room k $slots --quantity 2 --ticket "$ticket"
+ends 1 tackle limit renew room k $slots --ticket "$ticket"
+ends 64 tackle limit renew room k --algorithm window --rate 2/1h --ticket "$ticket"
+
 # Several as one, each with its own rule.
 ends 0 tackle limit all alice --quantity 3 minute=30/m,burst=4 day=5/d,algorithm=window
 is "both" "$out" $'minute: allowed, 2 of 5 remain\nday: allowed, 2 of 5 remain, ticket '"${out##* }"
@@ -151,6 +161,7 @@ for algorithm in gcra bucket window window-approx concurrency; do
     rule="--rate 5/h --algorithm $algorithm"
     ends 0 tackle limit check acl $algorithm $rule --json
     ticket=$(jq -r '.ticket // empty' <<<"$out")
+    [ $algorithm = concurrency ] && ends 0 tackle limit renew acl $algorithm $rule --ticket "$ticket"
     ends 0 tackle limit refund acl $algorithm $rule ${ticket:+--ticket $ticket}
     ends 0 tackle limit check acl $algorithm $rule --quantity 5
     ends 1 tackle limit wait acl $algorithm $rule --wait 1ms
