@@ -447,7 +447,7 @@ static const cli_verb verbs[] = {
         .options = wait_options,
         .details = KINDS "\n\nSleeps for the time that the server reports. Exit code 1 when it\n"
                          "does not fit in time; if that is known beforehand, at once.",
-        .example = "for i in 1 2 3; do tackle limit wait mails all --rate 5/s; done",
+        .example = "for i in 1 2 3; do tackle limit wait mails all --rate 5/s --burst 0; done",
         .run = wait_verb,
     },
     {
@@ -462,7 +462,8 @@ static const cli_verb verbs[] = {
         "that tackle gets. The exit code is COMMAND's, 128+N when signal N ended it;\n"
         "75: it did not fit in time; 69: server unreachable; 126, 127: COMMAND cannot be\n"
         "run, was not found.",
-        .example = "for i in 1 2 3; do tackle limit run mails all --rate 5/s -- echo mail $i; done",
+        .example = "for i in 1 2 3; do tackle limit run mails all --rate 5/s --burst 0 -- echo "
+                   "mail $i; done",
         .run = run,
     },
     {
@@ -524,7 +525,8 @@ static const cli_step demo[] = {
     {"The answers of redis-cell, without a module.",
      "tackle limit check api bob --rate 30/60s --burst 15 --cell", 0},
     {"Commands at a steady pace, wherever they are started.",
-     "for i in 1 2 3; do tackle limit run mails all --rate 10/s -- echo mail $i; done", 0},
+     "for i in 1 2 3; do tackle limit run mails all --rate 10/s --burst 0 -- echo mail $i; done",
+     0},
     {"Several limits as one: all of them, or none.",
      "tackle limit all carol minute=30/m day=1000/d", 0},
     {0},
