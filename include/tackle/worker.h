@@ -14,7 +14,7 @@
  *     tkl_worker_close(worker);
  *
  * A worker goes on through restarts of the server, failovers and lost connections. It sends nothing
- * while there is nothing to do. docs/worker.md has the whole contract.
+ * but a heartbeat while there is nothing to do. docs/worker.md has the whole contract.
  *
  * Threads: a worker may be used by several threads. Handlers and hooks run in its own threads; a
  * handler may block, a hook must not. fork(): a worker belongs to the process that started it; in a
