@@ -483,6 +483,27 @@ static void a_dropped_book_is_made_anew_with_other_settings(void **state)
     tkl_book_close(accents);
 }
 
+/* The handle has learnt the settings of a book that is gone. */
+static void a_book_that_got_lost_is_begun_anew(void **state)
+{
+    fixture *f = *state;
+    tkl_book *maker = open_book(f->client, &(tkl_book_options){.accents = TKL_BOOK_ON});
+    tkl_book *guest = open_book(f->client, NULL), *plain;
+    plain = open_book(f->client, &(tkl_book_options){.accents = TKL_BOOK_OFF});
+    add(maker, "Müller");
+    check_complete(guest, "mul", "Müller");
+    assert_ok(tkl_callz(f->client, NULL, "FLUSHALL", NULL));
+    check_complete(guest, "mul", "");
+    add(plain, "Müller");
+    check_complete(guest, "mül", "Müller");
+    check_complete(guest, "mul", "");
+    tkl_book_entry entry = {.text = tkl_str("x")};
+    assert_code(tkl_book_add(maker, &entry, 1, NULL), TKL_EINVAL);
+    tkl_book_close(maker);
+    tkl_book_close(guest);
+    tkl_book_close(plain);
+}
+
 /* ---- Limits and bad data ------------------------------------------------- */
 
 static void what_is_too_large_is_refused_before_it_is_sent(void **state)
@@ -615,6 +636,14 @@ static void all_keys_of_a_book_expire(void **state)
         assert_in_range(call_int(f->client, "PTTL", key, NULL), 1, 60000);
         free(key);
     }
+    tkl_book *stays = open_book(f->client, NULL);
+    add_id(stays, "2", "李四"); /* a handle without: all of them stay */
+    for (size_t i = 0; i < COUNT(parts); i++) {
+        char *key = test_format("tackle:book:{staff}:%s", parts[i]);
+        assert_int_equal(call_int(f->client, "PTTL", key, NULL), -1);
+        free(key);
+    }
+    tkl_book_close(stays);
     tkl_book_close(b);
 }
 
@@ -718,6 +747,7 @@ int main(void)
         TEST(settings_stay_with_the_book),
         TEST(other_settings_are_refused),
         TEST(a_dropped_book_is_made_anew_with_other_settings),
+        TEST(a_book_that_got_lost_is_begun_anew),
         TEST(what_is_too_large_is_refused_before_it_is_sent),
         TEST(bad_options_are_refused),
         TEST(a_longest_text_of_many_readings_is_added_whole),

@@ -339,6 +339,7 @@ static void any_bytes_are_kept(void **state)
                                {"a\0a", 3},
                                {"\0", 1},
                                {"5 a", 3},
+                               {"\xc2\xad", 2}, /* a soft hyphen: its key is empty */
                                {"a\0"
                                 "5 b",
                                 5}};
@@ -572,6 +573,14 @@ static void all_keys_expire(void **state)
         assert_in_range(call_int(f->client, "PTTL", key, NULL), 1, 60000);
         free(key);
     }
+    tkl_suggest *stays = open_suggest(f->client, NULL);
+    feed(stays, "A c", 1); /* a handle without: all of them stay */
+    for (size_t i = 0; i < COUNT(parts); i++) {
+        char *key = test_format("tackle:suggest:{q}:%s", parts[i]);
+        assert_int_equal(call_int(f->client, "PTTL", key, NULL), -1);
+        free(key);
+    }
+    tkl_suggest_close(stays);
     tkl_suggest_close(s);
 }
 
@@ -585,6 +594,30 @@ static void the_locale_does_not_matter(void **state)
     feed(s, "half", 1.25);
     assert_true(weight_of(s, "half") == 1.75);
     locale_plain();
+    tkl_suggest_close(s);
+}
+
+/* Lost: the server evicted it. Hints go on, and the best come back as texts are fed. */
+static void the_best_of_prefixes_may_get_lost(void **state)
+{
+    fixture *f = *state;
+    char text[16];
+    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.best = 10});
+    for (int i = 1; i <= 30; i++) {
+        sprintf(text, "text %03d", i);
+        feed(s, text, i);
+    }
+    assert_ok(tkl_callz(f->client, NULL, "DEL", "tackle:suggest:{q}:best", NULL));
+    check(s, "text 0", 2, "text 010=10|text 009=9"); /* of the first ten */
+    for (int i = 1; i <= 30; i++) {
+        sprintf(text, "text %03d", i);
+        feed(s, text, i);
+    }
+    check(s, "text 0", 2, "text 030=60|text 029=58");
+    assert_ok(tkl_callz(f->client, NULL, "FLUSHALL", NULL));
+    check(s, "text 0", 2, "");
+    feed(s, "text 000", 5);
+    check(s, "", 5, "text 000=5");
     tkl_suggest_close(s);
 }
 
@@ -686,6 +719,7 @@ int main(void)
         TEST(a_full_server_changes_nothing),
         TEST(all_keys_expire),
         TEST(the_locale_does_not_matter),
+        TEST(the_best_of_prefixes_may_get_lost),
         TEST(those_who_feed_and_remove_at_once_leave_whole_texts),
         TEST(thousands_are_fed_in_one_trip),
         cmocka_unit_test(suggestions_live_in_a_cluster),

@@ -34,7 +34,8 @@ typedef struct tkl_book tkl_book;
 /* A setting of the book. It is made when the first entry is added and stays until drop. */
 typedef enum tkl_book_setting {
     TKL_BOOK_OFF = -1,  /* the book must be without */
-    TKL_BOOK_AS_IS = 0, /* as the book is; a new book is made without */
+    TKL_BOOK_AS_IS = 0, /* as the book is, or was when this handle last met it; a new book is made
+                           without */
     TKL_BOOK_ON = 1,    /* the book must have it; a new book is made so */
 } tkl_book_setting;
 

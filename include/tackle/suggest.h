@@ -34,7 +34,8 @@ typedef struct tkl_suggest tkl_suggest;
 /* A setting of the suggestions. It is made by the first feed and stays until drop. */
 typedef enum tkl_suggest_setting {
     TKL_SUGGEST_OFF = -1,  /* they must be without */
-    TKL_SUGGEST_AS_IS = 0, /* as they are; new ones are made without */
+    TKL_SUGGEST_AS_IS = 0, /* as they are, or were when this handle last met them; new ones are made
+                              without */
     TKL_SUGGEST_ON = 1,    /* they must have it; new ones are made so */
 } tkl_suggest_setting;
 

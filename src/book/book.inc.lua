@@ -24,10 +24,13 @@ local function count_entries(change)
   redis.call('HINCRBY', META, 'entries', change)
 end
 
+-- After the last write: all keys expire together, or none does.
 local function expire_in(ttl)
-  if ttl ~= '0' then
-    for _, key in ipairs({META, NAMES, PARTS, IDS, FORMS}) do
+  for _, key in ipairs({META, NAMES, PARTS, IDS, FORMS}) do
+    if ttl ~= '0' then
       redis.call('PEXPIRE', key, ttl)
+    elseif redis.call('PERSIST', key) == 0 and key == META then
+      return -- another handle's ttl would be on META, too
     end
   end
 end

@@ -23,5 +23,7 @@ redis.call('ZADD', CONTACTS, unpack(scored))
 redis.call('ZREMRANGEBYRANK', CONTACTS, 0, -ARGV[1] - 1)
 if ARGV[2] ~= '0' then
   redis.call('PEXPIRE', CONTACTS, ARGV[2])
+else
+  redis.call('PERSIST', CONTACTS)
 end
 return redis.call('ZCARD', CONTACTS)

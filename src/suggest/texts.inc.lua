@@ -45,10 +45,13 @@ local function take_out(key, score)
   end)
 end
 
+-- After the last write: all keys expire together, or none does.
 local function expire_in(ttl)
-  if ttl ~= '0' then
-    for _, key in ipairs({META, WEIGHTS, TEXTS, BEST, SHOWN, STARTS}) do
+  for _, key in ipairs({META, WEIGHTS, TEXTS, BEST, SHOWN, STARTS}) do
+    if ttl ~= '0' then
       redis.call('PEXPIRE', key, ttl)
+    elseif redis.call('PERSIST', key) == 0 and key == META then
+      return -- another handle's ttl would be on META, too
     end
   end
 end

@@ -87,6 +87,7 @@ static int make_record(batch *b, size_t i)
     memcpy(key, b->store.data + r->key, r->key_len);
     rc = tkl__suggest_starts((tkl_bytes){key, r->key_len}, &b->settings, &b->store, &r->cost);
     r->starts_len = b->store.len - r->starts;
+    r->cost++; /* also a text without a prefix is work */
     free(key);
     return rc;
 }
@@ -116,9 +117,9 @@ static void add_to_run(batch *b, size_t i, tkl__args *run)
 
 static void make_runs(batch *b)
 {
-    size_t cost = RUN_COST;
+    size_t cost = 0;
     for (size_t i = 0; i < b->count; i++) {
-        if (cost + b->records[i].cost > RUN_COST) {
+        if (b->nruns == 0 || cost + b->records[i].cost > RUN_COST) {
             begin_run(b, &b->runs[b->nruns++]);
             cost = 0;
         }
