@@ -166,6 +166,11 @@ static void options_out_of_their_limits_are_refused(void **state)
         {.unique = {large, 1025}},
         {.group = {large, 1025}},
         {.unique = {large, 1}, .unique_mode = TKL_UNIQUE_FOR_A_TIME},
+        {.unique = {large, 1}, .unique_ms = 5},
+        {.unique = {large, 1}, .unique_mode = (tkl_unique_mode)9},
+        {.unique_mode = TKL_UNIQUE_UNTIL_STARTED},
+        {.unique_ms = 5},
+        {.reserved = {0, 0, 0, 1}},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_code(tkl__queue_check_job(&wrong[i]), TKL_EINVAL);
@@ -176,6 +181,17 @@ static void options_out_of_their_limits_are_refused(void **state)
                             .unique = {large, 1024},
                             .group = {large, 1024}};
     assert_ok(tkl__queue_check_job(&right));
+}
+
+static void outcomes_and_states_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(tkl_outcome_name(TKL_OUTCOME_DONE), "done");
+    assert_string_equal(tkl_outcome_name(TKL_OUTCOME_RELEASED), "released");
+    assert_string_equal(tkl_outcome_name((tkl_outcome)77), "unknown");
+    assert_string_equal(tkl_job_state_name(TKL_JOB_STATE_READY), "ready");
+    assert_string_equal(tkl_job_state_name(TKL_JOB_STATE_DEAD), "dead");
+    assert_string_equal(tkl_job_state_name((tkl_job_state)-1), "unknown");
 }
 
 /* ---- Keys and ids -------------------------------------------------------- */
@@ -245,6 +261,9 @@ static void queues_that_cannot_be_are_not_opened(void **state)
     assert_code(
         tkl_queue_open(client, tkl_str("q"), &(tkl_queue_options){.partitions = 257}, &queue),
         TKL_EINVAL);
+    const tkl_queue_options wrong[] = {{.timeout_ms = -1}, {.reserved = {1}}};
+    for (size_t i = 0; i < 2; i++)
+        assert_code(tkl_queue_open(client, tkl_str("q"), &wrong[i], &queue), TKL_EINVAL);
     tkl_queue_close(NULL);
     tkl_close(client);
 }
@@ -260,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_record_tells_whether_there_is_more_to_the_end_of_a_job),
         cmocka_unit_test(a_history_is_read_and_garbage_is_none),
         cmocka_unit_test(options_out_of_their_limits_are_refused),
+        cmocka_unit_test(outcomes_and_states_have_names),
         cmocka_unit_test(no_name_reaches_the_keys_of_a_partition),
         cmocka_unit_test(ids_tell_partition_and_time),
         cmocka_unit_test(queues_that_cannot_be_are_not_opened),

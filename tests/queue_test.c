@@ -262,6 +262,51 @@ static void delayed_jobs_wait_and_then_go_ahead_of_their_priority(void **state)
     desk_close(&d);
 }
 
+/* What a forked child does with the consumer of its parent. */
+static int use_in_child(void *arg)
+{
+    tkl_consumer *consumer = arg;
+    tkl_jobs *jobs;
+    bool refused = tkl_consumer_claim(consumer, 1, 0, &jobs) == TKL_EINVAL &&
+                   tkl_consumer_finish(consumer, NULL, 0) == TKL_EINVAL;
+    tkl_consumer_close(consumer);
+    return refused ? 0 : 1;
+}
+
+static void a_forked_child_leaves_the_claims_of_its_parent_alone(void **state)
+{
+    skip_under_sanitizers();
+    desk d = desk_open(state);
+    push_words(d.queue, "a");
+    tkl_jobs *jobs = claim_jobs(d.consumer, 1, 0);
+    assert_int_equal(process_wait(process_fork(use_in_child, d.consumer)), 0);
+    finish_all(d.consumer, jobs);
+    tkl_jobs_free(jobs);
+    desk_close(&d);
+}
+
+static void a_time_out_of_its_own_ends_a_call_to_a_silent_server(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 60000});
+    tkl_queue *queue;
+    tkl_queue_stats stats;
+    const tkl_queue_options quick = {.timeout_ms = 100};
+    const tkl_push job = {.payload = tkl_str("x")};
+    assert_ok(tkl_queue_open(client, tkl_str("q"), &quick, &queue));
+    assert_ok(tkl_queue_stats_get(queue, &stats));
+    proxy_hold(p, TO_CLIENT, true);
+    int64_t start = test_now_ms();
+    assert_true(tkl_is_transient(tkl_queue_stats_get(queue, &stats)));
+    assert_true(tkl_is_transient(tkl_queue_push(queue, &job, 1, NULL, NULL)));
+    assert_in_range(test_now_ms() - start, 0, 30000);
+    proxy_hold(p, TO_CLIENT, false);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    proxy_end(p);
+}
+
 /* Plain jobs, unique ones and those of a group, in several chunks, and no server knows the script.
  */
 static void jobs_of_all_kinds_keep_their_order(void **state)
@@ -416,6 +461,8 @@ int main(void)
         TEST(a_push_whose_answer_is_lost_counts_once),
         TEST(a_forked_child_pushes_for_itself),
         TEST(delayed_jobs_wait_and_then_go_ahead_of_their_priority),
+        TEST(a_forked_child_leaves_the_claims_of_its_parent_alone),
+        TEST(a_time_out_of_its_own_ends_a_call_to_a_silent_server),
         TEST(jobs_of_all_kinds_keep_their_order),
         TEST(a_full_queue_says_so_and_takes_what_fits),
         TEST(concurrency_and_rate_hold_claims_back),

@@ -178,8 +178,9 @@ local function first_ready(max, gate)
 end
 
 local function have_options(records)
+  local byte = string.byte
   for i = 1, #records do
-    if records[i] and has_options(records[i]) then
+    if records[i] and byte(records[i]) ~= NEWLINE then -- has_options(), for many
       return true
     end
   end
@@ -223,9 +224,9 @@ end
 
 -- Claims jobs that were taken.
 local function lease_jobs(ids, token, lease_ms)
-  local lease_end, leases, n = text(now + lease_ms), {}, 0
-  for _, id in ipairs(ids) do
-    leases[n + 1], leases[n + 2], n = lease_end, id .. ':' .. token, n + 2
+  local lease_end, leases, tail = text(now + lease_ms), {}, ':' .. token
+  for i = 1, #ids do
+    leases[2 * i - 1], leases[2 * i] = lease_end, ids[i] .. tail
   end
   redis.call('ZADD', ACTIVE, unpack(leases))
 end

@@ -6,8 +6,8 @@
 local function end_together(claims)
   local first = redis.call('ZRANK', ACTIVE, claims[1])
   local found = first and redis.call('ZRANGE', ACTIVE, first, first + #claims - 1) or {}
-  for i, claim in ipairs(claims) do
-    if found[i] ~= claim then
+  for i = 1, #claims do
+    if found[i] ~= claims[i] then
       return false
     end
   end
@@ -34,21 +34,21 @@ local function end_claims(claims)
   return stale
 end
 
--- The ids of those that are not stale; `rich` of the claims, the first ones, have more to their end
--- than their record, and are told apart.
+-- The ids of the claims that are not stale, in the same order, and how many of them are rich: of the
+-- claims those are the first.
 local function finished_ids(claims, stale, rich)
-  local plain_ids, rich_ids, plain_count, next_stale = {}, {}, 0, 1
+  local ids, count, rich_left, next_stale = {}, 0, rich, 1
+  local sub = string.sub
   for i = 1, #claims do
     if stale[next_stale] == i then
       next_stale = next_stale + 1
-    elseif i <= rich then
-      rich_ids[#rich_ids + 1] = claimed_id(claims[i])
+      rich_left = i <= rich and rich_left - 1 or rich_left
     else
-      plain_count = plain_count + 1
-      plain_ids[plain_count] = claimed_id(claims[i])
+      count = count + 1
+      ids[count] = sub(claims[i], 1, ID_LENGTH) -- claimed_id(), for many
     end
   end
-  return plain_ids, rich_ids
+  return ids, rich_left
 end
 
 local function bytes_of(ids)
@@ -59,14 +59,12 @@ local function bytes_of(ids)
   return bytes
 end
 
--- Removes jobs that have nothing but their record.
-local function remove_plain(ids)
-  if ids[1] then
-    redis.call('HDEL', JOBS, unpack(ids))
-    if redis.call('EXISTS', HISTORY, PROGRESS) > 0 then
-      redis.call('HDEL', HISTORY, unpack(ids))
-      redis.call('HDEL', PROGRESS, unpack(ids))
-    end
+-- Removes the records of jobs, and what is kept beside them.
+local function remove_records(ids)
+  redis.call('HDEL', JOBS, unpack(ids))
+  if redis.call('EXISTS', HISTORY, PROGRESS) > 0 then
+    redis.call('HDEL', HISTORY, unpack(ids))
+    redis.call('HDEL', PROGRESS, unpack(ids))
   end
 end
 
@@ -74,14 +72,16 @@ end
 -- whose claim is not valid any more.
 local function report_done(claims, rich, bytes, meta)
   local stale = end_claims(claims)
-  local plain_ids, rich_ids = finished_ids(claims, stale, rich)
+  local ids, rich_ids = finished_ids(claims, stale, rich)
   if stale[1] then
-    bytes = bytes_of(plain_ids) + bytes_of(rich_ids)
+    bytes = bytes_of(ids)
   end
-  for _, id in ipairs(rich_ids) do
-    remove(id, redis.call('HGET', JOBS, id) or '\n', true)
+  for i = 1, rich_ids do
+    remove(ids[i], redis.call('HGET', JOBS, ids[i]) or '\n', true)
   end
-  remove_plain(plain_ids)
-  add_totals(meta, {done = #plain_ids + #rich_ids, bytes = -bytes})
+  if ids[1] then
+    remove_records(ids)
+    add_totals(meta, {done = #ids, bytes = -bytes})
+  end
   return stale
 end
