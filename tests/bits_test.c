@@ -202,10 +202,11 @@ static void bitmaps_are_combined(void **state)
     check_combinations(f->client);
 }
 
-static int64_t build(fixture *f, const char *at, const char *piece, const char *last)
+static int64_t build(fixture *f, const char *at, const char *piece, const char *last,
+                     const char *ttl)
 {
     tkl_bytes keys[] = {tkl_str("own"), tkl_str("draft")};
-    tkl_bytes args[] = {tkl_str(at), tkl_str(piece), tkl_str(last), tkl_str("0")};
+    tkl_bytes args[] = {tkl_str(at), tkl_str(piece), tkl_str(last), tkl_str(ttl)};
     tkl__invocation call = {
         .script = &tkl__lua_bits_build, .keys = keys, .nkeys = 2, .args = args, .nargs = 4};
     tkl_reply *reply;
@@ -219,15 +220,17 @@ static void draft_ends_unless_it_becomes_the_bitmap(void **state)
 {
     fixture *f = *state;
     assert_ok(tkl_callz(f->client, NULL, "SET", "own", "old", NULL));
-    assert_int_equal(build(f, "0", "ab", "0"), 2);
-    assert_int_equal(build(f, "0", "ab", "0"), 2); /* a repeated request */
+    assert_int_equal(build(f, "0", "ab", "0", "0"), 2);
+    assert_int_equal(build(f, "0", "ab", "0", "0"), 2); /* a repeated request */
     assert_in_range(call_int(f->client, "PTTL", "draft", NULL), 1, 60000);
-    assert_int_equal(build(f, "3", "d", "1"), -1); /* something is missing */
+    assert_int_equal(build(f, "3", "d", "1", "0"), -1); /* something is missing */
     assert_int_equal(call_int(f->client, "STRLEN", "own", NULL), 3);
-    assert_int_equal(build(f, "2", "cdef", "1"), 6);
+    assert_int_equal(build(f, "2", "cdef", "1", "0"), 6);
     assert_int_equal(call_int(f->client, "STRLEN", "own", NULL), 6);
     assert_int_equal(call_int(f->client, "PTTL", "own", NULL), -1);
     assert_int_equal(call_int(f->client, "DBSIZE", NULL), 1);
+    assert_int_equal(build(f, "0", "xyz", "1", "90000"), 3);
+    assert_in_range(call_int(f->client, "PTTL", "own", NULL), 1, 90000);
 }
 
 /* ---- Packed numbers, against a simulation -------------------------------- */

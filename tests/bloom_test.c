@@ -758,6 +758,34 @@ static void only_one_of_many_makes_the_filter(void **state)
     assert_int_equal(c.added, 500);
 }
 
+/* Half of them drop what the others make and fill. */
+static void add_or_drop(void *arg, int index)
+{
+    crowd *c = arg;
+    tkl_bloom *bloom =
+        open_with(c->f->client, "brief", (tkl_bloom_options){.error = 0.01, .capacity = 20});
+    for (int i = 0; i < 100; i++) {
+        numbers n = numbers_from((uint64_t)i, 50);
+        int rc = index % 2 ? tkl_bloom_drop(bloom)
+                           : tkl_bloom_add(bloom, n.items, n.count, i % 3 ? n.flags : NULL);
+        if (rc != TKL_OK && !(index % 2 && rc == TKL_NOTFOUND))
+            fail_msg("%s: %s", tkl_codename(rc), tkl_errmsg());
+        numbers_free(n);
+    }
+    tkl_bloom_close(bloom);
+}
+
+static void filter_dropped_by_many_hands_leaves_nothing(void **state)
+{
+    crowd c = {.f = *state};
+    tkl_bloom *bloom = open_filter(c.f, "brief");
+    crew_run(CROWD, add_or_drop, &c);
+    int rc = tkl_bloom_drop(bloom);
+    assert_true(rc == TKL_OK || rc == TKL_NOTFOUND);
+    assert_int_equal(call_int(c.f->client, "DBSIZE", NULL), 0);
+    tkl_bloom_close(bloom);
+}
+
 /* ---- Merging ------------------------------------------------------------- */
 
 static void check_merge(fixture *f)
@@ -972,6 +1000,7 @@ int main(void)
         TEST(asking_survives_cuts),
         TEST(filter_grows_under_many_hands),
         TEST(only_one_of_many_makes_the_filter),
+        TEST(filter_dropped_by_many_hands_leaves_nothing),
         TEST(merged_filter_has_the_items_of_both),
         TEST(unequal_filters_are_not_merged),
         TEST(filters_that_grew_differently_are_not_merged),
