@@ -15,7 +15,7 @@ int tkl__queue_run_on(const tkl__queue_shard *shard, const tkl__script *script,
 int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, const tkl_bytes *args,
                           size_t nargs, tkl_reply **replies);
 
-/* The key of a job's result: also the channel on which its end is told. free() its bytes. */
+/* The key of a job's result: also the channel on which its end is published. free() its bytes. */
 int tkl__queue_result_key(const tkl__queue_shard *shard, const char *digits, tkl_bytes *key);
 /* Gives a run of a script the key of a job's result as well, behind all others. free() the bytes of
  * the last key. */

@@ -26,7 +26,7 @@ static bool any_is_reached(const tkl_consumer *c)
     return false;
 }
 
-/* There is nobody to be kept waiting. */
+/* No other source is kept waiting. */
 static void shorten_all(tkl_consumer *c, int64_t until)
 {
     for (size_t i = 0; i < c->nsources; i++)

@@ -3,7 +3,7 @@
 -- ARGV[1] id
 -- ARGV[2] cursor    of the search among the active; 0 to begin with
 -- ARGV[3] which     dead: only if it is a dead letter; '' for any
--- ARGV[4] results   and the id: the channel on which the end of the job is told
+-- ARGV[4] results   and the id: the channel on which the end of the job is published
 -- returns {0}, {4} (TKL_NOTFOUND), or {2, the cursor to go on with}
 -- include: clock
 local now = clock()

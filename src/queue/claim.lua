@@ -5,7 +5,7 @@
 -- ARGV[3] max       jobs to claim; 0 to report only
 -- ARGV[4] channel   where this waiter listens; '' not to wait
 -- ARGV[5] again     1: the token may stand in line, or have got something, already
--- ARGV[6] results   and an id: the channel on which the end of a job is told
+-- ARGV[6] results   and an id: the channel on which the end of a job is published
 -- ARGV[7] bytes     of the records of the jobs that were done
 -- ARGV[8] rich      how many of those, the first ones, have more to their end than their record
 -- ARGV[9...] done   "id:token" of each

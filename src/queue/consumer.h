@@ -31,7 +31,7 @@ typedef struct tkl__queue_claim {
     bool answers;    /* its result is wanted */
     size_t bytes;    /* of the record */
     int64_t started; /* local time from before the claim, or its last renewal, was asked for */
-    bool reporting;  /* somebody reports it now */
+    bool reporting;  /* a thread reports it now */
     bool unsure;     /* a report had no answer: it may not be claimed any more */
     bool told;       /* the owner knows that it is lost */
     struct tkl__queue_claim *chain;       /* in its bucket */
@@ -84,7 +84,7 @@ struct tkl_consumer {
     pthread_mutex_t turn;    /* one claims at a time */
     _Atomic int64_t ends_at; /* not 0: cancelled, and when a request under way is given up */
     atomic_bool woken;       /* a wait is to end, and no other */
-    int bell;                /* an eventfd for the one who waits; -1: none so far */
+    int bell;                /* an eventfd for the thread that waits; -1: none so far */
     unsigned generation;     /* of the process that opened it */
     pthread_mutex_t mutex;   /* guards what follows, and where it says so */
     tkl__queue_claim **buckets;
@@ -199,7 +199,7 @@ int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_
 void tkl__queue_source_begin(tkl__queue_source *source);
 /* ---- consumer.c ---- */
 
-/* Releases all jobs of the haul but the first `most`: nobody has begun with them. */
+/* Releases all jobs of the haul but the first `most`: no one has begun with them. */
 void tkl__queue_hand_back(tkl_consumer *consumer, tkl__queue_haul *haul, size_t most);
 
 /* ---- away.c: servers that cannot be reached ---- */

@@ -2,7 +2,7 @@
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] which     dead, or '' for all that wait
 -- ARGV[2] skip      schedules seen so far among the delayed
--- ARGV[3] results   and an id: the channel on which the end of a job is told
+-- ARGV[3] results   and an id: the channel on which the end of a job is published
 -- returns {removed, schedules seen, 1 when there may be more}
 -- include: clock
 local now = clock()

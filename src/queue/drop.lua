@@ -1,6 +1,6 @@
--- queue/drop: remove all that a queue has, but for those who wait for its jobs.
+-- queue/drop: remove all that a queue has, but for its waiters.
 -- KEYS[1...] queue  see keys.inc.lua
--- ARGV[1] results   and an id: the channel on which the end of a job is told
+-- ARGV[1] results   and an id: the channel on which the end of a job is published
 -- returns how many keys there were
 -- include: keys
 local results = ARGV[1]
@@ -8,7 +8,7 @@ local results = ARGV[1]
 local count = redis.call('UNLINK', META, JOBS, READY, DELAYED, ACTIVE, HISTORY, PROGRESS, DEAD, UNIQUE,
                          UNIQUE_ENDS, GROUPS, PARKED, RATES, FLOW, FLOW_PLACES, PARENTS, SCHEDULES,
                          REQUESTS_EVEN, REQUESTS_ODD)
--- Those who wait for results learn that there will be none.
+-- Callers that wait for results learn that there will be none.
 local pattern = string.gsub(results, '[%[%]*?\\]', '\\%0') .. '*'
 for _, channel in ipairs(redis.pcall('PUBSUB', 'SHARDCHANNELS', pattern)) do
   redis.pcall('SPUBLISH', channel, 'gone')

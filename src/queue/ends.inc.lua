@@ -72,12 +72,12 @@ end
 
 -- ---- Ends ----
 
--- Those who wait for the result of a job hear of its end; `results` and its id are the channel.
+-- Callers that wait for the result of a job hear of its end; `results` and its id are the channel.
 local function tell_end(results, id, message)
   redis.pcall('SPUBLISH', results .. id, message)
 end
 
--- A job is over and leaves nothing behind; whoever takes it out of its zset calls this. `started`: it
+-- A job is over and leaves nothing behind; the script that takes it out of its zset calls this. `started`: it
 -- has a place in its group.
 local function remove(id, record, started)
   if has_options(record) then

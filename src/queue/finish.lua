@@ -6,7 +6,7 @@
 -- ARGV[4] note      the result, or why it failed
 -- ARGV[5] delay     milliseconds; '' for the backoff, or the front of the queue
 -- ARGV[6] jitter    by which the backoff is multiplied
--- ARGV[7] results   and the id: the channel on which the end of the job is told
+-- ARGV[7] results   and the id: the channel on which the end of the job is published
 -- returns 0, or 6 (TKL_NOTOWNER) when the claim is not valid any more
 -- include: clock
 local now = clock()

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * How schedules fire. A claim that finds "schedule:id" due in :delayed puts it off by a second and
- * tells whoever claims, who asks for the schedule, finds its next time and runs fire.lua: the job
- * is pushed and the next time set in one step, and only if the schedule is as it was when it was
- * asked for. So each time fires once, however many try; and if the one who was told is gone, the
- * next claim finds it a second later.
+ * tells the consumer that claims, which asks for the schedule, finds its next time and runs
+ * fire.lua: the job is pushed and the next time set in one step, and only if the schedule is as it
+ * was when it was asked for. So each time fires once, however many try; and if that consumer is
+ * gone, the next claim finds it a second later.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,8 +32,8 @@ typedef struct shot {
     tkl_bytes args[4];
 } shot;
 
-/* TKL_EMPTY: nothing to do, somebody else saw to it meanwhile. An error: it cannot be done here and
- * stays due. Others may know its zone. */
+/* TKL_EMPTY: nothing to do, another consumer saw to it meanwhile. An error: it cannot be done here
+ * and stays due. Others may know its zone. */
 static int aim(shot *s, tkl_bytes id, tkl_bytes value, int64_t now_ms)
 {
     tkl__queue_planned planned;

@@ -4,7 +4,7 @@
 -- ARGV[2] beginning  of it, up to the record, as it was when the next time was found
 -- ARGV[3] next       time
 -- ARGV[4] pushes     1, or '' when the time that has come is to be skipped
--- returns 0; 4 (TKL_NOTFOUND) when somebody else saw to it; 5 (TKL_FULL): it stays due
+-- returns 0; 4 (TKL_NOTFOUND) when another consumer saw to it; 5 (TKL_FULL): it stays due
 -- include: clock
 local now = clock()
 -- include: push

@@ -98,7 +98,7 @@ static bool is_over(const line *l)
     return is_cancelled(l) || l->interrupted || atomic_load(&l->consumer->woken);
 }
 
-/* When the first of those who are out tries to enter. */
+/* When the first stander that is out tries to enter. */
 static int64_t next_entry(const line *l)
 {
     int64_t at = l->deadline;
@@ -129,7 +129,8 @@ static int64_t until(const line *l)
     return wait < end - OVERTIME_US ? wait + OVERTIME_US : end;
 }
 
-/* Once it has been in line, one who is cancelled does not wait long for a server that may be gone.
+/* Once it has been in line, a waiter that is cancelled does not wait long for a server that may be
+ * gone.
  */
 static void heed(const line *l)
 {
@@ -386,8 +387,8 @@ static int outcome(const line *l)
     return TKL_EMPTY;
 }
 
-/* Gives up the places that are left. One who has something in hand, or is in a hurry, does not ask
- * servers that did not answer the last time. */
+/* Gives up the places that are left. A waiter that has something in hand, or is in a hurry, does
+ * not ask servers that did not answer the last time. */
 static void leave(line *l)
 {
     size_t count = 0;

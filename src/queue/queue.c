@@ -17,9 +17,9 @@
  *              "ended:id", a job that ended and whose parents are still to be told.
  *   :active    zset of "id:token" by the end of the lease: an old token finds nothing.
  *   :waiters   zset of "token lease channel" by arrival; expires a day after a waiter last asked.
- *   :line      hash. look, looker: when a waiter looks, and which. told: the moment that all
- * waiters have heard of. called: when they were called back to the line. Expires like :waiters.
- *              Also the name of a channel that all waiters listen to.
+ *   :line      hash. look, looker: when a waiter looks, and which. told: the moment that all of
+ *              them have heard of. called: when they were called back to the line. Expires like
+ *              :waiters. Also the name of a channel that all waiters listen to.
  *   :history   hash id -> "failures since started error" of jobs that are not as they were pushed:
  *              since when they are ready, and whether they have a place in their group.
  *   :progress  hash id -> progress of a job.
@@ -38,7 +38,7 @@
  *   :schedules hash id -> times, expression and record: see schedule.h, and fire.c.
  *   :requests_even, :requests_odd   hashes of the answers to pushes, in windows of ten minutes by
  *              turns. They expire.
- *   :result:ID result of a job, string; expires. Also the channel on which its end is told.
+ *   :result:ID result of a job, string; expires. Also the channel on which its end is published.
  *
  * All times are milliseconds of the server's clock. Everything that does not expire is the user's
  * own data and stays until it is worked off, trimmed or dropped.
@@ -51,14 +51,14 @@
  * moment at which the death of a process loses it.
  *
  * Claims. A claim takes the first of :ready into :active, with a token that is made for this one
- * request. Whoever reports, renews or gives back names id and token. Leases that ended are taken
+ * request. A report, a renewal and a release name id and token. Leases that ended are taken
  * back by the next claim: to the front, with a failure counted, or to the dead letters.
  *
  * Waiting. A consumer that finds nothing is put into :waiters. Whatever makes a job ready (push,
  * release, promotion) hands it, in the same script, to the first waiter: takes it into :active and
- * publishes it on the channel of that client. So waking up is owning. When nobody heard it, that
- * process is gone, and the next waiter's turn comes. A message that was lost on a broken connection
- * is found in :active, by the token, as soon as the waiter asks again.
+ * publishes it on the channel of that client. So waking up is owning. When no subscriber heard it,
+ * that process is gone, and the next waiter's turn comes. A message that was lost on a broken
+ * connection is found in :active, by the token, as soon as the waiter asks again.
  *
  * Lost places. A script that finds the line empty, and a waiter that stands in it alone, say so on
  * the channel :line, at most once a second. Waiters whose places were lost (FLUSHALL, eviction, a
@@ -80,7 +80,7 @@
  * waiter has promised already. A script that brings up an earlier moment asks one waiter to look,
  * and announces the moment to all on the channel :line. The others look a second or two later,
  * unless they hear of a later moment before: so one waiter that hangs costs seconds, and one waiter
- * looks for all. While nothing is delayed or leased, nobody looks.
+ * looks for all. While nothing is delayed or leased, no waiter looks.
  *
  * Lost answers. A push has a lane and a number (or the user's request id), and the last number and
  * its answer are remembered: a repetition finds them. A lane is used by one push at a time, so a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Results. The key of a result is also the name of the channel on which the end of its job is told.
- * A waiter listens first and asks then, so nothing is missed.
+ * Results. The key of a result is also the name of the channel on which the end of its job is
+ * published. A waiter listens first and asks then, so nothing is missed.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -26,7 +26,7 @@
 
 #define EVERY_MIN_MS 1000
 #define EVERY_MAX_MS INT64_C(315360000000) /* ten years */
-/* A time that passed longer ago was missed: until then somebody was only busy. */
+/* A time that passed longer ago was missed: until then the consumers were only busy. */
 #define MISSED_MS 60000
 
 /* ---- As they are stored ------------------------------------------------- */

@@ -45,7 +45,7 @@ typedef struct tkl__queue_shard {
     int index; /* of the partition */
     tkl__base base;
     tkl_bytes keys[TKL__QUEUE_KEYS];
-    tkl_bytes results; /* and an id: the key of a result, and the channel on which an end is told */
+    tkl_bytes results; /* and an id: the key of a result, and the channel of its end */
     tkl_bytes channel; /* where this client's waiters are told things */
 } tkl__queue_shard;
 
