@@ -24,12 +24,12 @@
 
 typedef enum cli_exit {
     CLI_OK = 0,
-    CLI_NO = 1,           /* an expected "no": busy, empty, not found ... */
-    CLI_USAGE = 64,       /* wrong arguments */
-    CLI_UNREACHABLE = 69, /* the server did not answer, or is not ready */
-    CLI_FAILURE = 70,     /* anything else */
-    CLI_NOT_HAD = 75,     /* run: the lock, permit or limit was not had in time */
-    CLI_LOST = 76,        /* run: it was lost, the command was ended */
+    CLI_NO = 1,            /* an expected "no": busy, empty, not found ... */
+    CLI_USAGE = 64,        /* wrong arguments */
+    CLI_UNREACHABLE = 69,  /* the server did not answer, or is not ready */
+    CLI_FAILURE = 70,      /* anything else */
+    CLI_NOT_ACQUIRED = 75, /* run: the lock, permit or limit could not be acquired in time */
+    CLI_LOST = 76,         /* run: it was lost, the command was ended */
     CLI_NOT_PERMITTED = 77,
 } cli_exit;
 

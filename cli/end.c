@@ -63,7 +63,7 @@ static const char *name_of_exit(int exit)
         return "TKL_EINVAL";
     case CLI_UNREACHABLE:
         return "TKL_ENOTSENT";
-    case CLI_NOT_HAD:
+    case CLI_NOT_ACQUIRED:
         return "TKL_BUSY";
     case CLI_LOST:
         return "TKL_ELOST";

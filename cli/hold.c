@@ -70,7 +70,7 @@ static char *describe_holders(const cli_hold *hold, const tkl_holders *holders)
         return asprintf(&text, "all %" PRId64 " permits are taken", holders->held) >= 0 ? text
                                                                                         : NULL;
     char *first = describe_holder(&holders->items[0]);
-    const char *who = first != NULL ? first : "somebody else";
+    const char *who = first != NULL ? first : "another holder";
     cli_duration_text(holders->items[0].since_ms, since);
     int n = holders->held > 1
                 ? asprintf(&text, "held by %" PRId64 " readers, one is %s", holders->held, who)
@@ -127,7 +127,7 @@ static int end_busy(const cli_session *cli, const cli_hold *hold)
     if (hold->kind->show != NULL && hold->kind->show(hold->handle, &holders) == TKL_OK)
         who = describe_holders(hold, holders);
     tkl_holders_free(holders);
-    cli_fail(cli, CLI_NOT_HAD, "%s", who != NULL ? who : "held by somebody else");
+    cli_fail(cli, CLI_NOT_ACQUIRED, "%s", who != NULL ? who : "held by another holder");
     free(who);
     return CLI_NO;
 }
@@ -241,7 +241,7 @@ int cli_hold_run(cli_session *cli, cli_hold *hold)
 {
     int failed = cli_hold_acquire(cli, hold, cli_number(cli, "wait", -1));
     if (failed)
-        return failed == CLI_NO ? CLI_NOT_HAD : failed;
+        return failed == CLI_NO ? CLI_NOT_ACQUIRED : failed;
     set_environment(cli, hold);
     return run_command(cli, hold);
 }

@@ -209,7 +209,7 @@ static int run(cli_session *cli)
         return failed;
     int code = wait_for(cli, limit, &answer), exit;
     if (code == TKL_LIMITED)
-        exit = cli_fail(cli, CLI_NOT_HAD, "%s",
+        exit = cli_fail(cli, CLI_NOT_ACQUIRED, "%s",
                         answer.retry_after_ms < 0 ? "never fits: more than the limit"
                                                   : "does not fit in time");
     else
@@ -323,7 +323,7 @@ static int all(cli_session *cli)
     return failed;
 }
 
-/* ---- refund, renew, reset ------------------------------------------------------- */
+/* ---- refund, renew, reset ------------------------------------------------ */
 
 static int refund(cli_session *cli)
 {
@@ -368,29 +368,30 @@ static int reset(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
-#define RATE                                                             \
-    {                                                                    \
-        "rate", CLI_TEXT, "COUNT/PERIOD", "30/60s, 5/s, 1/30d; required" \
+#define RATE                                                                                      \
+    {                                                                                             \
+        "rate", CLI_TEXT, "COUNT/PERIOD", "how many in which time: 30/60s, 5/s, 1/30d (required)" \
     }
-#define BURST                                                                    \
-    {                                                                            \
-        "burst", CLI_INTEGER, "N", "N more at once; bucket: its size; see below" \
+#define BURST                                                                   \
+    {                                                                           \
+        "burst", CLI_INTEGER, "N",                                              \
+            "how many more at once; of a bucket: its size (default: see below)" \
     }
-#define QUANTITY                                                             \
-    {                                                                        \
-        "quantity", CLI_INTEGER, "N", "how much to take, default 1; 0 looks" \
+#define QUANTITY                                                                   \
+    {                                                                              \
+        "quantity", CLI_INTEGER, "N", "how much to take (default 1); 0 only looks" \
     }
-#define ALGORITHM                                           \
-    {                                                       \
-        "algorithm", CLI_CHOICE, ALGORITHMS, "default gcra" \
+#define ALGORITHM                                             \
+    {                                                         \
+        "algorithm", CLI_CHOICE, ALGORITHMS, "(default gcra)" \
     }
 #define CELL                                                                         \
     {                                                                                \
         "cell", CLI_FLAG, NULL, "print the five numbers of redis-cell's CL.THROTTLE" \
     }
-#define WAIT                                                                                     \
-    {                                                                                            \
-        "wait", CLI_DURATION, "DURATION", "wait up to this long; 0 tries once; default no limit" \
+#define WAIT                                                                                       \
+    {                                                                                              \
+        "wait", CLI_DURATION, "DURATION", "wait up to this long; 0 tries once (default: no limit)" \
     }
 #define IN_ORDER                                                                   \
     {                                                                              \
@@ -405,18 +406,14 @@ static const cli_option all_options[] = {BURST, QUANTITY, ALGORITHM, {0}};
 static const cli_option refund_options[] = {
     RATE,
     BURST,
-    {"quantity", CLI_INTEGER, "N", "how much to give back, default 1"},
+    {"quantity", CLI_INTEGER, "N", "how much to give back (default 1)"},
     ALGORITHM,
-    {"ticket", CLI_TEXT, "TICKET", "window and concurrency: what the check printed"},
+    {"ticket", CLI_TEXT, "TICKET", "the ticket that the check printed (window, concurrency)"},
     {0},
 };
 static const cli_option renew_options[] = {
-    RATE,
-    {"quantity", CLI_INTEGER, "N", "how many slots of the ticket, default 1"},
-    ALGORITHM,
-    BURST,
-    {"ticket", CLI_TEXT, "TICKET", "what the check printed"},
-    {0},
+    RATE,  {"quantity", CLI_INTEGER, "N", "how many slots of the ticket (default 1)"}, ALGORITHM,
+    BURST, {"ticket", CLI_TEXT, "TICKET", "the ticket that the check printed"},        {0},
 };
 
 #define KINDS                                                                                 \
@@ -446,7 +443,7 @@ static const cli_verb verbs[] = {
         .summary = "take from the limit, waiting until it fits",
         .options = wait_options,
         .details = KINDS "\n\nSleeps for the time that the server reports. Exit code 1 when it\n"
-                         "does not fit in time; if that is known beforehand, at once.",
+                         "does not fit in time, without waiting if that is known beforehand.",
         .example = "for i in 1 2 3; do tackle limit wait mails all --rate 5/s --burst 0; done",
         .run = wait_verb,
     },
@@ -460,8 +457,8 @@ static const cli_verb verbs[] = {
         "then given back; for a fair line see tackle sem.\n\n"
         "COMMAND and all that it starts are one process group, which gets the signals\n"
         "that tackle gets. The exit code is COMMAND's, 128+N when signal N ended it;\n"
-        "75: it did not fit in time; 69: server unreachable; 126, 127: COMMAND cannot be\n"
-        "run, was not found.",
+        "75: the limit did not allow it in time; 69: server unreachable; 126, 127: COMMAND\n"
+        "cannot be run, or was not found.",
         .example = "for i in 1 2 3; do tackle limit run mails all --rate 5/s --burst 0 -- echo "
                    "mail $i; done",
         .run = run,
@@ -472,9 +469,8 @@ static const cli_verb verbs[] = {
         .summary = "take from several limits of KEY, from all or from none",
         .options = all_options,
         .details =
-            "burst and algorithm behind a rate are those of that limit; the options are those\n"
-            "of all others. Exit code 1 when one of them does not allow it: then nothing was\n"
-            "taken.",
+            "burst and algorithm behind a rate hold for that limit; the options hold for all\n"
+            "other limits. Exit code 1 when one limit does not allow it: then nothing was taken.",
         .example = "tackle limit all alice minute=30/m,burst=9 day=1000/d,algorithm=window\n"
                    "tackle limit reset minute alice\n"
                    "tackle limit reset day alice",

@@ -53,146 +53,156 @@ int cli_queue_positive(const cli_session *cli, const char *option)
 
 /* ---- Options ------------------------------------------------------------- */
 
-#define PARTITIONS                                                                   \
-    {                                                                                \
-        "partitions", CLI_INTEGER, "N", "of a queue that is spread over so many (1)" \
+#define PARTITIONS                                                                      \
+    {                                                                                   \
+        "partitions", CLI_INTEGER, "N", "number of partitions of the queue (default 1)" \
     }
-#define JOB_OPTIONS                                                                             \
-    {"priority", CLI_INTEGER, "N", "-1000 to 1000, lower is served first (0)"},                 \
-        {"unique", CLI_TEXT, "KEY", "not while there is another job with this key"},            \
-        {"unique-for", CLI_DURATION, "DURATION", "but for so long, whatever becomes of it"},    \
-        {"until", CLI_CHOICE, "started|finished", "or until that job is started (finished)"},   \
-        {"retries", CLI_INTEGER, "N", "attempts after the first; 0: none (10)"},                \
-        {"backoff", CLI_DURATION, "DURATION", "before the first retry; then doubled (1s)"},     \
-        {"backoff-max", CLI_DURATION, "DURATION", "and never more than that (1h)"},             \
-        {"timeout", CLI_DURATION, "DURATION", "a run that takes longer has failed (no limit)"}, \
-        {"group", CLI_TEXT, "KEY", "e.g. the customer: see tackle queue limit"},                \
-        {"meta", CLI_TEXT, "TEXT", "for the worker, beside the payload"},                       \
-    {                                                                                           \
-        "result", CLI_DURATION, "DURATION", "keep the result so long (not at all)"              \
+#define JOB_OPTIONS                                                                               \
+    {"priority", CLI_INTEGER, "N", "-1000 (first) to 1000 (last), default 0"},                    \
+        {"unique", CLI_TEXT, "KEY", "push nothing while a job with this key is there"},           \
+        {"unique-for", CLI_DURATION, "DURATION",                                                  \
+         "the unique key is taken for this long, from the push on"},                              \
+        {"until", CLI_CHOICE, "started|finished",                                                 \
+         "when the unique key is free again (default finished)"},                                 \
+        {"retries", CLI_INTEGER, "N", "attempts after the first (default 10)"},                   \
+        {"backoff", CLI_DURATION, "DURATION",                                                     \
+         "pause before the first retry, then doubled (default 1s)"},                              \
+        {"backoff-max", CLI_DURATION, "DURATION", "longest pause before a retry (default 1h)"},   \
+        {"timeout", CLI_DURATION, "DURATION",                                                     \
+         "an attempt that takes longer has failed (default no limit)"},                           \
+        {"group", CLI_TEXT, "KEY", "e.g. a customer; tackle queue limit has limits for groups"},  \
+        {"meta", CLI_TEXT, "TEXT", "text for the worker, beside the payload"},                    \
+    {                                                                                             \
+        "result", CLI_DURATION, "DURATION", "keep the result for this long (default: not at all)" \
     }
-#define LEASE                                                                       \
-    {                                                                               \
-        "lease", CLI_DURATION, "DURATION", "the job comes back after so long (30s)" \
+#define LEASE                                                                                 \
+    {                                                                                         \
+        "lease", CLI_DURATION, "DURATION", "the job comes back after this long (default 30s)" \
     }
 
 static const cli_option common_options[] = {PARTITIONS, {0}};
 
 static const cli_option push_options[] = {
-    {"delay", CLI_DURATION, "DURATION", "not before so long from now"},
+    {"delay", CLI_DURATION, "DURATION", "not before this long from now"},
     {"at", CLI_TIME, "TIME", "not before this time: 2030-01-31T12:00Z, 12:00 ..."},
     JOB_OPTIONS,
-    {"unique-payload", CLI_FLAG, NULL, "like --unique, each payload being its own key"},
-    {"then", CLI_TEXT, "PAYLOAD", "one more job, when all of these are done"},
-    {"lines", CLI_FLAG, NULL, "a job for each line of standard input"},
-    {"request", CLI_TEXT, "ID", "repeated with the same ID nothing is pushed twice"},
+    {"unique-payload", CLI_FLAG, NULL, "like --unique; the payload itself is the key"},
+    {"then", CLI_TEXT, "PAYLOAD", "one more job, ready when all others of this push are done"},
+    {"lines", CLI_FLAG, NULL, "make a job of each line of standard input"},
+    {"request", CLI_TEXT, "ID", "a push repeated with the same ID pushes nothing twice"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option work_options[] = {
-    {"threads", CLI_INTEGER, "N", "so many commands at once (1)"},
-    {"batch", CLI_INTEGER, "N", "jobs fetched ahead for each thread (0)"},
-    {"lease", CLI_DURATION, "DURATION", "a crashed worker's jobs come back after so long (10s)"},
+    {"threads", CLI_INTEGER, "N", "commands that run at the same time (default 1)"},
+    {"batch", CLI_INTEGER, "N", "jobs fetched ahead for each thread (default 0)"},
+    {"lease", CLI_DURATION, "DURATION",
+     "jobs of a crashed worker come back after this long (default 10s)"},
     {"once", CLI_FLAG, NULL, "run one job and end"},
-    {"wait", CLI_DURATION, "DURATION", "with --once: wait so long for the job (0)"},
+    {"wait", CLI_DURATION, "DURATION", "with --once: wait up to this long for a job (default 0)"},
     {"drain", CLI_FLAG, NULL, "end when nothing is ready and nothing runs"},
     {"tag", CLI_FLAG, NULL, "put the job's id before each line that COMMAND prints"},
     {"group", CLI_FLAG, NULL, "print what COMMAND prints when it has ended, all at once"},
-    {"result", CLI_FLAG, NULL, "what COMMAND prints is the job's result"},
-    {"again", CLI_DURATION, "DURATION", "exit code 75: try again after so long (5s)"},
-    {"grace", CLI_DURATION, "DURATION", "when ending COMMAND: from SIGTERM to SIGKILL (5s)"},
+    {"result", CLI_FLAG, NULL, "keep what COMMAND prints as the result of the job"},
+    {"again", CLI_DURATION, "DURATION",
+     "after exit code 75: try again after this long (default 5s)"},
+    {"grace", CLI_DURATION, "DURATION",
+     "when COMMAND is ended: from SIGTERM to SIGKILL (default 5s)"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option pop_options[] = {
-    {"wait", CLI_DURATION, "DURATION", "wait up to this long (0: try once)"},
+    {"wait", CLI_DURATION, "DURATION", "wait up to this long for a job (default 0)"},
     LEASE,
     PARTITIONS,
     {0},
 };
 
 static const cli_option ack_options[] = {
-    {"result", CLI_TEXT, "TEXT", "the job's result, if it is wanted; - is standard input"},
+    {"result", CLI_TEXT, "TEXT",
+     "result of the job, kept if pushed with --result; -: standard input"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option fail_options[] = {
-    {"reason", CLI_TEXT, "TEXT", "why, for whoever looks at the job"},
-    {"delay", CLI_DURATION, "DURATION", "try again after so long (the job's backoff)"},
-    {"dead", CLI_FLAG, NULL, "to the dead letters at once"},
+    {"reason", CLI_TEXT, "TEXT", "why it failed; shown with the job"},
+    {"delay", CLI_DURATION, "DURATION",
+     "try again after this long (default: the backoff of the job)"},
+    {"dead", CLI_FLAG, NULL, "put it into the dead letters at once"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option release_options[] = {
-    {"delay", CLI_DURATION, "DURATION", "not before so long from now (0: to the front)"},
+    {"delay", CLI_DURATION, "DURATION", "not before this long from now (default 0: to the front)"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option extend_options[] = {
-    {"lease", CLI_DURATION, "DURATION", "from now on (30s)"},
-    {"progress", CLI_TEXT, "TEXT", "how far it is, for whoever looks at the job"},
+    {"lease", CLI_DURATION, "DURATION", "the lease lasts this long from now (default 30s)"},
+    {"progress", CLI_TEXT, "TEXT", "how far the work is; shown with the job"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option peek_options[] = {
-    {"state", CLI_CHOICE, "ready|delayed|held|active|dead", "which jobs (ready)"},
-    {"max", CLI_INTEGER, "N", "so many at most, up to 1000 (20)"},
-    {"skip", CLI_INTEGER, "N", "behind the first N (0)"},
+    {"state", CLI_CHOICE, "ready|delayed|held|active|dead", "which jobs (default ready)"},
+    {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
+    {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option result_options[] = {
-    {"wait", CLI_DURATION, "DURATION", "wait up to this long for its end (0)"},
+    {"wait", CLI_DURATION, "DURATION", "wait up to this long for the end of the job (default 0)"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option dead_options[] = {
-    {"max", CLI_INTEGER, "N", "so many at most, up to 1000 (20)"},
-    {"skip", CLI_INTEGER, "N", "behind the first N (0)"},
-    {"delete", CLI_FLAG, NULL, "delete those named by ID"},
-    {"delete-all", CLI_FLAG, NULL, "delete them all"},
+    {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
+    {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
+    {"delete", CLI_FLAG, NULL, "delete the dead letters with these IDs"},
+    {"delete-all", CLI_FLAG, NULL, "delete all dead letters"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option retry_options[] = {
-    {"all", CLI_FLAG, NULL, "all dead letters"},
+    {"all", CLI_FLAG, NULL, "retry all dead letters"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option destroy_options[] = {
-    {"yes", CLI_FLAG, NULL, "yes, with all that is in it"},
+    {"yes", CLI_FLAG, NULL, "do not ask"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option limit_options[] = {
-    {"max-jobs", CLI_INTEGER, "N", "refuse pushes beyond"},
-    {"max-bytes", CLI_SIZE, "SIZE", "refuse pushes beyond"},
-    {"concurrency", CLI_INTEGER, "N", "jobs claimed at once"},
-    {"rate", CLI_TEXT, "COUNT/PERIOD", "jobs claimed, like 30/60s or 5/s"},
-    {"group-concurrency", CLI_INTEGER, "N", "of a group at once; 1 is strict order"},
-    {"group-rate", CLI_TEXT, "COUNT/PERIOD", "of a group"},
-    {"dead-max", CLI_INTEGER, "N", "dead letters kept, the newest (10000)"},
-    {"dead-for", CLI_DURATION, "DURATION", "and for so long (30d)"},
+    {"max-jobs", CLI_INTEGER, "N", "most jobs in the queue; pushes beyond are refused"},
+    {"max-bytes", CLI_SIZE, "SIZE", "most bytes in the queue; pushes beyond are refused"},
+    {"concurrency", CLI_INTEGER, "N", "jobs that may be claimed at the same time"},
+    {"rate", CLI_TEXT, "COUNT/PERIOD", "jobs that may be claimed in a period: 30/60s, 5/s"},
+    {"group-concurrency", CLI_INTEGER, "N",
+     "jobs of one group at the same time; 1 is strict order"},
+    {"group-rate", CLI_TEXT, "COUNT/PERIOD", "jobs of one group that may be started in a period"},
+    {"dead-max", CLI_INTEGER, "N", "keep the newest N dead letters (default 10000)"},
+    {"dead-for", CLI_DURATION, "DURATION", "keep dead letters for this long (default 30d)"},
     PARTITIONS,
     {0},
 };
 
 static const cli_option schedule_options[] = {
     {"cron", CLI_TEXT, "EXPRESSION", "'MINUTE HOUR DAY MONTH WEEKDAY', like '30 2 * * mon-fri'"},
-    {"zone", CLI_TEXT, "ZONE", "of --cron, like Europe/Berlin (UTC)"},
-    {"every", CLI_DURATION, "DURATION", "instead: at multiples of this, at least 1s"},
-    {"missed", CLI_CHOICE, "once|skip", "times missed without workers: one job, or none (once)"},
+    {"zone", CLI_TEXT, "ZONE", "time zone of --cron, like Europe/Berlin (default UTC)"},
+    {"every", CLI_DURATION, "DURATION", "at multiples of this, at least 1s; instead of --cron"},
+    {"missed", CLI_CHOICE, "once|skip", "one job for all missed times, or none (default once)"},
     JOB_OPTIONS,
     {"unique-payload", CLI_FLAG, NULL, NULL},
     PARTITIONS,
@@ -221,11 +231,14 @@ static const cli_verb verbs[] = {
         .summary = "put jobs into a queue; prints their ids",
         .options = push_options,
         .details =
-            "Each PAYLOAD is a job, any bytes; without one, standard input is. A job is done at\n"
-            "least once: it stays until a worker has acknowledged it. Exit code 1 when the queue\n"
-            "is full. A job whose unique key is there already is not pushed, and its id is that\n"
-            "of the other one. After exit code 69 it is not known whether the jobs were pushed:\n"
-            "use --request, and repeat the command within ten minutes.",
+            "Each PAYLOAD is a job, any bytes; without one, standard input is the payload. A job\n"
+            "runs at least once: it stays until a worker has acknowledged it. If its unique key "
+            "is\n"
+            "taken, a job is not pushed; the id of the job that has the key is printed. Exit code "
+            "1\n"
+            "when the queue is full. After exit code 69 the jobs may have been pushed or not: "
+            "with\n"
+            "--request the command can be repeated within ten minutes.",
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue push tackle-example bob@example.org --priority -5 --delay 50ms\n"
                    "printf 'carol\\ndave\\n' | tackle queue push tackle-example --lines --json\n"
@@ -240,24 +253,24 @@ static const cli_verb verbs[] = {
         .options = work_options,
         .details =
             "COMMAND gets the payload on standard input, and TACKLE_JOB_ID, TACKLE_QUEUE,\n"
-            "TACKLE_ATTEMPT, TACKLE_RETRIES, TACKLE_PRIORITY, TACKLE_TOKEN, and what the job has\n"
-            "of TACKLE_GROUP, TACKLE_META and TACKLE_ERROR (why it failed before). Its exit "
-            "code:\n\n"
+            "TACKLE_ATTEMPT, TACKLE_RETRIES, TACKLE_PRIORITY and TACKLE_TOKEN in the environment;\n"
+            "TACKLE_GROUP, TACKLE_META and TACKLE_ERROR (why the last attempt failed) if the job\n"
+            "has them. What the exit code of COMMAND means:\n\n"
             "  0              done\n"
-            "  75             not now: again after --again, uses no attempt\n"
+            "  75             not now: tried again after --again, uses no attempt\n"
             "  65             hopeless: to the dead letters at once\n"
-            "  anything else  failed, the last of its stderr is the reason; tried again after the\n"
-            "                 job's backoff while it has retries left, then to the dead letters\n\n"
+            "  anything else  failed; the end of its stderr is the reason. Tried again after the\n"
+            "                 backoff while retries are left, then to the dead letters\n\n"
             "Of several queues the first is always served first. COMMAND and all that it starts\n"
-            "are one process group, which is ended with it, at the job's time limit and when the\n"
-            "claim is lost. SIGTERM or Ctrl-C: no more jobs, those that run go on to their end; a\n"
-            "second one ends them now, and they use no attempt. A COMMAND that cannot be run ends\n"
-            "the worker (126, 127) and no job is lost. With --json one line for each job, and "
-            "what\n"
-            "COMMAND prints goes to stderr.\n\n"
-            "With several threads COMMAND's output is printed in whole lines.\n\n"
-            "Exit code 1: with --once there was no job or it was not done, with --drain some were\n"
-            "not done, or are still ready: the queue is paused, or a limit holds them back.",
+            "are one process group. The group is ended when COMMAND ends, at the time limit of "
+            "the\n"
+            "job, and when the claim is lost. After SIGTERM or Ctrl-C no more jobs are begun, and\n"
+            "running ones go on to their end. A second signal ends them now; they use no attempt.\n"
+            "If COMMAND cannot be run, the worker ends (126, 127) and the job stays. With several\n"
+            "threads output is printed in whole lines. With --json stdout has one line for each\n"
+            "job, and what COMMAND prints goes to stderr.\n\n"
+            "Exit code 1: with --once there was no job, or it failed; with --drain some jobs\n"
+            "failed, or are still ready because the queue is paused or a limit holds them back.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue work tackle-example --drain -- sh -c 'echo \"to $(cat)\"'\n"
                    "tackle queue destroy tackle-example --yes",
@@ -268,9 +281,9 @@ static const cli_verb verbs[] = {
         .args = "NAME...",
         .summary = "claim a job by hand; prints its id, token and payload",
         .options = pop_options,
-        .details = "Of several queues the first that has a job. It comes back to the front when\n"
-                   "the lease ends, unless it is acknowledged, failed, released or extended with\n"
-                   "the token before. Exit code 1 when there is none.",
+        .details = "Takes from the first of the queues that has a job. The job comes back to the\n"
+                   "front when the lease ends, unless it was acknowledged, failed, released or\n"
+                   "extended with the token before. Exit code 1 when there is no job.",
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue pop tackle-example --lease 1m\n"
                    "tackle queue destroy tackle-example --yes",
@@ -279,10 +292,10 @@ static const cli_verb verbs[] = {
     {
         .name = "ack",
         .args = "NAME ID TOKEN",
-        .summary = "a claimed job is done",
+        .summary = "acknowledge a claimed job: it is done",
         .options = ack_options,
-        .details = "Exit code 1 when the claim is not valid any more: somebody else may have the\n"
-                   "job by now.",
+        .details =
+            "Exit code 1 when the claim is no longer valid: another worker may have the job.",
         .example = "tackle queue push tackle-example alice@example.org\n" POP
                    "tackle queue ack tackle-example $id $token\n"
                    "tackle queue destroy tackle-example --yes",
@@ -291,9 +304,9 @@ static const cli_verb verbs[] = {
     {
         .name = "fail",
         .args = "NAME ID TOKEN",
-        .summary = "a claimed job has failed: again after its backoff, or dead",
+        .summary = "report a claimed job as failed: it is tried again, or dead",
         .options = fail_options,
-        .details = "Exit code 1 when the claim is not valid any more.",
+        .details = "Exit code 1 when the claim is no longer valid.",
         .example = "tackle queue push tackle-example alice@example.org\n" POP
                    "tackle queue fail tackle-example $id $token --reason 'mailbox full'\n"
                    "tackle queue show tackle-example $id\n"
@@ -305,7 +318,7 @@ static const cli_verb verbs[] = {
         .args = "NAME ID TOKEN",
         .summary = "give a claimed job back; uses no attempt",
         .options = release_options,
-        .details = "Exit code 1 when the claim is not valid any more.",
+        .details = "Exit code 1 when the claim is no longer valid.",
         .example = "tackle queue push tackle-example alice@example.org\n" POP
                    "tackle queue release tackle-example $id $token\n"
                    "tackle queue destroy tackle-example --yes",
@@ -314,10 +327,10 @@ static const cli_verb verbs[] = {
     {
         .name = "extend",
         .args = "NAME ID TOKEN",
-        .summary = "make the lease of a claimed job last from now",
+        .summary = "renew the lease of a claimed job",
         .options = extend_options,
-        .details = "Exit code 1 when the claim is not valid any more. Commands of queue work need\n"
-                   "this only to tell their progress: their leases are renewed for them.",
+        .details = "Exit code 1 when the claim is no longer valid. A command of queue\n"
+                   "work needs this only for --progress: its lease is renewed by the worker.",
         .example =
             "tackle queue push tackle-example alice@example.org\n" POP
             "tackle queue extend tackle-example $id $token --lease 1m --progress 'half of it'\n"
@@ -340,8 +353,8 @@ static const cli_verb verbs[] = {
         .name = "list",
         .summary = "all queues, with their numbers",
         .details =
-            "Looks through all keys, without blocking the server. How many partitions a queue has\n"
-            "is found out by that: the last of them may be missing if they were never used.",
+            "Looks through all keys, without blocking the server. Partitions that were never used\n"
+            "have no keys, so the number of partitions may be too low.",
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue list\n"
                    "tackle queue destroy tackle-example --yes",
@@ -352,7 +365,7 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "look at jobs, the next to be served first",
         .options = peek_options,
-        .details = "Changes nothing. Held are jobs that wait for others of their group or flow.",
+        .details = "Changes nothing. Held jobs wait for other jobs of their group or flow.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue peek tackle-example\n"
                    "tackle queue destroy tackle-example --yes",
@@ -361,9 +374,9 @@ static const cli_verb verbs[] = {
     {
         .name = "show",
         .args = "NAME ID",
-        .summary = "all that is known of a job",
+        .summary = "show all that is known about a job",
         .options = common_options,
-        .details = "Exit code 1 when it is not there: done, cancelled, or never pushed.",
+        .details = "Exit code 1 when the job is not there: done, cancelled, or never pushed.",
         .example = "id=$(tackle queue push tackle-example alice@example.org)\n"
                    "tackle queue show tackle-example $id\n"
                    "tackle queue destroy tackle-example --yes",
@@ -372,9 +385,9 @@ static const cli_verb verbs[] = {
     {
         .name = "result",
         .args = "NAME ID",
-        .summary = "the result of a job that was pushed with --result",
+        .summary = "print the result of a job that was pushed with --result",
         .options = result_options,
-        .details = "Exit code 1 when there is none: not done in time, dead, or no such job.",
+        .details = "Exit code 1 when there is no result: not done in time, dead, or no such job.",
         .example = "id=$(tackle queue push tackle-example '6 * 7' --result 1h)\n"
                    "tackle queue work tackle-example --drain --result -- sh -c 'echo $(($(cat)))'\n"
                    "tackle queue result tackle-example $id --wait 5s\n"
@@ -384,10 +397,11 @@ static const cli_verb verbs[] = {
     {
         .name = "dead",
         .args = "NAME [ID...]",
-        .summary = "the dead letters, newest first; delete some",
+        .summary = "list the dead letters, newest first, or delete some",
         .options = dead_options,
-        .details = "Jobs that have failed for the last time, and why. They stay until they are\n"
-                   "retried, deleted, too many or too old (see tackle queue limit).",
+        .details =
+            "Dead letters are jobs that have failed for the last time. They stay until they\n"
+            "are retried, deleted, too many or too old (see tackle queue limit).",
         .example = DEAD_LETTER "tackle queue dead tackle-example\n"
                                "tackle queue dead tackle-example --delete-all\n"
                                "tackle queue destroy tackle-example --yes",
@@ -396,7 +410,7 @@ static const cli_verb verbs[] = {
     {
         .name = "retry",
         .args = "NAME [ID...]",
-        .summary = "dead letters back to the queue, with all attempts before them",
+        .summary = "put dead letters back into the queue, with all their retries",
         .options = retry_options,
         .details = "Exit code 1 when one of them is not there.",
         .example = DEAD_LETTER "tackle queue retry tackle-example --all\n"
@@ -408,8 +422,8 @@ static const cli_verb verbs[] = {
         .args = "NAME ID...",
         .summary = "take jobs out of the queue, whatever their state",
         .options = common_options,
-        .details = "The worker of one that runs is told, and ends its command. Exit code 1 when\n"
-                   "one of them is not there.",
+        .details = "The worker of a running job is notified, and ends its command. Exit code 1\n"
+                   "when one of the jobs is not there.",
         .example = "id=$(tackle queue push tackle-example alice@example.org --delay 1h)\n"
                    "tackle queue cancel tackle-example $id",
         .run = cli_queue_cancel,
@@ -417,9 +431,9 @@ static const cli_verb verbs[] = {
     {
         .name = "pause",
         .args = "NAME",
-        .summary = "take jobs, but give out none",
+        .summary = "stop giving out jobs; pushes still work",
         .options = common_options,
-        .details = "Jobs that run go on to their end.",
+        .details = "Running jobs go on to their end.",
         .example = "tackle queue pause tackle-example\n"
                    "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue pop tackle-example || echo 'it is paused'\n"
@@ -439,9 +453,9 @@ static const cli_verb verbs[] = {
     {
         .name = "drain",
         .args = "NAME",
-        .summary = "remove all jobs that nobody has claimed",
+        .summary = "remove all jobs that no worker has claimed",
         .options = common_options,
-        .details = "Those that run, dead letters, settings and schedules stay.",
+        .details = "Running jobs, dead letters, settings and schedules stay.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue drain tackle-example\n"
                    "tackle queue destroy tackle-example --yes",
@@ -462,9 +476,10 @@ static const cli_verb verbs[] = {
         .summary = "show the settings of a queue, or change some",
         .options = limit_options,
         .details =
-            "They are kept on the server and hold for all programs; what is not named stays\n"
-            "as it is, 0 takes a limit away (dead letters are then kept as in the beginning).\n"
-            "Each partition of a queue has its own.",
+            "Settings are kept on the server and hold for all programs. Options that are not "
+            "given\n"
+            "change nothing; 0 removes a limit (for dead letters: the default). Each partition of\n"
+            "a queue counts on its own.",
         .example = "tackle queue limit tackle-example --max-jobs 100000 --rate 10/s \\\n"
                    "  --group-concurrency 1\n"
                    "tackle queue limit tackle-example --rate 0 --json\n"
@@ -474,12 +489,11 @@ static const cli_verb verbs[] = {
     {
         .name = "schedule",
         .args = "add|list|remove NAME [ID] [PAYLOAD]",
-        .summary = "jobs that are pushed again and again",
+        .summary = "push a job again and again, at times or intervals",
         .options = schedule_options,
-        .details =
-            "add makes or replaces the schedule ID; remove needs ID, too. Each time is fired "
-            "once,\n"
-            "however many workers run; whichever worker of the queue comes first pushes the job.",
+        .details = "add makes or replaces the schedule ID, remove removes it. Workers of the queue "
+                   "push the\n"
+                   "job when it is due: once each time, however many workers there are.",
         .example = "tackle queue schedule add tackle-example report --cron '30 2 * * mon-fri' \\\n"
                    "  --zone Europe/Berlin 'the nightly report'\n"
                    "tackle queue schedule list tackle-example\n"
@@ -491,7 +505,7 @@ static const cli_verb verbs[] = {
 };
 
 static const cli_step demo[] = {
-    {"Jobs wait in a queue until somebody has done them.",
+    {"Jobs wait in a queue until a worker has done them.",
      "tackle queue push mails alice@example.org bob@example.org", 0},
     {"One is urgent (lower is served first), one is for later.",
      "tackle queue push mails carol@example.org --priority -5;\n"
@@ -499,18 +513,19 @@ static const cli_step demo[] = {
      0},
     {"A worker runs a command for each: the payload is its standard input.",
      "tackle queue work mails --drain -- sh -c 'echo \"to $(cat), attempt $TACKLE_ATTEMPT\"'", 0},
-    {"Thousands of jobs in a few trips.", "seq 1 5000 | tackle queue push numbers --lines", 0},
+    {"Thousands of jobs in a few round trips.", "seq 1 5000 | tackle queue push numbers --lines",
+     0},
     {"A unique job is pushed once.",
      "for i in 1 2; do tackle queue push reports daily --unique daily; done", 0},
     {"A job that fails is tried again, later and later; without retries it is a dead letter.",
      "tackle queue push mails nobody --retries 0;\n"
      "  tackle queue work mails --drain -- sh -c 'echo no such user >&2; exit 1'",
      1},
-    {"What is dead can be looked at, and tried again.",
+    {"Dead letters can be listed, and tried again.",
      "tackle queue dead mails; tackle queue retry mails --all", 0},
     {"kill -9 of a worker: the job comes back to the front when its lease ends.",
      "tackle queue pop reports --lease 200ms; tackle queue pop reports --wait 10s", 0},
-    {"A result, for whoever waits for it.",
+    {"A result, for the program that pushed the job.",
      "id=$(tackle queue push sums '6 * 7' --result 1h);\n"
      "  tackle queue work sums --once --result -- sh -c 'echo $(($(cat)))';\n"
      "  tackle queue result sums $id",

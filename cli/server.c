@@ -95,7 +95,8 @@ static int status(cli_session *cli)
 }
 
 static const cli_option start_options[] = {
-    {"durability", CLI_CHOICE, "none|snapshot|lazy|everysec|always", "what survives (everysec)"},
+    {"durability", CLI_CHOICE, "none|snapshot|lazy|everysec|always",
+     "what survives a crash (default everysec)"},
     {0},
 };
 
@@ -106,13 +107,13 @@ static const cli_verb verbs[] = {
         .options = start_options,
         .details = "The directory is the one of --url embedded:/dir or TACKLE_URL, else\n"
                    "$XDG_DATA_HOME/tackle or ~/.local/share/tackle. Any command starts it when\n"
-                   "needed; this is for choosing the durability, and for knowing where it is.",
+                   "needed. This verb chooses the durability, and prints where the server is.",
         .example = "tackle server start --durability everysec",
         .run = start,
     },
     {
         .name = "stop",
-        .summary = "stop the private server, saving what its durability promises",
+        .summary = "stop the private server; its data is saved unless the durability is none",
         .details = "Exit code 1 when it did not run.",
         .example = "tackle server start\ntackle server stop",
         .run = stop,
