@@ -59,11 +59,14 @@ start_server() {
     tackle server start >/dev/null || fail "no server"
 }
 
-# become USER PAGE: makes the user of the line "ACL SETUSER USER ..." in docs/PAGE on the test's server;
-# from then on every command is that user's.
+# become USER PAGE: makes the user of "ACL SETUSER USER ..." in docs/PAGE, with the indented lines that
+# follow, on the test's server; from then on every command is that user's.
 become() {
     local rules socket
-    read -ra rules < <(grep "^ACL SETUSER $1 " "$TACKLE_SOURCE/docs/$2")
+    read -ra rules <<<"$(awk -v first="^ACL SETUSER $1 " '
+        $0 ~ first { inside = 1; print; next }
+        inside && !/^  / { exit }
+        inside' "$TACKLE_SOURCE/docs/$2" | tr '\n' ' ')"
     [ ${#rules[@]} -gt 3 ] || fail "docs/$2 has no user $1"
     tackle call "${rules[@]}" >/dev/null || fail "docs/$2: the user $1 cannot be made"
     socket=$(tackle server status --json | jq -r .socket)
