@@ -155,13 +155,13 @@ static int drop(cli_session *cli)
 
 static const cli_option push_options[] = {
     CLI_LINES,
-    {"ttl", CLI_DURATION, "DURATION", "the list expires so long after the last push"},
+    {"ttl", CLI_DURATION, "DURATION", "the list expires this long after the last push"},
     {0},
 };
 
 static const cli_option pop_options[] = {
-    {"wait", CLI_DURATION, "DURATION", "wait so long for an item"},
-    {"max", CLI_INTEGER, "N", "take up to so many (default 1)"},
+    {"wait", CLI_DURATION, "DURATION", "wait up to this long for an item (default 0)"},
+    {"max", CLI_INTEGER, "N", "take up to N items (default 1)"},
     {0},
 };
 

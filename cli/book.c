@@ -336,7 +336,7 @@ static const cli_option add_options[] = {
     {"accents", CLI_FLAG, NULL, "a new book: muller finds Müller"},
     {"pinyin", CLI_FLAG, NULL, "a new book: zhang and zsf find 张三丰"},
     {"contains", CLI_FLAG, NULL, "a new book: any part of a name is found (needs memory)"},
-    {"ttl", CLI_DURATION, "DURATION", "the book expires so long after the last write"},
+    {"ttl", CLI_DURATION, "DURATION", "the book expires this long after the last write"},
     {0},
 };
 
@@ -353,13 +353,13 @@ static const cli_option rename_options[] = {
 };
 
 static const cli_option complete_options[] = {
-    {"count", CLI_INTEGER, "N", "at most so many (default 10)"},
+    {"count", CLI_INTEGER, "N", "print at most N (default 10)"},
     IDS("with their ids"),
     {0},
 };
 
 static const cli_option find_options[] = {
-    {"count", CLI_INTEGER, "N", "at most so many (default 10, up to 1000)"},
+    {"count", CLI_INTEGER, "N", "print at most N (default 10, up to 1000)"},
     {0},
 };
 

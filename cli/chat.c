@@ -402,8 +402,8 @@ static const cli_option send_options[] = {
 };
 
 static const cli_option fetch_options[] = {
-    {"count", CLI_INTEGER, "N", "at most so many messages of each chat (100)"},
-    {"wait", CLI_DURATION, "DURATION", "wait so long for a message"},
+    {"count", CLI_INTEGER, "N", "at most N messages of each chat (default 100)"},
+    {"wait", CLI_DURATION, "DURATION", "wait up to this long for a message (default 0)"},
     {"ack", CLI_FLAG, NULL, "acknowledge what was printed"},
     {0},
 };

@@ -234,16 +234,16 @@ static int drop(cli_session *cli)
 static const cli_option set_options[] = {
     {"if-version", CLI_TEXT, "N", "only if this is the version now; none: if there is none"},
     {"author", CLI_TEXT, "TEXT", "shown in the history (USER@HOST)"},
-    {"history", CLI_INTEGER, "N", "versions that stay (10)"},
+    {"history", CLI_INTEGER, "N", "versions to keep (default 10)"},
     {0},
 };
 static const cli_option watch_options[] = {
-    {"max", CLI_INTEGER, "N", "end after so many values (no limit)"},
-    {"wait", CLI_DURATION, "DURATION", "end with 1 when nothing changes for so long (no limit)"},
+    {"max", CLI_INTEGER, "N", "end after N values (default: no limit)"},
+    {"wait", CLI_DURATION, "DURATION", "end with 1 after this long without a change"},
     {0},
 };
 static const cli_option history_options[] = {
-    {"max", CLI_INTEGER, "N", "at most so many (all that are kept)"},
+    {"max", CLI_INTEGER, "N", "print at most N (default: all that are kept)"},
     {0},
 };
 static const cli_option drop_options[] = {CLI_YES, {0}};

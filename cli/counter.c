@@ -191,12 +191,12 @@ static int drop(cli_session *cli)
 
 static const cli_option add_options[] = {
     {"every", CLI_TEXT, "DURATION,...", "precisions of a new counter (1s,5s,1m,5m,1h,5h,1d)"},
-    {"samples", CLI_INTEGER, "N", "slices kept for each (120)"},
+    {"samples", CLI_INTEGER, "N", "slices kept of each precision (default 120)"},
     {0},
 };
 
 static const cli_option series_options[] = {
-    {"every", CLI_DURATION, "DURATION", "which precision (60)"},
+    {"every", CLI_DURATION, "DURATION", "which precision (default 60s)"},
     {"from", CLI_TIME, "TIME", "from the slice of this time on (as far back as it goes)"},
     {"to", CLI_TIME, "TIME", "up to the slice of this time (now)"},
     {"plot", CLI_FLAG, NULL, "draw it, as wide as the terminal"},

@@ -61,7 +61,7 @@ static int cron(cli_session *cli)
 
 static const cli_option options[] = {
     {"zone", CLI_TEXT, "ZONE", "time zone, like Europe/Berlin (UTC)"},
-    {"count", CLI_INTEGER, "N", "so many times (5)"},
+    {"count", CLI_INTEGER, "N", "print the next N times (default 5)"},
     {"after", CLI_TIME, "TIME", "those after this one (now)"},
     {0},
 };

@@ -306,8 +306,8 @@ static int drop(cli_session *cli)
 static const cli_option import_options[] = {
     {"blocks", CLI_TEXT, "FILE", "ranges: CSV, or CSV and gzip; - for standard input"},
     {"places", CLI_TEXT, "FILE", "places that the ranges name by their ids"},
-    {"max-bad", CLI_INTEGER, "N", "bad rows that are left out; more, and nothing changes (0)"},
-    {"max-reports", CLI_INTEGER, "N", "bad rows that are described (100)"},
+    {"max-bad", CLI_INTEGER, "N", "bad rows to skip; with more nothing is imported (default 0)"},
+    {"max-reports", CLI_INTEGER, "N", "bad rows to describe (default 100)"},
     {0},
 };
 

@@ -358,21 +358,22 @@ static int drop(cli_session *cli)
 
 static const cli_option write_options[] = {
     {"syslog", CLI_FLAG, NULL, "take the severity from each line's priority: <13>text"},
-    {"keep", CLI_INTEGER, "N", "recent messages kept of each severity (100)"},
-    {"distinct", CLI_INTEGER, "N", "different messages in the table of an hour (1000)"},
-    {"ttl", CLI_DURATION, "DURATION", "recent messages expire after the last one (30d)"},
+    {"keep", CLI_INTEGER, "N", "recent messages kept of each severity (default 100)"},
+    {"distinct", CLI_INTEGER, "N", "different messages in the table of an hour (default 1000)"},
+    {"ttl", CLI_DURATION, "DURATION",
+     "recent messages expire this long after the last one (default 30d)"},
     {0},
 };
 
 static const cli_option recent_options[] = {
-    {"count", CLI_INTEGER, "N", "how many (100)"},
+    {"count", CLI_INTEGER, "N", "print at most N (default 100)"},
     {"follow", CLI_FLAG, NULL, "go on with what comes, until interrupted"},
     {0},
 };
 
 static const cli_option common_options[] = {
     {"last", CLI_FLAG, NULL, "of the last hour instead of this one"},
-    {"count", CLI_INTEGER, "N", "how many (100)"},
+    {"count", CLI_INTEGER, "N", "print at most N (default 100)"},
     {0},
 };
 

@@ -71,7 +71,7 @@ static int status(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option on_options[] = {
-    {"reason", CLI_TEXT, "TEXT", "shown to those who ask, up to 255 bytes"},
+    {"reason", CLI_TEXT, "TEXT", "shown by status, up to 255 bytes"},
     {0},
 };
 

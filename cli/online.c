@@ -209,7 +209,7 @@ static const cli_option count_options[] = {
     {0},
 };
 static const cli_option check_options[] = {
-    {"days-ago", CLI_INTEGER, "N", "on the day so many days ago (default 0: today)"},
+    {"days-ago", CLI_INTEGER, "N", "on the day N days ago (default 0: today)"},
     {0},
 };
 static const cli_option returning_options[] = {

@@ -111,7 +111,7 @@ static int names(cli_session *cli)
 
 static const cli_option add_options[] = {
     {"max", CLI_INTEGER, "N", "contacts that are kept (default 100, up to 1000)"},
-    {"ttl", CLI_DURATION, "DURATION", "the list expires so long after the last add"},
+    {"ttl", CLI_DURATION, "DURATION", "the list expires this long after the last add"},
     CLI_LINES,
     {0},
 };
@@ -122,7 +122,7 @@ static const cli_option remove_options[] = {
 };
 
 static const cli_option complete_options[] = {
-    {"count", CLI_INTEGER, "N", "at most so many"},
+    {"count", CLI_INTEGER, "N", "print at most N"},
     {"accents", CLI_FLAG, NULL, "jurgen finds Jürgen"},
     {"pinyin", CLI_FLAG, NULL, "zhang and zs find 张三"},
     {0},

@@ -96,7 +96,7 @@ static int status(cli_session *cli)
 
 static const cli_option start_options[] = {
     {"durability", CLI_CHOICE, "none|snapshot|lazy|everysec|always",
-     "what survives a crash (default everysec)"},
+     "what survives (default everysec)"},
     {0},
 };
 
@@ -113,7 +113,7 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "stop",
-        .summary = "stop the private server; its data is saved unless the durability is none",
+        .summary = "stop the private server; saves its data (durability none: nothing)",
         .details = "Exit code 1 when it did not run.",
         .example = "tackle server start\ntackle server stop",
         .run = stop,

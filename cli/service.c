@@ -317,15 +317,15 @@ static int pick(cli_session *cli)
 
 static const cli_option register_options[] = {
     {"address", CLI_TEXT, "A", "where it is reached"},
-    {"id", CLI_TEXT, "ID", "names it in its service (the address)"},
+    {"id", CLI_TEXT, "ID", "name in the service (default: the address)"},
     {"meta", CLI_TEXT, "NAME=VALUE", "whatever else others should know; may be repeated"},
-    {"weight", CLI_INTEGER, "N", "for picks by weight; 0: never picked by it (1)"},
-    {"lease", CLI_DURATION, "DURATION", "how long after a crash it is listed (10s)"},
+    {"weight", CLI_INTEGER, "N", "for picks by weight; 0 is never picked (default 1)"},
+    {"lease", CLI_DURATION, "DURATION", "listed for this long after a crash (default 10s)"},
     {0},
 };
 static const cli_option watch_options[] = {
-    {"max", CLI_INTEGER, "N", "end after so many lists (no limit)"},
-    {"wait", CLI_DURATION, "DURATION", "end with 1 when nothing changes for so long (no limit)"},
+    {"max", CLI_INTEGER, "N", "end after N lists (default: no limit)"},
+    {"wait", CLI_DURATION, "DURATION", "end with 1 after this long without a change"},
     {0},
 };
 static const cli_option pick_options[] = {

@@ -247,7 +247,7 @@ static const cli_option time_options[] = {TYPE, {0}};
 static const cli_option slowest_options[] = {
     TYPE,
     LAST,
-    {"count", CLI_INTEGER, "N", "how many (100)"},
+    {"count", CLI_INTEGER, "N", "print at most N (default 100)"},
     {0},
 };
 static const cli_option drop_options[] = {CLI_YES, {0}};

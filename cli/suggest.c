@@ -276,11 +276,11 @@ static const cli_option feed_options[] = {
     {"half-life", CLI_DURATION, "DURATION", "new ones: weights halve in this time (default never)"},
     {"best", CLI_INTEGER, "N", "new ones: texts that a prefix keeps (default 50)"},
     {"longest", CLI_INTEGER, "N", "new ones: the longest prefix that keeps them (default 16)"},
-    {"texts", CLI_INTEGER, "N", "new ones: at most so many (default a million, 0: no limit)"},
+    {"texts", CLI_INTEGER, "N", "new ones: keep at most N texts (default a million, 0: no limit)"},
     {"accents", CLI_FLAG, NULL, "new ones: munch finds München"},
     {"pinyin", CLI_FLAG, NULL, "new ones: bj finds 北京"},
     {"words", CLI_FLAG, NULL, "new ones: york finds new york"},
-    {"ttl", CLI_DURATION, "DURATION", "all expire so long after the last write"},
+    {"ttl", CLI_DURATION, "DURATION", "all texts expire this long after the last write"},
     {0},
 };
 
@@ -290,7 +290,7 @@ static const cli_option remove_options[] = {
 };
 
 static const cli_option hint_options[] = {
-    {"count", CLI_INTEGER, "K", "at most so many (default 5, up to 100)"},
+    {"count", CLI_INTEGER, "K", "print at most N (default 5, up to 100)"},
     {"typos", CLI_FLAG, NULL, "correct one mistyped character when nothing else fits"},
     {0},
 };
