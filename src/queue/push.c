@@ -269,33 +269,62 @@ static int prepare(trip *t, const char *lane, size_t before)
 
 /* ---- What became of them ------------------------------------------------- */
 
-/* For each job a word: "id", "=id" of the one that has its key, or "-". *at is moved behind it. */
-static int read_word(const tkl__queue_shard *shard, const char **at, char id[TKL_JOB_ID_SIZE])
+/* The answer of a chunk, as far as it is read. */
+typedef struct answer {
+    const char *at;   /* the next word */
+    uint64_t next_id; /* of a run of new jobs */
+    size_t left;      /* in that run */
+} answer;
+
+static bool is_id_word(const char *word, size_t len, char digits[TKL__QUEUE_ID_LEN + 1])
 {
-    const char *word = *at;
-    size_t len = strcspn(word, " ");
-    *at = word + len + (word[len] == ' ');
-    bool exists = *word == '=';
-    if (!tkl__queue_is_id((tkl_bytes){word + exists, len - exists}))
-        return tkl__no(TKL_FULL);
-    tkl__queue_show_id(shard, word + exists, id);
-    return exists ? TKL_EXISTS : TKL_OK;
+    snprintf(digits, TKL__QUEUE_ID_LEN + 1, "%.*s", (int)len, word);
+    return tkl__queue_is_id((tkl_bytes){word, len});
 }
 
-/* The answers of the chunks, as far as they are read. */
-static int begin_answers(const trip *t, const tkl_reply *replies, const char ***answers)
+/* Takes the next id of a run. */
+static int next_of_run(const tkl__queue_shard *shard, answer *a, char id[TKL_JOB_ID_SIZE])
+{
+    char digits[TKL__QUEUE_ID_LEN + 1];
+    snprintf(digits, sizeof digits, "%013" PRIx64, a->next_id++ & UINT64_C(0xfffffffffffff));
+    a->left--;
+    tkl__queue_show_id(shard, digits, id);
+    return TKL_OK;
+}
+
+/* A word is "id*n" for n new jobs, "=id" of the one that has the key of a job, or "-". */
+static int next_answer(const tkl__queue_shard *shard, answer *a, char id[TKL_JOB_ID_SIZE])
+{
+    char digits[TKL__QUEUE_ID_LEN + 1];
+    const char *word = a->at;
+    size_t len = strcspn(word, " "), star = strcspn(word, "* ");
+    if (a->left > 0)
+        return next_of_run(shard, a, id);
+    a->at = word + len + (word[len] == ' ');
+    if (star < len && is_id_word(word, star, digits)) {
+        a->next_id = strtoull(digits, NULL, 16);
+        a->left = strtoull(word + star + 1, NULL, 10);
+        return a->left > 0 ? next_of_run(shard, a, id) : tkl__no(TKL_FULL);
+    }
+    if (*word != '=' || !is_id_word(word + 1, len - 1, digits))
+        return tkl__no(TKL_FULL);
+    tkl__queue_show_id(shard, digits, id);
+    return TKL_EXISTS;
+}
+
+static int begin_answers(const trip *t, const tkl_reply *replies, answer **answers)
 {
     *answers = calloc(t->nchunks + 1, sizeof **answers);
     if (!*answers)
         return tkl__nomem();
-    for (size_t i = 0; replies && i < t->nchunks; i++)
-        (*answers)[i] = tkl_reply_str(tkl_reply_at(replies, i));
+    for (size_t i = 0; i < t->nchunks; i++)
+        (*answers)[i].at = tkl_reply_str(tkl_reply_at(replies, i));
     return TKL_OK;
 }
 
-/* The jobs of a chunk are in order: each takes the next word of its answer. */
-static int read_answer(const trip *t, const piece *p, const tkl_reply *replies, int rc,
-                       const char **answer, char id[TKL_JOB_ID_SIZE])
+/* The jobs of a chunk are in order: each takes the next part of its answer. */
+static int read_answer(const trip *t, const piece *p, const tkl_reply *replies, int rc, answer *a,
+                       char id[TKL_JOB_ID_SIZE])
 {
     const tkl_reply *reply = tkl_reply_at(replies, p->chunk);
     if (!reply)
@@ -303,13 +332,13 @@ static int read_answer(const trip *t, const piece *p, const tkl_reply *replies, 
     int code = tkl_reply_code(reply);
     if (code != TKL_OK)
         return tkl__fail(code, "%s", tkl_reply_str(reply));
-    return read_word(t->chunks[p->chunk].shard, answer, id);
+    return next_answer(t->chunks[p->chunk].shard, a, id);
 }
 
 /* Reports what became of each job; the first failure is returned. */
 static int read_answers(const trip *t, const tkl_reply *replies, int rc, tkl_pushed *pushed)
 {
-    const char **answers;
+    answer *answers;
     char unwanted[TKL_JOB_ID_SIZE];
     int first = begin_answers(t, replies, &answers);
     for (size_t i = 0; answers && i < t->count; i++) {

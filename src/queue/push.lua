@@ -4,8 +4,8 @@
 -- ARGV[2] number    of this request in its lane
 -- ARGV[3...] jobs   two each: when it may start, '' for at once, or of the words "delay=ms", "at=ms"
 --   and "after=1,2" (the places in this call of the jobs that it waits for); and its record
--- returns what became of each job, with spaces in between: its id; "=" and the id of the job that has
---   its unique key; or "-" when there is no room
+-- returns what became of the jobs, in words with spaces in between: "id*n" for n new jobs, whose ids
+--   are one behind the other; "=id" of the job that has the unique key; or "-" when there is no room
 -- include: clock
 local now = clock()
 -- include: push
@@ -20,7 +20,8 @@ if before then
 end
 local waiting, meta = check_waiting(), read_meta()
 local stock = open_stock(meta)
-local results, ids = {}, {}             -- of each job, by its place
+local words, run = {}, 0                -- of the answer; new jobs in its last word
+local ids = {}                          -- of each job, by its place
 local jobs, ready, delayed = {}, {}, {} -- arguments of the commands that store them
 local scores = {}                       -- in READY, by priority
 local waits, places = {}, {}            -- the same, of jobs that wait for others
@@ -73,7 +74,7 @@ local function read_when(when)
   return delay and now + delay or tonumber(at), after and children_of(after) or not after and NONE
 end
 
--- What became of a job, and its id.
+-- The id of a job, and a word unless it is new: what became of it.
 local function push(when, record)
   local job, due, children = PLAIN, nil, NONE
   if has_options(record) then
@@ -81,13 +82,13 @@ local function push(when, record)
   end
   local holder = job.unique > 0 and holder_of(job.unique_key)
   if holder then
-    return '=' .. holder, holder
+    return holder, '=' .. holder
   end
   if when ~= '' then
     due, children = read_when(when)
   end
   if not children or not has_room(stock, meta, record) then
-    return '-'
+    return nil, '-'
   end
   local id = add_to_stock(stock, record)
   append(jobs, id, record)
@@ -105,13 +106,34 @@ local function push(when, record)
   if job.unique > 0 then
     hold_unique(job, id)
   end
-  return id, id
+  return id
+end
+
+local function end_run()
+  if run > 0 then
+    words[#words] = words[#words] .. '*' .. run
+    run = 0
+  end
+end
+
+local function add_to_answer(id, word)
+  if word then
+    end_run()
+    words[#words + 1] = word
+    return
+  end
+  if run == 0 then
+    words[#words + 1] = id
+  end
+  run = run + 1
 end
 
 for i = 3, #ARGV, 2 do
-  local n = (i - 1) / 2
-  results[n], ids[n] = push(ARGV[i], ARGV[i + 1])
+  local id, word = push(ARGV[i], ARGV[i + 1])
+  ids[(i - 1) / 2] = id
+  add_to_answer(id, word)
 end
+end_run()
 for child, those in pairs(parents) do
   if those[1] then
     redis.call('HSET', PARENTS, child, those.earlier .. table.concat(those))
@@ -131,7 +153,7 @@ if jobs[1] then
   redis.call('HSET', JOBS, unpack(jobs))
 end
 close_stock(stock, meta)
-local answer = table.concat(results, ' ')
+local answer = table.concat(words, ' ')
 remember_answer(lane, number, answer)
 let_unique_expire()
 prune_unique() -- behind a write that a full server refuses
