@@ -497,7 +497,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when all slots of the ticket have ended.",
         .example = "rule='--algorithm concurrency --rate 2/10m'\n"
                    "ticket=$(tackle limit check slots eve $rule --json | jq -r .ticket)\n"
-                   "tackle limit renew slots eve $rule --ticket $ticket\n"
+                   "tackle limit renew slots eve $rule --ticket $ticket --json\n"
                    "tackle limit refund slots eve $rule --ticket $ticket",
         .run = renew,
     },

@@ -113,7 +113,7 @@ static const cli_option work_options[] = {
     {0},
 };
 
-static const cli_option pop_options[] = {
+static const cli_option claim_options[] = {
     {"wait", CLI_DURATION, "DURATION", "wait up to this long for a job (default 0)"},
     LEASE,
     PARTITIONS,
@@ -178,7 +178,7 @@ static const cli_option retry_options[] = {
     {0},
 };
 
-static const cli_option destroy_options[] = {
+static const cli_option drop_options[] = {
     {"yes", CLI_FLAG, NULL, "do not ask"},
     PARTITIONS,
     {0},
@@ -211,9 +211,9 @@ static const cli_option schedule_options[] = {
 
 /* ---- Examples ------------------------------------------------------------ */
 
-/* "tackle queue pop" into $id and $token, with what every system has. */
+/* "tackle queue claim" into $id and $token, with what every system has. */
 #define POP                                                             \
-    "claim=$(tackle queue pop tackle-example --json)\n"                 \
+    "claim=$(tackle queue claim tackle-example --json)\n"               \
     "id=$(echo \"$claim\" | sed 's/.*\"id\": \"\\([^\"]*\\).*/\\1/')\n" \
     "token=$(echo \"$claim\" | sed 's/.*\"token\": \"\\([^\"]*\\).*/\\1/')\n"
 
@@ -243,7 +243,7 @@ static const cli_verb verbs[] = {
                    "tackle queue push tackle-example bob@example.org --priority -5 --delay 50ms\n"
                    "printf 'carol\\ndave\\n' | tackle queue push tackle-example --lines --json\n"
                    "tackle queue stats tackle-example\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_push,
     },
     {
@@ -273,21 +273,21 @@ static const cli_verb verbs[] = {
             "failed, or are still ready because the queue is paused or a limit holds them back.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue work tackle-example --drain -- sh -c 'echo \"to $(cat)\"'\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_work,
     },
     {
-        .name = "pop",
+        .name = "claim",
         .args = "NAME...",
         .summary = "claim a job by hand; prints its id, token and payload",
-        .options = pop_options,
+        .options = claim_options,
         .details = "Takes from the first of the queues that has a job. The job comes back to the\n"
                    "front when the lease ends, unless it was acknowledged, failed, released or\n"
                    "extended with the token before. Exit code 1 when there is no job.",
         .example = "tackle queue push tackle-example alice@example.org\n"
-                   "tackle queue pop tackle-example --lease 1m\n"
-                   "tackle queue destroy tackle-example --yes",
-        .run = cli_queue_pop,
+                   "tackle queue claim tackle-example --lease 1m\n"
+                   "tackle queue drop tackle-example --yes",
+        .run = cli_queue_claim,
     },
     {
         .name = "ack",
@@ -298,7 +298,7 @@ static const cli_verb verbs[] = {
             "Exit code 1 when the claim is no longer valid: another worker may have the job.",
         .example = "tackle queue push tackle-example alice@example.org\n" POP
                    "tackle queue ack tackle-example $id $token\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_ack,
     },
     {
@@ -310,7 +310,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue push tackle-example alice@example.org\n" POP
                    "tackle queue fail tackle-example $id $token --reason 'mailbox full'\n"
                    "tackle queue show tackle-example $id\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_fail,
     },
     {
@@ -321,11 +321,11 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when the claim is no longer valid.",
         .example = "tackle queue push tackle-example alice@example.org\n" POP
                    "tackle queue release tackle-example $id $token\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_release,
     },
     {
-        .name = "extend",
+        .name = "renew",
         .args = "NAME ID TOKEN",
         .summary = "renew the lease of a claimed job",
         .options = extend_options,
@@ -333,10 +333,10 @@ static const cli_verb verbs[] = {
                    "work needs this only for --progress: its lease is renewed by the worker.",
         .example =
             "tackle queue push tackle-example alice@example.org\n" POP
-            "tackle queue extend tackle-example $id $token --lease 1m --progress 'half of it'\n"
+            "tackle queue renew tackle-example $id $token --lease 1m --progress 'half of it'\n"
             "tackle queue show tackle-example $id\n"
-            "tackle queue destroy tackle-example --yes",
-        .run = cli_queue_extend,
+            "tackle queue drop tackle-example --yes",
+        .run = cli_queue_renew,
     },
     {
         .name = "stats",
@@ -346,7 +346,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue stats tackle-example\n"
                    "tackle queue stats tackle-example --json\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_stats,
     },
     {
@@ -357,7 +357,7 @@ static const cli_verb verbs[] = {
             "have no keys, so the number of partitions may be too low.",
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue list\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_list,
     },
     {
@@ -368,7 +368,7 @@ static const cli_verb verbs[] = {
         .details = "Changes nothing. Held jobs wait for other jobs of their group or flow.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue peek tackle-example\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_peek,
     },
     {
@@ -379,7 +379,7 @@ static const cli_verb verbs[] = {
         .details = "Exit code 1 when the job is not there: done, cancelled, or never pushed.",
         .example = "id=$(tackle queue push tackle-example alice@example.org)\n"
                    "tackle queue show tackle-example $id\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_show,
     },
     {
@@ -391,7 +391,7 @@ static const cli_verb verbs[] = {
         .example = "id=$(tackle queue push tackle-example '6 * 7' --result 1h)\n"
                    "tackle queue work tackle-example --drain --result -- sh -c 'echo $(($(cat)))'\n"
                    "tackle queue result tackle-example $id --wait 5s\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_result,
     },
     {
@@ -404,7 +404,7 @@ static const cli_verb verbs[] = {
             "are retried, deleted, too many or too old (see tackle queue limit).",
         .example = DEAD_LETTER "tackle queue dead tackle-example\n"
                                "tackle queue dead tackle-example --delete-all\n"
-                               "tackle queue destroy tackle-example --yes",
+                               "tackle queue drop tackle-example --yes",
         .run = cli_queue_dead,
     },
     {
@@ -414,7 +414,7 @@ static const cli_verb verbs[] = {
         .options = retry_options,
         .details = "Exit code 1 when one of them is not there.",
         .example = DEAD_LETTER "tackle queue retry tackle-example --all\n"
-                               "tackle queue destroy tackle-example --yes",
+                               "tackle queue drop tackle-example --yes",
         .run = cli_queue_retry,
     },
     {
@@ -434,10 +434,10 @@ static const cli_verb verbs[] = {
         .summary = "stop giving out jobs; pushes still work",
         .options = common_options,
         .details = "Running jobs go on to their end.",
-        .example = "tackle queue pause tackle-example\n"
-                   "tackle queue push tackle-example alice@example.org\n"
-                   "tackle queue pop tackle-example || echo 'it is paused'\n"
-                   "tackle queue destroy tackle-example --yes",
+        .example = "tackle queue push tackle-example alice@example.org\n"
+                   "tackle queue pause tackle-example\n"
+                   "tackle queue claim tackle-example || echo 'it is paused'\n"
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_pause,
     },
     {
@@ -445,9 +445,10 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "give out jobs again",
         .options = common_options,
-        .example = "tackle queue pause tackle-example\n"
+        .example = "tackle queue push tackle-example alice@example.org\n"
+                   "tackle queue pause tackle-example\n"
                    "tackle queue resume tackle-example --json\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_resume,
     },
     {
@@ -458,17 +459,17 @@ static const cli_verb verbs[] = {
         .details = "Running jobs, dead letters, settings and schedules stay.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
                    "tackle queue drain tackle-example\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_drain,
     },
     {
-        .name = "destroy",
+        .name = "drop",
         .args = "NAME",
         .summary = "remove a queue: jobs, totals, settings, schedules",
-        .options = destroy_options,
+        .options = drop_options,
         .example = "tackle queue push tackle-example alice@example.org\n"
-                   "tackle queue destroy tackle-example --yes --json",
-        .run = cli_queue_destroy,
+                   "tackle queue drop tackle-example --yes --json",
+        .run = cli_queue_drop,
     },
     {
         .name = "limit",
@@ -483,7 +484,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue limit tackle-example --max-jobs 100000 --rate 10/s \\\n"
                    "  --group-concurrency 1\n"
                    "tackle queue limit tackle-example --rate 0 --json\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_limit,
     },
     {
@@ -497,8 +498,7 @@ static const cli_verb verbs[] = {
         .example = "tackle queue schedule add tackle-example report --cron '30 2 * * mon-fri' \\\n"
                    "  --zone Europe/Berlin 'the nightly report'\n"
                    "tackle queue schedule list tackle-example\n"
-                   "tackle queue schedule remove tackle-example report\n"
-                   "tackle queue destroy tackle-example --yes",
+                   "tackle queue schedule remove tackle-example report",
         .run = cli_queue_schedule,
     },
     {0},
@@ -524,7 +524,7 @@ static const cli_step demo[] = {
     {"Dead letters can be listed, and tried again.",
      "tackle queue dead mails; tackle queue retry mails --all", 0},
     {"kill -9 of a worker: the job comes back to the front when its lease ends.",
-     "tackle queue pop reports --lease 200ms; tackle queue pop reports --wait 10s", 0},
+     "tackle queue claim reports --lease 200ms; tackle queue claim reports --wait 10s", 0},
     {"A result, for the program that pushed the job.",
      "id=$(tackle queue push sums '6 * 7' --result 1h);\n"
      "  tackle queue work sums --once --result -- sh -c 'echo $(($(cat)))';\n"

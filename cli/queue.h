@@ -27,6 +27,10 @@ json_t *cli_queue_short(tkl_bytes bytes);
 /* Prints jobs of a state, with --max and --skip. */
 int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state);
 
+/* The exit code when nobody has ever pushed to the queue, waits at it or made a schedule of it: a
+ * mistyped name, most likely. */
+int cli_queue_known(const cli_session *cli, tkl_queue *queue);
+
 /* A duration that must be more than 0, if it is given. */
 int cli_queue_positive(const cli_session *cli, const char *option);
 
@@ -36,11 +40,11 @@ int cli_queue_push(cli_session *cli);
 
 int cli_queue_work(cli_session *cli);
 
-int cli_queue_pop(cli_session *cli);
+int cli_queue_claim(cli_session *cli);
 int cli_queue_ack(cli_session *cli);
 int cli_queue_fail(cli_session *cli);
 int cli_queue_release(cli_session *cli);
-int cli_queue_extend(cli_session *cli);
+int cli_queue_renew(cli_session *cli);
 
 int cli_queue_stats(cli_session *cli);
 int cli_queue_list(cli_session *cli);
@@ -54,7 +58,7 @@ int cli_queue_cancel(cli_session *cli);
 int cli_queue_pause(cli_session *cli);
 int cli_queue_resume(cli_session *cli);
 int cli_queue_drain(cli_session *cli);
-int cli_queue_destroy(cli_session *cli);
+int cli_queue_drop(cli_session *cli);
 int cli_queue_limit(cli_session *cli);
 
 int cli_queue_schedule(cli_session *cli);

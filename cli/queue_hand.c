@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Jobs by hand, for scripts that cannot be one command: pop, then ack, fail, release or extend
+ * Jobs by hand, for scripts that cannot be one command: claim, then ack, fail, release or renew
  * with the id and the token.
  */
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { LEASE_MS = 30000 };
 
-/* ---- pop ----------------------------------------------------------------- */
+/* ---- claim --------------------------------------------------------------- */
 
 static const cli_column fields[] = {
     {"id", "id"},           {"token", "token"},
@@ -43,14 +43,14 @@ static json_t *claim_json(const char *queue, const tkl_job *job, int64_t lease_m
     return NULL;
 }
 
-typedef struct popping {
+typedef struct claiming {
     tkl_queue **queues;
     size_t count;
     tkl_consumer *consumer;
     int64_t lease_ms;
-} popping;
+} claiming;
 
-static const char *name_of(const cli_session *cli, const popping *p, const tkl_queue *queue)
+static const char *name_of(const cli_session *cli, const claiming *p, const tkl_queue *queue)
 {
     size_t i = 0;
     while (p->queues[i] != queue)
@@ -59,7 +59,7 @@ static const char *name_of(const cli_session *cli, const popping *p, const tkl_q
 }
 
 /* What nobody could read nobody could finish: then the job goes back. */
-static int print_claim(const cli_session *cli, const popping *p, const tkl_job *job)
+static int print_claim(const cli_session *cli, const claiming *p, const tkl_job *job)
 {
     json_t *object = claim_json(name_of(cli, p, job->queue), job, p->lease_ms);
     int failed = cli_print_record(cli, object, fields);
@@ -92,7 +92,7 @@ static int give_back(cli_session *cli, const tkl_jobs *jobs)
     return 128 + cli->signal;
 }
 
-static int claim(cli_session *cli, const popping *p, tkl_jobs **jobs)
+static int claim(cli_session *cli, const claiming *p, tkl_jobs **jobs)
 {
     int failed = cli_patience_begin(cli, cancel_claim, p->consumer);
     if (failed)
@@ -104,7 +104,7 @@ static int claim(cli_session *cli, const popping *p, tkl_jobs **jobs)
     return code == TKL_EMPTY ? cli_fail(cli, CLI_NO, "no job") : cli_end(cli, code);
 }
 
-static int pop_from(cli_session *cli, popping *p)
+static int claim_from(cli_session *cli, claiming *p)
 {
     tkl_jobs *jobs = NULL;
     tkl_consumer_options options = {.lease_ms = p->lease_ms, .no_renewal = true};
@@ -118,17 +118,17 @@ static int pop_from(cli_session *cli, popping *p)
     return failed;
 }
 
-int cli_queue_pop(cli_session *cli)
+int cli_queue_claim(cli_session *cli)
 {
-    popping p = {.count = (size_t)cli->argc, .lease_ms = cli_number(cli, "lease", LEASE_MS)};
+    claiming p = {.count = (size_t)cli->argc, .lease_ms = cli_number(cli, "lease", LEASE_MS)};
     int failed = cli_queue_open_all(cli, p.count, &p.queues);
     if (!failed)
-        failed = pop_from(cli, &p);
+        failed = claim_from(cli, &p);
     cli_queue_close_all(p.queues, p.count);
     return failed;
 }
 
-/* ---- ack, fail, release, extend ------------------------------------------ */
+/* ---- ack, fail, release, renew ------------------------------------------ */
 
 static int print_done(const cli_session *cli, const char *what)
 {
@@ -182,7 +182,7 @@ int cli_queue_release(cli_session *cli)
     return finish(cli, TKL_OUTCOME_RELEASED, tkl_str(""), "released");
 }
 
-int cli_queue_extend(cli_session *cli)
+int cli_queue_renew(cli_session *cli)
 {
     tkl_queue *queue = NULL;
     int64_t lease_ms = cli_number(cli, "lease", LEASE_MS);
@@ -191,5 +191,5 @@ int cli_queue_extend(cli_session *cli)
     if (!failed)
         failed = stale(cli, tkl_queue_renew(queue, cli->argv[1], cli->argv[2], lease_ms, progress));
     tkl_queue_close(queue);
-    return failed ? failed : print_done(cli, "extended");
+    return failed ? failed : print_done(cli, "renewed");
 }

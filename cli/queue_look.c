@@ -121,6 +121,20 @@ static int print_stats(const cli_session *cli, json_t *object, json_t *levels)
     return cli_print_rows(cli, levels, level_columns);
 }
 
+static bool is_known(const tkl_queue_stats *s)
+{
+    return s->pushed > 0 || s->waiting > 0 || s->schedules > 0 || s->dead > 0 || s->paused;
+}
+
+int cli_queue_known(const cli_session *cli, tkl_queue *queue)
+{
+    tkl_queue_stats stats;
+    int failed = cli_end(cli, tkl_queue_stats_get(queue, &stats));
+    if (failed || is_known(&stats))
+        return failed;
+    return cli_fail(cli, CLI_NO, "there is no queue '%s'", cli->argv[0]);
+}
+
 int cli_queue_stats(cli_session *cli)
 {
     tkl_queue_level_list *levels = NULL;
@@ -129,6 +143,8 @@ int cli_queue_stats(cli_session *cli)
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
         failed = cli_end(cli, tkl_queue_stats_get(queue, &stats));
+    if (!failed && !is_known(&stats))
+        failed = cli_fail(cli, CLI_NO, "there is no queue '%s'", cli->argv[0]);
     if (!failed)
         failed = cli_end(cli, tkl_queue_levels(queue, &levels));
     tkl_queue_close(queue);

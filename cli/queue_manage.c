@@ -132,22 +132,34 @@ static int change(cli_session *cli, int (*work)(tkl_queue *queue), const char *w
     return failed ? failed : cli_print_done(cli, what);
 }
 
+static int check_known(cli_session *cli)
+{
+    tkl_queue *queue = NULL;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = cli_queue_known(cli, queue);
+    tkl_queue_close(queue);
+    return failed;
+}
+
 int cli_queue_pause(cli_session *cli)
 {
-    return change(cli, tkl_queue_pause, "paused");
+    int failed = check_known(cli);
+    return failed ? failed : change(cli, tkl_queue_pause, "paused");
 }
 
 int cli_queue_resume(cli_session *cli)
 {
-    return change(cli, tkl_queue_resume, "resumed");
+    int failed = check_known(cli);
+    return failed ? failed : change(cli, tkl_queue_resume, "resumed");
 }
 
-int cli_queue_destroy(cli_session *cli)
+int cli_queue_drop(cli_session *cli)
 {
-    if (!cli_flag(cli, "yes"))
-        return cli_usage(cli, "this removes the queue with all its jobs, totals, settings and "
-                              "schedules: say --yes");
-    return change(cli, tkl_queue_drop, "destroyed");
+    int failed = cli_confirm(
+        cli, "This removes the queue '%s' with all its jobs, totals, settings and schedules.",
+        cli->argv[0]);
+    return failed ? failed : change(cli, tkl_queue_drop, "dropped");
 }
 
 int cli_queue_drain(cli_session *cli)
@@ -155,6 +167,8 @@ int cli_queue_drain(cli_session *cli)
     tkl_queue *queue = NULL;
     int64_t count = 0;
     int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = cli_queue_known(cli, queue);
     if (!failed)
         failed = cli_end(cli, tkl_queue_drain(queue, &count));
     tkl_queue_close(queue);

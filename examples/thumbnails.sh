@@ -101,7 +101,7 @@ try() {
     "$self" work "$directory/thumbnails" 2 --drain || echo "not all of them:"
     tackle queue dead "$queue"
     ls "$directory/thumbnails"
-    tackle queue destroy "$queue" --yes
+    tackle queue drop "$queue" --yes
 }
 
 case ${1-try} in

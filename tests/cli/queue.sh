@@ -97,9 +97,9 @@ yields '[.[1, 2].due_ms]' '[2524608000000,2524608000500]'
 ends 0 env TZ=UTC tackle queue peek later --state delayed
 has "$out" "2050-01-01 00:00:00"
 ends 0 tackle queue push past e --at 1999-01-01
-ends 0 tackle queue pop past
+ends 0 tackle queue claim past
 ends 0 tackle queue push soon e --delay 50ms
-ends 0 tackle queue pop soon --wait 1m
+ends 0 tackle queue claim soon --wait 1m
 
 # ---- Unique ---------------------------------------------------------------------------------------
 
@@ -145,8 +145,10 @@ yields .priorities '[{"priority":-1000,"ready":1},{"priority":1000,"ready":1}]'
 ends 0 tackle queue stats options
 has "$out" $'\nready         2\n'
 has "$out" "PRIORITY  READY"
-json stats nothing
-yields '[.ready, .pushed, .priorities]' '[0,0,[]]'
+for verb in stats pause resume drain; do
+    ends 1 tackle queue $verb nothing
+    has "$err" "there is no queue 'nothing'"
+done
 
 json list
 yields '[.[].name] | . == sort' true
@@ -169,7 +171,7 @@ tackle queue push control $'two\nlines \e[31m' >/dev/null
 ends 0 tackle queue peek control
 has "$out" 'two\nlines \x1b[31m'
 
-# ---- cancel, pause, drain, destroy ----------------------------------------------------------------
+# ---- cancel, pause, drain, drop ----------------------------------------------------------------
 
 ids=($(tackle queue push cancel a b c))
 ends 0 tackle queue cancel cancel "${ids[1]}"
@@ -184,12 +186,12 @@ ends 1 tackle queue cancel cancel nonsense
 json pause cancel
 yields . '{"name":"cancel","paused":true}'
 is "paused" "$(stat_of cancel .paused)" true
-ends 1 tackle queue pop cancel
+ends 1 tackle queue claim cancel
 ends 0 tackle queue push cancel d
 json resume cancel
 yields . '{"name":"cancel","resumed":true}'
 is "not paused" "$(stat_of cancel .paused)" false
-ends 0 tackle queue pop cancel
+ends 0 tackle queue claim cancel
 
 json drain cancel
 yields . '{"name":"cancel","removed":1}'
@@ -197,11 +199,11 @@ is "but for the active" "$(stat_of cancel '[.ready, .active]')" "[0,1]"
 ends 0 tackle queue drain numbers
 is "counted" "$out" "2500 removed"
 
-ends 64 tackle queue destroy cancel
+ends 64 tackle queue drop cancel
 has "$err" "--yes"
-json destroy cancel --yes
-yields . '{"name":"cancel","destroyed":true}'
-is "it is gone" "$(stat_of cancel '[.active, .pushed]')" "[0,0]"
+json drop cancel --yes
+yields . '{"name":"cancel","dropped":true}'
+ends 1 tackle queue stats cancel
 
 # ---- Dead letters ---------------------------------------------------------------------------------
 
@@ -352,10 +354,10 @@ for wrong in "push" "push ''" "push q --priority 1001" "push q --priority high" 
     "push q x --partitions 257" "push q x --unknown" "work" "work q" "work q --" "work -- true" \
     "work q true" "work q --threads 0 -- true" "work q --threads 1001 -- true" \
     "work q --batch -1 -- true" "work q --once --drain -- true" "work q --wait 1s -- true" \
-    "work q --lease 0 -- true" "pop" "pop q --lease 1ms" "pop q --wait x" "ack q" "ack q id" "fail q id t --dead --delay 1s" \
-    "extend q id t --lease 0" "stats" "stats a b" "list a" "peek" "peek q --state asleep" "peek q --max 0" \
+    "work q --lease 0 -- true" "claim" "claim q --lease 1ms" "claim q --wait x" "ack q" "ack q id" "fail q id t --dead --delay 1s" \
+    "renew q id t --lease 0" "stats" "stats a b" "list a" "peek" "peek q --state asleep" "peek q --max 0" \
     "peek q --max 1001" "peek q --skip -1" "show q" "result q" "dead" "dead q id" "dead q --delete" \
-    "retry q" "retry q id --all" "cancel q" "pause" "drain" "destroy q" "limit" "limit q --rate 5" \
+    "retry q" "retry q id --all" "cancel q" "pause" "drain" "drop q" "limit" "limit q --rate 5" \
     "limit q --max-jobs -1" "limit q --max-bytes big" "schedule" "schedule jump q" "schedule add" \
     "schedule add q" "schedule add q i payload" "schedule add q i --cron '* * * * *' --every 1m x" \
     "schedule add q i --every 1m --zone UTC x" "schedule add q i --cron nonsense x" \
@@ -367,9 +369,9 @@ done
 
 # ---- Servers that cannot be had -------------------------------------------------------------------
 
-for verb in "push q x" "work q -- touch $home/ran" "pop q" "pop q --wait 1s" "ack q 0000000000000 0000000000000000" \
+for verb in "push q x" "work q -- touch $home/ran" "claim q" "claim q --wait 1s" "ack q 0000000000000 0000000000000000" \
     "stats q" "list" "peek q" "show q 0000000000000" "dead q" "retry q --all" "cancel q 0000000000000" \
-    "pause q" "resume q" "drain q" "destroy q --yes" "limit q" "limit q --rate 5/s" \
+    "pause q" "resume q" "drain q" "drop q --yes" "limit q" "limit q --rate 5/s" \
     "result q 0000000000000" "schedule list q" "schedule add q i --every 1m x"; do
     ends 69 tackle --url redis://127.0.0.1:1 --timeout 500ms queue $verb
 done
@@ -404,15 +406,15 @@ ends 1 tackle queue work acl --once --wait 1m -- false
 ends 0 tackle queue retry acl --all
 ends 0 tackle queue drain acl
 ends 0 tackle queue push acl g
-ends 0 tackle queue pop acl --lease 100ms
-tackle queue pop acl --wait 1m --json >"$home/claim" || fail "waiting for a lease"
-ends 0 tackle queue extend acl "$(jq -r .id "$home/claim")" "$(jq -r .token "$home/claim")" --progress half
+ends 0 tackle queue claim acl --lease 100ms
+tackle queue claim acl --wait 1m --json >"$home/claim" || fail "waiting for a lease"
+ends 0 tackle queue renew acl "$(jq -r .id "$home/claim")" "$(jq -r .token "$home/claim")" --progress half
 ends 0 tackle queue fail acl "$(jq -r .id "$home/claim")" "$(jq -r .token "$home/claim")"
 ends 0 tackle queue schedule add acl tick --every 1s x
 ends 0 tackle queue work acl --once --wait 1m -- cat
 ends 0 tackle queue schedule remove acl tick
 for verb in "list" "stats acl" "peek acl" "peek acl --state held" "dead acl" "dead acl --delete-all" \
-    "pause acl" "resume acl" "drain acl" "destroy acl --yes"; do
+    "pause acl" "resume acl" "drain acl" "drop acl --yes"; do
     ends 0 tackle queue $verb
 done
 ends 77 tackle --namespace other queue push acl x

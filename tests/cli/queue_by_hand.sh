@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# `tackle queue pop`, ack, fail, release, extend: claims by hand.
+# `tackle queue claim`, ack, fail, release, renew: claims by hand.
 #
 # ctest: timeout 120
 . "$(dirname "$0")/lib.bash"
@@ -11,7 +11,7 @@ start_server
 stat_of() { tackle queue stats "$1" --json | jq -c "$2"; }
 # pop ARG...: leaves the claim in $out, $id and $token.
 pop() {
-    ends 0 tackle queue pop "$@" --json
+    ends 0 tackle queue claim "$@" --json
     id=$(jq -r .id <<<"$out") token=$(jq -r .token <<<"$out")
 }
 
@@ -28,8 +28,8 @@ is "its id" "$id" "$pushed"
 is "active" "$(stat_of mails '[.ready, .active]')" "[0,1]"
 ends 0 tackle queue peek mails --state active --json
 yields '.[0] | [.id, .state, .attempt, .due_ms > 0]' "[\"$id\",\"active\",0,true]"
-ends 1 tackle queue pop mails
-is "none" "$err" "tackle: queue pop: no job"
+ends 1 tackle queue claim mails
+is "none" "$err" "tackle: queue claim: no job"
 is "nothing on stdout" "$out" ""
 
 printf 'a\0b\xff' | tackle queue push bytes >/dev/null
@@ -39,7 +39,7 @@ tackle queue push bytes "" >/dev/null
 pop bytes
 yields .payload '""'
 tackle queue push bytes 'human readable' >/dev/null
-ends 0 tackle queue pop bytes
+ends 0 tackle queue claim bytes
 has "$out" $'\npayload   human readable'
 
 # Of several the first is served first.
@@ -52,8 +52,8 @@ done
 yields .queue '"low"'
 
 # Waiting: somebody pushes, or nobody does.
-ends 1 tackle queue pop waited --wait 50ms
-tackle queue pop waited --wait 1m --json >"$home/waited" &
+ends 1 tackle queue claim waited --wait 50ms
+tackle queue claim waited --wait 1m --json >"$home/waited" &
 waiter=$!
 waiting() { [ "$(stat_of "$1" .waiting)" = 1 ]; }
 eventually "one waits" waiting waited
@@ -63,15 +63,15 @@ is "what was pushed" "$(jq -r .payload "$home/waited")" now
 
 # A signal ends the wait and leaves nothing behind.
 for signal in INT TERM; do
-    background tackle queue pop nothing --wait 1m &
+    background tackle queue claim nothing --wait 1m &
     waiter=$!
     eventually "it waits" waiting nothing
     kill -$signal $waiter
     ended $waiter $((128 + $(kill -l $signal)))
-    is "nobody waits" "$(stat_of nothing .waiting)" 0
+    ends 1 tackle queue stats nothing # nobody waits
 done
 
-# ---- ack, fail, release, extend -------------------------------------------------------------------
+# ---- ack, fail, release, renew -------------------------------------------------------------------
 
 pop_one() { # QUEUE PAYLOAD OPTION...
     local queue=$1
@@ -122,11 +122,11 @@ ends 0 tackle queue release release "$id" "$token" --delay 1h
 is "for later" "$(stat_of release '[.ready, .delayed, .failed]')" "[1,1,0]"
 
 pop_one extend payload
-ends 0 tackle queue extend extend "$id" "$token" --lease 2h --progress '50 %' --json
-yields . "{\"id\":\"$id\",\"extended\":true}"
+ends 0 tackle queue renew extend "$id" "$token" --lease 2h --progress '50 %' --json
+yields . "{\"id\":\"$id\",\"renewed\":true}"
 ends 0 tackle queue show extend "$id" --json
 yields "[.progress, .due_ms / 1000 - $(date +%s) > 5000]" '["50 %",true]'
-ends 1 tackle queue extend extend "$id" ffffffffffffffff
+ends 1 tackle queue renew extend "$id" ffffffffffffffff
 
 # A lease that ends: the job comes back to the front, and the old token is refused.
 tackle queue push lease first second >/dev/null
@@ -147,7 +147,7 @@ ends 1 tackle queue ack cancel "$id" "$token"
 # ---- What cannot be printed goes back -------------------------------------------------------------
 
 tackle queue push unread payload >/dev/null
-ends 70 bash -c 'tackle queue pop unread --lease 1h >/dev/full'
+ends 70 bash -c 'tackle queue claim unread --lease 1h >/dev/full'
 has "$err" "cannot write to standard output"
 is "ready, no attempt used" "$(stat_of unread '[.ready, .active, .failed]')" "[1,0,0]"
 
@@ -158,7 +158,7 @@ printf '#!/bin/sh\ntest "$(cat)" != bad' >"$home/bin/send-mail"
 chmod +x "$home/bin/send-mail"
 sed -n '/^claim=/,/^```/{/^```/d; p}' "$TACKLE_SOURCE/docs/queue.md" >"$home/bin/script"
 [ -s "$home/bin/script" ] || fail "no script in docs/queue.md"
-ends 0 tackle queue destroy mails --yes
+ends 0 tackle queue drop mails --yes
 tackle queue push mails good >/dev/null
 bad=$(tackle queue push mails bad --retries 0)
 cd "$home/bin" || exit

@@ -56,7 +56,7 @@ ends 0 tackle queue work mails --drain -- true
 id=$(tackle queue push "my mails" x --priority -7 --group g --meta "a 'note'" --retries 2)
 ends 0 env TACKLE_META=old TACKLE_ERROR=old TACKLE_X=kept tackle queue work "my mails" --once -- sh -c \
     'echo "$TACKLE_JOB_ID|$TACKLE_QUEUE|$TACKLE_ATTEMPT|$TACKLE_RETRIES|$TACKLE_PRIORITY|$TACKLE_GROUP|$TACKLE_META|$TACKLE_ERROR|$TACKLE_X"
-     tackle queue extend "$TACKLE_QUEUE" "$TACKLE_JOB_ID" "$TACKLE_TOKEN" --progress half &&
+     tackle queue renew "$TACKLE_QUEUE" "$TACKLE_JOB_ID" "$TACKLE_TOKEN" --progress half &&
      tackle queue show "$TACKLE_QUEUE" "$TACKLE_JOB_ID" --json'
 is "its environment" "${out%%$'\n'*}" "$id|my mails|1|2|-7|g|a 'note'||kept"
 out=${out#*$'\n'}
@@ -260,7 +260,7 @@ for signal in TERM:0 INT:130 HUP:129; do
     eventually "it waits" stats_are idle .waiting 1
     kill -${signal%:*} $worker
     ended $worker ${signal#*:}
-    is "nobody waits" "$(stat_of idle .waiting)" 0
+    ends 1 tackle queue stats idle # nobody waits
 done
 
 # A second one: now. The job goes back, and has used no attempt.
