@@ -36,9 +36,11 @@ static const char usage[] =
     "  --long          what takes minutes, too: 10 million calls for the growth of memory\n"
     "  --peers         the other libraries, too (make bench-peers installs them)\n"
     "  --json FILE     the samples of every round\n"
-    "Ratios are those to the bare limit in the same round; the exit code is 1 when a target was\n"
-    "missed. fair: operations of the slowest worker by those of the quickest. commands: time that\n"
-    "the server spends in executing commands for one operation, and their number.\n";
+    "Ratios are those to the bare limit in the same round. fair: operations of the slowest worker "
+    "by\n"
+    "those of the quickest. commands: time that the server spends in executing commands for one\n"
+    "operation, and their number. A target that was missed is printed; the exit code is 0 all the\n"
+    "same.\n";
 
 /* ---- What everybody uses ------------------------------------------------- */
 
@@ -301,5 +303,6 @@ int main(int argc, char **argv)
     json_decref(machine);
     json_decref(results);
     arena_close(&a);
-    return reached ? 0 : 1;
+    puts(reached ? "all targets were reached" : "some targets were missed");
+    return 0;
 }

@@ -375,7 +375,7 @@ static int reset(cli_session *cli)
 #define BURST                                                                   \
     {                                                                           \
         "burst", CLI_INTEGER, "N",                                              \
-            "how many more at once; of a bucket: its size (default: see below)" \
+            "how many more at once; of a bucket: its size (default: see above)" \
     }
 #define QUANTITY                                                                   \
     {                                                                              \

@@ -10,23 +10,16 @@ function(tackle_embed_scripts result)
   add_executable(embed tools/embed.c)
   target_link_libraries(embed PRIVATE PkgConfig::openssl)
 
-  # Folders whose *.inc.lua are still fragments that run where they are included.
-  set(loose "")
-
   set(generated "")
   foreach(component ${components})
     set(scripts ${all})
     list(FILTER scripts INCLUDE REGEX "^${component}/")
     list(TRANSFORM scripts PREPEND ${PROJECT_SOURCE_DIR}/src/)
     set(out ${PROJECT_BINARY_DIR}/generated/${component})
-    set(how "")
-    if(component IN_LIST loose)
-      set(how --loose)
-    endif()
     add_custom_command(
       OUTPUT ${out}/scripts.c ${out}/scripts.h
       COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
-      COMMAND embed ${how} ${PROJECT_SOURCE_DIR}/src/${component} ${out}
+      COMMAND embed ${PROJECT_SOURCE_DIR}/src/${component} ${out}
       DEPENDS embed ${scripts}
       COMMENT "Embedding the scripts of ${component}")
     list(APPEND generated ${out}/scripts.c ${out}/scripts.h)

@@ -27,7 +27,7 @@ static filter *filter_make(double error, int64_t capacity)
 {
     filter *f = calloc(1, sizeof *f);
     f->shape = (tkl__shape){.error = error, .count = 1};
-    assert_int_equal(tkl__subfilter_make(error, capacity, &f->shape.subs[0]), TKL_OK);
+    assert_int_equal(tkl__bloom_subfilter_make(error, capacity, &f->shape.subs[0]), TKL_OK);
     make_bits(f);
     return f;
 }
@@ -44,9 +44,9 @@ static bool visit(filter *f, int i, tkl__hash hash, bool set)
 {
     const tkl__subfilter *sub = &f->shape.subs[i];
     bool all = true;
-    for (int g = 0; g < tkl__subfilter_groups(sub); g++) {
+    for (int g = 0; g < tkl__bloom_subfilter_groups(sub); g++) {
         tkl__group group;
-        tkl__subfilter_place(sub, hash, g, &group);
+        tkl__bloom_subfilter_place(sub, hash, g, &group);
         for (int j = 0; j < group.count; j++) {
             uint64_t bit =
                 8 * ((uint64_t)group.part * TKL__PART_BYTES + group.start) + group.bits[j];
@@ -73,7 +73,7 @@ static void add(filter *f, tkl__hash hash)
     if (has(f, hash))
         return;
     if (f->count == f->shape.subs[newest].capacity) {
-        assert_int_equal(tkl__shape_next(&f->shape, &f->shape.subs[newest + 1]), TKL_OK);
+        assert_int_equal(tkl__bloom_shape_next(&f->shape, &f->shape.subs[newest + 1]), TKL_OK);
         f->shape.count++;
         make_bits(f);
     }
@@ -146,7 +146,7 @@ static tkl__hash hash_of(item_fn *make, uint64_t n, int length)
 {
     char item[ITEM_SIZE];
     size_t len = make(n, length, item);
-    return tkl__hash_item((tkl_bytes){item, len});
+    return tkl__bloom_hash_item((tkl_bytes){item, len});
 }
 
 static void check_rate(const char *what, item_fn *make, int length, uint64_t kinds, double error,
@@ -216,12 +216,12 @@ static void groups_have_places_of_their_own(void **state)
     enum { MANY = 1000 };
     tkl__subfilter sub;
     (void)state;
-    assert_int_equal(tkl__subfilter_make(1e-12, 1000000000, &sub), TKL_OK);
-    int groups = tkl__subfilter_groups(&sub), same = 0;
+    assert_int_equal(tkl__bloom_subfilter_make(1e-12, 1000000000, &sub), TKL_OK);
+    int groups = tkl__bloom_subfilter_groups(&sub), same = 0;
     static tkl__group places[MANY][TKL__GROUPS_MAX];
     for (uint64_t n = 0; n < MANY; n++)
         for (int g = 0; g < groups; g++)
-            tkl__subfilter_place(&sub, hash_of(little_endian, n, 8), g, &places[n][g]);
+            tkl__bloom_subfilter_place(&sub, hash_of(little_endian, n, 8), g, &places[n][g]);
     for (int a = 0; a < MANY; a++)
         for (int b = 0; b < a; b++)
             for (int g = 0; g < groups * groups; g++) {

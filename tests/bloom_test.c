@@ -452,8 +452,8 @@ static void parameters_out_of_range_are_refused(void **state)
 static double bits_to_textbook(double error)
 {
     tkl__subfilter sub;
-    assert_ok(tkl__subfilter_make(error, 1000000000, &sub));
-    return 8.0 * (double)tkl__subfilter_size(&sub) / 1e9 / (-log(error) / (M_LN2 * M_LN2));
+    assert_ok(tkl__bloom_subfilter_make(error, 1000000000, &sub));
+    return 8.0 * (double)tkl__bloom_subfilter_size(&sub) / 1e9 / (-log(error) / (M_LN2 * M_LN2));
 }
 
 static void size_is_that_of_the_textbook(void **state)
@@ -480,7 +480,7 @@ static void hashes_are_as_few_as_can_be(void **state)
                     {0.0055, 7}, {0.001, 9}, {1e-4, 12}, {1e-6, 18}, {1e-9, 26}, {1e-12, 36}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         tkl__subfilter sub;
-        assert_ok(tkl__subfilter_make(expected[i].error, 1000, &sub));
+        assert_ok(tkl__bloom_subfilter_make(expected[i].error, 1000, &sub));
         assert_int_equal(sub.hashes, expected[i].hashes);
     }
 }
@@ -492,10 +492,10 @@ static void places_never_change(void **state)
     (void)state;
     tkl__subfilter sub;
     tkl__group group;
-    assert_ok(tkl__subfilter_make(0.01, 1000000, &sub));
+    assert_ok(tkl__bloom_subfilter_make(0.01, 1000000, &sub));
     assert_int_equal(sub.bytes, 1221085);
     assert_int_equal(sub.hashes, 6);
-    tkl__subfilter_place(&sub, tkl__hash_item(tkl_str("hello")), 0, &group);
+    tkl__bloom_subfilter_place(&sub, tkl__bloom_hash_item(tkl_str("hello")), 0, &group);
     static const unsigned bits[] = {24, 95, 277, 317, 341, 481};
     assert_int_equal(group.part, 0);
     assert_int_equal(group.start, 173196);
@@ -579,13 +579,13 @@ enum { SPLIT_CAPACITY = 2400000, SPLIT_PARTS = 3 };
 static void visit_parts(tkl_bloom *bloom, uint64_t from, bool expected, bool adds)
 {
     tkl__subfilter sub;
-    assert_ok(tkl__subfilter_make(0.01, SPLIT_CAPACITY, &sub));
-    assert_int_equal(tkl__subfilter_parts(&sub), SPLIT_PARTS);
+    assert_ok(tkl__bloom_subfilter_make(0.01, SPLIT_CAPACITY, &sub));
+    assert_int_equal(tkl__bloom_subfilter_parts(&sub), SPLIT_PARTS);
     bool part_seen[SPLIT_PARTS] = {false}, flag;
     for (uint64_t i = from; !part_seen[0] || !part_seen[1] || !part_seen[2]; i++) {
         tkl_bytes item = {(const char *)&i, sizeof i};
         tkl__group group;
-        tkl__subfilter_place(&sub, tkl__hash_item(item), 0, &group);
+        tkl__bloom_subfilter_place(&sub, tkl__bloom_hash_item(item), 0, &group);
         if (part_seen[group.part])
             continue;
         part_seen[group.part] = true;

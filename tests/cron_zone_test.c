@@ -37,12 +37,12 @@ static void cut_files_are_refused(void **state)
     for (size_t cut = 0; cut < len; cut++) {
         char *copy = malloc(cut + 1); /* so that AddressSanitizer sees its end */
         memcpy(copy, data, cut);
-        assert_code(tkl__zone_parse((tkl_bytes){copy, cut}, &zone), TKL_EINVAL);
+        assert_code(tkl__cron_zone_parse((tkl_bytes){copy, cut}, &zone), TKL_EINVAL);
         assert_null(zone);
         free(copy);
     }
-    assert_ok(tkl__zone_parse((tkl_bytes){data, len}, &zone));
-    tkl__zone_close(zone);
+    assert_ok(tkl__cron_zone_parse((tkl_bytes){data, len}, &zone));
+    tkl__cron_zone_close(zone);
 }
 
 static uint64_t random_state;
@@ -75,12 +75,12 @@ static void spoilt_files_are_refused_or_bounded(void **state)
         int64_t next, after = 1700000000 + (int64_t)random_below(2000000000);
         memcpy(data, good, len);
         spoil(data, len);
-        if (tkl__zone_parse((tkl_bytes){data, len}, &zone) != TKL_OK)
+        if (tkl__cron_zone_parse((tkl_bytes){data, len}, &zone) != TKL_OK)
             continue;
         accepted++;
         if (tkl__cron_next(&cron, zone, after, &next) == TKL_OK)
             assert_true(next > after);
-        tkl__zone_close(zone);
+        tkl__cron_zone_close(zone);
     }
     assert_true(accepted > 1000); /* names and offsets may be anything */
 }
@@ -118,10 +118,10 @@ static void rules_are_read_to_the_last_letter(void **state)
     };
     tkl__rule rule;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
-        if (!tkl__rule_parse(tkl_str(good[i]), &rule))
+        if (!tkl__cron_rule_parse(tkl_str(good[i]), &rule))
             fail_msg("refused: %s", good[i]);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        if (tkl__rule_parse(tkl_str(bad[i]), &rule))
+        if (tkl__cron_rule_parse(tkl_str(bad[i]), &rule))
             fail_msg("accepted: %s", bad[i]);
 }
 
@@ -130,9 +130,9 @@ static void summer_time_all_the_year_is_possible(void **state)
     (void)state;
     tkl__rule rule;
     int64_t until, at = 1780272000 /* 2026-06-01 */;
-    assert_true(tkl__rule_parse(tkl_str("EST5EDT,0/0,J365/25"), &rule));
+    assert_true(tkl__cron_rule_parse(tkl_str("EST5EDT,0/0,J365/25"), &rule));
     for (int i = 0; i < 20; i++, at = until) {
-        assert_int_equal(tkl__rule_offset(&rule, at, &until), -4 * 3600);
+        assert_int_equal(tkl__cron_rule_offset(&rule, at, &until), -4 * 3600);
         assert_true(until > at);
     }
 }
@@ -145,14 +145,14 @@ static int compare_zone(void *name)
     tkl__zone *zone;
     setenv("TZ", name, 1);
     tzset();
-    if (tkl__zone_open(name, &zone) != TKL_OK) {
+    if (tkl__cron_zone_open(name, &zone) != TKL_OK) {
         fprintf(stderr, "%s\n", tkl_errmsg());
         return 1;
     }
     for (int64_t at = 0; at < INT64_C(4102444800); at += 172807) {
         time_t now = (time_t)at;
         struct tm tm;
-        int64_t until, offset = tkl__zone_offset(zone, at, &until);
+        int64_t until, offset = tkl__cron_zone_offset(zone, at, &until);
         localtime_r(&now, &tm);
         if (tm.tm_gmtoff != offset) {
             fprintf(stderr, "%s at %ld: %ld, not %ld\n", (char *)name, (long)at, (long)offset,
@@ -160,7 +160,7 @@ static int compare_zone(void *name)
             return 1;
         }
     }
-    tkl__zone_close(zone);
+    tkl__cron_zone_close(zone);
     return 0;
 }
 

@@ -355,8 +355,8 @@ static void a_silent_master_is_left_by_those_who_wait(void **state)
     server_freeze(silent);
     eventually(is_master(next), LONG_MS);
     eventually(tkl_lock_renew(holder, 3600000) == TKL_OK, 15000);
-    eventually(server_ask_int(next, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:w:*')") ==
-                   1,
+    eventually(server_ask_int(next, "EVAL %s 0",
+                              "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:w:*')") == 1,
                LONG_MS);
     assert_handed_over(holder, &w);
     server_thaw(silent);

@@ -49,7 +49,8 @@ static void start_waiting(pending *p, tkl_lock *lock)
 /* How many are listened to, by whomever. */
 static int64_t channels(fixture *f)
 {
-    return server_ask_int(f->server, "EVAL %s 0", "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:w:*')");
+    return server_ask_int(f->server, "EVAL %s 0",
+                          "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:w:*')");
 }
 
 /* ---- The time to wait ---------------------------------------------------- */

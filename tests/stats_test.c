@@ -197,17 +197,17 @@ static void every_value_is_within_one_percent_of_its_bucket(void **state)
     (void)state;
     int last = 0;
     for (double v = 1e-12; v <= 1e18; v *= 1.0007) {
-        int bucket = tkl__bucket_of(v);
+        int bucket = tkl__stats_bucket_of(v);
         assert_true(bucket >= last);
         assert_true(bucket >= 1 && bucket <= 3490);
-        assert_close(tkl__bucket_value(bucket), v, v * 0.01);
-        assert_int_equal(tkl__bucket_of(-v), -bucket);
-        assert_close(tkl__bucket_value(-bucket), -v, v * 0.01);
+        assert_close(tkl__stats_bucket_value(bucket), v, v * 0.01);
+        assert_int_equal(tkl__stats_bucket_of(-v), -bucket);
+        assert_close(tkl__stats_bucket_value(-bucket), -v, v * 0.01);
         last = bucket;
     }
-    assert_int_equal(tkl__bucket_of(0), 0);
-    assert_int_equal(tkl__bucket_of(-0.0), 0);
-    assert_int_equal(tkl__bucket_of(5e-324), 0);
+    assert_int_equal(tkl__stats_bucket_of(0), 0);
+    assert_int_equal(tkl__stats_bucket_of(-0.0), 0);
+    assert_int_equal(tkl__stats_bucket_of(5e-324), 0);
 }
 
 static void summaries_are_merged(void **state)

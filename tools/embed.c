@@ -26,8 +26,6 @@
  *
  * What the server gets has no comments and no indentation. A list of origins tells which line of
  * which file each of its lines is, so that errors can be reported with that.
- *
- * --loose: the folder's *.inc.lua are fragments, pasted wherever they are named, as one line.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -44,8 +42,6 @@ enum {
     LIBRARIES = 32, /* a script can include */
     ORIGINS = 2 * LIBRARIES + 2,
 };
-
-static bool loose;
 
 /* From this line of the text on, its lines are those of a file. */
 typedef struct origin {
@@ -190,7 +186,6 @@ typedef struct cleaner {
     const char *path;
     const char *folder;
     int line;
-    bool flat;  /* in a fragment: ends of lines become spaces */
     bool fresh; /* at the start of a line */
     bool gap;   /* a space is due before whatever comes next */
 } cleaner;
@@ -209,12 +204,10 @@ static void put(cleaner *c, const char *text, size_t len)
 static void end_line(cleaner *c)
 {
     c->line++;
-    c->gap = c->flat;
-    if (!c->flat) {
-        fputc('\n', c->to->out);
-        c->to->line++;
-        c->fresh = true;
-    }
+    c->gap = false;
+    fputc('\n', c->to->out);
+    c->to->line++;
+    c->fresh = true;
 }
 
 /* The lines that follow are those of this file, from this line on. */
@@ -254,24 +247,12 @@ static void paste_library(cleaner *c, const char *path, const char *text)
     note_origin(c->to, c->path, c->line);
 }
 
-static void paste_fragment(cleaner *c, const char *path, const char *text)
-{
-    if (c->flat) {
-        fail(c->path, c->line, "a fragment cannot include another");
-        return;
-    }
-    cleaner inner = {.to = c->to, .path = path, .folder = c->folder, .line = 1, .flat = true};
-    clean(&inner, text);
-}
-
 static void include(cleaner *c, const char *name, size_t len)
 {
     char *path = format_text("%s/%.*s.inc.lua", c->folder, (int)len, name);
     char *text = read_text(path);
     if (!text)
         fail(c->path, c->line, "there is no %s to include", path);
-    else if (loose)
-        paste_fragment(c, path, text);
     else
         paste_library(c, path, text);
     free(text);
@@ -289,7 +270,7 @@ static const char *included(const char *comment)
 static void drop_comment(cleaner *c, const char *text, size_t len)
 {
     const char *name = c->fresh ? included(text) : NULL;
-    if (name && c->gap && !loose)
+    if (name && c->gap)
         fail(c->path, c->line, "a library is included at the start of a line");
     if (name) {
         include(c, name, strcspn(name, " \t\r\n"));
@@ -846,12 +827,8 @@ static int is_script(const struct dirent *entry)
 
 int main(int argc, char **argv)
 {
-    loose = argc == 4 && strcmp(argv[1], "--loose") == 0;
-    argv += loose;
-    if (argc - loose != 3) {
-        fputs(
-            "usage: embed [--loose] <folder of .lua files> <folder for scripts.c and scripts.h>\n",
-            stderr);
+    if (argc != 3) {
+        fputs("usage: embed <folder of .lua files> <folder for scripts.c and scripts.h>\n", stderr);
         return 64;
     }
     const char *folder = argv[1];

@@ -44,7 +44,7 @@ static size_t groups_each(const tkl__shape *shape)
 {
     size_t groups = 0;
     for (int i = 0; i < shape->count; i++)
-        groups += (size_t)tkl__subfilter_groups(&shape->subs[i]);
+        groups += (size_t)tkl__bloom_subfilter_groups(&shape->subs[i]);
     return groups;
 }
 
@@ -52,7 +52,7 @@ static size_t all_parts(const tkl__shape *shape)
 {
     size_t parts = 0;
     for (int i = 0; i < shape->count; i++)
-        parts += (size_t)tkl__subfilter_parts(&shape->subs[i]);
+        parts += (size_t)tkl__bloom_subfilter_parts(&shape->subs[i]);
     return parts;
 }
 
@@ -68,7 +68,7 @@ static void need_part(run *r, int *number, int sub, int part)
     if (*number > 0)
         return;
     tkl__bloom_keys_part(&r->keys, r->bloom, sub, part);
-    tkl__args_int(&r->args, tkl__part_size(&r->shape->subs[sub], part));
+    tkl__args_int(&r->args, tkl__bloom_part_size(&r->shape->subs[sub], part));
     *number = (int)r->keys.count;
 }
 
@@ -76,15 +76,15 @@ static void place_items(run *r, const tkl_bytes *items)
 {
     tkl__group *group = r->groups;
     for (size_t n = 0; n < r->count; n++) {
-        tkl__hash hash = tkl__hash_item(items[r->chosen[n]]);
+        tkl__hash hash = tkl__bloom_hash_item(items[r->chosen[n]]);
         int *numbers = r->numbers;
         for (int i = 0; i < r->shape->count; i++) {
             const tkl__subfilter *sub = &r->shape->subs[i];
-            for (int g = 0; g < tkl__subfilter_groups(sub); g++, group++) {
-                tkl__subfilter_place(sub, hash, g, group);
+            for (int g = 0; g < tkl__bloom_subfilter_groups(sub); g++, group++) {
+                tkl__bloom_subfilter_place(sub, hash, g, group);
                 need_part(r, &numbers[group->part], i, group->part);
             }
-            numbers += tkl__subfilter_parts(sub);
+            numbers += tkl__bloom_subfilter_parts(sub);
         }
     }
 }
@@ -101,7 +101,7 @@ static void put_layout(run *r)
 {
     const tkl__group *group = r->groups;
     for (int i = 0; i < r->shape->count; i++) {
-        int groups = tkl__subfilter_groups(&r->shape->subs[i]);
+        int groups = tkl__bloom_subfilter_groups(&r->shape->subs[i]);
         tkl__args_int(&r->args, groups);
         for (int g = 0; g < groups; g++, group++)
             tkl__args_int(&r->args, group->count);
@@ -115,9 +115,9 @@ static void put_items(run *r)
         const int *numbers = r->numbers;
         for (int i = 0; i < r->shape->count; i++) {
             const tkl__subfilter *sub = &r->shape->subs[i];
-            for (int g = 0; g < tkl__subfilter_groups(sub); g++, group++)
+            for (int g = 0; g < tkl__bloom_subfilter_groups(sub); g++, group++)
                 put_group(r, group, numbers[group->part]);
-            numbers += tkl__subfilter_parts(sub);
+            numbers += tkl__bloom_subfilter_parts(sub);
         }
     }
 }

@@ -36,7 +36,7 @@ static size_t groups_each(const tkl__shape *shape)
 {
     size_t groups = 0;
     for (int i = 0; i < shape->count; i++)
-        groups += (size_t)tkl__subfilter_groups(&shape->subs[i]);
+        groups += (size_t)tkl__bloom_subfilter_groups(&shape->subs[i]);
     return groups;
 }
 
@@ -104,12 +104,12 @@ static void ask_bytes(questions *q, int sub, const tkl__group *group)
 
 static void ask_item(questions *q, tkl_bytes item)
 {
-    tkl__hash hash = tkl__hash_item(item);
+    tkl__hash hash = tkl__bloom_hash_item(item);
     for (int i = 0; i < q->shape->count; i++) {
         const tkl__subfilter *sub = &q->shape->subs[i];
-        for (int g = 0; g < tkl__subfilter_groups(sub); g++) {
+        for (int g = 0; g < tkl__bloom_subfilter_groups(sub); g++) {
             tkl__group *group = &q->groups[q->count - 1];
-            tkl__subfilter_place(sub, hash, g, group);
+            tkl__bloom_subfilter_place(sub, hash, g, group);
             ask_bytes(q, i, group);
         }
     }
@@ -146,7 +146,7 @@ static bool is_present(const questions *q, const tkl_reply *replies, size_t *at)
     bool present = false;
     for (int i = 0; i < q->shape->count; i++) {
         bool here = true;
-        for (int g = 0; g < tkl__subfilter_groups(&q->shape->subs[i]); g++, ++*at)
+        for (int g = 0; g < tkl__bloom_subfilter_groups(&q->shape->subs[i]); g++, ++*at)
             here =
                 here && all_set(tkl_reply_bytes(tkl_reply_at(replies, 1 + *at)), &q->groups[*at]);
         present = present || here;

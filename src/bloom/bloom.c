@@ -61,7 +61,7 @@ static int read_options(const tkl_bloom_options *o, tkl_bloom *bloom)
     bloom->timeout_ms = o->timeout_ms;
     bloom->ttl_ms = o->ttl_ms;
     bloom->planned = (tkl__shape){.error = error, .fixed = o->fixed, .count = 1};
-    return tkl__subfilter_make(error, capacity, &bloom->planned.subs[0]);
+    return tkl__bloom_subfilter_make(error, capacity, &bloom->planned.subs[0]);
 }
 
 int tkl_bloom_open(tkl_client *client, tkl_bytes name, const tkl_bloom_options *options,

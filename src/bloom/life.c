@@ -175,7 +175,7 @@ static int run_on_parts(tkl_bloom *bloom, const tkl__script *script, int sub, in
 static int run_in_steps(tkl_bloom *bloom, const tkl__script *script, const tkl__shape *shape,
                         int sub, const tkl__args *args)
 {
-    int parts = tkl__subfilter_parts(&shape->subs[sub]), rc = TKL_OK;
+    int parts = tkl__bloom_subfilter_parts(&shape->subs[sub]), rc = TKL_OK;
     for (int first = 0; rc == TKL_OK && first < parts; first += STEP_PARTS) {
         int end = parts - first < STEP_PARTS ? parts : first + STEP_PARTS;
         rc = run_on_parts(bloom, script, sub, first, end, args, true);
@@ -306,7 +306,7 @@ int tkl_bloom_reserve(tkl_bloom *bloom)
 int tkl__bloom_grow(tkl_bloom *bloom, const tkl__shape *seen)
 {
     tkl__shape shape = *seen;
-    int rc = seen->fixed ? TKL_FULL : tkl__shape_next(seen, &shape.subs[seen->count]);
+    int rc = seen->fixed ? TKL_FULL : tkl__bloom_shape_next(seen, &shape.subs[seen->count]);
     if (rc != TKL_OK)
         return tkl__fail(rc, "the filter has as many items as it was made for");
     shape.count++;
@@ -334,7 +334,7 @@ int tkl_bloom_show(tkl_bloom *bloom, tkl_bloom_info *info)
     for (int i = 0; i < shape.count; i++) {
         info->capacity += shape.subs[i].capacity;
         info->count += shape.subs[i].count;
-        info->bytes += tkl__subfilter_size(&shape.subs[i]);
+        info->bytes += tkl__bloom_subfilter_size(&shape.subs[i]);
     }
     return TKL_OK;
 }
@@ -358,7 +358,7 @@ static int drop_all(tkl_bloom *bloom, const tkl__shape *shape)
 {
     int rc = TKL_OK;
     for (int i = shape->count - 1; rc == TKL_OK && i >= 0; i--)
-        for (int end = tkl__subfilter_parts(&shape->subs[i]); rc == TKL_OK && end > 0;) {
+        for (int end = tkl__bloom_subfilter_parts(&shape->subs[i]); rc == TKL_OK && end > 0;) {
             int first = end > STEP_PARTS ? end - STEP_PARTS : 0;
             rc = drop_step(bloom, shape, i, first, end, i == 0 && first == 0);
             end = first;

@@ -121,7 +121,7 @@ static int carry_part(const merging *m, int sub, int part)
     if (rc == TKL_OK)
         rc = fetch(m, keys.items[1], &replies);
     tkl_bytes bytes = tkl_reply_bytes(tkl_reply_at(replies, 0));
-    if (rc == TKL_OK && bytes.len > (size_t)tkl__part_size(&m->from.subs[sub], part))
+    if (rc == TKL_OK && bytes.len > (size_t)tkl__bloom_part_size(&m->from.subs[sub], part))
         rc = tkl__fail(TKL_EDAMAGED, "a part of the filter is longer than it can be");
     if (rc == TKL_OK && bytes.len > 0)
         rc = absorb(m, sub, part, bytes);
@@ -179,7 +179,7 @@ static int recount(const merging *m, int sub)
     const tkl__subfilter *to = &m->to.subs[sub];
     double bits = 0;
     int rc = TKL_OK;
-    for (int part = 0; rc == TKL_OK && part < tkl__subfilter_parts(to); part++)
+    for (int part = 0; rc == TKL_OK && part < tkl__bloom_subfilter_parts(to); part++)
         rc = count_bits(m->bloom, sub, part, &bits);
     if (rc != TKL_OK)
         return rc;
@@ -194,7 +194,7 @@ static int merge_all(const merging *m)
     bool together = are_together(m);
     int rc = TKL_OK;
     for (int i = 0; rc == TKL_OK && i < m->from.count; i++) {
-        int parts = tkl__subfilter_parts(&m->to.subs[i]);
+        int parts = tkl__bloom_subfilter_parts(&m->to.subs[i]);
         for (int part = 0; rc == TKL_OK && part < parts; part++)
             rc = together ? merge_part(m, i, part) : carry_part(m, i, part);
         if (rc == TKL_OK)
@@ -208,7 +208,7 @@ static int check_equal(const tkl__shape *a, const tkl__shape *b)
 {
     bool equal = a->error == b->error && a->fixed == b->fixed;
     for (int i = 0; i < a->count && i < b->count; i++)
-        equal = equal && tkl__subfilter_equal(&a->subs[i], &b->subs[i]);
+        equal = equal && tkl__bloom_subfilter_equal(&a->subs[i], &b->subs[i]);
     if (equal)
         return TKL_OK;
     return tkl__fail(TKL_EINVAL, "the filters were made with other error, capacity or kind");

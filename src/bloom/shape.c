@@ -11,31 +11,31 @@
 #define MEMORY_RATIO 1.02 /* to the size of the textbook */
 #define GOLDEN       UINT64_C(0x9e3779b97f4a7c15)
 
-int tkl__subfilter_groups(const tkl__subfilter *sub)
+int tkl__bloom_subfilter_groups(const tkl__subfilter *sub)
 {
     return (sub->hashes + TKL__GROUP_MAX - 1) / TKL__GROUP_MAX;
 }
 
-int tkl__subfilter_parts(const tkl__subfilter *sub)
+int tkl__bloom_subfilter_parts(const tkl__subfilter *sub)
 {
     return (int)((sub->bytes + TKL__PART_BYTES - 1) / TKL__PART_BYTES);
 }
 
-int64_t tkl__part_size(const tkl__subfilter *sub, int part)
+int64_t tkl__bloom_part_size(const tkl__subfilter *sub, int part)
 {
     uint64_t before = (uint64_t)part * TKL__PART_BYTES, rest = sub->bytes - before;
     return (int64_t)(rest < TKL__PART_BYTES ? rest : TKL__PART_BYTES) + TKL__WINDOW_BYTES - 1;
 }
 
-int64_t tkl__subfilter_size(const tkl__subfilter *sub)
+int64_t tkl__bloom_subfilter_size(const tkl__subfilter *sub)
 {
-    return (int64_t)sub->bytes + tkl__subfilter_parts(sub) * (TKL__WINDOW_BYTES - 1);
+    return (int64_t)sub->bytes + tkl__bloom_subfilter_parts(sub) * (TKL__WINDOW_BYTES - 1);
 }
 
 /* The bits of a group: as even as can be. */
 static int group_size(const tkl__subfilter *sub, int group)
 {
-    int groups = tkl__subfilter_groups(sub);
+    int groups = tkl__bloom_subfilter_groups(sub);
     return (sub->hashes + groups - 1 - group) / groups;
 }
 
@@ -44,7 +44,7 @@ static double error_rate(const tkl__subfilter *sub, double load)
 {
     double set = -expm1(-load), ratio = (1 - set) / set;
     double error = pow(set, sub->hashes);
-    for (int g = 0; g < tkl__subfilter_groups(sub); g++) {
+    for (int g = 0; g < tkl__bloom_subfilter_groups(sub); g++) {
         double j = group_size(sub, g);
         double overlap = load * (j - 1) * ratio * ratio * 2 / 3;
         error *= 1 + j * (j - 1) / 2 * (overlap + ratio - load * ratio) / TKL__WINDOW_BITS;
@@ -84,7 +84,7 @@ static double choose_hashes(tkl__subfilter *sub, double error)
     return least;
 }
 
-int tkl__subfilter_make(double error, int64_t capacity, tkl__subfilter *sub)
+int tkl__bloom_subfilter_make(double error, int64_t capacity, tkl__subfilter *sub)
 {
     *sub = (tkl__subfilter){.capacity = capacity};
     if (!(error >= ERROR_MIN && error <= ERROR_MAX))
@@ -98,12 +98,12 @@ int tkl__subfilter_make(double error, int64_t capacity, tkl__subfilter *sub)
     return TKL_OK;
 }
 
-int tkl__shape_next(const tkl__shape *shape, tkl__subfilter *sub)
+int tkl__bloom_shape_next(const tkl__shape *shape, tkl__subfilter *sub)
 {
     double error = fmax(ERROR_MIN, ldexp(shape->error / 10, -shape->count));
     int64_t last = shape->subs[shape->count - 1].capacity;
     bool room = shape->count < TKL__SUBS_MAX && last <= INT64_MAX / 2;
-    return room && tkl__subfilter_make(error, 2 * last, sub) == TKL_OK ? TKL_OK : TKL_FULL;
+    return room && tkl__bloom_subfilter_make(error, 2 * last, sub) == TKL_OK ? TKL_OK : TKL_FULL;
 }
 
 /* A number below `count` out of the upper bits of the hash, which keeps the others. */
@@ -129,13 +129,14 @@ static uint64_t mix(uint64_t number)
     return number ^ (number >> 31);
 }
 
-tkl__hash tkl__hash_item(tkl_bytes item)
+tkl__hash tkl__bloom_hash_item(tkl_bytes item)
 {
     XXH128_hash_t hash = XXH3_128bits(item.data, item.len);
     return (tkl__hash){hash.low64, hash.high64};
 }
 
-void tkl__subfilter_place(const tkl__subfilter *sub, tkl__hash hash, int group, tkl__group *out)
+void tkl__bloom_subfilter_place(const tkl__subfilter *sub, tkl__hash hash, int group,
+                                tkl__group *out)
 {
     uint64_t step = 2 * (uint64_t)group;
     uint64_t place = mix(hash.low + step * GOLDEN);
@@ -148,7 +149,7 @@ void tkl__subfilter_place(const tkl__subfilter *sub, tkl__hash hash, int group, 
         insert(out->bits, j, (unsigned)draw(&pattern, TKL__WINDOW_BITS));
 }
 
-bool tkl__subfilter_equal(const tkl__subfilter *a, const tkl__subfilter *b)
+bool tkl__bloom_subfilter_equal(const tkl__subfilter *a, const tkl__subfilter *b)
 {
     return a->capacity == b->capacity && a->bytes == b->bytes && a->hashes == b->hashes;
 }

@@ -81,26 +81,27 @@ typedef struct tkl__group {
 } tkl__group;
 
 /* TKL_EINVAL when there is no such filter. */
-int tkl__subfilter_make(double error, int64_t capacity, tkl__subfilter *sub);
+int tkl__bloom_subfilter_make(double error, int64_t capacity, tkl__subfilter *sub);
 /* The sub-filter that would come next. TKL_FULL: it would be too large. */
-int tkl__shape_next(const tkl__shape *shape, tkl__subfilter *sub);
+int tkl__bloom_shape_next(const tkl__shape *shape, tkl__subfilter *sub);
 
-int tkl__subfilter_groups(const tkl__subfilter *sub);
-int tkl__subfilter_parts(const tkl__subfilter *sub);
+int tkl__bloom_subfilter_groups(const tkl__subfilter *sub);
+int tkl__bloom_subfilter_parts(const tkl__subfilter *sub);
 /* Bytes of a part: the windows that begin there, and the rest of the last one. */
-int64_t tkl__part_size(const tkl__subfilter *sub, int part);
+int64_t tkl__bloom_part_size(const tkl__subfilter *sub, int part);
 /* Bytes of all parts. */
-int64_t tkl__subfilter_size(const tkl__subfilter *sub);
+int64_t tkl__bloom_subfilter_size(const tkl__subfilter *sub);
 
 /* An item's hash: the same for all groups and sub-filters. */
 typedef struct tkl__hash {
     uint64_t low, high;
 } tkl__hash;
 
-tkl__hash tkl__hash_item(tkl_bytes item);
-void tkl__subfilter_place(const tkl__subfilter *sub, tkl__hash hash, int group, tkl__group *out);
+tkl__hash tkl__bloom_hash_item(tkl_bytes item);
+void tkl__bloom_subfilter_place(const tkl__subfilter *sub, tkl__hash hash, int group,
+                                tkl__group *out);
 
 /* Sub-filters that have the same place for every item. */
-bool tkl__subfilter_equal(const tkl__subfilter *a, const tkl__subfilter *b);
+bool tkl__bloom_subfilter_equal(const tkl__subfilter *a, const tkl__subfilter *b);
 
 #endif

@@ -76,10 +76,10 @@ typedef struct tkl__member {
 } tkl__member;
 
 /* A member of names. False: it was not written by tackle. */
-bool tkl__member_read(tkl_bytes bytes, tkl__member *member);
+bool tkl__book_member_read(tkl_bytes bytes, tkl__member *member);
 /* A member of parts. */
-bool tkl__part_read(tkl_bytes bytes, tkl__member *member);
+bool tkl__book_part_read(tkl_bytes bytes, tkl__member *member);
 /* The text and the id of an entry; writes up to entry.len bytes to `store` and returns how many. */
-size_t tkl__entry_read(tkl_bytes entry, char *store, tkl_book_answer *answer);
+size_t tkl__book_entry_read(tkl_bytes entry, char *store, tkl_book_answer *answer);
 
 #endif

@@ -189,14 +189,14 @@ static bool cut(tkl_bytes bytes, tkl_bytes *before, tkl_bytes *behind)
     return true;
 }
 
-bool tkl__part_read(tkl_bytes bytes, tkl__member *member)
+bool tkl__book_part_read(tkl_bytes bytes, tkl__member *member)
 {
     tkl_bytes key, behind;
     *member = (tkl__member){.shared = 0};
     return cut(bytes, &member->key, &member->entry) && cut(member->entry, &key, &behind);
 }
 
-bool tkl__member_read(tkl_bytes bytes, tkl__member *member)
+bool tkl__book_member_read(tkl_bytes bytes, tkl__member *member)
 {
     tkl_bytes behind;
     *member = (tkl__member){.entry = bytes};
@@ -215,7 +215,7 @@ bool tkl__member_read(tkl_bytes bytes, tkl__member *member)
     return cut(member->entry, &key, &rest);
 }
 
-size_t tkl__entry_read(tkl_bytes entry, char *store, tkl_book_answer *answer)
+size_t tkl__book_entry_read(tkl_bytes entry, char *store, tkl_book_answer *answer)
 {
     tkl_bytes key, text, id = {NULL, 0};
     if (!cut(entry, &key, &text))

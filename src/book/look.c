@@ -82,7 +82,7 @@ static void take(harvest *h, tkl_bytes entry, tkl_book_match match)
     size_t i = h->answers->count++;
     h->entries[i] = entry;
     h->items[i].match = match;
-    h->used += tkl__entry_read(entry, h->store + h->used, &h->items[i]);
+    h->used += tkl__book_entry_read(entry, h->store + h->used, &h->items[i]);
 }
 
 static int damaged(void)
@@ -177,7 +177,7 @@ static int read_completion(const completion *c, const tkl_reply *reply, harvest 
     size_t n = tkl_reply_count(reply), i = 0;
     for (; i < n && i < c->fetch && h->answers->count < c->count; i++) {
         tkl__member m;
-        if (!tkl__member_read(tkl_reply_bytes(tkl_reply_at(reply, i)), &m))
+        if (!tkl__book_member_read(tkl_reply_bytes(tkl_reply_at(reply, i)), &m))
             return damaged();
         if (!m.form || m.shared < c->key.len)
             take(h, m.entry, m.key.len == c->key.len ? TKL_BOOK_EXACT : TKL_BOOK_PREFIX);
@@ -267,7 +267,7 @@ static int read_group(const tkl_reply *group, tkl_book_match match, harvest *h)
     for (size_t i = 0; i < tkl_reply_count(group); i++) {
         tkl__member m;
         tkl_bytes bytes = tkl_reply_bytes(tkl_reply_at(group, i));
-        if (!(part ? tkl__part_read(bytes, &m) : tkl__member_read(bytes, &m)))
+        if (!(part ? tkl__book_part_read(bytes, &m) : tkl__book_member_read(bytes, &m)))
             return damaged();
         if (is_known(h, m.entry))
             continue;

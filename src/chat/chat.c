@@ -230,7 +230,7 @@ static int create_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline
     tkl__args_init(&args);
     tkl__args_str(&args, c->request);
     tkl__args_int(&args, listed_ms);
-    tkl__limits_args(c->limits, TKL_WHEN_FULL_DROP_OLDEST, &args);
+    tkl__post_limits_args(c->limits, TKL_WHEN_FULL_DROP_OLDEST, &args);
     for (size_t i = 0; i < c->count; i++)
         tkl__args_bytes(&args, c->members[i]);
     int rc = tkl__post_run(&chat->post, &tkl__lua_post_create, chat->post.keys.count, &args,
@@ -245,7 +245,7 @@ int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
     creation c = {.members = members, .count = count, .limits = limits};
     int rc = tkl__check_number("the number of members", (int64_t)count, 1, TKL_CHAT_CREATE_MAX);
     if (rc == TKL_OK)
-        rc = tkl__limits_check(limits);
+        rc = tkl__post_limits_check(limits);
     if (rc != TKL_OK)
         return rc;
     tkl__token_new(c.request);

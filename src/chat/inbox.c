@@ -275,7 +275,7 @@ static int take_reply(found *f, place *p, tkl_reply *reply)
         return add_found(f, p, code, NULL);
     if (tkl_reply_count(tkl_reply_at(reply, 4)) == 0 && !f->empty_too)
         return TKL_OK;
-    int rc = tkl__messages_make(reply, false, &messages);
+    int rc = tkl__post_messages_make(reply, false, &messages);
     return rc == TKL_OK ? add_found(f, p, TKL_OK, messages) : rc;
 }
 
@@ -484,7 +484,7 @@ static int wait_and_look(const look *l, tkl_inbox_chats **chats)
         if (rc != TKL_EMPTY)
             tkl__post_pause(l->until);
         rc = wait_step(l, &list, bell, chats);
-        waiting = rc == TKL_EMPTY || tkl__post_may_pass(rc);
+        waiting = rc == TKL_EMPTY || tkl__may_pass(rc);
     }
     tkl__unlisten(&list);
     close(bell);
@@ -501,7 +501,7 @@ static int look_or_wait(tkl_inbox *inbox, size_t max, int64_t wait_ms, bool empt
     places all = take_known(inbox);
     look l = {inbox, &all, &args, wait_ms > 0 ? tkl__deadline_ms(wait_ms) : TKL__FOREVER};
     tkl__args_init(&args);
-    tkl__fetch_args(&any, member_of(inbox), max, &args);
+    tkl__post_fetch_args(&any, member_of(inbox), max, &args);
     int rc = args.failed    ? tkl__nomem()
              : wait_ms == 0 ? look_at(&l, ALL, empty_too, chats)
                             : wait_and_look(&l, chats);
@@ -513,7 +513,7 @@ static int look_or_wait(tkl_inbox *inbox, size_t max, int64_t wait_ms, bool empt
 int tkl_inbox_fetch(tkl_inbox *inbox, size_t max, int64_t wait_ms, tkl_inbox_chats **chats)
 {
     *chats = NULL;
-    int rc = tkl__fetch_check(max);
+    int rc = tkl__post_fetch_check(max);
     return rc == TKL_OK ? look_or_wait(inbox, max, wait_ms, false, chats) : rc;
 }
 

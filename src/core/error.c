@@ -46,8 +46,13 @@ bool tkl_is_unknown(int code)
 
 bool tkl_is_transient(int code)
 {
+    return tkl__may_pass(code) || code == TKL_EREADONLY || code == TKL_EOOM;
+}
+
+bool tkl__may_pass(int code)
+{
     return code == TKL_ENOTSENT || code == TKL_ETIMEOUT || code == TKL_EUNKNOWN ||
-           code == TKL_EUNREADY || code == TKL_EREADONLY || code == TKL_EOOM;
+           code == TKL_EUNREADY;
 }
 
 const char *tkl_errmsg(void)

@@ -29,6 +29,10 @@ int tkl__no(int code);
 
 int tkl__nomem(void);
 
+/* Whether waiting may help: the server was not reached, not ready, or did not answer. A server
+ * that is full, or refuses writes, is none of these: see tkl_is_transient(). */
+bool tkl__may_pass(int code);
+
 /* For a wait that tkl_interrupt() has ended. */
 int tkl__interrupted(void);
 

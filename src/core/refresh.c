@@ -12,17 +12,11 @@
 
 /* ---- Failures ------------------------------------------------------------ */
 
-static bool passes(int code)
-{
-    return code == TKL_ENOTSENT || code == TKL_ETIMEOUT || code == TKL_EUNKNOWN ||
-           code == TKL_EUNREADY;
-}
-
 void tkl__failure_note(tkl__failure *failure, int code)
 {
-    if (passes(code) && failure->code != TKL_OK && !passes(failure->code))
+    if (tkl__may_pass(code) && failure->code != TKL_OK && !tkl__may_pass(failure->code))
         return;
-    failure->code = passes(code) ? TKL_ENOTSENT : code;
+    failure->code = tkl__may_pass(code) ? TKL_ENOTSENT : code;
     snprintf(failure->text, sizeof failure->text, "%s", code == TKL_OK ? "" : tkl_errmsg());
 }
 

@@ -362,19 +362,13 @@ static int try_to_start(const place *p, int64_t deadline, attempt *a)
     return rc;
 }
 
-/* Any other failure would only repeat itself. */
-static bool may_pass(int rc)
-{
-    return rc == TKL_ENOTSENT || rc == TKL_EUNREADY || rc == TKL_ETIMEOUT || rc == TKL_EUNKNOWN;
-}
-
 static int start_or_join(const place *p, int64_t deadline, attempt *a, tkl__conn **conn)
 {
     for (int64_t pause = POLL_US;; pause += pause < POLL_MAX_US ? POLL_US / 2 : 0) {
         int seen = tkl__server_ping(p->socket, deadline, conn);
         if (seen == TKL_OK)
             return TKL_OK;
-        if (!may_pass(seen))
+        if (!tkl__may_pass(seen))
             return tkl__fail_in(seen, "the private server of %s", p->dir);
         a->loading = a->loading || seen == TKL_EUNREADY;
         if (tkl__left(deadline) == 0)

@@ -73,10 +73,10 @@ static int send_pending(tkl_counter_buffer *b)
     for (int64_t amount; rc == TKL_OK && (amount = take(b)) != 0;) {
         tkl__count count;
         tkl_reply *reply = NULL;
-        tkl__invocation call = tkl__count_call(b->counter, amount, &count);
+        tkl__invocation call = tkl__counter_call(b->counter, amount, &count);
         rc = tkl__run(client, &call, tkl__deadline(client, b->counter->timeout_ms), &reply);
         if (rc == TKL_OK)
-            rc = tkl__count_result(reply);
+            rc = tkl__counter_result(reply);
         tkl_reply_free(reply);
         settle(b, amount, rc);
     }
@@ -96,14 +96,14 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
     b->sending = take(b);
     if (b->sending == 0)
         return false;
-    *call = tkl__count_call(b->counter, b->sending, &b->count);
+    *call = tkl__counter_call(b->counter, b->sending, &b->count);
     return true;
 }
 
 static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
 {
     tkl_counter_buffer *b = buffer_of(kept);
-    settle(b, b->sending, rc == TKL_OK ? tkl__count_result(reply) : rc);
+    settle(b, b->sending, rc == TKL_OK ? tkl__counter_result(reply) : rc);
 }
 
 /* The one who sets `listed` sees to it that the keeper has the buffer on its list. */

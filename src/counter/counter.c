@@ -123,7 +123,7 @@ void tkl_counter_close(tkl_counter *counter)
 
 /* ---- Counting ------------------------------------------------------------ */
 
-tkl__invocation tkl__count_call(const tkl_counter *counter, int64_t amount, tkl__count *count)
+tkl__invocation tkl__counter_call(const tkl_counter *counter, int64_t amount, tkl__count *count)
 {
     snprintf(count->amount, sizeof count->amount, "%" PRId64, amount);
     count->args[0] = tkl_str(count->amount);
@@ -137,7 +137,7 @@ tkl__invocation tkl__count_call(const tkl_counter *counter, int64_t amount, tkl_
                              .nargs = 3 + counter->count};
 }
 
-int tkl__count_result(const tkl_reply *reply)
+int tkl__counter_result(const tkl_reply *reply)
 {
     switch (tkl_reply_int(reply)) {
     case 1:
@@ -161,11 +161,11 @@ int tkl_counter_add(tkl_counter *counter, int64_t amount)
     int rc = check_amount(amount);
     if (rc != TKL_OK)
         return rc;
-    tkl__invocation call = tkl__count_call(counter, amount, &count);
+    tkl__invocation call = tkl__counter_call(counter, amount, &count);
     rc = tkl__run(counter->client, &call, tkl__deadline(counter->client, counter->timeout_ms),
                   &reply);
     if (rc == TKL_OK)
-        rc = tkl__count_result(reply);
+        rc = tkl__counter_result(reply);
     tkl_reply_free(reply);
     return rc;
 }
@@ -194,7 +194,7 @@ static int judge(const tkl_reply *replies, int rc, size_t count, int *codes)
         const tkl_reply *reply = tkl_reply_at(replies, i);
         int code = reply ? tkl_reply_code(reply) : rc;
         if (code == TKL_OK)
-            code = tkl__count_result(reply);
+            code = tkl__counter_result(reply);
         else if (reply)
             tkl__fail(code, "%s", tkl_reply_str(reply));
         if (codes)
@@ -220,7 +220,7 @@ int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes
     tkl__invocation *calls = calloc(count, sizeof *calls);
     if (counts && calls) {
         for (size_t i = 0; i < count; i++)
-            calls[i] = tkl__count_call(items[i].counter, items[i].amount, &counts[i]);
+            calls[i] = tkl__counter_call(items[i].counter, items[i].amount, &counts[i]);
         rc = tkl__run_many(first->client, calls, count,
                            tkl__deadline(first->client, first->timeout_ms), &replies);
         rc = judge(replies, rc, count, codes);

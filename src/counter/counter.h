@@ -30,8 +30,8 @@ typedef struct tkl__count {
 } tkl__count;
 
 /* The call must not outlive `count` and the counter. */
-tkl__invocation tkl__count_call(const tkl_counter *counter, int64_t amount, tkl__count *count);
+tkl__invocation tkl__counter_call(const tkl_counter *counter, int64_t amount, tkl__count *count);
 /* What its reply means. */
-int tkl__count_result(const tkl_reply *reply);
+int tkl__counter_result(const tkl_reply *reply);
 
 #endif

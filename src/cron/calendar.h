@@ -16,11 +16,11 @@ typedef struct tkl__date {
     int day;   /* 1 to 31 */
 } tkl__date;
 
-int64_t tkl__days_of(tkl__date date);
-tkl__date tkl__date_of(int64_t days);
-int tkl__weekday_of(int64_t days); /* 0: Sunday */
-bool tkl__leap(int64_t year);
-int tkl__month_days(int64_t year, int month);
-int64_t tkl__floor_div(int64_t a, int64_t b); /* rounded down, b > 0 */
+int64_t tkl__cron_days_of(tkl__date date);
+tkl__date tkl__cron_date_of(int64_t days);
+int tkl__cron_weekday_of(int64_t days); /* 0: Sunday */
+bool tkl__cron_leap(int64_t year);
+int tkl__cron_month_days(int64_t year, int month);
+int64_t tkl__cron_floor_div(int64_t a, int64_t b); /* rounded down, b > 0 */
 
 #endif

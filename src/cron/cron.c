@@ -66,22 +66,22 @@ static bool day_matches(const tkl__cron *cron, int day, int weekday)
 /* The first day that matches, from `days` on. */
 static int64_t first_day(const tkl__cron *cron, int64_t days)
 {
-    tkl__date date = tkl__date_of(days);
+    tkl__date date = tkl__cron_date_of(days);
     for (;;) {
         if (cron->months >> date.month & 1)
-            for (; date.day <= tkl__month_days(date.year, date.month); date.day++, days++)
-                if (day_matches(cron, date.day, tkl__weekday_of(days)))
+            for (; date.day <= tkl__cron_month_days(date.year, date.month); date.day++, days++)
+                if (day_matches(cron, date.day, tkl__cron_weekday_of(days)))
                     return days;
         date = (tkl__date){date.year + (date.month == 12), date.month % 12 + 1, 1};
-        days = tkl__days_of(date);
+        days = tkl__cron_days_of(date);
     }
 }
 
 /* The first local time that matches, from `from` on. */
 static int64_t first_local(const tkl__cron *cron, int64_t from)
 {
-    int64_t minutes = tkl__floor_div(from + 59, 60);
-    int64_t today = tkl__floor_div(minutes, 1440);
+    int64_t minutes = tkl__cron_floor_div(from + 59, 60);
+    int64_t today = tkl__cron_floor_div(minutes, 1440);
     int64_t day = first_day(cron, today);
     int time = time_of_day(cron, day == today ? (int)(minutes - today * 1440) : 0);
     if (time < 0) {
@@ -139,7 +139,7 @@ int tkl__cron_next(const tkl__cron *cron, const tkl__zone *zone, int64_t after, 
 {
     search s = {.cron = cron, .after = after, .start = after - LOOK_BACK_S, .from = INT64_MAX};
     for (bool first = true; s.start < after + AHEAD_S; s.start = s.end, first = false) {
-        s.offset = tkl__zone_offset(zone, s.start, &s.end);
+        s.offset = tkl__cron_zone_offset(zone, s.start, &s.end);
         if (first)
             s.seen = s.start + s.offset;
         *next = in_stretch(&s);
@@ -157,18 +157,18 @@ int tkl_cron_next(const char *cron, const char *zone, int64_t after_ms, int64_t 
 {
     tkl__cron parsed;
     tkl__zone *opened;
-    int64_t after = tkl__floor_div(after_ms, 1000), next = 0;
+    int64_t after = tkl__cron_floor_div(after_ms, 1000), next = 0;
     *next_ms = 0;
     int rc = tkl__cron_parse(cron, &parsed);
     if (rc != TKL_OK)
         return rc;
     if (after < EARLIEST_S || after >= LATEST_S)
         return tkl__fail(TKL_EINVAL, "not a time of the years 1 to 9900");
-    rc = tkl__zone_open(zone, &opened);
+    rc = tkl__cron_zone_open(zone, &opened);
     if (rc != TKL_OK)
         return rc;
     rc = tkl__cron_next(&parsed, opened, after, &next);
     *next_ms = next * 1000;
-    tkl__zone_close(opened);
+    tkl__cron_zone_close(opened);
     return rc;
 }

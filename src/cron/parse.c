@@ -183,7 +183,7 @@ static int check_comes(const tkl__cron *cron)
     if (cron->either)
         return TKL_OK;
     for (int month = 1; month <= 12; month++)
-        for (int day = 1; day <= tkl__month_days(2000, month); day++)
+        for (int day = 1; day <= tkl__cron_month_days(2000, month); day++)
             if (cron->months >> month & cron->days >> day & 1)
                 return TKL_OK;
     return tkl__fail(TKL_EINVAL, "cron expression: that day never comes in that month");

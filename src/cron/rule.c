@@ -76,7 +76,7 @@ static bool turn(cursor *c, tkl__turn *t)
     return good && (!skip(c, '/') || span(c, 167, &t->time));
 }
 
-bool tkl__rule_parse(tkl_bytes text, tkl__rule *rule)
+bool tkl__cron_rule_parse(tkl_bytes text, tkl__rule *rule)
 {
     cursor c = {text.data, text.data + text.len};
     *rule = (tkl__rule){0};
@@ -103,19 +103,19 @@ bool tkl__rule_parse(tkl_bytes text, tkl__rule *rule)
 
 static int64_t nth_weekday(int64_t year, const tkl__turn *t)
 {
-    int64_t first = tkl__days_of((tkl__date){year, t->month, 1});
-    int day = (t->day - tkl__weekday_of(first) + 7) % 7 + (t->week - 1) * 7;
-    return first + (day < tkl__month_days(year, t->month) ? day : day - 7); /* 5: the last */
+    int64_t first = tkl__cron_days_of((tkl__date){year, t->month, 1});
+    int day = (t->day - tkl__cron_weekday_of(first) + 7) % 7 + (t->week - 1) * 7;
+    return first + (day < tkl__cron_month_days(year, t->month) ? day : day - 7); /* 5: the last */
 }
 
 static int64_t day_of(int64_t year, const tkl__turn *t)
 {
     if (t->kind == 'M')
         return nth_weekday(year, t);
-    int64_t january = tkl__days_of((tkl__date){year, 1, 1});
+    int64_t january = tkl__cron_days_of((tkl__date){year, 1, 1});
     if (t->kind == 'n')
         return january + t->day;
-    return january + t->day - 1 + (t->day >= 60 && tkl__leap(year));
+    return january + t->day - 1 + (t->day >= 60 && tkl__cron_leap(year));
 }
 
 /* A change of the clocks: from then on this offset. */
@@ -142,14 +142,14 @@ static void insert(change *list, int count, change new)
  * end and the next begin coincide (summer time all the year) the begin is put last and counts. */
 #define YEARS 2
 
-int64_t tkl__rule_offset(const tkl__rule *rule, int64_t at, int64_t *until)
+int64_t tkl__cron_rule_offset(const tkl__rule *rule, int64_t at, int64_t *until)
 {
     change list[2 * (2 * YEARS + 1)];
     int count = 0, i = 0;
     *until = INT64_MAX;
     if (!rule->turns)
         return rule->standard;
-    int64_t year = tkl__date_of(tkl__floor_div(at, TKL__DAY_S)).year;
+    int64_t year = tkl__cron_date_of(tkl__cron_floor_div(at, TKL__DAY_S)).year;
     for (int64_t y = year - YEARS; y <= year + YEARS; y++) {
         insert(list, count++, change_of(y, &rule->end, rule->summer, rule->standard));
         insert(list, count++, change_of(y, &rule->begin, rule->standard, rule->summer));

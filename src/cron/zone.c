@@ -38,7 +38,7 @@ struct tkl__zone {
     tkl__rule rule;
 };
 
-void tkl__zone_close(tkl__zone *zone)
+void tkl__cron_zone_close(tkl__zone *zone)
 {
     if (!zone)
         return;
@@ -131,7 +131,7 @@ static bool read_rule(tkl_bytes footer, tkl__zone *zone)
         return false;
     tkl_bytes text = {footer.data + 1, (size_t)(end - footer.data) - 1};
     zone->ruled = text.len > 0;
-    return text.len == 0 || tkl__rule_parse(text, &zone->rule);
+    return text.len == 0 || tkl__cron_rule_parse(text, &zone->rule);
 }
 
 static int damaged(void)
@@ -153,7 +153,7 @@ static int read_body(const header *h, tkl_bytes rest, tkl__zone *zone)
     return read_changes(h, body, zone) && read_rule(rest, zone) ? TKL_OK : damaged();
 }
 
-int tkl__zone_parse(tkl_bytes file, tkl__zone **zone)
+int tkl__cron_zone_parse(tkl_bytes file, tkl__zone **zone)
 {
     header h;
     *zone = NULL;
@@ -165,7 +165,7 @@ int tkl__zone_parse(tkl_bytes file, tkl__zone **zone)
     if (rc == TKL_OK)
         *zone = made;
     else
-        tkl__zone_close(made);
+        tkl__cron_zone_close(made);
     return rc;
 }
 
@@ -212,12 +212,12 @@ static int open_in(const char *directory, const char *name, tkl__zone **zone)
         return tkl__fail(TKL_EINVAL, "TZDIR is too long");
     int rc = read_file(path, &data, &len);
     if (rc == TKL_OK)
-        rc = tkl__zone_parse((tkl_bytes){data, len}, zone);
+        rc = tkl__cron_zone_parse((tkl_bytes){data, len}, zone);
     free(data);
     return rc;
 }
 
-int tkl__zone_open(const char *name, tkl__zone **zone)
+int tkl__cron_zone_open(const char *name, tkl__zone **zone)
 {
     *zone = NULL;
     if (!name || strcmp(name, "UTC") == 0) /* also where there is no database */
@@ -245,11 +245,11 @@ static size_t changes_until(const tkl__zone *zone, int64_t at)
     return low;
 }
 
-int64_t tkl__zone_offset(const tkl__zone *zone, int64_t at, int64_t *until)
+int64_t tkl__cron_zone_offset(const tkl__zone *zone, int64_t at, int64_t *until)
 {
     size_t passed = changes_until(zone, at);
     *until = passed < zone->count ? zone->at[passed] : INT64_MAX;
     if (passed == zone->count && zone->ruled)
-        return tkl__rule_offset(&zone->rule, at, until);
+        return tkl__cron_rule_offset(&zone->rule, at, until);
     return passed > 0 ? zone->offset[passed - 1] : zone->before;
 }

@@ -11,14 +11,14 @@ typedef struct tkl__zone tkl__zone;
 
 /* The zone of that name ("Europe/Berlin"; NULL: UTC) as the system's database has it now.
  * TKL_EINVAL: there is none, or its file is damaged. */
-int tkl__zone_open(const char *name, tkl__zone **zone);
+int tkl__cron_zone_open(const char *name, tkl__zone **zone);
 /* The same from the content of its file. */
-int tkl__zone_parse(tkl_bytes file, tkl__zone **zone);
-void tkl__zone_close(tkl__zone *zone); /* NULL is fine */
+int tkl__cron_zone_parse(tkl_bytes file, tkl__zone **zone);
+void tkl__cron_zone_close(tkl__zone *zone); /* NULL is fine */
 
 /* What is added to Unix time `at` to get local time, and until when (not included; INT64_MAX: for
  * ever). */
-int64_t tkl__zone_offset(const tkl__zone *zone, int64_t at, int64_t *until);
+int64_t tkl__cron_zone_offset(const tkl__zone *zone, int64_t at, int64_t *until);
 
 /* No offset is larger. */
 #define TKL__OFFSET_MAX (26 * 3600)
@@ -40,7 +40,7 @@ typedef struct tkl__rule {
 } tkl__rule;
 
 /* False when the text is no such rule. */
-bool tkl__rule_parse(tkl_bytes text, tkl__rule *rule);
-int64_t tkl__rule_offset(const tkl__rule *rule, int64_t at, int64_t *until);
+bool tkl__cron_rule_parse(tkl_bytes text, tkl__rule *rule);
+int64_t tkl__cron_rule_offset(const tkl__rule *rule, int64_t at, int64_t *until);
 
 #endif

@@ -184,8 +184,3 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
     tkl_reply_free(reply);
     return rc == TKL_OK && over ? TKL_NOTOWNER : rc;
 }
-
-bool tkl__hold_may_pass(int rc)
-{
-    return rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT || rc == TKL_EUNREADY;
-}

@@ -1,5 +1,7 @@
 -- What the common cases need: the server's clock, whole numbers as texts, fences.
 
+-- A code of tackle: TKL_NOTOWNER.
+local NOTOWNER = 6
 -- The keys stay this long after the last lease, in milliseconds.
 local LINGER_MS = 60000
 -- Up to here whole numbers are exact.

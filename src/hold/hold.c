@@ -314,7 +314,7 @@ static int first_acquire(tkl__hold *h, int64_t wait_ms)
         rc = acquire_once(h, deadline, &g);
     if (rc == TKL_OK)
         tkl__hold_become_held(h, &g);
-    else if (tkl__hold_may_pass(rc) || tkl_is_unknown(rc))
+    else if (tkl__may_pass(rc) || tkl_is_unknown(rc))
         tkl__hold_become_unsure(h);
     else
         tkl__hold_become_free(h);
@@ -390,7 +390,7 @@ static int release_held(tkl__hold *h, bool wait_for_reply)
     }
     if (rc == TKL_NOTOWNER && again)
         rc = TKL_OK;
-    h->out_of_reach = tkl__hold_may_pass(rc);
+    h->out_of_reach = tkl__may_pass(rc);
     if (rc == TKL_OK || rc == TKL_NOTOWNER) {
         tkl__hold_become_free(h);
     } else if (rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT) {

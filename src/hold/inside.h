@@ -130,8 +130,6 @@ int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__h
 /* To give up the place in the line. TKL_OK when the turn had come just then. */
 int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g);
 int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe);
-/* Whether an error may be gone the next time. */
-bool tkl__hold_may_pass(int rc);
 
 /* TKL_EINVAL in a forked child. */
 int tkl__hold_check_ours(const tkl__hold *h);

@@ -101,9 +101,9 @@ static int look(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tkl
         return ENTER_AGAIN;
     if (rc == TKL_BUSY)
         plan_look(&e->own, b);
-    else if (tkl__hold_may_pass(rc))
+    else if (tkl__may_pass(rc))
         tkl__look_at(&e->own, tkl__now() + REPEAT_US);
-    return tkl__hold_may_pass(rc) ? TKL_BUSY : rc;
+    return tkl__may_pass(rc) ? TKL_BUSY : rc;
 }
 
 /* A grant that lay about for a good part of its time is renewed before anybody relies on it. */
@@ -180,13 +180,13 @@ static int wait_in_line(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
         unknown |= tkl_is_unknown(rc);
         if (rc == TKL_BUSY)
             rc = wait_step(h, &e, deadline, g, &b);
-        else if (rc == ENTER_AGAIN || tkl__hold_may_pass(rc))
+        else if (rc == ENTER_AGAIN || tkl__may_pass(rc))
             rc = enter_later(h, &e, deadline, g, &b);
         else
             break;
     }
     unknown |= tkl_is_unknown(rc);
-    if (rc == TKL_BUSY || rc == ENTER_AGAIN || rc == TKL_EINTR || tkl__hold_may_pass(rc))
+    if (rc == TKL_BUSY || rc == ENTER_AGAIN || rc == TKL_EINTR || tkl__may_pass(rc))
         rc = give_up_place(h, rc, unknown, g);
     if (rc == TKL_OK && e.own.hub) /* the others of this client look when this lease ends */
         tkl__look_at(&e.own, tkl__lease_end(g->started + g->lease_us) + LOOK_SLACK_US);

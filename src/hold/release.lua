@@ -27,7 +27,7 @@ end
 local state = read_state(fields)
 if not drop(state, token) then
   recall(state, everyone)
-  return {6}
+  return {NOTOWNER}
 end
 if state.waiters > 0 then
   drop_ended(state)

@@ -12,13 +12,14 @@ local everyone, token, lease, downgrade = unpack(ARGV)
 -- include: hold
 
 local fields = read_fields()
+local fence, _, writer_now = unpack(fields)
 
 -- By the state alone: the lease of a writer, which only grows this way.
 local function grow()
-  local now, writer = clock(), read_writer(fields[3] or '')
+  local now, writer = clock(), read_writer(writer_now or '')
   if not writer or writer.token ~= token or writer.till <= now then
-    recall({forgot = not fields[1]}, everyone)
-    return {6}
+    recall({forgot = not fence}, everyone)
+    return {NOTOWNER}
   end
   writer.till = math.max(writer.till, now + lease)
   redis.call('PEXPIRE', STATE, digits((writer.till - now) / 1000 + LINGER_MS))
@@ -36,7 +37,7 @@ local state = read_state(fields)
 local mine, mode = find(state, token)
 if not mine or mine.till <= state.now then
   recall(state, everyone)
-  return {6}
+  return {NOTOWNER}
 end
 -- This needs no memory, and after it a full server accepts the other writes.
 redis.call('PEXPIRE', STATE, digits(lease / 1000 + LINGER_MS))

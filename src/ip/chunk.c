@@ -26,7 +26,7 @@ static unsigned char number_in_chunk(uint32_t place, uint32_t *places, size_t *c
     return (unsigned char)i;
 }
 
-static void write_place(tkl__chunk_pack *pack, void *arg, uint32_t place, tkl__buf *out)
+static void write_place(tkl__ip_chunk_pack *pack, void *arg, uint32_t place, tkl__buf *out)
 {
     size_t at = out->len;
     unsigned char length[LENGTH] = {0};
@@ -39,8 +39,8 @@ static void write_place(tkl__chunk_pack *pack, void *arg, uint32_t place, tkl__b
     out->data[at + 1] = (char)size;
 }
 
-void tkl__chunk_write(const tkl__chunk_range *ranges, size_t count, tkl__chunk_pack *pack,
-                      void *arg, tkl__buf *out)
+void tkl__ip_chunk_write(const tkl__chunk_range *ranges, size_t count, tkl__ip_chunk_pack *pack,
+                         void *arg, tkl__buf *out)
 {
     size_t shared = shared_bytes(ranges[0].span, ranges[count - 1].span);
     size_t rest = TKL__IP_SIZE - shared, nplaces = 0;
@@ -78,7 +78,8 @@ static bool find_place(const unsigned char *at, size_t left, unsigned number, tk
     }
 }
 
-bool tkl__chunk_find(tkl_bytes chunk, const unsigned char address[TKL__IP_SIZE], tkl__ip_hit *hit)
+bool tkl__ip_chunk_find(tkl_bytes chunk, const unsigned char address[TKL__IP_SIZE],
+                        tkl__ip_hit *hit)
 {
     const unsigned char *data = (const unsigned char *)chunk.data;
     *hit = (tkl__ip_hit){.known = false};

@@ -25,14 +25,15 @@ typedef struct tkl__chunk_range {
 } tkl__chunk_range;
 
 /* Writes the packed fields of a place. */
-typedef void tkl__chunk_pack(void *arg, uint32_t place, tkl__buf *out);
+typedef void tkl__ip_chunk_pack(void *arg, uint32_t place, tkl__buf *out);
 
 /* Appends a chunk of `count` ranges, 1 to TKL__CHUNK_RANGES, sorted and apart. */
-void tkl__chunk_write(const tkl__chunk_range *ranges, size_t count, tkl__chunk_pack *pack,
-                      void *arg, tkl__buf *out);
+void tkl__ip_chunk_write(const tkl__chunk_range *ranges, size_t count, tkl__ip_chunk_pack *pack,
+                         void *arg, tkl__buf *out);
 
 /* What the chunk says about an address that is not before its first. The fields of a hit are a view
  * into the chunk. False: it is no chunk. */
-bool tkl__chunk_find(tkl_bytes chunk, const unsigned char address[TKL__IP_SIZE], tkl__ip_hit *hit);
+bool tkl__ip_chunk_find(tkl_bytes chunk, const unsigned char address[TKL__IP_SIZE],
+                        tkl__ip_hit *hit);
 
 #endif

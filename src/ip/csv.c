@@ -24,7 +24,7 @@ typedef struct reader {
     const char *path;
     gzFile file;
     struct csv_parser parser;
-    tkl__csv_visit *visit;
+    tkl__ip_csv_visit *visit;
     void *arg;
     int rc;
     uint64_t line; /* being read */
@@ -149,7 +149,7 @@ static void open_file(reader *r)
         r->row.file_bytes = (uint64_t)about.st_size;
 }
 
-int tkl__csv_read(const char *path, tkl__csv_visit *visit, void *arg)
+int tkl__ip_csv_read(const char *path, tkl__ip_csv_visit *visit, void *arg)
 {
     reader r = {.path = path, .visit = visit, .arg = arg, .line = 1, .row = {.line = 1}};
     tkl__buf_init(&r.text);
@@ -168,7 +168,7 @@ int tkl__csv_read(const char *path, tkl__csv_visit *visit, void *arg)
 
 /* ---- Columns ------------------------------------------------------------- */
 
-tkl_bytes tkl__csv_field(const tkl__csv_row *row, int index)
+tkl_bytes tkl__ip_csv_field(const tkl__csv_row *row, int index)
 {
     return index >= 0 && (size_t)index < row->count ? row->fields[index] : (tkl_bytes){NULL, 0};
 }
@@ -185,8 +185,8 @@ static bool is_called(tkl_bytes heading, const char *name)
     return i == heading.len && !name[i];
 }
 
-void tkl__csv_header(const tkl__csv_row *row, const tkl__csv_column *columns, int *at,
-                     size_t fields)
+void tkl__ip_csv_header(const tkl__csv_row *row, const tkl__csv_column *columns, int *at,
+                        size_t fields)
 {
     for (size_t f = 0; f < fields; f++)
         at[f] = -1;

@@ -21,14 +21,14 @@ typedef struct tkl__csv_row {
 } tkl__csv_row;
 
 /* Anything but TKL_OK ends the reading. */
-typedef int tkl__csv_visit(const tkl__csv_row *row, void *arg);
+typedef int tkl__ip_csv_visit(const tkl__csv_row *row, void *arg);
 
 /* Empty lines are no rows. TKL_EIO: the file cannot be read, or is cut off. TKL_EINVAL: a quote is
  * not closed. */
-int tkl__csv_read(const char *path, tkl__csv_visit *visit, void *arg);
+int tkl__ip_csv_read(const char *path, tkl__ip_csv_visit *visit, void *arg);
 
 /* The field, or empty bytes when the row is shorter or `index` is negative. */
-tkl_bytes tkl__csv_field(const tkl__csv_row *row, int index);
+tkl_bytes tkl__ip_csv_field(const tkl__csv_row *row, int index);
 
 /* A name that a column may have, in any case, and the field that it stands for. */
 typedef struct tkl__csv_column {
@@ -38,7 +38,7 @@ typedef struct tkl__csv_column {
 
 /* Finds the columns in a row of names: at[field] is the index of its column, -1 when there is none.
  * Of several names for a field the first of the table counts. */
-void tkl__csv_header(const tkl__csv_row *row, const tkl__csv_column *columns, int *at,
-                     size_t fields);
+void tkl__ip_csv_header(const tkl__csv_row *row, const tkl__csv_column *columns, int *at,
+                        size_t fields);
 
 #endif

@@ -80,13 +80,13 @@ typedef struct reading {
 
 static bool knows_places(reading *r, const tkl__csv_row *row)
 {
-    tkl__csv_header(row, place_columns, r->at, TKL__IP_FIELDS);
+    tkl__ip_csv_header(row, place_columns, r->at, TKL__IP_FIELDS);
     return r->at[ID] >= 0;
 }
 
 static bool knows_blocks(reading *r, const tkl__csv_row *row)
 {
-    tkl__csv_header(row, block_columns, r->at, BLOCK_FIELDS);
+    tkl__ip_csv_header(row, block_columns, r->at, BLOCK_FIELDS);
     return r->at[ID] >= 0 && (r->at[NETWORK] >= 0 || (r->at[FIRST] >= 0 && r->at[LAST] >= 0));
 }
 
@@ -109,7 +109,7 @@ static void fill_place(const reading *r, const tkl__csv_row *row, tkl_ip_place *
 {
     *place = (tkl_ip_place){0};
     for (int f = 0; f < TKL__IP_FIELDS; f++)
-        *tkl__ip_field(place, f) = tkl__csv_field(row, r->at[f]);
+        *tkl__ip_field(place, f) = tkl__ip_csv_field(row, r->at[f]);
 }
 
 static int read_place(reading *r, const tkl__csv_row *row)
@@ -140,9 +140,9 @@ static bool is_whole(const reading *r, const tkl__csv_row *row)
 static const char *parse_span(const reading *r, const tkl__csv_row *row, tkl__ip_span *span)
 {
     if (r->at[NETWORK] >= 0)
-        return tkl__ip_parse_range(tkl__csv_field(row, r->at[NETWORK]), span);
-    return tkl__ip_parse_ends(tkl__csv_field(row, r->at[FIRST]), tkl__csv_field(row, r->at[LAST]),
-                              span);
+        return tkl__ip_parse_range(tkl__ip_csv_field(row, r->at[NETWORK]), span);
+    return tkl__ip_parse_ends(tkl__ip_csv_field(row, r->at[FIRST]),
+                              tkl__ip_csv_field(row, r->at[LAST]), span);
 }
 
 static int read_block(reading *r, const tkl__csv_row *row)
@@ -154,10 +154,10 @@ static int read_block(reading *r, const tkl__csv_row *row)
     const char *wrong = parse_span(r, row, &span);
     if (wrong)
         return report_field(
-            r, row, tkl__csv_field(row, r->at[r->at[NETWORK] >= 0 ? NETWORK : FIRST]), wrong);
+            r, row, tkl__ip_csv_field(row, r->at[r->at[NETWORK] >= 0 ? NETWORK : FIRST]), wrong);
     fill_place(r, row, &spot);
     if (spot.id.len == 0)
-        spot.id = tkl__csv_field(row, r->at[COUNTRY_ID]);
+        spot.id = tkl__ip_csv_field(row, r->at[COUNTRY_ID]);
     if (spot.id.len == 0) {
         r->import->stats.without_place++;
         return TKL_OK;
@@ -189,7 +189,7 @@ static int visit_block(const tkl__csv_row *row, void *arg)
 
 /* ---- Files --------------------------------------------------------------- */
 
-static int read_file(tkl_ip_import *import, const char *path, tkl__csv_visit *visit,
+static int read_file(tkl_ip_import *import, const char *path, tkl__ip_csv_visit *visit,
                      const char *columns)
 {
     reading r = {.import = import};
@@ -197,7 +197,7 @@ static int read_file(tkl_ip_import *import, const char *path, tkl__csv_visit *vi
         r.at[f] = -1;
     int rc = tkl__ip_add_file(import, path, &r.file);
     if (rc == TKL_OK)
-        rc = tkl__csv_read(path, visit, &r);
+        rc = tkl__ip_csv_read(path, visit, &r);
     if (rc == TKL_EMPTY || (rc == TKL_OK && !r.begun))
         rc =
             tkl__fail(TKL_EINVAL, "%s: none of the first rows names the columns %s", path, columns);

@@ -70,9 +70,9 @@ void tkl_ip_import_close(tkl_ip_import *import)
 {
     if (!import)
         return;
-    tkl__intern_free(&import->ids);
-    tkl__intern_free(&import->places);
-    tkl__intern_free(&import->spots);
+    tkl__ip_intern_free(&import->ids);
+    tkl__ip_intern_free(&import->places);
+    tkl__ip_intern_free(&import->spots);
     free(import->rows);
     for (uint32_t i = 0; i < import->nfiles; i++)
         free(import->files[i]);
@@ -130,8 +130,9 @@ static uint32_t intern_place(tkl__intern *intern, const tkl_ip_place *place)
     tkl__buf packed;
     tkl__buf_init(&packed);
     tkl__ip_pack(place, &packed);
-    uint32_t number = packed.failed ? TKL__INTERN_NONE
-                                    : tkl__intern_add(intern, (tkl_bytes){packed.data, packed.len});
+    uint32_t number = packed.failed
+                          ? TKL__INTERN_NONE
+                          : tkl__ip_intern_add(intern, (tkl_bytes){packed.data, packed.len});
     tkl__buf_free(&packed);
     return number;
 }
@@ -142,11 +143,11 @@ int tkl__ip_add_place(tkl_ip_import *import, const tkl_ip_place *place, tkl__ip_
     int shown = place->id.len < SHOWN ? (int)place->id.len : SHOWN;
     if (wrong)
         return tkl__ip_report(import, origin, "%s", wrong);
-    if (tkl__intern_find(&import->ids, place->id) != TKL__INTERN_NONE)
+    if (tkl__ip_intern_find(&import->ids, place->id) != TKL__INTERN_NONE)
         return tkl__ip_report(import, origin, "the place %.*s is there already", shown,
                               place->id.data);
     if (intern_place(&import->places, place) == TKL__INTERN_NONE ||
-        tkl__intern_add(&import->ids, place->id) == TKL__INTERN_NONE)
+        tkl__ip_intern_add(&import->ids, place->id) == TKL__INTERN_NONE)
         return tkl__nomem();
     return TKL_OK;
 }
@@ -179,7 +180,7 @@ int tkl__ip_add_range(tkl_ip_import *import, const tkl__ip_span *span, const tkl
     int shown = spot->id.len < SHOWN ? (int)spot->id.len : SHOWN;
     if (wrong)
         return tkl__ip_report(import, origin, "%s", wrong);
-    if (import->ids.count > 0 && tkl__intern_find(&import->ids, spot->id) == TKL__INTERN_NONE)
+    if (import->ids.count > 0 && tkl__ip_intern_find(&import->ids, spot->id) == TKL__INTERN_NONE)
         return tkl__ip_report(import, origin, "its place %.*s is not among the places", shown,
                               spot->id.data);
     tkl__ip_row row = {.span = *span, .spot = intern_place(&import->spots, spot), .origin = origin};

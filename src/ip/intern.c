@@ -8,7 +8,7 @@
 
 #define COUNT_MAX (UINT32_C(1) << 31)
 
-tkl_bytes tkl__intern_at(const tkl__intern *intern, uint32_t number)
+tkl_bytes tkl__ip_intern_at(const tkl__intern *intern, uint32_t number)
 {
     size_t start = number == 0 ? 0 : intern->ends[number - 1];
     return (tkl_bytes){intern->text + start, intern->ends[number] - start};
@@ -24,12 +24,12 @@ static uint32_t *slot_of(const tkl__intern *intern, tkl_bytes string)
 {
     size_t mask = intern->nslots - 1;
     size_t at = XXH3_64bits(string.len > 0 ? string.data : "", string.len) & mask;
-    while (intern->slots[at] && !equal(tkl__intern_at(intern, intern->slots[at] - 1), string))
+    while (intern->slots[at] && !equal(tkl__ip_intern_at(intern, intern->slots[at] - 1), string))
         at = (at + 1) & mask;
     return &intern->slots[at];
 }
 
-uint32_t tkl__intern_find(const tkl__intern *intern, tkl_bytes string)
+uint32_t tkl__ip_intern_find(const tkl__intern *intern, tkl_bytes string)
 {
     uint32_t found = intern->nslots > 0 ? *slot_of(intern, string) : 0;
     return found ? found - 1 : TKL__INTERN_NONE;
@@ -47,7 +47,7 @@ static bool grow_slots(tkl__intern *intern)
     intern->slots = slots;
     intern->nslots = wanted;
     for (uint32_t i = 0; i < intern->count; i++)
-        *slot_of(intern, tkl__intern_at(intern, i)) = i + 1;
+        *slot_of(intern, tkl__ip_intern_at(intern, i)) = i + 1;
     return true;
 }
 
@@ -77,9 +77,9 @@ static bool grow_text(tkl__intern *intern, size_t more)
     return true;
 }
 
-uint32_t tkl__intern_add(tkl__intern *intern, tkl_bytes string)
+uint32_t tkl__ip_intern_add(tkl__intern *intern, tkl_bytes string)
 {
-    uint32_t found = tkl__intern_find(intern, string);
+    uint32_t found = tkl__ip_intern_find(intern, string);
     if (found != TKL__INTERN_NONE)
         return found;
     if (intern->count >= COUNT_MAX || !grow_slots(intern) || !grow_ends(intern) ||
@@ -93,7 +93,7 @@ uint32_t tkl__intern_add(tkl__intern *intern, tkl_bytes string)
     return intern->count++;
 }
 
-void tkl__intern_free(tkl__intern *intern)
+void tkl__ip_intern_free(tkl__intern *intern)
 {
     free(intern->text);
     free(intern->ends);

@@ -21,11 +21,11 @@ typedef struct tkl__intern {
 
 /* The number of a string, which is added if it is new: then it is the last. TKL__INTERN_NONE when
  * out of memory, or when there are 2^31 already. */
-uint32_t tkl__intern_add(tkl__intern *intern, tkl_bytes string);
+uint32_t tkl__ip_intern_add(tkl__intern *intern, tkl_bytes string);
 /* TKL__INTERN_NONE: it is not there. */
-uint32_t tkl__intern_find(const tkl__intern *intern, tkl_bytes string);
+uint32_t tkl__ip_intern_find(const tkl__intern *intern, tkl_bytes string);
 /* Valid until the next string is added. */
-tkl_bytes tkl__intern_at(const tkl__intern *intern, uint32_t number);
-void tkl__intern_free(tkl__intern *intern);
+tkl_bytes tkl__ip_intern_at(const tkl__intern *intern, uint32_t number);
+void tkl__ip_intern_free(tkl__intern *intern);
 
 #endif

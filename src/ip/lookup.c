@@ -141,7 +141,7 @@ static int read_answers(lookup *l)
         const tkl_reply *found = tkl_reply_at(l->reply, i);
         q->hit = (tkl__ip_hit){.known = false};
         if (tkl_reply_count(found) > 0 &&
-            !tkl__chunk_find(tkl_reply_bytes(tkl_reply_at(found, 0)), q->address, &q->hit))
+            !tkl__ip_chunk_find(tkl_reply_bytes(tkl_reply_at(found, 0)), q->address, &q->hit))
             return damaged("a chunk is damaged");
         tkl__ip_cache_put(l->ip->cache, q->address, &q->hit);
     }

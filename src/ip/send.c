@@ -41,10 +41,10 @@ static void pack_spot(void *arg, uint32_t number, tkl__buf *out)
 {
     const tkl_ip_import *import = arg;
     tkl_ip_place spot, place;
-    tkl__ip_unpack(tkl__intern_at(&import->spots, number), &spot);
-    uint32_t known = tkl__intern_find(&import->ids, spot.id);
+    tkl__ip_unpack(tkl__ip_intern_at(&import->spots, number), &spot);
+    uint32_t known = tkl__ip_intern_find(&import->ids, spot.id);
     if (known != TKL__INTERN_NONE) {
-        tkl__ip_unpack(tkl__intern_at(&import->places, known), &place);
+        tkl__ip_unpack(tkl__ip_intern_at(&import->places, known), &place);
         for (int f = 0; f < TKL__IP_FIELDS; f++)
             if (tkl__ip_field(&spot, f)->len == 0)
                 *tkl__ip_field(&spot, f) = *tkl__ip_field(&place, f);
@@ -61,7 +61,7 @@ static size_t write_chunk(tkl_ip_import *import, size_t index, tkl__buf *out)
         count = TKL__CHUNK_RANGES;
     for (size_t i = 0; i < count; i++)
         ranges[i] = (tkl__chunk_range){&import->rows[from + i].span, import->rows[from + i].spot};
-    tkl__chunk_write(ranges, count, pack_spot, import, out);
+    tkl__ip_chunk_write(ranges, count, pack_spot, import, out);
     return count;
 }
 

@@ -95,7 +95,7 @@ static tkl_mail_stats stats_of(const tkl__view *view)
 
 int tkl_mail_show(tkl_mail *mail, tkl_mail_stats *stats)
 {
-    tkl__view view = tkl__view_of_nothing();
+    tkl__view view = tkl__post_view_of_nothing();
     tkl_reply *reply;
     int rc = tkl__post_show(&mail->post, &view, &reply);
     *stats = stats_of(&view);

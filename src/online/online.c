@@ -122,7 +122,7 @@ static void set_shape(tkl_online *online, const tkl_online_options *o)
 
 static int open_zone(const char *name, tkl__zone **zone)
 {
-    return tkl__zone_open(strcmp(name, "UTC") == 0 ? NULL : name, zone);
+    return tkl__cron_zone_open(strcmp(name, "UTC") == 0 ? NULL : name, zone);
 }
 
 /* The name is checked as every component's, and copied. */
@@ -175,7 +175,7 @@ void tkl_online_close(tkl_online *online)
 {
     if (!online)
         return;
-    tkl__zone_close(online->zone);
+    tkl__cron_zone_close(online->zone);
     pthread_mutex_destroy(&online->mutex);
     free((char *)online->name.data);
     free(online);
@@ -225,7 +225,7 @@ static int adopt_shape(tkl_online *online, const tkl__online_shape *theirs)
     int rc = open_zone(theirs->zone, &zone);
     if (rc != TKL_OK)
         return rc;
-    tkl__zone_close(online->zone);
+    tkl__cron_zone_close(online->zone);
     online->zone = zone;
     online->shape = *theirs;
     return TKL_OK;
@@ -270,17 +270,17 @@ int tkl__online_changed(tkl_online *online)
 static int64_t day_start(const tkl__zone *zone, int64_t number)
 {
     int64_t until, guess = number * DAY_S;
-    guess = number * DAY_S - tkl__zone_offset(zone, guess, &until);
-    return number * DAY_S - tkl__zone_offset(zone, guess, &until);
+    guess = number * DAY_S - tkl__cron_zone_offset(zone, guess, &until);
+    return number * DAY_S - tkl__cron_zone_offset(zone, guess, &until);
 }
 
 /* Where clocks are changed at midnight a day may begin a little early or late; the moment itself is
  * always in its day. */
 static void work_out_day(const tkl__zone *zone, int64_t now_ms, tkl__today *today)
 {
-    int64_t until, seconds = tkl__floor_div(now_ms, 1000);
-    int64_t local = seconds + tkl__zone_offset(zone, seconds, &until);
-    today->number = tkl__floor_div(local, DAY_S);
+    int64_t until, seconds = tkl__cron_floor_div(now_ms, 1000);
+    int64_t local = seconds + tkl__cron_zone_offset(zone, seconds, &until);
+    today->number = tkl__cron_floor_div(local, DAY_S);
     today->start_ms = day_start(zone, today->number) * 1000;
     today->till_ms = day_start(zone, today->number + 1) * 1000;
     if (today->start_ms > now_ms)
@@ -310,7 +310,7 @@ void tkl__online_learn(tkl_online *online, int64_t server_ms)
 
 void tkl__online_day_text(int64_t number, char text[TKL__DAY_SIZE])
 {
-    tkl__date date = tkl__date_of(number);
+    tkl__date date = tkl__cron_date_of(number);
     snprintf(text, TKL__DAY_SIZE, "%04d-%02d-%02d", (int)(date.year % 10000), date.month % 100,
              date.day % 100);
 }

@@ -57,7 +57,7 @@ static void read_entry(const tkl_reply *entry, tkl_message *message, tkl_header 
     }
 }
 
-int tkl__messages_make(tkl_reply *reply, bool owned, tkl_messages **messages)
+int tkl__post_messages_make(tkl_reply *reply, bool owned, tkl_messages **messages)
 {
     const tkl_reply *marks = tkl_reply_at(reply, 3), *entries = tkl_reply_at(reply, 4);
     size_t count = tkl_reply_count(entries);
@@ -95,13 +95,13 @@ int64_t tkl__post_attempt(const tkl__post *post, int64_t until)
     return until < call - OVERTIME_US ? until + OVERTIME_US : call;
 }
 
-int tkl__fetch_check(size_t max)
+int tkl__post_fetch_check(size_t max)
 {
     return tkl__check_number("the number of messages", max > INT64_MAX ? -1 : (int64_t)max, 1,
                              TKL_MESSAGES_MAX);
 }
 
-void tkl__fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args)
+void tkl__post_fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args)
 {
     tkl__args_bytes(args, reader);
     tkl__args_str(args, post->members ? "0" : "1");
@@ -116,24 +116,19 @@ static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, int64
     tkl__args args;
     tkl_reply *reply;
     tkl__args_init(&args);
-    tkl__fetch_args(post, reader, max, &args);
+    tkl__post_fetch_args(post, reader, max, &args);
     int rc = tkl__post_run(post, &tkl__lua_post_fetch, TKL__FETCH_KEYS, &args,
                            tkl__post_attempt(post, until), &reply);
     if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0)
         rc = TKL_EMPTY;
     if (rc == TKL_OK)
-        rc = tkl__messages_make(reply, true, messages);
+        rc = tkl__post_messages_make(reply, true, messages);
     if (rc != TKL_OK)
         tkl_reply_free(reply);
     return tkl__post_explain(post, rc);
 }
 
 /* ---- Waiting ------------------------------------------------------------- */
-
-bool tkl__post_may_pass(int rc)
-{
-    return rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT || rc == TKL_EUNREADY;
-}
 
 void tkl__post_pause(int64_t deadline)
 {
@@ -171,7 +166,7 @@ static int wait_and_fetch(const tkl__post *post, tkl_bytes reader, size_t max, i
     int rc = listen(post, deadline, &waiter);
     if (rc == TKL_OK)
         rc = fetch_once(post, reader, max, deadline, messages);
-    while (tkl__left(deadline) > 0 && (rc == TKL_EMPTY || tkl__post_may_pass(rc))) {
+    while (tkl__left(deadline) > 0 && (rc == TKL_EMPTY || tkl__may_pass(rc))) {
         if (rc == TKL_EMPTY) {
             rc = sleep_once(&waiter, deadline);
         } else {
@@ -192,7 +187,7 @@ int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
     *messages = NULL;
-    int rc = tkl__fetch_check(max);
+    int rc = tkl__post_fetch_check(max);
     if (rc != TKL_OK)
         return rc;
     if (wait_ms == 0 || !tkl__hears(post->client, post->keys.items[0])) {

@@ -224,7 +224,7 @@ int tkl__post_ack(const tkl__post *post, tkl_bytes reader, int64_t id, int64_t *
 
 #define COUNT_MAX (INT64_C(1) << 50)
 
-int tkl__limits_check(const tkl_message_limits *limits)
+int tkl__post_limits_check(const tkl_message_limits *limits)
 {
     if (!limits)
         return TKL_OK;
@@ -243,7 +243,8 @@ int tkl__limits_check(const tkl_message_limits *limits)
     return rc;
 }
 
-void tkl__limits_args(const tkl_message_limits *limits, tkl_when_full otherwise, tkl__args *args)
+void tkl__post_limits_args(const tkl_message_limits *limits, tkl_when_full otherwise,
+                           tkl__args *args)
 {
     static const tkl_message_limits defaults = {0};
     if (!limits)
@@ -269,13 +270,13 @@ int tkl__post_limit(const tkl__post *post, const tkl_message_limits *limits)
 {
     tkl__args args;
     tkl_reply *reply;
-    int rc = tkl__limits_check(limits);
+    int rc = tkl__post_limits_check(limits);
     if (rc != TKL_OK)
         return rc;
     tkl__args_init(&args);
     tkl__args_str(&args, post->members ? "0" : "1");
-    tkl__limits_args(limits, post->members ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE,
-                     &args);
+    tkl__post_limits_args(limits, post->members ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE,
+                          &args);
     rc = tkl__post_run(post, &tkl__lua_post_limit, 4, &args, tkl__post_deadline(post), &reply);
     tkl_reply_free(reply);
     return tkl__post_explain(post, rc);
@@ -308,7 +309,7 @@ static tkl_message_limits limits_of(const tkl_reply *fields)
     };
 }
 
-tkl__view tkl__view_of_nothing(void)
+tkl__view tkl__post_view_of_nothing(void)
 {
     return (tkl__view){.first = 1, .limits = limits_of(NULL)};
 }

@@ -40,10 +40,11 @@ int tkl__post_limit(const tkl__post *post, const tkl_message_limits *limits);
 int tkl__post_drop(const tkl__post *post);
 
 /* NULL is fine. */
-int tkl__limits_check(const tkl_message_limits *limits);
+int tkl__post_limits_check(const tkl_message_limits *limits);
 /* Pairs of a field and a value, for post/limit and post/create. `otherwise`: what to do when full
  * if the limits do not say. */
-void tkl__limits_args(const tkl_message_limits *limits, tkl_when_full otherwise, tkl__args *args);
+void tkl__post_limits_args(const tkl_message_limits *limits, tkl_when_full otherwise,
+                           tkl__args *args);
 
 /* The reply of post/show; views into it die with it. */
 typedef struct tkl__view {
@@ -53,7 +54,7 @@ typedef struct tkl__view {
     const tkl_reply *readers; /* names and positions in turn */
 } tkl__view;
 /* The view of a line that does not exist. */
-tkl__view tkl__view_of_nothing(void);
+tkl__view tkl__post_view_of_nothing(void);
 int tkl__post_show(const tkl__post *post, tkl__view *view, tkl_reply **reply);
 
 /* The names of all lines of a component. */
@@ -67,18 +68,16 @@ int tkl__post_explain(const tkl__post *post, int rc);
 int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t wait_ms,
                     tkl_messages **messages);
 /* Whether so many messages may be fetched. */
-int tkl__fetch_check(size_t max);
+int tkl__post_fetch_check(size_t max);
 /* The arguments of post/fetch, for callers that run many. `max` 0 only counts. */
-void tkl__fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args);
+void tkl__post_fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args);
 #define TKL__FETCH_KEYS 4
 /* The messages in a reply of post/fetch, whose code is TKL_OK. They are views into the reply, which
  * is freed with them if it is `owned`. */
-int tkl__messages_make(tkl_reply *reply, bool owned, tkl_messages **messages);
+int tkl__post_messages_make(tkl_reply *reply, bool owned, tkl_messages **messages);
 
 /* The deadline of one call of a wait that lasts until then. */
 int64_t tkl__post_attempt(const tkl__post *post, int64_t until);
-/* Whether a wait goes on after this error: it may be gone soon. */
-bool tkl__post_may_pass(int rc);
 /* Sleeps a little before the next attempt, not beyond the deadline. */
 void tkl__post_pause(int64_t deadline);
 

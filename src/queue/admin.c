@@ -30,7 +30,8 @@ static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
     for (size_t i = 0; i < 14; i++)
         v[i] = number_of(tkl_reply_at(one, i));
     /* What is nowhere else is delayed: schedules and timers stand among them. */
-    sum->delayed += v[0] - v[1] - v[2] - v[3] - v[4] - v[5];
+    int64_t delayed = v[0] - v[1] - v[2] - v[3] - v[4] - v[5];
+    sum->delayed += delayed > 0 ? delayed : 0; /* another program may have written members */
     sum->ready += v[1];
     sum->active += v[2];
     sum->dead += v[3];

@@ -82,11 +82,6 @@ static bool enough(const tkl__redlock_crew *c, const inquiry *r)
     return r->by_majority ? decided(c, a) : (r->awaited & ~(a->yes | a->no | a->failed)) == 0;
 }
 
-static bool may_pass(int rc)
-{
-    return rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT || rc == TKL_EUNREADY;
-}
-
 /* `text` says what failed, if it did. */
 static void note(tkl__redlock_answers *a, size_t server, int rc, const char *text)
 {
@@ -95,9 +90,9 @@ static void note(tkl__redlock_answers *a, size_t server, int rc, const char *tex
         *(rc == TKL_OK ? &a->yes : &a->no) |= bit;
         return;
     }
-    bool worse = !may_pass(rc) && a->fatal == 0;
+    bool worse = !tkl__may_pass(rc) && a->fatal == 0;
     a->failed |= bit;
-    a->fatal |= may_pass(rc) ? 0 : bit;
+    a->fatal |= tkl__may_pass(rc) ? 0 : bit;
     if (a->why == TKL_OK || worse) {
         a->why = rc;
         snprintf(a->text, sizeof a->text, "%s", text);

@@ -31,7 +31,7 @@ typedef struct view {
 
 /* ---- Packing ------------------------------------------------------------- */
 
-const char *tkl__instance_check(const tkl_service_instance *instance)
+const char *tkl__service_instance_check(const tkl_service_instance *instance)
 {
     size_t size = instance->address.len;
     if (instance->address.len == 0)
@@ -54,7 +54,7 @@ static void put(tkl__buf *out, tkl_bytes text)
     tkl__buf_add(out, text.data, text.len);
 }
 
-void tkl__instance_pack(const tkl_service_instance *instance, tkl__buf *out)
+void tkl__service_instance_pack(const tkl_service_instance *instance, tkl__buf *out)
 {
     char weight[24];
     int64_t number = instance->weight == 0          ? 1
@@ -208,7 +208,7 @@ static void fill(tkl__snapshot *s, const listing *l)
     qsort(s->items, s->count, sizeof *s->items, by_id);
 }
 
-int tkl__snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot)
+int tkl__service_snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot)
 {
     listing l = read_listing(reply);
     size_t bytes, metas;
@@ -224,7 +224,7 @@ int tkl__snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot)
     s->meta = calloc(metas, sizeof *s->meta);
     s->text = malloc(bytes);
     if (!s->items || !s->meta || !s->text) {
-        tkl__snapshot_free(s);
+        tkl__service_snapshot_free(s);
         return tkl__nomem();
     }
     fill(s, &l);
@@ -232,7 +232,7 @@ int tkl__snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot)
     return TKL_OK;
 }
 
-void tkl__snapshot_free(tkl__snapshot *s)
+void tkl__service_snapshot_free(tkl__snapshot *s)
 {
     if (!s || atomic_fetch_sub(&s->readers, 1) != 1)
         return;
@@ -242,22 +242,22 @@ void tkl__snapshot_free(tkl__snapshot *s)
     free(s);
 }
 
-size_t tkl__snapshot_count(const tkl__snapshot *s)
+size_t tkl__service_snapshot_count(const tkl__snapshot *s)
 {
     return s->count;
 }
 
-const tkl_service_instance *tkl__snapshot_at(const tkl__snapshot *s, size_t index)
+const tkl_service_instance *tkl__service_snapshot_at(const tkl__snapshot *s, size_t index)
 {
     return &s->items[index];
 }
 
-uint64_t tkl__snapshot_change(const tkl__snapshot *s)
+uint64_t tkl__service_snapshot_change(const tkl__snapshot *s)
 {
     return s ? s->change : 0;
 }
 
-void tkl__snapshot_set_change(tkl__snapshot *s, uint64_t change)
+void tkl__service_snapshot_set_change(tkl__snapshot *s, uint64_t change)
 {
     s->change = change;
 }
@@ -279,7 +279,7 @@ static bool same_instance(const tkl_service_instance *a, const tkl_service_insta
     return true;
 }
 
-bool tkl__snapshot_same(const tkl__snapshot *a, const tkl__snapshot *b)
+bool tkl__service_snapshot_same(const tkl__snapshot *a, const tkl__snapshot *b)
 {
     if (a->count != b->count)
         return false;
@@ -291,7 +291,8 @@ bool tkl__snapshot_same(const tkl__snapshot *a, const tkl__snapshot *b)
 
 /* ---- Views --------------------------------------------------------------- */
 
-int tkl__snapshot_view(tkl__snapshot *s, int64_t index, int64_t age_ms, tkl_service_instances **out)
+int tkl__service_snapshot_view(tkl__snapshot *s, int64_t index, int64_t age_ms,
+                               tkl_service_instances **out)
 {
     view *v = malloc(sizeof *v);
     if (!v)
@@ -309,6 +310,6 @@ int tkl__snapshot_view(tkl__snapshot *s, int64_t index, int64_t age_ms, tkl_serv
 void tkl_service_instances_free(tkl_service_instances *instances)
 {
     if (instances)
-        tkl__snapshot_free(((view *)instances)->snapshot);
+        tkl__service_snapshot_free(((view *)instances)->snapshot);
     free(instances);
 }

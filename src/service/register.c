@@ -121,7 +121,7 @@ static int check(const tkl_service_instance *instance, const tkl_registration_op
         rc = TKL__CHECK_RESERVED(instance);
     if (rc == TKL_OK && options->lease_ms != 0)
         rc = tkl__check_number("lease_ms", options->lease_ms, LEASE_MIN_MS, LEASE_MAX_MS);
-    const char *wrong = tkl__instance_check(instance);
+    const char *wrong = tkl__service_instance_check(instance);
     return rc == TKL_OK && wrong ? tkl__fail(TKL_EINVAL, "%s", wrong) : rc;
 }
 
@@ -131,7 +131,7 @@ static int copy_texts(tkl_registration *r, const tkl_service_instance *instance)
     tkl_bytes id = instance->id.len > 0 ? instance->id : instance->address;
     tkl__buf info;
     tkl__buf_init(&info);
-    tkl__instance_pack(instance, &info);
+    tkl__service_instance_pack(instance, &info);
     r->text = info.failed ? NULL : malloc(id.len + info.len);
     if (r->text) {
         memcpy(r->text, id.data, id.len);

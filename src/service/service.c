@@ -90,7 +90,7 @@ void tkl_service_close(tkl_service *service)
     if (!service)
         return;
     tkl__follow_close(&service->follower);
-    tkl__snapshot_free(service->snapshot);
+    tkl__service_snapshot_free(service->snapshot);
     tkl__keys_free(&service->keys);
     free(service);
 }
@@ -109,7 +109,7 @@ static int fetch(tkl_service *service, int64_t deadline, tkl__snapshot **snapsho
     int rc =
         tkl__eval(service->client, &tkl__lua_service_list, &keys, &args, deadline, true, &reply);
     if (rc == TKL_OK)
-        rc = tkl__snapshot_make(reply, snapshot);
+        rc = tkl__service_snapshot_make(reply, snapshot);
     tkl_reply_free(reply);
     tkl__args_free(&args);
     return rc;
@@ -121,8 +121,8 @@ int tkl_service_list(tkl_service *service, tkl_service_instances **instances)
     *instances = NULL;
     int rc = fetch(service, tkl__deadline(service->client, service->timeout_ms), &snapshot);
     if (rc == TKL_OK)
-        rc = tkl__snapshot_view(snapshot, -1, 0, instances);
-    tkl__snapshot_free(snapshot);
+        rc = tkl__service_snapshot_view(snapshot, -1, 0, instances);
+    tkl__service_snapshot_free(snapshot);
     return rc;
 }
 
@@ -130,9 +130,9 @@ int tkl_service_list(tkl_service *service, tkl_service_instances **instances)
 static int64_t first_end(const tkl__snapshot *snapshot)
 {
     int64_t left = INT64_MAX;
-    for (size_t i = 0; i < tkl__snapshot_count(snapshot); i++)
-        if (tkl__snapshot_at(snapshot, i)->left_ms < left)
-            left = tkl__snapshot_at(snapshot, i)->left_ms;
+    for (size_t i = 0; i < tkl__service_snapshot_count(snapshot); i++)
+        if (tkl__service_snapshot_at(snapshot, i)->left_ms < left)
+            left = tkl__service_snapshot_at(snapshot, i)->left_ms;
     return left == INT64_MAX ? TKL__FOREVER : tkl__deadline_ms(left) + MARGIN_US;
 }
 
@@ -147,11 +147,11 @@ static int load(void *arg, int64_t deadline, int64_t *again)
     *again = first_end(fresh);
     pthread_mutex_lock(&service->follower.mutex);
     old = service->snapshot;
-    bool same = old && tkl__snapshot_same(old, fresh);
-    tkl__snapshot_set_change(fresh, tkl__snapshot_change(old) + !same);
+    bool same = old && tkl__service_snapshot_same(old, fresh);
+    tkl__service_snapshot_set_change(fresh, tkl__service_snapshot_change(old) + !same);
     service->snapshot = fresh;
     pthread_mutex_unlock(&service->follower.mutex);
-    tkl__snapshot_free(old);
+    tkl__service_snapshot_free(old);
     return TKL_OK;
 }
 
@@ -163,11 +163,11 @@ int tkl_service_watch(tkl_service *service, uint64_t change, int64_t wait_ms,
     int rc = tkl__follow_lock(&service->follower);
     if (rc != TKL_OK)
         return rc;
-    while (rc == TKL_OK && tkl__snapshot_change(service->snapshot) == change)
+    while (rc == TKL_OK && tkl__service_snapshot_change(service->snapshot) == change)
         rc = tkl__follow_wait(&service->follower, deadline);
     if (rc == TKL_OK)
-        rc = tkl__snapshot_view(service->snapshot, -1, tkl__follow_age(&service->follower),
-                                instances);
+        rc = tkl__service_snapshot_view(service->snapshot, -1, tkl__follow_age(&service->follower),
+                                        instances);
     tkl__follow_unlock(&service->follower);
     return rc;
 }
@@ -184,7 +184,7 @@ static uint64_t random_below(uint64_t limit)
 
 static int64_t weight_at(const tkl__snapshot *snapshot, size_t index)
 {
-    int64_t weight = tkl__snapshot_at(snapshot, index)->weight;
+    int64_t weight = tkl__service_snapshot_at(snapshot, index)->weight;
     return weight > 0 ? weight : 0;
 }
 
@@ -192,7 +192,7 @@ static int64_t weight_at(const tkl__snapshot *snapshot, size_t index)
 static int64_t pick_by_weight(const tkl__snapshot *snapshot)
 {
     int64_t total = 0;
-    for (size_t i = 0; i < tkl__snapshot_count(snapshot); i++)
+    for (size_t i = 0; i < tkl__service_snapshot_count(snapshot); i++)
         total += weight_at(snapshot, i);
     if (total == 0)
         return -1;
@@ -205,7 +205,7 @@ static int64_t pick_by_weight(const tkl__snapshot *snapshot)
 
 static int64_t pick_index(tkl_service *service, tkl_pick how)
 {
-    size_t count = tkl__snapshot_count(service->snapshot);
+    size_t count = tkl__service_snapshot_count(service->snapshot);
     if (count == 0)
         return -1;
     if (how == TKL_PICK_WEIGHT)
@@ -227,8 +227,8 @@ int tkl_service_pick(tkl_service *service, tkl_pick how, tkl_service_instances *
     if (index < 0)
         rc = tkl__fail(TKL_EMPTY, "the service has no instance");
     else
-        rc = tkl__snapshot_view(service->snapshot, index, tkl__follow_age(&service->follower),
-                                instances);
+        rc = tkl__service_snapshot_view(service->snapshot, index,
+                                        tkl__follow_age(&service->follower), instances);
     tkl__follow_unlock(&service->follower);
     return rc;
 }

@@ -30,21 +30,21 @@ struct tkl_service {
 /* ---- entry.c: instances as they are stored ------------------------------- */
 
 /* NULL, or what is wrong with it. */
-const char *tkl__instance_check(const tkl_service_instance *instance);
-void tkl__instance_pack(const tkl_service_instance *instance, tkl__buf *out);
+const char *tkl__service_instance_check(const tkl_service_instance *instance);
+void tkl__service_instance_pack(const tkl_service_instance *instance, tkl__buf *out);
 
 /* From the reply of service/list. */
-int tkl__snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot);
-void tkl__snapshot_free(tkl__snapshot *snapshot); /* of one reader; NULL is fine */
-size_t tkl__snapshot_count(const tkl__snapshot *snapshot);
-const tkl_service_instance *tkl__snapshot_at(const tkl__snapshot *snapshot, size_t index);
+int tkl__service_snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot);
+void tkl__service_snapshot_free(tkl__snapshot *snapshot); /* of one reader; NULL is fine */
+size_t tkl__service_snapshot_count(const tkl__snapshot *snapshot);
+const tkl_service_instance *tkl__service_snapshot_at(const tkl__snapshot *snapshot, size_t index);
 /* Whether they are the same instances, whatever is left of their leases. */
-bool tkl__snapshot_same(const tkl__snapshot *a, const tkl__snapshot *b);
-uint64_t tkl__snapshot_change(const tkl__snapshot *snapshot);
-void tkl__snapshot_set_change(tkl__snapshot *snapshot, uint64_t change);
+bool tkl__service_snapshot_same(const tkl__snapshot *a, const tkl__snapshot *b);
+uint64_t tkl__service_snapshot_change(const tkl__snapshot *snapshot);
+void tkl__service_snapshot_set_change(tkl__snapshot *snapshot, uint64_t change);
 
 /* What callers get: all instances, or the one at an index (-1: all). Takes a reference. */
-int tkl__snapshot_view(tkl__snapshot *snapshot, int64_t index, int64_t age_ms,
-                       tkl_service_instances **view);
+int tkl__service_snapshot_view(tkl__snapshot *snapshot, int64_t index, int64_t age_ms,
+                               tkl_service_instances **view);
 
 #endif

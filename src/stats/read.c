@@ -32,11 +32,11 @@ static void fill(summary *s)
     s->base.sum = k->sum;
     s->base.sumsq = k->sumsq;
     s->base.mean = k->mean;
-    s->base.stddev = tkl__sketch_stddev(k);
-    s->base.p50 = tkl__sketch_quantile(k, 0.5);
-    s->base.p90 = tkl__sketch_quantile(k, 0.9);
-    s->base.p99 = tkl__sketch_quantile(k, 0.99);
-    s->base.p999 = tkl__sketch_quantile(k, 0.999);
+    s->base.stddev = tkl__stats_sketch_stddev(k);
+    s->base.p50 = tkl__stats_sketch_quantile(k, 0.5);
+    s->base.p90 = tkl__stats_sketch_quantile(k, 0.9);
+    s->base.p99 = tkl__stats_sketch_quantile(k, 0.99);
+    s->base.p999 = tkl__stats_sketch_quantile(k, 0.999);
 }
 
 void tkl_stats_summary_free(tkl_stats_summary *base)
@@ -44,13 +44,13 @@ void tkl_stats_summary_free(tkl_stats_summary *base)
     summary *s = (summary *)(void *)base;
     if (!s)
         return;
-    tkl__sketch_free(&s->sketch);
+    tkl__stats_sketch_free(&s->sketch);
     free(s);
 }
 
 double tkl_stats_quantile(const tkl_stats_summary *base, double quantile)
 {
-    return tkl__sketch_quantile(&((const summary *)(const void *)base)->sketch, quantile);
+    return tkl__stats_sketch_quantile(&((const summary *)(const void *)base)->sketch, quantile);
 }
 
 static void note_start(tkl_stats_summary *base, int64_t start_ms)
@@ -64,10 +64,10 @@ int tkl_stats_merge(tkl_stats_summary *base, const tkl_stats_summary *other)
     summary *s = (summary *)(void *)base;
     const summary *o = (const summary *)(const void *)other;
     tkl__sketch copy = {0}; /* the two may be one */
-    int rc = tkl__sketch_merge(&copy, &o->sketch);
+    int rc = tkl__stats_sketch_merge(&copy, &o->sketch);
     if (rc == TKL_OK)
-        rc = tkl__sketch_merge(&s->sketch, &copy);
-    tkl__sketch_free(&copy);
+        rc = tkl__stats_sketch_merge(&s->sketch, &copy);
+    tkl__stats_sketch_free(&copy);
     if (rc != TKL_OK)
         return rc;
     note_start(base, other->start_ms);
@@ -114,7 +114,7 @@ static int read_hash(const tkl_reply *hash, tkl__sketch *s, int64_t *start_ms)
         }
         if (!tkl__double_parse(field, &bucket) || fabs(bucket) > 100000 || fabs(number) > 1e18)
             return damaged(field);
-        if (tkl__sketch_count(s, (int)bucket, (int64_t)number) != TKL_OK)
+        if (tkl__stats_sketch_count(s, (int)bucket, (int64_t)number) != TKL_OK)
             return TKL_ENOMEM;
     }
     if (fabs(count) > 1e18 || fabs(hour) > 1e12)
@@ -133,10 +133,10 @@ static int add_hashes(summary *s, const tkl_reply *hashes)
         int64_t start_ms = 0;
         rc = read_hash(tkl_reply_at(hashes, i), &one, &start_ms);
         if (rc == TKL_OK && one.count > 0) {
-            rc = tkl__sketch_merge(&s->sketch, &one);
+            rc = tkl__stats_sketch_merge(&s->sketch, &one);
             note_start(&s->base, start_ms);
         }
-        tkl__sketch_free(&one);
+        tkl__stats_sketch_free(&one);
     }
     return rc;
 }
@@ -172,7 +172,7 @@ static int make_contexts(const tkl_stats *stats, const tkl_bytes *names, tkl__co
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        rc = tkl__context_make(stats, names[i], &contexts[i]);
+        rc = tkl__stats_context_make(stats, names[i], &contexts[i]);
         keys[2 * i] = contexts[i].this_key;
         keys[2 * i + 1] = contexts[i].last_key;
     }
@@ -217,7 +217,7 @@ int tkl_stats_show(tkl_stats *stats, const tkl_bytes *contexts, size_t count, tk
     if (rc == TKL_OK)
         rc = make_summary(replies, out);
     for (size_t i = 0; made && i < count; i++)
-        tkl__context_free(&made[i]);
+        tkl__stats_context_free(&made[i]);
     tkl_reply_free(replies);
     free(keys);
     free(made);
@@ -300,7 +300,7 @@ int tkl_stats_drop(tkl_stats *stats, tkl_bytes context)
 {
     tkl__context made;
     tkl_reply *reply = NULL;
-    int rc = tkl__context_make(stats, context, &made);
+    int rc = tkl__stats_context_make(stats, context, &made);
     if (rc != TKL_OK)
         return rc;
     const tkl_bytes keys[] = {made.this_key, made.last_key, stats->keys.items[TKL__STATS_RANK],
@@ -315,6 +315,6 @@ int tkl_stats_drop(tkl_stats *stats, tkl_bytes context)
     if (rc == TKL_OK && tkl_reply_int(reply) == 0)
         rc = tkl__no(TKL_NOTFOUND);
     tkl_reply_free(reply);
-    tkl__context_free(&made);
+    tkl__stats_context_free(&made);
     return rc;
 }

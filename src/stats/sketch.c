@@ -13,7 +13,7 @@
 /* ---- Buckets ------------------------------------------------------------- */
 
 /* Bucket k > 0 holds the values from SMALLEST x GROWTH^(k-1) to SMALLEST x GROWTH^k. */
-int tkl__bucket_of(double value)
+int tkl__stats_bucket_of(double value)
 {
     double size = fabs(value);
     if (size < SMALLEST)
@@ -23,7 +23,7 @@ int tkl__bucket_of(double value)
 }
 
 /* The harmonic middle of the borders: equally far from both, relatively. */
-double tkl__bucket_value(int number)
+double tkl__stats_bucket_value(int number)
 {
     if (number == 0)
         return 0;
@@ -57,7 +57,7 @@ static int grow(tkl__sketch *s)
     return TKL_OK;
 }
 
-int tkl__sketch_count(tkl__sketch *s, int number, int64_t count)
+int tkl__stats_sketch_count(tkl__sketch *s, int number, int64_t count)
 {
     size_t at = place_of(s, number);
     if (at < s->nbuckets && s->buckets[at].number == number) {
@@ -88,7 +88,7 @@ static void merge_moments(tkl__sketch *s, const tkl__sketch *other)
     s->count += other->count;
 }
 
-int tkl__sketch_add(tkl__sketch *s, double value)
+int tkl__stats_sketch_add(tkl__sketch *s, double value)
 {
     tkl__sketch one = {.count = 1,
                        .mean = value,
@@ -96,13 +96,13 @@ int tkl__sketch_add(tkl__sketch *s, double value)
                        .max = value,
                        .sum = value,
                        .sumsq = value * value};
-    int rc = tkl__sketch_count(s, tkl__bucket_of(value), 1);
+    int rc = tkl__stats_sketch_count(s, tkl__stats_bucket_of(value), 1);
     if (rc == TKL_OK)
         merge_moments(s, &one);
     return rc;
 }
 
-int tkl__sketch_merge(tkl__sketch *s, const tkl__sketch *other)
+int tkl__stats_sketch_merge(tkl__sketch *s, const tkl__sketch *other)
 {
     int rc = TKL_OK;
     if (other->count == 0)
@@ -112,17 +112,17 @@ int tkl__sketch_merge(tkl__sketch *s, const tkl__sketch *other)
     if (rc != TKL_OK)
         return rc;
     for (size_t i = 0; i < other->nbuckets; i++)
-        rc = tkl__sketch_count(s, other->buckets[i].number, other->buckets[i].count);
+        rc = tkl__stats_sketch_count(s, other->buckets[i].number, other->buckets[i].count);
     merge_moments(s, other);
     return rc;
 }
 
-void tkl__sketch_clear(tkl__sketch *s)
+void tkl__stats_sketch_clear(tkl__sketch *s)
 {
     *s = (tkl__sketch){.buckets = s->buckets, .cap = s->cap};
 }
 
-void tkl__sketch_free(tkl__sketch *s)
+void tkl__stats_sketch_free(tkl__sketch *s)
 {
     free(s->buckets);
     *s = (tkl__sketch){0};
@@ -130,12 +130,12 @@ void tkl__sketch_free(tkl__sketch *s)
 
 /* ---- What they tell ------------------------------------------------------ */
 
-double tkl__sketch_stddev(const tkl__sketch *s)
+double tkl__stats_sketch_stddev(const tkl__sketch *s)
 {
     return s->count > 1 ? sqrt(fmax(s->m2, 0) / (double)(s->count - 1)) : 0;
 }
 
-double tkl__sketch_quantile(const tkl__sketch *s, double quantile)
+double tkl__stats_sketch_quantile(const tkl__sketch *s, double quantile)
 {
     if (!(quantile >= 0 && quantile <= 1) || s->count == 0)
         return 0;
@@ -148,7 +148,7 @@ double tkl__sketch_quantile(const tkl__sketch *s, double quantile)
     for (size_t i = 0; i < s->nbuckets; i++) {
         below += (double)s->buckets[i].count;
         if (below >= rank)
-            return fmin(fmax(tkl__bucket_value(s->buckets[i].number), s->min), s->max);
+            return fmin(fmax(tkl__stats_bucket_value(s->buckets[i].number), s->min), s->max);
     }
     return s->max;
 }

@@ -27,18 +27,18 @@ typedef struct tkl__sketch {
     size_t nbuckets, cap;
 } tkl__sketch;
 
-int tkl__bucket_of(double value);
+int tkl__stats_bucket_of(double value);
 /* The value that stands for those of a bucket. */
-double tkl__bucket_value(int number);
+double tkl__stats_bucket_value(int number);
 
-void tkl__sketch_free(tkl__sketch *sketch);
-void tkl__sketch_clear(tkl__sketch *sketch);
+void tkl__stats_sketch_free(tkl__sketch *sketch);
+void tkl__stats_sketch_clear(tkl__sketch *sketch);
 /* TKL_ENOMEM. The value must be finite and within bounds. */
-int tkl__sketch_add(tkl__sketch *sketch, double value);
+int tkl__stats_sketch_add(tkl__sketch *sketch, double value);
 /* Adds to a bucket. */
-int tkl__sketch_count(tkl__sketch *sketch, int number, int64_t count);
-int tkl__sketch_merge(tkl__sketch *sketch, const tkl__sketch *other);
-double tkl__sketch_stddev(const tkl__sketch *sketch);
-double tkl__sketch_quantile(const tkl__sketch *sketch, double quantile);
+int tkl__stats_sketch_count(tkl__sketch *sketch, int number, int64_t count);
+int tkl__stats_sketch_merge(tkl__sketch *sketch, const tkl__sketch *other);
+double tkl__stats_sketch_stddev(const tkl__sketch *sketch);
+double tkl__stats_sketch_quantile(const tkl__sketch *sketch, double quantile);
 
 #endif

@@ -132,7 +132,7 @@ static char *write_key(char *to, const tkl__base *base, const char *part, tkl_by
     return to;
 }
 
-int tkl__context_make(const tkl_stats *stats, tkl_bytes context, tkl__context *made)
+int tkl__stats_context_make(const tkl_stats *stats, tkl_bytes context, tkl__context *made)
 {
     *made = (tkl__context){0};
     if (context.len == 0 || context.len > TKL_NAME_MAX)
@@ -145,7 +145,7 @@ int tkl__context_make(const tkl_stats *stats, tkl_bytes context, tkl__context *m
     return TKL_OK;
 }
 
-void tkl__context_free(tkl__context *made)
+void tkl__stats_context_free(tkl__context *made)
 {
     free(made->block);
     *made = (tkl__context){0};
@@ -163,7 +163,7 @@ typedef struct sending {
 
 static void sending_free(sending *s)
 {
-    tkl__context_free(&s->context);
+    tkl__stats_context_free(&s->context);
     tkl__args_free(&s->args);
     free(s->names);
 }
@@ -183,7 +183,7 @@ static int sending_make(const tkl_stats *stats, tkl_bytes context, const tkl__sk
 {
     *s = (sending){0};
     tkl__args_init(&s->args);
-    int rc = tkl__context_make(stats, context, &s->context);
+    int rc = tkl__stats_context_make(stats, context, &s->context);
     if (rc != TKL_OK)
         return rc;
     s->names = calloc(sketch->nbuckets + 1, sizeof *s->names);
@@ -241,7 +241,7 @@ int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value, tkl
     *means = (tkl__means){0};
     int rc = check_value(value);
     if (rc == TKL_OK)
-        rc = tkl__sketch_add(&sketch, value); /* into the room for one */
+        rc = tkl__stats_sketch_add(&sketch, value); /* into the room for one */
     if (rc == TKL_OK)
         rc = sending_make(stats, context, &sketch, &s);
     if (rc != TKL_OK)
@@ -292,15 +292,15 @@ static int make_all(const tkl_stats *stats, const tkl_stats_value *const *sorted
     *made = 0;
     for (size_t at = 0, n; rc == TKL_OK && at < count; at += n) {
         n = group_of(sorted + at, count - at);
-        tkl__sketch_clear(&sketch);
+        tkl__stats_sketch_clear(&sketch);
         for (size_t i = at; rc == TKL_OK && i < at + n; i++)
-            rc = tkl__sketch_add(&sketch, sorted[i]->value);
+            rc = tkl__stats_sketch_add(&sketch, sorted[i]->value);
         if (rc == TKL_OK)
             rc = sending_make(stats, sorted[at]->context, &sketch, &sendings[*made]);
         if (rc == TKL_OK && sendings[(*made)++].args.failed)
             rc = tkl__nomem();
     }
-    tkl__sketch_free(&sketch);
+    tkl__stats_sketch_free(&sketch);
     return rc;
 }
 

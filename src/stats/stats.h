@@ -28,8 +28,8 @@ typedef struct tkl__context {
     tkl_bytes this_key, last_key;
 } tkl__context;
 
-int tkl__context_make(const tkl_stats *stats, tkl_bytes context, tkl__context *made);
-void tkl__context_free(tkl__context *made);
+int tkl__stats_context_make(const tkl_stats *stats, tkl_bytes context, tkl__context *made);
+void tkl__stats_context_free(tkl__context *made);
 
 /* Count and sum of a context and of its type, in this hour. */
 typedef struct tkl__means {

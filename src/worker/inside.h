@@ -86,41 +86,41 @@ struct tkl_worker {
 };
 
 /* ---- task.c: once the handler has returned `rc`, fills in the report. */
-void tkl__task_conclude(tkl_task *task, int rc);
+void tkl__worker_task_conclude(tkl_task *task, int rc);
 /* Whether its report sends the job to the dead letters: by its outcome, or as its last failure. */
-bool tkl__task_is_dead(const tkl_task *task);
+bool tkl__worker_task_is_dead(const tkl_task *task);
 
 /* ---- trip.c: all with the mutex held, which they let go of while they are on their way. ---- */
 
 /* Claims as many as there is room for, together with the reports there are. Waits for jobs when
  * there are none. */
-void tkl__fetch(tkl_worker *w, int64_t now);
+void tkl__worker_fetch(tkl_worker *w, int64_t now);
 /* Sends the reports alone. */
-void tkl__report(tkl_worker *w, int64_t now);
+void tkl__worker_report(tkl_worker *w, int64_t now);
 
 /* Puts a report on the list. */
-void tkl__report_add(tkl_worker *w, tkl_task *task, int64_t now);
+void tkl__worker_report_add(tkl_worker *w, tkl_task *task, int64_t now);
 /* Hands back what was not begun. */
-void tkl__report_fetched(tkl_worker *w, int64_t now);
+void tkl__worker_report_fetched(tkl_worker *w, int64_t now);
 /* Drops the reports there are: no server took them for the time of a lease. */
-void tkl__report_none(tkl_worker *w);
+void tkl__worker_report_none(tkl_worker *w);
 
 /* How many more jobs may be claimed. */
-size_t tkl__room(const tkl_worker *w);
+size_t tkl__worker_room(const tkl_worker *w);
 /* One user less: the last frees it. */
-void tkl__task_leave(tkl_task *task);
+void tkl__worker_task_leave(tkl_task *task);
 /* What the consumer says of lost claims, and of a server that is away while it waits. */
-void tkl__lost(const char *id, const char *token, void *worker);
-void tkl__sat_out(int code, const char *message, void *worker);
+void tkl__worker_lost(const char *id, const char *token, void *worker);
+void tkl__worker_sat_out(int code, const char *message, void *worker);
 
 /* ---- loop.c ---- */
 
 /* The life of a thread. */
 void *tkl__worker_live(void *worker);
 /* Wakes a thread if there is something to do that nobody does. With the mutex held. */
-void tkl__tell(tkl_worker *w, int64_t now);
+void tkl__worker_tell(tkl_worker *w, int64_t now);
 
-void tkl__chain_add(tkl__chain *chain, tkl_task *task);
-void tkl__chain_remove(tkl__chain *chain, tkl_task *task);
+void tkl__worker_chain_add(tkl__chain *chain, tkl_task *task);
+void tkl__worker_chain_remove(tkl__chain *chain, tkl_task *task);
 
 #endif

@@ -19,7 +19,7 @@ typedef enum duty {
 
 /* ---- Chains ---------------------------------------------------------------- */
 
-void tkl__chain_add(tkl__chain *c, tkl_task *task)
+void tkl__worker_chain_add(tkl__chain *c, tkl_task *task)
 {
     task->next = NULL;
     task->prev = c->last;
@@ -28,7 +28,7 @@ void tkl__chain_add(tkl__chain *c, tkl_task *task)
     c->count++;
 }
 
-void tkl__chain_remove(tkl__chain *c, tkl_task *task)
+void tkl__worker_chain_remove(tkl__chain *c, tkl_task *task)
 {
     *(task->prev ? &task->prev->next : &c->first) = task->next;
     *(task->next ? &task->next->prev : &c->last) = task->prev;
@@ -54,7 +54,7 @@ static bool report_presses(const tkl_worker *w, int64_t now)
  * busy must not keep them from one that is not. */
 static bool should_fetch(const tkl_worker *w, int64_t now)
 {
-    if (w->fetching || w->stopping || now < w->again_at || tkl__room(w) == 0)
+    if (w->fetching || w->stopping || now < w->again_at || tkl__worker_room(w) == 0)
         return false;
     if (report_presses(w, now))
         return true;
@@ -123,7 +123,7 @@ static void give_up(tkl_worker *w, tkl_task *task, int64_t now)
     atomic_store(&task->cancelled, true);
     task->report = (tkl_report){
         .job = task->job, .outcome = TKL_OUTCOME_FAILED, .text = tkl_str("time limit")};
-    tkl__report_add(w, task, now);
+    tkl__worker_report_add(w, task, now);
     w->limited--;
     w->stats.timeouts++;
 }
@@ -166,9 +166,9 @@ static void mind_the_end(tkl_worker *w, int64_t now)
     }
     if (!w->stopping || w->ended)
         return;
-    tkl__report_fetched(w, now);
+    tkl__worker_report_fetched(w, now);
     if (w->repeated > 0 && reports_are_void(w, now))
-        tkl__report_none(w);
+        tkl__worker_report_none(w);
     w->ended = is_over(w);
     if (w->ended) {
         pthread_cond_broadcast(&w->work);
@@ -179,7 +179,7 @@ static void mind_the_end(tkl_worker *w, int64_t now)
 /* ---- A thread -------------------------------------------------------------- */
 
 /* Only one at a time: it looks for the next itself. */
-void tkl__tell(tkl_worker *w, int64_t now)
+void tkl__worker_tell(tkl_worker *w, int64_t now)
 {
     if (w->resting == 0 || w->called)
         return;
@@ -207,8 +207,8 @@ static void rest(tkl_worker *w, int64_t now)
 static void set_out(tkl_worker *w, tkl_task *task, int64_t now)
 {
     int64_t limit_ms = task->job->time_limit_ms;
-    tkl__chain_remove(&w->fetched, task);
-    tkl__chain_add(&w->running, task);
+    tkl__worker_chain_remove(&w->fetched, task);
+    tkl__worker_chain_add(&w->running, task);
     task->began = now;
     task->deadline = limit_ms > 0 ? tkl__deadline_ms(limit_ms) : TKL__FOREVER;
     w->limited += limit_ms > 0;
@@ -223,14 +223,14 @@ static void conclude(tkl_worker *w, tkl_task *task, int rc, int64_t now)
         return;
     w->limited -= task->deadline != TKL__FOREVER;
     task->deadline = TKL__FOREVER;
-    tkl__task_conclude(task, rc);
+    tkl__worker_task_conclude(task, rc);
 }
 
 static void tell_user(tkl_worker *w, const tkl_task *task, int64_t run_us)
 {
     if (!w->options.on_end)
         return;
-    tkl_outcome outcome = tkl__task_is_dead(task) ? TKL_OUTCOME_DEAD : task->report.outcome;
+    tkl_outcome outcome = tkl__worker_task_is_dead(task) ? TKL_OUTCOME_DEAD : task->report.outcome;
     pthread_mutex_unlock(&w->mutex);
     w->options.on_end(task->job, outcome, run_us, w->options.arg);
     pthread_mutex_lock(&w->mutex);
@@ -240,19 +240,19 @@ static void run(tkl_worker *w, int64_t now)
 {
     tkl_task *task = w->fetched.first;
     set_out(w, task, now);
-    tkl__tell(w, now);
+    tkl__worker_tell(w, now);
     pthread_mutex_unlock(&w->mutex);
     int rc = w->handler(task, w->arg);
     now = tkl__now();
     pthread_mutex_lock(&w->mutex);
     conclude(w, task, rc, now);
     tell_user(w, task, now - task->began);
-    tkl__chain_remove(&w->running, task);
+    tkl__worker_chain_remove(&w->running, task);
     w->last_end = now;
     if (task->given_up)
-        tkl__task_leave(task);
+        tkl__worker_task_leave(task);
     else
-        tkl__report_add(w, task, now);
+        tkl__worker_report_add(w, task, now);
 }
 
 static void call_back(tkl_worker *w)
@@ -285,11 +285,11 @@ void *tkl__worker_live(void *worker)
         if (next == RUN)
             run(w, now);
         else if (next == FETCH)
-            tkl__fetch(w, now);
+            tkl__worker_fetch(w, now);
         else if (next == CALL)
             call_back(w);
         else
-            tkl__report(w, now);
+            tkl__worker_report(w, now);
     }
     pthread_mutex_unlock(&w->mutex);
     return NULL;

@@ -94,7 +94,7 @@ static void decide_by_code(tkl_task *task, int rc)
         decide(task, TKL_OUTCOME_FAILED, code_is_known(rc) ? tkl_strerror(rc) : text, 0);
 }
 
-void tkl__task_conclude(tkl_task *task, int rc)
+void tkl__worker_task_conclude(tkl_task *task, int rc)
 {
     if (!task->decided)
         decide_by_code(task, rc);
@@ -105,7 +105,7 @@ void tkl__task_conclude(tkl_task *task, int rc)
         .job = task->job, .outcome = task->outcome, .text = text, .delay_ms = task->delay_ms};
 }
 
-bool tkl__task_is_dead(const tkl_task *task)
+bool tkl__worker_task_is_dead(const tkl_task *task)
 {
     return task->report.outcome == TKL_OUTCOME_DEAD ||
            (task->report.outcome == TKL_OUTCOME_FAILED && task->job->attempt > task->job->retries);

@@ -30,7 +30,7 @@ static tkl__lot *lot_new(size_t max)
     return lot;
 }
 
-void tkl__task_leave(tkl_task *task)
+void tkl__worker_task_leave(tkl_task *task)
 {
     tkl__lot *lot = task->lot;
     if (--task->users > 0)
@@ -56,7 +56,7 @@ static void admit(tkl_worker *w, tkl__lot *lot, tkl_jobs *jobs)
         task->users = 1;
         task->deadline = TKL__FOREVER;
         atomic_init(&task->cancelled, false);
-        tkl__chain_add(&w->fetched, task);
+        tkl__worker_chain_add(&w->fetched, task);
     }
 }
 
@@ -70,7 +70,7 @@ static tkl_task *find(const tkl__chain *chain, const char *id, const char *token
 
 /* One that runs is told to stop, and reported nevertheless: the server has the last word. One that
  * was not begun is forgotten. */
-void tkl__lost(const char *id, const char *token, void *worker)
+void tkl__worker_lost(const char *id, const char *token, void *worker)
 {
     tkl_worker *w = worker;
     pthread_mutex_lock(&w->mutex);
@@ -79,17 +79,17 @@ void tkl__lost(const char *id, const char *token, void *worker)
         atomic_store(&task->cancelled, true);
     task = find(&w->fetched, id, token);
     if (task) {
-        tkl__chain_remove(&w->fetched, task);
-        tkl__task_leave(task);
+        tkl__worker_chain_remove(&w->fetched, task);
+        tkl__worker_task_leave(task);
         w->stats.lost++;
-        tkl__tell(w, tkl__now());
+        tkl__worker_tell(w, tkl__now());
     }
     pthread_mutex_unlock(&w->mutex);
 }
 
 /* ---- The list of reports --------------------------------------------------- */
 
-void tkl__report_add(tkl_worker *w, tkl_task *task, int64_t now)
+void tkl__worker_report_add(tkl_worker *w, tkl_task *task, int64_t now)
 {
     tkl__chain *c = &w->reports;
     task->next_report = NULL;
@@ -123,19 +123,19 @@ static void put_report_back(tkl_worker *w, tkl_task *task)
     w->repeated++;
 }
 
-void tkl__report_fetched(tkl_worker *w, int64_t now)
+void tkl__worker_report_fetched(tkl_worker *w, int64_t now)
 {
     for (tkl_task *task; (task = w->fetched.first);) {
-        tkl__chain_remove(&w->fetched, task);
+        tkl__worker_chain_remove(&w->fetched, task);
         task->report = (tkl_report){.job = task->job, .outcome = TKL_OUTCOME_RELEASED};
-        tkl__report_add(w, task, now);
+        tkl__worker_report_add(w, task, now);
     }
 }
 
-void tkl__report_none(tkl_worker *w)
+void tkl__worker_report_none(tkl_worker *w)
 {
     while (w->reports.count > 0) {
-        tkl__task_leave(take_report(w));
+        tkl__worker_task_leave(take_report(w));
         w->stats.lost++;
     }
 }
@@ -180,7 +180,7 @@ static void count_outcome(tkl_worker_stats *s, const tkl_task *task)
                             [TKL_OUTCOME_DEAD] = &s->failed,
                             [TKL_OUTCOME_RELEASED] = &s->released};
     ++*counters[task->report.outcome];
-    s->dead += tkl__task_is_dead(task);
+    s->dead += tkl__worker_task_is_dead(task);
 }
 
 /* True when it must be sent again. */
@@ -192,7 +192,7 @@ static bool settle(tkl_worker *w, tkl_task *task, int code)
         count_outcome(&w->stats, task);
     else
         w->stats.lost++;
-    tkl__task_leave(task);
+    tkl__worker_task_leave(task);
     return false;
 }
 
@@ -227,7 +227,7 @@ static void tell_user(tkl_worker *w, const trip *t)
     pthread_mutex_lock(&w->mutex);
 }
 
-void tkl__sat_out(int code, const char *message, void *worker)
+void tkl__worker_sat_out(int code, const char *message, void *worker)
 {
     tkl_worker *w = worker;
     pthread_mutex_lock(&w->mutex);
@@ -251,12 +251,12 @@ static void end(tkl_worker *w, trip *t)
     tell_user(w, t);
 }
 
-void tkl__report(tkl_worker *w, int64_t now)
+void tkl__worker_report(tkl_worker *w, int64_t now)
 {
     trip t;
     w->reporting = true;
     pack(w, &t, w->sheet[1]);
-    tkl__tell(w, now);
+    tkl__worker_tell(w, now);
     pthread_mutex_unlock(&w->mutex);
     int rc = tkl_consumer_finish(w->consumer, t.sheet, t.count);
     note(&t, rc);
@@ -265,7 +265,7 @@ void tkl__report(tkl_worker *w, int64_t now)
     w->reporting = false;
 }
 
-size_t tkl__room(const tkl_worker *w)
+size_t tkl__worker_room(const tkl_worker *w)
 {
     int64_t taken = (int64_t)(w->running.count + w->fetched.count);
     int64_t room = (int64_t)w->capacity - taken - (int64_t)w->repeated;
@@ -284,16 +284,16 @@ static int claim(tkl_worker *w, trip *t, size_t room, int64_t wait_ms, tkl__lot 
     return tkl_consumer_next(w->consumer, t->sheet, t->count, room, wait_ms, jobs);
 }
 
-void tkl__fetch(tkl_worker *w, int64_t now)
+void tkl__worker_fetch(tkl_worker *w, int64_t now)
 {
     trip t;
     tkl_jobs *jobs;
-    size_t room = tkl__room(w);
+    size_t room = tkl__worker_room(w);
     w->fetching = true;
     pack(w, &t, w->sheet[0]);
     w->waiting = t.count == 0 && (!w->options.drain || w->running.count > 0);
     int64_t wait_ms = w->waiting ? -1 : 0;
-    tkl__tell(w, now);
+    tkl__worker_tell(w, now);
     pthread_mutex_unlock(&w->mutex);
     tkl__lot *lot = lot_new(room);
     int rc = claim(w, &t, room, wait_ms, lot, &jobs);

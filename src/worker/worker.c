@@ -107,8 +107,8 @@ static int set_up(tkl_worker *w, tkl_queue *const *queues, size_t count)
 {
     tkl_consumer_options options = {.timeout_ms = w->options.timeout_ms,
                                     .lease_ms = w->options.lease_ms,
-                                    .on_lost = tkl__lost,
-                                    .on_error = tkl__sat_out,
+                                    .on_lost = tkl__worker_lost,
+                                    .on_error = tkl__worker_sat_out,
                                     .arg = w};
     w->pid = getpid();
     w->watch_until = TKL__FOREVER;

@@ -22,9 +22,9 @@ static void require(bool held)
 /* With fixed hours it may be the moment at which clocks leave that time out. */
 static void check_time(const tkl__cron *cron, const tkl__zone *zone, int64_t at)
 {
-    int64_t until, local = at + tkl__zone_offset(zone, at, &until);
-    int64_t minute = tkl__floor_div(local, 60);
-    int64_t hour = tkl__floor_div(minute, 60);
+    int64_t until, local = at + tkl__cron_zone_offset(zone, at, &until);
+    int64_t minute = tkl__cron_floor_div(local, 60);
+    int64_t hour = tkl__cron_floor_div(minute, 60);
     if (cron->hours != 0xffffff)
         return;
     require(local % 60 == 0);
@@ -51,14 +51,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t used = strlen(text) + (strlen(text) < size);
     tkl__cron cron;
     tkl__zone *zone;
-    int rc = tkl__zone_parse((tkl_bytes){start + used, size - used}, &zone);
-    if (rc != TKL_OK && tkl__zone_open(NULL, &zone) != TKL_OK)
+    int rc = tkl__cron_zone_parse((tkl_bytes){start + used, size - used}, &zone);
+    if (rc != TKL_OK && tkl__cron_zone_open(NULL, &zone) != TKL_OK)
         abort();
     if (tkl__cron_parse(text, &cron) == TKL_OK)
         check(&cron, zone);
     else
         require(tkl_errmsg()[0]);
-    tkl__zone_close(zone);
+    tkl__cron_zone_close(zone);
     free(text);
     return 0;
 }

@@ -56,7 +56,7 @@ static void check_chunk(tkl_bytes bytes)
     if (bytes.len < TKL__IP_SIZE)
         return;
     memcpy(address, bytes.data + bytes.len - TKL__IP_SIZE, TKL__IP_SIZE);
-    if (!tkl__chunk_find(bytes, address, &hit) || !hit.known)
+    if (!tkl__ip_chunk_find(bytes, address, &hit) || !hit.known)
         return;
     require(memcmp(hit.span.first, address, TKL__IP_SIZE) <= 0);
     require(memcmp(hit.span.last, address, TKL__IP_SIZE) >= 0);

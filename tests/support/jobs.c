@@ -103,8 +103,8 @@ void finish_job(tkl_queue *queue, const claimed *job, tkl_outcome outcome)
 
 void fail_for(tkl_queue *queue, const claimed *job, int64_t delay_ms)
 {
-    assert_ok(
-        tkl_queue_finish(queue, job->id, job->token, TKL_OUTCOME_FAILED, tkl_str("because"), delay_ms));
+    assert_ok(tkl_queue_finish(queue, job->id, job->token, TKL_OUTCOME_FAILED, tkl_str("because"),
+                               delay_ms));
 }
 
 /* ---- Looking ------------------------------------------------------------- */
