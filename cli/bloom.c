@@ -325,7 +325,7 @@ static const cli_verb verbs[] = {
 static const cli_step demo[] = {
     {"A filter for a million items that errs once in a hundred: ten bits an item.",
      "tackle bloom reserve seen --error 0.01 --capacity 1000000; tackle bloom show seen", 0},
-    {"What was new? Thousands in one trip.", "seq 1 5 | tackle bloom add seen --lines", 0},
+    {"What was new? Thousands in one round trip.", "seq 1 5 | tackle bloom add seen --lines", 0},
     {"\"Absent\" is certain: exit code 1.", "tackle bloom exists seen 3 77", 1},
     {0},
 };
