@@ -26,6 +26,7 @@ local jobs, ready, delayed = {}, {}, {} -- arguments of the commands that store 
 local scores = {}                       -- in READY, by priority
 local waits, places = {}, {}            -- the same, of jobs that wait for others
 local parents = {}                      -- of the children of this push, by id
+local told = {}                         -- arguments of the command that stores them
 local is_new = {}                       -- of the jobs of a flow, by id
 
 local function append(list, first, second)
@@ -42,16 +43,17 @@ local function parents_of(child)
   return parents[child]
 end
 
--- The jobs that are waited for and not over. Nil when one of them was not pushed, or when too many
--- jobs wait for it.
+-- The parents of the jobs that are waited for and not over, a list each. Nil when one of the jobs was
+-- not pushed, or when too many jobs wait for it.
 local function children_of(after)
   local children = {}
   for place_in_push in string.gmatch(after, '%d+') do
     local child = ids[tonumber(place_in_push)]
-    if not child or parents_of(child).count >= PARENTS_MAX then
+    local those = child and parents_of(child)
+    if not those or those.count >= PARENTS_MAX then
       return nil
     elseif is_new[child] or redis.call('HEXISTS', JOBS, child) == 1 then
-      children[#children + 1] = child
+      children[#children + 1] = those
     end
   end
   return children
@@ -60,14 +62,14 @@ end
 local function wait_for(id, children, priority, due)
   append(waits, #children, id)
   append(places, id, string.format('%d %.0f', priority, due or 0))
-  for _, child in ipairs(children) do
-    local those = parents_of(child)
+  local word = id .. ' '
+  for _, those in ipairs(children) do
     those.count = those.count + 1
-    table.insert(those, id .. ' ')
+    those[#those + 1] = word
   end
 end
 
--- When a job is due, and the jobs that it waits for; false when it cannot wait for them.
+-- When a job is due, and the children that it waits for; false when it cannot wait for them.
 local function read_when(when)
   local delay, at = string.match(when, 'delay=(%d+)'), string.match(when, 'at=(%d+)')
   local after = string.match(when, 'after=(%S+)')
@@ -136,8 +138,11 @@ end
 end_run()
 for child, those in pairs(parents) do
   if those[1] then
-    redis.call('HSET', PARENTS, child, those.earlier .. table.concat(those))
+    append(told, child, those.earlier .. table.concat(those))
   end
+end
+if told[1] then
+  redis.call('HSET', PARENTS, unpack(told))
 end
 if waits[1] then
   redis.call('ZADD', FLOW, unpack(waits))
