@@ -76,7 +76,7 @@ static const cli_column held_columns[] = {
 static json_t *json_holder(const tkl_holder *holder)
 {
     return json_pack("{s:o, s:I, s:o, s:I, s:I, s:I}", "host", cli_json_bytes(holder->host), "pid",
-                     (json_int_t)holder->pid, "label", cli_json_bytes(holder->label), "fence",
+                     (json_int_t)holder->pid, "label", cli_json_present(holder->label), "fence",
                      (json_int_t)holder->fence, "left_ms", (json_int_t)holder->left_ms, "since_ms",
                      (json_int_t)holder->since_ms);
 }
@@ -96,7 +96,7 @@ static json_t *json_line(const tkl_holders *holders)
         const tkl_holder_waiting *waiter = &holders->line[i];
         json_array_append_new(
             array, json_pack("{s:o, s:I, s:o, s:b}", "host", cli_json_bytes(waiter->host), "pid",
-                             (json_int_t)waiter->pid, "label", cli_json_bytes(waiter->label),
+                             (json_int_t)waiter->pid, "label", cli_json_present(waiter->label),
                              "shared", waiter->shared));
     }
     return array;

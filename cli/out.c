@@ -45,6 +45,11 @@ json_t *cli_json_bytes(tkl_bytes bytes)
     return value;
 }
 
+json_t *cli_json_present(tkl_bytes bytes)
+{
+    return bytes.len > 0 ? cli_json_bytes(bytes) : json_null();
+}
+
 json_t *cli_json_time(int64_t ms)
 {
     struct tm time;

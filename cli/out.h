@@ -16,6 +16,9 @@
 /* Bytes as a JSON value. */
 json_t *cli_json_bytes(tkl_bytes bytes);
 
+/* The same for what may be absent: null for no bytes. */
+json_t *cli_json_present(tkl_bytes bytes);
+
 /* A time (Unix milliseconds) as RFC 3339 in UTC, "2030-01-31T12:00:00.000Z"; null for 0 or less. */
 json_t *cli_json_time(int64_t ms);
 

@@ -15,11 +15,11 @@ local id, cursor, which, results = unpack(ARGV)
 local waiting, meta = check_waiting(), read_meta()
 local record = redis.call('HGET', JOBS, id)
 if not record or which == 'dead' and not redis.call('ZSCORE', DEAD, id) then
-  return {4}
+  return {CODE_NOTFOUND}
 end
 local found = find(id, record, cursor)
 if found.cursor then
-  return {2, found.cursor}
+  return {CODE_EMPTY, found.cursor}
 end
 if found.key then
   redis.call('ZREM', found.key, found.member)

@@ -19,7 +19,7 @@ local waiting, meta = check_waiting(), read_meta()
 local record = redis.call('HGET', JOBS, id) or '\n'
 local job, history = read(record), read_history(redis.call('HGET', HISTORY, id))
 if redis.call('ZREM', ACTIVE, id .. ':' .. token) == 0 then
-  return 6
+  return CODE_NOTOWNER
 end
 
 local function keep_result()

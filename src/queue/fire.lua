@@ -13,7 +13,7 @@ local id, beginning, next_time, pushes = unpack(ARGV)
 
 local schedule = redis.call('HGET', SCHEDULES, id) or ''
 if string.sub(schedule, 1, #beginning) ~= beginning then
-  return 4
+  return CODE_NOTFOUND
 end
 local waiting, meta = check_waiting(), read_meta()
 local stock = open_stock(meta)
@@ -22,7 +22,7 @@ local last, rest = string.match(beginning, '^%d+ (%d+) (.*)$')
 local job = read(record)
 local is_wanted = pushes ~= '' and not (job.unique > 0 and holder_of(job.unique_key))
 if is_wanted and not has_room(stock, meta, record) then
-  return 5
+  return CODE_FULL
 end
 if is_wanted then
   local job_id = add_to_stock(stock, record)

@@ -14,9 +14,9 @@ if result then
 end
 local record = redis.call('HGET', JOBS, id)
 if not record or not read(record).result then
-  return {4}
+  return {CODE_NOTFOUND}
 end
 if not redis.call('ZSCORE', DEAD, id) then
-  return {2}
+  return {CODE_EMPTY}
 end
-return {8, read_history(redis.call('HGET', HISTORY, id)).problem}
+return {CODE_DEAD, read_history(redis.call('HGET', HISTORY, id)).problem}

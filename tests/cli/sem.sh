@@ -29,7 +29,7 @@ ends 0 tackle sem show pool --json
 yields 'keys_unsorted' '["name","held","limit","shared","holders","waiters","line"]'
 yields '[.name, .held, .limit, .waiters, (.holders | length)]' '["pool",2,2,0,2]'
 yields '.holders[0] | keys_unsorted' '["host","pid","label","fence","left_ms","since_ms"]'
-yields '[.holders[].label] | sort' '["","one"]'
+yields '[.holders[].label] | sort' '[null,"one"]'
 ends 0 tackle sem show pool
 has "$out" "limit    2"
 
