@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "support/desk.h"
+#include "support/locale.h"
 #include "support/proxy.h"
 
 #define LONG_MS 30000
@@ -56,6 +57,22 @@ static void the_backoff_doubles_up_to_its_cap(void **state)
         free(due);
         tkl_jobs_free(jobs);
     }
+    desk_close(&d);
+}
+
+/* Half of a backoff is random: a number with a fraction on its way to the server. */
+static void a_job_fails_in_a_program_with_a_decimal_comma(void **state)
+{
+    desk d = desk_open(state);
+    push_job(d.queue, &(tkl_push){.payload = tkl_str("x"), .backoff_ms = 1}, NULL);
+    locale_with_a_comma();
+    for (int attempt = 1; attempt <= 2; attempt++) {
+        tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS);
+        assert_int_equal(jobs->items[0].attempt, attempt);
+        assert_ok(report_job(d.consumer, &jobs->items[0], TKL_OUTCOME_FAILED, "no", 0));
+        tkl_jobs_free(jobs);
+    }
+    locale_plain();
     desk_close(&d);
 }
 
@@ -481,6 +498,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_failed_job_comes_back_with_its_error_until_it_is_dead),
         TEST(the_backoff_doubles_up_to_its_cap),
+        TEST(a_job_fails_in_a_program_with_a_decimal_comma),
         TEST(a_delay_of_ones_own_replaces_the_backoff),
         TEST(a_released_job_goes_to_the_front_and_loses_no_attempt),
         TEST(a_job_can_be_buried_at_once_with_a_reason_of_bounded_length),

@@ -58,7 +58,7 @@ void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_shard *shard,
     if (delay_ms > 0)
         snprintf(f->delay, sizeof f->delay, "%" PRId64, delay_ms);
     if (outcome == TKL_OUTCOME_FAILED)
-        snprintf(f->jitter, sizeof f->jitter, "%.6f", jitter());
+        tkl__double_text(jitter(), f->jitter);
     if (outcome != TKL_OUTCOME_DONE && text.len > ERROR_MAX)
         text.len = ERROR_MAX;
     f->args[0] = tkl_str(f->id);

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "core/keeper.h"
+#include "core/number.h"
 #include "core/wait.h"
 #include "queue/record.h"
 #include "queue/shard.h"
@@ -171,7 +172,7 @@ typedef struct tkl__queue_finish {
     bool repeated; /* out: it had to be */
     int code;      /* out */
 
-    char delay[24], jitter[24];
+    char delay[24], jitter[TKL__DOUBLE_SIZE];
     tkl_bytes keys[TKL__QUEUE_KEYS + 1], args[7]; /* the last key is owned: the result */
 } tkl__queue_finish;
 
