@@ -68,7 +68,7 @@ int cli_queue_positive(const cli_session *cli, const char *option)
         {"backoff", CLI_DURATION, "DURATION",                                                     \
          "pause before the first retry, then doubled (default 1s)"},                              \
         {"backoff-max", CLI_DURATION, "DURATION", "longest pause before a retry (default 1h)"},   \
-        {"timeout", CLI_DURATION, "DURATION",                                                     \
+        {"time-limit", CLI_DURATION, "DURATION",                                                  \
          "an attempt that takes longer has failed (default no limit)"},                           \
         {"group", CLI_TEXT, "KEY", "e.g. a customer; tackle queue limit has limits for groups"},  \
         {"meta", CLI_TEXT, "TEXT", "text for the worker, beside the payload"},                    \

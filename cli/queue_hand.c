@@ -34,7 +34,7 @@ static json_t *claim_json(const char *queue, const tkl_job *job, int64_t lease_m
         json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I}", "id", job->id, "token",
                   job->token, "queue", cli_json_bytes(tkl_str(queue)), "payload",
                   cli_json_bytes(job->payload), "priority", job->priority, "attempt", job->attempt,
-                  "retries", job->retries, "timeout_ms", (json_int_t)job->time_limit_ms,
+                  "retries", job->retries, "time_limit_ms", (json_int_t)job->time_limit_ms,
                   "pushed_ms", (json_int_t)job->pushed_ms, "lease_ms", (json_int_t)lease_ms);
     if (object != NULL && set_bytes(object, "meta", job->meta) &&
         set_bytes(object, "group", job->group) && set_bytes(object, "error", job->error))

@@ -294,7 +294,9 @@ static int keep_result(job_run *r)
     if (r->output == 0)
         return TKL_OK;
     if (fstat(r->output, &info) != 0 || info.st_size > RESULT_MAX) {
-        tkl_task_fail(r->task, "the result is too large");
+        last.brief = snprintf(last.reason, sizeof last.reason, "the result has more than %d MB",
+                              RESULT_MAX >> 20);
+        tkl_task_fail(r->task, last.reason);
         return TKL_EINVAL;
     }
     size_t len = (size_t)info.st_size;

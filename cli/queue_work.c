@@ -123,6 +123,12 @@ static void *listen_to_news(void *arg)
 
 /* ---- Hooks of the worker ------------------------------------------------- */
 
+/* What the server says of the queue, and will say again. */
+static bool does_not_pass(int code)
+{
+    return code == TKL_ETYPE || code == TKL_EDAMAGED || code == TKL_EAUTH || code == TKL_EREFUSED;
+}
+
 /* A server that is away would be told of again and again. */
 static void on_error(int code, const char *message, void *arg)
 {
@@ -139,8 +145,12 @@ static void on_error(int code, const char *message, void *arg)
         last_ms = cli_now_ms();
     }
     pthread_mutex_unlock(&mutex);
-    if (tell_it)
-        cli_crew_say(crew, "%s; trying again", words);
+    bool ends = cli_flag(crew->cli, "once") || cli_flag(crew->cli, "drain");
+    bool hopeless = ends && does_not_pass(code);
+    if (tell_it || hopeless)
+        cli_crew_say(crew, "%s%s", words, hopeless ? "" : "; trying again");
+    if (hopeless)
+        cli_crew_give_up(crew, cli_exit_of(code));
 }
 
 /* Renewals that fail and connections that break are told as such trouble, too. */

@@ -53,7 +53,7 @@ thumbnail() {
 # Paths from the root, because workers have a directory of their own. One line for each job: thousands
 # take a few trips.
 push() {
-    realpath -- "$@" | tackle queue push "$queue" --lines --unique-payload --timeout 1m
+    realpath -- "$@" | tackle queue push "$queue" --lines --unique-payload --time-limit 1m
 }
 
 # The first tool that can shrink a picture; a program of that name is not enough.

@@ -26,6 +26,7 @@ struct tkl_task {
     bool repeated;         /* its report failed before */
     tkl_report report;
 
+    int64_t claimed;  /* tkl__lease_now() */
     int64_t began;    /* tkl__now() */
     int64_t deadline; /* of its time limit; TKL__FOREVER: none */
 

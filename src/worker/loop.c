@@ -236,12 +236,37 @@ static void tell_user(tkl_worker *w, const tkl_task *task, int64_t run_us)
     pthread_mutex_lock(&w->mutex);
 }
 
+/* A job that was claimed a while ago may be another worker's by now: this process may have been
+ * stopped for longer than the lease. The server is asked. Without the mutex. */
+static bool is_still_ours(tkl_worker *w, const tkl_task *task)
+{
+    const tkl_job *job = task->job;
+    if (tkl__lease_now() - task->claimed < w->options.lease_ms * 1000 / 2)
+        return true;
+    return tkl_queue_renew(job->queue, job->id, job->token, w->options.lease_ms, tkl_str("")) !=
+           TKL_NOTOWNER;
+}
+
+static void forget(tkl_worker *w, tkl_task *task)
+{
+    w->limited -= task->deadline != TKL__FOREVER && !task->given_up;
+    tkl__worker_chain_remove(&w->running, task);
+    tkl__worker_task_leave(task);
+    w->stats.lost++;
+    w->begun--;
+}
+
 static void run(tkl_worker *w, int64_t now)
 {
     tkl_task *task = w->fetched.first;
     set_out(w, task, now);
     tkl__worker_tell(w, now);
     pthread_mutex_unlock(&w->mutex);
+    if (!is_still_ours(w, task)) {
+        pthread_mutex_lock(&w->mutex);
+        forget(w, task);
+        return;
+    }
     int rc = w->handler(task, w->arg);
     now = tkl__now();
     pthread_mutex_lock(&w->mutex);

@@ -55,6 +55,7 @@ static void admit(tkl_worker *w, tkl__lot *lot, tkl_jobs *jobs)
         task->job = &jobs->items[i];
         task->users = 1;
         task->deadline = TKL__FOREVER;
+        task->claimed = tkl__lease_now();
         atomic_init(&task->cancelled, false);
         tkl__worker_chain_add(&w->fetched, task);
     }

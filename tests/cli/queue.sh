@@ -73,7 +73,7 @@ is "not twice" "$(stat_of once .ready)" 2502
 
 json push options late --priority 1000
 json push options soon --priority=-1000 --meta 'a "note"' --group customer --unique key \
-    --retries 3 --backoff 2s --backoff-max 1m --timeout 5s --result 1h
+    --retries 3 --backoff 2s --backoff-max 1m --time-limit 5s --result 1h
 id=$(jq -r .id <<<"$out")
 is "lower first" "$(payloads options)" '["soon","late"]'
 json show options "$id"

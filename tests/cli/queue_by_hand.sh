@@ -17,11 +17,11 @@ pop() {
 
 # ---- pop ------------------------------------------------------------------------------------------
 
-pushed=$(tackle queue push mails alice --priority 5 --meta note --group g --timeout 3s --retries 4)
+pushed=$(tackle queue push mails alice --priority 5 --meta note --group g --time-limit 3s --retries 4)
 pop mails --lease 1h
 yields 'keys_unsorted' \
-    '["id","token","queue","payload","priority","attempt","retries","timeout_ms","pushed_ms","lease_ms","meta","group"]'
-yields '[.queue, .payload, .priority, .attempt, .retries, .timeout_ms, .lease_ms, .meta, .group]' \
+    '["id","token","queue","payload","priority","attempt","retries","time_limit_ms","pushed_ms","lease_ms","meta","group"]'
+yields '[.queue, .payload, .priority, .attempt, .retries, .time_limit_ms, .lease_ms, .meta, .group]' \
     '["mails","alice",5,1,4,3000,3600000,"note","g"]'
 is "its id" "$id" "$pushed"
 [[ $token =~ ^[0-9a-f]{16}$ ]] || fail "token: $token"

@@ -173,6 +173,29 @@ tackle queue limit slow --rate 1/h
 ends 1 tackle queue work slow --drain -- true
 has "$err" "slow has reached a limit, with 2 ready"
 
+# A queue whose key is something else is no reason to wait for ever.
+tackle call SET 'tackle:queue:{broken}:ready' x >/dev/null
+for way in --once --drain; do
+    ends 70 timeout 20 tackle queue work broken $way -- true
+done
+
+# A worker that was stopped for longer than its lease does not begin what it had fetched ahead.
+push stopped a b
+background tackle queue work stopped --batch 1 --lease 500ms -- \
+    sh -c 'echo "first $(cat)" >>"$0"; sleep 0.3' "$home/ran" &
+worker=$!
+eventually "it runs" grep -q first "$home/ran"
+eventually "the other one is fetched" stats_are stopped .active 2
+kill -STOP $worker
+ends 0 tackle queue work stopped --once --wait 10s -- sh -c 'echo "second $(cat)" >>"$0"' "$home/ran"
+ends 0 tackle queue work stopped --once --wait 10s -- sh -c 'echo "second $(cat)" >>"$0"' "$home/ran"
+kill -CONT $worker
+eventually "all is over" stats_are stopped '[.ready, .active]' '[0,0]'
+kill $worker
+ended $worker 0
+is "each began once at either" "$(sort "$home/ran" | uniq -c | awk '$1 > 1')" ""
+lacks "$(cat "$home/ran")" "first b"
+
 # ---- Results and JSON -----------------------------------------------------------------------------
 
 id=$(tackle queue push results x --result 1h)
@@ -222,14 +245,14 @@ is "all of them" "$(stat_of many '[.ready, .active, .done]')" "[0,0,100]"
 
 # ---- Time limits ----------------------------------------------------------------------------------
 
-id=$(tackle queue push limited x --timeout 200ms --retries 0)
+id=$(tackle queue push limited x --time-limit 200ms --retries 0)
 ends 1 tackle queue work limited --once -- sh -c "$family" "$home/limited"
 family_is_gone "$home/limited"
 has "$err" "time limit"
 is "dead" "$(stat_of limited '[.active, .dead]')" "[0,1]"
 has "$(error_of limited "$id")" "time limit"
 rm "$home"/limited.*
-push limited x --timeout 200ms --retries 0
+push limited x --time-limit 200ms --retries 0
 ends 1 tackle queue work limited --once --grace 100ms -- sh -c "trap '' TERM; $family" "$home/limited"
 family_is_gone "$home/limited"
 
