@@ -86,7 +86,7 @@ typedef struct tkl_push {
     /* A flow: runs when all of these jobs of the same push are over: their indexes, which must be
      * lower than its own. A job that was cancelled counts as done; one in the dead letters keeps it
      * waiting, until that is retried, or removed. A push with a flow has at most 1000 jobs that
-     * wait for at most 5000 others in all, and goes to one partition: TKL_EINVAL when groups or
+     * wait for at most 2500 others in all, and goes to one partition: TKL_EINVAL when groups or
      * unique keys belong to different ones. A unique job that is there already (TKL_EXISTS) is
      * waited for, by at most 1000: TKL_FULL. */
     const size_t *after;

@@ -22,7 +22,7 @@
 #define TRIP_JOBS   65536
 #define TRIP_BYTES  8388608
 /* In a flow: how often a job waits for another. */
-#define FLOW_EDGES 5000
+#define FLOW_EDGES 2500
 
 #define REQUEST_MAX 64
 
