@@ -77,7 +77,7 @@ int cli_queue_positive(const cli_session *cli, const char *option)
     }
 #define LEASE                                                                                 \
     {                                                                                         \
-        "lease", CLI_DURATION, "DURATION", "the job comes back after this long (default 30s)" \
+        "lease", CLI_DURATION, "DURATION", "the job comes back after this long (default 10s)" \
     }
 
 static const cli_option common_options[] = {PARTITIONS, {0}};
@@ -143,7 +143,7 @@ static const cli_option release_options[] = {
 };
 
 static const cli_option extend_options[] = {
-    {"lease", CLI_DURATION, "DURATION", "the lease lasts this long from now (default 30s)"},
+    {"lease", CLI_DURATION, "DURATION", "the lease lasts this long from now (default 10s)"},
     {"progress", CLI_TEXT, "TEXT", "how far the work is; shown with the job"},
     PARTITIONS,
     {0},

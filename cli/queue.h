@@ -18,8 +18,11 @@ void cli_queue_close_all(tkl_queue **queues, size_t count); /* NULL is fine */
 /* The options of a job that is pushed, its payload not. */
 int cli_queue_job(const cli_session *cli, tkl_push *job);
 
-/* A Unix time as a number or "2026-11-15 23:45:01", the time of here; null when it is 0. */
-json_t *cli_queue_time(int64_t ms, bool number);
+/* A Unix time as "2026-11-15 23:45:01", the time of here; null when it is 0. For people. */
+json_t *cli_queue_time(int64_t ms);
+
+/* Leaves out what is absent, for people. */
+void cli_queue_drop_nulls(json_t *object);
 
 /* The beginning of a payload, fit for a table: dots stand for the rest. */
 json_t *cli_queue_short(tkl_bytes bytes);

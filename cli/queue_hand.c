@@ -10,7 +10,7 @@
 #include "patience.h"
 #include "queue.h"
 
-enum { LEASE_MS = 30000 };
+enum { LEASE_MS = 10000 }; /* as in C */
 
 /* ---- claim --------------------------------------------------------------- */
 
@@ -22,25 +22,16 @@ static const cli_column fields[] = {
     {"payload", "payload"}, {0},
 };
 
-static bool set_bytes(json_t *object, const char *key, tkl_bytes bytes)
-{
-    return bytes.len == 0 || json_object_set_new(object, key, cli_json_bytes(bytes)) == 0;
-}
-
-/* What a job does not have is left out. */
 static json_t *claim_json(const char *queue, const tkl_job *job, int64_t lease_ms)
 {
-    json_t *object =
-        json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I}", "id", job->id, "token",
-                  job->token, "queue", cli_json_bytes(tkl_str(queue)), "payload",
-                  cli_json_bytes(job->payload), "priority", job->priority, "attempt", job->attempt,
-                  "retries", job->retries, "time_limit_ms", (json_int_t)job->time_limit_ms,
-                  "pushed_ms", (json_int_t)job->pushed_ms, "lease_ms", (json_int_t)lease_ms);
-    if (object != NULL && set_bytes(object, "meta", job->meta) &&
-        set_bytes(object, "group", job->group) && set_bytes(object, "error", job->error))
-        return object;
-    json_decref(object);
-    return NULL;
+    json_t *limit = job->time_limit_ms > 0 ? json_integer(job->time_limit_ms) : json_null();
+    return json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:I, s:o, s:o, s:o}", "id",
+                     job->id, "token", job->token, "queue", cli_json_bytes(tkl_str(queue)),
+                     "payload", cli_json_bytes(job->payload), "priority", job->priority, "attempt",
+                     job->attempt, "retries", job->retries, "time_limit_ms", limit, "pushed",
+                     cli_json_time(job->pushed_ms), "lease_ms", (json_int_t)lease_ms, "meta",
+                     cli_json_present(job->meta), "group", cli_json_present(job->group), "error",
+                     cli_json_present(job->error));
 }
 
 typedef struct claiming {
@@ -62,6 +53,8 @@ static const char *name_of(const cli_session *cli, const claiming *p, const tkl_
 static int print_claim(const cli_session *cli, const claiming *p, const tkl_job *job)
 {
     json_t *object = claim_json(name_of(cli, p, job->queue), job, p->lease_ms);
+    if (!cli->json)
+        cli_queue_drop_nulls(object);
     int failed = cli_print_record(cli, object, fields);
     if (!failed)
         failed = cli_flush(cli);

@@ -16,18 +16,28 @@ enum {
 
 /* ---- Words --------------------------------------------------------------- */
 
-json_t *cli_queue_time(int64_t ms, bool number)
+json_t *cli_queue_time(int64_t ms)
 {
     char text[32];
     struct tm time;
     time_t seconds = (time_t)(ms / 1000);
     if (ms == 0)
         return json_null();
-    if (number)
-        return json_integer((json_int_t)ms);
     localtime_r(&seconds, &time);
     strftime(text, sizeof text, "%F %T", &time);
     return json_string(text);
+}
+
+void cli_queue_drop_nulls(json_t *object)
+{
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(object, next, key, value)
+    {
+        if (json_is_null(value))
+            json_object_del(object, key);
+    }
 }
 
 json_t *cli_queue_short(tkl_bytes bytes)
@@ -210,14 +220,14 @@ static tkl_job_state state_of(const char *word)
 
 static json_t *job_json(const tkl_job_info *job)
 {
-    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
+    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
                      job->id, "state", tkl_job_state_name(job->state), "payload",
                      cli_json_bytes(job->payload), "priority", job->priority, "attempt",
-                     job->attempt, "retries", job->retries, "pushed_ms", (json_int_t)job->pushed_ms,
-                     "due_ms", cli_queue_time(job->due_ms, true), "meta", cli_json_bytes(job->meta),
-                     "group", cli_json_bytes(job->group), "unique", cli_json_bytes(job->unique),
-                     "error", cli_json_bytes(job->error), "progress",
-                     cli_json_bytes(job->progress));
+                     job->attempt, "retries", job->retries, "pushed", cli_json_time(job->pushed_ms),
+                     "due", cli_json_time(job->due_ms), "meta", cli_json_present(job->meta),
+                     "group", cli_json_present(job->group), "unique", cli_json_present(job->unique),
+                     "error", cli_json_present(job->error), "progress",
+                     cli_json_present(job->progress));
 }
 
 static const cli_column job_columns[] = {
@@ -261,11 +271,11 @@ static const cli_column *columns_of(tkl_job_state state)
 
 static json_t *job_row(const tkl_job_info *job)
 {
-    return json_pack(
-        "{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "id", job->id, "priority", job->priority,
-        "attempt", job->attempt, "pushed", cli_queue_time(job->pushed_ms, false), "due",
-        cli_queue_time(job->due_ms, false), "payload", cli_queue_short(job->payload), "error",
-        cli_queue_short(job->error), "progress", cli_queue_short(job->progress));
+    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "id", job->id, "priority",
+                     job->priority, "attempt", job->attempt, "pushed",
+                     cli_queue_time(job->pushed_ms), "due", cli_queue_time(job->due_ms), "payload",
+                     cli_queue_short(job->payload), "error", cli_queue_short(job->error),
+                     "progress", cli_queue_short(job->progress));
 }
 
 static int print_jobs(const cli_session *cli, tkl_job_state state, const tkl_listing *listing)
@@ -332,15 +342,11 @@ static json_t *job_record(const tkl_job_info *job)
     const char *when = job->state == TKL_JOB_STATE_ACTIVE ? "lease"
                        : job->state == TKL_JOB_STATE_DEAD ? "since"
                                                           : "due";
-    const char *key;
-    json_t *value;
-    void *next;
-    json_object_foreach_safe(object, next, key,
-                             value) if (json_is_string(value) && json_string_length(value) == 0)
-        json_object_del(object, key);
-    json_object_set_new(object, "pushed", cli_queue_time(job->pushed_ms, false));
+    json_object_del(object, "due");
+    cli_queue_drop_nulls(object);
+    json_object_set_new(object, "pushed", cli_queue_time(job->pushed_ms));
     if (job->due_ms != 0)
-        json_object_set_new(object, when, cli_queue_time(job->due_ms, false));
+        json_object_set_new(object, when, cli_queue_time(job->due_ms));
     return object;
 }
 

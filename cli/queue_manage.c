@@ -203,10 +203,9 @@ static json_t *rate_text(int64_t count, int64_t period_ms)
     return json_string(text);
 }
 
-/* No limit is 0 here. */
-static json_int_t shown(int64_t limit)
+static json_t *shown(int64_t limit)
 {
-    return limit == TKL_NONE ? 0 : (json_int_t)limit;
+    return limit == TKL_NONE || limit == 0 ? json_null() : json_integer((json_int_t)limit);
 }
 
 static json_t *limits_text(const tkl_queue_limits *l)
@@ -222,15 +221,15 @@ static json_t *limits_text(const tkl_queue_limits *l)
                      (json_int_t)l->dead_max, "dead_for", cli_duration_text(l->dead_ms, text));
 }
 
-static json_t *limits_json(const tkl_queue_limits *l)
+static json_t *limits_json(tkl_bytes name, const tkl_queue_limits *l)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "max_jobs",
-                     shown(l->max_jobs), "max_bytes", shown(l->max_bytes), "concurrency",
-                     shown(l->concurrency), "rate", shown(l->rate), "rate_period_ms",
-                     shown(l->rate_period_ms), "group_concurrency", shown(l->group_concurrency),
-                     "group_rate", shown(l->group_rate), "group_rate_period_ms",
-                     shown(l->group_rate_period_ms), "dead_max", shown(l->dead_max), "dead_ms",
-                     shown(l->dead_ms));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                     cli_json_bytes(name), "max_jobs", shown(l->max_jobs), "max_bytes",
+                     shown(l->max_bytes), "concurrency", shown(l->concurrency), "rate",
+                     shown(l->rate), "rate_period_ms", shown(l->rate_period_ms),
+                     "group_concurrency", shown(l->group_concurrency), "group_rate",
+                     shown(l->group_rate), "group_rate_period_ms", shown(l->group_rate_period_ms),
+                     "dead_max", shown(l->dead_max), "dead_ms", shown(l->dead_ms));
 }
 
 /* "none" takes the limit away, like 0. */
@@ -282,6 +281,7 @@ int cli_queue_limit(cli_session *cli)
     tkl_queue_close(queue);
     if (failed)
         return failed;
-    return cli_print_record(cli, cli->json ? limits_json(&limits) : limits_text(&limits),
-                            limit_fields);
+    return cli_print_record(
+        cli, cli->json ? limits_json(tkl_str(cli->argv[0]), &limits) : limits_text(&limits),
+        limit_fields);
 }

@@ -188,14 +188,9 @@ static int push_all(cli_session *cli, pushing *p)
 
 /* ---- Printing ------------------------------------------------------------ */
 
-static json_t *result_of(const cli_session *cli, const pushing *p)
+static json_t *result_of(const pushing *p)
 {
-    json_t *object = is_single(cli) ? json_pack("{s:O}", "id", json_array_get(p->ids, 0))
-                                    : json_pack("{s:O}", "ids", p->ids);
-    if (object != NULL && p->existed > 0)
-        json_object_set_new(object, "existed",
-                            is_single(cli) ? json_true() : json_integer((json_int_t)p->existed));
-    return object;
+    return json_pack("{s:O, s:I}", "ids", p->ids, "existed", (json_int_t)p->existed);
 }
 
 static void print_ids(const json_t *ids)
@@ -208,7 +203,7 @@ static void print_ids(const json_t *ids)
 static int print_pushed(const cli_session *cli, const pushing *p)
 {
     if (cli->json)
-        return cli_print_json(cli, result_of(cli, p));
+        return cli_print_json(cli, result_of(p));
     if (!cli_flag(cli, "lines"))
         print_ids(p->ids);
     else

@@ -73,8 +73,8 @@ static json_t *row_json(const tkl_schedule_info *s)
                      s->every_ms == 0 ? s->zone : NULL, "every_ms",
                      s->every_ms != 0 ? json_integer((json_int_t)s->every_ms) : json_null(),
                      "missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once", "priority",
-                     s->priority, "next_ms", cli_queue_time(s->next_ms, true), "last_ms",
-                     cli_queue_time(s->last_ms, true), "payload", cli_json_bytes(s->payload));
+                     s->priority, "next", cli_json_time(s->next_ms), "last",
+                     cli_json_time(s->last_ms), "payload", cli_json_bytes(s->payload));
 }
 
 static json_t *when_text(const tkl_schedule_info *s)
@@ -92,8 +92,8 @@ static json_t *row_text(const tkl_schedule_info *s)
 {
     return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "id", cli_json_bytes(s->id), "when",
                      when_text(s), "missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once", "next",
-                     cli_queue_time(s->next_ms, false), "last", cli_queue_time(s->last_ms, false),
-                     "payload", cli_queue_short(s->payload));
+                     cli_queue_time(s->next_ms), "last", cli_queue_time(s->last_ms), "payload",
+                     cli_queue_short(s->payload));
 }
 
 static int list(cli_session *cli, tkl_queue *queue)

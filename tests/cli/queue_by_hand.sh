@@ -20,14 +20,14 @@ pop() {
 pushed=$(tackle queue push mails alice --priority 5 --meta note --group g --time-limit 3s --retries 4)
 pop mails --lease 1h
 yields 'keys_unsorted' \
-    '["id","token","queue","payload","priority","attempt","retries","time_limit_ms","pushed_ms","lease_ms","meta","group"]'
+    '["id","token","queue","payload","priority","attempt","retries","time_limit_ms","pushed","lease_ms","meta","group","error"]'
 yields '[.queue, .payload, .priority, .attempt, .retries, .time_limit_ms, .lease_ms, .meta, .group]' \
     '["mails","alice",5,1,4,3000,3600000,"note","g"]'
 is "its id" "$id" "$pushed"
 [[ $token =~ ^[0-9a-f]{16}$ ]] || fail "token: $token"
 is "active" "$(stat_of mails '[.ready, .active]')" "[0,1]"
 ends 0 tackle queue peek mails --state active --json
-yields '.[0] | [.id, .state, .attempt, .due_ms > 0]' "[\"$id\",\"active\",0,true]"
+yields '.[0] | [.id, .state, .attempt, .due > "2026"]' "[\"$id\",\"active\",0,true]"
 ends 1 tackle queue claim mails
 is "none" "$err" "tackle: queue claim: no job"
 is "nothing on stdout" "$out" ""
@@ -125,7 +125,7 @@ pop_one extend payload
 ends 0 tackle queue renew extend "$id" "$token" --lease 2h --progress '50 %' --json
 yields . "{\"id\":\"$id\",\"renewed\":true}"
 ends 0 tackle queue show extend "$id" --json
-yields "[.progress, .due_ms / 1000 - $(date +%s) > 5000]" '["50 %",true]'
+yields "[.progress, (.due | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) > 5000]" '["50 %",true]'
 ends 1 tackle queue renew extend "$id" ffffffffffffffff
 
 # A lease that ends: the job comes back to the front, and the old token is refused.
