@@ -49,12 +49,12 @@ static bool find_number(const tkl_reply *fields, const char *name, int64_t least
 static bool read_subfilter(const tkl_reply *fields, int i, tkl__subfilter *sub)
 {
     char field[TKL__FIELD_SIZE];
-    int64_t bytes, hashes;
+    int64_t bytes = 0, hashes = 0;
     bool sound =
-        find_number(fields, tkl__bloom_field(i, "capacity", field), 1, INT64_MAX, &sub->capacity) &
-        find_number(fields, tkl__bloom_field(i, "count", field), 0, COUNT_MAX, &sub->count) &
+        find_number(fields, tkl__bloom_field(i, "capacity", field), 1, INT64_MAX, &sub->capacity) &&
+        find_number(fields, tkl__bloom_field(i, "count", field), 0, COUNT_MAX, &sub->count) &&
         find_number(fields, tkl__bloom_field(i, "bytes", field), 1, (int64_t)TKL__BYTES_MAX,
-                    &bytes) &
+                    &bytes) &&
         find_number(fields, tkl__bloom_field(i, "hashes", field), 1, TKL__HASHES_MAX, &hashes);
     sub->bytes = (uint64_t)bytes;
     sub->hashes = (int)hashes;
