@@ -16,6 +16,8 @@ local META, NAMES, PARTS, IDS, FORMS = unpack(KEYS)
 -- include: book
 -- include: index
 
+local OK, NOT_FOUND, EXISTS = 0, 4, 7
+
 local settings, ttl, id, old, new, forms = unpack(ARGV)
 local other = other_settings(settings)
 if other then
@@ -26,13 +28,13 @@ if id ~= '' then
   old = entry_of(id)
 end
 if not old or not redis.call('ZSCORE', NAMES, old) then
-  return 4
+  return NOT_FOUND
 end
 if old == new then
-  return 0
+  return OK
 end
 if redis.call('ZSCORE', NAMES, new) then
-  return 7
+  return EXISTS
 end
 put_entry(new, forms, has_contains(settings))
 take_entry(old, has_contains(settings))
@@ -40,4 +42,4 @@ if id ~= '' then
   redis.call('HSET', IDS, id, new)
 end
 expire_in(ttl)
-return 0
+return OK

@@ -2,6 +2,7 @@
 
 local FOREIGN = 'WRONGTYPE the key holds something that is not a counter'
 local AT_ONCE = 1000 -- fields of one command
+local SAMPLES_MAX, PRECISIONS_MAX = 2000, 16
 
 -- A number that a field holds, 0 when it is not set.
 local function number_in(value)
@@ -21,7 +22,8 @@ local function read_shape(shape)
     shortest = math.min(shortest, precisions[#precisions])
   end
   samples = tonumber(samples) or 0
-  if samples < 1 or samples > 2000 or #precisions < 1 or #precisions > 16 or shortest < 1 then
+  if samples < 1 or samples > SAMPLES_MAX or shortest < 1
+     or #precisions < 1 or #precisions > PRECISIONS_MAX then
     error({err = FOREIGN})
   end
   return samples, precisions

@@ -12,4 +12,4 @@ local id = ARGV[1]
 local was_there = find(id, to_ms(clock()))
 forget(id)
 redis.call('DEL', ITEMS)
-return was_there and 0 or 4
+return was_there and OK or NOT_FOUND

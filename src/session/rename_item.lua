@@ -8,9 +8,11 @@ local RANKING = KEYS[1]
 local item, name, half_life = unpack(ARGV)
 -- include: ranking
 
+local OK, NOT_FOUND = 0, 4
+
 local score = redis.call('ZSCORE', RANKING, item)
 if not score then
-  return 4
+  return NOT_FOUND
 end
 if item ~= name then
   local other = redis.call('ZSCORE', RANKING, name)
@@ -18,4 +20,4 @@ if item ~= name then
   redis.call('ZADD', RANKING, both or score, name)
   redis.call('ZREM', RANKING, item)
 end
-return 0
+return OK

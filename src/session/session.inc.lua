@@ -1,6 +1,9 @@
 -- The sessions of a store. The keys are explained in session.c: SESSIONS, ENDS and USERS are named by
 -- the script.
 
+-- Results, as the C code knows them.
+local OK, NOT_FOUND = 0, 4
+
 local FOREIGN = 'DAMAGED the store holds something that tackle did not write'
 
 -- The server's clock, in microseconds.

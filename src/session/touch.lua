@@ -15,7 +15,6 @@ local id, item, items, ranked, half_life = unpack(ARGV)
 -- include: session
 -- include: ranking
 
-local OK, NOT_FOUND = 0, 4
 -- Ended sessions that one use of the store forgets: more than can come in the same time.
 local AT_ONCE = 2
 
