@@ -66,6 +66,8 @@ static void only_so_many_are_kept(void **state)
     check_complete(three, "", 9, "e d c");
     add(three, "d x");
     check_complete(three, "", 9, "x d e");
+    add(three, "p q q q q"); /* repetitions take no place */
+    check_complete(three, "", 9, "q p x");
     tkl_recent_close(three);
 
     tkl_recent *hundred = open_recent(f->client, NULL);

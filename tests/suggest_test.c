@@ -143,6 +143,36 @@ static void a_removed_text_is_gone_under_every_prefix(void **state)
     tkl_suggest_close(s);
 }
 
+/* The best of a short prefix are all of one branch, and go first: those of another branch must not
+ * outlive their texts. */
+static void a_removed_text_is_gone_when_a_shorter_prefix_keeps_nothing(void **state)
+{
+    fixture *f = *state;
+    char text[24];
+    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.best = 10});
+    for (int i = 1; i <= 10; i++) {
+        sprintf(text, "ac%02d", i);
+        feed(s, text, 100);
+    }
+    for (int i = 1; i <= 20; i++) {
+        sprintf(text, "ab%02d", i);
+        feed(s, text, i);
+    }
+    for (int i = 1; i <= 10; i++) {
+        sprintf(text, "ac%02d", i);
+        assert_int_equal(take(s, text), 1);
+    }
+    for (int i = 20; i >= 1; i--) {
+        sprintf(text, "ab%02d", i);
+        assert_int_equal(take(s, text), 1);
+        char *line = hints(s, "ab", 100);
+        assert_lacks(line, text);
+        free(line);
+    }
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 1); /* the settings */
+    tkl_suggest_close(s);
+}
+
 static void only_so_many_texts_are_kept(void **state)
 {
     fixture *f = *state;
@@ -702,6 +732,7 @@ int main(void)
         TEST(texts_equal_when_folded_are_one),
         TEST(a_prefix_keeps_its_best),
         TEST(a_removed_text_is_gone_under_every_prefix),
+        TEST(a_removed_text_is_gone_when_a_shorter_prefix_keeps_nothing),
         TEST(only_so_many_texts_are_kept),
         TEST(bad_weights_are_refused),
         TEST(weights_halve_in_their_half_life),

@@ -14,6 +14,9 @@
 /* What one run does at most: entries, and members that they make. */
 #define RUN_ENTRIES 200
 #define RUN_COST    500
+/* An entry that has an id takes out what the id had before, of which only the server knows: in books
+ * with forms or parts that may be as much again, and more. */
+#define UNKNOWN_COST (RUN_COST / 4)
 
 /* A batch as the server wants it. */
 typedef struct batch {
@@ -72,17 +75,23 @@ static void add_to_run(batch *b, size_t i, tkl__args *run)
     tkl__args_bytes(run, forms);
 }
 
+static size_t cost_of(const batch *b, size_t i)
+{
+    bool unknown = b->entries[i].id.len > 0 && b->settings != 0;
+    return b->records[i].cost + (unknown ? UNKNOWN_COST : 0);
+}
+
 static void make_runs(batch *b)
 {
     size_t entries = RUN_ENTRIES, cost = 0;
     for (size_t i = 0; i < b->count; i++) {
-        if (entries == RUN_ENTRIES || cost + b->records[i].cost > RUN_COST) {
+        if (entries == RUN_ENTRIES || cost + cost_of(b, i) > RUN_COST) {
             begin_run(b, &b->runs[b->nruns++]);
             entries = cost = 0;
         }
         add_to_run(b, i, &b->runs[b->nruns - 1]);
         entries++;
-        cost += b->records[i].cost;
+        cost += cost_of(b, i);
     }
 }
 

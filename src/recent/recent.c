@@ -96,23 +96,53 @@ static int check_contacts(const tkl_bytes *contacts, size_t count)
     return TKL_OK;
 }
 
-int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t count)
+static bool is_among(const tkl_bytes *contacts, size_t count, tkl_bytes contact)
+{
+    for (size_t i = 0; i < count; i++)
+        if (contacts[i].len == contact.len &&
+            memcmp(contacts[i].data, contact.data, contact.len) == 0)
+            return true;
+    return false;
+}
+
+/* The last `most` different contacts, the latest first: those before would be forgotten at once.
+ * Returns how many. */
+static size_t last_different(const tkl_bytes *contacts, size_t count, size_t most, tkl_bytes *last)
+{
+    size_t found = 0;
+    for (size_t i = count; i > 0 && found < most; i--)
+        if (!is_among(last, found, contacts[i - 1]))
+            last[found++] = contacts[i - 1];
+    return found;
+}
+
+static int add_last(tkl_recent *recent, const tkl_bytes *last, size_t count)
 {
     tkl__args args;
     tkl_reply *reply = NULL;
-    size_t most = (size_t)recent->options.max, skip = count > most ? count - most : 0;
-    int rc = check_contacts(contacts, count);
-    if (rc != TKL_OK || count == 0)
-        return rc;
     tkl__args_init(&args);
     tkl__args_int(&args, recent->options.max);
     tkl__args_int(&args, recent->options.ttl_ms);
-    for (size_t i = skip; i < count; i++) /* those before would be forgotten at once */
-        tkl__args_bytes(&args, contacts[i]);
-    rc = tkl__eval(recent->client, &tkl__lua_recent_add, &recent->keys, &args, deadline(recent),
-                   true, &reply);
+    for (size_t i = count; i > 0; i--)
+        tkl__args_bytes(&args, last[i - 1]);
+    int rc = tkl__eval(recent->client, &tkl__lua_recent_add, &recent->keys, &args, deadline(recent),
+                       true, &reply);
     tkl__args_free(&args);
     tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t count)
+{
+    size_t most = (size_t)recent->options.max;
+    int rc = check_contacts(contacts, count);
+    if (rc != TKL_OK || count == 0)
+        return rc;
+    tkl_bytes *last = malloc((count < most ? count : most) * sizeof *last);
+    if (!last)
+        return tkl__nomem();
+    rc = add_last(recent, last, last_different(contacts, count, most, last));
+    free(last);
     return rc;
 }
 

@@ -74,12 +74,10 @@ local function enter_best(prefix, key, old, new, best_max)
   return true
 end
 
--- A text has gone. False: the prefix kept nothing, and so no longer one does.
+-- A text has gone. Always true: although this prefix keeps nothing, longer ones may, where the best
+-- of this one were of another branch and have all gone.
 local function leave_best(prefix, key, old)
   local low, high = bounds(prefix)
-  if redis.call('ZLEXCOUNT', BEST, low, high) == 0 then
-    return false
-  end
   redis.call('ZREM', BEST, member(prefix, old, key))
   if starts_with(prefix) <= CROWD then
     redis.call('ZREMRANGEBYLEX', BEST, low, high)
