@@ -202,6 +202,54 @@ static void old_days_expire_and_a_clock_set_back_goes_on(void **state)
     timed_end(t);
 }
 
+static void reports_and_drops_go_by_the_servers_clock(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_online *first = open_online(client, "x", NULL);
+    timed_set(t, NOON_MS);
+    mark(first, "ann bob");
+    tkl_online *fresh = open_online(client, "x", NULL); /* has not met the server's clock */
+    tkl_online_report *report;
+    assert_ok(tkl_online_show(fresh, &report));
+    assert_int_equal(report->items[0].users, 2);
+    tkl_online_report_free(report);
+    tkl_online *other = open_online(client, "x", NULL);
+    assert_ok(tkl_online_drop(other));
+    assert_int_equal(call_int(client, "DBSIZE", NULL), 0);
+    tkl_online_close(first);
+    tkl_online_close(fresh);
+    tkl_online_close(other);
+    tkl_close(client);
+    timed_end(t);
+}
+
+static void a_month_of_bitmaps_is_combined(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_online_options options = {.kind = TKL_ONLINE_BITMAP, .keep_days = 40};
+    tkl_online *online = open_online(client, "x", &options);
+    int64_t back;
+    for (int day = 0; day < 35; day++) {
+        char users[32];
+        snprintf(users, sizeof users, "7 %d", 100 + day);
+        timed_set(t, NOON_MS + day * DAY_MS);
+        mark(online, users);
+    }
+    for (int days = 14; days <= 35; days++) {
+        assert_int_equal(count_of(online, days, TKL_ONLINE_ANY_DAY), days + 1);
+        assert_int_equal(count_of(online, days, TKL_ONLINE_EVERY_DAY), 1);
+    }
+    assert_ok(tkl_online_returning(online, 34, &back, NULL));
+    assert_int_equal(back, 1);
+    tkl_online_close(online);
+    tkl_close(client);
+    timed_end(t);
+}
+
 static void a_heartbeat_is_present_for_its_window(void **state)
 {
     (void)state;
@@ -390,6 +438,8 @@ int main(void)
         TEST(many_users_are_marked_in_batches),
         cmocka_unit_test(days_are_those_of_the_zone),
         cmocka_unit_test(old_days_expire_and_a_clock_set_back_goes_on),
+        cmocka_unit_test(reports_and_drops_go_by_the_servers_clock),
+        cmocka_unit_test(a_month_of_bitmaps_is_combined),
         cmocka_unit_test(a_heartbeat_is_present_for_its_window),
         TEST(the_first_mark_decides),
         TEST(names_are_listed),

@@ -14,10 +14,9 @@ local kind, over, window, start, till = unpack(ARGV)
 local DONE, ANOTHER_DAY = 0, 1
 local days = {unpack(KEYS, 2)}
 
--- Combines the days by this command, counts by that one, and forgets the result.
-local function combined(store, count)
-  redis.call(unpack(store))
-  local result = redis.call(count, SCRATCH)
+-- Counts what was combined, and forgets it.
+local function counted(command)
+  local result = redis.call(command, SCRATCH)
   redis.call('DEL', SCRATCH)
   return result
 end
@@ -28,15 +27,16 @@ local function count_sets()
   elseif over == 'every' then
     return redis.call('SINTERCARD', #days, unpack(days))
   end
-  return combined({'SUNIONSTORE', SCRATCH, unpack(days)}, 'SCARD')
+  redis.call('SUNIONSTORE', SCRATCH, unpack(days))
+  return counted('SCARD')
 end
 
 local function count_bits()
   if #days == 1 then
     return redis.call('BITCOUNT', days[1])
   end
-  local how = over == 'every' and 'AND' or 'OR'
-  return combined({'BITOP', how, SCRATCH, unpack(days)}, 'BITCOUNT')
+  combine_bitmaps(over == 'every' and 'AND' or 'OR', days)
+  return counted('BITCOUNT')
 end
 
 local count = {

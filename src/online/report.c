@@ -134,6 +134,19 @@ static void fill_report(full_report *full, const tkl__today *today, const tkl_re
                                        .assigned_bytes = number(replies, 1)};
 }
 
+/* The days are those of the server's clock, which a handle may not know yet. */
+static int learn_time(tkl_online *online)
+{
+    const char *words[] = {"TIME"};
+    tkl_call_options how = {.timeout_ms = online->timeout_ms, .retry_safe = true};
+    tkl_reply *reply = NULL;
+    int rc = tkl_call(online->client, 1, words, NULL, &how, &reply);
+    if (rc == TKL_OK)
+        tkl__online_learn(online, tkl_reply_int(tkl_reply_at(reply, 0)) * 1000);
+    tkl_reply_free(reply);
+    return rc;
+}
+
 /* The days that are kept, of a heartbeat one. */
 static int64_t days_of(const tkl__today *today)
 {
@@ -147,7 +160,9 @@ int tkl_online_show(tkl_online *online, tkl_online_report **report)
     tkl__keys keys;
     tkl_reply *replies = NULL;
     *report = NULL;
-    int rc = tkl__online_today(online, &today);
+    int rc = learn_time(online);
+    if (rc == TKL_OK)
+        rc = tkl__online_today(online, &today);
     if (rc == TKL_OK)
         rc = tkl__online_keys(online, &today, ids, 1, 0, days_of(&today), &keys);
     if (rc != TKL_OK)
@@ -208,7 +223,9 @@ int tkl_online_drop(tkl_online *online)
     tkl__today today;
     tkl__keys keys;
     int64_t removed = 0;
-    int rc = tkl__online_today(online, &today);
+    int rc = learn_time(online);
+    if (rc == TKL_OK)
+        rc = tkl__online_today(online, &today);
     if (rc == TKL_OK) /* one day more on either side: the server's clock may be there already */
         rc = tkl__online_keys(online, &today, parts, 3, -1, days_of(&today) + 2, &keys);
     if (rc != TKL_OK)

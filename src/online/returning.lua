@@ -21,7 +21,7 @@ local function of_sets()
 end
 
 local function of_bits()
-  redis.call('BITOP', 'OR', SCRATCH, unpack(before))
+  combine_bitmaps('OR', before)
   redis.call('BITOP', 'AND', SCRATCH, SCRATCH, TODAY)
   local returning = redis.call('BITCOUNT', SCRATCH)
   redis.call('DEL', SCRATCH)

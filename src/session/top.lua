@@ -10,7 +10,7 @@ local first, last, half_life = unpack(ARGV)
 
 half_life = tonumber(half_life)
 local time = redis.call('TIME')
-local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+local now_ms = time[1] * 1000 + time[2] / 1000
 local answer = redis.call('ZRANGE', RANKING, first, last, 'REV', 'WITHSCORES')
 for i = 2, half_life > 0 and #answer or 0, 2 do
   answer[i] = score_text(2 ^ (answer[i] - score_of_view(now_ms, half_life)))
