@@ -8,15 +8,17 @@
 -- returns TKL_OK, or TKL_BUSY when the shape is another
 -- include: codes
 
+local META, PART, ROOM = KEYS[1], KEYS[2], KEYS[3]
+
 local ROOM_MS = '60000' -- should the server stop in the middle
 
-if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1] then
+if redis.call('HGET', META, 'version') ~= ARGV[1] then
   return BUSY
 end
-redis.call('SET', KEYS[3], ARGV[2], 'PX', ROOM_MS)
-redis.call('BITOP', 'OR', KEYS[2], KEYS[2], KEYS[3])
-redis.call('UNLINK', KEYS[3])
+redis.call('SET', ROOM, ARGV[2], 'PX', ROOM_MS)
+redis.call('BITOP', 'OR', PART, PART, ROOM)
+redis.call('UNLINK', ROOM)
 if ARGV[3] ~= '0' then
-  redis.call('PEXPIRE', KEYS[2], ARGV[3])
+  redis.call('PEXPIRE', PART, ARGV[3])
 end
 return OK

@@ -7,14 +7,16 @@
 -- returns TKL_OK, TKL_NOTFOUND or TKL_BUSY (another shape)
 -- include: codes
 
-local version = redis.call('HGET', KEYS[1], 'version')
+local META = KEYS[1]
+
+local version = redis.call('HGET', META, 'version')
 if version ~= ARGV[1] then
   return version and BUSY or NOTFOUND
 end
 if ARGV[2] == '1' then
-  redis.call('UNLINK', KEYS[1])
+  redis.call('UNLINK', META)
 else
-  redis.call('HSET', KEYS[1], 'dropping', '1')
+  redis.call('HSET', META, 'dropping', '1')
 end
 redis.call('UNLINK', unpack(KEYS, 2))
 return OK

@@ -9,14 +9,16 @@
 -- returns TKL_OK, or TKL_BUSY when one of them has another shape
 -- include: codes
 
-if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1]
-    or redis.call('HGET', KEYS[2], 'version') ~= ARGV[2] then
+local META, SOURCE_META, PART, SOURCE_PART = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+
+if redis.call('HGET', META, 'version') ~= ARGV[1]
+    or redis.call('HGET', SOURCE_META, 'version') ~= ARGV[2] then
   return BUSY
 end
-if redis.call('EXISTS', KEYS[4]) == 1 then
-  redis.call('BITOP', 'OR', KEYS[3], KEYS[3], KEYS[4])
+if redis.call('EXISTS', SOURCE_PART) == 1 then
+  redis.call('BITOP', 'OR', PART, PART, SOURCE_PART)
   if ARGV[3] ~= '0' then
-    redis.call('PEXPIRE', KEYS[3], ARGV[3])
+    redis.call('PEXPIRE', PART, ARGV[3])
   end
 end
 return OK

@@ -8,8 +8,10 @@
 -- error when meta is no filter's
 -- include: codes
 
-local version, dropping = unpack(redis.call('HMGET', KEYS[1], 'version', 'dropping'))
-if not version and redis.call('EXISTS', KEYS[1]) == 1 then
+local META = KEYS[1]
+
+local version, dropping = unpack(redis.call('HMGET', META, 'version', 'dropping'))
+if not version and redis.call('EXISTS', META) == 1 then
   return redis.error_reply('WRONGTYPE the hash is no filter of tackle')
 end
 if dropping then
@@ -21,8 +23,8 @@ end
 if (version or '') ~= ARGV[1] then
   return EXISTS
 end
-redis.call('HSET', KEYS[1], 'version', ARGV[2], unpack(ARGV, 4))
+redis.call('HSET', META, 'version', ARGV[2], unpack(ARGV, 4))
 if ARGV[3] ~= '0' then
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  redis.call('PEXPIRE', META, ARGV[3])
 end
 return OK

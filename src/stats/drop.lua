@@ -5,6 +5,8 @@
 -- KEYS[4] rank_last
 -- ARGV[1] context
 -- returns how many of its keys there were
-redis.call('ZREM', KEYS[3], ARGV[1])
-redis.call('ZREM', KEYS[4], ARGV[1])
-return redis.call('UNLINK', KEYS[1], KEYS[2])
+local THIS, LAST, RANK, RANK_LAST = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+
+redis.call('ZREM', RANK, ARGV[1])
+redis.call('ZREM', RANK_LAST, ARGV[1])
+return redis.call('UNLINK', THIS, LAST)
