@@ -11,6 +11,8 @@
 #include "out.h"
 #include "value.h"
 
+#define HISTORY_MAX 1000 /* versions that can be kept */
+
 static int open_config(cli_session *cli, const tkl_config_options *options, tkl_config **config)
 {
     tkl_client *client = NULL;
@@ -22,36 +24,80 @@ static int open_config(cli_session *cli, const tkl_config_options *options, tkl_
 
 /* ---- Values -------------------------------------------------------------- */
 
-/* Numbers beyond 64 bits become reals rather than nothing. */
-static json_t *value_json(tkl_bytes text)
-{
-    size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
-    json_t *value = json_loadb(text.data, text.len, flags, NULL);
-    return value ? value : json_loadb(text.data, text.len, flags | JSON_DECODE_INT_AS_REAL, NULL);
-}
-
-/* NULL: it was dropped. */
+/* All but the value. NULL: it was dropped. */
 static json_t *version_json(const cli_session *cli, const tkl_config_value *value)
 {
     json_t *kind = cli_json_bytes(tkl_str(cli->argv[0]));
     json_t *component = cli_json_bytes(tkl_str(cli->argv[1]));
     if (!value)
-        return json_pack("{s:o, s:o, s:n, s:n, s:n, s:n}", "kind", kind, "component", component,
-                         "version", "changed", "author", "value");
-    return json_pack("{s:o, s:o, s:I, s:o, s:o, s:o}", "kind", kind, "component", component,
-                     "version", (json_int_t)value->version, "changed",
-                     cli_json_time(value->changed_ms), "author",
-                     value->author.len > 0 ? cli_json_bytes(value->author) : json_null(), "value",
-                     value_json(value->json));
+        return json_pack("{s:o, s:o, s:n, s:n, s:n}", "kind", kind, "component", component,
+                         "version", "changed", "author");
+    return json_pack("{s:o, s:o, s:I, s:o, s:o}", "kind", kind, "component", component, "version",
+                     (json_int_t)value->version, "changed", cli_json_time(value->changed_ms),
+                     "author", cli_json_present(value->author));
+}
+
+/* JSON text as it was written, on one line. Strings have no raw line breaks. */
+static void print_text(tkl_bytes text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        putchar(text.data[i] == '\n' || text.data[i] == '\r' ? ' ' : text.data[i]);
+}
+
+/* The value is not parsed: its numbers may have more digits than a double. */
+static int print_object(const cli_session *cli, const tkl_config_value *value)
+{
+    json_t *version = version_json(cli, value);
+    char *text = version ? json_dumps(version, 0) : NULL;
+    json_decref(version);
+    if (!text)
+        return cli_print_json(cli, NULL);
+    printf("%.*s, \"value\": ", (int)strlen(text) - 1, text);
+    print_text(value ? value->json : tkl_str("null"));
+    putchar('}');
+    free(text);
+    return CLI_OK;
 }
 
 static int print_version(const cli_session *cli, const tkl_config_value *value)
 {
+    int failed = CLI_OK;
     if (cli->json)
-        return cli_print_json(cli, version_json(cli, value));
-    cli_print_bytes(value ? value->json : tkl_str("(dropped)"));
+        failed = print_object(cli, value);
+    else
+        cli_print_bytes(value ? value->json : tkl_str("(dropped)"));
     putchar('\n');
-    return CLI_OK;
+    return failed;
+}
+
+static int print_array(const cli_session *cli, const tkl_config_values *values)
+{
+    int failed = CLI_OK;
+    putchar('[');
+    for (size_t i = 0; !failed && i < values->count; i++) {
+        fputs(i ? ", " : "", stdout);
+        failed = print_object(cli, &values->items[i]);
+    }
+    puts("]");
+    return failed;
+}
+
+static int print_table(const cli_session *cli, const tkl_config_values *values)
+{
+    static const cli_column columns[] = {
+        {"version", "VERSION"},
+        {"changed", "CHANGED"},
+        {"author", "AUTHOR"},
+        {"value", "VALUE"},
+        {0},
+    };
+    json_t *rows = json_array();
+    for (size_t i = 0; i < values->count; i++) {
+        json_t *row = version_json(cli, &values->items[i]);
+        json_object_set_new(row, "value", cli_json_bytes(values->items[i].json));
+        json_array_append_new(rows, row);
+    }
+    return cli_print_rows(cli, rows, columns);
 }
 
 /* ---- Verbs --------------------------------------------------------------- */
@@ -81,8 +127,9 @@ static int open_to_set(cli_session *cli, tkl_config **config)
     snprintf(author, sizeof author, "%.100s@%s", user ? user : "somebody", host);
     tkl_config_options options = {.author = cli_text(cli, "author", author),
                                   .history = cli_number(cli, "history", 10)};
-    if (options.history < 1)
-        return cli_usage(cli, "--history is 1 or more");
+    if (options.history < 1 || options.history > HISTORY_MAX)
+        return cli_usage(cli, "invalid --history '%" PRId64 "': from 1 to %d", options.history,
+                         HISTORY_MAX);
     return open_config(cli, &options, config);
 }
 
@@ -158,29 +205,18 @@ static int watch(cli_session *cli)
 
 static int history(cli_session *cli)
 {
-    static const cli_column columns[] = {
-        {"version", "VERSION"},
-        {"changed", "CHANGED"},
-        {"author", "AUTHOR"},
-        {"value", "VALUE"},
-        {0},
-    };
     tkl_config *config = NULL;
     tkl_config_values *values = NULL;
-    if (cli_number(cli, "max", 1) < 1)
+    int64_t max = cli_number(cli, "max", HISTORY_MAX);
+    if (max < 1)
         return cli_usage(cli, "--max is 1 or more");
-    json_t *rows = json_array();
     int failed = open_config(cli, NULL, &config);
     if (!failed)
-        failed =
-            cli_end(cli, tkl_config_history(config, (size_t)cli_number(cli, "max", 1000), &values));
-    for (size_t i = 0; !failed && i < values->count; i++)
-        json_array_append_new(rows, version_json(cli, &values->items[i]));
+        failed = cli_end(cli, tkl_config_history(config, (size_t)max, &values));
+    if (!failed)
+        failed = cli->json ? print_array(cli, values) : print_table(cli, values);
     tkl_config_values_free(values);
     tkl_config_close(config);
-    if (!failed)
-        return cli_print_rows(cli, rows, columns);
-    json_decref(rows);
     return failed;
 }
 
@@ -234,7 +270,7 @@ static int drop(cli_session *cli)
 static const cli_option set_options[] = {
     {"if-version", CLI_TEXT, "N", "only if this is the version now; none: if there is none"},
     {"author", CLI_TEXT, "TEXT", "shown in the history (USER@HOST)"},
-    {"history", CLI_INTEGER, "N", "versions to keep (default 10)"},
+    {"history", CLI_INTEGER, "N", "versions to keep, 1 to 1000 (default 10)"},
     {0},
 };
 static const cli_option watch_options[] = {

@@ -111,6 +111,22 @@ static void what_is_not_json_is_refused(void **state)
         assert_code(tkl_config_set(config, bad[i], NULL, NULL), TKL_EINVAL);
     assert_code(tkl_config_set(config, tkl_str("[1"), NULL, NULL), TKL_EINVAL);
     assert_contains(tkl_errmsg(), "not JSON: line 1");
+    static const struct {
+        const char *json, *why;
+    } limits[] = {
+        {"[1,\n1e400]", "line 2, column 5: a number is out of the range of a double"},
+        {"{\"a\\u0000b\": 1}", "a key of an object has a NUL character"},
+        {"{\"a\": 1, \"a\": 2}", "an object has the same key twice"},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        assert_code(tkl_config_set(config, tkl_str(limits[i].json), NULL, NULL), TKL_EINVAL);
+        assert_contains(tkl_errmsg(), limits[i].why);
+        assert_null(strstr(tkl_errmsg(), "not JSON"));
+    }
+    char deep[3001];
+    memset(deep, '[', sizeof deep);
+    assert_code(tkl_config_set(config, (tkl_bytes){deep, sizeof deep}, NULL, NULL), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "nested more than 2048 deep");
     assert_int_equal(call_int(f->client, "EXISTS", KEY, NULL), 0);
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_ok(tkl_config_set(config, good[i], NULL, NULL));
@@ -542,6 +558,23 @@ static void a_value_that_begins_anew_after_a_loss_is_a_change(void **state)
     tkl_config_close(writer);
 }
 
+static void data_that_the_server_has_lost_is_noticed(void **state)
+{
+    fixture *f = *state;
+    tkl_config *config = open_config(f->client);
+    f->client->heartbeat_us = 200000;
+    set(config, "1");
+    assert_true(reads(config, "1", 1));
+    server_do(f->server, "FLUSHALL");
+    eventually(!reads(config, "1", 1), LONG_MS);
+    set(config, "2");
+    eventually(reads(config, "2", 1), LONG_MS);
+    int64_t loads = server_calls(f->server, "xrevrange"), checks = server_calls(f->server, "xlen");
+    eventually(server_calls(f->server, "xlen") >= checks + 5, LONG_MS);
+    assert_int_equal(server_calls(f->server, "xrevrange"), loads); /* a check is small */
+    tkl_config_close(config);
+}
+
 static void a_server_that_hangs_makes_the_age_grow(void **state)
 {
     fixture *f = *state;
@@ -678,6 +711,7 @@ int main(void)
         TEST(an_interruption_ends_the_watch),
         TEST(a_forked_child_follows_by_itself),
         TEST(a_value_that_begins_anew_after_a_loss_is_a_change),
+        TEST(data_that_the_server_has_lost_is_noticed),
         TEST(a_server_that_hangs_makes_the_age_grow),
         TEST(requests_that_were_lost_do_no_harm),
         TEST(foreign_keys_are_told_and_left_alone),

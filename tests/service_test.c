@@ -518,6 +518,43 @@ static void a_server_without_memory_registers_nobody(void **state)
     tkl_service_close(service);
 }
 
+static void a_full_server_goes_on_listing_what_is_registered(void **state)
+{
+    fixture *f = *state;
+    tkl_service *service = open_service(f->client);
+    tkl_registration *a = add(service, "a", 600), *b = add(service, "b", 600);
+    assert_string_equal(watched(service), "a b");
+    server_do(f->server, "CONFIG SET maxmemory 1");
+    int64_t renewals = server_calls(f->server, "evalsha");
+    eventually(server_calls(f->server, "evalsha") >= renewals + 12, LONG_MS);
+    assert_string_equal(list(service), "a b");
+    assert_int_equal(tkl_registration_look(a), TKL_REGISTRATION_LISTED);
+    assert_ok(tkl_registration_close(b));
+    assert_string_equal(list(service), "a");
+    server_do(f->server, "DEL " KEY);
+    eventually(tkl_registration_look(a) == TKL_REGISTRATION_AWAY, LONG_MS);
+    assert_string_equal(list(service), ""); /* a full server takes nothing new */
+    server_do(f->server, "CONFIG SET maxmemory 0");
+    eventually(strcmp(list(service), "a") == 0, LONG_MS);
+    assert_ok(tkl_registration_close(a));
+    tkl_service_close(service);
+}
+
+static void a_short_lease_does_not_end_a_long_one(void **state)
+{
+    fixture *f = *state;
+    tkl_service *service = open_service(f->client);
+    tkl_registration *longer = add(service, "longer", 300000), *shorter = add(service, "s", 300);
+    int64_t renewals = server_calls(f->server, "evalsha");
+    eventually(server_calls(f->server, "evalsha") >= renewals + 3, LONG_MS);
+    static const char *const keys[] = {KEY, KEY ":owners", KEY ":infos"};
+    for (int i = 0; i < 3; i++)
+        assert_in_range(server_ask_int(f->server, "PTTL %s", keys[i]), 300000, 360000);
+    assert_ok(tkl_registration_close(longer));
+    assert_ok(tkl_registration_close(shorter));
+    tkl_service_close(service);
+}
+
 static tkl_registration *inherited;
 
 static int close_inherited(void *arg)
@@ -609,6 +646,8 @@ int main(void)
         TEST(services_with_instances_have_names),
         TEST(foreign_keys_are_told_and_left_alone),
         TEST(a_server_without_memory_registers_nobody),
+        TEST(a_full_server_goes_on_listing_what_is_registered),
+        TEST(a_short_lease_does_not_end_a_long_one),
         TEST(a_forked_child_does_not_take_its_parent_off_the_list),
         TEST(the_documented_permissions_are_enough),
         cmocka_unit_test(a_cluster_works),

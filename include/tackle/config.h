@@ -6,8 +6,9 @@
  *     tkl_config_value *value;
  *     tkl_config_open(client, tkl_str("limits"), tkl_str("search"), NULL, &config);
  *     tkl_config_set(config, tkl_str("{\"results\": 50}"), NULL, NULL);
- *     if (tkl_config_read(config, &value, NULL) == TKL_OK)       // from memory: tens of
- * nanoseconds use(value->json); tkl_config_value_free(value);
+ *     if (tkl_config_read(config, &value, NULL) == TKL_OK)       // from memory
+ *         use(value->json);
+ *     tkl_config_value_free(value);
  *
  * Every change has a version: 1, 2, 3 and so on. A change is published, so programs that read know
  * it at once. While the server cannot be reached, they have the last known value and its age.
@@ -64,7 +65,8 @@ TKL_API int tkl_config_get(tkl_config *config, tkl_config_value **value)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* The same from memory, without I/O but for the first read of a handle. *age_ms (may be NULL): 0
- * while the handle hears of every change at once; otherwise how long ago the value was last known
+ * while the handle hears of every change at once (of data that the server has lost within 4
+ * seconds); otherwise how long ago the value was last known
  * to be the current one. TKL_NOTFOUND as above; its age counts as well. When nothing could be read
  * ever: the error of the last attempt. */
 TKL_API int tkl_config_read(tkl_config *config, tkl_config_value **value, int64_t *age_ms)

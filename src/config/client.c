@@ -187,6 +187,13 @@ static int load(void *arg, int64_t deadline, int64_t *again)
     return rc;
 }
 
+static int check_newest(void *arg, int64_t timeout_ms)
+{
+    tkl_config_client *source = arg;
+    bool known = source->newest > 0; /* written by this thread only */
+    return tkl__config_check(source->config, known, timeout_ms);
+}
+
 /* ---- Handles ------------------------------------------------------------- */
 
 int tkl_config_client_open(tkl_client *client, tkl_bytes component,
@@ -201,6 +208,7 @@ int tkl_config_client_open(tkl_client *client, tkl_bytes component,
         made->follower = (tkl__follower){.client = client,
                                          .channel = made->config->keys.items[0],
                                          .load = load,
+                                         .check = check_newest,
                                          .arg = made,
                                          .timeout_ms = made->config->timeout_ms};
         tkl__follow_init(&made->follower);

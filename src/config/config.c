@@ -18,7 +18,8 @@
  *
  * Changes are published on the sharded channel of the key's name, by the script that makes them. A
  * handle that was read from once follows the channel (core/follow.h) and has the value in memory:
- * an object with a count of its readers, replaced under the follower's lock.
+ * an object with a count of its readers, replaced under the follower's lock. Data that the server
+ * has lost (FLUSHALL, eviction) is published by nobody: XLEN is asked at every heartbeat.
  *
  * A value is checked by jansson and stored as it was written.
  */
@@ -112,6 +113,7 @@ static int read_entry(const tkl_reply *entry, tkl_config_value *value)
 /* ---- Handles ------------------------------------------------------------- */
 
 static int load(void *arg, int64_t deadline, int64_t *again);
+static int check_copy(void *arg, int64_t timeout_ms);
 
 static int check_options(const tkl_config_options *options)
 {
@@ -172,6 +174,7 @@ static int fill(tkl_config *config, tkl_bytes kind, tkl_bytes component,
     config->follower = (tkl__follower){.client = config->client,
                                        .channel = config->keys.items[0],
                                        .load = load,
+                                       .check = check_copy,
                                        .arg = config,
                                        .timeout_ms = options->timeout_ms};
     tkl__follow_init(&config->follower);
@@ -257,6 +260,27 @@ static int load(void *arg, int64_t deadline, int64_t *again)
     return rc;
 }
 
+int tkl__config_check(tkl_config *config, bool known, int64_t timeout_ms)
+{
+    tkl_call_options safe = {.timeout_ms = timeout_ms, .retry_safe = true};
+    tkl_bytes key = config->keys.items[0];
+    const char *argv[] = {"XLEN", key.data};
+    const size_t lens[] = {4, key.len};
+    tkl_reply *reply = NULL;
+    int rc = tkl_call(config->client, 2, argv, lens, &safe, &reply);
+    if (rc == TKL_OK && (tkl_reply_int(reply) > 0) != known)
+        rc = tkl__no(TKL_CONFLICT);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* For the follower, whose thread alone replaces the copy. */
+static int check_copy(void *arg, int64_t timeout_ms)
+{
+    tkl_config *config = arg;
+    return tkl__config_check(config, config->value != NULL, timeout_ms);
+}
+
 int tkl_config_read(tkl_config *config, tkl_config_value **value, int64_t *age_ms)
 {
     *value = NULL;
@@ -296,11 +320,36 @@ int tkl_config_watch(tkl_config *config, int64_t version, int64_t wait_ms, tkl_c
 
 /* ---- Changing ------------------------------------------------------------ */
 
+/* Why a text is refused. Some of it is JSON for others. */
+static int refuse(const json_error_t *error)
+{
+    const char *why = NULL;
+    switch (json_error_code(error)) {
+    case json_error_stack_overflow:
+        why = "arrays and objects are nested more than 2048 deep";
+        break;
+    case json_error_numeric_overflow:
+        why = "a number is out of the range of a double (1.8e308)";
+        break;
+    case json_error_null_byte_in_key:
+        why = "a key of an object has a NUL character";
+        break;
+    case json_error_duplicate_key:
+        why = "an object has the same key twice";
+        break;
+    default:
+        return tkl__fail(TKL_EINVAL, "not JSON: line %d, column %d: %s", error->line, error->column,
+                         error->text);
+    }
+    return tkl__fail(TKL_EINVAL, "line %d, column %d: %s", error->line, error->column, why);
+}
+
 static int check_json(tkl_bytes json)
 {
     json_error_t error;
     if (json.len > TKL_CONFIG_VALUE_MAX)
-        return tkl__fail(TKL_EINVAL, "the value has more than %d bytes", TKL_CONFIG_VALUE_MAX);
+        return tkl__fail(TKL_EINVAL, "the value has %zu bytes, %d are allowed", json.len,
+                         TKL_CONFIG_VALUE_MAX);
     if (json.len > 0 && memchr(json.data, '\0', json.len)) /* jansson overlooks one at the end */
         return tkl__fail(TKL_EINVAL, "not JSON: a NUL byte");
     json_t *value = json_loadb(json.len > 0 ? json.data : "", json.len,
@@ -308,8 +357,7 @@ static int check_json(tkl_bytes json)
                                    JSON_REJECT_DUPLICATES,
                                &error);
     if (!value)
-        return tkl__fail(TKL_EINVAL, "not JSON: line %d, column %d: %s", error.line, error.column,
-                         error.text);
+        return refuse(&error);
     json_decref(value);
     return TKL_OK;
 }

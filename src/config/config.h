@@ -31,4 +31,7 @@ tkl_config_value *tkl__config_share(tkl_config_value *value);
  * again: time and text tell such values apart. NULL is none. */
 bool tkl__config_same(const tkl_config_value *a, const tkl_config_value *b);
 
+/* Whether the server has a value, as is `known`: TKL_OK, TKL_CONFLICT or an error. */
+int tkl__config_check(tkl_config *config, bool known, int64_t timeout_ms);
+
 #endif

@@ -69,17 +69,34 @@ static tkl__event next_event(tkl__follower *f, tkl__waiter *waiter, int64_t dead
     return tkl__await_any(waiters, 1, f->bell, deadline, &which, &message);
 }
 
+/* Waits until there is something to load: a message, the time `again`, or a copy that is not right
+ * any more. *rc: an error of the check. */
+static tkl__event await_change(tkl__follower *f, tkl__waiter *waiter, int64_t again, int *rc)
+{
+    tkl__event event;
+    int64_t until;
+    *rc = TKL_OK;
+    do {
+        until = f->check ? tkl__now() + f->client->heartbeat_us : TKL__FOREVER;
+        event = next_event(f, waiter, again < until ? again : until);
+        if (event == TKL__TIME_UP && until < again && !is_over(f))
+            *rc = f->check(f->arg, f->client->heartbeat_us / 1000);
+    } while (event == TKL__TIME_UP && until < again && !is_over(f) && *rc == TKL_OK);
+    return event;
+}
+
 /* Loads at every message, and once for several that have come already. Ends when the connection
  * breaks, or when loading fails: false then. */
 static bool follow_messages(tkl__follower *f, tkl__waiter *waiter)
 {
     tkl__event event = TKL__TIME_UP;
     int64_t again;
-    while (!is_over(f) && event == TKL__TIME_UP) {
+    int rc = TKL_OK;
+    while (!is_over(f) && event == TKL__TIME_UP && rc >= 0) {
         if (load(f, true, &again) < 0)
             return false;
         int64_t loaded_at = tkl__now();
-        event = next_event(f, waiter, again);
+        event = await_change(f, waiter, again, &rc);
         while (event == TKL__MESSAGE && !is_over(f))
             event = next_event(f, waiter, loaded_at + f->gap_us);
     }

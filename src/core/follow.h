@@ -4,7 +4,8 @@
  * channel and loads what there is whenever something was published.
  *
  * No change is missed: after every (re)connection it listens first and loads then. While it cannot
- * listen, it loads once a second. The copy itself belongs to the component that follows; its load
+ * listen, it loads once a second. What goes without a message (FLUSHALL, eviction) is noticed by a
+ * check at every heartbeat, if the component has one. The copy itself belongs to the component that follows; its load
  * function replaces it under the follower's lock.
  *
  * In a forked child the thread does not exist: the first tkl__follow_lock() there begins anew.
@@ -24,10 +25,16 @@ typedef struct tkl__follower tkl__follower;
  * loaded, an error does not. */
 typedef int tkl__follow_load(void *arg, int64_t deadline, int64_t *again);
 
+/* Called by the follower's thread, without its lock, when nothing was published for as long as a
+ * heartbeat. TKL_OK: the copy may still be right; a "no": it is not, and is loaded. It must not
+ * take longer than `timeout_ms`: a server that hangs is noticed after it. */
+typedef int tkl__follow_check(void *arg, int64_t timeout_ms);
+
 struct tkl__follower {
     tkl_client *client;
     tkl_bytes channel; /* the component's, as long as the follower lives */
     tkl__follow_load *load;
+    tkl__follow_check *check; /* NULL: none */
     void *arg;
     int64_t timeout_ms; /* of one call; 0: the client's */
     int64_t gap_us;     /* at least so long from one load to the next because of messages: many

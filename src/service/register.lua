@@ -15,6 +15,12 @@ local LEASES, OWNERS, INFOS = KEYS[1], KEYS[2], KEYS[3]
 local GRACE = 60000 -- the keys stay so long after the last lease
 local id, token, info, lease, renew, most = unpack(ARGV)
 
+-- The key lasts for this lease, and for a longer one of another instance.
+local function stay(key, duration)
+  local left = redis.call('PTTL', key)
+  redis.call('PEXPIRE', key, string.format('%d', math.max(left, duration + GRACE)))
+end
+
 local time = clock()
 local gone = ended(LEASES, time)
 local owner = redis.call('HGET', OWNERS, id)
@@ -27,13 +33,18 @@ if not alive and redis.call('ZCARD', LEASES) - #gone >= tonumber(most) then
   return -1
 end
 
-local fresh = owner ~= token or known ~= info or not alive or tonumber(alive) <= time
+local kept = owner == token and known == info and alive -- a renewal changes its lease only
+local fresh = not kept or tonumber(alive) <= time
 if fresh or #gone > 0 then
   -- Published first: a user who may not publish is refused before anything is changed.
   redis.call('SPUBLISH', LEASES, id)
 end
+if kept then
+  -- This needs no memory, and after it a full server accepts the other writes.
+  stay(LEASES, lease)
+end
 redis.call('ZADD', LEASES, string.format('%d', time + lease), id)
-if fresh then
+if not kept then
   redis.call('HSET', OWNERS, id, token)
   redis.call('HSET', INFOS, id, info)
 end
@@ -47,8 +58,8 @@ if #gone > 0 then
 end
 shorten(LEASES, time)
 for _, key in ipairs(KEYS) do
-  if redis.call('PTTL', key) < tonumber(lease) + GRACE / 2 then
-    redis.call('PEXPIRE', key, string.format('%d', lease + GRACE))
+  if redis.call('PTTL', key) < lease + GRACE / 2 then
+    stay(key, lease)
   end
 end
 return 1

@@ -24,6 +24,21 @@ has "$err" "not JSON"
 ends 64 tackle config set 'a b' search 1
 is "large numbers" "$(tackle config set limits big 123456789012345678901234567890 &&
     tackle config get limits big)" $'version  1\n123456789012345678901234567890'
+ends 0 tackle config set limits exact $'{"pi": 3.14159265358979323846,\n "x": 1.50, "e": 1e5}'
+exact='"value": {"pi": 3.14159265358979323846,  "x": 1.50, "e": 1e5}}'
+for verb in get 'watch --max 1' history; do
+    # shellcheck disable=SC2086
+    set -- $verb
+    ends 0 tackle config "$1" limits exact "${@:2}" --json
+    has "$out" "$exact"
+    is "$verb: one line of JSON" "$(jq -c . <<<"$out" | wc -l) $(wc -l <<<"$out")" "1 1"
+done
+has "$(tackle config history limits exact)" 3.14159265358979323846
+ends 0 tackle config drop limits exact --yes
+ends 64 tackle config set limits search 1 --history 0
+has "$err" "from 1 to 1000"
+ends 64 tackle config set limits search 1 --history 1001
+has "$err" "from 1 to 1000"
 is "history" "$(tackle config history limits search --json | jq -c '[.[] | [.version, .value]]')" \
     '[[2,80],[1,{"results":50}]]'
 is "history, the newest" "$(tackle config history limits search --max 1 --json | jq length)" 1
