@@ -22,11 +22,14 @@ static void print_prefix(const cli_session *cli)
         fprintf(stderr, ": ");
 }
 
-/* {"error": "TKL_BUSY", "message": "..."}; bytes that are not UTF-8 are escaped. */
-static void print_json(const char *name, const char *message)
+/* {"error": "TKL_BUSY", "message": "..."}, and a further field unless its name is NULL; bytes that
+ * are not UTF-8 are escaped. */
+static void print_json(const char *name, const char *message, const char *field, json_t *more)
 {
     char *clean = cli_escape(tkl_str(message), false);
     json_t *value = json_pack("{s:s, s:s}", "error", name, "message", clean ? clean : "");
+    if (field != NULL)
+        json_object_set(value, field, more);
     char *text = value != NULL ? json_dumps(value, 0) : NULL;
     fprintf(stderr, "%s\n", text != NULL ? text : "{\"error\": \"TKL_ENOMEM\"}");
     free(text);
@@ -46,7 +49,7 @@ static void print_text(const cli_session *cli, const char *message)
 static void report(const cli_session *cli, const char *name, const char *message)
 {
     if (cli->json) {
-        print_json(name, message);
+        print_json(name, message, NULL, NULL);
         return;
     }
     print_text(cli, message);
@@ -126,13 +129,25 @@ int cli_exit_of(int code)
 }
 
 /* The library's text says more than the code, where it has one. */
+static const char *message_of(int code)
+{
+    const char *detail = tkl_errmsg();
+    return *detail != '\0' ? detail : tkl_strerror(code);
+}
+
 int cli_end(const cli_session *cli, int code)
 {
-    if (code == TKL_OK)
-        return CLI_OK;
-    const char *detail = tkl_errmsg();
-    report(cli, tkl_codename(code), *detail != '\0' ? detail : tkl_strerror(code));
+    if (code != TKL_OK)
+        report(cli, tkl_codename(code), message_of(code));
     return cli_exit_of(code);
+}
+
+int cli_end_with(const cli_session *cli, int code, const char *field, json_t *value)
+{
+    if (code != TKL_OK && cli->json)
+        print_json(tkl_codename(code), message_of(code), field, value);
+    json_decref(value);
+    return cli->json ? cli_exit_of(code) : cli_end(cli, code);
 }
 
 /* ---- Asking before something is deleted ---------------------------------- */

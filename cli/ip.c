@@ -102,9 +102,9 @@ static int commit(importing *i)
     cli_progress_start(&i->bar, "checking", 0);
     int rc = tkl_ip_import_commit(i->import, &i->stats);
     cli_progress_end(&i->bar);
-    if (!i->cli->json || rc != TKL_OK)
+    if (!i->cli->json)
         print_problems(i);
-    return cli_end(i->cli, rc);
+    return cli_end_with(i->cli, rc, "problems", problems_json(i->import));
 }
 
 static int print_import(const importing *i)
@@ -157,8 +157,8 @@ static int import(cli_session *cli)
 {
     importing i = {.cli = cli, .started_ms = cli_now_ms()};
     tkl_ip *ip = NULL;
-    if (!cli_text(cli, "blocks", NULL))
-        return cli_usage(cli, "missing --blocks FILE: the ranges");
+    if (!cli_text(cli, "blocks", NULL) && cli->argc < 2)
+        return cli_usage(cli, "no file of ranges: name some, or --blocks -");
     if (cli_number(cli, "max-bad", 0) < 0 || cli_number(cli, "max-reports", 100) < 1)
         return cli_usage(cli, "--max-bad is 0 or more, --max-reports 1 or more");
     int failed = open_table(cli, &ip);
@@ -207,16 +207,48 @@ static json_t *answer_json(const tkl_ip_answer *a)
                      text_json(p->id));
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Without blanks around it: lines may end with CRLF. */
+static tkl_bytes trimmed(tkl_bytes text)
+{
+    while (text.len > 0 && is_blank(text.data[text.len - 1]))
+        text.len--;
+    for (; text.len > 0 && is_blank(*text.data); text.len--)
+        text.data++;
+    return text;
+}
+
+/* Copies the addresses; lines that are empty are none. */
+static size_t addresses_of(const cli_session *cli, const tkl_bytes *items, size_t count,
+                           tkl_bytes *addresses)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        addresses[kept] = trimmed(items[i]);
+        kept += addresses[kept].len > 0 || !cli_flag(cli, "lines");
+    }
+    return kept;
+}
+
 static int look_some_up(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
 {
     looking *l = arg;
     tkl_ip_answers *answers;
-    int failed = cli_end(cli, tkl_ip_lookup(l->ip, items, count, &answers));
+    tkl_bytes *addresses = calloc(count, sizeof *addresses);
+    if (!addresses)
+        return cli_end(cli, TKL_ENOMEM);
+    count = addresses_of(cli, items, count, addresses);
+    int failed = cli_end(cli, tkl_ip_lookup(l->ip, addresses, count, &answers));
     for (size_t i = 0; !failed && i < answers->count; i++) {
         json_array_append_new(l->rows, answer_json(&answers->items[i]));
         l->unknown |= !answers->items[i].known;
     }
     tkl_ip_answers_free(answers);
+    free(addresses);
     return failed;
 }
 
@@ -324,7 +356,7 @@ static const cli_verb verbs[] = {
         .args = "TABLE [FILE...]",
         .summary = "replace a table by the ranges of some files, in one step",
         .options = import_options,
-        .details = "FILE: further files of ranges. Options may be repeated. Columns are found by\n"
+        .details = "FILE: ranges, as with --blocks. Options may be repeated. Columns are found by\n"
                    "the names in the first rows: network, geoname_id; or startIpNum, endIpNum,\n"
                    "locId. Bad rows (unparsable, reversed, overlapping, with an unknown place)\n"
                    "are reported with their lines. Until the last moment, and when anything\n"

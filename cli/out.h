@@ -25,6 +25,9 @@ json_t *cli_json_time(int64_t ms);
 /* Prints one line of JSON and frees the value. NULL means that memory ran out. */
 int cli_print_json(const cli_session *cli, json_t *value);
 
+/* cli_end(). With --json the object also has this field, whose value is freed. */
+int cli_end_with(const cli_session *cli, int code, const char *field, json_t *value);
+
 /* A column of a table, or a field of a record: the key in the JSON object and its heading. An
  * array of these ends with a zero entry. */
 typedef struct cli_column {

@@ -368,6 +368,19 @@ static void a_line_of_ten_megabytes_is_one_bad_row(void **state)
     free(text);
 }
 
+static void a_field_of_twenty_megabytes_is_an_error(void **state)
+{
+    (void)state;
+    enum { LONG = 20 << 20 };
+    char *text = malloc(LONG + 200), *at = stpcpy(text, "network,geoname_id\n1.0.0.0/8,1\n");
+    memset(at, 'x', LONG);
+    stpcpy(at + LONG, ",1\n2.0.0.0/8,1\n");
+    import_again(&(tkl_ip_import_options){.max_bad = TKL_NONE});
+    assert_code(tkl_ip_import_blocks_file(import, write_file("long.csv", text)), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "line 3: a field has more than 16777216 bytes");
+    free(text);
+}
+
 static void a_quote_that_swallows_the_file_is_an_error(void **state)
 {
     (void)state;
@@ -433,6 +446,7 @@ int main(void)
         FILE_TEST(one_bad_row_more_than_allowed_refuses),
         FILE_TEST(places_that_are_wrong_are_told),
         FILE_TEST(a_line_of_ten_megabytes_is_one_bad_row),
+        FILE_TEST(a_field_of_twenty_megabytes_is_an_error),
         FILE_TEST(a_quote_that_swallows_the_file_is_an_error),
         FILE_TEST(files_larger_than_a_block_are_read_and_progress_is_told),
         FILE_TEST(rows_in_any_order_make_the_same_table),

@@ -76,13 +76,22 @@ static int not_closed(reader *r)
                      (unsigned long long)r->row.line);
 }
 
+/* libcsv could not store a field. */
+static int too_long(reader *r)
+{
+    if (r->parser.quoted)
+        return not_closed(r);
+    return tkl__fail(TKL_EINVAL, "%s: line %llu: a field has more than %d bytes", r->path,
+                     (unsigned long long)r->row.line, TKL__CSV_FIELD_BYTES_MAX);
+}
+
 /* Part of one line. */
 static void parse_piece(reader *r, const char *text, size_t len)
 {
     if (r->parser.pstate == BETWEEN_ROWS)
         r->row.line = r->line;
     if (csv_parse(&r->parser, text, len, on_field, on_row, r) != len && r->rc == TKL_OK)
-        r->rc = not_closed(r);
+        r->rc = too_long(r);
 }
 
 static void parse_block(reader *r, const char *text, size_t len)

@@ -8,8 +8,9 @@
 #include <tackle/common.h>
 
 enum {
-    TKL__CSV_FIELDS_MAX = 64,            /* of a row; more are ignored */
-    TKL__CSV_FIELD_BYTES_MAX = 16 << 20, /* a longer one is taken for a quote that never ends */
+    TKL__CSV_FIELDS_MAX = 64, /* of a row; more are ignored */
+    TKL__CSV_FIELD_BYTES_MAX =
+        16 << 20, /* a quoted one that is longer is a quote that never ends */
 };
 
 typedef struct tkl__csv_row {
@@ -24,7 +25,7 @@ typedef struct tkl__csv_row {
 typedef int tkl__ip_csv_visit(const tkl__csv_row *row, void *arg);
 
 /* Empty lines are no rows. TKL_EIO: the file cannot be read, or is cut off. TKL_EINVAL: a quote is
- * not closed. */
+ * not closed, or a field is too long. */
 int tkl__ip_csv_read(const char *path, tkl__ip_csv_visit *visit, void *arg);
 
 /* The field, or empty bytes when the row is shorter or `index` is negative. */

@@ -281,6 +281,22 @@ static int remove_overlaps(tkl_ip_import *import)
     return rc;
 }
 
+/* How many of the spots are those of rows that are kept. */
+static int count_spots(tkl_ip_import *import)
+{
+    bool *used = calloc((size_t)import->spots.count + 1, sizeof *used);
+    if (!used)
+        return tkl__nomem();
+    import->stats.places = 0;
+    for (size_t i = 0; i < import->count; i++) {
+        bool *seen = &used[import->rows[i].spot];
+        import->stats.places += !*seen;
+        *seen = true;
+    }
+    free(used);
+    return TKL_OK;
+}
+
 /* ---- The end ------------------------------------------------------------- */
 
 static int check_bad(const tkl_ip_import *import)
@@ -305,6 +321,8 @@ static int commit(tkl_ip_import *import)
         return tkl__fail(TKL_EINVAL, "a file could not be read to its end");
     int rc = remove_overlaps(import);
     if (rc == TKL_OK)
+        rc = count_spots(import);
+    if (rc == TKL_OK)
         rc = check_bad(import);
     if (rc == TKL_OK && import->count == 0)
         rc = tkl__fail(TKL_EINVAL, "there is no range to import");
@@ -318,7 +336,6 @@ int tkl_ip_import_commit(tkl_ip_import *import, tkl_ip_import_stats *stats)
 {
     int rc = commit(import);
     import->stats.ranges = import->count;
-    import->stats.places = import->spots.count;
     if (stats)
         *stats = import->stats;
     return rc;

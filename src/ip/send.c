@@ -179,7 +179,7 @@ static int switch_once(sending *s, int64_t deadline, bool *again)
     tkl__args_str(&args, former);
     tkl__args_int(&args, (int64_t)chunk_count(s->import));
     tkl__args_int(&args, (int64_t)s->import->count);
-    tkl__args_int(&args, (int64_t)s->import->spots.count);
+    tkl__args_int(&args, (int64_t)s->import->stats.places);
     rc = tkl__eval(s->client, &tkl__lua_ip_switch, &keys, &args, deadline, true, &reply);
     *again = rc == TKL_OK && tkl_reply_kind(reply) == TKL_REPLY_STRING;
     if (*again)

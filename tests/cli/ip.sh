@@ -32,6 +32,10 @@ is "one unknown" "$(jq -c '.[0] | [.address, .known, .network]' <<<"$out")" \
 ends 1 tackle ip lookup geo 192.0.2.9 203.0.113.1
 has "$out" "Paris"
 is "lines" "$(printf '192.0.2.1\n198.51.100.1\n' | tackle ip lookup geo --lines --json | jq length)" 2
+is "lines with CRLF" \
+    "$(printf '192.0.2.1\r\n\r\n 198.51.100.1 \r\n' | tackle ip lookup geo --lines --json |
+        jq -c '[.[] | .address]')" '["192.0.2.1","198.51.100.1"]'
+ends 64 tackle ip lookup geo ''
 ends 64 tackle ip lookup geo 1.2.3
 has "$err" "1.2.3"
 ends 1 tackle ip lookup nosuch 192.0.2.1
@@ -41,15 +45,22 @@ printf 'network,geoname_id\n203.0.113.0/24,1\n203.0.113.7,1\n::g,1\n' >bad.csv
 ends 64 tackle ip import geo --blocks bad.csv
 has "$err" "bad.csv:3: 203.0.113.7/32 is inside 203.0.113.0/24"
 has "$err" "bad.csv:4: '::g': not an address"
+ends 64 tackle ip import geo --blocks bad.csv --json
+is "JSON and nothing else" "$(jq -c '[.error, (.problems | length), .problems[1].line]' <<<"$err")" \
+    '["TKL_EINVAL",2,3]'
 ends 1 tackle ip lookup geo 203.0.113.1
+sed -i 's/203.0.113.7,1/203.0.113.7,2/' bad.csv
 ends 0 tackle ip import geo --blocks bad.csv --max-bad 2 --json
-is "bad rows" "$(jq -c '[.ranges, .bad, (.problems | length), .problems[0].line]' <<<"$out")" \
-    '[1,2,2,4]'
+is "bad rows" "$(jq -c '[.ranges, .places, .bad, (.problems | length), .problems[0].line]' <<<"$out")" \
+    '[1,1,2,2,4]'
 ends 0 tackle ip lookup geo 203.0.113.1
 is "from standard input" \
     "$(printf 'startIpNum,endIpNum,locId\n0,9,1\n' | tackle ip import nums --blocks - --json | jq .ranges)" 1
 ends 70 tackle ip import geo --blocks nosuch.csv
 ends 64 tackle ip import geo
+has "$err" "no file of ranges"
+is "files without an option" "$(tackle ip import files v4.csv v6.csv.gz --json | jq .ranges)" 3
+ends 0 tackle ip drop files --yes
 ends 64 tackle ip import geo --blocks v4.csv --max-bad -1
 
 ends 0 tackle ip show geo --json
