@@ -234,7 +234,8 @@ static tkl__word_set set_of(const char *list, unsigned fold)
     return set;
 }
 
-/* The words as "text@position", bigrams as "text~position", with spaces between. */
+/* The words as "text@position", bigrams as "text~position", characters that
+ * are no words as "text.position", with spaces between. */
 static char *words_of(tkl_bytes text, const tkl__word_options *options)
 {
     tkl__word_list words;
@@ -244,7 +245,7 @@ static char *words_of(tkl_bytes text, const tkl__word_options *options)
         const tkl__word *w = &words.items[i];
         assert_true(w->start + w->len <= text.len);
         sprintf(line + strlen(line), "%s" TKL_FMT "%c%u", i ? " " : "", TKL_ARG(w->text),
-                w->kind == TKL__BIGRAM ? '~' : '@', w->position);
+                "@~."[w->kind], w -> position);
     }
     tkl__word_list_free(&words);
     return line;
@@ -277,11 +278,21 @@ static void words_are_found(void **state)
          {0},
          "a@0 b@1"},
         {"我爱北京天安门", {0}, "我@0 爱@1 北京@2 天安门@4"},
-        {"我爱北京", {.bigrams = true}, "我@0 我爱~0 爱@1 爱北~1 北京@2"},
+        {"我爱北京", {.bigrams = true}, "我@0 我爱~0 爱@1 爱北~1 北京@2 北.2 京.3"},
         {"书的人", {.stop = &halt}, "书@0 人@2"},
         {"书的人", {.stop = &halt, .bigrams = true}, "书@0 书的~0 的人~1 人@2"},
-        {"iPhone手机 ok", {.bigrams = true}, "iphone@0 手机@1 ok@3"},
+        {"iPhone手机 ok", {.bigrams = true}, "iphone@0 手机@1 手.1 机.2 ok@3"},
         {"張三", {.fold = TKL__FOLD_CHINESE, .bigrams = true, .user = &user}, "张@0 张三@0 三@1"},
+        {"李四光年", {.user = &user}, "李@0 李四光@0 四@1 光@2 年@3"},
+        {"张三", {.bigrams = true, .query = true}, "张三~0"},
+        {"我爱北京", {.bigrams = true, .query = true}, "我爱~0 爱北~1 北京~2"},
+        {"T恤 5月", {.bigrams = true, .query = true}, "t@0 恤.1 5@2 月.3"},
+        {"T恤衫", {.bigrams = true}, "t@0 恤@1 恤衫~1 衫@2"},
+        {"李四光", {.bigrams = true, .query = true, .user = &user}, "李四光@0"},
+        {"李四", {.bigrams = true, .query = true, .user = &user}, "李四~0"},
+        {"的 对于 书", {.bigrams = true, .query = true, .stop = &halt}, "书.3"},
+        {"对于书", {.bigrams = true, .query = true, .stop = &halt}, "对于~0 于书~1"},
+        {"我爱北京", {.query = true}, "我@0 爱@1 北京@2"},
         {"东京タワー", {0}, "东京@0 タワー@2"},
         {"สวัสดีครับ", {0}, "สวัสดี@0 ครับ@1"},
         {"שלום עולם", {0}, "שלום@0 עולם@1"},
@@ -358,7 +369,7 @@ static void a_long_text_is_taken_apart(void **state)
     for (int i = 0; i < WORDS; i++)
         memcpy(text + 7 * i, "北京 ", 8);
     assert_ok(tkl__text_words(tkl_str(text), &(tkl__word_options){.bigrams = true}, &words));
-    assert_int_equal(words.count, WORDS);
+    assert_int_equal(words.count, 3 * WORDS); /* and the characters */
     tkl__word_list_free(&words);
     free(text);
 }

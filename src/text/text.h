@@ -85,6 +85,7 @@ const char *tkl__text_stop_words(const char *language);
 typedef enum tkl__word_kind {
     TKL__WORD = 0,
     TKL__BIGRAM = 1, /* two neighbours of a Chinese or Japanese run that are no word of it */
+    TKL__SINGLE = 2, /* a character of such a run that is no word of it */
 } tkl__word_kind;
 
 typedef struct tkl__word {
@@ -107,9 +108,12 @@ typedef struct tkl__word_options {
     unsigned fold;             /* tkl__fold */
     const char *stem;          /* language, "en" or "english"; NULL: no stemming */
     const tkl__word_set *stop; /* words to leave out; NULL: none */
-    const tkl__word_set *user; /* Chinese words that the dictionary may not know; NULL: none */
-    bool bigrams;              /* of Chinese and Japanese text: no substring of two characters or
-                                  more is missed */
+    const tkl__word_set *user; /* Chinese words of 2 to 16 characters that the dictionary may not
+                                  know; NULL: none */
+    bool bigrams;              /* of Chinese and Japanese text, all pairs of neighbours and all
+                                  characters but stop words: no substring is missed */
+    bool query;                /* with `bigrams`: of each such run only what every text that
+                                  contains it gives, whatever stands around it there */
 } tkl__word_options;
 
 /* The words of a text: letters and digits as Unicode separates them (UAX 29, with apostrophes

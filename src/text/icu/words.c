@@ -4,8 +4,11 @@
  *
  * ICU finds the words: by rules, and in Chinese, Japanese, Thai and the like by dictionary. The
  * dictionary's words are a guess, so a run of Chinese or Japanese text also gives, if asked, each
- * pair of neighbours, and the words that the user named. In such a run every character has a
- * position of its own, else every word: a phrase is a row of positions either way.
+ * character, each pair of neighbours, and the words that the user named. In such a run every
+ * character has a position of its own, else every word: a phrase is a row of positions either way.
+ *
+ * What the dictionary makes of a run depends on what stands around it. So the run of a query gives
+ * only what does not: its character if it is one, the user's word if it is one, else its pairs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +19,9 @@
 #include <unicode/utf8.h>
 
 #include "text/icu/icu.h"
+
+/* The user's words have at most so many characters; longer ones are not looked for. */
+#define USER_WORD_MAX 16
 
 /* Words under construction; their texts are offsets into the store until that is complete. */
 typedef struct harvest {
@@ -123,7 +129,7 @@ static int add_word(harvest *h, size_t start, size_t end, uint32_t position, tkl
         return TKL_ENOMEM;
     int rc = fold_plain(h, source, o->fold);
     tkl_bytes folded = {h->store.data + offset, h->store.len - offset};
-    bool stop = kind == TKL__WORD && o->stop && tkl__word_set_has(o->stop, folded);
+    bool stop = kind != TKL__BIGRAM && o->stop && tkl__word_set_has(o->stop, folded);
     if (rc == TKL_OK && !stop && h->stemmer && kind == TKL__WORD)
         rc = stem(h, offset, source);
     if (rc != TKL_OK || stop || h->store.len == offset) { /* nothing may be left of ignorables */
@@ -159,36 +165,78 @@ static int add_piece(harvest *h, size_t first, size_t characters, tkl__word_kind
     return add_word(h, start, end, position, kind);
 }
 
-/* The longest of the user's words that begins at this character. */
-static int add_user_word(harvest *h, size_t first)
+/* Whether so many characters of the run are in the set. */
+static int look_up(harvest *h, const tkl__word_set *set, size_t first, size_t characters,
+                   bool *found)
 {
-    const tkl__word_set *user = h->options->user;
-    size_t left = h->nmarks - 1 - first, most = left < 16 ? left : 16;
+    size_t offset = h->store.len, start = h->marks[first];
+    tkl_bytes source = {h->text.data + start, h->marks[first + characters] - start};
+    *found = false;
+    if (!set || !set->count)
+        return TKL_OK;
+    int rc = fold_plain(h, source, h->options->fold);
+    if (rc == TKL_OK)
+        *found = tkl__word_set_has(set, (tkl_bytes){h->store.data + offset, h->store.len - offset});
+    h->store.len = offset;
+    return rc;
+}
+
+/* The user's words that begin at this character. */
+static int add_user_words(harvest *h, size_t first)
+{
+    size_t left = h->nmarks - 1 - first, most = left < USER_WORD_MAX ? left : USER_WORD_MAX;
     int rc = TKL_OK;
-    for (size_t n = most; rc == TKL_OK && n >= 2; n--) {
-        size_t offset = h->store.len, start = h->marks[first];
-        tkl_bytes source = {h->text.data + start, h->marks[first + n] - start};
-        rc = fold_plain(h, source, h->options->fold);
-        bool known = rc == TKL_OK && tkl__word_set_has(user, (tkl_bytes){h->store.data + offset,
-                                                                         h->store.len - offset});
-        h->store.len = offset;
-        if (known)
-            return add_piece(h, first, n, TKL__WORD);
+    for (size_t n = 2; rc == TKL_OK && n <= most; n++) {
+        bool known;
+        rc = look_up(h, h->options->user, first, n, &known);
+        if (rc == TKL_OK && known)
+            rc = add_piece(h, first, n, TKL__WORD);
     }
     return rc;
 }
 
-/* Adds what the dictionary's words did not give. */
+/* Of a text: what the dictionary's words did not give. */
+static int add_pieces(harvest *h, size_t characters)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < characters; i++) {
+        if (h->options->user && h->options->user->count)
+            rc = add_user_words(h, i);
+        if (rc == TKL_OK && h->options->bigrams)
+            rc = add_piece(h, i, 1, TKL__SINGLE);
+        if (rc == TKL_OK && h->options->bigrams && i + 1 < characters)
+            rc = add_piece(h, i, 2, TKL__BIGRAM);
+    }
+    return rc;
+}
+
+/* Of a query: what every text that contains it has given. */
+static int add_sure_pieces(harvest *h, size_t characters)
+{
+    bool stop, known = false;
+    int rc = look_up(h, h->options->stop, 0, characters, &stop);
+    if (rc == TKL_OK && characters <= USER_WORD_MAX)
+        rc = look_up(h, h->options->user, 0, characters, &known);
+    if (rc != TKL_OK || stop)
+        return rc;
+    if (characters == 1 || known)
+        return add_piece(h, 0, characters, characters == 1 ? TKL__SINGLE : TKL__WORD);
+    for (size_t i = 0; rc == TKL_OK && i + 1 < characters; i++)
+        rc = add_piece(h, i, 2, TKL__BIGRAM);
+    return rc;
+}
+
+static bool only_sure_pieces(const harvest *h)
+{
+    return h->options->query && h->options->bigrams;
+}
+
 static int end_run(harvest *h)
 {
     int rc = TKL_OK;
     size_t characters = h->nmarks ? h->nmarks - 1 : 0;
-    for (size_t i = 0; rc == TKL_OK && i < characters; i++) {
-        if (h->options->user && h->options->user->count)
-            rc = add_user_word(h, i);
-        if (rc == TKL_OK && h->options->bigrams && i + 1 < characters)
-            rc = add_piece(h, i, 2, TKL__BIGRAM);
-    }
+    if (characters)
+        rc = only_sure_pieces(h) ? add_sure_pieces(h, characters) : add_pieces(h, characters);
     h->nmarks = 0;
     return h->failed ? TKL_ENOMEM : rc;
 }
@@ -212,7 +260,9 @@ static int add_run_word(harvest *h, size_t start, size_t end)
         add_mark(h, (size_t)at);
         h->position++;
     }
-    return h->failed ? TKL_ENOMEM : add_word(h, start, end, position, TKL__WORD);
+    if (h->failed)
+        return TKL_ENOMEM;
+    return only_sure_pieces(h) ? TKL_OK : add_word(h, start, end, position, TKL__WORD);
 }
 
 /* ---- All words ----------------------------------------------------------- */

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading a query. It is cut at spaces into pieces; each piece is a sign, a field and a text, of
+ * which only the text must be there. Pieces become items (query_item.c), and the whole is brought
+ * into its normal form (query_normal.c).
+ *
+ * People type queries by hand, so what is harmless is taken as punctuation (a lone '-', a quote
+ * inside of a word), and what would silently mean something else is an error: a field that is not
+ * there, a quote that is not closed, a '*' inside of a word.
+ */
+#include "search/query.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+
+typedef struct tkl__query_block {
+    struct tkl__query_block *next;
+    max_align_t data[];
+} block;
+
+typedef struct parser {
+    const tkl__query_rules *rules;
+    tkl__query *query;
+    tkl_bytes text;
+    size_t at;            /* the next byte */
+    size_t pieces, terms; /* so far */
+    bool open;            /* the last group may get synonyms */
+} parser;
+
+/* ---- Memory -------------------------------------------------------------- */
+
+void *tkl__query_alloc(tkl__query *query, size_t size)
+{
+    block *b = malloc(sizeof *b + size);
+    if (!b)
+        return NULL;
+    b->next = query->blocks;
+    query->blocks = b;
+    return b->data;
+}
+
+tkl_bytes tkl__query_copy(tkl__query *query, tkl_bytes bytes)
+{
+    char *data = tkl__query_alloc(query, bytes.len + 1);
+    if (data && bytes.len)
+        memcpy(data, bytes.data, bytes.len);
+    return (tkl_bytes){data, data ? bytes.len : 0};
+}
+
+void tkl__query_free(tkl__query *query)
+{
+    for (block *b = query->blocks, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    *query = (tkl__query){.nothing = false};
+}
+
+/* Room for one more in an array that has doubled whenever it was full. */
+static void *grow(tkl__query *query, void *items, size_t count, size_t size)
+{
+    if (count & (count - 1)) /* no power of two: not full */
+        return items;
+    void *grown = tkl__query_alloc(query, (count ? count * 2 : 1) * size);
+    if (grown && count)
+        memcpy(grown, items, count * size);
+    return grown;
+}
+
+static bool add_item(tkl__query *query, tkl__query_item **items, size_t *count,
+                     const tkl__query_item *item)
+{
+    tkl__query_item *grown = grow(query, *items, *count, sizeof *item);
+    if (!grown)
+        return false;
+    *items = grown;
+    grown[(*count)++] = *item;
+    return true;
+}
+
+static bool add_group(tkl__query *query)
+{
+    tkl__query_group *grown =
+        grow(query, query->wanted, query->wanted_count, sizeof *query->wanted);
+    if (!grown)
+        return false;
+    query->wanted = grown;
+    grown[query->wanted_count++] = (tkl__query_group){.count = 0};
+    return true;
+}
+
+/* ---- Errors -------------------------------------------------------------- */
+
+/* How much of the query an error shows: whole characters. */
+static size_t excerpt_length(tkl_bytes query, size_t at)
+{
+    size_t left = query.len - at, len = left < 24 ? left : 24;
+    while (len && len < left && ((unsigned char)query.data[at + len] & 0xc0) == 0x80)
+        len--;
+    return len;
+}
+
+int tkl__query_fail(tkl_bytes query, size_t at, const char *format, ...)
+{
+    char why[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    size_t len = excerpt_length(query, at);
+    return tkl__fail(TKL_EINVAL, "query, byte %zu, at [%.*s%s]: %s", at, (int)len, query.data + at,
+                     at + len < query.len ? "..." : "", why);
+}
+
+/* ---- Characters ---------------------------------------------------------- */
+
+static tkl_bytes rest(const parser *p)
+{
+    return (tkl_bytes){p->text.data + p->at, p->text.len - p->at};
+}
+
+static bool begins(tkl_bytes text, const char *with)
+{
+    size_t len = strlen(with);
+    return text.len >= len && memcmp(text.data, with, len) == 0;
+}
+
+/* The bytes of the space that the text begins with, in ASCII or Unicode (that of Chinese keyboards
+ * among them); 0: it does not. */
+static size_t space_length(tkl_bytes text)
+{
+    static const char *const wide[] = {"\xe3\x80\x80", "\xe2\x80\xa8", "\xe2\x80\xa9",
+                                       "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe1\x9a\x80"};
+    if (!text.len)
+        return 0;
+    if (*text.data == ' ' || (*text.data >= '\t' && *text.data <= '\r'))
+        return 1;
+    if (begins(text, "\xc2\xa0"))
+        return 2;
+    if (begins(text, "\xe2\x80") && text.len > 2 && (unsigned char)text.data[2] <= 0x8a)
+        return 3; /* U+2000 to U+200A */
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        if (begins(text, wide[i]))
+            return 3;
+    return 0;
+}
+
+static void skip_spaces(parser *p)
+{
+    for (size_t len; (len = space_length(rest(p)));)
+        p->at += len;
+}
+
+/* The bytes up to the next space. */
+static tkl_bytes bare_text(const parser *p)
+{
+    tkl_bytes text = rest(p);
+    size_t len = 0;
+    while (len < text.len && !space_length((tkl_bytes){text.data + len, text.len - len}))
+        len++;
+    return (tkl_bytes){text.data, len};
+}
+
+/* ---- Quotes -------------------------------------------------------------- */
+
+/* What closes the quote that the text begins with; NULL: it begins with none. */
+static const char *closing_quote(tkl_bytes text)
+{
+    if (begins(text, "\""))
+        return "\"";
+    return begins(text, "“") || begins(text, "”") ? "”" : NULL;
+}
+
+/* The text between quotes. A backslash stands before a quote or a backslash that is part of it. */
+static int read_quoted(parser *p, const char *close, tkl__query_piece *piece)
+{
+    size_t start = p->at, len = 0;
+    p->at += strlen(close);
+    piece->inside = p->at;
+    char *text = tkl__query_alloc(p->query, p->text.len - p->at + 1);
+    if (!text)
+        return tkl__nomem();
+    for (; p->at < p->text.len; p->at++) {
+        if (begins(rest(p), close)) {
+            p->at += strlen(close);
+            piece->text = (tkl_bytes){text, len};
+            piece->quoted = true;
+            return TKL_OK;
+        }
+        if (begins(rest(p), "\\\"") || begins(rest(p), "\\\\"))
+            p->at++;
+        text[len++] = p->text.data[p->at];
+    }
+    return tkl__query_fail(p->text, start, "the quote is not closed");
+}
+
+/* ---- Pieces -------------------------------------------------------------- */
+
+static int find_field(const tkl__query_rules *rules, tkl_bytes name)
+{
+    for (size_t i = 0; i < rules->field_count; i++)
+        if (rules->fields[i].name.len == name.len &&
+            memcmp(rules->fields[i].name.data, name.data, name.len) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* Whether "name:" before `next` is meant to be a field: not 12:30, not https://, not a note: that
+ * ends in a colon. */
+static bool means_field(tkl_bytes name, tkl_bytes next)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.data[i];
+        if (!(isalpha(c) || c == '_' || c >= 0x80 || (i && (isdigit(c) || c == '-' || c == '.'))))
+            return false;
+    }
+    return name.len && next.len && !space_length(next) && *next.data != '/';
+}
+
+static int read_field(parser *p, tkl__query_piece *piece)
+{
+    tkl_bytes bare = bare_text(p);
+    const char *colon = bare.len ? memchr(bare.data, ':', bare.len) : NULL;
+    piece->field = -1;
+    if (!colon)
+        return TKL_OK;
+    tkl_bytes name = {bare.data, (size_t)(colon - bare.data)};
+    tkl_bytes next = {colon + 1, p->text.len - (size_t)(colon + 1 - p->text.data)};
+    piece->field = find_field(p->rules, name);
+    if (piece->field < 0 && means_field(name, next))
+        return tkl__query_fail(p->text, p->at,
+                               "there is no such field (for words, put a space behind the colon)");
+    if (piece->field >= 0)
+        p->at += name.len + 1;
+    return TKL_OK;
+}
+
+static int read_bare(parser *p, tkl__query_piece *piece)
+{
+    tkl_bytes text = bare_text(p);
+    piece->inside = p->at;
+    p->at += text.len;
+    if (text.len && text.data[text.len - 1] == '*') {
+        piece->star = true;
+        text.len--;
+    }
+    const char *star = text.len ? memchr(text.data, '*', text.len) : NULL;
+    if (star)
+        return tkl__query_fail(p->text, (size_t)(star - p->text.data),
+                               "a '*' may stand at the end of a word only");
+    piece->text = text;
+    return TKL_OK;
+}
+
+/* The next piece; there is one. */
+static int read_piece(parser *p, tkl__query_piece *piece)
+{
+    *piece = (tkl__query_piece){.start = p->at};
+    tkl_bytes text = rest(p), next = {text.data + 1, text.len - 1};
+    if ((*text.data == '+' || *text.data == '-') && next.len && !space_length(next)) {
+        piece->sign = *text.data;
+        p->at++;
+    }
+    int rc = read_field(p, piece);
+    if (rc != TKL_OK)
+        return rc;
+    const char *close = closing_quote(rest(p));
+    rc = close ? read_quoted(p, close, piece) : read_bare(p, piece);
+    if (rc == TKL_OK && close && begins(rest(p), "*"))
+        rc = tkl__query_fail(p->text, p->at, "a '*' may stand behind a word only, not a quote");
+    return rc;
+}
+
+/* ---- The tree ------------------------------------------------------------ */
+
+static int count_item(parser *p, const tkl__query_piece *piece, const tkl__query_item *item)
+{
+    p->terms += item->count ? item->count : 1;
+    if (p->terms > TKL__QUERY_TERMS_MAX)
+        return tkl__query_fail(p->text, piece->start, "more than %d words", TKL__QUERY_TERMS_MAX);
+    return TKL_OK;
+}
+
+/* Puts the item, if there is one, where its sign says. A word without a sign begins a group, even
+ * when it is a stop word: what follows with '+' replaces that word, not the one before it. */
+static int place(parser *p, const tkl__query_piece *piece, const tkl__query_item *item, bool has)
+{
+    tkl__query *q = p->query;
+    if (piece->sign == '-')
+        return !has || add_item(q, &q->excluded, &q->excluded_count, item) ? TKL_OK : tkl__nomem();
+    if ((piece->sign != '+' || !p->open) && !add_group(q))
+        return tkl__nomem();
+    p->open = true;
+    tkl__query_group *group = &q->wanted[q->wanted_count - 1];
+    return !has || add_item(q, &group->items, &group->count, item) ? TKL_OK : tkl__nomem();
+}
+
+static int take_piece(parser *p, const tkl__query_piece *piece)
+{
+    tkl__query_item item;
+    bool has;
+    if (piece->star && !piece->text.len && piece->field < 0) {
+        if (piece->sign)
+            return tkl__query_fail(p->text, piece->start,
+                                   "'*' alone means all documents and takes no sign");
+        p->query->all = true;
+        p->open = false;
+        return TKL_OK;
+    }
+    int rc = tkl__query_item_make(p->query, p->text, p->rules, piece, &item, &has);
+    if (rc == TKL_OK && has)
+        rc = count_item(p, piece, &item);
+    return rc == TKL_OK ? place(p, piece, &item, has) : rc;
+}
+
+static int read_all(parser *p)
+{
+    int rc = TKL_OK;
+    for (skip_spaces(p); rc == TKL_OK && p->at < p->text.len; skip_spaces(p)) {
+        tkl__query_piece piece;
+        if (++p->pieces > TKL__QUERY_TERMS_MAX)
+            return tkl__query_fail(p->text, p->at, "more than %d words", TKL__QUERY_TERMS_MAX);
+        rc = read_piece(p, &piece);
+        if (rc == TKL_OK)
+            rc = take_piece(p, &piece);
+    }
+    return rc;
+}
+
+int tkl__query_parse(tkl_bytes text, const tkl__query_rules *rules, tkl__query *query)
+{
+    parser p = {.rules = rules, .query = query, .text = text};
+    *query = (tkl__query){.nothing = false};
+    if (text.len > TKL__QUERY_MAX)
+        return tkl__fail(TKL_EINVAL, "query of %zu bytes: at most %d", text.len, TKL__QUERY_MAX);
+    int rc = read_all(&p);
+    if (rc == TKL_OK)
+        rc = tkl__query_normalize(query, rules);
+    if (rc != TKL_OK)
+        tkl__query_free(query);
+    return rc;
+}

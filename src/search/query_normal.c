@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The normal form of a query: the same bytes for queries that mean the same, whatever the order,
+ * case and repetition of their words. Items and groups get keys, are sorted by these, and kept
+ * once; all keys together are the form. Lengths stand before bytes, so that no two trees share one.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/number.h"
+#include "search/query.h"
+#include "text/library.h"
+
+static void write_bytes(tkl__buf *out, tkl_bytes bytes)
+{
+    tkl__buf_addf(out, "%zu:", bytes.len);
+    tkl__buf_add(out, bytes.data, bytes.len);
+}
+
+/* Keeps what was written. */
+static int keep(tkl__query *query, tkl__buf *out, tkl_bytes *key)
+{
+    *key = tkl__query_copy(query, (tkl_bytes){out->data, out->len});
+    return out->failed || !key->data ? tkl__nomem() : TKL_OK;
+}
+
+/* ---- Items --------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+    const tkl__query_term *x = a, *y = b;
+    int order = tkl__word_compare(&x->text, &y->text);
+    return order ? order : x->prefix - y->prefix;
+}
+
+static void tidy_terms(tkl__query_item *item)
+{
+    size_t kept = 0;
+    if (item->kind != TKL__QUERY_WORDS)
+        return;
+    qsort(item->terms, item->count, sizeof *item->terms, by_text);
+    for (size_t i = 0; i < item->count; i++)
+        if (!kept || by_text(&item->terms[kept - 1], &item->terms[i]) != 0)
+            item->terms[kept++] = item->terms[i];
+    item->count = kept;
+}
+
+static void write_terms(const tkl__query_item *item, tkl__buf *out)
+{
+    tkl__buf_addf(out, "%c%zu ", item->kind == TKL__QUERY_PHRASE ? 'p' : 'w', item->count);
+    for (size_t i = 0; i < item->count; i++) {
+        const tkl__query_term *term = &item->terms[i];
+        tkl__buf_addf(out, "%s%" PRIu32 " ", term->prefix ? "*" : "", term->at);
+        write_bytes(out, term->text);
+    }
+}
+
+static void write_range(const tkl__query_item *item, tkl__buf *out)
+{
+    char low[TKL__DOUBLE_SIZE], high[TKL__DOUBLE_SIZE];
+    tkl__buf_addf(out, "%c%s %s%c", item->low_open ? '(' : '[', tkl__double_text(item->low, low),
+                  tkl__double_text(item->high, high), item->high_open ? ')' : ']');
+}
+
+static void write_item(const tkl__query_item *item, const tkl__query_rules *rules, tkl__buf *out)
+{
+    if (item->kind == TKL__QUERY_WORDS || item->kind == TKL__QUERY_PHRASE) {
+        write_terms(item, out);
+        return;
+    }
+    tkl__buf_addz(out, "f");
+    write_bytes(out, rules->fields[item->field].name);
+    if (item->kind == TKL__QUERY_RANGE) {
+        write_range(item, out);
+    } else {
+        tkl__buf_addz(out, item->prefix ? "*" : "=");
+        write_bytes(out, item->value);
+    }
+}
+
+static int key_item(tkl__query *query, const tkl__query_rules *rules, tkl__query_item *item)
+{
+    tkl__buf out;
+    tkl__buf_init(&out);
+    tidy_terms(item);
+    write_item(item, rules, &out);
+    int rc = keep(query, &out, &item->key);
+    tkl__buf_free(&out);
+    return rc;
+}
+
+static int by_item(const void *a, const void *b)
+{
+    const tkl__query_item *x = a, *y = b;
+    return tkl__word_compare(&x->key, &y->key);
+}
+
+static int tidy_items(tkl__query *query, const tkl__query_rules *rules, tkl__query_item *items,
+                      size_t *count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < *count; i++) {
+        int rc = key_item(query, rules, &items[i]);
+        if (rc != TKL_OK)
+            return rc;
+    }
+    if (*count)
+        qsort(items, *count, sizeof *items, by_item);
+    for (size_t i = 0; i < *count; i++)
+        if (!kept || by_item(&items[kept - 1], &items[i]) != 0)
+            items[kept++] = items[i];
+    *count = kept;
+    return TKL_OK;
+}
+
+/* ---- Groups -------------------------------------------------------------- */
+
+static bool is_several_words(const tkl__query_group *group)
+{
+    return group->count == 1 && group->items->kind == TKL__QUERY_WORDS && group->items->count > 1;
+}
+
+/* A group of one item with several words is a group for each. */
+static int split_group(tkl__query *query, const tkl__query_group *group, tkl__query_group *parts)
+{
+    const tkl__query_item *whole = group->items;
+    for (size_t i = 0; i < whole->count; i++) {
+        tkl__query_item *item = tkl__query_alloc(query, sizeof *item);
+        if (!item)
+            return tkl__nomem();
+        *item = (tkl__query_item){.kind = TKL__QUERY_WORDS, .terms = &whole->terms[i], .count = 1};
+        parts[i] = (tkl__query_group){.items = item, .count = 1};
+    }
+    return TKL_OK;
+}
+
+/* Drops groups of stop words only, and splits what need not be together. */
+static int split_groups(tkl__query *query)
+{
+    size_t total = 0, count = 0;
+    for (size_t i = 0; i < query->wanted_count; i++)
+        total += is_several_words(&query->wanted[i]) ? query->wanted[i].items->count : 1;
+    tkl__query_group *groups = tkl__query_alloc(query, (total + 1) * sizeof *groups);
+    if (!groups)
+        return tkl__nomem();
+    for (size_t i = 0; i < query->wanted_count; i++) {
+        const tkl__query_group *group = &query->wanted[i];
+        if (is_several_words(group)) {
+            int rc = split_group(query, group, &groups[count]);
+            if (rc != TKL_OK)
+                return rc;
+            count += group->items->count;
+        } else if (group->count) {
+            groups[count++] = *group;
+        }
+    }
+    query->wanted = groups;
+    query->wanted_count = count;
+    return TKL_OK;
+}
+
+static int key_group(tkl__query *query, const tkl__query_rules *rules, tkl__query_group *group)
+{
+    tkl__buf out;
+    int rc = tidy_items(query, rules, group->items, &group->count);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__buf_init(&out);
+    tkl__buf_addf(&out, "g%zu ", group->count);
+    for (size_t i = 0; i < group->count; i++)
+        tkl__buf_add(&out, group->items[i].key.data, group->items[i].key.len);
+    rc = keep(query, &out, &group->key);
+    tkl__buf_free(&out);
+    return rc;
+}
+
+static int by_group(const void *a, const void *b)
+{
+    const tkl__query_group *x = a, *y = b;
+    return tkl__word_compare(&x->key, &y->key);
+}
+
+static int tidy_groups(tkl__query *query, const tkl__query_rules *rules)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < query->wanted_count; i++) {
+        int rc = key_group(query, rules, &query->wanted[i]);
+        if (rc != TKL_OK)
+            return rc;
+    }
+    qsort(query->wanted, query->wanted_count, sizeof *query->wanted, by_group);
+    for (size_t i = 0; i < query->wanted_count; i++)
+        if (!kept || by_group(&query->wanted[kept - 1], &query->wanted[i]) != 0)
+            query->wanted[kept++] = query->wanted[i];
+    query->wanted_count = kept;
+    return TKL_OK;
+}
+
+/* ---- The query ----------------------------------------------------------- */
+
+static int write_query(tkl__query *query)
+{
+    tkl__buf out;
+    tkl__buf_init(&out);
+    tkl__buf_addz(&out, query->all ? "*" : query->nothing ? "0" : "");
+    for (size_t i = 0; i < query->wanted_count; i++)
+        tkl__buf_add(&out, query->wanted[i].key.data, query->wanted[i].key.len);
+    for (size_t i = 0; i < query->excluded_count; i++) {
+        tkl__buf_addz(&out, "-");
+        tkl__buf_add(&out, query->excluded[i].key.data, query->excluded[i].key.len);
+    }
+    int rc = keep(query, &out, &query->normal);
+    tkl__buf_free(&out);
+    return rc;
+}
+
+int tkl__query_normalize(tkl__query *query, const tkl__query_rules *rules)
+{
+    int rc = split_groups(query);
+    if (rc == TKL_OK)
+        rc = tidy_groups(query, rules);
+    if (rc == TKL_OK)
+        rc = tidy_items(query, rules, query->excluded, &query->excluded_count);
+    if (rc != TKL_OK)
+        return rc;
+    if (query->wanted_count)
+        query->all = false;
+    query->nothing = !query->wanted_count && !query->all;
+    if (query->nothing)
+        query->excluded_count = 0;
+    return write_query(query);
+}

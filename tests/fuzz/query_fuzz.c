@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Any text as a query: refused with a reason, or a tree within its bounds whose normal form does
+ * not change when the query is written twice. The first byte chooses the index.
+ */
+#include "search/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool held)
+{
+    if (!held)
+        abort();
+}
+
+static void check_item(const tkl__query_item *item)
+{
+    bool words = item->kind == TKL__QUERY_WORDS || item->kind == TKL__QUERY_PHRASE;
+    require(words == (item->count > 0));
+    require(item->kind != TKL__QUERY_PHRASE || item->count > 1);
+    require(item->kind != TKL__QUERY_RANGE || item->low <= item->high);
+    for (size_t i = 0; i < item->count; i++)
+        require(item->terms[i].text.len > 0);
+}
+
+static void check(const tkl__query *query)
+{
+    require(query->nothing == (!query->wanted_count && !query->all));
+    require(!query->nothing || !query->excluded_count);
+    require(query->wanted_count + query->excluded_count <= TKL__QUERY_TERMS_MAX);
+    for (size_t i = 0; i < query->wanted_count; i++) {
+        const tkl__query_group *group = &query->wanted[i];
+        require(group->count > 0);
+        for (size_t j = 0; j < group->count; j++)
+            check_item(&group->items[j]);
+    }
+    for (size_t i = 0; i < query->excluded_count; i++)
+        check_item(&query->excluded[i]);
+}
+
+/* "q q" means what "q" means, unless it is too long. */
+static void check_twice(tkl_bytes text, const tkl__query_rules *rules, const tkl__query *query)
+{
+    tkl__query twice;
+    char *copy = malloc(2 * text.len + 1);
+    memcpy(copy, text.data, text.len);
+    copy[text.len] = ' ';
+    memcpy(copy + text.len + 1, text.data, text.len);
+    if (tkl__query_parse((tkl_bytes){copy, 2 * text.len + 1}, rules, &twice) == TKL_OK) {
+        if (!memchr(copy, '+', text.len) && !memchr(copy, ':', text.len)) {
+            require(twice.normal.len == query->normal.len);
+            require(memcmp(twice.normal.data, query->normal.data, twice.normal.len) == 0);
+        }
+        tkl__query_free(&twice);
+    }
+    free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const tkl__query_field fields[] = {{TKL_LIT("n"), true}, {TKL_LIT("t"), false}};
+    unsigned how = size ? data[0] : 0;
+    tkl__word_options words = {.fold = how & 3, .bigrams = how & 4, .stem = how & 8 ? "en" : NULL};
+    tkl__query_rules rules = {fields, 2, how & 16 ? NULL : &words, how & 32};
+    tkl_bytes text = {(const char *)data + (size > 0), size - (size > 0)};
+    tkl__query query;
+    if (tkl__query_parse(text, &rules, &query) == TKL_OK) {
+        check(&query);
+        if (text.len)
+            check_twice(text, &rules, &query);
+        tkl__query_free(&query);
+    } else {
+        require(tkl_errmsg()[0]);
+    }
+    return 0;
+}
