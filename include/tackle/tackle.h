@@ -28,6 +28,7 @@
 #include <tackle/redlock.h>
 #include <tackle/scan.h>
 #include <tackle/schedule.h>
+#include <tackle/search.h>
 #include <tackle/semaphore.h>
 #include <tackle/service.h>
 #include <tackle/session.h>

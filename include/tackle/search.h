@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Search: documents found by their words, in any language, in any order, counted exactly.
+ *
+ *     tkl_search *search;
+ *     tkl_search_result *found;
+ *     tkl_search_field fields[] = {{tkl_str("votes"), TKL_SEARCH_FIELD_NUMERIC}};
+ *     tkl_search_value votes = {.field = tkl_str("votes"), .number = 12};
+ *     tkl_search_doc doc = {tkl_str("doc:1"), tkl_str("Connecting to the server"), &votes, 1};
+ *     tkl_search_open(client, tkl_str("pages"), NULL, &search);
+ *     tkl_search_create(search, &(tkl_search_schema){.fields = fields, .field_count = 1,
+ *                                                    .stem = "en"});
+ *     tkl_search_add(search, &doc, 1, NULL);
+ *     tkl_search_query(search, tkl_str("connect +link -client votes:>10"),
+ *                      &(tkl_search_query_options){.order = tkl_str("-votes")}, &found);
+ *     tkl_search_result_free(found);
+ *
+ * A query is one trip; a prefix (conn*), a range of many documents and the first use of a handle
+ * need one or more besides. A handle may be used by several threads and survives fork(). The keys,
+ * ns:search:{name}:..., stay until drop; kept results expire.
+ */
+#ifndef TACKLE_SEARCH_H
+#define TACKLE_SEARCH_H
+
+#include <tackle/client.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tkl_search tkl_search;
+
+/* Fields of an index, and bytes of the name of one. */
+#define TKL_SEARCH_FIELDS_MAX     32
+#define TKL_SEARCH_FIELD_NAME_MAX 64
+/* Bytes of an id, of the value of a text field, and of a text. */
+#define TKL_SEARCH_ID_MAX    1024
+#define TKL_SEARCH_VALUE_MAX 1024
+#define TKL_SEARCH_TEXT_MAX  (16 << 20)
+/* Bytes of a query. */
+#define TKL_SEARCH_QUERY_MAX (64 << 10)
+/* Hits of one page, and how far the last page reaches. */
+#define TKL_SEARCH_PAGE_MAX  1000
+#define TKL_SEARCH_REACH_MAX 100000
+/* Words, or values of a field, that a prefix may stand for. */
+#define TKL_SEARCH_PREFIX_MAX 500
+/* Values that a facet can count. */
+#define TKL_SEARCH_FACET_MAX 500
+/* Shards of an index. */
+#define TKL_SEARCH_SHARDS_MAX 256
+
+typedef struct tkl_search_options {
+    int64_t timeout_ms; /* of one call; 0: the client's */
+    TKL_RESERVED(8);
+} tkl_search_options;
+
+/* No I/O. `name`: 1 to TKL_NAME_MAX bytes; copied. `options` may be NULL. */
+TKL_API int tkl_search_open(tkl_client *client, tkl_bytes name, const tkl_search_options *options,
+                            tkl_search **search) TKL_NONNULL(1, 4) TKL_CHECK;
+/* Frees the handle, not the index. NULL is fine. */
+TKL_API void tkl_search_close(tkl_search *search);
+
+/* ---- The index ----------------------------------------------------------- */
+
+typedef enum tkl_search_kind {
+    TKL_SEARCH_FIELD_NUMERIC = 1, /* a finite number: sorted, weighted, found by votes:>10 */
+    TKL_SEARCH_FIELD_TEXT = 2,    /* a text: sorted, counted (facets), found whole by lang:en */
+} tkl_search_kind;
+
+typedef struct tkl_search_field {
+    tkl_bytes name; /* letters of any script, digits, '_', and '-' and '.' but not at its start */
+    tkl_search_kind kind;
+    TKL_RESERVED(2);
+} tkl_search_field;
+
+/* What is stored with an index, for good. All zero: no fields, no stemming, the usual stop words,
+ * bigrams beside Chinese words, texts kept, one shard. */
+typedef struct tkl_search_schema {
+    const tkl_search_field *fields;
+    size_t field_count;
+    const char *stem;     /* "en", "german": see docs/text.md; NULL or "": words stay as they are */
+    tkl_bytes stop_words; /* separated by spaces; empty: the usual ones of English and Chinese */
+    tkl_bytes user_words; /* Chinese words that the dictionary may not know; separated by spaces */
+    bool no_stop_words;   /* every word counts */
+    bool accents;         /* "munchen" finds "München" */
+    bool scripts_apart;   /* traditional characters do not find simplified ones */
+    bool no_bigrams;      /* Chinese by words only: smaller, and misses parts of words */
+    bool positions;       /* "phrases in quotes"; larger */
+    bool no_text;         /* texts are not kept: smaller, and hits have none */
+    int shards;           /* slots of a cluster that share the index; 0: 1 */
+    TKL_RESERVED(8);
+} tkl_search_schema;
+
+/* Makes the index. TKL_OK also when it is there with the same schema; TKL_EINVAL, and tkl_errmsg()
+ * names the difference, when it has another. `schema` may be NULL: all zero. */
+TKL_API int tkl_search_create(tkl_search *search, const tkl_search_schema *schema)
+    TKL_NONNULL(1) TKL_CHECK;
+
+typedef struct tkl_search_info {
+    tkl_search_schema schema;
+    int64_t documents;
+    int64_t terms;    /* words, bigrams and values of text fields */
+    int64_t common;   /* those of them that are bitmaps */
+    int64_t leftover; /* old versions that are not yet cleared away; never found */
+} tkl_search_info;
+
+/* TKL_NOTFOUND: no such index. Free with tkl_search_info_free(). */
+TKL_API int tkl_search_show(tkl_search *search, tkl_search_info **info) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API void tkl_search_info_free(tkl_search_info *info); /* NULL is fine */
+
+/* Removes the index with everything in it, in steps; nothing is found from the first step on.
+ * TKL_NOTFOUND: no such index. After an interruption, drop again. */
+TKL_API int tkl_search_drop(tkl_search *search) TKL_NONNULL(1) TKL_CHECK;
+
+/* All indexes, sorted. Walks over all keys of the servers. */
+TKL_API int tkl_search_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;
+
+/* ---- Documents ----------------------------------------------------------- */
+
+typedef struct tkl_search_value {
+    tkl_bytes field;
+    tkl_bytes text; /* of a text field: up to TKL_SEARCH_VALUE_MAX bytes */
+    double number;  /* of a numeric field: finite */
+    TKL_RESERVED(2);
+} tkl_search_value;
+
+typedef struct tkl_search_doc {
+    tkl_bytes id;                   /* 1 to TKL_SEARCH_ID_MAX bytes, any bytes */
+    tkl_bytes text;                 /* any bytes; what is not UTF-8 separates words */
+    const tkl_search_value *values; /* each field at most once; the others are missing */
+    size_t value_count;
+    TKL_RESERVED(4);
+} tkl_search_doc;
+
+/* Adds documents; one with the id of another replaces it. Each is found as it was, or as it is now,
+ * never in between; a batch is not one step. The same again does no harm, so a lost reply is
+ * repeated. Two trips when something was replaced. *added (may be NULL): how many ids were new.
+ * TKL_NOTFOUND: no such index. TKL_EINVAL, before anything is sent, names the document. */
+TKL_API int tkl_search_add(tkl_search *search, const tkl_search_doc *docs, size_t count,
+                           int64_t *added) TKL_NONNULL(1) TKL_CHECK;
+
+/* *removed (may be NULL): how many were there. */
+TKL_API int tkl_search_remove(tkl_search *search, const tkl_bytes *ids, size_t count,
+                              int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
+
+/* ---- Queries ------------------------------------------------------------- */
+
+/* word word      all of them            conn*           a word that begins so
+ * +word          or this one, instead   "a b"           side by side (index with positions)
+ *                of the one before it   field:value     the text field has this value
+ * -word          not this one           field:val*      its value begins so
+ * *              all documents          votes:>10       also >= < <= =, 1..10, 1.. and ..10
+ *
+ * Stop words do not count. A query of unknown words, of stop words only or of excluded words only
+ * finds nothing. */
+
+typedef struct tkl_search_query_options {
+    tkl_bytes order;         /* "votes": ascending; "-votes": descending; "updated=1,votes=2": by
+                                the sum of numeric fields times these weights, greatest first;
+                                empty: by relevance (BM25) */
+    int64_t offset;          /* hits to skip */
+    int64_t count;           /* hits of the page; 0: 10; TKL_NONE: none, for the total alone */
+    int64_t keep_ms;         /* the result is kept for so long, for further pages and equal queries,
+                                and until the index changes; 0: not kept */
+    int64_t compare_max;     /* documents compared by relevance or weights at most; 0: 20000 */
+    const tkl_bytes *facets; /* text fields whose values are counted */
+    size_t facet_count;
+    int64_t facet_values; /* values of each facet, the most frequent first; 0: 10 */
+    bool texts;           /* hits with their texts */
+    TKL_RESERVED(8);
+} tkl_search_query_options;
+
+typedef struct tkl_search_hit {
+    tkl_bytes id;
+    const tkl_search_value *values; /* in the order of the schema, without those that are missing */
+    size_t value_count;
+    tkl_bytes text; /* if asked for; empty if it is not kept */
+    double score;   /* relevance, or the weighted sum; else 0 */
+    TKL_RESERVED(4);
+} tkl_search_hit;
+
+typedef struct tkl_search_count {
+    tkl_bytes value; /* as it was last written */
+    int64_t count;   /* documents of the result that have it */
+    TKL_RESERVED(2);
+} tkl_search_count;
+
+typedef struct tkl_search_facet {
+    tkl_bytes field;
+    const tkl_search_count *counts; /* greatest first, equal ones by value */
+    size_t count;
+    int64_t missing; /* documents of the result without the field */
+    TKL_RESERVED(4);
+} tkl_search_facet;
+
+typedef struct tkl_search_result {
+    const tkl_search_hit *hits;
+    size_t count;
+    int64_t total;    /* documents that match */
+    bool exact;       /* total and order are those of one moment; else others wrote while a query
+                         of several steps ran, and `total` is an estimate */
+    int64_t compared; /* documents among which the hits are the best: as many as `total`, unless
+                         compare_max is less */
+    bool kept;        /* taken from a kept result */
+    const tkl_search_facet *facets;
+    size_t facet_count;
+    int64_t took_us; /* from call to return */
+} tkl_search_result;
+
+/* Equal values are in an order that stays the same from page to page while the index does not
+ * change. Documents that lack the field of the order come last. TKL_EINVAL: the query or the order
+ * is wrong; tkl_errmsg() points at the character. TKL_NOTFOUND: no such index. `options` may be
+ * NULL. */
+TKL_API int tkl_search_query(tkl_search *search, tkl_bytes query,
+                             const tkl_search_query_options *options, tkl_search_result **result)
+    TKL_NONNULL(1, 4) TKL_CHECK;
+TKL_API void tkl_search_result_free(tkl_search_result *result); /* NULL is fine */
+
+/* Documents by their ids, with values and texts, in the order of the ids, without those that are
+ * not there. */
+TKL_API int tkl_search_get(tkl_search *search, const tkl_bytes *ids, size_t count,
+                           tkl_search_result **result) TKL_NONNULL(1, 4) TKL_CHECK;
+
+/* ---- Text ---------------------------------------------------------------- */
+
+typedef struct tkl_search_mark_options {
+    tkl_bytes before, after; /* put around each match; both empty: "<b>" and "</b>" */
+    int64_t length;          /* characters of the part with the most matches; 0: the whole text */
+    bool html;               /* &, <, > and quotes of the text are escaped */
+    TKL_RESERVED(8);
+} tkl_search_mark_options;
+
+typedef struct tkl_search_marks {
+    tkl_bytes text; /* with the matches marked */
+    size_t count;   /* matches in it */
+} tkl_search_marks;
+
+/* Marks in a text, of a hit for instance, what a query of this index finds. `options` may be NULL.
+ * Free with tkl_search_marks_free(). */
+TKL_API int tkl_search_highlight(tkl_search *search, tkl_bytes query, tkl_bytes text,
+                                 const tkl_search_mark_options *options, tkl_search_marks **marks)
+    TKL_NONNULL(1, 5) TKL_CHECK;
+TKL_API void tkl_search_marks_free(tkl_search_marks *marks); /* NULL is fine */
+
+/* A number that sorts as the text does by its first six bytes; among texts that share these, longer
+ * ones come after the one that ends there. Exact in a double. For sorted sets of your
+ * own. No I/O. */
+TKL_API double tkl_text_score(tkl_bytes text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
