@@ -340,6 +340,19 @@ int64_t cli_number(const cli_session *cli, const char *name, int64_t otherwise)
     return given != NULL ? given->number : otherwise;
 }
 
+int cli_positive(const cli_session *cli, const char *name)
+{
+    return cli_number(cli, name, 1) > 0 ? CLI_OK
+                                        : cli_usage(cli, "invalid --%s: must be more than 0", name);
+}
+
+int cli_not_negative(const cli_session *cli, const char *name)
+{
+    return cli_number(cli, name, 0) >= 0
+               ? CLI_OK
+               : cli_usage(cli, "invalid --%s: must not be negative", name);
+}
+
 const int64_t *cli_global_number(const cli_session *cli, const char *name)
 {
     const cli_given *given = last_given(cli, find_option(cli_globals, name, strlen(name)));

@@ -133,6 +133,9 @@ int cli_url(cli_session *cli, const char **url);
 bool cli_flag(const cli_session *cli, const char *name);
 const char *cli_text(const cli_session *cli, const char *name, const char *otherwise);
 int64_t cli_number(const cli_session *cli, const char *name, int64_t otherwise);
+/* CLI_USAGE when the option is given and is 0 or less; when it is negative. */
+int cli_positive(const cli_session *cli, const char *name);
+int cli_not_negative(const cli_session *cli, const char *name);
 
 /* A global option even if the verb has one of that name, which then stands behind the verb and
  * means something else; NULL: not given. */

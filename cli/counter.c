@@ -61,8 +61,8 @@ static int add(cli_session *cli)
     int failed = read_amount(cli, &amount);
     if (!failed)
         failed = read_precisions(cli, every_ms, &options.every_count);
-    if (!failed && cli_flag(cli, "samples") && options.samples < 1)
-        failed = cli_usage(cli, "invalid --samples: at least 1");
+    if (!failed)
+        failed = cli_positive(cli, "samples");
     options.every_ms = options.every_count > 0 ? every_ms : NULL;
     if (!failed)
         failed = open_counter(cli, &options, &counter);
@@ -149,15 +149,7 @@ static int series_verb(cli_session *cli)
 
 static int list(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *names = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_counter_names(client, &names));
-    if (!failed)
-        failed = cli_print_names(cli, names);
-    tkl_names_free(names);
-    return failed;
+    return cli_list(cli, tkl_counter_names);
 }
 
 static int clean(cli_session *cli)

@@ -20,6 +20,19 @@ int cli_print_names(const cli_session *cli, const tkl_names *names)
     return CLI_OK;
 }
 
+int cli_list(cli_session *cli, int (*names_of)(tkl_client *client, tkl_names **names))
+{
+    tkl_client *client = NULL;
+    tkl_names *names = NULL;
+    int failed = cli_connect(cli, &client);
+    if (!failed)
+        failed = cli_end(cli, names_of(client, &names));
+    if (!failed)
+        failed = cli_print_names(cli, names);
+    tkl_names_free(names);
+    return failed;
+}
+
 int cli_print_removed(const cli_session *cli, int64_t count)
 {
     if (cli->json)

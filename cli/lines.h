@@ -10,6 +10,9 @@
 /* With --json an array of strings, else a line each. */
 int cli_print_names(const cli_session *cli, const tkl_names *names);
 
+/* The same for all names of a component: tkl_log_names() and the like. */
+int cli_list(cli_session *cli, int (*names_of)(tkl_client *client, tkl_names **names));
+
 /* With --json {"name": ..., "removed": 2}, else the number. */
 int cli_print_removed(const cli_session *cli, int64_t count);
 

@@ -179,6 +179,11 @@ static int write_verb(cli_session *cli)
     bool lines;
     int failed = read_write(cli, &severity, &lines);
     if (!failed)
+        failed =
+            cli_positive(cli, "keep") || cli_positive(cli, "distinct") || cli_positive(cli, "ttl")
+                ? CLI_USAGE
+                : CLI_OK;
+    if (!failed)
         failed = open_log(cli, &options, &log);
     if (!failed)
         failed = lines ? write_lines(cli, log, severity) : write_words(cli, log, severity);
@@ -237,6 +242,9 @@ static int follow(cli_session *cli, tkl_log *log, tkl_log_severity severity, siz
     int failed = cli_end(cli, tkl_log_tail_open(log, severity, count, &tail));
     while (!failed) {
         failed = cli_end(cli, tkl_log_tail_next(tail, -1, &entries));
+        if (!failed && entries->missed > 0)
+            cli_fail(cli, CLI_OK, "%" PRId64 " messages were gone before they could be read",
+                     entries->missed);
         if (!failed)
             failed = print_entries(cli, entries, true);
         tkl_log_entries_free(entries);
@@ -258,11 +266,10 @@ static int show_recent(cli_session *cli, tkl_log *log, tkl_log_severity severity
 /* NAME [SEVERITY], and --count. */
 static int read_what(cli_session *cli, tkl_log_severity *severity, size_t *count)
 {
-    int64_t number = cli_number(cli, "count", COUNT);
     *severity = TKL_LOG_ANY;
-    *count = (size_t)number;
-    if (number < 0)
-        return cli_usage(cli, "invalid --count: not negative");
+    *count = (size_t)cli_number(cli, "count", COUNT);
+    if (cli_not_negative(cli, "count"))
+        return CLI_USAGE;
     return cli->argc > 1 ? read_severity(cli, cli->argv[1], severity) : CLI_OK;
 }
 
@@ -331,15 +338,7 @@ static int common(cli_session *cli)
 
 static int list(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *names = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_log_names(client, &names));
-    if (!failed)
-        failed = cli_print_names(cli, names);
-    tkl_names_free(names);
-    return failed;
+    return cli_list(cli, tkl_log_names);
 }
 
 static int drop(cli_session *cli)
@@ -393,7 +392,8 @@ static const cli_verb verbs[] = {
         .details = SEVERITIES
         "\n\nNAME SEVERITY - writes each line of standard input, many in one round trip.\n"
         "NAME - --syslog takes the severity from the lines, which makes it a program\n"
-        "destination for syslog-ng or rsyslog; lines without a priority are notices.\n"
+        "destination for syslog-ng or rsyslog. Lines without a priority are notices, or of\n"
+        "the SEVERITY that stands before the -.\n"
         "Empty lines are left out. Lines that could not be written are reported at the end.",
         .example =
             "tackle log write shop warning disk nearly full\n"

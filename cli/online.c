@@ -8,6 +8,7 @@
 
 #include "holders.h"
 #include "items.h"
+#include "lines.h"
 #include "out.h"
 #include "progress.h"
 
@@ -58,7 +59,12 @@ static int mark(cli_session *cli)
         .window_ms = cli_number(cli, "window", 0),
         .max_id = cli_number(cli, "max-id", 0),
     };
-    int failed = open_online(cli, &options, &m.online);
+    static const char *const above_0[] = {"keep", "window", "max-id"};
+    int failed = CLI_OK;
+    for (size_t i = 0; !failed && i < sizeof above_0 / sizeof *above_0; i++)
+        failed = cli_positive(cli, above_0[i]);
+    if (!failed)
+        failed = open_online(cli, &options, &m.online);
     cli_progress_start(&m.progress, "users marked:", 0);
     if (!failed)
         failed = cli_items(cli, 1, mark_some, &m);
@@ -144,6 +150,28 @@ static json_t *json_of_day(const tkl_online_day *day)
                      (json_int_t)day->theory_bytes);
 }
 
+/* A heartbeat has a window and no days, the others have days and no window. */
+static json_t *json_of_report(const tkl_online_report *report, json_t *days)
+{
+    bool beats = report->kind == TKL_ONLINE_HEARTBEAT;
+    return json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:o}", "kind",
+                     tkl_online_kind_name(report->kind), "zone",
+                     beats ? json_null() : json_string(report->zone), "keep_days",
+                     beats ? json_null() : json_integer((json_int_t)report->keep_days), "window_ms",
+                     beats ? json_integer((json_int_t)report->window_ms) : json_null(), "assigned",
+                     (json_int_t)report->assigned, "assigned_bytes",
+                     (json_int_t)report->assigned_bytes, "days", days);
+}
+
+static void print_kind(const tkl_online_report *report)
+{
+    const char *kind = tkl_online_kind_name(report->kind);
+    if (report->kind == TKL_ONLINE_HEARTBEAT)
+        printf("kind %s, a mark lasts %g s\n", kind, (double)report->window_ms / 1000);
+    else
+        printf("kind %s, days in %s, %" PRId64 " kept\n", kind, report->zone, report->keep_days);
+}
+
 static int print_report(cli_session *cli, const tkl_online_report *report)
 {
     static const cli_column columns[] = {
@@ -152,13 +180,8 @@ static int print_report(cli_session *cli, const tkl_online_report *report)
     for (size_t i = 0; i < report->count; i++)
         json_array_append_new(days, json_of_day(&report->items[i]));
     if (cli->json)
-        return cli_print_json(
-            cli, json_pack("{s:s, s:s, s:I, s:I, s:I, s:o}", "kind",
-                           tkl_online_kind_name(report->kind), "zone", report->zone, "keep_days",
-                           (json_int_t)report->keep_days, "assigned", (json_int_t)report->assigned,
-                           "assigned_bytes", (json_int_t)report->assigned_bytes, "days", days));
-    printf("kind %s, days in %s, %" PRId64 " kept\n", tkl_online_kind_name(report->kind),
-           report->zone, report->keep_days);
+        return cli_print_json(cli, json_of_report(report, days));
+    print_kind(report);
     if (report->assigned > 0)
         printf("%" PRId64 " users have numbers, in %" PRId64 " bytes\n", report->assigned,
                report->assigned_bytes);
@@ -177,6 +200,11 @@ static int report(cli_session *cli)
     tkl_online_report_free(found);
     tkl_online_close(online);
     return failed;
+}
+
+static int list(cli_session *cli)
+{
+    return cli_list(cli, tkl_online_names);
 }
 
 static int drop(cli_session *cli)
@@ -268,6 +296,13 @@ static const cli_verb verbs[] = {
         .example = "tackle online mark visitors ann bob\n"
                    "tackle online report visitors",
         .run = report,
+    },
+    {
+        .name = "list",
+        .summary = "all names of which users were marked",
+        .example = "tackle online mark visitors ann\n"
+                   "tackle online list --json",
+        .run = list,
     },
     {
         .name = "drop",

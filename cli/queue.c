@@ -44,13 +44,6 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
     free(queues);
 }
 
-int cli_queue_positive(const cli_session *cli, const char *option)
-{
-    return cli_number(cli, option, 1) > 0
-               ? CLI_OK
-               : cli_usage(cli, "invalid --%s: must be more than 0", option);
-}
-
 /* ---- Options ------------------------------------------------------------- */
 
 #define PARTITIONS                                                                      \

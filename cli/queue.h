@@ -34,9 +34,6 @@ int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state
  * mistyped name, most likely. */
 int cli_queue_known(const cli_session *cli, tkl_queue *queue);
 
-/* A duration that must be more than 0, if it is given. */
-int cli_queue_positive(const cli_session *cli, const char *option);
-
 /* ---- The verbs ----------------------------------------------------------- */
 
 int cli_queue_push(cli_session *cli);

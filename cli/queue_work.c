@@ -186,7 +186,7 @@ static int read_options(const cli_session *cli, cli_crew *crew, tkl_worker_optio
         .on_error = on_error,
         .arg = crew,
     };
-    return cli_queue_positive(cli, "lease");
+    return cli_positive(cli, "lease");
 }
 
 /* ---- The end ------------------------------------------------------------- */

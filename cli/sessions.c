@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "holders.h"
+#include "lines.h"
 #include "out.h"
 
 enum { COUNT = 10 };
@@ -26,13 +27,24 @@ static int open_store(cli_session *cli, tkl_sessions **sessions)
                                                &options, sessions));
 }
 
+/* --count and --skip. */
+static int check_page(const cli_session *cli)
+{
+    int failed = cli_positive(cli, "count");
+    return failed ? failed : cli_not_negative(cli, "skip");
+}
+
 /* ---- A session ----------------------------------------------------------- */
 
 static int create(cli_session *cli)
 {
     tkl_sessions *store = NULL;
     char token[TKL_SESSION_TOKEN_SIZE] = "";
-    int failed = open_store(cli, &store);
+    int failed = cli_positive(cli, "ttl");
+    if (!failed)
+        failed = cli_positive(cli, "most");
+    if (!failed)
+        failed = open_store(cli, &store);
     if (!failed)
         failed = cli_end(cli, tkl_session_create(store, tkl_str(cli->argv[0]),
                                                  cli_number(cli, "ttl", 0), token));
@@ -125,11 +137,14 @@ static int list(cli_session *cli)
     tkl_sessions *store = NULL;
     tkl_session_list *found = NULL;
     json_t *rows = json_array();
-    int failed = open_store(cli, &store);
+    size_t count = (size_t)cli_number(cli, "count", TKL_SESSION_PAGE_MAX);
+    size_t skip = (size_t)cli_number(cli, "skip", 0);
+    int failed = check_page(cli);
     if (!failed)
-        failed = cli_end(cli, tkl_session_of_user(
-                                  store, tkl_str(cli->argv[0]), 0,
-                                  (size_t)cli_number(cli, "count", TKL_SESSION_PAGE_MAX), &found));
+        failed = open_store(cli, &store);
+    if (!failed)
+        failed =
+            cli_end(cli, tkl_session_of_user(store, tkl_str(cli->argv[0]), skip, count, &found));
     for (size_t i = 0; !failed && i < found->count; i++)
         json_array_append_new(rows, json_of(&found->items[i]));
     tkl_session_list_free(found);
@@ -166,7 +181,9 @@ static int print_page(cli_session *cli, bool ranking)
     tkl_session_items *items = NULL;
     size_t count = (size_t)cli_number(cli, "count", ranking ? COUNT : 25);
     size_t skip = (size_t)cli_number(cli, "skip", 0);
-    int failed = open_store(cli, &store);
+    int failed = check_page(cli);
+    if (!failed)
+        failed = open_store(cli, &store);
     if (!failed)
         failed =
             cli_end(cli, ranking ? tkl_session_top(store, skip, count, &items)
@@ -209,6 +226,11 @@ static int rename_item(cli_session *cli)
 static int forget_item(cli_session *cli)
 {
     return change_item(cli, false);
+}
+
+static int stores(cli_session *cli)
+{
+    return cli_list(cli, tkl_session_names);
 }
 
 static int drop(cli_session *cli)
@@ -263,6 +285,7 @@ static const cli_option recent_options[] = {
 };
 static const cli_option list_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 1000)"},
+    {"skip", CLI_INTEGER, "N", "leave out the first ones (default 0)"},
     STORE,
     {0},
 };
@@ -361,6 +384,13 @@ static const cli_verb verbs[] = {
         .example = "tackle session touch \"$(tackle session create alice)\" teapot\n"
                    "tackle session unrank teapot --json",
         .run = forget_item,
+    },
+    {
+        .name = "stores",
+        .summary = "the names of all stores that have sessions",
+        .example = "tackle session create alice\n"
+                   "tackle session stores --json",
+        .run = stores,
     },
     {
         .name = "drop",

@@ -41,8 +41,10 @@ static int read_number(const cli_session *cli, tkl_bytes text, double *number)
     memcpy(copy, text.data, text.len);
     copy[text.len] = '\0';
     *number = strtod(copy, &end);
-    return *end == '\0' && end != copy ? CLI_OK
-                                       : cli_usage(cli, "invalid value '%s': not a number", copy);
+    bool is_decimal = strspn(copy, "0123456789+-.eE") == text.len; /* not 0x10, inf */
+    return is_decimal && *end == '\0' && end != copy
+               ? CLI_OK
+               : cli_usage(cli, "invalid value '%s': not a decimal number", copy);
 }
 
 static int record_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
@@ -189,7 +191,7 @@ static int slowest(cli_session *cli)
     tkl_stats_ranking *ranking = NULL;
     int64_t count = cli_number(cli, "count", COUNT);
     tkl_hour hour = cli_flag(cli, "last") ? TKL_HOUR_LAST : TKL_HOUR_THIS;
-    int failed = count < 0 ? cli_usage(cli, "invalid --count: not negative") : CLI_OK;
+    int failed = cli_not_negative(cli, "count");
     if (!failed)
         failed = open_stats(cli, cli_text(cli, "type", TIME_TYPE), &stats);
     if (!failed)
@@ -203,15 +205,7 @@ static int slowest(cli_session *cli)
 
 static int list(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *types = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_stats_names(client, &types));
-    if (!failed)
-        failed = cli_print_names(cli, types);
-    tkl_names_free(types);
-    return failed;
+    return cli_list(cli, tkl_stats_names);
 }
 
 static int drop(cli_session *cli)

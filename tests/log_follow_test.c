@@ -122,6 +122,87 @@ static void a_tail_survives_a_restart_and_a_flush(void **state)
     server_end(s);
 }
 
+/* Reads all that is there; how many messages, and how many were missed. */
+static void drain(tkl_log_tail *tail, int64_t *count, int64_t *missed)
+{
+    tkl_log_entries *entries;
+    int rc;
+    *count = *missed = 0;
+    while ((rc = tkl_log_tail_next(tail, 0, &entries)) == TKL_OK) {
+        *count += (int64_t)entries->count;
+        *missed += entries->missed;
+        tkl_log_entries_free(entries);
+    }
+    assert_code(rc, TKL_EMPTY);
+}
+
+static void assert_drained(tkl_log_tail *tail, int64_t count, int64_t missed)
+{
+    int64_t got, gone;
+    drain(tail, &got, &gone);
+    assert_int_equal(got, count);
+    assert_int_equal(gone, missed);
+}
+
+static void say_often(tkl_log *log, tkl_log_severity severity, int times)
+{
+    for (int i = 0; i < times; i++)
+        say(log, severity, "x");
+}
+
+static void a_tail_that_falls_behind_says_how_many_it_missed(void **state)
+{
+    fixture *f = *state;
+    tkl_log *log;
+    assert_ok(tkl_log_open(f->client, tkl_str("x"), &(tkl_log_options){.keep = 10}, &log));
+    say_often(log, TKL_LOG_INFO, 25); /* before it began: not missed */
+    tkl_log_tail *tail = open_tail(log, TKL_LOG_ANY, 3), *late = open_tail(log, TKL_LOG_ANY, 0);
+    assert_drained(tail, 3, 0);
+    assert_drained(late, 0, 0);
+    say_often(log, TKL_LOG_INFO, 10);
+    assert_drained(tail, 10, 0); /* just in time */
+    say_often(log, TKL_LOG_INFO, 11);
+    assert_drained(tail, 10, 1);
+    say_often(log, TKL_LOG_INFO, 4);
+    say_often(log, TKL_LOG_ERROR, 17); /* a severity that did not exist before */
+    assert_drained(tail, 14, 7);
+    assert_drained(late, 20, 15 + 7);
+    assert_ok(tkl_log_drop(log)); /* not missed: somebody dropped them */
+    say_often(log, TKL_LOG_INFO, 2);
+    assert_drained(tail, 2, 0);
+    tkl_log_tail_close(tail);
+    tkl_log_tail_close(late);
+    tkl_log_close(log);
+}
+
+/* Of one severity there is more than one look brings. */
+static void a_tail_with_much_to_read_keeps_the_order(void **state)
+{
+    fixture *f = *state;
+    tkl_log *log;
+    tkl_log_entries *entries;
+    int64_t count = 0, last_ms = 0;
+    assert_ok(tkl_log_open(f->client, tkl_str("x"), &(tkl_log_options){.keep = 5000}, &log));
+    tkl_log_tail *tail = open_tail(log, TKL_LOG_ANY, 0);
+    assert_drained(tail, 0, 0);
+    for (int i = 0; i < 5; i++) {
+        say_often(log, TKL_LOG_INFO, 90);
+        say_often(log, TKL_LOG_ERROR, 10);
+        test_sleep_ms(2);
+    }
+    while (tkl_log_tail_next(tail, 0, &entries) == TKL_OK) {
+        for (size_t i = 0; i < entries->count; i++) {
+            assert_true(entries->items[i].time_ms >= last_ms);
+            last_ms = entries->items[i].time_ms;
+        }
+        count += (int64_t)entries->count;
+        tkl_log_entries_free(entries);
+    }
+    assert_int_equal(count, 500);
+    tkl_log_tail_close(tail);
+    tkl_log_close(log);
+}
+
 /* ---- The collecting writer ----------------------------------------------- */
 
 static tkl_log_writer *open_writer(tkl_log *log, const tkl_log_writer_options *options)
@@ -163,6 +244,23 @@ static void a_writer_collects_and_keeps_the_order(void **state)
     }
     tkl_log_entries_free(entries);
     assert_int_equal(total(log, TKL_HOUR_THIS) + total(log, TKL_HOUR_LAST), 2000);
+    tkl_log_close(log);
+}
+
+static void a_writer_sends_long_messages_in_short_steps(void **state)
+{
+    fixture *f = *state;
+    static char text[TKL_LOG_MESSAGE_MAX];
+    tkl_log *log = open_log(f->client, "x");
+    tkl_log_writer *w = open_writer(log, &(tkl_log_writer_options){.interval_ms = 60000});
+    tkl_log_writer_stats stats;
+    int64_t before = server_calls(f->server, "evalsha");
+    for (int i = 0; i < 80; i++)
+        assert_ok(tkl_log_writer_write(w, TKL_LOG_INFO, (tkl_bytes){text, sizeof text}));
+    assert_in_range(stats_of(w).pending, 0, 7);
+    assert_ok(tkl_log_writer_close(w, &stats));
+    assert_int_equal(stats.written, 80);
+    assert_true(server_calls(f->server, "evalsha") - before >= 10);
     tkl_log_close(log);
 }
 
@@ -291,7 +389,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_tail_begins_with_recent_messages_and_goes_on),
         TEST(a_tail_sleeps_until_something_comes),
+        TEST(a_tail_that_falls_behind_says_how_many_it_missed),
+        TEST(a_tail_with_much_to_read_keeps_the_order),
         TEST(a_writer_collects_and_keeps_the_order),
+        TEST(a_writer_sends_long_messages_in_short_steps),
         TEST(a_lone_message_is_sent_soon),
         TEST(a_writer_may_be_used_by_many_threads),
         TEST(a_child_sends_nothing_of_its_parents_writer),

@@ -6,6 +6,7 @@
 
 #include "support/fixture.h"
 #include "support/logs.h"
+#include "support/permissions.h"
 
 /* ---- One server ---------------------------------------------------------- */
 
@@ -94,6 +95,31 @@ static void many_messages_are_written_in_one_trip(void **state)
     tkl_log_close(log);
 }
 
+/* 512 KB a step. */
+static void long_messages_are_written_in_short_steps(void **state)
+{
+    fixture *f = *state;
+    enum { COUNT = 100 };
+    static char text[TKL_LOG_MESSAGE_MAX];
+    static tkl_log_message messages[COUNT];
+    tkl_log *log = open_log(f->client, "x");
+    tkl_log_entries *entries;
+    for (int i = 0; i < COUNT; i++)
+        messages[i] =
+            (tkl_log_message){.severity = TKL_LOG_INFO, .text = {text, sizeof text - (size_t)i}};
+    say(log, TKL_LOG_INFO, "the script is known");
+    int64_t before = server_calls(f->server, "evalsha") + server_calls(f->server, "eval");
+    assert_ok(tkl_log_write(log, messages, COUNT));
+    int64_t steps = server_calls(f->server, "evalsha") + server_calls(f->server, "eval") - before;
+    assert_in_range(steps, 13, 15);
+    assert_ok(tkl_log_recent(log, TKL_LOG_INFO, COUNT, &entries));
+    assert_int_equal(entries->count, COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(entries->items[i].message.len, sizeof text - i);
+    tkl_log_entries_free(entries);
+    tkl_log_close(log);
+}
+
 static void a_full_table_gives_way_and_the_sum_stays_right(void **state)
 {
     fixture *f = *state;
@@ -175,7 +201,7 @@ static void foreign_keys_are_found_before_anything_is_written(void **state)
     assert_ok(tkl_callz(f->client, NULL, "FLUSHALL", NULL));
     assert_ok(
         tkl_callz(f->client, NULL, "HSET", "tackle:log:{x}:hour:error", "hour", "noon", NULL));
-    assert_code(tkl_log_write(log, both, 2), TKL_ETYPE);
+    assert_code(tkl_log_write(log, both, 2), TKL_EDAMAGED);
     assert_int_equal(call_int(f->client, "DBSIZE", NULL), 1);
     assert_ok(tkl_callz(f->client, NULL, "FLUSHALL", NULL));
     assert_ok(tkl_callz(f->client, NULL, "XADD", "tackle:log:{x}:recent:error",
@@ -232,13 +258,7 @@ static void logs_are_listed_expire_and_are_dropped(void **state)
 static void the_permissions_of_the_page_suffice(void **state)
 {
     fixture *f = *state;
-    server_do(
-        f->server,
-        "ACL SETUSER logging on >secret ~tackle:log:* +evalsha +eval +time +xadd +xlen "
-        "+xread +xrevrange +hmget +hset +zadd +zcard +zcount +zrange +zrem +zrevrange +rename "
-        "+expireat +pexpire +persist +unlink +scan +client|setname");
-    tkl_client *client =
-        test_open(f->server->url, &(tkl_options){.username = "logging", .password = "secret"});
+    tkl_client *client = documented_user(f->server, "log.md");
     tkl_log *log;
     tkl_names *names;
     tkl_log_tail *tail;
@@ -263,7 +283,6 @@ static void the_permissions_of_the_page_suffice(void **state)
     assert_ok(tkl_log_drop(log));
     tkl_log_close(log);
     tkl_close(client);
-    server_do(f->server, "ACL DELUSER logging");
 }
 
 int main(void)
@@ -273,6 +292,7 @@ int main(void)
         TEST(common_messages_are_counted),
         TEST(any_bytes_are_messages),
         TEST(many_messages_are_written_in_one_trip),
+        TEST(long_messages_are_written_in_short_steps),
         TEST(a_full_table_gives_way_and_the_sum_stays_right),
         TEST(what_makes_no_sense_is_refused),
         TEST(foreign_keys_are_found_before_anything_is_written),

@@ -80,8 +80,9 @@ typedef struct tkl_log_message {
 } tkl_log_message;
 
 /* Writes messages: each becomes the most recent of its severity and counts in this hour's table.
- * Up to 100 are one step: all or none. More are written 100 at a time, in one round trip. Not
- * repeated when the reply is lost: after tkl_is_unknown() they may or may not be there. */
+ * Up to 100 messages of 512 KB together are one step: all or none. More take several steps, in
+ * their order, a hundred steps in one round trip. Not repeated when the reply is lost: after
+ * tkl_is_unknown() they may or may not be there. */
 TKL_API int tkl_log_write(tkl_log *log, const tkl_log_message *messages, size_t count)
     TKL_NONNULL(1) TKL_CHECK;
 
@@ -102,7 +103,8 @@ typedef struct tkl_log_entry {
 typedef struct tkl_log_entries {
     const tkl_log_entry *items;
     size_t count;
-    TKL_RESERVED(4);
+    int64_t missed; /* of a tail: messages that were gone before it came to read them */
+    TKL_RESERVED(3);
 } tkl_log_entries;
 
 /* The last `max` messages of the severity, or of all. An empty log: TKL_OK and none. */
@@ -149,15 +151,15 @@ TKL_API int tkl_log_tail_open(tkl_log *log, tkl_log_severity severity, size_t re
                               tkl_log_tail **tail) TKL_NONNULL(1, 4) TKL_CHECK;
 /* Waits for the next messages; wait_ms: 0 no, negative for ever. TKL_EMPTY: none came in time. The
  * server wakes it: nothing is polled. It goes on through restarts and failovers. A tail that
- * falls behind by more than the messages kept misses some. */
+ * falls behind by more than the messages kept misses some, and `missed` says how many. */
 TKL_API int tkl_log_tail_next(tkl_log_tail *tail, int64_t wait_ms, tkl_log_entries **entries)
     TKL_NONNULL(1, 3) TKL_CHECK;
 TKL_API void tkl_log_tail_close(tkl_log_tail *tail); /* NULL is fine */
 
 /* ---- A writer for hot paths ---------------------------------------------- */
 
-/* Collects messages in memory. They are sent, in their order, when `batch` of them are there (by
- * the caller that wrote the last of them) and otherwise once an interval (by a background thread of
+/* Collects messages in memory. They are sent, in their order, when `batch` of them, or 512 KB, are
+ * there (by the caller that wrote the last of them) and otherwise once an interval (by a background thread of
  * the client). A process that dies loses what is pending: `most` messages at most. */
 typedef struct tkl_log_writer tkl_log_writer;
 

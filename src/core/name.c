@@ -40,10 +40,19 @@ static int keep(tkl__buf *buf, char **data, size_t *len)
     return copy ? TKL_OK : tkl__nomem();
 }
 
-/* Keys have short words for some. */
+/* What has the name. Keys have short words for some. */
 static const char *word_for(const char *component)
 {
-    return strcmp(component, "sem") == 0 ? "semaphore" : component;
+    static const struct {
+        const char *component, *word;
+    } words[] = {{"sem", "semaphore"},
+                 {"stats", "type of statistics"},
+                 {"online", "list of online users"},
+                 {"session", "store of sessions"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(component, words[i].component) == 0)
+            return words[i].word;
+    return component;
 }
 
 int tkl__base_make(const tkl_client *client, const char *component, tkl_bytes name, tkl__base *base)

@@ -6,11 +6,12 @@
 -- ARGV[2] max    messages
 -- returns {hour, other, and message, times of each}
 -- include: tables
+local HOUR_OF, THIS, LAST = KEYS[1], KEYS[2], KEYS[3]
 local which, max = ARGV[1], tonumber(ARGV[2])
 local now = tonumber(redis.call('TIME')[1])
 local hour = math.floor(now / HOUR)
 
-local severity = read_severity({hour = KEYS[1], this = KEYS[2], last = KEYS[3]})
+local severity = read_severity({hour = HOUR_OF, this = THIS, last = LAST})
 local age = severity.hour and age_of(severity.hour, hour) or 'gone'
 local table_key, of_hour, other = nil, which == 'this' and hour or hour - 1, 0
 if age == which then

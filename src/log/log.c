@@ -161,12 +161,18 @@ void tkl_log_close(tkl_log *log)
 
 void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log)
 {
-    batch->nkeys = 0;
+    batch->nkeys = batch->count = batch->bytes = 0;
     memset(batch->groups, 0, sizeof batch->groups);
     tkl__args_init(&batch->args);
     tkl__args_int(&batch->args, log->keep);
     tkl__args_int(&batch->args, log->distinct);
     tkl__args_int(&batch->args, log->ttl_ms);
+}
+
+bool tkl__log_batch_has_room(const tkl__log_batch *batch, size_t len)
+{
+    return batch->count == 0 ||
+           (batch->count < TKL__LOG_AT_ONCE && batch->bytes + len <= TKL__LOG_BYTES_AT_ONCE);
 }
 
 void tkl__log_batch_add(tkl__log_batch *batch, const tkl_log *log, tkl_log_severity severity,
@@ -180,6 +186,8 @@ void tkl__log_batch_add(tkl__log_batch *batch, const tkl_log *log, tkl_log_sever
     }
     tkl__args_str(&batch->args, numbers[batch->groups[severity]]);
     tkl__args_bytes(&batch->args, text);
+    batch->count++;
+    batch->bytes += text.len;
 }
 
 tkl__invocation tkl__log_batch_call(const tkl__log_batch *batch)
@@ -207,55 +215,71 @@ static int check_messages(const tkl_log_message *messages, size_t count)
     return rc;
 }
 
-/* The first failure among the replies, or `rc`. */
-static int first_failure(const tkl_reply *replies, int rc)
+/* Steps of one round trip. */
+#define STEPS_MAX 100
+
+/* Batches on their way. */
+typedef struct trip {
+    tkl__log_batch batches[STEPS_MAX];
+    tkl__invocation calls[STEPS_MAX];
+    size_t count;
+} trip;
+
+/* Fills as many batches as one trip may have; returns how many of the messages are in them. */
+static size_t load(trip *t, const tkl_log *log, const tkl_log_message *messages, size_t count)
 {
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    size_t taken = 0;
+    for (t->count = 0; t->count < STEPS_MAX && taken < count; t->count++) {
+        tkl__log_batch *batch = &t->batches[t->count];
+        tkl__log_batch_init(batch, log);
+        while (taken < count && tkl__log_batch_has_room(batch, messages[taken].text.len)) {
+            tkl__log_batch_add(batch, log, messages[taken].severity, messages[taken].text);
+            taken++;
+        }
+        t->calls[t->count] = tkl__log_batch_call(batch);
     }
-    return rc;
+    t->calls[0].whole = t->count > 1; /* no batch can overtake another */
+    return taken;
 }
 
-static int write_in_batches(tkl_log *log, const tkl_log_message *messages, size_t count)
+static bool is_loaded(const trip *t)
 {
-    size_t n = (count + TKL__LOG_AT_ONCE - 1) / TKL__LOG_AT_ONCE;
-    tkl__log_batch *batches = calloc(n, sizeof *batches);
-    tkl__invocation *calls = calloc(n, sizeof *calls);
+    for (size_t i = 0; i < t->count; i++)
+        if (t->batches[i].args.failed)
+            return false;
+    return true;
+}
+
+static int send_trip(trip *t, const tkl_log *log)
+{
     tkl_reply *replies = NULL;
-    int rc = batches && calls ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < n; i++)
-        tkl__log_batch_init(&batches[i], log);
-    for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        tkl__log_batch_add(&batches[i / TKL__LOG_AT_ONCE], log, messages[i].severity,
-                           messages[i].text);
-    bool failed = false;
-    for (size_t i = 0; rc == TKL_OK && i < n; i++) {
-        calls[i] = tkl__log_batch_call(&batches[i]);
-        failed |= batches[i].args.failed;
-    }
-    if (failed)
-        rc = tkl__nomem();
     int64_t deadline = tkl__deadline(log->client, log->timeout_ms);
-    if (rc == TKL_OK && n == 1) {
-        rc = tkl__run(log->client, &calls[0], deadline, &replies);
-    } else if (rc == TKL_OK) {
-        rc = tkl__run_many(log->client, calls, n, deadline, &replies);
-        rc = first_failure(replies, rc);
-    }
-    for (size_t i = 0; batches && calls && i < n; i++)
-        tkl__log_batch_free(&batches[i]);
+    if (!is_loaded(t))
+        return tkl__nomem();
+    int rc = t->count == 1 ? tkl__run(log->client, &t->calls[0], deadline, &replies)
+                           : tkl__run_many(log->client, t->calls, t->count, deadline, &replies);
+    if (rc == TKL_OK && t->count > 1)
+        rc = tkl__log_check_replies(replies);
     tkl_reply_free(replies);
-    free(calls);
-    free(batches);
     return rc;
 }
 
 int tkl_log_write(tkl_log *log, const tkl_log_message *messages, size_t count)
 {
     int rc = check_messages(messages, count);
-    return rc == TKL_OK && count > 0 ? write_in_batches(log, messages, count) : rc;
+    if (rc != TKL_OK || count == 0)
+        return rc;
+    trip *t = malloc(sizeof *t);
+    if (!t)
+        return tkl__nomem();
+    for (size_t done = 0; rc == TKL_OK && done < count;) {
+        done += load(t, log, messages + done, count - done);
+        rc = send_trip(t, log);
+        for (size_t i = 0; i < t->count; i++)
+            tkl__log_batch_free(&t->batches[i]);
+    }
+    free(t);
+    return rc;
 }
 
 int tkl_log_print(tkl_log *log, tkl_log_severity severity, const char *format, ...)

@@ -11,7 +11,9 @@
 #include "core/script.h"
 
 #define TKL__LOG_SEVERITIES 8
-#define TKL__LOG_AT_ONCE    100 /* messages of one script: a few milliseconds at most */
+/* Messages of one script, and bytes of them: a few milliseconds at most. */
+#define TKL__LOG_AT_ONCE       100
+#define TKL__LOG_BYTES_AT_ONCE 524288
 
 /* The keys of a severity, in this order, from 4 x severity on. */
 enum { TKL__LOG_RECENT, TKL__LOG_HOUR, TKL__LOG_THIS, TKL__LOG_LAST, TKL__LOG_PARTS };
@@ -28,9 +30,12 @@ typedef struct tkl__log_batch {
     tkl_bytes keys[TKL__LOG_SEVERITIES * TKL__LOG_PARTS];
     size_t nkeys;
     int groups[TKL__LOG_SEVERITIES]; /* the number of a severity, from 1; 0: it does not occur */
+    size_t count, bytes;             /* of the messages in it */
 } tkl__log_batch;
 
 void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log);
+/* Whether a message of that length still fits in. */
+bool tkl__log_batch_has_room(const tkl__log_batch *batch, size_t len);
 /* The text is borrowed until the batch is freed. */
 void tkl__log_batch_add(tkl__log_batch *batch, const tkl_log *log, tkl_log_severity severity,
                         tkl_bytes text);
@@ -59,12 +64,22 @@ typedef struct tkl__log_found {
 
 /* Takes over the reply. NULL: no memory; the reply is freed. */
 tkl__log_found *tkl__log_found_new(tkl_reply *reply, size_t cap);
-/* Adds the entries that XRANGE and XREAD answer for a stream. */
-void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *entries);
+/* Adds the first `count` of the entries that XRANGE answers for a stream. */
+void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *entries,
+                        size_t count);
 /* Sorts them by time and keeps the last `max`. */
 tkl_log_entries *tkl__log_found_done(tkl__log_found *found, size_t max);
 
-/* The newest `max` entries of these severities, as an array of what XREVRANGE answers. */
-int tkl__log_fetch(const tkl_log *log, tkl_log_severity severity, size_t max, tkl_reply **replies);
+/* An id of a stream as text. */
+#define TKL__LOG_ID_SIZE 48
+typedef char tkl__log_id[TKL__LOG_ID_SIZE];
+
+/* The newest `max` entries of the severity, or of all. `upto` (may be NULL): for each severity the
+ * id of the newest that is wanted. */
+int tkl__log_newest(const tkl_log *log, tkl_log_severity severity, const tkl__log_id *upto,
+                    size_t max, tkl_log_entries **entries);
+
+/* The first error among the replies. */
+int tkl__log_check_replies(const tkl_reply *replies);
 
 #endif

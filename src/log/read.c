@@ -40,9 +40,9 @@ static void read_id(const tkl_reply *id, int64_t *ms, uint64_t *order)
     *order = *end == '-' ? strtoull(end + 1, NULL, 10) : 0;
 }
 
-void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *entries)
+void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *entries, size_t count)
 {
-    for (size_t i = 0; i < tkl_reply_count(entries) && found->base.count < found->cap; i++) {
+    for (size_t i = 0; i < count && found->base.count < found->cap; i++) {
         const tkl_reply *entry = tkl_reply_at(entries, i);
         tkl_log_entry *item = &found->items[found->base.count];
         read_id(tkl_reply_at(entry, 0), &item->time_ms, &found->orders[found->base.count++]);
@@ -100,17 +100,16 @@ void tkl_log_entries_free(tkl_log_entries *entries)
 
 /* ---- Recent messages ----------------------------------------------------- */
 
-static int add_range(tkl_pipeline *pipeline, tkl_bytes key, size_t max)
+static int add_range(tkl_pipeline *pipeline, tkl_bytes key, const char *upto, size_t max)
 {
     char count[24];
     int len = snprintf(count, sizeof count, "%zu", max);
-    const char *words[] = {"XREVRANGE", key.data, "+", "-", "COUNT", count};
-    const size_t lens[] = {9, key.len, 1, 1, 5, (size_t)len};
+    const char *words[] = {"XREVRANGE", key.data, upto, "-", "COUNT", count};
+    const size_t lens[] = {9, key.len, strlen(upto), 1, 5, (size_t)len};
     return tkl_pipeline_add(pipeline, 6, words, lens);
 }
 
-/* The first error among the replies. */
-static int check_replies(const tkl_reply *replies)
+int tkl__log_check_replies(const tkl_reply *replies)
 {
     for (size_t i = 0; i < tkl_reply_count(replies); i++) {
         const tkl_reply *reply = tkl_reply_at(replies, i);
@@ -120,49 +119,55 @@ static int check_replies(const tkl_reply *replies)
     return TKL_OK;
 }
 
-int tkl__log_fetch(const tkl_log *log, tkl_log_severity severity, size_t max, tkl_reply **replies)
+/* An array of what XREVRANGE answers. */
+static int fetch(const tkl_log *log, tkl_log_severity severity, const tkl__log_id *upto, size_t max,
+                 tkl_reply **replies)
 {
     tkl_pipeline *pipeline = NULL;
     tkl_call_options how = {.timeout_ms = log->timeout_ms, .retry_safe = true};
-    *replies = NULL;
     int rc = tkl_pipeline_open(log->client, &pipeline);
     for (int i = 0; rc == TKL_OK && i < TKL__LOG_SEVERITIES; i++)
         if (severity == TKL_LOG_ANY || (int)severity == i)
-            rc = add_range(pipeline, tkl__log_key(log, i, TKL__LOG_RECENT), max);
+            rc = add_range(pipeline, tkl__log_key(log, i, TKL__LOG_RECENT), upto ? upto[i] : "+",
+                           max);
     if (rc == TKL_OK)
         rc = tkl_pipeline_run(pipeline, &how, replies);
     if (rc == TKL_OK)
-        rc = check_replies(*replies);
+        rc = tkl__log_check_replies(*replies);
     tkl_pipeline_close(pipeline);
-    if (rc != TKL_OK) {
-        tkl_reply_free(*replies);
-        *replies = NULL;
-    }
     return rc;
 }
 
-int tkl_log_recent(tkl_log *log, tkl_log_severity severity, size_t max, tkl_log_entries **entries)
+int tkl__log_newest(const tkl_log *log, tkl_log_severity severity, const tkl__log_id *upto,
+                    size_t max, tkl_log_entries **entries)
 {
     tkl_reply *replies = NULL;
-    size_t cap = 0;
-    *entries = NULL;
-    int rc = tkl__log_check_any(severity);
-    max =
-        max < TKL_LOG_KEEP_MAX * TKL__LOG_SEVERITIES ? max : TKL_LOG_KEEP_MAX * TKL__LOG_SEVERITIES;
-    if (rc == TKL_OK)
-        rc = tkl__log_fetch(log, severity, max > 0 ? max : 1, &replies);
-    if (rc != TKL_OK)
+    size_t cap = 0, most = TKL_LOG_KEEP_MAX * TKL__LOG_SEVERITIES;
+    max = max < most ? max : most;
+    int rc = fetch(log, severity, upto, max > 0 ? max : 1, &replies);
+    if (rc != TKL_OK) {
+        tkl_reply_free(replies);
         return rc;
+    }
     for (size_t i = 0; i < tkl_reply_count(replies); i++)
         cap += tkl_reply_count(tkl_reply_at(replies, i));
     tkl__log_found *found = tkl__log_found_new(replies, cap);
     if (!found)
         return tkl__nomem();
-    for (size_t i = 0; i < tkl_reply_count(replies); i++)
-        tkl__log_found_add(found, severity == TKL_LOG_ANY ? (int)i : (int)severity,
-                           tkl_reply_at(replies, i));
+    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
+        const tkl_reply *list = tkl_reply_at(replies, i);
+        tkl__log_found_add(found, severity == TKL_LOG_ANY ? (int)i : (int)severity, list,
+                           tkl_reply_count(list));
+    }
     *entries = tkl__log_found_done(found, max);
     return *entries ? TKL_OK : TKL_ENOMEM;
+}
+
+int tkl_log_recent(tkl_log *log, tkl_log_severity severity, size_t max, tkl_log_entries **entries)
+{
+    *entries = NULL;
+    int rc = tkl__log_check_any(severity);
+    return rc == TKL_OK ? tkl__log_newest(log, severity, NULL, max, entries) : rc;
 }
 
 /* ---- Common messages ----------------------------------------------------- */
@@ -248,7 +253,7 @@ int tkl_log_common(tkl_log *log, tkl_log_severity severity, tkl_hour hour, size_
                                      tkl__deadline(log->client, log->timeout_ms), &replies);
     tkl__args_free(&args);
     if (rc == TKL_OK)
-        rc = check_replies(replies);
+        rc = tkl__log_check_replies(replies);
     if (rc == TKL_OK)
         return make_counts(replies, severity, max, counts);
     tkl_reply_free(replies);

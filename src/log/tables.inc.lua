@@ -1,7 +1,7 @@
 -- The tables of one severity. See the essay of log.c.
 -- include: hour
 
-local FOREIGN = 'WRONGTYPE a key of the log holds something else'
+local FOREIGN = 'DAMAGED the numbers of the log were not written by tackle'
 
 -- What the hash of a severity says, the size of its table, and its keys: hour, this, last.
 local function read_severity(keys)

@@ -2,14 +2,17 @@
  *
  * Following a log.
  *
- * A tail remembers the id of the last entry that it has seen of each severity, and asks for what
- * comes after it by XREAD, which the server answers when there is something. So nothing is lost
- * between two requests, also across a lost connection.
+ * A tail remembers, for each severity, the id of the last message that it has seen and how many
+ * had been added to the stream up to that one. log/after reads what came behind it. The server
+ * counts what it adds. So when the messages next to the last one are not there any more, the
+ * difference is how many the tail has missed.
  *
- * A wait is one XREAD of ten seconds after the other: a server that hangs is noticed. When such a
- * wait ended with nothing, the tail looks at the newest entries. Should they be older than what it
- * has seen, the stream is a new one (it expired, or was flushed, and the clock was set back), and
- * the tail begins at its beginning.
+ * When there is nothing, the tail waits in XREAD, which the server answers when something comes.
+ * A wait is one XREAD of ten seconds after the other: a server that hangs is noticed. What XREAD
+ * brings is only a signal: log/after reads the messages and the counts in one step.
+ *
+ * Should the newest message be older than what the tail has seen, the stream is a new one (it
+ * expired, or was flushed, and the clock was set back), and the tail begins at its beginning.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,12 +23,13 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/options.h"
 #include "core/resp.h"
 #include "log/log.h"
+#include "log/scripts.h"
 
 #define STEP_US  INT64_C(10000000)
 #define PAUSE_US 100000 /* after a failure */
-#define MAX      "1000" /* entries of a severity in one reply */
 
 typedef struct position {
     uint64_t ms, order; /* the id of the last entry seen; 0-0: none */
@@ -36,7 +40,10 @@ struct tkl_log_tail {
     tkl_log_severity severity; /* or TKL_LOG_ANY */
     size_t recent;             /* to begin with */
     bool placed;               /* the positions are set */
+    bool drained;              /* the last look brought all there was: wait before the next */
     position seen[TKL__LOG_SEVERITIES];
+    int64_t numbers[TKL__LOG_SEVERITIES]; /* of them: messages added up to the one seen */
+    int64_t missed;                       /* not reported yet */
 };
 
 int tkl_log_tail_open(tkl_log *log, tkl_log_severity severity, size_t recent, tkl_log_tail **out)
@@ -67,13 +74,19 @@ static bool follows(const tkl_log_tail *tail, int severity)
 
 /* ---- Positions ----------------------------------------------------------- */
 
-static position position_of(const tkl_reply *entry)
+/* "1526919030474-55" */
+static position position_of(const tkl_reply *id)
 {
-    const char *text = tkl_reply_str(tkl_reply_at(entry, 0));
+    const char *text = tkl_reply_str(id);
     char *end;
     position p = {.ms = strtoull(text, &end, 10)};
     p.order = *end == '-' ? strtoull(end + 1, NULL, 10) : 0;
     return p;
+}
+
+static void write_position(position p, tkl__log_id text)
+{
+    snprintf(text, TKL__LOG_ID_SIZE, "%" PRIu64 "-%" PRIu64, p.ms, p.order);
 }
 
 static bool is_before(position a, position b)
@@ -81,28 +94,202 @@ static bool is_before(position a, position b)
     return a.ms != b.ms ? a.ms < b.ms : a.order < b.order;
 }
 
-/* Calls visit() with the newest entry of each severity that is followed; NULL: it has none. */
-static int visit_newest(tkl_log_tail *tail, void (*visit)(position *seen, const tkl_reply *newest))
+/* ---- Asking -------------------------------------------------------------- */
+
+/* What log/after answers, in this order. */
+enum { ADDED, KEPT, FIRST, NEWEST, MORE, ENTRIES, ANSWERS };
+
+/* log/after for each severity that is followed, behind these positions. */
+static int ask(const tkl_log_tail *tail, const position *behind, tkl_reply **replies)
 {
-    tkl_reply *replies;
-    size_t at = 0;
-    int rc = tkl__log_fetch(tail->log, tail->severity, 1, &replies);
-    for (int i = 0; rc == TKL_OK && i < TKL__LOG_SEVERITIES; i++)
-        if (follows(tail, i))
-            visit(&tail->seen[i], tkl_reply_at(tkl_reply_at(replies, at++), 0));
+    tkl__log_id ids[TKL__LOG_SEVERITIES];
+    tkl_bytes keys[TKL__LOG_SEVERITIES], args[TKL__LOG_SEVERITIES];
+    tkl__invocation calls[TKL__LOG_SEVERITIES];
+    tkl_client *client = tail->log->client;
+    size_t n = 0;
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
+        if (!follows(tail, i))
+            continue;
+        write_position(behind[i], ids[n]);
+        keys[n] = tkl__log_key(tail->log, i, TKL__LOG_RECENT);
+        args[n] = tkl_str(ids[n]);
+        calls[n] = (tkl__invocation){.script = &tkl__lua_log_after,
+                                     .keys = &keys[n],
+                                     .nkeys = 1,
+                                     .args = &args[n],
+                                     .nargs = 1,
+                                     .retry_safe = true};
+        n++;
+    }
+    int rc = tkl__run_many(client, calls, n, tkl__deadline(client, tail->log->timeout_ms), replies);
+    return rc == TKL_OK ? tkl__log_check_replies(*replies) : rc;
+}
+
+/* The answer for a severity; NULL: it has no messages. */
+static const tkl_reply *answer_for(const tkl_log_tail *tail, const tkl_reply *replies, int severity)
+{
+    size_t index = tail->severity == TKL_LOG_ANY ? (size_t)severity : 0;
+    const tkl_reply *answer = tkl_reply_at(replies, index);
+    return tkl_reply_count(answer) == ANSWERS ? answer : NULL;
+}
+
+/* ---- Where to begin ------------------------------------------------------ */
+
+/* Behind all messages that are there. */
+static int place(tkl_log_tail *tail)
+{
+    static const position end = {UINT64_MAX, 0};
+    position behind[TKL__LOG_SEVERITIES];
+    tkl_reply *replies = NULL;
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
+        behind[i] = end;
+    int rc = ask(tail, behind, &replies);
+    for (int i = 0; rc == TKL_OK && i < TKL__LOG_SEVERITIES; i++) {
+        const tkl_reply *answer = follows(tail, i) ? answer_for(tail, replies, i) : NULL;
+        tail->seen[i] = answer ? position_of(tkl_reply_at(answer, NEWEST)) : (position){0};
+        tail->numbers[i] = answer ? tkl_reply_int(tkl_reply_at(answer, ADDED)) : 0;
+    }
     tkl_reply_free(replies);
     return rc;
 }
 
-static void begin_behind(position *seen, const tkl_reply *newest)
+/* The first look: the recent messages, if some are wanted. TKL_EMPTY: nothing to show yet. */
+static int begin(tkl_log_tail *tail, tkl_log_entries **entries)
 {
-    *seen = newest ? position_of(newest) : (position){0};
+    tkl__log_id upto[TKL__LOG_SEVERITIES];
+    int rc = place(tail);
+    if (rc == TKL_OK && tail->recent > 0) {
+        for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
+            write_position(tail->seen[i], upto[i]);
+        rc = tkl__log_newest(tail->log, tail->severity, upto, tail->recent, entries);
+    }
+    if (rc != TKL_OK)
+        return rc;
+    tail->placed = tail->drained = true;
+    if (*entries && (*entries)->count > 0)
+        return TKL_OK;
+    tkl_log_entries_free(*entries);
+    *entries = NULL;
+    return tkl__no(TKL_EMPTY);
 }
 
-static void begin_anew_if_older(position *seen, const tkl_reply *newest)
+/* ---- What came since ----------------------------------------------------- */
+
+/* A severity that has more to come is read up to here; what is later of the others waits, so that
+ * messages come in order of time. */
+static position horizon_of(const tkl_log_tail *tail, const tkl_reply *replies)
 {
-    if (!newest || is_before(position_of(newest), *seen))
-        *seen = (position){0};
+    position horizon = {UINT64_MAX, UINT64_MAX};
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
+        const tkl_reply *answer = follows(tail, i) ? answer_for(tail, replies, i) : NULL;
+        const tkl_reply *list = tkl_reply_at(answer, ENTRIES);
+        size_t count = tkl_reply_count(list);
+        if (!answer || count == 0 || tkl_reply_int(tkl_reply_at(answer, MORE)) == 0)
+            continue;
+        position last = position_of(tkl_reply_at(tkl_reply_at(list, count - 1), 0));
+        if (is_before(last, horizon))
+            horizon = last;
+    }
+    return horizon;
+}
+
+/* Notes what was missed, and that `taken` messages up to `last` have been seen. */
+static void go_ahead(tkl_log_tail *tail, int severity, const tkl_reply *answer, int64_t taken,
+                     position last)
+{
+    int64_t added = tkl_reply_int(tkl_reply_at(answer, ADDED));
+    int64_t gone = added - tkl_reply_int(tkl_reply_at(answer, KEPT));
+    position *seen = &tail->seen[severity];
+    int64_t *number = &tail->numbers[severity];
+    if (added < *number) /* a new stream */
+        *number = 0;
+    if (is_before(*seen, position_of(tkl_reply_at(answer, FIRST))) && gone > *number) {
+        tail->missed += gone - *number;
+        *number = gone;
+    }
+    *number += taken;
+    if (taken > 0)
+        *seen = last;
+}
+
+/* Takes over the messages of a severity, up to the horizon. */
+static void take(tkl_log_tail *tail, int severity, const tkl_reply *answer, position horizon,
+                 tkl__log_found *found)
+{
+    const tkl_reply *list = tkl_reply_at(answer, ENTRIES);
+    position last = {0};
+    size_t taken = 0;
+    for (; taken < tkl_reply_count(list); taken++) {
+        position next = position_of(tkl_reply_at(tkl_reply_at(list, taken), 0));
+        if (is_before(horizon, next))
+            break;
+        last = next;
+    }
+    tkl__log_found_add(found, severity, list, taken);
+    go_ahead(tail, severity, answer, (int64_t)taken, last);
+}
+
+/* Whether the stream is another one than the tail has seen, which lies in its future. */
+static bool begins_anew(tkl_log_tail *tail, const tkl_reply *replies)
+{
+    bool anew = false;
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
+        const tkl_reply *answer = follows(tail, i) ? answer_for(tail, replies, i) : NULL;
+        if (!answer || !is_before(position_of(tkl_reply_at(answer, NEWEST)), tail->seen[i]))
+            continue;
+        tail->seen[i] = (position){0};
+        tail->numbers[i] = 0;
+        anew = true;
+    }
+    return anew;
+}
+
+/* What log/after answered. Takes over the replies. TKL_EMPTY: nothing. */
+static int accept(tkl_log_tail *tail, tkl_reply *replies, tkl_log_entries **entries)
+{
+    position horizon = horizon_of(tail, replies);
+    size_t cap = 0;
+    for (size_t i = 0; i < tkl_reply_count(replies); i++)
+        cap += tkl_reply_count(tkl_reply_at(tkl_reply_at(replies, i), ENTRIES));
+    tkl__log_found *found = tkl__log_found_new(replies, cap);
+    if (!found)
+        return tkl__nomem();
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
+        const tkl_reply *answer = follows(tail, i) ? answer_for(tail, replies, i) : NULL;
+        if (answer)
+            take(tail, i, answer, horizon, found);
+        else
+            tail->numbers[i] = 0; /* the next stream counts anew */
+    }
+    tail->drained = horizon.ms == UINT64_MAX;
+    if (found->base.count == 0) {
+        tkl_log_entries_free(&found->base);
+        return tkl__no(TKL_EMPTY);
+    }
+    *entries = tkl__log_found_done(found, cap);
+    if (!*entries)
+        return TKL_ENOMEM;
+    found->base.missed = tail->missed;
+    tail->missed = 0;
+    return TKL_OK;
+}
+
+/* Reads what is there. TKL_EMPTY: nothing. */
+static int look(tkl_log_tail *tail, tkl_log_entries **entries)
+{
+    tkl_reply *replies = NULL;
+    if (!tail->placed)
+        return begin(tail, entries);
+    int rc = ask(tail, tail->seen, &replies);
+    if (rc == TKL_OK && begins_anew(tail, replies)) {
+        tkl_reply_free(replies);
+        replies = NULL;
+        rc = ask(tail, tail->seen, &replies);
+    }
+    if (rc == TKL_OK)
+        return accept(tail, replies, entries);
+    tkl_reply_free(replies);
+    return rc;
 }
 
 /* ---- Waiting ------------------------------------------------------------- */
@@ -110,12 +297,12 @@ static void begin_anew_if_older(position *seen, const tkl_reply *newest)
 static void write_xread(tkl__buf *wire, int64_t left_us, const void *arg)
 {
     const tkl_log_tail *tail = arg;
-    char text[48];
+    tkl__log_id id;
     size_t count = tail->severity == TKL_LOG_ANY ? TKL__LOG_SEVERITIES : 1;
     tkl__resp_head(wire, 6 + 2 * count);
     tkl__resp_argz(wire, "XREAD");
     tkl__resp_argz(wire, "COUNT");
-    tkl__resp_argz(wire, MAX);
+    tkl__resp_argz(wire, "1");
     tkl__resp_argz(wire, "BLOCK");
     tkl__resp_int(wire, left_us < 1000 ? 1 : left_us / 1000); /* 0 would be for ever */
     tkl__resp_argz(wire, "STREAMS");
@@ -126,44 +313,13 @@ static void write_xread(tkl__buf *wire, int64_t left_us, const void *arg)
     }
     for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
         if (follows(tail, i)) {
-            snprintf(text, sizeof text, "%" PRIu64 "-%" PRIu64, tail->seen[i].ms,
-                     tail->seen[i].order);
-            tkl__resp_argz(wire, text);
+            write_position(tail->seen[i], id);
+            tkl__resp_argz(wire, id);
         }
 }
 
-static int severity_of(const tkl_log_tail *tail, tkl_bytes key)
-{
-    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
-        tkl_bytes own = tkl__log_key(tail->log, i, TKL__LOG_RECENT);
-        if (own.len == key.len && memcmp(own.data, key.data, key.len) == 0)
-            return i;
-    }
-    return TKL_LOG_DEBUG;
-}
-
-/* What XREAD answered: [[key, entries], ...]. Takes over the reply. */
-static int accept(tkl_log_tail *tail, tkl_reply *reply, tkl_log_entries **entries)
-{
-    size_t cap = 0;
-    for (size_t i = 0; i < tkl_reply_count(reply); i++)
-        cap += tkl_reply_count(tkl_reply_at(tkl_reply_at(reply, i), 1));
-    tkl__log_found *found = tkl__log_found_new(reply, cap);
-    if (!found)
-        return tkl__nomem();
-    for (size_t i = 0; i < tkl_reply_count(reply); i++) {
-        const tkl_reply *stream = tkl_reply_at(reply, i), *list = tkl_reply_at(stream, 1);
-        int severity = severity_of(tail, tkl_reply_bytes(tkl_reply_at(stream, 0)));
-        tkl__log_found_add(found, severity, list);
-        if (tkl_reply_count(list) > 0)
-            tail->seen[severity] = position_of(tkl_reply_at(list, tkl_reply_count(list) - 1));
-    }
-    *entries = tkl__log_found_done(found, cap);
-    return *entries ? TKL_OK : TKL_ENOMEM;
-}
-
-/* One XREAD, until `end`. TKL_EMPTY: nothing came. */
-static int wait_once(tkl_log_tail *tail, int64_t end, tkl_log_entries **entries)
+/* One XREAD, until `end`. TKL_OK: something came, or the time is over. */
+static int wait_once(tkl_log_tail *tail, int64_t end)
 {
     tkl_client *client = tail->log->client;
     tkl_bytes key = tkl__log_key(tail->log, 0, TKL__LOG_RECENT);
@@ -172,61 +328,32 @@ static int wait_once(tkl_log_tail *tail, int64_t end, tkl_log_entries **entries)
                              .arg = tail};
     tkl_reply *reply = NULL;
     int rc = tkl__block(client, &command, end, &reply);
-    if (rc == TKL_OK && tkl_reply_count(reply) > 0)
-        return accept(tail, reply, entries);
     tkl_reply_free(reply);
-    return rc == TKL_OK ? tkl__no(TKL_EMPTY) : rc;
+    return rc == TKL_EMPTY ? TKL_OK : rc;
 }
 
-/* The first call: the recent entries, if some are wanted. TKL_EMPTY: nothing to show yet. */
-static int begin(tkl_log_tail *tail, tkl_log_entries **entries)
+/* Waits for something to come, or after a failure for a moment. */
+static int wait_after(tkl_log_tail *tail, int rc, int64_t end)
 {
-    int rc = TKL_OK;
-    if (tail->recent == 0) {
-        rc = visit_newest(tail, begin_behind);
-        tail->placed = rc == TKL_OK;
-        return rc == TKL_OK ? tkl__no(TKL_EMPTY) : rc;
-    }
-    rc = tkl_log_recent((tkl_log *)tail->log, tail->severity, tail->recent, entries);
-    if (rc != TKL_OK)
-        return rc;
-    const tkl__log_found *found = (const tkl__log_found *)(const void *)*entries;
-    for (size_t i = 0, at = 0; i < TKL__LOG_SEVERITIES; i++)
-        if (follows(tail, (int)i)) /* the newest comes first */
-            begin_behind(&tail->seen[i], tkl_reply_at(tkl_reply_at(found->reply, at++), 0));
-    tail->placed = true;
-    if ((*entries)->count > 0)
-        return TKL_OK;
-    tkl_log_entries_free(*entries);
-    *entries = NULL;
-    return tkl__no(TKL_EMPTY);
+    int64_t pause = rc == TKL_EMPTY ? STEP_US : PAUSE_US, until = tkl__now() + pause;
+    until = until < end ? until : end;
+    return rc == TKL_EMPTY ? wait_once(tail, until) : tkl__sleep(tail->log->client, until);
 }
 
-/* After a wait that brought nothing: TKL_EMPTY to wait again, or why not. */
-static int go_on(tkl_log_tail *tail, int rc)
+static bool may_go_on(int rc)
 {
-    if (rc == TKL_EMPTY)
-        rc = visit_newest(tail, begin_anew_if_older);
-    if (rc != TKL_OK && !tkl_is_transient(rc) && !tkl_is_unknown(rc))
-        return rc;
-    if (rc != TKL_OK)
-        rc = tkl__sleep(tail->log->client, tkl__now() + PAUSE_US);
-    return rc == TKL_OK ? TKL_EMPTY : rc;
+    return rc == TKL_EMPTY || tkl_is_transient(rc) || tkl_is_unknown(rc);
 }
 
 int tkl_log_tail_next(tkl_log_tail *tail, int64_t wait_ms, tkl_log_entries **entries)
 {
     int64_t end = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
-    int rc = TKL_EMPTY;
     *entries = NULL;
-    if (!tail->placed)
-        rc = begin(tail, entries);
-    while (rc == TKL_EMPTY) {
-        int64_t step = tkl__now() + STEP_US;
-        rc = wait_once(tail, step < end ? step : end, entries);
-        if (rc == TKL_OK || tkl__now() >= end)
-            break;
-        rc = go_on(tail, rc);
+    int rc = tail->drained && wait_ms != 0 ? TKL_EMPTY : look(tail, entries);
+    while (may_go_on(rc) && tkl__now() < end) {
+        rc = wait_after(tail, rc, end);
+        if (rc == TKL_OK)
+            rc = look(tail, entries);
     }
-    return rc;
+    return rc == TKL_EMPTY ? tkl__no(TKL_EMPTY) : rc;
 }

@@ -80,15 +80,16 @@ end
 
 -- Reading first: what is in the way is found before anything is written. The stream of a lone
 -- severity need not be looked at, for it is what is written first.
+local PARTS = 4
 local severities = {}
-for i = 1, #KEYS, 4 do
-  local severity = read_severity({recent = KEYS[i], hour = KEYS[i + 1], this = KEYS[i + 2],
-                                  last = KEYS[i + 3]})
+for i = 1, #KEYS, PARTS do
+  local recent, hour_of, this, last = unpack(KEYS, i, i + PARTS - 1)
+  local severity = read_severity({recent = recent, hour = hour_of, this = this, last = last})
   severity.age = severity.hour and age_of(severity.hour, hour) or 'gone'
   if severity.age ~= 'this' then
     redis.call('ZCARD', severity.keys.last)
   end
-  if #KEYS > 4 then
+  if #KEYS > PARTS then
     redis.call('XLEN', severity.keys.recent)
   end
   severity.times = {}

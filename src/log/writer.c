@@ -37,6 +37,7 @@ struct tkl_log_writer {
     pthread_cond_t finished; /* sending */
     pending *first, **end;
     int64_t count;
+    size_t bytes; /* of the messages */
     bool sending;
     bool listed; /* by the keeper, or about to be */
     tkl_log_writer_stats stats;
@@ -53,9 +54,16 @@ static int64_t gather(tkl_log_writer *w, tkl__log_batch *batch)
 {
     int64_t count = 0;
     tkl__log_batch_init(batch, w->log);
-    for (pending *p = w->first; p && count < w->batch; p = p->next, count++)
+    for (pending *p = w->first; p && count < w->batch && tkl__log_batch_has_room(batch, p->len);
+         p = p->next, count++)
         tkl__log_batch_add(batch, w->log, p->severity, (tkl_bytes){p->text, p->len});
     return count;
+}
+
+/* With the lock: a batch is complete. */
+static bool is_full(const tkl_log_writer *w)
+{
+    return w->count >= w->batch || w->bytes >= TKL__LOG_BYTES_AT_ONCE;
 }
 
 /* With the lock: takes the first messages out of the line. */
@@ -67,6 +75,7 @@ static void remove_first(tkl_log_writer *w, int64_t count)
         if (!w->first)
             w->end = &w->first;
         w->count--;
+        w->bytes -= p->len;
         free(p);
     }
 }
@@ -82,7 +91,7 @@ static void settle(tkl_log_writer *w, int64_t count, int rc)
     } else if (tkl_is_unknown(rc)) {
         w->stats.unsure += count;
         remove_first(w, count);
-    } else if (rc == TKL_ETYPE || rc == TKL_EREFUSED) {
+    } else if (rc == TKL_ETYPE || rc == TKL_EDAMAGED || rc == TKL_EREFUSED) {
         w->stats.lost += count;
         remove_first(w, count);
     }
@@ -164,7 +173,7 @@ static int64_t keeper_due(tkl__kept *kept)
     tkl_log_writer *w = writer_of(kept);
     pthread_mutex_lock(&w->mutex);
     w->listed = w->count > 0;
-    bool behind = w->count >= w->batch && w->stats.code == TKL_OK;
+    bool behind = is_full(w) && w->stats.code == TKL_OK;
     int64_t due = !w->listed ? TKL__FOREVER : tkl__now() + (behind ? 0 : w->interval_us);
     pthread_mutex_unlock(&w->mutex);
     return due;
@@ -238,6 +247,7 @@ static int append(tkl_log_writer *w, pending *p, bool *keep)
     *w->end = p;
     w->end = &p->next;
     w->count++;
+    w->bytes += p->len;
     *keep = !w->listed;
     w->listed = true;
     return TKL_OK;
@@ -257,7 +267,7 @@ int tkl_log_writer_write(tkl_log_writer *w, tkl_log_severity severity, tkl_bytes
     pthread_mutex_lock(&w->mutex);
     rc = append(w, p, &keep);
     /* While the server is away the keeper tries, once an interval. */
-    if (rc == TKL_OK && w->count >= w->batch && !w->sending && w->stats.code == TKL_OK)
+    if (rc == TKL_OK && is_full(w) && !w->sending && w->stats.code == TKL_OK)
         send_batch(w);
     pthread_mutex_unlock(&w->mutex);
     if (keep && tkl__keep(w->log->client, &w->kept, tkl__now() + w->interval_us) != TKL_OK) {

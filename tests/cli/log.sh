@@ -68,8 +68,22 @@ is "followed" "$(head -1 "$home/tail" | jq -r .severity)" info
 kill $follower
 wait $follower 2>/dev/null
 
+# A follower that is stopped for a while says what it missed.
+tackle log write missed info first --keep 5 || fail "write"
+tackle log recent missed --count 1 --follow >"$home/tail" 2>"$home/err" &
+follower=$!
+for i in $(seq 500); do [ -s "$home/tail" ] && break; sleep 0.02; done
+kill -STOP $follower
+seq 12 | tackle log write missed info - --keep 5 || fail "lines"
+kill -CONT $follower
+for i in $(seq 500); do [ "$(wc -l <"$home/tail")" = 6 ] && break; sleep 0.02; done
+is "the last five" "$(wc -l <"$home/tail")" 6
+has "$(cat "$home/err")" "7 messages were gone before they could be read"
+kill $follower
+wait $follower 2>/dev/null
+
 ends 0 tackle log list --json
-is "list" "$(jq -c . <<<"$out")" '["lines","long","many","shop","sys","sys2","tail"]'
+is "list" "$(jq -c . <<<"$out")" '["lines","long","many","missed","shop","sys","sys2","tail"]'
 ends 64 tackle log drop shop
 ends 0 tackle log drop shop --yes --json
 is "drop" "$(jq -c . <<<"$out")" '{"name":"shop","dropped":true}'
@@ -81,6 +95,10 @@ ends 64 tackle log write shop info
 ends 64 tackle log write shop -
 ends 64 tackle log write shop info x --syslog
 ends 64 tackle log write shop info x --keep -1
+for option in keep distinct ttl; do
+    ends 64 tackle log write shop info x --$option 0
+    has "$err" "--$option: must be more than 0"
+done
 ends 64 tackle log recent shop --count -1
 ends 64 tackle log recent shop loud
 

@@ -38,6 +38,17 @@ ends 64 tackle online count estimate --days 2 --all
 ends 0 tackle online mark here ann --using heartbeat --window 1m
 ends 0 tackle online count here
 is "heartbeat" "$out" 1
+ends 0 tackle online report here --json
+is "a window, and no days" "$(jq -c '[.kind, .window_ms, .zone, .keep_days, .days[0].day]' <<<"$out")" \
+    '["heartbeat",60000,null,null,"now"]'
+ends 0 tackle online report here
+has "$out" "a mark lasts 60 s"
+for option in keep window max-id; do
+    ends 64 tackle online mark new ann --$option 0
+    has "$err" "--$option: must be more than 0"
+done
+ends 0 tackle online list --json
+is "list" "$(jq -c . <<<"$out")" '["estimate","here","players","visitors"]'
 
 ends 1 tackle online report nobody
 ends 64 tackle online count visitors --days 0

@@ -47,6 +47,19 @@ ends 64 tackle session end "$alice" --user alice
 ends 64 tackle session create ""
 ends 64 tackle session top --count 0
 ends 64 tackle session create alice --ttl -5s
+ends 64 tackle session create alice --ttl 0
+has "$err" "--ttl: must be more than 0"
+ends 64 tackle session create alice --most 0
+has "$err" "--most: must be more than 0"
+ends 64 tackle session top --skip -1
+has "$err" "--skip: must not be negative"
+ends 64 tackle session list alice --count -1
+
+ends 0 tackle session create carol --store other
+ends 0 tackle session create carol
+ends 0 tackle session stores --json
+is "stores" "$(jq -c . <<<"$out")" '["default","other"]'
+ends 0 tackle session drop --store other --yes
 
 ends 64 tackle session drop
 has "$err" "--yes"

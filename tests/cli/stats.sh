@@ -36,12 +36,14 @@ ends 0 tackle stats show many size one spread --both --json
 is "several contexts" "$(jq .count <<<"$out")" 100004
 
 # What is no number.
-for value in x nan inf -inf 1e400 2e18 '' '1 2' 1,5; do
+for value in x nan inf -inf 1e400 2e18 '' '1 2' 1,5 0x10 -0X1p3 infinity; do
     ends 64 tackle stats record wrong size -- "$value"
 done
 ends 1 tackle stats show wrong size --both
 ends 64 tackle stats record wrong size
 ends 64 tackle stats show one size --last --both
+ends 64 tackle stats record one "" 1
+has "$err" "a type of statistics needs a name"
 
 # Timing a command.
 ends 7 tackle stats time job -- sh -c 'exit 7'
