@@ -34,6 +34,7 @@
 #include <tackle/session.h>
 #include <tackle/stats.h>
 #include <tackle/suggest.h>
+#include <tackle/text.h>
 #include <tackle/unique.h>
 #include <tackle/version.h>
 #include <tackle/worker.h>
