@@ -23,6 +23,7 @@
 #define TACKLE_SEARCH_H
 
 #include <tackle/client.h>
+#include <tackle/text.h> /* tkl_text_score() */
 
 #ifdef __cplusplus
 extern "C" {
@@ -221,7 +222,7 @@ TKL_API void tkl_search_result_free(tkl_search_result *result); /* NULL is fine 
 TKL_API int tkl_search_get(tkl_search *search, const tkl_bytes *ids, size_t count,
                            tkl_search_result **result) TKL_NONNULL(1, 4) TKL_CHECK;
 
-/* ---- Text ---------------------------------------------------------------- */
+/* ---- Matches ------------------------------------------------------------- */
 
 typedef struct tkl_search_mark_options {
     tkl_bytes before, after; /* put around each match; both empty: "<b>" and "</b>" */
@@ -241,11 +242,6 @@ TKL_API int tkl_search_highlight(tkl_search *search, tkl_bytes query, tkl_bytes 
                                  const tkl_search_mark_options *options, tkl_search_marks **marks)
     TKL_NONNULL(1, 5) TKL_CHECK;
 TKL_API void tkl_search_marks_free(tkl_search_marks *marks); /* NULL is fine */
-
-/* A number that sorts as the text does by its first six bytes; among texts that share these, longer
- * ones come after the one that ends there. Exact in a double. For sorted sets of your
- * own. No I/O. */
-TKL_API double tkl_text_score(tkl_bytes text);
 
 #ifdef __cplusplus
 }
