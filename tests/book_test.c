@@ -224,6 +224,40 @@ static void chinese_is_found_by_character_pinyin_and_initials(void **state)
     check_complete(b, "iphone手", "iPhone手机");
     check_complete(b, "i", "iPhone手机"); /* once, although three forms begin so */
     check_find(b, "ZS", 10, false, "e:张三|p:张三丰");
+    check_complete(b, "张s", "张三|张三丰"); /* begun in characters */
+    check_complete(b, "张san", "张三|张三丰");
+    check_complete(b, "张sf", "张三丰");
+    check_complete(b, "张三f", "张三丰");
+    check_complete(b, "重q", "重庆大厦");
+    check_complete(b, "重庆ds", "重庆大厦");
+    tkl_book_close(b);
+}
+
+static void parts_may_be_in_characters_and_pinyin(void **state)
+{
+    fixture *f = *state;
+    tkl_book *b =
+        open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON, .contains = TKL_BOOK_ON});
+    add(b, "张三丰|李三丰子");
+    check_find(b, "三feng", 10, false, "s:张三丰|c:李三丰子");
+    check_find(b, "sanf", 10, false, "c:张三丰|c:李三丰子");
+    tkl_book_close(b);
+}
+
+static void korean_is_found_while_it_is_typed(void **state)
+{
+    fixture *f = *state;
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_BOOK_ON});
+    add(b, "김민수|가나다|간호사");
+    static const char *const typed[] = {"ㄱ", "기", "김", "김ㅁ", "김미", "김민", "김민수"};
+    check_complete(b, typed[0], "간호사|가나다|김민수");
+    for (int i = 1; i < 7; i++)
+        check_complete(b, typed[i], "김민수");
+    check_complete(b, "간", "간호사|가나다");
+    check_complete(b, "간호", "간호사");
+    check_find(b, "민ㅅ", 10, false, "c:김민수");
+    check_find(b, "민수", 10, false, "s:김민수");
+    check_find(b, "김민수", 10, false, "e:김민수");
     tkl_book_close(b);
 }
 
@@ -737,6 +771,8 @@ int main(void)
         TEST(a_batch_is_as_one_after_the_other),
         TEST(thousands_are_added_in_one_trip),
         TEST(chinese_is_found_by_character_pinyin_and_initials),
+        TEST(parts_may_be_in_characters_and_pinyin),
+        TEST(korean_is_found_while_it_is_typed),
         TEST(pages_have_each_entry_once),
         TEST(any_language_is_completed),
         TEST(any_bytes_are_kept),

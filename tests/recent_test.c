@@ -118,12 +118,24 @@ static void prefixes_are_completed_in_any_language(void **state)
     check_complete(rich, "chongq", 9, "重庆");
     check_complete(rich, "ZS", 9, "张三");
     check_complete(rich, "张", 9, "张三");
+    check_complete(rich, "张s", 9, "张三");
     check_complete(rich, "עמ", 9, "עמית");
     check_complete(rich, "👍🏽", 9, "👍🏽ok");
     check_complete(rich, "\xff", 9, "\xff\xfe");
     check_complete(rich, "a prefix that is longer than anything", 9, "");
     tkl_recent_close(plain);
     tkl_recent_close(rich);
+}
+
+static void korean_is_completed_while_it_is_typed(void **state)
+{
+    fixture *f = *state;
+    tkl_recent *r = open_recent(f->client, NULL);
+    add(r, "김민수 가나다");
+    check_complete(r, "기", 9, "김민수");
+    check_complete(r, "김ㅁ", 9, "김민수");
+    check_complete(r, "간", 9, "가나다");
+    tkl_recent_close(r);
 }
 
 static void lists_expire_after_the_last_add(void **state)
@@ -254,6 +266,7 @@ int main(void)
         TEST(only_so_many_are_kept),
         TEST(contacts_are_removed),
         TEST(prefixes_are_completed_in_any_language),
+        TEST(korean_is_completed_while_it_is_typed),
         TEST(lists_expire_after_the_last_add),
         TEST(lists_are_found),
         TEST(bad_arguments_are_refused),

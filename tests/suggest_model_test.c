@@ -53,17 +53,24 @@ static bool form_begins(tkl_bytes form, const char *prefix)
     return begins(plain, prefix);
 }
 
-static bool fits(const char *key, const char *prefix, bool words, bool pinyin)
+/* Whether it begins so, as it is or in pinyin. */
+static bool start_fits(const char *start, const char *prefix, bool pinyin)
 {
-    bool found = begins(key, prefix);
-    for (const char *at = key + 1; words && *key && *at; at++)
-        found = found || (at[-1] == ' ' && *at != ' ' && begins(at, prefix));
+    bool found = begins(start, prefix);
     tkl__forms forms = {.count = 0};
     if (pinyin)
-        assert_ok(tkl__text_forms(tkl_str(key), &forms));
+        assert_ok(tkl__text_forms(tkl_str(start), &forms));
     for (size_t i = 0; i < forms.count; i++)
         found = found || form_begins(forms.items[i], prefix);
     tkl__forms_free(&forms);
+    return found;
+}
+
+static bool fits(const char *key, const char *prefix, bool words, bool pinyin)
+{
+    bool found = start_fits(key, prefix, pinyin);
+    for (const char *at = key + 1; words && *key && *at; at++)
+        found = found || (at[-1] == ' ' && *at != ' ' && start_fits(at, prefix, pinyin));
     return found;
 }
 

@@ -311,6 +311,48 @@ static void chinese_is_hinted_by_character_and_pinyin(void **state)
     check(s, "chongq", 5, "重庆=2");
     check(s, "zq", 5, "重庆=2");
     check(s, "b", 5, "北京天气=5|北京=3|beijing hotel=1"); /* each once */
+    check(s, "北jing", 5, "北京天气=5|北京=3");
+    check(s, "北京t", 5, "北京天气=5");
+    tkl_suggest_close(s);
+}
+
+static void later_words_are_found_in_pinyin_too(void **state)
+{
+    fixture *f = *state;
+    tkl_suggest *s = open_suggest(
+        f->client,
+        &(tkl_suggest_options){.pinyin = TKL_SUGGEST_ON, .words = TKL_SUGGEST_ON, .best = 10});
+    feed(s, "北京 明天 天气", 5);
+    feed(s, "best 天气", 3);
+    check(s, "天气", 5, "北京 明天 天气=5|best 天气=3");
+    check(s, "tianqi", 5, "北京 明天 天气=5|best 天气=3");
+    check(s, "tq", 5, "北京 明天 天气=5|best 天气=3");
+    check(s, "天q", 5, "北京 明天 天气=5|best 天气=3");
+    check(s, "mt tq", 5, "北京 明天 天气=5");
+    for (int i = 0; i < 30; i++) { /* crowded */
+        char *text = test_format("x%d 天气", i);
+        feed(s, text, 1);
+        free(text);
+    }
+    check(s, "tian", 2, "北京 明天 天气=5|best 天气=3");
+    assert_int_equal(take(s, "北京 明天 天气"), 1);
+    check(s, "tq", 1, "best 天气=3");
+    check(s, "天", 1, "best 天气=3");
+    tkl_suggest_close(s);
+}
+
+static void korean_is_hinted_while_it_is_typed(void **state)
+{
+    fixture *f = *state;
+    tkl_suggest *s = open_suggest(f->client, NULL);
+    feed(s, "김치", 5);
+    feed(s, "기차", 3);
+    feed(s, "가나다", 1);
+    check(s, "ㄱ", 5, "김치=5|기차=3|가나다=1");
+    check(s, "기", 5, "김치=5|기차=3");
+    check(s, "김", 5, "김치=5");
+    check(s, "깇", 5, "기차=3"); /* on the way to it */
+    check(s, "간", 5, "가나다=1");
     tkl_suggest_close(s);
 }
 
@@ -638,7 +680,7 @@ static void the_best_of_prefixes_may_get_lost(void **state)
         feed(s, text, i);
     }
     assert_ok(tkl_callz(f->client, NULL, "DEL", "tackle:suggest:{q}:best", NULL));
-    check(s, "text 0", 2, "text 010=10|text 009=9"); /* of the first ten */
+    check(s, "text 0", 2, "text 030=30|text 029=29"); /* of the first fifty */
     for (int i = 1; i <= 30; i++) {
         sprintf(text, "text %03d", i);
         feed(s, text, i);
@@ -739,6 +781,8 @@ int main(void)
         TEST(nothing_overflows_however_long_it_lasts),
         TEST(a_clock_that_goes_back_breaks_nothing),
         TEST(chinese_is_hinted_by_character_and_pinyin),
+        TEST(later_words_are_found_in_pinyin_too),
+        TEST(korean_is_hinted_while_it_is_typed),
         TEST(later_words_are_found_if_asked),
         TEST(any_text_is_hinted),
         TEST(any_bytes_are_kept),

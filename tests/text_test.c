@@ -21,6 +21,11 @@ static char *fold(tkl_bytes text, unsigned how)
     return folded;
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 /* ---- Folding ------------------------------------------------------------- */
 
 static void text_is_folded(void **state)
@@ -54,6 +59,9 @@ static void text_is_folded(void **state)
         {"張三豐 繁體字", TKL__FOLD_CHINESE, "张三丰 繁体字"},
         {"薴", TKL__FOLD_CHINESE, "苎"},
         {"👍🏽 ok", 0, "👍🏽 ok"},
+        {"김", TKL__FOLD_HANGUL, "\u1100\u1175\u1106"},
+        {"값과", TKL__FOLD_HANGUL, "\u1100\u1161\u1107\u1109\u1100\u1169\u1161"},
+        {"까 ㄱㅏㄳ", TKL__FOLD_HANGUL, "\u1101\u1161 \u1100\u1161\u1100\u1109"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         char *folded = fold(tkl_str(cases[i].text), cases[i].how);
@@ -63,6 +71,41 @@ static void text_is_folded(void **state)
         free(folded);
         free(again);
     }
+}
+
+/* Whatever is on the screen while a Korean text is typed begins the text. */
+static void korean_texts_begin_with_what_is_typed(void **state)
+{
+    (void)state;
+    static const char *const typed[] = {"ㄱ", "가", "간", "가나", "가난", "가나다"};
+    char *whole = fold(tkl_str("가나다"), TKL__FOLD_HANGUL);
+    for (size_t i = 0; i < COUNT(typed); i++) {
+        char *part = fold(tkl_str(typed[i]), TKL__FOLD_HANGUL);
+        bool begins = strncmp(whole, part, strlen(part)) == 0;
+        if (begins != (i != 4))
+            fail_msg("%s", typed[i]);
+        free(part);
+    }
+    free(whole);
+}
+
+/* Syllables of all initials, vowels and finals: no two have the same letters. */
+static void korean_syllables_stay_different(void **state)
+{
+    (void)state;
+    enum { SYLLABLES = 11172 };
+    static char *all[SYLLABLES];
+    for (int i = 0; i < SYLLABLES; i++) {
+        int c = 0xAC00 + i;
+        char text[] = {(char)(0xE0 | c >> 12), (char)(0x80 | (c >> 6 & 63)),
+                       (char)(0x80 | (c & 63)), 0};
+        all[i] = fold(tkl_str(text), TKL__FOLD_HANGUL);
+    }
+    qsort(all, SYLLABLES, sizeof *all, compare_texts);
+    for (int i = 1; i < SYLLABLES; i++)
+        assert_string_not_equal(all[i - 1], all[i]);
+    for (int i = 0; i < SYLLABLES; i++)
+        free(all[i]);
 }
 
 static void marks_in_another_order_are_the_same_text(void **state)
@@ -190,6 +233,12 @@ static void chinese_is_written_in_pinyin(void **state)
         {"張三豐", "zhang|san|feng", true},
         {"𠀀野家", "he|ye|jia", true}, /* beyond the BMP */
         {"\xff张", "\xff|zhang", true},
+        {"张三丰", "张|san|feng", true}, /* begun in characters */
+        {"张三丰", "张|s|f", true},
+        {"张三丰", "张|三|feng", true},
+        {"张三丰", "zhang|三|feng", false},
+        {"a重b庆长", "a|重b|qing|chang", true},
+        {"a重b庆长", "a|重b|q|z", true},
         {"hello", "hello", false},
         {"müller", "müller", false},
         {"カタカナ", "カタカナ", false},
@@ -410,6 +459,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ascii_needs_no_icu),
         cmocka_unit_test(text_is_folded),
+        cmocka_unit_test(korean_texts_begin_with_what_is_typed),
+        cmocka_unit_test(korean_syllables_stay_different),
         cmocka_unit_test(marks_in_another_order_are_the_same_text),
         cmocka_unit_test(bytes_that_are_not_utf8_stay),
         cmocka_unit_test(text_that_grows_is_folded_whole),

@@ -37,7 +37,7 @@ static size_t code_points(tkl_bytes text)
 
 static unsigned fold_of(unsigned settings)
 {
-    return settings & TKL__BOOK_ACCENTS ? TKL__FOLD_ACCENTS : TKL__FOLD_CASE;
+    return TKL__FOLD_HANGUL | (settings & TKL__BOOK_ACCENTS ? TKL__FOLD_ACCENTS : 0U);
 }
 
 int tkl__book_key(tkl_bytes text, unsigned settings, tkl__buf *out)

@@ -274,7 +274,7 @@ static int read_list(tkl_recent *recent, bool whole, size_t count, tkl_reply **c
 int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t count, tkl_names **contacts)
 {
     tkl_reply *reply = NULL;
-    match m = {.fold = recent->options.accents ? TKL__FOLD_ACCENTS : TKL__FOLD_CASE,
+    match m = {.fold = TKL__FOLD_HANGUL | (recent->options.accents ? TKL__FOLD_ACCENTS : 0U),
                .pinyin = recent->options.pinyin};
     *contacts = NULL;
     tkl__buf_init(&m.prefix);

@@ -19,6 +19,7 @@ local META, WEIGHTS, TEXTS, BEST, SHOWN = unpack(KEYS)
 -- include: typos
 
 local FEW = 10 -- as CROWD of feed
+local SOME = 50 -- of a prefix that keeps nothing although it is crowded: it ends inside a character
 
 local settings, prefix, listed, count, most, clock, typos = unpack(ARGV)
 local meta = redis.call('HMGET', META, 'settings', 'since')
@@ -38,9 +39,9 @@ local function add_best(of, limit)
   return #best
 end
 
--- Those of a prefix that is not crowded: all. Of another the first few.
-local function add_few(of)
-  local found = redis.call('ZRANGE', TEXTS, '[' .. of, above(of), 'BYLEX', 'LIMIT', 0, FEW)
+-- Those of a prefix that is not crowded: all. Of another the first in order.
+local function add_first(of, limit)
+  local found = redis.call('ZRANGE', TEXTS, '[' .. of, above(of), 'BYLEX', 'LIMIT', 0, limit)
   if #found == 0 then
     return
   end
@@ -66,11 +67,11 @@ end
 local function add_all(of, from, limit)
   if of == '' then
     add_heaviest()
-  elseif from ~= of or add_best(of, limit) < tonumber(limit) then
-    if from ~= of then
-      add_best(from, most)
-    end
-    add_few(of)
+    return
+  end
+  local kept = add_best(from, from == of and limit or most)
+  if from ~= of or kept < tonumber(limit) then
+    add_first(of, kept > 0 and FEW or SOME)
   end
 end
 

@@ -11,6 +11,7 @@
 #include "text/text.h"
 
 #define WORDS_MAX       8
+#define STARTS_MAX      50 /* as in best.inc.lua */
 #define CODE_POINTS_MAX 32 /* of the longest prefix: a character may have many */
 /* Bytes of all prefixes of a text that keep their best. What begins beyond is found, but only in
  * prefixes that are not crowded. */
@@ -28,7 +29,8 @@ int tkl__suggest_key(tkl_bytes text, const tkl__suggest_settings *settings, tkl_
 {
     tkl__buf folded;
     tkl__buf_init(&folded);
-    int rc = tkl__text_fold(text, settings->accents ? TKL__FOLD_ACCENTS : TKL__FOLD_CASE, &folded);
+    unsigned how = TKL__FOLD_HANGUL | (settings->accents ? TKL__FOLD_ACCENTS : 0U);
+    int rc = tkl__text_fold(text, how, &folded);
     if (rc == TKL_OK)
         tkl__lex_escape(out, (tkl_bytes){folded.data, folded.len});
     tkl__buf_free(&folded);
@@ -97,14 +99,43 @@ static int each_form(tkl_bytes key, visit_start *visit, void *arg)
     return rc;
 }
 
+/* The forms of what begins at a later word. */
+typedef struct words_forms {
+    visit_start *visit;
+    void *arg;
+} words_forms;
+
+static int visit_word(void *arg, tkl_bytes word)
+{
+    words_forms *w = arg;
+    return each_form(word, w->visit, w->arg);
+}
+
+/* Counts what is visited, and leaves out what is too much. */
+typedef struct counted {
+    visit_start *visit;
+    void *arg;
+    int count;
+} counted;
+
+static int visit_counted(void *arg, tkl_bytes start)
+{
+    counted *c = arg;
+    return ++c->count <= STARTS_MAX ? c->visit(c->arg, start) : TKL_OK;
+}
+
 static int each_start(tkl_bytes key, const tkl__suggest_settings *settings, visit_start *visit,
                       void *arg)
 {
-    int rc = visit(arg, key);
+    counted c = {.visit = visit, .arg = arg};
+    words_forms w = {.visit = visit_counted, .arg = &c};
+    int rc = visit_counted(&c, key);
     if (rc == TKL_OK && settings->words)
-        rc = each_word(key, visit, arg);
+        rc = each_word(key, visit_counted, &c);
     if (rc == TKL_OK && settings->pinyin)
-        rc = each_form(key, visit, arg);
+        rc = each_form(key, visit_counted, &c);
+    if (rc == TKL_OK && settings->pinyin && settings->words)
+        rc = each_word(key, visit_word, &w);
     return rc;
 }
 

@@ -31,6 +31,8 @@ typedef enum tkl__fold {
     TKL__FOLD_ACCENTS = 1, /* "müller" becomes "muller"; the vowel signs of Hindi and the like, and
                               the voicing marks of Japanese, are no accents */
     TKL__FOLD_CHINESE = 2, /* traditional characters become simplified ones */
+    TKL__FOLD_HANGUL = 4,  /* Korean syllables become the letters that are typed for them, so that
+                              "기" and "긴" are beginnings of "기니" */
 } tkl__fold;
 
 /* Appends the folded text. Folding twice changes nothing. The fold of a prefix that ends between
@@ -44,11 +46,11 @@ int tkl__text_cut(tkl_bytes text, size_t max, size_t *len, size_t *count);
 
 /* ---- Pinyin -------------------------------------------------------------- */
 
-/* Stands before the syllable of each Chinese character in a form, but not at its beginning. */
+/* Stands before each Chinese character of the text in a form, but not at its beginning. */
 #define TKL__SYLLABLE '\x1f'
 
 /* A text has at most so many forms; they cover its first so many code points. */
-#define TKL__FORMS_MAX   32
+#define TKL__FORMS_MAX   48
 #define TKL__FORMS_REACH 16
 
 typedef struct tkl__forms {
@@ -57,10 +59,11 @@ typedef struct tkl__forms {
     char *store; /* owns the bytes */
 } tkl__forms;
 
-/* The ways to write a folded text without Chinese characters: by pinyin (without tones, "lv" and
+/* The ways to write a folded text with fewer Chinese characters: by pinyin (without tones, "lv" and
  * "lu" for lü) and by initials; with all readings where a character has several. Of a text with
  * more than 16 combinations of these, each of the first 15 other readings is in one form, beside
- * the usual readings of the others. No Chinese character: no forms. */
+ * the usual readings of the others. Also with its first characters as they are and the others in
+ * pinyin ("张san", "张三feng"), 16 forms of these at most. No Chinese character: no forms. */
 int tkl__text_forms(tkl_bytes folded, tkl__forms *forms);
 void tkl__forms_free(tkl__forms *forms); /* all zero is fine */
 

@@ -151,14 +151,82 @@ static int simplify(const units *in, units *out)
     return TKL_OK;
 }
 
+/* ---- Korean -------------------------------------------------------------- */
+
+enum {
+    FIRST_SYLLABLE = 0xAC00,
+    LAST_SYLLABLE = 0xD7A3,
+    CONSONANT = 0x1100, /* the first of the letters that begin a syllable */
+    VOWEL = 0x1161,
+    VOWELS = 21,
+    FINAL = 0x11A8, /* the first of those that end one */
+    FINALS = 27,
+};
+
+/* Final consonants as the one or two that are typed for them: offsets from CONSONANT, -1 is none.
+ */
+static void add_final(units *out, int final)
+{
+    static const signed char typed[FINALS][2] = {
+        {0, -1}, {1, -1},  {0, 9},   {2, -1},  {2, 12},  {2, 18},  {3, -1},  {5, -1},  {5, 0},
+        {5, 6},  {5, 7},   {5, 9},   {5, 16},  {5, 17},  {5, 18},  {6, -1},  {7, -1},  {7, 9},
+        {9, -1}, {10, -1}, {11, -1}, {12, -1}, {14, -1}, {15, -1}, {16, -1}, {17, -1}, {18, -1},
+    };
+    out->data[out->len++] = (UChar)(CONSONANT + typed[final][0]);
+    if (typed[final][1] >= 0)
+        out->data[out->len++] = (UChar)(CONSONANT + typed[final][1]);
+}
+
+/* Vowels likewise: ㅘ is typed as ㅗ and ㅏ. */
+static void add_vowel(units *out, int vowel)
+{
+    static const signed char typed[VOWELS][2] = {
+        {0, -1}, {1, -1}, {2, -1},  {3, -1},  {4, -1},  {5, -1},  {6, -1},
+        {7, -1}, {8, -1}, {8, 0},   {8, 1},   {8, 20},  {12, -1}, {13, -1},
+        {13, 4}, {13, 5}, {13, 20}, {17, -1}, {18, -1}, {18, 20}, {20, -1},
+    };
+    out->data[out->len++] = (UChar)(VOWEL + typed[vowel][0]);
+    if (typed[vowel][1] >= 0)
+        out->data[out->len++] = (UChar)(VOWEL + typed[vowel][1]);
+}
+
+static void add_syllable(units *out, int syllable)
+{
+    int final = syllable % (FINALS + 1), first = syllable / (FINALS + 1);
+    out->data[out->len++] = (UChar)(CONSONANT + first / VOWELS);
+    add_vowel(out, first % VOWELS);
+    if (final > 0)
+        add_final(out, final - 1);
+}
+
+/* A final consonant becomes the same letter as an initial one: while a user types 가나 there is 간
+ * for a moment. */
+static int spell_hangul(const units *in, units *out)
+{
+    if (!units_room(out, in->len * 5))
+        return TKL_ENOMEM;
+    for (int32_t i = 0; i < in->len; i++) {
+        UChar c = in->data[i];
+        if (c >= FIRST_SYLLABLE && c <= LAST_SYLLABLE)
+            add_syllable(out, c - FIRST_SYLLABLE);
+        else if (c >= VOWEL && c < VOWEL + VOWELS)
+            add_vowel(out, c - VOWEL);
+        else if (c >= FINAL && c < FINAL + FINALS)
+            add_final(out, c - FINAL);
+        else
+            out->data[out->len++] = c;
+    }
+    return TKL_OK;
+}
+
+/* ---- Folding ------------------------------------------------------------- */
+
 static void swap(units **a, units **b)
 {
     units *held = *a;
     *a = *b;
     *b = held;
 }
-
-/* ---- Folding ------------------------------------------------------------- */
 
 static int fold_units(units **text, units **spare, unsigned how)
 {
@@ -179,6 +247,10 @@ static int fold_units(units **text, units **spare, unsigned how)
     }
     if (rc == TKL_OK && how & TKL__FOLD_CHINESE) {
         rc = simplify(*text, *spare);
+        swap(text, spare);
+    }
+    if (rc == TKL_OK && how & TKL__FOLD_HANGUL) {
+        rc = spell_hangul(*text, *spare);
         swap(text, spare);
     }
     return rc;

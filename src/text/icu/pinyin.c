@@ -16,6 +16,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* Forms with the same first characters as they are. */
+enum { MIXED_PINYIN = 4, MIXED_INITIALS = 2 };
+
 /* ---- The tables ---------------------------------------------------------- */
 
 /* The first place in an array of sorted values at which there is `value` or more. */
@@ -72,6 +75,7 @@ typedef struct letter {
 typedef struct spelling {
     letter letters[TKL__FORMS_REACH];
     size_t count;
+    size_t kept; /* letters that stay as they are */
     tkl__buf store;
     size_t ends[TKL__FORMS_MAX]; /* of the forms in the store */
     size_t forms;
@@ -103,6 +107,12 @@ static bool is_known(const spelling *s, size_t first, size_t start)
     return false;
 }
 
+/* In how many ways a letter is written; 0: as it is. */
+static size_t ways(const spelling *s, size_t i)
+{
+    return i < s->kept ? 0 : s->letters[i].count;
+}
+
 /* Adds the form with these readings, unless it is there already. */
 static void write_form(spelling *s, size_t first, const size_t *chosen, bool initials)
 {
@@ -110,12 +120,12 @@ static void write_form(spelling *s, size_t first, const size_t *chosen, bool ini
     size_t start = s->store.len;
     for (size_t i = 0; i < s->count; i++) {
         const letter *l = &s->letters[i];
-        if (l->count == 0) {
+        if (l->count && s->store.len > start)
+            tkl__buf_add(&s->store, &mark, 1);
+        if (ways(s, i) == 0) {
             tkl__buf_add(&s->store, l->bytes.data, l->bytes.len);
             continue;
         }
-        if (s->store.len > start)
-            tkl__buf_add(&s->store, &mark, 1);
         const char *syllable = l->syllables[chosen[i]];
         tkl__buf_add(&s->store, syllable, initials ? 1 : strlen(syllable));
     }
@@ -129,7 +139,7 @@ static void write_form(spelling *s, size_t first, const size_t *chosen, bool ini
 static bool next_combination(const spelling *s, size_t *chosen)
 {
     for (size_t i = s->count; i-- > 0;) {
-        if (s->letters[i].count && ++chosen[i] < s->letters[i].count)
+        if (ways(s, i) && ++chosen[i] < ways(s, i))
             return true;
         chosen[i] = 0;
     }
@@ -141,8 +151,8 @@ static bool few(const spelling *s, size_t most)
 {
     size_t product = 1;
     for (size_t i = 0; i < s->count && product <= most; i++)
-        if (s->letters[i].count)
-            product *= s->letters[i].count;
+        if (ways(s, i))
+            product *= ways(s, i);
     return product <= most;
 }
 
@@ -157,11 +167,34 @@ static void write_forms(spelling *s, size_t most, bool initials)
     }
     write_form(s, first, chosen, initials);
     for (size_t i = 0; i < s->count; i++) {
-        for (size_t r = 1; r < s->letters[i].count && s->forms - first < most; r++) {
+        for (size_t r = 1; r < ways(s, i) && s->forms - first < most; r++) {
             chosen[i] = r;
             write_form(s, first, chosen, initials);
         }
         chosen[i] = 0;
+    }
+}
+
+/* How many Chinese characters there are behind the first `from` letters. */
+static size_t chinese_behind(const spelling *s, size_t from)
+{
+    size_t count = 0;
+    for (size_t i = from; i < s->count; i++)
+        count += s->letters[i].count > 0;
+    return count;
+}
+
+/* What a user has who types the first characters, and goes on in pinyin. */
+static void write_mixed(spelling *s)
+{
+    for (size_t kept = 1; kept < s->count; kept++) {
+        if (s->letters[kept - 1].count == 0 || chinese_behind(s, kept) == 0)
+            continue;
+        s->kept = kept;
+        if (s->forms + MIXED_PINYIN <= TKL__FORMS_MAX)
+            write_forms(s, MIXED_PINYIN, false);
+        if (s->forms + MIXED_INITIALS <= TKL__FORMS_MAX && chinese_behind(s, kept) > 1)
+            write_forms(s, MIXED_INITIALS, true);
     }
 }
 
@@ -188,11 +221,12 @@ int tkl__icu_forms(tkl_bytes folded, tkl__forms *forms)
     int rc = TKL_OK;
     if (!s)
         return TKL_ENOMEM;
-    s->count = s->forms = 0;
+    s->count = s->kept = s->forms = 0;
     tkl__buf_init(&s->store);
     if (take_letters(s, folded)) {
-        write_forms(s, TKL__FORMS_MAX / 2, false);
-        write_forms(s, TKL__FORMS_MAX / 2, true);
+        write_forms(s, TKL__FORMS_MAX / 3, false);
+        write_forms(s, TKL__FORMS_MAX / 3, true);
+        write_mixed(s);
         rc = give_forms(s, forms);
     }
     tkl__buf_free(&s->store);
