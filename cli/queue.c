@@ -135,7 +135,7 @@ static const cli_option release_options[] = {
     {0},
 };
 
-static const cli_option extend_options[] = {
+static const cli_option renew_options[] = {
     {"lease", CLI_DURATION, "DURATION", "the lease lasts this long from now (default 10s)"},
     {"progress", CLI_TEXT, "TEXT", "how far the work is; shown with the job"},
     PARTITIONS,
@@ -161,6 +161,7 @@ static const cli_option dead_options[] = {
     {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
     {"delete", CLI_FLAG, NULL, "delete the dead letters with these IDs"},
     {"delete-all", CLI_FLAG, NULL, "delete all dead letters"},
+    {"yes", CLI_FLAG, NULL, "with --delete-all: do not ask"},
     PARTITIONS,
     {0},
 };
@@ -171,8 +172,9 @@ static const cli_option retry_options[] = {
     {0},
 };
 
-static const cli_option drop_options[] = {
-    {"yes", CLI_FLAG, NULL, "do not ask"},
+/* Of drop and drain. */
+static const cli_option deleting_options[] = {
+    CLI_YES,
     PARTITIONS,
     {0},
 };
@@ -276,7 +278,7 @@ static const cli_verb verbs[] = {
         .options = claim_options,
         .details = "Takes from the first of the queues that has a job. The job comes back to the\n"
                    "front when the lease ends, unless it was acknowledged, failed, released or\n"
-                   "extended with the token before. Exit code 1 when there is no job.",
+                   "renewed with the token before. Exit code 1 when there is no job.",
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue claim tackle-example --lease 1m\n"
                    "tackle queue drop tackle-example --yes",
@@ -321,7 +323,7 @@ static const cli_verb verbs[] = {
         .name = "renew",
         .args = "NAME ID TOKEN",
         .summary = "renew the lease of a claimed job",
-        .options = extend_options,
+        .options = renew_options,
         .details = "Exit code 1 when the claim is no longer valid. A command of queue\n"
                    "work needs this only for --progress: its lease is renewed by the worker.",
         .example =
@@ -396,7 +398,7 @@ static const cli_verb verbs[] = {
             "Dead letters are jobs that have failed for the last time. They stay until they\n"
             "are retried, deleted, too many or too old (see tackle queue limit).",
         .example = DEAD_LETTER "tackle queue dead tackle-example\n"
-                               "tackle queue dead tackle-example --delete-all\n"
+                               "tackle queue dead tackle-example --delete-all --yes\n"
                                "tackle queue drop tackle-example --yes",
         .run = cli_queue_dead,
     },
@@ -448,10 +450,10 @@ static const cli_verb verbs[] = {
         .name = "drain",
         .args = "NAME",
         .summary = "remove all jobs that no worker has claimed",
-        .options = common_options,
+        .options = deleting_options,
         .details = "Running jobs, dead letters, settings and schedules stay.",
         .example = "tackle queue push tackle-example alice@example.org bob@example.org\n"
-                   "tackle queue drain tackle-example\n"
+                   "tackle queue drain tackle-example --yes\n"
                    "tackle queue drop tackle-example --yes",
         .run = cli_queue_drain,
     },
@@ -459,7 +461,7 @@ static const cli_verb verbs[] = {
         .name = "drop",
         .args = "NAME",
         .summary = "remove a queue: jobs, totals, settings, schedules",
-        .options = drop_options,
+        .options = deleting_options,
         .example = "tackle queue push tackle-example alice@example.org\n"
                    "tackle queue drop tackle-example --yes --json",
         .run = cli_queue_drop,
@@ -482,17 +484,37 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "schedule",
-        .args = "add|list|remove NAME [ID] [PAYLOAD]",
+        .args = "NAME ID [PAYLOAD]",
         .summary = "push a job again and again, at times or intervals",
         .options = schedule_options,
-        .details = "add makes or replaces the schedule ID, remove removes it. Workers of the queue "
-                   "push the\n"
+        .details = "Makes or replaces the schedule ID of the queue. Workers of the queue push the\n"
                    "job when it is due: once each time, however many workers there are.",
-        .example = "tackle queue schedule add tackle-example report --cron '30 2 * * mon-fri' \\\n"
+        .example = "tackle queue schedule tackle-example report --cron '30 2 * * mon-fri' \\\n"
                    "  --zone Europe/Berlin 'the nightly report'\n"
-                   "tackle queue schedule list tackle-example\n"
-                   "tackle queue schedule remove tackle-example report",
+                   "tackle queue schedules tackle-example\n"
+                   "tackle queue drop tackle-example --yes",
         .run = cli_queue_schedule,
+    },
+    {
+        .name = "schedules",
+        .args = "NAME",
+        .summary = "list the schedules of a queue",
+        .options = common_options,
+        .example = "tackle queue schedule tackle-example tick --every 10s tock\n"
+                   "tackle queue schedules tackle-example --json\n"
+                   "tackle queue drop tackle-example --yes",
+        .run = cli_queue_schedules,
+    },
+    {
+        .name = "unschedule",
+        .args = "NAME ID",
+        .summary = "remove a schedule",
+        .options = common_options,
+        .details = "Jobs that it has pushed stay. Exit code 1 when there is no such schedule.",
+        .example = "tackle queue schedule tackle-example tick --every 10s tock\n"
+                   "tackle queue unschedule tackle-example tick\n"
+                   "tackle queue schedules tackle-example --json",
+        .run = cli_queue_unschedule,
     },
     {0},
 };
@@ -524,8 +546,8 @@ static const cli_step demo[] = {
      "  tackle queue result sums $id",
      0},
     {"A schedule: pushed once each time, however many workers there are.",
-     "tackle queue schedule add reports nightly --cron '30 2 * * mon-fri' report;\n"
-     "  tackle queue schedule list reports",
+     "tackle queue schedule reports nightly --cron '30 2 * * mon-fri' report;\n"
+     "  tackle queue schedules reports",
      0},
     {"All queues.", "tackle queue list", 0},
     {0},

@@ -62,5 +62,7 @@ int cli_queue_drop(cli_session *cli);
 int cli_queue_limit(cli_session *cli);
 
 int cli_queue_schedule(cli_session *cli);
+int cli_queue_schedules(cli_session *cli);
+int cli_queue_unschedule(cli_session *cli);
 
 #endif

@@ -99,7 +99,9 @@ int cli_queue_retry(cli_session *cli)
 static int clear(cli_session *cli, tkl_queue *queue)
 {
     int64_t count = 0;
-    int failed = cli_end(cli, tkl_queue_drop_dead(queue, NULL, &count));
+    int failed = cli_confirm(cli, "This deletes all dead letters of %s.", cli->argv[0]);
+    if (!failed)
+        failed = cli_end(cli, tkl_queue_drop_dead(queue, NULL, &count));
     return failed ? failed : print_count(cli, "deleted", count);
 }
 
@@ -169,6 +171,9 @@ int cli_queue_drain(cli_session *cli)
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
         failed = cli_queue_known(cli, queue);
+    if (!failed)
+        failed = cli_confirm(cli, "This removes all jobs of %s that no worker has claimed.",
+                             cli->argv[0]);
     if (!failed)
         failed = cli_end(cli, tkl_queue_drain(queue, &count));
     tkl_queue_close(queue);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * `tackle queue schedule add|list|remove`: jobs that are pushed again and again.
+ * `tackle queue schedule`, `schedules`, `unschedule`: jobs that are pushed again and again.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "queue.h"
 
-/* ---- add ----------------------------------------------------------------- */
+/* ---- schedule ----------------------------------------------------------------- */
 
 static int read_schedule(const cli_session *cli, tkl_schedule *schedule)
 {
@@ -30,7 +30,7 @@ static int print_done(const cli_session *cli, const char *what)
     if (!cli->json)
         return CLI_OK;
     return cli_print_json(
-        cli, json_pack("{s:o, s:b}", "id", cli_json_bytes(tkl_str(cli->argv[2])), what, true));
+        cli, json_pack("{s:o, s:b}", "id", cli_json_bytes(tkl_str(cli->argv[1])), what, true));
 }
 
 static int add(cli_session *cli, tkl_queue *queue)
@@ -38,23 +38,23 @@ static int add(cli_session *cli, tkl_queue *queue)
     tkl_schedule schedule;
     int failed = read_schedule(cli, &schedule);
     if (!failed)
-        failed = cli_payload(cli, 3, &schedule.job.payload);
+        failed = cli_payload(cli, 2, &schedule.job.payload);
     if (!failed)
-        failed = cli_end(cli, tkl_schedule_set(queue, tkl_str(cli->argv[2]), &schedule));
+        failed = cli_end(cli, tkl_schedule_set(queue, tkl_str(cli->argv[1]), &schedule));
     return failed ? failed : print_done(cli, "added");
 }
 
-/* ---- remove -------------------------------------------------------------- */
+/* ---- unschedule -------------------------------------------------------------- */
 
 static int remove_one(cli_session *cli, tkl_queue *queue)
 {
-    int code = tkl_schedule_remove(queue, tkl_str(cli->argv[2]));
+    int code = tkl_schedule_remove(queue, tkl_str(cli->argv[1]));
     if (code == TKL_NOTFOUND)
         return cli_fail(cli, CLI_NO, "no such schedule");
     return code == TKL_OK ? print_done(cli, "removed") : cli_end(cli, code);
 }
 
-/* ---- list ---------------------------------------------------------------- */
+/* ---- schedules ---------------------------------------------------------------- */
 
 static const cli_column columns[] = {
     {"id", "ID"},
@@ -110,41 +110,29 @@ static int list(cli_session *cli, tkl_queue *queue)
     return cli_print_rows(cli, rows, columns);
 }
 
-/* ---- The verb ------------------------------------------------------------ */
+/* ---- The verbs ----------------------------------------------------------- */
 
-typedef struct action {
-    const char *name;
-    int (*run)(cli_session *cli, tkl_queue *queue);
-    int least, most; /* arguments, the action's name counted */
-} action;
-
-static const action actions[] = {
-    {"add", add, 3, 4},
-    {"list", list, 2, 2},
-    {"remove", remove_one, 3, 3},
-};
-
-static const action *find_action(const char *name)
+static int with_queue(cli_session *cli, int (*run)(cli_session *cli, tkl_queue *queue))
 {
-    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
-        if (strcmp(actions[i].name, name) == 0)
-            return &actions[i];
-    return NULL;
+    tkl_queue *queue = NULL;
+    int failed = cli_queue_open(cli, 0, &queue);
+    if (!failed)
+        failed = run(cli, queue);
+    tkl_queue_close(queue);
+    return failed;
 }
 
 int cli_queue_schedule(cli_session *cli)
 {
-    tkl_queue *queue = NULL;
-    const action *what = find_action(cli->argv[0]);
-    if (what == NULL)
-        return cli_usage(cli, "'%s' is not add, list or remove", cli->argv[0]);
-    if (cli->argc < what->least)
-        return cli_usage(cli, "missing %s", cli->argc < 2 ? "NAME" : "ID");
-    if (cli->argc > what->most)
-        return cli_usage(cli, "unexpected argument '%s'", cli->argv[what->most]);
-    int failed = cli_queue_open(cli, 1, &queue);
-    if (!failed)
-        failed = what->run(cli, queue);
-    tkl_queue_close(queue);
-    return failed;
+    return with_queue(cli, add);
+}
+
+int cli_queue_schedules(cli_session *cli)
+{
+    return with_queue(cli, list);
+}
+
+int cli_queue_unschedule(cli_session *cli)
+{
+    return with_queue(cli, remove_one);
 }

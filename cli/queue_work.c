@@ -198,17 +198,35 @@ static void print_summary(cli_crew *crew, const tkl_worker_stats *s)
                      s->done, s->failed, s->dead);
 }
 
+/* Why ready jobs of a queue were not claimed. */
+static const char *what_holds(const tkl_queue_stats *stats, const tkl_queue_limits *limits)
+{
+    if (stats->paused)
+        return "is paused, with";
+    if (limits->concurrency > 0 || limits->rate > 0)
+        return "has reached a limit, with";
+    return "has new jobs:";
+}
+
+static int check_queue(cli_session *cli, tkl_queue *queue, const char *name)
+{
+    tkl_queue_stats stats;
+    tkl_queue_limits limits;
+    int failed = cli_end(cli, tkl_queue_stats_get(queue, &stats));
+    if (failed || stats.ready == 0)
+        return failed;
+    failed = cli_end(cli, tkl_queue_limits_get(queue, &limits));
+    return failed ? failed
+                  : cli_fail(cli, CLI_NO, "%s %s %" PRId64 " ready", name,
+                             what_holds(&stats, &limits), stats.ready);
+}
+
 /* Nothing could be claimed, but there is something to do: whoever drains a queue must know. */
 static int check_left(cli_session *cli, const cli_crew *crew)
 {
-    tkl_queue_stats stats;
     int failed = CLI_OK;
-    for (size_t i = 0; !failed && i < crew->count; i++) {
-        failed = cli_end(cli, tkl_queue_stats_get(crew->queues[i], &stats));
-        if (!failed && stats.ready > 0)
-            failed = cli_fail(cli, CLI_NO, "%s %s, with %" PRId64 " ready", cli->argv[i],
-                              stats.paused ? "is paused" : "has reached a limit", stats.ready);
-    }
+    for (size_t i = 0; !failed && i < crew->count; i++)
+        failed = check_queue(cli, crew->queues[i], cli->argv[i]);
     return failed;
 }
 

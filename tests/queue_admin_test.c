@@ -741,6 +741,27 @@ static void only_the_newest_dead_letters_stay(void **state)
     assert_no_garbage(f->server);
 }
 
+/* More than one step removes. */
+static void a_lower_limit_of_dead_letters_holds_at_once(void **state)
+{
+    fixture *f = *state;
+    enum { N = 500 };
+    static claimed jobs[N];
+    for (int i = 0; i < N; i++)
+        push_text(queue, "x");
+    assert_int_equal(claim_some(consumer, N, jobs), N);
+    for (int i = 0; i < N; i++)
+        finish_job(queue, &jobs[i], TKL_OUTCOME_DEAD);
+    assert_int_equal(stats_of(queue).dead, N);
+    assert_ok(tkl_queue_limits_set(queue, &(tkl_queue_limits){.dead_max = 3}));
+    assert_int_equal(stats_of(queue).dead, 3);
+    assert_int_equal(stats_of(queue).bytes, 3 * 2);
+    test_sleep_ms(2);
+    assert_ok(tkl_queue_limits_set(queue, &(tkl_queue_limits){.dead_ms = 1}));
+    assert_int_equal(stats_of(queue).dead, 0);
+    assert_no_garbage(f->server);
+}
+
 /* Somebody has removed the record by hand. */
 static void a_dead_letter_without_a_record_is_trimmed(void **state)
 {
@@ -852,6 +873,7 @@ int main(void)
         ADMIN_TEST(a_full_queue_says_so),
         ADMIN_TEST(only_the_newest_dead_letters_stay),
         ADMIN_TEST(a_dead_letter_without_a_record_is_trimmed),
+        ADMIN_TEST(a_lower_limit_of_dead_letters_holds_at_once),
         ADMIN_TEST(a_foreign_key_in_the_way_is_told),
         ADMIN_TEST(what_is_broken_can_be_cleared_away),
     };

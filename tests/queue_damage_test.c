@@ -94,7 +94,59 @@ static void a_damaged_count_of_a_group_is_none(void **state)
     assert_no_garbage(f->server);
 }
 
-/* Meta data that no command could be given: the record is not read, and dies in the end. */
+/* Writes what is no record. */
+static void damage(fixture *f, const char *id)
+{
+    assert_int_equal(call_int(f->client, "HSET", WORK "jobs", id, "priority=garbage\nx", NULL), 0);
+}
+
+static void assert_damage_is_told(const char *id)
+{
+    tkl_listing *listing;
+    assert_ok(tkl_queue_show(queue, id, &listing));
+    assert_int_equal(listing->items[0].state, TKL_JOB_STATE_DEAD);
+    assert_memory_equal(listing->items[0].error.data, "the record is damaged", 21);
+    tkl_listing_free(listing);
+}
+
+/* One is claimed at a time: the first that is found cannot be read. */
+static void a_damaged_record_goes_to_the_dead_letters_and_the_next_job_is_claimed(void **state)
+{
+    fixture *f = *state;
+    job_id id = push_text(queue, "a"), other = push_text(queue, "b");
+    damage(f, id.text);
+    damage(f, other.text);
+    push_text(queue, "c");
+    claimed job = claim_one(consumer);
+    assert_string_equal(job.payload, "c");
+    assert_damage_is_told(id.text);
+    assert_damage_is_told(other.text);
+}
+
+static void push_later(void *arg, int index)
+{
+    fixture *f = arg;
+    (void)index;
+    job_id id = push_one(queue, &(tkl_push){.payload = tkl_str("a"), .delay_ms = 500});
+    damage(f, id.text);
+    test_sleep_ms(1000);
+    push_text(queue, "b");
+}
+
+/* A waiter to whom a damaged record was handed stands in line again. */
+static void a_waiter_that_is_given_a_damaged_record_waits_on(void **state)
+{
+    fixture *f = *state;
+    tkl_jobs *jobs;
+    crew *pusher = crew_start(1, push_later, f);
+    assert_ok(tkl_consumer_claim(consumer, 1, 10000, &jobs));
+    assert_memory_equal(jobs->items[0].payload.data, "b", 1);
+    tkl_jobs_free(jobs);
+    crew_join(pusher);
+    assert_int_equal(stats_of(queue).dead, 1);
+}
+
+/* Meta data that no command could be given: the record is not read. */
 static void a_record_that_cannot_be_read_does_not_stop_the_others(void **state)
 {
     fixture *f = *state;
@@ -286,6 +338,8 @@ int main(void)
         WORK_TEST(no_score_keeps_a_script_running),
         WORK_TEST(a_damaged_total_is_told_before_anything_is_written),
         WORK_TEST(a_damaged_count_of_a_group_is_none),
+        WORK_TEST(a_damaged_record_goes_to_the_dead_letters_and_the_next_job_is_claimed),
+        WORK_TEST(a_waiter_that_is_given_a_damaged_record_waits_on),
         WORK_TEST(a_record_that_cannot_be_read_does_not_stop_the_others),
         WORK_TEST(draining_goes_on_behind_timers_and_schedules),
         WORK_TEST(many_parents_are_told_in_steps),

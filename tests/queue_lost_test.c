@@ -4,9 +4,14 @@
  *
  * ctest: label threads
  */
+#include "core/client.h"
+#include "support/call.h"
+#include "support/cluster.h"
 #include "support/desk.h"
+#include "support/fake.h"
 #include "support/fixture.h"
 #include "support/proxy.h"
+#include "support/timed.h"
 #include "support/waits.h"
 
 /* Several clients, each with a consumer that waits. */
@@ -163,6 +168,84 @@ static void an_interruption_ends_a_claim_and_a_wait_for_a_result(void **state)
     desk_close(&d);
 }
 
+/* ---- Clocks and servers -------------------------------------------------- */
+
+/* Nobody pushes, and no lease is about to end. */
+static void a_jump_of_the_servers_clock_makes_delayed_jobs_due(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_queue *queue = open_queue(client, "q", 1);
+    pending p = {.consumer = open_consumer(queue, 0), .wait_ms = LONG_MS, .max = 1};
+    push_job(queue, &(tkl_push){.payload = tkl_str("late"), .delay_ms = HOUR_MS}, NULL);
+    start_waiting(&p, t->server);
+    timed_shift(t, 2 * HOUR_MS);
+    expect(&p, "late");
+    assert_in_range(p.took_ms, 0, 15000); /* not five minutes */
+    tkl_consumer_close(p.consumer);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    timed_end(t);
+}
+
+/* Waiters, a delayed job and a push find their way from a master that hangs to the new one. */
+static void a_master_that_hangs_is_left_for_the_new_one(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, &(tkl_options){.timeout_ms = 1000});
+    client->heartbeat_us = 300000;
+    tkl_queue *queue = open_queue(client, "q", 1);
+    int slot = (int)call_int(client, "CLUSTER", "KEYSLOT", KEY "meta", NULL);
+    server *old = cluster_owner(c, slot);
+    pending p[2];
+    push_job(queue, &(tkl_push){.payload = tkl_str("late"), .delay_ms = 3000}, NULL);
+    assert_true(server_ask_int(old, "WAIT 1 5000") >= 1);
+    for (int i = 0; i < 2; i++) {
+        p[i] = (pending){.consumer = open_consumer(queue, 0), .wait_ms = LONG_MS, .max = 1};
+        start_waiting(&p[i], old);
+    }
+    server_freeze(old);
+    const tkl_push job = {.payload = tkl_str("new")};
+    eventually(tkl_queue_push(queue, &job, 1, NULL, NULL) == TKL_OK, LONG_MS);
+    for (int i = 0; i < 2; i++) {
+        join(&p[i]);
+        assert_ok(p[i].result);
+        assert_int_equal(p[i].jobs->count, 1);
+        assert_in_range(p[i].took_ms, 0, 20000);
+        finish_all(p[i].consumer, p[i].jobs);
+        tkl_jobs_free(p[i].jobs);
+        tkl_consumer_close(p[i].consumer);
+    }
+    server_thaw(old);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    cluster_end(c);
+}
+
+/* Of every step it says that there is more to do. */
+static void never_end(fake_conn *c, void *arg)
+{
+    const char *answer = arg;
+    while (fake_expect(c))
+        if (!fake_sendz(c, answer))
+            return;
+}
+
+static void no_server_keeps_a_caller_for_ever(void **state)
+{
+    (void)state;
+    fake *f = fake_start(never_end, "*3\r\n:1\r\n:1\r\n:1\r\n");
+    tkl_client *client = test_open(fake_url(f), NULL);
+    tkl_queue *queue = open_queue(client, "q", 1);
+    int64_t count;
+    assert_code(tkl_queue_drain(queue, &count), TKL_EPROTO);
+    tkl_queue_close(queue);
+    tkl_close(client);
+    fake_end(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +253,9 @@ int main(void)
         TEST(a_waiter_that_is_alone_in_line_calls_the_others),
         TEST(waiters_that_hang_delay_a_job_by_seconds),
         TEST(one_waiter_looks_for_all),
+        cmocka_unit_test(a_jump_of_the_servers_clock_makes_delayed_jobs_due),
+        cmocka_unit_test(a_master_that_hangs_is_left_for_the_new_one),
+        cmocka_unit_test(no_server_keeps_a_caller_for_ever),
         TEST(an_interruption_ends_a_claim_and_a_wait_for_a_result),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -191,11 +191,11 @@ static job *oldest_dead(void)
     return oldest;
 }
 
-/* At each burial those beyond the limit go, two at most. */
-static void trim(void)
+/* Those beyond the limit go: at each burial two at most, all when the limit is set. */
+static void trim(int most)
 {
     int over = count_in(DEAD) - (int)m.limits.dead_max;
-    for (int i = 0; m.limits.dead_max > 0 && i < over && i < 2; i++) {
+    for (int i = 0; m.limits.dead_max > 0 && i < over && i < most; i++) {
         job *oldest = oldest_dead();
         become(oldest, GONE);
         tell_parents(oldest);
@@ -207,7 +207,7 @@ static void die(job *j)
 {
     become(j, DEAD);
     j->death = INT64_MAX; /* see settle_deaths() */
-    trim();
+    trim(2);
     free_key(j);
     free_place(j);
 }
@@ -738,6 +738,7 @@ static void do_limit(void)
     m.limits = limits;
     for (job *j; changed && (j = some_job_in(PARKED));)
         become_ready(j, 2);
+    trim(MOST);
 }
 
 /* ---- All together -------------------------------------------------------- */

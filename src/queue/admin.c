@@ -165,21 +165,26 @@ static int check_limits(tkl_queue_limits *limits)
     return rc;
 }
 
-/* All are set in the first step. Jobs that were parked under others come back in further ones, each
- * behind the last. */
+/* All are set in the first step. In further ones jobs that were parked under others come back, each
+ * behind the last, and dead letters that are too many go. */
 static int set_limits(tkl__queue_shard *shard, tkl_bytes args[1 + 2 * NLIMITS], size_t n)
 {
     tkl_reply *last = NULL;
+    int64_t steps = 0;
+    bool more = true;
     int rc = TKL_OK;
     args[0] = tkl_str("");
-    do {
+    while (rc == TKL_OK && more) {
         tkl_reply *reply;
         rc = tkl__queue_run_on(shard, &tkl__lua_queue_limit, args, n, true, &reply);
         tkl_reply_free(last);
         last = reply;
-        args[0] = tkl_reply_bytes(reply);
+        args[0] = tkl_reply_bytes(tkl_reply_at(reply, 0));
         n = 1;
-    } while (rc == TKL_OK && args[0].len > 0);
+        more = args[0].len > 0 || tkl_reply_int(tkl_reply_at(reply, 1)) != 0;
+        if (rc == TKL_OK && more)
+            rc = tkl__queue_next_step(&steps);
+    }
     tkl_reply_free(last);
     return rc;
 }

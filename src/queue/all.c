@@ -14,6 +14,16 @@ int tkl__queue_run_on(const tkl__queue_shard *shard, const tkl__script *script,
     return tkl__run(shard->queue->client, &call, tkl__queue_deadline(shard->queue), reply);
 }
 
+/* A step does something for hundreds of jobs: no queue needs so many. */
+#define STEPS_MAX 200000
+
+int tkl__queue_next_step(int64_t *steps)
+{
+    if (++*steps < STEPS_MAX)
+        return TKL_OK;
+    return tkl__fail(TKL_EPROTO, "not finished after %d steps: call again", STEPS_MAX);
+}
+
 /* The first error among the answers; frees them then. */
 static int check_all(tkl_reply **replies)
 {

@@ -10,6 +10,9 @@
 /* Runs a script on a partition. */
 int tkl__queue_run_on(const tkl__queue_shard *shard, const tkl__script *script,
                       const tkl_bytes *args, size_t nargs, bool retry_safe, tkl_reply **reply);
+/* Before a further step of what is done in steps: an error when there were too many, so that no
+ * server can keep a caller for ever. */
+int tkl__queue_next_step(int64_t *steps);
 /* Runs it on every partition, with the same arguments: *replies is an array with the answer of
  * each. It must be safe to repeat. The first error counts: *replies is then NULL. */
 int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, const tkl_bytes *args,

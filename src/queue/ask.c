@@ -141,8 +141,11 @@ static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t dea
     if (unfit && ask->look_ms >= 0)
         ask->look_ms += UNFIT_MS;
     ask->got = tkl_reply_count(tkl_reply_at(reply, 5));
+    size_t before = haul ? tkl__queue_haul_count(haul) : 0;
     if (haul)
         ask->code = tkl__queue_haul_add(haul, ask->source, reply, 5, ask->started);
+    if (haul && ask->got > 0 && tkl__queue_haul_count(haul) == before)
+        ask->look_ms = 0; /* their records are damaged, and others may be behind them */
 }
 
 /* ---- A trip -------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 
 local AT_ONCE = 100         -- delayed jobs, or ended leases, that a claim sees to
 local BYTES_AT_ONCE = 4194304 -- of their records, and of those that it takes
-local ASIDE_MAX = 1000      -- jobs that a claim passes because their group must wait
+local LOOKED_AT = 300       -- jobs, where some have options: how many a claim looks at
 local AGAIN_MS = 1000       -- a schedule that was not fired is due again after this
 local GIVEN_MAX = 5000      -- leases among which a repeated claim is looked for
 
@@ -187,13 +187,13 @@ local function have_options(records)
   return false
 end
 
--- Of jobs that are about to be taken, those that may start. The others are parked.
-local function those_that_may_start(ids, records, histories, meta)
+-- Of the first `count` jobs that are about to be taken, those that may start. The others are parked.
+local function those_that_may_start(count, ids, records, histories, meta)
   local kept, kept_records, kept_histories = {}, {}, {}
-  for i, id in ipairs(ids) do
-    if may_start(id, records[i], histories[i], meta) then
+  for i = 1, count do
+    if may_start(ids[i], records[i], histories[i], meta) then
       local k = #kept + 1
-      kept[k], kept_records[k], kept_histories[k] = id, records[i], histories[i] or false
+      kept[k], kept_records[k], kept_histories[k] = ids[i], records[i], histories[i] or false
     end
   end
   return kept, kept_records, kept_histories
@@ -204,20 +204,21 @@ end
 -- there may be more.
 local function take(max, gate, meta)
   local aside = 0
-  while max > 0 and aside < ASIDE_MAX do
+  while max > 0 and aside < LOOKED_AT do
     local ids = first_ready(max, gate)
     local records, histories = fetch(ids)
     if not have_options(records) then
       redis.call('ZREMRANGEBYRANK', READY, 0, #ids - 1)
       return ids, records, histories, false
     end
+    local count = math.min(#ids, LOOKED_AT - aside)
     local kept, kept_records, kept_histories =
-        those_that_may_start(ids, records, histories, meta)
+        those_that_may_start(count, ids, records, histories, meta)
     if kept[1] then
       redis.call('ZREM', READY, unpack(kept))
       return kept, kept_records, kept_histories, false
     end
-    aside = aside + #ids
+    aside = aside + count
   end
   return {}, {}, {}, max > 0
 end

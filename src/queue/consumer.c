@@ -372,6 +372,21 @@ int tkl_consumer_finish(tkl_consumer *c, tkl_report *reports, size_t count)
     return rc;
 }
 
+/* What cannot be told leaves them to their leases. */
+void tkl__queue_bury_damaged(tkl_consumer *c, tkl__queue_haul *haul)
+{
+    const tkl__queue_damaged *damaged;
+    size_t count = tkl__queue_haul_damaged(haul, &damaged);
+    tkl__queue_finish *finishes = count > 0 ? calloc(count, sizeof *finishes) : NULL;
+    for (size_t i = 0; finishes && i < count; i++)
+        tkl__queue_finish_make(&finishes[i], damaged[i].shard, damaged[i].id, damaged[i].token,
+                               TKL_OUTCOME_DEAD, tkl_str("the record is damaged"), 0);
+    if (finishes)
+        tkl__queue_trip_run(c->client, &(tkl__queue_trip){.finishes = finishes, .nfinishes = count},
+                            tkl__queue_ask_deadline(c), NULL);
+    free(finishes);
+}
+
 void tkl__queue_hand_back(tkl_consumer *c, tkl__queue_haul *haul, size_t most)
 {
     tkl_jobs *jobs = tkl__queue_haul_jobs(haul);
@@ -436,8 +451,8 @@ static int note_claims(const turn *r, int64_t began, int *missed)
     return TKL_OK;
 }
 
-/* Whether there is more by now: a schedule has fired, or a script has passed so many jobs whose
- * groups must wait that it left the rest for later. */
+/* Whether there is more by now: a schedule has fired, a script has passed so many jobs whose groups
+ * must wait that it left the rest for later, or no job that it gave can be read. */
 static bool has_more(const turn *r)
 {
     for (size_t i = 0; i < r->nasks; i++)
@@ -460,6 +475,7 @@ static int claim_now(turn *r, size_t max, tkl__queue_haul *haul)
             rc = note_claims(r, began, &missed);
             done += has_more(r) ? 0 : asked;
             end_reports(r);
+            tkl__queue_bury_damaged(c, haul);
             r->nfinishes = r->nasks = r->count = 0;
             if (tkl__queue_haul_count(haul) > 0)
                 return TKL_OK;

@@ -96,6 +96,13 @@ struct tkl_consumer {
 
 typedef struct tkl__queue_haul tkl__queue_haul;
 
+/* A claim whose record cannot be read. */
+typedef struct tkl__queue_damaged {
+    const tkl__queue_shard *shard;
+    char id[TKL__QUEUE_ID_LEN + 1];
+    char token[TKL_CLAIM_TOKEN_SIZE];
+} tkl__queue_damaged;
+
 tkl__queue_haul *tkl__queue_haul_new(void);
 size_t tkl__queue_haul_count(const tkl__queue_haul *haul);
 tkl_jobs *tkl__queue_haul_jobs(tkl__queue_haul *haul);
@@ -108,6 +115,8 @@ int tkl__queue_haul_add(tkl__queue_haul *haul, tkl__queue_source *source, const 
 /* One job that was handed over; the bytes are copied. */
 int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, const char *id,
                             tkl_bytes record, tkl_bytes history, int64_t started);
+/* The claims whose records cannot be read, each told once; valid until the next is added. */
+size_t tkl__queue_haul_damaged(tkl__queue_haul *haul, const tkl__queue_damaged **damaged);
 /* Takes all jobs but the first `most` out. */
 void tkl__queue_haul_cut(tkl__queue_haul *haul, size_t most);
 
@@ -198,8 +207,11 @@ int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_
                          tkl__queue_haul *haul);
 /* A new token for the next claim. */
 void tkl__queue_source_begin(tkl__queue_source *source);
+
 /* ---- consumer.c ---- */
 
+/* Claims of the haul whose records cannot be read go to the dead letters. */
+void tkl__queue_bury_damaged(tkl_consumer *consumer, tkl__queue_haul *haul);
 /* Releases all jobs of the haul but the first `most`: no one has begun with them. */
 void tkl__queue_hand_back(tkl_consumer *consumer, tkl__queue_haul *haul, size_t most);
 

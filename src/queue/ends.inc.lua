@@ -2,7 +2,7 @@
 -- include: unique
 
 local DEAD_MAX, DEAD_MS = 10000, 2592000000 -- kept unless other limits are set: 30 days
-local TRIMMED = 2        -- dead letters removed when one comes, at most: so they become fewer
+local TRIMMED = 2 -- dead letters removed when one comes, at most: so they become fewer
 local TELLINGS = {left = 500}  -- parents told in one script; the others are told by the next claim
 
 -- ---- Groups ----
@@ -95,15 +95,16 @@ local function remove(id, record, started)
   redis.call('HDEL', PROGRESS, id)
 end
 
--- Dead letters that are too many, or too old, are removed. Returns their bytes.
-local function trim_dead(meta)
-  local bytes, most = 0, meta.dead_max or DEAD_MAX
+-- Dead letters that are too many, or too old, are removed: of the `count` oldest. Returns how many,
+-- and their bytes.
+local function trim_dead(meta, count)
+  local removed, bytes, most = 0, 0, meta.dead_max or DEAD_MAX
   local over = redis.call('ZCARD', DEAD) - most
-  local oldest = redis.call('ZRANGE', DEAD, 0, TRIMMED - 1, 'WITHSCORES')
+  local oldest = redis.call('ZRANGE', DEAD, 0, count - 1, 'WITHSCORES')
   for i = 1, #oldest, 2 do
     local id, died = oldest[i], tonumber(oldest[i + 1])
     if (i + 1) / 2 <= over or died <= now - (meta.dead_ms or DEAD_MS) then
-      bytes = bytes + redis.call('HSTRLEN', JOBS, id)
+      removed, bytes = removed + 1, bytes + redis.call('HSTRLEN', JOBS, id)
       redis.call('ZREM', DEAD, id)
       redis.call('HDEL', JOBS, id)
       redis.call('HDEL', HISTORY, id)
@@ -111,7 +112,7 @@ local function trim_dead(meta)
       tell_parents(id)
     end
   end
-  return bytes
+  return removed, bytes
 end
 
 -- A job that was claimed goes to the dead letters. Returns the bytes of those that had to go for it.
@@ -126,5 +127,6 @@ local function bury(id, record, history, meta, results)
       tell_end(results, id, 'dead ' .. history.problem)
     end
   end
-  return trim_dead(meta)
+  local _, bytes = trim_dead(meta, TRIMMED)
+  return bytes
 end

@@ -22,6 +22,8 @@ struct tkl__queue_haul {
     size_t cap;
     owned *owned;
     size_t nowned;
+    tkl__queue_damaged *damaged;
+    size_t ndamaged;
 };
 
 tkl__queue_haul *tkl__queue_haul_new(void)
@@ -53,6 +55,7 @@ void tkl_jobs_free(tkl_jobs *jobs)
     }
     free(haul->owned);
     free(haul->items);
+    free(haul->damaged);
     free(haul);
 }
 
@@ -79,13 +82,35 @@ static bool own(tkl__queue_haul *haul, owned what)
     return true;
 }
 
-/* A record that cannot be read is left to its lease: in the end it is among the dead. */
+/* A claim whose record cannot be read. Without memory for that it is left to its lease. */
+static void add_damaged(tkl__queue_haul *haul, const tkl__queue_source *source, const char *id)
+{
+    tkl__queue_damaged *more = realloc(haul->damaged, (haul->ndamaged + 1) * sizeof *haul->damaged);
+    if (!more)
+        return;
+    haul->damaged = more;
+    tkl__queue_damaged *one = &haul->damaged[haul->ndamaged++];
+    one->shard = source->shard;
+    snprintf(one->id, sizeof one->id, "%.*s", TKL__QUEUE_ID_LEN, id);
+    memcpy(one->token, source->token, sizeof one->token);
+}
+
+size_t tkl__queue_haul_damaged(tkl__queue_haul *haul, const tkl__queue_damaged **damaged)
+{
+    size_t count = haul->ndamaged;
+    *damaged = haul->damaged;
+    haul->ndamaged = 0;
+    return count;
+}
+
 static int add_job(tkl__queue_haul *haul, tkl__queue_source *source, const char *id,
                    tkl_bytes record, tkl_bytes history, int64_t started)
 {
     tkl__queue_record r;
-    if (!tkl__queue_record_decode(record, &r))
+    if (!tkl__queue_record_decode(record, &r)) {
+        add_damaged(haul, source, id);
         return TKL_OK;
+    }
     int rc = tkl__queue_claim_note(source, id, &r, record.len, started);
     if (rc != TKL_OK)
         return rc;

@@ -1,13 +1,15 @@
--- queue/limit: set some limits; jobs that were parked under others come back to be judged anew.
+-- queue/limit: set some limits; jobs that were parked under others come back to be judged anew, and
+--   dead letters beyond theirs are removed.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] from      the last parked job that came back, to go on behind it; '' to begin
 -- ARGV[2...] limits name and value of each that is set, at the beginning; 0: none
--- returns the last parked job that came back; '' when that was all
+-- returns {the last parked job that came back, '' when that was all;
+--   1 when there may be more dead letters to remove}
 -- include: clock
 local now = clock()
 -- include: ends
 -- include: line
-local STEP = 200
+local STEP = 200 -- parked jobs, and dead letters, at most
 local from = ARGV[1]
 
 local waiting, meta = check_waiting(), read_meta()
@@ -44,5 +46,7 @@ for _, spot in ipairs(spots) do
   redis.call('ZREM', PARKED, spot)
   make_ready(id, priority)
 end
+local removed, bytes = trim_dead(meta, STEP)
+add_totals(meta, {bytes = -bytes})
 wake(waiting, open_gate(meta))
-return spots[STEP] or ''
+return {spots[STEP] or '', removed == STEP and 1 or 0}

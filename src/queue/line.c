@@ -179,6 +179,7 @@ static void ask(line *l, stander *const *some, size_t count)
     tkl__heed(NULL);
     for (size_t i = 0; i < count; i++)
         note_answer(some[i], &l->asks[i], began);
+    tkl__queue_bury_damaged(l->consumer, l->haul);
 }
 
 /* The owner hears of what is sat out. */
@@ -334,6 +335,8 @@ static void on_message(line *l, stander *s, tkl_bytes message)
         s->code = accept_job(l, s, message);
         if (s->code == TKL_EUNKNOWN)
             cut(s);
+        else if (s->code == TKL_OK && tkl__queue_haul_count(l->haul) == 0)
+            look(l, s); /* a record that cannot be read: it stands in line no more */
     } else if (is_word(word, "look")) {
         plan_look(s, read_number(next_word(&message)), false);
     } else {

@@ -7,7 +7,8 @@ local CANDIDATES = 8          -- for the waiter that looks
 local LINE_MS = 86400000      -- the line expires when nobody has stood in it for so long
 local CALL_MS = 1000          -- waiters are called back to the line at most so often
 local BACKUP_MS = 500         -- news that come within this time need not be announced
-local FAR = 2 ^ 42            -- milliseconds: no moment is later than this from now
+local LOOK_MS = 10000         -- a waiter looks at least this often while something is delayed or
+                              -- leased: the server's clock may jump
 
 -- A waiter is "token lease channel".
 local function read_waiter(waiter)
@@ -64,7 +65,7 @@ local function first_moment(gate)
       moment = math.min(moment or first, first)
     end
   end
-  return moment and math.max(now, math.min(moment, now + FAR))
+  return moment and math.max(now, math.min(moment, now + LOOK_MS))
 end
 
 -- ---- Handing jobs over ----

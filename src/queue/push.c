@@ -17,7 +17,9 @@
 #include "queue/scripts.h"
 
 /* A script must not take long, nor a trip need much memory. */
-#define CHUNK_JOBS  1000
+#define CHUNK_JOBS 1000
+/* A job with a unique key keeps a script as busy as so many without: no script takes long. */
+#define UNIQUE_WORK 4
 #define CHUNK_BYTES 1048576
 #define TRIP_JOBS   65536
 #define TRIP_BYTES  8388608
@@ -88,6 +90,7 @@ void tkl__queue_lanes_free(tkl_queue *queue)
 typedef struct chunk {
     tkl__queue_shard *shard;
     size_t count; /* of jobs */
+    size_t work;  /* they make: 1 for a plain job */
     size_t bytes;
     size_t first; /* of its arguments, in those of the trip */
     size_t filled;
@@ -189,12 +192,14 @@ static chunk *new_chunk(trip *t, tkl__queue_shard *shard)
 static int assign(trip *t, piece *p, tkl__queue_shard *shard)
 {
     size_t last = t->open[shard->index], bytes = p->end - p->record;
+    size_t work = t->jobs[p - t->pieces].unique.len > 0 ? UNIQUE_WORK : 1;
     chunk *c = last == SIZE_MAX ? NULL : &t->chunks[last];
-    bool fits = c && c->count < CHUNK_JOBS && (t->flow || c->bytes + bytes <= CHUNK_BYTES);
+    bool fits = c && (t->flow || (c->work + work <= CHUNK_JOBS && c->bytes + bytes <= CHUNK_BYTES));
     if (!fits && !(c = new_chunk(t, shard)))
         return tkl__nomem();
     p->chunk = (size_t)(c - t->chunks);
     p->place = c->count++;
+    c->work += work;
     c->bytes += bytes;
     return TKL_OK;
 }

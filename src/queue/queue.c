@@ -24,7 +24,7 @@
  *              since when they are ready, and whether they have a place in their group.
  *   :progress  hash id -> progress of a job.
  *   :dead      zset of ids by time of death; records and histories stay. Trimmed to dead_max and
- *              dead_ms whenever a job dies.
+ *              dead_ms whenever a job dies, and when the limits are set.
  *   :unique    hash key -> "id" of the job that has it, "id end" when it is held for a time.
  *   :unique_ends  zset of the latter by end. Pushes and claims prune it; both expire when all that
  *              is in them is held for a time.

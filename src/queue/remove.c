@@ -12,6 +12,13 @@
 #include "queue/all.h"
 #include "queue/scripts.h"
 
+/* How many jobs a step says that it moved or removed. No step does so with more than 1000. */
+static int64_t jobs_of_step(const tkl_reply *reply)
+{
+    int64_t count = tkl_reply_int(reply);
+    return count >= 0 && count <= 1000 ? count : 0;
+}
+
 /* ---- Cancelling ---------------------------------------------------------- */
 
 /* An active job is searched for in steps, until the time is up. */
@@ -52,7 +59,7 @@ static int retry_one(tkl_queue *queue, const char *id, int64_t *count)
         return tkl__no(TKL_NOTFOUND);
     tkl_bytes args[] = {tkl_str(digits), tkl_str("")};
     int rc = tkl__queue_run_on(shard, &tkl__lua_queue_retry, args, 2, false, &reply);
-    *count = tkl_reply_int(tkl_reply_at(reply, 0));
+    *count = jobs_of_step(tkl_reply_at(reply, 0));
     tkl_reply_free(reply);
     return rc;
 }
@@ -61,17 +68,20 @@ static int retry_one(tkl_queue *queue, const char *id, int64_t *count)
 static int retry_all(const tkl__queue_shard *shard, int64_t *count)
 {
     tkl_bytes args[] = {tkl_str(""), tkl_str("")};
-    tkl_reply *reply, *last = NULL;
-    int64_t some;
-    int rc;
-    do {
+    tkl_reply *last = NULL;
+    int64_t some = 1, steps = 0;
+    int rc = TKL_OK;
+    while (rc == TKL_OK && some > 0) {
+        tkl_reply *reply;
         rc = tkl__queue_run_on(shard, &tkl__lua_queue_retry, args, 2, true, &reply);
         tkl_reply_free(last);
         last = reply;
-        some = tkl_reply_int(tkl_reply_at(reply, 0));
+        some = jobs_of_step(tkl_reply_at(reply, 0));
         args[1] = tkl_reply_bytes(tkl_reply_at(reply, 1));
         *count += some;
-    } while (rc == TKL_OK && some > 0);
+        if (rc == TKL_OK && some > 0)
+            rc = tkl__queue_next_step(&steps);
+    }
     tkl_reply_free(last);
     return rc;
 }
@@ -92,17 +102,20 @@ int tkl_queue_retry(tkl_queue *queue, const char *id, int64_t *count)
 static int drain_shard(const tkl__queue_shard *shard, const char *which, int64_t *count)
 {
     char skip[24] = "0";
-    bool more;
-    int rc;
-    do {
+    int64_t steps = 0;
+    bool more = true;
+    int rc = TKL_OK;
+    while (rc == TKL_OK && more) {
         tkl_reply *reply;
         tkl_bytes args[] = {tkl_str(which), tkl_str(skip), shard->results};
         rc = tkl__queue_run_on(shard, &tkl__lua_queue_drain, args, 3, true, &reply);
-        *count += tkl_reply_int(tkl_reply_at(reply, 0));
+        *count += jobs_of_step(tkl_reply_at(reply, 0));
         snprintf(skip, sizeof skip, "%" PRId64, tkl_reply_int(tkl_reply_at(reply, 1)));
         more = tkl_reply_int(tkl_reply_at(reply, 2)) != 0;
         tkl_reply_free(reply);
-    } while (rc == TKL_OK && more);
+        if (rc == TKL_OK && more)
+            rc = tkl__queue_next_step(&steps);
+    }
     return rc;
 }
 

@@ -193,10 +193,12 @@ yields . '{"name":"cancel","resumed":true}'
 is "not paused" "$(stat_of cancel .paused)" false
 ends 0 tackle queue claim cancel
 
-json drain cancel
+ends 64 tackle queue drain cancel
+has "$err" "--yes"
+json drain cancel --yes
 yields . '{"name":"cancel","removed":1}'
 is "but for the active" "$(stat_of cancel '[.ready, .active]')" "[0,1]"
-ends 0 tackle queue drain numbers
+ends 0 tackle queue drain numbers --yes
 is "counted" "$out" "2500 removed"
 
 ends 64 tackle queue drop cancel
@@ -232,7 +234,7 @@ yields . '{"name":"dead","retried":1}'
 ends 1 tackle queue retry dead --all
 has "$err" "no dead letters"
 kill_jobs dead
-json dead dead --delete-all
+json dead dead --delete-all --yes
 yields . '{"name":"dead","deleted":2}'
 json dead dead
 yields . '[]'
@@ -292,31 +294,31 @@ has "$err" "no such job"
 
 # ---- Schedules ------------------------------------------------------------------------------------
 
-json schedule add nightly report --cron '30 2 * * mon-fri' --zone Europe/Berlin --priority 3 \
+json schedule nightly report --cron '30 2 * * mon-fri' --zone Europe/Berlin --priority 3 \
     --missed skip "the report"
 yields . '{"id":"report","added":true}'
-printf 'a\0b' | tackle queue schedule add nightly bytes --every 1h >/dev/null || fail "from stdin"
-json schedule list nightly
+printf 'a\0b' | tackle queue schedule nightly bytes --every 1h >/dev/null || fail "from stdin"
+json schedules nightly
 yields '[.[].id]' '["bytes","report"]'
 yields '.[1] | keys_unsorted' '["id","cron","zone","every_ms","missed","priority","next","last","payload"]'
 yields '.[1] | [.cron, .zone, .every_ms, .missed, .priority, .last, .payload]' \
     '["30 2 * * mon-fri","Europe/Berlin",null,"skip",3,null,"the report"]'
 yields ".[1].next | sub(\"\\\\.[0-9]+\"; \"\") | fromdate | . > $(date +%s) and . < $(date +%s) + 5 * 86400" true
 yields '.[0] | [.cron, .zone, .every_ms, .missed, .payload]' '[null,null,3600000,"once","a\u0000b"]'
-ends 0 tackle queue schedule list nightly
+ends 0 tackle queue schedules nightly
 has "$out" "30 2 * * mon-fri Europe/Berlin"
 has "$out" "every 60.0 min"
 is "counted" "$(stat_of nightly '[.schedules, .ready, .delayed]')" "[2,0,0]"
-json schedule remove nightly report
+json unschedule nightly report
 yields . '{"id":"report","removed":true}'
-ends 1 tackle queue schedule remove nightly report
+ends 1 tackle queue unschedule nightly report
 has "$err" "no such schedule"
-ends 0 tackle queue schedule add often tick --every 1s --retries 0 tock
+ends 0 tackle queue schedule often tick --every 1s --retries 0 tock
 ends 0 tackle queue work often --once --wait 1m -- cat
 is "it fires" "$out" tock
-json schedule list often
+json schedules often
 yields '.[0].last | type' '"string"'
-json schedule list nothing
+json schedules nothing
 yields . '[]'
 
 # ---- Partitions -----------------------------------------------------------------------------------
@@ -358,10 +360,10 @@ for wrong in "push" "push ''" "push q --priority 1001" "push q --priority high" 
     "renew q id t --lease 0" "stats" "stats a b" "list a" "peek" "peek q --state asleep" "peek q --max 0" \
     "peek q --max 1001" "peek q --skip -1" "show q" "result q" "dead" "dead q id" "dead q --delete" \
     "retry q" "retry q id --all" "cancel q" "pause" "drain" "drop q" "limit" "limit q --rate 5" \
-    "limit q --max-jobs -1" "limit q --max-bytes big" "schedule" "schedule jump q" "schedule add" \
-    "schedule add q" "schedule add q i payload" "schedule add q i --cron '* * * * *' --every 1m x" \
-    "schedule add q i --every 1m --zone UTC x" "schedule add q i --cron nonsense x" \
-    "schedule list" "schedule list q i" "schedule remove q" "jump q"; do
+    "limit q --max-jobs -1" "limit q --max-bytes big" "schedule" "schedule q" "schedule jump" \
+    "schedule q" "schedule q i payload" "schedule q i --cron '* * * * *' --every 1m x" \
+    "schedule q i --every 1m --zone UTC x" "schedule q i --cron nonsense x" \
+    "schedules" "schedules q i" "unschedule q" "jump q"; do
     eval "ends 64 tackle queue $wrong"
     has "$err" "tackle: queue"
     is "$wrong: nothing on stdout" "$out" ""
@@ -372,7 +374,7 @@ done
 for verb in "push q x" "work q -- touch $home/ran" "claim q" "claim q --wait 1s" "ack q 0000000000000 0000000000000000" \
     "stats q" "list" "peek q" "show q 0000000000000" "dead q" "retry q --all" "cancel q 0000000000000" \
     "pause q" "resume q" "drain q" "drop q --yes" "limit q" "limit q --rate 5/s" \
-    "result q 0000000000000" "schedule list q" "schedule add q i --every 1m x"; do
+    "result q 0000000000000" "schedules q" "schedule q i --every 1m x"; do
     ends 69 tackle --url redis://127.0.0.1:1 --timeout 500ms queue $verb
 done
 [ ! -e "$home/ran" ] || fail "ran without a server"
@@ -404,17 +406,17 @@ is "a result" "$(tackle queue result acl "$id" --wait 1m)" a
 ends 0 tackle queue push acl f --delay 50ms --retries 0
 ends 1 tackle queue work acl --once --wait 1m -- false
 ends 0 tackle queue retry acl --all
-ends 0 tackle queue drain acl
+ends 0 tackle queue drain acl --yes
 ends 0 tackle queue push acl g
 ends 0 tackle queue claim acl --lease 100ms
 tackle queue claim acl --wait 1m --json >"$home/claim" || fail "waiting for a lease"
 ends 0 tackle queue renew acl "$(jq -r .id "$home/claim")" "$(jq -r .token "$home/claim")" --progress half
 ends 0 tackle queue fail acl "$(jq -r .id "$home/claim")" "$(jq -r .token "$home/claim")"
-ends 0 tackle queue schedule add acl tick --every 1s x
+ends 0 tackle queue schedule acl tick --every 1s x
 ends 0 tackle queue work acl --once --wait 1m -- cat
-ends 0 tackle queue schedule remove acl tick
-for verb in "list" "stats acl" "peek acl" "peek acl --state held" "dead acl" "dead acl --delete-all" \
-    "pause acl" "resume acl" "drain acl" "drop acl --yes"; do
+ends 0 tackle queue unschedule acl tick
+for verb in "list" "stats acl" "peek acl" "peek acl --state held" "dead acl" "dead acl --delete-all --yes" \
+    "pause acl" "resume acl" "drain acl --yes" "drop acl --yes"; do
     ends 0 tackle queue $verb
 done
 ends 77 tackle --namespace other queue push acl x

@@ -53,6 +53,14 @@ has "$err" "mails is paused, with 1 ready"
 tackle queue resume mails >/dev/null
 ends 0 tackle queue work mails --drain -- true
 
+# A record that was damaged: the others are done, and it is among the dead.
+id=$(tackle queue push broken x)
+tackle queue push broken y >/dev/null
+tackle call HSET "tackle:queue:{broken}:jobs" "$id" garbage >/dev/null
+ends 0 tackle queue work broken --drain -- cat
+is "the other is done" "$out" y
+is "its state" "$(stat_of broken '[.ready, .active, .dead]')" "[0,0,1]"
+
 id=$(tackle queue push "my mails" x --priority -7 --group g --meta "a 'note'" --retries 2)
 ends 0 env TACKLE_META=old TACKLE_ERROR=old TACKLE_X=kept tackle queue work "my mails" --once -- sh -c \
     'echo "$TACKLE_JOB_ID|$TACKLE_QUEUE|$TACKLE_ATTEMPT|$TACKLE_RETRIES|$TACKLE_PRIORITY|$TACKLE_GROUP|$TACKLE_META|$TACKLE_ERROR|$TACKLE_X"
