@@ -10,6 +10,7 @@
 
 #include "support/cluster.h"
 #include "support/fixture.h"
+#include "support/permissions.h"
 #include "support/process.h"
 #include "support/timed.h"
 
@@ -128,9 +129,15 @@ static void many_counters_are_added_to_in_one_trip(void **state)
     assert_code(tkl_counter_add_each(items + 298, 2, codes), TKL_EREFUSED);
     assert_contains(tkl_errmsg(), "2^53");
     assert_code(codes[1], TKL_EREFUSED);
-    items[3].amount = INT64_MAX;
-    assert_code(tkl_counter_add_each(items, COUNT, NULL), TKL_EINVAL);
-    assert_int_equal(sum_of(c[299], 60000), 299);
+    items[3].amount = INT64_MAX; /* one that is wrong does not keep the others from counting */
+    items[4].counter = NULL;
+    assert_code(tkl_counter_add_each(items, 6, codes), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "amount");
+    for (int i = 0; i < 6; i++)
+        assert_code(codes[i], i == 3 || i == 4 ? TKL_EINVAL : TKL_OK);
+    assert_int_equal(sum_of(c[5], 60000), 10);
+    assert_int_equal(sum_of(c[3], 60000), 3);
+    assert_code(tkl_counter_add_each(items + 4, 1, codes), TKL_EINVAL);
     assert_ok(tkl_counter_add_each(NULL, 0, NULL));
     for (int i = 0; i < COUNT; i++)
         tkl_counter_close(c[i]);
@@ -150,6 +157,8 @@ static void precisions_and_samples_are_settable_and_then_fixed(void **state)
     assert_ok(tkl_counter_add(c, 1));
     assert_code(tkl_counter_add(other, 1), TKL_EINVAL);
     assert_contains(tkl_errmsg(), "precisions");
+    assert_code(tkl_counter_read(other, 250, 0, 0, &s), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "10 250 10000, not 11 250 10000");
     assert_ok(tkl_counter_add(any, 1));
     assert_int_equal(sum_of(any, 10000), 2);
     s = read_all(any, 250);
@@ -214,8 +223,8 @@ static void what_is_not_a_counter_is_left_alone(void **state)
         assert_ok(tkl_callz(f->client, NULL, "DEL", "tackle:counter:{x}", NULL));
         assert_ok(tkl_callz(f->client, NULL, "HSET", "tackle:counter:{x}", foreign[i][0],
                             foreign[i][1], NULL));
-        assert_code(tkl_counter_add(c, 1), TKL_ETYPE);
-        assert_code(tkl_counter_read(c, 1000, 0, 0, &s), TKL_ETYPE);
+        assert_code(tkl_counter_add(c, 1), TKL_EDAMAGED);
+        assert_code(tkl_counter_read(c, 1000, 0, 0, &s), TKL_EDAMAGED);
         assert_ok(tkl_counter_clean(f->client, NULL));
         assert_int_equal(call_int(f->client, "HLEN", "tackle:counter:{x}", NULL), 1);
     }
@@ -227,14 +236,14 @@ static void what_is_not_a_counter_is_left_alone(void **state)
         assert_ok(tkl_callz(f->client, NULL, "HSET", "tackle:counter:{x}",
                             tkl_reply_str(tkl_reply_at(keys, i)), "rubbish", NULL));
     tkl_reply_free(keys);
-    assert_code(tkl_counter_add(c, 1), TKL_ETYPE);
+    assert_code(tkl_counter_add(c, 1), TKL_EDAMAGED);
 
     /* Found half way: nothing was added. */
     assert_ok(tkl_counter_drop(c));
     assert_ok(tkl_counter_add(c, 1));
     assert_ok(tkl_callz(f->client, NULL, "HSET", "tackle:counter:{x}", "until", "9007199254740991",
                         "86400000", "rubbish", NULL));
-    assert_code(tkl_counter_add(c, 1), TKL_EREFUSED);
+    assert_code(tkl_counter_add(c, 1), TKL_EDAMAGED);
     assert_int_equal(sum_of(c, 3600000), 1);
     tkl_counter_close(c);
 }
@@ -267,11 +276,7 @@ static void a_full_server_counts_nothing(void **state)
 static void the_permissions_of_the_page_suffice(void **state)
 {
     fixture *f = *state;
-    server_do(f->server, "ACL SETUSER counting on >secret ~tackle:counter:* +evalsha +eval +time "
-                         "+hget +hmget +hset +hincrby +hdel +hlen +pexpire +unlink +scan "
-                         "+client|setname");
-    tkl_client *client =
-        test_open(f->server->url, &(tkl_options){.username = "counting", .password = "secret"});
+    tkl_client *client = documented_user(f->server, "counter.md");
     tkl_counter *c = open_counter(client, "x");
     tkl_names *names;
     assert_ok(tkl_counter_add(c, 1));
@@ -282,7 +287,6 @@ static void the_permissions_of_the_page_suffice(void **state)
     assert_ok(tkl_counter_drop(c));
     tkl_counter_close(c);
     tkl_close(client);
-    server_do(f->server, "ACL DELUSER counting");
 }
 
 /* ---- Buffers ------------------------------------------------------------- */

@@ -52,7 +52,8 @@ TKL_API void tkl_counter_close(tkl_counter *counter);
 /* Adds to the slice of now of every precision, in one step. The amount may be negative. Not
  * repeated when the reply is lost: after tkl_is_unknown() it may or may not be counted.
  * TKL_EINVAL: the counter has other precisions or samples than the options say.
- * TKL_EREFUSED: a slice would exceed TKL_COUNTER_MAX. Nothing is counted then. */
+ * TKL_EREFUSED: a slice would exceed TKL_COUNTER_MAX. TKL_EDAMAGED: another program has written
+ * into the counter. Nothing is counted then. */
 TKL_API int tkl_counter_add(tkl_counter *counter, int64_t amount) TKL_NONNULL(1) TKL_CHECK;
 
 typedef struct tkl_counter_item {
@@ -61,9 +62,10 @@ typedef struct tkl_counter_item {
     TKL_RESERVED(2);
 } tkl_counter_item;
 
-/* Adds to many counters of one client in one round trip (one for each node of a cluster). Each is a
- * step of its own. `codes` (may be NULL) has room for the result of each. Returns the first that
- * is not TKL_OK. */
+/* Adds to many counters of one client, ten thousand in one round trip (one for each node of a
+ * cluster). Each is a step of its own: one that is wrong or refused does not keep the others from
+ * counting. `codes` (may be NULL) has room for the result of each. Returns the first that is not
+ * TKL_OK. */
 TKL_API int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes) TKL_CHECK;
 
 /* ---- Reading ------------------------------------------------------------- */
@@ -84,7 +86,8 @@ typedef struct tkl_counter_series {
 
 /* The slices of one precision that hold the times from `from_ms` (0: as far back as it goes) to
  * `to_ms` (0: now, by the server's clock). What is older than the samples kept is left out.
- * TKL_NOTFOUND: nothing was counted. TKL_EINVAL: the counter has no such precision. */
+ * TKL_NOTFOUND: nothing was counted. TKL_EINVAL: the counter has no such precision, or other
+ * precisions or samples than the options say. */
 TKL_API int tkl_counter_read(tkl_counter *counter, int64_t every_ms, int64_t from_ms, int64_t to_ms,
                              tkl_counter_series **series) TKL_NONNULL(1, 5) TKL_CHECK;
 TKL_API void tkl_counter_series_free(tkl_counter_series *series); /* NULL is fine */

@@ -78,7 +78,8 @@ typedef struct tkl_stats_summary {
 } tkl_stats_summary;
 
 /* The values of these contexts put together, of this hour, the last, or both. TKL_NOTFOUND: none
- * was recorded. Of one context it is as of one moment. */
+ * was recorded. One round trip; another for each hour of a context with values in more than 2000
+ * buckets. */
 TKL_API int tkl_stats_show(tkl_stats *stats, const tkl_bytes *contexts, size_t count, tkl_hour hour,
                            tkl_stats_summary **summary) TKL_NONNULL(1, 5) TKL_CHECK;
 TKL_API void tkl_stats_summary_free(tkl_stats_summary *summary); /* NULL is fine */

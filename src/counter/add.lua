@@ -38,7 +38,7 @@ for i, precision in ipairs(precisions) do
   local count = redis.pcall('HINCRBY', COUNTER, precision, amount)
   if type(count) == 'table' then -- an error
     undo(i - 1)
-    return count
+    return string.find(count.err, 'not an integer', 1, true) and {err = FOREIGN} or count
   elseif math.abs(count) > MOST then
     undo(i)
     return -1

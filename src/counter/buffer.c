@@ -58,7 +58,7 @@ static void settle(tkl_counter_buffer *b, int64_t amount, int rc)
         atomic_fetch_add(&b->counted, amount);
     else if (tkl_is_unknown(rc))
         atomic_fetch_add(&b->unsure, amount);
-    else if (rc == TKL_EINVAL || rc == TKL_EREFUSED || rc == TKL_ETYPE)
+    else if (rc == TKL_EINVAL || rc == TKL_EREFUSED || rc == TKL_ETYPE || rc == TKL_EDAMAGED)
         atomic_fetch_add(&b->lost, amount);
     else
         atomic_fetch_add(&b->pending, amount);

@@ -170,67 +170,112 @@ int tkl_counter_add(tkl_counter *counter, int64_t amount)
     return rc;
 }
 
-static int check_items(const tkl_counter_item *items, size_t count)
+/* Adds in one round trip. */
+#define TRIP_MAX 10000
+
+/* Adds to several counters on their way. */
+typedef struct trip {
+    tkl__invocation *calls; /* of the items that can be sent */
+    tkl__count *counts;
+    size_t sent;
+} trip;
+
+static int check_item(const tkl_counter_item *item, const tkl_client *client)
 {
-    int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        rc = TKL__CHECK_RESERVED(&items[i]);
-        if (rc == TKL_OK && !items[i].counter)
-            rc = tkl__fail(TKL_EINVAL, "item %zu has no counter", i);
-        if (rc == TKL_OK && items[i].counter->client != items[0].counter->client)
-            rc = tkl__fail(TKL_EINVAL, "the counters are of different clients");
-        if (rc == TKL_OK)
-            rc = check_amount(items[i].amount);
-    }
-    return rc;
+    int rc = TKL__CHECK_RESERVED(item);
+    if (rc == TKL_OK && !item->counter)
+        rc = tkl__fail(TKL_EINVAL, "an item has no counter");
+    if (rc == TKL_OK && item->counter->client != client)
+        rc = tkl__fail(TKL_EINVAL, "the counters are of different clients");
+    return rc == TKL_OK ? check_amount(item->amount) : rc;
 }
 
-/* The result of each; returns the first that is not TKL_OK, and leaves its text. */
-static int judge(const tkl_reply *replies, int rc, size_t count, int *codes)
+/* The first counter there is: its client is that of all. */
+static const tkl_counter *first_counter(const tkl_counter_item *items, size_t count)
 {
-    char text[256] = "";
-    int first = TKL_OK;
+    for (size_t i = 0; i < count; i++)
+        if (items[i].counter)
+            return items[i].counter;
+    return NULL;
+}
+
+/* The result of an item that was sent. */
+static int judge(const tkl_reply *reply, int rc)
+{
+    if (!reply)
+        return rc;
+    if (tkl_reply_code(reply) != TKL_OK)
+        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    return tkl__counter_result(reply);
+}
+
+/* The first failure of many, with its text. */
+typedef struct failure {
+    int code;
+    char text[256];
+} failure;
+
+static void note(failure *first, int code)
+{
+    if (code == TKL_OK || first->code != TKL_OK)
+        return;
+    first->code = code;
+    snprintf(first->text, sizeof first->text, "%s", tkl_errmsg());
+}
+
+/* One round trip. */
+static int send_trip(trip *t, const tkl_counter *first, const tkl_counter_item *items, size_t count,
+                     tkl_reply **replies)
+{
+    t->sent = 0;
+    for (size_t i = 0; i < count; i++)
+        if (check_item(&items[i], first->client) == TKL_OK) {
+            t->calls[t->sent] =
+                tkl__counter_call(items[i].counter, items[i].amount, &t->counts[t->sent]);
+            t->sent++;
+        }
+    if (t->sent == 0)
+        return TKL_OK;
+    return tkl__run_many(first->client, t->calls, t->sent,
+                         tkl__deadline(first->client, first->timeout_ms), replies);
+}
+
+static void add_some(trip *t, const tkl_counter *first, const tkl_counter_item *items, size_t count,
+                     int *codes, failure *failed)
+{
+    tkl_reply *replies = NULL;
+    size_t sent = 0;
+    int rc = send_trip(t, first, items, count, &replies);
+    note(failed, rc);
     for (size_t i = 0; i < count; i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        int code = reply ? tkl_reply_code(reply) : rc;
+        int code = check_item(&items[i], first->client);
         if (code == TKL_OK)
-            code = tkl__counter_result(reply);
-        else if (reply)
-            tkl__fail(code, "%s", tkl_reply_str(reply));
+            code = judge(tkl_reply_at(replies, sent++), rc);
+        note(failed, code);
         if (codes)
             codes[i] = code;
-        if (code != TKL_OK && first == TKL_OK) {
-            first = code;
-            snprintf(text, sizeof text, "%s", tkl_errmsg());
-        }
     }
-    return first == TKL_OK ? TKL_OK : tkl__fail(first, "%s", text);
+    tkl_reply_free(replies);
 }
 
 int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes)
 {
-    int rc = check_items(items, count);
+    size_t most = count < TRIP_MAX ? count : TRIP_MAX;
+    const tkl_counter *first = first_counter(items, count);
     for (size_t i = 0; codes && i < count; i++)
-        codes[i] = rc;
-    if (rc != TKL_OK || count == 0)
-        return rc;
-    tkl_reply *replies = NULL;
-    const tkl_counter *first = items[0].counter;
-    tkl__count *counts = calloc(count, sizeof *counts);
-    tkl__invocation *calls = calloc(count, sizeof *calls);
-    if (counts && calls) {
-        for (size_t i = 0; i < count; i++)
-            calls[i] = tkl__counter_call(items[i].counter, items[i].amount, &counts[i]);
-        rc = tkl__run_many(first->client, calls, count,
-                           tkl__deadline(first->client, first->timeout_ms), &replies);
-        rc = judge(replies, rc, count, codes);
-    } else {
-        rc = tkl__nomem();
-    }
-    tkl_reply_free(replies);
-    free(calls);
-    free(counts);
-    return rc;
+        codes[i] = TKL_EINVAL;
+    if (!first)
+        return count == 0 ? TKL_OK : tkl__fail(TKL_EINVAL, "no item has a counter");
+    trip t = {.calls = calloc(most, sizeof *t.calls), .counts = calloc(most, sizeof *t.counts)};
+    failure failed = {.code = t.calls && t.counts ? TKL_OK : TKL_ENOMEM};
+    for (size_t from = 0; failed.code != TKL_ENOMEM && from < count; from += most)
+        add_some(&t, first, items + from, count - from < most ? count - from : most,
+                 codes ? codes + from : NULL, &failed);
+    free(t.calls);
+    free(t.counts);
+    if (failed.code == TKL_ENOMEM)
+        return tkl__nomem();
+    return failed.code == TKL_OK ? TKL_OK : tkl__fail(failed.code, "%s", failed.text);
 }
 
 /* ---- Reading ------------------------------------------------------------- */
@@ -272,6 +317,18 @@ static int check_range(int64_t every_ms, int64_t from_ms, int64_t to_ms)
     return rc;
 }
 
+/* Why a counter of this shape does not have what was asked for. */
+static int other_shape(const tkl_counter *counter, int64_t every_ms, const char *shape)
+{
+    if (counter->strict && strcmp(counter->shape, shape) != 0)
+        return tkl__fail(TKL_EINVAL, "the counter has (samples and precisions in ms) %s, not %s",
+                         shape, counter->shape);
+    return tkl__fail(TKL_EINVAL,
+                     "the counter has no precision of %" PRId64
+                     " ms: it has (samples and precisions) %s",
+                     every_ms, shape);
+}
+
 int tkl_counter_read(tkl_counter *counter, int64_t every_ms, int64_t from_ms, int64_t to_ms,
                      tkl_counter_series **series)
 {
@@ -285,15 +342,13 @@ int tkl_counter_read(tkl_counter *counter, int64_t every_ms, int64_t from_ms, in
     tkl__args_int(&args, every_ms);
     tkl__args_int(&args, from_ms);
     tkl__args_int(&args, to_ms);
+    tkl__args_str(&args, counter->strict ? counter->shape : "");
     rc = tkl__eval(counter->client, &tkl__lua_counter_read, &counter->keys, &args,
                    tkl__deadline(counter->client, counter->timeout_ms), true, &reply);
     if (rc == TKL_OK && tkl_reply_count(reply) == 0)
         rc = tkl__fail(TKL_NOTFOUND, "nothing was counted");
     else if (rc == TKL_OK && tkl_reply_count(reply) == 1)
-        rc = tkl__fail(TKL_EINVAL,
-                       "the counter has no precision of %" PRId64
-                       " ms: it has (samples and precisions) %s",
-                       every_ms, tkl_reply_str(tkl_reply_at(reply, 0)));
+        rc = other_shape(counter, every_ms, tkl_reply_str(tkl_reply_at(reply, 0)));
     else if (rc == TKL_OK)
         rc = make_series(reply, every_ms, series);
     tkl__args_free(&args);
@@ -354,7 +409,7 @@ static int clean_counter(tkl_client *client, tkl_bytes name, int64_t *sum)
         *sum += removed > 0 ? removed : 0;
     }
     tkl_counter_close(counter);
-    return rc == TKL_ETYPE ? TKL_OK : rc; /* not a counter: not ours to clean */
+    return rc == TKL_ETYPE || rc == TKL_EDAMAGED ? TKL_OK : rc; /* not ours to clean */
 }
 
 int tkl_counter_clean(tkl_client *client, int64_t *removed)

@@ -3,11 +3,14 @@
 -- ARGV[1] precision  ms
 -- ARGV[2] from       ms; 0: as far back as it goes
 -- ARGV[3] to         ms; 0: now
--- returns {} no such counter; {shape} no such precision; else {samples, first slice, last slice,
---   and slice, count of each in which something was counted}; a slice may come twice
+-- ARGV[4] shape      that the counter must have; '': any
+-- returns {} no such counter; {shape} the counter has another shape, or no such precision; else
+--   {samples, first slice, last slice, and slice, count of each in which something was counted}; a
+--   slice may come twice
 -- include: slices
 local COUNTER = KEYS[1]
 local precision, from, to = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local wanted_shape = ARGV[4]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
@@ -20,7 +23,7 @@ local known = false
 for _, one in ipairs(precisions) do
   known = known or one == precision
 end
-if not known then
+if not known or wanted_shape ~= '' and wanted_shape ~= shape then
   return {shape}
 end
 

@@ -1,6 +1,6 @@
 -- The slices of a counter. See the essay of counter.c.
 
-local FOREIGN = 'WRONGTYPE the key holds something that is not a counter'
+local FOREIGN = 'DAMAGED the counter was not written by tackle'
 local AT_ONCE = 1000 -- fields of one command
 local SAMPLES_MAX, PRECISIONS_MAX = 2000, 16
 

@@ -124,38 +124,75 @@ static int read_hash(const tkl_reply *hash, tkl__sketch *s, int64_t *start_ms)
     return TKL_OK;
 }
 
-/* What stats/show answered for a context: an array of hashes. */
-static int add_hashes(summary *s, const tkl_reply *hashes)
+/* ---- Putting hashes together --------------------------------------------- */
+
+/* A hash that stats/show left to the client. *fits: it is still of that hour. */
+static int read_large(const tkl_stats *stats, tkl_bytes key, int64_t start_ms, tkl__sketch *sketch,
+                      bool *fits)
 {
-    int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(hashes); i++) {
-        tkl__sketch one = {0};
-        int64_t start_ms = 0;
-        rc = read_hash(tkl_reply_at(hashes, i), &one, &start_ms);
-        if (rc == TKL_OK && one.count > 0) {
-            rc = tkl__stats_sketch_merge(&s->sketch, &one);
-            note_start(&s->base, start_ms);
-        }
-        tkl__stats_sketch_free(&one);
-    }
+    const char *words[] = {"HGETALL", key.data};
+    const size_t lens[] = {7, key.len};
+    tkl_call_options how = {.timeout_ms = stats->timeout_ms, .retry_safe = true};
+    tkl_reply *reply = NULL;
+    int64_t found_ms = 0;
+    int rc = tkl_call(stats->client, 2, words, lens, &how, &reply);
+    if (rc == TKL_OK)
+        rc = read_hash(reply, sketch, &found_ms);
+    *fits = found_ms == start_ms;
+    tkl_reply_free(reply);
     return rc;
 }
 
-static int make_summary(const tkl_reply *replies, tkl_stats_summary **out)
+/* What stats/show says of a hash: {number of its key, hour, fields}. */
+enum { KEY_NUMBER, HOUR, FIELDS };
+
+static int add_hash(summary *s, const tkl_stats *stats, const tkl_bytes *keys,
+                    const tkl_reply *hash, bool *fits)
+{
+    tkl__sketch one = {0};
+    double hour = 0;
+    int64_t start_ms = 0;
+    const tkl_reply *fields = tkl_reply_at(hash, FIELDS);
+    int64_t number = tkl_reply_int(tkl_reply_at(hash, KEY_NUMBER));
+    tkl__double_parse(tkl_reply_bytes(tkl_reply_at(hash, HOUR)), &hour);
+    bool is_large = tkl_reply_count(fields) == 0 && hour > 0 && hour < 1e12;
+    int rc = is_large ? read_large(stats, keys[number == 1 ? 0 : 1],
+                                   start_ms = (int64_t)hour * HOUR_MS, &one, fits)
+                      : read_hash(fields, &one, &start_ms);
+    if (rc == TKL_OK && one.count > 0) {
+        rc = tkl__stats_sketch_merge(&s->sketch, &one);
+        note_start(&s->base, start_ms);
+    }
+    tkl__stats_sketch_free(&one);
+    return rc;
+}
+
+/* What stats/show answered for a context, whose two keys these are. */
+static int add_hashes(summary *s, const tkl_stats *stats, const tkl_bytes *keys,
+                      const tkl_reply *hashes, bool *fits)
+{
+    int rc = TKL_OK;
+    if (tkl_reply_code(hashes) != TKL_OK)
+        return tkl__fail(tkl_reply_code(hashes), "%s", tkl_reply_str(hashes));
+    for (size_t i = 0; rc == TKL_OK && *fits && i < tkl_reply_count(hashes); i++)
+        rc = add_hash(s, stats, keys, tkl_reply_at(hashes, i), fits);
+    return rc;
+}
+
+/* *fits: no hour has changed meanwhile. */
+static int make_summary(const tkl_stats *stats, const tkl_bytes *keys, const tkl_reply *replies,
+                        bool *fits, tkl_stats_summary **out)
 {
     int rc = TKL_OK;
     summary *s = calloc(1, sizeof *s);
     if (!s)
         return tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        rc = tkl_reply_code(reply) == TKL_OK
-                 ? add_hashes(s, reply)
-                 : tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    }
-    if (rc == TKL_OK && s->sketch.count == 0)
+    *fits = true;
+    for (size_t i = 0; rc == TKL_OK && *fits && i < tkl_reply_count(replies); i++)
+        rc = add_hashes(s, stats, &keys[2 * i], tkl_reply_at(replies, i), fits);
+    if (rc == TKL_OK && *fits && s->sketch.count == 0)
         rc = tkl__fail(TKL_NOTFOUND, "nothing was recorded");
-    if (rc != TKL_OK) {
+    if (rc != TKL_OK || !*fits) {
         tkl_stats_summary_free(&s->base);
         return rc;
     }
@@ -198,6 +235,25 @@ static int run_shows(tkl_stats *stats, const tkl_bytes *keys, size_t count, tkl_
     return rc;
 }
 
+/* Asks, and asks again when the hour has changed between two answers: once an hour. */
+static int show_keys(tkl_stats *stats, const tkl_bytes *keys, size_t count, tkl_bytes which,
+                     tkl_stats_summary **out)
+{
+    enum { TRIES = 3 };
+    bool fits = false;
+    int rc = TKL_OK;
+    for (int try = 0; rc == TKL_OK && !fits && try < TRIES; try++) {
+        tkl_reply *replies = NULL;
+        rc = run_shows(stats, keys, count, which, &replies);
+        if (rc == TKL_OK)
+            rc = make_summary(stats, keys, replies, &fits, out);
+        tkl_reply_free(replies);
+    }
+    return rc == TKL_OK && !fits
+               ? tkl__fail(TKL_EREFUSED, "the server's clock does not stand still")
+               : rc;
+}
+
 int tkl_stats_show(tkl_stats *stats, const tkl_bytes *contexts, size_t count, tkl_hour hour,
                    tkl_stats_summary **out)
 {
@@ -208,17 +264,13 @@ int tkl_stats_show(tkl_stats *stats, const tkl_bytes *contexts, size_t count, tk
         rc = tkl__fail(TKL_NOTFOUND, "no context is named");
     if (rc != TKL_OK)
         return rc;
-    tkl_reply *replies = NULL;
     tkl__context *made = calloc(count, sizeof *made);
     tkl_bytes *keys = calloc(2 * count, sizeof *keys);
     rc = made && keys ? make_contexts(stats, contexts, made, keys, count) : tkl__nomem();
     if (rc == TKL_OK)
-        rc = run_shows(stats, keys, count, tkl_str(words[hour]), &replies);
-    if (rc == TKL_OK)
-        rc = make_summary(replies, out);
+        rc = show_keys(stats, keys, count, tkl_str(words[hour]), out);
     for (size_t i = 0; made && i < count; i++)
         tkl__stats_context_free(&made[i]);
-    tkl_reply_free(replies);
     free(keys);
     free(made);
     return rc;

@@ -25,6 +25,10 @@
  * the squares differ in the last of nineteen digits, and a double has sixteen. Numbers are stored
  * as text of 17 digits, which reads back as the same number.
  *
+ * Reading goes through a script, which judges the hours. A hash with more than 2000 fields is read
+ * by the client itself: HGETALL is five times as fast outside of Lua. Should the hour have changed
+ * in between, the client asks again.
+ *
  * The ranking keeps the contexts with the largest means: a thousand, although a hundred are
  * asked for, since a context that has dropped out comes back only with its next value.
  */

@@ -1,6 +1,6 @@
 -- Numbers that hashes hold. See the essay of stats.c.
 
-local FOREIGN = 'WRONGTYPE a key of the statistics holds something else'
+local FOREIGN = 'DAMAGED the statistics were not written by tackle'
 
 -- The fields of a hash as numbers, 0 where they are not set.
 local function read_numbers(key, fields)
