@@ -120,6 +120,35 @@ static void long_messages_are_written_in_short_steps(void **state)
     tkl_log_close(log);
 }
 
+/* 512 KB an answer. */
+static void common_messages_that_are_long_are_read_in_short_steps(void **state)
+{
+    fixture *f = *state;
+    enum { COUNT = 20, LEN = 60000 };
+    static char texts[COUNT][LEN];
+    static tkl_log_message messages[COUNT];
+    tkl_log *log = open_log(f->client, "x");
+    for (int i = 0; i < COUNT; i++) {
+        texts[i][0] = (char)('a' + i);
+        messages[i] = (tkl_log_message){.severity = i % 2 ? TKL_LOG_INFO : TKL_LOG_ERROR,
+                                        .text = {texts[i], LEN}};
+    }
+    say(log, TKL_LOG_ERROR, "short");
+    assert_ok(tkl_log_write(log, messages, COUNT));
+    assert_ok(tkl_log_write(log, messages + 7, 1));
+    int64_t before = server_calls(f->server, "evalsha") + server_calls(f->server, "eval");
+    tkl_log_counts *c = common(log, TKL_LOG_ANY, TKL_HOUR_THIS);
+    if (c->count == COUNT + 1) { /* else the hour has just changed */
+        assert_int_equal(c->items[0].times, 2);
+        assert_int_equal(c->items[0].message.data[0], 'a' + 7);
+        assert_int_equal(c->items[COUNT].times, 1);
+        assert_true(server_calls(f->server, "evalsha") + server_calls(f->server, "eval") - before >
+                    8);
+    }
+    tkl_log_counts_free(c);
+    tkl_log_close(log);
+}
+
 static void a_full_table_gives_way_and_the_sum_stays_right(void **state)
 {
     fixture *f = *state;
@@ -293,6 +322,7 @@ int main(void)
         TEST(any_bytes_are_messages),
         TEST(many_messages_are_written_in_one_trip),
         TEST(long_messages_are_written_in_short_steps),
+        TEST(common_messages_that_are_long_are_read_in_short_steps),
         TEST(a_full_table_gives_way_and_the_sum_stays_right),
         TEST(what_makes_no_sense_is_refused),
         TEST(foreign_keys_are_found_before_anything_is_written),

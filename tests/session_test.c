@@ -12,6 +12,7 @@
 #include "support/cluster.h"
 #include "support/fixture.h"
 #include "support/permissions.h"
+#include "support/timed.h"
 
 typedef char token_text[TKL_SESSION_TOKEN_SIZE];
 
@@ -212,7 +213,33 @@ static void many_uses_go_in_one_round_trip(void **state)
     for (size_t i = 0; i < 10; i++)
         assert_code(codes[i], i == 3 || i == 4 ? TKL_NOTFOUND : TKL_OK);
     assert_in_range((int)(views_of(store, "teapot") + 0.5), 8, 8);
+    static char
+        large[TKL_SESSION_TEXT_MAX + 1]; /* one that is wrong does not keep back the others */
+    views[5].item = (tkl_bytes){large, sizeof large};
+    views[6].token = NULL;
+    assert_code(tkl_session_touch(store, views + 5, 5, codes), TKL_EINVAL);
+    for (size_t i = 0; i < 5; i++)
+        assert_code(codes[i], i < 2 ? TKL_EINVAL : TKL_OK);
+    assert_in_range((int)(views_of(store, "teapot") + 0.5), 11, 11);
     assert_ok(tkl_session_touch(store, NULL, 0, NULL));
+    tkl_session_close(store);
+}
+
+/* Each thousand has the time that a call has. */
+static void very_many_uses_do_not_run_out_of_time(void **state)
+{
+    fixture *f = *state;
+    enum { COUNT = 30000 };
+    tkl_session_options options = {.timeout_ms = 1000, .half_life_ms = TKL_NONE};
+    tkl_sessions *store = open_store(f->client, "shop", &options);
+    token_text token;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    tkl_session_view *views = calloc(COUNT, sizeof *views);
+    for (size_t i = 0; i < COUNT; i++)
+        views[i] = (tkl_session_view){.token = token, .item = tkl_str("teapot")};
+    assert_ok(tkl_session_touch(store, views, COUNT, NULL));
+    assert_true(views_of(store, "teapot") == COUNT);
+    free(views);
     tkl_session_close(store);
 }
 
@@ -324,6 +351,28 @@ static void a_user_with_10000_sessions_is_logged_out(void **state)
     tkl_session_close(store);
 }
 
+static void ended_sessions_do_not_hide_those_behind_them(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store = open_store(f->client, "shop", NULL);
+    tkl_session_list *list;
+    token_text token;
+    for (int i = 0; i < 600; i++)
+        assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    char *ids = server_ask(f->server, "ZRANGE tackle:session:{shop}:users 0 -1");
+    char *rest = ids; /* all but the last of them end */
+    for (int i = 0; i < 599; i++) {
+        const char *id = strrchr(strsep(&rest, "\n"), ':') + 1;
+        server_do(f->server, "ZADD tackle:session:{shop}:ends 1 %s", id);
+    }
+    free(ids);
+    assert_ok(tkl_session_of_user(store, tkl_str("alice"), 0, 10, &list));
+    assert_int_equal(list->count, 1);
+    tkl_session_list_free(list);
+    assert_int_equal(server_ask_int(f->server, "ZCARD tackle:session:{shop}:users"), 1);
+    tkl_session_close(store);
+}
+
 static void dropping_a_store_leaves_nothing(void **state)
 {
     fixture *f = *state;
@@ -415,7 +464,17 @@ static void foreign_data_is_reported_and_stays(void **state)
     tkl_session_view view = {.token = token, .item = tkl_str("teapot")};
     assert_code(tkl_session_touch(store, &view, 1, NULL), TKL_EDAMAGED);
     assert_int_equal(server_ask_int(f->server, "EXISTS tackle:session:{shop}:ranking"), 0);
+    token_text bob; /* the others are not kept from going on, also when it has ended */
+    server_do(f->server, "ZADD tackle:session:{shop}:ends 1 %s", ids);
+    assert_ok(tkl_session_create(store, tkl_str("bob"), 0, bob));
+    touch(store, bob, "teapot");
+    assert_int_equal(server_ask_int(f->server, "HLEN tackle:session:{shop}:sessions"), 1);
     free(ids);
+    server_do(f->server, "SET tackle:session:{shop}:ranking x");
+    view.token = bob;
+    view.item = tkl_str("kettle");
+    assert_code(tkl_session_touch(store, &view, 1, NULL), TKL_ETYPE);
+    assert_recent(store, bob, 0, 5, "teapot ");
     server_do(f->server, "SET tackle:session:{other}:sessions x");
     tkl_sessions *other = open_store(f->client, "other", NULL);
     assert_code(tkl_session_create(other, tkl_str("alice"), 0, token), TKL_ETYPE);
@@ -492,6 +551,37 @@ static void a_forked_child_may_use_it(void **state)
     tkl_session_close(store);
 }
 
+/* ---- The clock ----------------------------------------------------------- */
+
+static void a_clock_set_back_does_not_change_who_came_first(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_session_options options = {.most = 3, .items = 3};
+    tkl_sessions *store = open_store(client, "shop", &options);
+    token_text tokens[5];
+    for (int i = 0; i < 5; i++) {
+        if (i == 3)
+            timed_shift(t, -HOUR_MS);
+        assert_ok(tkl_session_create(store, tkl_str("alice"), 0, tokens[i]));
+        test_sleep_ms(2);
+    }
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(is_alive(store, tokens[i]), i >= 2);
+    timed_shift(t, HOUR_MS);
+    touch(store, tokens[4], "a");
+    touch(store, tokens[4], "b");
+    touch(store, tokens[4], "c");
+    timed_shift(t, -HOUR_MS);
+    touch(store, tokens[4], "a");
+    touch(store, tokens[4], "d");
+    assert_recent(store, tokens[4], 0, 5, "d a c ");
+    tkl_session_close(store);
+    tkl_close(client);
+    timed_end(t);
+}
+
 static void a_store_works_on_a_cluster(void **state)
 {
     (void)state;
@@ -522,11 +612,13 @@ int main(void)
         TEST(logging_out_takes_everything_along),
         TEST(items_are_remembered_without_repeats_the_latest_first),
         TEST(many_uses_go_in_one_round_trip),
+        TEST(very_many_uses_do_not_run_out_of_time),
         TEST(new_items_rise_as_old_views_lose_weight),
         TEST(without_a_half_life_views_are_counted),
         TEST(the_ranking_is_bounded),
         TEST(beyond_the_limit_the_oldest_go_with_their_items),
         TEST(a_user_with_10000_sessions_is_logged_out),
+        TEST(ended_sessions_do_not_hide_those_behind_them),
         TEST(dropping_a_store_leaves_nothing),
         TEST(uses_at_once_all_count),
         TEST(wrong_arguments_are_refused),
@@ -534,6 +626,7 @@ int main(void)
         TEST(a_full_server_changes_nothing),
         TEST(the_permissions_of_the_page_are_enough),
         TEST(a_forked_child_may_use_it),
+        cmocka_unit_test(a_clock_set_back_does_not_change_who_came_first),
         cmocka_unit_test(a_store_works_on_a_cluster),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -130,7 +130,8 @@ typedef struct tkl_log_counts {
 
 /* How often each message occurred in this hour, or in the last. When a table is full, a new message
  * takes the place of the least frequent one, whose count goes to `other`: counts are then "at
- * least", and all counts with `other` are exactly what was written. */
+ * least", and all counts with `other` are exactly what was written. One round trip; another for
+ * each 512 KB of messages. */
 TKL_API int tkl_log_common(tkl_log *log, tkl_log_severity severity, tkl_hour hour, size_t max,
                            tkl_log_counts **counts) TKL_NONNULL(1, 5) TKL_CHECK;
 TKL_API void tkl_log_counts_free(tkl_log_counts *counts); /* NULL is fine */

@@ -88,9 +88,9 @@ typedef struct tkl_session_view {
 } tkl_session_view;
 
 /* Notes uses: the time begins anew, and the item becomes the session's most recent one and counts
- * in the ranking. Each is one step; all go in one round trip. `codes` (may be NULL) has room for
- * the result of each: TKL_NOTFOUND when the session has ended. Returns the first that is not
- * TKL_OK. */
+ * in the ranking. Each is one step: one that is wrong does not keep the others back. A thousand go
+ * in one round trip. `codes` (may be NULL) has room for the result of each: TKL_NOTFOUND when the
+ * session has ended. Returns the first that is not TKL_OK. */
 TKL_API int tkl_session_touch(tkl_sessions *sessions, const tkl_session_view *views, size_t count,
                               int *codes) TKL_NONNULL(1) TKL_CHECK;
 
@@ -104,13 +104,13 @@ typedef struct tkl_session_list {
     size_t count;
 } tkl_session_list;
 
-/* In the order of their ids: up to `max` (at most TKL_SESSION_PAGE_MAX) behind the first `skip`. */
+/* In the order of their ids: up to `max` (at most TKL_SESSION_PAGE_MAX) behind the first `skip`. A
+ * round trip for each 250. */
 TKL_API int tkl_session_of_user(tkl_sessions *sessions, tkl_bytes user, size_t skip, size_t max,
                                 tkl_session_list **list) TKL_NONNULL(1, 5) TKL_CHECK;
 TKL_API void tkl_session_list_free(tkl_session_list *list); /* NULL is fine */
 
-/* Ends all of them. *ended (may be NULL): how many there were. A user with thousands takes a round
- * trip for each thousand. */
+/* Ends all of them. *ended (may be NULL): how many there were. A round trip for each 250. */
 TKL_API int tkl_session_end_user(tkl_sessions *sessions, tkl_bytes user, int64_t *ended)
     TKL_NONNULL(1) TKL_CHECK;
 
@@ -153,8 +153,7 @@ typedef struct tkl_session_stats {
 
 TKL_API int tkl_session_stats_get(tkl_sessions *sessions, tkl_session_stats *stats)
     TKL_NONNULL(1, 2) TKL_CHECK;
-/* Removes the store with all that is in it, a thousand sessions a step. TKL_NOTFOUND: it was empty.
- */
+/* Removes the store with all that is in it, 250 sessions a step. TKL_NOTFOUND: it was empty. */
 TKL_API int tkl_session_drop(tkl_sessions *sessions) TKL_NONNULL(1) TKL_CHECK;
 /* All stores of the client's namespace. */
 TKL_API int tkl_session_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 2) TKL_CHECK;

@@ -3,11 +3,16 @@
 -- KEYS[2] this
 -- KEYS[3] last
 -- ARGV[1] which  this or last
--- ARGV[2] max    messages
--- returns {hour, other, and message, times of each}
+-- ARGV[2] skip   messages that are known already
+-- ARGV[3] max    messages behind them
+-- returns {hour, other, 1 when there are more, and message, times of each}
 -- include: tables
 local HOUR_OF, THIS, LAST = KEYS[1], KEYS[2], KEYS[3]
-local which, max = ARGV[1], tonumber(ARGV[2])
+local which, skip, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+
+-- One answer has about so many bytes of messages.
+local BYTES, AT_ONCE = 524288, 10
+
 local now = tonumber(redis.call('TIME')[1])
 local hour = math.floor(now / HOUR)
 
@@ -21,10 +26,30 @@ elseif age == 'this' then -- and last hour's is asked for
   of_hour = severity.last_hour or hour - 1
 end
 
-local answer = {of_hour, other}
-if table_key and max > 0 then
-  for _, part in ipairs(redis.call('ZREVRANGE', table_key, 0, max - 1, 'WITHSCORES')) do
-    answer[#answer + 1] = part
+local answer, MORE = {of_hour, other, 0}, 3
+
+-- Adds the messages from this rank to that one; returns their bytes, and whether these were all.
+local function add(first, last)
+  local bytes, some = 0, redis.call('ZREVRANGE', table_key, first, last, 'WITHSCORES')
+  for i = 1, #some, 2 do
+    local message, times = some[i], some[i + 1]
+    answer[#answer + 1] = message
+    answer[#answer + 1] = times
+    bytes = bytes + #message
+  end
+  return bytes, #some < 2 * (last - first + 1)
+end
+
+local bytes, first, behind = 0, skip, skip + max
+while table_key and first < behind do
+  local last = math.min(behind, first + AT_ONCE) - 1
+  local added, were_all = add(first, last)
+  bytes, first = bytes + added, last + 1
+  if were_all then
+    break
+  elseif bytes >= BYTES then
+    answer[MORE] = first < behind and 1 or 0
+    break
   end
 end
 return answer

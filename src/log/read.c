@@ -174,9 +174,35 @@ int tkl_log_recent(tkl_log *log, tkl_log_severity severity, size_t max, tkl_log_
 
 typedef struct counted {
     tkl_log_counts base; /* must be first: callers have a pointer to it */
-    tkl_reply *replies;
-    tkl_log_count items[];
+    tkl_log_count *items;
+    size_t cap;
+    tkl_reply **replies; /* that the messages are in */
+    size_t reply_count;
 } counted;
+
+/* What is asked for, and what is known of each severity. */
+typedef struct inquiry {
+    const tkl_log *log;
+    const char *which; /* this or last */
+    size_t max;        /* messages of each */
+    struct table {
+        bool more; /* to be asked for */
+        size_t known;
+        int64_t start_ms, other;
+    } tables[TKL__LOG_SEVERITIES];
+} inquiry;
+
+void tkl_log_counts_free(tkl_log_counts *counts)
+{
+    counted *c = (counted *)(void *)counts;
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->reply_count; i++)
+        tkl_reply_free(c->replies[i]);
+    free(c->replies);
+    free(c->items);
+    free(c);
+}
 
 static int by_times(const void *a, const void *b)
 {
@@ -186,40 +212,141 @@ static int by_times(const void *a, const void *b)
     return (int)x->severity - (int)y->severity;
 }
 
-/* What log/common answered for a severity. */
-static void add_counts(counted *c, int severity, const tkl_reply *reply)
+/* Takes over the replies, and makes room for what is in them. */
+static int keep_replies(counted *c, tkl_reply *replies)
 {
-    int64_t start_ms = tkl_reply_int(tkl_reply_at(reply, 0)) * 3600000;
-    c->base.start_ms = start_ms > c->base.start_ms ? start_ms : c->base.start_ms;
-    c->base.other += tkl_reply_int(tkl_reply_at(reply, 1));
-    for (size_t i = 2; i + 1 < tkl_reply_count(reply); i += 2) {
-        tkl_log_count *item = &c->items[c->base.count++];
-        double times = 0;
-        tkl__double_parse(tkl_reply_bytes(tkl_reply_at(reply, i + 1)), &times);
-        item->message = tkl_reply_bytes(tkl_reply_at(reply, i));
-        item->severity = (tkl_log_severity)severity;
-        item->times = (int64_t)times;
-    }
-}
-
-/* Takes over the replies. */
-static int make_counts(tkl_reply *replies, tkl_log_severity severity, size_t max,
-                       tkl_log_counts **counts)
-{
-    size_t cap = 0;
+    size_t cap = c->base.count;
     for (size_t i = 0; i < tkl_reply_count(replies); i++)
         cap += tkl_reply_count(tkl_reply_at(replies, i)) / 2;
-    counted *c = calloc(1, sizeof *c + cap * sizeof *c->items);
-    if (!c) {
+    tkl_reply **all = realloc(c->replies, (c->reply_count + 1) * sizeof(tkl_reply *));
+    c->replies = all ? all : c->replies;
+    tkl_log_count *items = all ? realloc(c->items, (cap + 1) * sizeof *items) : NULL;
+    if (!items) {
         tkl_reply_free(replies);
         return tkl__nomem();
     }
-    c->replies = replies;
+    c->items = items;
+    c->cap = cap;
+    c->replies[c->reply_count++] = replies;
+    return TKL_OK;
+}
+
+/* What log/common answers: {hour, other, more, message, times, ...}. */
+enum { HOUR, OTHER, MORE, MESSAGES };
+
+/* Adds an answer for a severity. False: the table is of another hour than before. */
+static bool add_counts(counted *c, struct table *table, int severity, const tkl_reply *reply)
+{
+    int64_t start_ms = tkl_reply_int(tkl_reply_at(reply, HOUR)) * 3600000;
+    if (table->known > 0 && table->start_ms != start_ms)
+        return false;
+    table->start_ms = start_ms;
+    table->other = tkl_reply_int(tkl_reply_at(reply, OTHER));
+    table->more = tkl_reply_int(tkl_reply_at(reply, MORE)) == 1;
+    for (size_t i = MESSAGES; i + 1 < tkl_reply_count(reply) && c->base.count < c->cap; i += 2) {
+        double times = 0;
+        tkl__double_parse(tkl_reply_bytes(tkl_reply_at(reply, i + 1)), &times);
+        c->items[c->base.count++] =
+            (tkl_log_count){.message = tkl_reply_bytes(tkl_reply_at(reply, i)),
+                            .severity = (tkl_log_severity)severity,
+                            .times = (int64_t)times};
+        table->known++;
+    }
+    return true;
+}
+
+/* One trip: log/common for each severity of which there is more. */
+static int ask_tables(const inquiry *q, tkl_reply **replies)
+{
+    tkl__invocation calls[TKL__LOG_SEVERITIES];
+    tkl__args args[TKL__LOG_SEVERITIES];
+    tkl_client *client = q->log->client;
+    bool failed = false;
+    size_t n = 0;
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
+        if (!q->tables[i].more)
+            continue;
+        tkl__args_init(&args[n]);
+        tkl__args_str(&args[n], q->which);
+        tkl__args_int(&args[n], (int64_t)q->tables[i].known);
+        tkl__args_int(&args[n], (int64_t)(q->max - q->tables[i].known));
+        failed |= args[n].failed;
+        calls[n] = (tkl__invocation){.script = &tkl__lua_log_common,
+                                     .keys = &q->log->keys.items[i * TKL__LOG_PARTS + 1],
+                                     .nkeys = TKL__LOG_PARTS - 1,
+                                     .args = args[n].items,
+                                     .nargs = args[n].count,
+                                     .retry_safe = true};
+        n++;
+    }
+    int rc = failed ? tkl__nomem()
+                    : tkl__run_many(client, calls, n, tkl__deadline(client, q->log->timeout_ms),
+                                    replies);
+    for (size_t i = 0; i < n; i++)
+        tkl__args_free(&args[i]);
+    return rc == TKL_OK ? tkl__log_check_replies(*replies) : rc;
+}
+
+static bool has_more(const inquiry *q)
+{
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
+        if (q->tables[i].more)
+            return true;
+    return false;
+}
+
+/* Reads the tables, half a megabyte of each at a time. *fits: no hour has changed meanwhile. */
+static int read_tables(inquiry *q, counted *c, bool *fits)
+{
+    int rc = TKL_OK;
+    *fits = true;
+    while (rc == TKL_OK && *fits && has_more(q)) {
+        tkl_reply *replies = NULL;
+        size_t at = 0;
+        rc = ask_tables(q, &replies);
+        if (rc != TKL_OK)
+            tkl_reply_free(replies);
+        else
+            rc = keep_replies(c, replies);
+        for (int i = 0; rc == TKL_OK && i < TKL__LOG_SEVERITIES; i++)
+            if (q->tables[i].more)
+                *fits &= add_counts(c, &q->tables[i], i, tkl_reply_at(replies, at++));
+    }
+    return rc;
+}
+
+/* All severities together. */
+static void finish_counts(const inquiry *q, counted *c, size_t max)
+{
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
+        const struct table *table = &q->tables[i];
+        c->base.other += table->other;
+        if (table->start_ms > c->base.start_ms)
+            c->base.start_ms = table->start_ms;
+    }
+    if (c->base.count > 0)
+        qsort(c->items, c->base.count, sizeof *c->items, by_times);
     c->base.items = c->items;
-    for (size_t i = 0; i < tkl_reply_count(replies); i++)
-        add_counts(c, severity == TKL_LOG_ANY ? (int)i : (int)severity, tkl_reply_at(replies, i));
-    qsort(c->items, c->base.count, sizeof *c->items, by_times);
     c->base.count = c->base.count < max ? c->base.count : max;
+}
+
+/* One attempt. *fits: as of read_tables(). */
+static int count_common(const tkl_log *log, tkl_log_severity severity, const char *which,
+                        size_t max, bool *fits, tkl_log_counts **counts)
+{
+    inquiry q = {
+        .log = log, .which = which, .max = max < TKL_LOG_DISTINCT_MAX ? max : TKL_LOG_DISTINCT_MAX};
+    counted *c = calloc(1, sizeof *c);
+    if (!c)
+        return tkl__nomem();
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
+        q.tables[i].more = severity == TKL_LOG_ANY || (int)severity == i;
+    int rc = read_tables(&q, c, fits);
+    if (rc != TKL_OK || !*fits) {
+        tkl_log_counts_free(&c->base);
+        return rc;
+    }
+    finish_counts(&q, c, max);
     *counts = &c->base;
     return TKL_OK;
 }
@@ -227,44 +354,16 @@ static int make_counts(tkl_reply *replies, tkl_log_severity severity, size_t max
 int tkl_log_common(tkl_log *log, tkl_log_severity severity, tkl_hour hour, size_t max,
                    tkl_log_counts **counts)
 {
-    tkl__invocation calls[TKL__LOG_SEVERITIES];
-    tkl_reply *replies = NULL;
-    tkl__args args;
-    size_t n = 0;
+    enum { TRIES = 3 };
+    bool fits = false;
     *counts = NULL;
     int rc = tkl__log_check_any(severity);
     if (rc == TKL_OK && hour != TKL_HOUR_THIS && hour != TKL_HOUR_LAST)
         rc = tkl__fail(TKL_EINVAL, "hour: this or last");
-    if (rc != TKL_OK)
-        return rc;
-    tkl__args_init(&args);
-    tkl__args_str(&args, hour == TKL_HOUR_THIS ? "this" : "last");
-    tkl__args_int(&args, max < TKL_LOG_DISTINCT_MAX ? (int64_t)max : TKL_LOG_DISTINCT_MAX);
-    for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
-        if (severity == TKL_LOG_ANY || (int)severity == i)
-            calls[n++] = (tkl__invocation){.script = &tkl__lua_log_common,
-                                           .keys = &log->keys.items[i * TKL__LOG_PARTS + 1],
-                                           .nkeys = TKL__LOG_PARTS - 1,
-                                           .args = args.items,
-                                           .nargs = args.count,
-                                           .retry_safe = true};
-    rc = args.failed ? tkl__nomem()
-                     : tkl__run_many(log->client, calls, n,
-                                     tkl__deadline(log->client, log->timeout_ms), &replies);
-    tkl__args_free(&args);
-    if (rc == TKL_OK)
-        rc = tkl__log_check_replies(replies);
-    if (rc == TKL_OK)
-        return make_counts(replies, severity, max, counts);
-    tkl_reply_free(replies);
-    return rc;
-}
-
-void tkl_log_counts_free(tkl_log_counts *counts)
-{
-    counted *c = (counted *)(void *)counts;
-    if (!c)
-        return;
-    tkl_reply_free(c->replies);
-    free(c);
+    for (int try = 0; rc == TKL_OK && !fits && try < TRIES; try++)
+        rc = count_common(log, severity, hour == TKL_HOUR_THIS ? "this" : "last", max, &fits,
+                          counts);
+    return rc == TKL_OK && !fits
+               ? tkl__fail(TKL_EREFUSED, "the server's clock does not stand still")
+               : rc;
 }

@@ -10,6 +10,6 @@ local id = ARGV[1]
 -- include: session
 
 local was_there = find(id, to_ms(clock()))
-forget(id)
+forget({id})
 redis.call('DEL', ITEMS)
 return was_there and OK or NOT_FOUND

@@ -4,21 +4,20 @@
 -- KEYS[3] users     zset
 -- ARGV[1] user
 -- ARGV[2] most
--- returns {how many had not ended, then the ids of all that were forgotten}
+-- returns {how many were forgotten, then the ids of those that had not ended}
 local SESSIONS, ENDS, USERS = KEYS[1], KEYS[2], KEYS[3]
-local user, most = unpack(ARGV)
+local user, most = ARGV[1], tonumber(ARGV[2])
 -- include: session
 
-local now_ms = to_ms(clock())
-local prefix = user_prefix(user)
-local members = redis.call('ZRANGE', USERS, '[' .. prefix, '[' .. prefix .. 'g', 'BYLEX',
-                           'LIMIT', '0', most)
-local answer = {0}
-for _, member in ipairs(members) do
-  local id = string.sub(member, #prefix + 1)
-  answer[1] = answer[1] + (find(id, now_ms) and 1 or 0)
-  redis.call('ZREM', USERS, member)
-  forget(id)
-  answer[#answer + 1] = id
+local members, ids = of_user(user, 0, most)
+local answer = {#ids}
+for i, session in ipairs(find_all(ids, to_ms(clock()))) do
+  if session then
+    answer[#answer + 1] = ids[i]
+  end
+end
+if ids[1] then
+  forget(ids)
+  redis.call('ZREM', USERS, unpack(members))
 end
 return answer

@@ -8,7 +8,5 @@ local SESSIONS, ENDS, USERS = KEYS[1], KEYS[2], KEYS[3]
 -- include: session
 
 local ids = redis.call('ZRANGE', ENDS, '0', digits(ARGV[1] - 1))
-for _, id in ipairs(ids) do
-  forget(id)
-end
+forget(ids)
 return ids

@@ -1,26 +1,27 @@
--- session/of_user: the sessions of a user.
+-- session/of_user: the sessions of a user. Those that have ended are forgotten.
 -- KEYS[1] sessions  hash, see session.c
 -- KEYS[2] ends      zset
 -- KEYS[3] users     zset
 -- ARGV[1] user
 -- ARGV[2] skip
 -- ARGV[3] max
--- returns for each {id, user, created, last use, end}; those that have ended are left out
+-- returns {1 when there may be more, then for each {id, created, last use, end}}
 local SESSIONS, ENDS, USERS = KEYS[1], KEYS[2], KEYS[3]
-local user, skip, max = unpack(ARGV)
+local user, skip, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 -- include: session
 
-local now_ms = to_ms(clock())
-local prefix = user_prefix(user)
-local members = redis.call('ZRANGE', USERS, '[' .. prefix, '[' .. prefix .. 'g', 'BYLEX',
-                           'LIMIT', skip, max) -- ids are hex digits: all come before g
-local answer = {}
-for _, member in ipairs(members) do
-  local id = string.sub(member, #prefix + 1)
-  local session = find(id, now_ms)
+local members, ids = of_user(user, skip, max)
+local answer, ended, members_of_ended = {#ids == max and 1 or 0}, {}, {}
+for i, session in ipairs(find_all(ids, to_ms(clock()))) do
   if session then
-    answer[#answer + 1] =
-        {id, session.user, session.created, session.ends - session.ttl, session.ends}
+    answer[#answer + 1] = {ids[i], session.created, session.ends - session.ttl, session.ends}
+  else
+    ended[#ended + 1] = ids[i]
+    members_of_ended[#ended] = members[i]
   end
+end
+if ended[1] then
+  forget(ended)
+  redis.call('ZREM', USERS, unpack(members_of_ended))
 end
 return answer

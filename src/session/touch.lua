@@ -9,7 +9,7 @@
 -- ARGV[3] items      that a session remembers
 -- ARGV[4] ranked     items in the ranking
 -- ARGV[5] half_life  ms; -1: views count the same for ever
--- returns {code, then the ids of sessions that had ended and were forgotten}
+-- returns 0, or 4 (TKL_NOTFOUND) when the session has ended
 local SESSIONS, ENDS, USERS, RANKING, ITEMS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, item, items, ranked, half_life = unpack(ARGV)
 -- include: session
@@ -18,17 +18,30 @@ local id, item, items, ranked, half_life = unpack(ARGV)
 -- Ended sessions that one use of the store forgets: more than can come in the same time.
 local AT_ONCE = 2
 
+-- The time to note for a view. It is behind that of the latest one also when the clock was set back.
+local function time_of_view(now)
+  local newest = redis.call('ZRANGE', ITEMS, '-1', '-1', 'WITHSCORES')[2]
+  return math.max(now, (tonumber(newest) or 0) + 1)
+end
+
+-- Puts the item in front of those that the session remembers.
+local function remember(time)
+  redis.call('ZADD', ITEMS, digits(time), item)
+  redis.call('ZREMRANGEBYRANK', ITEMS, '0', digits(-items - 1))
+end
+
 local now = clock()
 local now_ms = to_ms(now)
 local session = find(id, now_ms)
 if session then
   local ends = now_ms + session.ttl
   if item ~= '' then
-    redis.call('ZADD', ITEMS, digits(now), item)
-    redis.call('ZREMRANGEBYRANK', ITEMS, '0', digits(-items - 1))
+    local time = time_of_view(now) -- reading first: what is in the way is found in time
     rank(item, now / 1000, tonumber(half_life), tonumber(ranked))
+    remember(time)
   end
   prolong(id, ends)
   redis.call('PEXPIREAT', ITEMS, digits(ends))
 end
-return {session and OK or NOT_FOUND, unpack(forget_ended(now_ms, AT_ONCE))}
+forget_ended(now_ms, AT_ONCE)
+return session and OK or NOT_FOUND
