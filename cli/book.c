@@ -78,16 +78,6 @@ static int work_on_some(cli_session *cli, const tkl_bytes *items, size_t count, 
     return failed;
 }
 
-static int print_added(const cli_session *cli, int64_t count)
-{
-    if (cli->json)
-        return cli_print_json(cli,
-                              json_pack("{s:o, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
-                                        "added", (json_int_t)count));
-    printf("%" PRId64 "\n", count);
-    return CLI_OK;
-}
-
 static int work_on_all(cli_session *cli, work *w, const tkl_book_options *options)
 {
     w->ids = cli_flag(cli, "ids");
@@ -115,7 +105,7 @@ static int add(cli_session *cli)
         .contains = cli_flag(cli, "contains") ? TKL_BOOK_ON : TKL_BOOK_AS_IS,
     };
     int failed = work_on_all(cli, &w, &options);
-    return failed ? failed : print_added(cli, w.changed);
+    return failed ? failed : cli_print_count(cli, "added", w.changed);
 }
 
 /* With --id there is no text: the id says it all. */
@@ -162,7 +152,7 @@ static int rename_entry(cli_session *cli)
 
 static json_t *id_json(const tkl_book_answer *answer)
 {
-    return answer->id.len ? cli_json_bytes(answer->id) : json_null();
+    return cli_json_present(answer->id);
 }
 
 static void collect(const tkl_book_answers *page, bool ids, json_t *all)
@@ -216,7 +206,7 @@ static int complete(cli_session *cli)
     tkl_book *book = NULL;
     int64_t count = cli_number(cli, "count", 10);
     if (count < 0)
-        return cli_usage(cli, "--count is not negative");
+        return cli_usage(cli, "--count is 0 or more");
     json_t *all = json_array();
     int failed = open_book(cli, NULL, &book);
     if (!failed)
@@ -240,11 +230,9 @@ static int print_found(const cli_session *cli, const tkl_book_answers *answers)
     json_t *rows = json_array();
     for (size_t i = 0; i < answers->count; i++) {
         const tkl_book_answer *a = &answers->items[i];
-        json_t *row = json_pack("{s:o, s:s}", "text", cli_json_bytes(a->text), "match",
-                                tkl_book_match_name(a->match));
-        if (a->id.len)
-            json_object_set_new(row, "id", cli_json_bytes(a->id));
-        json_array_append_new(rows, row);
+        json_array_append_new(rows,
+                              json_pack("{s:o, s:s, s:o}", "text", cli_json_bytes(a->text), "match",
+                                        tkl_book_match_name(a->match), "id", id_json(a)));
     }
     int failed = cli_print_rows(cli, rows, found_columns);
     if (!failed && answers->more && !cli->json)

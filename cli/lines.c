@@ -33,12 +33,17 @@ int cli_list(cli_session *cli, int (*names_of)(tkl_client *client, tkl_names **n
     return failed;
 }
 
-int cli_print_removed(const cli_session *cli, int64_t count)
+int cli_print_count(const cli_session *cli, const char *what, int64_t count)
 {
     if (cli->json)
         return cli_print_json(cli,
                               json_pack("{s:o, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
-                                        "removed", (json_int_t)count));
+                                        what, (json_int_t)count));
     printf("%" PRId64 "\n", count);
     return CLI_OK;
+}
+
+int cli_print_removed(const cli_session *cli, int64_t count)
+{
+    return cli_print_count(cli, "removed", count);
 }

@@ -13,6 +13,9 @@ int cli_print_names(const cli_session *cli, const tkl_names *names);
 /* The same for all names of a component: tkl_log_names() and the like. */
 int cli_list(cli_session *cli, int (*names_of)(tkl_client *client, tkl_names **names));
 
+/* How many of something: {"name": "ann", "added": 2}, or the number. */
+int cli_print_count(const cli_session *cli, const char *what, int64_t count);
+
 /* With --json {"name": ..., "removed": 2}, else the number. */
 int cli_print_removed(const cli_session *cli, int64_t count);
 

@@ -19,47 +19,50 @@ static int open_recent(cli_session *cli, tkl_recent_options *options, tkl_recent
     return cli_end(cli, tkl_recent_open(client, tkl_str(cli->argv[0]), options, recent));
 }
 
-static int add_some(cli_session *cli, const tkl_bytes *items, size_t count, void *recent)
+/* What is done with all items. */
+typedef struct work {
+    tkl_recent *recent;
+    int64_t count; /* added or removed so far */
+} work;
+
+static int add_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
 {
-    return cli_end(cli, tkl_recent_add(recent, items, count));
+    work *w = arg;
+    w->count += (int64_t)count;
+    return cli_end(cli, tkl_recent_add(w->recent, items, count));
 }
 
 static int add(cli_session *cli)
 {
-    tkl_recent *recent = NULL;
+    work w = {NULL, 0};
     tkl_recent_options options = {.max = cli_number(cli, "max", 100),
                                   .ttl_ms = cli_number(cli, "ttl", 0)};
     if (options.max < 1 || options.max > TKL_RECENT_MAX)
         return cli_usage(cli, "--max is from 1 to %d", TKL_RECENT_MAX);
-    int failed = open_recent(cli, &options, &recent);
+    int failed = open_recent(cli, &options, &w.recent);
     if (!failed)
-        failed = cli_items(cli, 1, add_some, recent);
-    tkl_recent_close(recent);
-    return failed ? failed : cli_print_done(cli, "added");
+        failed = cli_items(cli, 1, add_some, &w);
+    tkl_recent_close(w.recent);
+    return failed || !cli->json ? failed : cli_print_count(cli, "added", w.count);
 }
-
-typedef struct removal {
-    tkl_recent *recent;
-    int64_t count;
-} removal;
 
 static int remove_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
 {
-    removal *all = arg;
+    work *w = arg;
     int64_t removed = 0;
-    int failed = cli_end(cli, tkl_recent_remove(all->recent, items, count, &removed));
-    all->count += removed;
+    int failed = cli_end(cli, tkl_recent_remove(w->recent, items, count, &removed));
+    w->count += removed;
     return failed;
 }
 
 static int remove_contacts(cli_session *cli)
 {
-    removal all = {NULL, 0};
-    int failed = open_recent(cli, NULL, &all.recent);
+    work w = {NULL, 0};
+    int failed = open_recent(cli, NULL, &w.recent);
     if (!failed)
-        failed = cli_items(cli, 1, remove_some, &all);
-    tkl_recent_close(all.recent);
-    return failed ? failed : cli_print_removed(cli, all.count);
+        failed = cli_items(cli, 1, remove_some, &w);
+    tkl_recent_close(w.recent);
+    return failed ? failed : cli_print_removed(cli, w.count);
 }
 
 static int complete(cli_session *cli)
@@ -69,8 +72,8 @@ static int complete(cli_session *cli)
     tkl_recent_options options = {.accents = cli_flag(cli, "accents"),
                                   .pinyin = cli_flag(cli, "pinyin")};
     int64_t count = cli_number(cli, "count", TKL_RECENT_MAX);
-    if (count < 0)
-        return cli_usage(cli, "--count is not negative");
+    if (count < 0 || count > TKL_RECENT_MAX)
+        return cli_usage(cli, "--count is from 0 to %d", TKL_RECENT_MAX);
     int failed = open_recent(cli, &options, &recent);
     if (!failed)
         failed =
@@ -122,7 +125,7 @@ static const cli_option remove_options[] = {
 };
 
 static const cli_option complete_options[] = {
-    {"count", CLI_INTEGER, "N", "print at most N"},
+    {"count", CLI_INTEGER, "N", "print at most N (default: all)"},
     {"accents", CLI_FLAG, NULL, "jurgen finds Jürgen"},
     {"pinyin", CLI_FLAG, NULL, "zhang and zs find 张三"},
     {0},

@@ -117,7 +117,7 @@ static int feed(cli_session *cli)
         failed = cli_items(cli, 1, feed_some, &w);
     cli_progress_end(&w.bar);
     tkl_suggest_close(w.suggest);
-    return failed ? failed : cli_print_done(cli, "fed");
+    return failed || !cli->json ? failed : cli_print_count(cli, "fed", (int64_t)w.seen);
 }
 
 static int remove_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
@@ -170,8 +170,8 @@ static int print_hints(const cli_session *cli, const tkl_suggestions *found)
         const tkl_suggestion *s = &found->items[i];
         json_t *row = json_pack("{s:o, s:o}", "text", cli_json_bytes(s->text), "weight",
                                 weight_json(s->weight));
-        if (s->corrected)
-            json_object_set_new(row, "corrected", json_true());
+        if (cli_flag(cli, "typos"))
+            json_object_set_new(row, "corrected", json_boolean(s->corrected));
         json_array_append_new(rows, row);
     }
     return cli_print_rows(cli, rows, hint_columns);
@@ -290,7 +290,7 @@ static const cli_option remove_options[] = {
 };
 
 static const cli_option hint_options[] = {
-    {"count", CLI_INTEGER, "K", "print at most N (default 5, up to 100)"},
+    {"count", CLI_INTEGER, "K", "print at most K (default 5, up to 100)"},
     {"typos", CLI_FLAG, NULL, "correct one mistyped character when nothing else fits"},
     {0},
 };

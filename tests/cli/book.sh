@@ -14,7 +14,7 @@ is "pinyin" "$(tackle book complete staff zs)" 张三丰
 is "accents" "$(tackle book complete staff mul)" Müller
 is "nothing" "$(tackle book complete staff x --json)" '[]'
 is "find" "$(tackle book find staff anna --json)" \
-    '[{"text": "Anna", "match": "exact"}, {"text": "Annabel", "match": "prefix"}, {"text": "Hanna", "match": "suffix"}]'
+    '[{"text": "Anna", "match": "exact", "id": null}, {"text": "Annabel", "match": "prefix", "id": null}, {"text": "Hanna", "match": "suffix", "id": null}]'
 ends 0 tackle book find staff ann --count 1
 has "$err" "There may be more"
 is "lines with ids" "$(printf '7\tBob\n8\tEve\n' | tackle book add staff --lines --ids)" 2

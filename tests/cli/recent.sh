@@ -6,7 +6,7 @@
 start_server
 
 ends 0 tackle recent add ann Bob Jürgen 张三 --json
-is "added" "$(jq -c . <<<"$out")" '{"name":"ann","added":true}'
+is "added" "$(jq -c . <<<"$out")" '{"name":"ann","added":3}'
 is "all" "$(tackle recent complete ann --json)" '["张三", "Jürgen", "Bob"]'
 is "lines" "$(printf 'Eve\nBob\n' | tackle recent add ann --lines && tackle recent complete ann)" \
     $'Bob\nEve\n张三\nJürgen'

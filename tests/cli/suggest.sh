@@ -6,7 +6,7 @@
 start_server
 
 ends 0 tackle suggest feed q weather wedding weather 北京天气 --pinyin --words --accents --json
-is "fed" "$(jq -c . <<<"$out")" '{"name":"q","fed":true}'
+is "fed" "$(jq -c . <<<"$out")" '{"name":"q","fed":4}'
 is "hint" "$(tackle suggest hint q we --json)" '[{"text": "weather", "weight": 2}, {"text": "wedding", "weight": 1}]'
 is "lines" "$(printf '5\tweb\n2.5\tMünchen\n' | tackle suggest feed q --lines && tackle suggest hint q web --json)" \
     '[{"text": "web", "weight": 5}]'
@@ -18,6 +18,7 @@ is "count" "$(tackle suggest hint q '' --count 1 --json)" '[{"text": "web", "wei
 is "nothing" "$(tackle suggest hint q x --json)" '[]'
 is "no typos" "$(tackle suggest hint q waether --json)" '[]'
 is "typos" "$(tackle suggest hint q waether --typos --json)" '[{"text": "weather", "weight": 2, "corrected": true}]'
+is "no typo" "$(tackle suggest hint q web --typos --json)" '[{"text": "web", "weight": 5, "corrected": false}]'
 ends 0 tackle suggest hint q we
 has "$out" weather
 is "removed" "$(tackle suggest remove q weather nothing --json | jq -c .)" '{"name":"q","removed":1}'
