@@ -233,6 +233,73 @@ static void chinese_is_found_by_character_pinyin_and_initials(void **state)
     tkl_book_close(b);
 }
 
+static void pinyin_is_found_in_the_order_of_its_forms(void **state)
+{
+    fixture *f = *state;
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON});
+    add(b, "张三|章|Zhang Li");
+    check_find(b, "zhang", 10, false, "e:章|p:Zhang Li|p:张三");
+    tkl_book_close(b);
+}
+
+/* One of the keys was evicted. */
+static void a_book_in_part_is_damaged(void **state)
+{
+    fixture *f = *state;
+    static const char *const keys[] = {"tackle:book:{staff}:meta", "tackle:book:{staff}:names"};
+    tkl_book_entry ann = {.text = tkl_str("Ann")};
+    tkl_book_answers *answers;
+    tkl_book_info info;
+    int64_t number;
+    for (int i = 0; i < 2; i++) {
+        tkl_book *b = open_book(f->client, NULL);
+        add(b, "Ann|Bob");
+        assert_int_equal(call_int(f->client, "DEL", keys[i], NULL), 1);
+        assert_code(tkl_book_remove(b, &ann, 1, &number), TKL_EDAMAGED);
+        assert_code(tkl_book_add(b, &ann, 1, &number), TKL_EDAMAGED);
+        assert_code(tkl_book_rename(b, &ann, tkl_str("Bea")), TKL_EDAMAGED);
+        assert_code(tkl_book_show(b, &info), TKL_EDAMAGED);
+        assert_contains(tkl_errmsg(), "part of this book is gone");
+        if (i == 0) {
+            assert_code(tkl_book_complete(b, tkl_str("a"), 5, NONE, &answers), TKL_EDAMAGED);
+            assert_null(answers);
+            assert_code(tkl_book_find(b, tkl_str("a"), 5, &answers), TKL_EDAMAGED);
+        }
+        assert_ok(tkl_book_drop(b));
+        add(b, "Ann");
+        check_complete(b, "a", "Ann");
+        assert_ok(tkl_book_drop(b));
+        tkl_book_close(b);
+    }
+}
+
+/* A thousand entries of 3 KB, half of which are parts. */
+static void very_long_entries_are_found_in_part(void **state)
+{
+    fixture *f = *state;
+    enum { LONG = 1000 };
+    static char id[LONG + 1];
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_BOOK_ON});
+    tkl_book_answers *answers;
+    memset(id, 'x', LONG);
+    for (int i = 0; i < 600; i++) {
+        char text[32];
+        sprintf(id, "%d", i);
+        id[strlen(id)] = 'x';
+        sprintf(text, "name %d", i);
+        tkl_book_entry entry = {.id = {id, LONG}, .text = tkl_str(text)};
+        assert_ok(tkl_book_add(b, &entry, 1, NULL));
+    }
+    assert_ok(tkl_book_find(b, tkl_str("name"), 1000, &answers));
+    assert_true(answers->more);
+    assert_in_range(answers->count, 300, 599);
+    tkl_book_answers_free(answers);
+    assert_ok(tkl_book_find(b, tkl_str("name"), 100, &answers));
+    assert_int_equal(answers->count, 100);
+    tkl_book_answers_free(answers);
+    tkl_book_close(b);
+}
+
 static void parts_may_be_in_characters_and_pinyin(void **state)
 {
     fixture *f = *state;
@@ -772,6 +839,9 @@ int main(void)
         TEST(thousands_are_added_in_one_trip),
         TEST(chinese_is_found_by_character_pinyin_and_initials),
         TEST(parts_may_be_in_characters_and_pinyin),
+        TEST(pinyin_is_found_in_the_order_of_its_forms),
+        TEST(a_book_in_part_is_damaged),
+        TEST(very_long_entries_are_found_in_part),
         TEST(korean_is_found_while_it_is_typed),
         TEST(pages_have_each_entry_once),
         TEST(any_language_is_completed),

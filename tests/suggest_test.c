@@ -670,6 +670,48 @@ static void the_locale_does_not_matter(void **state)
 }
 
 /* Lost: the server evicted it. Hints go on, and the best come back as texts are fed. */
+static void suggestions_without_settings_are_damaged(void **state)
+{
+    fixture *f = *state;
+    tkl_suggest *s = open_suggest(f->client, NULL);
+    tkl_suggest_text text = {.text = tkl_str("a")};
+    tkl_suggestions *found;
+    tkl_suggest_info info;
+    feed(s, "a", 1);
+    assert_int_equal(call_int(f->client, "DEL", "tackle:suggest:{q}:meta", NULL), 1);
+    assert_code(tkl_suggest_feed(s, &text, 1), TKL_EDAMAGED);
+    assert_code(tkl_suggest_remove(s, &text.text, 1, NULL), TKL_EDAMAGED);
+    assert_code(tkl_suggest_hint(s, tkl_str("a"), 5, &found), TKL_EDAMAGED);
+    assert_code(tkl_suggest_show(s, &info), TKL_EDAMAGED);
+    assert_ok(tkl_suggest_drop(s));
+    feed(s, "a", 1);
+    check(s, "a", 5, "a=1");
+    tkl_suggest_close(s);
+}
+
+/* Many texts with many prefixes: many short scripts. */
+static void a_large_removal_is_many_steps(void **state)
+{
+    fixture *f = *state;
+    enum { TEXTS = 200 };
+    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.words = TKL_SUGGEST_ON});
+    char texts[TEXTS][64];
+    tkl_bytes gone[TEXTS];
+    int64_t number;
+    for (int i = 0; i < TEXTS; i++) {
+        sprintf(texts[i], "one two three four five six %d", i);
+        gone[i] = tkl_str(texts[i]);
+        feed(s, texts[i], 1);
+    }
+    assert_ok(tkl_suggest_remove(s, gone, 1, NULL)); /* the script is known from here on */
+    int64_t before = server_calls(f->server, "evalsha");
+    assert_ok(tkl_suggest_remove(s, gone, TEXTS, &number));
+    assert_int_equal(number, TEXTS - 1);
+    assert_in_range(server_calls(f->server, "evalsha") - before, TEXTS / 2, TEXTS);
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 1); /* the settings */
+    tkl_suggest_close(s);
+}
+
 static void the_best_of_prefixes_may_get_lost(void **state)
 {
     fixture *f = *state;
@@ -794,6 +836,8 @@ int main(void)
         TEST(a_full_server_changes_nothing),
         TEST(all_keys_expire),
         TEST(the_locale_does_not_matter),
+        TEST(suggestions_without_settings_are_damaged),
+        TEST(a_large_removal_is_many_steps),
         TEST(the_best_of_prefixes_may_get_lost),
         TEST(those_who_feed_and_remove_at_once_leave_whole_texts),
         TEST(thousands_are_fed_in_one_trip),

@@ -24,7 +24,7 @@ extern "C" {
 typedef struct tkl_recent tkl_recent;
 
 /* A contact: 1 to this many bytes, any bytes. */
-#define TKL_RECENT_CONTACT_MAX 4096
+#define TKL_RECENT_CONTACT_MAX 512
 /* Contacts of one list, at most. */
 #define TKL_RECENT_MAX 1000
 

@@ -187,30 +187,67 @@ int tkl__book_ask(tkl_book *book, const tkl__script *script, size_t nkeys, tkl__
 
 /* ---- The whole ----------------------------------------------------------- */
 
+static int ask_info(tkl_book *book, tkl_reply **replies)
+{
+    tkl__args commands[2];
+    tkl__args_init(&commands[0]);
+    tkl__args_str(&commands[0], "HMGET");
+    tkl__args_bytes(&commands[0], book->keys.items[TKL__BOOK_META]);
+    tkl__args_str(&commands[0], "settings");
+    tkl__args_str(&commands[0], "entries");
+    tkl__args_init(&commands[1]);
+    tkl__args_str(&commands[1], "ZCARD");
+    tkl__args_bytes(&commands[1], book->keys.items[TKL__BOOK_NAMES]);
+    int rc = tkl__plain_many(book->client, commands, 2, tkl__book_deadline(book), true, replies);
+    tkl__args_free(&commands[0]);
+    tkl__args_free(&commands[1]);
+    return rc;
+}
+
+/* A book whose settings or names were evicted is damaged. */
+static int check_info(const tkl_reply *replies)
+{
+    const tkl_reply *meta = tkl_reply_at(replies, 0);
+    bool made = !tkl_reply_is_nil(tkl_reply_at(meta, 0));
+    bool counted = tkl_reply_int(tkl_reply_at(meta, 1)) > 0;
+    bool any = tkl_reply_int(tkl_reply_at(replies, 1)) > 0;
+    if (!made && !any)
+        return tkl__no(TKL_NOTFOUND);
+    return made && counted == any
+               ? TKL_OK
+               : tkl__fail(TKL_EDAMAGED, "part of this book is gone from the server");
+}
+
+/* Asks again when part is missing: it may have come or gone between the two commands. */
+static int ask_whole(tkl_book *book, tkl_reply **replies)
+{
+    int rc = TKL_EDAMAGED;
+    for (int i = 0; rc == TKL_EDAMAGED && i < TKL__BOOK_TRIES; i++) {
+        tkl_reply_free(*replies);
+        *replies = NULL;
+        rc = ask_info(book, replies);
+        if (rc == TKL_OK)
+            rc = check_info(*replies);
+    }
+    return rc;
+}
+
 int tkl_book_show(tkl_book *book, tkl_book_info *info)
 {
-    tkl__args args;
-    tkl_reply *reply;
+    tkl_reply *replies = NULL;
     *info = (tkl_book_info){.entries = 0};
-    tkl__args_init(&args);
-    tkl__args_str(&args, "HMGET");
-    tkl__args_bytes(&args, book->keys.items[TKL__BOOK_META]);
-    tkl__args_str(&args, "settings");
-    tkl__args_str(&args, "entries");
-    int rc = tkl__plain(book->client, &args, tkl__book_deadline(book), true, &reply);
-    tkl__args_free(&args);
-    if (rc == TKL_OK && tkl_reply_is_nil(tkl_reply_at(reply, 0)))
-        rc = tkl__no(TKL_NOTFOUND);
+    int rc = ask_whole(book, &replies);
+    const tkl_reply *meta = tkl_reply_at(replies, 0);
     if (rc == TKL_OK)
-        rc = tkl__book_learn(book, tkl_reply_bytes(tkl_reply_at(reply, 0)));
+        rc = tkl__book_learn(book, tkl_reply_bytes(tkl_reply_at(meta, 0)));
     if (rc == TKL_OK) {
         unsigned settings = atomic_load(&book->settings);
-        info->entries = tkl_reply_int(tkl_reply_at(reply, 1));
+        info->entries = tkl_reply_int(tkl_reply_at(meta, 1));
         info->accents = settings & TKL__BOOK_ACCENTS;
         info->pinyin = settings & TKL__BOOK_PINYIN;
         info->contains = settings & TKL__BOOK_CONTAINS;
     }
-    tkl_reply_free(reply);
+    tkl_reply_free(replies);
     return rc;
 }
 

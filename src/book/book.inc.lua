@@ -1,8 +1,13 @@
 -- A book as a whole: its settings, its keys, how many entries it has.
 
--- The book's settings when they are others than the caller's; else nil.
+-- The book's settings when they are others than the caller's; else nil. An error when only one of
+-- META and NAMES is there: the other was evicted.
 local function other_settings(used)
-  local stored = redis.call('HGET', META, 'settings')
+  local stored, entries = unpack(redis.call('HMGET', META, 'settings', 'entries'))
+  local any = redis.call('ZCARD', NAMES) > 0
+  if any and not stored or not any and tonumber(entries or 0) > 0 then
+    error({err = 'DAMAGED part of this book is gone from the server'})
+  end
   if stored and stored ~= used then
     return stored
   end

@@ -85,6 +85,11 @@ static void take(harvest *h, tkl_bytes entry, tkl_book_match match)
     h->used += tkl__book_entry_read(entry, h->store + h->used, &h->items[i]);
 }
 
+static int in_part(void)
+{
+    return tkl__fail(TKL_EDAMAGED, "part of this book is gone from the server");
+}
+
 static int damaged(void)
 {
     return tkl__fail(TKL_EDAMAGED, "a member of the book was not written by tackle");
@@ -148,27 +153,38 @@ static int ask_range(tkl_book *book, const completion *c, tkl_reply **replies)
     return rc;
 }
 
+/* What a completion got: *good when the settings were those of the book. Names without settings may
+ * be those of a book that was made between the two commands. */
+static int judge(tkl_book *book, const tkl_reply *replies, unsigned settings, bool *good)
+{
+    const tkl_reply *stored = tkl_reply_at(replies, 0);
+    if (tkl_reply_is_nil(stored)) {
+        *good = tkl_reply_count(tkl_reply_at(replies, 1)) == 0;
+        return TKL_OK;
+    }
+    *good = strcmp(tkl_reply_str(stored), tkl__book_settings_text(settings)) == 0;
+    return *good ? TKL_OK : tkl__book_learn(book, tkl_reply_bytes(stored));
+}
+
 /* Asks again when the book has other settings than those of the request. */
 static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
 {
+    bool lost = false;
     for (int i = 0; i < TKL__BOOK_TRIES; i++) {
+        bool good = false;
         unsigned settings = atomic_load(&book->settings);
         int rc = make_bounds(c, settings);
         if (rc == TKL_OK)
             rc = ask_range(book, c, replies);
-        if (rc != TKL_OK)
+        if (rc == TKL_OK)
+            rc = judge(book, *replies, settings, &good);
+        if (rc != TKL_OK || good)
             return rc;
-        const tkl_reply *stored = tkl_reply_at(*replies, 0);
-        if (tkl_reply_is_nil(stored) ||
-            strcmp(tkl_reply_str(stored), tkl__book_settings_text(settings)) == 0)
-            return TKL_OK;
-        rc = tkl__book_learn(book, tkl_reply_bytes(stored));
+        lost = tkl_reply_is_nil(tkl_reply_at(*replies, 0));
         tkl_reply_free(*replies);
         *replies = NULL;
-        if (rc != TKL_OK)
-            return rc;
     }
-    return tkl__no(TKL_CONFLICT);
+    return lost ? in_part() : tkl__no(TKL_CONFLICT);
 }
 
 /* One member more than `fetch` was asked for: it tells that there is another page. */
@@ -229,6 +245,8 @@ int tkl_book_complete(tkl_book *book, tkl_bytes prefix, size_t count, tkl_bytes 
 
 /* ---- Finding ------------------------------------------------------------- */
 
+enum { GROUPS = 4 }; /* of matches; in the reply whether they were cut off follows */
+
 typedef struct search {
     tkl_bytes text;
     size_t count;
@@ -284,16 +302,16 @@ static int give_search(const search *s, const tkl_reply *groups, tkl_book_answer
 {
     harvest h;
     size_t members = 0, bytes = 0;
-    for (size_t g = 0; g < tkl_reply_count(groups); g++) {
+    for (size_t g = 0; g < GROUPS; g++) {
         const tkl_reply *group = tkl_reply_at(groups, g);
         members += tkl_reply_count(group);
         for (size_t i = 0; i < tkl_reply_count(group); i++)
             bytes += tkl_reply_bytes(tkl_reply_at(group, i)).len;
     }
     int rc = harvest_begin(&h, s->count, bytes);
-    for (size_t g = 0; rc == TKL_OK && g < tkl_reply_count(groups); g++)
+    for (size_t g = 0; rc == TKL_OK && g < GROUPS; g++)
         rc = read_group(tkl_reply_at(groups, g), (tkl_book_match)(g + 1), &h);
-    if (rc == TKL_OK && members == s->fetch)
+    if (rc == TKL_OK && (members == s->fetch || tkl_reply_int(tkl_reply_at(groups, GROUPS)) == 1))
         h.answers->more = true;
     return harvest_end(&h, rc, answers);
 }

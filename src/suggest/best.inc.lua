@@ -73,14 +73,3 @@ local function enter_best(prefix, key, old, new, best_max)
   end
   return true
 end
-
--- A text has gone. Always true: although this prefix keeps nothing, longer ones may, where the best
--- of this one were of another branch and have all gone.
-local function leave_best(prefix, key, old)
-  local low, high = bounds(prefix)
-  redis.call('ZREM', BEST, member(prefix, old, key))
-  if starts_with(prefix) <= CROWD then
-    redis.call('ZREMRANGEBYLEX', BEST, low, high)
-  end
-  return true
-end

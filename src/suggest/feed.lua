@@ -27,7 +27,7 @@ local meta = redis.call('HMGET', META, 'settings', 'since')
 if meta[1] and meta[1] ~= settings then
   return meta[1]
 end
-check_types()
+check_keys(meta[1])
 local scores = {}
 for i = 6, #ARGV, 4 do
   scores[ARGV[i]] = score_of(ARGV[i])
@@ -66,7 +66,7 @@ local function tidy(key)
   local score = tonumber(lightest[at + 1] or math.huge)
   local faded = age and score < SCORE_OF_ONE + age - LIGHT
   if lightest[at] and (many or faded) then
-    take_out(lightest[at], score)
+    take_out(lightest[at], score, 0)
     scores[lightest[at]] = nil
   end
 end

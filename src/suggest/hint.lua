@@ -23,6 +23,9 @@ local SOME = 50 -- of a prefix that keeps nothing although it is crowded: it end
 
 local settings, prefix, listed, count, most, clock, typos = unpack(ARGV)
 local meta = redis.call('HMGET', META, 'settings', 'since')
+if not meta[1] and redis.call('ZCARD', WEIGHTS) > 0 then
+  return redis.error_reply('DAMAGED part of these suggestions is gone from the server')
+end
 if meta[1] and meta[1] ~= settings then
   return meta[1]
 end

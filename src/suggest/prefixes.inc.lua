@@ -12,13 +12,17 @@ local function above(prefix)
   return '(' .. string.sub(prefix, 1, n - 1) .. string.char(string.byte(prefix, n) + 1)
 end
 
+local PREFIXES_MAX = 32 -- of a start (CODE_POINTS_MAX of starts.c)
+
 -- Calls visit(prefix) for each prefix within `reach` bytes that ends with a character, the shortest
 -- first, until it returns false.
 local function each_prefix(start, reach, visit)
+  local visited = 0
   for i = 1, math.min(reach, #start) do
     local next = string.byte(start, i + 1)
     if not next or next < 128 or next > 191 then
-      if not visit(string.sub(start, 1, i)) then
+      visited = visited + 1
+      if visited > PREFIXES_MAX or not visit(string.sub(start, 1, i)) then
         return
       end
     end
@@ -37,4 +41,34 @@ local function key_of(member)
     return string.sub(member, 1, -2)
   end
   return string.sub(member, (nul or 0) + 1)
+end
+
+local function first_from(low, high)
+  return redis.call('ZRANGE', TEXTS, low, high, 'BYLEX', 'LIMIT', 0, 1)[1]
+end
+
+-- Calls visit(character) for those with which texts go on behind `base`, `most` at most: jumps from
+-- each to the next. Returns false when no text begins with `base`.
+local function each_next(base, most, visit)
+  local low, high = '[' .. base, above(base)
+  local any = false
+  for _ = 1, most do
+    local found = first_from(low, high)
+    if not found then
+      return any
+    end
+    any = true
+    local start = string.match(found, '^[^%z]*')
+    local character = string.match(start, '^.[\128-\191]*', #base + 1)
+    if character then
+      visit(character)
+      low = string.gsub(above(base .. character), '^%(', '[')
+    else
+      low = '[' .. base .. '\1'
+    end
+    if low == '+' then
+      return any
+    end
+  end
+  return any
 end

@@ -7,7 +7,8 @@
 -- KEYS[6] starts    hash: key, its starts but the first
 -- ARGV[1] settings  of the caller
 -- ARGV[2] ttl       milliseconds, or 0
--- ARGV[3...] gone   keys
+-- ARGV[3] best_max  texts that a prefix keeps
+-- ARGV[4...] gone   keys
 -- returns how many were there, or the settings when they are others
 
 local META, WEIGHTS, TEXTS, BEST, SHOWN, STARTS = unpack(KEYS)
@@ -17,15 +18,15 @@ local stored = redis.call('HGET', META, 'settings')
 if stored and stored ~= ARGV[1] then
   return stored
 end
-check_types()
-for i = 3, #ARGV do
+check_keys(stored)
+for i = 4, #ARGV do
   score_of(ARGV[i]) -- damaged: nothing happens
 end
-local removed = 0
-for i = 3, #ARGV do
+local removed, best_max = 0, tonumber(ARGV[3])
+for i = 4, #ARGV do
   local score = score_of(ARGV[i])
   if score then
-    take_out(ARGV[i], score)
+    take_out(ARGV[i], score, best_max)
     removed = removed + 1
   end
 end

@@ -110,7 +110,9 @@ int tkl_suggest_show(tkl_suggest *suggest, tkl_suggest_info *info)
     *info = (tkl_suggest_info){.texts = 0};
     int rc = ask_info(suggest, &replies);
     if (rc == TKL_OK && tkl_reply_is_nil(tkl_reply_at(replies, 0)))
-        rc = tkl__no(TKL_NOTFOUND);
+        rc = tkl_reply_int(tkl_reply_at(replies, 1)) == 0
+                 ? tkl__no(TKL_NOTFOUND)
+                 : tkl__fail(TKL_EDAMAGED, "part of these suggestions is gone from the server");
     if (rc == TKL_OK)
         rc = tkl__suggest_learn(suggest, tkl_reply_bytes(tkl_reply_at(replies, 0)));
     if (rc == TKL_OK) {

@@ -1,7 +1,5 @@
 -- Texts with their weights.
--- include: best
-
-local REACH_MAX = 200 -- bytes; longer prefixes keep nothing
+-- include: refill
 
 -- Calls visit(start, reach) for each line "reach start" of a list that is separated by NUL.
 local function each_start(lines, visit)
@@ -20,8 +18,8 @@ local function score_of(key)
   return score or nil
 end
 
--- Removes a text everywhere.
-local function take_out(key, score)
+-- Removes a text everywhere. `best_max` 0: it is the lightest of all, and nobody takes its places.
+local function take_out(key, score, best_max)
   redis.call('ZREM', WEIGHTS, key)
   redis.call('ZREM', TEXTS, key .. '\0')
   redis.call('HDEL', SHOWN, key)
@@ -32,17 +30,14 @@ local function take_out(key, score)
       redis.call('ZREM', TEXTS, start .. '\0' .. key)
     end)
   end
-  local left = {} -- starts may share prefixes
-  local function leave(prefix)
-    if not left[prefix] then
-      left[prefix] = leave_best(prefix, key, score)
-    end
-    return left[prefix]
-  end
-  each_prefix(key, REACH_MAX, leave)
+  local known, gaps = {}, {} -- starts may share prefixes
+  leave_best(key, #key, key, score, known, gaps)
   each_start(others or '', function(start, reach)
-    each_prefix(start, reach, leave)
+    leave_best(start, reach, key, score, known, gaps)
   end)
+  if best_max > 0 then
+    fill_gaps(gaps, best_max)
+  end
 end
 
 -- After the last write: all keys expire together, or none does.
@@ -56,9 +51,12 @@ local function expire_in(ttl)
   end
 end
 
--- Before the first write: an error now when one of the keys is of another type.
-local function check_types()
-  redis.call('ZCARD', WEIGHTS)
+-- Before the first write: an error now when one of the keys is of another type, or when there are
+-- weights without settings, which were evicted.
+local function check_keys(settings)
+  if redis.call('ZCARD', WEIGHTS) > 0 and not settings then
+    error({err = 'DAMAGED part of these suggestions is gone from the server'})
+  end
   redis.call('ZCARD', TEXTS)
   redis.call('ZCARD', BEST)
   redis.call('HLEN', SHOWN)

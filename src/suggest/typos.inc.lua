@@ -2,7 +2,7 @@
 -- include: prefixes
 
 local CHARACTERS_MIN, CHARACTERS_MAX = 3, 12 -- of a prefix that is corrected
-local NEXT_MAX = 32      -- characters that are tried at a place
+local NEXT_MAX = 32 -- characters that are tried at a place
 local CORRECTIONS = 5
 
 local function characters_of(text)
@@ -11,36 +11,6 @@ local function characters_of(text)
     characters[#characters + 1] = character
   end
   return characters
-end
-
-local function first_from(low, high)
-  return redis.call('ZRANGE', TEXTS, low, high, 'BYLEX', 'LIMIT', 0, 1)[1]
-end
-
--- Calls visit(character) for those with which texts go on behind `base`, NEXT_MAX at most: jumps
--- from each to the next. Returns false when no text begins with `base`.
-local function each_next(base, visit)
-  local low, high = '[' .. base, above(base)
-  local any = false
-  for _ = 1, NEXT_MAX do
-    local found = first_from(low, high)
-    if not found then
-      return any
-    end
-    any = true
-    local start = string.match(found, '^[^%z]*')
-    local character = string.match(start, '^.[\128-\191]*', #base + 1)
-    if character then
-      visit(character)
-      low = string.gsub(above(base .. character), '^%(', '[')
-    else
-      low = '[' .. base .. '\1'
-    end
-    if low == '+' then
-      return any
-    end
-  end
-  return any
 end
 
 -- A list of prefixes.
@@ -65,7 +35,7 @@ local function corrections(prefix)
       try(base .. characters[i + 1] .. characters[i] .. table.concat(characters, '', i + 2))
     end
     try(base .. rest)
-    local any = each_next(base, function(character)
+    local any = each_next(base, NEXT_MAX, function(character)
       try(base .. character .. rest)
       try(base .. character .. characters[i] .. rest)
     end)

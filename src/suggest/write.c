@@ -15,6 +15,8 @@
 
 /* Prefixes that the texts of one run have at most, if it has several. */
 #define RUN_COST 400
+/* A text that goes leaves gaps, and the server looks for others that fill them: so much more. */
+#define GAPS_COST 50
 
 /* A text as the server wants it: offsets in a buffer that is still growing. */
 typedef struct record {
@@ -76,9 +78,8 @@ static int make_record(batch *b, size_t i)
     int rc = tkl__suggest_key(text, &b->settings, &b->store);
     r->key_len = b->store.len - r->key;
     r->shown = r->key_len != text.len || memcmp(b->store.data + r->key, text.data, text.len) != 0;
-    r->cost = (size_t)b->settings.longest;
     r->starts = b->store.len;
-    if (rc != TKL_OK || !b->texts)
+    if (rc != TKL_OK)
         return rc;
     /* A copy: the buffer grows while its starts are written. */
     char *key = malloc(r->key_len + 1);
@@ -88,6 +89,8 @@ static int make_record(batch *b, size_t i)
     rc = tkl__suggest_starts((tkl_bytes){key, r->key_len}, &b->settings, &b->store, &r->cost);
     r->starts_len = b->store.len - r->starts;
     r->cost++; /* also a text without a prefix is work */
+    if (!b->texts)
+        r->cost = 2 * r->cost + GAPS_COST;
     free(key);
     return rc;
 }
@@ -97,11 +100,11 @@ static void begin_run(batch *b, tkl__args *run)
     tkl__args_init(run);
     tkl__args_str(run, b->settings_text);
     tkl__args_int(run, b->suggest->options.ttl_ms);
-    if (b->texts) {
+    if (b->texts)
         tkl__args_int(run, b->settings.half_life);
-        tkl__args_int(run, b->settings.best);
+    tkl__args_int(run, b->settings.best);
+    if (b->texts)
         tkl__args_int(run, b->settings.texts);
-    }
 }
 
 static void add_to_run(batch *b, size_t i, tkl__args *run)
