@@ -343,6 +343,13 @@ static void words_are_found(void **state)
         {"对于书", {.bigrams = true, .query = true, .stop = &halt}, "对于~0 于书~1"},
         {"我爱北京", {.query = true}, "我@0 爱@1 北京@2"},
         {"东京タワー", {0}, "东京@0 タワー@2"},
+        {"서울에서 API를", {0}, "서울에서@0 api@4 를@5"},
+        {"서울에", {.bigrams = true}, "서울에@0 서울~0 서.0 울에~1 울.1 에.2"},
+        {"서울", {.bigrams = true, .query = true}, "서울~0"},
+        {"\xe1\x84\x89\xe1\x85\xa5\xe1\x84\x8b\xe1\x85\xae\xe1\x86\xaf", /* the same by letters */
+         {.bigrams = true, .query = true},
+         "서울~0"},
+        {"か\xe3\x82\x99き", {.bigrams = true, .query = true}, "がき~0"},
         {"สวัสดีครับ", {0}, "สวัสดี@0 ครับ@1"},
         {"שלום עולם", {0}, "שלום@0 עולם@1"},
     };

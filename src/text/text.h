@@ -87,7 +87,7 @@ const char *tkl__text_stop_words(const char *language);
 
 typedef enum tkl__word_kind {
     TKL__WORD = 0,
-    TKL__BIGRAM = 1, /* two neighbours of a Chinese or Japanese run that are no word of it */
+    TKL__BIGRAM = 1, /* two neighbours of a Chinese, Japanese or Korean run, no word */
     TKL__SINGLE = 2, /* a character of such a run that is no word of it */
 } tkl__word_kind;
 
@@ -95,7 +95,7 @@ typedef struct tkl__word {
     tkl_bytes text; /* folded, stemmed */
     size_t start;   /* where it stands in the text, in bytes */
     size_t len;
-    uint32_t position; /* counts words, stop words included; in Chinese and Japanese characters */
+    uint32_t position; /* counts words, stop words included; in such runs characters */
     tkl__word_kind kind;
 } tkl__word;
 
@@ -113,7 +113,7 @@ typedef struct tkl__word_options {
     const tkl__word_set *stop; /* words to leave out; NULL: none */
     const tkl__word_set *user; /* Chinese words of 2 to 16 characters that the dictionary may not
                                   know; NULL: none */
-    bool bigrams;              /* of Chinese and Japanese text, all pairs of neighbours and all
+    bool bigrams;              /* of such runs, all pairs of neighbours and all
                                   characters but stop words: no substring is missed */
     bool query;                /* with `bigrams`: of each such run only what every text that
                                   contains it gives, whatever stands around it there */

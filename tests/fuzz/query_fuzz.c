@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Any text as a query: refused with a reason, or a tree within its bounds whose normal form does
- * not change when the query is written twice. The first byte chooses the index.
+ * not change when the query is written twice. The first byte chooses the index. The query is also
+ * the text in which its own matches are marked: with no marks at all, that text is unchanged.
  */
-#include "search/query.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "search/highlight.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -59,6 +60,22 @@ static void check_twice(tkl_bytes text, const tkl__query_rules *rules, const tkl
     free(copy);
 }
 
+static void check_marks(tkl_bytes text, const tkl__query_rules *rules, size_t length)
+{
+    tkl__query query;
+    tkl__buf out;
+    size_t count;
+    tkl__highlight_options options = {.length = length, .html = length % 2};
+    if (tkl__highlight_query(text, rules, &query) != TKL_OK)
+        return;
+    tkl__buf_init(&out);
+    require(tkl__highlight(text, &query, rules, &options, &out, &count) == TKL_OK);
+    if (!length)
+        require(out.len == text.len && memcmp(out.data, text.data, out.len) == 0);
+    tkl__buf_free(&out);
+    tkl__query_free(&query);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const tkl__query_field fields[] = {{TKL_LIT("n"), true}, {TKL_LIT("t"), false}};
@@ -71,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(&query);
         if (text.len)
             check_twice(text, &rules, &query);
+        check_marks(text, &rules, how >> 3);
         tkl__query_free(&query);
     } else {
         require(tkl_errmsg()[0]);

@@ -3,7 +3,7 @@
  * The words of a text.
  *
  * ICU finds the words: by rules, and in Chinese, Japanese, Thai and the like by dictionary. The
- * dictionary's words are a guess, so a run of Chinese or Japanese text also gives, if asked, each
+ * dictionary's words are a guess, so a run of Chinese, Japanese or Korean text also gives, if asked, each
  * character, each pair of neighbours, and the words that the user named. In such a run every
  * character has a position of its own, else every word: a phrase is a row of positions either way.
  *
@@ -145,7 +145,7 @@ static int add_word(harvest *h, size_t start, size_t end, uint32_t position, tkl
     return TKL_OK;
 }
 
-/* ---- Runs of Chinese and Japanese ---------------------------------------- */
+/* ---- Runs of Chinese, Japanese, Korean ----------------------------------- */
 
 /* Whether the run has given this very piece already. */
 static bool has_piece(const harvest *h, size_t start, size_t end)
@@ -241,6 +241,37 @@ static int end_run(harvest *h)
     return h->failed ? TKL_ENOMEM : rc;
 }
 
+/* Whether a code point belongs to the character before it: marks, and the later letters of a Korean
+ * syllable that is written by its letters. */
+static bool continues_character(UChar32 c)
+{
+    switch (u_getIntPropertyValue(c, UCHAR_GRAPHEME_CLUSTER_BREAK)) {
+    case U_GCB_EXTEND:
+    case U_GCB_SPACING_MARK:
+    case U_GCB_V:
+    case U_GCB_T:
+    case U_GCB_ZWJ:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Marks where each character ends. */
+static void add_characters(harvest *h, size_t start, size_t end)
+{
+    UChar32 c;
+    for (int32_t at = (int32_t)start, next = at; at < (int32_t)end; at = next) {
+        U8_NEXT((const uint8_t *)h->text.data, next, (int32_t)end, c);
+        if (at > (int32_t)start && continues_character(c)) {
+            h->marks[h->nmarks - 1] = (size_t)next;
+            continue;
+        }
+        add_mark(h, (size_t)next);
+        h->position++;
+    }
+}
+
 /* A word of a run: the characters that it adds. */
 static int add_run_word(harvest *h, size_t start, size_t end)
 {
@@ -255,11 +286,7 @@ static int add_run_word(harvest *h, size_t start, size_t end)
         h->run_start = h->position;
     }
     uint32_t position = h->position;
-    for (int32_t at = (int32_t)start; at < (int32_t)end;) {
-        U8_FWD_1(h->text.data, at, (int32_t)end);
-        add_mark(h, (size_t)at);
-        h->position++;
-    }
+    add_characters(h, start, end);
     if (h->failed)
         return TKL_ENOMEM;
     return only_sure_pieces(h) ? TKL_OK : add_word(h, start, end, position, TKL__WORD);
@@ -267,14 +294,47 @@ static int add_run_word(harvest *h, size_t start, size_t end)
 
 /* ---- All words ----------------------------------------------------------- */
 
+static bool is_korean(UChar32 c)
+{
+    UErrorCode status = U_ZERO_ERROR;
+    return c >= 0x1100 && uscript_getScript(c, &status) == USCRIPT_HANGUL;
+}
+
 static bool is_in_run(UChar32 c)
 {
     UErrorCode status = U_ZERO_ERROR;
     UScriptCode script = uscript_getScript(c, &status);
     return script == USCRIPT_HAN || script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA ||
-           c == 0x30FC; /* the long vowel */
+           script == USCRIPT_HANGUL || c == 0x30FC; /* the long vowel */
 }
 
+static int add_part(harvest *h, size_t start, size_t end)
+{
+    UChar32 c;
+    U8_GET((const uint8_t *)h->text.data, 0, (int32_t)start, (int32_t)h->text.len, c);
+    if (is_in_run(c))
+        return add_run_word(h, start, end);
+    int rc = end_run(h);
+    return rc == TKL_OK ? add_word(h, start, end, h->position++, TKL__WORD) : rc;
+}
+
+/* Where Korean letters begin or end. */
+static size_t end_of_script(const harvest *h, size_t start, size_t end)
+{
+    UChar32 c;
+    int32_t at = (int32_t)start;
+    U8_NEXT((const uint8_t *)h->text.data, at, (int32_t)end, c);
+    bool korean = is_korean(c);
+    for (int32_t next = at; at < (int32_t)end; at = next) {
+        U8_NEXT((const uint8_t *)h->text.data, next, (int32_t)end, c);
+        if (is_korean(c) != korean && !continues_character(c))
+            break;
+    }
+    return (size_t)at;
+}
+
+/* A segment is a word, or the space between words. "API를" is one word by the rules, but Korean is
+ * a run like Chinese: what a word ends with depends on its place in the sentence. */
 static int add_segment(harvest *h, size_t start, size_t end, int32_t status)
 {
     UChar32 c;
@@ -282,10 +342,13 @@ static int add_segment(harvest *h, size_t start, size_t end, int32_t status)
     if (c < 0 ||
         (status < UBRK_WORD_NONE_LIMIT && !u_hasBinaryProperty(c, UCHAR_EMOJI_PRESENTATION)))
         return TKL_OK;
-    if (is_in_run(c))
-        return add_run_word(h, start, end);
-    int rc = end_run(h);
-    return rc == TKL_OK ? add_word(h, start, end, h->position++, TKL__WORD) : rc;
+    int rc = TKL_OK;
+    while (rc == TKL_OK && start < end) {
+        size_t stop = end_of_script(h, start, end);
+        rc = add_part(h, start, stop);
+        start = stop;
+    }
+    return rc;
 }
 
 static int by_position(const void *a, const void *b)
