@@ -131,6 +131,47 @@ static void a_bitmap_takes_numbers_up_to_its_limit(void **state)
     tkl_online_close(online);
 }
 
+/* No command works on more than 2 MB. */
+static void a_large_bitmap_is_made_of_chunks(void **state)
+{
+    fixture *f = *state;
+    enum { USERS = 3000 };
+    tkl_online_options options = {.kind = TKL_ONLINE_BITMAP, .max_id = TKL_ONLINE_ID_MAX};
+    tkl_online *online = open_online(f->client, "x", &options);
+    tkl_online_report *report;
+    static char texts[USERS][16];
+    tkl_bytes users[USERS];
+    int64_t fresh;
+    for (int64_t i = 0; i < USERS; i++) { /* all over the range, its end included */
+        snprintf(texts[i], sizeof texts[i], "%lld",
+                 (long long)(TKL_ONLINE_ID_MAX - i * 7919 % USERS * (TKL_ONLINE_ID_MAX / USERS)));
+        users[i] = tkl_str(texts[i]);
+    }
+    assert_ok(tkl_online_mark(online, users, USERS, &fresh));
+    assert_int_equal(fresh, USERS);
+    assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), USERS);
+    assert_true(is_present(online, "268435455", 0));
+    assert_true(is_present(online, texts[1234], 0));
+    assert_false(is_present(online, "16777216", 0));
+    mark(online, "16777215 16777216 33554431");
+    assert_true(is_present(online, "16777216", 0) && is_present(online, "16777215", 0));
+    assert_ok(tkl_online_show(online, &report));
+    assert_int_equal(report->count, 1);
+    assert_int_equal(report->items[0].users, USERS + 3);
+    assert_in_range(report->items[0].theory_bytes, 33000000, 33554432);
+    tkl_online_report_free(report);
+    assert_int_equal(server_ask_int(f->server, "DBSIZE"), 17); /* 16 chunks and the settings */
+    char *keys = server_ask(f->server, "KEYS *:bitmap:*"), *rest = keys;
+    for (const char *key; (key = strsep(&rest, "\n")) && *key;) {
+        assert_in_range(server_ask_int(f->server, "STRLEN %s", key), 1, 2 << 20);
+        assert_true(server_ask_int(f->server, "PTTL %s", key) > 0);
+    }
+    free(keys);
+    assert_ok(tkl_online_drop(online));
+    assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
+    tkl_online_close(online);
+}
+
 static void many_users_are_marked_in_batches(void **state)
 {
     fixture *f = *state;
@@ -225,29 +266,47 @@ static void reports_and_drops_go_by_the_servers_clock(void **state)
     timed_end(t);
 }
 
-static void a_month_of_bitmaps_is_combined(void **state)
+/* More days than one script puts together. */
+static void months_are_combined_in_short_steps(void **state)
 {
     (void)state;
-    timed_server *t = timed_start(NULL);
-    tkl_client *client = test_open(t->server->url, NULL);
-    tkl_online_options options = {.kind = TKL_ONLINE_BITMAP, .keep_days = 40};
-    tkl_online *online = open_online(client, "x", &options);
-    int64_t back;
-    for (int day = 0; day < 35; day++) {
-        char users[32];
-        snprintf(users, sizeof users, "7 %d", 100 + day);
-        timed_set(t, NOON_MS + day * DAY_MS);
-        mark(online, users);
+    enum { DAYS = 100 };
+    for (size_t k = 0; k < sizeof day_kinds / sizeof *day_kinds; k++) {
+        timed_server *t = timed_start(NULL);
+        tkl_client *client = test_open(t->server->url, NULL);
+        tkl_online_options options = {.kind = day_kinds[k], .keep_days = DAYS + 5};
+        tkl_online *online = open_online(client, "x", &options);
+        int64_t back, fresh;
+        for (int day = 0; day < DAYS; day++) {
+            char users[64];
+            snprintf(users, sizeof users, "7 99999999 %d", 16777200 + day);
+            timed_set(t, NOON_MS + day * DAY_MS);
+            mark(online, users);
+        }
+        int64_t keys = call_int(client, "DBSIZE", NULL);
+        for (int days = 14; days <= DAYS; days += days < 32 ? 1 : 17) {
+            int64_t any = count_of(online, days, TKL_ONLINE_ANY_DAY);
+            if (day_kinds[k] == TKL_ONLINE_HLL) {
+                assert_in_range(any, days, days + 4);
+                continue;
+            }
+            assert_int_equal(any, days + 2);
+            assert_int_equal(count_of(online, days, TKL_ONLINE_EVERY_DAY), 2);
+        }
+        assert_int_equal(count_of(online, DAYS, TKL_ONLINE_ANY_DAY) >= DAYS, 1);
+        assert_ok(tkl_online_returning(online, DAYS - 1, &back, &fresh));
+        if (day_kinds[k] != TKL_ONLINE_HLL) {
+            assert_int_equal(back, 2);
+            assert_int_equal(fresh, 1);
+            assert_int_equal(count_of(online, DAYS + 1, TKL_ONLINE_EVERY_DAY), 0);
+        }
+        assert_int_equal(call_int(client, "DBSIZE", NULL), keys); /* nothing is left behind */
+        assert_ok(tkl_online_drop(online));
+        assert_int_equal(call_int(client, "DBSIZE", NULL), 0);
+        tkl_online_close(online);
+        tkl_close(client);
+        timed_end(t);
     }
-    for (int days = 14; days <= 35; days++) {
-        assert_int_equal(count_of(online, days, TKL_ONLINE_ANY_DAY), days + 1);
-        assert_int_equal(count_of(online, days, TKL_ONLINE_EVERY_DAY), 1);
-    }
-    assert_ok(tkl_online_returning(online, 34, &back, NULL));
-    assert_int_equal(back, 1);
-    tkl_online_close(online);
-    tkl_close(client);
-    timed_end(t);
 }
 
 static void a_heartbeat_is_present_for_its_window(void **state)
@@ -387,7 +446,7 @@ static void a_full_server_marks_nobody(void **state)
 
 static void use_everything(tkl_client *client, tkl_online_kind kind)
 {
-    tkl_online_options options = {.kind = kind};
+    tkl_online_options options = {.kind = kind, .keep_days = 300};
     tkl_online *online = open_online(client, tkl_online_kind_name(kind), &options);
     tkl_online_report *report;
     tkl_names *names;
@@ -395,12 +454,16 @@ static void use_everything(tkl_client *client, tkl_online_kind kind)
     count_of(online, 1, TKL_ONLINE_ANY_DAY);
     if (kind != TKL_ONLINE_HEARTBEAT) {
         count_of(online, 3, TKL_ONLINE_ANY_DAY);
+        count_of(online, 300, TKL_ONLINE_ANY_DAY);
         assert_ok(tkl_online_returning(online, 2, NULL, NULL));
+        assert_ok(tkl_online_returning(online, 200, NULL, NULL));
     }
     if (kind != TKL_ONLINE_HLL)
         is_present(online, "1", 0);
-    if (kind != TKL_ONLINE_HLL && kind != TKL_ONLINE_HEARTBEAT)
+    if (kind != TKL_ONLINE_HLL && kind != TKL_ONLINE_HEARTBEAT) {
         count_of(online, 3, TKL_ONLINE_EVERY_DAY);
+        count_of(online, 300, TKL_ONLINE_EVERY_DAY);
+    }
     assert_ok(tkl_online_show(online, &report));
     tkl_online_report_free(report);
     assert_ok(tkl_online_names(client, &names));
@@ -435,11 +498,12 @@ int main(void)
         cmocka_unit_test(the_kinds_give_the_same_answers),
         TEST(a_hyperloglog_says_what_it_cannot_tell),
         TEST(a_bitmap_takes_numbers_up_to_its_limit),
+        TEST(a_large_bitmap_is_made_of_chunks),
         TEST(many_users_are_marked_in_batches),
         cmocka_unit_test(days_are_those_of_the_zone),
         cmocka_unit_test(old_days_expire_and_a_clock_set_back_goes_on),
         cmocka_unit_test(reports_and_drops_go_by_the_servers_clock),
-        cmocka_unit_test(a_month_of_bitmaps_is_combined),
+        cmocka_unit_test(months_are_combined_in_short_steps),
         cmocka_unit_test(a_heartbeat_is_present_for_its_window),
         TEST(the_first_mark_decides),
         TEST(names_are_listed),

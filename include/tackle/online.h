@@ -40,9 +40,9 @@ typedef enum tkl_online_kind {
 /* The word of a kind, "bitmap"; "unknown" for what is none. */
 TKL_API const char *tkl_online_kind_name(tkl_online_kind kind);
 
-#define TKL_ONLINE_KEEP_MAX 1000                /* days */
-#define TKL_ONLINE_ID_MAX   INT64_C(4294967295) /* the server's limit for a bitmap: 512 MB */
-#define TKL_ONLINE_USER_MAX 1024                /* bytes of a user's name */
+#define TKL_ONLINE_KEEP_MAX 1000               /* days */
+#define TKL_ONLINE_ID_MAX   INT64_C(268435455) /* of a bitmap, whose day takes 33.5 MB then */
+#define TKL_ONLINE_USER_MAX 1024               /* bytes of a user's name */
 
 /* The first mark fixes the kind, the zone, the days kept and the window of a name. A handle may
  * leave all of them 0: then it uses what the name has. TKL_EINVAL, by the first call, when it asks
@@ -65,7 +65,7 @@ TKL_API int tkl_online_open(tkl_client *client, tkl_bytes name, const tkl_online
 TKL_API void tkl_online_close(tkl_online *online);
 
 /* Marks users as present today (of a heartbeat: now). A round trip for each ten thousand; each
- * thousand is one step. *fresh (may be NULL): how many were not marked before; of TKL_ONLINE_HLL 1
+ * thousand is one step, of a bitmap each thousand among the same 16,777,216 numbers. *fresh (may be NULL): how many were not marked before; of TKL_ONLINE_HLL 1
  * for each step that changed the estimate. Marking again does no harm. TKL_EINVAL: a user is no
  * number or too large, where numbers are needed; nobody is marked then. */
 TKL_API int tkl_online_mark(tkl_online *online, const tkl_bytes *users, size_t count,
@@ -77,8 +77,8 @@ typedef enum tkl_online_over {
 } tkl_online_over;
 
 /* How many users there were in the last `days` days, today included (1: today). The server works
- * about a millisecond for a week of ten million users as bitmaps; sets of many users take far
- * longer. TKL_EINVAL: more days than are kept; TKL_ONLINE_EVERY_DAY of several days as
+ * some milliseconds for a week of ten million users as bitmaps; sets of many users take far longer.
+ * More than 15 days (30 of TKL_ONLINE_HLL) take a round trip for each 15. TKL_EINVAL: more days than are kept; TKL_ONLINE_EVERY_DAY of several days as
  * TKL_ONLINE_HLL, which cannot tell; more than one day of a heartbeat. */
 TKL_API int tkl_online_count(tkl_online *online, int64_t days, tkl_online_over over, int64_t *count)
     TKL_NONNULL(1, 4) TKL_CHECK;

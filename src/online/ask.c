@@ -1,251 +1,224 @@
 /* SPDX-License-Identifier: MIT
  *
- * Online users: marking, counting and asking. Every script is told from when till when today lasts,
- * and is run again when the server says that today is another day.
+ * Online users: counting and asking. Every script is told from when till when today lasts, and is
+ * run again when the server says that today is another day.
+ *
+ * A script is short. So it is run for each chunk of a bitmap by itself, all in one round trip; and
+ * of many days the oldest are folded into one key first, some of them in each round trip.
  */
-#include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/options.h"
+#include "core/token.h"
 #include "online/online.h"
 #include "online/scripts.h"
 
-/* Users in one script, and in one round trip. */
-#define STEP     1000
-#define TRIP_MAX 10000
-/* How often the day may turn out to be another one. */
-#define TRIES 5
-/* Codes of the scripts. */
-#define ANOTHER_DAY TKL_BUSY
-
-/* ---- Users --------------------------------------------------------------- */
-
-static int too_large(const tkl_online *online, tkl_bytes user)
-{
-    double bytes = 0;
-    for (size_t i = 0; i < user.len; i++)
-        bytes = bytes * 10 + (user.data[i] - '0');
-    bytes /= 8;
-    return tkl__fail(TKL_EINVAL,
-                     "the id " TKL_FMT " would take %.0f MB for a day; max_id is %" PRId64
-                     " (%.1f MB)",
-                     TKL_ARG(user), bytes / 1e6, online->max_id, (double)online->max_id / 8e6);
-}
-
-/* A number in digits, up to max_id. */
-static int check_number(const tkl_online *online, tkl_bytes user)
-{
-    int64_t number = 0;
-    bool padded = user.len > 1 && *user.data == '0'; /* 007 and 7 would be two users elsewhere */
-    for (size_t i = 0; i < user.len; i++)
-        if (padded || !isdigit((unsigned char)user.data[i]))
-            return tkl__fail(TKL_EINVAL,
-                             "a user of a bitmap is a number in digits; an assigned one "
-                             "takes names");
-    for (size_t i = 0; i < user.len; i++) {
-        number = number * 10 + (user.data[i] - '0');
-        if (number > online->max_id)
-            return user.len <= 20 ? too_large(online, user)
-                                  : tkl__fail(TKL_EINVAL, "the id has %zu digits", user.len);
-    }
-    return TKL_OK;
-}
-
-static int check_user(const tkl_online *online, const tkl__online_shape *shape, tkl_bytes user)
-{
-    if (user.len < 1 || user.len > TKL_ONLINE_USER_MAX)
-        return tkl__fail(TKL_EINVAL, "a user has %zu bytes, must have 1 to %d", user.len,
-                         TKL_ONLINE_USER_MAX);
-    return shape->kind == TKL_ONLINE_BITMAP ? check_number(online, user) : TKL_OK;
-}
-
-static int check_users(const tkl_online *online, const tkl__online_shape *shape,
-                       const tkl_bytes *users, size_t count)
-{
-    int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        rc = check_user(online, shape, users[i]);
-    return rc;
-}
-
-/* ---- Marking ------------------------------------------------------------- */
-
-static void add_start_and_end(tkl__args *args, const tkl__today *today)
-{
-    tkl__args_int(args, today->start_ms);
-    tkl__args_int(args, today->till_ms);
-}
-
-static void write_mark(tkl__args *args, const tkl__today *today, const tkl_bytes *users,
-                       size_t count)
-{
-    tkl__args_init(args);
-    tkl__args_str(args, tkl_online_kind_name(today->shape.kind));
-    tkl__args_str(args, today->shape.zone);
-    tkl__args_int(args, today->shape.keep_days);
-    tkl__args_int(args, today->shape.window_ms);
-    add_start_and_end(args, today);
-    for (size_t i = 0; i < count; i++)
-        tkl__args_bytes(args, users[i]);
-}
-
-/* Sums up what was fresh; the first code that is not TKL_OK. */
-static int read_marks(tkl_online *online, const tkl_reply *replies, int64_t *fresh)
-{
-    int rc = TKL_OK;
-    *fresh = 0;
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-        int code = (int)tkl_reply_int(tkl_reply_at(reply, 0));
-        tkl__online_learn(online, tkl_reply_int(tkl_reply_at(reply, 1)));
-        *fresh += tkl_reply_int(tkl_reply_at(reply, 2));
-        rc = rc == TKL_OK ? code : rc;
-    }
-    return rc;
-}
-
-/* One round trip. */
-static int mark_trip(tkl_online *online, const tkl__today *today, const tkl__keys *keys,
-                     const tkl_bytes *users, size_t count, int64_t *fresh)
-{
-    tkl__args args[TRIP_MAX / STEP];
-    tkl__invocation calls[TRIP_MAX / STEP];
-    tkl_reply *replies = NULL;
-    size_t steps = 0;
-    int rc = TKL_OK;
-    for (size_t from = 0; from < count; from += STEP, steps++) {
-        size_t some = count - from < STEP ? count - from : STEP;
-        write_mark(&args[steps], today, users + from, some);
-        rc = args[steps].failed ? tkl__nomem() : rc;
-        calls[steps] = (tkl__invocation){.script = &tkl__lua_online_mark,
-                                         .keys = keys->items,
-                                         .nkeys = keys->count,
-                                         .args = args[steps].items,
-                                         .nargs = args[steps].count,
-                                         .retry_safe = true};
-    }
-    if (rc == TKL_OK)
-        rc = tkl__run_many(online->client, calls, steps,
-                           tkl__deadline(online->client, online->timeout_ms), &replies);
-    if (rc == TKL_OK)
-        rc = read_marks(online, replies, fresh);
-    tkl_reply_free(replies);
-    for (size_t i = 0; i < steps; i++)
-        tkl__args_free(&args[i]);
-    return rc;
-}
-
-/* Some users, until the server agrees which day it is. */
-static int mark_some(tkl_online *online, const tkl_bytes *users, size_t count, int64_t *fresh)
-{
-    static const char *const parts[] = {"settings", "ids"};
-    int rc = ANOTHER_DAY;
-    for (int try = 0; rc == ANOTHER_DAY && try < TRIES; try++) {
-        tkl__today today;
-        tkl__keys keys;
-        rc = tkl__online_today(online, &today);
-        if (rc == TKL_OK)
-            rc = check_users(online, &today.shape, users, count);
-        if (rc == TKL_EINVAL && try == 0 && !online->given) { /* it may have another kind by now */
-            rc = tkl__online_changed(online);
-            rc = rc == TKL_OK ? ANOTHER_DAY : rc;
-            continue;
-        }
-        if (rc == TKL_OK)
-            rc = tkl__online_keys(online, &today, parts, 2, 0, 1, &keys);
-        if (rc != TKL_OK)
-            return rc;
-        rc = mark_trip(online, &today, &keys, users, count, fresh);
-        tkl__keys_free(&keys);
-        if (rc == TKL_CONFLICT) {
-            rc = tkl__online_changed(online);
-            rc = rc == TKL_OK ? ANOTHER_DAY : rc;
-        }
-    }
-    return rc == ANOTHER_DAY ? tkl__fail(TKL_EREFUSED, "the server's clock does not stand still")
-                             : rc;
-}
-
-int tkl_online_mark(tkl_online *online, const tkl_bytes *users, size_t count, int64_t *fresh)
-{
-    int64_t total = 0;
-    tkl__today today;
-    int rc = TKL_OK;
-    if (fresh)
-        *fresh = 0;
-    if (count > TRIP_MAX) { /* nobody is marked when one of them cannot be */
-        rc = tkl__online_today(online, &today);
-        if (rc == TKL_OK)
-            rc = check_users(online, &today.shape, users, count);
-    }
-    for (size_t from = 0; rc == TKL_OK && from < count; from += TRIP_MAX) {
-        int64_t some = 0;
-        rc = mark_some(online, users + from, count - from < TRIP_MAX ? count - from : TRIP_MAX,
-                       &some);
-        total += some;
-    }
-    if (fresh)
-        *fresh = total;
-    return rc;
-}
-
 /* ---- Asking -------------------------------------------------------------- */
 
-/* What is asked: a script, and what it gets behind the kind. */
+/* What is asked: a script, and what it gets behind the kind. It is run for each chunk of a bitmap,
+ * and the numbers that it answers are added up. */
 typedef struct question {
     const tkl__script *script;
     const char *part;        /* of its first key */
     int64_t first_ago, days; /* of those behind it */
+    bool whole_days;         /* it gets all chunks at once */
     void (*write)(const struct question *q, const tkl__today *today, tkl__args *args);
     int (*check)(const struct question *q, const tkl__today *today); /* whether it makes sense */
     const char *over;
     tkl_bytes user;
-    const tkl_online *online;
+    tkl_online *online;
 } question;
 
-static int ask_once(tkl_online *online, const question *q, tkl_reply **reply)
+/* {code, now, number, another number}: what scripts answer. */
+enum { CODE, NOW, NUMBERS, NUMBERS_MAX = 2 };
+
+/* Adds up the answers; the first code that is not TKL_OK. */
+static int read_answers(tkl_online *online, const tkl_reply *replies, int64_t numbers[NUMBERS_MAX])
+{
+    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        if (tkl_reply_code(reply) != TKL_OK)
+            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+        tkl__online_learn(online, tkl_reply_int(tkl_reply_at(reply, NOW)));
+        if (tkl_reply_int(tkl_reply_at(reply, CODE)) != TKL_OK)
+            return (int)tkl_reply_int(tkl_reply_at(reply, CODE));
+        for (size_t j = 0; j < NUMBERS_MAX; j++)
+            numbers[j] += tkl_reply_int(tkl_reply_at(reply, NUMBERS + j));
+    }
+    return TKL_OK;
+}
+
+/* Days that one script puts together: a few milliseconds. */
+static int64_t days_at_once(tkl_online_kind kind)
+{
+    return kind == TKL_ONLINE_HLL ? 30 : 15;
+}
+
+#define FOLD_SIZE 64
+
+/* "fold:<token>:3" */
+static void fold_part(const char *token, int64_t chunk, char part[FOLD_SIZE])
+{
+    snprintf(part, FOLD_SIZE, "fold:%s:%d", token, (int)(chunk % TKL__ONLINE_CHUNKS));
+}
+
+/* One trip: puts these days together with what was folded before, for each chunk. */
+static int fold_some(const question *q, const tkl__today *today, const char *token,
+                     int64_t first_ago, int64_t days, bool is_first)
+{
+    tkl__keys keys[TKL__ONLINE_CHUNKS];
+    tkl__invocation calls[TKL__ONLINE_CHUNKS];
+    tkl_reply *replies = NULL;
+    int64_t made = 0, chunks = tkl__online_chunks(today->shape.kind);
+    const tkl_bytes args[] = {tkl_str(tkl_online_kind_name(today->shape.kind)), tkl_str(q->over),
+                              tkl_str(is_first ? "1" : "0")};
+    int rc = TKL_OK;
+    for (; rc == TKL_OK && made < chunks; made += rc == TKL_OK) {
+        char part[FOLD_SIZE];
+        const char *parts[] = {part};
+        tkl__days which = {first_ago, days, made, 1};
+        fold_part(token, made, part);
+        rc = tkl__online_keys(q->online, today, parts, 1, &which, &keys[made]);
+        calls[made] = (tkl__invocation){.script = &tkl__lua_online_fold,
+                                        .keys = keys[made].items,
+                                        .nkeys = keys[made].count,
+                                        .args = args,
+                                        .nargs = 3,
+                                        .retry_safe = true};
+    }
+    if (rc == TKL_OK)
+        rc = tkl__run_many(q->online->client, calls, (size_t)chunks,
+                           tkl__deadline(q->online->client, q->online->timeout_ms), &replies);
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(replies); i++)
+        if (tkl_reply_code(tkl_reply_at(replies, i)) != TKL_OK)
+            rc = tkl__fail(tkl_reply_code(tkl_reply_at(replies, i)), "%s",
+                           tkl_reply_str(tkl_reply_at(replies, i)));
+    tkl_reply_free(replies);
+    for (int64_t i = 0; i < made; i++)
+        tkl__keys_free(&keys[i]);
+    return rc;
+}
+
+/* The days that are left for the last script, and where the others have gone. */
+typedef struct folded {
+    char token[TKL_TOKEN_SIZE]; /* empty: nothing was folded */
+    int64_t days;
+} folded;
+
+/* Puts the oldest days together until one script can do the rest. */
+static int fold(const question *q, const tkl__today *today, folded *f)
+{
+    int64_t at_once = days_at_once(today->shape.kind);
+    bool is_first = true;
+    int rc = TKL_OK;
+    *f = (folded){.days = q->days};
+    if (q->days > at_once)
+        tkl__token_new(f->token);
+    while (rc == TKL_OK && f->days > at_once - 1 && *f->token) {
+        int64_t some = f->days - 1 < at_once ? f->days - 1 : at_once;
+        f->days -= some;
+        rc = fold_some(q, today, f->token, q->first_ago + f->days, some, is_first);
+        is_first = false;
+    }
+    return rc;
+}
+
+/* The last script of one chunk: its keys are `part`, the days, and what was folded. */
+static int make_keys(const question *q, const tkl__today *today, const folded *f, int64_t chunk,
+                     tkl__keys *keys)
+{
+    char part[FOLD_SIZE];
+    const char *parts[] = {q->part, part};
+    tkl__days which = {q->first_ago, f->days, chunk,
+                       q->whole_days ? tkl__online_chunks(today->shape.kind) : 1};
+    fold_part(f->token, chunk, part);
+    return tkl__online_keys(q->online, today, parts, *f->token ? 2 : 1, &which, keys);
+}
+
+/* The folded key stands behind the first one; scripts want it behind today. */
+static void put_behind(tkl__keys *keys)
+{
+    tkl_bytes second = keys->items[1];
+    keys->items[1] = keys->items[2];
+    keys->items[2] = second;
+}
+
+/* Removes what was folded; it would expire. */
+static void unfold(const question *q, const tkl__keys *keys, size_t count)
+{
+    const char *words[1 + TKL__ONLINE_CHUNKS] = {"UNLINK"};
+    size_t lens[1 + TKL__ONLINE_CHUNKS] = {6};
+    tkl_call_options how = {.timeout_ms = q->online->timeout_ms, .retry_safe = true};
+    for (size_t i = 0; i < count; i++) {
+        words[1 + i] = keys[i].items[2].data;
+        lens[1 + i] = keys[i].items[2].len;
+    }
+    if (tkl_call(q->online->client, (int)count + 1, words, lens, &how, NULL) != TKL_OK)
+        tkl__begin(); /* nobody is to read of that */
+}
+
+static int ask_today(const question *q, const tkl__today *today, const folded *f,
+                     int64_t numbers[NUMBERS_MAX])
+{
+    tkl__keys keys[TKL__ONLINE_CHUNKS];
+    tkl__invocation calls[TKL__ONLINE_CHUNKS];
+    size_t made = 0, chunks = q->whole_days ? 1 : (size_t)tkl__online_chunks(today->shape.kind);
+    tkl_reply *replies = NULL;
+    tkl__args args;
+    tkl__args_init(&args);
+    tkl__args_str(&args, tkl_online_kind_name(today->shape.kind));
+    q->write(q, today, &args);
+    tkl__online_add_today(&args, today);
+    int rc = args.failed ? tkl__nomem() : TKL_OK;
+    for (; rc == TKL_OK && made < chunks; made += rc == TKL_OK) {
+        rc = make_keys(q, today, f, (int64_t)made, &keys[made]);
+        if (rc == TKL_OK && *f->token)
+            put_behind(&keys[made]);
+        calls[made] = (tkl__invocation){.script = q->script,
+                                        .keys = keys[made].items,
+                                        .nkeys = keys[made].count,
+                                        .args = args.items,
+                                        .nargs = args.count,
+                                        .retry_safe = true};
+    }
+    if (rc == TKL_OK)
+        rc = tkl__run_many(q->online->client, calls, chunks,
+                           tkl__deadline(q->online->client, q->online->timeout_ms), &replies);
+    if (rc == TKL_OK)
+        rc = read_answers(q->online, replies, numbers);
+    if (*f->token && made == chunks)
+        unfold(q, keys, chunks);
+    tkl_reply_free(replies);
+    tkl__args_free(&args);
+    for (size_t i = 0; i < made; i++)
+        tkl__keys_free(&keys[i]);
+    return rc;
+}
+
+static int ask_once(const question *q, int64_t numbers[NUMBERS_MAX])
 {
     tkl__today today;
-    tkl__keys keys;
-    tkl__args args;
-    *reply = NULL;
-    int rc = tkl__online_today(online, &today);
+    folded f;
+    memset(numbers, 0, NUMBERS_MAX * sizeof *numbers);
+    int rc = tkl__online_today(q->online, &today);
     if (rc == TKL_OK)
         rc = q->check(q, &today);
     if (rc == TKL_OK)
-        rc = tkl__online_keys(online, &today, &q->part, 1, q->first_ago, q->days, &keys);
-    if (rc != TKL_OK)
-        return rc;
-    tkl__args_init(&args);
-    tkl__args_str(&args, tkl_online_kind_name(today.shape.kind));
-    q->write(q, &today, &args);
-    add_start_and_end(&args, &today);
-    rc = tkl__eval(online->client, q->script, &keys, &args,
-                   tkl__deadline(online->client, online->timeout_ms), true, reply);
-    tkl__args_free(&args);
-    tkl__keys_free(&keys);
-    if (rc == TKL_OK)
-        tkl__online_learn(online, tkl_reply_int(tkl_reply_at(*reply, 1)));
-    return rc == TKL_OK ? (int)tkl_reply_int(tkl_reply_at(*reply, 0)) : rc;
+        rc = fold(q, &today, &f);
+    return rc == TKL_OK ? ask_today(q, &today, &f, numbers) : rc;
 }
 
 /* Until the server agrees which day it is. */
-static int ask(tkl_online *online, const question *q, tkl_reply **reply)
+static int ask(const question *q, int64_t numbers[NUMBERS_MAX])
 {
-    int rc = ANOTHER_DAY;
-    *reply = NULL;
-    for (int try = 0; rc == ANOTHER_DAY && try < TRIES; try++) {
-        tkl_reply_free(*reply);
-        rc = ask_once(online, q, reply);
-    }
-    return rc == ANOTHER_DAY ? tkl__fail(TKL_EREFUSED, "the server's clock does not stand still")
-                             : rc;
+    int rc = TKL__ONLINE_ANOTHER_DAY;
+    for (int try = 0; rc == TKL__ONLINE_ANOTHER_DAY && try < TKL__ONLINE_TRIES; try++)
+        rc = ask_once(q, numbers);
+    return rc == TKL__ONLINE_ANOTHER_DAY
+               ? tkl__fail(TKL_EREFUSED, "the server's clock does not stand still")
+               : rc;
 }
 
 static int check_days(const tkl__today *today, int64_t days)
@@ -275,14 +248,15 @@ int tkl_online_count(tkl_online *online, int64_t days, tkl_online_over over, int
                   .part = "scratch",
                   .write = write_count,
                   .check = check_count,
-                  .over = over == TKL_ONLINE_EVERY_DAY ? "every" : "any"};
-    tkl_reply *reply = NULL;
+                  .over = over == TKL_ONLINE_EVERY_DAY ? "every" : "any",
+                  .online = online};
+    int64_t numbers[NUMBERS_MAX] = {0};
     *count = 0;
     int rc = tkl__check_number("over", (int64_t)over, 0, TKL_ONLINE_EVERY_DAY);
     if (rc == TKL_OK)
-        rc = ask(online, &q, &reply);
-    *count = rc == TKL_OK ? tkl_reply_int(tkl_reply_at(reply, 2)) : 0;
-    tkl_reply_free(reply);
+        rc = ask(&q, numbers);
+    if (rc == TKL_OK)
+        *count = numbers[0];
     return rc;
 }
 
@@ -291,7 +265,7 @@ static int check_question(const question *q, const tkl__today *today)
     if (today->shape.kind == TKL_ONLINE_HLL)
         return tkl__fail(TKL_EINVAL, "a HyperLogLog cannot tell who was there; it only counts");
     int rc = check_days(today, q->first_ago + 1);
-    return rc == TKL_OK ? check_user(q->online, &today->shape, q->user) : rc;
+    return rc == TKL_OK ? tkl__online_check_user(q->online, &today->shape, q->user) : rc;
 }
 
 static void write_question(const question *q, const tkl__today *today, tkl__args *args)
@@ -306,17 +280,17 @@ int tkl_online_check(tkl_online *online, tkl_bytes user, int64_t days_ago, bool 
                   .first_ago = days_ago,
                   .days = 1,
                   .part = "ids",
+                  .whole_days = true,
                   .write = write_question,
                   .check = check_question,
                   .user = user,
                   .online = online};
-    tkl_reply *reply = NULL;
+    int64_t numbers[NUMBERS_MAX] = {0};
     *present = false;
     int rc = tkl__check_number("days_ago", days_ago, 0, TKL_ONLINE_KEEP_MAX);
     if (rc == TKL_OK)
-        rc = ask(online, &q, &reply);
-    *present = rc == TKL_OK && tkl_reply_int(tkl_reply_at(reply, 2)) == 1;
-    tkl_reply_free(reply);
+        rc = ask(&q, numbers);
+    *present = rc == TKL_OK && numbers[0] == 1;
     return rc;
 }
 
@@ -338,17 +312,16 @@ int tkl_online_returning(tkl_online *online, int64_t days, int64_t *returning, i
                   .days = days + 1,
                   .part = "scratch",
                   .write = write_nothing,
-                  .check = check_returning};
-    tkl_reply *reply = NULL;
+                  .check = check_returning,
+                  .over = "any",
+                  .online = online};
+    int64_t numbers[NUMBERS_MAX] = {0}; /* today's users, and those of them who were there before */
     int rc = tkl__check_number("days", days, 1, TKL_ONLINE_KEEP_MAX);
     if (rc == TKL_OK)
-        rc = ask(online, &q, &reply);
-    int64_t today = rc == TKL_OK ? tkl_reply_int(tkl_reply_at(reply, 2)) : 0;
-    int64_t back = rc == TKL_OK ? tkl_reply_int(tkl_reply_at(reply, 3)) : 0;
+        rc = ask(&q, numbers);
     if (returning)
-        *returning = back;
+        *returning = rc == TKL_OK ? numbers[1] : 0;
     if (fresh)
-        *fresh = today - back;
-    tkl_reply_free(reply);
+        *fresh = rc == TKL_OK ? numbers[0] - numbers[1] : 0;
     return rc;
 }

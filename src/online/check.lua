@@ -1,6 +1,6 @@
 -- online/check: whether a user was there on a day, or is there now.
 -- KEYS[1] ids     hash: numbers of users, of an assigned bitmap
--- KEYS[2] day
+-- KEYS[2...] day  of a bitmap all its chunks
 -- ARGV[1] kind
 -- ARGV[2] user
 -- ARGV[3] window  ms, of a heartbeat
@@ -8,17 +8,22 @@
 -- ARGV[5] till    the end of it
 -- returns {code, now, 1 or 0}: 0 done; 1 today is another day
 local IDS, DAY = KEYS[1], KEYS[2]
+local chunks = {unpack(KEYS, 2)}
 local kind, user, window, start, till = unpack(ARGV)
 -- include: online
 
 local DONE, ANOTHER_DAY = 0, 1
 
+local function is_set(number)
+  return redis.call('GETBIT', chunks[math.floor(number / CHUNK) + 1], digits(number % CHUNK))
+end
+
 local present = {
   set = function() return redis.call('SISMEMBER', DAY, user) end,
-  bitmap = function() return redis.call('GETBIT', DAY, user) end,
+  bitmap = function() return is_set(user) end,
   assigned = function()
     local number = redis.call('HGET', IDS, user)
-    return number and redis.call('GETBIT', DAY, number) or 0
+    return number and is_set(number) or 0
   end,
   heartbeat = function(now_ms)
     local last = tonumber(redis.call('ZSCORE', DAY, user) or 0)

@@ -1,6 +1,6 @@
 -- online/count: how many users there were on these days.
 -- KEYS[1] scratch   for the result of a combination, removed at once
--- KEYS[2...] days   of one kind
+-- KEYS[2...] days   of one kind, and of bitmaps one chunk
 -- ARGV[1] kind
 -- ARGV[2] over      any or every
 -- ARGV[3] window    ms, of a heartbeat
@@ -35,7 +35,7 @@ local function count_bits()
   if #days == 1 then
     return redis.call('BITCOUNT', days[1])
   end
-  combine_bitmaps(over == 'every' and 'AND' or 'OR', days)
+  redis.call('BITOP', over == 'every' and 'AND' or 'OR', SCRATCH, unpack(days))
   return counted('BITCOUNT')
 end
 

@@ -1,7 +1,7 @@
 -- online/mark: mark users as present today, or now.
 -- KEYS[1] settings  hash, see online.c
 -- KEYS[2] ids       hash: numbers of users, of an assigned bitmap
--- KEYS[3] day       set, string, HyperLogLog or zset, by kind
+-- KEYS[3...] day    set, HyperLogLog or zset, by kind; of a bitmap all its chunks
 -- ARGV[1] kind      set, bitmap, assigned, hll or heartbeat
 -- ARGV[2] zone
 -- ARGV[3] keep      days
@@ -12,6 +12,7 @@
 -- returns {code, now, how many were not marked before}: 0 done; 9 (TKL_CONFLICT) the settings are
 -- others; 1 today is another day
 local SETTINGS, IDS, DAY = KEYS[1], KEYS[2], KEYS[3]
+local chunks = {unpack(KEYS, 3)}
 local kind, zone, keep, window, start, till = unpack(ARGV)
 -- include: online
 
@@ -19,35 +20,57 @@ local DONE, ANOTHER_DAY, OTHER_SETTINGS = 0, 1, 9
 -- Of a heartbeat: users who left that one mark forgets, beyond those it brings.
 local AT_ONCE = 1000
 
+local now_ms = clock()
+local lives = kind == 'heartbeat' and window + 0 or till - now_ms + (keep - 1) * DAY_MS
+local wanted = table.concat({kind, zone, keep, window}, ' ')
+
+-- A new key of a day expires, and the settings with the last of them.
+local function lasts(key)
+  if kind == 'heartbeat' or redis.call('PTTL', key) < 0 then
+    redis.call('HSET', SETTINGS, 'shape', wanted)
+    redis.call('PEXPIRE', key, digits(lives))
+    redis.call('PEXPIRE', SETTINGS, digits(lives))
+  end
+end
+
 -- Sets the bits of these numbers; returns how many were 0.
 local function set_bits(numbers)
   local words = {}
-  for i, number in ipairs(numbers) do
-    local at = 4 * (i - 1)
-    words[at + 1], words[at + 2], words[at + 3], words[at + 4] = 'SET', 'u1', '#' .. number, '1'
+  for _, number in ipairs(numbers) do
+    local chunk = math.floor(number / CHUNK) + 1
+    local list = words[chunk] or {}
+    local n = #list
+    list[n + 1], list[n + 2], list[n + 3], list[n + 4] = 'SET', 'u1', digits(number % CHUNK), '1'
+    words[chunk] = list
   end
   local fresh = 0
-  for _, bit in ipairs(redis.call('BITFIELD', DAY, unpack(words))) do
-    fresh = fresh + 1 - bit
+  for chunk, list in pairs(words) do
+    for _, bit in ipairs(redis.call('BITFIELD', chunks[chunk], unpack(list))) do
+      fresh = fresh + 1 - bit
+    end
+    lasts(chunks[chunk])
   end
   return fresh
 end
 
 -- The number of each user; who has none gets the next.
 local function numbers_of(users)
-  local numbers, given, last = redis.call('HMGET', IDS, unpack(users)), {}, nil
+  local numbers, given, next_one = redis.call('HMGET', IDS, unpack(users)), {}, redis.call('HLEN', IDS)
+  if next_one + #users > #chunks * CHUNK then
+    error({err = 'ERR as many users have numbers as a bitmap can have'})
+  end
   for i, user in ipairs(users) do
     if not numbers[i] and not given[user] then
-      last = (last or redis.call('HLEN', IDS) - 1) + 1
-      given[user] = digits(last)
+      given[user] = digits(next_one)
       redis.call('HSET', IDS, user, given[user])
+      next_one = next_one + 1
     end
     numbers[i] = numbers[i] or given[user]
   end
   return numbers
 end
 
-local function beat(users, now_ms)
+local function beat(users)
   local words = {}
   for i, user in ipairs(users) do
     words[2 * i - 1], words[2 * i] = digits(now_ms), user
@@ -58,36 +81,36 @@ local function beat(users, now_ms)
   if gone[1] then
     redis.call('ZREM', DAY, unpack(gone))
   end
+  lasts(DAY)
   return fresh
 end
 
+-- Marks by one command, and returns its answer.
+local function mark_by(command)
+  return function(users)
+    local fresh = redis.call(command, DAY, unpack(users))
+    lasts(DAY)
+    return fresh
+  end
+end
+
 local mark = {
-  set = function(users) return redis.call('SADD', DAY, unpack(users)) end,
+  set = mark_by('SADD'),
   bitmap = set_bits,
-  assigned = function(users) return set_bits(numbers_of(users)) end,
-  hll = function(users) return redis.call('PFADD', DAY, unpack(users)) end,
+  assigned = function(users)
+    local fresh = set_bits(numbers_of(users))
+    redis.call('PEXPIRE', IDS, digits(lives))
+    return fresh
+  end,
+  hll = mark_by('PFADD'),
   heartbeat = beat,
 }
 
-local now_ms = clock()
 if kind ~= 'heartbeat' and not is_today(now_ms, start, till) then
   return {ANOTHER_DAY, now_ms, 0}
 end
-local wanted = table.concat({kind, zone, keep, window}, ' ')
 local stored = redis.call('HGET', SETTINGS, 'shape')
 if stored and stored ~= wanted then
   return {OTHER_SETTINGS, now_ms, 0}
 end
-
-local is_new = redis.call('EXISTS', DAY) == 0
-local fresh = mark[kind]({unpack(ARGV, 7)}, now_ms)
-local lives = kind == 'heartbeat' and window + 0 or till - now_ms + (keep - 1) * DAY_MS
-if is_new or kind == 'heartbeat' then
-  redis.call('HSET', SETTINGS, 'shape', wanted)
-  redis.call('PEXPIRE', DAY, digits(lives))
-  redis.call('PEXPIRE', SETTINGS, digits(lives))
-end
-if kind == 'assigned' then
-  redis.call('PEXPIRE', IDS, digits(lives))
-end
-return {DONE, now_ms, fresh}
+return {DONE, now_ms, mark[kind]({unpack(ARGV, 7)})}

@@ -9,7 +9,12 @@
  *                     there are.
  *   :set:2026-11-16   the users of a day: a set, a bitmap (:bitmap:, :assigned:), a HyperLogLog
  *                     (:hll:); :heartbeat, a zset of users by when they were marked last
+ *   :bitmap:2026-11-16:3  the third chunk of a bitmap beyond its first 16,777,216 numbers. Such a
+ *                     chunk is 2 MB, so that setting its last bit, counting it, and combining it
+ *                     with those of other days are short commands.
  *   :scratch          the combination of several days, inside one script
+ *   :fold:<token>     the combination of many days, some more of them with each script; removed by
+ *                     the client, or expires after a minute
  *
  * A day expires when it is no longer kept, the settings and numbers with the last day.
  *
@@ -319,33 +324,42 @@ void tkl__online_day_text(int64_t number, char text[TKL__DAY_SIZE])
 
 #define PART_SIZE 32
 
-/* "set:2026-11-16"; "heartbeat" */
-static void day_part(const tkl__today *today, int64_t ago, char part[PART_SIZE])
+int64_t tkl__online_chunks(tkl_online_kind kind)
+{
+    return kind == TKL_ONLINE_BITMAP || kind == TKL_ONLINE_ASSIGNED ? TKL__ONLINE_CHUNKS : 1;
+}
+
+/* "set:2026-11-16"; "bitmap:2026-11-16:3"; "heartbeat" */
+static void day_part(const tkl__today *today, int64_t ago, int64_t chunk, char part[PART_SIZE])
 {
     char day[TKL__DAY_SIZE];
     const char *kind = tkl_online_kind_name(today->shape.kind);
     tkl__online_day_text(today->number - ago, day);
     if (today->shape.kind == TKL_ONLINE_HEARTBEAT)
         snprintf(part, PART_SIZE, "%s", kind);
-    else
+    else if (chunk == 0)
         snprintf(part, PART_SIZE, "%s:%s", kind, day);
+    else
+        snprintf(part, PART_SIZE, "%s:%s:%d", kind, day, (int)(chunk % TKL__ONLINE_CHUNKS));
 }
 
 int tkl__online_keys(const tkl_online *online, const tkl__today *today, const char *const *parts,
-                     size_t count, int64_t first_ago, int64_t days, tkl__keys *keys)
+                     size_t count, const tkl__days *which, tkl__keys *keys)
 {
-    const char **all = malloc((count + (size_t)days) * sizeof *all);
-    char(*texts)[PART_SIZE] = malloc((size_t)days * sizeof *texts);
+    size_t chunks = (size_t)which->chunks, days = (size_t)which->days * chunks;
+    const char **all = malloc((count + days) * sizeof *all);
+    char(*texts)[PART_SIZE] = malloc((days + 1) * sizeof *texts);
     int rc = all && texts ? TKL_OK : tkl__nomem();
     *keys = (tkl__keys){0};
     if (rc == TKL_OK) {
         memcpy(all, parts, count * sizeof *all);
-        for (size_t i = 0; i < (size_t)days; i++) {
-            day_part(today, first_ago + (int64_t)i, texts[i]);
+        for (size_t i = 0; i < days; i++) {
+            day_part(today, which->first_ago + (int64_t)(i / chunks),
+                     which->first_chunk + (int64_t)(i % chunks), texts[i]);
             all[count + i] = texts[i];
         }
-        rc = tkl__keys_make(online->client, TKL__ONLINE_COMPONENT, online->name, all,
-                            count + (size_t)days, keys);
+        rc = tkl__keys_make(online->client, TKL__ONLINE_COMPONENT, online->name, all, count + days,
+                            keys);
     }
     free(all);
     free(texts);

@@ -60,10 +60,33 @@ void tkl__online_learn(tkl_online *online, int64_t server_ms);
  * asked for. */
 int tkl__online_changed(tkl_online *online);
 
-/* The keys of these parts ("settings", "ids", "scratch"), and behind them those of `days` days from
- * `first_ago` days ago on, going back. */
+/* A bitmap has so many keys a day, each for as many numbers. */
+#define TKL__ONLINE_CHUNKS 16
+#define TKL__ONLINE_CHUNK  ((TKL_ONLINE_ID_MAX + 1) / TKL__ONLINE_CHUNKS)
+
+/* How many keys a day has. */
+int64_t tkl__online_chunks(tkl_online_kind kind);
+
+/* Keys of days: `days` of them from `first_ago` days ago on, going back; of each these chunks. */
+typedef struct tkl__days {
+    int64_t first_ago, days;
+    int64_t first_chunk, chunks;
+} tkl__days;
+
+/* The keys of these parts ("settings", "ids", "scratch"), and behind them those of the days. */
 int tkl__online_keys(const tkl_online *online, const tkl__today *today, const char *const *parts,
-                     size_t count, int64_t first_ago, int64_t days, tkl__keys *keys);
+                     size_t count, const tkl__days *which, tkl__keys *keys);
+
+/* The code of a script: today is another day. How often that may be. */
+#define TKL__ONLINE_ANOTHER_DAY TKL_BUSY
+#define TKL__ONLINE_TRIES       5
+
+/* Tells a script from when till when today lasts. */
+void tkl__online_add_today(tkl__args *args, const tkl__today *today);
+
+/* TKL_EINVAL unless the user can be marked. */
+int tkl__online_check_user(const tkl_online *online, const tkl__online_shape *shape,
+                           tkl_bytes user);
 
 #define TKL__DAY_SIZE 16
 /* "2026-11-16" */

@@ -12,15 +12,8 @@ local function digits(number)
   return string.format('%d', number)
 end
 
--- Combines bitmaps into SCRATCH. Beyond sixteen keys BITOP is slow: more take several steps.
-local BITMAPS_AT_ONCE = 15
-local function combine_bitmaps(how, days)
-  redis.call('BITOP', how, SCRATCH, unpack(days, 1, math.min(#days, BITMAPS_AT_ONCE)))
-  for from = BITMAPS_AT_ONCE + 1, #days, BITMAPS_AT_ONCE do
-    redis.call('BITOP', how, SCRATCH, SCRATCH,
-               unpack(days, from, math.min(#days, from + BITMAPS_AT_ONCE - 1)))
-  end
-end
+-- Bits of one key of a bitmap. A larger one has several keys, so that no command takes long.
+local CHUNK = 16777216
 
 -- Whether the client's idea of today, from `start` to `till`, is the server's.
 local function is_today(now_ms, start, till)

@@ -45,8 +45,10 @@ static int add(tkl_pipeline *pipeline, const char *command, const char *word, tk
     return tkl_pipeline_add(pipeline, word ? 3 : 2, words, lens);
 }
 
-/* Two answers for the numbers of users, and three for each day: users, bytes, and the length of a
- * bitmap (else users again). The first key is that of the numbers. */
+/* Two answers for the numbers of users, and three for each key of a day: users, bytes, and the
+ * length of a bitmap (else users again). The first key is that of the numbers. */
+enum { OF_IDS = 2, OF_A_KEY = 3 };
+
 static int ask_days(tkl_online *online, const tkl__today *today, const tkl__keys *keys,
                     tkl_reply **replies)
 {
@@ -105,23 +107,38 @@ static int64_t number(const tkl_reply *replies, size_t index)
     return tkl_reply_int(tkl_reply_at(replies, index));
 }
 
+/* What the answers say of a day: the sum over its keys. */
+static void fill_day(tkl_online_day *day, tkl_online_kind kind, const tkl_reply *replies,
+                     size_t day_index)
+{
+    size_t chunks = (size_t)tkl__online_chunks(kind);
+    *day = (tkl_online_day){0};
+    for (size_t i = day_index * chunks; i < (day_index + 1) * chunks; i++) {
+        int64_t users = number(replies, OF_IDS + OF_A_KEY * i);
+        int64_t bytes = number(replies, OF_IDS + OF_A_KEY * i + 1);
+        int64_t length = number(replies, OF_IDS + OF_A_KEY * i + 2);
+        if (bytes == 0) /* there is no such key */
+            continue;
+        day->users += users;
+        day->bytes += bytes;
+        day->theory_bytes += theory(kind, users, length);
+    }
+}
+
 static void fill_report(full_report *full, const tkl__today *today, const tkl_reply *replies,
                         size_t days)
 {
     size_t count = 0;
     tkl_online_kind kind = today->shape.kind;
     for (size_t i = 0; i < days; i++) {
-        int64_t bytes = number(replies, 2 + 3 * i + 1);
         tkl_online_day *day = &full->days[count];
-        if (bytes == 0) /* there is no such key */
+        fill_day(day, kind, replies, i);
+        if (day->bytes == 0)
             continue;
         count++;
         tkl__online_day_text(today->number - (int64_t)i, day->day);
         if (kind == TKL_ONLINE_HEARTBEAT)
             strcpy(day->day, "now");
-        day->users = number(replies, 2 + 3 * i);
-        day->bytes = bytes;
-        day->theory_bytes = theory(kind, day->users, number(replies, 2 + 3 * i + 2));
     }
     memcpy(full->zone, today->shape.zone, sizeof full->zone);
     full->report = (tkl_online_report){.items = full->days,
@@ -163,12 +180,14 @@ int tkl_online_show(tkl_online *online, tkl_online_report **report)
     int rc = learn_time(online);
     if (rc == TKL_OK)
         rc = tkl__online_today(online, &today);
-    if (rc == TKL_OK)
-        rc = tkl__online_keys(online, &today, ids, 1, 0, days_of(&today), &keys);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__days which = {.days = days_of(&today), .chunks = tkl__online_chunks(today.shape.kind)};
+    rc = tkl__online_keys(online, &today, ids, 1, &which, &keys);
     if (rc != TKL_OK)
         return rc;
     rc = ask_days(online, &today, &keys, &replies);
-    size_t days = keys.count - 1;
+    size_t days = (size_t)which.days;
     tkl__keys_free(&keys);
     full_report *full = rc == TKL_OK ? calloc(1, sizeof *full + days * sizeof *full->days) : NULL;
     if (rc == TKL_OK && !full)
@@ -226,8 +245,13 @@ int tkl_online_drop(tkl_online *online)
     int rc = learn_time(online);
     if (rc == TKL_OK)
         rc = tkl__online_today(online, &today);
-    if (rc == TKL_OK) /* one day more on either side: the server's clock may be there already */
-        rc = tkl__online_keys(online, &today, parts, 3, -1, days_of(&today) + 2, &keys);
+    if (rc != TKL_OK)
+        return rc;
+    /* One day more on either side: the server's clock may be there already. */
+    tkl__days which = {.first_ago = -1,
+                       .days = days_of(&today) + 2,
+                       .chunks = tkl__online_chunks(today.shape.kind)};
+    rc = tkl__online_keys(online, &today, parts, 3, &which, &keys);
     if (rc != TKL_OK)
         return rc;
     rc = unlink_keys(online, &keys, &removed);

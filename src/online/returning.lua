@@ -1,6 +1,6 @@
 -- online/returning: how many of today's users were there on a day before.
 -- KEYS[1] scratch   for the result of a combination, removed at once
--- KEYS[2...] days   today first
+-- KEYS[2...] days   today first; of bitmaps one chunk
 -- ARGV[1] kind
 -- ARGV[2] start     of today, as the client thinks, in ms
 -- ARGV[3] till      the end of it
@@ -21,7 +21,7 @@ local function of_sets()
 end
 
 local function of_bits()
-  combine_bitmaps('OR', before)
+  redis.call('BITOP', 'OR', SCRATCH, unpack(before))
   redis.call('BITOP', 'AND', SCRATCH, SCRATCH, TODAY)
   local returning = redis.call('BITCOUNT', SCRATCH)
   redis.call('DEL', SCRATCH)

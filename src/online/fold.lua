@@ -1,0 +1,32 @@
+-- online/fold: put days together, some more of them with each call.
+-- KEYS[1] folded   what was put together so far; expires soon
+-- KEYS[2...] days  of one kind, and of bitmaps one chunk
+-- ARGV[1] kind
+-- ARGV[2] over     any or every
+-- ARGV[3] first    1: these are the first
+-- returns 1
+local FOLDED = KEYS[1]
+local kind, over, first = ARGV[1], ARGV[2], ARGV[3]
+
+local LIVES_MS = 60000 -- should the client not come back
+
+local function fold_bitmaps(...)
+  return redis.call('BITOP', over == 'every' and 'AND' or 'OR', FOLDED, ...)
+end
+
+local fold = {
+  set = function(...)
+    return redis.call(over == 'every' and 'SINTERSTORE' or 'SUNIONSTORE', FOLDED, ...)
+  end,
+  bitmap = fold_bitmaps,
+  assigned = fold_bitmaps,
+  hll = function(...) return redis.call('PFMERGE', FOLDED, ...) end,
+}
+
+if first == '1' then
+  fold[kind](unpack(KEYS, 2))
+else
+  fold[kind](unpack(KEYS))
+end
+redis.call('PEXPIRE', FOLDED, LIVES_MS)
+return 1

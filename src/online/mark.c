@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Online users: marking. The script is told from when till when today lasts, and is run again when
+ * the server says that today is another day.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/options.h"
+#include "online/online.h"
+#include "online/scripts.h"
+
+/* Users in one script, and in one round trip. */
+#define STEP      1000
+#define TRIP_MAX  10000
+#define STEPS_MAX (TRIP_MAX / STEP + TKL__ONLINE_CHUNKS)
+
+/* ---- Users --------------------------------------------------------------- */
+
+static int too_large(const tkl_online *online, tkl_bytes user)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < user.len; i++)
+        bytes = bytes * 10 + (user.data[i] - '0');
+    bytes /= 8;
+    return tkl__fail(TKL_EINVAL,
+                     "the id " TKL_FMT " would take %.0f MB for a day; max_id is %" PRId64
+                     " (%.1f MB)",
+                     TKL_ARG(user), bytes / 1e6, online->max_id, (double)online->max_id / 8e6);
+}
+
+/* A number in digits, up to max_id. */
+static int check_number(const tkl_online *online, tkl_bytes user)
+{
+    int64_t number = 0;
+    bool padded = user.len > 1 && *user.data == '0'; /* 007 and 7 would be two users elsewhere */
+    for (size_t i = 0; i < user.len; i++)
+        if (padded || !isdigit((unsigned char)user.data[i]))
+            return tkl__fail(TKL_EINVAL,
+                             "a user of a bitmap is a number in digits; an assigned one "
+                             "takes names");
+    for (size_t i = 0; i < user.len; i++) {
+        number = number * 10 + (user.data[i] - '0');
+        if (number > online->max_id)
+            return user.len <= 20 ? too_large(online, user)
+                                  : tkl__fail(TKL_EINVAL, "the id has %zu digits", user.len);
+    }
+    return TKL_OK;
+}
+
+int tkl__online_check_user(const tkl_online *online, const tkl__online_shape *shape, tkl_bytes user)
+{
+    if (user.len < 1 || user.len > TKL_ONLINE_USER_MAX)
+        return tkl__fail(TKL_EINVAL, "a user has %zu bytes, must have 1 to %d", user.len,
+                         TKL_ONLINE_USER_MAX);
+    return shape->kind == TKL_ONLINE_BITMAP ? check_number(online, user) : TKL_OK;
+}
+
+static int check_users(const tkl_online *online, const tkl__online_shape *shape,
+                       const tkl_bytes *users, size_t count)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = tkl__online_check_user(online, shape, users[i]);
+    return rc;
+}
+
+/* ---- Marking ------------------------------------------------------------- */
+
+void tkl__online_add_today(tkl__args *args, const tkl__today *today)
+{
+    tkl__args_int(args, today->start_ms);
+    tkl__args_int(args, today->till_ms);
+}
+
+static void write_mark(tkl__args *args, const tkl__today *today, const tkl_bytes *users,
+                       size_t count)
+{
+    tkl__args_init(args);
+    tkl__args_str(args, tkl_online_kind_name(today->shape.kind));
+    tkl__args_str(args, today->shape.zone);
+    tkl__args_int(args, today->shape.keep_days);
+    tkl__args_int(args, today->shape.window_ms);
+    tkl__online_add_today(args, today);
+    for (size_t i = 0; i < count; i++)
+        tkl__args_bytes(args, users[i]);
+}
+
+/* Sums up what was fresh; the first code that is not TKL_OK. */
+static int read_marks(tkl_online *online, const tkl_reply *replies, int64_t *fresh)
+{
+    int rc = TKL_OK;
+    *fresh = 0;
+    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        if (tkl_reply_code(reply) != TKL_OK)
+            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+        int code = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+        tkl__online_learn(online, tkl_reply_int(tkl_reply_at(reply, 1)));
+        *fresh += tkl_reply_int(tkl_reply_at(reply, 2));
+        rc = rc == TKL_OK ? code : rc;
+    }
+    return rc;
+}
+
+/* Which chunk of a bitmap a number is in; it has been checked. */
+static int64_t chunk_of(tkl_bytes user)
+{
+    int64_t number = 0;
+    for (size_t i = 0; i < user.len; i++)
+        number = number * 10 + (user.data[i] - '0');
+    return number / TKL__ONLINE_CHUNK;
+}
+
+/* The users in the order of their chunks; to be freed. */
+static tkl_bytes *by_chunk(const tkl_bytes *users, size_t count)
+{
+    tkl_bytes *sorted = malloc(count * sizeof *sorted);
+    size_t n = 0;
+    for (int64_t chunk = 0; sorted && chunk < TKL__ONLINE_CHUNKS && n < count; chunk++)
+        for (size_t i = 0; i < count; i++)
+            if (chunk_of(users[i]) == chunk)
+                sorted[n++] = users[i];
+    return sorted;
+}
+
+/* How many of the users, from the first on, one script marks: of a bitmap one chunk. */
+static size_t step_of(const tkl__online_shape *shape, const tkl_bytes *users, size_t count)
+{
+    size_t n = 1;
+    bool bits = shape->kind == TKL_ONLINE_BITMAP;
+    while (n < count && n < STEP && !(bits && chunk_of(users[n]) != chunk_of(users[0])))
+        n++;
+    return n;
+}
+
+/* One round trip. The users of a bitmap are in the order of their chunks. */
+static int mark_trip(tkl_online *online, const tkl__today *today, const tkl__keys *keys,
+                     const tkl_bytes *users, size_t count, int64_t *fresh)
+{
+    tkl__args args[STEPS_MAX];
+    tkl__invocation calls[STEPS_MAX];
+    tkl_reply *replies = NULL;
+    size_t steps = 0;
+    int rc = TKL_OK;
+    for (size_t from = 0, some; from < count && steps < STEPS_MAX; from += some, steps++) {
+        some = step_of(&today->shape, users + from, count - from);
+        write_mark(&args[steps], today, users + from, some);
+        rc = args[steps].failed ? tkl__nomem() : rc;
+        calls[steps] = (tkl__invocation){.script = &tkl__lua_online_mark,
+                                         .keys = keys->items,
+                                         .nkeys = keys->count,
+                                         .args = args[steps].items,
+                                         .nargs = args[steps].count,
+                                         .retry_safe = true};
+    }
+    if (rc == TKL_OK)
+        rc = tkl__run_many(online->client, calls, steps,
+                           tkl__deadline(online->client, online->timeout_ms), &replies);
+    if (rc == TKL_OK)
+        rc = read_marks(online, replies, fresh);
+    tkl_reply_free(replies);
+    for (size_t i = 0; i < steps; i++)
+        tkl__args_free(&args[i]);
+    return rc;
+}
+
+/* Marks users of today. */
+static int mark_today(tkl_online *online, const tkl__today *today, const tkl_bytes *users,
+                      size_t count, int64_t *fresh)
+{
+    static const char *const parts[] = {"settings", "ids"};
+    tkl__days day = {.days = 1, .chunks = tkl__online_chunks(today->shape.kind)};
+    bool bits = today->shape.kind == TKL_ONLINE_BITMAP;
+    tkl_bytes *sorted = bits ? by_chunk(users, count) : NULL;
+    tkl__keys keys;
+    int rc =
+        bits && !sorted ? tkl__nomem() : tkl__online_keys(online, today, parts, 2, &day, &keys);
+    if (rc == TKL_OK) {
+        rc = mark_trip(online, today, &keys, bits ? sorted : users, count, fresh);
+        tkl__keys_free(&keys);
+    }
+    free(sorted);
+    return rc;
+}
+
+/* Some users, until the server agrees which day it is. */
+static int mark_some(tkl_online *online, const tkl_bytes *users, size_t count, int64_t *fresh)
+{
+    int rc = TKL__ONLINE_ANOTHER_DAY;
+    for (int try = 0; rc == TKL__ONLINE_ANOTHER_DAY && try < TKL__ONLINE_TRIES; try++) {
+        tkl__today today;
+        rc = tkl__online_today(online, &today);
+        if (rc == TKL_OK)
+            rc = check_users(online, &today.shape, users, count);
+        if (rc == TKL_EINVAL && try == 0 && !online->given) { /* it may have another kind by now */
+            rc = tkl__online_changed(online);
+            rc = rc == TKL_OK ? TKL__ONLINE_ANOTHER_DAY : rc;
+            continue;
+        }
+        if (rc == TKL_OK)
+            rc = mark_today(online, &today, users, count, fresh);
+        if (rc == TKL_CONFLICT) {
+            rc = tkl__online_changed(online);
+            rc = rc == TKL_OK ? TKL__ONLINE_ANOTHER_DAY : rc;
+        }
+    }
+    return rc == TKL__ONLINE_ANOTHER_DAY
+               ? tkl__fail(TKL_EREFUSED, "the server's clock does not stand still")
+               : rc;
+}
+
+int tkl_online_mark(tkl_online *online, const tkl_bytes *users, size_t count, int64_t *fresh)
+{
+    int64_t total = 0;
+    tkl__today today;
+    int rc = TKL_OK;
+    if (fresh)
+        *fresh = 0;
+    if (count > TRIP_MAX) { /* nobody is marked when one of them cannot be */
+        rc = tkl__online_today(online, &today);
+        if (rc == TKL_OK)
+            rc = check_users(online, &today.shape, users, count);
+    }
+    for (size_t from = 0; rc == TKL_OK && from < count; from += TRIP_MAX) {
+        int64_t some = 0;
+        rc = mark_some(online, users + from, count - from < TRIP_MAX ? count - from : TRIP_MAX,
+                       &some);
+        total += some;
+    }
+    if (fresh)
+        *fresh = total;
+    return rc;
+}
