@@ -234,6 +234,15 @@ static int read_dash_word(cli_session *cli, const char *word)
                      word);
 }
 
+/* Mistakes are told as JSON wherever the option stands, behind them too. */
+static bool wants_json(char **argv)
+{
+    for (; *argv != NULL && strcmp(*argv, "--") != 0; argv++)
+        if (strcmp(*argv, "--json") == 0)
+            return true;
+    return false;
+}
+
 int cli_args_read(cli_session *cli, int argc, char **argv)
 {
     cli->given = calloc((size_t)argc + 1, sizeof *cli->given);
@@ -241,6 +250,7 @@ int cli_args_read(cli_session *cli, int argc, char **argv)
     if (cli->given == NULL || cli->argv == NULL)
         return cli_fail(cli, CLI_FAILURE, "out of memory");
     cli->before_dashes = -1;
+    cli->json = wants_json(argv + (argc > 0));
     for (char **next = argv + (argc > 0); *next != NULL;) {
         char *word = *next++;
         int failed = CLI_OK;

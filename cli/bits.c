@@ -221,7 +221,7 @@ static int print_values(const cli_session *cli, const tkl_bits_value *values, si
         failed = cli_print_json(cli, array);
     else
         json_decref(array);
-    return failed || all ? failed : cli_fail(cli, CLI_NO, "a number did not fit");
+    return failed || all ? failed : cli_no(cli, TKL_FULL, "a number did not fit");
 }
 
 static int run_fields(cli_session *cli, const tkl_bits_field *fields, size_t count)

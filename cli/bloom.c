@@ -142,8 +142,8 @@ static int add(cli_session *cli)
     if (!failed)
         failed = report_all(cli, &options, add_some, &r);
     if (!failed && r.refused > 0)
-        failed = cli_fail(cli, CLI_NO, "the filter is full: %zu of %zu were refused", r.refused,
-                          r.count);
+        failed = cli_no(cli, TKL_FULL, "the filter is full: %zu of %zu were refused", r.refused,
+                        r.count);
     return failed;
 }
 

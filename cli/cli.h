@@ -156,6 +156,10 @@ int cli_exit_of(int code);
 /* Prints "tackle: lock run: ...", or JSON as cli_end(), on stderr; returns `exit`. */
 int cli_fail(const cli_session *cli, int exit, const char *format, ...) TKL_PRINTF(3, 4);
 
+/* An expected "no" in the command's own words: `code` is the library's, for --json. Returns
+ * CLI_NO. */
+int cli_no(const cli_session *cli, int code, const char *format, ...) TKL_PRINTF(3, 4);
+
 /* The same for wrong arguments, with a pointer to --help; returns CLI_USAGE. */
 int cli_usage(const cli_session *cli, const char *format, ...) TKL_PRINTF(2, 3);
 

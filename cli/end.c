@@ -94,6 +94,17 @@ int cli_fail(const cli_session *cli, int exit, const char *format, ...)
     return exit;
 }
 
+int cli_no(const cli_session *cli, int code, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    char *text = format_text(format, list);
+    va_end(list);
+    report(cli, tkl_codename(code), text != NULL ? text : "out of memory");
+    free(text);
+    return CLI_NO;
+}
+
 static void print_hint(const cli_session *cli)
 {
     const cli_component *component = cli->component;

@@ -64,11 +64,9 @@ static char *describe_holders(const cli_hold *hold, const tkl_holders *holders)
     char *text = NULL, since[CLI_DURATION_SIZE];
     if (holders->count == 0)
         return NULL;
-    if (hold->kind->limited && holders->held == 1)
-        return strdup("the only permit is taken");
     if (hold->kind->limited)
-        return asprintf(&text, "all %" PRId64 " permits are taken", holders->held) >= 0 ? text
-                                                                                        : NULL;
+        return asprintf(&text, "no permit is free: %" PRId64 " taken", holders->held) >= 0 ? text
+                                                                                           : NULL;
     char *first = describe_holder(&holders->items[0]);
     const char *who = first != NULL ? first : "another holder";
     cli_duration_text(holders->items[0].since_ms, since);

@@ -20,15 +20,9 @@ enum { ALL_MAX = 64 };
 
 static tkl_limit_algorithm algorithm_of(const char *name)
 {
-    static const char *const names[] = {
-        [TKL_LIMIT_GCRA] = "gcra",
-        [TKL_LIMIT_BUCKET] = "bucket",
-        [TKL_LIMIT_WINDOW] = "window",
-        [TKL_LIMIT_WINDOW_APPROX] = "window-approx",
-        [TKL_LIMIT_CONCURRENCY] = "concurrency",
-    };
-    int i = 0;
-    while (strcmp(names[i], name) != 0) /* it is one of them: that was checked */
+    int i = TKL_LIMIT_GCRA;
+    while (strcmp(tkl_limit_algorithm_name((tkl_limit_algorithm)i), name) != 0 &&
+           i < TKL_LIMIT_CONCURRENCY) /* it is one of them: that was checked */
         i++;
     return (tkl_limit_algorithm)i;
 }
@@ -208,11 +202,12 @@ static int run(cli_session *cli)
     if (failed)
         return failed;
     int code = wait_for(cli, limit, &answer), exit;
-    if (code == TKL_LIMITED)
-        exit = cli_fail(cli, CLI_NOT_ACQUIRED, "%s",
-                        answer.retry_after_ms < 0 ? "never fits: more than the limit"
-                                                  : "does not fit in time");
-    else
+    if (code == TKL_LIMITED) {
+        cli_no(cli, TKL_LIMITED, "%s",
+               answer.retry_after_ms < 0 ? "never fits: more than the limit"
+                                         : "does not fit in time");
+        exit = CLI_NOT_ACQUIRED;
+    } else
         exit = code == TKL_OK ? run_command(cli, limit, &answer) : cli_end(cli, code);
     tkl_limit_close(limit);
     return exit;

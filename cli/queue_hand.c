@@ -94,7 +94,7 @@ static int claim(cli_session *cli, const claiming *p, tkl_jobs **jobs)
     cli_patience_end();
     if (cli_patience_signal() != 0)
         return give_back(cli, *jobs);
-    return code == TKL_EMPTY ? cli_fail(cli, CLI_NO, "no job") : cli_end(cli, code);
+    return code == TKL_EMPTY ? cli_no(cli, code, "no job") : cli_end(cli, code);
 }
 
 static int claim_from(cli_session *cli, claiming *p)
@@ -133,9 +133,9 @@ static int print_done(const cli_session *cli, const char *what)
 static int stale(const cli_session *cli, int code)
 {
     return code == TKL_NOTOWNER
-               ? cli_fail(cli, CLI_NO,
-                          "this claim is not valid (any more): its lease ended, the job "
-                          "was finished or cancelled")
+               ? cli_no(cli, code,
+                        "this claim is not valid (any more): its lease ended, the job "
+                        "was finished or cancelled")
                : cli_end(cli, code);
 }
 

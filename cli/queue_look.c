@@ -397,7 +397,7 @@ static int print_result(const cli_session *cli, tkl_bytes result)
 static int print_death(const cli_session *cli, tkl_bytes why)
 {
     char *text = cli_escape(why, false);
-    int exit = cli_fail(cli, CLI_NO, "the job is dead: %s", text != NULL ? text : "");
+    int exit = cli_no(cli, TKL_DEAD, "the job is dead: %s", text != NULL ? text : "");
     free(text);
     return exit;
 }
@@ -415,7 +415,7 @@ int cli_queue_result(cli_session *cli)
     else if (code == TKL_DEAD)
         failed = print_death(cli, result->text);
     else if (code == TKL_EMPTY)
-        failed = cli_fail(cli, CLI_NO, "not finished yet");
+        failed = cli_no(cli, TKL_EMPTY, "not finished yet");
     else if (code == TKL_NOTFOUND)
         failed = cli_fail(cli, CLI_NO, "no such job, or none whose result is kept");
     else

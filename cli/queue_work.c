@@ -217,8 +217,8 @@ static int check_queue(cli_session *cli, tkl_queue *queue, const char *name)
         return failed;
     failed = cli_end(cli, tkl_queue_limits_get(queue, &limits));
     return failed ? failed
-                  : cli_fail(cli, CLI_NO, "%s %s %" PRId64 " ready", name,
-                             what_holds(&stats, &limits), stats.ready);
+                  : cli_no(cli, TKL_BUSY, "%s %s %" PRId64 " ready", name,
+                           what_holds(&stats, &limits), stats.ready);
 }
 
 /* Nothing could be claimed, but there is something to do: whoever drains a queue must know. */
@@ -247,7 +247,7 @@ static int end_of(cli_session *cli, const cli_crew *crew, const tkl_worker_stats
             return failed;
     }
     if (cli_flag(cli, "once") && crew->signals == 0 && crew->begun == 0)
-        return cli_fail(cli, CLI_NO, "no job");
+        return cli_no(cli, TKL_EMPTY, "no job");
     return ends && s->failed + s->released + s->lost > 0 ? CLI_NO : CLI_OK;
 }
 

@@ -117,6 +117,28 @@ static void the_line_of_an_error_is_that_of_the_file(void **state)
     tkl__args_free(&args);
 }
 
+static void every_enum_has_names(void **state)
+{
+    (void)state;
+    assert_string_equal(tkl_bits_op_name(TKL_BITS_NOT), "not");
+    assert_string_equal(tkl_bits_verb_name(TKL_BITS_ADD), "add");
+    assert_string_equal(tkl_bits_overflow_name(TKL_BITS_FAIL), "fail");
+    assert_string_equal(tkl_book_setting_name(TKL_BOOK_OFF), "off");
+    assert_string_equal(tkl_suggest_setting_name(TKL_SUGGEST_ON), "on");
+    assert_string_equal(tkl_chat_start_name(TKL_CHAT_START_OLDEST), "oldest");
+    assert_string_equal(tkl_reply_type_name(TKL_REPLY_ERROR), "error");
+    assert_string_equal(tkl_geo_unit_name(TKL_GEO_FT), "ft");
+    assert_string_equal(tkl_limit_algorithm_name(TKL_LIMIT_CONCURRENCY), "concurrency");
+    assert_string_equal(tkl_hour_name(TKL_HOUR_BOTH), "both");
+    assert_string_equal(tkl_when_full_name(TKL_WHEN_FULL_DROP_OLDEST), "drop oldest");
+    assert_string_equal(tkl_online_over_name(TKL_ONLINE_EVERY_DAY), "every day");
+    assert_string_equal(tkl_unique_mode_name(TKL_UNIQUE_FOR_A_TIME), "for a time");
+    assert_string_equal(tkl_missed_name(TKL_MISSED_SKIP), "skip");
+    assert_string_equal(tkl_pick_name(TKL_PICK_WEIGHT), "weight");
+    assert_string_equal(tkl_pick_name((tkl_pick)3), "unknown");
+    assert_string_equal(tkl_book_setting_name((tkl_book_setting)-2), "unknown");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +146,7 @@ int main(void)
         TEST(keys_are_those_of_the_name),
         cmocka_unit_test(numbers_are_the_same_in_every_locale),
         cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(every_enum_has_names),
         TEST(a_text_is_about_the_last_call),
         TEST(the_line_of_an_error_is_that_of_the_file),
     };

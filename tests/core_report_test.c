@@ -115,9 +115,9 @@ static void a_renewal_that_fails_is_an_event(void **state)
 static void events_have_names(void **state)
 {
     (void)state;
-    assert_string_equal(tkl_event_name(TKL_EVENT_CONNECTED), "connected");
-    assert_string_equal(tkl_event_name(TKL_EVENT_RENEWAL_FAILED), "renewal failed");
-    assert_string_equal(tkl_event_name((tkl_event_type)99), "unknown event");
+    assert_string_equal(tkl_event_type_name(TKL_EVENT_CONNECTED), "connected");
+    assert_string_equal(tkl_event_type_name(TKL_EVENT_RENEWAL_FAILED), "renewal failed");
+    assert_string_equal(tkl_event_type_name((tkl_event_type)99), "unknown event");
 }
 
 /* ---- Numbers ------------------------------------------------------------- */

@@ -65,6 +65,13 @@ static void stand_in_line(void *arg, int index)
     l->done_ms[index] = test_now_ms();
 }
 
+static void stand_for_ever(void *arg, int index)
+{
+    line *l = arg;
+    (void)index;
+    assert_ok(tkl_limit_wait(l->limit, tkl_str("alice"), 1, -1, NULL));
+}
+
 static int by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -266,6 +273,21 @@ static void server_that_never_allows_is_asked_at_a_pace(void **state)
     fake_end(hostile);
 }
 
+/* What the server said of the next try came from a key that is gone by now. */
+static void server_is_asked_again_however_long_it_said(void **state)
+{
+    fixture *f = *state;
+    line l = {.limit =
+                  open_limit(f->client, "api", (tkl_limit_rule){RULE(TKL_LIMIT_GCRA, 1, 3600000)})};
+    assert_ok(limit_take(l.limit, "alice", 1));
+    int64_t before = scripts_run(f);
+    crew *waiter = crew_start(1, stand_for_ever, &l);
+    eventually(scripts_run(f) > before, LONG);
+    server_do(f->server, "FLUSHALL");
+    crew_join(waiter);
+    tkl_limit_close(l.limit);
+}
+
 /* A program that would rather decide by itself than wait for a silent server. */
 static void time_out_of_a_limit_is_its_own(void **state)
 {
@@ -300,6 +322,7 @@ int main(void)
         TEST(interruption_ends_every_wait),
         TEST(senseless_answers_end_the_wait),
         TEST(server_that_never_allows_is_asked_at_a_pace),
+        TEST(server_is_asked_again_however_long_it_said),
         TEST(time_out_of_a_limit_is_its_own),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -73,6 +73,8 @@ typedef enum tkl_bits_op {
     TKL_BITS_NOT = 3,
 } tkl_bits_op;
 
+TKL_API const char *tkl_bits_op_name(tkl_bits_op op); /* "and" */
+
 /* Makes `bits` the result of the operation on the sources (one for NOT), of which it may be one.
  * Shorter ones are taken as if zeros followed. *bytes (may be NULL): its size.
  *
@@ -93,12 +95,16 @@ typedef enum tkl_bits_verb {
     TKL_BITS_ADD = 2,
 } tkl_bits_verb;
 
+TKL_API const char *tkl_bits_verb_name(tkl_bits_verb verb); /* "get" */
+
 /* What becomes of a number that does not fit. */
 typedef enum tkl_bits_overflow {
     TKL_BITS_WRAP = 0,     /* counts on from the other end */
     TKL_BITS_SATURATE = 1, /* stays at the end */
     TKL_BITS_FAIL = 2,     /* is not written */
 } tkl_bits_overflow;
+
+TKL_API const char *tkl_bits_overflow_name(tkl_bits_overflow overflow); /* "wrap" */
 
 typedef struct tkl_bits_field {
     tkl_bits_verb verb;

@@ -6,7 +6,7 @@
  *     tkl_blist *events;
  *     tkl_blist_items *items;
  *     tkl_blist_open(client, tkl_str("events"), NULL, &events);
- *     tkl_blist_push(events, &event, 1, NULL);
+ *     tkl_blist_push(events, &(tkl_bytes)TKL_LIT("signup"), 1, NULL);
  *     if (tkl_blist_pop(&events, 1, 1, 5000, &items) == TKL_OK)
  *         handle(items->items[0]);
  *     tkl_blist_items_free(items);

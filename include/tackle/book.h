@@ -6,7 +6,7 @@
  *     tkl_book_answers *found;
  *     tkl_book_open(client, tkl_str("staff"), &(tkl_book_options){.pinyin = TKL_BOOK_ON}, &book);
  *     tkl_book_add(book, &(tkl_book_entry){.text = tkl_str("张三丰")}, 1, NULL);
- *     tkl_book_complete(book, tkl_str("zhang"), 10, none, &found);      // 张三丰
+ *     tkl_book_complete(book, tkl_str("zhang"), 10, (tkl_bytes){0}, &found);      // 张三丰
  *     tkl_book_answers_free(found);
  *
  * Each call is one trip; a batch of several thousand entries is one trip, too. A handle may be used
@@ -38,6 +38,8 @@ typedef enum tkl_book_setting {
                            without */
     TKL_BOOK_ON = 1,    /* the book must have it; a new book is made so */
 } tkl_book_setting;
+
+TKL_API const char *tkl_book_setting_name(tkl_book_setting setting); /* "off" */
 
 typedef struct tkl_book_options {
     int64_t timeout_ms;        /* of one call; 0: the client's */

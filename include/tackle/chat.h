@@ -4,12 +4,14 @@
  * member has acknowledged it.
  *
  *     tkl_chat *chat;
+ *     tkl_letter letter = {.body = tkl_str("noodles?")};
  *     tkl_bytes members[] = {tkl_str("ann"), tkl_str("bob")};
  *     tkl_chat_open(client, tkl_str("lunch"), NULL, &chat);
  *     tkl_chat_create(chat, members, 2, NULL);
- *     tkl_chat_send(chat, tkl_str("ann"), letters, count, NULL);
+ *     tkl_chat_send(chat, tkl_str("ann"), &letter, 1, NULL);
  *
  *     tkl_inbox *bob;                              // all chats of one member
+ *     tkl_inbox_chats *fetched;
  *     tkl_inbox_open(client, tkl_str("bob"), NULL, &bob);
  *     if (tkl_inbox_fetch(bob, 100, 30000, &fetched) == TKL_OK) {
  *         handle(fetched);
@@ -62,6 +64,8 @@ typedef enum tkl_chat_start {
     TKL_CHAT_START_END = 1,     /* with what is sent from now on */
     TKL_CHAT_START_OLDEST = 2,  /* with the oldest message that is kept */
 } tkl_chat_start;
+
+TKL_API const char *tkl_chat_start_name(tkl_chat_start start); /* "default" */
 
 /* TKL_NOTFOUND: there is no such chat. TKL_EXISTS: a member already, nothing changes. TKL_FULL: it
  * has TKL_CHAT_MEMBERS_MAX members. */

@@ -56,7 +56,7 @@ typedef struct tkl_client_event {
 } tkl_client_event;
 
 /* "connected", "lost", "retried", "renewal failed"; never NULL. */
-TKL_API const char *tkl_event_name(tkl_event_type type);
+TKL_API const char *tkl_event_type_name(tkl_event_type type);
 
 /* ---- Opening ------------------------------------------------------------- */
 
@@ -212,6 +212,8 @@ typedef enum tkl_reply_type {
     TKL_REPLY_ARRAY = 3,
     TKL_REPLY_ERROR = 4, /* only inside arrays */
 } tkl_reply_type;
+
+TKL_API const char *tkl_reply_type_name(tkl_reply_type type); /* "nil" */
 
 /* All accessors accept NULL and any type: what does not apply answers nil, 0 or empty. What
  * they return lives until the tree's root is freed. */

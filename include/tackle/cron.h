@@ -2,7 +2,7 @@
  *
  * When a cron expression names a time. What schedules (schedule.h) go by; of use alone, too.
  *
- *     int64_t next_ms;
+ *     int64_t next_ms, now_ms = (int64_t)time(NULL) * 1000;
  *     tkl_cron_next("30 2 * * mon-fri", "Europe/Berlin", now_ms, &next_ms);
  *
  * docs/schedule.md has the grammar, and what happens when clocks are changed.

@@ -9,7 +9,8 @@
  *                                         .latitude = 53.54}, 1, NULL);
  *     tkl_geo_near(shops, &(tkl_geo_query){.longitude = 10, .latitude = 53.5, .radius = 20,
  *                                          .unit = TKL_GEO_KM, .max = 10}, &near);
- *     for (size_t i = 0; i < near->count; i++) ...
+ *     for (size_t i = 0; i < near->count; i++)
+ *         printf(TKL_FMT "\n", TKL_ARG(near->items[i].name));
  *     tkl_geo_places_free(near);
  *
  * The server's sorted sets with geohashes of 52 bits: a position comes back within 0.6 m of where
@@ -37,6 +38,8 @@ typedef enum tkl_geo_unit {
     TKL_GEO_MI = 2,
     TKL_GEO_FT = 3,
 } tkl_geo_unit;
+
+TKL_API const char *tkl_geo_unit_name(tkl_geo_unit unit); /* "m" */
 
 /* All zero means the defaults. */
 typedef struct tkl_geo_options {

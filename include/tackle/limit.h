@@ -8,9 +8,9 @@
  *     tkl_limit_open(client, tkl_str("api"), &rule, NULL, &api);
  *     switch (tkl_limit_check(api, tkl_str("alice"), 1, &answer)) {
  *     case TKL_OK:
- *         return serve(request);
+ *         return serve("alice");
  *     case TKL_LIMITED:
- *         return refuse(request, 429, answer.retry_after_ms);
+ *         return refuse("alice", 429, answer.retry_after_ms);
  *     }
  *
  * A limit has a name and a rule; what it limits has a key: a user, an address, a tenant. A check is
@@ -46,6 +46,8 @@ typedef enum tkl_limit_algorithm {
     /* `count` at once, each until given back, `period_ms` at most. */
     TKL_LIMIT_CONCURRENCY = 4,
 } tkl_limit_algorithm;
+
+TKL_API const char *tkl_limit_algorithm_name(tkl_limit_algorithm algorithm); /* "gcra" */
 
 typedef struct tkl_limit_rule {
     tkl_limit_algorithm algorithm;

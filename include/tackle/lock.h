@@ -5,7 +5,7 @@
  *     tkl_lock *lock;
  *     tkl_lock_open(client, tkl_str("invoices"), NULL, &lock);
  *     if (tkl_lock_acquire(lock, 5000) == TKL_OK) {       // wait up to 5 s
- *         store(record, tkl_lock_fence(lock));            // the store refuses lower numbers
+ *         store("invoice 7", tkl_lock_fence(lock));       // the store refuses lower numbers
  *         tkl_lock_release(lock);
  *     }
  *     tkl_lock_close(lock);

@@ -52,6 +52,8 @@ typedef enum tkl_hour {
     TKL_HOUR_BOTH = 2, /* put together; where that makes sense */
 } tkl_hour;
 
+TKL_API const char *tkl_hour_name(tkl_hour hour); /* "this" */
+
 #define TKL_LOG_MESSAGE_MAX  65536 /* bytes */
 #define TKL_LOG_KEEP_MAX     5000
 #define TKL_LOG_DISTINCT_MAX 2000

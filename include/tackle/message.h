@@ -61,6 +61,8 @@ typedef enum tkl_when_full {
     TKL_WHEN_FULL_DROP_OLDEST = 2, /* whoever has not acknowledged those will be told */
 } tkl_when_full;
 
+TKL_API const char *tkl_when_full_name(tkl_when_full when_full); /* "default" */
+
 /* How much is kept. The limits are stored with the mailbox or chat and hold for all senders. */
 typedef struct tkl_message_limits {
     int64_t max_messages; /* 0: 10,000; TKL_NONE: no limit */

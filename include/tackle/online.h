@@ -6,7 +6,7 @@
  *     int64_t today, week;
  *     tkl_online_options bitmap = {.kind = TKL_ONLINE_BITMAP};
  *     tkl_online_open(client, tkl_str("visitors"), &bitmap, &visitors);
- *     tkl_online_mark(visitors, &user, 1, NULL);
+ *     tkl_online_mark(visitors, &(tkl_bytes)TKL_LIT("alice"), 1, NULL);
  *     tkl_online_count(visitors, 1, TKL_ONLINE_ANY_DAY, &today);
  *     tkl_online_count(visitors, 7, TKL_ONLINE_EVERY_DAY, &week);
  *
@@ -75,6 +75,8 @@ typedef enum tkl_online_over {
     TKL_ONLINE_ANY_DAY = 0,   /* who was there on at least one of the days */
     TKL_ONLINE_EVERY_DAY = 1, /* who was there on all of them */
 } tkl_online_over;
+
+TKL_API const char *tkl_online_over_name(tkl_online_over over); /* "any day" */
 
 /* How many users there were in the last `days` days, today included (1: today). The server works
  * some milliseconds for a week of ten million users as bitmaps; sets of many users take far longer.

@@ -66,6 +66,8 @@ typedef enum tkl_unique_mode {
     TKL_UNIQUE_FOR_A_TIME = 2,     /* unique_ms from the push on, whatever becomes of the job */
 } tkl_unique_mode;
 
+TKL_API const char *tkl_unique_mode_name(tkl_unique_mode mode); /* "until finished" */
+
 /* A job to push. All zero but the payload means the defaults. */
 typedef struct tkl_push {
     tkl_bytes payload; /* any bytes, also none */

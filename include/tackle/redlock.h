@@ -2,7 +2,7 @@
  *
  * Redlock: a lock on N independent servers, held while a majority says so.
  *
- *     tkl_client *nodes[3] = {a, b, c};
+ *     tkl_client *nodes[3];                   // opened each on a server of its own
  *     tkl_redlock *lock;
  *     tkl_redlock_open(nodes, 3, tkl_str("invoices"), NULL, &lock);
  *     if (tkl_redlock_acquire(lock, 5000) == TKL_OK) {

@@ -2,8 +2,10 @@
  *
  * Jobs that are pushed again and again: by a cron expression or every so often.
  *
+ *     tkl_queue *queue;
  *     tkl_schedule nightly = {.cron = "30 2 * * mon-fri", .zone = "Europe/Berlin",
  *                             .job = {.payload = tkl_str("report")}};
+ *     tkl_queue_open(client, tkl_str("reports"), NULL, &queue);
  *     tkl_schedule_set(queue, tkl_str("nightly"), &nightly);
  *
  * A schedule belongs to a queue and lives on the server. Each due time is fired once, however
@@ -27,6 +29,8 @@ typedef enum tkl_missed {
     TKL_MISSED_FIRE_ONCE = 0, /* one job for all of them */
     TKL_MISSED_SKIP = 1,      /* none for those that are more than a minute past */
 } tkl_missed;
+
+TKL_API const char *tkl_missed_name(tkl_missed missed); /* "once" */
 
 typedef struct tkl_schedule {
     const char *cron; /* at most 256 bytes; or NULL */

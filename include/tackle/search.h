@@ -4,9 +4,11 @@
  *
  *     tkl_search *search;
  *     tkl_search_result *found;
- *     tkl_search_field fields[] = {{tkl_str("votes"), TKL_SEARCH_FIELD_NUMERIC}};
+ *     tkl_search_field fields[] = {{.name = tkl_str("votes"),
+ *                                   .kind = TKL_SEARCH_FIELD_NUMERIC}};
  *     tkl_search_value votes = {.field = tkl_str("votes"), .number = 12};
- *     tkl_search_doc doc = {tkl_str("doc:1"), tkl_str("Connecting to the server"), &votes, 1};
+ *     tkl_search_doc doc = {.id = tkl_str("doc:1"), .text = tkl_str("Connecting to the server"),
+ *                           .values = &votes, .value_count = 1};
  *     tkl_search_open(client, tkl_str("pages"), NULL, &search);
  *     tkl_search_create(search, &(tkl_search_schema){.fields = fields, .field_count = 1,
  *                                                    .stem = "en"});
@@ -67,6 +69,8 @@ typedef enum tkl_search_kind {
     TKL_SEARCH_FIELD_NUMERIC = 1, /* a finite number: sorted, weighted, found by votes:>10 */
     TKL_SEARCH_FIELD_TEXT = 2,    /* a text: sorted, counted (facets), found whole by lang:en */
 } tkl_search_kind;
+
+TKL_API const char *tkl_search_kind_name(tkl_search_kind kind); /* "numeric" */
 
 typedef struct tkl_search_field {
     tkl_bytes name; /* letters of any script, digits, '_', and '-' and '.' but not at its start */

@@ -121,6 +121,8 @@ typedef enum tkl_pick {
     TKL_PICK_WEIGHT = 2,      /* at random, by weight */
 } tkl_pick;
 
+TKL_API const char *tkl_pick_name(tkl_pick pick); /* "random" */
+
 /* One of the instances, from memory: no I/O but for the first time. *instances has one item. While
  * the server is away, of those last known. TKL_EMPTY: there is none. */
 TKL_API int tkl_service_pick(tkl_service *service, tkl_pick how, tkl_service_instances **instances)

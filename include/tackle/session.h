@@ -6,13 +6,13 @@
  *     char token[TKL_SESSION_TOKEN_SIZE];
  *     tkl_session *session;
  *     tkl_session_open(client, tkl_str("shop"), NULL, &shop);
- *     tkl_session_create(shop, tkl_str("alice"), 0, token);            (log in)
+ *     tkl_session_create(shop, tkl_str("alice"), 0, token);            // log in
  *     tkl_session_view view = {.token = token, .item = tkl_str("teapot")};
- *     tkl_session_touch(shop, &view, 1, NULL);                         (each page: one round trip)
+ *     tkl_session_touch(shop, &view, 1, NULL);                         // each page: one round trip
  *     if (tkl_session_check(shop, token, &session) == TKL_OK)
  *         greet(session->user);
  *     tkl_session_free(session);
- *     tkl_session_end(shop, token);                                    (log out)
+ *     tkl_session_end(shop, token);                                    // log out
  *
  * A session ends by itself when it was not used for its time. A store keeps at most so many
  * sessions: a new one beyond that ends the one that would end first.

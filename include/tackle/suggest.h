@@ -39,6 +39,8 @@ typedef enum tkl_suggest_setting {
     TKL_SUGGEST_ON = 1,    /* they must have it; new ones are made so */
 } tkl_suggest_setting;
 
+TKL_API const char *tkl_suggest_setting_name(tkl_suggest_setting setting); /* "off" */
+
 /* The numbers from `half_life_ms` to `texts` are settings, too: 0 means as they are, or the default
  * when they are new; another number than theirs is refused. */
 typedef struct tkl_suggest_options {

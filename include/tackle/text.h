@@ -2,9 +2,8 @@
  *
  * Text as a number: scores for sorted sets, in the order of the texts.
  *
- *     double low, high;
- *     tkl_call(client, NULL, "ZADD titles %f ...", tkl_text_score(title));
- *     tkl_text_score_range(tkl_str("Mo"), &low, &high);       all titles that begin with "Mo"
+ *     double low, high, score = tkl_text_score(tkl_str("Moby Dick"));     // for ZADD
+ *     tkl_text_score_range(tkl_str("Mo"), &low, &high);     // all titles that begin with "Mo"
  *
  * A sorted set orders its members by a double, which has room for six bytes and one bit more: the
  * bit says that the text goes on. Of two texts the one that comes first by its bytes has the

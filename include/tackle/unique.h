@@ -7,7 +7,7 @@
  *     tkl_unique *visitors;
  *     int64_t count;
  *     tkl_unique_open(client, tkl_str("2026-11-15"), &month, &visitors);
- *     tkl_unique_add(visitors, &address, 1, NULL);
+ *     tkl_unique_add(visitors, &(tkl_bytes)TKL_LIT("203.0.113.9"), 1, NULL);
  *     tkl_unique_count(&visitors, 1, &count);
  *
  * Threads: a handle may be used by several threads. Fork: a child may use the handle. Callbacks:

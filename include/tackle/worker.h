@@ -4,14 +4,19 @@
  *
  *     static int send_mail(tkl_task *task, void *arg)
  *     {
+ *         (void)arg;
  *         return deliver(tkl_task_job(task)->payload) ? TKL_OK : TKL_EIO;
  *     }
  *
- *     tkl_worker *worker;
- *     tkl_worker_start(&mails, 1, send_mail, NULL, &(tkl_worker_options){.threads = 8}, &worker);
- *     wait_for_sigterm();
- *     tkl_worker_stop(worker, 30000);
- *     tkl_worker_close(worker);
+ *     void work(tkl_queue *mails)
+ *     {
+ *         tkl_worker *worker;
+ *         tkl_worker_options options = {.threads = 8};
+ *         tkl_worker_start(&mails, 1, send_mail, NULL, &options, &worker);
+ *         wait_for_sigterm();
+ *         tkl_worker_stop(worker, 30000);
+ *         tkl_worker_close(worker);
+ *     }
  *
  * A worker goes on through restarts of the server, failovers and lost connections. It sends nothing
  * but a heartbeat while there is nothing to do. docs/worker.md has the whole contract.

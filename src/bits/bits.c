@@ -301,3 +301,21 @@ int tkl_bits_fields(tkl_bits *bits, const tkl_bits_field *fields, size_t count,
     tkl_reply_free(owner);
     return rc;
 }
+
+const char *tkl_bits_op_name(tkl_bits_op op)
+{
+    static const char *const names[] = {"and", "or", "xor", "not"};
+    return TKL__ENUM_NAME((int)op, names);
+}
+
+const char *tkl_bits_verb_name(tkl_bits_verb verb)
+{
+    static const char *const names[] = {"get", "set", "add"};
+    return TKL__ENUM_NAME((int)verb, names);
+}
+
+const char *tkl_bits_overflow_name(tkl_bits_overflow overflow)
+{
+    static const char *const names[] = {"wrap", "saturate", "fail"};
+    return TKL__ENUM_NAME((int)overflow, names);
+}

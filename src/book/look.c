@@ -10,6 +10,7 @@
 #include "book/scripts.h"
 #include "core/error.h"
 #include "core/lex.h"
+#include "core/options.h"
 #include "core/plain.h"
 
 const char *tkl_book_match_name(tkl_book_match match)
@@ -335,4 +336,10 @@ int tkl_book_find(tkl_book *book, tkl_bytes text, size_t count, tkl_book_answers
     tkl__buf_free(&s.above);
     tkl_reply_free(reply);
     return rc;
+}
+
+const char *tkl_book_setting_name(tkl_book_setting setting)
+{
+    static const char *const names[] = {"off", "as is", "on"};
+    return TKL__ENUM_NAME((int)setting + 1, names);
 }

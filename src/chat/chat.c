@@ -408,3 +408,9 @@ int tkl_chat_names(tkl_client *client, tkl_names **names)
 {
     return tkl__post_names(client, "chat", names);
 }
+
+const char *tkl_chat_start_name(tkl_chat_start start)
+{
+    static const char *const names[] = {"default", "end", "oldest"};
+    return TKL__ENUM_NAME((int)start, names);
+}

@@ -27,3 +27,8 @@ int64_t tkl__deadline(const tkl_client *client, int64_t timeout_ms)
 {
     return tkl__deadline_ms(timeout_ms > 0 ? timeout_ms : client->target.timeout_ms);
 }
+
+const char *tkl__enum_name(int place, const char *const *names, size_t count)
+{
+    return place >= 0 && (size_t)place < count ? names[place] : "unknown";
+}

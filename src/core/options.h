@@ -19,6 +19,11 @@ int tkl__check_reserved(const uint64_t *words, size_t count);
 /* TKL_EINVAL, which names `what`, unless least <= value <= most. */
 int tkl__check_number(const char *what, int64_t value, int64_t least, int64_t most);
 
+/* The name of an enumerator, by its place among the names of its type; "unknown" beyond them. */
+const char *tkl__enum_name(int place, const char *const *names, size_t count);
+#define TKL__ENUM_NAME(place, names) \
+    tkl__enum_name((place), (names), sizeof(names) / sizeof(*(names)))
+
 /* The longest duration that options may name: ten years, in milliseconds. */
 #define TKL__MS_MAX (INT64_C(10) * 366 * 24 * 3600 * 1000)
 

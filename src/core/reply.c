@@ -15,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/number.h"
+#include "core/options.h"
 #include "core/resp.h"
 
 typedef struct block {
@@ -418,4 +419,10 @@ const tkl_reply *tkl_reply_at(const tkl_reply *reply, size_t index)
 int tkl_reply_code(const tkl_reply *reply)
 {
     return reply ? reply->code : TKL_OK;
+}
+
+const char *tkl_reply_type_name(tkl_reply_type type)
+{
+    static const char *const names[] = {"nil", "string", "integer", "array", "error"};
+    return TKL__ENUM_NAME((int)type, names);
 }

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/name.h"
 
-const char *tkl_event_name(tkl_event_type type)
+const char *tkl_event_type_name(tkl_event_type type)
 {
     switch (type) {
     case TKL_EVENT_CONNECTED:

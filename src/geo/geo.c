@@ -62,16 +62,17 @@ static void begin(tkl__query *query, tkl_geo *geo, const char *command)
     tkl__query_key(query, &geo->key);
 }
 
-/* As the server calls it; NULL: there is no such unit. */
-static const char *unit_name(tkl_geo_unit unit)
+/* As the server calls it. */
+const char *tkl_geo_unit_name(tkl_geo_unit unit)
 {
     static const char *const names[] = {"m", "km", "mi", "ft"};
-    return (unsigned)unit < sizeof names / sizeof *names ? names[unit] : NULL;
+    return TKL__ENUM_NAME((int)unit, names);
 }
 
 static int check_unit(tkl_geo_unit unit)
 {
-    return unit_name(unit) ? TKL_OK : tkl__fail(TKL_EINVAL, "there is no unit %d", (int)unit);
+    return (unsigned)unit <= TKL_GEO_FT ? TKL_OK
+                                        : tkl__fail(TKL_EINVAL, "there is no unit %d", (int)unit);
 }
 
 /* A number of a reply that can only be finite. */
@@ -177,7 +178,7 @@ int tkl_geo_distance(tkl_geo *geo, tkl_bytes a, tkl_bytes b, tkl_geo_unit unit, 
     begin(&query, geo, "GEODIST");
     tkl__query_bytes(&query, a);
     tkl__query_bytes(&query, b);
-    tkl__query_word(&query, unit_name(unit));
+    tkl__query_word(&query, tkl_geo_unit_name(unit));
     rc = tkl__query_end(&query, true, &reply);
     if (rc == TKL_OK)
         rc = tkl_reply_is_nil(reply) ? tkl__no(TKL_NOTFOUND) : read_number(reply, distance);
@@ -296,7 +297,7 @@ static void put_query(words *w, const tkl_geo_query *query)
     put_number(w, query->radius > 0 ? query->radius : query->width);
     if (!(query->radius > 0))
         put_number(w, query->height);
-    put(w, unit_name(query->unit));
+    put(w, tkl_geo_unit_name(query->unit));
     put(w, query->farthest ? "DESC" : "ASC");
     if (query->max > 0) {
         char *text = w->text[w->numbers++];

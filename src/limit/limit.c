@@ -144,3 +144,9 @@ int tkl__limit_explain(int rc)
         return rc;
     return tkl__fail(rc, "another algorithm keeps this limit of this key; reset it first");
 }
+
+const char *tkl_limit_algorithm_name(tkl_limit_algorithm algorithm)
+{
+    static const char *const names[] = {"gcra", "bucket", "window", "window-approx", "concurrency"};
+    return TKL__ENUM_NAME((int)algorithm, names);
+}

@@ -11,6 +11,9 @@
 
 /* A server that says "at once" and then "no" is asked again after this. */
 #define LEAST_SLEEP_US 1000
+/* However long it says, the server is asked again after this: what it said may come from a key that
+ * was damaged, and is gone by now. */
+#define MOST_SLEEP_US 10000000
 
 static int64_t to_us(int64_t ms)
 {
@@ -30,7 +33,8 @@ static int wait_in_order(const tkl_limit *limit, tkl_bytes key, int64_t quantity
 /* When to ask again. */
 static int64_t next_try(const tkl__limit_times *times)
 {
-    return tkl__now() + (times->retry > LEAST_SLEEP_US ? times->retry : LEAST_SLEEP_US);
+    int64_t sleep = times->retry > LEAST_SLEEP_US ? times->retry : LEAST_SLEEP_US;
+    return tkl__now() + (sleep < MOST_SLEEP_US ? sleep : MOST_SLEEP_US);
 }
 
 static int wait_by_sleeping(const tkl_limit *limit, tkl_bytes key, int64_t quantity,

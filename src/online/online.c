@@ -370,3 +370,9 @@ int tkl_online_names(tkl_client *client, tkl_names **names)
 {
     return tkl__names_of_component(client, TKL__ONLINE_COMPONENT, "settings", names);
 }
+
+const char *tkl_online_over_name(tkl_online_over over)
+{
+    static const char *const names[] = {"any day", "every day"};
+    return TKL__ENUM_NAME((int)over, names);
+}

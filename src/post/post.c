@@ -392,3 +392,9 @@ int tkl__post_names(tkl_client *client, const char *component, tkl_names **names
     tkl__names_free(&s.names);
     return rc;
 }
+
+const char *tkl_when_full_name(tkl_when_full when_full)
+{
+    static const char *const names[] = {"default", "refuse", "drop oldest"};
+    return TKL__ENUM_NAME((int)when_full, names);
+}

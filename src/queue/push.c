@@ -504,3 +504,9 @@ int tkl_queue_push_one(tkl_queue *queue, tkl_bytes payload, char id[TKL_JOB_ID_S
         memcpy(id, pushed.id, sizeof pushed.id);
     return rc;
 }
+
+const char *tkl_unique_mode_name(tkl_unique_mode mode)
+{
+    static const char *const names[] = {"until finished", "until started", "for a time"};
+    return TKL__ENUM_NAME((int)mode, names);
+}

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/options.h"
 #include "cron/cron.h"
 #include "queue/all.h"
 #include "queue/record.h"
@@ -299,4 +300,10 @@ int tkl_schedule_list(tkl_queue *queue, tkl_schedules **schedules)
     else
         tkl_schedules_free((tkl_schedules *)l);
     return rc;
+}
+
+const char *tkl_missed_name(tkl_missed missed)
+{
+    static const char *const names[] = {"once", "skip"};
+    return TKL__ENUM_NAME((int)missed, names);
 }

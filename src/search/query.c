@@ -10,6 +10,8 @@
  */
 #include "search/query.h"
 
+#include <tackle/search.h>
+
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +19,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/options.h"
 
 typedef struct tkl__query_block {
     struct tkl__query_block *next;
@@ -344,4 +347,10 @@ int tkl__query_parse(tkl_bytes text, const tkl__query_rules *rules, tkl__query *
     if (rc != TKL_OK)
         tkl__query_free(query);
     return rc;
+}
+
+const char *tkl_search_kind_name(tkl_search_kind kind)
+{
+    static const char *const names[] = {"numeric", "text"};
+    return TKL__ENUM_NAME((int)kind - 1, names);
 }

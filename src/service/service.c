@@ -280,3 +280,9 @@ int tkl_service_names(tkl_client *client, tkl_names **names)
     tkl__names_free(&s.names);
     return rc;
 }
+
+const char *tkl_pick_name(tkl_pick pick)
+{
+    static const char *const names[] = {"random", "round robin", "weight"};
+    return TKL__ENUM_NAME((int)pick, names);
+}

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/lex.h"
+#include "core/options.h"
 #include "suggest/scripts.h"
 #include "suggest/suggest.h"
 
@@ -220,4 +221,10 @@ int tkl_suggest_hint(tkl_suggest *suggest, tkl_bytes prefix, size_t count,
     tkl__buf_free(&q.key);
     tkl_reply_free(reply);
     return rc;
+}
+
+const char *tkl_suggest_setting_name(tkl_suggest_setting setting)
+{
+    static const char *const names[] = {"off", "as is", "on"};
+    return TKL__ENUM_NAME((int)setting + 1, names);
 }

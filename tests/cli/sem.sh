@@ -21,7 +21,7 @@ ends 0 tackle sem acquire pool --limit 2 --lease 1h --json
 yields ".fence > $fence" true
 two=$(token_of)
 ends 1 tackle sem acquire pool --limit 2
-is "none is left" "$err" "tackle: sem acquire: all 2 permits are taken"
+is "none is left" "$err" "tackle: sem acquire: no permit is free: 2 taken"
 is "and nothing on stdout" "$out" ""
 ends 1 tackle sem acquire pool --limit 2 --wait 50ms
 
@@ -78,7 +78,7 @@ held unread 0 || fail "a permit that nobody could read of is kept"
 ends 6 tackle sem run crew --limit 1 -- sh -c 'echo "$TACKLE_SEM $TACKLE_TOKEN $TACKLE_FENCE"; exit 6'
 [[ $out =~ ^crew\ [0-9a-f]{32}\ [0-9]+$ ]] || fail "environment: $out"
 ends 75 tackle sem run crew --limit 1 -- tackle sem run crew --limit 1 --wait 0 -- echo never
-has "$err" "the only permit is taken"
+has "$err" "no permit is free: 1 taken"
 ends 0 tackle sem run crew --limit 2 -- tackle sem run crew --limit 2 --wait 0 -- echo both
 is "two of two" "$out" both
 ends 127 tackle sem run crew --limit 1 -- no-such-command-anywhere

@@ -29,6 +29,11 @@ refuses "two dashes" ping -x
 refuses "two dashes" server start -durability none
 refuses "ping: unexpected argument 'extra'" ping extra
 refuses "unexpected argument '-'" ping -
+# JSON wherever the option stands, also behind the mistake.
+for wrong in "--timeout x ping" "nonsense" "queue nonsense" "--bogus" "queue list --bogus"; do
+    ends 64 tackle $wrong --json
+    is "$wrong" "$(jq -r .error <<<"$err")" TKL_EINVAL
+done
 refuses "unexpected argument '--json'" ping -- --json
 refuses "call: missing ARG..." call
 refuses "--durability needs a value: none|snapshot|lazy|everysec|always" server start --durability

@@ -79,6 +79,13 @@ while read -r header rest; do
     done < <(tr ',' '\n' <<<"${body%%\}*}" | sed -E 's/^ +| +$//g' | grep .)
 done <<<"$enums"
 
+# Every enum has names.
+while read -r header rest; do
+    type=$(grep -oE 'enum tkl_[a-z_]+' <<<"$rest" | cut -d' ' -f2)
+    [ "$type" = tkl_code ] && continue # tkl_codename()
+    grep -q "const char \*${type}_name($type " <<<"$functions" || complain "$header: no ${type}_name()"
+done <<<"$enums"
+
 # Results are looked at, but where ignoring them is normal.
 ignored='release|refund|progress|stop|close|leave|reset|log_print|worker_wait|tkl_call|pipeline_run|reply_code'
 while read -r header rest; do

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# The C snippets of the pages compile without warnings when pasted. They need not check results or
-# use each variable: they are short.
+# The C snippets of the pages, and the examples at the top of public headers, compile without
+# warnings when pasted. They need not check results or use each variable: they are short. Examples
+# may call functions of the reader's own program.
 #
 # A snippet that defines a function stands at file level. Any other stands inside a function that
 # has an open `tkl_client *client`. Errors name the page and line of the snippet.
@@ -21,6 +22,18 @@ page_snippets() {
             inside = 1
             file = sprintf("%s-%d.c", out, ++count)
             printf "#line %d \"%s\"\n", NR + 1, page > file
+        }' "$1"
+}
+
+# The example of a header: lines of its first comment that are indented by four.
+header_example() {
+    awk -v header="$1" -v file="$dir/$(basename "$1" .h)-header.c" '
+        /\*\/$/ { exit }
+        /^ \*     / {
+            if (!count++) printf "#line %d \"%s\"\n", NR, header > file
+            else while (++line < NR) print "" > file
+            line = NR
+            print substr($0, 8) > file
         }' "$1"
 }
 
@@ -50,13 +63,26 @@ for page in README.md docs/*.md; do
     page_snippets "$page"
 done
 
+for header in include/tackle/*.h; do
+    header_example "$header"
+done
+
+compiles() {
+    wrap "$1" >"$dir/whole"
+    ${CC:-cc} -x c -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -Wno-unused-variable \
+        -Wno-unused-but-set-variable -Wno-unused-function -Wno-unused-result \
+        -Wno-error=implicit-function-declaration -fsyntax-only \
+        -Iinclude -I"$TACKLE_BUILD/include" "$dir/whole" 2>"$dir/said" || return 1
+    [[ $1 == *-header.c ]] && ! grep -q 'implicit declaration of function .tkl_' "$dir/said" && return
+    [ ! -s "$dir/said" ]
+}
+
 count=0
 for snippet in "$dir"/*.c; do
     count=$((count + 1))
-    wrap "$snippet" >"$dir/whole"
-    ${CC:-cc} -x c -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -Wno-unused-variable \
-        -Wno-unused-but-set-variable -Wno-unused-function -Wno-unused-result -fsyntax-only \
-        -Iinclude -I"$TACKLE_BUILD/include" "$dir/whole" || failures=$((failures + 1))
+    compiles "$snippet" && continue
+    cat "$dir/said"
+    failures=$((failures + 1))
 done
 [ "$count" -ge 30 ] || { echo "only $count snippets found"; exit 1; }
 [ "$failures" = 0 ] || { echo "$failures of $count snippets do not compile"; exit 1; }
