@@ -252,17 +252,9 @@ static int change_fields(cli_session *cli)
     return failed;
 }
 
-static int names(cli_session *cli)
+static int list(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *all = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_bits_names(client, &all));
-    if (!failed)
-        failed = cli_print_names(cli, all);
-    tkl_names_free(all);
-    return failed;
+    return cli_list(cli, tkl_bits_names);
 }
 
 static int drop(cli_session *cli)
@@ -361,11 +353,11 @@ static const cli_verb verbs[] = {
         .run = change_fields,
     },
     {
-        .name = "names",
+        .name = "list",
         .summary = "the names of all bitmaps",
         .example = "tackle bits set days 319\n"
-                   "tackle bits names",
-        .run = names,
+                   "tackle bits list",
+        .run = list,
     },
     {
         .name = "drop",

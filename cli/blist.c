@@ -126,17 +126,9 @@ static int length(cli_session *cli)
     return failed ? failed : print_length(cli, number);
 }
 
-static int names(cli_session *cli)
+static int list(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *all = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_blist_names(client, &all));
-    if (!failed)
-        failed = cli_print_names(cli, all);
-    tkl_names_free(all);
-    return failed;
+    return cli_list(cli, tkl_blist_names);
 }
 
 static int drop(cli_session *cli)
@@ -202,11 +194,11 @@ static const cli_verb verbs[] = {
         .run = length,
     },
     {
-        .name = "names",
+        .name = "list",
         .summary = "all lists that have items",
         .example = "tackle blist push events opened\n"
-                   "tackle blist names",
-        .run = names,
+                   "tackle blist list",
+        .run = list,
     },
     {
         .name = "drop",

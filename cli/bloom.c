@@ -199,17 +199,9 @@ static int merge(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "merged");
 }
 
-static int names(cli_session *cli)
+static int list(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *all = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_bloom_names(client, &all));
-    if (!failed)
-        failed = cli_print_names(cli, all);
-    tkl_names_free(all);
-    return failed;
+    return cli_list(cli, tkl_bloom_names);
 }
 
 static int drop(cli_session *cli)
@@ -304,11 +296,11 @@ static const cli_verb verbs[] = {
         .run = merge,
     },
     {
-        .name = "names",
+        .name = "list",
         .summary = "the names of all filters",
         .example = "tackle bloom add seen apple\n"
-                   "tackle bloom names",
-        .run = names,
+                   "tackle bloom list",
+        .run = list,
     },
     {
         .name = "drop",

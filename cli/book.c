@@ -281,17 +281,9 @@ static int show(cli_session *cli)
     return cli_print_record(cli, record, info_columns);
 }
 
-static int names(cli_session *cli)
+static int list(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *all = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_book_names(client, &all));
-    if (!failed)
-        failed = cli_print_names(cli, all);
-    tkl_names_free(all);
-    return failed;
+    return cli_list(cli, tkl_book_names);
 }
 
 static int drop(cli_session *cli)
@@ -415,11 +407,11 @@ static const cli_verb verbs[] = {
         .run = show,
     },
     {
-        .name = "names",
+        .name = "list",
         .summary = "all books",
         .example = "tackle book add staff Anna\n"
-                   "tackle book names",
-        .run = names,
+                   "tackle book list",
+        .run = list,
     },
     {
         .name = "drop",

@@ -278,17 +278,9 @@ static int near(cli_session *cli)
     return failed;
 }
 
-static int names(cli_session *cli)
+static int list(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *all = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_geo_names(client, &all));
-    if (!failed)
-        failed = cli_print_names(cli, all);
-    tkl_names_free(all);
-    return failed;
+    return cli_list(cli, tkl_geo_names);
 }
 
 static int drop(cli_session *cli)
@@ -386,10 +378,10 @@ static const cli_verb verbs[] = {
         .run = near,
     },
     {
-        .name = "names",
+        .name = "list",
         .summary = "all names that have places",
-        .example = TWO_CITIES "tackle geo names",
-        .run = names,
+        .example = TWO_CITIES "tackle geo list",
+        .run = list,
     },
     {
         .name = "drop",

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "holders.h"
 #include "items.h"
+#include "lines.h"
 #include "out.h"
 #include "progress.h"
 
@@ -110,7 +111,7 @@ static int commit(importing *i)
 static int print_import(const importing *i)
 {
     static const cli_column columns[] = {
-        {"table", "table"},
+        {"name", "name"},
         {"rows", "rows read"},
         {"ranges", "ranges"},
         {"places", "places"},
@@ -122,7 +123,7 @@ static int print_import(const importing *i)
     };
     int64_t took = cli_now_ms() - i->started_ms;
     json_t *result =
-        json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "table",
+        json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "name",
                   cli_json_bytes(tkl_str(i->cli->argv[0])), "rows", (json_int_t)i->stats.rows,
                   "ranges", (json_int_t)i->stats.ranges, "places", (json_int_t)i->stats.places,
                   "without_place", (json_int_t)i->stats.without_place, "bad",
@@ -281,11 +282,7 @@ static int lookup(cli_session *cli)
 static int show(cli_session *cli)
 {
     static const cli_column columns[] = {
-        {"table", "table"},
-        {"ranges", "ranges"},
-        {"places", "places"},
-        {"imported", "imported"},
-        {0},
+        {"name", "name"}, {"ranges", "ranges"}, {"places", "places"}, {"imported", "imported"}, {0},
     };
     tkl_ip *ip = NULL;
     tkl_ip_stats stats;
@@ -296,7 +293,7 @@ static int show(cli_session *cli)
     if (failed)
         return failed;
     return cli_print_record(cli,
-                            json_pack("{s:o, s:I, s:I, s:o}", "table",
+                            json_pack("{s:o, s:I, s:I, s:o}", "name",
                                       cli_json_bytes(tkl_str(cli->argv[0])), "ranges",
                                       (json_int_t)stats.ranges, "places", (json_int_t)stats.places,
                                       "imported", cli_json_time(stats.imported_ms)),
@@ -305,20 +302,7 @@ static int show(cli_session *cli)
 
 static int list(cli_session *cli)
 {
-    static const cli_column columns[] = {{"table", "TABLE"}, {0}};
-    tkl_client *client = NULL;
-    tkl_names *names = NULL;
-    json_t *rows = json_array();
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_ip_names(client, &names));
-    for (size_t i = 0; !failed && i < names->count; i++)
-        json_array_append_new(rows, json_pack("{s:o}", "table", cli_json_bytes(names->items[i])));
-    tkl_names_free(names);
-    if (!failed)
-        return cli_print_rows(cli, rows, columns);
-    json_decref(rows);
-    return failed;
+    return cli_list(cli, tkl_ip_names);
 }
 
 static int drop(cli_session *cli)

@@ -22,15 +22,19 @@ int cli_print_names(const cli_session *cli, const tkl_names *names)
 
 int cli_list(cli_session *cli, int (*names_of)(tkl_client *client, tkl_names **names))
 {
+    static const cli_column columns[] = {{"name", "NAME"}, {0}};
     tkl_client *client = NULL;
     tkl_names *names = NULL;
     int failed = cli_connect(cli, &client);
     if (!failed)
         failed = cli_end(cli, names_of(client, &names));
-    if (!failed)
-        failed = cli_print_names(cli, names);
+    if (failed)
+        return failed;
+    json_t *rows = json_array();
+    for (size_t i = 0; i < names->count; i++)
+        json_array_append_new(rows, json_pack("{s:o}", "name", cli_json_bytes(names->items[i])));
     tkl_names_free(names);
-    return failed;
+    return cli_print_rows(cli, rows, columns);
 }
 
 int cli_print_count(const cli_session *cli, const char *what, int64_t count)

@@ -10,7 +10,7 @@
 /* With --json an array of strings, else a line each. */
 int cli_print_names(const cli_session *cli, const tkl_names *names);
 
-/* The same for all names of a component: tkl_log_names() and the like. */
+/* All names of a component, as rows with the column "name": tkl_log_names() and the like. */
 int cli_list(cli_session *cli, int (*names_of)(tkl_client *client, tkl_names **names));
 
 /* How many of something: {"name": "ann", "added": 2}, or the number. */

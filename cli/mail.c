@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "holders.h"
+#include "lines.h"
 #include "messages.h"
 #include "value.h"
 
@@ -201,25 +202,9 @@ static int drop(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "dropped");
 }
 
-static const cli_column name_columns[] = {
-    {"name", "MAILBOX OF"},
-    {0},
-};
-
 static int list(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *names = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_mail_names(client, &names));
-    if (failed)
-        return failed;
-    json_t *rows = json_array();
-    for (size_t i = 0; i < names->count; i++)
-        json_array_append_new(rows, json_pack("{s:o}", "name", cli_json_bytes(names->items[i])));
-    tkl_names_free(names);
-    return cli_print_rows(cli, rows, name_columns);
+    return cli_list(cli, tkl_mail_names);
 }
 
 /* ---- The component ------------------------------------------------------- */

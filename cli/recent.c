@@ -97,17 +97,9 @@ static int drop(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "dropped");
 }
 
-static int names(cli_session *cli)
+static int list(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *all = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_recent_names(client, &all));
-    if (!failed)
-        failed = cli_print_names(cli, all);
-    tkl_names_free(all);
-    return failed;
+    return cli_list(cli, tkl_recent_names);
 }
 
 /* ---- The component ------------------------------------------------------- */
@@ -168,11 +160,11 @@ static const cli_verb verbs[] = {
         .run = complete,
     },
     {
-        .name = "names",
+        .name = "list",
         .summary = "everybody who has a list",
         .example = "tackle recent add ann Bob\n"
-                   "tackle recent names",
-        .run = names,
+                   "tackle recent list",
+        .run = list,
     },
     {
         .name = "drop",

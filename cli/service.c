@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "lines.h"
 #include "out.h"
 #include "patience.h"
 
@@ -110,11 +111,11 @@ static bool is_replaced(const registering *r)
 static int print_registered(const cli_session *cli, const registering *r)
 {
     static const cli_column columns[] = {
-        {"service", "service"}, {"id", "id"}, {"address", "address"}, {0}};
+        {"name", "name"}, {"id", "id"}, {"address", "address"}, {0}};
     tkl_bytes id = r->instance.id.len > 0 ? r->instance.id : r->instance.address;
     int failed = cli_print_record(
         cli,
-        json_pack("{s:o, s:o, s:o}", "service", cli_json_bytes(tkl_str(cli->argv[0])), "id",
+        json_pack("{s:o, s:o, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])), "id",
                   cli_json_bytes(id), "address", cli_json_bytes(r->instance.address)),
         columns);
     return failed ? failed : cli_flush(cli);
@@ -211,20 +212,7 @@ static int register_service(cli_session *cli)
 
 static int list_names(cli_session *cli)
 {
-    static const cli_column columns[] = {{"service", "SERVICE"}, {0}};
-    tkl_client *client = NULL;
-    tkl_names *names = NULL;
-    json_t *rows = json_array();
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_service_names(client, &names));
-    for (size_t i = 0; !failed && i < names->count; i++)
-        json_array_append_new(rows, json_pack("{s:o}", "service", cli_json_bytes(names->items[i])));
-    tkl_names_free(names);
-    if (!failed)
-        return cli_print_rows(cli, rows, columns);
-    json_decref(rows);
-    return failed;
+    return cli_list(cli, tkl_service_names);
 }
 
 static int list(cli_session *cli)

@@ -86,17 +86,9 @@ static int merge(cli_session *cli)
     return failed ? failed : cli_print_done(cli, "merged");
 }
 
-static int names(cli_session *cli)
+static int list(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *all = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_unique_names(client, &all));
-    if (!failed)
-        failed = cli_print_names(cli, all);
-    tkl_names_free(all);
-    return failed;
+    return cli_list(cli, tkl_unique_names);
 }
 
 static int drop(cli_session *cli)
@@ -153,11 +145,11 @@ static const cli_verb verbs[] = {
         .run = merge,
     },
     {
-        .name = "names",
+        .name = "list",
         .summary = "the names of all counts",
         .example = "tackle unique add visitors ann\n"
-                   "tackle unique names",
-        .run = names,
+                   "tackle unique list",
+        .run = list,
     },
     {
         .name = "drop",

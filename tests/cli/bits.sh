@@ -20,7 +20,7 @@ ends 1 tackle bits find none 1 --from 5 --to 9
 ends 1 tackle bits find none 0 --from -5
 is "count as JSON" "$(tackle bits count days --json)" '{"count": 2}'
 is "get as JSON" "$(tackle bits get days 10 --json)" '{"value": 1}'
-is "names" "$(tackle bits names)" days
+is "list" "$(tackle bits list)" $'NAME\ndays'
 ends 0 tackle bits set brief 1 --ttl 1h
 is "expires" "$(tackle call TTL 'tackle:bits:{brief}')" 3600
 tackle bits set other 12 >/dev/null
@@ -48,7 +48,7 @@ done
 # The permissions that the page names are enough.
 become bitmaps sketches.md
 for verb in "set acl 5 --ttl 1h" "get acl 5" "count acl" "find acl 1" "find acl 0 --from 2 --to 9" \
-    "combine acl-2 or acl" "fields acl get u8 0" "fields acl add u8 0 1" names "drop acl --yes"; do
+    "combine acl-2 or acl" "fields acl get u8 0" "fields acl add u8 0 1" list "drop acl --yes"; do
     ends 0 tackle bits $verb
 done
 ends 77 tackle call GET x

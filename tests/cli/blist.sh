@@ -48,8 +48,8 @@ tackle blist push brief x --ttl 1h >/dev/null
 [[ $(tackle call PTTL 'tackle:blist:{brief}') =~ [1-9] ]] || fail "no expiry"
 tackle blist pop brief >/dev/null
 tackle blist push mail x >/dev/null
-is "names" "$(tackle blist names | tr '\n' ' ')" "low mail "
-is "names as JSON" "$(tackle blist names --json | jq -c .)" '["low","mail"]'
+is "list" "$(tackle blist list | tr '\n' ' ')" "NAME low mail "
+is "list as JSON" "$(tackle blist list --json | jq -c 'map(.name)')" '["low","mail"]'
 
 ends 64 tackle blist drop mail </dev/null
 ends 0 tackle blist drop mail --yes --json

@@ -32,7 +32,7 @@ seq 1 5000 >"$home/numbers"
 is "lines" "$(tackle bloom add seen --lines --json <"$home/numbers" | jq length)" 5000
 is "no line is lost" "$(tackle bloom exists seen --lines --json <"$home/numbers" | jq 'map(.present) | all')" true
 is "lines without an end" "$(printf 'a\n\nb' | tackle bloom add seen --lines --json | jq length)" 3
-is "names" "$(tackle bloom names | paste -sd " ")" "fresh seen tiny"
+is "list" "$(tackle bloom list | paste -sd " ")" "NAME fresh seen tiny"
 ends 0 tackle bloom show seen --json
 is "it has grown" "$(jq -c '[.error, .capacity, .filters, .hashes, .fixed]' <<<"$out")" \
     '[0.001,7000,3,9,false]'
@@ -84,7 +84,7 @@ life=$(tackle call PTTL 'tackle:bloom:{brief}:0.0')
 # The permissions that the page names are enough.
 become blooms bloom.md
 for verb in "reserve acl --capacity 2" "add acl a b c d e f --ttl 1h" "exists acl a" "show acl" \
-    "reserve acl-2 --capacity 2" "merge acl-2 acl" names "drop acl --yes"; do
+    "reserve acl-2 --capacity 2" "merge acl-2 acl" list "drop acl --yes"; do
     ends 0 tackle bloom $verb
 done
 ends 77 tackle call DEL x

@@ -32,7 +32,7 @@ is "show" "$(tackle book show staff --json | jq -c .)" \
 is "remove by id" "$(tackle book remove staff --id 7)" 1
 is "remove" "$(tackle book remove staff Anna nobody --json | jq -c .)" '{"name":"staff","removed":1}'
 is "many pages" "$(seq -f 'name %05g' 2500 | tackle book add many --lines; tackle book complete many n --count 2400 | wc -l)" $'2500\n2400'
-is "names" "$(tackle book names --json)" '["many", "staff"]'
+is "list" "$(tackle book list --json)" '[{"name": "many"}, {"name": "staff"}]'
 tackle book add plain x >/dev/null
 ends 64 tackle book add plain y --pinyin
 has "$err" "made without pinyin"
@@ -54,7 +54,7 @@ socket=$(tackle server status --json | jq -r .socket)
 export TACKLE_URL=unix://app@$socket TACKLE_PASSWORD=secret
 for verb in "add acl 张三 Bob --pinyin --contains --ttl 1h" "add acl Ann --id 1" "add acl Anna --id 1" \
     "complete acl zs" "find acl o" "rename acl Bob Rob" "rename acl Eve --id 1" "remove acl --id 1" \
-    "remove acl 张三" "show acl" "names" "drop acl --yes"; do
+    "remove acl 张三" "show acl" "list" "drop acl --yes"; do
     ends 0 tackle book $verb
 done
 ends 77 tackle call GET x

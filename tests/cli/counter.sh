@@ -62,9 +62,9 @@ has "$(head -1 <<<"$out")" "40 ┤"
 [[ $(tail -1 <<<"$out") =~ 20[0-9][0-9]-.*20[0-9][0-9]- ]] || fail "no times: $out"
 
 ends 0 tackle counter list
-is "list" "$out" $'hits\nown'
+is "list" "$out" $'NAME\nhits\nown'
 ends 0 tackle counter list --json
-is "list" "$(jq -c . <<<"$out")" '["hits","own"]'
+is "list" "$(jq -c 'map(.name)' <<<"$out")" '["hits","own"]'
 ends 0 tackle counter clean --json
 is "clean" "$(jq -c 'keys' <<<"$out")" '["removed"]'
 ends 0 tackle counter clean

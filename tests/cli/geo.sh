@@ -33,7 +33,7 @@ ends 1 tackle geo near nowhere atlantis --radius 300 --unit km
 ends 64 tackle geo near cities '' --radius 300 --unit km # not the point 0 0
 is "remove" "$(tackle geo remove cities berlin atlantis)" 1
 is "count as JSON" "$(tackle geo near cities hamburg --radius 1 --count --json)" '{"count": 1}'
-is "names" "$(tackle geo names)" cities
+is "list" "$(tackle geo list)" $'NAME\ncities'
 ends 64 tackle geo drop cities
 ends 0 tackle geo drop cities --yes --json
 ends 1 tackle geo drop cities --yes
@@ -49,7 +49,7 @@ done
 # The permissions that the page names are enough.
 become places geo.md
 for verb in "add acl 1 2 a 3 4 b --ttl 1h" "distance acl a b" "positions acl a" "hashes acl a" \
-    "near acl a --radius 5" "near acl a --radius 5 --count" "remove acl b" names "drop acl --yes"; do
+    "near acl a --radius 5" "near acl a --radius 5 --count" "remove acl b" list "drop acl --yes"; do
     ends 0 tackle geo $verb
 done
 ends 77 tackle call GET x

@@ -19,7 +19,7 @@ END
 printf 'network,geoname_id\n2001:db8::/32,2\n' | gzip >v6.csv.gz
 
 ends 0 tackle ip import geo --blocks v4.csv v6.csv.gz --places places.csv --json
-is "import" "$(jq -c '[.table, .rows, .ranges, .places, .bad, .problems]' <<<"$out")" \
+is "import" "$(jq -c '[.name, .rows, .ranges, .places, .bad, .problems]' <<<"$out")" \
     '["geo",5,3,2,0,[]]'
 is "nothing on stderr" "$err" ""
 ends 0 tackle ip lookup geo 192.0.2.9 2001:db8::1 --json
@@ -65,7 +65,7 @@ ends 64 tackle ip import geo --blocks v4.csv --max-bad -1
 
 ends 0 tackle ip show geo --json
 is "show" "$(jq -c '[.ranges, .places]' <<<"$out")" '[1,1]'
-is "list" "$(tackle ip list --json | jq -c .)" '[{"table":"geo"},{"table":"nums"}]'
+is "list" "$(tackle ip list --json | jq -c .)" '[{"name":"geo"},{"name":"nums"}]'
 ends 64 tackle ip drop geo
 ends 0 tackle ip drop geo --yes
 ends 1 tackle ip drop geo --yes

@@ -16,7 +16,7 @@ is "pinyin" "$(tackle recent complete ann zs --pinyin)" 张三
 is "count" "$(tackle recent complete ann --count 1)" Bob
 is "nothing" "$(tackle recent complete ann x --json)" '[]'
 is "nobody" "$(tackle recent complete nobody --json)" '[]'
-is "names" "$(tackle recent names --json)" '["ann"]'
+is "list" "$(tackle recent list --json)" '[{"name": "ann"}]'
 is "removed" "$(tackle recent remove ann Bob nobody --json | jq -c .)" '{"name":"ann","removed":1}'
 is "removed" "$(tackle recent remove ann Bob)" 0
 ends 0 tackle recent add ann a b c --max 2
@@ -36,7 +36,7 @@ mapfile -t rules < <(sed -n '/^ACL SETUSER/,/^```/{/^```/d; s/^ *//; p}' "$TACKL
 tackle call "${rules[@]}" >/dev/null
 socket=$(tackle server status --json | jq -r .socket)
 export TACKLE_URL=unix://app@$socket TACKLE_PASSWORD=secret
-for verb in "add ann Bob --ttl 1h" "complete ann b" "remove ann Bob" "names" "add ann Eve" "drop ann --yes"; do
+for verb in "add ann Bob --ttl 1h" "complete ann b" "remove ann Bob" "list" "add ann Eve" "drop ann --yes"; do
     ends 0 tackle recent $verb
 done
 ends 77 tackle call GET x

@@ -31,8 +31,8 @@ is "not listed" "$(tackle service list shop --json)" "[]"
 tackle service register shop --address h:2 --id two --lease 2s --json >"$home/registered" &
 pid=$!
 prints h:2 tackle service pick shop --by weight
-is "registered" "$(jq -c . "$home/registered")" '{"service":"shop","id":"two","address":"h:2"}'
-is "services" "$(tackle service list --json)" '[{"service": "shop"}]'
+is "registered" "$(jq -c . "$home/registered")" '{"name":"shop","id":"two","address":"h:2"}'
+is "services" "$(tackle service list --json)" '[{"name": "shop"}]'
 tackle service watch shop --max 2 >"$home/watched" &
 watcher=$!
 prints "h:2" cat "$home/watched"

@@ -30,7 +30,7 @@ is "show" "$(tackle suggest show fading --json | jq -c .)" \
     '{"name":"fading","texts":1,"texts_max":null,"best":10,"longest":4,"half_life_ms":3600000,"accents":false,"pinyin":false,"words":false}'
 ends 64 tackle suggest feed fading a --half-life 2h
 has "$err" "were made with"
-is "names" "$(tackle suggest names --json)" '["fading", "q"]'
+is "list" "$(tackle suggest list --json)" '[{"name": "fading"}, {"name": "q"}]'
 for weight in 0 -1 x nan inf 1e300 ''; do
     ends 64 tackle suggest feed q a --weight "$weight"
 done
@@ -62,7 +62,7 @@ socket=$(tackle server status --json | jq -r .socket)
 for i in {100..160}; do printf '%s\tname %s\n' "$i" "$i"; done >"$home/lines"
 export TACKLE_URL=unix://app@$socket TACKLE_PASSWORD=secret
 tackle suggest feed acl --lines --words --half-life 1d --best 10 --texts 50 --ttl 1h <"$home/lines" || fail "feed"
-for verb in "hint acl na" "hint acl nqme --typos" "remove acl Name" "show acl" "names"; do
+for verb in "hint acl na" "hint acl nqme --typos" "remove acl Name" "show acl" "list"; do
     ends 0 tackle suggest $verb
 done
 tackle suggest feed few --lines --texts 12 --best 10 <"$home/lines" || fail "feed"

@@ -13,7 +13,7 @@ is "count of nothing" "$(tackle unique count none)" 0
 ends 0 tackle unique merge week mon tue --json
 is "merged" "$(jq -c . <<<"$out")" '{"name":"week","merged":true}'
 is "count of what was merged" "$(tackle unique count week)" 5
-is "names" "$(tackle unique names --json | jq -c .)" '["mon","tue","week"]'
+is "list" "$(tackle unique list --json | jq -c 'map(.name)')" '["mon","tue","week"]'
 ends 64 tackle unique drop week
 ends 0 tackle unique drop week --yes
 ends 1 tackle unique drop week --yes
@@ -27,7 +27,7 @@ ends 70 tackle unique count set
 
 # The permissions that the page names are enough.
 become uniques sketches.md
-for verb in "add acl a b --ttl 1h" "count acl mon" "merge acl mon --ttl 1h" names "drop acl --yes"; do
+for verb in "add acl a b --ttl 1h" "count acl mon" "merge acl mon --ttl 1h" list "drop acl --yes"; do
     ends 0 tackle unique $verb
 done
 ends 77 tackle call DEL x

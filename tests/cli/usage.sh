@@ -29,6 +29,9 @@ refuses "two dashes" ping -x
 refuses "two dashes" server start -durability none
 refuses "ping: unexpected argument 'extra'" ping extra
 refuses "unexpected argument '-'" ping -
+# What there is of a component is listed by "list", in all of them.
+lacks "$(every_verb)" " names"
+
 # JSON wherever the option stands, also behind the mistake.
 for wrong in "--timeout x ping" "nonsense" "queue nonsense" "--bogus" "queue list --bogus"; do
     ends 64 tackle $wrong --json
