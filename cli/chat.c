@@ -140,8 +140,8 @@ static int warn_unread(const cli_session *cli, const tkl_inbox_chats *chats)
     int failed = CLI_OK;
     for (size_t i = 0; chats && i < chats->count; i++)
         if (!chats->items[i].messages)
-            failed = cli_fail(cli, cli_exit_of(chats->items[i].code), TKL_FMT ": %s",
-                              TKL_ARG(chats->items[i].id), tkl_strerror(chats->items[i].code));
+            failed = cli_fail_with(cli, chats->items[i].code, "chat " TKL_FMT ": %s",
+                                  TKL_ARG(chats->items[i].id), tkl_strerror(chats->items[i].code));
     return failed;
 }
 
@@ -315,17 +315,20 @@ static const cli_column unread_columns[] = {
     {0},
 };
 
-static int list_all(cli_session *cli, json_t *rows)
+static int list_all(cli_session *cli)
 {
     tkl_client *client = NULL;
     tkl_names *names = NULL;
     int failed = cli_connect(cli, &client);
     if (!failed)
         failed = cli_end(cli, tkl_chat_names(client, &names));
-    for (size_t i = 0; !failed && i < names->count; i++)
+    if (failed)
+        return failed;
+    json_t *rows = json_array();
+    for (size_t i = 0; i < names->count; i++)
         json_array_append_new(rows, json_pack("{s:o}", "name", cli_json_bytes(names->items[i])));
     tkl_names_free(names);
-    return failed;
+    return cli_print_rows(cli, rows, name_columns);
 }
 
 static void add_row(json_t *rows, const tkl_inbox_chat *chat)
@@ -336,17 +339,24 @@ static void add_row(json_t *rows, const tkl_inbox_chat *chat)
                                               "missed", (json_int_t)chat->messages->missed));
 }
 
-static int list_of_member(cli_session *cli, json_t *rows)
+static int print_unread_counts(cli_session *cli, const tkl_inbox_chats *chats)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < chats->count; i++)
+        add_row(rows, &chats->items[i]);
+    int failed = cli_print_rows(cli, rows, unread_columns);
+    return failed ? failed : warn_unread(cli, chats);
+}
+
+static int list_of_member(cli_session *cli)
 {
     tkl_inbox *inbox = NULL;
     tkl_inbox_chats *chats = NULL;
     int failed = open_inbox(cli, &inbox);
     if (!failed)
         failed = cli_end(cli, tkl_inbox_show(inbox, &chats));
-    for (size_t i = 0; !failed && i < chats->count; i++)
-        add_row(rows, &chats->items[i]);
     if (!failed)
-        failed = warn_unread(cli, chats);
+        failed = print_unread_counts(cli, chats);
     tkl_inbox_chats_free(chats);
     tkl_inbox_close(inbox);
     return failed;
@@ -354,12 +364,7 @@ static int list_of_member(cli_session *cli, json_t *rows)
 
 static int list(cli_session *cli)
 {
-    json_t *rows = json_array();
-    int failed = cli->argc > 0 ? list_of_member(cli, rows) : list_all(cli, rows);
-    if (!failed)
-        return cli_print_rows(cli, rows, cli->argc > 0 ? unread_columns : name_columns);
-    json_decref(rows);
-    return failed;
+    return cli->argc > 0 ? list_of_member(cli) : list_all(cli);
 }
 
 /* ---- limit, drop --------------------------------------------------------- */
@@ -448,8 +453,10 @@ static const cli_verb verbs[] = {
         .args = "MEMBER",
         .summary = "print the messages of all its chats that a member has not acknowledged",
         .options = fetch_options,
-        .details = "Until they are acknowledged, the same messages are fetched again.\n"
-                   "Exit code 1 when there is none.",
+        .details =
+            "Until they are acknowledged, the same messages are fetched again. \"missed\" in JSON\n"
+            "is how many were removed unread by a limit. Exit code 1 when there is none. A chat\n"
+            "that cannot be read is named on standard error; the others are printed all the same.",
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat send \"$chat\" ann 'lunch at noon?'\n"
                    "tackle chat fetch bob --wait 5s --ack --json",

@@ -153,6 +153,9 @@ int cli_end(const cli_session *cli, int code);
 /* The same without a word. */
 int cli_exit_of(int code);
 
+/* As cli_end() for a failure, with another text. */
+int cli_fail_with(const cli_session *cli, int code, const char *format, ...) TKL_PRINTF(3, 4);
+
 /* Prints "tackle: lock run: ...", or JSON as cli_end(), on stderr; returns `exit`. */
 int cli_fail(const cli_session *cli, int exit, const char *format, ...) TKL_PRINTF(3, 4);
 

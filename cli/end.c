@@ -161,6 +161,17 @@ int cli_end_with(const cli_session *cli, int code, const char *field, json_t *va
     return cli->json ? cli_exit_of(code) : cli_end(cli, code);
 }
 
+int cli_fail_with(const cli_session *cli, int code, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    char *text = format_text(format, list);
+    va_end(list);
+    report(cli, tkl_codename(code), text != NULL ? text : "out of memory");
+    free(text);
+    return cli_exit_of(code);
+}
+
 /* ---- Asking before something is deleted ---------------------------------- */
 
 static bool agrees(void)

@@ -38,12 +38,22 @@ static int send(cli_session *cli)
 
 /* ---- fetch, ack ---------------------------------------------------------- */
 
+/* "missed" is how many were removed unread by a limit just before a message. */
+static json_t *json_mail(const tkl_messages *messages)
+{
+    json_t *all = cli_json_messages(messages), *message;
+    size_t i;
+    json_array_foreach(all, i, message) json_object_set_new(
+        message, "missed", json_integer(i == 0 ? (json_int_t)messages->missed : 0));
+    return all;
+}
+
 /* What cannot be printed is not acknowledged. */
 static int print_fetched(cli_session *cli, tkl_mail *mail, const tkl_messages *messages)
 {
     int failed = CLI_OK;
     if (cli->json)
-        failed = cli_print_json(cli, cli_json_messages(messages));
+        failed = cli_print_json(cli, json_mail(messages));
     else if (messages)
         cli_print_messages(messages);
     if (!failed && messages)
@@ -251,8 +261,10 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "print the messages that are not acknowledged, oldest first",
         .options = fetch_options,
-        .details = "Until they are acknowledged, the same messages are fetched again.\n"
-                   "Exit code 1 when there is none.",
+        .details =
+            "Until they are acknowledged, the same messages are fetched again. \"missed\" in JSON\n"
+            "is how many were removed unread by a limit just before a message.\n"
+            "Exit code 1 when there is none.",
         .example = "tackle mail send ann --from bob hello\n"
                    "tackle mail fetch ann --wait 5s --ack --json",
         .run = fetch,

@@ -24,9 +24,10 @@ static json_t *json_headers(const tkl_message *message)
 
 static json_t *json_message(const tkl_message *message)
 {
-    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "id", (json_int_t)message->id, "sender",
-                     cli_json_bytes(message->sender), "time", cli_json_time(message->time_ms),
-                     "body", cli_json_bytes(message->body), "headers", json_headers(message));
+    return json_pack("{s:I, s:o, s:o, s:I, s:o, s:o}", "id", (json_int_t)message->id, "sender",
+                     cli_json_present(message->sender), "time", cli_json_time(message->time_ms),
+                     "time_ms", (json_int_t)message->time_ms, "body", cli_json_bytes(message->body),
+                     "headers", json_headers(message));
 }
 
 json_t *cli_json_messages(const tkl_messages *messages)

@@ -7,7 +7,7 @@
 
 #include "out.h"
 
-/* [{"id","sender","time","body","headers"}] */
+/* [{"id","sender","time","time_ms","body","headers"}]; the sender is null when none was given. */
 json_t *cli_json_messages(const tkl_messages *messages);
 
 /* For people: a line with id, time and sender, then the body. */

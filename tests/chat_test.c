@@ -442,7 +442,17 @@ static void a_damaged_chat_does_not_keep_the_others_from_being_read(void **state
     server_do(f->server, "DEL tackle:chat:{bad}:marks");
     take_inbox(ann, "bad[TKL_EDAMAGED] good[1:x]");
     assert_code(tkl_inbox_fetch(ann, 1, 0, &chats), TKL_EDAMAGED);
+    assert_contains(tkl_errmsg(), "chat bad");
     assert_null(chats);
+    assert_ok(tkl_inbox_show(ann, &chats));
+    char *shown = inbox_text(chats);
+    assert_string_equal(shown, "bad[TKL_EDAMAGED] good[]");
+    free(shown);
+    tkl_inbox_chats_free(chats);
+    assert_ok(chat_leave(good, "ann"));
+    assert_ok(tkl_inbox_show(ann, &chats)); /* also when there is no other */
+    assert_int_equal(chats->count, 1);
+    tkl_inbox_chats_free(chats);
     assert_ok(tkl_chat_drop(bad));
     expect_inbox(ann, "");
     assert_code(tkl_inbox_fetch(ann, 0, 0, &chats), TKL_EINVAL);

@@ -129,6 +129,33 @@ static void an_idle_inbox_sends_nothing_and_a_message_asks_one_chat(void **state
     tkl_inbox_close(bob);
 }
 
+/* It is named, and neither ends the wait at once nor hides what comes. */
+static void a_damaged_chat_does_not_end_a_wait(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *good = create_chat(f->client, "good", "ann bob"),
+             *bad = create_chat(f->client, "bad", "ann bob");
+    tkl_inbox *bob = open_inbox(f->client, "bob");
+    tkl_inbox_chats *chats;
+    chat_say(bad, "ann", "x");
+    server_do(f->server, "DEL tackle:chat:{bad}:marks");
+    int64_t begin = test_now_ms();
+    assert_code(tkl_inbox_fetch(bob, 10, 300, &chats), TKL_EDAMAGED);
+    assert_contains(tkl_errmsg(), "chat bad");
+    assert_null(chats);
+    assert_true(test_now_ms() - begin >= 300);
+    waiter w = {.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, f->server, "tackle:chat:{good}");
+    test_sleep_ms(100);
+    chat_say(good, "ann", "y");
+    expect(&w, "bad[TKL_EDAMAGED] good[1:y]");
+    assert_ok(tkl_chat_drop(bad));
+    expect_inbox(bob, "good[1:y]");
+    tkl_chat_close(good);
+    tkl_chat_close(bad);
+    tkl_inbox_close(bob);
+}
+
 static void fetch_one_chat(void *arg, int index)
 {
     (void)index;
@@ -433,12 +460,139 @@ static void a_wait_goes_through_moving_slots_and_failovers(void **state)
     cluster_end(c);
 }
 
+/* ---- A server that hangs ------------------------------------------------- */
+
+/* A cluster whose masters serve on while another one is away. Bob's list of chats is on one server,
+ * the chats are on the two others. */
+typedef struct hanging {
+    cluster *cluster;
+    tkl_client *client;
+    server *server, *replica; /* that hang */
+    tkl_chat *good, *bad;
+    tkl_inbox *bob;
+} hanging;
+
+static server *owner_of(cluster *c, const char *name)
+{
+    return cluster_owner(c, (int)server_ask_int(c->servers[0], "CLUSTER KEYSLOT {%s}", name));
+}
+
+/* A chat on a server that is none of these. */
+static tkl_chat *create_beside(const hanging *h, const char *kind, const server *a, const server *b)
+{
+    char id[16];
+    int i = 0;
+    const server *at;
+    do {
+        snprintf(id, sizeof id, "%s%d", kind, i++);
+        at = owner_of(h->cluster, id);
+    } while (at == a || at == b);
+    return create_chat(h->client, id, "ann bob");
+}
+
+static void hanging_start(hanging *h)
+{
+    *h = (hanging){.cluster = cluster_start(false)};
+    for (int i = 0; i < CLUSTER_SIZE; i++)
+        server_do(h->cluster->servers[i], "CONFIG SET cluster-require-full-coverage no");
+    h->client = test_open(h->cluster->url, NULL);
+    server *home = owner_of(h->cluster, "bob");
+    h->bad = create_beside(h, "bad", home, home);
+    h->server = owner_of(h->cluster, tkl_chat_id(h->bad).data);
+    h->replica = cluster_replica(h->cluster, h->server);
+    h->good = create_beside(h, "good", home, h->server);
+    h->bob = open_inbox(h->client, "bob");
+}
+
+static void hang(hanging *h)
+{
+    server_freeze(h->replica);
+    server_freeze(h->server);
+}
+
+static void hanging_end(hanging *h)
+{
+    tkl_inbox_close(h->bob);
+    tkl_chat_close(h->good);
+    tkl_chat_close(h->bad);
+    tkl_close(h->client);
+    cluster_end(h->cluster);
+}
+
+static void expect_good(waiter *w, const hanging *h, const char *message)
+{
+    int64_t begin = test_now_ms();
+    char good[64], bad[64];
+    snprintf(good, sizeof good, "%s[%s]", tkl_chat_id(h->good).data, message);
+    snprintf(bad, sizeof bad, "%s[", tkl_chat_id(h->bad).data);
+    crew_join(w->thread);
+    assert_ok(w->result);
+    assert_contains(w->text, good);
+    assert_contains(w->text, bad); /* with the code */
+    free(w->text);
+    assert_in_range(test_now_ms() - begin, 0, 8000);
+}
+
+static void a_server_that_hangs_does_not_keep_other_chats_waiting(void **state)
+{
+    (void)state;
+    hanging h;
+    hanging_start(&h);
+    waiter w = {.inbox = h.bob, .wait_ms = LONG_MS};
+    hang(&h);
+    w.thread = crew_start(1, fetch_in_thread, &w);
+    test_sleep_ms(1500);
+    chat_say(h.good, "ann", "x");
+    expect_good(&w, &h, "1:x");
+    for (int i = 2; i <= 3; i++) { /* the handle knows that server by now */
+        int64_t begin = test_now_ms();
+        assert_ok(chat_try_ack(h.good, "bob", i - 1));
+        w = (waiter){.inbox = h.bob, .wait_ms = LONG_MS};
+        w.thread = crew_start(1, fetch_in_thread, &w);
+        test_sleep_ms(100);
+        chat_say(h.good, "ann", "y");
+        expect_good(&w, &h, i == 2 ? "2:y" : "3:y");
+        assert_in_range(test_now_ms() - begin, 0, 4000);
+    }
+    assert_ok(chat_try_ack(h.good, "bob", 3));
+    w = (waiter){.inbox = h.bob, .wait_ms = -1};
+    w.thread = crew_start(1, fetch_in_thread, &w);
+    test_sleep_ms(100);
+    server_thaw(h.replica);
+    server_thaw(h.server);
+    cluster_heal(h.cluster);
+    chat_say(h.bad, "ann", "z"); /* heard again */
+    crew_join(w.thread);
+    assert_contains(w.text, "[1:z]");
+    free(w.text);
+    hanging_end(&h);
+}
+
+static void a_server_that_hangs_during_a_wait_keeps_no_other_chat_waiting(void **state)
+{
+    (void)state;
+    hanging h;
+    hanging_start(&h);
+    waiter w = {.inbox = h.bob, .wait_ms = -1};
+    char channel[64];
+    snprintf(channel, sizeof channel, "tackle:chat:{%s}", tkl_chat_id(h.bad).data);
+    start_waiting(&w, h.server, channel);
+    hang(&h);
+    test_sleep_ms(10000); /* the heartbeat has found out */
+    chat_say(h.good, "ann", "x");
+    expect_good(&w, &h, "1:x");
+    server_thaw(h.replica);
+    server_thaw(h.server);
+    hanging_end(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_inbox_waits_for_all_its_chats),
         TEST(an_inbox_hears_of_new_chats),
         TEST(an_idle_inbox_sends_nothing_and_a_message_asks_one_chat),
+        TEST(a_damaged_chat_does_not_end_a_wait),
         TEST(a_member_that_leaves_waits_no_more),
         TEST(an_interrupted_wait_ends_at_once),
         TEST(a_wait_survives_lost_connections_and_flushall),
@@ -450,6 +604,8 @@ int main(void)
         cmocka_unit_test(nothing_is_lost_when_a_persistent_server_is_killed),
         cmocka_unit_test(a_chat_on_two_servers_at_once_is_waited_for),
         cmocka_unit_test(a_wait_goes_through_moving_slots_and_failovers),
+        cmocka_unit_test(a_server_that_hangs_does_not_keep_other_chats_waiting),
+        cmocka_unit_test(a_server_that_hangs_during_a_wait_keeps_no_other_chat_waiting),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

@@ -56,11 +56,21 @@ static int slot_of(const tkl_client *client, tkl_bytes channel)
     return client->route->cluster ? tkl__slot_of(channel) : TKL__NO_SLOT;
 }
 
+int tkl__server_of(tkl_client *client, tkl_bytes channel, int64_t deadline, tkl__node **node)
+{
+    return client->route->pick(client, slot_of(client, channel), deadline, node);
+}
+
+bool tkl__serves(tkl_client *client, const tkl__node *node, tkl_bytes channel)
+{
+    return client->route->serves(client, slot_of(client, channel), node);
+}
+
 static int listen(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t deadline,
                   tkl__waiter *w)
 {
     tkl__node *node;
-    int rc = client->route->pick(client, slot_of(client, channel), deadline, &node);
+    int rc = tkl__server_of(client, channel, deadline, &node);
     if (rc != TKL_OK)
         return rc;
     tkl__hub *hub = tkl__hub_get(client, node);

@@ -63,6 +63,11 @@ void tkl__unlisten(tkl__waiter *waiter);
  * as its messages do. `ear` lives beside it; unlisten it first. */
 int tkl__overhear(tkl__waiter *front, tkl_bytes channel, int64_t deadline, tkl__waiter *ear);
 
+/* The node of a channel, with a reference, and whether another channel is on it as far as is known.
+ * For callers that listen to many and want to leave all of a silent server alone. */
+int tkl__server_of(tkl_client *client, tkl_bytes channel, int64_t deadline, tkl__node **node);
+bool tkl__serves(tkl_client *client, const tkl__node *node, tkl_bytes channel);
+
 /* Whether the client is subscribed already: listening costs no trip then. */
 bool tkl__hears(tkl_client *client, tkl_bytes channel);
 

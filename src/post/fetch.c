@@ -130,10 +130,10 @@ static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, int64
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-void tkl__post_pause(int64_t deadline)
+int tkl__post_pause(tkl_client *client, int64_t deadline)
 {
     int64_t again = tkl__now() + tkl__backoff(8, PAUSE_MAX_US);
-    tkl__sleep_until(again < deadline ? again : deadline);
+    return tkl__sleep(client, again < deadline ? again : deadline);
 }
 
 /* Sleeps until it is worth looking again. TKL_EMPTY: look; TKL_EUNKNOWN: listen again and look. */
@@ -170,8 +170,9 @@ static int wait_and_fetch(const tkl__post *post, tkl_bytes reader, size_t max, i
         if (rc == TKL_EMPTY) {
             rc = sleep_once(&waiter, deadline);
         } else {
-            tkl__post_pause(deadline);
-            rc = listen(post, deadline, &waiter);
+            rc = tkl__post_pause(post->client, deadline);
+            if (rc == TKL_OK)
+                rc = listen(post, deadline, &waiter);
         }
         if (rc == TKL_EMPTY || rc == TKL_OK)
             rc = fetch_once(post, reader, max, deadline, messages);

@@ -78,7 +78,7 @@ int tkl__post_messages_make(tkl_reply *reply, bool owned, tkl_messages **message
 
 /* The deadline of one call of a wait that lasts until then. */
 int64_t tkl__post_attempt(const tkl__post *post, int64_t until);
-/* Sleeps a little before the next attempt, not beyond the deadline. */
-void tkl__post_pause(int64_t deadline);
+/* Sleeps a little before the next attempt, not beyond the deadline. TKL_EINTR. */
+int tkl__post_pause(tkl_client *client, int64_t deadline);
 
 #endif

@@ -122,5 +122,22 @@ ends 64 tackle chat create lunch
 ends 64 tackle chat create '' ann
 ends 64 tackle chat send lunch
 ends 64 tackle chat fetch ann --count 0
+
+# A chat that cannot be read is named, and hides no other.
+tackle chat create broken kim >/dev/null
+tackle chat create whole kim >/dev/null
+tackle chat send broken kim x >/dev/null
+tackle call DEL 'tackle:chat:{broken}:marks' >/dev/null
+ends 70 tackle chat fetch kim --json
+is "named" "$(jq -c '[.error, (.message | startswith("chat broken: "))]' <<<"$err")" \
+    '["TKL_EDAMAGED",true]'
+ends 70 tackle chat list kim --json
+is "the other is listed" "$(jq -c 'map(.name)' <<<"$out")" '["whole"]'
+is "named in the list" "$(jq -r .error <<<"$err")" TKL_EDAMAGED
+tackle chat send whole kim y >/dev/null
+ends 70 tackle chat fetch kim --ack --wait 5s --json
+is "the other is fetched" "$(jq -c 'map([.chat,.messages[0].body])' <<<"$out")" '[["whole","y"]]'
+is "and acknowledged" "$(tackle chat list kim --json 2>/dev/null | jq -c 'map(.unread)')" '[0]'
+
 tackle call SET 'tackle:chat:{set}' x >/dev/null
 ends 70 tackle chat show set

@@ -17,12 +17,14 @@ is "unread as JSON" "$(tackle mail unread ann --json | jq -c .)" '{"name":"ann",
 
 fetched=$(tackle mail fetch ann --json)
 is "ids" "$(jq -c 'map(.id)' <<<"$fetched")" '[1,2,3,4,5,6]'
-is "senders" "$(jq -c 'map(.sender)' <<<"$fetched")" '["bob","eve","","","bob","bob"]'
+is "senders" "$(jq -c 'map(.sender)' <<<"$fetched")" '["bob","eve",null,null,"bob","bob"]'
 is "bodies" "$(jq -c 'map(.body)' <<<"$fetched")" \
     '["hello","a b",{"base64":"YQD/"},"","one","two"]'
 is "headers" "$(jq -c '.[2].headers' <<<"$fetched")" \
     '[{"name":"type","value":"x=y"},{"name":"t","value":"2"}]'
 is "times" "$(jq -c 'map(.time | test("^20[0-9-]+T[0-9:.]+Z$")) | unique' <<<"$fetched")" '[true]'
+is "milliseconds" "$(jq -c 'map(.time_ms > 1600000000000) | unique' <<<"$fetched")" '[true]'
+is "none was missed" "$(jq -c 'map(.missed) | unique' <<<"$fetched")" '[0]'
 is "again" "$(tackle mail fetch ann --json)" "$fetched"
 is "count" "$(tackle mail fetch ann --count 1 --json | jq -c 'map(.id)')" '[1]'
 
@@ -73,6 +75,8 @@ ends 0 tackle mail limit ann --max-messages 2 --when-full drop
 tackle mail send ann x >/dev/null
 ends 0 tackle mail fetch ann
 has "$err" "1 messages were removed"
+is "missed" "$(tackle mail fetch ann --json | jq -c 'map([.id,.missed])')" '[[8,1],[9,0]]'
+is "left" "$(tackle mail ack ann 6)" 2
 ends 64 tackle mail limit ann --max-messages 0
 ends 64 tackle mail limit ann --when-full never
 ends 64 tackle mail limit ann --max-messages -2

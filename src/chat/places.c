@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The chats on a member's list, as a handle remembers them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "chat/inbox.h"
+#include "core/error.h"
+
+tkl_bytes tkl__place_id(const tkl__place *p)
+{
+    return (tkl_bytes){p->id, p->id_len};
+}
+
+char *tkl__copy_of(tkl_bytes bytes)
+{
+    char *copy = malloc(bytes.len + 1);
+    if (!copy)
+        return NULL;
+    if (bytes.len > 0)
+        memcpy(copy, bytes.data, bytes.len);
+    copy[bytes.len] = '\0';
+    return copy;
+}
+
+static void free_place(tkl__place *p)
+{
+    tkl__unlisten(&p->ear.waiter);
+    tkl__post_close(&p->post);
+    free(p->id);
+    free(p);
+}
+
+void tkl__places_free(tkl__places *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        free_place(all->items[i]);
+    free(all->items);
+}
+
+static int add_place(const tkl_inbox *inbox, tkl__places *all, tkl_bytes id)
+{
+    tkl__place **items = realloc(all->items, (all->count + 1) * sizeof *items);
+    tkl__place *p = calloc(1, sizeof *p);
+    if (items)
+        all->items = items;
+    if (!items || !p) {
+        free(p);
+        return tkl__nomem();
+    }
+    int rc = tkl__chat_post(inbox->client, id, inbox->timeout_ms, &p->post);
+    p->id = rc == TKL_OK ? tkl__copy_of(id) : NULL;
+    p->id_len = id.len;
+    if (p->id) {
+        items[all->count++] = p;
+        return TKL_OK;
+    }
+    tkl__post_close(&p->post);
+    free(p);
+    return rc == TKL_OK ? tkl__nomem() : rc;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const tkl__place *x = *(tkl__place *const *)a, *y = *(tkl__place *const *)b;
+    int order = memcmp(x->id, y->id, x->id_len < y->id_len ? x->id_len : y->id_len);
+    return order ? order : (x->id_len > y->id_len) - (x->id_len < y->id_len);
+}
+
+/* Among the first `count`, which are sorted. */
+static tkl__place *find_place(const tkl__places *all, size_t count, tkl_bytes id)
+{
+    tkl__place key = {.id = (char *)(uintptr_t)id.data, .id_len = id.len}, *wanted = &key;
+    tkl__place **found =
+        count > 0 ? bsearch(&wanted, all->items, count, sizeof *all->items, by_id) : NULL;
+    return found ? *found : NULL;
+}
+
+void tkl__places_drop_unlisted(tkl__places *all)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i]->listed)
+            all->items[kept++] = all->items[i];
+        else
+            free_place(all->items[i]);
+    all->count = kept;
+}
+
+/* {now, chat, time, chat, time ...} */
+int tkl__places_update(const tkl_inbox *inbox, const tkl_reply *list, tkl__places *all)
+{
+    size_t sorted = all->count;
+    int rc = TKL_OK;
+    all->now_ms = tkl_reply_int(tkl_reply_at(list, 0));
+    if (sorted > 0)
+        qsort(all->items, sorted, sizeof *all->items, by_id);
+    for (size_t i = 0; i < sorted; i++)
+        all->items[i]->listed = false;
+    for (size_t i = 1; rc == TKL_OK && i + 1 < tkl_reply_count(list); i += 2) {
+        tkl_bytes id = tkl_reply_bytes(tkl_reply_at(list, i));
+        tkl__place *p = find_place(all, sorted, id);
+        if (!p)
+            rc = add_place(inbox, all, id);
+        if (rc == TKL_OK) {
+            p = p ? p : all->items[all->count - 1];
+            p->listed = true;
+            p->listed_ms = tkl_reply_int(tkl_reply_at(list, i + 1));
+        }
+    }
+    return rc;
+}
