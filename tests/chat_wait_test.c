@@ -269,6 +269,10 @@ static void damage_is_told_and_nothing_is_changed(void **state)
 {
     fixture *f = *state;
     static const char *const damages[] = {
+        "DEL tackle:chat:{lunch}",
+        "DEL tackle:chat:{lunch}:readers",
+        "DEL tackle:chat:{lunch}:messages",
+        "DEL tackle:chat:{lunch}:messages tackle:chat:{lunch}:marks",
         "DEL tackle:chat:{lunch}:marks",
         "HSET tackle:chat:{lunch} last 1",
         "HSET tackle:chat:{lunch} drop_oldest x",
@@ -282,11 +286,37 @@ static void damage_is_told_and_nothing_is_changed(void **state)
         for (int n = 0; n < 3; n++)
             chat_say(chat, "ann", "x");
         server_do(f->server, damages[i]);
+        int64_t kept = server_ask_int(f->server, "XLEN tackle:chat:{lunch}:messages");
         assert_code(tkl_chat_fetch(chat, tkl_str("bob"), 9, 0, &messages), TKL_EDAMAGED);
         assert_code(chat_try_ack(chat, "bob", 2), TKL_EDAMAGED);
-        assert_int_equal(server_ask_int(f->server, "XLEN tackle:chat:{lunch}:messages"), 3);
+        assert_int_equal(server_ask_int(f->server, "XLEN tackle:chat:{lunch}:messages"), kept);
         assert_ok(tkl_chat_drop(chat)); /* the way out */
         tkl_chat_close(chat);
+    }
+}
+
+/* Without messages, too, and whoever asks. */
+static void an_evicted_part_is_told_to_all(void **state)
+{
+    fixture *f = *state;
+    static const char *const parts[] = {"", ":readers"};
+    tkl_bytes ann = tkl_str("ann");
+    for (size_t i = 0; i < 2; i++) {
+        tkl_chat *chat = create_chat(f->client, "lunch", "ann bob");
+        tkl_inbox *bob = open_inbox(f->client, "bob");
+        tkl_chat_info *info;
+        tkl_inbox_chats *chats;
+        server_do(f->server, "DEL tackle:chat:{lunch}%s", parts[i]);
+        assert_code(chat_try_send(chat, "ann", "x", NULL), TKL_EDAMAGED);
+        assert_code(chat_join(chat, "eve"), TKL_EDAMAGED);
+        assert_code(chat_leave(chat, "ann"), TKL_EDAMAGED);
+        assert_code(tkl_chat_show(chat, &info), TKL_EDAMAGED);
+        assert_code(tkl_chat_limit(chat, NULL), TKL_EDAMAGED);
+        assert_code(tkl_chat_create(chat, &ann, 1, NULL), TKL_EDAMAGED);
+        assert_code(tkl_inbox_fetch(bob, 1, 0, &chats), TKL_EDAMAGED);
+        assert_ok(tkl_chat_drop(chat));
+        tkl_chat_close(chat);
+        tkl_inbox_close(bob);
     }
 }
 
@@ -599,6 +629,7 @@ int main(void)
         TEST(lost_replies_change_nothing),
         TEST(a_full_server_lets_members_acknowledge_and_leave),
         TEST(damage_is_told_and_nothing_is_changed),
+        TEST(an_evicted_part_is_told_to_all),
         TEST(times_in_the_future_do_no_harm),
         TEST(the_documented_permissions_are_enough),
         cmocka_unit_test(nothing_is_lost_when_a_persistent_server_is_killed),

@@ -180,6 +180,63 @@ static void a_lost_reply_does_not_send_twice(void **state)
     proxy_end(p);
 }
 
+/* A caller that has more time may repeat its request for longer. */
+static void a_request_is_remembered_as_long_as_it_may_be_repeated(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        int64_t timeout_ms, least, most;
+    } cases[] = {{0, 60000, 120001}, {200000, 199000, 400002}, {86400000, 600000, 1200001}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tkl_mail *box;
+        tkl_mail_options options = {.timeout_ms = cases[i].timeout_ms};
+        assert_ok(tkl_mail_open(f->client, tkl_str("ann"), &options, &box));
+        send_text(box, "x");
+        assert_in_range(server_ask_int(f->server, "PTTL tackle:mail:{ann}:recent"), cases[i].least,
+                        cases[i].most);
+        tkl_mail_close(box);
+    }
+    tkl_mail *box = open_box(f->client, "ann");
+    send_text(box, "y"); /* shortens nothing */
+    assert_true(server_ask_int(f->server, "PTTL tackle:mail:{ann}:recent") > 600000);
+    tkl_mail_close(box);
+}
+
+/* As if the last 20,000 requests had come at that time. */
+static void remember_others(fixture *f, const char *time)
+{
+    char script[256];
+    snprintf(script, sizeof script,
+             "for i = 1, 20000 do redis.call('RPUSH', KEYS[1], 'other', 1, %s) end "
+             "return redis.call('LTRIM', KEYS[1], -60000, -1)",
+             time);
+    assert_ok(tkl_callz(f->client, NULL, "EVAL", script, "1", "tackle:mail:{ann}:recent", NULL));
+}
+
+/* The request was lost, and the server cannot tell it from one that it has forgotten. */
+static void a_request_that_may_be_forgotten_is_unknown(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_mail *box = open_box(client, "ann");
+    tkl_letter letter = {.body = TKL_LIT("x")};
+    tkl_mail_stats stats;
+    send_text(box, "first");
+    remember_others(f, "redis.call('TIME')[1] * 1000");
+    proxy_cut_after(p, TO_SERVER, 0);
+    assert_code(tkl_mail_send(box, tkl_str("bob"), &letter, 1, NULL), TKL_EUNKNOWN);
+    assert_contains(tkl_errmsg(), "many have sent since");
+    assert_ok(tkl_mail_show(box, &stats));
+    assert_int_equal(stats.unread, 1);
+    remember_others(f, "5"); /* long ago */
+    proxy_cut_after(p, TO_SERVER, 0);
+    assert_ok(tkl_mail_send(box, tkl_str("bob"), &letter, 1, NULL));
+    tkl_mail_close(box);
+    tkl_close(client);
+    proxy_end(p);
+}
+
 static void a_server_that_hangs_is_reported(void **state)
 {
     fixture *f = *state;
@@ -423,6 +480,8 @@ int main(void)
         TEST(many_waiters_share_a_connection),
         TEST(a_wait_survives_lost_connections),
         TEST(a_lost_reply_does_not_send_twice),
+        TEST(a_request_is_remembered_as_long_as_it_may_be_repeated),
+        TEST(a_request_that_may_be_forgotten_is_unknown),
         TEST(a_server_that_hangs_is_reported),
         TEST(a_wait_survives_a_server_that_hangs),
         TEST(an_interrupted_wait_ends_at_once),

@@ -15,8 +15,9 @@ extern "C" {
 #define TKL_MESSAGE_MAX (16 * 1024 * 1024)
 /* Messages of one call, sent or fetched. */
 #define TKL_MESSAGES_MAX 1000
-/* Headers of one message. */
-#define TKL_HEADERS_MAX 32
+/* Headers of one message, and of all messages of one call. */
+#define TKL_HEADERS_MAX      32
+#define TKL_CALL_HEADERS_MAX 4000
 
 /* Any bytes; the name is not empty. The same name may come more than once. */
 typedef struct tkl_header {

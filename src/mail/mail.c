@@ -11,9 +11,6 @@
 #include "core/options.h"
 #include "post/post.h"
 
-/* The one reader; whose mailbox it is says the name of the keys. */
-static const tkl_bytes owner_reader = TKL_LIT("owner");
-
 struct tkl_mail {
     tkl__post post;
 };
@@ -51,7 +48,7 @@ int tkl_mail_send(tkl_mail *mail, tkl_bytes sender, const tkl_letter *letters, s
 
 int tkl_mail_fetch(tkl_mail *mail, size_t max, int64_t wait_ms, tkl_messages **messages)
 {
-    return tkl__post_fetch(&mail->post, owner_reader, max, wait_ms, messages);
+    return tkl__post_fetch(&mail->post, tkl__post_owner, max, wait_ms, messages);
 }
 
 int tkl_mail_ack(tkl_mail *mail, int64_t id, int64_t *unread)
@@ -59,12 +56,12 @@ int tkl_mail_ack(tkl_mail *mail, int64_t id, int64_t *unread)
     if (unread)
         *unread = 0;
     int rc = tkl__check_number("an id", id, 1, INT64_MAX);
-    return rc == TKL_OK ? tkl__post_ack(&mail->post, owner_reader, id, unread, NULL) : rc;
+    return rc == TKL_OK ? tkl__post_ack(&mail->post, tkl__post_owner, id, unread, NULL) : rc;
 }
 
 int tkl_mail_purge(tkl_mail *mail, int64_t *removed)
 {
-    return tkl__post_ack(&mail->post, owner_reader, 0, NULL, removed);
+    return tkl__post_ack(&mail->post, tkl__post_owner, 0, NULL, removed);
 }
 
 int tkl_mail_limit(tkl_mail *mail, const tkl_message_limits *limits)

@@ -6,12 +6,20 @@
 -- ARGV[1] reader
 -- ARGV[2] owner     '1': of a mailbox; '0': a member of a chat
 -- ARGV[3] id        '': of the last message
--- returns {code, unread, how many kept messages were acknowledged}: TKL_NOTFOUND there is no such
+-- returns {code, unread, how many of the unread were acknowledged}: TKL_NOTFOUND there is no such
 --   chat, or no such message yet; TKL_NOTOWNER the reader is not a member
+-- include: clock
+local now = server_time()
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
 -- include: codes
 -- include: line
+-- include: age
 -- include: readers
+
+-- How many messages are kept, not too old, and behind this position.
+local function unread_behind(line, position)
+  return line.last - math.max(position, first_young(line) - 1)
+end
 
 local reader, is_owner, id = unpack(ARGV)
 local line = read_line()
@@ -21,13 +29,13 @@ if not position then
   return {line.exists and NOTOWNER or NOTFOUND}
 elseif upto > line.last then
   return {NOTFOUND}
-elseif upto <= position then
-  return {OK, line.last - position, 0}
 end
+local before = unread_behind(line, position)
+if upto <= position then
+  return {OK, before, 0}
+end
+local after = unread_behind(line, upto)
 permit_writes() -- acknowledging is what makes room
 redis.call('ZADD', READERS, upto, reader)
-if line.ttl < math.huge then -- the first acknowledgement has made the key
-  redis.call('PEXPIREAT', READERS, redis.call('PEXPIRETIME', STATE))
-end
 remove_acknowledged(line)
-return {OK, line.last - upto, math.max(0, upto - math.max(position, line.first - 1))}
+return {OK, after, before - after}

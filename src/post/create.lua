@@ -19,7 +19,7 @@ local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
 local LIMITS_END = 12 -- of the arguments
 
 local request, listed = ARGV[1], ARGV[2]
-if redis.call('EXISTS', STATE) == 1 then
+if read_line().exists then
   return redis.call('HGET', STATE, 'request') == request and OK or EXISTS
 elseif is_stale(listed) then
   return CONFLICT
@@ -36,8 +36,8 @@ for i = LIMITS_END + 1, #ARGV do
   readers[#readers + 1] = ARGV[i]
 end
 redis.call('HSET', STATE, unpack(fields))
-redis.call('UNLINK', MESSAGES, MARKS, READERS, RECENT)
 redis.call('ZADD', READERS, unpack(readers))
+redis.call('UNLINK', RECENT)
 expire(read_line())
 redis.pcall('SPUBLISH', STATE, '')
 return OK

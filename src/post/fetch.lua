@@ -6,7 +6,7 @@
 -- ARGV[1] reader
 -- ARGV[2] owner     '1': of a mailbox, whose visit is noted; '0': a member of a chat
 -- ARGV[3] max       messages; '0' only counts
--- ARGV[4] budget    bytes; the message that exceeds it is the last
+-- ARGV[4] budget    bytes; the message that exceeds it is the last. See also WORDS.
 -- returns {code, missed, unread, marks, entries of the stream}: TKL_NOTFOUND there is no such chat,
 --   TKL_NOTOWNER the reader is not a member. Unread ones include those returned.
 -- include: clock
@@ -18,6 +18,8 @@ local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
 -- include: readers
 
 local SEEN_KEPT = 30 * 86400000 -- of a mailbox to which nobody has sent: 30 days
+local STEP = 50 -- messages that are read at once
+local WORDS = 8000 -- fields and values; the step that exceeds it is the last
 
 local function note_visit(line)
   permit_writes()
@@ -38,6 +40,23 @@ local function affordable(marks, budget)
   return count
 end
 
+-- So many messages, or fewer when they have many headers.
+local function read_entries(from, count)
+  local entries, words = {}, 0
+  while #entries < count and words < WORDS do
+    local some = redis.call('XRANGE', MESSAGES, from + #entries, '+',
+                            'COUNT', math.min(STEP, count - #entries))
+    if #some == 0 then
+      damaged()
+    end
+    for _, entry in ipairs(some) do
+      entries[#entries + 1] = entry
+      words = words + #entry[2]
+    end
+  end
+  return entries
+end
+
 local reader, is_owner, max, budget = unpack(ARGV)
 local line = read_line()
 local position = position_of(line, reader, is_owner)
@@ -52,7 +71,6 @@ local marks, entries = {}, {}
 if from <= line.last and tonumber(max) > 0 then
   local at = 2 * (from - line.first)
   marks = redis.call('LRANGE', MARKS, at, at + 2 * max - 1)
-  local count = affordable(marks, tonumber(budget))
-  entries = redis.call('XRANGE', MESSAGES, from, '+', 'COUNT', count)
+  entries = read_entries(from, affordable(marks, tonumber(budget)))
 end
 return {OK, from - 1 - position, line.last - from + 1, marks, entries}

@@ -3,7 +3,7 @@
 -- KEYS[2] messages  stream
 -- KEYS[3] marks     list
 -- KEYS[4] readers   zset
--- ARGV[1] open      '1': the line need not exist
+-- ARGV[1] owner     of a mailbox, which need not exist; '': a chat
 -- ARGV[2...] pairs of a field and its value; '0' is the default
 -- returns code: TKL_NOTFOUND there is no such chat
 -- include: clock
@@ -13,13 +13,16 @@ local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
 -- include: line
 -- include: lifetime
 
-local before = read_line()
-if ARGV[1] == '0' and not before.exists then
+local owner, before = ARGV[1], read_line()
+if owner == '' and not before.exists then
   return NOTFOUND
 end
 permit_writes() -- a lower limit is what a full server needs
 if not before.exists then
   redis.call('HSET', STATE, 'last', 0, 'sent', 0) -- it is more than a visit from now on
+  redis.call('ZADD', READERS, 0, owner)
+elseif before.first > before.last then
+  redis.call('HSET', STATE, 'expired', before.last) -- the new limits may not explain it
 end
 for i = 2, #ARGV, 2 do
   if ARGV[i + 1] == '0' then

@@ -1,7 +1,9 @@
 -- The line of kept messages and its limits, read once. See the essay of post.c.
 
-local FIELDS = {'last', 'sent', 'max_messages', 'max_bytes', 'max_age', 'ttl', 'drop_oldest'}
-local DEFAULTS = {0, 0, 10000, 104857600, -1, -1, 0}
+local FIELDS = {
+  'last', 'sent', 'expired', 'max_messages', 'max_bytes', 'max_age', 'ttl', 'drop_oldest',
+}
+local DEFAULTS = {0, 0, 0, 10000, 104857600, -1, -1, 0}
 local NONE = -1
 
 local function damaged()
@@ -15,6 +17,24 @@ local function whole(text, least)
     damaged()
   end
   return number
+end
+
+-- The id up to which all readers have acknowledged.
+local function lowest_position()
+  local slowest = redis.call('ZRANGE', READERS, 0, 0, 'WITHSCORES')
+  return whole(slowest[2], 0)
+end
+
+-- Keys that belong together are there together. Messages are gone when all have acknowledged them,
+-- or with their age, and for no other reason.
+local function check_parts(line, kept)
+  if (redis.call('EXISTS', READERS) == 1) ~= line.exists then
+    damaged()
+  end
+  local all_gone = kept == 0 and line.last > 0 and line.max_age == math.huge
+  if all_gone and math.max(lowest_position(), line.expired) < line.last then
+    damaged()
+  end
 end
 
 -- Everything that the scripts need to know, checked: {exists, first, last, sent, max_messages ...}.
@@ -31,6 +51,7 @@ local function read_line()
      redis.call('LLEN', MARKS) ~= 2 * kept then
     damaged()
   end
+  check_parts(line, kept)
   line.first = line.last - kept + 1
   return line
 end

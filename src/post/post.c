@@ -20,6 +20,8 @@
  *                           sent          bytes of all messages ever sent
  *                           max_messages, max_bytes, max_age, ttl, drop_oldest
  *                                         limits; -1 is none, absent the default
+ *                           expired       id up to which messages had expired by their age when the
+ *                                         limits were changed the last time
  *                           seen          when the owner of a mailbox last fetched
  *                           created, request   of a chat: when, and by which request
  *   ns:C:{name}:messages  stream of the kept messages: the id is "<id>-0", the fields are sender,
@@ -28,9 +30,13 @@
  *                         before it. They tell which messages are too old or too many bytes, and
  *                         how many fit into a reply, without reading bodies.
  *   ns:C:{name}:readers   sorted set of readers by position; the owner of a mailbox is "owner"
- *   ns:C:{name}:recent    list of the last 20,000 requests to send with the first id each got, so
- *                         that a request whose reply was lost is not executed twice; expires a
- *                         minute after the last one
+ *   ns:C:{name}:recent    list of the last 20,000 requests to send, each with the first id that it
+ *                         got and its time, so that a request whose reply was lost is not executed
+ *                         twice. It expires: after one to two minutes without a message, or as long
+ *                         as the call of a sender may last, up to 20 minutes.
+ *
+ * The state and the readers are there together: a chat has members, and a mailbox gets its reader
+ * with its first message or limits. So a part that was evicted is noticed.
  *
  * Who removes them: messages and marks go with the last message; they expire with `max_age`.
  * Everything expires `ttl` after the last message, if there is such a limit. Else a mailbox stays
@@ -53,6 +59,8 @@
 #include "post/scripts.h"
 
 /* ---- Lines --------------------------------------------------------------- */
+
+const tkl_bytes tkl__post_owner = TKL_LIT("owner");
 
 int tkl__post_open(tkl_client *client, const char *component, tkl_bytes name, int64_t timeout_ms,
                    tkl__post *post)
@@ -88,6 +96,12 @@ int tkl__post_run(const tkl__post *post, const tkl__script *script, size_t nkeys
     return (int)tkl_reply_int(code ? code : *reply);
 }
 
+/* As scripts want it: empty for a chat. */
+static tkl_bytes owner_of(const tkl__post *post)
+{
+    return post->members ? tkl_str("") : tkl__post_owner;
+}
+
 int tkl__post_explain(const tkl__post *post, int rc)
 {
     if (rc == TKL_NOTOWNER)
@@ -103,11 +117,16 @@ int tkl__post_explain(const tkl__post *post, int rc)
 
 /* Random bytes that name a request: no two are alike. */
 #define REQUEST_SIZE 12
+/* For so long a request may be repeated; the server remembers it for as long. */
+#define REPEAT_MAX_MS 600000
 
-static int check_headers(const tkl_letter *letter, size_t *bytes)
+static int check_headers(const tkl_letter *letter, size_t *headers, size_t *bytes)
 {
     int rc = tkl__check_number("the number of headers", (int64_t)letter->header_count, 0,
                                TKL_HEADERS_MAX);
+    *headers += letter->header_count;
+    if (rc == TKL_OK && *headers > TKL_CALL_HEADERS_MAX)
+        rc = tkl__fail(TKL_EINVAL, "more than %d headers in one call", TKL_CALL_HEADERS_MAX);
     for (size_t i = 0; rc == TKL_OK && i < letter->header_count; i++) {
         const tkl_header *header = &letter->headers[i];
         rc = TKL__CHECK_RESERVED(header);
@@ -120,13 +139,13 @@ static int check_headers(const tkl_letter *letter, size_t *bytes)
 
 static int check_letters(tkl_bytes sender, const tkl_letter *letters, size_t count)
 {
-    size_t bytes = 0;
+    size_t bytes = 0, headers = 0;
     int rc = tkl__check_number("the number of messages", (int64_t)count, 0, TKL_MESSAGES_MAX);
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         bytes += sender.len + letters[i].body.len;
         rc = TKL__CHECK_RESERVED(&letters[i]);
         if (rc == TKL_OK)
-            rc = check_headers(&letters[i], &bytes);
+            rc = check_headers(&letters[i], &headers, &bytes);
         if (rc == TKL_OK && bytes > TKL_MESSAGE_MAX)
             rc = tkl__fail(TKL_EINVAL, "more than %d bytes in one call", TKL_MESSAGE_MAX);
     }
@@ -143,19 +162,38 @@ static void add_letter(tkl__args *args, const tkl_letter *letter)
     }
 }
 
+/* Of a call that begins now. */
+static int64_t repeat_window_ms(int64_t deadline)
+{
+    int64_t left = tkl__left(deadline);
+    return left < REPEAT_MAX_MS * INT64_C(1000) ? left / 1000 + 1 : REPEAT_MAX_MS;
+}
+
 /* A request whose outcome is unknown is repeated with "again": the script then looks whether it
  * was executed. As long as no answer comes, the outcome of the first stays unknown, whatever became
  * of the repetition. */
-static int run_send(const tkl__post *post, tkl__args *args, tkl_reply **reply)
+static int run_send(const tkl__post *post, tkl__args *args, int64_t deadline, tkl_reply **reply)
 {
-    int64_t deadline = tkl__post_deadline(post);
+    int64_t last = tkl__now() + REPEAT_MAX_MS * INT64_C(1000);
     int first =
         tkl__eval(post->client, &tkl__lua_post_send, &post->keys, args, deadline, false, reply);
-    if (!tkl_is_unknown(first) || tkl__left(deadline) == 0)
+    last = last < deadline ? last : deadline;
+    if (!tkl_is_unknown(first) || tkl__left(last) == 0)
         return first;
     args->items[1] = tkl_str("1");
-    int rc = tkl__eval(post->client, &tkl__lua_post_send, &post->keys, args, deadline, true, reply);
+    int rc = tkl__eval(post->client, &tkl__lua_post_send, &post->keys, args, last, true, reply);
     return rc == TKL_OK ? rc : tkl__fail_in(first, "sent, and the answer was lost");
+}
+
+static void send_args(const tkl__post *post, tkl_bytes sender, const tkl_letter *letters,
+                      size_t count, int64_t deadline, tkl__args *args)
+{
+    tkl__args_str(args, "0");
+    tkl__args_int(args, repeat_window_ms(deadline));
+    tkl__args_bytes(args, owner_of(post));
+    tkl__args_bytes(args, sender);
+    for (size_t i = 0; i < count; i++)
+        add_letter(args, &letters[i]);
 }
 
 int tkl__post_send(const tkl__post *post, tkl_bytes sender, const tkl_letter *letters, size_t count,
@@ -169,21 +207,20 @@ int tkl__post_send(const tkl__post *post, tkl_bytes sender, const tkl_letter *le
     int rc = check_letters(sender, letters, count);
     if (rc != TKL_OK || count == 0)
         return rc;
+    int64_t deadline = tkl__post_deadline(post);
     tkl__random(request, sizeof request);
     tkl__args_init(&args);
     tkl__args_bytes(&args, (tkl_bytes){request, sizeof request});
-    tkl__args_str(&args, "0");
-    tkl__args_str(&args, post->members ? "0" : "1");
-    tkl__args_bytes(&args, sender);
-    for (size_t i = 0; i < count; i++)
-        add_letter(&args, &letters[i]);
-    rc = run_send(post, &args, &reply);
+    send_args(post, sender, letters, count, deadline, &args);
+    rc = run_send(post, &args, deadline, &reply);
     tkl__args_free(&args);
     if (rc == TKL_OK)
         rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
     if (rc == TKL_OK && first_id)
         *first_id = tkl_reply_int(tkl_reply_at(reply, 1));
     tkl_reply_free(reply);
+    if (rc == TKL_EUNKNOWN && reply)
+        return tkl__fail(rc, "sent, the answer was lost, and many have sent since");
     return tkl__post_explain(post, rc);
 }
 
@@ -274,7 +311,7 @@ int tkl__post_limit(const tkl__post *post, const tkl_message_limits *limits)
     if (rc != TKL_OK)
         return rc;
     tkl__args_init(&args);
-    tkl__args_str(&args, post->members ? "0" : "1");
+    tkl__args_bytes(&args, owner_of(post));
     tkl__post_limits_args(limits, post->members ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE,
                           &args);
     rc = tkl__post_run(post, &tkl__lua_post_limit, 4, &args, tkl__post_deadline(post), &reply);

@@ -20,6 +20,9 @@ typedef struct tkl__post {
     bool members;       /* a chat: only readers may send, and reading begins with joining */
 } tkl__post;
 
+/* The one reader of a mailbox; whose it is says the name of the keys. */
+extern const tkl_bytes tkl__post_owner;
+
 /* Nothing to free on failure. */
 int tkl__post_open(tkl_client *client, const char *component, tkl_bytes name, int64_t timeout_ms,
                    tkl__post *post);

@@ -4,7 +4,7 @@
 -- The id up to which a reader has acknowledged; nil for a stranger. The owner of a mailbox is a
 -- reader from the beginning.
 local function position_of(line, reader, is_owner)
-  local score = redis.call('ZSCORE', READERS, reader) or is_owner == '1' and 0
+  local score = redis.call('ZSCORE', READERS, reader) or is_owner == '1' and not line.exists and 0
   if not score then
     return nil
   end
@@ -17,6 +17,5 @@ end
 
 -- Removes what every reader has acknowledged.
 local function remove_acknowledged(line)
-  local slowest = redis.call('ZRANGE', READERS, 0, 0, 'WITHSCORES')
-  remove_before(line, tonumber(slowest[2]) + 1)
+  remove_before(line, lowest_position() + 1)
 end

@@ -6,11 +6,12 @@
 -- KEYS[5] recent    list
 -- ARGV[1] request   random, of this request
 -- ARGV[2] again     '1': the request may have been executed already
--- ARGV[3] open      '1': everybody may send; '0': readers only
--- ARGV[4] sender
--- ARGV[5...] letters: the body, the number of words in the headers, and these words
+-- ARGV[3] window    milliseconds for which it may be repeated, from its beginning
+-- ARGV[4] owner     of a mailbox, to which everybody may send; '': a chat, readers only
+-- ARGV[5] sender
+-- ARGV[6...] letters: the body, the number of words in the headers, and these words
 -- returns {code, id of the first}: TKL_NOTFOUND there is no such chat, TKL_NOTOWNER the sender is
---   not a member, TKL_FULL
+--   not a member, TKL_FULL; TKL_EUNKNOWN it cannot be said whether it was executed already
 -- include: clock
 local now = server_time()
 local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
@@ -19,11 +20,35 @@ local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
 -- include: age
 -- include: lifetime
 
-local REMEMBERED = 20000 -- requests, for a minute after the last of them
-local REMEMBERED_MS = 60000
+local EUNKNOWN = -5
+local REMEMBERED = 20000 -- requests
+local REMEMBERED_MS = 60000 -- at least, and as long as they may be repeated
+local PARTS = 3 -- of a request: itself, the id of its first message, the time
+
+-- The id that an earlier attempt got; nil: there was none.
+local function earlier_id(request)
+  local at = redis.call('LPOS', RECENT, request, 'RANK', -1)
+  return at and tonumber(redis.call('LINDEX', RECENT, at + 1))
+end
+
+-- Whether so many have sent meanwhile that requests of this time are forgotten.
+local function is_forgotten(window)
+  local oldest = redis.call('LLEN', RECENT) >= PARTS * REMEMBERED and
+                 redis.call('LINDEX', RECENT, PARTS - 1)
+  return oldest and tonumber(oldest) > now - window
+end
+
+local function remember(request, first, window)
+  local wanted = math.max(window, REMEMBERED_MS)
+  redis.call('RPUSH', RECENT, request, first, now)
+  redis.call('LTRIM', RECENT, -PARTS * REMEMBERED, -1)
+  if redis.call('PTTL', RECENT) < wanted then
+    redis.call('PEXPIRE', RECENT, 2 * wanted) -- not again for each message
+  end
+end
 
 local function read_letters(sender)
-  local letters, bytes, at = {}, 0, 5
+  local letters, bytes, at = {}, 0, 6
   while ARGV[at] do
     local entry, start = {'sender', sender, 'body', ARGV[at]}, bytes
     local header_end = at + 1 + ARGV[at + 1]
@@ -63,13 +88,17 @@ local function add(line, letters)
   redis.call('RPUSH', MARKS, unpack(marks))
 end
 
-local request, again, open, sender = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local request, again, window, owner, sender = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local line = read_line()
-local known = again == '1' and redis.call('LPOS', RECENT, request)
-if known then
-  return {OK, tonumber(redis.call('LINDEX', RECENT, known + 1))}
+if again == '1' then
+  local id = earlier_id(request)
+  if id then
+    return {OK, id}
+  elseif is_forgotten(window) then
+    return {EUNKNOWN}
+  end
 end
-if open == '0' then
+if owner == '' then
   if not line.exists then
     return {NOTFOUND}
   elseif not redis.call('ZSCORE', READERS, sender) then
@@ -90,10 +119,9 @@ remove_before(line, kept_from)
 redis.call('HSET', STATE, 'last', line.last, 'sent', line.sent + bytes)
 if not line.exists then
   redis.call('PERSIST', STATE) -- until now it only told when its owner was seen
+  redis.call('ZADD', READERS, 0, owner)
 end
-redis.call('RPUSH', RECENT, request, first)
-redis.call('LTRIM', RECENT, -2 * REMEMBERED, -1)
-redis.call('PEXPIRE', RECENT, math.min(REMEMBERED_MS, line.ttl))
+remember(request, first, window)
 expire(line)
 redis.pcall('SPUBLISH', STATE, '') -- a sender that may not publish wakes nobody, but has sent
 return {OK, first}

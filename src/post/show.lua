@@ -12,11 +12,11 @@ local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
 -- include: line
 -- include: age
 
-local fields = redis.call('HGETALL', STATE)
+local line, fields = read_line(), redis.call('HGETALL', STATE)
 if #fields == 0 then
   return {NOTFOUND}
 end
-local line, oldest, start = read_line(), 0, nil
+local oldest, start = 0, nil
 local first = first_young(line)
 if first <= line.last then
   oldest, start = mark_of(line, first)
