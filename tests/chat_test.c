@@ -143,7 +143,7 @@ static void the_last_member_out_removes_the_chat(void **state)
     assert_ok(chat_leave(chat, "ann"));
     assert_ok(chat_leave(chat, "bob"));
     assert_code(chat_leave(chat, "bob"), TKL_NOTFOUND);
-    char *keys = server_ask(f->server, "KEYS tackle:chat:*");
+    char *keys = server_ask(f->server, "KEYS *"); /* the lists of chats are gone, too */
     assert_string_equal(keys, "");
     free(keys);
     assert_ok(tkl_chat_names(f->client, &names));
@@ -550,6 +550,50 @@ static void a_join_that_stopped_halfway_can_be_repeated(void **state)
     tkl_inbox_close(bob);
 }
 
+static void a_member_that_is_refused_leaves_nothing_behind(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann"), *none = open_chat(f->client, "none");
+    tkl_bytes both[] = {tkl_str("ann"), tkl_str("bob")};
+    assert_code(chat_join(none, "bob"), TKL_NOTFOUND);
+    assert_code(tkl_chat_create(chat, both, 2, NULL), TKL_EXISTS);
+    assert_int_equal(listed(f, "bob"), 0);
+    assert_int_equal(listed(f, "ann"), 1);
+    assert_code(chat_join(chat, "ann"), TKL_EXISTS);
+    assert_int_equal(listed(f, "ann"), 1);
+    server_do(f->server, "DEL tackle:chat:{lunch}:readers");
+    assert_code(chat_join(chat, "bob"), TKL_EDAMAGED);
+    assert_contains(tkl_errmsg(), "another program");
+    assert_int_equal(listed(f, "bob"), 0);
+    assert_ok(tkl_chat_drop(chat));
+    tkl_chat_close(chat);
+    tkl_chat_close(none);
+}
+
+static void come_and_go(void *arg, int index)
+{
+    for (int i = 0; i < 30; i++) {
+        int rc = (i + index) % 2 ? chat_join(arg, "bob") : chat_leave(arg, "bob");
+        assert_true(rc == TKL_OK || rc == TKL_EXISTS || rc == TKL_NOTOWNER);
+    }
+}
+
+/* Whoever is a member in the end has the chat on its list. */
+static void joining_and_leaving_at_once(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = create_chat(f->client, "lunch", "ann");
+    for (int round = 0; round < 20; round++) {
+        crew_run(4, come_and_go, chat);
+        tkl_chat_info *info = show(chat);
+        if (info->member_count == 2)
+            assert_int_equal(listed(f, "bob"), 1);
+        tkl_chat_info_free(info);
+    }
+    assert_ok(chat_leave(chat, "ann"));
+    tkl_chat_close(chat);
+}
+
 static void chats_live_in_different_slots_of_a_cluster(void **state)
 {
     (void)state;
@@ -605,6 +649,8 @@ int main(void)
         TEST(a_forked_child_may_fetch),
         TEST(entries_of_chats_that_are_no_more_are_forgotten_when_old),
         TEST(a_join_that_stopped_halfway_can_be_repeated),
+        TEST(a_member_that_is_refused_leaves_nothing_behind),
+        TEST(joining_and_leaving_at_once),
         cmocka_unit_test(chats_live_in_different_slots_of_a_cluster),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

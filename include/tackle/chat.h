@@ -34,9 +34,10 @@
 extern "C" {
 #endif
 
-/* Members of a chat, and those that one call can make it with. */
-#define TKL_CHAT_MEMBERS_MAX 10000
-#define TKL_CHAT_CREATE_MAX  1000
+/* Members of a chat, those that one call can make it with, and the bytes of their names. */
+#define TKL_CHAT_MEMBERS_MAX  10000
+#define TKL_CHAT_CREATE_MAX   1000
+#define TKL_CHAT_CREATE_BYTES (1024 * 1024)
 
 /* ---- One chat ------------------------------------------------------------ */
 
@@ -54,7 +55,8 @@ TKL_API void tkl_chat_close(tkl_chat *chat);
 /* Valid as long as the handle. No I/O. */
 TKL_API tkl_bytes tkl_chat_id(const tkl_chat *chat) TKL_NONNULL(1);
 
-/* Makes the chat with these members, 1 to TKL_CHAT_CREATE_MAX. `limits`: NULL for the defaults.
+/* Makes the chat with these members, 1 to TKL_CHAT_CREATE_MAX with names of TKL_CHAT_CREATE_BYTES
+ * in all. `limits`: NULL for the defaults.
  * TKL_EXISTS: there is one of this id. */
 TKL_API int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
                             const tkl_message_limits *limits) TKL_NONNULL(1) TKL_CHECK;

@@ -14,22 +14,29 @@
  * The rule: a member's list has every chat of which it is a member; it may have others. Fetching
  * asks each chat on the list, and chats where it is not a member say so.
  *
- *   create, join   first the list, then the chat. When the program dies in between, the list has an
- *                  entry too many.
- *   leave          first the chat, then the list. The same.
+ *   create, join   first the list, then the chat, then the list once more. When the chat refuses,
+ *                  the list is as before.
+ *   leave          the time of the entry is read; then the chat, then the list: the entry is removed
+ *                  unless its time is another one by now (chat/unlist).
  *
- * All steps can be repeated. Who removes entries that are too many? Leaving, and every fetch that
- * finds one. But a member that is just being added is in the list already and not yet in the chat.
- * So an entry is removed only when it is an hour old (chat/forget), joining writes its time anew
- * (chat/enlist), and the chat accepts a member only within ten minutes of that time (post/join;
- * else the program begins again with the list). As long as the clocks of the servers differ by less
- * than ten minutes, a chat is not removed from the list of somebody who becomes a member.
+ * All steps can be repeated, and a program that dies in between leaves an entry too many. Members
+ * that come and go at the same time: whoever joins writes the time of the entry anew before and
+ * after, and no two times are alike. So a leave that removes the entry of a join that is under way
+ * is followed by the last step of the join. (It takes a join and a leave of one member at once,
+ * and the death of the joining program between its last two steps, to lose an entry.)
+ *
+ * Who removes entries that are too many? Every fetch that finds one. But a member that is just
+ * being added is in the list already and not yet in the chat. So such an entry is removed only when
+ * it is an hour old (chat/forget), and the chat accepts a member only within ten minutes of the
+ * time of its entry (post/join; else the program begins again with the list). This holds as long as
+ * the clocks of the servers differ by less than ten minutes.
  *
  * Waiting: an inbox listens to the channel of its list (a new entry) and to those of all its chats
  * (new messages, new members). A message is one publication, however many members there are.
  */
 #include "chat/chat.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,12 +63,6 @@ int tkl__chat_post(tkl_client *client, tkl_bytes id, int64_t timeout_ms, tkl__po
     int rc = tkl__post_open(client, "chat", id, timeout_ms, post);
     post->members = true;
     return rc;
-}
-
-int tkl__chat_list(const tkl_client *client, tkl_bytes member, tkl__keys *list)
-{
-    static const char *const parts[] = {""};
-    return tkl__keys_make(client, "chats", member, parts, 1, list);
 }
 
 static int open_chat(tkl_chat *chat, tkl_client *client, tkl_bytes id, int64_t timeout_ms)
@@ -115,7 +116,7 @@ tkl_bytes tkl_chat_id(const tkl_chat *chat)
     return (tkl_bytes){chat->id, chat->id_len};
 }
 
-/* ---- The lists of members ------------------------------------------------ */
+/* ---- Members ------------------------------------------------------------- */
 
 static int check_member(tkl_bytes member)
 {
@@ -125,94 +126,67 @@ static int check_member(tkl_bytes member)
                      member.len);
 }
 
-/* The earliest of the times at which the lists were written. */
-static int earliest(const tkl_reply *replies, int64_t *listed_ms)
+static int check_members(const tkl_bytes *members, size_t count)
 {
-    *listed_ms = INT64_MAX;
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        int code = tkl_reply_code(reply);
-        if (code != TKL_OK)
-            return tkl__fail(code, "%s", tkl_reply_str(reply));
-        if (tkl_reply_int(reply) < *listed_ms)
-            *listed_ms = tkl_reply_int(reply);
+    size_t bytes = 0;
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        rc = check_member(members[i]);
+        bytes += members[i].len;
     }
-    return TKL_OK;
-}
-
-static int run_enlist(const tkl_chat *chat, const tkl__keys *lists, size_t count, int64_t deadline,
-                      int64_t *listed_ms)
-{
-    tkl_bytes id = tkl_chat_id(chat);
-    tkl_reply *replies = NULL;
-    tkl__invocation *calls = calloc(count, sizeof *calls);
-    if (!calls)
-        return tkl__nomem();
-    for (size_t i = 0; i < count; i++)
-        calls[i] = (tkl__invocation){.script = &tkl__lua_chat_enlist,
-                                     .keys = lists[i].items,
-                                     .nkeys = 1,
-                                     .args = &id,
-                                     .nargs = 1,
-                                     .retry_safe = true};
-    int rc = tkl__run_many(chat->post.client, calls, count, deadline, &replies);
-    if (rc == TKL_OK)
-        rc = earliest(replies, listed_ms);
-    tkl_reply_free(replies);
-    free(calls);
+    if (rc == TKL_OK && bytes > TKL_CHAT_CREATE_BYTES)
+        rc = tkl__fail(TKL_EINVAL, "the names of the members have more than %d bytes in all",
+                       TKL_CHAT_CREATE_BYTES);
     return rc;
 }
-
-/* Puts the chat into the lists of these members, in one trip for each node. */
-static int enlist(const tkl_chat *chat, const tkl_bytes *members, size_t count, int64_t deadline,
-                  int64_t *listed_ms)
-{
-    tkl__keys *lists = calloc(count, sizeof *lists);
-    int rc = lists ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        rc = tkl__chat_list(chat->post.client, members[i], &lists[i]);
-    if (rc == TKL_OK)
-        rc = run_enlist(chat, lists, count, deadline, listed_ms);
-    for (size_t i = 0; lists && i < count; i++)
-        tkl__keys_free(&lists[i]);
-    free(lists);
-    return rc;
-}
-
-void tkl__chat_forget(tkl_client *client, const tkl__keys *list, tkl_bytes id, int64_t deadline)
-{
-    tkl__args args;
-    tkl_reply *reply;
-    tkl__args_init(&args);
-    tkl__args_bytes(&args, id);
-    (void)tkl__eval(client, &tkl__lua_chat_forget, list, &args, deadline, true, &reply);
-    tkl__args_free(&args);
-    tkl_reply_free(reply);
-}
-
-/* ---- Members ------------------------------------------------------------- */
 
 /* The second step of adding members. */
 typedef int add_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline, const void *arg);
 
 /* The lists, then the chat; again when too much time passed in between. */
-static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t count, add_step *step,
+static int add_to_both(const tkl_chat *chat, tkl__lists *lists, int64_t deadline, add_step *step,
                        const void *arg)
 {
-    int64_t deadline = tkl__post_deadline(&chat->post), listed_ms = 0;
-    int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        rc = check_member(members[i]);
-    if (rc != TKL_OK)
-        return rc;
     for (int i = 0; i < ATTEMPTS; i++) {
-        rc = enlist(chat, members, count, deadline, &listed_ms);
+        int rc = tkl__lists_add(lists, deadline);
         if (rc == TKL_OK)
-            rc = step(chat, listed_ms, deadline, arg);
+            rc = step(chat, tkl__lists_earliest(lists), deadline, arg);
         if (rc != TKL_CONFLICT)
             return rc;
     }
     return tkl__fail(TKL_EUNREADY, "the clocks of the servers differ by more than ten minutes");
+}
+
+/* The end of adding members, which is best effort: whether they were added is known already, and
+ * what there is to say about it. */
+static int tidy_lists(tkl__lists *lists, int rc, int kept, int64_t deadline)
+{
+    char said[512];
+    snprintf(said, sizeof said, "%s", tkl_errmsg());
+    if (rc == TKL_OK)
+        (void)tkl__lists_add(lists, deadline);
+    else if (rc != kept && !tkl__may_pass(rc))
+        tkl__lists_undo(lists, deadline);
+    tkl__begin();
+    return rc == TKL_OK ? rc : tkl__fail(rc, "%s", said);
+}
+
+/* `kept`: the "no" at which the chat stays in the lists. Somebody may have removed it from there
+ * after the first step, by leaving: so it is put there once more. */
+static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t count, add_step *step,
+                       const void *arg, int kept)
+{
+    int64_t deadline = tkl__post_deadline(&chat->post);
+    tkl__lists lists;
+    int rc = check_members(members, count);
+    if (rc == TKL_OK)
+        rc = tkl__lists_open(chat->post.client, tkl_chat_id(chat), members, count, &lists);
+    if (rc != TKL_OK)
+        return rc;
+    rc = add_to_both(chat, &lists, deadline, step, arg);
+    rc = tidy_lists(&lists, rc, kept, deadline);
+    tkl__lists_close(&lists);
+    return rc;
 }
 
 typedef struct creation {
@@ -249,7 +223,8 @@ int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
     if (rc != TKL_OK)
         return rc;
     tkl__token_new(c.request);
-    return tkl__post_explain(&chat->post, add_members(chat, members, count, create_step, &c));
+    return tkl__post_explain(&chat->post,
+                             add_members(chat, members, count, create_step, &c, TKL_OK));
 }
 
 typedef struct joining {
@@ -278,25 +253,39 @@ int tkl_chat_join(tkl_chat *chat, tkl_bytes member, tkl_chat_start start)
     int rc = tkl__check_number("start", (int64_t)start, 0, TKL_CHAT_START_OLDEST);
     if (rc != TKL_OK)
         return rc;
-    return tkl__post_explain(&chat->post, add_members(chat, &member, 1, join_step, &j));
+    return tkl__post_explain(&chat->post, add_members(chat, &member, 1, join_step, &j, TKL_EXISTS));
 }
 
-int tkl_chat_leave(tkl_chat *chat, tkl_bytes member)
+static int leave_step(const tkl_chat *chat, tkl_bytes member, int64_t deadline)
 {
-    int64_t deadline = tkl__post_deadline(&chat->post);
     tkl__args args;
-    tkl__keys list;
     tkl_reply *reply;
-    int rc = tkl__chat_list(chat->post.client, member, &list);
-    if (rc != TKL_OK)
-        return rc;
     tkl__args_init(&args);
     tkl__args_bytes(&args, member);
-    rc = tkl__post_run(&chat->post, &tkl__lua_post_leave, chat->post.keys.count, &args, deadline,
-                       &reply);
+    int rc = tkl__post_run(&chat->post, &tkl__lua_post_leave, chat->post.keys.count, &args,
+                           deadline, &reply);
     tkl_reply_free(reply);
-    if (rc >= TKL_OK) /* also when it is not a member: an earlier attempt may have got so far */
-        tkl__chat_forget(chat->post.client, &list, tkl_chat_id(chat), deadline);
+    return rc;
+}
+
+/* Also when it is not a member: an earlier attempt may have got so far. */
+int tkl_chat_leave(tkl_chat *chat, tkl_bytes member)
+{
+    tkl_client *client = chat->post.client;
+    int64_t deadline = tkl__post_deadline(&chat->post);
+    tkl__keys list;
+    tkl_reply *time = NULL;
+    int rc = tkl__chat_list(client, member, &list);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__list_time(client, &list, tkl_chat_id(chat), deadline, &time);
+    if (rc == TKL_OK)
+        rc = leave_step(chat, member, deadline);
+    if (rc >= TKL_OK) {
+        tkl__list_remove(client, &list, tkl_chat_id(chat), time, deadline);
+        tkl__begin();
+    }
+    tkl_reply_free(time);
     tkl__keys_free(&list);
     return tkl__post_explain(&chat->post, rc);
 }

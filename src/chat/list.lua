@@ -2,7 +2,8 @@
 -- KEYS[1] list  zset; see chat/enlist
 -- returns {now, chat, time, chat, time ...}
 
+local list = KEYS[1]
 local time = redis.call('TIME')
-local answer = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+local answer = redis.call('ZRANGE', list, 0, -1, 'WITHSCORES')
 table.insert(answer, 1, string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)))
 return answer
