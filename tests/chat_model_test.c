@@ -227,8 +227,11 @@ static void step_ack(game *g, int which, int who)
 {
     model *m = &g->models[which];
     int64_t id = 1 + rand() % (m->last - m->first + 5) + (m->first > 3 ? m->first - 3 : 0);
-    int rc = tkl_chat_ack(g->chats[which], name_of(who), id, NULL);
+    int64_t left;
+    int rc = tkl_chat_ack(g->chats[which], name_of(who), id, &left);
     assert_code(rc, model_ack(m, who, id));
+    int64_t before = m->position[who] >= m->first ? m->position[who] : m->first - 1;
+    assert_int_equal(left, rc == TKL_OK ? m->last - before : 0);
 }
 
 static void step_join(game *g, int which, int who)
