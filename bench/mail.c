@@ -36,10 +36,12 @@ static const tkl_message_limits limits = {.max_messages = KEPT,
 
 #define KEYS_OF(line) line, line ":messages", line ":marks", line ":readers", line ":recent"
 
-static const char *const mail_words[] = {
-    "EVALSHA", "", "5", KEYS_OF("tackle:mail:{bench}"), "request", "0", "1", "m0", BODY, "0"};
-static const char *const chat_words[] = {
-    "EVALSHA", "", "5", KEYS_OF("tackle:chat:{bench}"), "request", "0", "0", "m0", BODY, "0"};
+static const char *const mail_words[] = {"EVALSHA", "",   "5",    KEYS_OF("tackle:mail:{bench}"),
+                                         "request", "0",  "5000", "owner",
+                                         "m0",      BODY, "0"};
+static const char *const chat_words[] = {"EVALSHA", "",   "5",    KEYS_OF("tackle:chat:{bench}"),
+                                         "request", "0",  "5000", "",
+                                         "m0",      BODY, "0"};
 enum { WORDS = sizeof mail_words / sizeof *mail_words };
 
 static void bare_send(bench_worker *w, const char *const *words)

@@ -292,11 +292,43 @@ static void a_thousand_members_cost_a_sender_nothing(void **state)
     server_do(f->server, "CONFIG RESETSTAT");
     chat_say(chat, "m5", "x");
     assert_true(server_commands(f->server) < 25); /* with those inside the script */
+    assert_ok(chat_try_ack(chat, "m7", 1));
+    tkl_chat_info *info = show(chat);
+    assert_int_equal(info->member_count, 1000);
+    assert_string_equal(info->members[999].name.data, "m7");
+    assert_int_equal(info->members[999].unread, 0);
+    assert_int_equal(info->members[0].unread, 1);
+    tkl_chat_info_free(info);
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(kept(f, "crowd"), 1);
         assert_ok(chat_try_ack(chat, names[i], 1));
     }
     assert_int_equal(kept(f, "crowd"), 0);
+    tkl_chat_close(chat);
+}
+
+static void what_one_call_may_bring_is_bounded(void **state)
+{
+    fixture *f = *state;
+    tkl_chat *chat = open_chat(f->client, "crowd");
+    size_t size = TKL_CHAT_CREATE_BYTES / 17;
+    char *names = malloc(17 * size + 17);
+    tkl_bytes members[17];
+    memset(names, 'x', 17 * size + 17);
+    for (int i = 0; i < 17; i++) {
+        members[i] = (tkl_bytes){names + (size_t)i * size, size + 1};
+        names[(size_t)i * size] = (char)('a' + i);
+    }
+    assert_code(tkl_chat_create(chat, members, 17, NULL), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "bytes in all");
+    assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
+    assert_ok(tkl_chat_create(chat, members, 16, NULL));
+    free(names);
+    static const char fill[] = "for i = 1, 5000 do redis.call('ZADD', KEYS[1], 1, i) end";
+    assert_ok(tkl_callz(f->client, NULL, "EVAL", fill, "1", "tackle:chats:{bob}", NULL));
+    assert_code(chat_join(chat, "bob"), TKL_FULL);
+    assert_contains(tkl_errmsg(), "5000 chats");
+    assert_int_equal(server_ask_int(f->server, "ZCARD tackle:chats:{bob}"), 5000);
     tkl_chat_close(chat);
 }
 
@@ -641,6 +673,7 @@ int main(void)
         TEST(a_chat_is_shown_with_members_and_positions),
         TEST(a_member_that_never_reads_is_told_what_it_missed),
         TEST(a_thousand_members_cost_a_sender_nothing),
+        TEST(what_one_call_may_bring_is_bounded),
         TEST(names_may_be_any_bytes),
         TEST(an_inbox_has_all_chats_of_a_member),
         TEST(a_fetch_over_fifty_chats_is_one_trip),

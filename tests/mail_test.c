@@ -432,6 +432,36 @@ static void a_thousand_in_one_trip(void **state)
     tkl_mail_close(box);
 }
 
+/* No call keeps the server busy for long: many headers are many words. */
+static void headers_of_one_call_are_bounded(void **state)
+{
+    tkl_mail *box = open_box(*state, "ann");
+    static tkl_header headers[TKL_HEADERS_MAX];
+    static tkl_letter letters[TKL_CALL_HEADERS_MAX / TKL_HEADERS_MAX + 1];
+    enum { MOST = TKL_CALL_HEADERS_MAX / TKL_HEADERS_MAX };
+    tkl_messages *mail;
+    for (int i = 0; i < TKL_HEADERS_MAX; i++)
+        headers[i] = (tkl_header){.name = TKL_LIT("name"), .value = TKL_LIT("value")};
+    for (int i = 0; i <= MOST; i++)
+        letters[i] = (tkl_letter){.headers = headers, .header_count = TKL_HEADERS_MAX};
+    assert_code(tkl_mail_send(box, tkl_str(""), letters, MOST + 1, NULL), TKL_EINVAL);
+    assert_contains(tkl_errmsg(), "headers in one call");
+    for (int i = 0; i < 4; i++)
+        assert_ok(tkl_mail_send(box, tkl_str(""), letters, MOST, NULL));
+    int64_t last = 0;
+    while (tkl_mail_fetch(box, 1000, 0, &mail) == TKL_OK) {
+        assert_in_range(mail->count, 1, 200);
+        assert_int_equal(mail->unread, 4 * MOST - last);
+        assert_int_equal(mail->items[0].id, last + 1);
+        last = mail->items[mail->count - 1].id;
+        assert_int_equal(mail->items[mail->count - 1].header_count, TKL_HEADERS_MAX);
+        assert_ok(tkl_mail_ack(box, last, NULL));
+        tkl_messages_free(mail);
+    }
+    assert_int_equal(last, 4 * MOST);
+    tkl_mail_close(box);
+}
+
 static void the_memory_is_free_after_the_acknowledgement(void **state)
 {
     fixture *f = *state;
@@ -591,6 +621,7 @@ int main(void)
         TEST(limits_may_change_when_all_have_expired),
         TEST(bodies_of_no_bytes_and_of_ten_megabytes),
         TEST(a_thousand_in_one_trip),
+        TEST(headers_of_one_call_are_bounded),
         TEST(the_memory_is_free_after_the_acknowledgement),
         TEST(nonsense_is_refused),
         TEST(damage_is_told_and_nothing_is_changed),

@@ -34,6 +34,8 @@
 extern "C" {
 #endif
 
+/* Chats of one member. */
+#define TKL_CHAT_LISTED_MAX 5000
 /* Members of a chat, those that one call can make it with, and the bytes of their names. */
 #define TKL_CHAT_MEMBERS_MAX  10000
 #define TKL_CHAT_CREATE_MAX   1000
@@ -57,7 +59,7 @@ TKL_API tkl_bytes tkl_chat_id(const tkl_chat *chat) TKL_NONNULL(1);
 
 /* Makes the chat with these members, 1 to TKL_CHAT_CREATE_MAX with names of TKL_CHAT_CREATE_BYTES
  * in all. `limits`: NULL for the defaults.
- * TKL_EXISTS: there is one of this id. */
+ * TKL_EXISTS: there is one of this id. TKL_FULL: a member is in TKL_CHAT_LISTED_MAX chats. */
 TKL_API int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
                             const tkl_message_limits *limits) TKL_NONNULL(1) TKL_CHECK;
 
@@ -70,7 +72,7 @@ typedef enum tkl_chat_start {
 TKL_API const char *tkl_chat_start_name(tkl_chat_start start); /* "default" */
 
 /* TKL_NOTFOUND: there is no such chat. TKL_EXISTS: a member already, nothing changes. TKL_FULL: it
- * has TKL_CHAT_MEMBERS_MAX members. */
+ * has TKL_CHAT_MEMBERS_MAX members, or the member is in TKL_CHAT_LISTED_MAX chats. */
 TKL_API int tkl_chat_join(tkl_chat *chat, tkl_bytes member, tkl_chat_start start)
     TKL_NONNULL(1) TKL_CHECK;
 /* The last member to leave removes the chat. TKL_NOTFOUND: there is no such chat. TKL_NOTOWNER: not
@@ -83,8 +85,8 @@ TKL_API int tkl_chat_leave(tkl_chat *chat, tkl_bytes member) TKL_NONNULL(1) TKL_
 TKL_API int tkl_chat_send(tkl_chat *chat, tkl_bytes sender, const tkl_letter *letters, size_t count,
                           int64_t *first_id) TKL_NONNULL(1) TKL_CHECK;
 
-/* The oldest messages that the member has not acknowledged, up to `max` (1 to TKL_MESSAGES_MAX) and
- * about 4 MB, at least one. Waits up to `wait_ms` for one (0: not, negative: for ever). TKL_EMPTY,
+/* The oldest messages that the member has not acknowledged, up to `max` (1 to TKL_MESSAGES_MAX),
+ * about 1 MB and 4000 headers, at least one: `unread` says whether there are more. Waits up to `wait_ms` for one (0: not, negative: for ever). TKL_EMPTY,
  * TKL_NOTFOUND, TKL_NOTOWNER. */
 TKL_API int tkl_chat_fetch(tkl_chat *chat, tkl_bytes member, size_t max, int64_t wait_ms,
                            tkl_messages **messages) TKL_NONNULL(1, 5) TKL_CHECK;
@@ -159,10 +161,12 @@ typedef struct tkl_inbox_chats {
 TKL_API void tkl_inbox_chats_free(tkl_inbox_chats *chats); /* NULL is fine */
 
 /* The messages that the member has not acknowledged, of all its chats that have some: of each up to
- * `max` (1 to TKL_MESSAGES_MAX) and about 4 MB, at least one. One trip (in a cluster, one for each
+ * `max` (1 to TKL_MESSAGES_MAX), about 1 MB and 4000 headers, at least one. One trip (in a cluster, one for each
  * node); one more for the first fetch of a handle and for chats that are new to it. Waits up to
  * `wait_ms` for a message (0: not, negative: for ever). TKL_EMPTY: there is none. A chat that
- * cannot be read does not keep the others from being read. */
+ * cannot be read, because it is damaged or its server is away, is in the result with its code and
+ * keeps no other from being read: it neither ends a wait nor hides a message. If there is nothing
+ * else to return, its code is returned in the end, and tkl_errmsg() names it. */
 TKL_API int tkl_inbox_fetch(tkl_inbox *inbox, size_t max, int64_t wait_ms, tkl_inbox_chats **chats)
     TKL_NONNULL(1, 4) TKL_CHECK;
 

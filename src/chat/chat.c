@@ -50,12 +50,6 @@
 /* How often adding a member begins again when it took too long. */
 #define ATTEMPTS 3
 
-struct tkl_chat {
-    tkl__post post;
-    char *id;
-    size_t id_len;
-};
-
 /* ---- Handles ------------------------------------------------------------- */
 
 int tkl__chat_post(tkl_client *client, tkl_bytes id, int64_t timeout_ms, tkl__post *post)
@@ -149,10 +143,11 @@ static int add_to_both(const tkl_chat *chat, tkl__lists *lists, int64_t deadline
 {
     for (int i = 0; i < ATTEMPTS; i++) {
         int rc = tkl__lists_add(lists, deadline);
-        if (rc == TKL_OK)
-            rc = step(chat, tkl__lists_earliest(lists), deadline, arg);
-        if (rc != TKL_CONFLICT)
+        if (rc != TKL_OK)
             return rc;
+        rc = step(chat, tkl__lists_earliest(lists), deadline, arg);
+        if (rc != TKL_CONFLICT)
+            return tkl__post_explain(&chat->post, rc);
     }
     return tkl__fail(TKL_EUNREADY, "the clocks of the servers differ by more than ten minutes");
 }
@@ -223,8 +218,7 @@ int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
     if (rc != TKL_OK)
         return rc;
     tkl__token_new(c.request);
-    return tkl__post_explain(&chat->post,
-                             add_members(chat, members, count, create_step, &c, TKL_OK));
+    return add_members(chat, members, count, create_step, &c, TKL_OK);
 }
 
 typedef struct joining {
@@ -253,7 +247,7 @@ int tkl_chat_join(tkl_chat *chat, tkl_bytes member, tkl_chat_start start)
     int rc = tkl__check_number("start", (int64_t)start, 0, TKL_CHAT_START_OLDEST);
     if (rc != TKL_OK)
         return rc;
-    return tkl__post_explain(&chat->post, add_members(chat, &member, 1, join_step, &j, TKL_EXISTS));
+    return add_members(chat, &member, 1, join_step, &j, TKL_EXISTS);
 }
 
 static int leave_step(const tkl_chat *chat, tkl_bytes member, int64_t deadline)
@@ -319,69 +313,7 @@ int tkl_chat_ack(tkl_chat *chat, tkl_bytes member, int64_t id, int64_t *unread)
     return rc == TKL_OK ? tkl__post_ack(&chat->post, member, id, unread, NULL) : rc;
 }
 
-/* ---- Looking ------------------------------------------------------------- */
-
-typedef struct shown {
-    tkl_chat_info public;
-    tkl_reply *reply;
-    tkl_chat_member members[];
-} shown;
-
-static tkl_chat_member member_of(const tkl__view *view, size_t index)
-{
-    int64_t acked = tkl_reply_int(tkl_reply_at(view->readers, 2 * index + 1));
-    int64_t before = view->first - 1; /* what is not kept any more */
-    return (tkl_chat_member){
-        .name = tkl_reply_bytes(tkl_reply_at(view->readers, 2 * index)),
-        .acked_id = acked,
-        .unread = view->last - (acked > before ? acked : before),
-        .missed = before > acked ? before - acked : 0,
-    };
-}
-
-static shown *make_shown(const tkl__view *view, tkl_reply *reply)
-{
-    size_t count = tkl_reply_count(view->readers) / 2;
-    shown *s = calloc(1, sizeof *s + count * sizeof *s->members);
-    if (!s)
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        s->members[i] = member_of(view, i);
-    s->reply = reply;
-    s->public = (tkl_chat_info){
-        .members = s->members,
-        .member_count = count,
-        .last_id = view->last,
-        .kept = view->last - view->first + 1,
-        .bytes = view->bytes,
-        .oldest_ms = view->oldest_ms,
-        .created_ms = view->created_ms,
-        .limits = view->limits,
-    };
-    return s;
-}
-
-int tkl_chat_show(tkl_chat *chat, tkl_chat_info **info)
-{
-    tkl__view view;
-    tkl_reply *reply;
-    *info = NULL;
-    int rc = tkl__post_show(&chat->post, &view, &reply);
-    shown *s = rc == TKL_OK ? make_shown(&view, reply) : NULL;
-    if (s)
-        *info = &s->public;
-    else
-        tkl_reply_free(reply);
-    return rc == TKL_OK && !s ? tkl__nomem() : rc;
-}
-
-void tkl_chat_info_free(tkl_chat_info *info)
-{
-    shown *s = (shown *)info;
-    if (s)
-        tkl_reply_free(s->reply);
-    free(s);
-}
+/* ---- Limits, removing ---------------------------------------------------- */
 
 int tkl_chat_limit(tkl_chat *chat, const tkl_message_limits *limits)
 {

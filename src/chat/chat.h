@@ -9,6 +9,12 @@
 
 #include "post/post.h"
 
+struct tkl_chat {
+    tkl__post post;
+    char *id;
+    size_t id_len;
+};
+
 /* The line of messages of a chat. Nothing to free on failure. */
 int tkl__chat_post(tkl_client *client, tkl_bytes id, int64_t timeout_ms, tkl__post *post);
 

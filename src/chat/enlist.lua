@@ -1,19 +1,23 @@
 -- chat/enlist: put a chat into the list of a member who is about to be added to it, or has been.
 -- KEYS[1] list  zset of chats by the time at which they were put here last; see chat.c
 -- ARGV[1] chat
--- returns {that time in milliseconds, '1' if the chat was not in the list}
+-- ARGV[2] most  chats in the list
+-- returns {code, that time in milliseconds, 1 if the chat was not in the list}: TKL_FULL
 
-local list, chat = KEYS[1], ARGV[1]
+local list, chat, most = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local OK, FULL = 0, 5 -- as in TKL_CODES
 local FOREVER = 2 ^ 52
 
 local time = redis.call('TIME')
 local listed = time[1] * 1000 + math.floor(time[2] / 1000)
 local before = tonumber(redis.call('ZSCORE', list, chat) or nil)
-if before and before < FOREVER then
+if not before and redis.call('ZCARD', list) >= most then
+  return {FULL}
+elseif before and before < FOREVER then
   listed = math.max(listed, before + 1) -- no two are alike: see chat/unlist
 end
 redis.call('ZADD', list, listed, chat)
 if not before then
   redis.pcall('SPUBLISH', list, '') -- those who knew it hear of the chat itself
 end
-return {listed, before and 0 or 1}
+return {OK, listed, before and 0 or 1}

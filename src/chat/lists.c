@@ -44,12 +44,13 @@ static int take_times(tkl__lists *lists, const tkl_reply *replies)
     int rc = TKL_OK;
     for (size_t i = 0; i < lists->count; i++) {
         const tkl_reply *reply = tkl_reply_at(replies, i);
-        int code = tkl_reply_code(reply);
-        if (code == TKL_OK) {
-            lists->items[i].listed_ms = tkl_reply_int(tkl_reply_at(reply, 0));
-            lists->items[i].added |= tkl_reply_int(tkl_reply_at(reply, 1)) == 1;
+        int code = tkl_reply_code(reply), said = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+        if (code == TKL_OK && said == TKL_OK) {
+            lists->items[i].listed_ms = tkl_reply_int(tkl_reply_at(reply, 1));
+            lists->items[i].added |= tkl_reply_int(tkl_reply_at(reply, 2)) == 1;
         } else if (rc == TKL_OK) {
-            rc = tkl__fail(code, "%s", tkl_reply_str(reply));
+            rc = code != TKL_OK ? tkl__fail(code, "%s", tkl_reply_str(reply))
+                                : tkl__fail(said, "a member is in %d chats", TKL_CHAT_LISTED_MAX);
         }
     }
     return rc;
@@ -58,19 +59,27 @@ static int take_times(tkl__lists *lists, const tkl_reply *replies)
 int tkl__lists_add(tkl__lists *lists, int64_t deadline)
 {
     tkl_reply *replies = NULL;
+    tkl__args args;
     tkl__invocation *calls = calloc(lists->count, sizeof *calls);
-    if (!calls)
+    tkl__args_init(&args);
+    tkl__args_bytes(&args, lists->id);
+    tkl__args_int(&args, TKL_CHAT_LISTED_MAX);
+    if (!calls || args.failed) {
+        free(calls);
+        tkl__args_free(&args);
         return tkl__nomem();
+    }
     for (size_t i = 0; i < lists->count; i++)
         calls[i] = (tkl__invocation){.script = &tkl__lua_chat_enlist,
                                      .keys = lists->items[i].key.items,
                                      .nkeys = 1,
-                                     .args = &lists->id,
-                                     .nargs = 1,
+                                     .args = args.items,
+                                     .nargs = args.count,
                                      .retry_safe = true};
     int rc = tkl__run_many(lists->client, calls, lists->count, deadline, &replies);
     int taken = replies ? take_times(lists, replies) : rc;
     tkl_reply_free(replies);
+    tkl__args_free(&args);
     free(calls);
     return rc == TKL_OK ? taken : rc;
 }

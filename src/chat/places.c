@@ -88,9 +88,10 @@ void tkl__places_drop_unlisted(tkl__places *all)
     all->count = kept;
 }
 
-/* {now, chat, time, chat, time ...} */
+/* {now, {chat, time, chat, time ...}} */
 int tkl__places_update(const tkl_inbox *inbox, const tkl_reply *list, tkl__places *all)
 {
+    const tkl_reply *entries = tkl_reply_at(list, 1);
     size_t sorted = all->count;
     int rc = TKL_OK;
     all->now_ms = tkl_reply_int(tkl_reply_at(list, 0));
@@ -98,15 +99,15 @@ int tkl__places_update(const tkl_inbox *inbox, const tkl_reply *list, tkl__place
         qsort(all->items, sorted, sizeof *all->items, by_id);
     for (size_t i = 0; i < sorted; i++)
         all->items[i]->listed = false;
-    for (size_t i = 1; rc == TKL_OK && i + 1 < tkl_reply_count(list); i += 2) {
-        tkl_bytes id = tkl_reply_bytes(tkl_reply_at(list, i));
+    for (size_t i = 0; rc == TKL_OK && i + 1 < tkl_reply_count(entries); i += 2) {
+        tkl_bytes id = tkl_reply_bytes(tkl_reply_at(entries, i));
         tkl__place *p = find_place(all, sorted, id);
         if (!p)
             rc = add_place(inbox, all, id);
         if (rc == TKL_OK) {
             p = p ? p : all->items[all->count - 1];
             p->listed = true;
-            p->listed_ms = tkl_reply_int(tkl_reply_at(list, i + 1));
+            p->listed_ms = tkl_reply_int(tkl_reply_at(entries, i + 1));
         }
     }
     return rc;

@@ -11,7 +11,10 @@
 #include "core/script.h"
 
 /* How many bytes a fetch returns at most, but for the message that exceeds it. */
-#define TKL__FETCH_BYTES (4 * 1024 * 1024)
+#define TKL__FETCH_BYTES (1024 * 1024)
+
+/* The key of the readers among those of a line. */
+#define TKL__POST_READERS 3
 
 typedef struct tkl__post {
     tkl_client *client;

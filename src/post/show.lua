@@ -4,13 +4,16 @@
 -- KEYS[3] marks     list
 -- KEYS[4] readers   zset
 -- returns {code, first kept that is not too old, last, bytes, time of the first or 0, fields of the
---   state, readers with their positions}: TKL_NOTFOUND there is nothing
+--   state, readers with their positions or none of them when there are many}: TKL_NOTFOUND there is
+--   nothing
 -- include: clock
 local now = server_time()
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
 -- include: codes
 -- include: line
 -- include: age
+
+local FEW = 100 -- more readers are asked for without a script
 
 local line, fields = read_line(), redis.call('HGETALL', STATE)
 if #fields == 0 then
@@ -21,5 +24,6 @@ local first = first_young(line)
 if first <= line.last then
   oldest, start = mark_of(line, first)
 end
-local readers = redis.call('ZRANGE', READERS, 0, -1, 'WITHSCORES')
+local few = redis.call('ZCARD', READERS) <= FEW
+local readers = few and redis.call('ZRANGE', READERS, 0, -1, 'WITHSCORES') or {}
 return {OK, first, line.last, line.sent - (start or line.sent), oldest, fields, readers}
