@@ -141,7 +141,7 @@ static int warn_unread(const cli_session *cli, const tkl_inbox_chats *chats)
     for (size_t i = 0; chats && i < chats->count; i++)
         if (!chats->items[i].messages)
             failed = cli_fail_with(cli, chats->items[i].code, "chat " TKL_FMT ": %s",
-                                  TKL_ARG(chats->items[i].id), tkl_strerror(chats->items[i].code));
+                                   TKL_ARG(chats->items[i].id), tkl_strerror(chats->items[i].code));
     return failed;
 }
 
