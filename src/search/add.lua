@@ -1,0 +1,87 @@
+-- search/add: add documents, or replace them.
+-- KEYS[1] meta     hash: token, version, next, docs, words
+-- KEYS[2] ids      hash: id, number
+-- KEYS[3] docs     hash: number, record
+-- KEYS[4] forward  hash: number, its terms
+-- KEYS[5] texts    hash: number, text
+-- KEYS[6] live     bitmap of the numbers that can be found
+-- KEYS[7] dead     sorted set: number, stamp
+-- KEYS[8] free     set of numbers to be used again
+-- KEYS[9] terms    sorted set by bytes
+-- KEYS[10] common  hash: term that has a bitmap, count
+-- KEYS[11] shown   hash: term of a value, the value as it was written
+-- KEYS[12...] more  the sorted sets of the fields, then the keys of the terms
+-- ARGV[1] token    of the index
+-- ARGV[2] skip     bytes of a term's key before the term
+-- ARGV[3] finish   0: more terms come, by search/post
+-- ARGV[4] ndocs
+-- ARGV[5] nfields
+-- ARGV[6] nshown
+-- ARGV[7...] rest  of each document: id, record, terms, text, and for each field score and member;
+--                  then term, value for what is shown; then the documents of each term
+-- returns 'stale', or {new ids, {number, stamp, record, terms} of each old version}; unfinished:
+-- {number, stamp}
+
+local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN = unpack(KEYS)
+-- include: documents
+local FIRST_FIELD = 12
+
+local token, skip, finish = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
+local ndocs, nfields, nshown = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local head = redis.call('HMGET', META, 'token', 'docs')
+if head[1] ~= token then
+  return 'stale'
+end
+check_types()
+
+local function document_at(index)
+  local at = 7 + (index - 1) * (4 + 2 * nfields)
+  return {id = ARGV[at], record = ARGV[at + 1], terms = ARGV[at + 2], text = ARGV[at + 3],
+          fields = at + 4}
+end
+
+local function store(number, doc)
+  redis.call('HSET', DOCS, number, doc.record)
+  redis.call('HSET', FORWARD, number, doc.terms)
+  if doc.text ~= '' then
+    redis.call('HSET', TEXTS, number, doc.text)
+  end
+  for i = 0, nfields - 1 do
+    local score, member = ARGV[doc.fields + 2 * i], ARGV[doc.fields + 2 * i + 1]
+    redis.call('ZADD', KEYS[FIRST_FIELD + i], score, member .. number)
+  end
+end
+
+local stamp = stamp_now()
+local numbers = take_numbers(ndocs)
+for i = 1, ndocs do
+  redis.call('ZADD', DEAD, text_of(stamp), numbers[i])
+end
+for i = 1, ndocs do
+  store(numbers[i], document_at(i))
+end
+local shown_at = 7 + ndocs * (4 + 2 * nfields)
+for i = shown_at, shown_at + 2 * nshown - 1, 2 do
+  redis.call('HSET', SHOWN, ARGV[i], ARGV[i + 1])
+end
+local next = tonumber(redis.call('HGET', META, 'next'))
+each_term(FIRST_FIELD + nfields, shown_at + 2 * nshown, skip, numbers,
+  function(key, term, list, is_common)
+    post(key, term, list, is_common, next)
+  end)
+if not finish then
+  return {numbers[1], text_of(stamp)}
+end
+
+local dead = {}
+for i = 1, ndocs do
+  local old = come_alive(numbers[i], document_at(i).id)
+  if old then
+    dead[#dead + 1] = die(old, stamp)
+  end
+end
+redis.call('ZREM', DEAD, unpack(numbers))
+redis.call('HINCRBY', META, 'version', 1)
+local fresh = ndocs - #dead
+add_leftovers(dead, stamp)
+return {fresh, dead}

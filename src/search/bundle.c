@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "search/bundle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/library.h"
+
+void tkl__search_bundle_begin(tkl__search_bundle *bundle, const tkl__search_shard *shard)
+{
+    *bundle = (tkl__search_bundle){.shard = shard};
+    tkl__args_init(&bundle->args);
+}
+
+void tkl__search_bundle_free(tkl__search_bundle *bundle)
+{
+    tkl__args_free(&bundle->args);
+    free(bundle->keys);
+    free(bundle->postings);
+    free(bundle->bytes);
+}
+
+size_t tkl__search_count_terms(tkl_bytes terms, bool positions)
+{
+    tkl__search_entry entry;
+    bool damaged = false;
+    size_t count = 0;
+    while (tkl__search_entry_next(&terms, positions, &entry, &damaged))
+        count++;
+    return count;
+}
+
+static void add_posting(tkl__search_bundle *bundle, tkl_bytes term, unsigned char place)
+{
+    if (bundle->count == bundle->cap) {
+        size_t cap = bundle->cap ? 2 * bundle->cap : 256;
+        tkl__search_posting *grown = realloc(bundle->postings, cap * sizeof *grown);
+        if (!grown) {
+            bundle->failed = true;
+            return;
+        }
+        bundle->postings = grown;
+        bundle->cap = cap;
+    }
+    bundle->postings[bundle->count++] = (tkl__search_posting){term, place};
+}
+
+void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes terms, bool positions,
+                              unsigned char place, size_t from, size_t max)
+{
+    tkl__search_entry entry;
+    bool damaged = false;
+    for (size_t i = 0; tkl__search_entry_next(&terms, positions, &entry, &damaged); i++)
+        if (i >= from && i - from < max)
+            add_posting(bundle, entry.term, place);
+}
+
+static int by_term(const void *a, const void *b)
+{
+    const tkl__search_posting *x = a, *y = b;
+    int order = tkl__word_compare(&x->term, &y->term);
+    return order ? order : (int)x->place - (int)y->place;
+}
+
+/* The first posting of the next term. */
+static size_t end_of_term(const tkl__search_bundle *bundle, size_t i)
+{
+    size_t end = i + 1;
+    while (end < bundle->count &&
+           tkl__word_compare(&bundle->postings[i].term, &bundle->postings[end].term) == 0)
+        end++;
+    return end;
+}
+
+/* Room for all keys and lists. */
+static bool reserve(tkl__search_bundle *bundle, size_t fixed)
+{
+    size_t bytes = 1, terms = 0;
+    for (size_t i = 0, end; i < bundle->count; i = end, terms++) {
+        end = end_of_term(bundle, i);
+        bytes += tkl__search_term_at(bundle->shard) + bundle->postings[i].term.len + (end - i);
+    }
+    bundle->keys = malloc((fixed + terms) * sizeof *bundle->keys);
+    bundle->bytes = malloc(bytes);
+    return bundle->keys && bundle->bytes;
+}
+
+static char *add_bytes(char *to, const void *data, size_t len)
+{
+    if (len)
+        memcpy(to, data, len);
+    return to + len;
+}
+
+/* Writes the key of a term and the list of its documents; returns the end. */
+static char *write_term(tkl__search_bundle *bundle, size_t first, size_t end, char *to)
+{
+    const tkl__search_shard *shard = bundle->shard;
+    tkl_bytes term = bundle->postings[first].term;
+    char *key = to;
+    to = add_bytes(to, shard->base.data, shard->base.len);
+    to = add_bytes(to, ":t:", 3);
+    to = add_bytes(to, term.data, term.len);
+    bundle->keys[bundle->nkeys++] = (tkl_bytes){key, (size_t)(to - key)};
+    char *list = to;
+    for (size_t i = first; i < end; i++)
+        *to++ = (char)bundle->postings[i].place;
+    tkl__args_bytes(&bundle->args, (tkl_bytes){list, (size_t)(to - list)});
+    return to;
+}
+
+void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields)
+{
+    if (bundle->count)
+        qsort(bundle->postings, bundle->count, sizeof *bundle->postings, by_term);
+    if (!reserve(bundle, TKL__SEARCH_SCRATCH + nfields)) {
+        bundle->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < TKL__SEARCH_SCRATCH; i++)
+        bundle->keys[bundle->nkeys++] = bundle->shard->keys[i];
+    for (size_t i = 0; i < nfields; i++)
+        bundle->keys[bundle->nkeys++] = bundle->shard->fields[i];
+    char *to = bundle->bytes;
+    for (size_t i = 0, end; i < bundle->count; i = end) {
+        end = end_of_term(bundle, i);
+        to = write_term(bundle, i, end, to);
+    }
+}
+
+tkl__invocation tkl__search_bundle_call(const tkl__search_bundle *bundle, const tkl__script *script)
+{
+    return (tkl__invocation){.script = script,
+                             .keys = bundle->keys,
+                             .nkeys = bundle->nkeys,
+                             .args = bundle->args.items,
+                             .nargs = bundle->args.count,
+                             .retry_safe = true};
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One run of a script that writes terms: which keys, which documents at each.
+ */
+#ifndef TKL_SEARCH_BUNDLE_H
+#define TKL_SEARCH_BUNDLE_H
+
+#include "search/record.h"
+
+/* A run has so many documents at most: the place of one is a byte. */
+#define TKL__SEARCH_RUN_DOCS 200
+/* So many terms at most, which take the server about 3 ms. */
+#define TKL__SEARCH_RUN_TERMS 1200
+/* So many bytes, unless one document has more. */
+#define TKL__SEARCH_RUN_BYTES (1 << 20)
+
+typedef struct tkl__search_posting {
+    tkl_bytes term;
+    unsigned char place; /* of the document in the run, from 1 */
+} tkl__search_posting;
+
+typedef struct tkl__search_bundle {
+    const tkl__search_shard *shard;
+    tkl_bytes *keys; /* owned; the first are the shard's, borrowed */
+    size_t nkeys;
+    tkl__args args; /* what comes before the lists is added by the caller */
+    tkl__search_posting *postings;
+    size_t count, cap;
+    char *bytes; /* owns keys and lists */
+    bool failed;
+} tkl__search_bundle;
+
+void tkl__search_bundle_begin(tkl__search_bundle *bundle, const tkl__search_shard *shard);
+/* The terms of a document, from entry number `from` on, at most `max` of them. */
+void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes terms, bool positions,
+                              unsigned char place, size_t from, size_t max);
+/* Adds the keys (the shard's, those of `nfields` fields, the terms') and the lists. */
+void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields);
+void tkl__search_bundle_free(tkl__search_bundle *bundle);
+
+tkl__invocation tkl__search_bundle_call(const tkl__search_bundle *bundle,
+                                        const tkl__script *script);
+
+/* How many terms a document has. */
+size_t tkl__search_count_terms(tkl_bytes terms, bool positions);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "search/call.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/number.h"
+
+void tkl__search_call_begin(tkl__search_call *call)
+{
+    *call = (tkl__search_call){.keys = NULL};
+    tkl__args_init(&call->args);
+}
+
+void tkl__search_call_free(tkl__search_call *call)
+{
+    for (size_t i = 0; i < call->nkeys; i++)
+        free((char *)call->keys[i].data);
+    free(call->keys);
+    tkl__args_free(&call->args);
+}
+
+void tkl__search_call_key(tkl__search_call *call, tkl_bytes key)
+{
+    if (call->nkeys == call->cap) {
+        size_t cap = call->cap ? 2 * call->cap : 32;
+        tkl_bytes *grown = realloc(call->keys, cap * sizeof *grown);
+        if (!grown) {
+            call->failed = true;
+            return;
+        }
+        call->keys = grown;
+        call->cap = cap;
+    }
+    char *copy = malloc(key.len + 1);
+    if (!copy) {
+        call->failed = true;
+        return;
+    }
+    memcpy(copy, key.data, key.len);
+    call->keys[call->nkeys++] = (tkl_bytes){copy, key.len};
+}
+
+void tkl__search_range_key(tkl__buf *out, const tkl__search_shard *shard,
+                           const tkl__search_range *range, const char *version)
+{
+    char low[TKL__DOUBLE_SIZE], high[TKL__DOUBLE_SIZE];
+    tkl__buf_add(out, shard->base.data, shard->base.len);
+    tkl__buf_addf(out, ":range:%s:%zu:%s%s:%s%s", *version ? version : "-", range->field,
+                  range->low_open ? "(" : "", tkl__double_text(range->low, low),
+                  range->high_open ? "(" : "", tkl__double_text(range->high, high));
+}
+
+static void add_range_keys(tkl__search_call *call, const tkl__search_plan *plan,
+                           const tkl__search_shard *shard, const char *version)
+{
+    tkl__buf key;
+    tkl__buf_init(&key);
+    for (size_t i = 0; i < plan->range_count; i++) {
+        tkl__search_call_key(call, shard->fields[plan->ranges[i].field]);
+        tkl__buf_clear(&key);
+        tkl__search_range_key(&key, shard, &plan->ranges[i], version);
+        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+    }
+    call->failed = call->failed || key.failed;
+    tkl__buf_free(&key);
+}
+
+/* One for each operator, and one for all. */
+static size_t temps_of(const tkl__search_plan *plan)
+{
+    return plan->operators + 1;
+}
+
+void tkl__search_call_plan_keys(tkl__search_call *call, const tkl__search_plan *plan,
+                                const tkl__search_shard *shard, const char *version)
+{
+    tkl__buf key;
+    add_range_keys(call, plan, shard, version);
+    tkl__buf_init(&key);
+    for (size_t i = 0; i < temps_of(plan); i++) {
+        tkl__buf_clear(&key);
+        tkl__buf_add(&key, shard->keys[TKL__SEARCH_SCRATCH].data,
+                     shard->keys[TKL__SEARCH_SCRATCH].len);
+        tkl__buf_addf(&key, ":%zu", i + 1);
+        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+    }
+    for (size_t i = 0; i < plan->term_count; i++) {
+        tkl__buf_clear(&key);
+        tkl__search_term_key(&key, shard, plan->terms[i]);
+        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+    }
+    call->failed = call->failed || key.failed;
+    tkl__buf_free(&key);
+}
+
+void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *plan, size_t shard,
+                                const char *version, bool prefixes)
+{
+    tkl__args_str(&call->args, version);
+    tkl__args_int(&call->args, (int64_t)temps_of(plan));
+    tkl__args_int(&call->args, (int64_t)plan->range_count);
+    if (prefixes)
+        tkl__args_int(&call->args, (int64_t)plan->prefix_count);
+    for (size_t i = 0; i < plan->range_count; i++) {
+        const tkl__search_range *range = &plan->ranges[i];
+        tkl__args_double(&call->args, range->low);
+        tkl__args_str(&call->args, range->low_open ? "1" : "0");
+        tkl__args_double(&call->args, range->high);
+        /* Documents without a value have an infinite one. */
+        tkl__args_str(&call->args, range->high_open || isinf(range->high) ? "1" : "0");
+    }
+    for (const tkl__search_prefix *p = plan->prefixes; prefixes && p; p = p->next) {
+        tkl__args_bytes(&call->args, p->low);
+        tkl__args_bytes(&call->args, p->high);
+        tkl__args_int(&call->args, p->counts[shard]);
+    }
+}
+
+tkl__invocation tkl__search_call_of(const tkl__search_call *call, const tkl__script *script)
+{
+    return (tkl__invocation){.script = script,
+                             .keys = call->keys,
+                             .nkeys = call->nkeys,
+                             .args = call->args.items,
+                             .nargs = call->args.count,
+                             .retry_safe = true};
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Clearing old versions away. All but the last terms of large ones go in a first trip, and the
+ * numbers become free in the second: never before everything is gone.
+ */
+#include <stdlib.h>
+
+#include "core/error.h"
+#include "search/scripts.h"
+#include "search/write.h"
+
+int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *shard,
+                         const tkl_reply *reply)
+{
+    if (list->count == list->cap) {
+        size_t cap = list->cap ? 2 * list->cap : 64;
+        tkl__search_dead *grown = realloc(list->items, cap * sizeof *grown);
+        if (!grown)
+            return tkl__nomem();
+        list->items = grown;
+        list->cap = cap;
+    }
+    list->items[list->count++] = (tkl__search_dead){
+        .shard = shard,
+        .number = tkl_reply_bytes(tkl_reply_at(reply, 0)),
+        .stamp = tkl_reply_bytes(tkl_reply_at(reply, 1)),
+        .record = tkl_reply_bytes(tkl_reply_at(reply, 2)),
+        .terms = tkl_reply_bytes(tkl_reply_at(reply, 3)),
+    };
+    return TKL_OK;
+}
+
+/* What is cleared, with the members of all documents in the sorted sets of the fields. */
+typedef struct clearing {
+    tkl__search_writer *writer;
+    const tkl__search_dead_list *list;
+    size_t *terms; /* of each document */
+    tkl__buf members;
+    size_t *ends; /* of the members of a document's fields, all one after the other */
+} clearing;
+
+static size_t last_part(size_t terms)
+{
+    return terms ? (terms - 1) / TKL__SEARCH_RUN_TERMS * TKL__SEARCH_RUN_TERMS : 0;
+}
+
+static void write_members(clearing *c, size_t doc)
+{
+    const tkl__search_schema *schema = c->writer->schema;
+    size_t nfields = schema->is.field_count;
+    tkl__search_record record;
+    bool known = tkl__search_record_read(c->list->items[doc].record, schema, &record);
+    for (size_t i = 0; i < nfields; i++) {
+        if (known)
+            tkl__search_member(&c->members, schema, i, &record.cells[i]);
+        c->ends[doc * nfields + i] = c->members.len;
+    }
+}
+
+/* A run of search/clear with these documents and their terms from number `from` on. */
+static bool make_run(clearing *c, const size_t *docs, size_t count, size_t from, bool finish,
+                     tkl__search_runs *runs)
+{
+    const tkl__search_schema *schema = c->writer->schema;
+    size_t nfields = schema->is.field_count;
+    tkl__search_bundle *run = tkl__search_run_new(runs, c->list->items[docs[0]].shard);
+    if (!run)
+        return false;
+    tkl__args_str(&run->args, schema->token);
+    tkl__args_int(&run->args, (int64_t)tkl__search_term_at(run->shard));
+    tkl__args_str(&run->args, finish ? "1" : "0");
+    tkl__args_int(&run->args, (int64_t)count);
+    tkl__args_int(&run->args, (int64_t)nfields);
+    for (size_t i = 0; i < count; i++) {
+        const tkl__search_dead *dead = &c->list->items[docs[i]];
+        tkl__args_bytes(&run->args, dead->number);
+        tkl__args_bytes(&run->args, dead->stamp);
+        for (size_t k = docs[i] * nfields; k < (docs[i] + 1) * nfields; k++) {
+            size_t start = k ? c->ends[k - 1] : 0;
+            tkl__args_bytes(&run->args, (tkl_bytes){c->members.data + start, c->ends[k] - start});
+        }
+        tkl__search_bundle_terms(run, dead->terms, schema->is.positions, (unsigned char)(i + 1),
+                                 from, TKL__SEARCH_RUN_TERMS);
+    }
+    tkl__search_bundle_end(run, nfields);
+    return true;
+}
+
+/* All parts of large documents but the last. */
+static bool make_first_runs(clearing *c, tkl__search_runs *runs)
+{
+    for (size_t i = 0; i < c->list->count; i++)
+        for (size_t at = 0; at < last_part(c->terms[i]); at += TKL__SEARCH_RUN_TERMS)
+            if (!make_run(c, &i, 1, at, false, runs))
+                return false;
+    return true;
+}
+
+/* Small documents of a shard together, large ones each in a run of its own. */
+static bool make_last_runs(clearing *c, const tkl__search_shard *shard, tkl__search_runs *runs)
+{
+    size_t docs[TKL__SEARCH_RUN_DOCS], count = 0, terms = 0;
+    for (size_t i = 0; i < c->list->count; i++) {
+        if (c->list->items[i].shard != shard)
+            continue;
+        if (last_part(c->terms[i])) {
+            if (!make_run(c, &i, 1, last_part(c->terms[i]), true, runs))
+                return false;
+            continue;
+        }
+        if (count == TKL__SEARCH_RUN_DOCS ||
+            (count && terms + c->terms[i] > TKL__SEARCH_RUN_TERMS)) {
+            if (!make_run(c, docs, count, 0, true, runs))
+                return false;
+            count = terms = 0;
+        }
+        docs[count++] = i;
+        terms += c->terms[i];
+    }
+    return count == 0 || make_run(c, docs, count, 0, true, runs);
+}
+
+static int send_runs(clearing *c, tkl__search_runs *runs)
+{
+    tkl_reply *replies = NULL;
+    int rc = tkl__search_runs_send(c->writer, runs, &tkl__lua_search_clear, &replies);
+    tkl_reply_free(replies);
+    tkl__search_runs_free(runs);
+    return rc;
+}
+
+static int clear_all(clearing *c)
+{
+    const tkl__search_schema *schema = c->writer->schema;
+    tkl__search_runs runs = {0};
+    int rc = make_first_runs(c, &runs) ? TKL_OK : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = send_runs(c, &runs);
+    for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++)
+        rc = make_last_runs(c, &schema->shards[i], &runs) ? TKL_OK : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = send_runs(c, &runs);
+    tkl__search_runs_free(&runs);
+    return rc;
+}
+
+int tkl__search_clear(tkl__search_writer *writer, const tkl__search_dead_list *list)
+{
+    const tkl__search_schema *schema = writer->schema;
+    clearing c = {.writer = writer, .list = list};
+    if (list->count == 0)
+        return TKL_OK;
+    tkl__buf_init(&c.members);
+    c.terms = malloc(list->count * sizeof *c.terms);
+    c.ends = malloc((list->count * schema->is.field_count + 1) * sizeof *c.ends);
+    int rc = c.terms && c.ends ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < list->count; i++) {
+        c.terms[i] = tkl__search_count_terms(list->items[i].terms, schema->is.positions);
+        write_members(&c, i);
+    }
+    if (rc == TKL_OK && c.members.failed)
+        rc = tkl__nomem();
+    if (rc == TKL_OK)
+        rc = clear_all(&c);
+    tkl__buf_free(&c.members);
+    free(c.terms);
+    free(c.ends);
+    return rc;
+}

@@ -1,0 +1,64 @@
+-- search/clear: take numbers that are dead out of everything.
+-- KEYS[1] meta     hash: token, version, next, docs, words
+-- KEYS[2] ids      hash: id, number
+-- KEYS[3] docs     hash: number, record
+-- KEYS[4] forward  hash: number, its terms
+-- KEYS[5] texts    hash: number, text
+-- KEYS[6] live     bitmap of the numbers that can be found
+-- KEYS[7] dead     sorted set: number, stamp
+-- KEYS[8] free     set of numbers to be used again
+-- KEYS[9] terms    sorted set by bytes
+-- KEYS[10] common  hash: term that has a bitmap, count
+-- KEYS[11] shown   hash: term of a value, the value as it was written
+-- KEYS[12...] more  the sorted sets of the fields, then the keys of the terms
+-- ARGV[1] token    of the index
+-- ARGV[2] skip     bytes of a term's key before the term
+-- ARGV[3] finish   1: these are the last terms; the numbers are free then
+-- ARGV[4] ndocs
+-- ARGV[5] nfields
+-- ARGV[6...] rest  of each document: number, stamp, and its member of each field; then the
+--                  documents of each term
+-- returns 'stale', or how many numbers were still dead with that stamp
+
+local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN = unpack(KEYS)
+-- include: documents
+local FIRST_FIELD = 12
+
+local token, skip, finish = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
+local ndocs, nfields = tonumber(ARGV[4]), tonumber(ARGV[5])
+local head = redis.call('HMGET', META, 'token', 'next')
+if head[1] ~= token then
+  return 'stale'
+end
+check_types()
+
+local width = 2 + nfields
+local numbers, still = {}, 0
+for i = 1, ndocs do
+  local at = 6 + (i - 1) * width
+  local died = redis.call('ZSCORE', DEAD, ARGV[at])
+  numbers[i] = died and text_of(died) == ARGV[at + 1] and ARGV[at]
+  still = still + (numbers[i] and 1 or 0)
+end
+each_term(FIRST_FIELD + nfields, 6 + ndocs * width, skip, numbers,
+  function(key, term, list, is_common)
+    unpost(key, term, list, is_common, tonumber(head[2]))
+  end)
+
+local function free_number(number, members_at)
+  for i = 0, nfields - 1 do
+    redis.call('ZREM', KEYS[FIRST_FIELD + i], ARGV[members_at + i] .. number)
+  end
+  redis.call('HDEL', DOCS, number)
+  redis.call('HDEL', FORWARD, number)
+  redis.call('HDEL', TEXTS, number)
+  redis.call('ZREM', DEAD, number)
+  redis.call('SADD', FREE, number)
+end
+
+for i = 1, ndocs do
+  if finish and numbers[i] then
+    free_number(numbers[i], 6 + (i - 1) * width + 2)
+  end
+end
+return still

@@ -1,0 +1,17 @@
+-- search/create: make the index, unless it is there.
+-- KEYS[1] meta        hash: token and the settings; counters
+-- ARGV[1] token       of the index, if it is made
+-- ARGV[2...] settings  name, value, name, value ...
+-- returns the token and then the values as they are stored; '' as token while it is being dropped
+
+local meta = KEYS[1]
+local names = {'token'}
+for i = 2, #ARGV, 2 do
+  names[#names + 1] = ARGV[i]
+end
+local stored = redis.call('HMGET', meta, unpack(names))
+if stored[1] then
+  return stored
+end
+redis.call('HSET', meta, 'token', unpack(ARGV))
+return redis.call('HMGET', meta, unpack(names))

@@ -1,0 +1,77 @@
+-- Documents: numbers that begin, live and die. A number in :dead is none of any result; whoever has
+-- its stamp may go on with it.
+-- include: postings
+
+local LEFT_BEHIND_US = 60 * 1000000 -- a number that is dead for so long was left by a dead writer
+local LEFT_BEHIND_MAX = 4           -- such numbers that a writer takes along
+
+local function stamp_now()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+-- Before the first write: an error now when one of the keys is of another type.
+local function check_types()
+  redis.call('HLEN', IDS)
+  redis.call('HLEN', DOCS)
+  redis.call('HLEN', FORWARD)
+  redis.call('HLEN', TEXTS)
+  redis.call('STRLEN', LIVE)
+  redis.call('ZCARD', DEAD)
+  redis.call('SCARD', FREE)
+  redis.call('ZCARD', TERMS)
+  redis.call('HLEN', COMMON)
+  redis.call('HLEN', SHOWN)
+end
+
+-- Numbers that nobody has: those that were given back first.
+local function take_numbers(count)
+  local numbers = redis.call('SPOP', FREE, count)
+  local missing = count - #numbers
+  if missing > 0 then
+    local next = redis.call('HINCRBY', META, 'next', missing)
+    for i = next - missing, next - 1 do
+      numbers[#numbers + 1] = text_of(i)
+    end
+  end
+  return numbers
+end
+
+local function length_of(record)
+  local length = struct.unpack('>I4', record)
+  return length
+end
+
+-- The version of an id ends: it is found no more.
+local function die(number, stamp)
+  local record = redis.call('HGET', DOCS, number)
+  redis.call('SETBIT', LIVE, number, '0')
+  redis.call('ZADD', DEAD, text_of(stamp), number)
+  if record then
+    redis.call('HINCRBY', META, 'words', 0 - length_of(record))
+  end
+  return {number, text_of(stamp), record or '', redis.call('HGET', FORWARD, number) or ''}
+end
+
+-- The version of an id begins; returns the number of the one before, or nil.
+local function come_alive(number, id)
+  local old = redis.call('HGET', IDS, id)
+  local record = redis.call('HGET', DOCS, number)
+  redis.call('HSET', IDS, id, number)
+  redis.call('SETBIT', LIVE, number, '1')
+  redis.call('HINCRBY', META, 'words', length_of(record))
+  if not old then
+    redis.call('HINCRBY', META, 'docs', 1)
+  end
+  return old
+end
+
+-- Appends what writers before left behind, to be cleared by this one.
+local function add_leftovers(dead, now)
+  local old = redis.call('ZRANGE', DEAD, '-inf', text_of(now - LEFT_BEHIND_US), 'BYSCORE', 'LIMIT',
+    '0', LEFT_BEHIND_MAX, 'WITHSCORES')
+  for i = 1, #old, 2 do
+    dead[#dead + 1] = {old[i], text_of(old[i + 1]), redis.call('HGET', DOCS, old[i]) or '',
+                       redis.call('HGET', FORWARD, old[i]) or ''}
+  end
+end

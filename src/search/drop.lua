@@ -1,0 +1,19 @@
+-- search/drop: remove terms of an index that is being dropped.
+-- KEYS[1] meta     hash: token
+-- KEYS[2] terms    sorted set by bytes
+-- KEYS[3...] keys  of terms
+-- ARGV[1] skip     bytes of a term's key before the term
+-- returns {terms that were removed, the next terms}
+
+local meta, terms = KEYS[1], KEYS[2]
+local STEP = 1000
+redis.call('HSET', meta, 'token', '')
+local names = {}
+for i = 3, #KEYS do
+  redis.call('UNLINK', KEYS[i])
+  names[#names + 1] = string.sub(KEYS[i], ARGV[1] + 1)
+end
+if #names > 0 then
+  redis.call('ZREM', terms, unpack(names))
+end
+return {#names, redis.call('ZRANGE', terms, 0, STEP - 1)}

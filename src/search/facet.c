@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Facets. The values of a field are terms, so their counts are intersections with the result, which
+ * the server makes. A document has one value of a field at most: what the counts do not add up to
+ * has none.
+ *
+ * With phrases the server knows only candidates; then the documents that came are counted here.
+ */
+#include "search/facet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "search/call.h"
+#include "search/scripts.h"
+#include "text/library.h"
+
+/* Values that one run counts. */
+#define RUN            40
+#define VALUES_DEFAULT 10
+
+int tkl__search_facets_check(const tkl__search_schema *schema,
+                             const tkl_search_query_options *options)
+{
+    for (size_t i = 0; i < options->facet_count; i++) {
+        int field = tkl__search_field_of(schema, options->facets[i]);
+        if (field < 0 || schema->fields[field].numeric)
+            return tkl__fail(TKL_EINVAL, "facet \"" TKL_FMT "\": the index has no such text field",
+                             TKL_ARG(options->facets[i]));
+    }
+    return TKL_OK;
+}
+
+/* One facet in the making. */
+typedef struct facet {
+    tkl__search_finding *f;
+    size_t field;
+    tkl_bytes *terms; /* of its values, in the order of bytes */
+    tkl_search_count *counts;
+    size_t count;
+} facet;
+
+/* ---- Asking -------------------------------------------------------------- */
+
+static int find_values(facet *x)
+{
+    tkl__search_finding *f = x->f;
+    tkl_bytes low = {0}, high = {0};
+    tkl__buf prefix;
+    tkl_names *names = NULL;
+    int64_t *counts = calloc(f->schema->shard_count, sizeof *counts);
+    tkl__buf_init(&prefix);
+    tkl__search_term_value(&prefix, f->schema, x->field, tkl_str(""));
+    int rc = counts && !prefix.failed
+                 ? tkl__search_bounds((tkl_bytes){prefix.data, prefix.len}, &low, &high)
+                 : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = tkl__search_terms_like(f->search, f->schema, low, high, TKL_SEARCH_FACET_MAX, counts,
+                                    &names);
+    if (rc == TKL_EINVAL)
+        rc = tkl__fail(TKL_EINVAL, "facet \"" TKL_FMT "\": the field has more than %d values",
+                       TKL_ARG(f->schema->fields[x->field].name), TKL_SEARCH_FACET_MAX);
+    if (rc == TKL_OK) {
+        x->count = names->count;
+        x->terms = tkl__search_box_alloc(f->box, x->count * sizeof *x->terms);
+        x->counts = tkl__search_box_alloc(f->box, x->count * sizeof *x->counts);
+        rc = x->terms && x->counts ? TKL_OK : tkl__nomem();
+    }
+    for (size_t i = 0; rc == TKL_OK && i < x->count; i++) {
+        char *copy = tkl__search_box_alloc(f->box, names->items[i].len);
+        if (!copy)
+            rc = tkl__nomem();
+        else
+            x->terms[i] = (tkl_bytes){memcpy(copy, names->items[i].data, names->items[i].len),
+                                      names->items[i].len};
+    }
+    tkl_names_free(names);
+    tkl__buf_free(&prefix);
+    free((char *)low.data);
+    free((char *)high.data);
+    free(counts);
+    return rc;
+}
+
+static void add_term_keys(const facet *x, const tkl__search_shard *shard, size_t from, size_t to,
+                          tkl__search_call *call)
+{
+    tkl__buf key;
+    tkl__buf_init(&key);
+    for (size_t i = from; i < to; i++) {
+        tkl__buf_clear(&key);
+        tkl__search_term_key(&key, shard, x->terms[i]);
+        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+    }
+    call->failed = call->failed || key.failed;
+    tkl__buf_free(&key);
+}
+
+/* The run of a shard that counts the values [from, to). */
+static void make_call(const facet *x, size_t index, size_t from, size_t to, tkl__search_call *call)
+{
+    static const tkl__search_key fixed[] = {TKL__SEARCH_META, TKL__SEARCH_LIVE, TKL__SEARCH_DEAD,
+                                            TKL__SEARCH_COMMON, TKL__SEARCH_SHOWN};
+    const tkl__search_finding *f = x->f;
+    const tkl__search_shard *shard = &f->schema->shards[index];
+    const tkl__search_progress *p = &f->shards[index];
+    tkl__search_call_begin(call);
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        tkl__search_call_key(call, shard->keys[fixed[i]]);
+    tkl__search_call_plan_keys(call, f->plan, shard, p->made);
+    add_term_keys(x, shard, from, to, call);
+    tkl__args_str(&call->args, f->schema->token);
+    tkl__args_int(&call->args, (int64_t)tkl__search_term_at(shard));
+    tkl__args_bytes(&call->args, (tkl_bytes){f->plan->steps.data, f->plan->steps.len});
+    tkl__args_int(&call->args, (int64_t)(to - from));
+    tkl__search_call_plan_args(call, f->plan, index, p->made_before ? "*" : p->made, false);
+}
+
+/* Adds the counts of one run. */
+static int read_counts(facet *x, size_t index, size_t from, const tkl_reply *reply)
+{
+    tkl__search_finding *f = x->f;
+    if (tkl_reply_code(reply) != TKL_OK)
+        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    if (tkl_reply_kind(reply) != TKL_REPLY_ARRAY) {
+        f->stale = f->stale || strcmp(tkl_reply_str(reply), "stale") == 0;
+        f->words = f->words || strcmp(tkl_reply_str(reply), "ranges") == 0; /* begin anew */
+        return TKL_OK;
+    }
+    if (strcmp(tkl_reply_str(tkl_reply_at(reply, 0)), f->shards[index].version) != 0)
+        f->exact = false;
+    const tkl_reply *counts = tkl_reply_at(reply, 1), *shown = tkl_reply_at(reply, 2);
+    for (size_t i = 0; i < tkl_reply_count(counts); i++) {
+        tkl_search_count *count = &x->counts[from + i];
+        count->count += tkl_reply_int(tkl_reply_at(counts, i));
+        if (!tkl_reply_is_nil(tkl_reply_at(shown, i)))
+            count->value = tkl_reply_bytes(tkl_reply_at(shown, i));
+    }
+    return TKL_OK;
+}
+
+/* All shards count the values [from, from + RUN), in one trip. */
+static int count_some(facet *x, size_t from)
+{
+    tkl__search_finding *f = x->f;
+    size_t to = from + RUN < x->count ? from + RUN : x->count, shards = f->schema->shard_count;
+    tkl__search_call *calls = calloc(shards, sizeof *calls);
+    tkl__invocation *invocations = calloc(shards, sizeof *invocations);
+    tkl_reply *replies = NULL;
+    bool failed = !calls || !invocations;
+    for (size_t i = 0; calls && invocations && i < shards; i++) {
+        make_call(x, i, from, to, &calls[i]);
+        failed = failed || calls[i].failed || calls[i].args.failed;
+        invocations[i] = tkl__search_call_of(&calls[i], &tkl__lua_search_facet);
+    }
+    int rc = failed ? tkl__nomem()
+                    : tkl__run_many(f->search->client, invocations, shards,
+                                    tkl__search_deadline(f->search), &replies);
+    if (rc == TKL_OK)
+        rc = tkl__search_box_keep(f->box, replies);
+    else
+        tkl_reply_free(replies);
+    for (size_t i = 0; rc == TKL_OK && i < shards; i++)
+        rc = read_counts(x, i, from, tkl_reply_at(replies, i));
+    for (size_t i = 0; calls && invocations && i < shards; i++)
+        tkl__search_call_free(&calls[i]);
+    free(calls);
+    free(invocations);
+    return rc;
+}
+
+static int count_values(facet *x)
+{
+    int rc = find_values(x);
+    size_t name = 2 + x->f->schema->fields[x->field].name.len; /* "v", the field and "=" */
+    for (size_t i = 0; rc == TKL_OK && i < x->count; i++)
+        x->counts[i].value = (tkl_bytes){x->terms[i].data + name, x->terms[i].len - name};
+    for (size_t i = 0; rc == TKL_OK && i < x->count; i += RUN)
+        rc = count_some(x, i);
+    return rc;
+}
+
+/* ---- Counting here ------------------------------------------------------- */
+
+static int by_sort(const void *a, const void *b)
+{
+    const tkl__search_cell *x = a, *y = b;
+    return tkl__word_compare(&x->sort, &y->sort);
+}
+
+/* The values of all documents that came, sorted. */
+static int read_cells(facet *x, tkl__search_cell *cells, size_t *count)
+{
+    const tkl__search_finding *f = x->f;
+    for (size_t i = 0; i < f->item_count; i++) {
+        tkl__search_record record;
+        if (!tkl__search_record_read(f->items[i].bytes, f->schema, &record))
+            return tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
+        if (record.cells[x->field].present)
+            cells[(*count)++] = record.cells[x->field];
+    }
+    qsort(cells, *count, sizeof *cells, by_sort);
+    return TKL_OK;
+}
+
+static int count_here(facet *x)
+{
+    const tkl__search_finding *f = x->f;
+    size_t count = 0;
+    tkl__search_cell *cells = calloc(f->item_count + 1, sizeof *cells);
+    x->counts = tkl__search_box_alloc(f->box, (f->item_count + 1) * sizeof *x->counts);
+    int rc = cells && x->counts ? read_cells(x, cells, &count) : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        if (i == 0 || tkl__word_compare(&cells[i - 1].sort, &cells[i].sort) != 0)
+            x->counts[x->count++].value = cells[i].text;
+        x->counts[x->count - 1].count++;
+    }
+    free(cells);
+    return rc;
+}
+
+/* ---- The result ---------------------------------------------------------- */
+
+static int by_count(const void *a, const void *b)
+{
+    const tkl_search_count *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return tkl__word_compare(&x->value, &y->value);
+}
+
+/* The most frequent values; those that no document of the result has are left out. */
+static void make_facet(facet *x, int64_t most, tkl_search_facet *result)
+{
+    int64_t sum = 0;
+    size_t some = 0;
+    if (x->count)
+        qsort(x->counts, x->count, sizeof *x->counts, by_count);
+    for (size_t i = 0; i < x->count; i++) {
+        sum += x->counts[i].count;
+        some += x->counts[i].count > 0;
+    }
+    int64_t of = x->f->plan->verify ? (int64_t)x->f->item_count : x->f->total;
+    *result = (tkl_search_facet){.field = x->f->schema->fields[x->field].name,
+                                 .counts = x->counts,
+                                 .count = some < (size_t)most ? some : (size_t)most,
+                                 .missing = of > sum ? of - sum : 0};
+}
+
+static tkl_search_facet *begin(tkl__search_finding *f, const tkl_search_query_options *options)
+{
+    tkl_search_facet *facets = tkl__search_box_alloc(f->box, options->facet_count * sizeof *facets);
+    f->box->is.facets = facets;
+    f->box->is.facet_count = facets ? options->facet_count : 0;
+    return facets;
+}
+
+int tkl__search_facets(tkl__search_finding *f, const tkl_search_query_options *options)
+{
+    int64_t most = options->facet_values ? options->facet_values : VALUES_DEFAULT;
+    tkl_search_facet *facets = begin(f, options);
+    int rc = facets ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < options->facet_count; i++) {
+        facet x = {.f = f, .field = (size_t)tkl__search_field_of(f->schema, options->facets[i])};
+        rc = f->plan->verify ? count_here(&x) : count_values(&x);
+        make_facet(&x, most, &facets[i]);
+    }
+    return rc;
+}
+
+int tkl__search_facets_none(tkl__search_finding *f, const tkl_search_query_options *options)
+{
+    tkl_search_facet *facets = begin(f, options);
+    for (size_t i = 0; facets && i < options->facet_count; i++) {
+        int field = tkl__search_field_of(f->schema, options->facets[i]);
+        facets[i].field = f->schema->fields[field].name;
+    }
+    return facets ? TKL_OK : tkl__nomem();
+}

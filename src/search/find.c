@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The trips of one query. Every shard gets search/find; most answer in full. One that has more to
+ * do than a script should is asked again until it is done. When a shard changes between two
+ * answers, the query begins anew, a few times; then its result is marked as not exact.
+ */
+#include "search/find.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "search/call.h"
+#include "search/scripts.h"
+
+/* Candidates of one step of a scan. */
+#define SCAN_BLOCK 2000
+/* How often a query begins anew because the index changes. */
+#define BEGIN_MAX 3
+
+/* What search/find returns. */
+enum { VERSION, DOCS, WORDS, TOTAL, SIZES, KIND, NEXT, FOUND, NUMBERS, RECORDS, FORWARDS };
+
+/* ---- How it is asked ----------------------------------------------------- */
+
+static bool is_scored(const tkl__search_plan *plan)
+{
+    for (size_t i = 0; i < plan->term_count; i++)
+        if (plan->scored[i])
+            return true;
+    return false;
+}
+
+/* By relevance where nothing makes a difference: the first by number are the best. */
+static bool first_will_do(const tkl__search_finding *f)
+{
+    return f->order->kind == TKL__SEARCH_BY_RELEVANCE && !f->plan->verify && !is_scored(f->plan);
+}
+
+static bool by_scan(const tkl__search_finding *f)
+{
+    return f->plan->verify || f->order->kind != TKL__SEARCH_BY_FIELD;
+}
+
+static bool needs_terms(const tkl__search_finding *f)
+{
+    return f->plan->verify || (f->order->kind == TKL__SEARCH_BY_RELEVANCE && is_scored(f->plan));
+}
+
+static const char *order_word(const tkl__search_finding *f)
+{
+    if (f->count == 0 && !f->plan->verify)
+        return "count";
+    if (by_scan(f))
+        return "scan";
+    return f->order->down ? "down" : "up";
+}
+
+/* Documents from the beginning of the order that are wanted. */
+static int64_t reach(const tkl__search_finding *f)
+{
+    return f->offset + f->count;
+}
+
+static bool alone(const tkl__search_finding *f)
+{
+    return f->schema->shard_count == 1;
+}
+
+static int64_t first_of(const tkl__search_finding *f, const tkl__search_progress *p)
+{
+    if (by_scan(f))
+        return p->cursor;
+    return alone(f) ? f->offset : 0;
+}
+
+static int64_t most_of(const tkl__search_finding *f)
+{
+    if (by_scan(f)) {
+        int64_t left = first_will_do(f) ? reach(f) : f->compare_max - f->examined;
+        return left < 1 ? 1 : left < SCAN_BLOCK ? left : SCAN_BLOCK;
+    }
+    return alone(f) ? f->count : reach(f);
+}
+
+static void add_keys(const tkl__search_finding *f, size_t shard, tkl__search_call *call)
+{
+    static const tkl__search_key fixed[] = {
+        TKL__SEARCH_META, TKL__SEARCH_DOCS,  TKL__SEARCH_FORWARD, TKL__SEARCH_LIVE,
+        TKL__SEARCH_DEAD, TKL__SEARCH_TERMS, TKL__SEARCH_COMMON,
+    };
+    const tkl__search_shard *s = &f->schema->shards[shard];
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        tkl__search_call_key(call, s->keys[fixed[i]]);
+    tkl__search_call_key(call, f->order->kind == TKL__SEARCH_BY_FIELD ? s->fields[f->order->field]
+                                                                      : s->keys[TKL__SEARCH_META]);
+    tkl__search_call_plan_keys(call, f->plan, s, f->shards[shard].made);
+}
+
+static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_call *call)
+{
+    const tkl__search_progress *p = &f->shards[shard];
+    bool text =
+        f->order->kind == TKL__SEARCH_BY_FIELD && !f->schema->fields[f->order->field].numeric;
+    tkl__search_call_begin(call);
+    add_keys(f, shard, call);
+    tkl__args_str(&call->args, f->schema->token);
+    tkl__args_int(&call->args, (int64_t)tkl__search_term_at(&f->schema->shards[shard]));
+    tkl__args_bytes(&call->args, (tkl_bytes){f->plan->steps.data, f->plan->steps.len});
+    tkl__args_str(&call->args, order_word(f));
+    tkl__args_str(&call->args, text ? "1" : "0");
+    tkl__args_int(&call->args, first_of(f, p));
+    tkl__args_int(&call->args, most_of(f));
+    tkl__args_int(&call->args, p->place);
+    tkl__args_int(&call->args, p->hits);
+    tkl__args_str(&call->args, needs_terms(f) ? "1" : "0");
+    tkl__search_call_plan_args(call, f->plan, shard, p->made_before ? "*" : p->made, true);
+}
+
+/* Asks all shards that are not done, in one trip; their replies are in this order. */
+static int ask(tkl__search_finding *f, const tkl_reply **replies)
+{
+    size_t count = f->schema->shard_count, calls_made = 0;
+    tkl__search_call *calls = calloc(count, sizeof *calls);
+    tkl__invocation *invocations = calloc(count, sizeof *invocations);
+    tkl_reply *reply = NULL;
+    bool failed = !calls || !invocations;
+    for (size_t i = 0; !failed && i < count; i++) {
+        if (f->shards[i].done)
+            continue;
+        make_call(f, i, &calls[calls_made]);
+        failed = calls[calls_made].failed || calls[calls_made].args.failed;
+        invocations[calls_made] = tkl__search_call_of(&calls[calls_made], &tkl__lua_search_find);
+        calls_made++;
+    }
+    int rc = failed ? tkl__nomem()
+                    : tkl__run_many(f->search->client, invocations, calls_made,
+                                    tkl__search_deadline(f->search), &reply);
+    for (size_t i = 0; i < calls_made; i++)
+        tkl__search_call_free(&calls[i]);
+    free(calls);
+    free(invocations);
+    if (rc != TKL_OK) {
+        tkl_reply_free(reply);
+        return rc;
+    }
+    *replies = reply;
+    return tkl__search_box_keep(f->box, reply);
+}
+
+/* ---- What comes back ----------------------------------------------------- */
+
+static tkl__search_found *new_item(tkl__search_finding *f)
+{
+    if (f->item_count == f->item_cap) {
+        size_t cap = f->item_cap ? 2 * f->item_cap : 64;
+        tkl__search_found *grown = realloc(f->items, cap * sizeof *grown);
+        if (!grown)
+            return NULL;
+        f->items = grown;
+        f->item_cap = cap;
+    }
+    return &f->items[f->item_count++];
+}
+
+/* What reading one reply needs. */
+typedef struct reading {
+    tkl__search_finding *f;
+    size_t shard;
+    tkl__search_entries entries;
+} reading;
+
+/* The score of a document; *match: whether it is one at all. */
+static int judge(reading *r, const tkl__search_record *record, tkl_bytes terms, double *score,
+                 bool *match)
+{
+    tkl__search_finding *f = r->f;
+    *score = 0;
+    *match = true;
+    if (needs_terms(f)) {
+        int rc = tkl__search_entries_read(&r->entries, terms, f->schema->is.positions);
+        if (rc != TKL_OK)
+            return rc;
+        *match = !f->plan->verify || tkl__search_matches(f->plan, record, &r->entries);
+    }
+    if (f->order->kind == TKL__SEARCH_BY_WEIGHTS)
+        *score = tkl__search_weigh(f->order, record);
+    return TKL_OK;
+}
+
+static int read_document(reading *r, const tkl_reply *number, const tkl_reply *bytes,
+                         const tkl_reply *terms)
+{
+    tkl__search_finding *f = r->f;
+    tkl__search_record record;
+    double score;
+    bool match;
+    if (!tkl__search_record_read(tkl_reply_bytes(bytes), f->schema, &record))
+        return tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
+    int rc = judge(r, &record, tkl_reply_bytes(terms), &score, &match);
+    if (rc != TKL_OK || !match)
+        return rc;
+    tkl__search_found *item = new_item(f);
+    if (!item)
+        return tkl__nomem();
+    *item = (tkl__search_found){.shard = r->shard,
+                                .number = (uint64_t)tkl_reply_int(number),
+                                .score = score,
+                                .bytes = tkl_reply_bytes(bytes),
+                                .terms = tkl_reply_bytes(terms)};
+    if (f->order->kind == TKL__SEARCH_BY_FIELD)
+        item->key = record.cells[f->order->field];
+    return TKL_OK;
+}
+
+static int read_documents(tkl__search_finding *f, size_t shard, const tkl_reply *reply)
+{
+    const tkl_reply *numbers = tkl_reply_at(reply, NUMBERS);
+    const tkl_reply *records = tkl_reply_at(reply, RECORDS);
+    const tkl_reply *terms = tkl_reply_at(reply, FORWARDS);
+    reading r = {.f = f, .shard = shard};
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(numbers); i++)
+        rc = read_document(&r, tkl_reply_at(numbers, i), tkl_reply_at(records, i),
+                           tkl_reply_at(terms, i));
+    f->examined += (int64_t)tkl_reply_count(numbers);
+    tkl__search_entries_free(&r.entries);
+    return rc;
+}
+
+/* The first answer of a shard. */
+static void read_head(tkl__search_finding *f, tkl__search_progress *p, const tkl_reply *reply)
+{
+    snprintf(p->version, sizeof p->version, "%s", tkl_reply_str(tkl_reply_at(reply, VERSION)));
+    p->docs = tkl_reply_int(tkl_reply_at(reply, DOCS));
+    p->words = tkl_reply_int(tkl_reply_at(reply, WORDS));
+    p->total = tkl_reply_int(tkl_reply_at(reply, TOTAL));
+    for (size_t i = 0; i < f->plan->term_count; i++)
+        f->sizes[i] += tkl_reply_int(tkl_reply_at(tkl_reply_at(reply, SIZES), i));
+}
+
+static bool enough(const tkl__search_finding *f)
+{
+    return by_scan(f) && f->examined >= (first_will_do(f) ? reach(f) : f->compare_max);
+}
+
+static void read_progress(tkl__search_progress *p, const tkl_reply *reply)
+{
+    const char *kind = tkl_reply_str(tkl_reply_at(reply, KIND));
+    int64_t next = tkl_reply_int(tkl_reply_at(reply, NEXT));
+    p->walked = strcmp(kind, "walk") == 0;
+    p->done = next < 0 || strcmp(kind, "list") == 0;
+    if (p->walked) {
+        p->place = next;
+        p->hits = tkl_reply_int(tkl_reply_at(reply, FOUND));
+    } else {
+        p->cursor = next;
+    }
+}
+
+/* An answer that is no result: what to do about it. */
+static int read_word(tkl__search_finding *f, size_t shard, const tkl_reply *reply)
+{
+    if (tkl_reply_code(reply) != TKL_OK)
+        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    const tkl_reply *first = tkl_reply_at(reply, 0);
+    if (strcmp(tkl_reply_str(first), "ranges") == 0) {
+        snprintf(f->shards[shard].version, sizeof f->shards[shard].version, "%s",
+                 tkl_reply_str(tkl_reply_at(reply, 1)));
+        f->ranges = true;
+        return TKL_OK;
+    }
+    if (strcmp(tkl_reply_str(reply), "wide") == 0)
+        return tkl__fail(TKL_EINVAL, "a prefix or a list of synonyms stands for too many "
+                                     "documents: make it longer");
+    f->stale = strcmp(tkl_reply_str(reply), "stale") == 0;
+    f->words = strcmp(tkl_reply_str(reply), "words") == 0;
+    return f->stale || f->words ? TKL_OK : tkl__fail(TKL_EPROTO, "not an answer of search/find");
+}
+
+static int read_answer(tkl__search_finding *f, size_t shard, const tkl_reply *reply)
+{
+    tkl__search_progress *p = &f->shards[shard];
+    if (tkl_reply_count(reply) <= FORWARDS)
+        return read_word(f, shard, reply);
+    if (!*p->version)
+        read_head(f, p, reply);
+    else if (strcmp(p->version, tkl_reply_str(tkl_reply_at(reply, VERSION))) != 0)
+        f->changed = true;
+    read_progress(p, reply);
+    return read_documents(f, shard, reply);
+}
+
+/* One trip. */
+static int step(tkl__search_finding *f)
+{
+    const tkl_reply *replies = NULL;
+    size_t at = 0;
+    int rc = ask(f, &replies);
+    for (size_t i = 0; rc == TKL_OK && i < f->schema->shard_count; i++)
+        if (!f->shards[i].done)
+            rc = read_answer(f, i, tkl_reply_at(replies, at++));
+    return rc;
+}
+
+static bool all_done(const tkl__search_finding *f)
+{
+    for (size_t i = 0; i < f->schema->shard_count; i++)
+        if (!f->shards[i].done)
+            return false;
+    return true;
+}
+
+static bool interrupted(const tkl__search_finding *f)
+{
+    return f->stale || f->words || f->ranges;
+}
+
+/* ---- The whole ----------------------------------------------------------- */
+
+/* Forgets what came; what is known about ranges stays. */
+static void begin(tkl__search_finding *f)
+{
+    for (size_t i = 0; i < f->schema->shard_count; i++) {
+        tkl__search_progress *p = &f->shards[i];
+        tkl__search_progress fresh = {.made_before = p->made_before};
+        memcpy(fresh.made, p->made, sizeof fresh.made);
+        *p = fresh;
+    }
+    memset(f->sizes, 0, f->plan->term_count * sizeof *f->sizes);
+    f->item_count = 0;
+    f->examined = 0;
+    f->changed = f->ranges = false;
+}
+
+static int make_ranges(tkl__search_finding *f, bool last)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && !f->stale && i < f->schema->shard_count; i++)
+        if (*f->shards[i].version)
+            rc = tkl__search_make_ranges(f, i, last);
+    return rc;
+}
+
+/* `last`: goes on although the index changes meanwhile. */
+static int run(tkl__search_finding *f, bool last)
+{
+    int rc = TKL_OK;
+    begin(f);
+    while (rc == TKL_OK && !all_done(f) && !interrupted(f) && !enough(f) && (last || !f->changed))
+        rc = step(f);
+    if (rc == TKL_OK && f->ranges)
+        rc = make_ranges(f, last);
+    return rc;
+}
+
+static int rank(tkl__search_finding *f, int64_t docs, int64_t words)
+{
+    tkl__search_rarity rarity;
+    tkl__search_entries entries = {0};
+    int rc = tkl__search_rarity_make(&rarity, f->plan, f->sizes, docs, words);
+    for (size_t i = 0; rc == TKL_OK && i < f->item_count; i++) {
+        tkl__search_found *item = &f->items[i];
+        tkl__search_record record;
+        rc = tkl__search_entries_read(&entries, item->terms, f->schema->is.positions);
+        if (rc == TKL_OK && tkl__search_record_read(item->bytes, f->schema, &record))
+            item->score = tkl__search_relevance(f->plan, &rarity, &record, &entries);
+    }
+    tkl__search_entries_free(&entries);
+    free(rarity.weight);
+    return rc;
+}
+
+/* Sorts what came, unless the one shard did, and cuts out the page. */
+static void arrange(tkl__search_finding *f)
+{
+    bool sorted = alone(f) && f->shards[0].walked;
+    size_t skip = sorted ? 0 : (size_t)f->offset;
+    if (!sorted)
+        tkl__search_sort(f->order, f->schema, f->items, f->item_count);
+    f->page = skip < f->item_count ? skip : f->item_count;
+    f->page_count = f->item_count - f->page;
+    if (f->page_count > (size_t)f->count)
+        f->page_count = (size_t)f->count;
+}
+
+static void count(tkl__search_finding *f, int64_t candidates)
+{
+    bool whole = all_done(f);
+    f->total = candidates;
+    f->compared = candidates;
+    f->exact = !f->changed;
+    if (f->plan->verify) {
+        double share = f->examined ? (double)f->item_count / (double)f->examined : 0;
+        f->total = whole ? (int64_t)f->item_count : (int64_t)(share * (double)candidates);
+        f->exact = f->exact && whole;
+        f->compared = whole ? f->total : (int64_t)f->item_count;
+    } else if (by_scan(f) && !whole && !first_will_do(f) && f->count > 0) {
+        f->compared = f->examined;
+    }
+}
+
+static int finish(tkl__search_finding *f)
+{
+    int64_t candidates = 0, docs = 0, words = 0;
+    int rc = TKL_OK;
+    for (size_t i = 0; i < f->schema->shard_count; i++) {
+        candidates += f->shards[i].total;
+        docs += f->shards[i].docs;
+        words += f->shards[i].words;
+        f->exact_ranges = f->exact_ranges && !f->shards[i].made_before;
+    }
+    if (f->order->kind == TKL__SEARCH_BY_RELEVANCE && needs_terms(f))
+        rc = rank(f, docs, words);
+    count(f, candidates);
+    f->exact = f->exact && f->exact_ranges;
+    if (rc == TKL_OK)
+        arrange(f);
+    return rc;
+}
+
+int tkl__search_find(tkl__search_finding *f)
+{
+    f->shards = calloc(f->schema->shard_count, sizeof *f->shards);
+    f->sizes = calloc(f->plan->term_count + 1, sizeof *f->sizes);
+    f->exact_ranges = true;
+    int rc = f->shards && f->sizes ? TKL_OK : tkl__nomem();
+    for (int i = 0; rc == TKL_OK && i <= 2 * BEGIN_MAX; i++) {
+        rc = run(f, i >= BEGIN_MAX);
+        if (rc != TKL_OK || f->stale || f->words)
+            return rc;
+        if (!f->ranges && (!f->changed || i >= BEGIN_MAX))
+            return finish(f);
+    }
+    return rc == TKL_OK ? tkl__fail(TKL_CONFLICT, "the index changes all the time") : rc;
+}
+
+void tkl__search_finding_free(tkl__search_finding *f)
+{
+    free(f->shards);
+    free(f->sizes);
+    free(f->items);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Documents by their ids.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "search/result.h"
+#include "search/scripts.h"
+
+/* Ids of one run. */
+#define RUN 500
+
+/* One run of search/get: ids of one shard. */
+typedef struct part {
+    tkl_bytes keys[4];
+    tkl__args args;
+    size_t places[RUN]; /* of the ids */
+    size_t count;
+} part;
+
+typedef struct parts {
+    part **items;
+    size_t count;
+} parts;
+
+static part *new_part(parts *p, const tkl__search_schema *schema, size_t shard)
+{
+    const tkl_bytes *keys = schema->shards[shard].keys;
+    part **grown = realloc(p->items, (p->count + 1) * sizeof(part *));
+    part *one = grown ? calloc(1, sizeof *one) : NULL;
+    if (grown)
+        p->items = grown;
+    if (!one)
+        return NULL;
+    p->items[p->count++] = one;
+    one->keys[0] = keys[TKL__SEARCH_META];
+    one->keys[1] = keys[TKL__SEARCH_IDS];
+    one->keys[2] = keys[TKL__SEARCH_DOCS];
+    one->keys[3] = keys[TKL__SEARCH_TEXTS];
+    tkl__args_init(&one->args);
+    tkl__args_str(&one->args, schema->token);
+    return one;
+}
+
+static bool make_parts(parts *p, const tkl__search_schema *schema, const tkl_bytes *ids,
+                       size_t count)
+{
+    for (size_t shard = 0; shard < schema->shard_count; shard++) {
+        part *one = NULL;
+        for (size_t i = 0; i < count; i++) {
+            if (tkl__search_shard_of(schema, ids[i]) != shard)
+                continue;
+            if (!one || one->count == RUN)
+                one = new_part(p, schema, shard);
+            if (!one)
+                return false;
+            one->places[one->count++] = i;
+            tkl__args_bytes(&one->args, ids[i]);
+        }
+    }
+    return true;
+}
+
+static void free_parts(parts *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        tkl__args_free(&p->items[i]->args);
+        free(p->items[i]);
+    }
+    free(p->items);
+}
+
+static int ask(tkl_search *search, const parts *p, tkl_reply **replies)
+{
+    tkl__invocation *calls = calloc(p->count + 1, sizeof *calls);
+    bool failed = !calls;
+    for (size_t i = 0; calls && i < p->count; i++) {
+        failed = failed || p->items[i]->args.failed;
+        calls[i] = (tkl__invocation){.script = &tkl__lua_search_get,
+                                     .keys = p->items[i]->keys,
+                                     .nkeys = 4,
+                                     .args = p->items[i]->args.items,
+                                     .nargs = p->items[i]->args.count,
+                                     .retry_safe = true};
+    }
+    int rc = failed ? tkl__nomem()
+                    : tkl__run_many(search->client, calls, p->count, tkl__search_deadline(search),
+                                    replies);
+    free(calls);
+    return rc;
+}
+
+static int read_part(const part *one, const tkl_reply *reply, tkl_bytes *records, tkl_bytes *texts,
+                     bool *stale)
+{
+    if (tkl_reply_code(reply) != TKL_OK)
+        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
+        *stale = true;
+        return TKL_OK;
+    }
+    for (size_t i = 0; i < one->count; i++) {
+        records[one->places[i]] = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(reply, 0), i));
+        texts[one->places[i]] = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(reply, 1), i));
+    }
+    return TKL_OK;
+}
+
+int tkl__search_fetch(tkl_search *search, tkl__search_result_box *box, const tkl_bytes *ids,
+                      size_t count, tkl_bytes *records, tkl_bytes *texts, bool *stale)
+{
+    parts p = {0};
+    tkl_reply *replies = NULL;
+    if (count == 0)
+        return TKL_OK;
+    int rc = make_parts(&p, box->schema, ids, count) ? TKL_OK : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = ask(search, &p, &replies);
+    if (rc == TKL_OK)
+        rc = tkl__search_box_keep(box, replies);
+    else
+        tkl_reply_free(replies);
+    for (size_t i = 0; rc == TKL_OK && i < p.count; i++)
+        rc = read_part(p.items[i], tkl_reply_at(replies, i), records, texts, stale);
+    free_parts(&p);
+    return rc;
+}
+
+/* ---- The call ------------------------------------------------------------ */
+
+/* Hits of those that are there. */
+static int make_hits(tkl__search_result_box *box, const tkl_bytes *records, tkl_bytes *texts,
+                     size_t count)
+{
+    tkl__search_found *items = tkl__search_box_alloc(box, count * sizeof *items);
+    size_t found = 0;
+    if (!items)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++) {
+        if (records[i].len == 0)
+            continue;
+        texts[found] = texts[i];
+        items[found++].bytes = records[i];
+    }
+    box->is.total = box->is.compared = (int64_t)found;
+    box->is.exact = true;
+    return tkl__search_box_hits(box, items, found, texts);
+}
+
+static int get_once(tkl_search *search, tkl__search_schema *schema, const tkl_bytes *ids,
+                    size_t count, tkl_search_result **result, bool *stale)
+{
+    tkl__search_result_box *box = tkl__search_box_new(schema);
+    tkl_bytes *all = box ? tkl__search_box_alloc(box, 2 * count * sizeof *all) : NULL;
+    int rc =
+        all ? tkl__search_fetch(search, box, ids, count, all, all + count, stale) : tkl__nomem();
+    if (rc == TKL_OK && !*stale)
+        rc = make_hits(box, all, all + count, count);
+    if (rc == TKL_OK && !*stale)
+        *result = &box->is;
+    else
+        tkl__search_box_free(box);
+    return rc;
+}
+
+int tkl_search_get(tkl_search *search, const tkl_bytes *ids, size_t count,
+                   tkl_search_result **result)
+{
+    int64_t began = tkl__now();
+    int rc = TKL_OK;
+    *result = NULL;
+    for (int i = 0; rc == TKL_OK && !*result && i < TKL__SEARCH_TRIES; i++) {
+        tkl__search_schema *schema;
+        bool stale = false;
+        rc = tkl__search_schema_get(search, &schema);
+        if (rc != TKL_OK)
+            return rc;
+        rc = get_once(search, schema, ids, count, result, &stale);
+        if (stale)
+            tkl__search_schema_forget(search, schema);
+        tkl__search_schema_free(schema);
+    }
+    if (*result)
+        (*result)->took_us = tkl__now() - began;
+    return rc == TKL_OK && !*result ? tkl__search_missing() : rc;
+}

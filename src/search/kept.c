@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kept results: lists, named by a hash of the query in its normal form, the order, and the versions
+ * of all shards. Whoever asks the same reads the list and, behind it in the same trip, the versions:
+ * if these are those of the name, nothing has changed. A change of the index makes the name
+ * unknown, so the result is never used again, and expires.
+ */
+#include "search/kept.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "core/error.h"
+#include "search/scripts.h"
+
+#define SCORE_BYTES 8
+#define PAGES       10
+
+int64_t tkl__search_keep_reach(int64_t offset, int64_t count)
+{
+    int64_t more = PAGES * count, page = offset + count;
+    int64_t reach = page + more;
+    return reach < TKL_SEARCH_REACH_MAX ? reach : page;
+}
+
+/* The key of the result for the versions as last seen. */
+static void write_key(const tkl__search_finding *f, tkl__buf *key)
+{
+    const tkl__search_schema *schema = f->schema;
+    tkl__buf all;
+    tkl__buf_init(&all);
+    tkl__search_order_normal(f->order, &all);
+    tkl__buf_addf(&all, "|%" PRId64 "|%s", f->compare_max, schema->token);
+    for (size_t i = 0; i < schema->shard_count; i++)
+        tkl__buf_addf(&all, "|%" PRId64, atomic_load(&schema->versions[i]));
+    tkl__buf_add(&all, "|", 1);
+    tkl__buf_add(&all, f->plan->query.normal.data, f->plan->query.normal.len);
+    XXH128_hash_t hash = XXH3_128bits(all.data, all.len);
+    tkl__buf_add(key, schema->shards[0].base.data, schema->shards[0].base.len);
+    tkl__buf_addf(key, ":kept:%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+    key->failed = key->failed || all.failed;
+    tkl__buf_free(&all);
+}
+
+/* ---- Reading ------------------------------------------------------------- */
+
+static int add_range(tkl_pipeline *pipeline, const tkl__buf *key, int64_t from, int64_t to)
+{
+    char first[24], last[24];
+    snprintf(first, sizeof first, "%" PRId64, from);
+    snprintf(last, sizeof last, "%" PRId64, to);
+    const char *words[] = {"LRANGE", key->data, first, last};
+    const size_t lens[] = {6, key->len, strlen(first), strlen(last)};
+    return tkl_pipeline_add(pipeline, 4, words, lens);
+}
+
+static int add_versions(tkl_pipeline *pipeline, const tkl__search_schema *schema)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++) {
+        tkl_bytes meta = schema->shards[i].keys[TKL__SEARCH_META];
+        const char *words[] = {"HMGET", meta.data, "token", "version"};
+        const size_t lens[] = {5, meta.len, 5, 7};
+        rc = tkl_pipeline_add(pipeline, 4, words, lens);
+    }
+    return rc;
+}
+
+/* The page, what is said about the result, and the versions of the shards. */
+static int ask(tkl__search_finding *f, tkl_reply **replies)
+{
+    tkl_pipeline *pipeline = NULL;
+    tkl__buf key;
+    tkl__buf_init(&key);
+    write_key(f, &key);
+    int rc = key.failed ? tkl__nomem() : tkl_pipeline_open(f->search->client, &pipeline);
+    if (rc == TKL_OK)
+        rc = add_range(pipeline, &key, 0, 0);
+    if (rc == TKL_OK)
+        rc = add_range(pipeline, &key, 1 + f->offset, f->offset + (f->count ? f->count : 1));
+    if (rc == TKL_OK)
+        rc = add_versions(pipeline, f->schema);
+    tkl_call_options options = {.timeout_ms = f->search->options.timeout_ms, .retry_safe = true};
+    if (rc == TKL_OK)
+        rc = tkl_pipeline_run(pipeline, &options, replies);
+    tkl_pipeline_close(pipeline);
+    tkl__buf_free(&key);
+    return rc;
+}
+
+/* *same: whether the versions are those of the name. Sets `stale`. */
+static int read_versions(tkl__search_finding *f, const tkl_reply *replies, bool *same)
+{
+    *same = true;
+    for (size_t i = 0; i < f->schema->shard_count; i++) {
+        const tkl_reply *meta = tkl_reply_at(replies, 2 + i);
+        if (tkl_reply_code(meta) != TKL_OK)
+            return tkl__fail(tkl_reply_code(meta), "%s", tkl_reply_str(meta));
+        int64_t version = tkl_reply_int(tkl_reply_at(meta, 1));
+        if (strcmp(tkl_reply_str(tkl_reply_at(meta, 0)), f->schema->token) != 0)
+            f->stale = true;
+        if (atomic_exchange(&f->schema->versions[i], version) != version)
+            *same = false;
+    }
+    return TKL_OK;
+}
+
+static bool read_item(const tkl_reply *reply, tkl__search_found *item)
+{
+    tkl_bytes bytes = tkl_reply_bytes(reply);
+    if (bytes.len < SCORE_BYTES)
+        return false;
+    memcpy(&item->score, bytes.data, SCORE_BYTES);
+    item->bytes = (tkl_bytes){bytes.data + SCORE_BYTES, bytes.len - SCORE_BYTES};
+    return true;
+}
+
+/* Hits of the page; the result counts as found if it has them all. */
+static int read_page(tkl__search_finding *f, const tkl_reply *replies, bool *found)
+{
+    int64_t total, compared, kept;
+    int exact;
+    const tkl_reply *about = tkl_reply_at(replies, 0), *page = tkl_reply_at(replies, 1);
+    if (sscanf(tkl_reply_str(tkl_reply_at(about, 0)), "%" SCNd64 " %" SCNd64 " %" SCNd64 " %d",
+               &total, &compared, &kept, &exact) != 4)
+        return TKL_OK;
+    if (f->offset + f->count > kept && kept < compared)
+        return TKL_OK;
+    size_t count = f->count ? tkl_reply_count(page) : 0;
+    f->items = calloc(count + 1, sizeof *f->items);
+    if (!f->items)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++)
+        if (!read_item(tkl_reply_at(page, i), &f->items[i]))
+            return tkl__fail(TKL_EDAMAGED, "a kept result is damaged");
+    f->page_count = f->item_count = count;
+    f->total = total;
+    f->compared = compared;
+    f->exact = exact != 0;
+    *found = true;
+    return TKL_OK;
+}
+
+int tkl__search_kept_read(tkl__search_finding *f, bool *found)
+{
+    int rc = TKL_OK;
+    *found = false;
+    /* A second time when the versions were others than we thought: equal queries may have been
+     * kept for these. */
+    for (int i = 0; rc == TKL_OK && !*found && !f->stale && i < 2; i++) {
+        tkl_reply *replies = NULL;
+        bool same = false;
+        rc = ask(f, &replies);
+        if (rc == TKL_OK)
+            rc = tkl__search_box_keep(f->box, replies);
+        if (rc == TKL_OK)
+            rc = read_versions(f, replies, &same);
+        if (rc == TKL_OK && same && !f->stale)
+            rc = read_page(f, replies, found);
+        if (same)
+            break;
+    }
+    return rc;
+}
+
+/* ---- Writing ------------------------------------------------------------- */
+
+static void add_items(const tkl__search_finding *f, tkl__buf *bytes, tkl__args *args)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < f->page_count; i++)
+        size += SCORE_BYTES + f->items[f->page + i].bytes.len;
+    if (!tkl__buf_reserve(bytes, size)) /* so that it does not move */
+        return;
+    for (size_t i = 0; i < f->page_count; i++) {
+        const tkl__search_found *item = &f->items[f->page + i];
+        size_t start = bytes->len;
+        tkl__buf_add(bytes, &item->score, SCORE_BYTES);
+        tkl__buf_add(bytes, item->bytes.data, item->bytes.len);
+        tkl__args_bytes(args, (tkl_bytes){bytes->data + start, bytes->len - start});
+    }
+}
+
+static void send(tkl__search_finding *f, tkl_bytes key, int64_t keep_ms)
+{
+    char about[96];
+    tkl__keys keys = {&key, 1};
+    tkl__args args;
+    tkl__buf bytes;
+    tkl_reply *reply = NULL;
+    snprintf(about, sizeof about, "%" PRId64 " %" PRId64 " %zu %d", f->total, f->compared,
+             f->page_count, f->exact);
+    tkl__args_init(&args);
+    tkl__buf_init(&bytes);
+    tkl__args_int(&args, keep_ms);
+    tkl__args_str(&args, about);
+    add_items(f, &bytes, &args);
+    if (!bytes.failed)
+        (void)tkl__eval(f->search->client, &tkl__lua_search_keep, &keys, &args,
+                        tkl__search_deadline(f->search), true, &reply);
+    tkl_reply_free(reply);
+    tkl__args_free(&args);
+    tkl__buf_free(&bytes);
+}
+
+void tkl__search_kept_write(tkl__search_finding *f, int64_t keep_ms)
+{
+    tkl__buf key;
+    if (!f->exact)
+        return;
+    for (size_t i = 0; i < f->schema->shard_count; i++)
+        atomic_store(&f->schema->versions[i], strtoll(f->shards[i].version, NULL, 10));
+    tkl__buf_init(&key);
+    write_key(f, &key);
+    if (!key.failed)
+        send(f, (tkl_bytes){key.data, key.len}, keep_ms);
+    tkl__buf_free(&key);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the index is, and its end.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/plain.h"
+#include "search/call.h"
+#include "search/scripts.h"
+
+/* ---- Looking ------------------------------------------------------------- */
+
+typedef struct info_box {
+    tkl_search_info is;
+    tkl__search_schema *schema;
+} info_box;
+
+/* Adds the numbers of one shard. */
+static int add_shard(tkl_search *search, const tkl__search_schema *schema, size_t index,
+                     tkl_search_info *info, bool *stale)
+{
+    static const struct {
+        const char *command;
+        tkl__search_key key;
+    } asked[] = {{"HMGET", TKL__SEARCH_META},
+                 {"ZCARD", TKL__SEARCH_TERMS},
+                 {"HLEN", TKL__SEARCH_COMMON},
+                 {"ZCARD", TKL__SEARCH_DEAD}};
+    tkl__args commands[4];
+    tkl_reply *replies = NULL;
+    for (size_t i = 0; i < 4; i++) {
+        tkl__args_init(&commands[i]);
+        tkl__args_str(&commands[i], asked[i].command);
+        tkl__args_bytes(&commands[i], schema->shards[index].keys[asked[i].key]);
+    }
+    tkl__args_str(&commands[0], "token");
+    tkl__args_str(&commands[0], "docs");
+    int rc =
+        tkl__plain_many(search->client, commands, 4, tkl__search_deadline(search), true, &replies);
+    for (size_t i = 0; i < 4; i++)
+        tkl__args_free(&commands[i]);
+    if (rc == TKL_OK) {
+        const tkl_reply *meta = tkl_reply_at(replies, 0);
+        *stale = strcmp(tkl_reply_str(tkl_reply_at(meta, 0)), schema->token) != 0;
+        info->documents += tkl_reply_int(tkl_reply_at(meta, 1));
+        info->terms += tkl_reply_int(tkl_reply_at(replies, 1));
+        info->common += tkl_reply_int(tkl_reply_at(replies, 2));
+        info->leftover += tkl_reply_int(tkl_reply_at(replies, 3));
+    }
+    tkl_reply_free(replies);
+    return rc;
+}
+
+static int show_once(tkl_search *search, tkl__search_schema *schema, tkl_search_info **info,
+                     bool *stale)
+{
+    info_box *box = calloc(1, sizeof *box);
+    int rc = box ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && !*stale && i < schema->shard_count; i++)
+        rc = add_shard(search, schema, i, &box->is, stale);
+    if (rc == TKL_OK && !*stale) {
+        atomic_fetch_add(&schema->refs, 1);
+        box->schema = schema;
+        box->is.schema = schema->is;
+        *info = &box->is;
+    } else {
+        free(box);
+    }
+    return rc;
+}
+
+int tkl_search_show(tkl_search *search, tkl_search_info **info)
+{
+    int rc = TKL_OK;
+    *info = NULL;
+    for (int i = 0; rc == TKL_OK && !*info && i < TKL__SEARCH_TRIES; i++) {
+        tkl__search_schema *schema;
+        bool stale = false;
+        rc = tkl__search_schema_get(search, &schema);
+        if (rc != TKL_OK)
+            return rc;
+        rc = show_once(search, schema, info, &stale);
+        if (stale)
+            tkl__search_schema_forget(search, schema);
+        tkl__search_schema_free(schema);
+    }
+    return rc == TKL_OK && !*info ? tkl__search_missing() : rc;
+}
+
+void tkl_search_info_free(tkl_search_info *info)
+{
+    info_box *box = (info_box *)(void *)info;
+    if (box)
+        tkl__search_schema_free(box->schema);
+    free(box);
+}
+
+/* ---- Dropping ------------------------------------------------------------ */
+
+/* Removes these terms and learns the next. */
+static int drop_terms(tkl_search *search, const tkl__search_shard *shard, const tkl_reply *terms,
+                      tkl_reply **next)
+{
+    tkl__search_call call;
+    tkl__buf key;
+    tkl__search_call_begin(&call);
+    tkl__buf_init(&key);
+    tkl__search_call_key(&call, shard->keys[TKL__SEARCH_META]);
+    tkl__search_call_key(&call, shard->keys[TKL__SEARCH_TERMS]);
+    for (size_t i = 0; i < tkl_reply_count(terms); i++) {
+        tkl__buf_clear(&key);
+        tkl__search_term_key(&key, shard, tkl_reply_bytes(tkl_reply_at(terms, i)));
+        tkl__search_call_key(&call, (tkl_bytes){key.data, key.len});
+    }
+    tkl__args_int(&call.args, (int64_t)tkl__search_term_at(shard));
+    tkl__invocation invocation = tkl__search_call_of(&call, &tkl__lua_search_drop);
+    int rc = call.failed || key.failed
+                 ? tkl__nomem()
+                 : tkl__run(search->client, &invocation, tkl__search_deadline(search), next);
+    tkl__buf_free(&key);
+    tkl__search_call_free(&call);
+    return rc;
+}
+
+/* Everything but :meta, which says that the index is being dropped. */
+static int drop_rest(tkl_search *search, const tkl__search_schema *schema,
+                     const tkl__search_shard *shard)
+{
+    tkl__args args;
+    tkl_reply *reply = NULL;
+    tkl__args_init(&args);
+    tkl__args_str(&args, "UNLINK");
+    for (size_t i = TKL__SEARCH_META + 1; i < TKL__SEARCH_KEYS; i++)
+        tkl__args_bytes(&args, shard->keys[i]);
+    for (size_t i = 0; i < schema->is.field_count; i++)
+        tkl__args_bytes(&args, shard->fields[i]);
+    int rc = tkl__plain(search->client, &args, tkl__search_deadline(search), true, &reply);
+    tkl__args_free(&args);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+static int drop_meta(tkl_search *search, const tkl__search_shard *shard)
+{
+    tkl__args args;
+    tkl_reply *reply = NULL;
+    tkl__args_init(&args);
+    tkl__args_str(&args, "UNLINK");
+    tkl__args_bytes(&args, shard->keys[TKL__SEARCH_META]);
+    int rc = tkl__plain(search->client, &args, tkl__search_deadline(search), true, &reply);
+    tkl__args_free(&args);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+static int drop_shard(tkl_search *search, const tkl__search_schema *schema, size_t index)
+{
+    const tkl__search_shard *shard = &schema->shards[index];
+    tkl_reply *reply = NULL;
+    int rc = drop_terms(search, shard, NULL, &reply);
+    while (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 1)) > 0) {
+        tkl_reply *next = NULL;
+        rc = drop_terms(search, shard, tkl_reply_at(reply, 1), &next);
+        tkl_reply_free(reply);
+        reply = next;
+    }
+    tkl_reply_free(reply);
+    return rc == TKL_OK ? drop_rest(search, schema, shard) : rc;
+}
+
+/* From now on every handle finds no index. */
+static int close_index(tkl_search *search, const tkl__search_schema *schema)
+{
+    tkl_reply *reply = NULL;
+    int rc = drop_terms(search, &schema->shards[0], NULL, &reply);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_search_drop(tkl_search *search)
+{
+    tkl__search_schema *schema = NULL;
+    int rc = tkl__search_schema_read(search, true, &schema);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__search_schema_forget(search, NULL);
+    rc = close_index(search, schema);
+    for (size_t i = schema->shard_count; rc == TKL_OK && i-- > 0;)
+        rc = drop_shard(search, schema, i);
+    for (size_t i = schema->shard_count; rc == TKL_OK && i-- > 0;)
+        rc = drop_meta(search, &schema->shards[i]);
+    tkl__search_schema_free(schema);
+    return rc;
+}

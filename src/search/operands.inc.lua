@@ -1,0 +1,293 @@
+-- Operands of a query: sets of numbers, each in one of four forms.
+--   {size, list}           a few, as an array
+--   {size, key}            a set
+--   {size, key, bits}      a bitmap
+--   {size, range}          those with a value between two bounds, not yet read
+-- A result of at most LIST_MAX numbers becomes an array as soon as it is found: sets are not larger.
+
+local LIST_MAX = 2048
+-- Numbers that an "or" may take out of sets to put them into a bitmap.
+local SPREAD_MAX = 20000
+-- Testing a bit by BITFIELD costs as much as reading so many bytes of the bitmap.
+local BYTES_PER_TEST = 200
+local MASK = {[0] = 128, 64, 32, 16, 8, 4, 2, 1}
+
+local function text_of(number)
+  return string.format('%.0f', number)
+end
+
+local function nothing()
+  return {size = 0, list = {}}
+end
+
+local function list_of(list)
+  return {size = #list, list = list}
+end
+
+-- Appends the result of a command on parts of a list that fit on Lua's stack.
+local function in_parts(list, command, key)
+  local answers = {}
+  for first = 1, #list, 4000 do
+    local part = redis.call(command, key, unpack(list, first, math.min(first + 3999, #list)))
+    for i = 1, #part do
+      answers[#answers + 1] = part[i]
+    end
+  end
+  return answers
+end
+
+-- ---- Testing ---------------------------------------------------------------
+
+-- A function that tells whether a number is in the bitmap, which is read whole.
+local function bit_tester(key)
+  local bits = redis.call('GET', key) or ''
+  local byte, mask = string.byte, MASK
+  return function(number)
+    local low = number % 8
+    local all = byte(bits, (number - low) / 8 + 1)
+    return all and all % (2 * mask[low]) >= mask[low] or false
+  end
+end
+
+-- The same for a few numbers: an array of 0 and 1.
+local function test_some(key, list)
+  local answers = {}
+  for first = 1, #list, 1000 do
+    local words = {'BITFIELD_RO', key}
+    for i = first, math.min(first + 999, #list) do
+      local at = #words
+      words[at + 1], words[at + 2], words[at + 3] = 'GET', 'u1', list[i]
+    end
+    local part = redis.call(unpack(words))
+    for i = 1, #part do
+      answers[#answers + 1] = part[i]
+    end
+  end
+  return answers
+end
+
+local function keep_bits(list, key, wanted)
+  local kept = {}
+  if #list * BYTES_PER_TEST < redis.call('STRLEN', key) then
+    local answers = test_some(key, list)
+    for i = 1, #list do
+      if (answers[i] == 1) == wanted then
+        kept[#kept + 1] = list[i]
+      end
+    end
+    return kept
+  end
+  local has = bit_tester(key)
+  for i = 1, #list do
+    if has(list[i] + 0) == wanted then
+      kept[#kept + 1] = list[i]
+    end
+  end
+  return kept
+end
+
+local function keep_set(list, key, wanted)
+  local kept = {}
+  local answers = in_parts(list, 'SMISMEMBER', key)
+  for i = 1, #list do
+    if (answers[i] == 1) == wanted then
+      kept[#kept + 1] = list[i]
+    end
+  end
+  return kept
+end
+
+local function lookup(list)
+  local has = {}
+  for i = 1, #list do
+    has[list[i] + 0] = true
+  end
+  return has
+end
+
+local function keep_list(list, other, wanted)
+  local kept, has = {}, lookup(other)
+  for i = 1, #list do
+    if (has[list[i] + 0] or false) == wanted then
+      kept[#kept + 1] = list[i]
+    end
+  end
+  return kept
+end
+
+local function in_range(score, range)
+  return score and score < math.huge
+    and (score > range.low or (score == range.low and not range.low_open))
+    and (score < range.high or (score == range.high and not range.high_open)) or false
+end
+
+local function keep_range(list, range, wanted)
+  local kept = {}
+  local scores = in_parts(list, 'ZMSCORE', range.key)
+  for i = 1, #list do
+    local score = scores[i] and tonumber(scores[i])
+    if in_range(score, range) == wanted then
+      kept[#kept + 1] = list[i]
+    end
+  end
+  return kept
+end
+
+-- Those of the list that are in the operand, or, if not wanted, those that are not.
+local function keep(list, operand, wanted)
+  if #list == 0 then
+    return list
+  elseif operand.list then
+    return keep_list(list, operand.list, wanted)
+  elseif operand.range then
+    return keep_range(list, operand.range, wanted)
+  elseif operand.bits then
+    return keep_bits(list, operand.key, wanted)
+  end
+  return keep_set(list, operand.key, wanted)
+end
+
+-- ---- Reading ---------------------------------------------------------------
+
+local function members(operand)
+  return operand.list or redis.call('SMEMBERS', operand.key)
+end
+
+-- Numbers of a bitmap with `count` bits, ascending, from byte `from` on: all of the bytes that are
+-- needed for `most` of them. Returns them and the byte to go on with, nil at the end.
+local function read_bits(key, count, from, most)
+  local size = redis.call('STRLEN', key)
+  local window = size / math.max(count, 1) > 64 and 1 or 2048
+  local numbers, n = {}, 0
+  local byte, find = string.byte, string.find
+  while n < most do
+    local at = redis.call('BITPOS', key, '1', text_of(from))
+    if at < 0 then
+      return numbers, nil
+    end
+    from = (at - at % 8) / 8
+    local bytes = redis.call('GETRANGE', key, text_of(from), text_of(from + window - 1))
+    local place = find(bytes, '%Z')
+    while place do
+      local all, base = byte(bytes, place), (from + place - 1) * 8
+      for bit = 0, 7 do
+        if all >= MASK[bit] then
+          all = all - MASK[bit]
+          n = n + 1
+          numbers[n] = text_of(base + bit)
+        end
+      end
+      place = find(bytes, '%Z', place + 1)
+    end
+    from = from + #bytes
+  end
+  return numbers, from
+end
+
+-- ---- Combining -------------------------------------------------------------
+
+local function by_size(a, b)
+  return a.size < b.size
+end
+
+local function keys_of(operands, is_bits)
+  local keys = {}
+  for _, operand in ipairs(operands) do
+    if operand.key and (operand.bits or false) == is_bits then
+      keys[#keys + 1] = operand.key
+    end
+  end
+  return keys
+end
+
+-- What the intersection begins with: all sets, or the smallest array. Returns it and the operands
+-- that are left.
+local function first_list(wanted)
+  local sets, rest = keys_of(wanted, false), {}
+  local list
+  if #sets == 1 then
+    list = redis.call('SMEMBERS', sets[1])
+  elseif #sets > 1 then
+    list = redis.call('SINTER', unpack(sets))
+  end
+  for _, operand in ipairs(wanted) do
+    if operand.list and not list then
+      list = operand.list
+    elseif operand.list or operand.bits or operand.range then
+      rest[#rest + 1] = operand
+    end
+  end
+  return list, rest
+end
+
+-- All that are in every wanted operand, which are sorted by size, and in no excluded one. One of
+-- them at least is a set or an array, so the result is an array.
+local function and_lists(wanted, excluded)
+  local list, rest = first_list(wanted)
+  for _, operand in ipairs(rest) do
+    list = keep(list, operand, true)
+  end
+  for _, operand in ipairs(excluded) do
+    list = keep(list, operand, false)
+  end
+  return list_of(list)
+end
+
+local function take_out(key, operand, scratch)
+  if operand.bits then
+    redis.call('BITOP', 'AND', scratch, key, operand.key)
+    redis.call('BITOP', 'XOR', key, key, scratch)
+    redis.call('DEL', scratch)
+    return
+  end
+  for _, number in ipairs(members(operand)) do
+    redis.call('SETBIT', key, number, '0')
+  end
+end
+
+-- The same where all wanted ones are bitmaps: one bitmap.
+local function and_bits(wanted, excluded, into, scratch)
+  if #wanted == 1 and #excluded == 0 then
+    return wanted[1]
+  end
+  redis.call('BITOP', 'AND', into, unpack(keys_of(wanted, true)))
+  for _, operand in ipairs(excluded) do
+    take_out(into, operand, scratch)
+  end
+  return {size = redis.call('BITCOUNT', into), key = into, bits = true}
+end
+
+-- In any of the operands.
+local function or_of(operands, into)
+  local spread = 0
+  for _, operand in ipairs(operands) do
+    spread = spread + (operand.bits and 0 or operand.size)
+  end
+  local bits, sets = keys_of(operands, true), keys_of(operands, false)
+  if #operands == 1 then
+    return operands[1]
+  elseif spread > SPREAD_MAX then
+    return nil
+  end
+  local few = #sets > 0 and redis.call('SUNION', unpack(sets)) or {}
+  local has = lookup(few)
+  for _, operand in ipairs(operands) do
+    for _, number in ipairs(operand.list or {}) do
+      if not has[number + 0] then
+        has[number + 0] = true
+        few[#few + 1] = number
+      end
+    end
+  end
+  if #bits == 0 and #few <= LIST_MAX then
+    return list_of(few)
+  end
+  redis.call('DEL', into)
+  if #bits > 0 then
+    redis.call('BITOP', 'OR', into, unpack(bits))
+  end
+  for _, number in ipairs(few) do
+    redis.call('SETBIT', into, number, '1')
+  end
+  return {size = redis.call('BITCOUNT', into), key = into, bits = true}
+end

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+#include "search/plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/lex.h"
+#include "core/names.h"
+#include "core/options.h"
+
+/* ---- Terms that begin with something ------------------------------------- */
+
+static int copy_bytes(const tkl__buf *buf, tkl_bytes *copy)
+{
+    char *data = buf->failed ? NULL : malloc(buf->len + 1);
+    if (!data)
+        return tkl__nomem();
+    memcpy(data, buf->data, buf->len);
+    *copy = (tkl_bytes){data, buf->len};
+    return TKL_OK;
+}
+
+int tkl__search_bounds(tkl_bytes prefix, tkl_bytes *low, tkl_bytes *high)
+{
+    tkl__buf buf;
+    tkl__buf_init(&buf);
+    tkl__buf_add(&buf, "[", 1);
+    tkl__buf_add(&buf, prefix.data, prefix.len);
+    int rc = copy_bytes(&buf, low);
+    tkl__buf_clear(&buf);
+    tkl__lex_above(&buf, prefix);
+    if (rc == TKL_OK)
+        rc = copy_bytes(&buf, high);
+    tkl__buf_free(&buf);
+    return rc;
+}
+
+/* "ZRANGE terms low high BYLEX LIMIT 0 most+1" at each shard, in one trip. */
+static int ask_terms(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,
+                     tkl_bytes high, int64_t most, tkl_reply **replies)
+{
+    char limit[24];
+    tkl_pipeline *pipeline;
+    snprintf(limit, sizeof limit, "%" PRId64, most + 1);
+    int rc = tkl_pipeline_open(search->client, &pipeline);
+    for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++) {
+        tkl_bytes key = schema->shards[i].keys[TKL__SEARCH_TERMS];
+        const char *words[] = {"ZRANGE", key.data, low.data, high.data,
+                               "BYLEX",  "LIMIT",  "0",      limit};
+        const size_t lens[] = {6, key.len, low.len, high.len, 5, 5, 1, strlen(limit)};
+        rc = tkl_pipeline_add(pipeline, 8, words, lens);
+    }
+    if (rc == TKL_OK)
+        rc = tkl_pipeline_run(
+            pipeline,
+            &(tkl_call_options){.timeout_ms = search->options.timeout_ms, .retry_safe = true},
+            replies);
+    tkl_pipeline_close(pipeline);
+    return rc;
+}
+
+static int take_names(const tkl_reply *reply, tkl__names *all)
+{
+    int rc = tkl_reply_code(reply);
+    if (rc != TKL_OK)
+        return tkl__fail(rc, "%s", tkl_reply_str(reply));
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++) {
+        tkl_bytes name = tkl_reply_bytes(tkl_reply_at(reply, i));
+        char *copy = malloc(name.len + 1);
+        if (!copy)
+            return tkl__nomem();
+        memcpy(copy, name.data, name.len);
+        rc = tkl__names_add(all, (tkl_bytes){copy, name.len});
+    }
+    return rc;
+}
+
+int tkl__search_terms_like(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,
+                           tkl_bytes high, int64_t most, int64_t *counts, tkl_names **names)
+{
+    tkl__names all = {0};
+    tkl_reply *replies = NULL;
+    *names = NULL;
+    int rc = ask_terms(search, schema, low, high, most, &replies);
+    for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++) {
+        counts[i] = (int64_t)tkl_reply_count(tkl_reply_at(replies, i));
+        rc = take_names(tkl_reply_at(replies, i), &all);
+    }
+    tkl_reply_free(replies);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&all, NULL, NULL);
+        if ((int64_t)all.count > most)
+            rc = tkl__fail(TKL_EINVAL, "more than %" PRId64, most);
+    }
+    if (rc == TKL_OK)
+        rc = tkl__names_result(&all, names);
+    tkl__names_free(&all);
+    return rc;
+}
+
+/* ---- Prefixes of a query ------------------------------------------------- */
+
+/* Adds a prefix, which is a term without its end. */
+static int add_prefix(tkl__search_plan *plan, const tkl__buf *term)
+{
+    if (term->len >= TKL__SEARCH_PREFIX_BYTES)
+        return tkl__fail(TKL_EINVAL, "a prefix has less than %d bytes", TKL__SEARCH_PREFIX_BYTES);
+    tkl__search_prefix *prefix = calloc(1, sizeof *prefix);
+    if (!prefix)
+        return tkl__nomem();
+    prefix->next = plan->prefixes;
+    plan->prefixes = prefix;
+    plan->prefix_count++;
+    prefix->counts = calloc(plan->schema->shard_count, sizeof *prefix->counts);
+    int rc = prefix->counts ? copy_bytes(term, &prefix->term) : tkl__nomem();
+    return rc == TKL_OK ? tkl__search_bounds(prefix->term, &prefix->low, &prefix->high) : rc;
+}
+
+static void term_of_word(tkl__buf *out, tkl_bytes word)
+{
+    tkl__buf_clear(out);
+    tkl__search_term_word(out, word);
+}
+
+static void term_of_value(tkl__buf *out, const tkl__search_plan *plan, const tkl__query_item *item)
+{
+    tkl__buf_clear(out);
+    tkl__search_term_value(out, plan->schema, item->field, item->value);
+}
+
+static int prefixes_of_item(tkl__search_plan *plan, const tkl__query_item *item)
+{
+    tkl__buf term;
+    int rc = TKL_OK;
+    tkl__buf_init(&term);
+    for (size_t i = 0; rc == TKL_OK && i < item->count; i++) {
+        if (!item->terms[i].prefix)
+            continue;
+        term_of_word(&term, item->terms[i].text);
+        rc = add_prefix(plan, &term);
+    }
+    if (rc == TKL_OK && item->kind == TKL__QUERY_VALUE && item->prefix) {
+        term_of_value(&term, plan, item);
+        rc = add_prefix(plan, &term);
+    }
+    tkl__buf_free(&term);
+    return rc;
+}
+
+static int find_prefixes(tkl__search_plan *plan)
+{
+    int rc = TKL_OK;
+    const tkl__query *q = &plan->query;
+    for (size_t i = 0; rc == TKL_OK && i < q->wanted_count; i++)
+        for (size_t k = 0; rc == TKL_OK && k < q->wanted[i].count; k++)
+            rc = prefixes_of_item(plan, &q->wanted[i].items[k]);
+    for (size_t i = 0; rc == TKL_OK && i < q->excluded_count; i++)
+        rc = prefixes_of_item(plan, &q->excluded[i]);
+    return rc;
+}
+
+static int ask_prefixes(tkl_search *search, tkl__search_plan *plan)
+{
+    int rc = TKL_OK;
+    for (tkl__search_prefix *p = plan->prefixes; rc == TKL_OK && p; p = p->next) {
+        rc = tkl__search_terms_like(search, plan->schema, p->low, p->high, TKL_SEARCH_PREFIX_MAX,
+                                    p->counts, &p->words);
+        if (rc == TKL_EINVAL)
+            rc = tkl__fail(TKL_EINVAL,
+                           "\"" TKL_FMT "*\" stands for more than %d words: make it longer",
+                           (int)p->term.len - 1, p->term.data + 1, TKL_SEARCH_PREFIX_MAX);
+    }
+    return rc;
+}
+
+/* ---- Steps --------------------------------------------------------------- */
+
+static bool grow_terms(tkl__search_plan *plan)
+{
+    size_t cap = plan->term_cap ? 2 * plan->term_cap : 32;
+    tkl_bytes *terms = realloc(plan->terms, cap * sizeof *terms);
+    if (terms)
+        plan->terms = terms;
+    bool *scored = realloc(plan->scored, cap * sizeof *scored);
+    if (scored)
+        plan->scored = scored;
+    if (!terms || !scored)
+        return false;
+    plan->term_cap = cap;
+    return true;
+}
+
+/* Pushes the documents of a term. */
+static void push_term(tkl__search_plan *plan, tkl_bytes term, bool scored)
+{
+    size_t i = 0;
+    while (i < plan->term_count && (plan->terms[i].len != term.len ||
+                                    memcmp(plan->terms[i].data, term.data, term.len) != 0))
+        i++;
+    if (i == plan->term_count) {
+        char *copy = malloc(term.len + 1);
+        if (!copy || (plan->term_count == plan->term_cap && !grow_terms(plan))) {
+            free(copy);
+            plan->failed = true;
+            return;
+        }
+        memcpy(copy, term.data, term.len);
+        plan->terms[i] = (tkl_bytes){copy, term.len};
+        plan->scored[i] = false;
+        plan->term_count++;
+    }
+    plan->scored[i] = plan->scored[i] || scored;
+    tkl__buf_addf(&plan->steps, "t %zu ", i + 1);
+}
+
+static void push_operator(tkl__search_plan *plan, char kind, size_t count)
+{
+    tkl__buf_addf(&plan->steps, "%c %zu ", kind, count);
+    plan->operators++;
+}
+
+static void push_prefix(tkl__search_plan *plan, const tkl__buf *term, bool scored)
+{
+    const tkl__search_prefix *p = plan->prefixes;
+    while (p && (p->term.len != term->len || memcmp(p->term.data, term->data, term->len) != 0))
+        p = p->next;
+    size_t count = p && p->words ? p->words->count : 0;
+    for (size_t i = 0; i < count; i++)
+        push_term(plan, p->words->items[i], scored);
+    if (count == 0)
+        tkl__buf_addz(&plan->steps, "n 1 ");
+    if (count > 1)
+        push_operator(plan, '|', count);
+}
+
+static void push_word(tkl__search_plan *plan, const tkl__query_term *word, bool scored)
+{
+    tkl__buf term;
+    tkl__buf_init(&term);
+    term_of_word(&term, word->text);
+    if (word->prefix)
+        push_prefix(plan, &term, scored);
+    else
+        push_term(plan, (tkl_bytes){term.data, term.len}, scored);
+    plan->failed = plan->failed || term.failed;
+    tkl__buf_free(&term);
+}
+
+static void push_value(tkl__search_plan *plan, const tkl__query_item *item)
+{
+    tkl__buf term;
+    tkl__buf_init(&term);
+    term_of_value(&term, plan, item);
+    if (item->prefix)
+        push_prefix(plan, &term, false);
+    else
+        push_term(plan, (tkl_bytes){term.data, term.len}, false);
+    plan->failed = plan->failed || term.failed;
+    tkl__buf_free(&term);
+}
+
+static void push_range(tkl__search_plan *plan, const tkl__query_item *item)
+{
+    tkl__search_range *ranges =
+        realloc(plan->ranges, (plan->range_count + 1) * sizeof *plan->ranges);
+    if (!ranges) {
+        plan->failed = true;
+        return;
+    }
+    plan->ranges = ranges;
+    ranges[plan->range_count++] = (tkl__search_range){.field = item->field,
+                                                      .low = item->low,
+                                                      .high = item->high,
+                                                      .low_open = item->low_open,
+                                                      .high_open = item->high_open};
+    tkl__buf_addf(&plan->steps, "r %zu ", plan->range_count);
+}
+
+static void push_item(tkl__search_plan *plan, const tkl__query_item *item, bool scored)
+{
+    if (item->kind == TKL__QUERY_VALUE) {
+        push_value(plan, item);
+    } else if (item->kind == TKL__QUERY_RANGE) {
+        push_range(plan, item);
+    } else {
+        for (size_t i = 0; i < item->count; i++)
+            push_word(plan, &item->terms[i], scored);
+        if (item->count > 1)
+            push_operator(plan, '&', item->count);
+    }
+    plan->verify = plan->verify || item->kind == TKL__QUERY_PHRASE;
+}
+
+/* Where a phrase is excluded, more is found than the query asks for: see tkl__search_matches(). */
+static void write_steps(tkl__search_plan *plan)
+{
+    const tkl__query *q = &plan->query;
+    size_t excluded = 0;
+    if (q->all)
+        tkl__buf_addz(&plan->steps, "a 1 ");
+    for (size_t i = 0; i < q->wanted_count; i++) {
+        const tkl__query_group *group = &q->wanted[i];
+        for (size_t k = 0; k < group->count; k++)
+            push_item(plan, &group->items[k], true);
+        if (group->count > 1)
+            push_operator(plan, '|', group->count);
+    }
+    for (size_t i = 0; i < q->excluded_count; i++) {
+        if (q->excluded[i].kind == TKL__QUERY_PHRASE) {
+            plan->verify = true;
+            continue;
+        }
+        push_item(plan, &q->excluded[i], false);
+        excluded++;
+    }
+    push_operator(plan, '-', excluded);
+}
+
+/* ---- The whole ----------------------------------------------------------- */
+
+int tkl__search_plan_make(tkl_search *search, const tkl__search_schema *schema, tkl_bytes query,
+                          tkl__search_plan *plan)
+{
+    *plan = (tkl__search_plan){.schema = schema};
+    tkl__buf_init(&plan->steps);
+    int rc = tkl__query_parse(query, &schema->rules, &plan->query);
+    if (rc == TKL_OK)
+        rc = find_prefixes(plan);
+    if (rc == TKL_OK)
+        rc = ask_prefixes(search, plan);
+    if (rc == TKL_OK)
+        write_steps(plan);
+    return rc == TKL_OK && (plan->failed || plan->steps.failed) ? tkl__nomem() : rc;
+}
+
+void tkl__search_plan_free(tkl__search_plan *plan)
+{
+    while (plan->prefixes) {
+        tkl__search_prefix *p = plan->prefixes;
+        plan->prefixes = p->next;
+        free((char *)p->term.data);
+        free((char *)p->low.data);
+        free((char *)p->high.data);
+        free(p->counts);
+        tkl_names_free(p->words);
+        free(p);
+    }
+    for (size_t i = 0; i < plan->term_count; i++)
+        free((char *)plan->terms[i].data);
+    free(plan->terms);
+    free(plan->scored);
+    free(plan->ranges);
+    tkl__buf_free(&plan->steps);
+    tkl__query_free(&plan->query);
+}

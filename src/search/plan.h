@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plans: a query as steps for the server, with the terms and ranges that they name.
+ */
+#ifndef TKL_SEARCH_PLAN_H
+#define TKL_SEARCH_PLAN_H
+
+#include "search/search.h"
+
+typedef struct tkl__search_range {
+    size_t field;
+    double low, high;
+    bool low_open, high_open;
+} tkl__search_range;
+
+/* A prefix, and the terms that it stands for just now. */
+typedef struct tkl__search_prefix {
+    tkl_bytes term;      /* as the terms begin */
+    tkl_bytes low, high; /* bounds in :terms */
+    tkl_names *words;    /* of all shards */
+    int64_t *counts;     /* of each shard */
+    struct tkl__search_prefix *next;
+} tkl__search_prefix;
+
+typedef struct tkl__search_plan {
+    const tkl__search_schema *schema;
+    tkl__query query;
+    tkl__search_prefix *prefixes;
+    size_t prefix_count;
+    tkl_bytes *terms; /* each once */
+    bool *scored;     /* whether a term counts for the relevance */
+    size_t term_count, term_cap;
+    tkl__search_range *ranges;
+    size_t range_count;
+    tkl__buf steps; /* for search/find */
+    size_t operators;
+    bool verify; /* the steps find more than the query: it has phrases */
+    bool failed; /* no memory */
+} tkl__search_plan;
+
+/* Parses the query and asks for the terms of its prefixes, if it has any. Free the plan in any
+ * case. */
+int tkl__search_plan_make(tkl_search *search, const tkl__search_schema *schema, tkl_bytes query,
+                          tkl__search_plan *plan);
+void tkl__search_plan_free(tkl__search_plan *plan);
+
+/* Terms that begin so, of all shards; *counts: of each shard. Sets *names to NULL when it fails.
+ * TKL_EINVAL: there are more than `most`. */
+int tkl__search_terms_like(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,
+                           tkl_bytes high, int64_t most, int64_t *counts, tkl_names **names);
+/* The bounds of the terms that begin so; malloc'ed. */
+int tkl__search_bounds(tkl_bytes prefix, tkl_bytes *low, tkl_bytes *high);
+
+#endif

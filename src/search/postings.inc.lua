@@ -1,0 +1,134 @@
+-- Postings: the numbers of the documents that have a term. A set while they are few, a bitmap when
+-- they are many; :common has the bitmaps with their counts.
+
+-- A set of up to 512 numbers is a sorted array of the server. Beyond, a member costs about 48 bytes,
+-- so a bitmap is smaller as soon as it has fewer bytes than that for each. 2048 bounds the work on
+-- one set.
+local SET_LEAST, SET_MOST, MEMBER_BYTES = 512, 2048, 48
+-- A bitmap with less than this part of the limit becomes a set again.
+local SHRINK = 4
+
+-- How many numbers a set may have when the greatest number is `next`.
+local function set_limit(next)
+  return math.max(SET_LEAST, math.min(SET_MOST, next / 8 / MEMBER_BYTES))
+end
+
+local function text_of(number)
+  return string.format('%.0f', number)
+end
+
+local function grow_to_bits(key, term, next)
+  local members = redis.call('SMEMBERS', key)
+  redis.call('DEL', key)
+  redis.call('SETBIT', key, text_of(next), '0')
+  for _, number in ipairs(members) do
+    redis.call('SETBIT', key, number, '1')
+  end
+  redis.call('HSET', COMMON, term, text_of(#members))
+end
+
+-- The numbers in a bitmap of `count` bits.
+local function numbers_in(key, count)
+  local numbers = {}
+  local at = redis.call('BITPOS', key, '1')
+  while at >= 0 and #numbers < count do
+    local byte = (at - at % 8) / 8
+    local bits = string.byte(redis.call('GETRANGE', key, text_of(byte), text_of(byte)))
+    for bit = 7, 0, -1 do
+      if bits % 2 == 1 then
+        numbers[#numbers + 1] = text_of(byte * 8 + bit)
+      end
+      bits = (bits - bits % 2) / 2
+    end
+    at = redis.call('BITPOS', key, '1', text_of(byte + 1))
+  end
+  return numbers
+end
+
+local function shrink_to_set(key, term, count)
+  local numbers = numbers_in(key, count)
+  redis.call('DEL', key)
+  redis.call('SADD', key, unpack(numbers))
+  redis.call('HDEL', COMMON, term)
+end
+
+-- Sets or clears the bits of the numbers; returns how many changed.
+local function set_bits(key, numbers, bit)
+  local changed = 0
+  for _, number in ipairs(numbers) do
+    if redis.call('SETBIT', key, number, bit) ~= tonumber(bit) then
+      changed = changed + 1
+    end
+  end
+  return changed
+end
+
+-- Enters the numbers. `is_common`: the term has a bitmap.
+local function post(key, term, numbers, is_common, next)
+  if is_common then
+    local more = set_bits(key, numbers, '1')
+    redis.call('HINCRBY', COMMON, term, more)
+    return
+  end
+  redis.call('SADD', key, unpack(numbers))
+  local size = redis.call('SCARD', key)
+  if size <= #numbers then
+    redis.call('ZADD', TERMS, '0', term)
+  end
+  if size > set_limit(next) then
+    grow_to_bits(key, term, next)
+  end
+end
+
+local function forget_term(term)
+  redis.call('ZREM', TERMS, term)
+  if string.sub(term, 1, 1) == 'v' then
+    redis.call('HDEL', SHOWN, term)
+  end
+end
+
+-- Takes the numbers out.
+local function unpost(key, term, numbers, is_common, next)
+  if not is_common then
+    if redis.call('SREM', key, unpack(numbers)) > 0 and redis.call('SCARD', key) == 0 then
+      forget_term(term)
+    end
+    return
+  end
+  local less = set_bits(key, numbers, '0')
+  local left = redis.call('HINCRBY', COMMON, term, 0 - less)
+  if left <= 0 then
+    redis.call('DEL', key)
+    redis.call('HDEL', COMMON, term)
+    forget_term(term)
+  elseif left < set_limit(next) / SHRINK then
+    shrink_to_set(key, term, left)
+  end
+end
+
+-- Calls visit(key, term, numbers, is_common) for each term. `first_key`, `first_arg`: where the keys
+-- of the terms begin, and their lists of documents, one byte for each: its place in `numbers`,
+-- where false is none.
+local function each_term(first_key, first_arg, skip, numbers, visit)
+  local terms = {}
+  for i = first_key, #KEYS do
+    terms[#terms + 1] = string.sub(KEYS[i], skip + 1)
+  end
+  for chunk = 1, #terms, 1000 do
+    local last = math.min(chunk + 999, #terms)
+    local common = redis.call('HMGET', COMMON, unpack(terms, chunk, last))
+    for i = chunk, last do
+      local list = {}
+      local places = ARGV[first_arg + i - 1]
+      for k = 1, #places do
+        local number = numbers[string.byte(places, k)]
+        if number then
+          list[#list + 1] = number
+        end
+      end
+      if #list > 0 then
+        visit(KEYS[first_key + i - 1], terms[i], list, common[i - chunk + 1])
+      end
+    end
+  end
+end

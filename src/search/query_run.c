@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tkl_search_query().
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/options.h"
+#include "search/facet.h"
+#include "search/find.h"
+#include "search/kept.h"
+
+#define COUNT_DEFAULT   10
+#define COMPARE_DEFAULT 20000
+#define COMPARE_MAX     1000000
+#define FACET_DEFAULT   10
+
+/* ---- Checking ------------------------------------------------------------ */
+
+static int check_options(const tkl_search_query_options *o)
+{
+    int rc = TKL__CHECK_RESERVED(o);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("offset", o->offset, 0, TKL_SEARCH_REACH_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("count", o->count, TKL_NONE, TKL_SEARCH_PAGE_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("keep_ms", o->keep_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("compare_max", o->compare_max, 0, COMPARE_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("facet_values", o->facet_values, 0, TKL_SEARCH_FACET_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("facet_count", (int64_t)o->facet_count, 0, TKL_SEARCH_FIELDS_MAX);
+    return rc;
+}
+
+static int64_t or_default(int64_t asked, int64_t otherwise)
+{
+    return asked == 0 ? otherwise : asked == TKL_NONE ? 0 : asked;
+}
+
+/* ---- One attempt --------------------------------------------------------- */
+
+/* What a call asks for. */
+typedef struct asking {
+    tkl_search *search;
+    tkl_bytes query;
+    const tkl_search_query_options *options;
+    tkl__search_schema *schema;
+    tkl__search_order order;
+    tkl__search_plan plan;
+    bool stale, words; /* try again */
+} asking;
+
+/* The hits' texts, by their ids: the documents may have other numbers by now. */
+static int fetch_texts(tkl__search_finding *f, tkl_bytes **texts)
+{
+    size_t count = f->page_count;
+    tkl_bytes *all = tkl__search_box_alloc(f->box, 3 * count * sizeof *all);
+    if (!all)
+        return tkl__nomem();
+    tkl_bytes *ids = all, *records = all + count;
+    *texts = all + 2 * count;
+    for (size_t i = 0; i < count; i++) {
+        tkl__search_record record;
+        if (!tkl__search_record_read(f->items[f->page + i].bytes, f->schema, &record))
+            return tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
+        ids[i] = record.id;
+    }
+    return tkl__search_fetch(f->search, f->box, ids, count, records, *texts, &f->stale);
+}
+
+static int make_result(asking *a, tkl__search_finding *f)
+{
+    tkl_bytes *texts = NULL;
+    int rc = TKL_OK;
+    if (a->options->texts && f->page_count && !a->schema->is.no_text)
+        rc = fetch_texts(f, &texts);
+    if (rc == TKL_OK)
+        rc = tkl__search_box_hits(f->box, f->items + f->page, f->page_count, texts);
+    f->box->is.total = f->total;
+    f->box->is.exact = f->exact;
+    f->box->is.compared = f->compared;
+    return rc;
+}
+
+/* Of what was found to be kept, the page that was asked for. */
+static void cut_page(tkl__search_finding *f, int64_t offset, int64_t count)
+{
+    size_t skip = (size_t)offset < f->page_count ? (size_t)offset : f->page_count;
+    f->page += skip;
+    f->page_count -= skip;
+    if (f->page_count > (size_t)count)
+        f->page_count = (size_t)count;
+}
+
+static int find_and_keep(asking *a, tkl__search_finding *f)
+{
+    int64_t offset = f->offset, count = f->count;
+    f->offset = 0;
+    f->count = tkl__search_keep_reach(offset, count);
+    int rc = tkl__search_find(f);
+    if (rc != TKL_OK || f->stale || f->words)
+        return rc;
+    tkl__search_kept_write(f, a->options->keep_ms);
+    cut_page(f, offset, count);
+    return TKL_OK;
+}
+
+static int find(asking *a, tkl__search_finding *f)
+{
+    bool kept = false;
+    int rc = TKL_OK;
+    if (a->plan.query.nothing) {
+        f->exact = true;
+        return tkl__search_facets_none(f, a->options);
+    }
+    if (a->options->keep_ms && a->options->facet_count == 0)
+        rc = tkl__search_kept_read(f, &kept);
+    f->box->is.kept = kept;
+    if (rc == TKL_OK && !kept && !f->stale)
+        rc = a->options->keep_ms ? find_and_keep(a, f) : tkl__search_find(f);
+    if (rc == TKL_OK && a->options->facet_count && !f->stale && !f->words)
+        rc = tkl__search_facets(f, a->options);
+    return rc;
+}
+
+static int run(asking *a, tkl_search_result **result)
+{
+    const tkl_search_query_options *o = a->options;
+    tkl__search_finding f = {.search = a->search,
+                             .schema = a->schema,
+                             .plan = &a->plan,
+                             .order = &a->order,
+                             .offset = o->offset,
+                             .count = or_default(o->count, COUNT_DEFAULT),
+                             .compare_max = or_default(o->compare_max, COMPARE_DEFAULT),
+                             .box = tkl__search_box_new(a->schema)};
+    int rc = f.box ? find(a, &f) : tkl__nomem();
+    if (rc == TKL_OK && !f.stale && !f.words)
+        rc = make_result(a, &f);
+    a->stale = f.stale;
+    a->words = f.words;
+    if (rc == TKL_OK && !f.stale && !f.words)
+        *result = &f.box->is;
+    else
+        tkl__search_box_free(f.box);
+    tkl__search_finding_free(&f);
+    return rc;
+}
+
+static int attempt(asking *a, tkl_search_result **result)
+{
+    a->stale = a->words = false;
+    int rc = tkl__search_order_parse(a->options->order, a->schema, &a->order);
+    if (rc == TKL_OK)
+        rc = tkl__search_facets_check(a->schema, a->options);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__search_plan_make(a->search, a->schema, a->query, &a->plan);
+    if (rc == TKL_OK)
+        rc = run(a, result);
+    tkl__search_plan_free(&a->plan);
+    return rc;
+}
+
+/* ---- The call ------------------------------------------------------------ */
+
+int tkl_search_query(tkl_search *search, tkl_bytes query, const tkl_search_query_options *options,
+                     tkl_search_result **result)
+{
+    static const tkl_search_query_options defaults;
+    asking a = {.search = search, .query = query, .options = options ? options : &defaults};
+    int64_t began = tkl__now();
+    *result = NULL;
+    int rc = check_options(a.options);
+    for (int i = 0; rc == TKL_OK && !*result && i < TKL__SEARCH_TRIES; i++) {
+        rc = tkl__search_schema_get(search, &a.schema);
+        if (rc != TKL_OK)
+            break;
+        rc = attempt(&a, result);
+        if (a.stale)
+            tkl__search_schema_forget(search, a.schema);
+        tkl__search_schema_free(a.schema);
+    }
+    if (rc == TKL_OK && !*result)
+        rc = a.stale ? tkl__search_missing()
+                     : tkl__fail(TKL_CONFLICT, "the words of the index change all the time");
+    if (*result)
+        (*result)->took_us = tkl__now() - began;
+    return rc;
+}

@@ -1,0 +1,36 @@
+-- search/range: the bitmap of the documents whose value is in a range, a step of it.
+-- KEYS[1] meta   hash: token, version
+-- KEYS[2] field  sorted set: number, value
+-- KEYS[3] bits   the bitmap while it is made
+-- KEYS[4] made   the bitmap when it is made
+-- KEYS[5] live   bitmap of the numbers that can be found
+-- ARGV[1] token  of the index
+-- ARGV[2] low    bound as ZRANGE BYSCORE takes it
+-- ARGV[3] high   ditto
+-- ARGV[4] from   numbers that are there already
+-- ARGV[5] most   numbers of this step
+-- ARGV[6] ttl    milliseconds that the bitmap is kept
+-- returns 'stale', or {version, numbers to go on with or -1}
+
+local META, FIELD, BITS, MADE, LIVE = unpack(KEYS)
+local token, low, high, from, most, ttl = unpack(ARGV)
+
+local head = redis.call('HMGET', META, 'token', 'version')
+if head[1] ~= token then
+  return 'stale'
+end
+if from == '0' then
+  redis.call('DEL', BITS)
+end
+local numbers = redis.call('ZRANGE', FIELD, low, high, 'BYSCORE', 'LIMIT', from, most)
+for _, number in ipairs(numbers) do
+  redis.call('SETBIT', BITS, number, '1')
+end
+if #numbers < tonumber(most) then
+  redis.call('BITOP', 'AND', MADE, BITS, LIVE)
+  redis.call('DEL', BITS)
+  redis.call('PEXPIRE', MADE, ttl)
+  return {head[2] or '0', -1}
+end
+redis.call('PEXPIRE', BITS, ttl)
+return {head[2] or '0', from + #numbers}

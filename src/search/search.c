@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Search: opening, what concerns the whole index.
+ *
+ * Keys of a shard, all in one slot (ns:search:{name}:..., and {name%231} and so on for the others):
+ * the user's own data, which goes by drop, unless something else is said.
+ *
+ *   :meta     hash. token: random, made with the index, so that a handle notices another index of
+ *             the same name. The settings (schema.c). version: counts what changes results. next:
+ *             the least number that was never given away. docs, words: how many there are. Of the
+ *             other shards this is :shard.
+ *   :ids      hash: id, number.
+ *   :docs     hash: number, record (record.c): length, values, id.
+ *   :forward  hash: number, terms: what must be taken out when the document goes; and how often and
+ *             where each term stands.
+ *   :texts    hash: number, text.
+ *   :live     bitmap: the numbers that can be found.
+ *   :dead     sorted set: number, stamp. Numbers that are on their way in or out.
+ *   :free     set: numbers to be used again.
+ *   :terms    sorted set of equal scores, in the order of bytes: all terms, for prefixes and drop.
+ *   :t:TERM   the numbers of the documents with a term: a set, or a bitmap if there are many. A
+ *             term is 'w' and a word, or 'v', a field, '=' and a value.
+ *   :common   hash: term that has a bitmap, its count.
+ *   :shown    hash: term of a value, the value as it was last written, where that differs.
+ *   :f:FIELD  sorted set. Numeric field: number by value. Text field: "value NUL number" by
+ *             tkl_text_score() of the value, so that equal scores are in the order of the values.
+ *             Documents without a value have the score inf.
+ *   :scratch:N     bitmaps of one script; it removes them.
+ *   :range:...     bitmap of a range for one version of the shard; expires after 30 s.
+ *   :kept:...      list: a kept result; expires.
+ *
+ * Numbers. A document has a small integer in place of its id, so that sets of documents are arrays
+ * and bitmaps of the server, and intersections its own commands. A new version of a document gets
+ * a new number. It is entered under all of its terms first, while it is dead, comes alive in one
+ * step, in which the old number dies, and then the old one is taken out. So a document is found as
+ * it was or as it is, whoever is killed when. A script that names keys must get them from the
+ * client, and only the old version's record tells its terms: that is why taking out is a second
+ * trip. A stamp makes sure that nobody takes out a number that somebody else has by then. While
+ * there are dead numbers, a query intersects with :live.
+ *
+ * Queries. The client turns a query into steps (plan.c); search/find looks at the sizes of all
+ * terms, which cost nothing to know, and carries the steps out from the smallest (plan.inc.lua,
+ * operands.inc.lua). It counts exactly, and then takes the cheaper of two ways to the first page:
+ * to walk down the order of the field and test each document (many hits), or to send all hits to
+ * the client, which sorts them (few hits). docs/search.md has the reasons and the figures.
+ */
+#include "search/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/instances.h"
+#include "core/options.h"
+#include "core/plain.h"
+#include "search/highlight.h"
+#include "search/scripts.h"
+
+static int check_options(const tkl_search_options *options)
+{
+    int rc = TKL__CHECK_RESERVED(options);
+    return rc == TKL_OK ? tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX) : rc;
+}
+
+int tkl_search_open(tkl_client *client, tkl_bytes name, const tkl_search_options *options,
+                    tkl_search **search)
+{
+    static const tkl_search_options defaults;
+    tkl__base base;
+    *search = NULL;
+    if (!options)
+        options = &defaults;
+    int rc = check_options(options);
+    if (rc == TKL_OK)
+        rc = tkl__base_make(client, "search", name, &base);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__base_free(&base); /* it was for the check of the name */
+    tkl_search *s = calloc(1, sizeof *s);
+    char *copy = malloc(name.len);
+    if (!s || !copy) {
+        free(s);
+        free(copy);
+        return tkl__nomem();
+    }
+    memcpy(copy, name.data, name.len);
+    s->client = client;
+    s->name = (tkl_bytes){copy, name.len};
+    s->options = *options;
+    *search = s;
+    return TKL_OK;
+}
+
+void tkl_search_close(tkl_search *search)
+{
+    if (!search)
+        return;
+    tkl__search_schema_free(search->schema);
+    free((char *)search->name.data);
+    free(search);
+}
+
+int64_t tkl__search_deadline(const tkl_search *search)
+{
+    return tkl__deadline(search->client, search->options.timeout_ms);
+}
+
+int tkl__search_missing(void)
+{
+    return tkl__fail(TKL_EDAMAGED, "a shard of the index is missing: create the index again");
+}
+
+int tkl_search_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__instances(client, "search", "meta", "hash", names);
+}
+
+/* ---- Highlighting -------------------------------------------------------- */
+
+typedef struct marks_box {
+    tkl_search_marks is;
+    char bytes[];
+} marks_box;
+
+static int make_marks(const tkl__buf *text, size_t count, tkl_search_marks **marks)
+{
+    marks_box *box = text->failed ? NULL : malloc(sizeof *box + text->len);
+    if (!box)
+        return tkl__nomem();
+    memcpy(box->bytes, text->data, text->len);
+    box->is = (tkl_search_marks){.text = {box->bytes, text->len}, .count = count};
+    *marks = &box->is;
+    return TKL_OK;
+}
+
+static int check_marks(const tkl_search_mark_options *options)
+{
+    int rc = TKL__CHECK_RESERVED(options);
+    return rc == TKL_OK ? tkl__check_number("length", options->length, 0, TKL_SEARCH_TEXT_MAX) : rc;
+}
+
+static int mark(const tkl__search_schema *schema, tkl_bytes query, tkl_bytes text,
+                const tkl_search_mark_options *options, tkl_search_marks **marks)
+{
+    bool usual = options->before.len == 0 && options->after.len == 0;
+    tkl__highlight_options how = {.before = usual ? tkl_str("<b>") : options->before,
+                                  .after = usual ? tkl_str("</b>") : options->after,
+                                  .length = (size_t)options->length,
+                                  .html = options->html};
+    tkl__query tree;
+    tkl__buf out;
+    size_t count = 0;
+    int rc = tkl__highlight_query(query, &schema->rules, &tree);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__buf_init(&out);
+    rc = tkl__highlight(text, &tree, &schema->rules, &how, &out, &count);
+    if (rc == TKL_OK)
+        rc = make_marks(&out, count, marks);
+    tkl__buf_free(&out);
+    tkl__query_free(&tree);
+    return rc;
+}
+
+int tkl_search_highlight(tkl_search *search, tkl_bytes query, tkl_bytes text,
+                         const tkl_search_mark_options *options, tkl_search_marks **marks)
+{
+    static const tkl_search_mark_options defaults;
+    tkl__search_schema *schema;
+    *marks = NULL;
+    if (!options)
+        options = &defaults;
+    int rc = check_marks(options);
+    if (rc == TKL_OK)
+        rc = tkl__search_schema_get(search, &schema);
+    if (rc != TKL_OK)
+        return rc;
+    rc = mark(schema, query, text, options, marks);
+    tkl__search_schema_free(schema);
+    return rc;
+}
+
+void tkl_search_marks_free(tkl_search_marks *marks)
+{
+    free(marks);
+}

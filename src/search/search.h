@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inside the search: what its files share. The essay is in search.c.
+ */
+#ifndef TKL_SEARCH_INSIDE_H
+#define TKL_SEARCH_INSIDE_H
+
+#include <stdatomic.h>
+#include <tackle/search.h>
+
+#include "core/buf.h"
+#include "core/name.h"
+#include "core/script.h"
+#include "search/query.h"
+
+/* ---- Keys ---------------------------------------------------------------- */
+
+/* Those that each shard has; the scripts name them in this order. */
+typedef enum tkl__search_key {
+    TKL__SEARCH_META,
+    TKL__SEARCH_IDS,
+    TKL__SEARCH_DOCS,
+    TKL__SEARCH_FORWARD,
+    TKL__SEARCH_TEXTS,
+    TKL__SEARCH_LIVE,
+    TKL__SEARCH_DEAD,
+    TKL__SEARCH_FREE,
+    TKL__SEARCH_TERMS,
+    TKL__SEARCH_COMMON,
+    TKL__SEARCH_SHOWN,
+    TKL__SEARCH_SCRATCH,
+    TKL__SEARCH_KEYS,
+} tkl__search_key;
+
+typedef struct tkl__search_shard {
+    tkl__base base;
+    tkl_bytes keys[TKL__SEARCH_KEYS];        /* owned */
+    tkl_bytes fields[TKL_SEARCH_FIELDS_MAX]; /* sorted sets of the fields; owned */
+} tkl__search_shard;
+
+/* ---- Schema (schema.c) --------------------------------------------------- */
+
+#define TKL__SEARCH_TOKEN_SIZE 33
+
+/* As it is stored, with what is made of it. Never changes; shared by reference. */
+typedef struct tkl__search_schema {
+    atomic_int refs;
+    char
+        token[TKL__SEARCH_TOKEN_SIZE]; /* of this index; another one of the same name has another */
+    tkl_search_schema is;              /* points into `store`; reserved words are zero */
+    tkl__query_field fields[TKL_SEARCH_FIELDS_MAX];
+    tkl_search_field public_fields[TKL_SEARCH_FIELDS_MAX];
+    tkl__word_set stop, user;
+    tkl__word_options words; /* of documents */
+    tkl__query_rules rules;  /* of queries */
+    tkl__search_shard *shards;
+    size_t shard_count;
+    _Atomic int64_t *versions; /* of the shards, as last seen; not part of the schema: see kept.c */
+    char *store;
+} tkl__search_schema;
+
+void tkl__search_schema_free(tkl__search_schema *schema); /* one reference; NULL is fine */
+
+/* The schema of the index, which is asked for at first use. TKL_NOTFOUND: no such index. Free it
+ * with tkl__search_schema_free(). */
+int tkl__search_schema_get(tkl_search *search, tkl__search_schema **schema);
+/* The same, asked for now. `dropped`: also of an index that is being dropped. */
+int tkl__search_schema_read(tkl_search *search, bool dropped, tkl__search_schema **schema);
+/* The server says that this one, or with NULL any one, is not the index's any more. */
+void tkl__search_schema_forget(tkl_search *search, const tkl__search_schema *schema);
+
+/* A field by its name; -1: there is none. */
+int tkl__search_field_of(const tkl__search_schema *schema, tkl_bytes name);
+
+/* One that drops indexes and makes others all the time is not followed for ever. */
+#define TKL__SEARCH_TRIES 4
+
+/* ---- Shards (shard.c) ---------------------------------------------------- */
+
+int tkl__search_shard_open(tkl_client *client, tkl_bytes name, size_t index,
+                           const tkl__search_schema *schema, tkl__search_shard *shard);
+void tkl__search_shard_close(tkl__search_shard *shard);
+size_t tkl__search_shard_of(const tkl__search_schema *schema, tkl_bytes id);
+
+/* ---- The handle ---------------------------------------------------------- */
+
+struct tkl_search {
+    tkl_client *client;
+    tkl_bytes name; /* owned */
+    tkl_search_options options;
+    tkl__search_schema *schema; /* NULL: not known yet; guarded by the client's lock */
+};
+
+int64_t tkl__search_deadline(const tkl_search *search);
+
+/* ---- Terms (term.c) ------------------------------------------------------ */
+
+/* A term as it is stored: 'w' and a word, or 'v', a field, '=' and a value. Long ones end in a hash
+ * of the whole. Appends it. */
+#define TKL__SEARCH_TERM_MAX     240
+#define TKL__SEARCH_PREFIX_BYTES (TKL__SEARCH_TERM_MAX - 33) /* of a long term before the hash */
+void tkl__search_term_word(tkl__buf *out, tkl_bytes word);
+void tkl__search_term_value(tkl__buf *out, const tkl__search_schema *schema, size_t field,
+                            tkl_bytes folded);
+/* Appends "base:t:" and the term. */
+void tkl__search_term_key(tkl__buf *out, const tkl__search_shard *shard, tkl_bytes term);
+/* Bytes of a term's key before the term. */
+size_t tkl__search_term_at(const tkl__search_shard *shard);
+
+/* The error for an index whose parts disagree even when its schema was read anew. */
+int tkl__search_missing(void);
+
+#endif

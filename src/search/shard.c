@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Shards and terms: the names of their keys.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "core/error.h"
+#include "search/search.h"
+
+static const char *const parts[TKL__SEARCH_KEYS] = {
+    [TKL__SEARCH_META] = "meta",   [TKL__SEARCH_IDS] = "ids",
+    [TKL__SEARCH_DOCS] = "docs",   [TKL__SEARCH_FORWARD] = "forward",
+    [TKL__SEARCH_TEXTS] = "texts", [TKL__SEARCH_LIVE] = "live",
+    [TKL__SEARCH_DEAD] = "dead",   [TKL__SEARCH_FREE] = "free",
+    [TKL__SEARCH_TERMS] = "terms", [TKL__SEARCH_COMMON] = "common",
+    [TKL__SEARCH_SHOWN] = "shown", [TKL__SEARCH_SCRATCH] = "scratch",
+};
+
+/* "ns:search:{name}" is the first shard; "ns:search:{name%233}" the fourth: no name can be written
+ * like that, since a '%' in a name is "%25". */
+static int make_base(tkl_client *client, tkl_bytes name, size_t index, tkl__base *base)
+{
+    char number[32];
+    int rc = tkl__base_make(client, "search", name, base);
+    if (rc != TKL_OK || index == 0)
+        return rc;
+    size_t more = (size_t)snprintf(number, sizeof number, "%%23%zu}", index);
+    char *longer = realloc(base->data, base->len + more);
+    if (!longer)
+        return tkl__nomem();
+    memcpy(longer + base->len - 1, number, more + 1);
+    base->data = longer;
+    base->len += more - 1;
+    return TKL_OK;
+}
+
+static int make_field_key(tkl__search_shard *shard, const tkl__search_schema *schema, size_t i)
+{
+    char part[TKL_SEARCH_FIELD_NAME_MAX + 8];
+    snprintf(part, sizeof part, "f:" TKL_FMT, TKL_ARG(schema->fields[i].name));
+    return tkl__key_make(&shard->base, part, &shard->fields[i]);
+}
+
+int tkl__search_shard_open(tkl_client *client, tkl_bytes name, size_t index,
+                           const tkl__search_schema *schema, tkl__search_shard *shard)
+{
+    int rc = make_base(client, name, index, &shard->base);
+    for (size_t i = 0; rc == TKL_OK && i < TKL__SEARCH_KEYS; i++) {
+        const char *part = index && i == TKL__SEARCH_META ? "shard" : parts[i];
+        rc = tkl__key_make(&shard->base, part, &shard->keys[i]);
+    }
+    for (size_t i = 0; rc == TKL_OK && i < schema->is.field_count; i++)
+        rc = make_field_key(shard, schema, i);
+    return rc;
+}
+
+void tkl__search_shard_close(tkl__search_shard *shard)
+{
+    for (size_t i = 0; i < TKL__SEARCH_KEYS; i++)
+        free((char *)shard->keys[i].data);
+    for (size_t i = 0; i < TKL_SEARCH_FIELDS_MAX; i++)
+        free((char *)shard->fields[i].data);
+    tkl__base_free(&shard->base);
+}
+
+size_t tkl__search_shard_of(const tkl__search_schema *schema, tkl_bytes id)
+{
+    return schema->shard_count == 1 ? 0
+                                    : (size_t)(XXH3_64bits(id.data, id.len) % schema->shard_count);
+}
+
+/* ---- Terms --------------------------------------------------------------- */
+
+/* What was appended since `start` becomes shorter if it is too long. */
+static void shorten(tkl__buf *out, size_t start)
+{
+    size_t len = out->len - start;
+    if (out->failed || len <= TKL__SEARCH_TERM_MAX)
+        return;
+    XXH128_hash_t hash = XXH3_128bits(out->data + start, len);
+    out->len = start + TKL__SEARCH_PREFIX_BYTES;
+    tkl__buf_addf(out, "\x02%016llx%016llx", (unsigned long long)hash.high64,
+                  (unsigned long long)hash.low64);
+}
+
+void tkl__search_term_word(tkl__buf *out, tkl_bytes word)
+{
+    size_t start = out->len;
+    tkl__buf_add(out, "w", 1);
+    tkl__buf_add(out, word.data, word.len);
+    shorten(out, start);
+}
+
+void tkl__search_term_value(tkl__buf *out, const tkl__search_schema *schema, size_t field,
+                            tkl_bytes folded)
+{
+    size_t start = out->len;
+    tkl__buf_add(out, "v", 1);
+    tkl__buf_add(out, schema->fields[field].name.data, schema->fields[field].name.len);
+    tkl__buf_add(out, "=", 1);
+    tkl__buf_add(out, folded.data, folded.len);
+    shorten(out, start);
+}
+
+void tkl__search_term_key(tkl__buf *out, const tkl__search_shard *shard, tkl_bytes term)
+{
+    tkl__buf_add(out, shard->base.data, shard->base.len);
+    tkl__buf_add(out, ":t:", 3);
+    tkl__buf_add(out, term.data, term.len);
+}
+
+size_t tkl__search_term_at(const tkl__search_shard *shard)
+{
+    return shard->base.len + 3;
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Adding and removing documents.
+ *
+ * A batch is cut into runs of the script that take the server a few milliseconds; all runs of about
+ * a thousand documents travel in one trip. Old versions come back as the runs' answers, and are
+ * cleared in a second trip: until then they are dead, and found by nobody. A writer that dies
+ * between the two leaves them to later writers.
+ */
+#include "search/write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "search/scripts.h"
+#include "text/library.h"
+
+/* Documents that are made ready and sent together. */
+#define SLICE 1000
+/* Ids of one run of search/remove. */
+#define REMOVE_RUN 500
+
+/* ---- Runs ---------------------------------------------------------------- */
+
+tkl__search_bundle *tkl__search_run_new(tkl__search_runs *runs, const tkl__search_shard *shard)
+{
+    if (runs->count == runs->cap) {
+        size_t cap = runs->cap ? 2 * runs->cap : 16;
+        tkl__search_bundle **grown = realloc(runs->items, cap * sizeof(tkl__search_bundle *));
+        if (!grown)
+            return NULL;
+        runs->items = grown;
+        runs->cap = cap;
+    }
+    tkl__search_bundle *run = malloc(sizeof *run);
+    if (run) {
+        tkl__search_bundle_begin(run, shard);
+        runs->items[runs->count++] = run;
+    }
+    return run;
+}
+
+void tkl__search_runs_free(tkl__search_runs *runs)
+{
+    for (size_t i = 0; i < runs->count; i++) {
+        tkl__search_bundle_free(runs->items[i]);
+        free(runs->items[i]);
+    }
+    free(runs->items);
+    *runs = (tkl__search_runs){0};
+}
+
+/* The first error among the replies; sets `stale` and `gone`. */
+static int check_replies(tkl__search_writer *w, const tkl_reply *replies)
+{
+    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        if (tkl_reply_code(reply) != TKL_OK)
+            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+        if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
+            w->stale = w->stale || strcmp(tkl_reply_str(reply), "stale") == 0;
+            w->gone = w->gone || strcmp(tkl_reply_str(reply), "gone") == 0;
+        }
+    }
+    return TKL_OK;
+}
+
+int tkl__search_runs_send(tkl__search_writer *w, const tkl__search_runs *runs,
+                          const tkl__script *script, tkl_reply **replies)
+{
+    *replies = NULL;
+    if (runs->count == 0)
+        return TKL_OK;
+    tkl__invocation *calls = calloc(runs->count, sizeof *calls);
+    bool failed = !calls;
+    for (size_t i = 0; calls && i < runs->count; i++) {
+        failed = failed || runs->items[i]->failed || runs->items[i]->args.failed;
+        calls[i] = tkl__search_bundle_call(runs->items[i], script);
+    }
+    int rc = failed ? tkl__nomem()
+                    : tkl__run_many(w->search->client, calls, runs->count,
+                                    tkl__search_deadline(w->search), replies);
+    free(calls);
+    return rc == TKL_OK ? check_replies(w, *replies) : rc;
+}
+
+/* ---- Old versions -------------------------------------------------------- */
+
+/* Those that the replies of search/add, search/post and search/remove name. */
+static int clear_answers(tkl__search_writer *w, const tkl__search_runs *runs,
+                         const tkl_reply *replies)
+{
+    tkl__search_dead_list list = {0};
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        const tkl_reply *dead = tkl_reply_at(reply, 1);
+        if (tkl_reply_kind(reply) != TKL_REPLY_ARRAY)
+            continue;
+        w->number += tkl_reply_int(tkl_reply_at(reply, 0));
+        for (size_t k = 0; rc == TKL_OK && k < tkl_reply_count(dead); k++)
+            rc = tkl__search_dead_add(&list, runs->items[i]->shard, tkl_reply_at(dead, k));
+    }
+    if (rc == TKL_OK) /* what cannot be cleared now is left to later writers */
+        (void)tkl__search_clear(w, &list);
+    free(list.items);
+    return rc;
+}
+
+/* ---- Adding -------------------------------------------------------------- */
+
+typedef struct slice {
+    tkl__search_ready *ready;
+    size_t count;
+    tkl__buf store; /* records and terms */
+} slice;
+
+static tkl_bytes stored(const slice *s, size_t at, size_t len)
+{
+    return (tkl_bytes){s->store.data + at, len};
+}
+
+static void add_head(tkl__search_writer *w, tkl__search_bundle *run, bool finish)
+{
+    tkl__args_str(&run->args, w->schema->token);
+    tkl__args_int(&run->args, (int64_t)tkl__search_term_at(run->shard));
+    tkl__args_str(&run->args, finish ? "1" : "0");
+}
+
+static void add_doc(tkl__search_writer *w, const slice *s, const tkl__search_ready *ready,
+                    tkl__search_bundle *run)
+{
+    tkl__args_bytes(&run->args, ready->doc->id);
+    tkl__args_bytes(&run->args, stored(s, ready->record, ready->record_len));
+    tkl__args_bytes(&run->args, stored(s, ready->terms, ready->terms_len));
+    tkl__args_bytes(&run->args, w->schema->is.no_text ? tkl_str("") : ready->doc->text);
+    for (size_t i = 0; i < w->schema->is.field_count; i++) {
+        tkl__args_double(&run->args, ready->fields[i].score);
+        tkl__args_bytes(&run->args,
+                        stored(s, ready->fields[i].member, ready->fields[i].member_len));
+    }
+}
+
+/* The values that are shown otherwise than they are found; returns how many. */
+static int64_t add_shown(tkl__search_writer *w, const slice *s, const tkl__search_ready *ready,
+                         tkl__search_bundle *run)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < w->schema->is.field_count; i++) {
+        if (ready->fields[i].shown_len == 0)
+            continue;
+        count++;
+        if (run) {
+            tkl__args_bytes(&run->args,
+                            stored(s, ready->fields[i].shown, ready->fields[i].shown_len));
+            tkl__args_bytes(&run->args, ready->fields[i].value);
+        }
+    }
+    return count;
+}
+
+/* A run of search/add with these documents, and of each at most `max` terms. */
+static bool make_run(tkl__search_writer *w, const slice *s, const size_t *docs, size_t count,
+                     size_t max, bool finish, tkl__search_runs *runs)
+{
+    size_t nfields = w->schema->is.field_count;
+    tkl__search_bundle *run =
+        tkl__search_run_new(runs, &w->schema->shards[s->ready[docs[0]].shard]);
+    if (!run)
+        return false;
+    int64_t shown = 0;
+    for (size_t i = 0; i < count; i++)
+        shown += add_shown(w, s, &s->ready[docs[i]], NULL);
+    add_head(w, run, finish);
+    tkl__args_int(&run->args, (int64_t)count);
+    tkl__args_int(&run->args, (int64_t)nfields);
+    tkl__args_int(&run->args, shown);
+    for (size_t i = 0; i < count; i++) {
+        const tkl__search_ready *ready = &s->ready[docs[i]];
+        add_doc(w, s, ready, run);
+        tkl__search_bundle_terms(run, stored(s, ready->terms, ready->terms_len),
+                                 w->schema->is.positions, (unsigned char)(i + 1), 0, max);
+    }
+    for (size_t i = 0; i < count; i++)
+        add_shown(w, s, &s->ready[docs[i]], run);
+    tkl__search_bundle_end(run, nfields);
+    return true;
+}
+
+static bool is_large(const tkl__search_ready *ready)
+{
+    return ready->count > TKL__SEARCH_RUN_TERMS;
+}
+
+static size_t cost_of(const tkl__search_ready *ready)
+{
+    return ready->record_len + ready->terms_len + ready->doc->text.len;
+}
+
+/* Runs of the documents of one shard that are not large. */
+static bool make_runs(tkl__search_writer *w, const slice *s, size_t shard, tkl__search_runs *runs)
+{
+    size_t docs[TKL__SEARCH_RUN_DOCS], count = 0, terms = 0, bytes = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const tkl__search_ready *ready = &s->ready[i];
+        if (!ready->doc || ready->shard != shard || is_large(ready))
+            continue;
+        bool full = count == TKL__SEARCH_RUN_DOCS || terms + ready->count > TKL__SEARCH_RUN_TERMS ||
+                    bytes + cost_of(ready) > TKL__SEARCH_RUN_BYTES;
+        if (count && full) {
+            if (!make_run(w, s, docs, count, SIZE_MAX, true, runs))
+                return false;
+            count = terms = bytes = 0;
+        }
+        docs[count++] = i;
+        terms += ready->count;
+        bytes += cost_of(ready);
+    }
+    return count == 0 || make_run(w, s, docs, count, SIZE_MAX, true, runs);
+}
+
+static int add_small(tkl__search_writer *w, const slice *s)
+{
+    tkl__search_runs runs = {0};
+    tkl_reply *replies = NULL;
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < w->schema->shard_count; i++)
+        rc = make_runs(w, s, i, &runs) ? TKL_OK : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = tkl__search_runs_send(w, &runs, &tkl__lua_search_add, &replies);
+    if (rc == TKL_OK && !w->stale)
+        rc = clear_answers(w, &runs, replies);
+    tkl_reply_free(replies);
+    tkl__search_runs_free(&runs);
+    return rc;
+}
+
+/* ---- A large document ---------------------------------------------------- */
+
+/* A run of search/post with the terms from number `from` on. */
+static bool make_post(tkl__search_writer *w, const slice *s, const tkl__search_ready *ready,
+                      const tkl_reply *begun, size_t from, bool finish, tkl__search_runs *runs)
+{
+    tkl__search_bundle *run = tkl__search_run_new(runs, &w->schema->shards[ready->shard]);
+    if (!run)
+        return false;
+    add_head(w, run, finish);
+    tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(begun, 0)));
+    tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(begun, 1)));
+    tkl__args_bytes(&run->args, ready->doc->id);
+    tkl__search_bundle_terms(run, stored(s, ready->terms, ready->terms_len),
+                             w->schema->is.positions, 1, from, TKL__SEARCH_RUN_TERMS);
+    tkl__search_bundle_end(run, 0);
+    return true;
+}
+
+static int send_posts(tkl__search_writer *w, const slice *s, const tkl__search_ready *ready,
+                      const tkl_reply *begun, size_t from, size_t to, bool finish)
+{
+    tkl__search_runs runs = {0};
+    tkl_reply *replies = NULL;
+    int rc = TKL_OK;
+    for (size_t at = from; rc == TKL_OK && at < to; at += TKL__SEARCH_RUN_TERMS)
+        rc = make_post(w, s, ready, begun, at, finish, &runs) ? TKL_OK : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = tkl__search_runs_send(w, &runs, &tkl__lua_search_post, &replies);
+    if (rc == TKL_OK && finish && !w->stale && !w->gone)
+        rc = clear_answers(w, &runs, replies);
+    tkl_reply_free(replies);
+    tkl__search_runs_free(&runs);
+    return rc;
+}
+
+/* Begins with the first terms, adds the others, and only then, when all are there, the last ones
+ * with which it comes alive. */
+static int add_large(tkl__search_writer *w, const slice *s, size_t doc)
+{
+    const tkl__search_ready *ready = &s->ready[doc];
+    size_t last = (ready->count - 1) / TKL__SEARCH_RUN_TERMS * TKL__SEARCH_RUN_TERMS;
+    tkl__search_runs runs = {0};
+    tkl_reply *replies = NULL;
+    int rc = make_run(w, s, &doc, 1, TKL__SEARCH_RUN_TERMS, false, &runs) ? TKL_OK : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = tkl__search_runs_send(w, &runs, &tkl__lua_search_add, &replies);
+    const tkl_reply *begun = tkl_reply_at(replies, 0);
+    if (rc == TKL_OK && !w->stale)
+        rc = send_posts(w, s, ready, begun, TKL__SEARCH_RUN_TERMS, last, false);
+    if (rc == TKL_OK && !w->stale && !w->gone)
+        rc = send_posts(w, s, ready, begun, last, ready->count, true);
+    if (rc == TKL_OK && w->gone)
+        rc = tkl__fail(TKL_CONFLICT, "adding a large document took too long: begin again");
+    tkl_reply_free(replies);
+    tkl__search_runs_free(&runs);
+    return rc;
+}
+
+/* ---- A slice ------------------------------------------------------------- */
+
+static int by_id(const void *a, const void *b)
+{
+    const tkl__search_ready *const *x = a, *const *y = b;
+    int order = tkl__word_compare(&(*x)->doc->id, &(*y)->doc->id);
+    return order ? order : (*x > *y) - (*x < *y);
+}
+
+/* Of documents with the same id the last one counts. */
+static int drop_repeated(slice *s)
+{
+    tkl__search_ready **sorted = malloc((s->count + 1) * sizeof(tkl__search_ready *));
+    if (!sorted)
+        return tkl__nomem();
+    for (size_t i = 0; i < s->count; i++)
+        sorted[i] = &s->ready[i];
+    qsort(sorted, s->count, sizeof(tkl__search_ready *), by_id);
+    for (size_t i = 0; i + 1 < s->count; i++)
+        if (tkl__word_compare(&sorted[i]->doc->id, &sorted[i + 1]->doc->id) == 0)
+            sorted[i]->doc = NULL;
+    free(sorted);
+    return TKL_OK;
+}
+
+static int send_slice(tkl__search_writer *w, slice *s)
+{
+    int rc = drop_repeated(s);
+    if (rc == TKL_OK)
+        rc = add_small(w, s);
+    for (size_t i = 0; rc == TKL_OK && !w->stale && i < s->count; i++)
+        if (s->ready[i].doc && is_large(&s->ready[i]))
+            rc = add_large(w, s, i);
+    return rc;
+}
+
+static int add_slice(tkl__search_writer *w, const tkl_search_doc *docs, size_t count)
+{
+    slice s = {.count = count, .ready = calloc(count, sizeof *s.ready)};
+    tkl__buf_init(&s.store);
+    int rc = s.ready ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = tkl__search_prepare(w->schema, &docs[i], &s.store, &s.ready[i]);
+    if (rc == TKL_OK)
+        rc = send_slice(w, &s);
+    tkl__buf_free(&s.store);
+    free(s.ready);
+    return rc;
+}
+
+/* ---- The calls ----------------------------------------------------------- */
+
+static int add_all(tkl__search_writer *w, const tkl_search_doc *docs, size_t count, size_t *done)
+{
+    int rc = TKL_OK;
+    for (size_t i = *done; rc == TKL_OK && i < count; i++)
+        rc = tkl__search_check_doc(w->schema, &docs[i], i);
+    while (rc == TKL_OK && !w->stale && *done < count) {
+        size_t some = count - *done < SLICE ? count - *done : SLICE;
+        rc = add_slice(w, docs + *done, some);
+        if (rc == TKL_OK && !w->stale)
+            *done += some;
+    }
+    return rc;
+}
+
+int tkl_search_add(tkl_search *search, const tkl_search_doc *docs, size_t count, int64_t *added)
+{
+    tkl__search_writer w = {.search = search};
+    size_t done = 0;
+    int rc = TKL_OK;
+    if (added)
+        *added = 0;
+    for (int i = 0; rc == TKL_OK && done < count && i < TKL__SEARCH_TRIES; i++) {
+        rc = tkl__search_schema_get(search, &w.schema);
+        if (rc != TKL_OK)
+            break;
+        w.stale = false;
+        rc = add_all(&w, docs, count, &done);
+        if (w.stale)
+            tkl__search_schema_forget(search, w.schema);
+        tkl__search_schema_free(w.schema);
+    }
+    if (added)
+        *added = w.number;
+    return rc == TKL_OK && done < count ? tkl__search_missing() : rc;
+}
+
+static bool make_remove(tkl__search_writer *w, const tkl_bytes *ids, size_t count, size_t shard,
+                        tkl__search_runs *runs)
+{
+    tkl__search_bundle *run = NULL;
+    for (size_t i = 0, used = 0; i < count; i++) {
+        if (tkl__search_shard_of(w->schema, ids[i]) != shard)
+            continue;
+        if (used++ % REMOVE_RUN == 0) {
+            if (run)
+                tkl__search_bundle_end(run, 0);
+            run = tkl__search_run_new(runs, &w->schema->shards[shard]);
+            if (!run)
+                return false;
+            tkl__args_str(&run->args, w->schema->token);
+        }
+        tkl__args_bytes(&run->args, ids[i]);
+    }
+    if (run)
+        tkl__search_bundle_end(run, 0);
+    return true;
+}
+
+static int remove_slice(tkl__search_writer *w, const tkl_bytes *ids, size_t count)
+{
+    tkl__search_runs runs = {0};
+    tkl_reply *replies = NULL;
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < w->schema->shard_count; i++)
+        rc = make_remove(w, ids, count, i, &runs) ? TKL_OK : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = tkl__search_runs_send(w, &runs, &tkl__lua_search_remove, &replies);
+    if (rc == TKL_OK && !w->stale)
+        rc = clear_answers(w, &runs, replies);
+    tkl_reply_free(replies);
+    tkl__search_runs_free(&runs);
+    return rc;
+}
+
+static int remove_all(tkl__search_writer *w, const tkl_bytes *ids, size_t count, size_t *done)
+{
+    int rc = TKL_OK;
+    while (rc == TKL_OK && !w->stale && *done < count) {
+        size_t some = count - *done < SLICE ? count - *done : SLICE;
+        rc = remove_slice(w, ids + *done, some);
+        if (rc == TKL_OK && !w->stale)
+            *done += some;
+    }
+    return rc;
+}
+
+int tkl_search_remove(tkl_search *search, const tkl_bytes *ids, size_t count, int64_t *removed)
+{
+    tkl__search_writer w = {.search = search};
+    size_t done = 0;
+    int rc = TKL_OK;
+    if (removed)
+        *removed = 0;
+    for (int i = 0; rc == TKL_OK && done < count && i < TKL__SEARCH_TRIES; i++) {
+        rc = tkl__search_schema_get(search, &w.schema);
+        if (rc != TKL_OK)
+            break;
+        w.stale = false;
+        rc = remove_all(&w, ids, count, &done);
+        if (w.stale)
+            tkl__search_schema_forget(search, w.schema);
+        tkl__search_schema_free(w.schema);
+    }
+    if (removed)
+        *removed = w.number;
+    return rc == TKL_OK && done < count ? tkl__search_missing() : rc;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing: runs of scripts, and clearing away old versions.
+ */
+#ifndef TKL_SEARCH_WRITE_H
+#define TKL_SEARCH_WRITE_H
+
+#include "search/bundle.h"
+#include "search/document.h"
+
+typedef struct tkl__search_writer {
+    tkl_search *search;
+    tkl__search_schema *schema;
+    int64_t number; /* of new ids, or of removed ones */
+    bool stale;     /* the index is another one by now */
+    bool gone;      /* a number was taken away */
+} tkl__search_writer;
+
+/* Runs that travel together. Arguments of a bundle may lie inside of it, so bundles do not move. */
+typedef struct tkl__search_runs {
+    tkl__search_bundle **items;
+    size_t count, cap;
+} tkl__search_runs;
+
+/* NULL: no memory. */
+tkl__search_bundle *tkl__search_run_new(tkl__search_runs *runs, const tkl__search_shard *shard);
+void tkl__search_runs_free(tkl__search_runs *runs);
+/* *replies: one for each, none of them an error; NULL when there are no runs. */
+int tkl__search_runs_send(tkl__search_writer *writer, const tkl__search_runs *runs,
+                          const tkl__script *script, tkl_reply **replies);
+
+/* ---- Clearing (clear.c) -------------------------------------------------- */
+
+/* An old version. The bytes are a reply's. */
+typedef struct tkl__search_dead {
+    const tkl__search_shard *shard;
+    tkl_bytes number, stamp, record, terms;
+} tkl__search_dead;
+
+typedef struct tkl__search_dead_list {
+    tkl__search_dead *items;
+    size_t count, cap;
+} tkl__search_dead_list;
+
+/* `reply`: {number, stamp, record, terms}. */
+int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *shard,
+                         const tkl_reply *reply);
+int tkl__search_clear(tkl__search_writer *writer, const tkl__search_dead_list *list);
+
+#endif
