@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "bare.h"
 
+#include <stdio.h>
+
 redisContext *bare_connect(const char *socket)
 {
     redisContext *c = redisConnectUnix(socket);
@@ -30,4 +32,25 @@ redisReply *bare_ask(redisContext *c, int argc, const char *const *argv)
 void bare_call(redisContext *c, int argc, const char *const *argv)
 {
     freeReplyObject(bare_ask(c, argc, argv));
+}
+
+void bare_pipeline(redisContext *c, int count, int argc, const char *const *argv)
+{
+    redisReply *reply;
+    for (int i = 0; i < count; i++)
+        redisAppendCommandArgv(c, argc, (const char **)(uintptr_t)argv, NULL);
+    for (int i = 0; i < count; i++) {
+        if (redisGetReply(c, (void **)&reply) != REDIS_OK)
+            bench_die("hiredis: the pipeline failed");
+        freeReplyObject(reply);
+    }
+}
+
+void bare_load(const bench_run *run, const char *source, char sha1[BARE_SHA1_SIZE])
+{
+    redisContext *c = bare_connect(run->socket);
+    redisReply *reply = bare_ask(c, 3, (const char *[]){"SCRIPT", "LOAD", source});
+    snprintf(sha1, BARE_SHA1_SIZE, "%s", reply->str);
+    freeReplyObject(reply);
+    redisFree(c);
 }

@@ -19,6 +19,13 @@ redisContext *bare_connect(const char *socket);
 redisReply *bare_ask(redisContext *c, int argc, const char *const *argv);
 void bare_call(redisContext *c, int argc, const char *const *argv);
 
+/* So many of the same command in one write. */
+void bare_pipeline(redisContext *c, int count, int argc, const char *const *argv);
+
+/* Teaches the server a script, and says its SHA1. */
+#define BARE_SHA1_SIZE 48
+void bare_load(const bench_run *run, const char *source, char sha1[BARE_SHA1_SIZE]);
+
 /* What a contender is made of. */
 #define BARE(function) .role = BENCH_LIMIT, .open = bare_open, .step = function, .close = bare_close
 

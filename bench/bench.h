@@ -120,6 +120,8 @@ typedef struct bench_sample {
     X(counter_bench)        \
     X(log_bench)            \
     X(stats_bench)          \
+    X(online_bench)         \
+    X(session_bench)        \
     X(ip_bench)             \
     X(config_bench)         \
     X(book_bench)           \

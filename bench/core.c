@@ -30,26 +30,14 @@ static void bare_set(bench_worker *w)
     bare_call(w->own, 3, set_words);
 }
 
-static void bare_pipeline(bench_worker *w, int count)
-{
-    redisReply *reply;
-    for (int i = 0; i < count; i++)
-        redisAppendCommandArgv(w->own, 3, (const char **)(uintptr_t)rpush_words, NULL);
-    for (int i = 0; i < count; i++) {
-        if (redisGetReply(w->own, (void **)&reply) != REDIS_OK)
-            bench_die("hiredis: the pipeline failed");
-        freeReplyObject(reply);
-    }
-}
-
 static void bare_pipeline_100(bench_worker *w)
 {
-    bare_pipeline(w, 100);
+    bare_pipeline(w->own, 100, 3, rpush_words);
 }
 
 static void bare_pipeline_1000(bench_worker *w)
 {
-    bare_pipeline(w, 1000);
+    bare_pipeline(w->own, 1000, 3, rpush_words);
 }
 
 /* ---- tackle -------------------------------------------------------------- */

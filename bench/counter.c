@@ -24,15 +24,11 @@ static const char *const words[] = {"EVALSHA", "",    "1",    "bench", "1",    "
                                     "60",      "300", "3600", "18000", "86400"};
 enum { WORDS = sizeof words / sizeof *words };
 
-static char sha1[48];
+static char sha1[BARE_SHA1_SIZE];
 
 static void load_script(const bench_run *run)
 {
-    redisContext *c = bare_connect(run->socket);
-    redisReply *reply = bare_ask(c, 3, (const char *[]){"SCRIPT", "LOAD", seven});
-    snprintf(sha1, sizeof sha1, "%s", reply->str);
-    freeReplyObject(reply);
-    redisFree(c);
+    bare_load(run, seven, sha1);
 }
 
 static void fill(const char *argv[WORDS])
@@ -51,15 +47,8 @@ static void bare_add(bench_worker *w)
 static void bare_batch(bench_worker *w)
 {
     const char *argv[WORDS];
-    redisReply *reply;
     fill(argv);
-    for (int i = 0; i < BATCH; i++)
-        redisAppendCommandArgv(w->own, WORDS, argv, NULL);
-    for (int i = 0; i < BATCH; i++) {
-        if (redisGetReply(w->own, (void **)&reply) != REDIS_OK)
-            bench_die("hiredis: the pipeline failed");
-        freeReplyObject(reply);
-    }
+    bare_pipeline(w->own, BATCH, WORDS, argv);
 }
 
 /* ---- tackle -------------------------------------------------------------- */
@@ -72,9 +61,7 @@ typedef struct scene {
 
 static void scene_open(bench_run *run, const bench_contender *self)
 {
-    scene *s = calloc(1, sizeof *s);
-    if (!s)
-        bench_die("out of memory");
+    scene *s = ours_alloc(sizeof *s);
     s->client = ours_client(run, self);
     check(tkl_counter_open(s->client, tkl_str("bench"), NULL, &s->counter));
     check(tkl_counter_buffer_open(s->counter, NULL, &s->buffer));

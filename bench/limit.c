@@ -69,15 +69,8 @@ static void bare_check(bench_worker *w)
 static void bare_batch(bench_worker *w)
 {
     const char *argv[WORDS];
-    redisReply *reply;
     fill(argv);
-    for (int i = 0; i < BATCH; i++)
-        redisAppendCommandArgv(w->own, WORDS, argv, NULL);
-    for (int i = 0; i < BATCH; i++) {
-        if (redisGetReply(w->own, (void **)&reply) != REDIS_OK)
-            bench_die("hiredis: the pipeline failed");
-        freeReplyObject(reply);
-    }
+    bare_pipeline(w->own, BATCH, WORDS, argv);
 }
 
 /* ---- tackle -------------------------------------------------------------- */
@@ -90,9 +83,7 @@ typedef struct scene {
 
 static void scene_open(bench_run *run, const bench_contender *self)
 {
-    scene *s = calloc(1, sizeof *s);
-    if (!s)
-        bench_die("out of memory");
+    scene *s = ours_alloc(sizeof *s);
     s->client = ours_client(run, self);
     check(tkl_limit_open(s->client, NAME, &rule, NULL, &s->limit));
     check(tkl_limit_slice_open(s->limit, KEY, NULL, &s->slice));

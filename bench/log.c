@@ -22,16 +22,13 @@ static const char least[] = "redis.call('XADD', KEYS[1], 'MAXLEN', 100, '*', 'm'
                             "redis.call('PEXPIRE', KEYS[1], 2592000000) "
                             "redis.call('ZINCRBY', KEYS[2], 1, ARGV[1]) return 1";
 
-static char sha1[48];
+static char sha1[BARE_SHA1_SIZE];
 
 static void load_script(const bench_run *run)
 {
-    redisContext *c = bare_connect(run->socket);
-    redisReply *reply = bare_ask(c, 3, (const char *[]){"SCRIPT", "LOAD", least});
-    snprintf(sha1, sizeof sha1, "%s", reply->str);
-    freeReplyObject(reply);
-    bare_call(c, 3, (const char *[]){"SCRIPT", "LOAD", tkl__lua_log_write.source});
-    redisFree(c);
+    char ours[BARE_SHA1_SIZE];
+    bare_load(run, least, sha1);
+    bare_load(run, tkl__lua_log_write.source, ours);
 }
 
 #define WORDS 6
@@ -48,14 +45,7 @@ static void bare_write(bench_worker *w)
 
 static void bare_batch(bench_worker *w)
 {
-    redisReply *reply;
-    for (int i = 0; i < BATCH; i++)
-        redisAppendCommandArgv(w->own, WORDS, WORDS_OF_A_WRITE, NULL);
-    for (int i = 0; i < BATCH; i++) {
-        if (redisGetReply(w->own, (void **)&reply) != REDIS_OK)
-            bench_die("hiredis: the pipeline failed");
-        freeReplyObject(reply);
-    }
+    bare_pipeline(w->own, BATCH, WORDS, WORDS_OF_A_WRITE);
 }
 
 static void bare_same(bench_worker *w)
@@ -85,9 +75,7 @@ typedef struct scene {
 
 static void scene_open(bench_run *run, const bench_contender *self)
 {
-    scene *s = calloc(1, sizeof *s);
-    if (!s)
-        bench_die("out of memory");
+    scene *s = ours_alloc(sizeof *s);
     s->client = ours_client(run, self);
     check(tkl_log_open(s->client, tkl_str("bench"), NULL, &s->log));
     check(tkl_log_writer_open(s->log, NULL, &s->writer));

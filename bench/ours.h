@@ -9,6 +9,9 @@
 /* Dies of anything but TKL_OK. */
 void check(int rc);
 
+/* Zeroed memory, or it dies. */
+void *ours_alloc(size_t size);
+
 /* A client that has made its first call. */
 tkl_client *ours_client(const bench_run *run, const bench_contender *self);
 

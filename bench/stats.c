@@ -30,16 +30,13 @@ static const char least[] =
     "redis.call('HINCRBYFLOAT', KEYS[2], 'sum', ARGV[1]) "
     "redis.call('ZADD', KEYS[3], ARGV[1], 'bench') return 1";
 
-static char sha1[48];
+static char sha1[BARE_SHA1_SIZE];
 
 static void load_script(const bench_run *run)
 {
-    redisContext *c = bare_connect(run->socket);
-    redisReply *reply = bare_ask(c, 3, (const char *[]){"SCRIPT", "LOAD", least});
-    snprintf(sha1, sizeof sha1, "%s", reply->str);
-    freeReplyObject(reply);
-    bare_call(c, 3, (const char *[]){"SCRIPT", "LOAD", tkl__lua_stats_record.source});
-    redisFree(c);
+    char ours[BARE_SHA1_SIZE];
+    bare_load(run, least, sha1);
+    bare_load(run, tkl__lua_stats_record.source, ours);
 }
 
 #define WORDS 8
@@ -56,14 +53,7 @@ static void bare_record(bench_worker *w)
 
 static void bare_batch(bench_worker *w)
 {
-    redisReply *reply;
-    for (int i = 0; i < BATCH; i++)
-        redisAppendCommandArgv(w->own, WORDS, WORDS_OF_A_RECORD, NULL);
-    for (int i = 0; i < BATCH; i++) {
-        if (redisGetReply(w->own, (void **)&reply) != REDIS_OK)
-            bench_die("hiredis: the pipeline failed");
-        freeReplyObject(reply);
-    }
+    bare_pipeline(w->own, BATCH, WORDS, WORDS_OF_A_RECORD);
 }
 
 static void bare_same(bench_worker *w)
@@ -99,9 +89,7 @@ typedef struct scene {
 
 static void scene_open(bench_run *run, const bench_contender *self)
 {
-    scene *s = calloc(1, sizeof *s);
-    if (!s)
-        bench_die("out of memory");
+    scene *s = ours_alloc(sizeof *s);
     s->client = ours_client(run, self);
     check(tkl_stats_open(s->client, tkl_str("time"), NULL, &s->stats));
     run->shared = s;
