@@ -172,6 +172,34 @@ static void a_large_bitmap_is_made_of_chunks(void **state)
     tkl_online_close(online);
 }
 
+/* However it grows: the server would give it twice the room. */
+static void a_bitmap_takes_little_more_than_its_bits(void **state)
+{
+    fixture *f = *state;
+    static const int steps[] = {1000, 77777, 123456};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        tkl_online_options options = {.kind = TKL_ONLINE_BITMAP};
+        tkl_online *online = open_online(f->client, "x", &options);
+        tkl_online_report *report;
+        for (int id = 0; id <= 9999999; id += steps[i]) {
+            char text[16];
+            snprintf(text, sizeof text, "%d", id);
+            mark(online, text);
+        }
+        mark(online, "9999999");
+        assert_ok(tkl_online_show(online, &report));
+        assert_int_equal(report->items[0].theory_bytes, 1250000);
+        assert_in_range(report->items[0].bytes, 1250000, 1323000); /* 1 % above 1.25 MiB */
+        tkl_online_report_free(report);
+        char *keys = server_ask(f->server, "KEYS *:bitmap:*");
+        *strchr(keys, '\n') = '\0';
+        assert_true(server_ask_int(f->server, "PTTL %s", keys) > 0);
+        free(keys);
+        assert_ok(tkl_online_drop(online));
+        tkl_online_close(online);
+    }
+}
+
 static void many_users_are_marked_in_batches(void **state)
 {
     fixture *f = *state;
@@ -499,6 +527,7 @@ int main(void)
         TEST(a_hyperloglog_says_what_it_cannot_tell),
         TEST(a_bitmap_takes_numbers_up_to_its_limit),
         TEST(a_large_bitmap_is_made_of_chunks),
+        TEST(a_bitmap_takes_little_more_than_its_bits),
         TEST(many_users_are_marked_in_batches),
         cmocka_unit_test(days_are_those_of_the_zone),
         cmocka_unit_test(old_days_expire_and_a_clock_set_back_goes_on),

@@ -18,22 +18,31 @@
 -- include: hour
 -- include: values
 local THIS, LAST, TOTAL, RANK, RANK_LAST = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local context, ranked, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local context, ranked = ARGV[1], tonumber(ARGV[2])
 local hour = math.floor(redis.call('TIME')[1] / HOUR)
 
--- Reading first: what is in the way is found before anything is written.
-local fields = {'hour', 'count', 'mean', 'm2', 'min', 'max', 'sum', 'sumsq'}
-local FIXED = #fields
+-- What is recorded: numbers as the hash of the context has them, and how many values are in which
+-- buckets.
+local given = {
+  count = tonumber(ARGV[3]), mean = tonumber(ARGV[4]), m2 = tonumber(ARGV[5]),
+  min = tonumber(ARGV[6]), max = tonumber(ARGV[7]), sum = tonumber(ARGV[8]),
+  sumsq = tonumber(ARGV[9]),
+}
+local buckets, given_counts = {}, {}
 for i = 10, #ARGV, 2 do
-  fields[#fields + 1] = ARGV[i]
+  buckets[#buckets + 1], given_counts[#given_counts + 1] = ARGV[i], ARGV[i + 1]
 end
-local own = read_numbers(THIS, fields)
-local all = read_numbers(TOTAL, {'hour', 'count', 'sum'})
-local own_age, all_age = age_of(own[1], hour), age_of(all[1], hour)
-if own_age ~= 'this' then
+
+-- Reading first: what is in the way is found before anything is written.
+local NUMBERS = {'hour', 'count', 'mean', 'm2', 'min', 'max', 'sum', 'sumsq'}
+local own, counts = read_named(THIS, NUMBERS, buckets)
+local all = read_named(TOTAL, {'hour', 'count', 'sum'}, {})
+local own_age, all_age = age_of(own.hour, hour), age_of(all.hour, hour)
+local own_begins, all_begins = own_age ~= 'this', all_age ~= 'this'
+if own_begins then
   redis.call('HLEN', LAST)
 end
-if all_age ~= 'this' then
+if all_begins then
   redis.call('ZCARD', RANK_LAST)
 end
 
@@ -52,10 +61,10 @@ end
 local function turn_total()
   redis.call('ZCARD', RANK)
   turn(RANK, RANK_LAST, all_age)
-  local was = all_age == 'last' and all or {hour - 1, 0, 0}
-  redis.call('HSET', TOTAL, 'last_hour', exact(was[1]), 'last_count', exact(was[2]),
-             'last_sum', exact(was[3]))
-  all = {hour, 0, 0}
+  local was = all_age == 'last' and all or {hour = hour - 1, count = 0, sum = 0}
+  redis.call('HSET', TOTAL, 'last_hour', exact(was.hour), 'last_count', exact(was.count),
+             'last_sum', exact(was.sum))
+  all = {hour = hour, count = 0, sum = 0}
 end
 
 local TRIMMED = 100 -- at once, where others kept more
@@ -66,72 +75,64 @@ local function rank(mean)
   end
   local size = redis.call('ZCARD', RANK)
   if size == 1 then
-    redis.call('EXPIREAT', RANK, end_of_this(all[1]))
+    redis.call('EXPIREAT', RANK, end_of_this(all.hour))
   elseif size > ranked then
     redis.call('ZREMRANGEBYRANK', RANK, 0, math.min(size - ranked, TRIMMED) - 1)
   end
 end
 
--- Puts the values together with those of the hour (Chan's formula for mean and m2).
+-- Puts what is given together with the numbers of the hour (Chan's formula for mean and m2), and
+-- returns the changes for HSET. Hour, min and max mostly do not change.
 local function merge()
-  local before, mean, m2 = own[2], tonumber(ARGV[4]), tonumber(ARGV[5])
-  local delta, n = mean - own[3], before + count
-  own[2] = n
-  own[3] = own[3] + delta * count / n
-  own[4] = own[4] + m2 + delta * delta * before * count / n
-  own[7] = own[7] + ARGV[8]
-  own[8] = own[8] + ARGV[9]
-  for i = FIXED + 1, #fields do
-    own[i] = own[i] + ARGV[2 * (i - FIXED) + 9]
-  end
-end
-
--- Writes what has changed; hour, min and max mostly have not.
-local function write_own(begins)
-  local changes = {}
-  local function change(field, text)
+  local before, n, delta = own.count, own.count + given.count, given.mean - own.mean
+  own.count, own.sum = n, own.sum + given.sum
+  own.count_text, own.sum_text = exact(n), exact(own.sum)
+  local changes = {
+    'count', own.count_text, 'sum', own.sum_text, 'sumsq', exact(own.sumsq + given.sumsq),
+    'mean', exact(own.mean + delta * given.count / n),
+    'm2', exact(own.m2 + given.m2 + delta * delta * before * given.count / n),
+  }
+  local function change(field, number)
     changes[#changes + 1] = field
-    changes[#changes + 1] = text
+    changes[#changes + 1] = exact(number)
   end
-  if begins then
-    change('hour', exact(own[1]))
+  if own_begins then
+    change('hour', hour)
   end
-  if begins or own[5] > tonumber(ARGV[6]) then
-    change('min', ARGV[6])
+  if own_begins or own.min > given.min then
+    change('min', given.min)
   end
-  if begins or own[6] < tonumber(ARGV[7]) then
-    change('max', ARGV[7])
+  if own_begins or own.max < given.max then
+    change('max', given.max)
   end
-  for i = 2, #fields do
-    if i ~= 5 and i ~= 6 then
-      change(fields[i], exact(own[i]))
-    end
+  for i, name in ipairs(buckets) do
+    change(name, counts[i] + given_counts[i])
   end
-  redis.call('HSET', THIS, unpack(changes))
+  return changes
 end
 
-if own_age ~= 'this' then
-  for i = 1, #own do
-    own[i] = 0
+if own_begins then
+  own = {count = 0, mean = 0, m2 = 0, sum = 0, sumsq = 0}
+  for i = 1, #counts do
+    counts[i] = 0
   end
-  own[1] = hour
 end
-merge()
-if all_age ~= 'this' then
+local changes = merge()
+if all_begins then
   turn_total()
 end
-rank(own[7] / own[2])
-if own_age ~= 'this' then
+rank(own.sum / own.count)
+if own_begins then
   turn(THIS, LAST, own_age)
 end
-write_own(own_age ~= 'this')
-if own_age ~= 'this' then
+redis.call('HSET', THIS, unpack(changes))
+if own_begins then
   redis.call('EXPIREAT', THIS, end_of_this(hour))
 end
-local all_count, all_sum = exact(all[2] + count), exact(all[3] + ARGV[8])
+local all_count, all_sum = exact(all.count + given.count), exact(all.sum + given.sum)
 redis.call('HSET', TOTAL, 'count', all_count, 'sum', all_sum)
-if all_age ~= 'this' then
+if all_begins then
   redis.call('HSET', TOTAL, 'hour', exact(hour))
   redis.call('EXPIREAT', TOTAL, end_of_this(hour))
 end
-return {exact(own[2]), exact(own[7]), all_count, all_sum}
+return {own.count_text, own.sum_text, all_count, all_sum}

@@ -13,11 +13,11 @@ local which = ARGV[1]
 local FIELDS_MAX = 2000
 
 local hour = math.floor(redis.call('TIME')[1] / HOUR)
-local age = age_of(read_numbers(THIS, {'hour'})[1], hour)
+local age = age_of(read_named(THIS, {'hour'}, {}).hour, hour)
 
 local function describe(number, key)
   local is_large = redis.call('HLEN', key) > FIELDS_MAX
-  return {number, exact(read_numbers(key, {'hour'})[1]),
+  return {number, exact(read_named(key, {'hour'}, {}).hour),
           is_large and {} or redis.call('HGETALL', key)}
 end
 

@@ -11,13 +11,13 @@ local TOTAL, RANK, RANK_LAST = KEYS[1], KEYS[2], KEYS[3]
 local which, max = ARGV[1], tonumber(ARGV[2])
 local hour = math.floor(redis.call('TIME')[1] / HOUR)
 
-local total = read_numbers(TOTAL, {'hour', 'count', 'sum', 'last_hour', 'last_count', 'last_sum'})
-local age = age_of(total[1], hour)
+local total = read_named(TOTAL, {'hour', 'count', 'sum', 'last_hour', 'last_count', 'last_sum'}, {})
+local age = age_of(total.hour, hour)
 local ranking, answer = nil, {exact(which == 'this' and hour or hour - 1), '0', '0'}
 if age == which then
-  ranking, answer = RANK, {exact(total[1]), exact(total[2]), exact(total[3])}
+  ranking, answer = RANK, {exact(total.hour), exact(total.count), exact(total.sum)}
 elseif age == 'this' then -- and last hour's is asked for
-  ranking, answer = RANK_LAST, {exact(total[4]), exact(total[5]), exact(total[6])}
+  ranking, answer = RANK_LAST, {exact(total.last_hour), exact(total.last_count), exact(total.last_sum)}
 end
 if ranking and max > 0 then
   for _, part in ipairs(redis.call('ZREVRANGE', ranking, 0, max - 1, 'WITHSCORES')) do

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/hourly.h"
+
+#include "support/process.h"
+
+stage stage_open(const hourly *kind)
+{
+    stage s = {.kind = kind, .time = timed_start(NULL)};
+    timed_set(s.time, NOON_MS + 60000);
+    s.client = test_open(s.time->server->url, NULL);
+    s.it = kind->open(s.client);
+    return s;
+}
+
+void stage_close(stage *s)
+{
+    s->kind->close(s->it);
+    tkl_close(s->client);
+    timed_end(s->time);
+}
+
+void stage_add(stage *s, int count, int64_t this, int64_t last)
+{
+    for (int i = 0; i < count; i++)
+        s->kind->add(s->it);
+    s->kind->expect(s->it, this, last);
+}
+
+void this_hour_becomes_last_hour(const hourly *kind)
+{
+    stage s = stage_open(kind);
+    stage_add(&s, 2, 2, 0);
+    timed_shift(s.time, HOUR_MS);
+    stage_add(&s, 0, 0, 2); /* nobody wrote: reading says so all the same */
+    stage_add(&s, 1, 1, 2);
+    timed_shift(s.time, HOUR_MS);
+    stage_add(&s, 0, 0, 1);
+    stage_add(&s, 1, 1, 1);
+    stage_close(&s);
+}
+
+void hours_of_silence_leave_last_hour_empty(const hourly *kind)
+{
+    for (int hours = 2; hours < 6; hours++) {
+        stage s = stage_open(kind);
+        stage_add(&s, 1, 1, 0);
+        timed_shift(s.time, hours * HOUR_MS);
+        stage_add(&s, 0, 0, 0);
+        stage_add(&s, 1, 1, 0);
+        stage_close(&s);
+    }
+}
+
+void a_clock_set_back_neither_loses_nor_repeats(const hourly *kind)
+{
+    static const struct {
+        int64_t back_ms;
+        int64_t this, last; /* after one more */
+    } steps[] = {
+        {1000, 3, 1},               /* within the hour */
+        {120000, 3, 1},             /* across the full hour: this hour goes on */
+        {HOUR_MS, 3, 1},            /* an hour */
+        {2 * HOUR_MS, 1, 2},        /* more: it becomes last hour */
+        {365 * 24 * HOUR_MS, 1, 2}, /* a year */
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        stage s = stage_open(kind);
+        stage_add(&s, 1, 1, 0);
+        timed_shift(s.time, HOUR_MS);
+        stage_add(&s, 2, 2, 1);
+        timed_shift(s.time, -steps[i].back_ms);
+        stage_add(&s, 1, steps[i].this, steps[i].last);
+        stage_close(&s);
+    }
+}
+
+void a_clock_that_comes_back_goes_on(const hourly *kind)
+{
+    stage s = stage_open(kind);
+    stage_add(&s, 1, 1, 0);
+    timed_shift(s.time, -120000); /* 11:59 */
+    stage_add(&s, 1, 2, 0);
+    timed_shift(s.time, 120000);
+    stage_add(&s, 1, 3, 0);
+    timed_shift(s.time, HOUR_MS);
+    stage_add(&s, 1, 1, 3);
+    stage_close(&s);
+}
+
+/* Between 12:45 and 13:15, back and forth: less than an hour. */
+static void jump_around(timed_server *time)
+{
+    for (int i = 0; i < 200; i++) {
+        timed_set(time, NOON_MS + HOUR_MS - 900000 + i * 7919 % 1800 * 1000);
+        test_sleep_ms(1);
+    }
+    timed_set(time, NOON_MS + HOUR_MS + 900000);
+}
+
+void hour_changes_under_load(stage *s, int (*write)(void *url), bool jumping)
+{
+    pid_t writers[HOURLY_WRITERS];
+    timed_set(s->time, NOON_MS + HOUR_MS - 100);
+    for (int i = 0; i < HOURLY_WRITERS; i++)
+        writers[i] = process_fork(write, s->time->server->url);
+    if (jumping)
+        jump_around(s->time);
+    for (int i = 0; i < HOURLY_WRITERS; i++)
+        assert_int_equal(process_wait(writers[i]), 0);
+}

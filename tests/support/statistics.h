@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Statistics as tests use them.
+ */
+#ifndef TACKLE_TESTS_STATISTICS_H
+#define TACKLE_TESTS_STATISTICS_H
+
+#include <tackle/stats.h>
+
+#include "support/test.h"
+
+tkl_stats *open_stats(tkl_client *client, const char *type);
+void record(tkl_stats *stats, const char *context, double value);
+
+int show_code(tkl_stats *stats, const char *context, tkl_hour hour, tkl_stats_summary **summary);
+tkl_stats_summary *show(tkl_stats *stats, const char *context, tkl_hour hour);
+/* 0 when there is nothing. */
+int64_t count_of(tkl_stats *stats, const char *context, tkl_hour hour);
+
+void assert_close(double got, double expected, double tolerance);
+
+#endif
