@@ -58,7 +58,7 @@ ends 64 tackle session list alice --count -1
 ends 0 tackle session create carol --store other
 ends 0 tackle session create carol
 ends 0 tackle session stores --json
-is "stores" "$(jq -c . <<<"$out")" '["default","other"]'
+is "stores" "$(jq -c 'map(.name)' <<<"$out")" '["default","other"]'
 ends 0 tackle session drop --store other --yes
 
 ends 64 tackle session drop
