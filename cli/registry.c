@@ -15,6 +15,7 @@
     X(cli_recent)     \
     X(cli_book)       \
     X(cli_suggest)    \
+    X(cli_search)     \
     X(cli_mail)       \
     X(cli_chat)       \
     X(cli_limit)      \
