@@ -349,7 +349,7 @@ static int info(cli_session *cli)
     return failed;
 }
 
-static int names(cli_session *cli)
+static int list(cli_session *cli)
 {
     return cli_list(cli, tkl_search_names);
 }
@@ -511,10 +511,10 @@ static const cli_verb verbs[] = {
         .run = info,
     },
     {
-        .name = "names",
+        .name = "list",
         .summary = "all indexes",
-        .example = PAGES "tackle search names",
-        .run = names,
+        .example = PAGES "tackle search list",
+        .run = list,
     },
     {
         .name = "drop",

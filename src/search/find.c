@@ -346,10 +346,12 @@ static int make_ranges(tkl__search_finding *f, bool last)
 /* `last`: goes on although the index changes meanwhile. */
 static int run(tkl__search_finding *f, bool last)
 {
-    int rc = TKL_OK;
+    int rc;
     begin(f);
-    while (rc == TKL_OK && !all_done(f) && !interrupted(f) && !enough(f) && (last || !f->changed))
+    do {
         rc = step(f);
+    } while (rc == TKL_OK && !all_done(f) && !interrupted(f) && !enough(f) &&
+             (last || !f->changed));
     if (rc == TKL_OK && f->ranges)
         rc = make_ranges(f, last);
     return rc;

@@ -95,7 +95,7 @@ ends 0 tackle search info p
 has "$out" "votes:numeric lang:text"
 ends 1 tackle search info nothing
 ends 0 tackle search create q --positions --stop-words '' --user-words 区块链
-is "names" "$(tackle search names --json)" '["p", "q"]'
+is "list" "$(tackle search list --json | jq -c .)" '[{"name":"p"},{"name":"q"}]'
 
 # Files: JSON lines, CSV with quotes and a mark, packed, from a pipe.
 cat >"$home/one.jsonl" <<'JSON'
@@ -158,7 +158,7 @@ ends 0 tackle search create acl --field votes:numeric --field lang:text --positi
 ends 0 tackle search import acl "$home/one.jsonl" "$home/two.csv" --text title,text
 ends 0 tackle search add acl j1 'another text' --set votes=1
 for verb in "query acl title" "query acl t* --sort -votes --keep 1m" "query acl * --facets lang --show all" \
-    "query acl votes:>1 --rank votes=1" "get acl j1" "info acl" "remove acl j1" "names"; do
+    "query acl votes:>1 --rank votes=1" "get acl j1" "info acl" "remove acl j1" "list"; do
     read -ra words <<<"$verb"
     ends 0 tackle search "${words[@]}"
 done
