@@ -432,7 +432,8 @@ static const cli_verb verbs[] = {
         .details = "What an index is made with stays. Making it again does no harm if nothing\n"
                    "differs; else the difference is an error.",
         .example = "tackle search create pages --field votes:numeric --field lang:text\n"
-                   "tackle search create notes --stem en --positions --accents",
+                   "tackle search create notes --stem en --positions --accents\n"
+                   "tackle search info notes",
         .run = create,
     },
     {
