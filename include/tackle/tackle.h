@@ -5,6 +5,7 @@
 #ifndef TACKLE_H
 #define TACKLE_H
 
+#include <tackle/ads.h>
 #include <tackle/bits.h>
 #include <tackle/blist.h>
 #include <tackle/bloom.h>

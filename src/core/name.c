@@ -45,7 +45,8 @@ static const char *word_for(const char *component)
 {
     static const struct {
         const char *component, *word;
-    } words[] = {{"sem", "semaphore"},
+    } words[] = {{"ads", "set of ads"},
+                 {"sem", "semaphore"},
                  {"stats", "type of statistics"},
                  {"online", "list of online users"},
                  {"session", "store of sessions"}};

@@ -1,0 +1,123 @@
+-- ads/add: an ad, new or instead of the one of that name.
+-- KEYS[1] meta        hash: smoothing, serial, totals of each type
+-- KEYS[2] ads         hash: ad, terms
+-- KEYS[3] values      hash: ad, eCPMs, needs and words
+-- KEYS[4] counts      hash: what was counted for an ad
+-- KEYS[5] words       hash: what was counted for a word of an ad
+-- KEYS[6] index       sorted set by bytes: ads of a location, of a word
+-- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
+-- KEYS[8] used        hash: word, ads that have it in the index
+-- KEYS[9] gates       hash: kinds, ads that require them
+-- ARGV[1] smoothing   of a new set; that the caller insists on, or ''
+-- ARGV[2] default     smoothing of a new set if the caller does not insist
+-- ARGV[3] ttl         milliseconds, or 0
+-- ARGV[4] ad
+-- ARGV[5] type        cpm, cpc or cpa
+-- ARGV[6] price       millionths
+-- ARGV[7] budget      of a day, in millionths; 0: none
+-- ARGV[8] locations   their number
+-- ARGV[9] needs       the number of required kinds
+-- ARGV[10...] rest    locations; for each need kind, number of values, values; words
+-- returns {'added'}, {'replaced'}, or {'smoothing', number} when it is another
+
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, USED, GATES = unpack(KEYS)
+-- include: count
+-- include: gate
+
+local smoothing, default, ttl, ad, kind, price, budget, places, needs = unpack(ARGV)
+local NOTHING = {members = {}, words = {}}
+
+local function read_locations()
+  local locations = {}
+  for i = 10, 9 + tonumber(places) do
+    locations[#locations + 1] = ARGV[i]
+  end
+  return locations
+end
+
+-- The values of the ad without its eCPMs.
+local function read_given()
+  local given = {needs = {}, words = {}, ecpm = {}}
+  local at = 10 + tonumber(places)
+  for _ = 1, tonumber(needs) do
+    local need = {ARGV[at]}
+    local last = at + 1 + tonumber(ARGV[at + 1])
+    for i = at + 2, last do
+      need[#need + 1] = ARGV[i]
+    end
+    given.needs[#given.needs + 1] = need
+    at = last + 1
+  end
+  for i = at, #ARGV do
+    given.words[#given.words + 1] = ARGV[i]
+  end
+  return given
+end
+
+-- What was counted for words that the ad no longer has.
+local function forget_words(old, new)
+  local has, gone = {}, {}
+  for _, word in ipairs(new.words) do
+    has[word] = true
+  end
+  for _, word in ipairs(old.words) do
+    if not has[word] then
+      for _, what in ipairs({'views', 'clicks', 'actions', 'spent'}) do
+        gone[#gone + 1] = of_word(what, word, ad)
+      end
+    end
+  end
+  if #gone > 0 then
+    redis.call('HDEL', WORDS, unpack(gone))
+  end
+end
+
+-- Stores the terms, counted in :gates. Returns them.
+local function store_terms(old, locations, given)
+  local kinds, gates = gates_for(locations, given.needs)
+  local terms = {serial = old and old.serial or redis.call('HINCRBY', META, 'serial', 1),
+    type = kind, price = tonumber(price), budget = tonumber(budget), locations = locations,
+    kinds = kinds, gates = gates}
+  redis.call('HSET', ADS, ad, cmsgpack.pack(terms))
+  if kinds ~= '' then
+    count_use(GATES, kinds, 1)
+  end
+  if old and old.kinds ~= '' then
+    count_use(GATES, old.kinds, -1)
+  end
+  return terms
+end
+
+-- Into the index, or out of it until its budget allows.
+local function put_in_place(terms, values, old_place)
+  local clock = read_clock()
+  local due = closed_until(terms, spent_today(ad, clock), clock)
+  move(old_place, due and NOTHING or place_of(ad, terms, values))
+  if due then
+    redis.call('ZADD', DUE, due, ad)
+  else
+    redis.call('ZREM', DUE, ad)
+  end
+end
+
+local stored = redis.call('HGET', META, 'smoothing')
+if stored and smoothing ~= '' and smoothing ~= stored then
+  return {'smoothing', stored}
+end
+check_types()
+local old = read_terms(ad)
+local old_values = old and read_values(ad)
+local old_place = old and not redis.call('ZSCORE', DUE, ad) and place_of(ad, old, old_values)
+if not stored then
+  redis.call('HSET', META, 'smoothing', smoothing ~= '' and smoothing or default)
+end
+local values = read_given()
+local terms = store_terms(old, read_locations(), values)
+compute(ad, terms, values)
+write_values(ad, values)
+put_in_place(terms, values, old_place or NOTHING)
+if old then
+  forget_words(old_values, values)
+end
+expire_in(ttl)
+return {old and 'replaced' or 'added'}

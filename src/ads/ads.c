@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ads: opening, what concerns the whole.
+ *
+ * Keys, all in one slot (ns:ads:{name}:...). The first nine are the user's own data: they go by
+ * drop, or by the ttl of the handle that wrote last.
+ *
+ *   :meta     hash. smoothing: made by the first add, and never changed. serial: of the ad that was
+ *             added last. "cpc views", "cpc clicks" and so on: totals of each type, from which its
+ *             average is made.
+ *   :ads      hash: ad, its terms (type, price, budget, locations, gates), packed.
+ *   :values   hash: ad, its eCPM, its needs, its words with their eCPMs: what is read of a
+ *             candidate, as a text (record.inc.lua).
+ *   :counts   hash: "views:ad", "clicks:ad", "actions:ad", "spent:ad"; of ads with a budget also
+ *             "day:ad" and "today:ad".
+ *   :words    hash: "views:word NUL ad" and so on.
+ *   :index    sorted set of equal scores, in the order of bytes (index.inc.lua): the ads of a
+ *             location by their eCPM, and of a word at a location by the eCPM of the word.
+ *   :due      sorted set: ads whose budget is spent, and when they come back. They are not in
+ *             :index meanwhile, so that no walk meets them.
+ *   :used     hash: word, number of ads that have it in :index.
+ *   :gates    hash: set of kinds, number of ads that are kept apart by them.
+ *   :target:ID  hash: a view, with the words that matched; expires after 15 minutes. The client
+ *             makes the id, so that a request that is repeated finds its view.
+ *
+ * The score. eCPM is what 1000 views earn. An ad has one, and so has each of its words: what the ad
+ * earns on pages with that word. The bonus of a word is the difference. So
+ *
+ *   score = base + (smallest bonus + largest bonus) / 2
+ *         = (smallest + largest eCPM among the matching words) / 2, or base without any
+ *
+ * and the score is at most the largest of these eCPMs. That makes the search for the best exact
+ * and short (walk.inc.lua): lists of ads by eCPM, one for each location of the page and one for
+ * each word at each location, are walked together from the top. When the best score so far is not
+ * below the next value of every list, no other ad can be better. A word whose eCPM is not above
+ * its ad's needs no place in a list: the ad's own place covers it. So an ad that has learned
+ * nothing is in the index once for each location.
+ *
+ * What must not make the walk long: ads whose budget is spent are taken out; ads that require
+ * something of the viewer are in lists of their own (gate.inc.lua). What remains is bounded by
+ * steps: a script that has worked for some milliseconds returns where it stopped and the best so
+ * far, and the client sends it on.
+ */
+#include "ads/ads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/instances.h"
+#include "core/number.h"
+#include "core/options.h"
+#include "core/plain.h"
+
+#define TARGET_MS     (15 * 60 * 1000)
+#define SMOOTHING_MAX 1000000000
+
+/* As in rate.inc.lua: what the average of a type starts from. */
+#define FIRST_VIEWS  1000.0
+#define FIRST_EVENTS 1.0
+
+static int check_options(const tkl_ads_options *o)
+{
+    int rc = TKL__CHECK_RESERVED(o);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("ttl_ms", o->ttl_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("target_ms", o->target_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK && o->smoothing != TKL_NONE)
+        rc = tkl__check_number("smoothing", o->smoothing, 0, SMOOTHING_MAX);
+    return rc;
+}
+
+static int make_keys(tkl_client *client, tkl_bytes name, tkl_ads *ads)
+{
+    static const char *const parts[TKL__ADS_KEYS] = {"meta",  "ads", "values", "counts", "words",
+                                                     "index", "due", "used",   "gates"};
+    int rc = tkl__keys_make(client, "ads", name, parts, TKL__ADS_KEYS, &ads->keys);
+    if (rc == TKL_OK)
+        rc = tkl__base_make(client, "ads", name, &ads->base);
+    return rc;
+}
+
+int tkl_ads_open(tkl_client *client, tkl_bytes name, const tkl_ads_options *options, tkl_ads **ads)
+{
+    static const tkl_ads_options defaults;
+    *ads = NULL;
+    if (!options)
+        options = &defaults;
+    int rc = check_options(options);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_ads *a = calloc(1, sizeof *a);
+    if (!a)
+        return tkl__nomem();
+    a->client = client;
+    a->options = *options;
+    if (a->options.target_ms == 0)
+        a->options.target_ms = TARGET_MS;
+    rc = make_keys(client, name, a);
+    if (rc == TKL_OK)
+        *ads = a;
+    else
+        tkl_ads_close(a);
+    return rc;
+}
+
+void tkl_ads_close(tkl_ads *ads)
+{
+    if (!ads)
+        return;
+    tkl__keys_free(&ads->keys);
+    tkl__base_free(&ads->base);
+    free(ads);
+}
+
+/* ---- Shared -------------------------------------------------------------- */
+
+int64_t tkl__ads_deadline(const tkl_ads *ads)
+{
+    return tkl__deadline(ads->client, ads->options.timeout_ms);
+}
+
+void tkl__ads_put_smoothing(const tkl_ads *ads, tkl__args *args)
+{
+    int64_t smoothing = ads->options.smoothing;
+    if (smoothing == 0)
+        tkl__args_str(args, "");
+    else
+        tkl__args_int(args, smoothing == TKL_NONE ? 0 : smoothing);
+}
+
+bool tkl__ads_says(const tkl_reply *reply, const char *word)
+{
+    return strcmp(tkl_reply_str(tkl_reply_at(reply, 0)), word) == 0;
+}
+
+int tkl__ads_other_smoothing(const tkl_reply *reply)
+{
+    return tkl__fail(TKL_EINVAL, "the ads have another smoothing: %s (0: plain rates)",
+                     tkl_reply_str(tkl_reply_at(reply, 1)));
+}
+
+static const char *const type_names[] = {"unknown", "cpm", "cpc", "cpa"};
+
+const char *tkl_ads_type_name(tkl_ads_type type)
+{
+    return type >= TKL_ADS_CPM && type <= TKL_ADS_CPA ? type_names[type] : type_names[0];
+}
+
+tkl_ads_type tkl__ads_type(tkl_bytes text)
+{
+    for (tkl_ads_type type = TKL_ADS_CPM; type <= TKL_ADS_CPA; type++)
+        if (text.len == 3 && memcmp(text.data, type_names[type], 3) == 0)
+            return type;
+    return 0;
+}
+
+double tkl__ads_double(const tkl_reply *reply)
+{
+    double number;
+    tkl__double_parse(tkl_reply_bytes(reply), &number);
+    return number;
+}
+
+/* ---- Money --------------------------------------------------------------- */
+
+#define DECIMALS     6
+#define WHOLE_DIGITS 9
+
+static size_t digits_at(tkl_bytes text, size_t at)
+{
+    size_t count = 0;
+    while (at + count < text.len && text.data[at + count] >= '0' && text.data[at + count] <= '9')
+        count++;
+    return count;
+}
+
+int tkl_ads_micros(tkl_bytes text, int64_t *micros)
+{
+    *micros = 0;
+    tkl__begin();
+    size_t whole = digits_at(text, 0), decimals = 0, end = whole;
+    if (end < text.len && text.data[end] == '.') {
+        decimals = digits_at(text, end + 1);
+        end += 1 + decimals;
+    }
+    if (end != text.len || whole + decimals == 0 || whole > WHOLE_DIGITS || decimals > DECIMALS)
+        return tkl__fail(TKL_EINVAL, "an amount is a number from 0 with at most %d decimals: 0.25",
+                         DECIMALS);
+    int64_t amount = 0;
+    for (size_t i = 0; i < whole; i++)
+        amount = amount * 10 + (text.data[i] - '0');
+    for (size_t i = 0; i < DECIMALS; i++)
+        amount = amount * 10 + (i < decimals ? text.data[whole + 1 + i] - '0' : 0);
+    *micros = amount;
+    return TKL_OK;
+}
+
+/* ---- The whole ----------------------------------------------------------- */
+
+static void put_command(tkl__args *args, const char *command, tkl_bytes key)
+{
+    tkl__args_init(args);
+    tkl__args_str(args, command);
+    tkl__args_bytes(args, key);
+}
+
+static int ask_stat(tkl_ads *ads, tkl_reply **replies)
+{
+    static const char *const fields[] = {"smoothing", "cpc views", "cpc clicks", "cpa views",
+                                         "cpa actions"};
+    tkl__args commands[3];
+    put_command(&commands[0], "HMGET", ads->keys.items[TKL__ADS_META]);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        tkl__args_str(&commands[0], fields[i]);
+    put_command(&commands[1], "HLEN", ads->keys.items[TKL__ADS_ADS]);
+    put_command(&commands[2], "ZCARD", ads->keys.items[TKL__ADS_DUE]);
+    int rc = tkl__plain_many(ads->client, commands, 3, tkl__ads_deadline(ads), true, replies);
+    for (size_t i = 0; i < 3; i++)
+        tkl__args_free(&commands[i]);
+    return rc;
+}
+
+/* As average_of() in rate.inc.lua, per 1000 views. */
+static double per_1k(int64_t views, int64_t events, int64_t smoothing)
+{
+    if (smoothing)
+        return 1000 * ((double)events + FIRST_EVENTS) / ((double)views + FIRST_VIEWS);
+    if (views > 0 && events > 0)
+        return 1000 * (double)events / (double)views;
+    return 1000 * FIRST_EVENTS / FIRST_VIEWS;
+}
+
+int tkl_ads_stat(tkl_ads *ads, tkl_ads_stats *stats)
+{
+    tkl_reply *replies;
+    *stats = (tkl_ads_stats){0};
+    int rc = ask_stat(ads, &replies);
+    if (rc != TKL_OK)
+        return rc;
+    const tkl_reply *meta = tkl_reply_at(replies, 0);
+    int64_t number[5];
+    for (size_t i = 0; i < 5; i++)
+        number[i] = tkl_reply_int(tkl_reply_at(meta, i));
+    if (tkl_reply_is_nil(tkl_reply_at(meta, 0)))
+        rc = tkl__no(TKL_NOTFOUND);
+    else
+        *stats = (tkl_ads_stats){.ads = tkl_reply_int(tkl_reply_at(replies, 1)),
+                                 .closed = tkl_reply_int(tkl_reply_at(replies, 2)),
+                                 .smoothing = number[0] ? number[0] : TKL_NONE,
+                                 .clicks_per_1k = per_1k(number[1], number[2], number[0]),
+                                 .actions_per_1k = per_1k(number[3], number[4], number[0])};
+    tkl_reply_free(replies);
+    return rc;
+}
+
+int tkl_ads_drop(tkl_ads *ads)
+{
+    tkl__args args;
+    tkl_reply *reply;
+    put_command(&args, "UNLINK", ads->keys.items[0]);
+    for (size_t i = 1; i < ads->keys.count; i++)
+        tkl__args_bytes(&args, ads->keys.items[i]);
+    int rc = tkl__plain(ads->client, &args, tkl__ads_deadline(ads), false, &reply);
+    if (rc == TKL_OK && tkl_reply_int(reply) == 0)
+        rc = tkl__no(TKL_NOTFOUND);
+    tkl__args_free(&args);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_ads_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__instances(client, "ads", "meta", "hash", names);
+}

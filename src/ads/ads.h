@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Inside the ads: what their files share.
+ */
+#ifndef TKL_ADS_INSIDE_H
+#define TKL_ADS_INSIDE_H
+
+#include <tackle/ads.h>
+
+#include "core/name.h"
+#include "core/script.h"
+
+/* In the order in which the scripts name them. */
+enum {
+    TKL__ADS_META,
+    TKL__ADS_ADS,
+    TKL__ADS_VALUES,
+    TKL__ADS_COUNTS,
+    TKL__ADS_WORDS,
+    TKL__ADS_INDEX,
+    TKL__ADS_DUE,
+    TKL__ADS_USED,
+    TKL__ADS_GATES,
+    TKL__ADS_KEYS
+};
+
+struct tkl_ads {
+    tkl_client *client;
+    tkl__base base; /* of the keys of targets */
+    tkl__keys keys;
+    tkl_ads_options options; /* target_ms is set */
+};
+
+int64_t tkl__ads_deadline(const tkl_ads *ads);
+/* The smoothing that the handle insists on; "" for none. */
+void tkl__ads_put_smoothing(const tkl_ads *ads, tkl__args *args);
+/* TKL_EINVAL: the script says {'smoothing', number}, which is not the handle's. */
+int tkl__ads_other_smoothing(const tkl_reply *reply);
+/* Whether the first element of a reply is this word. */
+bool tkl__ads_says(const tkl_reply *reply, const char *word);
+/* "cpc" as it is stored. */
+tkl_ads_type tkl__ads_type(tkl_bytes text);
+double tkl__ads_double(const tkl_reply *reply);
+
+/* ---- Texts (text.c) ------------------------------------------------------ */
+
+/* Bytes that the list owns. All zero is empty. */
+typedef struct tkl__ads_list {
+    tkl_bytes *items;
+    size_t count, cap;
+} tkl__ads_list;
+
+void tkl__ads_list_free(tkl__ads_list *list);
+/* Removes those from the index on. */
+void tkl__ads_list_cut(tkl__ads_list *list, size_t count);
+
+/* Appends a location, kind or value as it is stored: folded and escaped (core/lex.h). TKL_EINVAL
+ * names `what`. */
+int tkl__ads_fold(const char *what, tkl_bytes text, tkl__ads_list *list);
+/* Whether the last item is among those from `from` on before it. */
+bool tkl__ads_is_repeated(const tkl__ads_list *list, size_t from);
+/* Appends the different words of a text, in order, without stop words: up to `max`. *more (may be
+ * NULL): there are others. */
+int tkl__ads_words(tkl_bytes text, size_t max, tkl__ads_list *list, bool *more);
+void tkl__ads_put(tkl__args *args, const tkl__ads_list *list);
+
+/* Memory for what a call returns: one block, whose size is known. Bytes from its end. */
+typedef struct tkl__ads_room {
+    char *at;
+} tkl__ads_room;
+
+tkl_bytes tkl__ads_copy(tkl__ads_room *room, tkl_bytes bytes);
+/* The same for what tkl__ads_fold() made. */
+tkl_bytes tkl__ads_unfold(tkl__ads_room *room, tkl_bytes bytes);
+
+/* ---- Pages (page.c) ------------------------------------------------------ */
+
+typedef struct tkl__ads_asked {
+    tkl__ads_list locations;
+    tkl__ads_list traits; /* kind, value, kind, value ... */
+    tkl__ads_list words;
+} tkl__ads_asked;
+
+/* Checks a page and makes what the scripts want; looks up its address. */
+int tkl__ads_ask(const tkl_ads_page *page, tkl__ads_asked *asked);
+void tkl__ads_asked_free(tkl__ads_asked *asked);
+/* The numbers of locations and traits, then all. */
+void tkl__ads_put_page(tkl__args *args, const tkl__ads_asked *asked);
+
+/* ---- Reports (look.c) ---------------------------------------------------- */
+
+/* In a reply of show.lua. */
+enum { TKL__ADS_SHOW_NUMBERS, TKL__ADS_SHOW_LOCATIONS, TKL__ADS_SHOW_NEEDS, TKL__ADS_SHOW_WORDS };
+
+/* What show.lua says of each of these ads, in one trip. */
+int tkl__ads_show_all(tkl_ads *ads, const tkl_bytes *names, size_t count, tkl_reply **replies);
+double tkl__ads_shown_ecpm(const tkl_reply *shown);
+size_t tkl__ads_shown_words(const tkl_reply *shown);
+/* Its text is the reply's. */
+tkl_ads_word tkl__ads_shown_word(const tkl_reply *shown, size_t index);
+int tkl__ads_by_bonus(const void *a, const void *b); /* for qsort(): the best first */
+int tkl__ads_compare(tkl_bytes a, tkl_bytes b);
+
+#endif

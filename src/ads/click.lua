@@ -1,0 +1,70 @@
+-- ads/click: a click or an action, once for each target.
+-- KEYS[1] meta        hash: smoothing, serial, totals of each type
+-- KEYS[2] ads         hash: ad, terms
+-- KEYS[3] values      hash: ad, eCPMs, needs and words
+-- KEYS[4] counts      hash: what was counted for an ad
+-- KEYS[5] words       hash: what was counted for a word of an ad
+-- KEYS[6] index       sorted set by bytes: ads of a location, of a word
+-- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
+-- KEYS[8] used        hash: word, ads that have it in the index
+-- KEYS[9] gates       hash: kinds, ads that require them
+-- KEYS[10] target     hash: the view
+-- ARGV[1] smoothing   that the caller insists on, or ''
+-- ARGV[2] event       clicks or actions
+-- ARGV[3] token       of this request; a repetition has the same
+-- ARGV[4] keep        milliseconds: so long an action may come after a click
+-- ARGV[5] ttl         milliseconds, or 0
+-- returns {'counted'}, {'before'} when it was counted before, {'unknown'} for a target that is
+-- unknown or has expired, {'removed'} when its ad is gone, or {'smoothing', number} when it is
+-- another
+
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, USED, GATES, TARGET = unpack(KEYS)
+-- include: count
+
+local smoothing, event, token, keep, ttl = unpack(ARGV)
+
+-- The words that matched, as far as the ad still has them.
+local function words_left(matched, ad)
+  local has, words = {}, {}
+  for _, word in ipairs(read_values(ad).words) do
+    has[word] = true
+  end
+  for word in string.gmatch(matched, '([^%z]+)%z') do
+    if has[word] then
+      words[#words + 1] = word
+    end
+  end
+  return words
+end
+
+local stored = redis.call('HGET', META, 'smoothing')
+if stored and smoothing ~= '' and smoothing ~= stored then
+  return {'smoothing', stored}
+end
+local view = redis.call('HMGET', TARGET, 'ad', 'serial', 'type', 'price', 'words', event)
+local ad, serial, paid_as, price, matched, counted_by = unpack(view)
+if not ad then
+  return {'unknown'}
+end
+if counted_by then
+  return {counted_by == token and 'counted' or 'before'}
+end
+local terms = read_terms(ad)
+if not terms or tonumber(serial or '') ~= terms.serial then
+  return {'removed'}
+end
+check_types()
+local cost = EVENT[paid_as] == event and tonumber(price or '')
+local words = words_left(matched or '', ad)
+redis.call('HSET', TARGET, event, token)
+redis.call('PEXPIRE', TARGET, keep)
+count(event, ad, words)
+local spent
+local clock = read_clock()
+if cost then
+  redis.call('HINCRBY', META, paid_as .. ' ' .. event, 1)
+  spent = pay(ad, terms, words, cost, clock)
+end
+settle(ad, terms, true, spent, clock)
+expire_in(ttl)
+return {'counted'}

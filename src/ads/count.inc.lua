@@ -1,0 +1,43 @@
+-- What is counted for an ad, and what follows from it.
+-- include: rate
+-- include: return
+
+local function count(what, ad, words)
+  local total = redis.call('HINCRBY', COUNTS, what .. ':' .. ad, 1)
+  for _, word in ipairs(words) do
+    redis.call('HINCRBY', WORDS, of_word(what, word, ad), 1)
+  end
+  return total
+end
+
+-- Charges the ad, and notes the amount for the words that matched. Returns what is spent today.
+local function pay(ad, terms, words, cost, clock)
+  local charged, spent = charge(ad, terms, cost, clock)
+  if charged > 0 then
+    for _, word in ipairs(words) do
+      redis.call('HINCRBY', WORDS, of_word('spent', word, ad), string.format('%.0f', charged))
+    end
+  end
+  return spent
+end
+
+-- After something was counted or spent: new eCPMs if asked, and out of the index if the budget is
+-- spent. `spent`: today; nil: nothing was spent.
+local function settle(ad, terms, again, spent, clock)
+  local due = spent and closed_until(terms, spent, clock)
+  if not again and not due then
+    return
+  end
+  local values = read_values(ad)
+  local nothing = {members = {}, words = {}}
+  local shown = not redis.call('ZSCORE', DUE, ad)
+  local old = shown and place_of(ad, terms, values) or nothing
+  if again then
+    compute(ad, terms, values)
+    write_values(ad, values)
+  end
+  if due then
+    redis.call('ZADD', DUE, due, ad)
+  end
+  move(old, shown and not due and place_of(ad, terms, values) or nothing)
+end

@@ -1,0 +1,35 @@
+-- ads/list: some of the ads, with what was counted for each.
+-- KEYS[1] ads      hash: ad, terms
+-- KEYS[2] values   hash: ad, eCPMs, needs and words
+-- KEYS[3] counts   hash: what was counted for an ad
+-- ARGV[1] cursor   of HSCAN
+-- returns {cursor, then for each ad: ad, type, price, views, clicks, actions, spent, eCPM}; an ad
+-- may come twice
+
+local ADS, VALUES, COUNTS = unpack(KEYS)
+-- include: record
+
+local SOME = 200
+
+local function ecpm_of_ad(ad)
+  local text = redis.call('HGET', VALUES, ad)
+  local base = text and string.match(text, '^b([^%z]*)%z')
+  return exact(read_ecpm(base) or damaged(ad))
+end
+
+local found = redis.call('HSCAN', ADS, ARGV[1], 'COUNT', SOME)
+local reply = {found[1]}
+for i = 1, #found[2], 2 do
+  local ad = found[2][i]
+  local terms = read_terms(ad)
+  local counts = redis.call('HMGET', COUNTS, 'views:' .. ad, 'clicks:' .. ad, 'actions:' .. ad,
+    'spent:' .. ad)
+  reply[#reply + 1] = ad
+  reply[#reply + 1] = terms.type
+  reply[#reply + 1] = string.format('%.0f', terms.price)
+  for c = 1, 4 do
+    reply[#reply + 1] = counts[c] or '0'
+  end
+  reply[#reply + 1] = ecpm_of_ad(ad)
+end
+return reply

@@ -1,0 +1,121 @@
+-- Ads as they are stored.
+--
+-- :ads has the terms of an ad, packed: what was agreed and does not change by use.
+-- :values has a text that is read for every candidate: items of a letter and a text, each ended by
+-- NUL. b: the eCPM of the ad. k, v: a required kind and its values. w: a word of the ad; the item e
+-- before it is the eCPM of the word, and is missing where that is the ad's.
+
+local function damaged(ad)
+  error({err = 'DAMAGED the ad ' .. string.sub(ad, 1, 80) .. ' was not written by tackle'})
+end
+
+local function are_texts(list)
+  if type(list) ~= 'table' or #list == 0 then
+    return false
+  end
+  for _, text in ipairs(list) do
+    if type(text) ~= 'string' then
+      return false
+    end
+  end
+  return true
+end
+
+local function is_amount(number)
+  return type(number) == 'number' and number >= 0 and number < 2 ^ 53
+end
+
+-- {serial, type, price, budget (0: none), locations, kinds (of the gate), gates}, nil: no such ad.
+local function read_terms(ad)
+  local packed = redis.call('HGET', ADS, ad)
+  if not packed then
+    return nil
+  end
+  local fine, terms = pcall(cmsgpack.unpack, packed)
+  if not fine or type(terms) ~= 'table' or type(terms.serial) ~= 'number'
+      or not (terms.type == 'cpm' or terms.type == 'cpc' or terms.type == 'cpa')
+      or not is_amount(terms.price) or not is_amount(terms.budget)
+      or not are_texts(terms.locations) or not are_texts(terms.gates)
+      or type(terms.kinds) ~= 'string' then
+    damaged(ad)
+  end
+  return terms
+end
+
+-- An eCPM as it was written, else nil.
+local function read_ecpm(text)
+  local ecpm = tonumber(text)
+  return ecpm and ecpm >= 0 and ecpm < math.huge and ecpm or nil
+end
+
+-- {base, needs = {{kind, value, value ...} ...}, words = {word ...}, ecpm = {word = eCPM}}
+local function read_values(ad)
+  local text = redis.call('HGET', VALUES, ad)
+  local values = {needs = {}, words = {}, ecpm = {}}
+  local special
+  for tag, item in string.gmatch(text or '', '(%l)([^%z]*)%z') do
+    if tag == 'b' then
+      values.base = read_ecpm(item)
+    elseif tag == 'k' then
+      values.needs[#values.needs + 1] = {item}
+    elseif tag == 'v' and #values.needs > 0 then
+      table.insert(values.needs[#values.needs], item)
+    elseif tag == 'e' then
+      special = read_ecpm(item)
+    elseif tag == 'w' then
+      values.words[#values.words + 1] = item
+      values.ecpm[item] = special or values.base
+      special = nil
+    end
+  end
+  if not values.base then
+    damaged(ad)
+  end
+  return values
+end
+
+local function exact(number)
+  return string.format('%.17g', number)
+end
+
+local function write_values(ad, values)
+  local items = {'b', exact(values.base), '\0'}
+  for _, need in ipairs(values.needs) do
+    for i, text in ipairs(need) do
+      items[#items + 1] = (i == 1 and 'k' or 'v') .. text .. '\0'
+    end
+  end
+  for _, word in ipairs(values.words) do
+    local ecpm = values.ecpm[word]
+    if ecpm ~= values.base then
+      items[#items + 1] = 'e' .. exact(ecpm) .. '\0'
+    end
+    items[#items + 1] = 'w' .. word .. '\0'
+  end
+  redis.call('HSET', VALUES, ad, table.concat(items))
+end
+
+-- The field of what was counted for a word of an ad: words hold no NUL.
+local function of_word(what, word, ad)
+  return what .. ':' .. word .. '\0' .. ad
+end
+
+-- Before the first write: an error now when one of the keys is of another type.
+local function check_types()
+  for _, key in ipairs({META, ADS, VALUES, COUNTS, WORDS, USED, GATES}) do
+    redis.call('HLEN', key)
+  end
+  redis.call('ZCARD', INDEX)
+  redis.call('ZCARD', DUE)
+end
+
+-- After the last write: all keys expire together, or none does.
+local function expire_in(ttl)
+  for _, key in ipairs({META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, USED, GATES}) do
+    if ttl ~= '0' then
+      redis.call('PEXPIRE', key, ttl)
+    elseif redis.call('PERSIST', key) == 0 and key == META then
+      return -- another handle's ttl would be on META, too
+    end
+  end
+end

@@ -1,0 +1,52 @@
+-- ads/remove: an ad, with all that was counted for it.
+-- KEYS[1] meta        hash: smoothing, serial, totals of each type
+-- KEYS[2] ads         hash: ad, terms
+-- KEYS[3] values      hash: ad, eCPMs, needs and words
+-- KEYS[4] counts      hash: what was counted for an ad
+-- KEYS[5] words       hash: what was counted for a word of an ad
+-- KEYS[6] index       sorted set by bytes: ads of a location, of a word
+-- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
+-- KEYS[8] used        hash: word, ads that have it in the index
+-- KEYS[9] gates       hash: kinds, ads that require them
+-- ARGV[1] ad
+-- returns 1, or 0 when there is none of that name
+
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, USED, GATES = unpack(KEYS)
+-- include: index
+
+local ad = ARGV[1]
+
+local function forget_counts(words)
+  local fields = {}
+  for _, what in ipairs({'views', 'clicks', 'actions', 'spent', 'day', 'today'}) do
+    fields[#fields + 1] = what .. ':' .. ad
+  end
+  redis.call('HDEL', COUNTS, unpack(fields))
+  fields = {}
+  for _, word in ipairs(words) do
+    for _, what in ipairs({'views', 'clicks', 'actions', 'spent'}) do
+      fields[#fields + 1] = of_word(what, word, ad)
+    end
+  end
+  if #fields > 0 then
+    redis.call('HDEL', WORDS, unpack(fields))
+  end
+end
+
+local terms = read_terms(ad)
+if not terms then
+  return 0
+end
+check_types()
+local values = read_values(ad)
+if not redis.call('ZSCORE', DUE, ad) then
+  move(place_of(ad, terms, values), {members = {}, words = {}})
+end
+redis.call('ZREM', DUE, ad)
+redis.call('HDEL', ADS, ad)
+redis.call('HDEL', VALUES, ad)
+forget_counts(values.words)
+if terms.kinds ~= '' then
+  count_use(GATES, terms.kinds, -1)
+end
+return 1

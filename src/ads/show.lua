@@ -1,0 +1,45 @@
+-- ads/show: an ad with all that was counted.
+-- KEYS[1] ads      hash: ad, terms
+-- KEYS[2] values   hash: ad, eCPMs, needs and words
+-- KEYS[3] counts   hash: what was counted for an ad
+-- KEYS[4] words    hash: what was counted for a word of an ad
+-- KEYS[5] due      sorted set: ads whose budget is spent, when they come back
+-- ARGV[1] ad
+-- returns nil, or {{type, price, budget, views, clicks, actions, spent, today, until, eCPM},
+-- {location ...}, {{kind, value ...} ...}, {word, eCPM, views, clicks, actions, spent, ...}}
+
+local ADS, VALUES, COUNTS, WORDS, DUE = unpack(KEYS)
+-- include: money
+
+local ad = ARGV[1]
+
+local function words_of(values)
+  local list = {}
+  for _, word in ipairs(values.words) do
+    local counts = redis.call('HMGET', WORDS, of_word('views', word, ad),
+      of_word('clicks', word, ad), of_word('actions', word, ad), of_word('spent', word, ad))
+    list[#list + 1] = word
+    list[#list + 1] = exact(values.ecpm[word])
+    for i = 1, 4 do
+      list[#list + 1] = counts[i] or '0'
+    end
+  end
+  return list
+end
+
+local terms = read_terms(ad)
+if not terms then
+  return false
+end
+local values = read_values(ad)
+local clock = read_clock()
+local counts = redis.call('HMGET', COUNTS, 'views:' .. ad, 'clicks:' .. ad, 'actions:' .. ad,
+  'spent:' .. ad)
+local spent = spent_today(ad, clock)
+local back = terms.budget > 0 and redis.call('ZSCORE', DUE, ad)
+local closed = back and tonumber(back) > clock.ms and closed_until(terms, spent, clock)
+local numbers = {terms.type, string.format('%.0f', terms.price), string.format('%.0f', terms.budget),
+  counts[1] or '0', counts[2] or '0', counts[3] or '0', counts[4] or '0',
+  string.format('%.0f', spent), closed and string.format('%.0f', closed) or '0',
+  exact(values.base)}
+return {numbers, terms.locations, values.needs, words_of(values)}

@@ -1,0 +1,119 @@
+-- ads/target: the best ad for a page; its view is recorded.
+-- KEYS[1] meta        hash: smoothing, serial, totals of each type
+-- KEYS[2] ads         hash: ad, terms
+-- KEYS[3] values      hash: ad, eCPMs, needs and words
+-- KEYS[4] counts      hash: what was counted for an ad
+-- KEYS[5] words       hash: what was counted for a word of an ad
+-- KEYS[6] index       sorted set by bytes: ads of a location, of a word
+-- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
+-- KEYS[8] used        hash: word, ads that have it in the index
+-- KEYS[9] gates       hash: kinds, ads that require them
+-- KEYS[10] target     hash: the view; a new name for each
+-- ARGV[1] smoothing   that the caller insists on, or ''
+-- ARGV[2] keep        milliseconds: so long it can be clicked
+-- ARGV[3] ttl         milliseconds, or 0
+-- ARGV[4] wait        1: when ads are due that do not come back in this step, there is another
+-- ARGV[5] best        of the steps before: ad, or ''
+-- ARGV[6] score       its score
+-- ARGV[7] cursor      where the steps before have stopped
+-- ARGV[8] skip        how many words they have walked
+-- ARGV[9] locations   their number
+-- ARGV[10] traits     the number of parameters of the viewer
+-- ARGV[11...] page    locations; kind and value of each parameter; words
+-- returns {'shown', ad, type, score, base, location, looked, then word and eCPM of each match},
+-- {'none'}, {'again', best, score, cursor, skip, looked} when another step is needed, or
+-- {'smoothing', number} when it is another
+
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, USED, GATES, TARGET = unpack(KEYS)
+-- include: count
+-- include: walk
+
+local EVERY = 100 -- views after which eCPMs are computed again
+
+local smoothing, keep, ttl, wait, best, score, cursor, skip = unpack(ARGV)
+local page = read_page(ARGV, 11, tonumber(ARGV[9]), tonumber(ARGV[10]))
+
+local function answer(found, looked)
+  local terms = read_terms(found.ad)
+  local reply = {'shown', found.ad, terms.type, exact(found.score), exact(found.base),
+    first_location(page, terms) or '', looked}
+  for _, word in ipairs(found.words) do
+    reply[#reply + 1] = word
+    reply[#reply + 1] = exact(found.ecpm[word])
+  end
+  return reply
+end
+
+-- The best of the steps before, if it is still what it was.
+local function still_best()
+  if best == '' or not redis.call('HGET', VALUES, best) or redis.call('ZSCORE', DUE, best) then
+    return nil
+  end
+  local found = score_of(read_values(best), page)
+  found.ad = best
+  return exact(found.score) == score and found or nil
+end
+
+local function state_of_walk()
+  local state = {best = still_best(), cursor = cursor, skip = tonumber(skip), looked = 0}
+  if best ~= '' and not state.best then
+    state.cursor, state.skip = '', 0 -- it has changed: all over again
+  end
+  return state
+end
+
+local function record_view(found, clock)
+  local ad = found.ad
+  local terms = read_terms(ad)
+  redis.call('HSET', TARGET, 'ad', ad, 'serial', terms.serial, 'type', terms.type,
+    'price', string.format('%.0f', terms.price), 'words', table.concat(found.words, '\0') .. '\0')
+  redis.call('PEXPIRE', TARGET, keep)
+  local views = count('views', ad, found.words)
+  redis.call('HINCRBY', META, terms.type .. ' views', 1)
+  local spent = terms.type == 'cpm' and pay(ad, terms, found.words, cost_of(terms), clock) or nil
+  settle(ad, terms, views % EVERY == 0, spent, clock)
+end
+
+-- A request that is repeated finds its view.
+local function recorded()
+  local ad = redis.call('HGET', TARGET, 'ad')
+  if not ad then
+    return nil
+  end
+  if not redis.call('HGET', VALUES, ad) then
+    return {'none'}
+  end
+  local found = score_of(read_values(ad), page)
+  found.ad = ad
+  return answer(found, 0)
+end
+
+local stored = redis.call('HGET', META, 'smoothing')
+if not stored then
+  return {'none'}
+end
+if smoothing ~= '' and smoothing ~= stored then
+  return {'smoothing', stored}
+end
+local before = recorded()
+if before then
+  return before
+end
+check_types()
+local clock = read_clock()
+if not bring_back(clock) and wait == '1' then
+  return {'again', '', '0', '', 0, 0}
+end
+local state = state_of_walk()
+if not walk(page, state) then
+  local found = state.best
+  return {'again', found and found.ad or '', found and exact(found.score) or '0', state.cursor,
+    state.skip, state.looked}
+end
+if not state.best then
+  return {'none'}
+end
+local reply = answer(state.best, state.looked)
+record_view(state.best, clock)
+expire_in(ttl)
+return reply
