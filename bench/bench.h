@@ -126,7 +126,8 @@ typedef struct bench_sample {
     X(config_bench)         \
     X(book_bench)           \
     X(service_bench)        \
-    X(suggest_bench)
+    X(suggest_bench)        \
+    X(ads_bench)
 
 #define BENCH_DECLARE(component) extern const bench_component component;
 BENCH_COMPONENTS(BENCH_DECLARE)

@@ -6,7 +6,7 @@
 -- KEYS[5] words       hash: what was counted for a word of an ad
 -- KEYS[6] index       sorted set by bytes: ads of a location, of a word
 -- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
--- KEYS[8] used        hash: word, ads that have it in the index
+-- KEYS[8] heads       hash: beginning of members of the index, the greatest value among them
 -- KEYS[9] gates       hash: kinds, ads that require them
 -- ARGV[1] smoothing   of a new set; that the caller insists on, or ''
 -- ARGV[2] default     smoothing of a new set if the caller does not insist
@@ -20,12 +20,11 @@
 -- ARGV[10...] rest    locations; for each need kind, number of values, values; words
 -- returns {'added'}, {'replaced'}, or {'smoothing', number} when it is another
 
-local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, USED, GATES = unpack(KEYS)
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES = unpack(KEYS)
 -- include: count
 -- include: gate
 
 local smoothing, default, ttl, ad, kind, price, budget, places, needs = unpack(ARGV)
-local NOTHING = {members = {}, words = {}}
 
 local function read_locations()
   local locations = {}
@@ -79,12 +78,8 @@ local function store_terms(old, locations, given)
     type = kind, price = tonumber(price), budget = tonumber(budget), locations = locations,
     kinds = kinds, gates = gates}
   redis.call('HSET', ADS, ad, cmsgpack.pack(terms))
-  if kinds ~= '' then
-    count_use(GATES, kinds, 1)
-  end
-  if old and old.kinds ~= '' then
-    count_use(GATES, old.kinds, -1)
-  end
+  count_kinds(kinds, 1)
+  count_kinds(old and old.kinds or '', -1)
   return terms
 end
 
@@ -92,7 +87,7 @@ end
 local function put_in_place(terms, values, old_place)
   local clock = read_clock()
   local due = closed_until(terms, spent_today(ad, clock), clock)
-  move(old_place, due and NOTHING or place_of(ad, terms, values))
+  move(ad, old_place, due and {} or place_of(terms, values))
   if due then
     redis.call('ZADD', DUE, due, ad)
   else
@@ -107,7 +102,7 @@ end
 check_types()
 local old = read_terms(ad)
 local old_values = old and read_values(ad)
-local old_place = old and not redis.call('ZSCORE', DUE, ad) and place_of(ad, old, old_values)
+local old_place = old and not redis.call('ZSCORE', DUE, ad) and place_of(old, old_values)
 if not stored then
   redis.call('HSET', META, 'smoothing', smoothing ~= '' and smoothing or default)
 end
@@ -115,7 +110,7 @@ local values = read_given()
 local terms = store_terms(old, read_locations(), values)
 compute(ad, terms, values)
 write_values(ad, values)
-put_in_place(terms, values, old_place or NOTHING)
+put_in_place(terms, values, old_place or {})
 if old then
   forget_words(old_values, values)
 end

@@ -18,7 +18,8 @@
  *             location by their eCPM, and of a word at a location by the eCPM of the word.
  *   :due      sorted set: ads whose budget is spent, and when they come back. They are not in
  *             :index meanwhile, so that no walk meets them.
- *   :used     hash: word, number of ads that have it in :index.
+ *   :heads    hash: beginning of members of :index, the greatest value among them. It tells which
+ *             lists a page must walk at all.
  *   :gates    hash: set of kinds, number of ads that are kept apart by them.
  *   :target:ID  hash: a view, with the words that matched; expires after 15 minutes. The client
  *             makes the id, so that a request that is repeated finds its view.
@@ -76,7 +77,7 @@ static int check_options(const tkl_ads_options *o)
 static int make_keys(tkl_client *client, tkl_bytes name, tkl_ads *ads)
 {
     static const char *const parts[TKL__ADS_KEYS] = {"meta",  "ads", "values", "counts", "words",
-                                                     "index", "due", "used",   "gates"};
+                                                     "index", "due", "heads",  "gates"};
     int rc = tkl__keys_make(client, "ads", name, parts, TKL__ADS_KEYS, &ads->keys);
     if (rc == TKL_OK)
         rc = tkl__base_make(client, "ads", name, &ads->base);

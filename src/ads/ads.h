@@ -19,7 +19,7 @@ enum {
     TKL__ADS_WORDS,
     TKL__ADS_INDEX,
     TKL__ADS_DUE,
-    TKL__ADS_USED,
+    TKL__ADS_HEADS,
     TKL__ADS_GATES,
     TKL__ADS_KEYS
 };

@@ -6,7 +6,7 @@
 -- KEYS[5] words       hash: what was counted for a word of an ad
 -- KEYS[6] index       sorted set by bytes: ads of a location, of a word
 -- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
--- KEYS[8] used        hash: word, ads that have it in the index
+-- KEYS[8] heads       hash: beginning of members of the index, the greatest value among them
 -- KEYS[9] gates       hash: kinds, ads that require them
 -- KEYS[10] target     hash: the view
 -- ARGV[1] smoothing   that the caller insists on, or ''
@@ -18,7 +18,7 @@
 -- unknown or has expired, {'removed'} when its ad is gone, or {'smoothing', number} when it is
 -- another
 
-local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, USED, GATES, TARGET = unpack(KEYS)
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TARGET = unpack(KEYS)
 -- include: count
 
 local smoothing, event, token, keep, ttl = unpack(ARGV)

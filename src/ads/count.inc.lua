@@ -29,9 +29,8 @@ local function settle(ad, terms, again, spent, clock)
     return
   end
   local values = read_values(ad)
-  local nothing = {members = {}, words = {}}
   local shown = not redis.call('ZSCORE', DUE, ad)
-  local old = shown and place_of(ad, terms, values) or nothing
+  local old = shown and place_of(terms, values) or {}
   if again then
     compute(ad, terms, values)
     write_values(ad, values)
@@ -39,5 +38,5 @@ local function settle(ad, terms, again, spent, clock)
   if due then
     redis.call('ZADD', DUE, due, ad)
   end
-  move(old, shown and not due and place_of(ad, terms, values) or nothing)
+  move(ad, old, shown and not due and place_of(terms, values) or {})
 end

@@ -38,6 +38,13 @@ local function with_need(gates, need)
   return longer
 end
 
+-- Counts the ads that are kept apart by these kinds.
+local function count_kinds(kinds, by)
+  if kinds ~= '' and redis.call('HINCRBY', GATES, kinds, by) <= 0 then
+    redis.call('HDEL', GATES, kinds)
+  end
+end
+
 -- The kinds that make the gate of an ad, as one text, and its gates. Needs are sorted by kind.
 local function gates_for(locations, needs)
   local chosen = choose_needs(locations, needs)

@@ -40,59 +40,76 @@ local function indexed_words(terms, values)
   return list, covered
 end
 
-local function members_of(ad, terms, words, value, ecpm)
-  local members = {}
-  local rest = '\0' .. struct.pack('>d', value) .. ad
-  for _, location in ipairs(terms.locations) do
-    for _, gate in ipairs(terms.gates) do
-      members['l' .. location .. '\0' .. gate .. rest] = true
-    end
-    for _, word in ipairs(words) do
-      members['w' .. word .. '\0' .. location .. '\0' .. struct.pack('>d', ecpm[word]) .. ad] = true
-    end
-  end
-  return members
-end
-
--- {members, words}: what the index has of an ad. Without terms: nothing.
-local function place_of(ad, terms, values)
+-- What the index has of an ad, {beginning of the member = value}. Without terms: nothing.
+local function place_of(terms, values)
+  local place = {}
   if not terms then
-    return {members = {}, words = {}}
+    return place
   end
   local words, value = indexed_words(terms, values)
-  return {members = members_of(ad, terms, words, value, values.ecpm), words = words}
-end
-
-local function count_use(key, field, by)
-  if redis.call('HINCRBY', key, field, by) <= 0 then
-    redis.call('HDEL', key, field)
-  end
-end
-
-local function count_words(words, others, by)
-  local has = {}
-  for _, word in ipairs(others) do
-    has[word] = true
-  end
-  for _, word in ipairs(words) do
-    if not has[word] then
-      count_use(USED, word, by)
+  for _, location in ipairs(terms.locations) do
+    for _, gate in ipairs(terms.gates) do
+      place['l' .. location .. '\0' .. gate .. '\0'] = value
     end
+    for _, word in ipairs(words) do
+      place['w' .. word .. '\0' .. location .. '\0'] = values.ecpm[word]
+    end
+  end
+  return place
+end
+
+-- The greatest value of all members with this beginning, nil: there are none.
+local function head_of(start)
+  local top = redis.call('ZRANGE', INDEX, '(' .. string.sub(start, 1, -2) .. '\1', '[' .. start,
+    'BYLEX', 'REV', 'LIMIT', 0, 1)[1]
+  return top and (struct.unpack('>d', top, #start + 1))
+end
+
+-- :heads has that value for each beginning. After the place of an ad has changed from `old` to
+-- `new` in these lists.
+local function update_heads(starts, old, new)
+  local heads = redis.call('HMGET', HEADS, unpack(starts))
+  local set, gone = {}, {}
+  for i, start in ipairs(starts) do
+    local head = tonumber(heads[i] or -1)
+    local value = new[start]
+    if not (value and value >= head) and old[start] == head then
+      value = head_of(start)
+      if not value then
+        gone[#gone + 1] = start
+      end
+    elseif value and value < head then
+      value = nil
+    end
+    if value then
+      set[#set + 1] = start
+      set[#set + 1] = exact(value)
+    end
+  end
+  if #set > 0 then
+    redis.call('HSET', HEADS, unpack(set))
+  end
+  if #gone > 0 then
+    redis.call('HDEL', HEADS, unpack(gone))
   end
 end
 
 -- Makes the index have the place `new` of an ad instead of `old`.
-local function move(old, new)
-  local add, remove = {}, {}
-  for member in pairs(new.members) do
-    if not old.members[member] then
+local function move(ad, old, new)
+  local add, remove, starts = {}, {}, {}
+  for start, value in pairs(new) do
+    if old[start] ~= value then
       add[#add + 1] = 0
-      add[#add + 1] = member
+      add[#add + 1] = start .. struct.pack('>d', value) .. ad
+      starts[#starts + 1] = start
     end
   end
-  for member in pairs(old.members) do
-    if not new.members[member] then
-      remove[#remove + 1] = member
+  for start, value in pairs(old) do
+    if new[start] ~= value then
+      remove[#remove + 1] = start .. struct.pack('>d', value) .. ad
+      if not new[start] then
+        starts[#starts + 1] = start
+      end
     end
   end
   if #add > 0 then
@@ -101,6 +118,7 @@ local function move(old, new)
   if #remove > 0 then
     redis.call('ZREM', INDEX, unpack(remove))
   end
-  count_words(new.words, old.words, 1)
-  count_words(old.words, new.words, -1)
+  if #starts > 0 then
+    update_heads(starts, old, new)
+  end
 end

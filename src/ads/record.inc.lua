@@ -102,7 +102,7 @@ end
 
 -- Before the first write: an error now when one of the keys is of another type.
 local function check_types()
-  for _, key in ipairs({META, ADS, VALUES, COUNTS, WORDS, USED, GATES}) do
+  for _, key in ipairs({META, ADS, VALUES, COUNTS, WORDS, HEADS, GATES}) do
     redis.call('HLEN', key)
   end
   redis.call('ZCARD', INDEX)
@@ -111,7 +111,7 @@ end
 
 -- After the last write: all keys expire together, or none does.
 local function expire_in(ttl)
-  for _, key in ipairs({META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, USED, GATES}) do
+  for _, key in ipairs({META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES}) do
     if ttl ~= '0' then
       redis.call('PEXPIRE', key, ttl)
     elseif redis.call('PERSIST', key) == 0 and key == META then

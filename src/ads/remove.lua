@@ -6,13 +6,13 @@
 -- KEYS[5] words       hash: what was counted for a word of an ad
 -- KEYS[6] index       sorted set by bytes: ads of a location, of a word
 -- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
--- KEYS[8] used        hash: word, ads that have it in the index
+-- KEYS[8] heads       hash: beginning of members of the index, the greatest value among them
 -- KEYS[9] gates       hash: kinds, ads that require them
 -- ARGV[1] ad
 -- returns 1, or 0 when there is none of that name
 
-local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, USED, GATES = unpack(KEYS)
--- include: index
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES = unpack(KEYS)
+-- include: gate
 
 local ad = ARGV[1]
 
@@ -40,13 +40,11 @@ end
 check_types()
 local values = read_values(ad)
 if not redis.call('ZSCORE', DUE, ad) then
-  move(place_of(ad, terms, values), {members = {}, words = {}})
+  move(ad, place_of(terms, values), {})
 end
 redis.call('ZREM', DUE, ad)
 redis.call('HDEL', ADS, ad)
 redis.call('HDEL', VALUES, ad)
 forget_counts(values.words)
-if terms.kinds ~= '' then
-  count_use(GATES, terms.kinds, -1)
-end
+count_kinds(terms.kinds, -1)
 return 1

@@ -14,6 +14,14 @@ local function due_ads(clock)
   return ads
 end
 
+local function size_of(place)
+  local size = 0
+  for _ in pairs(place) do
+    size = size + 1
+  end
+  return size
+end
+
 -- Puts an ad back into the index, if its budget allows. Returns how many members that took.
 local function put_back(ad, clock)
   local terms = read_terms(ad)
@@ -22,10 +30,10 @@ local function put_back(ad, clock)
     redis.call('ZADD', DUE, again, ad)
     return 0
   end
-  local place = place_of(ad, terms, terms and read_values(ad))
-  move({members = {}, words = {}}, place)
+  local place = place_of(terms, terms and read_values(ad))
+  move(ad, {}, place)
   redis.call('ZREM', DUE, ad)
-  return terms and #terms.locations * (#terms.gates + #place.words) or 0
+  return size_of(place)
 end
 
 -- True: all that are due have come back.

@@ -116,8 +116,8 @@ typedef struct walk {
 /* The best of the steps before, and where they stopped. */
 static void put_state(const walk *w, tkl__args *args)
 {
-    static const char *const none[] = {"", "0", "", "0"};
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const none[] = {"", "0", ""};
+    for (size_t i = 0; i < 3; i++) {
         if (w->reply)
             tkl__args_bytes(args, tkl_reply_bytes(tkl_reply_at(w->reply, i + 1)));
         else
@@ -150,7 +150,7 @@ static int walk_on(walk *w)
 {
     int rc = step(w);
     while (rc == TKL_OK && tkl__ads_says(w->reply, "again")) {
-        w->looked += tkl_reply_int(tkl_reply_at(w->reply, 5));
+        w->looked += tkl_reply_int(tkl_reply_at(w->reply, 4));
         rc = step(w);
     }
     return rc;

@@ -6,7 +6,7 @@
 -- KEYS[5] words       hash: what was counted for a word of an ad
 -- KEYS[6] index       sorted set by bytes: ads of a location, of a word
 -- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
--- KEYS[8] used        hash: word, ads that have it in the index
+-- KEYS[8] heads       hash: beginning of members of the index, the greatest value among them
 -- KEYS[9] gates       hash: kinds, ads that require them
 -- KEYS[10] target     hash: the view; a new name for each
 -- ARGV[1] smoothing   that the caller insists on, or ''
@@ -16,22 +16,21 @@
 -- ARGV[5] best        of the steps before: ad, or ''
 -- ARGV[6] score       its score
 -- ARGV[7] cursor      where the steps before have stopped
--- ARGV[8] skip        how many words they have walked
--- ARGV[9] locations   their number
--- ARGV[10] traits     the number of parameters of the viewer
--- ARGV[11...] page    locations; kind and value of each parameter; words
+-- ARGV[8] locations   their number
+-- ARGV[9] traits      the number of parameters of the viewer
+-- ARGV[10...] page    locations; kind and value of each parameter; words
 -- returns {'shown', ad, type, score, base, location, looked, then word and eCPM of each match},
--- {'none'}, {'again', best, score, cursor, skip, looked} when another step is needed, or
+-- {'none'}, {'again', best, score, cursor, looked} when another step is needed, or
 -- {'smoothing', number} when it is another
 
-local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, USED, GATES, TARGET = unpack(KEYS)
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TARGET = unpack(KEYS)
 -- include: count
 -- include: walk
 
 local EVERY = 100 -- views after which eCPMs are computed again
 
-local smoothing, keep, ttl, wait, best, score, cursor, skip = unpack(ARGV)
-local page = read_page(ARGV, 11, tonumber(ARGV[9]), tonumber(ARGV[10]))
+local smoothing, keep, ttl, wait, best, score, cursor = unpack(ARGV)
+local page = read_page(ARGV, 10, tonumber(ARGV[8]), tonumber(ARGV[9]))
 
 local function answer(found, looked)
   local terms = read_terms(found.ad)
@@ -55,9 +54,9 @@ local function still_best()
 end
 
 local function state_of_walk()
-  local state = {best = still_best(), cursor = cursor, skip = tonumber(skip), looked = 0}
+  local state = {best = still_best(), cursor = cursor}
   if best ~= '' and not state.best then
-    state.cursor, state.skip = '', 0 -- it has changed: all over again
+    state.cursor = '' -- it has changed: all over again
   end
   return state
 end
@@ -102,13 +101,13 @@ end
 check_types()
 local clock = read_clock()
 if not bring_back(clock) and wait == '1' then
-  return {'again', '', '0', '', 0, 0}
+  return {'again', '', '0', '', 0}
 end
 local state = state_of_walk()
 if not walk(page, state) then
   local found = state.best
   return {'again', found and found.ad or '', found and exact(found.score) or '0', state.cursor,
-    state.skip, state.looked}
+    state.looked}
 end
 if not state.best then
   return {'none'}

@@ -4,24 +4,53 @@
 -- include: gate
 -- include: page
 
-local FEW, MANY = 4, 64     -- members that are fetched at first, and then
+local MANY = 64             -- members that are fetched at once, after 1, 4 and 16
+local FIELDS = 1000         -- of one HMGET
 local WORK = 12000          -- of one step: about three milliseconds
-local WORK_OF_AD, WORK_OF_WORD, WORK_OF_LIST = 20, 2, 12
-local LISTS_OF_WORDS = 500  -- in one step; more words are the next step's
+local WORK_OF_AD, WORK_OF_WORD, WORK_OF_FETCH = 20, 2, 30
 
--- A list is all members with one beginning. Those below `cursor` (value and ad; '' for all).
-local function fetch(list, cursor, count)
-  local from = cursor == '' and '(' .. string.sub(list.start, 1, -2) .. '\1'
-    or '(' .. list.start .. cursor
-  list.members = redis.call('ZRANGE', INDEX, from, '[' .. list.start, 'BYLEX', 'REV',
-    'LIMIT', 0, count)
-  list.count, list.at = count, 0
+-- The beginnings of all lists that concern a page.
+local function lists_of(page)
+  local starts = {}
+  local gates = gates_of_viewer(page.viewer)
+  for _, location in ipairs(page.locations) do
+    for _, gate in ipairs(gates) do
+      starts[#starts + 1] = 'l' .. location .. '\0' .. gate .. '\0'
+    end
+    for _, word in ipairs(page.words) do
+      starts[#starts + 1] = 'w' .. word .. '\0' .. location .. '\0'
+    end
+  end
+  return starts
 end
 
--- Goes on to the next member. False: there is none.
-local function advance(list)
-  if list.at == list.count then
-    fetch(list, list.rest, MANY)
+-- Those that are not empty, {start, value}: nothing in a list is above its value. `below`: where
+-- the steps before have stopped.
+local function waiting_lists(page, below)
+  local starts, lists = lists_of(page), {}
+  for from = 1, #starts, FIELDS do
+    local to = math.min(from + FIELDS - 1, #starts)
+    local heads = redis.call('HMGET', HEADS, unpack(starts, from, to))
+    for i = from, to do
+      local head = tonumber(heads[i - from + 1] or nil)
+      if head then
+        lists[#lists + 1] = {start = starts[i], value = math.min(head, below)}
+      end
+    end
+  end
+  return lists
+end
+
+-- Goes on to the next member of a list, below `cursor` (value and ad; '' for all) when it is new.
+-- False: there is none.
+local function advance(list, cursor)
+  if not list.at or list.at == list.count then
+    local rest = list.rest or cursor
+    local from = rest == '' and string.sub(list.start, 1, -2) .. '\1' or list.start .. rest
+    list.count = math.min(MANY, 4 * (list.count or 0.25))
+    list.members = redis.call('ZRANGE', INDEX, '(' .. from, '[' .. list.start, 'BYLEX', 'REV',
+      'LIMIT', 0, list.count)
+    list.at = 0
   end
   list.at = list.at + 1
   local member = list.members[list.at]
@@ -31,14 +60,6 @@ local function advance(list)
   list.rest = string.sub(member, #list.start + 1)
   list.value = struct.unpack('>d', list.rest)
   return true
-end
-
-local function open_list(lists, start, cursor)
-  local list = {start = start}
-  fetch(list, cursor, FEW)
-  if advance(list) then
-    lists[#lists + 1] = list
-  end
 end
 
 -- Whether a text is behind another in the order of bytes; `<` would ask the server's locale.
@@ -52,64 +73,44 @@ local function is_behind(a, b)
   return #a > #b
 end
 
--- The list whose next member is the greatest, and its number.
+-- The number of the list whose next member is the greatest, nil: there are none.
 local function greatest(lists)
-  local top, at
+  local at
   for i, list in ipairs(lists) do
-    if not top or list.value > top.value
-        or list.value == top.value and list.rest ~= top.rest and is_behind(list.rest, top.rest) then
-      top, at = list, i
+    local top = lists[at]
+    if not top or list.value > top.value or list.value == top.value and list.rest
+        and list.rest ~= top.rest and is_behind(list.rest, top.rest) then
+      at = i
     end
   end
-  return top, at
+  return at
 end
 
--- Words of the page that have lists; those behind the first `skip`.
-local function words_with_lists(page, skip, most)
-  local found = {}
-  if #page.words == 0 then
-    return found, false
-  end
-  local uses = redis.call('HMGET', USED, unpack(page.words))
-  local seen = 0
-  for i, word in ipairs(page.words) do
-    if uses[i] then
-      seen = seen + 1
-      if seen > skip + most then
-        return found, true
-      elseif seen > skip then
-        found[#found + 1] = word
-      end
+-- Opens the lists that may have the greatest member, but none that cannot be better than the best.
+-- Returns the work it was.
+local function open_lists(state)
+  local work = 0
+  local at = greatest(state.waiting)
+  while at do
+    local value = state.waiting[at].value
+    local top = state.open[greatest(state.open)]
+    if top and top.value > value or state.best and state.best.score >= value then
+      return work
     end
-  end
-  return found, false
-end
-
--- The lists of this step that are not empty, whether there are more words, and the work it was.
-local function open_lists(page, state)
-  local lists, opened = {}, 0
-  local function open(start)
-    open_list(lists, start, state.cursor)
-    opened = opened + 1
-  end
-  for _, location in ipairs(page.locations) do
-    for _, gate in ipairs(state.skip == 0 and gates_of_viewer(page.viewer) or {}) do
-      open('l' .. location .. '\0' .. gate .. '\0')
+    local list = table.remove(state.waiting, at)
+    if advance(list, state.cursor) then
+      state.open[#state.open + 1] = list
     end
+    work = work + WORK_OF_FETCH + #state.waiting / 3
+    at = greatest(state.waiting)
   end
-  state.most = math.floor(LISTS_OF_WORDS / math.max(1, #page.locations))
-  local words, more = words_with_lists(page, state.skip, state.most)
-  for _, word in ipairs(words) do
-    for _, location in ipairs(page.locations) do
-      open('w' .. word .. '\0' .. location .. '\0')
-    end
-  end
-  return lists, more, opened * WORK_OF_LIST
+  return work
 end
 
 -- Looks at an ad. Returns the work it was.
 local function try(state, page, ad)
   local values = read_values(ad)
+  state.looked = state.looked + 1
   if not first_unmet(values.needs, page.viewer) then
     local found = score_of(values, page)
     if not state.best or found.score > state.best.score then
@@ -120,29 +121,30 @@ local function try(state, page, ad)
   return WORK_OF_AD + WORK_OF_WORD * #values.words
 end
 
--- Walks on from the state {best, cursor, skip}. True: state.best is the best of all, or there is
--- none; else the next step goes on from the state. state.looked: ads that were looked at.
+-- Walks on from the state {best, cursor}. True: state.best is the best of all, or there is none;
+-- else the next step goes on from the state. state.looked: ads that were looked at.
 local function walk(page, state)
-  local lists, more, work = open_lists(page, state)
-  local met = {}
-  local top, at = greatest(lists)
-  while top and not (state.best and state.best.score >= top.value) do
-    if work > WORK and state.looked > 0 then
+  local below = state.cursor == '' and math.huge or (struct.unpack('>d', state.cursor))
+  local met, started = {}, state.cursor
+  state.waiting, state.open, state.looked = waiting_lists(page, below), {}, 0
+  local work = open_lists(state) + #state.waiting
+  local at = greatest(state.open)
+  while at and not (state.best and state.best.score >= state.open[at].value) do
+    if work > WORK and state.cursor ~= started then
       return false
     end
+    local top = state.open[at]
     local ad = string.sub(top.rest, 9)
     state.cursor = top.rest
     if not met[ad] then
       met[ad] = true
-      state.looked = state.looked + 1
       work = work + try(state, page, ad)
     end
-    work = work + 1 + #lists / 3
     if not advance(top) then
-      table.remove(lists, at)
+      table.remove(state.open, at)
     end
-    top, at = greatest(lists)
+    work = work + 1 + open_lists(state) + #state.open / 3
+    at = greatest(state.open)
   end
-  state.cursor, state.skip = '', state.skip + state.most
-  return not more
+  return true
 end
