@@ -28,6 +28,7 @@
     X(cli_unique)     \
     X(cli_bits)       \
     X(cli_geo)        \
+    X(cli_ads)        \
     X(cli_ip)         \
     X(cli_config)     \
     X(cli_maintain)   \

@@ -99,7 +99,7 @@ local stored = redis.call('HGET', META, 'smoothing')
 if stored and smoothing ~= '' and smoothing ~= stored then
   return {'smoothing', stored}
 end
-check_types()
+check_types({ADS, VALUES, COUNTS, WORDS, HEADS, GATES}, {INDEX, DUE})
 local old = read_terms(ad)
 local old_values = old and read_values(ad)
 local old_place = old and not redis.call('ZSCORE', DUE, ad) and place_of(old, old_values)

@@ -24,9 +24,9 @@ local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TARGET = unpac
 local smoothing, event, token, keep, ttl = unpack(ARGV)
 
 -- The words that matched, as far as the ad still has them.
-local function words_left(matched, ad)
+local function words_left(matched, values)
   local has, words = {}, {}
-  for _, word in ipairs(read_values(ad).words) do
+  for _, word in ipairs(values.words) do
     has[word] = true
   end
   for word in string.gmatch(matched, '([^%z]+)%z') do
@@ -53,9 +53,10 @@ local terms = read_terms(ad)
 if not terms or tonumber(serial or '') ~= terms.serial then
   return {'removed'}
 end
-check_types()
+check_types({COUNTS, WORDS, HEADS}, {INDEX, DUE})
 local cost = EVENT[paid_as] == event and tonumber(price or '')
-local words = words_left(matched or '', ad)
+local values = read_values(ad)
+local words = words_left(matched or '', values)
 redis.call('HSET', TARGET, event, token)
 redis.call('PEXPIRE', TARGET, keep)
 count(event, ad, words)
@@ -65,6 +66,6 @@ if cost then
   redis.call('HINCRBY', META, paid_as .. ' ' .. event, 1)
   spent = pay(ad, terms, words, cost, clock)
 end
-settle(ad, terms, true, spent, clock)
+settle(ad, terms, values, true, spent, clock)
 expire_in(ttl)
 return {'counted'}

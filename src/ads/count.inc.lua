@@ -23,12 +23,11 @@ end
 
 -- After something was counted or spent: new eCPMs if asked, and out of the index if the budget is
 -- spent. `spent`: today; nil: nothing was spent.
-local function settle(ad, terms, again, spent, clock)
+local function settle(ad, terms, values, again, spent, clock)
   local due = spent and closed_until(terms, spent, clock)
   if not again and not due then
     return
   end
-  local values = read_values(ad)
   local shown = not redis.call('ZSCORE', DUE, ad)
   local old = shown and place_of(terms, values) or {}
   if again then

@@ -100,13 +100,14 @@ local function of_word(what, word, ad)
   return what .. ':' .. word .. '\0' .. ad
 end
 
--- Before the first write: an error now when one of the keys is of another type.
-local function check_types()
-  for _, key in ipairs({META, ADS, VALUES, COUNTS, WORDS, HEADS, GATES}) do
+-- Before the first write: an error now when a key that was not read is of another type.
+local function check_types(hashes, sets)
+  for _, key in ipairs(hashes) do
     redis.call('HLEN', key)
   end
-  redis.call('ZCARD', INDEX)
-  redis.call('ZCARD', DUE)
+  for _, key in ipairs(sets) do
+    redis.call('ZCARD', key)
+  end
 end
 
 -- After the last write: all keys expire together, or none does.

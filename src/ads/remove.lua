@@ -37,7 +37,7 @@ local terms = read_terms(ad)
 if not terms then
   return 0
 end
-check_types()
+check_types({META, COUNTS, WORDS, HEADS, GATES}, {INDEX})
 local values = read_values(ad)
 if not redis.call('ZSCORE', DUE, ad) then
   move(ad, place_of(terms, values), {})

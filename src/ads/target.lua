@@ -70,7 +70,9 @@ local function record_view(found, clock)
   local views = count('views', ad, found.words)
   redis.call('HINCRBY', META, terms.type .. ' views', 1)
   local spent = terms.type == 'cpm' and pay(ad, terms, found.words, cost_of(terms), clock) or nil
-  settle(ad, terms, views % EVERY == 0, spent, clock)
+  if spent or views % EVERY == 0 then
+    settle(ad, terms, read_values(ad), views % EVERY == 0, spent, clock)
+  end
 end
 
 -- A request that is repeated finds its view.
@@ -98,7 +100,7 @@ local before = recorded()
 if before then
   return before
 end
-check_types()
+check_types({ADS, VALUES, COUNTS, WORDS, HEADS}, {INDEX})
 local clock = read_clock()
 if not bring_back(clock) and wait == '1' then
   return {'again', '', '0', '', 0}
