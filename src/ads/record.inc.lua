@@ -42,6 +42,11 @@ local function read_terms(ad)
   return terms
 end
 
+-- The same for an ad that must be there.
+local function terms_of(ad)
+  return read_terms(ad) or damaged(ad)
+end
+
 -- An eCPM as it was written, else nil.
 local function read_ecpm(text)
   local ecpm = tonumber(text)

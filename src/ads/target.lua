@@ -33,7 +33,7 @@ local smoothing, keep, ttl, wait, best, score, cursor = unpack(ARGV)
 local page = read_page(ARGV, 10, tonumber(ARGV[8]), tonumber(ARGV[9]))
 
 local function answer(found, looked)
-  local terms = read_terms(found.ad)
+  local terms = terms_of(found.ad)
   local reply = {'shown', found.ad, terms.type, exact(found.score), exact(found.base),
     first_location(page, terms) or '', looked}
   for _, word in ipairs(found.words) do
@@ -63,7 +63,7 @@ end
 
 local function record_view(found, clock)
   local ad = found.ad
-  local terms = read_terms(ad)
+  local terms = terms_of(ad)
   redis.call('HSET', TARGET, 'ad', ad, 'serial', terms.serial, 'type', terms.type,
     'price', string.format('%.0f', terms.price), 'words', table.concat(found.words, '\0') .. '\0')
   redis.call('PEXPIRE', TARGET, keep)

@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ads: formulas computed by hand, who is shown where, clicks, replacing and removing.
+ */
+#include <math.h>
+
+#include "support/adverts.h"
+#include "support/cluster.h"
+#include "support/fixture.h"
+
+#define COUNTS "tackle:ads:{site}:counts"
+#define WORDS  "tackle:ads:{site}:words"
+
+#define PLAIN (&(tkl_ads_options){.smoothing = TKL_NONE})
+
+static void assert_near(double got, double expected)
+{
+    if (fabs(got - expected) > 1e-12)
+        fail_msg("got %.17g, expected %.17g", got, expected);
+}
+
+static void put_count(fixture *f, const char *field, const char *value)
+{
+    assert_ok(tkl_callz(f->client, NULL, "HSET", COUNTS, field, value, NULL));
+}
+
+/* What was counted for a word of the ad. */
+static void put_word(fixture *f, const char *what, const char *word, const char *ad,
+                     const char *value)
+{
+    char field[128];
+    size_t len = (size_t)sprintf(field, "%s:%s", what, word) + 1;
+    len += (size_t)sprintf(field + len, "%s", ad);
+    const char *argv[] = {"HSET", WORDS, field, value};
+    size_t lens[] = {4, strlen(WORDS), len, strlen(value)};
+    assert_ok(tkl_call(f->client, 4, argv, lens, NULL, NULL));
+}
+
+/* ---- Formulas ------------------------------------------------------------ */
+
+static void the_ecpm_of_1000_views_is_their_price(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPM, .price = 0.7, .text = "green tea"});
+    tkl_ads_choice *c = target_page(ads, "Tea and green leaves");
+    assert_near(c->score, 0.7);
+    assert_near(c->bonus, 0);
+    assert_int_equal(c->count, 2);
+    tkl_ads_choice_free(c);
+    tkl_ads_close(ads);
+}
+
+/* 0.25 x 0.002 x 1000 = 0.5 */
+static void the_ecpm_of_clicks_by_hand(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, PLAIN);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 0.25});
+    assert_near(ecpm_of(ads, "a"), 0.25); /* the default average: 1 click per 1000 views */
+    put_count(f, "views:a", "998");
+    target_id first = show_ad(ads, ""), second = show_ad(ads, "");
+    assert_ok(tkl_ads_click(ads, tkl_str(first.text)));
+    assert_ok(tkl_ads_click(ads, tkl_str(second.text)));
+    assert_near(ecpm_of(ads, "a"), 0.5);
+    tkl_ads_close(ads);
+}
+
+/* 0.002 x 0.1 x 3 x 1000 = 0.6: 10 000 views, 20 clicks, 2 actions. */
+static void the_ecpm_of_actions_by_hand(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, PLAIN);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPA, .price = 3});
+    put_count(f, "views:a", "9999");
+    put_count(f, "clicks:a", "20");
+    put_count(f, "actions:a", "1");
+    target_id target = show_ad(ads, "");
+    assert_ok(tkl_ads_action(ads, tkl_str(target.text)));
+    assert_near(ecpm_of(ads, "a"), 0.6);
+    tkl_ads_close(ads);
+}
+
+/* One lucky click: average = 1000 (1 + 1) / (1 + 1000) per 1000 views, rate of the ad (1 + average)
+ * / (1 + 1000), of the word (1 + 1000 rate) / (1 + 1000). */
+static void a_smoothed_rate_by_hand(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 0.25, .text = "running shoes"});
+    target_id target = show_ad(ads, "running");
+    assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
+    double average = 2000.0 / 1001, rate = (1 + average) / 1001, of_word = (1 + 1000 * rate) / 1001;
+    assert_near(ecpm_of(ads, "a"), 250 * rate);
+    assert_near(bonus_of(ads, "a", "running"), 250 * (of_word - rate));
+    assert_near(bonus_of(ads, "a", "shoes"), 0);
+    assert_true(ecpm_of(ads, "a") < 0.75); /* not the 250 of the plain rate */
+    tkl_ads_close(ads);
+}
+
+static void the_plain_rate_by_hand(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, PLAIN);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 0.25, .text = "running shoes"});
+    show_ad(ads, "");
+    show_ad(ads, "shoes");
+    target_id target = show_ad(ads, "running");
+    show_ad(ads, "running");
+    assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
+    assert_near(ecpm_of(ads, "a"), 0.25 * 1 / 4 * 1000);
+    assert_near(bonus_of(ads, "a", "running"), 125 - 62.5);
+    assert_near(bonus_of(ads, "a", "shoes"), -62.5);
+    tkl_ads_close(ads);
+}
+
+/* base 0.5; words of 0.8, 0.2 and 0.6: bonuses 0.3, -0.3 and 0.1. */
+static void the_score_is_base_and_mean_of_smallest_and_largest_bonus(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, PLAIN);
+    advert a = {.name = "a", .type = TKL_ADS_CPC, .price = 0.25, .text = "red green blue grey"};
+    add_ad(ads, a);
+    put_count(f, "views:a", "10000");
+    put_count(f, "clicks:a", "20");
+    static const char *const words[] = {"red", "green", "blue"};
+    static const char *const clicks[] = {"32", "8", "24"};
+    for (int i = 0; i < 3; i++) {
+        put_word(f, "views", words[i], "a", "10000");
+        put_word(f, "clicks", words[i], "a", clicks[i]);
+    }
+    add_ad(ads, a); /* computes all */
+    static const struct {
+        const char *text;
+        double bonus;
+        size_t matches;
+    } cases[] = {
+        {"", 0, 0},
+        {"yellow", 0, 0},
+        {"red", 0.3, 1},
+        {"green", -0.3, 1},
+        {"blue", 0.1, 1},
+        {"red blue", 0.2, 2},
+        {"grey", 0, 1},
+        {"grey red", 0.15, 2},
+        {"red green", 0, 2},
+        {"blue red green", 0, 3},
+        {"Grey GREEN", -0.15, 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tkl_ads_choice *c = explain_page(ads, "a", NULL, NULL, cases[i].text);
+        assert_near(c->base, 0.5);
+        assert_near(c->bonus, cases[i].bonus);
+        assert_near(c->score, 0.5 + cases[i].bonus);
+        assert_int_equal(c->count, cases[i].matches);
+        tkl_ads_choice_free(c);
+    }
+    tkl_ads_close(ads);
+}
+
+static void a_new_ad_starts_from_the_average_of_its_type(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    tkl_ads_stats stats;
+    assert_code(tkl_ads_stat(ads, &stats), TKL_NOTFOUND);
+    add_ad(ads, (advert){.name = "old", .type = TKL_ADS_CPC, .price = 1});
+    for (int i = 0; i < 10; i++) {
+        target_id target = show_ad(ads, "");
+        assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
+    }
+    assert_ok(tkl_ads_stat(ads, &stats));
+    assert_near(stats.clicks_per_1k, 1000 * 11.0 / 1010);
+    assert_near(stats.actions_per_1k, 1);
+    assert_int_equal(stats.smoothing, 1000);
+    assert_int_equal(stats.ads, 1);
+    add_ad(ads, (advert){.name = "new", .type = TKL_ADS_CPC, .price = 0.5});
+    add_ad(ads, (advert){.name = "other", .type = TKL_ADS_CPA, .price = 0.5});
+    assert_near(ecpm_of(ads, "new"), 0.5 * 1000 * 11.0 / 1010);
+    assert_near(ecpm_of(ads, "other"), 0.5);
+    tkl_ads_close(ads);
+}
+
+/* The classic error: a word that is never clicked keeps its bonus. */
+static void a_word_that_is_not_clicked_loses_its_bonus(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1, .text = "lucky unlucky"});
+    target_id target = show_ad(ads, "lucky");
+    assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
+    double before = bonus_of(ads, "a", "lucky");
+    assert_true(before > 0);
+    for (int i = 0; i < 199; i++) /* computed again at the 100th and the 200th view */
+        show_ad(ads, "lucky unlucky");
+    assert_true(bonus_of(ads, "a", "lucky") < before);
+    assert_true(bonus_of(ads, "a", "unlucky") < 0);
+    tkl_ads_close(ads);
+}
+
+static void every_100_views_count_without_a_click(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1});
+    for (int i = 0; i < 99; i++)
+        show_ad(ads, "");
+    assert_near(ecpm_of(ads, "a"), 1);
+    show_ad(ads, "");
+    assert_near(ecpm_of(ads, "a"), 1000 * (0 + 1000 * 1.0 / 1100) / 1100);
+    tkl_ads_close(ads);
+}
+
+/* ---- Who is shown where -------------------------------------------------- */
+
+static void one_location_of_the_ad_must_be_the_pages(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPM, .price = 1, .locations = "Köln,Texas"});
+    add_ad(ads, (advert){.name = "b", .type = TKL_ADS_CPM, .price = 2, .locations = "USA"});
+    expect_ad(ads, "KÖLN,NRW,Germany", NULL, "", "a");
+    expect_ad(ads, "Austin,texas", NULL, "", "a");
+    expect_ad(ads, "Austin,Texas,USA", NULL, "", "b");
+    expect_ad(ads, "Paris", NULL, "", NULL);
+    expect_ad(ads, "Tex", NULL, "", NULL);
+    tkl_ads_page nowhere = {.text = tkl_str("x")};
+    tkl_ads_choice *c;
+    assert_code(tkl_ads_target(ads, &nowhere, &c), TKL_EMPTY);
+    assert_null(c);
+    tkl_ads_close(ads);
+}
+
+static void all_required_kinds_must_be_met(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "any", .type = TKL_ADS_CPM, .price = 1});
+    add_ad(ads, (advert){.name = "young", .type = TKL_ADS_CPM, .price = 2, .needs = "age=18,19"});
+    add_ad(ads, (advert){.name = "both",
+                         .type = TKL_ADS_CPM,
+                         .price = 3,
+                         .needs = "os=ios,android age=18,19"});
+    expect_ad(ads, NULL, NULL, "", "any");
+    expect_ad(ads, NULL, "age=20", "", "any");
+    expect_ad(ads, NULL, "age=19", "", "young");
+    expect_ad(ads, NULL, "Age=19 OS=iOS", "", "both");
+    expect_ad(ads, NULL, "os=android age=18 gender=f", "", "both");
+    expect_ad(ads, NULL, "os=ios", "", "any");
+    expect_ad(ads, NULL, "os=linux age=18", "", "young");
+    tkl_ads_choice *c = explain_page(ads, "both", NULL, "age=18", "");
+    assert_memory_equal(c->unmet.data, "os", 2);
+    assert_int_equal(c->target.len, 0);
+    tkl_ads_choice_free(c);
+    tkl_ads_close(ads);
+}
+
+/* Words are a bonus, never a requirement; the best ad is not the one with most matches. */
+static void words_are_a_bonus(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1, .text = "tea cup"});
+    add_ad(ads, (advert){.name = "b", .type = TKL_ADS_CPC, .price = 1.001, .text = "coffee"});
+    expect_ad(ads, NULL, NULL, "tea in a cup", "b");
+    target_id id;
+    for (int i = 0; i < 3; i++) { /* b has gone: a learns that tea is good */
+        remove_ad(ads, "b");
+        id = show_ad(ads, "tea");
+        assert_ok(tkl_ads_click(ads, tkl_str(id.text)));
+    }
+    double ecpm = ecpm_of(ads, "a");
+    add_ad(ads, (advert){.name = "b", .type = TKL_ADS_CPM, .price = floor(ecpm * 1000 + 1) / 1000});
+    expect_ad(ads, NULL, NULL, "nothing of it", "b");
+    expect_ad(ads, NULL, NULL, "a cup", "b");
+    expect_ad(ads, NULL, NULL, "Tea!", "a");
+    tkl_ads_close(ads);
+}
+
+static void words_of_any_language_match(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a",
+                         .type = TKL_ADS_CPC,
+                         .price = 1,
+                         .text = "Straßenmöbel, the 北京天气 \xff\xfe o'clock"});
+    static const char *const pages[] = {"STRASSENMOBEL", "天气", "O’CLOCK"};
+    for (int i = 0; i < 3; i++) {
+        tkl_ads_choice *c = target_page(ads, pages[i]);
+        assert_int_equal(c->count, 1);
+        tkl_ads_choice_free(c);
+    }
+    tkl_ads_choice *c = target_page(ads, "the"); /* a stop word */
+    assert_int_equal(c->count, 0);
+    tkl_ads_choice_free(c);
+    tkl_ads_close(ads);
+}
+
+/* Thousands that do not fit are above the one that does, and no gate keeps them apart. */
+static void a_long_walk_finds_the_best(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    char name[16];
+    static const char *const many =
+        "age=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20"; /* more than a gate has */
+    for (int i = 0; i < 2000; i++) {
+        sprintf(name, "no%d", i);
+        add_ad(ads, (advert){.name = name, .type = TKL_ADS_CPM, .price = 5, .needs = many});
+    }
+    expect_ad(ads, NULL, "age=99", "", NULL);
+    add_ad(ads, (advert){.name = "low", .type = TKL_ADS_CPM, .price = 1});
+    add_ad(ads, (advert){.name = "yes", .type = TKL_ADS_CPM, .price = 2, .needs = "age=99"});
+    tkl_ads_choice *c;
+    assert_ok(target_code(ads, NULL, "age=99", "", &c));
+    assert_memory_equal(c->ad.data, "yes", 3);
+    assert_in_range(c->trips, 2, 100);
+    assert_in_range(c->looked, 2000, 2200);
+    tkl_ads_choice_free(c);
+    assert_ok(target_code(ads, NULL, "age=7", "", &c));
+    assert_near(c->score, 5);
+    assert_int_equal(c->trips, 1);
+    tkl_ads_choice_free(c);
+    tkl_ads_close(ads);
+}
+
+/* The same with a requirement that has a gate of its own: one look. */
+static void ads_with_requirements_are_kept_apart(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    char name[16];
+    for (int i = 0; i < 500; i++) {
+        sprintf(name, "no%d", i);
+        add_ad(ads, (advert){.name = name,
+                             .type = TKL_ADS_CPM,
+                             .price = 5,
+                             .needs = "age=1,2,3 os=ios,android"});
+    }
+    add_ad(ads, (advert){.name = "yes", .type = TKL_ADS_CPM, .price = 2});
+    tkl_ads_choice *c;
+    assert_ok(target_code(ads, NULL, "age=2 os=linux", "", &c));
+    assert_memory_equal(c->ad.data, "yes", 3);
+    assert_int_equal(c->looked, 1);
+    tkl_ads_choice_free(c);
+    tkl_ads_close(ads);
+}
+
+/* More sets of kinds than have gates: still right. */
+static void many_different_requirements(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    char name[16], needs[32];
+    for (int i = 0; i < 40; i++) {
+        sprintf(name, "ad%d", i);
+        sprintf(needs, "kind%d=x", i);
+        add_ad(ads, (advert){.name = name, .type = TKL_ADS_CPM, .price = 1 + i, .needs = needs});
+    }
+    assert_in_range(call_int(f->client, "HLEN", "tackle:ads:{site}:gates", NULL), 1, 16);
+    expect_ad(ads, NULL, NULL, "", NULL);
+    for (int i = 0; i < 40; i++) {
+        sprintf(name, "ad%d", i);
+        sprintf(needs, "kind%d=X", i);
+        expect_ad(ads, NULL, needs, "", name);
+    }
+    for (int i = 0; i < 40; i++) {
+        sprintf(name, "ad%d", i);
+        assert_int_equal(remove_ad(ads, name), 1);
+    }
+    assert_int_equal(call_int(f->client, "EXISTS", "tackle:ads:{site}:gates", NULL), 0);
+    tkl_ads_close(ads);
+}
+
+/* ---- Clicks and actions -------------------------------------------------- */
+
+static void a_click_counts_once(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 0.25, .text = "x1 x2"});
+    target_id target = show_ad(ads, "x1");
+    assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
+    assert_code(tkl_ads_click(ads, tkl_str(target.text)), TKL_EXISTS);
+    assert_contains(tkl_errmsg(), "before");
+    assert_ok(tkl_ads_action(ads, tkl_str(target.text)));
+    assert_code(tkl_ads_action(ads, tkl_str(target.text)), TKL_EXISTS);
+    tkl_ads_info *info = info_of(ads, "a");
+    assert_int_equal(info->counts.views, 1);
+    assert_int_equal(info->counts.clicks, 1);
+    assert_int_equal(info->counts.actions, 1);
+    assert_int_equal(info->counts.spent_micros, 250000);
+    assert_memory_equal(info->words[0].word.data, "x1", 2);
+    assert_int_equal(info->words[0].counts.clicks, 1);
+    assert_int_equal(info->words[0].counts.spent_micros, 250000);
+    assert_int_equal(info->words[1].counts.views, 0);
+    tkl_ads_info_free(info);
+    tkl_ads_close(ads);
+}
+
+static void an_action_may_come_before_the_click(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPA, .price = 3});
+    target_id target = show_ad(ads, "");
+    assert_ok(tkl_ads_action(ads, tkl_str(target.text)));
+    assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
+    tkl_ads_info *info = info_of(ads, "a");
+    assert_int_equal(info->counts.clicks, 1);
+    assert_int_equal(info->counts.actions, 1);
+    assert_int_equal(info->counts.spent_micros, 3000000);
+    tkl_ads_info_free(info);
+    tkl_ads_close(ads);
+}
+
+static void unknown_targets_count_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, &(tkl_ads_options){.target_ms = 1}), *other;
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1});
+    target_id target = show_ad(ads, "");
+    eventually(tkl_ads_click(ads, tkl_str(target.text)) == TKL_NOTFOUND, 5000);
+    assert_contains(tkl_errmsg(), "expired");
+    static const char *const bad[] = {"", "x", "0123456789abcdef0123456789abcdef",
+                                      "0123456789abcdef0123456789abcdeX", "{}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_code(tkl_ads_click(ads, tkl_str(bad[i])), TKL_NOTFOUND);
+    assert_code(tkl_ads_action(ads, (tkl_bytes){NULL, 0}), TKL_NOTFOUND);
+    assert_ok(tkl_ads_open(f->client, tkl_str("other"), NULL, &other));
+    add_ad(other, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1});
+    target = show_ad(other, "");
+    assert_code(tkl_ads_click(ads, tkl_str(target.text)), TKL_NOTFOUND);
+    assert_ok(tkl_ads_click(other, tkl_str(target.text)));
+    tkl_ads_info *info = info_of(ads, "a");
+    assert_in_range(info->counts.clicks, 0, 1); /* 1: the first click came within a millisecond */
+    tkl_ads_info_free(info);
+    tkl_ads_close(other);
+    tkl_ads_close(ads);
+}
+
+static void a_target_is_kept_for_15_minutes(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1});
+    target_id target = show_ad(ads, "");
+    char *key = test_format("tackle:ads:{site}:target:%s", target.text);
+    assert_in_range(call_int(f->client, "PTTL", key, NULL), 890000, 900000);
+    assert_int_equal(call_int(f->client, "PEXPIRE", key, "60000", NULL), 1);
+    assert_ok(tkl_ads_click(ads, tkl_str(target.text))); /* the action has as long again */
+    assert_in_range(call_int(f->client, "PTTL", key, NULL), 890000, 900000);
+    free(key);
+    tkl_ads_close(ads);
+}
+
+static void a_click_for_an_ad_that_was_removed(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1, .text = "word"});
+    target_id target = show_ad(ads, "word");
+    assert_int_equal(remove_ad(ads, "a"), 1);
+    assert_code(tkl_ads_click(ads, tkl_str(target.text)), TKL_NOTFOUND);
+    assert_contains(tkl_errmsg(), "removed");
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1, .text = "word"});
+    assert_code(tkl_ads_click(ads, tkl_str(target.text)), TKL_NOTFOUND);
+    tkl_ads_info *info = info_of(ads, "a");
+    assert_int_equal(info->counts.clicks + info->counts.views, 0);
+    assert_int_equal(info->words[0].counts.clicks + info->words[0].counts.views, 0);
+    tkl_ads_info_free(info);
+    tkl_ads_close(ads);
+}
+
+/* What it cost when it was shown. */
+static void a_click_costs_what_the_view_promised(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1});
+    target_id target = show_ad(ads, "");
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPM, .price = 9});
+    assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
+    tkl_ads_info *info = info_of(ads, "a");
+    assert_int_equal(info->counts.spent_micros, 1000000);
+    assert_near(info->counts.ecpm, 9);
+    tkl_ads_info_free(info);
+    tkl_ads_close(ads);
+}
+
+/* ---- Replacing and removing ---------------------------------------------- */
+
+static void an_ad_is_replaced_completely(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, PLAIN);
+    add_ad(ads, (advert){.name = "a",
+                         .type = TKL_ADS_CPC,
+                         .price = 1,
+                         .locations = "Berlin,Bonn",
+                         .needs = "age=1",
+                         .text = "old word"});
+    tkl_ads_choice *c;
+    assert_ok(target_code(ads, NULL, "age=1", "old", &c));
+    assert_ok(tkl_ads_click(ads, c->target));
+    tkl_ads_choice_free(c);
+    add_ad(ads, (advert){.name = "a",
+                         .type = TKL_ADS_CPC,
+                         .price = 2,
+                         .locations = "Bonn,Rome",
+                         .needs = "os=x",
+                         .text = "new word"});
+    expect_ad(ads, "Berlin", "age=1 os=x", "old", NULL);
+    expect_ad(ads, "Bonn", "age=1", "", NULL);
+    assert_ok(target_code(ads, "Rome", "os=x", "old word", &c));
+    assert_int_equal(c->count, 1);
+    assert_memory_equal(c->matches[0].word.data, "word", 4);
+    tkl_ads_choice_free(c);
+    tkl_ads_info *info = info_of(ads, "a");
+    assert_int_equal(info->counts.views, 2); /* what was counted stays */
+    assert_int_equal(info->counts.clicks, 1);
+    assert_int_equal(info->word_count, 2);
+    tkl_ads_info_free(info);
+    /* A word that left and came back starts anew. */
+    add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 2, .text = "old"});
+    info = info_of(ads, "a");
+    assert_int_equal(info->words[0].counts.views, 0);
+    tkl_ads_info_free(info);
+    assert_int_equal(call_int(f->client, "ZCARD", "tackle:ads:{site}:index", NULL), 1);
+    tkl_ads_close(ads);
+}
+
+static void nothing_is_left_of_a_removed_ad(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, PLAIN);
+    for (int round = 0; round < 2; round++) {
+        add_ad(ads, (advert){.name = "a",
+                             .type = TKL_ADS_CPC,
+                             .price = 1,
+                             .budget = 100,
+                             .needs = "age=1,2 os=x",
+                             .text = "some words here"});
+        tkl_ads_choice *c;
+        for (int i = 0; i < 5; i++) {
+            assert_ok(target_code(ads, NULL, "age=1 os=x", i % 2 ? "words" : "some", &c));
+            if (i == 1)
+                assert_ok(tkl_ads_click(ads, c->target));
+            char *key = test_format("tackle:ads:{site}:target:" TKL_FMT, TKL_ARG(c->target));
+            assert_int_equal(call_int(f->client, "DEL", key, NULL), 1);
+            free(key);
+            tkl_ads_choice_free(c);
+        }
+        assert_int_equal(remove_ad(ads, "a"), 1);
+        assert_int_equal(remove_ad(ads, "a"), 0);
+        assert_int_equal(call_int(f->client, "DBSIZE", NULL), 1); /* meta */
+    }
+    assert_ok(tkl_ads_drop(ads));
+    assert_code(tkl_ads_drop(ads), TKL_NOTFOUND);
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 0);
+    tkl_ads_close(ads);
+}
+
+/* Whatever an ad learns, the index has it once at each place. */
+static void the_index_holds_no_more_than_it_must(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, PLAIN);
+    add_ad(ads, (advert){.name = "a",
+                         .type = TKL_ADS_CPC,
+                         .price = 1,
+                         .locations = "Berlin,Bonn",
+                         .text = "w1 w2 w3"});
+    for (int i = 0; i < 120; i++) {
+        target_id target = show_ad(ads, i % 3 == 0 ? "w1" : i % 3 == 1 ? "w2 w3" : "");
+        if (i % 4 == 0)
+            assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
+        int64_t members = call_int(f->client, "ZCARD", "tackle:ads:{site}:index", NULL);
+        assert_in_range(members, 2, 8);
+        assert_int_equal(call_int(f->client, "HLEN", "tackle:ads:{site}:heads", NULL), members);
+    }
+    tkl_ads_close(ads);
+}
+
+/* ---- Reports ------------------------------------------------------------- */
+
+static void reports_list_ads_and_words(void **state)
+{
+    fixture *f = *state;
+    enum { MANY = 700 };
+    tkl_ads *ads = open_ads(f->client, NULL);
+    tkl_ads_lines *lines;
+    tkl_ads_words *words;
+    assert_ok(tkl_ads_report(ads, &lines));
+    assert_int_equal(lines->count, 0);
+    tkl_ads_lines_free(lines);
+    char name[16];
+    for (int i = 0; i < MANY; i++) {
+        sprintf(name, "ad%d", i);
+        add_ad(ads, (advert){.name = name, .type = TKL_ADS_CPM, .price = i, .text = "good"});
+    }
+    add_ad(ads, (advert){.name = "top", .type = TKL_ADS_CPC, .price = 9999, .text = "good bad"});
+    target_id good = show_ad(ads, "good");
+    show_ad(ads, "bad");
+    assert_ok(tkl_ads_click(ads, tkl_str(good.text)));
+    assert_ok(tkl_ads_report(ads, &lines));
+    assert_int_equal(lines->count, MANY + 1);
+    assert_memory_equal(lines->items[0].name.data, "top", 3);
+    assert_int_equal(lines->items[0].counts.views, 2);
+    assert_int_equal(lines->items[0].counts.clicks, 1);
+    assert_int_equal(lines->items[0].counts.spent_micros, INT64_C(9999000000));
+    assert_memory_equal(lines->items[1].name.data, "ad699", 5);
+    tkl_ads_lines_free(lines);
+    assert_ok(tkl_ads_report_words(ads, &words));
+    assert_int_equal(words->count, 2);
+    assert_memory_equal(words->items[0].word.data, "good", 4);
+    assert_int_equal(words->items[0].counts.clicks, 1);
+    assert_true(words->items[0].bonus > 0);
+    assert_memory_equal(words->items[1].word.data, "bad", 3);
+    assert_true(words->items[1].bonus < 0);
+    tkl_ads_words_free(words);
+    tkl_ads_close(ads);
+}
+
+/* ---- Cluster ------------------------------------------------------------- */
+
+static void ads_live_in_a_cluster(void **state)
+{
+    (void)state;
+    cluster *c = cluster_start(false);
+    tkl_client *client = test_open(c->url, NULL);
+    tkl_ads *ads = open_ads(client, NULL);
+    tkl_names *names;
+    tkl_ads_lines *lines;
+    for (int i = 0; i < 5; i++) {
+        add_ad(ads, (advert){.name = "a", .type = TKL_ADS_CPC, .price = 1, .text = "tea"});
+        target_id target = show_ad(ads, "tea");
+        assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
+    }
+    assert_ok(tkl_ads_report(ads, &lines));
+    assert_int_equal(lines->items[0].counts.clicks, 5);
+    tkl_ads_lines_free(lines);
+    assert_ok(tkl_ads_names(client, &names));
+    assert_int_equal(names->count, 1);
+    tkl_names_free(names);
+    assert_ok(tkl_ads_drop(ads));
+    tkl_ads_close(ads);
+    tkl_close(client);
+    cluster_end(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_ecpm_of_1000_views_is_their_price),
+        TEST(the_ecpm_of_clicks_by_hand),
+        TEST(the_ecpm_of_actions_by_hand),
+        TEST(a_smoothed_rate_by_hand),
+        TEST(the_plain_rate_by_hand),
+        TEST(the_score_is_base_and_mean_of_smallest_and_largest_bonus),
+        TEST(a_new_ad_starts_from_the_average_of_its_type),
+        TEST(a_word_that_is_not_clicked_loses_its_bonus),
+        TEST(every_100_views_count_without_a_click),
+        TEST(one_location_of_the_ad_must_be_the_pages),
+        TEST(all_required_kinds_must_be_met),
+        TEST(words_are_a_bonus),
+        TEST(words_of_any_language_match),
+        TEST(a_long_walk_finds_the_best),
+        TEST(ads_with_requirements_are_kept_apart),
+        TEST(many_different_requirements),
+        TEST(a_click_counts_once),
+        TEST(an_action_may_come_before_the_click),
+        TEST(unknown_targets_count_nothing),
+        TEST(a_target_is_kept_for_15_minutes),
+        TEST(a_click_for_an_ad_that_was_removed),
+        TEST(a_click_costs_what_the_view_promised),
+        TEST(an_ad_is_replaced_completely),
+        TEST(nothing_is_left_of_a_removed_ad),
+        TEST(the_index_holds_no_more_than_it_must),
+        TEST(reports_list_ads_and_words),
+        cmocka_unit_test(ads_live_in_a_cluster),
+    };
+    return cmocka_run_group_tests(tests, fixture_start, fixture_end);
+}

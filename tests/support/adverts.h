@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ads for tests, in words: places, needs and traits as texts.
+ */
+#ifndef TACKLE_TESTS_ADVERTS_H
+#define TACKLE_TESTS_ADVERTS_H
+
+#include <tackle/ads.h>
+
+#include "support/call.h"
+
+/* The set "site". */
+tkl_ads *open_ads(tkl_client *client, const tkl_ads_options *options);
+
+/* What the lines of a test say. Lists are separated by commas; needs and traits by spaces:
+ * "age=18,19 os=ios". NULL: none. */
+typedef struct advert {
+    const char *name;
+    tkl_ads_type type;
+    double price; /* in units */
+    double budget;
+    const char *locations; /* NULL: "Berlin" */
+    const char *needs;
+    const char *text;
+} advert;
+
+int add_code(tkl_ads *ads, const advert *advert);
+void add_ad(tkl_ads *ads, advert advert);
+int64_t remove_ad(tkl_ads *ads, const char *name);
+
+/* `locations` NULL: "Berlin". */
+int target_code(tkl_ads *ads, const char *locations, const char *traits, const char *text,
+                tkl_ads_choice **choice);
+/* One must fit; free it. */
+tkl_ads_choice *target_page(tkl_ads *ads, const char *text);
+tkl_ads_choice *explain_page(tkl_ads *ads, const char *name, const char *locations,
+                             const char *traits, const char *text);
+/* Fails unless this ad is shown; NULL: none is. */
+void expect_ad(tkl_ads *ads, const char *locations, const char *traits, const char *text,
+               const char *name);
+
+/* A target's id, which outlives its choice. */
+typedef struct target_id {
+    char text[64];
+} target_id;
+
+/* Shows an ad and returns the target. */
+target_id show_ad(tkl_ads *ads, const char *text);
+
+tkl_ads_info *info_of(tkl_ads *ads, const char *name); /* free it */
+double ecpm_of(tkl_ads *ads, const char *name);
+double bonus_of(tkl_ads *ads, const char *name, const char *word);
+
+#endif
