@@ -540,7 +540,8 @@ static const cli_verb verbs[] = {
                    "input) are a bonus on pages that have them, never a requirement.",
         .example =
             EXAMPLE_AD "tackle ads add site phone --type cpa --price 3 --location Germany \\\n"
-                       "    --require age=18-24,25-34 --budget 20/day 'a phone for gamers'",
+                       "    --require age=18-24,25-34 --budget 20/day 'a phone for gamers'\n"
+                       "tackle ads show site phone",
         .run = add,
     },
     {
@@ -584,7 +585,7 @@ static const cli_verb verbs[] = {
     {
         .name = "report",
         .args = "SET [AD]",
-        .summary = "views, clicks, actions, rate, spend and eCPM of all ads, or of an ad's words",
+        .summary = "what ads, or the words of an ad, have earned",
         .options = report_options,
         .example = EXAMPLE_AD "tackle ads report site\n"
                               "tackle ads report site shoes --best 3 --worst 3",
