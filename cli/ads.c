@@ -563,7 +563,8 @@ static const cli_verb verbs[] = {
         .example =
             EXAMPLE_AD "target=$(tackle ads target site --location Berlin --json | jq -r .target)\n"
                        "tackle ads click site $target\n"
-                       "tackle ads click site $target --action",
+                       "tackle ads click site $target --action\n"
+                       "tackle ads report site",
         .run = click,
     },
     {
