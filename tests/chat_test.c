@@ -69,6 +69,7 @@ static void positions_never_go_backwards_nor_ahead(void **state)
     assert_ok(tkl_chat_ack(chat, tkl_str("bob"), 1, &unread));
     assert_int_equal(unread, 1);
     assert_code(chat_try_ack(chat, "bob", 4), TKL_NOTFOUND);
+    assert_contains(tkl_errmsg(), "no message has the id 4 yet");
     assert_code(chat_try_ack(chat, "bob", 0), TKL_EINVAL);
     expect_chat(chat, "bob", "3:x");
     expect_chat(chat, "ann", "1:x 2:x 3:x");
@@ -91,6 +92,7 @@ static void strangers_can_do_nothing(void **state)
     assert_code(chat_try_send(none, "ann", "x", NULL), TKL_NOTFOUND);
     assert_contains(tkl_errmsg(), "no such chat");
     assert_code(chat_try_ack(none, "ann", 1), TKL_NOTFOUND);
+    assert_contains(tkl_errmsg(), "no such chat");
     assert_code(chat_leave(none, "ann"), TKL_NOTFOUND);
     assert_code(chat_join(none, "ann"), TKL_NOTFOUND);
     assert_code(tkl_chat_fetch(none, tkl_str("ann"), 1, 0, &messages), TKL_NOTFOUND);

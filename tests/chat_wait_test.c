@@ -105,7 +105,7 @@ static void an_inbox_hears_of_new_chats(void **state)
     tkl_inbox_close(bob);
 }
 
-static void an_idle_inbox_sends_nothing_and_a_message_asks_one_chat(void **state)
+static void an_idle_inbox_sends_nothing_and_asks_only_where_a_message_is(void **state)
 {
     fixture *f = *state;
     tkl_chat *last = NULL;
@@ -122,8 +122,17 @@ static void an_idle_inbox_sends_nothing_and_a_message_asks_one_chat(void **state
     int64_t before = server_calls(f->server, "evalsha");
     test_sleep_ms(300);
     assert_int_equal(server_calls(f->server, "evalsha"), before);
-    chat_say(last, "ann", "x"); /* one */
-    expect(&w, "c99[1:x]");     /* and one */
+    chat_say(last, "ann", "x"); /* one, and the message comes with the notification */
+    expect(&w, "c99[1:x]");
+    assert_int_equal(server_calls(f->server, "evalsha"), before + 1);
+    assert_ok(chat_try_ack(last, "bob", 1));
+    w = (waiter){.inbox = bob, .wait_ms = -1};
+    start_waiting(&w, f->server, "tackle:chat:{c99}");
+    test_sleep_ms(300);
+    before = server_calls(f->server, "evalsha");
+    tkl_letter two[] = {{.body = TKL_LIT("y")}, {.body = TKL_LIT("z")}};
+    assert_ok(tkl_chat_send(last, tkl_str("ann"), two, 2, NULL)); /* one */
+    expect(&w, "c99[2:y 3:z]");                                   /* and one */
     assert_int_equal(server_calls(f->server, "evalsha"), before + 2);
     tkl_chat_close(last);
     tkl_inbox_close(bob);
@@ -621,7 +630,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_inbox_waits_for_all_its_chats),
         TEST(an_inbox_hears_of_new_chats),
-        TEST(an_idle_inbox_sends_nothing_and_a_message_asks_one_chat),
+        TEST(an_idle_inbox_sends_nothing_and_asks_only_where_a_message_is),
         TEST(a_damaged_chat_does_not_end_a_wait),
         TEST(a_member_that_leaves_waits_no_more),
         TEST(an_interrupted_wait_ends_at_once),

@@ -164,26 +164,39 @@ static int sleep_deaf(const tkl__look *l)
     return rc == TKL_OK ? TKL_EMPTY : rc;
 }
 
-/* TKL_OK: it is worth a look, and where. TKL_EMPTY: it is worth listening anew. */
-static int sleep_hearing(const ears *all, int bell, size_t *where)
+/* TKL_OK: it is worth a look, and where; or *chats is what came. TKL_EMPTY: it is worth listening
+ * anew. */
+static int sleep_hearing(tkl__look *l, const ears *all, int bell, size_t *where,
+                         tkl_inbox_chats **chats)
 {
     size_t which;
-    tkl_bytes message;
-    tkl__event event = tkl__await_any(all->waiters, all->count, bell, all->next, &which, &message);
-    if (event == TKL__INTERRUPTED)
+    tkl_bytes note;
+    tkl__event event = tkl__await_any(all->waiters, all->count, bell, all->next, &which, &note);
+    *where = TKL__ALL_PLACES;
+    switch (event) {
+    case TKL__INTERRUPTED:
         return tkl__interrupted();
-    if (event == TKL__CUT && which < all->count)
-        tkl__unlisten(all->waiters[which]);
-    *where = event == TKL__MESSAGE && which > 0 && which < all->count ? which - 1 : TKL__ALL_PLACES;
-    return event == TKL__CUT || (event == TKL__TIME_UP && all->rest_is_over) ? TKL_EMPTY : TKL_OK;
+    case TKL__CUT:
+        if (which < all->count)
+            tkl__unlisten(all->waiters[which]);
+        return TKL_EMPTY;
+    case TKL__MESSAGE:
+        if (which == 0 || which == all->count)
+            return TKL_OK;
+        *where = which - 1;
+        int rc = tkl__inbox_notified(l, *where, note, chats);
+        return rc == TKL_EMPTY ? TKL_OK : rc;
+    default:
+        return event == TKL__TIME_UP && all->rest_is_over ? TKL_EMPTY : TKL_OK;
+    }
 }
 
-static int sleep_until_told(const tkl__look *l, int bell, size_t *where)
+static int sleep_until_told(tkl__look *l, int bell, size_t *where, tkl_inbox_chats **chats)
 {
     ears all;
     int rc = collect_ears(l, &all);
     if (rc == TKL_OK)
-        rc = all.any_hears ? sleep_hearing(&all, bell, where) : sleep_deaf(l);
+        rc = all.any_hears ? sleep_hearing(l, &all, bell, where, chats) : sleep_deaf(l);
     free(all.waiters);
     return rc;
 }
@@ -223,8 +236,8 @@ static bool wait_step(tkl__look *l, int bell, bool first, int *rc, tkl_inbox_cha
     size_t where = TKL__ALL_PLACES;
     *rc = listen_to_all(l, &anew);
     if (*rc == TKL_OK && !anew)
-        *rc = sleep_until_told(l, bell, &where);
-    if (*rc != TKL_OK)
+        *rc = sleep_until_told(l, bell, &where, chats);
+    if (*rc != TKL_OK || *chats)
         return *rc == TKL_EMPTY;
     *rc = look(l, where, chats);
     return goes_on(l, *rc, first);

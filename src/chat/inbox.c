@@ -134,6 +134,7 @@ static int take_reply(found *f, tkl__place *p, tkl_reply *reply)
         code = (int)tkl_reply_int(tkl_reply_at(reply, 0));
     p->stranger = code == TKL_NOTOWNER || code == TKL_NOTFOUND;
     p->code = p->stranger ? TKL_OK : code;
+    p->caught_up = code == TKL_OK ? tkl__post_caught_up(reply) : (tkl__caught_up){0};
     if (code != TKL_OK || (tkl_reply_count(tkl_reply_at(reply, 4)) == 0 && !f->empty_too))
         return TKL_OK;
     int rc = tkl__post_messages_make(reply, false, &messages);
@@ -303,15 +304,9 @@ static int conclude(const tkl__look *l, found *f)
     return add_unreadable(l, f);
 }
 
-int tkl__inbox_look(tkl__look *l, size_t which, bool empty_too, tkl_inbox_chats **chats)
+/* Hands it over, or frees it. */
+static int finish(const tkl__look *l, found *f, int rc, tkl_inbox_chats **chats)
 {
-    found *f = calloc(1, sizeof *f);
-    if (!f)
-        return tkl__nomem();
-    f->empty_too = empty_too;
-    l->answered = false;
-    int rc = which == TKL__ALL_PLACES ? look_at_all(l, f)
-                                      : ask_and_take(l, which, 1, f, &f->replies[0], NULL);
     if (rc == TKL_OK)
         rc = conclude(l, f);
     f->public.items = f->items;
@@ -321,6 +316,33 @@ int tkl__inbox_look(tkl__look *l, size_t which, bool empty_too, tkl_inbox_chats 
     else
         tkl_inbox_chats_free(&f->public);
     return rc;
+}
+
+int tkl__inbox_look(tkl__look *l, size_t which, bool empty_too, tkl_inbox_chats **chats)
+{
+    found *f = calloc(1, sizeof *f);
+    if (!f)
+        return tkl__nomem();
+    f->empty_too = empty_too;
+    l->answered = false;
+    int rc = which == TKL__ALL_PLACES ? look_at_all(l, f)
+                                      : ask_and_take(l, which, 1, f, &f->replies[0], NULL);
+    return finish(l, f, rc, chats);
+}
+
+int tkl__inbox_notified(tkl__look *l, size_t which, tkl_bytes note, tkl_inbox_chats **chats)
+{
+    const tkl__place *p = l->all->items[which];
+    tkl_messages *messages;
+    int rc = tkl__post_notified(&p->caught_up, note, &messages);
+    if (rc != TKL_OK)
+        return rc;
+    found *f = calloc(1, sizeof *f);
+    if (!f) {
+        tkl_messages_free(messages);
+        return tkl__nomem();
+    }
+    return finish(l, f, add_found(f, p, messages), chats);
 }
 
 /* ---- Operations ---------------------------------------------------------- */

@@ -26,6 +26,7 @@ typedef struct tkl__place {
     bool listed;       /* it is on the list that came last */
     bool stranger;     /* the member is not one of this chat */
     int code;          /* TKL_OK, or why it could not be read the last time */
+    tkl__caught_up caught_up;
 } tkl__place;
 
 typedef struct tkl__places {
@@ -73,6 +74,8 @@ typedef struct tkl__look {
 /* Looks at one place, or at all. TKL_OK when there is something (or with `empty_too`), TKL_EMPTY
  * when there is nothing; else why nothing could be read, with the name of the chat. */
 int tkl__inbox_look(tkl__look *look, size_t which, bool empty_too, tkl_inbox_chats **chats);
+/* What a notification of this place brought; TKL_EMPTY: nothing, and it is worth a look. */
+int tkl__inbox_notified(tkl__look *look, size_t which, tkl_bytes note, tkl_inbox_chats **chats);
 /* TKL_EMPTY, or why nothing could be read. */
 int tkl__inbox_nothing(const tkl__look *look);
 /* When a call that begins now has to end. */

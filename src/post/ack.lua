@@ -6,8 +6,9 @@
 -- ARGV[1] reader
 -- ARGV[2] owner     '1': of a mailbox; '0': a member of a chat
 -- ARGV[3] id        '': of the last message
--- returns {code, unread, how many of the unread were acknowledged}: TKL_NOTFOUND there is no such
---   chat, or no such message yet; TKL_NOTOWNER the reader is not a member
+-- returns {code, unread, how many of the unread were acknowledged}, {TKL_NOTFOUND, id of the last
+--   message} there is no such message yet, {TKL_NOTFOUND} no such chat, {TKL_NOTOWNER} the reader is
+--   not a member
 -- include: clock
 local now = server_time()
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
@@ -28,7 +29,7 @@ local upto = tonumber(id) or line.last
 if not position then
   return {line.exists and NOTOWNER or NOTFOUND}
 elseif upto > line.last then
-  return {NOTFOUND}
+  return {NOTFOUND, line.last}
 end
 local before = unread_behind(line, position)
 if upto <= position then

@@ -2,8 +2,6 @@
  *
  * Fetching, and waiting for something to fetch.
  */
-#include <stdlib.h>
-
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/options.h"
@@ -18,74 +16,6 @@
 #define OVERTIME_US 500000
 /* The longest pause between two attempts to reach a server that is away. */
 #define PAUSE_MAX_US 250000
-
-/* ---- What a fetch returned ----------------------------------------------- */
-
-typedef struct fetched {
-    tkl_messages public;
-    tkl_reply *reply; /* NULL: somebody else's */
-    tkl_message items[];
-} fetched;
-
-/* Behind sender and body in the fields of an entry: pairs. */
-static size_t headers_of(const tkl_reply *entry)
-{
-    size_t words = tkl_reply_count(tkl_reply_at(entry, 1));
-    return words > 4 ? (words - 4) / 2 : 0;
-}
-
-/* The messages, and behind them room for all their headers. */
-static fetched *allocate(const tkl_reply *entries)
-{
-    size_t count = tkl_reply_count(entries), headers = 0;
-    for (size_t i = 0; i < count; i++)
-        headers += headers_of(tkl_reply_at(entries, i));
-    return calloc(1, sizeof(fetched) + count * sizeof(tkl_message) + headers * sizeof(tkl_header));
-}
-
-static void read_entry(const tkl_reply *entry, tkl_message *message, tkl_header *headers)
-{
-    const tkl_reply *fields = tkl_reply_at(entry, 1);
-    message->id = strtoll(tkl_reply_str(tkl_reply_at(entry, 0)), NULL, 10);
-    message->sender = tkl_reply_bytes(tkl_reply_at(fields, 1));
-    message->body = tkl_reply_bytes(tkl_reply_at(fields, 3));
-    message->header_count = headers_of(entry);
-    message->headers = message->header_count > 0 ? headers : NULL;
-    for (size_t i = 0; i < message->header_count; i++) {
-        headers[i].name = tkl_reply_bytes(tkl_reply_at(fields, 4 + 2 * i));
-        headers[i].value = tkl_reply_bytes(tkl_reply_at(fields, 5 + 2 * i));
-    }
-}
-
-int tkl__post_messages_make(tkl_reply *reply, bool owned, tkl_messages **messages)
-{
-    const tkl_reply *marks = tkl_reply_at(reply, 3), *entries = tkl_reply_at(reply, 4);
-    size_t count = tkl_reply_count(entries);
-    fetched *f = allocate(entries);
-    if (!f)
-        return tkl__nomem();
-    tkl_header *headers = (tkl_header *)(f->items + count);
-    for (size_t i = 0; i < count; i++) {
-        read_entry(tkl_reply_at(entries, i), &f->items[i], headers);
-        f->items[i].time_ms = tkl_reply_int(tkl_reply_at(marks, 2 * i));
-        headers += f->items[i].header_count;
-    }
-    f->reply = owned ? reply : NULL;
-    f->public.items = f->items;
-    f->public.count = count;
-    f->public.missed = tkl_reply_int(tkl_reply_at(reply, 1));
-    f->public.unread = tkl_reply_int(tkl_reply_at(reply, 2));
-    *messages = &f->public;
-    return TKL_OK;
-}
-
-void tkl_messages_free(tkl_messages *messages)
-{
-    fetched *f = (fetched *)messages;
-    if (f)
-        tkl_reply_free(f->reply);
-    free(f);
-}
 
 /* ---- Fetching ------------------------------------------------------------ */
 
@@ -109,9 +39,10 @@ void tkl__post_fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, t
     tkl__args_int(args, TKL__FETCH_BYTES);
 }
 
-/* One attempt, which ends within the time of a call and not long after `until`. */
+/* One attempt, which ends within the time of a call and not long after `until`. *caught_up for
+ * TKL_EMPTY. */
 static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, int64_t until,
-                      tkl_messages **messages)
+                      tkl_messages **messages, tkl__caught_up *caught_up)
 {
     tkl__args args;
     tkl_reply *reply;
@@ -119,8 +50,10 @@ static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, int64
     tkl__post_fetch_args(post, reader, max, &args);
     int rc = tkl__post_run(post, &tkl__lua_post_fetch, TKL__FETCH_KEYS, &args,
                            tkl__post_attempt(post, until), &reply);
-    if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0)
+    if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0) {
+        *caught_up = tkl__post_caught_up(reply);
         rc = TKL_EMPTY;
+    }
     if (rc == TKL_OK)
         rc = tkl__post_messages_make(reply, true, messages);
     if (rc != TKL_OK)
@@ -136,12 +69,16 @@ int tkl__post_pause(tkl_client *client, int64_t deadline)
     return tkl__sleep(client, again < deadline ? again : deadline);
 }
 
-/* Sleeps until it is worth looking again. TKL_EMPTY: look; TKL_EUNKNOWN: listen again and look. */
-static int sleep_once(tkl__waiter *waiter, int64_t deadline)
+/* Sleeps until a message comes, or until it is worth looking again. TKL_EMPTY: look; TKL_EUNKNOWN:
+ * listen again and look. */
+static int sleep_once(tkl__waiter *waiter, int64_t deadline, const tkl__caught_up *caught_up,
+                      tkl_messages **messages)
 {
-    tkl_bytes message;
+    tkl_bytes note;
     int64_t look = tkl__now() + LOOK_US;
-    switch (tkl__await(waiter, look < deadline ? look : deadline, &message)) {
+    switch (tkl__await(waiter, look < deadline ? look : deadline, &note)) {
+    case TKL__MESSAGE:
+        return tkl__post_notified(caught_up, note, messages);
     case TKL__CUT:
         return TKL_EUNKNOWN;
     case TKL__INTERRUPTED:
@@ -163,19 +100,20 @@ static int wait_and_fetch(const tkl__post *post, tkl_bytes reader, size_t max, i
                           tkl_messages **messages)
 {
     tkl__waiter waiter = {.hub = NULL};
+    tkl__caught_up caught_up;
     int rc = listen(post, deadline, &waiter);
     if (rc == TKL_OK)
-        rc = fetch_once(post, reader, max, deadline, messages);
+        rc = fetch_once(post, reader, max, deadline, messages, &caught_up);
     while (tkl__left(deadline) > 0 && (rc == TKL_EMPTY || tkl__may_pass(rc))) {
         if (rc == TKL_EMPTY) {
-            rc = sleep_once(&waiter, deadline);
+            rc = sleep_once(&waiter, deadline, &caught_up, messages);
         } else {
             rc = tkl__post_pause(post->client, deadline);
             if (rc == TKL_OK)
                 rc = listen(post, deadline, &waiter);
         }
-        if (rc == TKL_EMPTY || rc == TKL_OK)
-            rc = fetch_once(post, reader, max, deadline, messages);
+        if (!*messages && (rc == TKL_EMPTY || rc == TKL_OK))
+            rc = fetch_once(post, reader, max, deadline, messages, &caught_up);
     }
     tkl__unlisten(&waiter);
     return rc;
@@ -187,12 +125,14 @@ int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t
                     tkl_messages **messages)
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
+    tkl__caught_up caught_up;
     *messages = NULL;
     int rc = tkl__post_fetch_check(max);
     if (rc != TKL_OK)
         return rc;
     if (wait_ms == 0 || !tkl__hears(post->client, post->keys.items[0])) {
-        rc = fetch_once(post, reader, max, wait_ms == 0 ? TKL__FOREVER : deadline, messages);
+        rc = fetch_once(post, reader, max, wait_ms == 0 ? TKL__FOREVER : deadline, messages,
+                        &caught_up);
         if (wait_ms == 0 || rc != TKL_EMPTY)
             return rc;
     }

@@ -7,8 +7,9 @@
 -- ARGV[2] owner     '1': of a mailbox, whose visit is noted; '0': a member of a chat
 -- ARGV[3] max       messages; '0' only counts
 -- ARGV[4] budget    bytes; the message that exceeds it is the last. See also WORDS.
--- returns {code, missed, unread, marks, entries of the stream}: TKL_NOTFOUND there is no such chat,
---   TKL_NOTOWNER the reader is not a member. Unread ones include those returned.
+-- returns {code, missed, unread, marks, entries of the stream, id of the last message}:
+--   TKL_NOTFOUND there is no such chat, TKL_NOTOWNER the reader is not a member. Unread ones include
+--   those returned.
 -- include: clock
 local now = server_time()
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
@@ -73,4 +74,4 @@ if from <= line.last and tonumber(max) > 0 then
   marks = redis.call('LRANGE', MARKS, at, at + 2 * max - 1)
   entries = read_entries(from, affordable(marks, tonumber(budget)))
 end
-return {OK, from - 1 - position, line.last - from + 1, marks, entries}
+return {OK, from - 1 - position, line.last - from + 1, marks, entries, line.last}

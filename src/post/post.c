@@ -44,7 +44,9 @@
  * only knows when its owner was there, expires after 30 days.
  *
  * Waiting: whoever waits subscribes to the channel with the name of the state's key, then looks,
- * then sleeps. Every change that could matter to it publishes an empty message there.
+ * then sleeps. Every change that could matter to it is published there. A small message is published
+ * as a whole: a waiter that had nothing unread takes it from there if it is the next one, without
+ * asking the server. Everything else makes it look again.
  */
 #include "post/post.h"
 
@@ -250,10 +252,10 @@ int tkl__post_ack(const tkl__post *post, tkl_bytes reader, int64_t id, int64_t *
         *unread = tkl_reply_int(tkl_reply_at(reply, 1));
     if (rc == TKL_OK && acked)
         *acked = tkl_reply_int(tkl_reply_at(reply, 2));
+    bool ahead = rc == TKL_NOTFOUND && tkl_reply_count(reply) > 1;
     tkl_reply_free(reply);
-    if (rc == TKL_NOTFOUND)
-        return tkl__fail(rc, "no message has the id %" PRId64 " yet%s", id,
-                         post->members ? ", or there is no such chat" : "");
+    if (ahead)
+        return tkl__fail(rc, "no message has the id %" PRId64 " yet", id);
     return tkl__post_explain(post, rc);
 }
 

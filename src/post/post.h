@@ -69,6 +69,23 @@ int tkl__post_names(tkl_client *client, const char *component, tkl_names **names
 /* Explains a "no" about members, and passes everything else on. */
 int tkl__post_explain(const tkl__post *post, int rc);
 
+/* ---- messages.c ---- */
+
+/* The messages in a reply of post/fetch, whose code is TKL_OK. They are views into the reply, which
+ * is freed with them if it is `owned`. */
+int tkl__post_messages_make(tkl_reply *reply, bool owned, tkl_messages **messages);
+
+/* Of a reader that has nothing to fetch, from the reply of post/fetch: the next message may come
+ * with the notification, and need not be asked for. */
+typedef struct tkl__caught_up {
+    bool is_so;
+    int64_t last;   /* id of the last message */
+    int64_t missed; /* removed by a limit before the reader acknowledged them */
+} tkl__caught_up;
+tkl__caught_up tkl__post_caught_up(const tkl_reply *reply);
+/* The message in a notification, if it is the next one: else TKL_EMPTY, and it is worth asking. */
+int tkl__post_notified(const tkl__caught_up *reader, tkl_bytes note, tkl_messages **messages);
+
 /* ---- fetch.c ---- */
 
 int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t wait_ms,
@@ -78,10 +95,6 @@ int tkl__post_fetch_check(size_t max);
 /* The arguments of post/fetch, for callers that run many. `max` 0 only counts. */
 void tkl__post_fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args);
 #define TKL__FETCH_KEYS 4
-/* The messages in a reply of post/fetch, whose code is TKL_OK. They are views into the reply, which
- * is freed with them if it is `owned`. */
-int tkl__post_messages_make(tkl_reply *reply, bool owned, tkl_messages **messages);
-
 /* The deadline of one call of a wait that lasts until then. */
 int64_t tkl__post_attempt(const tkl__post *post, int64_t until);
 /* Sleeps a little before the next attempt, not beyond the deadline. TKL_EINTR. */

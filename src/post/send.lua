@@ -23,6 +23,7 @@ local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
 local EUNKNOWN = -5
 local REMEMBERED = 20000 -- requests
 local REMEMBERED_MS = 60000 -- at least, and as long as they may be repeated
+local NOTE_BYTES = 1000 -- of a message that is published
 local PARTS = 3 -- of a request: itself, the id of its first message, the time
 
 -- The id that an earlier attempt got; nil: there was none.
@@ -78,6 +79,21 @@ local function make_room(line, count, bytes)
   return math.max(roomy, young)
 end
 
+-- What waiters are told: the message itself, if it is alone and small, so that they need not ask for
+-- it. "<id> <time> <length of each word>\n" and the words: sender, body, headers.
+local function note_of(letters, bytes, id)
+  if #letters > 1 or bytes > NOTE_BYTES then
+    return ''
+  end
+  local entry = letters[1].entry
+  local words = {entry[2], unpack(entry, 4)} -- without the names of sender and body
+  local numbers = {string.format('%d %d', id, now)}
+  for i, word in ipairs(words) do
+    numbers[i + 1] = #word
+  end
+  return table.concat(numbers, ' ') .. '\n' .. table.concat(words)
+end
+
 local function add(line, letters)
   local marks = {}
   for i, letter in ipairs(letters) do
@@ -123,5 +139,6 @@ if not line.exists then
 end
 remember(request, first, window)
 expire(line)
-redis.pcall('SPUBLISH', STATE, '') -- a sender that may not publish wakes nobody, but has sent
+-- A sender that may not publish wakes nobody, but has sent.
+redis.pcall('SPUBLISH', STATE, note_of(letters, bytes, first))
 return {OK, first}
