@@ -24,8 +24,19 @@ local function check_types()
   redis.call('HLEN', SHOWN)
 end
 
+-- Numbers from here on have no bit in a bitmap of the server. Beyond 2^53 a loop would not end.
+local NUMBERS_MAX = 2 ^ 32
+
+local function check_next(count)
+  local next = tonumber(redis.call('HGET', META, 'next') or 0)
+  if not next or next % 1 ~= 0 or next < 0 or next + count > NUMBERS_MAX then
+    error({err = 'DAMAGED the next number of the index was not written by tackle'})
+  end
+end
+
 -- Numbers that nobody has: those that were given back first.
 local function take_numbers(count)
+  check_next(count)
   local numbers = redis.call('SPOP', FREE, count)
   local missing = count - #numbers
   if missing > 0 then
