@@ -35,11 +35,11 @@ typedef struct work {
     cli_progress bar;
 } work;
 
-static int split_line(cli_session *cli, tkl_bytes line, tkl_book_entry *entry)
+static int split_line(cli_session *cli, tkl_bytes line, size_t number, tkl_book_entry *entry)
 {
     const char *tab = line.len ? memchr(line.data, '\t', line.len) : NULL;
     if (!tab)
-        return cli_usage(cli, "a line without a tabulator behind the id");
+        return cli_usage(cli, "line %zu: no tabulator behind the id", number);
     size_t len = (size_t)(tab - line.data);
     entry->id = (tkl_bytes){line.data, len};
     entry->text = (tkl_bytes){tab + 1, line.len - len - 1};
@@ -55,7 +55,7 @@ static int work_on_entries(cli_session *cli, const tkl_book_entry *entries, size
         cli_progress_end(&w->bar);
     w->changed += changed;
     cli_progress_update(&w->bar, w->seen += count);
-    return cli_end(cli, rc);
+    return cli_end_items(cli, rc, count);
 }
 
 static int work_on_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
@@ -70,7 +70,7 @@ static int work_on_some(cli_session *cli, const tkl_bytes *items, size_t count, 
         if (w->id)
             entries[i].id = tkl_str(w->id);
         if (w->ids)
-            failed = split_line(cli, items[i], &entries[i]);
+            failed = split_line(cli, items[i], cli_item_line(i), &entries[i]);
     }
     if (!failed)
         failed = work_on_entries(cli, entries, count, w);
@@ -89,7 +89,7 @@ static int work_on_all(cli_session *cli, work *w, const tkl_book_options *option
     int failed = open_book(cli, options, &w->book);
     cli_progress_start(&w->bar, w->removal ? "removed:" : "added:", 0);
     if (!failed)
-        failed = cli_items(cli, 1, work_on_some, w);
+        failed = cli_text_items(cli, 1, work_on_some, w);
     cli_progress_end(&w->bar);
     tkl_book_close(w->book);
     return failed;

@@ -150,6 +150,9 @@ int cli_payload(cli_session *cli, int index, tkl_bytes *payload);
  * --json as {"error": "TKL_BUSY", "message": "..."}. */
 int cli_end(const cli_session *cli, int code);
 
+/* The same; the message begins with where it happened, "line 7". */
+int cli_end_at(const cli_session *cli, int code, const char *where);
+
 /* The same without a word. */
 int cli_exit_of(int code);
 

@@ -153,6 +153,18 @@ int cli_end(const cli_session *cli, int code)
     return cli_exit_of(code);
 }
 
+int cli_end_at(const cli_session *cli, int code, const char *where)
+{
+    char *text = NULL;
+    if (code == TKL_OK)
+        return CLI_OK;
+    if (asprintf(&text, "%s: %s", where, message_of(code)) < 0)
+        return cli_end(cli, code);
+    report(cli, tkl_codename(code), text);
+    free(text);
+    return cli_exit_of(code);
+}
+
 int cli_end_with(const cli_session *cli, int code, const char *field, json_t *value)
 {
     if (code != TKL_OK && cli->json)

@@ -210,10 +210,10 @@ static json_t *answer_json(const tkl_ip_answer *a)
 
 static bool is_blank(char c)
 {
-    return c == ' ' || c == '\t' || c == '\r';
+    return c == ' ' || c == '\t';
 }
 
-/* Without blanks around it: lines may end with CRLF. */
+/* Without blanks around it. */
 static tkl_bytes trimmed(tkl_bytes text)
 {
     while (text.len > 0 && is_blank(text.data[text.len - 1]))
@@ -223,18 +223,6 @@ static tkl_bytes trimmed(tkl_bytes text)
     return text;
 }
 
-/* Copies the addresses; lines that are empty are none. */
-static size_t addresses_of(const cli_session *cli, const tkl_bytes *items, size_t count,
-                           tkl_bytes *addresses)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        addresses[kept] = trimmed(items[i]);
-        kept += addresses[kept].len > 0 || !cli_flag(cli, "lines");
-    }
-    return kept;
-}
-
 static int look_some_up(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
 {
     looking *l = arg;
@@ -242,8 +230,9 @@ static int look_some_up(cli_session *cli, const tkl_bytes *items, size_t count, 
     tkl_bytes *addresses = calloc(count, sizeof *addresses);
     if (!addresses)
         return cli_end(cli, TKL_ENOMEM);
-    count = addresses_of(cli, items, count, addresses);
-    int failed = cli_end(cli, tkl_ip_lookup(l->ip, addresses, count, &answers));
+    for (size_t i = 0; i < count; i++)
+        addresses[i] = trimmed(items[i]);
+    int failed = cli_end_items(cli, tkl_ip_lookup(l->ip, addresses, count, &answers), count);
     for (size_t i = 0; !failed && i < answers->count; i++) {
         json_array_append_new(l->rows, answer_json(&answers->items[i]));
         l->unknown |= !answers->items[i].known;
@@ -267,7 +256,7 @@ static int lookup(cli_session *cli)
     looking l = {.rows = json_array()};
     int failed = open_table(cli, &l.ip);
     if (!failed)
-        failed = cli_items(cli, 1, look_some_up, &l);
+        failed = cli_text_items(cli, 1, look_some_up, &l);
     tkl_ip_close(l.ip);
     if (failed) {
         json_decref(l.rows);

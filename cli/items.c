@@ -24,6 +24,22 @@ static int from_arguments(cli_session *cli, int skip, cli_items_fn *work, void *
     return exit;
 }
 
+/* ---- Lines --------------------------------------------------------------- */
+
+/* How standard input is read. */
+typedef struct reading {
+    bool text;               /* CRLF ends a line, too, and empty lines are no items */
+    size_t line;             /* so many were read */
+    size_t numbers[AT_ONCE]; /* lines of the items at hand */
+} reading;
+
+static reading input;
+
+size_t cli_item_line(size_t index)
+{
+    return input.line > 0 ? input.numbers[index] : 0;
+}
+
 /* The next line without its end, to be freed; false at the end. */
 static bool next_line(tkl_bytes *line)
 {
@@ -34,10 +50,23 @@ static bool next_line(tkl_bytes *line)
         free(text);
         return false;
     }
+    input.line++;
     if (text[len - 1] == '\n')
+        len--;
+    if (input.text && len > 0 && text[len - 1] == '\r')
         len--;
     *line = (tkl_bytes){text, (size_t)len};
     return true;
+}
+
+static bool next_item(tkl_bytes *item)
+{
+    while (next_line(item)) {
+        if (item->len > 0 || !input.text)
+            return true;
+        free((char *)item->data);
+    }
+    return false;
 }
 
 static int from_lines(cli_session *cli, cli_items_fn *work, void *arg)
@@ -46,8 +75,10 @@ static int from_lines(cli_session *cli, cli_items_fn *work, void *arg)
     int exit = CLI_OK;
     for (bool more = true; exit == CLI_OK && more;) {
         size_t count = 0, bytes = 0;
-        while (count < AT_ONCE && bytes < BYTES_AT_ONCE && (more = next_line(&some[count])))
+        while (count < AT_ONCE && bytes < BYTES_AT_ONCE && (more = next_item(&some[count]))) {
+            input.numbers[count] = input.line;
             bytes += some[count++].len;
+        }
         if (count > 0)
             exit = work(cli, some, count, arg);
         for (size_t i = 0; i < count; i++)
@@ -57,6 +88,8 @@ static int from_lines(cli_session *cli, cli_items_fn *work, void *arg)
         return cli_fail(cli, CLI_FAILURE, "cannot read standard input: %s", strerror(errno));
     return exit;
 }
+
+/* ---- Both ---------------------------------------------------------------- */
 
 /* Items, but for a "-" beside --lines, which says what it means anyway. */
 static bool are_given(const cli_session *cli, int skip)
@@ -72,4 +105,19 @@ int cli_items(cli_session *cli, int skip, cli_items_fn *work, void *arg)
         return cli_usage(cli,
                          given ? "either items or --lines" : "no items: name some, or --lines");
     return given ? from_arguments(cli, skip, work, arg) : from_lines(cli, work, arg);
+}
+
+int cli_text_items(cli_session *cli, int skip, cli_items_fn *work, void *arg)
+{
+    input.text = true;
+    return cli_items(cli, skip, work, arg);
+}
+
+int cli_end_items(const cli_session *cli, int code, size_t count)
+{
+    char where[64];
+    if (count == 0 || cli_item_line(0) == 0)
+        return cli_end(cli, code);
+    snprintf(where, sizeof where, "lines %zu to %zu", cli_item_line(0), cli_item_line(count - 1));
+    return cli_end_at(cli, code, where);
 }

@@ -14,6 +14,15 @@ typedef int cli_items_fn(cli_session *cli, const tkl_bytes *items, size_t count,
  * few megabytes at a time. CLI_USAGE when there are neither, or both. */
 int cli_items(cli_session *cli, int skip, cli_items_fn *work, void *arg);
 
+/* The same for items that are text: a line may end with CRLF, and empty lines are left out. */
+int cli_text_items(cli_session *cli, int skip, cli_items_fn *work, void *arg);
+
+/* For `work`: the line of an item, from 1; 0 when the items are arguments. */
+size_t cli_item_line(size_t index);
+
+/* cli_end() for the items at hand: says which lines they are. */
+int cli_end_items(const cli_session *cli, int code, size_t count);
+
 #define CLI_LINES                                                        \
     {                                                                    \
         "lines", CLI_FLAG, NULL, "items are the lines of standard input" \

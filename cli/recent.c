@@ -29,7 +29,7 @@ static int add_some(cli_session *cli, const tkl_bytes *items, size_t count, void
 {
     work *w = arg;
     w->count += (int64_t)count;
-    return cli_end(cli, tkl_recent_add(w->recent, items, count));
+    return cli_end_items(cli, tkl_recent_add(w->recent, items, count), count);
 }
 
 static int add(cli_session *cli)
@@ -41,7 +41,7 @@ static int add(cli_session *cli)
         return cli_usage(cli, "--max is from 1 to %d", TKL_RECENT_MAX);
     int failed = open_recent(cli, &options, &w.recent);
     if (!failed)
-        failed = cli_items(cli, 1, add_some, &w);
+        failed = cli_text_items(cli, 1, add_some, &w);
     tkl_recent_close(w.recent);
     return failed || !cli->json ? failed : cli_print_count(cli, "added", w.count);
 }
@@ -50,7 +50,7 @@ static int remove_some(cli_session *cli, const tkl_bytes *items, size_t count, v
 {
     work *w = arg;
     int64_t removed = 0;
-    int failed = cli_end(cli, tkl_recent_remove(w->recent, items, count, &removed));
+    int failed = cli_end_items(cli, tkl_recent_remove(w->recent, items, count, &removed), count);
     w->count += removed;
     return failed;
 }
@@ -60,7 +60,7 @@ static int remove_contacts(cli_session *cli)
     work w = {NULL, 0};
     int failed = open_recent(cli, NULL, &w.recent);
     if (!failed)
-        failed = cli_items(cli, 1, remove_some, &w);
+        failed = cli_text_items(cli, 1, remove_some, &w);
     tkl_recent_close(w.recent);
     return failed ? failed : cli_print_removed(cli, w.count);
 }

@@ -43,7 +43,7 @@ typedef struct work {
     cli_progress bar;
 } work;
 
-/* Finite numbers, with a decimal point whatever the locale. */
+/* With a decimal point whatever the locale. */
 static bool read_weight(tkl_bytes text, double *weight)
 {
     char digits[32], *end;
@@ -52,15 +52,15 @@ static bool read_weight(tkl_bytes text, double *weight)
     memcpy(digits, text.data, text.len);
     digits[text.len] = 0;
     *weight = strtod(digits, &end);
-    return *end == 0 && isfinite(*weight) && *weight > 0;
+    return *end == 0 && *weight >= TKL_SUGGEST_WEIGHT_MIN && *weight <= TKL_SUGGEST_WEIGHT_MAX;
 }
 
-static int split_line(cli_session *cli, tkl_bytes line, tkl_suggest_text *text)
+static int split_line(cli_session *cli, tkl_bytes line, size_t number, tkl_suggest_text *text)
 {
     const char *tab = line.len ? memchr(line.data, '\t', line.len) : NULL;
     size_t len = tab ? (size_t)(tab - line.data) : 0;
     if (!tab || !read_weight((tkl_bytes){line.data, len}, &text->weight))
-        return cli_usage(cli, "a line is a weight, a tabulator and a text");
+        return cli_usage(cli, "line %zu: not a weight, a tabulator and a text", number);
     text->text = (tkl_bytes){tab + 1, line.len - len - 1};
     return CLI_OK;
 }
@@ -75,13 +75,13 @@ static int feed_some(cli_session *cli, const tkl_bytes *items, size_t count, voi
     for (size_t i = 0; !failed && i < count; i++) {
         texts[i] = (tkl_suggest_text){.text = items[i], .weight = w->weight};
         if (w->lines)
-            failed = split_line(cli, items[i], &texts[i]);
+            failed = split_line(cli, items[i], cli_item_line(i), &texts[i]);
     }
     if (!failed) {
         int rc = tkl_suggest_feed(w->suggest, texts, count);
         if (rc != TKL_OK)
             cli_progress_end(&w->bar);
-        failed = cli_end(cli, rc);
+        failed = cli_end_items(cli, rc, count);
     }
     cli_progress_update(&w->bar, w->seen += count);
     free(texts);
@@ -107,14 +107,16 @@ static int feed(cli_session *cli)
         .words = setting(cli, "words"),
     };
     const char *weight = cli_text(cli, "weight", NULL);
-    if (weight && (w.lines || !read_weight(tkl_str(weight), &w.weight)))
-        return cli_usage(cli, "--weight is a number above 0, and not for --lines");
+    if (weight && w.lines)
+        return cli_usage(cli, "--weight is not for --lines: each line has its weight");
+    if (weight && !read_weight(tkl_str(weight), &w.weight))
+        return cli_usage(cli, "invalid --weight '%s': from 1e-9 to 1e15", weight);
     if (cli_number(cli, "best", 1) == 0 || cli_number(cli, "longest", 1) == 0)
         return cli_usage(cli, "--best and --longest are above 0");
     int failed = open_suggest(cli, &options, &w.suggest);
     cli_progress_start(&w.bar, "fed:", 0);
     if (!failed)
-        failed = cli_items(cli, 1, feed_some, &w);
+        failed = cli_text_items(cli, 1, feed_some, &w);
     cli_progress_end(&w.bar);
     tkl_suggest_close(w.suggest);
     return failed || !cli->json ? failed : cli_print_count(cli, "fed", (int64_t)w.seen);
@@ -124,7 +126,7 @@ static int remove_some(cli_session *cli, const tkl_bytes *items, size_t count, v
 {
     work *w = arg;
     int64_t removed = 0;
-    int failed = cli_end(cli, tkl_suggest_remove(w->suggest, items, count, &removed));
+    int failed = cli_end_items(cli, tkl_suggest_remove(w->suggest, items, count, &removed), count);
     w->removed += removed;
     return failed;
 }
@@ -134,7 +136,7 @@ static int remove_texts(cli_session *cli)
     work w = {.removed = 0};
     int failed = open_suggest(cli, NULL, &w.suggest);
     if (!failed)
-        failed = cli_items(cli, 1, remove_some, &w);
+        failed = cli_text_items(cli, 1, remove_some, &w);
     tkl_suggest_close(w.suggest);
     return failed ? failed : cli_print_removed(cli, w.removed);
 }

@@ -174,7 +174,8 @@ typedef struct tkl_maintenance_state {
 /* `reason`: up to 255 bytes of UTF-8 without NUL. */
 TKL_API int tkl_maintenance_set(tkl_maintenance *maintenance, bool on, tkl_bytes reason)
     TKL_NONNULL(1) TKL_CHECK;
-/* From memory, as tkl_config_read(). */
+/* From memory, as tkl_config_read(). TKL_EDAMAGED: the configuration is no such flag, and *state
+ * says "off". */
 TKL_API int tkl_maintenance_read(tkl_maintenance *maintenance, tkl_maintenance_state *state)
     TKL_NONNULL(1, 2) TKL_CHECK;
 

@@ -14,6 +14,7 @@ struct tkl_maintenance {
     pthread_mutex_t mutex; /* guards what follows */
     unsigned process;
     tkl_maintenance_state state; /* what its version says */
+    bool good;                   /* it is {"on": true, ...} or {"on": false, ...} */
 };
 
 int tkl_maintenance_open(tkl_client *client, tkl_bytes name, const tkl_config_options *options,
@@ -59,17 +60,17 @@ int tkl_maintenance_set(tkl_maintenance *maintenance, bool on, tkl_bytes reason)
     return rc;
 }
 
-/* A text that is no such object counts as off, with the text's problem as the reason. */
-static void parse(const tkl_config_value *value, tkl_maintenance_state *state)
+static void parse(const tkl_config_value *value, tkl_maintenance *m)
 {
     json_error_t error;
     json_t *object = json_loadb(value->json.data, value->json.len, JSON_DECODE_ANY, &error);
     const char *reason = json_string_value(json_object_get(object, "reason"));
-    *state = (tkl_maintenance_state){.on = json_is_true(json_object_get(object, "on")),
-                                     .since_ms = value->changed_ms,
-                                     .version = value->version};
+    m->good = json_is_boolean(json_object_get(object, "on"));
+    m->state = (tkl_maintenance_state){.on = json_is_true(json_object_get(object, "on")),
+                                       .since_ms = value->changed_ms,
+                                       .version = value->version};
     if (reason)
-        strncpy(state->reason, reason, sizeof state->reason - 1);
+        strncpy(m->state.reason, reason, sizeof m->state.reason - 1);
     json_decref(object);
 }
 
@@ -99,10 +100,13 @@ int tkl_maintenance_read(tkl_maintenance *maintenance, tkl_maintenance_state *st
     }
     lock(maintenance);
     if (!is_parsed(maintenance, value))
-        parse(value, &maintenance->state);
+        parse(value, maintenance);
     *state = maintenance->state;
+    bool good = maintenance->good;
     pthread_mutex_unlock(&maintenance->mutex);
     tkl_config_value_free(value);
     state->age_ms = age_ms;
-    return TKL_OK;
+    return good ? TKL_OK
+                : tkl__fail(TKL_EDAMAGED, "the flag is not an object in which \"on\" is true or "
+                                          "false");
 }

@@ -31,6 +31,13 @@ is "show" "$(tackle book show staff --json | jq -c .)" \
     '{"name":"staff","entries":7,"accents":true,"pinyin":true,"contains":true}'
 is "remove by id" "$(tackle book remove staff --id 7)" 1
 is "remove" "$(tackle book remove staff Anna nobody --json | jq -c .)" '{"name":"staff","removed":1}'
+is "CRLF and empty lines" "$(printf 'Uma\r\n\r\n\nUlf\n' | tackle book add crlf --lines; tackle book complete crlf '' --json)" \
+    $'2\n["Ulf", "Uma"]'
+ends 64 sh -c "printf '1\\tx\n\nno tabulator\n' | tackle book add crlf --lines --ids"
+has "$err" "line 3: no tabulator"
+ends 64 sh -c "(seq 1500; head -c 2000 /dev/zero | tr '\\0' a) | tackle book add crlf --lines"
+has "$err" "lines 1001 to 1501: entry 500"
+ends 0 tackle book drop crlf --yes
 is "many pages" "$(seq -f 'name %05g' 2500 | tackle book add many --lines; tackle book complete many n --count 2400 | wc -l)" $'2500\n2400'
 is "list" "$(tackle book list --json)" '[{"name": "many"}, {"name": "staff"}]'
 tackle book add plain x >/dev/null

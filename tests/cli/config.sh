@@ -66,4 +66,7 @@ is "on" "$(jq -c '[.on, .reason]' <<<"$out")" '[true,"moving it"]'
 ends 1 tackle maintenance status other
 ends 0 tackle maintenance off
 ends 1 tackle maintenance status
+ends 0 tackle config set maintenance odd '{"on": "yes"}'
+ends 70 tackle maintenance status odd --json
+is "no flag" "$(jq -r .error <<<"$err")" TKL_EDAMAGED
 ends 69 tackle --url redis://127.0.0.1:1 maintenance status

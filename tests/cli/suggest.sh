@@ -35,6 +35,9 @@ for weight in 0 -1 x nan inf 1e300 ''; do
     ends 64 tackle suggest feed q a --weight "$weight"
 done
 ends 64 sh -c "printf 'no tabulator\n' | tackle suggest feed q --lines"
+has "$err" "line 1: not a weight"
+ends 64 tackle suggest feed q x --weight 1e400
+has "$err" "invalid --weight '1e400': from 1e-9 to 1e15"
 ends 64 tackle suggest feed q
 ends 64 tackle suggest feed q ''
 ends 64 tackle suggest feed new a --best 0
