@@ -712,6 +712,34 @@ static void a_large_removal_is_many_steps(void **state)
     tkl_suggest_close(s);
 }
 
+/* More readings than have room: what is not kept by crowded prefixes must not stay there. */
+static void texts_of_many_readings_leave_nothing(void **state)
+{
+    fixture *f = *state;
+    enum { TEXTS = 14 };
+    tkl_suggest *s = open_suggest(
+        f->client, &(tkl_suggest_options){.words = TKL_SUGGEST_ON, .pinyin = TKL_SUGGEST_ON});
+    char text[128];
+    for (int i = 0; i < TEXTS; i++) {
+        sprintf(text, "重长乐行曾都 了单朴解重长 乐行曾都 %c", 'a' + i);
+        feed(s, text, 1 + i);
+    }
+    check(s, "zcl", 1, "重长乐行曾都 了单朴解重长 乐行曾都 n=14");
+    for (int i = TEXTS; i-- > 0;) {
+        sprintf(text, "重长乐行曾都 了单朴解重长 乐行曾都 %c", 'a' + i);
+        assert_int_equal(take(s, text), 1);
+        tkl_suggestions *found;
+        static const char *const prefixes[] = {"z", "c", "l", "y", "重", "chang", "leh", "乐x"};
+        for (size_t p = 0; p < COUNT(prefixes); p++) {
+            assert_ok(tkl_suggest_hint(s, tkl_str(prefixes[p]), 100, &found));
+            assert_true(found->count <= (size_t)i);
+            tkl_suggestions_free(found);
+        }
+    }
+    assert_int_equal(call_int(f->client, "DBSIZE", NULL), 1); /* the settings */
+    tkl_suggest_close(s);
+}
+
 static void the_best_of_prefixes_may_get_lost(void **state)
 {
     fixture *f = *state;
@@ -838,6 +866,7 @@ int main(void)
         TEST(the_locale_does_not_matter),
         TEST(suggestions_without_settings_are_damaged),
         TEST(a_large_removal_is_many_steps),
+        TEST(texts_of_many_readings_leave_nothing),
         TEST(the_best_of_prefixes_may_get_lost),
         TEST(those_who_feed_and_remove_at_once_leave_whole_texts),
         TEST(thousands_are_fed_in_one_trip),

@@ -15,16 +15,25 @@ local function bounds(prefix)
   return '[' .. prefix .. '\0', '(' .. prefix .. '\1'
 end
 
+-- The keys in members of TEXTS that crowded prefixes may keep.
+local function listed_keys(texts)
+  local keys = {}
+  for _, text in ipairs(texts) do
+    local key, unlisted = key_of(text)
+    if not unlisted then
+      keys[#keys + 1] = key
+    end
+  end
+  return keys
+end
+
 -- A prefix has become crowded: all its texts with their weights. A text may have brought many
 -- starts at once.
 local function build_best(prefix, best_max)
   local found = redis.call('ZRANGE', TEXTS, '[' .. prefix, above(prefix), 'BYLEX', 'LIMIT', 0,
                            best_max + STARTS_MAX)
-  local keys, members = {}, {}
-  for i, text in ipairs(found) do
-    keys[i] = key_of(text)
-  end
-  local scores = redis.call('ZMSCORE', WEIGHTS, unpack(keys))
+  local keys, members = listed_keys(found), {}
+  local scores = #keys > 0 and redis.call('ZMSCORE', WEIGHTS, unpack(keys)) or {}
   for i, key in ipairs(keys) do
     if scores[i] then
       members[#members + 1] = 0

@@ -49,7 +49,7 @@ local function add_first(of, limit)
     return
   end
   for i, member in ipairs(found) do
-    found[i] = key_of(member)
+    found[i] = (key_of(member))
   end
   for i, score in ipairs(redis.call('ZMSCORE', WEIGHTS, unpack(found))) do
     if score then

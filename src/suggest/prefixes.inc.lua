@@ -34,13 +34,21 @@ local function starts_with(prefix)
   return redis.call('ZLEXCOUNT', TEXTS, '[' .. prefix, above(prefix))
 end
 
--- The key in a member of TEXTS: "start NUL key", or "key NUL".
+-- Stands between a start and its key when the start is not kept by crowded prefixes. No key begins
+-- with 01 01.
+local UNLISTED = '\0\1\1'
+
+-- The key in a member of TEXTS: "key NUL", "start NUL key" or "start UNLISTED key". Also whether it
+-- is of the last kind.
 local function key_of(member)
   local nul = string.find(member, '\0', 1, true)
   if nul == #member then
-    return string.sub(member, 1, -2)
+    return string.sub(member, 1, -2), false
   end
-  return string.sub(member, (nul or 0) + 1)
+  if string.sub(member, nul or 1, (nul or 1) + 2) == UNLISTED then
+    return string.sub(member, nul + 3), true
+  end
+  return string.sub(member, (nul or 0) + 1), false
 end
 
 local function first_from(low, high)

@@ -5,17 +5,16 @@
 -- include: best
 
 local NEXT_MAX = 64 -- longer prefixes that are looked at for one place
-local LOOKS_MAX = 100 -- and for all places of a text
+local LOOKS_MAX = 200 -- and for all places of a text
+local SCORE_BYTES = 8
 local EQUAL_MAX = 10 -- texts whose start is the prefix itself
 
 -- The first texts of a range of TEXTS, as "score key", that `prefix` does not keep; `lightest` is the
 -- last that it keeps, or nil.
 local function not_kept(prefix, lightest, low, high, limit)
   local below = lightest and struct.unpack('>d', lightest) or math.huge
-  local keys, tails = {}, {}
-  for i, text in ipairs(redis.call('ZRANGE', TEXTS, low, high, 'BYLEX', 'LIMIT', 0, limit)) do
-    keys[i] = key_of(text)
-  end
+  local texts = redis.call('ZRANGE', TEXTS, low, high, 'BYLEX', 'LIMIT', 0, limit)
+  local keys, tails = listed_keys(texts), {}
   local scores = #keys > 0 and redis.call('ZMSCORE', WEIGHTS, unpack(keys)) or {}
   for i, key in ipairs(keys) do
     local score = tonumber(scores[i] or nil)
@@ -47,11 +46,11 @@ end
 local function heaviest(prefix, tails)
   local most, members = 0, {}
   for _, tail in ipairs(tails) do
-    local score = struct.unpack('>d', tail)
+    local score = #tail >= SCORE_BYTES and struct.unpack('>d', tail) or 0
     if score > most then
       most, members = score, {}
     end
-    if score == most then
+    if score > 0 and score == most then
       members[#members + 1] = 0
       members[#members + 1] = prefix .. '\0' .. tail
     end
@@ -59,12 +58,15 @@ local function heaviest(prefix, tails)
   return members
 end
 
--- One text for the place of one that has gone. Returns how many prefixes were looked at.
+-- One text for the place of one that has gone. Returns how many prefixes were looked at, with itself.
 local function refill(prefix, best_max, most)
   local lightest = lightest_of(prefix)
   lightest = lightest and string.sub(lightest, #prefix + 2)
+  if lightest and #lightest < SCORE_BYTES then
+    return 1 -- not written by tackle
+  end
   local low, high = bounds(prefix)
-  local tails, looks = not_kept(prefix, lightest, low, high, EQUAL_MAX), 0
+  local tails, looks = not_kept(prefix, lightest, low, high, EQUAL_MAX), 1
   each_next(prefix, math.min(NEXT_MAX, most), function(character)
     looks = looks + 1
     for _, tail in ipairs(of_longer(prefix, prefix .. character, lightest)) do

@@ -13,9 +13,9 @@
 #define WORDS_MAX       8
 #define STARTS_MAX      50 /* as in best.inc.lua */
 #define CODE_POINTS_MAX 32 /* of the longest prefix: a character may have many */
-/* Bytes of all prefixes of a text that keep their best. What begins beyond is found, but only in
- * prefixes that are not crowded. */
-#define COST_MAX 512
+/* Bytes of all prefixes of a text that keep their best. Starts for which there is no room are found,
+ * but only by prefixes that are not crowded: their reach is 0. */
+#define COST_MAX 200
 
 int tkl__suggest_check_text(tkl_bytes text, size_t index)
 {
@@ -84,7 +84,11 @@ static int visit_form(tkl_bytes form, visit_start *visit, void *arg)
     return rc;
 }
 
-static int each_form(tkl_bytes key, visit_start *visit, void *arg)
+/* Which forms of a text: the usual pinyin and the usual initials come first. */
+typedef enum which { USUAL = 0, OTHERS = 1 } which;
+enum { USUAL_FORMS = 2 };
+
+static int each_form(tkl_bytes key, which forms_of, visit_start *visit, void *arg)
 {
     tkl__forms forms;
     char *folded = malloc(key.len + 1);
@@ -93,7 +97,8 @@ static int each_form(tkl_bytes key, visit_start *visit, void *arg)
     size_t len = tkl__lex_unescape(key, folded);
     int rc = tkl__text_forms((tkl_bytes){folded, len}, &forms);
     for (size_t i = 0; rc == TKL_OK && i < forms.count; i++)
-        rc = visit_form(forms.items[i], visit, arg);
+        if ((i < USUAL_FORMS) == (forms_of == USUAL))
+            rc = visit_form(forms.items[i], visit, arg);
     tkl__forms_free(&forms);
     free(folded);
     return rc;
@@ -101,6 +106,7 @@ static int each_form(tkl_bytes key, visit_start *visit, void *arg)
 
 /* The forms of what begins at a later word. */
 typedef struct words_forms {
+    which forms_of;
     visit_start *visit;
     void *arg;
 } words_forms;
@@ -108,7 +114,15 @@ typedef struct words_forms {
 static int visit_word(void *arg, tkl_bytes word)
 {
     words_forms *w = arg;
-    return each_form(word, w->visit, w->arg);
+    return each_form(word, w->forms_of, w->visit, w->arg);
+}
+
+static int each_form_of_all(tkl_bytes key, bool words, which forms_of, visit_start *visit,
+                            void *arg)
+{
+    words_forms w = {.forms_of = forms_of, .visit = visit, .arg = arg};
+    int rc = each_form(key, forms_of, visit, arg);
+    return rc == TKL_OK && words ? each_word(key, visit_word, &w) : rc;
 }
 
 /* Counts what is visited, and leaves out what is too much. */
@@ -124,18 +138,18 @@ static int visit_counted(void *arg, tkl_bytes start)
     return ++c->count <= STARTS_MAX ? c->visit(c->arg, start) : TKL_OK;
 }
 
+/* What users type most comes first: there may be no room for all. */
 static int each_start(tkl_bytes key, const tkl__suggest_settings *settings, visit_start *visit,
                       void *arg)
 {
     counted c = {.visit = visit, .arg = arg};
-    words_forms w = {.visit = visit_counted, .arg = &c};
     int rc = visit_counted(&c, key);
     if (rc == TKL_OK && settings->words)
         rc = each_word(key, visit_counted, &c);
     if (rc == TKL_OK && settings->pinyin)
-        rc = each_form(key, visit_counted, &c);
-    if (rc == TKL_OK && settings->pinyin && settings->words)
-        rc = each_word(key, visit_word, &w);
+        rc = each_form_of_all(key, settings->words, USUAL, visit_counted, &c);
+    if (rc == TKL_OK && settings->pinyin)
+        rc = each_form_of_all(key, settings->words, OTHERS, visit_counted, &c);
     return rc;
 }
 
@@ -154,7 +168,7 @@ static int add_line(void *arg, tkl_bytes start)
     size_t reach;
     int rc = tkl__suggest_reach(start, l->settings, &reach);
     if (reach > COST_MAX - l->cost)
-        reach = COST_MAX - l->cost;
+        reach = 0;
     if (l->out->len > l->begin)
         tkl__buf_add(l->out, "", 1);
     tkl__buf_addf(l->out, "%zu ", reach);

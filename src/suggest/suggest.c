@@ -9,7 +9,8 @@
  *             then, in milliseconds.
  *   :weights  sorted set: the key of a text (folded, escaped: core/lex.h) and its score.
  *   :texts    sorted set of equal scores, in the order of bytes: "key NUL", and where a text can
- *             also be begun elsewhere (at a later word, in pinyin) "start NUL key".
+ *             also be begun elsewhere (at a later word, in pinyin) "start NUL key", or "start NUL 01 01
+ *             key" where no crowded prefix keeps it.
  *   :best     sorted set of equal scores: "prefix NUL score key", the score as eight bytes that
  *             sort as the numbers do. A range of it, read backwards, is the best of a prefix.
  *   :shown    hash: key, the text as it was fed last, where that is not the key.

@@ -8,6 +8,11 @@ local function each_start(lines, visit)
   end
 end
 
+-- The member of TEXTS for a start but the first.
+local function start_member(start, reach, key)
+  return start .. (reach > 0 and '\0' or UNLISTED) .. key
+end
+
 -- The score of a text, nil when there is none.
 local function score_of(key)
   local score = redis.call('ZSCORE', WEIGHTS, key)
@@ -26,8 +31,8 @@ local function take_out(key, score, best_max)
   local others = redis.call('HGET', STARTS, key)
   if others then
     redis.call('HDEL', STARTS, key)
-    each_start(others, function(start)
-      redis.call('ZREM', TEXTS, start .. '\0' .. key)
+    each_start(others, function(start, reach)
+      redis.call('ZREM', TEXTS, start_member(start, reach, key))
     end)
   end
   local known, gaps = {}, {} -- starts may share prefixes

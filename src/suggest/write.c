@@ -16,7 +16,7 @@
 /* Prefixes that the texts of one run have at most, if it has several. */
 #define RUN_COST 400
 /* A text that goes leaves gaps, and the server looks for others that fill them: so much more. */
-#define GAPS_COST 50
+#define GAPS_COST 130
 
 /* A text as the server wants it: offsets in a buffer that is still growing. */
 typedef struct record {

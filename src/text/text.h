@@ -63,7 +63,8 @@ typedef struct tkl__forms {
  * "lu" for lü) and by initials; with all readings where a character has several. Of a text with
  * more than 16 combinations of these, each of the first 15 other readings is in one form, beside
  * the usual readings of the others. Also with its first characters as they are and the others in
- * pinyin ("张san", "张三feng"), 16 forms of these at most. No Chinese character: no forms. */
+ * pinyin ("张san", "张三feng"): the first six, and other readings there as far as there is room. The
+ * usual readings come first. No Chinese character: no forms. */
 int tkl__text_forms(tkl_bytes folded, tkl__forms *forms);
 void tkl__forms_free(tkl__forms *forms); /* all zero is fine */
 

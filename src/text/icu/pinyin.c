@@ -16,8 +16,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Forms with the same first characters as they are. */
-enum { MIXED_PINYIN = 4, MIXED_INITIALS = 2 };
+enum {
+    OTHERS_MAX = 15, /* forms with other than the usual readings, in pinyin and in initials */
+    BREAKS_MAX = 6,  /* characters behind which pinyin may follow */
+};
 
 /* ---- The tables ---------------------------------------------------------- */
 
@@ -97,10 +99,11 @@ static bool take_letters(spelling *s, tkl_bytes text)
     return chinese;
 }
 
-static bool is_known(const spelling *s, size_t first, size_t start)
+/* Whether what was written from `start` on is there already. */
+static bool is_known(const spelling *s, size_t start)
 {
-    size_t from = first ? s->ends[first - 1] : 0;
-    for (size_t i = first; i < s->forms; from = s->ends[i++])
+    size_t from = 0;
+    for (size_t i = 0; i < s->forms; from = s->ends[i++])
         if (s->ends[i] - from == s->store.len - start &&
             memcmp(s->store.data + from, s->store.data + start, s->store.len - start) == 0)
             return true;
@@ -113,11 +116,13 @@ static size_t ways(const spelling *s, size_t i)
     return i < s->kept ? 0 : s->letters[i].count;
 }
 
-/* Adds the form with these readings, unless it is there already. */
-static void write_form(spelling *s, size_t first, const size_t *chosen, bool initials)
+/* Adds the form with these readings, unless it is there already or there are enough. */
+static void write_form(spelling *s, const size_t *chosen, bool initials)
 {
     static const char mark = TKL__SYLLABLE;
     size_t start = s->store.len;
+    if (s->forms == TKL__FORMS_MAX)
+        return;
     for (size_t i = 0; i < s->count; i++) {
         const letter *l = &s->letters[i];
         if (l->count && s->store.len > start)
@@ -129,7 +134,7 @@ static void write_form(spelling *s, size_t first, const size_t *chosen, bool ini
         const char *syllable = l->syllables[chosen[i]];
         tkl__buf_add(&s->store, syllable, initials ? 1 : strlen(syllable));
     }
-    if (is_known(s, first, start))
+    if (is_known(s, start))
         s->store.len = start;
     else
         s->ends[s->forms++] = s->store.len;
@@ -156,20 +161,26 @@ static bool few(const spelling *s, size_t most)
     return product <= most;
 }
 
-static void write_forms(spelling *s, size_t most, bool initials)
+static void write_usual(spelling *s, bool initials)
 {
-    size_t chosen[TKL__FORMS_REACH] = {0}, first = s->forms;
-    if (few(s, most)) {
+    static const size_t usual[TKL__FORMS_REACH];
+    write_form(s, usual, initials);
+}
+
+/* All combinations of readings, or if these are too many each other reading by itself. */
+static void write_others(spelling *s, bool initials)
+{
+    size_t chosen[TKL__FORMS_REACH] = {0}, most = s->forms + OTHERS_MAX;
+    if (few(s, OTHERS_MAX + 1)) {
         do
-            write_form(s, first, chosen, initials);
+            write_form(s, chosen, initials);
         while (next_combination(s, chosen));
         return;
     }
-    write_form(s, first, chosen, initials);
     for (size_t i = 0; i < s->count; i++) {
-        for (size_t r = 1; r < ways(s, i) && s->forms - first < most; r++) {
+        for (size_t r = 1; r < ways(s, i) && s->forms < most; r++) {
             chosen[i] = r;
-            write_form(s, first, chosen, initials);
+            write_form(s, chosen, initials);
         }
         chosen[i] = 0;
     }
@@ -185,17 +196,30 @@ static size_t chinese_behind(const spelling *s, size_t from)
 }
 
 /* What a user has who types the first characters, and goes on in pinyin. */
-static void write_mixed(spelling *s)
+static void write_mixed(spelling *s, void (*write)(spelling *s, bool initials))
 {
-    for (size_t kept = 1; kept < s->count; kept++) {
+    size_t breaks = 0;
+    for (size_t kept = 1; kept < s->count && breaks < BREAKS_MAX; kept++) {
         if (s->letters[kept - 1].count == 0 || chinese_behind(s, kept) == 0)
             continue;
+        breaks++;
         s->kept = kept;
-        if (s->forms + MIXED_PINYIN <= TKL__FORMS_MAX)
-            write_forms(s, MIXED_PINYIN, false);
-        if (s->forms + MIXED_INITIALS <= TKL__FORMS_MAX && chinese_behind(s, kept) > 1)
-            write_forms(s, MIXED_INITIALS, true);
+        write(s, false);
+        if (chinese_behind(s, kept) > 1)
+            write(s, true);
     }
+    s->kept = 0;
+}
+
+/* The usual readings first: whoever has no room for all forms has those. */
+static void write_all(spelling *s)
+{
+    write_usual(s, false);
+    write_usual(s, true);
+    write_mixed(s, write_usual);
+    write_others(s, false);
+    write_others(s, true);
+    write_mixed(s, write_others);
 }
 
 static int give_forms(spelling *s, tkl__forms *forms)
@@ -224,9 +248,7 @@ int tkl__icu_forms(tkl_bytes folded, tkl__forms *forms)
     s->count = s->kept = s->forms = 0;
     tkl__buf_init(&s->store);
     if (take_letters(s, folded)) {
-        write_forms(s, TKL__FORMS_MAX / 3, false);
-        write_forms(s, TKL__FORMS_MAX / 3, true);
-        write_mixed(s);
+        write_all(s);
         rc = give_forms(s, forms);
     }
     tkl__buf_free(&s->store);
