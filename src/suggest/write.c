@@ -14,9 +14,9 @@
 #include "suggest/suggest.h"
 
 /* Prefixes that the texts of one run have at most, if it has several. */
-#define RUN_COST 400
+#define RUN_COST 250
 /* A text that goes leaves gaps, and the server looks for others that fill them: so much more. */
-#define GAPS_COST 130
+#define GAPS_COST 80
 
 /* A text as the server wants it: offsets in a buffer that is still growing. */
 typedef struct record {
