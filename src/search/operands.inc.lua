@@ -156,8 +156,7 @@ end
 -- Numbers of a bitmap with `count` bits, ascending, from byte `from` on: all of the bytes that are
 -- needed for `most` of them. Returns them and the byte to go on with, nil at the end.
 local function read_bits(key, count, from, most)
-  local size = redis.call('STRLEN', key)
-  local window = size / math.max(count, 1) > 64 and 1 or 2048
+  local per_number = redis.call('STRLEN', key) / math.max(count, 1)
   local numbers, n = {}, 0
   local byte, find = string.byte, string.find
   while n < most do
@@ -166,6 +165,7 @@ local function read_bits(key, count, from, most)
       return numbers, nil
     end
     from = (at - at % 8) / 8
+    local window = per_number > 64 and 1 or math.min(2048, math.ceil(per_number * (most - n)))
     local bytes = redis.call('GETRANGE', key, text_of(from), text_of(from + window - 1))
     local place = find(bytes, '%Z')
     while place do

@@ -161,6 +161,59 @@ static int split_groups(tkl__query *query)
     return TKL_OK;
 }
 
+static bool is_lone_range(const tkl__query_group *group)
+{
+    return group->count == 1 && group->items->kind == TKL__QUERY_RANGE;
+}
+
+/* What is in both ranges. */
+static void narrow(tkl__query_item *range, const tkl__query_item *other)
+{
+    if (other->low > range->low || (other->low == range->low && other->low_open)) {
+        range->low = other->low;
+        range->low_open = other->low_open;
+    }
+    if (other->high < range->high || (other->high == range->high && other->high_open)) {
+        range->high = other->high;
+        range->high_open = other->high_open;
+    }
+}
+
+static bool is_empty_range(const tkl__query_item *range)
+{
+    return range->low > range->high ||
+           (range->low == range->high && (range->low_open || range->high_open));
+}
+
+/* The range of this field that is already among the first `count` groups; NULL: none is. */
+static tkl__query_item *range_of_field(const tkl__query *query, size_t count, size_t field)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_lone_range(&query->wanted[i]) && query->wanted[i].items->field == field)
+            return query->wanted[i].items;
+    return NULL;
+}
+
+/* Wanted ranges of one field become one: "votes:>1 votes:<5". False: nothing is in it. */
+static bool join_ranges(tkl__query *query)
+{
+    size_t kept = 0;
+    bool possible = true;
+    for (size_t i = 0; i < query->wanted_count; i++) {
+        tkl__query_group *group = &query->wanted[i];
+        tkl__query_item *range = NULL;
+        if (is_lone_range(group))
+            range = range_of_field(query, kept, group->items->field);
+        if (range)
+            narrow(range, group->items);
+        else
+            query->wanted[kept++] = *group;
+        possible = possible && !(range && is_empty_range(range));
+    }
+    query->wanted_count = kept;
+    return possible;
+}
+
 static int key_group(tkl__query *query, const tkl__query_rules *rules, tkl__query_group *group)
 {
     tkl__buf out;
@@ -219,6 +272,10 @@ static int write_query(tkl__query *query)
 int tkl__query_normalize(tkl__query *query, const tkl__query_rules *rules)
 {
     int rc = split_groups(query);
+    if (rc == TKL_OK && !join_ranges(query)) {
+        query->wanted_count = 0;
+        query->all = false;
+    }
     if (rc == TKL_OK)
         rc = tidy_groups(query, rules);
     if (rc == TKL_OK)
