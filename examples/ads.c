@@ -23,13 +23,13 @@ static void add_ads(tkl_ads *ads, const tkl_bytes *berlin)
          .price_micros = 250000, /* 0.25 a click */
          .locations = berlin,
          .location_count = 1,
-         .text = tkl_str("light running shoes")},
+         .text = tkl_str("running shoes for a rainy evening")},
         {.name = tkl_str("tea"),
          .type = TKL_ADS_CPC,
          .price_micros = 250000,
          .locations = berlin,
          .location_count = 1,
-         .text = tkl_str("green tea for a rainy evening")},
+         .text = tkl_str("green tea for quiet hours")},
         {.name = tkl_str("opera"),
          .type = TKL_ADS_CPM,
          .price_micros = 150000, /* 0.15 for 1000 views */
@@ -40,7 +40,7 @@ static void add_ads(tkl_ads *ads, const tkl_bytes *berlin)
     stop_on(tkl_ads_add(ads, items, sizeof items / sizeof *items));
 }
 
-/* Readers of the running page click the shoes now and then, nobody clicks the tea there. */
+/* Readers of the running page click the shoes now and then; on the other page they like tea. */
 static int likes(tkl_bytes ad, int page, int visitor)
 {
     int shoes = ad.len == 5 && ad.data[0] == 's';
@@ -84,7 +84,7 @@ int main(void)
     stop_on(tkl_open(url ? url : "embedded:", NULL, &client));
     stop_on(tkl_ads_open(client, tkl_str("site"), NULL, &ads));
     add_ads(ads, &berlin);
-    for (int visitor = 0; visitor < 2000; visitor++)
+    for (int visitor = 0; visitor < 6000; visitor++)
         visit(ads, &berlin, visitor % 2, visitor / 2);
     report(ads);
     tkl_ads_close(ads);

@@ -39,6 +39,7 @@ typedef struct model_ad {
     counts sum, of_word[WORDS];
     double base, ecpm[WORDS];
     int64_t day, today;
+    int64_t turn; /* 0: none */
 } model_ad;
 
 typedef struct model_target {
@@ -59,6 +60,7 @@ static model_ad ads[ADS];
 static model_target targets[TARGETS];
 static int64_t total_views[4], total_events[4];
 static int serials;
+static int64_t turns;
 static int64_t smoothing;
 static int64_t now; /* of the server, about */
 
@@ -227,6 +229,7 @@ static void step_add(tkl_ads *set)
         if (!(ad->words >> w & 1))
             ad->of_word[w] = (counts){0};
     compute(ad);
+    ad->turn = ad->type == TKL_ADS_CPM ? 0 : ++turns;
     send_ad(set, i);
 }
 
@@ -288,6 +291,23 @@ static unsigned check_matches(const model_ad *ad, const page *p, const tkl_ads_c
     return words;
 }
 
+/* Ten ads whose turn it is. */
+static void renew(void)
+{
+    int64_t last = turns;
+    for (int n = 0; n < 10; n++) {
+        model_ad *first = NULL;
+        for (int i = 0; i < ADS; i++)
+            if (ads[i].there && ads[i].turn && ads[i].turn <= last &&
+                (!first || ads[i].turn < first->turn))
+                first = &ads[i];
+        if (!first)
+            return;
+        compute(first);
+        first->turn = ++turns;
+    }
+}
+
 static void record_view(model_ad *ad, unsigned words)
 {
     ad->sum.views++;
@@ -298,6 +318,8 @@ static void record_view(model_ad *ad, unsigned words)
         pay(ad, words, cost_of(ad));
     if (ad->sum.views % 100 == 0)
         compute(ad);
+    if (ad->type != TKL_ADS_CPM && total_views[ad->type] % 100 == 0)
+        renew();
 }
 
 static void step_target(tkl_ads *set)
@@ -463,6 +485,7 @@ static void run(int64_t how, unsigned from)
     memset(targets, 0, sizeof targets);
     memset(total_views, 0, sizeof total_views);
     memset(total_events, 0, sizeof total_events);
+    turns = 0;
     smoothing = how == TKL_NONE ? 0 : how;
     seed = from;
     now = INT64_C(1767225600000) + HOUR_MS / 2; /* 2026-01-01 00:30 */

@@ -8,6 +8,7 @@
 -- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
 -- KEYS[8] heads       hash: beginning of members of the index, the greatest value among them
 -- KEYS[9] gates       hash: kinds, ads that require them
+-- KEYS[10] turn       sorted set: ads that are paid by event, in the order of being computed anew
 -- ARGV[1] smoothing   of a new set; that the caller insists on, or ''
 -- ARGV[2] default     smoothing of a new set if the caller does not insist
 -- ARGV[3] ttl         milliseconds, or 0
@@ -20,7 +21,7 @@
 -- ARGV[10...] rest    locations; for each need kind, number of values, values; words
 -- returns {'added'}, {'replaced'}, or {'smoothing', number} when it is another
 
-local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES = unpack(KEYS)
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN = unpack(KEYS)
 -- include: count
 -- include: gate
 
@@ -99,7 +100,7 @@ local stored = redis.call('HGET', META, 'smoothing')
 if stored and smoothing ~= '' and smoothing ~= stored then
   return {'smoothing', stored}
 end
-check_types({ADS, VALUES, COUNTS, WORDS, HEADS, GATES}, {INDEX, DUE})
+check_types({ADS, VALUES, COUNTS, WORDS, HEADS, GATES}, {INDEX, DUE, TURN})
 local old = read_terms(ad)
 local old_values = old and read_values(ad)
 local old_place = old and not redis.call('ZSCORE', DUE, ad) and place_of(old, old_values)
@@ -111,6 +112,11 @@ local terms = store_terms(old, read_locations(), values)
 compute(ad, terms, values)
 write_values(ad, values)
 put_in_place(terms, values, old_place or {})
+if EVENT[kind] then
+  put_last(ad)
+else
+  redis.call('ZREM', TURN, ad)
+end
 if old then
   forget_words(old_values, values)
 end

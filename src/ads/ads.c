@@ -2,7 +2,7 @@
  *
  * Ads: opening, what concerns the whole.
  *
- * Keys, all in one slot (ns:ads:{name}:...). The first nine are the user's own data: they go by
+ * Keys, all in one slot (ns:ads:{name}:...). The first ten are the user's own data: they go by
  * drop, or by the ttl of the handle that wrote last.
  *
  *   :meta     hash. smoothing: made by the first add, and never changed. serial: of the ad that was
@@ -21,6 +21,9 @@
  *   :heads    hash: beginning of members of :index, the greatest value among them. It tells which
  *             lists a page must walk at all.
  *   :gates    hash: set of kinds, number of ads that are kept apart by them.
+ *   :turn     sorted set: ads that are paid by event, in the order in which their eCPMs are computed
+ *             anew, ten at every 100th view of a type. An ad that is not shown would else keep the
+ *             average of the day on which it was added.
  *   :target:ID  hash: a view, with the words that matched; expires after 15 minutes. The client
  *             makes the id, so that a request that is repeated finds its view.
  *
@@ -77,7 +80,7 @@ static int check_options(const tkl_ads_options *o)
 static int make_keys(tkl_client *client, tkl_bytes name, tkl_ads *ads)
 {
     static const char *const parts[TKL__ADS_KEYS] = {"meta",  "ads", "values", "counts", "words",
-                                                     "index", "due", "heads",  "gates"};
+                                                     "index", "due", "heads",  "gates",  "turn"};
     int rc = tkl__keys_make(client, "ads", name, parts, TKL__ADS_KEYS, &ads->keys);
     if (rc == TKL_OK)
         rc = tkl__base_make(client, "ads", name, &ads->base);

@@ -21,6 +21,7 @@ enum {
     TKL__ADS_DUE,
     TKL__ADS_HEADS,
     TKL__ADS_GATES,
+    TKL__ADS_TURN,
     TKL__ADS_KEYS
 };
 

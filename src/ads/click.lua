@@ -8,7 +8,8 @@
 -- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
 -- KEYS[8] heads       hash: beginning of members of the index, the greatest value among them
 -- KEYS[9] gates       hash: kinds, ads that require them
--- KEYS[10] target     hash: the view
+-- KEYS[10] turn       sorted set: ads that are paid by event, in the order of being computed anew
+-- KEYS[11] target     hash: the view
 -- ARGV[1] smoothing   that the caller insists on, or ''
 -- ARGV[2] event       clicks or actions
 -- ARGV[3] token       of this request; a repetition has the same
@@ -18,7 +19,7 @@
 -- unknown or has expired, {'removed'} when its ad is gone, or {'smoothing', number} when it is
 -- another
 
-local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TARGET = unpack(KEYS)
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN, TARGET = unpack(KEYS)
 -- include: count
 
 local smoothing, event, token, keep, ttl = unpack(ARGV)

@@ -39,3 +39,24 @@ local function settle(ad, terms, values, again, spent, clock)
   end
   move(ad, old, shown and not due and place_of(terms, values) or {})
 end
+
+local RENEWALS = 10 -- at once
+
+-- An ad gets the last turn.
+local function put_last(ad)
+  redis.call('ZADD', TURN, redis.call('HINCRBY', META, 'turn', 1), ad)
+end
+
+-- Computes the eCPMs of the ads whose turn it is: averages have changed since they were computed
+-- last, and an ad that is not shown would never notice.
+local function renew(clock)
+  for _, ad in ipairs(redis.call('ZRANGE', TURN, 0, RENEWALS - 1)) do
+    local terms = read_terms(ad)
+    if terms then
+      put_last(ad)
+      settle(ad, terms, read_values(ad), true, nil, clock)
+    else
+      redis.call('ZREM', TURN, ad)
+    end
+  end
+end

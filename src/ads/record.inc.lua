@@ -117,7 +117,7 @@ end
 
 -- After the last write: all keys expire together, or none does.
 local function expire_in(ttl)
-  for _, key in ipairs({META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES}) do
+  for _, key in ipairs({META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN}) do
     if ttl ~= '0' then
       redis.call('PEXPIRE', key, ttl)
     elseif redis.call('PERSIST', key) == 0 and key == META then

@@ -8,10 +8,11 @@
 -- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
 -- KEYS[8] heads       hash: beginning of members of the index, the greatest value among them
 -- KEYS[9] gates       hash: kinds, ads that require them
+-- KEYS[10] turn       sorted set: ads that are paid by event, in the order of being computed anew
 -- ARGV[1] ad
 -- returns 1, or 0 when there is none of that name
 
-local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES = unpack(KEYS)
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN = unpack(KEYS)
 -- include: gate
 
 local ad = ARGV[1]
@@ -37,12 +38,13 @@ local terms = read_terms(ad)
 if not terms then
   return 0
 end
-check_types({META, COUNTS, WORDS, HEADS, GATES}, {INDEX})
+check_types({META, COUNTS, WORDS, HEADS, GATES}, {INDEX, TURN})
 local values = read_values(ad)
 if not redis.call('ZSCORE', DUE, ad) then
   move(ad, place_of(terms, values), {})
 end
 redis.call('ZREM', DUE, ad)
+redis.call('ZREM', TURN, ad)
 redis.call('HDEL', ADS, ad)
 redis.call('HDEL', VALUES, ad)
 forget_counts(values.words)

@@ -8,7 +8,8 @@
 -- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
 -- KEYS[8] heads       hash: beginning of members of the index, the greatest value among them
 -- KEYS[9] gates       hash: kinds, ads that require them
--- KEYS[10] target     hash: the view; a new name for each
+-- KEYS[10] turn       sorted set: ads that are paid by event, in the order of being computed anew
+-- KEYS[11] target     hash: the view; a new name for each
 -- ARGV[1] smoothing   that the caller insists on, or ''
 -- ARGV[2] keep        milliseconds: so long it can be clicked
 -- ARGV[3] ttl         milliseconds, or 0
@@ -23,11 +24,11 @@
 -- {'none'}, {'again', best, score, cursor, looked} when another step is needed, or
 -- {'smoothing', number} when it is another
 
-local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TARGET = unpack(KEYS)
+local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN, TARGET = unpack(KEYS)
 -- include: count
 -- include: walk
 
-local EVERY = 100 -- views after which eCPMs are computed again
+local EVERY = 100 -- views of an ad, or of a type, after which eCPMs are computed again
 
 local smoothing, keep, ttl, wait, best, score, cursor = unpack(ARGV)
 local page = read_page(ARGV, 10, tonumber(ARGV[8]), tonumber(ARGV[9]))
@@ -68,10 +69,13 @@ local function record_view(found, clock)
     'price', string.format('%.0f', terms.price), 'words', table.concat(found.words, '\0') .. '\0')
   redis.call('PEXPIRE', TARGET, keep)
   local views = count('views', ad, found.words)
-  redis.call('HINCRBY', META, terms.type .. ' views', 1)
+  local of_type = redis.call('HINCRBY', META, terms.type .. ' views', 1)
   local spent = terms.type == 'cpm' and pay(ad, terms, found.words, cost_of(terms), clock) or nil
   if spent or views % EVERY == 0 then
     settle(ad, terms, read_values(ad), views % EVERY == 0, spent, clock)
+  end
+  if EVENT[terms.type] and of_type % EVERY == 0 then
+    renew(clock)
   end
 end
 
@@ -100,7 +104,7 @@ local before = recorded()
 if before then
   return before
 end
-check_types({ADS, VALUES, COUNTS, WORDS, HEADS}, {INDEX})
+check_types({ADS, VALUES, COUNTS, WORDS, HEADS}, {INDEX, TURN})
 local clock = read_clock()
 if not bring_back(clock) and wait == '1' then
   return {'again', '', '0', '', 0}
