@@ -24,12 +24,12 @@ static void add_ads(tkl_ads *ads, const tkl_bytes *berlin)
          .locations = berlin,
          .location_count = 1,
          .text = tkl_str("running shoes for a rainy evening")},
-        {.name = tkl_str("tea"),
+        {.name = tkl_str("coffee"),
          .type = TKL_ADS_CPC,
          .price_micros = 250000,
          .locations = berlin,
          .location_count = 1,
-         .text = tkl_str("green tea for quiet hours")},
+         .text = tkl_str("dark coffee for quiet hours")},
         {.name = tkl_str("opera"),
          .type = TKL_ADS_CPM,
          .price_micros = 150000, /* 0.15 for 1000 views */
@@ -40,7 +40,7 @@ static void add_ads(tkl_ads *ads, const tkl_bytes *berlin)
     stop_on(tkl_ads_add(ads, items, sizeof items / sizeof *items));
 }
 
-/* Readers of the running page click the shoes now and then; on the other page they like tea. */
+/* Readers of the running page click the shoes now and then; on the other page they like coffee. */
 static int likes(tkl_bytes ad, int page, int visitor)
 {
     int shoes = ad.len == 5 && ad.data[0] == 's';

@@ -228,7 +228,7 @@ static int ask_stat(tkl_ads *ads, tkl_reply **replies)
     return rc;
 }
 
-/* As average_of() in rate.inc.lua, per 1000 views. */
+/* As read_average() in rate.inc.lua, per 1000 views. */
 static double per_1k(int64_t views, int64_t events, int64_t smoothing)
 {
     if (smoothing)

@@ -38,11 +38,11 @@ end
 -- A clock that was set back keeps the day, unless it had been far ahead.
 local function spent_today(ad, clock)
   local stored = redis.call('HMGET', COUNTS, 'day:' .. ad, 'today:' .. ad)
-  local day = tonumber(stored[1] or 0) or 0
+  local day = counted(stored[1])
   if day < clock.day or day > clock.day + 1 then
     return 0, clock.day
   end
-  return tonumber(stored[2] or 0) or 0, day
+  return counted(stored[2]), day
 end
 
 -- Charges an ad, but never beyond the budget of a day. Returns what was charged and what is spent.

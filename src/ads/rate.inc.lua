@@ -4,11 +4,6 @@
 local EVENT = {cpc = 'clicks', cpa = 'actions'} -- what such an ad is paid for
 local FIRST_VIEWS, FIRST_EVENTS = 1000, 1       -- what the average of a type starts from
 
--- How many views the smoothed rate adds at the expected rate; 0: the plain rate.
-local function read_smoothing()
-  return tonumber(redis.call('HGET', META, 'smoothing') or 0) or 0
-end
-
 local function rate_of(views, events, expected, smoothing)
   if views == 0 then
     return expected
@@ -19,17 +14,19 @@ local function rate_of(views, events, expected, smoothing)
   return (events + expected * smoothing) / (views + smoothing)
 end
 
--- Events of a type's ads per view.
-local function average_of(kind, smoothing)
-  local totals = redis.call('HMGET', META, kind .. ' views', kind .. ' ' .. EVENT[kind])
-  local views, events = tonumber(totals[1] or 0) or 0, tonumber(totals[2] or 0) or 0
+-- The events of a type's ads per view, and the smoothing: how many views the smoothed rate adds at
+-- the expected rate; 0: the plain rate.
+local function read_average(kind)
+  local meta = redis.call('HMGET', META, 'smoothing', kind .. ' views', kind .. ' ' .. EVENT[kind])
+  local smoothing = counted(meta[1])
+  local views, events = counted(meta[2]), counted(meta[3])
   if smoothing > 0 then
-    return (events + FIRST_EVENTS) / (views + FIRST_VIEWS)
+    return (events + FIRST_EVENTS) / (views + FIRST_VIEWS), smoothing
   end
   if views > 0 and events > 0 then
-    return events / views
+    return events / views, smoothing
   end
-  return FIRST_EVENTS / FIRST_VIEWS
+  return FIRST_EVENTS / FIRST_VIEWS, smoothing
 end
 
 -- Prices are in millionths, an eCPM is for 1000 views.
@@ -48,17 +45,17 @@ end
 
 -- The eCPMs of an ad that is paid by event, and of its words.
 local function compute_by_event(ad, terms, values, event)
-  local smoothing = read_smoothing()
+  local average, smoothing = read_average(terms.type)
   local counts = redis.call('HMGET', COUNTS, 'views:' .. ad, event .. ':' .. ad)
-  local rate = rate_of(tonumber(counts[1] or 0), tonumber(counts[2] or 0),
-    average_of(terms.type, smoothing), smoothing)
+  local rate = rate_of(counted(counts[1]), counted(counts[2]), average,
+    smoothing)
   values.base = ecpm_of(terms.price, rate)
   if #values.words == 0 then
     return
   end
   local of_words = counts_of_words(ad, values.words, event)
   for i, word in ipairs(values.words) do
-    local views, events = tonumber(of_words[2 * i - 1] or 0), tonumber(of_words[2 * i] or 0)
+    local views, events = counted(of_words[2 * i - 1]), counted(of_words[2 * i])
     values.ecpm[word] = ecpm_of(terms.price, rate_of(views, events, rate, smoothing))
   end
 end

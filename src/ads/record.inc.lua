@@ -79,6 +79,11 @@ local function read_values(ad)
   return values
 end
 
+-- A number that was counted; what is missing is 0.
+local function counted(text)
+  return tonumber(text or 0) or 0
+end
+
 local function exact(number)
   return string.format('%.17g', number)
 end
