@@ -670,7 +670,7 @@ static void the_locale_does_not_matter(void **state)
 }
 
 /* Lost: the server evicted it. Hints go on, and the best come back as texts are fed. */
-static void suggestions_without_settings_are_damaged(void **state)
+static void suggestions_in_part_are_damaged(void **state)
 {
     fixture *f = *state;
     tkl_suggest *s = open_suggest(f->client, NULL);
@@ -686,6 +686,32 @@ static void suggestions_without_settings_are_damaged(void **state)
     assert_ok(tkl_suggest_drop(s));
     feed(s, "a", 1);
     check(s, "a", 5, "a=1");
+    assert_int_equal(call_int(f->client, "DEL", "tackle:suggest:{q}:weights", NULL), 1);
+    assert_code(tkl_suggest_feed(s, &text, 1), TKL_EDAMAGED);
+    assert_code(tkl_suggest_remove(s, &text.text, 1, NULL), TKL_EDAMAGED);
+    assert_code(tkl_suggest_hint(s, tkl_str("a"), 5, &found), TKL_EDAMAGED);
+    tkl_suggest_close(s);
+}
+
+/* Members that tackle did not write go when others need their places. */
+static void foreign_members_of_the_best_are_replaced(void **state)
+{
+    fixture *f = *state;
+    char text[16];
+    tkl_suggest *s = open_suggest(f->client, &(tkl_suggest_options){.best = 10});
+    for (int i = 1; i <= 30; i++) {
+        sprintf(text, "text %03d", i);
+        feed(s, text, i);
+    }
+    const char *argv[] = {"ZADD", "tackle:suggest:{q}:best", "0", "t\0\1", "0", "te\0"};
+    const size_t lens[] = {4, strlen(argv[1]), 1, 3, 1, 3};
+    assert_ok(tkl_call(f->client, 6, argv, lens, NULL, NULL));
+    feed(s, "text 040", 40);
+    assert_int_equal(take(s, "text 040"), 1);
+    feed(s, "text 041", 41);
+    feed(s, "text 042", 42);
+    check(s, "t", 2, "text 042=42|text 041=41");
+    check(s, "te", 2, "text 042=42|text 041=41");
     tkl_suggest_close(s);
 }
 
@@ -864,7 +890,8 @@ int main(void)
         TEST(a_full_server_changes_nothing),
         TEST(all_keys_expire),
         TEST(the_locale_does_not_matter),
-        TEST(suggestions_without_settings_are_damaged),
+        TEST(suggestions_in_part_are_damaged),
+        TEST(foreign_members_of_the_best_are_replaced),
         TEST(a_large_removal_is_many_steps),
         TEST(texts_of_many_readings_leave_nothing),
         TEST(the_best_of_prefixes_may_get_lost),

@@ -6,6 +6,7 @@
 
 local CROWD = 10
 local STARTS_MAX = 50 -- of a text
+local SCORE_BYTES = 8
 
 local function member(prefix, score, key)
   return prefix .. '\0' .. struct.pack('>d', score) .. key
@@ -56,7 +57,8 @@ end
 -- A prefix that keeps as many as it may: the text takes the place of the lightest, if it is heavier.
 -- Of equal ones the server decides: how Lua compares strings depends on the locale.
 local function replace_lightest(prefix, key, new)
-  local score = struct.unpack('>d', string.sub(lightest_of(prefix), #prefix + 2, #prefix + 9))
+  local tail = string.sub(lightest_of(prefix), #prefix + 2)
+  local score = #tail >= SCORE_BYTES and struct.unpack('>d', tail) or 0 -- else not written by tackle
   if new >= score and redis.call('ZADD', BEST, 0, member(prefix, new, key)) == 1 then
     redis.call('ZREM', BEST, lightest_of(prefix))
   end

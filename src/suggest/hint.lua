@@ -23,7 +23,8 @@ local SOME = 50 -- of a prefix that keeps nothing although it is crowded: it end
 
 local settings, prefix, listed, count, most, clock, typos = unpack(ARGV)
 local meta = redis.call('HMGET', META, 'settings', 'since')
-if not meta[1] and redis.call('ZCARD', WEIGHTS) > 0 then
+local weights = redis.call('ZCARD', WEIGHTS)
+if not meta[1] and weights > 0 or weights == 0 and redis.call('ZCARD', TEXTS) > 0 then
   return redis.error_reply('DAMAGED part of these suggestions is gone from the server')
 end
 if meta[1] and meta[1] ~= settings then

@@ -6,7 +6,6 @@
 
 local NEXT_MAX = 64 -- longer prefixes that are looked at for one place
 local LOOKS_MAX = 200 -- and for all places of a text
-local SCORE_BYTES = 8
 local EQUAL_MAX = 10 -- texts whose start is the prefix itself
 
 -- The first texts of a range of TEXTS, as "score key", that `prefix` does not keep; `lightest` is the

@@ -56,13 +56,13 @@ local function expire_in(ttl)
   end
 end
 
--- Before the first write: an error now when one of the keys is of another type, or when there are
--- weights without settings, which were evicted.
+-- Before the first write: an error now when one of the keys is of another type, or when settings or
+-- weights were evicted.
 local function check_keys(settings)
-  if redis.call('ZCARD', WEIGHTS) > 0 and not settings then
+  local weights, texts = redis.call('ZCARD', WEIGHTS), redis.call('ZCARD', TEXTS)
+  if not settings and weights > 0 or weights == 0 and texts > 0 then
     error({err = 'DAMAGED part of these suggestions is gone from the server'})
   end
-  redis.call('ZCARD', TEXTS)
   redis.call('ZCARD', BEST)
   redis.call('HLEN', SHOWN)
   redis.call('HLEN', STARTS)
