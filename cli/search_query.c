@@ -294,7 +294,8 @@ static int print_json(const printer *p)
 
 /* ---- For people ---------------------------------------------------------- */
 
-/* One line without control characters or broken bytes, to be freed; NULL: no memory. */
+/* One line without control characters, broken bytes or rows of spaces, to be freed; NULL: no
+ * memory. */
 static char *one_line(tkl_bytes text)
 {
     char *line = malloc(text.len + 1), *to = line;
@@ -304,9 +305,9 @@ static char *one_line(tkl_bytes text)
         size_t used = mbrtowc(&character, text.data + at, text.len - at, &state);
         bool broken = used > text.len - at, plain = !broken && used && wcwidth(character) >= 0;
         used = broken || !used ? 1 : used;
-        if (plain)
+        if (plain && character != L' ')
             to = mempcpy(to, text.data + at, used);
-        else if (broken || to == line || to[-1] != ' ')
+        else if (broken || (to > line && to[-1] != ' '))
             *to++ = broken ? '?' : ' ';
         at += used;
     }
