@@ -48,7 +48,7 @@ typedef struct tkl_ads tkl_ads;
  * the first ones count. */
 #define TKL_ADS_PAGE_LOCATIONS_MAX 8
 #define TKL_ADS_PAGE_TRAITS_MAX    32
-#define TKL_ADS_PAGE_WORDS_MAX     500
+#define TKL_ADS_PAGE_WORDS_MAX     300
 /* Micro-units: a million for one event or 1000 views, a hundred million a day. */
 #define TKL_ADS_PRICE_MAX  INT64_C(1000000000000)
 #define TKL_ADS_BUDGET_MAX INT64_C(100000000000000)

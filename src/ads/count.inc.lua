@@ -40,7 +40,8 @@ local function settle(ad, terms, values, again, spent, clock)
   move(ad, old, shown and not due and place_of(terms, values) or {})
 end
 
-local RENEWALS = 10 -- at once
+local RENEWALS = 10       -- at once
+local RENEWED_PLACES = 300 -- ditto, about: locations times words
 
 -- An ad gets the last turn.
 local function put_last(ad)
@@ -50,13 +51,16 @@ end
 -- Computes the eCPMs of the ads whose turn it is: averages have changed since they were computed
 -- last, and an ad that is not shown would never notice.
 local function renew(clock)
+  local places = 0
   for _, ad in ipairs(redis.call('ZRANGE', TURN, 0, RENEWALS - 1)) do
     local terms = read_terms(ad)
-    if terms then
-      put_last(ad)
-      settle(ad, terms, read_values(ad), true, nil, clock)
-    else
+    if not terms then
       redis.call('ZREM', TURN, ad)
+    elseif places < RENEWED_PLACES then
+      local values = read_values(ad)
+      put_last(ad)
+      settle(ad, terms, values, true, nil, clock)
+      places = places + #terms.locations * (#terms.gates + #values.words)
     end
   end
 end

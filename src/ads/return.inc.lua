@@ -3,7 +3,7 @@
 -- include: money
 
 local RETURNS = 100          -- in one step
-local RETURN_MEMBERS = 1000  -- ditto
+local RETURN_MEMBERS = 600   -- ditto
 
 -- Those whose time has come; and those whose time was set by a clock that was far ahead.
 local function due_ads(clock)
