@@ -12,9 +12,11 @@ local most = ARGV[1]
 
 local time = clock()
 local after = string.format('(%d', time)
-local ids = redis.call('ZRANGEBYSCORE', LEASES, after, '+inf', 'LIMIT', 0, most)
 local ends = redis.call('ZRANGEBYSCORE', LEASES, after, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
-local pieces = {}
+local ids, pieces = {}, {}
+for i = 1, #ends, 2 do
+  ids[#ids + 1] = ends[i]
+end
 for from = 1, #ids, PIECE do
   local to = math.min(from + PIECE - 1, #ids)
   pieces[#pieces + 1] = redis.call('HMGET', INFOS, unpack(ids, from, to))
