@@ -18,6 +18,7 @@
     X(cli_search)     \
     X(cli_mail)       \
     X(cli_chat)       \
+    X(cli_files)      \
     X(cli_limit)      \
     X(cli_log)        \
     X(cli_counter)    \

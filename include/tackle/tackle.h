@@ -16,6 +16,7 @@
 #include <tackle/config.h>
 #include <tackle/counter.h>
 #include <tackle/cron.h>
+#include <tackle/files.h>
 #include <tackle/geo.h>
 #include <tackle/ip.h>
 #include <tackle/limit.h>

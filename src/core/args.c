@@ -13,8 +13,8 @@
 /* Texts stay where they are: a full block is followed by another. */
 struct tkl__args_block {
     struct tkl__args_block *next;
-    size_t used;
-    char text[BLOCK_BYTES];
+    size_t used, size;
+    char text[];
 };
 
 void tkl__args_init(tkl__args *args)
@@ -63,22 +63,32 @@ void tkl__args_str(tkl__args *args, const char *text)
     tkl__args_bytes(args, tkl_str(text));
 }
 
-/* Room for a number's text; NULL when there is no memory. */
+/* Room for a text; NULL when there is no memory. */
 static char *room(tkl__args *args, size_t size)
 {
     struct tkl__args_block *block = args->blocks;
-    if (!block || BLOCK_BYTES - block->used < size) {
-        block = malloc(sizeof *block);
+    if (!block || block->size - block->used < size) {
+        size_t block_size = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+        block = malloc(sizeof *block + block_size);
         if (!block) {
             args->failed = true;
             return NULL;
         }
         block->next = args->blocks;
         block->used = 0;
+        block->size = block_size;
         args->blocks = block;
     }
     char *text = block->text + block->used;
     block->used += size;
+    return text;
+}
+
+char *tkl__args_room(tkl__args *args, size_t size)
+{
+    char *text = room(args, size);
+    if (text)
+        tkl__args_bytes(args, (tkl_bytes){text, size});
     return text;
 }
 

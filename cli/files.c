@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files through the server, from the shell: the table of verbs.
+ */
+#include "files.h"
+
+int cli_files_open(cli_session *cli, const tkl_files_options *options, tkl_files **files)
+{
+    tkl_client *client = NULL;
+    int failed = cli_connect(cli, &client);
+    return failed ? failed
+                  : cli_end(cli, tkl_files_open(client, tkl_str(cli->argv[0]), options, files));
+}
+
+static const cli_option send_options[] = {
+    {"to", CLI_TEXT, "A,B,C", "the receivers"},
+    {"limit", CLI_SIZE, "SIZE",
+     "memory limit of the channel, at least 4kb (default 256mb at first)"},
+    {"name", CLI_TEXT, "NAME", "send one file, or standard input, under this name"},
+    {"wait", CLI_DURATION, "DURATION", "wait so long for the receivers to have it (default 0)"},
+    {"drop-after", CLI_DURATION, "DURATION",
+     "while waiting, drop receivers gone for so long (default 0: never)"},
+    {"ttl", CLI_DURATION, "DURATION", "what is not received within this is given up (default 7d)"},
+    {"lease", CLI_DURATION, "DURATION", "a silent sender counts as gone after this (default 10s)"},
+    {"resume", CLI_DURATION, "DURATION",
+     "how long a sender that is gone may come back (default 10m)"},
+    {0},
+};
+
+static const cli_option receive_options[] = {
+    {"as", CLI_TEXT, "NAME", "the name of this receiver"},
+    {"dir", CLI_TEXT, "DIR", "where files go, and with --lines what is under way (default .)"},
+    {"lines", CLI_FLAG, NULL, "print lines instead of writing files"},
+    {"unpack", CLI_FLAG, NULL, "unpack what is compressed by gzip"},
+    {"sync", CLI_FLAG, NULL, "write through to the disk before the server may forget it"},
+    {"wait", CLI_DURATION, "DURATION", "wait so long for a file (default: for ever)"},
+    {"exit-when-done", CLI_FLAG, NULL, "end when something was received and nothing is left"},
+    {"lease", CLI_DURATION, "DURATION",
+     "a silent receiver counts as gone after this (default 10s)"},
+    {0},
+};
+
+static const cli_option yes_options[] = {
+    CLI_YES,
+    {0},
+};
+
+static const cli_verb verbs[] = {
+    {
+        .name = "send",
+        .args = "CHANNEL [PATH...]",
+        .summary = "send files to receivers; prints each when all of it is on the server",
+        .options = send_options,
+        .details =
+            "Without a path, or for -, standard input is sent; it needs a --name. While the\n"
+            "channel is full, the command waits, and says for whom. Called again after it was\n"
+            "interrupted, it goes on with the file where it was.\n"
+            "Exit code 1 when a file changed while it was sent: no receiver gets it.",
+        .example = "date >report.txt\n"
+                   "tackle files send logs --to a,b report.txt\n"
+                   "echo 'hello' | tackle files send logs --to a --name greeting --json",
+        .run = cli_files_send,
+    },
+    {
+        .name = "receive",
+        .args = "CHANNEL",
+        .summary = "receive files, or their lines; prints where each was put",
+        .options = receive_options,
+        .details =
+            "A file is put in place once its checksum is right, and replaces what had its name.\n"
+            "Called again after it was interrupted, the command goes on where it was. Whoever\n"
+            "receives under a name last gets everything: an earlier process ends.\n"
+            "Exit code 1 when nothing came.",
+        .example = "date >report.txt\n"
+                   "mkdir -p inbox\n"
+                   "tackle files send logs --to a report.txt\n"
+                   "tackle files receive logs --as a --dir inbox --exit-when-done\n"
+                   "tackle files send logs --to a report.txt\n"
+                   "tackle files receive logs --as a --lines --exit-when-done",
+        .run = cli_files_receive,
+    },
+    {
+        .name = "status",
+        .args = "CHANNEL",
+        .summary = "files on the channel, who lacks them, who is gone, and what went wrong",
+        .example = "echo 'hello' | tackle files send logs --to a --name greeting\n"
+                   "tackle files status logs --json",
+        .run = cli_files_status,
+    },
+    {
+        .name = "drop",
+        .args = "CHANNEL RECEIVER",
+        .summary = "take everything from a receiver that is gone; prints how many files",
+        .options = yes_options,
+        .details =
+            "What only this receiver lacked is removed, and senders that waited for it go on.\n"
+            "Exit code 1 when the channel knows no such receiver.",
+        .example = "echo 'hello' | tackle files send logs --to tackle-example --name greeting\n"
+                   "tackle files drop logs tackle-example --yes",
+        .run = cli_files_drop,
+    },
+    {
+        .name = "add",
+        .args = "CHANNEL RECEIVER",
+        .summary = "one more receiver for files that are still whole; prints how many",
+        .example = "echo 'hello' | tackle files send logs --to a --name greeting\n"
+                   "tackle files add logs b",
+        .run = cli_files_add,
+    },
+    {
+        .name = "list",
+        .summary = "all channels",
+        .example = "tackle files list",
+        .run = cli_files_list,
+    },
+    {0},
+};
+
+static const cli_step demo[] = {
+    {"A file goes to two receivers. Nobody has to be there yet.",
+     "cd \"$DIR\" && seq 100000 | gzip >numbers.gz && "
+     "tackle files send demo-files --to a,b numbers.gz && tackle files status demo-files",
+     0},
+    {"One wants the file, unpacked. Its checksum is verified before it gets its name.",
+     "cd \"$DIR\" && tackle files receive demo-files --as a --unpack --exit-when-done && "
+     "wc -l numbers",
+     0},
+    {"The other one wants lines. With the last receiver, everything is gone from the server.",
+     "cd \"$DIR\" && tackle files receive demo-files --as b --lines --unpack --exit-when-done | "
+     "tail -n 1; tackle files status demo-files",
+     0},
+    {0},
+};
+
+const cli_component cli_files = {
+    .name = "files",
+    .summary = "files through the server to many receivers, under a memory limit",
+    .verbs = verbs,
+    .demo = demo,
+    .shared = "files",
+};

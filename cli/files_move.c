@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `tackle files send` and `tackle files receive`.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "out.h"
+#include "patience.h"
+
+typedef struct moving {
+    cli_session *cli;
+    cli_files_bar bar;
+    bool lines;         /* stdout is for lines */
+    bool failed_output; /* stdout does not take more */
+} moving;
+
+/* ---- What is told on the way --------------------------------------------- */
+
+static void show_progress(const tkl_files_progress *progress, void *arg)
+{
+    moving *m = arg;
+    cli_files_bar_update(&m->bar, progress);
+}
+
+static json_t *outcome_json(const tkl_files_outcome *o)
+{
+    json_t *object = json_pack("{s:o, s:o, s:I, s:b, s:o, s:o}", "name", cli_json_bytes(o->name),
+                               "path", cli_json_present(tkl_str(o->path)), "size",
+                               (json_int_t)o->size, "resumed", o->resumed, "error",
+                               o->code == TKL_OK ? json_null() : json_string(tkl_codename(o->code)),
+                               "message", cli_json_present(tkl_str(o->message)));
+    return object;
+}
+
+static void tell_failure(const moving *m, const tkl_files_outcome *o)
+{
+    char *name = cli_escape(o->name, false), *text = cli_escape(tkl_str(o->message), false);
+    fprintf(stderr, "tackle: files %s: %s: %s\n", m->cli->verb->name, name ? name : "",
+            text ? text : "");
+    free(name);
+    free(text);
+}
+
+/* With --json an object for each file; else its name, and failures on stderr. */
+static void show_file(const tkl_files_outcome *outcome, void *arg)
+{
+    moving *m = arg;
+    cli_files_bar_clear(&m->bar);
+    if (m->cli->json && !m->lines) {
+        cli_print_json(m->cli, outcome_json(outcome));
+    } else if (outcome->code != TKL_OK) {
+        tell_failure(m, outcome);
+    } else if (!m->lines) {
+        cli_print_bytes(*outcome->path ? tkl_str(outcome->path) : outcome->name);
+        putchar('\n');
+    }
+    if (outcome->code == TKL_OK && !m->failed_output && cli_flush(m->cli) != CLI_OK)
+        m->failed_output = true;
+}
+
+static void show_waiting(const tkl_files_waiting *waiting, void *arg)
+{
+    moving *m = arg;
+    cli_files_bar_clear(&m->bar);
+    fputs("tackle: files send: waiting for", stderr);
+    for (size_t i = 0; i < waiting->count; i++) {
+        char *name = cli_escape(waiting->receivers[i], false);
+        fprintf(stderr, "%s %s%s", i ? "," : "", name ? name : "",
+                waiting->gone[i] ? " (gone)" : "");
+        free(name);
+    }
+    fputs(waiting->count ? "\n" : " room\n", stderr);
+}
+
+/* ---- Ending -------------------------------------------------------------- */
+
+static void cancel(void *client)
+{
+    tkl_interrupt(client);
+}
+
+/* A signal ends us as it would have, but in good order. */
+static int end(moving *m, int rc)
+{
+    cli_files_bar_clear(&m->bar);
+    if (cli_patience_signal() != 0) {
+        m->cli->signal = cli_patience_signal();
+        m->cli->signal_heard = true;
+        return 128 + m->cli->signal;
+    }
+    if (m->failed_output)
+        return CLI_FAILURE;
+    return cli_end(m->cli, rc);
+}
+
+/* ---- send ---------------------------------------------------------------- */
+
+/* The names in "a,b,c"; the array is to be freed. */
+static int read_receivers(cli_session *cli, tkl_bytes **to, size_t *count)
+{
+    const char *text = cli_text(cli, "to", "");
+    *count = 0;
+    *to = calloc(strlen(text) + 1, sizeof **to);
+    if (!*to)
+        return cli_fail(cli, CLI_FAILURE, "out of memory");
+    for (const char *at = text; *at;) {
+        size_t len = strcspn(at, ",");
+        if (len == 0)
+            return cli_usage(cli, "invalid --to '%s': an empty name", text);
+        (*to)[(*count)++] = (tkl_bytes){at, len};
+        at += len + (at[len] == ',' ? 1 : 0);
+    }
+    return *count > 0 ? CLI_OK : cli_usage(cli, "--to names the receivers");
+}
+
+static int64_t read_input(void *arg, char *buffer, size_t size)
+{
+    (void)arg;
+    return read(STDIN_FILENO, buffer, size);
+}
+
+static int read_sources(cli_session *cli, tkl_files_source **sources, size_t *count)
+{
+    const char *name = cli_text(cli, "name", NULL);
+    *count = cli->argc > 1 ? (size_t)cli->argc - 1 : 1;
+    *sources = calloc(*count, sizeof **sources);
+    if (!*sources)
+        return cli_fail(cli, CLI_FAILURE, "out of memory");
+    if (name && *count != 1)
+        return cli_usage(cli, "--name is for one file");
+    for (size_t i = 0; i < *count; i++) {
+        const char *path = cli->argc > 1 ? cli->argv[i + 1] : "-";
+        tkl_files_source *source = &(*sources)[i];
+        source->name = tkl_str(name);
+        if (strcmp(path, "-") != 0)
+            source->path = path;
+        else if (name)
+            source->read = read_input;
+        else
+            return cli_usage(cli, "standard input needs a --name");
+    }
+    return CLI_OK;
+}
+
+static int print_sent(const moving *m, const tkl_files_totals *totals)
+{
+    char bytes[CLI_BYTES_SIZE];
+    if (!m->cli->json && isatty(STDERR_FILENO))
+        fprintf(stderr, "%" PRId64 " files, %s\n", totals->files,
+                cli_bytes_text(totals->bytes, bytes));
+    return CLI_OK;
+}
+
+static int send_files(cli_session *cli, tkl_files *files, const tkl_bytes *to, size_t to_count,
+                      const tkl_files_source *sources, size_t count)
+{
+    moving m = {.cli = cli};
+    tkl_files_totals totals;
+    tkl_files_send_options options = {.wait_ms = cli_number(cli, "wait", 0),
+                                      .drop_after_ms = cli_number(cli, "drop-after", 0),
+                                      .on_progress = show_progress,
+                                      .on_file = show_file,
+                                      .on_waiting = show_waiting,
+                                      .arg = &m};
+    int failed = cli_patience_begin(cli, cancel, cli->client);
+    if (failed)
+        return failed;
+    cli_files_bar_start(&m.bar);
+    failed = end(&m, tkl_files_send(files, to, to_count, sources, count, &options, &totals));
+    cli_patience_end();
+    return failed ? failed : print_sent(&m, &totals);
+}
+
+int cli_files_send(cli_session *cli)
+{
+    tkl_files *files = NULL;
+    tkl_bytes *to = NULL;
+    tkl_files_source *sources = NULL;
+    size_t to_count = 0, count = 0;
+    int64_t resume = cli_number(cli, "resume", 600000);
+    tkl_files_options options = {.max_bytes = cli_number(cli, "limit", 0),
+                                 .ttl_ms = cli_number(cli, "ttl", 0),
+                                 .lease_ms = cli_number(cli, "lease", 0),
+                                 .resume_ms = resume > 0 ? resume : TKL_NONE};
+    int failed = read_receivers(cli, &to, &to_count);
+    if (!failed)
+        failed = read_sources(cli, &sources, &count);
+    if (!failed)
+        failed = cli_files_open(cli, &options, &files);
+    if (!failed)
+        failed = send_files(cli, files, to, to_count, sources, count);
+    tkl_files_close(files);
+    free(sources);
+    free(to);
+    return failed;
+}
+
+/* ---- receive ------------------------------------------------------------- */
+
+/* With --json a JSON string for each line. */
+static int print_line(tkl_bytes line, void *arg)
+{
+    moving *m = arg;
+    if (m->cli->json)
+        return cli_print_json(m->cli, cli_json_bytes(line)) != CLI_OK;
+    if (line.len > 0)
+        fwrite(line.data, 1, line.len, stdout);
+    putchar('\n');
+    if (ferror(stdout))
+        m->failed_output = true;
+    return m->failed_output;
+}
+
+static int receive_files(cli_session *cli, tkl_files *files)
+{
+    moving m = {.cli = cli, .lines = cli_flag(cli, "lines")};
+    tkl_files_receive_options options = {.dir = cli_text(cli, "dir", "."),
+                                         .unpack = cli_flag(cli, "unpack"),
+                                         .sync = cli_flag(cli, "sync"),
+                                         .exit_when_done = cli_flag(cli, "exit-when-done"),
+                                         .on_line = m.lines ? print_line : NULL,
+                                         .on_file = show_file,
+                                         .on_progress = show_progress,
+                                         .arg = &m};
+    int failed = cli_patience_begin(cli, cancel, cli->client);
+    if (failed)
+        return failed;
+    cli_files_bar_start(&m.bar);
+    int rc = tkl_files_receive(files, tkl_str(cli_text(cli, "as", "")), &options,
+                               cli_number(cli, "wait", -1), NULL);
+    failed = end(&m, rc);
+    cli_patience_end();
+    return failed;
+}
+
+int cli_files_receive(cli_session *cli)
+{
+    tkl_files *files = NULL;
+    tkl_files_options options = {.lease_ms = cli_number(cli, "lease", 0)};
+    if (!*cli_text(cli, "as", ""))
+        return cli_usage(cli, "--as names the receiver");
+    int failed = cli_files_open(cli, &options, &files);
+    if (!failed)
+        failed = receive_files(cli, files);
+    tkl_files_close(files);
+    return failed;
+}

@@ -1,0 +1,68 @@
+-- The account of a channel: what its files hold, and what they may hold. The keys STATE, FILES and
+-- BYTES are the script's.
+-- include: file
+
+local OVERHEAD = 1024               -- of a file, for its record and places in indexes
+local DEFAULT_LIMIT = 268435456     -- 256 MB
+local CHANNEL_KEPT_MS = 30 * 86400000 -- a channel without files is forgotten after 30 days
+
+-- {held, limit}.
+local function read_account()
+  local values = redis.call('HMGET', STATE, 'held', 'limit')
+  return {held = whole(values[1] or 0), limit = whole(values[2] or DEFAULT_LIMIT)}
+end
+
+-- What a file holds from now on.
+local function set_bytes(token, bytes)
+  local before = whole(redis.call('HGET', BYTES, token) or 0)
+  redis.call('HSET', BYTES, token, bytes)
+  redis.call('HINCRBY', STATE, 'held', bytes - before)
+end
+
+-- The bytes of a file in chunks: those that are there, and those its sender may write.
+local function chunked_bytes(file)
+  if file.state == 'complete' then
+    return OVERHEAD + math.max(0, whole(file.size) - file.freed * file.chunk)
+  end
+  return OVERHEAD + (file.reserved - file.freed) * file.chunk
+end
+
+-- Whether a new file fits. The first one does, whatever the limit is.
+local function new_file_fits(bytes)
+  local account = read_account()
+  return account.held + OVERHEAD + bytes <= account.limit or redis.call('EXISTS', FILES) == 0
+end
+
+-- How many more chunks may be written. One may when nothing else is held, whatever the limit is.
+local function chunks_that_fit(chunk)
+  local account = read_account()
+  local room = math.floor((account.limit - account.held) / chunk)
+  local nothing_held = account.held <= OVERHEAD * redis.call('ZCARD', FILES)
+  return math.max(room, nothing_held and 1 or 0)
+end
+
+-- Puts a file behind all others that have changed.
+local function note_change(token)
+  redis.call('ZADD', FILES, redis.call('HINCRBY', STATE, 'change', 1), token)
+end
+
+local function remove_from_account(token)
+  set_bytes(token, 0)
+  redis.call('HDEL', BYTES, token)
+  redis.call('ZREM', FILES, token)
+end
+
+-- The keys of a channel stay for a while after its last file.
+local function keep_channel(keys, ttl)
+  for _, key in ipairs(keys) do
+    redis.call('PEXPIRE', key, ttl + CHANNEL_KEPT_MS)
+  end
+end
+
+-- The channel's first file gives it a name of its own: readers notice when the server forgot all.
+local function begin_channel(epoch, limit)
+  redis.call('HSETNX', STATE, 'epoch', epoch)
+  if limit ~= '' then
+    redis.call('HSET', STATE, 'limit', limit)
+  end
+end

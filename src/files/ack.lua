@@ -1,0 +1,71 @@
+-- files/ack: a receiver has all chunks before a position; chunks that nobody needs any more go.
+-- KEYS[1] state    hash; see files.c for all of them
+-- KEYS[2] files    zset
+-- KEYS[3] bytes    hash
+-- KEYS[4] holders  hash
+-- KEYS[5] room     a channel, no key: who waits for room hears of it
+-- KEYS[6] file     hash
+-- KEYS[7] at       zset
+-- KEYS[8...] chunks that may go, from `first` on
+-- ARGV[1] token
+-- ARGV[2] receiver
+-- ARGV[3] holder
+-- ARGV[4] position  '': it does not change, and nobody is asked who he is
+-- ARGV[5] first
+-- returns {code, chunks sent, '1' all of them, freed, position of the slowest, checksum, size}:
+--   TKL_NOTFOUND the file is gone, or not for this receiver; TKL_NOTOWNER another process receives;
+--   TKL_CONFLICT the chunks behind the position are gone
+local STATE, FILES, BYTES, HOLDERS, ROOM, FILE, AT = unpack(KEYS)
+-- include: codes
+-- include: account
+
+local FIXED_KEYS = 7
+
+local token, receiver, holder, position, first = unpack(ARGV)
+
+-- A write that a server without free memory permits. It then permits those that follow, too:
+-- acknowledging is what makes room.
+local function permit_writes()
+  redis.call('HDEL', FILE, '')
+end
+
+local function slowest(file)
+  local lowest = redis.call('ZRANGE', AT, 0, 0, 'WITHSCORES')
+  return lowest[2] and math.min(whole(lowest[2]), file.sent) or file.sent
+end
+
+-- Removes those of the named chunks that all receivers have.
+local function free(file, upto)
+  local from = whole(first)
+  local last = math.min(upto, from + #KEYS - FIXED_KEYS)
+  if from > file.freed or last <= file.freed then
+    return
+  end
+  for number = file.freed, last - 1 do
+    redis.call('UNLINK', KEYS[FIXED_KEYS + 1 + number - from])
+  end
+  file.freed = last
+  redis.call('HSET', FILE, 'freed', file.freed)
+  set_bytes(token, chunked_bytes(file))
+  redis.pcall('SPUBLISH', ROOM, '')
+end
+
+local file = read_file(FILE)
+if position ~= '' and redis.call('HGET', HOLDERS, receiver) ~= holder then
+  return {NOTOWNER}
+elseif not file or file.state == 'removing' then
+  return {NOTFOUND}
+end
+permit_writes()
+if position ~= '' then
+  if not redis.call('ZSCORE', AT, receiver) then
+    return {NOTFOUND}
+  elseif whole(position) < file.freed then
+    return {CONFLICT}
+  end
+  redis.call('ZADD', AT, 'XX', math.min(whole(position), file.sent), receiver)
+end
+local lowest = slowest(file)
+free(file, lowest)
+return {OK, file.sent, file.state == 'complete' and 1 or 0, file.freed, lowest,
+        redis.call('HGET', FILE, 'prefix'), file.size}

@@ -1,0 +1,30 @@
+-- files/add: one more receiver for files of which nothing has gone yet.
+-- KEYS[1] state      hash; see files.c for all of them
+-- KEYS[2] files      zset
+-- KEYS[3] receivers  zset
+-- KEYS[4...] of each file: its record, and how far its receivers are
+-- ARGV[1] receiver
+-- ARGV[2...] token of each file
+-- returns how many files it gets that it did not get before
+-- include: clock
+local now = server_time()
+local STATE, FILES, RECEIVERS = unpack(KEYS)
+-- include: account
+
+local FIXED_KEYS = 3
+
+local receiver, added = ARGV[1], 0
+for i = 0, (#KEYS - FIXED_KEYS) / 2 - 1 do
+  local file, at = read_file(KEYS[FIXED_KEYS + 2 * i + 1]), KEYS[FIXED_KEYS + 2 * i + 2]
+  local is_whole = file and file.freed == 0 and file.state ~= 'removing'
+  is_whole = is_whole and redis.call('EXISTS', at) == 1
+  if is_whole and redis.call('ZADD', at, 'NX', 0, receiver) == 1 then
+    note_change(ARGV[2 + i])
+    added = added + 1
+  end
+end
+redis.call('ZADD', RECEIVERS, 'NX', now, receiver)
+if added > 0 then
+  redis.pcall('SPUBLISH', STATE, '')
+end
+return added

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Requests about a channel: scripts, and commands on chunks with a script behind them.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/options.h"
+#include "core/reply.h"
+#include "core/resp.h"
+#include "files/files.h"
+
+/* The longest pause between two attempts to reach a server that is away. */
+#define PAUSE_MAX_US 250000
+
+/* ---- Keys ---------------------------------------------------------------- */
+
+/* ":file:" and a token, ":at" or ":" and a number. */
+#define SUFFIX_SIZE (6 + TKL__FILES_TOKEN + 24)
+
+static tkl_bytes base_of(const tkl_files *files)
+{
+    return files->keys.items[TKL__FILES_STATE];
+}
+
+static void add_key(tkl__files_ask *ask, const char *suffix)
+{
+    tkl_bytes base = base_of(ask->files);
+    size_t len = strlen(suffix);
+    char *key = tkl__args_room(&ask->keys, base.len + len);
+    if (!key)
+        return;
+    memcpy(key, base.data, base.len);
+    memcpy(key + base.len, suffix, len);
+}
+
+void tkl__files_ask_init(tkl__files_ask *ask, tkl_files *files)
+{
+    ask->files = files;
+    tkl__args_init(&ask->keys);
+    tkl__args_init(&ask->args);
+}
+
+void tkl__files_ask_free(tkl__files_ask *ask)
+{
+    tkl__args_free(&ask->keys);
+    tkl__args_free(&ask->args);
+}
+
+void tkl__files_ask_key(tkl__files_ask *ask, tkl__files_part part)
+{
+    tkl__args_bytes(&ask->keys, ask->files->keys.items[part]);
+}
+
+void tkl__files_ask_file(tkl__files_ask *ask, const char *token)
+{
+    char suffix[SUFFIX_SIZE];
+    snprintf(suffix, sizeof suffix, ":file:%s", token);
+    add_key(ask, suffix);
+    snprintf(suffix, sizeof suffix, ":file:%s:at", token);
+    add_key(ask, suffix);
+}
+
+static void chunk_suffix(char suffix[SUFFIX_SIZE], const char *token, int64_t number)
+{
+    snprintf(suffix, SUFFIX_SIZE, ":file:%s:%" PRId64, token, number);
+}
+
+void tkl__files_ask_chunks(tkl__files_ask *ask, const char *token, int64_t from, int64_t to)
+{
+    char suffix[SUFFIX_SIZE];
+    for (int64_t number = from; number < to; number++) {
+        chunk_suffix(suffix, token, number);
+        add_key(ask, suffix);
+    }
+}
+
+/* ---- Waiting for a server that is away ----------------------------------- */
+
+/* Whether to try again: after a pause, unless the client is interrupted, which becomes *rc. */
+static bool try_again(const tkl_files *files, int *rc, int attempt)
+{
+    if (!tkl__may_pass(*rc) || !files->client->reached)
+        return false;
+    int slept = tkl__sleep(files->client, tkl__now() + tkl__backoff(attempt, PAUSE_MAX_US));
+    if (slept != TKL_OK)
+        *rc = slept;
+    return slept == TKL_OK;
+}
+
+static int64_t deadline_of(const tkl_files *files)
+{
+    return tkl__deadline(files->client, files->rules.timeout_ms);
+}
+
+/* ---- Scripts ------------------------------------------------------------- */
+
+int tkl__files_ask_plain(tkl__files_ask *ask, const tkl__script *script, tkl_reply **reply)
+{
+    tkl_files *files = ask->files;
+    const tkl__keys keys = {ask->keys.items, ask->keys.count};
+    int rc;
+    *reply = NULL;
+    if (ask->keys.failed)
+        return tkl__nomem();
+    for (int attempt = 0;; attempt++) {
+        rc = tkl__eval(files->client, script, &keys, &ask->args, deadline_of(files), true, reply);
+        if (!try_again(files, &rc, attempt))
+            return rc;
+    }
+}
+
+static int code_of(const tkl_reply *reply)
+{
+    const tkl_reply *first = tkl_reply_at(reply, 0);
+    return (int)tkl_reply_int(first ? first : reply);
+}
+
+int tkl__files_ask_run(tkl__files_ask *ask, const tkl__script *script, tkl_reply **reply)
+{
+    int rc = tkl__files_ask_plain(ask, script, reply);
+    return rc == TKL_OK ? code_of(*reply) : rc;
+}
+
+/* ---- Trips --------------------------------------------------------------- */
+
+void tkl__files_trip_init(tkl__files_trip *trip, tkl_files *files)
+{
+    trip->files = files;
+    trip->count = 0;
+    tkl__buf_init(&trip->wire);
+}
+
+void tkl__files_trip_free(tkl__files_trip *trip)
+{
+    tkl__buf_free(&trip->wire);
+}
+
+void tkl__files_trip_clear(tkl__files_trip *trip)
+{
+    trip->count = 0;
+    tkl__buf_clear(&trip->wire);
+}
+
+static void write_chunk_key(tkl__files_trip *trip, const char *token, int64_t number)
+{
+    char suffix[SUFFIX_SIZE];
+    tkl_bytes base = base_of(trip->files);
+    chunk_suffix(suffix, token, number);
+    size_t len = strlen(suffix);
+    tkl__buf_addf(&trip->wire, "$%zu\r\n", base.len + len);
+    tkl__buf_add(&trip->wire, base.data, base.len);
+    tkl__buf_add(&trip->wire, suffix, len);
+    tkl__buf_addz(&trip->wire, "\r\n");
+}
+
+static void end_command(tkl__files_trip *trip)
+{
+    trip->ends[trip->count++] = trip->wire.len;
+}
+
+void tkl__files_trip_get(tkl__files_trip *trip, const char *token, int64_t number)
+{
+    tkl__resp_head(&trip->wire, 2);
+    tkl__resp_argz(&trip->wire, "GET");
+    write_chunk_key(trip, token, number);
+    end_command(trip);
+}
+
+void tkl__files_trip_set(tkl__files_trip *trip, const char *token, int64_t number, tkl_bytes data,
+                         int64_t ttl_ms)
+{
+    tkl__resp_head(&trip->wire, 5);
+    tkl__resp_argz(&trip->wire, "SET");
+    write_chunk_key(trip, token, number);
+    tkl__resp_arg(&trip->wire, data.data, data.len);
+    tkl__resp_argz(&trip->wire, "PX");
+    tkl__resp_int(&trip->wire, ttl_ms);
+    end_command(trip);
+}
+
+/* All in one go. */
+static int send_trip(tkl__files_trip *trip, tkl_reply **replies)
+{
+    tkl_client *client = trip->files->client;
+    tkl__request requests[TKL__FILES_WINDOW + 1];
+    int slot = client->route->cluster ? tkl__slot_of(base_of(trip->files)) : TKL__NO_SLOT;
+    size_t start = 0;
+    for (size_t i = 0; i < trip->count; i++) {
+        requests[i] = (tkl__request){.wire = {trip->wire.data + start, trip->ends[i] - start},
+                                     .slot = slot,
+                                     .retry_safe = true};
+        start = trip->ends[i];
+    }
+    int rc = tkl__exec_many(client, requests, trip->count, deadline_of(trip->files), replies);
+    if (rc != TKL_OK) {
+        tkl_reply_free(*replies);
+        *replies = NULL;
+    }
+    return rc;
+}
+
+/* The first error reply among those of commands. */
+static int first_error(const tkl_reply *replies, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        int rc = tkl_reply_code(reply);
+        if (rc != TKL_OK)
+            return tkl__fail(rc, "%s", tkl_reply_str(reply));
+    }
+    return TKL_OK;
+}
+
+/* The reply of the script is the last. A server that did not know it gets it once more. */
+static int finish_trip(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__script *script,
+                       tkl_reply *replies)
+{
+    size_t last = trip->count - 1;
+    int rc = first_error(replies, last);
+    if (rc != TKL_OK)
+        return rc;
+    const tkl_reply *reply = tkl_reply_at(replies, last);
+    if (tkl_reply_code(reply) == TKL_ENOSCRIPT) {
+        tkl_reply *again;
+        rc = tkl__files_ask_plain(ask, script, &again);
+        if (rc != TKL_OK)
+            return rc;
+        tkl__reply_put(replies, last, again);
+    } else if (tkl_reply_code(reply) != TKL_OK) {
+        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    }
+    return code_of(tkl_reply_at(replies, last));
+}
+
+int tkl__files_trip_run(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__script *script,
+                        tkl_reply **replies)
+{
+    tkl__invocation call = {.script = script,
+                            .keys = ask->keys.items,
+                            .nkeys = ask->keys.count,
+                            .args = ask->args.items,
+                            .nargs = ask->args.count};
+    *replies = NULL;
+    tkl__script_wire(&trip->wire, &call, true);
+    end_command(trip);
+    if (ask->keys.failed || ask->args.failed || trip->wire.failed)
+        return tkl__nomem();
+    for (int attempt = 0;; attempt++) {
+        int rc = send_trip(trip, replies);
+        if (rc == TKL_OK)
+            return finish_trip(trip, ask, script, *replies);
+        if (!try_again(trip->files, &rc, attempt))
+            return rc;
+    }
+}

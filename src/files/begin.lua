@@ -1,0 +1,69 @@
+-- files/begin: announce a file that will be sent in chunks.
+-- KEYS[1] state      hash; see files.c for all of them
+-- KEYS[2] files      zset
+-- KEYS[3] ends       zset
+-- KEYS[4] bytes      hash
+-- KEYS[5] resume     hash
+-- KEYS[6] receivers  zset
+-- KEYS[7] file       hash
+-- KEYS[8] at         zset
+-- ARGV[1] token       of the file, random
+-- ARGV[2] holder      of the sender, random
+-- ARGV[3] fingerprint of the source; '': it cannot be sent again
+-- ARGV[4] limit       of the channel in bytes; '': as it is
+-- ARGV[5] largest     bytes of a chunk
+-- ARGV[6] lease       of the sender, ms
+-- ARGV[7] resume      how long a sender that is gone may come back, ms
+-- ARGV[8] ttl         ms
+-- ARGV[9] name
+-- ARGV[10] size       '': not known
+-- ARGV[11] mtime      '': not known
+-- ARGV[12] mode
+-- ARGV[13...] the receivers
+-- returns {code, bytes of a chunk, how many chunks may be sent}; {TKL_EXISTS, token}: the sender of
+--   this source was interrupted, the file has this token; {TKL_FULL, overdue file, ms to the next}
+-- include: clock
+local now = server_time()
+local STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS, FILE, AT = unpack(KEYS)
+-- include: codes
+-- include: account
+-- include: overdue
+
+local token, holder, fingerprint, limit, largest, lease, resume, ttl, name, size, mtime, mode =
+  unpack(ARGV)
+
+local function record(chunk)
+  redis.call('HSET', FILE, 'state', 'open', 'holder', holder, 'name', name, 'size', size, 'mtime',
+             mtime, 'mode', mode, 'chunk', chunk, 'sent', 0, 'reserved', 1, 'freed', 0, 'lease',
+             lease, 'resume', resume, 'ttl', ttl, 'prefix', '')
+  for i = 13, #ARGV do
+    redis.call('ZADD', AT, 0, ARGV[i])
+    redis.call('ZADD', RECEIVERS, 'NX', now, ARGV[i])
+  end
+  if fingerprint ~= '' then
+    redis.call('HSET', RESUME, fingerprint, token)
+  end
+end
+
+local known = read_file(FILE)
+if known then
+  return {OK, known.chunk, known.reserved - known.sent} -- a repeated request
+end
+local interrupted = fingerprint ~= '' and redis.call('HGET', RESUME, fingerprint)
+if interrupted then
+  return {EXISTS, interrupted}
+end
+begin_channel(token, limit)
+local chunk = math.min(whole(largest), math.floor(read_account().limit / 4))
+if not new_file_fits(chunk) then
+  return {FULL, overdue_file()}
+end
+record(chunk)
+note_change(token)
+redis.call('ZADD', ENDS, now + lease + resume, token)
+local file = read_file(FILE)
+set_bytes(token, chunked_bytes(file))
+keep_file(FILE, AT, file)
+keep_channel({STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS}, ttl)
+redis.pcall('SPUBLISH', STATE, '')
+return {OK, chunk, 1}

@@ -1,0 +1,88 @@
+-- files/commit: chunks were written; may more be? Without chunks it only asks.
+-- KEYS[1] state   hash; see files.c for all of them
+-- KEYS[2] files   zset
+-- KEYS[3] ends    zset
+-- KEYS[4] bytes   hash
+-- KEYS[5] resume  hash
+-- KEYS[6] file    hash
+-- KEYS[7] at      zset
+-- KEYS[8...] the chunks written
+-- ARGV[1] token
+-- ARGV[2] holder
+-- ARGV[3] first   number of the first of these chunks
+-- ARGV[4] length  bytes in them
+-- ARGV[5] prefix  checksum of everything sent so far
+-- ARGV[6] want    how many more chunks the sender would like to write
+-- ARGV[7] size    of the file, all of which is sent; '': there is more
+-- ARGV[8] fingerprint
+-- returns {code, chunks sent, how many more may be, overdue file, ms to the next}: TKL_NOTFOUND the
+--   file is gone; TKL_NOTOWNER another process sends it; TKL_CONFLICT the server has another number
+--   of chunks, or not all of these; TKL_EMPTY no receiver is left
+-- include: clock
+local now = server_time()
+local STATE, FILES, ENDS, BYTES, RESUME, FILE, AT = unpack(KEYS)
+-- include: codes
+-- include: account
+-- include: overdue
+
+local EMPTY = 2
+local FIXED_KEYS = 7
+
+local token, holder, first, length, prefix, want, size, fingerprint = unpack(ARGV)
+
+local function chunks_arrived(count)
+  local bytes = 0
+  for i = FIXED_KEYS + 1, FIXED_KEYS + count do
+    bytes = bytes + redis.call('STRLEN', KEYS[i])
+  end
+  return bytes == whole(length)
+end
+
+local function reserve(file)
+  local missing = whole(want) - (file.reserved - file.sent)
+  if missing > 0 then
+    file.reserved = file.reserved + math.min(missing, chunks_that_fit(file.chunk))
+  end
+end
+
+local function complete(file)
+  file.state, file.size, file.reserved = 'complete', size, file.sent
+  redis.call('HDEL', RESUME, fingerprint)
+end
+
+local file = read_file(FILE)
+if not file or file.state == 'removing' then
+  return {NOTFOUND}
+elseif file.holder ~= holder then
+  return {NOTOWNER}
+elseif redis.call('EXISTS', AT) == 0 then
+  return {EMPTY}
+end
+local count = #KEYS - FIXED_KEYS
+local upto = whole(first) + count
+local is_new = upto > file.sent or size ~= '' and file.state == 'open'
+if upto ~= file.sent and (whole(first) ~= file.sent or not chunks_arrived(count)) then
+  return {CONFLICT, file.sent}
+end
+if is_new then
+  file.sent = upto
+  file.reserved = math.max(file.reserved, upto)
+  note_change(token)
+end
+if size ~= '' then
+  complete(file)
+else
+  reserve(file)
+end
+redis.call('HSET', FILE, 'state', file.state, 'size', file.size, 'sent', file.sent, 'reserved',
+           file.reserved, 'prefix', prefix)
+set_bytes(token, chunked_bytes(file))
+local kept = file.state == 'complete' and file.ttl or file.lease + file.resume
+redis.call('ZADD', ENDS, now + kept, token)
+keep_file(FILE, AT, file)
+keep_channel({STATE, FILES, ENDS, BYTES, RESUME}, file.ttl)
+if is_new then
+  redis.pcall('SPUBLISH', STATE, '')
+end
+local overdue, left = overdue_file()
+return {OK, file.sent, file.reserved - file.sent, overdue, left}

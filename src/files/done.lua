@@ -1,0 +1,58 @@
+-- files/done: a receiver is done with files, in good order or not. Files that all receivers are
+-- done with go.
+-- KEYS[1] state    hash; see files.c for all of them
+-- KEYS[2] files    zset
+-- KEYS[3] ends     zset
+-- KEYS[4] bytes    hash
+-- KEYS[5] holders  hash
+-- KEYS[6] trouble  stream
+-- KEYS[7] room     a channel, no key: who waits for room hears of it
+-- KEYS[8...] of each file: its record, and how far its receivers are
+-- ARGV[1] receiver
+-- ARGV[2] holder   '': the receiver is dropped, whoever it is
+-- ARGV[3] reason   why the files are of no use to it; '': it has them
+-- ARGV[4...] token of each file
+-- returns {code, tokens of files that are left to be removed ...}: TKL_NOTOWNER another process
+--   receives
+-- include: clock
+local now = server_time()
+local STATE, FILES, ENDS, BYTES, HOLDERS, TROUBLE, ROOM = unpack(KEYS)
+-- include: codes
+-- include: account
+-- include: trouble
+
+local FIXED_KEYS, FIXED_ARGUMENTS = 7, 3
+
+local receiver, holder, reason = ARGV[1], ARGV[2], ARGV[3]
+
+-- Says whether there are chunks left, which the client removes.
+local function end_file(key, token)
+  local file = read_file(key)
+  if file and file.freed < file.reserved then
+    redis.call('ZADD', ENDS, now, token)
+    return true
+  end
+  redis.call('UNLINK', key)
+  redis.call('ZREM', ENDS, token)
+  remove_from_account(token)
+  return false
+end
+
+if holder ~= '' and redis.call('HGET', HOLDERS, receiver) ~= holder then
+  return {NOTOWNER}
+end
+local left = {OK}
+for i = 0, (#KEYS - FIXED_KEYS) / 2 - 1 do
+  local key, at = KEYS[FIXED_KEYS + 2 * i + 1], KEYS[FIXED_KEYS + 2 * i + 2]
+  local token = ARGV[FIXED_ARGUMENTS + i + 1]
+  if redis.call('ZREM', at, receiver) == 1 then
+    if reason ~= '' then
+      note_trouble(token, receiver, redis.call('HGET', key, 'name'), reason)
+    end
+    if redis.call('EXISTS', at) == 0 and end_file(key, token) then
+      left[#left + 1] = token
+    end
+  end
+end
+redis.pcall('SPUBLISH', ROOM, '')
+return left

@@ -1,0 +1,42 @@
+-- The record of one file. See the essay of files.c.
+
+local NUMBERS = {'chunk', 'sent', 'reserved', 'freed', 'lease', 'resume', 'ttl'}
+local BACKSTOP_MS = 86400000 -- keys of a file that nobody removes expire a day later
+
+local function damaged()
+  error({err = 'DAMAGED another program has changed the channel'})
+end
+
+-- A whole number from 0 to 2^53, or an error.
+local function whole(text)
+  local number = tonumber(text)
+  if not number or number < 0 or number > 2 ^ 53 or number % 1 ~= 0 then
+    damaged()
+  end
+  return number
+end
+
+-- {state, holder, size, chunk, sent ...}, checked; nil when there is no such file.
+local function read_file(key)
+  local state = redis.call('HGET', key, 'state')
+  if not state then
+    return nil
+  end
+  local file = {state = state, holder = redis.call('HGET', key, 'holder'),
+                size = redis.call('HGET', key, 'size')}
+  local values = redis.call('HMGET', key, unpack(NUMBERS))
+  for i, field in ipairs(NUMBERS) do
+    file[field] = whole(values[i])
+  end
+  if file.freed > file.sent or file.sent > file.reserved then
+    damaged()
+  end
+  return file
+end
+
+-- Keys that are written now expire long after the file is given up, should nobody remove them.
+local function keep_file(key, at, file)
+  local ms = file.ttl + file.lease + file.resume + BACKSTOP_MS
+  redis.call('PEXPIRE', key, ms)
+  redis.call('PEXPIRE', at, ms)
+end

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files sent through the server to named receivers.
+ *
+ * A file travels in chunks, each a key of its own: SET by the sender, GET by every receiver. These
+ * are plain commands, so that the bytes pass through no script. What the scripts keep is the
+ * account: how many chunks a file has, how far each receiver is, what the channel holds. A chunk
+ * goes when the slowest receiver of its file has it.
+ *
+ * A sender writes no chunk without a reservation. One round trip writes up to 8 chunks and commits
+ * them; its reply reserves the next ones, as many as the limit of the channel allows. So the limit
+ * holds over all senders, and a sender that is refused waits for a message. One chunk is allowed in
+ * any case when nothing else is held: a file larger than the limit passes, and a small limit blocks
+ * nobody. A chunk is at most a quarter of the limit.
+ *
+ * A receiver asks what has changed since it last asked: files are kept in the order of their last
+ * change. It takes part in all files at once: were it to wait for one, the chunks of the others
+ * could fill the channel, and all would wait for ever. Of files that are complete, the one that was
+ * complete first is put in place first, so the files of one sender arrive in order. One round trip
+ * gets up to 8 chunks and acknowledges those of the trip before, which are written by then. What a
+ * receiver has is what its partial file has: it begins there, wherever the server believes it is.
+ *
+ * Files of up to 16 KB travel in their record, many in one round trip, both ways.
+ *
+ * A sender or receiver holds its part by a random token, and the last one to come takes over: a
+ * process that was killed can be started again at once, and one that was believed dead is refused.
+ *
+ * The keys of a channel, all in one slot. F is "file:" and the token of the file.
+ *
+ *   ns:files:{name}            state, a hash:
+ *                                epoch    changes when the server forgot the channel
+ *                                change   number of the last change of any file
+ *                                held     bytes of all files: chunks written or reserved, and 1 KB
+ *                                         for each file
+ *                                limit    how many there may be
+ *   ns:files:{name}:files      zset of all files by the number of their last change
+ *   ns:files:{name}:ends       zset of all files by when they may be given up
+ *   ns:files:{name}:bytes      hash: what each file has of `held`. The account stays right when the
+ *                              record of a file is evicted.
+ *   ns:files:{name}:resume     hash: fingerprint of a source to the file that is being made of it
+ *   ns:files:{name}:receivers  zset of all receivers by the end of their lease
+ *   ns:files:{name}:holders    hash: receiver to the token of the process that receives
+ *   ns:files:{name}:trouble    stream of what went wrong, the last 100
+ *   ns:files:{name}:F          record of a file, a hash:
+ *                                name, size, mtime, mode   of the source; size '' is not known yet
+ *                                state     open, complete, removing
+ *                                chunk     bytes of a chunk; 0: the bytes are in `data`
+ *                                freed, sent, reserved     numbers of chunks: those before `freed`
+ *                                          are gone, those before `sent` can be read, those before
+ *                                          `reserved` may be written
+ *                                prefix    checksum of all chunks sent; in the end, of the file
+ *                                holder    token of the sender
+ *                                lease, resume, ttl        ms
+ *                                data      the bytes of a small file
+ *   ns:files:{name}:F:at       zset of receivers that lack something, by the number of chunks they
+ *                              have. A receiver that has the file is taken out, once; the file goes
+ *                              with the last of them.
+ *   ns:files:{name}:F:N        chunk number N, a string
+ *
+ * ns:files:{name}:room is no key but a channel of pub/sub: there is more room, or a file is gone.
+ * Whoever waits for files listens to the channel with the name of the state.
+ *
+ * Who removes them: a chunk goes with the acknowledgement of its last receiver, a file with the last
+ * receiver. A file that is not complete may be given up when the lease of its sender and the time
+ * for coming back are over; a complete one after its time to live. Every reply tells a file whose
+ * time is over, and the client that hears of it removes it, in steps. All keys of a file expire a
+ * day after that by themselves, all keys of a channel 30 days later.
+ */
+#include "files/files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/instances.h"
+#include "core/options.h"
+#include "core/plain.h"
+#include "files/scripts.h"
+
+#define RECEIVER_MAX 255
+
+#define DEFAULT_TTL_MS    (INT64_C(7) * 24 * 3600 * 1000)
+#define DEFAULT_LEASE_MS  10000
+#define DEFAULT_RESUME_MS 600000
+#define LEASE_MIN_MS      100
+#define LEASE_MAX_MS      (INT64_C(24) * 3600 * 1000)
+#define LIMIT_MAX         (INT64_C(1) << 50)
+
+/* ---- Handles ------------------------------------------------------------- */
+
+static int check_options(const tkl_files_options *o)
+{
+    int rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("ttl_ms", o->ttl_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK && o->lease_ms != 0)
+        rc = tkl__check_number("lease_ms", o->lease_ms, LEASE_MIN_MS, LEASE_MAX_MS);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("resume_ms", o->resume_ms, TKL_NONE, TKL__MS_MAX);
+    if (rc == TKL_OK && o->max_bytes != 0)
+        rc = tkl__check_number("max_bytes", o->max_bytes, TKL_FILES_LIMIT_MIN, LIMIT_MAX);
+    return rc;
+}
+
+static int64_t or_default(int64_t value, int64_t otherwise)
+{
+    return value == 0 ? otherwise : value == TKL_NONE ? 0 : value;
+}
+
+static void set_rules(tkl_files *files, const tkl_files_options *options)
+{
+    if (options)
+        files->rules = *options;
+    files->rules.ttl_ms = or_default(files->rules.ttl_ms, DEFAULT_TTL_MS);
+    files->rules.lease_ms = or_default(files->rules.lease_ms, DEFAULT_LEASE_MS);
+    files->rules.resume_ms = or_default(files->rules.resume_ms, DEFAULT_RESUME_MS);
+}
+
+int tkl_files_open(tkl_client *client, tkl_bytes channel, const tkl_files_options *options,
+                   tkl_files **files)
+{
+    static const char *const parts[] = {"",          "files",   "ends",    "bytes", "resume",
+                                        "receivers", "holders", "trouble", "room"};
+    *files = NULL;
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK && options)
+        rc = check_options(options);
+    if (rc != TKL_OK)
+        return rc;
+    tkl_files *f = calloc(1, sizeof *f);
+    if (!f)
+        return tkl__nomem();
+    f->client = client;
+    set_rules(f, options);
+    rc = tkl__keys_make(client, "files", channel, parts, TKL__FILES_PARTS, &f->keys);
+    if (rc == TKL_OK)
+        *files = f;
+    else
+        free(f);
+    return rc;
+}
+
+void tkl_files_close(tkl_files *files)
+{
+    if (files)
+        tkl__keys_free(&files->keys);
+    free(files);
+}
+
+int tkl__files_check_receiver(tkl_bytes name)
+{
+    return name.len >= 1 && name.len <= RECEIVER_MAX
+               ? TKL_OK
+               : tkl__fail(TKL_EINVAL, "the name of a receiver has 1 to %d bytes", RECEIVER_MAX);
+}
+
+/* ---- Tokens -------------------------------------------------------------- */
+
+tkl__files_token tkl__files_new_token(void)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char random[TKL__FILES_TOKEN / 2];
+    tkl__files_token token = {{0}};
+    tkl__random(random, sizeof random);
+    for (size_t i = 0; i < sizeof random; i++) {
+        token.text[2 * i] = digits[random[i] >> 4];
+        token.text[2 * i + 1] = digits[random[i] & 15];
+    }
+    return token;
+}
+
+/* It becomes part of keys and file names: nothing but hex digits will do. */
+bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token)
+{
+    tkl_bytes bytes = tkl_reply_bytes(reply);
+    if (bytes.len != TKL__FILES_TOKEN)
+        return false;
+    memcpy(token->text, bytes.data, bytes.len);
+    token->text[bytes.len] = '\0';
+    return strspn(token->text, "0123456789abcdef") == TKL__FILES_TOKEN;
+}
+
+/* ---- Receivers ----------------------------------------------------------- */
+
+typedef struct change {
+    tkl_bytes receiver;
+    int64_t count;
+} change;
+
+/* How many of these files the receiver lacks. */
+static int count_lacking(tkl_files *files, change *c, const char *const *tokens, size_t count)
+{
+    tkl__files_ask ask;
+    tkl_reply *reply;
+    tkl__files_ask_init(&ask, files);
+    for (size_t i = 0; i < count; i++)
+        tkl__files_ask_file(&ask, tokens[i]);
+    tkl__args_bytes(&ask.args, c->receiver);
+    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_look, &reply);
+    tkl__files_ask_free(&ask);
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++)
+        c->count += !tkl_reply_is_nil(tkl_reply_at(reply, i));
+    tkl_reply_free(reply);
+    return rc;
+}
+
+static int drop_from(tkl_files *files, const char *const *tokens, size_t count, void *arg)
+{
+    change *c = arg;
+    int rc = count_lacking(files, c, tokens, count);
+    if (rc == TKL_OK)
+        rc = tkl__files_done(files, c->receiver, "", "dropped", tokens, count);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = tkl__files_free_chunks(files, tokens[i]);
+    return rc;
+}
+
+/* Forgets it; *known says whether there was anything to forget. */
+static int forget_receiver(tkl_files *files, tkl_bytes receiver, bool *known)
+{
+    tkl__args commands[2];
+    tkl_reply *replies;
+    static const char *const verbs[] = {"ZREM", "HDEL"};
+    const tkl_bytes keys[] = {files->keys.items[TKL__FILES_RECEIVERS],
+                              files->keys.items[TKL__FILES_HOLDERS]};
+    for (int i = 0; i < 2; i++) {
+        tkl__args_init(&commands[i]);
+        tkl__args_str(&commands[i], verbs[i]);
+        tkl__args_bytes(&commands[i], keys[i]);
+        tkl__args_bytes(&commands[i], receiver);
+    }
+    int rc = tkl__plain_many(files->client, commands, 2,
+                             tkl__deadline(files->client, files->rules.timeout_ms), true, &replies);
+    *known = rc == TKL_OK && (tkl_reply_int(tkl_reply_at(replies, 0)) > 0 ||
+                              tkl_reply_int(tkl_reply_at(replies, 1)) > 0);
+    tkl_reply_free(replies);
+    tkl__args_free(&commands[0]);
+    tkl__args_free(&commands[1]);
+    return rc;
+}
+
+/* First it is forgotten: a process that receives under its name is refused from then on. */
+int tkl_files_drop(tkl_files *files, tkl_bytes receiver, int64_t *count)
+{
+    change c = {receiver, 0};
+    bool known = false;
+    if (count)
+        *count = 0;
+    int rc = tkl__files_check_receiver(receiver);
+    if (rc == TKL_OK)
+        rc = forget_receiver(files, receiver, &known);
+    if (rc == TKL_OK)
+        rc = tkl__files_walk(files, drop_from, &c);
+    if (rc == TKL_OK && !known && c.count == 0)
+        rc = tkl__fail(TKL_NOTFOUND, "the channel knows no such receiver");
+    if (count)
+        *count = c.count;
+    return rc;
+}
+
+static int add_to(tkl_files *files, const char *const *tokens, size_t count, void *arg)
+{
+    change *c = arg;
+    tkl__files_ask ask;
+    tkl_reply *reply;
+    tkl__files_ask_init(&ask, files);
+    tkl__files_ask_key(&ask, TKL__FILES_STATE);
+    tkl__files_ask_key(&ask, TKL__FILES_FILES);
+    tkl__files_ask_key(&ask, TKL__FILES_RECEIVERS);
+    tkl__args_bytes(&ask.args, c->receiver);
+    for (size_t i = 0; i < count; i++) {
+        tkl__files_ask_file(&ask, tokens[i]);
+        tkl__args_str(&ask.args, tokens[i]);
+    }
+    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_add, &reply);
+    tkl__files_ask_free(&ask);
+    c->count += tkl_reply_int(reply);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl_files_add(tkl_files *files, tkl_bytes receiver, int64_t *count)
+{
+    change c = {receiver, 0};
+    int rc = tkl__files_check_receiver(receiver);
+    if (rc == TKL_OK)
+        rc = tkl__files_walk(files, add_to, &c);
+    if (count)
+        *count = c.count;
+    return rc;
+}
+
+int tkl_files_names(tkl_client *client, tkl_names **names)
+{
+    return tkl__instances(client, "files", "", "hash", names);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One file on its way to a receiver: fetch, write, acknowledge, verify, put in place.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "files/receive.h"
+#include "files/scripts.h"
+
+/* Chunks that an acknowledgement names, so that the server may remove them. */
+#define NAMED (2 * TKL__FILES_WINDOW)
+
+/* ---- What the server tells ----------------------------------------------- */
+
+/* The fields of files/look. */
+enum { POSITION, STATE, FREED, SENT, CHUNK, SIZE, SUM, MTIME, MODE, NAME, DATA };
+
+static int64_t number_or_none(const tkl_reply *reply)
+{
+    return tkl_reply_bytes(reply).len > 0 ? tkl_reply_int(reply) : TKL_NONE;
+}
+
+static void note_size(tkl__incoming *in, bool complete, const tkl_reply *size, const tkl_reply *sum)
+{
+    in->complete = complete;
+    in->size = number_or_none(size);
+    snprintf(in->sum, sizeof in->sum, "%s", tkl_reply_str(sum));
+}
+
+void tkl__incoming_update(tkl__incoming *in, const tkl_reply *fields)
+{
+    in->sent = tkl_reply_int(tkl_reply_at(fields, SENT));
+    in->freed = tkl_reply_int(tkl_reply_at(fields, FREED));
+    note_size(in, strcmp(tkl_reply_str(tkl_reply_at(fields, STATE)), "complete") == 0,
+              tkl_reply_at(fields, SIZE), tkl_reply_at(fields, SUM));
+}
+
+static bool copy_bytes(const tkl_reply *reply, tkl_bytes *copy)
+{
+    tkl_bytes bytes = tkl_reply_bytes(reply);
+    char *data = malloc(bytes.len + 1);
+    if (!data)
+        return false;
+    memcpy(data, bytes.len > 0 ? bytes.data : "", bytes.len);
+    data[bytes.len] = '\0';
+    *copy = (tkl_bytes){data, bytes.len};
+    return true;
+}
+
+tkl__incoming *tkl__incoming_new(tkl__receiving *receiving, const char *token,
+                                 const tkl_reply *fields)
+{
+    tkl__incoming *in = calloc(1, sizeof *in);
+    if (!in)
+        return NULL;
+    in->receiving = receiving;
+    memcpy(in->token.text, token, sizeof in->token.text);
+    in->fd = -1;
+    in->acked = -1;
+    in->chunk = tkl_reply_int(tkl_reply_at(fields, CHUNK));
+    in->mtime = number_or_none(tkl_reply_at(fields, MTIME));
+    in->mode = (int)(tkl_reply_int(tkl_reply_at(fields, MODE)) & 0777);
+    in->small = !tkl_reply_is_nil(tkl_reply_at(fields, DATA));
+    in->hash = tkl__files_hash_new();
+    tkl__incoming_update(in, fields);
+    if (!in->hash || !copy_bytes(tkl_reply_at(fields, NAME), &in->name) ||
+        !copy_bytes(tkl_reply_at(fields, DATA), &in->data)) {
+        tkl__incoming_free(in);
+        return NULL;
+    }
+    return in;
+}
+
+void tkl__incoming_free(tkl__incoming *in)
+{
+    if (!in)
+        return;
+    tkl__partial_close(in);
+    tkl__files_unpack_free(in->unpacker);
+    if (in->lines.on_line)
+        tkl__files_lines_free(&in->lines);
+    tkl__files_hash_free(in->hash);
+    free((char *)(uintptr_t)in->name.data);
+    free((char *)(uintptr_t)in->data.data);
+    free(in);
+}
+
+/* ---- Reports ------------------------------------------------------------- */
+
+static void tell_progress(tkl__incoming *in, int64_t added)
+{
+    tkl__receiving *r = in->receiving;
+    int64_t done = in->position * in->chunk;
+    r->progress.name = in->name;
+    r->progress.file_bytes = in->size;
+    r->progress.file_done = in->size >= 0 && done > in->size ? in->size : done;
+    r->progress.bytes += added;
+    r->progress.total_bytes = TKL_NONE;
+    if (r->options.on_progress)
+        r->options.on_progress(&r->progress, r->options.arg);
+}
+
+/* `rc`: what became of it; its text is the calling thread's. */
+static void tell_outcome(tkl__incoming *in, int rc, const char *path)
+{
+    tkl__receiving *r = in->receiving;
+    tkl_files_outcome outcome = {.name = in->name,
+                                 .path = path,
+                                 .size = in->size,
+                                 .lines = in->lines.count,
+                                 .resumed = in->resumed,
+                                 .code = rc,
+                                 .message = rc == TKL_OK ? "" : tkl_errmsg()};
+    r->totals.lines += in->lines.count;
+    if (rc == TKL_OK) {
+        r->totals.files++;
+        r->totals.bytes += in->size;
+    } else {
+        r->totals.failed++;
+    }
+    r->progress.files = r->totals.files;
+    if (rc != TKL_OK && r->failure == TKL_OK) {
+        r->failure = rc;
+        snprintf(r->message, sizeof r->message, TKL_FMT ": %s", TKL_ARG(in->name), tkl_errmsg());
+    }
+    if (r->options.on_file)
+        r->options.on_file(&outcome, r->options.arg);
+}
+
+static int explain(int rc)
+{
+    return rc == TKL_NOTOWNER
+               ? tkl__fail(TKL_ELOST, "another process receives under this name, or it was dropped")
+               : rc;
+}
+
+/* Tells the server, which then has nothing of this file for us any more. */
+static int report(tkl__incoming *in, const char *reason)
+{
+    tkl__receiving *r = in->receiving;
+    const char *token = in->token.text;
+    return explain(tkl__files_done(r->files, r->as, r->holder.text, reason, &token, 1));
+}
+
+/* The file is of no use, because of `rc` and its text. */
+static int fail(tkl__incoming *in, int rc, const char *path)
+{
+    char reason[200];
+    snprintf(reason, sizeof reason, "%s", *tkl_errmsg() ? tkl_errmsg() : tkl_strerror(rc));
+    int reported = report(in, reason);
+    if (reported != TKL_OK)
+        return reported;
+    tkl__partial_close(in);
+    tkl__partial_remove(in);
+    tkl__fail(rc, "%s", reason);
+    tell_outcome(in, rc, path);
+    return TKL_OK;
+}
+
+int tkl__incoming_given_up(tkl__incoming *in)
+{
+    tkl__partial_close(in);
+    tkl__partial_remove(in);
+    tkl__fail(TKL_CONFLICT, "its sender gave it up");
+    tell_outcome(in, TKL_CONFLICT, "");
+    return TKL_OK;
+}
+
+/* ---- The end of a file --------------------------------------------------- */
+
+static int verify(const tkl__incoming *in, const tkl__files_sum *sum)
+{
+    return strcmp(sum->text, in->sum) == 0
+               ? TKL_OK
+               : tkl__fail(TKL_EPROTO, "the checksum is %s and should be %s", sum->text, in->sum);
+}
+
+/* The last line, and whether the gzip data were whole. */
+static int end_lines(tkl__incoming *in)
+{
+    int rc = TKL_OK;
+    if (*in->unpack_error)
+        return tkl__fail(TKL_EDAMAGED, "%s", in->unpack_error);
+    if (in->unpacker)
+        rc = tkl__files_unpack_end(in->unpacker);
+    int last = rc == TKL_OK || rc == TKL_EDAMAGED ? tkl__files_lines_end(&in->lines) : rc;
+    int saved = tkl__partial_save_lines(in);
+    if (last != TKL_OK || saved != TKL_OK)
+        return last != TKL_OK ? last : saved;
+    return rc == TKL_EDAMAGED ? tkl__fail(rc, "the gzip data end early") : rc;
+}
+
+/* Delivers it; what cannot be unpacked is put in place as it came. */
+static int deliver(tkl__incoming *in, char *path, size_t size)
+{
+    const tkl_files_receive_options *options = &in->receiving->options;
+    int rc = options->on_line  ? end_lines(in)
+             : options->unpack ? tkl__partial_unpack(in, path, size)
+                               : tkl__partial_place(in, path, size);
+    if (rc != TKL_EDAMAGED)
+        return rc;
+    char message[128];
+    snprintf(message, sizeof message, "%s", tkl_errmsg());
+    rc = tkl__partial_place(in, path, size);
+    return rc == TKL_OK ? tkl__fail(TKL_EDAMAGED, "%s", message) : rc;
+}
+
+static int finish(tkl__incoming *in)
+{
+    char path[PATH_MAX + TKL_FILES_SAFE_SIZE] = "";
+    tkl__files_sum sum = tkl__files_hash_sum(in->hash);
+    int rc = in->placed ? TKL_OK : verify(in, &sum);
+    if (rc == TKL_OK && !in->placed)
+        rc = deliver(in, path, sizeof path);
+    if (rc == TKL_EPROTO || rc == TKL_EDAMAGED)
+        return fail(in, rc, path);
+    if (rc == TKL_OK)
+        rc = report(in, "");
+    if (rc != TKL_OK)
+        return rc;
+    tkl__partial_close(in);
+    tkl__partial_remove(in);
+    tell_outcome(in, TKL_OK, path);
+    return TKL_OK;
+}
+
+/* ---- Chunks -------------------------------------------------------------- */
+
+static void ack_ask(const tkl__incoming *in, tkl__files_ask *ask)
+{
+    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_BYTES,
+                                            TKL__FILES_HOLDERS, TKL__FILES_ROOM};
+    const tkl__receiving *r = in->receiving;
+    int64_t named = in->position < in->freed + NAMED ? in->position : in->freed + NAMED;
+    tkl__files_ask_init(ask, r->files);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        tkl__files_ask_key(ask, parts[i]);
+    tkl__files_ask_file(ask, in->token.text);
+    tkl__files_ask_chunks(ask, in->token.text, in->freed, named);
+    tkl__args_str(&ask->args, in->token.text);
+    tkl__args_bytes(&ask->args, r->as);
+    tkl__args_str(&ask->args, r->holder.text);
+    tkl__args_int(&ask->args, in->position);
+    tkl__args_int(&ask->args, in->freed);
+}
+
+static int write_chunk(tkl__incoming *in, const tkl_reply *reply)
+{
+    tkl_bytes data = tkl_reply_bytes(reply);
+    bool last = in->complete && in->position == in->sent - 1;
+    int64_t wanted = last ? in->size - in->position * in->chunk : in->chunk;
+    if (tkl_reply_is_nil(reply))
+        return tkl__fail(TKL_EDAMAGED, "part of it is not on the server any more");
+    if ((int64_t)data.len != wanted)
+        return tkl__fail(TKL_EDAMAGED, "a part of it has the wrong size");
+    int rc = tkl__partial_write(in, data);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__files_hash_add(in->hash, data.data, data.len);
+    in->position++;
+    tell_progress(in, (int64_t)data.len);
+    rc = tkl__partial_feed(in, data);
+    if (rc == TKL_EINTR) {
+        int saved = tkl__partial_save_lines(in);
+        return saved == TKL_OK ? tkl__fail(rc, "the callback for lines ended the call") : saved;
+    }
+    return rc;
+}
+
+/* What the acknowledgement says of the file. */
+static void note_ack(tkl__incoming *in, const tkl_reply *reply, int64_t *lowest)
+{
+    in->sent = tkl_reply_int(tkl_reply_at(reply, 1));
+    in->freed = tkl_reply_int(tkl_reply_at(reply, 3));
+    *lowest = tkl_reply_int(tkl_reply_at(reply, 4));
+    note_size(in, tkl_reply_int(tkl_reply_at(reply, 2)) == 1, tkl_reply_at(reply, 6),
+              tkl_reply_at(reply, 5));
+}
+
+/* Writes what has come, by what was known when it was asked for; then notes what is new. */
+static int take_window(tkl__incoming *in, const tkl_reply *replies, size_t count)
+{
+    int64_t lowest, acked = in->position;
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = write_chunk(in, tkl_reply_at(replies, i));
+    if (rc == TKL_OK)
+        rc = tkl__partial_save_lines(in);
+    if (rc == TKL_OK)
+        rc = tkl__partial_sync(in);
+    if (rc != TKL_OK)
+        return rc;
+    in->acked = acked;
+    note_ack(in, tkl_reply_at(replies, count), &lowest);
+    return in->freed < lowest ? tkl__files_free_chunks(in->receiving->files, in->token.text)
+                              : TKL_OK;
+}
+
+/* One round trip: gets the next chunks, and acknowledges those written before. */
+static int fetch(tkl__incoming *in)
+{
+    tkl__files_trip *trip = &in->receiving->trip;
+    tkl__files_ask ask;
+    tkl_reply *replies;
+    int64_t left = in->sent - in->position;
+    size_t count = left > TKL__FILES_WINDOW ? TKL__FILES_WINDOW : left > 0 ? (size_t)left : 0;
+    tkl__files_trip_clear(trip);
+    for (size_t i = 0; i < count; i++)
+        tkl__files_trip_get(trip, in->token.text, in->position + (int64_t)i);
+    ack_ask(in, &ask);
+    int rc = tkl__files_trip_run(trip, &ask, &tkl__lua_files_ack, &replies);
+    tkl__files_ask_free(&ask);
+    if (rc == TKL_OK)
+        rc = take_window(in, replies, count);
+    else if (rc == TKL_CONFLICT)
+        rc = tkl__fail(TKL_EDAMAGED, "part of it is not on the server any more");
+    tkl_reply_free(replies);
+    return explain(rc);
+}
+
+bool tkl__incoming_ready(const tkl__incoming *in)
+{
+    return !in->opened || in->position < in->sent || in->acked < in->position || in->complete;
+}
+
+int tkl__incoming_step(tkl__incoming *in, bool *finished)
+{
+    *finished = false;
+    if (in->chunk <= 0 || in->chunk > TKL__FILES_CHUNK)
+        return tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
+    int rc = tkl__partial_open(in);
+    if (rc == TKL_OK && !in->placed)
+        rc = fetch(in);
+    bool all = in->complete && in->position == in->sent && in->acked == in->position;
+    if (rc == TKL_OK && (all || in->placed)) {
+        *finished = true;
+        return finish(in);
+    }
+    if (rc == TKL_NOTFOUND || rc == TKL_EDAMAGED) {
+        *finished = true;
+        return rc == TKL_NOTFOUND ? tkl__incoming_given_up(in) : fail(in, rc, "");
+    }
+    if (in->position == in->sent)
+        tkl__partial_close(in);
+    return rc;
+}
+
+/* ---- Small files --------------------------------------------------------- */
+
+static int deliver_small(tkl__incoming *in, char *path, size_t size)
+{
+    if (!in->receiving->options.on_line)
+        return tkl__partial_place_small(in, path, size);
+    int rc = tkl__partial_load_lines(in);
+    if (rc == TKL_OK)
+        rc = tkl__partial_feed(in, in->data);
+    if (rc == TKL_OK)
+        rc = end_lines(in);
+    if (rc == TKL_EINTR) {
+        int saved = tkl__partial_save_lines(in);
+        rc = saved == TKL_OK ? tkl__fail(rc, "the callback for lines ended the call") : saved;
+    }
+    if (rc != TKL_EDAMAGED)
+        return rc;
+    rc = tkl__partial_place_small(in, path, size);
+    return rc == TKL_OK ? tkl__fail(TKL_EDAMAGED, "the gzip data are corrupt or end early") : rc;
+}
+
+int tkl__incoming_small(tkl__incoming *in)
+{
+    char path[PATH_MAX + TKL_FILES_SAFE_SIZE] = "";
+    tkl__receiving *r = in->receiving;
+    tkl__files_sum sum = tkl__files_sum_of(in->data);
+    int rc = verify(in, &sum);
+    if (rc == TKL_OK)
+        rc = deliver_small(in, path, sizeof path);
+    if (rc == TKL_EPROTO || rc == TKL_EDAMAGED)
+        return fail(in, rc, path);
+    if (rc != TKL_OK)
+        return rc;
+    memcpy(r->done[r->done_count++], in->token.text, sizeof in->token.text);
+    in->size = (int64_t)in->data.len;
+    tell_progress(in, in->size);
+    tell_outcome(in, TKL_OK, path);
+    return r->done_count == TKL__FILES_BATCH ? tkl__receiving_flush(r) : TKL_OK;
+}
+
+/* Notes on delivered lines are of no use any more. */
+static void remove_notes(tkl__receiving *r)
+{
+    for (size_t i = 0; r->options.on_line && i < r->done_count; i++) {
+        tkl__incoming in = {.receiving = r};
+        memcpy(in.token.text, r->done[i], sizeof in.token.text);
+        tkl__partial_remove(&in);
+    }
+}
+
+int tkl__receiving_flush(tkl__receiving *r)
+{
+    const char *tokens[TKL__FILES_BATCH];
+    if (r->done_count == 0)
+        return TKL_OK;
+    for (size_t i = 0; i < r->done_count; i++)
+        tokens[i] = r->done[i];
+    int rc = tkl__files_done(r->files, r->as, r->holder.text, "", tokens, r->done_count);
+    if (rc == TKL_OK)
+        remove_notes(r);
+    r->done_count = 0;
+    return explain(rc);
+}

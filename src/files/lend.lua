@@ -1,0 +1,21 @@
+-- files/lend: renew the lease of a sender.
+-- KEYS[1] ends  zset; see files.c for all of them
+-- KEYS[2] file  hash
+-- KEYS[3] at    zset
+-- ARGV[1] token
+-- ARGV[2] holder
+-- returns code: TKL_NOTOWNER the file is gone, complete, or another process sends it
+-- include: clock
+local now = server_time()
+local ENDS, FILE, AT = unpack(KEYS)
+-- include: codes
+-- include: file
+
+local token, holder = unpack(ARGV)
+local file = read_file(FILE)
+if not file or file.state ~= 'open' or file.holder ~= holder then
+  return NOTOWNER
+end
+redis.call('ZADD', ENDS, now + file.lease + file.resume, token)
+keep_file(FILE, AT, file)
+return OK

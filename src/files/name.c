@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Names of files as they are on the disk of a receiver. They come from whoever may write to the
+ * server, so they are never used as paths.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/buf.h"
+#include "files/files.h"
+
+/* "~" and this many hex digits end a name that was too long. */
+#define TAIL 17
+#define MOST (TKL_FILES_SAFE_SIZE - 1)
+
+/* Partial files begin with it. */
+static const char own[] = ".tackle-";
+
+static bool is_special(tkl_bytes name)
+{
+    bool dots = (name.len == 1 || name.len == 2) && memcmp(name.data, "..", name.len) == 0;
+    return dots || (name.len >= sizeof own - 1 && memcmp(name.data, own, sizeof own - 1) == 0);
+}
+
+static bool is_unsafe(unsigned char byte)
+{
+    return byte < 32 || byte == 127 || byte == '/';
+}
+
+static void escape(tkl__buf *out, tkl_bytes name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char byte = (unsigned char)name.data[i];
+        if (is_unsafe(byte) || (i == 0 && is_special(name)))
+            tkl__buf_addf(out, "%%%02X", byte);
+        else
+            tkl__buf_add(out, &name.data[i], 1);
+    }
+}
+
+void tkl_files_safe_name(tkl_bytes name, char safe[TKL_FILES_SAFE_SIZE])
+{
+    tkl__buf out;
+    tkl__buf_init(&out);
+    if (name.len > TKL_FILES_NAME_MAX)
+        name.len = TKL_FILES_NAME_MAX;
+    escape(&out, name);
+    bool fits = !out.failed && out.len >= 1 && out.len <= MOST;
+    size_t len = fits ? out.len : out.len < MOST - TAIL ? out.len : MOST - TAIL;
+    memcpy(safe, out.data, len);
+    safe[len] = '\0';
+    if (!fits)
+        snprintf(safe + len, TAIL + 1, "~%.*s", TAIL - 1, tkl__files_sum_of(name).text);
+    tkl__buf_free(&out);
+}

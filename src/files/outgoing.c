@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One file or stream, sent in chunks.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "files/scripts.h"
+#include "files/send.h"
+
+/* Chunks stay so much longer than their file may. */
+#define CHUNK_SLACK_MS INT64_C(86400000)
+/* How often a file is begun again because the server has forgotten it. */
+#define RESTARTS         5
+#define RENEWALS_A_LEASE 3
+
+/* ---- Reading ------------------------------------------------------------- */
+
+bool tkl__outgoing_changed(int fd, const struct stat *before)
+{
+    struct stat now;
+    return fstat(fd, &now) != 0 || now.st_size != before->st_size ||
+           now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+           now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
+}
+
+static int64_t read_some(tkl__outgoing *o, char *to, size_t size)
+{
+    if (o->fd < 0)
+        return o->source->read(o->source->arg, to, size);
+    ssize_t got = pread(o->fd, to, size, o->bytes);
+    return got < 0 && errno == EINTR ? read_some(o, to, size) : got;
+}
+
+/* Fills the buffer with the next chunk, as far as there is one. */
+static int read_chunk(tkl__outgoing *o, tkl_bytes *data)
+{
+    size_t len = 0;
+    while (len < (size_t)o->chunk && !o->ended) {
+        int64_t got = read_some(o, o->buffer + len, (size_t)o->chunk - len);
+        if (got < 0)
+            return tkl__fail_errno(TKL_EIO, "reading " TKL_FMT, TKL_ARG(o->name));
+        o->ended = got == 0 || (o->fd >= 0 && o->bytes + got >= o->at_start.st_size);
+        o->bytes += got;
+        len += (size_t)got;
+    }
+    tkl__files_hash_add(o->hash, o->buffer, len);
+    *data = (tkl_bytes){o->buffer, len};
+    return TKL_OK;
+}
+
+/* ---- Beginning ----------------------------------------------------------- */
+
+static void hash_text(tkl__files_hash *hash, tkl_bytes text)
+{
+    tkl__files_hash_add(hash, &text.len, sizeof text.len);
+    tkl__files_hash_add(hash, text.data, text.len);
+}
+
+/* What must be the same for a file to be resumed: the machine, the path, the file as it is, its name
+ * and its receivers. */
+static void make_fingerprint(tkl__outgoing *o)
+{
+    char host[256] = "", path[PATH_MAX] = "";
+    if (o->fd < 0 || o->sending->files->rules.resume_ms == 0 || !realpath(o->source->path, path))
+        return;
+    gethostname(host, sizeof host - 1);
+    const int64_t numbers[] = {(int64_t)o->at_start.st_dev,
+                               (int64_t)o->at_start.st_ino,
+                               o->at_start.st_size,
+                               o->at_start.st_mtim.tv_sec,
+                               (int64_t)o->at_start.st_mtim.tv_nsec,
+                               o->sending->files->rules.ttl_ms};
+    hash_text(o->hash, tkl_str(host));
+    hash_text(o->hash, tkl_str(path));
+    hash_text(o->hash, o->name);
+    tkl__files_hash_add(o->hash, numbers, sizeof numbers);
+    for (size_t i = 0; i < o->sending->to_count; i++)
+        hash_text(o->hash, o->sending->to[i]);
+    memcpy(o->fingerprint, tkl__files_hash_sum(o->hash).text, sizeof o->fingerprint);
+    tkl__files_hash_reset(o->hash);
+}
+
+static void add_optional(tkl__args *args, int64_t value, bool present)
+{
+    if (present)
+        tkl__args_int(args, value);
+    else
+        tkl__args_str(args, "");
+}
+
+static void begin_args(tkl__outgoing *o, tkl__args *args)
+{
+    const tkl_files_options *rules = &o->sending->files->rules;
+    bool is_file = o->fd >= 0;
+    tkl__args_str(args, o->token.text);
+    tkl__args_str(args, o->holder.text);
+    tkl__args_str(args, o->fingerprint);
+    add_optional(args, rules->max_bytes, rules->max_bytes > 0);
+    tkl__args_int(args, TKL__FILES_CHUNK);
+    tkl__args_int(args, rules->lease_ms);
+    tkl__args_int(args, *o->fingerprint ? rules->resume_ms : 0);
+    tkl__args_int(args, rules->ttl_ms);
+    tkl__args_bytes(args, o->name);
+    add_optional(args, o->at_start.st_size, is_file);
+    add_optional(args, o->at_start.st_mtim.tv_sec, is_file);
+    tkl__args_int(args, is_file ? (int64_t)(o->at_start.st_mode & 0777) : 0666);
+    for (size_t i = 0; i < o->sending->to_count; i++)
+        tkl__args_bytes(args, o->sending->to[i]);
+}
+
+static int ask_begin(tkl__outgoing *o, tkl_reply **reply)
+{
+    static const tkl__files_part parts[] = {TKL__FILES_STATE,  TKL__FILES_FILES,
+                                            TKL__FILES_ENDS,   TKL__FILES_BYTES,
+                                            TKL__FILES_RESUME, TKL__FILES_RECEIVERS};
+    tkl__files_ask ask;
+    tkl__files_ask_init(&ask, o->sending->files);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        tkl__files_ask_key(&ask, parts[i]);
+    tkl__files_ask_file(&ask, o->token.text);
+    begin_args(o, &ask.args);
+    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_begin, reply);
+    tkl__files_ask_free(&ask);
+    return rc;
+}
+
+static int take(tkl__outgoing *o, tkl_reply **reply)
+{
+    tkl__files_ask ask;
+    tkl__files_ask_init(&ask, o->sending->files);
+    tkl__files_ask_key(&ask, TKL__FILES_ENDS);
+    tkl__files_ask_key(&ask, TKL__FILES_RESUME);
+    tkl__files_ask_file(&ask, o->token.text);
+    tkl__args_str(&ask.args, o->token.text);
+    tkl__args_str(&ask.args, o->holder.text);
+    tkl__args_str(&ask.args, o->fingerprint);
+    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_take, reply);
+    tkl__files_ask_free(&ask);
+    return rc;
+}
+
+/* Gives the file up, because of `rc`, which stays the result with its text. */
+static int give_up(tkl__outgoing *o, int rc, const char *reason)
+{
+    char message[256];
+    snprintf(message, sizeof message, "%s", tkl_errmsg());
+    if (tkl__files_remove(o->sending->files, o->token.text, o->holder.text, reason,
+                          o->fingerprint) < 0)
+        return tkl__fail(rc, "%s (and it could not be removed from the channel)", message);
+    return tkl__fail(rc, "%s", message);
+}
+
+/* Goes on with what an earlier process has sent, if the file still begins with it. TKL_NOTFOUND:
+ * begin afresh. */
+static int go_on(tkl__outgoing *o)
+{
+    tkl_reply *reply;
+    int rc = take(o, &reply);
+    o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
+    o->sent = tkl_reply_int(tkl_reply_at(reply, 2));
+    o->granted = tkl_reply_int(tkl_reply_at(reply, 3));
+    if (rc == TKL_OK && (o->chunk <= 0 || o->chunk > TKL__FILES_CHUNK))
+        rc = tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
+    if (rc == TKL_OK) {
+        o->bytes =
+            o->sent * o->chunk < o->at_start.st_size ? o->sent * o->chunk : o->at_start.st_size;
+        tkl__files_hash_reset(o->hash);
+        rc = tkl__files_hash_file(o->hash, o->fd, o->bytes);
+        o->ended = o->bytes == o->at_start.st_size;
+        o->resumed = o->sent > 0;
+    }
+    if (rc == TKL_OK && o->sent > 0 &&
+        strcmp(tkl__files_hash_sum(o->hash).text, tkl_reply_str(tkl_reply_at(reply, 4))) != 0) {
+        rc = give_up(o, TKL_NOTFOUND, "the source has changed since its sender was interrupted");
+    }
+    tkl_reply_free(reply);
+    return rc;
+}
+
+static void start_afresh(tkl__outgoing *o)
+{
+    o->token = tkl__files_new_token();
+    o->bytes = o->sent = o->granted = 0;
+    o->ended = o->resumed = false;
+    tkl__files_hash_reset(o->hash);
+}
+
+/* Announces the file, or finds the one that an earlier process has begun. Waits for room. */
+static int begin(tkl__outgoing *o)
+{
+    tkl_reply *reply;
+    start_afresh(o);
+    int rc = ask_begin(o, &reply);
+    while (rc == TKL_FULL || rc == TKL_EXISTS) {
+        if (rc == TKL_FULL) {
+            rc = tkl__files_reap(o->sending->files, tkl_reply_at(reply, 1));
+            if (rc == TKL_OK)
+                rc = tkl__room_wait(o->sending, tkl_reply_int(tkl_reply_at(reply, 2)));
+        } else if (tkl__files_read_token(tkl_reply_at(reply, 1), &o->token)) {
+            rc = go_on(o);
+            if (rc != TKL_NOTFOUND) {
+                tkl_reply_free(reply);
+                tkl__room_had(o->sending);
+                return rc;
+            }
+            start_afresh(o);
+            rc = TKL_OK;
+        } else {
+            rc = tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
+        }
+        tkl_reply_free(reply);
+        reply = NULL;
+        if (rc == TKL_OK)
+            rc = ask_begin(o, &reply);
+    }
+    tkl__room_had(o->sending);
+    o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
+    o->granted = tkl_reply_int(tkl_reply_at(reply, 2));
+    tkl_reply_free(reply);
+    if (rc == TKL_OK && (o->chunk <= 0 || o->chunk > TKL__FILES_CHUNK))
+        rc = tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
+    return rc;
+}
+
+/* ---- The lease ----------------------------------------------------------- */
+
+static tkl__outgoing *outgoing_of(tkl__kept *kept)
+{
+    return (tkl__outgoing *)(void *)((char *)kept - offsetof(tkl__outgoing, kept));
+}
+
+static bool prepare_renewal(tkl__kept *kept, tkl__invocation *call)
+{
+    tkl__outgoing *o = outgoing_of(kept);
+    if (o->renewal.keys.failed || o->renewal.args.failed)
+        return false;
+    *call = (tkl__invocation){.script = &tkl__lua_files_lend,
+                              .keys = o->renewal.keys.items,
+                              .nkeys = o->renewal.keys.count,
+                              .args = o->renewal.args.items,
+                              .nargs = o->renewal.args.count,
+                              .retry_safe = true};
+    return true;
+}
+
+/* What it has lost, the next commit finds out. */
+static void renewal_done(tkl__kept *kept, int rc, const tkl_reply *reply)
+{
+    (void)kept;
+    (void)rc;
+    (void)reply;
+}
+
+static int64_t renewal_due(tkl__kept *kept)
+{
+    int64_t lease_ms = outgoing_of(kept)->sending->files->rules.lease_ms;
+    return tkl__now() + lease_ms * 1000 / RENEWALS_A_LEASE;
+}
+
+static int start_renewing(tkl__outgoing *o)
+{
+    o->kept = (tkl__kept){.prepare = prepare_renewal, .done = renewal_done, .due = renewal_due};
+    tkl__files_ask_init(&o->renewal, o->sending->files);
+    tkl__files_ask_key(&o->renewal, TKL__FILES_ENDS);
+    tkl__files_ask_file(&o->renewal, o->token.text);
+    tkl__args_str(&o->renewal.args, o->token.text);
+    tkl__args_str(&o->renewal.args, o->holder.text);
+    return tkl__keep(o->sending->files->client, &o->kept, renewal_due(&o->kept));
+}
+
+static void stop_renewing(tkl__outgoing *o)
+{
+    tkl__unkeep_wait(o->sending->files->client, &o->kept);
+    tkl__files_ask_free(&o->renewal);
+}
+
+/* ---- Chunks -------------------------------------------------------------- */
+
+static void commit_ask(tkl__outgoing *o, tkl__files_ask *ask, int64_t count, int64_t length)
+{
+    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_ENDS,
+                                            TKL__FILES_BYTES, TKL__FILES_RESUME};
+    tkl__files_ask_init(ask, o->sending->files);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        tkl__files_ask_key(ask, parts[i]);
+    tkl__files_ask_file(ask, o->token.text);
+    tkl__files_ask_chunks(ask, o->token.text, o->sent, o->sent + count);
+    tkl__args_str(&ask->args, o->token.text);
+    tkl__args_str(&ask->args, o->holder.text);
+    tkl__args_int(&ask->args, o->sent);
+    tkl__args_int(&ask->args, length);
+}
+
+/* The end of its arguments: checksum, what is wanted next, the size when all is sent. */
+static void commit_rest(tkl__outgoing *o, tkl__files_ask *ask, const tkl__files_sum *sum)
+{
+    tkl__args_str(&ask->args, sum->text);
+    tkl__args_int(&ask->args, o->ended ? 0 : TKL__FILES_WINDOW);
+    add_optional(&ask->args, o->bytes, o->ended);
+    tkl__args_str(&ask->args, o->fingerprint);
+}
+
+/* The file as it is now must be the one that was begun. */
+static int check_source(tkl__outgoing *o)
+{
+    if (o->fd < 0 || !o->ended)
+        return TKL_OK;
+    if (o->bytes == o->at_start.st_size && !tkl__outgoing_changed(o->fd, &o->at_start))
+        return TKL_OK;
+    return tkl__fail(TKL_CONFLICT, TKL_FMT " changed while it was sent", TKL_ARG(o->name));
+}
+
+/* Reads as many chunks as may be sent, and puts them into the trip. */
+static int fill_trip(tkl__outgoing *o, int64_t *count, int64_t *length)
+{
+    int rc = TKL_OK;
+    int64_t ttl = o->sending->files->rules.ttl_ms + CHUNK_SLACK_MS;
+    tkl__files_trip_clear(&o->trip);
+    *count = *length = 0;
+    while (rc == TKL_OK && !o->ended && *count < o->granted && *count < TKL__FILES_WINDOW) {
+        tkl_bytes data;
+        rc = read_chunk(o, &data);
+        if (rc == TKL_OK && data.len > 0) {
+            tkl__files_trip_set(&o->trip, o->token.text, o->sent + *count, data, ttl);
+            *length += (int64_t)data.len;
+            ++*count;
+        }
+        if (o->fd < 0) /* a stream may be slow: what has come goes on its way */
+            break;
+    }
+    return rc;
+}
+
+/* What a refused commit means. */
+static int explain(tkl__outgoing *o, int rc)
+{
+    switch (rc) {
+    case TKL_NOTOWNER:
+        return tkl__fail(TKL_ELOST, "another process sends " TKL_FMT " now", TKL_ARG(o->name));
+    case TKL_EMPTY:
+        tkl__fail(TKL_NOTFOUND, "no receiver of " TKL_FMT " is left", TKL_ARG(o->name));
+        return give_up(o, TKL_NOTFOUND, "");
+    case TKL_NOTFOUND:
+    case TKL_CONFLICT:
+        o->forgotten = true;
+        return tkl__fail(TKL_ELOST, "the server has forgotten " TKL_FMT, TKL_ARG(o->name));
+    default:
+        return rc;
+    }
+}
+
+/* One round trip: writes chunks, commits them, and asks for more. */
+static int send_window(tkl__outgoing *o, int64_t *next_end_ms)
+{
+    tkl__files_ask ask;
+    tkl_reply *replies;
+    int64_t count, length;
+    int rc = fill_trip(o, &count, &length);
+    if (rc == TKL_OK)
+        rc = check_source(o);
+    if (rc != TKL_OK)
+        return give_up(o, rc, rc == TKL_CONFLICT ? "changed while it was sent" : "not readable");
+    tkl__files_sum sum = tkl__files_hash_sum(o->hash);
+    commit_ask(o, &ask, count, length);
+    commit_rest(o, &ask, &sum);
+    rc = tkl__files_trip_run(&o->trip, &ask, &tkl__lua_files_commit, &replies);
+    tkl__files_ask_free(&ask);
+    const tkl_reply *reply = tkl_reply_at(replies, (size_t)count);
+    if (rc == TKL_OK) {
+        o->sent += count;
+        o->granted = tkl_reply_int(tkl_reply_at(reply, 2));
+        *next_end_ms = tkl_reply_int(tkl_reply_at(reply, 4));
+        rc = tkl__files_reap(o->sending->files, tkl_reply_at(reply, 3));
+    } else {
+        rc = explain(o, rc);
+    }
+    tkl_reply_free(replies);
+    return rc;
+}
+
+static void tell_progress(tkl__outgoing *o)
+{
+    tkl__sending *s = o->sending;
+    s->progress.file_done = o->bytes;
+    s->progress.bytes = s->totals.bytes + o->bytes;
+    if (s->options.on_progress)
+        s->options.on_progress(&s->progress, s->options.arg);
+}
+
+static int send_all(tkl__outgoing *o)
+{
+    bool complete = false;
+    int rc = TKL_OK;
+    while (rc == TKL_OK && !complete) {
+        int64_t next_end_ms = -1;
+        rc = send_window(o, &next_end_ms);
+        complete = o->ended;
+        if (rc == TKL_OK)
+            tell_progress(o);
+        if (rc == TKL_OK && tkl__is_interrupted(o->sending->files->client) && !complete)
+            rc = tkl__interrupted();
+        if (rc == TKL_OK && !complete && o->granted == 0)
+            rc = tkl__room_wait(o->sending, next_end_ms);
+        else
+            tkl__room_had(o->sending);
+    }
+    tkl__room_had(o->sending);
+    return rc;
+}
+
+/* ---- The whole ----------------------------------------------------------- */
+
+/* From the beginning, or from where the server is: it may have been restarted with less. */
+static int attempt(tkl__outgoing *o)
+{
+    int rc = begin(o);
+    if (rc != TKL_OK)
+        return rc;
+    if (o->resumed)
+        tell_progress(o);
+    rc = start_renewing(o);
+    if (rc == TKL_OK)
+        rc = send_all(o);
+    stop_renewing(o);
+    return rc;
+}
+
+/* A server that was restarted without its data, or with older ones, gets what it lacks. */
+static int send_with_restarts(tkl__outgoing *o)
+{
+    int rc = attempt(o);
+    for (int i = 0; i < RESTARTS && rc == TKL_ELOST && o->forgotten && o->fd >= 0; i++) {
+        o->forgotten = false;
+        rc = attempt(o);
+    }
+    return rc;
+}
+
+int tkl__outgoing_send(tkl__sending *sending, const tkl_files_source *source, tkl_bytes name,
+                       int fd, const struct stat *st, tkl_files_outcome *outcome)
+{
+    tkl__outgoing o = {.sending = sending, .source = source, .name = name, .fd = fd};
+    if (st)
+        o.at_start = *st;
+    o.hash = tkl__files_hash_new();
+    o.buffer = malloc(TKL__FILES_CHUNK);
+    o.holder = tkl__files_new_token();
+    tkl__files_trip_init(&o.trip, sending->files);
+    int rc = o.hash && o.buffer ? TKL_OK : tkl__nomem();
+    if (rc == TKL_OK) {
+        make_fingerprint(&o);
+        rc = send_with_restarts(&o);
+    }
+    outcome->size = o.bytes;
+    outcome->resumed = o.resumed;
+    if (rc == TKL_OK && sending->options.wait_ms != 0)
+        sending->tokens[sending->token_count++] = o.token;
+    tkl__files_trip_free(&o.trip);
+    tkl__files_hash_free(o.hash);
+    free(o.buffer);
+    return rc;
+}

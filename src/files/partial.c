@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a receiver has on its disk. All names are in the directory of the receiver:
+ *
+ *   .tackle-MARK-TOKEN.part   what has come of a file so far
+ *   .tackle-MARK-TOKEN.out    the same, being unpacked
+ *   .tackle-MARK-TOKEN.lines  how many bytes of it were delivered as lines
+ *
+ * MARK is a checksum of the channel and the receiver, TOKEN the token of the file.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "files/receive.h"
+
+#define PREFIX     ".tackle-"
+#define NAME_SIZE  (sizeof PREFIX + TKL__FILES_MARK + 1 + TKL__FILES_TOKEN + 8)
+#define READ_BYTES (256 * 1024)
+
+typedef struct own_name {
+    char text[NAME_SIZE];
+} own_name;
+
+static own_name name_of(const tkl__incoming *in, const char *ending)
+{
+    own_name name;
+    snprintf(name.text, sizeof name.text, PREFIX "%s-%s.%s", in->receiving->mark, in->token.text,
+             ending);
+    return name;
+}
+
+static int local_error(const tkl__incoming *in, const char *doing)
+{
+    return tkl__fail_errno(TKL_EIO, "%s " TKL_FMT " in %s", doing, TKL_ARG(in->name),
+                           in->receiving->options.dir);
+}
+
+/* ---- Plain input and output ---------------------------------------------- */
+
+static int write_all(const tkl__incoming *in, int fd, tkl_bytes data, int64_t at)
+{
+    for (size_t done = 0; done < data.len;) {
+        ssize_t got = pwrite(fd, data.data + done, data.len - done, at + (int64_t)done);
+        if (got < 0 && errno != EINTR)
+            return local_error(in, "writing");
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return TKL_OK;
+}
+
+/* With the permissions of the source, as far as the umask of this process allows them. */
+static int create(const tkl__incoming *in, const char *name, int flags, int *fd)
+{
+    *fd = openat(in->receiving->dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags,
+                 (mode_t)in->mode | 0600);
+    return *fd < 0 ? local_error(in, "creating") : TKL_OK;
+}
+
+/* Permissions and time of the source; on the disk, if that is asked for. */
+static int dress(const tkl__incoming *in, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return local_error(in, "writing");
+    mode_t wanted = st.st_mode & (mode_t)in->mode & 0777;
+    if (wanted != (st.st_mode & 0777) && fchmod(fd, wanted) != 0)
+        return local_error(in, "setting permissions of");
+    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = in->mtime}};
+    if (in->mtime != TKL_NONE && futimens(fd, times) != 0)
+        return local_error(in, "setting the time of");
+    if (in->receiving->options.sync && fsync(fd) != 0)
+        return local_error(in, "syncing");
+    return TKL_OK;
+}
+
+/* Renames it to its safe name. */
+static int put(const tkl__incoming *in, const char *from, tkl_bytes name, char *path, size_t size)
+{
+    char safe[TKL_FILES_SAFE_SIZE];
+    int dir = in->receiving->dir;
+    tkl_files_safe_name(name, safe);
+    if (renameat(dir, from, dir, safe) != 0)
+        return local_error(in, "putting in place");
+    if (in->receiving->options.sync && fsync(dir) != 0)
+        return local_error(in, "syncing the directory of");
+    snprintf(path, size, "%s/%s", in->receiving->options.dir, safe);
+    return TKL_OK;
+}
+
+/* ---- Lines --------------------------------------------------------------- */
+
+int tkl__partial_feed(tkl__incoming *in, tkl_bytes data)
+{
+    if (!in->receiving->options.on_line || *in->unpack_error)
+        return TKL_OK;
+    int rc = in->unpacker ? tkl__files_unpack_add(in->unpacker, data)
+                          : tkl__files_lines_add(&in->lines, data);
+    if (rc != TKL_EDAMAGED)
+        return rc;
+    snprintf(in->unpack_error, sizeof in->unpack_error, "%s", tkl_errmsg());
+    return TKL_OK; /* the rest is received, and the file is kept */
+}
+
+int tkl__partial_save_lines(tkl__incoming *in)
+{
+    char text[24];
+    int fd;
+    if (!in->receiving->options.on_line || in->lines.delivered <= in->saved)
+        return TKL_OK;
+    int rc = create(in, name_of(in, "lines").text, 0, &fd);
+    if (rc != TKL_OK)
+        return rc;
+    int len = snprintf(text, sizeof text, "%020" PRId64 "\n", in->lines.delivered);
+    rc = write_all(in, fd, (tkl_bytes){text, (size_t)len}, 0);
+    if (close(fd) != 0 && rc == TKL_OK)
+        rc = local_error(in, "writing");
+    in->saved = in->lines.delivered;
+    return rc;
+}
+
+static int64_t saved_lines(const tkl__incoming *in)
+{
+    char text[24] = "";
+    int fd =
+        openat(in->receiving->dir, name_of(in, "lines").text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return 0;
+    ssize_t len = read(fd, text, sizeof text - 1);
+    close(fd);
+    return len > 0 ? strtoll(text, NULL, 10) : 0;
+}
+
+int tkl__partial_load_lines(tkl__incoming *in)
+{
+    const tkl_files_receive_options *options = &in->receiving->options;
+    if (!options->on_line)
+        return TKL_OK;
+    in->saved = saved_lines(in);
+    tkl__files_lines_init(&in->lines, options->on_line, options->arg, in->saved);
+    if (options->unpack)
+        in->unpacker = tkl__files_unpack_new(tkl__files_lines_add, &in->lines);
+    return options->unpack && !in->unpacker ? tkl__nomem() : TKL_OK;
+}
+
+/* ---- Opening ------------------------------------------------------------- */
+
+/* Whether the file is in place already: its name, size and checksum are right. */
+static bool is_in_place(tkl__incoming *in)
+{
+    char safe[TKL_FILES_SAFE_SIZE];
+    struct stat st;
+    tkl_files_safe_name(in->name, safe);
+    if (!in->complete || in->receiving->options.on_line || in->receiving->options.unpack)
+        return false;
+    int fd = openat(in->receiving->dir, safe, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    bool same = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == in->size &&
+                tkl__files_hash_file(in->hash, fd, in->size) == TKL_OK &&
+                strcmp(tkl__files_hash_sum(in->hash).text, in->sum) == 0;
+    close(fd);
+    tkl__files_hash_reset(in->hash);
+    return same;
+}
+
+/* Reads what there is: for the checksum, and for lines that were not delivered. */
+static int reread(tkl__incoming *in, int64_t len)
+{
+    char *buffer = malloc(READ_BYTES);
+    int rc = buffer ? TKL_OK : tkl__nomem();
+    for (int64_t at = 0; rc == TKL_OK && at < len;) {
+        size_t want = len - at < READ_BYTES ? (size_t)(len - at) : READ_BYTES;
+        ssize_t got = pread(in->fd, buffer, want, at);
+        if (got <= 0 && !(got < 0 && errno == EINTR)) {
+            rc = local_error(in, "reading");
+        } else if (got > 0) {
+            tkl__files_hash_add(in->hash, buffer, (size_t)got);
+            rc = tkl__partial_feed(in, (tkl_bytes){buffer, (size_t)got});
+            at += got;
+        }
+    }
+    free(buffer);
+    return rc;
+}
+
+/* How many whole chunks there are; the rest of the file is cut off. */
+static int find_position(tkl__incoming *in)
+{
+    struct stat st;
+    if (fstat(in->fd, &st) != 0)
+        return local_error(in, "reading");
+    int64_t position = st.st_size / in->chunk, len;
+    if (in->complete && st.st_size >= in->size)
+        position = in->sent;
+    in->position = position < in->sent ? position : in->sent;
+    len = in->position * in->chunk;
+    if (in->complete && len > in->size)
+        len = in->size;
+    in->resumed = len > 0;
+    if (st.st_size != len && ftruncate(in->fd, len) != 0)
+        return local_error(in, "writing");
+    return reread(in, len);
+}
+
+static int open_file(tkl__incoming *in)
+{
+    return in->fd >= 0 ? TKL_OK : create(in, name_of(in, "part").text, 0, &in->fd);
+}
+
+int tkl__partial_open(tkl__incoming *in)
+{
+    if (in->opened)
+        return open_file(in);
+    int rc = tkl__partial_load_lines(in);
+    if (rc == TKL_OK)
+        rc = open_file(in);
+    if (rc == TKL_OK)
+        rc = find_position(in);
+    if (rc != TKL_OK)
+        return rc;
+    in->opened = true;
+    if (in->position >= in->freed)
+        return TKL_OK;
+    in->placed = is_in_place(in);
+    return in->placed
+               ? TKL_OK
+               : tkl__fail(TKL_EDAMAGED,
+                           "part of it is not on the server any more, nor in this directory");
+}
+
+void tkl__partial_close(tkl__incoming *in)
+{
+    if (in->fd >= 0)
+        close(in->fd);
+    in->fd = -1;
+}
+
+int tkl__partial_write(tkl__incoming *in, tkl_bytes data)
+{
+    return write_all(in, in->fd, data, in->position * in->chunk);
+}
+
+int tkl__partial_sync(const tkl__incoming *in)
+{
+    bool wanted = in->receiving->options.sync && in->fd >= 0;
+    return wanted && fdatasync(in->fd) != 0 ? local_error(in, "syncing") : TKL_OK;
+}
+
+/* ---- The end ------------------------------------------------------------- */
+
+int tkl__partial_place(tkl__incoming *in, char *path, size_t size)
+{
+    int rc = dress(in, in->fd);
+    return rc == TKL_OK ? put(in, name_of(in, "part").text, in->name, path, size) : rc;
+}
+
+/* A file that takes what is unpacked. */
+typedef struct unpacked {
+    tkl__incoming *in;
+    int fd;
+    int64_t at;
+} unpacked;
+
+static int write_unpacked(void *arg, tkl_bytes bytes)
+{
+    unpacked *u = arg;
+    int rc = write_all(u->in, u->fd, bytes, u->at);
+    u->at += (int64_t)bytes.len;
+    return rc;
+}
+
+static int unpack_file(tkl__incoming *in, tkl__files_unpacker *unpacker)
+{
+    char *buffer = malloc(READ_BYTES);
+    int rc = buffer ? TKL_OK : tkl__nomem();
+    ssize_t got = 1;
+    for (int64_t at = 0; rc == TKL_OK && got != 0;) {
+        got = pread(in->fd, buffer, READ_BYTES, at);
+        if (got > 0)
+            rc = tkl__files_unpack_add(unpacker, (tkl_bytes){buffer, (size_t)got});
+        else if (got < 0 && errno != EINTR)
+            rc = local_error(in, "reading");
+        at += got > 0 ? got : 0;
+    }
+    free(buffer);
+    return rc == TKL_OK ? tkl__files_unpack_end(unpacker) : rc;
+}
+
+/* "access.log.gz" becomes "access.log". */
+static tkl_bytes without_gz(tkl_bytes name)
+{
+    bool ends = name.len > 3 && memcmp(name.data + name.len - 3, ".gz", 3) == 0;
+    return (tkl_bytes){name.data, ends ? name.len - 3 : name.len};
+}
+
+/* The packed file stays until the server knows that it is done. */
+int tkl__partial_unpack(tkl__incoming *in, char *path, size_t size)
+{
+    unpacked out = {.in = in, .fd = -1};
+    own_name name = name_of(in, "out");
+    int rc = create(in, name.text, O_TRUNC, &out.fd);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__files_unpacker *unpacker = tkl__files_unpack_new(write_unpacked, &out);
+    rc = unpacker ? unpack_file(in, unpacker) : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = dress(in, out.fd);
+    close(out.fd);
+    if (rc == TKL_OK) {
+        bool packed = tkl__files_unpack_packed(unpacker);
+        rc = put(in, name.text, packed ? without_gz(in->name) : in->name, path, size);
+    } else {
+        int saved = rc;
+        unlinkat(in->receiving->dir, name.text, 0);
+        rc = saved;
+    }
+    tkl__files_unpack_free(unpacker);
+    return rc;
+}
+
+/* Makes its partial file, which then ends as that of a large one does. */
+int tkl__partial_place_small(tkl__incoming *in, char *path, size_t size)
+{
+    int rc = create(in, name_of(in, "part").text, O_TRUNC, &in->fd);
+    if (rc == TKL_OK)
+        rc = write_all(in, in->fd, in->data, 0);
+    if (rc != TKL_OK)
+        return rc;
+    bool unpack = in->receiving->options.unpack && !in->receiving->options.on_line;
+    rc = unpack ? tkl__partial_unpack(in, path, size) : tkl__partial_place(in, path, size);
+    if (rc == TKL_EDAMAGED) {
+        char message[128];
+        snprintf(message, sizeof message, "%s", tkl_errmsg());
+        rc = tkl__partial_place(in, path, size);
+        rc = rc == TKL_OK ? tkl__fail(TKL_EDAMAGED, "%s", message) : rc;
+    } else if (rc == TKL_OK && unpack) {
+        unlinkat(in->receiving->dir, name_of(in, "part").text, 0);
+    }
+    tkl__partial_close(in);
+    return rc;
+}
+
+void tkl__partial_remove(const tkl__incoming *in)
+{
+    static const char *const endings[] = {"part", "out", "lines"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        unlinkat(in->receiving->dir, name_of(in, endings[i]).text, 0);
+}
+
+/* ---- Sweeping ------------------------------------------------------------ */
+
+static bool is_active(const tkl__receiving *r, const char *name)
+{
+    const char *token = name + sizeof PREFIX - 1 + TKL__FILES_MARK + 1;
+    for (size_t i = 0; i < r->count; i++)
+        if (strncmp(token, r->active[i]->token.text, TKL__FILES_TOKEN) == 0)
+            return true;
+    return false;
+}
+
+int tkl__partial_sweep(tkl__receiving *r)
+{
+    char prefix[NAME_SIZE];
+    size_t len = (size_t)snprintf(prefix, sizeof prefix, PREFIX "%s-", r->mark);
+    int fd = openat(r->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        return tkl__fail_errno(TKL_EIO, "reading %s", r->options.dir);
+    }
+    for (struct dirent *entry; (entry = readdir(dir));)
+        if (strncmp(entry->d_name, prefix, len) == 0 &&
+            strlen(entry->d_name) > len + TKL__FILES_TOKEN && !is_active(r, entry->d_name))
+            unlinkat(r->dir, entry->d_name, 0);
+    closedir(dir);
+    return TKL_OK;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Receiving: the loop that finds files and works on all of them.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/options.h"
+#include "files/receive.h"
+#include "files/scripts.h"
+
+/* Waiting for however long, a receiver looks at least this often: a second chance for whatever keeps
+ * a notification from arriving. */
+#define LOOK_US INT64_C(30000000)
+/* While there is work, new files are looked for this often. */
+#define REFRESH_US       50000
+#define RENEWALS_A_LEASE 3
+
+/* ---- The lease ----------------------------------------------------------- */
+
+static void join_ask(tkl__receiving *r, tkl__files_ask *ask, int64_t lease_ms, bool renew)
+{
+    tkl__files_ask_init(ask, r->files);
+    tkl__files_ask_key(ask, TKL__FILES_RECEIVERS);
+    tkl__files_ask_key(ask, TKL__FILES_HOLDERS);
+    tkl__args_bytes(&ask->args, r->as);
+    tkl__args_str(&ask->args, r->holder.text);
+    tkl__args_int(&ask->args, lease_ms);
+    tkl__args_str(&ask->args, renew ? "1" : "0");
+}
+
+static int join(tkl__receiving *r, int64_t lease_ms, bool renew)
+{
+    tkl__files_ask ask;
+    tkl_reply *reply;
+    join_ask(r, &ask, lease_ms, renew);
+    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_join, &reply);
+    tkl_reply_free(reply);
+    tkl__files_ask_free(&ask);
+    return rc;
+}
+
+static tkl__receiving *receiving_of(tkl__kept *kept)
+{
+    return (tkl__receiving *)(void *)((char *)kept - offsetof(tkl__receiving, kept));
+}
+
+static bool prepare_renewal(tkl__kept *kept, tkl__invocation *call)
+{
+    tkl__receiving *r = receiving_of(kept);
+    if (r->renewal.keys.failed || r->renewal.args.failed)
+        return false;
+    *call = (tkl__invocation){.script = &tkl__lua_files_join,
+                              .keys = r->renewal.keys.items,
+                              .nkeys = r->renewal.keys.count,
+                              .args = r->renewal.args.items,
+                              .nargs = r->renewal.args.count,
+                              .retry_safe = true};
+    return true;
+}
+
+static void renewal_done(tkl__kept *kept, int rc, const tkl_reply *reply)
+{
+    if (rc == TKL_OK && tkl_reply_int(reply) == TKL_NOTOWNER)
+        atomic_store(&receiving_of(kept)->lost, true);
+}
+
+static int64_t renewal_due(tkl__kept *kept)
+{
+    tkl__receiving *r = receiving_of(kept);
+    if (atomic_load(&r->lost))
+        return TKL__FOREVER;
+    return tkl__now() + r->files->rules.lease_ms * 1000 / RENEWALS_A_LEASE;
+}
+
+static int start_renewing(tkl__receiving *r)
+{
+    r->kept = (tkl__kept){.prepare = prepare_renewal, .done = renewal_done, .due = renewal_due};
+    join_ask(r, &r->renewal, r->files->rules.lease_ms, true);
+    return tkl__keep(r->files->client, &r->kept, renewal_due(&r->kept));
+}
+
+static void stop_renewing(tkl__receiving *r)
+{
+    tkl__unkeep_wait(r->files->client, &r->kept);
+    tkl__files_ask_free(&r->renewal);
+}
+
+/* ---- Finding files ------------------------------------------------------- */
+
+static size_t find(const tkl__receiving *r, const char *token)
+{
+    size_t i = 0;
+    while (i < r->count && strcmp(r->active[i]->token.text, token) != 0)
+        i++;
+    return i;
+}
+
+static void forget(tkl__receiving *r, size_t index)
+{
+    tkl__incoming_free(r->active[index]);
+    memmove(&r->active[index], &r->active[index + 1], (r->count - index - 1) * sizeof *r->active);
+    r->count--;
+}
+
+static int add(tkl__receiving *r, const char *token, const tkl_reply *fields)
+{
+    if (r->count == r->cap) {
+        size_t cap = r->cap ? 2 * r->cap : TKL__FILES_BATCH;
+        tkl__incoming **active = realloc(r->active, cap * sizeof(tkl__incoming *));
+        if (!active)
+            return tkl__nomem();
+        r->active = active;
+        r->cap = cap;
+    }
+    r->active[r->count] = tkl__incoming_new(r, token, fields);
+    return r->active[r->count] ? (r->count++, TKL_OK) : tkl__nomem();
+}
+
+/* What the server says of a file. */
+static int note_file(tkl__receiving *r, const char *token, const tkl_reply *fields)
+{
+    size_t index = find(r, token);
+    bool known = index<r->count, there = tkl_reply_count(fields)> 0;
+    if (known && there)
+        tkl__incoming_update(r->active[index], fields);
+    else if (there)
+        return add(r, token, fields);
+    else if (known) {
+        int rc = tkl__incoming_given_up(r->active[index]);
+        forget(r, index);
+        return rc;
+    }
+    return TKL_OK;
+}
+
+static int look(tkl__receiving *r, const char *const *tokens, size_t count)
+{
+    tkl__files_ask ask;
+    tkl_reply *reply;
+    tkl__files_ask_init(&ask, r->files);
+    for (size_t i = 0; i < count; i++)
+        tkl__files_ask_file(&ask, tokens[i]);
+    tkl__args_bytes(&ask.args, r->as);
+    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_look, &reply);
+    tkl__files_ask_free(&ask);
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = note_file(r, tokens[i], tkl_reply_at(reply, i));
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* Files that are not complete may have been given up meanwhile: that is no change of a file. */
+static int look_again(tkl__receiving *r)
+{
+    int rc = TKL_OK;
+    for (size_t from = 0; rc == TKL_OK && from < r->count; from += TKL__FILES_BATCH) {
+        char tokens[TKL__FILES_BATCH][TKL__FILES_TOKEN + 1];
+        const char *texts[TKL__FILES_BATCH];
+        size_t count = 0;
+        for (size_t i = from; i < r->count && count < TKL__FILES_BATCH; i++, count++) {
+            memcpy(tokens[count], r->active[i]->token.text, sizeof tokens[count]);
+            texts[count] = tokens[count];
+        }
+        rc = look(r, texts, count);
+    }
+    return rc;
+}
+
+/* One page of files that have changed. */
+static int refresh(tkl__receiving *r, tkl__files_page *page)
+{
+    int rc = tkl__files_news(r->files, &r->cursor, page);
+    if (rc == TKL_OK)
+        rc = look_again(r);
+    if (rc == TKL_OK && page->count > 0)
+        rc = look(r, page->texts, page->count);
+    return rc;
+}
+
+/* ---- Working ------------------------------------------------------------- */
+
+static int check_lost(tkl__receiving *r)
+{
+    if (atomic_load(&r->lost))
+        return tkl__fail(TKL_ELOST, "another process receives under this name, or it was dropped");
+    return tkl__is_interrupted(r->files->client) ? tkl__interrupted() : TKL_OK;
+}
+
+/* Works on one file: to its end if it is complete, for one round trip if it is not. */
+static int work_on(tkl__receiving *r, tkl__incoming *in, bool *finished)
+{
+    *finished = in->small;
+    if (in->small)
+        return tkl__incoming_small(in);
+    int rc = tkl__receiving_flush(r);
+    do {
+        if (rc == TKL_OK)
+            rc = tkl__incoming_step(in, finished);
+        if (rc == TKL_OK && !*finished)
+            rc = check_lost(r);
+    } while (rc == TKL_OK && !*finished && in->complete);
+    return rc;
+}
+
+/* Works on all files in their order. */
+static int work(tkl__receiving *r, bool *did)
+{
+    int rc = TKL_OK;
+    *did = false;
+    for (size_t i = 0; rc == TKL_OK && i < r->count;) {
+        bool finished = false;
+        if (tkl__incoming_ready(r->active[i])) {
+            rc = work_on(r, r->active[i], &finished);
+            *did = true;
+        }
+        if (rc == TKL_OK && finished)
+            forget(r, i);
+        else
+            i++;
+    }
+    if (rc != TKL_OK)
+        return rc;
+    return tkl__receiving_flush(r);
+}
+
+/* Goes on as long as there is work, and looks for new files now and then. */
+static int work_a_while(tkl__receiving *r, bool *any)
+{
+    int64_t until = tkl__now() + REFRESH_US;
+    bool did;
+    int rc;
+    *any = false;
+    do {
+        rc = work(r, &did);
+        *any |= did;
+        if (rc == TKL_OK)
+            rc = check_lost(r);
+    } while (rc == TKL_OK && did && tkl__now() < until);
+    return rc;
+}
+
+/* ---- Waiting ------------------------------------------------------------- */
+
+static int listen(tkl__receiving *r)
+{
+    tkl_files *files = r->files;
+    tkl__unlisten(&r->ear);
+    int rc = tkl__listen(files->client, files->keys.items[TKL__FILES_STATE], tkl_str(""),
+                         tkl__deadline(files->client, files->rules.timeout_ms), &r->ear);
+    if (tkl__may_pass(rc) && files->client->reached) /* the next request waits for the server */
+        return tkl__sleep(files->client, tkl__now() + tkl__backoff(8, 250000));
+    return rc;
+}
+
+/* Wakes up in time to notice a lost lease, too. */
+static int sleep_once(tkl__receiving *r, int64_t deadline, int64_t next_end_ms)
+{
+    tkl_bytes message;
+    int64_t look = tkl__now() + LOOK_US, lease = tkl__deadline_ms(r->files->rules.lease_ms);
+    int64_t until = deadline < look ? deadline : look;
+    until = lease < until ? lease : until;
+    if (next_end_ms >= 0 && tkl__deadline_ms(next_end_ms + 1) < until)
+        until = tkl__deadline_ms(next_end_ms + 1);
+    if (!r->ear.hub)
+        return listen(r);
+    switch (tkl__await(&r->ear, until, &message)) {
+    case TKL__CUT:
+        return listen(r);
+    case TKL__INTERRUPTED:
+        return tkl__interrupted();
+    default:
+        return TKL_OK;
+    }
+}
+
+/* ---- The call ------------------------------------------------------------ */
+
+static bool is_done(const tkl__receiving *r)
+{
+    bool some = r->totals.files > 0 || r->totals.failed > 0;
+    return r->options.exit_when_done && some && r->count == 0;
+}
+
+static int loop(tkl__receiving *r, int64_t wait_ms)
+{
+    int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
+    bool swept = false;
+    for (;;) {
+        tkl__files_page page;
+        bool worked = false;
+        int rc = refresh(r, &page);
+        if (rc == TKL_OK)
+            rc = work_a_while(r, &worked);
+        if (rc == TKL_OK && !page.more && !swept) {
+            rc = tkl__partial_sweep(r);
+            swept = true;
+        }
+        if (rc != TKL_OK)
+            return rc;
+        if (worked || page.more) {
+            deadline = wait_ms > 0 ? tkl__deadline_ms(wait_ms) : deadline;
+            continue;
+        }
+        if (is_done(r) || tkl__left(deadline) == 0)
+            return TKL_OK;
+        rc = sleep_once(r, deadline, page.next_end_ms);
+        if (rc != TKL_OK)
+            return rc;
+    }
+}
+
+/* Tells the server that it leaves, unless that would take long; `rc` and its text stay. */
+static void leave(tkl__receiving *r, int rc)
+{
+    char message[256];
+    snprintf(message, sizeof message, "%s", tkl_errmsg());
+    if (rc != TKL_ELOST && !tkl__may_pass(rc))
+        (void)!join(r, 0, true);
+    tkl__fail(rc, "%s", message);
+}
+
+static int run(tkl__receiving *r, int64_t wait_ms)
+{
+    int rc = join(r, r->files->rules.lease_ms, false);
+    if (rc != TKL_OK)
+        return rc;
+    rc = start_renewing(r);
+    if (rc == TKL_OK && wait_ms != 0)
+        rc = listen(r);
+    if (rc == TKL_OK)
+        rc = loop(r, wait_ms);
+    tkl__unlisten(&r->ear);
+    stop_renewing(r);
+    leave(r, rc);
+    if (rc != TKL_OK)
+        return rc;
+    if (r->failure != TKL_OK)
+        return tkl__fail(r->failure, "%s", r->message);
+    return r->totals.files > 0 ? TKL_OK : tkl__no(TKL_EMPTY);
+}
+
+/* Several receivers may share a directory. */
+static int set_mark(tkl__receiving *r)
+{
+    tkl_bytes channel = r->files->keys.items[TKL__FILES_STATE];
+    tkl__files_hash *hash = tkl__files_hash_new();
+    if (!hash)
+        return tkl__nomem();
+    tkl__files_hash_add(hash, &channel.len, sizeof channel.len);
+    tkl__files_hash_add(hash, channel.data, channel.len);
+    tkl__files_hash_add(hash, r->as.data, r->as.len);
+    memcpy(r->mark, tkl__files_hash_sum(hash).text, TKL__FILES_MARK);
+    tkl__files_hash_free(hash);
+    return TKL_OK;
+}
+
+static int open_dir(tkl__receiving *r)
+{
+    if (!r->options.dir)
+        r->options.dir = ".";
+    r->dir = open(r->options.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return r->dir < 0 ? tkl__fail_errno(TKL_EIO, "%s", r->options.dir) : TKL_OK;
+}
+
+static void close_all(tkl__receiving *r)
+{
+    while (r->count > 0)
+        tkl__incoming_free(r->active[--r->count]);
+    free(r->active);
+    tkl__files_trip_free(&r->trip);
+    if (r->dir >= 0)
+        close(r->dir);
+}
+
+int tkl_files_receive(tkl_files *files, tkl_bytes as, const tkl_files_receive_options *options,
+                      int64_t wait_ms, tkl_files_totals *totals)
+{
+    tkl__receiving r = {.files = files, .as = as, .dir = -1, .holder = tkl__files_new_token()};
+    if (totals)
+        *totals = (tkl_files_totals){0};
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK)
+        rc = tkl__files_check_receiver(as);
+    if (rc != TKL_OK)
+        return rc;
+    if (options)
+        r.options = *options;
+    tkl__files_trip_init(&r.trip, files);
+    rc = set_mark(&r);
+    if (rc == TKL_OK)
+        rc = open_dir(&r);
+    if (rc == TKL_OK)
+        rc = run(&r, wait_ms);
+    close_all(&r);
+    if (totals)
+        *totals = r.totals;
+    return rc;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How files leave a channel: received by all, given up, or overdue.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/error.h"
+#include "files/files.h"
+#include "files/scripts.h"
+
+/* Chunks that one step removes. */
+#define STEP 128
+
+/* ---- Giving up ----------------------------------------------------------- */
+
+/* One step: the chunks from `first` to `last` go. */
+static int remove_step(tkl_files *files, const char *token, const char *holder, const char *reason,
+                       const char *fingerprint, int64_t first, int64_t last, tkl_reply **reply)
+{
+    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES,  TKL__FILES_ENDS,
+                                            TKL__FILES_BYTES, TKL__FILES_RESUME, TKL__FILES_TROUBLE,
+                                            TKL__FILES_ROOM};
+    tkl__files_ask ask;
+    tkl__files_ask_init(&ask, files);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        tkl__files_ask_key(&ask, parts[i]);
+    tkl__files_ask_file(&ask, token);
+    tkl__files_ask_chunks(&ask, token, first, last);
+    tkl__args_str(&ask.args, token);
+    tkl__args_str(&ask.args, holder);
+    tkl__args_str(&ask.args, reason);
+    tkl__args_str(&ask.args, fingerprint);
+    tkl__args_int(&ask.args, first);
+    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_remove, reply);
+    tkl__files_ask_free(&ask);
+    return rc;
+}
+
+/* What the first step learns, the next ones name. */
+int tkl__files_remove(tkl_files *files, const char *token, const char *holder, const char *reason,
+                      const char *fingerprint)
+{
+    int64_t first = 0, last = 0;
+    for (;;) {
+        tkl_reply *reply;
+        int rc = remove_step(files, token, holder, reason, fingerprint, first, last, &reply);
+        int64_t freed = tkl_reply_int(tkl_reply_at(reply, 1));
+        int64_t reserved = tkl_reply_int(tkl_reply_at(reply, 2));
+        bool gone = tkl_reply_int(tkl_reply_at(reply, 3)) == 1;
+        tkl_reply_free(reply);
+        if (rc != TKL_OK || gone)
+            return rc;
+        first = freed;
+        last = reserved - freed < STEP ? reserved : freed + STEP;
+    }
+}
+
+int tkl__files_reap(tkl_files *files, const tkl_reply *overdue)
+{
+    tkl__files_token token;
+    if (!tkl__files_read_token(overdue, &token))
+        return TKL_OK;
+    int rc = tkl__files_remove(files, token.text, "", "given up: its time was over", "");
+    return rc > 0 ? TKL_OK : rc; /* another one was quicker */
+}
+
+/* ---- Chunks that all receivers have -------------------------------------- */
+
+int tkl__files_free_chunks(tkl_files *files, const char *token)
+{
+    int64_t freed = 0, lowest = 0;
+    int rc = TKL_OK;
+    for (bool first = true; rc == TKL_OK && (first || freed < lowest); first = false) {
+        tkl__files_ask ask;
+        tkl_reply *reply;
+        int64_t last = lowest - freed < STEP ? lowest : freed + STEP;
+        tkl__files_ask_init(&ask, files);
+        tkl__files_ask_key(&ask, TKL__FILES_STATE);
+        tkl__files_ask_key(&ask, TKL__FILES_FILES);
+        tkl__files_ask_key(&ask, TKL__FILES_BYTES);
+        tkl__files_ask_key(&ask, TKL__FILES_HOLDERS);
+        tkl__files_ask_key(&ask, TKL__FILES_ROOM);
+        tkl__files_ask_file(&ask, token);
+        tkl__files_ask_chunks(&ask, token, freed, last);
+        tkl__args_str(&ask.args, token);
+        tkl__args_str(&ask.args, "");
+        tkl__args_str(&ask.args, "");
+        tkl__args_str(&ask.args, "");
+        tkl__args_int(&ask.args, freed);
+        rc = tkl__files_ask_run(&ask, &tkl__lua_files_ack, &reply);
+        freed = tkl_reply_int(tkl_reply_at(reply, 3));
+        lowest = tkl_reply_int(tkl_reply_at(reply, 4));
+        tkl_reply_free(reply);
+        tkl__files_ask_free(&ask);
+    }
+    return rc > 0 ? TKL_OK : rc;
+}
+
+/* ---- Done ---------------------------------------------------------------- */
+
+/* Files of which all receivers are done, and of which chunks are left. */
+static int remove_rest(tkl_files *files, const tkl_reply *reply)
+{
+    int rc = TKL_OK;
+    for (size_t i = 1; rc == TKL_OK && i < tkl_reply_count(reply); i++)
+        rc = tkl__files_reap(files, tkl_reply_at(reply, i));
+    return rc;
+}
+
+int tkl__files_done(tkl_files *files, tkl_bytes receiver, const char *holder, const char *reason,
+                    const char *const *tokens, size_t count)
+{
+    static const tkl__files_part parts[] = {
+        TKL__FILES_STATE,   TKL__FILES_FILES,   TKL__FILES_ENDS, TKL__FILES_BYTES,
+        TKL__FILES_HOLDERS, TKL__FILES_TROUBLE, TKL__FILES_ROOM};
+    tkl__files_ask ask;
+    tkl_reply *reply;
+    tkl__files_ask_init(&ask, files);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        tkl__files_ask_key(&ask, parts[i]);
+    tkl__args_bytes(&ask.args, receiver);
+    tkl__args_str(&ask.args, holder);
+    tkl__args_str(&ask.args, reason);
+    for (size_t i = 0; i < count; i++) {
+        tkl__files_ask_file(&ask, tokens[i]);
+        tkl__args_str(&ask.args, tokens[i]);
+    }
+    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_done, &reply);
+    tkl__files_ask_free(&ask);
+    if (rc == TKL_OK)
+        rc = remove_rest(files, reply);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* ---- All files ----------------------------------------------------------- */
+
+/* The tokens of a page of ZRANGE, with their scores. */
+static size_t read_page(const tkl_reply *page, tkl__files_token *tokens, const char **texts)
+{
+    size_t count = 0;
+    for (size_t i = 0; i + 1 < tkl_reply_count(page); i += 2)
+        if (tkl__files_read_token(tkl_reply_at(page, i), &tokens[count])) {
+            texts[count] = tokens[count].text;
+            count++;
+        }
+    return count;
+}
+
+static int ask_news(tkl_files *files, const char *epoch, const char *cursor, tkl_reply **reply)
+{
+    tkl__files_ask ask;
+    tkl__files_ask_init(&ask, files);
+    tkl__files_ask_key(&ask, TKL__FILES_STATE);
+    tkl__files_ask_key(&ask, TKL__FILES_FILES);
+    tkl__files_ask_key(&ask, TKL__FILES_ENDS);
+    tkl__args_str(&ask.args, epoch);
+    tkl__args_str(&ask.args, cursor);
+    tkl__args_int(&ask.args, TKL__FILES_BATCH);
+    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_news, reply);
+    tkl__files_ask_free(&ask);
+    return rc;
+}
+
+int tkl__files_news(tkl_files *files, tkl__files_cursor *cursor, tkl__files_page *page)
+{
+    tkl_reply *reply;
+    char number[24];
+    *page = (tkl__files_page){.next_end_ms = -1};
+    snprintf(number, sizeof number, "%" PRId64, cursor->number);
+    int rc = ask_news(files, cursor->epoch, number, &reply);
+    if (rc != TKL_OK)
+        return rc;
+    const tkl_reply *list = tkl_reply_at(reply, 3);
+    snprintf(cursor->epoch, sizeof cursor->epoch, "%s", tkl_reply_str(tkl_reply_at(reply, 0)));
+    page->count = read_page(list, page->tokens, page->texts);
+    page->next_end_ms = tkl_reply_int(tkl_reply_at(reply, 2));
+    size_t words = tkl_reply_count(list);
+    page->more = words == 2 * TKL__FILES_BATCH;
+    if (words > 0)
+        cursor->number = (int64_t)tkl_reply_double(tkl_reply_at(list, words - 1));
+    rc = tkl__files_reap(files, tkl_reply_at(reply, 1));
+    tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl__files_walk(tkl_files *files, tkl__files_visit *visit, void *arg)
+{
+    tkl__files_cursor cursor = {.number = 0};
+    tkl__files_page page;
+    int rc;
+    do {
+        rc = tkl__files_news(files, &cursor, &page);
+        if (rc == TKL_OK && page.count > 0)
+            rc = visit(files, page.texts, page.count, arg);
+    } while (rc == TKL_OK && page.more);
+    return rc;
+}

@@ -1,0 +1,89 @@
+-- files/remove: give up a file: its time is over, or its sender says so. In steps, for it may have
+-- many chunks.
+-- KEYS[1] state    hash; see files.c for all of them
+-- KEYS[2] files    zset
+-- KEYS[3] ends     zset
+-- KEYS[4] bytes    hash
+-- KEYS[5] resume   hash
+-- KEYS[6] trouble  stream
+-- KEYS[7] room     a channel, no key: who waits for room hears of it
+-- KEYS[8] file     hash
+-- KEYS[9] at       zset
+-- KEYS[10...] its chunks from `first` on
+-- ARGV[1] token
+-- ARGV[2] holder       of the sender; '': only if its time is over
+-- ARGV[3] reason       for the list of what went wrong; '': all is well
+-- ARGV[4] fingerprint  '': none
+-- ARGV[5] first
+-- returns {code, chunks removed, chunks there may be, '1' it is gone}: TKL_NOTFOUND there is no
+--   such file; TKL_NOTOWNER its time is not over, or another process sends it
+-- include: clock
+local now = server_time()
+local STATE, FILES, ENDS, BYTES, RESUME, TROUBLE, ROOM, FILE, AT = unpack(KEYS)
+-- include: codes
+-- include: account
+-- include: trouble
+
+local FIXED_KEYS = 9
+
+local token, holder, reason, fingerprint, first = unpack(ARGV)
+
+local function is_allowed(file)
+  if holder ~= '' and file and file.holder == holder then
+    return true
+  end
+  return holder == '' and tonumber(redis.call('ZSCORE', ENDS, token) or math.huge) <= now
+end
+
+-- From the first step on nobody can use it.
+local function mark(file)
+  redis.call('HSET', FILE, 'state', 'removing')
+  redis.call('ZADD', ENDS, now, token)
+  if reason ~= '' and redis.call('EXISTS', AT) == 1 then
+    note_trouble(token, '', redis.call('HGET', FILE, 'name'), reason)
+  end
+  redis.pcall('SPUBLISH', STATE, '')
+end
+
+local function remove_chunks(file)
+  local from = whole(first)
+  if from ~= file.freed then
+    return
+  end
+  for i = FIXED_KEYS + 1, #KEYS do
+    redis.call('UNLINK', KEYS[i])
+  end
+  file.freed = math.min(from + #KEYS - FIXED_KEYS, file.reserved)
+  file.sent = math.max(file.sent, file.freed)
+  redis.call('HSET', FILE, 'freed', file.freed, 'sent', file.sent)
+  set_bytes(token, OVERHEAD + (file.reserved - file.freed) * file.chunk)
+end
+
+local function remove_all()
+  if fingerprint ~= '' then
+    redis.call('HDEL', RESUME, fingerprint)
+  end
+  redis.call('UNLINK', FILE, AT)
+  redis.call('ZREM', ENDS, token)
+  remove_from_account(token)
+  redis.pcall('SPUBLISH', ROOM, '')
+end
+
+local file = read_file(FILE)
+if not file and not redis.call('ZSCORE', ENDS, token) then
+  return {NOTFOUND}
+elseif not is_allowed(file) then
+  return {NOTOWNER}
+elseif not file then
+  remove_all() -- its record was evicted
+  return {OK, 0, 0, 1}
+end
+if file.state ~= 'removing' then
+  mark(file)
+end
+remove_chunks(file)
+local gone = file.freed >= file.reserved
+if gone then
+  remove_all()
+end
+return {OK, file.freed, file.reserved, gone and 1 or 0}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A sender that waits: for room on the channel, or for its receivers. It listens before it asks
+ * again, so that nothing happens unheard in between.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/options.h"
+#include "core/plain.h"
+#include "files/send.h"
+
+/* Waiting for however long, a waiter looks at least this often: a second chance for whatever keeps
+ * a notification from arriving. */
+#define LOOK_US INT64_C(30000000)
+/* When a wait is reported: first, and then. */
+#define REPORT_FIRST_US 1000000
+#define REPORT_THEN_US  5000000
+#define REPORTED        16 /* receivers */
+
+/* ---- Reports ------------------------------------------------------------- */
+
+static int report(tkl__sending *s, const tkl_files_info *status)
+{
+    tkl_bytes names[REPORTED];
+    bool gone[REPORTED];
+    size_t count = 0;
+    for (size_t i = 0; i < status->receiver_count && count < REPORTED; i++)
+        if (status->receivers[i].files > 0) {
+            names[count] = status->receivers[i].name;
+            gone[count++] = status->receivers[i].gone;
+        }
+    tkl_files_waiting waiting = {names, gone, count, (tkl__now() - s->wait_began) / 1000, {0}};
+    if (s->options.on_waiting)
+        s->options.on_waiting(&waiting, s->options.arg);
+    return TKL_OK;
+}
+
+static int drop_gone(tkl__sending *s, const tkl_files_info *status)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc >= 0 && s->options.drop_after_ms > 0 && i < status->receiver_count; i++) {
+        const tkl_files_receiver *receiver = &status->receivers[i];
+        if (receiver->files > 0 && receiver->gone_ms >= s->options.drop_after_ms)
+            rc = tkl_files_drop(s->files, receiver->name, NULL);
+    }
+    return rc > 0 ? TKL_OK : rc;
+}
+
+/* Tells for whom it waits, and drops those that are gone for too long. */
+static int report_wait(tkl__sending *s)
+{
+    tkl_files_info *status;
+    s->wait_next = tkl__now() + REPORT_THEN_US;
+    if (!s->options.on_waiting && s->options.drop_after_ms == 0)
+        return TKL_OK;
+    int rc = tkl_files_status(s->files, &status);
+    if (rc == TKL_OK)
+        rc = report(s, status);
+    if (rc == TKL_OK)
+        rc = drop_gone(s, status);
+    tkl_files_info_free(status);
+    return rc > 0 || tkl__may_pass(rc) ? TKL_OK : rc;
+}
+
+/* ---- Sleeping ------------------------------------------------------------ */
+
+static int listen(tkl__sending *s)
+{
+    tkl_files *files = s->files;
+    tkl__unlisten(&s->ear);
+    int rc = tkl__listen(files->client, files->keys.items[TKL__FILES_ROOM], tkl_str(""),
+                         tkl__deadline(files->client, files->rules.timeout_ms), &s->ear);
+    if (tkl__may_pass(rc)) /* the next request waits for the server */
+        return tkl__sleep(files->client, tkl__now() + tkl__backoff(8, 250000));
+    return rc;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Sleeps until it is worth looking again, at the latest at `until`. */
+static int sleep_once(tkl__sending *s, int64_t until, int64_t next_end_ms)
+{
+    tkl_bytes message;
+    until = earlier(until, earlier(s->wait_next, tkl__now() + LOOK_US));
+    if (next_end_ms >= 0)
+        until = earlier(until, tkl__deadline_ms(next_end_ms + 1));
+    switch (tkl__await(&s->ear, until, &message)) {
+    case TKL__CUT:
+        return listen(s);
+    case TKL__INTERRUPTED:
+        return tkl__interrupted();
+    default:
+        return TKL_OK;
+    }
+}
+
+static int wait_until(tkl__sending *s, int64_t until, int64_t next_end_ms)
+{
+    if (!s->ear.hub) { /* the first time: listen, and ask again */
+        s->wait_began = tkl__now();
+        s->wait_next = s->wait_began + REPORT_FIRST_US;
+        return listen(s);
+    }
+    int rc = sleep_once(s, until, next_end_ms);
+    if (rc == TKL_OK && tkl__now() >= s->wait_next)
+        rc = report_wait(s);
+    return rc;
+}
+
+int tkl__room_wait(tkl__sending *s, int64_t next_end_ms)
+{
+    return wait_until(s, TKL__FOREVER, next_end_ms);
+}
+
+void tkl__room_had(tkl__sending *s)
+{
+    tkl__unlisten(&s->ear);
+}
+
+/* ---- Receivers ----------------------------------------------------------- */
+
+/* Whether the file is still on the channel. */
+static int is_there(tkl__sending *s, const char *token, bool *there)
+{
+    tkl__files_ask ask;
+    tkl__args words;
+    tkl_reply *reply;
+    tkl__files_ask_init(&ask, s->files);
+    tkl__files_ask_file(&ask, token);
+    tkl__args_init(&words);
+    tkl__args_str(&words, "EXISTS");
+    if (ask.keys.count > 0)
+        tkl__args_bytes(&words, ask.keys.items[0]);
+    int rc =
+        ask.keys.failed
+            ? tkl__nomem()
+            : tkl__plain(s->files->client, &words,
+                         tkl__deadline(s->files->client, s->files->rules.timeout_ms), true, &reply);
+    *there = rc != TKL_OK || tkl_reply_int(reply) == 1;
+    if (rc == TKL_OK)
+        tkl_reply_free(reply);
+    tkl__args_free(&words);
+    tkl__files_ask_free(&ask);
+    return tkl__may_pass(rc) ? TKL_OK : rc;
+}
+
+static bool is_ours(const tkl__sending *s, tkl_bytes token)
+{
+    for (size_t i = 0; i < s->token_count; i++)
+        if (token.len == TKL__FILES_TOKEN &&
+            memcmp(token.data, s->tokens[i].text, TKL__FILES_TOKEN) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a receiver could not use one of our files: fields are token, receiver, name, reason. */
+static int find_trouble(tkl__sending *s)
+{
+    tkl__args words;
+    tkl_reply *reply;
+    tkl__args_init(&words);
+    tkl__args_str(&words, "XRANGE");
+    tkl__args_bytes(&words, s->files->keys.items[TKL__FILES_TROUBLE]);
+    tkl__args_str(&words, "-");
+    tkl__args_str(&words, "+");
+    int rc = tkl__plain(s->files->client, &words,
+                        tkl__deadline(s->files->client, s->files->rules.timeout_ms), true, &reply);
+    tkl__args_free(&words);
+    if (rc != TKL_OK)
+        return rc;
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++) {
+        const tkl_reply *fields = tkl_reply_at(tkl_reply_at(reply, i), 1);
+        if (is_ours(s, tkl_reply_bytes(tkl_reply_at(fields, 1))))
+            rc = tkl__fail(
+                TKL_DEAD, "%s did not get %s: %s", tkl_reply_str(tkl_reply_at(fields, 3)),
+                tkl_reply_str(tkl_reply_at(fields, 5)), tkl_reply_str(tkl_reply_at(fields, 7)));
+    }
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* One file after the other: most are gone when the first is. */
+int tkl__room_wait_for_all(tkl__sending *s)
+{
+    int64_t until = s->options.wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(s->options.wait_ms);
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < s->token_count;) {
+        bool there;
+        rc = is_there(s, s->tokens[i].text, &there);
+        if (rc == TKL_OK && !there)
+            i++;
+        else if (rc == TKL_OK && tkl__left(until) == 0)
+            rc = tkl__fail(TKL_BUSY, "not all receivers have everything yet");
+        else if (rc == TKL_OK)
+            rc = wait_until(s, until, -1);
+    }
+    tkl__room_had(s);
+    return rc == TKL_OK ? find_trouble(s) : rc;
+}

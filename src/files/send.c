@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sending: one source after the other. Small files are gathered and posted together.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/options.h"
+#include "files/scripts.h"
+#include "files/send.h"
+
+/* ---- Small files --------------------------------------------------------- */
+
+typedef struct small_file {
+    const tkl_files_source *source;
+    tkl_bytes name;
+    tkl__files_token token;
+    tkl__files_sum sum;
+    int64_t mtime, mode;
+    tkl_bytes data; /* malloc'ed */
+} small_file;
+
+typedef struct batch {
+    small_file files[TKL__FILES_BATCH];
+    size_t count;
+} batch;
+
+static void tell_outcome(tkl__sending *s, const tkl_files_source *source,
+                         tkl_files_outcome *outcome, int rc)
+{
+    outcome->path = source->path ? source->path : "";
+    outcome->code = rc;
+    outcome->message = rc == TKL_OK ? "" : tkl_errmsg();
+    if (rc != TKL_OK && s->failure == TKL_OK) {
+        s->failure = rc;
+        snprintf(s->message, sizeof s->message, "%s", outcome->message);
+    }
+    if (rc == TKL_OK) {
+        s->totals.files++;
+        s->totals.bytes += outcome->size;
+    } else {
+        s->totals.failed++;
+    }
+    s->progress.files = s->totals.files;
+    s->progress.bytes = s->totals.bytes;
+    if (s->options.on_file)
+        s->options.on_file(outcome, s->options.arg);
+}
+
+static void post_args(tkl__sending *s, const batch *b, size_t from, tkl__files_ask *ask)
+{
+    const tkl_files_options *rules = &s->files->rules;
+    if (rules->max_bytes > 0)
+        tkl__args_int(&ask->args, rules->max_bytes);
+    else
+        tkl__args_str(&ask->args, "");
+    tkl__args_int(&ask->args, rules->ttl_ms);
+    tkl__args_int(&ask->args, (int64_t)s->to_count);
+    for (size_t i = 0; i < s->to_count; i++)
+        tkl__args_bytes(&ask->args, s->to[i]);
+    for (size_t i = from; i < b->count; i++) {
+        const small_file *file = &b->files[i];
+        tkl__files_ask_file(ask, file->token.text);
+        tkl__args_str(&ask->args, file->token.text);
+        tkl__args_bytes(&ask->args, file->name);
+        tkl__args_int(&ask->args, file->mtime);
+        tkl__args_int(&ask->args, file->mode);
+        tkl__args_str(&ask->args, file->sum.text);
+        tkl__args_bytes(&ask->args, file->data);
+    }
+}
+
+/* Posts the files from `from` on; *taken of them found room. */
+static int post_some(tkl__sending *s, const batch *b, size_t from, size_t *taken, int64_t *next_end)
+{
+    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_ENDS,
+                                            TKL__FILES_BYTES, TKL__FILES_RECEIVERS};
+    tkl__files_ask ask;
+    tkl_reply *reply;
+    tkl__files_ask_init(&ask, s->files);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        tkl__files_ask_key(&ask, parts[i]);
+    post_args(s, b, from, &ask);
+    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_post, &reply);
+    tkl__files_ask_free(&ask);
+    int64_t count = tkl_reply_int(tkl_reply_at(reply, 1));
+    *taken = rc == TKL_OK && count > 0 && (size_t)count <= b->count - from ? (size_t)count : 0;
+    *next_end = tkl_reply_int(tkl_reply_at(reply, 3));
+    if (rc == TKL_OK || rc == TKL_FULL) {
+        int reaped = tkl__files_reap(s->files, tkl_reply_at(reply, 2));
+        rc = reaped != TKL_OK ? reaped : rc;
+    }
+    tkl_reply_free(reply);
+    return rc;
+}
+
+static void tell_posted(tkl__sending *s, const small_file *file)
+{
+    tkl_files_outcome outcome = {.name = file->name, .size = (int64_t)file->data.len};
+    s->progress.name = file->name;
+    s->progress.file_bytes = s->progress.file_done = (int64_t)file->data.len;
+    tell_outcome(s, file->source, &outcome, TKL_OK);
+    if (s->options.wait_ms != 0)
+        s->tokens[s->token_count++] = file->token;
+}
+
+static int post_all(tkl__sending *s, const batch *b)
+{
+    int rc = TKL_OK;
+    for (size_t done = 0; rc == TKL_OK && done < b->count;) {
+        size_t taken;
+        int64_t next_end;
+        rc = post_some(s, b, done, &taken, &next_end);
+        for (size_t i = 0; i < taken; i++)
+            tell_posted(s, &b->files[done++]);
+        if (rc == TKL_FULL)
+            rc = tkl__room_wait(s, next_end);
+        else
+            tkl__room_had(s);
+    }
+    tkl__room_had(s);
+    if (rc == TKL_OK && b->count > 0 && s->options.on_progress)
+        s->options.on_progress(&s->progress, s->options.arg);
+    return rc;
+}
+
+static int flush(tkl__sending *s, batch *b)
+{
+    int rc = post_all(s, b);
+    for (size_t i = 0; i < b->count; i++)
+        free((char *)(uintptr_t)b->files[i].data.data);
+    b->count = 0;
+    return rc;
+}
+
+/* ---- Sources ------------------------------------------------------------- */
+
+/* What a path is sent as, unless it is said. */
+static tkl_bytes last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return tkl_str(slash ? slash + 1 : path);
+}
+
+static int name_of(const tkl_files_source *source, tkl_bytes *name)
+{
+    *name = source->name.len > 0 || !source->path ? source->name : last_part(source->path);
+    if (name->len == 0)
+        return tkl__fail(TKL_EINVAL, "a source has no name: %s",
+                         source->path ? source->path : "a stream must be given one");
+    if (name->len > TKL_FILES_NAME_MAX)
+        return tkl__fail(TKL_EINVAL, "the name of a file has more than %d bytes",
+                         TKL_FILES_NAME_MAX);
+    return TKL_OK;
+}
+
+/* A FIFO would keep us until somebody writes to it. */
+static int open_source(const char *path, int *fd, struct stat *st)
+{
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (*fd < 0)
+        return tkl__fail_errno(TKL_EIO, "%s", path);
+    int rc = TKL_OK;
+    if (fstat(*fd, st) != 0)
+        rc = tkl__fail_errno(TKL_EIO, "%s", path);
+    else if (!S_ISREG(st->st_mode))
+        rc = tkl__fail(TKL_EIO, "%s is not a regular file", path);
+    if (rc != TKL_OK) {
+        close(*fd);
+        *fd = -1;
+    }
+    return rc;
+}
+
+/* Reads it whole. TKL_CONFLICT: it changed meanwhile. */
+static int read_small(int fd, const struct stat *st, tkl_bytes *data)
+{
+    size_t size = (size_t)st->st_size, len = 0;
+    char *buffer = malloc(size + 1);
+    if (!buffer)
+        return tkl__nomem();
+    ssize_t got;
+    while (len < size + 1 && (got = pread(fd, buffer + len, size + 1 - len, (off_t)len)) != 0) {
+        if (got < 0 && errno != EINTR) {
+            free(buffer);
+            return tkl__fail_errno(TKL_EIO, "reading");
+        }
+        len += got > 0 ? (size_t)got : 0;
+    }
+    if (len != size || tkl__outgoing_changed(fd, st)) {
+        free(buffer);
+        return tkl__fail(TKL_CONFLICT, "the file changed while it was read");
+    }
+    *data = (tkl_bytes){buffer, size};
+    return TKL_OK;
+}
+
+static int add_small(batch *b, const tkl_files_source *source, tkl_bytes name, int fd,
+                     const struct stat *st)
+{
+    small_file *file = &b->files[b->count];
+    *file = (small_file){.source = source,
+                         .name = name,
+                         .token = tkl__files_new_token(),
+                         .mtime = st->st_mtim.tv_sec,
+                         .mode = (int64_t)(st->st_mode & 0777)};
+    int rc = read_small(fd, st, &file->data);
+    if (rc == TKL_OK) {
+        file->sum = tkl__files_sum_of(file->data);
+        b->count++;
+    }
+    return rc;
+}
+
+/* Whether going on with the next source makes sense. */
+static bool concerns_this_source(int rc)
+{
+    return rc == TKL_OK || rc == TKL_EIO || rc == TKL_CONFLICT || rc == TKL_NOTFOUND ||
+           rc == TKL_ELOST;
+}
+
+static int send_large(tkl__sending *s, batch *b, const tkl_files_source *source, tkl_bytes name,
+                      int fd, const struct stat *st)
+{
+    tkl_files_outcome outcome = {.name = name};
+    int rc = flush(s, b);
+    if (rc != TKL_OK)
+        return rc;
+    s->progress.name = name;
+    s->progress.file_bytes = st ? (int64_t)st->st_size : TKL_NONE;
+    s->progress.file_done = 0;
+    rc = tkl__outgoing_send(s, source, name, fd, st, &outcome);
+    tell_outcome(s, source, &outcome, rc);
+    return concerns_this_source(rc) ? TKL_OK : rc;
+}
+
+static int send_source(tkl__sending *s, batch *b, const tkl_files_source *source)
+{
+    struct stat st;
+    tkl_bytes name;
+    int fd;
+    int rc = name_of(source, &name);
+    if (rc != TKL_OK || !source->path)
+        return rc == TKL_OK ? send_large(s, b, source, name, -1, NULL) : rc;
+    rc = open_source(source->path, &fd, &st);
+    if (rc == TKL_OK && st.st_size > TKL__FILES_SMALL) {
+        rc = send_large(s, b, source, name, fd, &st);
+        close(fd);
+        return rc;
+    }
+    if (rc == TKL_OK) {
+        rc = add_small(b, source, name, fd, &st);
+        close(fd);
+    }
+    if (rc != TKL_OK) {
+        tkl_files_outcome outcome = {.name = name};
+        tell_outcome(s, source, &outcome, rc);
+        return concerns_this_source(rc) ? TKL_OK : rc;
+    }
+    return b->count == TKL__FILES_BATCH ? flush(s, b) : TKL_OK;
+}
+
+static int send_sources(tkl__sending *s, const tkl_files_source *sources, size_t count)
+{
+    batch *b = calloc(1, sizeof *b);
+    if (!b)
+        return tkl__nomem();
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = tkl__is_interrupted(s->files->client) ? tkl__interrupted()
+                                                   : send_source(s, b, &sources[i]);
+    if (rc == TKL_OK)
+        rc = flush(s, b);
+    for (size_t i = 0; i < b->count; i++)
+        free((char *)(uintptr_t)b->files[i].data.data);
+    free(b);
+    return rc;
+}
+
+/* ---- Checks -------------------------------------------------------------- */
+
+static int check_receivers(const tkl_bytes *to, size_t count)
+{
+    if (count == 0)
+        return tkl__fail(TKL_EINVAL, "no receivers are named");
+    if (count > TKL_FILES_RECEIVERS_MAX)
+        return tkl__fail(TKL_EINVAL, "more than %d receivers", TKL_FILES_RECEIVERS_MAX);
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = tkl__files_check_receiver(to[i]);
+    return rc;
+}
+
+static int check_sources(const tkl_files_source *sources, size_t count)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        tkl_bytes name;
+        rc = TKL__CHECK_RESERVED(&sources[i]);
+        if (rc == TKL_OK && !sources[i].path == !sources[i].read)
+            rc = tkl__fail(TKL_EINVAL, "a source has either a path or a function to read");
+        if (rc == TKL_OK)
+            rc = name_of(&sources[i], &name);
+    }
+    return rc;
+}
+
+static int check_send(const tkl_bytes *to, size_t to_count, const tkl_files_source *sources,
+                      size_t count, const tkl_files_send_options *options)
+{
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK && options)
+        rc = tkl__check_number("drop_after_ms", options->drop_after_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = check_receivers(to, to_count);
+    return rc == TKL_OK ? check_sources(sources, count) : rc;
+}
+
+/* The bytes of all files; TKL_NONE when there is a stream among them. */
+static int64_t total_bytes(const tkl_files_source *sources, size_t count)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct stat st;
+        if (!sources[i].path)
+            return TKL_NONE;
+        if (stat(sources[i].path, &st) == 0 && S_ISREG(st.st_mode))
+            total += st.st_size;
+    }
+    return total;
+}
+
+/* ---- The call ------------------------------------------------------------ */
+
+static int end_send(tkl__sending *s, int rc)
+{
+    if (rc == TKL_OK && s->options.wait_ms != 0)
+        rc = tkl__room_wait_for_all(s);
+    if (rc == TKL_OK && s->failure != TKL_OK)
+        rc = tkl__fail(s->failure, "%s", s->message);
+    return rc;
+}
+
+int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
+                   const tkl_files_source *sources, size_t count,
+                   const tkl_files_send_options *options, tkl_files_totals *totals)
+{
+    tkl__sending s = {.files = files, .to = to, .to_count = to_count};
+    if (totals)
+        *totals = (tkl_files_totals){0};
+    int rc = check_send(to, to_count, sources, count, options);
+    if (rc != TKL_OK)
+        return rc;
+    if (options)
+        s.options = *options;
+    s.tokens = calloc(count + 1, sizeof *s.tokens);
+    if (!s.tokens)
+        return tkl__nomem();
+    s.progress.total_bytes = s.options.on_progress ? total_bytes(sources, count) : TKL_NONE;
+    rc = end_send(&s, send_sources(&s, sources, count));
+    tkl__room_had(&s);
+    free(s.tokens);
+    if (totals)
+        *totals = s.totals;
+    return rc;
+}

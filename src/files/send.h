@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The inside of one call of tkl_files_send().
+ */
+#ifndef TKL_FILES_SEND_H
+#define TKL_FILES_SEND_H
+
+#include <sys/stat.h>
+
+#include "core/keeper.h"
+#include "files/files.h"
+
+/* Files of up to this many bytes travel in their record. */
+#define TKL__FILES_SMALL (16 * 1024)
+
+typedef struct tkl__sending {
+    tkl_files *files;
+    const tkl_bytes *to;
+    size_t to_count;
+    tkl_files_send_options options;
+    tkl_files_totals totals;
+    tkl_files_progress progress;
+    int failure; /* the first */
+    char message[256];
+
+    tkl__waiter ear;               /* listens for room while it waits */
+    int64_t wait_began, wait_next; /* when the wait began, and its next report is due */
+
+    tkl__files_token *tokens; /* of all files sent, to wait for */
+    size_t token_count;
+} tkl__sending;
+
+/* One file or stream that is being sent in chunks. */
+typedef struct tkl__outgoing {
+    tkl__sending *sending;
+    const tkl_files_source *source;
+    tkl_bytes name;
+    int fd; /* -1: a stream */
+    struct stat at_start;
+    tkl__files_token token, holder;
+    char fingerprint[TKL__FILES_SUM + 1]; /* "": it cannot be resumed */
+    tkl__files_hash *hash;                /* of all bytes read */
+    int64_t chunk;                        /* bytes of a chunk */
+    int64_t sent, granted;                /* chunks: committed, and how many more may be */
+    int64_t bytes;                        /* read so far */
+    bool ended;                           /* there is no more to read */
+    bool resumed;
+    bool forgotten; /* by the server */
+    char *buffer;   /* of one chunk */
+    tkl__files_trip trip;
+
+    tkl__kept kept; /* renews the lease */
+    tkl__files_ask renewal;
+} tkl__outgoing;
+
+/* ---- outgoing.c ---------------------------------------------------------- */
+
+/* Sends one file or stream in chunks. `fd` -1: a stream. */
+int tkl__outgoing_send(tkl__sending *sending, const tkl_files_source *source, tkl_bytes name,
+                       int fd, const struct stat *st, tkl_files_outcome *outcome);
+/* Whether the file is another one now than it was. */
+bool tkl__outgoing_changed(int fd, const struct stat *before);
+
+/* ---- room.c -------------------------------------------------------------- */
+
+/* Waits until it is worth asking again. Call it after every answer "full", and tkl__room_had() after
+ * any other. `next_end_ms`: when the next file is overdue; -1: none. */
+int tkl__room_wait(tkl__sending *sending, int64_t next_end_ms);
+void tkl__room_had(tkl__sending *sending);
+/* Waits until all receivers have everything that was sent. */
+int tkl__room_wait_for_all(tkl__sending *sending);
+
+#endif

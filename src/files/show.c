@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What operators see of a channel.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/options.h"
+#include "core/plain.h"
+#include "files/files.h"
+#include "files/scripts.h"
+
+#define FILES_MOST 1000
+
+typedef struct view {
+    tkl_files_info public;
+    tkl_reply *channel; /* replies: views into them */
+    tkl_reply **pages;
+    size_t page_count;
+    tkl_files_file *files;
+    tkl_files_receiver *receivers;
+    tkl_files_trouble *troubles;
+} view;
+
+const char *tkl_files_state_name(tkl_files_state state)
+{
+    switch (state) {
+    case TKL_FILES_OPEN:
+        return "open";
+    case TKL_FILES_COMPLETE:
+        return "complete";
+    case TKL_FILES_REMOVING:
+        return "removing";
+    }
+    return "unknown";
+}
+
+/* ---- The channel --------------------------------------------------------- */
+
+static void add_words(tkl__args *words, const char *verb, tkl_bytes key, const char *const *more)
+{
+    tkl__args_init(words);
+    tkl__args_str(words, verb);
+    tkl__args_bytes(words, key);
+    for (; *more; more++)
+        tkl__args_str(words, *more);
+}
+
+enum { ASK_STATE, ASK_COUNT, ASK_RECEIVERS, ASK_HOLDERS, ASK_TROUBLE, ASKS };
+
+/* All that is in keys of the channel itself, in one trip. */
+static int ask_channel(tkl_files *files, tkl_reply **replies)
+{
+    static const char *const all[] = {"0", "-1", "WITHSCORES", NULL};
+    static const char *const fields[] = {"held", "limit", NULL};
+    static const char *const range[] = {"-", "+", NULL};
+    static const char *const none[] = {NULL};
+    const tkl_bytes *keys = files->keys.items;
+    tkl__args words[ASKS];
+    add_words(&words[ASK_STATE], "HMGET", keys[TKL__FILES_STATE], fields);
+    add_words(&words[ASK_COUNT], "ZCARD", keys[TKL__FILES_FILES], none);
+    add_words(&words[ASK_RECEIVERS], "ZRANGE", keys[TKL__FILES_RECEIVERS], all);
+    add_words(&words[ASK_HOLDERS], "HKEYS", keys[TKL__FILES_HOLDERS], none);
+    add_words(&words[ASK_TROUBLE], "XRANGE", keys[TKL__FILES_TROUBLE], range);
+    int rc = tkl__plain_many(files->client, words, ASKS,
+                             tkl__deadline(files->client, files->rules.timeout_ms), true, replies);
+    for (int i = 0; i < ASKS; i++)
+        tkl__args_free(&words[i]);
+    return rc;
+}
+
+/* The server's clock, on the node of the channel. */
+static int ask_time(tkl_files *files, int64_t *now_ms)
+{
+    tkl__files_ask ask;
+    tkl_reply *reply;
+    tkl__files_ask_init(&ask, files);
+    tkl__files_ask_key(&ask, TKL__FILES_STATE);
+    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_time, &reply);
+    *now_ms = tkl_reply_int(reply);
+    tkl_reply_free(reply);
+    tkl__files_ask_free(&ask);
+    return rc;
+}
+
+static bool is_in(const tkl_reply *names, tkl_bytes name)
+{
+    for (size_t i = 0; i < tkl_reply_count(names); i++) {
+        tkl_bytes other = tkl_reply_bytes(tkl_reply_at(names, i));
+        if (other.len == name.len && memcmp(other.data, name.data, name.len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const tkl_bytes *x = &((const tkl_files_receiver *)a)->name;
+    const tkl_bytes *y = &((const tkl_files_receiver *)b)->name;
+    int order = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
+    return order != 0 ? order : x->len < y->len ? -1 : x->len > y->len;
+}
+
+static int read_receivers(view *v, int64_t now_ms)
+{
+    const tkl_reply *list = tkl_reply_at(v->channel, ASK_RECEIVERS);
+    size_t count = tkl_reply_count(list) / 2;
+    v->receivers = calloc(count + 1, sizeof *v->receivers);
+    if (!v->receivers)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++) {
+        tkl_files_receiver *receiver = &v->receivers[i];
+        int64_t until = (int64_t)tkl_reply_double(tkl_reply_at(list, 2 * i + 1));
+        receiver->name = tkl_reply_bytes(tkl_reply_at(list, 2 * i));
+        receiver->seen = is_in(tkl_reply_at(v->channel, ASK_HOLDERS), receiver->name);
+        receiver->gone = until <= now_ms;
+        receiver->gone_ms = receiver->gone ? now_ms - until : 0;
+    }
+    qsort(v->receivers, count, sizeof *v->receivers, by_name);
+    v->public.receiver_count = count;
+    return TKL_OK;
+}
+
+static int read_troubles(view *v)
+{
+    const tkl_reply *list = tkl_reply_at(v->channel, ASK_TROUBLE);
+    size_t count = tkl_reply_count(list);
+    v->troubles = calloc(count + 1, sizeof *v->troubles);
+    if (!v->troubles)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++) {
+        const tkl_reply *entry = tkl_reply_at(list, i), *fields = tkl_reply_at(entry, 1);
+        v->troubles[i] = (tkl_files_trouble){
+            .time_ms = strtoll(tkl_reply_str(tkl_reply_at(entry, 0)), NULL, 10),
+            .receiver = tkl_reply_bytes(tkl_reply_at(fields, 3)),
+            .name = tkl_reply_bytes(tkl_reply_at(fields, 5)),
+            .reason = tkl_reply_bytes(tkl_reply_at(fields, 7)),
+        };
+    }
+    v->public.trouble_count = count;
+    return TKL_OK;
+}
+
+/* ---- Files --------------------------------------------------------------- */
+
+static tkl_files_state state_of(const char *text)
+{
+    return strcmp(text, "open") == 0       ? TKL_FILES_OPEN
+           : strcmp(text, "complete") == 0 ? TKL_FILES_COMPLETE
+                                           : TKL_FILES_REMOVING;
+}
+
+static tkl_files_receiver *find_receiver(view *v, tkl_bytes name)
+{
+    const tkl_files_receiver wanted = {.name = name};
+    return bsearch(&wanted, v->receivers, v->public.receiver_count, sizeof wanted, by_name);
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Fields as show.lua names them. */
+static int read_file(view *v, const tkl_reply *fields)
+{
+    tkl_files_file *file = &v->files[v->public.count];
+    int64_t sent = tkl_reply_int(tkl_reply_at(fields, 2));
+    int64_t chunk = tkl_reply_int(tkl_reply_at(fields, 3));
+    tkl_bytes size = tkl_reply_bytes(tkl_reply_at(fields, 4));
+    const tkl_reply *at = tkl_reply_at(fields, 7);
+    *file =
+        (tkl_files_file){.name = tkl_reply_bytes(tkl_reply_at(fields, 6)),
+                         .state = state_of(tkl_reply_str(tkl_reply_at(fields, 0))),
+                         .size = size.len > 0 ? tkl_reply_int(tkl_reply_at(fields, 4)) : TKL_NONE,
+                         .waiting_count = tkl_reply_count(at) / 2};
+    int64_t most = file->size >= 0 ? file->size : INT64_MAX;
+    file->sent = chunk > 0 ? min(sent * chunk, most) : file->size;
+    file->waiting = calloc(file->waiting_count + 1, sizeof *file->waiting);
+    if (!file->waiting)
+        return tkl__nomem();
+    for (size_t i = 0; i < file->waiting_count; i++) {
+        file->waiting[i] = tkl_reply_bytes(tkl_reply_at(at, 2 * i));
+        tkl_files_receiver *receiver = find_receiver(v, file->waiting[i]);
+        int64_t had = (int64_t)tkl_reply_double(tkl_reply_at(at, 2 * i + 1)) * chunk;
+        if (receiver) {
+            receiver->files++;
+            receiver->bytes += had < file->sent ? file->sent - had : 0;
+        }
+    }
+    v->public.count++;
+    return TKL_OK;
+}
+
+static int read_page(tkl_files *files, const char *const *tokens, size_t count, void *arg)
+{
+    view *v = arg;
+    tkl__files_ask ask;
+    tkl_reply **pages = realloc(v->pages, (v->page_count + 1) * sizeof *pages);
+    if (!pages)
+        return tkl__nomem();
+    v->pages = pages;
+    tkl__files_ask_init(&ask, files);
+    for (size_t i = 0; i < count; i++)
+        tkl__files_ask_file(&ask, tokens[i]);
+    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_show, &pages[v->page_count]);
+    tkl__files_ask_free(&ask);
+    if (rc != TKL_OK)
+        return rc;
+    const tkl_reply *page = pages[v->page_count++];
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(page); i++)
+        if (v->public.count < FILES_MOST && !tkl_reply_is_nil(tkl_reply_at(page, i)))
+            rc = read_file(v, tkl_reply_at(page, i));
+    return rc == TKL_OK && v->public.count == FILES_MOST ? TKL_FULL : rc;
+}
+
+/* ---- The whole ----------------------------------------------------------- */
+
+static int fill(tkl_files *files, view *v)
+{
+    int64_t now_ms = 0;
+    int rc = ask_channel(files, &v->channel);
+    if (rc == TKL_OK)
+        rc = ask_time(files, &now_ms);
+    if (rc == TKL_OK)
+        rc = read_receivers(v, now_ms);
+    if (rc == TKL_OK)
+        rc = read_troubles(v);
+    v->files = rc == TKL_OK ? calloc(FILES_MOST, sizeof *v->files) : NULL;
+    if (rc == TKL_OK)
+        rc = v->files ? tkl__files_walk(files, read_page, v) : tkl__nomem();
+    return rc == TKL_FULL ? TKL_OK : rc;
+}
+
+#define DEFAULT_LIMIT (INT64_C(256) * 1024 * 1024) /* as account.inc.lua says */
+
+static void set_public(view *v)
+{
+    const tkl_reply *state = tkl_reply_at(v->channel, ASK_STATE);
+    const tkl_reply *limit = tkl_reply_at(state, 1);
+    v->public.bytes = tkl_reply_int(tkl_reply_at(state, 0));
+    v->public.max_bytes = tkl_reply_is_nil(limit) ? DEFAULT_LIMIT : tkl_reply_int(limit);
+    v->public.file_count = tkl_reply_int(tkl_reply_at(v->channel, ASK_COUNT));
+    v->public.files = v->files;
+    v->public.receivers = v->receivers;
+    v->public.troubles = v->troubles;
+}
+
+int tkl_files_status(tkl_files *files, tkl_files_info **status)
+{
+    *status = NULL;
+    view *v = calloc(1, sizeof *v);
+    if (!v)
+        return tkl__nomem();
+    int rc = fill(files, v);
+    set_public(v);
+    bool nothing = v->public.receiver_count == 0 && v->public.trouble_count == 0 &&
+                   tkl_reply_is_nil(tkl_reply_at(tkl_reply_at(v->channel, ASK_STATE), 0));
+    if (rc == TKL_OK && nothing)
+        rc = tkl__fail(TKL_NOTFOUND, "there is no such channel");
+    if (rc == TKL_OK)
+        *status = &v->public;
+    else
+        tkl_files_info_free(&v->public);
+    return rc;
+}
+
+void tkl_files_info_free(tkl_files_info *status)
+{
+    view *v = (view *)status;
+    if (!v)
+        return;
+    for (size_t i = 0; v->files && i < v->public.count; i++)
+        free(v->files[i].waiting);
+    for (size_t i = 0; i < v->page_count; i++)
+        tkl_reply_free(v->pages[i]);
+    tkl_reply_free(v->channel);
+    free(v->pages);
+    free(v->files);
+    free(v->receivers);
+    free(v->troubles);
+    free(v);
+}

@@ -1,0 +1,28 @@
+-- files/take: go on with a file whose sender was interrupted.
+-- KEYS[1] ends    zset; see files.c for all of them
+-- KEYS[2] resume  hash
+-- KEYS[3] file    hash
+-- KEYS[4] at      zset
+-- ARGV[1] token
+-- ARGV[2] holder  of the new sender
+-- ARGV[3] fingerprint
+-- returns {code, bytes of a chunk, chunks sent, how many more may be sent, checksum of those sent}:
+--   TKL_NOTFOUND it is gone or complete
+-- include: clock
+local now = server_time()
+local ENDS, RESUME, FILE, AT = unpack(KEYS)
+-- include: codes
+-- include: file
+
+local token, holder, fingerprint = unpack(ARGV)
+local file = read_file(FILE)
+if not file or file.state ~= 'open' then
+  if fingerprint ~= '' then
+    redis.call('HDEL', RESUME, fingerprint)
+  end
+  return {NOTFOUND}
+end
+redis.call('HSET', FILE, 'holder', holder)
+redis.call('ZADD', ENDS, now + file.lease + file.resume, token)
+keep_file(FILE, AT, file)
+return {OK, file.chunk, file.sent, file.reserved - file.sent, redis.call('HGET', FILE, 'prefix')}
