@@ -14,7 +14,7 @@
 #include "core/reply.h"
 #include "core/resp.h"
 
-#define READ_CHUNK 16384
+#define READ_CHUNK 65536
 
 /* ---- Sending and receiving ----------------------------------------------- */
 

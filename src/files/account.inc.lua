@@ -4,6 +4,7 @@
 
 local OVERHEAD = 1024               -- of a file, for its record and places in indexes
 local DEFAULT_LIMIT = 268435456     -- 256 MB
+local ROOM_WORTH_A_TRIP = 16        -- chunks: half of what a sender writes in one trip
 local CHANNEL_KEPT_MS = 30 * 86400000 -- a channel without files is forgotten after 30 days
 
 -- {held, limit}.

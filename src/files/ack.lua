@@ -47,7 +47,9 @@ local function free(file, upto)
   file.freed = last
   redis.call('HSET', FILE, 'freed', file.freed)
   set_bytes(token, chunked_bytes(file))
-  redis.pcall('SPUBLISH', ROOM, '')
+  if file.freed == file.sent or chunks_that_fit(file.chunk) >= ROOM_WORTH_A_TRIP then
+    redis.pcall('SPUBLISH', ROOM, '')
+  end
 end
 
 local file = read_file(FILE)

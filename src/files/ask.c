@@ -186,7 +186,7 @@ void tkl__files_trip_set(tkl__files_trip *trip, const char *token, int64_t numbe
 static int send_trip(tkl__files_trip *trip, tkl_reply **replies)
 {
     tkl_client *client = trip->files->client;
-    tkl__request requests[TKL__FILES_WINDOW + 1];
+    tkl__request requests[TKL__FILES_SEND_WINDOW + 1];
     int slot = client->route->cluster ? tkl__slot_of(base_of(trip->files)) : TKL__NO_SLOT;
     size_t start = 0;
     for (size_t i = 0; i < trip->count; i++) {

@@ -38,10 +38,13 @@ local function chunks_arrived(count)
   return bytes == whole(length)
 end
 
+-- Few chunks are worth no trip: as long as receivers have chunks of this file to take, more room
+-- will come, and the sender is told.
 local function reserve(file)
   local missing = whole(want) - (file.reserved - file.sent)
-  if missing > 0 then
-    file.reserved = file.reserved + math.min(missing, chunks_that_fit(file.chunk))
+  local room = missing > 0 and chunks_that_fit(file.chunk) or 0
+  if room >= ROOM_WORTH_A_TRIP or file.freed == file.sent then
+    file.reserved = file.reserved + math.max(0, math.min(missing, room))
   end
 end
 
@@ -82,7 +85,7 @@ redis.call('ZADD', ENDS, now + kept, token)
 keep_file(FILE, AT, file)
 keep_channel({STATE, FILES, ENDS, BYTES, RESUME}, file.ttl)
 if is_new then
-  redis.pcall('SPUBLISH', STATE, '')
+  redis.pcall('SPUBLISH', STATE, token .. file.sent)
 end
 local overdue, left = overdue_file()
 return {OK, file.sent, file.reserved - file.sent, overdue, left}

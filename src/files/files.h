@@ -44,8 +44,10 @@ bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token);
 
 /* Files of one request at most. */
 #define TKL__FILES_BATCH 64
-/* Chunks of one request at most; their bytes at most. */
-#define TKL__FILES_WINDOW 8
+/* Chunks of one request at most: of a sender, and of a receiver, whose replies the server holds in
+ * memory beside what the channel holds. */
+#define TKL__FILES_SEND_WINDOW    32
+#define TKL__FILES_RECEIVE_WINDOW 12
 /* Bytes of a chunk: with what the server adds it fits into 256 KB, where allocators have a class. */
 #define TKL__FILES_CHUNK (256 * 1024 - 64)
 
@@ -78,7 +80,7 @@ int tkl__files_ask_plain(tkl__files_ask *ask, const tkl__script *script, tkl_rep
 typedef struct tkl__files_trip {
     tkl_files *files;
     tkl__buf wire;
-    size_t ends[TKL__FILES_WINDOW + 1];
+    size_t ends[TKL__FILES_SEND_WINDOW + 1]; /* and a script */
     size_t count;
 } tkl__files_trip;
 

@@ -12,7 +12,7 @@
 #include "files/scripts.h"
 
 /* Chunks that an acknowledgement names, so that the server may remove them. */
-#define NAMED (2 * TKL__FILES_WINDOW)
+#define NAMED (2 * TKL__FILES_RECEIVE_WINDOW)
 
 /* ---- What the server tells ----------------------------------------------- */
 
@@ -33,7 +33,7 @@ static void note_size(tkl__incoming *in, bool complete, const tkl_reply *size, c
 
 void tkl__incoming_update(tkl__incoming *in, const tkl_reply *fields)
 {
-    in->sent = tkl_reply_int(tkl_reply_at(fields, SENT));
+    in->sent = in->hinted = tkl_reply_int(tkl_reply_at(fields, SENT));
     in->freed = tkl_reply_int(tkl_reply_at(fields, FREED));
     note_size(in, strcmp(tkl_reply_str(tkl_reply_at(fields, STATE)), "complete") == 0,
               tkl_reply_at(fields, SIZE), tkl_reply_at(fields, SUM));
@@ -274,19 +274,21 @@ static int write_chunk(tkl__incoming *in, const tkl_reply *reply)
 /* What the acknowledgement says of the file. */
 static void note_ack(tkl__incoming *in, const tkl_reply *reply, int64_t *lowest)
 {
-    in->sent = tkl_reply_int(tkl_reply_at(reply, 1));
+    in->sent = in->hinted = tkl_reply_int(tkl_reply_at(reply, 1));
     in->freed = tkl_reply_int(tkl_reply_at(reply, 3));
     *lowest = tkl_reply_int(tkl_reply_at(reply, 4));
     note_size(in, tkl_reply_int(tkl_reply_at(reply, 2)) == 1, tkl_reply_at(reply, 6),
               tkl_reply_at(reply, 5));
 }
 
-/* Writes what has come, by what was known when it was asked for; then notes what is new. */
+/* Notes what is new, and writes what has come. A chunk may be missing that the server does not claim
+ * to have any more: it was restarted with older data. */
 static int take_window(tkl__incoming *in, const tkl_reply *replies, size_t count)
 {
     int64_t lowest, acked = in->position;
     int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+    note_ack(in, tkl_reply_at(replies, count), &lowest);
+    for (size_t i = 0; rc == TKL_OK && i < count && in->position < in->sent; i++)
         rc = write_chunk(in, tkl_reply_at(replies, i));
     if (rc == TKL_OK)
         rc = tkl__partial_save_lines(in);
@@ -295,7 +297,6 @@ static int take_window(tkl__incoming *in, const tkl_reply *replies, size_t count
     if (rc != TKL_OK)
         return rc;
     in->acked = acked;
-    note_ack(in, tkl_reply_at(replies, count), &lowest);
     return in->freed < lowest ? tkl__files_free_chunks(in->receiving->files, in->token.text)
                               : TKL_OK;
 }
@@ -306,8 +307,9 @@ static int fetch(tkl__incoming *in)
     tkl__files_trip *trip = &in->receiving->trip;
     tkl__files_ask ask;
     tkl_reply *replies;
-    int64_t left = in->sent - in->position;
-    size_t count = left > TKL__FILES_WINDOW ? TKL__FILES_WINDOW : left > 0 ? (size_t)left : 0;
+    int64_t left = (in->hinted > in->sent ? in->hinted : in->sent) - in->position;
+    const int64_t most = TKL__FILES_RECEIVE_WINDOW;
+    size_t count = left > most ? (size_t)most : left > 0 ? (size_t)left : 0;
     tkl__files_trip_clear(trip);
     for (size_t i = 0; i < count; i++)
         tkl__files_trip_get(trip, in->token.text, in->position + (int64_t)i);
@@ -324,7 +326,8 @@ static int fetch(tkl__incoming *in)
 
 bool tkl__incoming_ready(const tkl__incoming *in)
 {
-    return !in->opened || in->position < in->sent || in->acked < in->position || in->complete;
+    return !in->opened || in->position < in->sent || in->position < in->hinted ||
+           in->acked < in->position || in->complete;
 }
 
 int tkl__incoming_step(tkl__incoming *in, bool *finished)

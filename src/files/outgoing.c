@@ -304,7 +304,7 @@ static void commit_ask(tkl__outgoing *o, tkl__files_ask *ask, int64_t count, int
 static void commit_rest(tkl__outgoing *o, tkl__files_ask *ask, const tkl__files_sum *sum)
 {
     tkl__args_str(&ask->args, sum->text);
-    tkl__args_int(&ask->args, o->ended ? 0 : TKL__FILES_WINDOW);
+    tkl__args_int(&ask->args, o->ended ? 0 : TKL__FILES_SEND_WINDOW);
     add_optional(&ask->args, o->bytes, o->ended);
     tkl__args_str(&ask->args, o->fingerprint);
 }
@@ -326,7 +326,7 @@ static int fill_trip(tkl__outgoing *o, int64_t *count, int64_t *length)
     int64_t ttl = o->sending->files->rules.ttl_ms + CHUNK_SLACK_MS;
     tkl__files_trip_clear(&o->trip);
     *count = *length = 0;
-    while (rc == TKL_OK && !o->ended && *count < o->granted && *count < TKL__FILES_WINDOW) {
+    while (rc == TKL_OK && !o->ended && *count < o->granted && *count < TKL__FILES_SEND_WINDOW) {
         tkl_bytes data;
         rc = read_chunk(o, &data);
         if (rc == TKL_OK && data.len > 0) {

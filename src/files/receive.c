@@ -258,25 +258,62 @@ static int listen(tkl__receiving *r)
     return rc;
 }
 
+/* A message names a file and how many chunks it has: known files need no look then. An empty one,
+ * or one about a new file, asks for a look at all. */
+static void heed(tkl__receiving *r, tkl_bytes message)
+{
+    char token[TKL__FILES_TOKEN + 1] = "";
+    if (message.len > TKL__FILES_TOKEN)
+        memcpy(token, message.data, TKL__FILES_TOKEN);
+    size_t index = find(r, token);
+    if (index == r->count) {
+        r->look = true;
+        return;
+    }
+    char number[24] = "";
+    size_t len = message.len - TKL__FILES_TOKEN;
+    memcpy(number, message.data + TKL__FILES_TOKEN, len < sizeof number ? len : sizeof number - 1);
+    int64_t sent = strtoll(number, NULL, 10);
+    if (sent > r->active[index]->hinted)
+        r->active[index]->hinted = sent;
+    else
+        r->look = true; /* it is complete, or was sent again */
+}
+
+/* Waits until something happens, and takes notice of all that has. */
+static int hear(tkl__receiving *r, int64_t until)
+{
+    tkl_bytes message;
+    for (;;) {
+        switch (tkl__await(&r->ear, until, &message)) {
+        case TKL__MESSAGE:
+            heed(r, message);
+            until = 0; /* the others that are here */
+            break;
+        case TKL__CUT:
+            r->look = true;
+            return listen(r);
+        case TKL__INTERRUPTED:
+            return tkl__interrupted();
+        default:
+            r->look |= until != 0;
+            return TKL_OK;
+        }
+    }
+}
+
 /* Wakes up in time to notice a lost lease, too. */
 static int sleep_once(tkl__receiving *r, int64_t deadline, int64_t next_end_ms)
 {
-    tkl_bytes message;
     int64_t look = tkl__now() + LOOK_US, lease = tkl__deadline_ms(r->files->rules.lease_ms);
     int64_t until = deadline < look ? deadline : look;
     until = lease < until ? lease : until;
     if (next_end_ms >= 0 && tkl__deadline_ms(next_end_ms + 1) < until)
         until = tkl__deadline_ms(next_end_ms + 1);
-    if (!r->ear.hub)
-        return listen(r);
-    switch (tkl__await(&r->ear, until, &message)) {
-    case TKL__CUT:
-        return listen(r);
-    case TKL__INTERRUPTED:
-        return tkl__interrupted();
-    default:
-        return TKL_OK;
-    }
+    if (r->ear.hub)
+        return hear(r, until);
+    r->look = true;
+    return listen(r);
 }
 
 /* ---- The call ------------------------------------------------------------ */
@@ -287,29 +324,44 @@ static bool is_done(const tkl__receiving *r)
     return r->options.exit_when_done && some && r->count == 0;
 }
 
+/* Looks for files if there may be new ones. *more: there are. */
+static int look_if_needed(tkl__receiving *r, bool *more, int64_t *next_end_ms)
+{
+    tkl__files_page page;
+    *more = false;
+    if (!r->look)
+        return TKL_OK;
+    int rc = refresh(r, &page);
+    if (rc != TKL_OK)
+        return rc;
+    *next_end_ms = page.next_end_ms;
+    *more = r->look = page.more;
+    if (page.more || r->swept)
+        return TKL_OK;
+    r->swept = true;
+    return tkl__partial_sweep(r);
+}
+
 static int loop(tkl__receiving *r, int64_t wait_ms)
 {
-    int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
-    bool swept = false;
+    int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms), next_end_ms = -1;
     for (;;) {
-        tkl__files_page page;
-        bool worked = false;
-        int rc = refresh(r, &page);
+        bool worked = false, more;
+        int rc = look_if_needed(r, &more, &next_end_ms);
         if (rc == TKL_OK)
             rc = work_a_while(r, &worked);
-        if (rc == TKL_OK && !page.more && !swept) {
-            rc = tkl__partial_sweep(r);
-            swept = true;
-        }
+        if (rc == TKL_OK && worked && !more && r->ear.hub)
+            rc = hear(r, 0);
         if (rc != TKL_OK)
             return rc;
-        if (worked || page.more) {
+        if (worked || more) {
             deadline = wait_ms > 0 ? tkl__deadline_ms(wait_ms) : deadline;
+            r->look |= !r->ear.hub || r->count == 0;
             continue;
         }
         if (is_done(r) || tkl__left(deadline) == 0)
             return TKL_OK;
-        rc = sleep_once(r, deadline, page.next_end_ms);
+        rc = sleep_once(r, deadline, next_end_ms);
         if (rc != TKL_OK)
             return rc;
     }
@@ -381,7 +433,8 @@ static void close_all(tkl__receiving *r)
 int tkl_files_receive(tkl_files *files, tkl_bytes as, const tkl_files_receive_options *options,
                       int64_t wait_ms, tkl_files_totals *totals)
 {
-    tkl__receiving r = {.files = files, .as = as, .dir = -1, .holder = tkl__files_new_token()};
+    tkl__receiving r = {.files = files, .as = as, .dir = -1, .look = true};
+    r.holder = tkl__files_new_token();
     if (totals)
         *totals = (tkl_files_totals){0};
     int rc = TKL__CHECK_RESERVED(options);

@@ -28,6 +28,8 @@ typedef struct tkl__receiving {
     int dir;                        /* of the directory */
     char mark[TKL__FILES_MARK + 1]; /* of the channel and the receiver */
     tkl__files_cursor cursor;
+    bool look;              /* there may be files that it does not know of */
+    bool swept;             /* what belongs to no file is removed */
     tkl__incoming **active; /* files that are not done, in the order in which they were found */
     size_t count, cap;
     char done[TKL__FILES_BATCH][TKL__FILES_TOKEN + 1]; /* small files to be reported */
@@ -52,7 +54,8 @@ struct tkl__incoming {
     int mode;      /* permissions */
     int64_t chunk; /* bytes of a chunk */
     int64_t sent, freed;
-    bool complete; /* all of it was sent */
+    int64_t hinted; /* `sent`, as a message claims */
+    bool complete;  /* all of it was sent */
     char sum[TKL__FILES_SUM + 1];
 
     bool opened;
