@@ -23,12 +23,6 @@ local FIXED_KEYS = 7
 
 local token, receiver, holder, position, first = unpack(ARGV)
 
--- A write that a server without free memory permits. It then permits those that follow, too:
--- acknowledging is what makes room.
-local function permit_writes()
-  redis.call('HDEL', FILE, '')
-end
-
 local function slowest(file)
   local lowest = redis.call('ZRANGE', AT, 0, 0, 'WITHSCORES')
   return lowest[2] and math.min(whole(lowest[2]), file.sent) or file.sent
@@ -58,7 +52,7 @@ if position ~= '' and redis.call('HGET', HOLDERS, receiver) ~= holder then
 elseif not file or file.state == 'removing' then
   return {NOTFOUND}
 end
-permit_writes()
+permit_writes(FILE) -- acknowledging is what makes room
 if position ~= '' then
   if not redis.call('ZSCORE', AT, receiver) then
     return {NOTFOUND}

@@ -25,10 +25,13 @@ local FIXED_KEYS, FIXED_ARGUMENTS = 7, 3
 
 local receiver, holder, reason = ARGV[1], ARGV[2], ARGV[3]
 
--- Says whether there are chunks left, which the client removes.
+-- Nobody lacks the file. Its sender, if it is still at it, ends it. Says whether there are chunks
+-- left, which the client removes.
 local function end_file(key, token)
   local file = read_file(key)
-  if file and file.freed < file.reserved then
+  if file and file.state == 'open' then
+    return false
+  elseif file and file.freed < file.reserved then
     redis.call('ZADD', ENDS, now, token)
     return true
   end

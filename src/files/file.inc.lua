@@ -34,6 +34,11 @@ local function read_file(key)
   return file
 end
 
+-- A write that a server without free memory permits. It then permits those that follow, too.
+local function permit_writes(key)
+  redis.call('HDEL', key, '')
+end
+
 -- Keys that are written now expire long after the file is given up, should nobody remove them.
 local function keep_file(key, at, file)
   local ms = file.ttl + file.lease + file.resume + BACKSTOP_MS

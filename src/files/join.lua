@@ -10,6 +10,7 @@
 local now = server_time()
 local RECEIVERS, HOLDERS = unpack(KEYS)
 -- include: codes
+-- include: file
 
 local KEPT_MS = 30 * 86400000 -- 30 days
 
@@ -17,6 +18,7 @@ local receiver, holder, lease, renew = unpack(ARGV)
 if renew == '1' and redis.call('HGET', HOLDERS, receiver) ~= holder then
   return NOTOWNER
 end
+permit_writes(HOLDERS) -- a receiver makes room
 redis.call('HSET', HOLDERS, receiver, holder)
 redis.call('ZADD', RECEIVERS, now + lease, receiver)
 redis.call('PEXPIRE', HOLDERS, KEPT_MS)

@@ -16,6 +16,7 @@ local file = read_file(FILE)
 if not file or file.state ~= 'open' or file.holder ~= holder then
   return NOTOWNER
 end
+permit_writes(FILE)
 redis.call('ZADD', ENDS, now + file.lease + file.resume, token)
 keep_file(FILE, AT, file)
 return OK

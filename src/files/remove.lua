@@ -78,6 +78,7 @@ elseif not file then
   remove_all() -- its record was evicted
   return {OK, 0, 0, 1}
 end
+permit_writes(FILE)
 if file.state ~= 'removing' then
   mark(file)
 end
