@@ -4,7 +4,7 @@
 
 local OVERHEAD = 1024               -- of a file, for its record and places in indexes
 local DEFAULT_LIMIT = 268435456     -- 256 MB
-local ROOM_WORTH_A_TRIP = 16        -- chunks: half of what a sender writes in one trip
+local TRIP = 16                     -- chunks: half of what a sender writes in one trip
 local CHANNEL_KEPT_MS = 30 * 86400000 -- a channel without files is forgotten after 30 days
 
 -- {held, limit}.
@@ -40,6 +40,11 @@ local function chunks_that_fit(chunk)
   local room = math.floor((account.limit - account.held) / chunk)
   local nothing_held = account.held <= OVERHEAD * redis.call('ZCARD', FILES)
   return math.max(room, nothing_held and 1 or 0)
+end
+
+-- Few chunks are worth no trip, unless the limit allows no more.
+local function is_worth_a_trip(chunks, chunk)
+  return chunks >= math.max(1, math.min(TRIP, math.floor(read_account().limit / chunk / 4)))
 end
 
 -- Puts a file behind all others that have changed.

@@ -18,6 +18,7 @@
 local STATE, FILES, BYTES, HOLDERS, ROOM, FILE, AT = unpack(KEYS)
 -- include: codes
 -- include: account
+-- include: holder
 
 local FIXED_KEYS = 7
 
@@ -41,13 +42,13 @@ local function free(file, upto)
   file.freed = last
   redis.call('HSET', FILE, 'freed', file.freed)
   set_bytes(token, chunked_bytes(file))
-  if file.freed == file.sent or chunks_that_fit(file.chunk) >= ROOM_WORTH_A_TRIP then
+  if file.freed == file.sent or is_worth_a_trip(chunks_that_fit(file.chunk), file.chunk) then
     redis.pcall('SPUBLISH', ROOM, '')
   end
 end
 
 local file = read_file(FILE)
-if position ~= '' and redis.call('HGET', HOLDERS, receiver) ~= holder then
+if position ~= '' and not holds(receiver, holder) then
   return {NOTOWNER}
 elseif not file or file.state == 'removing' then
   return {NOTFOUND}

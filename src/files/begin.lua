@@ -49,11 +49,11 @@ local known = read_file(FILE)
 if known then
   return {OK, known.chunk, known.reserved - known.sent} -- a repeated request
 end
+begin_channel(token, limit)
 local interrupted = fingerprint ~= '' and redis.call('HGET', RESUME, fingerprint)
 if interrupted then
   return {EXISTS, interrupted}
 end
-begin_channel(token, limit)
 local chunk = math.min(whole(largest), math.floor(read_account().limit / 4))
 if not new_file_fits(chunk) then
   return {FULL, overdue_file()}

@@ -38,12 +38,12 @@ local function chunks_arrived(count)
   return bytes == whole(length)
 end
 
--- Few chunks are worth no trip: as long as receivers have chunks of this file to take, more room
--- will come, and the sender is told.
+-- As long as receivers have chunks of this file to take, more room will come, and the sender is
+-- told.
 local function reserve(file)
   local missing = whole(want) - (file.reserved - file.sent)
   local room = missing > 0 and chunks_that_fit(file.chunk) or 0
-  if room >= ROOM_WORTH_A_TRIP or file.freed == file.sent then
+  if is_worth_a_trip(room, file.chunk) or file.freed == file.sent then
     file.reserved = file.reserved + math.max(0, math.min(missing, room))
   end
 end

@@ -19,6 +19,7 @@ local now = server_time()
 local STATE, FILES, ENDS, BYTES, HOLDERS, TROUBLE, ROOM = unpack(KEYS)
 -- include: codes
 -- include: account
+-- include: holder
 -- include: trouble
 
 local FIXED_KEYS, FIXED_ARGUMENTS = 7, 3
@@ -41,7 +42,7 @@ local function end_file(key, token)
   return false
 end
 
-if holder ~= '' and redis.call('HGET', HOLDERS, receiver) ~= holder then
+if holder ~= '' and not holds(receiver, holder) then
   return {NOTOWNER}
 end
 local left = {OK}

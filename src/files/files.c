@@ -216,31 +216,37 @@ static int drop_from(tkl_files *files, const char *const *tokens, size_t count, 
     return rc;
 }
 
-/* Forgets it; *known says whether there was anything to forget. */
+/* For 30 days a process that receives under a dropped name is refused. */
+#define DROPPED_MS "2592000000"
+
+/* Forgets it; *known says whether there was anything to forget. The process that receives under the
+ * name is refused from then on: it is not the holder any more. */
 static int forget_receiver(tkl_files *files, tkl_bytes receiver, bool *known)
 {
-    tkl__args commands[2];
+    enum { COMMANDS = 3 };
+    static const char *const verbs[] = {"ZREM", "HSET", "PEXPIRE"};
+    const tkl_bytes holders = files->keys.items[TKL__FILES_HOLDERS];
+    const tkl_bytes keys[] = {files->keys.items[TKL__FILES_RECEIVERS], holders, holders};
+    tkl__args commands[COMMANDS];
     tkl_reply *replies;
-    static const char *const verbs[] = {"ZREM", "HDEL"};
-    const tkl_bytes keys[] = {files->keys.items[TKL__FILES_RECEIVERS],
-                              files->keys.items[TKL__FILES_HOLDERS]};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < COMMANDS; i++) {
         tkl__args_init(&commands[i]);
         tkl__args_str(&commands[i], verbs[i]);
         tkl__args_bytes(&commands[i], keys[i]);
-        tkl__args_bytes(&commands[i], receiver);
     }
-    int rc = tkl__plain_many(files->client, commands, 2,
+    tkl__args_bytes(&commands[0], receiver);
+    tkl__args_bytes(&commands[1], receiver);
+    tkl__args_str(&commands[1], "dropped");
+    tkl__args_str(&commands[2], DROPPED_MS);
+    int rc = tkl__plain_many(files->client, commands, COMMANDS,
                              tkl__deadline(files->client, files->rules.timeout_ms), true, &replies);
-    *known = rc == TKL_OK && (tkl_reply_int(tkl_reply_at(replies, 0)) > 0 ||
-                              tkl_reply_int(tkl_reply_at(replies, 1)) > 0);
+    *known = rc == TKL_OK && tkl_reply_int(tkl_reply_at(replies, 0)) > 0;
     tkl_reply_free(replies);
-    tkl__args_free(&commands[0]);
-    tkl__args_free(&commands[1]);
+    for (int i = 0; i < COMMANDS; i++)
+        tkl__args_free(&commands[i]);
     return rc;
 }
 
-/* First it is forgotten: a process that receives under its name is refused from then on. */
 int tkl_files_drop(tkl_files *files, tkl_bytes receiver, int64_t *count)
 {
     change c = {receiver, 0};

@@ -11,11 +11,12 @@ local now = server_time()
 local RECEIVERS, HOLDERS = unpack(KEYS)
 -- include: codes
 -- include: file
+-- include: holder
 
 local KEPT_MS = 30 * 86400000 -- 30 days
 
 local receiver, holder, lease, renew = unpack(ARGV)
-if renew == '1' and redis.call('HGET', HOLDERS, receiver) ~= holder then
+if renew == '1' and not holds(receiver, holder) then
   return NOTOWNER
 end
 permit_writes(HOLDERS) -- a receiver makes room

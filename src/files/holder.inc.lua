@@ -1,0 +1,8 @@
+-- Which process receives under a name. The key HOLDERS is the script's.
+
+-- A server that forgot everything does not know who receives: then it is the one who asks. A
+-- receiver that was dropped has another holder, so that this is not taken for forgetting.
+local function holds(receiver, holder)
+  local current = redis.call('HGET', HOLDERS, receiver)
+  return not current or current == holder
+end
