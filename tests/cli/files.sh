@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# `tackle files`: every verb, what it prints and how it ends; and many kills.
+. "$(dirname "$0")/lib.bash"
+start_server
+cd "$home" && mkdir a b c src || exit 1
+head -c 3000000 /dev/urandom >src/big
+printf 'one\ntwo' >src/small
+seq 1000 | gzip >src/numbers.gz
+
+is "send" "$(tackle files send logs --to a,b src/big src/small)" $'src/big\nsrc/small'
+is "send as JSON" "$(tackle files send logs --to a --json src/numbers.gz | jq -c '[.name,.path,.size>100,.resumed,.error,.message]')" \
+    '["numbers.gz","src/numbers.gz",true,false,null,null]'
+is "a stream" "$(printf 'a\0b' | tackle files send logs --to a --name stream)" stream
+ends 0 tackle files status logs
+has "$out" "4 files"
+has "$out" "never came"
+is "status" "$(tackle files status logs --json | jq -c '[.channel,.file_count,.max_bytes,(.receivers|map([.name,.gone,.seen,.files])),(.files|map(.name)|sort),.troubles]')" \
+    '["logs",4,268435456,[["a",true,false,4],["b",true,false,2]],["big","numbers.gz","small","stream"],[]]'
+is "waiting for" "$(tackle files status logs --json | jq -c '.files[]|select(.name=="big")|[.state,.size,.sent,.waiting_for]')" \
+    '["complete",3000000,3000000,["a","b"]]'
+is "list" "$(tackle files list --json | jq -c .)" '[{"channel":"logs"}]'
+is "add" "$(tackle files add logs c)" 4
+
+ends 0 tackle files receive logs --as a --dir a --unpack --exit-when-done
+is "received" "$out" $'a/big\na/small\na/numbers\na/stream'
+cmp src/big a/big && cmp src/small a/small || fail "a got something else"
+is "unpacked" "$(tail -n 1 a/numbers)" 1000
+is "received as JSON" "$(tackle files receive logs --as b --dir b --exit-when-done --json | jq -c '[.name,.path,.size,.error]')" \
+    $'["big","b/big",3000000,null]\n["small","b/small",7,null]'
+ends 1 tackle files receive logs --as b --dir b --wait 0
+ends 1 tackle files receive logs --as b --dir b --wait 20ms --json
+is "nothing as JSON" "$(jq -r .error <<<"$err")" TKL_EMPTY
+ends 64 tackle files drop logs c
+is "drop" "$(tackle files drop logs c --yes --json | jq -c .)" \
+    '{"channel":"logs","receiver":"c","files":4}'
+ends 1 tackle files drop logs c --yes
+is "nothing is left" "$(tackle files status logs --json | jq -c '[.bytes,.file_count,.files]')" '[0,0,[]]'
+
+# Lines.
+tackle files send logs --to a src/small src/numbers.gz >/dev/null
+ends 0 tackle files receive logs --as a --dir a --lines --unpack --exit-when-done
+is "lines" "$out" "$(printf 'one\ntwo\n'; seq 1000)"
+tackle files send logs --to a src/small >/dev/null
+is "lines as JSON" "$(tackle files receive logs --as a --dir a --lines --exit-when-done --json)" $'"one"\n"two"'
+tackle files send logs --to a src/numbers.gz >/dev/null
+ends 70 bash -c 'tackle files receive logs --as a --dir a --lines --unpack --exit-when-done >/dev/full'
+ends 0 tackle files receive logs --as a --dir a --lines --unpack --exit-when-done
+is "what could not be printed comes again" "$out" "$(seq 1000)"
+
+# Mistakes.
+ends 64 tackle files send logs src/big
+ends 64 tackle files send logs --to a, --limit 1 src/big
+ends 64 tackle files send logs --to ,a src/big
+ends 64 tackle files send logs --to a -
+ends 64 tackle files send logs --to a --name x src/big src/small
+ends 64 tackle files receive logs
+ends 70 tackle files receive logs --as a --dir "$home/nowhere"
+ends 70 tackle files send logs --to a "$home/nowhere"
+has "$err" nowhere
+ends 1 tackle files status nothing
+
+# A signal ends a wait in good order.
+tackle files receive logs --as a --dir a & waiter=$!
+for ((i = 0; i < 500; i++)); do
+    [[ $(tackle call PUBSUB SHARDCHANNELS) == *'tackle:files:{logs}'* ]] && break
+    sleep 0.02
+done
+kill -TERM $waiter
+wait $waiter
+is "the signal" $? 143
+
+# Kills at random moments, on both sides: the bytes are right in the end.
+rm -f a/* b/* && mkdir many
+for ((i = 0; i < 300; i++)); do echo "$RANDOM $i" >many/$i; done
+send() { tackle files send logs --limit 1mb --to a,b many/* src/big --wait 30s >/dev/null 2>&1; }
+for who in a b; do
+    (for ((i = 0; i < 12; i++)); do
+        timeout -s KILL 0.0$((RANDOM % 9 + 1)) tackle files receive logs --as $who --dir $who >/dev/null 2>&1
+    done
+    exec tackle files receive logs --as $who --dir $who >/dev/null 2>&1) &
+    receivers+=($!)
+done
+for ((i = 0; i < 6; i++)); do
+    timeout -s KILL 0.$((RANDOM % 2))$((RANDOM % 9 + 1)) bash -c "exec tackle files send logs --limit 1mb --to a,b many/* src/big" >/dev/null 2>&1
+done
+send || fail "sending ended with $?"
+kill "${receivers[@]}"
+wait "${receivers[@]}"
+for who in a b; do
+    cmp src/big $who/big || fail "$who has another big file"
+    for ((i = 0; i < 300; i++)); do cmp many/$i $who/$i || fail "$who lacks $i"; done
+    is "nothing else is there" "$(find $who -name '.tackle-*')" ""
+done
+is "the account" "$(tackle files status logs --json | jq -c '[.bytes,.file_count]')" '[0,0]'
+
+become shipper files.md
+ends 0 tackle files send logs --to a src/big src/small
+ends 0 tackle files receive logs --as a --dir a --exit-when-done
+ends 0 tackle files status logs

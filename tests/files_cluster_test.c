@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files on a cluster: all keys of a channel share a slot, which may move while a file is sent.
+ */
+#include <tackle/files.h>
+
+#include <limits.h>
+
+#include "core/resp.h"
+#include "support/call.h"
+#include "support/cluster.h"
+#include "support/parcels.h"
+
+static cluster *servers;
+static tkl_client *client;
+
+static int start(void **state)
+{
+    (void)state;
+    servers = cluster_start(false);
+    client = test_open(servers->url, NULL);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    tkl_close(client);
+    cluster_end(servers);
+    return 0;
+}
+
+typedef struct receiver {
+    tkl_files *files;
+    const parcels *p;
+    int code;
+} receiver;
+
+static void receive(void *arg, int index)
+{
+    receiver *r = arg;
+    (void)index;
+    char *dir = parcels_path(r->p, "a/");
+    tkl_files_receive_options options = {.dir = dir, .exit_when_done = true};
+    r->code = tkl_files_receive(r->files, tkl_str("a"), &options, 30000, NULL);
+    free(dir);
+}
+
+/* Moves the slot of the channel while the file is under way. */
+static void move_slot(const tkl_files_progress *progress, void *arg)
+{
+    static bool moved;
+    int slot = *(int *)arg;
+    if (moved || progress->file_done < 3 * 1024 * 1024)
+        return;
+    moved = true;
+    server *from = cluster_owner(servers, slot), *to = cluster_other(servers, slot);
+    cluster_move_begin(from, to, slot);
+    cluster_move_keys(from, to, slot, INT_MAX);
+    cluster_move_end(servers, to, slot);
+}
+
+static void a_file_passes_while_its_slot_moves(void **state)
+{
+    (void)state;
+    tkl_files *files;
+    tkl_files_options options = {.max_bytes = 1024 * 1024};
+    int slot = tkl__slot_of((tkl_bytes)TKL_LIT("tackle:files:{logs}"));
+    parcels p;
+    parcels_make(&p);
+    assert_ok(tkl_files_open(client, tkl_str("logs"), &options, &files));
+    char *path = parcels_file(&p, "src/f", 8 * 1024 * 1024, 5), *got = parcels_path(&p, "a/f");
+    receiver r = {.files = files, .p = &p};
+    crew *threads = crew_start(1, receive, &r);
+    tkl_files_send_options send = {.wait_ms = 30000, .on_progress = move_slot, .arg = &slot};
+    assert_ok(parcels_send(files, "a", path, &send));
+    crew_join(threads);
+    assert_ok(r.code);
+    assert_true(parcels_same(path, got));
+    free(path);
+    free(got);
+    tkl_files_close(files);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_passes_while_its_slot_moves),
+    };
+    return cmocka_run_group_tests(tests, start, end);
+}
