@@ -216,6 +216,14 @@ static int print_line(tkl_bytes line, void *arg)
     return m->failed_output;
 }
 
+static int flush_lines(void *arg)
+{
+    moving *m = arg;
+    if (!m->failed_output && cli_flush(m->cli) != CLI_OK)
+        m->failed_output = true;
+    return m->failed_output;
+}
+
 static int receive_files(cli_session *cli, tkl_files *files)
 {
     moving m = {.cli = cli, .lines = cli_flag(cli, "lines")};
@@ -224,6 +232,7 @@ static int receive_files(cli_session *cli, tkl_files *files)
                                          .sync = cli_flag(cli, "sync"),
                                          .exit_when_done = cli_flag(cli, "exit-when-done"),
                                          .on_line = m.lines ? print_line : NULL,
+                                         .on_flush = m.lines ? flush_lines : NULL,
                                          .on_file = show_file,
                                          .on_progress = show_progress,
                                          .arg = &m};

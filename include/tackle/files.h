@@ -151,6 +151,9 @@ typedef struct tkl_files_receive_options {
      * call with TKL_EINTR; this line and those behind it come again. After a crash the last lines,
      * up to a few megabytes, may come again. */
     int (*on_line)(tkl_bytes line, void *arg);
+    /* Called before the lines since the last call count as delivered: writes out what is buffered.
+     * Nonzero ends the call with TKL_EINTR, and these lines come again. NULL: nothing is buffered. */
+    int (*on_flush)(void *arg);
     void (*on_file)(const tkl_files_outcome *outcome, void *arg);
     void (*on_progress)(const tkl_files_progress *progress, void *arg); /* now and then */
     void *arg;

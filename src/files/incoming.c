@@ -179,6 +179,13 @@ static int verify(const tkl__incoming *in, const tkl__files_sum *sum)
                : tkl__fail(TKL_EPROTO, "the checksum is %s and should be %s", sum->text, in->sum);
 }
 
+/* The callback wants no more: what it took is noted. */
+static int stopped(tkl__incoming *in)
+{
+    int saved = tkl__partial_save_lines(in);
+    return saved == TKL_OK ? tkl__fail(TKL_EINTR, "the callback for lines ended the call") : saved;
+}
+
 /* The last line, and whether the gzip data were whole. */
 static int end_lines(tkl__incoming *in)
 {
@@ -187,11 +194,14 @@ static int end_lines(tkl__incoming *in)
         return tkl__fail(TKL_EDAMAGED, "%s", in->unpack_error);
     if (in->unpacker)
         rc = tkl__files_unpack_end(in->unpacker);
-    int last = rc == TKL_OK || rc == TKL_EDAMAGED ? tkl__files_lines_end(&in->lines) : rc;
-    int saved = tkl__partial_save_lines(in);
-    if (last != TKL_OK || saved != TKL_OK)
-        return last != TKL_OK ? last : saved;
-    return rc == TKL_EDAMAGED ? tkl__fail(rc, "the gzip data end early") : rc;
+    bool early = rc == TKL_EDAMAGED;
+    if (rc == TKL_OK || early)
+        rc = tkl__files_lines_end(&in->lines);
+    if (rc == TKL_EINTR)
+        return stopped(in);
+    if (rc == TKL_OK)
+        rc = tkl__partial_flush_lines(in);
+    return rc == TKL_OK && early ? tkl__fail(TKL_EDAMAGED, "the gzip data end early") : rc;
 }
 
 /* Delivers it; what cannot be unpacked is put in place as it came. */
@@ -264,11 +274,7 @@ static int write_chunk(tkl__incoming *in, const tkl_reply *reply)
     in->position++;
     tell_progress(in, (int64_t)data.len);
     rc = tkl__partial_feed(in, data);
-    if (rc == TKL_EINTR) {
-        int saved = tkl__partial_save_lines(in);
-        return saved == TKL_OK ? tkl__fail(rc, "the callback for lines ended the call") : saved;
-    }
-    return rc;
+    return rc == TKL_EINTR ? stopped(in) : rc;
 }
 
 /* What the acknowledgement says of the file. */
@@ -336,6 +342,8 @@ int tkl__incoming_step(tkl__incoming *in, bool *finished)
     if (in->chunk <= 0 || in->chunk > TKL__FILES_CHUNK)
         return tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
     int rc = tkl__partial_open(in);
+    if (rc == TKL_EINTR)
+        return stopped(in);
     if (rc == TKL_OK && !in->placed)
         rc = fetch(in);
     bool all = in->complete && in->position == in->sent && in->acked == in->position;
@@ -361,12 +369,10 @@ static int deliver_small(tkl__incoming *in, char *path, size_t size)
     int rc = tkl__partial_load_lines(in);
     if (rc == TKL_OK)
         rc = tkl__partial_feed(in, in->data);
+    if (rc == TKL_EINTR)
+        return stopped(in);
     if (rc == TKL_OK)
         rc = end_lines(in);
-    if (rc == TKL_EINTR) {
-        int saved = tkl__partial_save_lines(in);
-        rc = saved == TKL_OK ? tkl__fail(rc, "the callback for lines ended the call") : saved;
-    }
     if (rc != TKL_EDAMAGED)
         return rc;
     rc = tkl__partial_place_small(in, path, size);

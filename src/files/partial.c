@@ -109,13 +109,24 @@ int tkl__partial_feed(tkl__incoming *in, tkl_bytes data)
     return TKL_OK; /* the rest is received, and the file is kept */
 }
 
+int tkl__partial_flush_lines(const tkl__incoming *in)
+{
+    const tkl_files_receive_options *options = &in->receiving->options;
+    if (options->on_flush && options->on_flush(options->arg) != 0)
+        return tkl__fail(TKL_EINTR, "the callback for lines could not write them");
+    return TKL_OK;
+}
+
 int tkl__partial_save_lines(tkl__incoming *in)
 {
     char text[24];
     int fd;
     if (!in->receiving->options.on_line || in->lines.delivered <= in->saved)
         return TKL_OK;
-    int rc = create(in, name_of(in, "lines").text, 0, &fd);
+    int rc = tkl__partial_flush_lines(in);
+    if (rc != TKL_OK)
+        return rc;
+    rc = create(in, name_of(in, "lines").text, 0, &fd);
     if (rc != TKL_OK)
         return rc;
     int len = snprintf(text, sizeof text, "%020" PRId64 "\n", in->lines.delivered);

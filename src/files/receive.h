@@ -101,7 +101,9 @@ void tkl__partial_close(tkl__incoming *in);
 int tkl__partial_write(tkl__incoming *in, tkl_bytes data);
 /* Bytes to lines, or nowhere. */
 int tkl__partial_feed(tkl__incoming *in, tkl_bytes data);
-/* Notes how far lines were delivered. */
+/* Has the callback write out its lines; TKL_EINTR: it cannot. */
+int tkl__partial_flush_lines(const tkl__incoming *in);
+/* The same, and notes how far lines were delivered. */
 int tkl__partial_save_lines(tkl__incoming *in);
 int tkl__partial_load_lines(tkl__incoming *in);
 int tkl__partial_sync(const tkl__incoming *in);

@@ -96,6 +96,6 @@ done
 is "the account" "$(tackle files status logs --json | jq -c '[.bytes,.file_count]')" '[0,0]'
 
 become shipper files.md
-ends 0 tackle files send logs --to a src/big src/small
+ends 0 tackle files send logs --limit 64mb --to a src/big src/small
 ends 0 tackle files receive logs --as a --dir a --exit-when-done
 ends 0 tackle files status logs
