@@ -14,22 +14,21 @@ int cli_files_open(cli_session *cli, const tkl_files_options *options, tkl_files
 
 static const cli_option send_options[] = {
     {"to", CLI_TEXT, "A,B,C", "the receivers"},
-    {"limit", CLI_SIZE, "SIZE",
-     "memory limit of the channel, at least 4kb (default 256mb at first)"},
+    {"limit", CLI_SIZE, "SIZE", "memory limit of the channel (default 256mb at first)"},
     {"name", CLI_TEXT, "NAME", "send one file, or standard input, under this name"},
     {"wait", CLI_DURATION, "DURATION", "wait so long for the receivers to have it (default 0)"},
     {"drop-after", CLI_DURATION, "DURATION",
-     "while waiting, drop receivers gone for so long (default 0: never)"},
-    {"ttl", CLI_DURATION, "DURATION", "what is not received within this is given up (default 7d)"},
+     "drop receivers gone for so long (default 0: never)"},
+    {"ttl", CLI_DURATION, "DURATION", "how long the server keeps a file (default 7d)"},
     {"lease", CLI_DURATION, "DURATION", "a silent sender counts as gone after this (default 10s)"},
     {"resume", CLI_DURATION, "DURATION",
-     "how long a sender that is gone may come back (default 10m)"},
+     "how long it may be interrupted (default 10m)"},
     {0},
 };
 
 static const cli_option receive_options[] = {
     {"as", CLI_TEXT, "NAME", "the name of this receiver"},
-    {"dir", CLI_TEXT, "DIR", "where files go, and with --lines what is under way (default .)"},
+    {"dir", CLI_TEXT, "DIR", "where files go, or what is under way (default .)"},
     {"lines", CLI_FLAG, NULL, "print lines instead of writing files"},
     {"unpack", CLI_FLAG, NULL, "unpack what is compressed by gzip"},
     {"sync", CLI_FLAG, NULL, "write through to the disk before the server may forget it"},
