@@ -81,7 +81,7 @@ static const cli_verb verbs[] = {
     {
         .name = "status",
         .args = "CHANNEL",
-        .summary = "files on the channel, who lacks them, who is gone, and what went wrong",
+        .summary = "files, who lacks them, who is gone, and what went wrong",
         .example = "echo 'hello' | tackle files send logs --to a --name greeting\n"
                    "tackle files status logs --json",
         .run = cli_files_status,
