@@ -165,6 +165,37 @@ static void a_damaged_chat_does_not_end_a_wait(void **state)
     tkl_inbox_close(bob);
 }
 
+/* Listening to so many takes longer than the wait: that is no reason not to look. */
+static void a_short_wait_for_many_chats_looks_at_all(void **state)
+{
+    enum { CHATS = 200 };
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_inbox *bob = open_inbox(client, "bob");
+    tkl_chat *all[CHATS];
+    tkl_inbox_chats *chats;
+    for (int i = 0; i < CHATS; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "c%d", i);
+        all[i] = create_chat(f->client, id, "bob");
+    }
+    expect_inbox(bob, ""); /* learns the list */
+    for (int i = 0; i < CHATS; i++) {
+        chat_say(all[i], "bob", "x");
+        tkl_chat_close(all[i]);
+    }
+    proxy_delay(p, TO_CLIENT, 10);
+    assert_ok(tkl_inbox_fetch(bob, 1, 1, &chats));
+    assert_int_equal(chats->count, CHATS);
+    for (size_t i = 0; i < chats->count; i++)
+        assert_ok(chats->items[i].code);
+    tkl_inbox_chats_free(chats);
+    tkl_inbox_close(bob);
+    tkl_close(client);
+    proxy_end(p);
+}
+
 static void fetch_one_chat(void *arg, int index)
 {
     (void)index;
@@ -632,6 +663,7 @@ int main(void)
         TEST(an_inbox_hears_of_new_chats),
         TEST(an_idle_inbox_sends_nothing_and_asks_only_where_a_message_is),
         TEST(a_damaged_chat_does_not_end_a_wait),
+        TEST(a_short_wait_for_many_chats_looks_at_all),
         TEST(a_member_that_leaves_waits_no_more),
         TEST(an_interrupted_wait_ends_at_once),
         TEST(a_wait_survives_lost_connections_and_flushall),

@@ -102,7 +102,9 @@ static int listen_to(const tkl__look *l, tkl_bytes channel, tkl__ear *ear, int *
     if (rc == TKL_OK)
         rc = tkl__listen(client, channel, tkl_str(""), deadline, &ear->waiter);
     *anew |= rc == TKL_OK;
-    if (tkl__may_pass(rc)) {
+    if (tkl__may_pass(rc) && tkl__left(l->until) == 0) {
+        rc = TKL_OK; /* the wait is over, and that is not the server's fault */
+    } else if (tkl__may_pass(rc)) {
         tkl__rest(ear, began);
         *code = rc;
         if (node)
@@ -116,7 +118,7 @@ static int listen_to(const tkl__look *l, tkl_bytes channel, tkl__ear *ear, int *
 static int listen_to_all(tkl__look *l, bool *anew)
 {
     int rc = listen_to(l, channel_of_list(l), &l->all->list, &l->list_code, anew);
-    for (size_t i = 0; rc == TKL_OK && i < l->all->count; i++) {
+    for (size_t i = 0; rc == TKL_OK && i < l->all->count && tkl__left(l->until) > 0; i++) {
         tkl__place *p = l->all->items[i];
         rc = listen_to(l, channel_of(p), &p->ear, &p->code, anew);
     }
