@@ -23,7 +23,7 @@ local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
 local EUNKNOWN = -5
 local REMEMBERED = 20000 -- requests
 local REMEMBERED_MS = 60000 -- at least, and as long as they may be repeated
-local NOTE_BYTES = 1000 -- of a message that is published
+local NOTE_BYTES = 200 -- of a message that is published; they may pile up for who does not read
 local PARTS = 3 -- of a request: itself, the id of its first message, the time
 
 -- The id that an earlier attempt got; nil: there was none.
