@@ -6,6 +6,7 @@
  */
 #include <tackle/chat.h>
 
+#include "core/client.h"
 #include "support/chats.h"
 #include "support/cluster.h"
 #include "support/fixture.h"
@@ -566,6 +567,7 @@ static void hanging_start(hanging *h)
     for (int i = 0; i < CLUSTER_SIZE; i++)
         server_do(h->cluster->servers[i], "CONFIG SET cluster-require-full-coverage no");
     h->client = test_open(h->cluster->url, NULL);
+    h->client->heartbeat_us = 500000;
     server *home = owner_of(h->cluster, "bob");
     h->bad = create_beside(h, "bad", home, home);
     h->server = owner_of(h->cluster, tkl_chat_id(h->bad).data);
@@ -648,7 +650,7 @@ static void a_server_that_hangs_during_a_wait_keeps_no_other_chat_waiting(void *
     snprintf(channel, sizeof channel, "tackle:chat:{%s}", tkl_chat_id(h.bad).data);
     start_waiting(&w, h.server, channel);
     hang(&h);
-    test_sleep_ms(10000); /* the heartbeat has found out */
+    test_sleep_ms(2500); /* the heartbeat has found out */
     chat_say(h.good, "ann", "x");
     expect_good(&w, &h, "1:x");
     server_thaw(h.replica);
