@@ -34,16 +34,15 @@ local function check_next(count)
   end
 end
 
--- Numbers that nobody has: those that were given back first.
+-- Numbers that nobody has: those that were given back first. The first write of a script is the one
+-- that the server refuses when it is out of memory; SPOP it would not.
 local function take_numbers(count)
   check_next(count)
-  local numbers = redis.call('SPOP', FREE, count)
-  local missing = count - #numbers
-  if missing > 0 then
-    local next = redis.call('HINCRBY', META, 'next', missing)
-    for i = next - missing, next - 1 do
-      numbers[#numbers + 1] = text_of(i)
-    end
+  local missing = math.max(0, count - redis.call('SCARD', FREE))
+  local next = redis.call('HINCRBY', META, 'next', missing)
+  local numbers = missing < count and redis.call('SPOP', FREE, count - missing) or {}
+  for i = next - missing, next - 1 do
+    numbers[#numbers + 1] = text_of(i)
   end
   return numbers
 end

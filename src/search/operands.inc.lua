@@ -250,6 +250,7 @@ local function and_bits(wanted, excluded, into, scratch)
   if #wanted == 1 and #excluded == 0 then
     return wanted[1]
   end
+  redis.call('DEL', into) -- so that the server allows what follows even when it is out of memory
   redis.call('BITOP', 'AND', into, unpack(keys_of(wanted, true)))
   for _, operand in ipairs(excluded) do
     take_out(into, operand, scratch)

@@ -23,6 +23,7 @@ end
 if from == 0 then
   redis.call('DEL', BITS)
 end
+redis.call('PEXPIRE', BITS, ttl) -- a first write that is allowed when the server is out of memory
 -- Where the range begins in the order: by places a step is read at once, by LIMIT the server would
 -- walk over all that came before.
 local before = string.sub(low, 1, 1) == '(' and string.sub(low, 2) or '(' .. low

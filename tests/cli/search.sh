@@ -127,7 +127,7 @@ printf 'id,text\n' >"$home/empty.csv"
 is "no rows" "$(tackle search import p "$home/empty.csv" --json | jq .documents)" 0
 head -c 40 "$home/two.csv.gz" >"$home/cut.csv.gz"
 ends 70 tackle search import p "$home/cut.csv.gz" --text title,text
-for i in {1..1234}; do printf '{"id": "n%s", "text": "many document%s"}\n' "$i" "$i"; done >"$home/many.jsonl"
+for i in {1..1234}; do printf '{"id": "n%s", "text": "many more document%s"}\n' "$i" "$i"; done >"$home/many.jsonl"
 is "many" "$(tackle search import q "$home/many.jsonl" --json | jq -c '[.documents, .new]')" '[1234,1234]'
 is "many" "$(tackle search query q 'many' --size 1 --json | jq .total)" 1234
 
@@ -136,10 +136,20 @@ ends 0 tackle search add q z '区块链 the lock free queue'
 is "phrase" "$(ids q '"the lock"')$(ids q '"lock queue"')$(ids q lock-free)" zz
 is "user words" "$(ids q 区块链)$(ids q 块链)" zz
 
+# A server that is full: nothing changes, and what is there is found.
+tackle call CONFIG SET maxmemory 1 >/dev/null
+ends 70 tackle search add q full 'many more'
+has "$err" "out of memory"
+ends 70 tackle search import q "$home/many.jsonl"
+is "both are common" "$(tackle search query q 'many more' --size 1 --json | jq .total)" 1234
+is "removing works" "$(tackle search remove q n1234)" 1
+tackle call CONFIG SET maxmemory 0 >/dev/null
+is "as before" "$(tackle search query q 'many more' --size 1 --json | jq .total)" 1233
+
 # Line by line: a wrong query does not end it, but its exit code says so.
 lines=$(printf 'document1\n:size 2\n:sort\nmany\n\n:show text\ndocument7\n:quit\nmany\n' | tackle search shell q 2>"$home/err")
 is "the shell" "$(head -n 1 <<<"$lines"; wc -l <<<"$lines")" $'n1\n7'
-has "$lines" "many *document7*"
+has "$lines" "many more *document7*"
 has "$(cat "$home/err")" "these are 3 to 4"
 ends 64 sh -c "printf '\"open\nmany\n' | tackle search shell q --size 1"
 has "$out" n
