@@ -23,6 +23,7 @@ static int lock_open(tkl_client *client, tkl_bytes name, const cli_hold_options 
         .replicas = o->replicas,
         .shared = o->shared,
         .auto_renew = o->watch != NULL,
+        .watch = o->watch != NULL,
         .on_lost = o->watch != NULL ? lock_lost : NULL,
         .arg = o->watch,
     };
@@ -110,6 +111,7 @@ static int sem_open(tkl_client *client, tkl_bytes name, const cli_hold_options *
         .label = o->label,
         .replicas = o->replicas,
         .auto_renew = o->watch != NULL,
+        .watch = o->watch != NULL,
         .on_lost = o->watch != NULL ? sem_lost : NULL,
         .arg = o->watch,
     };

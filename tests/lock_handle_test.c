@@ -186,8 +186,8 @@ static void options_that_make_no_sense_are_refused(void **state)
 {
     fixture *f = *state;
     const tkl_lock_options wrong[] = {
-        {.lease_ms = -1}, {.lease_ms = INT64_MAX}, {.timeout_ms = -1},
-        {.replicas = -1}, {.reserved = {1}},       {.reserved = {[7] = 1}},
+        {.lease_ms = -1}, {.lease_ms = INT64_MAX}, {.timeout_ms = -1},      {.replicas = -1},
+        {.watch = true},  {.reserved = {1}},       {.reserved = {[7] = 1}},
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         tkl_lock *lock;

@@ -166,6 +166,52 @@ static void a_broken_lock_is_told_at_the_next_renewal(void **state)
     tkl_lock_close(lock);
 }
 
+/* Opens and acquires one that listens while it is held: its next renewal is minutes away. */
+static tkl_lock *listening(fixture *f, alarm_bell *bell)
+{
+    tkl_lock *lock = open_lock(
+        f->client, "door",
+        &(tkl_lock_options){
+            .lease_ms = 3600000, .auto_renew = true, .watch = true, .on_lost = ring, .arg = bell});
+    int64_t before = server_calls(f->server, "ssubscribe");
+    assert_ok(tkl_lock_acquire(lock, 0));
+    eventually(server_calls(f->server, "ssubscribe") > before, LONG_MS);
+    return lock;
+}
+
+static void a_holder_that_listens_hears_of_a_break_at_once(void **state)
+{
+    fixture *f = *state;
+    alarm_bell bell = {0};
+    tkl_client *other = test_open(f->server->url, NULL);
+    tkl_lock *boss = open_lock(other, "door", NULL), *lock = listening(f, &bell);
+    int64_t start = test_now_ms();
+    assert_ok(tkl_lock_break(boss));
+    assert_rung_once(&bell);
+    assert_in_range(test_now_ms() - start, 0, 5000);
+    assert_code(tkl_lock_release(lock), TKL_NOTOWNER);
+    assert_ok(tkl_lock_acquire(lock, 0)); /* and listens again */
+    assert_ok(tkl_lock_release(lock));
+    assert_int_equal(atomic_load(&bell.rung), 1);
+    tkl_lock_close(lock);
+    tkl_lock_close(boss);
+    tkl_close(other);
+}
+
+/* The server forgot it, and another program notices. */
+static void a_holder_that_listens_hears_that_the_server_forgot_it(void **state)
+{
+    fixture *f = *state;
+    alarm_bell bell = {.releases = true};
+    tkl_lock *lock = listening(f, &bell), *other = open_lock(f->client, "door", NULL);
+    server_do(f->server, "FLUSHALL");
+    assert_ok(tkl_lock_acquire(other, 0));
+    eventually(atomic_load(&bell.rung) == 1, LONG_MS);
+    assert_ok(tkl_lock_release(other));
+    tkl_lock_close(other);
+    tkl_lock_close(lock);
+}
+
 static void a_loss_found_by_hand_is_told_too(void **state)
 {
     fixture *f = *state;
@@ -330,6 +376,8 @@ int main(int argc, char **argv)
         TEST(many_are_renewed_together),
         TEST(the_end_of_a_lease_is_told_once),
         TEST(a_broken_lock_is_told_at_the_next_renewal),
+        TEST(a_holder_that_listens_hears_of_a_break_at_once),
+        TEST(a_holder_that_listens_hears_that_the_server_forgot_it),
         TEST(a_loss_found_by_hand_is_told_too),
         TEST(it_may_be_released_where_the_loss_is_told),
         TEST(releasing_in_time_rings_no_bell),

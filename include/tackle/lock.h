@@ -56,6 +56,8 @@ typedef struct tkl_lock_options {
     int64_t timeout_ms; /* of one call; 0: the client's */
     int64_t lease_ms;   /* 0: 30000; 1 to 10 years */
     bool auto_renew;    /* renew in the background until released or lost */
+    bool watch; /* with auto_renew: a thread listens while it is held, so that a break and a server
+                   that forgot it are noticed at once, and not at the next renewal */
     bool reentrant;    /* acquiring what this handle holds counts up; as many releases are needed */
     bool shared;       /* read lock: many at once, but none beside a writer */
     const char *label; /* shown by tkl_lock_show(); at most 256 bytes; copied; NULL: none */

@@ -33,6 +33,8 @@ typedef struct tkl_semaphore_options {
     int64_t timeout_ms; /* of one call; 0: the client's */
     int64_t lease_ms;   /* of a permit; 0: 30000; 1 to 10 years */
     bool auto_renew;    /* renew in the background until released or lost */
+    bool watch; /* with auto_renew: a thread listens while it is held, so that a break and a server
+                   that forgot it are noticed at once, and not at the next renewal */
     const char *label;  /* shown by tkl_semaphore_show(); at most 256 bytes; copied; NULL: none */
     int replicas;       /* a permit counts once this many replicas have it; 0: none */
     /* Called once per permit when it is lost while held. NULL: nobody wants to know. */

@@ -190,6 +190,14 @@ static int start(tkl__follower *f)
     return rc;
 }
 
+int tkl__follow_start(tkl__follower *f)
+{
+    pthread_mutex_lock(&f->mutex);
+    int rc = f->running ? TKL_OK : start(f);
+    pthread_mutex_unlock(&f->mutex);
+    return rc;
+}
+
 /* With the lock: until the first attempt is over. */
 static int await_first(tkl__follower *f)
 {

@@ -61,6 +61,8 @@ void tkl__follow_init(tkl__follower *follower);
 /* Ends the thread, at once even if a server does not answer. In a forked child: frees memory. */
 void tkl__follow_close(tkl__follower *follower);
 
+/* Begins to follow, and does not wait. */
+int tkl__follow_start(tkl__follower *follower);
 /* Begins to follow, if that has not happened yet, and waits for the first attempt to load. With
  * TKL_OK the copy may be read under the lock, which is held then. When nothing was ever loaded, the
  * result is the error of the last attempt, and the lock is not held. */

@@ -3,9 +3,10 @@
 -- KEYS[2] sharers
 -- KEYS[3] line
 -- ARGV[1] most     holders to drop in one go
+-- ARGV[2] everyone channel of all waiters of the name, on which holders that watch listen, too
 -- returns how many held it
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
-local most = ARGV[1]
+local most, everyone = unpack(ARGV)
 -- include: hold
 
 local state = read_state(read_fields())
@@ -19,4 +20,7 @@ for _, token in ipairs(held) do
 end
 hand_over(state)
 settle(state)
+if held[1] then
+  redis.pcall('SPUBLISH', everyone, ' broken')
+end
 return state.failure or #held

@@ -16,7 +16,7 @@
  *   :line     list: the waiters by arrival, "token mode lease client who channel"
  *
  * Channels: ":w:CLIENT", where the waiters of one client hear of hand-overs, and ":all", where all
- * waiters of the name are called back into the line.
+ * waiters of the name are called back into the line, and holders that watch hear of a break.
  *
  * Times are microseconds of the server's clock. "who" is one word, "host/pid/label". The state
  * alone shows whether a lock is free and nobody waits: taking it, and giving it back, then touches
@@ -152,6 +152,8 @@ static void set_lease(tkl__hold *h, int64_t lease_ms)
 static int check_rules(const tkl__hold_rules *rules)
 {
     int rc = check_lease(rules->lease_ms);
+    if (rc == TKL_OK && rules->watch && !rules->auto_renew)
+        rc = tkl__fail(TKL_EINVAL, "watch needs auto_renew");
     if (rc == TKL_OK)
         rc = tkl__check_number("timeout_ms", rules->timeout_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK)
@@ -216,10 +218,12 @@ void tkl__hold_close(tkl__hold *h)
             h->depth = 1;
             tkl__hold_release(h, true);
         }
+        tkl__hold_unwatch(h);
         tkl__unkeep_wait(h->client, &h->kept);
         pthread_mutex_destroy(&h->turn);
         pthread_mutex_destroy(&h->mutex);
     } else {
+        tkl__hold_unwatch(h);
         tkl__unkeep(h->client, &h->kept); /* forgets the parent's list */
     }
     free_hold(h);

@@ -19,6 +19,7 @@ typedef struct tkl__hold_rules {
     const char *label;     /* NULL: none */
     int replicas;
     bool shared, auto_renew, reentrant;
+    bool watch;                   /* see watch.c; with auto_renew */
     void (*on_lost)(void *owner); /* NULL: nobody wants to know */
     void *owner;
 } tkl__hold_rules;

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "core/follow.h"
 #include "core/keeper.h"
 #include "core/name.h"
 #include "core/options.h"
@@ -39,6 +40,8 @@ struct tkl__hold {
     pthread_mutex_t turn; /* one operation at a time; guards these: */
     bool in_line;         /* a place in the line was asked for with this token */
     bool out_of_reach;    /* a release failed: closing does not try once more */
+    bool watched;         /* the follower runs */
+    tkl__follower watch;
 
     pthread_mutex_t mutex; /* guards what follows */
     char token[TKL_TOKEN_SIZE];
@@ -89,6 +92,10 @@ static inline int64_t tkl__hold_us(int64_t ms)
 {
     return ms * 1000;
 }
+
+/* ---- watch.c: with the turn ---- */
+void tkl__hold_watch(tkl__hold *h);
+void tkl__hold_unwatch(tkl__hold *h);
 
 /* Not in a forked child: what the handle holds is its parent's, and a thread of the parent may have
  * had its mutexes. */

@@ -66,10 +66,12 @@ void tkl__hold_become_held(tkl__hold *h, const tkl__hold_grant *g)
     pthread_mutex_unlock(&h->mutex);
     if (due != TKL__FOREVER)
         tkl__keep(h->client, &h->kept, tkl__lease_end(due));
+    tkl__hold_watch(h);
 }
 
 void tkl__hold_become_free(tkl__hold *h)
 {
+    tkl__hold_unwatch(h);
     pthread_mutex_lock(&h->mutex);
     h->held = h->unsure = h->suspect = h->short_lease = h->freeing = h->freed = false;
     h->depth = 0;

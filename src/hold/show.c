@@ -178,9 +178,9 @@ int tkl__hold_break(tkl__hold *h)
     bool broken = false;
     snprintf(most, sizeof most, "%d", BREAK_MAX);
     for (int round = 0; round < BREAK_ROUNDS; round++) {
-        tkl_bytes args[] = {tkl_str(most)};
+        tkl_bytes args[] = {tkl_str(most), h->everyone};
         tkl_reply *reply;
-        int rc = tkl__hold_run(h, &tkl__lua_hold_break, args, 1, &reply);
+        int rc = tkl__hold_run(h, &tkl__lua_hold_break, args, 2, &reply);
         if (rc != TKL_OK)
             return rc;
         int64_t some = tkl_reply_int(reply);

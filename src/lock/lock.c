@@ -44,6 +44,7 @@ int tkl_lock_open(tkl_client *client, tkl_bytes name, const tkl_lock_options *op
         .replicas = o->replicas,
         .shared = o->shared,
         .auto_renew = o->auto_renew,
+        .watch = o->watch,
         .reentrant = o->reentrant,
         .on_lost = o->on_lost ? lost : NULL,
         .owner = lock,

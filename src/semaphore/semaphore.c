@@ -49,6 +49,7 @@ int tkl_semaphore_open(tkl_client *client, tkl_bytes name, int64_t limit,
         .replicas = o->replicas,
         .shared = true,
         .auto_renew = o->auto_renew,
+        .watch = o->watch,
         .on_lost = o->on_lost ? lost : NULL,
         .owner = sem,
     };

@@ -158,14 +158,14 @@ is "it said" "$(cat "$home/said")" caught
 # ---- Losing the lock ------------------------------------------------------------------------------
 
 # The command and all it started are ended.
-start_family "$home/lost" --lease 3s 2>"$home/complaint"
+start_family "$home/lost" --lease 1h 2>"$home/complaint"
 ends 0 tackle lock break family
 ended $runner 76
 family_is_gone "$home/lost"
 has "$(cat "$home/complaint")" "lost family: ending the command"
 
 # Also when they will not hear of it.
-tackle lock run stubborn --lease 3s --grace 100ms -- sh -c \
+tackle lock run stubborn --lease 1h --grace 100ms -- sh -c \
     'trap "" TERM; echo $$ >"$0"; while :; do sleep 0.05; done' "$home/stubborn" 2>/dev/null &
 runner=$!
 eventually "it runs" test -s "$home/stubborn"
@@ -174,7 +174,7 @@ ended $runner 76
 gone "$(cat "$home/stubborn")" || fail "the command goes on"
 
 # The grace time is theirs to tidy up.
-tackle lock run tidy --lease 3s -- sh -c \
+tackle lock run tidy --lease 1h -- sh -c \
     'trap "echo tidied >$0.done; exit 0" TERM; echo >"$0"; while :; do sleep 0.05; done' \
     "$home/tidy" 2>/dev/null &
 runner=$!
@@ -184,7 +184,7 @@ ended $runner 76
 is "it tidied up" "$(cat "$home/tidy.done")" tidied
 
 # With --on-lost warn it goes on, and its exit code counts.
-tackle lock run warned --lease 3s --on-lost warn -- sh -c \
+tackle lock run warned --lease 1h --on-lost warn -- sh -c \
     'echo >"$0"; until [ -e "$0.go" ]; do sleep 0.05; done; exit 4' \
     "$home/warned" 2>"$home/complaint" &
 runner=$!
