@@ -4,6 +4,7 @@
  *
  * ctest: label threads
  */
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "support/fixture.h"
@@ -198,6 +199,24 @@ static void a_holder_that_listens_hears_of_a_break_at_once(void **state)
     tkl_close(other);
 }
 
+/* Each acquisition is renewed as soon as it listens, which is when it is released. */
+static void a_release_beside_a_renewal_is_no_loss(void **state)
+{
+    fixture *f = *state;
+    alarm_bell bell = {0};
+    tkl_lock *lock = open_lock(
+        f->client, "door",
+        &(tkl_lock_options){.auto_renew = true, .watch = true, .on_lost = ring, .arg = &bell});
+    for (int i = 0; i < 1000; i++) {
+        assert_ok(tkl_lock_acquire(lock, 0));
+        if (i % 2)
+            sched_yield();
+        assert_ok(tkl_lock_release(lock));
+    }
+    assert_int_equal(atomic_load(&bell.rung), 0);
+    tkl_lock_close(lock);
+}
+
 /* The server forgot it, and another program notices. */
 static void a_holder_that_listens_hears_that_the_server_forgot_it(void **state)
 {
@@ -377,6 +396,7 @@ int main(int argc, char **argv)
         TEST(the_end_of_a_lease_is_told_once),
         TEST(a_broken_lock_is_told_at_the_next_renewal),
         TEST(a_holder_that_listens_hears_of_a_break_at_once),
+        TEST(a_release_beside_a_renewal_is_no_loss),
         TEST(a_holder_that_listens_hears_that_the_server_forgot_it),
         TEST(a_loss_found_by_hand_is_told_too),
         TEST(it_may_be_released_where_the_loss_is_told),

@@ -377,6 +377,13 @@ static int give_up(tkl__hold *h)
     return TKL_OK;
 }
 
+static void note_releasing(tkl__hold *h, bool releasing)
+{
+    pthread_mutex_lock(&h->mutex);
+    h->releasing = releasing;
+    pthread_mutex_unlock(&h->mutex);
+}
+
 /* The answer may be lost when the release is done, and the next request finds nothing to release:
  * which says nothing against the owner as long as the lease lasts. */
 static int release_held(tkl__hold *h, bool wait_for_reply)
@@ -413,7 +420,10 @@ static int release(tkl__hold *h, bool wait_for_reply)
         h->depth--;
         return TKL_OK;
     }
-    return release_held(h, wait_for_reply);
+    note_releasing(h, true);
+    int rc = release_held(h, wait_for_reply);
+    note_releasing(h, false);
+    return rc;
 }
 
 int tkl__hold_release(tkl__hold *h, bool wait_for_reply)

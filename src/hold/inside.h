@@ -49,6 +49,7 @@ struct tkl__hold {
     bool unsure;      /* an acquire had no answer: the token may hold */
     bool lost;        /* the server said so, or the time is up */
     bool told;        /* ... and so does the owner know */
+    bool releasing;   /* a release is under way: a renewal that finds nothing is no loss */
     bool freeing;     /* a release had no answer: the keeper repeats it */
     bool freed;       /* ... and the server has answered that */
     bool suspect;     /* the last renewal failed */

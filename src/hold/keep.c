@@ -111,7 +111,7 @@ bool tkl__hold_is_freed(tkl__hold *h)
 static bool become_lost(tkl__hold *h, uint64_t serial)
 {
     pthread_mutex_lock(&h->mutex);
-    bool first = h->held && !h->told && !h->freeing && h->serial == serial;
+    bool first = h->held && !h->told && !h->freeing && !h->releasing && h->serial == serial;
     if (first)
         h->lost = h->told = true;
     pthread_mutex_unlock(&h->mutex);
@@ -178,6 +178,16 @@ static void renewal_answered(tkl__hold *h, const tkl__hold_grant *g)
     pthread_mutex_unlock(&h->mutex);
 }
 
+/* Nothing was there to renew. A release that is under way may have been quicker. */
+static void renewal_refused(tkl__hold *h)
+{
+    pthread_mutex_lock(&h->mutex);
+    h->suspect = h->releasing && h->held && h->serial == h->renewal.serial;
+    pthread_mutex_unlock(&h->mutex);
+    if (become_lost(h, h->renewal.serial))
+        h->rules.on_lost(h->rules.owner);
+}
+
 static void renewal_failed(tkl__hold *h)
 {
     pthread_mutex_lock(&h->mutex);
@@ -203,10 +213,10 @@ static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
         release_answered(h, rc);
     else if (rc == TKL_OK)
         renewal_answered(h, &g);
-    else if (rc != TKL_NOTOWNER)
+    else if (rc == TKL_NOTOWNER)
+        renewal_refused(h);
+    else
         renewal_failed(h);
-    else if (become_lost(h, h->renewal.serial))
-        h->rules.on_lost(h->rules.owner);
 }
 
 static int64_t keeper_due(tkl__kept *kept)
