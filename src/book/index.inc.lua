@@ -18,7 +18,8 @@ local function add_parts_of_key(members, entry)
   end
 end
 
--- Parts of a form: from each syllable but the first to the end.
+-- Parts of a form: from each syllable but the first to the end. At most as many as the form has
+-- bytes.
 local function add_parts_of_form(members, form, entry)
   local at = string.find(form, SYLLABLE, 1, true)
   while at do

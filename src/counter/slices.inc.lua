@@ -3,6 +3,7 @@
 local FOREIGN = 'DAMAGED the counter was not written by tackle'
 local AT_ONCE = 1000 -- fields of one command
 local SAMPLES_MAX, PRECISIONS_MAX = 2000, 16
+local SHAPE_MAX = 512 -- bytes
 
 -- A number that a field holds, 0 when it is not set.
 local function number_in(value)
@@ -15,7 +16,7 @@ end
 
 -- The samples and the precisions of a shape, "120 1000 5000".
 local function read_shape(shape)
-  local samples, rest = string.match(shape, '^(%d+)( [ %d]+)$')
+  local samples, rest = string.match(string.sub(shape, 1, SHAPE_MAX), '^(%d+)( [ %d]+)$')
   local precisions, shortest = {}, 1
   for precision in string.gmatch(rest or '', '%d+') do
     precisions[#precisions + 1] = tonumber(precision)

@@ -60,7 +60,8 @@ local function admit(key, kind, ticket, quantity, till)
   return added
 end
 
--- How many entries a ticket has: they are numbered from 1, without a gap.
+-- How many entries a ticket has: they are numbered from 1, without a gap. Each of the two loops has
+-- at most as many rounds as TICKET_MAX has binary digits.
 local function count_of(key, kind, ticket)
   local has, lacks = 0, 1
   while lacks <= TICKET_MAX and redis.call('ZSCORE', key, entry(kind, ticket, lacks)) do

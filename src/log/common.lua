@@ -40,6 +40,7 @@ local function add(first, last)
   return bytes, #some < 2 * (last - first + 1)
 end
 
+-- At most `max` rounds, which the caller has checked.
 local bytes, first, behind = 0, skip, skip + max
 while table_key and first < behind do
   local last = math.min(behind, first + AT_ONCE) - 1

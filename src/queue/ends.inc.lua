@@ -3,6 +3,7 @@
 
 local DEAD_MAX, DEAD_MS = 10000, 2592000000 -- kept unless other limits are set: 30 days
 local TRIMMED = 2 -- dead letters removed when one comes, at most: so they become fewer
+local PARENTS_BYTES = 1000 * (ID_LENGTH + 1) -- of the ids of the jobs that wait for one
 local TELLINGS = {left = 500}  -- parents told in one script; the others are told by the next claim
 
 -- ---- Groups ----
@@ -62,7 +63,7 @@ local function tell_parents(id)
   if parents and TELLINGS.left <= 0 then
     redis.call('ZADD', DELAYED, text(now), 'ended:' .. id)
   elseif parents then
-    for parent in string.gmatch(parents, '%x+') do
+    for parent in string.gmatch(string.sub(parents, 1, PARENTS_BYTES), '%x+') do
       TELLINGS.left = TELLINGS.left - 1
       wait_for_one_less(parent)
     end

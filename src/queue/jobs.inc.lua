@@ -4,6 +4,7 @@
 
 local ID_LENGTH = 13
 local NEWLINE = 10
+local OPTIONS_MAX = 512 -- bytes of the line with the options of a job
 local LARGE = 65536 -- bytes: a larger record is not sent along with a message
 local RETRIES, BACKOFF, BACKOFF_MAX = 10, 1000, 3600000
 local PRIORITY_MAX = 1000
@@ -24,7 +25,7 @@ end
 
 -- The options of a job by name, defaults filled in, and its unique key and group; '' for none.
 local function read(record)
-  local line = string.match(record, '^[^\n]*')
+  local line = string.match(string.sub(record, 1, OPTIONS_MAX), '^[^\n]*')
   local job = {priority = 0, retries = RETRIES, backoff = BACKOFF, backoff_max = BACKOFF_MAX,
                unique = 0, group = 0}
   for name, value in string.gmatch(line, '([%l_]+)=(%-?%d+)') do

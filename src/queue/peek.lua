@@ -47,7 +47,7 @@ local function add(id, score, record)
   end
 end
 
--- The jobs that become ready with the next claim, up to a place.
+-- The jobs that become ready with the next claim, up to a place: at most 2 * SOON in all.
 local function add_soon(before)
   while soon[next_soon] and soon[next_soon].place < before do
     add(soon[next_soon].id, text(soon[next_soon].place), soon[next_soon].record)

@@ -1,6 +1,6 @@
 -- Prefixes, and the texts that each has.
 
--- The bound above all that begins with the prefix.
+-- The bound above all that begins with the prefix. At most as many rounds as that has bytes.
 local function above(prefix)
   local n = #prefix
   while n > 0 and string.byte(prefix, n) == 255 do
