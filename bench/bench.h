@@ -73,15 +73,13 @@ typedef struct bench_contender {
 
 typedef struct bench_case {
     const char *name;
-    const char *unit;      /* "ops/s", or that of the figure */
-    double at_least;       /* target: ratio to the limit; 0: none */
-    double enough;         /* ... or so many in the unit, whatever the ratio; 0: no such way out */
-    double at_most;        /* target of a figure */
-    bool has_at_most;      /* 0 is a target, too */
-    double over_peers;     /* target: ratio to the best peer; 0: none */
-    double p99_at_most;    /* target: p99 by the time of one operation of the limit; 0: none */
-    double p50_by_limit;   /* target: p50 by that of the limit, at most; 0: none */
-    double p99_us_at_most; /* target: p99 in microseconds; 0: none */
+    const char *unit;     /* "ops/s", or that of the figure */
+    double at_least;      /* target: ratio to the limit; 0: none */
+    double enough;        /* ... or so many in the unit, whatever the ratio; 0: no such way out */
+    double at_most;       /* target of a figure */
+    bool has_at_most;     /* 0 is a target, too */
+    double over_peers;    /* target: ratio to the best peer; 0: none */
+    double p50_by_limit;  /* target: p50 by that of the limit, at most; 0: none */
     double server_us;     /* target: microseconds in commands for one operation, at most; 0: none */
     double fair_at_least; /* target: fairness; 0: none */
     double growth_at_most; /* target: commands by those of our first contender; 0: none */

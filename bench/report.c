@@ -79,15 +79,6 @@ static bool ratio_of(const outcome *o, int contender, spread *ratio)
     return ratio_to(o, BENCH_LIMIT, contender, ratio);
 }
 
-/* p99 in operations of the limit. */
-static double p99_ratio(const outcome *o, int contender)
-{
-    double values[o->rounds];
-    for (int r = 0; r < o->rounds; r++)
-        values[r] = o->samples[contender][r].p99_us * best_of(o, BENCH_LIMIT, r) / 1e6;
-    return spread_of(values, o->rounds).median;
-}
-
 /* p50 by that of the limit. */
 static double p50_ratio(const outcome *o, int contender)
 {
@@ -171,15 +162,9 @@ static int claims_of(const outcome *o, int contender, claim claims[CLAIMS])
         return 0;
     if (b->over_peers > 0 && ratio_to(o, BENCH_PEER, contender, &peers))
         claims[n++] = (claim){"of the best peer", peers.median, b->over_peers, true};
-    if (b->p99_at_most > 0)
-        claims[n++] = (claim){"p99 in operations of the limit", p99_ratio(o, contender),
-                              b->p99_at_most, false};
     if (b->p50_by_limit > 0)
         claims[n++] =
             (claim){"p50 by that of the limit", p50_ratio(o, contender), b->p50_by_limit, false};
-    if (b->p99_us_at_most > 0)
-        claims[n++] =
-            (claim){"us, p99", SPREAD(o, contender, p99_us).median, b->p99_us_at_most, false};
     if (b->server_us > 0)
         claims[n++] = (claim){"us of the server's time", SPREAD(o, contender, command_us).median,
                               b->server_us, false};

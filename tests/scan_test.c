@@ -247,16 +247,16 @@ static void wrong_options_are_refused(void **state)
 
 /* ---- Memory -------------------------------------------------------------- */
 
-static int remember(tkl__memory *memory, int number)
+static int remember(tkl__scan_memory *memory, int number)
 {
-    return tkl__memory_add(memory, (tkl_bytes){(const char *)&number, sizeof number});
+    return tkl__scan_memory_add(memory, (tkl_bytes){(const char *)&number, sizeof number});
 }
 
 static void memory_forgets_the_oldest(void **state)
 {
     (void)state;
     enum { MOST = 5000 };
-    tkl__memory memory = {.most = MOST};
+    tkl__scan_memory memory = {.most = MOST};
     for (int i = 0; i < 10 * MOST; i++) {
         assert_ok(remember(&memory, i));
         assert_code(remember(&memory, i), TKL_EXISTS);
@@ -265,7 +265,7 @@ static void memory_forgets_the_oldest(void **state)
     }
     assert_ok(remember(&memory, 0));
     assert_true((memory.young.size + memory.old.size) <= 8 * MOST);
-    tkl__memory_free(&memory);
+    tkl__scan_memory_free(&memory);
 }
 
 /* ---- A cluster ----------------------------------------------------------- */

@@ -40,7 +40,7 @@ static bool grow(tkl__table *table)
     return true;
 }
 
-static void forget_oldest(tkl__memory *memory)
+static void forget_oldest(tkl__scan_memory *memory)
 {
     tkl__table emptied = memory->old;
     memory->old = memory->young;
@@ -50,7 +50,7 @@ static void forget_oldest(tkl__memory *memory)
     memory->young = emptied;
 }
 
-int tkl__memory_add(tkl__memory *memory, tkl_bytes element)
+int tkl__scan_memory_add(tkl__scan_memory *memory, tkl_bytes element)
 {
     XXH128_hash_t hash = XXH3_128bits(element.data, element.len);
     tkl__seen seen = {hash.low64, hash.high64 ? hash.high64 : 1};
@@ -65,7 +65,7 @@ int tkl__memory_add(tkl__memory *memory, tkl_bytes element)
     return TKL_OK;
 }
 
-void tkl__memory_free(tkl__memory *memory)
+void tkl__scan_memory_free(tkl__scan_memory *memory)
 {
     free(memory->young.slots);
     free(memory->old.slots);

@@ -21,13 +21,13 @@ typedef struct tkl__table {
     size_t used;
 } tkl__table;
 
-typedef struct tkl__memory {
+typedef struct tkl__scan_memory {
     tkl__table young, old;
     size_t most; /* in a table */
-} tkl__memory;
+} tkl__scan_memory;
 
 /* TKL_OK when it is new, TKL_EXISTS when it is remembered, or TKL_ENOMEM. */
-int tkl__memory_add(tkl__memory *memory, tkl_bytes element);
-void tkl__memory_free(tkl__memory *memory);
+int tkl__scan_memory_add(tkl__scan_memory *memory, tkl_bytes element);
+void tkl__scan_memory_free(tkl__scan_memory *memory);
 
 #endif

@@ -31,7 +31,7 @@ struct tkl_scan {
     tkl__walker *walker; /* NULL: not begun */
     bool pairs;          /* elements come with values */
     int over;            /* TKL_OK, or how the walk ended */
-    tkl__memory memory;
+    tkl__scan_memory memory;
     tkl_reply *reply; /* the last step's */
     const tkl_reply *elements;
     size_t at; /* in the elements */
@@ -103,7 +103,7 @@ void tkl_scan_close(tkl_scan *scan)
     if (!scan)
         return;
     tkl__walker_close(scan->walker);
-    tkl__memory_free(&scan->memory);
+    tkl__scan_memory_free(&scan->memory);
     tkl_reply_free(scan->reply);
     free(scan->key);
     free(scan->match);
@@ -185,7 +185,7 @@ int tkl_scan_next(tkl_scan *scan, tkl_scan_element *element)
             continue;
         }
         take(scan, element);
-        rc = tkl__memory_add(&scan->memory, element->name);
+        rc = tkl__scan_memory_add(&scan->memory, element->name);
         if (rc == TKL_OK)
             return TKL_OK;
         rc = rc == TKL_EXISTS ? TKL_OK : rc;
