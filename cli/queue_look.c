@@ -269,12 +269,22 @@ static const cli_column *columns_of(tkl_job_state state)
     }
 }
 
+/* Of a reason with several lines the last: there a traceback says what went wrong. */
+static tkl_bytes last_line(tkl_bytes reason)
+{
+    const char *newline = reason.len > 0 ? memrchr(reason.data, '\n', reason.len) : NULL;
+    if (newline == NULL)
+        return reason;
+    size_t before = (size_t)(newline + 1 - reason.data);
+    return (tkl_bytes){newline + 1, reason.len - before};
+}
+
 static json_t *job_row(const tkl_job_info *job)
 {
     return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "id", job->id, "priority",
                      job->priority, "attempt", job->attempt, "pushed",
                      cli_queue_time(job->pushed_ms), "due", cli_queue_time(job->due_ms), "payload",
-                     cli_queue_short(job->payload), "error", cli_queue_short(job->error),
+                     cli_queue_short(job->payload), "error", cli_queue_short(last_line(job->error)),
                      "progress", cli_queue_short(job->progress));
 }
 
