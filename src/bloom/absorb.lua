@@ -8,17 +8,18 @@
 -- returns TKL_OK, or TKL_BUSY when the shape is another
 -- include: codes
 
-local META, PART, ROOM = KEYS[1], KEYS[2], KEYS[3]
+local META, PART, ROOM = unpack(KEYS)
+local version, other, lifetime = unpack(ARGV)
 
 local ROOM_MS = '60000' -- should the server stop in the middle
 
-if redis.call('HGET', META, 'version') ~= ARGV[1] then
+if redis.call('HGET', META, 'version') ~= version then
   return BUSY
 end
-redis.call('SET', ROOM, ARGV[2], 'PX', ROOM_MS)
+redis.call('SET', ROOM, other, 'PX', ROOM_MS)
 redis.call('BITOP', 'OR', PART, PART, ROOM)
 redis.call('UNLINK', ROOM)
-if ARGV[3] ~= '0' then
-  redis.call('PEXPIRE', PART, ARGV[3])
+if lifetime ~= '0' then
+  redis.call('PEXPIRE', PART, lifetime)
 end
 return OK

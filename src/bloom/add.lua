@@ -15,16 +15,19 @@
 
 local PARTS_MADE_MAX = 3 -- the zeros of a new part take the server up to a millisecond
 
-local capacity, subfilters, lifetime = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
-local version, count = unpack(redis.call('HMGET', KEYS[1], 'version', ARGV[2]))
-if version ~= ARGV[1] then
+local META = KEYS[1]
+local ARGUMENTS = 5 -- before the numbers
+local shape, count_field, capacity, subfilters, lifetime = unpack(ARGV, 1, ARGUMENTS)
+capacity, subfilters = tonumber(capacity), tonumber(subfilters)
+local version, count = unpack(redis.call('HMGET', META, 'version', count_field))
+if version ~= shape then
   return version and BUSY or NOTFOUND
 end
 if not string.match(count or '', '^%d+$') then
   return redis.error_reply('DAMAGED the count of items of the filter is not a number')
 end
 
-local at = 5
+local at = ARGUMENTS
 local function next_number()
   at = at + 1
   return tonumber(ARGV[at])
@@ -110,6 +113,6 @@ while at < #ARGV and made < PARTS_MADE_MAX do
   codes[#codes + 1] = add()
 end
 if added > 0 then
-  redis.call('HINCRBY', KEYS[1], ARGV[2], string.format('%d', added))
+  redis.call('HINCRBY', META, count_field, string.format('%d', added))
 end
 return codes

@@ -5,7 +5,8 @@
 -- returns TKL_OK, or TKL_EXISTS when the filter has another version
 -- include: codes
 
-if (redis.call('HGET', KEYS[1], 'version') or '') ~= ARGV[1] then
+local META, version = KEYS[1], ARGV[1]
+if (redis.call('HGET', META, 'version') or '') ~= version then
   return EXISTS
 end
 redis.call('UNLINK', unpack(KEYS, 2))

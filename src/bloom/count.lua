@@ -6,11 +6,13 @@
 -- returns TKL_OK, or TKL_BUSY when the shape is another
 -- include: codes
 
-local version, count = unpack(redis.call('HMGET', KEYS[1], 'version', ARGV[2]))
-if version ~= ARGV[1] then
+local META = KEYS[1]
+local shape, field, least = unpack(ARGV)
+local version, count = unpack(redis.call('HMGET', META, 'version', field))
+if version ~= shape then
   return BUSY
 end
-if (tonumber(count) or 0) < tonumber(ARGV[3]) then
-  redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+if (tonumber(count) or 0) < tonumber(least) then
+  redis.call('HSET', META, field, least)
 end
 return OK

@@ -8,12 +8,13 @@
 -- include: codes
 
 local META = KEYS[1]
+local shape, last = unpack(ARGV)
 
 local version = redis.call('HGET', META, 'version')
-if version ~= ARGV[1] then
+if version ~= shape then
   return version and BUSY or NOTFOUND
 end
-if ARGV[2] == '1' then
+if last == '1' then
   redis.call('UNLINK', META)
 else
   redis.call('HSET', META, 'dropping', '1')

@@ -6,11 +6,13 @@
 -- returns TKL_OK, TKL_NOTFOUND or TKL_BUSY (another shape)
 -- include: codes
 
-local version = redis.call('HGET', KEYS[1], 'version')
-if version ~= ARGV[1] then
+local META = KEYS[1]
+local shape, lifetime = unpack(ARGV)
+local version = redis.call('HGET', META, 'version')
+if version ~= shape then
   return version and BUSY or NOTFOUND
 end
 for _, key in ipairs(KEYS) do
-  redis.call('PEXPIRE', key, ARGV[2])
+  redis.call('PEXPIRE', key, lifetime)
 end
 return OK

@@ -9,16 +9,17 @@
 -- returns TKL_OK, or TKL_BUSY when one of them has another shape
 -- include: codes
 
-local META, SOURCE_META, PART, SOURCE_PART = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local META, SOURCE_META, PART, SOURCE_PART = unpack(KEYS)
+local version, source_version, lifetime = unpack(ARGV)
 
-if redis.call('HGET', META, 'version') ~= ARGV[1]
-    or redis.call('HGET', SOURCE_META, 'version') ~= ARGV[2] then
+if redis.call('HGET', META, 'version') ~= version
+    or redis.call('HGET', SOURCE_META, 'version') ~= source_version then
   return BUSY
 end
 if redis.call('EXISTS', SOURCE_PART) == 1 then
   redis.call('BITOP', 'OR', PART, PART, SOURCE_PART)
-  if ARGV[3] ~= '0' then
-    redis.call('PEXPIRE', PART, ARGV[3])
+  if lifetime ~= '0' then
+    redis.call('PEXPIRE', PART, lifetime)
   end
 end
 return OK

@@ -9,6 +9,8 @@
 -- include: codes
 
 local META = KEYS[1]
+local before, next_version, lifetime = unpack(ARGV)
+local FIELDS = 4 -- where they begin in ARGV
 
 local version, dropping = unpack(redis.call('HMGET', META, 'version', 'dropping'))
 if not version and redis.call('EXISTS', META) == 1 then
@@ -17,14 +19,14 @@ end
 if dropping then
   return BUSY
 end
-if version == ARGV[2] then -- a repeated request
+if version == next_version then -- a repeated request
   return OK
 end
-if (version or '') ~= ARGV[1] then
+if (version or '') ~= before then
   return EXISTS
 end
-redis.call('HSET', META, 'version', ARGV[2], unpack(ARGV, 4))
-if ARGV[3] ~= '0' then
-  redis.call('PEXPIRE', META, ARGV[3])
+redis.call('HSET', META, 'version', next_version, unpack(ARGV, FIELDS))
+if lifetime ~= '0' then
+  redis.call('PEXPIRE', META, lifetime)
 end
 return OK

@@ -3,4 +3,5 @@
 -- ARGV[1...] query of GEOSEARCH
 -- returns the number
 
-return #redis.call('GEOSEARCH', KEYS[1], unpack(ARGV))
+local PLACES = KEYS[1]
+return #redis.call('GEOSEARCH', PLACES, unpack(ARGV))

@@ -20,10 +20,11 @@ local EXACT = 9007199254740992
 
 -- The common case, before the libraries: one funnel or bucket, of which nothing is lent out, and
 -- whose state this rule has written, if anybody. It does what by_debt() does, in a fifth of the time.
-if #KEYS == 1 and (ARGV[2] == 'gcra' or ARGV[2] == 'bucket') then
-  local kind, unit_text, rate = ARGV[2], ARGV[5], tonumber(ARGV[6])
-  local quantity, capacity, unit, ahead = ARGV[3] + 0, ARGV[4] + 0, unit_text + 0, ARGV[8] + 0
-  local text = redis.call('GET', KEYS[1])
+local takes, kind, quantity, capacity, unit_text, rate, _, ahead = unpack(ARGV)
+if #KEYS == 1 and (kind == 'gcra' or kind == 'bucket') then
+  local STATE, unit = KEYS[1], tonumber(unit_text)
+  quantity, capacity, rate = tonumber(quantity), tonumber(capacity), tonumber(rate)
+  local text = redis.call('GET', STATE)
   local found, unit_then, stamp, debt = kind, unit_text, now, 0
   if text then
     found, unit_then, stamp, debt = string.match(text, '^(%a+) (%d+) (%d+) (%d+)$')
@@ -33,9 +34,9 @@ if #KEYS == 1 and (ARGV[2] == 'gcra' or ARGV[2] == 'bucket') then
     local cost, most = quantity * unit, capacity * unit
     debt = math.max(0, debt - (now - stamp) * rate)
     local fits = debt + cost <= math.min(most + ahead * rate, EXACT)
-    if fits and cost > 0 and ARGV[1] == '1' then
+    if fits and cost > 0 and takes == '1' then
       debt = debt + cost
-      redis.call('SET', KEYS[1], string.format('%s %d %d %d', kind, unit, now, debt),
+      redis.call('SET', STATE, string.format('%s %d %d %d', kind, unit, now, debt),
                  'PX', string.format('%d', math.ceil(debt / (rate * 1000))))
     end
     return {fits and 1 or 0, math.floor(math.max(0, most - debt) / unit),
@@ -101,7 +102,7 @@ local METHODS = {gcra = by_debt, bucket = by_debt, window = by_window, concurren
                  approx = by_counters}
 local ARGUMENTS = 7 -- for each key
 
-local fits, take, tell, quantities, all = {}, {}, {}, {}, ARGV[1] == '1'
+local fits, take, tell, quantities, all = {}, {}, {}, {}, takes == '1'
 for i, key in ipairs(KEYS) do
   local first = 2 + (i - 1) * ARGUMENTS
   local kind, quantity, capacity, unit, rate, ticket, ahead =

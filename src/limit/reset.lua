@@ -2,8 +2,9 @@
 -- KEYS[1] state
 -- returns 1; 0 when there was nothing to forget
 
-if redis.call('UNLINK', KEYS[1]) == 0 then
+local STATE = KEYS[1]
+if redis.call('UNLINK', STATE) == 0 then
   return 0
 end
-redis.call('SPUBLISH', KEYS[1], 'free')
+redis.call('SPUBLISH', STATE, 'free')
 return 1

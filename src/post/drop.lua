@@ -4,5 +4,6 @@
 -- include: codes
 
 local removed = redis.call('UNLINK', unpack(KEYS))
-redis.pcall('SPUBLISH', KEYS[1], '')
+local STATE = KEYS[1] -- also the channel
+redis.pcall('SPUBLISH', STATE, '')
 return removed > 0 and OK or NOTFOUND

@@ -10,11 +10,12 @@ local STATE, MESSAGES, MARKS, READERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 -- include: codes
 -- include: line
 -- include: readers
+local member = ARGV[1]
 
 local line = read_line()
 if not line.exists then
   return NOTFOUND
-elseif redis.call('ZREM', READERS, ARGV[1]) == 0 then
+elseif redis.call('ZREM', READERS, member) == 0 then
   return NOTOWNER
 end
 if redis.call('EXISTS', READERS) == 0 then

@@ -3,8 +3,10 @@
 -- ARGV[1] token
 -- returns 0, or 6 (TKL_NOTOWNER) when it was not held, or no more
 
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  redis.call('DEL', KEYS[1])
-  return 0
+local OK, NOTOWNER = 0, 6
+local LOCK, token = KEYS[1], ARGV[1]
+if redis.call('GET', LOCK) == token then
+  redis.call('DEL', LOCK)
+  return OK
 end
-return 6
+return NOTOWNER

@@ -5,12 +5,15 @@
 -- ARGV[3] valid  1: the lock is valid still, so a server that forgot it writes it down again
 -- returns 0, or 6 (TKL_NOTOWNER) when this server did not have it (also when it has it now)
 
-local owner = redis.call('GET', KEYS[1])
-if owner == ARGV[1] then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT')
-  return 0
+local OK, NOTOWNER = 0, 6
+local LOCK = KEYS[1]
+local token, lease, valid = unpack(ARGV)
+local owner = redis.call('GET', LOCK)
+if owner == token then
+  redis.call('PEXPIRE', LOCK, lease, 'GT')
+  return OK
 end
-if not owner and ARGV[3] == '1' then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+if not owner and valid == '1' then
+  redis.call('SET', LOCK, token, 'PX', lease)
 end
-return 6
+return NOTOWNER
