@@ -154,7 +154,8 @@ local function members(operand)
 end
 
 -- Numbers of a bitmap with `count` bits, ascending, from byte `from` on: all of the bytes that are
--- needed for `most` of them. Returns them and the byte to go on with, nil at the end.
+-- needed for `most` of them. Returns them and the byte to go on with, nil at the end. At most
+-- `most` rounds.
 local function read_bits(key, count, from, most)
   local per_number = redis.call('STRLEN', key) / math.max(count, 1)
   local numbers, n = {}, 0
@@ -168,6 +169,7 @@ local function read_bits(key, count, from, most)
     local window = per_number > 64 and 1 or math.min(2048, math.ceil(per_number * (most - n)))
     local bytes = redis.call('GETRANGE', key, text_of(from), text_of(from + window - 1))
     local place = find(bytes, '%Z')
+    -- At most as many rounds as the window has bytes.
     while place do
       local all, base = byte(bytes, place), (from + place - 1) * 8
       for bit = 0, 7 do

@@ -27,7 +27,7 @@ local function grow_to_bits(key, term, next)
   redis.call('HSET', COMMON, term, text_of(#members))
 end
 
--- The numbers in a bitmap of `count` bits.
+-- The numbers in a bitmap of `count` bits. At most `count` rounds: a bitmap that becomes a set has few.
 local function numbers_in(key, count)
   local numbers = {}
   local at = redis.call('BITPOS', key, '1')

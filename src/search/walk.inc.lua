@@ -75,6 +75,7 @@ local function walk(result, way)
   local test = result_tester(result, expected)
   local block = math.max(BLOCK_LEAST, math.min(BLOCK_MOST, math.ceil(expected)))
   local hits, place, last = {}, way.place, math.min(all, way.place + WALK_MAX)
+  -- At most WALK_MAX places.
   while place < last and way.found < wanted and way.found < result.size do
     local stop = math.min(place + block, last)
     if place < present and stop > present then
