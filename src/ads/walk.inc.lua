@@ -87,7 +87,7 @@ local function greatest(lists)
 end
 
 -- Opens the lists that may have the greatest member, but none that cannot be better than the best.
--- Returns the work it was.
+-- Returns the work it was. At most one round for each list of the page.
 local function open_lists(state)
   local work = 0
   local at = greatest(state.waiting)
@@ -129,6 +129,7 @@ local function walk(page, state)
   state.waiting, state.open, state.looked = waiting_lists(page, below), {}, 0
   local work = open_lists(state) + #state.waiting
   local at = greatest(state.open)
+  -- At most WORK, and one ad more.
   while at and not (state.best and state.best.score >= state.open[at].value) do
     if work > WORK and state.cursor ~= started then
       return false
