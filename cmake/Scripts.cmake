@@ -7,7 +7,8 @@ function(tackle_embed_scripts result)
   list(TRANSFORM components REPLACE "/.*" "")
   list(REMOVE_DUPLICATES components)
 
-  add_executable(embed tools/embed.c)
+  file(GLOB embed_sources CONFIGURE_DEPENDS tools/embed/*.c)
+  add_executable(embed ${embed_sources})
   target_link_libraries(embed PRIVATE PkgConfig::openssl)
 
   set(generated "")

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "embed.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The header ------------------------------------------------------------------------------ */
+
+static void check_title(const script *s, const char *text)
+{
+    char *title = format_text("%s/%s: ", s->component, s->operation);
+    if (strncmp(text, title, strlen(title)) != 0 || !text[strlen(title)])
+        fail(s->path, 1, "the first line must be \"-- %swhat it does\"", title);
+    free(title);
+}
+
+/* "KEYS[2] name ..." or "ARGV[3...] name ...": the next one of its list. */
+static void declare(const script *s, params *list, int line, const char *text)
+{
+    int number = 0, used = 0;
+    bool open = sscanf(text, "%*4s[%d...]%n", &number, &used) == 1 && used > 0;
+    if (!open)
+        sscanf(text, "%*4s[%d]%n", &number, &used);
+    const char *rest = text + used;
+    if (used == 0 || !blank(*rest) || !rest[strspn(rest, " \t\r")])
+        fail(s->path, line, "a declaration reads \"%.4s[1] name\" or \"%.4s[1...] name\"", text,
+             text);
+    else if (list->open)
+        fail(s->path, line, "nothing can follow \"%.4s[%d...]\"", text, list->count + 1);
+    else if (number != list->count + 1 || number > MOST)
+        fail(s->path, line, "%.4s[%d] should be %.4s[%d]", text, number, text, list->count + 1);
+    else {
+        list->line[number] = line;
+        list->open = open;
+        list->count += !open;
+    }
+}
+
+static void read_header_line(script *s, int line, const char *text)
+{
+    if (line == 1)
+        check_title(s, text);
+    else if (strncmp(text, "KEYS[", 5) == 0)
+        declare(s, &s->keys, line, text);
+    else if (strncmp(text, "ARGV[", 5) == 0)
+        declare(s, &s->args, line, text);
+    else if (strncmp(text, "returns ", 8) == 0)
+        s->returns = true;
+}
+
+/* The comment lines at the top of the file. */
+void read_header(script *s, const char *text)
+{
+    int line = 0;
+    while (strncmp(text, "--", 2) == 0) {
+        size_t len = strcspn(text, "\n");
+        char *body = need(strndup(text + 2, len - 2));
+        read_header_line(s, ++line, body + strspn(body, " \t"));
+        free(body);
+        text += len + (text[len] == '\n');
+    }
+    if (line == 0)
+        check_title(s, "");
+    if (!s->returns)
+        fail(s->path, line ? line : 1, "the header has no \"-- returns ...\"");
+}
+
+/* ---- The body's use of KEYS and ARGV --------------------------------------------------------- */
+
+/* The n of "[n]" behind KEYS or ARGV, with `end` on the bracket; 0: something else is there. */
+static int literal_index(token word, token *end)
+{
+    token bracket = next_token(word), number = next_token(bracket);
+    *end = next_token(number);
+    bool plain = is(bracket, "[") && isdigit((unsigned char)*number.at) && is(*end, "]");
+    return plain ? atoi(number.at) : 0;
+}
+
+/* KEYS[i], #ARGV: stands for the open part, or for all when there is none. */
+static void use_any(params *list)
+{
+    if (list->open)
+        list->used[list->count + 1] = true;
+    for (int i = 1; !list->open && i <= list->count; i++)
+        list->used[i] = true;
+}
+
+/* unpack(ARGV): all of them. */
+static void use_all(params *list)
+{
+    for (int i = 1; i <= list->count + list->open; i++)
+        list->used[i] = true;
+}
+
+/* The file and line that a line of the text was made from. */
+static const origin *origin_of(const script *s, int line)
+{
+    const origin *at = s->origins;
+    while (at + 1 < s->origins + s->norigins && at[1].line <= line)
+        at++;
+    return at;
+}
+
+/* A complaint about a line of the text. */
+static void fail_at(const script *s, int line, const char *what)
+{
+    const origin *from = origin_of(s, line);
+    const char *slash = strrchr(s->path, '/'), *name = strrchr(from->file, '/');
+    char *path = format_text("%.*s%s", (int)(slash - s->path), s->path, name);
+    fail(path, line - from->line + from->file_line, "%s", what);
+    free(path);
+}
+
+typedef struct neighbours {
+    token before, first; /* the two tokens before a word: "unpack" and "(" */
+} neighbours;
+
+static void use(const script *s, params *list, token word, neighbours near)
+{
+    token end;
+    int number = literal_index(word, &end);
+    char *what = NULL;
+    if (number == 0 && is(near.before, "(") && is(near.first, "unpack") &&
+        is(next_token(word), ")"))
+        use_all(list);
+    else if (number == 0)
+        use_any(list);
+    else if (number <= list->count)
+        list->used[number] = true;
+    else if (list->open)
+        list->used[list->count + 1] = true;
+    else
+        what = format_text("%.4s[%d] is not declared in the header", word.at, number);
+
+    bool joined = number > 0 && (is(near.before, "..") || is(next_token(end), ".."));
+    if (joined && list == &s->keys)
+        what = format_text("KEYS[%d] is joined with something: pass whole keys in KEYS", number);
+    if (what)
+        fail_at(s, word.line, what);
+    free(what);
+}
+
+static void check_all_used(const script *s, const params *list, const char *word)
+{
+    for (int i = 1; i <= list->count + list->open; i++)
+        if (!list->used[i])
+            fail(s->path, list->line[i], "%s[%d%s] is declared but not used", word, i,
+                 i > list->count ? "..." : "");
+}
+
+void check_body(script *s)
+{
+    neighbours near = {0};
+    for (token t = next_token((token){.at = s->text, .line = 1}); t.len > 0; t = next_token(t)) {
+        if (is(t, "KEYS"))
+            use(s, &s->keys, t, near);
+        else if (is(t, "ARGV"))
+            use(s, &s->args, t, near);
+        near = (neighbours){.before = t, .first = near.before};
+    }
+    check_all_used(s, &s->keys, "KEYS");
+    check_all_used(s, &s->args, "ARGV");
+}
