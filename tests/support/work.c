@@ -60,3 +60,33 @@ void end_lease(fixture *f, const claimed *job)
         1);
     free(member);
 }
+
+tkl_listing *peek(tkl_job_state state, size_t skip, size_t max)
+{
+    tkl_listing *listing;
+    assert_ok(tkl_queue_peek(queue, state, skip, max, &listing));
+    return listing;
+}
+
+void assert_peek(tkl_job_state state, size_t skip, size_t max, const char *expected)
+{
+    tkl_listing *listing = peek(state, skip, max);
+    char *found = test_format("%s", "");
+    for (size_t i = 0; i < listing->count; i++) {
+        tkl_bytes payload = listing->items[i].payload;
+        char *more =
+            test_format("%s%s%.*s", found, i > 0 ? " " : "", (int)payload.len, payload.data);
+        free(found);
+        found = more;
+    }
+    assert_string_equal(found, expected);
+    free(found);
+    tkl_listing_free(listing);
+}
+
+void bury(const char *payload)
+{
+    push_text(queue, payload);
+    claimed job = claim_one(consumer);
+    finish_job(queue, &job, TKL_OUTCOME_DEAD);
+}

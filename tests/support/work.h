@@ -25,6 +25,12 @@ job_id push_group(const char *group, const char *payload);
 /* What the queue tells of a result, and what it is: NULL for none. */
 void assert_result(const char *id, int64_t wait_ms, int code, const char *text);
 
+tkl_listing *peek(tkl_job_state state, size_t skip, size_t max);
+/* The payloads of some jobs of a state, with spaces in between, must be these. */
+void assert_peek(tkl_job_state state, size_t skip, size_t max, const char *expected);
+/* Pushes a job that goes to the dead letters. */
+void bury(const char *payload);
+
 /* Makes a delayed job due now. */
 void make_job_due(fixture *f, const char *member);
 /* Ends the lease of a claim. */
