@@ -11,8 +11,8 @@
  */
 #include <tackle/queue.h>
 
-#include "queue/record.h"
 #include "support/fixture.h"
+#include "support/insides.h"
 #include "support/jobs.h"
 
 enum {
@@ -257,14 +257,8 @@ static void compare_stats(void)
 
 static void compare_groups(void)
 {
-    for (int i = 0; i < GROUPS; i++) {
-        const char *argv[] = {"HGET", "tackle:queue:{work}:groups", groups[i].data};
-        const size_t lens[] = {4, strlen(argv[1]), groups[i].len};
-        tkl_reply *reply;
-        assert_ok(tkl_call(f->client, 3, argv, lens, NULL, &reply));
-        assert_int_equal(tkl_reply_int(reply), m.inside[i]);
-        tkl_reply_free(reply);
-    }
+    for (int i = 0; i < GROUPS; i++)
+        assert_int_equal(inside_group(f->client, groups[i]), m.inside[i]);
 }
 
 static void compare_job(const job *j)
@@ -306,15 +300,6 @@ static job *some_job_in(state s)
     return NULL;
 }
 
-static void set_time(const char *part, const char *member, int64_t time)
-{
-    char *key = test_format("tackle:queue:{work}:%s", part);
-    char *text = test_format("%lld", (long long)time);
-    assert_int_equal(call_int(f->client, "ZADD", key, "XX", "CH", text, member, NULL), 1);
-    free(key);
-    free(text);
-}
-
 /* Those that died a moment ago: their order is decided here. */
 static void settle_deaths(void)
 {
@@ -323,7 +308,7 @@ static void settle_deaths(void)
         if (j->state != DEAD || j->death != INT64_MAX)
             continue;
         j->death = m.born + ++m.clock;
-        set_time("dead", j->id, j->death);
+        inside_set_death(f->client, j->id, j->death);
     }
 }
 
@@ -359,16 +344,6 @@ static void make_push(tkl_push *push, job *j, int index, size_t *after)
     }
 }
 
-static int64_t record_size(const tkl_push *push, bool flow)
-{
-    tkl__buf record;
-    tkl__buf_init(&record);
-    tkl__queue_record_encode(&record, push, flow);
-    int64_t size = (int64_t)record.len;
-    tkl__buf_free(&record);
-    return size;
-}
-
 /* What becomes of the job with this index of a push; `told`: jobs by index, -1 for no room. */
 static int model_push(const tkl_push *push, job *j, int index, int *told, bool flow)
 {
@@ -385,7 +360,7 @@ static int model_push(const tkl_push *push, job *j, int index, int *told, bool f
     int me = told[index] = m.count++;
     m.live[m.nlive++] = me;
     j->region = 2;
-    j->bytes = record_size(push, flow);
+    j->bytes = inside_record_size(push, flow);
     j->later = push->delay_ms > 0;
     for (size_t i = 0; i < push->after_count; i++) {
         job *child = &m.jobs[told[push->after[i]]];
@@ -614,11 +589,9 @@ static void do_expire(void)
     job *j = some_job_in(ACTIVE);
     if (!j || j->expired)
         return;
-    char *member = test_format("%s:%s", j->id, j->token);
     j->expired = true;
     j->expiry = ++m.clock;
-    set_time("active", member, j->expiry);
-    free(member);
+    inside_set_lease_end(f->client, j->id, j->token, j->expiry);
 }
 
 static void do_make_due(void)
@@ -627,7 +600,7 @@ static void do_make_due(void)
     if (!j || j->due > 0)
         return;
     j->due = INT64_C(1600000000000) + ++m.clock;
-    set_time("delayed", j->id, j->due);
+    inside_set_due(f->client, j->id, j->due);
 }
 
 /* ---- What operators do --------------------------------------------------- */
@@ -799,10 +772,7 @@ static void forget_timed_keys(void)
             m.holder[i] = -1;
             timed++;
         }
-    assert_int_equal(call_int(f->client, "HLEN", "tackle:queue:{work}:unique", NULL), timed);
-    assert_int_equal(call_int(f->client, "ZCARD", "tackle:queue:{work}:unique_ends", NULL), timed);
-    call_int(f->client, "DEL", "tackle:queue:{work}:unique", "tackle:queue:{work}:unique_ends",
-             NULL);
+    assert_int_equal(inside_forget_timed_keys(f->client), timed);
     memset(m.timed, 0, sizeof m.timed);
 }
 
