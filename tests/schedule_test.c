@@ -535,6 +535,10 @@ static void what_is_no_schedule_is_recognised(void **state)
         "1 0 0 0 -1 3\nUTC",
         "1 0 0 0 999999999999 3\nUTC",
         "1 0 0 0 300 0\n",
+        "99999999999999999999 0 0 60000 0 3\nUTC",
+        "-1 0 0 60000 0 3\nUTC",
+        "1 -5 0 60000 0 3\nUTC",
+        "1 0 0 9000000000000000000 0 3\nUTC",
     };
     tkl__queue_planned planned;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)

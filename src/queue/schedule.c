@@ -27,6 +27,7 @@
 
 #define EVERY_MIN_MS 1000
 #define EVERY_MAX_MS INT64_C(315360000000) /* ten years */
+#define TIME_MAX_MS  (INT64_C(1) << 53)    /* what scripts count exactly */
 /* A time that passed longer ago was missed: until then the consumers were only busy. */
 #define MISSED_MS 60000
 
@@ -40,6 +41,14 @@ static void encode_definition(tkl__buf *out, const tkl_schedule *schedule)
     tkl__buf_addf(out, "%d %" PRId64 " %zu %zu\n%s%s", schedule->missed == TKL_MISSED_SKIP,
                   schedule->every_ms, strlen(cron), strlen(zone), cron, zone);
     tkl__queue_record_encode(out, &schedule->job, false);
+}
+
+/* What another program has written may be any number. */
+static bool has_sound_times(const tkl__queue_planned *planned)
+{
+    return planned->next_ms >= 0 && planned->next_ms <= TIME_MAX_MS && planned->last_ms >= 0 &&
+           planned->last_ms <= TIME_MAX_MS && planned->every_ms >= 0 &&
+           planned->every_ms <= EVERY_MAX_MS;
 }
 
 bool tkl__queue_planned_decode(tkl_bytes value, tkl__queue_planned *planned)
@@ -57,7 +66,8 @@ bool tkl__queue_planned_decode(tkl_bytes value, tkl__queue_planned *planned)
     if (sscanf(line, "%" SCNd64 " %" SCNd64 " %d %" SCNd64 " %zu %zu", &planned->next_ms,
                &planned->last_ms, &missed, &planned->every_ms, &cron, &zone) != 6)
         return false;
-    if (cron > TKL__QUEUE_CRON_MAX || zone > TKL__QUEUE_ZONE_MAX || len + cron + zone > value.len)
+    if (!has_sound_times(planned) || cron > TKL__QUEUE_CRON_MAX || zone > TKL__QUEUE_ZONE_MAX ||
+        len + cron + zone > value.len)
         return false;
     planned->missed = missed ? TKL_MISSED_SKIP : TKL_MISSED_FIRE_ONCE;
     planned->cron = (tkl_bytes){value.data + len, cron};
