@@ -126,7 +126,8 @@ typedef struct bench_sample {
     X(book_bench)           \
     X(service_bench)        \
     X(suggest_bench)        \
-    X(ads_bench)
+    X(ads_bench)            \
+    X(search_bench)
 
 #define BENCH_DECLARE(component) extern const bench_component component;
 BENCH_COMPONENTS(BENCH_DECLARE)

@@ -28,6 +28,9 @@ typedef void shelf_step(void *arg, uint64_t number);
 double shelf_us(bench_shelf *shelf, const char *first, const char *second, shelf_step *step,
                 void *arg);
 
+/* The same as processor time of the server with all of its threads, whatever commands they run. */
+double shelf_cpu_us(bench_shelf *shelf, shelf_step *step, void *arg);
+
 /* Bytes of data. */
 double shelf_memory(bench_shelf *shelf);
 

@@ -10,7 +10,8 @@
 -- KEYS[9] terms    sorted set by bytes
 -- KEYS[10] common  hash: term that has a bitmap, count
 -- KEYS[11] shown   hash: term of a value, the value as it was written
--- KEYS[12...] more  the sorted sets of the fields, then the keys of the terms
+-- KEYS[12] ladder  hash: step, threshold
+-- KEYS[13...] more  the sorted sets of the fields, the steps of their ladders, the keys of the terms
 -- ARGV[1] token    of the index
 -- ARGV[2] skip     bytes of a term's key before the term
 -- ARGV[3] finish   0: more terms come, by search/post
@@ -19,12 +20,15 @@
 -- ARGV[6] nshown
 -- ARGV[7...] rest  of each document: id, record, terms, text, and for each field score and member;
 --                  then term, value for what is shown; then the documents of each term
--- returns 'stale', or {new ids, {number, stamp, record, terms} of each old version}; unfinished:
--- {number, stamp}
+-- returns 'stale', or {new ids, {number, stamp, record, terms} of each old version, {field, side,
+-- step} of each step of a ladder that should be made}; unfinished: {number, stamp}
 
-local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN = unpack(KEYS)
+local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN,
+  LADDER = unpack(KEYS)
 -- include: documents
-local FIRST_FIELD = 12
+-- include: climb
+local FIRST_FIELD = 13
+local LADDER_CHECK = 16 -- versions between two looks at the ladders
 
 local token, skip, finish = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local ndocs, nfields, nshown = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -33,6 +37,9 @@ if head[1] ~= token then
   return 'stale'
 end
 check_types()
+local first_step = FIRST_FIELD + nfields
+local first_term = first_step + 2 * LADDER_STEPS * nfields
+local thresholds = read_ladder()
 
 local function document_at(index)
   local at = 7 + (index - 1) * (4 + 2 * nfields)
@@ -49,6 +56,7 @@ local function store(number, doc)
   for i = 0, nfields - 1 do
     local score, member = ARGV[doc.fields + 2 * i], ARGV[doc.fields + 2 * i + 1]
     redis.call('ZADD', KEYS[FIRST_FIELD + i], score, member .. number)
+    climb(first_step, i, thresholds, number, tonumber(score) or math.huge, '1')
   end
 end
 
@@ -65,7 +73,7 @@ for i = shown_at, shown_at + 2 * nshown - 1, 2 do
   redis.call('HSET', SHOWN, ARGV[i], ARGV[i + 1])
 end
 local next = tonumber(redis.call('HGET', META, 'next'))
-each_term(FIRST_FIELD + nfields, shown_at + 2 * nshown, skip, numbers,
+each_term(first_term, shown_at + 2 * nshown, skip, numbers,
   function(key, term, list, is_common)
     post(key, term, list, is_common, next)
   end)
@@ -81,7 +89,11 @@ for i = 1, ndocs do
   end
 end
 redis.call('ZREM', DEAD, unpack(numbers))
-redis.call('HINCRBY', META, 'version', 1)
+local version = redis.call('HINCRBY', META, 'version', 1)
 local fresh = ndocs - #dead
 add_leftovers(dead, stamp)
-return {fresh, dead}
+local worn = {}
+for i = 0, version % LADDER_CHECK == 0 and nfields - 1 or -1 do
+  add_worn(worn, KEYS[FIRST_FIELD + i], i, thresholds)
+end
+return {fresh, dead, worn}

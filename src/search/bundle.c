@@ -109,18 +109,29 @@ static char *write_term(tkl__search_bundle *bundle, size_t first, size_t end, ch
     return to;
 }
 
-void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields)
+static void add_key(tkl__search_bundle *bundle, tkl_bytes key)
 {
+    bundle->keys[bundle->nkeys++] = key;
+}
+
+void tkl__search_bundle_end(tkl__search_bundle *bundle, int nfields)
+{
+    const tkl__search_shard *shard = bundle->shard;
+    size_t fields = nfields > 0 ? (size_t)nfields : 0;
     if (bundle->count)
         qsort(bundle->postings, bundle->count, sizeof *bundle->postings, by_term);
-    if (!reserve(bundle, TKL__SEARCH_SCRATCH + nfields)) {
+    if (!reserve(bundle, TKL__SEARCH_KEYS + fields + shard->step_count)) {
         bundle->failed = true;
         return;
     }
-    for (size_t i = 0; i < TKL__SEARCH_SCRATCH; i++)
-        bundle->keys[bundle->nkeys++] = bundle->shard->keys[i];
-    for (size_t i = 0; i < nfields; i++)
-        bundle->keys[bundle->nkeys++] = bundle->shard->fields[i];
+    for (size_t i = 0; i < TKL__SEARCH_LADDER; i++)
+        add_key(bundle, shard->keys[i]);
+    if (nfields >= 0)
+        add_key(bundle, shard->keys[TKL__SEARCH_LADDER]);
+    for (size_t i = 0; i < fields; i++)
+        add_key(bundle, shard->fields[i]);
+    for (size_t i = 0; i < fields * 2 * TKL__SEARCH_STEPS; i++)
+        add_key(bundle, shard->steps[i]);
     char *to = bundle->bytes;
     for (size_t i = 0, end; i < bundle->count; i = end) {
         end = end_of_term(bundle, i);

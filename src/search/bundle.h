@@ -34,8 +34,9 @@ void tkl__search_bundle_begin(tkl__search_bundle *bundle, const tkl__search_shar
 /* The terms of a document, from entry number `from` on, at most `max` of them. */
 void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes terms, bool positions,
                               unsigned char place, size_t from, size_t max);
-/* Adds the keys (the shard's, those of `nfields` fields, the terms') and the lists. */
-void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields);
+/* Adds the keys (the shard's, those of `nfields` fields and their ladders if it is not negative, the
+ * terms') and the lists. */
+void tkl__search_bundle_end(tkl__search_bundle *bundle, int nfields);
 void tkl__search_bundle_free(tkl__search_bundle *bundle);
 
 tkl__invocation tkl__search_bundle_call(const tkl__search_bundle *bundle,

@@ -82,7 +82,7 @@ static bool make_run(clearing *c, const size_t *docs, size_t count, size_t from,
         tkl__search_bundle_terms(run, dead->terms, schema->is.positions, (unsigned char)(i + 1),
                                  from, TKL__SEARCH_RUN_TERMS);
     }
-    tkl__search_bundle_end(run, nfields);
+    tkl__search_bundle_end(run, (int)nfields);
     return true;
 }
 

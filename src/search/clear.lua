@@ -10,7 +10,8 @@
 -- KEYS[9] terms    sorted set by bytes
 -- KEYS[10] common  hash: term that has a bitmap, count
 -- KEYS[11] shown   hash: term of a value, the value as it was written
--- KEYS[12...] more  the sorted sets of the fields, then the keys of the terms
+-- KEYS[12] ladder  hash: step, threshold
+-- KEYS[13...] more  the sorted sets of the fields, the steps of their ladders, the keys of the terms
 -- ARGV[1] token    of the index
 -- ARGV[2] skip     bytes of a term's key before the term
 -- ARGV[3] finish   1: these are the last terms; the numbers are free then
@@ -20,9 +21,11 @@
 --                  documents of each term
 -- returns 'stale', or how many numbers were still dead with that stamp
 
-local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN = unpack(KEYS)
+local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN,
+  LADDER = unpack(KEYS)
 -- include: documents
-local FIRST_FIELD = 12
+-- include: climb
+local FIRST_FIELD = 13
 
 local token, skip, finish = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local ndocs, nfields = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -31,6 +34,9 @@ if head[1] ~= token then
   return 'stale'
 end
 check_types()
+local first_step = FIRST_FIELD + nfields
+local first_term = first_step + 2 * LADDER_STEPS * nfields
+local thresholds = read_ladder()
 
 local width = 2 + nfields
 local numbers, still = {}, 0
@@ -40,14 +46,19 @@ for i = 1, ndocs do
   numbers[i] = died and text_of(died) == ARGV[at + 1] and ARGV[at]
   still = still + (numbers[i] and 1 or 0)
 end
-each_term(FIRST_FIELD + nfields, 6 + ndocs * width, skip, numbers,
+each_term(first_term, 6 + ndocs * width, skip, numbers,
   function(key, term, list, is_common)
     unpost(key, term, list, is_common, tonumber(head[2]))
   end)
 
 local function free_number(number, members_at)
   for i = 0, nfields - 1 do
-    redis.call('ZREM', KEYS[FIRST_FIELD + i], ARGV[members_at + i] .. number)
+    local member = ARGV[members_at + i] .. number
+    local score = redis.call('ZSCORE', KEYS[FIRST_FIELD + i], member)
+    if score then
+      climb(first_step, i, thresholds, number, tonumber(score) or math.huge, '0')
+    end
+    redis.call('ZREM', KEYS[FIRST_FIELD + i], member)
   end
   redis.call('HDEL', DOCS, number)
   redis.call('HDEL', FORWARD, number)

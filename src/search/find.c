@@ -84,6 +84,11 @@ static int64_t most_of(const tkl__search_finding *f)
     return alone(f) ? f->count : reach(f);
 }
 
+static bool has_ladder(const tkl__search_finding *f)
+{
+    return !by_scan(f) && f->count > 0;
+}
+
 static void add_keys(const tkl__search_finding *f, size_t shard, tkl__search_call *call)
 {
     static const tkl__search_key fixed[] = {
@@ -95,6 +100,10 @@ static void add_keys(const tkl__search_finding *f, size_t shard, tkl__search_cal
         tkl__search_call_key(call, s->keys[fixed[i]]);
     tkl__search_call_key(call, f->order->kind == TKL__SEARCH_BY_FIELD ? s->fields[f->order->field]
                                                                       : s->keys[TKL__SEARCH_META]);
+    tkl__search_call_key(call, s->keys[TKL__SEARCH_LADDER]);
+    size_t first = (2 * f->order->field + !f->order->down) * TKL__SEARCH_STEPS;
+    for (size_t i = 0; has_ladder(f) && i < TKL__SEARCH_STEPS; i++)
+        tkl__search_call_key(call, s->steps[first + i]);
     tkl__search_call_plan_keys(call, f->plan, s, f->shards[shard].made);
 }
 
@@ -115,6 +124,10 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
     tkl__args_int(&call->args, p->place);
     tkl__args_int(&call->args, p->hits);
     tkl__args_str(&call->args, needs_terms(f) ? "1" : "0");
+    if (has_ladder(f))
+        tkl__args_int(&call->args, (int64_t)f->order->field);
+    else
+        tkl__args_str(&call->args, "");
     tkl__search_call_plan_args(call, f->plan, shard, p->made_before ? "*" : p->made, true);
 }
 

@@ -136,6 +136,8 @@ static int drop_rest(tkl_search *search, const tkl__search_schema *schema,
         tkl__args_bytes(&args, shard->keys[i]);
     for (size_t i = 0; i < schema->is.field_count; i++)
         tkl__args_bytes(&args, shard->fields[i]);
+    for (size_t i = 0; i < shard->step_count; i++)
+        tkl__args_bytes(&args, shard->steps[i]);
     int rc = tkl__plain(search->client, &args, tkl__search_deadline(search), true, &reply);
     tkl__args_free(&args);
     tkl_reply_free(reply);

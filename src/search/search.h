@@ -28,6 +28,7 @@ typedef enum tkl__search_key {
     TKL__SEARCH_TERMS,
     TKL__SEARCH_COMMON,
     TKL__SEARCH_SHOWN,
+    TKL__SEARCH_LADDER,
     TKL__SEARCH_SCRATCH,
     TKL__SEARCH_KEYS,
 } tkl__search_key;
@@ -36,7 +37,13 @@ typedef struct tkl__search_shard {
     tkl__base base;
     tkl_bytes keys[TKL__SEARCH_KEYS];        /* owned */
     tkl_bytes fields[TKL_SEARCH_FIELDS_MAX]; /* sorted sets of the fields; owned */
+    tkl_bytes *steps; /* of the ladders: those of the top of a field, those of its low end, field by
+                          field; owned */
+    size_t step_count;
 } tkl__search_shard;
+
+/* Steps of each ladder: LADDER_STEPS of ladder.inc.lua. */
+#define TKL__SEARCH_STEPS 8
 
 /* ---- Schema (schema.c) --------------------------------------------------- */
 

@@ -12,12 +12,13 @@
 #include "search/search.h"
 
 static const char *const parts[TKL__SEARCH_KEYS] = {
-    [TKL__SEARCH_META] = "meta",   [TKL__SEARCH_IDS] = "ids",
-    [TKL__SEARCH_DOCS] = "docs",   [TKL__SEARCH_FORWARD] = "forward",
-    [TKL__SEARCH_TEXTS] = "texts", [TKL__SEARCH_LIVE] = "live",
-    [TKL__SEARCH_DEAD] = "dead",   [TKL__SEARCH_FREE] = "free",
-    [TKL__SEARCH_TERMS] = "terms", [TKL__SEARCH_COMMON] = "common",
-    [TKL__SEARCH_SHOWN] = "shown", [TKL__SEARCH_SCRATCH] = "scratch",
+    [TKL__SEARCH_META] = "meta",       [TKL__SEARCH_IDS] = "ids",
+    [TKL__SEARCH_DOCS] = "docs",       [TKL__SEARCH_FORWARD] = "forward",
+    [TKL__SEARCH_TEXTS] = "texts",     [TKL__SEARCH_LIVE] = "live",
+    [TKL__SEARCH_DEAD] = "dead",       [TKL__SEARCH_FREE] = "free",
+    [TKL__SEARCH_TERMS] = "terms",     [TKL__SEARCH_COMMON] = "common",
+    [TKL__SEARCH_SHOWN] = "shown",     [TKL__SEARCH_LADDER] = "ladder",
+    [TKL__SEARCH_SCRATCH] = "scratch",
 };
 
 /* "ns:search:{name}" is the first shard; "ns:search:{name%233}" the fourth: no name can be written
@@ -45,6 +46,24 @@ static int make_field_key(tkl__search_shard *shard, const tkl__search_schema *sc
     return tkl__key_make(&shard->base, part, &shard->fields[i]);
 }
 
+static int make_steps(tkl__search_shard *shard, const tkl__search_schema *schema)
+{
+    size_t count = schema->is.field_count * 2 * TKL__SEARCH_STEPS;
+    int rc = TKL_OK;
+    shard->steps = calloc(count + 1, sizeof *shard->steps);
+    if (!shard->steps)
+        return tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        char part[TKL_SEARCH_FIELD_NAME_MAX + 32];
+        tkl_bytes name = schema->fields[i / (2 * TKL__SEARCH_STEPS)].name;
+        snprintf(part, sizeof part, "step:" TKL_FMT ":%s:%zu", TKL_ARG(name),
+                 i / TKL__SEARCH_STEPS % 2 ? "low" : "top", i % TKL__SEARCH_STEPS + 1);
+        rc = tkl__key_make(&shard->base, part, &shard->steps[i]);
+        shard->step_count = i + 1;
+    }
+    return rc;
+}
+
 int tkl__search_shard_open(tkl_client *client, tkl_bytes name, size_t index,
                            const tkl__search_schema *schema, tkl__search_shard *shard)
 {
@@ -55,7 +74,7 @@ int tkl__search_shard_open(tkl_client *client, tkl_bytes name, size_t index,
     }
     for (size_t i = 0; rc == TKL_OK && i < schema->is.field_count; i++)
         rc = make_field_key(shard, schema, i);
-    return rc;
+    return rc == TKL_OK ? make_steps(shard, schema) : rc;
 }
 
 void tkl__search_shard_close(tkl__search_shard *shard)
@@ -64,6 +83,9 @@ void tkl__search_shard_close(tkl__search_shard *shard)
         free((char *)shard->keys[i].data);
     for (size_t i = 0; i < TKL_SEARCH_FIELDS_MAX; i++)
         free((char *)shard->fields[i].data);
+    for (size_t i = 0; i < shard->step_count; i++)
+        free((char *)shard->steps[i].data);
+    free(shard->steps);
     tkl__base_free(&shard->base);
 }
 

@@ -1,11 +1,45 @@
 -- Walking down the order of a field until enough documents of a result are found.
 -- include: operands
+-- include: ladder
 
 -- What a document costs, measured: read and tested by the walk, or sent to be sorted by the client.
 local WALK_COST, LIST_COST = 0.35, 0.8
 local BLOCK_LEAST, BLOCK_MOST = 32, 2000
 -- Documents that one walk looks at; the client goes on from there.
 local WALK_MAX = 10000
+
+-- A result of so many is sent whole.
+local SMALL = 48
+-- A step is tried when it should have so many of the hits that are wanted, and some more.
+local AMPLE, MORE = 1.25, 4
+
+-- The documents of the result that are on one step; nil: there are many.
+local function on_the_step(result, bits, scratch)
+  if result.list then
+    return keep_bits(result.list, bits, true)
+  end
+  redis.call('BITOP', 'AND', scratch, result.key, bits)
+  local count = redis.call('BITCOUNT', scratch)
+  return count <= LIST_MAX and (read_bits(scratch, count, 0, count)) or nil
+end
+
+-- The first documents of the result, `wanted` of them at least, by the ladder of the field; nil: it
+-- is of no help.
+local function nearest(result, field, side, wanted, first_step, scratch)
+  if result.size <= SMALL then
+    return nil
+  end
+  for step = LADDER_STEPS, 1, -1 do
+    if result.size * step_share(step) >= wanted * AMPLE + MORE then
+      local ready = redis.call('HGET', LADDER, step_name(field, side, step) .. 'ready')
+      local list = ready and on_the_step(result, KEYS[first_step + step - 1], scratch)
+      if ready and (not list or #list >= wanted) then
+        return list
+      end
+    end
+  end
+  return nil
+end
 
 -- How many documents a walk is expected to look at to find `hits`.
 local function walk_length(result, all, hits)

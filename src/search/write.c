@@ -102,6 +102,9 @@ static int clear_answers(tkl__search_writer *w, const tkl__search_runs *runs,
         for (size_t k = 0; rc == TKL_OK && k < tkl_reply_count(dead); k++)
             rc = tkl__search_dead_add(&list, runs->items[i]->shard, tkl_reply_at(dead, k));
     }
+    for (size_t i = 0; rc == TKL_OK && i < runs->count; i++)
+        tkl__search_make_ladders(w, runs->items[i]->shard,
+                                 tkl_reply_at(tkl_reply_at(replies, i), 2));
     if (rc == TKL_OK) /* what cannot be cleared now is left to later writers */
         (void)tkl__search_clear(w, &list);
     free(list.items);
@@ -184,7 +187,7 @@ static bool make_run(tkl__search_writer *w, const slice *s, const size_t *docs, 
     }
     for (size_t i = 0; i < count; i++)
         add_shown(w, s, &s->ready[docs[i]], run);
-    tkl__search_bundle_end(run, nfields);
+    tkl__search_bundle_end(run, (int)nfields);
     return true;
 }
 
@@ -251,7 +254,7 @@ static bool make_post(tkl__search_writer *w, const slice *s, const tkl__search_r
     tkl__args_bytes(&run->args, ready->doc->id);
     tkl__search_bundle_terms(run, stored(s, ready->terms, ready->terms_len),
                              w->schema->is.positions, 1, from, TKL__SEARCH_RUN_TERMS);
-    tkl__search_bundle_end(run, 0);
+    tkl__search_bundle_end(run, -1);
     return true;
 }
 
@@ -392,7 +395,7 @@ static bool make_remove(tkl__search_writer *w, const tkl_bytes *ids, size_t coun
             continue;
         if (used++ % REMOVE_RUN == 0) {
             if (run)
-                tkl__search_bundle_end(run, 0);
+                tkl__search_bundle_end(run, -1);
             run = tkl__search_run_new(runs, &w->schema->shards[shard]);
             if (!run)
                 return false;
@@ -401,7 +404,7 @@ static bool make_remove(tkl__search_writer *w, const tkl_bytes *ids, size_t coun
         tkl__args_bytes(&run->args, ids[i]);
     }
     if (run)
-        tkl__search_bundle_end(run, 0);
+        tkl__search_bundle_end(run, -1);
     return true;
 }
 

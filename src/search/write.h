@@ -47,4 +47,11 @@ int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *s
                          const tkl_reply *reply);
 int tkl__search_clear(tkl__search_writer *writer, const tkl__search_dead_list *list);
 
+/* ---- Ladders (ladder.c) -------------------------------------------------- */
+
+/* Makes steps of ladders: {field, side, step} of each. What is not made is missed by nothing but
+ * the speed of queries. */
+void tkl__search_make_ladders(tkl__search_writer *writer, const tkl__search_shard *shard,
+                              const tkl_reply *worn);
+
 #endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ladders of fields: see ladder.inc.lua. Writers make them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "search/scripts.h"
+#include "search/write.h"
+
+/* Documents of one run. */
+#define PART 6000
+/* Runs for one step at most: 12 million documents in an eighth of them. */
+#define RUNS_MAX 2000
+
+typedef struct making {
+    tkl__search_writer *writer;
+    const tkl__search_shard *shard;
+    size_t field;
+    const char *side;
+    int64_t step;
+    int64_t from;
+} making;
+
+static int make_part(making *m)
+{
+    const tkl__search_schema *schema = m->writer->schema;
+    size_t low = strcmp(m->side, "low") == 0;
+    tkl_bytes keys[] = {
+        m->shard->keys[TKL__SEARCH_META], m->shard->keys[TKL__SEARCH_LADDER],
+        m->shard->fields[m->field],
+        m->shard->steps[(2 * m->field + low) * TKL__SEARCH_STEPS + (size_t)m->step - 1]};
+    tkl__args args;
+    tkl_reply *reply = NULL;
+    tkl__args_init(&args);
+    tkl__args_str(&args, schema->token);
+    tkl__args_int(&args, (int64_t)m->field);
+    tkl__args_str(&args, m->side);
+    tkl__args_int(&args, m->step);
+    tkl__args_int(&args, m->from);
+    tkl__args_int(&args, PART);
+    tkl__args_str(&args, schema->fields[m->field].numeric ? "0" : "1");
+    int rc = tkl__eval(m->writer->search->client, &tkl__lua_search_ladder, &(tkl__keys){keys, 4},
+                       &args, tkl__search_deadline(m->writer->search), true, &reply);
+    m->from = tkl_reply_kind(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : -1;
+    tkl__args_free(&args);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+void tkl__search_make_ladders(tkl__search_writer *writer, const tkl__search_shard *shard,
+                              const tkl_reply *worn)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(worn); i++) {
+        const tkl_reply *one = tkl_reply_at(worn, i);
+        making m = {.writer = writer,
+                    .shard = shard,
+                    .field = (size_t)tkl_reply_int(tkl_reply_at(one, 0)),
+                    .side = tkl_reply_str(tkl_reply_at(one, 1)),
+                    .step = tkl_reply_int(tkl_reply_at(one, 2))};
+        if (m.field >= writer->schema->is.field_count || m.step < 1 || m.step > TKL__SEARCH_STEPS)
+            return; /* not an answer of search/add */
+        for (int k = 0; rc == TKL_OK && m.from >= 0 && k < RUNS_MAX; k++)
+            rc = make_part(&m);
+    }
+}
