@@ -26,6 +26,11 @@ end
 
 -- Appends the result of a command on parts of a list that fit on Lua's stack.
 local function in_parts(list, command, key)
+  if #list == 0 then
+    return {}
+  elseif #list <= 4000 then
+    return redis.call(command, key, unpack(list))
+  end
   local answers = {}
   for first = 1, #list, 4000 do
     local part = redis.call(command, key, unpack(list, first, math.min(first + 3999, #list)))

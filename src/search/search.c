@@ -25,6 +25,8 @@
  *   :f:FIELD  sorted set. Numeric field: number by value. Text field: "value NUL number" by
  *             tkl_text_score() of the value, so that equal scores are in the order of the values.
  *             Documents without a value have the score inf.
+ *   :ladder   hash: step, threshold. :step:FIELD:top:N, :low:N  bitmaps: the documents that come
+ *             first by a field (ladder.inc.lua).
  *   :scratch:N     bitmaps of one script; it removes them.
  *   :range:...     bitmap of a range for one version of the shard; expires after 30 s.
  *   :kept:...      list: a kept result; expires.
@@ -40,9 +42,10 @@
  *
  * Queries. The client turns a query into steps (plan.c); search/find looks at the sizes of all
  * terms, which cost nothing to know, and carries the steps out from the smallest (plan.inc.lua,
- * operands.inc.lua). It counts exactly, and then takes the cheaper of two ways to the first page:
- * to walk down the order of the field and test each document (many hits), or to send all hits to
- * the client, which sorts them (few hits). docs/search.md has the reasons and the figures.
+ * operands.inc.lua). It counts exactly, and then takes the cheapest of three ways to the first page:
+ * to intersect with the documents that come first by the field (ladder.inc.lua), to walk down the
+ * order of the field and test each document (deep pages), or to send all hits to the client, which
+ * sorts them (few hits). docs/search.md has the reasons and the figures.
  */
 #include "search/search.h"
 
