@@ -200,6 +200,62 @@ static void a_bitmap_takes_little_more_than_its_bits(void **state)
     }
 }
 
+static void names_and_users_are_any_bytes(void **state)
+{
+    fixture *f = *state;
+    static const tkl_bytes users[] = {TKL_LIT("a:b c"), TKL_LIT("nul\0"), TKL_LIT("nul\0x"),
+                                      TKL_LIT("{}%\xff\n")};
+    for (size_t k = 0; k < sizeof day_kinds / sizeof *day_kinds; k++) {
+        tkl_online_options options = {.kind = day_kinds[k]};
+        tkl_online *online;
+        bool present = false;
+        if (day_kinds[k] == TKL_ONLINE_BITMAP)
+            continue;
+        assert_ok(tkl_online_open(f->client, (tkl_bytes){"x: \0", 3 + k % 3}, &options, &online));
+        assert_ok(tkl_online_mark(online, users, 4, NULL));
+        assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 4);
+        if (day_kinds[k] != TKL_ONLINE_HLL) {
+            assert_ok(tkl_online_check(online, users[2], 0, &present));
+            assert_true(present);
+        }
+        assert_ok(tkl_online_drop(online));
+        tkl_online_close(online);
+    }
+}
+
+/* Those that were evicted: the next mark writes them again. */
+static void settings_that_are_lost_come_back(void **state)
+{
+    fixture *f = *state;
+    tkl_online_options options = {.kind = TKL_ONLINE_BITMAP};
+    tkl_online *online = open_online(f->client, "x", &options);
+    mark(online, "1 2");
+    server_do(f->server, "DEL tackle:online:{x}:settings");
+    mark(online, "3");
+    tkl_online *other = open_online(f->client, "x", NULL);
+    assert_int_equal(count_of(other, 1, TKL_ONLINE_ANY_DAY), 3);
+    tkl_online_close(other);
+    tkl_online_close(online);
+}
+
+static void long_names_are_marked_in_short_steps(void **state)
+{
+    fixture *f = *state;
+    enum { USERS = 1000 };
+    static char texts[USERS][TKL_ONLINE_USER_MAX];
+    static tkl_bytes users[USERS];
+    tkl_online *online = open_online(f->client, "x", NULL);
+    int64_t before = server_calls(f->server, "evalsha") + server_calls(f->server, "eval");
+    for (int i = 0; i < USERS; i++) {
+        snprintf(texts[i], sizeof texts[i], "%d", i);
+        users[i] = (tkl_bytes){texts[i], sizeof texts[i]};
+    }
+    assert_ok(tkl_online_mark(online, users, USERS, NULL));
+    assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), USERS);
+    assert_true(server_calls(f->server, "evalsha") + server_calls(f->server, "eval") - before >= 8);
+    tkl_online_close(online);
+}
+
 static void many_users_are_marked_in_batches(void **state)
 {
     fixture *f = *state;
@@ -528,6 +584,9 @@ int main(void)
         TEST(a_bitmap_takes_numbers_up_to_its_limit),
         TEST(a_large_bitmap_is_made_of_chunks),
         TEST(a_bitmap_takes_little_more_than_its_bits),
+        TEST(names_and_users_are_any_bytes),
+        TEST(settings_that_are_lost_come_back),
+        TEST(long_names_are_marked_in_short_steps),
         TEST(many_users_are_marked_in_batches),
         cmocka_unit_test(days_are_those_of_the_zone),
         cmocka_unit_test(old_days_expire_and_a_clock_set_back_goes_on),

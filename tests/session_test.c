@@ -11,6 +11,7 @@
 
 #include "support/cluster.h"
 #include "support/fixture.h"
+#include "support/locale.h"
 #include "support/permissions.h"
 #include "support/timed.h"
 
@@ -117,7 +118,7 @@ static void what_is_no_token_is_nobodys(void **state)
         tkl_session_view view = {.token = texts[i]};
         assert_code(tkl_session_check(store, texts[i], &session), TKL_NOTFOUND);
         assert_null(session);
-        assert_string_equal(tkl_errmsg(), "not found");
+        assert_string_equal(tkl_errmsg(), "the session has ended, or never was");
         assert_code(tkl_session_touch(store, &view, 1, NULL), TKL_NOTFOUND);
         assert_code(tkl_session_end(store, texts[i]), TKL_NOTFOUND);
         assert_code(tkl_session_recent(store, texts[i], 0, 10, &items), TKL_NOTFOUND);
@@ -296,6 +297,46 @@ static void the_ranking_is_bounded(void **state)
     assert_ok(tkl_session_stats_get(store, &stats));
     assert_int_equal(stats.items, 5);
     assert_int_equal(stats.sessions, 1);
+    tkl_session_close(store);
+}
+
+static void a_token_that_ended_since_the_check_is_not_used(void **state)
+{
+    fixture *f = *state;
+    tkl_sessions *store = open_store(f->client, "a:b c", NULL);
+    token_text token;
+    tkl_session_view view = {.token = token, .item = TKL_LIT("nul\0: item")};
+    assert_ok(tkl_session_create(store, (tkl_bytes)TKL_LIT("nul\0: user"), 0, token));
+    assert_ok(tkl_session_touch(store, &view, 1, NULL));
+    assert_true(is_alive(store, token));
+    assert_ok(tkl_session_end_user(store, (tkl_bytes)TKL_LIT("nul\0: user"), NULL));
+    assert_code(tkl_session_touch(store, &view, 1, NULL), TKL_NOTFOUND);
+    assert_contains(tkl_errmsg(), "the session has ended");
+    tkl_session_items *items;
+    assert_code(tkl_session_recent(store, token, 0, 5, &items), TKL_NOTFOUND);
+    assert_ok(tkl_session_top(store, 0, 5, &items));
+    assert_int_equal(items->items[0].item.len, 10);
+    assert_true(items->items[0].views < 1.01); /* the one before it ended */
+    tkl_session_items_free(items);
+    assert_code(tkl_session_drop_item(store, tkl_str("x")), TKL_NOTFOUND);
+    assert_contains(tkl_errmsg(), "not in the ranking");
+    tkl_session_close(store);
+}
+
+static void a_decimal_comma_changes_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl_session_options options = {.half_life_ms = 1000};
+    tkl_sessions *store = open_store(f->client, "shop", &options);
+    token_text token;
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
+    locale_with_a_comma();
+    touch(store, token, "teapot");
+    touch(store, token, "teapot");
+    test_sleep_ms(100);
+    double views = views_of(store, "teapot");
+    locale_plain();
+    assert_true(views > 0.2 && views < 1.99 && views != 1);
     tkl_session_close(store);
 }
 
@@ -616,6 +657,8 @@ int main(void)
         TEST(new_items_rise_as_old_views_lose_weight),
         TEST(without_a_half_life_views_are_counted),
         TEST(the_ranking_is_bounded),
+        TEST(a_token_that_ended_since_the_check_is_not_used),
+        TEST(a_decimal_comma_changes_nothing),
         TEST(beyond_the_limit_the_oldest_go_with_their_items),
         TEST(a_user_with_10000_sessions_is_logged_out),
         TEST(ended_sessions_do_not_hide_those_behind_them),

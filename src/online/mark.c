@@ -13,10 +13,12 @@
 #include "online/online.h"
 #include "online/scripts.h"
 
-/* Users in one script, and in one round trip. */
-#define STEP      1000
-#define TRIP_MAX  10000
-#define STEPS_MAX (TRIP_MAX / STEP + TKL__ONLINE_CHUNKS)
+/* Users in one script and bytes of their names, and users in one round trip. */
+#define STEP       1000
+#define STEP_BYTES 131072
+#define TRIP_MAX   10000
+#define STEPS_MAX \
+    (TRIP_MAX / STEP + TKL__ONLINE_CHUNKS + TRIP_MAX * TKL_ONLINE_USER_MAX / STEP_BYTES)
 
 /* ---- Users --------------------------------------------------------------- */
 
@@ -130,41 +132,61 @@ static tkl_bytes *by_chunk(const tkl_bytes *users, size_t count)
 /* How many of the users, from the first on, one script marks: of a bitmap one chunk. */
 static size_t step_of(const tkl__online_shape *shape, const tkl_bytes *users, size_t count)
 {
-    size_t n = 1;
+    size_t n = 1, bytes = users[0].len;
     bool bits = shape->kind == TKL_ONLINE_BITMAP;
-    while (n < count && n < STEP && !(bits && chunk_of(users[n]) != chunk_of(users[0])))
-        n++;
+    for (; n < count && n < STEP; n++) {
+        bytes += users[n].len;
+        if (bytes > STEP_BYTES || (bits && chunk_of(users[n]) != chunk_of(users[0])))
+            break;
+    }
     return n;
+}
+
+/* Scripts that go together. */
+typedef struct trip {
+    tkl__args args[STEPS_MAX];
+    tkl__invocation calls[STEPS_MAX];
+    size_t steps;
+} trip;
+
+static int load(trip *t, const tkl__today *today, const tkl__keys *keys, const tkl_bytes *users,
+                size_t count)
+{
+    int rc = TKL_OK;
+    t->steps = 0;
+    for (size_t from = 0, some; from < count && t->steps < STEPS_MAX; from += some) {
+        tkl__args *args = &t->args[t->steps];
+        some = step_of(&today->shape, users + from, count - from);
+        write_mark(args, today, users + from, some);
+        rc = args->failed ? tkl__nomem() : rc;
+        t->calls[t->steps++] = (tkl__invocation){.script = &tkl__lua_online_mark,
+                                                 .keys = keys->items,
+                                                 .nkeys = keys->count,
+                                                 .args = args->items,
+                                                 .nargs = args->count,
+                                                 .retry_safe = true};
+    }
+    return rc;
 }
 
 /* One round trip. The users of a bitmap are in the order of their chunks. */
 static int mark_trip(tkl_online *online, const tkl__today *today, const tkl__keys *keys,
                      const tkl_bytes *users, size_t count, int64_t *fresh)
 {
-    tkl__args args[STEPS_MAX];
-    tkl__invocation calls[STEPS_MAX];
     tkl_reply *replies = NULL;
-    size_t steps = 0;
-    int rc = TKL_OK;
-    for (size_t from = 0, some; from < count && steps < STEPS_MAX; from += some, steps++) {
-        some = step_of(&today->shape, users + from, count - from);
-        write_mark(&args[steps], today, users + from, some);
-        rc = args[steps].failed ? tkl__nomem() : rc;
-        calls[steps] = (tkl__invocation){.script = &tkl__lua_online_mark,
-                                         .keys = keys->items,
-                                         .nkeys = keys->count,
-                                         .args = args[steps].items,
-                                         .nargs = args[steps].count,
-                                         .retry_safe = true};
-    }
+    trip *t = malloc(sizeof *t);
+    if (!t)
+        return tkl__nomem();
+    int rc = load(t, today, keys, users, count);
     if (rc == TKL_OK)
-        rc = tkl__run_many(online->client, calls, steps,
+        rc = tkl__run_many(online->client, t->calls, t->steps,
                            tkl__deadline(online->client, online->timeout_ms), &replies);
     if (rc == TKL_OK)
         rc = read_marks(online, replies, fresh);
     tkl_reply_free(replies);
-    for (size_t i = 0; i < steps; i++)
-        tkl__args_free(&args[i]);
+    for (size_t i = 0; i < t->steps; i++)
+        tkl__args_free(&t->args[i]);
+    free(t);
     return rc;
 }
 

@@ -24,9 +24,11 @@ local now_ms = clock()
 local lives = kind == 'heartbeat' and window + 0 or till - now_ms + (keep - 1) * DAY_MS
 local wanted = table.concat({kind, zone, keep, window}, ' ')
 
+local stored = redis.call('HGET', SETTINGS, 'shape')
+
 -- A new key of a day expires, and the settings with the last of them.
 local function lasts(key)
-  if kind == 'heartbeat' or redis.call('PTTL', key) < 0 then
+  if kind == 'heartbeat' or not stored or redis.call('PTTL', key) < 0 then
     redis.call('HSET', SETTINGS, 'shape', wanted)
     redis.call('PEXPIRE', key, digits(lives))
     redis.call('PEXPIRE', SETTINGS, digits(lives))
@@ -123,7 +125,6 @@ local mark = {
 if kind ~= 'heartbeat' and not is_today(now_ms, start, till) then
   return {ANOTHER_DAY, now_ms, 0}
 end
-local stored = redis.call('HGET', SETTINGS, 'shape')
 if stored and stored ~= wanted then
   return {OTHER_SETTINGS, now_ms, 0}
 end

@@ -209,12 +209,14 @@ void tkl__session_unlink_items(tkl_sessions *s, const tkl_reply *ids, size_t fir
     tkl__begin(); /* nobody is to read of that */
 }
 
-int tkl__session_verdict(int rc, tkl_reply *reply)
+int tkl__session_ended(void)
 {
-    if (rc == TKL_OK && tkl_reply_int(reply) != TKL_OK)
-        rc = tkl__no(TKL_NOTFOUND);
-    tkl_reply_free(reply);
-    return rc;
+    return tkl__fail(TKL_NOTFOUND, "the session has ended, or never was");
+}
+
+int tkl__session_not_ranked(void)
+{
+    return tkl__fail(TKL_NOTFOUND, "the item is not in the ranking");
 }
 
 /* ---- A session ----------------------------------------------------------- */
@@ -261,13 +263,13 @@ int tkl_session_check(tkl_sessions *sessions, const char *token, tkl_session **s
     tkl__args args;
     *session = NULL;
     if (!tkl__session_id_of(token, id))
-        return tkl__no(TKL_NOTFOUND);
+        return tkl__session_ended();
     tkl__args_init(&args);
     tkl__args_str(&args, id);
     int rc =
         tkl__session_run(sessions, &tkl__lua_session_check, TKL__SESSION_RANKING, &args, &reply);
     if (rc == TKL_OK && tkl_reply_count(reply) < 4)
-        rc = tkl__no(TKL_NOTFOUND);
+        rc = tkl__session_ended();
     found *one = rc == TKL_OK ? calloc(1, sizeof *one) : NULL;
     if (!one) {
         tkl_reply_free(reply);
@@ -297,9 +299,12 @@ int tkl_session_end(tkl_sessions *sessions, const char *token)
     tkl_reply *reply = NULL;
     tkl__args args;
     if (!tkl__session_id_of(token, id))
-        return tkl__no(TKL_NOTFOUND);
+        return tkl__session_ended();
     tkl__args_init(&args);
     tkl__args_str(&args, id);
     int rc = tkl__session_run_with_items(sessions, &tkl__lua_session_end, id, &args, false, &reply);
-    return tkl__session_verdict(rc, reply);
+    if (rc == TKL_OK && tkl_reply_int(reply) != TKL_OK)
+        rc = tkl__session_ended();
+    tkl_reply_free(reply);
+    return rc;
 }

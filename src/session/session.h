@@ -58,7 +58,8 @@ int tkl__session_ask(tkl_sessions *s, int argc, const char **words, const size_t
  * expire, so a failure is none. */
 void tkl__session_unlink_items(tkl_sessions *s, const tkl_reply *ids, size_t first);
 
-/* The answer of a script that returns TKL_OK or TKL_NOTFOUND. Frees the reply. */
-int tkl__session_verdict(int rc, tkl_reply *reply);
+/* TKL_NOTFOUND, and a text that says so of a session, of an item. */
+int tkl__session_ended(void);
+int tkl__session_not_ranked(void);
 
 #endif

@@ -91,13 +91,13 @@ static int judge(const tkl_session_view *view, const use *u, const tkl_reply *re
 {
     if (!u->sent) {
         rc = check_view(view);
-        return rc == TKL_OK ? tkl__no(TKL_NOTFOUND) : rc; /* not even a token */
+        return rc == TKL_OK ? tkl__session_ended() : rc; /* not even a token */
     }
     if (!reply)
         return rc;
     if (tkl_reply_code(reply) != TKL_OK)
         return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    return tkl_reply_int(reply) == TKL_OK ? TKL_OK : tkl__no(TKL_NOTFOUND);
+    return tkl_reply_int(reply) == TKL_OK ? TKL_OK : tkl__session_ended();
 }
 
 /* One round trip. Returns the first result that is not TKL_OK. */
@@ -140,7 +140,7 @@ int tkl_session_touch(tkl_sessions *sessions, const tkl_session_view *views, siz
     }
     free(t.uses);
     free(t.calls);
-    return first > 0 ? tkl__no(first) : first;
+    return first == TKL_NOTFOUND ? tkl__session_ended() : first;
 }
 
 /* ---- Items --------------------------------------------------------------- */
@@ -201,13 +201,13 @@ int tkl_session_recent(tkl_sessions *sessions, const char *token, size_t skip, s
     if (rc != TKL_OK)
         return rc;
     if (!tkl__session_id_of(token, id))
-        return tkl__no(TKL_NOTFOUND);
+        return tkl__session_ended();
     tkl__args_init(&args);
     tkl__args_str(&args, id);
     add_ranks(&args, skip, max);
     rc = tkl__session_run_with_items(sessions, &tkl__lua_session_recent, id, &args, true, &reply);
     if (rc == TKL_OK && tkl_reply_is_nil(reply))
-        rc = tkl__no(TKL_NOTFOUND);
+        rc = tkl__session_ended();
     if (rc == TKL_OK)
         return make_items(reply, false, items);
     tkl_reply_free(reply);
@@ -251,7 +251,10 @@ int tkl_session_rename_item(tkl_sessions *sessions, tkl_bytes item, tkl_bytes na
     tkl__args_bytes(&args, name);
     tkl__args_int(&args, sessions->half_life_ms);
     rc = run_on_ranking(sessions, &tkl__lua_session_rename_item, &args, &reply);
-    return tkl__session_verdict(rc, reply);
+    if (rc == TKL_OK && tkl_reply_int(reply) != TKL_OK)
+        rc = tkl__session_not_ranked();
+    tkl_reply_free(reply);
+    return rc;
 }
 
 int tkl_session_drop_item(tkl_sessions *sessions, tkl_bytes item)
@@ -263,5 +266,5 @@ int tkl_session_drop_item(tkl_sessions *sessions, tkl_bytes item)
     int rc = tkl__session_check_text("item's name", item);
     if (rc == TKL_OK)
         rc = tkl__session_ask(sessions, 3, words, lens, &removed);
-    return rc == TKL_OK && removed == 0 ? tkl__no(TKL_NOTFOUND) : rc;
+    return rc == TKL_OK && removed == 0 ? tkl__session_not_ranked() : rc;
 }
