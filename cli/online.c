@@ -44,8 +44,33 @@ static int mark_some(cli_session *cli, const tkl_bytes *users, size_t count, voi
     int64_t fresh = 0;
     int failed = cli_end(cli, tkl_online_mark(m->online, users, count, &fresh));
     m->done += count;
-    m->fresh += fresh;
+    m->fresh = fresh == TKL_NONE ? TKL_NONE : m->fresh + fresh;
     cli_progress_update(&m->progress, m->done);
+    return failed;
+}
+
+/* An hll cannot tell who is fresh. */
+static int print_marked(const cli_session *cli, const marking *m)
+{
+    bool known = m->fresh != TKL_NONE;
+    if (cli->json)
+        return cli_print_json(
+            cli, json_pack("{s:o, s:I, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
+                           "marked", (json_int_t)m->done, "fresh",
+                           known ? json_integer((json_int_t)m->fresh) : json_null()));
+    printf("%" PRIu64 " marked", m->done);
+    if (known)
+        printf(", %" PRId64 " fresh", m->fresh);
+    putchar('\n');
+    return CLI_OK;
+}
+
+static int check_above_0(const cli_session *cli)
+{
+    static const char *const options[] = {"keep", "window", "max-id"};
+    int failed = CLI_OK;
+    for (size_t i = 0; !failed && i < sizeof options / sizeof *options; i++)
+        failed = cli_positive(cli, options[i]);
     return failed;
 }
 
@@ -59,10 +84,7 @@ static int mark(cli_session *cli)
         .window_ms = cli_number(cli, "window", 0),
         .max_id = cli_number(cli, "max-id", 0),
     };
-    static const char *const above_0[] = {"keep", "window", "max-id"};
-    int failed = CLI_OK;
-    for (size_t i = 0; !failed && i < sizeof above_0 / sizeof *above_0; i++)
-        failed = cli_positive(cli, above_0[i]);
+    int failed = check_above_0(cli);
     if (!failed)
         failed = open_online(cli, &options, &m.online);
     cli_progress_start(&m.progress, "users marked:", 0);
@@ -70,14 +92,7 @@ static int mark(cli_session *cli)
         failed = cli_items(cli, 1, mark_some, &m);
     cli_progress_end(&m.progress);
     tkl_online_close(m.online);
-    if (failed)
-        return failed;
-    if (cli->json)
-        return cli_print_json(cli, json_pack("{s:o, s:I, s:I}", "name",
-                                             cli_json_bytes(tkl_str(cli->argv[0])), "marked",
-                                             (json_int_t)m.done, "fresh", (json_int_t)m.fresh));
-    printf("%" PRIu64 " marked, %" PRId64 " fresh\n", m.done, m.fresh);
-    return CLI_OK;
+    return failed ? failed : print_marked(cli, &m);
 }
 
 /* ---- count, check -------------------------------------------------------- */

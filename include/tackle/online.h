@@ -66,8 +66,8 @@ TKL_API void tkl_online_close(tkl_online *online);
 
 /* Marks users as present today (of a heartbeat: now). A round trip for each ten thousand; each
  * thousand is one step, of long names each 128 KB, of a bitmap each thousand among the same
- * 16,777,216 numbers. *fresh (may be NULL): how many were not marked before; of TKL_ONLINE_HLL 1
- * for each step that changed the estimate. Marking again does no harm. TKL_EINVAL: a user is no
+ * 16,777,216 numbers. *fresh (may be NULL): how many were not marked before; TKL_NONE of
+ * TKL_ONLINE_HLL, which cannot tell. Marking again does no harm. TKL_EINVAL: a user is no
  * number or too large, where numbers are needed; nobody is marked then. */
 TKL_API int tkl_online_mark(tkl_online *online, const tkl_bytes *users, size_t count,
                             int64_t *fresh) TKL_NONNULL(1) TKL_CHECK;

@@ -203,6 +203,8 @@ static int mark_today(tkl_online *online, const tkl__today *today, const tkl_byt
         bits && !sorted ? tkl__nomem() : tkl__online_keys(online, today, parts, 2, &day, &keys);
     if (rc == TKL_OK) {
         rc = mark_trip(online, today, &keys, bits ? sorted : users, count, fresh);
+        if (today->shape.kind == TKL_ONLINE_HLL)
+            *fresh = TKL_NONE; /* it cannot tell */
         tkl__keys_free(&keys);
     }
     free(sorted);
@@ -251,7 +253,7 @@ int tkl_online_mark(tkl_online *online, const tkl_bytes *users, size_t count, in
         int64_t some = 0;
         rc = mark_some(online, users + from, count - from < TRIP_MAX ? count - from : TRIP_MAX,
                        &some);
-        total += some;
+        total = some == TKL_NONE ? TKL_NONE : total + some;
     }
     if (fresh)
         *fresh = total;

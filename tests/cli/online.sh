@@ -32,6 +32,9 @@ ends 64 tackle online mark players 5 --using set
 has "$err" "bitmap"
 
 ends 0 tackle online mark estimate ann bob --using hll
+is "nothing about who is new" "$out" "2 marked"
+ends 0 tackle online mark estimate ann bob --json
+is "neither in JSON" "$(jq -c '[.marked, .fresh]' <<<"$out")" '[2,null]'
 ends 64 tackle online check estimate ann
 has "$err" "cannot tell"
 ends 64 tackle online count estimate --days 2 --all
