@@ -455,17 +455,9 @@ static int remove_ads(cli_session *cli)
 
 /* ---- The whole ----------------------------------------------------------- */
 
-static int names(cli_session *cli)
+static int list_sets(cli_session *cli)
 {
-    tkl_client *client = NULL;
-    tkl_names *all = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_ads_names(client, &all));
-    if (!failed)
-        failed = cli_print_names(cli, all);
-    tkl_names_free(all);
-    return failed;
+    return cli_list(cli, tkl_ads_names);
 }
 
 static int drop(cli_session *cli)
@@ -608,10 +600,10 @@ static const cli_verb verbs[] = {
         .run = remove_ads,
     },
     {
-        .name = "names",
+        .name = "list",
         .summary = "all sets of ads",
-        .example = EXAMPLE_AD "tackle ads names",
-        .run = names,
+        .example = EXAMPLE_AD "tackle ads list",
+        .run = list_sets,
     },
     {
         .name = "drop",

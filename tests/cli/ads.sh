@@ -106,7 +106,7 @@ ends 1 tackle ads show site bad
 # Plain rates are a setting of a new set.
 ends 0 tackle ads add plain a --type cpc --price 0 --location Berlin --smoothing 0
 is "plain" "$(tackle ads stats plain --json | jq -c .smoothing)" null
-is "names" "$(tackle ads names --json)" '["plain", "site"]'
+is "list" "$(tackle ads list --json)" '[{"name": "plain"}, {"name": "site"}]'
 is "removed" "$(tackle ads remove site tea nothing --json | jq -c .)" '{"name":"site","removed":1}'
 is "removed" "$(printf 'phone\n' | tackle ads remove site --lines)" 1
 ends 64 tackle ads remove site
@@ -127,7 +127,7 @@ ends 0 tackle ads target acl --location X --viewer k=v tea
 ends 0 tackle ads target acl --location X tea --json
 ends 0 tackle ads click acl "$(jq -r .target <<<"$out")"
 ends 0 tackle ads target acl --location X --viewer k=v tea
-for verb in "show acl a" "report acl" "report acl --words" "stats acl" "explain acl a --location X" "names" \
+for verb in "show acl a" "report acl" "report acl --words" "stats acl" "explain acl a --location X" "list" \
     "remove acl a" "drop acl --yes"; do
     ends 0 tackle ads $verb
 done
