@@ -12,7 +12,7 @@
 #include "support/call.h"
 #include "support/timed.h"
 
-enum { ADS = 40, WORDS = 12, PLACES = 5, KINDS = 3, VALUES = 4, TARGETS = 64, STEPS = 12000 };
+enum { ADS = 40, WORDS = 12, PLACES = 5, KINDS = 3, VALUES = 4, TARGETS = 64, STEPS = 8000 };
 
 static unsigned seed;
 
@@ -434,6 +434,24 @@ static void compare_all(tkl_ads *set)
     tkl_ads_lines_free(lines);
 }
 
+/* When all ads have gone, nothing of them is left. */
+static void remove_all(tkl_client *client, tkl_ads *set)
+{
+    static const char *const parts[] = {"ads", "values", "counts", "words", "index",
+                                        "due", "heads",  "gates",  "turn"};
+    for (int i = 0; i < ADS; i++) {
+        char name[16];
+        sprintf(name, "ad %d", i);
+        tkl_bytes bytes = tkl_str(name);
+        assert_ok(tkl_ads_remove(set, &bytes, 1, NULL));
+    }
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char *key = test_format("tackle:ads:{set}:%s", parts[i]);
+        assert_int_equal(call_int(client, "EXISTS", key, NULL), 0);
+        free(key);
+    }
+}
+
 static void step_explain(tkl_ads *set)
 {
     page p = draw_page();
@@ -498,6 +516,7 @@ static void run(int64_t how, unsigned from)
         if (i % 2000 == 1999)
             compare_all(set);
     }
+    remove_all(client, set);
     tkl_ads_close(set);
     tkl_close(client);
     timed_end(timed);

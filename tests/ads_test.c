@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Ads: formulas computed by hand, who is shown where, clicks, replacing and removing.
+ *
+ * ctest: label threads
  */
 #include <math.h>
 
@@ -583,6 +585,62 @@ static void the_index_holds_no_more_than_it_must(void **state)
     tkl_ads_close(ads);
 }
 
+enum { CREW = 6, ROUNDS = 150 };
+
+static void draw_and_do(void *arg, int index)
+{
+    fixture *f = arg;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    unsigned seed = (unsigned)index + 1;
+    target_id last = {""};
+    for (int i = 0; i < ROUNDS; i++) {
+        char name[16], text[32];
+        seed = seed * 1103515245U + 12345U;
+        unsigned chance = (seed >> 16) % 8;
+        sprintf(name, "ad%u", (seed >> 20) % 7);
+        sprintf(text, "w%u w%u", (seed >> 8) % 5, (seed >> 12) % 5);
+        tkl_ads_choice *c;
+        if (chance == 0)
+            remove_ad(ads, name);
+        else if (chance < 3)
+            add_ad(ads, (advert){.name = name,
+                                 .type = 1 + (seed >> 24) % 3,
+                                 .price = (double)((seed >> 18) % 50) / 10,
+                                 .budget = chance == 1 ? 100 : 0,
+                                 .needs = seed & 0x10000 ? "k=1,2" : NULL,
+                                 .text = text});
+        else if (chance < 6 && target_code(ads, NULL, "k=2", text, &c) == TKL_OK) {
+            snprintf(last.text, sizeof last.text, TKL_FMT, TKL_ARG(c->target));
+            tkl_ads_choice_free(c);
+        } else if (last.text[0]) {
+            assert_true(tkl_ads_click(ads, tkl_str(last.text)) >= 0);
+            assert_true(tkl_ads_action(ads, tkl_str(last.text)) >= 0);
+        }
+    }
+    tkl_ads_close(ads);
+}
+
+/* Many at once add, remove, show and click: whatever the order, the index fits the ads. */
+static void programs_at_once_leave_whole_ads(void **state)
+{
+    fixture *f = *state;
+    static const char *const parts[] = {"ads", "values", "counts", "words", "index",
+                                        "due", "heads",  "gates",  "turn"};
+    crew_run(CREW, draw_and_do, f);
+    tkl_ads *ads = open_ads(f->client, NULL);
+    for (int i = 0; i < 7; i++) {
+        char *name = test_format("ad%d", i);
+        remove_ad(ads, name);
+        free(name);
+    }
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char *key = test_format("tackle:ads:{site}:%s", parts[i]);
+        assert_int_equal(call_int(f->client, "EXISTS", key, NULL), 0);
+        free(key);
+    }
+    tkl_ads_close(ads);
+}
+
 /* ---- Reports ------------------------------------------------------------- */
 
 static void reports_list_ads_and_words(void **state)
@@ -678,6 +736,7 @@ int main(void)
         TEST(an_ad_is_replaced_completely),
         TEST(nothing_is_left_of_a_removed_ad),
         TEST(the_index_holds_no_more_than_it_must),
+        TEST(programs_at_once_leave_whole_ads),
         TEST(reports_list_ads_and_words),
         cmocka_unit_test(ads_live_in_a_cluster),
     };
