@@ -12,6 +12,7 @@
 #include "support/fixture.h"
 #include "support/locale.h"
 #include "support/process.h"
+#include "support/proxy.h"
 
 #define KEY(part) "tackle:ads:{site}:" part
 
@@ -456,6 +457,37 @@ static void the_locale_does_not_matter(void **state)
     tkl_ads_close(ads);
 }
 
+/* The reply is lost, the library asks again: each counts once. */
+static void a_lost_reply_counts_once(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_ads *ads = open_ads(client, NULL);
+    advert a = tea();
+    a.type = TKL_ADS_CPM;
+    add_ad(ads, a);
+    target_id id = show_ad(ads, "tea"); /* the scripts are known now */
+    assert_ok(tkl_ads_click(ads, tkl_str(id.text)));
+    for (int i = 0; i < 5; i++) {
+        proxy_cut_after(p, TO_CLIENT, 0);
+        id = show_ad(ads, "tea");
+        proxy_cut_after(p, TO_CLIENT, 0);
+        assert_ok(tkl_ads_click(ads, tkl_str(id.text)));
+        proxy_cut_after(p, TO_CLIENT, 0);
+        assert_ok(tkl_ads_action(ads, tkl_str(id.text)));
+    }
+    tkl_ads_info *info = info_of(ads, "a");
+    assert_int_equal(info->counts.views, 6);
+    assert_int_equal(info->counts.clicks, 6);
+    assert_int_equal(info->counts.actions, 5);
+    assert_int_equal(info->counts.spent_micros, 6000);
+    tkl_ads_info_free(info);
+    tkl_ads_close(ads);
+    tkl_close(client);
+    proxy_end(p);
+}
+
 static int use_in_child(void *arg)
 {
     tkl_ads *ads = arg;
@@ -501,6 +533,7 @@ int main(void)
         TEST(a_full_server_changes_nothing),
         TEST(all_keys_expire),
         TEST(the_locale_does_not_matter),
+        TEST(a_lost_reply_counts_once),
         TEST(a_forked_child_goes_on),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
