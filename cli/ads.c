@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ad targeting from the shell: ads and pages. Reports are in ads_report.c.
+ * Ad targeting from the shell: ads, clicks and the table of verbs. Pages are in ads_page.c, reports
+ * in ads_report.c.
  */
 #include "ads.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "ads_list.h"
 #include "holders.h"
 #include "items.h"
 #include "lines.h"
@@ -26,93 +28,28 @@ json_t *cli_ads_money(int64_t micros)
     return json_real((double)micros / 1e6);
 }
 
-/* ---- Lists behind options ------------------------------------------------ */
-
-/* Texts that were separated by commas; they point into `store`. */
-typedef struct list {
-    tkl_bytes *items;
-    size_t count;
-    char *store;
-} list;
-
-static void free_list(list *l)
-{
-    free(l->items);
-    free(l->store);
-}
-
-static bool split(const char *text, list *l)
-{
-    *l = (list){.store = strdup(text), .items = calloc(strlen(text) / 2 + 1, sizeof *l->items)};
-    char *rest = NULL;
-    if (!l->store || !l->items)
-        return false;
-    for (char *one = strtok_r(l->store, ",", &rest); one; one = strtok_r(NULL, ",", &rest))
-        l->items[l->count++] = tkl_str(one);
-    return true;
-}
-
-static size_t times_given(const cli_session *cli, const char *name)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < cli->ngiven; i++)
-        count += strcmp(cli->given[i].option->name, name) == 0;
-    return count;
-}
-
-/* All values of an option that may be repeated, with commas between them. */
-static int read_list(const cli_session *cli, const char *name, list *l)
-{
-    size_t size = 1;
-    for (size_t i = 0; i < cli->ngiven; i++)
-        if (strcmp(cli->given[i].option->name, name) == 0)
-            size += strlen(cli->given[i].text) + 1;
-    char *all = calloc(1, size);
-    for (size_t i = 0; all && i < cli->ngiven; i++) {
-        if (strcmp(cli->given[i].option->name, name) == 0) {
-            strcat(all, cli->given[i].text);
-            strcat(all, ",");
-        }
-    }
-    bool fine = all && split(all, l);
-    free(all);
-    return fine ? CLI_OK : cli_end(cli, TKL_ENOMEM);
-}
-
-/* "kind=..."; *kind is the text before the sign. */
-static int split_kind(const cli_session *cli, const char *name, const char *text, tkl_bytes *kind,
-                      const char **value)
-{
-    const char *sign = strchr(text, '=');
-    if (!sign || sign == text || !sign[1])
-        return cli_usage(cli, "--%s '%s': kind=value", name, text);
-    *kind = (tkl_bytes){text, (size_t)(sign - text)};
-    *value = sign + 1;
-    return CLI_OK;
-}
-
 /* ---- add ----------------------------------------------------------------- */
 
 /* An ad and what its parts point into. */
 typedef struct given_ad {
     tkl_ad ad;
-    list locations;
+    cli_texts locations;
     tkl_ads_need *needs;
-    list *values; /* of each need */
+    cli_texts *values; /* of each need */
 } given_ad;
 
 static void free_ad(given_ad *g)
 {
     for (size_t i = 0; g->values && i < g->ad.need_count; i++)
-        free_list(&g->values[i]);
-    free_list(&g->locations);
+        cli_texts_free(&g->values[i]);
+    cli_texts_free(&g->locations);
     free(g->values);
     free(g->needs);
 }
 
 static int read_needs(const cli_session *cli, given_ad *g)
 {
-    size_t count = times_given(cli, "require");
+    size_t count = cli_times_given(cli, "require");
     int failed = CLI_OK;
     g->needs = calloc(count + 1, sizeof *g->needs);
     g->values = calloc(count + 1, sizeof *g->values);
@@ -124,8 +61,8 @@ static int read_needs(const cli_session *cli, given_ad *g)
             continue;
         const char *values;
         size_t n = g->ad.need_count++;
-        failed = split_kind(cli, "require", cli->given[i].text, &g->needs[n].kind, &values);
-        if (!failed && !split(values, &g->values[n]))
+        failed = cli_split_kind(cli, "require", cli->given[i].text, &g->needs[n].kind, &values);
+        if (!failed && !cli_texts_split(values, &g->values[n]))
             failed = cli_end(cli, TKL_ENOMEM);
         g->needs[n].values = g->values[n].items;
         g->needs[n].count = g->values[n].count;
@@ -168,25 +105,19 @@ static int read_terms(const cli_session *cli, tkl_ad *ad)
     return failed ? failed : read_budget(cli, ad);
 }
 
-/* The text behind the other arguments; "-" is standard input, none is none. */
-static int read_text(cli_session *cli, int index, tkl_bytes *text)
-{
-    return cli->argc > index ? cli_payload(cli, index, text) : CLI_OK;
-}
-
 static int read_ad(cli_session *cli, given_ad *g)
 {
     g->ad.name = tkl_str(cli->argv[1]);
     int failed = read_terms(cli, &g->ad);
     if (!failed)
-        failed = read_list(cli, "location", &g->locations);
+        failed = cli_texts_read(cli, "location", &g->locations);
     if (!failed && g->locations.count == 0)
         failed = cli_usage(cli, "--location is needed");
     g->ad.locations = g->locations.items;
     g->ad.location_count = g->locations.count;
     if (!failed)
         failed = read_needs(cli, g);
-    return failed ? failed : read_text(cli, 2, &g->ad.text);
+    return failed ? failed : cli_ads_text(cli, 2, &g->ad.text);
 }
 
 static int add(cli_session *cli)
@@ -207,211 +138,6 @@ static int add(cli_session *cli)
     tkl_ads_close(ads);
     free_ad(&g);
     return failed ? failed : cli_print_done(cli, "added");
-}
-
-/* ---- target, explain ----------------------------------------------------- */
-
-/* A page and what its parts point into. */
-typedef struct given_page {
-    tkl_ads_page page;
-    list locations;
-    tkl_ads_trait *traits;
-    tkl_ip *table;
-} given_page;
-
-static void free_page(given_page *g)
-{
-    tkl_ip_close(g->table);
-    free_list(&g->locations);
-    free(g->traits);
-}
-
-static int read_traits(const cli_session *cli, given_page *g)
-{
-    int failed = CLI_OK;
-    g->traits = calloc(times_given(cli, "viewer") + 1, sizeof *g->traits);
-    if (!g->traits)
-        return cli_end(cli, TKL_ENOMEM);
-    g->page.traits = g->traits;
-    for (size_t i = 0; !failed && i < cli->ngiven; i++) {
-        if (strcmp(cli->given[i].option->name, "viewer") != 0)
-            continue;
-        tkl_ads_trait *trait = &g->traits[g->page.trait_count++];
-        const char *value;
-        failed = split_kind(cli, "viewer", cli->given[i].text, &trait->kind, &value);
-        if (!failed)
-            trait->value = tkl_str(value);
-    }
-    return failed;
-}
-
-static int open_table(cli_session *cli, given_page *g)
-{
-    const char *address = cli_text(cli, "ip", NULL), *table = cli_text(cli, "table", NULL);
-    tkl_client *client = NULL;
-    if (!address != !table)
-        return cli_usage(cli, "--ip and --table go together");
-    if (!address)
-        return CLI_OK;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_ip_open(client, tkl_str(table), NULL, &g->table));
-    g->page.table = g->table;
-    g->page.address = tkl_str(address);
-    return failed;
-}
-
-static int read_page(cli_session *cli, int text_index, given_page *g)
-{
-    int failed = read_list(cli, "location", &g->locations);
-    g->page.locations = g->locations.items;
-    g->page.location_count = g->locations.count;
-    if (!failed && g->locations.count == 0 && !cli_text(cli, "ip", NULL))
-        failed = cli_usage(cli, "--location is needed, or --ip and --table");
-    if (!failed)
-        failed = read_traits(cli, g);
-    if (!failed)
-        failed = read_text(cli, text_index, &g->page.text);
-    return failed ? failed : open_table(cli, g);
-}
-
-static json_t *why(const tkl_ads_choice *c)
-{
-    json_t *words = json_array();
-    for (size_t i = 0; i < c->count; i++)
-        json_array_append_new(words,
-                              json_pack("{s:o, s:f}", "word", cli_json_bytes(c->matches[i].word),
-                                        "bonus", c->matches[i].bonus));
-    return json_pack("{s:s, s:f, s:f, s:o, s:o}", "type", tkl_ads_type_name(c->type), "base",
-                     c->base, "bonus", c->bonus, "location", cli_json_present(c->location), "words",
-                     words);
-}
-
-/* For people: the words with their bonuses in one line. */
-static json_t *words_line(const tkl_ads_choice *c)
-{
-    char *line = calloc(1, 1);
-    size_t len = 0;
-    for (size_t i = 0; line && i < c->count; i++) {
-        char *word = cli_escape(c->matches[i].word, false);
-        char *longer = word ? realloc(line, len + strlen(word) + 32) : NULL;
-        if (longer) {
-            line = longer;
-            len +=
-                (size_t)sprintf(line + len, "%s%s %+.4g", i ? ", " : "", word, c->matches[i].bonus);
-        }
-        free(word);
-    }
-    json_t *text = json_string(line && *line ? line : "none");
-    free(line);
-    return text;
-}
-
-static const cli_column choice_columns[] = {
-    {"ad", "ad"},
-    {"shown", "can be shown"},
-    {"reason", "reason"},
-    {"target", "target"},
-    {"score", "score"},
-    {"base", "base"},
-    {"bonus", "bonus"},
-    {"type", "type"},
-    {"location", "location"},
-    {"words", "words"},
-    {0},
-};
-
-/* Into `result`: all of `why` in one level, for people. */
-static void flatten(json_t *result, const tkl_ads_choice *c)
-{
-    json_t *reasons = why(c);
-    json_object_set_new(reasons, "words", words_line(c));
-    json_object_update(result, reasons);
-    json_decref(reasons);
-}
-
-static int print_choice(const cli_session *cli, const tkl_ads_choice *c)
-{
-    json_t *result = json_pack("{s:o, s:o, s:f}", "target", cli_json_bytes(c->target), "ad",
-                               cli_json_bytes(c->ad), "score", c->score);
-    if (!cli->json) {
-        flatten(result, c);
-        return cli_print_record(cli, result, choice_columns);
-    }
-    json_t *reasons = why(c);
-    json_object_set_new(reasons, "looked_at", json_integer((json_int_t)c->looked));
-    json_object_set_new(reasons, "trips", json_integer((json_int_t)c->trips));
-    json_object_set_new(result, "why", reasons);
-    return cli_print_json(cli, result);
-}
-
-static int target(cli_session *cli)
-{
-    tkl_ads *ads = NULL;
-    given_page g = {.traits = NULL};
-    tkl_ads_choice *choice = NULL;
-    tkl_ads_options options = {.target_ms = cli_number(cli, "keep", 0)};
-    int failed = read_page(cli, 1, &g);
-    if (!failed)
-        failed = cli_ads_open(cli, &options, &ads);
-    if (!failed)
-        failed = cli_end(cli, tkl_ads_target(ads, &g.page, &choice));
-    if (!failed)
-        failed = print_choice(cli, choice);
-    tkl_ads_choice_free(choice);
-    tkl_ads_close(ads);
-    free_page(&g);
-    return failed;
-}
-
-static json_t *reason(const tkl_ads_choice *c)
-{
-    if (c->location.len == 0)
-        return json_string("no location of the page is one of the ad's");
-    if (c->unmet.len) {
-        char *kind = cli_escape(c->unmet, false);
-        json_t *text =
-            json_sprintf("the viewer does not meet what it requires: %s", kind ? kind : "");
-        free(kind);
-        return text;
-    }
-    return c->until_ms ? json_string("its budget is spent for now") : json_null();
-}
-
-static int print_explanation(const cli_session *cli, const tkl_ads_choice *c)
-{
-    bool shown = c->location.len && !c->unmet.len && !c->until_ms;
-    json_t *result =
-        json_pack("{s:o, s:b, s:o, s:o, s:f}", "ad", cli_json_bytes(c->ad), "shown", shown,
-                  "reason", reason(c), "until", cli_json_time(c->until_ms), "score", c->score);
-    if (!cli->json) {
-        if (shown)
-            json_object_del(result, "reason");
-        flatten(result, c);
-        if (c->location.len == 0)
-            json_object_del(result, "location");
-        return cli_print_record(cli, result, choice_columns);
-    }
-    json_object_set_new(result, "why", why(c));
-    return cli_print_json(cli, result);
-}
-
-static int explain(cli_session *cli)
-{
-    tkl_ads *ads = NULL;
-    given_page g = {.traits = NULL};
-    tkl_ads_choice *choice = NULL;
-    int failed = read_page(cli, 2, &g);
-    if (!failed)
-        failed = cli_ads_open(cli, NULL, &ads);
-    if (!failed)
-        failed = cli_end(cli, tkl_ads_explain(ads, &g.page, tkl_str(cli->argv[1]), &choice));
-    if (!failed)
-        failed = print_explanation(cli, choice);
-    tkl_ads_choice_free(choice);
-    tkl_ads_close(ads);
-    free_page(&g);
-    return failed;
 }
 
 /* ---- click, remove ------------------------------------------------------- */
@@ -545,7 +271,7 @@ static const cli_verb verbs[] = {
         .example =
             EXAMPLE_AD "tackle ads target site --location Berlin,Germany --viewer age=18-24 \\\n"
                        "    'Ten routes for running along the river' --json",
-        .run = target,
+        .run = cli_ads_target,
     },
     {
         .name = "click",
@@ -566,7 +292,7 @@ static const cli_verb verbs[] = {
         .options = explain_options,
         .details = "Records nothing.",
         .example = EXAMPLE_AD "tackle ads explain site shoes --location Hamburg",
-        .run = explain,
+        .run = cli_ads_explain,
     },
     {
         .name = "show",

@@ -453,6 +453,9 @@ static void a_target_is_kept_for_15_minutes(void **state)
     assert_int_equal(call_int(f->client, "PEXPIRE", key, "60000", NULL), 1);
     assert_ok(tkl_ads_click(ads, tkl_str(target.text))); /* the action has as long again */
     assert_in_range(call_int(f->client, "PTTL", key, NULL), 890000, 900000);
+    assert_int_equal(call_int(f->client, "PEXPIRE", key, "9000000", NULL), 1);
+    assert_ok(tkl_ads_action(ads, tkl_str(target.text))); /* never shorter */
+    assert_in_range(call_int(f->client, "PTTL", key, NULL), 8900000, 9000000);
     free(key);
     tkl_ads_close(ads);
 }

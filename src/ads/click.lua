@@ -59,7 +59,7 @@ local cost = EVENT[paid_as] == event and tonumber(price or '')
 local values = read_values(ad)
 local words = words_left(matched or '', values)
 redis.call('HSET', TARGET, event, token)
-redis.call('PEXPIRE', TARGET, keep)
+redis.call('PEXPIRE', TARGET, keep, 'GT')
 count(event, ad, words)
 local spent
 local clock = read_clock()

@@ -27,6 +27,9 @@ ends 1 tackle ads target nothing --location Berlin
 ends 0 tackle ads target site --location Berlin
 has "$out" "score"
 
+is "spaces" "$(tackle ads target site --location 'Vienna, Austria, Berlin' --json | jq -r .why.location)" berlin
+ends 64 tackle ads target site --location Berlin --keep 0
+
 # Clicks and actions, each once.
 ends 0 tackle ads click site "$target" --json
 is "counted" "$(jq -c . <<<"$out")" '{"name":"site","counted":true}'
@@ -50,7 +53,7 @@ ends 1 tackle ads explain site nothing --location Germany
 
 # What was counted.
 is "show" "$(tackle ads show site shoes --json | jq -c '[.type,.price,.budget,.locations,.requires,.views,.clicks,.actions,.spent]')" \
-    '["cpc",0.25,null,["berlin","germany"],[],3,1,1,0.25]'
+    '["cpc",0.25,null,["berlin","germany"],[],4,1,1,0.25]'
 is "requires" "$(tackle ads show site phone --json | jq -c '[.requires,.budget == 20,.spent_today == 0,.until]')" \
     '[[{"kind":"age","values":["18-24","25-34"]},{"kind":"os","values":["ios"]}],true,true,null]'
 ends 0 tackle ads show site phone

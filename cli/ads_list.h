@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ad targeting from the shell: lists behind options.
+ */
+#ifndef TKL_CLI_ADS_LIST_H
+#define TKL_CLI_ADS_LIST_H
+
+#include "cli.h"
+
+/* Texts that were separated by commas; they point into `store`. All zero is empty. */
+typedef struct cli_texts {
+    tkl_bytes *items;
+    size_t count;
+    char *store;
+} cli_texts;
+
+void cli_texts_free(cli_texts *l);
+/* Without the spaces around each. False: out of memory. */
+bool cli_texts_split(const char *text, cli_texts *l);
+/* All values of an option that may be repeated, with commas between them. */
+int cli_texts_read(const cli_session *cli, const char *name, cli_texts *l);
+
+size_t cli_times_given(const cli_session *cli, const char *name);
+
+/* "kind=..."; *kind is the text before the sign. */
+int cli_split_kind(const cli_session *cli, const char *name, const char *text, tkl_bytes *kind,
+                   const char **value);
+
+/* The text behind the other arguments; "-" is standard input, none is none. */
+int cli_ads_text(cli_session *cli, int index, tkl_bytes *text);
+
+#endif
