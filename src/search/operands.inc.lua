@@ -158,11 +158,35 @@ local function members(operand)
   return operand.list or redis.call('SMEMBERS', operand.key)
 end
 
+-- The numbers of a bitmap that has few, one after the other; as read_bits().
+local function read_sparse(key, from, most)
+  local numbers, next = {}, text_of(8 * from)
+  for n = 1, most do
+    local at = redis.call('BITPOS', key, '1', next, '-1', 'BIT')
+    if at < 0 then
+      return numbers, nil
+    end
+    numbers[n] = text_of(at)
+    next = text_of(at + 1)
+  end
+  local last = numbers[most] or 8 * from - 1
+  -- The rest of the last byte belongs to it.
+  for at = last + 1, last + 7 - last % 8 do
+    if redis.call('GETBIT', key, text_of(at)) == 1 then
+      numbers[#numbers + 1] = text_of(at)
+    end
+  end
+  return numbers, (last - last % 8) / 8 + 1
+end
+
 -- Numbers of a bitmap with `count` bits, ascending, from byte `from` on: all of the bytes that are
 -- needed for `most` of them. Returns them and the byte to go on with, nil at the end. At most
 -- `most` rounds.
 local function read_bits(key, count, from, most)
   local per_number = redis.call('STRLEN', key) / math.max(count, 1)
+  if per_number > 64 then
+    return read_sparse(key, from, most)
+  end
   local numbers, n = {}, 0
   local byte, find = string.byte, string.find
   while n < most do
@@ -171,7 +195,7 @@ local function read_bits(key, count, from, most)
       return numbers, nil
     end
     from = (at - at % 8) / 8
-    local window = per_number > 64 and 1 or math.min(2048, math.ceil(per_number * (most - n)))
+    local window = math.min(2048, math.ceil(per_number * (most - n)))
     local bytes = redis.call('GETRANGE', key, text_of(from), text_of(from + window - 1))
     local place = find(bytes, '%Z')
     -- At most as many rounds as the window has bytes.
