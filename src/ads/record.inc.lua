@@ -53,12 +53,14 @@ local function read_ecpm(text)
   return ecpm and ecpm >= 0 and ecpm < math.huge and ecpm or nil
 end
 
--- {base, needs = {{kind, value, value ...} ...}, words = {word ...}, ecpm = {word = eCPM}}
+-- {base, needs = {{kind, value, value ...} ...}, words = {word ...}, ecpm = {word = eCPM}, items =
+-- how many there were}
 local function read_values(ad)
   local text = redis.call('HGET', VALUES, ad)
-  local values = {needs = {}, words = {}, ecpm = {}}
+  local values = {needs = {}, words = {}, ecpm = {}, items = 0}
   local special
   for tag, item in string.gmatch(text or '', '(%l)([^%z]*)%z') do
+    values.items = values.items + 1
     if tag == 'b' then
       values.base = read_ecpm(item)
     elseif tag == 'k' then

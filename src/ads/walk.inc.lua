@@ -7,7 +7,7 @@
 local MANY = 64             -- members that are fetched at once, after 1, 4 and 16
 local FIELDS = 1000         -- of one HMGET
 local WORK = 12000          -- of one step: about three milliseconds
-local WORK_OF_AD, WORK_OF_WORD, WORK_OF_FETCH = 20, 2, 30
+local WORK_OF_AD, WORK_OF_ITEM, WORK_OF_FETCH = 20, 3, 30
 
 -- The beginnings of all lists that concern a page.
 local function lists_of(page)
@@ -118,7 +118,7 @@ local function try(state, page, ad)
       state.best = found
     end
   end
-  return WORK_OF_AD + WORK_OF_WORD * #values.words
+  return WORK_OF_AD + WORK_OF_ITEM * values.items
 end
 
 -- Walks on from the state {best, cursor}. True: state.best is the best of all, or there is none;
