@@ -46,12 +46,15 @@ end
 
 -- The best of the steps before, if it is still what it was.
 local function still_best()
-  if best == '' or not redis.call('HGET', VALUES, best) or redis.call('ZSCORE', DUE, best) then
+  local terms = best ~= '' and read_terms(best)
+  if not terms or redis.call('ZSCORE', DUE, best) or not first_location(page, terms) then
     return nil
   end
-  local found = score_of(read_values(best), page)
+  local values = read_values(best)
+  local found = score_of(values, page)
   found.ad = best
-  return exact(found.score) == score and found or nil
+  local same = exact(found.score) == score and not first_unmet(values.needs, page.viewer)
+  return same and found or nil
 end
 
 local function state_of_walk()
