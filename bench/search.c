@@ -543,7 +543,7 @@ static const bench_case cases[] = {
                      .open = zrange_open,
                      .step = zrange_step,
                      .close = bare_close}}},
-    {.name = "search indexing, batches of 1000",
+    {.name = "search indexing of documents, batches of 1000",
      .unit = "docs/s",
      .contenders = {{.name = "tackle", .measure = index_plain},
                     {.name = "FT.ADD", .role = BENCH_PEER, .measure = index_peer}}},

@@ -17,7 +17,7 @@
 #include "text/library.h"
 
 /* Values that one run counts. */
-#define RUN            40
+#define RUN            20
 #define VALUES_DEFAULT 10
 
 int tkl__search_facets_check(const tkl__search_schema *schema,

@@ -7,7 +7,7 @@
 
 local LIST_MAX = 2048
 -- Numbers that an "or" may take out of sets to put them into a bitmap.
-local SPREAD_MAX = 20000
+local SPREAD_MAX = 10000
 -- Testing a bit by BITFIELD costs as much as reading so many bytes of the bitmap.
 local BYTES_PER_TEST = 200
 local MASK = {[0] = 128, 64, 32, 16, 8, 4, 2, 1}
