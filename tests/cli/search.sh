@@ -157,6 +157,15 @@ ends 64 sh -c "printf ':nothing\n' | tackle search shell q"
 is "JSON" "$(echo document1 | tackle search shell q --json | jq -c .ids)" '["n1"]'
 ends 1 tackle search shell nothing
 
+# On a terminal: a prompt, matches in bold, and a wrong query is no failure.
+if command -v script >/dev/null; then
+    out=$( (sleep 0.5; printf '"open\ndocument7\n'; sleep 0.5; printf ':quit\n'; sleep 0.3) |
+        TERM=xterm script -qec 'tackle search shell q --show text' /dev/null) || fail "the shell ended with $?"
+    has "$out" "q> "
+    has "$out" "not closed"
+    has "$out" $'more \e[1mdocument7\e[0m'
+fi
+
 ends 64 tackle search drop q
 ends 0 tackle search drop q --yes
 ends 1 tackle search drop q --yes
