@@ -142,11 +142,6 @@ static bench_shelf *fill(set *s)
 
 /* ---- Targets and clicks -------------------------------------------------- */
 
-typedef struct visit {
-    tkl_ads *ads;
-    uint64_t looked, targeted;
-} visit;
-
 static tkl_ads_choice *target(tkl_ads *ads, uint64_t number)
 {
     char text[1024];
@@ -159,22 +154,16 @@ static tkl_ads_choice *target(tkl_ads *ads, uint64_t number)
 
 static void target_step(void *arg, uint64_t number)
 {
-    visit *v = arg;
-    tkl_ads_choice *choice = target(v->ads, number);
-    v->looked += (uint64_t)choice->looked;
-    v->targeted++;
-    tkl_ads_choice_free(choice);
+    tkl_ads_choice_free(target(arg, number));
 }
 
 static double target_us(set *s)
 {
     bench_shelf *shelf = fill(s);
-    visit v = {.looked = 0};
-    check(tkl_ads_open(shelf->client, tkl_str("bench"), NULL, &v.ads));
-    double us = shelf_us(shelf, "evalsha", NULL, target_step, &v);
-    tkl_ads_close(v.ads);
-    if (getenv("BENCH_ADS_LOOKED"))
-        fprintf(stderr, "looked at %.1f ads\n", (double)v.looked / (double)v.targeted);
+    tkl_ads *ads;
+    check(tkl_ads_open(shelf->client, tkl_str("bench"), NULL, &ads));
+    double us = shelf_us(shelf, "evalsha", NULL, target_step, ads);
+    tkl_ads_close(ads);
     return us;
 }
 
@@ -204,23 +193,22 @@ static char click_targets[CLICKS][64];
 
 static void click_step(void *arg, uint64_t number)
 {
-    const visit *v = arg;
-    check(tkl_ads_click(v->ads, tkl_str(click_targets[number % CLICKS])));
+    check(tkl_ads_click(arg, tkl_str(click_targets[number % CLICKS])));
 }
 
 static double click_us(const bench_run *run)
 {
     bench_shelf *shelf = fill(&many);
-    visit v = {.looked = 0};
+    tkl_ads *ads;
     (void)run;
-    check(tkl_ads_open(shelf->client, tkl_str("bench"), NULL, &v.ads));
+    check(tkl_ads_open(shelf->client, tkl_str("bench"), NULL, &ads));
     for (uint64_t i = 0; i < CLICKS; i++) {
-        tkl_ads_choice *choice = target(v.ads, i + 5000);
+        tkl_ads_choice *choice = target(ads, i + 5000);
         snprintf(click_targets[i], sizeof click_targets[i], TKL_FMT, TKL_ARG(choice->target));
         tkl_ads_choice_free(choice);
     }
-    double us = shelf_us(shelf, "evalsha", NULL, click_step, &v);
-    tkl_ads_close(v.ads);
+    double us = shelf_us(shelf, "evalsha", NULL, click_step, ads);
+    tkl_ads_close(ads);
     return us;
 }
 
