@@ -4,7 +4,7 @@
  */
 #include "text/text.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,10 +94,9 @@ int tkl__ads_fold(const char *what, tkl_bytes text, tkl__ads_list *list)
 
 /* ---- Words --------------------------------------------------------------- */
 
-/* Words to leave out, of the languages that we know; made once. */
-static pthread_mutex_t stop_mutex = PTHREAD_MUTEX_INITIALIZER;
-static tkl__word_set stop_words;
-static bool stop_made;
+/* Words to leave out, of the languages that we know. Made when first needed, without a lock, which a
+ * forked child might find locked for ever: of several threads that make it one wins. */
+static _Atomic(tkl__word_set *) stop_words;
 
 static int split_and_make(char *text, tkl__word_set *set)
 {
@@ -127,14 +126,20 @@ static int make_stop_words(tkl__word_set *set)
     return rc;
 }
 
-static int stop_words_ready(void)
+static int find_stop_words(const tkl__word_set **set)
 {
-    int rc = TKL_OK;
-    pthread_mutex_lock(&stop_mutex);
-    if (!stop_made)
-        rc = make_stop_words(&stop_words);
-    stop_made = stop_made || rc == TKL_OK;
-    pthread_mutex_unlock(&stop_mutex);
+    tkl__word_set *made, *none = NULL;
+    *set = atomic_load(&stop_words);
+    if (*set)
+        return TKL_OK;
+    made = calloc(1, sizeof *made);
+    int rc = made ? make_stop_words(made) : tkl__nomem();
+    if (rc == TKL_OK && atomic_compare_exchange_strong(&stop_words, &none, made))
+        made = NULL; /* it is everybody's now */
+    if (made)
+        tkl__word_set_free(made);
+    free(made);
+    *set = atomic_load(&stop_words);
     return rc;
 }
 
@@ -188,9 +193,10 @@ int tkl__ads_words(tkl_bytes text, size_t max, tkl__ads_list *list, bool *more)
     if (text.len == 0)
         return TKL_OK;
     tkl__word_list words = {0};
-    int rc = stop_words_ready();
+    const tkl__word_set *stop;
+    int rc = find_stop_words(&stop);
     if (rc == TKL_OK)
-        rc = tkl__text_words(text, &(tkl__word_options){.fold = FOLD, .stop = &stop_words}, &words);
+        rc = tkl__text_words(text, &(tkl__word_options){.fold = FOLD, .stop = stop}, &words);
     if (rc == TKL_OK)
         rc = add_words(&words, max, list, more);
     tkl__word_list_free(&words);
