@@ -55,11 +55,17 @@ void tkl__files_ask_key(tkl__files_ask *ask, tkl__files_part part)
     tkl__args_bytes(&ask->keys, ask->files->keys.items[part]);
 }
 
-void tkl__files_ask_file(tkl__files_ask *ask, const char *token)
+void tkl__files_ask_record(tkl__files_ask *ask, const char *token)
 {
     char suffix[SUFFIX_SIZE];
     snprintf(suffix, sizeof suffix, ":file:%s", token);
     add_key(ask, suffix);
+}
+
+void tkl__files_ask_file(tkl__files_ask *ask, const char *token)
+{
+    char suffix[SUFFIX_SIZE];
+    tkl__files_ask_record(ask, token);
     snprintf(suffix, sizeof suffix, ":file:%s:at", token);
     add_key(ask, suffix);
 }

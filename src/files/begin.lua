@@ -60,8 +60,8 @@ if not new_file_fits(chunk) then
 end
 record(chunk)
 note_change(token)
-redis.call('ZADD', ENDS, now + lease + resume, token)
 local file = read_file(FILE)
+note_lease(token, file)
 set_bytes(token, chunked_bytes(file))
 keep_file(FILE, AT, file)
 keep_channel({STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS}, ttl)

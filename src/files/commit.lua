@@ -80,8 +80,12 @@ end
 redis.call('HSET', FILE, 'state', file.state, 'size', file.size, 'sent', file.sent, 'reserved',
            file.reserved, 'prefix', prefix)
 set_bytes(token, chunked_bytes(file))
-local kept = file.state == 'complete' and file.ttl or file.lease + file.resume
-redis.call('ZADD', ENDS, now + kept, token)
+if file.state == 'complete' then
+  forget_ends(token)
+  redis.call('ZADD', ENDS, now + file.ttl, token)
+else
+  note_lease(token, file)
+end
 keep_file(FILE, AT, file)
 keep_channel({STATE, FILES, ENDS, BYTES, RESUME}, file.ttl)
 if is_new then

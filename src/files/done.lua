@@ -21,6 +21,7 @@ local STATE, FILES, ENDS, BYTES, HOLDERS, TROUBLE, ROOM = unpack(KEYS)
 -- include: account
 -- include: holder
 -- include: trouble
+-- include: overdue
 
 local FIXED_KEYS, FIXED_ARGUMENTS = 7, 3
 
@@ -37,7 +38,7 @@ local function end_file(key, token)
     return true
   end
   redis.call('UNLINK', key)
-  redis.call('ZREM', ENDS, token)
+  forget_ends(token)
   remove_from_account(token)
   return false
 end

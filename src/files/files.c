@@ -34,7 +34,8 @@
  *                                         for each file
  *                                limit    how many there may be
  *   ns:files:{name}:files      zset of all files by the number of their last change
- *   ns:files:{name}:ends       zset of all files by when they may be given up
+ *   ns:files:{name}:ends       zset of all files by when they may be given up; "lease:" and a file by
+ *                              the end of the lease of its sender, if that has reserved chunks
  *   ns:files:{name}:bytes      hash: what each file has of `held`. The account stays right when the
  *                              record of a file is evicted.
  *   ns:files:{name}:resume     hash: fingerprint of a source to the file that is being made of it
@@ -62,8 +63,9 @@
  *
  * Who removes them: a chunk goes with the acknowledgement of its last receiver, a file with the last
  * receiver. A file that is not complete may be given up when the lease of its sender and the time
- * for coming back are over; a complete one after its time to live. Every reply tells a file whose
- * time is over, and the client that hears of it removes it, in steps. All keys of a file expire a
+ * for coming back are over; a complete one after its time to live. What a sender has reserved is taken
+ * back when its lease is over. Every reply tells a file whose time is over, and the client that hears
+ * of it removes it, in steps. All keys of a file expire a
  * day after that by themselves, all keys of a channel 30 days later.
  */
 #include "files/files.h"
@@ -171,6 +173,11 @@ tkl__files_token tkl__files_new_token(void)
 }
 
 /* It becomes part of keys and file names: nothing but hex digits will do. */
+bool tkl__files_is_token(const char *text)
+{
+    return strlen(text) == TKL__FILES_TOKEN && strspn(text, "0123456789abcdef") == TKL__FILES_TOKEN;
+}
+
 bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token)
 {
     tkl_bytes bytes = tkl_reply_bytes(reply);
@@ -178,7 +185,7 @@ bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token)
         return false;
     memcpy(token->text, bytes.data, bytes.len);
     token->text[bytes.len] = '\0';
-    return strspn(token->text, "0123456789abcdef") == TKL__FILES_TOKEN;
+    return tkl__files_is_token(token->text);
 }
 
 /* ---- Receivers ----------------------------------------------------------- */

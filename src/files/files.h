@@ -40,6 +40,7 @@ typedef struct tkl__files_token {
 } tkl__files_token;
 tkl__files_token tkl__files_new_token(void);
 /* False unless it looks like one. */
+bool tkl__files_is_token(const char *text);
 bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token);
 
 /* Files of one request at most. */
@@ -67,6 +68,8 @@ void tkl__files_ask_free(tkl__files_ask *ask);
 /* The key of this part of the channel; the two keys of a file; the key of one of its chunks. */
 void tkl__files_ask_key(tkl__files_ask *ask, tkl__files_part part);
 void tkl__files_ask_file(tkl__files_ask *ask, const char *token);
+/* Only its record. */
+void tkl__files_ask_record(tkl__files_ask *ask, const char *token);
 void tkl__files_ask_chunks(tkl__files_ask *ask, const char *token, int64_t from, int64_t to);
 
 /* Runs it. The result is the code of the request, or the first element of the reply, or the reply

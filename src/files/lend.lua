@@ -10,6 +10,7 @@ local now = server_time()
 local ENDS, FILE, AT = unpack(KEYS)
 -- include: codes
 -- include: file
+-- include: overdue
 
 local token, holder = unpack(ARGV)
 local file = read_file(FILE)
@@ -17,6 +18,6 @@ if not file or file.state ~= 'open' or file.holder ~= holder then
   return NOTOWNER
 end
 permit_writes(FILE)
-redis.call('ZADD', ENDS, now + file.lease + file.resume, token)
+note_lease(token, file)
 keep_file(FILE, AT, file)
 return OK

@@ -304,7 +304,7 @@ static void commit_ask(tkl__outgoing *o, tkl__files_ask *ask, int64_t count, int
 static void commit_rest(tkl__outgoing *o, tkl__files_ask *ask, const tkl__files_sum *sum)
 {
     tkl__args_str(&ask->args, sum->text);
-    tkl__args_int(&ask->args, o->ended ? 0 : TKL__FILES_SEND_WINDOW);
+    tkl__args_int(&ask->args, o->ended ? 0 : o->fd < 0 ? 1 : TKL__FILES_SEND_WINDOW);
     add_optional(&ask->args, o->bytes, o->ended);
     tkl__args_str(&ask->args, o->fingerprint);
 }

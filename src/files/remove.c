@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "files/files.h"
@@ -56,9 +57,57 @@ int tkl__files_remove(tkl_files *files, const char *token, const char *holder, c
     }
 }
 
+/* ---- What senders that are gone have reserved ---------------------------- */
+
+static int recall_step(tkl_files *files, const char *token, int64_t first, int64_t last,
+                       tkl_reply **reply)
+{
+    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_ENDS,
+                                            TKL__FILES_BYTES, TKL__FILES_ROOM};
+    tkl__files_ask ask;
+    tkl__files_ask_init(&ask, files);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        tkl__files_ask_key(&ask, parts[i]);
+    tkl__files_ask_record(&ask, token);
+    tkl__files_ask_chunks(&ask, token, first, last);
+    tkl__args_str(&ask.args, token);
+    if (first < last)
+        tkl__args_int(&ask.args, first);
+    else
+        tkl__args_str(&ask.args, "");
+    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_recall, reply);
+    tkl__files_ask_free(&ask);
+    return rc;
+}
+
+/* The first step learns which chunks the second one names. */
+static int recall(tkl_files *files, const char *token)
+{
+    tkl_reply *reply;
+    int rc = recall_step(files, token, 0, 0, &reply);
+    int64_t sent = tkl_reply_int(tkl_reply_at(reply, 1));
+    int64_t reserved = tkl_reply_int(tkl_reply_at(reply, 2));
+    tkl_reply_free(reply);
+    if (rc != TKL_OK || reserved <= sent || reserved - sent > STEP)
+        return rc;
+    rc = recall_step(files, token, sent, reserved, &reply);
+    tkl_reply_free(reply);
+    return rc;
+}
+
+/* ---- Overdue ------------------------------------------------------------- */
+
+/* "lease:" and a token: the sender of the file is gone. A token: the time of the file is over. */
 int tkl__files_reap(tkl_files *files, const tkl_reply *overdue)
 {
+    static const char lease[] = "lease:";
     tkl__files_token token;
+    const char *text = tkl_reply_str(overdue);
+    if (strncmp(text, lease, sizeof lease - 1) == 0 &&
+        tkl__files_is_token(text + sizeof lease - 1)) {
+        int recalled = recall(files, text + sizeof lease - 1);
+        return recalled > 0 ? TKL_OK : recalled; /* another one was quicker */
+    }
     if (!tkl__files_read_token(overdue, &token))
         return TKL_OK;
     int rc = tkl__files_remove(files, token.text, "", "given up: its time was over", "");

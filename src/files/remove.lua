@@ -23,6 +23,7 @@ local STATE, FILES, ENDS, BYTES, RESUME, TROUBLE, ROOM, FILE, AT = unpack(KEYS)
 -- include: codes
 -- include: account
 -- include: trouble
+-- include: overdue
 
 local FIXED_KEYS = 9
 
@@ -64,7 +65,7 @@ local function remove_all()
     redis.call('HDEL', RESUME, fingerprint)
   end
   redis.call('UNLINK', FILE, AT)
-  redis.call('ZREM', ENDS, token)
+  forget_ends(token)
   remove_from_account(token)
   redis.pcall('SPUBLISH', ROOM, '')
 end

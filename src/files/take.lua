@@ -13,6 +13,7 @@ local now = server_time()
 local ENDS, RESUME, FILE, AT = unpack(KEYS)
 -- include: codes
 -- include: file
+-- include: overdue
 
 local token, holder, fingerprint = unpack(ARGV)
 local file = read_file(FILE)
@@ -23,6 +24,6 @@ if not file or file.state ~= 'open' then
   return {NOTFOUND}
 end
 redis.call('HSET', FILE, 'holder', holder)
-redis.call('ZADD', ENDS, now + file.lease + file.resume, token)
+note_lease(token, file)
 keep_file(FILE, AT, file)
 return {OK, file.chunk, file.sent, file.reserved - file.sent, redis.call('HGET', FILE, 'prefix')}
