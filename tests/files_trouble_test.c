@@ -211,6 +211,53 @@ static void a_file_that_is_in_place_is_not_fetched_again(void **state)
     tkl_files_close(files);
 }
 
+static void stay(const tkl_files_progress *progress, void *arg)
+{
+    (void)progress;
+    (void)arg;
+    test_sleep_ms(60000);
+}
+
+/* Has written one chunk and may write more, but does not. */
+static int reserve_in_child(void *arg)
+{
+    const job *j = arg;
+    tkl_client *client;
+    tkl_files *files;
+    tkl_files_send_options options = {.on_progress = stay};
+    if (tkl_open(j->url, NULL, &client) != TKL_OK ||
+        tkl_files_open(client, tkl_str("logs"), &j->options, &files) != TKL_OK)
+        return 99;
+    return parcels_send(files, j->to, j->path, &options);
+}
+
+static void what_a_killed_sender_has_reserved_is_taken_back(void **state)
+{
+    fixture *f = *state;
+    parcels p;
+    parcels_make(&p);
+    char *path = parcels_file(&p, "src/f", 4 * MB, 1),
+         *other = parcels_file(&p, "src/g", 400 * KB, 2);
+    job j = {.url = f->server->url,
+             .to = "a",
+             .path = path,
+             .options = {.max_bytes = MB, .lease_ms = 300}};
+    pid_t child = process_fork(reserve_in_child, &j);
+    eventually(held(f->server) > MB - 300 * KB, 10000);
+    kill(child, SIGKILL);
+    process_wait(child);
+    tkl_files *files = open_on(f->client, (tkl_files_options){0});
+    int64_t began = test_now_ms();
+    assert_ok(parcels_send(files, "a", other, NULL));
+    assert_true(test_now_ms() - began < 20000);
+    assert_ok(parcels_receive(files, &p, "a", NULL));
+    expect_at(&p, "a", other);
+    assert_ok(tkl_files_drop(files, tkl_str("a"), NULL));
+    free(path);
+    free(other);
+    tkl_files_close(files);
+}
+
 static void a_sender_that_never_comes_back_is_given_up(void **state)
 {
     fixture *f = *state;
@@ -551,6 +598,7 @@ int main(void)
         TEST(a_source_that_changed_after_the_kill_begins_afresh),
         TEST(a_receiver_killed_again_and_again_ends_with_the_right_bytes),
         TEST(a_file_that_is_in_place_is_not_fetched_again),
+        TEST(what_a_killed_sender_has_reserved_is_taken_back),
         TEST(a_sender_that_never_comes_back_is_given_up),
         TEST(what_nobody_fetches_is_given_up_in_time),
         TEST(a_file_survives_restarts_of_the_server),

@@ -8,7 +8,7 @@
 -- KEYS[7] file       hash
 -- KEYS[8] at         zset
 -- ARGV[1] token       of the file, random
--- ARGV[2] holder      of the sender, random
+-- ARGV[2] holder      of the sender: its turn, and random digits
 -- ARGV[3] fingerprint of the source; '': it cannot be sent again
 -- ARGV[4] limit       of the channel in bytes; '': as it is
 -- ARGV[5] largest     bytes of a chunk

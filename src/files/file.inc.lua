@@ -22,7 +22,7 @@ local function read_file(key)
   if not state then
     return nil
   end
-  local file = {state = state, holder = redis.call('HGET', key, 'holder'),
+  local file = {state = state, holder = redis.call('HGET', key, 'holder') or '',
                 size = redis.call('HGET', key, 'size')}
   local values = redis.call('HMGET', key, unpack(NUMBERS))
   for i, field in ipairs(NUMBERS) do

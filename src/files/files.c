@@ -22,14 +22,16 @@
  *
  * Files of up to 16 KB travel in their record, many in one round trip, both ways.
  *
- * A sender or receiver holds its part by a random token, and the last one to come takes over: a
- * process that was killed can be started again at once, and one that was believed dead is refused.
+ * A sender or receiver holds its part by a token, and the last one to come takes over: a process that
+ * was killed can be started again at once, and one that was believed dead is refused. The token begins
+ * with a number that the server gives out, so that a late request of a killed process is refused too.
  *
  * The keys of a channel, all in one slot. F is "file:" and the token of the file.
  *
  *   ns:files:{name}            state, a hash:
  *                                epoch    changes when the server forgot the channel
  *                                change   number of the last change of any file
+ *                                turn     number of the last process that began to send or receive
  *                                held     bytes of all files: chunks written or reserved, and 1 KB
  *                                         for each file
  *                                limit    how many there may be
@@ -70,6 +72,8 @@
  */
 #include "files/files.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,6 +174,22 @@ tkl__files_token tkl__files_new_token(void)
         token.text[2 * i + 1] = digits[random[i] & 15];
     }
     return token;
+}
+
+/* 16 digits are its turn, the others are random. */
+int tkl__files_new_holder(tkl_files *files, tkl__files_token *holder)
+{
+    tkl__files_ask ask;
+    tkl_reply *reply;
+    tkl__files_token random = tkl__files_new_token();
+    tkl__files_ask_init(&ask, files);
+    tkl__files_ask_key(&ask, TKL__FILES_STATE);
+    int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_turn, &reply);
+    snprintf(holder->text, sizeof holder->text, "%016" PRIx64 "%.16s",
+             (uint64_t)tkl_reply_int(reply), random.text);
+    tkl_reply_free(reply);
+    tkl__files_ask_free(&ask);
+    return rc;
 }
 
 /* It becomes part of keys and file names: nothing but hex digits will do. */

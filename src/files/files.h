@@ -39,6 +39,8 @@ typedef struct tkl__files_token {
     char text[TKL__FILES_TOKEN + 1]; /* hex digits */
 } tkl__files_token;
 tkl__files_token tkl__files_new_token(void);
+/* Of a process that begins to send or receive: in the order in which they begin. */
+int tkl__files_new_holder(tkl_files *files, tkl__files_token *holder);
 /* False unless it looks like one. */
 bool tkl__files_is_token(const char *text);
 bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token);

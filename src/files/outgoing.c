@@ -159,6 +159,24 @@ static int give_up(tkl__outgoing *o, int rc, const char *reason)
     return tkl__fail(rc, "%s", message);
 }
 
+/* What a refused commit means. */
+static int explain(tkl__outgoing *o, int rc)
+{
+    switch (rc) {
+    case TKL_NOTOWNER:
+        return tkl__fail(TKL_ELOST, "another process sends " TKL_FMT " now", TKL_ARG(o->name));
+    case TKL_EMPTY:
+        tkl__fail(TKL_NOTFOUND, "no receiver of " TKL_FMT " is left", TKL_ARG(o->name));
+        return give_up(o, TKL_NOTFOUND, "");
+    case TKL_NOTFOUND:
+    case TKL_CONFLICT:
+        o->forgotten = true;
+        return tkl__fail(TKL_ELOST, "the server has forgotten " TKL_FMT, TKL_ARG(o->name));
+    default:
+        return rc;
+    }
+}
+
 /* Goes on with what an earlier process has sent, if the file still begins with it. TKL_NOTFOUND:
  * begin afresh. */
 static int go_on(tkl__outgoing *o)
@@ -168,6 +186,8 @@ static int go_on(tkl__outgoing *o)
     o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
     o->sent = tkl_reply_int(tkl_reply_at(reply, 2));
     o->granted = tkl_reply_int(tkl_reply_at(reply, 3));
+    if (rc == TKL_NOTOWNER)
+        rc = explain(o, rc);
     if (rc == TKL_OK && (o->chunk <= 0 || o->chunk > TKL__FILES_CHUNK))
         rc = tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
     if (rc == TKL_OK) {
@@ -340,24 +360,6 @@ static int fill_trip(tkl__outgoing *o, int64_t *count, int64_t *length)
     return rc;
 }
 
-/* What a refused commit means. */
-static int explain(tkl__outgoing *o, int rc)
-{
-    switch (rc) {
-    case TKL_NOTOWNER:
-        return tkl__fail(TKL_ELOST, "another process sends " TKL_FMT " now", TKL_ARG(o->name));
-    case TKL_EMPTY:
-        tkl__fail(TKL_NOTFOUND, "no receiver of " TKL_FMT " is left", TKL_ARG(o->name));
-        return give_up(o, TKL_NOTFOUND, "");
-    case TKL_NOTFOUND:
-    case TKL_CONFLICT:
-        o->forgotten = true;
-        return tkl__fail(TKL_ELOST, "the server has forgotten " TKL_FMT, TKL_ARG(o->name));
-    default:
-        return rc;
-    }
-}
-
 /* One round trip: writes chunks, commits them, and asks for more. */
 static int send_window(tkl__outgoing *o, int64_t *next_end_ms)
 {
@@ -453,13 +455,14 @@ int tkl__outgoing_send(tkl__sending *sending, const tkl_files_source *source, tk
         o.at_start = *st;
     o.hash = tkl__files_hash_new();
     o.buffer = malloc(TKL__FILES_CHUNK);
-    o.holder = tkl__files_new_token();
     tkl__files_trip_init(&o.trip, sending->files);
     int rc = o.hash && o.buffer ? TKL_OK : tkl__nomem();
     if (rc == TKL_OK) {
         make_fingerprint(&o);
-        rc = send_with_restarts(&o);
+        rc = tkl__files_new_holder(sending->files, &o.holder);
     }
+    if (rc == TKL_OK)
+        rc = send_with_restarts(&o);
     outcome->size = o.bytes;
     outcome->resumed = o.resumed;
     if (rc == TKL_OK && sending->options.wait_ms != 0)

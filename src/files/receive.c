@@ -379,7 +379,11 @@ static void leave(tkl__receiving *r, int rc)
 
 static int run(tkl__receiving *r, int64_t wait_ms)
 {
-    int rc = join(r, r->files->rules.lease_ms, false);
+    int rc = tkl__files_new_holder(r->files, &r->holder);
+    if (rc == TKL_OK)
+        rc = join(r, r->files->rules.lease_ms, false);
+    if (rc == TKL_NOTOWNER)
+        rc = tkl__fail(TKL_ELOST, "another process receives under this name");
     if (rc != TKL_OK)
         return rc;
     rc = start_renewing(r);
@@ -434,7 +438,6 @@ int tkl_files_receive(tkl_files *files, tkl_bytes as, const tkl_files_receive_op
                       int64_t wait_ms, tkl_files_totals *totals)
 {
     tkl__receiving r = {.files = files, .as = as, .dir = -1, .look = true};
-    r.holder = tkl__files_new_token();
     if (totals)
         *totals = (tkl_files_totals){0};
     int rc = TKL__CHECK_RESERVED(options);

@@ -7,7 +7,7 @@
 -- ARGV[2] holder  of the new sender
 -- ARGV[3] fingerprint
 -- returns {code, bytes of a chunk, chunks sent, how many more may be sent, checksum of those sent}:
---   TKL_NOTFOUND it is gone or complete
+--   TKL_NOTFOUND it is gone or complete; TKL_NOTOWNER a later process sends it
 -- include: clock
 local now = server_time()
 local ENDS, RESUME, FILE, AT = unpack(KEYS)
@@ -22,6 +22,9 @@ if not file or file.state ~= 'open' then
     redis.call('HDEL', RESUME, fingerprint)
   end
   return {NOTFOUND}
+end
+if file.holder > holder then
+  return {NOTOWNER} -- a request that comes late
 end
 redis.call('HSET', FILE, 'holder', holder)
 note_lease(token, file)
