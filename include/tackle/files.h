@@ -20,11 +20,12 @@
  * file in place, by a rename, once its checksum is verified. Senders and receivers that were
  * interrupted go on where they were.
  *
- * Threads: a tkl_files may be used by several threads. tkl_files_send() and tkl_files_receive() keep
- * their thread until they are done; tkl_interrupt() ends them early. fork(): a child may go on using
- * the handle, but not a call under way. Callbacks run in the calling thread, may block, and may use
- * the client. Keys: everything of a file goes when its last receiver has it, when it is given up, or
- * when nobody came for it within ttl_ms; a channel without files is forgotten after 30 days.
+ * Threads: a tkl_files may be used by several threads. tkl_files_send() and tkl_files_receive()
+ * keep their thread until they are done; tkl_interrupt() ends them early. fork(): a child may go
+ * on using the handle, but not a call under way. Callbacks run in the calling thread, may block,
+ * and may use the client. Keys: everything of a file goes when its last receiver has it, when it
+ * is given up, or when nobody came for it within ttl_ms; a channel without files is forgotten
+ * after 30 days.
  */
 #ifndef TACKLE_FILES_H
 #define TACKLE_FILES_H
@@ -131,9 +132,9 @@ typedef struct tkl_files_totals {
  * changes meanwhile fails and the others are still sent; the code of the first failure is returned:
  * TKL_EIO it cannot be read; TKL_CONFLICT it changed while it was sent, and no receiver gets it;
  * TKL_NOTFOUND no receiver was left; TKL_ELOST another process took over sending the same file, or
- * was quicker. A server that is not reached is waited for. TKL_EINTR: tkl_interrupt(); the same call
- * goes on where this one was. TKL_BUSY: wait_ms is over. TKL_DEAD: with wait_ms, a receiver could
- * not put a file in place. `options` and `totals` may be NULL. */
+ * was quicker. A server that is not reached is waited for. TKL_EINTR: tkl_interrupt(); the same
+ * call goes on where this one was. TKL_BUSY: wait_ms is over. TKL_DEAD: with wait_ms, a receiver
+ * could not put a file in place. `options` and `totals` may be NULL. */
 TKL_API int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
                            const tkl_files_source *sources, size_t count,
                            const tkl_files_send_options *options, tkl_files_totals *totals)
@@ -152,7 +153,8 @@ typedef struct tkl_files_receive_options {
      * up to a few megabytes, may come again. */
     int (*on_line)(tkl_bytes line, void *arg);
     /* Called before the lines since the last call count as delivered: writes out what is buffered.
-     * Nonzero ends the call with TKL_EINTR, and these lines come again. NULL: nothing is buffered. */
+     * Nonzero ends the call with TKL_EINTR, and these lines come again. NULL: nothing is
+     * buffered. */
     int (*on_flush)(void *arg);
     void (*on_file)(const tkl_files_outcome *outcome, void *arg);
     void (*on_progress)(const tkl_files_progress *progress, void *arg); /* now and then */
@@ -163,11 +165,12 @@ typedef struct tkl_files_receive_options {
 /* Receives what was sent to `as`, and waits `wait_ms` for more (0: no; negative: for ever). The
  * process that receives under a name last gets everything: an earlier one ends with TKL_ELOST.
  *
- * A file that is of no use fails, and the others are still received; its sender and tkl_files_status()
- * get to know: TKL_EPROTO its checksum does not match; TKL_EDAMAGED its gzip data are corrupt or end
- * early (it is put in place as it came), or part of it is not on the server any more; TKL_CONFLICT
- * its sender gave it up. TKL_EIO: the directory is full or read-only, or the like; nothing is lost,
- * call again. TKL_EMPTY: nothing came in time. The code of the first failure is returned.
+ * A file that is of no use fails, and the others are still received; its sender and
+ * tkl_files_status() get to know: TKL_EPROTO its checksum does not match; TKL_EDAMAGED its gzip
+ * data are corrupt or end early (it is put in place as it came), or part of it is not on the
+ * server any more; TKL_CONFLICT its sender gave it up. TKL_EIO: the directory is full or
+ * read-only, or the like; nothing is lost, call again. TKL_EMPTY: nothing came in time. The code
+ * of the first failure is returned.
  *
  * Names are not trusted: tkl_files_safe_name() says under which name a file is put in place. What
  * had that name before is replaced. */
@@ -176,8 +179,8 @@ TKL_API int tkl_files_receive(tkl_files *files, tkl_bytes as,
                               tkl_files_totals *totals) TKL_NONNULL(1) TKL_CHECK;
 
 /* The name of a file in the directory of a receiver, NUL-terminated: '/', control characters and
- * NUL as %XX; "." and ".." and names that begin with ".tackle-" with %2E for the first dot; of names
- * of more than 255 bytes the beginning, "~", and a checksum of the whole. No I/O. */
+ * NUL as %XX; "." and ".." and names that begin with ".tackle-" with %2E for the first dot; of
+ * names of more than 255 bytes the beginning, "~", and a checksum of the whole. No I/O. */
 #define TKL_FILES_SAFE_SIZE 256
 TKL_API void tkl_files_safe_name(tkl_bytes name, char safe[TKL_FILES_SAFE_SIZE]) TKL_NONNULL(2);
 

@@ -22,9 +22,10 @@
  *
  * Files of up to 16 KB travel in their record, many in one round trip, both ways.
  *
- * A sender or receiver holds its part by a token, and the last one to come takes over: a process that
- * was killed can be started again at once, and one that was believed dead is refused. The token begins
- * with a number that the server gives out, so that a late request of a killed process is refused too.
+ * A sender or receiver holds its part by a token, and the last one to come takes over: a process
+ * that was killed can be started again at once, and one that was believed dead is refused. The
+ * token begins with a number that the server gives out: late requests of killed processes are
+ * refused, too.
  *
  * The keys of a channel, all in one slot. F is "file:" and the token of the file.
  *
@@ -36,8 +37,8 @@
  *                                         for each file
  *                                limit    how many there may be
  *   ns:files:{name}:files      zset of all files by the number of their last change
- *   ns:files:{name}:ends       zset of all files by when they may be given up; "lease:" and a file by
- *                              the end of the lease of its sender, if that has reserved chunks
+ *   ns:files:{name}:ends       zset of all files by when they may be given up; "lease:" and a file
+ *                              by the end of the lease of its sender, if that has reserved chunks
  *   ns:files:{name}:bytes      hash: what each file has of `held`. The account stays right when the
  *                              record of a file is evicted.
  *   ns:files:{name}:resume     hash: fingerprint of a source to the file that is being made of it
@@ -63,11 +64,11 @@
  * ns:files:{name}:room is no key but a channel of pub/sub: there is more room, or a file is gone.
  * Whoever waits for files listens to the channel with the name of the state.
  *
- * Who removes them: a chunk goes with the acknowledgement of its last receiver, a file with the last
- * receiver. A file that is not complete may be given up when the lease of its sender and the time
- * for coming back are over; a complete one after its time to live. What a sender has reserved is taken
- * back when its lease is over. Every reply tells a file whose time is over, and the client that hears
- * of it removes it, in steps. All keys of a file expire a
+ * Who removes them: a chunk goes with the acknowledgement of its last receiver, a file with the
+ * last receiver. A file that is not complete may be given up when the lease of its sender and the
+ * time for coming back are over; a complete one after its time to live. What a sender has reserved
+ * is taken back when its lease is over. Every reply tells a file whose time is over, and the
+ * client that hears of it removes it, in steps. All keys of a file expire a
  * day after that by themselves, all keys of a channel 30 days later.
  */
 #include "files/files.h"

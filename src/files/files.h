@@ -51,7 +51,8 @@ bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token);
  * memory beside what the channel holds. */
 #define TKL__FILES_SEND_WINDOW    32
 #define TKL__FILES_RECEIVE_WINDOW 12
-/* Bytes of a chunk: with what the server adds it fits into 256 KB, where allocators have a class. */
+/* Bytes of a chunk: with what the server adds it fits into 256 KB, where allocators have a
+ * class. */
 #define TKL__FILES_CHUNK (256 * 1024 - 64)
 
 /* Names of receivers. */
@@ -149,8 +150,8 @@ void tkl__files_hash_reset(tkl__files_hash *hash);
 void tkl__files_hash_add(tkl__files_hash *hash, const void *data, size_t len);
 tkl__files_sum tkl__files_hash_sum(const tkl__files_hash *hash);
 tkl__files_sum tkl__files_sum_of(tkl_bytes bytes);
-/* The sum of the first `len` bytes of a file goes into `hash`. TKL_EIO; TKL_CONFLICT: it is shorter.
- */
+/* The sum of the first `len` bytes of a file goes into `hash`. TKL_EIO; TKL_CONFLICT: it is
+ * shorter. */
 int tkl__files_hash_file(tkl__files_hash *hash, int fd, int64_t len);
 
 /* ---- Unpacking (unpack.c) and lines (lines.c) ---------------------------- */

@@ -287,8 +287,8 @@ static void note_ack(tkl__incoming *in, const tkl_reply *reply, int64_t *lowest)
               tkl_reply_at(reply, 5));
 }
 
-/* Notes what is new, and writes what has come. A chunk may be missing that the server does not claim
- * to have any more: it was restarted with older data. */
+/* Notes what is new, and writes what has come. A chunk may be missing that the server does not
+ * claim to have any more: it was restarted with older data. */
 static int take_window(tkl__incoming *in, const tkl_reply *replies, size_t count)
 {
     int64_t lowest, acked = in->position;

@@ -65,8 +65,8 @@ static void hash_text(tkl__files_hash *hash, tkl_bytes text)
     tkl__files_hash_add(hash, text.data, text.len);
 }
 
-/* What must be the same for a file to be resumed: the machine, the path, the file as it is, its name
- * and its receivers. */
+/* What must be the same for a file to be resumed: the machine, the path, the file as it is, its
+ * name and its receivers. */
 static void make_fingerprint(tkl__outgoing *o)
 {
     char host[256] = "", path[PATH_MAX] = "";

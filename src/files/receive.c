@@ -14,8 +14,8 @@
 #include "files/receive.h"
 #include "files/scripts.h"
 
-/* Waiting for however long, a receiver looks at least this often: a second chance for whatever keeps
- * a notification from arriving. */
+/* Waiting for however long, a receiver looks at least this often: a second chance for whatever
+ * keeps a notification from arriving. */
 #define LOOK_US INT64_C(30000000)
 /* While there is work, new files are looked for this often. */
 #define REFRESH_US       50000

@@ -94,8 +94,8 @@ int tkl__receiving_flush(tkl__receiving *r);
 
 /* ---- partial.c: what is on the disk -------------------------------------- */
 
-/* Opens the partial file and finds out how much of it there is. TKL_EDAMAGED: what is missing is not
- * on the server any more. */
+/* Opens the partial file and finds out how much of it there is. TKL_EDAMAGED: what is missing is
+ * not on the server any more. */
 int tkl__partial_open(tkl__incoming *in);
 void tkl__partial_close(tkl__incoming *in);
 int tkl__partial_write(tkl__incoming *in, tkl_bytes data);

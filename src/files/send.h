@@ -63,8 +63,8 @@ bool tkl__outgoing_changed(int fd, const struct stat *before);
 
 /* ---- room.c -------------------------------------------------------------- */
 
-/* Waits until it is worth asking again. Call it after every answer "full", and tkl__room_had() after
- * any other. `next_end_ms`: when the next file is overdue; -1: none. */
+/* Waits until it is worth asking again. Call it after every answer "full", and tkl__room_had()
+ * after any other. `next_end_ms`: when the next file is overdue; -1: none. */
 int tkl__room_wait(tkl__sending *sending, int64_t next_end_ms);
 void tkl__room_had(tkl__sending *sending);
 /* Waits until all receivers have everything that was sent. */
