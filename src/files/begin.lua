@@ -28,6 +28,7 @@ local STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS, FILE, AT = unpack(KEYS)
 -- include: codes
 -- include: account
 -- include: overdue
+-- include: turn
 
 local token, holder, fingerprint, limit, largest, lease, resume, ttl, name, size, mtime, mode =
   unpack(ARGV)
@@ -59,6 +60,7 @@ if not new_file_fits(chunk) then
   return {FULL, overdue_file()}
 end
 record(chunk)
+note_turn(holder)
 note_change(token)
 local file = read_file(FILE)
 note_lease(token, file)

@@ -1,6 +1,7 @@
 -- files/join: a process receives under a name, or goes on doing so, or leaves.
 -- KEYS[1] receivers  zset; see files.c for all of them
 -- KEYS[2] holders    hash
+-- KEYS[3] state      hash
 -- ARGV[1] receiver
 -- ARGV[2] holder  of the process: its turn, and random digits
 -- ARGV[3] lease   ms; '0': it leaves
@@ -8,10 +9,11 @@
 -- returns code: TKL_NOTOWNER another process receives under this name, or it was dropped
 -- include: clock
 local now = server_time()
-local RECEIVERS, HOLDERS = unpack(KEYS)
+local RECEIVERS, HOLDERS, STATE = unpack(KEYS)
 -- include: codes
 -- include: file
 -- include: holder
+-- include: turn
 
 local KEPT_MS = 30 * 86400000 -- 30 days
 
@@ -20,10 +22,13 @@ if renew == '1' and not holds(receiver, holder) or is_stale(receiver, holder) th
   return NOTOWNER
 end
 permit_writes(HOLDERS) -- a receiver makes room
+note_turn(holder)
 redis.call('HSET', HOLDERS, receiver, holder)
 redis.call('ZADD', RECEIVERS, now + lease, receiver)
 redis.call('PEXPIRE', HOLDERS, KEPT_MS)
-if redis.call('PTTL', RECEIVERS) < KEPT_MS then
-  redis.call('PEXPIRE', RECEIVERS, KEPT_MS)
+for _, key in ipairs({RECEIVERS, STATE}) do
+  if redis.call('PTTL', key) < KEPT_MS then
+    redis.call('PEXPIRE', key, KEPT_MS)
+  end
 end
 return OK
