@@ -39,7 +39,7 @@ end
 check_types()
 local first_step = FIRST_FIELD + nfields
 local first_term = first_step + 2 * LADDER_STEPS * nfields
-local thresholds = read_ladder()
+local steps, thresholds = read_ladder(first_step, nfields)
 
 local function document_at(index)
   local at = 7 + (index - 1) * (4 + 2 * nfields)
@@ -47,26 +47,39 @@ local function document_at(index)
           fields = at + 4}
 end
 
-local function store(number, doc)
-  redis.call('HSET', DOCS, number, doc.record)
-  redis.call('HSET', FORWARD, number, doc.terms)
-  if doc.text ~= '' then
-    redis.call('HSET', TEXTS, number, doc.text)
+-- Everything of all documents but their terms: while they are dead.
+local function store(numbers, stamp)
+  local dead, records, terms, texts = {}, {}, {}, {}
+  for i, number in ipairs(numbers) do
+    local doc, at = document_at(i), 2 * i - 1
+    dead[at], dead[at + 1] = text_of(stamp), number
+    records[at], records[at + 1] = number, doc.record
+    terms[at], terms[at + 1] = number, doc.terms
+    if doc.text ~= '' then
+      texts[#texts + 1], texts[#texts + 2] = number, doc.text
+    end
   end
+  redis.call('ZADD', DEAD, unpack(dead))
+  redis.call('HSET', DOCS, unpack(records))
+  redis.call('HSET', FORWARD, unpack(terms))
+  if #texts > 0 then
+    redis.call('HSET', TEXTS, unpack(texts))
+  end
+end
+
+local function store_fields(number, doc)
   for i = 0, nfields - 1 do
     local score, member = ARGV[doc.fields + 2 * i], ARGV[doc.fields + 2 * i + 1]
     redis.call('ZADD', KEYS[FIRST_FIELD + i], score, member .. number)
-    climb(first_step, i, thresholds, number, tonumber(score) or math.huge, '1')
+    climb(steps[i], number, tonumber(score) or math.huge, '1')
   end
 end
 
 local stamp = stamp_now()
 local numbers = take_numbers(ndocs)
+store(numbers, stamp)
 for i = 1, ndocs do
-  redis.call('ZADD', DEAD, text_of(stamp), numbers[i])
-end
-for i = 1, ndocs do
-  store(numbers[i], document_at(i))
+  store_fields(numbers[i], document_at(i))
 end
 local shown_at = 7 + ndocs * (4 + 2 * nfields)
 for i = shown_at, shown_at + 2 * nshown - 1, 2 do
@@ -81,13 +94,12 @@ if not finish then
   return {numbers[1], text_of(stamp)}
 end
 
-local dead = {}
+local ids, records = {}, {}
 for i = 1, ndocs do
-  local old = come_alive(numbers[i], document_at(i).id)
-  if old then
-    dead[#dead + 1] = die(old, stamp)
-  end
+  local doc = document_at(i)
+  ids[i], records[i] = doc.id, doc.record
 end
+local dead = come_alive(numbers, ids, records, stamp)
 redis.call('ZREM', DEAD, unpack(numbers))
 local version = redis.call('HINCRBY', META, 'version', 1)
 local fresh = ndocs - #dead

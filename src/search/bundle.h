@@ -8,9 +8,9 @@
 #include "search/record.h"
 
 /* A run has so many documents at most: the place of one is a byte. */
-#define TKL__SEARCH_RUN_DOCS 200
+#define TKL__SEARCH_RUN_DOCS 100
 /* So many terms at most, which take the server about 3 ms. */
-#define TKL__SEARCH_RUN_TERMS 1200
+#define TKL__SEARCH_RUN_TERMS 1000
 /* So many bytes, unless one document has more. */
 #define TKL__SEARCH_RUN_BYTES (1 << 20)
 

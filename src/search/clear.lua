@@ -36,7 +36,7 @@ end
 check_types()
 local first_step = FIRST_FIELD + nfields
 local first_term = first_step + 2 * LADDER_STEPS * nfields
-local thresholds = read_ladder()
+local steps = read_ladder(first_step, nfields)
 
 local width = 2 + nfields
 local numbers, still = {}, 0
@@ -56,7 +56,7 @@ local function free_number(number, members_at)
     local member = ARGV[members_at + i] .. number
     local score = redis.call('ZSCORE', KEYS[FIRST_FIELD + i], member)
     if score then
-      climb(first_step, i, thresholds, number, tonumber(score) or math.huge, '0')
+      climb(steps[i], number, tonumber(score) or math.huge, '0')
     end
     redis.call('ZREM', KEYS[FIRST_FIELD + i], member)
   end

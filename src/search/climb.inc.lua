@@ -2,28 +2,45 @@
 -- field before those of its low end, field by field.
 -- include: ladder
 
--- All thresholds, by name.
-local function read_ladder()
-  local all, thresholds = redis.call('HGETALL', LADDER), {}
-  for i = 1, #all, 2 do
-    thresholds[all[i]] = all[i + 1]
-  end
-  return thresholds
-end
-
 local function step_key(first, field, side, step)
   local ladder = 2 * field + (side == 'top' and 0 or 1)
   return KEYS[first + ladder * LADDER_STEPS + step - 1]
 end
 
--- Sets or clears the bits of a document on all steps of a field that have it.
-local function climb(first, field, thresholds, number, score, bit)
-  for _, side in ipairs({'top', 'low'}) do
-    for step = 1, LADDER_STEPS do
-      local threshold = thresholds[step_name(field, side, step)]
-      if threshold and on_step(score, tonumber(threshold), side) then
-        redis.call('SETBIT', step_key(first, field, side, step), number, bit)
+-- The steps of all fields that have a threshold. Returns them by field, for climb(), and their
+-- thresholds by name.
+local function read_ladder(first, nfields)
+  local all, thresholds, steps = redis.call('HGETALL', LADDER), {}, {}
+  for i = 1, #all, 2 do
+    thresholds[all[i]] = all[i + 1]
+  end
+  for field = 0, nfields - 1 do
+    steps[field] = {top = {}, low = {}}
+    for side, list in pairs(steps[field]) do
+      for step = 1, LADDER_STEPS do
+        local threshold = thresholds[step_name(field, side, step)]
+        if threshold then
+          list[#list + 1] = {threshold = tonumber(threshold), key = step_key(first, field, side, step)}
+        end
       end
+    end
+  end
+  return steps, thresholds
+end
+
+-- Sets or clears the bits of a document on all steps of a field that have it.
+local function climb(steps, number, score, bit)
+  if score == math.huge then
+    return
+  end
+  for _, step in ipairs(steps.top) do
+    if score >= step.threshold then
+      redis.call('SETBIT', step.key, number, bit)
+    end
+  end
+  for _, step in ipairs(steps.low) do
+    if score <= step.threshold then
+      redis.call('SETBIT', step.key, number, bit)
     end
   end
 end

@@ -63,17 +63,23 @@ local function die(number, stamp)
   return {number, text_of(stamp), record or '', redis.call('HGET', FORWARD, number) or ''}
 end
 
--- The version of an id begins; returns the number of the one before, or nil.
-local function come_alive(number, id)
-  local old = redis.call('HGET', IDS, id)
-  local record = redis.call('HGET', DOCS, number)
-  redis.call('HSET', IDS, id, number)
-  redis.call('SETBIT', LIVE, number, '1')
-  redis.call('HINCRBY', META, 'words', length_of(record))
-  if not old then
-    redis.call('HINCRBY', META, 'docs', 1)
+-- New versions of these ids begin. Returns the old ones, as die() does.
+local function come_alive(numbers, ids, records, stamp)
+  local olds, entries, words, dead = redis.call('HMGET', IDS, unpack(ids)), {}, 0, {}
+  for i, number in ipairs(numbers) do
+    entries[2 * i - 1], entries[2 * i] = ids[i], number
+    words = words + length_of(records[i])
   end
-  return old
+  redis.call('HSET', IDS, unpack(entries))
+  redis.call('HINCRBY', META, 'words', words)
+  for i, number in ipairs(numbers) do
+    redis.call('SETBIT', LIVE, number, '1')
+    if olds[i] then
+      dead[#dead + 1] = die(olds[i], stamp)
+    end
+  end
+  redis.call('HINCRBY', META, 'docs', #numbers - #dead)
+  return dead
 end
 
 -- Appends what writers before left behind, to be cleared by this one.

@@ -29,13 +29,6 @@ local function step_place(step, side, present)
   return side == 'top' and present - wide or wide - 1
 end
 
-local function on_step(score, threshold, side)
-  if score == math.huge then
-    return false
-  end
-  return side == 'top' and score >= threshold or side == 'low' and score <= threshold
-end
-
 -- The bounds of a step for ZCOUNT and ZRANGE BYSCORE.
 local function step_bounds(threshold, side)
   if side == 'top' then

@@ -41,12 +41,11 @@ if not finish then
   return {0, {}}
 end
 
-local dead = {}
-local now = stamp_now()
-local old = come_alive(number, id)
-if old then
-  dead[1] = die(old, now)
+local record = redis.call('HGET', DOCS, number)
+if not record then
+  error({err = 'DAMAGED the record of a document is missing'})
 end
+local dead = come_alive({number}, {id}, {record}, stamp_now())
 redis.call('ZREM', DEAD, number)
 redis.call('HINCRBY', META, 'version', 1)
 return {1 - #dead, dead}

@@ -54,11 +54,16 @@ end
 
 -- Sets or clears the bits of the numbers; returns how many changed.
 local function set_bits(key, numbers, bit)
-  local changed = 0
-  for _, number in ipairs(numbers) do
-    if redis.call('SETBIT', key, number, bit) ~= tonumber(bit) then
-      changed = changed + 1
-    end
+  if #numbers == 1 then
+    return redis.call('SETBIT', key, numbers[1], bit) ~= tonumber(bit) and 1 or 0
+  end
+  local words, changed = {'BITFIELD', key}, 0
+  for i = 1, #numbers do
+    local at = #words
+    words[at + 1], words[at + 2], words[at + 3], words[at + 4] = 'SET', 'u1', numbers[i], bit
+  end
+  for _, old in ipairs(redis.call(unpack(words))) do
+    changed = changed + (old ~= tonumber(bit) and 1 or 0)
   end
   return changed
 end
