@@ -318,21 +318,20 @@ static double peer_us(kind what)
     return shelf_cpu_us(peer(), peer_query, &q);
 }
 
-#define TIMES(name, what)                              \
-    static double ours_us_##name(const bench_run *run) \
-    {                                                  \
-        (void)run;                                     \
-        return ours_us(what, DOCUMENTS);               \
-    }                                                  \
-    static double many_us_##name(const bench_run *run) \
-    {                                                  \
-        (void)run;                                     \
-        return ours_us(what, MANY);                    \
-    }                                                  \
-    static double peer_us_##name(const bench_run *run) \
-    {                                                  \
-        (void)run;                                     \
-        return peer_us(what);                          \
+#define TIMES(name, what)                                      \
+    static double ours_us_##name(const bench_run *run)         \
+    {                                                          \
+        (void)run;                                             \
+        return ours_us(what, DOCUMENTS);                       \
+    }                                                          \
+    static double many_us_##name(const bench_run *run)         \
+    {                                                          \
+        return ours_us(what, run->lengthy ? MANY : DOCUMENTS); \
+    }                                                          \
+    static double peer_us_##name(const bench_run *run)         \
+    {                                                          \
+        (void)run;                                             \
+        return peer_us(what);                                  \
     }
 
 TIMES(one, ONE)
@@ -504,7 +503,7 @@ static void peer_setup(bench_run *run, const bench_contender *self)
             {.name = "FT.SEARCH", .role = BENCH_PEER, .measure = peer_us_##which} \
         }                                                                         \
     }
-/* A million documents take minutes to index: with --lengthy. */
+/* A million documents take minutes to index: with --long. */
 #define GROWTH(title, which)                                     \
     {                                                            \
         .name = title, .unit = "us", .contenders = {             \
