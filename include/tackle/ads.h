@@ -44,11 +44,12 @@ typedef struct tkl_ads tkl_ads;
 #define TKL_ADS_KINDS_MAX     16
 #define TKL_ADS_VALUES_MAX    64
 #define TKL_ADS_WORDS_MAX     100
-/* Of a page: locations, parameters of its viewer, and different words. More words are no error:
- * the first ones count. */
+/* Of a page: locations, parameters of its viewer, different words, and words times locations. More
+ * words are no error: the first ones count. */
 #define TKL_ADS_PAGE_LOCATIONS_MAX 8
 #define TKL_ADS_PAGE_TRAITS_MAX    32
 #define TKL_ADS_PAGE_WORDS_MAX     300
+#define TKL_ADS_PAGE_LISTS_MAX     900
 /* Micro-units: a million for one event or 1000 views, a hundred million a day. */
 #define TKL_ADS_PRICE_MAX  INT64_C(1000000000000)
 #define TKL_ADS_BUDGET_MAX INT64_C(100000000000000)

@@ -69,6 +69,14 @@ static int add_traits(const tkl_ads_page *page, tkl__ads_list *list)
     return rc;
 }
 
+/* Each word is looked for at each location. */
+static size_t words_wanted(const tkl__ads_asked *asked)
+{
+    size_t places = asked->locations.count ? asked->locations.count : 1;
+    size_t room = TKL_ADS_PAGE_LISTS_MAX / places;
+    return room < TKL_ADS_PAGE_WORDS_MAX ? room : TKL_ADS_PAGE_WORDS_MAX;
+}
+
 int tkl__ads_ask(const tkl_ads_page *page, tkl__ads_asked *asked)
 {
     *asked = (tkl__ads_asked){0};
@@ -79,7 +87,7 @@ int tkl__ads_ask(const tkl_ads_page *page, tkl__ads_asked *asked)
     if (rc == TKL_OK)
         rc = add_traits(page, &asked->traits);
     if (rc == TKL_OK)
-        rc = tkl__ads_words(page->text, TKL_ADS_PAGE_WORDS_MAX, &asked->words, NULL);
+        rc = tkl__ads_words(page->text, words_wanted(asked), &asked->words, NULL);
     return rc;
 }
 

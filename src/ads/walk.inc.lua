@@ -7,7 +7,7 @@
 local MANY = 64             -- members that are fetched at once, after 1, 4 and 16
 local FIELDS = 1000         -- of one HMGET
 local WORK = 12000          -- of one step: about three milliseconds
-local WORK_OF_AD, WORK_OF_ITEM, WORK_OF_FETCH = 20, 3, 30
+local WORK_OF_AD, WORK_OF_ITEM, WORK_OF_PASS, WORK_OF_FETCH = 20, 3, 15, 30
 
 -- The beginnings of all lists that concern a page.
 local function lists_of(page)
@@ -22,23 +22,6 @@ local function lists_of(page)
     end
   end
   return starts
-end
-
--- Those that are not empty, {start, value}: nothing in a list is above its value. `below`: where
--- the steps before have stopped.
-local function waiting_lists(page, below)
-  local starts, lists = lists_of(page), {}
-  for from = 1, #starts, FIELDS do
-    local to = math.min(from + FIELDS - 1, #starts)
-    local heads = redis.call('HMGET', HEADS, unpack(starts, from, to))
-    for i = from, to do
-      local head = tonumber(heads[i - from + 1] or nil)
-      if head then
-        lists[#lists + 1] = {start = starts[i], value = math.min(head, below)}
-      end
-    end
-  end
-  return lists
 end
 
 -- Goes on to the next member of a list, below `cursor` (value and ad; '' for all) when it is new.
@@ -62,9 +45,10 @@ local function advance(list, cursor)
   return true
 end
 
--- Whether a text is behind another in the order of bytes; `<` would ask the server's locale.
+-- Whether the ad of a member is behind another's in the order of bytes; `<` would ask the server's
+-- locale.
 local function is_behind(a, b)
-  for i = 1, math.min(#a, #b) do
+  for i = 9, math.min(#a, #b) do
     local x, y = string.byte(a, i), string.byte(b, i)
     if x ~= y then
       return x > y
@@ -73,36 +57,86 @@ local function is_behind(a, b)
   return #a > #b
 end
 
--- The number of the list whose next member is the greatest, nil: there are none.
-local function greatest(lists)
-  local at
-  for i, list in ipairs(lists) do
-    local top = lists[at]
-    if not top or list.value > top.value or list.value == top.value and list.rest
-        and list.rest ~= top.rest and is_behind(list.rest, top.rest) then
-      at = i
+-- Whether the next member of a list comes before that of another; of a list that was not opened the
+-- ad is not known.
+local function is_before(a, b)
+  if a.value ~= b.value then
+    return a.value > b.value
+  end
+  return a.rest and b.rest and a.rest ~= b.rest and is_behind(a.rest, b.rest)
+end
+
+-- Lists are kept as a heap: the first one has the greatest member, and the one at `i` is not before
+-- the one at `i / 2`.
+
+-- The list at this place goes down to where it belongs.
+local function sink(heap, at)
+  local list, count = heap[at], #heap
+  local child = 2 * at
+  while child <= count do
+    if child < count and is_before(heap[child + 1], heap[child]) then
+      child = child + 1
+    end
+    if not is_before(heap[child], list) then
+      break
+    end
+    heap[at] = heap[child]
+    at, child = child, 2 * child
+  end
+  heap[at] = list
+end
+
+local function push(heap, list)
+  local at = #heap + 1
+  local parent = math.floor(at / 2)
+  while parent > 0 and is_before(list, heap[parent]) do
+    heap[at] = heap[parent]
+    at, parent = parent, math.floor(parent / 2)
+  end
+  heap[at] = list
+end
+
+-- Takes the first one out.
+local function pop(heap)
+  local first, last = heap[1], table.remove(heap)
+  if last ~= first then
+    heap[1] = last
+    sink(heap, 1)
+  end
+  return first
+end
+
+-- Those that are not empty, a heap of {start, value}: nothing in a list is above its value. `below`: where
+-- the steps before have stopped.
+local function waiting_lists(page, below)
+  local starts, lists = lists_of(page), {}
+  for from = 1, #starts, FIELDS do
+    local to = math.min(from + FIELDS - 1, #starts)
+    local heads = redis.call('HMGET', HEADS, unpack(starts, from, to))
+    for i = from, to do
+      local head = tonumber(heads[i - from + 1] or nil)
+      if head then
+        push(lists, {start = starts[i], value = math.min(head, below)})
+      end
     end
   end
-  return at
+  return lists
 end
 
 -- Opens the lists that may have the greatest member, but none that cannot be better than the best.
 -- Returns the work it was. At most one round for each list of the page.
 local function open_lists(state)
   local work = 0
-  local at = greatest(state.waiting)
-  while at do
-    local value = state.waiting[at].value
-    local top = state.open[greatest(state.open)]
+  while state.waiting[1] do
+    local value, top = state.waiting[1].value, state.open[1]
     if top and top.value > value or state.best and state.best.score >= value then
       return work
     end
-    local list = table.remove(state.waiting, at)
+    local list = pop(state.waiting)
     if advance(list, state.cursor) then
-      state.open[#state.open + 1] = list
+      push(state.open, list)
     end
-    work = work + WORK_OF_FETCH + #state.waiting / 3
-    at = greatest(state.waiting)
+    work = work + WORK_OF_FETCH
   end
   return work
 end
@@ -121,31 +155,39 @@ local function try(state, page, ad)
   return WORK_OF_AD + WORK_OF_ITEM * values.items
 end
 
+-- Goes past the greatest member. Returns the work it was.
+local function pass(state)
+  local top = state.open[1]
+  if advance(top) then
+    sink(state.open, 1)
+  else
+    pop(state.open)
+  end
+  local work = top.at == 1 and WORK_OF_PASS + WORK_OF_FETCH or WORK_OF_PASS
+  return work + open_lists(state)
+end
+
 -- Walks on from the state {best, cursor}. True: state.best is the best of all, or there is none;
 -- else the next step goes on from the state. state.looked: ads that were looked at.
 local function walk(page, state)
   local below = state.cursor == '' and math.huge or (struct.unpack('>d', state.cursor))
   local met, started = {}, state.cursor
   state.waiting, state.open, state.looked = waiting_lists(page, below), {}, 0
-  local work = open_lists(state) + #state.waiting
-  local at = greatest(state.open)
+  open_lists(state) -- so much each step must do, and it is not of the ads
+  local work, top = 0, state.open[1]
   -- At most WORK, and one ad more.
-  while at and not (state.best and state.best.score >= state.open[at].value) do
+  while top and not (state.best and state.best.score >= top.value) do
     if work > WORK and state.cursor ~= started then
       return false
     end
-    local top = state.open[at]
     local ad = string.sub(top.rest, 9)
     state.cursor = top.rest
     if not met[ad] then
       met[ad] = true
       work = work + try(state, page, ad)
     end
-    if not advance(top) then
-      table.remove(state.open, at)
-    end
-    work = work + 1 + open_lists(state) + #state.open / 3
-    at = greatest(state.open)
+    work = work + pass(state)
+    top = state.open[1]
   end
   return true
 end
