@@ -69,7 +69,8 @@ end
 -- Lists are kept as a heap: the first one has the greatest member, and the one at `i` is not before
 -- the one at `i / 2`.
 
--- The list at this place goes down to where it belongs.
+-- The list at this place goes down to where it belongs. At most eleven rounds for the lists of the
+-- largest page.
 local function sink(heap, at)
   local list, count = heap[at], #heap
   local child = 2 * at
@@ -86,6 +87,7 @@ local function sink(heap, at)
   heap[at] = list
 end
 
+-- Puts a list where it belongs. At most eleven rounds, too.
 local function push(heap, list)
   local at = #heap + 1
   local parent = math.floor(at / 2)
