@@ -263,3 +263,16 @@ int tkl__files_trip_run(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__s
             return rc;
     }
 }
+
+int64_t tkl__files_number(const tkl_reply *reply, int64_t most)
+{
+    double number = tkl_reply_double(reply);
+    if (!(number > 0))
+        return 0;
+    return number < (double)most ? (int64_t)number : most;
+}
+
+int64_t tkl__files_chunks(const tkl_reply *reply)
+{
+    return tkl__files_number(reply, TKL__FILES_CHUNKS_MAX);
+}

@@ -54,6 +54,8 @@ bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token);
 /* Bytes of a chunk: with what the server adds it fits into 256 KB, where allocators have a
  * class. */
 #define TKL__FILES_CHUNK (256 * 1024 - 64)
+/* No file is longer: two petabytes. */
+#define TKL__FILES_CHUNKS_MAX ((int64_t)1 << 33)
 
 /* Names of receivers. */
 int tkl__files_check_receiver(tkl_bytes name);
@@ -100,6 +102,10 @@ void tkl__files_trip_set(tkl__files_trip *trip, const char *token, int64_t numbe
  * and that of the script behind them. An error of a command comes before the script's code. */
 int tkl__files_trip_run(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__script *script,
                         tkl_reply **replies);
+
+/* A number in a reply, which another program may have spoiled: whole, from 0 to `most`. */
+int64_t tkl__files_number(const tkl_reply *reply, int64_t most);
+int64_t tkl__files_chunks(const tkl_reply *reply); /* a number of chunks */
 
 /* ---- Removing (remove.c) ------------------------------------------------- */
 

@@ -33,8 +33,8 @@ static void note_size(tkl__incoming *in, bool complete, const tkl_reply *size, c
 
 void tkl__incoming_update(tkl__incoming *in, const tkl_reply *fields)
 {
-    in->sent = in->hinted = tkl_reply_int(tkl_reply_at(fields, SENT));
-    in->freed = tkl_reply_int(tkl_reply_at(fields, FREED));
+    in->sent = in->hinted = tkl__files_chunks(tkl_reply_at(fields, SENT));
+    in->freed = tkl__files_chunks(tkl_reply_at(fields, FREED));
     note_size(in, strcmp(tkl_reply_str(tkl_reply_at(fields, STATE)), "complete") == 0,
               tkl_reply_at(fields, SIZE), tkl_reply_at(fields, SUM));
 }
@@ -61,7 +61,7 @@ tkl__incoming *tkl__incoming_new(tkl__receiving *receiving, const char *token,
     memcpy(in->token.text, token, sizeof in->token.text);
     in->fd = -1;
     in->acked = -1;
-    in->chunk = tkl_reply_int(tkl_reply_at(fields, CHUNK));
+    in->chunk = tkl__files_number(tkl_reply_at(fields, CHUNK), TKL__FILES_CHUNK);
     in->mtime = number_or_none(tkl_reply_at(fields, MTIME));
     in->mode = (int)(tkl_reply_int(tkl_reply_at(fields, MODE)) & 0777);
     in->small = !tkl_reply_is_nil(tkl_reply_at(fields, DATA));
@@ -280,9 +280,9 @@ static int write_chunk(tkl__incoming *in, const tkl_reply *reply)
 /* What the acknowledgement says of the file. */
 static void note_ack(tkl__incoming *in, const tkl_reply *reply, int64_t *lowest)
 {
-    in->sent = in->hinted = tkl_reply_int(tkl_reply_at(reply, 1));
-    in->freed = tkl_reply_int(tkl_reply_at(reply, 3));
-    *lowest = tkl_reply_int(tkl_reply_at(reply, 4));
+    in->sent = in->hinted = tkl__files_chunks(tkl_reply_at(reply, 1));
+    in->freed = tkl__files_chunks(tkl_reply_at(reply, 3));
+    *lowest = tkl__files_chunks(tkl_reply_at(reply, 4));
     note_size(in, tkl_reply_int(tkl_reply_at(reply, 2)) == 1, tkl_reply_at(reply, 6),
               tkl_reply_at(reply, 5));
 }

@@ -184,8 +184,8 @@ static int go_on(tkl__outgoing *o)
     tkl_reply *reply;
     int rc = take(o, &reply);
     o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
-    o->sent = tkl_reply_int(tkl_reply_at(reply, 2));
-    o->granted = tkl_reply_int(tkl_reply_at(reply, 3));
+    o->sent = tkl__files_chunks(tkl_reply_at(reply, 2));
+    o->granted = tkl__files_chunks(tkl_reply_at(reply, 3));
     if (rc == TKL_NOTOWNER)
         rc = explain(o, rc);
     if (rc == TKL_OK && (o->chunk <= 0 || o->chunk > TKL__FILES_CHUNK))
@@ -244,7 +244,7 @@ static int begin(tkl__outgoing *o)
     }
     tkl__room_had(o->sending);
     o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
-    o->granted = tkl_reply_int(tkl_reply_at(reply, 2));
+    o->granted = tkl__files_chunks(tkl_reply_at(reply, 2));
     tkl_reply_free(reply);
     if (rc == TKL_OK && (o->chunk <= 0 || o->chunk > TKL__FILES_CHUNK))
         rc = tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
@@ -379,7 +379,7 @@ static int send_window(tkl__outgoing *o, int64_t *next_end_ms)
     const tkl_reply *reply = tkl_reply_at(replies, (size_t)count);
     if (rc == TKL_OK) {
         o->sent += count;
-        o->granted = tkl_reply_int(tkl_reply_at(reply, 2));
+        o->granted = tkl__files_chunks(tkl_reply_at(reply, 2));
         *next_end_ms = tkl_reply_int(tkl_reply_at(reply, 4));
         rc = tkl__files_reap(o->sending->files, tkl_reply_at(reply, 3));
     } else {

@@ -12,6 +12,8 @@
 
 /* Chunks that one step removes. */
 #define STEP 128
+/* More steps are no file's: a server does not hold two terabytes of it. */
+#define STEPS_MAX 65536
 
 /* ---- Giving up ----------------------------------------------------------- */
 
@@ -43,11 +45,11 @@ int tkl__files_remove(tkl_files *files, const char *token, const char *holder, c
                       const char *fingerprint)
 {
     int64_t first = 0, last = 0;
-    for (;;) {
+    for (int step = 0; step < STEPS_MAX; step++) {
         tkl_reply *reply;
         int rc = remove_step(files, token, holder, reason, fingerprint, first, last, &reply);
-        int64_t freed = tkl_reply_int(tkl_reply_at(reply, 1));
-        int64_t reserved = tkl_reply_int(tkl_reply_at(reply, 2));
+        int64_t freed = tkl__files_chunks(tkl_reply_at(reply, 1));
+        int64_t reserved = tkl__files_chunks(tkl_reply_at(reply, 2));
         bool gone = tkl_reply_int(tkl_reply_at(reply, 3)) == 1;
         tkl_reply_free(reply);
         if (rc != TKL_OK || gone)
@@ -55,6 +57,7 @@ int tkl__files_remove(tkl_files *files, const char *token, const char *holder, c
         first = freed;
         last = reserved - freed < STEP ? reserved : freed + STEP;
     }
+    return tkl__fail(TKL_EDAMAGED, "another program has changed a file of the channel");
 }
 
 /* ---- What senders that are gone have reserved ---------------------------- */
@@ -85,8 +88,8 @@ static int recall(tkl_files *files, const char *token)
 {
     tkl_reply *reply;
     int rc = recall_step(files, token, 0, 0, &reply);
-    int64_t sent = tkl_reply_int(tkl_reply_at(reply, 1));
-    int64_t reserved = tkl_reply_int(tkl_reply_at(reply, 2));
+    int64_t sent = tkl__files_chunks(tkl_reply_at(reply, 1));
+    int64_t reserved = tkl__files_chunks(tkl_reply_at(reply, 2));
     tkl_reply_free(reply);
     if (rc != TKL_OK || reserved <= sent || reserved - sent > STEP)
         return rc;
@@ -138,8 +141,8 @@ int tkl__files_free_chunks(tkl_files *files, const char *token)
         tkl__args_str(&ask.args, "");
         tkl__args_int(&ask.args, freed);
         rc = tkl__files_ask_run(&ask, &tkl__lua_files_ack, &reply);
-        freed = tkl_reply_int(tkl_reply_at(reply, 3));
-        lowest = tkl_reply_int(tkl_reply_at(reply, 4));
+        freed = tkl__files_chunks(tkl_reply_at(reply, 3));
+        lowest = tkl__files_chunks(tkl_reply_at(reply, 4));
         tkl_reply_free(reply);
         tkl__files_ask_free(&ask);
     }
@@ -228,7 +231,7 @@ int tkl__files_news(tkl_files *files, tkl__files_cursor *cursor, tkl__files_page
     size_t words = tkl_reply_count(list);
     page->more = words == 2 * TKL__FILES_BATCH;
     if (words > 0)
-        cursor->number = (int64_t)tkl_reply_double(tkl_reply_at(list, words - 1));
+        cursor->number = tkl__files_number(tkl_reply_at(list, words - 1), INT64_MAX / 2);
     rc = tkl__files_reap(files, tkl_reply_at(reply, 1));
     tkl_reply_free(reply);
     return rc;

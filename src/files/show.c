@@ -13,6 +13,7 @@
 #include "files/scripts.h"
 
 #define FILES_MOST 1000
+#define SIZE_MOST  (TKL__FILES_CHUNKS_MAX * TKL__FILES_CHUNK)
 
 typedef struct view {
     tkl_files_info public;
@@ -112,7 +113,7 @@ static int read_receivers(view *v, int64_t now_ms)
         return tkl__nomem();
     for (size_t i = 0; i < count; i++) {
         tkl_files_receiver *receiver = &v->receivers[i];
-        int64_t until = (int64_t)tkl_reply_double(tkl_reply_at(list, 2 * i + 1));
+        int64_t until = tkl__files_number(tkl_reply_at(list, 2 * i + 1), INT64_MAX / 2);
         receiver->name = tkl_reply_bytes(tkl_reply_at(list, 2 * i));
         receiver->seen = is_in(tkl_reply_at(v->channel, ASK_HOLDERS), receiver->name);
         receiver->gone = until <= now_ms;
@@ -167,15 +168,15 @@ static int64_t min(int64_t a, int64_t b)
 static int read_file(view *v, const tkl_reply *fields)
 {
     tkl_files_file *file = &v->files[v->public.count];
-    int64_t sent = tkl_reply_int(tkl_reply_at(fields, 2));
-    int64_t chunk = tkl_reply_int(tkl_reply_at(fields, 3));
+    int64_t sent = tkl__files_chunks(tkl_reply_at(fields, 2));
+    int64_t chunk = tkl__files_number(tkl_reply_at(fields, 3), TKL__FILES_CHUNK);
     tkl_bytes size = tkl_reply_bytes(tkl_reply_at(fields, 4));
     const tkl_reply *at = tkl_reply_at(fields, 7);
-    *file =
-        (tkl_files_file){.name = tkl_reply_bytes(tkl_reply_at(fields, 6)),
-                         .state = state_of(tkl_reply_str(tkl_reply_at(fields, 0))),
-                         .size = size.len > 0 ? tkl_reply_int(tkl_reply_at(fields, 4)) : TKL_NONE,
-                         .waiting_count = tkl_reply_count(at) / 2};
+    *file = (tkl_files_file){
+        .name = tkl_reply_bytes(tkl_reply_at(fields, 6)),
+        .state = state_of(tkl_reply_str(tkl_reply_at(fields, 0))),
+        .size = size.len > 0 ? tkl__files_number(tkl_reply_at(fields, 4), SIZE_MOST) : TKL_NONE,
+        .waiting_count = tkl_reply_count(at) / 2};
     int64_t most = file->size >= 0 ? file->size : INT64_MAX;
     file->sent = chunk > 0 ? min(sent * chunk, most) : file->size;
     file->waiting = calloc(file->waiting_count + 1, sizeof *file->waiting);
@@ -184,7 +185,7 @@ static int read_file(view *v, const tkl_reply *fields)
     for (size_t i = 0; i < file->waiting_count; i++) {
         file->waiting[i] = tkl_reply_bytes(tkl_reply_at(at, 2 * i));
         tkl_files_receiver *receiver = find_receiver(v, file->waiting[i]);
-        int64_t had = (int64_t)tkl_reply_double(tkl_reply_at(at, 2 * i + 1)) * chunk;
+        int64_t had = tkl__files_chunks(tkl_reply_at(at, 2 * i + 1)) * chunk;
         if (receiver) {
             receiver->files++;
             receiver->bytes += had < file->sent ? file->sent - had : 0;
