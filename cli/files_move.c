@@ -16,6 +16,7 @@ typedef struct moving {
     cli_session *cli;
     cli_files_bar bar;
     bool lines;         /* stdout is for lines */
+    int told;           /* code of the first failure that was told; TKL_OK: none */
     bool failed_output; /* stdout does not take more */
 } moving;
 
@@ -37,13 +38,16 @@ static json_t *outcome_json(const tkl_files_outcome *o)
     return object;
 }
 
-static void tell_failure(const moving *m, const tkl_files_outcome *o)
+/* Most messages name the file already. */
+static void tell_failure(moving *m, const tkl_files_outcome *o)
 {
     char *name = cli_escape(o->name, false), *text = cli_escape(tkl_str(o->message), false);
-    fprintf(stderr, "tackle: files %s: %s: %s\n", m->cli->verb->name, name ? name : "",
-            text ? text : "");
+    bool named = name && text && strstr(text, name);
+    fprintf(stderr, "tackle: files %s: %s%s%s\n", m->cli->verb->name, named || !name ? "" : name,
+            named ? "" : ": ", text ? text : "");
     free(name);
     free(text);
+    m->told = m->told == TKL_OK ? o->code : m->told;
 }
 
 /* With --json an object for each file; else its name, and failures on stderr. */
@@ -95,7 +99,7 @@ static int end(moving *m, int rc)
     }
     if (m->failed_output)
         return CLI_FAILURE;
-    return cli_end(m->cli, rc);
+    return rc != TKL_OK && rc == m->told ? cli_exit_of(rc) : cli_end(m->cli, rc);
 }
 
 /* ---- send ---------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 -- The record of one file. See the essay of files.c.
 
 local NUMBERS = {'chunk', 'sent', 'reserved', 'freed', 'lease', 'resume', 'ttl'}
+local TEXTS = 3 -- fields before them
 local BACKSTOP_MS = 86400000 -- keys of a file that nobody removes expire a day later
 
 local function damaged()
@@ -18,15 +19,14 @@ end
 
 -- {state, holder, size, chunk, sent ...}, checked; nil when there is no such file.
 local function read_file(key)
-  local state = redis.call('HGET', key, 'state')
+  local values = redis.call('HMGET', key, 'state', 'holder', 'size', unpack(NUMBERS))
+  local state, holder, size = unpack(values)
   if not state then
     return nil
   end
-  local file = {state = state, holder = redis.call('HGET', key, 'holder') or '',
-                size = redis.call('HGET', key, 'size')}
-  local values = redis.call('HMGET', key, unpack(NUMBERS))
+  local file = {state = state, holder = holder or '', size = size}
   for i, field in ipairs(NUMBERS) do
-    file[field] = whole(values[i])
+    file[field] = whole(values[TEXTS + i])
   end
   if file.freed > file.sent or file.sent > file.reserved then
     damaged()
