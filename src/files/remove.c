@@ -54,6 +54,8 @@ int tkl__files_remove(tkl_files *files, const char *token, const char *holder, c
         tkl_reply_free(reply);
         if (rc != TKL_OK || gone)
             return rc;
+        if (last > first && freed <= first)
+            return tkl__fail(TKL_EPROTO, "the server removes nothing");
         first = freed;
         last = reserved - freed < STEP ? reserved : freed + STEP;
     }
@@ -119,32 +121,39 @@ int tkl__files_reap(tkl_files *files, const tkl_reply *overdue)
 
 /* ---- Chunks that all receivers have -------------------------------------- */
 
+/* One step: names the chunks from *freed to `last`, and learns which are freed and which could be. */
+static int free_step(tkl_files *files, const char *token, int64_t last, int64_t *freed,
+                     int64_t *lowest)
+{
+    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_BYTES,
+                                            TKL__FILES_HOLDERS, TKL__FILES_ROOM};
+    tkl__files_ask ask;
+    tkl_reply *reply;
+    tkl__files_ask_init(&ask, files);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        tkl__files_ask_key(&ask, parts[i]);
+    tkl__files_ask_file(&ask, token);
+    tkl__files_ask_chunks(&ask, token, *freed, last);
+    tkl__args_str(&ask.args, token);
+    for (int i = 0; i < 3; i++) /* no receiver, holder, position */
+        tkl__args_str(&ask.args, "");
+    tkl__args_int(&ask.args, *freed);
+    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_ack, &reply);
+    *freed = tkl__files_chunks(tkl_reply_at(reply, 3));
+    *lowest = tkl__files_chunks(tkl_reply_at(reply, 4));
+    tkl_reply_free(reply);
+    tkl__files_ask_free(&ask);
+    return rc;
+}
+
 int tkl__files_free_chunks(tkl_files *files, const char *token)
 {
-    int64_t freed = 0, lowest = 0;
-    int rc = TKL_OK;
-    for (bool first = true; rc == TKL_OK && (first || freed < lowest); first = false) {
-        tkl__files_ask ask;
-        tkl_reply *reply;
-        int64_t last = lowest - freed < STEP ? lowest : freed + STEP;
-        tkl__files_ask_init(&ask, files);
-        tkl__files_ask_key(&ask, TKL__FILES_STATE);
-        tkl__files_ask_key(&ask, TKL__FILES_FILES);
-        tkl__files_ask_key(&ask, TKL__FILES_BYTES);
-        tkl__files_ask_key(&ask, TKL__FILES_HOLDERS);
-        tkl__files_ask_key(&ask, TKL__FILES_ROOM);
-        tkl__files_ask_file(&ask, token);
-        tkl__files_ask_chunks(&ask, token, freed, last);
-        tkl__args_str(&ask.args, token);
-        tkl__args_str(&ask.args, "");
-        tkl__args_str(&ask.args, "");
-        tkl__args_str(&ask.args, "");
-        tkl__args_int(&ask.args, freed);
-        rc = tkl__files_ask_run(&ask, &tkl__lua_files_ack, &reply);
-        freed = tkl__files_chunks(tkl_reply_at(reply, 3));
-        lowest = tkl__files_chunks(tkl_reply_at(reply, 4));
-        tkl_reply_free(reply);
-        tkl__files_ask_free(&ask);
+    int64_t freed = 0, lowest = 0, before = -1;
+    int rc = free_step(files, token, 0, &freed, &lowest);
+    while (rc == TKL_OK && freed < lowest && freed > before) {
+        before = freed;
+        rc =
+            free_step(files, token, lowest - freed < STEP ? lowest : freed + STEP, &freed, &lowest);
     }
     return rc > 0 ? TKL_OK : rc;
 }
