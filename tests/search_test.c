@@ -423,8 +423,8 @@ static void replaced_documents_are_found_all_the_time(void **state)
 static void a_killed_writer_leaves_whole_documents(void **state)
 {
     fixture *f = *state;
-    tkl_search *s = open_search(f, NULL);
     skip_under_sanitizers();
+    tkl_search *s = open_search(f, NULL);
     for (int doc = 0; doc < SHARED; doc++)
         write_version(s, doc, 0, 0);
     for (int i = 0; i < 8; i++) {

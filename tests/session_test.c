@@ -188,7 +188,7 @@ static void items_are_remembered_without_repeats_the_latest_first(void **state)
     token_text token;
     assert_ok(tkl_session_create(store, tkl_str("alice"), 0, token));
     assert_recent(store, token, 0, 10, "");
-    static const char *const views[] = {"a", "b", "c", "a", "d", "d", "c"};
+    static const char *const views[] = {"d", "b", "c", "a", "d", "d", "c"};
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
         touch(store, token, views[i]);
     assert_recent(store, token, 0, 10, "c d a ");
