@@ -111,8 +111,8 @@ static int print_status(const cli_session *cli, const tkl_files_info *info)
     static const cli_column troubles[] = {
         {"time", "TIME"}, {"receiver", "RECEIVER"}, {"name", "FILE"}, {"reason", "TROUBLE"}, {0}};
     char held[CLI_BYTES_SIZE], most[CLI_BYTES_SIZE];
-    printf("%" PRId64 " files, %s of %s\n", info->file_count, cli_bytes_text(info->bytes, held),
-           cli_bytes_text(info->max_bytes, most));
+    printf("%" PRId64 " file%s, %s of %s\n", info->file_count, info->file_count == 1 ? "" : "s",
+           cli_bytes_text(info->bytes, held), cli_bytes_text(info->max_bytes, most));
     int failed = print_part(cli, receiver_rows(info), receivers);
     if (!failed)
         failed = print_part(cli, files_json(info), files);

@@ -155,7 +155,7 @@ static int print_sent(const moving *m, const tkl_files_totals *totals)
 {
     char bytes[CLI_BYTES_SIZE];
     if (!m->cli->json && isatty(STDERR_FILENO))
-        fprintf(stderr, "%" PRId64 " files, %s\n", totals->files,
+        fprintf(stderr, "%" PRId64 " file%s, %s\n", totals->files, totals->files == 1 ? "" : "s",
                 cli_bytes_text(totals->bytes, bytes));
     return CLI_OK;
 }
