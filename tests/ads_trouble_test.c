@@ -368,6 +368,68 @@ static void damaged_ads_are_reported(void **state)
     tkl_ads_close(ads);
 }
 
+static void add_pair(tkl_ads *ads)
+{
+    add_ad(ads, (advert){"a", TKL_ADS_CPC, 2, .needs = "age=1", .text = "tea"});
+    add_ad(ads, (advert){"b", TKL_ADS_CPC, 1, .needs = "age=1", .text = "tea"});
+}
+
+/* Whatever was lost but their values: without these it is not known what the index has of them. */
+static void ads_that_are_added_again_are_found(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    for (size_t i = 0; i < PARTS; i++) {
+        char *key = test_format(KEY("%s"), parts[i]);
+        add_pair(ads);
+        assert_ok(tkl_callz(f->client, NULL, "DEL", key, NULL));
+        if (strcmp(parts[i], "values") == 0)
+            assert_ok(tkl_ads_drop(ads));
+        add_pair(ads);
+        expect_ad(ads, NULL, "age=1", "tea", "a");
+        assert_int_equal(remove_ad(ads, "a"), 1);
+        expect_ad(ads, NULL, "age=1", "tea", "b");
+        free(key);
+        server_do(f->server, "FLUSHALL");
+    }
+    tkl_ads_close(ads);
+}
+
+static void damaged_numbers_are_reported(void **state)
+{
+    fixture *f = *state;
+    static const struct {
+        const char *key, *field;
+    } numbers[] = {{KEY("counts"), "views:a"}, {KEY("meta"), "cpc views"}};
+    static const char *const bad[] = {"", "x", "1.5", "9223372036854775807"};
+    tkl_ads *ads = open_ads(f->client, NULL);
+    tkl_ads_choice *c;
+    for (size_t i = 0; i < 8; i++) {
+        add_ad(ads, tea());
+        assert_ok(tkl_callz(f->client, NULL, "HSET", numbers[i % 2].key, numbers[i % 2].field,
+                            bad[i / 2], NULL));
+        assert_code(target_code(ads, NULL, NULL, "tea", &c), TKL_EDAMAGED);
+        assert_contains(tkl_errmsg(), numbers[i % 2].key);
+        server_do(f->server, "FLUSHALL");
+    }
+    tkl_ads_close(ads);
+}
+
+/* A member that is no ad, in the list of a location. */
+static void a_damaged_index_is_reported(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    tkl_ads_choice *c;
+    add_ad(ads, tea());
+    const char *args[] = {"ZADD", KEY("index"), "0", "lberlin\0\0z"};
+    size_t lens[] = {4, sizeof KEY("index") - 1, 1, 10};
+    assert_ok(tkl_call(f->client, 4, args, lens, NULL, NULL));
+    assert_code(target_code(ads, NULL, NULL, "tea", &c), TKL_EDAMAGED);
+    assert_contains(tkl_errmsg(), "index");
+    tkl_ads_close(ads);
+}
+
 /* Evicted: what is left is an error or fewer ads, and adding again repairs it. */
 static void lost_keys_are_survived(void **state)
 {
@@ -529,6 +591,9 @@ int main(void)
         TEST(other_components_with_the_same_words_do_not_mix),
         TEST(foreign_data_is_reported_and_left_alone),
         TEST(damaged_ads_are_reported),
+        TEST(ads_that_are_added_again_are_found),
+        TEST(damaged_numbers_are_reported),
+        TEST(a_damaged_index_is_reported),
         TEST(lost_keys_are_survived),
         TEST(a_full_server_changes_nothing),
         TEST(all_keys_expire),

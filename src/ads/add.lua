@@ -75,12 +75,15 @@ end
 -- Stores the terms, counted in :gates. Returns them.
 local function store_terms(old, locations, given)
   local kinds, gates = gates_for(locations, given.needs)
-  local terms = {serial = old and old.serial or redis.call('HINCRBY', META, 'serial', 1),
+  local terms = {serial = old and old.serial or increase(META, 'serial', 1),
     type = kind, price = tonumber(price), budget = tonumber(budget), locations = locations,
     kinds = kinds, gates = gates}
   redis.call('HSET', ADS, ad, cmsgpack.pack(terms))
-  count_kinds(kinds, 1)
-  count_kinds(old and old.kinds or '', -1)
+  local again = old and old.kinds == kinds
+  enter_kinds(kinds, again)
+  if old and not again then
+    leave_kinds(old.kinds)
+  end
   return terms
 end
 
@@ -88,7 +91,8 @@ end
 local function put_in_place(terms, values, old_place)
   local clock = read_clock()
   local due = closed_until(terms, spent_today(ad, clock), clock)
-  move(ad, old_place, due and {} or place_of(terms, values))
+  move(ad, old_place, {})
+  move(ad, {}, due and {} or place_of(terms, values)) -- all of it: members may have been lost
   if due then
     redis.call('ZADD', DUE, due, ad)
   else

@@ -64,7 +64,7 @@ count(event, ad, words)
 local spent
 local clock = read_clock()
 if cost then
-  redis.call('HINCRBY', META, paid_as .. ' ' .. event, 1)
+  increase(META, paid_as .. ' ' .. event, 1)
   spent = pay(ad, terms, words, cost, clock)
 end
 settle(ad, terms, values, true, spent, clock)

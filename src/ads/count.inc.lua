@@ -3,9 +3,9 @@
 -- include: return
 
 local function count(what, ad, words)
-  local total = redis.call('HINCRBY', COUNTS, what .. ':' .. ad, 1)
+  local total = increase(COUNTS, what .. ':' .. ad, 1)
   for _, word in ipairs(words) do
-    redis.call('HINCRBY', WORDS, of_word(what, word, ad), 1)
+    increase(WORDS, of_word(what, word, ad), 1)
   end
   return total
 end
@@ -15,7 +15,7 @@ local function pay(ad, terms, words, cost, clock)
   local charged, spent = charge(ad, terms, cost, clock)
   if charged > 0 then
     for _, word in ipairs(words) do
-      redis.call('HINCRBY', WORDS, of_word('spent', word, ad), string.format('%.0f', charged))
+      increase(WORDS, of_word('spent', word, ad), charged)
     end
   end
   return spent
@@ -45,7 +45,7 @@ local RENEWED_PLACES = 300 -- ditto, about: locations times words
 
 -- An ad gets the last turn.
 local function put_last(ad)
-  redis.call('ZADD', TURN, redis.call('HINCRBY', META, 'turn', 1), ad)
+  redis.call('ZADD', TURN, increase(META, 'turn', 1), ad)
 end
 
 -- Computes the eCPMs of the ads whose turn it is: averages have changed since they were computed

@@ -38,9 +38,21 @@ local function with_need(gates, need)
   return longer
 end
 
--- Counts the ads that are kept apart by these kinds.
-local function count_kinds(kinds, by)
-  if kinds ~= '' and redis.call('HINCRBY', GATES, kinds, by) <= 0 then
+-- Counts an ad that is kept apart by these kinds. `again`: it was before. Where the number was lost,
+-- it is set to at least what it can be: a gate too many does no harm, one that is missing hides ads.
+local function enter_kinds(kinds, again)
+  if kinds == '' then
+    return
+  end
+  if not again then
+    increase(GATES, kinds, 1)
+  elseif redis.call('HEXISTS', GATES, kinds) == 0 then
+    redis.call('HSET', GATES, kinds, redis.call('HLEN', ADS))
+  end
+end
+
+local function leave_kinds(kinds)
+  if kinds ~= '' and increase(GATES, kinds, -1) <= 0 then
     redis.call('HDEL', GATES, kinds)
   end
 end

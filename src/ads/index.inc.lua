@@ -58,11 +58,19 @@ local function place_of(terms, values)
   return place
 end
 
+-- The value of a member with this beginning.
+local function value_of(member, start)
+  if #member < #start + 8 then
+    error({err = 'DAMAGED the index of ads was not written by tackle'})
+  end
+  return (struct.unpack('>d', member, #start + 1))
+end
+
 -- The greatest value of all members with this beginning, nil: there are none.
 local function head_of(start)
   local top = redis.call('ZRANGE', INDEX, '(' .. string.sub(start, 1, -2) .. '\1', '[' .. start,
     'BYLEX', 'REV', 'LIMIT', 0, 1)[1]
-  return top and (struct.unpack('>d', top, #start + 1))
+  return top and value_of(top, start)
 end
 
 -- :heads has that value for each beginning. After the place of an ad has changed from `old` to
@@ -71,9 +79,9 @@ local function update_heads(starts, old, new)
   local heads = redis.call('HMGET', HEADS, unpack(starts))
   local set, gone = {}, {}
   for i, start in ipairs(starts) do
-    local head = tonumber(heads[i] or -1)
+    local head = tonumber(heads[i] or nil)
     local value = new[start]
-    if not (value and value >= head) and old[start] == head then
+    if not head or not (value and value >= head) and old[start] == head then
       value = head_of(start)
       if not value then
         gone[#gone + 1] = start

@@ -49,13 +49,13 @@ end
 local function charge(ad, terms, cost, clock)
   if terms.budget == 0 then
     if cost > 0 then
-      redis.call('HINCRBY', COUNTS, 'spent:' .. ad, string.format('%.0f', cost))
+      increase(COUNTS, 'spent:' .. ad, cost)
     end
     return cost, 0
   end
   local spent, day = spent_today(ad, clock)
   cost = math.max(0, math.min(cost, terms.budget - spent))
-  redis.call('HINCRBY', COUNTS, 'spent:' .. ad, string.format('%.0f', cost))
+  increase(COUNTS, 'spent:' .. ad, cost)
   redis.call('HSET', COUNTS, 'day:' .. ad, string.format('%.0f', day),
     'today:' .. ad, string.format('%.0f', spent + cost))
   return cost, spent + cost

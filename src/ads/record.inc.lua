@@ -86,6 +86,18 @@ local function counted(text)
   return tonumber(text or 0) or 0
 end
 
+-- Adds to a number that is counted. Returns the sum.
+local function increase(key, field, by)
+  local sum = redis.pcall('HINCRBY', key, field, string.format('%.0f', by))
+  if type(sum) == 'number' then
+    return sum
+  end
+  if string.find(sum.err, 'integer', 1, true) or string.find(sum.err, 'overflow', 1, true) then
+    error({err = 'DAMAGED a number in ' .. key .. ' was not written by tackle'})
+  end
+  error(sum)
+end
+
 local function exact(number)
   return string.format('%.17g', number)
 end

@@ -48,5 +48,5 @@ redis.call('ZREM', TURN, ad)
 redis.call('HDEL', ADS, ad)
 redis.call('HDEL', VALUES, ad)
 forget_counts(values.words)
-count_kinds(terms.kinds, -1)
+leave_kinds(terms.kinds)
 return 1

@@ -72,7 +72,7 @@ local function record_view(found, clock)
     'price', string.format('%.0f', terms.price), 'words', table.concat(found.words, '\0') .. '\0')
   redis.call('PEXPIRE', TARGET, keep)
   local views = count('views', ad, found.words)
-  local of_type = redis.call('HINCRBY', META, terms.type .. ' views', 1)
+  local of_type = increase(META, terms.type .. ' views', 1)
   local spent = terms.type == 'cpm' and pay(ad, terms, found.words, cost_of(terms), clock) or nil
   if spent or views % EVERY == 0 then
     settle(ad, terms, read_values(ad), views % EVERY == 0, spent, clock)

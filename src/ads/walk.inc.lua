@@ -41,7 +41,7 @@ local function advance(list, cursor)
     return false
   end
   list.rest = string.sub(member, #list.start + 1)
-  list.value = struct.unpack('>d', list.rest)
+  list.value = value_of(member, list.start)
   return true
 end
 
