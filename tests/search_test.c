@@ -382,6 +382,21 @@ static void writers_of_the_same_documents_do_not_mix(void **state)
     tkl_search_close(s);
 }
 
+/* The text of a hit is of the version that its values are of. */
+static void check_text(const tkl_search_hit *hit)
+{
+    int writer = 0, round = 0;
+    char text[64];
+    snprintf(text, sizeof text, TKL_FMT, TKL_ARG(hit->text));
+    if (hit->text.len == 0)
+        return;
+    if (sscanf(text, "common w%d v%d", &writer, &round) != 2 ||
+        writer * 1000 + round != (int)hit->values[0].number) {
+        fprintf(stderr, "votes %d, but the text '%s'\n", (int)hit->values[0].number, text);
+        abort();
+    }
+}
+
 static void query_meanwhile(void *arg, int index)
 {
     writing *w = arg;
@@ -398,7 +413,10 @@ static void query_meanwhile(void *arg, int index)
         tkl_search_result *r;
         assert_ok(tkl_search_query(
             s, tkl_str("common"),
-            &(tkl_search_query_options){.order = tkl_str("-votes"), .count = 100}, &r));
+            &(tkl_search_query_options){.order = tkl_str("-votes"), .count = 100, .texts = true},
+            &r));
+        for (size_t i = 0; i < r->count; i++)
+            check_text(&r->hits[i]);
         if (r->total != SHARED || r->count != SHARED) {
             fprintf(stderr, "%d of %d found\n", (int)r->total, SHARED);
             abort();

@@ -179,7 +179,8 @@ typedef struct tkl_search_hit {
     tkl_bytes id;
     const tkl_search_value *values; /* in the order of the schema, without those that are missing */
     size_t value_count;
-    tkl_bytes text; /* if asked for; empty if it is not kept */
+    tkl_bytes text; /* if asked for; empty if it is not kept, or the document was replaced again and
+                       again while the query ran */
     double score;   /* relevance, or the weighted sum; else 0 */
     TKL_RESERVED(4);
 } tkl_search_hit;

@@ -93,7 +93,7 @@ static int ask(tkl_search *search, const parts *p, tkl_reply **replies)
     return rc;
 }
 
-static int read_part(const part *one, const tkl_reply *reply, tkl_bytes *records, tkl_bytes *texts,
+static int read_part(const part *one, const tkl_reply *reply, tkl__search_fetched *docs,
                      bool *stale)
 {
     if (tkl_reply_code(reply) != TKL_OK)
@@ -102,15 +102,17 @@ static int read_part(const part *one, const tkl_reply *reply, tkl_bytes *records
         *stale = true;
         return TKL_OK;
     }
-    for (size_t i = 0; i < one->count; i++) {
-        records[one->places[i]] = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(reply, 0), i));
-        texts[one->places[i]] = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(reply, 1), i));
-    }
+    for (size_t i = 0; i < one->count; i++)
+        docs[one->places[i]] = (tkl__search_fetched){
+            .record = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(reply, 0), i)),
+            .text = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(reply, 1), i)),
+            .number = (uint64_t)tkl_reply_int(tkl_reply_at(tkl_reply_at(reply, 2), i)),
+        };
     return TKL_OK;
 }
 
 int tkl__search_fetch(tkl_search *search, tkl__search_result_box *box, const tkl_bytes *ids,
-                      size_t count, tkl_bytes *records, tkl_bytes *texts, bool *stale)
+                      size_t count, tkl__search_fetched *docs, bool *stale)
 {
     parts p = {0};
     tkl_reply *replies = NULL;
@@ -124,7 +126,7 @@ int tkl__search_fetch(tkl_search *search, tkl__search_result_box *box, const tkl
     else
         tkl_reply_free(replies);
     for (size_t i = 0; rc == TKL_OK && i < p.count; i++)
-        rc = read_part(p.items[i], tkl_reply_at(replies, i), records, texts, stale);
+        rc = read_part(p.items[i], tkl_reply_at(replies, i), docs, stale);
     free_parts(&p);
     return rc;
 }
@@ -132,18 +134,18 @@ int tkl__search_fetch(tkl_search *search, tkl__search_result_box *box, const tkl
 /* ---- The call ------------------------------------------------------------ */
 
 /* Hits of those that are there. */
-static int make_hits(tkl__search_result_box *box, const tkl_bytes *records, tkl_bytes *texts,
-                     size_t count)
+static int make_hits(tkl__search_result_box *box, const tkl__search_fetched *docs, size_t count)
 {
     tkl__search_found *items = tkl__search_box_alloc(box, count * sizeof *items);
+    tkl_bytes *texts = tkl__search_box_alloc(box, count * sizeof *texts);
     size_t found = 0;
-    if (!items)
+    if (!items || !texts)
         return tkl__nomem();
     for (size_t i = 0; i < count; i++) {
-        if (records[i].len == 0)
+        if (docs[i].record.len == 0)
             continue;
-        texts[found] = texts[i];
-        items[found++].bytes = records[i];
+        texts[found] = docs[i].text;
+        items[found++].bytes = docs[i].record;
     }
     box->is.total = box->is.compared = (int64_t)found;
     box->is.exact = true;
@@ -154,11 +156,10 @@ static int get_once(tkl_search *search, tkl__search_schema *schema, const tkl_by
                     size_t count, tkl_search_result **result, bool *stale)
 {
     tkl__search_result_box *box = tkl__search_box_new(schema);
-    tkl_bytes *all = box ? tkl__search_box_alloc(box, 2 * count * sizeof *all) : NULL;
-    int rc =
-        all ? tkl__search_fetch(search, box, ids, count, all, all + count, stale) : tkl__nomem();
+    tkl__search_fetched *docs = box ? tkl__search_box_alloc(box, count * sizeof *docs) : NULL;
+    int rc = docs ? tkl__search_fetch(search, box, ids, count, docs, stale) : tkl__nomem();
     if (rc == TKL_OK && !*stale)
-        rc = make_hits(box, all, all + count, count);
+        rc = make_hits(box, docs, count);
     if (rc == TKL_OK && !*stale)
         *result = &box->is;
     else

@@ -17,8 +17,8 @@
 #include "core/error.h"
 #include "search/scripts.h"
 
-#define SCORE_BYTES 8
-#define PAGES       10
+#define HEAD_BYTES 16 /* score and number; the record follows */
+#define PAGES      10
 
 int64_t tkl__search_keep_reach(int64_t offset, int64_t count)
 {
@@ -112,10 +112,11 @@ static int read_versions(tkl__search_finding *f, const tkl_reply *replies, bool 
 static bool read_item(const tkl_reply *reply, tkl__search_found *item)
 {
     tkl_bytes bytes = tkl_reply_bytes(reply);
-    if (bytes.len < SCORE_BYTES)
+    if (bytes.len < HEAD_BYTES)
         return false;
-    memcpy(&item->score, bytes.data, SCORE_BYTES);
-    item->bytes = (tkl_bytes){bytes.data + SCORE_BYTES, bytes.len - SCORE_BYTES};
+    memcpy(&item->score, bytes.data, sizeof item->score);
+    memcpy(&item->number, bytes.data + sizeof item->score, sizeof item->number);
+    item->bytes = (tkl_bytes){bytes.data + HEAD_BYTES, bytes.len - HEAD_BYTES};
     return true;
 }
 
@@ -173,13 +174,14 @@ static void add_items(const tkl__search_finding *f, tkl__buf *bytes, tkl__args *
 {
     size_t size = 1;
     for (size_t i = 0; i < f->page_count; i++)
-        size += SCORE_BYTES + f->items[f->page + i].bytes.len;
+        size += HEAD_BYTES + f->items[f->page + i].bytes.len;
     if (!tkl__buf_reserve(bytes, size)) /* so that it does not move */
         return;
     for (size_t i = 0; i < f->page_count; i++) {
         const tkl__search_found *item = &f->items[f->page + i];
         size_t start = bytes->len;
-        tkl__buf_add(bytes, &item->score, SCORE_BYTES);
+        tkl__buf_add(bytes, &item->score, sizeof item->score);
+        tkl__buf_add(bytes, &item->number, sizeof item->number);
         tkl__buf_add(bytes, item->bytes.data, item->bytes.len);
         tkl__args_bytes(args, (tkl_bytes){bytes->data + start, bytes->len - start});
     }

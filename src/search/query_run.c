@@ -52,25 +52,48 @@ typedef struct asking {
     tkl__search_schema *schema;
     tkl__search_order order;
     tkl__search_plan plan;
-    bool stale, words; /* try again */
+    bool stale, words, overtaken; /* try again */
+    bool last;                    /* not again because of `overtaken` */
 } asking;
 
+static bool same_version(const tkl__search_found *item, const tkl__search_fetched *doc)
+{
+    return item->number == doc->number && item->bytes.len == doc->record.len &&
+           memcmp(item->bytes.data, doc->record.data, doc->record.len) == 0;
+}
+
+/* The text of a hit is that of the version that was found: if another one came meanwhile, the query
+ * begins anew, and the last time such a hit has no text. */
+static void take_texts(asking *a, const tkl__search_finding *f, const tkl__search_fetched *docs,
+                       tkl_bytes *texts)
+{
+    for (size_t i = 0; i < f->page_count; i++) {
+        if (same_version(&f->items[f->page + i], &docs[i]))
+            texts[i] = docs[i].text;
+        else
+            a->overtaken = !a->last;
+    }
+}
+
 /* The hits' texts, by their ids: the documents may have other numbers by now. */
-static int fetch_texts(tkl__search_finding *f, tkl_bytes **texts)
+static int fetch_texts(asking *a, tkl__search_finding *f, tkl_bytes **texts)
 {
     size_t count = f->page_count;
-    tkl_bytes *all = tkl__search_box_alloc(f->box, 3 * count * sizeof *all);
-    if (!all)
+    tkl_bytes *ids = tkl__search_box_alloc(f->box, count * sizeof *ids);
+    tkl__search_fetched *docs = tkl__search_box_alloc(f->box, count * sizeof *docs);
+    *texts = tkl__search_box_alloc(f->box, count * sizeof **texts);
+    if (!ids || !docs || !*texts)
         return tkl__nomem();
-    tkl_bytes *ids = all, *records = all + count;
-    *texts = all + 2 * count;
     for (size_t i = 0; i < count; i++) {
         tkl__search_record record;
         if (!tkl__search_record_read(f->items[f->page + i].bytes, f->schema, &record))
             return tkl__fail(TKL_EDAMAGED, "the record of a document is damaged");
         ids[i] = record.id;
     }
-    return tkl__search_fetch(f->search, f->box, ids, count, records, *texts, &f->stale);
+    int rc = tkl__search_fetch(f->search, f->box, ids, count, docs, &f->stale);
+    if (rc == TKL_OK && !f->stale)
+        take_texts(a, f, docs, *texts);
+    return rc;
 }
 
 static int make_result(asking *a, tkl__search_finding *f)
@@ -78,7 +101,7 @@ static int make_result(asking *a, tkl__search_finding *f)
     tkl_bytes *texts = NULL;
     int rc = TKL_OK;
     if (a->options->texts && f->page_count && !a->schema->is.no_text)
-        rc = fetch_texts(f, &texts);
+        rc = fetch_texts(a, f, &texts);
     if (rc == TKL_OK)
         rc = tkl__search_box_hits(f->box, f->items + f->page, f->page_count, texts);
     f->box->is.total = f->total;
@@ -144,7 +167,7 @@ static int run(asking *a, tkl_search_result **result)
         rc = make_result(a, &f);
     a->stale = f.stale;
     a->words = f.words;
-    if (rc == TKL_OK && !f.stale && !f.words)
+    if (rc == TKL_OK && !f.stale && !f.words && !a->overtaken)
         *result = &f.box->is;
     else
         tkl__search_box_free(f.box);
@@ -154,7 +177,7 @@ static int run(asking *a, tkl_search_result **result)
 
 static int attempt(asking *a, tkl_search_result **result)
 {
-    a->stale = a->words = false;
+    a->stale = a->words = a->overtaken = false;
     int rc = tkl__search_order_parse(a->options->order, a->schema, &a->order);
     if (rc == TKL_OK)
         rc = tkl__search_facets_check(a->schema, a->options);
@@ -181,6 +204,7 @@ int tkl_search_query(tkl_search *search, tkl_bytes query, const tkl_search_query
         rc = tkl__search_schema_get(search, &a.schema);
         if (rc != TKL_OK)
             break;
+        a.last = i == TKL__SEARCH_TRIES - 1;
         rc = attempt(&a, result);
         if (a.stale)
             tkl__search_schema_forget(search, a.schema);

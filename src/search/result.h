@@ -30,9 +30,14 @@ void *tkl__search_box_alloc(tkl__search_result_box *box, size_t size);
 int tkl__search_box_hits(tkl__search_result_box *box, const tkl__search_found *items, size_t count,
                          const tkl_bytes *texts);
 
-/* Documents by their ids (get.c): the records and texts, empty where there are none, which the box's
- * replies own. *stale: the index is another one by now. */
+/* A document as it is now; without a record it is not there. The box's replies own the bytes. */
+typedef struct tkl__search_fetched {
+    tkl_bytes record, text;
+    uint64_t number;
+} tkl__search_fetched;
+
+/* Documents by their ids (get.c), one for each. *stale: the index is another one by now. */
 int tkl__search_fetch(tkl_search *search, tkl__search_result_box *box, const tkl_bytes *ids,
-                      size_t count, tkl_bytes *records, tkl_bytes *texts, bool *stale);
+                      size_t count, tkl__search_fetched *docs, bool *stale);
 
 #endif
