@@ -223,11 +223,30 @@ static void on_row(int end, void *arg)
     (void)end;
     if (s->rows->failed)
         return;
-    if (s->rows->row++ == 1)
+    if (s->rows->row == 1)
         check_names(s);
     else if (s->column)
         s->rows->end(s->rows->arg);
+    if (!s->rows->failed) /* messages name the row that was wrong */
+        s->rows->row++;
     s->column = 0;
+}
+
+/* The last row of a file that ends inside of quotes. */
+static void give_open_row(source *s)
+{
+    const cli_rows *rows = s->rows;
+    if (s->column == 0)
+        rows->begin(rows->arg);
+    rows->bad(rows->arg, "a quote is not closed: the rest of the file is in it");
+    rows->end(rows->arg);
+}
+
+static void end_table(source *s, struct csv_parser *parser)
+{
+    csv_set_opts(parser, CSV_APPEND_NULL | CSV_STRICT | CSV_STRICT_FINI);
+    if (csv_fini(parser, on_cell, on_row, s) != 0)
+        give_open_row(s);
 }
 
 static void parse_chunks(source *s, struct csv_parser *parser)
@@ -242,7 +261,7 @@ static void parse_chunks(source *s, struct csv_parser *parser)
         show_progress(s);
     }
     if (!s->rows->failed)
-        csv_fini(parser, on_cell, on_row, s);
+        end_table(s, parser);
 }
 
 static void read_table(source *s, char separator)

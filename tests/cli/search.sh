@@ -119,6 +119,13 @@ is "before it" "$(ids p good)" g1
 ends 0 tackle search import p "$home/bad.jsonl" --max-bad 5 --json
 is "bad ones" "$(jq -c '[.documents, .bad, [.problems[].row]]' <<<"$out")" '[2,5,[2,3,4,5,6]]'
 ends 64 tackle search import p "$home/bad.jsonl" --max-bad 4
+printf 'id,text,votes\nq1,"two\nlines",1\n,no id,2\nq3,word,x\nq4,"open,4\nq5,lost,5\n' >"$home/bad.csv"
+ends 0 tackle search import p "$home/bad.csv" --max-bad 3 --json
+is "bad rows of a table" "$(jq -c '[.documents, .bad, [.problems[].row]]' <<<"$out")" '[1,3,[3,4,5]]'
+is "an open quote" "$(jq -r '.problems[2].message' <<<"$out")" \
+    "a quote is not closed: the rest of the file is in it"
+ends 64 tackle search import p "$home/bad.csv"
+has "$err" "stopped at row 3 of"
 ends 64 tackle search import p "$home/two.csv" --id nothing
 ends 64 tackle search import p /dev/null
 ends 70 tackle search import p "$home/nothing.csv"
