@@ -575,8 +575,44 @@ static void keys_of_another_type_are_reported(void **state)
     assert_ok(tkl_callz(f->client, NULL, "LPUSH", "tackle:search:{pages}:live", "x", NULL));
     assert_code(tkl_search_query(s, tkl_str("*"), NULL, &r), TKL_ETYPE);
     assert_code(tkl_search_add(s, &(tkl_search_doc){.id = tkl_str("n")}, 1, NULL), TKL_ETYPE);
-    assert_ok(tkl_callz(f->client, NULL, "DEL", "tackle:search:{pages}:docs", NULL));
+    assert_ok(tkl_callz(f->client, NULL, "DEL", "tackle:search:{pages}:live",
+                        "tackle:search:{pages}:docs", NULL));
     assert_code(tkl_search_query(s, tkl_str("connect"), NULL, &r), TKL_EDAMAGED);
+    tkl_search_close(s);
+}
+
+/* A bit far behind the others: an operation with such a bitmap would take the server a second. */
+static void bitmaps_of_another_length_are_reported(void **state)
+{
+    static const char *const keys[] = {"tackle:search:{pages}:t:wcommon",
+                                       "tackle:search:{pages}:live"};
+    fixture *f = *state;
+    tkl_search *s = open_search(f, NULL);
+    tkl_search_result *r;
+    for (int i = 0; i < 200; i++)
+        write_version(s, i, 0, i);
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        assert_ok(tkl_callz(f->client, NULL, "SETBIT", keys[i], "4294967295", "1", NULL));
+        assert_code(tkl_search_query(s, tkl_str("common -w3"), NULL, &r), TKL_EDAMAGED);
+        assert_ok(tkl_callz(f->client, NULL, "DEL", keys[i], NULL));
+    }
+    assert_ok(tkl_callz(f->client, NULL, "HSET", "tackle:search:{pages}:common", "wcommon",
+                        "99999999999999999999", NULL));
+    assert_code(tkl_search_query(s, tkl_str("common"), NULL, &r), TKL_EDAMAGED);
+    tkl_search_close(s);
+}
+
+static void a_lost_order_is_reported(void **state)
+{
+    fixture *f = *state;
+    tkl_search *s = open_search(f, NULL);
+    tkl_search_result *r;
+    for (int i = 0; i < 60; i++)
+        write_version(s, i, 0, i);
+    assert_ok(tkl_callz(f->client, NULL, "DEL", "tackle:search:{pages}:f:votes", NULL));
+    assert_code(tkl_search_query(s, tkl_str("common"),
+                                 &(tkl_search_query_options){.order = tkl_str("-votes")}, &r),
+                TKL_EDAMAGED);
     tkl_search_close(s);
 }
 
@@ -647,6 +683,8 @@ int main(void)
         TEST(another_schema_is_refused),
         TEST(a_handle_notices_another_index_of_its_name),
         TEST(keys_of_another_type_are_reported),
+        TEST(bitmaps_of_another_length_are_reported),
+        TEST(a_lost_order_is_reported),
         TEST(a_full_server_still_answers),
         cmocka_unit_test(shards_of_a_cluster_make_one_result),
     };

@@ -22,15 +22,15 @@ local FIRST_RANGE, FIRST_BOUND = 6, 8
 
 local token, skip, steps, ncount = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local ntemps, nranges = tonumber(ARGV[6]), tonumber(ARGV[7])
-local head = redis.call('HMGET', META, 'token', 'version', 'docs')
+local head = redis.call('HMGET', META, 'token', 'version', 'docs', 'next')
 if head[1] ~= token then
   return 'stale'
 end
-local version = head[2] or '0'
+local version, next_number = head[2] or '0', tonumber(head[4] or 0)
 local ranges = read_ranges(FIRST_RANGE, FIRST_BOUND, nranges, ARGV[5] == version or ARGV[5] == '*')
 local temps = read_temps(FIRST_RANGE + 2 * nranges, ntemps)
-local terms = term_operands(FIRST_RANGE + 2 * nranges + ntemps, skip)
-local all = {size = tonumber(head[3] or 0), key = LIVE, bits = true}
+local terms = term_operands(FIRST_RANGE + 2 * nranges + ntemps, skip, next_number)
+local all = all_operand(tonumber(head[3] or 0), next_number)
 local some_dead = redis.call('ZCARD', DEAD) > 0
 local leaves = {t = terms, r = ranges, a = {all}, n = {nothing()}}
 local result = carry_out(steps, leaves, temps, some_dead and all)

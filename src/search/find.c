@@ -416,6 +416,16 @@ static void count(tkl__search_finding *f, int64_t candidates)
     }
 }
 
+/* Every document is in the order of every field, with or without a value. */
+static int check_page(const tkl__search_finding *f)
+{
+    int64_t rest = f->total - f->offset, want = rest < f->count ? rest : f->count;
+    if (f->order->kind == TKL__SEARCH_BY_FIELD && f->exact && !f->plan->verify &&
+        (int64_t)f->page_count < want)
+        return tkl__fail(TKL_EDAMAGED, "the order by a field lacks documents of the index");
+    return TKL_OK;
+}
+
 static int finish(tkl__search_finding *f)
 {
     int64_t candidates = 0, docs = 0, words = 0;
@@ -432,7 +442,7 @@ static int finish(tkl__search_finding *f)
     f->exact = f->exact && f->exact_ranges;
     if (rc == TKL_OK)
         arrange(f);
-    return rc;
+    return rc == TKL_OK ? check_page(f) : rc;
 }
 
 int tkl__search_find(tkl__search_finding *f)

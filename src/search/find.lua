@@ -40,12 +40,13 @@ local token, skip, steps, order = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local is_text, first, most = ARGV[5] == '1', tonumber(ARGV[6]), tonumber(ARGV[7])
 local place, found, with_forwards = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10] == '1'
 local ntemps, nranges, nprefixes = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15])
-local head = redis.call('HMGET', META, 'token', 'version', 'docs', 'words')
+local head = redis.call('HMGET', META, 'token', 'version', 'docs', 'words', 'next')
 if head[1] ~= token then
   return 'stale'
 end
 local version = head[2] or '0'
 local docs, words = tonumber(head[3] or 0), tonumber(head[4] or 0)
+local next_number = tonumber(head[5] or 0)
 
 local first_prefix = FIRST_BOUND + 4 * nranges
 for i = first_prefix, first_prefix + 3 * nprefixes - 1, 3 do
@@ -58,12 +59,12 @@ local made = ARGV[12] == version or ARGV[12] == '*'
 local FIRST_RANGE = FIRST_STEP + (ARGV[11] ~= '' and LADDER_STEPS or 0)
 local ranges = read_ranges(FIRST_RANGE, FIRST_BOUND, nranges, made)
 local temps = read_temps(FIRST_RANGE + 2 * nranges, ntemps)
-local terms = term_operands(FIRST_RANGE + 2 * nranges + ntemps, skip)
+local terms = term_operands(FIRST_RANGE + 2 * nranges + ntemps, skip, next_number)
 local sizes = {}
 for i = 1, #terms do
   sizes[i] = terms[i].size
 end
-local all = {size = docs, key = LIVE, bits = true}
+local all = all_operand(docs, next_number)
 local some_dead = redis.call('ZCARD', DEAD) > 0
 local leaves = {t = terms, r = ranges, a = {all}, n = {nothing()}}
 local result, why = carry_out(steps, leaves, temps, some_dead and all)

@@ -7,8 +7,34 @@
 
 local MISSING_WIDE = 'wide' -- an "or" of more numbers than it may take
 
+local function damaged(what)
+  error({err = 'DAMAGED ' .. what .. ' of the index was not written by tackle'})
+end
+
+-- A bitmap that is longer than its numbers need would keep the server busy for seconds.
+local function check_length(key, next)
+  if redis.call('STRLEN', key) > next / 8 + 1 then
+    damaged('a bitmap')
+  end
+end
+
+local function bits_operand(key, count, next)
+  local size = tonumber(count)
+  if not (size and size >= 0 and size <= next) then
+    damaged('the count of a term')
+  end
+  check_length(key, next)
+  return {size = size, key = key, bits = true}
+end
+
+-- All documents. `next`: no document has this number or a greater one.
+local function all_operand(docs, next)
+  check_length(LIVE, next)
+  return {size = docs, key = LIVE, bits = true}
+end
+
 -- The operands of all terms: which have a bitmap, and how many documents each has.
-local function term_operands(first_key, skip)
+local function term_operands(first_key, skip, next)
   local names, operands = {}, {}
   for i = first_key, #KEYS do
     names[#names + 1] = string.sub(KEYS[i], skip + 1)
@@ -17,7 +43,7 @@ local function term_operands(first_key, skip)
   for i = 1, #names do
     local key = KEYS[first_key + i - 1]
     if counts[i] then
-      operands[i] = {size = tonumber(counts[i]), key = key, bits = true}
+      operands[i] = bits_operand(key, counts[i], next)
     else
       local size = redis.call('SCARD', key)
       operands[i] = size > 0 and {size = size, key = key} or nothing()
