@@ -527,6 +527,53 @@ static void a_directory_in_the_way_is_an_error_that_loses_nothing(void **state)
     tkl_files_close(files);
 }
 
+/* ---- Forgotten ----------------------------------------------------------- */
+
+static bool flushed;
+
+static void flush_once(const tkl_files_progress *progress, void *arg)
+{
+    if (progress->file_done > 0 && !flushed)
+        server_do(arg, "FLUSHALL");
+    flushed = flushed || progress->file_done > 0;
+}
+
+static void chunks_of_a_forgotten_file_do_not_stay(void **state)
+{
+    fixture *f = *state;
+    parcels p;
+    parcels_make(&p);
+    char *path = parcels_file(&p, "src/f", 8 * MB, 1);
+    tkl_files *files = open_on(f->client, (tkl_files_options){0});
+    tkl_files_send_options options = {.on_progress = flush_once, .arg = f->server};
+    flushed = false;
+    assert_ok(parcels_send(files, "a", path, &options));
+    assert_true(flushed);
+    assert_ok(parcels_receive(files, &p, "a", NULL));
+    expect_at(&p, "a", path);
+    expect_clean(f->server);
+    free(path);
+    tkl_files_close(files);
+}
+
+static void receivers_go_on_when_the_turns_are_forgotten(void **state)
+{
+    fixture *f = *state;
+    parcels p;
+    parcels_make(&p);
+    char *path = parcels_file(&p, "src/f", 9, 1);
+    tkl_files *files = open_on(f->client, (tkl_files_options){0});
+    for (int i = 0; i < 3; i++) {
+        assert_ok(parcels_send(files, "a", path, NULL));
+        assert_ok(parcels_receive(files, &p, "a", NULL));
+    }
+    server_do(f->server, "DEL tackle:files:{logs}");
+    assert_ok(parcels_send(files, "a", path, NULL));
+    assert_ok(parcels_receive(files, &p, "a", NULL));
+    free(path);
+    tkl_files_close(files);
+}
+
 /* ---- Damaged keys -------------------------------------------------------- */
 
 static void damaged_keys_end_in_errors_and_not_in_crashes(void **state)
@@ -605,6 +652,8 @@ int main(void)
         TEST(a_sender_that_waits_hears_of_the_trouble),
         TEST(a_full_disk_loses_nothing),
         TEST(a_directory_in_the_way_is_an_error_that_loses_nothing),
+        TEST(chunks_of_a_forgotten_file_do_not_stay),
+        TEST(receivers_go_on_when_the_turns_are_forgotten),
         TEST(damaged_keys_end_in_errors_and_not_in_crashes),
         TEST(waiting_ends_when_it_is_interrupted),
     };

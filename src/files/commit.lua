@@ -38,6 +38,13 @@ local function chunks_arrived(count)
   return bytes == whole(length)
 end
 
+-- The file is gone, and whoever removed it did not know of these chunks.
+local function remove_written()
+  for i = FIXED_KEYS + 1, #KEYS do
+    redis.call('UNLINK', KEYS[i])
+  end
+end
+
 -- As long as receivers have chunks of this file to take, more room will come, and the sender is
 -- told.
 local function reserve(file)
@@ -55,6 +62,7 @@ end
 
 local file = read_file(FILE)
 if not file or file.state == 'removing' then
+  remove_written()
   return {NOTFOUND}
 elseif file.holder ~= holder then
   return {NOTOWNER}

@@ -1,13 +1,17 @@
 -- files/turn: a number for a process that begins to send or receive, greater than all before it.
 -- KEYS[1] state  hash; see files.c for all of them
--- returns the number
+-- returns the number: the time in ms, or more, so that it grows even when the last one was lost
+-- include: clock
+local now = server_time()
 local STATE = KEYS[1]
 -- include: file
 
 local KEPT_MS = 30 * 86400000 -- 30 days
 
 permit_writes(STATE)
-local turn = redis.call('HINCRBY', STATE, 'turn', 1)
+local last = whole(redis.call('HGET', STATE, 'turn') or 0)
+local turn = math.max(last + 1, now)
+redis.call('HSET', STATE, 'turn', string.format('%.0f', turn))
 if redis.call('PTTL', STATE) < 0 then
   redis.call('PEXPIRE', STATE, KEPT_MS)
 end
