@@ -602,6 +602,27 @@ static void bitmaps_of_another_length_are_reported(void **state)
     tkl_search_close(s);
 }
 
+static void numbers_of_documents_are_checked_before_anything_is_written(void **state)
+{
+    static const char *const numbers[] = {"junk", "-1", "4294967295", "99999999999999999999"};
+    fixture *f = *state;
+    tkl_search *s = open_search(f, NULL);
+    tkl_search_doc doc = {.id = tkl_str("a"), .text = tkl_str("replaced")};
+    tkl_search_info *info;
+    add_some(s);
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        assert_ok(
+            tkl_callz(f->client, NULL, "HSET", "tackle:search:{pages}:ids", "a", numbers[i], NULL));
+        assert_code(tkl_search_add(s, &doc, 1, NULL), TKL_EDAMAGED);
+        assert_code(tkl_search_remove(s, &doc.id, 1, NULL), TKL_EDAMAGED);
+    }
+    check(s, "replaced", 0, "");
+    assert_ok(tkl_search_show(s, &info));
+    assert_int_equal(info->leftover, 0);
+    tkl_search_info_free(info);
+    tkl_search_close(s);
+}
+
 static void a_lost_order_is_reported(void **state)
 {
     fixture *f = *state;
@@ -684,6 +705,7 @@ int main(void)
         TEST(a_handle_notices_another_index_of_its_name),
         TEST(keys_of_another_type_are_reported),
         TEST(bitmaps_of_another_length_are_reported),
+        TEST(numbers_of_documents_are_checked_before_anything_is_written),
         TEST(a_lost_order_is_reported),
         TEST(a_full_server_still_answers),
         cmocka_unit_test(shards_of_a_cluster_make_one_result),

@@ -75,6 +75,9 @@ local function store_fields(number, doc)
   end
 end
 
+for i = 1, ndocs do
+  check_number_of(document_at(i).id)
+end
 local stamp = stamp_now()
 local numbers = take_numbers(ndocs)
 store(numbers, stamp)

@@ -34,6 +34,15 @@ local function check_next(count)
   end
 end
 
+-- Before the first write: an error when an id has a number that was never given away.
+local function check_number_of(id)
+  local number = redis.call('HGET', IDS, id)
+  local next = tonumber(number and redis.call('HGET', META, 'next') or 0)
+  if number and not (string.find(number, '^%d+$') and next and tonumber(number) < next) then
+    error({err = 'DAMAGED the number of a document was not written by tackle'})
+  end
+end
+
 -- Numbers that nobody has: those that were given back first. The first write of a script is the one
 -- that the server refuses when it is out of memory; SPOP it would not.
 local function take_numbers(count)

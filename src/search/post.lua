@@ -34,6 +34,7 @@ local began = redis.call('ZSCORE', DEAD, number)
 if not began or text_of(began) ~= stamp then
   return 'gone'
 end
+check_number_of(id)
 each_term(12, 7, skip, {number}, function(key, term, list, is_common)
   post(key, term, list, is_common, tonumber(head[2]))
 end)

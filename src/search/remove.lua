@@ -21,6 +21,9 @@ if redis.call('HGET', META, 'token') ~= ARGV[1] then
   return 'stale'
 end
 check_types()
+for i = 2, #ARGV do
+  check_number_of(ARGV[i])
+end
 local dead = {}
 local stamp = stamp_now()
 for i = 2, #ARGV do
