@@ -5,6 +5,7 @@
  */
 #include "ads.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,9 @@ static int read_amount(const cli_session *cli, const char *name, const char *tex
 {
     if (tkl_ads_micros((tkl_bytes){text, len}, micros) != TKL_OK)
         return cli_usage(cli, "--%s '%s': %s", name, text, tkl_errmsg());
+    int64_t most = strcmp(name, "price") == 0 ? TKL_ADS_PRICE_MAX : TKL_ADS_BUDGET_MAX;
+    if (*micros > most)
+        return cli_usage(cli, "--%s '%s': at most %" PRId64, name, text, most / 1000000);
     return CLI_OK;
 }
 
@@ -87,6 +91,8 @@ static int read_budget(const cli_session *cli, tkl_ad *ad)
     size_t len = strlen(text), per = strlen("/day");
     if (len > per && strcmp(text + len - per, "/day") == 0)
         len -= per;
+    else if (strchr(text, '/'))
+        return cli_usage(cli, "--budget '%s': a budget is for a day: 20/day", text);
     int failed = read_amount(cli, "budget", text, len, &ad->budget_micros);
     if (!failed && ad->budget_micros == 0)
         failed = cli_usage(cli, "--budget is above 0; without it there is no limit");

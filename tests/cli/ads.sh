@@ -88,6 +88,10 @@ done
 for budget in 0 -1 x 0/day 1/hour nan; do
     ends 64 tackle ads add site bad --type cpc --price 0.1 --location Berlin --budget="$budget"
 done
+ends 64 tackle ads add site bad --type cpc --price 1 --location Berlin --budget 20/hour
+has "$err" "for a day: 20/day"
+ends 64 tackle ads add site bad --type cpc --price 1000000.1 --location Berlin
+has "$err" "at most 1000000"
 ends 64 tackle ads add site bad --type cpc --price 2 --location Berlin --budget 1/day
 has "$err" "one click"
 ends 64 tackle ads add site bad --type cpm --price 0.0001 --location Berlin
