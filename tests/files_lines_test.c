@@ -376,6 +376,7 @@ static int read_lines(void *arg)
 
 static void no_line_is_lost_when_the_reader_is_killed(void **state)
 {
+    skip_under_sanitizers();
     enum { COUNT = 200000 };
     fixture *f = *state;
     tkl_files *files = open_channel(f);

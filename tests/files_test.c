@@ -277,6 +277,7 @@ static void watch_limit(void *arg, int index)
 
 static void two_senders_share_one_limit(void **state)
 {
+    skip_under_sanitizers();
     fixture *f = *state;
     tkl_files *files = open_with(f, (tkl_files_options){.max_bytes = MB});
     parcels p;
