@@ -530,13 +530,12 @@ static void a_directory_in_the_way_is_an_error_that_loses_nothing(void **state)
 
 /* ---- Forgotten ----------------------------------------------------------- */
 
-static bool flushed;
+static int flushed;
 
 static void flush_once(const tkl_files_progress *progress, void *arg)
 {
-    if (progress->file_done > 0 && !flushed)
+    if (progress->file_done > 0 && flushed++ == 0)
         server_do(arg, "FLUSHALL");
-    flushed = flushed || progress->file_done > 0;
 }
 
 static void chunks_of_a_forgotten_file_do_not_stay(void **state)
@@ -547,9 +546,8 @@ static void chunks_of_a_forgotten_file_do_not_stay(void **state)
     char *path = parcels_file(&p, "src/f", 8 * MB, 1);
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     tkl_files_send_options options = {.on_progress = flush_once, .arg = f->server};
-    flushed = false;
     assert_ok(parcels_send(files, "a", path, &options));
-    assert_true(flushed);
+    assert_true(flushed > 0);
     assert_ok(parcels_receive(files, &p, "a", NULL));
     expect_at(&p, "a", path);
     expect_clean(f->server);
@@ -571,6 +569,45 @@ static void receivers_go_on_when_the_turns_are_forgotten(void **state)
     server_do(f->server, "DEL tackle:files:{logs}");
     assert_ok(parcels_send(files, "a", path, NULL));
     assert_ok(parcels_receive(files, &p, "a", NULL));
+    free(path);
+    tkl_files_close(files);
+}
+
+static int64_t bytes_there(server *s)
+{
+    return held(s) - KB * server_ask_int(s, "ZCARD tackle:files:{logs}:files");
+}
+
+/* Sends a part of a file, which its receiver takes. */
+static void leave_interrupted(fixture *f, tkl_files *files, const parcels *p, const char *name)
+{
+    char *path = parcels_file(p, name, 100 * KB, 1);
+    job j = {f->server->url, "a", path, p, {.max_bytes = 4 * KB, .lease_ms = 100}, 0};
+    pid_t child = process_fork(send_in_child, &j);
+    eventually(bytes_there(f->server) > 0, 10000);
+    kill(child, SIGKILL);
+    process_wait(child);
+    test_sleep_ms(150); /* its lease is over */
+    (void)!parcels_receive(files, p, "a", NULL);
+    eventually(bytes_there(f->server) == 0, 10000);
+    free(path);
+}
+
+static void interrupted_files_keep_nobody_waiting(void **state)
+{
+    fixture *f = *state;
+    parcels p;
+    parcels_make(&p);
+    tkl_files *files = open_on(f->client, (tkl_files_options){.max_bytes = 4 * KB});
+    static const char *const names[] = {"src/x", "src/y", "src/z"};
+    for (int i = 0; i < 3; i++)
+        leave_interrupted(f, files, &p, names[i]);
+    char *path = parcels_file(&p, "src/f", 20 * KB, 9);
+    job j = {.url = f->server->url, .to = "a", .path = path, .options = {.max_bytes = 4 * KB}};
+    pid_t child = process_fork(send_in_child, &j);
+    eventually(bytes_there(f->server) > 0, 5000);
+    kill(child, SIGKILL);
+    process_wait(child);
     free(path);
     tkl_files_close(files);
 }
@@ -655,6 +692,7 @@ int main(void)
         TEST(a_directory_in_the_way_is_an_error_that_loses_nothing),
         TEST(chunks_of_a_forgotten_file_do_not_stay),
         TEST(receivers_go_on_when_the_turns_are_forgotten),
+        TEST(interrupted_files_keep_nobody_waiting),
         TEST(damaged_keys_end_in_errors_and_not_in_crashes),
         TEST(waiting_ends_when_it_is_interrupted),
     };

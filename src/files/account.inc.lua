@@ -28,18 +28,23 @@ local function chunked_bytes(file)
   return OVERHEAD + (file.reserved - file.freed) * file.chunk
 end
 
--- Whether a new file fits. The first one does, whatever the limit is.
+-- Whether there are files at most, and no bytes of them.
+local function nothing_held(account)
+  return account.held <= OVERHEAD * redis.call('ZCARD', FILES)
+end
+
+-- Whether a new file fits. One with bytes does when nothing else is held, whatever the limit is:
+-- files whose senders were interrupted keep nobody waiting.
 local function new_file_fits(bytes)
   local account = read_account()
-  return account.held + OVERHEAD + bytes <= account.limit or redis.call('EXISTS', FILES) == 0
+  return account.held + OVERHEAD + bytes <= account.limit or bytes > 0 and nothing_held(account)
 end
 
 -- How many more chunks may be written. One may when nothing else is held, whatever the limit is.
 local function chunks_that_fit(chunk)
   local account = read_account()
   local room = math.floor((account.limit - account.held) / chunk)
-  local nothing_held = account.held <= OVERHEAD * redis.call('ZCARD', FILES)
-  return math.max(room, nothing_held and 1 or 0)
+  return math.max(room, nothing_held(account) and 1 or 0)
 end
 
 -- Few chunks are worth no trip, unless the limit allows no more.
