@@ -415,6 +415,27 @@ static void damaged_numbers_are_reported(void **state)
     tkl_ads_close(ads);
 }
 
+/* Refused means that nothing happened: the click may come again. */
+static void a_click_on_damaged_numbers_counts_nothing(void **state)
+{
+    static const char *const fields[] = {"clicks:a", "spent:a"};
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        tkl_ads_choice *c;
+        add_ad(ads, tea());
+        assert_ok(target_code(ads, NULL, NULL, "tea", &c));
+        assert_ok(tkl_callz(f->client, NULL, "HSET", KEY("counts"), fields[i], "x", NULL));
+        assert_code(tkl_ads_click(ads, c->target), TKL_EDAMAGED);
+        assert_ok(tkl_callz(f->client, NULL, "HDEL", KEY("counts"), fields[i], NULL));
+        assert_ok(tkl_ads_click(ads, c->target));
+        assert_code(tkl_ads_click(ads, c->target), TKL_EXISTS);
+        tkl_ads_choice_free(c);
+        server_do(f->server, "FLUSHALL");
+    }
+    tkl_ads_close(ads);
+}
+
 /* A member that is no ad, in the list of a location. */
 static void a_damaged_index_is_reported(void **state)
 {
@@ -593,6 +614,7 @@ int main(void)
         TEST(damaged_ads_are_reported),
         TEST(ads_that_are_added_again_are_found),
         TEST(damaged_numbers_are_reported),
+        TEST(a_click_on_damaged_numbers_counts_nothing),
         TEST(a_damaged_index_is_reported),
         TEST(lost_keys_are_survived),
         TEST(a_full_server_changes_nothing),

@@ -2,6 +2,31 @@
 -- include: rate
 -- include: return
 
+local LONGEST_NUMBER = 16 -- digits
+
+local function check_numbers(key, fields)
+  for _, text in ipairs(redis.call('HMGET', key, unpack(fields))) do
+    if text and (not string.find(text, '^%-?%d+$') or #text > LONGEST_NUMBER) then
+      damaged_number(key)
+    end
+  end
+end
+
+-- Refuses numbers that another program has spoiled before anything is written: those that a view, a
+-- click or an action adds to.
+local function check_counts(what, type, ad, words)
+  check_numbers(META, {type .. ' ' .. what})
+  check_numbers(COUNTS, {what .. ':' .. ad, 'spent:' .. ad})
+  local fields = {}
+  for _, word in ipairs(words) do
+    fields[#fields + 1] = of_word(what, word, ad)
+    fields[#fields + 1] = of_word('spent', word, ad)
+  end
+  if #fields > 0 then
+    check_numbers(WORDS, fields)
+  end
+end
+
 local function count(what, ad, words)
   local total = increase(COUNTS, what .. ':' .. ad, 1)
   for _, word in ipairs(words) do

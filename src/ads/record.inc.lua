@@ -86,6 +86,10 @@ local function counted(text)
   return tonumber(text or 0) or 0
 end
 
+local function damaged_number(key)
+  error({err = 'DAMAGED a number in ' .. key .. ' was not written by tackle'})
+end
+
 -- Adds to a number that is counted. Returns the sum.
 local function increase(key, field, by)
   local sum = redis.pcall('HINCRBY', key, field, string.format('%.0f', by))
@@ -93,7 +97,7 @@ local function increase(key, field, by)
     return sum
   end
   if string.find(sum.err, 'integer', 1, true) or string.find(sum.err, 'overflow', 1, true) then
-    error({err = 'DAMAGED a number in ' .. key .. ' was not written by tackle'})
+    damaged_number(key)
   end
   error(sum)
 end

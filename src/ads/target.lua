@@ -68,6 +68,7 @@ end
 local function record_view(found, clock)
   local ad = found.ad
   local terms = terms_of(ad)
+  check_counts('views', terms.type, ad, found.words)
   redis.call('HSET', TARGET, 'ad', ad, 'serial', terms.serial, 'type', terms.type,
     'price', string.format('%.0f', terms.price), 'words', table.concat(found.words, '\0') .. '\0')
   redis.call('PEXPIRE', TARGET, keep)

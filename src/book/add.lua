@@ -13,18 +13,19 @@ local META, NAMES, PARTS, IDS, FORMS = unpack(KEYS)
 -- include: book
 -- include: index
 
-local other = other_settings(ARGV[1])
+local settings, ttl = ARGV[1], ARGV[2]
+local other = other_settings(settings)
 if other then
   return other
 end
 check_types()
-local contains = has_contains(ARGV[1])
+local contains = has_contains(settings)
 local old = {}
 for i = 3, #ARGV, 3 do
   old[i] = ARGV[i + 1] ~= '' and entry_of(ARGV[i + 1])
 end
 
-redis.call('HSET', META, 'settings', ARGV[1])
+redis.call('HSET', META, 'settings', settings)
 local added, taken = 0, 0
 for i = 3, #ARGV, 3 do
   local entry, id, forms = ARGV[i], ARGV[i + 1], ARGV[i + 2]
@@ -38,5 +39,5 @@ for i = 3, #ARGV, 3 do
   added = added + put_entry(entry, forms, contains)
 end
 count_entries(added - taken)
-expire_in(ARGV[2])
+expire_in(ttl)
 return added - taken

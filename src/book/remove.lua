@@ -13,12 +13,13 @@ local META, NAMES, PARTS, IDS, FORMS = unpack(KEYS)
 -- include: book
 -- include: index
 
-local other = other_settings(ARGV[1])
+local settings, ttl = ARGV[1], ARGV[2]
+local other = other_settings(settings)
 if other then
   return other
 end
 check_types()
-local contains = has_contains(ARGV[1])
+local contains = has_contains(settings)
 for i = 3, #ARGV, 2 do
   if ARGV[i] ~= '' then
     entry_of(ARGV[i]) -- damaged: nothing happens
@@ -38,6 +39,6 @@ for i = 3, #ARGV, 2 do
 end
 if removed > 0 then
   count_entries(-removed)
-  expire_in(ARGV[2])
+  expire_in(ttl)
 end
 return removed
