@@ -133,8 +133,8 @@ typedef struct tkl_files_totals {
  * TKL_EIO it cannot be read; TKL_CONFLICT it changed while it was sent, and no receiver gets it;
  * TKL_NOTFOUND no receiver was left; TKL_ELOST another process took over sending the same file, or
  * was quicker. A server that is not reached is waited for. TKL_EINTR: tkl_interrupt(); the same
- * call goes on where this one was. TKL_BUSY: wait_ms is over. TKL_DEAD: with wait_ms, a receiver
- * could not put a file in place. `options` and `totals` may be NULL. */
+ * call goes on with the file that was under way, and sends again those that were done. TKL_BUSY:
+ * wait_ms is over. TKL_DEAD: with wait_ms, a receiver could not put a file in place. `options` and `totals` may be NULL. */
 TKL_API int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
                            const tkl_files_source *sources, size_t count,
                            const tkl_files_send_options *options, tkl_files_totals *totals)
