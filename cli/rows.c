@@ -111,7 +111,8 @@ static bool make_room(lines *l)
 {
     if (l->cap - l->end >= CHUNK)
         return true;
-    memmove(l->data, l->data + l->start, l->end - l->start);
+    if (l->start > 0)
+        memmove(l->data, l->data + l->start, l->end - l->start);
     l->end -= l->start;
     l->scanned -= l->start;
     l->start = 0;

@@ -37,6 +37,10 @@ end
 -- files whose senders were interrupted keep nobody waiting.
 local function new_file_fits(bytes)
   local account = read_account()
+  if redis.call('ZCARD', FILES) == 0 and account.held ~= 0 then -- it was another program's
+    account.held = 0
+    redis.call('HSET', STATE, 'held', 0)
+  end
   return account.held + OVERHEAD + bytes <= account.limit or bytes > 0 and nothing_held(account)
 end
 

@@ -70,14 +70,14 @@ wait $follower 2>/dev/null
 
 # A follower that is stopped for a while says what it missed.
 tackle log write missed info first --keep 5 || fail "write"
-tackle log recent missed --count 1 --follow >"$home/tail" 2>"$home/err" &
+tackle log recent missed --count 1 --follow >"$home/late" 2>"$home/err" &
 follower=$!
-for i in $(seq 500); do [ -s "$home/tail" ] && break; sleep 0.02; done
+for i in $(seq 500); do [ -s "$home/late" ] && break; sleep 0.02; done
 kill -STOP $follower
 seq 12 | tackle log write missed info - --keep 5 || fail "lines"
 kill -CONT $follower
-for i in $(seq 500); do [ "$(wc -l <"$home/tail")" = 6 ] && break; sleep 0.02; done
-is "the last five" "$(wc -l <"$home/tail")" 6
+for i in $(seq 500); do [ "$(wc -l <"$home/late")" = 6 ] && break; sleep 0.02; done
+is "the last five" "$(wc -l <"$home/late")" 6
 has "$(cat "$home/err")" "7 messages were gone before they could be read"
 kill $follower
 wait $follower 2>/dev/null
