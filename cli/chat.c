@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "holders.h"
+#include "lines.h"
 #include "messages.h"
 #include "value.h"
 
@@ -303,33 +304,12 @@ static int show(cli_session *cli)
     return failed;
 }
 
-static const cli_column name_columns[] = {
-    {"name", "CHAT"},
-    {0},
-};
-
 static const cli_column unread_columns[] = {
     {"name", "CHAT"},
     {"unread", "UNREAD"},
     {"missed", "MISSED"},
     {0},
 };
-
-static int list_all(cli_session *cli)
-{
-    tkl_client *client = NULL;
-    tkl_names *names = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_chat_names(client, &names));
-    if (failed)
-        return failed;
-    json_t *rows = json_array();
-    for (size_t i = 0; i < names->count; i++)
-        json_array_append_new(rows, json_pack("{s:o}", "name", cli_json_bytes(names->items[i])));
-    tkl_names_free(names);
-    return cli_print_rows(cli, rows, name_columns);
-}
 
 static void add_row(json_t *rows, const tkl_inbox_chat *chat)
 {
@@ -364,7 +344,7 @@ static int list_of_member(cli_session *cli)
 
 static int list(cli_session *cli)
 {
-    return cli->argc > 0 ? list_of_member(cli) : list_all(cli);
+    return cli->argc > 0 ? list_of_member(cli) : cli_list(cli, tkl_chat_names);
 }
 
 /* ---- limit, drop --------------------------------------------------------- */

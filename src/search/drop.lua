@@ -6,12 +6,14 @@
 -- returns {terms that were removed, the next terms}
 
 local meta, terms = KEYS[1], KEYS[2]
-local STEP = 1000
+local skip = ARGV[1]
+local STEP, FIRST_TERM = 1000, 3
 redis.call('HSET', meta, 'token', '')
 local names = {}
-for i = 3, #KEYS do
-  redis.call('UNLINK', KEYS[i])
-  names[#names + 1] = string.sub(KEYS[i], ARGV[1] + 1)
+for i = FIRST_TERM, #KEYS do
+  local key = KEYS[i]
+  redis.call('UNLINK', key)
+  names[#names + 1] = string.sub(key, skip + 1)
 end
 if #names > 0 then
   redis.call('ZREM', terms, unpack(names))
