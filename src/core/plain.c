@@ -76,5 +76,9 @@ int tkl__plain_many(tkl_client *client, const tkl__args *commands, size_t count,
         rc =
             wire.failed ? tkl__nomem() : tkl__exec_many(client, requests, count, deadline, replies);
     tkl__buf_free(&wire);
-    return rc == TKL_OK ? first_error(replies) : rc;
+    if (rc == TKL_OK)
+        return first_error(replies);
+    tkl_reply_free(*replies);
+    *replies = NULL;
+    return rc;
 }

@@ -15,7 +15,8 @@ int tkl__plain(tkl_client *client, const tkl__args *words, int64_t deadline, boo
                tkl_reply **reply);
 
 /* Several commands, all on keys of one slot, in one trip; *replies is an array with the reply of
- * each. The first error reply among them comes back as its code. Others may come in between. */
+ * each. The first error reply among them comes back as its code; *replies is NULL whenever not
+ * TKL_OK comes back. Others may come in between. */
 int tkl__plain_many(tkl_client *client, const tkl__args *commands, size_t count, int64_t deadline,
                     bool retry_safe, tkl_reply **replies);
 

@@ -4,6 +4,9 @@
  * so a new component is fuzzed by being registered. The others, up to each 0xFF, are what the
  * server says to one request after the other; when there are no more it refuses.
  *
+ * With TACKLE_FUZZ_SEEDS=FOLDER it writes an input for every line and each of a few answers into
+ * that folder and ends: fuzzing that begins with them leaves no verb out, however short it is.
+ *
  * The server is a thread. It closes a connection after each answer, so that an answer that is cut
  * short keeps nobody waiting.
  */
@@ -161,6 +164,42 @@ static void collect_lines(void)
                 add_example(v);
 }
 
+/* ---- Seeds --------------------------------------------------------------- */
+
+/* Each is told again and again, as a verb may ask several times before it looks. */
+static const char *const said[] = {
+    "-ERR no\r\n",
+    "$-1\r\n",
+    ":1\r\n",
+    ":-9223372036854775808\r\n",
+    "$2\r\nok\r\n",
+    "*0\r\n",
+    "*3\r\n:1\r\n$1\r\n2\r\n*1\r\n:3\r\n",
+    "?\r\n",
+    "",
+};
+enum { SAID = sizeof said / sizeof *said, TIMES = 4 };
+
+static void write_seed(const char *folder, size_t number, size_t answer)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%zu-%zu", folder, number, answer);
+    FILE *f = fopen(path, "w");
+    if (f == NULL)
+        abort();
+    fprintf(f, "%c%c", (int)(number >> 8), (int)(number & 0xFF));
+    for (int i = 0; i < TIMES; i++)
+        fprintf(f, "%s\xFF", said[answer]);
+    fclose(f);
+}
+
+static void write_seeds(const char *folder)
+{
+    for (size_t number = 0; number < count; number++)
+        for (size_t answer = 0; answer < SAID; answer++)
+            write_seed(folder, number, answer);
+}
+
 /* ---- Fuzzing ------------------------------------------------------------- */
 
 /* libFuzzer keeps its own standard error. */
@@ -175,6 +214,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     start_server();
     atexit(remove_socket);
     collect_lines();
+    if (getenv("TACKLE_FUZZ_SEEDS") != NULL) {
+        write_seeds(getenv("TACKLE_FUZZ_SEEDS"));
+        exit(0);
+    }
     return 0;
 }
 
