@@ -75,16 +75,16 @@ static int group_of(const model *m, const char *key, const char *query, char mar
 static int group_of_text(const model *m, const char *text, const char *query)
 {
     char key[256], form[256];
-    tkl__forms forms = {.count = 0};
+    tkl__text_form_list forms = {.count = 0};
     fold(m, text, key);
     int group = group_of(m, key, query, 0);
     if (m->pinyin)
         assert_ok(tkl__text_forms(tkl_str(key), &forms));
     for (size_t i = 0; i < forms.count; i++) {
         sprintf(form, TKL_FMT, TKL_ARG(forms.items[i]));
-        group = better(group, group_of(m, form, query, TKL__SYLLABLE));
+        group = better(group, group_of(m, form, query, TKL__TEXT_SYLLABLE));
     }
-    tkl__forms_free(&forms);
+    tkl__text_form_list_free(&forms);
     return group;
 }
 
@@ -164,7 +164,7 @@ static void run(fixture *f, unsigned settings)
                                 .pinyin = settings & 2 ? TKL_BOOK_ON : TKL_BOOK_OFF,
                                 .contains = settings & 4 ? TKL_BOOK_ON : TKL_BOOK_OFF};
     memset(&m, 0, sizeof m);
-    m.fold = settings & 1 ? TKL__FOLD_ACCENTS : 0;
+    m.fold = settings & 1 ? TKL__TEXT_FOLD_ACCENTS : 0;
     m.pinyin = settings & 2;
     m.contains = settings & 4;
     assert_ok(tkl_book_open(f->client, tkl_str("model"), &options, &book));

@@ -9,12 +9,12 @@
 
 static const tkl__query_field fields[] = {{TKL_LIT("votes"), true}, {TKL_LIT("author"), false}};
 
-static const tkl__word_options english = {.fold = TKL__FOLD_ACCENTS, .stem = "en"};
-static const tkl__word_options chinese = {.fold = TKL__FOLD_ACCENTS | TKL__FOLD_CHINESE,
-                                          .bigrams = true};
+static const tkl__text_word_options english = {.fold = TKL__TEXT_FOLD_ACCENTS, .stem = "en"};
+static const tkl__text_word_options chinese = {
+    .fold = TKL__TEXT_FOLD_ACCENTS | TKL__TEXT_FOLD_CHINESE, .bigrams = true};
 
 /* free() it. */
-static char *highlight(const tkl__word_options *words, tkl_bytes query_text, tkl_bytes text,
+static char *highlight(const tkl__text_word_options *words, tkl_bytes query_text, tkl_bytes text,
                        tkl__highlight_options options, size_t *count)
 {
     tkl__query_rules rules = {fields, COUNT(fields), words, false};
@@ -37,7 +37,7 @@ static void matches_are_marked(void **state)
 {
     (void)state;
     const struct {
-        const tkl__word_options *words;
+        const tkl__text_word_options *words;
         const char *query, *text, *marked;
         size_t count;
     } cases[] = {
@@ -93,7 +93,7 @@ static void a_long_text_gives_the_part_with_the_most_matches(void **state)
 {
     (void)state;
     const struct {
-        const tkl__word_options *words;
+        const tkl__text_word_options *words;
         const char *query, *text;
         size_t length;
         const char *marked;

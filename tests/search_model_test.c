@@ -48,7 +48,7 @@ static const tkl_search_field fields[] = {
 typedef struct model_doc {
     bool there;
     char *text;
-    tkl__word_list words;
+    tkl__text_word_list words;
     double votes, rank; /* NaN: missing */
     int title;          /* -1: missing */
 } model_doc;
@@ -57,8 +57,8 @@ typedef struct world {
     fixture *f;
     tkl_search *search;
     tkl_search_schema schema;
-    tkl__word_options options;
-    tkl__word_set stop;
+    tkl__text_word_options options;
+    tkl__text_word_set stop;
     model_doc docs[IDS];
     unsigned seed;
     int step;
@@ -110,7 +110,7 @@ static void forget(model_doc *doc)
 {
     if (!doc->there)
         return;
-    tkl__word_list_free(&doc->words);
+    tkl__text_word_list_free(&doc->words);
     free(doc->text);
     *doc = (model_doc){.there = false};
 }
@@ -135,7 +135,7 @@ typedef struct item {
     char text[96];
     char sign; /* 0 wanted, '+' instead of the one before, '-' excluded */
     double low, high;
-    tkl__word_list words;
+    tkl__text_word_list words;
 } item;
 
 typedef struct question {
@@ -147,7 +147,7 @@ typedef struct question {
 
 static void make_words(world *w, item *it)
 {
-    tkl__word_options options = w->options;
+    tkl__text_word_options options = w->options;
     options.query = true;
     assert_ok(tkl__text_words(tkl_str(it->text), &options, &it->words));
 }
@@ -167,8 +167,8 @@ static bool some_phrase(world *w, item *it)
     const model_doc *doc = &w->docs[draw(w, IDS)];
     if (!doc->there || doc->words.count < 3)
         return false;
-    const tkl__word *first = &doc->words.items[draw(w, (unsigned)doc->words.count - 1)];
-    const tkl__word *last = first + 1;
+    const tkl__text_word *first = &doc->words.items[draw(w, (unsigned)doc->words.count - 1)];
+    const tkl__text_word *last = first + 1;
     if (first->start >= last->start || last->start + last->len - first->start > 80)
         return false;
     sprintf(it->text, "%.*s", (int)(last->start + last->len - first->start),
@@ -238,7 +238,7 @@ static void ask_something(world *w, question *q)
 static void end_question(question *q)
 {
     for (size_t i = 0; i < q->count; i++)
-        tkl__word_list_free(&q->items[i].words);
+        tkl__text_word_list_free(&q->items[i].words);
 }
 
 /* ---- Matching ------------------------------------------------------------ */
@@ -259,7 +259,7 @@ static bool stands_at(const model_doc *doc, tkl_bytes term, int64_t position)
 
 static bool has_words(const world *w, const model_doc *doc, const item *it)
 {
-    const tkl__word *words = it->words.items;
+    const tkl__text_word *words = it->words.items;
     size_t count = it->words.count;
     if (count > 1 && w->schema.positions) {
         for (size_t i = 0; i < doc->words.count; i++) {
@@ -557,11 +557,11 @@ static void open_world(world *w, fixture *f, const tkl_search_schema *schema)
     *w = (world){.f = f, .schema = *schema, .seed = 20240229};
     w->schema.fields = fields;
     w->schema.field_count = COUNT(fields);
-    w->options =
-        (tkl__word_options){.fold = TKL__FOLD_CHINESE, .stem = schema->stem, .bigrams = true};
+    w->options = (tkl__text_word_options){
+        .fold = TKL__TEXT_FOLD_CHINESE, .stem = schema->stem, .bigrams = true};
     if (!schema->no_stop_words) {
         const tkl_bytes stop[] = {TKL_LIT("link"), TKL_LIT("page")};
-        assert_ok(tkl__word_set_make(stop, 2, TKL__FOLD_CHINESE, &w->stop));
+        assert_ok(tkl__text_word_set_make(stop, 2, TKL__TEXT_FOLD_CHINESE, &w->stop));
         w->options.stop = &w->stop;
         w->schema.stop_words = tkl_str("link page");
     }
@@ -602,7 +602,7 @@ static void close_world(world *w)
     tkl_search_info_free(info);
     assert_ok(tkl_search_drop(w->search));
     assert_int_equal(keys_left(w->f), 0);
-    tkl__word_set_free(&w->stop);
+    tkl__text_word_set_free(&w->stop);
     tkl_search_close(w->search);
 }
 

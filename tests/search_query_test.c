@@ -13,20 +13,24 @@
 static const tkl__query_field fields[] = {
     {TKL_LIT("votes"), true}, {TKL_LIT("author"), false}, {TKL_LIT("价格"), true}};
 
-static tkl__word_set stop, user;
+static tkl__text_word_set stop, user;
 
 /* The kinds of index that the tables name. */
 typedef enum index_kind { PLAIN, PLACES, STEMS, CHINESE, CHINESE_PLACES } index_kind;
 
 static tkl__query_rules rules_of(index_kind kind)
 {
-    static const tkl__word_options plain = {.fold = TKL__FOLD_ACCENTS, .stop = &stop};
-    static const tkl__word_options stems = {.fold = TKL__FOLD_ACCENTS, .stop = &stop, .stem = "en"};
-    static const tkl__word_options chinese = {.fold = TKL__FOLD_ACCENTS | TKL__FOLD_CHINESE,
-                                              .stop = &stop,
-                                              .user = &user,
-                                              .bigrams = true};
-    const tkl__word_options *words = kind >= CHINESE ? &chinese : kind == STEMS ? &stems : &plain;
+    static const tkl__text_word_options plain = {.fold = TKL__TEXT_FOLD_ACCENTS, .stop = &stop};
+    static const tkl__text_word_options stems = {
+        .fold = TKL__TEXT_FOLD_ACCENTS, .stop = &stop, .stem = "en"};
+    static const tkl__text_word_options chinese = {.fold = TKL__TEXT_FOLD_ACCENTS |
+                                                           TKL__TEXT_FOLD_CHINESE,
+                                                   .stop = &stop,
+                                                   .user = &user,
+                                                   .bigrams = true};
+    const tkl__text_word_options *words = kind >= CHINESE ? &chinese
+                                          : kind == STEMS ? &stems
+                                                          : &plain;
     return (tkl__query_rules){.fields = fields,
                               .field_count = COUNT(fields),
                               .words = words,
@@ -386,16 +390,16 @@ static int make_sets(void **state)
     static const tkl_bytes stops[] = {TKL_LIT("the"),   TKL_LIT("of"), TKL_LIT("and"), TKL_LIT("a"),
                                       TKL_LIT("don't"), TKL_LIT("的"), TKL_LIT("对于")};
     static const tkl_bytes users[] = {TKL_LIT("区块链")};
-    assert_ok(tkl__word_set_make(stops, COUNT(stops), 0, &stop));
-    assert_ok(tkl__word_set_make(users, COUNT(users), 0, &user));
+    assert_ok(tkl__text_word_set_make(stops, COUNT(stops), 0, &stop));
+    assert_ok(tkl__text_word_set_make(users, COUNT(users), 0, &user));
     return 0;
 }
 
 static int free_sets(void **state)
 {
     (void)state;
-    tkl__word_set_free(&stop);
-    tkl__word_set_free(&user);
+    tkl__text_word_set_free(&stop);
+    tkl__text_word_set_free(&user);
     return 0;
 }
 

@@ -47,7 +47,7 @@ static bool form_begins(tkl_bytes form, const char *prefix)
     char plain[256];
     size_t len = 0;
     for (size_t i = 0; i < form.len; i++)
-        if (form.data[i] != TKL__SYLLABLE)
+        if (form.data[i] != TKL__TEXT_SYLLABLE)
             plain[len++] = form.data[i];
     plain[len] = 0;
     return begins(plain, prefix);
@@ -57,12 +57,12 @@ static bool form_begins(tkl_bytes form, const char *prefix)
 static bool start_fits(const char *start, const char *prefix, bool pinyin)
 {
     bool found = begins(start, prefix);
-    tkl__forms forms = {.count = 0};
+    tkl__text_form_list forms = {.count = 0};
     if (pinyin)
         assert_ok(tkl__text_forms(tkl_str(start), &forms));
     for (size_t i = 0; i < forms.count; i++)
         found = found || form_begins(forms.items[i], prefix);
-    tkl__forms_free(&forms);
+    tkl__text_form_list_free(&forms);
     return found;
 }
 

@@ -39,29 +39,29 @@ static void text_is_folded(void **state)
         {"", 0, ""},
         {"Hello WORLD 42!", 0, "hello world 42!"},
         {"Müller", 0, "müller"},
-        {"Müller", TKL__FOLD_ACCENTS, "muller"},
+        {"Müller", TKL__TEXT_FOLD_ACCENTS, "muller"},
         {"Mu\xcc\x88ller", 0, "müller"}, /* decomposed */
         {"Straße", 0, "strasse"},
         {"ΌΣΟΣ", 0, "όσοσ"}, /* both small sigmas are one */
-        {"Ωραίος", TKL__FOLD_ACCENTS, "ωραιοσ"},
+        {"Ωραίος", TKL__TEXT_FOLD_ACCENTS, "ωραιοσ"},
         {"ＡＢＣ１２３", 0, "abc123"},
         {"ﬁnal", 0, "final"},
-        {"İstanbul", TKL__FOLD_ACCENTS, "istanbul"},
-        {"Łódź Ørsted Æsir Þór đ", TKL__FOLD_ACCENTS, "lodz orsted aesir thor d"},
-        {"Йога ё", TKL__FOLD_ACCENTS, "иога е"},
+        {"İstanbul", TKL__TEXT_FOLD_ACCENTS, "istanbul"},
+        {"Łódź Ørsted Æsir Þór đ", TKL__TEXT_FOLD_ACCENTS, "lodz orsted aesir thor d"},
+        {"Йога ё", TKL__TEXT_FOLD_ACCENTS, "иога е"},
         {"co\xc2\xadoperate", 0, "cooperate"}, /* a soft hyphen */
-        {"ガギ が", TKL__FOLD_ACCENTS, "ガギ が"},
-        {"हिन्दी कुत्ता", TKL__FOLD_ACCENTS, "हिन्दी कुत्ता"},
-        {"각 한글", TKL__FOLD_ACCENTS, "각 한글"},
-        {"שָׁלוֹם", TKL__FOLD_ACCENTS, "שלום"},
-        {"مُحَمَّد", TKL__FOLD_ACCENTS, "محمد"},
+        {"ガギ が", TKL__TEXT_FOLD_ACCENTS, "ガギ が"},
+        {"हिन्दी कुत्ता", TKL__TEXT_FOLD_ACCENTS, "हिन्दी कुत्ता"},
+        {"각 한글", TKL__TEXT_FOLD_ACCENTS, "각 한글"},
+        {"שָׁלוֹם", TKL__TEXT_FOLD_ACCENTS, "שלום"},
+        {"مُحَمَّد", TKL__TEXT_FOLD_ACCENTS, "محمد"},
         {"張三豐 繁體字", 0, "張三豐 繁體字"},
-        {"張三豐 繁體字", TKL__FOLD_CHINESE, "张三丰 繁体字"},
-        {"薴", TKL__FOLD_CHINESE, "苎"},
+        {"張三豐 繁體字", TKL__TEXT_FOLD_CHINESE, "张三丰 繁体字"},
+        {"薴", TKL__TEXT_FOLD_CHINESE, "苎"},
         {"👍🏽 ok", 0, "👍🏽 ok"},
-        {"김", TKL__FOLD_HANGUL, "\u1100\u1175\u1106"},
-        {"값과", TKL__FOLD_HANGUL, "\u1100\u1161\u1107\u1109\u1100\u1169\u1161"},
-        {"까 ㄱㅏㄳ", TKL__FOLD_HANGUL, "\u1101\u1161 \u1100\u1161\u1100\u1109"},
+        {"김", TKL__TEXT_FOLD_HANGUL, "\u1100\u1175\u1106"},
+        {"값과", TKL__TEXT_FOLD_HANGUL, "\u1100\u1161\u1107\u1109\u1100\u1169\u1161"},
+        {"까 ㄱㅏㄳ", TKL__TEXT_FOLD_HANGUL, "\u1101\u1161 \u1100\u1161\u1100\u1109"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         char *folded = fold(tkl_str(cases[i].text), cases[i].how);
@@ -78,9 +78,9 @@ static void korean_texts_begin_with_what_is_typed(void **state)
 {
     (void)state;
     static const char *const typed[] = {"ㄱ", "가", "간", "가나", "가난", "가나다"};
-    char *whole = fold(tkl_str("가나다"), TKL__FOLD_HANGUL);
+    char *whole = fold(tkl_str("가나다"), TKL__TEXT_FOLD_HANGUL);
     for (size_t i = 0; i < COUNT(typed); i++) {
-        char *part = fold(tkl_str(typed[i]), TKL__FOLD_HANGUL);
+        char *part = fold(tkl_str(typed[i]), TKL__TEXT_FOLD_HANGUL);
         bool begins = strncmp(whole, part, strlen(part)) == 0;
         if (begins != (i != 4))
             fail_msg("%s", typed[i]);
@@ -99,7 +99,7 @@ static void korean_syllables_stay_different(void **state)
         int c = 0xAC00 + i;
         char text[] = {(char)(0xE0 | c >> 12), (char)(0x80 | (c >> 6 & 63)),
                        (char)(0x80 | (c & 63)), 0};
-        all[i] = fold(tkl_str(text), TKL__FOLD_HANGUL);
+        all[i] = fold(tkl_str(text), TKL__TEXT_FOLD_HANGUL);
     }
     qsort(all, SYLLABLES, sizeof *all, compare_texts);
     for (int i = 1; i < SYLLABLES; i++)
@@ -131,7 +131,7 @@ static void bytes_that_are_not_utf8_stay(void **state)
         {"\xed\xa0\x80X", "\xed\xa0\x80x"}, /* a surrogate */
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        char *folded = fold(tkl_str(cases[i].text), TKL__FOLD_CHINESE);
+        char *folded = fold(tkl_str(cases[i].text), TKL__TEXT_FOLD_CHINESE);
         assert_string_equal(folded, cases[i].folded);
         free(folded);
     }
@@ -150,8 +150,8 @@ static void text_that_grows_is_folded_whole(void **state)
     char text[3 * 1000 + 1] = "";
     for (int i = 0; i < 1000; i++)
         memcpy(text + 3 * i, "\xef\xb7\xba", 4);
-    char *folded = fold(tkl_str(text), TKL__FOLD_ACCENTS);
-    char *one = fold(tkl_str("\xef\xb7\xba"), TKL__FOLD_ACCENTS);
+    char *folded = fold(tkl_str(text), TKL__TEXT_FOLD_ACCENTS);
+    char *one = fold(tkl_str("\xef\xb7\xba"), TKL__TEXT_FOLD_ACCENTS);
     assert_int_equal(strlen(one), 33);
     assert_int_equal(strlen(folded), 33 * 1000);
     free(folded);
@@ -195,18 +195,18 @@ static void characters_are_those_that_people_see(void **state)
 /* Whether the text has this form; | stands for the mark of a syllable. */
 static bool has_form(const char *text, const char *form)
 {
-    tkl__forms forms;
+    tkl__text_form_list forms;
     bool found = false;
     char marked[128];
     snprintf(marked, sizeof marked, "%s", form);
     for (char *c = marked; *c; c++)
         if (*c == '|')
-            *c = TKL__SYLLABLE;
+            *c = TKL__TEXT_SYLLABLE;
     assert_ok(tkl__text_forms(tkl_str(text), &forms));
     for (size_t i = 0; i < forms.count; i++)
         found = found || (forms.items[i].len == strlen(marked) &&
                           memcmp(forms.items[i].data, marked, strlen(marked)) == 0);
-    tkl__forms_free(&forms);
+    tkl__text_form_list_free(&forms);
     return found;
 }
 
@@ -252,7 +252,7 @@ static void chinese_is_written_in_pinyin(void **state)
 static void of_many_combinations_each_reading_is_there(void **state)
 {
     (void)state;
-    tkl__forms forms;
+    tkl__text_form_list forms;
     assert_true(has_form("了了了了了了了了", "le|le|le|le|le|le|le|le"));
     assert_true(has_form("了了了了了了了了", "le|le|le|le|le|le|le|liao"));
     assert_true(has_form("了了了了了了了了", "liao|le|le|le|le|le|le|le"));
@@ -260,55 +260,55 @@ static void of_many_combinations_each_reading_is_there(void **state)
     for (int i = 0; i < 1000; i++)
         memcpy(text + 3 * i, "了", 4);
     assert_ok(tkl__text_forms(tkl_str(text), &forms));
-    assert_true(forms.count > 2 && forms.count <= TKL__FORMS_MAX);
-    tkl__forms_free(&forms);
+    assert_true(forms.count > 2 && forms.count <= TKL__TEXT_FORMS_MAX);
+    tkl__text_form_list_free(&forms);
     assert_ok(tkl__text_forms(tkl_str(""), &forms));
     assert_int_equal(forms.count, 0);
-    tkl__forms_free(&forms);
+    tkl__text_form_list_free(&forms);
 }
 
 /* ---- Words --------------------------------------------------------------- */
 
-static tkl__word_set set_of(const char *list, unsigned fold)
+static tkl__text_word_set set_of(const char *list, unsigned fold)
 {
     tkl_bytes words[400];
     size_t count = 0;
-    tkl__word_set set;
+    tkl__text_word_set set;
     while (*list) {
         size_t len = strcspn(list, " ");
         words[count++] = (tkl_bytes){list, len};
         list += len + (list[len] == ' ');
     }
-    assert_ok(tkl__word_set_make(words, count, fold, &set));
+    assert_ok(tkl__text_word_set_make(words, count, fold, &set));
     return set;
 }
 
 /* The words as "text@position", bigrams as "text~position", characters that
  * are no words as "text.position", with spaces between. */
-static char *words_of(tkl_bytes text, const tkl__word_options *options)
+static char *words_of(tkl_bytes text, const tkl__text_word_options *options)
 {
-    tkl__word_list words;
+    tkl__text_word_list words;
     char *line = calloc(1, 4096);
     assert_ok(tkl__text_words(text, options, &words));
     for (size_t i = 0; i < words.count; i++) {
-        const tkl__word *w = &words.items[i];
+        const tkl__text_word *w = &words.items[i];
         assert_true(w->start + w->len <= text.len);
         sprintf(line + strlen(line), "%s" TKL_FMT "%c%u", i ? " " : "", TKL_ARG(w->text),
                 "@~."[w->kind], w -> position);
     }
-    tkl__word_list_free(&words);
+    tkl__text_word_list_free(&words);
     return line;
 }
 
 static void words_are_found(void **state)
 {
     (void)state;
-    tkl__word_set stop = set_of(tkl__text_stop_words("en"), 0);
-    tkl__word_set halt = set_of(tkl__text_stop_words("zh"), 0);
-    tkl__word_set user = set_of("三丰 张三 李四光", 0);
+    tkl__text_word_set stop = set_of(tkl__text_stop_words("en"), 0);
+    tkl__text_word_set halt = set_of(tkl__text_stop_words("zh"), 0);
+    tkl__text_word_set user = set_of("三丰 张三 李四光", 0);
     const struct {
         const char *text;
-        tkl__word_options options;
+        tkl__text_word_options options;
         const char *words;
     } cases[] = {
         {"", {0}, ""},
@@ -318,8 +318,8 @@ static void words_are_found(void **state)
         {"The Cats AREN’T running", {.stop = &stop}, "cats@1 running@3"},
         {"The Cats were running", {.stop = &stop, .stem = "en"}, "cat@1 run@3"},
         {"Ann's books", {.stem = "english"}, "ann@0 book@1"},
-        {"étudiantes", {.stem = "fr", .fold = TKL__FOLD_ACCENTS}, "etudi@0"},
-        {"Müller-Lüdenscheidt", {.fold = TKL__FOLD_ACCENTS}, "muller@0 ludenscheidt@1"},
+        {"étudiantes", {.stem = "fr", .fold = TKL__TEXT_FOLD_ACCENTS}, "etudi@0"},
+        {"Müller-Lüdenscheidt", {.fold = TKL__TEXT_FOLD_ACCENTS}, "muller@0 ludenscheidt@1"},
         {"pi is 3.14 in v2.0", {0}, "pi@0 is@1 3.14@2 in@3 v2.0@4"},
         {"I ❤️ 🍕 x", {0}, "i@0 🍕@1 x@2"},
         {"a\xff\xfe"
@@ -331,7 +331,9 @@ static void words_are_found(void **state)
         {"书的人", {.stop = &halt}, "书@0 人@2"},
         {"书的人", {.stop = &halt, .bigrams = true}, "书@0 书的~0 的人~1 人@2"},
         {"iPhone手机 ok", {.bigrams = true}, "iphone@0 手机@1 手.1 机.2 ok@3"},
-        {"張三", {.fold = TKL__FOLD_CHINESE, .bigrams = true, .user = &user}, "张@0 张三@0 三@1"},
+        {"張三",
+         {.fold = TKL__TEXT_FOLD_CHINESE, .bigrams = true, .user = &user},
+         "张@0 张三@0 三@1"},
         {"李四光年", {.user = &user}, "李@0 李四光@0 四@1 光@2 年@3"},
         {"张三", {.bigrams = true, .query = true}, "张三~0"},
         {"我爱北京", {.bigrams = true, .query = true}, "我爱~0 爱北~1 北京~2"},
@@ -358,9 +360,9 @@ static void words_are_found(void **state)
         assert_string_equal(words, cases[i].words);
         free(words);
     }
-    tkl__word_set_free(&stop);
-    tkl__word_set_free(&halt);
-    tkl__word_set_free(&user);
+    tkl__text_word_set_free(&stop);
+    tkl__text_word_set_free(&halt);
+    tkl__text_word_set_free(&user);
 }
 
 /* Whatever the dictionary makes of it: each pair of neighbours is a word or a bigram. */
@@ -368,8 +370,8 @@ static void no_pair_of_characters_is_missed(void **state)
 {
     (void)state;
     const char *text = "南京市长江大桥研究生命起源中华人民共和国万岁";
-    tkl__word_list words;
-    assert_ok(tkl__text_words(tkl_str(text), &(tkl__word_options){.bigrams = true}, &words));
+    tkl__text_word_list words;
+    assert_ok(tkl__text_words(tkl_str(text), &(tkl__text_word_options){.bigrams = true}, &words));
     assert_int_equal(words.positions, strlen(text) / 3);
     for (size_t at = 0; at + 6 <= strlen(text); at += 3) {
         int found = 0;
@@ -378,38 +380,38 @@ static void no_pair_of_characters_is_missed(void **state)
                      words.items[i].position == at / 3;
         assert_int_equal(found, 1);
     }
-    tkl__word_list_free(&words);
+    tkl__text_word_list_free(&words);
 }
 
 static void where_a_word_stands_is_told(void **state)
 {
     (void)state;
     const char *text = "  Die STRASSEN, ﬁne";
-    tkl__word_list words;
-    assert_ok(tkl__text_words(tkl_str(text), &(tkl__word_options){.stem = "de"}, &words));
+    tkl__text_word_list words;
+    assert_ok(tkl__text_words(tkl_str(text), &(tkl__text_word_options){.stem = "de"}, &words));
     assert_int_equal(words.count, 3);
     assert_int_equal(words.items[1].start, 6);
     assert_int_equal(words.items[1].len, 8);
     assert_memory_equal(words.items[1].text.data, "strass", 6);
     assert_memory_equal(text + words.items[2].start, "ﬁne", words.items[2].len);
-    tkl__word_list_free(&words);
+    tkl__text_word_list_free(&words);
 }
 
 static void what_there_is_not_is_said(void **state)
 {
     (void)state;
-    tkl__word_list words;
-    assert_code(tkl__text_words(tkl_str("x"), &(tkl__word_options){.stem = "klingon"}, &words),
+    tkl__text_word_list words;
+    assert_code(tkl__text_words(tkl_str("x"), &(tkl__text_word_options){.stem = "klingon"}, &words),
                 TKL_EINVAL);
     assert_contains(tkl_errmsg(), "klingon");
     assert_code(tkl__text_check_stem("a language with a name that is far too long"), TKL_EINVAL);
     assert_ok(tkl__text_check_stem("en"));
     assert_null(tkl__text_stop_words("xx"));
-    tkl__word_set none = {0};
-    assert_false(tkl__word_set_has(&none, tkl_str("x")));
-    assert_ok(tkl__word_set_make(NULL, 0, 0, &none));
-    assert_false(tkl__word_set_has(&none, tkl_str("")));
-    tkl__word_set_free(&none);
+    tkl__text_word_set none = {0};
+    assert_false(tkl__text_word_set_has(&none, tkl_str("x")));
+    assert_ok(tkl__text_word_set_make(NULL, 0, 0, &none));
+    assert_false(tkl__text_word_set_has(&none, tkl_str("")));
+    tkl__text_word_set_free(&none);
     char *huge = malloc(TKL__TEXT_MAX + 1);
     memset(huge, '\xc3', TKL__TEXT_MAX + 1);
     assert_code(tkl__text_words((tkl_bytes){huge, TKL__TEXT_MAX + 1}, NULL, &words), TKL_EINVAL);
@@ -421,12 +423,12 @@ static void a_long_text_is_taken_apart(void **state)
     (void)state;
     enum { WORDS = 100000 };
     char *text = malloc(WORDS * 7 + 1);
-    tkl__word_list words;
+    tkl__text_word_list words;
     for (int i = 0; i < WORDS; i++)
         memcpy(text + 7 * i, "北京 ", 8);
-    assert_ok(tkl__text_words(tkl_str(text), &(tkl__word_options){.bigrams = true}, &words));
+    assert_ok(tkl__text_words(tkl_str(text), &(tkl__text_word_options){.bigrams = true}, &words));
     assert_int_equal(words.count, 3 * WORDS); /* and the characters */
-    tkl__word_list_free(&words);
+    tkl__text_word_list_free(&words);
     free(text);
 }
 
@@ -437,7 +439,7 @@ static void work(void *arg, int index)
     (void)arg;
     for (int i = 0; i < 50; i++) {
         char *words = words_of(tkl_str("我爱北京 running"),
-                               &(tkl__word_options){.stem = index % 2 ? "en" : "de"});
+                               &(tkl__text_word_options){.stem = index % 2 ? "en" : "de"});
         assert_string_equal(words,
                             index % 2 ? "我@0 爱@1 北京@2 run@4" : "我@0 爱@1 北京@2 running@4");
         free(words);
@@ -455,7 +457,7 @@ static void ascii_needs_no_icu(void **state)
 {
     (void)state;
     size_t len, count;
-    free(fold(tkl_str("Hello"), TKL__FOLD_ACCENTS));
+    free(fold(tkl_str("Hello"), TKL__TEXT_FOLD_ACCENTS));
     assert_ok(tkl__text_cut(tkl_str("Hello"), 3, &len, &count));
     assert_null(dlopen("libtackle-text.so.0.1.0", RTLD_NOW | RTLD_NOLOAD));
     free(fold(tkl_str("é"), 0));

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/lex.h"
 
-#define FOLD     (TKL__FOLD_ACCENTS | TKL__FOLD_CHINESE)
+#define FOLD     (TKL__TEXT_FOLD_ACCENTS | TKL__TEXT_FOLD_CHINESE)
 #define WORD_MAX 128 /* bytes; longer ones are no words of a language */
 
 /* ---- Lists --------------------------------------------------------------- */
@@ -77,7 +77,7 @@ int tkl__ads_fold(const char *what, tkl_bytes text, tkl__ads_list *list)
     tkl__buf folded, escaped;
     tkl__buf_init(&folded);
     tkl__buf_init(&escaped);
-    int rc = tkl__text_fold(text, TKL__FOLD_CASE, &folded);
+    int rc = tkl__text_fold(text, TKL__TEXT_FOLD_CASE, &folded);
     if (rc == TKL_OK) {
         tkl__lex_escape(&escaped, (tkl_bytes){folded.data, folded.len});
         if (folded.failed || escaped.failed)
@@ -96,9 +96,9 @@ int tkl__ads_fold(const char *what, tkl_bytes text, tkl__ads_list *list)
 
 /* Words to leave out, of the languages that we know. Made when first needed, without a lock, which a
  * forked child might find locked for ever: of several threads that make it one wins. */
-static _Atomic(tkl__word_set *) stop_words;
+static _Atomic(tkl__text_word_set *) stop_words;
 
-static int split_and_make(char *text, tkl__word_set *set)
+static int split_and_make(char *text, tkl__text_word_set *set)
 {
     size_t count = 0;
     tkl_bytes *words = calloc(strlen(text) / 2 + 1, sizeof *words);
@@ -107,12 +107,12 @@ static int split_and_make(char *text, tkl__word_set *set)
     char *rest = NULL;
     for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         words[count++] = tkl_str(word);
-    int rc = tkl__word_set_make(words, count, FOLD, set);
+    int rc = tkl__text_word_set_make(words, count, FOLD, set);
     free(words);
     return rc;
 }
 
-static int make_stop_words(tkl__word_set *set)
+static int make_stop_words(tkl__text_word_set *set)
 {
     const char *en = tkl__text_stop_words("en"), *zh = tkl__text_stop_words("zh");
     tkl__buf all;
@@ -126,9 +126,9 @@ static int make_stop_words(tkl__word_set *set)
     return rc;
 }
 
-static int find_stop_words(const tkl__word_set **set)
+static int find_stop_words(const tkl__text_word_set **set)
 {
-    tkl__word_set *made, *none = NULL;
+    tkl__text_word_set *made, *none = NULL;
     *set = atomic_load(&stop_words);
     if (*set)
         return TKL_OK;
@@ -137,7 +137,7 @@ static int find_stop_words(const tkl__word_set **set)
     if (rc == TKL_OK && atomic_compare_exchange_strong(&stop_words, &none, made))
         made = NULL; /* it is everybody's now */
     if (made)
-        tkl__word_set_free(made);
+        tkl__text_word_set_free(made);
     free(made);
     *set = atomic_load(&stop_words);
     return rc;
@@ -163,7 +163,7 @@ static uint16_t *find(uint16_t *slots, const tkl__ads_list *list, size_t from, t
     return &slots[at];
 }
 
-static int add_words(const tkl__word_list *words, size_t max, tkl__ads_list *list, bool *more)
+static int add_words(const tkl__text_word_list *words, size_t max, tkl__ads_list *list, bool *more)
 {
     uint16_t slots[SLOTS] = {0};
     size_t from = list->count;
@@ -192,14 +192,14 @@ int tkl__ads_words(tkl_bytes text, size_t max, tkl__ads_list *list, bool *more)
         *more = false;
     if (text.len == 0)
         return TKL_OK;
-    tkl__word_list words = {0};
-    const tkl__word_set *stop;
+    tkl__text_word_list words = {0};
+    const tkl__text_word_set *stop;
     int rc = find_stop_words(&stop);
     if (rc == TKL_OK)
-        rc = tkl__text_words(text, &(tkl__word_options){.fold = FOLD, .stop = stop}, &words);
+        rc = tkl__text_words(text, &(tkl__text_word_options){.fold = FOLD, .stop = stop}, &words);
     if (rc == TKL_OK)
         rc = add_words(&words, max, list, more);
-    tkl__word_list_free(&words);
+    tkl__text_word_list_free(&words);
     return rc;
 }
 

@@ -37,7 +37,7 @@ static size_t code_points(tkl_bytes text)
 
 static unsigned fold_of(unsigned settings)
 {
-    return TKL__FOLD_HANGUL | (settings & TKL__BOOK_ACCENTS ? TKL__FOLD_ACCENTS : 0U);
+    return TKL__TEXT_FOLD_HANGUL | (settings & TKL__BOOK_ACCENTS ? TKL__TEXT_FOLD_ACCENTS : 0U);
 }
 
 int tkl__book_key(tkl_bytes text, unsigned settings, tkl__buf *out)
@@ -82,15 +82,15 @@ static size_t shared(const tkl_bytes *plain, size_t count, size_t i, tkl_bytes k
 static void add_plain(tkl__buf *out, tkl_bytes form)
 {
     for (size_t i = 0; i < form.len; i++)
-        if (form.data[i] != TKL__SYLLABLE)
+        if (form.data[i] != TKL__TEXT_SYLLABLE)
             tkl__lex_escape(out, (tkl_bytes){form.data + i, 1});
 }
 
 /* Appends the forms as lines. `key` is the folded text, not escaped. */
-static int write_forms(const tkl__forms *forms, tkl_bytes key, tkl__buf *out)
+static int write_forms(const tkl__text_form_list *forms, tkl_bytes key, tkl__buf *out)
 {
-    tkl_bytes plain[TKL__FORMS_MAX];
-    size_t starts[TKL__FORMS_MAX + 1] = {0};
+    tkl_bytes plain[TKL__TEXT_FORMS_MAX];
+    size_t starts[TKL__TEXT_FORMS_MAX + 1] = {0};
     tkl__buf store, escaped;
     tkl__buf_init(&store);
     tkl__buf_init(&escaped);
@@ -115,14 +115,14 @@ static int write_forms(const tkl__forms *forms, tkl_bytes key, tkl__buf *out)
 
 static int add_forms(tkl_bytes folded, unsigned settings, tkl__buf *out, tkl__record *record)
 {
-    tkl__forms forms;
+    tkl__text_form_list forms;
     int rc = tkl__text_forms(folded, &forms);
     if (rc == TKL_OK)
         rc = write_forms(&forms, folded, out);
     record->cost += forms.count;
     if (settings & TKL__BOOK_CONTAINS)
-        record->cost += forms.count * TKL__FORMS_REACH;
-    tkl__forms_free(&forms);
+        record->cost += forms.count * TKL__TEXT_FORMS_REACH;
+    tkl__text_form_list_free(&forms);
     return rc;
 }
 

@@ -204,18 +204,18 @@ static tkl_bytes unmarked(tkl_bytes form)
     char *data = (char *)form.data;
     size_t len = 0;
     for (size_t i = 0; i < form.len; i++)
-        if (data[i] != TKL__SYLLABLE)
+        if (data[i] != TKL__TEXT_SYLLABLE)
             data[len++] = data[i];
     return (tkl_bytes){data, len};
 }
 
 static int fits_in_pinyin(match *m, bool *fits)
 {
-    tkl__forms forms;
+    tkl__text_form_list forms;
     int rc = tkl__text_forms((tkl_bytes){m->folded.data, m->folded.len}, &forms);
     for (size_t i = 0; rc == TKL_OK && i < forms.count && !*fits; i++)
         *fits = begins(unmarked(forms.items[i]), &m->prefix);
-    tkl__forms_free(&forms);
+    tkl__text_form_list_free(&forms);
     return rc;
 }
 
@@ -274,7 +274,8 @@ static int read_list(tkl_recent *recent, bool whole, size_t count, tkl_reply **c
 int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t count, tkl_names **contacts)
 {
     tkl_reply *reply = NULL;
-    match m = {.fold = TKL__FOLD_HANGUL | (recent->options.accents ? TKL__FOLD_ACCENTS : 0U),
+    match m = {.fold =
+                   TKL__TEXT_FOLD_HANGUL | (recent->options.accents ? TKL__TEXT_FOLD_ACCENTS : 0U),
                .pinyin = recent->options.pinyin};
     *contacts = NULL;
     tkl__buf_init(&m.prefix);

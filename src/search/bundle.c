@@ -58,7 +58,7 @@ void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes terms, bool 
 static int by_term(const void *a, const void *b)
 {
     const tkl__search_posting *x = a, *y = b;
-    int order = tkl__word_compare(&x->term, &y->term);
+    int order = tkl__text_word_compare(&x->term, &y->term);
     return order ? order : (int)x->place - (int)y->place;
 }
 
@@ -67,7 +67,7 @@ static size_t end_of_term(const tkl__search_bundle *bundle, size_t i)
 {
     size_t end = i + 1;
     while (end < bundle->count &&
-           tkl__word_compare(&bundle->postings[i].term, &bundle->postings[end].term) == 0)
+           tkl__text_word_compare(&bundle->postings[i].term, &bundle->postings[end].term) == 0)
         end++;
     return end;
 }

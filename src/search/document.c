@@ -147,13 +147,13 @@ static void write_members(const tkl__search_schema *schema, const values *v, tkl
 
 static int by_text(const void *a, const void *b)
 {
-    const tkl__word *x = a, *y = b;
-    int order = tkl__word_compare(&x->text, &y->text);
+    const tkl__text_word *x = a, *y = b;
+    int order = tkl__text_word_compare(&x->text, &y->text);
     return order ? order : (x->position > y->position) - (x->position < y->position);
 }
 
 /* Writes the term of words[from..to), which are the same. */
-static void write_word(const tkl__search_schema *schema, const tkl__word *words, size_t count,
+static void write_word(const tkl__search_schema *schema, const tkl__text_word *words, size_t count,
                        uint32_t *positions, tkl__buf *out)
 {
     tkl__buf term;
@@ -169,7 +169,7 @@ static void write_word(const tkl__search_schema *schema, const tkl__word *words,
     tkl__buf_free(&term);
 }
 
-static int write_words(const tkl__search_schema *schema, tkl__word_list *list, tkl__buf *out,
+static int write_words(const tkl__search_schema *schema, tkl__text_word_list *list, tkl__buf *out,
                        size_t *count)
 {
     uint32_t *positions = malloc((list->count + 1) * sizeof *positions);
@@ -180,7 +180,7 @@ static int write_words(const tkl__search_schema *schema, tkl__word_list *list, t
     for (size_t i = 0, end; i < list->count; i = end) {
         end = i + 1;
         while (end < list->count &&
-               tkl__word_compare(&list->items[i].text, &list->items[end].text) == 0)
+               tkl__text_word_compare(&list->items[i].text, &list->items[end].text) == 0)
             end++;
         write_word(schema, list->items + i, end - i, positions, out);
         ++*count;
@@ -193,13 +193,13 @@ static int write_words(const tkl__search_schema *schema, tkl__word_list *list, t
 static int find_words(const tkl__search_schema *schema, tkl_bytes text, tkl__buf *out,
                       size_t *count, uint32_t *length)
 {
-    tkl__word_list words;
+    tkl__text_word_list words;
     int rc = tkl__text_words(text, &schema->words, &words);
     if (rc != TKL_OK)
         return rc;
     *length = (uint32_t)words.count;
     rc = write_words(schema, &words, out, count);
-    tkl__word_list_free(&words);
+    tkl__text_word_list_free(&words);
     return rc;
 }
 

@@ -186,7 +186,7 @@ static int count_values(facet *x)
 static int by_sort(const void *a, const void *b)
 {
     const tkl__search_cell *x = a, *y = b;
-    return tkl__word_compare(&x->sort, &y->sort);
+    return tkl__text_word_compare(&x->sort, &y->sort);
 }
 
 /* The values of all documents that came, sorted. */
@@ -212,7 +212,7 @@ static int count_here(facet *x)
     x->counts = tkl__search_box_alloc(f->box, (f->item_count + 1) * sizeof *x->counts);
     int rc = cells && x->counts ? read_cells(x, cells, &count) : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        if (i == 0 || tkl__word_compare(&cells[i - 1].sort, &cells[i].sort) != 0)
+        if (i == 0 || tkl__text_word_compare(&cells[i - 1].sort, &cells[i].sort) != 0)
             x->counts[x->count++].value = cells[i].text;
         x->counts[x->count - 1].count++;
     }
@@ -227,7 +227,7 @@ static int by_count(const void *a, const void *b)
     const tkl_search_count *x = a, *y = b;
     if (x->count != y->count)
         return x->count > y->count ? -1 : 1;
-    return tkl__word_compare(&x->value, &y->value);
+    return tkl__text_word_compare(&x->value, &y->value);
 }
 
 /* The most frequent values; those that no document of the result has are left out. */

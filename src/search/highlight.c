@@ -20,14 +20,14 @@ typedef struct span {
 } span;
 
 typedef struct finder {
-    const tkl__word_list *words;
+    const tkl__text_word_list *words;
     size_t *by_text; /* the words in the order of their terms */
     span *spans;
     size_t count, cap;
     bool failed;
 } finder;
 
-static void add_span(finder *f, const tkl__word *first, const tkl__word *last)
+static void add_span(finder *f, const tkl__text_word *first, const tkl__text_word *last)
 {
     if (f->count == f->cap) {
         size_t cap = f->cap ? 2 * f->cap : 32;
@@ -45,9 +45,9 @@ static void add_span(finder *f, const tkl__word *first, const tkl__word *last)
 
 static int by_term(const void *a, const void *b, void *words)
 {
-    const tkl__word *items = words, *x = &items[*(const size_t *)a],
-                    *y = &items[*(const size_t *)b];
-    int order = tkl__word_compare(&x->text, &y->text);
+    const tkl__text_word *items = words, *x = &items[*(const size_t *)a],
+                         *y = &items[*(const size_t *)b];
+    int order = tkl__text_word_compare(&x->text, &y->text);
     return order ? order : (x->position > y->position) - (x->position < y->position);
 }
 
@@ -62,7 +62,7 @@ static bool sort_words(finder *f)
     return true;
 }
 
-static const tkl__word *nth(const finder *f, size_t i)
+static const tkl__text_word *nth(const finder *f, size_t i)
 {
     return &f->words->items[f->by_text[i]];
 }
@@ -73,8 +73,8 @@ static size_t lower_bound(const finder *f, tkl_bytes term, uint32_t position)
     size_t low = 0, high = f->words->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const tkl__word *word = nth(f, middle);
-        int order = tkl__word_compare(&word->text, &term);
+        const tkl__text_word *word = nth(f, middle);
+        int order = tkl__text_word_compare(&word->text, &term);
         if (order < 0 || (order == 0 && word->position < position))
             low = middle + 1;
         else
@@ -83,7 +83,7 @@ static size_t lower_bound(const finder *f, tkl_bytes term, uint32_t position)
     return low;
 }
 
-static bool fits(const tkl__word *word, const tkl__query_term *term)
+static bool fits(const tkl__text_word *word, const tkl__query_term *term)
 {
     bool long_enough =
         term->prefix ? word->text.len >= term->text.len : word->text.len == term->text.len;
@@ -108,17 +108,17 @@ static void mark_terms(finder *f, const tkl__query_item *item)
 }
 
 /* The word with this term at this position; NULL: there is none. */
-static const tkl__word *word_at(const finder *f, tkl_bytes term, uint32_t position)
+static const tkl__text_word *word_at(const finder *f, tkl_bytes term, uint32_t position)
 {
     size_t i = lower_bound(f, term, position);
     if (i == f->words->count || nth(f, i)->position != position)
         return NULL;
-    return tkl__word_compare(&nth(f, i)->text, &term) == 0 ? nth(f, i) : NULL;
+    return tkl__text_word_compare(&nth(f, i)->text, &term) == 0 ? nth(f, i) : NULL;
 }
 
-static void mark_phrase_at(finder *f, const tkl__query_item *item, const tkl__word *first)
+static void mark_phrase_at(finder *f, const tkl__query_item *item, const tkl__text_word *first)
 {
-    const tkl__word *last = first;
+    const tkl__text_word *last = first;
     for (size_t i = 1; i < item->count; i++) {
         last = word_at(f, item->terms[i].text, first->position + item->terms[i].at);
         if (!last)
@@ -335,7 +335,7 @@ int tkl__highlight_query(tkl_bytes text, const tkl__query_rules *rules, tkl__que
 int tkl__highlight(tkl_bytes text, const tkl__query *query, const tkl__query_rules *rules,
                    const tkl__highlight_options *options, tkl__buf *out, size_t *count)
 {
-    tkl__word_list words;
+    tkl__text_word_list words;
     int rc = tkl__text_words(text, rules->words, &words);
     if (rc != TKL_OK)
         return rc;
@@ -344,6 +344,6 @@ int tkl__highlight(tkl_bytes text, const tkl__query *query, const tkl__query_rul
     *count = rc == TKL_OK ? write_marked(&f, text, options, out) : 0;
     free(f.by_text);
     free(f.spans);
-    tkl__word_list_free(&words);
+    tkl__text_word_list_free(&words);
     return rc == TKL_OK && out->failed ? tkl__nomem() : rc;
 }

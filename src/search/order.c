@@ -132,7 +132,7 @@ static int by_key(const tkl__search_found *x, const tkl__search_found *y, bool n
     if (numeric && x->key.present)
         order = (x->key.number > y->key.number) - (x->key.number < y->key.number);
     else if (x->key.present)
-        order = tkl__word_compare(&x->key.sort, &y->key.sort);
+        order = tkl__text_word_compare(&x->key.sort, &y->key.sort);
     if (order == 0)
         order = by_number_text(x->number, y->number);
     return order ? order : (x->shard > y->shard) - (x->shard < y->shard);

@@ -31,8 +31,8 @@ typedef struct tkl__query_field {
 typedef struct tkl__query_rules {
     const tkl__query_field *fields;
     size_t field_count;
-    const tkl__word_options *words; /* those of the documents; NULL: folded words */
-    bool positions;                 /* the index knows where words stand */
+    const tkl__text_word_options *words; /* those of the documents; NULL: folded words */
+    bool positions;                      /* the index knows where words stand */
 } tkl__query_rules;
 
 typedef struct tkl__query_term {

@@ -20,15 +20,16 @@ typedef struct maker {
 
 /* ---- Words --------------------------------------------------------------- */
 
-static tkl__word_options query_words(const tkl__query_rules *rules)
+static tkl__text_word_options query_words(const tkl__query_rules *rules)
 {
-    tkl__word_options options = rules->words ? *rules->words : (tkl__word_options){.fold = 0};
+    tkl__text_word_options options =
+        rules->words ? *rules->words : (tkl__text_word_options){.fold = 0};
     options.query = true;
     return options;
 }
 
 /* Room for one term more than there are words. */
-static int take_terms(maker *m, const tkl__word_list *words)
+static int take_terms(maker *m, const tkl__text_word_list *words)
 {
     tkl__query_item *item = m->item;
     item->terms = tkl__query_alloc(m->query, (words->count + 1) * sizeof *item->terms);
@@ -46,13 +47,13 @@ static int take_terms(maker *m, const tkl__word_list *words)
 
 static int make_terms(maker *m, tkl_bytes text)
 {
-    tkl__word_options options = query_words(m->rules);
-    tkl__word_list words;
+    tkl__text_word_options options = query_words(m->rules);
+    tkl__text_word_list words;
     int rc = tkl__text_words(text, &options, &words);
     if (rc != TKL_OK)
         return rc;
     rc = take_terms(m, &words);
-    tkl__word_list_free(&words);
+    tkl__text_word_list_free(&words);
     return rc;
 }
 
@@ -82,7 +83,7 @@ static int make_words(maker *m)
 
 /* The last word of a list, and a prefix if it is not Chinese: a Chinese text is found wherever it
  * stands anyway. */
-static int add_prefix(maker *m, const tkl__word *last)
+static int add_prefix(maker *m, const tkl__text_word *last)
 {
     tkl_bytes text = tkl__query_copy(m->query, last->text);
     if (!text.data)
@@ -92,13 +93,13 @@ static int add_prefix(maker *m, const tkl__word *last)
     return TKL_OK;
 }
 
-static int take_prefix(maker *m, const tkl__word_list *words)
+static int take_prefix(maker *m, const tkl__text_word_list *words)
 {
     tkl_bytes text = m->piece->text;
-    const tkl__word *last = words->count ? &words->items[words->count - 1] : NULL;
+    const tkl__text_word *last = words->count ? &words->items[words->count - 1] : NULL;
     if (!last || last->start + last->len != text.len)
         return tkl__query_fail(m->whole, m->piece->start, "there is no word before '*'");
-    if (last->kind != TKL__WORD)
+    if (last->kind != TKL__TEXT_WORD)
         return make_words(m);
     int rc = make_terms(m, (tkl_bytes){text.data, last->start});
     return rc == TKL_OK ? add_prefix(m, last) : rc;
@@ -108,15 +109,15 @@ static int take_prefix(maker *m, const tkl__word_list *words)
  * not compared with stop words, since it is not a whole word. */
 static int make_prefix(maker *m)
 {
-    tkl__word_options options = query_words(m->rules);
-    tkl__word_list words;
+    tkl__text_word_options options = query_words(m->rules);
+    tkl__text_word_list words;
     options.stem = NULL;
     options.stop = NULL;
     int rc = tkl__text_words(m->piece->text, &options, &words);
     if (rc != TKL_OK)
         return rc;
     rc = take_prefix(m, &words);
-    tkl__word_list_free(&words);
+    tkl__text_word_list_free(&words);
     return rc;
 }
 

@@ -31,7 +31,7 @@ static int keep(tkl__query *query, tkl__buf *out, tkl_bytes *key)
 static int by_text(const void *a, const void *b)
 {
     const tkl__query_term *x = a, *y = b;
-    int order = tkl__word_compare(&x->text, &y->text);
+    int order = tkl__text_word_compare(&x->text, &y->text);
     return order ? order : x->prefix - y->prefix;
 }
 
@@ -94,7 +94,7 @@ static int key_item(tkl__query *query, const tkl__query_rules *rules, tkl__query
 static int by_item(const void *a, const void *b)
 {
     const tkl__query_item *x = a, *y = b;
-    return tkl__word_compare(&x->key, &y->key);
+    return tkl__text_word_compare(&x->key, &y->key);
 }
 
 static int tidy_items(tkl__query *query, const tkl__query_rules *rules, tkl__query_item *items,
@@ -232,7 +232,7 @@ static int key_group(tkl__query *query, const tkl__query_rules *rules, tkl__quer
 static int by_group(const void *a, const void *b)
 {
     const tkl__query_group *x = a, *y = b;
-    return tkl__word_compare(&x->key, &y->key);
+    return tkl__text_word_compare(&x->key, &y->key);
 }
 
 static int tidy_groups(tkl__query *query, const tkl__query_rules *rules)

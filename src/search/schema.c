@@ -207,7 +207,7 @@ static bool read_settings(tkl__search_schema *schema, const tkl_bytes *values)
 
 /* ---- What is made of it -------------------------------------------------- */
 
-static int make_set(tkl_bytes text, unsigned fold, tkl__word_set *set)
+static int make_set(tkl_bytes text, unsigned fold, tkl__text_word_set *set)
 {
     tkl_bytes word, rest = text;
     size_t count = 0;
@@ -219,12 +219,12 @@ static int make_set(tkl_bytes text, unsigned fold, tkl__word_set *set)
     rest = text;
     for (size_t i = 0; i < count; i++)
         next_word(&rest, &words[i]);
-    int rc = tkl__word_set_make(words, count, fold, set);
+    int rc = tkl__text_word_set_make(words, count, fold, set);
     free(words);
     return rc;
 }
 
-static int make_usual(unsigned fold, tkl__word_set *set)
+static int make_usual(unsigned fold, tkl__text_word_set *set)
 {
     tkl__buf both;
     tkl__buf_init(&both);
@@ -239,8 +239,8 @@ static int make_usual(unsigned fold, tkl__word_set *set)
 static int make_words(tkl__search_schema *schema)
 {
     const tkl_search_schema *is = &schema->is;
-    unsigned fold = (is->accents ? TKL__FOLD_ACCENTS : 0u) |
-                    (is->scripts_apart ? 0u : (unsigned)TKL__FOLD_CHINESE);
+    unsigned fold = (is->accents ? TKL__TEXT_FOLD_ACCENTS : 0u) |
+                    (is->scripts_apart ? 0u : (unsigned)TKL__TEXT_FOLD_CHINESE);
     int rc = TKL_OK;
     if (is->stop_words.len)
         rc = make_set(is->stop_words, fold, &schema->stop);
@@ -248,11 +248,11 @@ static int make_words(tkl__search_schema *schema)
         rc = make_usual(fold, &schema->stop);
     if (rc == TKL_OK && is->user_words.len)
         rc = make_set(is->user_words, fold, &schema->user);
-    schema->words = (tkl__word_options){.fold = fold,
-                                        .stem = is->stem,
-                                        .stop = schema->stop.count ? &schema->stop : NULL,
-                                        .user = schema->user.count ? &schema->user : NULL,
-                                        .bigrams = !is->no_bigrams};
+    schema->words = (tkl__text_word_options){.fold = fold,
+                                             .stem = is->stem,
+                                             .stop = schema->stop.count ? &schema->stop : NULL,
+                                             .user = schema->user.count ? &schema->user : NULL,
+                                             .bigrams = !is->no_bigrams};
     schema->rules = (tkl__query_rules){.fields = schema->fields,
                                        .field_count = is->field_count,
                                        .words = &schema->words,
@@ -282,8 +282,8 @@ void tkl__search_schema_free(tkl__search_schema *schema)
         tkl__search_shard_close(&schema->shards[i]);
     free(schema->shards);
     free((void *)schema->versions);
-    tkl__word_set_free(&schema->stop);
-    tkl__word_set_free(&schema->user);
+    tkl__text_word_set_free(&schema->stop);
+    tkl__text_word_set_free(&schema->user);
     free(schema->store);
     free(schema);
 }

@@ -303,7 +303,7 @@ static int add_large(tkl__search_writer *w, const slice *s, size_t doc)
 static int by_id(const void *a, const void *b)
 {
     const tkl__search_ready *const *x = a, *const *y = b;
-    int order = tkl__word_compare(&(*x)->doc->id, &(*y)->doc->id);
+    int order = tkl__text_word_compare(&(*x)->doc->id, &(*y)->doc->id);
     return order ? order : (*x > *y) - (*x < *y);
 }
 
@@ -317,7 +317,7 @@ static int drop_repeated(slice *s)
         sorted[i] = &s->ready[i];
     qsort(sorted, s->count, sizeof(tkl__search_ready *), by_id);
     for (size_t i = 0; i + 1 < s->count; i++)
-        if (tkl__word_compare(&sorted[i]->doc->id, &sorted[i + 1]->doc->id) == 0)
+        if (tkl__text_word_compare(&sorted[i]->doc->id, &sorted[i + 1]->doc->id) == 0)
             sorted[i]->doc = NULL;
     free(sorted);
     return TKL_OK;

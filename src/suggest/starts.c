@@ -29,7 +29,7 @@ int tkl__suggest_key(tkl_bytes text, const tkl__suggest_settings *settings, tkl_
 {
     tkl__buf folded;
     tkl__buf_init(&folded);
-    unsigned how = TKL__FOLD_HANGUL | (settings->accents ? TKL__FOLD_ACCENTS : 0U);
+    unsigned how = TKL__TEXT_FOLD_HANGUL | (settings->accents ? TKL__TEXT_FOLD_ACCENTS : 0U);
     int rc = tkl__text_fold(text, how, &folded);
     if (rc == TKL_OK)
         tkl__lex_escape(out, (tkl_bytes){folded.data, folded.len});
@@ -77,7 +77,7 @@ static int visit_form(tkl_bytes form, visit_start *visit, void *arg)
     tkl__buf plain;
     tkl__buf_init(&plain);
     for (size_t i = 0; i < form.len; i++)
-        if (form.data[i] != TKL__SYLLABLE)
+        if (form.data[i] != TKL__TEXT_SYLLABLE)
             tkl__lex_escape(&plain, (tkl_bytes){form.data + i, 1});
     int rc = plain.failed ? tkl__nomem() : visit(arg, (tkl_bytes){plain.data, plain.len});
     tkl__buf_free(&plain);
@@ -90,7 +90,7 @@ enum { USUAL_FORMS = 2 };
 
 static int each_form(tkl_bytes key, which forms_of, visit_start *visit, void *arg)
 {
-    tkl__forms forms;
+    tkl__text_form_list forms;
     char *folded = malloc(key.len + 1);
     if (!folded)
         return tkl__nomem();
@@ -99,7 +99,7 @@ static int each_form(tkl_bytes key, which forms_of, visit_start *visit, void *ar
     for (size_t i = 0; rc == TKL_OK && i < forms.count; i++)
         if ((i < USUAL_FORMS) == (forms_of == USUAL))
             rc = visit_form(forms.items[i], visit, arg);
-    tkl__forms_free(&forms);
+    tkl__text_form_list_free(&forms);
     free(folded);
     return rc;
 }

@@ -14,14 +14,14 @@ typedef struct tkl__text_library {
     /* As in text.h. Their only errors are TKL_ENOMEM, TKL_EINVAL (no such stemmer) and TKL_EBUG. */
     int (*fold)(tkl_bytes text, unsigned how, tkl__buf *out);
     int (*cut)(tkl_bytes text, size_t max, size_t *len, size_t *count);
-    int (*forms)(tkl_bytes folded, tkl__forms *forms);
-    int (*words)(tkl_bytes text, const tkl__word_options *options, tkl__word_list *words);
+    int (*forms)(tkl_bytes folded, tkl__text_form_list *forms);
+    int (*words)(tkl_bytes text, const tkl__text_word_options *options, tkl__text_word_list *words);
     int (*check_stem)(const char *language);
 } tkl__text_library;
 
-/* Bytes in order, for qsort() and bsearch(); part of both libraries, as are tkl__word_set_has() and
+/* Bytes in order, for qsort() and bsearch(); part of both libraries, as are tkl__text_word_set_has() and
  * core/buf. */
-int tkl__word_compare(const void *a, const void *b);
+int tkl__text_word_compare(const void *a, const void *b);
 
 /* The one symbol that libtackle-text.so shows. */
 TKL_API const tkl__text_library *tkl__text_library_table(void);

@@ -7,7 +7,7 @@
 
 #include "text/library.h"
 
-int tkl__word_compare(const void *a, const void *b)
+int tkl__text_word_compare(const void *a, const void *b)
 {
     const tkl_bytes *x = a, *y = b;
     size_t shorter = x->len < y->len ? x->len : y->len;
@@ -15,8 +15,8 @@ int tkl__word_compare(const void *a, const void *b)
     return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-bool tkl__word_set_has(const tkl__word_set *set, tkl_bytes word)
+bool tkl__text_word_set_has(const tkl__text_word_set *set, tkl_bytes word)
 {
     return set->count && word.len <= set->longest &&
-           bsearch(&word, set->items, set->count, sizeof *set->items, tkl__word_compare);
+           bsearch(&word, set->items, set->count, sizeof *set->items, tkl__text_word_compare);
 }

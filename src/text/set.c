@@ -9,12 +9,12 @@
 #include "text/library.h"
 
 /* Sorts them and keeps each once. */
-static void tidy(tkl__word_set *set)
+static void tidy(tkl__text_word_set *set)
 {
     size_t kept = 0;
-    qsort(set->items, set->count, sizeof *set->items, tkl__word_compare);
+    qsort(set->items, set->count, sizeof *set->items, tkl__text_word_compare);
     for (size_t i = 0; i < set->count; i++) {
-        if (kept && tkl__word_compare(&set->items[kept - 1], &set->items[i]) == 0)
+        if (kept && tkl__text_word_compare(&set->items[kept - 1], &set->items[i]) == 0)
             continue;
         set->items[kept++] = set->items[i];
         if (set->items[i].len > set->longest)
@@ -24,7 +24,7 @@ static void tidy(tkl__word_set *set)
 }
 
 /* Folds them into one buffer; the items are lengths until the buffer stays where it is. */
-static int fold_all(const tkl_bytes *words, size_t count, unsigned fold, tkl__word_set *set,
+static int fold_all(const tkl_bytes *words, size_t count, unsigned fold, tkl__text_word_set *set,
                     tkl__buf *store)
 {
     for (size_t i = 0; i < count; i++) {
@@ -37,7 +37,7 @@ static int fold_all(const tkl_bytes *words, size_t count, unsigned fold, tkl__wo
     return TKL_OK;
 }
 
-static int keep_store(tkl__word_set *set, const tkl__buf *store)
+static int keep_store(tkl__text_word_set *set, const tkl__buf *store)
 {
     set->store = malloc(store->len + 1);
     if (!set->store)
@@ -51,10 +51,11 @@ static int keep_store(tkl__word_set *set, const tkl__buf *store)
     return TKL_OK;
 }
 
-int tkl__word_set_make(const tkl_bytes *words, size_t count, unsigned fold, tkl__word_set *set)
+int tkl__text_word_set_make(const tkl_bytes *words, size_t count, unsigned fold,
+                            tkl__text_word_set *set)
 {
     tkl__buf store;
-    *set = (tkl__word_set){.items = calloc(count + 1, sizeof *set->items), .count = count};
+    *set = (tkl__text_word_set){.items = calloc(count + 1, sizeof *set->items), .count = count};
     if (!set->items)
         return tkl__nomem();
     tkl__buf_init(&store);
@@ -65,13 +66,13 @@ int tkl__word_set_make(const tkl_bytes *words, size_t count, unsigned fold, tkl_
     if (rc == TKL_OK)
         tidy(set);
     else
-        tkl__word_set_free(set);
+        tkl__text_word_set_free(set);
     return rc;
 }
 
-void tkl__word_set_free(tkl__word_set *set)
+void tkl__text_word_set_free(tkl__text_word_set *set)
 {
     free(set->items);
     free(set->store);
-    *set = (tkl__word_set){.count = 0};
+    *set = (tkl__text_word_set){.count = 0};
 }

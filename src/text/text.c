@@ -139,10 +139,10 @@ int tkl__text_cut(tkl_bytes text, size_t max, size_t *len, size_t *count)
 
 /* ---- Pinyin -------------------------------------------------------------- */
 
-int tkl__text_forms(tkl_bytes folded, tkl__forms *forms)
+int tkl__text_forms(tkl_bytes folded, tkl__text_form_list *forms)
 {
     const tkl__text_library *library;
-    *forms = (tkl__forms){.count = 0};
+    *forms = (tkl__text_form_list){.count = 0};
     if (ascii_length(folded) == folded.len)
         return TKL_OK;
     int rc = check_length(folded);
@@ -151,10 +151,10 @@ int tkl__text_forms(tkl_bytes folded, tkl__forms *forms)
     return rc == TKL_OK ? said(library->forms(folded, forms)) : rc;
 }
 
-void tkl__forms_free(tkl__forms *forms)
+void tkl__text_form_list_free(tkl__text_form_list *forms)
 {
     free(forms->store);
-    *forms = (tkl__forms){.count = 0};
+    *forms = (tkl__text_form_list){.count = 0};
 }
 
 /* ---- Words --------------------------------------------------------------- */
@@ -168,11 +168,12 @@ int tkl__text_check_stem(const char *language)
     return rc;
 }
 
-int tkl__text_words(tkl_bytes text, const tkl__word_options *options, tkl__word_list *words)
+int tkl__text_words(tkl_bytes text, const tkl__text_word_options *options,
+                    tkl__text_word_list *words)
 {
-    static const tkl__word_options plain;
+    static const tkl__text_word_options plain;
     const tkl__text_library *library;
-    *words = (tkl__word_list){.count = 0};
+    *words = (tkl__text_word_list){.count = 0};
     if (!options)
         options = &plain;
     int rc = check_length(text);
@@ -183,9 +184,9 @@ int tkl__text_words(tkl_bytes text, const tkl__word_options *options, tkl__word_
     return rc == TKL_OK ? said(library->words(text, options, words)) : rc;
 }
 
-void tkl__word_list_free(tkl__word_list *words)
+void tkl__text_word_list_free(tkl__text_word_list *words)
 {
     free(words->items);
     free(words->store);
-    *words = (tkl__word_list){.count = 0};
+    *words = (tkl__text_word_list){.count = 0};
 }

@@ -26,17 +26,19 @@
 
 /* Case and compatibility forms are always folded (Unicode's NFKC_Casefold: "Ｓtraße" becomes
  * "strasse"); these add to it. */
-typedef enum tkl__fold {
-    TKL__FOLD_CASE = 0,
-    TKL__FOLD_ACCENTS = 1, /* "müller" becomes "muller"; the vowel signs of Hindi and the like, and
+typedef enum tkl__text_folding {
+    TKL__TEXT_FOLD_CASE = 0,
+    TKL__TEXT_FOLD_ACCENTS =
+        1, /* "müller" becomes "muller"; the vowel signs of Hindi and the like, and
                               the voicing marks of Japanese, are no accents */
-    TKL__FOLD_CHINESE = 2, /* traditional characters become simplified ones */
-    TKL__FOLD_HANGUL = 4,  /* Korean syllables become the letters that are typed for them, so that
+    TKL__TEXT_FOLD_CHINESE = 2, /* traditional characters become simplified ones */
+    TKL__TEXT_FOLD_HANGUL =
+        4, /* Korean syllables become the letters that are typed for them, so that
                               "기" and "긴" are beginnings of "기니" */
-} tkl__fold;
+} tkl__text_folding;
 
 /* Appends the folded text. Folding twice changes nothing. The fold of a prefix that ends between
- * two characters is a prefix of the text's fold. `how`: tkl__fold, combined with |. */
+ * two characters is a prefix of the text's fold. `how`: tkl__text_folding, combined with |. */
 int tkl__text_fold(tkl_bytes text, unsigned how, tkl__buf *out);
 
 /* ---- Characters ---------------------------------------------------------- */
@@ -47,17 +49,17 @@ int tkl__text_cut(tkl_bytes text, size_t max, size_t *len, size_t *count);
 /* ---- Pinyin -------------------------------------------------------------- */
 
 /* Stands before each Chinese character of the text in a form, but not at its beginning. */
-#define TKL__SYLLABLE '\x1f'
+#define TKL__TEXT_SYLLABLE '\x1f'
 
 /* A text has at most so many forms; they cover its first so many code points. */
-#define TKL__FORMS_MAX   48
-#define TKL__FORMS_REACH 16
+#define TKL__TEXT_FORMS_MAX   48
+#define TKL__TEXT_FORMS_REACH 16
 
-typedef struct tkl__forms {
-    tkl_bytes items[TKL__FORMS_MAX];
+typedef struct tkl__text_form_list {
+    tkl_bytes items[TKL__TEXT_FORMS_MAX];
     size_t count;
     char *store; /* owns the bytes */
-} tkl__forms;
+} tkl__text_form_list;
 
 /* The ways to write a folded text with fewer Chinese characters: by pinyin (without tones, "lv" and
  * "lu" for lü) and by initials; with all readings where a character has several. Of a text with
@@ -65,67 +67,70 @@ typedef struct tkl__forms {
  * the usual readings of the others. Also with its first characters as they are and the others in
  * pinyin ("张san", "张三feng"): the first six, and other readings there as far as there is room. The
  * usual readings come first. No Chinese character: no forms. */
-int tkl__text_forms(tkl_bytes folded, tkl__forms *forms);
-void tkl__forms_free(tkl__forms *forms); /* all zero is fine */
+int tkl__text_forms(tkl_bytes folded, tkl__text_form_list *forms);
+void tkl__text_form_list_free(tkl__text_form_list *forms); /* all zero is fine */
 
 /* ---- Words --------------------------------------------------------------- */
 
 /* Words to look up. All zero is an empty set. */
-typedef struct tkl__word_set {
+typedef struct tkl__text_word_set {
     tkl_bytes *items; /* sorted, each once */
     size_t count;
     size_t longest; /* bytes */
     char *store;    /* owns the bytes */
-} tkl__word_set;
+} tkl__text_word_set;
 
-/* A set of these words, folded as the words of a text are. Free with tkl__word_set_free(). */
-int tkl__word_set_make(const tkl_bytes *words, size_t count, unsigned fold, tkl__word_set *set);
-bool tkl__word_set_has(const tkl__word_set *set, tkl_bytes word);
-void tkl__word_set_free(tkl__word_set *set);
+/* A set of these words, folded as the words of a text are. Free with tkl__text_word_set_free(). */
+int tkl__text_word_set_make(const tkl_bytes *words, size_t count, unsigned fold,
+                            tkl__text_word_set *set);
+bool tkl__text_word_set_has(const tkl__text_word_set *set, tkl_bytes word);
+void tkl__text_word_set_free(tkl__text_word_set *set);
 
 /* The usual stop words of a language: "en" or "zh", separated by spaces; NULL: we have none. */
 const char *tkl__text_stop_words(const char *language);
 
-typedef enum tkl__word_kind {
-    TKL__WORD = 0,
-    TKL__BIGRAM = 1, /* two neighbours of a Chinese, Japanese or Korean run, no word */
-    TKL__SINGLE = 2, /* a character of such a run that is no word of it */
-} tkl__word_kind;
+typedef enum tkl__text_word_kind {
+    TKL__TEXT_WORD = 0,
+    TKL__TEXT_BIGRAM = 1, /* two neighbours of a Chinese, Japanese or Korean run, no word */
+    TKL__TEXT_SINGLE = 2, /* a character of such a run that is no word of it */
+} tkl__text_word_kind;
 
-typedef struct tkl__word {
+typedef struct tkl__text_word {
     tkl_bytes text; /* folded, stemmed */
     size_t start;   /* where it stands in the text, in bytes */
     size_t len;
     uint32_t position; /* counts words, stop words included; in such runs characters */
-    tkl__word_kind kind;
-} tkl__word;
+    tkl__text_word_kind kind;
+} tkl__text_word;
 
-typedef struct tkl__word_list {
-    tkl__word *items; /* by position */
+typedef struct tkl__text_word_list {
+    tkl__text_word *items; /* by position */
     size_t count;
     uint32_t positions; /* of the whole text: the position behind the last word */
     char *store;        /* owns the texts */
-} tkl__word_list;
+} tkl__text_word_list;
 
 /* All zero: folded words, nothing else. */
-typedef struct tkl__word_options {
-    unsigned fold;             /* tkl__fold */
-    const char *stem;          /* language, "en" or "english"; NULL: no stemming */
-    const tkl__word_set *stop; /* words to leave out; NULL: none */
-    const tkl__word_set *user; /* Chinese words of 2 to 16 characters that the dictionary may not
+typedef struct tkl__text_word_options {
+    unsigned fold;                  /* tkl__text_folding */
+    const char *stem;               /* language, "en" or "english"; NULL: no stemming */
+    const tkl__text_word_set *stop; /* words to leave out; NULL: none */
+    const tkl__text_word_set
+        *user;    /* Chinese words of 2 to 16 characters that the dictionary may not
                                   know; NULL: none */
-    bool bigrams;              /* of such runs, all pairs of neighbours and all
+    bool bigrams; /* of such runs, all pairs of neighbours and all
                                   characters but stop words: no substring is missed */
-    bool query;                /* with `bigrams`: of each such run only what every text that
+    bool query;   /* with `bigrams`: of each such run only what every text that
                                   contains it gives, whatever stands around it there */
-} tkl__word_options;
+} tkl__text_word_options;
 
 /* The words of a text: letters and digits as Unicode separates them (UAX 29, with apostrophes
  * inside of words), Chinese, Japanese and Thai by dictionary, emoji. ’ becomes '. A word that is
  * among the stop words when it is folded is left out. Stemmers see the accents, then those go if
  * asked. TKL_EINVAL: no such stemmer, or the text is too long. */
-int tkl__text_words(tkl_bytes text, const tkl__word_options *options, tkl__word_list *words);
-void tkl__word_list_free(tkl__word_list *words); /* all zero is fine */
+int tkl__text_words(tkl_bytes text, const tkl__text_word_options *options,
+                    tkl__text_word_list *words);
+void tkl__text_word_list_free(tkl__text_word_list *words); /* all zero is fine */
 
 /* Whether there is a stemmer for a language. */
 int tkl__text_check_stem(const char *language);

@@ -80,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const tkl__query_field fields[] = {{TKL_LIT("n"), true}, {TKL_LIT("t"), false}};
     unsigned how = size ? data[0] : 0;
-    tkl__word_options words = {.fold = how & 3, .bigrams = how & 4, .stem = how & 8 ? "en" : NULL};
+    tkl__text_word_options words = {
+        .fold = how & 3, .bigrams = how & 4, .stem = how & 8 ? "en" : NULL};
     tkl__query_rules rules = {fields, 2, how & 16 ? NULL : &words, how & 32};
     tkl_bytes text = {(const char *)data + (size > 0), size - (size > 0)};
     tkl__query query;

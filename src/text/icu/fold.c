@@ -145,7 +145,7 @@ static int simplify(const units *in, units *out)
         return TKL_ENOMEM;
     for (int32_t i = 0; i < in->len;) {
         U16_NEXT(in->data, i, in->len, c);
-        c = tkl__simplified(c);
+        c = tkl__text_simplified(c);
         U16_APPEND_UNSAFE(out->data, out->len, c);
     }
     return TKL_OK;
@@ -237,7 +237,7 @@ static int fold_units(units **text, units **spare, unsigned how)
         return TKL_EBUG;
     int rc = normalize(casefold, *text, *spare);
     swap(text, spare);
-    if (rc == TKL_OK && how & TKL__FOLD_ACCENTS) {
+    if (rc == TKL_OK && how & TKL__TEXT_FOLD_ACCENTS) {
         rc = normalize(nfd, *text, *spare);
         if (rc == TKL_OK)
             rc = drop_accents(*spare, *text);
@@ -245,11 +245,11 @@ static int fold_units(units **text, units **spare, unsigned how)
             rc = normalize(nfc, *text, *spare);
         swap(text, spare);
     }
-    if (rc == TKL_OK && how & TKL__FOLD_CHINESE) {
+    if (rc == TKL_OK && how & TKL__TEXT_FOLD_CHINESE) {
         rc = simplify(*text, *spare);
         swap(text, spare);
     }
-    if (rc == TKL_OK && how & TKL__FOLD_HANGUL) {
+    if (rc == TKL_OK && how & TKL__TEXT_FOLD_HANGUL) {
         rc = spell_hangul(*text, *spare);
         swap(text, spare);
     }
@@ -287,7 +287,7 @@ static int32_t valid_length(const char *data, int32_t len, int32_t *broken)
     return len;
 }
 
-int tkl__icu_fold(tkl_bytes text, unsigned how, tkl__buf *out)
+int tkl__text_icu_fold(tkl_bytes text, unsigned how, tkl__buf *out)
 {
     int rc = TKL_OK;
     for (size_t at = 0; rc == TKL_OK && at < text.len;) {
@@ -304,12 +304,12 @@ int tkl__icu_fold(tkl_bytes text, unsigned how, tkl__buf *out)
 
 /* ---- Characters ---------------------------------------------------------- */
 
-int tkl__icu_cut(tkl_bytes text, size_t max, size_t *len, size_t *count)
+int tkl__text_icu_cut(tkl_bytes text, size_t max, size_t *len, size_t *count)
 {
-    tkl__workshop *shop = tkl__workshop_get();
+    tkl__text_workshop *shop = tkl__text_workshop_get();
     if (!shop)
         return TKL_ENOMEM;
-    UBreakIterator *it = tkl__iterate(&shop->characters, UBRK_CHARACTER, &shop->text, text);
+    UBreakIterator *it = tkl__text_iterate(&shop->characters, UBRK_CHARACTER, &shop->text, text);
     if (!it)
         return TKL_EBUG;
     *len = *count = 0;

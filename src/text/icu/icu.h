@@ -13,31 +13,32 @@
 struct sb_stemmer;
 
 /* Each thread has its own break iterators and stemmer: making them costs more than most texts. */
-typedef struct tkl__workshop {
+typedef struct tkl__text_workshop {
     UBreakIterator *characters, *words;
     UText text; /* what they work on */
     struct sb_stemmer *stemmer;
     char language[32]; /* of the stemmer */
-} tkl__workshop;
+} tkl__text_workshop;
 
 /* The calling thread's; NULL: no memory. */
-tkl__workshop *tkl__workshop_get(void);
+tkl__text_workshop *tkl__text_workshop_get(void);
 
 /* The iterator, set to the beginning of a text that stays in place meanwhile. NULL: ICU failed. */
-UBreakIterator *tkl__iterate(UBreakIterator **iterator, UBreakIteratorType type, UText *view,
-                             tkl_bytes text);
+UBreakIterator *tkl__text_iterate(UBreakIterator **iterator, UBreakIteratorType type, UText *view,
+                                  tkl_bytes text);
 
 /* The simplified form of a traditional character, or the character. */
-UChar32 tkl__simplified(UChar32 c);
+UChar32 tkl__text_simplified(UChar32 c);
 
 /* The syllables of a Chinese character, the usual one first; 0: it is none. */
-#define TKL__READINGS_MAX 16
-size_t tkl__readings(UChar32 c, const char *syllables[TKL__READINGS_MAX]);
+#define TKL__TEXT_READINGS_MAX 16
+size_t tkl__text_readings(UChar32 c, const char *syllables[TKL__TEXT_READINGS_MAX]);
 
-int tkl__icu_fold(tkl_bytes text, unsigned how, tkl__buf *out);
-int tkl__icu_cut(tkl_bytes text, size_t max, size_t *len, size_t *count);
-int tkl__icu_forms(tkl_bytes folded, tkl__forms *forms);
-int tkl__icu_words(tkl_bytes text, const tkl__word_options *options, tkl__word_list *words);
-int tkl__icu_check_stem(const char *language);
+int tkl__text_icu_fold(tkl_bytes text, unsigned how, tkl__buf *out);
+int tkl__text_icu_cut(tkl_bytes text, size_t max, size_t *len, size_t *count);
+int tkl__text_icu_forms(tkl_bytes folded, tkl__text_form_list *forms);
+int tkl__text_icu_words(tkl_bytes text, const tkl__text_word_options *options,
+                        tkl__text_word_list *words);
+int tkl__text_icu_check_stem(const char *language);
 
 #endif

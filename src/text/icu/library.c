@@ -15,11 +15,11 @@ const tkl__text_library *tkl__text_library_table(void)
     static const tkl__text_library table = {
         .version = TKL_VERSION,
         .size = sizeof table,
-        .fold = tkl__icu_fold,
-        .cut = tkl__icu_cut,
-        .forms = tkl__icu_forms,
-        .words = tkl__icu_words,
-        .check_stem = tkl__icu_check_stem,
+        .fold = tkl__text_icu_fold,
+        .cut = tkl__text_icu_cut,
+        .forms = tkl__text_icu_forms,
+        .words = tkl__text_icu_words,
+        .check_stem = tkl__text_icu_check_stem,
     };
     return &table;
 }
@@ -31,7 +31,7 @@ static bool key_made;
 
 static void workshop_free(void *arg)
 {
-    tkl__workshop *shop = arg;
+    tkl__text_workshop *shop = arg;
     ubrk_close(shop->characters);
     ubrk_close(shop->words);
     utext_close(&shop->text);
@@ -45,11 +45,11 @@ __attribute__((constructor)) static void make_key(void)
     key_made = pthread_key_create(&key, workshop_free) == 0;
 }
 
-tkl__workshop *tkl__workshop_get(void)
+tkl__text_workshop *tkl__text_workshop_get(void)
 {
     if (!key_made)
         return NULL;
-    tkl__workshop *shop = pthread_getspecific(key);
+    tkl__text_workshop *shop = pthread_getspecific(key);
     if (shop)
         return shop;
     shop = calloc(1, sizeof *shop);
@@ -62,8 +62,8 @@ tkl__workshop *tkl__workshop_get(void)
     return NULL;
 }
 
-UBreakIterator *tkl__iterate(UBreakIterator **iterator, UBreakIteratorType type, UText *view,
-                             tkl_bytes text)
+UBreakIterator *tkl__text_iterate(UBreakIterator **iterator, UBreakIteratorType type, UText *view,
+                                  tkl_bytes text)
 {
     UErrorCode status = U_ZERO_ERROR;
     if (!*iterator)

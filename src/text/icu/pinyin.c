@@ -37,7 +37,7 @@ static size_t lower_bound(const uint32_t *values, size_t count, size_t stride, u
     return low;
 }
 
-UChar32 tkl__simplified(UChar32 c)
+UChar32 tkl__text_simplified(UChar32 c)
 {
     if (c < 0x3400)
         return c;
@@ -47,7 +47,7 @@ UChar32 tkl__simplified(UChar32 c)
 }
 
 /* The readings of a character are in order of use, so only the characters are sorted. */
-size_t tkl__readings(UChar32 c, const char *found[TKL__READINGS_MAX])
+size_t tkl__text_readings(UChar32 c, const char *found[TKL__TEXT_READINGS_MAX])
 {
     size_t low = 0, high = COUNT(readings), count = 0;
     if (c < 0x3400)
@@ -60,7 +60,7 @@ size_t tkl__readings(UChar32 c, const char *found[TKL__READINGS_MAX])
             high = middle;
     }
     for (; low < COUNT(readings) && readings[low] >> 11 == (uint32_t)c; low++)
-        if (count < TKL__READINGS_MAX)
+        if (count < TKL__TEXT_READINGS_MAX)
             found[count++] = syllables[readings[low] & 2047];
     return count;
 }
@@ -70,16 +70,16 @@ size_t tkl__readings(UChar32 c, const char *found[TKL__READINGS_MAX])
 /* A code point of the text: its bytes, or the ways to write it. */
 typedef struct letter {
     tkl_bytes bytes;
-    const char *syllables[TKL__READINGS_MAX];
+    const char *syllables[TKL__TEXT_READINGS_MAX];
     size_t count; /* 0: not Chinese */
 } letter;
 
 typedef struct spelling {
-    letter letters[TKL__FORMS_REACH];
+    letter letters[TKL__TEXT_FORMS_REACH];
     size_t count;
     size_t kept; /* letters that stay as they are */
     tkl__buf store;
-    size_t ends[TKL__FORMS_MAX]; /* of the forms in the store */
+    size_t ends[TKL__TEXT_FORMS_MAX]; /* of the forms in the store */
     size_t forms;
 } spelling;
 
@@ -87,13 +87,13 @@ static bool take_letters(spelling *s, tkl_bytes text)
 {
     bool chinese = false;
     int32_t len = (int32_t)text.len;
-    for (int32_t at = 0; at < len && s->count < TKL__FORMS_REACH;) {
+    for (int32_t at = 0; at < len && s->count < TKL__TEXT_FORMS_REACH;) {
         UChar32 c;
         int32_t start = at;
         U8_NEXT(text.data, at, len, c);
         letter *l = &s->letters[s->count++];
         l->bytes = (tkl_bytes){text.data + start, (size_t)(at - start)};
-        l->count = tkl__readings(c, l->syllables);
+        l->count = tkl__text_readings(c, l->syllables);
         chinese = chinese || l->count;
     }
     return chinese;
@@ -119,9 +119,9 @@ static size_t ways(const spelling *s, size_t i)
 /* Adds the form with these readings, unless it is there already or there are enough. */
 static void write_form(spelling *s, const size_t *chosen, bool initials)
 {
-    static const char mark = TKL__SYLLABLE;
+    static const char mark = TKL__TEXT_SYLLABLE;
     size_t start = s->store.len;
-    if (s->forms == TKL__FORMS_MAX)
+    if (s->forms == TKL__TEXT_FORMS_MAX)
         return;
     for (size_t i = 0; i < s->count; i++) {
         const letter *l = &s->letters[i];
@@ -163,14 +163,14 @@ static bool few(const spelling *s, size_t most)
 
 static void write_usual(spelling *s, bool initials)
 {
-    static const size_t usual[TKL__FORMS_REACH];
+    static const size_t usual[TKL__TEXT_FORMS_REACH];
     write_form(s, usual, initials);
 }
 
 /* All combinations of readings, or if these are too many each other reading by itself. */
 static void write_others(spelling *s, bool initials)
 {
-    size_t chosen[TKL__FORMS_REACH] = {0}, most = s->forms + OTHERS_MAX;
+    size_t chosen[TKL__TEXT_FORMS_REACH] = {0}, most = s->forms + OTHERS_MAX;
     if (few(s, OTHERS_MAX + 1)) {
         do
             write_form(s, chosen, initials);
@@ -222,7 +222,7 @@ static void write_all(spelling *s)
     write_mixed(s, write_others);
 }
 
-static int give_forms(spelling *s, tkl__forms *forms)
+static int give_forms(spelling *s, tkl__text_form_list *forms)
 {
     size_t start = 0;
     if (s->store.failed)
@@ -239,7 +239,7 @@ static int give_forms(spelling *s, tkl__forms *forms)
     return TKL_OK;
 }
 
-int tkl__icu_forms(tkl_bytes folded, tkl__forms *forms)
+int tkl__text_icu_forms(tkl_bytes folded, tkl__text_form_list *forms)
 {
     spelling *s = malloc(sizeof *s);
     int rc = TKL_OK;

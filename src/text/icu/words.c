@@ -25,10 +25,10 @@
 
 /* Words under construction; their texts are offsets into the store until that is complete. */
 typedef struct harvest {
-    const tkl__word_options *options;
+    const tkl__text_word_options *options;
     tkl_bytes text;
     struct sb_stemmer *stemmer; /* NULL: none */
-    tkl__word *items;
+    tkl__text_word *items;
     size_t *offsets;
     size_t count, cap;
     tkl__buf store;
@@ -48,7 +48,7 @@ static bool grow_items(harvest *h)
     if (h->count < h->cap)
         return true;
     size_t cap = h->cap ? h->cap * 2 : 64;
-    tkl__word *items = realloc(h->items, cap * sizeof *items);
+    tkl__text_word *items = realloc(h->items, cap * sizeof *items);
     if (items)
         h->items = items;
     size_t *offsets = items ? realloc(h->offsets, cap * sizeof *offsets) : NULL;
@@ -97,7 +97,7 @@ static void plain_apostrophes(tkl__buf *store, size_t start)
 static int fold_plain(harvest *h, tkl_bytes source, unsigned how)
 {
     size_t start = h->store.len;
-    int rc = tkl__icu_fold(source, how, &h->store);
+    int rc = tkl__text_icu_fold(source, how, &h->store);
     plain_apostrophes(&h->store, start);
     return rc;
 }
@@ -107,7 +107,7 @@ static int stem(harvest *h, size_t start, tkl_bytes source)
 {
     unsigned how = h->options->fold;
     h->store.len = start;
-    int rc = fold_plain(h, source, how & ~(unsigned)TKL__FOLD_ACCENTS);
+    int rc = fold_plain(h, source, how & ~(unsigned)TKL__TEXT_FOLD_ACCENTS);
     if (rc != TKL_OK)
         return rc;
     const sb_symbol *word = (const sb_symbol *)h->store.data + start;
@@ -116,32 +116,33 @@ static int stem(harvest *h, size_t start, tkl_bytes source)
         return TKL_ENOMEM;
     h->store.len = start;
     tkl_bytes result = {(const char *)stemmed, (size_t)sb_stemmer_length(h->stemmer)};
-    return tkl__icu_fold(result, how, &h->store);
+    return tkl__text_icu_fold(result, how, &h->store);
 }
 
 /* Adds the word at [start, end) of the text, unless it is a stop word. */
-static int add_word(harvest *h, size_t start, size_t end, uint32_t position, tkl__word_kind kind)
+static int add_word(harvest *h, size_t start, size_t end, uint32_t position,
+                    tkl__text_word_kind kind)
 {
-    const tkl__word_options *o = h->options;
+    const tkl__text_word_options *o = h->options;
     tkl_bytes source = {h->text.data + start, end - start};
     size_t offset = h->store.len;
     if (!grow_items(h))
         return TKL_ENOMEM;
     int rc = fold_plain(h, source, o->fold);
     tkl_bytes folded = {h->store.data + offset, h->store.len - offset};
-    bool stop = kind != TKL__BIGRAM && o->stop && tkl__word_set_has(o->stop, folded);
-    if (rc == TKL_OK && !stop && h->stemmer && kind == TKL__WORD)
+    bool stop = kind != TKL__TEXT_BIGRAM && o->stop && tkl__text_word_set_has(o->stop, folded);
+    if (rc == TKL_OK && !stop && h->stemmer && kind == TKL__TEXT_WORD)
         rc = stem(h, offset, source);
     if (rc != TKL_OK || stop || h->store.len == offset) { /* nothing may be left of ignorables */
         h->store.len = offset;
         return rc;
     }
     h->offsets[h->count] = offset;
-    h->items[h->count++] = (tkl__word){.text = {NULL, h->store.len - offset},
-                                       .start = start,
-                                       .len = end - start,
-                                       .position = position,
-                                       .kind = kind};
+    h->items[h->count++] = (tkl__text_word){.text = {NULL, h->store.len - offset},
+                                            .start = start,
+                                            .len = end - start,
+                                            .position = position,
+                                            .kind = kind};
     return TKL_OK;
 }
 
@@ -156,7 +157,7 @@ static bool has_piece(const harvest *h, size_t start, size_t end)
     return false;
 }
 
-static int add_piece(harvest *h, size_t first, size_t characters, tkl__word_kind kind)
+static int add_piece(harvest *h, size_t first, size_t characters, tkl__text_word_kind kind)
 {
     size_t start = h->marks[first], end = h->marks[first + characters];
     uint32_t position = h->run_start + (uint32_t)first;
@@ -166,7 +167,7 @@ static int add_piece(harvest *h, size_t first, size_t characters, tkl__word_kind
 }
 
 /* Whether so many characters of the run are in the set. */
-static int look_up(harvest *h, const tkl__word_set *set, size_t first, size_t characters,
+static int look_up(harvest *h, const tkl__text_word_set *set, size_t first, size_t characters,
                    bool *found)
 {
     size_t offset = h->store.len, start = h->marks[first];
@@ -176,7 +177,8 @@ static int look_up(harvest *h, const tkl__word_set *set, size_t first, size_t ch
         return TKL_OK;
     int rc = fold_plain(h, source, h->options->fold);
     if (rc == TKL_OK)
-        *found = tkl__word_set_has(set, (tkl_bytes){h->store.data + offset, h->store.len - offset});
+        *found =
+            tkl__text_word_set_has(set, (tkl_bytes){h->store.data + offset, h->store.len - offset});
     h->store.len = offset;
     return rc;
 }
@@ -190,7 +192,7 @@ static int add_user_words(harvest *h, size_t first)
         bool known;
         rc = look_up(h, h->options->user, first, n, &known);
         if (rc == TKL_OK && known)
-            rc = add_piece(h, first, n, TKL__WORD);
+            rc = add_piece(h, first, n, TKL__TEXT_WORD);
     }
     return rc;
 }
@@ -203,9 +205,9 @@ static int add_pieces(harvest *h, size_t characters)
         if (h->options->user && h->options->user->count)
             rc = add_user_words(h, i);
         if (rc == TKL_OK && h->options->bigrams)
-            rc = add_piece(h, i, 1, TKL__SINGLE);
+            rc = add_piece(h, i, 1, TKL__TEXT_SINGLE);
         if (rc == TKL_OK && h->options->bigrams && i + 1 < characters)
-            rc = add_piece(h, i, 2, TKL__BIGRAM);
+            rc = add_piece(h, i, 2, TKL__TEXT_BIGRAM);
     }
     return rc;
 }
@@ -220,9 +222,9 @@ static int add_sure_pieces(harvest *h, size_t characters)
     if (rc != TKL_OK || stop)
         return rc;
     if (characters == 1 || known)
-        return add_piece(h, 0, characters, characters == 1 ? TKL__SINGLE : TKL__WORD);
+        return add_piece(h, 0, characters, characters == 1 ? TKL__TEXT_SINGLE : TKL__TEXT_WORD);
     for (size_t i = 0; rc == TKL_OK && i + 1 < characters; i++)
-        rc = add_piece(h, i, 2, TKL__BIGRAM);
+        rc = add_piece(h, i, 2, TKL__TEXT_BIGRAM);
     return rc;
 }
 
@@ -289,7 +291,7 @@ static int add_run_word(harvest *h, size_t start, size_t end)
     add_characters(h, start, end);
     if (h->failed)
         return TKL_ENOMEM;
-    return only_sure_pieces(h) ? TKL_OK : add_word(h, start, end, position, TKL__WORD);
+    return only_sure_pieces(h) ? TKL_OK : add_word(h, start, end, position, TKL__TEXT_WORD);
 }
 
 /* ---- All words ----------------------------------------------------------- */
@@ -315,7 +317,7 @@ static int add_part(harvest *h, size_t start, size_t end)
     if (is_in_run(c))
         return add_run_word(h, start, end);
     int rc = end_run(h);
-    return rc == TKL_OK ? add_word(h, start, end, h->position++, TKL__WORD) : rc;
+    return rc == TKL_OK ? add_word(h, start, end, h->position++, TKL__TEXT_WORD) : rc;
 }
 
 /* Where Korean letters begin or end. */
@@ -353,13 +355,13 @@ static int add_segment(harvest *h, size_t start, size_t end, int32_t status)
 
 static int by_position(const void *a, const void *b)
 {
-    const tkl__word *x = a, *y = b;
+    const tkl__text_word *x = a, *y = b;
     if (x->position != y->position)
         return x->position < y->position ? -1 : 1;
     return x->kind != y->kind ? (int)x->kind - (int)y->kind : (x->len > y->len) - (x->len < y->len);
 }
 
-static int give_words(harvest *h, tkl__word_list *words)
+static int give_words(harvest *h, tkl__text_word_list *words)
 {
     words->store = malloc(h->store.len + 1);
     if (h->store.failed || !words->store)
@@ -389,7 +391,7 @@ static int walk(harvest *h, UBreakIterator *it)
 
 /* ---- Stemming ------------------------------------------------------------ */
 
-static struct sb_stemmer *stemmer_of(tkl__workshop *shop, const char *language)
+static struct sb_stemmer *stemmer_of(tkl__text_workshop *shop, const char *language)
 {
     size_t len = strlen(language);
     if (len >= sizeof shop->language)
@@ -405,21 +407,22 @@ static struct sb_stemmer *stemmer_of(tkl__workshop *shop, const char *language)
     return stemmer;
 }
 
-int tkl__icu_check_stem(const char *language)
+int tkl__text_icu_check_stem(const char *language)
 {
-    tkl__workshop *shop = tkl__workshop_get();
+    tkl__text_workshop *shop = tkl__text_workshop_get();
     return shop && stemmer_of(shop, language) ? TKL_OK : TKL_EINVAL;
 }
 
-int tkl__icu_words(tkl_bytes text, const tkl__word_options *options, tkl__word_list *words)
+int tkl__text_icu_words(tkl_bytes text, const tkl__text_word_options *options,
+                        tkl__text_word_list *words)
 {
-    tkl__workshop *shop = tkl__workshop_get();
+    tkl__text_workshop *shop = tkl__text_workshop_get();
     harvest h = {.options = options, .text = text};
     if (!shop)
         return TKL_ENOMEM;
     if (options->stem && !(h.stemmer = stemmer_of(shop, options->stem)))
         return TKL_EINVAL;
-    UBreakIterator *it = tkl__iterate(&shop->words, UBRK_WORD, &shop->text, text);
+    UBreakIterator *it = tkl__text_iterate(&shop->words, UBRK_WORD, &shop->text, text);
     if (!it)
         return TKL_EBUG;
     tkl__buf_init(&h.store);
