@@ -29,13 +29,13 @@ typedef struct settings {
 
 static const char usage[] =
     "usage: tackle_bench [component...] [options]\n"
-    "  --rounds N      rounds for each case (25)\n"
-    "  --seconds S     length of one contender's turn (0.2)\n"
+    "  --rounds N      rounds for each case, default 25\n"
+    "  --seconds S     length of one contender's turn in seconds, default 0.2\n"
     "  --case TEXT     only the cases whose names contain this\n"
     "  --quick         a short look: 5 rounds of 0.05 s\n"
-    "  --long          what takes minutes, too: 10 million calls for the growth of memory\n"
-    "  --peers         the other libraries, too (make bench-peers installs them)\n"
-    "  --json FILE     the samples of every round\n"
+    "  --long          also the cases that take minutes, such as 10 million calls\n"
+    "  --peers         also the other libraries, which make bench-peers installs\n"
+    "  --json FILE     write the samples of every round to FILE\n"
     "Ratios are those to the bare limit in the same round. fair: operations of the slowest worker "
     "by\n"
     "those of the quickest. commands: time that the server spends in executing commands for one\n"
