@@ -206,6 +206,9 @@ local function take(max, gate, meta)
   local aside = 0
   while max > 0 and aside < LOOKED_AT do
     local ids = first_ready(max, gate)
+    if not ids[1] then
+      break
+    end
     local records, histories = fetch(ids)
     if not have_options(records) then
       redis.call('ZREMRANGEBYRANK', READY, 0, #ids - 1)
@@ -220,7 +223,7 @@ local function take(max, gate, meta)
     end
     aside = aside + count
   end
-  return {}, {}, {}, max > 0
+  return {}, {}, {}, aside >= LOOKED_AT
 end
 
 -- Claims jobs that were taken.

@@ -42,7 +42,7 @@ if ids[1] then
   take_room(gate, #ids)
 end
 if ids[1] and stands then
-  redis.call('ZREM', WAITERS, waiter)
+  leave_line(waiting, waiter)
 end
 if ids[1] or channel == '' then
   if waiting.count > 0 then
@@ -51,9 +51,9 @@ if ids[1] or channel == '' then
     close_gate(gate)
   end
 else
-  serve(gate)
+  serve(waiting, gate)
   close_gate(gate)
-  look_in, other = stand(waiter, gate)
+  look_in, other = stand(waiting, waiter, gate)
   prune_unique()
 end
 if more then

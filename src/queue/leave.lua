@@ -11,7 +11,7 @@ local token, lease, channel = unpack(ARGV)
 
 local waiting, meta = check_waiting(), read_meta()
 local ids, records, histories = {}, {}, {}
-if redis.call('ZREM', WAITERS, token .. ' ' .. lease .. ' ' .. channel) == 0 then
+if not leave_line(waiting, token .. ' ' .. lease .. ' ' .. channel) then
   ids = given_to(token, lease)
   records, histories = fetch(ids)
 end

@@ -21,6 +21,22 @@ local function tell(channel, message)
   return type(heard) == 'number' and heard or nil
 end
 
+-- ---- Places ----
+
+-- True when the waiter did not stand there already.
+local function enter_line(waiting, waiter, arrival)
+  local entered = redis.call('ZADD', WAITERS, 'NX', arrival, waiter)
+  waiting.count = waiting.count + entered
+  return entered == 1
+end
+
+-- True when the waiter stood there.
+local function leave_line(waiting, waiter)
+  local left = redis.call('ZREM', WAITERS, waiter)
+  waiting.count = waiting.count - left
+  return left == 1
+end
+
 -- ---- How many may be claimed ----
 
 -- gate.room: how many jobs may be claimed now.
@@ -88,14 +104,14 @@ local function offer(id, lease_end, gate)
 end
 
 -- Offers the first ready job to the first waiter. False when there is nothing more to do.
-local function serve_first(gate)
+local function serve_first(waiting, gate)
   local waiter, arrival = unpack(redis.call('ZRANGE', WAITERS, 0, 0, 'WITHSCORES'))
   local id, score = unpack(waiter and redis.call('ZRANGE', READY, 0, 0, 'WITHSCORES') or {})
   if not id then
     return false
   end
   local token, lease, channel = read_waiter(waiter)
-  redis.call('ZREM', WAITERS, waiter)
+  leave_line(waiting, waiter)
   if not token then
     return true
   end
@@ -114,16 +130,16 @@ local function serve_first(gate)
     redis.call('ZADD', READY, score, id)
   end
   if not heard then -- it stays the first, and finds the job when it looks
-    redis.call('ZADD', WAITERS, arrival, waiter)
+    enter_line(waiting, waiter, arrival)
   end
   return heard == 0 or heard and job ~= nil
 end
 
 -- Hands what is ready to the waiters, in order. A waiter that does not hear is gone. True when there
 -- may be more to hand over.
-local function serve(gate)
+local function serve(waiting, gate)
   for _ = 1, HAND_OVERS do
-    if gate.room < 1 or not serve_first(gate) then
+    if gate.room < 1 or waiting.count == 0 or not serve_first(waiting, gate) then
       return false
     end
   end
@@ -177,7 +193,8 @@ end
 
 -- Asks a waiter to look at the moment, unless one has promised to. The newest are asked first, since
 -- they will wait longest; a waiter that does not hear is gone.
-local function appoint(line, moment)
+local function appoint(waiting, moment)
+  local line = waiting.line
   if is_promised(line, moment) then
     return
   end
@@ -191,7 +208,7 @@ local function appoint(line, moment)
     if heard > 0 then
       return promise(line, waiter, moment)
     end
-    redis.call('ZREM', WAITERS, waiter)
+    leave_line(waiting, waiter)
   end
   if candidates[1] then
     announce(line, moment)
@@ -209,33 +226,34 @@ end
 
 -- ---- Around a change ----
 
--- Before a change: all keys are as they should be.
+-- Before a change: all keys are as they should be. Returns how many stand in line, whether nobody
+-- did when the script began, and what the waiters know.
 local function check_waiting()
   check_keys()
-  return {count = redis.call('ZCARD', WAITERS), line = read_line()}
+  local count = redis.call('ZCARD', WAITERS)
+  return {count = count, was_empty = count == 0, line = read_line()}
 end
 
 -- After a change: what is ready goes to the waiters, and one of them looks when it is time to.
 local function wake(waiting, gate)
-  if waiting.count == 0 then
+  if waiting.was_empty then
     return call_back(waiting.line, '')
   end
-  local more = serve(gate)
+  local more = serve(waiting, gate)
   close_gate(gate)
-  local moment = more and now or first_moment(gate)
+  local moment = more and now or waiting.count > 0 and first_moment(gate)
   if moment then
-    appoint(waiting.line, moment)
+    appoint(waiting, moment)
   end
 end
 
 -- A place in line for a waiter that found nothing. Returns in how many milliseconds it should look
 -- (-1: no need), and whether another waiter looks then.
-local function stand(waiter, gate)
-  local time, line = redis.call('TIME'), read_line()
-  local arrival = time[1] .. string.format('%06d', time[2])
-  local arrived = redis.call('ZADD', WAITERS, 'NX', arrival, waiter) == 1
+local function stand(waiting, waiter, gate)
+  local time, line = redis.call('TIME'), waiting.line
+  local arrived = enter_line(waiting, waiter, time[1] .. string.format('%06d', time[2]))
+  local alone = waiting.count == 1
   redis.call('PEXPIRE', WAITERS, LINE_MS)
-  local alone = redis.call('ZCARD', WAITERS) == 1
   if arrived and alone then
     call_back(line, (read_waiter(waiter)))
   end

@@ -28,6 +28,7 @@ local waits, places = {}, {}            -- the same, of jobs that wait for other
 local parents = {}                      -- of the children of this push, by id
 local told = {}                         -- arguments of the command that stores them
 local is_new = {}                       -- of the jobs of a flow, by id
+local held = false                      -- whether one of the jobs got a unique key
 
 local function append(list, first, second)
   local count = list.count or 0
@@ -107,6 +108,7 @@ local function push(when, record)
   end
   if job.unique > 0 then
     hold_unique(job, id)
+    held = true
   end
   return id
 end
@@ -160,7 +162,9 @@ end
 close_stock(stock, meta)
 local answer = table.concat(words, ' ')
 remember_answer(lane, number, answer)
-let_unique_expire()
+if held then
+  let_unique_expire()
+end
 prune_unique() -- behind a write that a full server refuses
 wake(waiting, open_gate(meta))
 return answer
