@@ -244,6 +244,34 @@ static void a_wait_for_ever_outlasts_stalls_longer_than_the_lease(void **state)
     server_end(s);
 }
 
+/* A program that was stopped finds its turn in a buffer, after an answer that says otherwise. */
+static void a_grant_from_before_the_last_answer_is_not_believed(void **state)
+{
+    fixture *f = *state;
+    tkl_lock *held = open_lock(f->client, "door", NULL);
+    pending w = {.lock = open_lock(f->client, "door", NULL), .wait_ms = LONG_MS};
+    assert_ok(tkl_lock_acquire(held, 0));
+    uint64_t fence = tkl_lock_fence(held);
+    pending_start(&w);
+    eventually(lock_waiters(held) == 1, LONG_MS);
+    int64_t renewals = server_calls(f->server, "hmget");
+    assert_int_equal(
+        server_ask_int(f->server, "EVAL %s 1 tackle:lock:{door}:line",
+                       "local place = redis.call('LINDEX', KEYS[1], '0') "
+                       "local token = string.match(place, '^%x+') "
+                       "local channel = string.match(place, '^%S+ %S+ %S+ %S+ %S+ (.+)$') "
+                       "return redis.call('SPUBLISH', channel, token .. ' grant 7 8 20000000')"),
+        1);
+    eventually(server_calls(f->server, "hmget") > renewals, LONG_MS); /* asked */
+    assert_int_equal(tkl_lock_state(w.lock), TKL_HOLD_FREE);
+    assert_ok(tkl_lock_release(held));
+    assert_ok(pending_join(&w));
+    assert_true(tkl_lock_fence(w.lock) > fence);
+    assert_ok(tkl_lock_release(w.lock));
+    tkl_lock_close(w.lock);
+    tkl_lock_close(held);
+}
+
 /* ---- Replicas, and servers that lie ------------------------------------- */
 
 /* How the fake answers the renewal and the WAIT behind it, the first time and later. */
@@ -395,6 +423,7 @@ int main(void)
         cmocka_unit_test(a_stall_after_a_hand_over_does_not_cost_the_lock),
         cmocka_unit_test(a_release_that_had_no_answer_is_made_again),
         cmocka_unit_test(a_wait_for_ever_outlasts_stalls_longer_than_the_lease),
+        TEST(a_grant_from_before_the_last_answer_is_not_believed),
         cmocka_unit_test(a_wait_that_was_ended_by_a_demotion_does_not_count),
         cmocka_unit_test(answers_that_no_script_gives_are_told),
         cmocka_unit_test(breaking_ends_on_a_server_that_always_says_more),

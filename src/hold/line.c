@@ -39,20 +39,22 @@ static const char *as_text(tkl_bytes message, char text[96])
 }
 
 /* " grant FENCE STAMP LEASE": when did the lease start by our clock? Not later than it came, and
- * not earlier than the server's clock says. */
+ * not earlier than the server's clock says. A grant from before the last answer, which said that
+ * the turn had not come, was missed (or the server's clock was set back): it counts as over, so
+ * that it is not believed before the server has confirmed it. */
 static bool parse_grant(const char *text, const tkl__hold_busy *last, tkl__hold_grant *g)
 {
     uint64_t fence;
     int64_t stamp, lease;
     if (sscanf(text, " grant %" SCNu64 " %" SCNd64 " %" SCNd64, &fence, &stamp, &lease) != 3)
         return false;
+    if (lease <= 0 || lease > TKL__HOLD_US_MAX)
+        return false;
     int64_t now = tkl__lease_now();
-    int64_t passed = stamp >= last->server_now && stamp - last->server_now < TKL__HOLD_US_MAX
-                         ? stamp - last->server_now
-                         : 0;
-    int64_t by_server = last->started + passed;
+    bool since = stamp >= last->server_now && stamp - last->server_now < TKL__HOLD_US_MAX;
+    int64_t by_server = last->started + (since ? stamp - last->server_now : -lease);
     *g = (tkl__hold_grant){fence, lease, by_server < now ? by_server : now};
-    return lease > 0 && lease <= TKL__HOLD_US_MAX;
+    return true;
 }
 
 static bool parse_look(const char *text, int64_t *us)
