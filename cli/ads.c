@@ -209,26 +209,28 @@ static int drop(cli_session *cli)
 
 static const cli_option add_options[] = {
     {"type", CLI_CHOICE, "cpm|cpc|cpa", "what is paid for: 1000 views, a click, an action"},
-    {"price", CLI_TEXT, "P", "of it, with at most six decimals"},
-    {"location", CLI_TEXT, "L[,L...]", "one of these must be a location of the page"},
-    {"require", CLI_TEXT, "KIND=V[,V...]", "the viewer's value of this kind must be one of these"},
-    {"budget", CLI_TEXT, "N/day", "at most so much a day, spread over its hours (UTC)"},
-    {"smoothing", CLI_INTEGER, "VIEWS", "new sets: weight of the average (default 1000, 0: none)"},
+    {"price", CLI_TEXT, "P", "price of 1000 views, a click or an action; at most six decimals"},
+    {"location", CLI_TEXT, "L[,L...]", "show the ad only to viewers at one of these locations"},
+    {"require", CLI_TEXT, "KIND=V[,V...]", "show it only to viewers with one of these values"},
+    {"budget", CLI_TEXT, "N/day", "spend at most N a day (UTC), spread over its hours"},
+    {"smoothing", CLI_INTEGER, "VIEWS",
+     "for a new set: weight of the average; 0 is none (default 1000)"},
     {"ttl", CLI_DURATION, "DURATION", "all ads expire this long after the last write"},
     {0},
 };
 
-#define PAGE_OPTIONS                                                                              \
-    {"location", CLI_TEXT, "L[,L...]", "of the viewer, the most specific first"},                 \
-        {"ip", CLI_TEXT, "ADDRESS", "of the viewer: its city, region and country are locations"}, \
-        {"table", CLI_TEXT, "T", "the table of 'tackle ip' that knows the address"},              \
-    {                                                                                             \
-        "viewer", CLI_TEXT, "KIND=VALUE", "a parameter of the viewer: age=25-34"                  \
+#define PAGE_OPTIONS                                                                        \
+    {"location", CLI_TEXT, "L[,L...]", "locations of the viewer, the most specific first"}, \
+        {"ip", CLI_TEXT, "ADDRESS",                                                         \
+         "address of the viewer; its city, region and country are locations"},              \
+        {"table", CLI_TEXT, "T", "the table of 'tackle ip' that knows the address"},        \
+    {                                                                                       \
+        "viewer", CLI_TEXT, "KIND=VALUE", "a parameter of the viewer: age=25-34"            \
     }
 
 static const cli_option target_options[] = {
     PAGE_OPTIONS,
-    {"keep", CLI_DURATION, "DURATION", "so long the target can be clicked (default 15m)"},
+    {"keep", CLI_DURATION, "DURATION", "the target can be clicked for this long (default 15m)"},
     {0},
 };
 
@@ -242,9 +244,9 @@ static const cli_option click_options[] = {
 static const cli_option remove_options[] = {CLI_LINES, {0}};
 
 static const cli_option report_options[] = {
-    {"words", CLI_FLAG, NULL, "words of all ads instead of ads, the best bonus first"},
+    {"words", CLI_FLAG, NULL, "show the words of all ads instead, the best bonus first"},
     {"best", CLI_INTEGER, "N", "only the first N"},
-    {"worst", CLI_INTEGER, "N", "only the last N; with --best: these, too"},
+    {"worst", CLI_INTEGER, "N", "only the last N; with --best also these"},
     {0},
 };
 

@@ -277,15 +277,16 @@ static int drop(cli_session *cli)
     }
 
 static const cli_option range_options[] = {
-    {"from", CLI_INTEGER, "BIT", "first bit of the range, default 0; -1 is the last one"},
-    {"to", CLI_INTEGER, "BIT", "last bit of the range, default -1"},
+    {"from", CLI_INTEGER, "BIT", "first bit of the range; -1 is the last bit (default 0)"},
+    {"to", CLI_INTEGER, "BIT", "last bit of the range; -1 is the last bit (default -1)"},
     {0},
 };
 
 static const cli_option write_options[] = {TTL, {0}};
 
 static const cli_option field_options[] = {
-    {"overflow", CLI_CHOICE, "wrap|saturate|fail", "default wrap"},
+    {"overflow", CLI_CHOICE, "wrap|saturate|fail",
+     "what to do with a number that does not fit (default wrap)"},
     TTL,
     {0},
 };

@@ -218,12 +218,12 @@ static int drop(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
-#define FILTER_OPTIONS                                                                           \
-    {"error", CLI_TEXT, "RATE", "share of absent items called present when full, default 0.01"}, \
-        {"capacity", CLI_INTEGER, "N", "how many items the filter is for, default 10000"},       \
-        {"fixed", CLI_FLAG, NULL, "refuse more items instead of growing"},                       \
-    {                                                                                            \
-        "ttl", CLI_DURATION, "DURATION", "the filter expires this long after the last add"       \
+#define FILTER_OPTIONS                                                                            \
+    {"error", CLI_TEXT, "RATE", "share of absent items called present when full (default 0.01)"}, \
+        {"capacity", CLI_INTEGER, "N", "how many items the filter is for (default 10000)"},       \
+        {"fixed", CLI_FLAG, NULL, "refuse more items instead of growing"},                        \
+    {                                                                                             \
+        "ttl", CLI_DURATION, "DURATION", "the filter expires this long after the last add"        \
     }
 
 static const cli_option reserve_options[] = {FILTER_OPTIONS, {0}};
@@ -261,7 +261,7 @@ static const cli_verb verbs[] = {
     {
         .name = "exists",
         .args = "NAME [ITEM...]",
-        .summary = "whether items were added: absent is certain, present nearly",
+        .summary = "whether items were added; absent is certain, present nearly",
         .options = exists_options,
         .details = "Exit code 1 when one of them is absent, or when there is no such filter.",
         .example =
@@ -274,7 +274,7 @@ static const cli_verb verbs[] = {
     {
         .name = "show",
         .args = "NAME",
-        .summary = "its size, how many items it has and can have",
+        .summary = "size, capacity and number of items of a filter",
         .example = "tackle bloom reserve tackle-example --capacity 1000\n"
                    "tackle bloom show tackle-example\n"
                    "tackle bloom drop tackle-example --yes",
@@ -283,7 +283,7 @@ static const cli_verb verbs[] = {
     {
         .name = "merge",
         .args = "NAME SOURCE...",
-        .summary = "add all that is in other filters of the same error rate and capacity",
+        .summary = "add everything from other filters of the same error rate and capacity",
         .details = "The merged filter may hold more items than its capacity; it errs more often "
                    "then.",
         .example =

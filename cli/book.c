@@ -310,31 +310,31 @@ static int drop(cli_session *cli)
     }
 
 static const cli_option add_options[] = {
-    ID("of the one text; adding it again renames it"),
+    ID("id of the one text; adding the id again renames it"),
     CLI_LINES,
-    IDS("lines are ID, a tabulator, TEXT"),
-    {"accents", CLI_FLAG, NULL, "a new book: muller finds Müller"},
-    {"pinyin", CLI_FLAG, NULL, "a new book: zhang and zsf find 张三丰"},
-    {"contains", CLI_FLAG, NULL, "a new book: any part of a name is found (needs memory)"},
+    IDS("each line is ID, a tab, TEXT"),
+    {"accents", CLI_FLAG, NULL, "for a new book: muller finds Müller"},
+    {"pinyin", CLI_FLAG, NULL, "for a new book: zhang and zsf find 张三丰"},
+    {"contains", CLI_FLAG, NULL, "for a new book: find any part of a name (needs memory)"},
     {"ttl", CLI_DURATION, "DURATION", "the book expires this long after the last write"},
     {0},
 };
 
 static const cli_option remove_options[] = {
-    ID("of the entry, instead of texts"),
+    ID("remove the entry with this id, instead of texts"),
     CLI_LINES,
-    IDS("lines are ID, a tabulator, TEXT; the id counts"),
+    IDS("each line is ID, a tab, TEXT; entries are removed by ID"),
     {0},
 };
 
 static const cli_option rename_options[] = {
-    ID("of the entry, instead of its text"),
+    ID("rename the entry with this id"),
     {0},
 };
 
 static const cli_option complete_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 10)"},
-    IDS("with their ids"),
+    IDS("print the ids, too"),
     {0},
 };
 
@@ -382,7 +382,7 @@ static const cli_verb verbs[] = {
     {
         .name = "complete",
         .args = "BOOK PREFIX",
-        .summary = "names that begin so, in order",
+        .summary = "names that begin with PREFIX, in order",
         .options = complete_options,
         .example = "tackle book add staff Anna 'Ann Lee' Bob\n"
                    "tackle book complete staff ann --json",
@@ -391,7 +391,7 @@ static const cli_verb verbs[] = {
     {
         .name = "find",
         .args = "BOOK TEXT",
-        .summary = "names that are equal, begin so, end so, contain it",
+        .summary = "names that equal TEXT, begin with it, end with it or contain it",
         .options = find_options,
         .details = "In this order. The last two need a book with --contains.",
         .example = "tackle book add people Anna Hanna Joanna Annabel --contains\n"

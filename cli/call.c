@@ -168,8 +168,8 @@ static int call(cli_session *cli)
 
 static const cli_option options[] = {
     {"stdin", CLI_FLAG, NULL, "append standard input as the last argument"},
-    {"raw", CLI_FLAG, NULL, "bare bytes, one element a line (default when piped)"},
-    {"readable", CLI_FLAG, NULL, "types and quotes, as on a terminal"},
+    {"raw", CLI_FLAG, NULL, "print bare bytes, one element a line (default when piped)"},
+    {"readable", CLI_FLAG, NULL, "print types and quotes (default on a terminal)"},
     {0},
 };
 

@@ -490,7 +490,7 @@ static const cli_verb verbs[] = {
     {
         .name = "limit",
         .args = "NAME",
-        .summary = "set how much is kept; what is not given gets its default",
+        .summary = "set how much is kept; options that are not given get their defaults",
         .options = limit_options,
         .example =
             "tackle chat limit \"$(tackle chat create - ann bob)\" --max-messages 500 --json",

@@ -268,14 +268,15 @@ static int drop(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option set_options[] = {
-    {"if-version", CLI_TEXT, "N", "only if this is the version now; none: if there is none"},
-    {"author", CLI_TEXT, "TEXT", "shown in the history (USER@HOST)"},
+    {"if-version", CLI_TEXT, "N",
+     "set it only if N is the current version; none: if there is no value"},
+    {"author", CLI_TEXT, "TEXT", "author, shown in the history (default USER@HOST)"},
     {"history", CLI_INTEGER, "N", "versions to keep, 1 to 1000 (default 10)"},
     {0},
 };
 static const cli_option watch_options[] = {
     {"max", CLI_INTEGER, "N", "end after N values (default: no limit)"},
-    {"wait", CLI_DURATION, "DURATION", "end with 1 after this long without a change"},
+    {"wait", CLI_DURATION, "DURATION", "end with exit code 1 after this long without a change"},
     {0},
 };
 static const cli_option history_options[] = {

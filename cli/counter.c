@@ -182,16 +182,17 @@ static int drop(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option add_options[] = {
-    {"every", CLI_TEXT, "DURATION,...", "precisions of a new counter (1s,5s,1m,5m,1h,5h,1d)"},
+    {"every", CLI_TEXT, "DURATION,...",
+     "precisions of a new counter (default 1s,5s,1m,5m,1h,5h,1d)"},
     {"samples", CLI_INTEGER, "N", "slices kept of each precision (default 120)"},
     {0},
 };
 
 static const cli_option series_options[] = {
-    {"every", CLI_DURATION, "DURATION", "which precision (default 60s)"},
-    {"from", CLI_TIME, "TIME", "from the slice of this time on (as far back as it goes)"},
-    {"to", CLI_TIME, "TIME", "up to the slice of this time (now)"},
-    {"plot", CLI_FLAG, NULL, "draw it, as wide as the terminal"},
+    {"every", CLI_DURATION, "DURATION", "precision to show (default 60s)"},
+    {"from", CLI_TIME, "TIME", "begin at this time (default: the oldest slice)"},
+    {"to", CLI_TIME, "TIME", "end at this time (default now)"},
+    {"plot", CLI_FLAG, NULL, "draw a plot as wide as the terminal"},
     {0},
 };
 
@@ -204,7 +205,7 @@ static const cli_verb verbs[] = {
     {
         .name = "add",
         .args = "NAME [AMOUNT]",
-        .summary = "add to a counter, now; 1 unless said",
+        .summary = "add AMOUNT, or 1, to a counter",
         .options = add_options,
         .details = "A negative AMOUNT stands behind --: counter add hits -- -3.",
         .example = "tackle counter add hits\n"

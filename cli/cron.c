@@ -60,9 +60,9 @@ static int cron(cli_session *cli)
 }
 
 static const cli_option options[] = {
-    {"zone", CLI_TEXT, "ZONE", "time zone, like Europe/Berlin (UTC)"},
+    {"zone", CLI_TEXT, "ZONE", "time zone, like Europe/Berlin (default UTC)"},
     {"count", CLI_INTEGER, "N", "print the next N times (default 5)"},
-    {"after", CLI_TIME, "TIME", "those after this one (now)"},
+    {"after", CLI_TIME, "TIME", "print times after this one (default now)"},
     {0},
 };
 

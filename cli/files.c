@@ -13,26 +13,25 @@ int cli_files_open(cli_session *cli, const tkl_files_options *options, tkl_files
 }
 
 static const cli_option send_options[] = {
-    {"to", CLI_TEXT, "A,B,C", "the receivers"},
-    {"limit", CLI_SIZE, "SIZE", "memory limit of the channel (default 256mb at first)"},
+    {"to", CLI_TEXT, "A,B,C", "names of the receivers (required)"},
+    {"limit", CLI_SIZE, "SIZE", "memory limit of the channel (default 256mb for a new channel)"},
     {"name", CLI_TEXT, "NAME", "send one file, or standard input, under this name"},
-    {"wait", CLI_DURATION, "DURATION", "wait so long for the receivers to have it (default 0)"},
+    {"wait", CLI_DURATION, "DURATION", "wait this long for the receivers to have it (default 0)"},
     {"drop-after", CLI_DURATION, "DURATION",
-     "drop receivers gone for so long (default 0: never)"},
+     "drop receivers that are gone for this long (default: never)"},
     {"ttl", CLI_DURATION, "DURATION", "how long the server keeps a file (default 7d)"},
     {"lease", CLI_DURATION, "DURATION", "a silent sender counts as gone after this (default 10s)"},
-    {"resume", CLI_DURATION, "DURATION",
-     "how long it may be interrupted (default 10m)"},
+    {"resume", CLI_DURATION, "DURATION", "keep an interrupted file for this long (default 10m)"},
     {0},
 };
 
 static const cli_option receive_options[] = {
-    {"as", CLI_TEXT, "NAME", "the name of this receiver"},
-    {"dir", CLI_TEXT, "DIR", "where files go, or what is under way (default .)"},
+    {"as", CLI_TEXT, "NAME", "name of this receiver (required)"},
+    {"dir", CLI_TEXT, "DIR", "put files into this directory (default .)"},
     {"lines", CLI_FLAG, NULL, "print lines instead of writing files"},
     {"unpack", CLI_FLAG, NULL, "unpack what is compressed by gzip"},
-    {"sync", CLI_FLAG, NULL, "write through to the disk before the server may forget it"},
-    {"wait", CLI_DURATION, "DURATION", "wait so long for a file (default: for ever)"},
+    {"sync", CLI_FLAG, NULL, "write each file through to the disk before acknowledging it"},
+    {"wait", CLI_DURATION, "DURATION", "wait up to this long for a file (default: no limit)"},
     {"exit-when-done", CLI_FLAG, NULL, "end when something was received and nothing is left"},
     {"lease", CLI_DURATION, "DURATION",
      "a silent receiver counts as gone after this (default 10s)"},

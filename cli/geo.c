@@ -297,9 +297,9 @@ static int drop(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
-#define UNIT                                                      \
-    {                                                             \
-        "unit", CLI_CHOICE, "m|km|mi|ft", "of lengths, default m" \
+#define UNIT                                                            \
+    {                                                                   \
+        "unit", CLI_CHOICE, "m|km|mi|ft", "unit of lengths (default m)" \
     }
 
 static const cli_option add_options[] = {
@@ -310,11 +310,11 @@ static const cli_option add_options[] = {
 static const cli_option distance_options[] = {UNIT, {0}};
 
 static const cli_option near_options[] = {
-    {"radius", CLI_TEXT, "LENGTH", "in a circle of this radius"},
-    {"box", CLI_TEXT, "WIDTHxHEIGHT", "in a box of this size"},
+    {"radius", CLI_TEXT, "LENGTH", "search in a circle of this radius"},
+    {"box", CLI_TEXT, "WIDTHxHEIGHT", "search in a box of this size"},
     UNIT,
-    {"max", CLI_INTEGER, "N", "at most N places, default all"},
-    {"farthest", CLI_FLAG, NULL, "farthest first"},
+    {"max", CLI_INTEGER, "N", "print at most N places (default: all)"},
+    {"farthest", CLI_FLAG, NULL, "print the farthest place first"},
     {"count", CLI_FLAG, NULL, "print only how many there are"},
     {0},
 };

@@ -57,13 +57,13 @@ extern const cli_component cli_lock;
     {                                                                                     \
         "lease", CLI_DURATION, "DURATION", "how long a crash blocks others (default 30s)" \
     }
-#define CLI_HOLD_LABEL                                      \
-    {                                                       \
-        "label", CLI_TEXT, "TEXT", "shown by list and show" \
+#define CLI_HOLD_LABEL                                             \
+    {                                                              \
+        "label", CLI_TEXT, "TEXT", "text that list and show print" \
     }
-#define CLI_HOLD_REPLICAS                                                                 \
-    {                                                                                     \
-        "replicas", CLI_INTEGER, "N", "count it only once N replicas have it (default 0)" \
+#define CLI_HOLD_REPLICAS                                                                    \
+    {                                                                                        \
+        "replicas", CLI_INTEGER, "N", "acquired only once N replicas know of it (default 0)" \
     }
 #define CLI_HOLD_TRY                                                                   \
     {                                                                                  \
@@ -73,13 +73,14 @@ extern const cli_component cli_lock;
     {                                                                                              \
         "wait", CLI_DURATION, "DURATION", "wait up to this long; 0 tries once (default: no limit)" \
     }
-#define CLI_HOLD_ON_LOST                                                                           \
-    {                                                                                              \
-        "on-lost", CLI_CHOICE, "kill|warn", "if it is lost: end the command or not (default kill)" \
+#define CLI_HOLD_ON_LOST                                                  \
+    {                                                                     \
+        "on-lost", CLI_CHOICE, "kill|warn",                               \
+            "if it is lost: end the command, or only warn (default kill)" \
     }
-#define CLI_HOLD_GRACE                                                                 \
-    {                                                                                  \
-        "grace", CLI_DURATION, "DURATION", "between SIGTERM and SIGKILL (default 10s)" \
+#define CLI_HOLD_GRACE                                                                      \
+    {                                                                                       \
+        "grace", CLI_DURATION, "DURATION", "time between SIGTERM and SIGKILL (default 10s)" \
     }
 
 /* --lease; 64 when it is 0. */

@@ -333,7 +333,7 @@ static const cli_verb verbs[] = {
                    "the names in the first rows: network, geoname_id; or startIpNum, endIpNum,\n"
                    "locId. Bad rows (unparsable, reversed, overlapping, with an unknown place)\n"
                    "are reported with their lines. Until the last moment, and when anything\n"
-                   "fails, look-ups are answered by the old table.",
+                   "fails, lookups are answered by the old table.",
         .example = EXAMPLE_TABLE "tackle ip lookup tackle-example 192.0.2.7",
         .run = import,
     },

@@ -23,9 +23,9 @@ size_t cli_item_line(size_t index);
 /* cli_end() for the items at hand: says which lines they are. */
 int cli_end_items(const cli_session *cli, int code, size_t count);
 
-#define CLI_LINES                                                        \
-    {                                                                    \
-        "lines", CLI_FLAG, NULL, "items are the lines of standard input" \
+#define CLI_LINES                                                         \
+    {                                                                     \
+        "lines", CLI_FLAG, NULL, "each line of standard input is an item" \
     }
 
 #endif

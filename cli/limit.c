@@ -367,10 +367,10 @@ static int reset(cli_session *cli)
     {                                                                                             \
         "rate", CLI_TEXT, "COUNT/PERIOD", "how many in which time: 30/60s, 5/s, 1/30d (required)" \
     }
-#define BURST                                                                   \
-    {                                                                           \
-        "burst", CLI_INTEGER, "N",                                              \
-            "how many more at once; of a bucket: its size (default: see above)" \
+#define BURST                                                                     \
+    {                                                                             \
+        "burst", CLI_INTEGER, "N",                                                \
+            "extra at once (default COUNT - 1); bucket: its size (default COUNT)" \
     }
 #define QUANTITY                                                                   \
     {                                                                              \

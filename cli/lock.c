@@ -381,15 +381,15 @@ static int break_held(cli_session *cli)
 
 #define SHARED                                                                             \
     {                                                                                      \
-        "shared", CLI_FLAG, NULL, "as a reader: with other readers, never beside a writer" \
+        "shared", CLI_FLAG, NULL, "share the lock with other readers, never with a writer" \
     }
-#define LIMIT                                                                     \
-    {                                                                             \
-        "limit", CLI_INTEGER, "N", "how many may hold it at once: 1 to a million" \
+#define LIMIT                                                                                \
+    {                                                                                        \
+        "limit", CLI_INTEGER, "N", "how many may hold it at once: 1 to a million (required)" \
     }
-#define RUN_LABEL                                                              \
-    {                                                                          \
-        "label", CLI_TEXT, "TEXT", "shown by list and show (default: COMMAND)" \
+#define RUN_LABEL                                                                     \
+    {                                                                                 \
+        "label", CLI_TEXT, "TEXT", "text that list and show print (default: COMMAND)" \
     }
 
 static const cli_option lock_run_options[] = {

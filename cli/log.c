@@ -366,12 +366,12 @@ static const cli_option write_options[] = {
 
 static const cli_option recent_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 100)"},
-    {"follow", CLI_FLAG, NULL, "go on with what comes, until interrupted"},
+    {"follow", CLI_FLAG, NULL, "go on with new messages until interrupted"},
     {0},
 };
 
 static const cli_option common_options[] = {
-    {"last", CLI_FLAG, NULL, "of the last hour instead of this one"},
+    {"last", CLI_FLAG, NULL, "show the last hour instead of this one"},
     {"count", CLI_INTEGER, "N", "print at most N (default 100)"},
     {0},
 };

@@ -296,7 +296,7 @@ static const cli_verb verbs[] = {
     {
         .name = "limit",
         .args = "NAME",
-        .summary = "set how much is kept; what is not given gets its default",
+        .summary = "set how much is kept; options that are not given get their defaults",
         .options = limit_options,
         .example = "tackle mail limit ann --max-messages 1000 --max-age 30d --json",
         .run = limit,

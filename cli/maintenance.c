@@ -71,7 +71,7 @@ static int status(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option on_options[] = {
-    {"reason", CLI_TEXT, "TEXT", "shown by status, up to 255 bytes"},
+    {"reason", CLI_TEXT, "TEXT", "reason that status prints, up to 255 bytes"},
     {0},
 };
 
@@ -79,7 +79,7 @@ static const cli_verb verbs[] = {
     {
         .name = "on",
         .args = "[NAME]",
-        .summary = "begin the maintenance of NAME (all)",
+        .summary = "begin the maintenance of NAME (default: of everything)",
         .options = on_options,
         .example = "tackle maintenance on tackle-example --reason 'moving the database'\n"
                    "tackle maintenance off tackle-example",

@@ -17,13 +17,13 @@ void cli_print_messages(const tkl_messages *messages);
 void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const char *where);
 
 /* --max-messages, --max-bytes, --max-age, --ttl, --when-full. */
-#define CLI_LIMITS                                                                         \
-    {"max-messages", CLI_INTEGER, "N", "messages that are kept, -1: any number (10000)"},  \
-        {"max-bytes", CLI_SIZE, "SIZE", "bytes that are kept (100mb)"},                    \
-        {"max-age", CLI_DURATION, "DURATION", "older messages are removed"},               \
-        {"ttl", CLI_DURATION, "DURATION", "all expires so long after the last message"},   \
-    {                                                                                      \
-        "when-full", CLI_CHOICE, "refuse|drop", "refuse messages, or drop the oldest ones" \
+#define CLI_LIMITS                                                                                 \
+    {"max-messages", CLI_INTEGER, "N", "keep at most N messages; -1 is no limit (default 10000)"}, \
+        {"max-bytes", CLI_SIZE, "SIZE", "keep at most this many bytes (default 100mb)"},           \
+        {"max-age", CLI_DURATION, "DURATION", "remove messages older than this (default: never)"}, \
+        {"ttl", CLI_DURATION, "DURATION", "everything expires this long after the last message"},  \
+    {                                                                                              \
+        "when-full", CLI_CHOICE, "refuse|drop", "refuse messages, or drop the oldest ones"         \
     }
 int cli_limits(const cli_session *cli, tkl_message_limits *limits);
 
@@ -44,10 +44,10 @@ typedef int cli_send_fn(void *to, tkl_bytes sender, const tkl_letter *letters, s
 int cli_send(cli_session *cli, int index, tkl_bytes sender, cli_send_fn *send, void *to);
 
 /* --header and --lines, for cli_send(). */
-#define CLI_SEND_OPTIONS                                                     \
-    {"header", CLI_TEXT, "NAME=VALUE", "a header; may be given repeatedly"}, \
-    {                                                                        \
-        "lines", CLI_FLAG, NULL, "each line of standard input is a message"  \
+#define CLI_SEND_OPTIONS                                                    \
+    {"header", CLI_TEXT, "NAME=VALUE", "a header; may be repeated"},        \
+    {                                                                       \
+        "lines", CLI_FLAG, NULL, "each line of standard input is a message" \
     }
 
 #endif

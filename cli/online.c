@@ -241,7 +241,7 @@ static const cli_option mark_options[] = {
     {"zone", CLI_TEXT, "ZONE", "time zone of days (default UTC)"},
     {"keep", CLI_INTEGER, "DAYS", "days that are kept (default 31)"},
     {"window", CLI_DURATION, "DURATION", "heartbeat: how long a mark lasts (default 1m)"},
-    {"max-id", CLI_INTEGER, "N", "bitmap: the largest number (default 99999999)"},
+    {"max-id", CLI_INTEGER, "N", "bitmap: largest number (default 99999999)"},
     CLI_LINES,
     {0},
 };
@@ -252,7 +252,7 @@ static const cli_option count_options[] = {
     {0},
 };
 static const cli_option check_options[] = {
-    {"days-ago", CLI_INTEGER, "N", "on the day N days ago (default 0: today)"},
+    {"days-ago", CLI_INTEGER, "N", "look at the day N days ago (default 0: today)"},
     {0},
 };
 static const cli_option returning_options[] = {

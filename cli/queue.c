@@ -51,7 +51,7 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
         "partitions", CLI_INTEGER, "N", "number of partitions of the queue (default 1)" \
     }
 #define JOB_OPTIONS                                                                               \
-    {"priority", CLI_INTEGER, "N", "-1000 (first) to 1000 (last), default 0"},                    \
+    {"priority", CLI_INTEGER, "N", "from -1000 (first) to 1000 (last) (default 0)"},              \
         {"unique", CLI_TEXT, "KEY", "push nothing while a job with this key is there"},           \
         {"unique-for", CLI_DURATION, "DURATION",                                                  \
          "the unique key is taken for this long, from the push on"},                              \
@@ -62,8 +62,8 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
          "pause before the first retry, then doubled (default 1s)"},                              \
         {"backoff-max", CLI_DURATION, "DURATION", "longest pause before a retry (default 1h)"},   \
         {"time-limit", CLI_DURATION, "DURATION",                                                  \
-         "an attempt that takes longer has failed (default no limit)"},                           \
-        {"group", CLI_TEXT, "KEY", "e.g. a customer; tackle queue limit has limits for groups"},  \
+         "an attempt that takes longer has failed (default: no limit)"},                          \
+        {"group", CLI_TEXT, "KEY", "group of the job, like a customer; see tackle queue limit"},  \
         {"meta", CLI_TEXT, "TEXT", "text for the worker, beside the payload"},                    \
     {                                                                                             \
         "result", CLI_DURATION, "DURATION", "keep the result for this long (default: not at all)" \
@@ -76,10 +76,10 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
 static const cli_option common_options[] = {PARTITIONS, {0}};
 
 static const cli_option push_options[] = {
-    {"delay", CLI_DURATION, "DURATION", "not before this long from now"},
-    {"at", CLI_TIME, "TIME", "not before this time: 2030-01-31T12:00Z, 12:00 ..."},
+    {"delay", CLI_DURATION, "DURATION", "start it this long from now at the earliest"},
+    {"at", CLI_TIME, "TIME", "start it at this time, 12:00 or 2030-01-31T12:00Z, or later"},
     JOB_OPTIONS,
-    {"unique-payload", CLI_FLAG, NULL, "like --unique; the payload itself is the key"},
+    {"unique-payload", CLI_FLAG, NULL, "like --unique, with the payload itself as the key"},
     {"then", CLI_TEXT, "PAYLOAD", "one more job, ready when all others of this push are done"},
     {"lines", CLI_FLAG, NULL, "make a job of each line of standard input"},
     {"request", CLI_TEXT, "ID", "a push repeated with the same ID pushes nothing twice"},
@@ -130,7 +130,7 @@ static const cli_option fail_options[] = {
 };
 
 static const cli_option release_options[] = {
-    {"delay", CLI_DURATION, "DURATION", "not before this long from now (default 0: to the front)"},
+    {"delay", CLI_DURATION, "DURATION", "start it this long from now at the earliest (default 0)"},
     PARTITIONS,
     {0},
 };
@@ -143,7 +143,8 @@ static const cli_option renew_options[] = {
 };
 
 static const cli_option peek_options[] = {
-    {"state", CLI_CHOICE, "ready|delayed|held|active|dead", "which jobs (default ready)"},
+    {"state", CLI_CHOICE, "ready|delayed|held|active|dead",
+     "state of the jobs to show (default ready)"},
     {"max", CLI_INTEGER, "N", "print at most N, up to 1000 (default 20)"},
     {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
     PARTITIONS,

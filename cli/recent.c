@@ -105,7 +105,7 @@ static int list(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option add_options[] = {
-    {"max", CLI_INTEGER, "N", "contacts that are kept (default 100, up to 1000)"},
+    {"max", CLI_INTEGER, "N", "keep at most N contacts, up to 1000 (default 100)"},
     {"ttl", CLI_DURATION, "DURATION", "the list expires this long after the last add"},
     CLI_LINES,
     {0},
@@ -151,7 +151,7 @@ static const cli_verb verbs[] = {
     {
         .name = "complete",
         .args = "USER [PREFIX]",
-        .summary = "contacts that begin so, most recent first; without a prefix all",
+        .summary = "contacts that begin with PREFIX, or all; most recent first",
         .options = complete_options,
         .details = "Upper and lower case are the same.",
         .example = "tackle recent add ann Bob Jürgen 张三\n"

@@ -312,16 +312,16 @@ static int release(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
-#define NODES                                               \
-    {                                                       \
-        "nodes", CLI_URLS, "URL,URL,...",                   \
-            "the servers, independent of each other, 1-64 " \
-            "($TACKLE_NODES)"                               \
+#define NODES                              \
+    {                                      \
+        "nodes", CLI_URLS, "URL,URL,...",  \
+            "1 to 64 independent servers " \
+            "(default $TACKLE_NODES)"      \
     }
 #define NODE_TIMEOUT                              \
     {                                             \
         "node-timeout", CLI_DURATION, "DURATION", \
-            "of one server's answer "             \
+            "wait this long for one server "      \
             "(default lease/20, 10ms to 1s)"      \
     }
 

@@ -69,10 +69,10 @@ static int run(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option options[] = {
-    {"match", CLI_TEXT, "PATTERN", "only what matches: user:*, ?at, [ab]*"},
+    {"match", CLI_TEXT, "PATTERN", "only what matches PATTERN: user:*, ?at, [ab]*"},
     {"type", CLI_CHOICE, "string|list|set|zset|hash|stream", "only keys of that type"},
-    {"members", CLI_TEXT, "KEY", "its members instead of all keys"},
-    {"count", CLI_INTEGER, "N", "keys looked at in one step, default 500"},
+    {"members", CLI_TEXT, "KEY", "print the members of KEY instead of all keys"},
+    {"count", CLI_INTEGER, "N", "keys to look at in one step (default 500)"},
     {0},
 };
 

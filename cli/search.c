@@ -373,7 +373,8 @@ static const cli_option create_options[] = {
     {"stem", CLI_TEXT, "LANGUAGE", "en: connections finds connected (default: no stems)"},
     {"positions", CLI_FLAG, NULL, "keep where words stand, for \"phrases in quotes\""},
     {"accents", CLI_FLAG, NULL, "munchen finds München"},
-    {"stop-words", CLI_TEXT, "WORDS", "do not count (default: of English and Chinese; '': none)"},
+    {"stop-words", CLI_TEXT, "WORDS",
+     "words to leave out (default: English and Chinese ones; '': none)"},
     {"user-words", CLI_TEXT, "WORDS", "Chinese words that the dictionary may not know"},
     {"scripts-apart", CLI_FLAG, NULL, "traditional characters do not find simplified ones"},
     {"no-bigrams", CLI_FLAG, NULL, "Chinese by words only: smaller, and misses parts of words"},
@@ -388,30 +389,31 @@ static const cli_option add_options[] = {
 };
 
 static const cli_option import_options[] = {
-    {"format", CLI_CHOICE, "jsonl|csv|tsv", "of the files (default: what their names say)"},
-    {"id", CLI_TEXT, "NAME", "the member or column with the id (default id)"},
-    {"text", CLI_TEXT, "NAMES", "those with text, separated by commas (default text)"},
-    {"batch", CLI_INTEGER, "N", "documents of a round trip (default 500)"},
+    {"format", CLI_CHOICE, "jsonl|csv|tsv", "format of the files (default: by their names)"},
+    {"id", CLI_TEXT, "NAME", "member or column with the id (default id)"},
+    {"text", CLI_TEXT, "NAMES", "members or columns with text, separated by commas (default text)"},
+    {"batch", CLI_INTEGER, "N", "documents in one round trip (default 500)"},
     {"max-bad", CLI_INTEGER, "N", "leave out up to N bad rows (default 0: stop at the first)"},
     {0},
 };
 
 static const cli_option remove_options[] = {CLI_LINES, {0}};
 
-#define VIEW_OPTIONS                                                                        \
-    {"sort", CLI_TEXT, "[-]FIELD", "sort by a field, - downwards (default: by relevance)"}, \
-        {"rank", CLI_TEXT, "FIELD=WEIGHT,...", "greatest weighted sum of fields first"},    \
-        {"page", CLI_INTEGER, "N", "which page, from 1"},                                   \
-        {"size", CLI_INTEGER, "N", "hits of a page (default 10; 0: the total only)"},       \
-        {"keep", CLI_DURATION, "DURATION", "keep the result so long for further pages"},    \
-        {"show", CLI_TEXT, "FIELDS", "show fields, text or all, with matches marked"},      \
-        {"length", CLI_INTEGER, "N", "characters of a text shown (default 200; 0: all)"},   \
-        {"marks", CLI_TEXT, "BEFORE,AFTER", "around matches in JSON (default <b>,</b>)"},   \
-        {"html", CLI_FLAG, NULL, "escape texts with marks for HTML"},                       \
-        {"facets", CLI_TEXT, "FIELDS", "count the values of these text fields"},            \
-        {"facet-values", CLI_INTEGER, "N", "values of each, most frequent first (10)"},     \
-    {                                                                                       \
-        "compare", CLI_INTEGER, "N", "hits compared by relevance or rank (default 20000)"   \
+#define VIEW_OPTIONS                                                                              \
+    {"sort", CLI_TEXT, "[-]FIELD", "sort by a field; - sorts downwards (default: by relevance)"}, \
+        {"rank", CLI_TEXT, "FIELD=WEIGHT,...", "greatest weighted sum of fields first"},          \
+        {"page", CLI_INTEGER, "N", "page to print, from 1 (default 1)"},                          \
+        {"size", CLI_INTEGER, "N", "hits on a page; 0 prints the total only (default 10)"},       \
+        {"keep", CLI_DURATION, "DURATION", "keep the result this long for further pages"},        \
+        {"show", CLI_TEXT, "FIELDS", "show fields, text or all, with matches marked"},            \
+        {"length", CLI_INTEGER, "N", "characters of a text to show; 0 is all (default 200)"},     \
+        {"marks", CLI_TEXT, "BEFORE,AFTER", "marks around matches in JSON (default <b>,</b>)"},   \
+        {"html", CLI_FLAG, NULL, "escape texts with marks for HTML"},                             \
+        {"facets", CLI_TEXT, "FIELDS", "count the values of these text fields"},                  \
+        {"facet-values", CLI_INTEGER, "N",                                                        \
+         "values of each facet, most frequent first (default 10)"},                               \
+    {                                                                                             \
+        "compare", CLI_INTEGER, "N", "hits compared by relevance or rank (default 20000)"         \
     }
 
 static const cli_option query_options[] = {VIEW_OPTIONS, {0}};

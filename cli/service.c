@@ -304,20 +304,20 @@ static int pick(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option register_options[] = {
-    {"address", CLI_TEXT, "A", "where it is reached"},
+    {"address", CLI_TEXT, "A", "address at which it is reached (required)"},
     {"id", CLI_TEXT, "ID", "name in the service (default: the address)"},
-    {"meta", CLI_TEXT, "NAME=VALUE", "whatever else others should know; may be repeated"},
-    {"weight", CLI_INTEGER, "N", "for picks by weight; 0 is never picked (default 1)"},
+    {"meta", CLI_TEXT, "NAME=VALUE", "any other data of the instance; may be repeated"},
+    {"weight", CLI_INTEGER, "N", "weight for picks by weight; 0 is never picked (default 1)"},
     {"lease", CLI_DURATION, "DURATION", "listed for this long after a crash (default 10s)"},
     {0},
 };
 static const cli_option watch_options[] = {
     {"max", CLI_INTEGER, "N", "end after N lists (default: no limit)"},
-    {"wait", CLI_DURATION, "DURATION", "end with 1 after this long without a change"},
+    {"wait", CLI_DURATION, "DURATION", "end with exit code 1 after this long without a change"},
     {0},
 };
 static const cli_option pick_options[] = {
-    {"by", CLI_CHOICE, "random|weight", "how (random)"},
+    {"by", CLI_CHOICE, "random|weight", "how to pick (default random)"},
     {0},
 };
 

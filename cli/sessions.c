@@ -258,34 +258,33 @@ static int drop(cli_session *cli)
     }
 
 static const cli_option create_options[] = {
-    {"ttl", CLI_DURATION, "DURATION", "ends this long after its last use (default 1d)"},
+    {"ttl", CLI_DURATION, "DURATION", "the session ends this long after its last use (default 1d)"},
     {"most", CLI_INTEGER, "N", "sessions that the store keeps (default 10 million)"},
     STORE,
     {0},
 };
 static const cli_option store_options[] = {STORE, {0}};
 static const cli_option touch_options[] = {
-    {"half-life", CLI_DURATION, "DURATION",
-     "views count half after this (default 1d; 0: for ever)"},
+    {"half-life", CLI_DURATION, "DURATION", "views count half after this; 0 is never (default 1d)"},
     STORE,
     {0},
 };
 static const cli_option top_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 10)"},
-    {"skip", CLI_INTEGER, "N", "leave out the first ones (default 0)"},
-    {"half-life", CLI_DURATION, "DURATION", "as given to touch (default 1d)"},
+    {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
+    {"half-life", CLI_DURATION, "DURATION", "half-life as given to touch (default 1d)"},
     STORE,
     {0},
 };
 static const cli_option recent_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 25)"},
-    {"skip", CLI_INTEGER, "N", "leave out the first ones (default 0)"},
+    {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
     STORE,
     {0},
 };
 static const cli_option list_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 1000)"},
-    {"skip", CLI_INTEGER, "N", "leave out the first ones (default 0)"},
+    {"skip", CLI_INTEGER, "N", "leave out the first N (default 0)"},
     STORE,
     {0},
 };

@@ -222,19 +222,19 @@ static int drop(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
-#define LAST                                                           \
-    {                                                                  \
-        "last", CLI_FLAG, NULL, "of the last hour instead of this one" \
+#define LAST                                                             \
+    {                                                                    \
+        "last", CLI_FLAG, NULL, "show the last hour instead of this one" \
     }
-#define TYPE                                                \
-    {                                                       \
-        "type", CLI_TEXT, "TYPE", "what is measured (time)" \
+#define TYPE                                                        \
+    {                                                               \
+        "type", CLI_TEXT, "TYPE", "what is measured (default time)" \
     }
 
 static const cli_option record_options[] = {CLI_LINES, {0}};
 static const cli_option show_options[] = {
     LAST,
-    {"both", CLI_FLAG, NULL, "of both hours together"},
+    {"both", CLI_FLAG, NULL, "show both hours together"},
     {0},
 };
 static const cli_option time_options[] = {TYPE, {0}};

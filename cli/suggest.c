@@ -265,15 +265,17 @@ static int drop(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option feed_options[] = {
-    {"weight", CLI_TEXT, "N", "is added to the weight of each text (default 1)"},
-    {"lines", CLI_FLAG, NULL, "texts are lines: WEIGHT, a tabulator, TEXT"},
-    {"half-life", CLI_DURATION, "DURATION", "new ones: weights halve in this time (default never)"},
-    {"best", CLI_INTEGER, "N", "new ones: texts that a prefix keeps (default 50)"},
-    {"longest", CLI_INTEGER, "N", "new ones: the longest prefix that keeps them (default 16)"},
-    {"texts", CLI_INTEGER, "N", "new ones: keep at most N texts (default a million, 0: no limit)"},
-    {"accents", CLI_FLAG, NULL, "new ones: munch finds München"},
-    {"pinyin", CLI_FLAG, NULL, "new ones: bj finds 北京"},
-    {"words", CLI_FLAG, NULL, "new ones: york finds new york"},
+    {"weight", CLI_TEXT, "N", "add this to the weight of each text (default 1)"},
+    {"lines", CLI_FLAG, NULL, "each line of standard input is WEIGHT, a tab, TEXT"},
+    {"half-life", CLI_DURATION, "DURATION",
+     "when new: weights halve in this time (default: never)"},
+    {"best", CLI_INTEGER, "N", "when new: texts kept for each prefix (default 50)"},
+    {"longest", CLI_INTEGER, "N", "when new: characters of the longest such prefix (default 16)"},
+    {"texts", CLI_INTEGER, "N",
+     "when new: keep at most N texts; 0 is no limit (default a million)"},
+    {"accents", CLI_FLAG, NULL, "when new: munch finds München"},
+    {"pinyin", CLI_FLAG, NULL, "when new: bj finds 北京"},
+    {"words", CLI_FLAG, NULL, "when new: york finds new york"},
     {"ttl", CLI_DURATION, "DURATION", "all texts expire this long after the last write"},
     {0},
 };
@@ -310,7 +312,7 @@ static const cli_verb verbs[] = {
     {
         .name = "hint",
         .args = "NAME PREFIX",
-        .summary = "the heaviest texts that begin so",
+        .summary = "the heaviest texts that begin with PREFIX",
         .options = hint_options,
         .example = "tackle suggest feed queries weather wedding weather\n"
                    "tackle suggest hint queries we --json\n"

@@ -17,6 +17,7 @@ is "nothing to do: help is an error" "$err" "$everything"
 is "and nothing is on stdout" "$out" ""
 
 count=0
+mkdir "$home/help"
 while read -r component verb; do
     ends 0 tackle $component $verb --help
     text=$out
@@ -26,6 +27,7 @@ while read -r component verb; do
     ends 0 tackle help $component $verb
     is "help $component $verb" "$out" "$text"
     has "$everything" $'\n'"  $component "
+    printf '%s\n' "$text" >"$home/help/$component${verb:+ $verb}"
     ((++count))
 done < <(every_verb)
 ((count >= 8)) || fail "only $count verbs were found"
@@ -36,12 +38,20 @@ ends 0 tackle server start --help --durability none
 ends 0 tackle server --help
 has "$out" "status"
 
-# No line is wider than a terminal, no secret or colour is in it.
+# No line is wider than a terminal, no secret or colour is in it. Each option's line stands alone: it
+# says what is meant, and writes a default as "(default 5s)".
 lacks "$everything" $'\033'
-while read -r component verb; do
-    tackle help $component $verb | awk -v what="$component $verb" \
-        'length > 90 { print "too long in help " what ": " $0; bad = 1 } END { exit bad }' || exit 1
-done < <(every_verb)
+awk '
+    FNR == 1 { inside = 0 }
+    length > 90 { print "too long in the help of " FILENAME ": " $0; bad = 1 }
+    /^Options/ { inside = 1; next }
+    /^$/ { inside = 0 }
+    !inside || !/^  --/ { next }
+    { text = $0; sub(/^  --[^ ]+( [^ ]+)?  +/, "", text) }
+    text ~ /^(of|default|with their|those|in a|as) / || text ~ /, default|see above|so long/ ||
+    text ~ /\(([0-9]+[a-z]*|now|UTC|\$[A-Z_]+)\)$/ {
+        print "not clear by itself in the help of " FILENAME ": " $0; bad = 1 }
+    END { exit bad }' "$home"/help/* || exit 1
 
 ends 0 tackle version
 is "version" "$out" "tackle $(cat "$TACKLE_SOURCE/VERSION")"
