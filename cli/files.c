@@ -52,7 +52,7 @@ static const cli_verb verbs[] = {
         .details =
             "Without a path, or for -, standard input is sent; it needs a --name. While the\n"
             "channel is full, the command waits, and says for whom. Called again after it was\n"
-            "interrupted, it goes on with the file where it was.\n"
+            "interrupted, it goes on where it was: what was sent is not sent again.\n"
             "Exit code 1 when a file changed while it was sent: no receiver gets it.",
         .example = "date >report.txt\n"
                    "tackle files send logs --to a,b report.txt\n"

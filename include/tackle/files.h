@@ -51,8 +51,8 @@ typedef struct tkl_files_options {
                            0: 7 days */
     int64_t lease_ms;   /* a sender or receiver that was not heard of for so long is gone, at least
                            100; 0: 10000 */
-    int64_t resume_ms;  /* how long a sender that is gone may come back and go on with its file;
-                           then it is given up. 0: 10 minutes. TKL_NONE: not at all */
+    int64_t resume_ms;  /* how long a sender that is gone may come back and go on; then its file
+                           is given up. 0: 10 minutes. TKL_NONE: not at all */
     int64_t max_bytes;  /* memory limit of the channel, over all senders: a sender that names one
                            sets it, at least TKL_FILES_LIMIT_MIN; 0: as it is, at first 256 MB */
     TKL_RESERVED(8);
@@ -102,7 +102,7 @@ typedef struct tkl_files_outcome {
     const char *path;    /* of the source, or where it was put; "" where there is none */
     int64_t size;        /* bytes as they were sent */
     int64_t lines;       /* delivered to the callback by this call */
-    bool resumed;        /* part of it was there from an earlier call */
+    bool resumed;        /* all or part of it was there from an earlier call */
     int code;            /* TKL_OK, or why it failed */
     const char *message; /* the reason in words; "" */
     TKL_RESERVED(4);
@@ -132,9 +132,15 @@ typedef struct tkl_files_totals {
  * changes meanwhile fails and the others are still sent; the code of the first failure is returned:
  * TKL_EIO it cannot be read; TKL_CONFLICT it changed while it was sent, and no receiver gets it;
  * TKL_NOTFOUND no receiver was left; TKL_ELOST another process took over sending the same file, or
- * was quicker. A server that is not reached is waited for. TKL_EINTR: tkl_interrupt(); the same
- * call goes on with the file that was under way, and sends again those that were done. TKL_BUSY:
- * wait_ms is over. TKL_DEAD: with wait_ms, a receiver could not put a file in place. `options` and `totals` may be NULL. */
+ * was quicker. A server that is not reached is waited for. TKL_EINTR: tkl_interrupt(). TKL_BUSY:
+ * wait_ms is over. TKL_DEAD: with wait_ms, a receiver could not put a file in place. `options` and
+ * `totals` may be NULL.
+ *
+ * A call that did not come to its end (TKL_EINTR, TKL_BUSY, an error of the server, a process that
+ * was killed) may be made again within resume_ms: it goes on with the file that was under way, and
+ * files that it had sent and that have not changed since are not sent again. The same call has the
+ * same first source and the same receivers, and no streams. A source that a call names twice is sent
+ * once. */
 TKL_API int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
                            const tkl_files_source *sources, size_t count,
                            const tkl_files_send_options *options, tkl_files_totals *totals)

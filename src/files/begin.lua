@@ -7,6 +7,7 @@
 -- KEYS[6] receivers  zset
 -- KEYS[7] file       hash
 -- KEYS[8] at         zset
+-- KEYS[9] sent       hash
 -- ARGV[1] token       of the file, random
 -- ARGV[2] holder      of the sender: its turn, and random digits
 -- ARGV[3] fingerprint of the source; '': it cannot be sent again
@@ -20,15 +21,17 @@
 -- ARGV[11] mtime      '': not known
 -- ARGV[12] mode
 -- ARGV[13...] the receivers
--- returns {code, bytes of a chunk, how many chunks may be sent}; {TKL_EXISTS, token}: the sender of
---   this source was interrupted, the file has this token; {TKL_FULL, overdue file, ms to the next}
+-- returns {code, bytes of a chunk, how many chunks may be sent}; {TKL_EXISTS, token, '1' all of it
+--   is sent}: the sender of this source was interrupted, the file has this token; {TKL_FULL, overdue
+--   file, ms to the next}
 -- include: clock
 local now = server_time()
-local STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS, FILE, AT = unpack(KEYS)
+local STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS, FILE, AT, SENT = unpack(KEYS)
 -- include: codes
 -- include: account
 -- include: overdue
 -- include: turn
+-- include: sent
 
 local token, holder, fingerprint, limit, largest, lease, resume, ttl, name, size, mtime, mode =
   unpack(ARGV)
@@ -36,7 +39,7 @@ local token, holder, fingerprint, limit, largest, lease, resume, ttl, name, size
 local function record(chunk)
   redis.call('HSET', FILE, 'state', 'open', 'holder', holder, 'name', name, 'size', size, 'mtime',
              mtime, 'mode', mode, 'chunk', chunk, 'sent', 0, 'reserved', 1, 'freed', 0, 'lease',
-             lease, 'resume', resume, 'ttl', ttl, 'prefix', '')
+             lease, 'resume', resume, 'ttl', ttl, 'prefix', '', 'source', fingerprint)
   for i = 13, #ARGV do
     redis.call('ZADD', AT, 0, ARGV[i])
     redis.call('ZADD', RECEIVERS, 'NX', now, ARGV[i])
@@ -51,9 +54,13 @@ if known then
   return {OK, known.chunk, known.reserved - known.sent} -- a repeated request
 end
 begin_channel(token, limit)
+local before = sent_as(fingerprint)
+if before then
+  return {EXISTS, before, 1}
+end
 local interrupted = fingerprint ~= '' and redis.call('HGET', RESUME, fingerprint)
 if interrupted then
-  return {EXISTS, interrupted}
+  return {EXISTS, interrupted, 0}
 end
 local chunk = math.min(whole(largest), math.floor(read_account().limit / 4))
 if not new_file_fits(chunk) then

@@ -6,7 +6,8 @@
 -- KEYS[5] resume  hash
 -- KEYS[6] file    hash
 -- KEYS[7] at      zset
--- KEYS[8...] the chunks written
+-- KEYS[8] sent    hash
+-- KEYS[9...] the chunks written
 -- ARGV[1] token
 -- ARGV[2] holder
 -- ARGV[3] first   number of the first of these chunks
@@ -15,20 +16,22 @@
 -- ARGV[6] want    how many more chunks the sender would like to write
 -- ARGV[7] size    of the file, all of which is sent; '': there is more
 -- ARGV[8] fingerprint
+-- ARGV[9] kept    how long the call may be interrupted, ms; '': it is not remembered
 -- returns {code, chunks sent, how many more may be, overdue file, ms to the next}: TKL_NOTFOUND the
 --   file is gone; TKL_NOTOWNER another process sends it; TKL_CONFLICT the server has another number
 --   of chunks, or not all of these; TKL_EMPTY no receiver is left
 -- include: clock
 local now = server_time()
-local STATE, FILES, ENDS, BYTES, RESUME, FILE, AT = unpack(KEYS)
+local STATE, FILES, ENDS, BYTES, RESUME, FILE, AT, SENT = unpack(KEYS)
 -- include: codes
 -- include: account
 -- include: overdue
+-- include: sent
 
 local EMPTY = 2
-local FIXED_KEYS = 7
+local FIXED_KEYS = 8
 
-local token, holder, first, length, prefix, want, size, fingerprint = unpack(ARGV)
+local token, holder, first, length, prefix, want, size, fingerprint, kept = unpack(ARGV)
 
 local function chunks_arrived(count)
   local bytes = 0
@@ -58,6 +61,7 @@ end
 local function complete(file)
   file.state, file.size, file.reserved = 'complete', size, file.sent
   redis.call('HDEL', RESUME, fingerprint)
+  note_sent(fingerprint, token, kept)
 end
 
 local file = read_file(FILE)
@@ -96,6 +100,7 @@ else
 end
 keep_file(FILE, AT, file)
 keep_channel({STATE, FILES, ENDS, BYTES, RESUME}, file.ttl)
+keep_sent(kept)
 if is_new then
   redis.pcall('SPUBLISH', STATE, token .. file.sent)
 end

@@ -42,6 +42,8 @@
  *   ns:files:{name}:bytes      hash: what each file has of `held`. The account stays right when the
  *                              record of a file is evicted.
  *   ns:files:{name}:resume     hash: fingerprint of a source to the file that is being made of it
+ *   ns:files:{name}:sent:C     hash: fingerprint of a source that the call C has sent to its file. C
+ *                              is made of the first source and the receivers.
  *   ns:files:{name}:receivers  zset of all receivers by the end of their lease
  *   ns:files:{name}:holders    hash: receiver to the token of the process that receives
  *   ns:files:{name}:trouble    stream of what went wrong, the last 100
@@ -55,6 +57,7 @@
  *                                prefix    checksum of all chunks sent; in the end, of the file
  *                                holder    token of the sender
  *                                lease, resume, ttl        ms
+ *                                source    fingerprint of the source, in `resume`
  *                                data      the bytes of a small file
  *   ns:files:{name}:F:at       zset of receivers that lack something, by the number of chunks they
  *                              have. A receiver that has the file is taken out, once; the file goes
@@ -67,7 +70,8 @@
  * Who removes them: a chunk goes with the acknowledgement of its last receiver, a file with the
  * last receiver. A file that is not complete may be given up when the lease of its sender and the
  * time for coming back are over; a complete one after its time to live. What a sender has reserved
- * is taken back when its lease is over. Every reply tells a file whose time is over, and the
+ * is taken back when its lease is over. What a call has sent is forgotten with its end, or when it
+ * was interrupted for too long. Every reply tells a file whose time is over, and the
  * client that hears of it removes it, in steps. All keys of a file expire a
  * day after that by themselves, all keys of a channel 30 days later.
  */

@@ -75,6 +75,8 @@ void tkl__files_ask_key(tkl__files_ask *ask, tkl__files_part part);
 void tkl__files_ask_file(tkl__files_ask *ask, const char *token);
 /* Only its record. */
 void tkl__files_ask_record(tkl__files_ask *ask, const char *token);
+/* The key of what a call has sent. */
+void tkl__files_ask_sent(tkl__files_ask *ask, const char *call);
 void tkl__files_ask_chunks(tkl__files_ask *ask, const char *token, int64_t from, int64_t to);
 
 /* Runs it. The result is the code of the request, or the first element of the reply, or the reply
@@ -110,8 +112,7 @@ int64_t tkl__files_chunks(const tkl_reply *reply); /* a number of chunks */
 /* ---- Removing (remove.c) ------------------------------------------------- */
 
 /* Gives a file up. `holder`: of its sender; "": only if its time is over. */
-int tkl__files_remove(tkl_files *files, const char *token, const char *holder, const char *reason,
-                      const char *fingerprint);
+int tkl__files_remove(tkl_files *files, const char *token, const char *holder, const char *reason);
 /* Removes a file that a reply calls overdue, if it names one. */
 int tkl__files_reap(tkl_files *files, const tkl_reply *token);
 /* Removes the chunks of a file that all of its receivers have. */

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,36 +58,6 @@ static int read_chunk(tkl__outgoing *o, tkl_bytes *data)
 
 /* ---- Beginning ----------------------------------------------------------- */
 
-static void hash_text(tkl__files_hash *hash, tkl_bytes text)
-{
-    tkl__files_hash_add(hash, &text.len, sizeof text.len);
-    tkl__files_hash_add(hash, text.data, text.len);
-}
-
-/* What must be the same for a file to be resumed: the machine, the path, the file as it is, its
- * name and its receivers. */
-static void make_fingerprint(tkl__outgoing *o)
-{
-    char host[256] = "", path[PATH_MAX] = "";
-    if (o->fd < 0 || o->sending->files->rules.resume_ms == 0 || !realpath(o->source->path, path))
-        return;
-    gethostname(host, sizeof host - 1);
-    const int64_t numbers[] = {(int64_t)o->at_start.st_dev,
-                               (int64_t)o->at_start.st_ino,
-                               o->at_start.st_size,
-                               o->at_start.st_mtim.tv_sec,
-                               (int64_t)o->at_start.st_mtim.tv_nsec,
-                               o->sending->files->rules.ttl_ms};
-    hash_text(o->hash, tkl_str(host));
-    hash_text(o->hash, tkl_str(path));
-    hash_text(o->hash, o->name);
-    tkl__files_hash_add(o->hash, numbers, sizeof numbers);
-    for (size_t i = 0; i < o->sending->to_count; i++)
-        hash_text(o->hash, o->sending->to[i]);
-    memcpy(o->fingerprint, tkl__files_hash_sum(o->hash).text, sizeof o->fingerprint);
-    tkl__files_hash_reset(o->hash);
-}
-
 static void add_optional(tkl__args *args, int64_t value, bool present)
 {
     if (present)
@@ -127,6 +96,7 @@ static int ask_begin(tkl__outgoing *o, tkl_reply **reply)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         tkl__files_ask_key(&ask, parts[i]);
     tkl__files_ask_file(&ask, o->token.text);
+    tkl__files_ask_sent(&ask, o->sending->call);
     begin_args(o, &ask.args);
     int rc = tkl__files_ask_run(&ask, &tkl__lua_files_begin, reply);
     tkl__files_ask_free(&ask);
@@ -153,8 +123,7 @@ static int give_up(tkl__outgoing *o, int rc, const char *reason)
 {
     char message[256];
     snprintf(message, sizeof message, "%s", tkl_errmsg());
-    if (tkl__files_remove(o->sending->files, o->token.text, o->holder.text, reason,
-                          o->fingerprint) < 0)
+    if (tkl__files_remove(o->sending->files, o->token.text, o->holder.text, reason) < 0)
         return tkl__fail(rc, "%s (and it could not be removed from the channel)", message);
     return tkl__fail(rc, "%s", message);
 }
@@ -210,8 +179,21 @@ static void start_afresh(tkl__outgoing *o)
 {
     o->token = tkl__files_new_token();
     o->bytes = o->sent = o->granted = 0;
-    o->ended = o->resumed = false;
+    o->ended = o->resumed = o->complete = false;
     tkl__files_hash_reset(o->hash);
+}
+
+/* An earlier process has begun the file, or sent all of it. TKL_NOTFOUND: begin afresh. */
+static int go_on_with(tkl__outgoing *o, const tkl_reply *reply)
+{
+    if (!tkl__files_read_token(tkl_reply_at(reply, 1), &o->token))
+        return tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
+    o->complete = tkl_reply_int(tkl_reply_at(reply, 2)) == 1;
+    if (!o->complete)
+        return go_on(o);
+    o->bytes = o->at_start.st_size;
+    o->resumed = true;
+    return TKL_OK;
 }
 
 /* Announces the file, or finds the one that an earlier process has begun. Waits for room. */
@@ -225,8 +207,8 @@ static int begin(tkl__outgoing *o)
             rc = tkl__files_reap(o->sending->files, tkl_reply_at(reply, 1));
             if (rc == TKL_OK)
                 rc = tkl__room_wait(o->sending, tkl_reply_int(tkl_reply_at(reply, 2)));
-        } else if (tkl__files_read_token(tkl_reply_at(reply, 1), &o->token)) {
-            rc = go_on(o);
+        } else {
+            rc = go_on_with(o, reply);
             if (rc != TKL_NOTFOUND) {
                 tkl_reply_free(reply);
                 tkl__room_had(o->sending);
@@ -234,8 +216,6 @@ static int begin(tkl__outgoing *o)
             }
             start_afresh(o);
             rc = TKL_OK;
-        } else {
-            rc = tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
         }
         tkl_reply_free(reply);
         reply = NULL;
@@ -313,6 +293,7 @@ static void commit_ask(tkl__outgoing *o, tkl__files_ask *ask, int64_t count, int
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         tkl__files_ask_key(ask, parts[i]);
     tkl__files_ask_file(ask, o->token.text);
+    tkl__files_ask_sent(ask, o->sending->call);
     tkl__files_ask_chunks(ask, o->token.text, o->sent, o->sent + count);
     tkl__args_str(&ask->args, o->token.text);
     tkl__args_str(&ask->args, o->holder.text);
@@ -327,6 +308,7 @@ static void commit_rest(tkl__outgoing *o, tkl__files_ask *ask, const tkl__files_
     tkl__args_int(&ask->args, o->ended ? 0 : o->fd < 0 ? 1 : TKL__FILES_SEND_WINDOW);
     add_optional(&ask->args, o->bytes, o->ended);
     tkl__args_str(&ask->args, o->fingerprint);
+    tkl__sent_kept(o->sending, &ask->args);
 }
 
 /* The file as it is now must be the one that was begun. */
@@ -429,6 +411,8 @@ static int attempt(tkl__outgoing *o)
         return rc;
     if (o->resumed)
         tell_progress(o);
+    if (o->complete)
+        return TKL_OK;
     rc = start_renewing(o);
     if (rc == TKL_OK)
         rc = send_all(o);
@@ -457,10 +441,10 @@ int tkl__outgoing_send(tkl__sending *sending, const tkl_files_source *source, tk
     o.buffer = malloc(TKL__FILES_CHUNK);
     tkl__files_trip_init(&o.trip, sending->files);
     int rc = o.hash && o.buffer ? TKL_OK : tkl__nomem();
-    if (rc == TKL_OK) {
-        make_fingerprint(&o);
+    if (rc == TKL_OK)
+        rc = tkl__sent_fingerprint(sending, source, name, &o.at_start, o.fingerprint);
+    if (rc == TKL_OK)
         rc = tkl__files_new_holder(sending->files, &o.holder);
-    }
     if (rc == TKL_OK)
         rc = send_with_restarts(&o);
     outcome->size = o.bytes;

@@ -4,25 +4,30 @@
 -- KEYS[3] ends       zset
 -- KEYS[4] bytes      hash
 -- KEYS[5] receivers  zset
--- KEYS[6...] of each file: its record, and how far its receivers are
+-- KEYS[6] sent       hash
+-- KEYS[7...] of each file: its record, and how far its receivers are
 -- ARGV[1] limit      of the channel in bytes; '': as it is
 -- ARGV[2] ttl        ms
--- ARGV[3] count      of receivers
--- ARGV[4...] the receivers; then of each file: token, name, mtime, mode, checksum, its bytes
--- returns {code, how many were taken, overdue file, ms to the next}: TKL_FULL none
+-- ARGV[3] kept       how long the call may be interrupted, ms; '': it is not remembered
+-- ARGV[4] count      of receivers
+-- ARGV[5...] the receivers; then of each file: token, fingerprint, name, mtime, mode, checksum, its
+--   bytes
+-- returns {code, overdue file, ms to the next, token of each file taken ...}: TKL_FULL none; the
+--   token is another one if the file was sent before the call was interrupted
 -- include: clock
 local now = server_time()
-local STATE, FILES, ENDS, BYTES, RECEIVERS = unpack(KEYS)
+local STATE, FILES, ENDS, BYTES, RECEIVERS, SENT = unpack(KEYS)
 -- include: codes
 -- include: account
 -- include: overdue
+-- include: sent
 
-local FIXED_KEYS, FIXED_ARGUMENTS, WORDS = 5, 3, 6
+local FIXED_KEYS, FIXED_ARGUMENTS, WORDS = 6, 4, 7
 
-local limit, ttl, receiver_count = ARGV[1], whole(ARGV[2]), whole(ARGV[3])
+local limit, ttl, kept, receiver_count = ARGV[1], whole(ARGV[2]), ARGV[3], whole(ARGV[4])
 
 local function add(key, at, words)
-  local token, name, mtime, mode, sum, data = unpack(words)
+  local token, fingerprint, name, mtime, mode, sum, data = unpack(words)
   redis.call('HSET', key, 'state', 'complete', 'holder', '', 'name', name, 'size', #data, 'mtime',
              mtime, 'mode', mode, 'chunk', 0, 'sent', 0, 'reserved', 0, 'freed', 0, 'lease', 0,
              'resume', 0, 'ttl', ttl, 'prefix', sum, 'data', data)
@@ -33,26 +38,30 @@ local function add(key, at, words)
   redis.call('ZADD', ENDS, now + ttl, token)
   set_bytes(token, OVERHEAD + #data)
   keep_file(key, at, {ttl = ttl, lease = 0, resume = 0})
+  note_sent(fingerprint, token, kept)
 end
 
 begin_channel(ARGV[FIXED_ARGUMENTS + receiver_count + 1], limit)
-local taken = 0
+local taken = {}
 for i = 0, (#KEYS - FIXED_KEYS) / 2 - 1 do
   local key, at = KEYS[FIXED_KEYS + 2 * i + 1], KEYS[FIXED_KEYS + 2 * i + 2]
   local from = FIXED_ARGUMENTS + receiver_count + WORDS * i + 1
   local words = {unpack(ARGV, from, from + WORDS - 1)}
-  if redis.call('EXISTS', key) == 0 then -- else a repeated request
+  local token, fingerprint = unpack(words)
+  local before = sent_as(fingerprint)
+  if not before and redis.call('EXISTS', key) == 0 then -- else a repeated request
     if not new_file_fits(#words[WORDS]) then
       break
     end
     add(key, at, words)
   end
-  taken = taken + 1
+  taken[#taken + 1] = before or token
 end
 for i = 1, receiver_count do
   redis.call('ZADD', RECEIVERS, 'NX', now, ARGV[FIXED_ARGUMENTS + i])
 end
 keep_channel({STATE, FILES, ENDS, BYTES, RECEIVERS}, ttl)
+keep_sent(kept)
 redis.pcall('SPUBLISH', STATE, '')
 local overdue, left = overdue_file()
-return {taken > 0 and OK or FULL, taken, overdue, left}
+return {#taken > 0 and OK or FULL, overdue, left, unpack(taken)}

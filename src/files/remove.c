@@ -19,7 +19,7 @@
 
 /* One step: the chunks from `first` to `last` go. */
 static int remove_step(tkl_files *files, const char *token, const char *holder, const char *reason,
-                       const char *fingerprint, int64_t first, int64_t last, tkl_reply **reply)
+                       int64_t first, int64_t last, tkl_reply **reply)
 {
     static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES,  TKL__FILES_ENDS,
                                             TKL__FILES_BYTES, TKL__FILES_RESUME, TKL__FILES_TROUBLE,
@@ -33,7 +33,6 @@ static int remove_step(tkl_files *files, const char *token, const char *holder, 
     tkl__args_str(&ask.args, token);
     tkl__args_str(&ask.args, holder);
     tkl__args_str(&ask.args, reason);
-    tkl__args_str(&ask.args, fingerprint);
     tkl__args_int(&ask.args, first);
     int rc = tkl__files_ask_run(&ask, &tkl__lua_files_remove, reply);
     tkl__files_ask_free(&ask);
@@ -41,13 +40,12 @@ static int remove_step(tkl_files *files, const char *token, const char *holder, 
 }
 
 /* What the first step learns, the next ones name. */
-int tkl__files_remove(tkl_files *files, const char *token, const char *holder, const char *reason,
-                      const char *fingerprint)
+int tkl__files_remove(tkl_files *files, const char *token, const char *holder, const char *reason)
 {
     int64_t first = 0, last = 0;
     for (int step = 0; step < STEPS_MAX; step++) {
         tkl_reply *reply;
-        int rc = remove_step(files, token, holder, reason, fingerprint, first, last, &reply);
+        int rc = remove_step(files, token, holder, reason, first, last, &reply);
         int64_t freed = tkl__files_chunks(tkl_reply_at(reply, 1));
         int64_t reserved = tkl__files_chunks(tkl_reply_at(reply, 2));
         bool gone = tkl_reply_int(tkl_reply_at(reply, 3)) == 1;
@@ -115,7 +113,7 @@ int tkl__files_reap(tkl_files *files, const tkl_reply *overdue)
     }
     if (!tkl__files_read_token(overdue, &token))
         return TKL_OK;
-    int rc = tkl__files_remove(files, token.text, "", "given up: its time was over", "");
+    int rc = tkl__files_remove(files, token.text, "", "given up: its time was over");
     return rc > 0 ? TKL_OK : rc; /* another one was quicker */
 }
 

@@ -11,10 +11,9 @@
 -- KEYS[9] at       zset
 -- KEYS[10...] its chunks from `first` on
 -- ARGV[1] token
--- ARGV[2] holder       of the sender; '': only if its time is over
--- ARGV[3] reason       for the list of what went wrong; '': all is well
--- ARGV[4] fingerprint  '': none
--- ARGV[5] first
+-- ARGV[2] holder  of the sender; '': only if its time is over
+-- ARGV[3] reason  for the list of what went wrong; '': all is well
+-- ARGV[4] first
 -- returns {code, chunks removed, chunks there may be, '1' it is gone}: TKL_NOTFOUND there is no
 --   such file; TKL_NOTOWNER its time is not over, or another process sends it
 -- include: clock
@@ -27,7 +26,7 @@ local STATE, FILES, ENDS, BYTES, RESUME, TROUBLE, ROOM, FILE, AT = unpack(KEYS)
 
 local FIXED_KEYS = 9
 
-local token, holder, reason, fingerprint, first = unpack(ARGV)
+local token, holder, reason, first = unpack(ARGV)
 
 local function is_allowed(file)
   if holder ~= '' and file and file.holder == holder then
@@ -61,8 +60,9 @@ local function remove_chunks(file)
 end
 
 local function remove_all()
-  if fingerprint ~= '' then
-    redis.call('HDEL', RESUME, fingerprint)
+  local source = redis.call('HGET', FILE, 'source') or ''
+  if redis.call('HGET', RESUME, source) == token then
+    redis.call('HDEL', RESUME, source)
   end
   redis.call('UNLINK', FILE, AT)
   forget_ends(token)

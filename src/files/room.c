@@ -88,6 +88,7 @@ static int sleep_once(tkl__sending *s, int64_t until, int64_t next_end_ms)
 {
     tkl_bytes message;
     until = earlier(until, earlier(s->wait_next, tkl__now() + LOOK_US));
+    until = earlier(until, tkl__sent_due(s));
     if (next_end_ms >= 0)
         until = earlier(until, tkl__deadline_ms(next_end_ms + 1));
     switch (tkl__await(&s->ear, until, &message)) {
@@ -107,6 +108,7 @@ static int wait_until(tkl__sending *s, int64_t until, int64_t next_end_ms)
         s->wait_next = s->wait_began + REPORT_FIRST_US;
         return listen(s);
     }
+    tkl__sent_keep(s);
     int rc = sleep_once(s, until, next_end_ms);
     if (rc == TKL_OK && tkl__now() >= s->wait_next)
         rc = report_wait(s);

@@ -21,9 +21,11 @@ typedef struct small_file {
     const tkl_files_source *source;
     tkl_bytes name;
     tkl__files_token token;
+    char fingerprint[TKL__FILES_SUM + 1];
     tkl__files_sum sum;
     int64_t mtime, mode;
     tkl_bytes data; /* malloc'ed */
+    bool resumed;   /* it was sent before the call was interrupted */
 } small_file;
 
 typedef struct batch {
@@ -61,6 +63,7 @@ static void post_args(tkl__sending *s, const batch *b, size_t from, tkl__files_a
     else
         tkl__args_str(&ask->args, "");
     tkl__args_int(&ask->args, rules->ttl_ms);
+    tkl__sent_kept(s, &ask->args);
     tkl__args_int(&ask->args, (int64_t)s->to_count);
     for (size_t i = 0; i < s->to_count; i++)
         tkl__args_bytes(&ask->args, s->to[i]);
@@ -68,6 +71,7 @@ static void post_args(tkl__sending *s, const batch *b, size_t from, tkl__files_a
         const small_file *file = &b->files[i];
         tkl__files_ask_file(ask, file->token.text);
         tkl__args_str(&ask->args, file->token.text);
+        tkl__args_str(&ask->args, file->fingerprint);
         tkl__args_bytes(&ask->args, file->name);
         tkl__args_int(&ask->args, file->mtime);
         tkl__args_int(&ask->args, file->mode);
@@ -76,8 +80,24 @@ static void post_args(tkl__sending *s, const batch *b, size_t from, tkl__files_a
     }
 }
 
-/* Posts the files from `from` on; *taken of them found room. */
-static int post_some(tkl__sending *s, const batch *b, size_t from, size_t *taken, int64_t *next_end)
+/* What the reply to files/post says before the tokens: code, overdue file, ms to the next. */
+enum { POST_CODE, POST_OVERDUE, POST_NEXT, POST_TOKENS };
+
+/* Returns how many were taken. */
+static size_t note_taken(small_file *files, size_t count, const tkl_reply *reply)
+{
+    size_t words = tkl_reply_count(reply), taken = 0;
+    for (; taken < count && POST_TOKENS + taken < words; taken++) {
+        tkl__files_token mine = files[taken].token;
+        tkl__files_read_token(tkl_reply_at(reply, POST_TOKENS + taken), &files[taken].token);
+        files[taken].resumed = strcmp(mine.text, files[taken].token.text) != 0;
+    }
+    return taken;
+}
+
+/* Posts the files from `from` on; *taken of them found room, or were sent before the call was
+ * interrupted, under another token. */
+static int post_some(tkl__sending *s, batch *b, size_t from, size_t *taken, int64_t *next_end)
 {
     static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_ENDS,
                                             TKL__FILES_BYTES, TKL__FILES_RECEIVERS};
@@ -86,14 +106,14 @@ static int post_some(tkl__sending *s, const batch *b, size_t from, size_t *taken
     tkl__files_ask_init(&ask, s->files);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         tkl__files_ask_key(&ask, parts[i]);
+    tkl__files_ask_sent(&ask, s->call);
     post_args(s, b, from, &ask);
     int rc = tkl__files_ask_run(&ask, &tkl__lua_files_post, &reply);
     tkl__files_ask_free(&ask);
-    int64_t count = tkl_reply_int(tkl_reply_at(reply, 1));
-    *taken = rc == TKL_OK && count > 0 && (size_t)count <= b->count - from ? (size_t)count : 0;
-    *next_end = tkl_reply_int(tkl_reply_at(reply, 3));
+    *taken = rc == TKL_OK ? note_taken(&b->files[from], b->count - from, reply) : 0;
+    *next_end = tkl_reply_int(tkl_reply_at(reply, POST_NEXT));
     if (rc == TKL_OK || rc == TKL_FULL) {
-        int reaped = tkl__files_reap(s->files, tkl_reply_at(reply, 2));
+        int reaped = tkl__files_reap(s->files, tkl_reply_at(reply, POST_OVERDUE));
         rc = reaped != TKL_OK ? reaped : rc;
     }
     tkl_reply_free(reply);
@@ -102,7 +122,8 @@ static int post_some(tkl__sending *s, const batch *b, size_t from, size_t *taken
 
 static void tell_posted(tkl__sending *s, const small_file *file)
 {
-    tkl_files_outcome outcome = {.name = file->name, .size = (int64_t)file->data.len};
+    tkl_files_outcome outcome = {
+        .name = file->name, .size = (int64_t)file->data.len, .resumed = file->resumed};
     s->progress.name = file->name;
     s->progress.file_bytes = s->progress.file_done = (int64_t)file->data.len;
     tell_outcome(s, file->source, &outcome, TKL_OK);
@@ -110,7 +131,7 @@ static void tell_posted(tkl__sending *s, const small_file *file)
         s->tokens[s->token_count++] = file->token;
 }
 
-static int post_all(tkl__sending *s, const batch *b)
+static int post_all(tkl__sending *s, batch *b)
 {
     int rc = TKL_OK;
     for (size_t done = 0; rc == TKL_OK && done < b->count;) {
@@ -201,8 +222,8 @@ static int read_small(int fd, const struct stat *st, tkl_bytes *data)
     return TKL_OK;
 }
 
-static int add_small(batch *b, const tkl_files_source *source, tkl_bytes name, int fd,
-                     const struct stat *st)
+static int add_small(tkl__sending *s, batch *b, const tkl_files_source *source, tkl_bytes name,
+                     int fd, const struct stat *st)
 {
     small_file *file = &b->files[b->count];
     *file = (small_file){.source = source,
@@ -210,7 +231,9 @@ static int add_small(batch *b, const tkl_files_source *source, tkl_bytes name, i
                          .token = tkl__files_new_token(),
                          .mtime = st->st_mtim.tv_sec,
                          .mode = (int64_t)(st->st_mode & 0777)};
-    int rc = read_small(fd, st, &file->data);
+    int rc = *s->call ? tkl__sent_fingerprint(s, source, name, st, file->fingerprint) : TKL_OK;
+    if (rc == TKL_OK)
+        rc = read_small(fd, st, &file->data);
     if (rc == TKL_OK) {
         file->sum = tkl__files_sum_of(file->data);
         b->count++;
@@ -255,7 +278,7 @@ static int send_source(tkl__sending *s, batch *b, const tkl_files_source *source
         return rc;
     }
     if (rc == TKL_OK) {
-        rc = add_small(b, source, name, fd, &st);
+        rc = add_small(s, b, source, name, fd, &st);
         close(fd);
     }
     if (rc != TKL_OK) {
@@ -338,10 +361,14 @@ static int64_t total_bytes(const tkl_files_source *sources, size_t count)
 
 /* ---- The call ------------------------------------------------------------ */
 
+/* A call that is made again after TKL_BUSY goes on waiting. */
 static int end_send(tkl__sending *s, int rc)
 {
-    if (rc == TKL_OK && s->options.wait_ms != 0)
+    bool all = rc == TKL_OK;
+    if (all && s->options.wait_ms != 0)
         rc = tkl__room_wait_for_all(s);
+    if (all && rc >= 0 && rc != TKL_BUSY)
+        tkl__sent_forget(s, rc);
     if (rc == TKL_OK && s->failure != TKL_OK)
         rc = tkl__fail(s->failure, "%s", s->message);
     return rc;
@@ -363,7 +390,9 @@ int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
     if (!s.tokens)
         return tkl__nomem();
     s.progress.total_bytes = s.options.on_progress ? total_bytes(sources, count) : TKL_NONE;
-    rc = end_send(&s, send_sources(&s, sources, count));
+    rc = tkl__sent_begin(&s, sources, count);
+    if (rc == TKL_OK)
+        rc = end_send(&s, send_sources(&s, sources, count));
     tkl__room_had(&s);
     free(s.tokens);
     if (totals)

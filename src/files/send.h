@@ -28,6 +28,10 @@ typedef struct tkl__sending {
 
     tkl__files_token *tokens; /* of all files sent, to wait for */
     size_t token_count;
+
+    char call[TKL__FILES_SUM +
+              1];      /* under which the server remembers what is sent; "": it does not */
+    int64_t call_next; /* when that is to be renewed */
 } tkl__sending;
 
 /* One file or stream that is being sent in chunks. */
@@ -45,6 +49,7 @@ typedef struct tkl__outgoing {
     int64_t bytes;                        /* read so far */
     bool ended;                           /* there is no more to read */
     bool resumed;
+    bool complete;  /* it was sent before the call was interrupted */
     bool forgotten; /* by the server */
     char *buffer;   /* of one chunk */
     tkl__files_trip trip;
@@ -60,6 +65,23 @@ int tkl__outgoing_send(tkl__sending *sending, const tkl_files_source *source, tk
                        int fd, const struct stat *st, tkl_files_outcome *outcome);
 /* Whether the file is another one now than it was. */
 bool tkl__outgoing_changed(int fd, const struct stat *before);
+
+/* ---- sent.c -------------------------------------------------------------- */
+
+/* Decides whether the server is to remember what this call has sent. */
+int tkl__sent_begin(tkl__sending *sending, const tkl_files_source *sources, size_t count);
+/* What must be the same for a file to be resumed: the machine, the path, the file as it is, its name
+ * and its receivers. "": it cannot be resumed. */
+int tkl__sent_fingerprint(const tkl__sending *sending, const tkl_files_source *source,
+                          tkl_bytes name, const struct stat *st,
+                          char fingerprint[TKL__FILES_SUM + 1]);
+/* Adds the argument of scripts: for how long it is remembered. */
+void tkl__sent_kept(const tkl__sending *sending, tkl__args *args);
+/* A sender that waits renews it, and when that is due. */
+void tkl__sent_keep(tkl__sending *sending);
+int64_t tkl__sent_due(const tkl__sending *sending);
+/* The call is over. `rc` and its text stay. */
+void tkl__sent_forget(tkl__sending *sending, int rc);
 
 /* ---- room.c -------------------------------------------------------------- */
 

@@ -95,6 +95,19 @@ for who in a b; do
 done
 is "the account" "$(tackle files status logs --json | jq -c '[.bytes,.file_count]')" '[0,0]'
 
+# Senders that are killed send each file once.
+rm -f a/*
+tackle files receive logs --as a --dir a >received & receiver=$!
+for ((i = 0; i < 8; i++)); do
+    timeout -s KILL 0.0$((i + 1)) bash -c "exec tackle files send logs --limit 64kb --to a many/* src/big" >/dev/null 2>&1
+done
+ends 0 tackle files send logs --limit 64kb --to a many/* src/big --wait 30s
+kill $receiver
+wait $receiver
+is "each file came once" "$(sort received | uniq -c | awk '$1 != 1')" ""
+is "all came" "$(wc -l <received)" 301
+cmp src/big a/big || fail "a has another big file"
+
 become shipper files.md
 ends 0 tackle files send logs --limit 64mb --to a src/big src/small
 ends 0 tackle files receive logs --as a --dir a --exit-when-done
