@@ -317,6 +317,47 @@ static void a_claim_whose_answer_is_lost_is_found_again(void **state)
     proxy_end(p);
 }
 
+static void claim_late(void *arg, int index)
+{
+    (void)index;
+    desk *d = arg;
+    tkl_jobs *jobs;
+    int rc = tkl_consumer_claim(d->consumer, 2, 0, &jobs);
+    assert_true(rc == TKL_OK);
+    assert_jobs(jobs, "b"); /* a is another's by now */
+    finish_all(d->consumer, jobs);
+    tkl_jobs_free(jobs);
+}
+
+/* As after a stop of this program: the answer of a claim comes when its lease is over. */
+static void a_claim_that_came_too_late_is_not_begun(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    desk late = {.f = f, .queue = open_queue(client, "q", 1)};
+    late.consumer = open_consumer(late.queue, 300);
+    desk d = desk_open(state);
+    expect_all(late.consumer, ""); /* the server knows the script */
+    push_words(d.queue, "a b");
+    proxy_hold(p, TO_CLIENT, true);
+    crew *thread = crew_start(1, claim_late, &late);
+    eventually(server_ask_int(f->server, "ZCARD " KEY "active") == 2, LONG_MS);
+    tkl_jobs *jobs = claim_jobs(d.consumer, 1, LONG_MS); /* when the lease has ended */
+    assert_jobs(jobs, "a");
+    proxy_hold(p, TO_CLIENT, false);
+    crew_join(thread);
+    finish_all(d.consumer, jobs);
+    assert_int_equal(server_ask_int(f->server, "HGET " KEY "meta done"), 2);
+    assert_int_equal(server_ask_int(f->server, "ZCARD " KEY "active"), 0);
+    tkl_jobs_free(jobs);
+    tkl_consumer_close(late.consumer);
+    tkl_queue_close(late.queue);
+    tkl_close(client);
+    desk_close(&d);
+    proxy_end(p);
+}
+
 /* A claim that times out may have got something: the next one brings it, closing gives it back. */
 static void a_claim_that_timed_out_keeps_nothing_back(void **state)
 {
@@ -509,6 +550,7 @@ int main(void)
         TEST(a_foreign_key_in_the_way_of_a_report_keeps_the_claims),
         TEST(a_report_whose_answer_is_lost_counts),
         TEST(a_claim_whose_answer_is_lost_is_found_again),
+        TEST(a_claim_that_came_too_late_is_not_begun),
         TEST(a_claim_that_timed_out_keeps_nothing_back),
         TEST(a_lease_that_ends_brings_the_job_back_to_the_front),
         TEST(a_job_that_kills_its_workers_ends_among_the_dead),

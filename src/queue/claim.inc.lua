@@ -10,7 +10,8 @@ local GIVEN_MAX = 5000      -- leases among which a repeated claim is looked for
 
 -- ---- What a token got before ----
 
--- The ids that a token got in a request, or by a hand-over, of which the caller never heard.
+-- The ids that a token got in a request, or by a hand-over, of which the caller never heard. Their
+-- leases begin again: the caller counts from now.
 local function given_to(token, lease)
   local ids = {}
   local newest = redis.call('ZRANGE', ACTIVE, text(now + lease), '(' .. text(now), 'BYSCORE', 'REV',
@@ -18,6 +19,7 @@ local function given_to(token, lease)
   for _, member in ipairs(newest) do
     if string.sub(member, ID_LENGTH + 2) == token then
       ids[#ids + 1] = claimed_id(member)
+      redis.call('ZADD', ACTIVE, 'XX', text(now + lease), member)
     end
   end
   table.sort(ids)

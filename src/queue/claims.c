@@ -114,6 +114,17 @@ int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
     return TKL_OK;
 }
 
+tkl__queue_shard *tkl__queue_claim_of(const tkl_job *job, char member[TKL__QUEUE_MEMBER_LEN + 1])
+{
+    const char *digits;
+    tkl__queue_shard *shard = tkl__queue_find_id(job->queue, job->id, &digits);
+    if (shard) {
+        snprintf(member, TKL__QUEUE_MEMBER_LEN + 1, "%s:%.*s", digits, TKL_CLAIM_TOKEN_SIZE - 1,
+                 job->token);
+    }
+    return shard;
+}
+
 bool tkl__queue_claim_lasts(const tkl__queue_claim *claim)
 {
     return tkl__lease_now() - claim->started < claim->source->consumer->lease_us;

@@ -20,6 +20,7 @@
 #define LEASE_MIN_MS 100
 #define LEASE_MAX_MS INT64_C(315360000000) /* ten years */
 #define PROGRESS_MAX 1000
+#define LATE_MAX     3 /* claims made again when all of the last one came too late */
 
 /* ---- Opening and closing ------------------------------------------------- */
 
@@ -198,22 +199,10 @@ static void turn_free(turn *r)
     free(r->asks);
 }
 
-/* The claim that a job is: its partition and "id:token". NULL: no id of its queue. */
-static tkl__queue_shard *claim_of(const tkl_job *job, char member[TKL__QUEUE_MEMBER_LEN + 1])
-{
-    const char *digits;
-    tkl__queue_shard *shard = tkl__queue_find_id(job->queue, job->id, &digits);
-    if (shard) {
-        snprintf(member, TKL__QUEUE_MEMBER_LEN + 1, "%s:%.*s", digits, TKL_CLAIM_TOKEN_SIZE - 1,
-                 job->token);
-    }
-    return shard;
-}
-
 /* Marks the claim as being reported. True: it was done, and that is all there is to tell. */
 static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__queue_done *done)
 {
-    tkl__queue_shard *shard = claim_of(report->job, done->member);
+    tkl__queue_shard *shard = tkl__queue_claim_of(report->job, done->member);
     pthread_mutex_lock(&c->mutex);
     tkl__queue_claim *claim = shard ? tkl__queue_claim_find(c, shard, done->member) : NULL;
     bool simple =
@@ -310,7 +299,7 @@ static void end_report(tkl_consumer *c, tkl_report *report, int code, bool repea
 {
     char member[TKL__QUEUE_MEMBER_LEN + 1];
     tkl__queue_source *still = NULL;
-    tkl__queue_shard *shard = claim_of(report->job, member);
+    tkl__queue_shard *shard = tkl__queue_claim_of(report->job, member);
     pthread_mutex_lock(&c->mutex);
     tkl__queue_claim *claim = shard ? tkl__queue_claim_find(c, shard, member) : NULL;
     bool ours = claim ? (repeated || claim->unsure) && tkl__queue_claim_lasts(claim) : repeated;
@@ -514,6 +503,15 @@ static bool waits_at_once(const turn *r, int64_t wait_ms)
            tkl__hears(c->client, c->sources[0].shard->channel);
 }
 
+/* What is ready, or comes in time. */
+static int fetch(turn *r, size_t max, int64_t wait_ms, int64_t deadline, tkl__queue_haul *haul)
+{
+    int rc = waits_at_once(r, wait_ms) ? TKL_EMPTY : claim_now(r, max, haul);
+    if (wait_ms != 0 && (rc == TKL_EMPTY || tkl_is_transient(rc)))
+        rc = tkl__queue_line_wait(r->consumer, max, deadline, haul);
+    return rc;
+}
+
 static int claim(turn *r, size_t max, int64_t wait_ms, tkl__queue_haul *haul)
 {
     tkl_consumer *c = r->consumer;
@@ -522,16 +520,22 @@ static int claim(turn *r, size_t max, int64_t wait_ms, tkl__queue_haul *haul)
     if (rc != TKL_OK || tkl__queue_haul_count(haul) > 0) {
         send_all(r, tkl__queue_consumer_deadline(c), NULL);
         end_reports(r);
+        r->nfinishes = r->nasks = r->count = 0;
+        if (wait_ms != 0 && (rc == TKL_EMPTY || tkl_is_transient(rc)))
+            rc = tkl__queue_line_wait(c, max, deadline, haul);
     } else {
-        rc = waits_at_once(r, wait_ms) ? TKL_EMPTY : claim_now(r, max, haul);
+        rc = fetch(r, max, wait_ms, deadline, haul);
     }
-    if (wait_ms != 0 && (rc == TKL_EMPTY || tkl_is_transient(rc)))
-        rc = tkl__queue_line_wait(c, max, deadline, haul);
     c->rotation++;
-    if (tkl__queue_haul_count(haul) == 0)
-        return rc;
-    tkl__queue_hand_back(c, haul, max);
-    return TKL_OK;
+    for (int again = 0; tkl__queue_haul_count(haul) > 0; again++) {
+        tkl__queue_confirm(c, haul);
+        if (tkl__queue_haul_count(haul) > 0) {
+            tkl__queue_hand_back(c, haul, max);
+            return TKL_OK;
+        }
+        rc = again < LATE_MAX ? fetch(r, max, wait_ms, deadline, haul) : TKL_EMPTY;
+    }
+    return rc;
 }
 
 int tkl_consumer_next(tkl_consumer *c, tkl_report *reports, size_t count, size_t max,

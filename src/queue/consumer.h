@@ -117,6 +117,10 @@ int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, co
                             tkl_bytes record, tkl_bytes history, int64_t started);
 /* The claims whose records cannot be read, each told once; valid until the next is added. */
 size_t tkl__queue_haul_damaged(tkl__queue_haul *haul, const tkl__queue_damaged **damaged);
+/* From before the oldest of them was claimed; with at least one. */
+int64_t tkl__queue_haul_oldest(const tkl__queue_haul *haul);
+/* Takes the job out that is this claim. */
+void tkl__queue_haul_drop(tkl__queue_haul *haul, const tkl__queue_shard *shard, const char *member);
 /* Takes all jobs but the first `most` out. */
 void tkl__queue_haul_cut(tkl__queue_haul *haul, size_t most);
 
@@ -124,6 +128,8 @@ void tkl__queue_haul_cut(tkl__queue_haul *haul, size_t most);
 
 int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
                           const tkl__queue_record *record, size_t bytes, int64_t started);
+/* The claim that a job is: its partition and "id:token". NULL: no id of its queue. */
+tkl__queue_shard *tkl__queue_claim_of(const tkl_job *job, char member[TKL__QUEUE_MEMBER_LEN + 1]);
 /* With the mutex. NULL: not claimed here, or reported. */
 tkl__queue_claim *tkl__queue_claim_find(tkl_consumer *consumer, const tkl__queue_shard *shard,
                                         const char *member);
@@ -137,6 +143,11 @@ void tkl__queue_claims_free(tkl_consumer *consumer);
 extern const tkl__kept tkl__queue_source_kept;
 /* The source has claims, and had none before. */
 void tkl__queue_source_keep(tkl__queue_source *source);
+
+/* ---- confirm.c: claims that came late ---- */
+
+/* Renews the claims of the haul when half of a lease is over, and drops those that were lost. */
+void tkl__queue_confirm(tkl_consumer *consumer, tkl__queue_haul *haul);
 
 /* ---- ask.c: what the server is asked ---- */
 

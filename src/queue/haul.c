@@ -20,6 +20,7 @@ struct tkl__queue_haul {
     tkl_jobs jobs; /* first: what the user has is a pointer to it */
     tkl_job *items;
     size_t cap;
+    int64_t oldest; /* local time from before the first of them was claimed */
     owned *owned;
     size_t nowned;
     tkl__queue_damaged *damaged;
@@ -114,6 +115,8 @@ static int add_job(tkl__queue_haul *haul, tkl__queue_source *source, const char 
     int rc = tkl__queue_claim_note(source, id, &r, record.len, started);
     if (rc != TKL_OK)
         return rc;
+    if (haul->jobs.count == 0 || started < haul->oldest)
+        haul->oldest = started;
     tkl_job *job = &haul->items[haul->jobs.count++];
     *job = (tkl_job){.queue = source->shard->queue,
                      .payload = r.payload,
@@ -169,6 +172,24 @@ int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, co
     text[record.len + history.len] = '\0';
     return add_job(haul, source, id, (tkl_bytes){text, record.len},
                    (tkl_bytes){text + record.len, history.len}, started);
+}
+
+int64_t tkl__queue_haul_oldest(const tkl__queue_haul *haul)
+{
+    return haul->oldest;
+}
+
+void tkl__queue_haul_drop(tkl__queue_haul *haul, const tkl__queue_shard *shard, const char *member)
+{
+    char other[TKL__QUEUE_MEMBER_LEN + 1];
+    size_t kept = 0;
+    for (size_t i = 0; i < haul->jobs.count; i++) {
+        bool same =
+            tkl__queue_claim_of(&haul->items[i], other) == shard && strcmp(other, member) == 0;
+        if (!same)
+            haul->items[kept++] = haul->items[i];
+    }
+    haul->jobs.count = kept;
 }
 
 void tkl__queue_haul_cut(tkl__queue_haul *haul, size_t most)

@@ -10,6 +10,7 @@ local now = clock()
 local token, lease, channel = unpack(ARGV)
 
 local waiting, meta = check_waiting(), read_meta()
+allow_when_full()
 local ids, records, histories = {}, {}, {}
 if not leave_line(waiting, token .. ' ' .. lease .. ' ' .. channel) then
   ids = given_to(token, lease)

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Claims that came late. Between a claim and its answer a program may have been stopped, or the
+ * network have stalled, for longer than the lease: then other workers have the jobs. So what comes
+ * when half of its lease is over is renewed before anybody begins with it.
+ */
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "queue/consumer.h"
+#include "queue/scripts.h"
+
+/* The claims of a source in a haul. */
+typedef struct batch {
+    tkl__queue_source *source;
+    char (*members)[TKL__QUEUE_MEMBER_LEN + 1];
+    tkl_bytes *args; /* of renew.lua */
+    size_t count;
+} batch;
+
+static void collect(batch *b, const tkl_jobs *jobs)
+{
+    b->count = 0;
+    b->args[0] = tkl_str(b->source->consumer->lease);
+    b->args[1] = tkl_str("");
+    for (size_t i = 0; i < jobs->count; i++) {
+        char *member = b->members[b->count];
+        if (tkl__queue_claim_of(&jobs->items[i], member) == b->source->shard)
+            b->args[2 + b->count++] = (tkl_bytes){member, TKL__QUEUE_MEMBER_LEN};
+    }
+}
+
+static void note(const batch *b, const char *member, bool lost, int64_t started)
+{
+    tkl_consumer *c = b->source->consumer;
+    pthread_mutex_lock(&c->mutex);
+    tkl__queue_claim *claim = tkl__queue_claim_find(c, b->source->shard, member);
+    if (claim && lost) {
+        tkl__queue_claim_forget(c, claim);
+    } else if (claim) {
+        claim->started = started;
+        claim->told = false;
+    }
+    pthread_mutex_unlock(&c->mutex);
+}
+
+/* Where the server cannot be asked, they are left as they are: nobody else may have them yet. */
+static void renew(batch *b, tkl__queue_haul *haul)
+{
+    tkl_reply *gone;
+    tkl_client *client = b->source->consumer->client;
+    tkl__invocation call =
+        tkl__queue_call(b->source->shard, &tkl__lua_queue_renew, b->args, b->count + 2);
+    call.retry_safe = true;
+    int64_t started = tkl__lease_now();
+    if (tkl__run(client, &call, tkl__queue_ask_deadline(b->source->consumer), &gone) != TKL_OK)
+        return;
+    size_t next = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        bool lost =
+            next < tkl_reply_count(gone) && tkl_reply_int(tkl_reply_at(gone, next)) == (int64_t)i;
+        next += lost;
+        note(b, b->members[i], lost, started);
+        if (lost)
+            tkl__queue_haul_drop(haul, b->source->shard, b->members[i]);
+    }
+    tkl_reply_free(gone);
+    tkl__queue_source_keep(b->source);
+}
+
+void tkl__queue_confirm(tkl_consumer *c, tkl__queue_haul *haul)
+{
+    const tkl_jobs *jobs = tkl__queue_haul_jobs(haul);
+    if (jobs->count == 0 || tkl__lease_now() - tkl__queue_haul_oldest(haul) < c->lease_us / 2)
+        return;
+    /* One more: collect() writes a member before it knows whose it is. */
+    batch b = {.members = malloc((jobs->count + 1) * sizeof *b.members),
+               .args = malloc((jobs->count + 2) * sizeof *b.args)};
+    for (size_t i = 0; b.members && b.args && i < c->nsources; i++) {
+        b.source = &c->sources[i];
+        collect(&b, jobs);
+        if (b.count > 0)
+            renew(&b, haul);
+    }
+    free(b.members);
+    free(b.args);
+}
