@@ -1,29 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "holders.h"
 
-/* ---- For people ---------------------------------------------------------- */
-
-/* Adds the text of a duration under another key: "left_ms" becomes "left". */
-static void add_duration(json_t *object, const char *ms, const char *text)
-{
-    char buffer[CLI_DURATION_SIZE];
-    json_t *number = json_object_get(object, ms);
-    if (json_is_integer(number))
-        json_object_set_new(object, text,
-                            json_string(cli_duration_text(json_integer_value(number), buffer)));
-}
-
-static void add_durations(json_t *object)
-{
-    add_duration(object, "lease_ms", "lease");
-    add_duration(object, "left_ms", "left");
-    add_duration(object, "since_ms", "since");
-}
-
 /* ---- Claims -------------------------------------------------------------- */
 
 static const cli_column claim_fields[] = {
-    {"name", "name"}, {"token", "token"}, {"fence", "fence"}, {"lease", "lease"}, {0},
+    {"name", "name"}, {"token", "token"}, {"fence", "fence"}, {"lease_ms", "lease"}, {0},
 };
 
 int cli_print_claim(const cli_session *cli, const char *token, uint64_t fence, int64_t lease_ms)
@@ -31,8 +12,6 @@ int cli_print_claim(const cli_session *cli, const char *token, uint64_t fence, i
     json_t *claim =
         json_pack("{s:o, s:s, s:I, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])), "token",
                   token, "fence", (json_int_t)fence, "lease_ms", (json_int_t)lease_ms);
-    if (!cli->json)
-        add_durations(claim);
     return cli_print_record(cli, claim, claim_fields);
 }
 
@@ -56,8 +35,8 @@ static const cli_column holder_columns[] = {
     {"pid", "PID"},
     {"label", "LABEL"},
     {"fence", "FENCE"},
-    {"since", "SINCE"},
-    {"left", "LEASE LEFT"},
+    {"since_ms", "SINCE"},
+    {"left_ms", "LEASE LEFT"},
     {0},
 };
 
@@ -66,11 +45,11 @@ static const cli_column waiter_columns[] = {
 };
 
 static const cli_column held_columns[] = {
-    {"name", "NAME"},       {"held", "HELD"},
-    {"limit", "LIMIT"},     {"waiters", "WAITING"},
-    {"host", "HOST"},       {"pid", "PID"},
-    {"label", "LABEL"},     {"since", "SINCE"},
-    {"left", "LEASE LEFT"}, {0},
+    {"name", "NAME"},          {"held", "HELD"},
+    {"limit", "LIMIT"},        {"waiters", "WAITING"},
+    {"host", "HOST"},          {"pid", "PID"},
+    {"label", "LABEL"},        {"since_ms", "SINCE"},
+    {"left_ms", "LEASE LEFT"}, {0},
 };
 
 static json_t *json_holder(const tkl_holder *holder)
@@ -115,13 +94,10 @@ json_t *cli_json_hold(tkl_bytes name, const tkl_holders *holders)
 /* A table below what was printed, unless it would be empty. Frees the rows. */
 static int print_table(const cli_session *cli, json_t *rows, const cli_column *columns)
 {
-    size_t i;
-    json_t *row;
     if (json_array_size(rows) == 0) {
         json_decref(rows);
         return CLI_OK;
     }
-    json_array_foreach(rows, i, row) add_durations(row);
     putchar('\n');
     return cli_print_rows(cli, rows, columns);
 }
@@ -150,7 +126,6 @@ static json_t *flatten(json_t *object)
     json_t *first = json_array_get(json_object_get(object, "holders"), 0);
     if (first != NULL)
         json_object_update(row, first);
-    add_durations(row);
     return row;
 }
 

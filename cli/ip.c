@@ -117,7 +117,7 @@ static int print_import(const importing *i)
         {"places", "places"},
         {"without_place", "ranges without a place"},
         {"bad", "bad rows left out"},
-        {"duration_ms", "milliseconds"},
+        {"duration_ms", "duration"},
         {"rows_per_second", "rows per second"},
         {0},
     };

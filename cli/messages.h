@@ -30,11 +30,11 @@ int cli_limits(const cli_session *cli, tkl_message_limits *limits);
 /* Adds "max_messages" and so on to the object. */
 void cli_set_limits(json_t *object, const tkl_message_limits *limits);
 /* Their fields, for tables of columns. */
-#define CLI_LIMIT_FIELDS                                                     \
-    {"max_messages", "most messages"}, {"max_bytes", "most bytes"},          \
-        {"max_age_ms", "longest age (ms)"}, {"ttl_ms", "time to live (ms)"}, \
-    {                                                                        \
-        "when_full", "when full"                                             \
+#define CLI_LIMIT_FIELDS                                                                           \
+    {"max_messages", "most messages"}, {"max_bytes", "most bytes"}, {"max_age_ms", "longest age"}, \
+        {"ttl_ms", "time to live"},                                                                \
+    {                                                                                              \
+        "when_full", "when full"                                                                   \
     }
 
 /* Sends the argument at the index, standard input, or with --lines each line of it. `send` is

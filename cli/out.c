@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "out.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -201,9 +202,19 @@ static char *format(const char *pattern, ...)
     return n >= 0 ? text : NULL;
 }
 
-/* How a JSON value looks to people. */
-static char *cell_text(const json_t *value)
+/* Durations have keys that end so; other numbers do not. */
+static bool is_duration(const char *key, const json_t *value)
 {
+    size_t len = strlen(key);
+    return json_is_integer(value) && len > 3 && strcmp(key + len - 3, "_ms") == 0;
+}
+
+/* How a JSON value looks to people. */
+static char *cell_text(const char *key, const json_t *value)
+{
+    char duration[CLI_DURATION_SIZE];
+    if (is_duration(key, value))
+        return strdup(cli_duration_text(json_integer_value(value), duration));
     switch (value != NULL ? json_typeof(value) : JSON_NULL) {
     case JSON_STRING:
         return cli_escape((tkl_bytes){json_string_value(value), json_string_length(value)}, false);
@@ -239,17 +250,26 @@ static bool is_number_column(const json_t *rows, const char *key)
     return json_is_number(value);
 }
 
+/* "last use" as "LAST USE". */
+static char *heading(const char *title)
+{
+    char *text = strdup(title);
+    for (char *at = text; at != NULL && *at != '\0'; at++)
+        *at = (char)toupper((unsigned char)*at);
+    return text;
+}
+
 static bool print_table(const json_t *rows, const cli_column *columns)
 {
     size_t n = count_columns(columns);
     cli_table *table = cli_table_new(n);
     cli_table_heading(table);
     for (size_t i = 0; i < n; i++)
-        cli_table_add(table, strdup(columns[i].title), is_number_column(rows, columns[i].key));
+        cli_table_add(table, heading(columns[i].title), is_number_column(rows, columns[i].key));
     for (size_t row = 0; row < json_array_size(rows); row++)
         for (size_t i = 0; i < n; i++) {
             const json_t *value = json_object_get(json_array_get(rows, row), columns[i].key);
-            cli_table_add(table, cell_text(value), json_is_number(value));
+            cli_table_add(table, cell_text(columns[i].key, value), json_is_number(value));
         }
     return cli_table_print(table, stdout);
 }
@@ -271,7 +291,7 @@ static bool print_fields(const json_t *object, const cli_column *columns)
         if (value == NULL)
             continue;
         cli_table_add(table, strdup(columns->title), false);
-        cli_table_add(table, cell_text(value), false);
+        cli_table_add(table, cell_text(columns->key, value), false);
     }
     return cli_table_print(table, stdout);
 }

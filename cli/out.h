@@ -29,7 +29,8 @@ int cli_print_json(const cli_session *cli, json_t *value);
 int cli_end_with(const cli_session *cli, int code, const char *field, json_t *value);
 
 /* A column of a table, or a field of a record: the key in the JSON object and its heading. An
- * array of these ends with a zero entry. */
+ * array of these ends with a zero entry. Numbers whose keys end in "_ms" are durations: people see
+ * "1.5 s". */
 typedef struct cli_column {
     const char *key;
     const char *title;

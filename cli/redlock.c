@@ -238,7 +238,7 @@ static int run(cli_session *cli)
 }
 
 static const cli_column claim_fields[] = {
-    {"name", "name"}, {"token", "token"}, {"left_ms", "valid ms"}, {"lease_ms", "lease ms"}, {0},
+    {"name", "name"}, {"token", "token"}, {"left_ms", "valid for"}, {"lease_ms", "lease"}, {0},
 };
 
 static int print_claim(const redlock *r)

@@ -291,7 +291,7 @@ static int print_report(const importing *i)
         {"new", "of these new"},
         {"bad", "bad rows left out"},
         {"ignored", "left out, no fields"},
-        {"duration_ms", "milliseconds"},
+        {"duration_ms", "duration"},
         {"documents_per_second", "documents per second"},
         {0},
     };

@@ -218,8 +218,8 @@ static int list_names(cli_session *cli)
 static int list(cli_session *cli)
 {
     static const cli_column columns[] = {
-        {"id", "ID"},     {"address", "ADDRESS"}, {"weight", "WEIGHT"},
-        {"meta", "META"}, {"left_ms", "LEFT ms"}, {0},
+        {"id", "ID"},     {"address", "ADDRESS"},    {"weight", "WEIGHT"},
+        {"meta", "META"}, {"left_ms", "LEASE LEFT"}, {0},
     };
     tkl_service *service = NULL;
     tkl_service_instances *instances = NULL;

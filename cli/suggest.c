@@ -216,7 +216,7 @@ static int try_line(cli_session *cli)
 static const cli_column info_columns[] = {
     {"name", "name"},         {"texts", "texts"},
     {"texts_max", "at most"}, {"best", "best"},
-    {"longest", "longest"},   {"half_life_ms", "half-life, ms"},
+    {"longest", "longest"},   {"half_life_ms", "half-life"},
     {"accents", "accents"},   {"pinyin", "pinyin"},
     {"words", "words"},       {0},
 };

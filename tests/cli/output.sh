@@ -65,6 +65,12 @@ is "global options stand anywhere" "$(tackle --json server status)" "$(tackle se
 is "--url as two words or one" "$(tackle --url "$TACKLE_URL" call ECHO x)" \
     "$(tackle call ECHO x --url="$TACKLE_URL")"
 
+# Durations are for people, in every table; headings are capitals.
+tackle mail limit ann --max-age 90m >/dev/null
+is "a duration" "$(tackle mail show ann | sed -n 's/^longest age  *//p')" "90.0 min"
+is "a duration as JSON" "$(tackle mail show ann --json | jq .max_age_ms)" 5400000
+is "headings" "$(tackle session list nobody)" "USER  ID  CREATED  LAST USE  ENDS"
+
 # ---- When it cannot be printed ---------------------------------------------------------------
 
 for command in "ping" "ping --json" "help" "call ECHO x" "call GET big"; do
