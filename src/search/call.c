@@ -52,6 +52,13 @@ void tkl__search_range_key(tkl__buf *out, const tkl__search_shard *shard,
                   range->high_open ? "(" : "", tkl__double_text(range->high, high));
 }
 
+void tkl__search_union_key(tkl__buf *out, const tkl__search_shard *shard,
+                           const tkl__search_union *u, const char *version)
+{
+    tkl__buf_add(out, shard->base.data, shard->base.len);
+    tkl__buf_addf(out, ":union:%s:%s", *version ? version : "-", u->name);
+}
+
 static void add_range_keys(tkl__search_call *call, const tkl__search_plan *plan,
                            const tkl__search_shard *shard, const char *version)
 {
@@ -79,6 +86,11 @@ void tkl__search_call_plan_keys(tkl__search_call *call, const tkl__search_plan *
     tkl__buf key;
     add_range_keys(call, plan, shard, version);
     tkl__buf_init(&key);
+    for (size_t i = 0; i < plan->union_count; i++) {
+        tkl__buf_clear(&key);
+        tkl__search_union_key(&key, shard, &plan->unions[i], version);
+        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+    }
     for (size_t i = 0; i < temps_of(plan); i++) {
         tkl__buf_clear(&key);
         tkl__buf_add(&key, shard->keys[TKL__SEARCH_SCRATCH].data,
@@ -101,6 +113,7 @@ void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *
     tkl__args_str(&call->args, version);
     tkl__args_int(&call->args, (int64_t)temps_of(plan));
     tkl__args_int(&call->args, (int64_t)plan->range_count);
+    tkl__args_int(&call->args, (int64_t)plan->union_count);
     if (prefixes)
         tkl__args_int(&call->args, (int64_t)plan->prefix_count);
     for (size_t i = 0; i < plan->range_count; i++) {

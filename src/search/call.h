@@ -18,12 +18,12 @@ void tkl__search_call_begin(tkl__search_call *call);
 void tkl__search_call_free(tkl__search_call *call);
 void tkl__search_call_key(tkl__search_call *call, tkl_bytes key);
 
-/* The keys that the plan needs behind those of the script itself: ranges, results in between,
- * terms. `version`: of the shard, for which bitmaps of ranges are used; "" for none. */
+/* The keys that the plan needs behind those of the script itself: ranges, unions, results in
+ * between, terms. `version`: of the shard, for which bitmaps were made; "" for none. */
 void tkl__search_call_plan_keys(tkl__search_call *call, const tkl__search_plan *plan,
                                 const tkl__search_shard *shard, const char *version);
-/* The arguments that go with them: version, numbers of temps and ranges, and of prefixes if these
- * are checked; then the bounds of all. */
+/* The arguments that go with them: version, numbers of temps, ranges and unions, and of prefixes if
+ * these are checked; then the bounds of all. */
 void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *plan, size_t shard,
                                 const char *version, bool prefixes);
 
@@ -32,5 +32,9 @@ tkl__invocation tkl__search_call_of(const tkl__search_call *call, const tkl__scr
 /* The key of the bitmap of a range, appended. */
 void tkl__search_range_key(tkl__buf *out, const tkl__search_shard *shard,
                            const tkl__search_range *range, const char *version);
+
+/* The same of a union. */
+void tkl__search_union_key(tkl__buf *out, const tkl__search_shard *shard,
+                           const tkl__search_union *u, const char *version);
 
 #endif

@@ -125,7 +125,7 @@ static int read_counts(facet *x, size_t index, size_t from, const tkl_reply *rep
         return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
     if (tkl_reply_kind(reply) != TKL_REPLY_ARRAY) {
         f->stale = f->stale || strcmp(tkl_reply_str(reply), "stale") == 0;
-        f->words = f->words || strcmp(tkl_reply_str(reply), "ranges") == 0; /* begin anew */
+        f->words = f->words || strcmp(tkl_reply_str(reply), "make") == 0; /* begin anew */
         return TKL_OK;
     }
     if (strcmp(tkl_reply_str(tkl_reply_at(reply, 0)), f->shards[index].version) != 0)

@@ -15,7 +15,7 @@
 #include "search/scripts.h"
 
 /* Candidates of one step of a scan. */
-#define SCAN_BLOCK 2000
+#define SCAN_BLOCK 1000
 /* How often a query begins anew because the index changes. */
 #define BEGIN_MAX 3
 
@@ -272,21 +272,32 @@ static void read_progress(tkl__search_progress *p, const tkl_reply *reply)
     }
 }
 
+static void read_places(const tkl_reply *places, bool *flags, size_t count)
+{
+    for (size_t i = 0; i < tkl_reply_count(places); i++) {
+        int64_t place = tkl_reply_int(tkl_reply_at(places, i));
+        if (place >= 1 && (size_t)place <= count)
+            flags[place - 1] = true;
+    }
+}
+
 /* An answer that is no result: what to do about it. */
 static int read_word(tkl__search_finding *f, size_t shard, const tkl_reply *reply)
 {
     if (tkl_reply_code(reply) != TKL_OK)
         return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
     const tkl_reply *first = tkl_reply_at(reply, 0);
-    if (strcmp(tkl_reply_str(first), "ranges") == 0) {
+    if (strcmp(tkl_reply_str(first), "make") == 0) {
         snprintf(f->shards[shard].version, sizeof f->shards[shard].version, "%s",
                  tkl_reply_str(tkl_reply_at(reply, 1)));
-        f->ranges = true;
+        f->make = true;
+        read_places(tkl_reply_at(reply, 2), f->make_ranges, f->plan->range_count);
+        read_places(tkl_reply_at(reply, 3), f->make_unions, f->plan->union_count);
         return TKL_OK;
     }
     if (strcmp(tkl_reply_str(reply), "wide") == 0)
-        return tkl__fail(TKL_EINVAL, "a prefix or a list of synonyms stands for too many "
-                                     "documents: make the prefix longer, or the list shorter");
+        return tkl__fail(TKL_EINVAL, "the query asks for too much at once: it has too many ranges, "
+                                     "or texts of several words");
     f->stale = strcmp(tkl_reply_str(reply), "stale") == 0;
     f->words = strcmp(tkl_reply_str(reply), "words") == 0;
     return f->stale || f->words ? TKL_OK : tkl__fail(TKL_EPROTO, "not an answer of search/find");
@@ -327,12 +338,12 @@ static bool all_done(const tkl__search_finding *f)
 
 static bool interrupted(const tkl__search_finding *f)
 {
-    return f->stale || f->words || f->ranges;
+    return f->stale || f->words || f->make;
 }
 
 /* ---- The whole ----------------------------------------------------------- */
 
-/* Forgets what came; what is known about ranges stays. */
+/* Forgets what came; what is known about bitmaps that were made stays. */
 static void begin(tkl__search_finding *f)
 {
     for (size_t i = 0; i < f->schema->shard_count; i++) {
@@ -344,15 +355,15 @@ static void begin(tkl__search_finding *f)
     memset(f->sizes, 0, f->plan->term_count * sizeof *f->sizes);
     f->item_count = 0;
     f->examined = 0;
-    f->changed = f->ranges = false;
+    f->changed = f->make = false;
 }
 
-static int make_ranges(tkl__search_finding *f, bool last)
+static int make_bitmaps(tkl__search_finding *f, bool last)
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && !f->stale && i < f->schema->shard_count; i++)
         if (*f->shards[i].version)
-            rc = tkl__search_make_ranges(f, i, last);
+            rc = tkl__search_make(f, i, last);
     return rc;
 }
 
@@ -365,8 +376,8 @@ static int run(tkl__search_finding *f, bool last)
         rc = step(f);
     } while (rc == TKL_OK && !all_done(f) && !interrupted(f) && !enough(f) &&
              (last || !f->changed));
-    if (rc == TKL_OK && f->ranges)
-        rc = make_ranges(f, last);
+    if (rc == TKL_OK && f->make)
+        rc = make_bitmaps(f, last);
     return rc;
 }
 
@@ -434,12 +445,12 @@ static int finish(tkl__search_finding *f)
         candidates += f->shards[i].total;
         docs += f->shards[i].docs;
         words += f->shards[i].words;
-        f->exact_ranges = f->exact_ranges && !f->shards[i].made_before;
+        f->exact_made = f->exact_made && !f->shards[i].made_before;
     }
     if (f->order->kind == TKL__SEARCH_BY_RELEVANCE && needs_terms(f))
         rc = rank(f, docs, words);
     count(f, candidates);
-    f->exact = f->exact && f->exact_ranges;
+    f->exact = f->exact && f->exact_made;
     if (rc == TKL_OK)
         arrange(f);
     return rc == TKL_OK ? check_page(f) : rc;
@@ -449,13 +460,15 @@ int tkl__search_find(tkl__search_finding *f)
 {
     f->shards = calloc(f->schema->shard_count, sizeof *f->shards);
     f->sizes = calloc(f->plan->term_count + 1, sizeof *f->sizes);
-    f->exact_ranges = true;
-    int rc = f->shards && f->sizes ? TKL_OK : tkl__nomem();
+    f->make_ranges = calloc(f->plan->range_count + 1, sizeof *f->make_ranges);
+    f->make_unions = calloc(f->plan->union_count + 1, sizeof *f->make_unions);
+    f->exact_made = true;
+    int rc = f->shards && f->sizes && f->make_ranges && f->make_unions ? TKL_OK : tkl__nomem();
     for (int i = 0; rc == TKL_OK && i <= 2 * BEGIN_MAX; i++) {
         rc = run(f, i >= BEGIN_MAX);
         if (rc != TKL_OK || f->stale || f->words)
             return rc;
-        if (!f->ranges && (!f->changed || i >= BEGIN_MAX))
+        if (!f->make && (!f->changed || i >= BEGIN_MAX))
             return finish(f);
     }
     return rc == TKL_OK ? tkl__fail(TKL_CONFLICT, "the index changes all the time") : rc;
@@ -465,5 +478,7 @@ void tkl__search_finding_free(tkl__search_finding *f)
 {
     free(f->shards);
     free(f->sizes);
+    free(f->make_ranges);
+    free(f->make_unions);
     free(f->items);
 }

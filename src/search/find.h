@@ -17,7 +17,7 @@ typedef struct tkl__search_progress {
     int64_t place, hits; /* of a walk: the next place, and the hits before it */
     bool done;
     bool walked;      /* it answered in its order, from the offset on if it is the only shard */
-    char made[40];    /* for which version bitmaps of ranges were made; "": none were */
+    char made[40];    /* for which version bitmaps were made; "": none were */
     bool made_before; /* ... and the index may have changed since */
 } tkl__search_progress;
 
@@ -37,22 +37,23 @@ typedef struct tkl__search_finding {
     size_t page, page_count; /* the page among the items */
     int64_t examined;        /* candidates that came */
     int64_t total, compared;
-    bool exact, exact_ranges;
+    bool exact, exact_made;
     bool changed; /* the index changed between two steps */
 
-    bool stale;  /* the schema is another one now */
-    bool words;  /* a prefix stands for other terms now */
-    bool ranges; /* some ranges are needed as bitmaps */
+    bool stale;                      /* the schema is another one now */
+    bool words;                      /* a prefix stands for other terms now */
+    bool make;                       /* some ranges and unions are needed as bitmaps: */
+    bool *make_ranges, *make_unions; /* those of the plan that any shard needed so far */
 } tkl__search_finding;
 
 /* On success the items are there, or one of `stale`, `words` is set. */
 int tkl__search_find(tkl__search_finding *finding);
 void tkl__search_finding_free(tkl__search_finding *finding);
 
-/* ---- Ranges (range.c) ---------------------------------------------------- */
+/* ---- Bitmaps that are made (made.c) --------------------------------------- */
 
-/* Makes the bitmaps of all large ranges of the plan at a shard. `last`: the last attempt; they are
- * used although the index changes all the time. */
-int tkl__search_make_ranges(tkl__search_finding *finding, size_t shard, bool last);
+/* Makes the bitmaps that are needed at a shard. `last`: the last attempt; they are used although the
+ * index changes all the time. */
+int tkl__search_make(tkl__search_finding *finding, size_t shard, bool last);
 
 #endif

@@ -1,19 +1,37 @@
--- Operands of a query: sets of numbers, each in one of four forms.
+-- Operands of a query: sets of numbers, each in one of five forms.
 --   {size, list}           a few, as an array
 --   {size, key}            a set
 --   {size, key, bits}      a bitmap
 --   {size, range}          those with a value between two bounds, not yet read
+--   {size, union}          in any of these operands, not yet combined; size is their sum
 -- A result of at most LIST_MAX numbers becomes an array as soon as it is found: sets are not larger.
 
 local LIST_MAX = 2048
--- Numbers that an "or" may take out of sets to put them into a bitmap.
-local SPREAD_MAX = 10000
+-- BITOP is some ten times slower with more than 16 keys.
+local BITOP_KEYS = 16
+-- Combining a bitmap with others by BITOP costs as much as testing a bit for so many of its bytes.
+local BYTES_PER_BIT = 1440
 -- Testing a bit by BITFIELD costs as much as reading so many bytes of the bitmap.
 local BYTES_PER_TEST = 200
 local MASK = {[0] = 128, 64, 32, 16, 8, 4, 2, 1}
 
 local function text_of(number)
   return string.format('%.0f', number)
+end
+
+local function damaged(what)
+  error({err = 'DAMAGED ' .. what .. ' of the index was not written by tackle'})
+end
+
+-- The result of a command by redis.pcall(), which refuses what is no number.
+local function checked(result)
+  if type(result) == 'table' and result.err then
+    if string.find(result.err, 'offset') or string.find(result.err, 'integer') then
+      damaged('a number')
+    end
+    error(result)
+  end
+  return result
 end
 
 local function nothing()
@@ -63,7 +81,7 @@ local function test_some(key, list)
       local at = #words
       words[at + 1], words[at + 2], words[at + 3] = 'GET', 'u1', list[i]
     end
-    local part = redis.call(unpack(words))
+    local part = checked(redis.pcall(unpack(words)))
     for i = 1, #part do
       answers[#answers + 1] = part[i]
     end
@@ -84,7 +102,7 @@ local function keep_bits(list, key, wanted)
   end
   local has = bit_tester(key)
   for i = 1, #list do
-    if has(list[i] + 0) == wanted then
+    if has(tonumber(list[i]) or damaged('a number')) == wanted then
       kept[#kept + 1] = list[i]
     end
   end
@@ -105,7 +123,7 @@ end
 local function lookup(list)
   local has = {}
   for i = 1, #list do
-    has[list[i] + 0] = true
+    has[tonumber(list[i]) or damaged('a number')] = true
   end
   return has
 end
@@ -113,7 +131,7 @@ end
 local function keep_list(list, other, wanted)
   local kept, has = {}, lookup(other)
   for i = 1, #list do
-    if (has[list[i] + 0] or false) == wanted then
+    if (has[tonumber(list[i])] or false) == wanted then
       kept[#kept + 1] = list[i]
     end
   end
@@ -251,75 +269,119 @@ local function first_list(wanted)
   return list, rest
 end
 
--- All that are in every wanted operand, which are sorted by size, and in no excluded one. One of
--- them at least is a set or an array, so the result is an array.
-local function and_lists(wanted, excluded)
-  local list, rest = first_list(wanted)
-  for _, operand in ipairs(rest) do
-    list = keep(list, operand, true)
+-- Puts numbers into a bitmap, or takes them out. One that was never given away (`next` is the least
+-- of these) could make the bitmap as long as the server allows.
+local function set_numbers(key, numbers, bit, next)
+  for i = 1, #numbers do
+    local number = tonumber(numbers[i])
+    if not number or number >= next then
+      damaged('a number')
+    end
+    checked(redis.pcall('SETBIT', key, numbers[i], bit))
   end
-  for _, operand in ipairs(excluded) do
-    list = keep(list, operand, false)
-  end
-  return list_of(list)
 end
 
-local function take_out(key, operand, scratch)
-  if operand.bits then
-    redis.call('BITOP', 'AND', scratch, key, operand.key)
+-- `into` becomes the bitmaps combined; "and" ends early when nothing is left.
+local function combine_bits(operation, into, keys)
+  redis.call('BITOP', operation, into, unpack(keys, 1, math.min(BITOP_KEYS, #keys)))
+  for first = BITOP_KEYS + 1, #keys, BITOP_KEYS - 1 do
+    if operation == 'AND' and redis.call('BITPOS', into, '1') < 0 then
+      return
+    end
+    local last = math.min(first + BITOP_KEYS - 2, #keys)
+    redis.call('BITOP', operation, into, into, unpack(keys, first, last))
+  end
+end
+
+-- Those of the list that are in all of the bitmaps, or, if not wanted, in none of them.
+local function keep_all_bits(list, keys, wanted, scratch)
+  if #list > 0 and #keys > 1 and #list * BYTES_PER_BIT > redis.call('STRLEN', keys[1]) then
+    redis.call('DEL', scratch)
+    combine_bits(wanted and 'AND' or 'OR', scratch, keys)
+    keys = {scratch}
+  end
+  for _, key in ipairs(keys) do
+    list = #list > 0 and keep_bits(list, key, wanted) or list
+  end
+  return list
+end
+
+-- Those of the list that are in all of the operands, or in none of them.
+local function keep_all(list, operands, wanted, scratch)
+  list = keep_all_bits(list, keys_of(operands, true), wanted, scratch)
+  for _, operand in ipairs(operands) do
+    if not operand.bits then
+      list = keep(list, operand, wanted)
+    end
+  end
+  return list
+end
+
+-- All that are in every wanted operand, which are sorted by size, and in no excluded one. One of
+-- them at least is a set or an array, so the result is an array.
+local function and_lists(wanted, excluded, scratch)
+  local list, rest = first_list(wanted)
+  list = keep_all(list, rest, true, scratch)
+  return list_of(keep_all(list, excluded, false, scratch))
+end
+
+local function take_out(key, excluded, scratch, next)
+  local bits = keys_of(excluded, true)
+  if #bits > 0 then
+    redis.call('DEL', scratch)
+    combine_bits('OR', scratch, bits)
+    redis.call('BITOP', 'AND', scratch, scratch, key)
     redis.call('BITOP', 'XOR', key, key, scratch)
     redis.call('DEL', scratch)
-    return
   end
-  for _, number in ipairs(members(operand)) do
-    redis.call('SETBIT', key, number, '0')
+  for _, operand in ipairs(excluded) do
+    if not operand.bits then
+      set_numbers(key, members(operand), '0', next)
+    end
   end
 end
 
 -- The same where all wanted ones are bitmaps: one bitmap.
-local function and_bits(wanted, excluded, into, scratch)
+local function and_bits(wanted, excluded, into, scratch, next)
   if #wanted == 1 and #excluded == 0 then
     return wanted[1]
   end
   redis.call('DEL', into) -- so that the server allows what follows even when it is out of memory
-  redis.call('BITOP', 'AND', into, unpack(keys_of(wanted, true)))
-  for _, operand in ipairs(excluded) do
-    take_out(into, operand, scratch)
-  end
+  combine_bits('AND', into, keys_of(wanted, true))
+  take_out(into, excluded, scratch, next)
   return {size = redis.call('BITCOUNT', into), key = into, bits = true}
 end
 
--- In any of the operands.
-local function or_of(operands, into)
-  local spread = 0
-  for _, operand in ipairs(operands) do
-    spread = spread + (operand.bits and 0 or operand.size)
-  end
-  local bits, sets = keys_of(operands, true), keys_of(operands, false)
-  if #operands == 1 then
-    return operands[1]
-  elseif spread > SPREAD_MAX then
-    return nil
-  end
+-- The numbers of sets and arrays, each once.
+local function numbers_of(operands)
+  local sets = keys_of(operands, false)
   local few = #sets > 0 and redis.call('SUNION', unpack(sets)) or {}
   local has = lookup(few)
   for _, operand in ipairs(operands) do
     for _, number in ipairs(operand.list or {}) do
-      if not has[number + 0] then
-        has[number + 0] = true
+      local value = tonumber(number) or damaged('a number')
+      if not has[value] then
+        has[value] = true
         few[#few + 1] = number
       end
     end
   end
+  return few
+end
+
+-- In any of the operands.
+local function or_of(operands, into, next)
+  if #operands == 1 then
+    return operands[1]
+  end
+  local few, bits = numbers_of(operands), keys_of(operands, true)
   if #bits == 0 and #few <= LIST_MAX then
     return list_of(few)
   end
   redis.call('DEL', into)
   if #bits > 0 then
-    redis.call('BITOP', 'OR', into, unpack(bits))
+    combine_bits('OR', into, bits)
   end
-  for _, number in ipairs(few) do
-    redis.call('SETBIT', into, number, '1')
-  end
+  set_numbers(into, few, '1', next)
   return {size = redis.call('BITCOUNT', into), key = into, bits = true}
 end

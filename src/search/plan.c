@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "core/error.h"
 #include "core/lex.h"
 #include "core/names.h"
@@ -193,8 +195,8 @@ static bool grow_terms(tkl__search_plan *plan)
     return true;
 }
 
-/* Pushes the documents of a term. */
-static void push_term(tkl__search_plan *plan, tkl_bytes term, bool scored)
+/* The place of a term among the plan's. */
+static size_t term_place(tkl__search_plan *plan, tkl_bytes term)
 {
     size_t i = 0;
     while (i < plan->term_count && (plan->terms[i].len != term.len ||
@@ -205,15 +207,14 @@ static void push_term(tkl__search_plan *plan, tkl_bytes term, bool scored)
         if (!copy || (plan->term_count == plan->term_cap && !grow_terms(plan))) {
             free(copy);
             plan->failed = true;
-            return;
+            return SIZE_MAX;
         }
         memcpy(copy, term.data, term.len);
         plan->terms[i] = (tkl_bytes){copy, term.len};
         plan->scored[i] = false;
         plan->term_count++;
     }
-    plan->scored[i] = plan->scored[i] || scored;
-    tkl__buf_addf(&plan->steps, "t %zu ", i + 1);
+    return i;
 }
 
 static void push_operator(tkl__search_plan *plan, char kind, size_t count)
@@ -222,6 +223,83 @@ static void push_operator(tkl__search_plan *plan, char kind, size_t count)
     plan->operators++;
 }
 
+static void add_to_union(tkl__search_plan *plan, size_t place)
+{
+    tkl__search_union *u = &plan->unions[plan->union_count - 1];
+    if (u->count == u->cap) {
+        size_t cap = u->cap ? 2 * u->cap : 8;
+        size_t *grown = realloc(u->terms, cap * sizeof *grown);
+        if (!grown) {
+            plan->failed = true;
+            return;
+        }
+        u->terms = grown;
+        u->cap = cap;
+    }
+    u->terms[u->count++] = place;
+}
+
+/* Pushes the documents of a term. */
+static void push_term(tkl__search_plan *plan, tkl_bytes term, bool scored, bool in_union)
+{
+    size_t i = term_place(plan, term);
+    if (i == SIZE_MAX)
+        return;
+    plan->scored[i] = plan->scored[i] || scored;
+    tkl__buf_addf(&plan->steps, "t %zu ", i + 1);
+    if (in_union)
+        add_to_union(plan, i);
+}
+
+/* ---- Unions -------------------------------------------------------------- */
+
+static void begin_union(tkl__search_plan *plan)
+{
+    tkl__search_union *unions =
+        realloc(plan->unions, (plan->union_count + 1) * sizeof *plan->unions);
+    if (!unions) {
+        plan->failed = true;
+        return;
+    }
+    plan->unions = unions;
+    unions[plan->union_count++] = (tkl__search_union){.count = 0};
+}
+
+static void name_union(const tkl__search_plan *plan, tkl__search_union *u)
+{
+    tkl__buf all;
+    tkl__buf_init(&all);
+    for (size_t i = 0; i < u->count; i++) {
+        tkl_bytes term = plan->terms[u->terms[i]];
+        tkl__buf_addf(&all, "%zu:", term.len);
+        tkl__buf_add(&all, term.data, term.len);
+    }
+    XXH128_hash_t hash = XXH3_128bits(all.data, all.len);
+    snprintf(u->name, sizeof u->name, "%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
+    tkl__buf_free(&all);
+}
+
+/* What was pushed since begin_union() becomes one operand. Returns how many there are: none when
+ * nothing was pushed. */
+static size_t end_union(tkl__search_plan *plan)
+{
+    if (plan->failed)
+        return 0;
+    tkl__search_union *u = &plan->unions[plan->union_count - 1];
+    if (u->count > 1) {
+        name_union(plan, u);
+        push_operator(plan, 'u', u->count);
+        return 1;
+    }
+    size_t count = u->count;
+    free(u->terms);
+    plan->union_count--;
+    return count;
+}
+
+/* ---- Items --------------------------------------------------------------- */
+
 static void push_prefix(tkl__search_plan *plan, const tkl__buf *term, bool scored)
 {
     const tkl__search_prefix *p = plan->prefixes;
@@ -229,13 +307,10 @@ static void push_prefix(tkl__search_plan *plan, const tkl__buf *term, bool score
         p = p->next;
     size_t count = p && p->words ? p->words->count : 0;
     for (size_t i = 0; i < count; i++)
-        push_term(plan, p->words->items[i], scored);
-    if (count == 0)
-        tkl__buf_addz(&plan->steps, "n 1 ");
-    if (count > 1)
-        push_operator(plan, '|', count);
+        push_term(plan, p->words->items[i], scored, true);
 }
 
+/* In a union: the terms of a word, or of the value of a field. */
 static void push_word(tkl__search_plan *plan, const tkl__query_term *word, bool scored)
 {
     tkl__buf term;
@@ -244,7 +319,7 @@ static void push_word(tkl__search_plan *plan, const tkl__query_term *word, bool 
     if (word->prefix)
         push_prefix(plan, &term, scored);
     else
-        push_term(plan, (tkl_bytes){term.data, term.len}, scored);
+        push_term(plan, (tkl_bytes){term.data, term.len}, scored, true);
     plan->failed = plan->failed || term.failed;
     tkl__buf_free(&term);
 }
@@ -257,7 +332,7 @@ static void push_value(tkl__search_plan *plan, const tkl__query_item *item)
     if (item->prefix)
         push_prefix(plan, &term, false);
     else
-        push_term(plan, (tkl_bytes){term.data, term.len}, false);
+        push_term(plan, (tkl_bytes){term.data, term.len}, false, true);
     plan->failed = plan->failed || term.failed;
     tkl__buf_free(&term);
 }
@@ -279,44 +354,68 @@ static void push_range(tkl__search_plan *plan, const tkl__query_item *item)
     tkl__buf_addf(&plan->steps, "r %zu ", plan->range_count);
 }
 
-static void push_item(tkl__search_plan *plan, const tkl__query_item *item, bool scored)
+/* All of the words. */
+static void push_all(tkl__search_plan *plan, const tkl__query_item *item, bool scored)
 {
-    if (item->kind == TKL__QUERY_VALUE) {
-        push_value(plan, item);
-    } else if (item->kind == TKL__QUERY_RANGE) {
-        push_range(plan, item);
-    } else {
-        for (size_t i = 0; i < item->count; i++)
-            push_word(plan, &item->terms[i], scored);
-        if (item->count > 1)
-            push_operator(plan, '&', item->count);
+    for (size_t i = 0; i < item->count; i++) {
+        begin_union(plan);
+        push_word(plan, &item->terms[i], scored);
+        if (end_union(plan) == 0)
+            tkl__buf_addz(&plan->steps, "n 1 ");
     }
+    push_operator(plan, '&', item->count);
     plan->verify = plan->verify || item->kind == TKL__QUERY_PHRASE;
 }
 
-/* Where a phrase is excluded, more is found than the query asks for: see tkl__search_matches(). */
-static void write_steps(tkl__search_plan *plan)
+/* Whether an item is terms of which one is enough. */
+static bool is_any(const tkl__query_item *item)
 {
-    const tkl__query *q = &plan->query;
-    size_t excluded = 0;
-    if (q->all)
-        tkl__buf_addz(&plan->steps, "a 1 ");
-    for (size_t i = 0; i < q->wanted_count; i++) {
-        const tkl__query_group *group = &q->wanted[i];
-        for (size_t k = 0; k < group->count; k++)
-            push_item(plan, &group->items[k], true);
-        if (group->count > 1)
-            push_operator(plan, '|', group->count);
+    return item->kind == TKL__QUERY_VALUE || (item->kind == TKL__QUERY_WORDS && item->count == 1);
+}
+
+/* Pushes the items, all terms of which one is enough as one operand; returns how many operands
+ * there are. An excluded phrase is left out: more is found than the query asks for then, see
+ * tkl__search_matches(). */
+static size_t push_items(tkl__search_plan *plan, const tkl__query_item *items, size_t count,
+                         bool wanted)
+{
+    begin_union(plan);
+    for (size_t i = 0; !plan->failed && i < count; i++) {
+        if (is_any(&items[i]) && items[i].kind == TKL__QUERY_VALUE)
+            push_value(plan, &items[i]);
+        else if (is_any(&items[i]))
+            push_word(plan, &items[i].terms[0], wanted);
     }
-    for (size_t i = 0; i < q->excluded_count; i++) {
-        if (q->excluded[i].kind == TKL__QUERY_PHRASE) {
+    size_t operands = end_union(plan);
+    for (size_t i = 0; !plan->failed && i < count; i++) {
+        if (is_any(&items[i]))
+            continue;
+        if (items[i].kind == TKL__QUERY_PHRASE && !wanted) {
             plan->verify = true;
             continue;
         }
-        push_item(plan, &q->excluded[i], false);
-        excluded++;
+        if (items[i].kind == TKL__QUERY_RANGE)
+            push_range(plan, &items[i]);
+        else
+            push_all(plan, &items[i], wanted);
+        operands++;
     }
-    push_operator(plan, '-', excluded);
+    return operands;
+}
+
+static void write_steps(tkl__search_plan *plan)
+{
+    const tkl__query *q = &plan->query;
+    if (q->all)
+        tkl__buf_addz(&plan->steps, "a 1 ");
+    for (size_t i = 0; i < q->wanted_count; i++) {
+        size_t operands = push_items(plan, q->wanted[i].items, q->wanted[i].count, true);
+        if (operands == 0)
+            tkl__buf_addz(&plan->steps, "n 1 ");
+        if (operands > 1)
+            push_operator(plan, '|', operands);
+    }
+    push_operator(plan, '-', push_items(plan, q->excluded, q->excluded_count, false));
 }
 
 /* ---- The whole ----------------------------------------------------------- */
@@ -333,7 +432,12 @@ int tkl__search_plan_make(tkl_search *search, const tkl__search_schema *schema, 
         rc = ask_prefixes(search, plan);
     if (rc == TKL_OK)
         write_steps(plan);
-    return rc == TKL_OK && (plan->failed || plan->steps.failed) ? tkl__nomem() : rc;
+    if (rc == TKL_OK && (plan->failed || plan->steps.failed))
+        rc = tkl__nomem();
+    if (rc == TKL_OK && plan->term_count > TKL__SEARCH_PLAN_TERMS)
+        rc = tkl__fail(TKL_EINVAL, "the prefixes of the query stand for more than %d words in all",
+                       TKL__SEARCH_PLAN_TERMS);
+    return rc;
 }
 
 void tkl__search_plan_free(tkl__search_plan *plan)
@@ -353,6 +457,9 @@ void tkl__search_plan_free(tkl__search_plan *plan)
     free(plan->terms);
     free(plan->scored);
     free(plan->ranges);
+    for (size_t i = 0; i < plan->union_count; i++)
+        free(plan->unions[i].terms);
+    free(plan->unions);
     tkl__buf_free(&plan->steps);
     tkl__query_free(&plan->query);
 }

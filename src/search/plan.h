@@ -22,6 +22,13 @@ typedef struct tkl__search_prefix {
     struct tkl__search_prefix *next;
 } tkl__search_prefix;
 
+/* The documents of any of several terms: synonyms, the words of a prefix, excluded words. */
+typedef struct tkl__search_union {
+    size_t *terms; /* their places among the plan's */
+    size_t count, cap;
+    char name[33]; /* equal for equal terms */
+} tkl__search_union;
+
 typedef struct tkl__search_plan {
     const tkl__search_schema *schema;
     tkl__query query;
@@ -32,11 +39,16 @@ typedef struct tkl__search_plan {
     size_t term_count, term_cap;
     tkl__search_range *ranges;
     size_t range_count;
+    tkl__search_union *unions; /* in the order of the steps */
+    size_t union_count;
     tkl__buf steps; /* for search/find */
     size_t operators;
     bool verify; /* the steps find more than the query: it has phrases */
     bool failed; /* no memory */
 } tkl__search_plan;
+
+/* The most terms of a plan, those of prefixes included. */
+#define TKL__SEARCH_PLAN_TERMS 2000
 
 /* Parses the query and asks for the terms of its prefixes, if it has any. Free the plan in any
  * case. */

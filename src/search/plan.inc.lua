@@ -2,14 +2,21 @@
 --   t i   the documents of term i            a 1   all documents
 --   r i   those in range i                   n 1   none
 --   & n   in all of the n operands on top    | n   in any of the n on top
+--   u n   in any of the n terms on top: a union, which may have been made before
 --   - n   the n on top are excluded, all others are wanted; the last step
+--
+-- Work is estimated in microseconds before it is done. A union that takes too much is made by
+-- search/union first, in steps, and a range by search/range; whatever else takes too much is refused.
 -- include: operands
 
-local MISSING_WIDE = 'wide' -- an "or" of more numbers than it may take
-
-local function damaged(what)
-  error({err = 'DAMAGED ' .. what .. ' of the index was not written by tackle'})
-end
+local MISSING_WIDE = 'wide' -- the plan takes more work than a script may
+local UNION_WORK, PLAN_WORK = 3000, 8000
+local NUMBER_WORK = 1.5     -- to take a number out of a set and put it into a bitmap
+local TEST_WORK = 0.2       -- to look for a number in a set or a range
+local BIT_WORK = 0.6        -- to look for a number in a bitmap
+local CALL_WORK = 1         -- of each command besides
+local BYTES_PER_WORK = 2400 -- of a bitmap that is combined with others
+local RANGES_READ = 4096    -- numbers of all ranges that are read at once
 
 -- A bitmap that is longer than its numbers need would keep the server busy for seconds.
 local function check_length(key, next)
@@ -52,12 +59,13 @@ local function term_operands(first_key, skip, next)
   return operands
 end
 
--- The operand of a range. `kept`: the key of its bitmap, if that was made.
-local function range_operand(range, kept)
+-- The operand of a range. `kept`: the key of its bitmap, if that was made; `list_max`: numbers that
+-- may be read.
+local function range_operand(range, kept, list_max)
   local low = (range.low_open and '(' or '') .. range.low_text
   local high = (range.high_open and '(' or '') .. range.high_text
   local size = redis.call('ZCOUNT', range.key, low, high)
-  if size <= LIST_MAX then
+  if size <= list_max then
     return list_of(redis.call('ZRANGE', range.key, low, high, 'BYSCORE'))
   elseif kept and redis.call('EXISTS', kept) == 1 then
     return {size = redis.call('BITCOUNT', kept), key = kept, bits = true}
@@ -67,49 +75,84 @@ end
 
 -- The operands of all ranges: two keys and four arguments each. `made`: their bitmaps can be used.
 local function read_ranges(first_key, first_arg, count, made)
-  local ranges = {}
+  local ranges, left = {}, RANGES_READ
   for i = 1, count do
     local key, at = first_key + 2 * (i - 1), first_arg + 4 * (i - 1)
     local range = {place = i, key = KEYS[key], low_text = ARGV[at], high_text = ARGV[at + 2],
                    low_open = ARGV[at + 1] == '1', high_open = ARGV[at + 3] == '1',
                    low = tonumber(ARGV[at]) or -math.huge,
                    high = tonumber(ARGV[at + 2]) or math.huge}
-    ranges[i] = range_operand(range, made and KEYS[key + 1])
+    ranges[i] = range_operand(range, made and KEYS[key + 1], math.min(LIST_MAX, left))
+    left = left - (ranges[i].list and ranges[i].size or 0)
   end
   return ranges
 end
 
-local function read_temps(first_key, count)
-  local temps = {}
+local function keys_from(first_key, count)
+  local keys = {}
   for i = 1, count do
-    temps[i] = KEYS[first_key + i - 1]
+    keys[i] = KEYS[first_key + i - 1]
   end
-  return temps
+  return keys
 end
 
-local function and_of(wanted, excluded, into, scratch)
-  table.sort(wanted, by_size)
-  if wanted[1].size == 0 then
-    return nothing()
-  end
-  local all_large = true
-  for _, operand in ipairs(wanted) do
-    all_large = all_large and (operand.bits or operand.range ~= nil)
-  end
-  if all_large then
-    return and_bits(wanted, excluded, into, scratch)
-  end
-  return and_lists(wanted, excluded)
-end
+-- ---- Work ------------------------------------------------------------------
 
--- Ranges among operands that must be bitmaps: the places of those that are not made yet.
-local function ranges_to_make(operands, places)
+-- Of putting all operands into one bitmap.
+local function or_work(operands, state)
+  local work = 0
   for _, operand in ipairs(operands) do
-    if operand.range then
-      places[#places + 1] = operand.range.place
+    work = work + (operand.bits and state.bits_work or operand.size * NUMBER_WORK) + CALL_WORK
+  end
+  return work
+end
+
+-- Of testing `size` numbers for the operand.
+local function test_work(operand, size, state)
+  if operand.bits then
+    return math.min(size * BIT_WORK, state.bits_work) + CALL_WORK
+  end
+  return size * TEST_WORK + CALL_WORK
+end
+
+-- Of taking the operands out of a result of so many numbers; `is_list`: it is an array.
+local function except_work(operands, size, is_list, state)
+  if not is_list then
+    return or_work(operands, state)
+  end
+  local work = 0
+  for _, operand in ipairs(operands) do
+    work = work + test_work(operand, size, state)
+  end
+  return work
+end
+
+-- Of an intersection. Sets are intersected by one command, which ends each number at the first set
+-- that has it not.
+local function and_work(operands, size, state)
+  local work = 0
+  for _, operand in ipairs(operands) do
+    if operand.bits or operand.range then
+      work = work + test_work(operand, size, state)
     end
   end
+  return work
 end
+
+local function is_small(operand)
+  return not operand.bits and not operand.range
+end
+
+local function smallest_of(operands)
+  local size, small = math.huge, false
+  for _, operand in ipairs(operands) do
+    size = math.min(size, operand.size)
+    small = small or is_small(operand)
+  end
+  return size, small
+end
+
+-- ---- Steps -----------------------------------------------------------------
 
 local function pop(stack, count)
   local top = {}
@@ -119,55 +162,155 @@ local function pop(stack, count)
   return top
 end
 
-local function any_small(operands)
+local function next_temp(state)
+  state.used = state.used + 1
+  return state.temps[state.used]
+end
+
+-- Ranges among operands that must be bitmaps: those that are not made yet are missing.
+local function need_ranges(operands, state)
   for _, operand in ipairs(operands) do
-    if not operand.bits and not operand.range then
-      return true
+    if operand.range then
+      state.ranges[#state.ranges + 1] = operand.range.place
     end
   end
+end
+
+local function is_missing(state)
+  return #state.ranges + #state.unions > 0
+end
+
+-- A union of terms, by its place: as it was made, or not yet combined.
+local function union_operand(operands, state)
+  state.seen = state.seen + 1
+  local made = state.made[state.seen]
+  if made and redis.call('EXISTS', made) == 1 then
+    return {size = redis.call('BITCOUNT', made), key = made, bits = true}
+  end
+  local size = 0
+  for _, operand in ipairs(operands) do
+    size = size + operand.size
+  end
+  return {size = size, union = operands, place = state.seen}
+end
+
+-- Whether a union may be combined here and now; else it is missing.
+local function may_combine(union, work, state)
+  if state.work + work <= UNION_WORK then
+    return true
+  end
+  state.unions[#state.unions + 1] = union.place
   return false
 end
 
--- One "and" or "or". Returns the operand that it makes: nothing while ranges are missing, nil when
--- it is too wide.
-local function combine(kind, wanted, excluded, state)
-  state.used = state.used + 1
-  if kind == '|' or not any_small(wanted) then
-    ranges_to_make(wanted, state.missing)
-    ranges_to_make(excluded, state.missing)
+-- The operands, each union among them combined.
+local function without_unions(operands, state)
+  local others = {}
+  for i, operand in ipairs(operands) do
+    if operand.union then
+      local work = or_work(operand.union, state)
+      if may_combine(operand, work, state) then
+        state.work = state.work + work
+        operand = or_of(operand.union, next_temp(state), state.next)
+      else
+        operand = nothing()
+      end
+    end
+    others[i] = operand
   end
-  if #state.missing > 0 then
-    return nothing()
-  elseif kind == '|' then
-    return or_of(wanted, state.temps[state.used])
-  end
-  return and_of(wanted, excluded, state.temps[state.used], state.temps[#state.temps])
+  return others
 end
 
--- Carries out the steps. `leaves`: operands by kind and place; `live`: wanted besides, or false.
--- Returns the operand that is the result, or nil and why: the places of ranges that are needed as
--- bitmaps, or MISSING_WIDE.
-local function carry_out(steps, leaves, temps, live)
-  local stack, state = {}, {used = 0, missing = {}, temps = temps}
-  for kind, count in string.gmatch(steps, '(%S) (%d+)') do
-    count = tonumber(count)
-    local made
-    if leaves[kind] then
-      made = leaves[kind][count]
-    elseif kind == '-' then
-      local excluded = pop(stack, count)
-      stack[#stack + 1] = live or nil
-      made, stack = combine(kind, stack, excluded, state), {}
-    else
-      made = combine(kind, pop(stack, count), {}, state)
+-- Excluded operands, with those of unions in place of these: they need not be combined.
+local function spread_unions(operands, size, is_list, state)
+  local spread = {}
+  for _, operand in ipairs(operands) do
+    local work = operand.union and except_work(operand.union, size, is_list, state)
+    if not operand.union then
+      spread[#spread + 1] = operand
+    elseif may_combine(operand, work, state) then
+      for _, part in ipairs(operand.union) do
+        spread[#spread + 1] = part
+      end
     end
-    if not made then
-      return nil, MISSING_WIDE
-    end
-    stack[#stack + 1] = made
   end
-  if #state.missing > 0 then
-    return nil, state.missing
+  return spread
+end
+
+local function or_step(operands, state)
+  operands = without_unions(operands, state)
+  need_ranges(operands, state)
+  state.work = state.work + or_work(operands, state)
+  if is_missing(state) or state.work > PLAN_WORK then
+    return nothing()
+  end
+  return or_of(operands, next_temp(state), state.next)
+end
+
+local function and_step(wanted, excluded, state)
+  wanted = without_unions(wanted, state)
+  local size, small = smallest_of(wanted)
+  excluded = spread_unions(excluded, size, small, state)
+  if not small then
+    need_ranges(wanted, state)
+    need_ranges(excluded, state)
+  end
+  state.work = state.work + and_work(wanted, size, state)
+    + except_work(excluded, size, small, state)
+  if is_missing(state) or state.work > PLAN_WORK or size == 0 then
+    return nothing()
+  end
+  table.sort(wanted, by_size)
+  if small then
+    return and_lists(wanted, excluded, state.scratch)
+  end
+  return and_bits(wanted, excluded, next_temp(state), state.scratch, state.next)
+end
+
+-- One step of the plan on the stack. Returns the operand that it makes, and the stack.
+local function step(kind, count, stack, leaves, live, state)
+  if leaves[kind] then
+    return leaves[kind][count], stack
+  elseif kind == 'u' then
+    return union_operand(pop(stack, count), state), stack
+  elseif kind == '|' then
+    return or_step(pop(stack, count), state), stack
+  elseif kind == '&' then
+    return and_step(pop(stack, count), {}, state), stack
+  end
+  local excluded = pop(stack, count)
+  stack[#stack + 1] = live or nil
+  return and_step(stack, excluded, state), {}
+end
+
+-- Runs a function, and removes results in between, also when it fails.
+local function with_temps(temps, run)
+  local ok, result, why = pcall(run)
+  redis.call('DEL', unpack(temps))
+  if not ok then
+    error(result, 0)
+  end
+  return result, why
+end
+
+-- Carries out the steps. `leaves`: operands by kind and place; `live`: wanted besides, or false;
+-- `made`: the key of each union that was made, or false; `next`: no document has this number or a
+-- greater one. Returns the operand that is the result, or nil and why: {places of ranges, places of
+-- unions} that are to be made, or MISSING_WIDE.
+local function carry_out(steps, leaves, temps, live, made, next)
+  local stack = {}
+  local state = {used = 0, seen = 0, work = 0, ranges = {}, unions = {}, temps = temps,
+                 scratch = temps[#temps], made = made, next = next,
+                 bits_work = next / 8 / BYTES_PER_WORK}
+  for kind, count in string.gmatch(steps, '(%S) (%d+)') do
+    local operand
+    operand, stack = step(kind, tonumber(count), stack, leaves, live, state)
+    stack[#stack + 1] = operand
+  end
+  if is_missing(state) then
+    return nil, {state.ranges, state.unions}
+  elseif state.work > PLAN_WORK then
+    return nil, MISSING_WIDE
   end
   return stack[1]
 end

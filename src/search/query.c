@@ -30,9 +30,9 @@ typedef struct parser {
     const tkl__query_rules *rules;
     tkl__query *query;
     tkl_bytes text;
-    size_t at;            /* the next byte */
-    size_t pieces, terms; /* so far */
-    bool open;            /* the last group may get synonyms */
+    size_t at;                    /* the next byte */
+    size_t pieces, terms, ranges; /* so far */
+    bool open;                    /* the last group may get synonyms */
 } parser;
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -286,6 +286,9 @@ static int count_item(parser *p, const tkl__query_piece *piece, const tkl__query
     p->terms += item->count ? item->count : 1;
     if (p->terms > TKL__QUERY_TERMS_MAX)
         return tkl__query_fail(p->text, piece->start, "more than %d words", TKL__QUERY_TERMS_MAX);
+    p->ranges += item->kind == TKL__QUERY_RANGE;
+    if (p->ranges > TKL__QUERY_RANGES_MAX)
+        return tkl__query_fail(p->text, piece->start, "more than %d ranges", TKL__QUERY_RANGES_MAX);
     return TKL_OK;
 }
 

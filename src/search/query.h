@@ -21,6 +21,8 @@
 /* The longest query, in bytes, and the most terms, values and ranges in it. */
 #define TKL__QUERY_MAX       (64 << 10)
 #define TKL__QUERY_TERMS_MAX 1000
+/* Of these, ranges: each is looked up by itself. */
+#define TKL__QUERY_RANGES_MAX 64
 
 typedef struct tkl__query_field {
     tkl_bytes name;

@@ -29,6 +29,7 @@
  *             first by a field (ladder.inc.lua).
  *   :scratch:N     bitmaps of one script; it removes them.
  *   :range:...     bitmap of a range for one version of the shard; expires after 30 s.
+ *   :union:...     the same of a list of terms.
  *   :kept:...      list: a kept result; expires.
  *
  * Numbers. A document has a small integer in place of its id, so that sets of documents are arrays

@@ -73,7 +73,7 @@ local function result_tester(result, expected)
   return function(list)
     local kept = {}
     for i = 1, #list do
-      if has(list[i] + 0) then
+      if has(tonumber(list[i]) or damaged('the order of a field')) then
         kept[#kept + 1] = list[i]
       end
     end
@@ -94,7 +94,7 @@ end
 
 local function numbers_of_members(list)
   for i = 1, #list do
-    list[i] = string.match(list[i], '%z(%d+)$')
+    list[i] = string.match(list[i], '%z(%d+)$') or damaged('the order of a field')
   end
   return list
 end

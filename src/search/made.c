@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bitmaps that are made before a query is answered: of a range, where both it and the rest of the
+ * query have many documents, and of a union of terms, where it has more than a script should read.
+ * They are made in steps of a few milliseconds, and kept for a while for this version of the shard.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/number.h"
+#include "core/token.h"
+#include "search/call.h"
+#include "search/find.h"
+#include "search/scripts.h"
+
+/* Documents of a step of a range; terms of a step of a union, which may end earlier. */
+#define RANGE_STEP 3000
+#define UNION_STEP 250
+#define TTL_MS     30000
+
+/* One bitmap in the making: of a range or of a union. */
+typedef struct making {
+    tkl__search_finding *finding;
+    const tkl__search_shard *shard;
+    const tkl__search_range *range;
+    const tkl__search_union *of;
+    tkl_bytes bits, made; /* keys: while it is made, and when it is */
+    int64_t from;         /* where to go on; -1: it is made */
+    char version[24];     /* of the last step */
+} making;
+
+static void write_bound(char *text, double value, bool open)
+{
+    char number[TKL__DOUBLE_SIZE];
+    sprintf(text, "%s%s", open ? "(" : "", tkl__double_text(value, number));
+}
+
+static void range_call(const making *m, tkl__search_call *call)
+{
+    char low[TKL__DOUBLE_SIZE + 1], high[TKL__DOUBLE_SIZE + 1];
+    const tkl__search_range *range = m->range;
+    write_bound(low, range->low, range->low_open);
+    write_bound(high, range->high, range->high_open || isinf(range->high));
+    tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_META]);
+    tkl__search_call_key(call, m->shard->fields[range->field]);
+    tkl__search_call_key(call, m->bits);
+    tkl__search_call_key(call, m->made);
+    tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_LIVE]);
+    tkl__args_str(&call->args, m->finding->schema->token);
+    tkl__args_str(&call->args, low);
+    tkl__args_str(&call->args, high);
+    tkl__args_int(&call->args, m->from);
+    tkl__args_int(&call->args, RANGE_STEP);
+    tkl__args_int(&call->args, TTL_MS);
+}
+
+static void union_call(const making *m, tkl__search_call *call)
+{
+    const tkl__search_plan *plan = m->finding->plan;
+    size_t from = (size_t)m->from, left = m->of->count - from;
+    size_t count = left < UNION_STEP ? left : UNION_STEP;
+    tkl__buf key;
+    tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_META]);
+    tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_LIVE]);
+    tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_COMMON]);
+    tkl__search_call_key(call, m->bits);
+    tkl__search_call_key(call, m->made);
+    tkl__buf_init(&key);
+    for (size_t i = from; i < from + count; i++) {
+        tkl__buf_clear(&key);
+        tkl__search_term_key(&key, m->shard, plan->terms[m->of->terms[i]]);
+        tkl__search_call_key(call, (tkl_bytes){key.data, key.len});
+    }
+    call->failed = call->failed || key.failed;
+    tkl__buf_free(&key);
+    tkl__args_str(&call->args, m->finding->schema->token);
+    tkl__args_int(&call->args, (int64_t)tkl__search_term_at(m->shard));
+    tkl__args_int(&call->args, m->from);
+    tkl__args_str(&call->args, count == left ? "1" : "0");
+    tkl__args_int(&call->args, TTL_MS);
+}
+
+static int read_step(making *m, const tkl_reply *reply)
+{
+    int64_t next = tkl_reply_int(tkl_reply_at(reply, 1));
+    if (tkl_reply_code(reply) != TKL_OK)
+        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+    if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
+        m->finding->stale = true;
+        m->from = -1;
+        return TKL_OK;
+    }
+    if (next >= 0 && (next <= m->from || (m->of && next >= (int64_t)m->of->count)))
+        return tkl__fail(TKL_EPROTO, "not an answer of search/range or search/union");
+    snprintf(m->version, sizeof m->version, "%s", tkl_reply_str(tkl_reply_at(reply, 0)));
+    m->from = next;
+    return TKL_OK;
+}
+
+static int make_step(making *m)
+{
+    tkl_search *search = m->finding->search;
+    tkl__search_call call;
+    tkl_reply *replies = NULL;
+    tkl__search_call_begin(&call);
+    if (m->of)
+        union_call(m, &call);
+    else
+        range_call(m, &call);
+    tkl__invocation one =
+        tkl__search_call_of(&call, m->of ? &tkl__lua_search_union : &tkl__lua_search_range);
+    int rc = call.failed || call.args.failed
+                 ? tkl__nomem()
+                 : tkl__run_many(search->client, &one, 1, tkl__search_deadline(search), &replies);
+    if (rc == TKL_OK)
+        rc = read_step(m, tkl_reply_at(replies, 0));
+    tkl__search_call_free(&call);
+    tkl_reply_free(replies);
+    return rc;
+}
+
+static void write_key(const making *m, tkl__buf *key, const char *version)
+{
+    if (m->of)
+        tkl__search_union_key(key, m->shard, m->of, version);
+    else
+        tkl__search_range_key(key, m->shard, m->range, version);
+}
+
+/* Ends early when the version is not the wanted one any more, unless any will do. */
+static int make_bitmap(making *m, const char *wanted, bool any)
+{
+    char token[TKL_TOKEN_SIZE];
+    tkl__buf bits, made;
+    tkl__token_new(token);
+    tkl__buf_init(&bits);
+    tkl__buf_init(&made);
+    write_key(m, &bits, token);
+    write_key(m, &made, wanted);
+    m->bits = (tkl_bytes){bits.data, bits.len};
+    m->made = (tkl_bytes){made.data, made.len};
+    int rc = bits.failed || made.failed ? tkl__nomem() : TKL_OK;
+    while (rc == TKL_OK && m->from >= 0) {
+        rc = make_step(m);
+        if (!any && !m->finding->stale && strcmp(m->version, wanted) != 0)
+            break;
+    }
+    tkl__buf_free(&bits);
+    tkl__buf_free(&made);
+    return rc;
+}
+
+int tkl__search_make(tkl__search_finding *f, size_t shard, bool last)
+{
+    tkl__search_progress *progress = &f->shards[shard];
+    const tkl__search_plan *plan = f->plan;
+    int rc = TKL_OK;
+    if (last)
+        tkl__token_new(progress->made);
+    else
+        snprintf(progress->made, sizeof progress->made, "%s", progress->version);
+    progress->made_before = last;
+    for (size_t i = 0; rc == TKL_OK && !f->stale && i < plan->range_count; i++) {
+        making m = {.finding = f, .shard = &f->schema->shards[shard], .range = &plan->ranges[i]};
+        if (f->make_ranges[i])
+            rc = make_bitmap(&m, progress->made, last);
+    }
+    for (size_t i = 0; rc == TKL_OK && !f->stale && i < plan->union_count; i++) {
+        making m = {.finding = f, .shard = &f->schema->shards[shard], .of = &plan->unions[i]};
+        if (f->make_unions[i])
+            rc = make_bitmap(&m, progress->made, last);
+    }
+    return rc;
+}
