@@ -291,21 +291,17 @@ static unsigned check_matches(const model_ad *ad, const page *p, const tkl_ads_c
     return words;
 }
 
-/* Ten ads whose turn it is. */
+/* The ad whose turn it is. */
 static void renew(void)
 {
-    int64_t last = turns;
-    for (int n = 0; n < 10; n++) {
-        model_ad *first = NULL;
-        for (int i = 0; i < ADS; i++)
-            if (ads[i].there && ads[i].turn && ads[i].turn <= last &&
-                (!first || ads[i].turn < first->turn))
-                first = &ads[i];
-        if (!first)
-            return;
-        compute(first);
-        first->turn = ++turns;
-    }
+    model_ad *first = NULL;
+    for (int i = 0; i < ADS; i++)
+        if (ads[i].there && ads[i].turn && (!first || ads[i].turn < first->turn))
+            first = &ads[i];
+    if (!first)
+        return;
+    compute(first);
+    first->turn = ++turns;
 }
 
 static void record_view(model_ad *ad, unsigned words)
@@ -318,7 +314,7 @@ static void record_view(model_ad *ad, unsigned words)
         pay(ad, words, cost_of(ad));
     if (ad->sum.views % 100 == 0)
         compute(ad);
-    if (ad->type != TKL_ADS_CPM && total_views[ad->type] % 100 == 0)
+    else if (ad->type != TKL_ADS_CPM && total_views[ad->type] % 10 == 0)
         renew();
 }
 

@@ -53,7 +53,8 @@ static void bad_ads_are_refused(void **state)
     tkl_ads *ads = open_ads(f->client, NULL);
     char name[600];
     memset(name, 'x', sizeof name);
-    const tkl_bytes here = tkl_str("Berlin"), empty = {NULL, 0}, too_long = {name, 513};
+    const tkl_bytes here = tkl_str("Berlin"), empty = {NULL, 0},
+                    too_long = {name, TKL_ADS_NAME_MAX + 1};
     const tkl_ads_need none = {.kind = tkl_str("age")};
     const tkl_ads_need twice[] = {{.kind = tkl_str("age"), .values = &here, .count = 1},
                                   {.kind = tkl_str("AGE"), .values = &here, .count = 1}};
@@ -63,8 +64,14 @@ static void bad_ads_are_refused(void **state)
                          .price_micros = 1000000,
                          .locations = &here,
                          .location_count = 1};
-    tkl_ad bad[18];
-    for (int i = 0; i < 18; i++)
+    tkl_bytes many[TKL_ADS_VALUES_MAX];
+    for (int i = 0; i < TKL_ADS_VALUES_MAX; i++)
+        many[i] = here;
+    const tkl_ads_need too_many[] = {
+        {.kind = tkl_str("age"), .values = many, .count = TKL_ADS_VALUES_MAX},
+        {.kind = tkl_str("os"), .values = &here, .count = 1}};
+    tkl_ad bad[19];
+    for (int i = 0; i < 19; i++)
         bad[i] = good;
     bad[0].name = empty;
     bad[1].name = too_long;
@@ -83,8 +90,9 @@ static void bad_ads_are_refused(void **state)
     bad[14].needs = &unnamed, bad[14].need_count = 1;
     bad[15].reserved[0] = 1;
     bad[16].type = TKL_ADS_CPM, bad[16].price_micros = 500; /* half a micro-unit a view */
-    bad[17].need_count = 17, bad[17].needs = twice;
-    for (int i = 0; i < 18; i++) {
+    bad[17].need_count = TKL_ADS_KINDS_MAX + 1, bad[17].needs = twice;
+    bad[18].needs = too_many, bad[18].need_count = 2;
+    for (int i = 0; i < 19; i++) {
         assert_code(tkl_ads_add(ads, &bad[i], 1), TKL_EINVAL);
         assert_true(*tkl_errmsg());
     }
@@ -103,18 +111,18 @@ static void too_many_words_are_refused_in_an_ad_and_cut_off_a_page(void **state)
     fixture *f = *state;
     tkl_ads *ads = open_ads(f->client, NULL);
     char *text = calloc(1, 100000), *at = text;
-    for (int i = 0; i < 101; i++)
+    for (int i = 0; i < TKL_ADS_WORDS_MAX + 1; i++)
         at += sprintf(at, "w%d ", i);
     advert a = tea();
     a.text = text;
     assert_code(add_code(ads, &a), TKL_EINVAL);
-    assert_contains(tkl_errmsg(), "100 different words");
-    *strstr(text, "w100") = 0;
+    assert_contains(tkl_errmsg(), "40 different words");
+    *strstr(text, "w40") = 0;
     assert_ok(add_code(ads, &a));
-    for (int i = 100; i < 5000; i++)
+    for (int i = TKL_ADS_WORDS_MAX; i < 5000; i++)
         at += sprintf(at, "w%d ", i);
     tkl_ads_choice *c = target_page(ads, text);
-    assert_int_equal(c->count, 100);
+    assert_int_equal(c->count, TKL_ADS_WORDS_MAX);
     tkl_ads_choice_free(c);
     free(text);
     tkl_ads_close(ads);

@@ -37,19 +37,21 @@ extern "C" {
 
 typedef struct tkl_ads tkl_ads;
 
-/* Bytes of the name of an ad, a location, a kind or a value, each from 1. */
-#define TKL_ADS_NAME_MAX 512
-/* Of one ad: locations, required kinds, values of a kind, different words. */
+/* Bytes of the name of an ad, a location, a kind or a value, each from 1; but for ads as they are
+ * stored: folded, and the bytes 0 and 1 count twice. These limits keep each step on the server below
+ * some milliseconds. */
+#define TKL_ADS_NAME_MAX 128
+/* Of one ad: locations, required kinds, values of all its kinds together, different words. */
 #define TKL_ADS_LOCATIONS_MAX 64
-#define TKL_ADS_KINDS_MAX     16
+#define TKL_ADS_KINDS_MAX     8
 #define TKL_ADS_VALUES_MAX    64
-#define TKL_ADS_WORDS_MAX     100
+#define TKL_ADS_WORDS_MAX     40
 /* Of a page: locations, parameters of its viewer, different words, and words times locations. More
  * words are no error: the first ones count. */
 #define TKL_ADS_PAGE_LOCATIONS_MAX 8
-#define TKL_ADS_PAGE_TRAITS_MAX    32
-#define TKL_ADS_PAGE_WORDS_MAX     300
-#define TKL_ADS_PAGE_LISTS_MAX     900
+#define TKL_ADS_PAGE_TRAITS_MAX    16
+#define TKL_ADS_PAGE_WORDS_MAX     100
+#define TKL_ADS_PAGE_LISTS_MAX     300
 /* Micro-units: a million for one event or 1000 views, a hundred million a day. */
 #define TKL_ADS_PRICE_MAX  INT64_C(1000000000000)
 #define TKL_ADS_BUDGET_MAX INT64_C(100000000000000)
@@ -249,11 +251,11 @@ typedef struct tkl_ads_lines {
 
 TKL_API void tkl_ads_lines_free(tkl_ads_lines *lines); /* NULL is fine */
 
-/* All ads. A trip for each 200 or so. */
+/* All ads. A trip for each 20 or so. */
 TKL_API int tkl_ads_report(tkl_ads *ads, tkl_ads_lines **lines) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* All words of all ads, each once: sums, and the means of eCPM and bonus weighted by views. Words
- * that never matched are left out. The best bonus first. A trip for each 200 ads or so. */
+ * that never matched are left out. The best bonus first. A trip for each 20 ads or so. */
 TKL_API int tkl_ads_report_words(tkl_ads *ads, tkl_ads_words **words) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* The whole set. */

@@ -22,7 +22,7 @@
  *             lists a page must walk at all.
  *   :gates    hash: set of kinds, number of ads that are kept apart by them.
  *   :turn     sorted set: ads that are paid by event, in the order in which their eCPMs are computed
- *             anew, ten at every 100th view of a type. An ad that is not shown would else keep the
+ *             anew, one at every tenth view of a type. An ad that is not shown would else keep the
  *             average of the day on which it was added.
  *   :target:ID  hash: a view, with the words that matched; expires after 15 minutes. The client
  *             makes the id, so that a request that is repeated finds its view.
@@ -42,7 +42,7 @@
  *
  * What must not make the walk long: ads whose budget is spent are taken out; ads that require
  * something of the viewer are in lists of their own (gate.inc.lua). What remains is bounded by
- * steps: a script that has worked for some milliseconds returns where it stopped and the best so
+ * steps: a script that has worked for a millisecond or two returns where it stopped and the best so
  * far, and the client sends it on.
  */
 #include "ads/ads.h"

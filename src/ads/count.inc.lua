@@ -65,27 +65,20 @@ local function settle(ad, terms, values, again, spent, clock)
   move(ad, old, shown and not due and place_of(terms, values) or {})
 end
 
-local RENEWALS = 10       -- at once
-local RENEWED_PLACES = 300 -- ditto, about: locations times words
-
 -- An ad gets the last turn.
 local function put_last(ad)
   redis.call('ZADD', TURN, increase(META, 'turn', 1), ad)
 end
 
--- Computes the eCPMs of the ads whose turn it is: averages have changed since they were computed
+-- Computes the eCPMs of the ad whose turn it is: averages have changed since they were computed
 -- last, and an ad that is not shown would never notice.
 local function renew(clock)
-  local places = 0
-  for _, ad in ipairs(redis.call('ZRANGE', TURN, 0, RENEWALS - 1)) do
-    local terms = read_terms(ad)
-    if not terms then
-      redis.call('ZREM', TURN, ad)
-    elseif places < RENEWED_PLACES then
-      local values = read_values(ad)
-      put_last(ad)
-      settle(ad, terms, values, true, nil, clock)
-      places = places + #terms.locations * (#terms.gates + #values.words)
-    end
+  local ad = redis.call('ZRANGE', TURN, 0, 0)[1]
+  local terms = ad and read_terms(ad)
+  if terms then
+    put_last(ad)
+    settle(ad, terms, read_values(ad), true, nil, clock)
+  elseif ad then
+    redis.call('ZREM', TURN, ad)
   end
 end

@@ -4,6 +4,7 @@
 -- are left out of the gate, and are checked ad by ad as all are.
 -- include: index
 
+local GATE_KINDS = 3   -- of one ad
 local GATES_MAX = 16   -- combinations of one ad
 local OWN_MEMBERS = 64 -- of one ad at most: locations times gates
 local KIND_SETS = 16   -- sets of kinds in use
@@ -11,12 +12,12 @@ local KIND_SETS = 16   -- sets of kinds in use
 -- Which needs make the gate: those with the fewest values first. A set of their numbers.
 local function choose_needs(locations, needs)
   local most = math.min(GATES_MAX, math.floor(OWN_MEMBERS / #locations))
-  local chosen, gates = {}, 1
+  local chosen, kinds, gates = {}, 0, 1
   for values = 1, most do
     for i, need in ipairs(needs) do
-      if #need - 1 == values and gates * values <= most then
+      if #need - 1 == values and gates * values <= most and kinds < GATE_KINDS then
         chosen[i] = true
-        gates = gates * values
+        kinds, gates = kinds + 1, gates * values
       end
     end
   end

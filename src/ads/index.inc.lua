@@ -8,7 +8,7 @@
 -- above the greatest of its members that a page meets.
 -- include: record
 
-local WORD_MEMBERS = 256 -- of one ad at most: words times locations
+local WORD_MEMBERS = 64 -- of one ad at most: words times locations
 
 local function by_ecpm(ecpm)
   return function(a, b)
@@ -40,12 +40,9 @@ local function indexed_words(terms, values)
   return list, covered
 end
 
--- What the index has of an ad, {beginning of the member = value}. Without terms: nothing.
+-- What the index has of an ad, {beginning of the member = value}.
 local function place_of(terms, values)
   local place = {}
-  if not terms then
-    return place
-  end
   local words, value = indexed_words(terms, values)
   for _, location in ipairs(terms.locations) do
     for _, gate in ipairs(terms.gates) do

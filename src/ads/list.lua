@@ -9,7 +9,7 @@
 local ADS, VALUES, COUNTS = unpack(KEYS)
 -- include: record
 
-local SOME = 200
+local SOME = 20
 
 local function ecpm_of_ad(ad)
   local text = redis.call('HGET', VALUES, ad)
@@ -21,7 +21,7 @@ local found = redis.call('HSCAN', ADS, ARGV[1], 'COUNT', SOME)
 local reply = {found[1]}
 for i = 1, #found[2], 2 do
   local ad = found[2][i]
-  local terms = read_terms(ad)
+  local terms = unpack_terms(ad, found[2][i + 1])
   local counts = redis.call('HMGET', COUNTS, 'views:' .. ad, 'clicks:' .. ad, 'actions:' .. ad,
     'spent:' .. ad)
   reply[#reply + 1] = ad

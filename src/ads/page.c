@@ -15,13 +15,18 @@ static int add_location(tkl_bytes name, tkl__ads_list *list)
     return rc;
 }
 
+/* Names of a table that cannot be locations are left out. */
 static int add_place(const tkl_ip_place *place, tkl__ads_list *list)
 {
     const tkl_bytes names[] = {place->city, place->region, place->country, place->country_code};
     int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < sizeof names / sizeof *names; i++)
-        if (names[i].len && names[i].len <= TKL_ADS_NAME_MAX)
-            rc = add_location(names[i], list);
+    for (size_t i = 0; rc == TKL_OK && i < sizeof names / sizeof *names; i++) {
+        rc = names[i].len ? add_location(names[i], list) : TKL_OK;
+        if (rc == TKL_EINVAL) {
+            tkl__begin();
+            rc = TKL_OK;
+        }
+    }
     return rc;
 }
 

@@ -25,12 +25,8 @@ local function is_amount(number)
   return type(number) == 'number' and number >= 0 and number < 2 ^ 53
 end
 
--- {serial, type, price, budget (0: none), locations, kinds (of the gate), gates}, nil: no such ad.
-local function read_terms(ad)
-  local packed = redis.call('HGET', ADS, ad)
-  if not packed then
-    return nil
-  end
+-- {serial, type, price, budget (0: none), locations, kinds (of the gate), gates}
+local function unpack_terms(ad, packed)
   local fine, terms = pcall(cmsgpack.unpack, packed)
   if not fine or type(terms) ~= 'table' or type(terms.serial) ~= 'number'
       or not (terms.type == 'cpm' or terms.type == 'cpc' or terms.type == 'cpa')
@@ -40,6 +36,12 @@ local function read_terms(ad)
     damaged(ad)
   end
   return terms
+end
+
+-- nil: there is no such ad.
+local function read_terms(ad)
+  local packed = redis.call('HGET', ADS, ad)
+  return packed and unpack_terms(ad, packed) or nil
 end
 
 -- The same for an ad that must be there.
@@ -54,10 +56,10 @@ local function read_ecpm(text)
 end
 
 -- {base, needs = {{kind, value, value ...} ...}, words = {word ...}, ecpm = {word = eCPM}, items =
--- how many there were}
+-- how many there were, size = their bytes}
 local function read_values(ad)
   local text = redis.call('HGET', VALUES, ad)
-  local values = {needs = {}, words = {}, ecpm = {}, items = 0}
+  local values = {needs = {}, words = {}, ecpm = {}, items = 0, size = #(text or '')}
   local special
   for tag, item in string.gmatch(text or '', '(%l)([^%z]*)%z') do
     values.items = values.items + 1

@@ -2,8 +2,8 @@
 -- include: index
 -- include: money
 
-local RETURNS = 100          -- in one step
-local RETURN_MEMBERS = 600   -- ditto
+local RETURNS = 100      -- in one step
+local RETURN_WORK = 100  -- ditto, and one ad more: what is read of ads, and what is written
 
 -- Those whose time has come; and those whose time was set by a clock that was far ahead.
 local function due_ads(clock)
@@ -22,31 +22,35 @@ local function size_of(place)
   return size
 end
 
--- Puts an ad back into the index, if its budget allows. Returns how many members that took.
+-- Puts an ad back into the index, if its budget allows. Returns the work it was.
 local function put_back(ad, clock)
   local terms = read_terms(ad)
-  local again = terms and closed_until(terms, spent_today(ad, clock), clock)
+  if not terms then
+    redis.call('ZREM', DUE, ad)
+    return 1
+  end
+  local work = 1 + #terms.locations + #terms.gates
+  local again = closed_until(terms, spent_today(ad, clock), clock)
   if again then
     redis.call('ZADD', DUE, again, ad)
-    return 0
+    return work
   end
-  local place = place_of(terms, terms and read_values(ad))
+  local place = place_of(terms, read_values(ad))
   move(ad, {}, place)
   redis.call('ZREM', DUE, ad)
-  return size_of(place)
+  return work + size_of(place)
 end
 
--- True: all that are due have come back.
+-- False: there were none that are due. True: there may be others.
 local function bring_back(clock)
   if redis.call('ZCARD', DUE) == 0 then
-    return true
+    return false
   end
-  local ads, members = due_ads(clock), 0
-  for i, ad in ipairs(ads) do
-    if members > RETURN_MEMBERS then
-      return false
+  local ads, work = due_ads(clock), 0
+  for _, ad in ipairs(ads) do
+    if work < RETURN_WORK then
+      work = work + put_back(ad, clock)
     end
-    members = members + put_back(ad, clock)
   end
-  return #ads < RETURNS
+  return #ads > 0
 end

@@ -11,7 +11,7 @@
 #include "core/token.h"
 
 /* Steps that wait for ads to come back when the budgets of many open at one moment. */
-#define RETURN_STEPS 8
+#define RETURN_STEPS 20
 
 /* ---- Keys of targets ----------------------------------------------------- */
 

@@ -13,7 +13,7 @@
 -- ARGV[1] smoothing   that the caller insists on, or ''
 -- ARGV[2] keep        milliseconds: so long it can be clicked
 -- ARGV[3] ttl         milliseconds, or 0
--- ARGV[4] wait        1: when ads are due that do not come back in this step, there is another
+-- ARGV[4] wait        1: ads whose budget opens come back first, in steps of their own
 -- ARGV[5] best        of the steps before: ad, or ''
 -- ARGV[6] score       its score
 -- ARGV[7] cursor      where the steps before have stopped
@@ -28,7 +28,8 @@ local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN, TARGET =
 -- include: count
 -- include: walk
 
-local EVERY = 100 -- views of an ad, or of a type, after which eCPMs are computed again
+local EVERY = 100     -- views of an ad after which its eCPMs are computed again
+local EVERY_TURN = 10 -- views of a type after which those of another ad are
 
 local smoothing, keep, ttl, wait, best, score, cursor = unpack(ARGV)
 local page = read_page(ARGV, 10, tonumber(ARGV[8]), tonumber(ARGV[9]))
@@ -77,9 +78,8 @@ local function record_view(found, clock)
   local spent = terms.type == 'cpm' and pay(ad, terms, found.words, cost_of(terms), clock) or nil
   if spent or views % EVERY == 0 then
     settle(ad, terms, read_values(ad), views % EVERY == 0, spent, clock)
-  end
-  if EVENT[terms.type] and of_type % EVERY == 0 then
-    renew(clock)
+  elseif EVENT[terms.type] and of_type % EVERY_TURN == 0 then
+    renew(clock) -- not both in one step
   end
 end
 
@@ -110,7 +110,7 @@ if before then
 end
 check_types({ADS, VALUES, COUNTS, WORDS, HEADS}, {INDEX, TURN})
 local clock = read_clock()
-if not bring_back(clock) and wait == '1' then
+if wait == '1' and bring_back(clock) then
   return {'again', '', '0', '', 0}
 end
 local state = state_of_walk()

@@ -13,7 +13,7 @@
 #include "core/lex.h"
 
 #define FOLD     (TKL__TEXT_FOLD_ACCENTS | TKL__TEXT_FOLD_CHINESE)
-#define WORD_MAX 128 /* bytes; longer ones are no words of a language */
+#define WORD_MAX 64 /* bytes; longer ones are no words of a language */
 
 /* ---- Lists --------------------------------------------------------------- */
 
@@ -72,8 +72,8 @@ bool tkl__ads_is_repeated(const tkl__ads_list *list, size_t from)
 
 int tkl__ads_fold(const char *what, tkl_bytes text, tkl__ads_list *list)
 {
-    if (text.len == 0 || text.len > TKL_ADS_NAME_MAX)
-        return tkl__fail(TKL_EINVAL, "a %s has 1 to %d bytes", what, TKL_ADS_NAME_MAX);
+    if (text.len == 0)
+        return tkl__fail(TKL_EINVAL, "a %s is empty", what);
     tkl__buf folded, escaped;
     tkl__buf_init(&folded);
     tkl__buf_init(&escaped);
@@ -84,6 +84,8 @@ int tkl__ads_fold(const char *what, tkl_bytes text, tkl__ads_list *list)
             rc = tkl__nomem();
         else if (escaped.len == 0)
             rc = tkl__fail(TKL_EINVAL, "a %s has no visible character", what);
+        else if (escaped.len > TKL_ADS_NAME_MAX)
+            rc = tkl__fail(TKL_EINVAL, "a %s has at most %d bytes", what, TKL_ADS_NAME_MAX);
     }
     if (rc == TKL_OK)
         rc = add(list, (tkl_bytes){escaped.data, escaped.len});
@@ -144,7 +146,7 @@ static int find_stop_words(const tkl__text_word_set **set)
 }
 
 /* Which words were there: a table of their numbers, from 1. */
-#define SLOTS 4096 /* more than twice the most words of a page */
+#define SLOTS 256 /* more than twice the most words of a page */
 
 static size_t slot_of(tkl_bytes word)
 {

@@ -6,8 +6,10 @@
 
 local MANY = 64             -- members that are fetched at once, after 1, 4 and 16
 local FIELDS = 1000         -- of one HMGET
-local WORK = 12000          -- of one step: about three milliseconds
+local PIECE = 15            -- bytes and one that are compared at once
+local WORK = 4500           -- of one step: about a millisecond
 local WORK_OF_AD, WORK_OF_ITEM, WORK_OF_PASS, WORK_OF_FETCH = 20, 3, 15, 30
+local BYTES_OF_WORK = 50    -- an ad with long names has more to read
 
 -- The beginnings of all lists that concern a page.
 local function lists_of(page)
@@ -46,9 +48,14 @@ local function advance(list, cursor)
 end
 
 -- Whether the ad of a member is behind another's in the order of bytes; `<` would ask the server's
--- locale.
+-- locale. Beginnings that are the same are passed in pieces.
 local function is_behind(a, b)
-  for i = 9, math.min(#a, #b) do
+  local from = 9
+  -- At most the length of a name.
+  while from <= #a and string.sub(a, from, from + PIECE) == string.sub(b, from, from + PIECE) do
+    from = from + PIECE + 1
+  end
+  for i = from, math.min(#a, #b, from + PIECE) do
     local x, y = string.byte(a, i), string.byte(b, i)
     if x ~= y then
       return x > y
@@ -154,7 +161,7 @@ local function try(state, page, ad)
       state.best = found
     end
   end
-  return WORK_OF_AD + WORK_OF_ITEM * values.items
+  return WORK_OF_AD + WORK_OF_ITEM * values.items + values.size / BYTES_OF_WORK
 end
 
 -- Goes past the greatest member. Returns the work it was.

@@ -50,6 +50,21 @@ static int check_money(const tkl_ad *ad)
     return TKL_OK;
 }
 
+static int check_values(const tkl_ad *ad)
+{
+    size_t room = TKL_ADS_VALUES_MAX;
+    for (size_t i = 0; i < ad->need_count; i++) {
+        if (ad->needs[i].count == 0)
+            return tkl__fail(TKL_EINVAL, "a required kind has no value");
+        if (ad->needs[i].count > room)
+            return tkl__fail(TKL_EINVAL,
+                             "the required kinds of an ad have at most %d values in all",
+                             TKL_ADS_VALUES_MAX);
+        room -= ad->needs[i].count;
+    }
+    return TKL_OK;
+}
+
 static int check_ad(const tkl_ad *ad)
 {
     int rc = TKL__CHECK_RESERVED(ad);
@@ -63,7 +78,7 @@ static int check_ad(const tkl_ad *ad)
         rc = tkl__fail(TKL_EINVAL, "an ad has 1 to %d locations", TKL_ADS_LOCATIONS_MAX);
     if (rc == TKL_OK && ad->need_count > TKL_ADS_KINDS_MAX)
         rc = tkl__fail(TKL_EINVAL, "an ad requires at most %d kinds", TKL_ADS_KINDS_MAX);
-    return rc;
+    return rc == TKL_OK ? check_values(ad) : rc;
 }
 
 /* ---- Drafts -------------------------------------------------------------- */
@@ -81,8 +96,6 @@ static int add_locations(const tkl_ad *ad, draft *d)
 
 static int add_need(const tkl_ads_need *need, tkl_bytes kind, draft *d, size_t *values)
 {
-    if (need->count == 0 || need->count > TKL_ADS_VALUES_MAX)
-        return tkl__fail(TKL_EINVAL, "a required kind has 1 to %d values", TKL_ADS_VALUES_MAX);
     size_t from = d->needs.count;
     int rc = tkl__ads_fold("kind", kind, &d->needs);
     for (size_t i = 0; rc == TKL_OK && i < need->count; i++) {
