@@ -278,10 +278,31 @@ static void what_a_silent_server_may_have_is_not_called_lost(void **state)
     }
 }
 
+/* What a failed try has of the living is in the way of others: it does not wait for the dead. */
+static void a_split_vote_does_not_wait_for_the_dead_twice(void **state)
+{
+    world *w = *state;
+    tkl_redlock *lock = redlock_with(w, 5, LONG_MS, 5000);
+    assert_ok(tkl_redlock_acquire(lock, 0));
+    assert_ok(tkl_redlock_release(lock));
+    world_kill(w, 3, 5);
+    server_do(w->servers[0], "SET " KEY " other");
+    assert_code(tkl_redlock_acquire(lock, 0), TKL_BUSY); /* learns that they are */
+    int64_t start = test_now_ms();
+    assert_code(tkl_redlock_acquire(lock, 0), TKL_BUSY);
+    assert_true(test_now_ms() - start < 3000);
+    assert_int_equal(world_holds_nothing(w, 3), 2);
+    server_do(w->servers[0], "DEL " KEY);
+    assert_ok(tkl_redlock_acquire(lock, 0));
+    assert_ok(tkl_redlock_release(lock));
+    tkl_redlock_close(lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_a_silent_server_may_have_is_not_called_lost),
+        TEST(a_split_vote_does_not_wait_for_the_dead_twice),
         TEST(a_dead_minority_does_not_matter),
         TEST(a_minority_that_dies_while_it_is_held_does_not_matter),
         TEST(without_a_majority_nothing_is_had_and_nothing_is_left),

@@ -31,6 +31,7 @@ typedef struct worker {
     size_t server;
     pthread_t thread;
     bool running;
+    bool silent;            /* its last question had no answer */
     inquiry *todo[BACKLOG]; /* a ring */
     size_t first, count;
 } worker;
@@ -63,12 +64,23 @@ uint64_t tkl__redlock_crew_everybody(const tkl__redlock_crew *c)
     return UINT64_MAX >> (TKL__REDLOCK_MAX - c->count);
 }
 
+static uint64_t silent_ones(const tkl__redlock_crew *c)
+{
+    uint64_t silent = 0;
+    for (size_t i = 0; i < c->count; i++)
+        silent |= (uint64_t)c->workers[i].silent << i;
+    return silent;
+}
+
 /* Whether those who have not answered yet can change the outcome no more: a majority of yes, or
  * else a majority that answered at all, or neither. */
-static bool decided(const tkl__redlock_crew *c, const tkl__redlock_answers *a)
+static bool decided(const tkl__redlock_crew *c, const inquiry *r)
 {
+    const tkl__redlock_answers *a = &r->answers;
     uint64_t said = a->yes | a->no;
     uint64_t open = tkl__redlock_crew_everybody(c) & ~said & ~a->failed;
+    if (r->question.impatient && tkl__redlock_crew_is_majority(c, said))
+        open &= ~silent_ones(c);
     if (tkl__redlock_crew_is_majority(c, a->yes))
         return true;
     if (tkl__redlock_crew_is_majority(c, a->yes | open))
@@ -79,7 +91,7 @@ static bool decided(const tkl__redlock_crew *c, const tkl__redlock_answers *a)
 static bool enough(const tkl__redlock_crew *c, const inquiry *r)
 {
     const tkl__redlock_answers *a = &r->answers;
-    return r->by_majority ? decided(c, a) : (r->awaited & ~(a->yes | a->no | a->failed)) == 0;
+    return r->by_majority ? decided(c, r) : (r->awaited & ~(a->yes | a->no | a->failed)) == 0;
 }
 
 /* `text` says what failed, if it did. */
@@ -137,6 +149,7 @@ static void *work(void *arg)
         int rc = ask(w, &r->question);
         pthread_mutex_lock(&c->mutex);
         note(&r->answers, w->server, rc, tkl_errmsg());
+        w->silent = rc < 0;
         if (enough(c, r))
             pthread_cond_signal(&c->news);
         leave(r);

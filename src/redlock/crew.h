@@ -23,6 +23,8 @@ struct tkl__redlock_question {
     char token[TKL_TOKEN_SIZE];
     char lease[24]; /* milliseconds, in digits */
     bool valid;
+    bool impatient; /* not to wait for servers that were silent the last time, when the others have
+                       answered and a majority of them is not of one mind */
 };
 
 /* Those in none of the three have not answered (yet). */

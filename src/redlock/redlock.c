@@ -15,6 +15,9 @@
  *     time, cannot remove what a later one has written;
  *   - renewing never shortens what a server has: a late one does no harm;
  *   - an answer that did not come counts as a no, and is followed by a release all the same;
+ *   - a try that failed is given back at once. While it waits for servers that are silent, what it
+ *     has of the others is in everybody's way: several owners could keep each other from the
+ *     majority for ever. So a server that was silent the last time is not waited for;
  *   - a server that lost the key, because it was restarted empty, gets it back with the next
  *     renewal of a lock that is valid still; it does not count then, since somebody may have
  *     had it there in between. So a lock survives even the restart of one server after the other.
@@ -288,6 +291,7 @@ static int try_once(tkl_redlock *l)
     tkl__redlock_answers a;
     tkl__token_new(l->token);
     tkl__redlock_question q = question(l, ask_acquire, l->rules.lease_ms);
+    q.impatient = true;
     int64_t started = tkl__lease_now();
     int rc = tkl__redlock_crew_ask_majority(l->crew, &q, &a);
     if (rc == TKL_OK)
