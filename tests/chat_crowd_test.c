@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Very many: members of a chat, chats of a member.
+ *
+ * ctest: label threads
  */
 #include "support/chats.h"
 #include "support/fixture.h"
+#include "support/proxy.h"
 
 /* ---- Members --------------------------------------------------------------- */
 
@@ -45,10 +48,66 @@ static void the_memory_of_a_crowd_is_free_when_all_have_acknowledged(void **stat
     tkl_chat_close(chat);
 }
 
+/* ---- Chats of a member --------------------------------------------------- */
+
+enum { CHATS = 300 };
+
+/* Acknowledges what comes, which must be in the last chat. */
+static void wait_in_thread(void *arg, int index)
+{
+    (void)index;
+    tkl_inbox_chats *chats;
+    assert_ok(tkl_inbox_fetch(arg, 10, -1, &chats));
+    assert_int_equal(chats->count, 1);
+    assert_string_equal(chats->items[0].id.data, "c299");
+    assert_ok(tkl_inbox_ack_all(arg, chats));
+    tkl_inbox_chats_free(chats);
+}
+
+static int64_t channels(const fixture *f)
+{
+    return server_ask_int(f->server, "EVAL %s 0",
+                          "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*')");
+}
+
+static void create_chats(const fixture *f)
+{
+    for (int i = 0; i < CHATS; i++) {
+        char *id = test_format("c%d", i);
+        tkl_chat_close(create_chat(f->client, id, "bob"));
+        free(id);
+    }
+}
+
+/* One by one they would take 300 times the delay. */
+static void an_inbox_subscribes_to_many_chats_at_once(void **state)
+{
+    fixture *f = *state;
+    create_chats(f);
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), NULL);
+    tkl_inbox *bob = open_inbox(client, "bob");
+    tkl_chat *last = open_chat(f->client, "c299");
+    proxy_delay(p, TO_CLIENT, 30);
+    for (int i = 1; i <= 2; i++) {
+        int64_t begin = test_now_ms();
+        crew *thread = crew_start(1, wait_in_thread, bob);
+        eventually(channels(f) == CHATS + 1, 30000);
+        assert_in_range(test_now_ms() - begin, 0, 4000);
+        chat_say(last, "bob", "hello");
+        crew_join(thread);
+    }
+    tkl_chat_close(last);
+    tkl_inbox_close(bob);
+    tkl_close(client);
+    proxy_end(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_memory_of_a_crowd_is_free_when_all_have_acknowledged),
+        TEST(an_inbox_subscribes_to_many_chats_at_once),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

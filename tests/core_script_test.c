@@ -244,7 +244,10 @@ static void many_run_in_order_though_none_was_known(void **state)
                        ? add_five
                        : (tkl__invocation){.script = &scripts[WORDS], .args = words, .nargs = 2};
     tkl_reply *replies;
+    server_do(f->server, "SCRIPT FLUSH");
+    int64_t evals = server_calls(f->server, "eval");
     assert_ok(tkl__run_many(f->client, calls, 200, soon(), &replies));
+    assert_int_equal(server_calls(f->server, "eval"), evals + 2); /* the source of each once */
     assert_int_equal(tkl_reply_count(replies), 200);
     for (size_t i = 0; i < 200; i += 2) {
         assert_int_equal(tkl_reply_int(tkl_reply_at(replies, i)), 5 * (i / 2 + 1));

@@ -23,6 +23,10 @@
  * may take. Each look that has not all answers gives the next one twice the time, up to that of a
  * call: the replies may be large. */
 #define PATIENCE_US 1000000
+/* Subscriptions that are sent together, and the bytes of their channels: the answers to all of them
+ * must fit into the buffers on their way, since nobody reads meanwhile. */
+#define AHEAD       256
+#define AHEAD_BYTES 65536
 /* A rest is so many times what finding out took, within these bounds. */
 #define REST_TIMES  4
 #define REST_MIN_US 200000
@@ -89,6 +93,24 @@ static int64_t confirm_deadline(const tkl__look *l)
     return l->inbox->client->route->cluster && soon < end ? soon : end;
 }
 
+/* Those of this waiter's server that are not heard yet. */
+static void ask_ahead(const tkl__look *l, tkl__node *node, tkl__waiter *waiter, int64_t deadline)
+{
+    tkl_bytes channels[AHEAD];
+    size_t count = 0, bytes = 0;
+    for (size_t i = 0; i < l->all->count && count < AHEAD && bytes < AHEAD_BYTES; i++) {
+        tkl__place *p = l->all->items[i];
+        if (hears(&p->ear) || p->ear.asked_ahead || tkl__rests(l, &p->ear) ||
+            !tkl__serves(l->inbox->client, node, channel_of(p)))
+            continue;
+        p->ear.asked_ahead = true;
+        channels[count++] = channel_of(p);
+        bytes += channel_of(p).len;
+    }
+    if (count > 0)
+        tkl__listen_ahead(waiter, channels, count, deadline);
+}
+
 /* *anew: listens from now on; what was sent before may be unheard. That the server is away is no
  * failure, but the code of the place. */
 static int listen_to(const tkl__look *l, tkl_bytes channel, tkl__ear *ear, int *code, bool *anew)
@@ -102,6 +124,8 @@ static int listen_to(const tkl__look *l, tkl_bytes channel, tkl__ear *ear, int *
     if (rc == TKL_OK)
         rc = tkl__listen(client, channel, tkl_str(""), deadline, &ear->waiter);
     *anew |= rc == TKL_OK;
+    if (rc == TKL_OK && !ear->asked_ahead)
+        ask_ahead(l, node, &ear->waiter, deadline);
     if (tkl__may_pass(rc) && tkl__left(l->until) == 0) {
         rc = TKL_OK; /* the wait is over, and that is not the server's fault */
     } else if (tkl__may_pass(rc)) {
@@ -117,6 +141,8 @@ static int listen_to(const tkl__look *l, tkl_bytes channel, tkl__ear *ear, int *
 
 static int listen_to_all(tkl__look *l, bool *anew)
 {
+    for (size_t i = 0; i < l->all->count; i++)
+        l->all->items[i]->ear.asked_ahead = false;
     int rc = listen_to(l, channel_of_list(l), &l->all->list, &l->list_code, anew);
     for (size_t i = 0; rc == TKL_OK && i < l->all->count && tkl__left(l->until) > 0; i++) {
         tkl__place *p = l->all->items[i];

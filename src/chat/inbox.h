@@ -14,6 +14,7 @@
 typedef struct tkl__ear {
     tkl__waiter waiter;
     int64_t rests_until; /* its server did not answer, and is left alone until then */
+    bool asked_ahead;    /* its subscription was sent with those of others */
 } tkl__ear;
 
 /* One chat on the list. */

@@ -310,23 +310,34 @@ static void drain(tkl__hub *hub)
 /* ---- Sending ------------------------------------------------------------- */
 
 /* "SSUBSCRIBE channel"; PING has no channel. */
-static int send_word(tkl__hub *hub, const char *word, const tkl__topic *t, int64_t deadline)
+static void add_word(tkl__buf *wire, const char *word, const tkl__topic *t)
 {
-    tkl__buf wire;
-    tkl__buf_init(&wire);
-    tkl__resp_head(&wire, t->channel ? 2 : 1);
-    tkl__resp_argz(&wire, word);
+    tkl__resp_head(wire, t->channel ? 2 : 1);
+    tkl__resp_argz(wire, word);
     if (t->channel)
-        tkl__resp_arg(&wire, t->channel, t->len);
-    int rc = wire.failed
+        tkl__resp_arg(wire, t->channel, t->len);
+}
+
+/* Frees it. What cannot be sent ends the connection. */
+static int send_wire(tkl__hub *hub, tkl__buf *wire, int64_t deadline)
+{
+    int rc = wire->failed
                  ? tkl__nomem()
-                 : tkl__conn_send(hub->conn, (tkl_bytes){wire.data, wire.len}, deadline, NULL);
-    tkl__buf_free(&wire);
+                 : tkl__conn_send(hub->conn, (tkl_bytes){wire->data, wire->len}, deadline, NULL);
+    tkl__buf_free(wire);
     if (rc != TKL_OK && hub->reading)
         shutdown(hub->conn->stream.fd, SHUT_RDWR);
     else if (rc != TKL_OK)
         cut(hub);
     return rc;
+}
+
+static int send_word(tkl__hub *hub, const char *word, const tkl__topic *t, int64_t deadline)
+{
+    tkl__buf wire;
+    tkl__buf_init(&wire);
+    add_word(&wire, word, t);
+    return send_wire(hub, &wire, deadline);
 }
 
 /* ---- The heartbeat ------------------------------------------------------- */
@@ -459,6 +470,36 @@ static int ask_for(tkl__hub *hub, tkl__topic *t, int64_t deadline)
     return send_word(hub, "SSUBSCRIBE", t, deadline);
 }
 
+/* The topic, if it is to be asked for; made, without a user, if it is new. */
+static tkl__topic *unasked(tkl__hub *hub, tkl_bytes channel)
+{
+    tkl__topic *t = tkl__hub_find(hub, channel);
+    if (t)
+        return t->state == TKL__OFF ? t : NULL;
+    t = make_topic(hub, channel);
+    if (t)
+        idle_push(hub, t);
+    return t;
+}
+
+void tkl__hub_ask_ahead(tkl__hub *hub, const tkl_bytes *channels, size_t count, int64_t deadline)
+{
+    tkl__buf wire;
+    tkl__buf_init(&wire);
+    for (size_t i = 0; hub->conn && i < count; i++) {
+        tkl__topic *t = unasked(hub, channels[i]);
+        if (!t)
+            continue;
+        t->state = TKL__ASKED;
+        asked_push(hub, t);
+        add_word(&wire, "SSUBSCRIBE", t);
+    }
+    if (wire.len > 0)
+        (void)send_wire(hub, &wire, deadline);
+    else
+        tkl__buf_free(&wire);
+}
+
 static int refused(tkl__topic *t)
 {
     t->state = TKL__OFF;
@@ -489,8 +530,6 @@ int tkl__hub_subscribe(tkl__hub *hub, tkl__topic *t, int64_t deadline)
 static void unsubscribe_oldest(tkl__hub *hub)
 {
     tkl__topic *t = hub->idle;
-    if (t->state == TKL__ASKED)
-        return; /* its answer is to come */
     idle_remove(hub, t);
     if (t->state == TKL__ON && hub->conn)
         send_word(hub, "SUNSUBSCRIBE", t, tkl__deadline_ms(SEND_MS));
@@ -500,8 +539,11 @@ static void unsubscribe_oldest(tkl__hub *hub)
 tkl__topic *tkl__hub_join(tkl__hub *hub, tkl_bytes channel)
 {
     tkl__topic *t = tkl__hub_find(hub, channel);
-    if (t && t->users == 0)
+    if (t && t->users == 0) {
         idle_remove(hub, t);
+        if (t->state == TKL__REFUSED)
+            t->state = TKL__OFF; /* asked for ahead: the answer may be an old one */
+    }
     if (!t)
         t = make_topic(hub, channel);
     if (t)
@@ -515,7 +557,7 @@ void tkl__hub_leave(tkl__hub *hub, tkl__topic *t)
         return;
     t->look_at = TKL__FOREVER;
     idle_push(hub, t);
-    if (hub->idle_count > IDLE_TOPICS)
+    while (hub->idle_count > IDLE_TOPICS && hub->idle->state != TKL__ASKED) /* an answer to come */
         unsubscribe_oldest(hub);
 }
 

@@ -100,6 +100,8 @@ tkl__topic *tkl__hub_join(tkl__hub *hub, tkl_bytes channel);
 void tkl__hub_leave(tkl__hub *hub, tkl__topic *topic);
 /* Returns when the subscription is confirmed. Unlocks meanwhile. */
 int tkl__hub_subscribe(tkl__hub *hub, tkl__topic *topic, int64_t deadline);
+/* Sends subscriptions to these channels, all in one piece, and waits for none of them. */
+void tkl__hub_ask_ahead(tkl__hub *hub, const tkl_bytes *channels, size_t count, int64_t deadline);
 
 /* ---- Reading: with the hub's mutex --------------------------------------- */
 

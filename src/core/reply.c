@@ -331,6 +331,13 @@ void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element)
     array->elements[index] = element;
 }
 
+void tkl__reply_place(tkl_reply *array, const size_t *places, tkl_reply *part)
+{
+    for (size_t i = 0; i < part->count; i++)
+        array->elements[places[i]] = part->elements[i];
+    adopt(array, part);
+}
+
 tkl_reply *tkl__reply_join(tkl_reply **parts, size_t count)
 {
     size_t total = 0;

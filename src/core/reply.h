@@ -33,6 +33,8 @@ void tkl__reader_collect(struct redisReader *reader, tkl_reply *array);
 /* Makes `element`, a root or collected for the array, an element of a root array. It is freed with
  * it. */
 void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element);
+/* The elements of another array, each at its place. That array belongs to the first one then. */
+void tkl__reply_place(tkl_reply *array, const size_t *places, tkl_reply *part);
 /* One array of the elements of several arrays; takes them over on success. */
 tkl_reply *tkl__reply_join(tkl_reply **parts, size_t count);
 

@@ -285,17 +285,80 @@ static int run_unknown(tkl_client *client, const tkl__invocation *call, int64_t 
     return unanswered ? rc : TKL_OK;
 }
 
+static bool is_unknown(const tkl_reply *replies, size_t index)
+{
+    return tkl_reply_code(tkl_reply_at(replies, index)) == TKL_ENOSCRIPT;
+}
+
+static void explain_known(const tkl__invocation *calls, size_t count, tkl_reply *replies)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!is_unknown(replies, i))
+            explain_error((tkl_reply *)tkl_reply_at(replies, i), calls[i].script);
+}
+
+/* Calls whose scripts a server did not know, and where their replies belong. */
+typedef struct unknowns {
+    tkl__invocation *calls;
+    size_t *places;
+    size_t count;
+} unknowns;
+
+static void collect_unknown(const tkl__invocation *calls, size_t count, const tkl_reply *replies,
+                            unknowns *u)
+{
+    u->count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (is_unknown(replies, i)) {
+            u->places[u->count] = i;
+            u->calls[u->count++] = calls[i];
+        }
+}
+
+/* The first with its source; then its server knows it, and the others follow in one trip. */
+static int run_unknowns(tkl_client *client, const unknowns *u, int64_t deadline, tkl_reply *replies)
+{
+    tkl_reply *others = NULL;
+    int rc = run_unknown(client, &u->calls[0], deadline, replies, u->places[0]);
+    if (u->count == 1)
+        return rc;
+    int again = run_all(client, u->calls + 1, u->count - 1, deadline, &others);
+    if (others) {
+        explain_known(u->calls + 1, u->count - 1, others);
+        tkl__reply_place(replies, u->places + 1, others);
+    }
+    return rc == TKL_OK ? again : rc;
+}
+
+/* Once for each script and server; more often only when a server forgets what it was told. */
+static int repeat_unknown(tkl_client *client, const tkl__invocation *calls, size_t count,
+                          int64_t deadline, tkl_reply *replies)
+{
+    unknowns u = {malloc((count + 1) * sizeof *u.calls), malloc((count + 1) * sizeof *u.places), 0};
+    int rc = u.calls && u.places ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; u.calls && u.places && i < count; i++) {
+        collect_unknown(calls, count, replies, &u);
+        if (u.count == 0)
+            break;
+        int again = run_unknowns(client, &u, deadline, replies);
+        rc = rc == TKL_OK ? again : rc;
+    }
+    free(u.calls);
+    free(u.places);
+    return rc;
+}
+
 int tkl__run_many(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
                   tkl_reply **replies)
 {
     *replies = NULL;
     int rc = run_all(client, calls, count, deadline, replies);
-    for (size_t i = 0; *replies && i < count; i++)
-        if (tkl_reply_code(tkl_reply_at(*replies, i)) == TKL_ENOSCRIPT) {
-            int again = run_unknown(client, &calls[i], deadline, *replies, i);
-            rc = rc == TKL_OK ? again : rc;
-        } else {
-            explain_error((tkl_reply *)tkl_reply_at(*replies, i), calls[i].script);
-        }
-    return rc;
+    if (!*replies)
+        return rc;
+    explain_known(calls, count, *replies);
+    bool all_known = true;
+    for (size_t i = 0; i < count; i++)
+        all_known &= !is_unknown(*replies, i);
+    int again = all_known ? TKL_OK : repeat_unknown(client, calls, count, deadline, *replies);
+    return rc == TKL_OK ? again : rc;
 }

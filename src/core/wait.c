@@ -97,6 +97,13 @@ int tkl__listen(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t dea
     return rc != TKL_OK && tkl__is_interrupted(client) ? tkl__interrupted() : rc;
 }
 
+void tkl__listen_ahead(tkl__waiter *w, const tkl_bytes *channels, size_t count, int64_t deadline)
+{
+    pthread_mutex_lock(&w->hub->mutex);
+    tkl__hub_ask_ahead(w->hub, channels, count, deadline);
+    pthread_mutex_unlock(&w->hub->mutex);
+}
+
 int tkl__overhear(tkl__waiter *front, tkl_bytes channel, int64_t deadline, tkl__waiter *ear)
 {
     tkl_client *client = front->hub->client;

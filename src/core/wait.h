@@ -59,6 +59,12 @@ int tkl__listen(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t dea
 /* Fine for a waiter that is not listening. The subscription stays for a while, for the next. */
 void tkl__unlisten(tkl__waiter *waiter);
 
+/* For callers that are about to listen to many channels: those on the node of this waiter are asked
+ * for in one piece, so that each tkl__listen() that follows finds its answer under way. What goes
+ * wrong is found by these. */
+void tkl__listen_ahead(tkl__waiter *waiter, const tkl_bytes *channels, size_t count,
+                       int64_t deadline);
+
 /* A second channel for a waiter: what is published there, whatever it begins with, comes to `front`
  * as its messages do. `ear` lives beside it; unlisten it first. */
 int tkl__overhear(tkl__waiter *front, tkl_bytes channel, int64_t deadline, tkl__waiter *ear);
