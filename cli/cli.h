@@ -156,6 +156,9 @@ int cli_end_at(const cli_session *cli, int code, const char *where);
 /* The same without a word. */
 int cli_exit_of(int code);
 
+/* A signal that was caught ends us after all, as the shell expects; the exit code. */
+int cli_end_of_signal(cli_session *cli, int number);
+
 /* As cli_end() for a failure, with another text. */
 int cli_fail_with(const cli_session *cli, int code, const char *format, ...) TKL_PRINTF(3, 4);
 

@@ -184,6 +184,13 @@ int cli_fail_with(const cli_session *cli, int code, const char *format, ...)
     return cli_exit_of(code);
 }
 
+int cli_end_of_signal(cli_session *cli, int number)
+{
+    cli->signal = number;
+    cli->signal_heard = true;
+    return 128 + number;
+}
+
 /* ---- Asking before something is deleted ---------------------------------- */
 
 static bool agrees(void)

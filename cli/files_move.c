@@ -16,6 +16,7 @@ typedef struct moving {
     cli_session *cli;
     cli_files_bar bar;
     bool lines;         /* stdout is for lines */
+    bool stream;        /* what is sent cannot be read again */
     int told;           /* code of the first failure that was told; TKL_OK: none */
     bool failed_output; /* stdout does not take more */
 } moving;
@@ -41,6 +42,8 @@ static json_t *outcome_json(const tkl_files_outcome *o)
 /* Most messages name the file already. */
 static void tell_failure(moving *m, const tkl_files_outcome *o)
 {
+    if (o->code == TKL_EINTR) /* the end says so */
+        return;
     char *name = cli_escape(o->name, false), *text = cli_escape(tkl_str(o->message), false);
     bool named = name && text && strstr(text, name);
     fprintf(stderr, "tackle: files %s: %s%s%s\n", m->cli->verb->name, named || !name ? "" : name,
@@ -93,9 +96,11 @@ static int end(moving *m, int rc)
 {
     cli_files_bar_clear(&m->bar);
     if (cli_patience_signal() != 0) {
-        m->cli->signal = cli_patience_signal();
-        m->cli->signal_heard = true;
-        return 128 + m->cli->signal;
+        if (rc == TKL_EINTR)
+            cli_fail_with(m->cli, rc,
+                          m->stream ? "interrupted; a stream has to be sent from its beginning"
+                                    : "interrupted; to go on, run the same command again");
+        return cli_end_of_signal(m->cli, cli_patience_signal());
     }
     if (m->failed_output)
         return CLI_FAILURE;
@@ -163,7 +168,7 @@ static int print_sent(const moving *m, const tkl_files_totals *totals)
 static int send_files(cli_session *cli, tkl_files *files, const tkl_bytes *to, size_t to_count,
                       const tkl_files_source *sources, size_t count)
 {
-    moving m = {.cli = cli};
+    moving m = {.cli = cli, .stream = count == 1 && !sources[0].path};
     tkl_files_totals totals;
     tkl_files_send_options options = {.wait_ms = cli_number(cli, "wait", 0),
                                       .drop_after_ms = cli_number(cli, "drop-after", 0),

@@ -112,9 +112,7 @@ static int give_back(cli_session *cli, const cli_hold *hold, int code)
 {
     if (code == TKL_OK)
         hold->kind->release(hold->handle);
-    cli->signal = cli_patience_signal();
-    cli->signal_heard = true;
-    return 128 + cli->signal;
+    return cli_end_of_signal(cli, cli_patience_signal());
 }
 
 /* It is busy: says by whom. */

@@ -80,9 +80,7 @@ static int give_back(cli_session *cli, const tkl_jobs *jobs)
             tkl_queue_finish(job->queue, job->id, job->token, TKL_OUTCOME_RELEASED, tkl_str(""), 0);
         (void)code;
     }
-    cli->signal = cli_patience_signal();
-    cli->signal_heard = true;
-    return 128 + cli->signal;
+    return cli_end_of_signal(cli, cli_patience_signal());
 }
 
 static int claim(cli_session *cli, const claiming *p, tkl_jobs **jobs)

@@ -235,11 +235,8 @@ static int end_of(cli_session *cli, const cli_crew *crew, const tkl_worker_stats
 {
     if (crew->trouble != 0)
         return crew->trouble;
-    if (crew->signals > 1 || (crew->signals == 1 && crew->signal != SIGTERM)) {
-        cli->signal = crew->signal;
-        cli->signal_heard = true;
-        return 128 + crew->signal;
-    }
+    if (crew->signals > 1 || (crew->signals == 1 && crew->signal != SIGTERM))
+        return cli_end_of_signal(cli, crew->signal);
     bool ends = cli_flag(cli, "once") || cli_flag(cli, "drain");
     if (cli_flag(cli, "drain") && crew->signals == 0) {
         int failed = check_left(cli, crew);

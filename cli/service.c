@@ -169,9 +169,7 @@ static int leave(cli_session *cli, registering *r, int failed)
         cli_fail(cli, CLI_OK, "not deregistered, it will end with its lease: %s", tkl_errmsg());
     if (cli_patience_signal() == 0 || cli->argc > 1)
         return failed;
-    cli->signal = cli_patience_signal();
-    cli->signal_heard = true;
-    return 128 + cli->signal;
+    return cli_end_of_signal(cli, cli_patience_signal());
 }
 
 static int register_while(cli_session *cli, registering *r, tkl_service *service)

@@ -88,7 +88,7 @@ TKL_API tkl_bytes tkl_str(const char *text);
     X(TKL_EIO, -17, 70, "file or system error")                                         \
     X(TKL_ENOSCRIPT, -18, 70, "the server does not know this script")                   \
     X(TKL_EBUG, -19, 70, "internal error in tackle")                                    \
-    X(TKL_EINTR, -20, 70, "interrupted by tkl_interrupt()")                             \
+    X(TKL_EINTR, -20, 70, "interrupted")                                                \
     X(TKL_EDAMAGED, -21, 70, "stored data is damaged")
 
 typedef enum tkl_code {

@@ -61,15 +61,27 @@ ends 70 tackle files send logs --to a "$home/nowhere"
 has "$err" nowhere
 ends 1 tackle files status nothing
 
-# A signal ends a wait in good order.
-tackle files receive logs --as a --dir a & waiter=$!
-for ((i = 0; i < 500; i++)); do
-    [[ $(tackle call PUBSUB SHARDCHANNELS) == *'tackle:files:{logs}'* ]] && break
-    sleep 0.02
-done
-kill -TERM $waiter
-wait $waiter
-is "the signal" $? 143
+# A signal ends a wait in good order. Jobs of a script ignore INT: `env` gives it back.
+interrupted() {
+    local listens=$1 said=$2 signal=$3 code
+    shift 3
+    env --default-signal=INT tackle files "$@" >/dev/null 2>err <&0 & waiter=$!
+    for ((i = 0; i < 500; i++)); do
+        [[ $(tackle call PUBSUB SHARDCHANNELS) == *"tackle:files:$listens"* ]] && break
+        sleep 0.02
+    done
+    kill -"$signal" $waiter
+    wait $waiter
+    code=$?
+    is "the end of $1" $code $((128 + $(kill -l "$signal")))
+    is "what $1 says" "$(cat err)" "tackle: files $1: interrupted; $said"
+}
+again="to go on, run the same command again"
+interrupted '{logs}' "$again" TERM receive logs --as a --dir a
+interrupted '{logs}' "$again" INT receive logs --as a --dir a
+interrupted '{small}:room' "$again" INT send small --limit 64kb --to ghost src/big
+interrupted '{small}:room' "a stream has to be sent from its beginning" INT \
+    send small --to ghost --name stream <src/big
 
 # Kills at random moments, on both sides: the bytes are right in the end.
 rm -f a/* b/* && mkdir many
@@ -95,12 +107,13 @@ for who in a b; do
 done
 is "the account" "$(tackle files status logs --json | jq -c '[.bytes,.file_count]')" '[0,0]'
 
-# Senders that are killed send each file once.
+# Senders that are killed send each file once. None of them gets to the end: the channel is full.
 rm -f a/*
-tackle files receive logs --as a --dir a >received & receiver=$!
 for ((i = 0; i < 8; i++)); do
     timeout -s KILL 0.0$((i + 1)) bash -c "exec tackle files send logs --limit 64kb --to a many/* src/big" >/dev/null 2>&1
+    tackle files receive logs --as a --dir a --wait 0 >>received
 done
+tackle files receive logs --as a --dir a >>received & receiver=$!
 ends 0 tackle files send logs --limit 64kb --to a many/* src/big --wait 30s
 kill $receiver
 wait $receiver
