@@ -57,7 +57,7 @@ static json_t *troubles_json(const tkl_files_info *info)
         const tkl_files_trouble *t = &info->troubles[i];
         json_array_append_new(
             array, json_pack("{s:o, s:o, s:o, s:o}", "time", cli_json_time(t->time_ms), "receiver",
-                             cli_json_present(t->receiver), "name", cli_json_bytes(t->name),
+                             cli_json_present(t->receiver), "name", cli_json_present(t->name),
                              "reason", cli_json_bytes(t->reason)));
     }
     return array;

@@ -472,10 +472,78 @@ static void status_tells_who_is_gone_and_what_each_lacks(void **state)
     assert_ok(tkl_files_status(files, &info));
     assert_int_equal(info->receiver_count, 1);
     assert_int_equal(info->trouble_count, 1);
-    assert_string_equal(info->troubles[0].reason.data, "dropped");
+    assert_string_equal(info->troubles[0].reason.data, "dropped; it lacked 1 file");
     tkl_files_info_free(info);
     expect_clean(f);
     free(path);
+    tkl_files_close(files);
+}
+
+static void dropping_is_one_trouble_however_many_files_were_lacking(void **state)
+{
+    fixture *f = *state;
+    tkl_files *files = open_channel(f);
+    tkl_files_info *info;
+    int64_t count;
+    parcels p;
+    parcels_make(&p);
+    char *path = parcels_file(&p, "src/f", 100, 3);
+    for (int i = 0; i < 70; i++)
+        assert_ok(parcels_send(files, "a,ghost", path, NULL));
+    assert_ok(tkl_files_drop(files, tkl_str("ghost"), &count));
+    assert_int_equal(count, 70);
+    assert_ok(tkl_files_status(files, &info));
+    assert_int_equal(info->trouble_count, 1);
+    assert_string_equal(info->troubles[0].reason.data, "dropped; it lacked 70 files");
+    assert_int_equal(info->troubles[0].name.len, 0);
+    tkl_files_info_free(info);
+    free(path);
+    tkl_files_close(files);
+}
+
+static void dropping_a_receiver_that_nobody_knows_leaves_nothing(void **state)
+{
+    fixture *f = *state;
+    tkl_files *files = open_channel(f);
+    assert_code(tkl_files_drop(files, tkl_str("nobody"), NULL), TKL_NOTFOUND);
+    assert_int_equal(server_ask_int(f->server, "DBSIZE"), 0);
+    tkl_files_close(files);
+}
+
+typedef struct dropper {
+    tkl_files *files;
+    fixture *f;
+} dropper;
+
+static void drop_ghost(void *arg, int index)
+{
+    const dropper *d = arg;
+    (void)index;
+    eventually(server_ask_int(d->f->server, "ZCARD tackle:files:{logs}:files") == 3, 10000);
+    test_sleep_ms(50);
+    assert_ok(tkl_files_drop(d->files, tkl_str("ghost"), NULL));
+}
+
+static void a_sender_that_waits_hears_of_dropped_receivers(void **state)
+{
+    fixture *f = *state;
+    tkl_files *files = open_channel(f);
+    parcels p;
+    parcels_make(&p);
+    char *one = parcels_file(&p, "src/one", 100, 1), *two = parcels_file(&p, "src/two", MB, 2),
+         *three = parcels_file(&p, "src/three", 0, 3);
+    const tkl_files_source sources[] = {{.path = one}, {.path = two}, {.path = three}};
+    const tkl_bytes to[] = {TKL_LIT("ghost")};
+    tkl_files_send_options options = {.wait_ms = 20000};
+    dropper d = {files, f};
+    crew *threads = crew_start(1, drop_ghost, &d);
+    assert_code(tkl_files_send(files, to, 1, sources, 3, &options, NULL), TKL_DEAD);
+    assert_contains(tkl_errmsg(), "ghost did not get all files: dropped; it lacked 3 files");
+    crew_join(threads);
+    expect_clean(f);
+    free(one);
+    free(two);
+    free(three);
     tkl_files_close(files);
 }
 
@@ -605,6 +673,9 @@ int main(void)
         TEST(a_sender_says_for_whom_it_waits_and_goes_on_when_they_are_dropped),
         TEST(receivers_that_are_gone_too_long_are_dropped),
         TEST(status_tells_who_is_gone_and_what_each_lacks),
+        TEST(dropping_is_one_trouble_however_many_files_were_lacking),
+        TEST(dropping_a_receiver_that_nobody_knows_leaves_nothing),
+        TEST(a_sender_that_waits_hears_of_dropped_receivers),
         TEST(the_last_process_of_a_name_receives),
         TEST(bad_arguments_are_refused),
         TEST(what_cannot_be_read_does_not_keep_the_others),

@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/corrupt.h"
 #include "support/fixture.h"
 #include "support/parcels.h"
 #include "support/process.h"
@@ -573,75 +572,6 @@ static void receivers_go_on_when_the_turns_are_forgotten(void **state)
     tkl_files_close(files);
 }
 
-static int64_t bytes_there(server *s)
-{
-    return held(s) - KB * server_ask_int(s, "ZCARD tackle:files:{logs}:files");
-}
-
-/* Sends a part of a file, which its receiver takes. */
-static void leave_interrupted(fixture *f, tkl_files *files, const parcels *p, const char *name)
-{
-    char *path = parcels_file(p, name, 100 * KB, 1);
-    job j = {f->server->url, "a", path, p, {.max_bytes = 4 * KB, .lease_ms = 100}, 0};
-    pid_t child = process_fork(send_in_child, &j);
-    eventually(bytes_there(f->server) > 0, 10000);
-    kill(child, SIGKILL);
-    process_wait(child);
-    test_sleep_ms(150); /* its lease is over */
-    (void)!parcels_receive(files, p, "a", NULL);
-    eventually(bytes_there(f->server) == 0, 10000);
-    free(path);
-}
-
-static void interrupted_files_keep_nobody_waiting(void **state)
-{
-    fixture *f = *state;
-    parcels p;
-    parcels_make(&p);
-    tkl_files *files = open_on(f->client, (tkl_files_options){.max_bytes = 4 * KB});
-    static const char *const names[] = {"src/x", "src/y", "src/z"};
-    for (int i = 0; i < 3; i++)
-        leave_interrupted(f, files, &p, names[i]);
-    char *path = parcels_file(&p, "src/f", 20 * KB, 9);
-    job j = {.url = f->server->url, .to = "a", .path = path, .options = {.max_bytes = 4 * KB}};
-    pid_t child = process_fork(send_in_child, &j);
-    eventually(bytes_there(f->server) > 0, 5000);
-    kill(child, SIGKILL);
-    process_wait(child);
-    free(path);
-    tkl_files_close(files);
-}
-
-/* ---- Damaged keys -------------------------------------------------------- */
-
-static void damaged_keys_end_in_errors_and_not_in_crashes(void **state)
-{
-    fixture *f = *state;
-    tkl_options quick = {.timeout_ms = 2000};
-    tkl_client *client;
-    assert_ok(tkl_open(f->server->url, &quick, &client));
-    parcels p;
-    parcels_make(&p);
-    char *big = parcels_file(&p, "src/big", MB, 1), *small = parcels_file(&p, "src/small", 9, 1);
-    for (uint64_t seed = 1; seed <= 25; seed++) {
-        tkl_files *files = open_on(client, (tkl_files_options){0});
-        tkl_files_info *info;
-        server_do(f->server, "FLUSHALL");
-        assert_ok(parcels_send(files, "a", big, NULL));
-        assert_ok(parcels_send(files, "a,b", small, NULL));
-        corrupt_keys(f->server, seed);
-        (void)!tkl_files_status(files, &info);
-        tkl_files_info_free(info);
-        (void)!parcels_receive(files, &p, "a", NULL);
-        (void)!tkl_files_add(files, tkl_str("c"), NULL);
-        (void)!tkl_files_drop(files, tkl_str("b"), NULL);
-        tkl_files_close(files);
-    }
-    free(big);
-    free(small);
-    tkl_close(client);
-}
-
 /* ---- Interrupted --------------------------------------------------------- */
 
 static void interrupt_soon(void *arg, int index)
@@ -692,8 +622,6 @@ int main(void)
         TEST(a_directory_in_the_way_is_an_error_that_loses_nothing),
         TEST(chunks_of_a_forgotten_file_do_not_stay),
         TEST(receivers_go_on_when_the_turns_are_forgotten),
-        TEST(interrupted_files_keep_nobody_waiting),
-        TEST(damaged_keys_end_in_errors_and_not_in_crashes),
         TEST(waiting_ends_when_it_is_interrupted),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

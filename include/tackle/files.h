@@ -225,7 +225,7 @@ typedef struct tkl_files_file {
 typedef struct tkl_files_trouble {
     int64_t time_ms;    /* Unix milliseconds, by the server's clock */
     tkl_bytes receiver; /* empty: all of them */
-    tkl_bytes name;     /* of the file */
+    tkl_bytes name;     /* of the file; empty: several of them */
     tkl_bytes reason;
     TKL_RESERVED(4);
 } tkl_files_trouble;

@@ -7,6 +7,11 @@ local DEFAULT_LIMIT = 268435456     -- 256 MB
 local TRIP = 16                     -- chunks: half of what a sender writes in one trip
 local CHANNEL_KEPT_MS = 30 * 86400000 -- a channel without files is forgotten after 30 days
 
+-- An empty file counts as one byte: else any number of them would fit when nothing else is held.
+local function least(bytes)
+  return math.max(bytes, 1)
+end
+
 -- {held, limit}.
 local function read_account()
   local values = redis.call('HMGET', STATE, 'held', 'limit')
@@ -23,7 +28,7 @@ end
 -- The bytes of a file in chunks: those that are there, and those its sender may write.
 local function chunked_bytes(file)
   if file.state == 'complete' then
-    return OVERHEAD + math.max(0, whole(file.size) - file.freed * file.chunk)
+    return OVERHEAD + math.max(0, least(whole(file.size)) - file.freed * file.chunk)
   end
   return OVERHEAD + (file.reserved - file.freed) * file.chunk
 end
@@ -33,15 +38,15 @@ local function nothing_held(account)
   return account.held <= OVERHEAD * redis.call('ZCARD', FILES)
 end
 
--- Whether a new file fits. One with bytes does when nothing else is held, whatever the limit is:
--- files whose senders were interrupted keep nobody waiting.
+-- Whether a new file fits. One does when nothing else is held, whatever the limit is: files whose
+-- senders were interrupted keep nobody waiting.
 local function new_file_fits(bytes)
   local account = read_account()
   if redis.call('ZCARD', FILES) == 0 and account.held ~= 0 then -- it was another program's
     account.held = 0
     redis.call('HSET', STATE, 'held', 0)
   end
-  return account.held + OVERHEAD + bytes <= account.limit or bytes > 0 and nothing_held(account)
+  return account.held + OVERHEAD + bytes <= account.limit or nothing_held(account)
 end
 
 -- How many more chunks may be written. One may when nothing else is held, whatever the limit is.

@@ -218,11 +218,16 @@ bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token)
 typedef struct change {
     tkl_bytes receiver;
     int64_t count;
+    tkl__buf lacking; /* tokens of files that it lacks, the first NAMED of them */
 } change;
 
-/* How many of these files the receiver lacks. */
-static int count_lacking(tkl_files *files, change *c, const char *const *tokens, size_t count)
+/* A sender that waits finds its files by them. */
+#define NAMED 256
+
+/* Finds out which of these files the receiver lacks. */
+static int find_lacking(tkl_files *files, const char *const *tokens, size_t count, void *arg)
 {
+    change *c = arg;
     tkl__files_ask ask;
     tkl_reply *reply;
     tkl__files_ask_init(&ask, files);
@@ -231,67 +236,59 @@ static int count_lacking(tkl_files *files, change *c, const char *const *tokens,
     tkl__args_bytes(&ask.args, c->receiver);
     int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_look, &reply);
     tkl__files_ask_free(&ask);
-    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++)
-        c->count += !tkl_reply_is_nil(tkl_reply_at(reply, i));
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply) && i < count; i++)
+        if (!tkl_reply_is_nil(tkl_reply_at(reply, i)) && c->count++ < NAMED)
+            tkl__buf_add(&c->lacking, tokens[i], TKL__FILES_TOKEN);
     tkl_reply_free(reply);
-    return rc;
+    return rc == TKL_OK && c->lacking.failed ? tkl__nomem() : rc;
 }
 
 static int drop_from(tkl_files *files, const char *const *tokens, size_t count, void *arg)
 {
-    change *c = arg;
-    int rc = count_lacking(files, c, tokens, count);
-    if (rc == TKL_OK)
-        rc = tkl__files_done(files, c->receiver, "", "dropped", tokens, count);
+    const change *c = arg;
+    int rc = tkl__files_done(files, c->receiver, "", "", tokens, count);
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
         rc = tkl__files_free_chunks(files, tokens[i]);
     return rc;
 }
 
-/* For 30 days a process that receives under a dropped name is refused. */
-#define DROPPED_MS "2592000000"
-
-/* Forgets it; *known says whether there was anything to forget. The process that receives under the
- * name is refused from then on: it is not the holder any more. */
-static int forget_receiver(tkl_files *files, tkl_bytes receiver, bool *known)
+/* Forgets it, and notes what it lacks, before that goes and wakes those who wait for it. */
+static int forget_receiver(tkl_files *files, const change *c)
 {
-    enum { COMMANDS = 3 };
-    static const char *const verbs[] = {"ZREM", "HSET", "PEXPIRE"};
-    const tkl_bytes holders = files->keys.items[TKL__FILES_HOLDERS];
-    const tkl_bytes keys[] = {files->keys.items[TKL__FILES_RECEIVERS], holders, holders};
-    tkl__args commands[COMMANDS];
-    tkl_reply *replies;
-    for (int i = 0; i < COMMANDS; i++) {
-        tkl__args_init(&commands[i]);
-        tkl__args_str(&commands[i], verbs[i]);
-        tkl__args_bytes(&commands[i], keys[i]);
-    }
-    tkl__args_bytes(&commands[0], receiver);
-    tkl__args_bytes(&commands[1], receiver);
-    tkl__args_str(&commands[1], "dropped");
-    tkl__args_str(&commands[2], DROPPED_MS);
-    int rc = tkl__plain_many(files->client, commands, COMMANDS,
-                             tkl__deadline(files->client, files->rules.timeout_ms), true, &replies);
-    *known = rc == TKL_OK && tkl_reply_int(tkl_reply_at(replies, 0)) > 0;
-    tkl_reply_free(replies);
-    for (int i = 0; i < COMMANDS; i++)
-        tkl__args_free(&commands[i]);
-    return rc;
+    static const tkl__files_part parts[] = {TKL__FILES_RECEIVERS, TKL__FILES_HOLDERS,
+                                            TKL__FILES_TROUBLE};
+    char reason[64];
+    tkl__files_ask ask;
+    tkl_reply *reply;
+    snprintf(reason, sizeof reason, "dropped; it lacked %" PRId64 " file%s", c->count,
+             c->count == 1 ? "" : "s");
+    tkl__files_ask_init(&ask, files);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        tkl__files_ask_key(&ask, parts[i]);
+    tkl__args_bytes(&ask.args, c->receiver);
+    tkl__args_bytes(&ask.args, (tkl_bytes){c->lacking.data, c->lacking.len});
+    tkl__args_str(&ask.args, reason);
+    int rc = tkl__files_ask_run(&ask, &tkl__lua_files_drop, &reply);
+    tkl_reply_free(reply);
+    tkl__files_ask_free(&ask);
+    return rc == TKL_NOTFOUND ? tkl__fail(rc, "the channel knows no such receiver") : rc;
 }
 
 int tkl_files_drop(tkl_files *files, tkl_bytes receiver, int64_t *count)
 {
-    change c = {receiver, 0};
-    bool known = false;
+    change c = {.receiver = receiver};
     if (count)
         *count = 0;
     int rc = tkl__files_check_receiver(receiver);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__buf_init(&c.lacking);
+    rc = tkl__files_walk(files, find_lacking, &c);
     if (rc == TKL_OK)
-        rc = forget_receiver(files, receiver, &known);
+        rc = forget_receiver(files, &c);
     if (rc == TKL_OK)
         rc = tkl__files_walk(files, drop_from, &c);
-    if (rc == TKL_OK && !known && c.count == 0)
-        rc = tkl__fail(TKL_NOTFOUND, "the channel knows no such receiver");
+    tkl__buf_free(&c.lacking);
     if (count)
         *count = c.count;
     return rc;
@@ -320,7 +317,7 @@ static int add_to(tkl_files *files, const char *const *tokens, size_t count, voi
 
 int tkl_files_add(tkl_files *files, tkl_bytes receiver, int64_t *count)
 {
-    change c = {receiver, 0};
+    change c = {.receiver = receiver};
     int rc = tkl__files_check_receiver(receiver);
     if (rc == TKL_OK)
         rc = tkl__files_walk(files, add_to, &c);

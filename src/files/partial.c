@@ -56,12 +56,30 @@ static int write_all(const tkl__incoming *in, int fd, tkl_bytes data, int64_t at
     return TKL_OK;
 }
 
+/* Links, directories and the like may be in the way. */
+static int create_error(const tkl__incoming *in, const char *name)
+{
+    const char *dir = in->receiving->options.dir;
+    if (errno == ELOOP)
+        return tkl__fail(TKL_EIO, "%s/%s is a symbolic link: remove it", dir, name);
+    return tkl__fail_errno(TKL_EIO, "creating %s/%s for " TKL_FMT, dir, name, TKL_ARG(in->name));
+}
+
 /* With the permissions of the source, as far as the umask of this process allows them. */
 static int create(const tkl__incoming *in, const char *name, int flags, int *fd)
 {
-    *fd = openat(in->receiving->dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags,
+    struct stat st;
+    *fd = openat(in->receiving->dir, name,
+                 O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags,
                  (mode_t)in->mode | 0600);
-    return *fd < 0 ? local_error(in, "creating") : TKL_OK;
+    if (*fd < 0)
+        return create_error(in, name);
+    if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
+        return TKL_OK;
+    close(*fd);
+    *fd = -1;
+    return tkl__fail(TKL_EIO, "%s/%s is no regular file: remove it", in->receiving->options.dir,
+                     name);
 }
 
 /* Permissions and time of the source; on the disk, if that is asked for. */
@@ -88,7 +106,8 @@ static int put(const tkl__incoming *in, const char *from, tkl_bytes name, char *
     int dir = in->receiving->dir;
     tkl_files_safe_name(name, safe);
     if (renameat(dir, from, dir, safe) != 0)
-        return local_error(in, "putting in place");
+        return tkl__fail_errno(TKL_EIO, "putting " TKL_FMT " in place as %s/%s", TKL_ARG(in->name),
+                               in->receiving->options.dir, safe);
     if (in->receiving->options.sync && fsync(dir) != 0)
         return local_error(in, "syncing the directory of");
     snprintf(path, size, "%s/%s", in->receiving->options.dir, safe);

@@ -36,7 +36,7 @@ local function add(key, at, words)
   end
   note_change(token)
   redis.call('ZADD', ENDS, now + ttl, token)
-  set_bytes(token, OVERHEAD + #data)
+  set_bytes(token, OVERHEAD + least(#data))
   keep_file(key, at, {ttl = ttl, lease = 0, resume = 0})
   note_sent(fingerprint, token, kept)
 end
@@ -50,7 +50,7 @@ for i = 0, (#KEYS - FIXED_KEYS) / 2 - 1 do
   local token, fingerprint = unpack(words)
   local before = sent_as(fingerprint)
   if not before and redis.call('EXISTS', key) == 0 then -- else a repeated request
-    if not new_file_fits(#words[WORDS]) then
+    if not new_file_fits(least(#words[WORDS])) then
       break
     end
     add(key, at, words)

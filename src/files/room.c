@@ -152,13 +152,23 @@ static int is_there(tkl__sending *s, const char *token, bool *there)
     return tkl__may_pass(rc) ? TKL_OK : rc;
 }
 
-static bool is_ours(const tkl__sending *s, tkl_bytes token)
+static int by_token(const void *a, const void *b)
 {
-    for (size_t i = 0; i < s->token_count; i++)
-        if (token.len == TKL__FILES_TOKEN &&
-            memcmp(token.data, s->tokens[i].text, TKL__FILES_TOKEN) == 0)
+    return memcmp(a, b, TKL__FILES_TOKEN);
+}
+
+/* Whether one of these tokens, which follow each other, is of a file of ours. */
+static bool is_ours(const tkl__sending *s, tkl_bytes tokens)
+{
+    for (size_t at = 0; at + TKL__FILES_TOKEN <= tokens.len; at += TKL__FILES_TOKEN)
+        if (bsearch(tokens.data + at, s->tokens, s->token_count, sizeof *s->tokens, by_token))
             return true;
     return false;
+}
+
+static const char *name_of(const tkl_reply *name)
+{
+    return *tkl_reply_str(name) ? tkl_reply_str(name) : "all files";
 }
 
 /* Whether a receiver could not use one of our files: fields are token, receiver, name, reason. */
@@ -176,12 +186,13 @@ static int find_trouble(tkl__sending *s)
     tkl__args_free(&words);
     if (rc != TKL_OK)
         return rc;
+    qsort(s->tokens, s->token_count, sizeof *s->tokens, by_token);
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++) {
         const tkl_reply *fields = tkl_reply_at(tkl_reply_at(reply, i), 1);
         if (is_ours(s, tkl_reply_bytes(tkl_reply_at(fields, 1))))
-            rc = tkl__fail(
-                TKL_DEAD, "%s did not get %s: %s", tkl_reply_str(tkl_reply_at(fields, 3)),
-                tkl_reply_str(tkl_reply_at(fields, 5)), tkl_reply_str(tkl_reply_at(fields, 7)));
+            rc =
+                tkl__fail(TKL_DEAD, "%s did not get %s: %s", tkl_reply_str(tkl_reply_at(fields, 3)),
+                          name_of(tkl_reply_at(fields, 5)), tkl_reply_str(tkl_reply_at(fields, 7)));
     }
     tkl_reply_free(reply);
     return rc;

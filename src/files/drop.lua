@@ -1,0 +1,26 @@
+-- files/drop: the channel forgets a receiver. The process that receives under the name is refused
+-- from then on: it is not the holder any more.
+-- KEYS[1] receivers  zset; see files.c for all of them
+-- KEYS[2] holders    hash
+-- KEYS[3] trouble    stream
+-- ARGV[1] receiver
+-- ARGV[2] tokens     of files that it lacks, one after the other
+-- ARGV[3] reason     for the list of what went wrong
+-- returns code: TKL_NOTFOUND it was not known, and lacks nothing
+local RECEIVERS, HOLDERS, TROUBLE = unpack(KEYS)
+-- include: codes
+-- include: holder
+-- include: trouble
+
+local REFUSED_MS = 30 * 86400000 -- 30 days
+
+local receiver, tokens, reason = unpack(ARGV)
+if redis.call('ZREM', RECEIVERS, receiver) == 0 and tokens == '' then
+  return NOTFOUND
+end
+redis.call('HSET', HOLDERS, receiver, DROPPED)
+redis.call('PEXPIRE', HOLDERS, REFUSED_MS)
+if tokens ~= '' then
+  note_trouble(tokens, receiver, '', reason)
+end
+return OK
