@@ -6,19 +6,20 @@
 
 #include "ads.h"
 
-/* Clicks per view; null without views. */
+/* Events per view; null without views. */
 static json_t *rate(int64_t events, int64_t views)
 {
-    return views ? json_real((double)events / (double)views) : json_null();
+    return views > 0 ? json_real((double)events / (double)views) : json_null();
 }
 
 /* What was counted, into a row. Frees nothing. */
 static void put_counts(json_t *row, const tkl_ads_counts *c)
 {
-    json_t *counts = json_pack("{s:I, s:I, s:I, s:o, s:o, s:f}", "views", (json_int_t)c->views,
-                               "clicks", (json_int_t)c->clicks, "actions", (json_int_t)c->actions,
-                               "rate", rate(c->clicks, c->views), "spent",
-                               cli_ads_money(c->spent_micros), "ecpm", c->ecpm);
+    json_t *counts =
+        json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:f}", "views", (json_int_t)c->views, "clicks",
+                  (json_int_t)c->clicks, "actions", (json_int_t)c->actions, "click_rate",
+                  rate(c->clicks, c->views), "action_rate", rate(c->actions, c->views), "spent",
+                  cli_ads_money(c->spent_micros), "ecpm", c->ecpm);
     json_object_update(row, counts);
     json_decref(counts);
 }
@@ -44,7 +45,8 @@ static const cli_column info_columns[] = {
     {"views", "views"},
     {"clicks", "clicks"},
     {"actions", "actions"},
-    {"rate", "clicks per view"},
+    {"click_rate", "clicks per view"},
+    {"action_rate", "actions per view"},
     {"spent", "spent"},
     {"ecpm", "eCPM"},
     {"words", "words"},
@@ -110,17 +112,30 @@ int cli_ads_show(cli_session *cli)
 /* ---- report -------------------------------------------------------------- */
 
 static const cli_column ad_columns[] = {
-    {"ad", "AD"},           {"type", "TYPE"},
-    {"price", "PRICE"},     {"views", "VIEWS"},
-    {"clicks", "CLICKS"},   {"actions", "ACTIONS"},
-    {"rate", "CLICK RATE"}, {"spent", "SPENT"},
-    {"ecpm", "ECPM"},       {0},
+    {"ad", "AD"},
+    {"type", "TYPE"},
+    {"price", "PRICE"},
+    {"views", "VIEWS"},
+    {"clicks", "CLICKS"},
+    {"actions", "ACTIONS"},
+    {"click_rate", "CLICK RATE"},
+    {"action_rate", "ACTION RATE"},
+    {"spent", "SPENT"},
+    {"ecpm", "ECPM"},
+    {0},
 };
 
 static const cli_column word_columns[] = {
-    {"word", "WORD"},     {"bonus", "BONUS"},     {"views", "VIEWS"},
-    {"clicks", "CLICKS"}, {"actions", "ACTIONS"}, {"rate", "CLICK RATE"},
-    {"spent", "SPENT"},   {"ecpm", "ECPM"},       {0},
+    {"word", "WORD"},
+    {"bonus", "BONUS"},
+    {"views", "VIEWS"},
+    {"clicks", "CLICKS"},
+    {"actions", "ACTIONS"},
+    {"click_rate", "CLICK RATE"},
+    {"action_rate", "ACTION RATE"},
+    {"spent", "SPENT"},
+    {"ecpm", "ECPM"},
+    {0},
 };
 
 /* Which lines of a report are wanted: the first, the last, or both. */

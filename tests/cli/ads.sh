@@ -54,6 +54,9 @@ ends 1 tackle ads explain site nothing --location Germany
 # What was counted.
 is "show" "$(tackle ads show site shoes --json | jq -c '[.type,.price,.budget,.locations,.requires,.views,.clicks,.actions,.spent]')" \
     '["cpc",0.25,null,["berlin","germany"],[],4,1,1,0.25]'
+is "rates" "$(tackle ads show site shoes --json | jq -c '[.click_rate,.action_rate]')" '[0.25,0.25]'
+is "rates of words" "$(tackle ads report site --words --json | jq -c '[.[] | .click_rate == 1,.action_rate == 1]')" '[true,true]'
+is "no views" "$(tackle ads report site --json | jq -c '[.[] | select(.ad == "tea") | .click_rate,.action_rate]')" '[null,null]'
 is "requires" "$(tackle ads show site phone --json | jq -c '[.requires,.budget == 20,.spent_today == 0,.until]')" \
     '[[{"kind":"age","values":["18-24","25-34"]},{"kind":"os","values":["ios"]}],true,true,null]'
 ends 0 tackle ads show site phone
@@ -67,6 +70,7 @@ is "all words" "$(tackle ads report site --words --json | jq -c '[.[] | [.word, 
 is "no ads" "$(tackle ads report nothing --json)" '[]'
 ends 0 tackle ads report site
 has "$out" ECPM
+has "$out" "ACTION RATE"
 is "stats" "$(tackle ads stats site --json | jq -c '[.ads,.closed,.smoothing,.actions_per_1k]')" '[3,0,1000,0.999000999000999]'
 ends 1 tackle ads stats nothing
 
