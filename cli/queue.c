@@ -51,7 +51,7 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
         "partitions", CLI_INTEGER, "N", "number of partitions of the queue (default 1)" \
     }
 #define JOB_OPTIONS                                                                               \
-    {"priority", CLI_INTEGER, "N", "from -1000 (first) to 1000 (last) (default 0)"},              \
+    {"priority", CLI_INTEGER, "N", "-1000 is served first, 1000 last (default 0)"},               \
         {"unique", CLI_TEXT, "KEY", "push nothing while a job with this key is there"},           \
         {"unique-for", CLI_DURATION, "DURATION",                                                  \
          "the unique key is taken for this long, from the push on"},                              \

@@ -129,35 +129,56 @@ static bool does_not_pass(int code)
     return code == TKL_ETYPE || code == TKL_EDAMAGED || code == TKL_EAUTH || code == TKL_EREFUSED;
 }
 
-/* A server that is away would be told of again and again. */
+/* The last trouble that was reported; empty when there is none. */
+static struct {
+    pthread_mutex_t mutex;
+    char words[256];
+    int64_t told_ms;
+} trouble = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* A server that is away would be reported again and again. */
+static bool is_new_trouble(const char *words)
+{
+    pthread_mutex_lock(&trouble.mutex);
+    bool is_new = strncmp(trouble.words, words, sizeof trouble.words - 1) != 0 ||
+                  cli_now_ms() - trouble.told_ms > SILENCE_MS;
+    if (is_new) {
+        snprintf(trouble.words, sizeof trouble.words, "%s", words);
+        trouble.told_ms = cli_now_ms();
+    }
+    pthread_mutex_unlock(&trouble.mutex);
+    return is_new;
+}
+
+/* Whether there was trouble before. */
+static bool end_of_trouble(void)
+{
+    pthread_mutex_lock(&trouble.mutex);
+    bool was = trouble.words[0] != '\0';
+    trouble.words[0] = '\0';
+    pthread_mutex_unlock(&trouble.mutex);
+    return was;
+}
+
 static void on_error(int code, const char *message, void *arg)
 {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static char last[256];
-    static int64_t last_ms;
     cli_crew *crew = arg;
     const char *words = *message != '\0' ? message : tkl_strerror(code);
-    pthread_mutex_lock(&mutex);
-    bool tell_it =
-        strncmp(last, words, sizeof last - 1) != 0 || cli_now_ms() - last_ms > SILENCE_MS;
-    if (tell_it) {
-        snprintf(last, sizeof last, "%s", words);
-        last_ms = cli_now_ms();
-    }
-    pthread_mutex_unlock(&mutex);
     bool ends = cli_flag(crew->cli, "once") || cli_flag(crew->cli, "drain");
     bool hopeless = ends && does_not_pass(code);
-    if (tell_it || hopeless)
+    if (is_new_trouble(words) || hopeless)
         cli_crew_say(crew, "%s%s", words, hopeless ? "" : "; trying again");
     if (hopeless)
         cli_crew_give_up(crew, cli_exit_of(code));
 }
 
-/* Renewals that fail and connections that break are told as such trouble, too. */
+/* Renewals that fail and connections that break are such trouble, too. */
 static void on_event(const tkl_client_event *event, void *arg)
 {
     if (event->type == TKL_EVENT_LOST || event->type == TKL_EVENT_RENEWAL_FAILED)
         on_error(event->code, event->text, arg);
+    else if (event->type == TKL_EVENT_CONNECTED && end_of_trouble())
+        cli_crew_say(arg, "connected again to %s", event->server);
 }
 
 /* ---- Options ------------------------------------------------------------- */
@@ -193,8 +214,12 @@ static int read_options(const cli_session *cli, cli_crew *crew, tkl_worker_optio
 
 static void print_summary(cli_crew *crew, const tkl_worker_stats *s)
 {
-    if (isatty(STDERR_FILENO))
-        cli_crew_say(crew, "%" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " of them for good",
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (s->dead == 0)
+        cli_crew_say(crew, "%" PRIu64 " done, %" PRIu64 " failed", s->done, s->failed);
+    else
+        cli_crew_say(crew, "%" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " to the dead letters",
                      s->done, s->failed, s->dead);
 }
 

@@ -357,6 +357,8 @@ ends 0 tackle server stop
 push restart b
 eventually "the second is done" stats_are restart .done 2
 is "each once" "$(cat "$home/restarted")" $'a\nb'
+has "$(cat "$home/restart.err")" "trying again"
+has "$(cat "$home/restart.err")" "connected again"
 kill -TERM $worker
 ended $worker 0
 echo "queue work: all good"
