@@ -177,8 +177,21 @@ static void print_lines(const tkl_book_answers *page, bool ids)
     }
 }
 
+/* What was found, as an array; with --more as an object that can say whether it was cut off. */
+static int print_array(cli_session *cli, json_t *found, bool more)
+{
+    if (!cli_flag(cli, "more"))
+        return cli_print_json(cli, found);
+    return cli_print_json(cli, json_pack("{s:o, s:b}", "found", found, "more", more));
+}
+
+static int check_more(cli_session *cli)
+{
+    return cli_flag(cli, "more") && !cli->json ? cli_usage(cli, "--more is for --json") : CLI_OK;
+}
+
 /* Pages until there are enough; most often one. */
-static int print_pages(cli_session *cli, tkl_book *book, size_t count, json_t *all)
+static int print_pages(cli_session *cli, tkl_book *book, size_t count, json_t *all, bool *more)
 {
     tkl_book_answers *page = NULL, *before = NULL;
     tkl_bytes prefix = tkl_str(cli->argv[1]), after = {NULL, 0};
@@ -197,6 +210,7 @@ static int print_pages(cli_session *cli, tkl_book *book, size_t count, json_t *a
         count -= page->count;
         after = page->next;
     } while (count > 0 && after.len > 0);
+    *more = !failed && page->more;
     tkl_book_answers_free(before);
     return failed;
 }
@@ -205,15 +219,19 @@ static int complete(cli_session *cli)
 {
     tkl_book *book = NULL;
     int64_t count = cli_number(cli, "count", 10);
+    bool more = false;
     if (count < 0)
         return cli_usage(cli, "--count is 0 or more");
+    int failed = check_more(cli);
+    if (failed)
+        return failed;
     json_t *all = json_array();
-    int failed = open_book(cli, NULL, &book);
+    failed = open_book(cli, NULL, &book);
     if (!failed)
-        failed = print_pages(cli, book, (size_t)count, all);
+        failed = print_pages(cli, book, (size_t)count, all, &more);
     tkl_book_close(book);
     if (!failed && cli->json)
-        return cli_print_json(cli, all);
+        return print_array(cli, all, more);
     json_decref(all);
     return failed;
 }
@@ -225,7 +243,7 @@ static const cli_column found_columns[] = {
     {0},
 };
 
-static int print_found(const cli_session *cli, const tkl_book_answers *answers)
+static int print_found(cli_session *cli, const tkl_book_answers *answers)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < answers->count; i++) {
@@ -234,8 +252,10 @@ static int print_found(const cli_session *cli, const tkl_book_answers *answers)
                               json_pack("{s:o, s:s, s:o}", "text", cli_json_bytes(a->text), "match",
                                         tkl_book_match_name(a->match), "id", id_json(a)));
     }
+    if (cli->json)
+        return print_array(cli, rows, answers->more);
     int failed = cli_print_rows(cli, rows, found_columns);
-    if (!failed && answers->more && !cli->json)
+    if (!failed && answers->more)
         fprintf(stderr, "There may be more: --count.\n");
     return failed;
 }
@@ -247,7 +267,9 @@ static int find(cli_session *cli)
     int64_t count = cli_number(cli, "count", 10);
     if (count < 0 || count > TKL_BOOK_ANSWERS_MAX)
         return cli_usage(cli, "--count is from 0 to %d", TKL_BOOK_ANSWERS_MAX);
-    int failed = open_book(cli, NULL, &book);
+    int failed = check_more(cli);
+    if (!failed)
+        failed = open_book(cli, NULL, &book);
     if (!failed)
         failed = cli_end(cli, tkl_book_find(book, tkl_str(cli->argv[1]), (size_t)count, &answers));
     if (!failed)
@@ -309,12 +331,17 @@ static int drop(cli_session *cli)
         "ids", CLI_FLAG, NULL, (text) \
     }
 
+#define MORE                                                                                 \
+    {                                                                                        \
+        "more", CLI_FLAG, NULL, "with --json: an object, {\"found\": [...], \"more\": true}" \
+    }
+
 static const cli_option add_options[] = {
     ID("id of the one text; adding the id again renames it"),
     CLI_LINES,
     IDS("each line is ID, a tab, TEXT"),
     {"accents", CLI_FLAG, NULL, "for a new book: muller finds Müller"},
-    {"pinyin", CLI_FLAG, NULL, "for a new book: zhang and zsf find 张三丰"},
+    {"pinyin", CLI_FLAG, NULL, "for a new book: zhang, zsf and zhangsf find 张三丰"},
     {"contains", CLI_FLAG, NULL, "for a new book: find any part of a name (needs memory)"},
     {"ttl", CLI_DURATION, "DURATION", "the book expires this long after the last write"},
     {0},
@@ -335,11 +362,13 @@ static const cli_option rename_options[] = {
 static const cli_option complete_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 10)"},
     IDS("print the ids, too"),
+    MORE,
     {0},
 };
 
 static const cli_option find_options[] = {
     {"count", CLI_INTEGER, "N", "print at most N (default 10, up to 1000)"},
+    MORE,
     {0},
 };
 
@@ -393,7 +422,9 @@ static const cli_verb verbs[] = {
         .args = "BOOK TEXT",
         .summary = "names that equal TEXT, begin with it, end with it or contain it",
         .options = find_options,
-        .details = "In this order. The last two need a book with --contains.",
+        .details =
+            "In this order. The last two need a book with --contains. When there may be more\n"
+            "than --count, a line on standard error says so; with --json --more the result does.",
         .example = "tackle book add people Anna Hanna Joanna Annabel --contains\n"
                    "tackle book find people anna --json",
         .run = find,

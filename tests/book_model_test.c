@@ -6,6 +6,7 @@
 #include <tackle/book.h>
 
 #include "support/fixture.h"
+#include "support/typed.h"
 #include "text/text.h"
 
 enum { ENTRIES = 60, STEPS = 2500 };
@@ -26,12 +27,12 @@ static unsigned draw(unsigned below)
 
 static void draw_text(char *text)
 {
-    static const char *const letters[] = {"a",  "A",  "b", "ä", "张", "重",
-                                          "三", "了", " ", "z", "h",  "\xff"};
+    static const char *const letters[] = {"a",  "A", "b", "ä", "张",   "重", "三",
+                                          "了", " ", "z", "h", "\xff", "安", "n"};
     int length = 1 + (int)draw(4);
     *text = 0;
     while (length--)
-        strcat(text, letters[draw(12)]);
+        strcat(text, letters[draw(14)]);
 }
 
 /* ---- The naive book ------------------------------------------------------ */
@@ -72,6 +73,19 @@ static int group_of(const model *m, const char *key, const char *query, char mar
     return group;
 }
 
+/* The group of a query that is typed as one likes. */
+static int group_of_letters(const model *m, tkl_bytes letters, const char *query)
+{
+    char text[256];
+    sprintf(text, TKL_FMT, TKL_ARG(letters));
+    if (typed_so(text, query))
+        return TKL_BOOK_PREFIX;
+    for (const char *at = text + 1; m->contains && (at = strchr(at, TKL__TEXT_SYLLABLE)); at++)
+        if (typed_so(at, query))
+            return TKL_BOOK_CONTAINS;
+    return 0;
+}
+
 static int group_of_text(const model *m, const char *text, const char *query)
 {
     char key[256], form[256];
@@ -80,6 +94,8 @@ static int group_of_text(const model *m, const char *text, const char *query)
     int group = group_of(m, key, query, 0);
     if (m->pinyin)
         assert_ok(tkl__text_forms(tkl_str(key), &forms));
+    if (forms.count)
+        group = better(group, group_of_letters(m, forms.letters, query));
     for (size_t i = 0; i < forms.count; i++) {
         sprintf(form, TKL_FMT, TKL_ARG(forms.items[i]));
         group = better(group, group_of(m, form, query, TKL__TEXT_SYLLABLE));
@@ -98,43 +114,72 @@ static int number_of(tkl_bytes digits)
     return number;
 }
 
-static void compare(const model *m, const tkl_book_answers *answers, const char *text, int worst)
+static void check_answer(const model *m, const tkl_book_answer *a, int seen[ENTRIES])
 {
-    char query[256];
-    int last = 1, seen[ENTRIES] = {0}, expected = 0;
-    fold(m, text, query);
-    for (size_t i = 0; i < answers->count; i++) {
-        const tkl_book_answer *a = &answers->items[i];
-        int id = number_of(a->id), group = group_of_text(m, m->texts[id], query);
-        assert_false(seen[id]++);
-        assert_int_equal(a->text.len, strlen(m->texts[id]));
-        assert_memory_equal(a->text.data, m->texts[id], a->text.len);
-        if (worst == 4) { /* by group */
-            assert_int_equal(a->match, group);
-            assert_true((int)a->match >= last);
-            last = (int)a->match;
-        }
-    }
+    int id = number_of(a->id);
+    if (seen[id]++)
+        fail_msg("'%s' came twice", m->texts[id]);
+    assert_int_equal(a->text.len, strlen(m->texts[id]));
+    assert_memory_equal(a->text.data, m->texts[id], a->text.len);
+}
+
+/* All entries of the groups up to the worst were seen, and no others. */
+static void check_seen(const model *m, const char *query, int worst, const int seen[ENTRIES])
+{
     for (int i = 0; i < ENTRIES; i++) {
         int group = *m->texts[i] ? group_of_text(m, m->texts[i], query) : 0;
-        expected += group >= 1 && group <= worst;
+        bool expected = group >= 1 && group <= worst;
+        if (expected != (seen[i] > 0))
+            fail_msg("'%s' in '%s' was %s", query, m->texts[i], expected ? "missed" : "found");
     }
-    if ((size_t)expected != answers->count)
-        fail_msg("'%s': %zu answers instead of %d", text, answers->count, expected);
+}
+
+static void find(const model *m, tkl_book *book, const char *text)
+{
+    char query[256];
+    int last = 1, seen[ENTRIES] = {0};
+    tkl_book_answers *answers;
+    fold(m, text, query);
+    assert_ok(tkl_book_find(book, tkl_str(text), 1000, &answers));
+    assert_false(answers->more);
+    for (size_t i = 0; i < answers->count; i++) {
+        const tkl_book_answer *a = &answers->items[i];
+        check_answer(m, a, seen);
+        assert_int_equal(a->match, group_of_text(m, m->texts[number_of(a->id)], query));
+        assert_true((int)a->match >= last);
+        last = (int)a->match;
+    }
+    check_seen(m, query, TKL_BOOK_CONTAINS, seen);
+    tkl_book_answers_free(answers);
+}
+
+/* By pages of some size. */
+static void complete(const model *m, tkl_book *book, const char *text, size_t size)
+{
+    char query[256];
+    int seen[ENTRIES] = {0};
+    tkl_book_answers *before = NULL, *page;
+    tkl_bytes after = {NULL, 0};
+    fold(m, text, query);
+    do {
+        assert_ok(tkl_book_complete(book, tkl_str(text), size, after, &page));
+        assert_true(page->count <= size);
+        for (size_t i = 0; i < page->count; i++)
+            check_answer(m, &page->items[i], seen);
+        tkl_book_answers_free(before);
+        before = page;
+        after = page->next;
+    } while (after.len);
+    tkl_book_answers_free(before);
+    check_seen(m, query, TKL_BOOK_PREFIX, seen);
 }
 
 static void ask(const model *m, tkl_book *book)
 {
     char query[64];
-    tkl_book_answers *answers;
     draw_text(query);
-    assert_ok(tkl_book_complete(book, tkl_str(query), 1000, (tkl_bytes){NULL, 0}, &answers));
-    compare(m, answers, query, 2);
-    tkl_book_answers_free(answers);
-    assert_ok(tkl_book_find(book, tkl_str(query), 1000, &answers));
-    assert_false(answers->more);
-    compare(m, answers, query, 4);
-    tkl_book_answers_free(answers);
+    complete(m, book, query, draw(4) ? 1000 : 1 + draw(3));
+    find(m, book, query);
 }
 
 static void change(model *m, tkl_book *book)

@@ -119,6 +119,10 @@ static void prefixes_are_completed_in_any_language(void **state)
     check_complete(rich, "ZS", 9, "张三");
     check_complete(rich, "张", 9, "张三");
     check_complete(rich, "张s", 9, "张三");
+    check_complete(rich, "zsan", 9, "张三"); /* mixed */
+    check_complete(rich, "zhang三", 9, "张三");
+    check_complete(rich, "zqing", 9, "重庆");
+    check_complete(plain, "zsan", 9, "");
     check_complete(rich, "עמ", 9, "עמית");
     check_complete(rich, "👍🏽", 9, "👍🏽ok");
     check_complete(rich, "\xff", 9, "\xff\xfe");

@@ -6,6 +6,7 @@
 #include <tackle/suggest.h>
 
 #include "support/fixture.h"
+#include "support/typed.h"
 #include "text/text.h"
 
 enum { TEXTS = 45, STEPS = 3000, MANY = 2000 };
@@ -21,6 +22,7 @@ static unsigned draw(unsigned below)
 typedef struct entry {
     char key[64];
     double weight; /* 0: it is not there */
+    int fits;      /* the query at hand: 1, or 2 as a mixture only */
 } entry;
 
 static entry entries[MANY];
@@ -28,11 +30,11 @@ static int known;
 
 static void draw_text(char *text)
 {
-    static const char *const letters[] = {"a", "b", "ab", "张", "三", "重", " ", "z"};
+    static const char *const letters[] = {"a", "b", "ab", "张", "三", "重", " ", "z", "安"};
     int length = 1 + (int)draw(4);
     *text = 0;
     while (length--)
-        strcat(text, letters[draw(8)]);
+        strcat(text, letters[draw(9)]);
 }
 
 /* ---- The naive way ------------------------------------------------------- */
@@ -53,8 +55,8 @@ static bool form_begins(tkl_bytes form, const char *prefix)
     return begins(plain, prefix);
 }
 
-/* Whether it begins so, as it is or in pinyin. */
-static bool start_fits(const char *start, const char *prefix, bool pinyin)
+/* Whether it begins so: 1, as it is or in pinyin, 2, as a mixture, 0, not at all. */
+static int start_fits(const char *start, const char *prefix, bool pinyin)
 {
     bool found = begins(start, prefix);
     tkl__text_form_list forms = {.count = 0};
@@ -62,21 +64,28 @@ static bool start_fits(const char *start, const char *prefix, bool pinyin)
         assert_ok(tkl__text_forms(tkl_str(start), &forms));
     for (size_t i = 0; i < forms.count; i++)
         found = found || form_begins(forms.items[i], prefix);
+    char letters[256];
+    sprintf(letters, TKL_FMT, TKL_ARG(forms.letters));
+    bool mixed = forms.count && typed_so(letters, prefix);
     tkl__text_form_list_free(&forms);
-    return found;
+    return found ? 1 : 2 * mixed;
 }
 
-static bool fits(const char *key, const char *prefix, bool words, bool pinyin)
+static int fits(const char *key, const char *prefix, bool words, bool pinyin)
 {
-    bool found = start_fits(key, prefix, pinyin);
-    for (const char *at = key + 1; words && *key && *at; at++)
-        found = found || (at[-1] == ' ' && *at != ' ' && start_fits(at, prefix, pinyin));
+    int found = start_fits(key, prefix, pinyin);
+    for (const char *at = key + 1; words && *key && *at; at++) {
+        int word = at[-1] == ' ' && *at != ' ' ? start_fits(at, prefix, pinyin) : 0;
+        found = found == 0 || (word && word < found) ? word : found;
+    }
     return found;
 }
 
 static int by_weight(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
+    if (x->fits != y->fits)
+        return x->fits - y->fits;
     if (x->weight != y->weight)
         return x->weight > y->weight ? -1 : 1;
     return strcmp(y->key, x->key);
@@ -87,9 +96,11 @@ static void compare(tkl_suggest *s, const char *prefix, size_t count, bool words
     static entry expected[MANY];
     size_t n = 0;
     tkl_suggestions *found;
-    for (int i = 0; i < known; i++)
-        if (entries[i].weight > 0 && fits(entries[i].key, prefix, words, pinyin))
+    for (int i = 0; i < known; i++) {
+        entries[i].fits = fits(entries[i].key, prefix, words, pinyin);
+        if (entries[i].weight > 0 && entries[i].fits)
             expected[n++] = entries[i];
+    }
     qsort(expected, n, sizeof *expected, by_weight);
     n = n < count ? n : count;
     assert_ok(tkl_suggest_hint(s, tkl_str(prefix), count, &found));
@@ -138,7 +149,7 @@ static void step(tkl_suggest *s)
 
 static void run(fixture *f, bool words, bool pinyin)
 {
-    char prefix[64];
+    char prefix[64] = "";
     tkl_suggest *s;
     tkl_suggest_options options = {.words = words ? TKL_SUGGEST_ON : TKL_SUGGEST_OFF,
                                    .pinyin = pinyin ? TKL_SUGGEST_ON : TKL_SUGGEST_OFF};
@@ -147,7 +158,7 @@ static void run(fixture *f, bool words, bool pinyin)
     for (int i = 0; i < STEPS; i++) {
         step(s);
         draw_text(prefix);
-        prefix[1 + draw(3)] = 0;
+        prefix[1 + draw(8)] = 0;
         compare(s, prefix, 1 + draw(20), words, pinyin);
         if (i % 10 == 0)
             compare(s, "", 100, words, pinyin);

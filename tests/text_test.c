@@ -239,6 +239,7 @@ static void chinese_is_written_in_pinyin(void **state)
         {"张三丰", "zhang|三|feng", false},
         {"a重b庆长", "a|重b|qing|chang", true},
         {"a重b庆长", "a|重b|q|z", true},
+        {"安张a", "安|za", true},
         {"hello", "hello", false},
         {"müller", "müller", false},
         {"カタカナ", "カタカナ", false},
@@ -265,6 +266,64 @@ static void of_many_combinations_each_reading_is_there(void **state)
     assert_ok(tkl__text_forms(tkl_str(""), &forms));
     assert_int_equal(forms.count, 0);
     tkl__text_form_list_free(&forms);
+}
+
+/* Whether the query, which may mix, begins the text. */
+static bool fits(const char *query, const char *text)
+{
+    tkl__text_mix_list mixes;
+    bool found;
+    assert_ok(tkl__text_mixes(tkl_str(query), &mixes));
+    assert_ok(tkl__text_fits(tkl_str(text), &mixes, &found));
+    return found;
+}
+
+static void queries_mix_characters_syllables_and_initials(void **state)
+{
+    (void)state;
+    const struct {
+        const char *query, *text;
+        bool fits;
+    } cases[] = {
+        {"zhangsf", "张三丰", true},  {"zhangsfe", "张三丰", true},
+        {"zsan", "张三丰", true},     {"zsanf", "张三", false},
+        {"zsanf", "张三丰", true},    {"zhsf", "张三丰", true}, /* zh is an initial, too */
+        {"zhang三", "张三丰", true},  {"z三f", "张三丰", true},
+        {"zhang四", "张三丰", false}, {"张s丰", "张三丰", true},
+        {"zhangsg", "张三丰", false}, {"zhansf", "张三丰", false}, /* zhan is no reading of 张 */
+        {"zhansf", "詹三丰", true},   {"cqing", "重庆", true},     /* each of several readings */
+        {"zqing", "重庆", true},      {"zhong庆", "重庆", true},
+        {"chong庆", "重庆", true},    {"xiangx", "西安国学", true}, /* xi-an-g-x */
+        {"xaguox", "西安国学", true}, {"abczsan", "abc张三", true},
+        {"lvb", "吕布", false},                                /* a form begins so: no mix */
+        {"lvb操", "吕布操", true},    {"anna", "anna", false}, /* not Chinese */
+        {"z\xff", "张\xff", false},   {"", "张三丰", false},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        if (fits(cases[i].query, cases[i].text) != cases[i].fits)
+            fail_msg("%s: %s", cases[i].query, cases[i].text);
+}
+
+/* However a query is made: there are few mixes, and they are found soon. */
+static void mixes_are_bounded(void **state)
+{
+    (void)state;
+    static const char *const queries[] = {
+        "xianxianxianxianxianxianxianxian",
+        "zhangsanfengzhangsanfengzhangsanfeng",
+        "ananananananananananananananananananananananananananananananananan",
+        "a重b重c重d重e重f重g重h重",
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+        "aaaaaaaaa",
+        "\xe5\xbc",
+    };
+    for (size_t i = 0; i < COUNT(queries); i++) {
+        tkl__text_mix_list mixes;
+        assert_ok(tkl__text_mixes(tkl_str(queries[i]), &mixes));
+        assert_true(mixes.count <= TKL__TEXT_MIXES_MAX);
+        for (size_t m = 0; m < mixes.count; m++)
+            assert_true(mixes.items[m].count <= TKL__TEXT_FORMS_REACH);
+    }
 }
 
 /* ---- Words --------------------------------------------------------------- */
@@ -476,6 +535,8 @@ int main(void)
         cmocka_unit_test(characters_are_those_that_people_see),
         cmocka_unit_test(chinese_is_written_in_pinyin),
         cmocka_unit_test(of_many_combinations_each_reading_is_there),
+        cmocka_unit_test(queries_mix_characters_syllables_and_initials),
+        cmocka_unit_test(mixes_are_bounded),
         cmocka_unit_test(words_are_found),
         cmocka_unit_test(no_pair_of_characters_is_missed),
         cmocka_unit_test(where_a_word_stands_is_told),

@@ -45,7 +45,7 @@ typedef struct tkl_book_options {
     int64_t timeout_ms;        /* of one call; 0: the client's */
     int64_t ttl_ms;            /* the book expires so long after the last write; 0: it stays */
     tkl_book_setting accents;  /* "muller" finds "Müller" */
-    tkl_book_setting pinyin;   /* "zhang" and "zsf" find "张三丰" */
+    tkl_book_setting pinyin;   /* "zhang", "zsf" and "zhangsf" find "张三丰" */
     tkl_book_setting contains; /* find() knows suffixes and parts; costs about 150 bytes for each
                                   character of each text */
     TKL_RESERVED(8);
@@ -109,9 +109,11 @@ typedef struct tkl_book_answers {
 TKL_API void tkl_book_answers_free(tkl_book_answers *answers); /* NULL is fine */
 
 /* Up to `count` entries (and TKL_BOOK_ANSWERS_MAX) whose text, or pinyin, begins with the prefix,
- * in the order of their folded texts, or of the pinyin that was found. `after`: empty, or `next` of
- * the page before; entries that stay in the book come exactly once over all pages. With pinyin a
- * page may have fewer than `count` although there is a next one. */
+ * in the order of their folded texts, or of the pinyin that was found. Those that are found only by
+ * a mixture of characters, pinyin and initials ("zhangsf") come behind all others, in the order of
+ * their initials. `after`: empty, or `next` of the page before; entries that stay in the book come
+ * exactly once over all pages. With pinyin a page may have fewer than `count`, or none, although
+ * there is a next one. */
 TKL_API int tkl_book_complete(tkl_book *book, tkl_bytes prefix, size_t count, tkl_bytes after,
                               tkl_book_answers **answers) TKL_NONNULL(1, 5) TKL_CHECK;
 

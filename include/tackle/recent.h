@@ -33,7 +33,7 @@ typedef struct tkl_recent_options {
     int64_t ttl_ms;     /* the list expires so long after the last add; 0: it stays */
     int64_t max;        /* contacts that are kept, up to TKL_RECENT_MAX; 0: 100 */
     bool accents;       /* "jurgen" finds "Jürgen" */
-    bool pinyin;        /* "zhang" and "zs" find "张三" */
+    bool pinyin;        /* "zhang", "zs" and "zsan" find "张三" */
     TKL_RESERVED(8);
 } tkl_recent_options;
 

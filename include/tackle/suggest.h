@@ -54,7 +54,7 @@ typedef struct tkl_suggest_options {
     int64_t texts;        /* at most so many texts, the lightest go; default 1000000; TKL_NONE:
                              no limit */
     tkl_suggest_setting accents; /* "munch" finds "München" */
-    tkl_suggest_setting pinyin;  /* "bj" and "beij" find "北京" */
+    tkl_suggest_setting pinyin;  /* "bj", "beij" and "bjing" find "北京" */
     tkl_suggest_setting words;   /* "york" finds "new york" */
     bool typos;                  /* hints may correct one mistyped character when nothing else fits;
                                     not a setting: each handle as it likes */
@@ -101,7 +101,8 @@ typedef struct tkl_suggestions {
 TKL_API void tkl_suggestions_free(tkl_suggestions *suggestions); /* NULL is fine */
 
 /* The heaviest texts that begin with the prefix, heaviest first; up to `count` of them, and up to
- * TKL_SUGGEST_HINTS_MAX. An empty prefix: the heaviest of all. None is no error. */
+ * TKL_SUGGEST_HINTS_MAX. Those that are found only by a mixture of characters, pinyin and initials
+ * come behind the others. An empty prefix: the heaviest of all. None is no error. */
 TKL_API int tkl_suggest_hint(tkl_suggest *suggest, tkl_bytes prefix, size_t count,
                              tkl_suggestions **suggestions) TKL_NONNULL(1, 4) TKL_CHECK;
 

@@ -17,7 +17,8 @@
  *            that begins with it; what ends with it has a part that is it.
  *   :ids     hash, where entries have ids: id, entry.
  *   :forms   hash, with pinyin: entry, its forms. They are kept since another version of Unicode
- *            may know other readings: what was added is what is removed.
+ *            may know other readings: what was added is what is removed. The first line says how
+ *            each character may be written, for queries that mix characters, pinyin and initials.
  *
  * Without ids, pinyin and contains a book is its sorted set and nothing else.
  *
@@ -73,7 +74,7 @@ int tkl_book_open(tkl_client *client, tkl_bytes name, const tkl_book_options *op
                   tkl_book **book)
 {
     static const tkl_book_options defaults;
-    static const char *const parts[] = {"meta", "names", "parts", "ids", "forms"};
+    static const char *const parts[] = {"meta", "names", "forms", "parts", "ids"};
     *book = NULL;
     if (!options)
         options = &defaults;

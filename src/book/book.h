@@ -10,6 +10,7 @@
 
 #include "core/buf.h"
 #include "core/script.h"
+#include "text/text.h"
 
 /* Settings of a book, combined. */
 typedef enum tkl__book_flag {
@@ -20,12 +21,12 @@ typedef enum tkl__book_flag {
 
 struct tkl_book {
     tkl_client *client;
-    tkl__keys keys; /* meta, names, parts, ids, forms */
+    tkl__keys keys; /* in the order of the enum below */
     tkl_book_options options;
     atomic_uint settings; /* those of the book as far as we know: flags */
 };
 
-enum { TKL__BOOK_META, TKL__BOOK_NAMES, TKL__BOOK_PARTS, TKL__BOOK_IDS, TKL__BOOK_FORMS };
+enum { TKL__BOOK_META, TKL__BOOK_NAMES, TKL__BOOK_FORMS, TKL__BOOK_PARTS, TKL__BOOK_IDS };
 
 /* ---- Settings (book.c) --------------------------------------------------- */
 
@@ -47,13 +48,29 @@ int tkl__book_ask(tkl_book *book, const tkl__script *script, size_t nkeys, tkl__
 
 int64_t tkl__book_deadline(const tkl_book *book);
 
+/* ---- Queries (query.c) --------------------------------------------------- */
+
+/* How texts are folded. */
+unsigned tkl__book_fold(unsigned settings);
+
+/* A query as the server looks for it. It stays where it is: its mixes point into it. */
+typedef struct tkl__book_query {
+    tkl__buf folded;
+    tkl__buf key;             /* folded, escaped */
+    tkl__text_mix_list mixes; /* with pinyin: ways to read it as a mixture */
+} tkl__book_query;
+
+void tkl__book_query_init(tkl__book_query *query);
+void tkl__book_query_free(tkl__book_query *query);
+int tkl__book_query_make(tkl_bytes text, unsigned settings, tkl__book_query *query);
+
+/* Three arguments for each mix, as mixed.inc.lua wants them. */
+int tkl__book_query_mixes(const tkl__book_query *query, tkl__args *args);
+
 /* ---- Entries (entry.c) --------------------------------------------------- */
 
 /* The longest folded text, in bytes. */
 #define TKL__BOOK_KEY_MAX 8192
-
-/* The key of a text, escaped, appended. */
-int tkl__book_key(tkl_bytes text, unsigned settings, tkl__buf *out);
 
 /* What the server keeps of an entry: offsets in a buffer that is still growing. */
 typedef struct tkl__record {

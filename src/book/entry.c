@@ -8,7 +8,6 @@
 #include "book/book.h"
 #include "core/error.h"
 #include "core/lex.h"
-#include "text/text.h"
 
 /* ---- Checking ------------------------------------------------------------ */
 
@@ -34,22 +33,6 @@ static size_t code_points(tkl_bytes text)
 }
 
 /* ---- Writing ------------------------------------------------------------- */
-
-static unsigned fold_of(unsigned settings)
-{
-    return TKL__TEXT_FOLD_HANGUL | (settings & TKL__BOOK_ACCENTS ? TKL__TEXT_FOLD_ACCENTS : 0U);
-}
-
-int tkl__book_key(tkl_bytes text, unsigned settings, tkl__buf *out)
-{
-    tkl__buf folded;
-    tkl__buf_init(&folded);
-    int rc = tkl__text_fold(text, fold_of(settings), &folded);
-    if (rc == TKL_OK)
-        tkl__lex_escape(out, (tkl_bytes){folded.data, folded.len});
-    tkl__buf_free(&folded);
-    return rc == TKL_OK && out->failed ? tkl__nomem() : rc;
-}
 
 /* How many bytes two texts have in common at their beginnings. */
 static size_t common(tkl_bytes a, tkl_bytes b)
@@ -86,7 +69,7 @@ static void add_plain(tkl__buf *out, tkl_bytes form)
             tkl__lex_escape(out, (tkl_bytes){form.data + i, 1});
 }
 
-/* Appends the forms as lines. `key` is the folded text, not escaped. */
+/* Appends how each character may be written, and the forms as lines. `key` is the folded text, not escaped. */
 static int write_forms(const tkl__text_form_list *forms, tkl_bytes key, tkl__buf *out)
 {
     tkl_bytes plain[TKL__TEXT_FORMS_MAX];
@@ -101,9 +84,10 @@ static int write_forms(const tkl__text_form_list *forms, tkl_bytes key, tkl__buf
     }
     for (size_t i = 0; i < forms->count; i++)
         plain[i] = (tkl_bytes){store.data + starts[i], starts[i + 1] - starts[i]};
+    tkl__lex_escape(out, forms->letters);
     for (size_t i = 0; i < forms->count; i++) {
         tkl_bytes whole = {escaped.data, escaped.len};
-        tkl__buf_add(out, "", i ? 1 : 0);
+        tkl__buf_add(out, "", 1);
         tkl__buf_addf(out, "%zu ", shared(plain, forms->count, i, whole));
         tkl__lex_escape(out, forms->items[i]);
     }
@@ -158,7 +142,7 @@ int tkl__book_record(const tkl_book_entry *entry, unsigned settings, tkl__buf *o
 {
     tkl__buf folded;
     tkl__buf_init(&folded);
-    int rc = tkl__text_fold(entry->text, fold_of(settings), &folded);
+    int rc = tkl__text_fold(entry->text, tkl__book_fold(settings), &folded);
     tkl_bytes key = {folded.data, folded.len};
     if (rc == TKL_OK)
         rc = check_folded(key, settings);

@@ -1,16 +1,20 @@
 -- book/find: equal, beginning so, ending so, containing it, in this order.
 -- KEYS[1] meta      hash: settings
 -- KEYS[2] names     sorted set by bytes
--- KEYS[3] parts     sorted set by bytes
+-- KEYS[3] forms     hash: entry, its forms
+-- KEYS[4] parts     sorted set by bytes
 -- ARGV[1] settings  of the caller
 -- ARGV[2] equal     bound: keys that are equal begin here
 -- ARGV[3] longer    bound: keys that begin so begin here
 -- ARGV[4] above     bound: above all of them
 -- ARGV[5] most      members, of all groups together
+-- ARGV[6...] mixes  three for each: initials, bound above them, pattern
 -- returns an array of members for each group and 1 if they were cut off, else 0; or the book's
 --   settings when they are others
 
-local META, NAMES, PARTS = KEYS[1], KEYS[2], KEYS[3]
+local META, NAMES, FORMS, PARTS = unpack(KEYS)
+-- include: mixed
+
 local settings, equal, longer, above, most = unpack(ARGV)
 local stored = redis.call('HGET', META, 'settings')
 if not stored and redis.call('ZCARD', NAMES) > 0 then
@@ -21,19 +25,19 @@ if stored and stored ~= settings then
 end
 
 -- Members may be long: they are read some at a time, until there are enough bytes.
-local SOME = 100
+local READ_MAX = 100
 local BYTES_MAX = 400000
 
 local left, bytes, cut = tonumber(most), 0, 0
 local function group(key, low, high)
   local members = {}
   low = '[' .. low
-  for _ = 1, math.ceil(left / SOME) do
+  for _ = 1, math.ceil(left / READ_MAX) do
     if bytes > BYTES_MAX then
       cut = 1
       return members
     end
-    local wanted = math.min(SOME, left)
+    local wanted = math.min(READ_MAX, left)
     local some = redis.call('ZRANGE', key, low, high, 'BYLEX', 'LIMIT', 0, wanted)
     for _, member in ipairs(some) do
       members[#members + 1] = member
@@ -48,8 +52,31 @@ local function group(key, low, high)
   return members
 end
 
+-- Adds what fits one of the mixes, unless there is enough.
+local mixes, budget = read_mixes(ARGV, 6), {left = CANDIDATES_MAX}
+local function add_mixed(members, key, entry_in, kind)
+  local function take(member)
+    members[#members + 1] = member
+    bytes = bytes + #member
+    left = left - 1
+    return left > 0 and bytes <= BYTES_MAX
+  end
+  for _, mix in ipairs(mixes) do
+    if left == 0 then
+      return
+    end
+    if budget.left <= 0 or bytes > BYTES_MAX
+      or walk_mix(key, entry_in, mix, mix[kind], '', budget, take) then
+      cut = 1
+      return
+    end
+  end
+end
+
 local exact = group(NAMES, equal, '(' .. longer)
 local prefix = group(NAMES, longer, above)
+add_mixed(prefix, NAMES, entry_of_form, 'pattern')
 local suffix = group(PARTS, equal, '(' .. longer)
 local contains = group(PARTS, longer, above)
+add_mixed(contains, PARTS, entry_of_part, 'inside')
 return {exact, prefix, suffix, contains, cut}

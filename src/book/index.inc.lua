@@ -1,7 +1,8 @@
 -- What a book keeps of an entry beside its member of NAMES.
 -- An entry is "key NUL [text] [NUL id]". Its forms are lines, separated by NUL: "shared form". A
 -- form has SYLLABLE marks inside. `shared`: so many bytes are also the beginning of the key or of a
--- smaller form; whoever looks for that much has found the entry there.
+-- smaller form; whoever looks for that much has found the entry there. The first line is for
+-- mixed.inc.lua: how each character may be written.
 
 local SYLLABLE = '\31'
 local POINTER = '\0\1\1'

@@ -3,6 +3,7 @@
  * Books: completing and finding. The server cuts ranges out of its sorted sets; what they mean is
  * read here.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@
 #include "core/lex.h"
 #include "core/options.h"
 #include "core/plain.h"
+
+#define MIX_SIZE 24 /* "NUL mix " in `next` */
 
 const char *tkl_book_match_name(tkl_book_match match)
 {
@@ -103,26 +106,59 @@ static size_t limit_of(size_t count)
 
 /* ---- Completing ---------------------------------------------------------- */
 
+/* Pages of a query that may be a mixture: first the members that begin with it, then those that fit
+ * its mixes, one mix behind the other. `after` is the last member, or, among the mixes, NUL, the
+ * number of the mix, a space, and the last candidate. */
 typedef struct completion {
     tkl_bytes prefix, after;
     size_t count;
-    size_t fetch;       /* members that are asked for */
-    tkl__buf key;       /* of the prefix */
+    size_t fetch; /* members that are asked for */
+    tkl__book_query query;
     tkl__buf low, high; /* bounds */
+    int64_t mix;        /* to begin with, from 1 */
+    tkl_bytes candidate;
+    bool mixed; /* the script was asked */
 } completion;
+
+static int not_after(void)
+{
+    return tkl__fail(TKL_EINVAL, "`after` is not from a page of this prefix");
+}
+
+static bool begins(tkl_bytes text, tkl_bytes with)
+{
+    return text.len >= with.len && (with.len == 0 || memcmp(text.data, with.data, with.len) == 0);
+}
+
+/* Where to go on among the mixes. */
+static int read_mixed_after(completion *c)
+{
+    size_t i = 1;
+    c->mix = 0;
+    for (; i < c->after.len && i < 4 && c->after.data[i] >= '0' && c->after.data[i] <= '9'; i++)
+        c->mix = c->mix * 10 + (c->after.data[i] - '0');
+    bool good = i < c->after.len && c->after.data[i] == ' ' && c->mix >= 1;
+    if (!good || (size_t)c->mix > c->query.mixes.count)
+        return not_after();
+    c->candidate = (tkl_bytes){c->after.data + i + 1, c->after.len - i - 1};
+    return TKL_OK;
+}
 
 /* Bounds of the range for the prefix, or for what is left of it behind `after`. */
 static int make_bounds(completion *c, unsigned settings)
 {
-    tkl__buf_clear(&c->key);
     tkl__buf_clear(&c->low);
     tkl__buf_clear(&c->high);
-    int rc = tkl__book_key(c->prefix, settings, &c->key);
+    int rc = tkl__book_query_make(c->prefix, settings, &c->query);
     if (rc != TKL_OK)
         return rc;
-    tkl_bytes key = {c->key.data, c->key.len}, from = c->after.len ? c->after : key;
-    if (from.len < key.len || (key.len && memcmp(from.data, key.data, key.len) != 0))
-        return tkl__fail(TKL_EINVAL, "`after` is not from a page of this prefix");
+    tkl_bytes key = {c->query.key.data, c->query.key.len}, from = c->after.len ? c->after : key;
+    c->mix = 1;
+    c->candidate = (tkl_bytes){"", 0};
+    if (c->after.len && c->after.data[0] == 0)
+        return read_mixed_after(c);
+    if (!begins(from, key))
+        return not_after();
     tkl__buf_addz(&c->low, c->after.len ? "(" : "[");
     tkl__buf_add(&c->low, from.data, from.len);
     tkl__lex_above(&c->high, key);
@@ -154,6 +190,24 @@ static int ask_range(tkl_book *book, const completion *c, tkl_reply **replies)
     return rc;
 }
 
+/* A query that may be a mixture: a script, since the mixes are looked for only as long as there are
+ * too few answers. */
+static int make_completion(void *arg, unsigned settings, tkl__args *args)
+{
+    completion *c = arg;
+    int rc = make_bounds(c, settings);
+    if (rc != TKL_OK)
+        return rc;
+    tkl__args_bytes(args, (tkl_bytes){c->query.key.data, c->query.key.len});
+    tkl__args_bytes(args, (tkl_bytes){c->low.data, c->low.len});
+    tkl__args_bytes(args, (tkl_bytes){c->high.data, c->high.len});
+    tkl__args_int(args, (int64_t)c->fetch + 1);
+    tkl__args_int(args, (int64_t)c->count);
+    tkl__args_int(args, c->mix);
+    tkl__args_bytes(args, c->candidate);
+    return tkl__book_query_mixes(&c->query, args);
+}
+
 /* What a completion got: *good when the settings were those of the book. Names without settings may
  * be those of a book that was made between the two commands. */
 static int judge(tkl_book *book, const tkl_reply *replies, unsigned settings, bool *good)
@@ -175,6 +229,10 @@ static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
         bool good = false;
         unsigned settings = atomic_load(&book->settings);
         int rc = make_bounds(c, settings);
+        c->mixed = c->query.mixes.count > 0;
+        if (rc == TKL_OK && c->mixed)
+            return tkl__book_ask(book, &tkl__lua_book_complete, 3, make_completion, c, true,
+                                 replies);
         if (rc == TKL_OK)
             rc = ask_range(book, c, replies);
         if (rc == TKL_OK)
@@ -188,40 +246,85 @@ static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
     return lost ? in_part() : tkl__no(TKL_CONFLICT);
 }
 
-/* One member more than `fetch` was asked for: it tells that there is another page. */
-static int read_completion(const completion *c, const tkl_reply *reply, harvest *h)
+/* The members that begin with the prefix. One more than `fetch` was asked for: it tells that there
+ * is another page. */
+static int read_completion(const completion *c, const tkl_reply *members, harvest *h)
 {
-    size_t n = tkl_reply_count(reply), i = 0;
+    size_t n = tkl_reply_count(members), i = 0, len = c->query.key.len;
     for (; i < n && i < c->fetch && h->answers->count < c->count; i++) {
         tkl__member m;
-        if (!tkl__book_member_read(tkl_reply_bytes(tkl_reply_at(reply, i)), &m))
+        if (!tkl__book_member_read(tkl_reply_bytes(tkl_reply_at(members, i)), &m))
             return damaged();
-        if (!m.form || m.shared < c->key.len)
-            take(h, m.entry, m.key.len == c->key.len ? TKL_BOOK_EXACT : TKL_BOOK_PREFIX);
+        if (!m.form || m.shared < len)
+            take(h, m.entry, m.key.len == len ? TKL_BOOK_EXACT : TKL_BOOK_PREFIX);
     }
     h->answers->more = i < n;
     if (i > 0 && i < n) {
-        tkl_bytes last = tkl_reply_bytes(tkl_reply_at(reply, i - 1));
+        tkl_bytes last = tkl_reply_bytes(tkl_reply_at(members, i - 1));
         memcpy(h->store, last.data, last.len);
         h->answers->next = (tkl_bytes){h->store, last.len};
     }
     return TKL_OK;
 }
 
+/* "NUL mix candidate" */
+static size_t next_mixed(const tkl_reply *reply, char *store)
+{
+    int64_t mix = tkl_reply_int(tkl_reply_at(reply, 2));
+    tkl_bytes candidate = tkl_reply_bytes(tkl_reply_at(reply, 3));
+    size_t len = 1 + (size_t)sprintf(store + 1, "%d ", (int)mix);
+    store[0] = 0;
+    if (candidate.len)
+        memcpy(store + len, candidate.data, candidate.len);
+    return len + candidate.len;
+}
+
+/* Those that fit the mixes follow when all others were read. */
+static int read_mixed(const completion *c, const tkl_reply *reply, harvest *h)
+{
+    const tkl_reply *members = tkl_reply_at(reply, 1);
+    int64_t mix = tkl_reply_int(tkl_reply_at(reply, 2));
+    if (h->answers->more)
+        return TKL_OK;
+    for (size_t i = 0; i < tkl_reply_count(members) && h->answers->count < c->count; i++) {
+        tkl__member m;
+        if (!tkl__book_member_read(tkl_reply_bytes(tkl_reply_at(members, i)), &m))
+            return damaged();
+        take(h, m.entry, TKL_BOOK_PREFIX);
+    }
+    if (mix > 0 && (size_t)mix <= c->query.mixes.count) {
+        h->answers->more = true;
+        h->answers->next = (tkl_bytes){h->store, next_mixed(reply, h->store)};
+    }
+    return TKL_OK;
+}
+
+static size_t bytes_of(const tkl_reply *members, size_t *longest)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < tkl_reply_count(members); i++) {
+        size_t len = tkl_reply_bytes(tkl_reply_at(members, i)).len;
+        bytes += len;
+        *longest = len > *longest ? len : *longest;
+    }
+    return bytes;
+}
+
 /* The store has room for `next` at its beginning; the answers are behind it. */
 static int give_completion(const completion *c, const tkl_reply *reply, tkl_book_answers **answers)
 {
     harvest h;
-    size_t n = tkl_reply_count(reply), bytes = 0, longest = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t len = tkl_reply_bytes(tkl_reply_at(reply, i)).len;
-        bytes += len;
-        longest = len > longest ? len : longest;
-    }
+    const tkl_reply *plain = tkl_reply_at(reply, c->mixed ? 0 : 1);
+    size_t longest = c->mixed ? MIX_SIZE + tkl_reply_bytes(tkl_reply_at(reply, 3)).len : 0;
+    size_t bytes = bytes_of(plain, &longest);
+    if (c->mixed)
+        bytes += bytes_of(tkl_reply_at(reply, 1), &longest);
     int rc = harvest_begin(&h, c->count, bytes + longest);
     h.used = longest;
     if (rc == TKL_OK)
-        rc = read_completion(c, reply, &h);
+        rc = read_completion(c, plain, &h);
+    if (rc == TKL_OK && c->mixed)
+        rc = read_mixed(c, reply, &h);
     return harvest_end(&h, rc, answers);
 }
 
@@ -231,13 +334,13 @@ int tkl_book_complete(tkl_book *book, tkl_bytes prefix, size_t count, tkl_bytes 
     completion c = {.prefix = prefix, .after = after, .count = limit_of(count)};
     tkl_reply *replies = NULL;
     *answers = NULL;
-    tkl__buf_init(&c.key);
+    tkl__book_query_init(&c.query);
     tkl__buf_init(&c.low);
     tkl__buf_init(&c.high);
     int rc = ask_completion(book, &c, &replies);
     if (rc == TKL_OK)
-        rc = give_completion(&c, tkl_reply_at(replies, 1), answers);
-    tkl__buf_free(&c.key);
+        rc = give_completion(&c, replies, answers);
+    tkl__book_query_free(&c.query);
     tkl__buf_free(&c.low);
     tkl__buf_free(&c.high);
     tkl_reply_free(replies);
@@ -252,7 +355,7 @@ typedef struct search {
     tkl_bytes text;
     size_t count;
     size_t fetch; /* members of all groups that are asked for */
-    tkl__buf key;
+    tkl__book_query query;
     tkl__buf equal, longer, above; /* bounds */
 } search;
 
@@ -260,23 +363,25 @@ typedef struct search {
 static int make_search(void *arg, unsigned settings, tkl__args *args)
 {
     search *s = arg;
-    tkl__buf_clear(&s->key);
     tkl__buf_clear(&s->equal);
     tkl__buf_clear(&s->longer);
     tkl__buf_clear(&s->above);
-    int rc = tkl__book_key(s->text, settings, &s->key);
+    int rc = tkl__book_query_make(s->text, settings, &s->query);
     if (rc != TKL_OK)
         return rc;
-    tkl__buf_add(&s->equal, s->key.data, s->key.len);
+    tkl_bytes key = {s->query.key.data, s->query.key.len};
+    tkl__buf_add(&s->equal, key.data, key.len);
     tkl__buf_add(&s->equal, "\0", 1);
-    tkl__buf_add(&s->longer, s->key.data, s->key.len);
+    tkl__buf_add(&s->longer, key.data, key.len);
     tkl__buf_add(&s->longer, "\1", 1);
-    tkl__lex_above(&s->above, (tkl_bytes){s->key.data, s->key.len});
+    tkl__lex_above(&s->above, key);
     tkl__args_bytes(args, (tkl_bytes){s->equal.data, s->equal.len});
     tkl__args_bytes(args, (tkl_bytes){s->longer.data, s->longer.len});
     tkl__args_bytes(args, (tkl_bytes){s->above.data, s->above.len});
     tkl__args_int(args, (int64_t)s->fetch);
-    return s->equal.failed || s->longer.failed || s->above.failed ? tkl__nomem() : TKL_OK;
+    if (s->equal.failed || s->longer.failed || s->above.failed)
+        return tkl__nomem();
+    return tkl__book_query_mixes(&s->query, args);
 }
 
 /* An entry may be in several groups, and several times in one: its first place counts. */
@@ -323,14 +428,14 @@ int tkl_book_find(tkl_book *book, tkl_bytes text, size_t count, tkl_book_answers
     tkl_reply *reply;
     *answers = NULL;
     s.fetch = 2 * s.count + 16; /* some come twice */
-    tkl__buf_init(&s.key);
+    tkl__book_query_init(&s.query);
     tkl__buf_init(&s.equal);
     tkl__buf_init(&s.longer);
     tkl__buf_init(&s.above);
-    int rc = tkl__book_ask(book, &tkl__lua_book_find, 3, make_search, &s, true, &reply);
+    int rc = tkl__book_ask(book, &tkl__lua_book_find, 4, make_search, &s, true, &reply);
     if (rc == TKL_OK)
         rc = give_search(&s, reply, answers);
-    tkl__buf_free(&s.key);
+    tkl__book_query_free(&s.query);
     tkl__buf_free(&s.equal);
     tkl__buf_free(&s.longer);
     tkl__buf_free(&s.above);

@@ -188,8 +188,9 @@ int tkl_recent_drop(tkl_recent *recent)
 typedef struct match {
     unsigned fold;
     bool pinyin;
-    tkl__buf prefix; /* folded */
-    tkl__buf folded; /* of the contact at hand */
+    tkl__buf prefix;          /* folded */
+    tkl__text_mix_list mixes; /* of the prefix, with pinyin */
+    tkl__buf folded;          /* of the contact at hand */
     tkl__names found;
 } match;
 
@@ -212,7 +213,11 @@ static tkl_bytes unmarked(tkl_bytes form)
 static int fits_in_pinyin(match *m, bool *fits)
 {
     tkl__text_form_list forms;
-    int rc = tkl__text_forms((tkl_bytes){m->folded.data, m->folded.len}, &forms);
+    tkl_bytes folded = {m->folded.data, m->folded.len};
+    int rc = tkl__text_fits(folded, &m->mixes, fits);
+    if (rc != TKL_OK || *fits)
+        return rc;
+    rc = tkl__text_forms(folded, &forms);
     for (size_t i = 0; rc == TKL_OK && i < forms.count && !*fits; i++)
         *fits = begins(unmarked(forms.items[i]), &m->prefix);
     tkl__text_form_list_free(&forms);
@@ -281,6 +286,8 @@ int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t count, tkl_
     tkl__buf_init(&m.prefix);
     tkl__buf_init(&m.folded);
     int rc = tkl__text_fold(prefix, m.fold, &m.prefix);
+    if (rc == TKL_OK && m.pinyin)
+        rc = tkl__text_mixes((tkl_bytes){m.prefix.data, m.prefix.len}, &m.mixes);
     if (rc == TKL_OK && count > 0)
         rc = read_list(recent, m.prefix.len > 0, count, &reply);
     if (rc == TKL_OK)

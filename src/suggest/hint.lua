@@ -11,14 +11,17 @@
 -- ARGV[5] most      that are looked at when only a part of the prefix keeps its best
 -- ARGV[6] clock     1: the server's time is wanted
 -- ARGV[7] typos     1: correct the prefix when nothing fits
--- returns {milliseconds, since, corrected, then for each text: key, score as eight bytes, text as it
--- is shown or nil}, or the settings when they are others. More than `count` may come, in any order,
--- some twice.
+-- ARGV[8...] mixes  initials of texts that may fit a prefix which mixes characters and pinyin
+-- returns {milliseconds, since, plain, mixed, then for each text: key, score as eight bytes, text as
+-- it is shown or nil}, or the settings when they are others. The first texts, `plain` of them, fit.
+-- The next, `mixed` of them, are to be compared. The others fit a corrected prefix. More than `count`
+-- may come, in any order, some twice.
 
 local META, WEIGHTS, TEXTS, BEST, SHOWN = unpack(KEYS)
 -- include: typos
 
 local FEW = 10 -- as CROWD of feed
+local MIXED_MAX = 200 -- candidates of mixes
 local SOME = 50 -- of a prefix that keeps nothing although it is crowded: it ends inside a character
 
 local settings, prefix, listed, count, most, clock, typos = unpack(ARGV)
@@ -79,21 +82,38 @@ local function add_all(of, from, limit)
   end
 end
 
+-- How many texts: one may have been found by several starts.
+local function different(list)
+  local seen, number = {}, 0
+  for _, key in ipairs(list) do
+    number = number + (seen[key] and 0 or 1)
+    seen[key] = true
+  end
+  return number
+end
+
 add_all(prefix, listed, count)
-local corrected = 0
-if #keys == 0 and typos == '1' then
-  corrected = 1
+local plain = #keys
+if #ARGV >= 8 and different(keys) < tonumber(count) then
+  for i = 8, #ARGV do
+    if #keys < plain + MIXED_MAX then
+      add_all(ARGV[i], ARGV[i], most)
+    end
+  end
+end
+local mixed = #keys - plain
+if plain == 0 and typos == '1' then
   for _, other in ipairs(corrections(prefix)) do
     add_all(other, other, count)
   end
 end
 
 local now = clock == '1' and redis.call('TIME') or {0, 0}
-local answer = {now[1] * 1000 + math.floor(now[2] / 1000), meta[2] or '0', corrected}
+local answer = {now[1] * 1000 + math.floor(now[2] / 1000), meta[2] or '0', plain, mixed}
 if #keys > 0 then
   local shown = redis.call('HMGET', SHOWN, unpack(keys))
   for i, key in ipairs(keys) do
-    answer[3 * i + 1], answer[3 * i + 2], answer[3 * i + 3] = key, scores[i], shown[i]
+    answer[3 * i + 2], answer[3 * i + 3], answer[3 * i + 4] = key, scores[i], shown[i]
   end
 end
 return answer

@@ -13,44 +13,93 @@
 #include "suggest/suggest.h"
 
 #define SCORE_OF_ONE 1024 /* as in feed.lua */
-#define HEAD         3    /* of the reply: time, since, corrected */
+
+enum { TIME, SINCE, PLAIN, MIXED, HEAD }; /* of the reply; see hint.lua */
 
 typedef struct question {
     tkl_suggest *suggest;
     tkl_bytes prefix;
     size_t count;
     tkl__suggest_settings settings;
-    tkl__buf key;  /* of the prefix */
-    size_t listed; /* bytes of it that keep their best */
+    tkl__buf folded; /* the prefix */
+    tkl__buf key;    /* escaped, too */
+    size_t listed;   /* bytes of it that keep their best */
+    tkl__text_mix_list
+        mixes; /* with pinyin: ways to read it as a mixture; they point into `folded` */
 } question;
 
 /* ---- Asking -------------------------------------------------------------- */
 
-static int ask_once(question *q, tkl_reply **reply)
+/* What the prefix means under the settings. */
+static int read_prefix(question *q)
+{
+    tkl__buf_clear(&q->folded);
+    tkl__buf_clear(&q->key);
+    q->mixes.count = 0;
+    int rc = tkl__suggest_fold(q->prefix, &q->settings, &q->folded);
+    tkl_bytes folded = {q->folded.data, q->folded.len};
+    if (rc != TKL_OK)
+        return rc;
+    tkl__lex_escape(&q->key, folded);
+    if (q->key.failed)
+        return tkl__nomem();
+    if (q->settings.pinyin)
+        rc = tkl__text_mixes(folded, &q->mixes);
+    return rc == TKL_OK
+               ? tkl__suggest_reach((tkl_bytes){q->key.data, q->key.len}, &q->settings, &q->listed)
+               : rc;
+}
+
+/* The initials of the mixes: as much of them as keeps its best. */
+static int add_mixes(const question *q, tkl__args *args)
+{
+    tkl__buf initials;
+    int rc = TKL_OK;
+    tkl__buf_init(&initials);
+    for (size_t i = 0; rc == TKL_OK && i < q->mixes.count; i++) {
+        size_t reach = 0;
+        tkl__buf_clear(&initials);
+        tkl__lex_escape(&initials, (tkl_bytes){q->mixes.items[i].initials, q->mixes.items[i].len});
+        rc = tkl__suggest_reach((tkl_bytes){initials.data, initials.len}, &q->settings, &reach);
+        char *room = tkl__args_room(args, reach);
+        if (room && reach)
+            memcpy(room, initials.data, reach);
+    }
+    if (rc == TKL_OK && initials.failed)
+        rc = tkl__nomem();
+    tkl__buf_free(&initials);
+    return rc;
+}
+
+static int send(const question *q, tkl__args *args, tkl_reply **reply)
 {
     char text[TKL__SETTINGS_SIZE];
     tkl_suggest *suggest = q->suggest;
     tkl__keys keys = {suggest->keys.items, 5};
-    tkl__args args;
-    tkl__suggest_known(suggest, &q->settings);
-    tkl__suggest_text(&q->settings, text);
-    tkl__buf_clear(&q->key);
-    int rc = tkl__suggest_key(q->prefix, &q->settings, &q->key);
     tkl_bytes key = {q->key.data, q->key.len};
-    if (rc == TKL_OK)
-        rc = tkl__suggest_reach(key, &q->settings, &q->listed);
+    tkl__suggest_text(&q->settings, text);
+    tkl__args_str(args, text);
+    tkl__args_bytes(args, key);
+    tkl__args_bytes(args, (tkl_bytes){key.data, q->listed});
+    tkl__args_int(args, (int64_t)q->count);
+    tkl__args_int(args, q->settings.best);
+    tkl__args_str(args, q->settings.half_life ? "1" : "0");
+    tkl__args_str(args, suggest->options.typos ? "1" : "0");
+    int rc = add_mixes(q, args);
+    return rc == TKL_OK ? tkl__eval(suggest->client, &tkl__lua_suggest_hint, &keys, args,
+                                    tkl__suggest_deadline(suggest), true, reply)
+                        : rc;
+}
+
+static int ask_once(question *q, tkl_reply **reply)
+{
+    tkl__args args;
+    tkl__suggest_known(q->suggest, &q->settings);
+    int rc = read_prefix(q);
     if (rc != TKL_OK)
         return rc;
     tkl__args_init(&args);
-    tkl__args_str(&args, text);
-    tkl__args_bytes(&args, key);
-    tkl__args_bytes(&args, (tkl_bytes){key.data, q->listed});
-    tkl__args_int(&args, (int64_t)q->count);
-    tkl__args_int(&args, q->settings.best);
-    tkl__args_str(&args, q->settings.half_life ? "1" : "0");
-    tkl__args_str(&args, suggest->options.typos ? "1" : "0");
-    rc = tkl__eval(suggest->client, &tkl__lua_suggest_hint, &keys, &args,
-                   tkl__suggest_deadline(suggest), true, reply);
+    rc = send(q, &args, reply);
     tkl__args_free(&args);
     return rc;
 }
@@ -75,12 +124,17 @@ typedef struct candidate {
     tkl_bytes key;
     double score;
     const tkl_reply *shown; /* nil: the key is */
+    bool mixed;             /* it fits as a mixture only */
+    bool corrected;         /* it fits a corrected prefix */
 } candidate;
 
-/* Heaviest first; equal ones by their keys, the greater first, as the server reads :best. */
+/* Mixtures behind all others; heaviest first; equal ones by their keys, the greater first, as the
+ * server reads :best. */
 static int by_score(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
+    if (x->mixed != y->mixed)
+        return x->mixed ? 1 : -1;
     if (x->score != y->score)
         return x->score > y->score ? -1 : 1;
     size_t shorter = x->key.len < y->key.len ? x->key.len : y->key.len;
@@ -100,31 +154,57 @@ static bool read_score(tkl_bytes bytes, double *score)
 }
 
 /* Of a prefix that is longer than those that keep their best, some come that do not begin so. */
-static int belongs(const question *q, tkl_bytes key, bool *yes)
+static int belongs(const question *q, const candidate *c, bool *yes)
 {
     *yes = true;
     if (q->listed == q->key.len)
         return TKL_OK;
-    return tkl__suggest_fits(key, (tkl_bytes){q->key.data, q->key.len}, &q->settings, yes);
+    return tkl__suggest_fits(c->key, (tkl_bytes){q->key.data, q->key.len}, &q->settings, yes);
 }
 
+/* Those that may fit as a mixture are known by their initials only. */
+static int belongs_mixed(const question *q, candidate *c, bool *yes)
+{
+    bool plain = false;
+    int rc = tkl__suggest_fits_mix(c->key, &q->mixes, &q->settings, yes);
+    if (rc == TKL_OK && *yes)
+        rc = tkl__suggest_fits(c->key, (tkl_bytes){q->key.data, q->key.len}, &q->settings, &plain);
+    c->mixed = !plain;
+    return rc;
+}
+
+static int read_candidate(const tkl_reply *reply, size_t i, candidate *c)
+{
+    size_t at = HEAD + 3 * i;
+    *c = (candidate){.key = tkl_reply_bytes(tkl_reply_at(reply, at)),
+                     .shown = tkl_reply_at(reply, at + 2)};
+    if (!read_score(tkl_reply_bytes(tkl_reply_at(reply, at + 1)), &c->score))
+        return tkl__fail(TKL_EDAMAGED, "a suggestion was not written by tackle");
+    return TKL_OK;
+}
+
+/* Corrections, which come last, count only when nothing else fits. */
 static int read_candidates(const question *q, const tkl_reply *reply, candidate *list,
                            size_t *count)
 {
-    bool corrected = tkl_reply_int(tkl_reply_at(reply, 2));
-    for (size_t i = HEAD; i + 2 < tkl_reply_count(reply); i += 3) {
-        candidate c = {.key = tkl_reply_bytes(tkl_reply_at(reply, i)),
-                       .shown = tkl_reply_at(reply, i + 2)};
+    int64_t plain = tkl_reply_int(tkl_reply_at(reply, PLAIN));
+    int64_t right = plain + tkl_reply_int(tkl_reply_at(reply, MIXED));
+    int rc = TKL_OK;
+    bool any = false;
+    for (size_t i = 0; rc == TKL_OK && HEAD + 3 * i + 2 < tkl_reply_count(reply); i++) {
+        candidate c;
         bool yes = true;
-        if (!read_score(tkl_reply_bytes(tkl_reply_at(reply, i + 1)), &c.score))
-            return tkl__fail(TKL_EDAMAGED, "a suggestion was not written by tackle");
-        int rc = corrected ? TKL_OK : belongs(q, c.key, &yes);
-        if (rc != TKL_OK)
-            return rc;
-        if (yes)
+        rc = read_candidate(reply, i, &c);
+        c.corrected = (int64_t)i >= right;
+        if (c.corrected && any)
+            break;
+        if (rc == TKL_OK && !c.corrected)
+            rc = (int64_t)i < plain ? belongs(q, &c, &yes) : belongs_mixed(q, &c, &yes);
+        if (rc == TKL_OK && yes)
             list[(*count)++] = c;
+        any = any || (yes && !c.corrected);
     }
-    return TKL_OK;
+    return rc;
 }
 
 /* Keeps each once. Equal ones are side by side. */
@@ -143,7 +223,8 @@ static double weight_of(const question *q, const tkl_reply *reply, double score)
 {
     if (q->settings.half_life == 0)
         return score;
-    int64_t passed = tkl_reply_int(tkl_reply_at(reply, 0)) - tkl_reply_int(tkl_reply_at(reply, 1));
+    int64_t passed =
+        tkl_reply_int(tkl_reply_at(reply, TIME)) - tkl_reply_int(tkl_reply_at(reply, SINCE));
     double age = (double)(passed > 0 ? passed : 0) / (double)q->settings.half_life;
     return exp2(score - SCORE_OF_ONE - age);
 }
@@ -169,7 +250,7 @@ static int give(const question *q, const tkl_reply *reply, const candidate *list
             memcpy(at, shown.data, len);
         items[i] = (tkl_suggestion){.text = {at, len},
                                     .weight = weight_of(q, reply, list[i].score),
-                                    .corrected = tkl_reply_int(tkl_reply_at(reply, 2))};
+                                    .corrected = list[i].corrected};
         at += len;
     }
     *s = (tkl_suggestions){items, count};
@@ -214,10 +295,12 @@ int tkl_suggest_hint(tkl_suggest *suggest, tkl_bytes prefix, size_t count,
     *suggestions = NULL;
     if (count == 0)
         return give_none(&q, suggestions);
+    tkl__buf_init(&q.folded);
     tkl__buf_init(&q.key);
     int rc = ask(&q, &reply);
     if (rc == TKL_OK)
         rc = choose(&q, reply, suggestions);
+    tkl__buf_free(&q.folded);
     tkl__buf_free(&q.key);
     tkl_reply_free(reply);
     return rc;

@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/lex.h"
 #include "suggest/suggest.h"
-#include "text/text.h"
 
 #define WORDS_MAX       8
 #define STARTS_MAX      50 /* as in best.inc.lua */
@@ -25,12 +24,17 @@ int tkl__suggest_check_text(tkl_bytes text, size_t index)
     return TKL_OK;
 }
 
+int tkl__suggest_fold(tkl_bytes text, const tkl__suggest_settings *settings, tkl__buf *out)
+{
+    unsigned how = TKL__TEXT_FOLD_HANGUL | (settings->accents ? TKL__TEXT_FOLD_ACCENTS : 0U);
+    return tkl__text_fold(text, how, out);
+}
+
 int tkl__suggest_key(tkl_bytes text, const tkl__suggest_settings *settings, tkl__buf *out)
 {
     tkl__buf folded;
     tkl__buf_init(&folded);
-    unsigned how = TKL__TEXT_FOLD_HANGUL | (settings->accents ? TKL__TEXT_FOLD_ACCENTS : 0U);
-    int rc = tkl__text_fold(text, how, &folded);
+    int rc = tkl__suggest_fold(text, settings, &folded);
     if (rc == TKL_OK)
         tkl__lex_escape(out, (tkl_bytes){folded.data, folded.len});
     tkl__buf_free(&folded);
@@ -207,5 +211,32 @@ int tkl__suggest_fits(tkl_bytes key, tkl_bytes prefix, const tkl__suggest_settin
     comparison c = {.prefix = prefix};
     int rc = each_start(key, settings, compare, &c);
     *fits = c.fits;
+    return rc;
+}
+
+typedef struct mixture {
+    const tkl__text_mix_list *mixes;
+    bool fits;
+} mixture;
+
+static int compare_mixed(void *arg, tkl_bytes start)
+{
+    mixture *m = arg;
+    return m->fits ? TKL_OK : tkl__text_fits(start, m->mixes, &m->fits);
+}
+
+int tkl__suggest_fits_mix(tkl_bytes key, const tkl__text_mix_list *mixes,
+                          const tkl__suggest_settings *settings, bool *fits)
+{
+    mixture m = {.mixes = mixes};
+    char *folded = malloc(key.len + 1);
+    if (!folded)
+        return tkl__nomem();
+    tkl_bytes text = {folded, tkl__lex_unescape(key, folded)};
+    int rc = compare_mixed(&m, text);
+    if (rc == TKL_OK && settings->words)
+        rc = each_word(text, compare_mixed, &m);
+    *fits = m.fits;
+    free(folded);
     return rc;
 }

@@ -10,6 +10,7 @@
 
 #include "core/buf.h"
 #include "core/script.h"
+#include "text/text.h"
 
 /* Settings as they are stored. */
 typedef struct tkl__suggest_settings {
@@ -52,6 +53,8 @@ int tkl__suggest_check_text(tkl_bytes text, size_t index);
 
 /* ---- Texts (starts.c) ---------------------------------------------------- */
 
+/* Folds a text as the settings say. */
+int tkl__suggest_fold(tkl_bytes text, const tkl__suggest_settings *settings, tkl__buf *out);
 /* The key of a text, escaped, appended. */
 int tkl__suggest_key(tkl_bytes text, const tkl__suggest_settings *settings, tkl__buf *out);
 
@@ -66,6 +69,10 @@ int tkl__suggest_starts(tkl_bytes key, const tkl__suggest_settings *settings, tk
 /* Whether one of the starts of a key begins with the prefix. */
 int tkl__suggest_fits(tkl_bytes key, tkl_bytes prefix, const tkl__suggest_settings *settings,
                       bool *fits);
+
+/* Whether one of the texts that begin at a word of the key begins as a mix says. */
+int tkl__suggest_fits_mix(tkl_bytes key, const tkl__text_mix_list *mixes,
+                          const tkl__suggest_settings *settings, bool *fits);
 
 int64_t tkl__suggest_deadline(const tkl_suggest *suggest);
 

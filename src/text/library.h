@@ -15,6 +15,8 @@ typedef struct tkl__text_library {
     int (*fold)(tkl_bytes text, unsigned how, tkl__buf *out);
     int (*cut)(tkl_bytes text, size_t max, size_t *len, size_t *count);
     int (*forms)(tkl_bytes folded, tkl__text_form_list *forms);
+    int (*mixes)(tkl_bytes query, tkl__text_mix_list *mixes);
+    int (*fits)(tkl_bytes folded, const tkl__text_mix_list *mixes, bool *fits);
     int (*words)(tkl_bytes text, const tkl__text_word_options *options, tkl__text_word_list *words);
     int (*check_stem)(const char *language);
 } tkl__text_library;

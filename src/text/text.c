@@ -157,6 +157,24 @@ void tkl__text_form_list_free(tkl__text_form_list *forms)
     *forms = (tkl__text_form_list){.count = 0};
 }
 
+int tkl__text_mixes(tkl_bytes query, tkl__text_mix_list *mixes)
+{
+    const tkl__text_library *library;
+    mixes->count = 0;
+    int rc = query.len ? need(&library) : TKL_OK;
+    return rc == TKL_OK && query.len ? said(library->mixes(query, mixes)) : rc;
+}
+
+int tkl__text_fits(tkl_bytes folded, const tkl__text_mix_list *mixes, bool *fits)
+{
+    const tkl__text_library *library;
+    *fits = false;
+    if (mixes->count == 0 || ascii_length(folded) == folded.len)
+        return TKL_OK;
+    int rc = need(&library);
+    return rc == TKL_OK ? said(library->fits(folded, mixes, fits)) : rc;
+}
+
 /* ---- Words --------------------------------------------------------------- */
 
 int tkl__text_check_stem(const char *language)

@@ -58,6 +58,9 @@ int tkl__text_cut(tkl_bytes text, size_t max, size_t *len, size_t *count);
 typedef struct tkl__text_form_list {
     tkl_bytes items[TKL__TEXT_FORMS_MAX];
     size_t count;
+    tkl_bytes
+        letters; /* how each code point may be written: "\x1f,张,zhang,\x1f,三,san,"; 1e instead
+                          of 1f before what is not Chinese */
     char *store; /* owns the bytes */
 } tkl__text_form_list;
 
@@ -69,6 +72,38 @@ typedef struct tkl__text_form_list {
  * usual readings come first. No Chinese character: no forms. */
 int tkl__text_forms(tkl_bytes folded, tkl__text_form_list *forms);
 void tkl__text_form_list_free(tkl__text_form_list *forms); /* all zero is fine */
+
+/* Stands before each other code point in `letters`. */
+#define TKL__TEXT_OTHER '\x1e'
+
+/* A query may mix characters, syllables and initials as it likes: "zhangsf", "zsan", "zhang三". A mix
+ * is one way to cut it into what stands for one character each. */
+typedef struct tkl__text_mix_part {
+    tkl_bytes bytes; /* in the query */
+    bool whole;      /* all of a syllable, or of a character; else the beginning of a syllable */
+} tkl__text_mix_part;
+
+typedef struct tkl__text_mix {
+    tkl__text_mix_part parts[TKL__TEXT_FORMS_REACH];
+    size_t count;
+    char initials
+        [4 * TKL__TEXT_FORMS_REACH]; /* of the parts: texts that fit have a form that begins so */
+    size_t len;                      /* of the initials */
+} tkl__text_mix;
+
+/* A query that can be cut in more ways is cut in those with the fewest parts. */
+#define TKL__TEXT_MIXES_MAX 16
+
+typedef struct tkl__text_mix_list {
+    tkl__text_mix items[TKL__TEXT_MIXES_MAX];
+    size_t count;
+} tkl__text_mix_list;
+
+/* The mixes of a folded query, without those that are a beginning of a form anyway. They point into
+ * the query. */
+int tkl__text_mixes(tkl_bytes query, tkl__text_mix_list *mixes);
+/* Whether a folded text begins as one of the mixes says. */
+int tkl__text_fits(tkl_bytes folded, const tkl__text_mix_list *mixes, bool *fits);
 
 /* ---- Words --------------------------------------------------------------- */
 

@@ -17,6 +17,16 @@ is "find" "$(tackle book find staff anna --json)" \
     '[{"text": "Anna", "match": "exact", "id": null}, {"text": "Annabel", "match": "prefix", "id": null}, {"text": "Hanna", "match": "suffix", "id": null}]'
 ends 0 tackle book find staff ann --count 1
 has "$err" "There may be more"
+is "more" "$(tackle book find staff ann --count 1 --json --more | jq -c .)" \
+    '{"found":[{"text":"Anna","match":"prefix","id":null}],"more":true}'
+is "no more" "$(tackle book find staff xyz --json --more | jq -c .)" '{"found":[],"more":false}'
+is "more to complete" "$(tackle book complete staff ann --count 1 --json --more | jq -c .)" \
+    '{"found":["Anna"],"more":true}'
+is "all completed" "$(tackle book complete staff ann --json --more | jq -c .)" \
+    '{"found":["Anna","Annabel"],"more":false}'
+ends 64 tackle book find staff ann --more
+ends 64 tackle book complete staff ann --more
+is "mixed" "$(tackle book complete staff zhangsf --json)$(tackle book complete staff z三 --json)" '["张三丰"]["张三丰"]'
 is "lines with ids" "$(printf '7\tBob\n8\tEve\n' | tackle book add staff --lines --ids)" 2
 is "ids" "$(tackle book complete staff b --ids --json)" '[{"id": "7", "text": "Bob"}]'
 is "no id" "$(tackle book complete staff annab --ids --json)" '[{"id": null, "text": "Annabel"}]'
@@ -60,7 +70,7 @@ tackle call "${rules[@]}" >/dev/null
 socket=$(tackle server status --json | jq -r .socket)
 export TACKLE_URL=unix://app@$socket TACKLE_PASSWORD=secret
 for verb in "add acl 张三 Bob --pinyin --contains --ttl 1h" "add acl Ann --id 1" "add acl Anna --id 1" \
-    "complete acl zs" "find acl o" "rename acl Bob Rob" "rename acl Eve --id 1" "remove acl --id 1" \
+    "complete acl zs" "complete acl zhangs三" "find acl o" "rename acl Bob Rob" "rename acl Eve --id 1" "remove acl --id 1" \
     "remove acl 张三" "show acl" "list" "drop acl --yes"; do
     ends 0 tackle book $verb
 done

@@ -34,9 +34,31 @@ UChar32 tkl__text_simplified(UChar32 c);
 #define TKL__TEXT_READINGS_MAX 16
 size_t tkl__text_readings(UChar32 c, const char *syllables[TKL__TEXT_READINGS_MAX]);
 
+/* What the first `len` bytes of a text are. */
+typedef enum tkl__text_syllable {
+    TKL__TEXT_SYLLABLE_NONE = 0,
+    TKL__TEXT_SYLLABLE_BEGUN = 1, /* the beginning of a syllable */
+    TKL__TEXT_SYLLABLE_WHOLE = 2, /* a syllable */
+} tkl__text_syllable;
+
+tkl__text_syllable tkl__text_syllable_of(const char *text, size_t len);
+
+/* A code point of a text: its bytes, and the ways to write it. */
+typedef struct tkl__text_letter {
+    tkl_bytes bytes;
+    const char *syllables[TKL__TEXT_READINGS_MAX];
+    size_t count; /* 0: not Chinese */
+} tkl__text_letter;
+
+/* The first letters of a text. *chinese: whether one of them is. Returns how many there are. */
+size_t tkl__text_letters(tkl_bytes text, tkl__text_letter letters[TKL__TEXT_FORMS_REACH],
+                         bool *chinese);
+
 int tkl__text_icu_fold(tkl_bytes text, unsigned how, tkl__buf *out);
 int tkl__text_icu_cut(tkl_bytes text, size_t max, size_t *len, size_t *count);
 int tkl__text_icu_forms(tkl_bytes folded, tkl__text_form_list *forms);
+int tkl__text_icu_mixes(tkl_bytes query, tkl__text_mix_list *mixes);
+int tkl__text_icu_fits(tkl_bytes folded, const tkl__text_mix_list *mixes, bool *fits);
 int tkl__text_icu_words(tkl_bytes text, const tkl__text_word_options *options,
                         tkl__text_word_list *words);
 int tkl__text_icu_check_stem(const char *language);

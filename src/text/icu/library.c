@@ -18,6 +18,8 @@ const tkl__text_library *tkl__text_library_table(void)
         .fold = tkl__text_icu_fold,
         .cut = tkl__text_icu_cut,
         .forms = tkl__text_icu_forms,
+        .mixes = tkl__text_icu_mixes,
+        .fits = tkl__text_icu_fits,
         .words = tkl__text_icu_words,
         .check_stem = tkl__text_icu_check_stem,
     };

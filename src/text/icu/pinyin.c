@@ -65,39 +65,50 @@ size_t tkl__text_readings(UChar32 c, const char *found[TKL__TEXT_READINGS_MAX])
     return count;
 }
 
+/* Of the syllables that begin so the shortest is the first. */
+tkl__text_syllable tkl__text_syllable_of(const char *text, size_t len)
+{
+    size_t low = 0, high = COUNT(syllables);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (strncmp(syllables[middle], text, len) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == COUNT(syllables) || strncmp(syllables[low], text, len) != 0)
+        return TKL__TEXT_SYLLABLE_NONE;
+    return syllables[low][len] == 0 ? TKL__TEXT_SYLLABLE_WHOLE : TKL__TEXT_SYLLABLE_BEGUN;
+}
+
+size_t tkl__text_letters(tkl_bytes text, tkl__text_letter letters[TKL__TEXT_FORMS_REACH],
+                         bool *chinese)
+{
+    size_t count = 0;
+    int32_t len = (int32_t)text.len;
+    *chinese = false;
+    for (int32_t at = 0; at < len && count < TKL__TEXT_FORMS_REACH;) {
+        UChar32 c;
+        int32_t start = at;
+        U8_NEXT(text.data, at, len, c);
+        tkl__text_letter *l = &letters[count++];
+        l->bytes = (tkl_bytes){text.data + start, (size_t)(at - start)};
+        l->count = tkl__text_readings(c, l->syllables);
+        *chinese = *chinese || l->count;
+    }
+    return count;
+}
+
 /* ---- Forms --------------------------------------------------------------- */
 
-/* A code point of the text: its bytes, or the ways to write it. */
-typedef struct letter {
-    tkl_bytes bytes;
-    const char *syllables[TKL__TEXT_READINGS_MAX];
-    size_t count; /* 0: not Chinese */
-} letter;
-
 typedef struct spelling {
-    letter letters[TKL__TEXT_FORMS_REACH];
+    tkl__text_letter letters[TKL__TEXT_FORMS_REACH];
     size_t count;
     size_t kept; /* letters that stay as they are */
     tkl__buf store;
     size_t ends[TKL__TEXT_FORMS_MAX]; /* of the forms in the store */
     size_t forms;
 } spelling;
-
-static bool take_letters(spelling *s, tkl_bytes text)
-{
-    bool chinese = false;
-    int32_t len = (int32_t)text.len;
-    for (int32_t at = 0; at < len && s->count < TKL__TEXT_FORMS_REACH;) {
-        UChar32 c;
-        int32_t start = at;
-        U8_NEXT(text.data, at, len, c);
-        letter *l = &s->letters[s->count++];
-        l->bytes = (tkl_bytes){text.data + start, (size_t)(at - start)};
-        l->count = tkl__text_readings(c, l->syllables);
-        chinese = chinese || l->count;
-    }
-    return chinese;
-}
 
 /* Whether what was written from `start` on is there already. */
 static bool is_known(const spelling *s, size_t start)
@@ -124,7 +135,7 @@ static void write_form(spelling *s, const size_t *chosen, bool initials)
     if (s->forms == TKL__TEXT_FORMS_MAX)
         return;
     for (size_t i = 0; i < s->count; i++) {
-        const letter *l = &s->letters[i];
+        const tkl__text_letter *l = &s->letters[i];
         if (l->count && s->store.len > start)
             tkl__buf_add(&s->store, &mark, 1);
         if (ways(s, i) == 0) {
@@ -205,8 +216,8 @@ static void write_mixed(spelling *s, void (*write)(spelling *s, bool initials))
         breaks++;
         s->kept = kept;
         write(s, false);
-        if (chinese_behind(s, kept) > 1)
-            write(s, true);
+        if (chinese_behind(s, kept) > 1 || s->letters[s->count - 1].count == 0)
+            write(s, true); /* else that is a beginning of the other */
     }
     s->kept = 0;
 }
@@ -222,9 +233,25 @@ static void write_all(spelling *s)
     write_mixed(s, write_others);
 }
 
+/* How each letter may be written. */
+static void write_letters(spelling *s)
+{
+    static const char chinese = TKL__TEXT_SYLLABLE, other = TKL__TEXT_OTHER;
+    for (size_t i = 0; i < s->count; i++) {
+        const tkl__text_letter *l = &s->letters[i];
+        tkl__buf_add(&s->store, l->count ? &chinese : &other, 1);
+        tkl__buf_addz(&s->store, ",");
+        tkl__buf_add(&s->store, l->bytes.data, l->bytes.len);
+        tkl__buf_addz(&s->store, ",");
+        for (size_t r = 0; r < l->count; r++)
+            tkl__buf_addf(&s->store, "%s,", l->syllables[r]);
+    }
+}
+
 static int give_forms(spelling *s, tkl__text_form_list *forms)
 {
-    size_t start = 0;
+    size_t start = 0, letters = s->store.len;
+    write_letters(s);
     if (s->store.failed)
         return TKL_ENOMEM;
     forms->store = malloc(s->store.len + 1);
@@ -236,6 +263,7 @@ static int give_forms(spelling *s, tkl__text_form_list *forms)
         start = s->ends[i];
     }
     forms->count = s->forms;
+    forms->letters = (tkl_bytes){forms->store + letters, s->store.len - letters};
     return TKL_OK;
 }
 
@@ -245,9 +273,11 @@ int tkl__text_icu_forms(tkl_bytes folded, tkl__text_form_list *forms)
     int rc = TKL_OK;
     if (!s)
         return TKL_ENOMEM;
-    s->count = s->kept = s->forms = 0;
+    bool chinese;
+    s->count = tkl__text_letters(folded, s->letters, &chinese);
+    s->kept = s->forms = 0;
     tkl__buf_init(&s->store);
-    if (take_letters(s, folded)) {
+    if (chinese) {
         write_all(s);
         rc = give_forms(s, forms);
     }
