@@ -308,6 +308,8 @@ int cli_queue_print_jobs(cli_session *cli, tkl_queue *queue, tkl_job_state state
     if (max < 1 || max > 1000 || skip < 0)
         return cli_usage(cli, "--max is 1 to 1000, --skip 0 or more");
     int failed = cli_end(cli, tkl_queue_peek(queue, state, (size_t)skip, (size_t)max, &listing));
+    if (!failed && listing->count == 0)
+        failed = cli_queue_known(cli, queue); /* a name that was mistyped */
     if (!failed)
         failed = print_jobs(cli, state, listing);
     tkl_listing_free(listing);

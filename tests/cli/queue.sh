@@ -145,7 +145,7 @@ yields .priorities '[{"priority":-1000,"ready":1},{"priority":1000,"ready":1}]'
 ends 0 tackle queue stats options
 has "$out" $'\nready         2\n'
 has "$out" "PRIORITY  READY"
-for verb in stats pause resume drain; do
+for verb in stats pause resume drain peek dead; do
     ends 1 tackle queue $verb nothing
     has "$err" "there is no queue 'nothing'"
 done
