@@ -47,13 +47,21 @@ static double script_time(tkl_client *client)
     return us;
 }
 
-/* Server time of a target, for each of its trips. */
+/* Server time of a target, for each of its trips: the least of several, as the machine may be busy.
+ */
 static double time_of(fixture *f, tkl_ads *ads, const char *age, const char *text,
                       tkl_ads_choice **choice)
 {
-    double before = script_time(f->client);
-    assert_ok(target_code(ads, PLACES, age, text, choice));
-    return (script_time(f->client) - before) / (double)(*choice)->trips;
+    double least = 0;
+    *choice = NULL;
+    for (int i = 0; i < 5; i++) {
+        tkl_ads_choice_free(*choice);
+        double before = script_time(f->client);
+        assert_ok(target_code(ads, PLACES, age, text, choice));
+        double time = (script_time(f->client) - before) / (double)(*choice)->trips;
+        least = i == 0 || time < least ? time : least;
+    }
+    return least;
 }
 
 /* All ads are in the way, and in hundreds of lists: each is looked at once or twice, and no step is
@@ -100,10 +108,84 @@ static void words_times_locations_of_a_page_are_at_most_300(void **state)
     tkl_ads_close(ads);
 }
 
+/* ---- Words that the index has no room for -------------------------------- */
+
+enum { CROWD = 8, CROWD_WORDS = 60 };
+
+static unsigned draw(unsigned *seed, unsigned below)
+{
+    *seed = *seed * 1103515245U + 12345U;
+    return (*seed >> 16) % below;
+}
+
+/* Different words of CROWD_WORDS. */
+static void draw_words(unsigned *seed, unsigned count, char *text)
+{
+    unsigned first = draw(seed, CROWD_WORDS);
+    *text = 0;
+    for (unsigned i = 0; i < count; i++)
+        text += sprintf(text, "w%u ", (first + i * 7) % CROWD_WORDS);
+}
+
+/* The best of all ads, each looked at by itself. */
+static double best_score(tkl_ads *ads, const char *places, const char *text)
+{
+    double best = 0;
+    for (int i = 0; i < CROWD; i++) {
+        char *name = test_format("ad%d", i);
+        tkl_ads_choice *c = explain_page(ads, name, places, NULL, text);
+        best = c->score > best ? c->score : best;
+        tkl_ads_choice_free(c);
+        free(name);
+    }
+    return best;
+}
+
+/* An ad learns at a place of its own: with words it is liked, more or less. */
+static void add_learned(tkl_ads *ads, int number, unsigned *seed)
+{
+    char name[16], own[16], places[64], text[TKL_ADS_WORDS_MAX * 5];
+    sprintf(name, "ad%d", number);
+    sprintf(own, "only%d", number);
+    sprintf(places, PLACES ",%s", own);
+    draw_words(seed, TKL_ADS_WORDS_MAX, text);
+    add_ad(ads, (advert){name, TKL_ADS_CPC, 1, .locations = places, .text = text});
+    for (unsigned i = 0; i < 80; i++) {
+        tkl_ads_choice *c;
+        draw_words(seed, i % 3, text);
+        assert_ok(target_code(ads, own, NULL, text, &c));
+        if (c->count && draw(seed, 3))
+            assert_ok(tkl_ads_click(ads, c->target));
+        tkl_ads_choice_free(c);
+    }
+}
+
+/* 40 words at 9 locations: the index has seven of them, the ad's own place covers the others. */
+static void words_that_are_not_in_the_index_count(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, &(tkl_ads_options){.smoothing = 5});
+    unsigned seed = 3;
+    for (int i = 0; i < CROWD; i++)
+        add_learned(ads, i, &seed);
+    for (int i = 0; i < 150; i++) {
+        char text[64];
+        const char *places = draw(&seed, 2) ? "p3" : "p1,p7";
+        draw_words(&seed, draw(&seed, 4), text);
+        double best = best_score(ads, places, text);
+        tkl_ads_choice *c;
+        assert_ok(target_code(ads, places, NULL, text, &c));
+        assert_true(c->score == best);
+        tkl_ads_choice_free(c);
+    }
+    tkl_ads_close(ads);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(steps_over_the_most_lists_are_short),
+        TEST(words_that_are_not_in_the_index_count),
         TEST(words_times_locations_of_a_page_are_at_most_300),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
