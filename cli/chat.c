@@ -511,7 +511,9 @@ static const cli_verb verbs[] = {
         .summary = "an interactive session: lines typed are sent, messages are printed",
         .details =
             "Messages are acknowledged when they are printed. Those sent by this session are\n"
-            "not shown. Ends with the end of standard input (Ctrl-D); the member stays one.",
+            "not shown. Ends with the end of standard input (Ctrl-D); the member stays one.\n"
+            "On a terminal it goes on when the server is away, and says what was not sent;\n"
+            "otherwise it ends then.",
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat send \"$chat\" ann 'lunch at noon?'\n"
                    "echo 'make it one' | tackle chat talk \"$chat\" bob",

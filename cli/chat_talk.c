@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * `tackle chat talk`: a thread prints what comes, the main thread sends what is typed. Either may
- * end the session: the end of standard input, or a chat that is gone.
+ * end the session: the end of standard input, or a chat that is gone. On a terminal it goes on when
+ * the server is away: who types sees what was not sent, and can type it again. Lines of a file or a
+ * pipe must not get lost unseen: there the session ends.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +17,10 @@
 #include "chat.h"
 #include "out.h"
 
-enum { ROOM = 65536 }; /* the longest line that is sent as one message */
+enum {
+    ROOM = 65536,  /* the longest line that is sent as one message */
+    AWAY_MS = 250, /* between two attempts to reach a server that is away */
+};
 
 typedef struct talk {
     cli_session *cli;
@@ -24,11 +29,20 @@ typedef struct talk {
     pthread_mutex_t sending; /* a message is printed only when its id could be noted as our own */
     int64_t *own;            /* ids that this session has sent and not seen yet */
     size_t own_count;
+    int64_t unacked;   /* printed up to here, and the acknowledgement failed; 0: it did not */
+    bool by_hand;      /* a person types */
+    bool away;         /* the printer has said that the server is away */
+    atomic_bool over;  /* the printer must end */
     int ended[2];      /* a pipe: the receiving end is readable when the printer has ended */
     atomic_int result; /* of the printer */
     char line[ROOM];
     size_t line_len;
 } talk;
+
+static bool sits_out(const talk *t, int rc)
+{
+    return t->by_hand && (tkl_is_transient(rc) || rc == TKL_FULL);
+}
 
 /* ---- Printing ------------------------------------------------------------ */
 
@@ -58,7 +72,7 @@ static void print_others(talk *t, const tkl_messages *messages)
     if (messages->missed > 0)
         fprintf(stderr, "(%" PRId64 " messages were removed unread)\n", messages->missed);
     for (size_t i = 0; i < messages->count; i++)
-        if (!is_own(t, messages->items[i].id))
+        if (messages->items[i].id > t->unacked && !is_own(t, messages->items[i].id))
             print_message(&messages->items[i]);
     pthread_mutex_unlock(&t->sending);
 }
@@ -70,13 +84,22 @@ static int print_next(talk *t, int64_t wait_ms)
     int rc = tkl_chat_fetch(t->chat, t->member, 100, wait_ms, &messages);
     if (rc != TKL_OK)
         return rc;
+    int64_t last = messages->items[messages->count - 1].id;
     print_others(t, messages);
-    if (fflush(stdout) == 0)
-        rc = tkl_chat_ack(t->chat, t->member, messages->items[messages->count - 1].id, NULL);
-    else
-        rc = TKL_EIO;
+    rc = fflush(stdout) == 0 ? tkl_chat_ack(t->chat, t->member, last, NULL) : TKL_EIO;
+    t->unacked = rc == TKL_OK ? 0 : last;
     tkl_messages_free(messages);
     return rc;
+}
+
+/* Says it once. */
+static void wait_for_server(talk *t)
+{
+    if (!t->away)
+        fprintf(stderr, "(the server is away: %s)\n", tkl_errmsg());
+    t->away = true;
+    for (int i = 0; i < AWAY_MS && !t->over; i += 10)
+        usleep(10000);
 }
 
 /* Reported here, since the text of an error belongs to the thread it happened in. */
@@ -86,8 +109,12 @@ static void *print_all(void *arg)
     int rc;
     do {
         rc = print_next(t, -1);
-    } while (rc == TKL_OK || rc == TKL_EMPTY);
-    if (rc != TKL_EINTR)
+        if (sits_out(t, rc) && rc != TKL_EINTR)
+            wait_for_server(t);
+        else
+            t->away = false;
+    } while (!t->over && (rc == TKL_OK || rc == TKL_EMPTY || sits_out(t, rc)));
+    if (rc != TKL_EINTR && !t->over)
         t->result = cli_end(t->cli, rc);
     close(t->ended[1]);
     return NULL;
@@ -116,7 +143,11 @@ static int send_line(talk *t, tkl_bytes line)
     if (rc == TKL_OK)
         rc = note_own(t, id);
     pthread_mutex_unlock(&t->sending);
-    return cli_end(t->cli, rc);
+    if (!sits_out(t, rc))
+        return cli_end(t->cli, rc);
+    fprintf(stderr, "(%s: %s)\n", tkl_is_unknown(rc) ? "it may not have been sent" : "not sent",
+            tkl_errmsg());
+    return CLI_OK;
 }
 
 /* Sends the whole lines among what was read, and keeps the rest. `all`: the rest, too. */
@@ -145,12 +176,13 @@ static int send_all(talk *t)
     struct pollfd files[] = {{STDIN_FILENO, POLLIN, 0}, {t->ended[0], POLLIN, 0}};
     int failed = CLI_OK;
     while (!failed) {
-        if (poll(files, 2, -1) < 0 && errno != EINTR)
+        if (poll(files, 2, -1) < 0) {
+            if (errno == EINTR)
+                continue;
             return cli_fail(t->cli, CLI_FAILURE, "poll: %s", strerror(errno));
+        }
         if (files[1].revents)
             return CLI_OK;
-        if (!files[0].revents)
-            continue;
         ssize_t n = read(STDIN_FILENO, t->line + t->line_len, sizeof t->line - t->line_len);
         if (n <= 0)
             return send_lines(t, true);
@@ -169,6 +201,7 @@ static int run(talk *t)
     if (pthread_create(&printer, NULL, print_all, t) != 0)
         return cli_fail(t->cli, CLI_FAILURE, "no thread");
     int failed = send_all(t);
+    t->over = true;
     tkl_interrupt(client);
     pthread_join(printer, NULL);
     tkl_resume(client);
@@ -185,6 +218,7 @@ int cli_chat_talk(cli_session *cli)
         return cli_end(cli, TKL_ENOMEM);
     t->cli = cli;
     t->member = tkl_str(cli->argv[1]);
+    t->by_hand = isatty(STDIN_FILENO);
     pthread_mutex_init(&t->sending, NULL);
     int failed = cli_chat_open(cli, 0, &t->chat);
     if (!failed) {
