@@ -355,17 +355,22 @@ static void step_event(tkl_ads *set, bool action)
     model_ad *ad = &ads[t->ad];
     bool *done = action ? &t->acted : &t->clicked;
     int rc = action ? tkl_ads_action(set, tkl_str(t->id)) : tkl_ads_click(set, tkl_str(t->id));
-    if (*done) {
-        assert_code(rc, TKL_EXISTS);
-        return;
-    }
     if (!ad->there || ad->serial != t->serial) {
         assert_code(rc, TKL_NOTFOUND);
+        return;
+    }
+    if (*done) {
+        assert_code(rc, TKL_EXISTS);
         return;
     }
     assert_ok(rc);
     *done = true;
     unsigned words = t->words & ad->words;
+    for (int w = 0; w < WORDS; w++) {
+        const counts *c = &ad->of_word[w];
+        if ((action ? c->actions : c->clicks) >= c->views)
+            words &= ~(1U << w);
+    }
     ad->sum.clicks += !action;
     ad->sum.actions += action;
     for (int w = 0; w < WORDS; w++) {

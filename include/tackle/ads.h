@@ -180,7 +180,7 @@ TKL_API int tkl_ads_explain(tkl_ads *ads, const tkl_ads_page *page, tkl_bytes na
 
 /* Counts a click, or an action, for the ad and the words that matched. Each counts once for a
  * target, in any order. TKL_EXISTS: it was counted before. TKL_NOTFOUND: the target is unknown to
- * these ads or has expired, or its ad was removed. */
+ * these ads or has expired; or its ad was removed, counted before or not. */
 TKL_API int tkl_ads_click(tkl_ads *ads, tkl_bytes target) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_ads_action(tkl_ads *ads, tkl_bytes target) TKL_NONNULL(1) TKL_CHECK;
 

@@ -228,9 +228,19 @@ static int ask_stat(tkl_ads *ads, tkl_reply **replies)
     return rc;
 }
 
+#define LARGEST_NUMBER INT64_C(9999999999999999)
+
+/* As in record.inc.lua: a number that cannot have been counted is 0. */
+static int64_t counted(const tkl_reply *reply)
+{
+    int64_t number = tkl_reply_int(reply);
+    return number < 0 || number > LARGEST_NUMBER ? 0 : number;
+}
+
 /* As read_average() in rate.inc.lua, per 1000 views. */
 static double per_1k(int64_t views, int64_t events, int64_t smoothing)
 {
+    events = events < views ? events : views;
     if (smoothing)
         return 1000 * ((double)events + FIRST_EVENTS) / ((double)views + FIRST_VIEWS);
     if (views > 0 && events > 0)
@@ -248,7 +258,7 @@ int tkl_ads_stat(tkl_ads *ads, tkl_ads_stats *stats)
     const tkl_reply *meta = tkl_reply_at(replies, 0);
     int64_t number[5];
     for (size_t i = 0; i < 5; i++)
-        number[i] = tkl_reply_int(tkl_reply_at(meta, i));
+        number[i] = counted(tkl_reply_at(meta, i));
     if (tkl_reply_is_nil(tkl_reply_at(meta, 0)))
         rc = tkl__no(TKL_NOTFOUND);
     else

@@ -70,6 +70,8 @@ typedef struct tkl__ads_room {
     char *at;
 } tkl__ads_room;
 
+/* Of all texts in an array. */
+size_t tkl__ads_bytes_in(const tkl_reply *list);
 tkl_bytes tkl__ads_copy(tkl__ads_room *room, tkl_bytes bytes);
 /* The same for what tkl__ads_fold() made. */
 tkl_bytes tkl__ads_unfold(tkl__ads_room *room, tkl_bytes bytes);

@@ -38,6 +38,18 @@ local function words_left(matched, values)
   return words
 end
 
+-- Those with more views than events: the views of a word that the ad had lost meanwhile are gone.
+local function words_viewed(ad, words)
+  local counts = #words > 0 and counts_of_words(ad, words, event)
+  local viewed = {}
+  for i, word in ipairs(words) do
+    if counted(counts[2 * i - 1]) > counted(counts[2 * i]) then
+      viewed[#viewed + 1] = word
+    end
+  end
+  return viewed
+end
+
 local stored = redis.call('HGET', META, 'smoothing')
 if stored and smoothing ~= '' and smoothing ~= stored then
   return {'smoothing', stored}
@@ -47,18 +59,22 @@ local ad, serial, paid_as, price, matched, counted_by = unpack(view)
 if not ad then
   return {'unknown'}
 end
-if counted_by then
-  return {counted_by == token and 'counted' or 'before'}
+if counted_by == token then
+  return {'counted'}
 end
 local terms = read_terms(ad)
 if not terms or tonumber(serial or '') ~= terms.serial then
   return {'removed'}
+end
+if counted_by then
+  return {'before'}
 end
 check_types({COUNTS, WORDS, HEADS}, {INDEX, DUE})
 local cost = EVENT[paid_as] == event and tonumber(price or '')
 local values = read_values(ad)
 local words = words_left(matched or '', values)
 check_counts(event, paid_as or terms.type, ad, words)
+words = words_viewed(ad, words)
 redis.call('HSET', TARGET, event, token)
 redis.call('PEXPIRE', TARGET, keep, 'GT')
 count(event, ad, words)

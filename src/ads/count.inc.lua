@@ -2,8 +2,6 @@
 -- include: rate
 -- include: return
 
-local LONGEST_NUMBER = 16 -- digits
-
 local function check_numbers(key, fields)
   for _, text in ipairs(redis.call('HMGET', key, unpack(fields))) do
     if text and (not string.find(text, '^%-?%d+$') or #text > LONGEST_NUMBER) then

@@ -94,25 +94,17 @@ typedef struct sizes {
     size_t locations, needs, values, words, bytes;
 } sizes;
 
-static size_t bytes_in(const tkl_reply *list)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < tkl_reply_count(list); i++)
-        bytes += tkl_reply_bytes(tkl_reply_at(list, i)).len;
-    return bytes;
-}
-
 static sizes measure(const tkl_reply *reply)
 {
     const tkl_reply *needs = tkl_reply_at(reply, TKL__ADS_SHOW_NEEDS);
     sizes s = {.locations = tkl_reply_count(tkl_reply_at(reply, TKL__ADS_SHOW_LOCATIONS)),
                .needs = tkl_reply_count(needs),
                .words = tkl__ads_shown_words(reply),
-               .bytes = bytes_in(tkl_reply_at(reply, TKL__ADS_SHOW_LOCATIONS)) +
-                        bytes_in(tkl_reply_at(reply, TKL__ADS_SHOW_WORDS))};
+               .bytes = tkl__ads_bytes_in(tkl_reply_at(reply, TKL__ADS_SHOW_LOCATIONS)) +
+                        tkl__ads_bytes_in(tkl_reply_at(reply, TKL__ADS_SHOW_WORDS))};
     for (size_t i = 0; i < s.needs; i++) {
         s.values += tkl_reply_count(tkl_reply_at(needs, i));
-        s.bytes += bytes_in(tkl_reply_at(needs, i));
+        s.bytes += tkl__ads_bytes_in(tkl_reply_at(needs, i));
     }
     return s;
 }

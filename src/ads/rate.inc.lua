@@ -4,10 +4,12 @@
 local EVENT = {cpc = 'clicks', cpa = 'actions'} -- what such an ad is paid for
 local FIRST_VIEWS, FIRST_EVENTS = 1000, 1       -- what the average of a type starts from
 
+-- From 0 to 1: more events than views were not counted by us.
 local function rate_of(views, events, expected, smoothing)
   if views == 0 then
     return expected
   end
+  events = math.min(events, views)
   if smoothing == 0 then
     return events / views
   end
@@ -19,7 +21,8 @@ end
 local function read_average(kind)
   local meta = redis.call('HMGET', META, 'smoothing', kind .. ' views', kind .. ' ' .. EVENT[kind])
   local smoothing = counted(meta[1])
-  local views, events = counted(meta[2]), counted(meta[3])
+  local views = counted(meta[2])
+  local events = math.min(views, counted(meta[3]))
   if smoothing > 0 then
     return (events + FIRST_EVENTS) / (views + FIRST_VIEWS), smoothing
   end

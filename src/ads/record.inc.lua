@@ -83,9 +83,11 @@ local function read_values(ad)
   return values
 end
 
--- A number that was counted; what is missing is 0.
+local LONGEST_NUMBER = 16 -- digits
+
+-- A number that was counted; what is missing or cannot be one is 0.
 local function counted(text)
-  return tonumber(text or 0) or 0
+  return text and #text <= LONGEST_NUMBER and string.find(text, '^%d+$') and tonumber(text) or 0
 end
 
 local function damaged_number(key)

@@ -44,14 +44,6 @@ typedef struct reply_form {
     size_t type, score, base, location, unmet, matches;
 } reply_form;
 
-static size_t bytes_of(const tkl_reply *reply)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < tkl_reply_count(reply); i++)
-        bytes += tkl_reply_bytes(tkl_reply_at(reply, i)).len;
-    return bytes;
-}
-
 static void read_matches(const tkl_reply *reply, size_t from, tkl_ads_choice *c,
                          tkl_ads_match *matches, tkl__ads_room *room)
 {
@@ -75,8 +67,8 @@ static int make_choice(const tkl_reply *reply, const reply_form *form, tkl_bytes
 {
     size_t all = tkl_reply_count(reply);
     size_t count = all > form->matches ? (all - form->matches) / 2 : 0;
-    tkl_ads_choice *c = calloc(1, sizeof *c + count * sizeof(tkl_ads_match) + bytes_of(reply) +
-                                      target.len + ad.len);
+    tkl_ads_choice *c = calloc(1, sizeof *c + count * sizeof(tkl_ads_match) +
+                                      tkl__ads_bytes_in(reply) + target.len + ad.len);
     if (!c)
         return tkl__nomem();
     tkl_ads_match *matches = (tkl_ads_match *)(c + 1);

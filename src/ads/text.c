@@ -207,6 +207,14 @@ int tkl__ads_words(tkl_bytes text, size_t max, tkl__ads_list *list, bool *more)
 
 /* ---- Results ------------------------------------------------------------- */
 
+size_t tkl__ads_bytes_in(const tkl_reply *list)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < tkl_reply_count(list); i++)
+        bytes += tkl_reply_bytes(tkl_reply_at(list, i)).len;
+    return bytes;
+}
+
 tkl_bytes tkl__ads_copy(tkl__ads_room *room, tkl_bytes bytes)
 {
     tkl_bytes copy = {room->at, bytes.len};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/adverts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,4 +181,10 @@ double bonus_of(tkl_ads *ads, const char *name, const char *word)
     assert_true(bonus > -1e300);
     tkl_ads_info_free(info);
     return bonus;
+}
+
+void assert_near(double got, double expected)
+{
+    if (fabs(got - expected) > 1e-12)
+        fail_msg("got %.17g, expected %.17g", got, expected);
 }

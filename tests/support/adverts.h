@@ -50,5 +50,7 @@ target_id show_ad(tkl_ads *ads, const char *text);
 tkl_ads_info *info_of(tkl_ads *ads, const char *name); /* free it */
 double ecpm_of(tkl_ads *ads, const char *name);
 double bonus_of(tkl_ads *ads, const char *name, const char *word);
+/* Fails unless the numbers are the same but for rounding. */
+void assert_near(double got, double expected);
 
 #endif
