@@ -333,7 +333,7 @@ static const cli_verb verbs[] = {
         .args = "NAME",
         .summary = "a line on the terminal that is completed while you type",
         .options = hint_options,
-        .details = "Tab takes the first suggestion, Enter ends and prints the line.",
+        .details = "Tab takes the first suggestion, Enter ends and prints the line, Ctrl-C ends.",
         .example = "tackle suggest feed queries weather wedding\n"
                    "tackle suggest hint queries w   # or on a terminal: tackle suggest try queries",
         .run = try_line,

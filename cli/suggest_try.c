@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
  * A line on the terminal that is completed while it is typed: the suggestions stand below it. Tab
- * takes the first of them, Enter ends.
+ * takes the first of them, Enter ends and prints the line, Ctrl-C ends without.
+ *
+ * Each row is cut to the width of the terminal: a row that wraps would move all others.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "out.h"
 #include "suggest.h"
 
-enum { LINE_MAX_BYTES = 400, TAB = 9, ESCAPE = 27, CTRL_C = 3, CTRL_D = 4, CTRL_U = 21 };
+enum { LINE_MAX_BYTES = 400, TAB = 9, ESCAPE = 27, CTRL_D = 4, CTRL_U = 21 };
+
+#define CLEAR "\r\033[J" /* the line and all below */
 
 typedef struct line {
     cli_session *cli;
@@ -23,37 +30,123 @@ typedef struct line {
     tkl_suggestions *found; /* NULL: none yet */
 } line;
 
+/* ---- Characters ---------------------------------------------------------- */
+
+static bool continues(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* Where the code point before `end` begins. */
+static size_t back(const char *text, size_t end)
+{
+    while (end > 0 && continues(text[--end]))
+        ;
+    return end;
+}
+
+/* A code point that belongs to the character before it: a mark, a joiner, a colour of skin. */
+static bool is_attached(const char *text, size_t from, size_t to)
+{
+    wchar_t c = 0;
+    mbstate_t state = {0};
+    size_t used = mbrtowc(&c, text + from, to - from, &state);
+    if (used == 0 || used > to - from)
+        return false;
+    return wcwidth(c) == 0 || (c >= 0x1f3fb && c <= 0x1f3ff);
+}
+
+static bool is_joiner(const char *text, size_t from, size_t to)
+{
+    return to - from == 3 && memcmp(text + from, "\xe2\x80\x8d", 3) == 0;
+}
+
+/* Where the character before `end`, as users see it, begins. */
+static size_t back_character(const char *text, size_t end)
+{
+    size_t from = back(text, end);
+    while (from > 0 && (is_attached(text, from, end) || is_joiner(text, back(text, from), from))) {
+        end = from;
+        from = back(text, end);
+    }
+    return from;
+}
+
 /* ---- Drawing ------------------------------------------------------------- */
 
-static void draw_suggestion(const tkl_suggestion *s)
+typedef struct screen {
+    size_t columns, rows;
+} screen;
+
+static screen size_of_terminal(void)
 {
-    printf("\r\n  ");
+    struct winsize size;
+    bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+    return known ? (screen){size.ws_col, size.ws_row} : (screen){80, 24};
+}
+
+/* Cuts characters off the end of a text that is wider than `columns`. */
+static void cut_end(char *text, size_t columns)
+{
+    size_t len = strlen(text);
+    while (len > 0 && cli_width(text) > columns)
+        text[len = back_character(text, len)] = 0;
+}
+
+/* The last part of a text that is not wider than `columns`. */
+static const char *tail_of(const char *text, size_t columns)
+{
+    while (*text && cli_width(text) > columns)
+        do
+            text++;
+        while (continues(*text));
+    return text;
+}
+
+static void draw_suggestion(const tkl_suggestion *s, size_t columns)
+{
+    char weight[32];
+    size_t used =
+        4 + (size_t)snprintf(weight, sizeof weight, "%s %g", s->corrected ? " ~" : "", s->weight);
     char *text = cli_escape(s->text, false);
-    printf("%s%s%s %g%s", text ? text : "", s->corrected ? " ~" : "", cli_color(stdout, CLI_DIM),
-           s->weight, cli_color(stdout, CLI_PLAIN));
+    if (text)
+        cut_end(text, columns > used ? columns - used : 0);
+    printf("\r\n");
+    if (columns > used)
+        printf("  %s%s%s%s", text ? text : "", cli_color(stdout, CLI_DIM), weight,
+               cli_color(stdout, CLI_PLAIN));
     free(text);
 }
 
 /* The line, the suggestions below it, and the cursor back in the line. */
 static void draw(const line *l)
 {
-    printf("\r\033[J> %.*s", (int)l->len, l->text);
-    for (size_t i = 0; i < l->found->count; i++)
-        draw_suggestion(&l->found->items[i]);
-    if (l->found->count)
-        printf("\033[%zuA", l->found->count);
-    printf("\r\033[%zuC", 2 + cli_width(l->text));
+    screen size = size_of_terminal();
+    char *text = cli_escape((tkl_bytes){l->text, l->len}, false);
+    const char *shown = tail_of(text ? text : "", size.columns > 4 ? size.columns - 4 : 0);
+    size_t count = l->found->count < size.rows - 1 ? l->found->count : size.rows - 1;
+    printf(CLEAR "> %s", shown);
+    for (size_t i = 0; i < count; i++)
+        draw_suggestion(&l->found->items[i], size.columns);
+    if (count)
+        printf("\033[%zuA", count);
+    printf("\r\033[%zuC", 2 + cli_width(shown));
     fflush(stdout);
+    free(text);
 }
 
+/* An error is reported on an empty line. */
 static int refresh(line *l)
 {
     tkl_suggestions_free(l->found);
-    int failed = cli_end(
-        l->cli, tkl_suggest_hint(l->suggest, (tkl_bytes){l->text, l->len}, l->count, &l->found));
-    if (!failed)
-        draw(l);
-    return failed;
+    int rc = tkl_suggest_hint(l->suggest, (tkl_bytes){l->text, l->len}, l->count, &l->found);
+    if (rc != TKL_OK) {
+        printf(CLEAR);
+        fflush(stdout);
+        return cli_end(l->cli, rc);
+    }
+    draw(l);
+    return CLI_OK;
 }
 
 /* ---- Typing -------------------------------------------------------------- */
@@ -67,8 +160,7 @@ static void set(line *l, tkl_bytes text)
 
 static void erase_character(line *l)
 {
-    while (l->len > 0 && ((unsigned char)l->text[--l->len] & 0xc0) == 0x80)
-        ;
+    l->len = back_character(l->text, l->len);
     l->text[l->len] = 0;
 }
 
@@ -93,7 +185,7 @@ static void type(line *l, const char *keys, size_t len)
 static bool ends(const char *keys, size_t len)
 {
     for (size_t i = 0; i < len; i++)
-        if (keys[i] == '\r' || keys[i] == '\n' || keys[i] == CTRL_C || keys[i] == CTRL_D)
+        if (keys[i] == '\r' || keys[i] == '\n' || keys[i] == CTRL_D)
             return true;
     return false;
 }
@@ -109,22 +201,58 @@ static int loop(line *l)
         type(l, keys, (size_t)len);
         failed = refresh(l);
     }
-    printf("\r\033[J");
+    if (!failed)
+        printf(CLEAR);
+    fflush(stdout);
     return failed;
+}
+
+/* ---- The terminal -------------------------------------------------------- */
+
+static const int fatal[] = {SIGINT, SIGTERM, SIGHUP};
+static struct termios before;
+
+/* Also while a server does not answer. A terminal without echo would stay behind. */
+static void on_signal(int number)
+{
+    ssize_t ignored = write(STDOUT_FILENO, CLEAR, sizeof CLEAR - 1);
+    (void)ignored;
+    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void on_fatal(void (*handler)(int))
+{
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+        signal(fatal[i], handler);
+}
+
+/* Ctrl-C is the one key that sends a signal. */
+static void take_terminal(void)
+{
+    struct termios raw = before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    raw.c_iflag &= ~(tcflag_t)(ICRNL | IXON);
+    raw.c_cc[VQUIT] = raw.c_cc[VSUSP] = _POSIX_VDISABLE;
+    on_fatal(on_signal);
+    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+}
+
+static void give_terminal_back(void)
+{
+    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    on_fatal(SIG_DFL);
 }
 
 int cli_suggest_try(cli_session *cli, tkl_suggest *suggest, size_t count)
 {
-    struct termios before, raw;
     line l = {.cli = cli, .suggest = suggest, .count = count};
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before) != 0)
         return cli_usage(cli, "this is for a terminal");
-    raw = before;
-    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
-    raw.c_iflag &= ~(tcflag_t)(ICRNL | IXON);
-    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    take_terminal();
     int failed = loop(&l);
-    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    give_terminal_back();
     if (!failed && l.len)
         printf("%s\n", l.text);
     tkl_suggestions_free(l.found);

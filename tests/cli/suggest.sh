@@ -56,6 +56,23 @@ if command -v script >/dev/null; then
         script -qec 'tackle suggest try try' /dev/null)
     has "$out" "> we"
     is "the line" "$(tail -n 1 <<<"$out" | tr -d '\r' | sed 's/.*\x1b\[J//')" weather
+
+    # Backspace takes a character as users see it: a letter with its mark, an emoji with its colour.
+    out=$( (sleep 0.5; printf 'xe\xcc\x81\177\xf0\x9f\x91\x8d\xf0\x9f\x8f\xbd\177'; sleep 0.3; printf '\r'; sleep 0.3) |
+        script -qec 'tackle suggest try try' /dev/null)
+    is "erased" "$(tail -n 1 <<<"$out" | tr -d '\r' | sed 's/.*\x1b\[J//')" x
+
+    # Rows are as wide as the terminal: the line shows its end.
+    out=$( (sleep 0.5; printf '%s' 0123456789abcdefghij; sleep 0.3; printf '\r'; sleep 0.3) |
+        script -qec 'stty cols 12 rows 5; tackle suggest try try' /dev/null)
+    has "$out" "> cdefghij"
+    is "the whole line" "$(tail -n 1 <<<"$out" | tr -d '\r' | sed 's/.*\x1b\[J//')" 0123456789abcdefghij
+
+    # Ctrl-C ends without a line, and leaves the terminal as it was.
+    out=$( (sleep 0.5; printf 'we'; sleep 0.3; printf '\003'; sleep 0.3) |
+        script -qec 'trap : INT; tackle suggest try try; echo "ended $?"; stty -a | grep -o -- " -*echo "' /dev/null)
+    has "$out" "ended 130"
+    has "$out" " echo "
 fi
 
 # The permissions that docs/suggest.md names are enough.
