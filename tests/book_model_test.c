@@ -145,7 +145,9 @@ static void find(const model *m, tkl_book *book, const char *text)
     for (size_t i = 0; i < answers->count; i++) {
         const tkl_book_answer *a = &answers->items[i];
         check_answer(m, a, seen);
-        assert_int_equal(a->match, group_of_text(m, m->texts[number_of(a->id)], query));
+        const char *whole = m->texts[number_of(a->id)];
+        if ((int)a->match != group_of_text(m, whole, query))
+            fail_msg("'%s' in '%s' was found as %s", query, whole, tkl_book_match_name(a->match));
         assert_true((int)a->match >= last);
         last = (int)a->match;
     }
@@ -195,8 +197,17 @@ static void change(model *m, tkl_book *book)
         *m->texts[i] = 0;
         return;
     }
+    tkl_book_entry entry = {.id = tkl_str(id)};
+    if (draw(3) == 0) {
+        char text[64];
+        draw_text(text);
+        assert_code(tkl_book_rename(book, &entry, tkl_str(text)), was ? TKL_OK : TKL_NOTFOUND);
+        if (was)
+            strcpy(m->texts[i], text);
+        return;
+    }
     draw_text(m->texts[i]);
-    tkl_book_entry entry = {.id = tkl_str(id), .text = tkl_str(m->texts[i])};
+    entry.text = tkl_str(m->texts[i]);
     assert_ok(tkl_book_add(book, &entry, 1, &number));
     assert_int_equal(number, !was);
 }

@@ -20,12 +20,11 @@ end
 local function read_mixes(arguments, first)
   local mixes = {}
   for i = first, #arguments, 3 do
-    local initials, above, inside = arguments[i], arguments[i + 1], arguments[i + 2]
     mixes[#mixes + 1] = {
-      initials = initials,
-      above = above,
-      pattern = '^' .. inside,
-      inside = '^[^%z]-' .. inside, -- within the first line
+      initials = arguments[i],
+      above = arguments[i + 1],
+      pattern = '^[\30\31]' .. arguments[i + 2], -- at the beginning
+      inside = '^[^%z]-\31' .. arguments[i + 2], -- at any Chinese character
     }
   end
   return mixes

@@ -61,7 +61,8 @@ static void add_literal(tkl__buf *out, tkl_bytes bytes)
     }
 }
 
-/* For each part: a character that may be written so. See `letters` of tkl__text_form_list. */
+/* For each part: a character that may be written so. What stands before the first one is up to the
+ * script. See `letters` of tkl__text_form_list. */
 static void add_pattern(tkl__buf *out, const tkl__text_mix *mix)
 {
     tkl__buf escaped;
@@ -70,7 +71,7 @@ static void add_pattern(tkl__buf *out, const tkl__text_mix *mix)
         const tkl__text_mix_part *part = &mix->parts[i];
         tkl__buf_clear(&escaped);
         tkl__lex_escape(&escaped, part->bytes);
-        tkl__buf_addz(out, "[\x1e\x1f][^\x1e\x1f]*,");
+        tkl__buf_addz(out, i ? "[\x1e\x1f][^\x1e\x1f]*," : "[^\x1e\x1f]*,");
         add_literal(out, (tkl_bytes){escaped.data, escaped.len});
         tkl__buf_addz(out, part->whole ? "," : "");
         tkl__buf_addz(out, i + 1 < mix->count ? "[^\x1e\x1f]*" : "");
