@@ -1,51 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting: many waiters over one connection, each hears what is meant for it, and an end of the
- * connection is told to all.
+ * Waiting: many waiters over one connection, each of which hears what is meant for it.
  *
  * ctest: label threads
  */
 #include <stdatomic.h>
 #include <sys/eventfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/clock.h"
-#include "core/wait.h"
 #include "support/certs.h"
 #include "support/fixture.h"
+#include "support/listeners.h"
 #include "support/proxy.h"
-
-static int64_t in(int64_t ms)
-{
-    return tkl__deadline_ms(ms);
-}
-
-static void listen_to(tkl_client *client, const char *channel, const char *id, tkl__waiter *waiter)
-{
-    assert_ok(tkl__listen(client, tkl_str(channel), tkl_str(id), in(20000), waiter));
-}
-
-static void assert_event(tkl__event got, tkl__event expected)
-{
-    static const char *const names[] = {"MESSAGE", "LOOK", "CUT", "TIME_UP", "INTERRUPTED"};
-    if (got != expected)
-        fail_msg("expected %s, got %s", names[expected], names[got]);
-}
-
-static void assert_hears(tkl__waiter *waiter, const char *expected)
-{
-    tkl_bytes message;
-    assert_event(tkl__await(waiter, in(20000), &message), TKL__MESSAGE);
-    assert_int_equal(message.len, strlen(expected));
-    assert_memory_equal(message.data, expected, message.len);
-}
-
-static void assert_hears_nothing(tkl__waiter *waiter, int64_t ms)
-{
-    tkl_bytes message;
-    assert_event(tkl__await(waiter, in(ms), &message), TKL__TIME_UP);
-}
 
 /* ---- Messages ------------------------------------------------------------ */
 
@@ -97,7 +63,7 @@ static void an_empty_id_hears_everything(void **state)
     listen_to(f->client, "channel", "", &waiter);
     server_do(f->server, "SPUBLISH channel %b", "a\0b", (size_t)3);
     tkl_bytes message;
-    assert_event(tkl__await(&waiter, in(20000), &message), TKL__MESSAGE);
+    assert_event(tkl__await(&waiter, ms_from_now(20000), &message), TKL__MESSAGE);
     assert_int_equal(message.len, 3);
     assert_memory_equal(message.data, "a\0b", 3);
     server_do(f->server, "SPUBLISH channel %b", "", (size_t)0);
@@ -167,21 +133,15 @@ static void a_look_comes_at_its_time(void **state)
     tkl__waiter waiter;
     listen_to(f->client, "channel", "", &waiter);
     int64_t start = test_now_ms();
-    tkl__look_at(&waiter, in(100));
+    tkl__look_at(&waiter, ms_from_now(100));
     tkl_bytes message;
-    assert_event(tkl__await(&waiter, in(20000), &message), TKL__LOOK);
+    assert_event(tkl__await(&waiter, ms_from_now(20000), &message), TKL__LOOK);
     assert_true(test_now_ms() - start >= 99);
     assert_hears_nothing(&waiter, 50);
     tkl__unlisten(&waiter);
 }
 
 /* ---- Many waiters -------------------------------------------------------- */
-
-typedef struct hall {
-    tkl_client *client;
-    atomic_int listening, heard, looked, cut;
-    int64_t patience_ms; /* of count_events() */
-} hall;
 
 /* Listens under an id of its own, on one of 16 channels, and hears one message. */
 static void wait_in_hall(void *arg, int index)
@@ -259,7 +219,7 @@ static void wait_here_and_there(void *arg, int index)
     }
     atomic_store(&w->settled, true);
     do /* it may be rung for because it could read now */
-        w->event = tkl__await_any(places, 3, w->bell, in(20000), &w->which, &message);
+        w->event = tkl__await_any(places, 3, w->bell, ms_from_now(20000), &w->which, &message);
     while (w->event == TKL__TIME_UP && !atomic_load(&w->called));
     snprintf(w->heard, sizeof w->heard, "%.*s", (int)message.len, message.data);
     for (int i = 0; i < 3; i++)
@@ -319,23 +279,6 @@ static void those_at_one_place_and_at_several_read_for_each_other(void **state)
     }
 }
 
-static void count_events(void *arg, int index)
-{
-    (void)index;
-    hall *h = arg;
-    tkl__waiter waiter;
-    listen_to(h->client, "channel", "nobody:", &waiter);
-    if (atomic_fetch_add(&h->listening, 1) == 0)
-        tkl__look_at(&waiter, in(300));
-    tkl_bytes message;
-    tkl__event event = tkl__await(&waiter, in(h->patience_ms), &message);
-    if (event == TKL__LOOK)
-        tkl__look_at(&waiter, TKL__FOREVER);
-    atomic_fetch_add(&h->looked, event == TKL__LOOK);
-    atomic_fetch_add(&h->cut, event == TKL__CUT);
-    tkl__unlisten(&waiter);
-}
-
 static void one_of_many_is_told_to_look(void **state)
 {
     fixture *f = *state;
@@ -352,7 +295,7 @@ static void look_once(void *arg, int index)
     tkl_bytes message;
     listen_to(h->client, "channel", "nobody:", &waiter);
     atomic_fetch_add(&h->listening, 1);
-    assert_event(tkl__await(&waiter, in(20000), &message), TKL__LOOK);
+    assert_event(tkl__await(&waiter, ms_from_now(20000), &message), TKL__LOOK);
     atomic_fetch_add(&h->looked, 1);
     tkl__unlisten(&waiter);
 }
@@ -365,12 +308,12 @@ static void a_look_asked_for_by_one_who_left_is_done_by_another(void **state)
     tkl__waiter first;
     tkl_bytes message;
     listen_to(f->client, "channel", "nobody:", &first);
-    tkl__look_at(&first, in(0));
-    assert_event(tkl__await(&first, in(20000), &message), TKL__LOOK);
+    tkl__look_at(&first, ms_from_now(0));
+    assert_event(tkl__await(&first, ms_from_now(20000), &message), TKL__LOOK);
     crew *others = crew_start(2, look_once, &h);
     eventually(atomic_load(&h.listening) == 2, 20000);
     test_sleep_ms(100);
-    tkl__look_at(&first, in(50));
+    tkl__look_at(&first, ms_from_now(50));
     tkl__unlisten(&first);
     crew_join(others);
 }
@@ -382,8 +325,8 @@ static void who_looks_and_leaves_without_a_word_is_replaced(void **state)
     tkl__waiter first;
     tkl_bytes message;
     listen_to(f->client, "channel", "nobody:", &first);
-    tkl__look_at(&first, in(0));
-    assert_event(tkl__await(&first, in(20000), &message), TKL__LOOK);
+    tkl__look_at(&first, ms_from_now(0));
+    assert_event(tkl__await(&first, ms_from_now(20000), &message), TKL__LOOK);
     crew *other = crew_start(1, look_once, &h);
     eventually(atomic_load(&h.listening) == 1, 20000);
     tkl__unlisten(&first);
@@ -436,7 +379,8 @@ static void a_refused_subscription_is_told_and_spoils_no_other(void **state)
     tkl__waiter waiter;
     listen_to(client, "open", "", &waiter);
     tkl__waiter refused;
-    assert_code(tkl__listen(client, tkl_str("closed"), tkl_str(""), in(5000), &refused), TKL_EAUTH);
+    assert_code(tkl__listen(client, tkl_str("closed"), tkl_str(""), ms_from_now(5000), &refused),
+                TKL_EAUTH);
     assert_contains(tkl_errmsg(), "NOPERM");
     tkl__unlisten(&refused);
     server_do(s, "SPUBLISH open sesame");
@@ -485,7 +429,7 @@ static void a_failed_subscription_passes_the_reading_on(void **state)
     eventually(atomic_load(&l.listens), 20000);
     proxy_hold(p, TO_CLIENT, true);
     tkl__waiter late;
-    int code = tkl__listen(client, tkl_str("another"), tkl_str(""), in(400), &late);
+    int code = tkl__listen(client, tkl_str("another"), tkl_str(""), ms_from_now(400), &late);
     assert_int_not_equal(code, TKL_OK);
     proxy_hold(p, TO_CLIENT, false);
     crew_join(reader);
@@ -493,195 +437,6 @@ static void a_failed_subscription_passes_the_reading_on(void **state)
     crew_join(sleeper);
     tkl_close(client);
     proxy_end(p);
-}
-
-/* ---- Ends of the connection ---------------------------------------------- */
-
-static void a_cut_is_told_to_all(void **state)
-{
-    fixture *f = *state;
-    proxy *p = proxy_start(f->server->socket);
-    hall h = {.client = test_open(proxy_url(p), NULL), .patience_ms = 20000};
-    crew *threads = crew_start(10, count_events, &h);
-    eventually(atomic_load(&h.listening) == 10, 20000);
-    proxy_cut(p);
-    crew_join(threads);
-    assert_int_equal(atomic_load(&h.cut) + atomic_load(&h.looked), 10);
-    assert_true(atomic_load(&h.cut) >= 9); /* one may have looked before */
-    tkl_close(h.client);
-    proxy_end(p);
-}
-
-static void after_a_cut_listening_works_again(void **state)
-{
-    fixture *f = *state;
-    tkl__waiter waiter;
-    listen_to(f->client, "channel", "", &waiter);
-    for (int i = 0; i < 3; i++) {
-        server_do(f->server, "CLIENT KILL TYPE pubsub");
-        tkl_bytes message;
-        assert_event(tkl__await(&waiter, in(20000), &message), TKL__CUT);
-        tkl__unlisten(&waiter);
-        listen_to(f->client, "channel", "", &waiter);
-        server_do(f->server, "SPUBLISH channel hello-again");
-        assert_hears(&waiter, "hello-again");
-    }
-    tkl__unlisten(&waiter);
-}
-
-static void a_restart_is_a_cut(void **state)
-{
-    (void)state;
-    server *s = server_start(NULL);
-    tkl_client *client = test_open(s->url, NULL);
-    tkl__waiter waiter;
-    listen_to(client, "channel", "", &waiter);
-    server_restart(s);
-    tkl_bytes message;
-    assert_event(tkl__await(&waiter, in(20000), &message), TKL__CUT);
-    tkl__unlisten(&waiter);
-    listen_to(client, "channel", "", &waiter);
-    server_do(s, "SPUBLISH channel hello-again");
-    assert_hears(&waiter, "hello-again");
-    tkl__unlisten(&waiter);
-    tkl_close(client);
-    server_end(s);
-}
-
-static void a_frozen_server_does_not_hold_up_listening(void **state)
-{
-    fixture *f = *state;
-    tkl__waiter waiter;
-    server_freeze(f->server);
-    int64_t start = test_now_ms();
-    int code = tkl__listen(f->client, tkl_str("channel"), tkl_str(""), in(200), &waiter);
-    int64_t took = test_now_ms() - start;
-    server_thaw(f->server);
-    assert_true(code == TKL_ENOTSENT || code == TKL_ETIMEOUT);
-    assert_in_range(took, 190, 10000);
-    tkl__unlisten(&waiter);
-    listen_to(f->client, "channel", "", &waiter);
-    server_do(f->server, "SPUBLISH channel hello");
-    assert_hears(&waiter, "hello");
-    tkl__unlisten(&waiter);
-}
-
-/* ---- The heartbeat ------------------------------------------------------- */
-
-static void a_server_that_hangs_is_a_cut(void **state)
-{
-    fixture *f = *state;
-    f->client->heartbeat_us = 50000;
-    hall h = {.client = f->client, .patience_ms = 20000};
-    crew *threads = crew_start(5, count_events, &h);
-    eventually(atomic_load(&h.listening) == 5, 20000);
-    server_freeze(f->server);
-    crew_join(threads);
-    server_thaw(f->server);
-    assert_true(atomic_load(&h.cut) >= 4); /* one may have looked before */
-    tkl__waiter waiter;
-    listen_to(f->client, "channel", "", &waiter);
-    server_do(f->server, "SPUBLISH channel hello");
-    assert_hears(&waiter, "hello");
-    tkl__unlisten(&waiter);
-}
-
-static void a_server_that_hangs_is_a_cut_at_several_places_too(void **state)
-{
-    fixture *f = *state;
-    f->client->heartbeat_us = 50000;
-    tkl__waiter waiters[2], *places[] = {&waiters[0], &waiters[1]};
-    tkl_bytes message;
-    size_t which;
-    int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    listen_to(f->client, "here", "", &waiters[0]);
-    listen_to(f->client, "there", "", &waiters[1]);
-    server_freeze(f->server);
-    tkl__event event = tkl__await_any(places, 2, bell, in(20000), &which, &message);
-    server_thaw(f->server);
-    assert_event(event, TKL__CUT);
-    tkl__unlisten(&waiters[0]);
-    tkl__unlisten(&waiters[1]);
-    close(bell);
-}
-
-/* However many waiters there are. */
-static void the_heart_beats_once_for_all_waiters(void **state)
-{
-    fixture *f = *state;
-    f->client->heartbeat_us = 500000;
-    hall h = {.client = f->client, .patience_ms = 1700};
-    int64_t before = server_calls(f->server, "ping");
-    crew_run(10, count_events, &h);
-    int64_t pings = server_calls(f->server, "ping") - before;
-    assert_in_range(pings, 1, 8);
-    assert_int_equal(atomic_load(&h.cut), 0);
-    test_sleep_ms(600); /* nobody waits: nobody asks */
-    assert_int_equal(server_calls(f->server, "ping") - before, pings);
-}
-
-static void messages_save_the_heartbeat(void **state)
-{
-    fixture *f = *state;
-    f->client->heartbeat_us = 200000;
-    tkl__waiter waiter;
-    listen_to(f->client, "channel", "", &waiter);
-    int64_t before = server_calls(f->server, "ping"), start = test_now_ms();
-    bool on_time = true;
-    for (int i = 0; i < 10; i++) {
-        test_sleep_ms(40);
-        server_do(f->server, "SPUBLISH channel hello");
-        assert_hears(&waiter, "hello");
-        on_time &= test_now_ms() - start < 150;
-        start = test_now_ms();
-    }
-    if (on_time) /* a busy machine may be late */
-        assert_int_equal(server_calls(f->server, "ping"), before);
-    tkl__unlisten(&waiter);
-}
-
-static void a_user_who_may_not_ping_is_not_cut(void **state)
-{
-    (void)state;
-    server *s = server_start(&(server_options){
-        .config = (const char *const[]){"user ali on >pw ~* &* +@all -ping", NULL},
-    });
-    tkl_client *client = test_open(s->url, &(tkl_options){.username = "ali", .password = "pw"});
-    client->heartbeat_us = 500000;
-    tkl__waiter waiter, other;
-    listen_to(client, "channel", "", &waiter);
-    assert_hears_nothing(&waiter, 1200);
-    listen_to(client, "another", "", &other); /* its answer is not taken for another's */
-    server_do(s, "SPUBLISH channel hello");
-    assert_hears(&waiter, "hello");
-    tkl__unlisten(&waiter);
-    tkl__unlisten(&other);
-    tkl_close(client);
-    server_end(s);
-}
-
-static void a_forked_child_listens_for_itself(void **state)
-{
-    fixture *f = *state;
-    tkl__waiter waiter;
-    listen_to(f->client, "channel", "", &waiter);
-    pid_t child = fork();
-    if (child == 0) {
-        tkl__waiter own;
-        tkl_bytes message;
-        bool heard =
-            tkl__listen(f->client, tkl_str("for-child"), tkl_str(""), in(20000), &own) == TKL_OK &&
-            tkl__await(&own, in(20000), &message) == TKL__MESSAGE && message.len == 5;
-        _exit(heard ? 0 : 1);
-    }
-    int status = -1; /* what is published before tkl__listen() has returned may be missed */
-    eventually((server_do(f->server, "SPUBLISH for-child hello"),
-                waitpid(child, &status, WNOHANG) == child),
-               30000);
-    assert_int_equal(status, 0);
-    server_do(f->server, "SPUBLISH channel parent");
-    assert_hears(&waiter, "parent");
-    tkl__unlisten(&waiter);
 }
 
 int main(void)
@@ -707,16 +462,6 @@ int main(void)
         TEST(subscriptions_do_not_pile_up),
         TEST(a_refused_subscription_is_told_and_spoils_no_other),
         TEST(a_failed_subscription_passes_the_reading_on),
-        TEST(a_cut_is_told_to_all),
-        TEST(after_a_cut_listening_works_again),
-        TEST(a_restart_is_a_cut),
-        TEST(a_frozen_server_does_not_hold_up_listening),
-        TEST(a_server_that_hangs_is_a_cut),
-        TEST(a_server_that_hangs_is_a_cut_at_several_places_too),
-        TEST(the_heart_beats_once_for_all_waiters),
-        TEST(messages_save_the_heartbeat),
-        TEST(a_user_who_may_not_ping_is_not_cut),
-        TEST(a_forked_child_listens_for_itself),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

@@ -6,29 +6,8 @@
 
 #include <limits.h>
 
-#include "core/resp.h"
-#include "support/call.h"
-#include "support/cluster.h"
+#include "support/clustered.h"
 #include "support/parcels.h"
-
-static cluster *servers;
-static tkl_client *client;
-
-static int start(void **state)
-{
-    (void)state;
-    servers = cluster_start(false);
-    client = test_open(servers->url, NULL);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    tkl_close(client);
-    cluster_end(servers);
-    return 0;
-}
 
 typedef struct receiver {
     tkl_files *files;
@@ -50,7 +29,8 @@ static void receive(void *arg, int index)
 static void move_slot(const tkl_files_progress *progress, void *arg)
 {
     static bool moved;
-    int slot = *(int *)arg;
+    cluster *servers = arg;
+    int slot = slot_of("tackle:files:{logs}");
     if (moved || progress->file_done < 3 * 1024 * 1024)
         return;
     moved = true;
@@ -62,17 +42,16 @@ static void move_slot(const tkl_files_progress *progress, void *arg)
 
 static void a_file_passes_while_its_slot_moves(void **state)
 {
-    (void)state;
+    clustered *f = *state;
     tkl_files *files;
     tkl_files_options options = {.max_bytes = 1024 * 1024};
-    int slot = tkl__slot_of((tkl_bytes)TKL_LIT("tackle:files:{logs}"));
     parcels p;
     parcels_make(&p);
-    assert_ok(tkl_files_open(client, tkl_str("logs"), &options, &files));
+    assert_ok(tkl_files_open(f->client, tkl_str("logs"), &options, &files));
     char *path = parcels_file(&p, "src/f", 8 * 1024 * 1024, 5), *got = parcels_path(&p, "a/f");
     receiver r = {.files = files, .p = &p};
     crew *threads = crew_start(1, receive, &r);
-    tkl_files_send_options send = {.wait_ms = 30000, .on_progress = move_slot, .arg = &slot};
+    tkl_files_send_options send = {.wait_ms = 30000, .on_progress = move_slot, .arg = f->cluster};
     assert_ok(parcels_send(files, "a", path, &send));
     crew_join(threads);
     assert_ok(r.code);
@@ -85,7 +64,7 @@ static void a_file_passes_while_its_slot_moves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_passes_while_its_slot_moves),
+        CLUSTER_TEST(a_file_passes_while_its_slot_moves),
     };
-    return cmocka_run_group_tests(tests, start, end);
+    return cmocka_run_group_tests(tests, clustered_start, clustered_end);
 }

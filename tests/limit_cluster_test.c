@@ -2,44 +2,22 @@
  *
  * Limits on a cluster: all limits of a key share a slot, and batches go to every server.
  */
-#include <tackle/limit.h>
-
-#include "support/call.h"
-#include "support/cluster.h"
+#include "support/clustered.h"
 #include "support/limits.h"
 
-static cluster *servers;
-static tkl_client *client;
-
-static int start(void **state)
-{
-    (void)state;
-    servers = cluster_start(false);
-    client = test_open(servers->url, NULL);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    tkl_close(client);
-    cluster_end(servers);
-    return 0;
-}
-
-static tkl_limit *open_here(const char *name, tkl_limit_algorithm algorithm)
+static tkl_limit *open_here(clustered *f, const char *name, tkl_limit_algorithm algorithm)
 {
     tkl_limit *limit;
     tkl_limit_rule rule = {.algorithm = algorithm, .count = 2, .period_ms = 3600000};
-    assert_ok(tkl_limit_open(client, tkl_str(name), &rule, NULL, &limit));
+    assert_ok(tkl_limit_open(f->client, tkl_str(name), &rule, NULL, &limit));
     return limit;
 }
 
 static void limits_of_a_key_are_checked_as_one(void **state)
 {
-    (void)state;
-    tkl_limit *bucket = open_here("bucket", TKL_LIMIT_BUCKET),
-              *window = open_here("window", TKL_LIMIT_WINDOW);
+    clustered *f = *state;
+    tkl_limit *bucket = open_here(f, "bucket", TKL_LIMIT_BUCKET),
+              *window = open_here(f, "window", TKL_LIMIT_WINDOW);
     tkl_limit_answer answers[2];
     for (int i = 0; i < 10; i++) {
         char *key = test_format("user %d", i);
@@ -56,8 +34,8 @@ static void limits_of_a_key_are_checked_as_one(void **state)
 
 static void limits_of_different_keys_are_not(void **state)
 {
-    (void)state;
-    tkl_limit *limit = open_here("api", TKL_LIMIT_BUCKET);
+    clustered *f = *state;
+    tkl_limit *limit = open_here(f, "api", TKL_LIMIT_BUCKET);
     const tkl_limit_item items[] = {ITEM(limit, tkl_str("alice"), 1),
                                     ITEM(limit, tkl_str("bob"), 1)};
     tkl_limit_answer answers[2];
@@ -69,12 +47,12 @@ static void limits_of_different_keys_are_not(void **state)
 
 static void batches_go_everywhere(void **state)
 {
-    (void)state;
+    clustered *f = *state;
     enum { N = 200 };
     static tkl_limit_item items[N];
     static tkl_limit_answer answers[N];
     static char keys[N][16];
-    tkl_limit *limit = open_here("many", TKL_LIMIT_BUCKET);
+    tkl_limit *limit = open_here(f, "many", TKL_LIMIT_BUCKET);
     for (int i = 0; i < N; i++) {
         snprintf(keys[i], sizeof keys[i], "key %d", i / 4); /* two of four are allowed */
         items[i] = (tkl_limit_item)ITEM(limit, tkl_str(keys[i]), 1);
@@ -87,9 +65,9 @@ static void batches_go_everywhere(void **state)
 
 static void slots_and_slices_work_here_too(void **state)
 {
-    (void)state;
-    tkl_limit *slots = open_here("slots", TKL_LIMIT_CONCURRENCY),
-              *hot = open_here("hot", TKL_LIMIT_BUCKET);
+    clustered *f = *state;
+    tkl_limit *slots = open_here(f, "slots", TKL_LIMIT_CONCURRENCY),
+              *hot = open_here(f, "hot", TKL_LIMIT_BUCKET);
     tkl_limit_answer answer;
     tkl_limit_slice *slice;
     for (int i = 0; i < 2; i++)
@@ -109,10 +87,10 @@ static void slots_and_slices_work_here_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_of_a_key_are_checked_as_one),
-        cmocka_unit_test(limits_of_different_keys_are_not),
-        cmocka_unit_test(batches_go_everywhere),
-        cmocka_unit_test(slots_and_slices_work_here_too),
+        CLUSTER_TEST(limits_of_a_key_are_checked_as_one),
+        CLUSTER_TEST(limits_of_different_keys_are_not),
+        CLUSTER_TEST(batches_go_everywhere),
+        CLUSTER_TEST(slots_and_slices_work_here_too),
     };
-    return cmocka_run_group_tests(tests, start, end);
+    return cmocka_run_group_tests(tests, clustered_start, clustered_end);
 }

@@ -8,65 +8,29 @@
 #include <limits.h>
 #include <stdatomic.h>
 
-#include "core/resp.h"
-#include "support/call.h"
-#include "support/cluster.h"
+#include "support/clustered.h"
 #include "support/locks.h"
 #include "support/puppet.h"
 
-#define PATIENCE_MS 30000 /* for calls that must outlast a failover on a slow machine */
-#define POOL        4
-#define DOOR        "tackle:lock:{door}:state"
+#define POOL 4
+#define DOOR "tackle:lock:{door}:state"
 
 static const tkl_lock_options HOUR = {.lease_ms = 3600000};
 
-typedef struct fixture {
-    cluster *cluster;
-    tkl_client *client;
-} fixture;
-
-static int start_cluster(void **state)
-{
-    fixture *f = calloc(1, sizeof(*f));
-    assert_non_null(f);
-    f->cluster = cluster_start(false);
-    *state = f;
-    return 0;
-}
-
-static int end_cluster(void **state)
-{
-    fixture *f = *state;
-    cluster_end(f->cluster);
-    free(f);
-    return 0;
-}
-
 static int fresh_client(void **state)
 {
-    fixture *f = *state;
-    cluster_heal(f->cluster);
-    f->client =
-        test_open(f->cluster->url, &(tkl_options){.timeout_ms = PATIENCE_MS, .pool_size = POOL});
-    call_expect(f->client, "OK", "FLUSHALL", NULL);
-    return 0;
+    return clustered_fresh_with(state,
+                                &(tkl_options){.timeout_ms = PATIENCE_MS, .pool_size = POOL});
 }
 
-static int close_client(void **state)
-{
-    fixture *f = *state;
-    tkl_close(f->client);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh_client, close_client)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fresh_client, clustered_done)
 
 static int door_slot(void)
 {
-    return tkl__slot_of(tkl_str(DOOR));
+    return slot_of(DOOR);
 }
 
-static tkl_lock *held_door(fixture *f, const tkl_lock_options *options)
+static tkl_lock *held_door(clustered *f, const tkl_lock_options *options)
 {
     tkl_lock *lock = open_lock(f->client, "door", options);
     assert_ok(tkl_lock_acquire(lock, PATIENCE_MS));
@@ -138,7 +102,7 @@ static void wait_in_crowd(void *arg, int index)
 
 static void waits_on_many_slots_share_few_connections(void **state)
 {
-    fixture *f = *state;
+    clustered *f = *state;
     enum { N = 1000 };
     crowd c = {.client = test_open(
                    f->cluster->url,
@@ -172,7 +136,7 @@ static void waits_on_many_slots_share_few_connections(void **state)
 
 static void permits_are_handed_over_as_well(void **state)
 {
-    fixture *f = *state;
+    clustered *f = *state;
     enum { N = 10, LIMIT = 2 };
     for (int i = 0; i < N; i++) { /* on as many slots */
         char *name = test_format("pool-%d", i);
@@ -199,7 +163,7 @@ static void permits_are_handed_over_as_well(void **state)
 
 static void processes_hand_over_and_skip_the_dead(void **state)
 {
-    fixture *f = *state;
+    clustered *f = *state;
     tkl_lock *holder = held_door(f, &HOUR);
     puppet *p[3];
     for (int i = 0; i < 3; i++) {
@@ -222,7 +186,7 @@ static void processes_hand_over_and_skip_the_dead(void **state)
 
 static void renewal_serves_all_nodes(void **state)
 {
-    fixture *f = *state;
+    clustered *f = *state;
     enum { N = 12 };
     tkl_lock *locks[N];
     for (int i = 0; i < N; i++) {
@@ -244,7 +208,7 @@ static void renewal_serves_all_nodes(void **state)
 
 static void a_slot_moves_while_waited_for(void **state)
 {
-    fixture *f = *state;
+    clustered *f = *state;
     tkl_lock *holder = held_door(f, &HOUR);
     pending w = {.lock = open_lock(f->client, "door", &HOUR)};
     start_waiting(&w, holder);
@@ -261,7 +225,7 @@ static void a_slot_moves_while_waited_for(void **state)
 /* A slow migration: the slot is declared to be moving, and its keys are here or there. */
 static void a_lock_works_while_its_slot_moves(void **state)
 {
-    fixture *f = *state;
+    clustered *f = *state;
     server *from = cluster_owner(f->cluster, door_slot());
     server *to = cluster_other(f->cluster, door_slot());
     tkl_lock *lock = held_door(f, &(tkl_lock_options){.lease_ms = 3000, .auto_renew = true});
@@ -287,7 +251,7 @@ static void a_lock_works_while_its_slot_moves(void **state)
 
 static void a_slot_moves_while_released(void **state)
 {
-    fixture *f = *state;
+    clustered *f = *state;
     tkl_lock *holder = held_door(f, &HOUR);
     pending w = {.lock = open_lock(f->client, "door", &HOUR)};
     start_waiting(&w, holder);
@@ -315,7 +279,7 @@ static void a_slot_moves_while_released(void **state)
 
 static void a_planned_failover_keeps_holder_and_waiter(void **state)
 {
-    fixture *f = *state;
+    clustered *f = *state;
     tkl_lock *holder = held_door(f, &HOUR);
     pending w = {.lock = open_lock(f->client, "door", &HOUR)};
     start_waiting(&w, holder);
@@ -327,7 +291,7 @@ static void a_planned_failover_keeps_holder_and_waiter(void **state)
 /* What a replica has survives the death of its master. */
 static void a_killed_master_keeps_what_its_replica_has(void **state)
 {
-    fixture *f = *state;
+    clustered *f = *state;
     tkl_lock *holder = held_door(f, &(tkl_lock_options){.lease_ms = 3600000, .replicas = 1});
     tkl_lock *other = open_lock(f->client, "door", &HOUR);
     pending w = {.lock = open_lock(f->client, "door", &HOUR)};
@@ -343,7 +307,7 @@ static void a_killed_master_keeps_what_its_replica_has(void **state)
  * listens there from then on. */
 static void a_silent_master_is_left_by_those_who_wait(void **state)
 {
-    fixture *f = *state;
+    clustered *f = *state;
     tkl_client *client = test_open(f->cluster->url, &(tkl_options){.timeout_ms = 1000});
     tkl_lock *holder =
         open_lock(client, "door", &(tkl_lock_options){.lease_ms = 15000, .replicas = 1});
@@ -369,7 +333,7 @@ static void a_failover_by_sentinels_keeps_holder_and_waiter(void **state)
 {
     (void)state;
     sentinels *trio = sentinels_start();
-    fixture f = {.client = test_open(trio->url, &(tkl_options){.timeout_ms = PATIENCE_MS})};
+    clustered f = {.client = test_open(trio->url, &(tkl_options){.timeout_ms = PATIENCE_MS})};
     tkl_lock *holder = held_door(&f, &(tkl_lock_options){.lease_ms = 3600000, .replicas = 2});
     pending w = {.lock = open_lock(f.client, "door", &HOUR)};
     start_waiting(&w, holder);
@@ -397,5 +361,5 @@ int main(int argc, char **argv)
         TEST(a_silent_master_is_left_by_those_who_wait),
         cmocka_unit_test(a_failover_by_sentinels_keeps_holder_and_waiter),
     };
-    return cmocka_run_group_tests(tests, start_cluster, end_cluster);
+    return cmocka_run_group_tests(tests, clustered_start, clustered_end);
 }

@@ -1,33 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lock without waiting: one owner, its lease, its token, its fence; what servers and networks
- * do to it.
+ * The lock without waiting: one owner, its lease, its token, its fence; other processes.
  *
  * ctest: label threads
  */
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/fixture.h"
+#include "support/doors.h"
 #include "support/locks.h"
-#include "support/proxy.h"
 #include "support/puppet.h"
-
-#define STATE   "tackle:lock:{door}:state"
-#define SHARERS "tackle:lock:{door}:sharers"
-
-static tkl_lock *open_door(fixture *f, const tkl_lock_options *options)
-{
-    return open_lock(f->client, "door", options);
-}
-
-/* A lock held for a lease that no test lives to see the end of. */
-static tkl_lock *held_door(fixture *f)
-{
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = 600000});
-    assert_ok(tkl_lock_acquire(lock, 0));
-    return lock;
-}
 
 /* ---- One owner ----------------------------------------------------------- */
 
@@ -346,209 +328,6 @@ static void a_restart_keeps_lock_and_fence(void **state)
     server_end(s);
 }
 
-/* ---- Networks ------------------------------------------------------------ */
-
-static void an_acquire_whose_reply_was_lost_is_recognised(void **state)
-{
-    fixture *f = *state;
-    proxy *p = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(p), NULL);
-    call_expect(client, "PONG", "PING", NULL);
-    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
-    int64_t before = server_calls(f->server, "evalsha") + server_calls(f->server, "eval");
-    proxy_cut_after(p, TO_CLIENT, 0);
-    assert_ok(tkl_lock_acquire(lock, 0));
-    assert_true(server_calls(f->server, "evalsha") + server_calls(f->server, "eval") >= before + 2);
-    assert_int_equal(lock_holders(lock), 1);
-    assert_ok(tkl_lock_release(lock));
-    tkl_lock_close(lock);
-    tkl_close(client);
-    proxy_end(p);
-}
-
-static void a_connection_cut_before_the_request_does_no_harm(void **state)
-{
-    fixture *f = *state;
-    proxy *p = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(p), NULL);
-    call_expect(client, "PONG", "PING", NULL);
-    tkl_lock *lock = open_lock(client, "door", NULL);
-    proxy_cut_after(p, TO_SERVER, 20);
-    assert_ok(tkl_lock_acquire(lock, 0));
-    proxy_cut(p);
-    assert_ok(tkl_lock_release(lock));
-    tkl_lock_close(lock);
-    tkl_close(client);
-    proxy_end(p);
-}
-
-/* The first of two requests did it: that the second finds nothing is no loss. */
-static void a_release_whose_reply_was_lost_is_no_false_alarm(void **state)
-{
-    fixture *f = *state;
-    proxy *p = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(p), NULL);
-    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
-    for (int i = 0; i < 2; i++) { /* the second time the script is known */
-        assert_ok(tkl_lock_acquire(lock, 0));
-        proxy_cut_after(p, TO_CLIENT, 0);
-        assert_ok(tkl_lock_release(lock));
-        assert_int_equal(tkl_lock_state(lock), TKL_HOLD_FREE);
-        assert_int_equal(lock_holders(lock), 0);
-    }
-    tkl_lock_close(lock);
-    tkl_close(client);
-    proxy_end(p);
-}
-
-static void unknown_outcomes_are_told_and_can_be_repeated(void **state)
-{
-    fixture *f = *state;
-    proxy *p = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 1000});
-    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
-    assert_ok(tkl_lock_acquire(lock, 0)); /* the server knows the scripts now */
-    assert_ok(tkl_lock_release(lock));
-    proxy_hold(p, TO_CLIENT, true);
-    assert_code(tkl_lock_acquire(lock, 0), TKL_ETIMEOUT);
-    proxy_hold(p, TO_CLIENT, false);
-    assert_int_equal(lock_holders(lock), 1);
-    assert_ok(tkl_lock_acquire(lock, 0));
-    proxy_hold(p, TO_CLIENT, true);
-    assert_code(tkl_lock_release(lock), TKL_ETIMEOUT);
-    proxy_hold(p, TO_CLIENT, false);
-    assert_ok(tkl_lock_release(lock)); /* was released, and not by anybody else */
-
-    proxy_hold(p, TO_CLIENT, true);
-    assert_code(tkl_lock_acquire(lock, 0), TKL_ETIMEOUT);
-    proxy_hold(p, TO_CLIENT, false);
-    assert_ok(tkl_lock_release(lock)); /* gives back what it may have */
-    assert_int_equal(lock_holders(lock), 0);
-    tkl_lock_close(lock);
-    tkl_close(client);
-    proxy_end(p);
-}
-
-/* Repeated, it would hit the next holder. */
-static void breaking_is_not_repeated_unseen(void **state)
-{
-    fixture *f = *state;
-    proxy *p = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(p), NULL);
-    tkl_lock *boss = open_lock(client, "door", NULL);
-    assert_code(tkl_lock_break(boss), TKL_NOTFOUND); /* the server knows the script now */
-    tkl_lock *holder = held_door(f);
-    pending next = {.lock = open_door(f, &(tkl_lock_options){.lease_ms = 600000}), .wait_ms = -1};
-    pending_start(&next);
-    eventually(lock_waiters(holder) == 1, LONG_MS);
-    proxy_cut_after(p, TO_CLIENT, 0);
-    assert_code(tkl_lock_break(boss), TKL_EUNKNOWN);
-    assert_ok(pending_join(&next));
-    assert_ok(tkl_lock_renew(next.lock, 0));
-    assert_code(tkl_lock_release(holder), TKL_NOTOWNER);
-    tkl_lock_close(next.lock);
-    tkl_lock_close(boss);
-    tkl_lock_close(holder);
-    tkl_close(client);
-    proxy_end(p);
-}
-
-/* ---- Release without waiting --------------------------------------------- */
-
-static void released_without_waiting_is_free_for_the_next(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *one = open_door(f, &(tkl_lock_options){.lease_ms = 600000});
-    tkl_lock *two = open_door(f, &(tkl_lock_options){.lease_ms = 600000});
-    for (int i = 0; i < 50; i++) {
-        assert_ok(tkl_lock_acquire(one, 0));
-        assert_ok(tkl_lock_release_nowait(one));
-        assert_int_equal(tkl_lock_state(one), TKL_HOLD_FREE);
-        assert_ok(tkl_lock_acquire(two, 0));
-        char *token = test_format("t%d", i);
-        call_expect(f->client, token, "ECHO", token, NULL);
-        free(token);
-        assert_ok(tkl_lock_release_nowait(two));
-    }
-    tkl_lock_close(one);
-    tkl_lock_close(two);
-}
-
-/* The server turned it down, and nobody was there to hear: it ends with its lease. */
-static void released_without_waiting_after_a_script_flush(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = 3000});
-    for (int i = 0; i < 3; i++) {
-        assert_ok(tkl_lock_acquire(lock, 0));
-        assert_ok(tkl_lock_release_nowait(lock));
-    }
-    assert_ok(tkl_lock_acquire(lock, 0));
-    server_do(f->server, "SCRIPT FLUSH");
-    assert_ok(tkl_lock_release_nowait(lock));
-    assert_ok(tkl_lock_acquire(lock, LONG_MS));
-    call_expect(f->client, "PONG", "PING", NULL);
-    assert_ok(tkl_lock_release_nowait(lock));
-    assert_ok(tkl_lock_acquire(lock, 0));
-    tkl_lock_close(lock);
-}
-
-/* Repeated where nothing can be reached any more: it is not known that nothing was done. */
-static void a_lost_reply_is_not_called_unsent(void **state)
-{
-    fixture *f = *state;
-    proxy *p = proxy_start(f->server->socket);
-    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 500});
-    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
-    assert_ok(tkl_lock_acquire(lock, 0));
-    assert_ok(tkl_lock_release(lock));
-    proxy_refuse(p, true);
-    proxy_cut_after(p, TO_CLIENT, 0);
-    assert_code(tkl_lock_acquire(lock, 0), TKL_EUNKNOWN);
-    proxy_refuse(p, false);
-    assert_ok(tkl_lock_acquire(lock, 0));
-    assert_int_equal(lock_holders(lock), 1);
-    tkl_lock_close(lock);
-    tkl_close(client);
-    proxy_end(p);
-}
-
-/* The reply that says so is read by the next call on that connection, whatever it is. */
-static void a_release_that_was_refused_unseen_is_made_again(void **state)
-{
-    fixture *f = *state;
-    tkl_client *client = test_open(f->server->url, &(tkl_options){.pool_size = 1});
-    tkl_lock *lock = open_lock(client, "door", &(tkl_lock_options){.lease_ms = 600000});
-    for (int i = 0; i < 3; i++) {
-        assert_ok(tkl_lock_acquire(lock, 0));
-        assert_ok(tkl_lock_release_nowait(lock));
-    }
-    assert_ok(tkl_lock_acquire(lock, 0));
-    server_do(f->server, "SCRIPT FLUSH");
-    assert_ok(tkl_lock_release_nowait(lock));
-    call_expect(client, "PONG", "PING", NULL);
-    tkl_lock *probe = open_lock(f->client, "door", NULL);
-    assert_int_equal(lock_holders(probe), 0);
-    tkl_lock_close(probe);
-    tkl_lock_close(lock);
-    tkl_close(client);
-}
-
-static void released_without_waiting_wakes_the_next(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f);
-    assert_ok(tkl_lock_release_nowait(holder));
-    assert_ok(tkl_lock_acquire(holder, 0));
-    pending p = {.lock = open_door(f, NULL), .wait_ms = -1};
-    pending_start(&p);
-    eventually(lock_waiters(holder) == 1, LONG_MS);
-    assert_ok(tkl_lock_release_nowait(holder));
-    assert_ok(pending_join(&p));
-    tkl_lock_close(p.lock);
-    tkl_lock_close(holder);
-}
-
 /* ---- Other processes ----------------------------------------------------- */
 
 static void a_holder_stopped_past_its_lease_is_refused(void **state)
@@ -665,36 +444,6 @@ static void a_forked_child_cannot_give_its_parents_lock_away(void **state)
     tkl_semaphore_close(sem);
 }
 
-/* ---- Replicas ------------------------------------------------------------ */
-
-static void an_acquisition_counts_once_replicas_have_it(void **state)
-{
-    (void)state;
-    server *master = server_start(&(server_options){.tcp = true});
-    tkl_client *client = test_open(master->url, &(tkl_options){.timeout_ms = 1000});
-    tkl_lock *lock =
-        open_lock(client, "door", &(tkl_lock_options){.replicas = 1, .lease_ms = 60000});
-    assert_code(tkl_lock_acquire(lock, 0), TKL_EUNREADY);
-    assert_int_equal(lock_holders(lock), 0);
-
-    char *line = test_format("replicaof 127.0.0.1 %d", master->port);
-    server *replica = server_start(&(server_options){
-        .config = (const char *const[]){line, "repl-diskless-sync-delay 0", NULL}});
-    free(line);
-    eventually(tkl_lock_acquire(lock, 0) == TKL_OK, LONG_MS);
-    tkl_client *reader = test_open(replica->url, NULL);
-    tkl_lock *copy = open_lock(reader, "door", NULL);
-    assert_int_equal(lock_holders(copy), 1);
-    tkl_lock_close(copy);
-    tkl_close(reader);
-    assert_true(tkl_lock_left_ms(lock) > 30000);
-    assert_ok(tkl_lock_release(lock));
-    tkl_lock_close(lock);
-    tkl_close(client);
-    server_end(replica);
-    server_end(master);
-}
-
 int main(int argc, char **argv)
 {
     if (puppet_called(argc, argv))
@@ -718,21 +467,10 @@ int main(int argc, char **argv)
         TEST(a_server_that_forgot_the_last_fences_is_ahead_of_them),
         TEST(a_clock_set_back_does_not_lower_the_fence),
         TEST(a_restart_keeps_lock_and_fence),
-        TEST(an_acquire_whose_reply_was_lost_is_recognised),
-        TEST(a_connection_cut_before_the_request_does_no_harm),
-        TEST(a_release_whose_reply_was_lost_is_no_false_alarm),
-        TEST(unknown_outcomes_are_told_and_can_be_repeated),
-        TEST(breaking_is_not_repeated_unseen),
-        TEST(released_without_waiting_is_free_for_the_next),
-        TEST(released_without_waiting_after_a_script_flush),
-        TEST(a_lost_reply_is_not_called_unsent),
-        TEST(a_release_that_was_refused_unseen_is_made_again),
-        TEST(released_without_waiting_wakes_the_next),
         TEST(a_holder_stopped_past_its_lease_is_refused),
         TEST(wrong_clocks_change_nothing),
         TEST(a_forked_child_has_locks_of_its_own),
         TEST(a_forked_child_cannot_give_its_parents_lock_away),
-        TEST(an_acquisition_counts_once_replicas_have_it),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

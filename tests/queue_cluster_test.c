@@ -8,8 +8,7 @@
  */
 #include <tackle/queue.h>
 
-#include "support/call.h"
-#include "support/cluster.h"
+#include "support/clustered.h"
 #include "support/jobs.h"
 
 enum { PARTITIONS = 8 };
@@ -19,26 +18,12 @@ static tkl_client *client;
 static tkl_queue *queue;
 static tkl_consumer *consumer;
 
-static int start(void **state)
-{
-    (void)state;
-    servers = cluster_start(false);
-    client = test_open(servers->url, NULL);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    tkl_close(client);
-    cluster_end(servers);
-    return 0;
-}
-
 static int fresh(void **state)
 {
-    (void)state;
-    assert_ok(call_code(client, NULL, "FLUSHALL", NULL));
+    clustered_fresh(state);
+    clustered *f = *state;
+    servers = f->cluster;
+    client = f->client;
     queue = open_queue(client, "work", PARTITIONS);
     consumer = open_claimer(queue, 0);
     return 0;
@@ -46,10 +31,9 @@ static int fresh(void **state)
 
 static int done(void **state)
 {
-    (void)state;
     tkl_consumer_close(consumer);
     tkl_queue_close(queue);
-    return 0;
+    return clustered_done(state);
 }
 
 static int partition_of(const char *id)
@@ -382,5 +366,5 @@ int main(void)
         SPREAD_TEST(results_come_from_every_partition),
         SPREAD_TEST(one_who_waits_hears_of_every_partition),
     };
-    return cmocka_run_group_tests(tests, start, end);
+    return cmocka_run_group_tests(tests, clustered_start, clustered_end);
 }

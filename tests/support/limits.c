@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/limits.h"
 
+const tkl_limit_algorithm limit_algorithms[LIMIT_ALGORITHMS] = {
+    TKL_LIMIT_GCRA,          TKL_LIMIT_BUCKET,      TKL_LIMIT_WINDOW,
+    TKL_LIMIT_WINDOW_APPROX, TKL_LIMIT_CONCURRENCY,
+};
+
 tkl_limit *open_limit(tkl_client *client, const char *name, tkl_limit_rule rule)
 {
     tkl_limit *limit;

@@ -18,6 +18,10 @@
         .limit = of, .key = whose, .quantity = much \
     }
 
+/* All of them. */
+enum { LIMIT_ALGORITHMS = 5 };
+extern const tkl_limit_algorithm limit_algorithms[LIMIT_ALGORITHMS];
+
 tkl_limit *open_limit(tkl_client *client, const char *name, tkl_limit_rule rule);
 
 /* `count` at once and no more for as long as a test takes. */
