@@ -171,6 +171,88 @@ static void numbers_of_documents_are_checked_before_anything_is_written(void **s
     tkl_search_close(s);
 }
 
+/* Members that are no numbers, or none that were given away. */
+static void foreign_members_are_reported(void **state)
+{
+    static const char *const junk[] = {"junk", "-1", "1.5", "4294967000", ""};
+    static const struct {
+        const char *key, *query, *order;
+    } cases[] = {
+        {"tackle:search:{pages}:f:votes", "common", "votes"},
+        {"tackle:search:{pages}:f:votes", "common", "-votes"},
+        {"tackle:search:{pages}:f:votes", "common votes:>=-5", "votes"},
+        {"tackle:search:{pages}:f:votes", "common -votes:>=3", "votes"},
+        {"tackle:search:{pages}:f:votes", "v7 +votes:0", "votes"},
+        {"tackle:search:{pages}:f:title", "common", "title"},
+    };
+    fixture *f = *state;
+    tkl_search *s = pages_open(f, NULL);
+    for (int i = 0; i < 300; i++)
+        pages_add_version(s, i, 0, i);
+    int64_t keys = pages_keys(f);
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (size_t k = 0; k < COUNT(junk); k++) {
+            tkl_search_result *r;
+            assert_ok(tkl_callz(f->client, NULL, "ZADD", cases[i].key, "0", junk[k], NULL));
+            int rc = tkl_search_query(
+                s, tkl_str(cases[i].query),
+                &(tkl_search_query_options){.order = tkl_str(cases[i].order), .offset = 200}, &r);
+            if (rc != TKL_EDAMAGED && rc != TKL_OK)
+                fail_msg("%s by %s with '%s': %s: %s", cases[i].query, cases[i].order, junk[k],
+                         tkl_strerror(rc), tkl_errmsg());
+            tkl_search_result_free(r);
+            assert_ok(tkl_callz(f->client, NULL, "ZREM", cases[i].key, junk[k], NULL));
+            assert_int_equal(pages_keys(f), keys);
+        }
+    tkl_search_close(s);
+}
+
+static void foreign_numbers_of_a_term_are_reported(void **state)
+{
+    static const char *const queries[] = {"rare common", "common -rare", "rare +common",
+                                          "rare +v7",    "rare",         "* -rare"};
+    static const char *const junk[] = {"junk", "-1", "4294967000"};
+    fixture *f = *state;
+    tkl_search *s = pages_open(f, NULL);
+    for (int i = 0; i < 300; i++)
+        pages_add_version(s, i, 0, i);
+    pages_add(s, "one", "rare", 1, NULL);
+    for (size_t i = 0; i < COUNT(queries); i++)
+        for (size_t k = 0; k < COUNT(junk); k++) {
+            tkl_search_result *r;
+            const char *key = "tackle:search:{pages}:t:wrare";
+            assert_ok(tkl_callz(f->client, NULL, "SADD", key, junk[k], NULL));
+            int rc = tkl_search_query(s, tkl_str(queries[i]), NULL, &r);
+            if (rc != TKL_EDAMAGED && rc != TKL_OK)
+                fail_msg("%s with '%s': %s: %s", queries[i], junk[k], tkl_strerror(rc),
+                         tkl_errmsg());
+            tkl_search_result_free(r);
+            assert_ok(tkl_callz(f->client, NULL, "SREM", key, junk[k], NULL));
+        }
+    tkl_search_close(s);
+}
+
+static void counts_of_terms_are_checked_before_anything_is_written(void **state)
+{
+    static const char *const junk[] = {"junk", "", "1.5", "-3"};
+    fixture *f = *state;
+    tkl_search *s = pages_open(f, NULL);
+    tkl_search_result *r;
+    tkl_search_doc doc = {.id = tkl_str("new"), .text = tkl_str("common fresh")};
+    for (int i = 0; i < 200; i++)
+        pages_add_version(s, i, 0, i);
+    int64_t keys = pages_keys(f);
+    for (size_t i = 0; i < COUNT(junk); i++) {
+        assert_ok(tkl_callz(f->client, NULL, "HSET", "tackle:search:{pages}:common", "wcommon",
+                            junk[i], NULL));
+        assert_code(tkl_search_add(s, &doc, 1, NULL), TKL_EDAMAGED);
+        assert_code(tkl_search_query(s, tkl_str("common"), NULL, &r), TKL_EDAMAGED);
+        assert_int_equal(pages_leftover(s), 0);
+        assert_int_equal(pages_keys(f), keys);
+    }
+    tkl_search_close(s);
+}
+
 static void a_lost_order_is_reported(void **state)
 {
     fixture *f = *state;
@@ -210,6 +292,9 @@ int main(void)
         TEST(keys_of_another_type_are_reported),
         TEST(bitmaps_of_another_length_are_reported),
         TEST(numbers_of_documents_are_checked_before_anything_is_written),
+        TEST(foreign_members_are_reported),
+        TEST(foreign_numbers_of_a_term_are_reported),
+        TEST(counts_of_terms_are_checked_before_anything_is_written),
         TEST(a_lost_order_is_reported),
         TEST(a_full_server_still_answers),
     };

@@ -115,6 +115,35 @@ static void facets_of_many_words(void **state)
     tkl_search_close(s);
 }
 
+/* Documents of so many words that a reply does not take all that match. */
+static void long_documents_are_compared_in_steps(void **state)
+{
+    enum { LONG = 120 };
+    tkl_search *s = pages_open(*state, NULL);
+    tkl_search_result *r;
+    char *text = malloc(20000), id[16];
+    for (int i = 0; i < LONG; i++) {
+        char *at = text + sprintf(text, "long %s ", i % 3 ? "other" : "third third");
+        for (int k = 0; k < 1500; k++)
+            at += sprintf(at, "some%d ", k);
+        sprintf(id, "%d", i);
+        pages_add(s, id, text, i, NULL);
+    }
+    assert_ok(
+        tkl_search_query(s, tkl_str("long third"), &(tkl_search_query_options){.count = LONG}, &r));
+    assert_true(r->exact);
+    assert_int_equal(r->total, LONG / 3);
+    assert_int_equal(r->count, LONG / 3);
+    tkl_search_result_free(r);
+    assert_ok(tkl_search_query(s, tkl_str("long"), &(tkl_search_query_options){.count = LONG}, &r));
+    assert_int_equal(r->total, LONG);
+    assert_int_equal(r->count, LONG);
+    assert_int_equal(r->compared, LONG);
+    tkl_search_result_free(r);
+    free(text);
+    tkl_search_close(s);
+}
+
 static void too_much_is_refused_by_name(void **state)
 {
     tkl_search *s = open_many(*state);
@@ -133,8 +162,11 @@ static void too_much_is_refused_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(many_words_are_excluded),     TEST(many_synonyms_are_found),
-        TEST(a_union_is_of_one_version),   TEST(facets_of_many_words),
+        TEST(many_words_are_excluded),
+        TEST(many_synonyms_are_found),
+        TEST(a_union_is_of_one_version),
+        TEST(facets_of_many_words),
+        TEST(long_documents_are_compared_in_steps),
         TEST(too_much_is_refused_by_name),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

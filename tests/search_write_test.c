@@ -65,6 +65,133 @@ static void large_documents_come_and_go_in_steps(void **state)
     tkl_search_close(s);
 }
 
+/* A text of many bytes and no word at all. */
+static void a_large_text_without_words_is_a_document(void **state)
+{
+    tkl_search *s = pages_open(*state, NULL);
+    tkl_search_result *r;
+    size_t len = 700000;
+    char *text = malloc(len + 1);
+    memset(text, '.', len);
+    text[len] = 0;
+    pages_add(s, "dots", text, 1, NULL);
+    assert_ok(tkl_search_query(s, tkl_str("*"), &(tkl_search_query_options){.texts = true}, &r));
+    assert_int_equal(r->count, 1);
+    assert_int_equal(r->hits[0].text.len, len);
+    tkl_search_result_free(r);
+    free(text);
+    tkl_search_close(s);
+}
+
+/* More texts than one script reads. */
+static void large_texts_are_read_in_steps(void **state)
+{
+    enum { LARGE = 7 };
+    tkl_search *s = pages_open(*state, NULL);
+    tkl_search_result *r;
+    char ids[LARGE][8], *text = malloc(300000);
+    tkl_bytes names[LARGE + 1];
+    memset(text, ' ', 299999);
+    for (int i = 0; i < LARGE; i++) {
+        sprintf(ids[i], "%d", i);
+        sprintf(text + 299000 + i, "end%d", i);
+        names[i] = tkl_str(ids[i]);
+        pages_add(s, ids[i], text, i, NULL);
+    }
+    names[LARGE] = tkl_str("missing");
+    assert_ok(tkl_search_get(s, names, LARGE + 1, &r));
+    assert_int_equal(r->count, LARGE);
+    for (size_t i = 0; i < LARGE; i++)
+        assert_int_equal(r->hits[i].text.len, 299000 + i + 4);
+    tkl_search_result_free(r);
+    free(text);
+    tkl_search_close(s);
+}
+
+/* Old versions that are too many bytes for the replies. */
+static void many_large_documents_are_removed(void **state)
+{
+    enum { LARGE = 60 };
+    tkl_search *s = pages_open(*state, NULL);
+    tkl_search_info *info;
+    char ids[LARGE][8], *text = large_text("gamma", 900);
+    tkl_bytes names[LARGE];
+    for (int i = 0; i < LARGE; i++) {
+        sprintf(ids[i], "%d", i);
+        names[i] = tkl_str(ids[i]);
+        pages_add(s, ids[i], text, i, NULL);
+    }
+    pages_check_page(s, "gamma899", &(tkl_search_query_options){.count = TKL_NONE}, LARGE, "");
+    assert_ok(tkl_search_remove(s, names, LARGE, NULL));
+    assert_ok(tkl_search_show(s, &info));
+    assert_int_equal(info->documents + info->terms + info->leftover, 0);
+    tkl_search_info_free(info);
+    free(text);
+    tkl_search_close(s);
+}
+
+enum { LEFT = 1000 };
+
+/* What a writer leaves behind that was killed after it removed documents: in year 1970, or just
+ * now. */
+static void leave_behind(fixture *f, tkl_search *s, bool long_ago)
+{
+    static tkl_search_doc docs[LEFT];
+    static char ids[LEFT][16], texts[LEFT][32];
+    tkl_reply *reply;
+    for (int i = 0; i < LEFT; i++) {
+        sprintf(ids[i], "left%d", i);
+        sprintf(texts[i], "behind word%d", i);
+        docs[i] = (tkl_search_doc){.id = tkl_str(ids[i]), .text = tkl_str(texts[i])};
+    }
+    assert_ok(tkl_search_add(s, docs, LEFT, NULL));
+    assert_ok(tkl_callz(f->client, &reply, "HVALS", "tackle:search:{pages}:ids", NULL));
+    assert_int_equal(tkl_reply_count(reply), LEFT);
+    for (size_t i = 0; i < LEFT; i++) {
+        const char *number = tkl_reply_str(tkl_reply_at(reply, i));
+        assert_ok(
+            tkl_callz(f->client, NULL, "SETBIT", "tackle:search:{pages}:live", number, "0", NULL));
+        assert_ok(tkl_callz(f->client, NULL, "ZADD", "tackle:search:{pages}:dead",
+                            long_ago ? "1000" : "1e16", number, NULL));
+    }
+    tkl_reply_free(reply);
+    assert_ok(tkl_callz(f->client, NULL, "DEL", "tackle:search:{pages}:ids", NULL));
+    assert_ok(tkl_callz(f->client, NULL, "HSET", "tackle:search:{pages}:meta", "docs", "0", "words",
+                        "0", NULL));
+}
+
+static void what_killed_writers_left_is_cleared_in_steps(void **state)
+{
+    tkl_search *s = pages_open(*state, NULL);
+    tkl_search_info *info;
+    leave_behind(*state, s, true);
+    assert_int_equal(pages_leftover(s), LEFT);
+    assert_int_equal(pages_count(s, "behind"), 0);
+    int64_t before = LEFT;
+    for (int i = 0; i < 10 && before > 0; i++) {
+        pages_add(s, "new", "something else", i, NULL);
+        int64_t left = pages_leftover(s);
+        assert_true(left < before && left >= before - 400);
+        before = left;
+    }
+    assert_int_equal(before, 0);
+    assert_int_equal(pages_count(s, "behind"), 0);
+    assert_ok(tkl_search_show(s, &info));
+    assert_int_equal(info->documents, 1);
+    assert_int_equal(info->terms, 2); /* of the new document */
+    tkl_search_info_free(info);
+    tkl_search_close(s);
+}
+
+static void what_others_clear_just_now_is_left_to_them(void **state)
+{
+    tkl_search *s = pages_open(*state, NULL);
+    leave_behind(*state, s, false);
+    pages_add(s, "new", "something else", 1, NULL);
+    assert_int_equal(pages_leftover(s), LEFT);
+    tkl_search_close(s);
+}
+
 /* ---- Many at once -------------------------------------------------------- */
 
 enum { WRITERS = 4, SHARED = 20, ROUNDS = 25 };
@@ -210,6 +337,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(nothing_of_an_old_version_remains),
         TEST(large_documents_come_and_go_in_steps),
+        TEST(a_large_text_without_words_is_a_document),
+        TEST(large_texts_are_read_in_steps),
+        TEST(many_large_documents_are_removed),
+        TEST(what_killed_writers_left_is_cleared_in_steps),
+        TEST(what_others_clear_just_now_is_left_to_them),
         TEST(writers_of_the_same_documents_do_not_mix),
         TEST(replaced_documents_are_found_all_the_time),
         TEST(a_killed_writer_leaves_whole_documents),

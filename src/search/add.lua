@@ -21,7 +21,8 @@
 -- ARGV[7...] rest  of each document: id, record, terms, text, and for each field score and member;
 --                  then term, value for what is shown; then the documents of each term
 -- returns 'stale', or {new ids, {number, stamp, record, terms} of each old version, {field, side,
--- step} of each step of a ladder that should be made}; unfinished: {number, stamp}
+-- step} of each step of a ladder that should be made, how many numbers were left behind}; without
+-- record and terms where the reply would be too long; unfinished: {number, stamp}
 
 local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN,
   LADDER = unpack(KEYS)
@@ -40,6 +41,7 @@ check_types()
 local first_step = FIRST_FIELD + nfields
 local first_term = first_step + 2 * LADDER_STEPS * nfields
 local steps, thresholds = read_ladder(first_step, nfields)
+local terms = read_terms(first_term, skip)
 
 local function document_at(index)
   local at = 7 + (index - 1) * (4 + 2 * nfields)
@@ -49,19 +51,19 @@ end
 
 -- Everything of all documents but their terms: while they are dead.
 local function store(numbers, stamp)
-  local dead, records, terms, texts = {}, {}, {}, {}
+  local dead, records, forwards, texts = {}, {}, {}, {}
   for i, number in ipairs(numbers) do
     local doc, at = document_at(i), 2 * i - 1
     dead[at], dead[at + 1] = text_of(stamp), number
     records[at], records[at + 1] = number, doc.record
-    terms[at], terms[at + 1] = number, doc.terms
+    forwards[at], forwards[at + 1] = number, doc.terms
     if doc.text ~= '' then
       texts[#texts + 1], texts[#texts + 2] = number, doc.text
     end
   end
   redis.call('ZADD', DEAD, unpack(dead))
   redis.call('HSET', DOCS, unpack(records))
-  redis.call('HSET', FORWARD, unpack(terms))
+  redis.call('HSET', FORWARD, unpack(forwards))
   if #texts > 0 then
     redis.call('HSET', TEXTS, unpack(texts))
   end
@@ -89,10 +91,9 @@ for i = shown_at, shown_at + 2 * nshown - 1, 2 do
   redis.call('HSET', SHOWN, ARGV[i], ARGV[i + 1])
 end
 local next = tonumber(redis.call('HGET', META, 'next'))
-each_term(first_term, shown_at + 2 * nshown, skip, numbers,
-  function(key, term, list, is_common)
-    post(key, term, list, is_common, next)
-  end)
+each_term(terms, shown_at + 2 * nshown, numbers, function(term, list)
+  post(term, list, next)
+end)
 if not finish then
   return {numbers[1], text_of(stamp)}
 end
@@ -105,10 +106,8 @@ end
 local dead = come_alive(numbers, ids, records, stamp)
 redis.call('ZREM', DEAD, unpack(numbers))
 local version = redis.call('HINCRBY', META, 'version', 1)
-local fresh = ndocs - #dead
-add_leftovers(dead, stamp)
 local worn = {}
 for i = 0, version % LADDER_CHECK == 0 and nfields - 1 or -1 do
   add_worn(worn, KEYS[FIRST_FIELD + i], i, thresholds)
 end
-return {fresh, dead, worn}
+return {ndocs - #dead, dead, worn, count_left(stamp)}

@@ -20,6 +20,11 @@ void tkl__search_bundle_free(tkl__search_bundle *bundle)
     free(bundle->bytes);
 }
 
+size_t tkl__search_last_part(size_t terms)
+{
+    return terms ? (terms - 1) / TKL__SEARCH_RUN_TERMS * TKL__SEARCH_RUN_TERMS : 0;
+}
+
 size_t tkl__search_count_terms(tkl_bytes terms, bool positions)
 {
     tkl__search_entry entry;
@@ -45,14 +50,13 @@ static void add_posting(tkl__search_bundle *bundle, tkl_bytes term, unsigned cha
     bundle->postings[bundle->count++] = (tkl__search_posting){term, place};
 }
 
-void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes terms, bool positions,
-                              unsigned char place, size_t from, size_t max)
+void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes *terms, bool positions,
+                              unsigned char place, size_t max)
 {
     tkl__search_entry entry;
     bool damaged = false;
-    for (size_t i = 0; tkl__search_entry_next(&terms, positions, &entry, &damaged); i++)
-        if (i >= from && i - from < max)
-            add_posting(bundle, entry.term, place);
+    for (size_t i = 0; i < max && tkl__search_entry_next(terms, positions, &entry, &damaged); i++)
+        add_posting(bundle, entry.term, place);
 }
 
 static int by_term(const void *a, const void *b)

@@ -8,11 +8,11 @@
 #include "search/record.h"
 
 /* A run has so many documents at most: the place of one is a byte. */
-#define TKL__SEARCH_RUN_DOCS 100
-/* So many terms at most, which take the server about 3 ms. */
-#define TKL__SEARCH_RUN_TERMS 1000
-/* So many bytes, unless one document has more. */
-#define TKL__SEARCH_RUN_BYTES (1 << 20)
+#define TKL__SEARCH_RUN_DOCS 50
+/* So many terms at most, which take the server 2 to 5 ms: more when old versions are cleared. */
+#define TKL__SEARCH_RUN_TERMS 650
+/* So many bytes, unless one document has more: a megabyte takes a script about 1.5 ms. */
+#define TKL__SEARCH_RUN_BYTES (1 << 19)
 
 typedef struct tkl__search_posting {
     tkl_bytes term;
@@ -31,9 +31,9 @@ typedef struct tkl__search_bundle {
 } tkl__search_bundle;
 
 void tkl__search_bundle_begin(tkl__search_bundle *bundle, const tkl__search_shard *shard);
-/* The terms of a document, from entry number `from` on, at most `max` of them. */
-void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes terms, bool positions,
-                              unsigned char place, size_t from, size_t max);
+/* Takes terms of a document off the front, at most `max` of them. */
+void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes *terms, bool positions,
+                              unsigned char place, size_t max);
 /* Adds the keys (the shard's, those of `nfields` fields and their ladders if it is not negative, the
  * terms') and the lists. */
 void tkl__search_bundle_end(tkl__search_bundle *bundle, int nfields);
@@ -41,6 +41,9 @@ void tkl__search_bundle_free(tkl__search_bundle *bundle);
 
 tkl__invocation tkl__search_bundle_call(const tkl__search_bundle *bundle,
                                         const tkl__script *script);
+
+/* Of that many terms of a document, which are written in runs: where the last run begins. */
+size_t tkl__search_last_part(size_t terms);
 
 /* How many terms a document has. */
 size_t tkl__search_count_terms(tkl_bytes terms, bool positions);

@@ -9,6 +9,9 @@
 #include "search/scripts.h"
 #include "search/write.h"
 
+/* Runs that are sent together. */
+#define TOGETHER 64
+
 int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *shard,
                          const tkl_reply *reply)
 {
@@ -22,6 +25,7 @@ int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *s
     }
     list->items[list->count++] = (tkl__search_dead){
         .shard = shard,
+        .owed = tkl_reply_count(reply) < 4,
         .number = tkl_reply_bytes(tkl_reply_at(reply, 0)),
         .stamp = tkl_reply_bytes(tkl_reply_at(reply, 1)),
         .record = tkl_reply_bytes(tkl_reply_at(reply, 2)),
@@ -34,15 +38,11 @@ int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *s
 typedef struct clearing {
     tkl__search_writer *writer;
     const tkl__search_dead_list *list;
-    size_t *terms; /* of each document */
+    size_t *terms;   /* of each document: how many */
+    tkl_bytes *rest; /* ... and those that are left */
     tkl__buf members;
     size_t *ends; /* of the members of a document's fields, all one after the other */
 } clearing;
-
-static size_t last_part(size_t terms)
-{
-    return terms ? (terms - 1) / TKL__SEARCH_RUN_TERMS * TKL__SEARCH_RUN_TERMS : 0;
-}
 
 static void write_members(clearing *c, size_t doc)
 {
@@ -57,8 +57,8 @@ static void write_members(clearing *c, size_t doc)
     }
 }
 
-/* A run of search/clear with these documents and their terms from number `from` on. */
-static bool make_run(clearing *c, const size_t *docs, size_t count, size_t from, bool finish,
+/* A run of search/clear with these documents and their next terms. */
+static bool make_run(clearing *c, const size_t *docs, size_t count, bool finish,
                      tkl__search_runs *runs)
 {
     const tkl__search_schema *schema = c->writer->schema;
@@ -79,45 +79,11 @@ static bool make_run(clearing *c, const size_t *docs, size_t count, size_t from,
             size_t start = k ? c->ends[k - 1] : 0;
             tkl__args_bytes(&run->args, (tkl_bytes){c->members.data + start, c->ends[k] - start});
         }
-        tkl__search_bundle_terms(run, dead->terms, schema->is.positions, (unsigned char)(i + 1),
-                                 from, TKL__SEARCH_RUN_TERMS);
+        tkl__search_bundle_terms(run, &c->rest[docs[i]], schema->is.positions,
+                                 (unsigned char)(i + 1), TKL__SEARCH_RUN_TERMS);
     }
     tkl__search_bundle_end(run, (int)nfields);
     return true;
-}
-
-/* All parts of large documents but the last. */
-static bool make_first_runs(clearing *c, tkl__search_runs *runs)
-{
-    for (size_t i = 0; i < c->list->count; i++)
-        for (size_t at = 0; at < last_part(c->terms[i]); at += TKL__SEARCH_RUN_TERMS)
-            if (!make_run(c, &i, 1, at, false, runs))
-                return false;
-    return true;
-}
-
-/* Small documents of a shard together, large ones each in a run of its own. */
-static bool make_last_runs(clearing *c, const tkl__search_shard *shard, tkl__search_runs *runs)
-{
-    size_t docs[TKL__SEARCH_RUN_DOCS], count = 0, terms = 0;
-    for (size_t i = 0; i < c->list->count; i++) {
-        if (c->list->items[i].shard != shard)
-            continue;
-        if (last_part(c->terms[i])) {
-            if (!make_run(c, &i, 1, last_part(c->terms[i]), true, runs))
-                return false;
-            continue;
-        }
-        if (count == TKL__SEARCH_RUN_DOCS ||
-            (count && terms + c->terms[i] > TKL__SEARCH_RUN_TERMS)) {
-            if (!make_run(c, docs, count, 0, true, runs))
-                return false;
-            count = terms = 0;
-        }
-        docs[count++] = i;
-        terms += c->terms[i];
-    }
-    return count == 0 || make_run(c, docs, count, 0, true, runs);
 }
 
 static int send_runs(clearing *c, tkl__search_runs *runs)
@@ -129,15 +95,60 @@ static int send_runs(clearing *c, tkl__search_runs *runs)
     return rc;
 }
 
+/* Adds a run; those that travel together are sent when they are enough. */
+static int add_run(clearing *c, const size_t *docs, size_t count, bool finish,
+                   tkl__search_runs *runs)
+{
+    if (count == 0)
+        return TKL_OK;
+    if (!make_run(c, docs, count, finish, runs))
+        return tkl__nomem();
+    return runs->count < TOGETHER ? TKL_OK : send_runs(c, runs);
+}
+
+/* All parts of large documents but the last. */
+static int add_first_runs(clearing *c, tkl__search_runs *runs)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; i < c->list->count; i++) {
+        size_t last = tkl__search_last_part(c->terms[i]);
+        for (size_t at = 0; rc == TKL_OK && at < last; at += TKL__SEARCH_RUN_TERMS)
+            rc = add_run(c, &i, 1, false, runs);
+    }
+    return rc;
+}
+
+/* Small documents of a shard together, large ones each in a run of its own. */
+static int add_last_runs(clearing *c, const tkl__search_shard *shard, tkl__search_runs *runs)
+{
+    size_t docs[TKL__SEARCH_RUN_DOCS], count = 0, terms = 0;
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < c->list->count; i++) {
+        if (c->list->items[i].shard != shard || c->list->items[i].owed)
+            continue;
+        if (tkl__search_last_part(c->terms[i])) {
+            rc = add_run(c, &i, 1, true, runs);
+            continue;
+        }
+        if (count == TKL__SEARCH_RUN_DOCS || terms + c->terms[i] > TKL__SEARCH_RUN_TERMS) {
+            rc = add_run(c, docs, count, true, runs);
+            count = terms = 0;
+        }
+        docs[count++] = i;
+        terms += c->terms[i];
+    }
+    return rc == TKL_OK ? add_run(c, docs, count, true, runs) : rc;
+}
+
 static int clear_all(clearing *c)
 {
     const tkl__search_schema *schema = c->writer->schema;
     tkl__search_runs runs = {0};
-    int rc = make_first_runs(c, &runs) ? TKL_OK : tkl__nomem();
+    int rc = add_first_runs(c, &runs);
     if (rc == TKL_OK)
         rc = send_runs(c, &runs);
     for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++)
-        rc = make_last_runs(c, &schema->shards[i], &runs) ? TKL_OK : tkl__nomem();
+        rc = add_last_runs(c, &schema->shards[i], &runs);
     if (rc == TKL_OK)
         rc = send_runs(c, &runs);
     tkl__search_runs_free(&runs);
@@ -152,10 +163,12 @@ int tkl__search_clear(tkl__search_writer *writer, const tkl__search_dead_list *l
         return TKL_OK;
     tkl__buf_init(&c.members);
     c.terms = malloc(list->count * sizeof *c.terms);
+    c.rest = malloc(list->count * sizeof *c.rest);
     c.ends = malloc((list->count * schema->is.field_count + 1) * sizeof *c.ends);
-    int rc = c.terms && c.ends ? TKL_OK : tkl__nomem();
+    int rc = c.terms && c.rest && c.ends ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < list->count; i++) {
         c.terms[i] = tkl__search_count_terms(list->items[i].terms, schema->is.positions);
+        c.rest[i] = list->items[i].terms;
         write_members(&c, i);
     }
     if (rc == TKL_OK && c.members.failed)
@@ -164,6 +177,7 @@ int tkl__search_clear(tkl__search_writer *writer, const tkl__search_dead_list *l
         rc = clear_all(&c);
     tkl__buf_free(&c.members);
     free(c.terms);
+    free(c.rest);
     free(c.ends);
     return rc;
 }

@@ -37,6 +37,7 @@ check_types()
 local first_step = FIRST_FIELD + nfields
 local first_term = first_step + 2 * LADDER_STEPS * nfields
 local steps = read_ladder(first_step, nfields)
+local terms = read_terms(first_term, skip)
 
 local width = 2 + nfields
 local numbers, still = {}, 0
@@ -46,10 +47,9 @@ for i = 1, ndocs do
   numbers[i] = died and text_of(died) == ARGV[at + 1] and ARGV[at]
   still = still + (numbers[i] and 1 or 0)
 end
-each_term(first_term, 6 + ndocs * width, skip, numbers,
-  function(key, term, list, is_common)
-    unpost(key, term, list, is_common, tonumber(head[2]))
-  end)
+each_term(terms, 6 + ndocs * width, numbers, function(term, list)
+  unpost(term, list, tonumber(head[2]))
+end)
 
 local function free_number(number, members_at)
   for i = 0, nfields - 1 do

@@ -3,7 +3,8 @@
 -- include: postings
 
 local LEFT_BEHIND_US = 60 * 1000000 -- a number that is dead for so long was left by a dead writer
-local LEFT_BEHIND_MAX = 4           -- such numbers that a writer takes along
+-- Bytes of old versions that one reply takes along; the client asks for the others.
+local REPLY_BYTES = 256 * 1024
 
 local function stamp_now()
   local time = redis.call('TIME')
@@ -61,20 +62,32 @@ local function length_of(record)
   return length
 end
 
+-- What must be known of a dead number to take it out: {number, stamp, record, terms}; only {number,
+-- stamp} when `room` has no bytes left.
+local function old_version(number, stamp, record, room)
+  if room.bytes <= 0 then
+    return {number, stamp}
+  end
+  local terms = redis.call('HGET', FORWARD, number) or ''
+  room.bytes = room.bytes - #terms
+  return {number, stamp, record or '', terms}
+end
+
 -- The version of an id ends: it is found no more.
-local function die(number, stamp)
+local function die(number, stamp, room)
   local record = redis.call('HGET', DOCS, number)
   redis.call('SETBIT', LIVE, number, '0')
   redis.call('ZADD', DEAD, text_of(stamp), number)
   if record then
     redis.call('HINCRBY', META, 'words', 0 - length_of(record))
   end
-  return {number, text_of(stamp), record or '', redis.call('HGET', FORWARD, number) or ''}
+  return old_version(number, text_of(stamp), record, room)
 end
 
 -- New versions of these ids begin. Returns the old ones, as die() does.
 local function come_alive(numbers, ids, records, stamp)
   local olds, entries, words, dead = redis.call('HMGET', IDS, unpack(ids)), {}, 0, {}
+  local room = {bytes = REPLY_BYTES}
   for i, number in ipairs(numbers) do
     entries[2 * i - 1], entries[2 * i] = ids[i], number
     words = words + length_of(records[i])
@@ -84,19 +97,19 @@ local function come_alive(numbers, ids, records, stamp)
   for i, number in ipairs(numbers) do
     redis.call('SETBIT', LIVE, number, '1')
     if olds[i] then
-      dead[#dead + 1] = die(olds[i], stamp)
+      dead[#dead + 1] = die(olds[i], stamp, room)
     end
   end
   redis.call('HINCRBY', META, 'docs', #numbers - #dead)
   return dead
 end
 
--- Appends what writers before left behind, to be cleared by this one.
-local function add_leftovers(dead, now)
-  local old = redis.call('ZRANGE', DEAD, '-inf', text_of(now - LEFT_BEHIND_US), 'BYSCORE', 'LIMIT',
-    '0', LEFT_BEHIND_MAX, 'WITHSCORES')
-  for i = 1, #old, 2 do
-    dead[#dead + 1] = {old[i], text_of(old[i + 1]), redis.call('HGET', DOCS, old[i]) or '',
-                       redis.call('HGET', FORWARD, old[i]) or ''}
-  end
+-- Up to when a dead number was left behind, for ZCOUNT and ZRANGE BYSCORE.
+local function left_behind(now)
+  return text_of(now - LEFT_BEHIND_US)
+end
+
+-- How many numbers writers before left behind.
+local function count_left(now)
+  return redis.call('ZCOUNT', DEAD, '-inf', left_behind(now))
 end

@@ -14,8 +14,9 @@
 #include "search/call.h"
 #include "search/scripts.h"
 
-/* Candidates of one step of a scan. */
+/* Candidates of one step of a scan. A plan of many terms takes each step longer. */
 #define SCAN_BLOCK 1000
+#define SCAN_TERMS 1000
 /* How often a query begins anew because the index changes. */
 #define BEGIN_MAX 3
 
@@ -79,7 +80,8 @@ static int64_t most_of(const tkl__search_finding *f)
 {
     if (by_scan(f)) {
         int64_t left = first_will_do(f) ? reach(f) : f->compare_max - f->examined;
-        return left < 1 ? 1 : left < SCAN_BLOCK ? left : SCAN_BLOCK;
+        int64_t block = SCAN_BLOCK * SCAN_TERMS / (SCAN_TERMS + (int64_t)f->plan->term_count);
+        return left < 1 ? 1 : left < block ? left : block;
     }
     return alone(f) ? f->count : reach(f);
 }

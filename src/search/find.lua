@@ -38,6 +38,8 @@ local TERMS, COMMON, FIELD, LADDER = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 -- include: plan
 -- include: walk
 local FIRST_STEP, FIRST_BOUND = 10, 17
+-- Bytes of terms that a reply takes, and one part more; documents of a part.
+local FORWARD_BYTES, FORWARDS_AT_ONCE = 512 * 1024, 50
 
 local token, skip, steps, order = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local is_text, first, most = ARGV[5] == '1', tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -93,6 +95,22 @@ local function in_order(result)
   return 'list', result.list or read_bits(result.key, result.size, 0, result.size)
 end
 
+local function by_number(a, b)
+  return tonumber(a) < tonumber(b)
+end
+
+-- Those of a list from a byte of its bitmap on, if it were one.
+local function from_byte(list, byte)
+  local rest = {}
+  for i = 1, #list do
+    if list[i] + 0 >= 8 * byte then
+      rest[#rest + 1] = list[i]
+    end
+  end
+  table.sort(rest, by_number)
+  return rest
+end
+
 -- The documents that are wanted of a result, as in_order().
 local function choose(result)
   if order == 'count' then
@@ -100,7 +118,7 @@ local function choose(result)
   elseif by_field then
     return in_order(result)
   elseif result.list then
-    return 'list', result.list
+    return 'list', first > 0 and from_byte(result.list, first) or result.list
   end
   return 'scan', read_bits(result.key, result.size, first, most)
 end
@@ -118,7 +136,45 @@ end)
 if not answer then
   return why == MISSING_WIDE and why or {'make', version, why[1], why[2]}
 end
-local numbers = answer[9]
-answer[10] = #numbers > 0 and in_parts(numbers, 'HMGET', DOCS) or {}
-answer[11] = with_forwards and #numbers > 0 and in_parts(numbers, 'HMGET', FORWARD) or {}
+
+-- The terms of the first documents, as many as a reply takes.
+local function read_forwards(numbers)
+  local forwards, bytes = {}, 0
+  for from = 1, #numbers, FORWARDS_AT_ONCE do
+    local to = math.min(from + FORWARDS_AT_ONCE - 1, #numbers)
+    local part = bytes < FORWARD_BYTES and redis.call('HMGET', FORWARD, unpack(numbers, from, to))
+    for i = 1, part and #part or 0 do
+      forwards[#forwards + 1] = part[i]
+      bytes = bytes + (part[i] and #part[i] or 0)
+    end
+  end
+  return forwards
+end
+
+-- Cuts the documents of a scan behind number `count` and the others of its byte; the client goes on
+-- with the next byte.
+local function cut_scan(numbers, count)
+  local byte = math.floor(numbers[count] / 8)
+  local kept = {}
+  for i = 1, #numbers do
+    if numbers[i] + 0 < 8 * (byte + 1) then
+      kept[#kept + 1] = numbers[i]
+    end
+  end
+  return kept, byte + 1
+end
+
+local numbers, forwards = answer[9], {}
+if with_forwards then
+  forwards = read_forwards(numbers)
+end
+if with_forwards and #forwards < #numbers then
+  table.sort(numbers, by_number)
+  answer[6] = 'scan'
+  numbers, answer[7] = cut_scan(numbers, #read_forwards(numbers))
+  forwards = in_parts(numbers, 'HMGET', FORWARD)
+end
+answer[9] = numbers
+answer[10] = in_parts(numbers, 'HMGET', DOCS)
+answer[11] = forwards
 return answer

@@ -10,8 +10,8 @@
 #include "search/result.h"
 #include "search/scripts.h"
 
-/* Ids of one run. */
-#define RUN 500
+/* Ids of one run. One whose texts are large ends earlier. */
+#define RUN 200
 
 /* One run of search/get: ids of one shard. */
 typedef struct part {
@@ -45,13 +45,14 @@ static part *new_part(parts *p, const tkl__search_schema *schema, size_t shard)
     return one;
 }
 
+/* Of the documents that did not come yet. */
 static bool make_parts(parts *p, const tkl__search_schema *schema, const tkl_bytes *ids,
-                       size_t count)
+                       size_t count, const tkl__search_fetched *docs)
 {
     for (size_t shard = 0; shard < schema->shard_count; shard++) {
         part *one = NULL;
         for (size_t i = 0; i < count; i++) {
-            if (tkl__search_shard_of(schema, ids[i]) != shard)
+            if (docs[i].came || tkl__search_shard_of(schema, ids[i]) != shard)
                 continue;
             if (!one || one->count == RUN)
                 one = new_part(p, schema, shard);
@@ -102,32 +103,47 @@ static int read_part(const part *one, const tkl_reply *reply, tkl__search_fetche
         *stale = true;
         return TKL_OK;
     }
-    for (size_t i = 0; i < one->count; i++)
+    size_t came = tkl_reply_count(tkl_reply_at(reply, 0));
+    if (came == 0 || came > one->count)
+        return tkl__fail(TKL_EPROTO, "not an answer of search/get");
+    for (size_t i = 0; i < came; i++)
         docs[one->places[i]] = (tkl__search_fetched){
             .record = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(reply, 0), i)),
             .text = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(reply, 1), i)),
             .number = (uint64_t)tkl_reply_int(tkl_reply_at(tkl_reply_at(reply, 2), i)),
+            .came = true,
         };
     return TKL_OK;
+}
+
+/* One trip. */
+static int fetch_some(tkl_search *search, tkl__search_result_box *box, const parts *p,
+                      tkl__search_fetched *docs, bool *stale)
+{
+    tkl_reply *replies = NULL;
+    int rc = ask(search, p, &replies);
+    if (rc == TKL_OK)
+        rc = tkl__search_box_keep(box, replies);
+    else
+        tkl_reply_free(replies);
+    for (size_t i = 0; rc == TKL_OK && i < p->count; i++)
+        rc = read_part(p->items[i], tkl_reply_at(replies, i), docs, stale);
+    return rc;
 }
 
 int tkl__search_fetch(tkl_search *search, tkl__search_result_box *box, const tkl_bytes *ids,
                       size_t count, tkl__search_fetched *docs, bool *stale)
 {
-    parts p = {0};
-    tkl_reply *replies = NULL;
-    if (count == 0)
-        return TKL_OK;
-    int rc = make_parts(&p, box->schema, ids, count) ? TKL_OK : tkl__nomem();
-    if (rc == TKL_OK)
-        rc = ask(search, &p, &replies);
-    if (rc == TKL_OK)
-        rc = tkl__search_box_keep(box, replies);
-    else
-        tkl_reply_free(replies);
-    for (size_t i = 0; rc == TKL_OK && i < p.count; i++)
-        rc = read_part(p.items[i], tkl_reply_at(replies, i), docs, stale);
-    free_parts(&p);
+    bool more = true;
+    int rc = TKL_OK;
+    while (rc == TKL_OK && more && !*stale) {
+        parts p = {0};
+        rc = make_parts(&p, box->schema, ids, count, docs) ? TKL_OK : tkl__nomem();
+        more = p.count > 0;
+        if (rc == TKL_OK && more)
+            rc = fetch_some(search, box, &p, docs, stale);
+        free_parts(&p);
+    }
     return rc;
 }
 

@@ -5,17 +5,24 @@
 -- KEYS[4] texts   hash: number, text
 -- ARGV[1] token   of the index
 -- ARGV[2...] ids
--- returns 'stale', or {records, texts, numbers}, false for what is not there
+-- returns 'stale', or {records, texts, numbers} of the first ids, as many as fit, false for what is
+-- not there
 
 local META, IDS, DOCS, TEXTS = unpack(KEYS)
 if redis.call('HGET', META, 'token') ~= ARGV[1] then
   return 'stale'
 end
-local records, texts, numbers = {}, {}, {}
+local REPLY_BYTES = 512 * 1024 -- and one text more
+
+local records, texts, numbers, bytes = {}, {}, {}, 0
 for i = 2, #ARGV do
-  local number = redis.call('HGET', IDS, ARGV[i])
-  records[i - 1] = number and redis.call('HGET', DOCS, number)
-  texts[i - 1] = number and redis.call('HGET', TEXTS, number)
-  numbers[i - 1] = number
+  if bytes < REPLY_BYTES then
+    local number = redis.call('HGET', IDS, ARGV[i])
+    local text = number and redis.call('HGET', TEXTS, number)
+    records[i - 1] = number and redis.call('HGET', DOCS, number)
+    texts[i - 1] = text
+    numbers[i - 1] = number
+    bytes = bytes + (text and #text or 0)
+  end
 end
 return {records, texts, numbers}

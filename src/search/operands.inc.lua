@@ -67,8 +67,9 @@ local function bit_tester(key)
   local byte, mask = string.byte, MASK
   return function(number)
     local low = number % 8
+    local bit = mask[low] or damaged('a number')
     local all = byte(bits, (number - low) / 8 + 1)
-    return all and all % (2 * mask[low]) >= mask[low] or false
+    return all and all % (2 * bit) >= bit or false
   end
 end
 

@@ -27,7 +27,7 @@ end
 
 local function bits_operand(key, count, next)
   local size = tonumber(count)
-  if not (size and size >= 0 and size <= next) then
+  if not (size and size >= 0 and size <= next and size % 1 == 0) then
     damaged('the count of a term')
   end
   check_length(key, next)
@@ -288,7 +288,7 @@ local function with_temps(temps, run)
   local ok, result, why = pcall(run)
   redis.call('DEL', unpack(temps))
   if not ok then
-    error(result, 0)
+    error(type(result) == 'table' and result or {err = result}) -- pcall() makes texts of errors
   end
   return result, why
 end

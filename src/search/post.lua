@@ -22,6 +22,7 @@
 
 local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN = unpack(KEYS)
 -- include: documents
+local FIRST_TERM, FIRST_LIST = 12, 7
 
 local token, skip, finish = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local number, stamp, id = ARGV[4], ARGV[5], ARGV[6]
@@ -35,8 +36,8 @@ if not began or text_of(began) ~= stamp then
   return 'gone'
 end
 check_number_of(id)
-each_term(12, 7, skip, {number}, function(key, term, list, is_common)
-  post(key, term, list, is_common, tonumber(head[2]))
+each_term(read_terms(FIRST_TERM, skip), FIRST_LIST, {number}, function(term, list)
+  post(term, list, tonumber(head[2]))
 end)
 if not finish then
   return {0, {}}
@@ -46,7 +47,8 @@ local record = redis.call('HGET', DOCS, number)
 if not record then
   error({err = 'DAMAGED the record of a document is missing'})
 end
-local dead = come_alive({number}, {id}, {record}, stamp_now())
+local now = stamp_now()
+local dead = come_alive({number}, {id}, {record}, now)
 redis.call('ZREM', DEAD, number)
 redis.call('HINCRBY', META, 'version', 1)
-return {1 - #dead, dead}
+return {1 - #dead, dead, {}, count_left(now)}

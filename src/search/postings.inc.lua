@@ -19,6 +19,11 @@ end
 
 local function grow_to_bits(key, term, next)
   local members = redis.call('SMEMBERS', key)
+  for _, number in ipairs(members) do
+    if not (string.find(number, '^%d+$') and tonumber(number) < next) then
+      error({err = 'DAMAGED the numbers of a term were not written by tackle'})
+    end
+  end
   redis.call('DEL', key)
   redis.call('SETBIT', key, text_of(next), '0')
   for _, number in ipairs(members) do
@@ -68,72 +73,84 @@ local function set_bits(key, numbers, bit)
   return changed
 end
 
--- Enters the numbers. `is_common`: the term has a bitmap.
-local function post(key, term, numbers, is_common, next)
-  if is_common then
-    local more = set_bits(key, numbers, '1')
-    redis.call('HINCRBY', COMMON, term, more)
+-- Enters the numbers.
+local function post(term, numbers, next)
+  if term.is_common then
+    local more = set_bits(term.key, numbers, '1')
+    redis.call('HINCRBY', COMMON, term.name, more)
     return
   end
-  redis.call('SADD', key, unpack(numbers))
-  local size = redis.call('SCARD', key)
+  redis.call('SADD', term.key, unpack(numbers))
+  local size = redis.call('SCARD', term.key)
   if size <= #numbers then
-    redis.call('ZADD', TERMS, '0', term)
+    redis.call('ZADD', TERMS, '0', term.name)
   end
   if size > set_limit(next) then
-    grow_to_bits(key, term, next)
+    grow_to_bits(term.key, term.name, next)
   end
 end
 
-local function forget_term(term)
-  redis.call('ZREM', TERMS, term)
-  if string.sub(term, 1, 1) == 'v' then
-    redis.call('HDEL', SHOWN, term)
+local function forget_term(name)
+  redis.call('ZREM', TERMS, name)
+  if string.sub(name, 1, 1) == 'v' then
+    redis.call('HDEL', SHOWN, name)
   end
 end
 
 -- Takes the numbers out.
-local function unpost(key, term, numbers, is_common, next)
-  if not is_common then
-    if redis.call('SREM', key, unpack(numbers)) > 0 and redis.call('SCARD', key) == 0 then
-      forget_term(term)
+local function unpost(term, numbers, next)
+  if not term.is_common then
+    if redis.call('SREM', term.key, unpack(numbers)) > 0 and redis.call('SCARD', term.key) == 0 then
+      forget_term(term.name)
     end
     return
   end
-  local less = set_bits(key, numbers, '0')
-  local left = redis.call('HINCRBY', COMMON, term, 0 - less)
+  local less = set_bits(term.key, numbers, '0')
+  local left = redis.call('HINCRBY', COMMON, term.name, 0 - less)
   if left <= 0 then
-    redis.call('DEL', key)
-    redis.call('HDEL', COMMON, term)
-    forget_term(term)
+    redis.call('DEL', term.key)
+    redis.call('HDEL', COMMON, term.name)
+    forget_term(term.name)
   elseif left < set_limit(next) / SHRINK then
-    shrink_to_set(key, term, left)
+    shrink_to_set(term.key, term.name, left)
   end
 end
 
--- Calls visit(key, term, numbers, is_common) for each term. `first_key`, `first_arg`: where the keys
--- of the terms begin, and their lists of documents, one byte for each: its place in `numbers`,
--- where false is none.
-local function each_term(first_key, first_arg, skip, numbers, visit)
-  local terms = {}
+-- The terms whose keys begin at KEYS[first_key]: {key, name, is_common}, the last when it has a
+-- bitmap. Before the first write: an error when a count is none.
+local function read_terms(first_key, skip)
+  local names, terms = {}, {}
   for i = first_key, #KEYS do
-    terms[#terms + 1] = string.sub(KEYS[i], skip + 1)
+    names[#names + 1] = string.sub(KEYS[i], skip + 1)
   end
-  for chunk = 1, #terms, 1000 do
-    local last = math.min(chunk + 999, #terms)
-    local common = redis.call('HMGET', COMMON, unpack(terms, chunk, last))
+  for chunk = 1, #names, 1000 do
+    local last = math.min(chunk + 999, #names)
+    local counts = redis.call('HMGET', COMMON, unpack(names, chunk, last))
     for i = chunk, last do
-      local list = {}
-      local places = ARGV[first_arg + i - 1]
-      for k = 1, #places do
-        local number = numbers[string.byte(places, k)]
-        if number then
-          list[#list + 1] = number
-        end
+      local count = counts[i - chunk + 1]
+      if count and not string.find(count, '^%d+$') then
+        error({err = 'DAMAGED the count of a term was not written by tackle'})
       end
-      if #list > 0 then
-        visit(KEYS[first_key + i - 1], terms[i], list, common[i - chunk + 1])
+      terms[i] = {key = KEYS[first_key + i - 1], name = names[i], is_common = count}
+    end
+  end
+  return terms
+end
+
+-- Calls visit(term, numbers) for each term. ARGV[first_arg] and the following are the documents of
+-- each term, one byte for each: its place in `numbers`, where false is none.
+local function each_term(terms, first_arg, numbers, visit)
+  for i, term in ipairs(terms) do
+    local list = {}
+    local places = ARGV[first_arg + i - 1]
+    for k = 1, #places do
+      local number = numbers[string.byte(places, k)]
+      if number then
+        list[#list + 1] = number
       end
+    end
+    if #list > 0 then
+      visit(term, list)
     end
   end
 end

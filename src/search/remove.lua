@@ -12,7 +12,8 @@
 -- KEYS[11] shown   hash: term of a value, the value as it was written
 -- ARGV[1] token    of the index
 -- ARGV[2...] ids
--- returns 'stale', or {how many were there, {number, stamp, record, terms} of each}
+-- returns 'stale', or {how many were there, {number, stamp, record, terms} of each, {}, how many
+-- numbers were left behind}; without record and terms where the reply would be too long
 
 local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN = unpack(KEYS)
 -- include: documents
@@ -24,19 +25,18 @@ check_types()
 for i = 2, #ARGV do
   check_number_of(ARGV[i])
 end
-local dead = {}
+local dead, room = {}, {bytes = REPLY_BYTES}
 local stamp = stamp_now()
 for i = 2, #ARGV do
   local number = redis.call('HGET', IDS, ARGV[i])
   if number then
     redis.call('HDEL', IDS, ARGV[i])
     redis.call('HINCRBY', META, 'docs', -1)
-    dead[#dead + 1] = die(number, stamp)
+    dead[#dead + 1] = die(number, stamp, room)
   end
 end
 local removed = #dead
 if removed > 0 then
   redis.call('HINCRBY', META, 'version', 1)
 end
-add_leftovers(dead, stamp)
-return {removed, dead}
+return {removed, dead, {}, count_left(stamp)}

@@ -34,6 +34,7 @@ int tkl__search_box_hits(tkl__search_result_box *box, const tkl__search_found *i
 typedef struct tkl__search_fetched {
     tkl_bytes record, text;
     uint64_t number;
+    bool came; /* it was asked for */
 } tkl__search_fetched;
 
 /* Documents by their ids (get.c), one for each. *stale: the index is another one by now. */

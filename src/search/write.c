@@ -18,8 +18,10 @@
 
 /* Documents that are made ready and sent together. */
 #define SLICE 1000
+/* Runs of search/post that are sent together. */
+#define POSTS 64
 /* Ids of one run of search/remove. */
-#define REMOVE_RUN 500
+#define REMOVE_RUN 250
 
 /* ---- Runs ---------------------------------------------------------------- */
 
@@ -88,10 +90,9 @@ int tkl__search_runs_send(tkl__search_writer *w, const tkl__search_runs *runs,
 /* ---- Old versions -------------------------------------------------------- */
 
 /* Those that the replies of search/add, search/post and search/remove name. */
-static int clear_answers(tkl__search_writer *w, const tkl__search_runs *runs,
-                         const tkl_reply *replies)
+static int read_dead(tkl__search_writer *w, const tkl__search_runs *runs, const tkl_reply *replies,
+                     tkl__search_dead_list *list)
 {
-    tkl__search_dead_list list = {0};
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(replies); i++) {
         const tkl_reply *reply = tkl_reply_at(replies, i);
@@ -100,13 +101,35 @@ static int clear_answers(tkl__search_writer *w, const tkl__search_runs *runs,
             continue;
         w->number += tkl_reply_int(tkl_reply_at(reply, 0));
         for (size_t k = 0; rc == TKL_OK && k < tkl_reply_count(dead); k++)
-            rc = tkl__search_dead_add(&list, runs->items[i]->shard, tkl_reply_at(dead, k));
+            rc = tkl__search_dead_add(list, runs->items[i]->shard, tkl_reply_at(dead, k));
     }
+    return rc;
+}
+
+/* What other writers left behind, at each shard whose last reply says that there is something. */
+static int clear_left(tkl__search_writer *w, const tkl__search_runs *runs, const tkl_reply *replies)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < runs->count; i++) {
+        bool last = i + 1 == runs->count || runs->items[i + 1]->shard != runs->items[i]->shard;
+        if (last && tkl_reply_int(tkl_reply_at(tkl_reply_at(replies, i), 3)) > 0)
+            rc = tkl__search_clear_left(w, runs->items[i]->shard);
+    }
+    return rc;
+}
+
+/* Old versions that the replies name. What cannot be cleared now is left to later writers. */
+static int clear_answers(tkl__search_writer *w, const tkl__search_runs *runs,
+                         const tkl_reply *replies)
+{
+    tkl__search_dead_list list = {0};
+    int rc = read_dead(w, runs, replies, &list);
     for (size_t i = 0; rc == TKL_OK && i < runs->count; i++)
         tkl__search_make_ladders(w, runs->items[i]->shard,
                                  tkl_reply_at(tkl_reply_at(replies, i), 2));
-    if (rc == TKL_OK) /* what cannot be cleared now is left to later writers */
-        (void)tkl__search_clear(w, &list);
+    if (rc == TKL_OK && tkl__search_clear(w, &list) == TKL_OK &&
+        tkl__search_clear_owed(w, &list) == TKL_OK)
+        (void)clear_left(w, runs, replies);
     free(list.items);
     return rc;
 }
@@ -181,9 +204,9 @@ static bool make_run(tkl__search_writer *w, const slice *s, const size_t *docs, 
     tkl__args_int(&run->args, shown);
     for (size_t i = 0; i < count; i++) {
         const tkl__search_ready *ready = &s->ready[docs[i]];
+        tkl_bytes terms = stored(s, ready->terms, ready->terms_len);
         add_doc(w, s, ready, run);
-        tkl__search_bundle_terms(run, stored(s, ready->terms, ready->terms_len),
-                                 w->schema->is.positions, (unsigned char)(i + 1), 0, max);
+        tkl__search_bundle_terms(run, &terms, w->schema->is.positions, (unsigned char)(i + 1), max);
     }
     for (size_t i = 0; i < count; i++)
         add_shown(w, s, &s->ready[docs[i]], run);
@@ -191,14 +214,14 @@ static bool make_run(tkl__search_writer *w, const slice *s, const size_t *docs, 
     return true;
 }
 
-static bool is_large(const tkl__search_ready *ready)
-{
-    return ready->count > TKL__SEARCH_RUN_TERMS;
-}
-
 static size_t cost_of(const tkl__search_ready *ready)
 {
     return ready->record_len + ready->terms_len + ready->doc->text.len;
+}
+
+static bool is_large(const tkl__search_ready *ready)
+{
+    return ready->count > TKL__SEARCH_RUN_TERMS || cost_of(ready) > TKL__SEARCH_RUN_BYTES;
 }
 
 /* Runs of the documents of one shard that are not large. */
@@ -241,56 +264,66 @@ static int add_small(tkl__search_writer *w, const slice *s)
 
 /* ---- A large document ---------------------------------------------------- */
 
-/* A run of search/post with the terms from number `from` on. */
-static bool make_post(tkl__search_writer *w, const slice *s, const tkl__search_ready *ready,
-                      const tkl_reply *begun, size_t from, bool finish, tkl__search_runs *runs)
+/* A large document on its way in. */
+typedef struct large {
+    const tkl__search_ready *ready;
+    const tkl_reply *begun; /* {number, stamp} */
+    tkl_bytes terms;        /* that are left */
+    size_t left;            /* how many */
+} large;
+
+/* A run of search/post with the next terms; the last ones finish the document. */
+static bool make_post(tkl__search_writer *w, large *doc, tkl__search_runs *runs)
 {
-    tkl__search_bundle *run = tkl__search_run_new(runs, &w->schema->shards[ready->shard]);
+    tkl__search_bundle *run = tkl__search_run_new(runs, &w->schema->shards[doc->ready->shard]);
+    size_t count = doc->left < TKL__SEARCH_RUN_TERMS ? doc->left : TKL__SEARCH_RUN_TERMS;
     if (!run)
         return false;
-    add_head(w, run, finish);
-    tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(begun, 0)));
-    tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(begun, 1)));
-    tkl__args_bytes(&run->args, ready->doc->id);
-    tkl__search_bundle_terms(run, stored(s, ready->terms, ready->terms_len),
-                             w->schema->is.positions, 1, from, TKL__SEARCH_RUN_TERMS);
+    doc->left -= count;
+    add_head(w, run, doc->left == 0);
+    tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(doc->begun, 0)));
+    tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(doc->begun, 1)));
+    tkl__args_bytes(&run->args, doc->ready->doc->id);
+    tkl__search_bundle_terms(run, &doc->terms, w->schema->is.positions, 1, count);
     tkl__search_bundle_end(run, -1);
     return true;
 }
 
-static int send_posts(tkl__search_writer *w, const slice *s, const tkl__search_ready *ready,
-                      const tkl_reply *begun, size_t from, size_t to, bool finish)
+/* One trip: some runs, or the last one, which is sent when all others have succeeded. */
+static int send_posts(tkl__search_writer *w, large *doc)
 {
     tkl__search_runs runs = {0};
     tkl_reply *replies = NULL;
     int rc = TKL_OK;
-    for (size_t at = from; rc == TKL_OK && at < to; at += TKL__SEARCH_RUN_TERMS)
-        rc = make_post(w, s, ready, begun, at, finish, &runs) ? TKL_OK : tkl__nomem();
+    do {
+        rc = make_post(w, doc, &runs) ? TKL_OK : tkl__nomem();
+    } while (rc == TKL_OK && doc->left > TKL__SEARCH_RUN_TERMS && runs.count < POSTS);
     if (rc == TKL_OK)
         rc = tkl__search_runs_send(w, &runs, &tkl__lua_search_post, &replies);
-    if (rc == TKL_OK && finish && !w->stale && !w->gone)
+    if (rc == TKL_OK && doc->left == 0 && !w->stale && !w->gone)
         rc = clear_answers(w, &runs, replies);
     tkl_reply_free(replies);
     tkl__search_runs_free(&runs);
     return rc;
 }
 
-/* Begins with the first terms, adds the others, and only then, when all are there, the last ones
- * with which it comes alive. */
-static int add_large(tkl__search_writer *w, const slice *s, size_t doc)
+/* Begins without terms: the text alone takes the server long enough. Then it adds them, and only
+ * when all but the last ones are there, those, with which it comes alive. */
+static int add_large(tkl__search_writer *w, const slice *s, size_t index)
 {
-    const tkl__search_ready *ready = &s->ready[doc];
-    size_t last = (ready->count - 1) / TKL__SEARCH_RUN_TERMS * TKL__SEARCH_RUN_TERMS;
+    large doc = {.ready = &s->ready[index], .left = s->ready[index].count};
     tkl__search_runs runs = {0};
     tkl_reply *replies = NULL;
-    int rc = make_run(w, s, &doc, 1, TKL__SEARCH_RUN_TERMS, false, &runs) ? TKL_OK : tkl__nomem();
+    int rc = make_run(w, s, &index, 1, 0, false, &runs) ? TKL_OK : tkl__nomem();
     if (rc == TKL_OK)
         rc = tkl__search_runs_send(w, &runs, &tkl__lua_search_add, &replies);
-    const tkl_reply *begun = tkl_reply_at(replies, 0);
-    if (rc == TKL_OK && !w->stale)
-        rc = send_posts(w, s, ready, begun, TKL__SEARCH_RUN_TERMS, last, false);
-    if (rc == TKL_OK && !w->stale && !w->gone)
-        rc = send_posts(w, s, ready, begun, last, ready->count, true);
+    doc.begun = tkl_reply_at(replies, 0);
+    doc.terms = stored(s, doc.ready->terms, doc.ready->terms_len);
+    bool finished = false;
+    while (rc == TKL_OK && !w->stale && !w->gone && !finished) {
+        rc = send_posts(w, &doc);
+        finished = doc.left == 0;
+    }
     if (rc == TKL_OK && w->gone)
         rc = tkl__fail(TKL_CONFLICT, "adding a large document took too long: begin again");
     tkl_reply_free(replies);

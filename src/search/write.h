@@ -34,6 +34,7 @@ int tkl__search_runs_send(tkl__search_writer *writer, const tkl__search_runs *ru
 /* An old version. The bytes are a reply's. */
 typedef struct tkl__search_dead {
     const tkl__search_shard *shard;
+    bool owed; /* record and terms did not come with the reply */
     tkl_bytes number, stamp, record, terms;
 } tkl__search_dead;
 
@@ -42,10 +43,18 @@ typedef struct tkl__search_dead_list {
     size_t count, cap;
 } tkl__search_dead_list;
 
-/* `reply`: {number, stamp, record, terms}. */
+/* `reply`: {number, stamp, record, terms}, or without the last two. */
 int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *shard,
                          const tkl_reply *reply);
+/* All but what is owed. */
 int tkl__search_clear(tkl__search_writer *writer, const tkl__search_dead_list *list);
+
+/* ---- In steps (left.c) --------------------------------------------------- */
+
+/* What is owed of the list. */
+int tkl__search_clear_owed(tkl__search_writer *writer, const tkl__search_dead_list *list);
+/* What other writers left behind at a shard: some hundreds of old versions. */
+int tkl__search_clear_left(tkl__search_writer *writer, const tkl__search_shard *shard);
 
 /* ---- Ladders (ladder.c) -------------------------------------------------- */
 

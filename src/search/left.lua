@@ -1,0 +1,34 @@
+-- search/left: what must be known of dead numbers to clear them: of some, or of those left behind.
+-- KEYS[1] meta     hash: token
+-- KEYS[2] docs     hash: number, record
+-- KEYS[3] forward  hash: number, its terms
+-- KEYS[4] dead     sorted set: number, stamp
+-- ARGV[1] token    of the index
+-- ARGV[2...] numbers  none: those that were left behind
+-- returns 'stale', or {0, {number, stamp, record, terms} of the first of them}: as many as fit
+
+local META, DOCS, FORWARD, DEAD = unpack(KEYS)
+-- include: documents
+local FIRST_NUMBER, NUMBERS_MOST = 2, 100
+
+if redis.call('HGET', META, 'token') ~= ARGV[1] then
+  return 'stale'
+end
+
+local function numbers_asked()
+  if ARGV[FIRST_NUMBER] then
+    return {unpack(ARGV, FIRST_NUMBER)}
+  end
+  return redis.call('ZRANGE', DEAD, '-inf', left_behind(stamp_now()), 'BYSCORE', 'LIMIT', '0',
+    NUMBERS_MOST)
+end
+
+local found, room = {}, {bytes = REPLY_BYTES}
+for _, number in ipairs(numbers_asked()) do
+  local stamp = redis.call('ZSCORE', DEAD, number)
+  if room.bytes > 0 then
+    local record = redis.call('HGET', DOCS, number)
+    found[#found + 1] = old_version(number, stamp and text_of(stamp) or '', record, room)
+  end
+end
+return {0, found}
