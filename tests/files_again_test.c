@@ -219,7 +219,7 @@ static void what_was_sent_is_remembered_for_a_while(void **state)
     test_sleep_ms(700);
     s.options.max_bytes = 64 * 1024 * KB;
     assert_ok(ship(f->client, &s, NULL));
-    assert_int_equal(s.resumed, 0);
+    assert_in_range(s.resumed, 0, 1); /* the one that was under way is there until it is removed */
     receive(f, &s, "a", &a);
     assert_true(a > FILES);
     expect_all(&s, "a");

@@ -208,9 +208,7 @@ static void leave_interrupted(fixture *f, tkl_files *files, const parcels *p, co
     eventually(bytes_there(f->server) > 0, 10000);
     kill(child, SIGKILL);
     process_wait(child);
-    test_sleep_ms(150); /* its lease is over */
-    (void)!parcels_receive(files, p, "a", NULL);
-    eventually(bytes_there(f->server) == 0, 10000);
+    eventually(parcels_receive(files, p, "a", NULL) >= 0 && bytes_there(f->server) == 0, 10000);
     free(path);
 }
 

@@ -421,7 +421,7 @@ static void a_sender_says_for_whom_it_waits_and_goes_on_when_they_are_dropped(vo
 static void receivers_that_are_gone_too_long_are_dropped(void **state)
 {
     fixture *f = *state;
-    tkl_files *files = open_with(f, (tkl_files_options){.max_bytes = 256 * KB});
+    tkl_files *files = open_with(f, (tkl_files_options){.max_bytes = 256 * KB, .lease_ms = 400});
     parcels p;
     parcels_make(&p);
     char *path = parcels_file(&p, "src/f", MB, 3);

@@ -139,8 +139,8 @@ typedef struct tkl_files_totals {
  * A call that did not come to its end (TKL_EINTR, TKL_BUSY, an error of the server, a process that
  * was killed) may be made again within resume_ms: it goes on with the file that was under way, and
  * files that it had sent and that have not changed since are not sent again. The same call has the
- * same first source and the same receivers, and no streams. A source that a call names twice is sent
- * once. */
+ * same first source and the same receivers, and no streams. A source that a call names twice is
+ * sent once. */
 TKL_API int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
                            const tkl_files_source *sources, size_t count,
                            const tkl_files_send_options *options, tkl_files_totals *totals)

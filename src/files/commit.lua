@@ -96,7 +96,7 @@ if file.state == 'complete' then
   forget_ends(token)
   redis.call('ZADD', ENDS, now + file.ttl, token)
 else
-  note_lease(token, file)
+  note_lease(token, file, FILE)
 end
 keep_file(FILE, AT, file)
 keep_channel({STATE, FILES, ENDS, BYTES, RESUME}, file.ttl)

@@ -57,6 +57,8 @@
  *                                prefix    checksum of all chunks sent; in the end, of the file
  *                                holder    token of the sender
  *                                lease, resume, ttl        ms
+ *                                doubt, lease_doubt        set when its time, or the lease of its
+ *                                          sender, seems to be over: the clock may have jumped
  *                                source    fingerprint of the source, in `resume`
  *                                data      the bytes of a small file
  *   ns:files:{name}:F:at       zset of receivers that lack something, by the number of chunks they

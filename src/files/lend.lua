@@ -18,6 +18,6 @@ if not file or file.state ~= 'open' or file.holder ~= holder then
   return NOTOWNER
 end
 permit_writes(FILE)
-note_lease(token, file)
+note_lease(token, file, FILE)
 keep_file(FILE, AT, file)
 return OK

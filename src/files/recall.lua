@@ -9,7 +9,7 @@
 -- ARGV[1] token
 -- ARGV[2] first  '': none are named
 -- returns {code, chunks sent, chunks reserved}: TKL_NOTFOUND there is nothing to take back;
---   TKL_NOTOWNER the lease is not over
+--   TKL_NOTOWNER the lease is not over, or not for sure
 -- include: clock
 local now = server_time()
 local STATE, FILES, ENDS, BYTES, ROOM, FILE = unpack(KEYS)
@@ -28,6 +28,9 @@ local file = read_file(FILE)
 if not file or file.state ~= 'open' or file.reserved == file.sent then
   redis.call('ZREM', ENDS, LEASE .. token)
   return {NOTFOUND}
+end
+if is_doubtful(LEASE .. token, file, FILE, 'lease_doubt') then
+  return {NOTOWNER}
 end
 local named = #KEYS - FIXED_KEYS
 if first == '' or whole(first) ~= file.sent or named < file.reserved - file.sent then

@@ -15,7 +15,8 @@
 -- ARGV[3] reason  for the list of what went wrong; '': all is well
 -- ARGV[4] first
 -- returns {code, chunks removed, chunks there may be, '1' it is gone}: TKL_NOTFOUND there is no
---   such file; TKL_NOTOWNER its time is not over, or another process sends it
+--   such file; TKL_NOTOWNER its time is not over, or not for sure, or another
+--   process sends it
 -- include: clock
 local now = server_time()
 local STATE, FILES, ENDS, BYTES, RESUME, TROUBLE, ROOM, FILE, AT = unpack(KEYS)
@@ -80,6 +81,9 @@ elseif not file then
   return {OK, 0, 0, 1}
 end
 permit_writes(FILE)
+if holder == '' and is_doubtful(token, file, FILE, 'doubt') then
+  return {NOTOWNER}
+end
 if file.state ~= 'removing' then
   mark(file)
 end

@@ -20,6 +20,11 @@
 #define REPORT_THEN_US  5000000
 #define REPORTED        16 /* receivers */
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* ---- Reports ------------------------------------------------------------- */
 
 static int report(tkl__sending *s, const tkl_files_info *status)
@@ -38,14 +43,27 @@ static int report(tkl__sending *s, const tkl_files_info *status)
     return TKL_OK;
 }
 
+static bool is_gone(const tkl__sending *s, const tkl_files_receiver *receiver)
+{
+    return s->options.drop_after_ms > 0 && receiver->files > 0 &&
+           receiver->gone_ms >= s->options.drop_after_ms;
+}
+
+/* Drops those that are gone for too long, at the second look: the clock of the server may have
+ * jumped, and a receiver that is there renews its lease in between. */
 static int drop_gone(tkl__sending *s, const tkl_files_info *status)
 {
+    bool found = false;
     int rc = TKL_OK;
-    for (size_t i = 0; rc >= 0 && s->options.drop_after_ms > 0 && i < status->receiver_count; i++) {
-        const tkl_files_receiver *receiver = &status->receivers[i];
-        if (receiver->files > 0 && receiver->gone_ms >= s->options.drop_after_ms)
-            rc = tkl_files_drop(s->files, receiver->name, NULL);
+    for (size_t i = 0; rc >= 0 && i < status->receiver_count; i++) {
+        bool gone = is_gone(s, &status->receivers[i]);
+        found |= gone;
+        if (gone && s->doubted)
+            rc = tkl_files_drop(s->files, status->receivers[i].name, NULL);
     }
+    s->doubted = found && !s->doubted;
+    if (s->doubted)
+        s->wait_next = earlier(s->wait_next, tkl__deadline_ms(s->files->rules.lease_ms / 2));
     return rc > 0 ? TKL_OK : rc;
 }
 
@@ -78,11 +96,6 @@ static int listen(tkl__sending *s)
     return rc;
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Sleeps until it is worth looking again, at the latest at `until`. */
 static int sleep_once(tkl__sending *s, int64_t until, int64_t next_end_ms)
 {
@@ -106,6 +119,7 @@ static int wait_until(tkl__sending *s, int64_t until, int64_t next_end_ms)
     if (!s->ear.hub) { /* the first time: listen, and ask again */
         s->wait_began = tkl__now();
         s->wait_next = s->wait_began + REPORT_FIRST_US;
+        s->doubted = false;
         return listen(s);
     }
     tkl__sent_keep(s);

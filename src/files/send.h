@@ -25,6 +25,7 @@ typedef struct tkl__sending {
 
     tkl__waiter ear;               /* listens for room while it waits */
     int64_t wait_began, wait_next; /* when the wait began, and its next report is due */
+    bool doubted;                  /* the last report has found receivers that are gone too long */
 
     tkl__files_token *tokens; /* of all files sent, to wait for */
     size_t token_count;

@@ -27,6 +27,6 @@ if file.holder > holder then
   return {NOTOWNER} -- a request that comes late
 end
 redis.call('HSET', FILE, 'holder', holder)
-note_lease(token, file)
+note_lease(token, file, FILE)
 keep_file(FILE, AT, file)
 return {OK, file.chunk, file.sent, file.reserved - file.sent, redis.call('HGET', FILE, 'prefix')}
