@@ -160,9 +160,9 @@ typedef struct tkl__text_word_options {
 } tkl__text_word_options;
 
 /* The words of a text: letters and digits as Unicode separates them (UAX 29, with apostrophes
- * inside of words), Chinese, Japanese and Thai by dictionary, emoji. ’ becomes '. A word that is
- * among the stop words when it is folded is left out. Stemmers see the accents, then those go if
- * asked. TKL_EINVAL: no such stemmer, or the text is too long. */
+ * inside of words), Chinese, Japanese and Thai by dictionary, emoji without their skin tones. ’
+ * becomes '. A word that is among the stop words when it is folded is left out. Stemmers see the
+ * accents, then those go if asked. TKL_EINVAL: no such stemmer, or the text is too long. */
 int tkl__text_words(tkl_bytes text, const tkl__text_word_options *options,
                     tkl__text_word_list *words);
 void tkl__text_word_list_free(tkl__text_word_list *words); /* all zero is fine */

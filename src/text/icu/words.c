@@ -77,15 +77,25 @@ static void add_mark(harvest *h, size_t at)
 
 /* ---- One word ------------------------------------------------------------ */
 
-/* ’ becomes ', in place: the text shrinks. */
-static void plain_apostrophes(tkl__buf *store, size_t start)
+/* The bytes of a skin tone (U+1F3FB to U+1F3FF) but for the last. */
+#define SKIN_TONE "\xf0\x9f\x8f"
+
+static bool is_skin_tone(const char *at, const char *end)
 {
-    char *to = store->data + start;
+    return end - at >= 4 && memcmp(at, SKIN_TONE, 3) == 0 && (unsigned char)at[3] >= 0xbb;
+}
+
+/* ’ becomes ', and an emoji loses its skin tone; in place: the text shrinks. */
+static void simplify(tkl__buf *store, size_t start)
+{
+    char *first = store->data + start, *to = first;
     const char *from = to, *end = store->data + store->len;
     while (from < end) {
         if (end - from >= 3 && memcmp(from, "\xe2\x80\x99", 3) == 0) {
             *to++ = '\'';
             from += 3;
+        } else if (to > first && is_skin_tone(from, end)) {
+            from += 4;
         } else {
             *to++ = *from++;
         }
@@ -98,7 +108,7 @@ static int fold_plain(harvest *h, tkl_bytes source, unsigned how)
 {
     size_t start = h->store.len;
     int rc = tkl__text_icu_fold(source, how, &h->store);
-    plain_apostrophes(&h->store, start);
+    simplify(&h->store, start);
     return rc;
 }
 
