@@ -1,4 +1,5 @@
-# Server-side scripts: src/<component>/*.lua become generated/<component>/scripts.{c,h}.
+# Server-side scripts: src/<component>/*.lua become generated/<component>/scripts.{c,h}. Libraries
+# that several components use are in src/shared.
 
 # Adds the build steps and puts the generated C files into the variable named by `result`.
 function(tackle_embed_scripts result)
@@ -6,6 +7,7 @@ function(tackle_embed_scripts result)
   set(components ${all})
   list(TRANSFORM components REPLACE "/.*" "")
   list(REMOVE_DUPLICATES components)
+  list(REMOVE_ITEM components shared)
 
   file(GLOB embed_sources CONFIGURE_DEPENDS tools/embed/*.c)
   add_executable(embed ${embed_sources})
@@ -14,7 +16,7 @@ function(tackle_embed_scripts result)
   set(generated "")
   foreach(component ${components})
     set(scripts ${all})
-    list(FILTER scripts INCLUDE REGEX "^${component}/")
+    list(FILTER scripts INCLUDE REGEX "^(${component}|shared)/")
     list(TRANSFORM scripts PREPEND ${PROJECT_SOURCE_DIR}/src/)
     set(out ${PROJECT_BINARY_DIR}/generated/${component})
     add_custom_command(

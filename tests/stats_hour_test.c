@@ -126,15 +126,6 @@ static void the_hour_changes_under_load_of_eight_processes(void **state)
     }
 }
 
-/* Both components change the hour by the same rules. */
-static void the_hour_is_the_same_as_in_logs(void **state)
-{
-    (void)state;
-    assert_int_equal(system("cmp " TACKLE_SOURCE_DIR "/src/log/hour.inc.lua " TACKLE_SOURCE_DIR
-                            "/src/stats/hour.inc.lua"),
-                     0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,7 +133,6 @@ int main(void)
         cmocka_unit_test(both_hours_can_be_put_together),
         cmocka_unit_test(everything_expires_by_itself),
         cmocka_unit_test(the_hour_changes_under_load_of_eight_processes),
-        cmocka_unit_test(the_hour_is_the_same_as_in_logs),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

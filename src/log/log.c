@@ -19,7 +19,7 @@
  *
  * A clock that is set back by less than an hour, across the full hour, goes on with the table that
  * it left. One that is set back further makes that table last hour's. In both cases every message
- * is still counted once (see hour.inc.lua).
+ * is still counted once (see shared/hour.inc.lua).
  *
  * this, last and hour expire by themselves at the end of the hour in which they could last be
  * asked for: EXPIREAT is set once, when they are made.

@@ -1,5 +1,5 @@
 -- The tables of one severity. See the essay of log.c.
--- include: hour
+-- include: shared/hour
 
 local FOREIGN = 'DAMAGED the numbers of the log were not written by tackle'
 

@@ -15,7 +15,7 @@
 -- ARGV[9] sumsq   sum of the squares
 -- ARGV[10...] buckets  two for each: its name, how many of the values are in it
 -- returns {count and sum of the context, count and sum of all contexts}, in this hour
--- include: hour
+-- include: shared/hour
 -- include: values
 local THIS, LAST, TOTAL, RANK, RANK_LAST = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local context, ranked = ARGV[1], tonumber(ARGV[2])

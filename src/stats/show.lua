@@ -4,7 +4,7 @@
 -- ARGV[1] which  this, last or both
 -- returns for each hash {number of its key, hour, {field, value, ...}}; {} instead of the fields of
 --   a large hash, which the client reads itself
--- include: hour
+-- include: shared/hour
 -- include: values
 local THIS, LAST = KEYS[1], KEYS[2]
 local which = ARGV[1]

@@ -5,7 +5,7 @@
 -- ARGV[1] which  this or last
 -- ARGV[2] max
 -- returns {hour, count, sum of all, and context, mean of each}
--- include: hour
+-- include: shared/hour
 -- include: values
 local TOTAL, RANK, RANK_LAST = KEYS[1], KEYS[2], KEYS[3]
 local which, max = ARGV[1], tonumber(ARGV[2])

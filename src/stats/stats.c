@@ -16,8 +16,8 @@
  * The first value of an hour makes this hour's key last hour's, by RENAME, in the script that
  * records it; reading judges the keys by the clock and changes nothing. It is done for each
  * context by itself, and for total and ranking together. What a clock that is set back does is
- * told in hour.inc.lua: nothing is lost or counted twice. All keys expire at the end of the hour in
- * which they could last be asked for.
+ * told in shared/hour.inc.lua: nothing is lost or counted twice. All keys expire at the end of the
+ * hour in which they could last be asked for.
  *
  * The caller sums up its values before it sends them: count, mean, m2, least, largest, sums and
  * buckets. The script puts two such sums together. So a thousand values cost little more than

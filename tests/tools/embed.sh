@@ -148,6 +148,20 @@ origins() { # the lines of the generated list, without braces
 }
 origins '1, "lock/take.lua", 1;5, "lock/helper.inc.lua", 1;12, "lock/take.lua", 5;'
 
+mkdir "$dir/shared"
+mv "$dir/lock/helper.inc.lua" "$dir/shared/helper.inc.lua"
+script <<'END'
+-- lock/take: with a library that several components share.
+-- KEYS[1] lock
+-- ARGV[1] token
+-- returns {code}
+-- include: shared/helper
+return {owner()}
+END
+"$embed" "$dir/lock" "$dir/out" || fail "a library that is shared: was refused"
+origins '1, "lock/take.lua", 1;5, "shared/helper.inc.lua", 1;12, "lock/take.lua", 5;'
+rm -r "$dir/shared"
+
 script <<'END'
 -- lock/take: libraries that include libraries, arguments with names.
 -- KEYS[1] state

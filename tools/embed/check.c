@@ -107,8 +107,8 @@ static const origin *origin_of(const script *s, int line)
 static void fail_at(const script *s, int line, const char *what)
 {
     const origin *from = origin_of(s, line);
-    const char *slash = strrchr(s->path, '/'), *name = strrchr(from->file, '/');
-    char *path = format_text("%.*s%s", (int)(slash - s->path), s->path, name);
+    size_t above = strlen(s->path) - strlen(s->component) - strlen(strrchr(s->path, '/'));
+    char *path = format_text("%.*s%s", (int)above, s->path, from->file);
     fail(path, line - from->line + from->file_line, "%s", what);
     free(path);
 }

@@ -48,12 +48,13 @@ static void end_line(cleaner *c)
 static void note_origin(product *to, const char *path, int file_line)
 {
     script *s = to->owner;
-    const char *slash = strrchr(path, '/');
+    const char *slash = strrchr(path, '/'), *shared = strstr(path, "/../");
     if (s->norigins == ORIGINS) {
         fail(path, 1, "too many libraries");
         return;
     }
-    char *file = format_text("%s/%s", s->component, slash ? slash + 1 : path);
+    char *file = shared ? format_text("%s", shared + strlen("/../"))
+                        : format_text("%s/%s", s->component, slash ? slash + 1 : path);
     s->origins[s->norigins++] = (origin){to->line, file, file_line};
 }
 
@@ -81,9 +82,16 @@ static void paste_library(cleaner *c, const char *path, const char *text)
     note_origin(c->to, c->path, c->line);
 }
 
-static void include(cleaner *c, const char *name, size_t len)
+char *library_path(const char *folder, const char *name)
 {
-    char *path = format_text("%s/%.*s.inc.lua", c->folder, (int)len, name);
+    int len = (int)strcspn(name, " \t\r\n");
+    bool elsewhere = memchr(name, '/', (size_t)len) != NULL;
+    return format_text("%s%s/%.*s.inc.lua", folder, elsewhere ? "/.." : "", len, name);
+}
+
+static void include(cleaner *c, const char *name)
+{
+    char *path = library_path(c->folder, name);
     char *text = read_text(path);
     if (!text)
         fail(c->path, c->line, "there is no %s to include", path);
@@ -107,7 +115,7 @@ static void drop_comment(cleaner *c, const char *text, size_t len)
     if (name && c->gap)
         fail(c->path, c->line, "a library is included at the start of a line");
     if (name) {
-        include(c, name, strcspn(name, " \t\r\n"));
+        include(c, name);
         return;
     }
     c->gap = true;

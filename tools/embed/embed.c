@@ -19,10 +19,11 @@
  * is declared and whatever is declared is used. Keys must arrive whole: "KEYS[1] .. x" is refused.
  *
  * "-- include: name" on a line of its own pastes the library name.inc.lua of the same folder,
- * unless it was pasted before. A library may include others. It has constants ("local NAME = ...")
- * and functions ("local function ...") and nothing that runs by being included; it reads its own
- * names, those of the libraries it includes, names in capitals (keys and constants of the script)
- * and `now`, and writes nothing but its own locals. All of this is checked.
+ * unless it was pasted before; "-- include: shared/name" pastes that of the folder shared beside
+ * it. A library may include others. It has constants ("local NAME = ...") and functions ("local
+ * function ...") and nothing that runs by being included; it reads its own names, those of the
+ * libraries it includes, names in capitals (keys and constants of the script) and `now`, and writes
+ * nothing but its own locals. All of this is checked.
  *
  * What the server gets has no comments and no indentation. A list of origins tells which line of
  * which file each of its lines is, so that errors can be reported with that.

@@ -77,6 +77,8 @@ bool word_char(char c);
 void clean_script(script *s, const char *folder, const char *text);
 /* The name in "-- include: name"; NULL: this comment is another. */
 const char *included(const char *comment);
+/* Where the library of that name is, for scripts of this folder; to be freed. */
+char *library_path(const char *folder, const char *name);
 
 /* ---- check.c: the header, and whether the body keeps to it ---- */
 

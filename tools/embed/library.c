@@ -86,8 +86,7 @@ static void add_offered(names *n, const char *folder, const char *text, int dept
         line += *line == '\n';
         const char *name = included(line);
         if (name) {
-            char *path =
-                format_text("%s/%.*s.inc.lua", folder, (int)strcspn(name, " \t\r\n"), name);
+            char *path = library_path(folder, name);
             char *inner = read_text(path);
             if (inner)
                 add_offered(n, folder, inner, depth + 1);

@@ -1,4 +1,4 @@
--- This hour and the last, by the server's clock. The same file in log and stats.
+-- This hour and the last, by the server's clock, for log and stats.
 
 local HOUR = 3600
 
