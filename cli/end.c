@@ -77,20 +77,28 @@ static const char *name_of_exit(int exit)
     }
 }
 
+/* To be freed; NULL: out of memory. */
 static char *format_text(const char *format, va_list list)
 {
     char *text = NULL;
     return vasprintf(&text, format, list) >= 0 ? text : NULL;
 }
 
+/* Reports what a format and its arguments say, under the name of a code. */
+static void report_format(const cli_session *cli, const char *name, const char *format,
+                          va_list list)
+{
+    char *text = format_text(format, list);
+    report(cli, name, text != NULL ? text : "out of memory");
+    free(text);
+}
+
 int cli_fail(const cli_session *cli, int exit, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    char *text = format_text(format, list);
+    report_format(cli, name_of_exit(exit), format, list);
     va_end(list);
-    report(cli, name_of_exit(exit), text != NULL ? text : "out of memory");
-    free(text);
     return exit;
 }
 
@@ -98,10 +106,8 @@ int cli_no(const cli_session *cli, int code, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    char *text = format_text(format, list);
+    report_format(cli, tkl_codename(code), format, list);
     va_end(list);
-    report(cli, tkl_codename(code), text != NULL ? text : "out of memory");
-    free(text);
     return CLI_NO;
 }
 
@@ -118,10 +124,8 @@ int cli_usage(const cli_session *cli, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    char *text = format_text(format, list);
+    report_format(cli, "TKL_EINVAL", format, list);
     va_end(list);
-    report(cli, "TKL_EINVAL", text != NULL ? text : "out of memory");
-    free(text);
     if (!cli->json)
         print_hint(cli);
     return CLI_USAGE;
@@ -177,10 +181,8 @@ int cli_fail_with(const cli_session *cli, int code, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    char *text = format_text(format, list);
+    report_format(cli, tkl_codename(code), format, list);
     va_end(list);
-    report(cli, tkl_codename(code), text != NULL ? text : "out of memory");
-    free(text);
     return cli_exit_of(code);
 }
 

@@ -126,75 +126,70 @@ static int distance(cli_session *cli)
     return CLI_OK;
 }
 
-static const cli_column position_columns[] = {
-    {"name", "PLACE"},
-    {"longitude", "LONGITUDE"},
-    {"latitude", "LATITUDE"},
-    {0},
-};
+/* Asks about places: makes a row for each, and says whether all were found. */
+typedef int ask_places(tkl_geo *geo, const tkl_bytes *names, size_t count, json_t **rows,
+                       bool *all);
 
-static json_t *json_positions(const tkl_bytes *names, const tkl_geo_position *at, size_t count,
-                              bool *all)
+static int print_places(cli_session *cli, ask_places *ask, const cli_column *columns)
 {
-    json_t *rows = json_array();
-    for (size_t i = 0; i < count; i++) {
+    tkl_geo *geo = NULL;
+    json_t *rows = NULL;
+    bool all = true;
+    tkl_bytes *names = names_of(cli);
+    int failed = names ? open_geo(cli, 0, &geo) : cli_end(cli, TKL_ENOMEM);
+    if (!failed)
+        failed = cli_end(cli, ask(geo, names, (size_t)cli->argc - 1, &rows, &all));
+    if (!failed)
+        failed = cli_print_rows(cli, rows, columns);
+    tkl_geo_close(geo);
+    free(names);
+    return failed || all ? failed : CLI_NO;
+}
+
+static int ask_positions(tkl_geo *geo, const tkl_bytes *names, size_t count, json_t **rows,
+                         bool *all)
+{
+    tkl_geo_position *at = calloc(count, sizeof *at);
+    int code = at ? tkl_geo_positions(geo, names, count, at) : TKL_ENOMEM;
+    *rows = code == TKL_OK ? json_array() : NULL;
+    for (size_t i = 0; code == TKL_OK && i < count; i++) {
         *all = *all && at[i].found;
         json_array_append_new(
-            rows, json_pack("{s:o, s:o, s:o}", "name", cli_json_bytes(names[i]), "longitude",
-                            at[i].found ? json_real(at[i].longitude) : json_null(), "latitude",
-                            at[i].found ? json_real(at[i].latitude) : json_null()));
+            *rows, json_pack("{s:o, s:o, s:o}", "name", cli_json_bytes(names[i]), "longitude",
+                             at[i].found ? json_real(at[i].longitude) : json_null(), "latitude",
+                             at[i].found ? json_real(at[i].latitude) : json_null()));
     }
-    return rows;
+    free(at);
+    return code;
 }
 
 static int positions(cli_session *cli)
 {
-    tkl_geo *geo = NULL;
-    size_t count = (size_t)cli->argc - 1;
-    bool all = true;
-    tkl_bytes *names = names_of(cli);
-    tkl_geo_position *at = calloc(count, sizeof *at);
-    int failed = names && at ? open_geo(cli, 0, &geo) : cli_end(cli, TKL_ENOMEM);
-    if (!failed)
-        failed = cli_end(cli, tkl_geo_positions(geo, names, count, at));
-    if (!failed)
-        failed = cli_print_rows(cli, json_positions(names, at, count, &all), position_columns);
-    tkl_geo_close(geo);
-    free(names);
-    free(at);
-    return failed || all ? failed : CLI_NO;
+    static const cli_column columns[] = {
+        {"name", "PLACE"}, {"longitude", "LONGITUDE"}, {"latitude", "LATITUDE"}, {0}};
+    return print_places(cli, ask_positions, columns);
 }
 
-static const cli_column hash_columns[] = {{"name", "PLACE"}, {"hash", "GEOHASH"}, {0}};
-
-static json_t *json_hashes(const tkl_bytes *names, tkl_geo_text *texts, size_t count, bool *all)
+static int ask_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, json_t **rows, bool *all)
 {
-    json_t *rows = json_array();
-    for (size_t i = 0; i < count; i++) {
+    tkl_geo_text *texts = calloc(count, sizeof *texts);
+    int code = texts ? tkl_geo_hashes(geo, names, count, texts) : TKL_ENOMEM;
+    *rows = code == TKL_OK ? json_array() : NULL;
+    for (size_t i = 0; code == TKL_OK && i < count; i++) {
         bool found = texts[i][0] != '\0';
         *all = *all && found;
-        json_array_append_new(rows, json_pack("{s:o, s:o}", "name", cli_json_bytes(names[i]),
-                                              "hash", found ? json_string(texts[i]) : json_null()));
+        json_array_append_new(*rows,
+                              json_pack("{s:o, s:o}", "name", cli_json_bytes(names[i]), "hash",
+                                        found ? json_string(texts[i]) : json_null()));
     }
-    return rows;
+    free(texts);
+    return code;
 }
 
 static int hashes(cli_session *cli)
 {
-    tkl_geo *geo = NULL;
-    size_t count = (size_t)cli->argc - 1;
-    bool all = true;
-    tkl_bytes *names = names_of(cli);
-    tkl_geo_text *texts = calloc(count, sizeof *texts);
-    int failed = names && texts ? open_geo(cli, 0, &geo) : cli_end(cli, TKL_ENOMEM);
-    if (!failed)
-        failed = cli_end(cli, tkl_geo_hashes(geo, names, count, texts));
-    if (!failed)
-        failed = cli_print_rows(cli, json_hashes(names, texts, count, &all), hash_columns);
-    tkl_geo_close(geo);
-    free(names);
-    free(texts);
-    return failed || all ? failed : CLI_NO;
+    static const cli_column columns[] = {{"name", "PLACE"}, {"hash", "GEOHASH"}, {0}};
+    return print_places(cli, ask_hashes, columns);
 }
 
 /* ---- near ---------------------------------------------------------------- */
