@@ -422,7 +422,8 @@ static const cli_verb verbs[] = {
         .options = send_options,
         .details =
             "Without a body, or for -, standard input is the body, to its end. With --lines\n"
-            "each line is a message, and the id of the first is printed.\n"
+            "each line is a message, and the id of the first is printed. A thousand lines or\n"
+            "fewer are one call: when one fails, those before it were sent, and it says so.\n"
             "Exit code 1 when the sender is not a member.",
         .example = "chat=$(tackle chat create - ann bob)\n"
                    "tackle chat send \"$chat\" ann 'lunch at noon?'",

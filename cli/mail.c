@@ -250,7 +250,8 @@ static const cli_verb verbs[] = {
         .options = send_options,
         .details =
             "Without a body, or for -, standard input is the body, to its end. With --lines\n"
-            "each line is a message, and the id of the first is printed.\n"
+            "each line is a message, and the id of the first is printed. A thousand lines or\n"
+            "fewer are one call: when one fails, those before it were sent, and it says so.\n"
             "Exit code 1 when a limit of the mailbox is reached.",
         .example = "tackle mail send ann --from bob 'lunch at noon?'\n"
                    "echo 'see attachment' | tackle mail send ann --from bob --header type=text",

@@ -136,9 +136,29 @@ static int read_headers(const cli_session *cli, sending *s)
     return CLI_OK;
 }
 
-static int send_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
+static size_t header_bytes(const sending *s)
 {
-    sending *s = arg;
+    size_t bytes = 0;
+    for (size_t i = 0; i < s->header_count; i++)
+        bytes += s->headers[i].name.len + s->headers[i].value.len;
+    return bytes;
+}
+
+/* How many of the items fit into one call, each with its sender and all headers; at least one. */
+static size_t fitting(const sending *s, const tkl_bytes *items, size_t count)
+{
+    size_t each = s->sender.len + header_bytes(s), bytes = 0, n = 0;
+    size_t most = TKL_CALL_HEADERS_MAX / (s->header_count > 0 ? s->header_count : 1);
+    for (; n < count && n < most; n++) {
+        bytes += each + items[n].len;
+        if (bytes > TKL_MESSAGE_MAX)
+            break;
+    }
+    return n > 0 ? n : 1;
+}
+
+static int send_call(cli_session *cli, const tkl_bytes *items, size_t count, sending *s)
+{
     tkl_letter *letters = calloc(count, sizeof *letters);
     int64_t id = 0;
     if (!letters)
@@ -150,9 +170,23 @@ static int send_some(cli_session *cli, const tkl_bytes *items, size_t count, voi
     }
     int failed = cli_end(cli, s->send(s->to, s->sender, letters, count, &id));
     free(letters);
+    if (failed)
+        return failed;
     if (s->first_id == 0)
         s->first_id = id;
     s->count += (int64_t)count;
+    return CLI_OK;
+}
+
+static int send_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
+{
+    sending *s = arg;
+    int failed = CLI_OK;
+    for (size_t sent = 0; !failed && sent < count;) {
+        size_t n = fitting(s, items + sent, count - sent);
+        failed = send_call(cli, items + sent, n, s);
+        sent += n;
+    }
     return failed;
 }
 
@@ -163,14 +197,27 @@ static int send_payload(cli_session *cli, int index, sending *s)
     return failed ? failed : send_some(cli, &body, 1, s);
 }
 
+/* No lines have no id. */
 static int print_sent(const cli_session *cli, const sending *s)
 {
     if (cli->json)
         return cli_print_json(
-            cli, json_pack("{s:o, s:I, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])), "id",
-                           (json_int_t)s->first_id, "count", (json_int_t)s->count));
-    printf("%" PRId64 "\n", s->first_id);
+            cli, json_pack("{s:o, s:o, s:I}", "name", cli_json_bytes(tkl_str(cli->argv[0])), "id",
+                           s->first_id > 0 ? json_integer((json_int_t)s->first_id) : json_null(),
+                           "count", (json_int_t)s->count));
+    if (s->first_id > 0)
+        printf("%" PRId64 "\n", s->first_id);
     return CLI_OK;
+}
+
+/* The lines before the one that failed may have been sent. */
+static int end_failed(const cli_session *cli, const sending *s, int failed)
+{
+    if (s->count > 0 && cli->json)
+        (void)print_sent(cli, s);
+    else if (s->count > 0)
+        fprintf(stderr, "tackle: the first %" PRId64 " messages were sent\n", s->count);
+    return failed;
 }
 
 int cli_send(cli_session *cli, int index, tkl_bytes sender, cli_send_fn *send, void *to)
@@ -180,5 +227,5 @@ int cli_send(cli_session *cli, int index, tkl_bytes sender, cli_send_fn *send, v
     if (!failed)
         failed = cli_flag(cli, "lines") ? cli_items(cli, index, send_some, &s)
                                         : send_payload(cli, index, &s);
-    return failed ? failed : print_sent(cli, &s);
+    return failed ? end_failed(cli, &s, failed) : print_sent(cli, &s);
 }

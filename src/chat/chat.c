@@ -309,7 +309,7 @@ int tkl_chat_ack(tkl_chat *chat, tkl_bytes member, int64_t id, int64_t *unread)
         *unread = 0;
     int rc = check_member(member);
     if (rc == TKL_OK)
-        rc = tkl__check_number("an id", id, 1, INT64_MAX);
+        rc = tkl__check_number("an id", id, 1, TKL__POST_ID_MAX);
     return rc == TKL_OK ? tkl__post_ack(&chat->post, member, id, unread, NULL) : rc;
 }
 

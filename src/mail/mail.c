@@ -55,7 +55,7 @@ int tkl_mail_ack(tkl_mail *mail, int64_t id, int64_t *unread)
 {
     if (unread)
         *unread = 0;
-    int rc = tkl__check_number("an id", id, 1, INT64_MAX);
+    int rc = tkl__check_number("an id", id, 1, TKL__POST_ID_MAX);
     return rc == TKL_OK ? tkl__post_ack(&mail->post, tkl__post_owner, id, unread, NULL) : rc;
 }
 

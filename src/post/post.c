@@ -237,7 +237,7 @@ int tkl__post_ack(const tkl__post *post, tkl_bytes reader, int64_t id, int64_t *
         *unread = 0;
     if (acked)
         *acked = 0;
-    int rc = tkl__check_number("an id", id, 0, INT64_C(1) << 53);
+    int rc = tkl__check_number("an id", id, 0, TKL__POST_ID_MAX);
     if (rc != TKL_OK)
         return rc;
     tkl__args_init(&args);

@@ -39,6 +39,8 @@ int tkl__post_run(const tkl__post *post, const tkl__script *script, size_t nkeys
 
 int tkl__post_send(const tkl__post *post, tkl_bytes sender, const tkl_letter *letters, size_t count,
                    int64_t *first_id);
+/* Beyond this, numbers of scripts are not exact. */
+#define TKL__POST_ID_MAX (INT64_C(1) << 53)
 /* `id` 0: of the last message. The counts may be NULL. */
 int tkl__post_ack(const tkl__post *post, tkl_bytes reader, int64_t id, int64_t *unread,
                   int64_t *acked);

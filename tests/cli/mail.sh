@@ -43,6 +43,26 @@ is "nothing" "$out" "[]"
 is "nothing as JSON" "$(jq -r .error <<<"$err")" TKL_EMPTY
 ends 1 tackle mail fetch ann --wait 20ms
 
+# Many lines are several calls: of a thousand lines, of 4000 headers. What was sent is told.
+headers=(--header a=1 --header b=1 --header c=1 --header d=1 --header e=1)
+is "five headers" "$(seq 1000 | tackle mail send many --lines "${headers[@]}" --json | jq -c .)" \
+    '{"name":"many","id":1,"count":1000}'
+is "all have them" "$(tackle mail fetch many --count 1000 --json |
+    jq -c 'map([.body, (.headers | length)]) | [.[0], .[500]]')" '[["1",5],["501",5]]'
+is "no lines" "$(tackle mail send many --lines --json </dev/null | jq -c .)" \
+    '{"name":"many","id":null,"count":0}'
+tackle mail limit many --max-messages 2500
+ends 1 bash -c 'seq 2000 | tackle mail send many --lines'
+has "$err" "the first 1000 messages were sent"
+is "nothing printed" "$out" ""
+tackle mail limit many --max-messages 3500
+ends 1 bash -c 'seq 2000 | tackle mail send many --lines --json'
+is "what was sent" "$(jq -c . <<<"$out")" '{"name":"many","id":2001,"count":1000}'
+is "unread" "$(tackle mail unread many)" 3000
+ends 64 tackle mail ack many 9007199254740993
+has "$err" "from 1 to 9007199254740992"
+tackle mail drop many --yes
+
 # Nothing is acknowledged that could not be printed.
 tackle mail send ann more >/dev/null
 ends 70 bash -c 'tackle mail fetch ann --ack >/dev/full'
