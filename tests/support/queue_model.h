@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a queue promises, as a model without a server: jobs, their states and their order. The test
+ * does the same to the queue and to the model, and compares.
+ *
+ * Time does not pass by itself: what is delayed becomes due, and leases end, when the test says so.
+ */
+#ifndef TACKLE_TESTS_QUEUE_MODEL_H
+#define TACKLE_TESTS_QUEUE_MODEL_H
+
+#include <tackle/queue.h>
+
+enum {
+    MODEL_BATCH = 6, /* jobs of a push */
+    MODEL_KEYS = 6,  /* unique keys */
+    MODEL_GROUPS = 4,
+    MODEL_MOST = 90000, /* jobs in all */
+};
+
+typedef enum model_state {
+    MODEL_READY,
+    MODEL_DELAYED,
+    MODEL_FLOW,
+    MODEL_PARKED,
+    MODEL_ACTIVE,
+    MODEL_DEAD,
+    MODEL_GONE
+} model_state;
+
+typedef struct model_job {
+    char id[TKL_JOB_ID_SIZE];
+    char token[TKL_CLAIM_TOKEN_SIZE]; /* of its last claim */
+    model_state state;
+    int priority, retries, failures;
+    int64_t bytes, result_ms;
+    int region;     /* of a ready one: 0 came back, 1 was delayed, 2 as pushed */
+    int64_t due;    /* of one that is due, or was: their order */
+    bool later;     /* of a flow's parent: has a delay too */
+    int key;        /* unique; -1: none */
+    int group;      /* -1: none */
+    bool counts;    /* has a place in its group */
+    bool expired;   /* its lease has ended, and nobody has noticed */
+    int64_t expiry; /* ... in this order */
+    int64_t death;  /* order of the dead; INT64_MAX: just now */
+    tkl_unique_mode mode;
+    int pending; /* children */
+    int parents[MODEL_BATCH * 4];
+    int nparents;
+} model_job;
+
+extern struct model {
+    model_job *jobs;
+    int count;
+    int live[MODEL_MOST], nlive; /* those that are not gone, by push */
+    int holder[MODEL_KEYS];      /* of a unique key; -1: nobody */
+    bool timed[MODEL_KEYS];      /* it is held for a time */
+    int inside[MODEL_GROUPS];
+    int64_t pushed, done, failed, bytes, trimmed;
+    bool paused;
+    tkl_queue_limits limits;
+    int64_t clock; /* of times that the test sets */
+    int64_t born;  /* an hour ago, by the server's clock: no dead letter is too old */
+} model;
+
+int model_count(model_state s);
+void model_make_ready(model_job *j, int region);
+/* It has ended for good: done, cancelled or removed. */
+void model_forget(model_job *j);
+/* Those beyond the limit go: at each burial two at most, all when the limit is set. */
+void model_trim(int most);
+/* The next claim makes it ready; for those who look it is already. */
+bool model_is_due(const model_job *j);
+/* Its lease has ended, and that was not its last attempt: the same. */
+bool model_is_back(const model_job *j);
+/* What becomes of the job with this index of a push; `told`: jobs by index, -1 for no room. */
+int model_push(const tkl_push *push, model_job *j, int index, int *told, bool flow);
+/* What every claim does first. */
+void model_look(void);
+/* The first `max` of what is ready, without those of groups that must wait: they are parked. */
+int model_take(int max, int *taken);
+void model_finish(model_job *j, tkl_outcome outcome, bool delayed);
+void model_retry(model_job *j);
+
+#endif
