@@ -275,6 +275,31 @@ static void a_slot_moves_while_released(void **state)
     tkl_lock_close(holder);
 }
 
+static void release_without_waiting(tkl_lock *lock)
+{
+    for (int i = 0; i < 3; i++) {
+        assert_ok(tkl_lock_release_nowait(lock));
+        assert_ok(tkl_lock_acquire(lock, 0));
+    }
+}
+
+static void a_release_that_nobody_waits_for_counts_while_its_slot_moves(void **state)
+{
+    clustered *f = *state;
+    server *from = cluster_owner(f->cluster, door_slot());
+    server *to = cluster_other(f->cluster, door_slot());
+    tkl_lock *lock = held_door(f, &(tkl_lock_options){.timeout_ms = 5000});
+    release_without_waiting(lock); /* from now on the answer is not waited for */
+    cluster_move_begin(from, to, door_slot());
+    release_without_waiting(lock);
+    cluster_move_keys(from, to, door_slot(), INT_MAX);
+    release_without_waiting(lock);
+    cluster_move_end(f->cluster, to, door_slot());
+    release_without_waiting(lock);
+    assert_ok(tkl_lock_release(lock));
+    tkl_lock_close(lock);
+}
+
 /* ---- Failover ------------------------------------------------------------ */
 
 static void a_planned_failover_keeps_holder_and_waiter(void **state)
@@ -356,6 +381,7 @@ int main(int argc, char **argv)
         TEST(a_slot_moves_while_waited_for),
         TEST(a_lock_works_while_its_slot_moves),
         TEST(a_slot_moves_while_released),
+        TEST(a_release_that_nobody_waits_for_counts_while_its_slot_moves),
         TEST(a_planned_failover_keeps_holder_and_waiter),
         TEST(a_killed_master_keeps_what_its_replica_has),
         TEST(a_silent_master_is_left_by_those_who_wait),

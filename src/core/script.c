@@ -115,15 +115,36 @@ static int run_once(tkl_client *client, const tkl__invocation *call, bool by_sha
     return tkl__check(reply);
 }
 
+static int run_known(tkl_client *client, const tkl__invocation *call, int64_t deadline,
+                     tkl_reply **reply)
+{
+    int rc = run_once(client, call, true, deadline, reply);
+    return rc == TKL_ENOSCRIPT ? run_once(client, call, false, deadline, reply) : rc;
+}
+
+/* With all keys and with the first one, in turns, while the slot moves. */
+static int run_first_alone(tkl_client *client, tkl__invocation call, int64_t deadline,
+                           tkl_reply **reply)
+{
+    size_t all = call.nkeys;
+    call.no_tryagain = true;
+    for (int attempt = 0;; attempt++) {
+        call.nkeys = attempt % 2 == 0 ? all : 1;
+        int rc = run_known(client, &call, deadline, reply);
+        bool moving = rc == TKL_EUNREADY && strncmp(tkl_errmsg(), "TRYAGAIN", 8) == 0;
+        if (!moving || (attempt % 2 == 1 && !tkl__pause(attempt, false, deadline)))
+            return rc;
+    }
+}
+
 int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, tkl_reply **reply)
 {
     *reply = NULL;
     int rc = check_counts(call);
-    if (rc == TKL_OK)
-        rc = run_once(client, call, true, deadline, reply);
-    if (rc == TKL_ENOSCRIPT)
-        rc = run_once(client, call, false, deadline, reply);
-    return rc;
+    if (rc != TKL_OK)
+        return rc;
+    return call->first_alone ? run_first_alone(client, *call, deadline, reply)
+                             : run_known(client, call, deadline, reply);
 }
 
 int tkl__eval(tkl_client *client, const tkl__script *script, const tkl__keys *keys,

@@ -38,6 +38,8 @@ typedef struct tkl__invocation {
     bool retry_safe;  /* see tkl__request */
     bool no_tryagain; /* ditto */
     bool crowded;     /* ditto */
+    bool first_alone; /* while a cluster moves the slot, it refuses scripts with several keys unless
+                         all of them exist: then the first alone may do. Not of several in one trip */
     bool whole;       /* of several in one trip: sent with its source, so that those behind it find
                          the script known and cannot overtake it */
 } tkl__invocation;

@@ -15,7 +15,8 @@
 /* What one who waits may need beyond its deadline, when the server is gone. */
 #define OVERTIME_US 500000
 
-/* Every script takes the same keys; all that know their token are safe to repeat. */
+/* Every script takes the same keys; all that know their token are safe to repeat. The common cases
+ * of a lock need the state alone. */
 tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                                  const tkl_bytes *args, size_t nargs)
 {
@@ -24,7 +25,8 @@ tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                              .nkeys = NKEYS,
                              .args = args,
                              .nargs = nargs,
-                             .retry_safe = true};
+                             .retry_safe = true,
+                             .first_alone = script->open_keys};
 }
 
 int tkl__hold_check_ours(const tkl__hold *h)
@@ -39,28 +41,13 @@ int64_t tkl__hold_deadline(const tkl__hold *h)
     return tkl__deadline(h->client, h->rules.timeout_ms);
 }
 
-/* While a cluster moves the slot, it refuses scripts with several keys unless all of them exist.
- * The common cases of a lock need the state alone, and are asked for with that. */
-static int run(tkl__hold *h, tkl__invocation call, int64_t deadline, tkl_reply **reply)
-{
-    call.no_tryagain = true;
-    for (int attempt = 0;; attempt++) {
-        call.nkeys = attempt % 2 == 0 ? NKEYS : 1;
-        int rc = tkl__run(h->client, &call, deadline, reply);
-        bool moving = rc == TKL_EUNREADY && strncmp(tkl_errmsg(), "TRYAGAIN", 8) == 0 &&
-                      call.script->open_keys;
-        if (!moving || (attempt % 2 == 1 && !tkl__pause(attempt, false, deadline)))
-            return rc;
-    }
-}
-
 /* Within the time of a call, and not long after `deadline`. */
 static int run_until(tkl__hold *h, int64_t deadline, tkl__invocation call, tkl_reply **reply)
 {
     int64_t call_deadline = tkl__hold_deadline(h);
     if (deadline < call_deadline - OVERTIME_US)
         call_deadline = deadline + OVERTIME_US;
-    return run(h, call, call_deadline, reply);
+    return tkl__run(h->client, &call, call_deadline, reply);
 }
 
 int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args, size_t nargs,
@@ -176,7 +163,7 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
     call.crowded = h->in_line; /* others may be waiting */
     int64_t deadline = tkl__hold_deadline(h);
     tkl_reply *reply = NULL;
-    int rc = wait_for_reply ? run(h, call, deadline, &reply)
+    int rc = wait_for_reply ? tkl__run(h->client, &call, deadline, &reply)
                             : tkl__run_nowait(h->client, &call, deadline);
     tkl__hold_grant g;
     if (rc == TKL_OK && wait_for_reply)
