@@ -140,7 +140,7 @@ static void a_mixture_comes_once_over_all_pages(void **state)
 static void the_search_for_mixtures_is_bounded(void **state)
 {
     fixture *f = *state;
-    enum { MANY = 1200 };
+    enum { MANY = 2400 };
     tkl_book *b = open_book(f->client, &(tkl_book_options){.pinyin = TKL_BOOK_ON});
     tkl_book_entry *entries = calloc(MANY, sizeof *entries);
     char(*texts)[24] = calloc(MANY, sizeof *texts);

@@ -39,43 +39,43 @@ local function begins(text, with)
   return string.sub(text, 1, #with) == with
 end
 
--- The first form of an entry that begins so.
-local function form_beginning(forms, with)
-  for form in string.gmatch(forms, '%d+ ([^%z]+)') do
-    local whole = string.gsub(form, '\31', '')
-    if begins(whole, with) then
-      return whole
-    end
-  end
+-- A pattern for forms that begin so. They have no marks of syllables.
+local function form_pattern(with)
+  return '%z%d+ ' .. string.gsub(with, '%W', '%%%0')
 end
 
 local mixes = read_mixes(ARGV, 9)
+local query_form = form_pattern(query)
+for _, mix in ipairs(mixes) do
+  mix.form = form_pattern(mix.initials)
+end
 
--- Whether an entry is an answer of the mix `at`, at the candidate `member`. It is one of the first
--- mix that it fits, at the first of its forms; and of none when it begins with the query itself.
-local function is_answer(member, entry, forms, at)
-  if begins(entry, query) or form_beginning(forms, query) then
+-- Whether an entry that fits the mix `at` is an answer there: it fits no mix before, and does not
+-- begin with the query itself.
+local function is_answer(entry, forms, at)
+  local plain = string.gsub(forms, '\31', '')
+  if begins(entry, query) or string.find(plain, query_form) then
     return false
   end
   for i = 1, at - 1 do
-    if string.find(forms, mixes[i].pattern) and form_beginning(forms, mixes[i].initials) then
+    if string.find(forms, mixes[i].pattern)
+      and (begins(entry, mixes[i].initials) or string.find(plain, mixes[i].form)) then
       return false
     end
   end
-  local form = form_beginning(forms, mixes[at].initials)
-  return form and begins(member, form .. '\0')
+  return true
 end
 
-local mixed, budget = {}, {left = CANDIDATES_MAX}
+local mixed, budget = {}, {left = BUDGET}
 for at = tonumber(first_mix), #mixes do
   local mix = mixes[at]
   local function take(member, entry, forms)
-    if is_answer(member, entry, forms, at) then
+    if is_answer(entry, forms, at) then
       mixed[#mixed + 1] = member
     end
     return #mixed < wanted
   end
-  local last = walk_mix(NAMES, entry_of_form, mix, mix.pattern, after, budget, take)
+  local last = walk_mix(NAMES, entry_in_names, mix, mix.pattern, after, budget, take)
   if last then
     return {plain, mixed, at, last}
   end

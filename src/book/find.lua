@@ -53,7 +53,7 @@ local function group(key, low, high)
 end
 
 -- Adds what fits one of the mixes, unless there is enough.
-local mixes, budget = read_mixes(ARGV, 6), {left = CANDIDATES_MAX}
+local mixes, budget = read_mixes(ARGV, 6), {left = BUDGET}
 local function add_mixed(members, key, entry_in, kind)
   local function take(member)
     members[#members + 1] = member
@@ -75,8 +75,8 @@ end
 
 local exact = group(NAMES, equal, '(' .. longer)
 local prefix = group(NAMES, longer, above)
-add_mixed(prefix, NAMES, entry_of_form, 'pattern')
+add_mixed(prefix, NAMES, entry_in_names, 'pattern')
 local suffix = group(PARTS, equal, '(' .. longer)
 local contains = group(PARTS, longer, above)
-add_mixed(contains, PARTS, entry_of_part, 'inside')
+add_mixed(contains, PARTS, entry_in_parts, 'inside')
 return {exact, prefix, suffix, contains, cut}

@@ -4,15 +4,25 @@
 -- an entry. These are the first line of its forms: for each character how it may be written.
 
 local SOME = 50
-local CANDIDATES_MAX = 500 -- of one request: a millisecond or so
 
--- The entry in a member of NAMES, if that is a form.
-local function entry_of_form(member)
-  return string.match(member, '%z\1\1%d+ (.*)$')
+-- What one request may cost: a millisecond or so. A candidate costs 1, each BYTES of it and of its
+-- forms 1 more; one that fits is looked at more closely. Most names cost 2.
+local BUDGET = 1000
+local BYTES = 250
+local FIT_COST = 8
+
+-- The entry in a member of NAMES that begins with `len` bytes of initials: an entry, or a form of one.
+-- Nil when the key or a smaller form begins with them, too: that is a candidate before or behind.
+local function entry_in_names(member, len)
+  local shared, entry = string.match(member, '^[^%z]*%z\1\1(%d+) (.*)$')
+  if not shared then
+    return member
+  end
+  return tonumber(shared) < len and entry or nil
 end
 
--- The entry in a member of PARTS.
-local function entry_of_part(member)
+-- The entry in a member of PARTS. It may have several.
+local function entry_in_parts(member)
   return string.match(member, '%z(.*)$')
 end
 
@@ -30,32 +40,44 @@ local function read_mixes(arguments, first)
   return mixes
 end
 
--- Those of the candidates that fit: calls visit(member, entry, forms) until it returns false. Returns
--- the candidate at which that was; else nil.
-local function each_fitting(members, entry_in, pattern, visit)
-  local entries, held = {}, {}
+-- Of the candidates: those with an entry, the entries, and their forms.
+local function read_forms(members, entry_in, len, budget)
+  local held, entries = {}, {}
   for _, member in ipairs(members) do
-    local entry = entry_in(member)
+    local entry = entry_in(member, len)
     if entry then
-      entries[#entries + 1], held[#held + 1] = entry, member
+      held[#held + 1], entries[#entries + 1] = member, entry
     end
+    budget.left = budget.left - 1 - #member / BYTES
   end
   local forms = #entries > 0 and redis.call('HMGET', FORMS, unpack(entries)) or {}
+  for _, form in ipairs(forms) do
+    budget.left = budget.left - #(form or '') / BYTES
+  end
+  return held, entries, forms
+end
+
+-- Those of the candidates that fit: calls visit(member, entry, forms) until it returns false, or the
+-- budget is used up. Returns the candidate at which that was; else nil.
+local function each_fitting(held, entries, forms, pattern, budget, visit)
   for i, entry in ipairs(entries) do
-    if forms[i] and string.find(forms[i], pattern) and not visit(held[i], entry, forms[i]) then
-      return held[i]
+    if forms[i] and string.find(forms[i], pattern) then
+      budget.left = budget.left - FIT_COST
+      if not visit(held[i], entry, forms[i]) or budget.left <= 0 then
+        return held[i]
+      end
     end
   end
 end
 
--- Goes through the candidates of a mix in `key`, behind `after` if that is not ''. `budget.left`:
--- candidates that may still be read. Returns nil at the end of the range, else the last candidate.
+-- Goes through the candidates of a mix in `key`, behind `after` if that is not '', as long as there is
+-- something left of the budget. Returns nil at the end of the range, else the last candidate.
 local function walk_mix(key, entry_in, mix, pattern, after, budget, visit)
   local low = after == '' and '[' .. mix.initials or '(' .. after
-  for _ = 1, CANDIDATES_MAX / SOME do
+  for _ = 1, BUDGET / SOME do
     local members = redis.call('ZRANGE', key, low, mix.above, 'BYLEX', 'LIMIT', 0, SOME)
-    budget.left = budget.left - #members
-    local stopped = each_fitting(members, entry_in, pattern, visit)
+    local held, entries, forms = read_forms(members, entry_in, #mix.initials, budget)
+    local stopped = each_fitting(held, entries, forms, pattern, budget, visit)
     if stopped then
       return stopped
     end
