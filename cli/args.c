@@ -230,7 +230,7 @@ static int read_dash_word(cli_session *cli, const char *word)
         return keep_word(cli, word);
     return cli_usage(cli,
                      "unknown option '%s'; options begin with two dashes, and data that begins "
-                     "with one stands behind --",
+                     "with one goes after --",
                      word);
 }
 

@@ -500,7 +500,7 @@ static const cli_verb verbs[] = {
     {
         .name = "drop",
         .args = "NAME",
-        .summary = "remove a chat, whoever is a member",
+        .summary = "remove a chat with all its messages",
         .options = yes_options,
         .example = "tackle chat create tackle-example ann\n"
                    "tackle chat drop tackle-example --yes --json",

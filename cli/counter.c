@@ -207,7 +207,7 @@ static const cli_verb verbs[] = {
         .args = "NAME [AMOUNT]",
         .summary = "add AMOUNT, or 1, to a counter",
         .options = add_options,
-        .details = "A negative AMOUNT stands behind --: counter add hits -- -3.",
+        .details = "AMOUNT may be negative.",
         .example = "tackle counter add hits\n"
                    "tackle counter add bytes 1500 --json",
         .run = add,

@@ -66,8 +66,8 @@ static const cli_verb verbs[] = {
         .options = receive_options,
         .details =
             "A file is put in place once its checksum is right, and replaces what had its name.\n"
-            "Called again after it was interrupted, the command goes on where it was. Whoever\n"
-            "receives under a name last gets everything: an earlier process ends.\n"
+            "Called again after it was interrupted, the command goes on where it was. If two\n"
+            "processes receive under one name, the earlier one ends.\n"
             "Exit code 1 when nothing came.",
         .example = "date >report.txt\n"
                    "mkdir -p inbox\n"

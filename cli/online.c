@@ -314,7 +314,7 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "list",
-        .summary = "all names of which users were marked",
+        .summary = "all names with marked users",
         .example = "tackle online mark visitors ann\n"
                    "tackle online list --json",
         .run = list,

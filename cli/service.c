@@ -194,7 +194,7 @@ static int register_service(cli_session *cli)
     tkl_service *service = NULL;
     int64_t lease = cli_number(cli, "lease", 10000);
     if (cli->argc > 1 && cli->before_dashes != 1)
-        return cli_usage(cli, "a command stands behind --");
+        return cli_usage(cli, "a command goes after --");
     if (lease < 100 || lease > 300000)
         return cli_usage(cli, "invalid --lease: from 100ms to 5m");
     int failed = read_instance(cli, &r);
@@ -325,7 +325,7 @@ static const cli_verb verbs[] = {
         .args = "NAME [COMMAND...]",
         .summary = "be listed while COMMAND runs, or until a signal comes",
         .options = register_options,
-        .details = "COMMAND stands behind --. The lease is renewed in the background. An instance\n"
+        .details = "COMMAND goes after --. The lease is renewed in the background. An instance\n"
                    "of the same id is replaced. The exit code is COMMAND's; 126, 127: COMMAND\n"
                    "cannot be run, was not found; 76 without COMMAND: another program has\n"
                    "registered this id.",

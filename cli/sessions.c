@@ -302,8 +302,7 @@ static const cli_verb verbs[] = {
         .summary = "begin a session of a user; prints its token",
         .options = create_options,
         .details =
-            "Whoever has the token has the session. The server does not know it: it keeps a\n"
-            "hash of it.",
+            "The token opens the session, so keep it secret. The server keeps only a hash of it.",
         .example = "tackle session create alice --ttl 2h",
         .run = create,
     },

@@ -254,7 +254,7 @@ static const cli_verb verbs[] = {
         .args = "CONTEXT TYPE [VALUE...]",
         .summary = "record values: a page's time, a file's size",
         .options = record_options,
-        .details = "Values lie between -1e18 and 1e18. A negative VALUE stands behind --.",
+        .details = "Values lie between -1e18 and 1e18.",
         .example = "tackle stats record /cart size 1200 950 1433\n"
                    "seq 100 | tackle stats record /search size --lines\n"
                    "tackle stats show /cart size",
@@ -294,7 +294,7 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "list",
-        .summary = "the types of which something was recorded",
+        .summary = "all types with recorded values",
         .example = "tackle stats record /cart size 1200\n"
                    "tackle stats list --json",
         .run = list,

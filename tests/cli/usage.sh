@@ -67,7 +67,7 @@ has "$err" '{"error": "TKL_EINVAL", "message": "missing ARG..."}'
 
 # A word with one dash is a mistake, a number or data behind "--".
 start_server
-refuses "stands behind --" queue push mails x -p 5
+refuses "goes after --" queue push mails x -p 5
 ends 0 tackle queue push mails -- -x
 ends 0 tackle queue push mails -5
 ends 0 tackle call ZRANGEBYSCORE nothing -inf +inf
