@@ -136,6 +136,42 @@ static void names_hold_any_bytes(void **state)
     tkl_files_close(files);
 }
 
+/* ---- Many receivers ------------------------------------------------------ */
+
+static void a_thousand_receivers_are_served_in_short_scripts(void **state)
+{
+    fixture *f = *state;
+    static char names[TKL_FILES_RECEIVERS_MAX][8];
+    static tkl_bytes to[TKL_FILES_RECEIVERS_MAX];
+    tkl_files_info *info;
+    tkl_files_totals totals;
+    parcels p;
+    parcels_make(&p);
+    char *small = parcels_file(&p, "src/s", 10, 1), *big = parcels_file(&p, "src/b", MB, 2);
+    const tkl_files_source sources[] = {{.path = small},
+                                        {.path = small, .name = TKL_LIT("t")},
+                                        {.path = small, .name = TKL_LIT("u")},
+                                        {.path = big}};
+    for (int i = 0; i < TKL_FILES_RECEIVERS_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "r%d", i);
+        to[i] = tkl_str(names[i]);
+    }
+    tkl_files *files = open_on(f->client, (tkl_files_options){0});
+    assert_ok(tkl_files_send(files, to, TKL_FILES_RECEIVERS_MAX, sources, 4, NULL, NULL));
+    assert_ok(tkl_files_status(files, &info));
+    assert_int_equal(info->count, 4);
+    assert_int_equal(info->files[2].waiting_count, TKL_FILES_RECEIVERS_MAX);
+    assert_int_equal(info->receiver_count, TKL_FILES_RECEIVERS_MAX);
+    for (size_t i = 0; i < info->receiver_count; i++)
+        assert_int_equal(info->receivers[i].files, 4);
+    tkl_files_info_free(info);
+    assert_ok(parcels_receive(files, &p, "r7", &totals));
+    assert_int_equal(totals.files, 4);
+    free(small);
+    free(big);
+    tkl_files_close(files);
+}
+
 /* ---- Children ------------------------------------------------------------ */
 
 typedef struct inherited {
@@ -366,6 +402,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_in_the_way_of_a_partial_file_is_named),
         TEST(names_hold_any_bytes),
+        TEST(a_thousand_receivers_are_served_in_short_scripts),
         TEST(a_child_may_use_and_close_what_it_inherited),
         TEST(interrupted_files_keep_nobody_waiting),
         TEST(damaged_keys_end_in_errors_and_not_in_crashes),

@@ -32,6 +32,9 @@ local STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS, FILE, AT, SENT = unpack(KEYS
 -- include: overdue
 -- include: turn
 -- include: sent
+-- include: places
+
+local FIXED_ARGUMENTS = 12
 
 local token, holder, fingerprint, limit, largest, lease, resume, ttl, name, size, mtime, mode =
   unpack(ARGV)
@@ -40,10 +43,8 @@ local function record(chunk)
   redis.call('HSET', FILE, 'state', 'open', 'holder', holder, 'name', name, 'size', size, 'mtime',
              mtime, 'mode', mode, 'chunk', chunk, 'sent', 0, 'reserved', 1, 'freed', 0, 'lease',
              lease, 'resume', resume, 'ttl', ttl, 'prefix', '', 'source', fingerprint)
-  for i = 13, #ARGV do
-    redis.call('ZADD', AT, 0, ARGV[i])
-    redis.call('ZADD', RECEIVERS, 'NX', now, ARGV[i])
-  end
+  redis.call('ZADD', AT, unpack(places(0, FIXED_ARGUMENTS + 1, #ARGV)))
+  redis.call('ZADD', RECEIVERS, 'NX', unpack(places(now, FIXED_ARGUMENTS + 1, #ARGV)))
   if fingerprint ~= '' then
     redis.call('HSET', RESUME, fingerprint, token)
   end

@@ -168,6 +168,15 @@ int tkl__files_check_receiver(tkl_bytes name)
                : tkl__fail(TKL_EINVAL, "the name of a receiver has 1 to %d bytes", RECEIVER_MAX);
 }
 
+/* A script that writes or reads so many places of receivers takes two or three milliseconds. */
+#define PLACES_MAX 2000
+
+size_t tkl__files_batch(size_t receivers)
+{
+    size_t most = receivers > 0 ? PLACES_MAX / receivers : TKL__FILES_BATCH;
+    return most < 1 ? 1 : most < TKL__FILES_BATCH ? most : TKL__FILES_BATCH;
+}
+
 /* ---- Tokens -------------------------------------------------------------- */
 
 tkl__files_token tkl__files_new_token(void)

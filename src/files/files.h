@@ -47,6 +47,8 @@ bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token);
 
 /* Files of one request at most. */
 #define TKL__FILES_BATCH 64
+/* The same, of requests that take time for each receiver of each file. */
+size_t tkl__files_batch(size_t receivers);
 /* Chunks of one request at most: of a sender, and of a receiver, whose replies the server holds in
  * memory beside what the channel holds. */
 #define TKL__FILES_SEND_WINDOW    32

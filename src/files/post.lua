@@ -21,19 +21,21 @@ local STATE, FILES, ENDS, BYTES, RECEIVERS, SENT = unpack(KEYS)
 -- include: account
 -- include: overdue
 -- include: sent
+-- include: places
 
 local FIXED_KEYS, FIXED_ARGUMENTS, WORDS = 6, 4, 7
 
 local limit, ttl, kept, receiver_count = ARGV[1], whole(ARGV[2]), ARGV[3], whole(ARGV[4])
+
+local last_receiver = FIXED_ARGUMENTS + receiver_count
+local lacking = places(0, FIXED_ARGUMENTS + 1, last_receiver)
 
 local function add(key, at, words)
   local token, fingerprint, name, mtime, mode, sum, data = unpack(words)
   redis.call('HSET', key, 'state', 'complete', 'holder', '', 'name', name, 'size', #data, 'mtime',
              mtime, 'mode', mode, 'chunk', 0, 'sent', 0, 'reserved', 0, 'freed', 0, 'lease', 0,
              'resume', 0, 'ttl', ttl, 'prefix', sum, 'data', data)
-  for i = 1, receiver_count do
-    redis.call('ZADD', at, 0, ARGV[FIXED_ARGUMENTS + i])
-  end
+  redis.call('ZADD', at, unpack(lacking))
   note_change(token)
   redis.call('ZADD', ENDS, now + ttl, token)
   set_bytes(token, OVERHEAD + least(#data))
@@ -41,11 +43,11 @@ local function add(key, at, words)
   note_sent(fingerprint, token, kept)
 end
 
-begin_channel(ARGV[FIXED_ARGUMENTS + receiver_count + 1], limit)
+begin_channel(ARGV[last_receiver + 1], limit)
 local taken = {}
 for i = 0, (#KEYS - FIXED_KEYS) / 2 - 1 do
   local key, at = KEYS[FIXED_KEYS + 2 * i + 1], KEYS[FIXED_KEYS + 2 * i + 2]
-  local from = FIXED_ARGUMENTS + receiver_count + WORDS * i + 1
+  local from = last_receiver + WORDS * i + 1
   local words = {unpack(ARGV, from, from + WORDS - 1)}
   local token, fingerprint = unpack(words)
   local before = sent_as(fingerprint)
@@ -57,9 +59,7 @@ for i = 0, (#KEYS - FIXED_KEYS) / 2 - 1 do
   end
   taken[#taken + 1] = before or token
 end
-for i = 1, receiver_count do
-  redis.call('ZADD', RECEIVERS, 'NX', now, ARGV[FIXED_ARGUMENTS + i])
-end
+redis.call('ZADD', RECEIVERS, 'NX', unpack(places(now, FIXED_ARGUMENTS + 1, last_receiver)))
 keep_channel({STATE, FILES, ENDS, BYTES, RECEIVERS}, ttl)
 keep_sent(kept)
 redis.pcall('SPUBLISH', STATE, '')

@@ -286,7 +286,7 @@ static int send_source(tkl__sending *s, batch *b, const tkl_files_source *source
         tell_outcome(s, source, &outcome, rc);
         return concerns_this_source(rc) ? TKL_OK : rc;
     }
-    return b->count == TKL__FILES_BATCH ? flush(s, b) : TKL_OK;
+    return b->count >= tkl__files_batch(s->to_count) ? flush(s, b) : TKL_OK;
 }
 
 static int send_sources(tkl__sending *s, const tkl_files_source *sources, size_t count)

@@ -195,9 +195,8 @@ static int read_file(view *v, const tkl_reply *fields)
     return TKL_OK;
 }
 
-static int read_page(tkl_files *files, const char *const *tokens, size_t count, void *arg)
+static int read_some(tkl_files *files, view *v, const char *const *tokens, size_t count)
 {
-    view *v = arg;
     tkl__files_ask ask;
     tkl_reply **pages = realloc(v->pages, (v->page_count + 1) * sizeof *pages);
     if (!pages)
@@ -215,6 +214,16 @@ static int read_page(tkl_files *files, const char *const *tokens, size_t count, 
         if (v->public.count < FILES_MOST && !tkl_reply_is_nil(tkl_reply_at(page, i)))
             rc = read_file(v, tkl_reply_at(page, i));
     return rc == TKL_OK && v->public.count == FILES_MOST ? TKL_FULL : rc;
+}
+
+static int read_page(tkl_files *files, const char *const *tokens, size_t count, void *arg)
+{
+    view *v = arg;
+    size_t most = tkl__files_batch(v->public.receiver_count);
+    int rc = TKL_OK;
+    for (size_t from = 0; rc == TKL_OK && from < count; from += most)
+        rc = read_some(files, v, tokens + from, count - from < most ? count - from : most);
+    return rc;
 }
 
 /* ---- The whole ----------------------------------------------------------- */
