@@ -11,6 +11,8 @@
 #define TKL__SEARCH_RUN_DOCS 50
 /* So many terms at most, which take the server 2 to 5 ms: more when old versions are cleared. */
 #define TKL__SEARCH_RUN_TERMS 650
+/* A field takes as long as so many terms. */
+#define TKL__SEARCH_FIELD_TERMS 2
 /* So many bytes, unless one document has more: a megabyte takes a script about 1.5 ms. */
 #define TKL__SEARCH_RUN_BYTES (1 << 19)
 

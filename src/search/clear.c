@@ -122,6 +122,7 @@ static int add_first_runs(clearing *c, tkl__search_runs *runs)
 static int add_last_runs(clearing *c, const tkl__search_shard *shard, tkl__search_runs *runs)
 {
     size_t docs[TKL__SEARCH_RUN_DOCS], count = 0, terms = 0;
+    size_t fields = TKL__SEARCH_FIELD_TERMS * c->writer->schema->is.field_count;
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < c->list->count; i++) {
         if (c->list->items[i].shard != shard || c->list->items[i].owed)
@@ -130,12 +131,12 @@ static int add_last_runs(clearing *c, const tkl__search_shard *shard, tkl__searc
             rc = add_run(c, &i, 1, true, runs);
             continue;
         }
-        if (count == TKL__SEARCH_RUN_DOCS || terms + c->terms[i] > TKL__SEARCH_RUN_TERMS) {
+        if (count == TKL__SEARCH_RUN_DOCS || terms + c->terms[i] + fields > TKL__SEARCH_RUN_TERMS) {
             rc = add_run(c, docs, count, true, runs);
             count = terms = 0;
         }
         docs[count++] = i;
-        terms += c->terms[i];
+        terms += c->terms[i] + fields;
     }
     return rc == TKL_OK ? add_run(c, docs, count, true, runs) : rc;
 }

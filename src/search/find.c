@@ -299,7 +299,7 @@ static int read_word(tkl__search_finding *f, size_t shard, const tkl_reply *repl
     }
     if (strcmp(tkl_reply_str(reply), "wide") == 0)
         return tkl__fail(TKL_EINVAL, "the query asks for too much at once: it has too many ranges, "
-                                     "or texts of several words");
+                                     "or synonyms and excluded texts of several words");
     f->stale = strcmp(tkl_reply_str(reply), "stale") == 0;
     f->words = strcmp(tkl_reply_str(reply), "words") == 0;
     return f->stale || f->words ? TKL_OK : tkl__fail(TKL_EPROTO, "not an answer of search/find");

@@ -90,18 +90,22 @@ local function test_some(key, list)
   return answers
 end
 
-local function keep_bits(list, key, wanted)
+-- Those of the list for which the answer is 1, or, if not wanted, 0.
+local function keep_answers(list, answers, wanted)
   local kept = {}
-  if #list * BYTES_PER_TEST < redis.call('STRLEN', key) then
-    local answers = test_some(key, list)
-    for i = 1, #list do
-      if (answers[i] == 1) == wanted then
-        kept[#kept + 1] = list[i]
-      end
+  for i = 1, #list do
+    if (answers[i] == 1) == wanted then
+      kept[#kept + 1] = list[i]
     end
-    return kept
   end
-  local has = bit_tester(key)
+  return kept
+end
+
+local function keep_bits(list, key, wanted)
+  if #list * BYTES_PER_TEST < redis.call('STRLEN', key) then
+    return keep_answers(list, test_some(key, list), wanted)
+  end
+  local kept, has = {}, bit_tester(key)
   for i = 1, #list do
     if has(tonumber(list[i]) or damaged('a number')) == wanted then
       kept[#kept + 1] = list[i]
@@ -111,14 +115,7 @@ local function keep_bits(list, key, wanted)
 end
 
 local function keep_set(list, key, wanted)
-  local kept = {}
-  local answers = in_parts(list, 'SMISMEMBER', key)
-  for i = 1, #list do
-    if (answers[i] == 1) == wanted then
-      kept[#kept + 1] = list[i]
-    end
-  end
-  return kept
+  return keep_answers(list, in_parts(list, 'SMISMEMBER', key), wanted)
 end
 
 local function lookup(list)

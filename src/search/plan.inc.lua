@@ -16,6 +16,7 @@ local TEST_WORK = 0.2       -- to look for a number in a set or a range
 local BIT_WORK = 0.6        -- to look for a number in a bitmap
 local CALL_WORK = 1         -- of each command besides
 local BYTES_PER_WORK = 2400 -- of a bitmap that is combined with others
+local BITMAPS_MOST = 64     -- that are combined before nothing is left
 local RANGES_READ = 4096    -- numbers of all ranges that are read at once
 
 -- A bitmap that is longer than its numbers need would keep the server busy for seconds.
@@ -128,11 +129,13 @@ local function except_work(operands, size, is_list, state)
 end
 
 -- Of an intersection. Sets are intersected by one command, which ends each number at the first set
--- that has it not.
+-- that has it not; of many bitmaps, which are combined from the smallest on, the first ones leave
+-- nothing in almost all cases.
 local function and_work(operands, size, state)
-  local work = 0
+  local work, bitmaps = 0, 0
   for _, operand in ipairs(operands) do
-    if operand.bits or operand.range then
+    bitmaps = bitmaps + (operand.bits and 1 or 0)
+    if operand.range or (operand.bits and bitmaps <= BITMAPS_MOST) then
       work = work + test_work(operand, size, state)
     end
   end

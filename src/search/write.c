@@ -228,11 +228,13 @@ static bool is_large(const tkl__search_ready *ready)
 static bool make_runs(tkl__search_writer *w, const slice *s, size_t shard, tkl__search_runs *runs)
 {
     size_t docs[TKL__SEARCH_RUN_DOCS], count = 0, terms = 0, bytes = 0;
+    size_t fields = TKL__SEARCH_FIELD_TERMS * w->schema->is.field_count;
     for (size_t i = 0; i < s->count; i++) {
         const tkl__search_ready *ready = &s->ready[i];
         if (!ready->doc || ready->shard != shard || is_large(ready))
             continue;
-        bool full = count == TKL__SEARCH_RUN_DOCS || terms + ready->count > TKL__SEARCH_RUN_TERMS ||
+        bool full = count == TKL__SEARCH_RUN_DOCS ||
+                    terms + ready->count + fields > TKL__SEARCH_RUN_TERMS ||
                     bytes + cost_of(ready) > TKL__SEARCH_RUN_BYTES;
         if (count && full) {
             if (!make_run(w, s, docs, count, SIZE_MAX, true, runs))
@@ -240,7 +242,7 @@ static bool make_runs(tkl__search_writer *w, const slice *s, size_t shard, tkl__
             count = terms = bytes = 0;
         }
         docs[count++] = i;
-        terms += ready->count;
+        terms += ready->count + fields;
         bytes += cost_of(ready);
     }
     return count == 0 || make_run(w, s, docs, count, SIZE_MAX, true, runs);
