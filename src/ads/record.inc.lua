@@ -87,7 +87,8 @@ local LONGEST_NUMBER = 16 -- digits
 
 -- A number that was counted; what is missing or cannot be one is 0.
 local function counted(text)
-  return text and #text <= LONGEST_NUMBER and string.find(text, '^%d+$') and tonumber(text) or 0
+  local number = text and tonumber(text)
+  return number and number >= 0 and number < 10 ^ LONGEST_NUMBER and number or 0
 end
 
 local function damaged_number(key)
