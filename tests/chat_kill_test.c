@@ -249,6 +249,59 @@ static void a_member_may_be_killed_at_any_moment(void **state)
     kill_at_any_moment(*state, true);
 }
 
+/* ---- Coming and going ------------------------------------------------------ */
+
+static int come_and_go(void *arg)
+{
+    (void)arg;
+    tkl_client *client;
+    tkl_chat *chat;
+    if (tkl_open(shared->url, NULL, &client) != TKL_OK ||
+        tkl_chat_open(client, tkl_str("lunch"), NULL, &chat) != TKL_OK)
+        return 1;
+    for (shared->done = 1;;) {
+        int rc = tkl_chat_join(chat, tkl_str("eve"), TKL_CHAT_START_OLDEST);
+        int left = tkl_chat_leave(chat, tkl_str("eve"));
+        if ((rc != TKL_OK && rc != TKL_EXISTS) || left != TKL_OK)
+            return 1;
+    }
+}
+
+/* Whether Eve is a member says the chat. Then her inbox must know of it. */
+static bool check_eve(const fixture *f, tkl_chat *chat)
+{
+    tkl_chat_info *info;
+    tkl_inbox *eve = open_inbox(f->client, "eve");
+    bool member = false;
+    assert_ok(tkl_chat_show(chat, &info));
+    for (size_t i = 0; i < info->member_count; i++)
+        member |= strcmp(info->members[i].name.data, "eve") == 0;
+    expect_inbox(eve, member ? "lunch[1:x]" : "");
+    tkl_chat_info_free(info);
+    tkl_inbox_close(eve);
+    return member;
+}
+
+static void a_program_that_joins_and_leaves_may_be_killed_at_any_moment(void **state)
+{
+    fixture *f = *state;
+    scene s;
+    int members = 0;
+    start(f, true, &s);
+    say(&s, "x");
+    for (int i = 0; i < KILLS; i++) {
+        shared->done = 0;
+        pid_t pid = process_fork(come_and_go, NULL);
+        eventually(shared->done, 30000);
+        usleep((useconds_t)(rand() % 3000));
+        kill(pid, SIGKILL);
+        assert_int_equal(process_wait(pid), 128 + SIGKILL);
+        members += check_eve(f, s.chat);
+    }
+    assert_in_range(members, 1, KILLS - 1); /* both were seen */
+    end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +309,7 @@ int main(void)
         TEST(chats_that_were_not_acknowledged_come_again),
         TEST(a_receiver_of_mail_may_be_killed_at_any_moment),
         TEST(a_member_may_be_killed_at_any_moment),
+        TEST(a_program_that_joins_and_leaves_may_be_killed_at_any_moment),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }
