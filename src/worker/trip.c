@@ -170,8 +170,9 @@ static void note(trip *t, int rc)
 {
     if (rc >= 0 || t->rc < 0)
         return;
+    const char *why = tkl_errmsg(); /* of the claim that went with the reports, it may be "" */
     t->rc = rc;
-    snprintf(t->message, sizeof t->message, "%s", tkl_errmsg());
+    snprintf(t->message, sizeof t->message, "%s", *why ? why : tkl_strerror(rc));
 }
 
 static void count_outcome(tkl_worker_stats *s, const tkl_task *task)
