@@ -390,6 +390,56 @@ static void a_refused_subscription_is_told_and_spoils_no_other(void **state)
     server_end(s);
 }
 
+/* What is refused is asked for once more by those who listen: the answer may be an old one. */
+static void channels_asked_for_ahead_are_told_apart(void **state)
+{
+    (void)state;
+    server *s = server_start(&(server_options){
+        .config = (const char *const[]){"user ali on >pw ~* resetchannels &open* +@all", NULL},
+    });
+    tkl_client *client = test_open(s->url, &(tkl_options){.username = "ali", .password = "pw"});
+    const tkl_bytes channels[] = {tkl_str("open1"), tkl_str("closed"), tkl_str("open2")};
+    tkl__waiter first, waiters[3];
+    listen_to(client, "open", "", &first);
+    int64_t asked = server_calls(s, "ssubscribe");
+    tkl__listen_ahead(&first, channels, 3, ms_from_now(5000));
+    listen_to(client, "open2", "", &waiters[2]);
+    listen_to(client, "open1", "", &waiters[0]);
+    assert_int_equal(server_calls(s, "ssubscribe"), asked + 2);
+    assert_code(tkl__listen(client, channels[1], tkl_str(""), ms_from_now(5000), &waiters[1]),
+                TKL_EAUTH);
+    server_do(s, "ACL SETUSER ali &closed");
+    listen_to(client, "closed", "", &waiters[1]);
+    for (int i = 0; i < 3; i++) {
+        server_do(s, "SPUBLISH %b hello", channels[i].data, channels[i].len);
+        assert_hears(&waiters[i], "hello");
+        tkl__unlisten(&waiters[i]);
+    }
+    tkl__unlisten(&first);
+    tkl_close(client);
+    server_end(s);
+}
+
+static void channels_asked_for_ahead_in_vain_are_left_again(void **state)
+{
+    enum { MANY = 500 };
+    fixture *f = *state;
+    tkl_bytes channels[MANY];
+    tkl__waiter waiter;
+    for (int i = 0; i < MANY; i++)
+        channels[i] = tkl_str(test_format("c%d", i));
+    listen_to(f->client, "one", "", &waiter);
+    tkl__listen_ahead(&waiter, channels, MANY, ms_from_now(5000));
+    tkl__unlisten(&waiter);
+    listen_to(f->client, "two", "", &waiter); /* reads the answers */
+    tkl__unlisten(&waiter);
+    eventually(server_ask_int(f->server, "EVAL %s 0",
+                              "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*')") <= 65,
+               30000);
+    for (int i = 0; i < MANY; i++)
+        free((char *)(uintptr_t)channels[i].data);
+}
+
 typedef struct listener {
     tkl_client *client;
     atomic_bool listens;
@@ -461,6 +511,8 @@ int main(void)
         TEST(a_subscription_is_kept_for_the_next),
         TEST(subscriptions_do_not_pile_up),
         TEST(a_refused_subscription_is_told_and_spoils_no_other),
+        TEST(channels_asked_for_ahead_are_told_apart),
+        TEST(channels_asked_for_ahead_in_vain_are_left_again),
         TEST(a_failed_subscription_passes_the_reading_on),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

@@ -86,8 +86,8 @@ TKL_API int tkl_chat_send(tkl_chat *chat, tkl_bytes sender, const tkl_letter *le
                           int64_t *first_id) TKL_NONNULL(1) TKL_CHECK;
 
 /* The oldest messages that the member has not acknowledged, up to `max` (1 to TKL_MESSAGES_MAX),
- * about 1 MB and 4000 headers, at least one: `unread` says whether there are more. Waits up to `wait_ms` for one (0: not, negative: for ever). TKL_EMPTY,
- * TKL_NOTFOUND, TKL_NOTOWNER. */
+ * about 1 MB and 4000 headers, at least one: `unread` says whether there are more. Waits up to
+ * `wait_ms` for one (0: not, negative: for ever). TKL_EMPTY, TKL_NOTFOUND, TKL_NOTOWNER. */
 TKL_API int tkl_chat_fetch(tkl_chat *chat, tkl_bytes member, size_t max, int64_t wait_ms,
                            tkl_messages **messages) TKL_NONNULL(1, 5) TKL_CHECK;
 
@@ -161,12 +161,12 @@ typedef struct tkl_inbox_chats {
 TKL_API void tkl_inbox_chats_free(tkl_inbox_chats *chats); /* NULL is fine */
 
 /* The messages that the member has not acknowledged, of all its chats that have some: of each up to
- * `max` (1 to TKL_MESSAGES_MAX), about 1 MB and 4000 headers, at least one. One trip (in a cluster, one for each
- * node); one more for the first fetch of a handle and for chats that are new to it. Waits up to
- * `wait_ms` for a message (0: not, negative: for ever). TKL_EMPTY: there is none. A chat that
- * cannot be read, because it is damaged or its server is away, is in the result with its code and
- * keeps no other from being read: it neither ends a wait nor hides a message. If there is nothing
- * else to return, its code is returned in the end, and tkl_errmsg() names it. */
+ * `max` (1 to TKL_MESSAGES_MAX), about 1 MB and 4000 headers, at least one. One trip (in a cluster,
+ * one for each node); one more for the first fetch of a handle and for chats that are new to it.
+ * Waits up to `wait_ms` for a message (0: not, negative: for ever). TKL_EMPTY: there is none. A
+ * chat that cannot be read, because it is damaged or its server is away, is in the result with its
+ * code and keeps no other from being read: it neither ends a wait nor hides a message. If there is
+ * nothing else to return, its code is returned in the end, and tkl_errmsg() names it. */
 TKL_API int tkl_inbox_fetch(tkl_inbox *inbox, size_t max, int64_t wait_ms, tkl_inbox_chats **chats)
     TKL_NONNULL(1, 4) TKL_CHECK;
 

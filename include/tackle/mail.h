@@ -48,8 +48,8 @@ TKL_API int tkl_mail_send(tkl_mail *mail, tkl_bytes sender, const tkl_letter *le
                           int64_t *first_id) TKL_NONNULL(1) TKL_CHECK;
 
 /* The oldest messages that are not acknowledged, up to `max` (1 to TKL_MESSAGES_MAX), about 1 MB
- * and 4000 headers, at least one: `unread` says whether there are more. Waits up to `wait_ms` for one (0: not, negative: for ever).
- * TKL_EMPTY: there is none. */
+ * and 4000 headers, at least one: `unread` says whether there are more. Waits up to `wait_ms` for
+ * one (0: not, negative: for ever). TKL_EMPTY: there is none. */
 TKL_API int tkl_mail_fetch(tkl_mail *mail, size_t max, int64_t wait_ms, tkl_messages **messages)
     TKL_NONNULL(1, 4) TKL_CHECK;
 
