@@ -251,11 +251,11 @@ typedef struct tkl_ads_lines {
 
 TKL_API void tkl_ads_lines_free(tkl_ads_lines *lines); /* NULL is fine */
 
-/* All ads. A trip for each 20 or so. */
+/* All ads. A trip for each 30 or so. */
 TKL_API int tkl_ads_report(tkl_ads *ads, tkl_ads_lines **lines) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* All words of all ads, each once: sums, and the means of eCPM and bonus weighted by views. Words
- * that never matched are left out. The best bonus first. A trip for each 20 ads or so. */
+ * that never matched are left out. The best bonus first. A trip for each 30 ads or so. */
 TKL_API int tkl_ads_report_words(tkl_ads *ads, tkl_ads_words **words) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* The whole set. */

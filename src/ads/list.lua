@@ -9,7 +9,7 @@
 local ADS, VALUES, COUNTS = unpack(KEYS)
 -- include: record
 
-local SOME = 20
+local SOME = 30
 
 local function ecpm_of_ad(ad)
   local text = redis.call('HGET', VALUES, ad)
