@@ -100,6 +100,63 @@ static void a_member_may_leave_and_join_while_it_fetches(void **state)
     tkl_chat_close(b.chat);
 }
 
+/* ---- One handle, several threads -------------------------------------------- */
+
+enum { CHATS = 5, MESSAGES = 200 };
+
+typedef struct shared_inbox {
+    tkl_inbox *bob;
+    atomic_int got[CHATS][MESSAGES + 1]; /* how often each message came */
+    atomic_bool all_sent;
+} shared_inbox;
+
+static void fetch_together(void *arg, int index)
+{
+    shared_inbox *s = arg;
+    (void)index;
+    bool all_sent = false;
+    for (int rc = TKL_OK; rc == TKL_OK || !all_sent;) {
+        tkl_inbox_chats *chats;
+        all_sent = s->all_sent;
+        rc = tkl_inbox_fetch(s->bob, 7, 20, &chats);
+        assert_true(rc == TKL_OK || rc == TKL_EMPTY);
+        for (size_t i = 0; rc == TKL_OK && i < chats->count; i++) {
+            const tkl_messages *messages = chats->items[i].messages;
+            for (size_t m = 0; m < messages->count; m++)
+                s->got[chats->items[i].id.data[1] - '0'][messages->items[m].id]++;
+        }
+        if (rc == TKL_OK)
+            assert_ok(tkl_inbox_ack_all(s->bob, chats));
+        tkl_inbox_chats_free(chats);
+    }
+}
+
+/* They may get the same message, and all together miss none. */
+static void an_inbox_may_be_used_by_several_threads(void **state)
+{
+    fixture *f = *state;
+    static shared_inbox s;
+    tkl_chat *chats[CHATS];
+    s = (shared_inbox){.bob = open_inbox(f->client, "bob")};
+    for (int i = 0; i < CHATS; i++) {
+        char id[] = {'c', (char)('0' + i), '\0'};
+        chats[i] = create_chat(f->client, id, "ann bob");
+    }
+    crew *threads = crew_start(4, fetch_together, &s);
+    for (int n = 1; n <= MESSAGES; n++)
+        for (int i = 0; i < CHATS; i++)
+            assert_int_equal(chat_say(chats[i], "ann", "x"), n);
+    s.all_sent = true;
+    crew_join(threads);
+    expect_inbox(s.bob, "");
+    for (int i = 0; i < CHATS; i++) {
+        for (int n = 1; n <= MESSAGES; n++)
+            assert_true(s.got[i][n] > 0);
+        tkl_chat_close(chats[i]);
+    }
+    tkl_inbox_close(s.bob);
+}
+
 /* ---- Bodies --------------------------------------------------------------- */
 
 static void bodies_of_no_bytes_and_of_ten_megabytes(void **state)
@@ -140,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(who_left_cannot_acknowledge_but_in_other_chats),
         TEST(a_member_may_leave_and_join_while_it_fetches),
+        TEST(an_inbox_may_be_used_by_several_threads),
         TEST(bodies_of_no_bytes_and_of_ten_megabytes),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
