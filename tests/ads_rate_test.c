@@ -6,25 +6,12 @@
 #include "support/fixture.h"
 
 #define COUNTS "tackle:ads:{site}:counts"
-#define WORDS  "tackle:ads:{site}:words"
 
 #define PLAIN (&(tkl_ads_options){.smoothing = TKL_NONE})
 
 static void put_count(fixture *f, const char *field, const char *value)
 {
     assert_ok(tkl_callz(f->client, NULL, "HSET", COUNTS, field, value, NULL));
-}
-
-/* What was counted for a word of the ad. */
-static void put_word(fixture *f, const char *what, const char *word, const char *ad,
-                     const char *value)
-{
-    char field[128];
-    size_t len = (size_t)sprintf(field, "%s:%s", what, word) + 1;
-    len += (size_t)sprintf(field + len, "%s", ad);
-    const char *argv[] = {"HSET", WORDS, field, value};
-    size_t lens[] = {4, strlen(WORDS), len, strlen(value)};
-    assert_ok(tkl_call(f->client, 4, argv, lens, NULL, NULL));
 }
 
 static void the_ecpm_of_1000_views_is_their_price(void **state)
@@ -115,8 +102,8 @@ static void the_score_is_base_and_mean_of_smallest_and_largest_bonus(void **stat
     static const char *const words[] = {"red", "green", "blue"};
     static const char *const clicks[] = {"32", "8", "24"};
     for (int i = 0; i < 3; i++) {
-        put_word(f, "views", words[i], "a", "10000");
-        put_word(f, "clicks", words[i], "a", clicks[i]);
+        put_word(f->client, "views", words[i], "a", "10000");
+        put_word(f->client, "clicks", words[i], "a", clicks[i]);
     }
     add_ad(ads, a); /* computes all */
     static const struct {
@@ -169,8 +156,8 @@ static void numbers_that_cannot_be_do_no_harm(void **state)
         add_ad(ads, a); /* computes all */
         double expected = cases[i].rate < 0 ? 0.001 : cases[i].rate;
         assert_near(ecpm_of(ads, "a"), 1000 * expected);
-        put_word(f, "views", "tea", "a", cases[i].views);
-        put_word(f, "clicks", "tea", "a", cases[i].clicks);
+        put_word(f->client, "views", "tea", "a", cases[i].views);
+        put_word(f->client, "clicks", "tea", "a", cases[i].clicks);
         add_ad(ads, a);
         assert_near(bonus_of(ads, "a", "tea"), 0);
         assert_ok(tkl_callz(f->client, NULL, "HSET", "tackle:ads:{site}:meta", "cpc views",

@@ -2,8 +2,11 @@
  *
  * Ads: walks over the lists of the largest page.
  */
+#include <unistd.h>
+
 #include "support/adverts.h"
 #include "support/fixture.h"
+#include "support/process.h"
 
 #define PLACES "p0,p1,p2,p3,p4,p5,p6,p7"
 #define OLD    "age=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20" /* too many for a gate */
@@ -181,11 +184,74 @@ static void words_that_are_not_in_the_index_count(void **state)
     tkl_ads_close(ads);
 }
 
+/* ---- Ads that change while they are walked over -------------------------- */
+
+enum { UNFIT = 1200 };
+
+/* Its words are worth 20 and 0, so it is met first and has a score of 10 only. */
+static void add_hot(fixture *f, tkl_ads *ads)
+{
+    advert hot = {"hot", TKL_ADS_CPC, 1, .locations = "Berlin,only", .text = "good bad"};
+    add_ad(ads, hot);
+    put_word(f->client, "views", "good", "hot", "1000000");
+    put_word(f->client, "clicks", "good", "hot", "20000");
+    put_word(f->client, "views", "bad", "hot", "1000000");
+    add_ad(ads, hot); /* computes all */
+}
+
+/* Clicks it all the time; its score goes up a little each time. */
+static int click_hot(void *arg)
+{
+    tkl_client *client;
+    tkl_ads *ads;
+    tkl_ads_choice *c;
+    if (tkl_open(arg, NULL, &client) != TKL_OK ||
+        tkl_ads_open(client, tkl_str("site"), NULL, &ads) != TKL_OK)
+        return 1;
+    while (target_code(ads, "only", NULL, "good bad", &c) == TKL_OK) {
+        if (tkl_ads_click(ads, c->target) != TKL_OK)
+            return 2;
+        tkl_ads_choice_free(c);
+    }
+    return 3;
+}
+
+/* A walk does not begin again each time that the best so far gets better. */
+static void a_walk_ends_while_its_best_is_clicked(void **state)
+{
+    fixture *f = *state;
+    tkl_ads *ads = open_ads(f->client, &(tkl_ads_options){.smoothing = TKL_NONE});
+    tkl_ads_choice *c;
+    for (int i = 0; i < UNFIT; i++) {
+        char name[16];
+        sprintf(name, "no%d", i);
+        add_ad(ads, (advert){name, TKL_ADS_CPM, 15, .needs = OLD});
+    }
+    add_hot(f, ads);
+    assert_ok(target_code(ads, NULL, "age=99", "good bad", &c));
+    assert_memory_equal(c->ad.data, "hot", 3);
+    int64_t trips = c->trips;
+    assert_in_range(trips, 4, UNFIT);
+    tkl_ads_choice_free(c);
+    pid_t clicker = process_fork(click_hot, f->server->url);
+    usleep(100000);
+    for (int i = 0; i < 3; i++) {
+        assert_ok(target_code(ads, NULL, "age=99", "good bad", &c));
+        assert_memory_equal(c->ad.data, "hot", 3);
+        assert_in_range(c->trips, 4, 5 * trips);
+        tkl_ads_choice_free(c);
+    }
+    kill(clicker, SIGKILL);
+    process_wait(clicker);
+    tkl_ads_close(ads);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(steps_over_the_most_lists_are_short),
         TEST(words_that_are_not_in_the_index_count),
+        TEST(a_walk_ends_while_its_best_is_clicked),
         TEST(words_times_locations_of_a_page_are_at_most_300),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

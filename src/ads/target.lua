@@ -29,6 +29,7 @@ local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN, TARGET =
 -- include: walk
 
 local EVERY = 100     -- views of an ad after which its eCPMs are computed again
+local DRIFT = 0.9     -- of its score that the best of a walk keeps at least between two steps
 local EVERY_TURN = 10 -- views of a type after which those of another ad are
 
 local smoothing, keep, ttl, wait, best, score, cursor = unpack(ARGV)
@@ -45,7 +46,8 @@ local function answer(found, looked)
   return reply
 end
 
--- The best of the steps before, if it is still what it was.
+-- The best of the steps before, if it can still be shown and is worth about what it was. A walk that
+-- began again at each click of its best would never end.
 local function still_best()
   local terms = best ~= '' and read_terms(best)
   if not terms or redis.call('ZSCORE', DUE, best) or not first_location(page, terms) then
@@ -54,8 +56,10 @@ local function still_best()
   local values = read_values(best)
   local found = score_of(values, page)
   found.ad = best
-  local same = exact(found.score) == score and not first_unmet(values.needs, page.viewer)
-  return same and found or nil
+  if found.score < DRIFT * tonumber(score) or first_unmet(values.needs, page.viewer) then
+    return nil
+  end
+  return found
 end
 
 local function state_of_walk()

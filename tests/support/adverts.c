@@ -188,3 +188,13 @@ void assert_near(double got, double expected)
     if (fabs(got - expected) > 1e-12)
         fail_msg("got %.17g, expected %.17g", got, expected);
 }
+
+void put_word(tkl_client *client, const char *what, const char *word, const char *ad,
+              const char *value)
+{
+    char field[128];
+    size_t len = (size_t)snprintf(field, sizeof field, "%s:%s%c%s", what, word, 0, ad);
+    const char *argv[] = {"HSET", "tackle:ads:{site}:words", field, value};
+    size_t lens[] = {4, strlen(argv[1]), len, strlen(value)};
+    assert_ok(tkl_call(client, 4, argv, lens, NULL, NULL));
+}

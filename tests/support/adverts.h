@@ -50,6 +50,9 @@ target_id show_ad(tkl_ads *ads, const char *text);
 tkl_ads_info *info_of(tkl_ads *ads, const char *name); /* free it */
 double ecpm_of(tkl_ads *ads, const char *name);
 double bonus_of(tkl_ads *ads, const char *name, const char *word);
+/* What was counted for a word of an ad; the next add of the ad computes with it. */
+void put_word(tkl_client *client, const char *what, const char *word, const char *ad,
+              const char *value);
 /* Fails unless the numbers are the same but for rounding. */
 void assert_near(double got, double expected);
 
