@@ -190,6 +190,30 @@ static void pages_of_mixtures_go_on_where_they_were(void **state)
     tkl_book_close(b);
 }
 
+/* A program that serves each page with a handle of its own knows no settings at first. */
+static void another_handle_goes_on_with_a_page(void **state)
+{
+    fixture *f = *state;
+    const struct {
+        const char *prefix, *second;
+    } cases[] = {{"mül", "Müllermann"}, {"zsan", "张三丰"}};
+    tkl_book *b =
+        open_book(f->client, &(tkl_book_options){.accents = TKL_BOOK_ON, .pinyin = TKL_BOOK_ON});
+    book_add(b, "Müller|Müllermann|张三|张三丰");
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        tkl_book *other = open_book(f->client, NULL);
+        tkl_book_answers *first, *second;
+        tkl_bytes prefix = tkl_str(cases[i].prefix);
+        assert_ok(tkl_book_complete(b, prefix, 1, NONE, &first));
+        assert_ok(tkl_book_complete(other, prefix, 1, first->next, &second));
+        check_book_answers(second, cases[i].second);
+        tkl_book_answers_free(first);
+        tkl_book_answers_free(second);
+        tkl_book_close(other);
+    }
+    tkl_book_close(b);
+}
+
 /* ---- Other languages ----------------------------------------------------- */
 
 static void korean_is_found_while_it_is_typed(void **state)
@@ -299,6 +323,7 @@ int main(void)
         TEST(a_mixture_comes_once_over_all_pages),
         TEST(the_search_for_mixtures_is_bounded),
         TEST(pages_of_mixtures_go_on_where_they_were),
+        TEST(another_handle_goes_on_with_a_page),
         TEST(korean_is_found_while_it_is_typed),
         TEST(any_language_is_completed),
         TEST(any_bytes_are_kept),

@@ -117,7 +117,8 @@ typedef struct completion {
     tkl__buf low, high; /* bounds */
     int64_t mix;        /* to begin with, from 1 */
     tkl_bytes candidate;
-    bool mixed; /* the script was asked */
+    bool misfit; /* `after` does not belong to the prefix, if the settings are right */
+    bool mixed;  /* the script was asked */
 } completion;
 
 static int not_after(void)
@@ -130,21 +131,21 @@ static bool begins(tkl_bytes text, tkl_bytes with)
     return text.len >= with.len && (with.len == 0 || memcmp(text.data, with.data, with.len) == 0);
 }
 
-/* Where to go on among the mixes. */
-static int read_mixed_after(completion *c)
+/* Where to go on among the mixes; false: `after` says no such thing. */
+static bool read_mixed_after(completion *c)
 {
     size_t i = 1;
     c->mix = 0;
     for (; i < c->after.len && i < 4 && c->after.data[i] >= '0' && c->after.data[i] <= '9'; i++)
         c->mix = c->mix * 10 + (c->after.data[i] - '0');
-    bool good = i < c->after.len && c->after.data[i] == ' ' && c->mix >= 1;
-    if (!good || (size_t)c->mix > c->query.mixes.count)
-        return not_after();
+    if (i >= c->after.len || c->after.data[i] != ' ')
+        return false;
     c->candidate = (tkl_bytes){c->after.data + i + 1, c->after.len - i - 1};
-    return TKL_OK;
+    return c->mix >= 1 && (size_t)c->mix <= c->query.mixes.count;
 }
 
-/* Bounds of the range for the prefix, or for what is left of it behind `after`. */
+/* Bounds of the range for the prefix, or for what is left of it behind `after`. Among the mixes there
+ * are none. */
 static int make_bounds(completion *c, unsigned settings)
 {
     tkl__buf_clear(&c->low);
@@ -153,12 +154,12 @@ static int make_bounds(completion *c, unsigned settings)
     if (rc != TKL_OK)
         return rc;
     tkl_bytes key = {c->query.key.data, c->query.key.len}, from = c->after.len ? c->after : key;
+    bool among_mixes = c->after.len && c->after.data[0] == 0;
     c->mix = 1;
     c->candidate = (tkl_bytes){"", 0};
-    if (c->after.len && c->after.data[0] == 0)
-        return read_mixed_after(c);
-    if (!begins(from, key))
-        return not_after();
+    c->misfit = among_mixes ? !read_mixed_after(c) : !begins(from, key);
+    if (among_mixes && !c->misfit)
+        return TKL_OK;
     tkl__buf_addz(&c->low, c->after.len ? "(" : "[");
     tkl__buf_add(&c->low, from.data, from.len);
     tkl__lex_above(&c->high, key);
@@ -196,8 +197,8 @@ static int make_completion(void *arg, unsigned settings, tkl__args *args)
 {
     completion *c = arg;
     int rc = make_bounds(c, settings);
-    if (rc != TKL_OK)
-        return rc;
+    if (rc != TKL_OK || c->misfit)
+        return rc == TKL_OK ? not_after() : rc;
     tkl__args_bytes(args, (tkl_bytes){c->query.key.data, c->query.key.len});
     tkl__args_bytes(args, (tkl_bytes){c->low.data, c->low.len});
     tkl__args_bytes(args, (tkl_bytes){c->high.data, c->high.len});
@@ -221,7 +222,8 @@ static int judge(tkl_book *book, const tkl_reply *replies, unsigned settings, bo
     return *good ? TKL_OK : tkl__book_learn(book, tkl_reply_bytes(stored));
 }
 
-/* Asks again when the book has other settings than those of the request. */
+/* Asks again when the book has other settings than those of the request. Whether `after` is wrong is
+ * known only when they are the same. */
 static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
 {
     bool lost = false;
@@ -229,7 +231,7 @@ static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
         bool good = false;
         unsigned settings = atomic_load(&book->settings);
         int rc = make_bounds(c, settings);
-        c->mixed = c->query.mixes.count > 0;
+        c->mixed = c->query.mixes.count > 0 && !c->misfit;
         if (rc == TKL_OK && c->mixed)
             return tkl__book_ask(book, &tkl__lua_book_complete, 3, make_completion, c, true,
                                  replies);
@@ -237,6 +239,8 @@ static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
             rc = ask_range(book, c, replies);
         if (rc == TKL_OK)
             rc = judge(book, *replies, settings, &good);
+        if (rc == TKL_OK && good && c->misfit)
+            rc = not_after();
         if (rc != TKL_OK || good)
             return rc;
         lost = tkl_reply_is_nil(tkl_reply_at(*replies, 0));

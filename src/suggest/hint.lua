@@ -97,7 +97,7 @@ local plain = #keys
 if #ARGV >= 8 and different(keys) < tonumber(count) then
   for i = 8, #ARGV do
     if #keys < plain + MIXED_MAX then
-      add_all(ARGV[i], ARGV[i], most)
+      add_all(ARGV[i], ARGV[i], math.min(most, MIXED_MAX))
     end
   end
 end
