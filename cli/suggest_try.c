@@ -182,12 +182,13 @@ static void type(line *l, const char *keys, size_t len)
     l->text[l->len] = 0;
 }
 
-static bool ends(const char *keys, size_t len)
+/* How many bytes come before the key that ends, if there is one. */
+static size_t before_end(const char *keys, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
-        if (keys[i] == '\r' || keys[i] == '\n' || keys[i] == CTRL_D)
-            return true;
-    return false;
+    size_t n = 0;
+    while (n < len && keys[n] != '\r' && keys[n] != '\n' && keys[n] != CTRL_D)
+        n++;
+    return n;
 }
 
 static int loop(line *l)
@@ -196,9 +197,12 @@ static int loop(line *l)
     int failed = refresh(l);
     while (!failed) {
         ssize_t len = read(STDIN_FILENO, keys, sizeof keys);
-        if (len <= 0 || ends(keys, (size_t)len))
+        if (len <= 0)
             break;
-        type(l, keys, (size_t)len);
+        size_t typed = before_end(keys, (size_t)len);
+        type(l, keys, typed);
+        if (typed < (size_t)len)
+            break;
         failed = refresh(l);
     }
     if (!failed)

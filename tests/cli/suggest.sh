@@ -49,28 +49,45 @@ ends 64 tackle suggest drop q
 ends 0 tackle suggest drop q --yes
 ends 1 tackle suggest drop q --yes
 
-# On a terminal: letters, a correction, Tab, Enter.
+# On a terminal. typed COMMAND [TEXT KEYS]...: waits for each text on the screen, then types the keys.
+typed() {
+    local command=$1
+    shift
+    : >"$home/screen"
+    (
+        while [ $# -gt 0 ]; do
+            for _ in {1..600}; do
+                grep -qaF -- "$1" "$home/screen" && break
+                sleep 0.05
+            done
+            printf "$2"
+            shift 2
+        done
+    ) | script -qec "$command" /dev/null >"$home/screen"
+    out=$(cat "$home/screen")
+}
+last_line() {
+    tail -n 1 <<<"$out" | tr -d '\r' | sed 's/.*\x1b\[J//'
+}
 if command -v script >/dev/null; then
     ends 0 tackle suggest feed try weather
-    out=$( (sleep 0.5; printf 'x\177we'; sleep 0.3; printf '\t'; sleep 0.3; printf '\r'; sleep 0.3) |
-        script -qec 'tackle suggest try try' /dev/null)
-    has "$out" "> we"
-    is "the line" "$(tail -n 1 <<<"$out" | tr -d '\r' | sed 's/.*\x1b\[J//')" weather
+
+    # Letters, a correction, Tab, Enter.
+    typed 'tackle suggest try try' '> ' 'x\177we' '> we' '\t' '> weather' '\r'
+    is "the line" "$(last_line)" weather
 
     # Backspace takes a character as users see it: a letter with its mark, an emoji with its colour.
-    out=$( (sleep 0.5; printf 'xe\xcc\x81\177\xf0\x9f\x91\x8d\xf0\x9f\x8f\xbd\177'; sleep 0.3; printf '\r'; sleep 0.3) |
-        script -qec 'tackle suggest try try' /dev/null)
-    is "erased" "$(tail -n 1 <<<"$out" | tr -d '\r' | sed 's/.*\x1b\[J//')" x
+    typed 'tackle suggest try try' '> ' \
+        'xe\xcc\x81\177\xf0\x9f\x91\x8d\xf0\x9f\x8f\xbd\177\r'
+    is "erased" "$(last_line)" x
 
     # Rows are as wide as the terminal: the line shows its end.
-    out=$( (sleep 0.5; printf '%s' 0123456789abcdefghij; sleep 0.3; printf '\r'; sleep 0.3) |
-        script -qec 'stty cols 12 rows 5; tackle suggest try try' /dev/null)
-    has "$out" "> cdefghij"
-    is "the whole line" "$(tail -n 1 <<<"$out" | tr -d '\r' | sed 's/.*\x1b\[J//')" 0123456789abcdefghij
+    typed 'stty cols 12 rows 5; tackle suggest try try' '> ' 0123456789abcdefghij '> cdefghij' '\r'
+    is "the whole line" "$(last_line)" 0123456789abcdefghij
 
     # Ctrl-C ends without a line, and leaves the terminal as it was.
-    out=$( (sleep 0.5; printf 'we'; sleep 0.3; printf '\003'; sleep 0.3) |
-        script -qec 'trap : INT; tackle suggest try try; echo "ended $?"; stty -a | grep -o -- " -*echo "' /dev/null)
+    typed 'trap : INT; tackle suggest try try; echo "ended $?"; stty -a | grep -o -- " -*echo "' \
+        '> ' we '> we' '\003'
     has "$out" "ended 130"
     has "$out" " echo "
 fi
