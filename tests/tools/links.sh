@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Links between the pages lead somewhere, and the README leads to every page.
+# Links between the pages lead somewhere, the README leads to every page, and lines are short enough
+# to be read beside each other.
 set -u
 cd "$TACKLE_SOURCE" || exit 1
 failures=0
@@ -33,6 +34,9 @@ for page in README.md SECURITY.md CHANGELOG.md docs/*.md; do
         [ -z "$anchor" ] || anchors "$path" | grep -qxF "$anchor" ||
             complain "$page: $target has no such heading"
     done < <(targets "$page")
+    while IFS=: read -r line text; do
+        complain "$page:$line: more than 100 characters: ${text:0:60}..."
+    done < <(LC_ALL=C.UTF-8 grep -nE '^.{101,}' "$page")
 done
 
 for page in docs/*.md; do
