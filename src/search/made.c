@@ -29,6 +29,7 @@ typedef struct making {
     tkl_bytes bits, made; /* keys: while it is made, and when it is */
     int64_t from;         /* where to go on; -1: it is made */
     char version[24];     /* of the last step */
+    char low[TKL__DOUBLE_SIZE + 1], high[TKL__DOUBLE_SIZE + 1]; /* bounds; the call points there */
 } making;
 
 static void write_bound(char *text, double value, bool open)
@@ -37,20 +38,19 @@ static void write_bound(char *text, double value, bool open)
     sprintf(text, "%s%s", open ? "(" : "", tkl__double_text(value, number));
 }
 
-static void range_call(const making *m, tkl__search_call *call)
+static void range_call(making *m, tkl__search_call *call)
 {
-    char low[TKL__DOUBLE_SIZE + 1], high[TKL__DOUBLE_SIZE + 1];
     const tkl__search_range *range = m->range;
-    write_bound(low, range->low, range->low_open);
-    write_bound(high, range->high, range->high_open || isinf(range->high));
+    write_bound(m->low, range->low, range->low_open);
+    write_bound(m->high, range->high, range->high_open || isinf(range->high));
     tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_META]);
     tkl__search_call_key(call, m->shard->fields[range->field]);
     tkl__search_call_key(call, m->bits);
     tkl__search_call_key(call, m->made);
     tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_LIVE]);
     tkl__args_str(&call->args, m->finding->schema->token);
-    tkl__args_str(&call->args, low);
-    tkl__args_str(&call->args, high);
+    tkl__args_str(&call->args, m->low);
+    tkl__args_str(&call->args, m->high);
     tkl__args_int(&call->args, m->from);
     tkl__args_int(&call->args, RANGE_STEP);
     tkl__args_int(&call->args, TTL_MS);
