@@ -54,7 +54,7 @@ for kind in mail chat; do
 
     # Killed at any moment, with little time to wait for: all come, in order.
     for ((i = 0; i < 25; i++)); do
-        fetch $kind >"$home/printed.$i" &
+        fetch $kind >"$home/printed.$i" 2>/dev/null &
         sleep "0.0$((RANDOM % 30 + 10))"
         kill -9 $! 2>/dev/null
         wait $! 2>/dev/null
@@ -63,7 +63,7 @@ for kind in mail chat; do
         (fetch $kind) >"$home/printed.$i" || fail "$kind: $?"
     done
     for ((n = 0; n < i; n++)); do
-        grep -o '"id": *[0-9]*' "$home/printed.$n"
+        grep -os '"id": *[0-9]*' "$home/printed.$n" # it may have been killed before there was one
     done | tr -dc '0-9\n' | awk '
         $1 > last + 1 { print "after " last " came " $1; exit 1 }
         $1 > last { last = $1 }
