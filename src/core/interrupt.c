@@ -82,6 +82,14 @@ bool tkl__is_interrupted(tkl_client *client)
     return atomic_load(&client->interrupt.at) != 0;
 }
 
+int tkl__interrupt_fd(tkl_client *client)
+{
+    tkl__client_lock(client);
+    int fd = client->interrupt.fd;
+    tkl__client_unlock(client);
+    return fd;
+}
+
 void tkl__interrupt_seen(tkl_client *client)
 {
     if (!tkl__is_interrupted(client))
@@ -90,7 +98,7 @@ void tkl__interrupt_seen(tkl_client *client)
 
 int tkl__sleep(tkl_client *client, int64_t at)
 {
-    struct pollfd file = {client->interrupt.fd, POLLIN, 0};
+    struct pollfd file = {tkl__interrupt_fd(client), POLLIN, 0};
     while (!tkl__is_interrupted(client)) {
         int64_t left = tkl__left(at);
         if (left == 0)

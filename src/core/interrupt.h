@@ -27,6 +27,9 @@ void tkl__interrupt_forget(tkl__interrupt *interrupt);
 
 bool tkl__is_interrupted(tkl_client *client);
 
+/* The descriptor to poll. In a forked child that has called nothing else it becomes the child's. */
+int tkl__interrupt_fd(tkl_client *client);
+
 /* To be called when poll() finds the descriptor readable: silences what is over already. */
 void tkl__interrupt_seen(tkl_client *client);
 

@@ -335,8 +335,8 @@ static int sleep_until(tkl_redlock *l, int64_t at)
             tkl_client *client = l->servers[i].client;
             if (tkl__is_interrupted(client))
                 return tkl__interrupted();
+            files[i] = (struct pollfd){tkl__interrupt_fd(client), POLLIN, 0};
             tkl__interrupt_seen(client);
-            files[i] = (struct pollfd){client->interrupt.fd, POLLIN, 0};
         }
         poll(files, (nfds_t)l->count, tkl__poll_ms(at));
     } while (tkl__left(at) > 0);
