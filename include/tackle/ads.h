@@ -22,7 +22,7 @@
  * Money is counted in micro-units: millionths of your currency, whole numbers.
  *
  * Threads: a handle may be used by several threads. fork(): a child may go on using it. There are
- * no callbacks. Keys: ns:ads:{name}:... go by tkl_ads_drop() or by ttl_ms; those of targets expire
+ * no callbacks. Keys: ns:ads:{name}:... are removed by tkl_ads_drop() or by ttl_ms; targets expire
  * by themselves.
  */
 #ifndef TACKLE_ADS_H
@@ -37,9 +37,9 @@ extern "C" {
 
 typedef struct tkl_ads tkl_ads;
 
-/* Bytes of the name of an ad, a location, a kind or a value, each from 1; but for ads as they are
- * stored: folded, and the bytes 0 and 1 count twice. These limits keep each step on the server below
- * some milliseconds. */
+/* Bytes of the name of an ad, a location, a kind or a value; at least 1. All but names of ads are
+ * counted as they are stored: folded, and the bytes 0 and 1 count twice. These limits keep each
+ * step on the server below a few milliseconds. */
 #define TKL_ADS_NAME_MAX 128
 /* Of one ad: locations, required kinds, values of all its kinds together, different words. */
 #define TKL_ADS_LOCATIONS_MAX 64
@@ -58,8 +58,8 @@ typedef struct tkl_ads tkl_ads;
 
 typedef struct tkl_ads_options {
     int64_t timeout_ms; /* of one call; 0: the client's */
-    int64_t ttl_ms;     /* all expire so long after the last write; 0: they stay */
-    int64_t target_ms;  /* so long a target can be clicked, and acted on after a click; 0: 15
+    int64_t ttl_ms;     /* all expire this long after the last write; 0: they stay */
+    int64_t target_ms;  /* how long a target can be clicked, and acted on after a click; 0: 15
                            minutes */
     int64_t smoothing;  /* views that the rate of an ad adds at the average rate of its type, 1 to
                            1000000000; TKL_NONE: the plain rate. A setting of all ads: it is made by
@@ -160,7 +160,7 @@ typedef struct tkl_ads_choice {
     tkl_bytes unmet;    /* explain: a kind that is required and not met; else empty */
     int64_t until_ms;   /* explain: when its budget allows it again, in Unix milliseconds; else 0 */
     int64_t looked;     /* target: ads that were looked at */
-    int64_t trips;      /* it took so many; 1 but in bad cases */
+    int64_t trips;      /* round trips that it took; 1 except in bad cases */
     const tkl_ads_match *matches;
     size_t count;
 } tkl_ads_choice;
@@ -279,7 +279,7 @@ TKL_API int tkl_ads_names(tkl_client *client, tkl_names **names) TKL_NONNULL(1, 
 
 /* ---- Money --------------------------------------------------------------- */
 
-/* Reads an amount as people write it, "0.25", exactly. TKL_EINVAL: it is no number of 0 or more
+/* Reads an amount as people write it, "0.25", exactly. TKL_EINVAL: it is not a number of 0 or more
  * with at most six decimals, or too large. No I/O. */
 TKL_API int tkl_ads_micros(tkl_bytes text, int64_t *micros) TKL_NONNULL(2) TKL_CHECK;
 

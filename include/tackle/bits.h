@@ -29,7 +29,7 @@ typedef struct tkl_bits tkl_bits;
 /* All zero means the defaults. */
 typedef struct tkl_bits_options {
     int64_t timeout_ms; /* of one round trip; 0: the client's */
-    int64_t ttl_ms;     /* the bitmap expires so long after the last write; 0: it stays */
+    int64_t ttl_ms;     /* the bitmap expires this long after the last write; 0: it stays */
     TKL_RESERVED(8);
 } tkl_bits_options;
 

@@ -28,7 +28,7 @@ typedef struct tkl_blist tkl_blist;
 
 typedef struct tkl_blist_options {
     int64_t timeout_ms; /* of one call, beside what it waits for items; 0: the client's */
-    int64_t ttl_ms;     /* the list expires so long after the last push; 0: it stays */
+    int64_t ttl_ms;     /* the list expires this long after the last push; 0: it stays */
     TKL_RESERVED(8);
 } tkl_blist_options;
 

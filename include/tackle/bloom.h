@@ -32,7 +32,7 @@ typedef struct tkl_bloom tkl_bloom;
  * handle makes; one that exists keeps its own. */
 typedef struct tkl_bloom_options {
     int64_t timeout_ms; /* of one round trip; 0: the client's */
-    int64_t ttl_ms;     /* the filter expires so long after the last add; 0: it stays */
+    int64_t ttl_ms;     /* the filter expires this long after the last add; 0: it stays */
     double error;       /* the share of absent items that a full filter calls present; 1e-12 to
                            0.5; 0: 0.01 */
     int64_t capacity;   /* how many items it is meant for; 0: 10000; it takes up to 128 GiB */

@@ -10,7 +10,8 @@
  *     tkl_book_answers_free(found);
  *
  * Each call is one trip; a batch of several thousand entries is one trip, too. A handle may be used
- * by several threads and survives fork(). The keys, ns:book:{name}:..., go by drop or by ttl_ms.
+ * by several threads and survives fork(). The keys, ns:book:{name}:..., are removed
+ * by drop or by ttl_ms.
  */
 #ifndef TACKLE_BOOK_H
 #define TACKLE_BOOK_H
@@ -43,7 +44,7 @@ TKL_API const char *tkl_book_setting_name(tkl_book_setting setting); /* "off" */
 
 typedef struct tkl_book_options {
     int64_t timeout_ms;        /* of one call; 0: the client's */
-    int64_t ttl_ms;            /* the book expires so long after the last write; 0: it stays */
+    int64_t ttl_ms;            /* the book expires this long after the last write; 0: it stays */
     tkl_book_setting accents;  /* "muller" finds "Müller" */
     tkl_book_setting pinyin;   /* "zhang", "zsf" and "zhangsf" find "张三丰" */
     tkl_book_setting contains; /* find() knows suffixes and parts; costs about 150 bytes for each

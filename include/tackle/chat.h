@@ -125,7 +125,7 @@ TKL_API void tkl_chat_info_free(tkl_chat_info *info); /* NULL is fine */
 TKL_API int tkl_chat_limit(tkl_chat *chat, const tkl_message_limits *limits)
     TKL_NONNULL(1) TKL_CHECK;
 
-/* Removes the chat, whoever is a member. TKL_NOTFOUND. */
+/* Removes the chat, with all its members. TKL_NOTFOUND. */
 TKL_API int tkl_chat_drop(tkl_chat *chat) TKL_NONNULL(1) TKL_CHECK;
 
 /* The ids of all chats. */

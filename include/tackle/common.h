@@ -60,7 +60,7 @@ TKL_API tkl_bytes tkl_str(const char *text);
  * Whether a request may have taken effect: see tkl_is_unknown(). */
 #define TKL_CODES(X)                                                                    \
     X(TKL_OK, 0, 0, "done")                                                             \
-    X(TKL_BUSY, 1, 1, "held by somebody else")                                          \
+    X(TKL_BUSY, 1, 1, "held by another owner")                                          \
     X(TKL_EMPTY, 2, 1, "nothing there")                                                 \
     X(TKL_LIMITED, 3, 1, "limit reached, try later")                                    \
     X(TKL_NOTFOUND, 4, 1, "not found")                                                  \
@@ -68,7 +68,7 @@ TKL_API tkl_bytes tkl_str(const char *text);
     X(TKL_NOTOWNER, 6, 1, "not held by this owner (any more)")                          \
     X(TKL_EXISTS, 7, 1, "exists already")                                               \
     X(TKL_DEAD, 8, 1, "failed for good")                                                \
-    X(TKL_CONFLICT, 9, 1, "changed meanwhile by somebody else")                         \
+    X(TKL_CONFLICT, 9, 1, "changed meanwhile by another caller")                        \
     X(TKL_EINVAL, -1, 64, "invalid argument")                                           \
     X(TKL_ENOMEM, -2, 70, "out of memory")                                              \
     X(TKL_ENOTSENT, -3, 69, "server not reached: nothing was sent")                     \

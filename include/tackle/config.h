@@ -64,7 +64,7 @@ TKL_API void tkl_config_value_free(tkl_config_value *value); /* NULL is fine */
 TKL_API int tkl_config_get(tkl_config *config, tkl_config_value **value)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
-/* The same from memory, without I/O but for the first read of a handle. *age_ms (may be NULL): 0
+/* The same from memory, without I/O except for the first read of a handle. *age_ms (may be NULL): 0
  * while the handle hears of every change at once (of data that the server has lost within 4
  * seconds); otherwise how long ago the value was last known
  * to be the current one. TKL_NOTFOUND as above; its age counts as well. When nothing could be read
@@ -129,9 +129,9 @@ TKL_API void tkl_config_client_close(tkl_config_client *source);
 
 /* Lends the client for the server that the configuration names. When that changes, and the new
  * server answers, later callers get a client for it. The old one is closed when the last borrower
- * has given it back: no call is cut off. Borrow for one piece of work, not for ever. No I/O but for
- * the first call. TKL_NOTFOUND: no server is configured. TKL_EINVAL: the configuration is no good,
- * and there was no good one before. */
+ * has given it back: no call is cut off. Borrow for one piece of work, not for ever. No I/O except
+ * for the first call. TKL_NOTFOUND: no server is configured. TKL_EINVAL: the configuration is no
+ * good, and there was no good one before. */
 TKL_API int tkl_config_client_borrow(tkl_config_client *source, tkl_client **client)
     TKL_NONNULL(1, 2) TKL_CHECK;
 /* Gives it back, after all handles on it were closed. */
@@ -146,7 +146,7 @@ typedef struct tkl_config_client_info {
     TKL_RESERVED(4);
 } tkl_config_client_info;
 
-/* No I/O but for the first call. */
+/* No I/O except for the first call. */
 TKL_API int tkl_config_client_show(tkl_config_client *source, tkl_config_client_info *info)
     TKL_NONNULL(1, 2) TKL_CHECK;
 

@@ -47,9 +47,9 @@ typedef struct tkl_files tkl_files;
 
 typedef struct tkl_files_options {
     int64_t timeout_ms; /* of one call to the server; 0: the client's */
-    int64_t ttl_ms;     /* a file that was not received so long after it was sent is given up;
+    int64_t ttl_ms;     /* a file that was not received this long after it was sent is given up;
                            0: 7 days */
-    int64_t lease_ms;   /* a sender or receiver that was not heard of for so long is gone, at least
+    int64_t lease_ms;   /* a sender or receiver not heard of for this long is gone, at least
                            100; 0: 10000 */
     int64_t resume_ms;  /* how long a sender that is gone may come back and go on; then its file
                            is given up. 0: 10 minutes. TKL_NONE: not at all */
@@ -109,9 +109,9 @@ typedef struct tkl_files_outcome {
 } tkl_files_outcome;
 
 typedef struct tkl_files_send_options {
-    int64_t wait_ms; /* wait so long for the receivers to have everything; 0: return once it is
+    int64_t wait_ms; /* wait this long for the receivers to have everything; 0: return once it is
                               on the server; negative: for ever */
-    int64_t drop_after_ms; /* while waiting, drop receivers that are gone for so long; 0: never */
+    int64_t drop_after_ms; /* while waiting, drop receivers that are gone for this long; 0: never */
     void (*on_progress)(const tkl_files_progress *progress, void *arg); /* now and then */
     void (*on_file)(const tkl_files_outcome *outcome, void *arg);       /* once for each source */
     void (*on_waiting)(const tkl_files_waiting *waiting, void *arg); /* after a second, then every 5
@@ -171,8 +171,8 @@ typedef struct tkl_files_receive_options {
 /* Receives what was sent to `as`, and waits `wait_ms` for more (0: no; negative: for ever). The
  * process that receives under a name last gets everything: an earlier one ends with TKL_ELOST.
  *
- * A file that is of no use fails, and the others are still received; its sender and
- * tkl_files_status() get to know: TKL_EPROTO its checksum does not match; TKL_EDAMAGED its gzip
+ * A file that is of no use fails, and the others are still received; its sender
+ * and tkl_files_status() report it: TKL_EPROTO its checksum does not match; TKL_EDAMAGED its gzip
  * data are corrupt or end early (it is put in place as it came), or part of it is not on the
  * server any more; TKL_CONFLICT its sender gave it up. TKL_EIO: the directory is full or
  * read-only, or the like; nothing is lost, call again. TKL_EMPTY: nothing came in time. The code

@@ -44,7 +44,7 @@ TKL_API const char *tkl_geo_unit_name(tkl_geo_unit unit); /* "m" */
 /* All zero means the defaults. */
 typedef struct tkl_geo_options {
     int64_t timeout_ms; /* of one call; 0: the client's */
-    int64_t ttl_ms;     /* all places expire so long after the last change; 0: they stay */
+    int64_t ttl_ms;     /* all places expire this long after the last change; 0: they stay */
     TKL_RESERVED(8);
 } tkl_geo_options;
 

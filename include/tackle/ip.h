@@ -150,8 +150,8 @@ typedef struct tkl_ip_import_stats {
  * the server. Ranges must not overlap. Of ranges that do, the one that begins first counts, of
  * those that begin alike the one read first; the others are bad rows. TKL_EINVAL: too many bad
  * rows, or no range at all; the table stays as it was. TKL_ELOST: part of the new generation was
- * lost on the server meanwhile (evicted); ditto. `stats` may be NULL; it is filled on every
- * outcome. */
+ * lost on the server meanwhile (evicted); the table stays, too. `stats` may be NULL; it is
+ * filled on every outcome. */
 TKL_API int tkl_ip_import_commit(tkl_ip_import *import, tkl_ip_import_stats *stats)
     TKL_NONNULL(1) TKL_CHECK;
 

@@ -60,7 +60,7 @@ TKL_API const char *tkl_hour_name(tkl_hour hour); /* "this" */
 
 typedef struct tkl_log_options {
     int64_t timeout_ms; /* of one call; 0: the client's */
-    int64_t ttl_ms;     /* recent messages of a severity expire so long after the last one; 0: 30
+    int64_t ttl_ms;     /* recent messages of a severity expire this long after the last one; 0: 30
                            days; TKL_NONE: they stay */
     int64_t keep;       /* recent messages kept of each severity; 0: 100 */
     int64_t distinct;   /* different messages in a table of an hour; 0: 1000 */
@@ -162,8 +162,8 @@ TKL_API void tkl_log_tail_close(tkl_log_tail *tail); /* NULL is fine */
 /* ---- A writer for hot paths ---------------------------------------------- */
 
 /* Collects messages in memory. They are sent, in their order, when `batch` of them, or 512 KB, are
- * there (by the caller that wrote the last of them) and otherwise once an interval (by a background thread of
- * the client). A process that dies loses what is pending: `most` messages at most. */
+ * there (by the caller that wrote the last of them) and otherwise once an interval (by a background
+ * thread of the client). A process that dies loses what is pending: `most` messages at most. */
 typedef struct tkl_log_writer tkl_log_writer;
 
 typedef struct tkl_log_writer_options {

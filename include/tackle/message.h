@@ -59,7 +59,7 @@ TKL_API void tkl_messages_free(tkl_messages *messages); /* NULL is fine */
 typedef enum tkl_when_full {
     TKL_WHEN_FULL_DEFAULT = 0,     /* mailboxes refuse, chats drop the oldest */
     TKL_WHEN_FULL_REFUSE = 1,      /* sending is TKL_FULL */
-    TKL_WHEN_FULL_DROP_OLDEST = 2, /* whoever has not acknowledged those will be told */
+    TKL_WHEN_FULL_DROP_OLDEST = 2, /* receivers that have not acknowledged them learn of it */
 } tkl_when_full;
 
 TKL_API const char *tkl_when_full_name(tkl_when_full when_full); /* "default" */
@@ -69,7 +69,7 @@ typedef struct tkl_message_limits {
     int64_t max_messages; /* 0: 10,000; TKL_NONE: no limit */
     int64_t max_bytes;    /* senders, bodies and headers; 0: 100 MB; TKL_NONE: no limit */
     int64_t max_age_ms;   /* older messages are removed; 0: they stay */
-    int64_t ttl_ms;       /* everything expires so long after the last message; 0: it stays */
+    int64_t ttl_ms;       /* everything expires this long after the last message; 0: it stays */
     tkl_when_full when_full;
     TKL_RESERVED(8);
 } tkl_message_limits;

@@ -51,7 +51,7 @@ typedef struct tkl_online_options {
     int64_t timeout_ms; /* of one call; 0: the client's */
     tkl_online_kind kind;
     const char *zone;  /* of days: "Europe/Berlin"; NULL: UTC */
-    int64_t keep_days; /* so many days are kept, today included; 0: 31 */
+    int64_t keep_days; /* number of days that are kept, today included; 0: 31 */
     int64_t max_id;    /* of TKL_ONLINE_BITMAP; 0: 99,999,999, which is 12.5 MB a day; at most
                           TKL_ONLINE_ID_MAX. Counts for this handle alone. */
     int64_t window_ms; /* of TKL_ONLINE_HEARTBEAT; 0: 60000 */
@@ -81,12 +81,13 @@ TKL_API const char *tkl_online_over_name(tkl_online_over over); /* "any day" */
 
 /* How many users there were in the last `days` days, today included (1: today). The server works
  * some milliseconds for a week of ten million users as bitmaps; sets of many users take far longer.
- * More than 15 days (30 of TKL_ONLINE_HLL) take a round trip for each 15. TKL_EINVAL: more days than are kept; TKL_ONLINE_EVERY_DAY of several days as
- * TKL_ONLINE_HLL, which cannot tell; more than one day of a heartbeat. */
+ * More than 15 days (30 of TKL_ONLINE_HLL) take a round trip for each 15. TKL_EINVAL: more days
+ * than are kept; TKL_ONLINE_EVERY_DAY of several days as TKL_ONLINE_HLL, which cannot tell; more
+ * than one day of a heartbeat. */
 TKL_API int tkl_online_count(tkl_online *online, int64_t days, tkl_online_over over, int64_t *count)
     TKL_NONNULL(1, 4) TKL_CHECK;
 
-/* Whether a user was there on the day so many days ago (0: today; of a heartbeat: now).
+/* Whether a user was there on the day this many days ago (0: today; of a heartbeat: now).
  * TKL_EINVAL: a TKL_ONLINE_HLL cannot tell. */
 TKL_API int tkl_online_check(tkl_online *online, tkl_bytes user, int64_t days_ago, bool *present)
     TKL_NONNULL(1, 4) TKL_CHECK;

@@ -41,8 +41,8 @@ typedef struct tkl_queue tkl_queue;
 /* All zero means the defaults. */
 typedef struct tkl_queue_options {
     int64_t timeout_ms; /* of one call; 0: the client's */
-    int partitions;     /* over so many slots of a cluster; 0: 1; at most 256. All programs that use
-                           the queue must name the same number */
+    int partitions;     /* slots of a cluster that it is spread over; 0: 1; at most 256. All
+                           programs that use the queue must name the same number */
     TKL_RESERVED(8);
 } tkl_queue_options;
 
@@ -73,7 +73,7 @@ typedef struct tkl_push {
     tkl_bytes payload; /* any bytes, also none */
     tkl_bytes meta;    /* any bytes for the worker, beside the payload; at most 64 KB */
     int priority;      /* TKL_PRIORITY_MIN to _MAX: lower first; first in, first out within one */
-    int64_t delay_ms;  /* not before so long from now; 0: at once; at most ten years */
+    int64_t delay_ms;  /* not before this long from now; 0: at once; at most ten years */
     int64_t at_ms;     /* not before this time (Unix time, the server's clock); 0: at once */
     tkl_bytes unique;  /* key of a unique job, at most 1 KB; empty: not unique. In a queue with
                           partitions it is unique among the jobs of its group, or without one */
@@ -84,7 +84,7 @@ typedef struct tkl_push {
     int64_t backoff_max_ms; /* 0: an hour */
     int64_t time_limit_ms;  /* a run that takes longer is failed by the worker; 0: no limit */
     tkl_bytes group;        /* e.g. the customer: see tkl_queue_limits; at most 1 KB */
-    int64_t result_ms;      /* keep the result so long for tkl_queue_result(); 0: not at all */
+    int64_t result_ms;      /* keep the result this long for tkl_queue_result(); 0: not at all */
     /* A flow: runs when all of these jobs of the same push are over: their indexes, which must be
      * lower than its own. A job that was cancelled counts as done; one in the dead letters keeps it
      * waiting, until that is retried, or removed. A push with a flow has at most 1000 jobs that
@@ -130,7 +130,8 @@ typedef struct tkl_consumer tkl_consumer;
 
 typedef struct tkl_consumer_options {
     int64_t timeout_ms; /* of one call, waiting not counted; 0: the client's */
-    int64_t lease_ms;   /* a job comes back so long after its worker died; 0: 10000; at least 100 */
+    int64_t lease_ms;   /* a job comes back this long after its worker died; 0: 10000;
+                           at least 100 */
     bool no_renewal;    /* do not renew leases in the background: the caller must be done, or call
                            tkl_queue_renew(), in time */
     /* Called when a claim was lost (the lease ended, or the job was cancelled), from a thread of
@@ -278,7 +279,7 @@ typedef struct tkl_queue_stats {
     int64_t done;
     int64_t failed;    /* attempts */
     int64_t bytes;     /* of all jobs in the queue */
-    int64_t oldest_ms; /* for so long the oldest ready job has been ready; 0 when there is none */
+    int64_t oldest_ms; /* how long the oldest ready job has been ready; 0 when there is none */
     TKL_RESERVED(8);
 } tkl_queue_stats;
 
@@ -380,7 +381,7 @@ typedef struct tkl_queue_limits {
     int64_t group_rate;        /* of a group in group_rate_period_ms */
     int64_t group_rate_period_ms;
     int64_t dead_max; /* dead letters kept, the newest; default 10000 */
-    int64_t dead_ms;  /* and for so long; default 30 days */
+    int64_t dead_ms;  /* and for this long; default 30 days */
     TKL_RESERVED(8);
 } tkl_queue_limits;
 

@@ -30,7 +30,7 @@ typedef struct tkl_recent tkl_recent;
 
 typedef struct tkl_recent_options {
     int64_t timeout_ms; /* of one call; 0: the client's */
-    int64_t ttl_ms;     /* the list expires so long after the last add; 0: it stays */
+    int64_t ttl_ms;     /* the list expires this long after the last add; 0: it stays */
     int64_t max;        /* contacts that are kept, up to TKL_RECENT_MAX; 0: 100 */
     bool accents;       /* "jurgen" finds "Jürgen" */
     bool pinyin;        /* "zhang", "zs" and "zsan" find "张三" */

@@ -165,7 +165,7 @@ typedef struct tkl_search_query_options {
                                 empty: by relevance (BM25) */
     int64_t offset;          /* hits to skip */
     int64_t count;           /* hits of the page; 0: 10; TKL_NONE: none, for the total alone */
-    int64_t keep_ms;         /* the result is kept for so long, for further pages and equal queries,
+    int64_t keep_ms;         /* the result is kept this long, for further pages and equal queries,
                                 and until the index changes; 0: not kept */
     int64_t compare_max;     /* documents compared by relevance or weights at most; 0: 20000 */
     const tkl_bytes *facets; /* text fields whose values are counted */

@@ -123,8 +123,8 @@ typedef enum tkl_pick {
 
 TKL_API const char *tkl_pick_name(tkl_pick pick); /* "random" */
 
-/* One of the instances, from memory: no I/O but for the first time. *instances has one item. While
- * the server is away, of those last known. TKL_EMPTY: there is none. */
+/* One of the instances, from memory: no I/O except for the first time. *instances has one item.
+ * While the server is away, of those last known. TKL_EMPTY: there is none. */
 TKL_API int tkl_service_pick(tkl_service *service, tkl_pick how, tkl_service_instances **instances)
     TKL_NONNULL(1, 3) TKL_CHECK;
 

@@ -14,11 +14,11 @@
  *     tkl_session_free(session);
  *     tkl_session_end(shop, token);                                    // log out
  *
- * A session ends by itself when it was not used for its time. A store keeps at most so many
+ * A session ends by itself when it is not used for ttl_ms. A store keeps a limited number of
  * sessions: a new one beyond that ends the one that would end first.
  *
  * The server never sees a token. It knows a session by its id, which is made from the token by
- * SHA-256: whoever reads the server's memory or its files cannot use the sessions in it.
+ * SHA-256: a reader of the server's memory or its files cannot use the sessions in it.
  *
  * Threads: a handle may be used by several threads. fork(): a child may use its parent's handle.
  * Keys: docs/session.md. All keys of a store are in one slot of a cluster.
@@ -35,14 +35,14 @@ extern "C" {
 typedef struct tkl_sessions tkl_sessions;
 
 #define TKL_SESSION_TOKEN_SIZE 33   /* 32 hex digits, 128 random bits, and a NUL */
-#define TKL_SESSION_ID_SIZE    33   /* ditto */
+#define TKL_SESSION_ID_SIZE    33   /* 32 hex digits and a NUL */
 #define TKL_SESSION_TEXT_MAX   1024 /* bytes of a user's or an item's name */
 #define TKL_SESSION_PAGE_MAX   1000 /* of recent, top and list */
 
 /* All programs that use a store should say the same. */
 typedef struct tkl_session_options {
     int64_t timeout_ms;   /* of one call; 0: the client's */
-    int64_t ttl_ms;       /* a session ends so long after its last use; 0: a day */
+    int64_t ttl_ms;       /* a session ends this long after its last use; 0: a day */
     int64_t most;         /* sessions kept; 0: 10 million */
     int64_t items;        /* items that a session remembers; 0: 25; at most TKL_SESSION_PAGE_MAX */
     int64_t ranked;       /* items kept in the ranking; 0: 100000; at most a million */

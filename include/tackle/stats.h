@@ -117,7 +117,8 @@ TKL_API void tkl_stats_ranking_free(tkl_stats_ranking *ranking); /* NULL is fine
 /* All types of the client's namespace. */
 TKL_API int tkl_stats_names(tkl_client *client, tkl_names **types) TKL_NONNULL(1, 2) TKL_CHECK;
 
-/* Forgets a context, but for its share in the mean of all. TKL_NOTFOUND: nothing was recorded. */
+/* Forgets a context, except for its share in the mean of all. TKL_NOTFOUND: nothing was
+ * recorded. */
 TKL_API int tkl_stats_drop(tkl_stats *stats, tkl_bytes context) TKL_NONNULL(1) TKL_CHECK;
 
 /* ---- Timers -------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Weighted suggestions: what others typed, the heaviest first, while somebody types.
+ * Weighted suggestions: what others typed, the heaviest first, while a user types.
  *
  *     tkl_suggest *suggest;
  *     tkl_suggestions *found;
@@ -10,7 +10,8 @@
  *     tkl_suggestions_free(found);
  *
  * Each call is one trip; a batch of several thousand texts is one trip, too. A handle may be used
- * by several threads and survives fork(). The keys, ns:suggest:{name}:..., go by drop or by ttl_ms.
+ * by several threads and survives fork(). The keys, ns:suggest:{name}:..., are
+ * removed by drop or by ttl_ms.
  */
 #ifndef TACKLE_SUGGEST_H
 #define TACKLE_SUGGEST_H
@@ -45,13 +46,13 @@ TKL_API const char *tkl_suggest_setting_name(tkl_suggest_setting setting); /* "o
  * when they are new; another number than theirs is refused. */
 typedef struct tkl_suggest_options {
     int64_t timeout_ms;   /* of one call; 0: the client's */
-    int64_t ttl_ms;       /* all expire so long after the last write; 0: they stay */
+    int64_t ttl_ms;       /* all expire this long after the last write; 0: they stay */
     int64_t half_life_ms; /* a weight halves in this time, a second to ten years; TKL_NONE, the
                              default: weights stay */
     int64_t best;         /* texts that a prefix keeps, 10 to 1000; default 50 */
     int64_t longest;      /* characters of the longest prefix that keeps its best, 1 to 32;
                              default 16 */
-    int64_t texts;        /* at most so many texts, the lightest go; default 1000000; TKL_NONE:
+    int64_t texts;        /* most texts that are kept, the lightest go; default 1000000; TKL_NONE:
                              no limit */
     tkl_suggest_setting accents; /* "munch" finds "München" */
     tkl_suggest_setting pinyin;  /* "bj", "beij" and "bjing" find "北京" */

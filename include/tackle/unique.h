@@ -27,7 +27,7 @@ typedef struct tkl_unique tkl_unique;
 /* All zero means the defaults. */
 typedef struct tkl_unique_options {
     int64_t timeout_ms; /* of one round trip; 0: the client's */
-    int64_t ttl_ms;     /* the count expires so long after the last add or merge; 0: it stays */
+    int64_t ttl_ms;     /* the count expires this long after the last add or merge; 0: it stays */
     TKL_RESERVED(8);
 } tkl_unique_options;
 

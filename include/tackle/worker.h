@@ -47,9 +47,9 @@ typedef int tkl_handler(tkl_task *task, void *arg);
 /* The job; valid until the handler returns. Never NULL. */
 TKL_API const tkl_job *tkl_task_job(const tkl_task *task) TKL_NONNULL(1);
 /* True when it should stop, because its outcome will not count: the claim is lost or the time limit
- * has passed; or because the worker is told to stop now. No I/O; from any thread. */
+ * has passed; or because the worker must stop now. No I/O; from any thread. */
 TKL_API bool tkl_task_cancelled(const tkl_task *task) TKL_NONNULL(1);
-/* The result, for those who wait for it (tkl_queue_result); copied. The last one counts, and only
+/* The result, for callers of tkl_queue_result(); copied. The last one counts, and only
  * if the job ends as done. TKL_EINVAL: more than 256 MB. */
 TKL_API int tkl_task_result(tkl_task *task, tkl_bytes result) TKL_NONNULL(1) TKL_CHECK;
 /* Tells how far it is, for tkl_queue_show(): any bytes, at most 1000. One trip. TKL_NOTOWNER: the
@@ -89,7 +89,7 @@ typedef struct tkl_worker_options {
     int prefetch;       /* jobs fetched ahead for each thread; 0: none; at most 1000 */
     bool drain;       /* end by itself when nothing is ready and nothing runs (delayed jobs are not
                          waited for) */
-    int64_t max_jobs; /* end by itself when so many were begun; 0: no limit */
+    int64_t max_jobs; /* end by itself when this many were begun; 0: no limit */
     /* Called after each job, in its thread, with the outcome that will be reported:
      * TKL_OUTCOME_DEAD also for a failure that was the job's last attempt. May be NULL. */
     void (*on_end)(const tkl_job *job, tkl_outcome outcome, int64_t run_us, void *arg);
