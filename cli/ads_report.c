@@ -2,6 +2,8 @@
  *
  * Ad targeting from the shell: one ad, and reports.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ads.h"
@@ -61,13 +63,37 @@ static json_t *texts(const tkl_bytes *items, size_t count)
     return array;
 }
 
-static json_t *needs_json(const tkl_ads_info *info)
+static json_t *need_json(const tkl_ads_need *need)
+{
+    return json_pack("{s:o, s:o}", "kind", cli_json_bytes(need->kind), "values",
+                     texts(need->values, need->count));
+}
+
+/* For people: "age=18-24,25-34", as --require takes it. */
+static json_t *need_line(const tkl_ads_need *need)
+{
+    char *line = NULL;
+    size_t size;
+    FILE *to = open_memstream(&line, &size);
+    if (!to)
+        return NULL;
+    for (size_t i = 0; i <= need->count; i++) {
+        char *text = cli_escape(i ? need->values[i - 1] : need->kind, false);
+        fprintf(to, "%s%s", i == 0 ? "" : i == 1 ? "=" : ",", text ? text : "");
+        free(text);
+    }
+    fclose(to);
+    json_t *string = json_string(line);
+    free(line);
+    return string;
+}
+
+static json_t *needs_json(const cli_session *cli, const tkl_ads_info *info)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < info->need_count; i++)
-        json_array_append_new(array, json_pack("{s:o, s:o}", "kind",
-                                               cli_json_bytes(info->needs[i].kind), "values",
-                                               texts(info->needs[i].values, info->needs[i].count)));
+        json_array_append_new(array,
+                              cli->json ? need_json(&info->needs[i]) : need_line(&info->needs[i]));
     return array;
 }
 
@@ -89,7 +115,7 @@ static int print_info(const cli_session *cli, const tkl_ads_info *info)
                   "budget", budget ? cli_ads_money(info->budget_micros) : json_null(),
                   "spent_today", budget ? cli_ads_money(info->spent_today_micros) : json_null(),
                   "until", cli_json_time(info->until_ms), "locations",
-                  texts(info->locations, info->location_count), "requires", needs_json(info));
+                  texts(info->locations, info->location_count), "requires", needs_json(cli, info));
     put_counts(record, &info->counts);
     json_object_set_new(record, "words", words_json(cli, info));
     return cli_print_record(cli, record, info_columns);

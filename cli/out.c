@@ -209,6 +209,26 @@ static bool is_duration(const char *key, const json_t *value)
     return json_is_integer(value) && len > 3 && strcmp(key + len - 3, "_ms") == 0;
 }
 
+static char *cell_text(const char *key, const json_t *value);
+
+/* "berlin, germany"; "-" when there is nothing. */
+static char *list_text(const json_t *list)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (to == NULL)
+        return NULL;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char *item = cell_text("", json_array_get(list, i));
+        fprintf(to, "%s%s", i > 0 ? ", " : "", item != NULL ? item : "");
+        free(item);
+    }
+    fputs(json_array_size(list) == 0 ? "-" : "", to);
+    fclose(to);
+    return text;
+}
+
 /* How a JSON value looks to people. */
 static char *cell_text(const char *key, const json_t *value)
 {
@@ -228,6 +248,8 @@ static char *cell_text(const char *key, const json_t *value)
         return strdup("no");
     case JSON_NULL:
         return strdup("-");
+    case JSON_ARRAY:
+        return list_text(value);
     default: {
         const char *encoded = json_string_value(json_object_get(value, "base64"));
         return encoded != NULL ? format("base64:%s", encoded)

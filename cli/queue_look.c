@@ -11,7 +11,7 @@
 
 enum {
     LEVELS_MAX = TKL_PRIORITY_MAX - TKL_PRIORITY_MIN + 1,
-    PAYLOAD_WIDTH = 60, /* bytes of a payload in a table */
+    PAYLOAD_WIDTH = 60, /* bytes of a payload in a table; 3 n, as base64 has no padding then */
 };
 
 /* ---- Words --------------------------------------------------------------- */
@@ -40,17 +40,31 @@ void cli_queue_drop_nulls(json_t *object)
     }
 }
 
+/* The longest beginning that fits and does not end within a character. */
+static tkl_bytes beginning(tkl_bytes bytes)
+{
+    size_t len = PAYLOAD_WIDTH;
+    while (len > PAYLOAD_WIDTH - 3 && (bytes.data[len] & 0xC0) == 0x80)
+        len--;
+    return (tkl_bytes){bytes.data, len};
+}
+
+/* Bytes that are no text are shown as base64 without padding: it goes on. */
 json_t *cli_queue_short(tkl_bytes bytes)
 {
-    char text[PAYLOAD_WIDTH + 3];
     if (bytes.len <= PAYLOAD_WIDTH)
         return cli_json_bytes(bytes);
-    bytes.len = PAYLOAD_WIDTH;
-    while (bytes.len > 0 && (bytes.data[bytes.len] & 0xC0) == 0x80)
-        bytes.len--; /* not within a character */
-    memcpy(text, bytes.data, bytes.len);
-    memcpy(text + bytes.len, "...", 3);
-    return cli_json_bytes((tkl_bytes){text, bytes.len + 3});
+    json_t *text = cli_json_bytes(beginning(bytes)), *cut;
+    if (json_is_string(text)) {
+        cut = json_pack("s%+", json_string_value(text), json_string_length(text), "...");
+    } else {
+        json_decref(text);
+        text = cli_json_bytes((tkl_bytes){bytes.data, PAYLOAD_WIDTH});
+        cut =
+            json_pack("s++", "base64:", json_string_value(json_object_get(text, "base64")), "...");
+    }
+    json_decref(text);
+    return cut;
 }
 
 /* ---- stats, list --------------------------------------------------------- */

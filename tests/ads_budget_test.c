@@ -117,6 +117,18 @@ static void clicks_that_cost_more_than_an_hour_has(void **state)
     assert_int_equal(clicks, 4);
 }
 
+/* A share of less than a micro-unit is still a share. */
+static void the_smallest_budget_is_open_in_every_hour(void **state)
+{
+    stage *s = *state;
+    add_ad(s->ads,
+           (advert){.name = "a", .type = TKL_ADS_CPC, .price = 0.000001, .budget = 0.000001});
+    assert_int_equal(click_all(s), 1);
+    assert_int_equal(spent(s, "a"), 1);
+    timed_shift(s->timed, 24 * HOUR_MS);
+    assert_int_equal(click_all(s), 1);
+}
+
 /* Targets that are under way when the budget ends: all clicks count, and cost what is left. */
 static void clicks_under_way_never_overspend(void **state)
 {
@@ -306,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STAGED(a_budget_is_spread_over_the_hours),
         STAGED(clicks_that_cost_more_than_an_hour_has),
+        STAGED(the_smallest_budget_is_open_in_every_hour),
         STAGED(clicks_under_way_never_overspend),
         STAGED(ten_processes_spend_views),
         STAGED(ten_processes_spend_clicks),

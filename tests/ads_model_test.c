@@ -117,7 +117,7 @@ static bool is_open(const model_ad *ad)
 {
     int64_t hour = now % (24 * HOUR_MS) / HOUR_MS, spent = spent_today(ad);
     return ad->budget == 0 ||
-           (spent + cost_of(ad) <= ad->budget && spent < ad->budget * (hour + 1) / 24);
+           (spent + cost_of(ad) <= ad->budget && spent * 24 < ad->budget * (hour + 1));
 }
 
 static bool fits(const model_ad *ad, const page *p)

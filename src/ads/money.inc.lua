@@ -17,7 +17,7 @@ end
 
 -- What may be spent until the end of an hour of the day.
 local function allowance(budget, hour)
-  return math.floor(budget * (hour + 1) / HOURS)
+  return budget * (hour + 1) / HOURS
 end
 
 -- When the ad may be shown again; nil: it may be shown now.

@@ -61,6 +61,8 @@ is "requires" "$(tackle ads show site phone --json | jq -c '[.requires,.budget =
     '[[{"kind":"age","values":["18-24","25-34"]},{"kind":"os","values":["ios"]}],true,true,null]'
 ends 0 tackle ads show site phone
 has "$out" "budget a day"
+has "$out" "germany, austria"
+has "$out" "age=18-24,25-34, os=ios"
 ends 1 tackle ads show site nothing
 is "report" "$(tackle ads report site --json | jq -c '[.[].ad]')" '["phone","shoes","tea"]'
 is "best and worst" "$(tackle ads report site --best 1 --worst 1 --json | jq -c '[.[].ad]')" '["phone","tea"]'

@@ -37,6 +37,12 @@ printf '' | tackle queue push bytes - >/dev/null
 tackle queue push bytes "" >/dev/null
 printf 'grüße' | tackle queue push bytes >/dev/null
 is "any bytes" "$(payloads bytes)" '[{"base64":"YQBiCv8="},"","","grüße"]'
+printf '\xff%.0s' {1..100} | tackle queue push long_bytes - >/dev/null
+ends 0 tackle queue peek long_bytes
+has "$out" "base64:$(printf '/%.0s' {1..80})..."
+printf 'ü%.0s' {1..100} | tackle queue push long_text - >/dev/null
+ends 0 tackle queue peek long_text
+has "$out" " $(printf 'ü%.0s' {1..30})..."
 head -c 3000000 /dev/urandom >"$home/big"
 ends 0 bash -c 'tackle queue push big <"$HOME/../big"'
 is "a large one" "$(stat_of big '.bytes > 3000000')" true
@@ -318,8 +324,11 @@ ends 0 tackle queue work often --once --wait 1m -- cat
 is "it fires" "$out" tock
 json schedules often
 yields '.[0].last | type' '"string"'
-json schedules nothing
+ends 0 tackle queue push unscheduled job
+json schedules unscheduled
 yields . '[]'
+ends 1 tackle queue schedules nothing
+has "$err" "there is no queue 'nothing'"
 
 # ---- Partitions -----------------------------------------------------------------------------------
 
