@@ -11,14 +11,14 @@
 /* ---- Filters in memory ----------------------------------------------------- */
 
 typedef struct filter {
-    tkl__shape shape;
+    tkl__bloom_shape shape;
     unsigned char *bits[TKL__SUBS_MAX];
     int64_t count; /* in the newest sub-filter */
 } filter;
 
 static void make_bits(filter *f)
 {
-    const tkl__subfilter *sub = &f->shape.subs[f->shape.count - 1];
+    const tkl__bloom_subfilter *sub = &f->shape.subs[f->shape.count - 1];
     f->bits[f->shape.count - 1] = calloc(1, sub->bytes + TKL__WINDOW_BYTES);
     f->count = 0;
 }
@@ -26,7 +26,7 @@ static void make_bits(filter *f)
 static filter *filter_make(double error, int64_t capacity)
 {
     filter *f = calloc(1, sizeof *f);
-    f->shape = (tkl__shape){.error = error, .count = 1};
+    f->shape = (tkl__bloom_shape){.error = error, .count = 1};
     assert_int_equal(tkl__bloom_subfilter_make(error, capacity, &f->shape.subs[0]), TKL_OK);
     make_bits(f);
     return f;
@@ -40,12 +40,12 @@ static void filter_free(filter *f)
 }
 
 /* Whether all bits were set in a sub-filter; sets them if asked to. */
-static bool visit(filter *f, int i, tkl__hash hash, bool set)
+static bool visit(filter *f, int i, tkl__bloom_hash hash, bool set)
 {
-    const tkl__subfilter *sub = &f->shape.subs[i];
+    const tkl__bloom_subfilter *sub = &f->shape.subs[i];
     bool all = true;
     for (int g = 0; g < tkl__bloom_subfilter_groups(sub); g++) {
-        tkl__group group;
+        tkl__bloom_group group;
         tkl__bloom_subfilter_place(sub, hash, g, &group);
         for (int j = 0; j < group.count; j++) {
             uint64_t bit =
@@ -59,7 +59,7 @@ static bool visit(filter *f, int i, tkl__hash hash, bool set)
     return all;
 }
 
-static bool has(filter *f, tkl__hash hash)
+static bool has(filter *f, tkl__bloom_hash hash)
 {
     bool found = false;
     for (int i = 0; i < f->shape.count; i++)
@@ -67,7 +67,7 @@ static bool has(filter *f, tkl__hash hash)
     return found;
 }
 
-static void add(filter *f, tkl__hash hash)
+static void add(filter *f, tkl__bloom_hash hash)
 {
     int newest = f->shape.count - 1;
     if (has(f, hash))
@@ -142,7 +142,7 @@ static size_t steps_of_4096(uint64_t n, int length, char *item)
 
 /* ---- Error rates ----------------------------------------------------------- */
 
-static tkl__hash hash_of(item_fn *make, uint64_t n, int length)
+static tkl__bloom_hash hash_of(item_fn *make, uint64_t n, int length)
 {
     char item[ITEM_SIZE];
     size_t len = make(n, length, item);
@@ -214,18 +214,18 @@ static void numbers_with_other_bits_err_as_asked(void **state)
 static void groups_have_places_of_their_own(void **state)
 {
     enum { MANY = 1000 };
-    tkl__subfilter sub;
+    tkl__bloom_subfilter sub;
     (void)state;
     assert_int_equal(tkl__bloom_subfilter_make(1e-12, 1000000000, &sub), TKL_OK);
     int groups = tkl__bloom_subfilter_groups(&sub), same = 0;
-    static tkl__group places[MANY][TKL__GROUPS_MAX];
+    static tkl__bloom_group places[MANY][TKL__GROUPS_MAX];
     for (uint64_t n = 0; n < MANY; n++)
         for (int g = 0; g < groups; g++)
             tkl__bloom_subfilter_place(&sub, hash_of(little_endian, n, 8), g, &places[n][g]);
     for (int a = 0; a < MANY; a++)
         for (int b = 0; b < a; b++)
             for (int g = 0; g < groups * groups; g++) {
-                const tkl__group *x = &places[a][g % groups], *y = &places[b][g / groups];
+                const tkl__bloom_group *x = &places[a][g % groups], *y = &places[b][g / groups];
                 same += x->part == y->part && x->start == y->start;
             }
     assert_in_range(same, 0, 100); /* 18 million pairs in some billion places */

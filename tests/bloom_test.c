@@ -359,7 +359,7 @@ static void parameters_out_of_range_are_refused(void **state)
 
 static double bits_to_textbook(double error)
 {
-    tkl__subfilter sub;
+    tkl__bloom_subfilter sub;
     assert_ok(tkl__bloom_subfilter_make(error, 1000000000, &sub));
     return 8.0 * (double)tkl__bloom_subfilter_size(&sub) / 1e9 / (-log(error) / (M_LN2 * M_LN2));
 }
@@ -387,7 +387,7 @@ static void hashes_are_as_few_as_can_be(void **state)
     } expected[] = {{0.5, 1},    {0.39, 1},  {0.38, 2},  {0.1, 3},   {0.03, 5},  {0.01, 6},
                     {0.0055, 7}, {0.001, 9}, {1e-4, 12}, {1e-6, 18}, {1e-9, 26}, {1e-12, 36}};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        tkl__subfilter sub;
+        tkl__bloom_subfilter sub;
         assert_ok(tkl__bloom_subfilter_make(expected[i].error, 1000, &sub));
         assert_int_equal(sub.hashes, expected[i].hashes);
     }
@@ -398,8 +398,8 @@ static void hashes_are_as_few_as_can_be(void **state)
 static void places_never_change(void **state)
 {
     (void)state;
-    tkl__subfilter sub;
-    tkl__group group;
+    tkl__bloom_subfilter sub;
+    tkl__bloom_group group;
     assert_ok(tkl__bloom_subfilter_make(0.01, 1000000, &sub));
     assert_int_equal(sub.bytes, 1221085);
     assert_int_equal(sub.hashes, 6);

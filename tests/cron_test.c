@@ -207,7 +207,7 @@ static void days_and_dates_agree_with_the_c_library(void **state)
         time_t at = (time_t)(day * TKL__DAY_S);
         struct tm tm;
         gmtime_r(&at, &tm);
-        tkl__date date = tkl__cron_date_of(day);
+        tkl__cron_date date = tkl__cron_date_of(day);
         if (date.year != tm.tm_year + 1900 || date.month != tm.tm_mon + 1 ||
             date.day != tm.tm_mday || tkl__cron_weekday_of(day) != tm.tm_wday ||
             tkl__cron_days_of(date) != day)

@@ -32,7 +32,7 @@ static void cut_files_are_refused(void **state)
 {
     (void)state;
     char data[8192];
-    tkl__zone *zone;
+    tkl__cron_zone *zone;
     size_t len = read_zone("Europe/Berlin", data, sizeof data);
     for (size_t cut = 0; cut < len; cut++) {
         char *copy = malloc(cut + 1); /* so that AddressSanitizer sees its end */
@@ -71,7 +71,7 @@ static void spoilt_files_are_refused_or_bounded(void **state)
     assert_ok(tkl__cron_parse("30 1-3 29 2 *", &cron));
     random_state = 1;
     for (int i = 0; i < 20000; i++) {
-        tkl__zone *zone;
+        tkl__cron_zone *zone;
         int64_t next, after = 1700000000 + (int64_t)random_below(2000000000);
         memcpy(data, good, len);
         spoil(data, len);
@@ -116,7 +116,7 @@ static void rules_are_read_to_the_last_letter(void **state)
         "UTC0:60",
         "UTC:1",
     };
-    tkl__rule rule;
+    tkl__cron_rule rule;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         if (!tkl__cron_rule_parse(tkl_str(good[i]), &rule))
             fail_msg("refused: %s", good[i]);
@@ -128,7 +128,7 @@ static void rules_are_read_to_the_last_letter(void **state)
 static void summer_time_all_the_year_is_possible(void **state)
 {
     (void)state;
-    tkl__rule rule;
+    tkl__cron_rule rule;
     int64_t until, at = 1780272000 /* 2026-06-01 */;
     assert_true(tkl__cron_rule_parse(tkl_str("EST5EDT,0/0,J365/25"), &rule));
     for (int i = 0; i < 20; i++, at = until) {
@@ -142,7 +142,7 @@ static void summer_time_all_the_year_is_possible(void **state)
 /* Every zone there is: the same offsets as the C library has, from 1970 to 2100. */
 static int compare_zone(void *name)
 {
-    tkl__zone *zone;
+    tkl__cron_zone *zone;
     setenv("TZ", name, 1);
     tzset();
     if (tkl__cron_zone_open(name, &zone) != TKL_OK) {

@@ -7,7 +7,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const tkl__query_field fields[] = {{TKL_LIT("votes"), true}, {TKL_LIT("author"), false}};
+static const tkl__search_query_field fields[] = {{TKL_LIT("votes"), true},
+                                                 {TKL_LIT("author"), false}};
 
 static const tkl__text_word_options english = {.fold = TKL__TEXT_FOLD_ACCENTS, .stem = "en"};
 static const tkl__text_word_options chinese = {
@@ -15,21 +16,21 @@ static const tkl__text_word_options chinese = {
 
 /* free() it. */
 static char *highlight(const tkl__text_word_options *words, tkl_bytes query_text, tkl_bytes text,
-                       tkl__highlight_options options, size_t *count)
+                       tkl__search_highlight_options options, size_t *count)
 {
-    tkl__query_rules rules = {fields, COUNT(fields), words, false};
-    tkl__query query;
+    tkl__search_query_rules rules = {fields, COUNT(fields), words, false};
+    tkl__search_query query;
     tkl__buf out;
     tkl__buf_init(&out);
     if (!options.before.len) {
         options.before = tkl_str("[");
         options.after = tkl_str("]");
     }
-    assert_ok(tkl__highlight_query(query_text, &rules, &query));
-    assert_ok(tkl__highlight(text, &query, &rules, &options, &out, count));
+    assert_ok(tkl__search_highlight_query(query_text, &rules, &query));
+    assert_ok(tkl__search_highlight(text, &query, &rules, &options, &out, count));
     char *marked = strndup(out.data, out.len);
     tkl__buf_free(&out);
-    tkl__query_free(&query);
+    tkl__search_query_free(&query);
     return marked;
 }
 
@@ -70,7 +71,7 @@ static void matches_are_marked(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         size_t count;
         char *marked = highlight(cases[i].words, tkl_str(cases[i].query), tkl_str(cases[i].text),
-                                 (tkl__highlight_options){.length = 0}, &count);
+                                 (tkl__search_highlight_options){.length = 0}, &count);
         assert_string_equal(marked, cases[i].marked);
         assert_int_equal(count, cases[i].count);
         free(marked);
@@ -81,7 +82,7 @@ static void html_is_escaped(void **state)
 {
     (void)state;
     size_t count;
-    tkl__highlight_options options = {
+    tkl__search_highlight_options options = {
         .before = TKL_LIT("<b>"), .after = TKL_LIT("</b>"), .html = true};
     char *marked =
         highlight(&english, tkl_str("tag"), tkl_str("a <tag> & \"tag's\""), options, &count);
@@ -110,8 +111,9 @@ static void a_long_text_gives_the_part_with_the_most_matches(void **state)
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         size_t count;
-        char *marked = highlight(cases[i].words, tkl_str(cases[i].query), tkl_str(cases[i].text),
-                                 (tkl__highlight_options){.length = cases[i].length}, &count);
+        char *marked =
+            highlight(cases[i].words, tkl_str(cases[i].query), tkl_str(cases[i].text),
+                      (tkl__search_highlight_options){.length = cases[i].length}, &count);
         assert_string_equal(marked, cases[i].marked);
         free(marked);
     }
@@ -127,12 +129,12 @@ static void a_large_text_is_marked(void **state)
     for (int i = 0; i < WORDS; i++)
         memcpy(text + 4 * i, "cat ", 5);
     char *marked = highlight(&english, tkl_str("cat"), tkl_str(text),
-                             (tkl__highlight_options){.length = 0}, &count);
+                             (tkl__search_highlight_options){.length = 0}, &count);
     assert_int_equal(count, WORDS);
     assert_int_equal(strlen(marked), WORDS * 6);
     free(marked);
     marked = highlight(&english, tkl_str("cat"), tkl_str(text),
-                       (tkl__highlight_options){.length = 100}, &count);
+                       (tkl__search_highlight_options){.length = 100}, &count);
     assert_int_equal(count, 25);
     free(marked);
     free(text);

@@ -10,7 +10,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static const tkl__query_field fields[] = {
+static const tkl__search_query_field fields[] = {
     {TKL_LIT("votes"), true}, {TKL_LIT("author"), false}, {TKL_LIT("价格"), true}};
 
 static tkl__text_word_set stop, user;
@@ -18,7 +18,7 @@ static tkl__text_word_set stop, user;
 /* The kinds of index that the tables name. */
 typedef enum index_kind { PLAIN, PLACES, STEMS, CHINESE, CHINESE_PLACES } index_kind;
 
-static tkl__query_rules rules_of(index_kind kind)
+static tkl__search_query_rules rules_of(index_kind kind)
 {
     static const tkl__text_word_options plain = {.fold = TKL__TEXT_FOLD_ACCENTS, .stop = &stop};
     static const tkl__text_word_options stems = {
@@ -31,18 +31,18 @@ static tkl__query_rules rules_of(index_kind kind)
     const tkl__text_word_options *words = kind >= CHINESE ? &chinese
                                           : kind == STEMS ? &stems
                                                           : &plain;
-    return (tkl__query_rules){.fields = fields,
-                              .field_count = COUNT(fields),
-                              .words = words,
-                              .positions = kind == PLACES || kind == CHINESE_PLACES};
+    return (tkl__search_query_rules){.fields = fields,
+                                     .field_count = COUNT(fields),
+                                     .words = words,
+                                     .positions = kind == PLACES || kind == CHINESE_PLACES};
 }
 
 /* ---- Trees as text ------------------------------------------------------- */
 
-static void print_terms(const tkl__query_item *item, tkl__buf *out)
+static void print_terms(const tkl__search_query_item *item, tkl__buf *out)
 {
     for (size_t i = 0; i < item->count; i++) {
-        const tkl__query_term *term = &item->terms[i];
+        const tkl__search_query_term *term = &item->terms[i];
         tkl__buf_addf(out, "%s" TKL_FMT "%s", i ? "&" : "", TKL_ARG(term->text),
                       term->prefix ? "*" : "");
         if (item->kind == TKL__QUERY_PHRASE)
@@ -52,7 +52,7 @@ static void print_terms(const tkl__query_item *item, tkl__buf *out)
     }
 }
 
-static void print_item(const tkl__query_item *item, tkl__buf *out)
+static void print_item(const tkl__search_query_item *item, tkl__buf *out)
 {
     if (item->kind == TKL__QUERY_VALUE)
         tkl__buf_addf(out, TKL_FMT "=" TKL_FMT "%s", TKL_ARG(fields[item->field].name),
@@ -66,7 +66,7 @@ static void print_item(const tkl__query_item *item, tkl__buf *out)
 }
 
 /* "[a|b] [c] -d": groups in brackets, alternatives with |, phrases with distances. */
-static void print_query(const tkl__query *query, tkl__buf *out)
+static void print_query(const tkl__search_query *query, tkl__buf *out)
 {
     tkl__buf_addz(out, query->nothing ? "nothing" : query->all ? "all" : "");
     for (size_t i = 0; i < query->wanted_count; i++) {
@@ -86,18 +86,18 @@ static void print_query(const tkl__query *query, tkl__buf *out)
 
 static void assert_means(index_kind kind, const char *text, const char *meaning)
 {
-    tkl__query_rules rules = rules_of(kind);
-    tkl__query query;
+    tkl__search_query_rules rules = rules_of(kind);
+    tkl__search_query query;
     tkl__buf out;
     tkl__buf_init(&out);
-    int rc = tkl__query_parse(tkl_str(text), &rules, &query);
+    int rc = tkl__search_query_parse(tkl_str(text), &rules, &query);
     if (rc != TKL_OK)
         fail_msg("%s: %s", text, tkl_errmsg());
     print_query(&query, &out);
     if (strcmp(out.data, meaning) != 0)
         fail_msg("%s\n  means:    %s\n  expected: %s", text, out.data, meaning);
     tkl__buf_free(&out);
-    tkl__query_free(&query);
+    tkl__search_query_free(&query);
 }
 
 /* ---- Meaning ------------------------------------------------------------- */
@@ -225,15 +225,15 @@ static void bytes_that_are_not_utf8_separate_words(void **state)
                  "cat\xff\xfe"
                  "dog \xc3",
                  "[cat] [dog]");
-    tkl__query_rules rules = rules_of(PLAIN);
-    tkl__query query;
-    assert_ok(tkl__query_parse((tkl_bytes){"cat\0dog -x\0y", 12}, &rules, &query));
+    tkl__search_query_rules rules = rules_of(PLAIN);
+    tkl__search_query query;
+    assert_ok(tkl__search_query_parse((tkl_bytes){"cat\0dog -x\0y", 12}, &rules, &query));
     assert_int_equal(query.wanted_count, 2);
     assert_int_equal(query.excluded[0].count, 2);
-    tkl__query_free(&query);
-    assert_ok(tkl__query_parse((tkl_bytes){NULL, 0}, &rules, &query));
+    tkl__search_query_free(&query);
+    assert_ok(tkl__search_query_parse((tkl_bytes){NULL, 0}, &rules, &query));
     assert_true(query.nothing);
-    tkl__query_free(&query);
+    tkl__search_query_free(&query);
 }
 
 /* A decimal comma in the locale changes nothing. */
@@ -241,13 +241,13 @@ static void numbers_have_points(void **state)
 {
     (void)state;
     locale_with_a_comma();
-    tkl__query_rules rules = rules_of(PLAIN);
-    tkl__query query;
-    int rc = tkl__query_parse(tkl_str("votes:>0.5"), &rules, &query);
+    tkl__search_query_rules rules = rules_of(PLAIN);
+    tkl__search_query query;
+    int rc = tkl__search_query_parse(tkl_str("votes:>0.5"), &rules, &query);
     locale_plain();
     assert_ok(rc);
     assert_non_null(memmem(query.normal.data, query.normal.len, "0.5", 3));
-    tkl__query_free(&query);
+    tkl__search_query_free(&query);
 }
 
 /* ---- Errors -------------------------------------------------------------- */
@@ -276,10 +276,10 @@ static void errors_point_at_the_character(void **state)
         {"x \"lock free\"", "byte 2, at [\"lock free\"]", "keeps positions"},
         {"x \"中文中文中文中文中文中文", "at [\"中文中文中文中...]", "not closed"},
     };
-    tkl__query_rules rules = rules_of(PLAIN);
+    tkl__search_query_rules rules = rules_of(PLAIN);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        tkl__query query;
-        assert_code(tkl__query_parse(tkl_str(cases[i].text), &rules, &query), TKL_EINVAL);
+        tkl__search_query query;
+        assert_code(tkl__search_query_parse(tkl_str(cases[i].text), &rules, &query), TKL_EINVAL);
         assert_contains(tkl_errmsg(), cases[i].where);
         assert_contains(tkl_errmsg(), cases[i].why);
         assert_null(query.blocks);
@@ -298,29 +298,29 @@ static char *many_words(size_t count)
 static void long_queries_work_up_to_a_bound(void **state)
 {
     (void)state;
-    tkl__query_rules rules = rules_of(PLAIN);
-    tkl__query query;
+    tkl__search_query_rules rules = rules_of(PLAIN);
+    tkl__search_query query;
     char *text = many_words(TKL__QUERY_TERMS_MAX + 1);
-    assert_code(tkl__query_parse(tkl_str(text), &rules, &query), TKL_EINVAL);
+    assert_code(tkl__search_query_parse(tkl_str(text), &rules, &query), TKL_EINVAL);
     assert_contains(tkl_errmsg(), "byte 8000");
     assert_contains(tkl_errmsg(), "more than 1000 words");
     text[8 * TKL__QUERY_TERMS_MAX] = '\0';
-    assert_ok(tkl__query_parse(tkl_str(text), &rules, &query));
+    assert_ok(tkl__search_query_parse(tkl_str(text), &rules, &query));
     assert_int_equal(query.wanted_count, TKL__QUERY_TERMS_MAX);
-    tkl__query_free(&query);
+    tkl__search_query_free(&query);
     free(text);
 
     char *huge = malloc(TKL__QUERY_MAX + 1);
     memset(huge, 'x', TKL__QUERY_MAX + 1);
-    assert_ok(tkl__query_parse((tkl_bytes){huge, TKL__QUERY_MAX}, &rules, &query));
-    tkl__query_free(&query);
-    assert_code(tkl__query_parse((tkl_bytes){huge, TKL__QUERY_MAX + 1}, &rules, &query),
+    assert_ok(tkl__search_query_parse((tkl_bytes){huge, TKL__QUERY_MAX}, &rules, &query));
+    tkl__search_query_free(&query);
+    assert_code(tkl__search_query_parse((tkl_bytes){huge, TKL__QUERY_MAX + 1}, &rules, &query),
                 TKL_EINVAL);
     assert_contains(tkl_errmsg(), "65537 bytes");
     for (size_t i = 0; i + 3 <= TKL__QUERY_MAX; i += 3)
         memcpy(huge + i, "\xe6\xb0\xb4", 3); /* one run of Chinese: too many pairs */
     rules = rules_of(CHINESE);
-    assert_code(tkl__query_parse((tkl_bytes){huge, 65535}, &rules, &query), TKL_EINVAL);
+    assert_code(tkl__search_query_parse((tkl_bytes){huge, 65535}, &rules, &query), TKL_EINVAL);
     assert_contains(tkl_errmsg(), "more than 1000 words");
     free(huge);
 }
@@ -329,14 +329,14 @@ static void long_queries_work_up_to_a_bound(void **state)
 
 static bool are_same(index_kind kind, const char *one, const char *other)
 {
-    tkl__query_rules rules = rules_of(kind);
-    tkl__query a, b;
-    assert_ok(tkl__query_parse(tkl_str(one), &rules, &a));
-    assert_ok(tkl__query_parse(tkl_str(other), &rules, &b));
+    tkl__search_query_rules rules = rules_of(kind);
+    tkl__search_query a, b;
+    assert_ok(tkl__search_query_parse(tkl_str(one), &rules, &a));
+    assert_ok(tkl__search_query_parse(tkl_str(other), &rules, &b));
     bool same =
         a.normal.len == b.normal.len && memcmp(a.normal.data, b.normal.data, a.normal.len) == 0;
-    tkl__query_free(&a);
-    tkl__query_free(&b);
+    tkl__search_query_free(&a);
+    tkl__search_query_free(&b);
     return same;
 }
 

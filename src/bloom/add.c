@@ -29,18 +29,18 @@ typedef struct batch {
 /* One run of the script. */
 typedef struct run {
     const tkl_bloom *bloom;
-    const tkl__shape *shape;
-    const size_t *chosen; /* indices of its items */
-    size_t count;         /* of them */
-    tkl__group *groups;   /* of all its items, in order */
-    int *numbers;         /* of keys: for each part of the filter, from 1; 0: not among them */
+    const tkl__bloom_shape *shape;
+    const size_t *chosen;     /* indices of its items */
+    size_t count;             /* of them */
+    tkl__bloom_group *groups; /* of all its items, in order */
+    int *numbers;             /* of keys: for each part of the filter, from 1; 0: not among them */
     tkl__bloom_keys keys;
     tkl__args args;
 } run;
 
 /* ---- Making a run -------------------------------------------------------- */
 
-static size_t groups_each(const tkl__shape *shape)
+static size_t groups_each(const tkl__bloom_shape *shape)
 {
     size_t groups = 0;
     for (int i = 0; i < shape->count; i++)
@@ -48,7 +48,7 @@ static size_t groups_each(const tkl__shape *shape)
     return groups;
 }
 
-static size_t all_parts(const tkl__shape *shape)
+static size_t all_parts(const tkl__bloom_shape *shape)
 {
     size_t parts = 0;
     for (int i = 0; i < shape->count; i++)
@@ -56,7 +56,7 @@ static size_t all_parts(const tkl__shape *shape)
     return parts;
 }
 
-static size_t items_of_a_run(const tkl__shape *shape)
+static size_t items_of_a_run(const tkl__bloom_shape *shape)
 {
     size_t most = RUN_GROUPS / groups_each(shape);
     return most < 1 ? 1 : most < RUN_ITEMS ? most : RUN_ITEMS;
@@ -74,12 +74,12 @@ static void need_part(run *r, int *number, int sub, int part)
 
 static void place_items(run *r, const tkl_bytes *items)
 {
-    tkl__group *group = r->groups;
+    tkl__bloom_group *group = r->groups;
     for (size_t n = 0; n < r->count; n++) {
-        tkl__hash hash = tkl__bloom_hash_item(items[r->chosen[n]]);
+        tkl__bloom_hash hash = tkl__bloom_hash_item(items[r->chosen[n]]);
         int *numbers = r->numbers;
         for (int i = 0; i < r->shape->count; i++) {
-            const tkl__subfilter *sub = &r->shape->subs[i];
+            const tkl__bloom_subfilter *sub = &r->shape->subs[i];
             for (int g = 0; g < tkl__bloom_subfilter_groups(sub); g++, group++) {
                 tkl__bloom_subfilter_place(sub, hash, g, group);
                 need_part(r, &numbers[group->part], i, group->part);
@@ -89,7 +89,7 @@ static void place_items(run *r, const tkl_bytes *items)
     }
 }
 
-static void put_group(run *r, const tkl__group *group, int number)
+static void put_group(run *r, const tkl__bloom_group *group, int number)
 {
     tkl__args_int(&r->args, number);
     for (int j = 0; j < group->count; j++)
@@ -99,7 +99,7 @@ static void put_group(run *r, const tkl__group *group, int number)
 /* How many groups each sub-filter has, and how many bits each of them: the same for all items. */
 static void put_layout(run *r)
 {
-    const tkl__group *group = r->groups;
+    const tkl__bloom_group *group = r->groups;
     for (int i = 0; i < r->shape->count; i++) {
         int groups = tkl__bloom_subfilter_groups(&r->shape->subs[i]);
         tkl__args_int(&r->args, groups);
@@ -110,11 +110,11 @@ static void put_layout(run *r)
 
 static void put_items(run *r)
 {
-    const tkl__group *group = r->groups;
+    const tkl__bloom_group *group = r->groups;
     for (size_t n = 0; n < r->count; n++) {
         const int *numbers = r->numbers;
         for (int i = 0; i < r->shape->count; i++) {
-            const tkl__subfilter *sub = &r->shape->subs[i];
+            const tkl__bloom_subfilter *sub = &r->shape->subs[i];
             for (int g = 0; g < tkl__bloom_subfilter_groups(sub); g++, group++)
                 put_group(r, group, numbers[group->part]);
             numbers += tkl__bloom_subfilter_parts(sub);
@@ -124,7 +124,7 @@ static void put_items(run *r)
 
 static int run_make(run *r, const batch *b, const char *count_field)
 {
-    const tkl__shape *shape = r->shape;
+    const tkl__bloom_shape *shape = r->shape;
     tkl__bloom_keys_begin(&r->keys, r->bloom);
     tkl__args_init(&r->args);
     r->groups = malloc(r->count * groups_each(shape) * sizeof *r->groups);
@@ -237,7 +237,7 @@ static int send_runs(tkl_bloom *bloom, batch *b, run *runs, size_t count)
     return rc;
 }
 
-static int run_batch(tkl_bloom *bloom, batch *b, const tkl__shape *shape)
+static int run_batch(tkl_bloom *bloom, batch *b, const tkl__bloom_shape *shape)
 {
     run runs[TRIP_RUNS];
     char count_field[TKL__FIELD_SIZE];
@@ -262,8 +262,8 @@ static int run_batch(tkl_bloom *bloom, batch *b, const tkl__shape *shape)
 /* One trip, and what must be done before the next. TKL_OK: go on. */
 static int add_some(tkl_bloom *bloom, batch *b)
 {
-    tkl__shape shape;
-    int rc = tkl__bloom_shape(bloom, &shape);
+    tkl__bloom_shape shape;
+    int rc = tkl__bloom_read_shape(bloom, &shape);
     if (rc == TKL_OK)
         rc = run_batch(bloom, b, &shape);
     if (rc == TKL_BUSY || rc == TKL_NOTFOUND)

@@ -20,19 +20,19 @@
 /* The requests of one trip. */
 typedef struct questions {
     const tkl_bloom *bloom;
-    const tkl__shape *shape;
+    const tkl__bloom_shape *shape;
     const tkl_bytes *items;
     size_t nitems, asked; /* how many there are, and are asked for already */
     tkl__buf wire;        /* has room for all from the beginning */
     tkl__buf key;         /* of the part that was asked last: mostly the next is the same */
     int key_sub, key_part;
     tkl__request *requests;
-    tkl__group *groups; /* what the request after it asks for */
-    size_t count;       /* of requests */
+    tkl__bloom_group *groups; /* what the request after it asks for */
+    size_t count;             /* of requests */
     int slot;
 } questions;
 
-static size_t groups_each(const tkl__shape *shape)
+static size_t groups_each(const tkl__bloom_shape *shape)
 {
     size_t groups = 0;
     for (int i = 0; i < shape->count; i++)
@@ -90,7 +90,7 @@ static void find_key(questions *q, int sub, int part)
 }
 
 /* From the first byte with a bit of the group to the last. */
-static void ask_bytes(questions *q, int sub, const tkl__group *group)
+static void ask_bytes(questions *q, int sub, const tkl__bloom_group *group)
 {
     size_t start = q->wire.len;
     find_key(q, sub, group->part);
@@ -104,11 +104,11 @@ static void ask_bytes(questions *q, int sub, const tkl__group *group)
 
 static void ask_item(questions *q, tkl_bytes item)
 {
-    tkl__hash hash = tkl__bloom_hash_item(item);
+    tkl__bloom_hash hash = tkl__bloom_hash_item(item);
     for (int i = 0; i < q->shape->count; i++) {
-        const tkl__subfilter *sub = &q->shape->subs[i];
+        const tkl__bloom_subfilter *sub = &q->shape->subs[i];
         for (int g = 0; g < tkl__bloom_subfilter_groups(sub); g++) {
-            tkl__group *group = &q->groups[q->count - 1];
+            tkl__bloom_group *group = &q->groups[q->count - 1];
             tkl__bloom_subfilter_place(sub, hash, g, group);
             ask_bytes(q, i, group);
         }
@@ -129,7 +129,7 @@ static void ask_others(void *arg)
 
 /* ---- Answers ------------------------------------------------------------- */
 
-static bool all_set(tkl_bytes bytes, const tkl__group *group)
+static bool all_set(tkl_bytes bytes, const tkl__bloom_group *group)
 {
     unsigned first = group->bits[0] / 8;
     for (int j = 0; j < group->count; j++) {
@@ -180,8 +180,8 @@ static int read_answers(const questions *q, const tkl_reply *replies, bool *pres
     return TKL_OK;
 }
 
-static int ask_trip(tkl_bloom *bloom, const tkl__shape *shape, const tkl_bytes *items, size_t count,
-                    bool *present)
+static int ask_trip(tkl_bloom *bloom, const tkl__bloom_shape *shape, const tkl_bytes *items,
+                    size_t count, bool *present)
 {
     questions q = {.bloom = bloom, .shape = shape, .items = items, .nitems = count};
     tkl_reply *replies = NULL;
@@ -202,8 +202,8 @@ static int ask_trip(tkl_bloom *bloom, const tkl__shape *shape, const tkl_bytes *
 
 static int ask_some(tkl_bloom *bloom, const tkl_bytes *items, size_t count, bool *present)
 {
-    tkl__shape shape;
-    int rc = tkl__bloom_shape(bloom, &shape);
+    tkl__bloom_shape shape;
+    int rc = tkl__bloom_read_shape(bloom, &shape);
     for (int tries = 0; rc == TKL_OK; tries++) {
         rc = ask_trip(bloom, &shape, items, count, present);
         if (rc != TKL_BUSY)

@@ -60,7 +60,7 @@ static int read_options(const tkl_bloom_options *o, tkl_bloom *bloom)
     int64_t capacity = o->capacity == 0 ? DEFAULT_CAPACITY : o->capacity;
     bloom->timeout_ms = o->timeout_ms;
     bloom->ttl_ms = o->ttl_ms;
-    bloom->planned = (tkl__shape){.error = error, .fixed = o->fixed, .count = 1};
+    bloom->planned = (tkl__bloom_shape){.error = error, .fixed = o->fixed, .count = 1};
     return tkl__bloom_subfilter_make(error, capacity, &bloom->planned.subs[0]);
 }
 

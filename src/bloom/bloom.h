@@ -14,14 +14,14 @@
 struct tkl_bloom {
     tkl_client *client;
     tkl__base base;
-    tkl_bytes meta;     /* its key; owned */
-    int64_t timeout_ms; /* of one trip; 0: the client's */
-    int64_t ttl_ms;     /* 0: it stays */
-    tkl__shape planned; /* of the filter that this handle makes */
+    tkl_bytes meta;           /* its key; owned */
+    int64_t timeout_ms;       /* of one trip; 0: the client's */
+    int64_t ttl_ms;           /* 0: it stays */
+    tkl__bloom_shape planned; /* of the filter that this handle makes */
 
-    pthread_mutex_t mutex; /* guards what follows */
-    tkl__shape shape;      /* as last seen; without sub-filters: not seen */
-    int64_t kept;          /* when its life was last prolonged, local time; 0: never */
+    pthread_mutex_t mutex;  /* guards what follows */
+    tkl__bloom_shape shape; /* as last seen; without sub-filters: not seen */
+    int64_t kept;           /* when its life was last prolonged, local time; 0: never */
 };
 
 /* A filter that others change all the time is given up after so many tries in vain. */
@@ -58,14 +58,14 @@ const char *tkl__bloom_field(int sub, const char *what, char field[TKL__FIELD_SI
 
 /* The shape as last seen, or as the server has it when it was not seen yet. TKL_NOTFOUND: no such
  * filter. TKL_ETYPE: it is no filter, or an old one. */
-int tkl__bloom_shape(tkl_bloom *bloom, tkl__shape *shape);
+int tkl__bloom_read_shape(tkl_bloom *bloom, tkl__bloom_shape *shape);
 /* As the server has it now. */
-int tkl__bloom_load(tkl_bloom *bloom, tkl__shape *shape);
+int tkl__bloom_load(tkl_bloom *bloom, tkl__bloom_shape *shape);
 /* Makes the filter that is planned. TKL_EXISTS: there is one. */
 int tkl__bloom_make(tkl_bloom *bloom);
 /* Adds a sub-filter to the shape that was seen, unless somebody else has. TKL_FULL: there is no
  * room for another. */
-int tkl__bloom_grow(tkl_bloom *bloom, const tkl__shape *seen);
+int tkl__bloom_grow(tkl_bloom *bloom, const tkl__bloom_shape *seen);
 /* Runs a script that answers with a code, which becomes ours. */
 int tkl__bloom_run(tkl_bloom *bloom, const tkl__script *script, const tkl__bloom_keys *keys,
                    const tkl__args *args, bool retry_safe);

@@ -46,7 +46,7 @@ static bool find_number(const tkl_reply *fields, const char *name, int64_t least
     return digits && *number >= least && *number <= most;
 }
 
-static bool read_subfilter(const tkl_reply *fields, int i, tkl__subfilter *sub)
+static bool read_subfilter(const tkl_reply *fields, int i, tkl__bloom_subfilter *sub)
 {
     char field[TKL__FIELD_SIZE];
     int64_t bytes = 0, hashes = 0;
@@ -61,7 +61,7 @@ static bool read_subfilter(const tkl_reply *fields, int i, tkl__subfilter *sub)
     return sound;
 }
 
-static bool read_shape(const tkl_reply *fields, tkl__shape *shape)
+static bool read_shape(const tkl_reply *fields, tkl__bloom_shape *shape)
 {
     const char *version = tkl_reply_str(find(fields, "version"));
     int64_t filters;
@@ -86,7 +86,7 @@ typedef enum condition {
     DROPPING, /* somebody began to drop it */
 } condition;
 
-static condition judge(const tkl_reply *fields, tkl__shape *shape)
+static condition judge(const tkl_reply *fields, tkl__bloom_shape *shape)
 {
     if (tkl_reply_count(fields) == 0)
         return MISSING;
@@ -97,13 +97,13 @@ static condition judge(const tkl_reply *fields, tkl__shape *shape)
     return strcmp(tkl_reply_str(find(fields, "format")), FORMAT) == 0 ? SOUND : OLD;
 }
 
-static int look(const tkl_bloom *bloom, tkl__shape *shape, condition *found)
+static int look(const tkl_bloom *bloom, tkl__bloom_shape *shape, condition *found)
 {
     const char *argv[] = {"HGETALL", bloom->meta.data};
     const size_t lens[] = {7, bloom->meta.len};
     tkl_call_options options = {.timeout_ms = bloom->timeout_ms, .retry_safe = true};
     tkl_reply *fields;
-    *shape = (tkl__shape){.count = 0};
+    *shape = (tkl__bloom_shape){.count = 0};
     int rc = tkl_call(bloom->client, 2, argv, lens, &options, &fields);
     *found = rc == TKL_OK ? judge(fields, shape) : MISSING;
     tkl_reply_free(fields);
@@ -111,14 +111,14 @@ static int look(const tkl_bloom *bloom, tkl__shape *shape, condition *found)
 }
 
 /* NULL: it is not known any more. */
-static void remember(tkl_bloom *bloom, const tkl__shape *shape)
+static void remember(tkl_bloom *bloom, const tkl__bloom_shape *shape)
 {
     pthread_mutex_lock(&bloom->mutex);
-    bloom->shape = shape ? *shape : (tkl__shape){.count = 0};
+    bloom->shape = shape ? *shape : (tkl__bloom_shape){.count = 0};
     pthread_mutex_unlock(&bloom->mutex);
 }
 
-int tkl__bloom_load(tkl_bloom *bloom, tkl__shape *shape)
+int tkl__bloom_load(tkl_bloom *bloom, tkl__bloom_shape *shape)
 {
     condition found;
     int rc = look(bloom, shape, &found);
@@ -133,7 +133,7 @@ int tkl__bloom_load(tkl_bloom *bloom, tkl__shape *shape)
     return tkl__no(TKL_NOTFOUND);
 }
 
-int tkl__bloom_shape(tkl_bloom *bloom, tkl__shape *shape)
+int tkl__bloom_read_shape(tkl_bloom *bloom, tkl__bloom_shape *shape)
 {
     pthread_mutex_lock(&bloom->mutex);
     *shape = bloom->shape;
@@ -172,7 +172,7 @@ static int run_on_parts(tkl_bloom *bloom, const tkl__script *script, int sub, in
 }
 
 /* The same on all parts of a sub-filter, a step at a time. */
-static int run_in_steps(tkl_bloom *bloom, const tkl__script *script, const tkl__shape *shape,
+static int run_in_steps(tkl_bloom *bloom, const tkl__script *script, const tkl__bloom_shape *shape,
                         int sub, const tkl__args *args)
 {
     int parts = tkl__bloom_subfilter_parts(&shape->subs[sub]), rc = TKL_OK;
@@ -202,11 +202,11 @@ static bool is_due(tkl_bloom *bloom, int64_t now)
 
 int tkl__bloom_keep(tkl_bloom *bloom)
 {
-    tkl__shape shape;
+    tkl__bloom_shape shape;
     tkl__args args;
     if (bloom->ttl_ms == 0 || !is_due(bloom, tkl__now()))
         return TKL_OK;
-    int rc = tkl__bloom_shape(bloom, &shape);
+    int rc = tkl__bloom_read_shape(bloom, &shape);
     if (rc != TKL_OK)
         return rc;
     tkl__args_init(&args);
@@ -225,7 +225,7 @@ int tkl__bloom_keep(tkl_bloom *bloom)
 
 /* ---- Making and growing -------------------------------------------------- */
 
-static int clear_parts(tkl_bloom *bloom, const char *before, const tkl__shape *shape)
+static int clear_parts(tkl_bloom *bloom, const char *before, const tkl__bloom_shape *shape)
 {
     tkl__args args;
     tkl__args_init(&args);
@@ -239,7 +239,7 @@ typedef struct fields {
     char names[4][TKL__FIELD_SIZE];
 } fields;
 
-static void put_subfilter(tkl__args *args, fields *f, int i, const tkl__subfilter *sub)
+static void put_subfilter(tkl__args *args, fields *f, int i, const tkl__bloom_subfilter *sub)
 {
     tkl__args_str(args, tkl__bloom_field(i, "capacity", f->names[0]));
     tkl__args_int(args, sub->capacity);
@@ -252,7 +252,7 @@ static void put_subfilter(tkl__args *args, fields *f, int i, const tkl__subfilte
 }
 
 /* Writes down the newest sub-filter of the shape. */
-static int write_shape(tkl_bloom *bloom, const char *before, const tkl__shape *shape)
+static int write_shape(tkl_bloom *bloom, const char *before, const tkl__bloom_shape *shape)
 {
     int newest = shape->count - 1;
     fields f;
@@ -275,7 +275,7 @@ static int write_shape(tkl_bloom *bloom, const char *before, const tkl__shape *s
     return rc;
 }
 
-static int reserve(tkl_bloom *bloom, const char *before, const tkl__shape *shape)
+static int reserve(tkl_bloom *bloom, const char *before, const tkl__bloom_shape *shape)
 {
     int rc = clear_parts(bloom, before, shape);
     return rc == TKL_OK ? write_shape(bloom, before, shape) : rc;
@@ -285,7 +285,7 @@ static int finish_drop(tkl_bloom *bloom);
 
 int tkl__bloom_make(tkl_bloom *bloom)
 {
-    tkl__shape shape = bloom->planned;
+    tkl__bloom_shape shape = bloom->planned;
     tkl__token_new(shape.version);
     int rc = reserve(bloom, "", &shape);
     if (rc == TKL_EXISTS) { /* perhaps one that is being dropped */
@@ -303,9 +303,9 @@ int tkl_bloom_reserve(tkl_bloom *bloom)
 }
 
 /* The new version: every client that sees another loads the shape again. */
-int tkl__bloom_grow(tkl_bloom *bloom, const tkl__shape *seen)
+int tkl__bloom_grow(tkl_bloom *bloom, const tkl__bloom_shape *seen)
 {
-    tkl__shape shape = *seen;
+    tkl__bloom_shape shape = *seen;
     int rc = seen->fixed ? TKL_FULL : tkl__bloom_shape_next(seen, &shape.subs[seen->count]);
     if (rc != TKL_OK)
         return tkl__fail(rc, "the filter has as many items as it was made for");
@@ -322,7 +322,7 @@ int tkl__bloom_grow(tkl_bloom *bloom, const tkl__shape *seen)
 
 int tkl_bloom_show(tkl_bloom *bloom, tkl_bloom_info *info)
 {
-    tkl__shape shape;
+    tkl__bloom_shape shape;
     *info = (tkl_bloom_info){.filters = 0};
     int rc = tkl__bloom_load(bloom, &shape);
     if (rc != TKL_OK)
@@ -341,7 +341,7 @@ int tkl_bloom_show(tkl_bloom *bloom, tkl_bloom_info *info)
 
 /* ---- Dropping ------------------------------------------------------------ */
 
-static int drop_step(tkl_bloom *bloom, const tkl__shape *shape, int sub, int first, int end,
+static int drop_step(tkl_bloom *bloom, const tkl__bloom_shape *shape, int sub, int first, int end,
                      bool last)
 {
     tkl__args args;
@@ -354,7 +354,7 @@ static int drop_step(tkl_bloom *bloom, const tkl__shape *shape, int sub, int fir
 }
 
 /* The oldest sub-filter last, and its first parts last of all. */
-static int drop_all(tkl_bloom *bloom, const tkl__shape *shape)
+static int drop_all(tkl_bloom *bloom, const tkl__bloom_shape *shape)
 {
     int rc = TKL_OK;
     for (int i = shape->count - 1; rc == TKL_OK && i >= 0; i--)
@@ -370,7 +370,7 @@ static int drop_all(tkl_bloom *bloom, const tkl__shape *shape)
 /* TKL_OK: there is nothing any more. TKL_EXISTS: there is a filter, and nobody is dropping it. */
 static int finish_drop(tkl_bloom *bloom)
 {
-    tkl__shape shape;
+    tkl__bloom_shape shape;
     condition found;
     int rc = look(bloom, &shape, &found);
     if (rc != TKL_OK || found == MISSING)
@@ -383,7 +383,7 @@ static int finish_drop(tkl_bloom *bloom)
 
 static int try_drop(tkl_bloom *bloom)
 {
-    tkl__shape shape;
+    tkl__bloom_shape shape;
     condition found;
     int rc = look(bloom, &shape, &found);
     if (rc != TKL_OK)

@@ -19,7 +19,7 @@
 
 typedef struct merging {
     tkl_bloom *bloom, *source;
-    tkl__shape to, from;
+    tkl__bloom_shape to, from;
 } merging;
 
 /* ---- On one server ------------------------------------------------------- */
@@ -149,7 +149,7 @@ static int count_bits(tkl_bloom *bloom, int sub, int part, double *bits)
 }
 
 /* How many items set so many of the bits. */
-static int64_t estimate(const tkl__subfilter *sub, double set)
+static int64_t estimate(const tkl__bloom_subfilter *sub, double set)
 {
     double bits = 8 * (double)sub->bytes;
     double share = fmin(fmax(set, 0), bits - 1) / bits;
@@ -176,7 +176,7 @@ static int write_count(const merging *m, int sub, int64_t least)
 
 static int recount(const merging *m, int sub)
 {
-    const tkl__subfilter *to = &m->to.subs[sub];
+    const tkl__bloom_subfilter *to = &m->to.subs[sub];
     double bits = 0;
     int rc = TKL_OK;
     for (int part = 0; rc == TKL_OK && part < tkl__bloom_subfilter_parts(to); part++)
@@ -204,7 +204,7 @@ static int merge_all(const merging *m)
 }
 
 /* All sub-filters that both have: another version of tackle may have chosen others. */
-static int check_equal(const tkl__shape *a, const tkl__shape *b)
+static int check_equal(const tkl__bloom_shape *a, const tkl__bloom_shape *b)
 {
     bool equal = a->error == b->error && a->fixed == b->fixed;
     for (int i = 0; i < a->count && i < b->count; i++)
@@ -225,7 +225,7 @@ static int make_alike(merging *m)
     for (int i = 0; rc == TKL_OK && m->to.count < m->from.count && i < TKL__SUBS_MAX; i++) {
         rc = tkl__bloom_grow(m->bloom, &m->to);
         if (rc == TKL_OK)
-            rc = tkl__bloom_shape(m->bloom, &m->to);
+            rc = tkl__bloom_read_shape(m->bloom, &m->to);
     }
     if (rc == TKL_OK && m->to.count < m->from.count)
         return TKL_BUSY;

@@ -11,36 +11,36 @@
 #define MEMORY_RATIO 1.02 /* to the size of the textbook */
 #define GOLDEN       UINT64_C(0x9e3779b97f4a7c15)
 
-int tkl__bloom_subfilter_groups(const tkl__subfilter *sub)
+int tkl__bloom_subfilter_groups(const tkl__bloom_subfilter *sub)
 {
     return (sub->hashes + TKL__GROUP_MAX - 1) / TKL__GROUP_MAX;
 }
 
-int tkl__bloom_subfilter_parts(const tkl__subfilter *sub)
+int tkl__bloom_subfilter_parts(const tkl__bloom_subfilter *sub)
 {
     return (int)((sub->bytes + TKL__PART_BYTES - 1) / TKL__PART_BYTES);
 }
 
-int64_t tkl__bloom_part_size(const tkl__subfilter *sub, int part)
+int64_t tkl__bloom_part_size(const tkl__bloom_subfilter *sub, int part)
 {
     uint64_t before = (uint64_t)part * TKL__PART_BYTES, rest = sub->bytes - before;
     return (int64_t)(rest < TKL__PART_BYTES ? rest : TKL__PART_BYTES) + TKL__WINDOW_BYTES - 1;
 }
 
-int64_t tkl__bloom_subfilter_size(const tkl__subfilter *sub)
+int64_t tkl__bloom_subfilter_size(const tkl__bloom_subfilter *sub)
 {
     return (int64_t)sub->bytes + tkl__bloom_subfilter_parts(sub) * (TKL__WINDOW_BYTES - 1);
 }
 
 /* The bits of a group: as even as can be. */
-static int group_size(const tkl__subfilter *sub, int group)
+static int group_size(const tkl__bloom_subfilter *sub, int group)
 {
     int groups = tkl__bloom_subfilter_groups(sub);
     return (sub->hashes + groups - 1 - group) / groups;
 }
 
 /* The error rate with `load` bits set for each bit there is; see the essay. */
-static double error_rate(const tkl__subfilter *sub, double load)
+static double error_rate(const tkl__bloom_subfilter *sub, double load)
 {
     double set = -expm1(-load), ratio = (1 - set) / set;
     double error = pow(set, sub->hashes);
@@ -53,7 +53,7 @@ static double error_rate(const tkl__subfilter *sub, double load)
 }
 
 /* The load that has the error rate: the latter grows with the former. */
-static double find_load(const tkl__subfilter *sub, double error)
+static double find_load(const tkl__bloom_subfilter *sub, double error)
 {
     double low = 0, high = 1;
     for (int i = 0; i < 60; i++) {
@@ -68,7 +68,7 @@ static double find_load(const tkl__subfilter *sub, double error)
 
 /* The fewest hashes, since each costs time, that take not much more than the textbook's bits. Where
  * there are none, those that take the least. Sets them; returns the bits for each item. */
-static double choose_hashes(tkl__subfilter *sub, double error)
+static double choose_hashes(tkl__bloom_subfilter *sub, double error)
 {
     double textbook = -log(error) / (M_LN2 * M_LN2);
     int most = (int)ceil(-log2(error)), best = 1;
@@ -84,9 +84,9 @@ static double choose_hashes(tkl__subfilter *sub, double error)
     return least;
 }
 
-int tkl__bloom_subfilter_make(double error, int64_t capacity, tkl__subfilter *sub)
+int tkl__bloom_subfilter_make(double error, int64_t capacity, tkl__bloom_subfilter *sub)
 {
-    *sub = (tkl__subfilter){.capacity = capacity};
+    *sub = (tkl__bloom_subfilter){.capacity = capacity};
     if (!(error >= ERROR_MIN && error <= ERROR_MAX))
         return tkl__fail(TKL_EINVAL, "the error rate of a filter is from 1e-12 to 0.5");
     if (capacity < 1)
@@ -98,7 +98,7 @@ int tkl__bloom_subfilter_make(double error, int64_t capacity, tkl__subfilter *su
     return TKL_OK;
 }
 
-int tkl__bloom_shape_next(const tkl__shape *shape, tkl__subfilter *sub)
+int tkl__bloom_shape_next(const tkl__bloom_shape *shape, tkl__bloom_subfilter *sub)
 {
     double error = fmax(ERROR_MIN, ldexp(shape->error / 10, -shape->count));
     int64_t last = shape->subs[shape->count - 1].capacity;
@@ -129,14 +129,14 @@ static uint64_t mix(uint64_t number)
     return number ^ (number >> 31);
 }
 
-tkl__hash tkl__bloom_hash_item(tkl_bytes item)
+tkl__bloom_hash tkl__bloom_hash_item(tkl_bytes item)
 {
     XXH128_hash_t hash = XXH3_128bits(item.data, item.len);
-    return (tkl__hash){hash.low64, hash.high64};
+    return (tkl__bloom_hash){hash.low64, hash.high64};
 }
 
-void tkl__bloom_subfilter_place(const tkl__subfilter *sub, tkl__hash hash, int group,
-                                tkl__group *out)
+void tkl__bloom_subfilter_place(const tkl__bloom_subfilter *sub, tkl__bloom_hash hash, int group,
+                                tkl__bloom_group *out)
 {
     uint64_t step = 2 * (uint64_t)group;
     uint64_t place = mix(hash.low + step * GOLDEN);
@@ -149,7 +149,7 @@ void tkl__bloom_subfilter_place(const tkl__subfilter *sub, tkl__hash hash, int g
         insert(out->bits, j, (unsigned)draw(&pattern, TKL__WINDOW_BITS));
 }
 
-bool tkl__bloom_subfilter_equal(const tkl__subfilter *a, const tkl__subfilter *b)
+bool tkl__bloom_subfilter_equal(const tkl__bloom_subfilter *a, const tkl__bloom_subfilter *b)
 {
     return a->capacity == b->capacity && a->bytes == b->bytes && a->hashes == b->hashes;
 }

@@ -57,51 +57,51 @@
 /* More groups than a sub-filter has. */
 #define TKL__GROUPS_MAX ((TKL__HASHES_MAX + TKL__GROUP_MAX - 1) / TKL__GROUP_MAX)
 
-typedef struct tkl__subfilter {
+typedef struct tkl__bloom_subfilter {
     int64_t capacity;
     int64_t count;  /* when last looked at */
     uint64_t bytes; /* in which a window may begin */
     int hashes;
-} tkl__subfilter;
+} tkl__bloom_subfilter;
 
-typedef struct tkl__shape {
+typedef struct tkl__bloom_shape {
     char version[TKL_TOKEN_SIZE]; /* another one with every change of shape */
     double error;
     bool fixed;
     int count;
-    tkl__subfilter subs[TKL__SUBS_MAX];
-} tkl__shape;
+    tkl__bloom_subfilter subs[TKL__SUBS_MAX];
+} tkl__bloom_shape;
 
 /* The bits of an item that lie in one window. */
-typedef struct tkl__group {
+typedef struct tkl__bloom_group {
     int part;
     int count;
     uint64_t start;                /* of the window: byte in the part */
     unsigned bits[TKL__GROUP_MAX]; /* within the window, in order */
-} tkl__group;
+} tkl__bloom_group;
 
 /* TKL_EINVAL when there is no such filter. */
-int tkl__bloom_subfilter_make(double error, int64_t capacity, tkl__subfilter *sub);
+int tkl__bloom_subfilter_make(double error, int64_t capacity, tkl__bloom_subfilter *sub);
 /* The sub-filter that would come next. TKL_FULL: it would be too large. */
-int tkl__bloom_shape_next(const tkl__shape *shape, tkl__subfilter *sub);
+int tkl__bloom_shape_next(const tkl__bloom_shape *shape, tkl__bloom_subfilter *sub);
 
-int tkl__bloom_subfilter_groups(const tkl__subfilter *sub);
-int tkl__bloom_subfilter_parts(const tkl__subfilter *sub);
+int tkl__bloom_subfilter_groups(const tkl__bloom_subfilter *sub);
+int tkl__bloom_subfilter_parts(const tkl__bloom_subfilter *sub);
 /* Bytes of a part: the windows that begin there, and the rest of the last one. */
-int64_t tkl__bloom_part_size(const tkl__subfilter *sub, int part);
+int64_t tkl__bloom_part_size(const tkl__bloom_subfilter *sub, int part);
 /* Bytes of all parts. */
-int64_t tkl__bloom_subfilter_size(const tkl__subfilter *sub);
+int64_t tkl__bloom_subfilter_size(const tkl__bloom_subfilter *sub);
 
 /* An item's hash: the same for all groups and sub-filters. */
-typedef struct tkl__hash {
+typedef struct tkl__bloom_hash {
     uint64_t low, high;
-} tkl__hash;
+} tkl__bloom_hash;
 
-tkl__hash tkl__bloom_hash_item(tkl_bytes item);
-void tkl__bloom_subfilter_place(const tkl__subfilter *sub, tkl__hash hash, int group,
-                                tkl__group *out);
+tkl__bloom_hash tkl__bloom_hash_item(tkl_bytes item);
+void tkl__bloom_subfilter_place(const tkl__bloom_subfilter *sub, tkl__bloom_hash hash, int group,
+                                tkl__bloom_group *out);
 
 /* Sub-filters that have the same place for every item. */
-bool tkl__bloom_subfilter_equal(const tkl__subfilter *a, const tkl__subfilter *b);
+bool tkl__bloom_subfilter_equal(const tkl__bloom_subfilter *a, const tkl__bloom_subfilter *b);
 
 #endif

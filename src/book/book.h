@@ -73,29 +73,29 @@ int tkl__book_query_mixes(const tkl__book_query *query, tkl__args *args);
 #define TKL__BOOK_KEY_MAX 8192
 
 /* What the server keeps of an entry: offsets in a buffer that is still growing. */
-typedef struct tkl__record {
+typedef struct tkl__book_record {
     size_t entry, entry_len; /* "key NUL [text] [NUL id]" */
     size_t forms, forms_len;
     size_t cost; /* members that it makes, about */
-} tkl__record;
+} tkl__book_record;
 
 /* TKL_EINVAL for what cannot be an entry; `index` names it in the text of the error. */
 int tkl__book_check(const tkl_book_entry *entry, size_t index);
-int tkl__book_record(const tkl_book_entry *entry, unsigned settings, tkl__buf *out,
-                     tkl__record *record);
+int tkl__book_make_record(const tkl_book_entry *entry, unsigned settings, tkl__buf *out,
+                          tkl__book_record *record);
 
 /* A member as the server has it. */
-typedef struct tkl__member {
+typedef struct tkl__book_member {
     tkl_bytes key;   /* what was found: key, form, or part */
     tkl_bytes entry; /* "key NUL [text] [NUL id]" */
     size_t shared;   /* of a form: see index.inc.lua */
     bool form;
-} tkl__member;
+} tkl__book_member;
 
 /* A member of names. False: it was not written by tackle. */
-bool tkl__book_member_read(tkl_bytes bytes, tkl__member *member);
+bool tkl__book_member_read(tkl_bytes bytes, tkl__book_member *member);
 /* A member of parts. */
-bool tkl__book_part_read(tkl_bytes bytes, tkl__member *member);
+bool tkl__book_part_read(tkl_bytes bytes, tkl__book_member *member);
 /* The text and the id of an entry; writes up to entry.len bytes to `store` and returns how many. */
 size_t tkl__book_entry_read(tkl_bytes entry, char *store, tkl_book_answer *answer);
 

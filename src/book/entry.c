@@ -97,7 +97,7 @@ static int write_forms(const tkl__text_form_list *forms, tkl_bytes key, tkl__buf
     return failed ? tkl__nomem() : TKL_OK;
 }
 
-static int add_forms(tkl_bytes folded, unsigned settings, tkl__buf *out, tkl__record *record)
+static int add_forms(tkl_bytes folded, unsigned settings, tkl__buf *out, tkl__book_record *record)
 {
     tkl__text_form_list forms;
     int rc = tkl__text_forms(folded, &forms);
@@ -137,8 +137,8 @@ static void write_entry(const tkl_book_entry *entry, tkl_bytes folded, tkl__buf 
     }
 }
 
-int tkl__book_record(const tkl_book_entry *entry, unsigned settings, tkl__buf *out,
-                     tkl__record *record)
+int tkl__book_make_record(const tkl_book_entry *entry, unsigned settings, tkl__buf *out,
+                          tkl__book_record *record)
 {
     tkl__buf folded;
     tkl__buf_init(&folded);
@@ -173,17 +173,17 @@ static bool cut(tkl_bytes bytes, tkl_bytes *before, tkl_bytes *behind)
     return true;
 }
 
-bool tkl__book_part_read(tkl_bytes bytes, tkl__member *member)
+bool tkl__book_part_read(tkl_bytes bytes, tkl__book_member *member)
 {
     tkl_bytes key, behind;
-    *member = (tkl__member){.shared = 0};
+    *member = (tkl__book_member){.shared = 0};
     return cut(bytes, &member->key, &member->entry) && cut(member->entry, &key, &behind);
 }
 
-bool tkl__book_member_read(tkl_bytes bytes, tkl__member *member)
+bool tkl__book_member_read(tkl_bytes bytes, tkl__book_member *member)
 {
     tkl_bytes behind;
-    *member = (tkl__member){.entry = bytes};
+    *member = (tkl__book_member){.entry = bytes};
     if (!cut(bytes, &member->key, &behind))
         return false;
     if (behind.len < 2 || memcmp(behind.data, "\x01\x01", 2) != 0)

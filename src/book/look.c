@@ -256,7 +256,7 @@ static int read_completion(const completion *c, const tkl_reply *members, harves
 {
     size_t n = tkl_reply_count(members), i = 0, len = c->query.key.len;
     for (; i < n && i < c->fetch && h->answers->count < c->count; i++) {
-        tkl__member m;
+        tkl__book_member m;
         if (!tkl__book_member_read(tkl_reply_bytes(tkl_reply_at(members, i)), &m))
             return damaged();
         if (!m.form || m.shared < len)
@@ -291,7 +291,7 @@ static int read_mixed(const completion *c, const tkl_reply *reply, harvest *h)
     if (h->answers->more)
         return TKL_OK;
     for (size_t i = 0; i < tkl_reply_count(members) && h->answers->count < c->count; i++) {
-        tkl__member m;
+        tkl__book_member m;
         if (!tkl__book_member_read(tkl_reply_bytes(tkl_reply_at(members, i)), &m))
             return damaged();
         take(h, m.entry, TKL_BOOK_PREFIX);
@@ -393,7 +393,7 @@ static int read_group(const tkl_reply *group, tkl_book_match match, harvest *h)
 {
     bool part = match >= TKL_BOOK_SUFFIX;
     for (size_t i = 0; i < tkl_reply_count(group); i++) {
-        tkl__member m;
+        tkl__book_member m;
         tkl_bytes bytes = tkl_reply_bytes(tkl_reply_at(group, i));
         if (!(part ? tkl__book_part_read(bytes, &m) : tkl__book_member_read(bytes, &m)))
             return damaged();

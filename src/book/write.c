@@ -26,7 +26,7 @@ typedef struct batch {
     bool removal;
     unsigned settings;
     tkl__buf store;
-    tkl__record *records;
+    tkl__book_record *records;
     tkl__args *runs;
     size_t nruns;
 } batch;
@@ -48,7 +48,7 @@ static int make_records(batch *b)
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < b->count; i++)
-        rc = tkl__book_record(&b->entries[i], b->settings, &b->store, &b->records[i]);
+        rc = tkl__book_make_record(&b->entries[i], b->settings, &b->store, &b->records[i]);
     return rc;
 }
 
@@ -61,7 +61,7 @@ static void begin_run(batch *b, tkl__args *run)
 
 static void add_to_run(batch *b, size_t i, tkl__args *run)
 {
-    const tkl__record *r = &b->records[i];
+    const tkl__book_record *r = &b->records[i];
     tkl_bytes entry = {b->store.data + r->entry, r->entry_len};
     tkl_bytes forms = {b->store.data + r->forms, r->forms_len}, none = {"", 0};
     tkl_bytes id = b->entries[i].id;
@@ -199,11 +199,11 @@ typedef struct renaming {
 static int make_renaming(void *arg, unsigned settings, tkl__args *args)
 {
     renaming *r = arg;
-    tkl__record from = {0}, to = {0};
+    tkl__book_record from = {0}, to = {0};
     tkl__buf_clear(&r->store);
-    int rc = tkl__book_record(&r->from, settings, &r->store, &from);
+    int rc = tkl__book_make_record(&r->from, settings, &r->store, &from);
     if (rc == TKL_OK)
-        rc = tkl__book_record(&r->to, settings, &r->store, &to);
+        rc = tkl__book_make_record(&r->to, settings, &r->store, &to);
     tkl__args_int(args, r->book->options.ttl_ms);
     tkl__args_bytes(args, r->from.id.len ? r->from.id : tkl_str(""));
     tkl__args_bytes(args, (tkl_bytes){r->store.data + from.entry, from.entry_len});

@@ -34,12 +34,12 @@
 
 /* ---- Servers that do not answer ------------------------------------------ */
 
-bool tkl__rests(const tkl__look *l, const tkl__ear *ear)
+bool tkl__chat_rests(const tkl__chat_look *l, const tkl__chat_ear *ear)
 {
     return l->waiting && tkl__now() < ear->rests_until;
 }
 
-void tkl__rest(tkl__ear *ear, int64_t began)
+void tkl__chat_rest(tkl__chat_ear *ear, int64_t began)
 {
     int64_t now = tkl__now(), rest = REST_TIMES * (now - began);
     rest = rest < REST_MIN_US ? REST_MIN_US : rest > REST_MAX_US ? REST_MAX_US : rest;
@@ -47,38 +47,38 @@ void tkl__rest(tkl__ear *ear, int64_t began)
     ear->rests_until = now + rest;
 }
 
-static bool hears(const tkl__ear *ear)
+static bool hears(const tkl__chat_ear *ear)
 {
     return ear->waiter.hub != NULL;
 }
 
-static tkl_bytes channel_of(const tkl__place *p)
+static tkl_bytes channel_of(const tkl__chat_place *p)
 {
     return p->post.keys.items[0];
 }
 
-static tkl_bytes channel_of_list(const tkl__look *l)
+static tkl_bytes channel_of_list(const tkl__chat_look *l)
 {
     return l->inbox->list.items[0];
 }
 
 /* The server did not confirm in time: all channels on it that are not heard rest. */
-static void rest_with_server(const tkl__look *l, tkl__node *node, int code, int64_t began)
+static void rest_with_server(const tkl__chat_look *l, tkl__node *node, int code, int64_t began)
 {
     tkl_client *client = l->inbox->client;
     if (!hears(&l->all->list) && tkl__serves(client, node, channel_of_list(l)))
-        tkl__rest(&l->all->list, began);
+        tkl__chat_rest(&l->all->list, began);
     for (size_t i = 0; i < l->all->count; i++) {
-        tkl__place *p = l->all->items[i];
+        tkl__chat_place *p = l->all->items[i];
         if (hears(&p->ear) || !tkl__serves(client, node, channel_of(p)))
             continue;
-        tkl__rest(&p->ear, began);
+        tkl__chat_rest(&p->ear, began);
         p->code = code;
     }
 }
 
 /* No server is heard: none keeps another one waiting. */
-static void end_all_rests(const tkl__look *l)
+static void end_all_rests(const tkl__chat_look *l)
 {
     l->all->list.rests_until = 0;
     for (size_t i = 0; i < l->all->count; i++)
@@ -87,20 +87,21 @@ static void end_all_rests(const tkl__look *l)
 
 /* ---- Listening ----------------------------------------------------------- */
 
-static int64_t confirm_deadline(const tkl__look *l)
+static int64_t confirm_deadline(const tkl__chat_look *l)
 {
-    int64_t end = tkl__inbox_deadline(l), soon = tkl__now() + PATIENCE_US;
+    int64_t end = tkl__chat_inbox_deadline(l), soon = tkl__now() + PATIENCE_US;
     return l->inbox->client->route->cluster && soon < end ? soon : end;
 }
 
 /* Those of this waiter's server that are not heard yet. */
-static void ask_ahead(const tkl__look *l, tkl__node *node, tkl__waiter *waiter, int64_t deadline)
+static void ask_ahead(const tkl__chat_look *l, tkl__node *node, tkl__waiter *waiter,
+                      int64_t deadline)
 {
     tkl_bytes channels[AHEAD];
     size_t count = 0, bytes = 0;
     for (size_t i = 0; i < l->all->count && count < AHEAD && bytes < AHEAD_BYTES; i++) {
-        tkl__place *p = l->all->items[i];
-        if (hears(&p->ear) || p->ear.asked_ahead || tkl__rests(l, &p->ear) ||
+        tkl__chat_place *p = l->all->items[i];
+        if (hears(&p->ear) || p->ear.asked_ahead || tkl__chat_rests(l, &p->ear) ||
             !tkl__serves(l->inbox->client, node, channel_of(p)))
             continue;
         p->ear.asked_ahead = true;
@@ -113,11 +114,12 @@ static void ask_ahead(const tkl__look *l, tkl__node *node, tkl__waiter *waiter, 
 
 /* *anew: listens from now on; what was sent before may be unheard. That the server is away is no
  * failure, but the code of the place. */
-static int listen_to(const tkl__look *l, tkl_bytes channel, tkl__ear *ear, int *code, bool *anew)
+static int listen_to(const tkl__chat_look *l, tkl_bytes channel, tkl__chat_ear *ear, int *code,
+                     bool *anew)
 {
     tkl_client *client = l->inbox->client;
     tkl__node *node = NULL;
-    if (hears(ear) || tkl__rests(l, ear))
+    if (hears(ear) || tkl__chat_rests(l, ear))
         return TKL_OK;
     int64_t began = tkl__now(), deadline = confirm_deadline(l);
     int rc = tkl__server_of(client, channel, deadline, &node);
@@ -129,7 +131,7 @@ static int listen_to(const tkl__look *l, tkl_bytes channel, tkl__ear *ear, int *
     if (tkl__may_pass(rc) && tkl__left(l->until) == 0) {
         rc = TKL_OK; /* the wait is over, and that is not the server's fault */
     } else if (tkl__may_pass(rc)) {
-        tkl__rest(ear, began);
+        tkl__chat_rest(ear, began);
         *code = rc;
         if (node)
             rest_with_server(l, node, rc, began);
@@ -139,13 +141,13 @@ static int listen_to(const tkl__look *l, tkl_bytes channel, tkl__ear *ear, int *
     return rc;
 }
 
-static int listen_to_all(tkl__look *l, bool *anew)
+static int listen_to_all(tkl__chat_look *l, bool *anew)
 {
     for (size_t i = 0; i < l->all->count; i++)
         l->all->items[i]->ear.asked_ahead = false;
     int rc = listen_to(l, channel_of_list(l), &l->all->list, &l->list_code, anew);
     for (size_t i = 0; rc == TKL_OK && i < l->all->count && tkl__left(l->until) > 0; i++) {
-        tkl__place *p = l->all->items[i];
+        tkl__chat_place *p = l->all->items[i];
         rc = listen_to(l, channel_of(p), &p->ear, &p->code, anew);
     }
     return rc;
@@ -162,7 +164,7 @@ typedef struct ears {
     bool rest_is_over; /* then, and it is worth listening anew */
 } ears;
 
-static void add_ear(ears *all, tkl__ear *ear)
+static void add_ear(ears *all, tkl__chat_ear *ear)
 {
     all->waiters[all->count++] = &ear->waiter;
     all->any_hears |= hears(ear);
@@ -172,7 +174,7 @@ static void add_ear(ears *all, tkl__ear *ear)
     }
 }
 
-static int collect_ears(const tkl__look *l, ears *all)
+static int collect_ears(const tkl__chat_look *l, ears *all)
 {
     int64_t look_at = tkl__now() + LOOK_US;
     *all = (ears){.waiters = calloc(l->all->count + 1, sizeof(tkl__waiter *)),
@@ -185,7 +187,7 @@ static int collect_ears(const tkl__look *l, ears *all)
     return TKL_OK;
 }
 
-static int sleep_deaf(const tkl__look *l)
+static int sleep_deaf(const tkl__chat_look *l)
 {
     int rc = tkl__post_pause(l->inbox->client, l->until);
     end_all_rests(l);
@@ -194,7 +196,7 @@ static int sleep_deaf(const tkl__look *l)
 
 /* TKL_OK: it is worth a look, and where; or *chats is what came. TKL_EMPTY: it is worth listening
  * anew. */
-static int sleep_hearing(tkl__look *l, const ears *all, int bell, size_t *where,
+static int sleep_hearing(tkl__chat_look *l, const ears *all, int bell, size_t *where,
                          tkl_inbox_chats **chats)
 {
     size_t which;
@@ -212,14 +214,14 @@ static int sleep_hearing(tkl__look *l, const ears *all, int bell, size_t *where,
         if (which == 0 || which == all->count)
             return TKL_OK;
         *where = which - 1;
-        int rc = tkl__inbox_notified(l, *where, note, chats);
+        int rc = tkl__chat_inbox_notified(l, *where, note, chats);
         return rc == TKL_EMPTY ? TKL_OK : rc;
     default:
         return event == TKL__TIME_UP && all->rest_is_over ? TKL_EMPTY : TKL_OK;
     }
 }
 
-static int sleep_until_told(tkl__look *l, int bell, size_t *where, tkl_inbox_chats **chats)
+static int sleep_until_told(tkl__chat_look *l, int bell, size_t *where, tkl_inbox_chats **chats)
 {
     ears all;
     int rc = collect_ears(l, &all);
@@ -231,12 +233,12 @@ static int sleep_until_told(tkl__look *l, int bell, size_t *where, tkl_inbox_cha
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-static int look(tkl__look *l, size_t where, tkl_inbox_chats **chats)
+static int look(tkl__chat_look *l, size_t where, tkl_inbox_chats **chats)
 {
     tkl_client *client = l->inbox->client;
     l->silence = false;
     tkl__heed_interrupt(client);
-    int rc = tkl__inbox_look(l, where, false, chats);
+    int rc = tkl__chat_inbox_look(l, where, false, chats);
     tkl__heed_interrupt(NULL);
     if (l->silence && l->patience_us < TKL__FOREVER / 2)
         l->patience_us *= 2;
@@ -245,7 +247,7 @@ static int look(tkl__look *l, size_t where, tkl_inbox_chats **chats)
 
 /* Chats that cannot be read do not end a wait. The list does, unless its server may come back. At
  * the start there must be some server that answers. */
-static bool goes_on(const tkl__look *l, int rc, bool first)
+static bool goes_on(const tkl__chat_look *l, int rc, bool first)
 {
     if (rc == TKL_EMPTY)
         return true;
@@ -258,7 +260,7 @@ static bool goes_on(const tkl__look *l, int rc, bool first)
 
 /* Listens; looks when something may be unheard, else sleeps and then looks. Returns whether the
  * wait goes on. */
-static bool wait_step(tkl__look *l, int bell, bool first, int *rc, tkl_inbox_chats **chats)
+static bool wait_step(tkl__chat_look *l, int bell, bool first, int *rc, tkl_inbox_chats **chats)
 {
     bool anew = first;
     size_t where = TKL__ALL_PLACES;
@@ -271,15 +273,15 @@ static bool wait_step(tkl__look *l, int bell, bool first, int *rc, tkl_inbox_cha
     return goes_on(l, *rc, first);
 }
 
-static bool all_rest(const tkl__look *l)
+static bool all_rest(const tkl__chat_look *l)
 {
-    bool rest = tkl__rests(l, &l->all->list);
+    bool rest = tkl__chat_rests(l, &l->all->list);
     for (size_t i = 0; rest && i < l->all->count; i++)
-        rest = tkl__rests(l, &l->all->items[i]->ear);
+        rest = tkl__chat_rests(l, &l->all->items[i]->ear);
     return rest;
 }
 
-static int wait_with(tkl__look *l, int bell, tkl_inbox_chats **chats)
+static int wait_with(tkl__chat_look *l, int bell, tkl_inbox_chats **chats)
 {
     int rc;
     l->patience_us = l->inbox->client->route->cluster ? PATIENCE_US : TKL__FOREVER;
@@ -288,10 +290,10 @@ static int wait_with(tkl__look *l, int bell, tkl_inbox_chats **chats)
     bool waiting = wait_step(l, bell, true, &rc, chats);
     while (waiting && tkl__left(l->until) > 0)
         waiting = wait_step(l, bell, false, &rc, chats);
-    return rc == TKL_EMPTY ? tkl__inbox_nothing(l) : rc;
+    return rc == TKL_EMPTY ? tkl__chat_inbox_nothing(l) : rc;
 }
 
-int tkl__inbox_await(tkl__look *l, tkl_inbox_chats **chats)
+int tkl__chat_inbox_await(tkl__chat_look *l, tkl_inbox_chats **chats)
 {
     int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (bell < 0)

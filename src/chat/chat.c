@@ -138,14 +138,14 @@ static int check_members(const tkl_bytes *members, size_t count)
 typedef int add_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline, const void *arg);
 
 /* The lists, then the chat; again when too much time passed in between. */
-static int add_to_both(const tkl_chat *chat, tkl__lists *lists, int64_t deadline, add_step *step,
-                       const void *arg)
+static int add_to_both(const tkl_chat *chat, tkl__chat_lists *lists, int64_t deadline,
+                       add_step *step, const void *arg)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
-        int rc = tkl__lists_add(lists, deadline);
+        int rc = tkl__chat_lists_add(lists, deadline);
         if (rc != TKL_OK)
             return rc;
-        rc = step(chat, tkl__lists_earliest(lists), deadline, arg);
+        rc = step(chat, tkl__chat_lists_earliest(lists), deadline, arg);
         if (rc != TKL_CONFLICT)
             return tkl__post_explain(&chat->post, rc);
     }
@@ -154,14 +154,14 @@ static int add_to_both(const tkl_chat *chat, tkl__lists *lists, int64_t deadline
 
 /* The end of adding members, which is best effort: whether they were added is known already, and
  * what there is to say about it. */
-static int tidy_lists(tkl__lists *lists, int rc, int kept, int64_t deadline)
+static int tidy_lists(tkl__chat_lists *lists, int rc, int kept, int64_t deadline)
 {
     char said[512];
     snprintf(said, sizeof said, "%s", tkl_errmsg());
     if (rc == TKL_OK)
-        (void)tkl__lists_add(lists, deadline);
+        (void)tkl__chat_lists_add(lists, deadline);
     else if (rc != kept && !tkl__may_pass(rc))
-        tkl__lists_undo(lists, deadline);
+        tkl__chat_lists_undo(lists, deadline);
     tkl__begin();
     return rc == TKL_OK ? rc : tkl__fail(rc, "%s", said);
 }
@@ -172,15 +172,15 @@ static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t co
                        const void *arg, int kept)
 {
     int64_t deadline = tkl__post_deadline(&chat->post);
-    tkl__lists lists;
+    tkl__chat_lists lists;
     int rc = check_members(members, count);
     if (rc == TKL_OK)
-        rc = tkl__lists_open(chat->post.client, tkl_chat_id(chat), members, count, &lists);
+        rc = tkl__chat_lists_open(chat->post.client, tkl_chat_id(chat), members, count, &lists);
     if (rc != TKL_OK)
         return rc;
     rc = add_to_both(chat, &lists, deadline, step, arg);
     rc = tidy_lists(&lists, rc, kept, deadline);
-    tkl__lists_close(&lists);
+    tkl__chat_lists_close(&lists);
     return rc;
 }
 
@@ -269,14 +269,14 @@ int tkl_chat_leave(tkl_chat *chat, tkl_bytes member)
     int64_t deadline = tkl__post_deadline(&chat->post);
     tkl__keys list;
     tkl_reply *time = NULL;
-    int rc = tkl__chat_list(client, member, &list);
+    int rc = tkl__chat_list_key(client, member, &list);
     if (rc != TKL_OK)
         return rc;
-    rc = tkl__list_time(client, &list, tkl_chat_id(chat), deadline, &time);
+    rc = tkl__chat_list_time(client, &list, tkl_chat_id(chat), deadline, &time);
     if (rc == TKL_OK)
         rc = leave_step(chat, member, deadline);
     if (rc >= TKL_OK) {
-        tkl__list_remove(client, &list, tkl_chat_id(chat), time, deadline);
+        tkl__chat_list_remove(client, &list, tkl_chat_id(chat), time, deadline);
         tkl__begin();
     }
     tkl_reply_free(time);

@@ -39,8 +39,8 @@ int tkl_inbox_open(tkl_client *client, tkl_bytes member, const tkl_inbox_options
         return tkl__nomem();
     i->client = client;
     i->timeout_ms = timeout_ms;
-    rc = tkl__chat_list(client, member, &i->list);
-    i->member = rc == TKL_OK ? tkl__copy_of(member) : NULL;
+    rc = tkl__chat_list_key(client, member, &i->list);
+    i->member = rc == TKL_OK ? tkl__chat_copy_of(member) : NULL;
     i->member_len = member.len;
     if (i->member)
         *inbox = i;
@@ -53,30 +53,30 @@ void tkl_inbox_close(tkl_inbox *inbox)
 {
     if (!inbox)
         return;
-    tkl__places_free(&inbox->known);
+    tkl__chat_places_free(&inbox->known);
     tkl__keys_free(&inbox->list);
     free(inbox->member);
     free(inbox);
 }
 
-static tkl__places take_known(tkl_inbox *inbox)
+static tkl__chat_places take_known(tkl_inbox *inbox)
 {
     tkl__client_lock(inbox->client);
-    tkl__places known = inbox->known;
-    inbox->known = (tkl__places){0};
+    tkl__chat_places known = inbox->known;
+    inbox->known = (tkl__chat_places){0};
     tkl__client_unlock(inbox->client);
     return known;
 }
 
-static void bring_back(tkl_inbox *inbox, tkl__places *all)
+static void bring_back(tkl_inbox *inbox, tkl__chat_places *all)
 {
     for (size_t i = 0; i < all->count; i++)
         tkl__unlisten(&all->items[i]->ear.waiter);
     tkl__client_lock(inbox->client);
-    tkl__places old = inbox->known;
+    tkl__chat_places old = inbox->known;
     inbox->known = *all;
     tkl__client_unlock(inbox->client);
-    tkl__places_free(&old);
+    tkl__chat_places_free(&old);
 }
 
 static tkl_bytes member_of(const tkl_inbox *inbox)
@@ -109,10 +109,10 @@ void tkl_inbox_chats_free(tkl_inbox_chats *chats)
     free(f);
 }
 
-static int add_found(found *f, const tkl__place *p, tkl_messages *messages)
+static int add_found(found *f, const tkl__chat_place *p, tkl_messages *messages)
 {
     tkl_inbox_chat *items = realloc(f->items, (f->count + 1) * sizeof *items);
-    char *id = tkl__copy_of(tkl__place_id(p));
+    char *id = tkl__chat_copy_of(tkl__chat_place_id(p));
     if (items)
         f->items = items;
     if (!items || !id) {
@@ -126,7 +126,7 @@ static int add_found(found *f, const tkl__place *p, tkl_messages *messages)
 }
 
 /* One reply of post/fetch. */
-static int take_reply(found *f, tkl__place *p, tkl_reply *reply)
+static int take_reply(found *f, tkl__chat_place *p, tkl_reply *reply)
 {
     tkl_messages *messages;
     int code = tkl_reply_code(reply);
@@ -134,7 +134,7 @@ static int take_reply(found *f, tkl__place *p, tkl_reply *reply)
         code = (int)tkl_reply_int(tkl_reply_at(reply, 0));
     p->stranger = code == TKL_NOTOWNER || code == TKL_NOTFOUND;
     p->code = p->stranger ? TKL_OK : code;
-    p->caught_up = code == TKL_OK ? tkl__post_caught_up(reply) : (tkl__caught_up){0};
+    p->caught_up = code == TKL_OK ? tkl__post_read_caught_up(reply) : (tkl__post_caught_up){0};
     if (code != TKL_OK || (tkl_reply_count(tkl_reply_at(reply, 4)) == 0 && !f->empty_too))
         return TKL_OK;
     int rc = tkl__post_messages_make(reply, false, &messages);
@@ -159,7 +159,7 @@ static tkl__invocation list_call(const tkl_inbox *inbox)
         .script = &tkl__lua_chat_list, .keys = inbox->list.items, .nkeys = 1, .retry_safe = true};
 }
 
-int64_t tkl__inbox_deadline(const tkl__look *l)
+int64_t tkl__chat_inbox_deadline(const tkl__chat_look *l)
 {
     tkl__post time = {.client = l->inbox->client, .timeout_ms = l->inbox->timeout_ms};
     int64_t end = tkl__post_attempt(&time, l->until);
@@ -169,42 +169,42 @@ int64_t tkl__inbox_deadline(const tkl__look *l)
 /* The calls of a look, in one trip. */
 typedef struct inquiry {
     tkl__invocation *calls;
-    tkl__place **places; /* one for each call; NULL: the list */
+    tkl__chat_place **places; /* one for each call; NULL: the list */
     size_t count;
     int64_t began;
     tkl_reply *replies; /* belong to what was found */
 } inquiry;
 
-static void add_call(inquiry *q, tkl__invocation call, tkl__place *place)
+static void add_call(inquiry *q, tkl__invocation call, tkl__chat_place *place)
 {
     q->places[q->count] = place;
     q->calls[q->count++] = call;
 }
 
 /* The places from `first` on; before them, for the list, if `with_list`. */
-static int ask(const tkl__look *l, size_t first, size_t count, bool with_list, inquiry *q)
+static int ask(const tkl__chat_look *l, size_t first, size_t count, bool with_list, inquiry *q)
 {
     *q = (inquiry){.calls = calloc(count + 1, sizeof *q->calls),
-                   .places = calloc(count + 1, sizeof(tkl__place *)),
+                   .places = calloc(count + 1, sizeof(tkl__chat_place *)),
                    .began = tkl__now()};
     if (!q->calls || !q->places)
         return tkl__nomem();
     if (with_list)
         add_call(q, list_call(l->inbox), NULL);
     for (size_t i = first; i < first + count; i++) {
-        tkl__place *p = l->all->items[i];
-        if (!tkl__rests(l, &p->ear))
+        tkl__chat_place *p = l->all->items[i];
+        if (!tkl__chat_rests(l, &p->ear))
             add_call(q, fetch_call(&p->post, l->args), p);
     }
     if (q->count == 0)
         return TKL_OK;
-    int rc =
-        tkl__run_many(l->inbox->client, q->calls, q->count, tkl__inbox_deadline(l), &q->replies);
+    int rc = tkl__run_many(l->inbox->client, q->calls, q->count, tkl__chat_inbox_deadline(l),
+                           &q->replies);
     return q->replies ? TKL_OK : rc;
 }
 
 /* A server that does not answer rests. */
-static void note_answer(tkl__look *l, tkl__ear *ear, int code, int64_t began)
+static void note_answer(tkl__chat_look *l, tkl__chat_ear *ear, int code, int64_t began)
 {
     if (!tkl__may_pass(code)) {
         l->answered = true;
@@ -212,15 +212,15 @@ static void note_answer(tkl__look *l, tkl__ear *ear, int code, int64_t began)
     }
     l->silence = true;
     if (l->waiting)
-        tkl__rest(ear, began);
+        tkl__chat_rest(ear, began);
 }
 
-static int take_replies(tkl__look *l, inquiry *q, found *f)
+static int take_replies(tkl__chat_look *l, inquiry *q, found *f)
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < q->count; i++) {
         tkl_reply *reply = (tkl_reply *)(uintptr_t)tkl_reply_at(q->replies, i);
-        tkl__place *p = q->places[i];
+        tkl__chat_place *p = q->places[i];
         if (p)
             rc = take_reply(f, p, reply);
         else
@@ -231,11 +231,11 @@ static int take_replies(tkl__look *l, inquiry *q, found *f)
 }
 
 /* Asks, and takes what comes. *list, if not NULL: the list is asked for, too, and this is it. */
-static int ask_and_take(tkl__look *l, size_t first, size_t count, found *f, tkl_reply **replies,
-                        const tkl_reply **list)
+static int ask_and_take(tkl__chat_look *l, size_t first, size_t count, found *f,
+                        tkl_reply **replies, const tkl_reply **list)
 {
     inquiry q;
-    bool with_list = list && !tkl__rests(l, &l->all->list);
+    bool with_list = list && !tkl__chat_rests(l, &l->all->list);
     int rc = ask(l, first, count, with_list, &q);
     *replies = q.replies;
     if (rc == TKL_OK)
@@ -247,34 +247,34 @@ static int ask_and_take(tkl__look *l, size_t first, size_t count, found *f, tkl_
     return rc;
 }
 
-static void forget_strangers(const tkl__look *l)
+static void forget_strangers(const tkl__chat_look *l)
 {
     for (size_t i = 0; i < l->all->count; i++) {
-        const tkl__place *p = l->all->items[i];
+        const tkl__chat_place *p = l->all->items[i];
         if (p->stranger && l->all->now_ms - p->listed_ms >= FORGET_AFTER_MS)
-            tkl__chat_forget(l->inbox->client, &l->inbox->list, tkl__place_id(p),
-                             tkl__inbox_deadline(l));
+            tkl__chat_forget(l->inbox->client, &l->inbox->list, tkl__chat_place_id(p),
+                             tkl__chat_inbox_deadline(l));
     }
 }
 
 /* Those that are known and the list; then those that only the list has. */
-static int look_at_all(tkl__look *l, found *f)
+static int look_at_all(tkl__chat_look *l, found *f)
 {
     size_t known = l->all->count;
     const tkl_reply *list = NULL;
     int rc = ask_and_take(l, 0, known, f, &f->replies[0], &list);
     if (rc != TKL_OK || !list)
         return rc; /* without the list: what is known has to do */
-    rc = tkl__places_update(l->inbox, list, l->all);
+    rc = tkl__chat_places_update(l->inbox, list, l->all);
     if (rc == TKL_OK && l->all->count > known)
         rc = ask_and_take(l, known, l->all->count - known, f, &f->replies[1], NULL);
     forget_strangers(l);
-    tkl__places_drop_unlisted(l->all);
+    tkl__chat_places_drop_unlisted(l->all);
     return rc;
 }
 
 /* Chats that cannot be read are named behind the others. */
-static int add_unreadable(const tkl__look *l, found *f)
+static int add_unreadable(const tkl__chat_look *l, found *f)
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < l->all->count; i++)
@@ -283,29 +283,29 @@ static int add_unreadable(const tkl__look *l, found *f)
     return rc;
 }
 
-int tkl__inbox_nothing(const tkl__look *l)
+int tkl__chat_inbox_nothing(const tkl__chat_look *l)
 {
     if (l->list_code != TKL_OK)
         return tkl__fail(l->list_code, "the list of chats: %s", tkl_strerror(l->list_code));
     for (size_t i = 0; i < l->all->count; i++) {
-        const tkl__place *p = l->all->items[i];
+        const tkl__chat_place *p = l->all->items[i];
         if (p->code != TKL_OK)
-            return tkl__fail(p->code, "chat " TKL_FMT ": %s", TKL_ARG(tkl__place_id(p)),
+            return tkl__fail(p->code, "chat " TKL_FMT ": %s", TKL_ARG(tkl__chat_place_id(p)),
                              tkl_strerror(p->code));
     }
     return tkl__no(TKL_EMPTY);
 }
 
 /* A list of chats needs the list; messages of known chats do without. */
-static int conclude(const tkl__look *l, found *f)
+static int conclude(const tkl__chat_look *l, found *f)
 {
     if (f->count == 0 && !(f->empty_too && l->list_code == TKL_OK))
-        return tkl__inbox_nothing(l);
+        return tkl__chat_inbox_nothing(l);
     return add_unreadable(l, f);
 }
 
 /* Hands it over, or frees it. */
-static int finish(const tkl__look *l, found *f, int rc, tkl_inbox_chats **chats)
+static int finish(const tkl__chat_look *l, found *f, int rc, tkl_inbox_chats **chats)
 {
     if (rc == TKL_OK)
         rc = conclude(l, f);
@@ -318,7 +318,7 @@ static int finish(const tkl__look *l, found *f, int rc, tkl_inbox_chats **chats)
     return rc;
 }
 
-int tkl__inbox_look(tkl__look *l, size_t which, bool empty_too, tkl_inbox_chats **chats)
+int tkl__chat_inbox_look(tkl__chat_look *l, size_t which, bool empty_too, tkl_inbox_chats **chats)
 {
     found *f = calloc(1, sizeof *f);
     if (!f)
@@ -330,9 +330,10 @@ int tkl__inbox_look(tkl__look *l, size_t which, bool empty_too, tkl_inbox_chats 
     return finish(l, f, rc, chats);
 }
 
-int tkl__inbox_notified(tkl__look *l, size_t which, tkl_bytes note, tkl_inbox_chats **chats)
+int tkl__chat_inbox_notified(tkl__chat_look *l, size_t which, tkl_bytes note,
+                             tkl_inbox_chats **chats)
 {
-    const tkl__place *p = l->all->items[which];
+    const tkl__chat_place *p = l->all->items[which];
     tkl_messages *messages;
     int rc = tkl__post_notified(&p->caught_up, note, &messages);
     if (rc != TKL_OK)
@@ -352,17 +353,17 @@ static int look_or_wait(tkl_inbox *inbox, size_t max, int64_t wait_ms, bool empt
 {
     tkl__args args;
     tkl__post any = {.members = true};
-    tkl__places all = take_known(inbox);
-    tkl__look l = {.inbox = inbox,
-                   .all = &all,
-                   .args = &args,
-                   .until = wait_ms > 0 ? tkl__deadline_ms(wait_ms) : TKL__FOREVER,
-                   .waiting = wait_ms != 0};
+    tkl__chat_places all = take_known(inbox);
+    tkl__chat_look l = {.inbox = inbox,
+                        .all = &all,
+                        .args = &args,
+                        .until = wait_ms > 0 ? tkl__deadline_ms(wait_ms) : TKL__FOREVER,
+                        .waiting = wait_ms != 0};
     tkl__args_init(&args);
     tkl__post_fetch_args(&any, member_of(inbox), max, &args);
     int rc = args.failed    ? tkl__nomem()
-             : wait_ms == 0 ? tkl__inbox_look(&l, TKL__ALL_PLACES, empty_too, chats)
-                            : tkl__inbox_await(&l, chats);
+             : wait_ms == 0 ? tkl__chat_inbox_look(&l, TKL__ALL_PLACES, empty_too, chats)
+                            : tkl__chat_inbox_await(&l, chats);
     bring_back(inbox, &all);
     tkl__args_free(&args);
     return rc;

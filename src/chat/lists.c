@@ -9,27 +9,28 @@
 #include "core/error.h"
 #include "core/plain.h"
 
-int tkl__chat_list(const tkl_client *client, tkl_bytes member, tkl__keys *list)
+int tkl__chat_list_key(const tkl_client *client, tkl_bytes member, tkl__keys *list)
 {
     static const char *const parts[] = {""};
     return tkl__keys_make(client, "chats", member, parts, 1, list);
 }
 
-int tkl__lists_open(tkl_client *client, tkl_bytes id, const tkl_bytes *members, size_t count,
-                    tkl__lists *lists)
+int tkl__chat_lists_open(tkl_client *client, tkl_bytes id, const tkl_bytes *members, size_t count,
+                         tkl__chat_lists *lists)
 {
-    *lists = (tkl__lists){.client = client, .id = id, .items = calloc(count, sizeof(tkl__list))};
+    *lists = (tkl__chat_lists){
+        .client = client, .id = id, .items = calloc(count, sizeof(tkl__chat_list))};
     int rc = lists->items ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        rc = tkl__chat_list(client, members[i], &lists->items[i].key);
+        rc = tkl__chat_list_key(client, members[i], &lists->items[i].key);
         lists->count += rc == TKL_OK;
     }
     if (rc != TKL_OK)
-        tkl__lists_close(lists);
+        tkl__chat_lists_close(lists);
     return rc;
 }
 
-void tkl__lists_close(tkl__lists *lists)
+void tkl__chat_lists_close(tkl__chat_lists *lists)
 {
     for (size_t i = 0; i < lists->count; i++)
         tkl__keys_free(&lists->items[i].key);
@@ -39,7 +40,7 @@ void tkl__lists_close(tkl__lists *lists)
 /* ---- Adding -------------------------------------------------------------- */
 
 /* The replies of chat/enlist. Returns the first failure; the others count all the same. */
-static int take_times(tkl__lists *lists, const tkl_reply *replies)
+static int take_times(tkl__chat_lists *lists, const tkl_reply *replies)
 {
     int rc = TKL_OK;
     for (size_t i = 0; i < lists->count; i++) {
@@ -56,7 +57,7 @@ static int take_times(tkl__lists *lists, const tkl_reply *replies)
     return rc;
 }
 
-int tkl__lists_add(tkl__lists *lists, int64_t deadline)
+int tkl__chat_lists_add(tkl__chat_lists *lists, int64_t deadline)
 {
     tkl_reply *replies = NULL;
     tkl__args args;
@@ -84,7 +85,7 @@ int tkl__lists_add(tkl__lists *lists, int64_t deadline)
     return rc == TKL_OK ? taken : rc;
 }
 
-int64_t tkl__lists_earliest(const tkl__lists *lists)
+int64_t tkl__chat_lists_earliest(const tkl__chat_lists *lists)
 {
     int64_t earliest = INT64_MAX;
     for (size_t i = 0; i < lists->count; i++)
@@ -104,10 +105,10 @@ static void run_on_list(tkl_client *client, const tkl__script *script, const tkl
     tkl_reply_free(reply);
 }
 
-void tkl__lists_undo(tkl__lists *lists, int64_t deadline)
+void tkl__chat_lists_undo(tkl__chat_lists *lists, int64_t deadline)
 {
     for (size_t i = 0; i < lists->count; i++) {
-        const tkl__list *list = &lists->items[i];
+        const tkl__chat_list *list = &lists->items[i];
         tkl__args args;
         if (!list->added)
             continue;
@@ -118,8 +119,8 @@ void tkl__lists_undo(tkl__lists *lists, int64_t deadline)
     }
 }
 
-int tkl__list_time(tkl_client *client, const tkl__keys *list, tkl_bytes id, int64_t deadline,
-                   tkl_reply **time)
+int tkl__chat_list_time(tkl_client *client, const tkl__keys *list, tkl_bytes id, int64_t deadline,
+                        tkl_reply **time)
 {
     tkl__args words;
     tkl__args_init(&words);
@@ -131,8 +132,8 @@ int tkl__list_time(tkl_client *client, const tkl__keys *list, tkl_bytes id, int6
     return rc;
 }
 
-void tkl__list_remove(tkl_client *client, const tkl__keys *list, tkl_bytes id,
-                      const tkl_reply *time, int64_t deadline)
+void tkl__chat_list_remove(tkl_client *client, const tkl__keys *list, tkl_bytes id,
+                           const tkl_reply *time, int64_t deadline)
 {
     tkl__args args;
     if (tkl_reply_bytes(time).len == 0)

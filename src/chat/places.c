@@ -8,12 +8,12 @@
 #include "chat/inbox.h"
 #include "core/error.h"
 
-tkl_bytes tkl__place_id(const tkl__place *p)
+tkl_bytes tkl__chat_place_id(const tkl__chat_place *p)
 {
     return (tkl_bytes){p->id, p->id_len};
 }
 
-char *tkl__copy_of(tkl_bytes bytes)
+char *tkl__chat_copy_of(tkl_bytes bytes)
 {
     char *copy = malloc(bytes.len + 1);
     if (!copy)
@@ -24,7 +24,7 @@ char *tkl__copy_of(tkl_bytes bytes)
     return copy;
 }
 
-static void free_place(tkl__place *p)
+static void free_place(tkl__chat_place *p)
 {
     tkl__unlisten(&p->ear.waiter);
     tkl__post_close(&p->post);
@@ -32,17 +32,17 @@ static void free_place(tkl__place *p)
     free(p);
 }
 
-void tkl__places_free(tkl__places *all)
+void tkl__chat_places_free(tkl__chat_places *all)
 {
     for (size_t i = 0; i < all->count; i++)
         free_place(all->items[i]);
     free(all->items);
 }
 
-static int add_place(const tkl_inbox *inbox, tkl__places *all, tkl_bytes id)
+static int add_place(const tkl_inbox *inbox, tkl__chat_places *all, tkl_bytes id)
 {
-    tkl__place **items = realloc(all->items, (all->count + 1) * sizeof *items);
-    tkl__place *p = calloc(1, sizeof *p);
+    tkl__chat_place **items = realloc(all->items, (all->count + 1) * sizeof *items);
+    tkl__chat_place *p = calloc(1, sizeof *p);
     if (items)
         all->items = items;
     if (!items || !p) {
@@ -50,7 +50,7 @@ static int add_place(const tkl_inbox *inbox, tkl__places *all, tkl_bytes id)
         return tkl__nomem();
     }
     int rc = tkl__chat_post(inbox->client, id, inbox->timeout_ms, &p->post);
-    p->id = rc == TKL_OK ? tkl__copy_of(id) : NULL;
+    p->id = rc == TKL_OK ? tkl__chat_copy_of(id) : NULL;
     p->id_len = id.len;
     if (p->id) {
         items[all->count++] = p;
@@ -63,21 +63,21 @@ static int add_place(const tkl_inbox *inbox, tkl__places *all, tkl_bytes id)
 
 static int by_id(const void *a, const void *b)
 {
-    const tkl__place *x = *(tkl__place *const *)a, *y = *(tkl__place *const *)b;
+    const tkl__chat_place *x = *(tkl__chat_place *const *)a, *y = *(tkl__chat_place *const *)b;
     int order = memcmp(x->id, y->id, x->id_len < y->id_len ? x->id_len : y->id_len);
     return order ? order : (x->id_len > y->id_len) - (x->id_len < y->id_len);
 }
 
 /* Among the first `count`, which are sorted. */
-static tkl__place *find_place(const tkl__places *all, size_t count, tkl_bytes id)
+static tkl__chat_place *find_place(const tkl__chat_places *all, size_t count, tkl_bytes id)
 {
-    tkl__place key = {.id = (char *)(uintptr_t)id.data, .id_len = id.len}, *wanted = &key;
-    tkl__place **found =
+    tkl__chat_place key = {.id = (char *)(uintptr_t)id.data, .id_len = id.len}, *wanted = &key;
+    tkl__chat_place **found =
         count > 0 ? bsearch(&wanted, all->items, count, sizeof *all->items, by_id) : NULL;
     return found ? *found : NULL;
 }
 
-void tkl__places_drop_unlisted(tkl__places *all)
+void tkl__chat_places_drop_unlisted(tkl__chat_places *all)
 {
     size_t kept = 0;
     for (size_t i = 0; i < all->count; i++)
@@ -89,7 +89,7 @@ void tkl__places_drop_unlisted(tkl__places *all)
 }
 
 /* {now, {chat, time, chat, time ...}} */
-int tkl__places_update(const tkl_inbox *inbox, const tkl_reply *list, tkl__places *all)
+int tkl__chat_places_update(const tkl_inbox *inbox, const tkl_reply *list, tkl__chat_places *all)
 {
     const tkl_reply *entries = tkl_reply_at(list, 1);
     size_t sorted = all->count;
@@ -101,7 +101,7 @@ int tkl__places_update(const tkl_inbox *inbox, const tkl_reply *list, tkl__place
         all->items[i]->listed = false;
     for (size_t i = 0; rc == TKL_OK && i + 1 < tkl_reply_count(entries); i += 2) {
         tkl_bytes id = tkl_reply_bytes(tkl_reply_at(entries, i));
-        tkl__place *p = find_place(all, sorted, id);
+        tkl__chat_place *p = find_place(all, sorted, id);
         if (!p)
             rc = add_place(inbox, all, id);
         if (rc == TKL_OK) {

@@ -20,7 +20,7 @@ static int64_t between(int64_t least, int64_t number, int64_t most)
 }
 
 /* Its position may be newer than the view. */
-static tkl_chat_member member_of(const tkl__view *view, size_t index)
+static tkl_chat_member member_of(const tkl__post_view *view, size_t index)
 {
     int64_t acked =
         between(0, tkl_reply_int(tkl_reply_at(view->readers, 2 * index + 1)), view->last);
@@ -33,7 +33,7 @@ static tkl_chat_member member_of(const tkl__view *view, size_t index)
     };
 }
 
-static shown *make_shown(const tkl__view *view)
+static shown *make_shown(const tkl__post_view *view)
 {
     size_t count = tkl_reply_count(view->readers) / 2;
     shown *s = calloc(1, sizeof *s + count * sizeof *s->members);
@@ -72,7 +72,7 @@ static int ask_for_members(const tkl_chat *chat, tkl_reply **readers)
 
 int tkl_chat_show(tkl_chat *chat, tkl_chat_info **info)
 {
-    tkl__view view;
+    tkl__post_view view;
     tkl_reply *reply, *readers = NULL;
     *info = NULL;
     int rc = tkl__post_show(&chat->post, &view, &reply);

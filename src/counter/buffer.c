@@ -33,7 +33,7 @@ struct tkl_counter_buffer {
 
     tkl__kept kept;
     int64_t sending; /* by the keeper */
-    tkl__count count;
+    tkl__counter_count count;
 };
 
 /* ---- Sending ------------------------------------------------------------- */
@@ -71,7 +71,7 @@ static int send_pending(tkl_counter_buffer *b)
     tkl_client *client = b->counter->client;
     int rc = TKL_OK;
     for (int64_t amount; rc == TKL_OK && (amount = take(b)) != 0;) {
-        tkl__count count;
+        tkl__counter_count count;
         tkl_reply *reply = NULL;
         tkl__invocation call = tkl__counter_call(b->counter, amount, &count);
         rc = tkl__run(client, &call, tkl__deadline(client, b->counter->timeout_ms), &reply);

@@ -123,7 +123,8 @@ void tkl_counter_close(tkl_counter *counter)
 
 /* ---- Counting ------------------------------------------------------------ */
 
-tkl__invocation tkl__counter_call(const tkl_counter *counter, int64_t amount, tkl__count *count)
+tkl__invocation tkl__counter_call(const tkl_counter *counter, int64_t amount,
+                                  tkl__counter_count *count)
 {
     snprintf(count->amount, sizeof count->amount, "%" PRId64, amount);
     count->args[0] = tkl_str(count->amount);
@@ -156,7 +157,7 @@ static int check_amount(int64_t amount)
 
 int tkl_counter_add(tkl_counter *counter, int64_t amount)
 {
-    tkl__count count;
+    tkl__counter_count count;
     tkl_reply *reply = NULL;
     int rc = check_amount(amount);
     if (rc != TKL_OK)
@@ -176,7 +177,7 @@ int tkl_counter_add(tkl_counter *counter, int64_t amount)
 /* Adds to several counters on their way. */
 typedef struct trip {
     tkl__invocation *calls; /* of the items that can be sent */
-    tkl__count *counts;
+    tkl__counter_count *counts;
     size_t sent;
 } trip;
 

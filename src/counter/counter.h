@@ -24,13 +24,14 @@ struct tkl_counter {
 };
 
 /* One counter/add on its way. */
-typedef struct tkl__count {
+typedef struct tkl__counter_count {
     char amount[TKL__AMOUNT_SIZE];
     tkl_bytes args[3 + TKL_COUNTER_PRECISIONS_MAX];
-} tkl__count;
+} tkl__counter_count;
 
 /* The call must not outlive `count` and the counter. */
-tkl__invocation tkl__counter_call(const tkl_counter *counter, int64_t amount, tkl__count *count);
+tkl__invocation tkl__counter_call(const tkl_counter *counter, int64_t amount,
+                                  tkl__counter_count *count);
 /* What its reply means. */
 int tkl__counter_result(const tkl_reply *reply);
 

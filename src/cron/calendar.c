@@ -13,7 +13,7 @@ int64_t tkl__cron_floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-int64_t tkl__cron_days_of(tkl__date date)
+int64_t tkl__cron_days_of(tkl__cron_date date)
 {
     int64_t year = date.year - (date.month <= 2);
     int64_t era = tkl__cron_floor_div(year, 400);
@@ -23,7 +23,7 @@ int64_t tkl__cron_days_of(tkl__date date)
     return era * ERA_DAYS + of_era * 365 + of_era / 4 - of_era / 100 + of_year - EPOCH_DAYS;
 }
 
-tkl__date tkl__cron_date_of(int64_t days)
+tkl__cron_date tkl__cron_date_of(int64_t days)
 {
     int64_t era = tkl__cron_floor_div(days + EPOCH_DAYS, ERA_DAYS);
     int64_t day = days + EPOCH_DAYS - era * ERA_DAYS; /* of the era */
@@ -32,9 +32,9 @@ tkl__date tkl__cron_date_of(int64_t days)
     int64_t of_year = day - (365 * year + year / 4 - year / 100);
     int64_t from_march = (5 * of_year + 2) / 153;
     int month = (int)(from_march < 10 ? from_march + 3 : from_march - 9);
-    return (tkl__date){.year = year + era * 400 + (month <= 2),
-                       .month = month,
-                       .day = (int)(of_year - (153 * from_march + 2) / 5 + 1)};
+    return (tkl__cron_date){.year = year + era * 400 + (month <= 2),
+                            .month = month,
+                            .day = (int)(of_year - (153 * from_march + 2) / 5 + 1)};
 }
 
 int tkl__cron_weekday_of(int64_t days)

@@ -10,14 +10,14 @@
 
 #define TKL__DAY_S 86400
 
-typedef struct tkl__date {
+typedef struct tkl__cron_date {
     int64_t year;
     int month; /* 1 to 12 */
     int day;   /* 1 to 31 */
-} tkl__date;
+} tkl__cron_date;
 
-int64_t tkl__cron_days_of(tkl__date date);
-tkl__date tkl__cron_date_of(int64_t days);
+int64_t tkl__cron_days_of(tkl__cron_date date);
+tkl__cron_date tkl__cron_date_of(int64_t days);
 int tkl__cron_weekday_of(int64_t days); /* 0: Sunday */
 bool tkl__cron_leap(int64_t year);
 int tkl__cron_month_days(int64_t year, int month);

@@ -66,13 +66,13 @@ static bool day_matches(const tkl__cron *cron, int day, int weekday)
 /* The first day that matches, from `days` on. */
 static int64_t first_day(const tkl__cron *cron, int64_t days)
 {
-    tkl__date date = tkl__cron_date_of(days);
+    tkl__cron_date date = tkl__cron_date_of(days);
     for (;;) {
         if (cron->months >> date.month & 1)
             for (; date.day <= tkl__cron_month_days(date.year, date.month); date.day++, days++)
                 if (day_matches(cron, date.day, tkl__cron_weekday_of(days)))
                     return days;
-        date = (tkl__date){date.year + (date.month == 12), date.month % 12 + 1, 1};
+        date = (tkl__cron_date){date.year + (date.month == 12), date.month % 12 + 1, 1};
         days = tkl__cron_days_of(date);
     }
 }
@@ -135,7 +135,7 @@ static int64_t in_stretch(search *s)
     return local < last ? local - s->offset : NEVER;
 }
 
-int tkl__cron_next(const tkl__cron *cron, const tkl__zone *zone, int64_t after, int64_t *next)
+int tkl__cron_next(const tkl__cron *cron, const tkl__cron_zone *zone, int64_t after, int64_t *next)
 {
     search s = {.cron = cron, .after = after, .start = after - LOOK_BACK_S, .from = INT64_MAX};
     for (bool first = true; s.start < after + AHEAD_S; s.start = s.end, first = false) {
@@ -156,7 +156,7 @@ int tkl__cron_next(const tkl__cron *cron, const tkl__zone *zone, int64_t after, 
 int tkl_cron_next(const char *cron, const char *zone, int64_t after_ms, int64_t *next_ms)
 {
     tkl__cron parsed;
-    tkl__zone *opened;
+    tkl__cron_zone *opened;
     int64_t after = tkl__cron_floor_div(after_ms, 1000), next = 0;
     *next_ms = 0;
     int rc = tkl__cron_parse(cron, &parsed);

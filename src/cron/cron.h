@@ -22,6 +22,6 @@ int tkl__cron_parse(const char *text, tkl__cron *cron);
 
 /* The first time after `after`, in seconds of Unix time. TKL_EINVAL when there is none within half
  * a century, which only a strange zone can bring about. */
-int tkl__cron_next(const tkl__cron *cron, const tkl__zone *zone, int64_t after, int64_t *next);
+int tkl__cron_next(const tkl__cron *cron, const tkl__cron_zone *zone, int64_t after, int64_t *next);
 
 #endif

@@ -64,9 +64,9 @@ static bool span(cursor *c, int hours_max, int64_t *seconds)
     return true;
 }
 
-static bool turn(cursor *c, tkl__turn *t)
+static bool turn(cursor *c, tkl__cron_turn *t)
 {
-    *t = (tkl__turn){.kind = skip(c, 'M') ? 'M' : skip(c, 'J') ? 'J' : 'n', .time = 2 * 3600};
+    *t = (tkl__cron_turn){.kind = skip(c, 'M') ? 'M' : skip(c, 'J') ? 'J' : 'n', .time = 2 * 3600};
     bool good;
     if (t->kind == 'M')
         good = number(c, 1, 12, &t->month) && skip(c, '.') && number(c, 1, 5, &t->week) &&
@@ -76,10 +76,10 @@ static bool turn(cursor *c, tkl__turn *t)
     return good && (!skip(c, '/') || span(c, 167, &t->time));
 }
 
-bool tkl__cron_rule_parse(tkl_bytes text, tkl__rule *rule)
+bool tkl__cron_rule_parse(tkl_bytes text, tkl__cron_rule *rule)
 {
     cursor c = {text.data, text.data + text.len};
-    *rule = (tkl__rule){0};
+    *rule = (tkl__cron_rule){0};
     if (!name(&c) || !span(&c, 24, &rule->standard))
         return false;
     rule->standard = -rule->standard; /* POSIX counts to the west */
@@ -101,18 +101,18 @@ bool tkl__cron_rule_parse(tkl_bytes text, tkl__rule *rule)
 
 /* ---- Using --------------------------------------------------------------- */
 
-static int64_t nth_weekday(int64_t year, const tkl__turn *t)
+static int64_t nth_weekday(int64_t year, const tkl__cron_turn *t)
 {
-    int64_t first = tkl__cron_days_of((tkl__date){year, t->month, 1});
+    int64_t first = tkl__cron_days_of((tkl__cron_date){year, t->month, 1});
     int day = (t->day - tkl__cron_weekday_of(first) + 7) % 7 + (t->week - 1) * 7;
     return first + (day < tkl__cron_month_days(year, t->month) ? day : day - 7); /* 5: the last */
 }
 
-static int64_t day_of(int64_t year, const tkl__turn *t)
+static int64_t day_of(int64_t year, const tkl__cron_turn *t)
 {
     if (t->kind == 'M')
         return nth_weekday(year, t);
-    int64_t january = tkl__cron_days_of((tkl__date){year, 1, 1});
+    int64_t january = tkl__cron_days_of((tkl__cron_date){year, 1, 1});
     if (t->kind == 'n')
         return january + t->day;
     return january + t->day - 1 + (t->day >= 60 && tkl__cron_leap(year));
@@ -124,7 +124,7 @@ typedef struct change {
 } change;
 
 /* A turn is told in the time that is left behind. */
-static change change_of(int64_t year, const tkl__turn *t, int64_t before, int64_t after)
+static change change_of(int64_t year, const tkl__cron_turn *t, int64_t before, int64_t after)
 {
     return (change){day_of(year, t) * TKL__DAY_S + t->time - before, after};
 }
@@ -142,7 +142,7 @@ static void insert(change *list, int count, change new)
  * end and the next begin coincide (summer time all the year) the begin is put last and counts. */
 #define YEARS 2
 
-int64_t tkl__cron_rule_offset(const tkl__rule *rule, int64_t at, int64_t *until)
+int64_t tkl__cron_rule_offset(const tkl__cron_rule *rule, int64_t at, int64_t *until)
 {
     change list[2 * (2 * YEARS + 1)];
     int count = 0, i = 0;

@@ -29,16 +29,16 @@
 #define HEADER_SIZE 44
 #define TYPE_SIZE   6 /* offset, summer time or not, name */
 
-struct tkl__zone {
+struct tkl__cron_zone {
     int64_t before;  /* offset before the first change */
     size_t count;    /* of changes */
     int64_t *at;     /* when */
     int32_t *offset; /* and from then on what */
     bool ruled;      /* behind the last the rule counts, else the last offset stays */
-    tkl__rule rule;
+    tkl__cron_rule rule;
 };
 
-void tkl__cron_zone_close(tkl__zone *zone)
+void tkl__cron_zone_close(tkl__cron_zone *zone)
 {
     if (!zone)
         return;
@@ -104,7 +104,7 @@ static bool offset_of(const header *h, const char *types, uint64_t type, int32_t
     return *offset >= -TKL__OFFSET_MAX && *offset <= TKL__OFFSET_MAX;
 }
 
-static bool read_changes(const header *h, const char *body, tkl__zone *zone)
+static bool read_changes(const header *h, const char *body, tkl__cron_zone *zone)
 {
     const char *kinds = body + h->changes * 8, *types = kinds + h->changes;
     int32_t before;
@@ -122,7 +122,7 @@ static bool read_changes(const header *h, const char *body, tkl__zone *zone)
 }
 
 /* "\nCET-1CEST,M3.5.0,M10.5.0/3\n"; an empty line is no rule. */
-static bool read_rule(tkl_bytes footer, tkl__zone *zone)
+static bool read_rule(tkl_bytes footer, tkl__cron_zone *zone)
 {
     if (footer.len < 2 || footer.data[0] != '\n')
         return false;
@@ -139,7 +139,7 @@ static int damaged(void)
     return tkl__fail(TKL_EINVAL, "the file is no time zone, or damaged");
 }
 
-static int read_body(const header *h, tkl_bytes rest, tkl__zone *zone)
+static int read_body(const header *h, tkl_bytes rest, tkl__cron_zone *zone)
 {
     const char *body = rest.data;
     if (h->leaps)
@@ -153,14 +153,14 @@ static int read_body(const header *h, tkl_bytes rest, tkl__zone *zone)
     return read_changes(h, body, zone) && read_rule(rest, zone) ? TKL_OK : damaged();
 }
 
-int tkl__cron_zone_parse(tkl_bytes file, tkl__zone **zone)
+int tkl__cron_zone_parse(tkl_bytes file, tkl__cron_zone **zone)
 {
     header h;
     *zone = NULL;
     if (!take_header(&file, &h) || h.version < '2' || !skip(&file, body_size(&h, 4)) ||
         !take_header(&file, &h))
         return damaged();
-    tkl__zone *made = calloc(1, sizeof *made);
+    tkl__cron_zone *made = calloc(1, sizeof *made);
     int rc = made ? read_body(&h, file, made) : tkl__nomem();
     if (rc == TKL_OK)
         *zone = made;
@@ -203,7 +203,7 @@ static int read_file(const char *path, char **data, size_t *len)
     return rc;
 }
 
-static int open_in(const char *directory, const char *name, tkl__zone **zone)
+static int open_in(const char *directory, const char *name, tkl__cron_zone **zone)
 {
     char path[4096], *data;
     size_t len;
@@ -217,7 +217,7 @@ static int open_in(const char *directory, const char *name, tkl__zone **zone)
     return rc;
 }
 
-int tkl__cron_zone_open(const char *name, tkl__zone **zone)
+int tkl__cron_zone_open(const char *name, tkl__cron_zone **zone)
 {
     *zone = NULL;
     if (!name || strcmp(name, "UTC") == 0) /* also where there is no database */
@@ -232,7 +232,7 @@ int tkl__cron_zone_open(const char *name, tkl__zone **zone)
 /* ---- Using --------------------------------------------------------------- */
 
 /* How many changes there were until then. */
-static size_t changes_until(const tkl__zone *zone, int64_t at)
+static size_t changes_until(const tkl__cron_zone *zone, int64_t at)
 {
     size_t low = 0, high = zone->count;
     while (low < high) {
@@ -245,7 +245,7 @@ static size_t changes_until(const tkl__zone *zone, int64_t at)
     return low;
 }
 
-int64_t tkl__cron_zone_offset(const tkl__zone *zone, int64_t at, int64_t *until)
+int64_t tkl__cron_zone_offset(const tkl__cron_zone *zone, int64_t at, int64_t *until)
 {
     size_t passed = changes_until(zone, at);
     *until = passed < zone->count ? zone->at[passed] : INT64_MAX;

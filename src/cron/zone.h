@@ -7,18 +7,18 @@
 
 #include <tackle/common.h>
 
-typedef struct tkl__zone tkl__zone;
+typedef struct tkl__cron_zone tkl__cron_zone;
 
 /* The zone of that name ("Europe/Berlin"; NULL: UTC) as the system's database has it now.
  * TKL_EINVAL: there is none, or its file is damaged. */
-int tkl__cron_zone_open(const char *name, tkl__zone **zone);
+int tkl__cron_zone_open(const char *name, tkl__cron_zone **zone);
 /* The same from the content of its file. */
-int tkl__cron_zone_parse(tkl_bytes file, tkl__zone **zone);
-void tkl__cron_zone_close(tkl__zone *zone); /* NULL is fine */
+int tkl__cron_zone_parse(tkl_bytes file, tkl__cron_zone **zone);
+void tkl__cron_zone_close(tkl__cron_zone *zone); /* NULL is fine */
 
 /* What is added to Unix time `at` to get local time, and until when (not included; INT64_MAX: for
  * ever). */
-int64_t tkl__cron_zone_offset(const tkl__zone *zone, int64_t at, int64_t *until);
+int64_t tkl__cron_zone_offset(const tkl__cron_zone *zone, int64_t at, int64_t *until);
 
 /* No offset is larger. */
 #define TKL__OFFSET_MAX (26 * 3600)
@@ -26,21 +26,21 @@ int64_t tkl__cron_zone_offset(const tkl__zone *zone, int64_t at, int64_t *until)
 /* ---- The rule for the years to come -------------------------------------- */
 
 /* A day of the year and a time of it: "M3.5.0/2". */
-typedef struct tkl__turn {
+typedef struct tkl__cron_turn {
     char kind;            /* 'M': by weekday, 'J': February 29 is not counted, 'n': it is */
     int month, week, day; /* of 'M'; else the day of the year: from 1 for 'J', from 0 for 'n' */
     int64_t time;         /* seconds since midnight; may be negative or beyond the day */
-} tkl__turn;
+} tkl__cron_turn;
 
 /* "CET-1CEST,M3.5.0,M10.5.0/3" */
-typedef struct tkl__rule {
-    int64_t standard, summer; /* offsets, the same when clocks are not changed */
-    bool turns;               /* clocks are changed */
-    tkl__turn begin, end;     /* of summer time */
-} tkl__rule;
+typedef struct tkl__cron_rule {
+    int64_t standard, summer;  /* offsets, the same when clocks are not changed */
+    bool turns;                /* clocks are changed */
+    tkl__cron_turn begin, end; /* of summer time */
+} tkl__cron_rule;
 
 /* False when the text is no such rule. */
-bool tkl__cron_rule_parse(tkl_bytes text, tkl__rule *rule);
-int64_t tkl__cron_rule_offset(const tkl__rule *rule, int64_t at, int64_t *until);
+bool tkl__cron_rule_parse(tkl_bytes text, tkl__cron_rule *rule);
+int64_t tkl__cron_rule_offset(const tkl__cron_rule *rule, int64_t at, int64_t *until);
 
 #endif

@@ -24,14 +24,15 @@ static int64_t number_or_none(const tkl_reply *reply)
     return tkl_reply_bytes(reply).len > 0 ? tkl_reply_int(reply) : TKL_NONE;
 }
 
-static void note_size(tkl__incoming *in, bool complete, const tkl_reply *size, const tkl_reply *sum)
+static void note_size(tkl__files_incoming *in, bool complete, const tkl_reply *size,
+                      const tkl_reply *sum)
 {
     in->complete = complete;
     in->size = number_or_none(size);
     snprintf(in->sum, sizeof in->sum, "%s", tkl_reply_str(sum));
 }
 
-void tkl__incoming_update(tkl__incoming *in, const tkl_reply *fields)
+void tkl__files_incoming_update(tkl__files_incoming *in, const tkl_reply *fields)
 {
     in->sent = in->hinted = tkl__files_chunks(tkl_reply_at(fields, SENT));
     in->freed = tkl__files_chunks(tkl_reply_at(fields, FREED));
@@ -51,10 +52,10 @@ static bool copy_bytes(const tkl_reply *reply, tkl_bytes *copy)
     return true;
 }
 
-tkl__incoming *tkl__incoming_new(tkl__receiving *receiving, const char *token,
-                                 const tkl_reply *fields)
+tkl__files_incoming *tkl__files_incoming_new(tkl__files_receiving *receiving, const char *token,
+                                             const tkl_reply *fields)
 {
-    tkl__incoming *in = calloc(1, sizeof *in);
+    tkl__files_incoming *in = calloc(1, sizeof *in);
     if (!in)
         return NULL;
     in->receiving = receiving;
@@ -66,20 +67,20 @@ tkl__incoming *tkl__incoming_new(tkl__receiving *receiving, const char *token,
     in->mode = (int)(tkl_reply_int(tkl_reply_at(fields, MODE)) & 0777);
     in->small = !tkl_reply_is_nil(tkl_reply_at(fields, DATA));
     in->hash = tkl__files_hash_new();
-    tkl__incoming_update(in, fields);
+    tkl__files_incoming_update(in, fields);
     if (!in->hash || !copy_bytes(tkl_reply_at(fields, NAME), &in->name) ||
         !copy_bytes(tkl_reply_at(fields, DATA), &in->data)) {
-        tkl__incoming_free(in);
+        tkl__files_incoming_free(in);
         return NULL;
     }
     return in;
 }
 
-void tkl__incoming_free(tkl__incoming *in)
+void tkl__files_incoming_free(tkl__files_incoming *in)
 {
     if (!in)
         return;
-    tkl__partial_close(in);
+    tkl__files_partial_close(in);
     tkl__files_unpack_free(in->unpacker);
     if (in->lines.on_line)
         tkl__files_lines_free(&in->lines);
@@ -91,9 +92,9 @@ void tkl__incoming_free(tkl__incoming *in)
 
 /* ---- Reports ------------------------------------------------------------- */
 
-static void tell_progress(tkl__incoming *in, int64_t added)
+static void tell_progress(tkl__files_incoming *in, int64_t added)
 {
-    tkl__receiving *r = in->receiving;
+    tkl__files_receiving *r = in->receiving;
     int64_t done = in->position * in->chunk;
     r->progress.name = in->name;
     r->progress.file_bytes = in->size;
@@ -105,9 +106,9 @@ static void tell_progress(tkl__incoming *in, int64_t added)
 }
 
 /* `rc`: what became of it; its text is the calling thread's. */
-static void tell_outcome(tkl__incoming *in, int rc, const char *path)
+static void tell_outcome(tkl__files_incoming *in, int rc, const char *path)
 {
-    tkl__receiving *r = in->receiving;
+    tkl__files_receiving *r = in->receiving;
     tkl_files_outcome outcome = {.name = in->name,
                                  .path = path,
                                  .size = in->size,
@@ -139,32 +140,32 @@ static int explain(int rc)
 }
 
 /* Tells the server, which then has nothing of this file for us any more. */
-static int report(tkl__incoming *in, const char *reason)
+static int report(tkl__files_incoming *in, const char *reason)
 {
-    tkl__receiving *r = in->receiving;
+    tkl__files_receiving *r = in->receiving;
     const char *token = in->token.text;
     return explain(tkl__files_done(r->files, r->as, r->holder.text, reason, &token, 1));
 }
 
 /* The file is of no use, because of `rc` and its text. */
-static int fail(tkl__incoming *in, int rc, const char *path)
+static int fail(tkl__files_incoming *in, int rc, const char *path)
 {
     char reason[200];
     snprintf(reason, sizeof reason, "%s", *tkl_errmsg() ? tkl_errmsg() : tkl_strerror(rc));
     int reported = report(in, reason);
     if (reported != TKL_OK)
         return reported;
-    tkl__partial_close(in);
-    tkl__partial_remove(in);
+    tkl__files_partial_close(in);
+    tkl__files_partial_remove(in);
     tkl__fail(rc, "%s", reason);
     tell_outcome(in, rc, path);
     return TKL_OK;
 }
 
-int tkl__incoming_given_up(tkl__incoming *in)
+int tkl__files_incoming_given_up(tkl__files_incoming *in)
 {
-    tkl__partial_close(in);
-    tkl__partial_remove(in);
+    tkl__files_partial_close(in);
+    tkl__files_partial_remove(in);
     tkl__fail(TKL_CONFLICT, "its sender gave it up");
     tell_outcome(in, TKL_CONFLICT, "");
     return TKL_OK;
@@ -172,7 +173,7 @@ int tkl__incoming_given_up(tkl__incoming *in)
 
 /* ---- The end of a file --------------------------------------------------- */
 
-static int verify(const tkl__incoming *in, const tkl__files_sum *sum)
+static int verify(const tkl__files_incoming *in, const tkl__files_sum *sum)
 {
     return strcmp(sum->text, in->sum) == 0
                ? TKL_OK
@@ -180,14 +181,14 @@ static int verify(const tkl__incoming *in, const tkl__files_sum *sum)
 }
 
 /* The callback wants no more: what it took is noted. */
-static int stopped(tkl__incoming *in)
+static int stopped(tkl__files_incoming *in)
 {
-    int saved = tkl__partial_save_lines(in);
+    int saved = tkl__files_partial_save_lines(in);
     return saved == TKL_OK ? tkl__fail(TKL_EINTR, "the callback for lines ended the call") : saved;
 }
 
 /* The last line, and whether the gzip data were whole. */
-static int end_lines(tkl__incoming *in)
+static int end_lines(tkl__files_incoming *in)
 {
     int rc = TKL_OK;
     if (*in->unpack_error)
@@ -200,26 +201,26 @@ static int end_lines(tkl__incoming *in)
     if (rc == TKL_EINTR)
         return stopped(in);
     if (rc == TKL_OK)
-        rc = tkl__partial_flush_lines(in);
+        rc = tkl__files_partial_flush_lines(in);
     return rc == TKL_OK && early ? tkl__fail(TKL_EDAMAGED, "the gzip data end early") : rc;
 }
 
 /* Delivers it; what cannot be unpacked is put in place as it came. */
-static int deliver(tkl__incoming *in, char *path, size_t size)
+static int deliver(tkl__files_incoming *in, char *path, size_t size)
 {
     const tkl_files_receive_options *options = &in->receiving->options;
     int rc = options->on_line  ? end_lines(in)
-             : options->unpack ? tkl__partial_unpack(in, path, size)
-                               : tkl__partial_place(in, path, size);
+             : options->unpack ? tkl__files_partial_unpack(in, path, size)
+                               : tkl__files_partial_place(in, path, size);
     if (rc != TKL_EDAMAGED)
         return rc;
     char message[128];
     snprintf(message, sizeof message, "%s", tkl_errmsg());
-    rc = tkl__partial_place(in, path, size);
+    rc = tkl__files_partial_place(in, path, size);
     return rc == TKL_OK ? tkl__fail(TKL_EDAMAGED, "%s", message) : rc;
 }
 
-static int finish(tkl__incoming *in)
+static int finish(tkl__files_incoming *in)
 {
     char path[PATH_MAX + TKL_FILES_SAFE_SIZE] = "";
     tkl__files_sum sum = tkl__files_hash_sum(in->hash);
@@ -232,19 +233,19 @@ static int finish(tkl__incoming *in)
         rc = report(in, "");
     if (rc != TKL_OK)
         return rc;
-    tkl__partial_close(in);
-    tkl__partial_remove(in);
+    tkl__files_partial_close(in);
+    tkl__files_partial_remove(in);
     tell_outcome(in, TKL_OK, path);
     return TKL_OK;
 }
 
 /* ---- Chunks -------------------------------------------------------------- */
 
-static void ack_ask(const tkl__incoming *in, tkl__files_ask *ask)
+static void ack_ask(const tkl__files_incoming *in, tkl__files_ask *ask)
 {
     static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_BYTES,
                                             TKL__FILES_HOLDERS, TKL__FILES_ROOM};
-    const tkl__receiving *r = in->receiving;
+    const tkl__files_receiving *r = in->receiving;
     int64_t named = in->position < in->freed + NAMED ? in->position : in->freed + NAMED;
     tkl__files_ask_init(ask, r->files);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -258,7 +259,7 @@ static void ack_ask(const tkl__incoming *in, tkl__files_ask *ask)
     tkl__args_int(&ask->args, in->freed);
 }
 
-static int write_chunk(tkl__incoming *in, const tkl_reply *reply)
+static int write_chunk(tkl__files_incoming *in, const tkl_reply *reply)
 {
     tkl_bytes data = tkl_reply_bytes(reply);
     bool last = in->complete && in->position == in->sent - 1;
@@ -267,18 +268,18 @@ static int write_chunk(tkl__incoming *in, const tkl_reply *reply)
         return tkl__fail(TKL_EDAMAGED, "part of it is not on the server any more");
     if ((int64_t)data.len != wanted)
         return tkl__fail(TKL_EDAMAGED, "a part of it has the wrong size");
-    int rc = tkl__partial_write(in, data);
+    int rc = tkl__files_partial_write(in, data);
     if (rc != TKL_OK)
         return rc;
     tkl__files_hash_add(in->hash, data.data, data.len);
     in->position++;
     tell_progress(in, (int64_t)data.len);
-    rc = tkl__partial_feed(in, data);
+    rc = tkl__files_partial_feed(in, data);
     return rc == TKL_EINTR ? stopped(in) : rc;
 }
 
 /* What the acknowledgement says of the file. */
-static void note_ack(tkl__incoming *in, const tkl_reply *reply, int64_t *lowest)
+static void note_ack(tkl__files_incoming *in, const tkl_reply *reply, int64_t *lowest)
 {
     in->sent = in->hinted = tkl__files_chunks(tkl_reply_at(reply, 1));
     in->freed = tkl__files_chunks(tkl_reply_at(reply, 3));
@@ -289,7 +290,7 @@ static void note_ack(tkl__incoming *in, const tkl_reply *reply, int64_t *lowest)
 
 /* Notes what is new, and writes what has come. A chunk may be missing that the server does not
  * claim to have any more: it was restarted with older data. */
-static int take_window(tkl__incoming *in, const tkl_reply *replies, size_t count)
+static int take_window(tkl__files_incoming *in, const tkl_reply *replies, size_t count)
 {
     int64_t lowest, acked = in->position;
     int rc = TKL_OK;
@@ -297,9 +298,9 @@ static int take_window(tkl__incoming *in, const tkl_reply *replies, size_t count
     for (size_t i = 0; rc == TKL_OK && i < count && in->position < in->sent; i++)
         rc = write_chunk(in, tkl_reply_at(replies, i));
     if (rc == TKL_OK)
-        rc = tkl__partial_save_lines(in);
+        rc = tkl__files_partial_save_lines(in);
     if (rc == TKL_OK)
-        rc = tkl__partial_sync(in);
+        rc = tkl__files_partial_sync(in);
     if (rc != TKL_OK)
         return rc;
     in->acked = acked;
@@ -308,7 +309,7 @@ static int take_window(tkl__incoming *in, const tkl_reply *replies, size_t count
 }
 
 /* One round trip: gets the next chunks, and acknowledges those written before. */
-static int fetch(tkl__incoming *in)
+static int fetch(tkl__files_incoming *in)
 {
     tkl__files_trip *trip = &in->receiving->trip;
     tkl__files_ask ask;
@@ -330,18 +331,18 @@ static int fetch(tkl__incoming *in)
     return explain(rc);
 }
 
-bool tkl__incoming_ready(const tkl__incoming *in)
+bool tkl__files_incoming_ready(const tkl__files_incoming *in)
 {
     return !in->opened || in->position < in->sent || in->position < in->hinted ||
            in->acked < in->position || in->complete;
 }
 
-int tkl__incoming_step(tkl__incoming *in, bool *finished)
+int tkl__files_incoming_step(tkl__files_incoming *in, bool *finished)
 {
     *finished = false;
     if (in->chunk <= 0 || in->chunk > TKL__FILES_CHUNK)
         return tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
-    int rc = tkl__partial_open(in);
+    int rc = tkl__files_partial_open(in);
     if (rc == TKL_EINTR)
         return stopped(in);
     if (rc == TKL_OK && !in->placed)
@@ -353,36 +354,36 @@ int tkl__incoming_step(tkl__incoming *in, bool *finished)
     }
     if (rc == TKL_NOTFOUND || rc == TKL_EDAMAGED) {
         *finished = true;
-        return rc == TKL_NOTFOUND ? tkl__incoming_given_up(in) : fail(in, rc, "");
+        return rc == TKL_NOTFOUND ? tkl__files_incoming_given_up(in) : fail(in, rc, "");
     }
     if (in->position == in->sent)
-        tkl__partial_close(in);
+        tkl__files_partial_close(in);
     return rc;
 }
 
 /* ---- Small files --------------------------------------------------------- */
 
-static int deliver_small(tkl__incoming *in, char *path, size_t size)
+static int deliver_small(tkl__files_incoming *in, char *path, size_t size)
 {
     if (!in->receiving->options.on_line)
-        return tkl__partial_place_small(in, path, size);
-    int rc = tkl__partial_load_lines(in);
+        return tkl__files_partial_place_small(in, path, size);
+    int rc = tkl__files_partial_load_lines(in);
     if (rc == TKL_OK)
-        rc = tkl__partial_feed(in, in->data);
+        rc = tkl__files_partial_feed(in, in->data);
     if (rc == TKL_EINTR)
         return stopped(in);
     if (rc == TKL_OK)
         rc = end_lines(in);
     if (rc != TKL_EDAMAGED)
         return rc;
-    rc = tkl__partial_place_small(in, path, size);
+    rc = tkl__files_partial_place_small(in, path, size);
     return rc == TKL_OK ? tkl__fail(TKL_EDAMAGED, "the gzip data are corrupt or end early") : rc;
 }
 
-int tkl__incoming_small(tkl__incoming *in)
+int tkl__files_incoming_small(tkl__files_incoming *in)
 {
     char path[PATH_MAX + TKL_FILES_SAFE_SIZE] = "";
-    tkl__receiving *r = in->receiving;
+    tkl__files_receiving *r = in->receiving;
     tkl__files_sum sum = tkl__files_sum_of(in->data);
     int rc = verify(in, &sum);
     if (rc == TKL_OK)
@@ -395,20 +396,20 @@ int tkl__incoming_small(tkl__incoming *in)
     in->size = (int64_t)in->data.len;
     tell_progress(in, in->size);
     tell_outcome(in, TKL_OK, path);
-    return r->done_count == TKL__FILES_BATCH ? tkl__receiving_flush(r) : TKL_OK;
+    return r->done_count == TKL__FILES_BATCH ? tkl__files_receiving_flush(r) : TKL_OK;
 }
 
 /* Notes on delivered lines are of no use any more. */
-static void remove_notes(tkl__receiving *r)
+static void remove_notes(tkl__files_receiving *r)
 {
     for (size_t i = 0; r->options.on_line && i < r->done_count; i++) {
-        tkl__incoming in = {.receiving = r};
+        tkl__files_incoming in = {.receiving = r};
         memcpy(in.token.text, r->done[i], sizeof in.token.text);
-        tkl__partial_remove(&in);
+        tkl__files_partial_remove(&in);
     }
 }
 
-int tkl__receiving_flush(tkl__receiving *r)
+int tkl__files_receiving_flush(tkl__files_receiving *r)
 {
     const char *tokens[TKL__FILES_BATCH];
     if (r->done_count == 0)

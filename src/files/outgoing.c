@@ -23,7 +23,7 @@
 
 /* ---- Reading ------------------------------------------------------------- */
 
-bool tkl__outgoing_changed(int fd, const struct stat *before)
+bool tkl__files_outgoing_changed(int fd, const struct stat *before)
 {
     struct stat now;
     return fstat(fd, &now) != 0 || now.st_size != before->st_size ||
@@ -31,7 +31,7 @@ bool tkl__outgoing_changed(int fd, const struct stat *before)
            now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
 }
 
-static int64_t read_some(tkl__outgoing *o, char *to, size_t size)
+static int64_t read_some(tkl__files_outgoing *o, char *to, size_t size)
 {
     if (o->fd < 0)
         return o->source->read(o->source->arg, to, size);
@@ -40,7 +40,7 @@ static int64_t read_some(tkl__outgoing *o, char *to, size_t size)
 }
 
 /* Fills the buffer with the next chunk, as far as there is one. */
-static int read_chunk(tkl__outgoing *o, tkl_bytes *data)
+static int read_chunk(tkl__files_outgoing *o, tkl_bytes *data)
 {
     size_t len = 0;
     while (len < (size_t)o->chunk && !o->ended) {
@@ -66,7 +66,7 @@ static void add_optional(tkl__args *args, int64_t value, bool present)
         tkl__args_str(args, "");
 }
 
-static void begin_args(tkl__outgoing *o, tkl__args *args)
+static void begin_args(tkl__files_outgoing *o, tkl__args *args)
 {
     const tkl_files_options *rules = &o->sending->files->rules;
     bool is_file = o->fd >= 0;
@@ -86,7 +86,7 @@ static void begin_args(tkl__outgoing *o, tkl__args *args)
         tkl__args_bytes(args, o->sending->to[i]);
 }
 
-static int ask_begin(tkl__outgoing *o, tkl_reply **reply)
+static int ask_begin(tkl__files_outgoing *o, tkl_reply **reply)
 {
     static const tkl__files_part parts[] = {TKL__FILES_STATE,  TKL__FILES_FILES,
                                             TKL__FILES_ENDS,   TKL__FILES_BYTES,
@@ -103,7 +103,7 @@ static int ask_begin(tkl__outgoing *o, tkl_reply **reply)
     return rc;
 }
 
-static int take(tkl__outgoing *o, tkl_reply **reply)
+static int take(tkl__files_outgoing *o, tkl_reply **reply)
 {
     tkl__files_ask ask;
     tkl__files_ask_init(&ask, o->sending->files);
@@ -119,7 +119,7 @@ static int take(tkl__outgoing *o, tkl_reply **reply)
 }
 
 /* Gives the file up, because of `rc`, which stays the result with its text. */
-static int give_up(tkl__outgoing *o, int rc, const char *reason)
+static int give_up(tkl__files_outgoing *o, int rc, const char *reason)
 {
     char message[256];
     snprintf(message, sizeof message, "%s", tkl_errmsg());
@@ -129,7 +129,7 @@ static int give_up(tkl__outgoing *o, int rc, const char *reason)
 }
 
 /* What a refused commit means. */
-static int explain(tkl__outgoing *o, int rc)
+static int explain(tkl__files_outgoing *o, int rc)
 {
     switch (rc) {
     case TKL_NOTOWNER:
@@ -148,7 +148,7 @@ static int explain(tkl__outgoing *o, int rc)
 
 /* Goes on with what an earlier process has sent, if the file still begins with it. TKL_NOTFOUND:
  * begin afresh. */
-static int go_on(tkl__outgoing *o)
+static int go_on(tkl__files_outgoing *o)
 {
     tkl_reply *reply;
     int rc = take(o, &reply);
@@ -175,7 +175,7 @@ static int go_on(tkl__outgoing *o)
     return rc;
 }
 
-static void start_afresh(tkl__outgoing *o)
+static void start_afresh(tkl__files_outgoing *o)
 {
     o->token = tkl__files_new_token();
     o->bytes = o->sent = o->granted = 0;
@@ -184,7 +184,7 @@ static void start_afresh(tkl__outgoing *o)
 }
 
 /* An earlier process has begun the file, or sent all of it. TKL_NOTFOUND: begin afresh. */
-static int go_on_with(tkl__outgoing *o, const tkl_reply *reply)
+static int go_on_with(tkl__files_outgoing *o, const tkl_reply *reply)
 {
     if (!tkl__files_read_token(tkl_reply_at(reply, 1), &o->token))
         return tkl__fail(TKL_EDAMAGED, "another program has changed the channel");
@@ -197,7 +197,7 @@ static int go_on_with(tkl__outgoing *o, const tkl_reply *reply)
 }
 
 /* Announces the file, or finds the one that an earlier process has begun. Waits for room. */
-static int begin(tkl__outgoing *o)
+static int begin(tkl__files_outgoing *o)
 {
     tkl_reply *reply;
     start_afresh(o);
@@ -206,12 +206,12 @@ static int begin(tkl__outgoing *o)
         if (rc == TKL_FULL) {
             rc = tkl__files_reap(o->sending->files, tkl_reply_at(reply, 1));
             if (rc == TKL_OK)
-                rc = tkl__room_wait(o->sending, tkl_reply_int(tkl_reply_at(reply, 2)));
+                rc = tkl__files_room_wait(o->sending, tkl_reply_int(tkl_reply_at(reply, 2)));
         } else {
             rc = go_on_with(o, reply);
             if (rc != TKL_NOTFOUND) {
                 tkl_reply_free(reply);
-                tkl__room_had(o->sending);
+                tkl__files_room_had(o->sending);
                 return rc;
             }
             start_afresh(o);
@@ -222,7 +222,7 @@ static int begin(tkl__outgoing *o)
         if (rc == TKL_OK)
             rc = ask_begin(o, &reply);
     }
-    tkl__room_had(o->sending);
+    tkl__files_room_had(o->sending);
     o->chunk = tkl_reply_int(tkl_reply_at(reply, 1));
     o->granted = tkl__files_chunks(tkl_reply_at(reply, 2));
     tkl_reply_free(reply);
@@ -233,14 +233,14 @@ static int begin(tkl__outgoing *o)
 
 /* ---- The lease ----------------------------------------------------------- */
 
-static tkl__outgoing *outgoing_of(tkl__kept *kept)
+static tkl__files_outgoing *outgoing_of(tkl__kept *kept)
 {
-    return (tkl__outgoing *)(void *)((char *)kept - offsetof(tkl__outgoing, kept));
+    return (tkl__files_outgoing *)(void *)((char *)kept - offsetof(tkl__files_outgoing, kept));
 }
 
 static bool prepare_renewal(tkl__kept *kept, tkl__invocation *call)
 {
-    tkl__outgoing *o = outgoing_of(kept);
+    tkl__files_outgoing *o = outgoing_of(kept);
     if (o->renewal.keys.failed || o->renewal.args.failed)
         return false;
     *call = (tkl__invocation){.script = &tkl__lua_files_lend,
@@ -266,7 +266,7 @@ static int64_t renewal_due(tkl__kept *kept)
     return tkl__now() + lease_ms * 1000 / RENEWALS_A_LEASE;
 }
 
-static int start_renewing(tkl__outgoing *o)
+static int start_renewing(tkl__files_outgoing *o)
 {
     o->kept = (tkl__kept){.prepare = prepare_renewal, .done = renewal_done, .due = renewal_due};
     tkl__files_ask_init(&o->renewal, o->sending->files);
@@ -277,7 +277,7 @@ static int start_renewing(tkl__outgoing *o)
     return tkl__keep(o->sending->files->client, &o->kept, renewal_due(&o->kept));
 }
 
-static void stop_renewing(tkl__outgoing *o)
+static void stop_renewing(tkl__files_outgoing *o)
 {
     tkl__unkeep_wait(o->sending->files->client, &o->kept);
     tkl__files_ask_free(&o->renewal);
@@ -285,7 +285,7 @@ static void stop_renewing(tkl__outgoing *o)
 
 /* ---- Chunks -------------------------------------------------------------- */
 
-static void commit_ask(tkl__outgoing *o, tkl__files_ask *ask, int64_t count, int64_t length)
+static void commit_ask(tkl__files_outgoing *o, tkl__files_ask *ask, int64_t count, int64_t length)
 {
     static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_ENDS,
                                             TKL__FILES_BYTES, TKL__FILES_RESUME};
@@ -302,27 +302,27 @@ static void commit_ask(tkl__outgoing *o, tkl__files_ask *ask, int64_t count, int
 }
 
 /* The end of its arguments: checksum, what is wanted next, the size when all is sent. */
-static void commit_rest(tkl__outgoing *o, tkl__files_ask *ask, const tkl__files_sum *sum)
+static void commit_rest(tkl__files_outgoing *o, tkl__files_ask *ask, const tkl__files_sum *sum)
 {
     tkl__args_str(&ask->args, sum->text);
     tkl__args_int(&ask->args, o->ended ? 0 : o->fd < 0 ? 1 : TKL__FILES_SEND_WINDOW);
     add_optional(&ask->args, o->bytes, o->ended);
     tkl__args_str(&ask->args, o->fingerprint);
-    tkl__sent_kept(o->sending, &ask->args);
+    tkl__files_sent_kept(o->sending, &ask->args);
 }
 
 /* The file as it is now must be the one that was begun. */
-static int check_source(tkl__outgoing *o)
+static int check_source(tkl__files_outgoing *o)
 {
     if (o->fd < 0 || !o->ended)
         return TKL_OK;
-    if (o->bytes == o->at_start.st_size && !tkl__outgoing_changed(o->fd, &o->at_start))
+    if (o->bytes == o->at_start.st_size && !tkl__files_outgoing_changed(o->fd, &o->at_start))
         return TKL_OK;
     return tkl__fail(TKL_CONFLICT, TKL_FMT " changed while it was sent", TKL_ARG(o->name));
 }
 
 /* Reads as many chunks as may be sent, and puts them into the trip. */
-static int fill_trip(tkl__outgoing *o, int64_t *count, int64_t *length)
+static int fill_trip(tkl__files_outgoing *o, int64_t *count, int64_t *length)
 {
     int rc = TKL_OK;
     int64_t ttl = o->sending->files->rules.ttl_ms + CHUNK_SLACK_MS;
@@ -343,7 +343,7 @@ static int fill_trip(tkl__outgoing *o, int64_t *count, int64_t *length)
 }
 
 /* One round trip: writes chunks, commits them, and asks for more. */
-static int send_window(tkl__outgoing *o, int64_t *next_end_ms)
+static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
 {
     tkl__files_ask ask;
     tkl_reply *replies;
@@ -371,16 +371,16 @@ static int send_window(tkl__outgoing *o, int64_t *next_end_ms)
     return rc;
 }
 
-static void tell_progress(tkl__outgoing *o)
+static void tell_progress(tkl__files_outgoing *o)
 {
-    tkl__sending *s = o->sending;
+    tkl__files_sending *s = o->sending;
     s->progress.file_done = o->bytes;
     s->progress.bytes = s->totals.bytes + o->bytes;
     if (s->options.on_progress)
         s->options.on_progress(&s->progress, s->options.arg);
 }
 
-static int send_all(tkl__outgoing *o)
+static int send_all(tkl__files_outgoing *o)
 {
     bool complete = false;
     int rc = TKL_OK;
@@ -393,18 +393,18 @@ static int send_all(tkl__outgoing *o)
         if (rc == TKL_OK && tkl__is_interrupted(o->sending->files->client) && !complete)
             rc = tkl__interrupted();
         if (rc == TKL_OK && !complete && o->granted == 0)
-            rc = tkl__room_wait(o->sending, next_end_ms);
+            rc = tkl__files_room_wait(o->sending, next_end_ms);
         else
-            tkl__room_had(o->sending);
+            tkl__files_room_had(o->sending);
     }
-    tkl__room_had(o->sending);
+    tkl__files_room_had(o->sending);
     return rc;
 }
 
 /* ---- The whole ----------------------------------------------------------- */
 
 /* From the beginning, or from where the server is: it may have been restarted with less. */
-static int attempt(tkl__outgoing *o)
+static int attempt(tkl__files_outgoing *o)
 {
     int rc = begin(o);
     if (rc != TKL_OK)
@@ -421,7 +421,7 @@ static int attempt(tkl__outgoing *o)
 }
 
 /* A server that was restarted without its data, or with older ones, gets what it lacks. */
-static int send_with_restarts(tkl__outgoing *o)
+static int send_with_restarts(tkl__files_outgoing *o)
 {
     int rc = attempt(o);
     for (int i = 0; i < RESTARTS && rc == TKL_ELOST && o->forgotten && o->fd >= 0; i++) {
@@ -431,10 +431,11 @@ static int send_with_restarts(tkl__outgoing *o)
     return rc;
 }
 
-int tkl__outgoing_send(tkl__sending *sending, const tkl_files_source *source, tkl_bytes name,
-                       int fd, const struct stat *st, tkl_files_outcome *outcome)
+int tkl__files_outgoing_send(tkl__files_sending *sending, const tkl_files_source *source,
+                             tkl_bytes name, int fd, const struct stat *st,
+                             tkl_files_outcome *outcome)
 {
-    tkl__outgoing o = {.sending = sending, .source = source, .name = name, .fd = fd};
+    tkl__files_outgoing o = {.sending = sending, .source = source, .name = name, .fd = fd};
     if (st)
         o.at_start = *st;
     o.hash = tkl__files_hash_new();
@@ -442,7 +443,7 @@ int tkl__outgoing_send(tkl__sending *sending, const tkl_files_source *source, tk
     tkl__files_trip_init(&o.trip, sending->files);
     int rc = o.hash && o.buffer ? TKL_OK : tkl__nomem();
     if (rc == TKL_OK)
-        rc = tkl__sent_fingerprint(sending, source, name, &o.at_start, o.fingerprint);
+        rc = tkl__files_sent_fingerprint(sending, source, name, &o.at_start, o.fingerprint);
     if (rc == TKL_OK)
         rc = tkl__files_new_holder(sending->files, &o.holder);
     if (rc == TKL_OK)

@@ -29,7 +29,7 @@ typedef struct own_name {
     char text[NAME_SIZE];
 } own_name;
 
-static own_name name_of(const tkl__incoming *in, const char *ending)
+static own_name name_of(const tkl__files_incoming *in, const char *ending)
 {
     own_name name;
     snprintf(name.text, sizeof name.text, PREFIX "%s-%s.%s", in->receiving->mark, in->token.text,
@@ -37,7 +37,7 @@ static own_name name_of(const tkl__incoming *in, const char *ending)
     return name;
 }
 
-static int local_error(const tkl__incoming *in, const char *doing)
+static int local_error(const tkl__files_incoming *in, const char *doing)
 {
     return tkl__fail_errno(TKL_EIO, "%s " TKL_FMT " in %s", doing, TKL_ARG(in->name),
                            in->receiving->options.dir);
@@ -45,7 +45,7 @@ static int local_error(const tkl__incoming *in, const char *doing)
 
 /* ---- Plain input and output ---------------------------------------------- */
 
-static int write_all(const tkl__incoming *in, int fd, tkl_bytes data, int64_t at)
+static int write_all(const tkl__files_incoming *in, int fd, tkl_bytes data, int64_t at)
 {
     for (size_t done = 0; done < data.len;) {
         ssize_t got = pwrite(fd, data.data + done, data.len - done, at + (int64_t)done);
@@ -57,7 +57,7 @@ static int write_all(const tkl__incoming *in, int fd, tkl_bytes data, int64_t at
 }
 
 /* Links, directories and the like may be in the way. */
-static int create_error(const tkl__incoming *in, const char *name)
+static int create_error(const tkl__files_incoming *in, const char *name)
 {
     const char *dir = in->receiving->options.dir;
     if (errno == ELOOP)
@@ -66,7 +66,7 @@ static int create_error(const tkl__incoming *in, const char *name)
 }
 
 /* With the permissions of the source, as far as the umask of this process allows them. */
-static int create(const tkl__incoming *in, const char *name, int flags, int *fd)
+static int create(const tkl__files_incoming *in, const char *name, int flags, int *fd)
 {
     struct stat st;
     *fd = openat(in->receiving->dir, name,
@@ -83,7 +83,7 @@ static int create(const tkl__incoming *in, const char *name, int flags, int *fd)
 }
 
 /* Permissions and time of the source; on the disk, if that is asked for. */
-static int dress(const tkl__incoming *in, int fd)
+static int dress(const tkl__files_incoming *in, int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -100,7 +100,8 @@ static int dress(const tkl__incoming *in, int fd)
 }
 
 /* Renames it to its safe name. */
-static int put(const tkl__incoming *in, const char *from, tkl_bytes name, char *path, size_t size)
+static int put(const tkl__files_incoming *in, const char *from, tkl_bytes name, char *path,
+               size_t size)
 {
     char safe[TKL_FILES_SAFE_SIZE];
     int dir = in->receiving->dir;
@@ -116,7 +117,7 @@ static int put(const tkl__incoming *in, const char *from, tkl_bytes name, char *
 
 /* ---- Lines --------------------------------------------------------------- */
 
-int tkl__partial_feed(tkl__incoming *in, tkl_bytes data)
+int tkl__files_partial_feed(tkl__files_incoming *in, tkl_bytes data)
 {
     if (!in->receiving->options.on_line || *in->unpack_error)
         return TKL_OK;
@@ -128,7 +129,7 @@ int tkl__partial_feed(tkl__incoming *in, tkl_bytes data)
     return TKL_OK; /* the rest is received, and the file is kept */
 }
 
-int tkl__partial_flush_lines(const tkl__incoming *in)
+int tkl__files_partial_flush_lines(const tkl__files_incoming *in)
 {
     const tkl_files_receive_options *options = &in->receiving->options;
     if (options->on_flush && options->on_flush(options->arg) != 0)
@@ -136,13 +137,13 @@ int tkl__partial_flush_lines(const tkl__incoming *in)
     return TKL_OK;
 }
 
-int tkl__partial_save_lines(tkl__incoming *in)
+int tkl__files_partial_save_lines(tkl__files_incoming *in)
 {
     char text[24];
     int fd;
     if (!in->receiving->options.on_line || in->lines.delivered <= in->saved)
         return TKL_OK;
-    int rc = tkl__partial_flush_lines(in);
+    int rc = tkl__files_partial_flush_lines(in);
     if (rc != TKL_OK)
         return rc;
     rc = create(in, name_of(in, "lines").text, 0, &fd);
@@ -156,7 +157,7 @@ int tkl__partial_save_lines(tkl__incoming *in)
     return rc;
 }
 
-static int64_t saved_lines(const tkl__incoming *in)
+static int64_t saved_lines(const tkl__files_incoming *in)
 {
     char text[24] = "";
     int fd =
@@ -168,7 +169,7 @@ static int64_t saved_lines(const tkl__incoming *in)
     return len > 0 ? strtoll(text, NULL, 10) : 0;
 }
 
-int tkl__partial_load_lines(tkl__incoming *in)
+int tkl__files_partial_load_lines(tkl__files_incoming *in)
 {
     const tkl_files_receive_options *options = &in->receiving->options;
     if (!options->on_line)
@@ -183,7 +184,7 @@ int tkl__partial_load_lines(tkl__incoming *in)
 /* ---- Opening ------------------------------------------------------------- */
 
 /* Whether the file is in place already: its name, size and checksum are right. */
-static bool is_in_place(tkl__incoming *in)
+static bool is_in_place(tkl__files_incoming *in)
 {
     char safe[TKL_FILES_SAFE_SIZE];
     struct stat st;
@@ -202,7 +203,7 @@ static bool is_in_place(tkl__incoming *in)
 }
 
 /* Reads what there is: for the checksum, and for lines that were not delivered. */
-static int reread(tkl__incoming *in, int64_t len)
+static int reread(tkl__files_incoming *in, int64_t len)
 {
     char *buffer = malloc(READ_BYTES);
     int rc = buffer ? TKL_OK : tkl__nomem();
@@ -213,7 +214,7 @@ static int reread(tkl__incoming *in, int64_t len)
             rc = local_error(in, "reading");
         } else if (got > 0) {
             tkl__files_hash_add(in->hash, buffer, (size_t)got);
-            rc = tkl__partial_feed(in, (tkl_bytes){buffer, (size_t)got});
+            rc = tkl__files_partial_feed(in, (tkl_bytes){buffer, (size_t)got});
             at += got;
         }
     }
@@ -222,7 +223,7 @@ static int reread(tkl__incoming *in, int64_t len)
 }
 
 /* How many whole chunks there are; the rest of the file is cut off. */
-static int find_position(tkl__incoming *in)
+static int find_position(tkl__files_incoming *in)
 {
     struct stat st;
     if (fstat(in->fd, &st) != 0)
@@ -240,16 +241,16 @@ static int find_position(tkl__incoming *in)
     return reread(in, len);
 }
 
-static int open_file(tkl__incoming *in)
+static int open_file(tkl__files_incoming *in)
 {
     return in->fd >= 0 ? TKL_OK : create(in, name_of(in, "part").text, 0, &in->fd);
 }
 
-int tkl__partial_open(tkl__incoming *in)
+int tkl__files_partial_open(tkl__files_incoming *in)
 {
     if (in->opened)
         return open_file(in);
-    int rc = tkl__partial_load_lines(in);
+    int rc = tkl__files_partial_load_lines(in);
     if (rc == TKL_OK)
         rc = open_file(in);
     if (rc == TKL_OK)
@@ -266,19 +267,19 @@ int tkl__partial_open(tkl__incoming *in)
                            "part of it is not on the server any more, nor in this directory");
 }
 
-void tkl__partial_close(tkl__incoming *in)
+void tkl__files_partial_close(tkl__files_incoming *in)
 {
     if (in->fd >= 0)
         close(in->fd);
     in->fd = -1;
 }
 
-int tkl__partial_write(tkl__incoming *in, tkl_bytes data)
+int tkl__files_partial_write(tkl__files_incoming *in, tkl_bytes data)
 {
     return write_all(in, in->fd, data, in->position * in->chunk);
 }
 
-int tkl__partial_sync(const tkl__incoming *in)
+int tkl__files_partial_sync(const tkl__files_incoming *in)
 {
     bool wanted = in->receiving->options.sync && in->fd >= 0;
     return wanted && fdatasync(in->fd) != 0 ? local_error(in, "syncing") : TKL_OK;
@@ -286,7 +287,7 @@ int tkl__partial_sync(const tkl__incoming *in)
 
 /* ---- The end ------------------------------------------------------------- */
 
-int tkl__partial_place(tkl__incoming *in, char *path, size_t size)
+int tkl__files_partial_place(tkl__files_incoming *in, char *path, size_t size)
 {
     int rc = dress(in, in->fd);
     return rc == TKL_OK ? put(in, name_of(in, "part").text, in->name, path, size) : rc;
@@ -294,7 +295,7 @@ int tkl__partial_place(tkl__incoming *in, char *path, size_t size)
 
 /* A file that takes what is unpacked. */
 typedef struct unpacked {
-    tkl__incoming *in;
+    tkl__files_incoming *in;
     int fd;
     int64_t at;
 } unpacked;
@@ -307,7 +308,7 @@ static int write_unpacked(void *arg, tkl_bytes bytes)
     return rc;
 }
 
-static int unpack_file(tkl__incoming *in, tkl__files_unpacker *unpacker)
+static int unpack_file(tkl__files_incoming *in, tkl__files_unpacker *unpacker)
 {
     char *buffer = malloc(READ_BYTES);
     int rc = buffer ? TKL_OK : tkl__nomem();
@@ -332,7 +333,7 @@ static tkl_bytes without_gz(tkl_bytes name)
 }
 
 /* The packed file stays until the server knows that it is done. */
-int tkl__partial_unpack(tkl__incoming *in, char *path, size_t size)
+int tkl__files_partial_unpack(tkl__files_incoming *in, char *path, size_t size)
 {
     unpacked out = {.in = in, .fd = -1};
     own_name name = name_of(in, "out");
@@ -357,7 +358,7 @@ int tkl__partial_unpack(tkl__incoming *in, char *path, size_t size)
 }
 
 /* Makes its partial file, which then ends as that of a large one does. */
-int tkl__partial_place_small(tkl__incoming *in, char *path, size_t size)
+int tkl__files_partial_place_small(tkl__files_incoming *in, char *path, size_t size)
 {
     int rc = create(in, name_of(in, "part").text, O_TRUNC, &in->fd);
     if (rc == TKL_OK)
@@ -365,20 +366,21 @@ int tkl__partial_place_small(tkl__incoming *in, char *path, size_t size)
     if (rc != TKL_OK)
         return rc;
     bool unpack = in->receiving->options.unpack && !in->receiving->options.on_line;
-    rc = unpack ? tkl__partial_unpack(in, path, size) : tkl__partial_place(in, path, size);
+    rc = unpack ? tkl__files_partial_unpack(in, path, size)
+                : tkl__files_partial_place(in, path, size);
     if (rc == TKL_EDAMAGED) {
         char message[128];
         snprintf(message, sizeof message, "%s", tkl_errmsg());
-        rc = tkl__partial_place(in, path, size);
+        rc = tkl__files_partial_place(in, path, size);
         rc = rc == TKL_OK ? tkl__fail(TKL_EDAMAGED, "%s", message) : rc;
     } else if (rc == TKL_OK && unpack) {
         unlinkat(in->receiving->dir, name_of(in, "part").text, 0);
     }
-    tkl__partial_close(in);
+    tkl__files_partial_close(in);
     return rc;
 }
 
-void tkl__partial_remove(const tkl__incoming *in)
+void tkl__files_partial_remove(const tkl__files_incoming *in)
 {
     static const char *const endings[] = {"part", "out", "lines"};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
@@ -387,7 +389,7 @@ void tkl__partial_remove(const tkl__incoming *in)
 
 /* ---- Sweeping ------------------------------------------------------------ */
 
-static bool is_active(const tkl__receiving *r, const char *name)
+static bool is_active(const tkl__files_receiving *r, const char *name)
 {
     const char *token = name + sizeof PREFIX - 1 + TKL__FILES_MARK + 1;
     for (size_t i = 0; i < r->count; i++)
@@ -396,7 +398,7 @@ static bool is_active(const tkl__receiving *r, const char *name)
     return false;
 }
 
-int tkl__partial_sweep(tkl__receiving *r)
+int tkl__files_partial_sweep(tkl__files_receiving *r)
 {
     char prefix[NAME_SIZE];
     size_t len = (size_t)snprintf(prefix, sizeof prefix, PREFIX "%s-", r->mark);

@@ -23,7 +23,7 @@
 
 /* ---- The lease ----------------------------------------------------------- */
 
-static void join_ask(tkl__receiving *r, tkl__files_ask *ask, int64_t lease_ms, bool renew)
+static void join_ask(tkl__files_receiving *r, tkl__files_ask *ask, int64_t lease_ms, bool renew)
 {
     tkl__files_ask_init(ask, r->files);
     tkl__files_ask_key(ask, TKL__FILES_RECEIVERS);
@@ -35,7 +35,7 @@ static void join_ask(tkl__receiving *r, tkl__files_ask *ask, int64_t lease_ms, b
     tkl__args_str(&ask->args, renew ? "1" : "0");
 }
 
-static int join(tkl__receiving *r, int64_t lease_ms, bool renew)
+static int join(tkl__files_receiving *r, int64_t lease_ms, bool renew)
 {
     tkl__files_ask ask;
     tkl_reply *reply;
@@ -46,14 +46,14 @@ static int join(tkl__receiving *r, int64_t lease_ms, bool renew)
     return rc;
 }
 
-static tkl__receiving *receiving_of(tkl__kept *kept)
+static tkl__files_receiving *receiving_of(tkl__kept *kept)
 {
-    return (tkl__receiving *)(void *)((char *)kept - offsetof(tkl__receiving, kept));
+    return (tkl__files_receiving *)(void *)((char *)kept - offsetof(tkl__files_receiving, kept));
 }
 
 static bool prepare_renewal(tkl__kept *kept, tkl__invocation *call)
 {
-    tkl__receiving *r = receiving_of(kept);
+    tkl__files_receiving *r = receiving_of(kept);
     if (r->renewal.keys.failed || r->renewal.args.failed)
         return false;
     *call = (tkl__invocation){.script = &tkl__lua_files_join,
@@ -73,20 +73,20 @@ static void renewal_done(tkl__kept *kept, int rc, const tkl_reply *reply)
 
 static int64_t renewal_due(tkl__kept *kept)
 {
-    tkl__receiving *r = receiving_of(kept);
+    tkl__files_receiving *r = receiving_of(kept);
     if (atomic_load(&r->lost))
         return TKL__FOREVER;
     return tkl__now() + r->files->rules.lease_ms * 1000 / RENEWALS_A_LEASE;
 }
 
-static int start_renewing(tkl__receiving *r)
+static int start_renewing(tkl__files_receiving *r)
 {
     r->kept = (tkl__kept){.prepare = prepare_renewal, .done = renewal_done, .due = renewal_due};
     join_ask(r, &r->renewal, r->files->rules.lease_ms, true);
     return tkl__keep(r->files->client, &r->kept, renewal_due(&r->kept));
 }
 
-static void stop_renewing(tkl__receiving *r)
+static void stop_renewing(tkl__files_receiving *r)
 {
     tkl__unkeep_wait(r->files->client, &r->kept);
     tkl__files_ask_free(&r->renewal);
@@ -94,7 +94,7 @@ static void stop_renewing(tkl__receiving *r)
 
 /* ---- Finding files ------------------------------------------------------- */
 
-static size_t find(const tkl__receiving *r, const char *token)
+static size_t find(const tkl__files_receiving *r, const char *token)
 {
     size_t i = 0;
     while (i < r->count && strcmp(r->active[i]->token.text, token) != 0)
@@ -102,45 +102,45 @@ static size_t find(const tkl__receiving *r, const char *token)
     return i;
 }
 
-static void forget(tkl__receiving *r, size_t index)
+static void forget(tkl__files_receiving *r, size_t index)
 {
-    tkl__incoming_free(r->active[index]);
+    tkl__files_incoming_free(r->active[index]);
     memmove(&r->active[index], &r->active[index + 1], (r->count - index - 1) * sizeof *r->active);
     r->count--;
 }
 
-static int add(tkl__receiving *r, const char *token, const tkl_reply *fields)
+static int add(tkl__files_receiving *r, const char *token, const tkl_reply *fields)
 {
     if (r->count == r->cap) {
         size_t cap = r->cap ? 2 * r->cap : TKL__FILES_BATCH;
-        tkl__incoming **active = realloc(r->active, cap * sizeof(tkl__incoming *));
+        tkl__files_incoming **active = realloc(r->active, cap * sizeof(tkl__files_incoming *));
         if (!active)
             return tkl__nomem();
         r->active = active;
         r->cap = cap;
     }
-    r->active[r->count] = tkl__incoming_new(r, token, fields);
+    r->active[r->count] = tkl__files_incoming_new(r, token, fields);
     return r->active[r->count] ? (r->count++, TKL_OK) : tkl__nomem();
 }
 
 /* What the server says of a file. */
-static int note_file(tkl__receiving *r, const char *token, const tkl_reply *fields)
+static int note_file(tkl__files_receiving *r, const char *token, const tkl_reply *fields)
 {
     size_t index = find(r, token);
     bool known = index<r->count, there = tkl_reply_count(fields)> 0;
     if (known && there)
-        tkl__incoming_update(r->active[index], fields);
+        tkl__files_incoming_update(r->active[index], fields);
     else if (there)
         return add(r, token, fields);
     else if (known) {
-        int rc = tkl__incoming_given_up(r->active[index]);
+        int rc = tkl__files_incoming_given_up(r->active[index]);
         forget(r, index);
         return rc;
     }
     return TKL_OK;
 }
 
-static int look(tkl__receiving *r, const char *const *tokens, size_t count)
+static int look(tkl__files_receiving *r, const char *const *tokens, size_t count)
 {
     tkl__files_ask ask;
     tkl_reply *reply;
@@ -157,7 +157,7 @@ static int look(tkl__receiving *r, const char *const *tokens, size_t count)
 }
 
 /* Files that are not complete may have been given up meanwhile: that is no change of a file. */
-static int look_again(tkl__receiving *r)
+static int look_again(tkl__files_receiving *r)
 {
     int rc = TKL_OK;
     for (size_t from = 0; rc == TKL_OK && from < r->count; from += TKL__FILES_BATCH) {
@@ -174,7 +174,7 @@ static int look_again(tkl__receiving *r)
 }
 
 /* One page of files that have changed. */
-static int refresh(tkl__receiving *r, tkl__files_page *page)
+static int refresh(tkl__files_receiving *r, tkl__files_page *page)
 {
     int rc = tkl__files_news(r->files, &r->cursor, page);
     if (rc == TKL_OK)
@@ -186,7 +186,7 @@ static int refresh(tkl__receiving *r, tkl__files_page *page)
 
 /* ---- Working ------------------------------------------------------------- */
 
-static int check_lost(tkl__receiving *r)
+static int check_lost(tkl__files_receiving *r)
 {
     if (atomic_load(&r->lost))
         return tkl__fail(TKL_ELOST, "another process receives under this name, or it was dropped");
@@ -194,15 +194,15 @@ static int check_lost(tkl__receiving *r)
 }
 
 /* Works on one file: to its end if it is complete, for one round trip if it is not. */
-static int work_on(tkl__receiving *r, tkl__incoming *in, bool *finished)
+static int work_on(tkl__files_receiving *r, tkl__files_incoming *in, bool *finished)
 {
     *finished = in->small;
     if (in->small)
-        return tkl__incoming_small(in);
-    int rc = tkl__receiving_flush(r);
+        return tkl__files_incoming_small(in);
+    int rc = tkl__files_receiving_flush(r);
     do {
         if (rc == TKL_OK)
-            rc = tkl__incoming_step(in, finished);
+            rc = tkl__files_incoming_step(in, finished);
         if (rc == TKL_OK && !*finished)
             rc = check_lost(r);
     } while (rc == TKL_OK && !*finished && in->complete);
@@ -210,13 +210,13 @@ static int work_on(tkl__receiving *r, tkl__incoming *in, bool *finished)
 }
 
 /* Works on all files in their order. */
-static int work(tkl__receiving *r, bool *did)
+static int work(tkl__files_receiving *r, bool *did)
 {
     int rc = TKL_OK;
     *did = false;
     for (size_t i = 0; rc == TKL_OK && i < r->count;) {
         bool finished = false;
-        if (tkl__incoming_ready(r->active[i])) {
+        if (tkl__files_incoming_ready(r->active[i])) {
             rc = work_on(r, r->active[i], &finished);
             *did = true;
         }
@@ -227,11 +227,11 @@ static int work(tkl__receiving *r, bool *did)
     }
     if (rc != TKL_OK)
         return rc;
-    return tkl__receiving_flush(r);
+    return tkl__files_receiving_flush(r);
 }
 
 /* Goes on as long as there is work, and looks for new files now and then. */
-static int work_a_while(tkl__receiving *r, bool *any)
+static int work_a_while(tkl__files_receiving *r, bool *any)
 {
     int64_t until = tkl__now() + REFRESH_US;
     bool did;
@@ -248,7 +248,7 @@ static int work_a_while(tkl__receiving *r, bool *any)
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-static int listen(tkl__receiving *r)
+static int listen(tkl__files_receiving *r)
 {
     tkl_files *files = r->files;
     tkl__unlisten(&r->ear);
@@ -261,7 +261,7 @@ static int listen(tkl__receiving *r)
 
 /* A message names a file and how many chunks it has: known files need no look then. An empty one,
  * or one about a new file, asks for a look at all. */
-static void heed(tkl__receiving *r, tkl_bytes message)
+static void heed(tkl__files_receiving *r, tkl_bytes message)
 {
     char token[TKL__FILES_TOKEN + 1] = "";
     if (message.len > TKL__FILES_TOKEN)
@@ -282,7 +282,7 @@ static void heed(tkl__receiving *r, tkl_bytes message)
 }
 
 /* Waits until something happens, and takes notice of all that has. */
-static int hear(tkl__receiving *r, int64_t until)
+static int hear(tkl__files_receiving *r, int64_t until)
 {
     tkl_bytes message;
     for (;;) {
@@ -304,7 +304,7 @@ static int hear(tkl__receiving *r, int64_t until)
 }
 
 /* Wakes up in time to notice a lost lease, too. */
-static int sleep_once(tkl__receiving *r, int64_t deadline, int64_t next_end_ms)
+static int sleep_once(tkl__files_receiving *r, int64_t deadline, int64_t next_end_ms)
 {
     int64_t look = tkl__now() + LOOK_US, lease = tkl__deadline_ms(r->files->rules.lease_ms);
     int64_t until = deadline < look ? deadline : look;
@@ -319,14 +319,14 @@ static int sleep_once(tkl__receiving *r, int64_t deadline, int64_t next_end_ms)
 
 /* ---- The call ------------------------------------------------------------ */
 
-static bool is_done(const tkl__receiving *r)
+static bool is_done(const tkl__files_receiving *r)
 {
     bool some = r->totals.files > 0 || r->totals.failed > 0;
     return r->options.exit_when_done && some && r->count == 0;
 }
 
 /* Looks for files if there may be new ones. *more: there are. */
-static int look_if_needed(tkl__receiving *r, bool *more, int64_t *next_end_ms)
+static int look_if_needed(tkl__files_receiving *r, bool *more, int64_t *next_end_ms)
 {
     tkl__files_page page;
     *more = false;
@@ -340,10 +340,10 @@ static int look_if_needed(tkl__receiving *r, bool *more, int64_t *next_end_ms)
     if (page.more || r->swept)
         return TKL_OK;
     r->swept = true;
-    return tkl__partial_sweep(r);
+    return tkl__files_partial_sweep(r);
 }
 
-static int loop(tkl__receiving *r, int64_t wait_ms)
+static int loop(tkl__files_receiving *r, int64_t wait_ms)
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms), next_end_ms = -1;
     for (;;) {
@@ -369,7 +369,7 @@ static int loop(tkl__receiving *r, int64_t wait_ms)
 }
 
 /* Tells the server that it leaves, unless that would take long; `rc` and its text stay. */
-static void leave(tkl__receiving *r, int rc)
+static void leave(tkl__files_receiving *r, int rc)
 {
     char message[256];
     snprintf(message, sizeof message, "%s", tkl_errmsg());
@@ -378,7 +378,7 @@ static void leave(tkl__receiving *r, int rc)
     tkl__fail(rc, "%s", message);
 }
 
-static int run(tkl__receiving *r, int64_t wait_ms)
+static int run(tkl__files_receiving *r, int64_t wait_ms)
 {
     int rc = tkl__files_new_holder(r->files, &r->holder);
     if (rc == TKL_OK)
@@ -403,7 +403,7 @@ static int run(tkl__receiving *r, int64_t wait_ms)
 }
 
 /* Several receivers may share a directory. */
-static int set_mark(tkl__receiving *r)
+static int set_mark(tkl__files_receiving *r)
 {
     tkl_bytes channel = r->files->keys.items[TKL__FILES_STATE];
     tkl__files_hash *hash = tkl__files_hash_new();
@@ -417,7 +417,7 @@ static int set_mark(tkl__receiving *r)
     return TKL_OK;
 }
 
-static int open_dir(tkl__receiving *r)
+static int open_dir(tkl__files_receiving *r)
 {
     if (!r->options.dir)
         r->options.dir = ".";
@@ -425,10 +425,10 @@ static int open_dir(tkl__receiving *r)
     return r->dir < 0 ? tkl__fail_errno(TKL_EIO, "%s", r->options.dir) : TKL_OK;
 }
 
-static void close_all(tkl__receiving *r)
+static void close_all(tkl__files_receiving *r)
 {
     while (r->count > 0)
-        tkl__incoming_free(r->active[--r->count]);
+        tkl__files_incoming_free(r->active[--r->count]);
     free(r->active);
     tkl__files_trip_free(&r->trip);
     if (r->dir >= 0)
@@ -438,7 +438,7 @@ static void close_all(tkl__receiving *r)
 int tkl_files_receive(tkl_files *files, tkl_bytes as, const tkl_files_receive_options *options,
                       int64_t wait_ms, tkl_files_totals *totals)
 {
-    tkl__receiving r = {.files = files, .as = as, .dir = -1, .look = true};
+    tkl__files_receiving r = {.files = files, .as = as, .dir = -1, .look = true};
     if (totals)
         *totals = (tkl_files_totals){0};
     int rc = TKL__CHECK_RESERVED(options);

@@ -27,7 +27,7 @@ static int64_t earlier(int64_t a, int64_t b)
 
 /* ---- Reports ------------------------------------------------------------- */
 
-static int report(tkl__sending *s, const tkl_files_info *status)
+static int report(tkl__files_sending *s, const tkl_files_info *status)
 {
     tkl_bytes names[REPORTED];
     bool gone[REPORTED];
@@ -43,7 +43,7 @@ static int report(tkl__sending *s, const tkl_files_info *status)
     return TKL_OK;
 }
 
-static bool is_gone(const tkl__sending *s, const tkl_files_receiver *receiver)
+static bool is_gone(const tkl__files_sending *s, const tkl_files_receiver *receiver)
 {
     return s->options.drop_after_ms > 0 && receiver->files > 0 &&
            receiver->gone_ms >= s->options.drop_after_ms;
@@ -51,7 +51,7 @@ static bool is_gone(const tkl__sending *s, const tkl_files_receiver *receiver)
 
 /* Drops those that are gone for too long, at the second look: the clock of the server may have
  * jumped, and a receiver that is there renews its lease in between. */
-static int drop_gone(tkl__sending *s, const tkl_files_info *status)
+static int drop_gone(tkl__files_sending *s, const tkl_files_info *status)
 {
     bool found = false;
     int rc = TKL_OK;
@@ -68,7 +68,7 @@ static int drop_gone(tkl__sending *s, const tkl_files_info *status)
 }
 
 /* Tells for whom it waits, and drops those that are gone for too long. */
-static int report_wait(tkl__sending *s)
+static int report_wait(tkl__files_sending *s)
 {
     tkl_files_info *status;
     s->wait_next = tkl__now() + REPORT_THEN_US;
@@ -85,7 +85,7 @@ static int report_wait(tkl__sending *s)
 
 /* ---- Sleeping ------------------------------------------------------------ */
 
-static int listen(tkl__sending *s)
+static int listen(tkl__files_sending *s)
 {
     tkl_files *files = s->files;
     tkl__unlisten(&s->ear);
@@ -97,11 +97,11 @@ static int listen(tkl__sending *s)
 }
 
 /* Sleeps until it is worth looking again, at the latest at `until`. */
-static int sleep_once(tkl__sending *s, int64_t until, int64_t next_end_ms)
+static int sleep_once(tkl__files_sending *s, int64_t until, int64_t next_end_ms)
 {
     tkl_bytes message;
     until = earlier(until, earlier(s->wait_next, tkl__now() + LOOK_US));
-    until = earlier(until, tkl__sent_due(s));
+    until = earlier(until, tkl__files_sent_due(s));
     if (next_end_ms >= 0)
         until = earlier(until, tkl__deadline_ms(next_end_ms + 1));
     switch (tkl__await(&s->ear, until, &message)) {
@@ -114,7 +114,7 @@ static int sleep_once(tkl__sending *s, int64_t until, int64_t next_end_ms)
     }
 }
 
-static int wait_until(tkl__sending *s, int64_t until, int64_t next_end_ms)
+static int wait_until(tkl__files_sending *s, int64_t until, int64_t next_end_ms)
 {
     if (!s->ear.hub) { /* the first time: listen, and ask again */
         s->wait_began = tkl__now();
@@ -122,19 +122,19 @@ static int wait_until(tkl__sending *s, int64_t until, int64_t next_end_ms)
         s->doubted = false;
         return listen(s);
     }
-    tkl__sent_keep(s);
+    tkl__files_sent_keep(s);
     int rc = sleep_once(s, until, next_end_ms);
     if (rc == TKL_OK && tkl__now() >= s->wait_next)
         rc = report_wait(s);
     return rc;
 }
 
-int tkl__room_wait(tkl__sending *s, int64_t next_end_ms)
+int tkl__files_room_wait(tkl__files_sending *s, int64_t next_end_ms)
 {
     return wait_until(s, TKL__FOREVER, next_end_ms);
 }
 
-void tkl__room_had(tkl__sending *s)
+void tkl__files_room_had(tkl__files_sending *s)
 {
     tkl__unlisten(&s->ear);
 }
@@ -142,7 +142,7 @@ void tkl__room_had(tkl__sending *s)
 /* ---- Receivers ----------------------------------------------------------- */
 
 /* Whether the file is still on the channel. */
-static int is_there(tkl__sending *s, const char *token, bool *there)
+static int is_there(tkl__files_sending *s, const char *token, bool *there)
 {
     tkl__files_ask ask;
     tkl__args words;
@@ -172,7 +172,7 @@ static int by_token(const void *a, const void *b)
 }
 
 /* Whether one of these tokens, which follow each other, is of a file of ours. */
-static bool is_ours(const tkl__sending *s, tkl_bytes tokens)
+static bool is_ours(const tkl__files_sending *s, tkl_bytes tokens)
 {
     for (size_t at = 0; at + TKL__FILES_TOKEN <= tokens.len; at += TKL__FILES_TOKEN)
         if (bsearch(tokens.data + at, s->tokens, s->token_count, sizeof *s->tokens, by_token))
@@ -186,7 +186,7 @@ static const char *name_of(const tkl_reply *name)
 }
 
 /* Whether a receiver could not use one of our files: fields are token, receiver, name, reason. */
-static int find_trouble(tkl__sending *s)
+static int find_trouble(tkl__files_sending *s)
 {
     tkl__args words;
     tkl_reply *reply;
@@ -213,7 +213,7 @@ static int find_trouble(tkl__sending *s)
 }
 
 /* One file after the other: most are gone when the first is. */
-int tkl__room_wait_for_all(tkl__sending *s)
+int tkl__files_room_wait_for_all(tkl__files_sending *s)
 {
     int64_t until = s->options.wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(s->options.wait_ms);
     int rc = TKL_OK;
@@ -227,6 +227,6 @@ int tkl__room_wait_for_all(tkl__sending *s)
         else if (rc == TKL_OK)
             rc = wait_until(s, until, -1);
     }
-    tkl__room_had(s);
+    tkl__files_room_had(s);
     return rc == TKL_OK ? find_trouble(s) : rc;
 }

@@ -33,7 +33,7 @@ typedef struct batch {
     size_t count;
 } batch;
 
-static void tell_outcome(tkl__sending *s, const tkl_files_source *source,
+static void tell_outcome(tkl__files_sending *s, const tkl_files_source *source,
                          tkl_files_outcome *outcome, int rc)
 {
     outcome->path = source->path ? source->path : "";
@@ -55,7 +55,7 @@ static void tell_outcome(tkl__sending *s, const tkl_files_source *source,
         s->options.on_file(outcome, s->options.arg);
 }
 
-static void post_args(tkl__sending *s, const batch *b, size_t from, tkl__files_ask *ask)
+static void post_args(tkl__files_sending *s, const batch *b, size_t from, tkl__files_ask *ask)
 {
     const tkl_files_options *rules = &s->files->rules;
     if (rules->max_bytes > 0)
@@ -63,7 +63,7 @@ static void post_args(tkl__sending *s, const batch *b, size_t from, tkl__files_a
     else
         tkl__args_str(&ask->args, "");
     tkl__args_int(&ask->args, rules->ttl_ms);
-    tkl__sent_kept(s, &ask->args);
+    tkl__files_sent_kept(s, &ask->args);
     tkl__args_int(&ask->args, (int64_t)s->to_count);
     for (size_t i = 0; i < s->to_count; i++)
         tkl__args_bytes(&ask->args, s->to[i]);
@@ -97,7 +97,7 @@ static size_t note_taken(small_file *files, size_t count, const tkl_reply *reply
 
 /* Posts the files from `from` on; *taken of them found room, or were sent before the call was
  * interrupted, under another token. */
-static int post_some(tkl__sending *s, batch *b, size_t from, size_t *taken, int64_t *next_end)
+static int post_some(tkl__files_sending *s, batch *b, size_t from, size_t *taken, int64_t *next_end)
 {
     static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_ENDS,
                                             TKL__FILES_BYTES, TKL__FILES_RECEIVERS};
@@ -120,7 +120,7 @@ static int post_some(tkl__sending *s, batch *b, size_t from, size_t *taken, int6
     return rc;
 }
 
-static void tell_posted(tkl__sending *s, const small_file *file)
+static void tell_posted(tkl__files_sending *s, const small_file *file)
 {
     tkl_files_outcome outcome = {
         .name = file->name, .size = (int64_t)file->data.len, .resumed = file->resumed};
@@ -131,7 +131,7 @@ static void tell_posted(tkl__sending *s, const small_file *file)
         s->tokens[s->token_count++] = file->token;
 }
 
-static int post_all(tkl__sending *s, batch *b)
+static int post_all(tkl__files_sending *s, batch *b)
 {
     int rc = TKL_OK;
     for (size_t done = 0; rc == TKL_OK && done < b->count;) {
@@ -141,17 +141,17 @@ static int post_all(tkl__sending *s, batch *b)
         for (size_t i = 0; i < taken; i++)
             tell_posted(s, &b->files[done++]);
         if (rc == TKL_FULL)
-            rc = tkl__room_wait(s, next_end);
+            rc = tkl__files_room_wait(s, next_end);
         else
-            tkl__room_had(s);
+            tkl__files_room_had(s);
     }
-    tkl__room_had(s);
+    tkl__files_room_had(s);
     if (rc == TKL_OK && b->count > 0 && s->options.on_progress)
         s->options.on_progress(&s->progress, s->options.arg);
     return rc;
 }
 
-static int flush(tkl__sending *s, batch *b)
+static int flush(tkl__files_sending *s, batch *b)
 {
     int rc = post_all(s, b);
     for (size_t i = 0; i < b->count; i++)
@@ -214,7 +214,7 @@ static int read_small(int fd, const struct stat *st, tkl_bytes *data)
         }
         len += got > 0 ? (size_t)got : 0;
     }
-    if (len != size || tkl__outgoing_changed(fd, st)) {
+    if (len != size || tkl__files_outgoing_changed(fd, st)) {
         free(buffer);
         return tkl__fail(TKL_CONFLICT, "the file changed while it was read");
     }
@@ -222,8 +222,8 @@ static int read_small(int fd, const struct stat *st, tkl_bytes *data)
     return TKL_OK;
 }
 
-static int add_small(tkl__sending *s, batch *b, const tkl_files_source *source, tkl_bytes name,
-                     int fd, const struct stat *st)
+static int add_small(tkl__files_sending *s, batch *b, const tkl_files_source *source,
+                     tkl_bytes name, int fd, const struct stat *st)
 {
     small_file *file = &b->files[b->count];
     *file = (small_file){.source = source,
@@ -231,7 +231,8 @@ static int add_small(tkl__sending *s, batch *b, const tkl_files_source *source, 
                          .token = tkl__files_new_token(),
                          .mtime = st->st_mtim.tv_sec,
                          .mode = (int64_t)(st->st_mode & 0777)};
-    int rc = *s->call ? tkl__sent_fingerprint(s, source, name, st, file->fingerprint) : TKL_OK;
+    int rc =
+        *s->call ? tkl__files_sent_fingerprint(s, source, name, st, file->fingerprint) : TKL_OK;
     if (rc == TKL_OK)
         rc = read_small(fd, st, &file->data);
     if (rc == TKL_OK) {
@@ -248,8 +249,8 @@ static bool concerns_this_source(int rc)
            rc == TKL_ELOST;
 }
 
-static int send_large(tkl__sending *s, batch *b, const tkl_files_source *source, tkl_bytes name,
-                      int fd, const struct stat *st)
+static int send_large(tkl__files_sending *s, batch *b, const tkl_files_source *source,
+                      tkl_bytes name, int fd, const struct stat *st)
 {
     tkl_files_outcome outcome = {.name = name};
     int rc = flush(s, b);
@@ -258,12 +259,12 @@ static int send_large(tkl__sending *s, batch *b, const tkl_files_source *source,
     s->progress.name = name;
     s->progress.file_bytes = st ? (int64_t)st->st_size : TKL_NONE;
     s->progress.file_done = 0;
-    rc = tkl__outgoing_send(s, source, name, fd, st, &outcome);
+    rc = tkl__files_outgoing_send(s, source, name, fd, st, &outcome);
     tell_outcome(s, source, &outcome, rc);
     return concerns_this_source(rc) ? TKL_OK : rc;
 }
 
-static int send_source(tkl__sending *s, batch *b, const tkl_files_source *source)
+static int send_source(tkl__files_sending *s, batch *b, const tkl_files_source *source)
 {
     struct stat st;
     tkl_bytes name;
@@ -289,7 +290,7 @@ static int send_source(tkl__sending *s, batch *b, const tkl_files_source *source
     return b->count >= tkl__files_batch(s->to_count) ? flush(s, b) : TKL_OK;
 }
 
-static int send_sources(tkl__sending *s, const tkl_files_source *sources, size_t count)
+static int send_sources(tkl__files_sending *s, const tkl_files_source *sources, size_t count)
 {
     batch *b = calloc(1, sizeof *b);
     if (!b)
@@ -362,13 +363,13 @@ static int64_t total_bytes(const tkl_files_source *sources, size_t count)
 /* ---- The call ------------------------------------------------------------ */
 
 /* A call that is made again after TKL_BUSY goes on waiting. */
-static int end_send(tkl__sending *s, int rc)
+static int end_send(tkl__files_sending *s, int rc)
 {
     bool all = rc == TKL_OK;
     if (all && s->options.wait_ms != 0)
-        rc = tkl__room_wait_for_all(s);
+        rc = tkl__files_room_wait_for_all(s);
     if (all && rc >= 0 && rc != TKL_BUSY)
-        tkl__sent_forget(s, rc);
+        tkl__files_sent_forget(s, rc);
     if (rc == TKL_OK && s->failure != TKL_OK)
         rc = tkl__fail(s->failure, "%s", s->message);
     return rc;
@@ -378,7 +379,7 @@ int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
                    const tkl_files_source *sources, size_t count,
                    const tkl_files_send_options *options, tkl_files_totals *totals)
 {
-    tkl__sending s = {.files = files, .to = to, .to_count = to_count};
+    tkl__files_sending s = {.files = files, .to = to, .to_count = to_count};
     if (totals)
         *totals = (tkl_files_totals){0};
     int rc = check_send(to, to_count, sources, count, options);
@@ -390,10 +391,10 @@ int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
     if (!s.tokens)
         return tkl__nomem();
     s.progress.total_bytes = s.options.on_progress ? total_bytes(sources, count) : TKL_NONE;
-    rc = tkl__sent_begin(&s, sources, count);
+    rc = tkl__files_sent_begin(&s, sources, count);
     if (rc == TKL_OK)
         rc = end_send(&s, send_sources(&s, sources, count));
-    tkl__room_had(&s);
+    tkl__files_room_had(&s);
     free(s.tokens);
     if (totals)
         *totals = s.totals;

@@ -13,7 +13,7 @@
 /* Files of up to this many bytes travel in their record. */
 #define TKL__FILES_SMALL (16 * 1024)
 
-typedef struct tkl__sending {
+typedef struct tkl__files_sending {
     tkl_files *files;
     const tkl_bytes *to;
     size_t to_count;
@@ -33,11 +33,11 @@ typedef struct tkl__sending {
     char call[TKL__FILES_SUM +
               1];      /* under which the server remembers what is sent; "": it does not */
     int64_t call_next; /* when that is to be renewed */
-} tkl__sending;
+} tkl__files_sending;
 
 /* One file or stream that is being sent in chunks. */
-typedef struct tkl__outgoing {
-    tkl__sending *sending;
+typedef struct tkl__files_outgoing {
+    tkl__files_sending *sending;
     const tkl_files_source *source;
     tkl_bytes name;
     int fd; /* -1: a stream */
@@ -57,40 +57,42 @@ typedef struct tkl__outgoing {
 
     tkl__kept kept; /* renews the lease */
     tkl__files_ask renewal;
-} tkl__outgoing;
+} tkl__files_outgoing;
 
 /* ---- outgoing.c ---------------------------------------------------------- */
 
 /* Sends one file or stream in chunks. `fd` -1: a stream. */
-int tkl__outgoing_send(tkl__sending *sending, const tkl_files_source *source, tkl_bytes name,
-                       int fd, const struct stat *st, tkl_files_outcome *outcome);
+int tkl__files_outgoing_send(tkl__files_sending *sending, const tkl_files_source *source,
+                             tkl_bytes name, int fd, const struct stat *st,
+                             tkl_files_outcome *outcome);
 /* Whether the file is another one now than it was. */
-bool tkl__outgoing_changed(int fd, const struct stat *before);
+bool tkl__files_outgoing_changed(int fd, const struct stat *before);
 
 /* ---- sent.c -------------------------------------------------------------- */
 
 /* Decides whether the server is to remember what this call has sent. */
-int tkl__sent_begin(tkl__sending *sending, const tkl_files_source *sources, size_t count);
+int tkl__files_sent_begin(tkl__files_sending *sending, const tkl_files_source *sources,
+                          size_t count);
 /* What must be the same for a file to be resumed: the machine, the path, the file as it is, its name
  * and its receivers. "": it cannot be resumed. */
-int tkl__sent_fingerprint(const tkl__sending *sending, const tkl_files_source *source,
-                          tkl_bytes name, const struct stat *st,
-                          char fingerprint[TKL__FILES_SUM + 1]);
+int tkl__files_sent_fingerprint(const tkl__files_sending *sending, const tkl_files_source *source,
+                                tkl_bytes name, const struct stat *st,
+                                char fingerprint[TKL__FILES_SUM + 1]);
 /* Adds the argument of scripts: for how long it is remembered. */
-void tkl__sent_kept(const tkl__sending *sending, tkl__args *args);
+void tkl__files_sent_kept(const tkl__files_sending *sending, tkl__args *args);
 /* A sender that waits renews it, and when that is due. */
-void tkl__sent_keep(tkl__sending *sending);
-int64_t tkl__sent_due(const tkl__sending *sending);
+void tkl__files_sent_keep(tkl__files_sending *sending);
+int64_t tkl__files_sent_due(const tkl__files_sending *sending);
 /* The call is over. `rc` and its text stay. */
-void tkl__sent_forget(tkl__sending *sending, int rc);
+void tkl__files_sent_forget(tkl__files_sending *sending, int rc);
 
 /* ---- room.c -------------------------------------------------------------- */
 
-/* Waits until it is worth asking again. Call it after every answer "full", and tkl__room_had()
- * after any other. `next_end_ms`: when the next file is overdue; -1: none. */
-int tkl__room_wait(tkl__sending *sending, int64_t next_end_ms);
-void tkl__room_had(tkl__sending *sending);
+/* Waits until it is worth asking again. Call it after every answer "full", and
+ * tkl__files_room_had() after any other. `next_end_ms`: when the next file is overdue; -1: none. */
+int tkl__files_room_wait(tkl__files_sending *sending, int64_t next_end_ms);
+void tkl__files_room_had(tkl__files_sending *sending);
 /* Waits until all receivers have everything that was sent. */
-int tkl__room_wait_for_all(tkl__sending *sending);
+int tkl__files_room_wait_for_all(tkl__files_sending *sending);
 
 #endif

@@ -26,7 +26,7 @@ static void add_text(tkl__files_hash *hash, tkl_bytes text)
 }
 
 /* The machine, a path on it, and the receivers. */
-static void add_place(tkl__files_hash *hash, const tkl__sending *s, const char *path)
+static void add_place(tkl__files_hash *hash, const tkl__files_sending *s, const char *path)
 {
     char host[256] = "", real[PATH_MAX] = "";
     gethostname(host, sizeof host - 1);
@@ -37,8 +37,9 @@ static void add_place(tkl__files_hash *hash, const tkl__sending *s, const char *
         add_text(hash, s->to[i]);
 }
 
-int tkl__sent_fingerprint(const tkl__sending *s, const tkl_files_source *source, tkl_bytes name,
-                          const struct stat *st, char fingerprint[TKL__FILES_SUM + 1])
+int tkl__files_sent_fingerprint(const tkl__files_sending *s, const tkl_files_source *source,
+                                tkl_bytes name, const struct stat *st,
+                                char fingerprint[TKL__FILES_SUM + 1])
 {
     *fingerprint = '\0';
     if (!source->path || s->files->rules.resume_ms == 0)
@@ -59,7 +60,7 @@ int tkl__sent_fingerprint(const tkl__sending *s, const tkl_files_source *source,
 /* ---- Calls --------------------------------------------------------------- */
 
 /* One file without a wait is either sent or under way. */
-static bool is_worth_it(const tkl__sending *s, const tkl_files_source *sources, size_t count)
+static bool is_worth_it(const tkl__files_sending *s, const tkl_files_source *sources, size_t count)
 {
     if (s->files->rules.resume_ms == 0 || count == 0 || (count == 1 && s->options.wait_ms == 0))
         return false;
@@ -69,7 +70,7 @@ static bool is_worth_it(const tkl__sending *s, const tkl_files_source *sources, 
     return true;
 }
 
-int tkl__sent_begin(tkl__sending *s, const tkl_files_source *sources, size_t count)
+int tkl__files_sent_begin(tkl__files_sending *s, const tkl_files_source *sources, size_t count)
 {
     if (!is_worth_it(s, sources, count))
         return TKL_OK;
@@ -82,12 +83,12 @@ int tkl__sent_begin(tkl__sending *s, const tkl_files_source *sources, size_t cou
     return TKL_OK;
 }
 
-static int64_t kept_ms(const tkl__sending *s)
+static int64_t kept_ms(const tkl__files_sending *s)
 {
     return s->files->rules.lease_ms + s->files->rules.resume_ms;
 }
 
-void tkl__sent_kept(const tkl__sending *s, tkl__args *args)
+void tkl__files_sent_kept(const tkl__files_sending *s, tkl__args *args)
 {
     if (*s->call)
         tkl__args_int(args, kept_ms(s));
@@ -96,7 +97,7 @@ void tkl__sent_kept(const tkl__sending *s, tkl__args *args)
 }
 
 /* One command on the key. */
-static void command(tkl__sending *s, const char *verb, int64_t number)
+static void command(tkl__files_sending *s, const char *verb, int64_t number)
 {
     tkl__files_ask ask;
     tkl__args words;
@@ -118,20 +119,20 @@ static void command(tkl__sending *s, const char *verb, int64_t number)
     tkl__files_ask_free(&ask);
 }
 
-int64_t tkl__sent_due(const tkl__sending *s)
+int64_t tkl__files_sent_due(const tkl__files_sending *s)
 {
     return *s->call ? s->call_next : TKL__FOREVER;
 }
 
-void tkl__sent_keep(tkl__sending *s)
+void tkl__files_sent_keep(tkl__files_sending *s)
 {
-    if (tkl__now() < tkl__sent_due(s))
+    if (tkl__now() < tkl__files_sent_due(s))
         return;
     s->call_next = tkl__now() + s->files->rules.lease_ms * 1000 / RENEWALS_A_LEASE;
     command(s, "PEXPIRE", kept_ms(s));
 }
 
-void tkl__sent_forget(tkl__sending *s, int rc)
+void tkl__files_sent_forget(tkl__files_sending *s, int rc)
 {
     char message[256];
     if (!*s->call)

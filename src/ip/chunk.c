@@ -39,7 +39,7 @@ static void write_place(tkl__ip_chunk_pack *pack, void *arg, uint32_t place, tkl
     out->data[at + 1] = (char)size;
 }
 
-void tkl__ip_chunk_write(const tkl__chunk_range *ranges, size_t count, tkl__ip_chunk_pack *pack,
+void tkl__ip_chunk_write(const tkl__ip_chunk_range *ranges, size_t count, tkl__ip_chunk_pack *pack,
                          void *arg, tkl__buf *out)
 {
     size_t shared = shared_bytes(ranges[0].span, ranges[count - 1].span);

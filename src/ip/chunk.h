@@ -19,16 +19,16 @@
 enum { TKL__CHUNK_RANGES = 16 };
 
 /* A range and its packed place. `place` tells places apart: equal numbers are equal places. */
-typedef struct tkl__chunk_range {
+typedef struct tkl__ip_chunk_range {
     const tkl__ip_span *span;
     uint32_t place;
-} tkl__chunk_range;
+} tkl__ip_chunk_range;
 
 /* Writes the packed fields of a place. */
 typedef void tkl__ip_chunk_pack(void *arg, uint32_t place, tkl__buf *out);
 
 /* Appends a chunk of `count` ranges, 1 to TKL__CHUNK_RANGES, sorted and apart. */
-void tkl__ip_chunk_write(const tkl__chunk_range *ranges, size_t count, tkl__ip_chunk_pack *pack,
+void tkl__ip_chunk_write(const tkl__ip_chunk_range *ranges, size_t count, tkl__ip_chunk_pack *pack,
                          void *arg, tkl__buf *out);
 
 /* What the chunk says about an address that is not before its first. The fields of a hit are a view

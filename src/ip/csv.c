@@ -28,7 +28,7 @@ typedef struct reader {
     void *arg;
     int rc;
     uint64_t line; /* being read */
-    tkl__csv_row row;
+    tkl__ip_csv_row row;
     tkl__buf text; /* of the row's fields, one behind the other */
     size_t lengths[TKL__CSV_FIELDS_MAX];
     tkl_bytes fields[TKL__CSV_FIELDS_MAX];
@@ -177,7 +177,7 @@ int tkl__ip_csv_read(const char *path, tkl__ip_csv_visit *visit, void *arg)
 
 /* ---- Columns ------------------------------------------------------------- */
 
-tkl_bytes tkl__ip_csv_field(const tkl__csv_row *row, int index)
+tkl_bytes tkl__ip_csv_field(const tkl__ip_csv_row *row, int index)
 {
     return index >= 0 && (size_t)index < row->count ? row->fields[index] : (tkl_bytes){NULL, 0};
 }
@@ -194,7 +194,7 @@ static bool is_called(tkl_bytes heading, const char *name)
     return i == heading.len && !name[i];
 }
 
-void tkl__ip_csv_header(const tkl__csv_row *row, const tkl__csv_column *columns, int *at,
+void tkl__ip_csv_header(const tkl__ip_csv_row *row, const tkl__ip_csv_column *columns, int *at,
                         size_t fields)
 {
     for (size_t f = 0; f < fields; f++)

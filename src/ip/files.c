@@ -30,7 +30,7 @@ enum {
     LONGITUDE
 }; /* place.c */
 
-static const tkl__csv_column place_columns[] = {
+static const tkl__ip_csv_column place_columns[] = {
     {"geoname_id", ID},
     {"locid", ID},
     {"city_name", CITY},
@@ -53,7 +53,7 @@ static const tkl__csv_column place_columns[] = {
 /* Of ranges: those of a place that they may have, and these. */
 enum { NETWORK = TKL__IP_FIELDS, FIRST, LAST, COUNTRY_ID, BLOCK_FIELDS };
 
-static const tkl__csv_column block_columns[] = {
+static const tkl__ip_csv_column block_columns[] = {
     {"network", NETWORK},
     {"startipnum", FIRST},
     {"start_ip", FIRST},
@@ -78,19 +78,19 @@ typedef struct reading {
     int at[BLOCK_FIELDS]; /* columns by field */
 } reading;
 
-static bool knows_places(reading *r, const tkl__csv_row *row)
+static bool knows_places(reading *r, const tkl__ip_csv_row *row)
 {
     tkl__ip_csv_header(row, place_columns, r->at, TKL__IP_FIELDS);
     return r->at[ID] >= 0;
 }
 
-static bool knows_blocks(reading *r, const tkl__csv_row *row)
+static bool knows_blocks(reading *r, const tkl__ip_csv_row *row)
 {
     tkl__ip_csv_header(row, block_columns, r->at, BLOCK_FIELDS);
     return r->at[ID] >= 0 && (r->at[NETWORK] >= 0 || (r->at[FIRST] >= 0 && r->at[LAST] >= 0));
 }
 
-static void count_row(reading *r, const tkl__csv_row *row)
+static void count_row(reading *r, const tkl__ip_csv_row *row)
 {
     tkl_ip_import *import = r->import;
     import->progress.rows = ++import->stats.rows;
@@ -100,26 +100,26 @@ static void count_row(reading *r, const tkl__csv_row *row)
         tkl__ip_tell_progress(import);
 }
 
-static tkl__ip_origin origin_of(const reading *r, const tkl__csv_row *row)
+static tkl__ip_origin origin_of(const reading *r, const tkl__ip_csv_row *row)
 {
     return (tkl__ip_origin){.file = r->file, .line = (uint32_t)row->line};
 }
 
-static void fill_place(const reading *r, const tkl__csv_row *row, tkl_ip_place *place)
+static void fill_place(const reading *r, const tkl__ip_csv_row *row, tkl_ip_place *place)
 {
     *place = (tkl_ip_place){0};
     for (int f = 0; f < TKL__IP_FIELDS; f++)
         *tkl__ip_field(place, f) = tkl__ip_csv_field(row, r->at[f]);
 }
 
-static int read_place(reading *r, const tkl__csv_row *row)
+static int read_place(reading *r, const tkl__ip_csv_row *row)
 {
     tkl_ip_place place;
     fill_place(r, row, &place);
     return tkl__ip_add_place(r->import, &place, origin_of(r, row));
 }
 
-static int report_field(const reading *r, const tkl__csv_row *row, tkl_bytes field,
+static int report_field(const reading *r, const tkl__ip_csv_row *row, tkl_bytes field,
                         const char *wrong)
 {
     int shown = field.len < SHOWN ? (int)field.len : SHOWN;
@@ -128,7 +128,7 @@ static int report_field(const reading *r, const tkl__csv_row *row, tkl_bytes fie
 }
 
 /* Whether the row has all columns that a range must have. */
-static bool is_whole(const reading *r, const tkl__csv_row *row)
+static bool is_whole(const reading *r, const tkl__ip_csv_row *row)
 {
     static const int needed[] = {ID, NETWORK, FIRST, LAST, COUNTRY_ID};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
@@ -137,7 +137,7 @@ static bool is_whole(const reading *r, const tkl__csv_row *row)
     return true;
 }
 
-static const char *parse_span(const reading *r, const tkl__csv_row *row, tkl__ip_span *span)
+static const char *parse_span(const reading *r, const tkl__ip_csv_row *row, tkl__ip_span *span)
 {
     if (r->at[NETWORK] >= 0)
         return tkl__ip_parse_range(tkl__ip_csv_field(row, r->at[NETWORK]), span);
@@ -145,7 +145,7 @@ static const char *parse_span(const reading *r, const tkl__csv_row *row, tkl__ip
                               tkl__ip_csv_field(row, r->at[LAST]), span);
 }
 
-static int read_block(reading *r, const tkl__csv_row *row)
+static int read_block(reading *r, const tkl__ip_csv_row *row)
 {
     tkl__ip_span span;
     tkl_ip_place spot;
@@ -165,7 +165,7 @@ static int read_block(reading *r, const tkl__csv_row *row)
     return tkl__ip_add_range(r->import, &span, &spot, origin_of(r, row));
 }
 
-static int visit_place(const tkl__csv_row *row, void *arg)
+static int visit_place(const tkl__ip_csv_row *row, void *arg)
 {
     reading *r = arg;
     if (!r->begun) {
@@ -176,7 +176,7 @@ static int visit_place(const tkl__csv_row *row, void *arg)
     return read_place(r, row);
 }
 
-static int visit_block(const tkl__csv_row *row, void *arg)
+static int visit_block(const tkl__ip_csv_row *row, void *arg)
 {
     reading *r = arg;
     if (!r->begun) {

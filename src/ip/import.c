@@ -125,7 +125,7 @@ void tkl_ip_import_problems(const tkl_ip_import *import, const tkl_ip_problem **
 /* ---- Places and ranges --------------------------------------------------- */
 
 /* Interns a packed place. */
-static uint32_t intern_place(tkl__intern *intern, const tkl_ip_place *place)
+static uint32_t intern_place(tkl__ip_intern *intern, const tkl_ip_place *place)
 {
     tkl__buf packed;
     tkl__buf_init(&packed);

@@ -27,9 +27,9 @@ struct tkl_ip_import {
     tkl_ip_import_options options;
 
     /* Places by number: `places` has them packed, `ids` their ids, in the same order. */
-    tkl__intern ids, places;
+    tkl__ip_intern ids, places;
     /* What ranges say: the id of a place and perhaps a position, packed as a place. */
-    tkl__intern spots;
+    tkl__ip_intern spots;
     tkl__ip_row *rows;
     size_t count, cap;
     bool unsorted; /* some row does not begin behind the one before */

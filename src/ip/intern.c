@@ -8,7 +8,7 @@
 
 #define COUNT_MAX (UINT32_C(1) << 31)
 
-tkl_bytes tkl__ip_intern_at(const tkl__intern *intern, uint32_t number)
+tkl_bytes tkl__ip_intern_at(const tkl__ip_intern *intern, uint32_t number)
 {
     size_t start = number == 0 ? 0 : intern->ends[number - 1];
     return (tkl_bytes){intern->text + start, intern->ends[number] - start};
@@ -20,7 +20,7 @@ static bool equal(tkl_bytes a, tkl_bytes b)
 }
 
 /* The slot of the string, or the free one where it belongs. */
-static uint32_t *slot_of(const tkl__intern *intern, tkl_bytes string)
+static uint32_t *slot_of(const tkl__ip_intern *intern, tkl_bytes string)
 {
     size_t mask = intern->nslots - 1;
     size_t at = XXH3_64bits(string.len > 0 ? string.data : "", string.len) & mask;
@@ -29,13 +29,13 @@ static uint32_t *slot_of(const tkl__intern *intern, tkl_bytes string)
     return &intern->slots[at];
 }
 
-uint32_t tkl__ip_intern_find(const tkl__intern *intern, tkl_bytes string)
+uint32_t tkl__ip_intern_find(const tkl__ip_intern *intern, tkl_bytes string)
 {
     uint32_t found = intern->nslots > 0 ? *slot_of(intern, string) : 0;
     return found ? found - 1 : TKL__INTERN_NONE;
 }
 
-static bool grow_slots(tkl__intern *intern)
+static bool grow_slots(tkl__ip_intern *intern)
 {
     size_t old = intern->nslots, wanted = old ? 2 * old : 256;
     if (2 * ((size_t)intern->count + 1) <= old)
@@ -51,7 +51,7 @@ static bool grow_slots(tkl__intern *intern)
     return true;
 }
 
-static bool grow_ends(tkl__intern *intern)
+static bool grow_ends(tkl__ip_intern *intern)
 {
     if (intern->count < intern->cap)
         return true;
@@ -64,7 +64,7 @@ static bool grow_ends(tkl__intern *intern)
     return true;
 }
 
-static bool grow_text(tkl__intern *intern, size_t more)
+static bool grow_text(tkl__ip_intern *intern, size_t more)
 {
     if (intern->text && intern->text_cap - intern->text_len >= more)
         return true;
@@ -77,7 +77,7 @@ static bool grow_text(tkl__intern *intern, size_t more)
     return true;
 }
 
-uint32_t tkl__ip_intern_add(tkl__intern *intern, tkl_bytes string)
+uint32_t tkl__ip_intern_add(tkl__ip_intern *intern, tkl_bytes string)
 {
     uint32_t found = tkl__ip_intern_find(intern, string);
     if (found != TKL__INTERN_NONE)
@@ -93,10 +93,10 @@ uint32_t tkl__ip_intern_add(tkl__intern *intern, tkl_bytes string)
     return intern->count++;
 }
 
-void tkl__ip_intern_free(tkl__intern *intern)
+void tkl__ip_intern_free(tkl__ip_intern *intern)
 {
     free(intern->text);
     free(intern->ends);
     free(intern->slots);
-    *intern = (tkl__intern){0};
+    *intern = (tkl__ip_intern){0};
 }

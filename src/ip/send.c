@@ -55,12 +55,13 @@ static void pack_spot(void *arg, uint32_t number, tkl__buf *out)
 /* Appends the chunk of that index. Returns how many ranges are in it. */
 static size_t write_chunk(tkl_ip_import *import, size_t index, tkl__buf *out)
 {
-    tkl__chunk_range ranges[TKL__CHUNK_RANGES];
+    tkl__ip_chunk_range ranges[TKL__CHUNK_RANGES];
     size_t from = index * TKL__CHUNK_RANGES, count = import->count - from;
     if (count > TKL__CHUNK_RANGES)
         count = TKL__CHUNK_RANGES;
     for (size_t i = 0; i < count; i++)
-        ranges[i] = (tkl__chunk_range){&import->rows[from + i].span, import->rows[from + i].spot};
+        ranges[i] =
+            (tkl__ip_chunk_range){&import->rows[from + i].span, import->rows[from + i].spot};
     tkl__ip_chunk_write(ranges, count, pack_spot, import, out);
     return count;
 }

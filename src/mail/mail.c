@@ -74,7 +74,7 @@ int tkl_mail_drop(tkl_mail *mail)
     return tkl__post_drop(&mail->post);
 }
 
-static tkl_mail_stats stats_of(const tkl__view *view)
+static tkl_mail_stats stats_of(const tkl__post_view *view)
 {
     int64_t acked = tkl_reply_int(tkl_reply_at(view->readers, 1));
     int64_t before = view->first - 1; /* acknowledged, or removed by a limit */
@@ -92,7 +92,7 @@ static tkl_mail_stats stats_of(const tkl__view *view)
 
 int tkl_mail_show(tkl_mail *mail, tkl_mail_stats *stats)
 {
-    tkl__view view = tkl__post_view_of_nothing();
+    tkl__post_view view = tkl__post_view_of_nothing();
     tkl_reply *reply;
     int rc = tkl__post_show(&mail->post, &view, &reply);
     *stats = stats_of(&view);

@@ -24,8 +24,9 @@ typedef struct question {
     const char *part;        /* of its first key */
     int64_t first_ago, days; /* of those behind it */
     bool whole_days;         /* it gets all chunks at once */
-    void (*write)(const struct question *q, const tkl__today *today, tkl__args *args);
-    int (*check)(const struct question *q, const tkl__today *today); /* whether it makes sense */
+    void (*write)(const struct question *q, const tkl__online_today *today, tkl__args *args);
+    int (*check)(const struct question *q,
+                 const tkl__online_today *today); /* whether it makes sense */
     const char *over;
     tkl_bytes user;
     tkl_online *online;
@@ -65,7 +66,7 @@ static void fold_part(const char *token, int64_t chunk, char part[FOLD_SIZE])
 }
 
 /* One trip: puts these days together with what was folded before, for each chunk. */
-static int fold_some(const question *q, const tkl__today *today, const char *token,
+static int fold_some(const question *q, const tkl__online_today *today, const char *token,
                      int64_t first_ago, int64_t days, bool is_first)
 {
     tkl__keys keys[TKL__ONLINE_CHUNKS];
@@ -78,7 +79,7 @@ static int fold_some(const question *q, const tkl__today *today, const char *tok
     for (; rc == TKL_OK && made < chunks; made += rc == TKL_OK) {
         char part[FOLD_SIZE];
         const char *parts[] = {part};
-        tkl__days which = {first_ago, days, made, 1};
+        tkl__online_days which = {first_ago, days, made, 1};
         fold_part(token, made, part);
         rc = tkl__online_keys(q->online, today, parts, 1, &which, &keys[made]);
         calls[made] = (tkl__invocation){.script = &tkl__lua_online_fold,
@@ -108,7 +109,7 @@ typedef struct folded {
 } folded;
 
 /* Puts the oldest days together until one script can do the rest. */
-static int fold(const question *q, const tkl__today *today, folded *f)
+static int fold(const question *q, const tkl__online_today *today, folded *f)
 {
     int64_t at_once = days_at_once(today->shape.kind);
     bool is_first = true;
@@ -126,13 +127,13 @@ static int fold(const question *q, const tkl__today *today, folded *f)
 }
 
 /* The last script of one chunk: its keys are `part`, the days, and what was folded. */
-static int make_keys(const question *q, const tkl__today *today, const folded *f, int64_t chunk,
-                     tkl__keys *keys)
+static int make_keys(const question *q, const tkl__online_today *today, const folded *f,
+                     int64_t chunk, tkl__keys *keys)
 {
     char part[FOLD_SIZE];
     const char *parts[] = {q->part, part};
-    tkl__days which = {q->first_ago, f->days, chunk,
-                       q->whole_days ? tkl__online_chunks(today->shape.kind) : 1};
+    tkl__online_days which = {q->first_ago, f->days, chunk,
+                              q->whole_days ? tkl__online_chunks(today->shape.kind) : 1};
     fold_part(f->token, chunk, part);
     return tkl__online_keys(q->online, today, parts, *f->token ? 2 : 1, &which, keys);
 }
@@ -159,7 +160,7 @@ static void unfold(const question *q, const tkl__keys *keys, size_t count)
         tkl__begin(); /* nobody is to read of that */
 }
 
-static int ask_today(const question *q, const tkl__today *today, const folded *f,
+static int ask_today(const question *q, const tkl__online_today *today, const folded *f,
                      int64_t numbers[NUMBERS_MAX])
 {
     tkl__keys keys[TKL__ONLINE_CHUNKS];
@@ -199,10 +200,10 @@ static int ask_today(const question *q, const tkl__today *today, const folded *f
 
 static int ask_once(const question *q, int64_t numbers[NUMBERS_MAX])
 {
-    tkl__today today;
+    tkl__online_today today;
     folded f;
     memset(numbers, 0, NUMBERS_MAX * sizeof *numbers);
-    int rc = tkl__online_today(q->online, &today);
+    int rc = tkl__online_find_today(q->online, &today);
     if (rc == TKL_OK)
         rc = q->check(q, &today);
     if (rc == TKL_OK)
@@ -221,21 +222,21 @@ static int ask(const question *q, int64_t numbers[NUMBERS_MAX])
                : rc;
 }
 
-static int check_days(const tkl__today *today, int64_t days)
+static int check_days(const tkl__online_today *today, int64_t days)
 {
     if (today->shape.kind == TKL_ONLINE_HEARTBEAT)
         return days == 1 ? TKL_OK : tkl__fail(TKL_EINVAL, "a heartbeat knows no days");
     return tkl__check_number("days", days, 1, today->shape.keep_days);
 }
 
-static int check_count(const question *q, const tkl__today *today)
+static int check_count(const question *q, const tkl__online_today *today)
 {
     if (today->shape.kind == TKL_ONLINE_HLL && q->days > 1 && strcmp(q->over, "every") == 0)
         return tkl__fail(TKL_EINVAL, "a HyperLogLog cannot tell who was there on every day");
     return check_days(today, q->days);
 }
 
-static void write_count(const question *q, const tkl__today *today, tkl__args *args)
+static void write_count(const question *q, const tkl__online_today *today, tkl__args *args)
 {
     tkl__args_str(args, q->over);
     tkl__args_int(args, today->shape.window_ms);
@@ -260,7 +261,7 @@ int tkl_online_count(tkl_online *online, int64_t days, tkl_online_over over, int
     return rc;
 }
 
-static int check_question(const question *q, const tkl__today *today)
+static int check_question(const question *q, const tkl__online_today *today)
 {
     if (today->shape.kind == TKL_ONLINE_HLL)
         return tkl__fail(TKL_EINVAL, "a HyperLogLog cannot tell who was there; it only counts");
@@ -268,7 +269,7 @@ static int check_question(const question *q, const tkl__today *today)
     return rc == TKL_OK ? tkl__online_check_user(q->online, &today->shape, q->user) : rc;
 }
 
-static void write_question(const question *q, const tkl__today *today, tkl__args *args)
+static void write_question(const question *q, const tkl__online_today *today, tkl__args *args)
 {
     tkl__args_bytes(args, q->user);
     tkl__args_int(args, today->shape.window_ms);
@@ -294,14 +295,14 @@ int tkl_online_check(tkl_online *online, tkl_bytes user, int64_t days_ago, bool 
     return rc;
 }
 
-static int check_returning(const question *q, const tkl__today *today)
+static int check_returning(const question *q, const tkl__online_today *today)
 {
     if (today->shape.kind == TKL_ONLINE_HEARTBEAT)
         return tkl__fail(TKL_EINVAL, "a heartbeat knows no days");
     return tkl__check_number("days", q->days - 1, 1, today->shape.keep_days - 1);
 }
 
-static void write_nothing(const question *q, const tkl__today *today, tkl__args *args)
+static void write_nothing(const question *q, const tkl__online_today *today, tkl__args *args)
 {
     (void)q, (void)today, (void)args;
 }

@@ -72,13 +72,13 @@ static int check_users(const tkl_online *online, const tkl__online_shape *shape,
 
 /* ---- Marking ------------------------------------------------------------- */
 
-void tkl__online_add_today(tkl__args *args, const tkl__today *today)
+void tkl__online_add_today(tkl__args *args, const tkl__online_today *today)
 {
     tkl__args_int(args, today->start_ms);
     tkl__args_int(args, today->till_ms);
 }
 
-static void write_mark(tkl__args *args, const tkl__today *today, const tkl_bytes *users,
+static void write_mark(tkl__args *args, const tkl__online_today *today, const tkl_bytes *users,
                        size_t count)
 {
     tkl__args_init(args);
@@ -149,8 +149,8 @@ typedef struct trip {
     size_t steps;
 } trip;
 
-static int load(trip *t, const tkl__today *today, const tkl__keys *keys, const tkl_bytes *users,
-                size_t count)
+static int load(trip *t, const tkl__online_today *today, const tkl__keys *keys,
+                const tkl_bytes *users, size_t count)
 {
     int rc = TKL_OK;
     t->steps = 0;
@@ -170,7 +170,7 @@ static int load(trip *t, const tkl__today *today, const tkl__keys *keys, const t
 }
 
 /* One round trip. The users of a bitmap are in the order of their chunks. */
-static int mark_trip(tkl_online *online, const tkl__today *today, const tkl__keys *keys,
+static int mark_trip(tkl_online *online, const tkl__online_today *today, const tkl__keys *keys,
                      const tkl_bytes *users, size_t count, int64_t *fresh)
 {
     tkl_reply *replies = NULL;
@@ -191,11 +191,11 @@ static int mark_trip(tkl_online *online, const tkl__today *today, const tkl__key
 }
 
 /* Marks users of today. */
-static int mark_today(tkl_online *online, const tkl__today *today, const tkl_bytes *users,
+static int mark_today(tkl_online *online, const tkl__online_today *today, const tkl_bytes *users,
                       size_t count, int64_t *fresh)
 {
     static const char *const parts[] = {"settings", "ids"};
-    tkl__days day = {.days = 1, .chunks = tkl__online_chunks(today->shape.kind)};
+    tkl__online_days day = {.days = 1, .chunks = tkl__online_chunks(today->shape.kind)};
     bool bits = today->shape.kind == TKL_ONLINE_BITMAP;
     tkl_bytes *sorted = bits ? by_chunk(users, count) : NULL;
     tkl__keys keys;
@@ -216,8 +216,8 @@ static int mark_some(tkl_online *online, const tkl_bytes *users, size_t count, i
 {
     int rc = TKL__ONLINE_ANOTHER_DAY;
     for (int try = 0; rc == TKL__ONLINE_ANOTHER_DAY && try < TKL__ONLINE_TRIES; try++) {
-        tkl__today today;
-        rc = tkl__online_today(online, &today);
+        tkl__online_today today;
+        rc = tkl__online_find_today(online, &today);
         if (rc == TKL_OK)
             rc = check_users(online, &today.shape, users, count);
         if (rc == TKL_EINVAL && try == 0 && !online->given) { /* it may have another kind by now */
@@ -240,12 +240,12 @@ static int mark_some(tkl_online *online, const tkl_bytes *users, size_t count, i
 int tkl_online_mark(tkl_online *online, const tkl_bytes *users, size_t count, int64_t *fresh)
 {
     int64_t total = 0;
-    tkl__today today;
+    tkl__online_today today;
     int rc = TKL_OK;
     if (fresh)
         *fresh = 0;
     if (count > TRIP_MAX) { /* nobody is marked when one of them cannot be */
-        rc = tkl__online_today(online, &today);
+        rc = tkl__online_find_today(online, &today);
         if (rc == TKL_OK)
             rc = check_users(online, &today.shape, users, count);
     }

@@ -125,7 +125,7 @@ static void set_shape(tkl_online *online, const tkl_online_options *o)
     online->given = o->kind || o->zone || o->keep_days || o->window_ms;
 }
 
-static int open_zone(const char *name, tkl__zone **zone)
+static int open_zone(const char *name, tkl__cron_zone **zone)
 {
     return tkl__cron_zone_open(strcmp(name, "UTC") == 0 ? NULL : name, zone);
 }
@@ -222,7 +222,7 @@ static int other_shape(const tkl__online_shape *theirs)
 /* Takes over what the server has, or finds that it agrees with us. */
 static int adopt_shape(tkl_online *online, const tkl__online_shape *theirs)
 {
-    tkl__zone *zone;
+    tkl__cron_zone *zone;
     if (same_shape(theirs, &online->shape))
         return TKL_OK;
     if (online->given)
@@ -272,7 +272,7 @@ int tkl__online_changed(tkl_online *online)
 /* ---- Days ---------------------------------------------------------------- */
 
 /* When the local day begins, in Unix seconds. */
-static int64_t day_start(const tkl__zone *zone, int64_t number)
+static int64_t day_start(const tkl__cron_zone *zone, int64_t number)
 {
     int64_t until, guess = number * DAY_S;
     guess = number * DAY_S - tkl__cron_zone_offset(zone, guess, &until);
@@ -281,7 +281,7 @@ static int64_t day_start(const tkl__zone *zone, int64_t number)
 
 /* Where clocks are changed at midnight a day may begin a little early or late; the moment itself is
  * always in its day. */
-static void work_out_day(const tkl__zone *zone, int64_t now_ms, tkl__today *today)
+static void work_out_day(const tkl__cron_zone *zone, int64_t now_ms, tkl__online_today *today)
 {
     int64_t until, seconds = tkl__cron_floor_div(now_ms, 1000);
     int64_t local = seconds + tkl__cron_zone_offset(zone, seconds, &until);
@@ -294,7 +294,7 @@ static void work_out_day(const tkl__zone *zone, int64_t now_ms, tkl__today *toda
         today->till_ms = now_ms + 1;
 }
 
-int tkl__online_today(tkl_online *online, tkl__today *today)
+int tkl__online_find_today(tkl_online *online, tkl__online_today *today)
 {
     int rc = learn_shape(online);
     if (rc != TKL_OK)
@@ -315,7 +315,7 @@ void tkl__online_learn(tkl_online *online, int64_t server_ms)
 
 void tkl__online_day_text(int64_t number, char text[TKL__DAY_SIZE])
 {
-    tkl__date date = tkl__cron_date_of(number);
+    tkl__cron_date date = tkl__cron_date_of(number);
     snprintf(text, TKL__DAY_SIZE, "%04d-%02d-%02d", (int)(date.year % 10000), date.month % 100,
              date.day % 100);
 }
@@ -330,7 +330,8 @@ int64_t tkl__online_chunks(tkl_online_kind kind)
 }
 
 /* "set:2026-11-16"; "bitmap:2026-11-16:3"; "heartbeat" */
-static void day_part(const tkl__today *today, int64_t ago, int64_t chunk, char part[PART_SIZE])
+static void day_part(const tkl__online_today *today, int64_t ago, int64_t chunk,
+                     char part[PART_SIZE])
 {
     char day[TKL__DAY_SIZE];
     const char *kind = tkl_online_kind_name(today->shape.kind);
@@ -343,8 +344,9 @@ static void day_part(const tkl__today *today, int64_t ago, int64_t chunk, char p
         snprintf(part, PART_SIZE, "%s:%s:%d", kind, day, (int)(chunk % TKL__ONLINE_CHUNKS));
 }
 
-int tkl__online_keys(const tkl_online *online, const tkl__today *today, const char *const *parts,
-                     size_t count, const tkl__days *which, tkl__keys *keys)
+int tkl__online_keys(const tkl_online *online, const tkl__online_today *today,
+                     const char *const *parts, size_t count, const tkl__online_days *which,
+                     tkl__keys *keys)
 {
     size_t chunks = (size_t)which->chunks, days = (size_t)which->days * chunks;
     const char **all = malloc((count + days) * sizeof *all);

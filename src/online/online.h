@@ -40,20 +40,20 @@ struct tkl_online {
     pthread_mutex_t mutex;
     /* Guarded by the mutex. */
     tkl__online_shape shape;
-    tkl__zone *zone; /* of the shape */
-    bool known;      /* the shape was compared with that of the server */
-    int64_t ahead;   /* the server's clock less our monotonic one, in ms, as last seen */
+    tkl__cron_zone *zone; /* of the shape */
+    bool known;           /* the shape was compared with that of the server */
+    int64_t ahead;        /* the server's clock less our monotonic one, in ms, as last seen */
 };
 
 /* Today, by the server's clock as far as we know it. */
-typedef struct tkl__today {
+typedef struct tkl__online_today {
     tkl__online_shape shape;
     int64_t number; /* days since 1970, local time */
     int64_t start_ms, till_ms;
-} tkl__today;
+} tkl__online_today;
 
 /* Learns the shape if it is not known yet, and works out today. */
-int tkl__online_today(tkl_online *online, tkl__today *today);
+int tkl__online_find_today(tkl_online *online, tkl__online_today *today);
 /* The server says what time it is. */
 void tkl__online_learn(tkl_online *online, int64_t server_ms);
 /* The server has another shape than we thought: asks again next time. TKL_EINVAL when ours was
@@ -68,21 +68,22 @@ int tkl__online_changed(tkl_online *online);
 int64_t tkl__online_chunks(tkl_online_kind kind);
 
 /* Keys of days: `days` of them from `first_ago` days ago on, going back; of each these chunks. */
-typedef struct tkl__days {
+typedef struct tkl__online_days {
     int64_t first_ago, days;
     int64_t first_chunk, chunks;
-} tkl__days;
+} tkl__online_days;
 
 /* The keys of these parts ("settings", "ids", "scratch"), and behind them those of the days. */
-int tkl__online_keys(const tkl_online *online, const tkl__today *today, const char *const *parts,
-                     size_t count, const tkl__days *which, tkl__keys *keys);
+int tkl__online_keys(const tkl_online *online, const tkl__online_today *today,
+                     const char *const *parts, size_t count, const tkl__online_days *which,
+                     tkl__keys *keys);
 
 /* The code of a script: today is another day. How often that may be. */
 #define TKL__ONLINE_ANOTHER_DAY TKL_BUSY
 #define TKL__ONLINE_TRIES       5
 
 /* Tells a script from when till when today lasts. */
-void tkl__online_add_today(tkl__args *args, const tkl__today *today);
+void tkl__online_add_today(tkl__args *args, const tkl__online_today *today);
 
 /* TKL_EINVAL unless the user can be marked. */
 int tkl__online_check_user(const tkl_online *online, const tkl__online_shape *shape,

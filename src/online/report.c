@@ -49,7 +49,7 @@ static int add(tkl_pipeline *pipeline, const char *command, const char *word, tk
  * length of a bitmap (else users again). The first key is that of the numbers. */
 enum { OF_IDS = 2, OF_A_KEY = 3 };
 
-static int ask_days(tkl_online *online, const tkl__today *today, const tkl__keys *keys,
+static int ask_days(tkl_online *online, const tkl__online_today *today, const tkl__keys *keys,
                     tkl_reply **replies)
 {
     tkl_pipeline *pipeline;
@@ -125,7 +125,7 @@ static void fill_day(tkl_online_day *day, tkl_online_kind kind, const tkl_reply 
     }
 }
 
-static void fill_report(full_report *full, const tkl__today *today, const tkl_reply *replies,
+static void fill_report(full_report *full, const tkl__online_today *today, const tkl_reply *replies,
                         size_t days)
 {
     size_t count = 0;
@@ -165,7 +165,7 @@ static int learn_time(tkl_online *online)
 }
 
 /* The days that are kept, of a heartbeat one. */
-static int64_t days_of(const tkl__today *today)
+static int64_t days_of(const tkl__online_today *today)
 {
     return today->shape.kind == TKL_ONLINE_HEARTBEAT ? 1 : today->shape.keep_days;
 }
@@ -173,16 +173,17 @@ static int64_t days_of(const tkl__today *today)
 int tkl_online_show(tkl_online *online, tkl_online_report **report)
 {
     static const char *const ids[] = {"ids"};
-    tkl__today today;
+    tkl__online_today today;
     tkl__keys keys;
     tkl_reply *replies = NULL;
     *report = NULL;
     int rc = learn_time(online);
     if (rc == TKL_OK)
-        rc = tkl__online_today(online, &today);
+        rc = tkl__online_find_today(online, &today);
     if (rc != TKL_OK)
         return rc;
-    tkl__days which = {.days = days_of(&today), .chunks = tkl__online_chunks(today.shape.kind)};
+    tkl__online_days which = {.days = days_of(&today),
+                              .chunks = tkl__online_chunks(today.shape.kind)};
     rc = tkl__online_keys(online, &today, ids, 1, &which, &keys);
     if (rc != TKL_OK)
         return rc;
@@ -239,18 +240,18 @@ static int unlink_keys(tkl_online *online, const tkl__keys *keys, int64_t *remov
 int tkl_online_drop(tkl_online *online)
 {
     static const char *const parts[] = {"settings", "ids", "scratch"};
-    tkl__today today;
+    tkl__online_today today;
     tkl__keys keys;
     int64_t removed = 0;
     int rc = learn_time(online);
     if (rc == TKL_OK)
-        rc = tkl__online_today(online, &today);
+        rc = tkl__online_find_today(online, &today);
     if (rc != TKL_OK)
         return rc;
     /* One day more on either side: the server's clock may be there already. */
-    tkl__days which = {.first_ago = -1,
-                       .days = days_of(&today) + 2,
-                       .chunks = tkl__online_chunks(today.shape.kind)};
+    tkl__online_days which = {.first_ago = -1,
+                              .days = days_of(&today) + 2,
+                              .chunks = tkl__online_chunks(today.shape.kind)};
     rc = tkl__online_keys(online, &today, parts, 3, &which, &keys);
     if (rc != TKL_OK)
         return rc;

@@ -42,7 +42,7 @@ void tkl__post_fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, t
 /* One attempt, which ends within the time of a call and not long after `until`. *caught_up for
  * TKL_EMPTY. */
 static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, int64_t until,
-                      tkl_messages **messages, tkl__caught_up *caught_up)
+                      tkl_messages **messages, tkl__post_caught_up *caught_up)
 {
     tkl__args args;
     tkl_reply *reply;
@@ -51,7 +51,7 @@ static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, int64
     int rc = tkl__post_run(post, &tkl__lua_post_fetch, TKL__FETCH_KEYS, &args,
                            tkl__post_attempt(post, until), &reply);
     if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0) {
-        *caught_up = tkl__post_caught_up(reply);
+        *caught_up = tkl__post_read_caught_up(reply);
         rc = TKL_EMPTY;
     }
     if (rc == TKL_OK)
@@ -71,7 +71,7 @@ int tkl__post_pause(tkl_client *client, int64_t deadline)
 
 /* Sleeps until a message comes, or until it is worth looking again. TKL_EMPTY: look; TKL_EUNKNOWN:
  * listen again and look. */
-static int sleep_once(tkl__waiter *waiter, int64_t deadline, const tkl__caught_up *caught_up,
+static int sleep_once(tkl__waiter *waiter, int64_t deadline, const tkl__post_caught_up *caught_up,
                       tkl_messages **messages)
 {
     tkl_bytes note;
@@ -100,7 +100,7 @@ static int wait_and_fetch(const tkl__post *post, tkl_bytes reader, size_t max, i
                           tkl_messages **messages)
 {
     tkl__waiter waiter = {.hub = NULL};
-    tkl__caught_up caught_up;
+    tkl__post_caught_up caught_up;
     int rc = listen(post, deadline, &waiter);
     if (rc == TKL_OK)
         rc = fetch_once(post, reader, max, deadline, messages, &caught_up);
@@ -125,7 +125,7 @@ int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t
                     tkl_messages **messages)
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
-    tkl__caught_up caught_up;
+    tkl__post_caught_up caught_up;
     *messages = NULL;
     int rc = tkl__post_fetch_check(max);
     if (rc != TKL_OK)

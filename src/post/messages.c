@@ -78,11 +78,11 @@ void tkl_messages_free(tkl_messages *messages)
 
 /* ---- What a notification brought ----------------------------------------- */
 
-tkl__caught_up tkl__post_caught_up(const tkl_reply *reply)
+tkl__post_caught_up tkl__post_read_caught_up(const tkl_reply *reply)
 {
-    return (tkl__caught_up){.is_so = tkl_reply_int(tkl_reply_at(reply, 2)) == 0,
-                            .last = tkl_reply_int(tkl_reply_at(reply, 5)),
-                            .missed = tkl_reply_int(tkl_reply_at(reply, 1))};
+    return (tkl__post_caught_up){.is_so = tkl_reply_int(tkl_reply_at(reply, 2)) == 0,
+                                 .last = tkl_reply_int(tkl_reply_at(reply, 5)),
+                                 .missed = tkl_reply_int(tkl_reply_at(reply, 1))};
 }
 
 enum { WORDS_MAX = 2 + 2 * TKL_HEADERS_MAX };
@@ -163,7 +163,7 @@ static fetched *make_notified(const note *n, size_t len)
     return f;
 }
 
-int tkl__post_notified(const tkl__caught_up *reader, tkl_bytes text, tkl_messages **messages)
+int tkl__post_notified(const tkl__post_caught_up *reader, tkl_bytes text, tkl_messages **messages)
 {
     note n;
     if (!reader->is_so || !read_note(text, &n) || n.id != reader->last + 1)

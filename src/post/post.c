@@ -348,15 +348,15 @@ static tkl_message_limits limits_of(const tkl_reply *fields)
     };
 }
 
-tkl__view tkl__post_view_of_nothing(void)
+tkl__post_view tkl__post_view_of_nothing(void)
 {
-    return (tkl__view){.first = 1, .limits = limits_of(NULL)};
+    return (tkl__post_view){.first = 1, .limits = limits_of(NULL)};
 }
 
-static void read_view(const tkl_reply *reply, tkl__view *view)
+static void read_view(const tkl_reply *reply, tkl__post_view *view)
 {
     const tkl_reply *fields = tkl_reply_at(reply, 5);
-    *view = (tkl__view){
+    *view = (tkl__post_view){
         .first = tkl_reply_int(tkl_reply_at(reply, 1)),
         .last = tkl_reply_int(tkl_reply_at(reply, 2)),
         .bytes = tkl_reply_int(tkl_reply_at(reply, 3)),
@@ -368,7 +368,7 @@ static void read_view(const tkl_reply *reply, tkl__view *view)
     };
 }
 
-int tkl__post_show(const tkl__post *post, tkl__view *view, tkl_reply **reply)
+int tkl__post_show(const tkl__post *post, tkl__post_view *view, tkl_reply **reply)
 {
     tkl__args args;
     tkl__args_init(&args);

@@ -55,15 +55,15 @@ void tkl__post_limits_args(const tkl_message_limits *limits, tkl_when_full other
                            tkl__args *args);
 
 /* The reply of post/show; views into it die with it. */
-typedef struct tkl__view {
+typedef struct tkl__post_view {
     int64_t first, last, bytes, oldest_ms;
     int64_t fetched_ms, created_ms; /* 0: never */
     tkl_message_limits limits;
     const tkl_reply *readers; /* names and positions in turn */
-} tkl__view;
+} tkl__post_view;
 /* The view of a line that does not exist. */
-tkl__view tkl__post_view_of_nothing(void);
-int tkl__post_show(const tkl__post *post, tkl__view *view, tkl_reply **reply);
+tkl__post_view tkl__post_view_of_nothing(void);
+int tkl__post_show(const tkl__post *post, tkl__post_view *view, tkl_reply **reply);
 
 /* The names of all lines of a component. */
 int tkl__post_names(tkl_client *client, const char *component, tkl_names **names);
@@ -79,14 +79,14 @@ int tkl__post_messages_make(tkl_reply *reply, bool owned, tkl_messages **message
 
 /* Of a reader that has nothing to fetch, from the reply of post/fetch: the next message may come
  * with the notification, and need not be asked for. */
-typedef struct tkl__caught_up {
+typedef struct tkl__post_caught_up {
     bool is_so;
     int64_t last;   /* id of the last message */
     int64_t missed; /* removed by a limit before the reader acknowledged them */
-} tkl__caught_up;
-tkl__caught_up tkl__post_caught_up(const tkl_reply *reply);
+} tkl__post_caught_up;
+tkl__post_caught_up tkl__post_read_caught_up(const tkl_reply *reply);
 /* The message in a notification, if it is the next one: else TKL_EMPTY, and it is worth asking. */
-int tkl__post_notified(const tkl__caught_up *reader, tkl_bytes note, tkl_messages **messages);
+int tkl__post_notified(const tkl__post_caught_up *reader, tkl_bytes note, tkl_messages **messages);
 
 /* ---- fetch.c ---- */
 

@@ -10,25 +10,26 @@
 #define FIRST_SIZE 1024
 
 /* Where it is, or the free slot where it belongs. Tables are half empty. */
-static tkl__seen *find(const tkl__table *table, tkl__seen seen)
+static tkl__scan_seen *find(const tkl__scan_table *table, tkl__scan_seen seen)
 {
     size_t i = seen.low & (table->size - 1);
     for (;; i = (i + 1) & (table->size - 1)) {
-        tkl__seen *slot = &table->slots[i];
+        tkl__scan_seen *slot = &table->slots[i];
         if ((slot->low == 0 && slot->high == 0) ||
             (slot->low == seen.low && slot->high == seen.high))
             return slot;
     }
 }
 
-static bool has(const tkl__table *table, tkl__seen seen)
+static bool has(const tkl__scan_table *table, tkl__scan_seen seen)
 {
     return table->used > 0 && find(table, seen)->high == seen.high;
 }
 
-static bool grow(tkl__table *table)
+static bool grow(tkl__scan_table *table)
 {
-    tkl__table larger = {.size = table->size ? 2 * table->size : FIRST_SIZE, .used = table->used};
+    tkl__scan_table larger = {.size = table->size ? 2 * table->size : FIRST_SIZE,
+                              .used = table->used};
     larger.slots = calloc(larger.size, sizeof *larger.slots);
     if (!larger.slots)
         return false;
@@ -42,7 +43,7 @@ static bool grow(tkl__table *table)
 
 static void forget_oldest(tkl__scan_memory *memory)
 {
-    tkl__table emptied = memory->old;
+    tkl__scan_table emptied = memory->old;
     memory->old = memory->young;
     if (emptied.size > 0)
         memset(emptied.slots, 0, emptied.size * sizeof *emptied.slots);
@@ -53,7 +54,7 @@ static void forget_oldest(tkl__scan_memory *memory)
 int tkl__scan_memory_add(tkl__scan_memory *memory, tkl_bytes element)
 {
     XXH128_hash_t hash = XXH3_128bits(element.data, element.len);
-    tkl__seen seen = {hash.low64, hash.high64 ? hash.high64 : 1};
+    tkl__scan_seen seen = {hash.low64, hash.high64 ? hash.high64 : 1};
     if (has(&memory->young, seen) || has(&memory->old, seen))
         return TKL_EXISTS;
     if (memory->young.used == memory->most)

@@ -11,18 +11,18 @@
 
 #include <tackle/common.h>
 
-typedef struct tkl__seen {
+typedef struct tkl__scan_seen {
     uint64_t low, high; /* both 0: free */
-} tkl__seen;
+} tkl__scan_seen;
 
-typedef struct tkl__table {
-    tkl__seen *slots;
+typedef struct tkl__scan_table {
+    tkl__scan_seen *slots;
     size_t size; /* a power of two, or 0 */
     size_t used;
-} tkl__table;
+} tkl__scan_table;
 
 typedef struct tkl__scan_memory {
-    tkl__table young, old;
+    tkl__scan_table young, old;
     size_t most; /* in a table */
 } tkl__scan_memory;
 

@@ -83,7 +83,7 @@ static size_t lower_bound(const finder *f, tkl_bytes term, uint32_t position)
     return low;
 }
 
-static bool fits(const tkl__text_word *word, const tkl__query_term *term)
+static bool fits(const tkl__text_word *word, const tkl__search_query_term *term)
 {
     bool long_enough =
         term->prefix ? word->text.len >= term->text.len : word->text.len == term->text.len;
@@ -92,7 +92,7 @@ static bool fits(const tkl__text_word *word, const tkl__query_term *term)
 
 /* ---- Matches ------------------------------------------------------------- */
 
-static void mark_term(finder *f, const tkl__query_term *term)
+static void mark_term(finder *f, const tkl__search_query_term *term)
 {
     for (size_t i = lower_bound(f, term->text, 0); i < f->words->count; i++) {
         if (!fits(nth(f, i), term))
@@ -101,7 +101,7 @@ static void mark_term(finder *f, const tkl__query_term *term)
     }
 }
 
-static void mark_terms(finder *f, const tkl__query_item *item)
+static void mark_terms(finder *f, const tkl__search_query_item *item)
 {
     for (size_t i = 0; i < item->count; i++)
         mark_term(f, &item->terms[i]);
@@ -116,7 +116,8 @@ static const tkl__text_word *word_at(const finder *f, tkl_bytes term, uint32_t p
     return tkl__text_word_compare(&nth(f, i)->text, &term) == 0 ? nth(f, i) : NULL;
 }
 
-static void mark_phrase_at(finder *f, const tkl__query_item *item, const tkl__text_word *first)
+static void mark_phrase_at(finder *f, const tkl__search_query_item *item,
+                           const tkl__text_word *first)
 {
     const tkl__text_word *last = first;
     for (size_t i = 1; i < item->count; i++) {
@@ -127,7 +128,7 @@ static void mark_phrase_at(finder *f, const tkl__query_item *item, const tkl__te
     add_span(f, first, last);
 }
 
-static void mark_phrase(finder *f, const tkl__query_item *item)
+static void mark_phrase(finder *f, const tkl__search_query_item *item)
 {
     size_t before = f->count;
     for (size_t i = lower_bound(f, item->terms->text, 0); i < f->words->count; i++) {
@@ -139,7 +140,7 @@ static void mark_phrase(finder *f, const tkl__query_item *item)
         mark_terms(f, item);
 }
 
-static void mark_item(finder *f, const tkl__query_item *item)
+static void mark_item(finder *f, const tkl__search_query_item *item)
 {
     if (item->kind == TKL__QUERY_PHRASE)
         mark_phrase(f, item);
@@ -168,7 +169,7 @@ static void join_spans(finder *f)
     f->count = kept;
 }
 
-static int find_spans(finder *f, const tkl__query *query)
+static int find_spans(finder *f, const tkl__search_query *query)
 {
     if (!sort_words(f))
         return tkl__nomem();
@@ -301,8 +302,8 @@ static void write_text(tkl__buf *out, tkl_bytes text, size_t start, size_t end, 
 }
 
 /* Returns how many matches there are in the part that was written. */
-static size_t write_marked(const finder *f, tkl_bytes text, const tkl__highlight_options *options,
-                           tkl__buf *out)
+static size_t write_marked(const finder *f, tkl_bytes text,
+                           const tkl__search_highlight_options *options, tkl__buf *out)
 {
     span part = choose_part(f, text, options->length);
     size_t at = part.start, count = 0;
@@ -325,15 +326,18 @@ static size_t write_marked(const finder *f, tkl_bytes text, const tkl__highlight
 
 /* ---- All ----------------------------------------------------------------- */
 
-int tkl__highlight_query(tkl_bytes text, const tkl__query_rules *rules, tkl__query *query)
+int tkl__search_highlight_query(tkl_bytes text, const tkl__search_query_rules *rules,
+                                tkl__search_query *query)
 {
-    tkl__query_rules with_places = *rules;
+    tkl__search_query_rules with_places = *rules;
     with_places.positions = true;
-    return tkl__query_parse(text, &with_places, query);
+    return tkl__search_query_parse(text, &with_places, query);
 }
 
-int tkl__highlight(tkl_bytes text, const tkl__query *query, const tkl__query_rules *rules,
-                   const tkl__highlight_options *options, tkl__buf *out, size_t *count)
+int tkl__search_highlight(tkl_bytes text, const tkl__search_query *query,
+                          const tkl__search_query_rules *rules,
+                          const tkl__search_highlight_options *options, tkl__buf *out,
+                          size_t *count)
 {
     tkl__text_word_list words;
     int rc = tkl__text_words(text, rules->words, &words);

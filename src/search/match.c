@@ -52,7 +52,7 @@ static const tkl__search_entry *find(const tkl__search_entries *entries, tkl_byt
 }
 
 static const tkl__search_entry *find_word(const tkl__search_entries *entries,
-                                          const tkl__query_term *word)
+                                          const tkl__search_query_term *word)
 {
     tkl__buf term;
     tkl__buf_init(&term);
@@ -64,7 +64,7 @@ static const tkl__search_entry *find_word(const tkl__search_entries *entries,
 
 /* ---- Items of a query ---------------------------------------------------- */
 
-static bool has_words(const tkl__query_item *item, const tkl__search_entries *entries)
+static bool has_words(const tkl__search_query_item *item, const tkl__search_entries *entries)
 {
     for (size_t i = 0; i < item->count; i++)
         if (!find_word(entries, &item->terms[i]))
@@ -82,7 +82,7 @@ static bool stands_at(const tkl__search_entry *entry, uint64_t position)
     return false;
 }
 
-static bool has_phrase_at(const tkl__query_item *item, const tkl__search_entry *const *found,
+static bool has_phrase_at(const tkl__search_query_item *item, const tkl__search_entry *const *found,
                           uint32_t position)
 {
     for (size_t i = 1; i < item->count; i++)
@@ -91,7 +91,7 @@ static bool has_phrase_at(const tkl__query_item *item, const tkl__search_entry *
     return true;
 }
 
-static bool has_phrase(const tkl__query_item *item, const tkl__search_entries *entries)
+static bool has_phrase(const tkl__search_query_item *item, const tkl__search_entries *entries)
 {
     const tkl__search_entry **found = malloc(item->count * sizeof(tkl__search_entry *));
     bool has = found != NULL;
@@ -110,7 +110,7 @@ static bool has_phrase(const tkl__query_item *item, const tkl__search_entries *e
     return has;
 }
 
-static bool has_value(const tkl__search_plan *plan, const tkl__query_item *item,
+static bool has_value(const tkl__search_plan *plan, const tkl__search_query_item *item,
                       const tkl__search_entries *entries)
 {
     tkl__buf term;
@@ -121,7 +121,7 @@ static bool has_value(const tkl__search_plan *plan, const tkl__query_item *item,
     return has;
 }
 
-static bool in_range(const tkl__query_item *item, const tkl__search_record *record)
+static bool in_range(const tkl__search_query_item *item, const tkl__search_record *record)
 {
     const tkl__search_cell *cell = &record->cells[item->field];
     if (!cell->present)
@@ -131,7 +131,7 @@ static bool in_range(const tkl__query_item *item, const tkl__search_record *reco
     return above && below;
 }
 
-static bool has_item(const tkl__search_plan *plan, const tkl__query_item *item,
+static bool has_item(const tkl__search_plan *plan, const tkl__search_query_item *item,
                      const tkl__search_record *record, const tkl__search_entries *entries)
 {
     switch (item->kind) {
@@ -150,7 +150,7 @@ static bool has_item(const tkl__search_plan *plan, const tkl__query_item *item,
 bool tkl__search_matches(const tkl__search_plan *plan, const tkl__search_record *record,
                          const tkl__search_entries *entries)
 {
-    const tkl__query *q = &plan->query;
+    const tkl__search_query *q = &plan->query;
     for (size_t i = 0; i < q->wanted_count; i++) {
         bool any = false;
         for (size_t k = 0; !any && k < q->wanted[i].count; k++)

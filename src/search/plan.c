@@ -127,13 +127,14 @@ static void term_of_word(tkl__buf *out, tkl_bytes word)
     tkl__search_term_word(out, word);
 }
 
-static void term_of_value(tkl__buf *out, const tkl__search_plan *plan, const tkl__query_item *item)
+static void term_of_value(tkl__buf *out, const tkl__search_plan *plan,
+                          const tkl__search_query_item *item)
 {
     tkl__buf_clear(out);
     tkl__search_term_value(out, plan->schema, item->field, item->value);
 }
 
-static int prefixes_of_item(tkl__search_plan *plan, const tkl__query_item *item)
+static int prefixes_of_item(tkl__search_plan *plan, const tkl__search_query_item *item)
 {
     tkl__buf term;
     int rc = TKL_OK;
@@ -155,7 +156,7 @@ static int prefixes_of_item(tkl__search_plan *plan, const tkl__query_item *item)
 static int find_prefixes(tkl__search_plan *plan)
 {
     int rc = TKL_OK;
-    const tkl__query *q = &plan->query;
+    const tkl__search_query *q = &plan->query;
     for (size_t i = 0; rc == TKL_OK && i < q->wanted_count; i++)
         for (size_t k = 0; rc == TKL_OK && k < q->wanted[i].count; k++)
             rc = prefixes_of_item(plan, &q->wanted[i].items[k]);
@@ -311,7 +312,7 @@ static void push_prefix(tkl__search_plan *plan, const tkl__buf *term, bool score
 }
 
 /* In a union: the terms of a word, or of the value of a field. */
-static void push_word(tkl__search_plan *plan, const tkl__query_term *word, bool scored)
+static void push_word(tkl__search_plan *plan, const tkl__search_query_term *word, bool scored)
 {
     tkl__buf term;
     tkl__buf_init(&term);
@@ -324,7 +325,7 @@ static void push_word(tkl__search_plan *plan, const tkl__query_term *word, bool 
     tkl__buf_free(&term);
 }
 
-static void push_value(tkl__search_plan *plan, const tkl__query_item *item)
+static void push_value(tkl__search_plan *plan, const tkl__search_query_item *item)
 {
     tkl__buf term;
     tkl__buf_init(&term);
@@ -337,7 +338,7 @@ static void push_value(tkl__search_plan *plan, const tkl__query_item *item)
     tkl__buf_free(&term);
 }
 
-static void push_range(tkl__search_plan *plan, const tkl__query_item *item)
+static void push_range(tkl__search_plan *plan, const tkl__search_query_item *item)
 {
     tkl__search_range *ranges =
         realloc(plan->ranges, (plan->range_count + 1) * sizeof *plan->ranges);
@@ -355,7 +356,7 @@ static void push_range(tkl__search_plan *plan, const tkl__query_item *item)
 }
 
 /* All of the words. */
-static void push_all(tkl__search_plan *plan, const tkl__query_item *item, bool scored)
+static void push_all(tkl__search_plan *plan, const tkl__search_query_item *item, bool scored)
 {
     for (size_t i = 0; i < item->count; i++) {
         begin_union(plan);
@@ -368,7 +369,7 @@ static void push_all(tkl__search_plan *plan, const tkl__query_item *item, bool s
 }
 
 /* Whether an item is terms of which one is enough. */
-static bool is_any(const tkl__query_item *item)
+static bool is_any(const tkl__search_query_item *item)
 {
     return item->kind == TKL__QUERY_VALUE || (item->kind == TKL__QUERY_WORDS && item->count == 1);
 }
@@ -376,7 +377,7 @@ static bool is_any(const tkl__query_item *item)
 /* Pushes the items, all terms of which one is enough as one operand; returns how many operands
  * there are. An excluded phrase is left out: more is found than the query asks for then, see
  * tkl__search_matches(). */
-static size_t push_items(tkl__search_plan *plan, const tkl__query_item *items, size_t count,
+static size_t push_items(tkl__search_plan *plan, const tkl__search_query_item *items, size_t count,
                          bool wanted)
 {
     begin_union(plan);
@@ -405,7 +406,7 @@ static size_t push_items(tkl__search_plan *plan, const tkl__query_item *items, s
 
 static void write_steps(tkl__search_plan *plan)
 {
-    const tkl__query *q = &plan->query;
+    const tkl__search_query *q = &plan->query;
     if (q->all)
         tkl__buf_addz(&plan->steps, "a 1 ");
     for (size_t i = 0; i < q->wanted_count; i++) {
@@ -425,7 +426,7 @@ int tkl__search_plan_make(tkl_search *search, const tkl__search_schema *schema, 
 {
     *plan = (tkl__search_plan){.schema = schema};
     tkl__buf_init(&plan->steps);
-    int rc = tkl__query_parse(query, &schema->rules, &plan->query);
+    int rc = tkl__search_query_parse(query, &schema->rules, &plan->query);
     if (rc == TKL_OK)
         rc = find_prefixes(plan);
     if (rc == TKL_OK)
@@ -461,5 +462,5 @@ void tkl__search_plan_free(tkl__search_plan *plan)
         free(plan->unions[i].terms);
     free(plan->unions);
     tkl__buf_free(&plan->steps);
-    tkl__query_free(&plan->query);
+    tkl__search_query_free(&plan->query);
 }

@@ -31,7 +31,7 @@ typedef struct tkl__search_union {
 
 typedef struct tkl__search_plan {
     const tkl__search_schema *schema;
-    tkl__query query;
+    tkl__search_query query;
     tkl__search_prefix *prefixes;
     size_t prefix_count;
     tkl_bytes *terms; /* each once */

@@ -21,14 +21,14 @@
 #include "core/error.h"
 #include "core/options.h"
 
-typedef struct tkl__query_block {
-    struct tkl__query_block *next;
+typedef struct tkl__search_query_block {
+    struct tkl__search_query_block *next;
     max_align_t data[];
 } block;
 
 typedef struct parser {
-    const tkl__query_rules *rules;
-    tkl__query *query;
+    const tkl__search_query_rules *rules;
+    tkl__search_query *query;
     tkl_bytes text;
     size_t at;                    /* the next byte */
     size_t pieces, terms, ranges; /* so far */
@@ -37,7 +37,7 @@ typedef struct parser {
 
 /* ---- Memory -------------------------------------------------------------- */
 
-void *tkl__query_alloc(tkl__query *query, size_t size)
+void *tkl__search_query_alloc(tkl__search_query *query, size_t size)
 {
     block *b = malloc(sizeof *b + size);
     if (!b)
@@ -47,38 +47,38 @@ void *tkl__query_alloc(tkl__query *query, size_t size)
     return b->data;
 }
 
-tkl_bytes tkl__query_copy(tkl__query *query, tkl_bytes bytes)
+tkl_bytes tkl__search_query_copy(tkl__search_query *query, tkl_bytes bytes)
 {
-    char *data = tkl__query_alloc(query, bytes.len + 1);
+    char *data = tkl__search_query_alloc(query, bytes.len + 1);
     if (data && bytes.len)
         memcpy(data, bytes.data, bytes.len);
     return (tkl_bytes){data, data ? bytes.len : 0};
 }
 
-void tkl__query_free(tkl__query *query)
+void tkl__search_query_free(tkl__search_query *query)
 {
     for (block *b = query->blocks, *next; b; b = next) {
         next = b->next;
         free(b);
     }
-    *query = (tkl__query){.nothing = false};
+    *query = (tkl__search_query){.nothing = false};
 }
 
 /* Room for one more in an array that has doubled whenever it was full. */
-static void *grow(tkl__query *query, void *items, size_t count, size_t size)
+static void *grow(tkl__search_query *query, void *items, size_t count, size_t size)
 {
     if (count & (count - 1)) /* no power of two: not full */
         return items;
-    void *grown = tkl__query_alloc(query, (count ? count * 2 : 1) * size);
+    void *grown = tkl__search_query_alloc(query, (count ? count * 2 : 1) * size);
     if (grown && count)
         memcpy(grown, items, count * size);
     return grown;
 }
 
-static bool add_item(tkl__query *query, tkl__query_item **items, size_t *count,
-                     const tkl__query_item *item)
+static bool add_item(tkl__search_query *query, tkl__search_query_item **items, size_t *count,
+                     const tkl__search_query_item *item)
 {
-    tkl__query_item *grown = grow(query, *items, *count, sizeof *item);
+    tkl__search_query_item *grown = grow(query, *items, *count, sizeof *item);
     if (!grown)
         return false;
     *items = grown;
@@ -86,14 +86,14 @@ static bool add_item(tkl__query *query, tkl__query_item **items, size_t *count,
     return true;
 }
 
-static bool add_group(tkl__query *query)
+static bool add_group(tkl__search_query *query)
 {
-    tkl__query_group *grown =
+    tkl__search_query_group *grown =
         grow(query, query->wanted, query->wanted_count, sizeof *query->wanted);
     if (!grown)
         return false;
     query->wanted = grown;
-    grown[query->wanted_count++] = (tkl__query_group){.count = 0};
+    grown[query->wanted_count++] = (tkl__search_query_group){.count = 0};
     return true;
 }
 
@@ -108,7 +108,7 @@ static size_t excerpt_length(tkl_bytes query, size_t at)
     return len;
 }
 
-int tkl__query_fail(tkl_bytes query, size_t at, const char *format, ...)
+int tkl__search_query_fail(tkl_bytes query, size_t at, const char *format, ...)
 {
     char why[256];
     va_list args;
@@ -180,12 +180,12 @@ static const char *closing_quote(tkl_bytes text)
 }
 
 /* The text between quotes. A backslash stands before a quote or a backslash that is part of it. */
-static int read_quoted(parser *p, const char *close, tkl__query_piece *piece)
+static int read_quoted(parser *p, const char *close, tkl__search_query_piece *piece)
 {
     size_t start = p->at, len = 0;
     p->at += strlen(close);
     piece->inside = p->at;
-    char *text = tkl__query_alloc(p->query, p->text.len - p->at + 1);
+    char *text = tkl__search_query_alloc(p->query, p->text.len - p->at + 1);
     if (!text)
         return tkl__nomem();
     for (; p->at < p->text.len; p->at++) {
@@ -199,12 +199,12 @@ static int read_quoted(parser *p, const char *close, tkl__query_piece *piece)
             p->at++;
         text[len++] = p->text.data[p->at];
     }
-    return tkl__query_fail(p->text, start, "the quote is not closed");
+    return tkl__search_query_fail(p->text, start, "the quote is not closed");
 }
 
 /* ---- Pieces -------------------------------------------------------------- */
 
-static int find_field(const tkl__query_rules *rules, tkl_bytes name)
+static int find_field(const tkl__search_query_rules *rules, tkl_bytes name)
 {
     for (size_t i = 0; i < rules->field_count; i++)
         if (rules->fields[i].name.len == name.len &&
@@ -225,7 +225,7 @@ static bool means_field(tkl_bytes name, tkl_bytes next)
     return name.len && next.len && !space_length(next) && *next.data != '/';
 }
 
-static int read_field(parser *p, tkl__query_piece *piece)
+static int read_field(parser *p, tkl__search_query_piece *piece)
 {
     tkl_bytes bare = bare_text(p);
     const char *colon = bare.len ? memchr(bare.data, ':', bare.len) : NULL;
@@ -236,14 +236,14 @@ static int read_field(parser *p, tkl__query_piece *piece)
     tkl_bytes next = {colon + 1, p->text.len - (size_t)(colon + 1 - p->text.data)};
     piece->field = find_field(p->rules, name);
     if (piece->field < 0 && means_field(name, next))
-        return tkl__query_fail(p->text, p->at,
-                               "there is no such field (for words, put a space behind the colon)");
+        return tkl__search_query_fail(
+            p->text, p->at, "there is no such field (for words, put a space behind the colon)");
     if (piece->field >= 0)
         p->at += name.len + 1;
     return TKL_OK;
 }
 
-static int read_bare(parser *p, tkl__query_piece *piece)
+static int read_bare(parser *p, tkl__search_query_piece *piece)
 {
     tkl_bytes text = bare_text(p);
     piece->inside = p->at;
@@ -254,16 +254,16 @@ static int read_bare(parser *p, tkl__query_piece *piece)
     }
     const char *star = text.len ? memchr(text.data, '*', text.len) : NULL;
     if (star)
-        return tkl__query_fail(p->text, (size_t)(star - p->text.data),
-                               "a '*' may stand at the end of a word only");
+        return tkl__search_query_fail(p->text, (size_t)(star - p->text.data),
+                                      "a '*' may stand at the end of a word only");
     piece->text = text;
     return TKL_OK;
 }
 
 /* The next piece; there is one. */
-static int read_piece(parser *p, tkl__query_piece *piece)
+static int read_piece(parser *p, tkl__search_query_piece *piece)
 {
-    *piece = (tkl__query_piece){.start = p->at};
+    *piece = (tkl__search_query_piece){.start = p->at};
     tkl_bytes text = rest(p), next = {text.data + 1, text.len - 1};
     if ((*text.data == '+' || *text.data == '-') && next.len && !space_length(next)) {
         piece->sign = *text.data;
@@ -275,50 +275,55 @@ static int read_piece(parser *p, tkl__query_piece *piece)
     const char *close = closing_quote(rest(p));
     rc = close ? read_quoted(p, close, piece) : read_bare(p, piece);
     if (rc == TKL_OK && close && begins(rest(p), "*"))
-        rc = tkl__query_fail(p->text, p->at, "a '*' may stand behind a word only, not a quote");
+        rc = tkl__search_query_fail(p->text, p->at,
+                                    "a '*' may stand behind a word only, not a quote");
     return rc;
 }
 
 /* ---- The tree ------------------------------------------------------------ */
 
-static int count_item(parser *p, const tkl__query_piece *piece, const tkl__query_item *item)
+static int count_item(parser *p, const tkl__search_query_piece *piece,
+                      const tkl__search_query_item *item)
 {
     p->terms += item->count ? item->count : 1;
     if (p->terms > TKL__QUERY_TERMS_MAX)
-        return tkl__query_fail(p->text, piece->start, "more than %d words", TKL__QUERY_TERMS_MAX);
+        return tkl__search_query_fail(p->text, piece->start, "more than %d words",
+                                      TKL__QUERY_TERMS_MAX);
     p->ranges += item->kind == TKL__QUERY_RANGE;
     if (p->ranges > TKL__QUERY_RANGES_MAX)
-        return tkl__query_fail(p->text, piece->start, "more than %d ranges", TKL__QUERY_RANGES_MAX);
+        return tkl__search_query_fail(p->text, piece->start, "more than %d ranges",
+                                      TKL__QUERY_RANGES_MAX);
     return TKL_OK;
 }
 
 /* Puts the item, if there is one, where its sign says. A word without a sign begins a group, even
  * when it is a stop word: what follows with '+' replaces that word, not the one before it. */
-static int place(parser *p, const tkl__query_piece *piece, const tkl__query_item *item, bool has)
+static int place(parser *p, const tkl__search_query_piece *piece,
+                 const tkl__search_query_item *item, bool has)
 {
-    tkl__query *q = p->query;
+    tkl__search_query *q = p->query;
     if (piece->sign == '-')
         return !has || add_item(q, &q->excluded, &q->excluded_count, item) ? TKL_OK : tkl__nomem();
     if ((piece->sign != '+' || !p->open) && !add_group(q))
         return tkl__nomem();
     p->open = true;
-    tkl__query_group *group = &q->wanted[q->wanted_count - 1];
+    tkl__search_query_group *group = &q->wanted[q->wanted_count - 1];
     return !has || add_item(q, &group->items, &group->count, item) ? TKL_OK : tkl__nomem();
 }
 
-static int take_piece(parser *p, const tkl__query_piece *piece)
+static int take_piece(parser *p, const tkl__search_query_piece *piece)
 {
-    tkl__query_item item;
+    tkl__search_query_item item;
     bool has;
     if (piece->star && !piece->text.len && piece->field < 0) {
         if (piece->sign)
-            return tkl__query_fail(p->text, piece->start,
-                                   "'*' alone means all documents and takes no sign");
+            return tkl__search_query_fail(p->text, piece->start,
+                                          "'*' alone means all documents and takes no sign");
         p->query->all = true;
         p->open = false;
         return TKL_OK;
     }
-    int rc = tkl__query_item_make(p->query, p->text, p->rules, piece, &item, &has);
+    int rc = tkl__search_query_item_make(p->query, p->text, p->rules, piece, &item, &has);
     if (rc == TKL_OK && has)
         rc = count_item(p, piece, &item);
     return rc == TKL_OK ? place(p, piece, &item, has) : rc;
@@ -328,9 +333,10 @@ static int read_all(parser *p)
 {
     int rc = TKL_OK;
     for (skip_spaces(p); rc == TKL_OK && p->at < p->text.len; skip_spaces(p)) {
-        tkl__query_piece piece;
+        tkl__search_query_piece piece;
         if (++p->pieces > TKL__QUERY_TERMS_MAX)
-            return tkl__query_fail(p->text, p->at, "more than %d words", TKL__QUERY_TERMS_MAX);
+            return tkl__search_query_fail(p->text, p->at, "more than %d words",
+                                          TKL__QUERY_TERMS_MAX);
         rc = read_piece(p, &piece);
         if (rc == TKL_OK)
             rc = take_piece(p, &piece);
@@ -338,17 +344,18 @@ static int read_all(parser *p)
     return rc;
 }
 
-int tkl__query_parse(tkl_bytes text, const tkl__query_rules *rules, tkl__query *query)
+int tkl__search_query_parse(tkl_bytes text, const tkl__search_query_rules *rules,
+                            tkl__search_query *query)
 {
     parser p = {.rules = rules, .query = query, .text = text};
-    *query = (tkl__query){.nothing = false};
+    *query = (tkl__search_query){.nothing = false};
     if (text.len > TKL__QUERY_MAX)
         return tkl__fail(TKL_EINVAL, "query of %zu bytes: at most %d", text.len, TKL__QUERY_MAX);
     int rc = read_all(&p);
     if (rc == TKL_OK)
-        rc = tkl__query_normalize(query, rules);
+        rc = tkl__search_query_normalize(query, rules);
     if (rc != TKL_OK)
-        tkl__query_free(query);
+        tkl__search_query_free(query);
     return rc;
 }
 

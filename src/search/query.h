@@ -24,72 +24,73 @@
 /* Of these, ranges: each is looked up by itself. */
 #define TKL__QUERY_RANGES_MAX 64
 
-typedef struct tkl__query_field {
+typedef struct tkl__search_query_field {
     tkl_bytes name;
     bool numeric; /* else text */
-} tkl__query_field;
+} tkl__search_query_field;
 
 /* What the index says about queries. */
-typedef struct tkl__query_rules {
-    const tkl__query_field *fields;
+typedef struct tkl__search_query_rules {
+    const tkl__search_query_field *fields;
     size_t field_count;
     const tkl__text_word_options *words; /* those of the documents; NULL: folded words */
     bool positions;                      /* the index knows where words stand */
-} tkl__query_rules;
+} tkl__search_query_rules;
 
-typedef struct tkl__query_term {
+typedef struct tkl__search_query_term {
     tkl_bytes text; /* as in the index: folded, stemmed */
     bool prefix;    /* all terms that begin so; only in TKL__QUERY_WORDS */
     uint32_t at;    /* in a phrase: positions behind its first term; else 0 */
-} tkl__query_term;
+} tkl__search_query_term;
 
-typedef enum tkl__query_kind {
+typedef enum tkl__search_query_kind {
     TKL__QUERY_WORDS = 0,  /* all of these terms, wherever they stand */
     TKL__QUERY_PHRASE = 1, /* two terms or more, at these distances */
     TKL__QUERY_VALUE = 2,  /* the value of a text field */
     TKL__QUERY_RANGE = 3,  /* the value of a numeric field */
-} tkl__query_kind;
+} tkl__search_query_kind;
 
-typedef struct tkl__query_item {
-    tkl__query_kind kind;
-    tkl__query_term *terms; /* WORDS: by bytes, each once; PHRASE: by position */
-    size_t count;           /* of terms */
-    size_t field;           /* VALUE, RANGE: its place among the fields */
-    tkl_bytes value;        /* VALUE: folded as words are */
-    bool prefix;            /* VALUE: begins so */
-    double low, high;       /* RANGE: may be infinite */
-    bool low_open;          /* RANGE: without `low` itself */
+typedef struct tkl__search_query_item {
+    tkl__search_query_kind kind;
+    tkl__search_query_term *terms; /* WORDS: by bytes, each once; PHRASE: by position */
+    size_t count;                  /* of terms */
+    size_t field;                  /* VALUE, RANGE: its place among the fields */
+    tkl_bytes value;               /* VALUE: folded as words are */
+    bool prefix;                   /* VALUE: begins so */
+    double low, high;              /* RANGE: may be infinite */
+    bool low_open;                 /* RANGE: without `low` itself */
     bool high_open;
     tkl_bytes key; /* equal for equal items */
-} tkl__query_item;
+} tkl__search_query_item;
 
 /* One of its items must match. A group of one item has at most one term, unless it is a phrase. */
-typedef struct tkl__query_group {
-    tkl__query_item *items; /* at least one, each once */
+typedef struct tkl__search_query_group {
+    tkl__search_query_item *items; /* at least one, each once */
     size_t count;
     tkl_bytes key;
-} tkl__query_group;
+} tkl__search_query_group;
 
-typedef struct tkl__query {
-    tkl__query_group *wanted; /* each once */
+typedef struct tkl__search_query {
+    tkl__search_query_group *wanted; /* each once */
     size_t wanted_count;
-    tkl__query_item *excluded; /* each once */
+    tkl__search_query_item *excluded; /* each once */
     size_t excluded_count;
     bool all;         /* all documents but the excluded ones: nothing is in `wanted` */
     bool nothing;     /* no document: `wanted` and `excluded` are empty, and `all` is false */
     tkl_bytes normal; /* the same bytes for equal queries, however they are written */
-    struct tkl__query_block *blocks; /* own all bytes and terms */
-} tkl__query;
+    struct tkl__search_query_block *blocks; /* own all bytes and terms */
+} tkl__search_query;
 
 /* TKL_EINVAL: the query is wrong; tkl_errmsg() names the byte and shows what stands there. On
  * failure there is nothing to free. */
-int tkl__query_parse(tkl_bytes text, const tkl__query_rules *rules, tkl__query *query);
-void tkl__query_free(tkl__query *query); /* all zero is fine */
+int tkl__search_query_parse(tkl_bytes text, const tkl__search_query_rules *rules,
+                            tkl__search_query *query);
+void tkl__search_query_free(tkl__search_query *query); /* all zero is fine */
 
 /* ---- Of the parser: query.c, query_item.c, query_normal.c ---------------- */
 
 /* A piece of the query, between spaces. */
-typedef struct tkl__query_piece {
+typedef struct tkl__search_query_piece {
     size_t start;   /* where it stands in the query, its sign included */
     size_t inside;  /* where its text stands */
     char sign;      /* '+', '-' or 0 */
@@ -97,20 +98,23 @@ typedef struct tkl__query_piece {
     tkl_bytes text; /* without sign, field, quotes and star */
     bool quoted;
     bool star; /* a '*' stood behind it */
-} tkl__query_piece;
+} tkl__search_query_piece;
 
 /* Memory that goes with the query; NULL: there is none left. */
-void *tkl__query_alloc(tkl__query *query, size_t size);
-tkl_bytes tkl__query_copy(tkl__query *query, tkl_bytes bytes); /* data NULL: no memory left */
+void *tkl__search_query_alloc(tkl__search_query *query, size_t size);
+tkl_bytes tkl__search_query_copy(tkl__search_query *query,
+                                 tkl_bytes bytes); /* data NULL: no memory left */
 
 /* The error for what stands at a byte of the query. */
-int tkl__query_fail(tkl_bytes query, size_t at, const char *format, ...) TKL_PRINTF(3, 4);
+int tkl__search_query_fail(tkl_bytes query, size_t at, const char *format, ...) TKL_PRINTF(3, 4);
 
 /* *has is false when the piece has no words, or only stop words. */
-int tkl__query_item_make(tkl__query *query, tkl_bytes text, const tkl__query_rules *rules,
-                         const tkl__query_piece *piece, tkl__query_item *item, bool *has);
+int tkl__search_query_item_make(tkl__search_query *query, tkl_bytes text,
+                                const tkl__search_query_rules *rules,
+                                const tkl__search_query_piece *piece, tkl__search_query_item *item,
+                                bool *has);
 
 /* Sorts, drops what is there twice, and writes the normal form. */
-int tkl__query_normalize(tkl__query *query, const tkl__query_rules *rules);
+int tkl__search_query_normalize(tkl__search_query *query, const tkl__search_query_rules *rules);
 
 #endif

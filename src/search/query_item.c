@@ -11,16 +11,16 @@
 
 /* What the functions below work on. */
 typedef struct maker {
-    tkl__query *query;
+    tkl__search_query *query;
     tkl_bytes whole; /* the query, for errors */
-    const tkl__query_rules *rules;
-    const tkl__query_piece *piece;
-    tkl__query_item *item;
+    const tkl__search_query_rules *rules;
+    const tkl__search_query_piece *piece;
+    tkl__search_query_item *item;
 } maker;
 
 /* ---- Words --------------------------------------------------------------- */
 
-static tkl__text_word_options query_words(const tkl__query_rules *rules)
+static tkl__text_word_options query_words(const tkl__search_query_rules *rules)
 {
     tkl__text_word_options options =
         rules->words ? *rules->words : (tkl__text_word_options){.fold = 0};
@@ -31,15 +31,15 @@ static tkl__text_word_options query_words(const tkl__query_rules *rules)
 /* Room for one term more than there are words. */
 static int take_terms(maker *m, const tkl__text_word_list *words)
 {
-    tkl__query_item *item = m->item;
-    item->terms = tkl__query_alloc(m->query, (words->count + 1) * sizeof *item->terms);
+    tkl__search_query_item *item = m->item;
+    item->terms = tkl__search_query_alloc(m->query, (words->count + 1) * sizeof *item->terms);
     if (!item->terms)
         return tkl__nomem();
     for (size_t i = 0; i < words->count; i++) {
-        tkl_bytes text = tkl__query_copy(m->query, words->items[i].text);
+        tkl_bytes text = tkl__search_query_copy(m->query, words->items[i].text);
         if (!text.data)
             return tkl__nomem();
-        item->terms[item->count++] = (tkl__query_term){
+        item->terms[item->count++] = (tkl__search_query_term){
             .text = text, .at = words->items[i].position - words->items[0].position};
     }
     return TKL_OK;
@@ -57,7 +57,7 @@ static int make_terms(maker *m, tkl_bytes text)
     return rc;
 }
 
-static void forget_distances(tkl__query_item *item)
+static void forget_distances(tkl__search_query_item *item)
 {
     for (size_t i = 0; i < item->count; i++)
         item->terms[i].at = 0;
@@ -65,15 +65,15 @@ static void forget_distances(tkl__query_item *item)
 
 static int make_words(maker *m)
 {
-    tkl__query_item *item = m->item;
+    tkl__search_query_item *item = m->item;
     int rc = make_terms(m, m->piece->text);
     if (rc != TKL_OK)
         return rc;
     if (item->count > 1 && m->rules->positions)
         item->kind = TKL__QUERY_PHRASE;
     else if (item->count > 1 && m->piece->quoted)
-        return tkl__query_fail(m->whole, m->piece->start,
-                               "a phrase in quotes needs an index that keeps positions");
+        return tkl__search_query_fail(m->whole, m->piece->start,
+                                      "a phrase in quotes needs an index that keeps positions");
     else
         forget_distances(item);
     return TKL_OK;
@@ -85,10 +85,10 @@ static int make_words(maker *m)
  * stands anyway. */
 static int add_prefix(maker *m, const tkl__text_word *last)
 {
-    tkl_bytes text = tkl__query_copy(m->query, last->text);
+    tkl_bytes text = tkl__search_query_copy(m->query, last->text);
     if (!text.data)
         return tkl__nomem();
-    m->item->terms[m->item->count++] = (tkl__query_term){.text = text, .prefix = true};
+    m->item->terms[m->item->count++] = (tkl__search_query_term){.text = text, .prefix = true};
     forget_distances(m->item);
     return TKL_OK;
 }
@@ -98,7 +98,7 @@ static int take_prefix(maker *m, const tkl__text_word_list *words)
     tkl_bytes text = m->piece->text;
     const tkl__text_word *last = words->count ? &words->items[words->count - 1] : NULL;
     if (!last || last->start + last->len != text.len)
-        return tkl__query_fail(m->whole, m->piece->start, "there is no word before '*'");
+        return tkl__search_query_fail(m->whole, m->piece->start, "there is no word before '*'");
     if (last->kind != TKL__TEXT_WORD)
         return make_words(m);
     int rc = make_terms(m, (tkl_bytes){text.data, last->start});
@@ -130,7 +130,7 @@ static int make_value(maker *m)
     tkl__buf_init(&folded);
     int rc = tkl__text_fold(m->piece->text, fold, &folded);
     if (rc == TKL_OK) {
-        m->item->value = tkl__query_copy(m->query, (tkl_bytes){folded.data, folded.len});
+        m->item->value = tkl__search_query_copy(m->query, (tkl_bytes){folded.data, folded.len});
         rc = m->item->value.data ? TKL_OK : tkl__nomem();
     }
     tkl__buf_free(&folded);
@@ -142,8 +142,8 @@ static int make_value(maker *m)
 static int parse_number(maker *m, tkl_bytes text, double *number)
 {
     if (!tkl__double_parse(text, number) || isnan(*number))
-        return tkl__query_fail(m->whole, m->piece->inside,
-                               "not a number or a range such as 10, >10, >=1, <5, 1..10");
+        return tkl__search_query_fail(m->whole, m->piece->inside,
+                                      "not a number or a range such as 10, >10, >=1, <5, 1..10");
     *number += 0.0; /* -0 is 0 */
     return TKL_OK;
 }
@@ -161,7 +161,7 @@ static bool skip(tkl_bytes *text, const char *with)
 
 static int make_half_range(maker *m, tkl_bytes text)
 {
-    tkl__query_item *item = m->item;
+    tkl__search_query_item *item = m->item;
     if (skip(&text, ">="))
         return parse_number(m, text, &item->low);
     if (skip(&text, "<="))
@@ -178,14 +178,14 @@ static int make_half_range(maker *m, tkl_bytes text)
 
 static int make_span(maker *m, tkl_bytes low, tkl_bytes high)
 {
-    tkl__query_item *item = m->item;
+    tkl__search_query_item *item = m->item;
     int rc = low.len ? parse_number(m, low, &item->low) : TKL_OK;
     if (rc == TKL_OK && high.len)
         rc = parse_number(m, high, &item->high);
     if (rc == TKL_OK && !low.len && !high.len)
         rc = parse_number(m, low, &item->low);
     if (rc == TKL_OK && item->low > item->high)
-        rc = tkl__query_fail(m->whole, m->piece->inside, "the range ends before it begins");
+        rc = tkl__search_query_fail(m->whole, m->piece->inside, "the range ends before it begins");
     return rc;
 }
 
@@ -193,10 +193,12 @@ static int make_range(maker *m)
 {
     tkl_bytes text = m->piece->text;
     const char *dots = memmem(text.data, text.len, "..", 2);
-    *m->item = (tkl__query_item){.kind = TKL__QUERY_RANGE, .low = -INFINITY, .high = INFINITY};
+    *m->item =
+        (tkl__search_query_item){.kind = TKL__QUERY_RANGE, .low = -INFINITY, .high = INFINITY};
     if (m->piece->star)
-        return tkl__query_fail(m->whole, m->piece->inside,
-                               "a number takes no '*'; for all documents with one, write ..inf");
+        return tkl__search_query_fail(
+            m->whole, m->piece->inside,
+            "a number takes no '*'; for all documents with one, write ..inf");
     if (!dots)
         return make_half_range(m, text);
     size_t before = (size_t)(dots - text.data);
@@ -207,7 +209,8 @@ static int make_range(maker *m)
 static int make_field(maker *m)
 {
     if (!m->piece->text.len && !m->piece->quoted)
-        return tkl__query_fail(m->whole, m->piece->start, "a value is missing behind the colon");
+        return tkl__search_query_fail(m->whole, m->piece->start,
+                                      "a value is missing behind the colon");
     int rc = m->rules->fields[m->piece->field].numeric ? make_range(m) : make_value(m);
     m->item->field = (size_t)m->piece->field;
     return rc;
@@ -215,11 +218,13 @@ static int make_field(maker *m)
 
 /* ---- All ----------------------------------------------------------------- */
 
-int tkl__query_item_make(tkl__query *query, tkl_bytes text, const tkl__query_rules *rules,
-                         const tkl__query_piece *piece, tkl__query_item *item, bool *has)
+int tkl__search_query_item_make(tkl__search_query *query, tkl_bytes text,
+                                const tkl__search_query_rules *rules,
+                                const tkl__search_query_piece *piece, tkl__search_query_item *item,
+                                bool *has)
 {
     maker m = {query, text, rules, piece, item};
-    *item = (tkl__query_item){.kind = TKL__QUERY_WORDS};
+    *item = (tkl__search_query_item){.kind = TKL__QUERY_WORDS};
     *has = true;
     if (piece->field >= 0)
         return make_field(&m);

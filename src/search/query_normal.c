@@ -20,9 +20,9 @@ static void write_bytes(tkl__buf *out, tkl_bytes bytes)
 }
 
 /* Keeps what was written. */
-static int keep(tkl__query *query, tkl__buf *out, tkl_bytes *key)
+static int keep(tkl__search_query *query, tkl__buf *out, tkl_bytes *key)
 {
-    *key = tkl__query_copy(query, (tkl_bytes){out->data, out->len});
+    *key = tkl__search_query_copy(query, (tkl_bytes){out->data, out->len});
     return out->failed || !key->data ? tkl__nomem() : TKL_OK;
 }
 
@@ -30,12 +30,12 @@ static int keep(tkl__query *query, tkl__buf *out, tkl_bytes *key)
 
 static int by_text(const void *a, const void *b)
 {
-    const tkl__query_term *x = a, *y = b;
+    const tkl__search_query_term *x = a, *y = b;
     int order = tkl__text_word_compare(&x->text, &y->text);
     return order ? order : x->prefix - y->prefix;
 }
 
-static void tidy_terms(tkl__query_item *item)
+static void tidy_terms(tkl__search_query_item *item)
 {
     size_t kept = 0;
     if (item->kind != TKL__QUERY_WORDS)
@@ -47,24 +47,25 @@ static void tidy_terms(tkl__query_item *item)
     item->count = kept;
 }
 
-static void write_terms(const tkl__query_item *item, tkl__buf *out)
+static void write_terms(const tkl__search_query_item *item, tkl__buf *out)
 {
     tkl__buf_addf(out, "%c%zu ", item->kind == TKL__QUERY_PHRASE ? 'p' : 'w', item->count);
     for (size_t i = 0; i < item->count; i++) {
-        const tkl__query_term *term = &item->terms[i];
+        const tkl__search_query_term *term = &item->terms[i];
         tkl__buf_addf(out, "%s%" PRIu32 " ", term->prefix ? "*" : "", term->at);
         write_bytes(out, term->text);
     }
 }
 
-static void write_range(const tkl__query_item *item, tkl__buf *out)
+static void write_range(const tkl__search_query_item *item, tkl__buf *out)
 {
     char low[TKL__DOUBLE_SIZE], high[TKL__DOUBLE_SIZE];
     tkl__buf_addf(out, "%c%s %s%c", item->low_open ? '(' : '[', tkl__double_text(item->low, low),
                   tkl__double_text(item->high, high), item->high_open ? ')' : ']');
 }
 
-static void write_item(const tkl__query_item *item, const tkl__query_rules *rules, tkl__buf *out)
+static void write_item(const tkl__search_query_item *item, const tkl__search_query_rules *rules,
+                       tkl__buf *out)
 {
     if (item->kind == TKL__QUERY_WORDS || item->kind == TKL__QUERY_PHRASE) {
         write_terms(item, out);
@@ -80,7 +81,8 @@ static void write_item(const tkl__query_item *item, const tkl__query_rules *rule
     }
 }
 
-static int key_item(tkl__query *query, const tkl__query_rules *rules, tkl__query_item *item)
+static int key_item(tkl__search_query *query, const tkl__search_query_rules *rules,
+                    tkl__search_query_item *item)
 {
     tkl__buf out;
     tkl__buf_init(&out);
@@ -93,12 +95,12 @@ static int key_item(tkl__query *query, const tkl__query_rules *rules, tkl__query
 
 static int by_item(const void *a, const void *b)
 {
-    const tkl__query_item *x = a, *y = b;
+    const tkl__search_query_item *x = a, *y = b;
     return tkl__text_word_compare(&x->key, &y->key);
 }
 
-static int tidy_items(tkl__query *query, const tkl__query_rules *rules, tkl__query_item *items,
-                      size_t *count)
+static int tidy_items(tkl__search_query *query, const tkl__search_query_rules *rules,
+                      tkl__search_query_item *items, size_t *count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < *count; i++) {
@@ -117,36 +119,38 @@ static int tidy_items(tkl__query *query, const tkl__query_rules *rules, tkl__que
 
 /* ---- Groups -------------------------------------------------------------- */
 
-static bool is_several_words(const tkl__query_group *group)
+static bool is_several_words(const tkl__search_query_group *group)
 {
     return group->count == 1 && group->items->kind == TKL__QUERY_WORDS && group->items->count > 1;
 }
 
 /* A group of one item with several words is a group for each. */
-static int split_group(tkl__query *query, const tkl__query_group *group, tkl__query_group *parts)
+static int split_group(tkl__search_query *query, const tkl__search_query_group *group,
+                       tkl__search_query_group *parts)
 {
-    const tkl__query_item *whole = group->items;
+    const tkl__search_query_item *whole = group->items;
     for (size_t i = 0; i < whole->count; i++) {
-        tkl__query_item *item = tkl__query_alloc(query, sizeof *item);
+        tkl__search_query_item *item = tkl__search_query_alloc(query, sizeof *item);
         if (!item)
             return tkl__nomem();
-        *item = (tkl__query_item){.kind = TKL__QUERY_WORDS, .terms = &whole->terms[i], .count = 1};
-        parts[i] = (tkl__query_group){.items = item, .count = 1};
+        *item = (tkl__search_query_item){
+            .kind = TKL__QUERY_WORDS, .terms = &whole->terms[i], .count = 1};
+        parts[i] = (tkl__search_query_group){.items = item, .count = 1};
     }
     return TKL_OK;
 }
 
 /* Drops groups of stop words only, and splits what need not be together. */
-static int split_groups(tkl__query *query)
+static int split_groups(tkl__search_query *query)
 {
     size_t total = 0, count = 0;
     for (size_t i = 0; i < query->wanted_count; i++)
         total += is_several_words(&query->wanted[i]) ? query->wanted[i].items->count : 1;
-    tkl__query_group *groups = tkl__query_alloc(query, (total + 1) * sizeof *groups);
+    tkl__search_query_group *groups = tkl__search_query_alloc(query, (total + 1) * sizeof *groups);
     if (!groups)
         return tkl__nomem();
     for (size_t i = 0; i < query->wanted_count; i++) {
-        const tkl__query_group *group = &query->wanted[i];
+        const tkl__search_query_group *group = &query->wanted[i];
         if (is_several_words(group)) {
             int rc = split_group(query, group, &groups[count]);
             if (rc != TKL_OK)
@@ -161,13 +165,13 @@ static int split_groups(tkl__query *query)
     return TKL_OK;
 }
 
-static bool is_lone_range(const tkl__query_group *group)
+static bool is_lone_range(const tkl__search_query_group *group)
 {
     return group->count == 1 && group->items->kind == TKL__QUERY_RANGE;
 }
 
 /* What is in both ranges. */
-static void narrow(tkl__query_item *range, const tkl__query_item *other)
+static void narrow(tkl__search_query_item *range, const tkl__search_query_item *other)
 {
     if (other->low > range->low || (other->low == range->low && other->low_open)) {
         range->low = other->low;
@@ -179,14 +183,15 @@ static void narrow(tkl__query_item *range, const tkl__query_item *other)
     }
 }
 
-static bool is_empty_range(const tkl__query_item *range)
+static bool is_empty_range(const tkl__search_query_item *range)
 {
     return range->low > range->high ||
            (range->low == range->high && (range->low_open || range->high_open));
 }
 
 /* The range of this field that is already among the first `count` groups; NULL: none is. */
-static tkl__query_item *range_of_field(const tkl__query *query, size_t count, size_t field)
+static tkl__search_query_item *range_of_field(const tkl__search_query *query, size_t count,
+                                              size_t field)
 {
     for (size_t i = 0; i < count; i++)
         if (is_lone_range(&query->wanted[i]) && query->wanted[i].items->field == field)
@@ -195,13 +200,13 @@ static tkl__query_item *range_of_field(const tkl__query *query, size_t count, si
 }
 
 /* Wanted ranges of one field become one: "votes:>1 votes:<5". False: nothing is in it. */
-static bool join_ranges(tkl__query *query)
+static bool join_ranges(tkl__search_query *query)
 {
     size_t kept = 0;
     bool possible = true;
     for (size_t i = 0; i < query->wanted_count; i++) {
-        tkl__query_group *group = &query->wanted[i];
-        tkl__query_item *range = NULL;
+        tkl__search_query_group *group = &query->wanted[i];
+        tkl__search_query_item *range = NULL;
         if (is_lone_range(group))
             range = range_of_field(query, kept, group->items->field);
         if (range)
@@ -214,7 +219,8 @@ static bool join_ranges(tkl__query *query)
     return possible;
 }
 
-static int key_group(tkl__query *query, const tkl__query_rules *rules, tkl__query_group *group)
+static int key_group(tkl__search_query *query, const tkl__search_query_rules *rules,
+                     tkl__search_query_group *group)
 {
     tkl__buf out;
     int rc = tidy_items(query, rules, group->items, &group->count);
@@ -231,11 +237,11 @@ static int key_group(tkl__query *query, const tkl__query_rules *rules, tkl__quer
 
 static int by_group(const void *a, const void *b)
 {
-    const tkl__query_group *x = a, *y = b;
+    const tkl__search_query_group *x = a, *y = b;
     return tkl__text_word_compare(&x->key, &y->key);
 }
 
-static int tidy_groups(tkl__query *query, const tkl__query_rules *rules)
+static int tidy_groups(tkl__search_query *query, const tkl__search_query_rules *rules)
 {
     size_t kept = 0;
     for (size_t i = 0; i < query->wanted_count; i++) {
@@ -253,7 +259,7 @@ static int tidy_groups(tkl__query *query, const tkl__query_rules *rules)
 
 /* ---- The query ----------------------------------------------------------- */
 
-static int write_query(tkl__query *query)
+static int write_query(tkl__search_query *query)
 {
     tkl__buf out;
     tkl__buf_init(&out);
@@ -269,7 +275,7 @@ static int write_query(tkl__query *query)
     return rc;
 }
 
-int tkl__query_normalize(tkl__query *query, const tkl__query_rules *rules)
+int tkl__search_query_normalize(tkl__search_query *query, const tkl__search_query_rules *rules)
 {
     int rc = split_groups(query);
     if (rc == TKL_OK && !join_ranges(query)) {

@@ -170,9 +170,9 @@ static bool read_fields(tkl__search_schema *schema, tkl_bytes text)
     for (; next_word(&text, &word); count++) {
         if (count == TKL_SEARCH_FIELDS_MAX || !read_field(word, &schema->public_fields[count]))
             return false;
-        schema->fields[count] = (tkl__query_field){.name = schema->public_fields[count].name,
-                                                   .numeric = schema->public_fields[count].kind ==
-                                                              TKL_SEARCH_FIELD_NUMERIC};
+        schema->fields[count] = (tkl__search_query_field){
+            .name = schema->public_fields[count].name,
+            .numeric = schema->public_fields[count].kind == TKL_SEARCH_FIELD_NUMERIC};
     }
     schema->is.fields = schema->public_fields;
     schema->is.field_count = count;
@@ -253,10 +253,10 @@ static int make_words(tkl__search_schema *schema)
                                              .stop = schema->stop.count ? &schema->stop : NULL,
                                              .user = schema->user.count ? &schema->user : NULL,
                                              .bigrams = !is->no_bigrams};
-    schema->rules = (tkl__query_rules){.fields = schema->fields,
-                                       .field_count = is->field_count,
-                                       .words = &schema->words,
-                                       .positions = is->positions};
+    schema->rules = (tkl__search_query_rules){.fields = schema->fields,
+                                              .field_count = is->field_count,
+                                              .words = &schema->words,
+                                              .positions = is->positions};
     return rc;
 }
 

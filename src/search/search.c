@@ -147,22 +147,22 @@ static int mark(const tkl__search_schema *schema, tkl_bytes query, tkl_bytes tex
                 const tkl_search_mark_options *options, tkl_search_marks **marks)
 {
     bool usual = options->before.len == 0 && options->after.len == 0;
-    tkl__highlight_options how = {.before = usual ? tkl_str("<b>") : options->before,
-                                  .after = usual ? tkl_str("</b>") : options->after,
-                                  .length = (size_t)options->length,
-                                  .html = options->html};
-    tkl__query tree;
+    tkl__search_highlight_options how = {.before = usual ? tkl_str("<b>") : options->before,
+                                         .after = usual ? tkl_str("</b>") : options->after,
+                                         .length = (size_t)options->length,
+                                         .html = options->html};
+    tkl__search_query tree;
     tkl__buf out;
     size_t count = 0;
-    int rc = tkl__highlight_query(query, &schema->rules, &tree);
+    int rc = tkl__search_highlight_query(query, &schema->rules, &tree);
     if (rc != TKL_OK)
         return rc;
     tkl__buf_init(&out);
-    rc = tkl__highlight(text, &tree, &schema->rules, &how, &out, &count);
+    rc = tkl__search_highlight(text, &tree, &schema->rules, &how, &out, &count);
     if (rc == TKL_OK)
         rc = make_marks(&out, count, marks);
     tkl__buf_free(&out);
-    tkl__query_free(&tree);
+    tkl__search_query_free(&tree);
     return rc;
 }
 

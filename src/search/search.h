@@ -55,11 +55,11 @@ typedef struct tkl__search_schema {
     char
         token[TKL__SEARCH_TOKEN_SIZE]; /* of this index; another one of the same name has another */
     tkl_search_schema is;              /* points into `store`; reserved words are zero */
-    tkl__query_field fields[TKL_SEARCH_FIELDS_MAX];
+    tkl__search_query_field fields[TKL_SEARCH_FIELDS_MAX];
     tkl_search_field public_fields[TKL_SEARCH_FIELDS_MAX];
     tkl__text_word_set stop, user;
-    tkl__text_word_options words; /* of documents */
-    tkl__query_rules rules;       /* of queries */
+    tkl__text_word_options words;  /* of documents */
+    tkl__search_query_rules rules; /* of queries */
     tkl__search_shard *shards;
     size_t shard_count;
     _Atomic int64_t *versions; /* of the shards, as last seen; not part of the schema: see kept.c */

@@ -14,7 +14,7 @@
 
 enum { WEIGHT_MAX = 1000000, LENGTH = 4, META_MAX = 64 };
 
-struct tkl__snapshot {
+struct tkl__service_snapshot {
     atomic_int readers;
     uint64_t change;
     size_t count;
@@ -26,7 +26,7 @@ struct tkl__snapshot {
 /* What callers get; `instances` must be the first. */
 typedef struct view {
     tkl_service_instances instances;
-    tkl__snapshot *snapshot;
+    tkl__service_snapshot *snapshot;
 } view;
 
 /* ---- Packing ------------------------------------------------------------- */
@@ -192,7 +192,7 @@ static tkl_bytes copy_text(tkl_bytes from, char **at)
     return copy;
 }
 
-static void fill(tkl__snapshot *s, const listing *l)
+static void fill(tkl__service_snapshot *s, const listing *l)
 {
     tkl_service_meta *meta = s->meta;
     char *at = s->text;
@@ -208,7 +208,7 @@ static void fill(tkl__snapshot *s, const listing *l)
     qsort(s->items, s->count, sizeof *s->items, by_id);
 }
 
-int tkl__service_snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot)
+int tkl__service_snapshot_make(const tkl_reply *reply, tkl__service_snapshot **snapshot)
 {
     listing l = read_listing(reply);
     size_t bytes, metas;
@@ -216,7 +216,7 @@ int tkl__service_snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot)
     int rc = measure(&l, &bytes, &metas);
     if (rc != TKL_OK)
         return rc;
-    tkl__snapshot *s = calloc(1, sizeof *s);
+    tkl__service_snapshot *s = calloc(1, sizeof *s);
     if (!s)
         return tkl__nomem();
     atomic_init(&s->readers, 1);
@@ -232,7 +232,7 @@ int tkl__service_snapshot_make(const tkl_reply *reply, tkl__snapshot **snapshot)
     return TKL_OK;
 }
 
-void tkl__service_snapshot_free(tkl__snapshot *s)
+void tkl__service_snapshot_free(tkl__service_snapshot *s)
 {
     if (!s || atomic_fetch_sub(&s->readers, 1) != 1)
         return;
@@ -242,22 +242,22 @@ void tkl__service_snapshot_free(tkl__snapshot *s)
     free(s);
 }
 
-size_t tkl__service_snapshot_count(const tkl__snapshot *s)
+size_t tkl__service_snapshot_count(const tkl__service_snapshot *s)
 {
     return s->count;
 }
 
-const tkl_service_instance *tkl__service_snapshot_at(const tkl__snapshot *s, size_t index)
+const tkl_service_instance *tkl__service_snapshot_at(const tkl__service_snapshot *s, size_t index)
 {
     return &s->items[index];
 }
 
-uint64_t tkl__service_snapshot_change(const tkl__snapshot *s)
+uint64_t tkl__service_snapshot_change(const tkl__service_snapshot *s)
 {
     return s ? s->change : 0;
 }
 
-void tkl__service_snapshot_set_change(tkl__snapshot *s, uint64_t change)
+void tkl__service_snapshot_set_change(tkl__service_snapshot *s, uint64_t change)
 {
     s->change = change;
 }
@@ -279,7 +279,7 @@ static bool same_instance(const tkl_service_instance *a, const tkl_service_insta
     return true;
 }
 
-bool tkl__service_snapshot_same(const tkl__snapshot *a, const tkl__snapshot *b)
+bool tkl__service_snapshot_same(const tkl__service_snapshot *a, const tkl__service_snapshot *b)
 {
     if (a->count != b->count)
         return false;
@@ -291,7 +291,7 @@ bool tkl__service_snapshot_same(const tkl__snapshot *a, const tkl__snapshot *b)
 
 /* ---- Views --------------------------------------------------------------- */
 
-int tkl__service_snapshot_view(tkl__snapshot *s, int64_t index, int64_t age_ms,
+int tkl__service_snapshot_view(tkl__service_snapshot *s, int64_t index, int64_t age_ms,
                                tkl_service_instances **out)
 {
     view *v = malloc(sizeof *v);

@@ -97,7 +97,7 @@ void tkl_service_close(tkl_service *service)
 
 /* ---- Lists --------------------------------------------------------------- */
 
-static int fetch(tkl_service *service, int64_t deadline, tkl__snapshot **snapshot)
+static int fetch(tkl_service *service, int64_t deadline, tkl__service_snapshot **snapshot)
 {
     tkl_bytes items[] = {service->keys.items[TKL__LEASES], service->keys.items[TKL__INFOS]};
     tkl__keys keys = {items, 2};
@@ -117,7 +117,7 @@ static int fetch(tkl_service *service, int64_t deadline, tkl__snapshot **snapsho
 
 int tkl_service_list(tkl_service *service, tkl_service_instances **instances)
 {
-    tkl__snapshot *snapshot;
+    tkl__service_snapshot *snapshot;
     *instances = NULL;
     int rc = fetch(service, tkl__deadline(service->client, service->timeout_ms), &snapshot);
     if (rc == TKL_OK)
@@ -127,7 +127,7 @@ int tkl_service_list(tkl_service *service, tkl_service_instances **instances)
 }
 
 /* When the first lease ends. */
-static int64_t first_end(const tkl__snapshot *snapshot)
+static int64_t first_end(const tkl__service_snapshot *snapshot)
 {
     int64_t left = INT64_MAX;
     for (size_t i = 0; i < tkl__service_snapshot_count(snapshot); i++)
@@ -140,7 +140,7 @@ static int64_t first_end(const tkl__snapshot *snapshot)
 static int load(void *arg, int64_t deadline, int64_t *again)
 {
     tkl_service *service = arg;
-    tkl__snapshot *fresh, *old;
+    tkl__service_snapshot *fresh, *old;
     int rc = fetch(service, deadline, &fresh);
     if (rc != TKL_OK)
         return rc;
@@ -182,14 +182,14 @@ static uint64_t random_below(uint64_t limit)
     return number % limit;
 }
 
-static int64_t weight_at(const tkl__snapshot *snapshot, size_t index)
+static int64_t weight_at(const tkl__service_snapshot *snapshot, size_t index)
 {
     int64_t weight = tkl__service_snapshot_at(snapshot, index)->weight;
     return weight > 0 ? weight : 0;
 }
 
 /* An index, or -1 when none has a weight. */
-static int64_t pick_by_weight(const tkl__snapshot *snapshot)
+static int64_t pick_by_weight(const tkl__service_snapshot *snapshot)
 {
     int64_t total = 0;
     for (size_t i = 0; i < tkl__service_snapshot_count(snapshot); i++)

@@ -20,12 +20,12 @@
 
 typedef struct summary {
     tkl_stats_summary base; /* must be first: callers have a pointer to it */
-    tkl__sketch sketch;
+    tkl__stats_sketch sketch;
 } summary;
 
 static void fill(summary *s)
 {
-    const tkl__sketch *k = &s->sketch;
+    const tkl__stats_sketch *k = &s->sketch;
     s->base.count = k->count;
     s->base.min = k->min;
     s->base.max = k->max;
@@ -63,7 +63,7 @@ int tkl_stats_merge(tkl_stats_summary *base, const tkl_stats_summary *other)
 {
     summary *s = (summary *)(void *)base;
     const summary *o = (const summary *)(const void *)other;
-    tkl__sketch copy = {0}; /* the two may be one */
+    tkl__stats_sketch copy = {0}; /* the two may be one */
     int rc = tkl__stats_sketch_merge(&copy, &o->sketch);
     if (rc == TKL_OK)
         rc = tkl__stats_sketch_merge(&s->sketch, &copy);
@@ -84,7 +84,7 @@ static int damaged(tkl_bytes field)
 }
 
 /* The field of a hash that belongs into the sketch by its name; NULL: another. */
-static double *place_of(tkl__sketch *s, double *count, double *hour, tkl_bytes field)
+static double *place_of(tkl__stats_sketch *s, double *count, double *hour, tkl_bytes field)
 {
     const struct {
         const char *name;
@@ -99,7 +99,7 @@ static double *place_of(tkl__sketch *s, double *count, double *hour, tkl_bytes f
 }
 
 /* {field, value, ...} */
-static int read_hash(const tkl_reply *hash, tkl__sketch *s, int64_t *start_ms)
+static int read_hash(const tkl_reply *hash, tkl__stats_sketch *s, int64_t *start_ms)
 {
     double count = 0, hour = 0, number, bucket;
     for (size_t i = 0; i + 1 < tkl_reply_count(hash); i += 2) {
@@ -127,8 +127,8 @@ static int read_hash(const tkl_reply *hash, tkl__sketch *s, int64_t *start_ms)
 /* ---- Putting hashes together --------------------------------------------- */
 
 /* A hash that stats/show left to the client. *fits: it is still of that hour. */
-static int read_large(const tkl_stats *stats, tkl_bytes key, int64_t start_ms, tkl__sketch *sketch,
-                      bool *fits)
+static int read_large(const tkl_stats *stats, tkl_bytes key, int64_t start_ms,
+                      tkl__stats_sketch *sketch, bool *fits)
 {
     const char *words[] = {"HGETALL", key.data};
     const size_t lens[] = {7, key.len};
@@ -149,7 +149,7 @@ enum { KEY_NUMBER, HOUR, FIELDS };
 static int add_hash(summary *s, const tkl_stats *stats, const tkl_bytes *keys,
                     const tkl_reply *hash, bool *fits)
 {
-    tkl__sketch one = {0};
+    tkl__stats_sketch one = {0};
     double hour = 0;
     int64_t start_ms = 0;
     const tkl_reply *fields = tkl_reply_at(hash, FIELDS);
@@ -204,8 +204,8 @@ static int make_summary(const tkl_stats *stats, const tkl_bytes *keys, const tkl
 /* ---- show ---------------------------------------------------------------- */
 
 /* The keys of all contexts; `count` of them to be freed. */
-static int make_contexts(const tkl_stats *stats, const tkl_bytes *names, tkl__context *contexts,
-                         tkl_bytes *keys, size_t count)
+static int make_contexts(const tkl_stats *stats, const tkl_bytes *names,
+                         tkl__stats_context *contexts, tkl_bytes *keys, size_t count)
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
@@ -264,7 +264,7 @@ int tkl_stats_show(tkl_stats *stats, const tkl_bytes *contexts, size_t count, tk
         rc = tkl__fail(TKL_NOTFOUND, "no context is named");
     if (rc != TKL_OK)
         return rc;
-    tkl__context *made = calloc(count, sizeof *made);
+    tkl__stats_context *made = calloc(count, sizeof *made);
     tkl_bytes *keys = calloc(2 * count, sizeof *keys);
     rc = made && keys ? make_contexts(stats, contexts, made, keys, count) : tkl__nomem();
     if (rc == TKL_OK)
@@ -350,7 +350,7 @@ int tkl_stats_names(tkl_client *client, tkl_names **types)
 
 int tkl_stats_drop(tkl_stats *stats, tkl_bytes context)
 {
-    tkl__context made;
+    tkl__stats_context made;
     tkl_reply *reply = NULL;
     int rc = tkl__stats_context_make(stats, context, &made);
     if (rc != TKL_OK)

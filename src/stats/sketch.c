@@ -33,7 +33,7 @@ double tkl__stats_bucket_value(int number)
 }
 
 /* Where the bucket is, or would be. */
-static size_t place_of(const tkl__sketch *s, int number)
+static size_t place_of(const tkl__stats_sketch *s, int number)
 {
     size_t low = 0, high = s->nbuckets;
     while (low < high) {
@@ -46,10 +46,10 @@ static size_t place_of(const tkl__sketch *s, int number)
     return low;
 }
 
-static int grow(tkl__sketch *s)
+static int grow(tkl__stats_sketch *s)
 {
     size_t cap = s->cap ? 2 * s->cap : 16;
-    tkl__bucket *buckets = realloc(s->buckets, cap * sizeof *buckets);
+    tkl__stats_bucket *buckets = realloc(s->buckets, cap * sizeof *buckets);
     if (!buckets)
         return tkl__nomem();
     s->buckets = buckets;
@@ -57,7 +57,7 @@ static int grow(tkl__sketch *s)
     return TKL_OK;
 }
 
-int tkl__stats_sketch_count(tkl__sketch *s, int number, int64_t count)
+int tkl__stats_sketch_count(tkl__stats_sketch *s, int number, int64_t count)
 {
     size_t at = place_of(s, number);
     if (at < s->nbuckets && s->buckets[at].number == number) {
@@ -67,7 +67,7 @@ int tkl__stats_sketch_count(tkl__sketch *s, int number, int64_t count)
     if (s->nbuckets == s->cap && grow(s) != TKL_OK)
         return TKL_ENOMEM;
     memmove(&s->buckets[at + 1], &s->buckets[at], (s->nbuckets - at) * sizeof *s->buckets);
-    s->buckets[at] = (tkl__bucket){number, count};
+    s->buckets[at] = (tkl__stats_bucket){number, count};
     s->nbuckets++;
     return TKL_OK;
 }
@@ -76,7 +76,7 @@ int tkl__stats_sketch_count(tkl__sketch *s, int number, int64_t count)
 
 /* Chan's formula. Unlike the sum of squares less the square of the sum, it stays right when the
  * mean is large and the spread is small. */
-static void merge_moments(tkl__sketch *s, const tkl__sketch *other)
+static void merge_moments(tkl__stats_sketch *s, const tkl__stats_sketch *other)
 {
     double a = (double)s->count, b = (double)other->count, delta = other->mean - s->mean;
     s->min = s->count > 0 ? fmin(s->min, other->min) : other->min;
@@ -88,21 +88,21 @@ static void merge_moments(tkl__sketch *s, const tkl__sketch *other)
     s->count += other->count;
 }
 
-int tkl__stats_sketch_add(tkl__sketch *s, double value)
+int tkl__stats_sketch_add(tkl__stats_sketch *s, double value)
 {
-    tkl__sketch one = {.count = 1,
-                       .mean = value,
-                       .min = value,
-                       .max = value,
-                       .sum = value,
-                       .sumsq = value * value};
+    tkl__stats_sketch one = {.count = 1,
+                             .mean = value,
+                             .min = value,
+                             .max = value,
+                             .sum = value,
+                             .sumsq = value * value};
     int rc = tkl__stats_sketch_count(s, tkl__stats_bucket_of(value), 1);
     if (rc == TKL_OK)
         merge_moments(s, &one);
     return rc;
 }
 
-int tkl__stats_sketch_merge(tkl__sketch *s, const tkl__sketch *other)
+int tkl__stats_sketch_merge(tkl__stats_sketch *s, const tkl__stats_sketch *other)
 {
     int rc = TKL_OK;
     if (other->count == 0)
@@ -117,25 +117,25 @@ int tkl__stats_sketch_merge(tkl__sketch *s, const tkl__sketch *other)
     return rc;
 }
 
-void tkl__stats_sketch_clear(tkl__sketch *s)
+void tkl__stats_sketch_clear(tkl__stats_sketch *s)
 {
-    *s = (tkl__sketch){.buckets = s->buckets, .cap = s->cap};
+    *s = (tkl__stats_sketch){.buckets = s->buckets, .cap = s->cap};
 }
 
-void tkl__stats_sketch_free(tkl__sketch *s)
+void tkl__stats_sketch_free(tkl__stats_sketch *s)
 {
     free(s->buckets);
-    *s = (tkl__sketch){0};
+    *s = (tkl__stats_sketch){0};
 }
 
 /* ---- What they tell ------------------------------------------------------ */
 
-double tkl__stats_sketch_stddev(const tkl__sketch *s)
+double tkl__stats_sketch_stddev(const tkl__stats_sketch *s)
 {
     return s->count > 1 ? sqrt(fmax(s->m2, 0) / (double)(s->count - 1)) : 0;
 }
 
-double tkl__stats_sketch_quantile(const tkl__sketch *s, double quantile)
+double tkl__stats_sketch_quantile(const tkl__stats_sketch *s, double quantile)
 {
     if (!(quantile >= 0 && quantile <= 1) || s->count == 0)
         return 0;

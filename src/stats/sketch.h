@@ -13,32 +13,32 @@
 #include <tackle/stats.h>
 
 /* Buckets are numbered in the order of their values; 0 holds 0. */
-typedef struct tkl__bucket {
+typedef struct tkl__stats_bucket {
     int number;
     int64_t count;
-} tkl__bucket;
+} tkl__stats_bucket;
 
 /* Sorted by number, each once. */
-typedef struct tkl__sketch {
+typedef struct tkl__stats_sketch {
     int64_t count;
     double mean, m2; /* m2: the sum of the squared distances from the mean */
     double min, max, sum, sumsq;
-    tkl__bucket *buckets; /* owned */
+    tkl__stats_bucket *buckets; /* owned */
     size_t nbuckets, cap;
-} tkl__sketch;
+} tkl__stats_sketch;
 
 int tkl__stats_bucket_of(double value);
 /* The value that stands for those of a bucket. */
 double tkl__stats_bucket_value(int number);
 
-void tkl__stats_sketch_free(tkl__sketch *sketch);
-void tkl__stats_sketch_clear(tkl__sketch *sketch);
+void tkl__stats_sketch_free(tkl__stats_sketch *sketch);
+void tkl__stats_sketch_clear(tkl__stats_sketch *sketch);
 /* TKL_ENOMEM. The value must be finite and within bounds. */
-int tkl__stats_sketch_add(tkl__sketch *sketch, double value);
+int tkl__stats_sketch_add(tkl__stats_sketch *sketch, double value);
 /* Adds to a bucket. */
-int tkl__stats_sketch_count(tkl__sketch *sketch, int number, int64_t count);
-int tkl__stats_sketch_merge(tkl__sketch *sketch, const tkl__sketch *other);
-double tkl__stats_sketch_stddev(const tkl__sketch *sketch);
-double tkl__stats_sketch_quantile(const tkl__sketch *sketch, double quantile);
+int tkl__stats_sketch_count(tkl__stats_sketch *sketch, int number, int64_t count);
+int tkl__stats_sketch_merge(tkl__stats_sketch *sketch, const tkl__stats_sketch *other);
+double tkl__stats_sketch_stddev(const tkl__stats_sketch *sketch);
+double tkl__stats_sketch_quantile(const tkl__stats_sketch *sketch, double quantile);
 
 #endif

@@ -136,9 +136,9 @@ static char *write_key(char *to, const tkl__base *base, const char *part, tkl_by
     return to;
 }
 
-int tkl__stats_context_make(const tkl_stats *stats, tkl_bytes context, tkl__context *made)
+int tkl__stats_context_make(const tkl_stats *stats, tkl_bytes context, tkl__stats_context *made)
 {
-    *made = (tkl__context){0};
+    *made = (tkl__stats_context){0};
     if (context.len == 0 || context.len > TKL_NAME_MAX)
         return tkl__fail(TKL_EINVAL, "a context of %zu bytes: 1 to %d", context.len, TKL_NAME_MAX);
     made->block = malloc(2 * (stats->base.len + sizeof ":this:" + context.len));
@@ -149,17 +149,17 @@ int tkl__stats_context_make(const tkl_stats *stats, tkl_bytes context, tkl__cont
     return TKL_OK;
 }
 
-void tkl__stats_context_free(tkl__context *made)
+void tkl__stats_context_free(tkl__stats_context *made)
 {
     free(made->block);
-    *made = (tkl__context){0};
+    *made = (tkl__stats_context){0};
 }
 
 /* ---- One script ---------------------------------------------------------- */
 
 /* stats/record for values of one context. */
 typedef struct sending {
-    tkl__context context;
+    tkl__stats_context context;
     tkl_bytes keys[2 + TKL__STATS_PARTS];
     tkl__args args;
     char (*names)[12]; /* of the buckets */
@@ -172,7 +172,7 @@ static void sending_free(sending *s)
     free(s->names);
 }
 
-static void add_buckets(sending *s, const tkl__sketch *sketch)
+static void add_buckets(sending *s, const tkl__stats_sketch *sketch)
 {
     for (size_t i = 0; i < sketch->nbuckets; i++) {
         snprintf(s->names[i], sizeof *s->names, "%d", sketch->buckets[i].number);
@@ -182,7 +182,7 @@ static void add_buckets(sending *s, const tkl__sketch *sketch)
 }
 
 /* On success to be freed, also when memory failed for the arguments: s->args.failed. */
-static int sending_make(const tkl_stats *stats, tkl_bytes context, const tkl__sketch *sketch,
+static int sending_make(const tkl_stats *stats, tkl_bytes context, const tkl__stats_sketch *sketch,
                         sending *s)
 {
     *s = (sending){0};
@@ -236,13 +236,14 @@ static int check_value(double value)
                      tkl__double_text(value, text));
 }
 
-int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value, tkl__means *means)
+int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value,
+                          tkl__stats_means *means)
 {
-    tkl__bucket bucket;
-    tkl__sketch sketch = {.buckets = &bucket, .cap = 1};
+    tkl__stats_bucket bucket;
+    tkl__stats_sketch sketch = {.buckets = &bucket, .cap = 1};
     tkl_reply *reply = NULL;
     sending s;
-    *means = (tkl__means){0};
+    *means = (tkl__stats_means){0};
     int rc = check_value(value);
     if (rc == TKL_OK)
         rc = tkl__stats_sketch_add(&sketch, value); /* into the room for one */
@@ -254,8 +255,8 @@ int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value, tkl
     rc = s.args.failed ? tkl__nomem()
                        : tkl__run(stats->client, &call,
                                   tkl__deadline(stats->client, stats->timeout_ms), &reply);
-    *means = (tkl__means){number_at(reply, 0), number_at(reply, 1), number_at(reply, 2),
-                          number_at(reply, 3)};
+    *means = (tkl__stats_means){number_at(reply, 0), number_at(reply, 1), number_at(reply, 2),
+                                number_at(reply, 3)};
     tkl_reply_free(reply);
     sending_free(&s);
     return rc;
@@ -291,7 +292,7 @@ static size_t group_of(const tkl_stats_value *const *sorted, size_t count)
 static int make_all(const tkl_stats *stats, const tkl_stats_value *const *sorted, size_t count,
                     sending *sendings, size_t *made)
 {
-    tkl__sketch sketch = {0};
+    tkl__stats_sketch sketch = {0};
     int rc = TKL_OK;
     *made = 0;
     for (size_t at = 0, n; rc == TKL_OK && at < count; at += n) {
@@ -367,7 +368,7 @@ static int check_values(const tkl_stats_value *values, size_t count)
 
 int tkl_stats_record(tkl_stats *stats, const tkl_stats_value *values, size_t count)
 {
-    tkl__means means;
+    tkl__stats_means means;
     int rc = check_values(values, count);
     if (rc != TKL_OK || count == 0)
         return rc;

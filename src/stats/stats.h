@@ -23,20 +23,21 @@ struct tkl_stats {
 };
 
 /* The two keys of a context, this hour's and the last's, in one block. */
-typedef struct tkl__context {
+typedef struct tkl__stats_context {
     char *block;
     tkl_bytes this_key, last_key;
-} tkl__context;
+} tkl__stats_context;
 
-int tkl__stats_context_make(const tkl_stats *stats, tkl_bytes context, tkl__context *made);
-void tkl__stats_context_free(tkl__context *made);
+int tkl__stats_context_make(const tkl_stats *stats, tkl_bytes context, tkl__stats_context *made);
+void tkl__stats_context_free(tkl__stats_context *made);
 
 /* Count and sum of a context and of its type, in this hour. */
-typedef struct tkl__means {
+typedef struct tkl__stats_means {
     double count, sum, all_count, all_sum;
-} tkl__means;
+} tkl__stats_means;
 
 /* One value; what is known afterwards. */
-int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value, tkl__means *means);
+int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value,
+                          tkl__stats_means *means);
 
 #endif

@@ -26,7 +26,7 @@ tkl_timer tkl_timer_start(tkl_stats *stats, tkl_bytes context)
 int tkl_timer_stop(tkl_timer *timer, tkl_timer_result *result)
 {
     tkl_timer_result unread;
-    tkl__means means;
+    tkl__stats_means means;
     int64_t stopped_ns = now_ns();
     tkl_timer_result *r = result ? result : &unread;
     *r = (tkl_timer_result){0};

@@ -11,11 +11,11 @@
 
 #include <tackle/worker.h>
 
-typedef struct tkl__lot tkl__lot; /* the tasks of one claim, which share its memory */
+typedef struct tkl__worker_lot tkl__worker_lot; /* the tasks of one claim, which share its memory */
 
 struct tkl_task {
     tkl_worker *worker;
-    tkl__lot *lot;
+    tkl__worker_lot *lot;
     const tkl_job *job;
 
     /* Of the worker, under its mutex. */
@@ -42,10 +42,10 @@ struct tkl_task {
 };
 
 /* A chain of tasks, first in, first out. */
-typedef struct tkl__chain {
+typedef struct tkl__worker_chain {
     tkl_task *first, *last;
     size_t count;
-} tkl__chain;
+} tkl__worker_chain;
 
 struct tkl_worker {
     tkl_consumer *consumer;
@@ -68,20 +68,20 @@ struct tkl_worker {
     bool called;           /* one of them was woken, and is not up yet */
     int64_t watch_until;   /* when one of them gets up by itself; TKL__FOREVER: none does */
 
-    tkl__chain fetched, running;
-    tkl__chain reports;   /* to be sent, by next_report */
-    int64_t report_since; /* since when the first of them waits */
-    size_t repeated;      /* how many of them failed before */
-    bool fetching;        /* a thread claims ... */
-    bool waiting;         /* ... and waits for jobs while it does */
-    bool reporting;       /* a thread reports */
-    int limited;          /* running tasks with a time limit */
-    int failures;         /* trips that failed, one after the other */
-    int64_t again_at;     /* no trip before this */
-    int64_t last_end;     /* when the last handler returned, or the stop began */
-    int64_t begun;        /* handlers called */
-    bool dry;             /* the last claim that did not wait found nothing */
-    bool called_back;     /* the thread that waits for jobs was told to return */
+    tkl__worker_chain fetched, running;
+    tkl__worker_chain reports; /* to be sent, by next_report */
+    int64_t report_since;      /* since when the first of them waits */
+    size_t repeated;           /* how many of them failed before */
+    bool fetching;             /* a thread claims ... */
+    bool waiting;              /* ... and waits for jobs while it does */
+    bool reporting;            /* a thread reports */
+    int limited;               /* running tasks with a time limit */
+    int failures;              /* trips that failed, one after the other */
+    int64_t again_at;          /* no trip before this */
+    int64_t last_end;          /* when the last handler returned, or the stop began */
+    int64_t begun;             /* handlers called */
+    bool dry;                  /* the last claim that did not wait found nothing */
+    bool called_back;          /* the thread that waits for jobs was told to return */
     bool stopping, ended;
     tkl_worker_stats stats;
 };
@@ -121,7 +121,7 @@ void *tkl__worker_live(void *worker);
 /* Wakes a thread if there is something to do that nobody does. With the mutex held. */
 void tkl__worker_tell(tkl_worker *w, int64_t now);
 
-void tkl__worker_chain_add(tkl__chain *chain, tkl_task *task);
-void tkl__worker_chain_remove(tkl__chain *chain, tkl_task *task);
+void tkl__worker_chain_add(tkl__worker_chain *chain, tkl_task *task);
+void tkl__worker_chain_remove(tkl__worker_chain *chain, tkl_task *task);
 
 #endif

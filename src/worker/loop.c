@@ -19,7 +19,7 @@ typedef enum duty {
 
 /* ---- Chains ---------------------------------------------------------------- */
 
-void tkl__worker_chain_add(tkl__chain *c, tkl_task *task)
+void tkl__worker_chain_add(tkl__worker_chain *c, tkl_task *task)
 {
     task->next = NULL;
     task->prev = c->last;
@@ -28,7 +28,7 @@ void tkl__worker_chain_add(tkl__chain *c, tkl_task *task)
     c->count++;
 }
 
-void tkl__worker_chain_remove(tkl__chain *c, tkl_task *task)
+void tkl__worker_chain_remove(tkl__worker_chain *c, tkl_task *task)
 {
     *(task->prev ? &task->prev->next : &c->first) = task->next;
     *(task->next ? &task->next->prev : &c->last) = task->prev;

@@ -15,16 +15,16 @@
 
 /* ---- Tasks ---------------------------------------------------------------- */
 
-struct tkl__lot {
+struct tkl__worker_lot {
     tkl_jobs *jobs;
     size_t left; /* tasks not over */
     tkl_task tasks[];
 };
 
 /* Made before the claim, for as many as it may bring: what was claimed must find its place. */
-static tkl__lot *lot_new(size_t max)
+static tkl__worker_lot *lot_new(size_t max)
 {
-    tkl__lot *lot = malloc(sizeof *lot + max * sizeof *lot->tasks);
+    tkl__worker_lot *lot = malloc(sizeof *lot + max * sizeof *lot->tasks);
     if (!lot)
         tkl__nomem();
     return lot;
@@ -32,7 +32,7 @@ static tkl__lot *lot_new(size_t max)
 
 void tkl__worker_task_leave(tkl_task *task)
 {
-    tkl__lot *lot = task->lot;
+    tkl__worker_lot *lot = task->lot;
     if (--task->users > 0)
         return;
     free(task->why);
@@ -43,7 +43,7 @@ void tkl__worker_task_leave(tkl_task *task)
     free(lot);
 }
 
-static void admit(tkl_worker *w, tkl__lot *lot, tkl_jobs *jobs)
+static void admit(tkl_worker *w, tkl__worker_lot *lot, tkl_jobs *jobs)
 {
     lot->jobs = jobs;
     lot->left = jobs->count;
@@ -61,7 +61,7 @@ static void admit(tkl_worker *w, tkl__lot *lot, tkl_jobs *jobs)
     }
 }
 
-static tkl_task *find(const tkl__chain *chain, const char *id, const char *token)
+static tkl_task *find(const tkl__worker_chain *chain, const char *id, const char *token)
 {
     for (tkl_task *t = chain->first; t; t = t->next)
         if (strcmp(t->job->token, token) == 0 && strcmp(t->job->id, id) == 0)
@@ -92,7 +92,7 @@ void tkl__worker_lost(const char *id, const char *token, void *worker)
 
 void tkl__worker_report_add(tkl_worker *w, tkl_task *task, int64_t now)
 {
-    tkl__chain *c = &w->reports;
+    tkl__worker_chain *c = &w->reports;
     task->next_report = NULL;
     *(c->last ? &c->last->next_report : &c->first) = task;
     c->last = task;
@@ -102,7 +102,7 @@ void tkl__worker_report_add(tkl_worker *w, tkl_task *task, int64_t now)
 
 static tkl_task *take_report(tkl_worker *w)
 {
-    tkl__chain *c = &w->reports;
+    tkl__worker_chain *c = &w->reports;
     tkl_task *task = c->first;
     c->first = task->next_report;
     if (!c->first)
@@ -114,7 +114,7 @@ static tkl_task *take_report(tkl_worker *w)
 
 static void put_report_back(tkl_worker *w, tkl_task *task)
 {
-    tkl__chain *c = &w->reports;
+    tkl__worker_chain *c = &w->reports;
     task->next_report = c->first;
     task->repeated = true;
     c->first = task;
@@ -277,7 +277,7 @@ size_t tkl__worker_room(const tkl_worker *w)
     return room < 0 ? 0 : room > CLAIM_MAX ? CLAIM_MAX : (size_t)room;
 }
 
-static int claim(tkl_worker *w, trip *t, size_t room, int64_t wait_ms, tkl__lot *lot,
+static int claim(tkl_worker *w, trip *t, size_t room, int64_t wait_ms, tkl__worker_lot *lot,
                  tkl_jobs **jobs)
 {
     *jobs = NULL;
@@ -297,7 +297,7 @@ void tkl__worker_fetch(tkl_worker *w, int64_t now)
     int64_t wait_ms = w->waiting ? -1 : 0;
     tkl__worker_tell(w, now);
     pthread_mutex_unlock(&w->mutex);
-    tkl__lot *lot = lot_new(room);
+    tkl__worker_lot *lot = lot_new(room);
     int rc = claim(w, &t, room, wait_ms, lot, &jobs);
     note(&t, rc);
     pthread_mutex_lock(&w->mutex);

@@ -20,7 +20,7 @@ static void require(bool held)
 }
 
 /* With fixed hours it may be the moment at which clocks leave that time out. */
-static void check_time(const tkl__cron *cron, const tkl__zone *zone, int64_t at)
+static void check_time(const tkl__cron *cron, const tkl__cron_zone *zone, int64_t at)
 {
     int64_t until, local = at + tkl__cron_zone_offset(zone, at, &until);
     int64_t minute = tkl__cron_floor_div(local, 60);
@@ -31,7 +31,7 @@ static void check_time(const tkl__cron *cron, const tkl__zone *zone, int64_t at)
     require(cron->minutes >> (minute - hour * 60) & 1);
 }
 
-static void check(const tkl__cron *cron, const tkl__zone *zone)
+static void check(const tkl__cron *cron, const tkl__cron_zone *zone)
 {
     int64_t at = INT64_C(1700000000);
     for (int i = 0; i < 5; i++) {
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = strndup(start, size);
     size_t used = strlen(text) + (strlen(text) < size);
     tkl__cron cron;
-    tkl__zone *zone;
+    tkl__cron_zone *zone;
     int rc = tkl__cron_zone_parse((tkl_bytes){start + used, size - used}, &zone);
     if (rc != TKL_OK && tkl__cron_zone_open(NULL, &zone) != TKL_OK)
         abort();

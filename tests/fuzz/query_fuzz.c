@@ -17,7 +17,7 @@ static void require(bool held)
         abort();
 }
 
-static void check_item(const tkl__query_item *item)
+static void check_item(const tkl__search_query_item *item)
 {
     bool words = item->kind == TKL__QUERY_WORDS || item->kind == TKL__QUERY_PHRASE;
     require(words == (item->count > 0));
@@ -27,13 +27,13 @@ static void check_item(const tkl__query_item *item)
         require(item->terms[i].text.len > 0);
 }
 
-static void check(const tkl__query *query)
+static void check(const tkl__search_query *query)
 {
     require(query->nothing == (!query->wanted_count && !query->all));
     require(!query->nothing || !query->excluded_count);
     require(query->wanted_count + query->excluded_count <= TKL__QUERY_TERMS_MAX);
     for (size_t i = 0; i < query->wanted_count; i++) {
-        const tkl__query_group *group = &query->wanted[i];
+        const tkl__search_query_group *group = &query->wanted[i];
         require(group->count > 0);
         for (size_t j = 0; j < group->count; j++)
             check_item(&group->items[j]);
@@ -43,54 +43,55 @@ static void check(const tkl__query *query)
 }
 
 /* "q q" means what "q" means, unless it is too long. */
-static void check_twice(tkl_bytes text, const tkl__query_rules *rules, const tkl__query *query)
+static void check_twice(tkl_bytes text, const tkl__search_query_rules *rules,
+                        const tkl__search_query *query)
 {
-    tkl__query twice;
+    tkl__search_query twice;
     char *copy = malloc(2 * text.len + 1);
     memcpy(copy, text.data, text.len);
     copy[text.len] = ' ';
     memcpy(copy + text.len + 1, text.data, text.len);
-    if (tkl__query_parse((tkl_bytes){copy, 2 * text.len + 1}, rules, &twice) == TKL_OK) {
+    if (tkl__search_query_parse((tkl_bytes){copy, 2 * text.len + 1}, rules, &twice) == TKL_OK) {
         if (!memchr(copy, '+', text.len) && !memchr(copy, ':', text.len)) {
             require(twice.normal.len == query->normal.len);
             require(memcmp(twice.normal.data, query->normal.data, twice.normal.len) == 0);
         }
-        tkl__query_free(&twice);
+        tkl__search_query_free(&twice);
     }
     free(copy);
 }
 
-static void check_marks(tkl_bytes text, const tkl__query_rules *rules, size_t length)
+static void check_marks(tkl_bytes text, const tkl__search_query_rules *rules, size_t length)
 {
-    tkl__query query;
+    tkl__search_query query;
     tkl__buf out;
     size_t count;
-    tkl__highlight_options options = {.length = length, .html = length % 2};
-    if (tkl__highlight_query(text, rules, &query) != TKL_OK)
+    tkl__search_highlight_options options = {.length = length, .html = length % 2};
+    if (tkl__search_highlight_query(text, rules, &query) != TKL_OK)
         return;
     tkl__buf_init(&out);
-    require(tkl__highlight(text, &query, rules, &options, &out, &count) == TKL_OK);
+    require(tkl__search_highlight(text, &query, rules, &options, &out, &count) == TKL_OK);
     if (!length)
         require(out.len == text.len && memcmp(out.data, text.data, out.len) == 0);
     tkl__buf_free(&out);
-    tkl__query_free(&query);
+    tkl__search_query_free(&query);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const tkl__query_field fields[] = {{TKL_LIT("n"), true}, {TKL_LIT("t"), false}};
+    static const tkl__search_query_field fields[] = {{TKL_LIT("n"), true}, {TKL_LIT("t"), false}};
     unsigned how = size ? data[0] : 0;
     tkl__text_word_options words = {
         .fold = how & 3, .bigrams = how & 4, .stem = how & 8 ? "en" : NULL};
-    tkl__query_rules rules = {fields, 2, how & 16 ? NULL : &words, how & 32};
+    tkl__search_query_rules rules = {fields, 2, how & 16 ? NULL : &words, how & 32};
     tkl_bytes text = {(const char *)data + (size > 0), size - (size > 0)};
-    tkl__query query;
-    if (tkl__query_parse(text, &rules, &query) == TKL_OK) {
+    tkl__search_query query;
+    if (tkl__search_query_parse(text, &rules, &query) == TKL_OK) {
         check(&query);
         if (text.len)
             check_twice(text, &rules, &query);
         check_marks(text, &rules, how >> 3);
-        tkl__query_free(&query);
+        tkl__search_query_free(&query);
     } else {
         require(tkl_errmsg()[0]);
     }

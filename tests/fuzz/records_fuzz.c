@@ -82,7 +82,7 @@ static void read_schedule(tkl_bytes bytes)
         sink += (uint64_t)next_ms + fires;
 }
 
-static void read_entry(tkl_bytes whole, const tkl__member *member)
+static void read_entry(tkl_bytes whole, const tkl__book_member *member)
 {
     tkl_book_answer answer = {0};
     char *store = malloc(member->entry.len + 1);
@@ -101,14 +101,14 @@ static void read_entry(tkl_bytes whole, const tkl__member *member)
 
 static void read_member(tkl_bytes bytes)
 {
-    tkl__member member;
+    tkl__book_member member;
     if (tkl__book_member_read(bytes, &member))
         read_entry(bytes, &member);
 }
 
 static void read_part(tkl_bytes bytes)
 {
-    tkl__member member;
+    tkl__book_member member;
     if (tkl__book_part_read(bytes, &member))
         read_entry(bytes, &member);
 }

@@ -86,13 +86,13 @@ tkl_bloom_info filter_show(tkl_bloom *bloom)
 
 void visit_parts(tkl_bloom *bloom, uint64_t from, bool expected, bool adds)
 {
-    tkl__subfilter sub;
+    tkl__bloom_subfilter sub;
     assert_ok(tkl__bloom_subfilter_make(0.01, SPLIT_CAPACITY, &sub));
     assert_int_equal(tkl__bloom_subfilter_parts(&sub), SPLIT_PARTS);
     bool part_seen[SPLIT_PARTS] = {false}, flag;
     for (uint64_t i = from; !part_seen[0] || !part_seen[1] || !part_seen[2]; i++) {
         tkl_bytes item = {(const char *)&i, sizeof i};
-        tkl__group group;
+        tkl__bloom_group group;
         tkl__bloom_subfilter_place(&sub, tkl__bloom_hash_item(item), 0, &group);
         if (part_seen[group.part])
             continue;
