@@ -100,12 +100,8 @@ static int list(cli_session *cli, tkl_queue *queue)
 {
     tkl_schedules *schedules = NULL;
     int failed = cli_end(cli, tkl_schedule_list(queue, &schedules));
-    if (!failed && schedules->count == 0)
-        failed = cli_queue_known(cli, queue); /* a name that was mistyped */
-    if (failed) {
-        tkl_schedules_free(schedules);
+    if (failed)
         return failed;
-    }
     json_t *rows = json_array();
     for (size_t i = 0; i < schedules->count; i++)
         json_array_append_new(rows, cli->json ? row_json(&schedules->items[i])
