@@ -151,6 +151,9 @@ static void a_large_bitmap_is_made_of_chunks(void **state)
     assert_int_equal(fresh, USERS);
     assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), USERS);
     assert_true(is_present(online, "268435455", 0));
+    tkl_online *usual = open_online(f->client, "x", NULL); /* which may not mark that one */
+    assert_true(is_present(usual, "268435455", 0));
+    tkl_online_close(usual);
     assert_true(is_present(online, texts[1234], 0));
     assert_false(is_present(online, "16777216", 0));
     mark(online, "16777215 16777216 33554431");
@@ -306,6 +309,24 @@ static void days_are_those_of_the_zone(void **state)
     timed_end(t);
 }
 
+static void a_day_of_25_hours_is_kept_to_its_end(void **state)
+{
+    (void)state;
+    timed_server *t = timed_start(NULL);
+    tkl_client *client = test_open(t->server->url, NULL);
+    tkl_online_options options = {.zone = "Europe/Berlin", .keep_days = 2};
+    tkl_online *online = open_online(client, "x", &options);
+    timed_set(t, INT64_C(1792843200000)); /* 2026-10-24 14:00 in Berlin */
+    mark(online, "ann");
+    timed_set(t, INT64_C(1792967400000)); /* 2026-10-25 23:30, the clocks were set back that day */
+    mark(online, "bob");
+    assert_true(is_present(online, "ann", 1));
+    assert_int_equal(count_of(online, 2, TKL_ONLINE_ANY_DAY), 2);
+    tkl_online_close(online);
+    tkl_close(client);
+    timed_end(t);
+}
+
 static void old_days_expire_and_a_clock_set_back_goes_on(void **state)
 {
     (void)state;
@@ -412,6 +433,12 @@ static void a_heartbeat_is_present_for_its_window(void **state)
     assert_false(is_present(online, "ann", 0));
     mark(online, "dan"); /* forgets ann */
     assert_int_equal(call_int(client, "ZCARD", "tackle:online:{x}:heartbeat", NULL), 3);
+    timed_shift(t, -3600000);
+    assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 0);
+    assert_false(is_present(online, "bob", 0));
+    mark(online, "bob"); /* forgets the others: their marks lie in the future */
+    assert_int_equal(count_of(online, 1, TKL_ONLINE_ANY_DAY), 1);
+    assert_int_equal(call_int(client, "ZCARD", "tackle:online:{x}:heartbeat", NULL), 1);
     assert_code(tkl_online_count(online, 2, TKL_ONLINE_ANY_DAY, &count), TKL_EINVAL);
     tkl_online_close(online);
     tkl_close(client);
@@ -589,6 +616,7 @@ int main(void)
         TEST(long_names_are_marked_in_short_steps),
         TEST(many_users_are_marked_in_batches),
         cmocka_unit_test(days_are_those_of_the_zone),
+        cmocka_unit_test(a_day_of_25_hours_is_kept_to_its_end),
         cmocka_unit_test(old_days_expire_and_a_clock_set_back_goes_on),
         cmocka_unit_test(reports_and_drops_go_by_the_servers_clock),
         cmocka_unit_test(months_are_combined_in_short_steps),

@@ -27,7 +27,7 @@ local present = {
   end,
   heartbeat = function(now_ms)
     local last = tonumber(redis.call('ZSCORE', DAY, user) or 0)
-    return last > now_ms - window and 1 or 0
+    return last > now_ms - window and last <= now_ms + window and 1 or 0
   end,
 }
 

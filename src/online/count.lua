@@ -45,7 +45,8 @@ local count = {
   assigned = count_bits,
   hll = function() return redis.call('PFCOUNT', unpack(days)) end,
   heartbeat = function(now_ms)
-    return redis.call('ZCOUNT', days[1], '(' .. digits(now_ms - window), '+inf')
+    local oldest, newest = window_around(now_ms, window)
+    return redis.call('ZCOUNT', days[1], '(' .. oldest, newest)
   end,
 }
 

@@ -22,7 +22,7 @@
 
 /* ---- Users --------------------------------------------------------------- */
 
-static int too_large(const tkl_online *online, tkl_bytes user)
+static int too_large(tkl_bytes user, int64_t most)
 {
     double bytes = 0;
     for (size_t i = 0; i < user.len; i++)
@@ -31,11 +31,11 @@ static int too_large(const tkl_online *online, tkl_bytes user)
     return tkl__fail(TKL_EINVAL,
                      "the id " TKL_FMT " would take %.0f MB for a day; max_id is %" PRId64
                      " (%.1f MB)",
-                     TKL_ARG(user), bytes / 1e6, online->max_id, (double)online->max_id / 8e6);
+                     TKL_ARG(user), bytes / 1e6, most, (double)most / 8e6);
 }
 
-/* A number in digits, up to max_id. */
-static int check_number(const tkl_online *online, tkl_bytes user)
+/* A number in digits, up to `most`. */
+static int check_number(tkl_bytes user, int64_t most)
 {
     int64_t number = 0;
     bool padded = user.len > 1 && *user.data == '0'; /* 007 and 7 would be two users elsewhere */
@@ -46,19 +46,19 @@ static int check_number(const tkl_online *online, tkl_bytes user)
                              "takes names");
     for (size_t i = 0; i < user.len; i++) {
         number = number * 10 + (user.data[i] - '0');
-        if (number > online->max_id)
-            return user.len <= 20 ? too_large(online, user)
+        if (number > most)
+            return user.len <= 20 ? too_large(user, most)
                                   : tkl__fail(TKL_EINVAL, "the id has %zu digits", user.len);
     }
     return TKL_OK;
 }
 
-int tkl__online_check_user(const tkl_online *online, const tkl__online_shape *shape, tkl_bytes user)
+int tkl__online_check_user(const tkl__online_shape *shape, tkl_bytes user, int64_t max_id)
 {
     if (user.len < 1 || user.len > TKL_ONLINE_USER_MAX)
         return tkl__fail(TKL_EINVAL, "a user has %zu bytes, must have 1 to %d", user.len,
                          TKL_ONLINE_USER_MAX);
-    return shape->kind == TKL_ONLINE_BITMAP ? check_number(online, user) : TKL_OK;
+    return shape->kind == TKL_ONLINE_BITMAP ? check_number(user, max_id) : TKL_OK;
 }
 
 static int check_users(const tkl_online *online, const tkl__online_shape *shape,
@@ -66,7 +66,7 @@ static int check_users(const tkl_online *online, const tkl__online_shape *shape,
 {
     int rc = TKL_OK;
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        rc = tkl__online_check_user(online, shape, users[i]);
+        rc = tkl__online_check_user(shape, users[i], online->max_id);
     return rc;
 }
 

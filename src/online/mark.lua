@@ -19,9 +19,12 @@ local kind, zone, keep, window, start, till = unpack(ARGV)
 local DONE, ANOTHER_DAY, OTHER_SETTINGS = 0, 1, 9
 -- Of a heartbeat: users who left that one mark forgets, beyond those it brings.
 local AT_ONCE = 1000
+-- A day in which clocks are set back is longer, by two hours at most.
+local LONGER_MS = 7200000
 
 local now_ms = clock()
-local lives = kind == 'heartbeat' and window + 0 or till - now_ms + (keep - 1) * DAY_MS
+local lives = kind == 'heartbeat' and window + 0
+              or till - now_ms + (keep - 1) * DAY_MS + LONGER_MS
 local wanted = table.concat({kind, zone, keep, window}, ' ')
 
 local stored = redis.call('HGET', SETTINGS, 'shape')
@@ -86,17 +89,23 @@ local function numbers_of(users)
   return numbers
 end
 
+-- Forgets users whose marks have this score.
+local function forget(first, last)
+  local gone = redis.call('ZRANGE', DAY, first, last, 'BYSCORE', 'LIMIT', '0', AT_ONCE)
+  if gone[1] then
+    redis.call('ZREM', DAY, unpack(gone))
+  end
+end
+
 local function beat(users)
+  local oldest, newest = window_around(now_ms, window)
+  forget('-inf', oldest)
+  forget('(' .. newest, '+inf')
   local words = {}
   for i, user in ipairs(users) do
     words[2 * i - 1], words[2 * i] = digits(now_ms), user
   end
   local fresh = redis.call('ZADD', DAY, unpack(words))
-  local gone = redis.call('ZRANGE', DAY, '-inf', digits(now_ms - window), 'BYSCORE',
-                          'LIMIT', '0', AT_ONCE)
-  if gone[1] then
-    redis.call('ZREM', DAY, unpack(gone))
-  end
   lasts(DAY)
   return fresh
 end

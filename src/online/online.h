@@ -85,9 +85,8 @@ int tkl__online_keys(const tkl_online *online, const tkl__online_today *today,
 /* Tells a script from when till when today lasts. */
 void tkl__online_add_today(tkl__args *args, const tkl__online_today *today);
 
-/* TKL_EINVAL unless the user can be marked. */
-int tkl__online_check_user(const tkl_online *online, const tkl__online_shape *shape,
-                           tkl_bytes user);
+/* TKL_EINVAL unless it can be a user; of a bitmap a number up to `max_id`. */
+int tkl__online_check_user(const tkl__online_shape *shape, tkl_bytes user, int64_t max_id);
 
 #define TKL__DAY_SIZE 16
 /* "2026-11-16" */
