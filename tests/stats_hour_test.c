@@ -75,6 +75,21 @@ static void both_hours_can_be_put_together(void **state)
     stage_close(&s);
 }
 
+/* A machine without a battery begins there. */
+static void the_first_hour_of_1970_is_an_hour(void **state)
+{
+    (void)state;
+    stage s = stage_open(&statistics);
+    timed_set(s.time, 100000);
+    record(s.it, "x", 3);
+    tkl_stats_summary *m = show(s.it, "x", TKL_HOUR_THIS);
+    assert_close(m->min, 3, 0);
+    assert_close(m->p50, 3, 0);
+    tkl_stats_summary_free(m);
+    assert_true(call_int(s.client, "PTTL", "tackle:stats:{time}:this:x", NULL) > 0);
+    stage_close(&s);
+}
+
 static void everything_expires_by_itself(void **state)
 {
     (void)state;
@@ -131,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rules_of_the_hour_are_kept),
         cmocka_unit_test(both_hours_can_be_put_together),
+        cmocka_unit_test(the_first_hour_of_1970_is_an_hour),
         cmocka_unit_test(everything_expires_by_itself),
         cmocka_unit_test(the_hour_changes_under_load_of_eight_processes),
     };

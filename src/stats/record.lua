@@ -37,7 +37,9 @@ end
 local NUMBERS = {'hour', 'count', 'mean', 'm2', 'min', 'max', 'sum', 'sumsq'}
 local own, counts = read_named(THIS, NUMBERS, buckets)
 local all = read_named(TOTAL, {'hour', 'count', 'sum'}, {})
-local own_age, all_age = age_of(own.hour, hour), age_of(all.hour, hour)
+-- Nothing is of no hour: 0 would be the first one of 1970.
+local own_age = own.count > 0 and age_of(own.hour, hour) or 'gone'
+local all_age = all.count > 0 and age_of(all.hour, hour) or 'gone'
 local own_begins, all_begins = own_age ~= 'this', all_age ~= 'this'
 if own_begins then
   redis.call('HLEN', LAST)
