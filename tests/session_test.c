@@ -4,6 +4,7 @@
  *
  * ctest: label threads
  */
+#include <math.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -618,6 +619,18 @@ static void a_clock_set_back_does_not_change_who_came_first(void **state)
     touch(store, tokens[4], "a");
     touch(store, tokens[4], "d");
     assert_recent(store, tokens[4], 0, 5, "d a c ");
+    tkl_session_close(store);
+    options.half_life_ms = 1000; /* an hour ahead weighs 2^3600 */
+    store = open_store(client, "quick", &options);
+    timed_shift(t, HOUR_MS);
+    assert_ok(tkl_session_create(store, tkl_str("alice"), 10 * HOUR_MS, tokens[0]));
+    touch(store, tokens[0], "a");
+    timed_shift(t, -HOUR_MS);
+    tkl_session_items *top;
+    assert_ok(tkl_session_top(store, 0, 5, &top));
+    assert_int_equal(top->count, 1);
+    assert_true(isfinite(top->items[0].views));
+    tkl_session_items_free(top);
     tkl_session_close(store);
     tkl_close(client);
     timed_end(t);
