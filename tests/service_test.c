@@ -276,6 +276,9 @@ static void a_clock_that_was_set_back_keeps_no_dead_for_ever(void **state)
     tkl_registration *a = add(service, "a", 0);
     assert_true(server_ask_int(f->server, "ZSCORE " KEY " dead") <= now + 330000);
     assert_ok(tkl_registration_close(a));
+    server_do(f->server, "ZADD " KEY " %lld dead", (long long)(now + 3600000));
+    list(service); /* nobody is left to register, but somebody looks */
+    assert_true(server_ask_int(f->server, "ZSCORE " KEY " dead") <= now + 330000);
     tkl_service_close(service);
 }
 

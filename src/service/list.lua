@@ -13,9 +13,13 @@ local most = ARGV[1]
 local time = clock()
 local after = string.format('(%d', time)
 local ends = redis.call('ZRANGEBYSCORE', LEASES, after, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
-local ids, pieces = {}, {}
+local ids, pieces, latest = {}, {}, 0
 for i = 1, #ends, 2 do
   ids[#ids + 1] = ends[i]
+  latest = math.max(latest, tonumber(ends[i + 1]))
+end
+if latest > time + LEASE_MAX then
+  pcall(shorten, LEASES, time) -- users who may only read cannot
 end
 for from = 1, #ids, PIECE do
   local to = math.min(from + PIECE - 1, #ids)
