@@ -132,9 +132,15 @@ static void a_component_without_a_server_is_not_found_until_it_has_one(void **st
 static void a_bad_configuration_is_told_and_the_good_one_stays(void **state)
 {
     fixture *f = *state;
-    static const char *const bad[] = {"{}",           "42",
-                                      "\"nonsense\"", "{\"url\": 5}",
-                                      "[\"%s\"]",     "{\"url\": \"redis://h:99999999\"}"};
+    static const char *const bad[] = {"{}",
+                                      "42",
+                                      "\"nonsense\"",
+                                      "{\"url\": 5}",
+                                      "[\"%s\"]",
+                                      "{\"url\": \"redis://h:99999999\"}",
+                                      "{\"url\": \"%s\", \"timeout_ms\": \"2000\"}",
+                                      "{\"url\": \"%s\", \"pool_size\": 4294967297}",
+                                      "{\"url\": \"%s\", \"password\": 5}"};
     pair p = start_pair();
     tkl_config_client *source = open_source(f->client);
     tkl_client *client;

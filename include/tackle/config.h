@@ -66,9 +66,8 @@ TKL_API int tkl_config_get(tkl_config *config, tkl_config_value **value)
 
 /* The same from memory, without I/O except for the first read of a handle. *age_ms (may be NULL): 0
  * while the handle hears of every change at once (of data that the server has lost within 4
- * seconds); otherwise how long ago the value was last known
- * to be the current one. TKL_NOTFOUND as above; its age counts as well. When nothing could be read
- * ever: the error of the last attempt. */
+ * seconds); otherwise how long ago the value was last known to be the current one. TKL_NOTFOUND as
+ * above; its age counts as well. When nothing could be read ever: the error of the last attempt. */
 TKL_API int tkl_config_read(tkl_config *config, tkl_config_value **value, int64_t *age_ms)
     TKL_NONNULL(1, 2) TKL_CHECK;
 
@@ -114,7 +113,8 @@ TKL_API int tkl_config_names(tkl_client *client, tkl_names **names) TKL_NONNULL(
 
 /* The kind of configuration that names the server of a component: its URL as a JSON string, or an
  * object with "url" and perhaps "username", "password", "password_file", "tls_ca_file",
- * "tls_cert_file", "tls_key_file", "namespace" (strings), "timeout_ms" and "pool_size" (numbers).
+ * "tls_cert_file", "tls_key_file", "namespace" (strings), "timeout_ms" and "pool_size" (whole
+ * numbers). Other members are ignored.
  */
 #define TKL_CONFIG_SERVER "server"
 

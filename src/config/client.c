@@ -10,6 +10,7 @@
  * is handed out unasked: there is nothing better, and its calls say what is wrong.
  */
 #include <jansson.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,12 +46,37 @@ static const char *text_of(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
+/* A member of another type would be taken for none. */
+static int check_types(const json_t *described)
+{
+    static const char *const texts[] = {"username",    "password",      "password_file",
+                                        "tls_ca_file", "tls_cert_file", "tls_key_file",
+                                        "namespace"};
+    static const char *const numbers[] = {"timeout_ms", "pool_size"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const json_t *member = json_object_get(described, texts[i]);
+        if (member && !json_is_string(member))
+            return tkl__fail(TKL_EINVAL, "\"%s\" is not a string", texts[i]);
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const json_t *member = json_object_get(described, numbers[i]);
+        if (member && (!json_is_integer(member) || json_integer_value(member) < 0 ||
+                       json_integer_value(member) > INT_MAX))
+            return tkl__fail(TKL_EINVAL, "\"%s\" is not a whole number from 0 to %d", numbers[i],
+                             INT_MAX);
+    }
+    return TKL_OK;
+}
+
 static int open_described(const json_t *described, tkl_client **client)
 {
     const char *url =
         json_is_string(described) ? json_string_value(described) : text_of(described, "url");
     if (!url)
         return tkl__fail(TKL_EINVAL, "neither a URL nor an object with \"url\"");
+    int rc = check_types(described);
+    if (rc != TKL_OK)
+        return rc;
     tkl_options options = {
         .username = text_of(described, "username"),
         .password = text_of(described, "password"),
