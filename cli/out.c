@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,6 +230,13 @@ static char *list_text(const json_t *list)
     return text;
 }
 
+/* Six digits, and all that stand before the point: 1234567890, not 1.23457e+09. */
+static char *real_text(double number)
+{
+    double size = fabs(number);
+    return size >= 1e6 && size < 1e15 ? format("%.0f", number) : format("%.6g", number);
+}
+
 /* How a JSON value looks to people. */
 static char *cell_text(const char *key, const json_t *value)
 {
@@ -241,7 +249,7 @@ static char *cell_text(const char *key, const json_t *value)
     case JSON_INTEGER:
         return format("%" JSON_INTEGER_FORMAT, json_integer_value(value));
     case JSON_REAL:
-        return format("%.6g", json_real_value(value));
+        return real_text(json_real_value(value));
     case JSON_TRUE:
         return strdup("yes");
     case JSON_FALSE:

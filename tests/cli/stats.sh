@@ -25,6 +25,9 @@ is "of one value" "$(jq -c '[.stddev, .p50 == 7]' <<<"$out")" '[null,true]'
 ends 0 tackle stats record spread size 1000000001 1000000002 1000000003
 ends 0 tackle stats show spread size --both --json
 is "deviation" "$(jq '.stddev - 1 | fabs < 1e-6' <<<"$out")" true
+ends 0 tackle stats show spread size --both
+is "all digits" "$(awk '$1 == "max" || $1 == "mean" { print $2 }' <<<"$out" | xargs)" \
+    "1000000003 1000000002"
 
 # Many, from standard input; quantiles within 1 %.
 seq 100000 | tackle stats record many size --lines || fail "lines"
