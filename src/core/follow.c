@@ -25,13 +25,25 @@ static bool is_over(tkl__follower *f)
     return f->end != 0;
 }
 
-/* Notes the outcome of an attempt and wakes all that wait for one. */
-static void note(tkl__follower *f, int rc, bool live)
+/* With the lock: messages may be missed from now on. A server that hangs is found after two
+ * heartbeats, so that the copy was right before them. */
+static void end_live(tkl__follower *f)
+{
+    int64_t sure = tkl__now() - 2 * f->client->heartbeat_us;
+    if (f->live && sure > f->current_at)
+        f->current_at = sure;
+    f->live = false;
+}
+
+/* Notes the outcome of an attempt that began at `asked_at`, and wakes all that wait for one. */
+static void note(tkl__follower *f, int rc, bool live, int64_t asked_at)
 {
     pthread_mutex_lock(&f->mutex);
     bool good = rc >= 0;
-    if (f->live || good)
-        f->current_at = tkl__now();
+    if (good)
+        f->current_at = asked_at;
+    else
+        end_live(f);
     f->live = live && good;
     f->tried = true;
     f->loaded |= good;
@@ -43,10 +55,11 @@ static void note(tkl__follower *f, int rc, bool live)
 
 static int load(tkl__follower *f, bool live, int64_t *again)
 {
+    int64_t asked_at = tkl__now();
     *again = TKL__FOREVER;
     int rc = f->load(f->arg, tkl__deadline(f->client, f->timeout_ms), again);
     if (!is_over(f))
-        note(f, rc, live);
+        note(f, rc, live, asked_at);
     return rc;
 }
 
@@ -54,11 +67,22 @@ static int load(tkl__follower *f, bool live, int64_t *again)
 static void note_cut(tkl__follower *f)
 {
     pthread_mutex_lock(&f->mutex);
-    if (f->live)
-        f->current_at = tkl__now();
-    f->live = false;
+    end_live(f);
     pthread_cond_broadcast(&f->changed);
     pthread_mutex_unlock(&f->mutex);
+}
+
+/* Asks the component whether the copy may still be right. */
+static int check(tkl__follower *f)
+{
+    int64_t asked_at = tkl__now();
+    int rc = f->check(f->arg, f->client->heartbeat_us / 1000);
+    if (rc == TKL_OK) {
+        pthread_mutex_lock(&f->mutex);
+        f->current_at = asked_at;
+        pthread_mutex_unlock(&f->mutex);
+    }
+    return rc;
 }
 
 static tkl__event next_event(tkl__follower *f, tkl__waiter *waiter, int64_t deadline)
@@ -80,7 +104,7 @@ static tkl__event await_change(tkl__follower *f, tkl__waiter *waiter, int64_t ag
         until = f->check ? tkl__now() + f->client->heartbeat_us : TKL__FOREVER;
         event = next_event(f, waiter, again < until ? again : until);
         if (event == TKL__TIME_UP && until < again && !is_over(f))
-            *rc = f->check(f->arg, f->client->heartbeat_us / 1000);
+            *rc = check(f);
     } while (event == TKL__TIME_UP && until < again && !is_over(f) && *rc == TKL_OK);
     return event;
 }
@@ -155,8 +179,7 @@ static void begin_anew(tkl__follower *f)
 {
     tkl__client_lock(f->client);
     if (f->process != tkl__fork_generation()) {
-        if (f->live)
-            f->current_at = tkl__now();
+        end_live(f);
         if (f->bell >= 0)
             close(f->bell);
         tkl__follow_init(f);

@@ -5,8 +5,8 @@
  *
  * No change is missed: after every (re)connection it listens first and loads then. While it cannot
  * listen, it loads once a second. What goes without a message (FLUSHALL, eviction) is noticed by a
- * check at every heartbeat, if the component has one. The copy itself belongs to the component that follows; its load
- * function replaces it under the follower's lock.
+ * check at every heartbeat, if the component has one. The copy itself belongs to the component that
+ * follows; its load function replaces it under the follower's lock.
  *
  * In a forked child the thread does not exist: the first tkl__follow_lock() there begins anew.
  */
@@ -51,7 +51,7 @@ struct tkl__follower {
     bool tried;          /* to load, at least once */
     bool loaded;         /* ... and it worked, at least once */
     bool live;           /* it listens: the copy is what the server has */
-    int64_t current_at;  /* when the copy was last known to be that, unless live */
+    int64_t current_at;  /* when the copy was last known to be that */
     int code;            /* of the last attempt to load */
     char error[256];     /* what it had to say */
 };
