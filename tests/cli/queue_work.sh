@@ -198,13 +198,14 @@ done
 # A worker that was stopped for longer than its lease does not begin what it had fetched ahead.
 push stopped a b
 background tackle queue work stopped --batch 1 --lease 500ms -- \
-    sh -c 'echo "first $(cat)" >>"$0"; sleep 0.3' "$home/ran" &
+    sh -c 'echo "first $(cat)" >>"$0"; until [ -e "$0.go" ]; do sleep 0.05; done' "$home/ran" &
 worker=$!
 eventually "it runs" grep -q first "$home/ran"
 eventually "the other one is fetched" stats_are stopped .active 2
 kill -STOP $worker
 ends 0 tackle queue work stopped --once --wait 10s -- sh -c 'echo "second $(cat)" >>"$0"' "$home/ran"
 ends 0 tackle queue work stopped --once --wait 10s -- sh -c 'echo "second $(cat)" >>"$0"' "$home/ran"
+touch "$home/ran.go"
 kill -CONT $worker
 eventually "all is over" stats_are stopped '[.ready, .active]' '[0,0]'
 kill $worker
