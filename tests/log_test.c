@@ -5,6 +5,7 @@
 #include <tackle/log.h>
 
 #include "support/fixture.h"
+#include "support/locale.h"
 #include "support/logs.h"
 #include "support/permissions.h"
 
@@ -212,6 +213,22 @@ static void what_makes_no_sense_is_refused(void **state)
     tkl_log_tail_close(NULL);
 }
 
+static void severities_have_their_names_in_every_locale(void **state)
+{
+    (void)state;
+    tkl_log_severity severity;
+    locale_with_another_i();
+    int info = tkl_log_severity_parse("INFO", &severity);
+    int critical = tkl_log_severity_parse("CRITICAL", &severity);
+    int longer = tkl_log_severity_parse("infos", &severity);
+    int shorter = tkl_log_severity_parse("inf", &severity);
+    locale_plain();
+    assert_ok(info);
+    assert_ok(critical);
+    assert_code(longer, TKL_EINVAL);
+    assert_code(shorter, TKL_EINVAL);
+}
+
 static void foreign_keys_are_found_before_anything_is_written(void **state)
 {
     fixture *f = *state;
@@ -325,6 +342,7 @@ int main(void)
         TEST(common_messages_that_are_long_are_read_in_short_steps),
         TEST(a_full_table_gives_way_and_the_sum_stays_right),
         TEST(what_makes_no_sense_is_refused),
+        cmocka_unit_test(severities_have_their_names_in_every_locale),
         TEST(foreign_keys_are_found_before_anything_is_written),
         TEST(a_full_server_writes_nothing),
         TEST(logs_are_listed_expire_and_are_dropped),

@@ -29,12 +29,10 @@
  */
 #include "log/log.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/error.h"
 #include "core/instances.h"
@@ -58,6 +56,21 @@ const char *tkl_log_severity_name(tkl_log_severity severity)
     return severity >= 0 && severity < TKL__LOG_SEVERITIES ? severity_names[severity] : NULL;
 }
 
+static char small(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+}
+
+/* Whatever the locale: in a Turkish one, "INFO" is not "info" to strcasecmp(). */
+static bool is_word(const char *text, const char *word)
+{
+    while (*text && small(*text) == *word) {
+        text++;
+        word++;
+    }
+    return *text == *word;
+}
+
 int tkl_log_severity_parse(const char *text, tkl_log_severity *severity)
 {
     static const struct {
@@ -67,12 +80,12 @@ int tkl_log_severity_parse(const char *text, tkl_log_severity *severity)
                   {"crit", TKL_LOG_CRITICAL},   {"err", TKL_LOG_ERROR},
                   {"warn", TKL_LOG_WARNING},    {"any", TKL_LOG_ANY}};
     for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
-        if (strcasecmp(text, severity_names[i]) == 0) {
+        if (is_word(text, severity_names[i])) {
             *severity = (tkl_log_severity)i;
             return TKL_OK;
         }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcasecmp(text, others[i].name) == 0) {
+        if (is_word(text, others[i].name)) {
             *severity = others[i].severity;
             return TKL_OK;
         }

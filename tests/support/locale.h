@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A locale with a decimal comma, as any program with a German user interface has it.
+ * Locales that change what functions of C do: with a decimal comma, as any program with a German
+ * user interface has it; and with an I that is not the capital of i, as a Turkish one has it.
  */
 #ifndef TACKLE_TESTS_LOCALE_H
 #define TACKLE_TESTS_LOCALE_H
 
-/* Sets it for the whole program; makes it first where the system has none. Skips the test where
+/* Set it for the whole program; make it first where the system has none. Skip the test where
  * that is impossible. */
 void locale_with_a_comma(void);
+void locale_with_another_i(void);
 /* Back to "C". */
 void locale_plain(void);
 
