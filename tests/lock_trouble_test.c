@@ -4,6 +4,7 @@
  *
  * ctest: label threads
  */
+#include "core/client.h"
 #include "support/fake.h"
 #include "support/fixture.h"
 #include "support/locks.h"
@@ -150,6 +151,22 @@ static void all_waiters_come_back_when_the_server_was_flushed(void **state)
     line_served(&l, 0);
     tkl_lock_close(newcomer);
     line_end(&l);
+}
+
+/* No script comes by: they find out themselves. */
+static void all_waiters_come_back_within_heartbeats(void **state)
+{
+    fixture *f = *state;
+    line l;
+    int64_t beat = f->client->heartbeat_us;
+    f->client->heartbeat_us = 500000;
+    line_start(f, &l);
+    server_do(f->server, "FLUSHALL");
+    int64_t start = test_now_ms();
+    line_served(&l, 0);
+    assert_true(test_now_ms() - start < LONG_MS / 3);
+    line_end(&l);
+    f->client->heartbeat_us = beat;
 }
 
 static void all_waiters_come_back_when_a_renewal_finds_everything_gone(void **state)
@@ -418,6 +435,7 @@ int main(void)
         TEST(a_full_server_renews_and_releases),
         TEST(who_may_not_publish_drops_nobody_from_the_line),
         TEST(all_waiters_come_back_when_the_server_was_flushed),
+        TEST(all_waiters_come_back_within_heartbeats),
         TEST(all_waiters_come_back_when_a_renewal_finds_everything_gone),
         TEST(all_waiters_come_back_when_the_line_was_lost),
         cmocka_unit_test(a_stall_after_a_hand_over_does_not_cost_the_lock),

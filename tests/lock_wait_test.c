@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/client.h"
 #include "support/fixture.h"
 #include "support/locks.h"
 #include "support/process.h"
@@ -404,22 +405,29 @@ static void a_silent_waiter_is_passed_over(void **state)
     tkl_lock_close(holder);
 }
 
+/* A place in the line like the first one, "token mode lease client who channel", of another waiter;
+ * of another process, too, if asked for. */
+static void forge_place(server *s, char token, bool other_process)
+{
+    char *place = server_ask(s, "LRANGE " LINE " 0 0");
+    place[strcspn(place, "\n")] = '\0';
+    memset(place, token, 32);
+    if (other_process)
+        memset(strchr(place + 35, ' ') + 1, token, 32);
+    server_do(s, "RPUSH " LINE " %s", place);
+    free(place);
+}
+
 /* The first and the last in the line are of the same process: nobody may rely on the one
  * to look after the other. */
 static void a_silent_process_with_many_waiters_is_passed_over(void **state)
 {
     fixture *f = *state;
-    server *s = f->server;
     tkl_lock *holder = held_door(f, 3600000);
     puppet *silent = outsider(f, 3600000), *alive = outsider(f, 3600000);
     make_wait(silent, holder);
     make_wait(alive, holder);
-    /* Another of its threads, behind the living: the same channel, another token. */
-    char *place = server_ask(s, "LRANGE " LINE " 0 0");
-    place[strcspn(place, "\n")] = '\0';
-    memset(place, 'f', 32);
-    server_do(s, "RPUSH " LINE " %s", place);
-    free(place);
+    forge_place(f->server, 'f', false); /* another of its threads, behind the living */
     puppet_signal(silent, SIGSTOP);
     assert_ok(tkl_lock_release(holder));
     assert_true(puppet_answers(alive, SOON_MS));
@@ -427,6 +435,30 @@ static void a_silent_process_with_many_waiters_is_passed_over(void **state)
     puppet_end(silent);
     puppet_end(alive);
     tkl_lock_close(holder);
+}
+
+/* The one who is asked to look is silent as well. */
+static void many_silent_waiters_are_passed_over_together(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client = test_open(f->server->url, NULL);
+    client->heartbeat_us = 500000;
+    tkl_lock *holder = held_door(f, 3600000);
+    puppet *silent = outsider(f, 3600000);
+    pending alive = {.lock = open_lock(client, "door", &HOUR), .wait_ms = LONG_MS};
+    make_wait(silent, holder);
+    for (char token = 'a'; token <= 'f'; token++)
+        forge_place(f->server, token, true);
+    start_waiting(&alive, holder);
+    forge_place(f->server, '0', true);
+    puppet_signal(silent, SIGSTOP);
+    assert_ok(tkl_lock_release(holder));
+    assert_ok(pending_join(&alive));
+    assert_in_range(alive.took_ms, 4000, 15000); /* of seven times 4 s, and 30 s for the looker */
+    puppet_end(silent);
+    tkl_lock_close(alive.lock);
+    tkl_lock_close(holder);
+    tkl_close(client);
 }
 
 static void the_silent_one_killed_after_the_grant_is_passed_over(void **state)
@@ -672,6 +704,7 @@ int main(int argc, char **argv)
         TEST(a_killed_waiter_is_skipped_at_once),
         TEST(a_silent_waiter_is_passed_over),
         TEST(a_silent_process_with_many_waiters_is_passed_over),
+        TEST(many_silent_waiters_are_passed_over_together),
         TEST(the_silent_one_killed_after_the_grant_is_passed_over),
         TEST(a_crowd_of_dead_waiters_holds_nobody_up),
         TEST(a_forked_child_waits_on_a_channel_of_its_own),

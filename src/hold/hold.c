@@ -12,6 +12,7 @@
  *               sharing  1: there are sharers
  *               waiting  1: there are waiters
  *               looker   "token at client who": the waiter that has promised to look, and when
+ *               successor  fence of the last heir that came after a silent one
  *   :sharers  sorted set: tokens of the sharers by the end of their lease
  *   :line     list: the waiters by arrival, "token mode lease client who channel"
  *
@@ -42,6 +43,11 @@
  * not silence the looker. Readers behind a waiting writer look every two seconds whether it is
  * alive.
  *
+ * Silence. An heir whose FIRST_LEASE ended is silent, and is passed over. When its successor is
+ * silent, too, the script sends the first waiters back to the end of the line: it removes their
+ * places and tells them to come again. The living do so at once. So many silent waiters cost
+ * FIRST_LEASE twice, not once each; the living may lose their order.
+ *
  * Lost answers. An acquire is repeated with the same token, and so recognised. A release that is
  * repeated may find nothing to release: while the lease lasts that is no loss. What else had no
  * answer leaves the handle unsure: it may have a place in the line, or the lock, and gives back
@@ -50,7 +56,7 @@
  * Lost places. A server that was flushed, evicted or restarted without its data has lost the line.
  * A script that finds no state, or a state with waiters and no line, publishes "recall" on the
  * channel of all waiters of the name, and they stand in line again. A waiter of each client looks
- * every half a minute at the latest, in case no other script comes by.
+ * every two heartbeats at the latest, in case no other script comes by.
  *
  * Time. Leases are judged by the server's clock alone. What the holder itself may believe is judged
  * by its monotonic clock (which goes on while the machine sleeps), from before the request was

@@ -6,8 +6,9 @@
 
 -- The line stays this long after the last sign of life of a waiter.
 local LINE_MS = 900000
--- A hand-over is for this long at most, in microseconds, until the new holder has confirmed it.
-local FIRST_LEASE = 4000000
+-- A hand-over is for this long at most, in microseconds, until the new holder has confirmed it. Leases
+-- that clients ask for are whole milliseconds: this one can be told from them.
+local FIRST_LEASE = 4000001
 -- No lease is longer: ten years.
 local LONGEST = 315360000000000
 -- A promise to look that differs by less is in time.
@@ -167,16 +168,31 @@ local function drop(state, token)
   return held
 end
 
+-- Forgets a holder whose lease has ended, and notes whether it was an heir that fell silent: it never
+-- confirmed the hand-over.
+local function drop_one_ended(state, holder)
+  drop(state, holder.token)
+  if holder.till - holder.since == FIRST_LEASE then
+    state.silent = state.silent or {}
+    state.silent[digits(holder.fence)] = true
+  end
+end
+
 -- Forgets the holders whose lease has ended.
 local function drop_ended(state)
   if state.writer and state.writer.till <= state.now then
-    drop(state, state.writer.token)
+    drop_one_ended(state, state.writer)
   end
   if state.sharers > 0 then
     local ended = redis.call('ZRANGE', SHARERS, '-inf', digits(state.now), 'BYSCORE',
                              'LIMIT', '0', AT_MOST)
     for _, token in ipairs(ended) do
-      drop(state, token)
+      local holder = find(state, token)
+      if holder then
+        drop_one_ended(state, holder)
+      else
+        drop(state, token)
+      end
     end
   end
 end
@@ -303,10 +319,29 @@ local function hand_to(state, waiter)
   end
   if heard == nil or heard == 0 then
     drop(state, waiter.token)
-  else
-    appoint(state, holder.till, waiter)
+    return heard ~= nil
   end
-  return heard ~= nil
+  if state.silent then
+    redis.call('HSET', STATE, 'successor', digits(holder.fence))
+  end
+  appoint(state, holder.till, waiter)
+  return true
+end
+
+-- An heir fell silent, and so did its successor: more waiters may be silent, and each would cost
+-- FIRST_LEASE. The first ones lose their places and are told to stand in line again, which the living
+-- do at once.
+local function send_back_silent(state)
+  if not state.silent[redis.call('HGET', STATE, 'successor')] then
+    return
+  end
+  for _ = 1, math.min(state.waiters, AT_MOST) do
+    local waiter = read_place(redis.call('LINDEX', LINE, '0'))
+    if waiter and not tell(state, waiter.channel, waiter.token .. ' recall') then
+      return
+    end
+    pop_first(state, waiter)
+  end
 end
 
 -- Whether a waiting writer keeps later readers out, although readers hold: not when it is gone.
@@ -316,6 +351,9 @@ end
 
 -- Gives what is free to the waiters, in order.
 local function hand_over(state)
+  if state.silent then
+    send_back_silent(state)
+  end
   for _ = 1, AT_MOST do
     if state.waiters == 0 or not fits(state, SHARED) then
       return

@@ -14,9 +14,9 @@
 /* Waiters of other clients than the looker's look within this time after it. */
 #define LOOK_SPREAD_US 400000
 #define LOOK_SLACK_US  5000
-/* However long the lease: a waiter of each client looks this often, since the server may have lost
- * the line. */
-#define LOOK_MAX_US INT64_C(30000000)
+/* However long the lease: a waiter of each client looks after so many heartbeats, since the server
+ * may have lost the line, or the looker may hang. */
+#define LOOK_BEATS 2
 
 /* No result of any call: the waiter has to listen and ask for its place once more. */
 #define ENTER_AGAIN 1000
@@ -64,12 +64,14 @@ static bool parse_look(const char *text, int64_t *us)
 
 /* ---- Asking -------------------------------------------------------------- */
 
-static void plan_look(tkl__waiter *w, const tkl__hold_busy *b)
+/* When a lease ends in `us`; or sooner. */
+static void plan_look(const tkl__hold *h, tkl__waiter *w, int64_t us, bool looker)
 {
-    int64_t delay = b->left_us < LOOK_MAX_US ? b->left_us : LOOK_MAX_US;
-    if (!b->looker)
+    int64_t most = LOOK_BEATS * h->client->heartbeat_us;
+    int64_t delay = (us < most ? us : most) + LOOK_SLACK_US;
+    if (!looker)
         delay += tkl__backoff(20, LOOK_SPREAD_US);
-    tkl__look_at(w, tkl__now() + (delay > 0 ? delay : 0) + LOOK_SLACK_US);
+    tkl__look_at(w, tkl__now() + delay);
 }
 
 static void stop_listening(ears *e)
@@ -91,7 +93,7 @@ static int enter(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tk
     if (rc == TKL_OK)
         rc = tkl__hold_ask(h, true, deadline, g, b);
     if (rc == TKL_BUSY)
-        plan_look(&e->own, b);
+        plan_look(h, &e->own, b->left_us, b->looker);
     return rc;
 }
 
@@ -102,7 +104,7 @@ static int look(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tkl
     if (rc == TKL_BUSY && tkl__strayed(&e->own))
         return ENTER_AGAIN;
     if (rc == TKL_BUSY)
-        plan_look(&e->own, b);
+        plan_look(h, &e->own, b->left_us, b->looker);
     else if (tkl__may_pass(rc))
         tkl__look_at(&e->own, tkl__now() + REPEAT_US);
     return tkl__may_pass(rc) ? TKL_BUSY : rc;
@@ -133,8 +135,7 @@ static int wait_step(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g
         if (strcmp(text, " recall") == 0)
             return look(h, e, deadline, g, b);
         if (parse_look(text, &us))
-            tkl__look_at(&e->own,
-                         tkl__now() + (us < LOOK_MAX_US ? us : LOOK_MAX_US) + LOOK_SLACK_US);
+            plan_look(h, &e->own, us, true);
         return TKL_BUSY;
     }
     case TKL__LOOK:
