@@ -87,6 +87,8 @@ static int feed_all(cli_session *cli, feed *f)
     while ((len = getline(&text, &size, stdin)) >= 0) {
         if (len > 0 && text[len - 1] == '\n')
             len--;
+        if (len > 0 && text[len - 1] == '\r')
+            len--;
         feed_line(f, (tkl_bytes){text, (size_t)len});
     }
     free(text);

@@ -42,7 +42,7 @@ static int mark_some(cli_session *cli, const tkl_bytes *users, size_t count, voi
 {
     marking *m = arg;
     int64_t fresh = 0;
-    int failed = cli_end(cli, tkl_online_mark(m->online, users, count, &fresh));
+    int failed = cli_end_items(cli, tkl_online_mark(m->online, users, count, &fresh), count);
     m->done += count;
     m->fresh = fresh == TKL_NONE ? TKL_NONE : m->fresh + fresh;
     cli_progress_update(&m->progress, m->done);
@@ -89,7 +89,7 @@ static int mark(cli_session *cli)
         failed = open_online(cli, &options, &m.online);
     cli_progress_start(&m.progress, "users marked:", 0);
     if (!failed)
-        failed = cli_items(cli, 1, mark_some, &m);
+        failed = cli_text_items(cli, 1, mark_some, &m);
     cli_progress_end(&m.progress);
     tkl_online_close(m.online);
     return failed ? failed : print_marked(cli, &m);

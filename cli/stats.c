@@ -33,18 +33,24 @@ typedef struct target {
 } target;
 
 /* The locale of numbers is "C": main() sets another for characters only. */
-static int read_number(const cli_session *cli, tkl_bytes text, double *number)
+static bool read_number(tkl_bytes text, double *number)
 {
     char copy[64], *end;
     if (text.len == 0 || text.len >= sizeof copy)
-        return cli_usage(cli, "invalid value '" TKL_FMT "': not a number", TKL_ARG(text));
+        return false;
     memcpy(copy, text.data, text.len);
     copy[text.len] = '\0';
     *number = strtod(copy, &end);
     bool is_decimal = strspn(copy, "0123456789+-.eE") == text.len; /* not 0x10, inf */
-    return is_decimal && *end == '\0' && end != copy
-               ? CLI_OK
-               : cli_usage(cli, "invalid value '%s': not a decimal number", copy);
+    return is_decimal && *end == '\0' && end != copy;
+}
+
+static int no_number(const cli_session *cli, tkl_bytes text, size_t line)
+{
+    return line > 0
+               ? cli_usage(cli, "line %zu: invalid value '" TKL_FMT "': not a decimal number", line,
+                           TKL_ARG(text))
+               : cli_usage(cli, "invalid value '" TKL_FMT "': not a decimal number", TKL_ARG(text));
 }
 
 static int record_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
@@ -54,10 +60,11 @@ static int record_some(cli_session *cli, const tkl_bytes *items, size_t count, v
     int failed = values ? CLI_OK : cli_end(cli, TKL_ENOMEM);
     for (size_t i = 0; !failed && i < count; i++) {
         values[i].context = t->context;
-        failed = read_number(cli, items[i], &values[i].value);
+        if (!read_number(items[i], &values[i].value))
+            failed = no_number(cli, items[i], cli_item_line(i));
     }
     if (!failed)
-        failed = cli_end(cli, tkl_stats_record(t->stats, values, count));
+        failed = cli_end_items(cli, tkl_stats_record(t->stats, values, count), count);
     if (!failed)
         t->count += (int64_t)count;
     free(values);
@@ -69,7 +76,7 @@ static int record(cli_session *cli)
     target t = {.context = tkl_str(cli->argv[0])};
     int failed = open_stats(cli, cli->argv[1], &t.stats);
     if (!failed)
-        failed = cli_items(cli, 2, record_some, &t);
+        failed = cli_text_items(cli, 2, record_some, &t);
     tkl_stats_close(t.stats);
     if (failed || !cli->json)
         return failed;

@@ -40,11 +40,11 @@ is "last hour" "$(jq -c '.messages' <<<"$out")" '[]'
 
 # Syslog: the severity is in the priority, whatever the facility.
 printf '%s\n' '<11>user.err' '<0>kern.emerg' '<191>local7.debug' '<13>user.notice' 'none' \
-    '<192>too large' '<x>no number' '<14' '<>' |
+    '<192>too large' '<x>no number' '<14' '<>' $'<14>CRLF\r' |
     tackle log write sys - --syslog || fail "syslog"
 ends 0 tackle log recent sys --json
 is "syslog" "$(messages <<<"$out")" \
-    '["error:user.err","emergency:kern.emerg","debug:local7.debug","notice:user.notice","notice:none","notice:<192>too large","notice:<x>no number","notice:<14","notice:<>"]'
+    '["error:user.err","emergency:kern.emerg","debug:local7.debug","notice:user.notice","notice:none","notice:<192>too large","notice:<x>no number","notice:<14","notice:<>","info:CRLF"]'
 printf 'plain\n' | tackle log write sys2 info - --syslog || fail "syslog with a default"
 ends 0 tackle log recent sys2 --json
 is "default" "$(messages <<<"$out")" '["info:plain"]'

@@ -20,6 +20,8 @@ is "returning" "$out" '{"returning": 0, "fresh": 2}'
 
 seq 0 2999 | tackle online mark players --using bitmap --lines --json >"$home/out" || fail "mark --lines"
 is "lines" "$(jq .fresh <"$home/out")" 3000
+printf 'ann\r\n\nbob\r\n' | tackle online mark others --lines || fail "CRLF"
+ends 0 tackle online check others ann
 ends 0 tackle online report players --json
 is "kind" "$(jq -r .kind <<<"$out")" bitmap
 is "users" "$(jq '.days[0].users' <<<"$out")" 3000
@@ -51,7 +53,7 @@ for option in keep window max-id; do
     has "$err" "--$option: must be more than 0"
 done
 ends 0 tackle online list --json
-is "list" "$(jq -c 'map(.name)' <<<"$out")" '["estimate","here","players","visitors"]'
+is "list" "$(jq -c 'map(.name)' <<<"$out")" '["estimate","here","others","players","visitors"]'
 
 ends 1 tackle online report nobody
 ends 64 tackle online count visitors --days 0

@@ -38,6 +38,13 @@ is "many" "$(jq -c '[.count, (.p50/50000 - 1 | fabs < 0.01), (.p90/90000 - 1 | f
 ends 0 tackle stats show many size one spread --both --json
 is "several contexts" "$(jq .count <<<"$out")" 100004
 
+# Lines of another system, and a bad one.
+printf '1\r\n\n2' | tackle stats record lines size --lines || fail "CRLF"
+printf '3\n4\nx\n' | tackle stats record lines size --lines 2>"$home/err" && fail "a bad line"
+has "$(cat "$home/err")" "line 3: invalid value 'x'"
+ends 0 tackle stats show lines size --both --json
+is "lines" "$(jq -c '.count == 2 and .sum == 3' <<<"$out")" true
+
 # What is no number.
 for value in x nan inf -inf 1e400 2e18 '' '1 2' 1,5 0x10 -0X1p3 infinity; do
     ends 64 tackle stats record wrong size -- "$value"
