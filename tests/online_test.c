@@ -4,6 +4,7 @@
  */
 #include <tackle/online.h>
 
+#include "online/online.h"
 #include "support/cluster.h"
 #include "support/fixture.h"
 #include "support/permissions.h"
@@ -455,9 +456,11 @@ static void the_first_mark_decides(void **state)
     tkl_online *first = open_online(f->client, "x", &bitmap);
     tkl_online *other = open_online(f->client, "x", &set);
     tkl_online *plain = open_online(f->client, "x", NULL);
+    tkl_online *reader = open_online(f->client, "x", NULL);
     int64_t count;
     tkl_online_report *report;
     mark(first, "1 2 3");
+    assert_int_equal(count_of(reader, 1, TKL_ONLINE_ANY_DAY), 3);
     assert_int_equal(count_of(plain, 1, TKL_ONLINE_ANY_DAY), 3);
     mark(plain, "4");
     assert_code(tkl_online_mark(plain, &(tkl_bytes)TKL_LIT("ann"), 1, NULL), TKL_EINVAL);
@@ -479,6 +482,9 @@ static void the_first_mark_decides(void **state)
     assert_code(tkl_online_mark(first, &(tkl_bytes)TKL_LIT("5"), 1, NULL), TKL_EINVAL);
     mark(plain, "eve");
     assert_int_equal(count_of(other, 1, TKL_ONLINE_ANY_DAY), 2);
+    reader->known_until = 0; /* ten seconds later */
+    assert_int_equal(count_of(reader, 1, TKL_ONLINE_ANY_DAY), 2);
+    tkl_online_close(reader);
     tkl_online_close(first);
     tkl_online_close(other);
     tkl_online_close(plain);

@@ -41,6 +41,7 @@
 #define WINDOW_MS 60000
 #define ID_MAX    99999999
 #define DAY_S     86400
+#define KNOWN_US  10000000 /* a name may be dropped and get another shape */
 
 static const char *const kind_names[] = {"stored", "set", "bitmap", "assigned", "hll", "heartbeat"};
 #define KINDS (sizeof kind_names / sizeof *kind_names)
@@ -236,12 +237,12 @@ static int adopt_shape(tkl_online *online, const tkl__online_shape *theirs)
     return TKL_OK;
 }
 
-/* Asks once; a name without settings has ours from its first mark on. */
+/* Asks every ten seconds; a name without settings has ours from its first mark on. */
 static int learn_shape(tkl_online *online)
 {
     tkl__online_shape theirs;
     pthread_mutex_lock(&online->mutex);
-    bool known = online->known;
+    bool known = tkl__now() < online->known_until;
     pthread_mutex_unlock(&online->mutex);
     if (known)
         return TKL_OK;
@@ -252,7 +253,7 @@ static int learn_shape(tkl_online *online)
         return rc;
     pthread_mutex_lock(&online->mutex);
     rc = adopt_shape(online, &theirs);
-    online->known = rc == TKL_OK;
+    online->known_until = rc == TKL_OK ? tkl__now() + KNOWN_US : 0;
     pthread_mutex_unlock(&online->mutex);
     return rc;
 }
@@ -261,7 +262,7 @@ int tkl__online_changed(tkl_online *online)
 {
     tkl__online_shape theirs;
     pthread_mutex_lock(&online->mutex);
-    online->known = false;
+    online->known_until = 0;
     pthread_mutex_unlock(&online->mutex);
     if (!online->given)
         return TKL_OK;

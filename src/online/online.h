@@ -41,7 +41,7 @@ struct tkl_online {
     /* Guarded by the mutex. */
     tkl__online_shape shape;
     tkl__cron_zone *zone; /* of the shape */
-    bool known;           /* the shape was compared with that of the server */
+    int64_t known_until;  /* the shape was compared with that of the server */
     int64_t ahead;        /* the server's clock less our monotonic one, in ms, as last seen */
 };
 
