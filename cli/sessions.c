@@ -17,6 +17,7 @@ static int open_store(cli_session *cli, tkl_sessions **sessions)
     tkl_session_options options = {
         .half_life_ms = cli_number(cli, "half-life", 0),
         .most = cli_number(cli, "most", 0),
+        .items = cli_number(cli, "items", 0),
     };
     if (cli_text(cli, "half-life", NULL) != NULL && options.half_life_ms == 0)
         options.half_life_ms = TKL_NONE;
@@ -88,7 +89,9 @@ static int touch(cli_session *cli)
 {
     tkl_sessions *store = NULL;
     tkl_session_view view = {.token = cli->argv[0], .item = tkl_str(cli->argv[1])};
-    int failed = open_store(cli, &store);
+    int failed = cli_positive(cli, "items");
+    if (!failed)
+        failed = open_store(cli, &store);
     if (!failed)
         failed = cli_end(cli, tkl_session_touch(store, &view, 1, NULL));
     tkl_session_close(store);
@@ -252,7 +255,7 @@ static int drop(cli_session *cli)
 
 #define STORE                                                                       \
     {"store", CLI_TEXT, "NAME", "the store of the sessions (default \"default\")"}, \
-        {"most", CLI_INTEGER, "N", NULL},                                           \
+        {"most", CLI_INTEGER, "N", NULL}, {"items", CLI_INTEGER, "N", NULL},        \
     {                                                                               \
         "half-life", CLI_DURATION, "DURATION", NULL                                 \
     }
@@ -265,6 +268,7 @@ static const cli_option create_options[] = {
 };
 static const cli_option store_options[] = {STORE, {0}};
 static const cli_option touch_options[] = {
+    {"items", CLI_INTEGER, "N", "items that a session remembers, up to 1000 (default 25)"},
     {"half-life", CLI_DURATION, "DURATION", "views count half after this; 0 is never (default 1d)"},
     STORE,
     {0},

@@ -27,6 +27,12 @@ ends 0 tackle session recent "$alice" --json
 is "the latest first" "$(jq -c 'map(.item)' <<<"$out")" '["teapot","kettle"]'
 ends 0 tackle session recent "$alice" --skip 1 --json
 is "pages" "$(jq -c 'map(.item)' <<<"$out")" '["kettle"]'
+ends 64 tackle session touch "$bob" --items 0
+for item in cup pan; do
+    ends 0 tackle session touch "$bob" "$item" --items 2
+done
+ends 0 tackle session recent "$bob" --json
+is "so many items" "$(jq -c 'map(.item)' <<<"$out")" '["pan","cup"]'
 ends 0 tackle session top --count 1 --json
 is "the most viewed" "$(jq -c 'map([.item, (.views + 0.5 | floor)])' <<<"$out")" '[["teapot",3]]'
 
