@@ -281,6 +281,25 @@ static void a_full_server_still_answers(void **state)
     tkl_search_close(s);
 }
 
+/* Also where the first word is in most documents, and has a bitmap. */
+static void removing_makes_room_on_a_full_server(void **state)
+{
+    fixture *f = *state;
+    tkl_search *s = pages_open(f, NULL);
+    int64_t removed;
+    for (int i = 0; i < 200; i++)
+        pages_add_version(s, i, 0, i);
+    tkl_bytes ids[] = {tkl_str("doc1"), tkl_str("doc2")};
+    assert_ok(tkl_callz(f->client, NULL, "CONFIG", "SET", "maxmemory", "1", NULL));
+    assert_ok(tkl_search_remove(s, ids, 2, &removed));
+    assert_int_equal(removed, 2);
+    assert_int_equal(pages_leftover(s), 0);
+    assert_ok(tkl_search_drop(s));
+    assert_int_equal(pages_keys(f), 0);
+    assert_ok(tkl_callz(f->client, NULL, "CONFIG", "SET", "maxmemory", "0", NULL));
+    tkl_search_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +316,7 @@ int main(void)
         TEST(counts_of_terms_are_checked_before_anything_is_written),
         TEST(a_lost_order_is_reported),
         TEST(a_full_server_still_answers),
+        TEST(removing_makes_room_on_a_full_server),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);
 }

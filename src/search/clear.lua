@@ -47,6 +47,7 @@ for i = 1, ndocs do
   numbers[i] = died and text_of(died) == ARGV[at + 1] and ARGV[at]
   still = still + (numbers[i] and 1 or 0)
 end
+redis.call('SREM', FREE, '') -- a first write that is allowed when the server is out of memory
 each_term(terms, 6 + ndocs * width, numbers, function(term, list)
   unpost(term, list, tonumber(head[2]))
 end)

@@ -8,6 +8,7 @@
 local meta, terms = KEYS[1], KEYS[2]
 local skip = ARGV[1]
 local STEP, FIRST_TERM = 1000, 3
+redis.call('ZREM', terms, '') -- a first write that is allowed when the server is out of memory
 redis.call('HSET', meta, 'token', '')
 local names = {}
 for i = FIRST_TERM, #KEYS do
