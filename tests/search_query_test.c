@@ -130,6 +130,9 @@ static void a_query_means(void **state)
         {PLAIN, "tea\xe3\x80\x80time\xc2\xa0now\xe2\x80\x83x", "[x] [now] [tea] [time]"},
         {PLAIN, "* -cat", "all -cat"},
         {PLAIN, "* cat", "[cat]"},
+        {PLAIN, "* +cat", "all"}, /* anything, or a cat */
+        {PLAIN, "dog * +cat", "[dog]"},
+        {PLAIN, "* dog +cat", "[cat|dog]"},
         {PLAIN, "see: 12:30 https://example.com", "[example.com] [12] [30] [see] [https]"},
         {STEMS, "Running cats' connections", "[cat] [run] [connect]"},
         {STEMS, "connections*", "[connections*]"},

@@ -33,6 +33,7 @@ typedef struct parser {
     size_t at;                    /* the next byte */
     size_t pieces, terms, ranges; /* so far */
     bool open;                    /* the last group may get synonyms */
+    bool any;                     /* the last was '*': synonyms add nothing to it */
 } parser;
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -304,6 +305,9 @@ static int place(parser *p, const tkl__search_query_piece *piece,
     tkl__search_query *q = p->query;
     if (piece->sign == '-')
         return !has || add_item(q, &q->excluded, &q->excluded_count, item) ? TKL_OK : tkl__nomem();
+    if (piece->sign == '+' && p->any)
+        return TKL_OK;
+    p->any = false;
     if ((piece->sign != '+' || !p->open) && !add_group(q))
         return tkl__nomem();
     p->open = true;
@@ -320,7 +324,7 @@ static int take_piece(parser *p, const tkl__search_query_piece *piece)
             return tkl__search_query_fail(p->text, piece->start,
                                           "'*' alone means all documents and takes no sign");
         p->query->all = true;
-        p->open = false;
+        p->any = true;
         return TKL_OK;
     }
     int rc = tkl__search_query_item_make(p->query, p->text, p->rules, piece, &item, &has);
