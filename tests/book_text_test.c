@@ -233,6 +233,18 @@ static void korean_is_found_while_it_is_typed(void **state)
     tkl_book_close(b);
 }
 
+static void parts_begin_at_broken_characters_too(void **state)
+{
+    fixture *f = *state;
+    tkl_book *b = open_book(f->client, &(tkl_book_options){.contains = TKL_BOOK_ON});
+    book_add(b, "\x82\xa0\x82\xa2"); /* あい in Shift-JIS */
+    check_find(b, "\x82\xa2", 10, false, "s:\x82\xa0\x82\xa2");
+    check_find(b, "\xa0\x82", 10, false, "c:\x82\xa0\x82\xa2");
+    assert_int_equal(book_take(b, "", "\x82\xa0\x82\xa2"), 1);
+    check_find(b, "\x82", 10, false, "");
+    tkl_book_close(b);
+}
+
 static void any_language_is_completed(void **state)
 {
     fixture *f = *state;
@@ -325,6 +337,7 @@ int main(void)
         TEST(pages_of_mixtures_go_on_where_they_were),
         TEST(another_handle_goes_on_with_a_page),
         TEST(korean_is_found_while_it_is_typed),
+        TEST(parts_begin_at_broken_characters_too),
         TEST(any_language_is_completed),
         TEST(any_bytes_are_kept),
     };

@@ -24,11 +24,25 @@ int tkl__book_check(const tkl_book_entry *entry, size_t index)
     return TKL_OK;
 }
 
+/* How many bytes of the middle of a character (0x80 to 0xbf) may follow this one. */
+static size_t bytes_behind(unsigned char c)
+{
+    return c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
+}
+
+/* As index.inc.lua counts them: a middle without a beginning, in what is not UTF-8, is one. */
 static size_t code_points(tkl_bytes text)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < text.len; i++)
-        count += ((unsigned char)text.data[i] & 0xc0) != 0x80;
+    size_t count = 0, behind = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        if ((c & 0xc0) == 0x80 && behind > 0) {
+            behind--;
+        } else {
+            behind = bytes_behind(c);
+            count++;
+        }
+    }
     return count;
 }
 

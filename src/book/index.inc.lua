@@ -8,13 +8,25 @@ local SYLLABLE = '\31'
 local POINTER = '\0\1\1'
 local ENTRY_MAX = 20000 -- bytes; what is larger was not written by tackle
 
--- Parts of a key: from each character but the first to the end.
+-- How many bytes of the middle of a character (128 to 191) may follow this one. 1 escapes.
+local function bytes_behind(byte)
+  return byte >= 240 and 3 or byte >= 224 and 2 or (byte >= 192 or byte == 1) and 1 or 0
+end
+
+-- Parts of a key: from each character but the first to the end. A middle without a beginning, in
+-- what is not UTF-8, is a character.
 local function add_parts_of_key(members, entry)
   local key = string.match(entry, '^[^%z]*')
-  for i = 2, #key do
+  local behind = 0
+  for i = 1, #key do
     local byte = string.byte(key, i)
-    if byte < 128 or byte > 191 then
-      members[#members + 1] = string.sub(key, i) .. '\0' .. entry
+    if byte >= 128 and byte < 192 and behind > 0 then
+      behind = behind - 1
+    else
+      behind = bytes_behind(byte)
+      if i > 1 then
+        members[#members + 1] = string.sub(key, i) .. '\0' .. entry
+      end
     end
   end
 end
