@@ -38,7 +38,7 @@ install(DIRECTORY include/tackle ${PROJECT_BINARY_DIR}/include/tackle
 
 # Pages and licence.
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
-install(FILES ${pages} README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
+install(FILES ${pages} README.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT development)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
 

@@ -57,7 +57,7 @@ _tackle_read_words() {
 # Prints the names of what a component has on the server. Starts no private server for that.
 _tackle_names() {
     [[ $(_tackle_verbs "$1") == *list* ]] || return
-    [[ -n ${TACKLE_URL-} ]] || "${COMP_WORDS[0]}" server status >/dev/null 2>&1 || return
+    [[ -n ${TACKLE_URL-}${REDIS_URL-} ]] || "${COMP_WORDS[0]}" server status >/dev/null 2>&1 || return
     "${COMP_WORDS[0]}" --timeout 500ms "$1" list 2>/dev/null | awk 'NR > 1 { print $1 }'
 }
 

@@ -5,7 +5,7 @@
 
 # Prints the names of what a component has on the server. Starts no private server for that.
 function __tackle_names
-    test -n "$TACKLE_URL"; or tackle server status &>/dev/null; or return
+    test -n "$TACKLE_URL$REDIS_URL"; or tackle server status &>/dev/null; or return
     tackle --timeout 500ms $argv[1] list 2>/dev/null | awk 'NR > 1 { print $1 }'
 end
 
