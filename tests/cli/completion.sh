@@ -52,7 +52,7 @@ start_server
 tackle queue push mails x >/dev/null
 offers "tackle queue stats m" mails
 socket=$(tackle server status --json | jq -r .socket)
-XDG_DATA_HOME=$home/none REDIS_URL=unix://$socket offers "tackle queue stats m" mails
+TACKLE_URL= XDG_DATA_HOME=$home/none REDIS_URL=unix://$socket offers "tackle queue stats m" mails
 
 # The other shells, where they are.
 if command -v fish >/dev/null; then
