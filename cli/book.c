@@ -28,7 +28,7 @@ static int open_book(cli_session *cli, const tkl_book_options *options, tkl_book
 typedef struct work {
     tkl_book *book;
     bool removal;
-    bool ids;       /* lines begin with an id and a tabulator */
+    bool ids;       /* lines begin with an id and a tab */
     const char *id; /* of the one item; NULL: none */
     int64_t changed;
     uint64_t seen;
@@ -39,7 +39,7 @@ static int split_line(cli_session *cli, tkl_bytes line, size_t number, tkl_book_
 {
     const char *tab = line.len ? memchr(line.data, '\t', line.len) : NULL;
     if (!tab)
-        return cli_usage(cli, "line %zu: no tabulator behind the id", number);
+        return cli_usage(cli, "line %zu: no tab after the id", number);
     size_t len = (size_t)(tab - line.data);
     entry->id = (tkl_bytes){line.data, len};
     entry->text = (tkl_bytes){tab + 1, line.len - len - 1};
@@ -383,9 +383,8 @@ static const cli_verb verbs[] = {
         .args = "BOOK [TEXT...]",
         .summary = "add names; prints how many are new",
         .options = add_options,
-        .details =
-            "The book remembers --accents, --pinyin and --contains of its first add; another\n"
-            "program that asks for what it has not is refused.",
+        .details = "The book remembers --accents, --pinyin and --contains of its first add; a\n"
+                   "program that asks for other settings is refused.",
         .example = "tackle book add staff 张三丰 'Ann Lee' Müller --pinyin --accents --contains\n"
                    "printf '7\\tBob\\n8\\tEve\\n' | tackle book add staff --lines --ids",
         .run = add,

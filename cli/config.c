@@ -291,8 +291,8 @@ static const cli_verb verbs[] = {
         .args = "KIND COMPONENT [JSON]",
         .summary = "set a value; without JSON, or with -, from standard input",
         .options = set_options,
-        .details = "KIND: letters, digits, _ - and . only. Every change has a version. All that\n"
-                   "read or watch the value hear of it at once.",
+        .details = "KIND: letters, digits, _ - and . only. Every change has a version. All\n"
+                   "programs that read or watch the value learn of it at once.",
         .example = "tackle config set limits search '{\"results\": 50}' --json\n"
                    "tackle config get limits search",
         .run = set,
@@ -357,7 +357,7 @@ static const cli_step demo[] = {
 
 const cli_component cli_config = {
     .name = "config",
-    .summary = "configuration in JSON, followed by all that read it",
+    .summary = "configuration in JSON that programs follow",
     .verbs = verbs,
     .demo = demo,
 };

@@ -207,7 +207,7 @@ int cli_confirm(const cli_session *cli, const char *format, ...)
     if (cli_flag(cli, "yes"))
         return CLI_OK;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-        return cli_usage(cli, "this deletes data: say --yes");
+        return cli_usage(cli, "this deletes data: --yes is needed");
     va_start(list, format);
     char *what = format_text(format, list);
     va_end(list);

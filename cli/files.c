@@ -88,7 +88,7 @@ static const cli_verb verbs[] = {
     {
         .name = "drop",
         .args = "CHANNEL RECEIVER",
-        .summary = "take everything from a receiver that is gone; prints how many files",
+        .summary = "give up a receiver that is gone; prints how many files it lacked",
         .options = yes_options,
         .details =
             "What only this receiver lacked is removed, and senders that waited for it go on.\n"

@@ -339,7 +339,7 @@ static const cli_verb verbs[] = {
     {
         .name = "distance",
         .args = "NAME PLACE PLACE",
-        .summary = "the distance of two places",
+        .summary = "the distance between two places",
         .options = distance_options,
         .details = "Exit code 1 when one of them is not there.",
         .example = TWO_CITIES "tackle geo distance cities berlin hamburg --unit km",

@@ -108,7 +108,7 @@ static void help_command(FILE *stream)
     fputs("\nDurations: 250ms 10s 5m 1h30m 2d 1w, a bare number is seconds. Sizes: 64kb 256mb.\n"
           "Exit codes: 0 done, 1 an expected \"no\", 64 wrong usage, 69 server unreachable or not\n"
           "ready, 77 not permitted, 70 any other failure; run verbs: 75 not acquired, 76 lost.\n"
-          "'tackle COMMAND [VERB] --help' tells more, with an example.\n",
+          "'tackle COMMAND [VERB] --help' explains it, with an example.\n",
           stream);
 }
 
@@ -118,7 +118,8 @@ static void help_component(FILE *stream, const cli_component *component)
             component->name, component->summary, component->name);
     print_heading(stream, "Verbs");
     print_verbs(stream, component);
-    fprintf(stream, "\n'tackle %s VERB --help' tells more, with an example.\n", component->name);
+    fprintf(stream, "\n'tackle %s VERB --help' explains a verb, with an example.\n",
+            component->name);
 }
 
 static void help_verb(FILE *stream, const cli_component *component, const cli_verb *verb)

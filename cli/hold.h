@@ -109,6 +109,6 @@ void cli_hold_done(const cli_hold *hold);
     "COMMAND and all that it starts are one process group, which gets the signals\n"   \
     "that tackle gets. The exit code is COMMAND's, 128+N when signal N ended it;\n"    \
     "75: not acquired in time; 76: lost, COMMAND was ended; 69: server unreachable;\n" \
-    "126, 127: COMMAND cannot be run, was not found."
+    "126, 127: COMMAND cannot be run, or was not found."
 
 #endif

@@ -411,7 +411,7 @@ static const cli_option sem_acquire_options[] = {
 };
 
 static const cli_option renew_options[] = {
-    CLI_HOLD_LEASE,
+    {"lease", CLI_DURATION, "DURATION", "the lease lasts this long from now (default 30s)"},
     {0},
 };
 
@@ -445,7 +445,7 @@ static const cli_verb lock_verbs[] = {
     {
         .name = "renew",
         .args = "NAME TOKEN",
-        .summary = "make the lease last from now",
+        .summary = "renew the lease: it begins again now",
         .options = renew_options,
         .details = "Exit code 1 when that token does not hold the lock (any more).",
         .example = "token=$(tackle lock acquire deploy --json | sed 's/.*\"token\": "
@@ -551,7 +551,7 @@ static const cli_verb sem_verbs[] = {
     {
         .name = "renew",
         .args = "NAME TOKEN",
-        .summary = "make the lease of a permit last from now",
+        .summary = "renew the lease of a permit: it begins again now",
         .options = renew_options,
         .details = "Exit code 1 when that token holds no permit (any more).",
         .example = "token=$(tackle sem acquire crawlers --limit 5 --json |\n"

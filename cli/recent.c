@@ -161,7 +161,7 @@ static const cli_verb verbs[] = {
     },
     {
         .name = "list",
-        .summary = "everybody who has a list",
+        .summary = "all users who have a list",
         .example = "tackle recent add ann Bob\n"
                    "tackle recent list",
         .run = list,

@@ -335,7 +335,7 @@ static const cli_option acquire_options[] = {
 
 static const cli_option renew_options[] = {
     NODES,
-    CLI_HOLD_LEASE,
+    {"lease", CLI_DURATION, "DURATION", "the lease lasts this long from now (default 30s)"},
     NODE_TIMEOUT,
     {0},
 };
@@ -381,7 +381,7 @@ static const cli_verb verbs[] = {
     {
         .name = "renew",
         .args = "NAME TOKEN",
-        .summary = "make the lease last from now",
+        .summary = "renew the lease: it begins again now",
         .options = renew_options,
         .details = "Exit code 1 when that token does not hold the lock (any more).",
         .example = TOKEN_EXAMPLE "tackle redlock renew deploy $token --lease 1m" TOKEN_EXAMPLE_END,

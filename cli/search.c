@@ -431,8 +431,9 @@ static const cli_verb verbs[] = {
         .args = "INDEX",
         .summary = "make an index",
         .options = create_options,
-        .details = "What an index is made with stays. Making it again does no harm if nothing\n"
-                   "differs; else the difference is an error.",
+        .details =
+            "The settings of an index stay. Creating it again with the same settings does no\n"
+            "harm; other settings are an error that names the difference.",
         .example = "tackle search create pages --field votes:numeric --field lang:text\n"
                    "tackle search create notes --stem en --positions --accents\n"
                    "tackle search info notes",
@@ -469,10 +470,10 @@ static const cli_verb verbs[] = {
         .summary = "find documents",
         .options = query_options,
         .details =
-            "word word     all of them           conn*        a word that begins so\n"
+            "word word     all of them           conn*        a word that begins with it\n"
             "+word         or this one, instead  \"a b\"        side by side (--positions)\n"
             "              of the one before it  lang:en      the field has this value\n"
-            "-word         not this one          lang:e*      its value begins so\n"
+            "-word         not this one          lang:e*      its value begins with it\n"
             "*             all documents         votes:>10    also >= < <= =, 1..10, 1.. and ..10\n"
             "\n"
             "Prints the ids, one a line; with --json\n"

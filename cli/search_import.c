@@ -214,7 +214,7 @@ static void add_value(importing *i, const tkl_search_field *field, tkl_bytes tex
     if (field->kind == TKL_SEARCH_FIELD_TEXT)
         value->text = keep_copy(i, text);
     else if (!cli_search_number(text, &value->number))
-        complain(i, "'" TKL_FMT "' is no number", TKL_ARG(field->name));
+        complain(i, "'" TKL_FMT "' is not a number", TKL_ARG(field->name));
     if (text.len > TKL_SEARCH_VALUE_MAX)
         complain(i, "'" TKL_FMT "' has %zu bytes; at most %d are allowed", TKL_ARG(field->name),
                  text.len, TKL_SEARCH_VALUE_MAX);

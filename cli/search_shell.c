@@ -71,7 +71,7 @@ static int set_number(shell *s, const char *value, int64_t max, int64_t *number)
     char *end;
     long long parsed = strtoll(value, &end, 10);
     if (!*value || *end || parsed < 1 || parsed > max)
-        return cli_usage(s->cli, "'%s' is no number from 1 to %lld", value, (long long)max);
+        return cli_usage(s->cli, "'%s' is not a number from 1 to %lld", value, (long long)max);
     *number = parsed;
     return CLI_OK;
 }

@@ -103,7 +103,7 @@ static const cli_option start_options[] = {
 static const cli_verb verbs[] = {
     {
         .name = "start",
-        .summary = "start the private server of a directory, if it does not run",
+        .summary = "start the private server of a directory, unless it is running",
         .options = start_options,
         .details = "The directory is the one of --url embedded:/dir or TACKLE_URL, else\n"
                    "$XDG_DATA_HOME/tackle or ~/.local/share/tackle. Any command starts it when\n"
@@ -114,14 +114,14 @@ static const cli_verb verbs[] = {
     {
         .name = "stop",
         .summary = "stop the private server; saves its data (durability none: nothing)",
-        .details = "Exit code 1 when it did not run.",
+        .details = "Exit code 1 when it was not running.",
         .example = "tackle server start\ntackle server stop",
         .run = stop,
     },
     {
         .name = "status",
-        .summary = "show whether the private server runs, and where",
-        .details = "Exit code 1 when it does not run.",
+        .summary = "show whether the private server is running, and where",
+        .details = "Exit code 1 when it is not running.",
         .example = "tackle server start\ntackle server status",
         .run = status,
     },

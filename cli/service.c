@@ -91,7 +91,7 @@ static int read_instance(const cli_session *cli, registering *r)
     r->instance.address = tkl_str(cli_text(cli, "address", NULL));
     r->instance.id = tkl_str(cli_text(cli, "id", NULL));
     if (r->instance.address.len == 0)
-        return cli_usage(cli, "missing --address A: where it is reached");
+        return cli_usage(cli, "missing --address A: where it can be reached");
     if (weight < 0)
         return cli_usage(cli, "invalid --weight: 0 or more");
     r->instance.weight = weight == 0 ? TKL_NONE : weight;
@@ -302,7 +302,7 @@ static int pick(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option register_options[] = {
-    {"address", CLI_TEXT, "A", "address at which it is reached (required)"},
+    {"address", CLI_TEXT, "A", "address at which it can be reached (required)"},
     {"id", CLI_TEXT, "ID", "name in the service (default: the address)"},
     {"meta", CLI_TEXT, "NAME=VALUE", "any other data of the instance; may be repeated"},
     {"weight", CLI_INTEGER, "N", "weight for picks by weight; 0 is never picked (default 1)"},
@@ -327,8 +327,8 @@ static const cli_verb verbs[] = {
         .options = register_options,
         .details = "COMMAND goes after --. The lease is renewed in the background. An instance\n"
                    "of the same id is replaced. The exit code is COMMAND's; 126, 127: COMMAND\n"
-                   "cannot be run, was not found; 76 without COMMAND: another program has\n"
-                   "registered this id.",
+                   "cannot be run, or was not found; 76 without COMMAND: another program\n"
+                   "has registered this id.",
         .example = "tackle service register shop --address localhost:8080 --meta zone=b -- \\\n"
                    "  tackle service list shop",
         .run = register_service,
@@ -371,7 +371,7 @@ static const cli_step demo[] = {
 
 const cli_component cli_service = {
     .name = "service",
-    .summary = "programs that register where they are reached",
+    .summary = "programs register where they can be reached",
     .verbs = verbs,
     .demo = demo,
 };

@@ -352,9 +352,9 @@ static const cli_verb verbs[] = {
     {
         .name = "end",
         .args = "[TOKEN]",
-        .summary = "end a session, or all of a user",
+        .summary = "end a session, or all sessions of a user",
         .options = end_options,
-        .details = "Exit code 1 when the session of the token has ended before.",
+        .details = "Exit code 1 when the session of the token had already ended.",
         .example = "tackle session end \"$(tackle session create alice)\" --json\n"
                    "tackle session end --user alice",
         .run = end,
@@ -364,7 +364,7 @@ static const cli_verb verbs[] = {
         .args = "USER",
         .summary = "the sessions of a user",
         .options = list_options,
-        .details = "It shows their ids, from which nobody can make their tokens.",
+        .details = "Shows their ids. An id does not reveal the token.",
         .example = "tackle session create alice\n"
                    "tackle session list alice",
         .run = list,

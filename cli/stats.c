@@ -284,8 +284,8 @@ static const cli_verb verbs[] = {
         .summary = "run a command and record the seconds that it takes",
         .options = time_options,
         .details = "The exit code is COMMAND's, 128+N when signal N ended it; 126, 127: COMMAND\n"
-                   "cannot be run, was not found. A context whose mean is above that of all is\n"
-                   "written to the log slow:TYPE.",
+                   "cannot be run, or was not found. A context whose mean is above that of all\n"
+                   "is written to the log slow:TYPE.",
         .example = "tackle stats time backup -- sleep 0.1\n"
                    "tackle stats slowest --count 3",
         .run = time_verb,

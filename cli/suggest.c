@@ -37,7 +37,7 @@ static int open_suggest(cli_session *cli, const tkl_suggest_options *options, tk
 typedef struct work {
     tkl_suggest *suggest;
     double weight; /* of items that are arguments */
-    bool lines;    /* weight, tabulator, text */
+    bool lines;    /* weight, tab, text */
     int64_t removed;
     uint64_t seen;
     cli_progress bar;
@@ -60,7 +60,7 @@ static int split_line(cli_session *cli, tkl_bytes line, size_t number, tkl_sugge
     const char *tab = line.len ? memchr(line.data, '\t', line.len) : NULL;
     size_t len = tab ? (size_t)(tab - line.data) : 0;
     if (!tab || !read_weight((tkl_bytes){line.data, len}, &text->weight))
-        return cli_usage(cli, "line %zu: not a weight, a tabulator and a text", number);
+        return cli_usage(cli, "line %zu: not a weight, a tab and a text", number);
     text->text = (tkl_bytes){tab + 1, line.len - len - 1};
     return CLI_OK;
 }
@@ -302,8 +302,8 @@ static const cli_verb verbs[] = {
         .args = "NAME [TEXT...]",
         .summary = "raise the weights of texts",
         .options = feed_options,
-        .details = "The settings of the first feed are remembered; another program that asks for\n"
-                   "others is refused.",
+        .details = "The settings of the first feed are remembered; a program that asks for other\n"
+                   "settings is refused.",
         .example = "tackle suggest feed queries 'weather berlin' --weight 3\n"
                    "printf '5\\tweather\\n2\\t北京天气\\n' | tackle suggest feed queries --lines\n"
                    "tackle suggest hint queries we",

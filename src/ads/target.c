@@ -284,7 +284,7 @@ static int record(tkl_ads *ads, tkl_bytes target, const char *event)
     if (target.len == sizeof text - 1)
         memcpy(text, target.data, target.len);
     if (!tkl__is_token(text))
-        return tkl__fail(TKL_NOTFOUND, "this is no target");
+        return tkl__fail(TKL_NOTFOUND, "this is not a target");
     int rc = send_event(ads, target, event, &reply);
     if (rc == TKL_OK)
         rc = read_outcome(reply);

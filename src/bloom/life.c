@@ -129,7 +129,7 @@ int tkl__bloom_load(tkl_bloom *bloom, tkl__bloom_shape *shape)
         return tkl__fail(TKL_ETYPE, "the filter was made by an older version of tackle, whose "
                                     "filters err too often: drop it and add its items again");
     if (found == FOREIGN)
-        return tkl__fail(TKL_ETYPE, "%s is no filter of tackle", bloom->meta.data);
+        return tkl__fail(TKL_ETYPE, "%s is not a filter of tackle", bloom->meta.data);
     return tkl__no(TKL_NOTFOUND);
 }
 
@@ -389,7 +389,7 @@ static int try_drop(tkl_bloom *bloom)
     if (rc != TKL_OK)
         return rc;
     if (found == FOREIGN)
-        return tkl__fail(TKL_ETYPE, "%s is no filter of tackle", bloom->meta.data);
+        return tkl__fail(TKL_ETYPE, "%s is not a filter of tackle", bloom->meta.data);
     if (found == MISSING)
         return tkl__no(TKL_NOTFOUND);
     rc = drop_all(bloom, &shape);

@@ -14,7 +14,7 @@ local FIELDS = 4 -- where they begin in ARGV
 
 local version, dropping = unpack(redis.call('HMGET', META, 'version', 'dropping'))
 if not version and redis.call('EXISTS', META) == 1 then
-  return redis.error_reply('WRONGTYPE the hash is no filter of tackle')
+  return redis.error_reply('WRONGTYPE the hash is not a filter of tackle')
 end
 if dropping then
   return BUSY

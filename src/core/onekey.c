@@ -179,14 +179,14 @@ int tkl__expect_int(const tkl_reply *reply, int64_t least, int64_t most, int64_t
     if (tkl_reply_kind(reply) == TKL_REPLY_INTEGER && *value >= least && *value <= most)
         return TKL_OK;
     *value = 0;
-    return tkl__fail(TKL_EPROTO, "the server answered with something else than a sensible number");
+    return tkl__fail(TKL_EPROTO, "the server answered with something other than a sensible number");
 }
 
 int tkl__expect_array(const tkl_reply *reply, size_t count)
 {
     if (tkl_reply_kind(reply) == TKL_REPLY_ARRAY && tkl_reply_count(reply) == count)
         return TKL_OK;
-    return tkl__fail(TKL_EPROTO, "the server answered with something else than %zu elements",
+    return tkl__fail(TKL_EPROTO, "the server answered with something other than %zu elements",
                      count);
 }
 

@@ -136,7 +136,7 @@ static bool read_rule(tkl_bytes footer, tkl__cron_zone *zone)
 
 static int damaged(void)
 {
-    return tkl__fail(TKL_EINVAL, "the file is no time zone, or damaged");
+    return tkl__fail(TKL_EINVAL, "the file is not a time zone, or is damaged");
 }
 
 static int read_body(const header *h, tkl_bytes rest, tkl__cron_zone *zone)

@@ -78,7 +78,7 @@ static int create(const tkl__files_incoming *in, const char *name, int flags, in
         return TKL_OK;
     close(*fd);
     *fd = -1;
-    return tkl__fail(TKL_EIO, "%s/%s is no regular file: remove it", in->receiving->options.dir,
+    return tkl__fail(TKL_EIO, "%s/%s is not a regular file: remove it", in->receiving->options.dir,
                      name);
 }
 

@@ -82,7 +82,7 @@ static int read_number(const tkl_reply *reply, double *number)
     if (tkl_reply_kind(reply) == TKL_REPLY_STRING && is_number && isfinite(*number))
         return TKL_OK;
     *number = 0;
-    return tkl__fail(TKL_EPROTO, "the server answered with something else than a number");
+    return tkl__fail(TKL_EPROTO, "the server answered with something other than a number");
 }
 
 static int check_point(double longitude, double latitude)
@@ -225,7 +225,7 @@ static int read_hash(const tkl_reply *reply, tkl_geo_text hash)
     tkl_bytes text = tkl_reply_bytes(reply);
     if (text.len >= sizeof(tkl_geo_text) ||
         (!tkl_reply_is_nil(reply) && tkl_reply_kind(reply) != TKL_REPLY_STRING))
-        return tkl__fail(TKL_EPROTO, "the server answered with something else than a geohash");
+        return tkl__fail(TKL_EPROTO, "the server answered with something other than a geohash");
     snprintf(hash, sizeof(tkl_geo_text), "%s", tkl_reply_str(reply));
     return TKL_OK;
 }

@@ -40,7 +40,7 @@ static int read_address(lookup *l, size_t i)
     if (!tkl__ip_parse(l->texts[i], l->questions[i].address))
         return TKL_OK;
     size_t shown = l->texts[i].len < 64 ? l->texts[i].len : 64;
-    return tkl__fail(TKL_EINVAL, "'%.*s' is no IP address", (int)shown,
+    return tkl__fail(TKL_EINVAL, "'%.*s' is not an IP address", (int)shown,
                      l->texts[i].data ? l->texts[i].data : "");
 }
 

@@ -228,7 +228,7 @@ static int check_slowly(tkl_limit_slice *l, int64_t quantity, tkl_limit_answer *
 {
     int64_t left, now;
     if (quantity < 1)
-        return tkl__fail(TKL_EINVAL, "of a slice 1 or more is taken, not %" PRId64, quantity);
+        return tkl__fail(TKL_EINVAL, "a slice takes 1 or more, not %" PRId64, quantity);
     if (quantity > l->limit->rule.capacity)
         return deny(l, -1, answer);
     pthread_mutex_lock(&l->mutex);

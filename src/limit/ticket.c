@@ -31,7 +31,7 @@ static int check_ticket(const tkl__limit_rule *rule, int64_t quantity, const cha
     if (quantity < 0)
         return tkl__limit_check_quantity(rule, quantity);
     if (tkl__limit_has_tickets(rule) && (!ticket || !tkl__is_token(ticket)))
-        return tkl__fail(TKL_EINVAL, "this takes the ticket of the answer");
+        return tkl__fail(TKL_EINVAL, "the ticket of the answer is needed");
     return TKL_OK;
 }
 

@@ -79,7 +79,7 @@ int tkl_stats_merge(tkl_stats_summary *base, const tkl_stats_summary *other)
 
 static int damaged(tkl_bytes field)
 {
-    return tkl__fail(TKL_EDAMAGED, "the statistics hold a field '" TKL_FMT "' that is no number",
+    return tkl__fail(TKL_EDAMAGED, "the statistics hold a field '" TKL_FMT "' that is not a number",
                      TKL_ARG(field));
 }
 

@@ -43,8 +43,8 @@ is "remove by id" "$(tackle book remove staff --id 7)" 1
 is "remove" "$(tackle book remove staff Anna nobody --json | jq -c .)" '{"name":"staff","removed":1}'
 is "CRLF and empty lines" "$(printf 'Uma\r\n\r\n\nUlf\n' | tackle book add crlf --lines; tackle book complete crlf '' --json)" \
     $'2\n["Ulf", "Uma"]'
-ends 64 sh -c "printf '1\\tx\n\nno tabulator\n' | tackle book add crlf --lines --ids"
-has "$err" "line 3: no tabulator"
+ends 64 sh -c "printf '1\\tx\n\nnothing\n' | tackle book add crlf --lines --ids"
+has "$err" "line 3: no tab"
 ends 64 sh -c "(seq 1500; head -c 2000 /dev/zero | tr '\\0' a) | tackle book add crlf --lines"
 has "$err" "lines 1001 to 1501: entry 500"
 ends 0 tackle book drop crlf --yes
