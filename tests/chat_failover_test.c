@@ -105,51 +105,51 @@ static void note_messages(const scene *s, reader *r, const tkl_messages *message
     }
 }
 
-/* The highest id, or 0 if there is nothing. An acknowledgement may be refused: its message is lost.
- */
-static int64_t read_chat(const scene *s, reader *r)
+/* TKL_EMPTY: there is nothing. An acknowledgement may be refused: its message is lost. */
+static int read_chat(const scene *s, reader *r)
 {
     tkl_inbox_chats *chats;
-    int64_t last = 0;
     int rc = tkl_inbox_fetch(r->inbox, 100, 100, &chats);
     if (rc == TKL_OK && chats->items[0].messages) {
         const tkl_messages *messages = chats->items[0].messages;
         note_messages(s, r, messages);
         rc = tkl_inbox_ack_all(r->inbox, chats);
-        last = rc == TKL_OK ? messages->items[messages->count - 1].id : 0;
+        if (rc == TKL_OK)
+            r->acked = (int)messages->items[messages->count - 1].id;
     }
-    assert_true(rc >= TKL_OK || tkl_is_transient(rc));
     tkl_inbox_chats_free(chats);
-    return last;
+    return rc;
 }
 
-static int64_t read_mail(const scene *s, reader *r)
+static int read_mail(const scene *s, reader *r)
 {
     tkl_messages *mail;
-    int64_t last = 0;
     int rc = tkl_mail_fetch(s->box, 100, 100, &mail);
     if (rc == TKL_OK) {
+        int64_t last = mail->items[mail->count - 1].id;
         note_messages(s, r, mail);
-        last = mail->items[mail->count - 1].id;
         rc = tkl_mail_ack(s->box, last, NULL);
-        last = rc == TKL_OK ? last : 0;
+        if (rc == TKL_OK)
+            r->acked = (int)last;
     }
-    assert_true(rc >= TKL_OK || tkl_is_transient(rc));
     tkl_messages_free(mail);
-    return last;
+    return rc;
 }
 
+/* Until the end, and then until there is nothing: a server that was away may be left alone for a
+ * moment. */
 static void read_on(void *arg, int index)
 {
     scene *s = arg;
     reader *r = &s->readers[index];
     bool last_time = false;
-    while (!last_time) {
+    int rc = TKL_OK;
+    while (!last_time || rc != TKL_EMPTY) {
         last_time = s->readers_end;
-        int64_t id;
-        while ((id = r->inbox ? read_chat(s, r) : read_mail(s, r)) > 0)
-            r->acked = (int)id;
-        test_sleep_ms(5); /* the server may be away */
+        rc = r->inbox ? read_chat(s, r) : read_mail(s, r);
+        assert_true(rc >= TKL_OK || tkl_is_transient(rc));
+        if (rc != TKL_OK)
+            test_sleep_ms(5);
     }
 }
 
