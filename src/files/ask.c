@@ -77,6 +77,13 @@ void tkl__files_ask_sent(tkl__files_ask *ask, const char *call)
     add_key(ask, suffix);
 }
 
+void tkl__files_ask_over(tkl__files_ask *ask, const char *call)
+{
+    char suffix[SUFFIX_SIZE];
+    snprintf(suffix, sizeof suffix, ":over:%s", call);
+    add_key(ask, suffix);
+}
+
 static void chunk_suffix(char suffix[SUFFIX_SIZE], const char *token, int64_t number)
 {
     snprintf(suffix, SUFFIX_SIZE, ":file:%s:%" PRId64, token, number);

@@ -19,7 +19,7 @@
 -- ARGV[9] kept    how long the call may be interrupted, ms; '': it is not remembered
 -- returns {code, chunks sent, how many more may be, overdue file, ms to the next}: TKL_NOTFOUND the
 --   file is gone; TKL_NOTOWNER another process sends it; TKL_CONFLICT the server has another number
---   of chunks, or not all of these; TKL_EMPTY no receiver is left
+--   of chunks, or not all of these, or knows an earlier process; TKL_EMPTY no receiver is left
 -- include: clock
 local now = server_time()
 local STATE, FILES, ENDS, BYTES, RESUME, FILE, AT, SENT = unpack(KEYS)
@@ -68,8 +68,10 @@ local file = read_file(FILE)
 if not file or file.state == 'removing' then
   remove_written()
   return {NOTFOUND}
-elseif file.holder ~= holder then
+elseif file.holder > holder then
   return {NOTOWNER}
+elseif file.holder < holder then -- the server has older data: the file is to be taken again
+  return {CONFLICT, file.sent}
 elseif redis.call('EXISTS', AT) == 0 then
   return {EMPTY}
 end

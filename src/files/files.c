@@ -43,7 +43,10 @@
  *                              record of a file is evicted.
  *   ns:files:{name}:resume     hash: fingerprint of a source to the file that is being made of it
  *   ns:files:{name}:sent:C     hash: fingerprint of a source that the call C has sent to its file. C
- *                              is made of the first source and the receivers.
+ *                              is made of the first source and the receivers. A call that
+ *                              waits finds files here that all receivers have, and not those that
+ *                              the server has lost.
+ *   ns:files:{name}:over:C     the same when the call is over, for 10 s
  *   ns:files:{name}:receivers  zset of all receivers by the end of their lease
  *   ns:files:{name}:holders    hash: receiver to the token of the process that receives
  *   ns:files:{name}:trouble    stream of what went wrong, the last 100

@@ -79,6 +79,8 @@ void tkl__files_ask_file(tkl__files_ask *ask, const char *token);
 void tkl__files_ask_record(tkl__files_ask *ask, const char *token);
 /* The key of what a call has sent. */
 void tkl__files_ask_sent(tkl__files_ask *ask, const char *call);
+/* The same when the call is over. */
+void tkl__files_ask_over(tkl__files_ask *ask, const char *call);
 void tkl__files_ask_chunks(tkl__files_ask *ask, const char *token, int64_t from, int64_t to);
 
 /* Runs it. The result is the code of the request, or the first element of the reply, or the reply

@@ -16,9 +16,7 @@
 #include "files/send.h"
 
 /* Chunks stay so much longer than their file may. */
-#define CHUNK_SLACK_MS INT64_C(86400000)
-/* How often a file is begun again because the server has forgotten it. */
-#define RESTARTS         5
+#define CHUNK_SLACK_MS   INT64_C(86400000)
 #define RENEWALS_A_LEASE 3
 
 /* ---- Reading ------------------------------------------------------------- */
@@ -424,7 +422,7 @@ static int attempt(tkl__files_outgoing *o)
 static int send_with_restarts(tkl__files_outgoing *o)
 {
     int rc = attempt(o);
-    for (int i = 0; i < RESTARTS && rc == TKL_ELOST && o->forgotten && o->fd >= 0; i++) {
+    for (int i = 0; i < TKL__FILES_RESTARTS && rc == TKL_ELOST && o->forgotten && o->fd >= 0; i++) {
         o->forgotten = false;
         rc = attempt(o);
     }
@@ -450,8 +448,8 @@ int tkl__files_outgoing_send(tkl__files_sending *sending, const tkl_files_source
         rc = send_with_restarts(&o);
     outcome->size = o.bytes;
     outcome->resumed = o.resumed;
-    if (rc == TKL_OK && sending->options.wait_ms != 0)
-        sending->tokens[sending->token_count++] = o.token;
+    if (rc == TKL_OK)
+        tkl__files_sent_await(sending, &o.token, source, o.fingerprint);
     tkl__files_trip_free(&o.trip);
     tkl__files_hash_free(o.hash);
     free(o.buffer);

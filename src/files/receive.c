@@ -248,10 +248,14 @@ static int work_a_while(tkl__files_receiving *r, bool *any)
 
 /* ---- Waiting ------------------------------------------------------------- */
 
+/* A connection that was cut may have been to a server that came back with older data: then numbers
+ * of changes are given again, and files are there again that we were done with. So all files are
+ * looked at again. */
 static int listen(tkl__files_receiving *r)
 {
     tkl_files *files = r->files;
     tkl__unlisten(&r->ear);
+    r->cursor = (tkl__files_cursor){.number = 0};
     int rc = tkl__listen(files->client, files->keys.items[TKL__FILES_STATE], tkl_str(""),
                          tkl__deadline(files->client, files->rules.timeout_ms), &r->ear);
     if (tkl__may_pass(rc) && files->client->reached) /* the next request waits for the server */

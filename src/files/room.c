@@ -141,31 +141,6 @@ void tkl__files_room_had(tkl__files_sending *s)
 
 /* ---- Receivers ----------------------------------------------------------- */
 
-/* Whether the file is still on the channel. */
-static int is_there(tkl__files_sending *s, const char *token, bool *there)
-{
-    tkl__files_ask ask;
-    tkl__args words;
-    tkl_reply *reply;
-    tkl__files_ask_init(&ask, s->files);
-    tkl__files_ask_file(&ask, token);
-    tkl__args_init(&words);
-    tkl__args_str(&words, "EXISTS");
-    if (ask.keys.count > 0)
-        tkl__args_bytes(&words, ask.keys.items[0]);
-    int rc =
-        ask.keys.failed
-            ? tkl__nomem()
-            : tkl__plain(s->files->client, &words,
-                         tkl__deadline(s->files->client, s->files->rules.timeout_ms), true, &reply);
-    *there = rc != TKL_OK || tkl_reply_int(reply) == 1;
-    if (rc == TKL_OK)
-        tkl_reply_free(reply);
-    tkl__args_free(&words);
-    tkl__files_ask_free(&ask);
-    return tkl__may_pass(rc) ? TKL_OK : rc;
-}
-
 static int by_token(const void *a, const void *b)
 {
     return memcmp(a, b, TKL__FILES_TOKEN);
@@ -175,7 +150,7 @@ static int by_token(const void *a, const void *b)
 static bool is_ours(const tkl__files_sending *s, tkl_bytes tokens)
 {
     for (size_t at = 0; at + TKL__FILES_TOKEN <= tokens.len; at += TKL__FILES_TOKEN)
-        if (bsearch(tokens.data + at, s->tokens, s->token_count, sizeof *s->tokens, by_token))
+        if (bsearch(tokens.data + at, s->awaited, s->awaited_count, sizeof *s->awaited, by_token))
             return true;
     return false;
 }
@@ -200,7 +175,7 @@ static int find_trouble(tkl__files_sending *s)
     tkl__args_free(&words);
     if (rc != TKL_OK)
         return rc;
-    qsort(s->tokens, s->token_count, sizeof *s->tokens, by_token);
+    qsort(s->awaited, s->awaited_count, sizeof *s->awaited, by_token);
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply); i++) {
         const tkl_reply *fields = tkl_reply_at(tkl_reply_at(reply, i), 1);
         if (is_ours(s, tkl_reply_bytes(tkl_reply_at(fields, 1))))
@@ -215,17 +190,16 @@ static int find_trouble(tkl__files_sending *s)
 /* One file after the other: most are gone when the first is. */
 int tkl__files_room_wait_for_all(tkl__files_sending *s)
 {
-    int64_t until = s->options.wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(s->options.wait_ms);
     int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < s->token_count;) {
-        bool there;
-        rc = is_there(s, s->tokens[i].text, &there);
-        if (rc == TKL_OK && !there)
-            i++;
-        else if (rc == TKL_OK && tkl__left(until) == 0)
-            rc = tkl__fail(TKL_BUSY, "not all receivers have everything yet");
-        else if (rc == TKL_OK)
-            rc = wait_until(s, until, -1);
+    while (rc == TKL_OK && s->arrived < s->awaited_count) {
+        rc = tkl__files_sent_left(s, &s->awaited[s->arrived]);
+        if (rc == TKL_OK) {
+            s->arrived++;
+        } else if (rc == TKL_EXISTS || tkl__may_pass(rc)) {
+            rc = tkl__left(s->wait_until) == 0
+                     ? tkl__fail(TKL_BUSY, "not all receivers have everything yet")
+                     : wait_until(s, s->wait_until, -1);
+        }
     }
     tkl__files_room_had(s);
     return rc == TKL_OK ? find_trouble(s) : rc;

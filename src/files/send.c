@@ -43,11 +43,14 @@ static void tell_outcome(tkl__files_sending *s, const tkl_files_source *source,
         s->failure = rc;
         snprintf(s->message, sizeof s->message, "%s", outcome->message);
     }
+    if (rc == TKL_OK && s->again)
+        return;
     if (rc == TKL_OK) {
         s->totals.files++;
         s->totals.bytes += outcome->size;
     } else {
         s->totals.failed++;
+        s->totals.files -= s->again;
     }
     s->progress.files = s->totals.files;
     s->progress.bytes = s->totals.bytes;
@@ -127,8 +130,7 @@ static void tell_posted(tkl__files_sending *s, const small_file *file)
     s->progress.name = file->name;
     s->progress.file_bytes = s->progress.file_done = (int64_t)file->data.len;
     tell_outcome(s, file->source, &outcome, TKL_OK);
-    if (s->options.wait_ms != 0)
-        s->tokens[s->token_count++] = file->token;
+    tkl__files_sent_await(s, &file->token, file->source, file->fingerprint);
 }
 
 static int post_all(tkl__files_sending *s, batch *b)
@@ -290,15 +292,16 @@ static int send_source(tkl__files_sending *s, batch *b, const tkl_files_source *
     return b->count >= tkl__files_batch(s->to_count) ? flush(s, b) : TKL_OK;
 }
 
-static int send_sources(tkl__files_sending *s, const tkl_files_source *sources, size_t count)
+/* Those from `first` to before `end`. A file takes the place of a source at or before its own. */
+static int send_sources(tkl__files_sending *s, size_t first, size_t end)
 {
     batch *b = calloc(1, sizeof *b);
     if (!b)
         return tkl__nomem();
     int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+    for (size_t i = first; rc == TKL_OK && i < end; i++)
         rc = tkl__is_interrupted(s->files->client) ? tkl__interrupted()
-                                                   : send_source(s, b, &sources[i]);
+                                                   : send_source(s, b, s->awaited[i].source);
     if (rc == TKL_OK)
         rc = flush(s, b);
     for (size_t i = 0; i < b->count; i++)
@@ -362,12 +365,40 @@ static int64_t total_bytes(const tkl_files_source *sources, size_t count)
 
 /* ---- The call ------------------------------------------------------------ */
 
+/* The server has lost files that were sent: all that may be among them are sent again, as far as
+ * the server does not remember them. */
+static int send_again(tkl__files_sending *s)
+{
+    size_t end = s->awaited_count;
+    if (!s->awaited[s->arrived].source->path || s->files->rules.resume_ms == 0)
+        return tkl__fail(TKL_ELOST, "the server has lost files that were sent");
+    s->again = true;
+    s->options.on_progress = NULL; /* it has told of these files */
+    s->awaited_count = s->arrived;
+    return send_sources(s, s->arrived, end);
+}
+
+/* Until all receivers have everything. */
+static int wait_for_receivers(tkl__files_sending *s)
+{
+    s->wait_until = s->options.wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(s->options.wait_ms);
+    int rc = tkl__files_room_wait_for_all(s);
+    for (int i = 0; i < TKL__FILES_RESTARTS && rc == TKL_NOTFOUND; i++) {
+        rc = send_again(s);
+        if (rc == TKL_OK)
+            rc = tkl__files_room_wait_for_all(s);
+    }
+    return rc == TKL_NOTFOUND
+               ? tkl__fail(TKL_ELOST, "the server has lost files that were sent, again and again")
+               : rc;
+}
+
 /* A call that is made again after TKL_BUSY goes on waiting. */
 static int end_send(tkl__files_sending *s, int rc)
 {
     bool all = rc == TKL_OK;
     if (all && s->options.wait_ms != 0)
-        rc = tkl__files_room_wait_for_all(s);
+        rc = wait_for_receivers(s);
     if (all && rc >= 0 && rc != TKL_BUSY)
         tkl__files_sent_forget(s, rc);
     if (rc == TKL_OK && s->failure != TKL_OK)
@@ -387,15 +418,17 @@ int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
         return rc;
     if (options)
         s.options = *options;
-    s.tokens = calloc(count + 1, sizeof *s.tokens);
-    if (!s.tokens)
+    s.awaited = calloc(count + 1, sizeof *s.awaited);
+    if (!s.awaited)
         return tkl__nomem();
+    for (size_t i = 0; i < count; i++)
+        s.awaited[i].source = &sources[i];
     s.progress.total_bytes = s.options.on_progress ? total_bytes(sources, count) : TKL_NONE;
     rc = tkl__files_sent_begin(&s, sources, count);
     if (rc == TKL_OK)
-        rc = end_send(&s, send_sources(&s, sources, count));
+        rc = end_send(&s, send_sources(&s, 0, count));
     tkl__files_room_had(&s);
-    free(s.tokens);
+    free(s.awaited);
     if (totals)
         *totals = s.totals;
     return rc;

@@ -13,6 +13,16 @@
 /* Files of up to this many bytes travel in their record. */
 #define TKL__FILES_SMALL (16 * 1024)
 
+/* How often something is sent again because the server has forgotten it. */
+#define TKL__FILES_RESTARTS 5
+
+/* A source; and when it was sent, the file whose receivers are waited for. */
+typedef struct tkl__files_awaited {
+    tkl__files_token token; /* first: they are sorted by it */
+    const tkl_files_source *source;
+    char field[TKL__FILES_SUM + 1]; /* under which the server remembers that it was sent */
+} tkl__files_awaited;
+
 typedef struct tkl__files_sending {
     tkl_files *files;
     const tkl_bytes *to;
@@ -27,12 +37,16 @@ typedef struct tkl__files_sending {
     int64_t wait_began, wait_next; /* when the wait began, and its next report is due */
     bool doubted;                  /* the last report has found receivers that are gone too long */
 
-    tkl__files_token *tokens; /* of all files sent, to wait for */
-    size_t token_count;
+    tkl__files_awaited *awaited; /* all files sent; behind them, sources to be sent */
+    size_t awaited_count;        /* files */
+    size_t arrived;              /* of them, from the first on: all receivers are done with these */
+    bool again;                  /* what the server has lost is sent again */
+    int64_t wait_until;          /* the end of the wait for receivers */
 
     char call[TKL__FILES_SUM +
-              1];      /* under which the server remembers what is sent; "": it does not */
-    int64_t call_next; /* when that is to be renewed */
+              1];       /* under which the server remembers what is sent; "": it does not */
+    int64_t call_next;  /* when that is to be renewed */
+    int64_t call_until; /* the server remembers it for so long, ms of its clock; 0: not known */
 } tkl__files_sending;
 
 /* One file or stream that is being sent in chunks. */
@@ -70,7 +84,8 @@ bool tkl__files_outgoing_changed(int fd, const struct stat *before);
 
 /* ---- sent.c -------------------------------------------------------------- */
 
-/* Decides whether the server is to remember what this call has sent. */
+/* Decides whether the server is to remember what this call has sent: so that it can be made again,
+ * and that files the server has lost are not taken for files that all receivers have. */
 int tkl__files_sent_begin(tkl__files_sending *sending, const tkl_files_source *sources,
                           size_t count);
 /* What must be the same for a file to be resumed: the machine, the path, the file as it is, its name
@@ -80,6 +95,12 @@ int tkl__files_sent_fingerprint(const tkl__files_sending *sending, const tkl_fil
                                 char fingerprint[TKL__FILES_SUM + 1]);
 /* Adds the argument of scripts: for how long it is remembered. */
 void tkl__files_sent_kept(const tkl__files_sending *sending, tkl__args *args);
+/* The receivers of a file are to be waited for. */
+void tkl__files_sent_await(tkl__files_sending *sending, const tkl__files_token *token,
+                           const tkl_files_source *source, const char *fingerprint);
+/* TKL_OK: all receivers are done with the file. TKL_EXISTS: not yet. TKL_NOTFOUND: the server has
+ * lost it. */
+int tkl__files_sent_left(tkl__files_sending *sending, const tkl__files_awaited *file);
 /* A sender that waits renews it, and when that is due. */
 void tkl__files_sent_keep(tkl__files_sending *sending);
 int64_t tkl__files_sent_due(const tkl__files_sending *sending);
@@ -92,7 +113,8 @@ void tkl__files_sent_forget(tkl__files_sending *sending, int rc);
  * tkl__files_room_had() after any other. `next_end_ms`: when the next file is overdue; -1: none. */
 int tkl__files_room_wait(tkl__files_sending *sending, int64_t next_end_ms);
 void tkl__files_room_had(tkl__files_sending *sending);
-/* Waits until all receivers have everything that was sent. */
+/* Waits until all receivers have everything that was sent. TKL_NOTFOUND: the server has lost files;
+ * `arrived` of them have arrived for sure. */
 int tkl__files_room_wait_for_all(tkl__files_sending *sending);
 
 #endif

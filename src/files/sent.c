@@ -13,9 +13,14 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "core/plain.h"
+#include "files/scripts.h"
 #include "files/send.h"
 
 #define RENEWALS_A_LEASE 3
+/* How long a call is remembered that cannot be made again, beside its lease. */
+#define NOT_RESUMED_MS 600000
+/* How long it is known that a call is over: the same call of another process may wait, too. */
+#define OVER_MS 10000
 
 /* ---- Fingerprints -------------------------------------------------------- */
 
@@ -59,10 +64,10 @@ int tkl__files_sent_fingerprint(const tkl__files_sending *s, const tkl_files_sou
 
 /* ---- Calls --------------------------------------------------------------- */
 
-/* One file without a wait is either sent or under way. */
-static bool is_worth_it(const tkl__files_sending *s, const tkl_files_source *sources, size_t count)
+static bool can_be_made_again(const tkl__files_sending *s, const tkl_files_source *sources,
+                              size_t count)
 {
-    if (s->files->rules.resume_ms == 0 || count == 0 || (count == 1 && s->options.wait_ms == 0))
+    if (s->files->rules.resume_ms == 0)
         return false;
     for (size_t i = 0; i < count; i++)
         if (!sources[i].path)
@@ -70,10 +75,17 @@ static bool is_worth_it(const tkl__files_sending *s, const tkl_files_source *sou
     return true;
 }
 
+/* One file without a wait is either sent or under way. A stream may come so slowly that the files
+ * before it are forgotten: only one alone is remembered. */
 int tkl__files_sent_begin(tkl__files_sending *s, const tkl_files_source *sources, size_t count)
 {
-    if (!is_worth_it(s, sources, count))
+    if (count == 0 || (count == 1 && s->options.wait_ms == 0))
         return TKL_OK;
+    if (!can_be_made_again(s, sources, count)) {
+        if (s->options.wait_ms != 0 && (count == 1 || s->files->rules.resume_ms == 0))
+            memcpy(s->call, tkl__files_new_token().text, sizeof s->call);
+        return TKL_OK;
+    }
     tkl__files_hash *hash = tkl__files_hash_new();
     if (!hash)
         return tkl__nomem();
@@ -83,9 +95,36 @@ int tkl__files_sent_begin(tkl__files_sending *s, const tkl_files_source *sources
     return TKL_OK;
 }
 
+static int64_t deadline_of(const tkl__files_sending *s)
+{
+    return tkl__deadline(s->files->client, s->files->rules.timeout_ms);
+}
+
+/* The keys of what is sent, and of what was when the call was over. */
+static void ask_sent(const tkl__files_sending *s, tkl__files_ask *ask)
+{
+    tkl__files_ask_sent(ask, s->call);
+    tkl__files_ask_over(ask, s->call);
+}
+
+/* Does not wait for a server that is away. */
+static int run(tkl__files_sending *s, tkl__files_ask *ask, const tkl__script *script,
+               tkl_reply **reply)
+{
+    const tkl__keys keys = {ask->keys.items, ask->keys.count};
+    tkl_reply *ignored = NULL;
+    if (ask->keys.failed)
+        return tkl__nomem();
+    int rc = tkl__eval(s->files->client, script, &keys, &ask->args, deadline_of(s), true,
+                       reply ? reply : &ignored);
+    tkl_reply_free(ignored);
+    return rc;
+}
+
 static int64_t kept_ms(const tkl__files_sending *s)
 {
-    return s->files->rules.lease_ms + s->files->rules.resume_ms;
+    const tkl_files_options *rules = &s->files->rules;
+    return rules->lease_ms + (rules->resume_ms > 0 ? rules->resume_ms : NOT_RESUMED_MS);
 }
 
 void tkl__files_sent_kept(const tkl__files_sending *s, tkl__args *args)
@@ -96,29 +135,6 @@ void tkl__files_sent_kept(const tkl__files_sending *s, tkl__args *args)
         tkl__args_str(args, "");
 }
 
-/* One command on the key. */
-static void command(tkl__files_sending *s, const char *verb, int64_t number)
-{
-    tkl__files_ask ask;
-    tkl__args words;
-    tkl_reply *reply = NULL;
-    tkl__files_ask_init(&ask, s->files);
-    tkl__files_ask_sent(&ask, s->call);
-    tkl__args_init(&words);
-    tkl__args_str(&words, verb);
-    if (ask.keys.count > 0)
-        tkl__args_bytes(&words, ask.keys.items[0]);
-    if (number > 0)
-        tkl__args_int(&words, number);
-    if (!ask.keys.failed)
-        (void)!tkl__plain(s->files->client, &words,
-                          tkl__deadline(s->files->client, s->files->rules.timeout_ms), true,
-                          &reply);
-    tkl_reply_free(reply);
-    tkl__args_free(&words);
-    tkl__files_ask_free(&ask);
-}
-
 int64_t tkl__files_sent_due(const tkl__files_sending *s)
 {
     return *s->call ? s->call_next : TKL__FOREVER;
@@ -126,19 +142,70 @@ int64_t tkl__files_sent_due(const tkl__files_sending *s)
 
 void tkl__files_sent_keep(tkl__files_sending *s)
 {
+    tkl__files_ask ask;
+    tkl__args words;
+    tkl_reply *reply = NULL;
     if (tkl__now() < tkl__files_sent_due(s))
         return;
     s->call_next = tkl__now() + s->files->rules.lease_ms * 1000 / RENEWALS_A_LEASE;
-    command(s, "PEXPIRE", kept_ms(s));
+    tkl__files_ask_init(&ask, s->files);
+    tkl__files_ask_sent(&ask, s->call);
+    tkl__args_init(&words);
+    tkl__args_str(&words, "PEXPIRE");
+    if (ask.keys.count > 0)
+        tkl__args_bytes(&words, ask.keys.items[0]);
+    tkl__args_int(&words, kept_ms(s));
+    if (!ask.keys.failed)
+        (void)!tkl__plain(s->files->client, &words, deadline_of(s), true, &reply);
+    tkl_reply_free(reply);
+    tkl__args_free(&words);
+    tkl__files_ask_free(&ask);
 }
 
 void tkl__files_sent_forget(tkl__files_sending *s, int rc)
 {
     char message[256];
+    tkl__files_ask ask;
     if (!*s->call)
         return;
     snprintf(message, sizeof message, "%s", tkl_errmsg());
-    command(s, "UNLINK", 0);
+    tkl__files_ask_init(&ask, s->files);
+    ask_sent(s, &ask);
+    tkl__args_int(&ask.args, OVER_MS);
+    (void)!run(s, &ask, &tkl__lua_files_over, NULL);
+    tkl__files_ask_free(&ask);
     if (rc != TKL_OK)
         (void)!tkl__fail(rc, "%s", message);
+}
+
+/* ---- Files whose receivers are waited for -------------------------------- */
+
+void tkl__files_sent_await(tkl__files_sending *s, const tkl__files_token *token,
+                           const tkl_files_source *source, const char *fingerprint)
+{
+    if (s->options.wait_ms == 0)
+        return;
+    tkl__files_awaited *file = &s->awaited[s->awaited_count++];
+    *file = (tkl__files_awaited){.token = *token, .source = source};
+    if (*s->call)
+        snprintf(file->field, sizeof file->field, "%s", *fingerprint ? fingerprint : token->text);
+}
+
+int tkl__files_sent_left(tkl__files_sending *s, const tkl__files_awaited *file)
+{
+    tkl__files_ask ask;
+    tkl_reply *reply;
+    tkl__files_ask_init(&ask, s->files);
+    tkl__files_ask_record(&ask, file->token.text);
+    ask_sent(s, &ask);
+    tkl__args_str(&ask.args, file->field);
+    tkl__args_int(&ask.args, s->call_until);
+    int rc = run(s, &ask, &tkl__lua_files_left, &reply);
+    tkl__files_ask_free(&ask);
+    if (rc != TKL_OK)
+        return rc;
+    s->call_until = tkl_reply_int(tkl_reply_at(reply, 1));
+    rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+    tkl_reply_free(reply);
+    return rc;
 }

@@ -6,10 +6,11 @@ local function sent_as(fingerprint)
   return fingerprint ~= '' and redis.call('HGET', SENT, fingerprint) or nil
 end
 
--- `kept`: for how many ms the call may be interrupted; '': it need not be remembered.
+-- `kept`: for how many ms the call may be interrupted; '': it need not be remembered. A source that
+-- cannot be sent again has no fingerprint: its sender only asks later whether it was sent.
 local function note_sent(fingerprint, token, kept)
-  if fingerprint ~= '' and kept ~= '' then
-    redis.call('HSET', SENT, fingerprint, token)
+  if kept ~= '' then
+    redis.call('HSET', SENT, fingerprint ~= '' and fingerprint or token, token)
   end
 end
 

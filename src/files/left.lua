@@ -1,0 +1,34 @@
+-- files/left: whether receivers lack something of a file that a call has sent.
+-- KEYS[1] file  hash; see files.c for all of them
+-- KEYS[2] sent  hash
+-- KEYS[3] over  hash
+-- ARGV[1] field  of the file in `sent`; '': the call is not remembered
+-- ARGV[2] until  the call is remembered for so long, ms of the server's clock; '0': not known yet
+-- returns {code, until}: TKL_OK all receivers are done with it; TKL_EXISTS not yet; TKL_NOTFOUND
+--   the server was restarted with older data, or was emptied, and does not know of the file, or not
+--   of its end
+-- include: clock
+local now = server_time()
+local FILE, SENT, OVER = unpack(KEYS)
+-- include: codes
+
+local NO_KEY = -2
+
+local field, known_until = ARGV[1], tonumber(ARGV[2])
+
+local function is_remembered()
+  return redis.call('HGET', SENT, field) or redis.call('HGET', OVER, field)
+end
+
+-- What a server has forgotten before its time, it has lost.
+local function is_lost(left)
+  return left ~= NO_KEY or known_until == 0 or now < known_until
+end
+
+local left = redis.call('PTTL', SENT)
+local state = redis.call('HGET', FILE, 'state')
+local code = state and EXISTS or OK
+if state ~= 'complete' and field ~= '' and not is_remembered() and is_lost(left) then
+  code = NOTFOUND
+end
+return {code, left == NO_KEY and known_until or now + left}
