@@ -447,7 +447,11 @@ static void the_range_asked_for_is_what_comes(void **state)
         int64_t from, to; /* minutes */
         size_t count;
         int64_t first, last; /* their counts */
-    } ranges[] = {{2, 4, 3, 2, 4}, {9, 9, 1, 9, 9}, {5, 200, 120, 0, 0}, {-500, -400, 0, 0, 0}};
+    } ranges[] = {{2, 4, 3, 2, 4},
+                  {9, 9, 1, 9, 9},
+                  {5, 200, 5, 5, 9},
+                  {20, 200, 0, 0, 0},
+                  {-500, -400, 0, 0, 0}};
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         assert_ok(tkl_counter_read(c, 60000, NOON_MS + ranges[i].from * 60000,
                                    NOON_MS + ranges[i].to * 60000 + 59999, &s));

@@ -85,9 +85,9 @@ typedef struct tkl_counter_series {
 } tkl_counter_series;
 
 /* The slices of one precision that hold the times from `from_ms` (0: as far back as it goes) to
- * `to_ms` (0: now, by the server's clock). What is older than the samples kept is left out.
- * TKL_NOTFOUND: nothing was counted. TKL_EINVAL: the counter has no such precision, or other
- * precisions or samples than the options say. */
+ * `to_ms` (0: now, by the server's clock). What is older than the samples kept, and what is yet to
+ * come, is left out. TKL_NOTFOUND: nothing was counted. TKL_EINVAL: the counter has no such
+ * precision, or other precisions or samples than the options say. */
 TKL_API int tkl_counter_read(tkl_counter *counter, int64_t every_ms, int64_t from_ms, int64_t to_ms,
                              tkl_counter_series **series) TKL_NONNULL(1, 5) TKL_CHECK;
 TKL_API void tkl_counter_series_free(tkl_counter_series *series); /* NULL is fine */

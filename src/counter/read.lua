@@ -2,7 +2,7 @@
 -- KEYS[1] counter    hash, see counter/add
 -- ARGV[1] precision  ms
 -- ARGV[2] from       ms; 0: as far back as it goes
--- ARGV[3] to         ms; 0: now
+-- ARGV[3] to         ms; 0, or later than now: now
 -- ARGV[4] shape      that the counter must have; '': any
 -- returns {} no such counter; {shape} the counter has another shape, or no such precision; else
 --   {samples, first slice, last slice, and slice, count of each in which something was counted}; a
@@ -27,8 +27,9 @@ if not known or wanted_shape ~= '' and wanted_shape ~= shape then
   return {shape}
 end
 
-local last = math.floor((to > 0 and to or now) / precision)
-local oldest = math.max(last, math.floor(now / precision)) - samples + 1
+local current_slice = math.floor(now / precision)
+local last = to > 0 and math.min(math.floor(to / precision), current_slice) or current_slice
+local oldest = current_slice - samples + 1
 local first = math.max(from > 0 and math.floor(from / precision) or oldest, oldest, 0)
 local answer = {samples, first, last, math.floor(number_in(since) / precision), number_in(current)}
 visit_places(COUNTER, precision, samples, first, last, function(_, wanted, slice, count)
