@@ -335,11 +335,10 @@ int cli_print_record(const cli_session *cli, json_t *object, const cli_column *c
     return printed ? CLI_OK : no_memory(cli);
 }
 
-/* Whoever read standard output has gone, as in `tackle queue peek mails | head -n 1`. */
-static bool reader_is_gone(void)
+bool cli_reader_is_gone(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0);
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
 int cli_flush(const cli_session *cli)
@@ -348,7 +347,7 @@ int cli_flush(const cli_session *cli)
     errno = EIO; /* when an earlier write failed and its reason is gone */
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_OK;
-    if (told || reader_is_gone())
+    if (told || errno == EPIPE || cli_reader_is_gone())
         return CLI_FAILURE;
     told = true;
     return cli_fail(cli, CLI_FAILURE, "cannot write to standard output: %s", strerror(errno));

@@ -66,8 +66,10 @@ size_t cli_width(const char *text);
 const char *cli_color(FILE *stream, const char *sequence);
 
 /* Whether everything reached stdout: CLI_OK, or CLI_FAILURE and a message (none when the reader has
- * gone). Long-running verbs
- * call it after each result, main() at the end. */
+ * gone). Long-running verbs call it after each result, main() at the end. */
 int cli_flush(const cli_session *cli);
+
+/* Whether stdout is a pipe that nobody reads any more, as in `tackle queue peek mails | head -n 1`. */
+bool cli_reader_is_gone(void);
 
 #endif

@@ -309,9 +309,18 @@ static int keep_result(job_run *r)
     return code;
 }
 
-/* A command that we have ended because we end has not failed. */
+/* Its output is ours, and nobody reads that any more: `tackle queue work mails -- cat | head`. */
+static bool prints_in_vain(const job_run *r)
+{
+    return r->output == 0 && !r->crew->cli->json && cli_reader_is_gone();
+}
+
+/* A command that we have ended because we end has not failed, nor has one that could not print. */
 static int judge(job_run *r)
 {
+    bool in_vain = prints_in_vain(r);
+    if (in_vain)
+        cli_crew_give_up(r->crew, CLI_FAILURE);
     if (last.exit == 0)
         return keep_result(r);
     give_reason(r);
@@ -319,7 +328,7 @@ static int judge(job_run *r)
         tkl_task_release(r->task, r->crew->again_ms);
     else if (last.exit == EXIT_DEAD)
         tkl_task_dead(r->task, last.reason);
-    else if (r->unwanted != NULL && atomic_load(&r->crew->now))
+    else if (in_vain || (r->unwanted != NULL && atomic_load(&r->crew->now)))
         tkl_task_release(r->task, 0);
     else
         tkl_task_fail(r->task, last.reason);

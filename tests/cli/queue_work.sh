@@ -153,6 +153,15 @@ has "$err" "cannot run no-such-command"
 ends 126 tackle queue work unrunnable -- "$home"
 is "the job is as it was" "$(stat_of unrunnable '[.ready, .active, .failed]')" "[1,0,0]"
 
+# Nor is one whose output nobody reads any more: the worker ends.
+seq 1 40 | tackle queue push unread --lines --retries 0 >/dev/null
+for threads in 1 2; do
+    { tackle queue work unread --drain --threads $threads -- sh -c 'sleep 0.2; cat' 2>"$home/words"; echo $? >"$home/code"; } | true
+    is "unread, $threads threads: exit code" "$(cat "$home/code")" 70
+    is "unread, $threads threads: no words" "$(cat "$home/words")" ""
+    is "unread, $threads threads: no failure" "$(tackle queue stats unread --json | jq -c '[.failed, .dead, .ready > 0]')" "[0,0,true]"
+done
+
 # Nor is a machine that has not enough for us: the job goes back.
 seq 1 40 | tackle queue push scarce --lines >/dev/null
 (
