@@ -16,14 +16,15 @@ typedef struct cli_crew {
     tkl_queue **queues; /* as named by the first arguments */
     size_t count;
     tkl_worker *worker;
-    sigset_t mask;      /* signals that commands block: as we were started, unlike the threads */
-    int64_t grace_ms;   /* from SIGTERM to SIGKILL */
-    int64_t again_ms;   /* a job that asks for it comes back after so long */
-    atomic_bool now;    /* children are to be ended */
-    atomic_int trouble; /* exit code of what made us give up; 0: nothing did */
-    atomic_uint begun;  /* commands started */
-    int signals;        /* how many were heard */
-    int signal;         /* the last of them */
+    sigset_t mask;       /* signals that commands block: as we were started, unlike the threads */
+    int64_t grace_ms;    /* from SIGTERM to SIGKILL */
+    int64_t again_ms;    /* a job that asks for it comes back after so long */
+    atomic_bool working; /* the server has answered once: later failures are worth another try */
+    atomic_bool now;     /* children are to be ended */
+    atomic_int trouble;  /* exit code of what made us give up; 0: nothing did */
+    atomic_uint begun;   /* commands started */
+    int signals;         /* how many were heard */
+    int signal;          /* the last of them */
 } cli_crew;
 
 /* Handler and hook of the worker; the argument is the crew. */

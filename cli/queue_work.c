@@ -175,10 +175,13 @@ static void on_error(int code, const char *message, void *arg)
 /* Renewals that fail and connections that break are such trouble, too. */
 static void on_event(const tkl_client_event *event, void *arg)
 {
+    cli_crew *crew = arg;
+    if (!atomic_load(&crew->working))
+        return;
     if (event->type == TKL_EVENT_LOST || event->type == TKL_EVENT_RENEWAL_FAILED)
-        on_error(event->code, event->text, arg);
+        on_error(event->code, event->text, crew);
     else if (event->type == TKL_EVENT_CONNECTED && end_of_trouble())
-        cli_crew_say(arg, "connected again to %s", event->server);
+        cli_crew_say(crew, "connected again to %s", event->server);
 }
 
 /* ---- Options ------------------------------------------------------------- */
@@ -332,6 +335,7 @@ int cli_queue_work(cli_session *cli)
     failed = cli_queue_open_all(cli, crew.count, &crew.queues);
     if (!failed)
         failed = check_server(cli, &crew);
+    atomic_store(&crew.working, !failed);
     if (!failed)
         failed = run_crew(cli, &crew, &options);
     cli_queue_close_all(crew.queues, crew.count);

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 
     int code = tkl_redlock_acquire(lock, 5000);
     if (code == TKL_BUSY)
-        printf("somebody else has it\n");
+        printf("another owner has it\n");
     else if (code != TKL_OK)
         die("acquire");
     else if (work(lock) != 0)

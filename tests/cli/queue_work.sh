@@ -153,7 +153,11 @@ has "$err" "cannot run no-such-command"
 ends 126 tackle queue work unrunnable -- "$home"
 is "the job is as it was" "$(stat_of unrunnable '[.ready, .active, .failed]')" "[1,0,0]"
 
-# Nor is one whose output nobody reads any more: the worker ends.
+# A server that was never there ends it at once.
+ends 69 tackle --url redis://127.0.0.1:1 queue work unrunnable -- true
+lacks "$err" "trying again"
+
+# A command whose output nobody reads any more has not failed: the worker ends.
 seq 1 40 | tackle queue push unread --lines --retries 0 >/dev/null
 for threads in 1 2; do
     { tackle queue work unread --drain --threads $threads -- sh -c 'sleep 0.2; cat' 2>"$home/words"; echo $? >"$home/code"; } | true
@@ -162,7 +166,7 @@ for threads in 1 2; do
     is "unread, $threads threads: no failure" "$(tackle queue stats unread --json | jq -c '[.failed, .dead, .ready > 0]')" "[0,0,true]"
 done
 
-# Nor is a machine that has not enough for us: the job goes back.
+# A machine that has not enough for us is no failure of the job, either: it goes back.
 seq 1 40 | tackle queue push scarce --lines >/dev/null
 (
     ulimit -n 24
