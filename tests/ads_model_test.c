@@ -3,8 +3,6 @@
  * Ads against a naive ad server in memory: random adds, removals, targets, clicks, actions and
  * hours that pass; every answer compared, and at intervals all that was counted. The naive one
  * looks at every ad, every time.
- *
- * ctest: timeout 600
  */
 #include <math.h>
 #include <tackle/ads.h>

@@ -3,7 +3,6 @@
  * The plain blocking queue: order, arguments, expiry, permissions.
  *
  * ctest: label threads
- * ctest: timeout 180
  */
 
 #include "core/client.h"

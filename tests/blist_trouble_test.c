@@ -4,7 +4,6 @@
  * Sentinels.
  *
  * ctest: label threads
- * ctest: timeout 180
  */
 
 #include "core/client.h"

@@ -3,7 +3,6 @@
  * Waiting at a plain blocking queue: who is served first, and that waiters stand in nobody's way.
  *
  * ctest: label threads
- * ctest: timeout 180
  */
 #include <stdatomic.h>
 

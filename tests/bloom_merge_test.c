@@ -3,7 +3,6 @@
  * Bloom filters that many clients change at the same time, that are merged, and in a cluster.
  *
  * ctest: label threads
- * ctest: timeout 900
  */
 #include "support/cluster.h"
 #include "support/filters.h"

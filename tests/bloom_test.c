@@ -4,7 +4,6 @@
  * at once.
  *
  * ctest: label threads
- * ctest: timeout 900
  */
 #include <math.h>
 

@@ -2,8 +2,6 @@
  *
  * Time zones: damaged files, every zone against the C library, and random cron expressions against
  * a clock that is looked at every minute.
- *
- * ctest: timeout 180
  */
 #include <tackle/cron.h>
 

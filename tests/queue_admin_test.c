@@ -3,7 +3,6 @@
  * What operators do with queues.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include "support/work.h"
 

@@ -4,7 +4,6 @@
  * operators see one queue.
  *
  * ctest: label threads
- * ctest: timeout 180
  */
 #include <tackle/queue.h>
 

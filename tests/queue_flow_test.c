@@ -3,7 +3,6 @@
  * Flows: jobs that wait for others.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include "support/work.h"
 

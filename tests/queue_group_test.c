@@ -4,7 +4,6 @@
  * group is worked on by too many, and one that has a single place keeps its order.
  *
  * ctest: label threads
- * ctest: timeout 180
  */
 #include <stdatomic.h>
 

@@ -3,7 +3,6 @@
  * What is claimed is leased, reported, tried again or buried; and nothing is lost on the way.
  *
  * ctest: label threads
- * ctest: timeout 240
  */
 #include <stdatomic.h>
 

@@ -4,7 +4,6 @@
  * Others pass those who must wait, and those get on as soon as they may.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include "support/work.h"
 

@@ -6,8 +6,6 @@
  *
  * Time does not pass by itself here: what is delayed becomes due, and leases end, when the test
  * moves their times on the server.
- *
- * ctest: timeout 300
  */
 #include "support/fixture.h"
 #include "support/insides.h"

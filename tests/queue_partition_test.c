@@ -4,7 +4,6 @@
  * it, through failovers and moving slots.
  *
  * ctest: label threads
- * ctest: timeout 300
  */
 #include <limits.h>
 #include <stdatomic.h>

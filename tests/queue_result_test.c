@@ -3,7 +3,6 @@
  * Results: kept for a time, waited for, and told however a job ends.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include <stdatomic.h>
 

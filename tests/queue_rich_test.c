@@ -3,7 +3,6 @@
  * Jobs that have everything, a key, a group, a result and a parent, in trouble.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include "support/work.h"
 

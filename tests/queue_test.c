@@ -4,7 +4,6 @@
  * lost on the way.
  *
  * ctest: label threads
- * ctest: timeout 240
  */
 #include "support/desk.h"
 #include "support/process.h"

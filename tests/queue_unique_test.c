@@ -3,7 +3,6 @@
  * Unique jobs: which keys are one, and when a key is free again.
  *
  * ctest: label threads
- * ctest: timeout 120
  */
 #include "support/work.h"
 

@@ -3,7 +3,6 @@
  * Waiting for jobs: woken by owning one, at the right time, without traffic.
  *
  * ctest: label threads
- * ctest: timeout 300
  */
 #include <dirent.h>
 

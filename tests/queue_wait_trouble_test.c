@@ -3,7 +3,6 @@
  * Waiting for jobs through whatever happens to connections, servers and others who wait.
  *
  * ctest: label threads
- * ctest: timeout 300
  */
 #include <stdatomic.h>
 

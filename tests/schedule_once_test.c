@@ -4,7 +4,6 @@
  * time it is where they live.
  *
  * ctest: label threads
- * ctest: timeout 240
  */
 #include <stdatomic.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
  * Schedules: set, listed, removed; fired when their time has come, or later.
  *
  * ctest: label threads
- * ctest: timeout 240
  */
 #include "queue/schedule.h"
 #include "support/cluster.h"

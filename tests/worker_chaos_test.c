@@ -15,7 +15,6 @@
  * Runs for about 24 seconds, or as many as $TACKLE_STRESS says.
  *
  * ctest: label stress
- * ctest: timeout 300
  */
 #include <inttypes.h>
 #include <signal.h>

@@ -3,7 +3,6 @@
  * How workers end: stopping, draining, forks; and their hooks and options.
  *
  * ctest: label threads
- * ctest: timeout 180
  */
 #include "support/fixture.h"
 #include "support/process.h"

@@ -3,7 +3,6 @@
  * Workers on a server that is well.
  *
  * ctest: label threads
- * ctest: timeout 180
  */
 #include "support/fixture.h"
 #include "support/scene.h"

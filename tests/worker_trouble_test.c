@@ -4,7 +4,6 @@
  * wrong.
  *
  * ctest: label threads
- * ctest: timeout 240
  */
 #include <signal.h>
 #include <sys/prctl.h>

@@ -8,8 +8,6 @@
  * What is run are the examples of the verbs, so a new component is attacked by being registered.
  * One pass, or as many as fit into $TACKLE_STRESS seconds, each with other seeds. A failure tells
  * its pass: ATTACK_PASS=7 ATTACK_ONLY=queue repeats it.
- *
- * ctest: timeout 900
  */
 #include <fcntl.h>
 #include <regex.h>

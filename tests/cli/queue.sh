@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # `tackle queue`: pushing, looking, operating, schedules. Working is in queue_work.sh, by hand queue_by_hand.sh.
-#
-# ctest: timeout 180
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/hold.bash"
 start_server

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # `tackle queue claim`, ack, fail, release, renew: claims by hand.
-#
-# ctest: timeout 120
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/hold.bash"
 start_server

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # `tackle queue work`: a command for each job.
-#
-# ctest: timeout 240
 . "$(dirname "$0")/lib.bash"
 . "$(dirname "$0")/hold.bash"
 start_server

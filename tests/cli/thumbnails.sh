@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 #
 # examples/thumbnails.sh, with the image tool that is here, or its stand-in.
-#
-# ctest: timeout 120
 . "$(dirname "$0")/lib.bash"
 start_server
 thumbnails=$TACKLE_SOURCE/examples/thumbnails.sh
