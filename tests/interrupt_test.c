@@ -139,6 +139,30 @@ static int wait_for_mail(tkl_client *client)
     return rc;
 }
 
+static int wait_for_chat(tkl_client *client)
+{
+    tkl_chat *chat;
+    tkl_messages *messages;
+    tkl_bytes ann = tkl_str("ann");
+    assert_ok(tkl_chat_open(client, tkl_str("lunch"), NULL, &chat));
+    int rc = tkl_chat_create(chat, &ann, 1, NULL);
+    assert_true(rc == TKL_OK || rc == TKL_EXISTS); /* of an earlier round */
+    rc = tkl_chat_fetch(chat, ann, 1, LONG_MS, &messages);
+    tkl_messages_free(messages);
+    tkl_chat_close(chat);
+    return rc;
+}
+
+static int wait_for_file(tkl_client *client)
+{
+    tkl_files *files;
+    tkl_files_receive_options options = {.dir = "/tmp"};
+    assert_ok(tkl_files_open(client, tkl_str("logs"), NULL, &files));
+    int rc = tkl_files_receive(files, tkl_str("ann"), &options, LONG_MS, NULL);
+    tkl_files_close(files);
+    return rc;
+}
+
 static int wait_for_inbox(tkl_client *client)
 {
     tkl_inbox *inbox;
@@ -207,7 +231,9 @@ static const struct way {
     {"queue, result", wait_for_result},
     {"blist", wait_for_item},
     {"mail", wait_for_mail},
+    {"chat", wait_for_chat},
     {"inbox", wait_for_inbox},
+    {"files", wait_for_file},
     {"log", wait_for_log},
     {"config", wait_for_config},
     {"service", wait_for_service},

@@ -168,8 +168,9 @@ typedef struct tkl_files_receive_options {
     TKL_RESERVED(8);
 } tkl_files_receive_options;
 
-/* Receives what was sent to `as`, and waits `wait_ms` for more (0: no; negative: for ever). The
- * process that receives under a name last gets everything: an earlier one ends with TKL_ELOST.
+/* Receives what was sent to `as`, and waits `wait_ms` for more (0: no; negative: for ever), and as
+ * long for a server that is away. The process that receives under a name last gets everything: an
+ * earlier one ends with TKL_ELOST.
  *
  * A file that is of no use fails, and the others are still received; its sender
  * and tkl_files_status() report it: TKL_EPROTO its checksum does not match; TKL_EDAMAGED its gzip

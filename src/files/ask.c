@@ -100,10 +100,22 @@ void tkl__files_ask_chunks(tkl__files_ask *ask, const char *token, int64_t from,
 
 /* ---- Waiting for a server that is away ----------------------------------- */
 
-/* Whether to try again: after a pause, unless the client is interrupted, which becomes *rc. */
-static bool try_again(const tkl_files *files, int *rc, int attempt)
+tkl_files tkl__files_with_patience(const tkl_files *files, int64_t patience_ms)
 {
-    if (!tkl__may_pass(*rc) || !files->client->reached)
+    tkl_files copy = *files;
+    copy.patience_ms = patience_ms;
+    return copy;
+}
+
+static int64_t patient_until(const tkl_files *files)
+{
+    return files->patience_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(files->patience_ms);
+}
+
+/* Whether to try again: after a pause, unless the client is interrupted, which becomes *rc. */
+static bool try_again(const tkl_files *files, int *rc, int attempt, int64_t until)
+{
+    if (!tkl__may_pass(*rc) || !files->client->reached || tkl__left(until) == 0)
         return false;
     int slept = tkl__sleep(files->client, tkl__now() + tkl__backoff(attempt, PAUSE_MAX_US));
     if (slept != TKL_OK)
@@ -123,12 +135,13 @@ int tkl__files_ask_plain(tkl__files_ask *ask, const tkl__script *script, tkl_rep
     tkl_files *files = ask->files;
     const tkl__keys keys = {ask->keys.items, ask->keys.count};
     int rc;
+    int64_t until = patient_until(files);
     *reply = NULL;
     if (ask->keys.failed)
         return tkl__nomem();
     for (int attempt = 0;; attempt++) {
         rc = tkl__eval(files->client, script, &keys, &ask->args, deadline_of(files), true, reply);
-        if (!try_again(files, &rc, attempt))
+        if (!try_again(files, &rc, attempt, until))
             return rc;
     }
 }
@@ -264,6 +277,7 @@ int tkl__files_trip_run(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__s
                             .nkeys = ask->keys.count,
                             .args = ask->args.items,
                             .nargs = ask->args.count};
+    int64_t until = patient_until(trip->files);
     *replies = NULL;
     tkl__script_wire(&trip->wire, &call, true);
     end_command(trip);
@@ -273,7 +287,7 @@ int tkl__files_trip_run(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__s
         int rc = send_trip(trip, replies);
         if (rc == TKL_OK)
             return finish_trip(trip, ask, script, *replies);
-        if (!try_again(trip->files, &rc, attempt))
+        if (!try_again(trip->files, &rc, attempt, until))
             return rc;
     }
 }

@@ -31,7 +31,12 @@ struct tkl_files {
     tkl_client *client;
     tkl__keys keys;
     tkl_files_options rules; /* defaults filled in; max_bytes 0: as it is */
+    int64_t patience_ms; /* requests are repeated so long while the server is away: 0: not. Senders
+                            and receivers have a copy of the handle: tkl__files_with_patience() */
 };
+
+/* A copy for one call; negative: it waits for ever. */
+tkl_files tkl__files_with_patience(const tkl_files *files, int64_t patience_ms);
 
 /* Tokens of files, and of the processes that send or receive. */
 #define TKL__FILES_TOKEN 32

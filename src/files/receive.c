@@ -442,7 +442,8 @@ static void close_all(tkl__files_receiving *r)
 int tkl_files_receive(tkl_files *files, tkl_bytes as, const tkl_files_receive_options *options,
                       int64_t wait_ms, tkl_files_totals *totals)
 {
-    tkl__files_receiving r = {.files = files, .as = as, .dir = -1, .look = true};
+    tkl_files patient = tkl__files_with_patience(files, wait_ms);
+    tkl__files_receiving r = {.files = &patient, .as = as, .dir = -1, .look = true};
     if (totals)
         *totals = (tkl_files_totals){0};
     int rc = TKL__CHECK_RESERVED(options);
@@ -452,7 +453,7 @@ int tkl_files_receive(tkl_files *files, tkl_bytes as, const tkl_files_receive_op
         return rc;
     if (options)
         r.options = *options;
-    tkl__files_trip_init(&r.trip, files);
+    tkl__files_trip_init(&r.trip, &patient);
     rc = set_mark(&r);
     if (rc == TKL_OK)
         rc = open_dir(&r);

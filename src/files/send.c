@@ -410,7 +410,8 @@ int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
                    const tkl_files_source *sources, size_t count,
                    const tkl_files_send_options *options, tkl_files_totals *totals)
 {
-    tkl__files_sending s = {.files = files, .to = to, .to_count = to_count};
+    tkl_files patient = tkl__files_with_patience(files, -1);
+    tkl__files_sending s = {.files = &patient, .to = to, .to_count = to_count};
     if (totals)
         *totals = (tkl_files_totals){0};
     int rc = check_send(to, to_count, sources, count, options);

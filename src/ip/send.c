@@ -216,7 +216,8 @@ static void remove_sent(sending *s, int rc)
         return;
     strncpy(text, tkl_errmsg(), sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    tkl_call(s->client, 2, argv, lens, NULL, NULL);
+    tkl_call(s->client, 2, argv, lens, &(tkl_call_options){.timeout_ms = s->import->ip->timeout_ms},
+             NULL);
     tkl__fail(rc, "%s", text); /* the failure is what the caller wants to know about */
 }
 
