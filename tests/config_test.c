@@ -195,6 +195,48 @@ static void a_request_whose_reply_was_lost_is_made_once(void **state)
     proxy_end(p);
 }
 
+typedef struct change {
+    tkl_config *config;
+    int rc;
+    int64_t version;
+} change;
+
+static void *make_change(void *arg)
+{
+    change *c = arg;
+    c->rc = set_config_if(c->config, "2", 1, &c->version);
+    return NULL;
+}
+
+/* The reply is lost, and until the server is reached again others make many changes. */
+static void a_request_is_made_once_however_many_others_there_are(void **state)
+{
+    fixture *f = *state;
+    proxy *p = proxy_start(f->server->socket);
+    tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 60000});
+    tkl_config *direct = open_config(f->client);
+    change c = {.config = open_config(client)};
+    pthread_t thread;
+    set_config(c.config, "1"); /* also connects */
+    proxy_hold(p, TO_CLIENT, true);
+    assert_int_equal(pthread_create(&thread, NULL, make_change, &c), 0);
+    eventually(reads_config(direct, "2", 2), LONG_MS);
+    proxy_refuse(p, true);
+    proxy_cut(p);
+    for (int i = 3; i < 53; i++)
+        assert_int_equal(set_config(direct, "3"), i);
+    proxy_hold(p, TO_CLIENT, false);
+    proxy_refuse(p, false);
+    pthread_join(thread, NULL);
+    assert_ok(c.rc);
+    assert_int_equal(c.version, 2);
+    assert_true(reads_config(direct, "3", 52));
+    tkl_config_close(c.config);
+    tkl_config_close(direct);
+    tkl_close(client);
+    proxy_end(p);
+}
+
 /* ---- History ------------------------------------------------------------- */
 
 static void the_last_versions_are_kept(void **state)
@@ -388,6 +430,7 @@ int main(void)
         TEST(compare_and_set_finds_other_changes),
         TEST(concurrent_compare_and_set_loses_nothing),
         TEST(a_request_whose_reply_was_lost_is_made_once),
+        TEST(a_request_is_made_once_however_many_others_there_are),
         TEST(the_last_versions_are_kept),
         TEST(a_long_history_is_read_page_by_page),
         TEST(what_is_dropped_is_gone_and_its_version_is_not_used_again),

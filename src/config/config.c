@@ -6,7 +6,7 @@
  *
  *     ns:config:{kind:component}            stream: an entry for each version; also the name of the
  *                                           sharded channel
- *     ns:config:{kind:component}:requests   sorted set: the last ten requests, by version
+ *     ns:config:{kind:component}:requests   sorted set: the last 1000 requests, by version
  *
  * The entry of version N has the id "N-0" and the fields value, time and author. The last entry is
  * the current value, the others are the history, trimmed by every change. Kinds have no ':', so no

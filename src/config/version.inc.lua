@@ -1,6 +1,7 @@
 -- Versions of a configuration: version N is the entry N-0 of a stream.
 
-local KEPT = 10 -- requests that are remembered
+-- Requests that are remembered: more than others can make while one is repeated.
+local KEPT = 1000
 
 local function version_of(id)
   return tonumber(string.match(id, '^(%d+)-0$'))
