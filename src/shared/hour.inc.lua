@@ -1,6 +1,12 @@
 -- This hour and the last, by the server's clock, for log and stats.
+-- include: shared/clock
 
-local HOUR = 3600
+local HOUR = 3600 -- seconds
+
+-- The hour of a time in microseconds.
+local function hour_at(microseconds)
+  return math.floor(to_ms(microseconds) / (1000 * HOUR))
+end
 
 -- What a table of the hour `stored` is by now, at `hour`: 'this', 'last' or 'gone'. Hours are
 -- numbered since 1970. A clock that was set back into the hour before goes on with this hour's

@@ -283,6 +283,13 @@ return {0}
 END
 refuses "a library that is not there" "3: there is no $dir/lock/nothing.inc.lua to include"
 
+script <<'END'
+-- lock/take: with a name of a library that it does not include.
+-- returns the time
+return clock_us()
+END
+refuses "a name that is declared nowhere" '3: clock_us is declared nowhere'
+
 # library TEXT, then: embed must refuse the library with exactly this message.
 refuses_library() {
     local behaviour=$1 expected=$2
@@ -303,6 +310,11 @@ END
 
 refuses_library "a library that runs something" '1: a library has constants and functions only' <<'END'
 redis.call('DEL', STATE)
+END
+refuses_library "a constant that the server is asked for" \
+    '2: a library has constants and functions only' <<'END'
+local ONE = 1
+local TIME = redis.call('TIME')
 END
 refuses_library "a library that reads its includer" '3: token is not a name of this library' <<'END'
 -- A word.
@@ -326,5 +338,14 @@ end
 END
 echo 'local LEAST = 1' >"$dir/lock/part.inc.lua"
 refuses "a library in the middle of something" '4: a library is included at the start of a line'
+
+# The codes of the scripts are those of C.
+codes=$TACKLE_SOURCE/src/shared/codes.inc.lua
+while read -r name number; do
+    grep -q "X($name, $number," "$TACKLE_SOURCE/include/tackle/common.h" ||
+        fail "$name is not $number in tackle/common.h"
+done < <(awk -F ' = ' '/^local / {
+    sub(/^local /, "", $1); count = split($1, names, ", "); split($2, numbers, ", ")
+    for (i = 1; i <= count; i++) print names[i], numbers[i] }' "$codes")
 
 echo "embed: all good"

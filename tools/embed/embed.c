@@ -23,7 +23,8 @@
  * it. A library may include others. It has constants ("local NAME = ...") and functions ("local
  * function ...") and nothing that runs by being included; it reads its own names, those of the
  * libraries it includes, names in capitals (keys and constants of the script) and `now`, and writes
- * nothing but its own locals. All of this is checked.
+ * nothing but its own locals. A script uses no name that it, or a library that it includes, does
+ * not declare. All of this is checked.
  *
  * What the server gets has no comments and no indentation. A list of origins tells which line of
  * which file each of its lines is, so that errors can be reported with that.
@@ -63,6 +64,7 @@ static script load_script(const char *folder, const char *component, const char 
     if (!text)
         die(s.path);
     read_header(&s, text);
+    check_names(folder, s.path, text);
     clean_script(&s, folder, text);
     check_body(&s);
     hash_script(&s);

@@ -85,8 +85,9 @@ char *library_path(const char *folder, const char *name);
 void read_header(script *s, const char *text);
 void check_body(script *s);
 
-/* ---- library.c: what libraries may do ---- */
+/* ---- library.c: what libraries may do, and which names a script may use ---- */
 
+void check_names(const char *folder, const char *path, const char *text);
 void check_library(const char *folder, const char *path, const char *text);
 
 #endif

@@ -116,6 +116,13 @@ static bool is_known_word(token t)
     return false;
 }
 
+/* Whether a line calls the server: then it is more than a constant. */
+static bool calls_server(const char *line)
+{
+    const char *call = strstr(line, "redis.");
+    return call && call < line + strcspn(line, "\n");
+}
+
 /* Every line that is not indented. */
 static void check_top_level(const char *path, const char *text)
 {
@@ -123,7 +130,8 @@ static void check_top_level(const char *path, const char *text)
     for (const char *line = text; *line; number++) {
         const char *constant = strncmp(line, "local ", 6) == 0 ? line + 6 : "";
         bool fine = strchr(" \t\r\n})", *line) || strncmp(line, "--", 2) == 0 ||
-                    strncmp(line, "end", 3) == 0 || isupper((unsigned char)*constant) ||
+                    strncmp(line, "end", 3) == 0 ||
+                    (isupper((unsigned char)*constant) && !calls_server(line)) ||
                     strncmp(constant, "function ", 9) == 0;
         if (!fine)
             fail(path, number, "a library has constants and functions only");
@@ -139,18 +147,27 @@ typedef struct place {
     token before;
 } place;
 
-static void check_name(const place *at, token t, const names *own, const names *offered)
+static bool is_assigned(token t)
 {
     token next = next_token(t);
-    bool field = is(at->before, ".") || is(at->before, ":");
-    bool assigned = is(next, "=") && !is(next_token(next), "=");
-    bool key = assigned && at->braces > 0 && (is(at->before, "{") || is(at->before, ","));
-    if (field || key || names_have(own, t))
+    return is(next, "=") && !is(next_token(next), "=");
+}
+
+/* A field of a table: "state.now", or "now = 1" in braces. */
+static bool is_field(const place *at, token t)
+{
+    bool key = at->braces > 0 && (is(at->before, "{") || is(at->before, ","));
+    return is(at->before, ".") || is(at->before, ":") || (key && is_assigned(t));
+}
+
+static void check_name(const place *at, token t, const names *own, const names *offered)
+{
+    if (is_field(at, t) || names_have(own, t))
         return;
     bool readable = is_known_word(t) || in_capitals(t) || names_have(offered, t);
     if (!readable)
         fail(at->path, t.line, "%.*s is not a name of this library", (int)t.len, t.at);
-    else if (assigned)
+    else if (is_assigned(t))
         fail(at->path, t.line, "%.*s is written, and is not this library's", (int)t.len, t.at);
 }
 
@@ -166,6 +183,25 @@ static char *without_comments(const char *text)
         len = len ? len : 1;
     }
     return bare;
+}
+
+/* A script may use its own names, those of the libraries it includes, and what the server gives. */
+void check_names(const char *folder, const char *path, const char *text)
+{
+    names known = {0};
+    place at = {.path = path};
+    char *bare = without_comments(text);
+    add_declared(&known, bare);
+    add_offered(&known, folder, text, 0);
+    for (token t = next_token((token){.at = bare, .line = 1}); t.len > 0; t = next_token(t)) {
+        bool given = is(t, "KEYS") || is(t, "ARGV") || is_known_word(t);
+        at.braces += is(t, "{") - is(t, "}");
+        if (is_name(t) && !given && !is_field(&at, t) && !names_have(&known, t))
+            fail(path, t.line, "%.*s is declared nowhere", (int)t.len, t.at);
+        at.before = t;
+    }
+    names_free(&known);
+    free(bare);
 }
 
 void check_library(const char *folder, const char *path, const char *text)
