@@ -402,21 +402,16 @@ void tkl__hub_attend(tkl__hub *hub)
 void tkl__hub_read(tkl__hub *hub, int64_t until)
 {
     tkl_client *client = hub->client;
-    struct pollfd files[] = {{hub->conn->stream.fd, POLLIN, 0},
-                             {client->interrupt.fd, POLLIN, 0},
-                             {hub->alarm, POLLIN, 0}};
-    eventfd_t rung;
+    struct pollfd files[] = {{hub->conn->stream.fd, POLLIN, 0}, {client->interrupt.fd, POLLIN, 0}};
     if (hub->beat_at < until)
         until = hub->beat_at;
     hub->reading = true;
     pthread_mutex_unlock(&hub->mutex);
-    poll(files, 3, tkl__poll_ms(until));
+    poll(files, 2, tkl__poll_ms(until));
     pthread_mutex_lock(&hub->mutex);
     hub->reading = false;
     if (files[1].revents)
         tkl__interrupt_seen(client);
-    if (files[2].revents)
-        eventfd_read(hub->alarm, &rung);
     tkl__hub_attend(hub);
 }
 
@@ -565,8 +560,7 @@ void tkl__hub_leave(tkl__hub *hub, tkl__topic *t)
 
 static void init_hub(tkl__hub *hub, tkl_client *client, tkl__node *node)
 {
-    *hub =
-        (tkl__hub){.client = client, .node = node, .alarm = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    *hub = (tkl__hub){.client = client, .node = node};
     pthread_mutex_init(&hub->mutex, NULL);
     tkl__cond_init(&hub->changed);
 }
@@ -576,8 +570,6 @@ static void free_hub(tkl__hub *hub)
     free_topics(hub);
     tkl__conn_close(hub->conn);
     tkl__node_unref(hub->node);
-    if (hub->alarm >= 0)
-        close(hub->alarm);
     pthread_mutex_destroy(&hub->mutex);
     pthread_cond_destroy(&hub->changed);
     free(hub);
@@ -678,8 +670,7 @@ void tkl__hubs_close(tkl_client *client)
     client->hubs = NULL;
 }
 
-/* The mutexes may be held by threads that do not exist here, and the alarm is the parent's as
- * well: they are made anew. */
+/* The mutexes may be held by threads that do not exist here: they are made anew. */
 void tkl__hubs_forget(tkl_client *client)
 {
     pthread_mutex_init(&client->hubs_mutex, NULL);
@@ -688,8 +679,6 @@ void tkl__hubs_forget(tkl_client *client)
         free_topics(hub);
         if (hub->conn)
             tkl__conn_abandon(hub->conn);
-        if (hub->alarm >= 0)
-            close(hub->alarm);
         init_hub(hub, client, hub->node);
         hub->next = next;
     }

@@ -71,7 +71,6 @@ struct tkl__hub {
     int failures;     /* dials failed in a row */
     int64_t retry_at; /* no dial before this */
     bool reading;
-    int alarm;             /* an eventfd that ends the poll; -1: there is none to be had */
     tkl__waiter *sleepers; /* waiters that could take over reading */
     tkl__topic *buckets[TKL__BUCKETS];
     tkl__topic *asked, *asked_last; /* requests without an answer, in order; PING is one */

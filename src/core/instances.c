@@ -5,32 +5,33 @@
 
 #include "core/error.h"
 #include "core/name.h"
-#include "core/names.h"
 #include "core/walk.h"
 
 typedef struct search {
     tkl_client *client;
     const char *component;
-    tkl__names names;
+    tkl__names *names;
 } search;
 
 static int visit(tkl_bytes key, void *arg)
 {
     search *s = arg;
     tkl_bytes name;
-    return tkl__name_of_key(s->client, s->component, key, &name) ? tkl__names_add(&s->names, name)
+    return tkl__name_of_key(s->client, s->component, key, &name) ? tkl__names_add(s->names, name)
                                                                  : TKL_OK;
 }
 
-static int walk(search *s, const char *part, const char *type)
+int tkl__instances_find(tkl_client *client, const char *component, const char *part,
+                        const char *type, tkl__names *names)
 {
+    search s = {.client = client, .component = component, .names = names};
     tkl__buf pattern;
     tkl__buf_init(&pattern);
-    tkl__glob_escape(&pattern, s->client->target.ns);
-    tkl__buf_addf(&pattern, ":%s:{*}%s%s", s->component, *part ? ":" : "", part);
+    tkl__glob_escape(&pattern, client->target.ns);
+    tkl__buf_addf(&pattern, ":%s:{*}%s%s", component, *part ? ":" : "", part);
     int rc = pattern.failed
                  ? tkl__nomem()
-                 : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, type, visit, s);
+                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, type, visit, &s);
     tkl__buf_free(&pattern);
     return rc;
 }
@@ -38,13 +39,13 @@ static int walk(search *s, const char *part, const char *type)
 int tkl__instances(tkl_client *client, const char *component, const char *part, const char *type,
                    tkl_names **names)
 {
-    search s = {.client = client, .component = component};
+    tkl__names found = {0};
     *names = NULL;
-    int rc = walk(&s, part, type);
+    int rc = tkl__instances_find(client, component, part, type, &found);
     if (rc == TKL_OK) {
-        tkl__names_tidy(&s.names, NULL, NULL);
-        rc = tkl__names_result(&s.names, names);
+        tkl__names_tidy(&found, NULL, NULL);
+        rc = tkl__names_result(&found, names);
     }
-    tkl__names_free(&s.names);
+    tkl__names_free(&found);
     return rc;
 }

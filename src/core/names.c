@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/name.h"
-#include "core/reply.h"
-#include "core/walk.h"
 
 int tkl__names_add(tkl__names *n, tkl_bytes name)
 {
@@ -66,71 +63,9 @@ void tkl_names_free(tkl_names *names)
     free(names);
 }
 
-static tkl_reply *as_reply(const tkl__names *n)
-{
-    tkl_reply *all = tkl__reply_new_array(n->count);
-    for (size_t i = 0; all && i < n->count; i++) {
-        tkl_reply *one = tkl__reply_new_bytes(n->items[i]);
-        if (!one) {
-            tkl_reply_free(all);
-            return NULL;
-        }
-        tkl__reply_put(all, i, one);
-    }
-    return all;
-}
-
-int tkl__names_reply(const tkl__names *n, tkl_reply **reply)
-{
-    *reply = as_reply(n);
-    return *reply ? TKL_OK : tkl__nomem();
-}
-
 void tkl__names_free(tkl__names *n)
 {
     for (size_t i = 0; i < n->count; i++)
         free((char *)n->items[i].data);
     free(n->items);
-}
-
-/* ---- All of a component -------------------------------------------------- */
-
-typedef struct search {
-    tkl_client *client;
-    const char *component;
-    tkl__names found;
-} search;
-
-static int visit(tkl_bytes key, void *arg)
-{
-    search *s = arg;
-    tkl_bytes name;
-    bool is_name = tkl__name_of_key(s->client, s->component, key, &name);
-    return is_name ? tkl__names_add(&s->found, name) : TKL_OK;
-}
-
-static void write_pattern(tkl__buf *out, const search *s, const char *part)
-{
-    tkl__buf_init(out);
-    tkl__glob_escape(out, s->client->target.ns);
-    tkl__buf_addf(out, ":%s:{*}%s%s", s->component, *part ? ":" : "", part);
-}
-
-int tkl__names_of_component(tkl_client *client, const char *component, const char *part,
-                            tkl_names **names)
-{
-    search s = {.client = client, .component = component};
-    tkl__buf pattern;
-    *names = NULL;
-    write_pattern(&pattern, &s, part);
-    int rc = pattern.failed
-                 ? tkl__nomem()
-                 : tkl__walk(client, (tkl_bytes){pattern.data, pattern.len}, NULL, visit, &s);
-    tkl__buf_free(&pattern);
-    if (rc == TKL_OK) {
-        tkl__names_tidy(&s.found, NULL, NULL);
-        rc = tkl__names_result(&s.found, names);
-    }
-    tkl__names_free(&s.found);
-    return rc;
 }

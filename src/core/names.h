@@ -19,13 +19,6 @@ int tkl__names_add(tkl__names *names, tkl_bytes name);
 void tkl__names_tidy(tkl__names *names, bool (*keep)(tkl_bytes name, void *arg), void *arg);
 /* As what callers get. On success the list is empty. */
 int tkl__names_result(tkl__names *names, tkl_names **result);
-/* As an array of strings. */
-int tkl__names_reply(const tkl__names *names, tkl_reply **reply);
 void tkl__names_free(tkl__names *names);
-
-/* The names of a component of which a key exists on some server: "ns:component:{name}", and ":part"
- * behind it unless that is "". Walks over all keys without blocking the servers. */
-int tkl__names_of_component(tkl_client *client, const char *component, const char *part,
-                            tkl_names **names);
 
 #endif

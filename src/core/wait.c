@@ -213,7 +213,7 @@ static bool has_event(tkl__waiter *w, int64_t deadline, tkl__event *event)
         *event = TKL__CUT;
     else if (take_look(w))
         *event = TKL__LOOK;
-    else if (w->called_off || tkl__left(deadline) == 0)
+    else if (tkl__left(deadline) == 0)
         *event = TKL__TIME_UP;
     else
         return false;
@@ -254,16 +254,6 @@ tkl__event tkl__await(tkl__waiter *w, int64_t deadline, tkl_bytes *message)
     tkl__hub_pass_on(hub);
     pthread_mutex_unlock(&hub->mutex);
     return event;
-}
-
-void tkl__call_off(tkl__waiter *w)
-{
-    pthread_mutex_lock(&w->hub->mutex);
-    w->called_off = true;
-    tkl__waiter_wake(w);
-    if (w->hub->reading)
-        eventfd_write(w->hub->alarm, 1);
-    pthread_mutex_unlock(&w->hub->mutex);
 }
 
 /* ---- Waiting at several places ------------------------------------------- */

@@ -32,7 +32,6 @@ typedef struct tkl__waiter {
     tkl__note *first, *last;
     tkl__note *read; /* the one handed out */
     bool cut;
-    bool called_off;
     pthread_cond_t woken;
     struct tkl__waiter *next, *prev; /* of the topic */
     struct tkl__waiter *next_sleeper, *prev_sleeper;
@@ -90,9 +89,6 @@ tkl__event tkl__await_any(tkl__waiter *const *waiters, size_t count, int bell, i
 /* Whether calls about the channel go to another node by now. The heartbeat finds that out as well,
  * seconds later. */
 bool tkl__strayed(tkl__waiter *waiter);
-
-/* From another thread: ends a tkl__await() under way, or the next, with TKL__TIME_UP. */
-void tkl__call_off(tkl__waiter *waiter);
 
 /* Asks for a TKL__LOOK at that moment, for one of the waiters of this one's channel: the earliest
  * moment asked for counts. A waiter that was told to look asks for the next; when it leaves

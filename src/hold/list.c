@@ -2,16 +2,12 @@
  *
  * The names held now: those with a state and a live lease.
  */
-#include "core/error.h"
-#include "core/name.h"
-#include "core/names.h"
-#include "core/walk.h"
+#include "core/instances.h"
 #include "hold/hold.h"
 
 typedef struct search {
     tkl_client *client;
     const char *component;
-    tkl__names names;
 } search;
 
 static bool is_held(tkl_bytes name, void *arg)
@@ -28,36 +24,16 @@ static bool is_held(tkl_bytes name, void *arg)
     return held;
 }
 
-static int visit(tkl_bytes key, void *arg)
-{
-    search *s = arg;
-    tkl_bytes name;
-    return tkl__name_of_key(s->client, s->component, key, &name) ? tkl__names_add(&s->names, name)
-                                                                 : TKL_OK;
-}
-
-static int walk(search *s)
-{
-    tkl__buf pattern;
-    tkl__buf_init(&pattern);
-    tkl__glob_escape(&pattern, s->client->target.ns);
-    tkl__buf_addf(&pattern, ":%s:{*}:state", s->component);
-    int rc = pattern.failed
-                 ? tkl__nomem()
-                 : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, s);
-    tkl__buf_free(&pattern);
-    return rc;
-}
-
 int tkl__hold_names(tkl_client *client, const char *component, tkl_names **names)
 {
     search s = {.client = client, .component = component};
+    tkl__names found = {0};
     *names = NULL;
-    int rc = walk(&s);
+    int rc = tkl__instances_find(client, component, "state", "hash", &found);
     if (rc == TKL_OK) {
-        tkl__names_tidy(&s.names, is_held, &s);
-        rc = tkl__names_result(&s.names, names);
+        tkl__names_tidy(&found, is_held, &s);
+        rc = tkl__names_result(&found, names);
     }
-    tkl__names_free(&s.names);
+    tkl__names_free(&found);
     return rc;
 }

@@ -33,7 +33,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/instances.h"
 #include "core/options.h"
 #include "cron/calendar.h"
 
@@ -371,7 +371,7 @@ int tkl__online_keys(const tkl_online *online, const tkl__online_today *today,
 
 int tkl_online_names(tkl_client *client, tkl_names **names)
 {
-    return tkl__names_of_component(client, TKL__ONLINE_COMPONENT, "settings", names);
+    return tkl__instances(client, TKL__ONLINE_COMPONENT, "settings", "hash", names);
 }
 
 const char *tkl_online_over_name(tkl_online_over over)

@@ -55,9 +55,8 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "core/instances.h"
 #include "core/options.h"
-#include "core/walk.h"
 #include "post/scripts.h"
 
 /* ---- Lines --------------------------------------------------------------- */
@@ -391,45 +390,10 @@ int tkl__post_drop(const tkl__post *post)
 
 /* ---- Names --------------------------------------------------------------- */
 
-typedef struct search {
-    tkl_client *client;
-    const char *component;
-    tkl__names names;
-} search;
-
-static int visit(tkl_bytes key, void *arg)
-{
-    search *s = arg;
-    tkl_bytes name;
-    return tkl__name_of_key(s->client, s->component, key, &name) ? tkl__names_add(&s->names, name)
-                                                                 : TKL_OK;
-}
-
-/* Of each line, the key of its state, which ends with the brace. */
-static int walk(search *s)
-{
-    tkl__buf pattern;
-    tkl__buf_init(&pattern);
-    tkl__glob_escape(&pattern, s->client->target.ns);
-    tkl__buf_addf(&pattern, ":%s:{*}", s->component);
-    int rc = pattern.failed
-                 ? tkl__nomem()
-                 : tkl__walk(s->client, (tkl_bytes){pattern.data, pattern.len}, "hash", visit, s);
-    tkl__buf_free(&pattern);
-    return rc;
-}
-
+/* Of each line there is the key of its state, which ends with the brace. */
 int tkl__post_names(tkl_client *client, const char *component, tkl_names **names)
 {
-    search s = {.client = client, .component = component};
-    *names = NULL;
-    int rc = walk(&s);
-    if (rc == TKL_OK) {
-        tkl__names_tidy(&s.names, NULL, NULL);
-        rc = tkl__names_result(&s.names, names);
-    }
-    tkl__names_free(&s.names);
-    return rc;
+    return tkl__instances(client, component, "", "hash", names);
 }
 
 const char *tkl_when_full_name(tkl_when_full when_full)

@@ -41,7 +41,7 @@ double tkl__search_score(const tkl__search_schema *schema, size_t field,
 typedef struct tkl__search_entry {
     tkl_bytes term;
     uint32_t times;      /* 0 for the value of a field */
-    tkl_bytes positions; /* packed: see tkl__search_positions() */
+    tkl_bytes positions; /* packed: see tkl__search_position_next() */
 } tkl__search_entry;
 
 /* Appends an entry; `positions` (may be NULL): as many as `times`, ascending. */

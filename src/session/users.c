@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/names.h"
+#include "core/instances.h"
 #include "session/scripts.h"
 #include "session/session.h"
 
@@ -165,5 +165,5 @@ int tkl_session_drop(tkl_sessions *sessions)
 
 int tkl_session_names(tkl_client *client, tkl_names **names)
 {
-    return tkl__names_of_component(client, TKL__SESSION_COMPONENT, "ends", names);
+    return tkl__instances(client, TKL__SESSION_COMPONENT, "ends", "zset", names);
 }
