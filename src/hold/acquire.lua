@@ -11,8 +11,8 @@
 -- ARGV[7] client    id of the waiter's client
 -- ARGV[8] channel   where the waiter listens; '' to try only
 -- ARGV[9] again     'again': this token may have a place in the line already
--- returns {0, fence, lease, now, 0} when it holds; {1, 0, microseconds until a lease ends, now, 1 when
--- this waiter is the looker}
+-- returns {TKL_OK, fence, lease, now, 0} when it holds; else {TKL_BUSY, 0, microseconds until a lease
+-- ends, now, 1 when this waiter is the looker}
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local everyone, token, mode, lease, limit, who, client, channel, again = unpack(ARGV)
 -- include: basics
@@ -22,25 +22,25 @@ local fence, known_limit, writer, sharing, waiting = unpack(fields)
 local last = waiting ~= '1' and not writer and whole(fence)
 
 -- The common case of a lock: it was used before, and nobody holds it or waits for it.
-if last and mode == 'x' and sharing ~= '1' then
-  local now = clock()
+if last and mode == EXCLUSIVE and sharing ~= '1' then
+  local now = clock_us()
   local mine = fence_after(last, now)
   redis.call('HSET', STATE, 'fence', digits(mine),
              'writer', writer_text(token, now + lease, mine, now, who))
-  redis.call('PEXPIRE', STATE, digits(lease / 1000 + LINGER_MS))
-  return {0, mine, tonumber(lease), now, 0}
+  redis.call('PEXPIRE', STATE, stay_ms(lease))
+  return {TKL_OK, mine, tonumber(lease), now, 0}
 end
 
 -- The common case of a semaphore: permits are free, and nobody waits.
 local permits = LINE and last and limit ~= '' and limit == known_limit and redis.call('ZCARD', SHARERS)
 if permits and permits < tonumber(limit) then
-  local now = clock()
-  local mine, stay = fence_after(last, now), digits(lease / 1000 + LINGER_MS)
+  local now = clock_us()
+  local mine, stay = fence_after(last, now), stay_ms(lease)
   redis.call('HSET', STATE, 'fence', digits(mine), 'sharing', '1', token, card_text(mine, now, who))
   redis.call('ZADD', SHARERS, digits(now + lease), token)
   redis.call('PEXPIRE', STATE, stay, 'GT') -- others may hold for longer
   redis.call('PEXPIRE', SHARERS, stay, permits > 0 and 'GT' or 'NX')
-  return {0, mine, tonumber(lease), now, 0}
+  return {TKL_OK, mine, tonumber(lease), now, 0}
 end
 
 if not LINE then
@@ -84,7 +84,7 @@ end
 if mine then
   settle(state)
   recall(state, everyone)
-  return {0, mine.fence, tonumber(lease), state.now, 0}
+  return {TKL_OK, mine.fence, tonumber(lease), state.now, 0}
 end
 
 local till, looks = first_end(state), false
@@ -97,4 +97,4 @@ if channel ~= '' and not state.failure then
 end
 settle(state)
 recall(state, everyone)
-return state.failure or {1, 0, till - state.now, state.now, looks and 1 or 0}
+return state.failure or {TKL_BUSY, 0, till - state.now, state.now, looks and 1 or 0}

@@ -1,17 +1,12 @@
 -- What the common cases need: the server's clock, whole numbers as texts, fences.
+-- include: shared/clock
+-- include: shared/codes
+-- include: shared/exact
 
--- A code of tackle: TKL_NOTOWNER.
-local NOTOWNER = 6
+-- The modes of holders and waiters.
+local EXCLUSIVE, SHARED = 'x', 's'
 -- The keys stay this long after the last lease, in milliseconds.
 local LINGER_MS = 60000
--- Up to here whole numbers are exact.
-local EXACT = 9007199254740992
-
--- Microseconds since 1970.
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
-end
 
 -- The number in a text that is known to have digits only; nil when it would not be exact.
 local function exact(text)
@@ -26,6 +21,11 @@ end
 
 local function digits(number)
   return string.format('%d', number)
+end
+
+-- How long the keys stay for a lease, for PEXPIRE.
+local function stay_ms(lease)
+  return digits(to_ms(lease) + LINGER_MS)
 end
 
 -- The next fence: greater than the last one, and not behind the clock.

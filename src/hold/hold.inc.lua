@@ -17,10 +17,9 @@ local SLACK = 100000
 local AT_MOST = 40
 -- The looker is chosen among so many at the end of the line.
 local CANDIDATES = 4
--- The modes of holders and waiters.
-local EXCLUSIVE, SHARED = 'x', 's'
--- How far apart two waiters are: of one client, of one machine, of different machines.
-local SAME_CLIENT, SAME_HOST, APART = 0, 1, 2
+-- How far apart two waiters are: of one client, of one machine, of different machines; and less than
+-- any of them.
+local NOBODY, SAME_CLIENT, SAME_HOST, APART = -1, 0, 1, 2
 
 -- ---- Texts --------------------------------------------------------------------------------------
 
@@ -64,7 +63,7 @@ end
 local function read_state(fields)
   local fence, limit, writer, sharing, waiting, looker = unpack(fields)
   local state = {
-    now = clock(),
+    now = clock_us(),
     fence = whole(fence) or 0,
     limit = whole(limit),
     writer = writer and read_writer(writer),
@@ -79,7 +78,8 @@ local function read_state(fields)
   if fence and not whole(fence) or limit and not state.limit or writer and not state.writer then
     error({err = 'DAMAGED the state of this name was not written by tackle'})
   end
-  state.forgot = not state.waiting and not fence or state.waiting and state.waiters == 0
+  -- The server lost the state, or the line of waiters that the state knows of.
+  state.forgot = not fence and not state.waiting or state.waiting and state.waiters == 0
   return state
 end
 
@@ -99,7 +99,7 @@ local function settle(state)
   if state.sharers > 0 then
     last = tonumber(redis.call('ZRANGE', SHARERS, '-1', '-1', 'WITHSCORES')[2])
   end
-  local expires = digits(math.min(last, state.now + LONGEST) / 1000 + LINGER_MS)
+  local expires = digits(to_ms(math.min(last, state.now + LONGEST)) + LINGER_MS)
   redis.call('PEXPIREAT', STATE, expires)
   if state.sharers > 0 then
     redis.call('PEXPIREAT', SHARERS, expires)
@@ -287,11 +287,14 @@ end
 -- A lease ends at `till`, earlier than the waiters expect: tells one of them to look then, unless one
 -- has promised to look in time. The looker should not share the fate of the heir.
 local function appoint(state, till, heir)
-  local looker, promised = state.looker, SAME_CLIENT - 1
+  local looker, promised = state.looker, NOBODY
   if looker and looker.at > state.now - SLACK and looker.at <= till + SLACK then
     promised = heir and distance(looker, heir) or APART
   end
-  for _ = 1, promised < APART and state.waiters > 0 and state.patience or 0 do
+  if promised == APART or state.waiters == 0 then
+    return
+  end
+  for _ = 1, state.patience do
     local best = farthest(heir, promised)
     local heard = best and tell(state, best.channel,
                                 string.format('%s look %d', best.token, till - state.now))

@@ -8,7 +8,7 @@
 -- ARGV[4] who
 -- ARGV[5] client
 -- ARGV[6] channel
--- returns {0, fence, microseconds left, now} when it holds; {1}
+-- returns {TKL_OK, fence, microseconds left, now} when it holds; else {TKL_BUSY}
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local token, mode, lease, who, client, channel = unpack(ARGV)
 -- include: hold
@@ -23,6 +23,6 @@ if not mine then
 end
 settle(state)
 if mine then
-  return {0, mine.fence, mine.till - state.now, state.now}
+  return {TKL_OK, mine.fence, mine.till - state.now, state.now}
 end
-return state.failure or {1}
+return state.failure or {TKL_BUSY}

@@ -3,7 +3,7 @@
 -- KEYS[2...] sharers, line  not given while a cluster moves the slot, see hold/acquire
 -- ARGV[1] everyone  channel of all waiters of the name
 -- ARGV[2] token
--- returns {0}; {6} (TKL_NOTOWNER) when it is not held any more
+-- returns {TKL_OK}; {TKL_NOTOWNER} when it is not held any more
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local everyone, token = unpack(ARGV)
 -- include: basics
@@ -15,7 +15,7 @@ local _, _, writer, _, waiting = unpack(fields)
 if writer and waiting ~= '1' and string.match(writer, '^%S+') == token then
   redis.call('HDEL', STATE, 'writer')
   redis.call('PEXPIRE', STATE, LINGER_MS)
-  return {0}
+  return {TKL_OK}
 end
 
 if not LINE then
@@ -27,7 +27,7 @@ end
 local state = read_state(fields)
 if not drop(state, token) then
   recall(state, everyone)
-  return {NOTOWNER}
+  return {TKL_NOTOWNER}
 end
 if state.waiters > 0 then
   drop_ended(state)
@@ -35,4 +35,4 @@ if state.waiters > 0 then
 end
 settle(state)
 recall(state, everyone)
-return state.failure or {0}
+return state.failure or {TKL_OK}

@@ -6,7 +6,7 @@
 -- ARGV[2] token
 -- ARGV[3] lease      microseconds
 -- ARGV[4] downgrade  '1': a writer becomes a reader; '' changes nothing
--- returns {0, fence, lease, now}; {6} (TKL_NOTOWNER) when it is not held any more
+-- returns {TKL_OK, fence, lease, now}; {TKL_NOTOWNER} when it is not held any more
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local everyone, token, lease, downgrade = unpack(ARGV)
 -- include: hold
@@ -16,16 +16,16 @@ local fence, _, writer_now = unpack(fields)
 
 -- By the state alone: the lease of a writer, which only grows this way.
 local function grow()
-  local now, writer = clock(), read_writer(writer_now or '')
+  local now, writer = clock_us(), read_writer(writer_now or '')
   if not writer or writer.token ~= token or writer.till <= now then
     recall({forgot = not fence}, everyone)
-    return {NOTOWNER}
+    return {TKL_NOTOWNER}
   end
   writer.till = math.max(writer.till, now + lease)
-  redis.call('PEXPIRE', STATE, digits((writer.till - now) / 1000 + LINGER_MS))
+  redis.call('PEXPIRE', STATE, stay_ms(writer.till - now))
   redis.call('HSET', STATE, 'writer',
              writer_text(token, writer.till, writer.fence, writer.since, writer.who))
-  return {0, writer.fence, writer.till - now, now}
+  return {TKL_OK, writer.fence, writer.till - now, now}
 end
 
 if not LINE then
@@ -37,10 +37,10 @@ local state = read_state(fields)
 local mine, mode = find(state, token)
 if not mine or mine.till <= state.now then
   recall(state, everyone)
-  return {NOTOWNER}
+  return {TKL_NOTOWNER}
 end
 -- This needs no memory, and after it a full server accepts the other writes.
-redis.call('PEXPIRE', STATE, digits(lease / 1000 + LINGER_MS))
+redis.call('PEXPIRE', STATE, stay_ms(lease))
 local before = mine.till
 mine.till = state.now + lease
 if downgrade == '1' and mode == EXCLUSIVE then
@@ -55,4 +55,4 @@ if mine.till < before then
   appoint(state, mine.till)
 end
 settle(state)
-return {0, mine.fence, tonumber(lease), state.now}
+return {TKL_OK, mine.fence, tonumber(lease), state.now}

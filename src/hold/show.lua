@@ -11,43 +11,46 @@ local most = ARGV[1]
 
 local state = read_state(read_fields())
 local now = digits(state.now)
-local answer = {state.limit or 0, 0, 0, state.waiters, now, 0}
 
-local function add_holder(card, till)
-  answer[#answer + 1] = card
-  answer[#answer + 1] = till
-  answer[6] = answer[6] + 1
-end
-
-local function add_sharers(tokens, tills)
-  local cards = redis.call('HMGET', STATE, unpack(tokens))
-  for i = 1, #tokens do
-    add_holder(cards[i] or '', tills[i])
-  end
-end
-
-local writer = state.writer
-if writer and writer.till > state.now then
-  answer[3] = 1
-  add_holder(card_text(writer.fence, writer.since, writer.who),
-             digits(writer.till))
-else
+-- "fence since who" and the end of the lease of each holder.
+local function cards_of_sharers()
+  local found, tokens, tills = {}, {}, {}
   local live = redis.call('ZRANGE', SHARERS, '(' .. now, '+inf', 'BYSCORE',
                           'LIMIT', '0', most, 'WITHSCORES')
-  answer[3] = redis.call('ZCOUNT', SHARERS, '(' .. now, '+inf')
-  answer[2] = answer[3] > 0 and 1 or 0
-  local tokens, tills = {}, {}
   for i = 1, #live, 2 do
     tokens[#tokens + 1], tills[#tills + 1] = live[i], live[i + 1]
   end
-  if #tokens > 0 then
-    add_sharers(tokens, tills)
+  local cards = tokens[1] and redis.call('HMGET', STATE, unpack(tokens)) or {}
+  for i, till in ipairs(tills) do
+    found[#found + 1] = cards[i] or ''
+    found[#found + 1] = till
   end
+  return found
 end
-for _, text in ipairs(redis.call('LRANGE', LINE, '0', most - 1)) do
-  local waiter_mode, who = string.match(text, '^%x+ ([xs]) %d+ %x+ (%S+) ')
-  if who then
-    answer[#answer + 1] = waiter_mode .. ' ' .. who
+
+-- "mode who" of each waiter.
+local function waiters()
+  local found = {}
+  for _, text in ipairs(redis.call('LRANGE', LINE, '0', most - 1)) do
+    local waiter = read_place(text)
+    if waiter then
+      found[#found + 1] = waiter.mode .. ' ' .. waiter.who
+    end
+  end
+  return found
+end
+
+local writer, shares, holders, cards = state.writer, 0, 1, nil
+if writer and writer.till > state.now then
+  cards = {card_text(writer.fence, writer.since, writer.who), digits(writer.till)}
+else
+  holders, cards = redis.call('ZCOUNT', SHARERS, '(' .. now, '+inf'), cards_of_sharers()
+  shares = holders > 0 and 1 or 0
+end
+local answer = {state.limit or 0, shares, holders, state.waiters, now, #cards / 2}
+for _, list in ipairs({cards, waiters()}) do
+  for _, text in ipairs(list) do
+    answer[#answer + 1] = text
   end
 end
 return answer
