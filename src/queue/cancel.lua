@@ -4,9 +4,9 @@
 -- ARGV[2] cursor    of the search among the active; 0 to begin with
 -- ARGV[3] which     dead: only if it is a dead letter; '' for any
 -- ARGV[4] results   and the id: the channel on which the end of the job is published
--- returns {0}, {4} (TKL_NOTFOUND), or {2, the cursor to go on with}
--- include: clock
-local now = clock()
+-- returns {TKL_OK}, {TKL_NOTFOUND}, or {TKL_EMPTY, the cursor to go on with}
+-- include: shared/clock
+local now = clock_ms()
 -- include: find
 -- include: ends
 -- include: line
@@ -15,11 +15,11 @@ local id, cursor, which, results = unpack(ARGV)
 local waiting, meta = check_waiting(), read_meta()
 local record = redis.call('HGET', JOBS, id)
 if not record or which == 'dead' and not redis.call('ZSCORE', DEAD, id) then
-  return {CODE_NOTFOUND}
+  return {TKL_NOTFOUND}
 end
 local found = find(id, record, cursor)
 if found.cursor then
-  return {CODE_EMPTY, found.cursor}
+  return {TKL_EMPTY, found.cursor}
 end
 if found.key then
   redis.call('ZREM', found.key, found.member)
@@ -31,4 +31,4 @@ remove(id, record, started)
 add_totals(meta, {bytes = -#record})
 tell_end(results, id, 'gone')
 wake(waiting, open_gate(meta))
-return {0}
+return {TKL_OK}

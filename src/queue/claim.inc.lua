@@ -7,6 +7,7 @@ local BYTES_AT_ONCE = 4194304 -- of their records, and of those that it takes
 local LOOKED_AT = 300       -- jobs, where some have options: how many a claim looks at
 local AGAIN_MS = 1000       -- a schedule that was not fired is due again after this
 local GIVEN_MAX = 5000      -- leases among which a repeated claim is looked for
+local RATES_TIDIED = 5      -- funnels of groups that are empty, forgotten with each job of a group
 
 -- ---- What a token got before ----
 
@@ -16,10 +17,10 @@ local function given_to(token, lease)
   local ids = {}
   local newest = redis.call('ZRANGE', ACTIVE, text(now + lease), '(' .. text(now), 'BYSCORE', 'REV',
                             'LIMIT', 0, GIVEN_MAX)
-  for _, member in ipairs(newest) do
-    if string.sub(member, ID_LENGTH + 2) == token then
-      ids[#ids + 1] = claimed_id(member)
-      redis.call('ZADD', ACTIVE, 'XX', text(now + lease), member)
+  for _, claim in ipairs(newest) do
+    if claim_token(claim) == token then
+      ids[#ids + 1] = claimed_id(claim)
+      redis.call('ZADD', ACTIVE, 'XX', text(now + lease), claim)
     end
   end
   table.sort(ids)
@@ -81,11 +82,11 @@ end
 local function reclaim(meta, results)
   local failed, removed, bytes = 0, 0, 0
   local ended = redis.call('ZRANGE', ACTIVE, '-inf', text(now), 'BYSCORE', 'LIMIT', 0, AT_ONCE)
-  for _, member in ipairs(ended) do
+  for _, claim in ipairs(ended) do
     if bytes < BYTES_AT_ONCE then
-      local id = claimed_id(member)
+      local id = claimed_id(claim)
       local record = redis.call('HGET', JOBS, id)
-      redis.call('ZREM', ACTIVE, member)
+      redis.call('ZREM', ACTIVE, claim)
       if record then
         failed, bytes = failed + 1, bytes + #record
         removed = removed + take_back(id, record, meta, results)
@@ -107,7 +108,7 @@ local function is_within_rate(group, rate, period)
     redis.call('ZADD', DELAYED, text(math.ceil(full_at - period)), 'group:' .. group)
     return false
   end
-  local empty = redis.call('ZRANGE', RATES, '-inf', text(now), 'BYSCORE', 'LIMIT', 0, 5)
+  local empty = redis.call('ZRANGE', RATES, '-inf', text(now), 'BYSCORE', 'LIMIT', 0, RATES_TIDIED)
   if empty[1] then
     redis.call('ZREM', RATES, unpack(empty))
   end
@@ -125,7 +126,7 @@ local function enter_group(id, job, meta, history)
     return true
   end
   local started = started_of(group)
-  if started >= (meta.group_concurrency or 2 ^ 53)
+  if started >= (meta.group_concurrency or math.huge)
      or rate > 0 and period > 0 and not is_within_rate(group, rate, period) then
     redis.call('ZADD', PARKED, 0, parking_spot(group, job.priority, id))
     redis.call('ZREM', READY, id)
@@ -180,9 +181,8 @@ local function first_ready(max, gate)
 end
 
 local function have_options(records)
-  local byte = string.byte
   for i = 1, #records do
-    if records[i] and byte(records[i]) ~= NEWLINE then -- has_options(), for many
+    if records[i] and has_options(records[i]) then
       return true
     end
   end
@@ -230,9 +230,9 @@ end
 
 -- Claims jobs that were taken.
 local function lease_jobs(ids, token, lease_ms)
-  local lease_end, leases, tail = text(now + lease_ms), {}, ':' .. token
-  for i = 1, #ids do
-    leases[2 * i - 1], leases[2 * i] = lease_end, ids[i] .. tail
+  local lease_end, leases = text(now + lease_ms), {}
+  for i, id in ipairs(ids) do
+    leases[2 * i - 1], leases[2 * i] = lease_end, claim_of(id, token)
   end
   redis.call('ZADD', ACTIVE, unpack(leases))
 end

@@ -11,18 +11,19 @@
 -- ARGV[9...] done   "id:token" of each
 -- returns {now, milliseconds until the waiter should look (-1: no need), 1 if another waiter looks
 --   then, the places of the stale among those done, schedules to fire, ids, records, histories}
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: report
 -- include: claim
+local FIRST_DONE = 9 -- of the arguments
 local token, lease, max, channel, again, results, bytes, rich = unpack(ARGV)
-local waiter = token .. ' ' .. lease .. ' ' .. channel
+local waiter = waiter_of(token, lease, channel)
 
 local waiting, meta = check_waiting(), read_meta()
 allow_when_full()
 local stale, schedules, ids, records, histories = {}, {}, {}, {}, {}
-if ARGV[9] then
-  stale = report_done({unpack(ARGV, 9)}, tonumber(rich), tonumber(bytes), meta)
+if ARGV[FIRST_DONE] then
+  stale = report_done({unpack(ARGV, FIRST_DONE)}, tonumber(rich), tonumber(bytes), meta)
 end
 local stands = again ~= '' and redis.call('ZSCORE', WAITERS, waiter)
 if again ~= '' and not stands then

@@ -4,8 +4,8 @@
 -- ARGV[2] skip      schedules seen so far among the delayed
 -- ARGV[3] results   and an id: the channel on which the end of a job is published
 -- returns {removed, schedules seen, 1 when there may be more}
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: ends
 -- include: line
 local STEP, BYTES = 200, 8000000 -- at most, in one script

@@ -2,16 +2,16 @@
 -- KEYS[1...] queue   see keys.inc.lua
 -- ARGV[1...] ids     of the schedules
 -- returns {now, the beginning of each: all but the end of its record; '' for one that is gone}
--- include: clock
--- include: keys
+-- include: shared/clock
+-- include: schedules
 
-local BEGINNING = 512
-local answer = {clock()}
+local BEGINNING = 512 -- bytes: no beginning is longer
+local answer = {clock_ms()}
 for i, id in ipairs(ARGV) do
   local schedule = redis.call('HGET', SCHEDULES, id)
   answer[i + 1] = string.sub(schedule or '', 1, BEGINNING)
   if not schedule then
-    redis.call('ZREM', DELAYED, 'schedule:' .. id)
+    redis.call('ZREM', DELAYED, schedule_timer(id))
   end
 end
 return answer

@@ -7,19 +7,19 @@
 -- ARGV[5] delay     milliseconds; '' for the backoff, or the front of the queue
 -- ARGV[6] jitter    by which the backoff is multiplied
 -- ARGV[7] results   and the id: the channel on which the end of the job is published
--- returns 0, or 6 (TKL_NOTOWNER) when the claim is not valid any more
--- include: clock
-local now = clock()
+-- returns TKL_OK, or TKL_NOTOWNER when the claim is not valid any more
+-- include: shared/clock
+local now = clock_ms()
 -- include: ends
 -- include: line
 local RESULT_SENT = 65536 -- bytes: a larger result is fetched by those who wait for it
 local id, token, outcome, note, delay, jitter, results = unpack(ARGV)
 
 local waiting, meta = check_waiting(), read_meta()
-local record = redis.call('HGET', JOBS, id) or '\n'
+local record = record_of(id)
 local job, history = read(record), read_history(redis.call('HGET', HISTORY, id))
-if redis.call('ZREM', ACTIVE, id .. ':' .. token) == 0 then
-  return CODE_NOTOWNER
+if redis.call('ZREM', ACTIVE, claim_of(id, token)) == 0 then
+  return TKL_NOTOWNER
 end
 
 local function keep_result()
@@ -59,4 +59,4 @@ else
   come_back(wait)
 end
 wake(waiting, open_gate(meta))
-return 0
+return TKL_OK

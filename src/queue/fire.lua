@@ -4,25 +4,26 @@
 -- ARGV[2] beginning  of it, up to the record, as it was when the next time was found
 -- ARGV[3] next       time
 -- ARGV[4] pushes     1, or '' when the time that has come is to be skipped
--- returns 0; 4 (TKL_NOTFOUND) when another consumer saw to it; 5 (TKL_FULL): it stays due
--- include: clock
-local now = clock()
+-- returns TKL_OK; TKL_NOTFOUND when another consumer saw to it; TKL_FULL: it stays due
+-- include: shared/clock
+local now = clock_ms()
 -- include: push
 -- include: line
+-- include: schedules
 local id, beginning, next_time, pushes = unpack(ARGV)
 
 local schedule = redis.call('HGET', SCHEDULES, id) or ''
 if string.sub(schedule, 1, #beginning) ~= beginning then
-  return CODE_NOTFOUND
+  return TKL_NOTFOUND
 end
 local waiting, meta = check_waiting(), read_meta()
 local stock = open_stock(meta)
 local record = string.sub(schedule, #beginning + 1)
-local last, rest = string.match(beginning, '^%d+ (%d+) (.*)$')
+local last, rest = read_schedule(beginning)
 local job = read(record)
 local is_wanted = pushes ~= '' and not (job.unique > 0 and holder_of(job.unique_key))
 if is_wanted and not has_room(stock, meta, record) then
-  return CODE_FULL
+  return TKL_FULL
 end
 if is_wanted then
   local job_id = add_to_stock(stock, record)
@@ -32,9 +33,9 @@ if is_wanted then
   close_stock(stock, meta)
 end
 redis.call('HSET', SCHEDULES, id,
-           next_time .. ' ' .. (pushes ~= '' and text(now) or last) .. ' ' .. rest .. record)
-redis.call('ZADD', DELAYED, next_time, 'schedule:' .. id)
+           schedule_text(next_time, pushes ~= '' and text(now) or last, rest .. record))
+redis.call('ZADD', DELAYED, next_time, schedule_timer(id))
 let_unique_expire()
 prune_unique()
 wake(waiting, open_gate(meta))
-return 0
+return TKL_OK

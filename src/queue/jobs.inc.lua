@@ -1,9 +1,9 @@
 -- Jobs: their records, what happened to them, and their places in the queue.
--- include: clock
 -- include: keys
 
-local ID_LENGTH = 13
-local NEWLINE = 10
+local ID_LENGTH, ID_FORMAT = 13, '%013x'
+local IDS_PER_MS = 1024
+local NO_OPTIONS = '\n' -- how a record begins that has none
 local OPTIONS_MAX = 512 -- bytes of the line with the options of a job
 local LARGE = 65536 -- bytes: a larger record is not sent along with a message
 local RETRIES, BACKOFF, BACKOFF_MAX = 10, 1000, 3600000
@@ -20,7 +20,12 @@ local PUSHED = 2 ^ 41       -- as pushed; first in, first out by id
 
 -- Whether a job has options: its record begins with a line that is not empty.
 local function has_options(record)
-  return string.byte(record) ~= NEWLINE
+  return string.sub(record, 1, 1) ~= NO_OPTIONS
+end
+
+-- The record of a job; one that is gone counts as empty.
+local function record_of(id)
+  return redis.call('HGET', JOBS, id) or NO_OPTIONS
 end
 
 -- The options of a job by name, defaults filled in, and its unique key and group; '' for none.
@@ -61,14 +66,31 @@ end
 
 -- ---- Ids and places ----
 
--- When a job was pushed: ids are hex numbers of 1024 a millisecond.
-local function pushed_at(id)
-  return math.floor((tonumber(id, 16) or 0) / 1024)
+-- Ids are numbers, the first that may be given at a time being that of its milliseconds.
+local function first_number_at(time)
+  return time * IDS_PER_MS
 end
 
--- The id of a member of ACTIVE, which is "id:token".
-local function claimed_id(member)
-  return string.sub(member, 1, ID_LENGTH)
+local function id_of_number(number)
+  return string.format(ID_FORMAT, number)
+end
+
+-- When a job was pushed.
+local function pushed_at(id)
+  return math.floor((tonumber(id, 16) or 0) / IDS_PER_MS)
+end
+
+-- A claimed job in ACTIVE: "id:token".
+local function claim_of(id, token)
+  return id .. ':' .. token
+end
+
+local function claimed_id(claim)
+  return string.match(claim, '^[^:]*')
+end
+
+local function claim_token(claim)
+  return string.match(claim, ':(.*)$')
 end
 
 -- The place of a job in READY. `due`: when it was due, in the region DUE.

@@ -1,12 +1,11 @@
 -- The keys of a queue, in the order in which every script gets them. The essay in queue.c says what
 -- is in them.
+-- include: shared/codes
+-- include: shared/exact
 
 local META, JOBS, READY, DELAYED, ACTIVE, WAITERS, LINE, HISTORY, PROGRESS, DEAD,
       UNIQUE, UNIQUE_ENDS, GROUPS, PARKED, RATES, FLOW, FLOW_PLACES, PARENTS, SCHEDULES,
       REQUESTS_EVEN, REQUESTS_ODD, RESULT = unpack(KEYS)
-
--- Codes of tackle: TKL_EMPTY, TKL_NOTFOUND, TKL_FULL, TKL_NOTOWNER, TKL_DEAD.
-local CODE_EMPTY, CODE_NOTFOUND, CODE_FULL, CODE_NOTOWNER, CODE_DEAD = 2, 4, 5, 6, 8
 
 local function check_hashes(...)
   for _, key in ipairs({...}) do
@@ -34,13 +33,18 @@ local function check_keys()
   end
 end
 
+-- A whole number as text, without an exponent.
+local function text(number)
+  return string.format('%.0f', number)
+end
+
 -- Fields of a hash as numbers, by name; nil for those that are not there. A field that is no number
 -- ends the script.
 local function numbers(key, ...)
   local names, values, found = {...}, redis.call('HMGET', key, ...), {}
   for i, name in ipairs(names) do
     local number = values[i] and tonumber(values[i])
-    if values[i] and not (number and math.abs(number) <= 2 ^ 53) then
+    if values[i] and not (number and math.abs(number) <= EXACT) then
       error({err = 'DAMAGED the field ' .. name .. ' of ' .. key .. ' is not a number'})
     end
     found[name] = number or nil
@@ -67,7 +71,7 @@ local function add_totals(meta, changes)
   for name, change in pairs(changes) do
     meta[name] = math.max((meta[name] or 0) + change, 0)
     fields[#fields + 1] = name
-    fields[#fields + 1] = string.format('%.0f', meta[name])
+    fields[#fields + 1] = text(meta[name])
   end
   redis.call('HSET', META, unpack(fields))
 end

@@ -4,15 +4,15 @@
 -- ARGV[2] lease     milliseconds
 -- ARGV[3] channel   where it listens
 -- returns {now, ids, records, histories}
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: claim
 local token, lease, channel = unpack(ARGV)
 
 local waiting, meta = check_waiting(), read_meta()
 allow_when_full()
 local ids, records, histories = {}, {}, {}
-if not leave_line(waiting, token .. ' ' .. lease .. ' ' .. channel) then
+if not leave_line(waiting, waiter_of(token, lease, channel)) then
   ids = given_to(token, lease)
   records, histories = fetch(ids)
 end

@@ -1,8 +1,8 @@
 -- queue/levels: how many jobs of each priority are ready.
 -- KEYS[1...] queue  see keys.inc.lua
 -- returns priority and number of each of 2001 priorities, and those that are due one by one
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: soon
 
 local answer, from = {}, text(-PRIORITY_MAX * LEVEL)

@@ -5,11 +5,12 @@
 -- ARGV[2...] limits name and value of each that is set, at the beginning; 0: none
 -- returns {the last parked job that came back, '' when that was all;
 --   1 when there may be more dead letters to remove}
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: ends
 -- include: line
 local STEP = 200 -- parked jobs, and dead letters, at most
+local FIRST_LIMIT = 2 -- of the arguments
 local from = ARGV[1]
 
 local waiting, meta = check_waiting(), read_meta()
@@ -34,8 +35,9 @@ local function set(name, value)
   end
 end
 
-for i = 2, #ARGV, 2 do
-  set(ARGV[i], ARGV[i + 1])
+for i = FIRST_LIMIT, #ARGV, 2 do
+  local name, value = ARGV[i], ARGV[i + 1]
+  set(name, value)
 end
 if regroup then
   spots = redis.call('ZRANGE', PARKED, from == '' and '-' or '(' .. from, '+', 'BYLEX',

@@ -1,4 +1,5 @@
 -- The line of waiters: see "Waiting" and "Looking" in queue.c.
+-- include: shared/clock
 -- include: jobs
 
 local CLAIMS = 1000           -- at most, in one script
@@ -11,6 +12,10 @@ local LOOK_MS = 10000         -- a waiter looks at least this often while someth
                               -- leased: the server's clock may jump
 
 -- A waiter is "token lease channel".
+local function waiter_of(token, lease, channel)
+  return token .. ' ' .. lease .. ' ' .. channel
+end
+
 local function read_waiter(waiter)
   return string.match(waiter, '^(%S+) (%d+) (.*)$')
 end
@@ -92,7 +97,7 @@ local function offer(id, lease_end, gate)
   if gate.large and redis.call('HSTRLEN', JOBS, id) > LARGE then
     return 'come'
   end
-  local record = redis.call('HGET', JOBS, id) or '\n'
+  local record = record_of(id)
   if has_options(record) then
     local job = read(record)
     if job.group > 0 or job.until_started then
@@ -118,7 +123,7 @@ local function serve_first(waiting, gate)
   local lease_end = text(now + lease)
   local word, job = offer(id, lease_end, gate)
   if job then
-    redis.call('ZADD', ACTIVE, lease_end, id .. ':' .. token)
+    redis.call('ZADD', ACTIVE, lease_end, claim_of(id, token))
     redis.call('ZREM', READY, id)
   end
   -- Told last: on a server that refuses writes nobody must hear of what was not written down.
@@ -126,7 +131,7 @@ local function serve_first(waiting, gate)
   if job and heard and heard > 0 then
     take_room(gate, 1)
   elseif job then
-    redis.call('ZREM', ACTIVE, id .. ':' .. token)
+    redis.call('ZREM', ACTIVE, claim_of(id, token))
     redis.call('ZADD', READY, score, id)
   end
   if not heard then -- it stays the first, and finds the job when it looks
@@ -250,8 +255,8 @@ end
 -- A place in line for a waiter that found nothing. Returns in how many milliseconds it should look
 -- (-1: no need), and whether another waiter looks then.
 local function stand(waiting, waiter, gate)
-  local time, line = redis.call('TIME'), waiting.line
-  local arrived = enter_line(waiting, waiter, time[1] .. string.format('%06d', time[2]))
+  local line = waiting.line
+  local arrived = enter_line(waiting, waiter, text(clock_us()))
   local alone = waiting.count == 1
   redis.call('PEXPIRE', WAITERS, LINE_MS)
   if arrived and alone then

@@ -4,8 +4,8 @@
 -- ARGV[2] skip
 -- ARGV[3] max
 -- returns id, score, record, history and progress of each; fewer when they are large
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: soon
 local BYTES, STEP, STEPS = 16000000, 200, 100
 local state, skip, max = unpack(ARGV)

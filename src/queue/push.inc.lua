@@ -38,7 +38,7 @@ end
 
 -- What is in the queue, as META says; new jobs are added to it, with numbers from stock.first on.
 local function open_stock(meta)
-  local first = math.max((meta.last or 0) + 1, now * 1024)
+  local first = math.max((meta.last or 0) + 1, first_number_at(now))
   local stock = {first = first, number = first, bytes = meta.bytes or 0, count = 0, large = false}
   if meta.max_jobs then
     stock.count = redis.call('HLEN', JOBS) - redis.call('ZCARD', DEAD)
@@ -54,7 +54,7 @@ end
 
 -- Adds a record, and returns its id.
 local function add_to_stock(stock, record)
-  local id = string.format('%013x', stock.number)
+  local id = id_of_number(stock.number)
   stock.number, stock.bytes = stock.number + 1, stock.bytes + #record
   if #record > LARGE then
     stock.large = true

@@ -6,12 +6,13 @@
 --   and "after=1,2" (the places in this call of the jobs that it waits for); and its record
 -- returns what became of the jobs, in words with spaces in between: "id*n" for n new jobs, whose ids
 --   are one behind the other; "=id" of the job that has the unique key; or "-" when there is no room
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: push
 -- include: line
 local NONE = {}
 local PLAIN = {priority = 0, unique = 0} -- a job without options
+local FIRST_JOB = 3 -- of the arguments
 local lane, number = ARGV[1], ARGV[2]
 
 local before = answer_before(lane, number)
@@ -33,6 +34,12 @@ local held = false                      -- whether one of the jobs got a unique 
 local function append(list, first, second)
   local count = list.count or 0
   list[count + 1], list[count + 2], list.count = first, second, count + 2
+end
+
+local function store(command, key, arguments)
+  if arguments[1] then
+    redis.call(command, key, unpack(arguments))
+  end
 end
 
 -- The jobs that wait for a child: those of earlier pushes as text, and those of this one.
@@ -132,9 +139,10 @@ local function add_to_answer(id, word)
   run = run + 1
 end
 
-for i = 3, #ARGV, 2 do
-  local id, word = push(ARGV[i], ARGV[i + 1])
-  ids[(i - 1) / 2] = id
+for i = FIRST_JOB, #ARGV, 2 do
+  local when, record = ARGV[i], ARGV[i + 1]
+  local id, word = push(when, record)
+  ids[(i - FIRST_JOB) / 2 + 1] = id
   add_to_answer(id, word)
 end
 end_run()
@@ -143,22 +151,12 @@ for child, those in pairs(parents) do
     append(told, child, those.earlier .. table.concat(those))
   end
 end
-if told[1] then
-  redis.call('HSET', PARENTS, unpack(told))
-end
-if waits[1] then
-  redis.call('ZADD', FLOW, unpack(waits))
-  redis.call('HSET', FLOW_PLACES, unpack(places))
-end
-if ready[1] then
-  redis.call('ZADD', READY, unpack(ready))
-end
-if delayed[1] then
-  redis.call('ZADD', DELAYED, unpack(delayed))
-end
-if jobs[1] then
-  redis.call('HSET', JOBS, unpack(jobs))
-end
+store('HSET', PARENTS, told)
+store('ZADD', FLOW, waits)
+store('HSET', FLOW_PLACES, places)
+store('ZADD', READY, ready)
+store('ZADD', DELAYED, delayed)
+store('HSET', JOBS, jobs)
 close_stock(stock, meta)
 local answer = table.concat(words, ' ')
 remember_answer(lane, number, answer)

@@ -4,11 +4,12 @@
 -- ARGV[2] progress   of the first; '' leaves it as it is
 -- ARGV[3...] claims  "id:token" of each
 -- returns the places, from 0, of those that are not valid any more
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: jobs
+local FIRST_CLAIM = 3 -- of the arguments
 local lease, progress = unpack(ARGV)
-local claims = {unpack(ARGV, 3)}
+local claims = {unpack(ARGV, FIRST_CLAIM)}
 
 check_hashes(PROGRESS)
 local leases, gone, lease_end = {}, {}, text(now + lease)

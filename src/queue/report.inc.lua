@@ -38,14 +38,13 @@ end
 -- claims those are the first.
 local function finished_ids(claims, stale, rich)
   local ids, count, rich_left, next_stale = {}, 0, rich, 1
-  local sub = string.sub
   for i = 1, #claims do
     if stale[next_stale] == i then
       next_stale = next_stale + 1
       rich_left = i <= rich and rich_left - 1 or rich_left
     else
       count = count + 1
-      ids[count] = sub(claims[i], 1, ID_LENGTH) -- claimed_id(), for many
+      ids[count] = claimed_id(claims[i])
     end
   end
   return ids, rich_left
@@ -77,7 +76,7 @@ local function report_done(claims, rich, bytes, meta)
     bytes = bytes_of(ids)
   end
   for i = 1, rich_ids do
-    remove(ids[i], redis.call('HGET', JOBS, ids[i]) or '\n', true)
+    remove(ids[i], record_of(ids[i]), true)
   end
   if ids[1] then
     remove_records(ids)

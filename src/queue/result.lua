@@ -1,22 +1,22 @@
 -- queue/result: what became of a job.
 -- KEYS[1...] queue  see keys.inc.lua; the last is the result of this job
 -- ARGV[1] id
--- returns {0, result}, {2} when it has not ended (TKL_EMPTY), {4} when nobody knows (TKL_NOTFOUND),
---   or {8, why} when it is dead (TKL_DEAD)
--- include: clock
-local now = clock()
+-- returns {TKL_OK, result}, {TKL_EMPTY} when it has not ended, {TKL_NOTFOUND} when nobody knows, or
+--   {TKL_DEAD, why}
+-- include: shared/clock
+local now = clock_ms()
 -- include: jobs
 local id = ARGV[1]
 
 local result = redis.call('GET', RESULT)
 if result then
-  return {0, result}
+  return {TKL_OK, result}
 end
 local record = redis.call('HGET', JOBS, id)
 if not record or not read(record).result then
-  return {CODE_NOTFOUND}
+  return {TKL_NOTFOUND}
 end
 if not redis.call('ZSCORE', DEAD, id) then
-  return {CODE_EMPTY}
+  return {TKL_EMPTY}
 end
-return {CODE_DEAD, read_history(redis.call('HGET', HISTORY, id)).problem}
+return {TKL_DEAD, read_history(redis.call('HGET', HISTORY, id)).problem}

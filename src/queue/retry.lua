@@ -3,8 +3,8 @@
 -- ARGV[1] id        '' for all
 -- ARGV[2] before    only those that died until this time; '' for now
 -- returns {retried, before}
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: unique
 -- include: line
 local STEP = 100
@@ -20,7 +20,7 @@ elseif redis.call('ZSCORE', DEAD, one) then
 end
 allow_when_full()
 for _, id in ipairs(ids) do
-  local job = read(redis.call('HGET', JOBS, id) or '\n')
+  local job = read(record_of(id))
   redis.call('ZREM', DEAD, id)
   make_ready(id, job.priority)
   if job.unique > 0 and not job.unique_ms and not holder_of(job.unique_key) then

@@ -3,12 +3,12 @@
 -- ARGV[1] id
 -- ARGV[2] but       not in the partition that has these schedules; '' to forget it everywhere
 -- returns how many there were: 1 or 0
--- include: keys
+-- include: schedules
 local id, but = unpack(ARGV)
 
 if SCHEDULES == but then
   return 0
 end
 check_hashes(SCHEDULES)
-redis.call('ZREM', DELAYED, 'schedule:' .. id)
+redis.call('ZREM', DELAYED, schedule_timer(id))
 return redis.call('HDEL', SCHEDULES, id)

@@ -4,18 +4,19 @@
 -- ARGV[2] next        its first time
 -- ARGV[3] definition  see schedule.h
 -- returns 1, or 0 when nothing had to be changed
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: line
+-- include: schedules
 local id, next_time, definition = unpack(ARGV)
 
-local last, old = string.match(redis.call('HGET', SCHEDULES, id) or '', '^%d+ (%d+) (.*)$')
+local last, old = read_schedule(redis.call('HGET', SCHEDULES, id) or '')
 if old == definition then
   return 0
 end
 local waiting, meta = check_waiting(), read_meta()
 check_zsets(DELAYED)
-redis.call('HSET', SCHEDULES, id, next_time .. ' ' .. (last or '0') .. ' ' .. definition)
-redis.call('ZADD', DELAYED, next_time, 'schedule:' .. id)
+redis.call('HSET', SCHEDULES, id, schedule_text(next_time, last or '0', definition))
+redis.call('ZADD', DELAYED, next_time, schedule_timer(id))
 wake(waiting, open_gate(meta))
 return 1

@@ -4,8 +4,8 @@
 -- ARGV[2] cursor    of the search among the active; 0 to begin with
 -- returns {state, score, record, history, progress}, {} when there is no such job, or {cursor to go on
 --   with}
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: find
 local id, cursor = unpack(ARGV)
 

@@ -2,8 +2,8 @@
 -- KEYS[1...] queue  see keys.inc.lua
 -- returns {jobs, ready, active, dead, parked, held by a flow, waiting, schedules, oldest in
 --   milliseconds, paused, pushed, done, failed, bytes}
--- include: clock
-local now = clock()
+-- include: shared/clock
+local now = clock_ms()
 -- include: soon
 local REGIONS = 3 * (2 * PRIORITY_MAX + 1) -- of READY, at most
 local LOOKED_AT = 20                       -- jobs of a region that are not as pushed
