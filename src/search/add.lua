@@ -28,13 +28,14 @@ local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN,
   LADDER = unpack(KEYS)
 -- include: documents
 -- include: climb
-local FIRST_FIELD = 13
+local FIRST_FIELD = 13 -- of the keys
+local FIRST_DOCUMENT = 7 -- of the arguments
+local DOCUMENT = 4 -- arguments of a document before those of its fields
 local LADDER_CHECK = 16 -- versions between two looks at the ladders
 
 local token, skip, finish = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local ndocs, nfields, nshown = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local head = redis.call('HMGET', META, 'token', 'docs')
-if head[1] ~= token then
+if redis.call('HGET', META, 'token') ~= token then
   return 'stale'
 end
 check_types()
@@ -43,10 +44,16 @@ local first_term = first_step + 2 * LADDER_STEPS * nfields
 local steps, thresholds = read_ladder(first_step, nfields)
 local terms = read_terms(first_term, skip)
 
+-- Where the arguments of a document begin; those of the one behind the last are where all end.
+local function place_of_document(index)
+  return FIRST_DOCUMENT + (index - 1) * (DOCUMENT + 2 * nfields)
+end
+
+-- {id, record, terms, text, fields}, fields being where score and member of each field begin.
 local function document_at(index)
-  local at = 7 + (index - 1) * (4 + 2 * nfields)
-  return {id = ARGV[at], record = ARGV[at + 1], terms = ARGV[at + 2], text = ARGV[at + 3],
-          fields = at + 4}
+  local at = place_of_document(index)
+  local id, record, own_terms, text = unpack(ARGV, at, at + DOCUMENT - 1)
+  return {id = id, record = record, terms = own_terms, text = text, fields = at + DOCUMENT}
 end
 
 -- Everything of all documents but their terms: while they are dead.
@@ -80,18 +87,20 @@ end
 for i = 1, ndocs do
   check_number_of(document_at(i).id)
 end
-local stamp = stamp_now()
+local stamp = clock_us()
 local numbers = take_numbers(ndocs)
 store(numbers, stamp)
 for i = 1, ndocs do
   store_fields(numbers[i], document_at(i))
 end
-local shown_at = 7 + ndocs * (4 + 2 * nfields)
-for i = shown_at, shown_at + 2 * nshown - 1, 2 do
-  redis.call('HSET', SHOWN, ARGV[i], ARGV[i + 1])
+local first_shown = place_of_document(ndocs + 1)
+local first_list = first_shown + 2 * nshown
+for i = first_shown, first_list - 1, 2 do
+  local term, value = ARGV[i], ARGV[i + 1]
+  redis.call('HSET', SHOWN, term, value)
 end
 local next = tonumber(redis.call('HGET', META, 'next'))
-each_term(terms, shown_at + 2 * nshown, numbers, function(term, list)
+each_term(terms, first_list, numbers, function(term, list)
   post(term, list, next)
 end)
 if not finish then
@@ -107,7 +116,9 @@ local dead = come_alive(numbers, ids, records, stamp)
 redis.call('ZREM', DEAD, unpack(numbers))
 local version = redis.call('HINCRBY', META, 'version', 1)
 local worn = {}
-for i = 0, version % LADDER_CHECK == 0 and nfields - 1 or -1 do
-  add_worn(worn, KEYS[FIRST_FIELD + i], i, thresholds)
+if version % LADDER_CHECK == 0 then
+  for i = 0, nfields - 1 do
+    add_worn(worn, KEYS[FIRST_FIELD + i], i, thresholds)
+  end
 end
 return {ndocs - #dead, dead, worn, count_left(stamp)}

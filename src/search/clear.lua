@@ -25,12 +25,14 @@ local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN,
   LADDER = unpack(KEYS)
 -- include: documents
 -- include: climb
-local FIRST_FIELD = 13
+local FIRST_FIELD = 13 -- of the keys
+local FIRST_DOCUMENT = 6 -- of the arguments
+local DOCUMENT = 2 -- arguments of a document before those of its fields: number, stamp
 
 local token, skip, finish = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local ndocs, nfields = tonumber(ARGV[4]), tonumber(ARGV[5])
-local head = redis.call('HMGET', META, 'token', 'next')
-if head[1] ~= token then
+local stored, next_number = unpack(redis.call('HMGET', META, 'token', 'next'))
+if stored ~= token then
   return 'stale'
 end
 check_types()
@@ -39,17 +41,21 @@ local first_term = first_step + 2 * LADDER_STEPS * nfields
 local steps = read_ladder(first_step, nfields)
 local terms = read_terms(first_term, skip)
 
-local width = 2 + nfields
+-- Where the arguments of a document begin; those of the one behind the last are where all end.
+local function place_of_document(index)
+  return FIRST_DOCUMENT + (index - 1) * (DOCUMENT + nfields)
+end
+
 local numbers, still = {}, 0
 for i = 1, ndocs do
-  local at = 6 + (i - 1) * width
-  local died = redis.call('ZSCORE', DEAD, ARGV[at])
-  numbers[i] = died and text_of(died) == ARGV[at + 1] and ARGV[at]
+  local number, stamp = unpack(ARGV, place_of_document(i), place_of_document(i) + 1)
+  local died = redis.call('ZSCORE', DEAD, number)
+  numbers[i] = died and text_of(died) == stamp and number
   still = still + (numbers[i] and 1 or 0)
 end
 redis.call('SREM', FREE, '') -- a first write that is allowed when the server is out of memory
-each_term(terms, 6 + ndocs * width, numbers, function(term, list)
-  unpost(term, list, tonumber(head[2]))
+each_term(terms, place_of_document(ndocs + 1), numbers, function(term, list)
+  unpost(term, list, tonumber(next_number))
 end)
 
 local function free_number(number, members_at)
@@ -70,7 +76,7 @@ end
 
 for i = 1, ndocs do
   if finish and numbers[i] then
-    free_number(numbers[i], 6 + (i - 1) * width + 2)
+    free_number(numbers[i], place_of_document(i) + DOCUMENT)
   end
 end
 return still

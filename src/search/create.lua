@@ -4,14 +4,14 @@
 -- ARGV[2...] settings  name, value, name, value ...
 -- returns the token and then the values as they are stored; '' as token while it is being dropped
 
-local meta = KEYS[1]
+local META = KEYS[1]
 local names = {'token'}
 for i = 2, #ARGV, 2 do
   names[#names + 1] = ARGV[i]
 end
-local stored = redis.call('HMGET', meta, unpack(names))
+local stored = redis.call('HMGET', META, unpack(names))
 if stored[1] then
   return stored
 end
-redis.call('HSET', meta, 'token', unpack(ARGV))
-return redis.call('HMGET', meta, unpack(names))
+redis.call('HSET', META, 'token', unpack(ARGV))
+return redis.call('HMGET', META, unpack(names))

@@ -1,15 +1,11 @@
 -- Documents: numbers that begin, live and die. A number in :dead is none of any result; whoever has
 -- its stamp may go on with it.
+-- include: shared/clock
 -- include: postings
 
 local LEFT_BEHIND_US = 60 * 1000000 -- a number that is dead for so long was left by a dead writer
 -- Bytes of old versions that one reply takes along; the client asks for the others.
 local REPLY_BYTES = 256 * 1024
-
-local function stamp_now()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
-end
 
 -- Before the first write: an error now when one of the keys is of another type.
 local function check_types()

@@ -5,11 +5,11 @@
 -- ARGV[1] skip     bytes of a term's key before the term
 -- returns {terms that were removed, the next terms}
 
-local meta, terms = KEYS[1], KEYS[2]
+local META, TERMS = KEYS[1], KEYS[2]
 local skip = ARGV[1]
 local STEP, FIRST_TERM = 1000, 3
-redis.call('ZREM', terms, '') -- a first write that is allowed when the server is out of memory
-redis.call('HSET', meta, 'token', '')
+redis.call('ZREM', TERMS, '') -- a first write that is allowed when the server is out of memory
+redis.call('HSET', META, 'token', '')
 local names = {}
 for i = FIRST_TERM, #KEYS do
   local key = KEYS[i]
@@ -17,6 +17,6 @@ for i = FIRST_TERM, #KEYS do
   names[#names + 1] = string.sub(key, skip + 1)
 end
 if #names > 0 then
-  redis.call('ZREM', terms, unpack(names))
+  redis.call('ZREM', TERMS, unpack(names))
 end
-return {#names, redis.call('ZRANGE', terms, 0, STEP - 1)}
+return {#names, redis.call('ZRANGE', TERMS, 0, STEP - 1)}

@@ -24,18 +24,20 @@ local FIRST_RANGE, FIRST_BOUND = 6, 9
 
 local token, skip, steps, ncount = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local ntemps, nranges, nunions = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local head = redis.call('HMGET', META, 'token', 'version', 'docs', 'next')
-if head[1] ~= token then
+local made_for = ARGV[5]
+local stored, version, docs, next_number =
+  unpack(redis.call('HMGET', META, 'token', 'version', 'docs', 'next'))
+if stored ~= token then
   return 'stale'
 end
-local version, next_number = head[2] or '0', tonumber(head[4] or 0)
-local made = ARGV[5] == version or ARGV[5] == '*'
+version, docs, next_number = version or '0', tonumber(docs or 0), tonumber(next_number or 0)
+local made = made_for == version or made_for == '*'
 local ranges = read_ranges(FIRST_RANGE, FIRST_BOUND, nranges, made)
-local FIRST_UNION = FIRST_RANGE + 2 * nranges
+local FIRST_UNION = FIRST_RANGE + RANGE_KEYS * nranges
 local unions = keys_from(FIRST_UNION, made and nunions or 0)
 local temps = keys_from(FIRST_UNION + nunions, ntemps)
 local terms = term_operands(FIRST_UNION + nunions + ntemps, skip, next_number)
-local all = all_operand(tonumber(head[3] or 0), next_number)
+local all = all_operand(docs, next_number)
 local some_dead = redis.call('ZCARD', DEAD) > 0
 local leaves = {t = terms, r = ranges, a = {all}, n = {nothing()}}
 

@@ -37,34 +37,37 @@ local META, DOCS, FORWARD, LIVE, DEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local TERMS, COMMON, FIELD, LADDER = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 -- include: plan
 -- include: walk
-local FIRST_STEP, FIRST_BOUND = 10, 17
+local FIRST_STEP, FIRST_BOUND = 10, 17 -- of the keys, of the arguments
+local PREFIX_ARGUMENTS = 3
 -- Bytes of terms that a reply takes, and one part more; documents of a part.
 local FORWARD_BYTES, FORWARDS_AT_ONCE = 512 * 1024, 50
 
 local token, skip, steps, order = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local is_text, first, most = ARGV[5] == '1', tonumber(ARGV[6]), tonumber(ARGV[7])
 local place, found, with_forwards = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10] == '1'
+local ladder, made_for = ARGV[11], ARGV[12]
 local ntemps, nranges = tonumber(ARGV[13]), tonumber(ARGV[14])
 local nunions, nprefixes = tonumber(ARGV[15]), tonumber(ARGV[16])
-local head = redis.call('HMGET', META, 'token', 'version', 'docs', 'words', 'next')
-if head[1] ~= token then
+local stored, version, docs, words, next_number =
+  unpack(redis.call('HMGET', META, 'token', 'version', 'docs', 'words', 'next'))
+if stored ~= token then
   return 'stale'
 end
-local version = head[2] or '0'
-local docs, words = tonumber(head[3] or 0), tonumber(head[4] or 0)
-local next_number = tonumber(head[5] or 0)
+version, next_number = version or '0', tonumber(next_number or 0)
+docs, words = tonumber(docs or 0), tonumber(words or 0)
 
-local first_prefix = FIRST_BOUND + 4 * nranges
-for i = first_prefix, first_prefix + 3 * nprefixes - 1, 3 do
-  if redis.call('ZLEXCOUNT', TERMS, ARGV[i], ARGV[i + 1]) ~= tonumber(ARGV[i + 2]) then
+local first_prefix = FIRST_BOUND + RANGE_ARGUMENTS * nranges
+for i = first_prefix, first_prefix + PREFIX_ARGUMENTS * nprefixes - 1, PREFIX_ARGUMENTS do
+  local low, high, count = unpack(ARGV, i, i + PREFIX_ARGUMENTS - 1)
+  if redis.call('ZLEXCOUNT', TERMS, low, high) ~= tonumber(count) then
     return 'words'
   end
 end
 
-local made = ARGV[12] == version or ARGV[12] == '*'
-local FIRST_RANGE = FIRST_STEP + (ARGV[11] ~= '' and LADDER_STEPS or 0)
+local made = made_for == version or made_for == '*'
+local FIRST_RANGE = FIRST_STEP + (ladder ~= '' and LADDER_STEPS or 0)
 local ranges = read_ranges(FIRST_RANGE, FIRST_BOUND, nranges, made)
-local FIRST_UNION = FIRST_RANGE + 2 * nranges
+local FIRST_UNION = FIRST_RANGE + RANGE_KEYS * nranges
 local unions = keys_from(FIRST_UNION, made and nunions or 0)
 local temps = keys_from(FIRST_UNION + nunions, ntemps)
 local terms = term_operands(FIRST_UNION + nunions + ntemps, skip, next_number)
@@ -81,8 +84,8 @@ local by_field = order == 'up' or order == 'down'
 local function in_order(result)
   local wanted = first + most
   local side = order == 'down' and 'top' or 'low'
-  local near = place == 0 and ARGV[11] ~= ''
-    and nearest(result, ARGV[11], side, wanted, FIRST_STEP, temps[#temps])
+  local near = place == 0 and ladder ~= ''
+    and nearest(result, ladder, side, wanted, FIRST_STEP, temps[#temps])
   if near then
     return 'list', near
   elseif walk_is_cheaper(result, redis.call('ZCARD', FIELD), wanted) then
@@ -103,7 +106,7 @@ end
 local function from_byte(list, byte)
   local rest = {}
   for i = 1, #list do
-    if list[i] + 0 >= 8 * byte then
+    if list[i] + 0 >= byte * BYTE_BITS then
       rest[#rest + 1] = list[i]
     end
   end
@@ -123,7 +126,7 @@ local function choose(result)
   return 'scan', read_bits(result.key, result.size, first, most)
 end
 
-local answer, why = with_temps(temps, function()
+local matches, why = with_temps(temps, function()
   local result, missing = carry_out(steps, leaves, temps, some_dead and all, unions, next_number)
   if not result then
     return nil, missing
@@ -131,9 +134,9 @@ local answer, why = with_temps(temps, function()
     result = list_of(members(result))
   end
   local kind, numbers, next_place = choose(result)
-  return {version, docs, words, result.size, sizes, kind, next_place or -1, found, numbers}
+  return {total = result.size, kind = kind, next_place = next_place or -1, numbers = numbers}
 end)
-if not answer then
+if not matches then
   return why == MISSING_WIDE and why or {'make', version, why[1], why[2]}
 end
 
@@ -154,27 +157,26 @@ end
 -- Cuts the documents of a scan behind number `count` and the others of its byte; the client goes on
 -- with the next byte.
 local function cut_scan(numbers, count)
-  local byte = math.floor(numbers[count] / 8)
+  local byte = byte_of(numbers[count])
   local kept = {}
   for i = 1, #numbers do
-    if numbers[i] + 0 < 8 * (byte + 1) then
+    if numbers[i] + 0 < (byte + 1) * BYTE_BITS then
       kept[#kept + 1] = numbers[i]
     end
   end
   return kept, byte + 1
 end
 
-local numbers, forwards = answer[9], {}
+local kind, next_place, numbers = matches.kind, matches.next_place, matches.numbers
+local forwards = {}
 if with_forwards then
   forwards = read_forwards(numbers)
 end
 if with_forwards and #forwards < #numbers then
   table.sort(numbers, by_number)
-  answer[6] = 'scan'
-  numbers, answer[7] = cut_scan(numbers, #read_forwards(numbers))
+  kind = 'scan'
+  numbers, next_place = cut_scan(numbers, #read_forwards(numbers))
   forwards = in_parts(numbers, 'HMGET', FORWARD)
 end
-answer[9] = numbers
-answer[10] = in_parts(numbers, 'HMGET', DOCS)
-answer[11] = forwards
-return answer
+return {version, docs, words, matches.total, sizes, kind, next_place, found, numbers,
+        in_parts(numbers, 'HMGET', DOCS), forwards}

@@ -9,19 +9,21 @@
 -- not there
 
 local META, IDS, DOCS, TEXTS = unpack(KEYS)
-if redis.call('HGET', META, 'token') ~= ARGV[1] then
+local token = ARGV[1]
+if redis.call('HGET', META, 'token') ~= token then
   return 'stale'
 end
 local REPLY_BYTES = 512 * 1024 -- and one text more
+local ids = {unpack(ARGV, 2)}
 
 local records, texts, numbers, bytes = {}, {}, {}, 0
-for i = 2, #ARGV do
+for i, id in ipairs(ids) do
   if bytes < REPLY_BYTES then
-    local number = redis.call('HGET', IDS, ARGV[i])
+    local number = redis.call('HGET', IDS, id)
     local text = number and redis.call('HGET', TEXTS, number)
-    records[i - 1] = number and redis.call('HGET', DOCS, number)
-    texts[i - 1] = text
-    numbers[i - 1] = number
+    records[i] = number and redis.call('HGET', DOCS, number)
+    texts[i] = text
+    numbers[i] = number
     bytes = bytes + (text and #text or 0)
   end
 end

@@ -4,12 +4,15 @@
 -- ARGV[2...] items  of the list
 -- returns 1 if it was kept now
 
-local kept = KEYS[1]
-if redis.call('EXISTS', kept) == 1 then
+local KEPT, ttl = KEYS[1], ARGV[1]
+local FIRST_ITEM = 2 -- of the arguments
+-- include: parts
+
+if redis.call('EXISTS', KEPT) == 1 then
   return 0
 end
-for first = 2, #ARGV, 4000 do
-  redis.call('RPUSH', kept, unpack(ARGV, first, math.min(first + 3999, #ARGV)))
-end
-redis.call('PEXPIRE', kept, ARGV[1])
+each_part(FIRST_ITEM, #ARGV, function(first, last)
+  redis.call('RPUSH', KEPT, unpack(ARGV, first, last))
+end)
+redis.call('PEXPIRE', KEPT, ttl)
 return 1

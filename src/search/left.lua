@@ -11,7 +11,8 @@ local META, DOCS, FORWARD, DEAD = unpack(KEYS)
 -- include: documents
 local FIRST_NUMBER, NUMBERS_MOST = 2, 100
 
-if redis.call('HGET', META, 'token') ~= ARGV[1] then
+local token = ARGV[1]
+if redis.call('HGET', META, 'token') ~= token then
   return 'stale'
 end
 
@@ -19,7 +20,7 @@ local function numbers_asked()
   if ARGV[FIRST_NUMBER] then
     return {unpack(ARGV, FIRST_NUMBER)}
   end
-  return redis.call('ZRANGE', DEAD, '-inf', left_behind(stamp_now()), 'BYSCORE', 'LIMIT', '0',
+  return redis.call('ZRANGE', DEAD, '-inf', left_behind(clock_us()), 'BYSCORE', 'LIMIT', '0',
     NUMBERS_MOST)
 end
 

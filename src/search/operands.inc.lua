@@ -5,6 +5,8 @@
 --   {size, range}          those with a value between two bounds, not yet read
 --   {size, union}          in any of these operands, not yet combined; size is their sum
 -- A result of at most LIST_MAX numbers becomes an array as soon as it is found: sets are not larger.
+-- include: bits
+-- include: parts
 
 local LIST_MAX = 2048
 -- BITOP is some ten times slower with more than 16 keys.
@@ -13,11 +15,14 @@ local BITOP_KEYS = 16
 local BYTES_PER_BIT = 1440
 -- Testing a bit by BITFIELD costs as much as reading so many bytes of the bitmap.
 local BYTES_PER_TEST = 200
+-- Bits that one BITFIELD tests.
+local TESTS_AT_ONCE = 1000
+-- A bitmap with more bytes than this for each number is read number by number.
+local SPARSE = 64
+-- Bytes of a bitmap that are read at once.
+local WINDOW_MAX = 2048
+-- The value of each bit in its byte: bit 0 is the highest.
 local MASK = {[0] = 128, 64, 32, 16, 8, 4, 2, 1}
-
-local function text_of(number)
-  return string.format('%.0f', number)
-end
 
 local function damaged(what)
   error({err = 'DAMAGED ' .. what .. ' of the index was not written by tackle'})
@@ -44,18 +49,15 @@ end
 
 -- Appends the result of a command on parts of a list that fit on Lua's stack.
 local function in_parts(list, command, key)
-  if #list == 0 then
-    return {}
-  elseif #list <= 4000 then
+  if #list > 0 and #list <= PART then
     return redis.call(command, key, unpack(list))
   end
   local answers = {}
-  for first = 1, #list, 4000 do
-    local part = redis.call(command, key, unpack(list, first, math.min(first + 3999, #list)))
-    for i = 1, #part do
-      answers[#answers + 1] = part[i]
+  each_part(1, #list, function(first, last)
+    for _, answer in ipairs(redis.call(command, key, unpack(list, first, last))) do
+      answers[#answers + 1] = answer
     end
-  end
+  end)
   return answers
 end
 
@@ -66,9 +68,9 @@ local function bit_tester(key)
   local bits = redis.call('GET', key) or ''
   local byte, mask = string.byte, MASK
   return function(number)
-    local low = number % 8
-    local bit = mask[low] or damaged('a number')
-    local all = byte(bits, (number - low) / 8 + 1)
+    local place = number % BYTE_BITS
+    local bit = mask[place] or damaged('a number')
+    local all = byte(bits, (number - place) / BYTE_BITS + 1)
     return all and all % (2 * bit) >= bit or false
   end
 end
@@ -76,9 +78,9 @@ end
 -- The same for a few numbers: an array of 0 and 1.
 local function test_some(key, list)
   local answers = {}
-  for first = 1, #list, 1000 do
+  for first = 1, #list, TESTS_AT_ONCE do
     local words = {'BITFIELD_RO', key}
-    for i = first, math.min(first + 999, #list) do
+    for i = first, math.min(first + TESTS_AT_ONCE - 1, #list) do
       local at = #words
       words[at + 1], words[at + 2], words[at + 3] = 'GET', 'u1', list[i]
     end
@@ -176,7 +178,7 @@ end
 
 -- The numbers of a bitmap that has few, one after the other; as read_bits().
 local function read_sparse(key, from, most)
-  local numbers, next = {}, text_of(8 * from)
+  local numbers, next = {}, text_of(from * BYTE_BITS)
   for n = 1, most do
     local at = redis.call('BITPOS', key, '1', next, '-1', 'BIT')
     if at < 0 then
@@ -185,14 +187,14 @@ local function read_sparse(key, from, most)
     numbers[n] = text_of(at)
     next = text_of(at + 1)
   end
-  local last = numbers[most] or 8 * from - 1
+  local last = numbers[most] or from * BYTE_BITS - 1
   -- The rest of the last byte belongs to it.
-  for at = last + 1, last + 7 - last % 8 do
+  for at = last + 1, (byte_of(last) + 1) * BYTE_BITS - 1 do
     if redis.call('GETBIT', key, text_of(at)) == 1 then
       numbers[#numbers + 1] = text_of(at)
     end
   end
-  return numbers, (last - last % 8) / 8 + 1
+  return numbers, byte_of(last) + 1
 end
 
 -- Numbers of a bitmap with `count` bits, ascending, from byte `from` on: all of the bytes that are
@@ -200,7 +202,7 @@ end
 -- `most` rounds.
 local function read_bits(key, count, from, most)
   local per_number = redis.call('STRLEN', key) / math.max(count, 1)
-  if per_number > 64 then
+  if per_number > SPARSE then
     return read_sparse(key, from, most)
   end
   local numbers, n = {}, 0
@@ -210,14 +212,14 @@ local function read_bits(key, count, from, most)
     if at < 0 then
       return numbers, nil
     end
-    from = (at - at % 8) / 8
-    local window = math.min(2048, math.ceil(per_number * (most - n)))
+    from = byte_of(at)
+    local window = math.min(WINDOW_MAX, math.ceil(per_number * (most - n)))
     local bytes = redis.call('GETRANGE', key, text_of(from), text_of(from + window - 1))
     local place = find(bytes, '%Z')
     -- At most as many rounds as the window has bytes.
     while place do
-      local all, base = byte(bytes, place), (from + place - 1) * 8
-      for bit = 0, 7 do
+      local all, base = byte(bytes, place), (from + place - 1) * BYTE_BITS
+      for bit = 0, BYTE_BITS - 1 do
         if all >= MASK[bit] then
           all = all - MASK[bit]
           n = n + 1

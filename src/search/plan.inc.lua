@@ -18,10 +18,12 @@ local CALL_WORK = 1         -- of each command besides
 local BYTES_PER_WORK = 2400 -- of a bitmap that is combined with others
 local BITMAPS_MOST = 64     -- that are combined before nothing is left
 local RANGES_READ = 4096    -- numbers of all ranges that are read at once
+local RANGE_KEYS = 2        -- its sorted set, and the bitmap that was made of it
+local RANGE_ARGUMENTS = 4   -- low, whether it is open, high, whether it is open
 
 -- A bitmap that is longer than its numbers need would keep the server busy for seconds.
 local function check_length(key, next)
-  if redis.call('STRLEN', key) > next / 8 + 1 then
+  if redis.call('STRLEN', key) > next / BYTE_BITS + 1 then
     damaged('a bitmap')
   end
 end
@@ -74,16 +76,17 @@ local function range_operand(range, kept, list_max)
   return {size = size, range = range}
 end
 
--- The operands of all ranges: two keys and four arguments each. `made`: their bitmaps can be used.
+-- The operands of all ranges: RANGE_KEYS and RANGE_ARGUMENTS each. `made`: their bitmaps can be used.
 local function read_ranges(first_key, first_arg, count, made)
   local ranges, left = {}, RANGES_READ
   for i = 1, count do
-    local key, at = first_key + 2 * (i - 1), first_arg + 4 * (i - 1)
-    local range = {place = i, key = KEYS[key], low_text = ARGV[at], high_text = ARGV[at + 2],
-                   low_open = ARGV[at + 1] == '1', high_open = ARGV[at + 3] == '1',
-                   low = tonumber(ARGV[at]) or -math.huge,
-                   high = tonumber(ARGV[at + 2]) or math.huge}
-    ranges[i] = range_operand(range, made and KEYS[key + 1], math.min(LIST_MAX, left))
+    local key, at = first_key + RANGE_KEYS * (i - 1), first_arg + RANGE_ARGUMENTS * (i - 1)
+    local field, kept = unpack(KEYS, key, key + RANGE_KEYS - 1)
+    local low, low_open, high, high_open = unpack(ARGV, at, at + RANGE_ARGUMENTS - 1)
+    local range = {place = i, key = field, low_text = low, high_text = high,
+                   low_open = low_open == '1', high_open = high_open == '1',
+                   low = tonumber(low) or -math.huge, high = tonumber(high) or math.huge}
+    ranges[i] = range_operand(range, made and kept, math.min(LIST_MAX, left))
     left = left - (ranges[i].list and ranges[i].size or 0)
   end
   return ranges
@@ -98,6 +101,11 @@ local function keys_from(first_key, count)
 end
 
 -- ---- Work ------------------------------------------------------------------
+
+-- Of combining a bitmap of all numbers with others.
+local function bits_work(next)
+  return next / BYTE_BITS / BYTES_PER_WORK
+end
 
 -- Of putting all operands into one bitmap.
 local function or_work(operands, state)
@@ -304,7 +312,7 @@ local function carry_out(steps, leaves, temps, live, made, next)
   local stack = {}
   local state = {used = 0, seen = 0, work = 0, ranges = {}, unions = {}, temps = temps,
                  scratch = temps[#temps], made = made, next = next,
-                 bits_work = next / 8 / BYTES_PER_WORK}
+                 bits_work = bits_work(next)}
   for kind, count in string.gmatch(steps, '(%S) (%d+)') do
     local operand
     operand, stack = step(kind, tonumber(count), stack, leaves, live, state)

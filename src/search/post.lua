@@ -26,8 +26,8 @@ local FIRST_TERM, FIRST_LIST = 12, 7
 
 local token, skip, finish = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local number, stamp, id = ARGV[4], ARGV[5], ARGV[6]
-local head = redis.call('HMGET', META, 'token', 'next')
-if head[1] ~= token then
+local stored, next_number = unpack(redis.call('HMGET', META, 'token', 'next'))
+if stored ~= token then
   return 'stale'
 end
 check_types()
@@ -37,7 +37,7 @@ if not began or text_of(began) ~= stamp then
 end
 check_number_of(id)
 each_term(read_terms(FIRST_TERM, skip), FIRST_LIST, {number}, function(term, list)
-  post(term, list, tonumber(head[2]))
+  post(term, list, tonumber(next_number))
 end)
 if not finish then
   return {0, {}}
@@ -47,7 +47,7 @@ local record = redis.call('HGET', DOCS, number)
 if not record then
   error({err = 'DAMAGED the record of a document is missing'})
 end
-local now = stamp_now()
+local now = clock_us()
 local dead = come_alive({number}, {id}, {record}, now)
 redis.call('ZREM', DEAD, number)
 redis.call('HINCRBY', META, 'version', 1)

@@ -1,5 +1,6 @@
 -- Postings: the numbers of the documents that have a term. A set while they are few, a bitmap when
 -- they are many; :common has the bitmaps with their counts.
+-- include: bits
 
 -- A member of a set costs a query a quarter of a microsecond, a bitmap a fixed 20 or so: beyond a
 -- hundred members a bitmap is quicker. It may have 48 bytes for each, which is what a member costs
@@ -7,14 +8,14 @@
 local SET_LEAST, SET_MOST, MEMBER_BYTES = 128, 2048, 48
 -- A bitmap with less than this part of the limit becomes a set again.
 local SHRINK = 4
+-- Terms whose counts are read by one command.
+local TERMS_AT_ONCE = 1000
+-- How the names of terms begin that are values of a field.
+local VALUE = '^v'
 
 -- How many numbers a set may have when the greatest number is `next`.
 local function set_limit(next)
-  return math.max(SET_LEAST, math.min(SET_MOST, next / 8 / MEMBER_BYTES))
-end
-
-local function text_of(number)
-  return string.format('%.0f', number)
+  return math.max(SET_LEAST, math.min(SET_MOST, next / BYTE_BITS / MEMBER_BYTES))
 end
 
 local function grow_to_bits(key, term, next)
@@ -37,11 +38,11 @@ local function numbers_in(key, count)
   local numbers = {}
   local at = redis.call('BITPOS', key, '1')
   while at >= 0 and #numbers < count do
-    local byte = (at - at % 8) / 8
+    local byte = byte_of(at)
     local bits = string.byte(redis.call('GETRANGE', key, text_of(byte), text_of(byte)))
-    for bit = 7, 0, -1 do
+    for bit = BYTE_BITS - 1, 0, -1 do
       if bits % 2 == 1 then
-        numbers[#numbers + 1] = text_of(byte * 8 + bit)
+        numbers[#numbers + 1] = text_of(byte * BYTE_BITS + bit)
       end
       bits = (bits - bits % 2) / 2
     end
@@ -92,7 +93,7 @@ end
 
 local function forget_term(name)
   redis.call('ZREM', TERMS, name)
-  if string.sub(name, 1, 1) == 'v' then
+  if string.find(name, VALUE) then
     redis.call('HDEL', SHOWN, name)
   end
 end
@@ -123,8 +124,8 @@ local function read_terms(first_key, skip)
   for i = first_key, #KEYS do
     names[#names + 1] = string.sub(KEYS[i], skip + 1)
   end
-  for chunk = 1, #names, 1000 do
-    local last = math.min(chunk + 999, #names)
+  for chunk = 1, #names, TERMS_AT_ONCE do
+    local last = math.min(chunk + TERMS_AT_ONCE - 1, #names)
     local counts = redis.call('HMGET', COMMON, unpack(names, chunk, last))
     for i = chunk, last do
       local count = counts[i - chunk + 1]

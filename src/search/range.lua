@@ -13,33 +13,30 @@
 -- returns 'stale', or {version, numbers to go on with or -1}
 
 local META, FIELD, BITS, MADE, LIVE = unpack(KEYS)
+-- include: made
 -- include: operands
 local token, low, high, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[6]
 local from, most = tonumber(ARGV[4]), tonumber(ARGV[5])
 
-local head = redis.call('HMGET', META, 'token', 'version', 'next')
-if head[1] ~= token then
+local stored, version, next_number = unpack(redis.call('HMGET', META, 'token', 'version', 'next'))
+if stored ~= token then
   return 'stale'
 end
-if from == 0 and redis.call('EXISTS', MADE) == 1 then
-  redis.call('PEXPIRE', MADE, ttl)
-  return {head[2] or '0', -1}
-elseif from == 0 then
-  redis.call('DEL', BITS)
+version, next_number = version or '0', tonumber(next_number or 0)
+if is_made(from, ttl) then
+  return {version, -1}
 end
-redis.call('PEXPIRE', BITS, ttl) -- a first write that is allowed when the server is out of memory
 -- Where the range begins in the order: by places a step is read at once, by LIMIT the server would
 -- walk over all that came before.
-local before = string.sub(low, 1, 1) == '(' and string.sub(low, 2) or '(' .. low
+local open_low = string.match(low, '^%((.*)')
+local before = open_low or '(' .. low
 local first = redis.call('ZCOUNT', FIELD, '-inf', before) + from
 local last = math.min(first + most, first - from + redis.call('ZCOUNT', FIELD, low, high)) - 1
 local numbers = first <= last and redis.call('ZRANGE', FIELD, first, last) or {}
-set_numbers(BITS, numbers, '1', tonumber(head[3] or 0))
+set_numbers(BITS, numbers, '1', next_number)
 if #numbers < most then
-  redis.call('BITOP', 'AND', MADE, BITS, LIVE)
-  redis.call('DEL', BITS)
-  redis.call('PEXPIRE', MADE, ttl)
-  return {head[2] or '0', -1}
+  finish(ttl)
+  return {version, -1}
 end
 redis.call('PEXPIRE', BITS, ttl)
-return {head[2] or '0', from + #numbers}
+return {version, from + #numbers}

@@ -18,19 +18,21 @@
 local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN = unpack(KEYS)
 -- include: documents
 
-if redis.call('HGET', META, 'token') ~= ARGV[1] then
+local token = ARGV[1]
+if redis.call('HGET', META, 'token') ~= token then
   return 'stale'
 end
+local ids = {unpack(ARGV, 2)}
 check_types()
-for i = 2, #ARGV do
-  check_number_of(ARGV[i])
+for _, id in ipairs(ids) do
+  check_number_of(id)
 end
 local dead, room = {}, {bytes = REPLY_BYTES}
-local stamp = stamp_now()
-for i = 2, #ARGV do
-  local number = redis.call('HGET', IDS, ARGV[i])
+local stamp = clock_us()
+for _, id in ipairs(ids) do
+  local number = redis.call('HGET', IDS, id)
   if number then
-    redis.call('HDEL', IDS, ARGV[i])
+    redis.call('HDEL', IDS, id)
     redis.call('HINCRBY', META, 'docs', -1)
     dead[#dead + 1] = die(number, stamp, room)
   end

@@ -13,24 +13,21 @@
 -- returns 'stale', or {version, terms to go on with or -1}
 
 local META, LIVE, COMMON, BITS, MADE = unpack(KEYS)
+-- include: made
 -- include: plan
 local FIRST_TERM = 6
 local STEP_WORK = 3000
 
 local token, skip, from = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local is_last, ttl = ARGV[4] == '1', ARGV[5]
-local head = redis.call('HMGET', META, 'token', 'version', 'next')
-if head[1] ~= token then
+local stored, version, next_number = unpack(redis.call('HMGET', META, 'token', 'version', 'next'))
+if stored ~= token then
   return 'stale'
 end
-local version, next_number = head[2] or '0', tonumber(head[3] or 0)
-if from == 0 and redis.call('EXISTS', MADE) == 1 then
-  redis.call('PEXPIRE', MADE, ttl)
+version, next_number = version or '0', tonumber(next_number or 0)
+if is_made(from, ttl) then
   return {version, -1}
-elseif from == 0 then
-  redis.call('DEL', BITS)
 end
-redis.call('PEXPIRE', BITS, ttl) -- a first write that is allowed when the server is out of memory
 
 -- The first terms, as many as a step has time for: at most STEP_WORK and one more.
 local terms, keys, work, done = term_operands(FIRST_TERM, skip, next_number), {BITS}, 0, 0
@@ -42,15 +39,13 @@ while done < #terms and work < STEP_WORK do
   elseif term.size > 0 then
     set_numbers(BITS, members(term), '1', next_number)
   end
-  work = work + or_work({term}, {bits_work = next_number / 8 / BYTES_PER_WORK})
+  work = work + or_work({term}, {bits_work = bits_work(next_number)})
 end
 if #keys > 1 then
   combine_bits('OR', BITS, keys)
 end
 if is_last and done == #terms then
-  redis.call('BITOP', 'AND', MADE, BITS, LIVE)
-  redis.call('DEL', BITS)
-  redis.call('PEXPIRE', MADE, ttl)
+  finish(ttl)
   return {version, -1}
 end
 redis.call('PEXPIRE', BITS, ttl)
