@@ -26,10 +26,11 @@ local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN = unpack(
 -- include: gate
 
 local smoothing, default, ttl, ad, kind, price, budget, places, needs = unpack(ARGV)
+local FIRST_LOCATION = 10 -- of the arguments
 
 local function read_locations()
   local locations = {}
-  for i = 10, 9 + tonumber(places) do
+  for i = FIRST_LOCATION, FIRST_LOCATION + places - 1 do
     locations[#locations + 1] = ARGV[i]
   end
   return locations
@@ -38,7 +39,7 @@ end
 -- The values of the ad without its eCPMs.
 local function read_given()
   local given = {needs = {}, words = {}, ecpm = {}}
-  local at = 10 + tonumber(places)
+  local at = FIRST_LOCATION + places
   for _ = 1, tonumber(needs) do
     local need = {ARGV[at]}
     local last = at + 1 + tonumber(ARGV[at + 1])

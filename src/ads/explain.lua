@@ -14,12 +14,13 @@ local ADS, VALUES, COUNTS, DUE = unpack(KEYS)
 -- include: money
 -- include: page
 
-local ad = ARGV[1]
+local FIRST_LOCATION = 4 -- of the arguments
+local ad, places, traits = unpack(ARGV)
 local terms = read_terms(ad)
 if not terms then
   return false
 end
-local page = read_page(ARGV, 4, tonumber(ARGV[2]), tonumber(ARGV[3]))
+local page = read_page(ARGV, FIRST_LOCATION, tonumber(places), tonumber(traits))
 local values = read_values(ad)
 local clock = read_clock()
 local found = score_of(values, page)

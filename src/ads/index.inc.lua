@@ -3,7 +3,7 @@
 --   l location NUL gate NUL value ad     an ad by its eCPM
 --   w word NUL location NUL value ad     an ad by the eCPM of one of its words, if that is more
 --
--- `value` is a number as eight bytes that sort as the numbers do. A range of members with the same
+-- `value` is a number as bytes that sort as the numbers do. A range of members with the same
 -- beginning, read backwards, has the ads of a place, the best first. The score of an ad is never
 -- above the greatest of its members that a page meets.
 -- include: record
@@ -55,17 +55,32 @@ local function place_of(terms, values)
   return place
 end
 
+-- A member is its beginning, a value and an ad.
+local function member_of(start, value, ad)
+  return start .. struct.pack(VALUE_FORMAT, value) .. ad
+end
+
 -- The value of a member with this beginning.
 local function value_of(member, start)
-  if #member < #start + 8 then
+  if #member < #start + VALUE_BYTES then
     error({err = 'DAMAGED the index of ads was not written by tackle'})
   end
-  return (struct.unpack('>d', member, #start + 1))
+  return (struct.unpack(VALUE_FORMAT, member, #start + 1))
+end
+
+-- The ad in the part of a member that is behind its beginning: value and ad.
+local function ad_of(rest)
+  return string.sub(rest, VALUE_BYTES + 1)
+end
+
+-- The bound above all members with this beginning: that ends with NUL.
+local function above(start)
+  return (string.gsub(start, '%z$', '\1'))
 end
 
 -- The greatest value of all members with this beginning, nil: there are none.
 local function head_of(start)
-  local top = redis.call('ZRANGE', INDEX, '(' .. string.sub(start, 1, -2) .. '\1', '[' .. start,
+  local top = redis.call('ZRANGE', INDEX, '(' .. above(start), '[' .. start,
     'BYLEX', 'REV', 'LIMIT', 0, 1)[1]
   return top and value_of(top, start)
 end
@@ -105,13 +120,13 @@ local function move(ad, old, new)
   for start, value in pairs(new) do
     if old[start] ~= value then
       add[#add + 1] = 0
-      add[#add + 1] = start .. struct.pack('>d', value) .. ad
+      add[#add + 1] = member_of(start, value, ad)
       starts[#starts + 1] = start
     end
   end
   for start, value in pairs(old) do
     if new[start] ~= value then
-      remove[#remove + 1] = start .. struct.pack('>d', value) .. ad
+      remove[#remove + 1] = member_of(start, value, ad)
       if not new[start] then
         starts[#starts + 1] = start
       end

@@ -10,6 +10,7 @@ local ADS, VALUES, COUNTS = unpack(KEYS)
 -- include: record
 
 local SOME = 30
+local cursor = ARGV[1]
 
 local function ecpm_of_ad(ad)
   local text = redis.call('HGET', VALUES, ad)
@@ -17,18 +18,18 @@ local function ecpm_of_ad(ad)
   return exact(read_ecpm(base) or damaged(ad))
 end
 
-local found = redis.call('HSCAN', ADS, ARGV[1], 'COUNT', SOME)
-local reply = {found[1]}
-for i = 1, #found[2], 2 do
-  local ad = found[2][i]
-  local terms = unpack_terms(ad, found[2][i + 1])
+local next_cursor, found = unpack(redis.call('HSCAN', ADS, cursor, 'COUNT', SOME))
+local reply = {next_cursor}
+for i = 1, #found, 2 do
+  local ad = found[i]
+  local terms = unpack_terms(ad, found[i + 1])
   local counts = redis.call('HMGET', COUNTS, 'views:' .. ad, 'clicks:' .. ad, 'actions:' .. ad,
     'spent:' .. ad)
   reply[#reply + 1] = ad
   reply[#reply + 1] = terms.type
   reply[#reply + 1] = string.format('%.0f', terms.price)
-  for c = 1, 4 do
-    reply[#reply + 1] = counts[c] or '0'
+  for _, number in ipairs(counts) do
+    reply[#reply + 1] = number or '0'
   end
   reply[#reply + 1] = ecpm_of_ad(ad)
 end

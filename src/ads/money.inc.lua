@@ -1,18 +1,19 @@
 -- Budgets: so much a day, spread over its hours, by the server's clock and in UTC. All amounts are
 -- whole millionths.
+-- include: shared/clock
 -- include: record
 
+local VIEWS_PAID = 1000 -- by the price of a cpm ad
 local HOUR, DAY, HOURS = 3600000, 86400000, 24
 
 local function read_clock()
-  local time = redis.call('TIME')
-  local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+  local ms = clock_ms()
   return {ms = ms, day = math.floor(ms / DAY), hour = math.floor(ms % DAY / HOUR)}
 end
 
 -- What a view, a click or an action costs, whichever is paid for.
 local function cost_of(terms)
-  return terms.type == 'cpm' and terms.price / 1000 or terms.price
+  return terms.type == 'cpm' and terms.price / VIEWS_PAID or terms.price
 end
 
 -- What may be spent until the end of an hour of the day.

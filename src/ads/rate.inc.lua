@@ -2,6 +2,7 @@
 -- include: record
 
 local EVENT = {cpc = 'clicks', cpa = 'actions'} -- what such an ad is paid for
+local MILLIONTHS = 1000000                      -- in which prices are
 local FIRST_VIEWS, FIRST_EVENTS = 1000, 1       -- what the average of a type starts from
 
 -- From 0 to 1: more events than views were not counted by us.
@@ -32,9 +33,9 @@ local function read_average(kind)
   return FIRST_EVENTS / FIRST_VIEWS, smoothing
 end
 
--- Prices are in millionths, an eCPM is for 1000 views.
+-- An eCPM is for 1000 views.
 local function ecpm_of(price, rate)
-  return price * rate / 1000
+  return price * rate / (MILLIONTHS / 1000)
 end
 
 local function counts_of_words(ad, words, event)
@@ -69,7 +70,7 @@ local function compute(ad, terms, values)
   if event then
     return compute_by_event(ad, terms, values, event)
   end
-  values.base = terms.price / 1000000
+  values.base = terms.price / MILLIONTHS
   for _, word in ipairs(values.words) do
     values.ecpm[word] = values.base
   end

@@ -4,9 +4,15 @@
 -- :values has a text that is read for every candidate: items of a letter and a text, each ended by
 -- NUL. b: the eCPM of the ad. k, v: a required kind and its values. w: a word of the ad; the item e
 -- before it is the eCPM of the word, and is missing where that is the ad's.
+-- include: shared/exact
+-- include: shared/expiry
+
+local NAME_SHOWN = 80   -- bytes of an ad's name in an error
+local VALUE_FORMAT = '>d' -- of struct: a number as bytes that sort as the numbers do
+local VALUE_BYTES = 8
 
 local function damaged(ad)
-  error({err = 'DAMAGED the ad ' .. string.sub(ad, 1, 80) .. ' was not written by tackle'})
+  error({err = 'DAMAGED the ad ' .. string.sub(ad, 1, NAME_SHOWN) .. ' was not written by tackle'})
 end
 
 local function are_texts(list)
@@ -22,7 +28,7 @@ local function are_texts(list)
 end
 
 local function is_amount(number)
-  return type(number) == 'number' and number >= 0 and number < 2 ^ 53
+  return type(number) == 'number' and number >= 0 and number < EXACT
 end
 
 -- {serial, type, price, budget (0: none), locations, kinds (of the gate), gates}
@@ -143,13 +149,7 @@ local function check_types(hashes, sets)
   end
 end
 
--- After the last write: all keys expire together, or none does.
+-- After the last write.
 local function expire_in(ttl)
-  for _, key in ipairs({META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN}) do
-    if ttl ~= '0' then
-      redis.call('PEXPIRE', key, ttl)
-    elseif redis.call('PERSIST', key) == 0 and key == META then
-      return -- another handle's ttl would be on META, too
-    end
-  end
+  expire_together(META, {ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN}, ttl)
 end

@@ -20,8 +20,8 @@ local function words_of(values)
       of_word('clicks', word, ad), of_word('actions', word, ad), of_word('spent', word, ad))
     list[#list + 1] = word
     list[#list + 1] = exact(values.ecpm[word])
-    for i = 1, 4 do
-      list[#list + 1] = counts[i] or '0'
+    for _, number in ipairs(counts) do
+      list[#list + 1] = number or '0'
     end
   end
   return list
@@ -33,13 +33,13 @@ if not terms then
 end
 local values = read_values(ad)
 local clock = read_clock()
-local counts = redis.call('HMGET', COUNTS, 'views:' .. ad, 'clicks:' .. ad, 'actions:' .. ad,
-  'spent:' .. ad)
+local views, clicks, actions, spent_ever = unpack(redis.call('HMGET', COUNTS, 'views:' .. ad,
+  'clicks:' .. ad, 'actions:' .. ad, 'spent:' .. ad))
 local spent = spent_today(ad, clock)
 local back = terms.budget > 0 and redis.call('ZSCORE', DUE, ad)
 local closed = back and tonumber(back) > clock.ms and closed_until(terms, spent, clock)
 local numbers = {terms.type, string.format('%.0f', terms.price), string.format('%.0f', terms.budget),
-  counts[1] or '0', counts[2] or '0', counts[3] or '0', counts[4] or '0',
+  views or '0', clicks or '0', actions or '0', spent_ever or '0',
   string.format('%.0f', spent), closed and string.format('%.0f', closed) or '0',
   exact(values.base)}
 return {numbers, terms.locations, values.needs, words_of(values)}

@@ -32,8 +32,10 @@ local EVERY = 100     -- views of an ad after which its eCPMs are computed again
 local DRIFT = 0.9     -- of its score that the best of a walk keeps at least between two steps
 local EVERY_TURN = 10 -- views of a type after which those of another ad are
 
-local smoothing, keep, ttl, wait, best, score, cursor = unpack(ARGV)
-local page = read_page(ARGV, 10, tonumber(ARGV[8]), tonumber(ARGV[9]))
+local FIRST_LOCATION = 10 -- of the arguments
+
+local smoothing, keep, ttl, wait, best, score, cursor, places, traits = unpack(ARGV)
+local page = read_page(ARGV, FIRST_LOCATION, tonumber(places), tonumber(traits))
 
 local function answer(found, looked)
   local terms = terms_of(found.ad)

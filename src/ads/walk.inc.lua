@@ -4,9 +4,10 @@
 -- include: gate
 -- include: page
 
-local MANY = 64             -- members that are fetched at once, after 1, 4 and 16
+local MANY = 64             -- members that are fetched at once, after 1, 4 and 16 ...
+local GROWTH = 4            -- ... so many times more with each fetch
 local FIELDS = 1000         -- of one HMGET
-local PIECE = 15            -- bytes and one that are compared at once
+local PIECE = 16            -- bytes that are compared at once
 local WORK = 4500           -- of one step: about a millisecond
 local WORK_OF_AD, WORK_OF_ITEM, WORK_OF_PASS, WORK_OF_FETCH = 20, 3, 15, 30
 local BYTES_OF_WORK = 50    -- an ad with long names has more to read
@@ -31,8 +32,8 @@ end
 local function advance(list, cursor)
   if not list.at or list.at == list.count then
     local rest = list.rest or cursor
-    local from = rest == '' and string.sub(list.start, 1, -2) .. '\1' or list.start .. rest
-    list.count = math.min(MANY, 4 * (list.count or 0.25))
+    local from = rest == '' and above(list.start) or list.start .. rest
+    list.count = list.count and math.min(MANY, GROWTH * list.count) or 1
     list.members = redis.call('ZRANGE', INDEX, '(' .. from, '[' .. list.start, 'BYLEX', 'REV',
       'LIMIT', 0, list.count)
     list.at = 0
@@ -50,12 +51,13 @@ end
 -- Whether the ad of a member is behind another's in the order of bytes; `<` would ask the server's
 -- locale. Beginnings that are the same are passed in pieces.
 local function is_behind(a, b)
-  local from = 9
+  local from = VALUE_BYTES + 1
   -- At most the length of a name.
-  while from <= #a and string.sub(a, from, from + PIECE) == string.sub(b, from, from + PIECE) do
-    from = from + PIECE + 1
+  while from <= #a
+      and string.sub(a, from, from + PIECE - 1) == string.sub(b, from, from + PIECE - 1) do
+    from = from + PIECE
   end
-  for i = from, math.min(#a, #b, from + PIECE) do
+  for i = from, math.min(#a, #b, from + PIECE - 1) do
     local x, y = string.byte(a, i), string.byte(b, i)
     if x ~= y then
       return x > y
@@ -179,7 +181,7 @@ end
 -- Walks on from the state {best, cursor}. True: state.best is the best of all, or there is none;
 -- else the next step goes on from the state. state.looked: ads that were looked at.
 local function walk(page, state)
-  local below = state.cursor == '' and math.huge or (struct.unpack('>d', state.cursor))
+  local below = state.cursor == '' and math.huge or (struct.unpack(VALUE_FORMAT, state.cursor))
   local met, started = {}, state.cursor
   state.waiting, state.open, state.looked = waiting_lists(page, below), {}, 0
   open_lists(state) -- so much each step must do, and it is not of the ads
@@ -189,7 +191,7 @@ local function walk(page, state)
     if work > WORK and state.cursor ~= started then
       return false
     end
-    local ad = string.sub(top.rest, 9)
+    local ad = ad_of(top.rest)
     state.cursor = top.rest
     if not met[ad] then
       met[ad] = true

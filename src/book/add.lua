@@ -13,6 +13,8 @@ local META, NAMES, FORMS, PARTS, IDS = unpack(KEYS)
 -- include: book
 -- include: index
 
+local FIRST_ENTRY, ENTRY_ARGUMENTS = 3, 3
+
 local settings, ttl = ARGV[1], ARGV[2]
 local other = other_settings(settings)
 if other then
@@ -20,15 +22,17 @@ if other then
 end
 check_types()
 local contains = has_contains(settings)
-local old = {}
-for i = 3, #ARGV, 3 do
-  old[i] = ARGV[i + 1] ~= '' and entry_of(ARGV[i + 1])
+for i = FIRST_ENTRY, #ARGV, ENTRY_ARGUMENTS do
+  local id = ARGV[i + 1]
+  if id ~= '' then
+    entry_of(id) -- damaged: nothing happens
+  end
 end
 
 redis.call('HSET', META, 'settings', settings)
 local added, taken = 0, 0
-for i = 3, #ARGV, 3 do
-  local entry, id, forms = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+for i = FIRST_ENTRY, #ARGV, ENTRY_ARGUMENTS do
+  local entry, id, forms = unpack(ARGV, i, i + ENTRY_ARGUMENTS - 1)
   if id ~= '' then
     local before = entry_of(id) -- an id may be named twice
     if before and before ~= entry then

@@ -1,4 +1,5 @@
 -- A book as a whole: its settings, its keys, how many entries it has.
+-- include: shared/expiry
 
 -- The book's settings when they are others than the caller's; else nil. An error when only one of
 -- META and NAMES is there: the other was evicted.
@@ -29,13 +30,7 @@ local function count_entries(change)
   redis.call('HINCRBY', META, 'entries', change)
 end
 
--- After the last write: all keys expire together, or none does.
+-- After the last write.
 local function expire_in(ttl)
-  for _, key in ipairs({META, NAMES, PARTS, IDS, FORMS}) do
-    if ttl ~= '0' then
-      redis.call('PEXPIRE', key, ttl)
-    elseif redis.call('PERSIST', key) == 0 and key == META then
-      return -- another handle's ttl would be on META, too
-    end
-  end
+  expire_together(META, {NAMES, PARTS, IDS, FORMS}, ttl)
 end

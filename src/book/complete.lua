@@ -17,6 +17,8 @@
 local META, NAMES, FORMS = KEYS[1], KEYS[2], KEYS[3]
 -- include: mixed
 
+local FIRST_MIX = 9 -- of the arguments
+
 local settings, query, low, high, fetch, count, first_mix, after = unpack(ARGV)
 local stored = redis.call('HGET', META, 'settings')
 if not stored and redis.call('ZCARD', NAMES) > 0 then
@@ -44,7 +46,7 @@ local function form_pattern(with)
   return '%z%d+ ' .. string.gsub(with, '%W', '%%%0')
 end
 
-local mixes = read_mixes(ARGV, 9)
+local mixes = read_mixes(ARGV, FIRST_MIX)
 local query_form = form_pattern(query)
 for _, mix in ipairs(mixes) do
   mix.form = form_pattern(mix.initials)

@@ -27,6 +27,7 @@ end
 -- Members may be long: they are read some at a time, until there are enough bytes.
 local READ_MAX = 100
 local BYTES_MAX = 400000
+local FIRST_MIX = 6 -- of the arguments
 
 local left, bytes, cut = tonumber(most), 0, 0
 local function group(key, low, high)
@@ -53,7 +54,7 @@ local function group(key, low, high)
 end
 
 -- Adds what fits one of the mixes, unless there is enough.
-local mixes, budget = read_mixes(ARGV, 6), {left = BUDGET}
+local mixes, budget = read_mixes(ARGV, FIRST_MIX), {left = BUDGET}
 local function add_mixed(members, key, entry_in, kind)
   local function take(member)
     members[#members + 1] = member

@@ -26,15 +26,18 @@ local function entry_in_parts(member)
   return string.match(member, '%z(.*)$')
 end
 
--- Mixes as they are sent, three arguments each: initials, the bound above them, pattern.
+local MIX_ARGUMENTS = 3
+
+-- Mixes as they are sent, so many arguments each: initials, the bound above them, pattern.
 local function read_mixes(arguments, first)
   local mixes = {}
-  for i = first, #arguments, 3 do
+  for i = first, #arguments, MIX_ARGUMENTS do
+    local initials, above, letters = unpack(arguments, i, i + MIX_ARGUMENTS - 1)
     mixes[#mixes + 1] = {
-      initials = arguments[i],
-      above = arguments[i + 1],
-      pattern = '^[\30\31]' .. arguments[i + 2], -- at the beginning
-      inside = '^[^%z]-\31' .. arguments[i + 2], -- at any Chinese character
+      initials = initials,
+      above = above,
+      pattern = '^[\30\31]' .. letters, -- at the beginning
+      inside = '^[^%z]-\31' .. letters, -- at any Chinese character
     }
   end
   return mixes
@@ -84,10 +87,11 @@ local function walk_mix(key, entry_in, mix, pattern, after, budget, visit)
     if #members < SOME then
       return nil
     end
+    after = members[SOME]
     if budget.left <= 0 then
-      return members[SOME]
+      return after
     end
-    low = '(' .. members[SOME]
+    low = '(' .. after
   end
-  return string.sub(low, 2)
+  return after
 end

@@ -13,6 +13,8 @@ local META, NAMES, FORMS, PARTS, IDS = unpack(KEYS)
 -- include: book
 -- include: index
 
+local FIRST_ENTRY = 3 -- of the arguments
+
 local settings, ttl = ARGV[1], ARGV[2]
 local other = other_settings(settings)
 if other then
@@ -20,14 +22,15 @@ if other then
 end
 check_types()
 local contains = has_contains(settings)
-for i = 3, #ARGV, 2 do
-  if ARGV[i] ~= '' then
-    entry_of(ARGV[i]) -- damaged: nothing happens
+for i = FIRST_ENTRY, #ARGV, 2 do
+  local id = ARGV[i]
+  if id ~= '' then
+    entry_of(id) -- damaged: nothing happens
   end
 end
 
 local removed = 0
-for i = 3, #ARGV, 2 do
+for i = FIRST_ENTRY, #ARGV, 2 do
   local id, entry = ARGV[i], ARGV[i + 1]
   if id ~= '' then
     entry = entry_of(id)

@@ -13,10 +13,9 @@
 -- returns TKL_OK, TKL_NOTFOUND, TKL_EXISTS, or the book's settings when they are others
 
 local META, NAMES, FORMS, PARTS, IDS = unpack(KEYS)
+-- include: shared/codes
 -- include: book
 -- include: index
-
-local OK, NOT_FOUND, EXISTS = 0, 4, 7
 
 local settings, ttl, id, old, new, forms = unpack(ARGV)
 local other = other_settings(settings)
@@ -28,13 +27,13 @@ if id ~= '' then
   old = entry_of(id)
 end
 if not old or not redis.call('ZSCORE', NAMES, old) then
-  return NOT_FOUND
+  return TKL_NOTFOUND
 end
 if old == new then
-  return OK
+  return TKL_OK
 end
 if redis.call('ZSCORE', NAMES, new) then
-  return EXISTS
+  return TKL_EXISTS
 end
 put_entry(new, forms, has_contains(settings))
 take_entry(old, has_contains(settings))
@@ -42,4 +41,4 @@ if id ~= '' then
   redis.call('HSET', IDS, id, new)
 end
 expire_in(ttl)
-return OK
+return TKL_OK

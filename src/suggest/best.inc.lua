@@ -1,20 +1,10 @@
 -- The best texts of crowded prefixes.
--- A prefix with more than CROWD starts keeps its BEST_MAX heaviest texts in BEST, as members
--- "prefix NUL score key", the score as eight bytes that sort as the numbers do. Of other prefixes
+-- A prefix with more than CROWD starts keeps its BEST_MAX heaviest texts in BEST. Of other prefixes
 -- TEXTS has all in one short range.
+-- include: members
 -- include: prefixes
 
-local CROWD = 10
 local STARTS_MAX = 50 -- of a text
-local SCORE_BYTES = 8
-
-local function member(prefix, score, key)
-  return prefix .. '\0' .. struct.pack('>d', score) .. key
-end
-
-local function bounds(prefix)
-  return '[' .. prefix .. '\0', '(' .. prefix .. '\1'
-end
 
 -- The keys in members of TEXTS that crowded prefixes may keep.
 local function listed_keys(texts)
@@ -57,8 +47,7 @@ end
 -- A prefix that keeps as many as it may: the text takes the place of the lightest, if it is heavier.
 -- Of equal ones the server decides: how Lua compares strings depends on the locale.
 local function replace_lightest(prefix, key, new)
-  local tail = string.sub(lightest_of(prefix), #prefix + 2)
-  local score = #tail >= SCORE_BYTES and struct.unpack('>d', tail) or 0 -- else not written by tackle
+  local score = score_in(tail_of(lightest_of(prefix), prefix)) or 0 -- else not written by tackle
   if new >= score and redis.call('ZADD', BEST, 0, member(prefix, new, key)) == 1 then
     redis.call('ZREM', BEST, lightest_of(prefix))
   end

@@ -14,6 +14,7 @@
 -- returns how many are new, or the settings when they are others
 
 local META, WEIGHTS, TEXTS, BEST, SHOWN, STARTS = unpack(KEYS)
+-- include: shared/clock
 -- include: texts
 
 -- With decay a score is the logarithm of the weight at the time `since`, so that nothing has to be
@@ -21,21 +22,23 @@ local META, WEIGHTS, TEXTS, BEST, SHOWN, STARTS = unpack(KEYS)
 local SCORE_OF_ONE = 1024 -- at that time; so scores are positive and sort as bytes
 local LIGHT = 30          -- halvings below one after which a text is forgotten
 
+local FIRST_TEXT, TEXT_ARGUMENTS = 6, 4
+
 local settings, ttl = ARGV[1], ARGV[2]
 local half_life, best_max, texts_max = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local meta = redis.call('HMGET', META, 'settings', 'since')
-if meta[1] and meta[1] ~= settings then
-  return meta[1]
+local stored, since = unpack(redis.call('HMGET', META, 'settings', 'since'))
+if stored and stored ~= settings then
+  return stored
 end
-check_keys(meta[1])
+check_keys(stored)
 local scores = {}
-for i = 6, #ARGV, 4 do
-  scores[ARGV[i]] = score_of(ARGV[i])
+for i = FIRST_TEXT, #ARGV, TEXT_ARGUMENTS do
+  local key = ARGV[i]
+  scores[key] = score_of(key)
 end
 
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local since = tonumber(meta[2] or now) or now
+local now = clock_ms()
+since = tonumber(since or now) or now
 local age = half_life > 0 and math.max(0, now - since) / half_life
 redis.call('HSET', META, 'settings', settings, 'since', string.format('%.0f', since))
 
@@ -61,13 +64,16 @@ local function tidy(key)
   if not many and not age then
     return
   end
-  local lightest = redis.call('ZRANGE', WEIGHTS, 0, 1, 'WITHSCORES')
-  local at = lightest[1] == key and 3 or 1
-  local score = tonumber(lightest[at + 1] or math.huge)
+  local lightest, score, second, second_score =
+    unpack(redis.call('ZRANGE', WEIGHTS, 0, 1, 'WITHSCORES'))
+  if lightest == key then
+    lightest, score = second, second_score
+  end
+  score = tonumber(score or math.huge)
   local faded = age and score < SCORE_OF_ONE + age - LIGHT
-  if lightest[at] and (many or faded) then
-    take_out(lightest[at], score, 0)
-    scores[lightest[at]] = nil
+  if lightest and (many or faded) then
+    take_out(lightest, score, 0)
+    scores[lightest] = nil
   end
 end
 
@@ -84,10 +90,10 @@ local function add_starts(key, lines)
 end
 
 local added = 0
-for i = 6, #ARGV, 4 do
-  local key, weight, shown, lines = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3]
+for i = FIRST_TEXT, #ARGV, TEXT_ARGUMENTS do
+  local key, weight, shown, lines = unpack(ARGV, i, i + TEXT_ARGUMENTS - 1)
   local old = scores[key]
-  local score = string.format('%.17g', raised(old, weight))
+  local score = string.format('%.17g', raised(old, tonumber(weight)))
   local new = tonumber(score)
   redis.call('ZADD', WEIGHTS, score, key)
   scores[key] = new

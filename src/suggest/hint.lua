@@ -18,30 +18,32 @@
 -- may come, in any order, some twice.
 
 local META, WEIGHTS, TEXTS, BEST, SHOWN = unpack(KEYS)
+-- include: shared/clock
+-- include: members
 -- include: typos
 
-local FEW = 10 -- as CROWD of feed
 local MIXED_MAX = 200 -- candidates of mixes
 local SOME = 50 -- of a prefix that keeps nothing although it is crowded: it ends inside a character
 
+local FIRST_MIX = 8 -- of the arguments
+
 local settings, prefix, listed, count, most, clock, typos = unpack(ARGV)
-local meta = redis.call('HMGET', META, 'settings', 'since')
+local stored, since = unpack(redis.call('HMGET', META, 'settings', 'since'))
 local weights = redis.call('ZCARD', WEIGHTS)
-if not meta[1] and weights > 0 or weights == 0 and redis.call('ZCARD', TEXTS) > 0 then
+if not stored and weights > 0 or weights == 0 and redis.call('ZCARD', TEXTS) > 0 then
   return redis.error_reply('DAMAGED part of these suggestions is gone from the server')
 end
-if meta[1] and meta[1] ~= settings then
-  return meta[1]
+if stored and stored ~= settings then
+  return stored
 end
 
 local keys, scores = {}, {}
 
 local function add_best(of, limit)
-  local low, high = '[' .. of .. '\0', '(' .. of .. '\1'
+  local low, high = bounds(of)
   local best = redis.call('ZRANGE', BEST, high, low, 'BYLEX', 'REV', 'LIMIT', 0, limit)
-  for _, member in ipairs(best) do
-    keys[#keys + 1] = string.sub(member, #of + 10)
-    scores[#scores + 1] = string.sub(member, #of + 2, #of + 9)
+  for _, one in ipairs(best) do
+    scores[#scores + 1], keys[#keys + 1] = split_tail(tail_of(one, of))
   end
   return #best
 end
@@ -52,13 +54,13 @@ local function add_first(of, limit)
   if #found == 0 then
     return
   end
-  for i, member in ipairs(found) do
-    found[i] = (key_of(member))
+  for i, text in ipairs(found) do
+    found[i] = (key_of(text))
   end
   for i, score in ipairs(redis.call('ZMSCORE', WEIGHTS, unpack(found))) do
     if score then
       keys[#keys + 1] = found[i]
-      scores[#scores + 1] = struct.pack('>d', tonumber(score))
+      scores[#scores + 1] = struct.pack(SCORE_FORMAT, tonumber(score))
     end
   end
 end
@@ -67,7 +69,7 @@ local function add_heaviest()
   local all = redis.call('ZRANGE', WEIGHTS, 0, count - 1, 'REV', 'WITHSCORES')
   for i = 1, #all, 2 do
     keys[#keys + 1] = all[i]
-    scores[#scores + 1] = struct.pack('>d', tonumber(all[i + 1]))
+    scores[#scores + 1] = struct.pack(SCORE_FORMAT, tonumber(all[i + 1]))
   end
 end
 
@@ -78,7 +80,7 @@ local function add_all(of, from, limit)
   end
   local kept = add_best(from, from == of and limit or most)
   if from ~= of or kept < tonumber(limit) then
-    add_first(of, kept > 0 and FEW or SOME)
+    add_first(of, kept > 0 and CROWD or SOME)
   end
 end
 
@@ -94,10 +96,11 @@ end
 
 add_all(prefix, listed, count)
 local plain = #keys
-if #ARGV >= 8 and different(keys) < tonumber(count) then
-  for i = 8, #ARGV do
+if #ARGV >= FIRST_MIX and different(keys) < tonumber(count) then
+  for i = FIRST_MIX, #ARGV do
+    local initials = ARGV[i]
     if #keys < plain + MIXED_MAX then
-      add_all(ARGV[i], ARGV[i], math.min(most, MIXED_MAX))
+      add_all(initials, initials, math.min(most, MIXED_MAX))
     end
   end
 end
@@ -108,12 +111,12 @@ if plain == 0 and typos == '1' then
   end
 end
 
-local now = clock == '1' and redis.call('TIME') or {0, 0}
-local answer = {now[1] * 1000 + math.floor(now[2] / 1000), meta[2] or '0', plain, mixed}
+local answer = {clock == '1' and clock_ms() or 0, since or '0', plain, mixed}
 if #keys > 0 then
   local shown = redis.call('HMGET', SHOWN, unpack(keys))
   for i, key in ipairs(keys) do
-    answer[3 * i + 2], answer[3 * i + 3], answer[3 * i + 4] = key, scores[i], shown[i]
+    local at = #answer
+    answer[at + 1], answer[at + 2], answer[at + 3] = key, scores[i], shown[i]
   end
 end
 return answer

@@ -1,9 +1,13 @@
 -- Prefixes, and the texts that each has.
 
+-- A character of UTF-8 is a first byte and its continuations, from 80 to BF.
+local CHARACTER = '^.[\128-\191]*'
+local LAST_BYTE = 255
+
 -- The bound above all that begins with the prefix. At most as many rounds as that has bytes.
 local function above(prefix)
   local n = #prefix
-  while n > 0 and string.byte(prefix, n) == 255 do
+  while n > 0 and string.byte(prefix, n) == LAST_BYTE do
     n = n - 1
   end
   if n == 0 then
@@ -17,14 +21,12 @@ local PREFIXES_MAX = 32 -- of a start (CODE_POINTS_MAX of starts.c)
 -- Calls visit(prefix) for each prefix within `reach` bytes that ends with a character, the shortest
 -- first, until it returns false.
 local function each_prefix(start, reach, visit)
-  local visited = 0
-  for i = 1, math.min(reach, #start) do
-    local next = string.byte(start, i + 1)
-    if not next or next < 128 or next > 191 then
-      visited = visited + 1
-      if visited > PREFIXES_MAX or not visit(string.sub(start, 1, i)) then
-        return
-      end
+  local length = 0
+  for _ = 1, PREFIXES_MAX do
+    local character = string.match(start, CHARACTER, length + 1)
+    length = length + #(character or '')
+    if not character or length > reach or not visit(string.sub(start, 1, length)) then
+      return
     end
   end
 end
@@ -41,14 +43,15 @@ local UNLISTED = '\0\1\1'
 -- The key in a member of TEXTS: "key NUL", "start NUL key" or "start UNLISTED key". Also whether it
 -- is of the last kind.
 local function key_of(member)
-  local nul = string.find(member, '\0', 1, true)
-  if nul == #member then
-    return string.sub(member, 1, -2), false
+  local unlisted = string.match(member, '^[^%z]*%z\1\1(.*)$')
+  if unlisted then
+    return unlisted, true
   end
-  if string.sub(member, nul or 1, (nul or 1) + 2) == UNLISTED then
-    return string.sub(member, nul + 3), true
+  local start, key = string.match(member, '^([^%z]*)%z(.*)$')
+  if not start then
+    return member, false -- not written by tackle
   end
-  return string.sub(member, (nul or 0) + 1), false
+  return key == '' and start or key, false
 end
 
 local function first_from(low, high)
@@ -67,7 +70,7 @@ local function each_next(base, most, visit)
     end
     any = true
     local start = string.match(found, '^[^%z]*')
-    local character = string.match(start, '^.[\128-\191]*', #base + 1)
+    local character = string.match(start, CHARACTER, #base + 1)
     if character then
       visit(character)
       low = string.gsub(above(base .. character), '^%(', '[')

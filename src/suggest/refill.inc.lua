@@ -11,7 +11,7 @@ local EQUAL_MAX = 10 -- texts whose start is the prefix itself
 -- The first texts of a range of TEXTS, as "score key", that `prefix` does not keep; `lightest` is the
 -- last that it keeps, or nil.
 local function not_kept(prefix, lightest, low, high, limit)
-  local below = lightest and struct.unpack('>d', lightest) or math.huge
+  local below = lightest and score_in(lightest) or math.huge
   local texts = redis.call('ZRANGE', TEXTS, low, high, 'BYLEX', 'LIMIT', 0, limit)
   local keys, tails = listed_keys(texts), {}
   local scores = #keys > 0 and redis.call('ZMSCORE', WEIGHTS, unpack(keys)) or {}
@@ -19,7 +19,7 @@ local function not_kept(prefix, lightest, low, high, limit)
     local score = tonumber(scores[i] or nil)
     if score and (score < below
       or score == below and not redis.call('ZSCORE', BEST, member(prefix, score, key))) then
-      tails[#tails + 1] = struct.pack('>d', score) .. key
+      tails[#tails + 1] = tail(score, key)
     end
   end
   return tails
@@ -33,7 +33,7 @@ local function of_longer(prefix, longer, lightest)
   end
   local found = redis.call('ZRANGE', BEST, high, low, 'BYLEX', 'REV', 'LIMIT', 0, 1)[1]
   if found then
-    return {string.sub(found, #longer + 2)}
+    return {tail_of(found, longer)}
   end
   if redis.call('ZLEXCOUNT', BEST, bounds(longer)) > 0 then
     return {}
@@ -44,14 +44,14 @@ end
 -- The heaviest of the texts, as members; several when they are equal.
 local function heaviest(prefix, tails)
   local most, members = 0, {}
-  for _, tail in ipairs(tails) do
-    local score = #tail >= SCORE_BYTES and struct.unpack('>d', tail) or 0
+  for _, text in ipairs(tails) do
+    local score = score_in(text) or 0
     if score > most then
       most, members = score, {}
     end
     if score > 0 and score == most then
       members[#members + 1] = 0
-      members[#members + 1] = prefix .. '\0' .. tail
+      members[#members + 1] = prefix .. '\0' .. text
     end
   end
   return members
@@ -60,16 +60,16 @@ end
 -- One text for the place of one that has gone. Returns how many prefixes were looked at, with itself.
 local function refill(prefix, best_max, most)
   local lightest = lightest_of(prefix)
-  lightest = lightest and string.sub(lightest, #prefix + 2)
-  if lightest and #lightest < SCORE_BYTES then
+  lightest = lightest and tail_of(lightest, prefix)
+  if lightest and not score_in(lightest) then
     return 1 -- not written by tackle
   end
   local low, high = bounds(prefix)
   local tails, looks = not_kept(prefix, lightest, low, high, EQUAL_MAX), 1
   each_next(prefix, math.min(NEXT_MAX, most), function(character)
     looks = looks + 1
-    for _, tail in ipairs(of_longer(prefix, prefix .. character, lightest)) do
-      tails[#tails + 1] = tail
+    for _, text in ipairs(of_longer(prefix, prefix .. character, lightest)) do
+      tails[#tails + 1] = text
     end
   end)
   local members = heaviest(prefix, tails)

@@ -14,23 +14,25 @@
 local META, WEIGHTS, TEXTS, BEST, SHOWN, STARTS = unpack(KEYS)
 -- include: texts
 
+local settings, ttl, best_max = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local keys = {unpack(ARGV, 4)}
 local stored = redis.call('HGET', META, 'settings')
-if stored and stored ~= ARGV[1] then
+if stored and stored ~= settings then
   return stored
 end
 check_keys(stored)
-for i = 4, #ARGV do
-  score_of(ARGV[i]) -- damaged: nothing happens
+for _, key in ipairs(keys) do
+  score_of(key) -- damaged: nothing happens
 end
-local removed, best_max = 0, tonumber(ARGV[3])
-for i = 4, #ARGV do
-  local score = score_of(ARGV[i])
+local removed = 0
+for _, key in ipairs(keys) do
+  local score = score_of(key)
   if score then
-    take_out(ARGV[i], score, best_max)
+    take_out(key, score, best_max)
     removed = removed + 1
   end
 end
 if removed > 0 then
-  expire_in(ARGV[2])
+  expire_in(ttl)
 end
 return removed

@@ -1,4 +1,5 @@
 -- Texts with their weights.
+-- include: shared/expiry
 -- include: refill
 
 -- Calls visit(start, reach) for each line "reach start" of a list that is separated by NUL.
@@ -45,15 +46,9 @@ local function take_out(key, score, best_max)
   end
 end
 
--- After the last write: all keys expire together, or none does.
+-- After the last write.
 local function expire_in(ttl)
-  for _, key in ipairs({META, WEIGHTS, TEXTS, BEST, SHOWN, STARTS}) do
-    if ttl ~= '0' then
-      redis.call('PEXPIRE', key, ttl)
-    elseif redis.call('PERSIST', key) == 0 and key == META then
-      return -- another handle's ttl would be on META, too
-    end
-  end
+  expire_together(META, {WEIGHTS, TEXTS, BEST, SHOWN, STARTS}, ttl)
 end
 
 -- Before the first write: an error now when one of the keys is of another type, or when settings or
