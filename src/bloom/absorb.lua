@@ -6,7 +6,7 @@
 -- ARGV[2] other     part, as GET gave it
 -- ARGV[3] lifetime  of the part in milliseconds; 0: for ever
 -- returns TKL_OK, or TKL_BUSY when the shape is another
--- include: codes
+-- include: shared/codes
 
 local META, PART, ROOM = unpack(KEYS)
 local version, other, lifetime = unpack(ARGV)
@@ -14,7 +14,7 @@ local version, other, lifetime = unpack(ARGV)
 local ROOM_MS = '60000' -- should the server stop in the middle
 
 if redis.call('HGET', META, 'version') ~= version then
-  return BUSY
+  return TKL_BUSY
 end
 redis.call('SET', ROOM, other, 'PX', ROOM_MS)
 redis.call('BITOP', 'OR', PART, PART, ROOM)
@@ -22,4 +22,4 @@ redis.call('UNLINK', ROOM)
 if lifetime ~= '0' then
   redis.call('PEXPIRE', PART, lifetime)
 end
-return OK
+return TKL_OK

@@ -11,7 +11,7 @@
 -- group: the number of the part among KEYS, and the bits
 -- returns TKL_NOTFOUND or TKL_BUSY (another shape); else a code for each item, TKL_OK: new,
 -- TKL_EXISTS: known, TKL_FULL: refused. Items at the end may have none: this run has done enough
--- include: codes
+-- include: shared/codes
 
 local PARTS_MADE_MAX = 3 -- the zeros of a new part take the server up to a millisecond
 
@@ -21,7 +21,7 @@ local shape, count_field, lifetime = ARGV[1], ARGV[2], ARGV[5]
 local capacity, subfilters = tonumber(ARGV[3]), tonumber(ARGV[4])
 local version, count = unpack(redis.call('HMGET', META, 'version', count_field))
 if version ~= shape then
-  return version and BUSY or NOTFOUND
+  return version and TKL_BUSY or TKL_NOTFOUND
 end
 if not string.match(count or '', '^%d+$') then
   return redis.error_reply('DAMAGED the count of items of the filter is not a number')
@@ -99,13 +99,13 @@ local function add()
   end
   local newest = layout[subfilters]
   if is_known or added >= room then
-    return (has(newest) or is_known) and EXISTS or FULL
+    return (has(newest) or is_known) and TKL_EXISTS or TKL_FULL
   end
   if set(newest) then
-    return EXISTS
+    return TKL_EXISTS
   end
   added = added + 1
-  return OK
+  return TKL_OK
 end
 
 local codes = {}

@@ -3,11 +3,11 @@
 -- KEYS[2...] parts  strings
 -- ARGV[1] version   that the filter has as long as it does not use them; '': there is none
 -- returns TKL_OK, or TKL_EXISTS when the filter has another version
--- include: codes
+-- include: shared/codes
 
 local META, version = KEYS[1], ARGV[1]
 if (redis.call('HGET', META, 'version') or '') ~= version then
-  return EXISTS
+  return TKL_EXISTS
 end
 redis.call('UNLINK', unpack(KEYS, 2))
-return OK
+return TKL_OK

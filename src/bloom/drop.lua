@@ -5,14 +5,14 @@
 -- ARGV[1] version   of the shape that the parts are of
 -- ARGV[2] last      1: these are the last parts; 0: others follow
 -- returns TKL_OK, TKL_NOTFOUND or TKL_BUSY (another shape)
--- include: codes
+-- include: shared/codes
 
 local META = KEYS[1]
 local shape, last = unpack(ARGV)
 
 local version = redis.call('HGET', META, 'version')
 if version ~= shape then
-  return version and BUSY or NOTFOUND
+  return version and TKL_BUSY or TKL_NOTFOUND
 end
 if last == '1' then
   redis.call('UNLINK', META)
@@ -20,4 +20,4 @@ else
   redis.call('HSET', META, 'dropping', '1')
 end
 redis.call('UNLINK', unpack(KEYS, 2))
-return OK
+return TKL_OK

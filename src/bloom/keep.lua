@@ -4,15 +4,15 @@
 -- ARGV[1] version   of the shape that the parts are of
 -- ARGV[2] lifetime  in milliseconds, from now
 -- returns TKL_OK, TKL_NOTFOUND or TKL_BUSY (another shape)
--- include: codes
+-- include: shared/codes
 
 local META = KEYS[1]
 local shape, lifetime = unpack(ARGV)
 local version = redis.call('HGET', META, 'version')
 if version ~= shape then
-  return version and BUSY or NOTFOUND
+  return version and TKL_BUSY or TKL_NOTFOUND
 end
 for _, key in ipairs(KEYS) do
   redis.call('PEXPIRE', key, lifetime)
 end
-return OK
+return TKL_OK

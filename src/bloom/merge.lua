@@ -7,14 +7,14 @@
 -- ARGV[2] version   of the other
 -- ARGV[3] lifetime  of the part in milliseconds; 0: for ever
 -- returns TKL_OK, or TKL_BUSY when one of them has another shape
--- include: codes
+-- include: shared/codes
 
 local META, SOURCE_META, PART, SOURCE_PART = unpack(KEYS)
 local version, source_version, lifetime = unpack(ARGV)
 
 if redis.call('HGET', META, 'version') ~= version
     or redis.call('HGET', SOURCE_META, 'version') ~= source_version then
-  return BUSY
+  return TKL_BUSY
 end
 if redis.call('EXISTS', SOURCE_PART) == 1 then
   redis.call('BITOP', 'OR', PART, PART, SOURCE_PART)
@@ -22,4 +22,4 @@ if redis.call('EXISTS', SOURCE_PART) == 1 then
     redis.call('PEXPIRE', PART, lifetime)
   end
 end
-return OK
+return TKL_OK

@@ -6,7 +6,7 @@
 -- ARGV[4...] fields  and values of meta
 -- returns TKL_OK, TKL_EXISTS when it has another version, TKL_BUSY when it is being dropped; an
 -- error when meta is no filter's
--- include: codes
+-- include: shared/codes
 
 local META = KEYS[1]
 local before, next_version, lifetime = unpack(ARGV)
@@ -17,16 +17,16 @@ if not version and redis.call('EXISTS', META) == 1 then
   return redis.error_reply('WRONGTYPE the hash is not a filter of tackle')
 end
 if dropping then
-  return BUSY
+  return TKL_BUSY
 end
 if version == next_version then -- a repeated request
-  return OK
+  return TKL_OK
 end
 if (version or '') ~= before then
-  return EXISTS
+  return TKL_EXISTS
 end
 redis.call('HSET', META, 'version', next_version, unpack(ARGV, FIELDS))
 if lifetime ~= '0' then
   redis.call('PEXPIRE', META, lifetime)
 end
-return OK
+return TKL_OK

@@ -3,16 +3,16 @@
 -- ARGV[1] chat
 -- ARGV[2] most  chats in the list
 -- returns {code, that time in milliseconds, 1 if the chat was not in the list}: TKL_FULL
+-- include: shared/clock
+-- include: shared/codes
 
 local list, chat, most = KEYS[1], ARGV[1], tonumber(ARGV[2])
-local OK, FULL = 0, 5 -- as in TKL_CODES
 local FOREVER = 2 ^ 52
 
-local time = redis.call('TIME')
-local listed = time[1] * 1000 + math.floor(time[2] / 1000)
+local listed = clock_ms()
 local before = tonumber(redis.call('ZSCORE', list, chat) or nil)
 if not before and redis.call('ZCARD', list) >= most then
-  return {FULL}
+  return {TKL_FULL}
 elseif before and before < FOREVER then
   listed = math.max(listed, before + 1) -- no two are alike: see chat/unlist
 end
@@ -20,4 +20,4 @@ redis.call('ZADD', list, listed, chat)
 if not before then
   redis.pcall('SPUBLISH', list, '') -- those who knew it hear of the chat itself
 end
-return {OK, listed, before and 0 or 1}
+return {TKL_OK, listed, before and 0 or 1}

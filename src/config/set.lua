@@ -8,6 +8,7 @@
 -- ARGV[5] request   random, for a request that is repeated
 -- returns 1 and the new version; 0 and the current version when that is not the expected one (0:
 --   there is no value)
+-- include: shared/clock
 -- include: version
 
 local VERSIONS, REQUESTS = KEYS[1], KEYS[2]
@@ -24,8 +25,7 @@ if expected >= 0 and expected ~= current then
   return {0, current}
 end
 local version = string.format('%d', last + 1)
-local time = redis.call('TIME')
-local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+local now = string.format('%d', clock_ms())
 -- Published first: a user who may not publish is refused before anything is changed.
 redis.call('SPUBLISH', VERSIONS, version)
 redis.call('XADD', VERSIONS, 'MAXLEN', '=', keep, version .. '-0',

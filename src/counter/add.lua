@@ -5,15 +5,16 @@
 -- ARGV[3] strict   1: the counter must have this shape; 0: it is for a new counter
 -- ARGV[4...] precisions  those of the shape
 -- returns 1 done, 0 the counter has another shape, -1 a slice would be too large
+-- include: shared/clock
+-- include: shared/exact
 local COUNTER = KEYS[1]
-local MOST = 9007199254740991 -- 2^53 - 1: up to here whole numbers are exact
+local FIRST_PRECISION = 4 -- of the arguments
 local amount, shape, strict = ARGV[1], ARGV[2], ARGV[3]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = clock_ms()
 -- include: turn
 
 local stored, since, till = unpack(redis.call('HMGET', COUNTER, 'shape', 'since', 'until'))
-local precisions = {unpack(ARGV, 4)}
+local precisions = {unpack(ARGV, FIRST_PRECISION)}
 if stored and stored ~= shape then
   if strict == '1' then
     return 0
@@ -39,7 +40,7 @@ for i, precision in ipairs(precisions) do
   if type(count) == 'table' then -- an error
     undo(i - 1)
     return string.find(count.err, 'not an integer', 1, true) and {err = FOREIGN} or count
-  elseif math.abs(count) > MOST then
+  elseif math.abs(count) >= EXACT then
     undo(i)
     return -1
   end

@@ -2,17 +2,19 @@
 -- KEYS[1] counter  hash, see counter/add
 -- ARGV[1] number   of the precision among those of the counter, from 1
 -- returns how many were removed; -1: the counter has fewer precisions
+-- include: shared/clock
 -- include: slices
 local COUNTER = KEYS[1]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local FIELDS_BESIDE = 3 -- beside the counts: shape, since, until
+local number = tonumber(ARGV[1])
+local now = clock_ms()
 
 local shape, since = unpack(redis.call('HMGET', COUNTER, 'shape', 'since'))
 if not shape then
   return -1
 end
 local samples, precisions = read_shape(shape)
-local precision = precisions[tonumber(ARGV[1])]
+local precision = precisions[number]
 if not precision then
   return -1
 end
@@ -32,7 +34,7 @@ for from = 1, #old, AT_ONCE do
   removed = removed +
             redis.call('HDEL', COUNTER, unpack(old, from, math.min(#old, from + AT_ONCE - 1)))
 end
-if redis.call('HLEN', COUNTER) == 3 then -- shape, since and until: no count is left
+if redis.call('HLEN', COUNTER) == FIELDS_BESIDE then -- no count is left
   redis.call('UNLINK', COUNTER)
 end
 return removed

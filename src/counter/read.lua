@@ -5,16 +5,17 @@
 -- ARGV[3] to         ms; 0, or later than now: now
 -- ARGV[4] shape      that the counter must have; '': any
 -- returns {} no such counter; {shape} the counter has another shape, or no such precision; else
---   {samples, first slice, last slice, and slice, count of each in which something was counted}; a
---   slice may come twice
+--   {samples, first slice, last slice, then slice and count: of the current one, and of each in which
+--   something was counted}; a slice may come twice
+-- include: shared/clock
 -- include: slices
 local COUNTER = KEYS[1]
-local precision, from, to = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local field = ARGV[1]
+local precision, from, to = tonumber(field), tonumber(ARGV[2]), tonumber(ARGV[3])
 local wanted_shape = ARGV[4]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = clock_ms()
 
-local shape, since, current = unpack(redis.call('HMGET', COUNTER, 'shape', 'since', ARGV[1]))
+local shape, since, current = unpack(redis.call('HMGET', COUNTER, 'shape', 'since', field))
 if not shape then
   return {}
 end
@@ -31,7 +32,8 @@ local current_slice = math.floor(now / precision)
 local last = to > 0 and math.min(math.floor(to / precision), current_slice) or current_slice
 local oldest = current_slice - samples + 1
 local first = math.max(from > 0 and math.floor(from / precision) or oldest, oldest, 0)
-local answer = {samples, first, last, math.floor(number_in(since) / precision), number_in(current)}
+local slice_of_current = math.floor(number_in(since) / precision)
+local answer = {samples, first, last, slice_of_current, number_in(current)}
 visit_places(COUNTER, precision, samples, first, last, function(_, wanted, slice, count)
   if slice == wanted then
     answer[#answer + 1] = slice

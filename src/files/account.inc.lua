@@ -5,6 +5,7 @@
 local OVERHEAD = 1024               -- of a file, for its record and places in indexes
 local DEFAULT_LIMIT = 268435456     -- 256 MB
 local TRIP = 16                     -- chunks: half of what a sender writes in one trip
+local CHUNKS_LEAST = 4              -- that the limit holds: chunks are small enough for that
 local CHANNEL_KEPT_MS = 30 * 86400000 -- a channel without files is forgotten after 30 days
 
 -- An empty file counts as one byte: else any number of them would fit when nothing else is held.
@@ -58,7 +59,7 @@ end
 
 -- Few chunks are worth no trip, unless the limit allows no more.
 local function is_worth_a_trip(chunks, chunk)
-  return chunks >= math.max(1, math.min(TRIP, math.floor(read_account().limit / chunk / 4)))
+  return chunks >= math.max(1, math.min(TRIP, math.floor(read_account().limit / chunk / CHUNKS_LEAST)))
 end
 
 -- Puts a file behind all others that have changed.

@@ -16,7 +16,7 @@
 --   TKL_NOTFOUND the file is gone, or not for this receiver; TKL_NOTOWNER another process receives;
 --   TKL_CONFLICT the chunks behind the position are gone
 local STATE, FILES, BYTES, HOLDERS, ROOM, FILE, AT = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: account
 -- include: holder
 
@@ -49,20 +49,20 @@ end
 
 local file = read_file(FILE)
 if position ~= '' and not holds(receiver, holder) then
-  return {NOTOWNER}
+  return {TKL_NOTOWNER}
 elseif not file or file.state == 'removing' then
-  return {NOTFOUND}
+  return {TKL_NOTFOUND}
 end
 permit_writes(FILE) -- acknowledging is what makes room
 if position ~= '' then
   if not redis.call('ZSCORE', AT, receiver) then
-    return {NOTFOUND}
+    return {TKL_NOTFOUND}
   elseif whole(position) < file.freed then
-    return {CONFLICT}
+    return {TKL_CONFLICT}
   end
   redis.call('ZADD', AT, 'XX', math.min(whole(position), file.sent), receiver)
 end
 local lowest = slowest(file)
 free(file, lowest)
-return {OK, file.sent, file.state == 'complete' and 1 or 0, file.freed, lowest,
+return {TKL_OK, file.sent, file.state == 'complete' and 1 or 0, file.freed, lowest,
         redis.call('HGET', FILE, 'prefix'), file.size}

@@ -6,20 +6,21 @@
 -- ARGV[1] receiver
 -- ARGV[2...] token of each file
 -- returns how many files it gets that it did not get before
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, FILES, RECEIVERS = unpack(KEYS)
 -- include: account
 
 local FIXED_KEYS = 3
 
 local receiver, added = ARGV[1], 0
-for i = 0, (#KEYS - FIXED_KEYS) / 2 - 1 do
-  local file, at = read_file(KEYS[FIXED_KEYS + 2 * i + 1]), KEYS[FIXED_KEYS + 2 * i + 2]
+local tokens = {unpack(ARGV, 2)}
+for i, keys in ipairs(file_keys(FIXED_KEYS)) do
+  local file, at = read_file(keys.record), keys.at
   local is_whole = file and file.freed == 0 and file.state ~= 'removing'
   is_whole = is_whole and redis.call('EXISTS', at) == 1
   if is_whole and redis.call('ZADD', at, 'NX', 0, receiver) == 1 then
-    note_change(ARGV[2 + i])
+    note_change(tokens[i])
     added = added + 1
   end
 end

@@ -24,10 +24,10 @@
 -- returns {code, bytes of a chunk, how many chunks may be sent}; {TKL_EXISTS, token, '1' all of it
 --   is sent}: the sender of this source was interrupted, the file has this token; {TKL_FULL, overdue
 --   file, ms to the next}
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS, FILE, AT, SENT = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: account
 -- include: overdue
 -- include: turn
@@ -52,20 +52,20 @@ end
 
 local known = read_file(FILE)
 if known then
-  return {OK, known.chunk, known.reserved - known.sent} -- a repeated request
+  return {TKL_OK, known.chunk, known.reserved - known.sent} -- a repeated request
 end
 begin_channel(token, limit)
 local before = sent_as(fingerprint)
 if before then
-  return {EXISTS, before, 1}
+  return {TKL_EXISTS, before, 1}
 end
 local interrupted = fingerprint ~= '' and redis.call('HGET', RESUME, fingerprint)
 if interrupted then
-  return {EXISTS, interrupted, 0}
+  return {TKL_EXISTS, interrupted, 0}
 end
-local chunk = math.min(whole(largest), math.floor(read_account().limit / 4))
+local chunk = math.min(whole(largest), math.floor(read_account().limit / CHUNKS_LEAST))
 if not new_file_fits(chunk) then
-  return {FULL, overdue_file()}
+  return {TKL_FULL, overdue_file()}
 end
 record(chunk)
 note_turn(holder)
@@ -76,4 +76,4 @@ set_bytes(token, chunked_bytes(file))
 keep_file(FILE, AT, file)
 keep_channel({STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS}, ttl)
 redis.pcall('SPUBLISH', STATE, '')
-return {OK, chunk, 1}
+return {TKL_OK, chunk, 1}

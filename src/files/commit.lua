@@ -20,15 +20,14 @@
 -- returns {code, chunks sent, how many more may be, overdue file, ms to the next}: TKL_NOTFOUND the
 --   file is gone; TKL_NOTOWNER another process sends it; TKL_CONFLICT the server has another number
 --   of chunks, or not all of these, or knows an earlier process; TKL_EMPTY no receiver is left
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, FILES, ENDS, BYTES, RESUME, FILE, AT, SENT = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: account
 -- include: overdue
 -- include: sent
 
-local EMPTY = 2
 local FIXED_KEYS = 8
 
 local token, holder, first, length, prefix, want, size, fingerprint, kept = unpack(ARGV)
@@ -67,19 +66,19 @@ end
 local file = read_file(FILE)
 if not file or file.state == 'removing' then
   remove_written()
-  return {NOTFOUND}
+  return {TKL_NOTFOUND}
 elseif file.holder > holder then
-  return {NOTOWNER}
+  return {TKL_NOTOWNER}
 elseif file.holder < holder then -- the server has older data: the file is to be taken again
-  return {CONFLICT, file.sent}
+  return {TKL_CONFLICT, file.sent}
 elseif redis.call('EXISTS', AT) == 0 then
-  return {EMPTY}
+  return {TKL_EMPTY}
 end
 local count = #KEYS - FIXED_KEYS
 local upto = whole(first) + count
 local is_new = upto > file.sent or size ~= '' and file.state == 'open'
 if upto ~= file.sent and (whole(first) ~= file.sent or not chunks_arrived(count)) then
-  return {CONFLICT, file.sent}
+  return {TKL_CONFLICT, file.sent}
 end
 if is_new then
   file.sent = upto
@@ -107,4 +106,4 @@ if is_new then
   redis.pcall('SPUBLISH', STATE, token .. file.sent)
 end
 local overdue, left = overdue_file()
-return {OK, file.sent, file.reserved - file.sent, overdue, left}
+return {TKL_OK, file.sent, file.reserved - file.sent, overdue, left}

@@ -14,10 +14,10 @@
 -- ARGV[4...] token of each file
 -- returns {code, tokens of files that are left to be removed ...}: TKL_NOTOWNER another process
 --   receives
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, FILES, ENDS, BYTES, HOLDERS, TROUBLE, ROOM = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: account
 -- include: holder
 -- include: trouble
@@ -44,12 +44,12 @@ local function end_file(key, token)
 end
 
 if holder ~= '' and not holds(receiver, holder) then
-  return {NOTOWNER}
+  return {TKL_NOTOWNER}
 end
-local left = {OK}
-for i = 0, (#KEYS - FIXED_KEYS) / 2 - 1 do
-  local key, at = KEYS[FIXED_KEYS + 2 * i + 1], KEYS[FIXED_KEYS + 2 * i + 2]
-  local token = ARGV[FIXED_ARGUMENTS + i + 1]
+local left = {TKL_OK}
+local tokens = {unpack(ARGV, FIXED_ARGUMENTS + 1)}
+for i, keys in ipairs(file_keys(FIXED_KEYS)) do
+  local key, at, token = keys.record, keys.at, tokens[i]
   if redis.call('ZREM', at, receiver) == 1 then
     if reason ~= '' then
       note_trouble(token, receiver, redis.call('HGET', key, 'name'), reason)

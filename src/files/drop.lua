@@ -8,7 +8,7 @@
 -- ARGV[3] reason     for the list of what went wrong
 -- returns code: TKL_NOTFOUND it was not known, and lacks nothing
 local RECEIVERS, HOLDERS, TROUBLE = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: holder
 -- include: trouble
 
@@ -16,11 +16,11 @@ local REFUSED_MS = 30 * 86400000 -- 30 days
 
 local receiver, tokens, reason = unpack(ARGV)
 if redis.call('ZREM', RECEIVERS, receiver) == 0 and tokens == '' then
-  return NOTFOUND
+  return TKL_NOTFOUND
 end
 redis.call('HSET', HOLDERS, receiver, DROPPED)
 redis.call('PEXPIRE', HOLDERS, REFUSED_MS)
 if tokens ~= '' then
   note_trouble(tokens, receiver, '', reason)
 end
-return OK
+return TKL_OK

@@ -1,4 +1,5 @@
 -- The record of one file. See the essay of files.c.
+-- include: shared/exact
 
 local NUMBERS = {'chunk', 'sent', 'reserved', 'freed', 'lease', 'resume', 'ttl'}
 local TEXTS = 3 -- fields before them
@@ -8,10 +9,10 @@ local function damaged()
   error({err = 'DAMAGED another program has changed the channel'})
 end
 
--- A whole number from 0 to 2^53, or an error.
+-- A whole number from 0 to EXACT, or an error.
 local function whole(text)
   local number = tonumber(text)
-  if not number or number < 0 or number > 2 ^ 53 or number % 1 ~= 0 then
+  if not number or number < 0 or number > EXACT or number % 1 ~= 0 then
     damaged()
   end
   return number
@@ -32,6 +33,15 @@ local function read_file(key)
     damaged()
   end
   return file
+end
+
+-- The keys of files, {record, places of its receivers} of each, behind so many other keys.
+local function file_keys(others)
+  local files = {}
+  for i = others + 1, #KEYS, 2 do
+    files[#files + 1] = {record = KEYS[i], at = KEYS[i + 1]}
+  end
+  return files
 end
 
 -- A write that a server without free memory permits. It then permits those that follow, too.

@@ -7,10 +7,10 @@
 -- ARGV[3] lease   ms; '0': it leaves
 -- ARGV[4] renew   '1': only if it is still this process
 -- returns code: TKL_NOTOWNER another process receives under this name, or it was dropped
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local RECEIVERS, HOLDERS, STATE = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: file
 -- include: holder
 -- include: turn
@@ -19,7 +19,7 @@ local KEPT_MS = 30 * 86400000 -- 30 days
 
 local receiver, holder, lease, renew = unpack(ARGV)
 if renew == '1' and not holds(receiver, holder) or is_stale(receiver, holder) then
-  return NOTOWNER
+  return TKL_NOTOWNER
 end
 permit_writes(HOLDERS) -- a receiver makes room
 note_turn(holder)
@@ -31,4 +31,4 @@ for _, key in ipairs({RECEIVERS, STATE}) do
     redis.call('PEXPIRE', key, KEPT_MS)
   end
 end
-return OK
+return TKL_OK

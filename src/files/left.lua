@@ -7,10 +7,10 @@
 -- returns {code, until}: TKL_OK all receivers are done with it; TKL_EXISTS not yet; TKL_NOTFOUND
 --   the server was restarted with older data, or was emptied, and does not know of the file, or not
 --   of its end
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local FILE, SENT, OVER = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 
 local NO_KEY = -2
 
@@ -27,8 +27,8 @@ end
 
 local left = redis.call('PTTL', SENT)
 local state = redis.call('HGET', FILE, 'state')
-local code = state and EXISTS or OK
+local code = state and TKL_EXISTS or TKL_OK
 if state ~= 'complete' and field ~= '' and not is_remembered() and is_lost(left) then
-  code = NOTFOUND
+  code = TKL_NOTFOUND
 end
 return {code, left == NO_KEY and known_until or now + left}

@@ -5,19 +5,19 @@
 -- ARGV[1] token
 -- ARGV[2] holder
 -- returns code: TKL_NOTOWNER the file is gone, complete, or another process sends it
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local ENDS, FILE, AT = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: file
 -- include: overdue
 
 local token, holder = unpack(ARGV)
 local file = read_file(FILE)
 if not file or file.state ~= 'open' or file.holder ~= holder then
-  return NOTOWNER
+  return TKL_NOTOWNER
 end
 permit_writes(FILE)
 note_lease(token, file, FILE)
 keep_file(FILE, AT, file)
-return OK
+return TKL_OK

@@ -6,8 +6,8 @@
 -- ARGV[2] cursor  number of the last change that the reader knows
 -- ARGV[3] max     files
 -- returns {epoch, overdue file, ms to the next, {token, number of its change, ...}}
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, FILES, ENDS = unpack(KEYS)
 -- include: overdue
 

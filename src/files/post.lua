@@ -14,10 +14,10 @@
 --   bytes
 -- returns {code, overdue file, ms to the next, token of each file taken ...}: TKL_FULL none; the
 --   token is another one if the file was sent before the call was interrupted
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, FILES, ENDS, BYTES, RECEIVERS, SENT = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: account
 -- include: overdue
 -- include: sent
@@ -43,16 +43,18 @@ local function add(key, at, words)
   note_sent(fingerprint, token, kept)
 end
 
-begin_channel(ARGV[last_receiver + 1], limit)
+local first_token = ARGV[last_receiver + 1]
+begin_channel(first_token, limit)
 local taken = {}
-for i = 0, (#KEYS - FIXED_KEYS) / 2 - 1 do
-  local key, at = KEYS[FIXED_KEYS + 2 * i + 1], KEYS[FIXED_KEYS + 2 * i + 2]
-  local from = last_receiver + WORDS * i + 1
+for i, keys in ipairs(file_keys(FIXED_KEYS)) do
+  local key, at = keys.record, keys.at
+  local from = last_receiver + WORDS * (i - 1) + 1
   local words = {unpack(ARGV, from, from + WORDS - 1)}
   local token, fingerprint = unpack(words)
   local before = sent_as(fingerprint)
   if not before and redis.call('EXISTS', key) == 0 then -- else a repeated request
-    if not new_file_fits(least(#words[WORDS])) then
+    local data = words[WORDS]
+    if not new_file_fits(least(#data)) then
       break
     end
     add(key, at, words)
@@ -64,4 +66,4 @@ keep_channel({STATE, FILES, ENDS, BYTES, RECEIVERS}, ttl)
 keep_sent(kept)
 redis.pcall('SPUBLISH', STATE, '')
 local overdue, left = overdue_file()
-return {#taken > 0 and OK or FULL, overdue, left, unpack(taken)}
+return {#taken > 0 and TKL_OK or TKL_FULL, overdue, left, unpack(taken)}

@@ -10,10 +10,10 @@
 -- ARGV[2] first  '': none are named
 -- returns {code, chunks sent, chunks reserved}: TKL_NOTFOUND there is nothing to take back;
 --   TKL_NOTOWNER the lease is not over, or not for sure
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, FILES, ENDS, BYTES, ROOM, FILE = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: account
 -- include: overdue
 
@@ -22,19 +22,19 @@ local FIXED_KEYS = 6
 local token, first = unpack(ARGV)
 local lease_end = tonumber(redis.call('ZSCORE', ENDS, LEASE .. token) or math.huge)
 if lease_end > now then
-  return {NOTOWNER}
+  return {TKL_NOTOWNER}
 end
 local file = read_file(FILE)
 if not file or file.state ~= 'open' or file.reserved == file.sent then
   redis.call('ZREM', ENDS, LEASE .. token)
-  return {NOTFOUND}
+  return {TKL_NOTFOUND}
 end
 if is_doubtful(LEASE .. token, file, FILE, 'lease_doubt') then
-  return {NOTOWNER}
+  return {TKL_NOTOWNER}
 end
 local named = #KEYS - FIXED_KEYS
 if first == '' or whole(first) ~= file.sent or named < file.reserved - file.sent then
-  return {OK, file.sent, file.reserved}
+  return {TKL_OK, file.sent, file.reserved}
 end
 for i = FIXED_KEYS + 1, #KEYS do
   redis.call('UNLINK', KEYS[i])
@@ -44,4 +44,4 @@ file.reserved = file.sent
 redis.call('HSET', FILE, 'reserved', file.reserved)
 set_bytes(token, chunked_bytes(file))
 redis.pcall('SPUBLISH', ROOM, '')
-return {OK, file.sent, file.reserved}
+return {TKL_OK, file.sent, file.reserved}

@@ -17,10 +17,10 @@
 -- returns {code, chunks removed, chunks there may be, '1' it is gone}: TKL_NOTFOUND there is no
 --   such file; TKL_NOTOWNER its time is not over, or not for sure, or another
 --   process sends it
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, FILES, ENDS, BYTES, RESUME, TROUBLE, ROOM, FILE, AT = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: account
 -- include: trouble
 -- include: overdue
@@ -73,16 +73,16 @@ end
 
 local file = read_file(FILE)
 if not file and not redis.call('ZSCORE', ENDS, token) then
-  return {NOTFOUND}
+  return {TKL_NOTFOUND}
 elseif not is_allowed(file) then
-  return {NOTOWNER}
+  return {TKL_NOTOWNER}
 elseif not file then
   remove_all() -- its record was evicted
-  return {OK, 0, 0, 1}
+  return {TKL_OK, 0, 0, 1}
 end
 permit_writes(FILE)
 if holder == '' and is_doubtful(token, file, FILE, 'doubt') then
-  return {NOTOWNER}
+  return {TKL_NOTOWNER}
 end
 if file.state ~= 'removing' then
   mark(file)
@@ -92,4 +92,4 @@ local gone = file.freed >= file.reserved
 if gone then
   remove_all()
 end
-return {OK, file.freed, file.reserved, gone and 1 or 0}
+return {TKL_OK, file.freed, file.reserved, gone and 1 or 0}

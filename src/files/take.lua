@@ -8,10 +8,10 @@
 -- ARGV[3] fingerprint
 -- returns {code, bytes of a chunk, chunks sent, how many more may be sent, checksum of those sent}:
 --   TKL_NOTFOUND it is gone or complete; TKL_NOTOWNER a later process sends it
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local ENDS, RESUME, FILE, AT = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: file
 -- include: overdue
 
@@ -21,12 +21,12 @@ if not file or file.state ~= 'open' then
   if fingerprint ~= '' then
     redis.call('HDEL', RESUME, fingerprint)
   end
-  return {NOTFOUND}
+  return {TKL_NOTFOUND}
 end
 if file.holder > holder then
-  return {NOTOWNER} -- a request that comes late
+  return {TKL_NOTOWNER} -- a request that comes late
 end
 redis.call('HSET', FILE, 'holder', holder)
 note_lease(token, file, FILE)
 keep_file(FILE, AT, file)
-return {OK, file.chunk, file.sent, file.reserved - file.sent, redis.call('HGET', FILE, 'prefix')}
+return {TKL_OK, file.chunk, file.sent, file.reserved - file.sent, redis.call('HGET', FILE, 'prefix')}

@@ -2,7 +2,7 @@
 -- KEYS[1] state  hash; see files.c for all of them
 -- returns the number: the time in microseconds, or more, so that it grows even when the last one
 --   was lost
-local seconds, microseconds = unpack(redis.call('TIME'))
+-- include: shared/clock
 local STATE = KEYS[1]
 -- include: file
 
@@ -10,7 +10,7 @@ local KEPT_MS = 30 * 86400000 -- 30 days
 
 permit_writes(STATE)
 local last = whole(redis.call('HGET', STATE, 'turn') or 0)
-local turn = math.max(last + 1, seconds * 1000000 + microseconds)
+local turn = math.max(last + 1, clock_us())
 redis.call('HSET', STATE, 'turn', string.format('%.0f', turn))
 if redis.call('PTTL', STATE) < 0 then
   redis.call('PEXPIRE', STATE, KEPT_MS)

@@ -9,6 +9,7 @@
 -- ARGV[5] places      that they name
 -- returns 1: done; 0: part of the new generation is missing; a string: the current generation,
 --   which is not the former
+-- include: shared/clock
 
 local TABLE, RANGES, OLD_RANGES = KEYS[1], KEYS[2], KEYS[3]
 local generation, former, chunks, count, places = unpack(ARGV)
@@ -22,9 +23,8 @@ end
 if current ~= former then
   return current
 end
-local time = redis.call('TIME')
 redis.call('HSET', TABLE, 'generation', generation, 'ranges', count, 'places', places,
-  'imported', string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)))
+  'imported', string.format('%d', clock_ms()))
 redis.call('PERSIST', RANGES)
 redis.call('UNLINK', OLD_RANGES)
 return 1

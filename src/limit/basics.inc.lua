@@ -1,11 +1,9 @@
 -- What all scripts of limits need: errors, whole numbers.
+-- include: shared/exact
 
 local OTHER = 'WRONGTYPE the key is in use by another kind of limit'
 local DAMAGED = 'DAMAGED the state of the limit is not what tackle writes'
 local IS_KIND = {gcra = true, bucket = true, window = true, approx = true, concurrency = true}
-
--- 2^53: up to here whole numbers are exact.
-local EXACT = 9007199254740992
 
 -- Ends the script: the state is another kind's, or damaged.
 local function refuse(found)

@@ -12,11 +12,9 @@
 -- returns for each key five numbers: 1 or 0 for whether it fits there; how many more would fit; and
 -- microseconds until what was taken may be used, until the quantity fits, until all is unused
 
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-
--- 2^53: up to here whole numbers are exact.
-local EXACT = 9007199254740992
+-- include: shared/clock
+-- include: shared/exact
+local now = clock_us()
 
 -- The common case, before the libraries: one funnel or bucket, of which nothing is lent out, and
 -- whose state this rule has written, if anybody. It does what by_debt() does, in a fifth of the time.

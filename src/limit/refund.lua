@@ -7,8 +7,8 @@
 -- ARGV[5] ticket    ditto
 -- returns 1; 0 when all entries of the ticket have ended or were given back
 
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+-- include: shared/clock
+local now = clock_us()
 
 -- include: debt
 -- include: window

@@ -5,8 +5,8 @@
 -- ARGV[3] ticket
 -- returns how many live on; 0 when all have ended
 
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+-- include: shared/clock
+local now = clock_us()
 
 -- include: window
 

@@ -12,8 +12,8 @@
 -- returns {slice or 0, its epoch, microseconds that it lasts, microseconds until the least would fit,
 -- microseconds until all is unused}
 
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+-- include: shared/clock
+local now = clock_us()
 
 -- include: debt
 

@@ -13,8 +13,7 @@ local which, skip, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 -- One answer has about so many bytes of messages.
 local BYTES, AT_ONCE = 524288, 10
 
-local now = tonumber(redis.call('TIME')[1])
-local hour = math.floor(now / HOUR)
+local hour = hour_at(clock_us())
 
 local severity = read_severity({hour = HOUR_OF, this = THIS, last = LAST})
 local age = severity.hour and age_of(severity.hour, hour) or 'gone'
@@ -26,15 +25,15 @@ elseif age == 'this' then -- and last hour's is asked for
   of_hour = severity.last_hour or hour - 1
 end
 
-local answer, MORE = {of_hour, other, 0}, 3
+local found, more = {}, 0
 
 -- Adds the messages from this rank to that one; returns their bytes, and whether these were all.
 local function add(first, last)
   local bytes, some = 0, redis.call('ZREVRANGE', table_key, first, last, 'WITHSCORES')
   for i = 1, #some, 2 do
     local message, times = some[i], some[i + 1]
-    answer[#answer + 1] = message
-    answer[#answer + 1] = times
+    found[#found + 1] = message
+    found[#found + 1] = times
     bytes = bytes + #message
   end
   return bytes, #some < 2 * (last - first + 1)
@@ -49,8 +48,12 @@ while table_key and first < behind do
   if were_all then
     break
   elseif bytes >= BYTES then
-    answer[MORE] = first < behind and 1 or 0
+    more = first < behind and 1 or 0
     break
   end
+end
+local answer = {of_hour, other, more}
+for _, part in ipairs(found) do
+  answer[#answer + 1] = part
 end
 return answer

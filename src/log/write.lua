@@ -11,16 +11,16 @@
 -- returns 1
 -- include: tables
 local keep, distinct, ttl = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local time = redis.call('TIME')
-local now, micros = tonumber(time[1]), tonumber(time[2])
-local hour = math.floor(now / HOUR)
-local milliseconds = now * 1000 + math.floor(micros / 1000)
+local now = clock_us()
+local hour = hour_at(now)
+
+local PLACES = 1000 -- in the id, for the entries of one microsecond
 
 -- Adds an entry to the recent ones. Its id is the time, to the microsecond, and its number in the
 -- batch, so that entries of several severities can be put in order. When the clock was set back that
 -- is not possible: then the server makes an id behind the newest.
 local function append(stream, number, message)
-  local id = string.format('%d-%d', milliseconds, micros % 1000 * 1000 + number)
+  local id = string.format('%d-%d', to_ms(now), now % 1000 * PLACES + number)
   local added = redis.pcall('XADD', stream, 'MAXLEN', keep, id, 'm', message)
   if type(added) == 'table' and string.find(added.err, 'equal or smaller', 1, true) then
     added = redis.pcall('XADD', stream, 'MAXLEN', keep, '*', 'm', message)
@@ -56,7 +56,7 @@ local function evict(severity)
   local this = severity.keys.this
   local times = redis.call('ZRANGE', this, 0, 0, 'WITHSCORES')[2]
   local equals = redis.call('ZCOUNT', this, times, times)
-  local place = (micros + severity.other) % equals
+  local place = (now + severity.other) % equals
   redis.call('ZREM', this, redis.call('ZRANGE', this, place, place)[1])
   severity.size = severity.size - 1
   severity.other = severity.other + tonumber(times)
@@ -80,7 +80,8 @@ end
 
 -- Reading first: what is in the way is found before anything is written. The stream of a lone
 -- severity need not be looked at, for it is what is written first.
-local PARTS = 4
+local PARTS = 4         -- keys of a severity
+local FIRST_MESSAGE = 4 -- of the arguments
 local severities = {}
 for i = 1, #KEYS, PARTS do
   local recent, hour_of, this, last = unpack(KEYS, i, i + PARTS - 1)
@@ -96,7 +97,7 @@ for i = 1, #KEYS, PARTS do
   severities[#severities + 1] = severity
 end
 
-for i = 4, #ARGV, 2 do
+for i = FIRST_MESSAGE, #ARGV, 2 do
   local severity, message = severities[tonumber(ARGV[i])], ARGV[i + 1]
   append(severity.keys.recent, i, message)
   severity.times[message] = (severity.times[message] or 0) + 1

@@ -6,13 +6,12 @@
 -- ARGV[3] window  ms, of a heartbeat
 -- ARGV[4] start   of today, as the client thinks, in ms
 -- ARGV[5] till    the end of it
--- returns {code, now, 1 or 0}: 0 done; 1 today is another day
+-- returns {code, now, 1 or 0}: TKL_OK; ANOTHER_DAY: today is another day
 local IDS, DAY = KEYS[1], KEYS[2]
 local chunks = {unpack(KEYS, 2)}
 local kind, user, window, start, till = unpack(ARGV)
 -- include: online
 
-local DONE, ANOTHER_DAY = 0, 1
 
 local function is_set(number)
   return redis.call('GETBIT', chunks[math.floor(number / CHUNK) + 1], digits(number % CHUNK))
@@ -31,8 +30,8 @@ local present = {
   end,
 }
 
-local now_ms = clock()
+local now_ms = clock_ms()
 if kind ~= 'heartbeat' and not is_today(now_ms, start, till) then
   return {ANOTHER_DAY, now_ms, 0}
 end
-return {DONE, now_ms, present[kind](now_ms)}
+return {TKL_OK, now_ms, present[kind](now_ms)}

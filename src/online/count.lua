@@ -6,12 +6,11 @@
 -- ARGV[3] window    ms, of a heartbeat
 -- ARGV[4] start     of today, as the client thinks, in ms
 -- ARGV[5] till      the end of it
--- returns {code, now, count}: 0 done; 1 today is another day
+-- returns {code, now, count}: TKL_OK; ANOTHER_DAY: today is another day
 local SCRATCH = KEYS[1]
 local kind, over, window, start, till = unpack(ARGV)
 -- include: online
 
-local DONE, ANOTHER_DAY = 0, 1
 local days = {unpack(KEYS, 2)}
 
 -- Counts what was combined, and forgets it.
@@ -50,8 +49,8 @@ local count = {
   end,
 }
 
-local now_ms = clock()
+local now_ms = clock_ms()
 if kind ~= 'heartbeat' and not is_today(now_ms, start, till) then
   return {ANOTHER_DAY, now_ms, 0}
 end
-return {DONE, now_ms, count[kind](now_ms)}
+return {TKL_OK, now_ms, count[kind](now_ms)}

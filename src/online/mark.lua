@@ -9,20 +9,20 @@
 -- ARGV[5] start     of today, as the client thinks, in ms
 -- ARGV[6] till      the end of it
 -- ARGV[7...] users
--- returns {code, now, how many were not marked before}: 0 done; 9 (TKL_CONFLICT) the settings are
--- others; 1 today is another day
+-- returns {code, now, how many were not marked before}: TKL_OK; TKL_CONFLICT: the settings
+-- are others; ANOTHER_DAY: today is another day
 local SETTINGS, IDS, DAY = KEYS[1], KEYS[2], KEYS[3]
 local chunks = {unpack(KEYS, 3)}
 local kind, zone, keep, window, start, till = unpack(ARGV)
+local users = {unpack(ARGV, 7)}
 -- include: online
 
-local DONE, ANOTHER_DAY, OTHER_SETTINGS = 0, 1, 9
 -- Of a heartbeat: users who left that one mark forgets, beyond those it brings.
 local AT_ONCE = 1000
 -- A day in which clocks are set back is longer, by two hours at most.
 local LONGER_MS = 7200000
 
-local now_ms = clock()
+local now_ms = clock_ms()
 local lives = kind == 'heartbeat' and window + 0
               or till - now_ms + (keep - 1) * DAY_MS + LONGER_MS
 local wanted = table.concat({kind, zone, keep, window}, ' ')
@@ -135,6 +135,6 @@ if kind ~= 'heartbeat' and not is_today(now_ms, start, till) then
   return {ANOTHER_DAY, now_ms, 0}
 end
 if stored and stored ~= wanted then
-  return {OTHER_SETTINGS, now_ms, 0}
+  return {TKL_CONFLICT, now_ms, 0}
 end
-return {DONE, now_ms, mark[kind]({unpack(ARGV, 7)})}
+return {TKL_OK, now_ms, mark[kind](users)}

@@ -1,12 +1,9 @@
 -- Days and settings of a name. The keys are explained in online.c.
+-- include: shared/clock
+-- include: shared/codes
 
 local DAY_MS = 86400000
-
--- The server's clock, in milliseconds.
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
+local ANOTHER_DAY = 1 -- a result: the client asks again, for the day that the server has
 
 local function digits(number)
   return string.format('%d', number)

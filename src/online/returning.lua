@@ -4,13 +4,12 @@
 -- ARGV[1] kind
 -- ARGV[2] start     of today, as the client thinks, in ms
 -- ARGV[3] till      the end of it
--- returns {code, now, users of today, those of them who were there before}: 0 done; 1 today is
--- another day
+-- returns {code, now, users of today, those of them who were there before}: TKL_OK; ANOTHER_DAY:
+-- today is another day
 local SCRATCH, TODAY = KEYS[1], KEYS[2]
 local kind, start, till = unpack(ARGV)
 -- include: online
 
-local DONE, ANOTHER_DAY = 0, 1
 local before = {unpack(KEYS, 3)}
 
 local function of_sets()
@@ -35,9 +34,9 @@ local function of_estimates()
   return today, math.max(0, today - fresh)
 end
 
-local now_ms = clock()
+local now_ms = clock_ms()
 if not is_today(now_ms, start, till) then
   return {ANOTHER_DAY, now_ms, 0, 0}
 end
 local count = {set = of_sets, bitmap = of_bits, assigned = of_bits, hll = of_estimates}
-return {DONE, now_ms, count[kind]()}
+return {TKL_OK, now_ms, count[kind]()}

@@ -9,10 +9,10 @@
 -- returns {code, unread, how many of the unread were acknowledged}, {TKL_NOTFOUND, id of the last
 --   message} there is no such message yet, {TKL_NOTFOUND} no such chat, {TKL_NOTOWNER} the reader is
 --   not a member
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: line
 -- include: age
 -- include: readers
@@ -27,16 +27,16 @@ local line = read_line()
 local position = position_of(line, reader, is_owner)
 local upto = tonumber(id) or line.last
 if not position then
-  return {line.exists and NOTOWNER or NOTFOUND}
+  return {line.exists and TKL_NOTOWNER or TKL_NOTFOUND}
 elseif upto > line.last then
-  return {NOTFOUND, line.last}
+  return {TKL_NOTFOUND, line.last}
 end
 local before = unread_behind(line, position)
 if upto <= position then
-  return {OK, before, 0}
+  return {TKL_OK, before, 0}
 end
 local after = unread_behind(line, upto)
 permit_writes() -- acknowledging is what makes room
 redis.call('ZADD', READERS, upto, reader)
 remove_acknowledged(line)
-return {OK, after, before - after}
+return {TKL_OK, after, before - after}

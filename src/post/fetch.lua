@@ -10,10 +10,10 @@
 -- returns {code, missed, unread, marks, entries of the stream, id of the last message}:
 --   TKL_NOTFOUND there is no such chat, TKL_NOTOWNER the reader is not a member. Unread ones include
 --   those returned.
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: line
 -- include: age
 -- include: readers
@@ -62,7 +62,7 @@ local reader, is_owner, max, budget = unpack(ARGV)
 local line = read_line()
 local position = position_of(line, reader, is_owner)
 if not position then
-  return {line.exists and NOTOWNER or NOTFOUND}
+  return {line.exists and TKL_NOTOWNER or TKL_NOTFOUND}
 end
 if is_owner == '1' then
   note_visit(line)
@@ -74,4 +74,4 @@ if from <= line.last and tonumber(max) > 0 then
   marks = redis.call('LRANGE', MARKS, at, at + 2 * max - 1)
   entries = read_entries(from, affordable(marks, tonumber(budget)))
 end
-return {OK, from - 1 - position, line.last - from + 1, marks, entries, line.last}
+return {TKL_OK, from - 1 - position, line.last - from + 1, marks, entries, line.last}

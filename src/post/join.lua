@@ -9,10 +9,10 @@
 -- ARGV[4] from      'start': of what is kept; 'end': what is sent from now on
 -- returns code: TKL_NOTFOUND there is no such chat, TKL_EXISTS a member already, TKL_FULL;
 --   TKL_CONFLICT too long after `listed`
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: line
 -- include: age
 -- include: joining
@@ -20,15 +20,15 @@ local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
 local member, listed, most, from = unpack(ARGV)
 local line = read_line()
 if not line.exists then
-  return NOTFOUND
+  return TKL_NOTFOUND
 elseif redis.call('ZSCORE', READERS, member) then
-  return EXISTS
+  return TKL_EXISTS
 elseif redis.call('ZCARD', READERS) >= tonumber(most) then
-  return FULL
+  return TKL_FULL
 elseif is_stale(listed) then
-  return CONFLICT
+  return TKL_CONFLICT
 end
 local position = from == 'start' and first_young(line) - 1 or line.last
 redis.call('ZADD', READERS, position, member)
 redis.pcall('SPUBLISH', STATE, '')
-return OK
+return TKL_OK

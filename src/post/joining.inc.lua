@@ -1,6 +1,5 @@
 -- Chats and the lists of chats that members have live in different slots. See the essay of chat.c.
 
-local CONFLICT = 9
 local JOIN_WITHIN = 600000 -- milliseconds: 10 minutes
 
 -- Whether the entry in the member's list may be removed before this script has made it true.

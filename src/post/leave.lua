@@ -7,16 +7,16 @@
 -- ARGV[1] member
 -- returns code: TKL_NOTFOUND there is no such chat, TKL_NOTOWNER not a member
 local STATE, MESSAGES, MARKS, READERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
--- include: codes
+-- include: shared/codes
 -- include: line
 -- include: readers
 local member = ARGV[1]
 
 local line = read_line()
 if not line.exists then
-  return NOTFOUND
+  return TKL_NOTFOUND
 elseif redis.call('ZREM', READERS, member) == 0 then
-  return NOTOWNER
+  return TKL_NOTOWNER
 end
 if redis.call('EXISTS', READERS) == 0 then
   redis.call('UNLINK', unpack(KEYS))
@@ -24,4 +24,4 @@ else
   remove_acknowledged(line)
 end
 redis.pcall('SPUBLISH', STATE, '') -- the member may be waiting
-return OK
+return TKL_OK

@@ -6,16 +6,17 @@
 -- ARGV[1] owner     of a mailbox, which need not exist; '': a chat
 -- ARGV[2...] pairs of a field and its value; '0' is the default
 -- returns code: TKL_NOTFOUND there is no such chat
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: line
 -- include: lifetime
 
+local FIRST_LIMIT = 2 -- of the arguments
 local owner, before = ARGV[1], read_line()
 if owner == '' and not before.exists then
-  return NOTFOUND
+  return TKL_NOTFOUND
 end
 permit_writes() -- a lower limit is what a full server needs
 if not before.exists then
@@ -24,15 +25,16 @@ if not before.exists then
 elseif before.first > before.last then
   redis.call('HSET', STATE, 'expired', before.last) -- the new limits may not explain it
 end
-for i = 2, #ARGV, 2 do
-  if ARGV[i + 1] == '0' then
-    redis.call('HDEL', STATE, ARGV[i])
+for i = FIRST_LIMIT, #ARGV, 2 do
+  local field, value = ARGV[i], ARGV[i + 1]
+  if value == '0' then
+    redis.call('HDEL', STATE, field)
   else
-    redis.call('HSET', STATE, ARGV[i], ARGV[i + 1])
+    redis.call('HSET', STATE, field, value)
   end
 end
 for _, key in ipairs(KEYS) do
   redis.call('PERSIST', key)
 end
 expire(read_line())
-return OK
+return TKL_OK

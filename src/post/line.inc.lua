@@ -1,19 +1,23 @@
 -- The line of kept messages and its limits, read once. See the essay of post.c.
+-- include: shared/exact
 
 local FIELDS = {
   'last', 'sent', 'expired', 'max_messages', 'max_bytes', 'max_age', 'ttl', 'drop_oldest',
 }
-local DEFAULTS = {0, 0, 0, 10000, 104857600, -1, -1, 0}
 local NONE = -1
+local DEFAULTS = {
+  last = 0, sent = 0, expired = 0, max_messages = 10000, max_bytes = 100 * 1048576, max_age = NONE,
+  ttl = NONE, drop_oldest = 0,
+}
 
 local function damaged()
   error({err = 'DAMAGED another program has changed the stored messages'})
 end
 
--- A whole number from `least` to 2^53, or an error.
+-- A whole number from `least` to EXACT, or an error.
 local function whole(text, least)
   local number = tonumber(text)
-  if not number or number < least or number > 2 ^ 53 or number % 1 ~= 0 then
+  if not number or number < least or number > EXACT or number % 1 ~= 0 then
     damaged()
   end
   return number
@@ -43,7 +47,7 @@ local function read_line()
   local values = redis.call('HMGET', STATE, unpack(FIELDS))
   local line = {exists = values[1] ~= false}
   for i, field in ipairs(FIELDS) do
-    local number = whole(values[i] or DEFAULTS[i], NONE)
+    local number = whole(values[i] or DEFAULTS[field], NONE)
     line[field] = number == NONE and math.huge or number
   end
   local kept = redis.call('XLEN', MESSAGES)

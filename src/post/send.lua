@@ -12,18 +12,18 @@
 -- ARGV[6...] letters: the body, the number of words in the headers, and these words
 -- returns {code, id of the first}: TKL_NOTFOUND there is no such chat, TKL_NOTOWNER the sender is
 --   not a member, TKL_FULL; TKL_EUNKNOWN it cannot be said whether it was executed already
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: line
 -- include: age
 -- include: lifetime
 
-local EUNKNOWN = -5
 local REMEMBERED = 20000 -- requests
 local REMEMBERED_MS = 60000 -- at least, and as long as they may be repeated
 local NOTE_BYTES = 200 -- of a message that is published; they may pile up for who does not read
+local FIRST_LETTER = 6 -- of the arguments
 local PARTS = 3 -- of a request: itself, the id of its first message, the time
 
 -- The id that an earlier attempt got; nil: there was none.
@@ -48,17 +48,18 @@ local function remember(request, first, window)
   end
 end
 
+-- {sender, body, headers, start}, start being the bytes of the letters before; and the bytes of all.
 local function read_letters(sender)
-  local letters, bytes, at = {}, 0, 6
+  local letters, bytes, at = {}, 0, FIRST_LETTER
   while ARGV[at] do
-    local entry, start = {'sender', sender, 'body', ARGV[at]}, bytes
-    local header_end = at + 1 + ARGV[at + 1]
-    bytes = bytes + #sender + #ARGV[at]
-    for i = at + 2, header_end do
-      entry[#entry + 1] = ARGV[i]
-      bytes = bytes + #ARGV[i]
+    local body, header_end = ARGV[at], at + 1 + ARGV[at + 1]
+    local letter = {sender = sender, body = body, headers = {unpack(ARGV, at + 2, header_end)},
+                    start = bytes}
+    bytes = bytes + #sender + #body
+    for _, word in ipairs(letter.headers) do
+      bytes = bytes + #word
     end
-    letters[#letters + 1] = {entry = entry, start = start}
+    letters[#letters + 1] = letter
     at = header_end + 1
   end
   return letters, bytes
@@ -85,8 +86,8 @@ local function note_of(letters, bytes, id)
   if #letters > 1 or bytes > NOTE_BYTES then
     return ''
   end
-  local entry = letters[1].entry
-  local words = {entry[2], unpack(entry, 4)} -- without the names of sender and body
+  local letter = letters[1]
+  local words = {letter.sender, letter.body, unpack(letter.headers)}
   local numbers = {string.format('%d %d', id, now)}
   for i, word in ipairs(words) do
     numbers[i + 1] = #word
@@ -97,7 +98,8 @@ end
 local function add(line, letters)
   local marks = {}
   for i, letter in ipairs(letters) do
-    redis.call('XADD', MESSAGES, line.last + i, unpack(letter.entry))
+    redis.call('XADD', MESSAGES, line.last + i, 'sender', letter.sender, 'body', letter.body,
+               unpack(letter.headers))
     marks[2 * i - 1] = now
     marks[2 * i] = line.sent + letter.start
   end
@@ -109,22 +111,22 @@ local line = read_line()
 if again == '1' then
   local id = earlier_id(request)
   if id then
-    return {OK, id}
+    return {TKL_OK, id}
   elseif is_forgotten(window) then
-    return {EUNKNOWN}
+    return {TKL_EUNKNOWN}
   end
 end
 if owner == '' then
   if not line.exists then
-    return {NOTFOUND}
+    return {TKL_NOTFOUND}
   elseif not redis.call('ZSCORE', READERS, sender) then
-    return {NOTOWNER}
+    return {TKL_NOTOWNER}
   end
 end
 local letters, bytes = read_letters(sender)
 local kept_from = make_room(line, #letters, bytes)
 if not kept_from then
-  return {FULL}
+  return {TKL_FULL}
 end
 redis.call('LLEN', RECENT) -- another type of key is refused before the first write
 
@@ -141,4 +143,4 @@ remember(request, first, window)
 expire(line)
 -- A sender that may not publish wakes nobody, but has sent.
 redis.pcall('SPUBLISH', STATE, note_of(letters, bytes, first))
-return {OK, first}
+return {TKL_OK, first}

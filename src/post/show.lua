@@ -6,10 +6,10 @@
 -- returns {code, first kept that is not too old, last, bytes, time of the first or 0, fields of the
 --   state, readers with their positions or none of them when there are many}: TKL_NOTFOUND there is
 --   nothing
--- include: clock
-local now = server_time()
+-- include: shared/clock
+local now = clock_ms()
 local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
--- include: codes
+-- include: shared/codes
 -- include: line
 -- include: age
 
@@ -17,7 +17,7 @@ local FEW = 100 -- more readers are asked for without a script
 
 local line, fields = read_line(), redis.call('HGETALL', STATE)
 if #fields == 0 then
-  return {NOTFOUND}
+  return {TKL_NOTFOUND}
 end
 local oldest, start = 0, nil
 local first = first_young(line)
@@ -26,4 +26,4 @@ if first <= line.last then
 end
 local few = redis.call('ZCARD', READERS) <= FEW
 local readers = few and redis.call('ZRANGE', READERS, 0, -1, 'WITHSCORES') or {}
-return {OK, first, line.last, line.sent - (start or line.sent), oldest, fields, readers}
+return {TKL_OK, first, line.last, line.sent - (start or line.sent), oldest, fields, readers}

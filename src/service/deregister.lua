@@ -5,7 +5,7 @@
 -- ARGV[1] id
 -- ARGV[2] token
 -- returns 1: done; 0: it is not there; -1: another registration has the id
--- include: clock
+-- include: leases
 
 local LEASES, OWNERS, INFOS = KEYS[1], KEYS[2], KEYS[3]
 local id, token = unpack(ARGV)

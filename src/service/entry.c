@@ -137,7 +137,7 @@ typedef struct listing {
     size_t count;
 } listing;
 
-enum { PIECE = 1000, LEASE_MAX_MS = 300000 }; /* as in service/list and clock.inc.lua */
+enum { PIECE = 1000, LEASE_MAX_MS = 300000 }; /* as in service/list and leases.inc.lua */
 
 static listing read_listing(const tkl_reply *reply)
 {

@@ -4,13 +4,14 @@
 -- ARGV[1] most    instances of a service
 -- returns the time, the ids, each followed by the end of its lease, and the infos in pieces, in the
 --   same order; nil for one that is missing
--- include: clock
+-- include: shared/clock
+-- include: leases
 
 local LEASES, INFOS = KEYS[1], KEYS[2]
 local PIECE = 1000 -- fields of one HMGET
 local most = ARGV[1]
 
-local time = clock()
+local time = clock_ms()
 local after = string.format('(%d', time)
 local ends = redis.call('ZRANGEBYSCORE', LEASES, after, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
 local ids, pieces, latest = {}, {}, 0

@@ -17,7 +17,7 @@
 
 #define LEASE_MS     10000
 #define LEASE_MIN_MS 100
-#define LEASE_MAX_MS 300000  /* also in clock.inc.lua */
+#define LEASE_MAX_MS 300000  /* also in leases.inc.lua */
 #define RETRY_US     1000000 /* after a renewal that failed, at most */
 
 enum { ID, TOKEN, INFO, LEASE, RENEW, MOST, ARGUMENTS }; /* of service/register */

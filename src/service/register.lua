@@ -9,7 +9,8 @@
 -- ARGV[5] renew   1: an instance of another registration is not replaced
 -- ARGV[6] most    instances of a service
 -- returns 1: listed; 0: another registration has the id; -1: there are too many
--- include: clock
+-- include: shared/clock
+-- include: leases
 
 local LEASES, OWNERS, INFOS = KEYS[1], KEYS[2], KEYS[3]
 local GRACE = 60000 -- the keys stay so long after the last lease
@@ -21,7 +22,7 @@ local function stay(key, duration)
   redis.call('PEXPIRE', key, string.format('%d', math.max(left, duration + GRACE)))
 end
 
-local time = clock()
+local time = clock_ms()
 local gone = ended(LEASES, time)
 local owner = redis.call('HGET', OWNERS, id)
 local known = redis.call('HGET', INFOS, id)

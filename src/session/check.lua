@@ -7,7 +7,8 @@
 local SESSIONS, ENDS, USERS = KEYS[1], KEYS[2], KEYS[3]
 -- include: session
 
-local session = find(ARGV[1], to_ms(clock()))
+local id = ARGV[1]
+local session = find(id, clock_ms())
 if not session then
   return {}
 end

@@ -27,7 +27,7 @@ local function oldest(now_ms)
   return first[1] == id and first[2] or first[1]
 end
 
-local now_ms = to_ms(clock())
+local now_ms = clock_ms()
 redis.call('HSET', SESSIONS, id, session_text(now_ms, ttl, user))
 redis.call('ZADD', USERS, '0', user_prefix(user) .. id)
 prolong(id, now_ms + ttl)

@@ -11,7 +11,7 @@ local user, most = ARGV[1], tonumber(ARGV[2])
 
 local members, ids = of_user(user, 0, most)
 local answer = {#ids}
-for i, session in ipairs(find_all(ids, to_ms(clock()))) do
+for i, session in ipairs(find_all(ids, clock_ms())) do
   if session then
     answer[#answer + 1] = ids[i]
   end

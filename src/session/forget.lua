@@ -5,8 +5,9 @@
 -- ARGV[1] most
 -- returns the ids of the forgotten
 local SESSIONS, ENDS, USERS = KEYS[1], KEYS[2], KEYS[3]
+local most = ARGV[1]
 -- include: session
 
-local ids = redis.call('ZRANGE', ENDS, '0', digits(ARGV[1] - 1))
+local ids = redis.call('ZRANGE', ENDS, '0', digits(most - 1))
 forget(ids)
 return ids

@@ -12,7 +12,7 @@ local user, skip, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local members, ids = of_user(user, skip, max)
 local answer, ended, members_of_ended = {#ids == max and 1 or 0}, {}, {}
-for i, session in ipairs(find_all(ids, to_ms(clock()))) do
+for i, session in ipairs(find_all(ids, clock_ms())) do
   if session then
     answer[#answer + 1] = {ids[i], session.created, session.ends - session.ttl, session.ends}
   else

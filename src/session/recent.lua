@@ -11,7 +11,7 @@ local SESSIONS, ENDS, USERS, ITEMS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, first, last = unpack(ARGV)
 -- include: session
 
-if not find(id, to_ms(clock())) then
+if not find(id, clock_ms()) then
   return false
 end
 return redis.call('ZRANGE', ITEMS, first, last, 'REV', 'WITHSCORES')

@@ -3,16 +3,15 @@
 -- ARGV[1] item
 -- ARGV[2] name
 -- ARGV[3] half_life  ms; -1: views count the same for ever
--- returns 0, or 4 (TKL_NOTFOUND) when the item is not in the ranking
+-- returns TKL_OK, or TKL_NOTFOUND when the item is not in the ranking
 local RANKING = KEYS[1]
 local item, name, half_life = unpack(ARGV)
+-- include: shared/codes
 -- include: ranking
-
-local OK, NOT_FOUND = 0, 4
 
 local score = redis.call('ZSCORE', RANKING, item)
 if not score then
-  return NOT_FOUND
+  return TKL_NOTFOUND
 end
 if item ~= name then
   local other = redis.call('ZSCORE', RANKING, name)
@@ -20,4 +19,4 @@ if item ~= name then
   redis.call('ZADD', RANKING, both or score, name)
   redis.call('ZREM', RANKING, item)
 end
-return OK
+return TKL_OK

@@ -1,20 +1,9 @@
 -- The sessions of a store. The keys are explained in session.c: SESSIONS, ENDS and USERS are named by
 -- the script.
-
--- Results, as the C code knows them.
-local OK, NOT_FOUND = 0, 4
+-- include: shared/clock
+-- include: shared/codes
 
 local FOREIGN = 'DAMAGED the store holds something that tackle did not write'
-
--- The server's clock, in microseconds.
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
-end
-
-local function to_ms(microseconds)
-  return math.floor(microseconds / 1000)
-end
 
 local function digits(number)
   return string.format('%d', number)

@@ -7,5 +7,5 @@
 local SESSIONS, ENDS, USERS, RANKING = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 -- include: session
 
-return {redis.call('ZCOUNT', ENDS, '(' .. digits(to_ms(clock())), '+inf'),
+return {redis.call('ZCOUNT', ENDS, '(' .. digits(clock_ms()), '+inf'),
         redis.call('ZCARD', RANKING)}

@@ -6,14 +6,14 @@
 -- returns {item, views, ...}, the views as text
 local RANKING = KEYS[1]
 local first, last, half_life = unpack(ARGV)
+-- include: shared/clock
 -- include: ranking
 
 -- Views from before the clock was set back lie ahead and weigh more: up to what a double holds.
 local EXPONENT_MAX = 1000
 
 half_life = tonumber(half_life)
-local time = redis.call('TIME')
-local now_ms = time[1] * 1000 + time[2] / 1000
+local now_ms = clock_us() / 1000 -- not rounded
 local answer = redis.call('ZRANGE', RANKING, first, last, 'REV', 'WITHSCORES')
 for i = 2, half_life > 0 and #answer or 0, 2 do
   local exponent = answer[i] - score_of_view(now_ms, half_life)

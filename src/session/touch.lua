@@ -9,7 +9,7 @@
 -- ARGV[3] items      that a session remembers
 -- ARGV[4] ranked     items in the ranking
 -- ARGV[5] half_life  ms; -1: views count the same for ever
--- returns 0, or 4 (TKL_NOTFOUND) when the session has ended
+-- returns TKL_OK, or TKL_NOTFOUND when the session has ended
 local SESSIONS, ENDS, USERS, RANKING, ITEMS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, item, items, ranked, half_life = unpack(ARGV)
 -- include: session
@@ -30,7 +30,7 @@ local function remember(time)
   redis.call('ZREMRANGEBYRANK', ITEMS, '0', digits(-items - 1))
 end
 
-local now = clock()
+local now = clock_us()
 local now_ms = to_ms(now)
 local session = find(id, now_ms)
 if session then
@@ -44,4 +44,4 @@ if session then
   redis.call('PEXPIREAT', ITEMS, digits(ends))
 end
 forget_ended(now_ms, AT_ONCE)
-return session and OK or NOT_FOUND
+return session and TKL_OK or TKL_NOTFOUND

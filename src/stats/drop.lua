@@ -6,7 +6,8 @@
 -- ARGV[1] context
 -- returns how many of its keys there were
 local THIS, LAST, RANK, RANK_LAST = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local context = ARGV[1]
 
-redis.call('ZREM', RANK, ARGV[1])
-redis.call('ZREM', RANK_LAST, ARGV[1])
+redis.call('ZREM', RANK, context)
+redis.call('ZREM', RANK_LAST, context)
 return redis.call('UNLINK', THIS, LAST)

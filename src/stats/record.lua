@@ -19,7 +19,7 @@
 -- include: values
 local THIS, LAST, TOTAL, RANK, RANK_LAST = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local context, ranked = ARGV[1], tonumber(ARGV[2])
-local hour = math.floor(redis.call('TIME')[1] / HOUR)
+local hour = hour_at(clock_us())
 
 -- What is recorded: numbers as the hash of the context has them, and how many values are in which
 -- buckets.
@@ -28,8 +28,9 @@ local given = {
   min = tonumber(ARGV[6]), max = tonumber(ARGV[7]), sum = tonumber(ARGV[8]),
   sumsq = tonumber(ARGV[9]),
 }
+local FIRST_BUCKET = 10 -- of the arguments
 local buckets, given_counts = {}, {}
-for i = 10, #ARGV, 2 do
+for i = FIRST_BUCKET, #ARGV, 2 do
   buckets[#buckets + 1], given_counts[#given_counts + 1] = ARGV[i], ARGV[i + 1]
 end
 

@@ -9,7 +9,7 @@
 -- include: values
 local TOTAL, RANK, RANK_LAST = KEYS[1], KEYS[2], KEYS[3]
 local which, max = ARGV[1], tonumber(ARGV[2])
-local hour = math.floor(redis.call('TIME')[1] / HOUR)
+local hour = hour_at(clock_us())
 
 local total = read_named(TOTAL, {'hour', 'count', 'sum', 'last_hour', 'last_count', 'last_sum'}, {})
 local age = age_of(total.hour, hour)

@@ -1,4 +1,5 @@
 -- Numbers that hashes hold. See the essay of stats.c.
+-- include: shared/exact
 
 local FOREIGN = 'DAMAGED the statistics were not written by tackle'
 
@@ -23,11 +24,9 @@ local function read_named(key, names, others)
   return named, listed
 end
 
-local WHOLE_MAX = 9007199254740992 -- 2^53: up to here whole numbers are exact
-
 -- As text that reads back as the same number. Whole numbers take a third of the time.
 local function exact(number)
-  if number % 1 == 0 and number < WHOLE_MAX and number > -WHOLE_MAX then
+  if number % 1 == 0 and number < EXACT and number > -EXACT then
     return string.format('%d', number)
   end
   return string.format('%.17g', number)

@@ -5,9 +5,13 @@
 -- ARGV[2...] copies as GET gave them
 -- returns what the command does
 
-for i = 2, #KEYS do
-  redis.call('SET', KEYS[i], ARGV[i], 'PX', '60000')
+local OWN, command = KEYS[1], ARGV[1]
+local rooms, copies = {unpack(KEYS, 2)}, {unpack(ARGV, 2)}
+local ROOM_MS = '60000' -- should the server stop in the middle
+
+for i, room in ipairs(rooms) do
+  redis.call('SET', room, copies[i], 'PX', ROOM_MS)
 end
-local answer = redis.pcall(ARGV[1], KEYS[1], unpack(KEYS, 2))
-redis.call('UNLINK', unpack(KEYS, 2))
+local answer = redis.pcall(command, OWN, unpack(rooms))
+redis.call('UNLINK', unpack(rooms))
 return answer

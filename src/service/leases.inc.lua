@@ -1,12 +1,7 @@
--- Time, and what of a service's entries it has ended.
+-- Leases of a service's entries: those that have ended, those that are too long.
 
 local LEASE_MAX = 300000 -- milliseconds
 local SOME = 100 -- entries that one script tidies up at most
-
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
 
 local function remove(leases, owners, infos, ids)
   redis.call('ZREM', leases, unpack(ids))

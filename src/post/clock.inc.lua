@@ -1,7 +1,0 @@
--- The server's clock.
-
--- Unix milliseconds.
-local function server_time()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
