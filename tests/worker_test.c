@@ -310,6 +310,30 @@ static void a_handler_says_how_its_job_ends(void **state)
     }
 }
 
+static int put_off(tkl_task *task, void *arg)
+{
+    atomic_fetch_add(&((scene *)arg)->begun, 1);
+    tkl_task_release(task, INT64_MAX);
+    return TKL_OK;
+}
+
+static void a_job_is_put_off_by_ten_years_at_most(void **state)
+{
+    fixture *f = *state;
+    scene s;
+    scene_init(&s);
+    tkl_queue *queue = open_queue(f->client, "mails", 1);
+    tkl_worker *worker;
+    assert_ok(tkl_worker_start(&queue, 1, put_off, &s, NULL, &worker));
+    push_text(queue, "x");
+    eventually(worker_stats(worker).released == 1, LONG_MS);
+    assert_int_equal(stats_of(queue).delayed, 1);
+    assert_int_equal(atomic_load(&s.begun), 1);
+    tkl_worker_close(worker);
+    assert_ok(tkl_queue_drain(queue, NULL));
+    tkl_queue_close(queue);
+}
+
 static void a_released_job_uses_no_attempt(void **state)
 {
     static const char *const payloads[] = {"later", "later by less than nothing"};
@@ -495,6 +519,7 @@ int main(void)
         TEST(reports_do_not_wait_for_slow_neighbours),
         TEST(a_failed_job_is_tried_again_with_its_error),
         TEST(a_handler_says_how_its_job_ends),
+        TEST(a_job_is_put_off_by_ten_years_at_most),
         TEST(a_released_job_uses_no_attempt),
         TEST(a_result_reaches_the_one_who_waits),
         TEST(progress_is_seen_while_it_runs),

@@ -60,7 +60,8 @@ TKL_API int tkl_task_progress(tkl_task *task, tkl_bytes progress) TKL_NONNULL(1)
 TKL_API void tkl_task_fail(tkl_task *task, const char *why) TKL_NONNULL(1, 2);
 /* Without further attempts, to the dead letters. */
 TKL_API void tkl_task_dead(tkl_task *task, const char *why) TKL_NONNULL(1, 2);
-/* Back to the queue, after a while or (0, negative) to its front: uses no attempt. */
+/* Back to the queue, after a while (ten years at most) or (0, negative) to its front: uses no
+ * attempt. */
 TKL_API void tkl_task_release(tkl_task *task, int64_t delay_ms) TKL_NONNULL(1);
 
 /* ---- The worker ----------------------------------------------------------- */

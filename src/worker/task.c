@@ -10,8 +10,10 @@
 #include "core/error.h"
 #include "worker/inside.h"
 
-#define WHY_MAX    1000
-#define RESULT_MAX (256 << 20) /* a server that takes no more would never take the report */
+#define WHY_MAX 1000
+/* Ten years: the queue takes no longer delays. */
+#define DELAY_MAX_MS INT64_C(315360000000)
+#define RESULT_MAX   (256 << 20) /* a server that takes no more would never take the report */
 
 const tkl_job *tkl_task_job(const tkl_task *task)
 {
@@ -73,7 +75,9 @@ void tkl_task_dead(tkl_task *task, const char *why)
 
 void tkl_task_release(tkl_task *task, int64_t delay_ms)
 {
-    decide(task, TKL_OUTCOME_RELEASED, NULL, delay_ms > 0 ? delay_ms : 0);
+    if (delay_ms < 0)
+        delay_ms = 0;
+    decide(task, TKL_OUTCOME_RELEASED, NULL, delay_ms < DELAY_MAX_MS ? delay_ms : DELAY_MAX_MS);
 }
 
 static bool code_is_known(int rc)
