@@ -208,6 +208,34 @@ static void processes_are_served_in_order_past_the_dead_and_the_silent(void **st
     tkl_semaphore_close(in);
 }
 
+static void many_silent_waiters_are_passed_over_together(void **state)
+{
+    fixture *f = *state;
+    enum { N = 7 };
+    tkl_semaphore *in[2] = {held_permit(f, 2), held_permit(f, 2)};
+    pending alive = {.sem = permit(f, 2)};
+    puppet *p[N];
+    for (int i = 0; i < N; i++) {
+        p[i] = puppet_start(&(puppet_options){
+            .url = f->server->url, .name = "pool", .limit = 2, .lease_ms = 3600000});
+        puppet_tell(p[i], "acquire -1");
+        eventually(sem_waiters(in[0]) == i + 1, LONG_MS);
+    }
+    start_waiting(&alive, in[0]);
+    for (int i = 0; i < N; i++)
+        puppet_signal(p[i], SIGSTOP);
+    int64_t start = test_now_ms();
+    assert_ok(tkl_semaphore_release(in[0]));
+    assert_ok(tkl_semaphore_release(in[1]));
+    assert_ok(pending_join(&alive));
+    assert_true(test_now_ms() - start < 11000); /* not 4 s for every two */
+    for (int i = 0; i < N; i++)
+        puppet_end(p[i]);
+    tkl_semaphore_close(alive.sem);
+    tkl_semaphore_close(in[0]);
+    tkl_semaphore_close(in[1]);
+}
+
 /* ---- Leases -------------------------------------------------------------- */
 
 static void each_permit_ends_by_itself(void **state)
@@ -400,6 +428,7 @@ int main(int argc, char **argv)
         TEST(a_limit_raised_lets_those_who_wait_in),
         TEST(those_who_wait_are_served_in_order),
         TEST(processes_are_served_in_order_past_the_dead_and_the_silent),
+        TEST(many_silent_waiters_are_passed_over_together),
         TEST(each_permit_ends_by_itself),
         TEST(a_permit_is_renewed_alone),
         TEST(a_lost_permit_is_told_once),

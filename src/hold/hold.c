@@ -12,7 +12,7 @@
  *               sharing  1: there are sharers
  *               waiting  1: there are waiters
  *               looker   "token at client who": the waiter that has promised to look, and when
- *               successor  fence of the last heir that came after a silent one
+ *               silent   when a silent heir was last passed over
  *   :sharers  sorted set: tokens of the sharers by the end of their lease
  *   :line     list: the waiters by arrival, "token mode lease client who channel"
  *
@@ -43,7 +43,7 @@
  * not silence the looker. Readers behind a waiting writer look every two seconds whether it is
  * alive.
  *
- * Silence. An heir whose FIRST_LEASE ended is silent, and is passed over. When its successor is
+ * Silence. An heir whose FIRST_LEASE ended is silent, and is passed over. When the next heir is
  * silent, too, the script sends the first waiters back to the end of the line: it removes their
  * places and tells them to come again. The living do so at once. So many silent waiters cost
  * FIRST_LEASE twice, not once each; the living may lose their order.

@@ -168,13 +168,22 @@ local function drop(state, token)
   return held
 end
 
--- Forgets a holder whose lease has ended, and notes whether it was an heir that fell silent: it never
--- confirmed the hand-over.
+-- An heir never confirmed the hand-over. Notes when it was passed over, and whether another one was,
+-- in this script or by the script that handed over to this one, or since.
+local function note_silence(state, heir)
+  local last = state.silent_at or whole(redis.call('HGET', STATE, 'silent')) or 0
+  if state.silent_at or heir.since <= last and heir.since >= last - FIRST_LEASE then
+    state.several_silent = true
+  end
+  state.silent_at = state.now
+  redis.call('HSET', STATE, 'silent', digits(state.now))
+end
+
+-- Forgets a holder whose lease has ended.
 local function drop_one_ended(state, holder)
   drop(state, holder.token)
   if holder.till - holder.since == FIRST_LEASE then
-    state.silent = state.silent or {}
-    state.silent[digits(holder.fence)] = true
+    note_silence(state, holder)
   end
 end
 
@@ -324,20 +333,13 @@ local function hand_to(state, waiter)
     drop(state, waiter.token)
     return heard ~= nil
   end
-  if state.silent then
-    redis.call('HSET', STATE, 'successor', digits(holder.fence))
-  end
   appoint(state, holder.till, waiter)
   return true
 end
 
--- An heir fell silent, and so did its successor: more waiters may be silent, and each would cost
--- FIRST_LEASE. The first ones lose their places and are told to stand in line again, which the living
--- do at once.
-local function send_back_silent(state)
-  if not state.silent[redis.call('HGET', STATE, 'successor')] then
-    return
-  end
+-- Two heirs fell silent: more waiters may be silent, and each would cost FIRST_LEASE. The first ones
+-- lose their places and are told to stand in line again, which the living do at once.
+local function send_back(state)
   for _ = 1, math.min(state.waiters, AT_MOST) do
     local waiter = read_place(redis.call('LINDEX', LINE, '0'))
     if waiter and not tell(state, waiter.channel, waiter.token .. ' recall') then
@@ -354,8 +356,8 @@ end
 
 -- Gives what is free to the waiters, in order.
 local function hand_over(state)
-  if state.silent then
-    send_back_silent(state)
+  if state.several_silent then
+    send_back(state)
   end
   for _ = 1, AT_MOST do
     if state.waiters == 0 or not fits(state, SHARED) then
