@@ -30,11 +30,11 @@ static int open_counter(cli_session *cli, const tkl_counter_options *options, tk
 static int read_precisions(cli_session *cli, int64_t every_ms[TKL_COUNTER_PRECISIONS_MAX],
                            size_t *count)
 {
-    char *list = strdup(cli_text(cli, "every", "")), *rest = NULL;
+    const char *text = cli_text(cli, "every", NULL);
+    char *list = strdup(text ? text : ""), *rest = text ? list : NULL;
     int failed = list ? CLI_OK : cli_end(cli, TKL_ENOMEM);
     *count = 0;
-    for (char *one = list ? strtok_r(list, ",", &rest) : NULL; !failed && one;
-         one = strtok_r(NULL, ",", &rest)) {
+    for (const char *one; !failed && (one = strsep(&rest, ","));) {
         const char *wrong = *count < TKL_COUNTER_PRECISIONS_MAX
                                 ? cli_parse_duration(one, &every_ms[*count])
                                 : "more than 16 precisions";

@@ -32,6 +32,9 @@ ends 64 tackle counter add hits x
 ends 64 tackle counter add hits 99999999999999999
 ends 64 tackle counter add hits 1 --samples 0
 ends 64 tackle counter add hits 1 --every 1s,x
+for every in 1s,,5s , 1s, ""; do
+    ends 64 tackle counter add none 1 --every "$every"
+done
 
 # Precisions of its own.
 ends 0 tackle counter add own 3 --every 250ms,10s --samples 5
