@@ -26,6 +26,8 @@ names=$(for package in "$dir"/packages/*.deb; do dpkg-deb -f "$package" Package;
 [ "$names" = "libtackle-dev libtackle0.1 tackle " ] || fail "the packages are $names"
 [[ $(dpkg-deb -f "$dir"/packages/libtackle0.1_*.deb Depends) == *libhiredis* ]] ||
     fail "the library does not say what it needs"
+[[ $(dpkg-deb -f "$dir"/packages/tackle_*.deb Depends) == *"libtackle0.1 (= "* ]] ||
+    fail "the command does not need the library, which has the text"
 
 libdir=$(dirname "$(find "$dir/root" -name 'libtackle.so.0.1')")
 [ "$("$dir/root/usr/bin/tackle" version)" = "tackle $(cat "$TACKLE_SOURCE/VERSION")" ] ||
