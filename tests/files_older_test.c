@@ -46,12 +46,11 @@ static void lose_what_was_not_saved(job *j)
     server_restart(j->server);
 }
 
-static tkl_files *open_files(const job *j)
+static tkl_files *open_files(const job *j, tkl_client **client)
 {
-    tkl_client *client;
     tkl_files *files;
-    if (tkl_open(j->server->url, NULL, &client) != TKL_OK ||
-        tkl_files_open(client, tkl_str("logs"), &j->options, &files) != TKL_OK)
+    if (tkl_open(j->server->url, NULL, client) != TKL_OK ||
+        tkl_files_open(*client, tkl_str("logs"), &j->options, &files) != TKL_OK)
         _exit(99);
     return files;
 }
@@ -62,7 +61,8 @@ static int receive_in_child(void *arg)
     char dir[256];
     snprintf(dir, sizeof dir, "%s/%s", j->p.dir, j->as);
     tkl_files_receive_options options = {.dir = dir};
-    int rc = tkl_files_receive(open_files(j), tkl_str(j->as), &options, -1, NULL);
+    tkl_client *client;
+    int rc = tkl_files_receive(open_files(j, &client), tkl_str(j->as), &options, -1, NULL);
     fprintf(stderr, "receiving: %s\n", tkl_errmsg());
     return rc == TKL_OK ? 0 : 1;
 }
@@ -95,7 +95,12 @@ static int send_all(const job *j, tkl_files_totals *totals)
             sources[i] =
                 (tkl_files_source){.name = tkl_str("s"), .read = read_letters, .arg = &letters};
     }
-    return tkl_files_send(open_files(j), to, 1, sources, j->count, &options, totals);
+    tkl_client *client;
+    tkl_files *files = open_files(j, &client);
+    int rc = tkl_files_send(files, to, 1, sources, j->count, &options, totals);
+    tkl_files_close(files);
+    tkl_close(client);
+    return rc;
 }
 
 static int send_in_child(void *arg)
