@@ -455,6 +455,15 @@ static void a_spoiled_file_is_reported_and_not_put_in_place(void **state)
     tkl_files_close(files);
 }
 
+static bool is_complete(tkl_files *files)
+{
+    tkl_files_info *info;
+    bool complete = tkl_files_status(files, &info) == TKL_OK && info->count == 1 &&
+                    info->files[0].state == TKL_FILES_COMPLETE;
+    tkl_files_info_free(info);
+    return complete;
+}
+
 static void a_sender_that_waits_hears_of_the_trouble(void **state)
 {
     fixture *f = *state;
@@ -464,8 +473,7 @@ static void a_sender_that_waits_hears_of_the_trouble(void **state)
     tkl_files *files = open_on(f->client, (tkl_files_options){0});
     job sends = {.url = f->server->url, .to = "a", .path = path, .wait_ms = 20000};
     pid_t sender = process_fork(send_in_child, &sends);
-    eventually(held(f->server) > MB / 2, 10000);
-    test_sleep_ms(50);
+    eventually(is_complete(files), 30000);
     spoil(f, "SETRANGE tackle:files:{logs}:file:%s:1 5 spoiled");
     assert_code(parcels_receive(files, &p, "a", NULL), TKL_EPROTO);
     assert_int_equal(process_wait(sender), 1);
