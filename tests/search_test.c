@@ -158,6 +158,26 @@ static void results_are_kept_until_the_index_changes(void **state)
     tkl_search_close(s);
 }
 
+/* Ten pages more than the one that was asked for are kept. */
+static void further_pages_are_kept_in_place_of_the_first(void **state)
+{
+    tkl_search *s = pages_open(*state, NULL);
+    for (int i = 0; i < 60; i++)
+        pages_add_version(s, i, 0, i);
+    pages_add_version(s, 0, 0, 0);
+    assert_false(was_kept(s, "common", 0, 60));
+    int64_t keys = pages_keys(*state);
+    assert_true(was_kept(s, "common", 20, 60));
+    assert_false(was_kept(s, "common", 30, 60));
+    assert_true(was_kept(s, "common", 30, 60));
+    assert_true(was_kept(s, "common", 0, 60));
+    pages_add_version(s, 0, 0, 0);
+    assert_false(was_kept(s, "common", 0, 60));
+    assert_true(was_kept(s, "common", 0, 60));
+    assert_int_equal(pages_keys(*state), keys);
+    tkl_search_close(s);
+}
+
 static void facets_count_values(void **state)
 {
     static const tkl_bytes title = TKL_LIT("title");
@@ -221,6 +241,7 @@ int main(void)
         TEST(the_rarest_word_counts_most),
         TEST(equal_values_stay_in_one_order),
         TEST(results_are_kept_until_the_index_changes),
+        TEST(further_pages_are_kept_in_place_of_the_first),
         TEST(facets_count_values),
         cmocka_unit_test(shards_of_a_cluster_make_one_result),
     };

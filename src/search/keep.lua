@@ -1,4 +1,4 @@
--- search/keep: keep a result, unless it is kept already.
+-- search/keep: keep a result in place of an older or shorter one, unless it is kept already.
 -- KEYS[1] kept      list: what is said about the result, then its documents
 -- ARGV[1] ttl       milliseconds
 -- ARGV[2...] items  of the list
@@ -8,9 +8,10 @@ local KEPT, ttl = KEYS[1], ARGV[1]
 local FIRST_ITEM = 2 -- of the arguments
 -- include: parts
 
-if redis.call('EXISTS', KEPT) == 1 then
+if redis.call('LRANGE', KEPT, 0, 0)[1] == ARGV[FIRST_ITEM] then
   return 0
 end
+redis.call('UNLINK', KEPT)
 each_part(FIRST_ITEM, #ARGV, function(first, last)
   redis.call('RPUSH', KEPT, unpack(ARGV, first, last))
 end)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kept results: lists, named by a hash of the query in its normal form, the order, and the versions
- * of all shards. Whoever asks the same reads the list and, behind it in the same trip, the versions:
- * if these are those of the name, nothing has changed. A change of the index makes the name
- * unknown, so the result is never used again, and expires.
+ * Kept results: lists, named by a hash of the query in its normal form and of the order. The first
+ * item says what is known about the result, the others are its hits. Each has a stamp: a hash of the
+ * versions of all shards for which the result was found. A reader asks for the list and, behind it
+ * in the same trip, for the versions: items with another stamp are of an index that has changed
+ * since. Whoever finds the result anew replaces the list, so there is one of each query.
  */
 #include "search/kept.h"
 
@@ -17,7 +18,7 @@
 #include "core/error.h"
 #include "search/scripts.h"
 
-#define HEAD_BYTES 16 /* score and number; the record follows */
+#define HEAD_BYTES 24 /* stamp, score and number; the record follows */
 #define PAGES      10
 
 int64_t tkl__search_keep_reach(int64_t offset, int64_t count)
@@ -27,23 +28,24 @@ int64_t tkl__search_keep_reach(int64_t offset, int64_t count)
     return reach < TKL_SEARCH_REACH_MAX ? reach : page;
 }
 
-/* The key of the result for the versions as last seen. */
 static void write_key(const tkl__search_finding *f, tkl__buf *key)
 {
-    const tkl__search_schema *schema = f->schema;
     tkl__buf all;
     tkl__buf_init(&all);
     tkl__search_order_normal(f->order, &all);
-    tkl__buf_addf(&all, "|%" PRId64 "|%s", f->compare_max, schema->token);
-    for (size_t i = 0; i < schema->shard_count; i++)
-        tkl__buf_addf(&all, "|%" PRId64, atomic_load(&schema->versions[i]));
-    tkl__buf_add(&all, "|", 1);
+    tkl__buf_addf(&all, "|%" PRId64 "|", f->compare_max);
     tkl__buf_add(&all, f->plan->query.normal.data, f->plan->query.normal.len);
     XXH128_hash_t hash = XXH3_128bits(all.data, all.len);
-    tkl__buf_add(key, schema->shards[0].base.data, schema->shards[0].base.len);
+    tkl__buf_add(key, f->schema->shards[0].base.data, f->schema->shards[0].base.len);
     tkl__buf_addf(key, ":kept:%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
     key->failed = key->failed || all.failed;
     tkl__buf_free(&all);
+}
+
+/* `versions`: the token of the index, and the version of each shard. */
+static uint64_t stamp_of(const tkl__buf *versions)
+{
+    return XXH3_64bits(versions->data, versions->len);
 }
 
 /* ---- Reading ------------------------------------------------------------- */
@@ -92,85 +94,103 @@ static int ask(tkl__search_finding *f, tkl_reply **replies)
     return rc;
 }
 
-/* *same: whether the versions are those of the name. Sets `stale`. */
-static int read_versions(tkl__search_finding *f, const tkl_reply *replies, bool *same)
+/* The stamp that a result has now. Sets `stale`. */
+static int read_stamp(tkl__search_finding *f, const tkl_reply *replies, uint64_t *stamp)
 {
-    *same = true;
+    tkl__buf versions;
+    tkl__buf_init(&versions);
+    tkl__buf_addz(&versions, f->schema->token);
     for (size_t i = 0; i < f->schema->shard_count; i++) {
         const tkl_reply *meta = tkl_reply_at(replies, 2 + i);
-        if (tkl_reply_code(meta) != TKL_OK)
+        if (tkl_reply_code(meta) != TKL_OK) {
+            tkl__buf_free(&versions);
             return tkl__fail(tkl_reply_code(meta), "%s", tkl_reply_str(meta));
-        int64_t version = tkl_reply_int(tkl_reply_at(meta, 1));
+        }
         if (strcmp(tkl_reply_str(tkl_reply_at(meta, 0)), f->schema->token) != 0)
             f->stale = true;
-        if (atomic_exchange(&f->schema->versions[i], version) != version)
-            *same = false;
+        tkl__buf_addf(&versions, "|%" PRId64, tkl_reply_int(tkl_reply_at(meta, 1)));
     }
-    return TKL_OK;
+    *stamp = stamp_of(&versions);
+    int rc = versions.failed ? tkl__nomem() : TKL_OK;
+    tkl__buf_free(&versions);
+    return rc;
 }
 
-static bool read_item(const tkl_reply *reply, tkl__search_found *item)
+/* False: it is of another result. */
+static bool read_item(const tkl_reply *reply, uint64_t stamp, tkl__search_found *item)
 {
     tkl_bytes bytes = tkl_reply_bytes(reply);
-    if (bytes.len < HEAD_BYTES)
+    if (bytes.len < HEAD_BYTES || memcmp(bytes.data, &stamp, sizeof stamp) != 0)
         return false;
-    memcpy(&item->score, bytes.data, sizeof item->score);
-    memcpy(&item->number, bytes.data + sizeof item->score, sizeof item->number);
+    memcpy(&item->score, bytes.data + 8, sizeof item->score);
+    memcpy(&item->number, bytes.data + 16, sizeof item->number);
     item->bytes = (tkl_bytes){bytes.data + HEAD_BYTES, bytes.len - HEAD_BYTES};
     return true;
 }
 
 /* Hits of the page; the result counts as found if it has them all. */
-static int read_page(tkl__search_finding *f, const tkl_reply *replies, bool *found)
+static int read_page(tkl__search_finding *f, const tkl_reply *replies, uint64_t stamp, bool *found)
 {
+    uint64_t kept_stamp;
     int64_t total, compared, kept;
     int exact;
     const tkl_reply *about = tkl_reply_at(replies, 0), *page = tkl_reply_at(replies, 1);
-    if (sscanf(tkl_reply_str(tkl_reply_at(about, 0)), "%" SCNd64 " %" SCNd64 " %" SCNd64 " %d",
-               &total, &compared, &kept, &exact) != 4)
+    if (sscanf(tkl_reply_str(tkl_reply_at(about, 0)),
+               "%" SCNx64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %d", &kept_stamp, &total, &compared,
+               &kept, &exact) != 5)
         return TKL_OK;
-    if (f->offset + f->count > kept && kept < compared)
+    if (kept_stamp != stamp || (f->offset + f->count > kept && kept < compared))
         return TKL_OK;
     size_t count = f->count ? tkl_reply_count(page) : 0;
     f->items = calloc(count + 1, sizeof *f->items);
     if (!f->items)
         return tkl__nomem();
-    for (size_t i = 0; i < count; i++)
-        if (!read_item(tkl_reply_at(page, i), &f->items[i]))
-            return tkl__fail(TKL_EDAMAGED, "a kept result is damaged");
+    *found = true;
+    for (size_t i = 0; *found && i < count; i++)
+        *found = read_item(tkl_reply_at(page, i), stamp, &f->items[i]);
+    if (!*found) {
+        free(f->items);
+        f->items = NULL;
+        return TKL_OK;
+    }
     f->page_count = f->item_count = count;
     f->total = total;
     f->compared = compared;
     f->exact = exact != 0;
-    *found = true;
     return TKL_OK;
 }
 
 int tkl__search_kept_read(tkl__search_finding *f, bool *found)
 {
-    int rc = TKL_OK;
+    tkl_reply *replies = NULL;
+    uint64_t stamp = 0;
     *found = false;
-    /* A second time when the versions were others than we thought: equal queries may have been
-     * kept for these. */
-    for (int i = 0; rc == TKL_OK && !*found && !f->stale && i < 2; i++) {
-        tkl_reply *replies = NULL;
-        bool same = false;
-        rc = ask(f, &replies);
-        if (rc == TKL_OK)
-            rc = tkl__search_box_keep(f->box, replies);
-        if (rc == TKL_OK)
-            rc = read_versions(f, replies, &same);
-        if (rc == TKL_OK && same && !f->stale)
-            rc = read_page(f, replies, found);
-        if (same)
-            break;
-    }
+    int rc = ask(f, &replies);
+    if (rc == TKL_OK)
+        rc = tkl__search_box_keep(f->box, replies);
+    if (rc == TKL_OK)
+        rc = read_stamp(f, replies, &stamp);
+    if (rc == TKL_OK && !f->stale)
+        rc = read_page(f, replies, stamp, found);
     return rc;
 }
 
 /* ---- Writing ------------------------------------------------------------- */
 
-static void add_items(const tkl__search_finding *f, tkl__buf *bytes, tkl__args *args)
+static uint64_t stamp_found(const tkl__search_finding *f)
+{
+    tkl__buf versions;
+    tkl__buf_init(&versions);
+    tkl__buf_addz(&versions, f->schema->token);
+    for (size_t i = 0; i < f->schema->shard_count; i++)
+        tkl__buf_addf(&versions, "|%lld", strtoll(f->shards[i].version, NULL, 10));
+    uint64_t stamp = versions.failed ? 0 : stamp_of(&versions);
+    tkl__buf_free(&versions);
+    return stamp;
+}
+
+static void add_items(const tkl__search_finding *f, uint64_t stamp, tkl__buf *bytes,
+                      tkl__args *args)
 {
     size_t size = 1;
     for (size_t i = 0; i < f->page_count; i++)
@@ -180,6 +200,7 @@ static void add_items(const tkl__search_finding *f, tkl__buf *bytes, tkl__args *
     for (size_t i = 0; i < f->page_count; i++) {
         const tkl__search_found *item = &f->items[f->page + i];
         size_t start = bytes->len;
+        tkl__buf_add(bytes, &stamp, sizeof stamp);
         tkl__buf_add(bytes, &item->score, sizeof item->score);
         tkl__buf_add(bytes, &item->number, sizeof item->number);
         tkl__buf_add(bytes, item->bytes.data, item->bytes.len);
@@ -189,18 +210,19 @@ static void add_items(const tkl__search_finding *f, tkl__buf *bytes, tkl__args *
 
 static void send(tkl__search_finding *f, tkl_bytes key, int64_t keep_ms)
 {
-    char about[96];
+    char about[128];
+    uint64_t stamp = stamp_found(f);
     tkl__keys keys = {&key, 1};
     tkl__args args;
     tkl__buf bytes;
     tkl_reply *reply = NULL;
-    snprintf(about, sizeof about, "%" PRId64 " %" PRId64 " %zu %d", f->total, f->compared,
-             f->page_count, f->exact);
+    snprintf(about, sizeof about, "%" PRIx64 " %" PRId64 " %" PRId64 " %zu %d", stamp, f->total,
+             f->compared, f->page_count, f->exact);
     tkl__args_init(&args);
     tkl__buf_init(&bytes);
     tkl__args_int(&args, keep_ms);
     tkl__args_str(&args, about);
-    add_items(f, &bytes, &args);
+    add_items(f, stamp, &bytes, &args);
     if (!bytes.failed)
         (void)tkl__eval(f->search->client, &tkl__lua_search_keep, &keys, &args,
                         tkl__search_deadline(f->search), true, &reply);
@@ -214,8 +236,6 @@ void tkl__search_kept_write(tkl__search_finding *f, int64_t keep_ms)
     tkl__buf key;
     if (!f->exact)
         return;
-    for (size_t i = 0; i < f->schema->shard_count; i++)
-        atomic_store(&f->schema->versions[i], strtoll(f->shards[i].version, NULL, 10));
     tkl__buf_init(&key);
     write_key(f, &key);
     if (!key.failed)

@@ -264,8 +264,7 @@ static int make_shards(tkl_search *search, tkl__search_schema *schema)
 {
     size_t count = (size_t)schema->is.shards;
     schema->shards = calloc(count, sizeof *schema->shards);
-    schema->versions = calloc(count, sizeof *schema->versions);
-    if (!schema->shards || !schema->versions)
+    if (!schema->shards)
         return tkl__nomem();
     schema->shard_count = count;
     int rc = TKL_OK;
@@ -281,7 +280,6 @@ void tkl__search_schema_free(tkl__search_schema *schema)
     for (size_t i = 0; i < schema->shard_count; i++)
         tkl__search_shard_close(&schema->shards[i]);
     free(schema->shards);
-    free((void *)schema->versions);
     tkl__text_word_set_free(&schema->stop);
     tkl__text_word_set_free(&schema->user);
     free(schema->store);

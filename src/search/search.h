@@ -62,7 +62,6 @@ typedef struct tkl__search_schema {
     tkl__search_query_rules rules; /* of queries */
     tkl__search_shard *shards;
     size_t shard_count;
-    _Atomic int64_t *versions; /* of the shards, as last seen; not part of the schema: see kept.c */
     char *store;
 } tkl__search_schema;
 
