@@ -8,9 +8,19 @@ local SYLLABLE = '\31'
 local POINTER = '\0\1\1'
 local ENTRY_MAX = 20000 -- bytes; what is larger was not written by tackle
 
--- How many bytes of the middle of a character (128 to 191) may follow this one. 1 escapes.
+-- Bytes of UTF-8: from MIDDLE on those in the middle of a character, then the first ones of
+-- characters of two, three and four bytes. ESCAPE has one byte behind it, too.
+local MIDDLE, TWO, THREE, FOUR = 128, 192, 224, 240
+local ESCAPE = 1
+
+-- How many bytes of the middle of a character may follow this one.
 local function bytes_behind(byte)
-  return byte >= 240 and 3 or byte >= 224 and 2 or (byte >= 192 or byte == 1) and 1 or 0
+  if byte >= FOUR then
+    return 3
+  elseif byte >= THREE then
+    return 2
+  end
+  return (byte >= TWO or byte == ESCAPE) and 1 or 0
 end
 
 -- Parts of a key: from each character but the first to the end. A middle without a beginning, in
@@ -20,7 +30,7 @@ local function add_parts_of_key(members, entry)
   local behind = 0
   for i = 1, #key do
     local byte = string.byte(key, i)
-    if byte >= 128 and byte < 192 and behind > 0 then
+    if byte >= MIDDLE and byte < TWO and behind > 0 then
       behind = behind - 1
     else
       behind = bytes_behind(byte)

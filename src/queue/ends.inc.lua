@@ -4,7 +4,7 @@
 local DEAD_MAX, DEAD_MS = 10000, 2592000000 -- kept unless other limits are set: 30 days
 local TRIMMED = 2 -- dead letters removed when one comes, at most: so they become fewer
 local PARENTS_BYTES = 1000 * (ID_LENGTH + 1) -- of the ids of the jobs that wait for one
-local TELLINGS = {left = 500}  -- parents told in one script; the others are told by the next claim
+local TELLINGS = {left = 500} -- parents that this script may still tell; the next claim goes on
 
 -- ---- Groups ----
 
