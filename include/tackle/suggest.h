@@ -76,7 +76,7 @@ typedef struct tkl_suggest_text {
 } tkl_suggest_text;
 
 /* Raises the weights of texts. Texts that are equal when folded are one text; it is shown as it was
- * fed last. Up to about 25 are one step of the server; larger batches are several, in the same
+ * fed last. Up to about 15 are one step of the server; larger batches are several, in the same
  * trip. TKL_EINVAL, before anything is sent, when one of them cannot be fed. Not repeated when a
  * reply is lost (tkl_is_unknown()): a repetition would count twice. */
 TKL_API int tkl_suggest_feed(tkl_suggest *suggest, const tkl_suggest_text *texts, size_t count)
