@@ -286,6 +286,10 @@ static int make_series(const tkl_reply *reply, int64_t every_ms, tkl_counter_ser
 {
     int64_t first = tkl_reply_int(tkl_reply_at(reply, 1));
     int64_t last = tkl_reply_int(tkl_reply_at(reply, 2));
+    int64_t most = TKL_COUNTER_MAX / every_ms;
+    if (first < -most || first > most || last < -most || last > most ||
+        last - first > TKL_COUNTER_SAMPLES_MAX)
+        return tkl__fail(TKL_EPROTO, "the server answers with slices of no counter");
     size_t count = last < first ? 0 : (size_t)(last - first + 1);
     tkl_counter_series *series = calloc(1, sizeof *series + count * sizeof(tkl_counter_slice));
     if (!series)
@@ -294,9 +298,11 @@ static int make_series(const tkl_reply *reply, int64_t every_ms, tkl_counter_ser
     for (size_t i = 0; i < count; i++)
         slices[i].start_ms = (first + (int64_t)i) * every_ms;
     for (size_t i = 3; i + 1 < tkl_reply_count(reply); i += 2) {
-        int64_t at = tkl_reply_int(tkl_reply_at(reply, i)) - first;
-        if (at >= 0 && (size_t)at < count)
-            slices[at].count += tkl_reply_int(tkl_reply_at(reply, i + 1));
+        int64_t slice = tkl_reply_int(tkl_reply_at(reply, i));
+        int64_t counted = tkl_reply_int(tkl_reply_at(reply, i + 1));
+        if (slice >= first && slice <= last && counted >= -TKL_COUNTER_MAX &&
+            counted <= TKL_COUNTER_MAX)
+            slices[slice - first].count += counted;
     }
     series->items = slices;
     series->count = count;

@@ -231,25 +231,33 @@ static int keep_replies(counted *c, tkl_reply *replies)
     return TKL_OK;
 }
 
+/* Another program may have written them: what is out of bounds counts as 0. */
+#define HOUR_MAX  1e12
+#define TIMES_MAX 9007199254740992.0 /* 2^53 */
+
+static int64_t number_of(const tkl_reply *reply, double most)
+{
+    double number = tkl_reply_double(reply);
+    return number > 0 && number <= most ? (int64_t)number : 0;
+}
+
 /* What log/common answers: {hour, other, more, message, times, ...}. */
 enum { HOUR, OTHER, MORE, MESSAGES };
 
 /* Adds an answer for a severity. False: the table is of another hour than before. */
 static bool add_counts(counted *c, struct table *table, int severity, const tkl_reply *reply)
 {
-    int64_t start_ms = tkl_reply_int(tkl_reply_at(reply, HOUR)) * 3600000;
+    int64_t start_ms = number_of(tkl_reply_at(reply, HOUR), HOUR_MAX) * 3600000;
     if (table->known > 0 && table->start_ms != start_ms)
         return false;
     table->start_ms = start_ms;
-    table->other = tkl_reply_int(tkl_reply_at(reply, OTHER));
+    table->other = number_of(tkl_reply_at(reply, OTHER), TIMES_MAX);
     table->more = tkl_reply_int(tkl_reply_at(reply, MORE)) == 1;
     for (size_t i = MESSAGES; i + 1 < tkl_reply_count(reply) && c->base.count < c->cap; i += 2) {
-        double times = 0;
-        tkl__double_parse(tkl_reply_bytes(tkl_reply_at(reply, i + 1)), &times);
         c->items[c->base.count++] =
             (tkl_log_count){.message = tkl_reply_bytes(tkl_reply_at(reply, i)),
                             .severity = (tkl_log_severity)severity,
-                            .times = (int64_t)times};
+                            .times = number_of(tkl_reply_at(reply, i + 1), TIMES_MAX)};
         table->known++;
     }
     return true;

@@ -158,8 +158,11 @@ static int learn_time(tkl_online *online)
     tkl_call_options how = {.timeout_ms = online->timeout_ms, .retry_safe = true};
     tkl_reply *reply = NULL;
     int rc = tkl_call(online->client, 1, words, NULL, &how, &reply);
+    int64_t seconds = tkl_reply_int(tkl_reply_at(reply, 0));
+    if (rc == TKL_OK && (seconds < 0 || seconds > INT64_C(1) << 40))
+        rc = tkl__fail(TKL_EPROTO, "the server does not know the time");
     if (rc == TKL_OK)
-        tkl__online_learn(online, tkl_reply_int(tkl_reply_at(reply, 0)) * 1000);
+        tkl__online_learn(online, seconds * 1000);
     tkl_reply_free(reply);
     return rc;
 }

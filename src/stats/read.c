@@ -300,13 +300,14 @@ static int make_ranking(tkl_reply *reply, tkl_stats_ranking **out)
         tkl_reply_free(reply);
         return tkl__nomem();
     }
-    double values = number_at(reply, 1);
+    double values = number_at(reply, 1), hour = number_at(reply, 0);
     r->reply = reply;
-    r->base = (tkl_stats_ranking){.items = r->items,
-                                  .count = count,
-                                  .mean = values > 0 ? number_at(reply, 2) / values : 0,
-                                  .value_count = (int64_t)fmin(fmax(values, 0), 1e18),
-                                  .start_ms = (int64_t)number_at(reply, 0) * HOUR_MS};
+    r->base =
+        (tkl_stats_ranking){.items = r->items,
+                            .count = count,
+                            .mean = values > 0 ? number_at(reply, 2) / values : 0,
+                            .value_count = (int64_t)fmin(fmax(values, 0), 1e18),
+                            .start_ms = hour > 0 && hour < 1e12 ? (int64_t)hour * HOUR_MS : 0};
     for (size_t i = 0; i < count; i++) {
         r->items[i].context = tkl_reply_bytes(tkl_reply_at(reply, 3 + 2 * i));
         r->items[i].mean = number_at(reply, 4 + 2 * i);
