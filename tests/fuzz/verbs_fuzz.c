@@ -110,8 +110,7 @@ static size_t count;
 /* Verbs that need no server, start programs, or watch for ever. */
 static bool is_spared(const cli_component *component, const char *verb)
 {
-    static const char *const components[] = {"server", "demo", "redlock",
-                                             "cron",   "help", "version"};
+    static const char *const components[] = {"server", "demo", "cron", "help", "version"};
     static const char *const verbs[] = {"run", "work", "watch", "tail", "register"};
     for (size_t i = 0; i < sizeof components / sizeof *components; i++)
         if (strcmp(component->name, components[i]) == 0)
@@ -130,6 +129,12 @@ static bool can_wait(const cli_verb *verb)
     return false;
 }
 
+/* A lock on several servers is one on this server. */
+static char *copy_word(const char *word)
+{
+    return strdup(strncmp(word, "embedded:,", 10) == 0 ? url : word);
+}
+
 /* Only "tackle ..." and nothing of a shell behind it. */
 static void add_line(const char *text, const cli_verb *verb)
 {
@@ -139,7 +144,7 @@ static void add_line(const char *text, const cli_verb *verb)
         count == LINES_MAX || wordexp(text, &words, WRDE_NOCMD) != 0)
         return;
     for (size_t i = 0; i < words.we_wordc && l->count < WORDS_MAX - 4; i++)
-        l->words[l->count++] = strdup(words.we_wordv[i]);
+        l->words[l->count++] = copy_word(words.we_wordv[i]);
     if (can_wait(verb)) {
         l->words[l->count++] = strdup("--wait");
         l->words[l->count++] = strdup("5ms");
