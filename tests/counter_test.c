@@ -9,6 +9,7 @@
 #include <tackle/counter.h>
 
 #include "support/cluster.h"
+#include "support/fake.h"
 #include "support/fixture.h"
 #include "support/permissions.h"
 #include "support/process.h"
@@ -564,10 +565,33 @@ static void many_counters_of_a_cluster_are_added_to(void **state)
     cluster_end(cl);
 }
 
+/* 2^60 + 1 slices, whose bytes a size_t cannot count. */
+static void say_far_too_many_slices(fake_conn *c, void *arg)
+{
+    (void)arg;
+    while (fake_expect(c) != NULL)
+        fake_sendz(c, "*3\r\n:120\r\n:0\r\n:1152921504606846976\r\n");
+}
+
+static void a_hostile_server_is_not_believed(void **state)
+{
+    (void)state;
+    fake *f = fake_start(say_far_too_many_slices, NULL);
+    tkl_client *client = test_open(fake_url(f), NULL);
+    tkl_counter *counter = open_counter(client, "hits");
+    tkl_counter_series *series;
+    assert_code(tkl_counter_read(counter, 1000, 0, 0, &series), TKL_EPROTO);
+    assert_null(series);
+    tkl_counter_close(counter);
+    tkl_close(client);
+    fake_end(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(one_add_is_counted_in_every_precision),
+        cmocka_unit_test(a_hostile_server_is_not_believed),
         TEST(a_series_is_in_order_and_has_no_gaps),
         TEST(names_are_any_bytes_and_are_listed),
         TEST(many_counters_are_added_to_in_one_trip),
