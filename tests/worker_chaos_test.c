@@ -292,6 +292,17 @@ static bool at_rest(tkl_queue *queue)
            stats.ready + stats.active + stats.delayed + stats.held == 0;
 }
 
+static void expect_rest(tkl_queue *queue)
+{
+    int64_t until = test_now_ms() + SETTLE_MS;
+    while (!at_rest(queue) && test_now_ms() < until)
+        test_sleep_ms(5);
+    tkl_queue_stats stats = stats_of(queue);
+    if (stats.ready + stats.active + stats.delayed + stats.held != 0)
+        fail_msg("ready %d, active %d, delayed %d, held %d, waiting %d", (int)stats.ready,
+                 (int)stats.active, (int)stats.delayed, (int)stats.held, (int)stats.waiting);
+}
+
 static char *find_dead(tkl_queue *queue)
 {
     char *dead = calloc(JOBS_MAX, 1);
@@ -358,7 +369,9 @@ static void check(storm *s, tkl_queue *queue)
                   all.answered, all.runs, all.dead, all.twice, all.lost, all.gone, s->worker_kills,
                   s->pusher_kills, s->strikes, s->cuts);
     assert_true(all.answered > 50 && all.dead > 0);
-    assert_int_equal(stats.pushed, stats.done + stats.dead);
+    if (stats.pushed != stats.done + stats.dead)
+        fail_msg("%d pushed, %d done, %d dead", (int)stats.pushed, (int)stats.done,
+                 (int)stats.dead);
     assert_int_equal(stats.dead, all.dead);
     /* What a master forgot of done jobs comes back, too. */
     if (s->lossy == 0)
@@ -378,7 +391,7 @@ static void wake_after_strike(storm *s, tkl_queue *queue)
                    SETTLE_MS);
         eventually(atomic_load(&s->board->fates[number].done) > 0, SETTLE_MS);
     }
-    eventually(at_rest(queue), SETTLE_MS);
+    expect_rest(queue);
 }
 
 /* ---- The whole ------------------------------------------------------------------- */
@@ -405,7 +418,7 @@ static void run(storm *s, int64_t ms)
     rage(s, ms);
     atomic_store(&s->board->no_pushing, true);
     end_all(s->pushers, PUSHERS);
-    eventually(at_rest(queue), SETTLE_MS);
+    expect_rest(queue);
     wake_after_strike(s, queue);
     atomic_store(&s->board->no_working, true);
     end_all(s->workers, WORKERS);
