@@ -127,7 +127,7 @@ static int read_receivers(cli_session *cli, tkl_bytes **to, size_t *count)
     return *count > 0 ? CLI_OK : cli_usage(cli, "--to names the receivers");
 }
 
-static int64_t read_input(void *arg, char *buffer, size_t size)
+static int64_t read_input(char *buffer, size_t size, void *arg)
 {
     (void)arg;
     return read(STDIN_FILENO, buffer, size);

@@ -32,7 +32,7 @@ typedef struct importing {
 } importing;
 
 /* Bytes of the file while it is read, or rows when its size is not known; then ranges sent. */
-static void show_progress(void *arg, const tkl_ip_progress *progress)
+static void show_progress(const tkl_ip_progress *progress, void *arg)
 {
     importing *i = arg;
     if (progress->sent > 0 && !i->sending) {
@@ -277,7 +277,7 @@ static int show(cli_session *cli)
     tkl_ip_stats stats;
     int failed = open_table(cli, &ip);
     if (!failed)
-        failed = cli_end(cli, tkl_ip_stat(ip, &stats));
+        failed = cli_end(cli, tkl_ip_stats_get(ip, &stats));
     tkl_ip_close(ip);
     if (failed)
         return failed;

@@ -241,7 +241,7 @@ static int follow(cli_session *cli, tkl_log *log, tkl_log_severity severity, siz
 {
     tkl_log_tail *tail = NULL;
     tkl_log_entries *entries = NULL;
-    int failed = cli_end(cli, tkl_log_tail_open(log, severity, count, &tail));
+    int failed = cli_end(cli, tkl_log_tail_open(log, severity, count, NULL, &tail));
     while (!failed) {
         failed = cli_end(cli, tkl_log_tail_next(tail, -1, &entries));
         if (!failed && entries->missed > 0)

@@ -300,7 +300,7 @@ static void many_budgets_open_at_one_moment(void **state)
     }
     assert_int_equal(show_all(s), MANY);
     tkl_ads_stats stats;
-    assert_ok(tkl_ads_stat(s->ads, &stats));
+    assert_ok(tkl_ads_stats_get(s->ads, &stats));
     assert_int_equal(stats.closed, MANY);
     timed_shift(s->timed, 6 * HOUR_MS);
     tkl_ads_choice *c;

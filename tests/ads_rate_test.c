@@ -162,7 +162,7 @@ static void numbers_that_cannot_be_do_no_harm(void **state)
         assert_near(bonus_of(ads, "a", "tea"), 0);
         assert_ok(tkl_callz(f->client, NULL, "HSET", "tackle:ads:{site}:meta", "cpc views",
                             cases[i].views, "cpc clicks", cases[i].clicks, NULL));
-        assert_ok(tkl_ads_stat(ads, &stats));
+        assert_ok(tkl_ads_stats_get(ads, &stats));
         assert_true(stats.clicks_per_1k >= 0 && stats.clicks_per_1k <= 1000);
         add_ad(ads, (advert){.name = "b", .type = TKL_ADS_CPC, .price = 1});
         assert_near(ecpm_of(ads, "b"), stats.clicks_per_1k);
@@ -176,13 +176,13 @@ static void a_new_ad_starts_from_the_average_of_its_type(void **state)
     fixture *f = *state;
     tkl_ads *ads = open_ads(f->client, NULL);
     tkl_ads_stats stats;
-    assert_code(tkl_ads_stat(ads, &stats), TKL_NOTFOUND);
+    assert_code(tkl_ads_stats_get(ads, &stats), TKL_NOTFOUND);
     add_ad(ads, (advert){.name = "old", .type = TKL_ADS_CPC, .price = 1});
     for (int i = 0; i < 10; i++) {
         target_id target = show_ad(ads, "");
         assert_ok(tkl_ads_click(ads, tkl_str(target.text)));
     }
-    assert_ok(tkl_ads_stat(ads, &stats));
+    assert_ok(tkl_ads_stats_get(ads, &stats));
     assert_near(stats.clicks_per_1k, 1000 * 11.0 / 1010);
     assert_near(stats.actions_per_1k, 1);
     assert_int_equal(stats.smoothing, 1000);

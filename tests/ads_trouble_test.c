@@ -238,11 +238,11 @@ static void smoothing_is_a_setting_of_all(void **state)
     target_id id = show_ad(any, "");
     assert_code(tkl_ads_click(plain, tkl_str(id.text)), TKL_EINVAL);
     assert_ok(tkl_ads_click(some, tkl_str(id.text)));
-    assert_ok(tkl_ads_stat(any, &stats));
+    assert_ok(tkl_ads_stats_get(any, &stats));
     assert_int_equal(stats.smoothing, 50);
     assert_ok(tkl_ads_drop(any));
     add_ad(plain, tea());
-    assert_ok(tkl_ads_stat(any, &stats));
+    assert_ok(tkl_ads_stats_get(any, &stats));
     assert_int_equal(stats.smoothing, TKL_NONE);
     tkl_ads_close(plain);
     tkl_ads_close(some);

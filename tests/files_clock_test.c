@@ -133,7 +133,7 @@ static void a_jump_does_not_end_a_file_under_way(void **state)
     scene_end(&s);
 }
 
-static int64_t read_some(void *arg, char *buffer, size_t size)
+static int64_t read_some(char *buffer, size_t size, void *arg)
 {
     int *left = arg;
     size_t len = *left > 100 * KB ? 100 * KB : (size_t)*left;

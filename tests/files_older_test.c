@@ -67,7 +67,7 @@ static int receive_in_child(void *arg)
     return rc == TKL_OK ? 0 : 1;
 }
 
-static int64_t read_letters(void *arg, char *buffer, size_t size)
+static int64_t read_letters(char *buffer, size_t size, void *arg)
 {
     size_t *left = arg, len = *left < size ? *left : size;
     memset(buffer, 'x', len);

@@ -318,7 +318,7 @@ static void two_senders_share_one_limit(void **state)
 
 /* ---- Streams ------------------------------------------------------------- */
 
-static int64_t read_numbers(void *arg, char *buffer, size_t size)
+static int64_t read_numbers(char *buffer, size_t size, void *arg)
 {
     int *left = arg;
     size_t len = *left > 1000 ? 1000 : (size_t)*left;

@@ -180,7 +180,7 @@ static int wait_for_log(tkl_client *client)
     tkl_log_tail *tail;
     tkl_log_entries *entries;
     assert_ok(tkl_log_open(client, tkl_str("app"), NULL, &log));
-    int rc = tkl_log_tail_open(log, TKL_LOG_ANY, 0, &tail);
+    int rc = tkl_log_tail_open(log, TKL_LOG_ANY, 0, NULL, &tail);
     if (rc == TKL_OK)
         rc = tkl_log_tail_next(tail, LONG_MS, &entries);
     if (tail)

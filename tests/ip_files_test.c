@@ -307,7 +307,7 @@ static void bad_rows_are_told_with_their_lines_and_refused(void **state)
     assert_problem(11, "not an address");
     assert_problem(13, "1.0.0.0/16 overlaps 1.0.0.0/24");
     tkl_ip_stats table;
-    assert_code(tkl_ip_stat(ip, &table), TKL_NOTFOUND);
+    assert_code(tkl_ip_stats_get(ip, &table), TKL_NOTFOUND);
 }
 
 static void bad_rows_are_left_out_when_that_is_allowed(void **state)
@@ -396,7 +396,7 @@ static void a_quote_that_swallows_the_file_is_an_error(void **state)
 
 static uint64_t last_rows, last_sent;
 
-static void note_progress(void *arg, const tkl_ip_progress *progress)
+static void note_progress(const tkl_ip_progress *progress, void *arg)
 {
     (void)arg;
     assert_true(progress->rows >= last_rows);

@@ -359,11 +359,11 @@ static void tables_are_listed_counted_and_dropped(void **state)
     tkl_ip *ip = open_ip(f->client, "b"), *other = open_ip(f->client, "a}{");
     tkl_ip_stats stats;
     tkl_names *names;
-    assert_code(tkl_ip_stat(ip, &stats), TKL_NOTFOUND);
+    assert_code(tkl_ip_stats_get(ip, &stats), TKL_NOTFOUND);
     assert_code(tkl_ip_drop(ip), TKL_NOTFOUND);
     import_pairs(ip, (const char *const[]){"1.0.0.0/8", "x", "3.0.0.0/8", "x", NULL});
     import_pairs(other, (const char *const[]){"1.0.0.0/8", "x", NULL});
-    assert_ok(tkl_ip_stat(ip, &stats));
+    assert_ok(tkl_ip_stats_get(ip, &stats));
     assert_int_equal(stats.ranges, 2);
     assert_int_equal(stats.places, 1);
     assert_true(stats.imported_ms > INT64_C(1600000000000));
@@ -455,7 +455,7 @@ static void imports_at_the_same_time_leave_one_whole_table(void **state)
     crew_run(4, import_some, &c);
     tkl_ip_stats stats;
     tkl_ip *ip = open_ip(f->client, "changing");
-    assert_ok(tkl_ip_stat(ip, &stats));
+    assert_ok(tkl_ip_stats_get(ip, &stats));
     assert_int_equal(stats.ranges, 257);
     assert_int_equal(call_int(f->client, "DBSIZE", NULL), 2);
     tkl_ip_close(ip);
@@ -463,7 +463,7 @@ static void imports_at_the_same_time_leave_one_whole_table(void **state)
 
 /* ---- Trouble ------------------------------------------------------------- */
 
-static void die_when_sending(void *arg, const tkl_ip_progress *progress)
+static void die_when_sending(const tkl_ip_progress *progress, void *arg)
 {
     (void)arg;
     if (progress->sent > 0)
@@ -603,7 +603,7 @@ static void the_documented_permissions_are_enough(void **state)
     import_pairs(ip, (const char *const[]){"1.0.0.0/8", "y", NULL});
     assert_found(ip, "1.1.1.1", "1.0.0.0/8 y");
     assert_found(ip, "0.1.1.1", "");
-    assert_ok(tkl_ip_stat(ip, &stats));
+    assert_ok(tkl_ip_stats_get(ip, &stats));
     assert_ok(tkl_ip_names(client, &names));
     assert_int_equal(names->count, 1);
     tkl_names_free(names);

@@ -18,7 +18,7 @@
 static tkl_log_tail *open_tail(tkl_log *log, tkl_log_severity severity, size_t count)
 {
     tkl_log_tail *tail;
-    assert_ok(tkl_log_tail_open(log, severity, count, &tail));
+    assert_ok(tkl_log_tail_open(log, severity, count, NULL, &tail));
     return tail;
 }
 

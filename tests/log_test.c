@@ -180,6 +180,7 @@ static void what_makes_no_sense_is_refused(void **state)
     tkl_log_counts *counts;
     tkl_log_entries *entries;
     tkl_log_writer *writer;
+    tkl_log_tail *tail;
     const tkl_log_options bad[] = {{.keep = -1},       {.keep = 5001}, {.distinct = -1},
                                    {.distinct = 2001}, {.ttl_ms = -2}, {.timeout_ms = -1},
                                    {.reserved = {1}}};
@@ -197,6 +198,13 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_code(tkl_log_common(log, TKL_LOG_ANY, TKL_HOUR_BOTH, 1, &counts), TKL_EINVAL);
     assert_code(tkl_log_writer_open(log, &(tkl_log_writer_options){.batch = 101}, &writer),
                 TKL_EINVAL);
+    assert_code(
+        tkl_log_tail_open(log, TKL_LOG_ANY, 0, &(tkl_log_tail_options){.timeout_ms = -1}, &tail),
+        TKL_EINVAL);
+    assert_null(tail);
+    assert_code(
+        tkl_log_tail_open(log, TKL_LOG_ANY, 0, &(tkl_log_tail_options){.reserved = {1}}, &tail),
+        TKL_EINVAL);
     assert_code(tkl_log_severity_parse("loud", &severity), TKL_EINVAL);
     assert_ok(tkl_log_severity_parse("WARN", &severity));
     assert_int_equal(severity, TKL_LOG_WARNING);
@@ -204,7 +212,8 @@ static void what_makes_no_sense_is_refused(void **state)
         assert_ok(tkl_log_severity_parse(tkl_log_severity_name(i), &severity));
         assert_int_equal(severity, i);
     }
-    assert_null(tkl_log_severity_name(8));
+    assert_string_equal(tkl_log_severity_name(8), "unknown");
+    assert_string_equal(tkl_log_severity_name(-2), "unknown");
     assert_code(tkl_log_drop(log), TKL_NOTFOUND);
     tkl_log_close(log);
     tkl_log_close(NULL);
@@ -316,7 +325,7 @@ static void the_permissions_of_the_page_suffice(void **state)
     say(log, TKL_LOG_INFO, "c");
     assert_recent(log, TKL_LOG_ANY, 10, "a b c ");
     assert_int_equal(total(log, TKL_HOUR_THIS) + total(log, TKL_HOUR_LAST), 3);
-    assert_ok(tkl_log_tail_open(log, TKL_LOG_INFO, 1, &tail));
+    assert_ok(tkl_log_tail_open(log, TKL_LOG_INFO, 1, NULL, &tail));
     assert_ok(tkl_log_tail_next(tail, 0, &entries));
     tkl_log_entries_free(entries);
     assert_code(tkl_log_tail_next(tail, 0, &entries), TKL_EMPTY);

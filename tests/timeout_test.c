@@ -179,6 +179,20 @@ static int ask_log(tkl_client *client)
     return rc;
 }
 
+static int ask_log_tail(tkl_client *client)
+{
+    tkl_log *log;
+    tkl_log_tail *tail;
+    tkl_log_entries *entries;
+    assert_ok(tkl_log_open(client, tkl_str("x"), NULL, &log));
+    assert_ok(tkl_log_tail_open(log, TKL_LOG_ANY, 1,
+                                &(tkl_log_tail_options){.timeout_ms = SHORT_MS}, &tail));
+    int rc = tkl_log_tail_next(tail, 0, &entries);
+    tkl_log_tail_close(tail);
+    tkl_log_close(log);
+    return rc;
+}
+
 static int ask_mail(tkl_client *client)
 {
     tkl_mail *mail;
@@ -337,6 +351,7 @@ static const struct call {
     {"limit", ask_limit},
     {"lock", ask_lock},
     {"log", ask_log},
+    {"log, tail", ask_log_tail},
     {"mail", ask_mail},
     {"online", ask_online},
     {"queue", ask_queue},

@@ -269,7 +269,7 @@ typedef struct tkl_ads_stats {
 } tkl_ads_stats;
 
 /* TKL_NOTFOUND: no ad was ever added. */
-TKL_API int tkl_ads_stat(tkl_ads *ads, tkl_ads_stats *stats) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API int tkl_ads_stats_get(tkl_ads *ads, tkl_ads_stats *stats) TKL_NONNULL(1, 2) TKL_CHECK;
 
 /* Removes all ads, with all that was counted. TKL_NOTFOUND: there are none. */
 TKL_API int tkl_ads_drop(tkl_ads *ads) TKL_NONNULL(1) TKL_CHECK;

@@ -72,7 +72,7 @@ typedef struct tkl_files_source {
     tkl_bytes name;   /* under which it is sent; empty: the last part of the path */
     /* Of a stream: fills the buffer; returns the number of bytes, 0 at the end, negative on failure
      * (errno says why). A stream cannot be resumed. */
-    int64_t (*read)(void *arg, char *buffer, size_t size);
+    int64_t (*read)(char *buffer, size_t size, void *arg);
     void *arg;
     TKL_RESERVED(4);
 } tkl_files_source;

@@ -99,7 +99,7 @@ typedef struct tkl_ip_import_options {
                             none. TKL_NONE: no limit */
     int64_t max_reports; /* bad rows that are described; 0: 100. All are counted */
     /* Called now and then during the import, in the importing thread. NULL: not called. */
-    void (*progress)(void *arg, const tkl_ip_progress *progress);
+    void (*progress)(const tkl_ip_progress *progress, void *arg);
     void *arg;
     TKL_RESERVED(8);
 } tkl_ip_import_options;
@@ -178,7 +178,7 @@ typedef struct tkl_ip_stats {
 } tkl_ip_stats;
 
 /* TKL_NOTFOUND: there is no such table. */
-TKL_API int tkl_ip_stat(tkl_ip *ip, tkl_ip_stats *stats) TKL_NONNULL(1, 2) TKL_CHECK;
+TKL_API int tkl_ip_stats_get(tkl_ip *ip, tkl_ip_stats *stats) TKL_NONNULL(1, 2) TKL_CHECK;
 /* Removes the table. TKL_NOTFOUND: there is none. */
 TKL_API int tkl_ip_drop(tkl_ip *ip) TKL_NONNULL(1) TKL_CHECK;
 /* The names of all tables. */

@@ -38,8 +38,8 @@ typedef enum tkl_log_severity {
     TKL_LOG_DEBUG = 7,
 } tkl_log_severity;
 
-/* "emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"; "any"; NULL for
- * another number. */
+/* "emergency", "alert", "critical", "error", "warning", "notice", "info", "debug"; "any";
+ * "unknown" for another number. */
 TKL_API const char *tkl_log_severity_name(tkl_log_severity severity);
 /* Also the short forms of syslog (emerg, panic, crit, err, warn), in any case. TKL_EINVAL. */
 TKL_API int tkl_log_severity_parse(const char *text, tkl_log_severity *severity)
@@ -148,10 +148,16 @@ TKL_API int tkl_log_drop(tkl_log *log) TKL_NONNULL(1) TKL_CHECK;
 
 typedef struct tkl_log_tail tkl_log_tail;
 
+typedef struct tkl_log_tail_options {
+    int64_t timeout_ms; /* of one request; 0: the log's */
+    TKL_RESERVED(8);
+} tkl_log_tail_options;
+
 /* No I/O. The first tkl_log_tail_next() begins with the last `recent` messages (0: with what comes
  * from then on). The log must stay open as long. */
 TKL_API int tkl_log_tail_open(tkl_log *log, tkl_log_severity severity, size_t recent,
-                              tkl_log_tail **tail) TKL_NONNULL(1, 4) TKL_CHECK;
+                              const tkl_log_tail_options *options, tkl_log_tail **tail)
+    TKL_NONNULL(1, 5) TKL_CHECK;
 /* Waits for the next messages; wait_ms: 0 no, negative for ever. TKL_EMPTY: none came in time. The
  * server wakes it: nothing is polled. It goes on through restarts and failovers. A tail that
  * falls behind by more than the messages kept misses some, and `missed` says how many. */

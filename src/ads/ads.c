@@ -248,7 +248,7 @@ static double per_1k(int64_t views, int64_t events, int64_t smoothing)
     return 1000 * FIRST_EVENTS / FIRST_VIEWS;
 }
 
-int tkl_ads_stat(tkl_ads *ads, tkl_ads_stats *stats)
+int tkl_ads_stats_get(tkl_ads *ads, tkl_ads_stats *stats)
 {
     tkl_reply *replies;
     *stats = (tkl_ads_stats){0};

@@ -32,7 +32,7 @@ bool tkl__files_outgoing_changed(int fd, const struct stat *before)
 static int64_t read_some(tkl__files_outgoing *o, char *to, size_t size)
 {
     if (o->fd < 0)
-        return o->source->read(o->source->arg, to, size);
+        return o->source->read(to, size, o->source->arg);
     ssize_t got = pread(o->fd, to, size, o->bytes);
     return got < 0 && errno == EINTR ? read_some(o, to, size) : got;
 }

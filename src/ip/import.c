@@ -86,7 +86,7 @@ void tkl_ip_import_close(tkl_ip_import *import)
 void tkl__ip_tell_progress(tkl_ip_import *import)
 {
     if (import->options.progress)
-        import->options.progress(import->options.arg, &import->progress);
+        import->options.progress(&import->progress, import->options.arg);
 }
 
 /* ---- Bad rows ------------------------------------------------------------ */

@@ -164,7 +164,7 @@ static int hmget(tkl_ip *ip, tkl_reply **reply)
     return rc;
 }
 
-int tkl_ip_stat(tkl_ip *ip, tkl_ip_stats *stats)
+int tkl_ip_stats_get(tkl_ip *ip, tkl_ip_stats *stats)
 {
     tkl_reply *reply = NULL;
     *stats = (tkl_ip_stats){0};

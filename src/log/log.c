@@ -51,9 +51,7 @@ static const char *const severity_names[TKL__LOG_SEVERITIES] = {
 
 const char *tkl_log_severity_name(tkl_log_severity severity)
 {
-    if (severity == TKL_LOG_ANY)
-        return "any";
-    return severity >= 0 && severity < TKL__LOG_SEVERITIES ? severity_names[severity] : NULL;
+    return severity == TKL_LOG_ANY ? "any" : TKL__ENUM_NAME((int)severity, severity_names);
 }
 
 static char small(char c)

@@ -36,7 +36,7 @@ typedef struct position {
 } position;
 
 struct tkl_log_tail {
-    const tkl_log *log;
+    tkl_log log;               /* a copy, whose time-out is the tail's; its keys are the log's */
     tkl_log_severity severity; /* or TKL_LOG_ANY */
     size_t recent;             /* to begin with */
     bool placed;               /* the positions are set */
@@ -46,16 +46,23 @@ struct tkl_log_tail {
     int64_t missed;                       /* not reported yet */
 };
 
-int tkl_log_tail_open(tkl_log *log, tkl_log_severity severity, size_t recent, tkl_log_tail **out)
+int tkl_log_tail_open(tkl_log *log, tkl_log_severity severity, size_t recent,
+                      const tkl_log_tail_options *options, tkl_log_tail **out)
 {
     *out = NULL;
-    int rc = tkl__log_check_any(severity);
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK && options)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__log_check_any(severity);
     if (rc != TKL_OK)
         return rc;
     tkl_log_tail *tail = calloc(1, sizeof *tail);
     if (!tail)
         return tkl__nomem();
-    tail->log = log;
+    tail->log = *log;
+    if (options && options->timeout_ms > 0)
+        tail->log.timeout_ms = options->timeout_ms;
     tail->severity = severity;
     tail->recent = recent;
     *out = tail;
@@ -105,13 +112,13 @@ static int ask(const tkl_log_tail *tail, const position *behind, tkl_reply **rep
     tkl__log_id ids[TKL__LOG_SEVERITIES];
     tkl_bytes keys[TKL__LOG_SEVERITIES], args[TKL__LOG_SEVERITIES];
     tkl__invocation calls[TKL__LOG_SEVERITIES];
-    tkl_client *client = tail->log->client;
+    tkl_client *client = tail->log.client;
     size_t n = 0;
     for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
         if (!follows(tail, i))
             continue;
         write_position(behind[i], ids[n]);
-        keys[n] = tkl__log_key(tail->log, i, TKL__LOG_RECENT);
+        keys[n] = tkl__log_key(&tail->log, i, TKL__LOG_RECENT);
         args[n] = tkl_str(ids[n]);
         calls[n] = (tkl__invocation){.script = &tkl__lua_log_after,
                                      .keys = &keys[n],
@@ -121,7 +128,7 @@ static int ask(const tkl_log_tail *tail, const position *behind, tkl_reply **rep
                                      .retry_safe = true};
         n++;
     }
-    int rc = tkl__run_many(client, calls, n, tkl__deadline(client, tail->log->timeout_ms), replies);
+    int rc = tkl__run_many(client, calls, n, tkl__deadline(client, tail->log.timeout_ms), replies);
     return rc == TKL_OK ? tkl__log_check_replies(*replies) : rc;
 }
 
@@ -161,7 +168,7 @@ static int begin(tkl_log_tail *tail, tkl_log_entries **entries)
     if (rc == TKL_OK && tail->recent > 0) {
         for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
             write_position(tail->seen[i], upto[i]);
-        rc = tkl__log_newest(tail->log, tail->severity, upto, tail->recent, entries);
+        rc = tkl__log_newest(&tail->log, tail->severity, upto, tail->recent, entries);
     }
     if (rc != TKL_OK)
         return rc;
@@ -307,7 +314,7 @@ static void write_xread(tkl__buf *wire, int64_t left_us, const void *arg)
     tkl__resp_int(wire, left_us < 1000 ? 1 : left_us / 1000); /* 0 would be for ever */
     tkl__resp_argz(wire, "STREAMS");
     for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
-        tkl_bytes key = tkl__log_key(tail->log, i, TKL__LOG_RECENT);
+        tkl_bytes key = tkl__log_key(&tail->log, i, TKL__LOG_RECENT);
         if (follows(tail, i))
             tkl__resp_arg(wire, key.data, key.len);
     }
@@ -321,8 +328,8 @@ static void write_xread(tkl__buf *wire, int64_t left_us, const void *arg)
 /* One XREAD, until `end`. TKL_OK: something came, or the time is over. */
 static int wait_once(tkl_log_tail *tail, int64_t end)
 {
-    tkl_client *client = tail->log->client;
-    tkl_bytes key = tkl__log_key(tail->log, 0, TKL__LOG_RECENT);
+    tkl_client *client = tail->log.client;
+    tkl_bytes key = tkl__log_key(&tail->log, 0, TKL__LOG_RECENT);
     tkl__blocking command = {.slot = client->route->cluster ? tkl__slot_of(key) : TKL__NO_SLOT,
                              .write = write_xread,
                              .arg = tail};
@@ -337,7 +344,7 @@ static int wait_after(tkl_log_tail *tail, int rc, int64_t end)
 {
     int64_t pause = rc == TKL_EMPTY ? STEP_US : PAUSE_US, until = tkl__now() + pause;
     until = until < end ? until : end;
-    return rc == TKL_EMPTY ? wait_once(tail, until) : tkl__sleep(tail->log->client, until);
+    return rc == TKL_EMPTY ? wait_once(tail, until) : tkl__sleep(tail->log.client, until);
 }
 
 static bool may_go_on(int rc)
