@@ -35,8 +35,8 @@ typedef struct tkl_semaphore_options {
     bool auto_renew;    /* renew in the background until released or lost */
     bool watch; /* with auto_renew: a thread listens while it is held, so that a break and a server
                    that forgot it are noticed at once, and not at the next renewal */
-    const char *label;  /* shown by tkl_semaphore_show(); at most 256 bytes; copied; NULL: none */
-    int replicas;       /* a permit counts once this many replicas have it; 0: none */
+    const char *label; /* shown by tkl_semaphore_show(); at most 256 bytes; copied; NULL: none */
+    int replicas;      /* a permit counts once this many replicas have it; 0: none */
     /* Called once per permit when it is lost while held. NULL: nobody wants to know. */
     void (*on_lost)(tkl_semaphore *sem, void *arg);
     void *arg;
