@@ -99,11 +99,35 @@ static int ask_config(tkl_client *client)
     return rc;
 }
 
+static int ask_config_to_set(tkl_client *client)
+{
+    tkl_config *config;
+    assert_ok(tkl_config_open(client, tkl_str("x"), tkl_str("y"), NULL, &config));
+    int rc = tkl_config_set(config, tkl_str("1"), &(tkl_config_set_options){.timeout_ms = SHORT_MS},
+                            NULL);
+    tkl_config_close(config);
+    return rc;
+}
+
 static int ask_counter(tkl_client *client)
 {
     tkl_counter *counter;
     OPEN(counter, counter, );
     int rc = tkl_counter_add(counter, 1);
+    tkl_counter_close(counter);
+    return rc;
+}
+
+static int ask_counter_buffer(tkl_client *client)
+{
+    tkl_counter *counter;
+    tkl_counter_buffer *buffer;
+    assert_ok(tkl_counter_open(client, tkl_str("x"), NULL, &counter));
+    assert_ok(tkl_counter_buffer_open(
+        counter, &(tkl_counter_buffer_options){.timeout_ms = SHORT_MS, .interval_ms = LONG_MS},
+        &buffer));
+    assert_ok(tkl_counter_buffer_add(buffer, 1));
+    int rc = tkl_counter_buffer_close(buffer, NULL);
     tkl_counter_close(counter);
     return rc;
 }
@@ -135,18 +159,33 @@ static int ask_geo(tkl_client *client)
     return rc;
 }
 
-static int ask_ip(tkl_client *client)
+static int import_ip(tkl_ip *ip, const tkl_ip_import_options *options)
 {
-    tkl_ip *ip;
     tkl_ip_import *import;
     tkl_ip_place place = {.id = TKL_LIT("1")};
     tkl_ip_range range = {.network = TKL_LIT("10.0.0.0/8"), .place = TKL_LIT("1")};
-    OPEN(ip, ip, );
-    assert_ok(tkl_ip_import_open(ip, NULL, &import));
+    assert_ok(tkl_ip_import_open(ip, options, &import));
     assert_ok(tkl_ip_import_add_places(import, &place, 1));
     assert_ok(tkl_ip_import_add_ranges(import, &range, 1));
     int rc = tkl_ip_import_commit(import, NULL);
     tkl_ip_import_close(import);
+    return rc;
+}
+
+static int ask_ip(tkl_client *client)
+{
+    tkl_ip *ip;
+    OPEN(ip, ip, );
+    int rc = import_ip(ip, NULL);
+    tkl_ip_close(ip);
+    return rc;
+}
+
+static int ask_ip_import(tkl_client *client)
+{
+    tkl_ip *ip;
+    assert_ok(tkl_ip_open(client, tkl_str("y"), NULL, &ip));
+    int rc = import_ip(ip, &(tkl_ip_import_options){.timeout_ms = SHORT_MS});
     tkl_ip_close(ip);
     return rc;
 }
@@ -189,6 +228,19 @@ static int ask_log_tail(tkl_client *client)
                                 &(tkl_log_tail_options){.timeout_ms = SHORT_MS}, &tail));
     int rc = tkl_log_tail_next(tail, 0, &entries);
     tkl_log_tail_close(tail);
+    tkl_log_close(log);
+    return rc;
+}
+
+static int ask_log_writer(tkl_client *client)
+{
+    tkl_log *log;
+    tkl_log_writer *writer;
+    assert_ok(tkl_log_open(client, tkl_str("x"), NULL, &log));
+    assert_ok(tkl_log_writer_open(
+        log, &(tkl_log_writer_options){.timeout_ms = SHORT_MS, .interval_ms = LONG_MS}, &writer));
+    assert_ok(tkl_log_writer_write(writer, TKL_LOG_INFO, tkl_str("a")));
+    int rc = tkl_log_writer_close(writer, NULL);
     tkl_log_close(log);
     return rc;
 }
@@ -294,6 +346,18 @@ static int ask_service(tkl_client *client)
     return rc;
 }
 
+static int ask_registration(tkl_client *client)
+{
+    tkl_service *service;
+    tkl_registration *registration;
+    assert_ok(tkl_service_open(client, tkl_str("x"), NULL, &service));
+    int rc =
+        tkl_service_register(service, &(tkl_service_instance){.address = TKL_LIT("b")},
+                             &(tkl_registration_options){.timeout_ms = SHORT_MS}, &registration);
+    tkl_service_close(service);
+    return rc;
+}
+
 static int ask_session(tkl_client *client)
 {
     tkl_sessions *sessions;
@@ -343,15 +407,19 @@ static const struct call {
     {"chat", ask_chat},
     {"inbox", ask_inbox},
     {"config", ask_config},
+    {"config, set", ask_config_to_set},
     {"counter", ask_counter},
+    {"counter, buffer", ask_counter_buffer},
     {"files, drop", ask_files_to_drop},
     {"files, receive", ask_files_to_receive},
     {"geo", ask_geo},
     {"ip", ask_ip},
+    {"ip, import", ask_ip_import},
     {"limit", ask_limit},
     {"lock", ask_lock},
     {"log", ask_log},
     {"log, tail", ask_log_tail},
+    {"log, writer", ask_log_writer},
     {"mail", ask_mail},
     {"online", ask_online},
     {"queue", ask_queue},
@@ -362,6 +430,7 @@ static const struct call {
     {"search", ask_search},
     {"semaphore", ask_semaphore},
     {"service", ask_service},
+    {"service, registration", ask_registration},
     {"session", ask_session},
     {"stats", ask_stats},
     {"suggest", ask_suggest},
@@ -412,9 +481,51 @@ static void every_component_keeps_its_time_out(void **state)
     server_end(s);
 }
 
+static void negative_time_outs_are_refused(void **state)
+{
+    (void)state;
+    server *s = server_start(NULL);
+    tkl_client *client = test_open(s->url, NULL);
+    tkl_log *log;
+    tkl_log_writer *writer;
+    tkl_counter *counter;
+    tkl_counter_buffer *buffer;
+    tkl_service *service;
+    tkl_registration *registration;
+    tkl_config *config;
+    tkl_ip *ip;
+    tkl_ip_import *import;
+    assert_ok(tkl_log_open(client, tkl_str("x"), NULL, &log));
+    assert_code(tkl_log_writer_open(log, &(tkl_log_writer_options){.timeout_ms = -1}, &writer),
+                TKL_EINVAL);
+    assert_ok(tkl_counter_open(client, tkl_str("x"), NULL, &counter));
+    assert_code(
+        tkl_counter_buffer_open(counter, &(tkl_counter_buffer_options){.timeout_ms = -1}, &buffer),
+        TKL_EINVAL);
+    assert_ok(tkl_service_open(client, tkl_str("x"), NULL, &service));
+    assert_code(tkl_service_register(service, &(tkl_service_instance){.address = TKL_LIT("a")},
+                                     &(tkl_registration_options){.timeout_ms = -1}, &registration),
+                TKL_EINVAL);
+    assert_ok(tkl_config_open(client, tkl_str("x"), tkl_str("y"), NULL, &config));
+    assert_code(
+        tkl_config_set(config, tkl_str("1"), &(tkl_config_set_options){.timeout_ms = -1}, NULL),
+        TKL_EINVAL);
+    assert_ok(tkl_ip_open(client, tkl_str("x"), NULL, &ip));
+    assert_code(tkl_ip_import_open(ip, &(tkl_ip_import_options){.timeout_ms = -1}, &import),
+                TKL_EINVAL);
+    tkl_ip_close(ip);
+    tkl_config_close(config);
+    tkl_service_close(service);
+    tkl_counter_close(counter);
+    tkl_log_close(log);
+    tkl_close(client);
+    server_end(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(negative_time_outs_are_refused),
         cmocka_unit_test(every_component_keeps_its_time_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

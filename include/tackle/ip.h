@@ -101,7 +101,8 @@ typedef struct tkl_ip_import_options {
     /* Called now and then during the import, in the importing thread. NULL: not called. */
     void (*progress)(const tkl_ip_progress *progress, void *arg);
     void *arg;
-    TKL_RESERVED(8);
+    int64_t timeout_ms; /* of one request; 0: the handle's */
+    TKL_RESERVED(7);
 } tkl_ip_import_options;
 
 typedef struct tkl_ip_range {

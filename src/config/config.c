@@ -365,13 +365,20 @@ static int check_json(tkl_bytes json)
 static int check_set_options(const tkl_config_set_options *options)
 {
     int rc = TKL__CHECK_RESERVED(options);
-    return rc == TKL_OK
-               ? tkl__check_number("if_version", options->if_version, TKL_NONE, INT64_C(1) << 53)
-               : rc;
+    if (rc == TKL_OK)
+        rc = tkl__check_number("if_version", options->if_version, TKL_NONE, INT64_C(1) << 53);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
+    return rc;
 }
 
-static int run_set(tkl_config *config, tkl_bytes json, int64_t expected, int64_t *version)
+static int run_set(tkl_config *config, tkl_bytes json, const tkl_config_set_options *options,
+                   int64_t *version)
 {
+    /* In the script -1 is any version and 0 is none. */
+    int64_t wanted = options->if_version;
+    int64_t expected = wanted == 0 ? -1 : wanted == TKL_NONE ? 0 : wanted;
+    int64_t timeout_ms = options->timeout_ms ? options->timeout_ms : config->timeout_ms;
     char request[TKL_TOKEN_SIZE];
     tkl__args args;
     tkl_reply *reply = NULL;
@@ -383,7 +390,7 @@ static int run_set(tkl_config *config, tkl_bytes json, int64_t expected, int64_t
     tkl__args_str(&args, config->author);
     tkl__args_str(&args, request);
     int rc = tkl__eval(config->client, &tkl__lua_config_set, &config->keys, &args,
-                       tkl__deadline(config->client, config->timeout_ms), true, &reply);
+                       tkl__deadline(config->client, timeout_ms), true, &reply);
     *version = tkl_reply_int(tkl_reply_at(reply, 1));
     if (rc == TKL_OK && tkl_reply_int(tkl_reply_at(reply, 0)) == 0)
         rc = tkl__fail(TKL_CONFLICT, "the version is %lld", (long long)*version);
@@ -406,9 +413,7 @@ int tkl_config_set(tkl_config *config, tkl_bytes json, const tkl_config_set_opti
         rc = check_json(json);
     if (rc != TKL_OK)
         return rc;
-    /* In the script -1 is any version and 0 is none. */
-    int64_t wanted = options->if_version;
-    rc = run_set(config, json, wanted == 0 ? -1 : wanted == TKL_NONE ? 0 : wanted, &now);
+    rc = run_set(config, json, options, &now);
     if (version)
         *version = now;
     return rc;

@@ -23,7 +23,7 @@
 
 struct tkl_counter_buffer {
     const tkl_counter *counter;
-    int64_t interval_us;
+    int64_t interval_us, timeout_ms;
     unsigned generation; /* of forks: a child must not send its parent's sum */
 
     atomic_int_fast64_t pending, sent; /* `sent`: under way, no result yet */
@@ -74,7 +74,7 @@ static int send_pending(tkl_counter_buffer *b)
         tkl__counter_count count;
         tkl_reply *reply = NULL;
         tkl__invocation call = tkl__counter_call(b->counter, amount, &count);
-        rc = tkl__run(client, &call, tkl__deadline(client, b->counter->timeout_ms), &reply);
+        rc = tkl__run(client, &call, tkl__deadline(client, b->timeout_ms), &reply);
         if (rc == TKL_OK)
             rc = tkl__counter_result(reply);
         tkl_reply_free(reply);
@@ -122,8 +122,11 @@ int tkl_counter_buffer_open(tkl_counter *counter, const tkl_counter_buffer_optio
                             tkl_counter_buffer **out)
 {
     int64_t interval_ms = options ? options->interval_ms : 0;
+    int64_t timeout_ms = options ? options->timeout_ms : 0;
     *out = NULL;
     int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", timeout_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK)
         rc = tkl__check_number("interval_ms", interval_ms, 0, TKL__MS_MAX);
     if (rc != TKL_OK)
@@ -133,6 +136,7 @@ int tkl_counter_buffer_open(tkl_counter *counter, const tkl_counter_buffer_optio
         return tkl__nomem();
     b->counter = counter;
     b->interval_us = (interval_ms ? interval_ms : INTERVAL_MS) * 1000;
+    b->timeout_ms = timeout_ms ? timeout_ms : counter->timeout_ms;
     b->generation = tkl__fork_generation();
     b->kept = (tkl__kept){.prepare = keeper_prepare, .done = keeper_done, .due = keeper_due};
     *out = b;

@@ -23,6 +23,8 @@ static int check_options(const tkl_ip_import_options *options)
         rc = tkl__check_number("max_bad", options->max_bad, TKL_NONE, INT64_MAX);
     if (rc == TKL_OK)
         rc = tkl__check_number("max_reports", options->max_reports, 0, REPORTS_MAX);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
     return rc;
 }
 
@@ -58,6 +60,8 @@ int tkl_ip_import_open(tkl_ip *ip, const tkl_ip_import_options *options, tkl_ip_
     made->options = *options;
     if (made->options.max_reports == 0)
         made->options.max_reports = REPORTS;
+    if (made->options.timeout_ms == 0)
+        made->options.timeout_ms = ip->timeout_ms;
     rc = tkl__ip_add_file(made, "", &memory);
     if (rc == TKL_OK)
         *import = made;

@@ -88,7 +88,7 @@ static int add_expiry(sending *s)
 /* Sends what is in the pipeline. */
 static int flush(sending *s)
 {
-    tkl_call_options safe = {.timeout_ms = s->import->ip->timeout_ms, .retry_safe = true};
+    tkl_call_options safe = {.timeout_ms = s->import->options.timeout_ms, .retry_safe = true};
     tkl_reply *replies = NULL;
     if (s->bytes == 0)
         return TKL_OK;
@@ -156,7 +156,7 @@ static int send_first(sending *s)
     int rc = chunk.failed
                  ? tkl__nomem()
                  : tkl__eval(s->client, &tkl__lua_ip_begin, &keys, &args,
-                             tkl__deadline(s->client, s->import->ip->timeout_ms), true, &reply);
+                             tkl__deadline(s->client, s->import->options.timeout_ms), true, &reply);
     tkl_reply_free(reply);
     tkl__args_free(&args);
     tkl__buf_free(&chunk);
@@ -195,7 +195,7 @@ static int switch_once(sending *s, int64_t deadline, bool *again)
 
 static int switch_over(sending *s)
 {
-    int64_t deadline = tkl__deadline(s->client, s->import->ip->timeout_ms);
+    int64_t deadline = tkl__deadline(s->client, s->import->options.timeout_ms);
     bool again = true;
     int rc = TKL_OK;
     while (rc == TKL_OK && again)
@@ -216,8 +216,8 @@ static void remove_sent(sending *s, int rc)
         return;
     strncpy(text, tkl_errmsg(), sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    tkl_call(s->client, 2, argv, lens, &(tkl_call_options){.timeout_ms = s->import->ip->timeout_ms},
-             NULL);
+    tkl_call(s->client, 2, argv, lens,
+             &(tkl_call_options){.timeout_ms = s->import->options.timeout_ms}, NULL);
     tkl__fail(rc, "%s", text); /* the failure is what the caller wants to know about */
 }
 

@@ -30,7 +30,7 @@ typedef struct pending {
 
 struct tkl_log_writer {
     const tkl_log *log;
-    int64_t interval_us, batch, most;
+    int64_t interval_us, batch, most, timeout_ms;
     unsigned generation; /* of forks: a child must not send its parent's messages */
 
     pthread_mutex_t mutex;   /* guards what follows; never held during a round trip */
@@ -111,7 +111,7 @@ static int send_batch(tkl_log_writer *w)
     tkl__invocation call = tkl__log_batch_call(&batch);
     int rc = batch.args.failed
                  ? tkl__nomem()
-                 : tkl__run(client, &call, tkl__deadline(client, w->log->timeout_ms), &reply);
+                 : tkl__run(client, &call, tkl__deadline(client, w->timeout_ms), &reply);
     tkl_reply_free(reply);
     pthread_mutex_lock(&w->mutex);
     tkl__log_batch_free(&batch);
@@ -185,6 +185,8 @@ static int check_options(const tkl_log_writer_options *o)
 {
     int rc = TKL__CHECK_RESERVED(o);
     if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
         rc = tkl__check_number("interval_ms", o->interval_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK)
         rc = tkl__check_number("batch", o->batch, 0, TKL__LOG_AT_ONCE);
@@ -208,6 +210,7 @@ int tkl_log_writer_open(tkl_log *log, const tkl_log_writer_options *options, tkl
     w->interval_us = (o->interval_ms ? o->interval_ms : INTERVAL_MS) * 1000;
     w->batch = o->batch ? o->batch : BATCH;
     w->most = o->most ? o->most : MOST;
+    w->timeout_ms = o->timeout_ms ? o->timeout_ms : log->timeout_ms;
     w->generation = tkl__fork_generation();
     w->end = &w->first;
     w->kept = (tkl__kept){.prepare = keeper_prepare, .done = keeper_done, .due = keeper_due};

@@ -30,7 +30,7 @@ struct tkl_registration {
     char lease_text[24], most_text[24];
     char *text; /* of the id and the info */
     tkl_bytes args[ARGUMENTS];
-    int64_t lease_us;
+    int64_t lease_us, timeout_ms;
     int64_t asked_at;         /* when the renewal under way was sent */
     int64_t due;              /* the next one; of the keeper's thread */
     _Atomic int64_t until;    /* when the lease ends, by the local clock */
@@ -69,7 +69,7 @@ static int run(tkl_registration *r)
     tkl__invocation call = invoke(r);
     tkl_reply *reply = NULL;
     int64_t sent_at = tkl__lease_now();
-    int rc = tkl__run(client, &call, tkl__deadline(client, r->service->timeout_ms), &reply);
+    int rc = tkl__run(client, &call, tkl__deadline(client, r->timeout_ms), &reply);
     if (rc == TKL_OK)
         rc = settle(r, sent_at, tkl_reply_int(reply));
     tkl_reply_free(reply);
@@ -121,6 +121,8 @@ static int check(const tkl_service_instance *instance, const tkl_registration_op
         rc = TKL__CHECK_RESERVED(instance);
     if (rc == TKL_OK && options->lease_ms != 0)
         rc = tkl__check_number("lease_ms", options->lease_ms, LEASE_MIN_MS, LEASE_MAX_MS);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
     const char *wrong = tkl__service_instance_check(instance);
     return rc == TKL_OK && wrong ? tkl__fail(TKL_EINVAL, "%s", wrong) : rc;
 }
@@ -175,6 +177,7 @@ int tkl_service_register(tkl_service *service, const tkl_service_instance *insta
     if (!made)
         return tkl__nomem();
     made->service = service;
+    made->timeout_ms = options->timeout_ms ? options->timeout_ms : service->timeout_ms;
     rc = fill(made, instance, options->lease_ms ? options->lease_ms : LEASE_MS);
     if (rc == TKL_OK)
         rc = run(made);
@@ -199,7 +202,7 @@ static int deregister(tkl_registration *r)
     tkl__args_bytes(&args, r->args[ID]);
     tkl__args_str(&args, r->token);
     int rc = tkl__eval(client, &tkl__lua_service_deregister, &r->service->keys, &args,
-                       tkl__deadline(client, r->service->timeout_ms), true, &reply);
+                       tkl__deadline(client, r->timeout_ms), true, &reply);
     if (rc == TKL_OK && tkl_reply_int(reply) < 0)
         rc = tkl__fail(TKL_NOTOWNER, "another registration has this id");
     tkl_reply_free(reply);
