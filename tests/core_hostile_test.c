@@ -5,6 +5,8 @@
  */
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <tackle/ads.h>
+#include <tackle/mail.h>
 
 #include "core/buf.h"
 #include "core/walk.h"
@@ -239,6 +241,44 @@ static void nor_errors_inside_arrays(void **state)
     fake_end(f);
 }
 
+/* ---- Numbers ------------------------------------------------------------- */
+
+#define MOST  ":9223372036854775807\r\n"
+#define LEAST ":-9223372036854775808\r\n"
+
+static void sums_end_at_the_largest_number(void **state)
+{
+    (void)state;
+    static char reply[] = MOST;
+    fake *f = fake_start(answer, reply);
+    tkl_client *client = test_open(fake_url(f), NULL);
+    tkl_ads *ads;
+    int64_t removed;
+    assert_ok(tkl_ads_open(client, tkl_str("shop"), NULL, &ads));
+    tkl_bytes names[] = {tkl_str("one"), tkl_str("two"), tkl_str("three")};
+    assert_ok(tkl_ads_remove(ads, names, 3, &removed));
+    assert_true(removed == INT64_MAX);
+    tkl_ads_close(ads);
+    tkl_close(client);
+    fake_end(f);
+}
+
+static void differences_of_any_two_numbers_are_numbers(void **state)
+{
+    (void)state;
+    static char reply[] = "*4\r\n:0\r\n" LEAST MOST MOST;
+    fake *f = fake_start(answer, reply);
+    tkl_client *client = test_open(fake_url(f), NULL);
+    tkl_mail *mail;
+    tkl_mail_stats stats;
+    assert_ok(tkl_mail_open(client, tkl_str("ann"), NULL, &mail));
+    assert_ok(tkl_mail_show(mail, &stats));
+    assert_true(stats.unread > INT64_C(1) << 53);
+    tkl_mail_close(mail);
+    tkl_close(client);
+    fake_end(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +289,8 @@ int main(void)
         cmocka_unit_test(a_scan_in_a_circle_ends),
         cmocka_unit_test(escape_sequences_do_not_reach_error_texts),
         cmocka_unit_test(nor_errors_inside_arrays),
+        cmocka_unit_test(sums_end_at_the_largest_number),
+        cmocka_unit_test(differences_of_any_two_numbers_are_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

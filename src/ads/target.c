@@ -8,6 +8,7 @@
 #include "ads/ads.h"
 #include "ads/scripts.h"
 #include "core/error.h"
+#include "core/number.h"
 #include "core/token.h"
 
 /* Steps that wait for ads to come back when the budgets of many open at one moment. */
@@ -142,7 +143,7 @@ static int walk_on(walk *w)
 {
     int rc = step(w);
     while (rc == TKL_OK && tkl__ads_says(w->reply, "again")) {
-        w->looked += tkl_reply_int(tkl_reply_at(w->reply, 4));
+        tkl__add(&w->looked, tkl_reply_int(tkl_reply_at(w->reply, 4)));
         rc = step(w);
     }
     return rc;
@@ -158,7 +159,8 @@ static int read_answer(const walk *w, tkl_bytes target, tkl_ads_choice **choice)
     tkl_bytes ad = tkl_reply_bytes(tkl_reply_at(w->reply, 1));
     int rc = make_choice(w->reply, &form, target, ad, choice);
     if (rc == TKL_OK) {
-        (*choice)->looked = w->looked + tkl_reply_int(tkl_reply_at(w->reply, 6));
+        (*choice)->looked = w->looked;
+        tkl__add(&(*choice)->looked, tkl_reply_int(tkl_reply_at(w->reply, 6)));
         (*choice)->trips = w->trips;
     }
     return rc;

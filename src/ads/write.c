@@ -9,6 +9,7 @@
 #include "ads/ads.h"
 #include "ads/scripts.h"
 #include "core/error.h"
+#include "core/number.h"
 #include "core/options.h"
 
 #define SMOOTHING 1000 /* of a new set */
@@ -301,7 +302,7 @@ int tkl_ads_remove(tkl_ads *ads, const tkl_bytes *names, size_t count, int64_t *
         rc = send_names(ads, names, count, removed == NULL, &replies);
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         rc = check_reply(tkl_reply_at(replies, i));
-        number += tkl_reply_int(tkl_reply_at(replies, i));
+        tkl__add(&number, tkl_reply_int(tkl_reply_at(replies, i)));
     }
     if (removed)
         *removed = number;

@@ -10,6 +10,7 @@
 #include "book/book.h"
 #include "book/scripts.h"
 #include "core/error.h"
+#include "core/number.h"
 
 /* What one run does at most: entries, and members that they make. */
 #define RUN_ENTRIES 200
@@ -129,7 +130,7 @@ static int read_replies(batch *b, const tkl_reply *replies, int64_t *number, boo
             *again = true;
             return tkl__book_learn(b->book, tkl_reply_bytes(reply));
         }
-        *number += tkl_reply_int(reply);
+        tkl__add(number, tkl_reply_int(reply));
     }
     return TKL_OK;
 }

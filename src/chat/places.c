@@ -7,6 +7,7 @@
 
 #include "chat/inbox.h"
 #include "core/error.h"
+#include "core/reply.h"
 
 tkl_bytes tkl__chat_place_id(const tkl__chat_place *p)
 {
@@ -94,7 +95,7 @@ int tkl__chat_places_update(const tkl_inbox *inbox, const tkl_reply *list, tkl__
     const tkl_reply *entries = tkl_reply_at(list, 1);
     size_t sorted = all->count;
     int rc = TKL_OK;
-    all->now_ms = tkl_reply_int(tkl_reply_at(list, 0));
+    all->now_ms = tkl__reply_number(tkl_reply_at(list, 0));
     if (sorted > 0)
         qsort(all->items, sorted, sizeof *all->items, by_id);
     for (size_t i = 0; i < sorted; i++)
@@ -107,7 +108,7 @@ int tkl__chat_places_update(const tkl_inbox *inbox, const tkl_reply *list, tkl__
         if (rc == TKL_OK) {
             p = p ? p : all->items[all->count - 1];
             p->listed = true;
-            p->listed_ms = tkl_reply_int(tkl_reply_at(entries, i + 1));
+            p->listed_ms = tkl__reply_number(tkl_reply_at(entries, i + 1));
         }
     }
     return rc;

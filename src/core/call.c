@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/command.h"
 #include "core/error.h"
+#include "core/number.h"
 #include "core/options.h"
 #include "core/reply.h"
 #include "core/report.h"
@@ -178,7 +179,7 @@ static tkl_reply *sum(tkl_reply *const *parts, size_t count)
 {
     int64_t total = 0;
     for (size_t i = 0; i < count; i++)
-        total += tkl_reply_int(parts[i]);
+        tkl__add(&total, tkl_reply_int(parts[i]));
     return tkl__reply_new_int(total);
 }
 

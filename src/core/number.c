@@ -60,3 +60,9 @@ bool tkl__double_parse(tkl_bytes bytes, double *value)
     *value = parsed;
     return true;
 }
+
+void tkl__add(int64_t *sum, int64_t more)
+{
+    if (__builtin_add_overflow(*sum, more, sum))
+        *sum = more > 0 ? INT64_MAX : INT64_MIN;
+}

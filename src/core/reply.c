@@ -392,6 +392,13 @@ int64_t tkl_reply_int(const tkl_reply *reply)
     return end != reply->data && *end == '\0' && errno == 0 ? value : 0;
 }
 
+int64_t tkl__reply_number(const tkl_reply *reply)
+{
+    static const int64_t most = INT64_C(1) << 53;
+    int64_t number = tkl_reply_int(reply);
+    return number < -most ? -most : number > most ? most : number;
+}
+
 double tkl_reply_double(const tkl_reply *reply)
 {
     if (!reply)

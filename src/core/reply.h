@@ -22,6 +22,10 @@ tkl_reply *tkl__reply_new_int(int64_t value);
 tkl_reply *tkl__reply_new_bytes(tkl_bytes bytes);
 tkl_reply *tkl__reply_new_error(int code, const char *text);
 
+/* tkl_reply_int(), cut to what scripts count exactly, 2^53 either way: a server may say any number,
+ * and a few of these can be added and subtracted. */
+int64_t tkl__reply_number(const tkl_reply *reply);
+
 /* Keeps the first bytes of a string or an error's text. */
 void tkl__reply_cut(tkl_reply *reply, size_t len);
 /* Gives it another text, unless there is no memory. */

@@ -90,6 +90,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/number.h"
 #include "core/options.h"
 #include "core/plain.h"
 #include "files/scripts.h"
@@ -324,7 +325,7 @@ static int add_to(tkl_files *files, const char *const *tokens, size_t count, voi
     }
     int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_add, &reply);
     tkl__files_ask_free(&ask);
-    c->count += tkl_reply_int(reply);
+    tkl__add(&c->count, tkl_reply_int(reply));
     tkl_reply_free(reply);
     return rc;
 }

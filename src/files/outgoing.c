@@ -12,6 +12,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/reply.h"
 #include "files/scripts.h"
 #include "files/send.h"
 
@@ -204,7 +205,7 @@ static int begin(tkl__files_outgoing *o)
         if (rc == TKL_FULL) {
             rc = tkl__files_reap(o->sending->files, tkl_reply_at(reply, 1));
             if (rc == TKL_OK)
-                rc = tkl__files_room_wait(o->sending, tkl_reply_int(tkl_reply_at(reply, 2)));
+                rc = tkl__files_room_wait(o->sending, tkl__reply_number(tkl_reply_at(reply, 2)));
         } else {
             rc = go_on_with(o, reply);
             if (rc != TKL_NOTFOUND) {
@@ -360,7 +361,7 @@ static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
     if (rc == TKL_OK) {
         o->sent += count;
         o->granted = tkl__files_chunks(tkl_reply_at(reply, 2));
-        *next_end_ms = tkl_reply_int(tkl_reply_at(reply, 4));
+        *next_end_ms = tkl__reply_number(tkl_reply_at(reply, 4));
         rc = tkl__files_reap(o->sending->files, tkl_reply_at(reply, 3));
     } else {
         rc = explain(o, rc);

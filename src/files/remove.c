@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/reply.h"
 #include "files/files.h"
 #include "files/scripts.h"
 
@@ -234,7 +235,7 @@ int tkl__files_news(tkl_files *files, tkl__files_cursor *cursor, tkl__files_page
     const tkl_reply *list = tkl_reply_at(reply, 3);
     snprintf(cursor->epoch, sizeof cursor->epoch, "%s", tkl_reply_str(tkl_reply_at(reply, 0)));
     page->count = read_page(list, page->tokens, page->texts);
-    page->next_end_ms = tkl_reply_int(tkl_reply_at(reply, 2));
+    page->next_end_ms = tkl__reply_number(tkl_reply_at(reply, 2));
     size_t words = tkl_reply_count(list);
     page->more = words == 2 * TKL__FILES_BATCH;
     if (words > 0)

@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/options.h"
+#include "core/reply.h"
 #include "files/scripts.h"
 #include "files/send.h"
 
@@ -114,7 +115,7 @@ static int post_some(tkl__files_sending *s, batch *b, size_t from, size_t *taken
     int rc = tkl__files_ask_run(&ask, &tkl__lua_files_post, &reply);
     tkl__files_ask_free(&ask);
     *taken = rc == TKL_OK ? note_taken(&b->files[from], b->count - from, reply) : 0;
-    *next_end = tkl_reply_int(tkl_reply_at(reply, POST_NEXT));
+    *next_end = tkl__reply_number(tkl_reply_at(reply, POST_NEXT));
     if (rc == TKL_OK || rc == TKL_FULL) {
         int reaped = tkl__files_reap(s->files, tkl_reply_at(reply, POST_OVERDUE));
         rc = reaped != TKL_OK ? reaped : rc;

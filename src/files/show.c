@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "core/plain.h"
+#include "core/reply.h"
 #include "files/files.h"
 #include "files/scripts.h"
 
@@ -80,7 +81,7 @@ static int ask_time(tkl_files *files, int64_t *now_ms)
     tkl__files_ask_init(&ask, files);
     tkl__files_ask_key(&ask, TKL__FILES_STATE);
     int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_time, &reply);
-    *now_ms = tkl_reply_int(reply);
+    *now_ms = tkl__reply_number(reply);
     tkl_reply_free(reply);
     tkl__files_ask_free(&ask);
     return rc;

@@ -23,7 +23,9 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/number.h"
 #include "core/options.h"
+#include "core/reply.h"
 #include "core/resp.h"
 #include "log/log.h"
 #include "log/scripts.h"
@@ -154,7 +156,7 @@ static int place(tkl_log_tail *tail)
     for (int i = 0; rc == TKL_OK && i < TKL__LOG_SEVERITIES; i++) {
         const tkl_reply *answer = follows(tail, i) ? answer_for(tail, replies, i) : NULL;
         tail->seen[i] = answer ? position_of(tkl_reply_at(answer, NEWEST)) : (position){0};
-        tail->numbers[i] = answer ? tkl_reply_int(tkl_reply_at(answer, ADDED)) : 0;
+        tail->numbers[i] = answer ? tkl__reply_number(tkl_reply_at(answer, ADDED)) : 0;
     }
     tkl_reply_free(replies);
     return rc;
@@ -204,14 +206,14 @@ static position horizon_of(const tkl_log_tail *tail, const tkl_reply *replies)
 static void go_ahead(tkl_log_tail *tail, int severity, const tkl_reply *answer, int64_t taken,
                      position last)
 {
-    int64_t added = tkl_reply_int(tkl_reply_at(answer, ADDED));
-    int64_t gone = added - tkl_reply_int(tkl_reply_at(answer, KEPT));
+    int64_t added = tkl__reply_number(tkl_reply_at(answer, ADDED));
+    int64_t gone = added - tkl__reply_number(tkl_reply_at(answer, KEPT));
     position *seen = &tail->seen[severity];
     int64_t *number = &tail->numbers[severity];
     if (added < *number) /* a new stream */
         *number = 0;
     if (is_before(*seen, position_of(tkl_reply_at(answer, FIRST))) && gone > *number) {
-        tail->missed += gone - *number;
+        tkl__add(&tail->missed, gone - *number);
         *number = gone;
     }
     *number += taken;

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/options.h"
+#include "core/reply.h"
 #include "post/post.h"
 
 struct tkl_mail {
@@ -76,7 +77,7 @@ int tkl_mail_drop(tkl_mail *mail)
 
 static tkl_mail_stats stats_of(const tkl__post_view *view)
 {
-    int64_t acked = tkl_reply_int(tkl_reply_at(view->readers, 1));
+    int64_t acked = tkl__reply_number(tkl_reply_at(view->readers, 1));
     int64_t before = view->first - 1; /* acknowledged, or removed by a limit */
     return (tkl_mail_stats){
         .unread = view->last - before,

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "core/options.h"
+#include "core/reply.h"
 #include "core/token.h"
 #include "online/online.h"
 #include "online/scripts.h"
@@ -42,11 +44,11 @@ static int read_answers(tkl_online *online, const tkl_reply *replies, int64_t nu
         const tkl_reply *reply = tkl_reply_at(replies, i);
         if (tkl_reply_code(reply) != TKL_OK)
             return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-        tkl__online_learn(online, tkl_reply_int(tkl_reply_at(reply, NOW)));
+        tkl__online_learn(online, tkl__reply_number(tkl_reply_at(reply, NOW)));
         if (tkl_reply_int(tkl_reply_at(reply, CODE)) != TKL_OK)
             return (int)tkl_reply_int(tkl_reply_at(reply, CODE));
         for (size_t j = 0; j < NUMBERS_MAX; j++)
-            numbers[j] += tkl_reply_int(tkl_reply_at(reply, NUMBERS + j));
+            tkl__add(&numbers[j], tkl_reply_int(tkl_reply_at(reply, NUMBERS + j)));
     }
     return TKL_OK;
 }

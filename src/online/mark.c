@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "core/options.h"
+#include "core/reply.h"
 #include "online/online.h"
 #include "online/scripts.h"
 
@@ -101,8 +103,8 @@ static int read_marks(tkl_online *online, const tkl_reply *replies, int64_t *fre
         if (tkl_reply_code(reply) != TKL_OK)
             return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
         int code = (int)tkl_reply_int(tkl_reply_at(reply, 0));
-        tkl__online_learn(online, tkl_reply_int(tkl_reply_at(reply, 1)));
-        *fresh += tkl_reply_int(tkl_reply_at(reply, 2));
+        tkl__online_learn(online, tkl__reply_number(tkl_reply_at(reply, 1)));
+        tkl__add(fresh, tkl_reply_int(tkl_reply_at(reply, 2)));
         rc = rc == TKL_OK ? code : rc;
     }
     return rc;

@@ -102,9 +102,11 @@ static int64_t theory(tkl_online_kind kind, int64_t users, int64_t length)
     }
 }
 
+/* Users or bytes of a key. No key has a trillion of them: sums over all keys stay numbers. */
 static int64_t number(const tkl_reply *replies, size_t index)
 {
-    return tkl_reply_int(tkl_reply_at(replies, index));
+    int64_t said = tkl_reply_int(tkl_reply_at(replies, index));
+    return said > 0 && said < INT64_C(1) << 40 ? said : 0;
 }
 
 /* What the answers say of a day: the sum over its keys. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/reply.h"
 #include "post/post.h"
 
 /* ---- What a fetch returned ----------------------------------------------- */
@@ -81,7 +82,7 @@ void tkl_messages_free(tkl_messages *messages)
 tkl__post_caught_up tkl__post_read_caught_up(const tkl_reply *reply)
 {
     return (tkl__post_caught_up){.is_so = tkl_reply_int(tkl_reply_at(reply, 2)) == 0,
-                                 .last = tkl_reply_int(tkl_reply_at(reply, 5)),
+                                 .last = tkl__reply_number(tkl_reply_at(reply, 5)),
                                  .missed = tkl_reply_int(tkl_reply_at(reply, 1))};
 }
 

@@ -57,6 +57,7 @@
 #include "core/error.h"
 #include "core/instances.h"
 #include "core/options.h"
+#include "core/reply.h"
 #include "post/scripts.h"
 
 /* ---- Lines --------------------------------------------------------------- */
@@ -356,8 +357,8 @@ static void read_view(const tkl_reply *reply, tkl__post_view *view)
 {
     const tkl_reply *fields = tkl_reply_at(reply, 5);
     *view = (tkl__post_view){
-        .first = tkl_reply_int(tkl_reply_at(reply, 1)),
-        .last = tkl_reply_int(tkl_reply_at(reply, 2)),
+        .first = tkl__reply_number(tkl_reply_at(reply, 1)),
+        .last = tkl__reply_number(tkl_reply_at(reply, 2)),
         .bytes = tkl_reply_int(tkl_reply_at(reply, 3)),
         .oldest_ms = tkl_reply_int(tkl_reply_at(reply, 4)),
         .fetched_ms = field_of(fields, "seen", 0),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "core/options.h"
 #include "core/reply.h"
 #include "core/walk.h"
@@ -73,7 +74,7 @@ void tkl_queue_level_list_free(tkl_queue_level_list *levels)
 static void add_levels(int64_t ready[LEVELS], const tkl_reply *one)
 {
     for (size_t k = 0; k + 1 < tkl_reply_count(one); k += 2) {
-        int64_t level = tkl_reply_int(tkl_reply_at(one, k)) - TKL_PRIORITY_MIN;
+        int64_t level = tkl__reply_number(tkl_reply_at(one, k)) - TKL_PRIORITY_MIN;
         int64_t more = tkl_reply_int(tkl_reply_at(one, k + 1));
         if (level >= 0 && level < LEVELS && more > 0 && more < INT64_C(1) << 53)
             ready[level] += more;
@@ -241,7 +242,7 @@ int tkl_queue_drop(tkl_queue *queue)
         const tkl__queue_shard *shard = &queue->shards[i];
         tkl_reply *reply;
         rc = tkl__queue_run_on(shard, &tkl__lua_queue_drop, &shard->results, 1, true, &reply);
-        keys += tkl_reply_int(reply);
+        tkl__add(&keys, tkl_reply_int(reply));
         tkl_reply_free(reply);
     }
     return rc == TKL_OK && keys == 0 ? tkl__no(TKL_NOTFOUND) : rc;

@@ -129,8 +129,9 @@ static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t dea
 {
     const tkl_reply *stale = tkl_reply_at(reply, 3);
     bool unfit;
-    ask->server_now = tkl_reply_int(tkl_reply_at(reply, 0));
-    ask->look_ms = tkl_reply_int(tkl_reply_at(reply, 1));
+    int64_t now = tkl__reply_number(tkl_reply_at(reply, 0));
+    ask->server_now = now < 0 ? 0 : now;
+    ask->look_ms = tkl__reply_number(tkl_reply_at(reply, 1));
     ask->other_looks = tkl_reply_int(tkl_reply_at(reply, 2)) != 0;
     for (size_t i = 0; i < tkl_reply_count(stale); i++) {
         int64_t place = tkl_reply_int(tkl_reply_at(stale, i));

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/reply.h"
 #include "queue/consumer.h"
 #include "queue/schedule.h"
 #include "queue/scripts.h"
@@ -86,7 +87,7 @@ bool tkl__queue_fire_schedules(const tkl__queue_source *source, const tkl_reply 
         ids[count] = tkl_reply_bytes(tkl_reply_at(due, count));
     if (count == 0 || ask(shard, ids, count, deadline, &reply) != TKL_OK)
         return false;
-    int64_t now_ms = tkl_reply_int(tkl_reply_at(reply, 0));
+    int64_t now_ms = tkl__reply_number(tkl_reply_at(reply, 0));
     for (size_t i = 0; i < count; i++) {
         tkl_bytes value = tkl_reply_bytes(tkl_reply_at(reply, i + 1));
         int rc = aim(&shots[ready], ids[i], value, now_ms);

@@ -19,7 +19,9 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "core/options.h"
+#include "core/reply.h"
 #include "cron/cron.h"
 #include "queue/all.h"
 #include "queue/record.h"
@@ -156,7 +158,7 @@ static int first_time(const tkl__queue_shard *home, const tkl_schedule *s, int64
 {
     tkl_reply *reply;
     int rc = tkl__queue_run_on(home, &tkl__lua_queue_due, NULL, 0, true, &reply);
-    int64_t now_ms = tkl_reply_int(tkl_reply_at(reply, 0));
+    int64_t now_ms = tkl__reply_number(tkl_reply_at(reply, 0));
     tkl_reply_free(reply);
     return rc == TKL_OK ? time_after(s->cron, s->zone, s->every_ms, now_ms, next_ms) : rc;
 }
@@ -216,7 +218,7 @@ int tkl_schedule_remove(tkl_queue *queue, tkl_bytes id)
     if (rc != TKL_OK)
         return rc;
     for (size_t i = 0; i < tkl_reply_count(replies); i++)
-        removed += tkl_reply_int(tkl_reply_at(replies, i));
+        tkl__add(&removed, tkl_reply_int(tkl_reply_at(replies, i)));
     tkl_reply_free(replies);
     return removed > 0 ? TKL_OK : TKL_NOTFOUND;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "search/call.h"
 #include "search/scripts.h"
 #include "text/library.h"
@@ -133,7 +134,7 @@ static int read_counts(facet *x, size_t index, size_t from, const tkl_reply *rep
     const tkl_reply *counts = tkl_reply_at(reply, 1), *shown = tkl_reply_at(reply, 2);
     for (size_t i = 0; i < tkl_reply_count(counts); i++) {
         tkl_search_count *count = &x->counts[from + i];
-        count->count += tkl_reply_int(tkl_reply_at(counts, i));
+        tkl__add(&count->count, tkl_reply_int(tkl_reply_at(counts, i)));
         if (!tkl_reply_is_nil(tkl_reply_at(shown, i)))
             count->value = tkl_reply_bytes(tkl_reply_at(shown, i));
     }

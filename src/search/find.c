@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/number.h"
+#include "core/reply.h"
 #include "search/call.h"
 #include "search/scripts.h"
 
@@ -248,11 +250,11 @@ static int read_documents(tkl__search_finding *f, size_t shard, const tkl_reply 
 static void read_head(tkl__search_finding *f, tkl__search_progress *p, const tkl_reply *reply)
 {
     snprintf(p->version, sizeof p->version, "%s", tkl_reply_str(tkl_reply_at(reply, VERSION)));
-    p->docs = tkl_reply_int(tkl_reply_at(reply, DOCS));
-    p->words = tkl_reply_int(tkl_reply_at(reply, WORDS));
-    p->total = tkl_reply_int(tkl_reply_at(reply, TOTAL));
+    p->docs = tkl__reply_number(tkl_reply_at(reply, DOCS));
+    p->words = tkl__reply_number(tkl_reply_at(reply, WORDS));
+    p->total = tkl__reply_number(tkl_reply_at(reply, TOTAL));
     for (size_t i = 0; i < f->plan->term_count; i++)
-        f->sizes[i] += tkl_reply_int(tkl_reply_at(tkl_reply_at(reply, SIZES), i));
+        tkl__add(&f->sizes[i], tkl_reply_int(tkl_reply_at(tkl_reply_at(reply, SIZES), i)));
 }
 
 static bool enough(const tkl__search_finding *f)
@@ -444,9 +446,9 @@ static int finish(tkl__search_finding *f)
     int64_t candidates = 0, docs = 0, words = 0;
     int rc = TKL_OK;
     for (size_t i = 0; i < f->schema->shard_count; i++) {
-        candidates += f->shards[i].total;
-        docs += f->shards[i].docs;
-        words += f->shards[i].words;
+        tkl__add(&candidates, f->shards[i].total);
+        tkl__add(&docs, f->shards[i].docs);
+        tkl__add(&words, f->shards[i].words);
         f->exact_made = f->exact_made && !f->shards[i].made_before;
     }
     if (f->order->kind == TKL__SEARCH_BY_RELEVANCE && needs_terms(f))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "core/plain.h"
 #include "search/call.h"
 #include "search/scripts.h"
@@ -44,10 +45,10 @@ static int add_shard(tkl_search *search, const tkl__search_schema *schema, size_
     if (rc == TKL_OK) {
         const tkl_reply *meta = tkl_reply_at(replies, 0);
         *stale = strcmp(tkl_reply_str(tkl_reply_at(meta, 0)), schema->token) != 0;
-        info->documents += tkl_reply_int(tkl_reply_at(meta, 1));
-        info->terms += tkl_reply_int(tkl_reply_at(replies, 1));
-        info->common += tkl_reply_int(tkl_reply_at(replies, 2));
-        info->leftover += tkl_reply_int(tkl_reply_at(replies, 3));
+        tkl__add(&info->documents, tkl_reply_int(tkl_reply_at(meta, 1)));
+        tkl__add(&info->terms, tkl_reply_int(tkl_reply_at(replies, 1)));
+        tkl__add(&info->common, tkl_reply_int(tkl_reply_at(replies, 2)));
+        tkl__add(&info->leftover, tkl_reply_int(tkl_reply_at(replies, 3)));
     }
     tkl_reply_free(replies);
     return rc;

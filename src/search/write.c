@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "search/scripts.h"
 #include "text/library.h"
 
@@ -99,7 +100,7 @@ static int read_dead(tkl__search_writer *w, const tkl__search_runs *runs, const 
         const tkl_reply *dead = tkl_reply_at(reply, 1);
         if (tkl_reply_kind(reply) != TKL_REPLY_ARRAY)
             continue;
-        w->number += tkl_reply_int(tkl_reply_at(reply, 0));
+        tkl__add(&w->number, tkl_reply_int(tkl_reply_at(reply, 0)));
         for (size_t k = 0; rc == TKL_OK && k < tkl_reply_count(dead); k++)
             rc = tkl__search_dead_add(list, runs->items[i]->shard, tkl_reply_at(dead, k));
     }

@@ -163,7 +163,7 @@ static const tkl_reply *info_at(const listing *l, size_t i)
 static int64_t left_at(const listing *l, size_t i)
 {
     double end = tkl_reply_double(tkl_reply_at(l->ends, 2 * i + 1)), left = end - (double)l->time;
-    return left < LEASE_MAX_MS ? (int64_t)left : LEASE_MAX_MS;
+    return left < 0 ? 0 : left < LEASE_MAX_MS ? (int64_t)left : LEASE_MAX_MS;
 }
 
 /* Sizes of all, or TKL_EDAMAGED. */

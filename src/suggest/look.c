@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/lex.h"
 #include "core/options.h"
+#include "core/reply.h"
 #include "suggest/scripts.h"
 #include "suggest/suggest.h"
 
@@ -187,8 +188,8 @@ static int read_candidate(const tkl_reply *reply, size_t i, candidate *c)
 static int read_candidates(const question *q, const tkl_reply *reply, candidate *list,
                            size_t *count)
 {
-    int64_t plain = tkl_reply_int(tkl_reply_at(reply, PLAIN));
-    int64_t right = plain + tkl_reply_int(tkl_reply_at(reply, MIXED));
+    int64_t plain = tkl__reply_number(tkl_reply_at(reply, PLAIN));
+    int64_t right = plain + tkl__reply_number(tkl_reply_at(reply, MIXED));
     int rc = TKL_OK;
     bool any = false;
     for (size_t i = 0; rc == TKL_OK && HEAD + 3 * i + 2 < tkl_reply_count(reply); i++) {
@@ -223,8 +224,8 @@ static double weight_of(const question *q, const tkl_reply *reply, double score)
 {
     if (q->settings.half_life == 0)
         return score;
-    int64_t passed =
-        tkl_reply_int(tkl_reply_at(reply, TIME)) - tkl_reply_int(tkl_reply_at(reply, SINCE));
+    int64_t passed = tkl__reply_number(tkl_reply_at(reply, TIME)) -
+                     tkl__reply_number(tkl_reply_at(reply, SINCE));
     double age = (double)(passed > 0 ? passed : 0) / (double)q->settings.half_life;
     return exp2(score - SCORE_OF_ONE - age);
 }

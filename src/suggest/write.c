@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "suggest/scripts.h"
 #include "suggest/suggest.h"
 
@@ -165,7 +166,7 @@ static int read_replies(batch *b, const tkl_reply *replies, int64_t *number, boo
             *again = true;
             return tkl__suggest_learn(b->suggest, tkl_reply_bytes(reply));
         }
-        *number += tkl_reply_int(reply);
+        tkl__add(number, tkl_reply_int(reply));
     }
     return TKL_OK;
 }

@@ -171,15 +171,21 @@ static void collect_lines(void)
 
 /* ---- Seeds --------------------------------------------------------------- */
 
+#define LEAST ":-9223372036854775808\r\n"
+#define MOST  ":9223372036854775807\r\n"
+
 /* Each is told again and again, as a verb may ask several times before it looks. */
 static const char *const said[] = {
     "-ERR no\r\n",
     "$-1\r\n",
     ":1\r\n",
-    ":-9223372036854775808\r\n",
+    LEAST,
     "$2\r\nok\r\n",
     "*0\r\n",
     "*3\r\n:1\r\n$1\r\n2\r\n*1\r\n:3\r\n",
+    "*6\r\n:0\r\n" LEAST MOST LEAST MOST LEAST,
+    "*6\r\n:0\r\n" MOST LEAST MOST LEAST MOST,
+    "*2\r\n*6\r\n:0\r\n" MOST MOST MOST MOST MOST "*6\r\n:0\r\n" MOST MOST MOST MOST MOST,
     "?\r\n",
     "",
 };
