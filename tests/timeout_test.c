@@ -150,6 +150,16 @@ static int ask_files_to_receive(tkl_client *client)
     return rc;
 }
 
+static int ask_files_to_receive_soon(tkl_client *client)
+{
+    tkl_files *files;
+    assert_ok(tkl_files_open(client, tkl_str("y"), NULL, &files));
+    int rc = tkl_files_receive(
+        files, tkl_str("a"), &(tkl_files_receive_options){.timeout_ms = SHORT_MS}, SHORT_MS, NULL);
+    tkl_files_close(files);
+    return rc;
+}
+
 static int ask_geo(tkl_client *client)
 {
     tkl_geo *geo;
@@ -326,6 +336,28 @@ static int ask_search(tkl_client *client)
     return rc;
 }
 
+static int ask_search_query(tkl_client *client)
+{
+    tkl_search *search;
+    tkl_search_result *result;
+    assert_ok(tkl_search_open(client, tkl_str("x"), NULL, &search));
+    int rc = tkl_search_query(search, tkl_str("a"),
+                              &(tkl_search_query_options){.timeout_ms = SHORT_MS}, &result);
+    tkl_search_close(search);
+    return rc;
+}
+
+static int ask_search_mark(tkl_client *client)
+{
+    tkl_search *search;
+    tkl_search_marks *marks;
+    assert_ok(tkl_search_open(client, tkl_str("x"), NULL, &search));
+    int rc = tkl_search_highlight(search, tkl_str("a"), tkl_str("a"),
+                                  &(tkl_search_mark_options){.timeout_ms = SHORT_MS}, &marks);
+    tkl_search_close(search);
+    return rc;
+}
+
 static int ask_semaphore(tkl_client *client)
 {
     tkl_semaphore *sem;
@@ -412,6 +444,7 @@ static const struct call {
     {"counter, buffer", ask_counter_buffer},
     {"files, drop", ask_files_to_drop},
     {"files, receive", ask_files_to_receive},
+    {"files, receive soon", ask_files_to_receive_soon},
     {"geo", ask_geo},
     {"ip", ask_ip},
     {"ip, import", ask_ip_import},
@@ -428,6 +461,8 @@ static const struct call {
     {"redlock", ask_redlock},
     {"scan", ask_scan},
     {"search", ask_search},
+    {"search, query", ask_search_query},
+    {"search, mark", ask_search_mark},
     {"semaphore", ask_semaphore},
     {"service", ask_service},
     {"service, registration", ask_registration},
@@ -495,6 +530,10 @@ static void negative_time_outs_are_refused(void **state)
     tkl_config *config;
     tkl_ip *ip;
     tkl_ip_import *import;
+    tkl_files *files;
+    tkl_search *search;
+    tkl_search_result *result;
+    tkl_search_marks *marks;
     assert_ok(tkl_log_open(client, tkl_str("x"), NULL, &log));
     assert_code(tkl_log_writer_open(log, &(tkl_log_writer_options){.timeout_ms = -1}, &writer),
                 TKL_EINVAL);
@@ -513,6 +552,22 @@ static void negative_time_outs_are_refused(void **state)
     assert_ok(tkl_ip_open(client, tkl_str("x"), NULL, &ip));
     assert_code(tkl_ip_import_open(ip, &(tkl_ip_import_options){.timeout_ms = -1}, &import),
                 TKL_EINVAL);
+    assert_ok(tkl_files_open(client, tkl_str("x"), NULL, &files));
+    assert_code(tkl_files_send(files, &(tkl_bytes)TKL_LIT("a"), 1, NULL, 0,
+                               &(tkl_files_send_options){.timeout_ms = -1}, NULL),
+                TKL_EINVAL);
+    assert_code(tkl_files_receive(files, tkl_str("a"),
+                                  &(tkl_files_receive_options){.timeout_ms = -1}, 0, NULL),
+                TKL_EINVAL);
+    assert_ok(tkl_search_open(client, tkl_str("x"), NULL, &search));
+    assert_code(tkl_search_query(search, tkl_str("a"),
+                                 &(tkl_search_query_options){.timeout_ms = -1}, &result),
+                TKL_EINVAL);
+    assert_code(tkl_search_highlight(search, tkl_str("a"), tkl_str("a"),
+                                     &(tkl_search_mark_options){.timeout_ms = -1}, &marks),
+                TKL_EINVAL);
+    tkl_search_close(search);
+    tkl_files_close(files);
     tkl_ip_close(ip);
     tkl_config_close(config);
     tkl_service_close(service);

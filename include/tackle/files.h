@@ -117,7 +117,8 @@ typedef struct tkl_files_send_options {
     void (*on_waiting)(const tkl_files_waiting *waiting, void *arg); /* after a second, then every 5
                                                                         seconds */
     void *arg;
-    TKL_RESERVED(8);
+    int64_t timeout_ms; /* of one request; 0: the handle's */
+    TKL_RESERVED(7);
 } tkl_files_send_options;
 
 typedef struct tkl_files_totals {
@@ -165,7 +166,8 @@ typedef struct tkl_files_receive_options {
     void (*on_file)(const tkl_files_outcome *outcome, void *arg);
     void (*on_progress)(const tkl_files_progress *progress, void *arg); /* now and then */
     void *arg;
-    TKL_RESERVED(8);
+    int64_t timeout_ms; /* of one request; 0: the handle's */
+    TKL_RESERVED(7);
 } tkl_files_receive_options;
 
 /* Receives what was sent to `as`, and waits `wait_ms` for more (0: no; negative: for ever), and as

@@ -172,7 +172,8 @@ typedef struct tkl_search_query_options {
     size_t facet_count;
     int64_t facet_values; /* values of each facet, the most frequent first; 0: 10 */
     bool texts;           /* hits with their texts */
-    TKL_RESERVED(8);
+    int64_t timeout_ms;   /* of one request; 0: the handle's */
+    TKL_RESERVED(7);
 } tkl_search_query_options;
 
 typedef struct tkl_search_hit {
@@ -233,7 +234,8 @@ typedef struct tkl_search_mark_options {
     tkl_bytes before, after; /* put around each match; both empty: "<b>" and "</b>" */
     int64_t length;          /* characters of the part with the most matches; 0: the whole text */
     bool html;               /* &, <, > and quotes of the text are escaped */
-    TKL_RESERVED(8);
+    int64_t timeout_ms;      /* of asking for the schema, at first use; 0: the handle's */
+    TKL_RESERVED(7);
 } tkl_search_mark_options;
 
 typedef struct tkl_search_marks {

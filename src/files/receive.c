@@ -447,12 +447,16 @@ int tkl_files_receive(tkl_files *files, tkl_bytes as, const tkl_files_receive_op
     if (totals)
         *totals = (tkl_files_totals){0};
     int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK && options)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK)
         rc = tkl__files_check_receiver(as);
     if (rc != TKL_OK)
         return rc;
     if (options)
         r.options = *options;
+    if (r.options.timeout_ms > 0)
+        patient.rules.timeout_ms = r.options.timeout_ms;
     tkl__files_trip_init(&r.trip, &patient);
     rc = set_mark(&r);
     if (rc == TKL_OK)

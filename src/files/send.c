@@ -345,6 +345,8 @@ static int check_send(const tkl_bytes *to, size_t to_count, const tkl_files_sour
     int rc = TKL__CHECK_RESERVED(options);
     if (rc == TKL_OK && options)
         rc = tkl__check_number("drop_after_ms", options->drop_after_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK && options)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK)
         rc = check_receivers(to, to_count);
     return rc == TKL_OK ? check_sources(sources, count) : rc;
@@ -420,6 +422,8 @@ int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
         return rc;
     if (options)
         s.options = *options;
+    if (s.options.timeout_ms > 0)
+        patient.rules.timeout_ms = s.options.timeout_ms;
     s.awaited = calloc(count + 1, sizeof *s.awaited);
     if (!s.awaited)
         return tkl__nomem();

@@ -23,6 +23,8 @@ static int check_options(const tkl_search_query_options *o)
 {
     int rc = TKL__CHECK_RESERVED(o);
     if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", o->timeout_ms, 0, TKL__MS_MAX);
+    if (rc == TKL_OK)
         rc = tkl__check_number("offset", o->offset, 0, TKL_SEARCH_REACH_MAX);
     if (rc == TKL_OK)
         rc = tkl__check_number("count", o->count, TKL_NONE, TKL_SEARCH_PAGE_MAX);
@@ -196,18 +198,20 @@ int tkl_search_query(tkl_search *search, tkl_bytes query, const tkl_search_query
                      tkl_search_result **result)
 {
     static const tkl_search_query_options defaults;
-    asking a = {.search = search, .query = query, .options = options ? options : &defaults};
+    asking a = {.query = query, .options = options ? options : &defaults};
+    tkl_search own = tkl__search_with_timeout(search, a.options->timeout_ms);
     int64_t began = tkl__now();
     *result = NULL;
+    a.search = &own;
     int rc = check_options(a.options);
     for (int i = 0; rc == TKL_OK && !*result && i < TKL__SEARCH_TRIES; i++) {
-        rc = tkl__search_schema_get(search, &a.schema);
+        rc = tkl__search_schema_get(&own, &a.schema);
         if (rc != TKL_OK)
             break;
         a.last = i == TKL__SEARCH_TRIES - 1;
         rc = attempt(&a, result);
         if (a.stale)
-            tkl__search_schema_forget(search, a.schema);
+            tkl__search_schema_forget(&own, a.schema);
         tkl__search_schema_free(a.schema);
     }
     if (rc == TKL_OK && !*result)

@@ -339,8 +339,8 @@ static void remember(tkl_search *search, tkl__search_schema *schema)
 {
     atomic_fetch_add(&schema->refs, 1);
     tkl__client_lock(search->client);
-    tkl__search_schema *old = search->schema;
-    search->schema = schema;
+    tkl__search_schema *old = *search->known;
+    *search->known = schema;
     tkl__client_unlock(search->client);
     tkl__search_schema_free(old);
 }
@@ -377,7 +377,7 @@ int tkl__search_schema_read(tkl_search *search, bool dropped, tkl__search_schema
 int tkl__search_schema_get(tkl_search *search, tkl__search_schema **schema)
 {
     tkl__client_lock(search->client);
-    *schema = search->schema;
+    *schema = *search->known;
     if (*schema)
         atomic_fetch_add(&(*schema)->refs, 1);
     tkl__client_unlock(search->client);
@@ -393,9 +393,9 @@ void tkl__search_schema_forget(tkl_search *search, const tkl__search_schema *sch
 {
     tkl__search_schema *old = NULL;
     tkl__client_lock(search->client);
-    if (!schema || search->schema == schema) {
-        old = search->schema;
-        search->schema = NULL;
+    if (!schema || *search->known == schema) {
+        old = *search->known;
+        *search->known = NULL;
     }
     tkl__client_unlock(search->client);
     tkl__search_schema_free(old);

@@ -91,6 +91,7 @@ int tkl_search_open(tkl_client *client, tkl_bytes name, const tkl_search_options
     s->client = client;
     s->name = (tkl_bytes){copy, name.len};
     s->options = *options;
+    s->known = &s->schema;
     *search = s;
     return TKL_OK;
 }
@@ -102,6 +103,17 @@ void tkl_search_close(tkl_search *search)
     tkl__search_schema_free(search->schema);
     free((char *)search->name.data);
     free(search);
+}
+
+tkl_search tkl__search_with_timeout(const tkl_search *search, int64_t timeout_ms)
+{
+    tkl_search copy = {.client = search->client,
+                       .name = search->name,
+                       .options = search->options,
+                       .known = search->known};
+    if (timeout_ms > 0)
+        copy.options.timeout_ms = timeout_ms;
+    return copy;
 }
 
 int64_t tkl__search_deadline(const tkl_search *search)
@@ -140,6 +152,8 @@ static int make_marks(const tkl__buf *text, size_t count, tkl_search_marks **mar
 static int check_marks(const tkl_search_mark_options *options)
 {
     int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
     return rc == TKL_OK ? tkl__check_number("length", options->length, 0, TKL_SEARCH_TEXT_MAX) : rc;
 }
 
@@ -175,8 +189,9 @@ int tkl_search_highlight(tkl_search *search, tkl_bytes query, tkl_bytes text,
     if (!options)
         options = &defaults;
     int rc = check_marks(options);
+    tkl_search own = tkl__search_with_timeout(search, options->timeout_ms);
     if (rc == TKL_OK)
-        rc = tkl__search_schema_get(search, &schema);
+        rc = tkl__search_schema_get(&own, &schema);
     if (rc != TKL_OK)
         return rc;
     rc = mark(schema, query, text, options, marks);

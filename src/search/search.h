@@ -95,7 +95,12 @@ struct tkl_search {
     tkl_bytes name; /* owned */
     tkl_search_options options;
     tkl__search_schema *schema; /* NULL: not known yet; guarded by the client's lock */
+    tkl__search_schema **known; /* where it is remembered: `schema` of the handle */
 };
+
+/* The handle for one call with a time-out of its own (0: the handle's): a copy that has its schema
+ * in common with it, and nothing to free. */
+tkl_search tkl__search_with_timeout(const tkl_search *search, int64_t timeout_ms);
 
 int64_t tkl__search_deadline(const tkl_search *search);
 
