@@ -101,13 +101,16 @@ echo "ok: symbols and soname"
 
 # ---- Hardening ----------------------------------------------------------------------------------
 
-for file in "$libdir/libtackle.so" "$prefix/bin/tackle"; do
+for file in "$libdir/libtackle.so" "$libdir"/libtackle-text.so.* "$prefix/bin/tackle"; do
     facts=$(readelf -ldW "$file") symbols=$(nm -D "$file")
     [[ $facts == *GNU_RELRO* ]] || fail "$file: no RELRO"
     [[ $facts == *NOW* ]] || fail "$file: symbols are not bound at start"
     [[ $symbols == *__stack_chk_fail* ]] || fail "$file: no stack protector"
     [[ $symbols == *_chk@* ]] || fail "$file: not fortified"
 done
+# A program is marked for CET only where the C library's own objects are: ours always are.
+[ "$(uname -m)" != x86_64 ] || [[ $(readelf -nW "$libdir/libtackle.a") == *"IBT, SHSTK"* ]] ||
+    fail "no CET"
 echo "ok: hardening"
 
 # ---- As a part of another project ---------------------------------------------------------------
