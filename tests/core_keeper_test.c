@@ -32,8 +32,9 @@ static int start(void **state)
 typedef struct clockwork {
     tkl__kept kept;
     tkl_bytes key;
-    int64_t every_ms; /* 0: once */
-    bool silent;      /* runs no script */
+    int64_t every_ms;  /* 0: once */
+    bool silent;       /* runs no script */
+    tkl_client *eager; /* asks to be called again at once, during its first turn */
     atomic_int prepared, done, failed;
 } clockwork;
 
@@ -50,6 +51,8 @@ static void done(tkl__kept *kept, int rc, const tkl_reply *reply)
     clockwork *c = (clockwork *)kept;
     if (rc == TKL_OK)
         assert_true(tkl_reply_int(reply) > 0);
+    if (c->eager && atomic_load(&c->done) == 0)
+        assert_ok(tkl__keep(c->eager, kept, tkl__now()));
     atomic_fetch_add(rc == TKL_OK ? &c->done : &c->failed, 1);
 }
 
@@ -108,6 +111,18 @@ static void an_appointment_can_be_moved_forward(void **state)
     test_sleep_ms(20);
     assert_ok(tkl__keep(f->client, &c.kept, tkl__now()));
     eventually(atomic_load(&c.done) == 1, 20000);
+    tkl__unkeep_wait(f->client, &c.kept);
+}
+
+static void an_appointment_can_be_moved_during_a_turn(void **state)
+{
+    fixture *f = *state;
+    clockwork c = every("n", 3600000);
+    c.eager = f->client;
+    assert_ok(tkl__keep(f->client, &c.kept, tkl__now()));
+    eventually(atomic_load(&c.done) == 2, 20000);
+    test_sleep_ms(100);
+    assert_int_equal(atomic_load(&c.prepared), 2);
     tkl__unkeep_wait(f->client, &c.kept);
 }
 
@@ -269,6 +284,7 @@ int main(void)
         TEST(nothing_is_done_before_its_time),
         TEST(for_ever_is_never_again),
         TEST(an_appointment_can_be_moved_forward),
+        TEST(an_appointment_can_be_moved_during_a_turn),
         TEST(who_runs_no_script_is_asked_again),
         TEST(what_was_taken_off_is_left_alone),
         TEST(a_sleeping_keeper_sends_nothing),

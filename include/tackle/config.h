@@ -84,7 +84,7 @@ typedef struct tkl_config_set_options {
     int64_t if_version; /* set it only if this is the version now, else TKL_CONFLICT; TKL_NONE: only
                            if there is none. 0: in any case */
     int64_t timeout_ms; /* of this call; 0: the handle's */
-    TKL_RESERVED(7);
+    TKL_RESERVED(8);
 } tkl_config_set_options;
 
 /* Sets a value. TKL_EINVAL: it is not JSON, or longer than TKL_CONFIG_VALUE_MAX. TKL_CONFLICT:

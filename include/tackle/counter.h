@@ -114,7 +114,7 @@ typedef struct tkl_counter_buffer tkl_counter_buffer;
 typedef struct tkl_counter_buffer_options {
     int64_t interval_ms; /* 0: 1000 */
     int64_t timeout_ms;  /* of one request of a caller; 0: the counter's */
-    TKL_RESERVED(7);
+    TKL_RESERVED(8);
 } tkl_counter_buffer_options;
 
 typedef struct tkl_counter_buffer_stats {

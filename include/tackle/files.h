@@ -118,7 +118,7 @@ typedef struct tkl_files_send_options {
                                                                         seconds */
     void *arg;
     int64_t timeout_ms; /* of one request; 0: the handle's */
-    TKL_RESERVED(7);
+    TKL_RESERVED(8);
 } tkl_files_send_options;
 
 typedef struct tkl_files_totals {
@@ -167,7 +167,7 @@ typedef struct tkl_files_receive_options {
     void (*on_progress)(const tkl_files_progress *progress, void *arg); /* now and then */
     void *arg;
     int64_t timeout_ms; /* of one request; 0: the handle's */
-    TKL_RESERVED(7);
+    TKL_RESERVED(8);
 } tkl_files_receive_options;
 
 /* Receives what was sent to `as`, and waits `wait_ms` for more (0: no; negative: for ever), and as

@@ -102,7 +102,7 @@ typedef struct tkl_ip_import_options {
     void (*progress)(const tkl_ip_progress *progress, void *arg);
     void *arg;
     int64_t timeout_ms; /* of one request; 0: the handle's */
-    TKL_RESERVED(7);
+    TKL_RESERVED(8);
 } tkl_ip_import_options;
 
 typedef struct tkl_ip_range {

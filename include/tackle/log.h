@@ -177,7 +177,7 @@ typedef struct tkl_log_writer_options {
     int64_t batch;       /* 1 to 100; 0: 100 */
     int64_t most;        /* pending at most; 0: 10000 */
     int64_t timeout_ms;  /* of one request of a caller; 0: the log's */
-    TKL_RESERVED(7);
+    TKL_RESERVED(8);
 } tkl_log_writer_options;
 
 /* All that was accepted is in one of the first four. */

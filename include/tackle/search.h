@@ -173,7 +173,7 @@ typedef struct tkl_search_query_options {
     int64_t facet_values; /* values of each facet, the most frequent first; 0: 10 */
     bool texts;           /* hits with their texts */
     int64_t timeout_ms;   /* of one request; 0: the handle's */
-    TKL_RESERVED(7);
+    TKL_RESERVED(8);
 } tkl_search_query_options;
 
 typedef struct tkl_search_hit {
@@ -235,7 +235,7 @@ typedef struct tkl_search_mark_options {
     int64_t length;          /* characters of the part with the most matches; 0: the whole text */
     bool html;               /* &, <, > and quotes of the text are escaped */
     int64_t timeout_ms;      /* of asking for the schema, at first use; 0: the handle's */
-    TKL_RESERVED(7);
+    TKL_RESERVED(8);
 } tkl_search_mark_options;
 
 typedef struct tkl_search_marks {

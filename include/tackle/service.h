@@ -79,7 +79,7 @@ TKL_API void tkl_service_instances_free(tkl_service_instances *instances); /* NU
 typedef struct tkl_registration_options {
     int64_t lease_ms;   /* how long after a crash it is listed, 100 to 300000; 0: 10000 */
     int64_t timeout_ms; /* of registering, and of deregistering; 0: the service's */
-    TKL_RESERVED(7);
+    TKL_RESERVED(8);
 } tkl_registration_options;
 
 /* Registers an instance until tkl_registration_close(). An instance of the same id that is there is

@@ -76,6 +76,7 @@ static void collect(tkl__keeper *k, turn *t)
             t->patience_us = patience;
         if (i->at <= until && t->nitems < TURN_MAX) {
             i->busy = true;
+            i->at = TKL__FOREVER; /* unless it is moved in time during the turn */
             t->items[t->nitems++] = i;
         }
     }
@@ -115,13 +116,19 @@ static void run(tkl_client *client, turn *t)
     tkl_reply_free(replies);
 }
 
-/* With the lock: when each is due again. */
+/* With the lock: when each is due again. What was asked for during the turn may have come too late
+ * for it. */
 static void settle(tkl__keeper *k, turn *t)
 {
     for (size_t i = 0; i < t->nitems; i++) {
         tkl__kept *kept = t->items[i];
         kept->busy = false;
-        if (kept->listed && (kept->at = kept->due(kept)) == TKL__FOREVER)
+        if (!kept->listed)
+            continue;
+        int64_t due = kept->due(kept);
+        if (due < kept->at)
+            kept->at = due;
+        if (kept->at == TKL__FOREVER)
             list_remove(k, kept);
     }
     pthread_cond_broadcast(&k->ended);

@@ -31,7 +31,7 @@ typedef struct tkl__kept {
     struct tkl__kept *next, *prev;
 } tkl__kept;
 
-/* Puts it on the list, or moves it in time: due at `at`. */
+/* Puts it on the list, or moves it in time: due at `at`, also when a turn with it is under way. */
 int tkl__keep(tkl_client *client, tkl__kept *kept, int64_t at);
 /* Takes it off the list. A turn under way may still call it back. */
 void tkl__unkeep(tkl_client *client, tkl__kept *kept);
