@@ -4,7 +4,7 @@
 # Where the fields of every public struct are, compared with tests/tools/layout.txt: a change that
 # would break programs built before is seen. After a change that is meant:
 #
-#     TACKLE_SOURCE=. TACKLE_BUILD=build tests/tools/layout.sh --update
+#     TACKLE_SOURCE=. TACKLE_BUILD=build bash tests/tools/layout.sh --update
 set -u
 list=$TACKLE_SOURCE/tests/tools/layout.txt
 [ "$(uname -m)" = x86_64 ] || { echo "skipped: the list is for x86_64"; exit 0; }
