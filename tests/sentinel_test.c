@@ -10,7 +10,7 @@
 
 #include <stdatomic.h>
 
-#define PATIENCE_MS 60000 /* for calls that must outlast a failover on a slow machine */
+#define PATIENCE_MS 120000 /* for calls that must outlast a failover on a slow machine */
 
 typedef struct fixture {
     sentinels *trio;
