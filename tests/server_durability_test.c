@@ -150,6 +150,74 @@ static void a_snapshot_from_elsewhere_is_taken_over(void **state)
     free(other);
 }
 
+/* ---- A crash in the middle of a write ------------------------------------------ */
+
+static const char begun[] = "*1\r\n$5\r\nMULTI\r\n"
+                            "*3\r\n$3\r\nSET\r\n$5\r\nghost\r\n$1\r\n1\r\n"
+                            "*3\r\n$3\r\nSET\r\n$5\r\nother\r\n$1\r\n1\r\n"
+                            "*1\r\n$4\r\nEXEC\r\n";
+
+static void append(const char *text, size_t len)
+{
+    char *path = home_path("appendonlydir/appendonly.aof.1.incr.aof");
+    FILE *file = fopen(path, "ae");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
+    free(path);
+}
+
+static void put_both(const char *value)
+{
+    tkl_client *client = test_open(home_url, NULL);
+    call_expect(client, "OK", "EVAL",
+                "redis.call('SET', 'key', ARGV[1]) return redis.call('SET', 'twin', ARGV[1])", "0",
+                value, NULL);
+    tkl_close(client);
+}
+
+static void assert_no_ghost(void)
+{
+    tkl_client *client = test_open(home_url, NULL);
+    assert_int_equal(call_int(client, "EXISTS", "ghost", "other", NULL), 0);
+    tkl_close(client);
+}
+
+/* Of a script that was not answered. What is answered afterwards stays, through a second crash, and
+ * nothing of the script comes back. */
+static void half_a_script_is_removed(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"a", "b"};
+    tkl_server_info info = home_start(home_with("always"));
+    home_put(home_url, values[1]);
+    for (size_t i = 0, len = 1; len < sizeof begun - 1; i++, len += 13) {
+        home_crash(&info);
+        append(begun, len);
+        info = home_start(home_url);
+        assert_home_holds(home_url, values[(i + 1) % 2]);
+        if (i / 2 % 2 == 0)
+            put_both(values[i % 2]);
+        else
+            home_put(home_url, values[i % 2]);
+        home_crash(&info);
+        info = home_start(home_url);
+        assert_home_holds(home_url, values[i % 2]);
+        assert_no_ghost();
+    }
+}
+
+static void what_is_damaged_is_left_to_the_server(void **state)
+{
+    (void)state;
+    tkl_server_info info = home_start(home_with("always"));
+    home_put(home_url, "good");
+    home_crash(&info);
+    append("garbage\n", 8);
+    assert_code(tkl_server_start(home_url, &info), TKL_ESPAWN);
+    assert_non_null(strstr(tkl_errmsg(), "Bad file format"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +229,8 @@ int main(void)
         TEST(settings_of_the_user_survive),
         TEST(settings_made_by_hand_have_their_word),
         TEST(a_snapshot_from_elsewhere_is_taken_over),
+        TEST(half_a_script_is_removed),
+        TEST(what_is_damaged_is_left_to_the_server),
     };
     return cmocka_run_group_tests(tests, home_guard, NULL);
 }

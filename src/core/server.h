@@ -68,6 +68,12 @@ void tkl__durability_kept(const char *config, char *word);
 int tkl__durability_apply(tkl__conn *conn, const char *dir, const char *config, const char *word,
                           int64_t deadline);
 
+/* ---- server_aof.c ---- */
+
+/* Before a server starts in this directory: removes a transaction that is not whole from the end of
+ * its append-only file. */
+int tkl__aof_mend(const char *dir);
+
 /* ---- server_dir.c ---- */
 
 /* Starts or joins the persistent server of target->dir; `socket` holds TKL__SOCKET_MAX bytes. */

@@ -283,6 +283,8 @@ static int start_server(const place *p, const char **word, int lock, int64_t dea
     int rc = tkl__server_find(deadline, program);
     if (rc == TKL_OK)
         rc = ensure_config(p, word);
+    if (rc == TKL_OK)
+        rc = tkl__aof_mend(p->dir);
     if (rc != TKL_OK)
         return rc;
     *log = rotate_log(p);

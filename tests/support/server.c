@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/server.h"
 #include "support/certs.h"
 #include "support/test.h"
 
@@ -460,9 +461,11 @@ server *server_start(const server_options *options)
     return NULL;
 }
 
+/* What the server was writing when it was killed is removed, as the private server does. */
 void server_restart(server *s)
 {
     server_kill(s);
+    assert_int_equal(tkl__aof_mend(s->dir), TKL_OK);
     if (!launch(s)) {
         show_log(s);
         fail_msg("%s does not start again", server_program());
