@@ -240,7 +240,7 @@ static int report_words_of_ad(cli_session *cli, tkl_ads *ads, const wanted *w)
 int cli_ads_report(cli_session *cli)
 {
     tkl_ads *ads = NULL;
-    wanted w;
+    wanted w = {0};
     int failed = read_wanted(cli, &w);
     if (!failed && cli_flag(cli, "words") && cli->argc > 1)
         failed = cli_usage(cli, "--words is for all ads; the words of one ad are shown without it");

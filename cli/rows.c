@@ -151,7 +151,7 @@ static void read_lines(source *s)
 {
     cli_rows *rows = s->rows;
     lines l = {.file = s->file};
-    tkl_bytes line;
+    tkl_bytes line = {0};
     while (!rows->failed) {
         if (!next_line(&l, &line))
             no_memory(rows);

@@ -120,6 +120,15 @@ int tkl__fail(int code, const char *format, ...)
     return code;
 }
 
+/* Puts the reason behind the first n bytes of the text, as much of it as there is room for. */
+static void append_reason(int n, const char *reason)
+{
+    if (n < 0 || n >= TEXT_MAX)
+        return;
+    int room = TEXT_MAX - n - (int)sizeof ": ";
+    snprintf(last_text + n, TEXT_MAX - (size_t)n, ": %.*s", room > 0 ? room : 0, reason);
+}
+
 int tkl__fail_errno(int code, const char *format, ...)
 {
     int saved = errno;
@@ -127,8 +136,7 @@ int tkl__fail_errno(int code, const char *format, ...)
     va_start(args, format);
     int n = vsnprintf(last_text, sizeof last_text, format, args);
     va_end(args);
-    if (n >= 0 && n < TEXT_MAX)
-        snprintf(last_text + n, TEXT_MAX - (size_t)n, ": %s", strerror(saved));
+    append_reason(n, strerror(saved));
     clean_last();
     return code;
 }
@@ -141,8 +149,7 @@ int tkl__fail_in(int code, const char *format, ...)
     va_start(args, format);
     int n = vsnprintf(last_text, sizeof last_text, format, args);
     va_end(args);
-    if (n >= 0 && n < TEXT_MAX)
-        snprintf(last_text + n, TEXT_MAX - (size_t)n, ": %s", inner);
+    append_reason(n, inner);
     clean_last();
     return code;
 }

@@ -78,7 +78,7 @@ static int locate(const char *dir, place *p)
     if (len + sizeof "/socket" > TKL__SOCKET_MAX)
         return too_long(path);
     *p = (place){.dir = ""};
-    snprintf(p->dir, sizeof p->dir, "%s", path);
+    memcpy(p->dir, path, len + 1);
     snprintf(p->socket, sizeof p->socket, "%.*s/socket", (int)len, path);
     snprintf(p->lock, sizeof p->lock, "%s/lock", p->dir);
     snprintf(p->config, sizeof p->config, "%s/config", p->dir);
