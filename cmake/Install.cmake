@@ -36,10 +36,13 @@ install(FILES ${PROJECT_BINARY_DIR}/tackle.pc DESTINATION ${CMAKE_INSTALL_LIBDIR
 install(DIRECTORY include/tackle ${PROJECT_BINARY_DIR}/include/tackle
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
 
-# Pages and licence.
+# Pages, examples and licence, in the folders that the pages' links expect.
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
-install(FILES ${pages} README.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
+file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.sh)
+install(FILES README.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT development)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT development)
+install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT development)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
 
 if(TARGET tackle_cli)
