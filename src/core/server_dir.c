@@ -163,12 +163,14 @@ static int check_access(const place *p)
 {
     struct stat st;
     bool found = stat(p->dir, &st) == 0;
-    if (found && faccessat(AT_FDCWD, p->dir, X_OK, AT_EACCESS) == 0)
-        return check_files(p);
     if (!found && errno != EACCES)
         return TKL_OK; /* no directory, no server */
-    return tkl__fail(TKL_EAUTH, "the directory %s belongs to another user: you may not enter it",
-                     p->dir);
+    if (!found || faccessat(AT_FDCWD, p->dir, X_OK, AT_EACCESS) != 0)
+        return tkl__fail(TKL_EAUTH,
+                         "the directory %s belongs to another user: you may not enter it", p->dir);
+    if (st.st_uid != geteuid() && access(p->lock, F_OK) == 0)
+        return tkl__fail(TKL_EAUTH, "the server of %s belongs to another user", p->dir);
+    return check_files(p);
 }
 
 /* ---- The lock ------------------------------------------------------------ */
