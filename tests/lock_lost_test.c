@@ -329,6 +329,27 @@ static void a_long_renewal_holds_up_no_short_lease(void **state)
     server_end(s);
 }
 
+/* On a server whose clock was set back by an hour leases end that much later. It may be set right
+ * again, or the lock may be broken: holders go on renewing, and learn it. */
+static void a_clock_set_back_does_not_end_the_renewals(void **state)
+{
+    static const char set_back[] =
+        "local writer = redis.call('HGET', KEYS[1], 'writer')"
+        "local token, till, rest = string.match(writer, '^(%x+) (%d+)(.*)')"
+        "till = string.format('%d', till + 3600000000)"
+        "redis.call('HSET', KEYS[1], 'writer', token .. ' ' .. till .. rest)";
+    fixture *f = *state;
+    alarm_bell bell = {0};
+    tkl_lock *lock = watched(f->client, 3000, true, &bell);
+    server_do(f->server, "EVAL %s 1 tackle:lock:{door}:state", set_back);
+    test_sleep_ms(1500);
+    assert_int_equal(tkl_lock_state(lock), TKL_HOLD_HELD);
+    assert_in_range(tkl_lock_left_ms(lock), 1, 3000);
+    server_do(f->server, "DEL tackle:lock:{door}:state");
+    assert_rung_once(&bell);
+    tkl_lock_close(lock);
+}
+
 static void a_restart_without_memory_is_a_loss(void **state)
 {
     (void)state;
@@ -404,6 +425,7 @@ int main(int argc, char **argv)
         TEST(a_frozen_server_makes_it_suspect_then_lost),
         TEST(suspicion_passes),
         TEST(a_long_renewal_holds_up_no_short_lease),
+        TEST(a_clock_set_back_does_not_end_the_renewals),
         TEST(a_restart_without_memory_is_a_loss),
         TEST(a_restart_with_memory_is_none),
         TEST(a_process_that_slept_past_its_lease_knows_it),

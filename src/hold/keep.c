@@ -168,12 +168,21 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
     return ask;
 }
 
+/* With the mutex: the lease as asked for, or what is left of a longer one. A server whose clock was
+ * set back grants more; it ends early if that clock is set right again. */
+static int64_t believable(const tkl__hold *h, const tkl__hold_grant *g)
+{
+    int64_t asked = tkl__hold_us(h->rules.lease_ms), left = h->expires - g->started;
+    int64_t most = left > asked ? left : asked;
+    return g->lease_us < most ? g->lease_us : most;
+}
+
 static void renewal_answered(tkl__hold *h, const tkl__hold_grant *g)
 {
     pthread_mutex_lock(&h->mutex);
     if (h->held && h->serial == h->renewal.serial && !h->freeing) {
         h->short_lease = false;
-        tkl__hold_note_lease(h, g->started, g->lease_us);
+        tkl__hold_note_lease(h, g->started, believable(h, g));
     }
     pthread_mutex_unlock(&h->mutex);
 }
