@@ -56,6 +56,7 @@ struct tkl_redlock {
     tkl__redlock_crew *crew;
     char token[TKL_TOKEN_SIZE]; /* "": free */
     int64_t valid_until;        /* of tkl__lease_now(); 0: not known to be valid */
+    bool lost;                  /* a renewal found that it was not held any more */
     pid_t pid;                  /* the process that opened it */
     size_t count;
     server servers[]; /* `count` of them */
@@ -267,6 +268,7 @@ static void become_free(tkl_redlock *l)
 {
     l->token[0] = '\0';
     l->valid_until = 0;
+    l->lost = false;
 }
 
 /* Sets the validity of a lease asked for at `started`; false when nothing is left of it. */
@@ -385,8 +387,8 @@ int tkl_redlock_renew(tkl_redlock *l, int64_t lease_ms)
     lease_ms = lease_ms == 0 ? l->rules.lease_ms : lease_ms;
     if (rc == TKL_OK)
         rc = check_lease(lease_ms);
-    if (rc != TKL_OK)
-        return rc;
+    if (rc != TKL_OK || l->lost)
+        return rc != TKL_OK ? rc : tkl__no(TKL_NOTOWNER);
     tkl__redlock_question q = question(l, ask_renew, lease_ms);
     q.valid = tkl_redlock_left_ms(l) > 0;
     int64_t started = tkl__lease_now();
@@ -395,8 +397,10 @@ int tkl_redlock_renew(tkl_redlock *l, int64_t lease_ms)
         rc = verdict_of_owner(l, &a);
     if (rc == TKL_OK && !become_valid(l, started, lease_ms))
         rc = tkl__no(TKL_NOTOWNER);
-    if (rc == TKL_NOTOWNER)
+    if (rc == TKL_NOTOWNER) {
         l->valid_until = 0;
+        l->lost = true;
+    }
     return rc;
 }
 
@@ -407,9 +411,12 @@ int tkl_redlock_release(tkl_redlock *l)
     if (rc != TKL_OK)
         return rc;
     tkl__redlock_question q = question(l, ask_release, 0);
+    bool lost = l->lost;
     become_free(l);
     rc = tkl__redlock_crew_ask_majority(l->crew, &q, &a);
-    return rc == TKL_OK ? verdict_of_owner(l, &a) : rc;
+    if (rc == TKL_OK)
+        rc = verdict_of_owner(l, &a);
+    return rc == TKL_OK && lost ? tkl__no(TKL_NOTOWNER) : rc;
 }
 
 /* ---- The handle ---------------------------------------------------------- */
