@@ -307,7 +307,8 @@ static void a_time_out_of_its_own_ends_a_call_to_a_silent_server(void **state)
 }
 
 /* Plain jobs, unique ones and those of a group, in several chunks, and no server knows the script.
- */
+ * All chunks are sent with its source: other programs may have it forgotten, and known again,
+ * between any two of them. */
 static void jobs_of_all_kinds_keep_their_order(void **state)
 {
     enum { N = 2500 };
@@ -321,7 +322,9 @@ static void jobs_of_all_kinds_keep_their_order(void **state)
                              .group = i % 3 > 0 ? tkl_str("g") : tkl_str("")};
     }
     server_do(d.f->server, "SCRIPT FLUSH");
+    int64_t by_sum = server_calls(d.f->server, "evalsha");
     assert_ok(tkl_queue_push(d.queue, jobs, N, NULL, NULL));
+    assert_int_equal(server_calls(d.f->server, "evalsha"), by_sum);
     for (int i = 0; i < N;) {
         tkl_jobs *got = claim_jobs(d.consumer, 1000, 0);
         for (size_t k = 0; k < got->count; k++, i++)

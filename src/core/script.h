@@ -40,8 +40,8 @@ typedef struct tkl__invocation {
     bool crowded;     /* ditto */
     bool first_alone; /* while a cluster moves the slot, it refuses scripts with several keys unless
                          all of them exist: then the first alone may do. Not of several in one trip */
-    bool whole;       /* of several in one trip: sent with its source, so that those behind it find
-                         the script known and cannot overtake it */
+    bool whole;       /* of several in one trip: sent with its source, so that those behind it
+                         cannot overtake it where the server has forgotten the script */
 } tkl__invocation;
 
 /* EVALSHA, and once EVAL when the server does not know the script. An error reply comes back as its

@@ -249,7 +249,8 @@ static size_t load(trip *t, const tkl_log *log, const tkl_log_message *messages,
         }
         t->calls[t->count] = tkl__log_batch_call(batch);
     }
-    t->calls[0].whole = t->count > 1; /* no batch can overtake another */
+    for (size_t i = 0; i < t->count; i++)
+        t->calls[i].whole = t->count > 1; /* no batch can overtake another */
     return taken;
 }
 

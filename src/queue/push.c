@@ -242,9 +242,8 @@ static void add_args(trip *t, const piece *p)
     args[c->filled++] = (tkl_bytes){t->text.data + p->record, p->end - p->record};
 }
 
-/* `before`: chunks of earlier trips. The first of several chunks of a partition is sent with the
- * source of the script: none of those behind it can overtake it where the server does not know it.
- */
+/* `before`: chunks of earlier trips. Several chunks of a partition are sent with the source of the
+ * script: none is refused, and overtaken by the next, where the server forgets it meanwhile. */
 static int prepare(trip *t, const char *lane, size_t before)
 {
     t->args = malloc((2 * t->nchunks + 2 * t->count) * sizeof *t->args);
@@ -267,7 +266,7 @@ static int prepare(trip *t, const char *lane, size_t before)
         t->calls[i] =
             tkl__queue_call(c->shard, &tkl__lua_queue_push, &t->args[c->first], c->filled);
         t->calls[i].retry_safe = true;
-        t->calls[i].whole = c->leads && t->open[c->shard->index] != i;
+        t->calls[i].whole = !c->leads || t->open[c->shard->index] != i;
     }
     return TKL_OK;
 }
