@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/url.h"
+#include "support/locale.h"
 #include "support/test.h"
 
 static tkl__target parsed(const char *url, const tkl_options *options)
@@ -97,6 +98,17 @@ static void assert_same(const char *url, const char *got, const char *expected)
     if (got == NULL || expected == NULL || strcmp(got, expected) != 0)
         fail_msg("%s: expected %s, got %s", url, expected != NULL ? expected : "(null)",
                  got != NULL ? got : "(null)");
+}
+
+static void schemes_are_the_same_in_every_locale(void **state)
+{
+    (void)state;
+    tkl__target target;
+    locale_with_another_i();
+    int rc = tkl__target_parse("REDIS://h", NULL, &target);
+    locale_plain();
+    assert_ok(rc);
+    tkl__target_free(&target);
 }
 
 static void every_form_is_understood(void **state)
@@ -389,6 +401,7 @@ int main(void)
     unsetenv("TACKLE_PASSWORD");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_is_understood),
+        cmocka_unit_test(schemes_are_the_same_in_every_locale),
         cmocka_unit_test(defaults_are_filled_in),
         cmocka_unit_test(embedded_names_a_directory_or_none),
         cmocka_unit_test(the_query_sets_tls_and_time_out),

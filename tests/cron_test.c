@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cron/calendar.h"
+#include "support/locale.h"
 #include "support/test.h"
 
 /* ---- Times as text ------------------------------------------------------- */
@@ -360,6 +361,19 @@ static void unknown_zones_are_refused(void **state)
     free(long_name);
 }
 
+/* In a Turkish one, "FRI" is not "fri" to strcasecmp(). */
+static void names_are_the_same_in_every_locale(void **state)
+{
+    (void)state;
+    int64_t next_ms;
+    locale_with_another_i();
+    int weekday = tkl_cron_next("0 0 * * FRI", NULL, 0, &next_ms);
+    int nickname = tkl_cron_next("@MIDNIGHT", NULL, 0, &next_ms);
+    locale_plain();
+    assert_ok(weekday);
+    assert_ok(nickname);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +381,7 @@ int main(void)
         cmocka_unit_test(both_0_and_7_are_sunday),
         cmocka_unit_test(ranges_may_go_over_the_end),
         cmocka_unit_test(names_stand_for_expressions),
+        cmocka_unit_test(names_are_the_same_in_every_locale),
         cmocka_unit_test(day_and_weekday_together_mean_either),
         cmocka_unit_test(what_cannot_be_read_is_refused_with_its_place),
         cmocka_unit_test(days_and_dates_agree_with_the_c_library),

@@ -14,10 +14,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/call.h"
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/resp.h"
 
 /* ---- The table ----------------------------------------------------------- */
@@ -170,7 +170,7 @@ static tkl_bytes word(const words *args, int index)
 static bool word_is(const words *args, int index, const char *text)
 {
     tkl_bytes given = word(args, index);
-    return given.len == strlen(text) && strncasecmp(given.data, text, given.len) == 0;
+    return given.len == strlen(text) && tkl__same_letters(given.data, text, given.len);
 }
 
 static bool lower_name(tkl_bytes name, char lower[NAME_MAX_LEN])

@@ -16,12 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/server.h"
 
 #define FOLDER   "appendonlydir"
@@ -100,7 +100,7 @@ static step read_command(reader *r, tkl_bytes *name)
 
 static bool is(tkl_bytes name, const char *word)
 {
-    return name.len == strlen(word) && strncasecmp(name.data, word, name.len) == 0;
+    return name.len == strlen(word) && tkl__same_letters(name.data, word, name.len);
 }
 
 /* Where the last transaction that is whole ends, or command outside of one. What is damaged in

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "core/server.h"
 
@@ -343,7 +344,7 @@ static const struct {
 static const char *after(const char *url, const char *prefix)
 {
     size_t len = strlen(prefix);
-    return strncasecmp(url, prefix, len) == 0 ? url + len : NULL;
+    return tkl__same_letters(url, prefix, len) ? url + len : NULL;
 }
 
 static int parse_url(tkl__target *target, const char *url, char **password_file)

@@ -9,9 +9,9 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/error.h"
+#include "core/letters.h"
 #include "cron/calendar.h"
 #include "cron/cron.h"
 
@@ -78,7 +78,7 @@ static bool name(item *it, int *value)
     if (!names || it->end - it->at < 3)
         return false;
     for (int i = 0; names[i]; i += 3)
-        if (strncasecmp(it->at, names + i, 3) == 0) {
+        if (tkl__same_letters(it->at, names + i, 3)) {
             *value = it->field->min + i / 3;
             it->at += 3;
             return true;
@@ -172,7 +172,7 @@ static const char *nickname(const char *text)
         {"@hourly", "0 * * * *"},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (len == strlen(names[i][0]) && strncasecmp(text, names[i][0], len) == 0)
+        if (len == strlen(names[i][0]) && tkl__same_letters(text, names[i][0], len))
             return text[len + strspn(text + len, BLANKS)] ? NULL : names[i][1];
     return NULL;
 }

@@ -36,6 +36,7 @@
 
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/letters.h"
 #include "core/options.h"
 #include "log/scripts.h"
 
@@ -54,19 +55,9 @@ const char *tkl_log_severity_name(tkl_log_severity severity)
     return severity == TKL_LOG_ANY ? "any" : TKL__ENUM_NAME((int)severity, severity_names);
 }
 
-static char small(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
-}
-
-/* Whatever the locale: in a Turkish one, "INFO" is not "info" to strcasecmp(). */
 static bool is_word(const char *text, const char *word)
 {
-    while (*text && small(*text) == *word) {
-        text++;
-        word++;
-    }
-    return *text == *word;
+    return tkl__same_letters(text, word, strlen(word) + 1);
 }
 
 int tkl_log_severity_parse(const char *text, tkl_log_severity *severity)
