@@ -19,14 +19,15 @@ local everyone, token, mode, lease, limit, who, client, channel, again = unpack(
 
 local fields = read_fields()
 local fence, known_limit, writer, sharing, waiting = unpack(fields)
-local last = waiting ~= '1' and not writer and whole(fence)
+-- The last fence, if there is no writer and no waiter.
+local last = not writer and waiting ~= '1' and whole(fence)
 
 -- The common case of a lock: it was used before, and nobody holds it or waits for it.
 if last and mode == EXCLUSIVE and sharing ~= '1' then
   local now = clock_us()
   local mine = fence_after(last, now)
   redis.call('HSET', STATE, 'fence', digits(mine),
-             'writer', writer_text(token, now + lease, mine, now, who))
+             'writer', writer_text(token, now + lease, mine, now, CONFIRMED, who))
   redis.call('PEXPIRE', STATE, stay_ms(lease))
   return {TKL_OK, mine, tonumber(lease), now, 0}
 end
@@ -36,7 +37,8 @@ local permits = LINE and last and limit ~= '' and limit == known_limit and redis
 if permits and permits < tonumber(limit) then
   local now = clock_us()
   local mine, stay = fence_after(last, now), stay_ms(lease)
-  redis.call('HSET', STATE, 'fence', digits(mine), 'sharing', '1', token, card_text(mine, now, who))
+  redis.call('HSET', STATE, 'fence', digits(mine), 'sharing', '1',
+             token, sharer_text(mine, now, CONFIRMED, who))
   redis.call('ZADD', SHARERS, digits(now + lease), token)
   redis.call('PEXPIRE', STATE, stay, 'GT') -- others may hold for longer
   redis.call('PEXPIRE', SHARERS, stay, permits > 0 and 'GT' or 'NX')
@@ -49,7 +51,7 @@ end
 
 -- include: hold
 
--- A reader behind a waiting writer looks so often whether that writer is alive.
+-- A reader behind a waiting writer looks so often whether that writer is alive, in microseconds.
 local WRITER_CHECK = 2000000
 
 -- To the end of the line, unless it has a place there. The looker is the first who would see the end of
@@ -76,10 +78,10 @@ drop_ended(state)
 hand_over(state)
 local mine, held_mode = find(state, token)
 if mine then -- since an earlier request, or handed over a moment ago
-  mine.till = state.now + lease
+  confirm(mine, state.now + lease)
   put(state, mine, held_mode)
 elseif state.waiters == 0 and fits(state, mode) then
-  mine = admit(state, token, mode, lease, who)
+  mine = admit(state, token, mode, lease, CONFIRMED, who)
 end
 if mine then
   settle(state)

@@ -5,6 +5,8 @@
 
 -- The modes of holders and waiters.
 local EXCLUSIVE, SHARED = 'x', 's'
+-- The standing of holders: unconfirmed after a hand-over, until the new holder has renewed its lease.
+local CONFIRMED, UNCONFIRMED = 'confirmed', 'unconfirmed'
 -- The keys stay this long after the last lease, in milliseconds.
 local LINGER_MS = 60000
 
@@ -34,12 +36,12 @@ local function fence_after(last, now)
 end
 
 -- The texts of a writer and of a sharer in the state: see hold.c.
-local function writer_text(token, till, fence, since, who)
-  return string.format('%s %d %d %d %s', token, till, fence, since, who)
+local function writer_text(token, till, fence, since, standing, who)
+  return string.format('%s %d %d %d %s %s', token, till, fence, since, standing, who)
 end
 
-local function card_text(fence, since, who)
-  return string.format('%d %d %s', fence, since, who)
+local function sharer_text(fence, since, standing, who)
+  return string.format('%d %d %s %s', fence, since, standing, who)
 end
 
 -- The fields of the state that have names: fence, limit, writer, sharing, waiting, looker.

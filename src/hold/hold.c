@@ -6,8 +6,8 @@
  *
  *   :state    hash
  *               fence    the last fence handed out
- *               writer   "token till fence since who": the exclusive holder
- *               <token>  "fence since who": of each sharer (reader, or holder of a permit)
+ *               writer   "token till fence since standing who": the exclusive holder
+ *               <token>  "fence since standing who": of each sharer (reader, or holder of a permit)
  *               limit    of a semaphore
  *               sharing  1: there are sharers
  *               waiting  1: there are waiters
@@ -19,7 +19,8 @@
  * Channels: ":w:CLIENT", where the waiters of one client hear of hand-overs, and ":all", where all
  * waiters of the name are called back into the line, and holders that watch hear of a break.
  *
- * Times are microseconds of the server's clock. "who" is one word, "host/pid/label". The state
+ * Times are microseconds of the server's clock. "who" is one word, "host/pid/label". "standing" is
+ * "unconfirmed" for an heir that has not renewed its first lease yet, else "confirmed". The state
  * alone shows whether a lock is free and nobody waits: taking it, and giving it back, then touches
  * nothing else.
  *
@@ -43,8 +44,8 @@
  * not silence the looker. Readers behind a waiting writer look every two seconds whether it is
  * alive.
  *
- * Silence. An heir whose FIRST_LEASE ended is silent, and is passed over. When the next heir is
- * silent, too, the script sends the first waiters back to the end of the line: it removes their
+ * Silence. An heir whose lease ended unconfirmed is silent, and is passed over. When the next heir
+ * is silent, too, the script sends the first waiters back to the end of the line: it removes their
  * places and tells them to come again. The living do so at once. So many silent waiters cost
  * FIRST_LEASE twice, not once each; the living may lose their order.
  *

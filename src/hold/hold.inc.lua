@@ -4,11 +4,11 @@
 
 -- include: basics
 
--- The line stays this long after the last sign of life of a waiter.
+-- The line stays this long after the last sign of life of a waiter. Times are microseconds, unless their
+-- names say otherwise.
 local LINE_MS = 900000
--- A hand-over is for this long at most, in microseconds, until the new holder has confirmed it. Leases
--- that clients ask for are whole milliseconds: this one can be told from them.
-local FIRST_LEASE = 4000001
+-- A hand-over is for this long at most, until the new holder has confirmed it.
+local FIRST_LEASE = 4000000
 -- No lease is longer: ten years.
 local LONGEST = 315360000000000
 -- A promise to look that differs by less is in time.
@@ -27,12 +27,22 @@ local function host_of(who)
   return string.match(who, '^[^/]*')
 end
 
--- "token till fence since who"; nil when it is something else.
+-- "token till fence since standing who"; nil when it is something else.
 local function read_writer(text)
-  local token, till, fence, since, who = string.match(text, '^(%x+) (%d+) (%d+) (%d+) (%S+)$')
+  local token, till, fence, since, standing, who =
+      string.match(text, '^(%x+) (%d+) (%d+) (%d+) (%a+) (%S+)$')
   till, fence, since = exact(till), exact(fence), exact(since)
-  return till and fence and since
-         and {token = token, till = till, fence = fence, since = since, who = who} or nil
+  return till and fence and since and {token = token, till = till, fence = fence, since = since,
+                                       standing = standing, who = who} or nil
+end
+
+-- "fence since standing who" of the sharer with that token, whose lease ends at `till`; nil when it is
+-- something else.
+local function read_sharer(text, token, till)
+  local fence, since, standing, who = string.match(text or '', '^(%d+) (%d+) (%a+) (%S+)$')
+  fence, since = exact(fence), exact(since)
+  return fence and since and {token = token, till = tonumber(till), fence = fence, since = since,
+                              standing = standing, who = who} or nil
 end
 
 -- "token at client who" of the waiter that has promised to look, and when; nil: nobody has.
@@ -121,23 +131,29 @@ local function put(state, holder, mode)
   state.moved = true
   if mode == EXCLUSIVE then
     redis.call('HSET', STATE, 'fence', digits(state.fence), 'writer',
-               writer_text(holder.token, holder.till, holder.fence, holder.since, holder.who))
+               writer_text(holder.token, holder.till, holder.fence, holder.since, holder.standing,
+                           holder.who))
     state.writer = holder
     return
   end
   redis.call('HSET', STATE, 'fence', digits(state.fence), 'sharing', '1',
-             holder.token, card_text(holder.fence, holder.since, holder.who))
+             holder.token, sharer_text(holder.fence, holder.since, holder.standing, holder.who))
   state.sharing = true
   state.sharers = state.sharers + redis.call('ZADD', SHARERS, digits(holder.till), holder.token)
 end
 
 -- A new holder, with a fence of its own.
-local function admit(state, token, mode, lease, who)
+local function admit(state, token, mode, lease, standing, who)
   state.fence = fence_after(state.fence, state.now)
   local holder = {token = token, till = state.now + lease, fence = state.fence,
-                  since = state.now, who = who}
+                  since = state.now, standing = standing, who = who}
   put(state, holder, mode)
   return holder
+end
+
+-- The holder has asked for this lease itself; put() writes it down.
+local function confirm(holder, till)
+  holder.till, holder.standing = till, CONFIRMED
 end
 
 -- The holder of that token, and its mode; nil when it does not hold.
@@ -146,11 +162,9 @@ local function find(state, token)
     return state.writer, EXCLUSIVE
   end
   local till = state.sharers > 0 and redis.call('ZSCORE', SHARERS, token)
-  local card = till and redis.call('HGET', STATE, token) or ''
-  local fence, since, who = string.match(card, '^(%d+) (%d+) (%S+)$')
-  fence, since = exact(fence), exact(since)
-  if fence and since then
-    return {token = token, till = tonumber(till), fence = fence, since = since, who = who}, SHARED
+  local sharer = till and read_sharer(redis.call('HGET', STATE, token), token, till)
+  if sharer then
+    return sharer, SHARED
   end
 end
 
@@ -182,7 +196,7 @@ end
 -- Forgets a holder whose lease has ended.
 local function drop_one_ended(state, holder)
   drop(state, holder.token)
-  if holder.till - holder.since == FIRST_LEASE then
+  if holder.standing == UNCONFIRMED then
     note_silence(state, holder)
   end
 end
@@ -320,10 +334,12 @@ local function appoint(state, till, heir)
 end
 
 -- Gives it to the first waiter for FIRST_LEASE: writes that down, then tells. Nobody heard it: that
--- waiter's process is gone, and so is its place. False when telling is forbidden.
+-- waiter's process is gone, and so is its place. False when telling is forbidden. A waiter that wants no
+-- longer lease has nothing to confirm.
 local function hand_to(state, waiter)
   local lease = math.min(waiter.lease, FIRST_LEASE)
-  local holder = admit(state, waiter.token, waiter.mode, lease, waiter.who)
+  local standing = lease < waiter.lease and UNCONFIRMED or CONFIRMED
+  local holder = admit(state, waiter.token, waiter.mode, lease, standing, waiter.who)
   local heard = tell(state, waiter.channel,
                      string.format('%s grant %d %d %d', waiter.token, holder.fence, state.now, lease))
   if heard ~= nil then

@@ -21,10 +21,10 @@ local function grow()
     recall({forgot = not fence}, everyone)
     return {TKL_NOTOWNER}
   end
-  writer.till = math.max(writer.till, now + lease)
+  confirm(writer, math.max(writer.till, now + lease))
   redis.call('PEXPIRE', STATE, stay_ms(writer.till - now))
   redis.call('HSET', STATE, 'writer',
-             writer_text(token, writer.till, writer.fence, writer.since, writer.who))
+             writer_text(token, writer.till, writer.fence, writer.since, writer.standing, writer.who))
   return {TKL_OK, writer.fence, writer.till - now, now}
 end
 
@@ -42,7 +42,7 @@ end
 -- This needs no memory, and after it a full server accepts the other writes.
 redis.call('PEXPIRE', STATE, stay_ms(lease))
 local before = mine.till
-mine.till = state.now + lease
+confirm(mine, state.now + lease)
 if downgrade == '1' and mode == EXCLUSIVE then
   drop(state, token)
   mode = SHARED

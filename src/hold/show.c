@@ -69,11 +69,11 @@ static int64_t moment(double us)
 }
 
 /* "fence since who", and when the lease ends. */
-static void read_holder(const tkl_reply *card, const tkl_reply *till, int64_t now, char **words,
+static void read_holder(const tkl_reply *text, const tkl_reply *till, int64_t now, char **words,
                         tkl_holder *item)
 {
     char *at;
-    item->fence = strtoull(tkl_reply_str(card), &at, 10);
+    item->fence = strtoull(tkl_reply_str(text), &at, 10);
     item->since_ms = (now - moment((double)strtoll(at, &at, 10))) / 1000;
     item->left_ms = (moment(tkl_reply_double(till)) - now) / 1000;
     read_who(*at == ' ' ? at + 1 : at, words, &item->host, &item->pid, &item->label);

@@ -12,17 +12,23 @@ local most = ARGV[1]
 local state = read_state(read_fields())
 local now = digits(state.now)
 
--- "fence since who" and the end of the lease of each holder.
-local function cards_of_sharers()
+-- "fence since who"
+local function shown(holder)
+  return string.format('%d %d %s', holder.fence, holder.since, holder.who)
+end
+
+-- Each sharer, and the end of its lease.
+local function show_sharers()
   local found, tokens, tills = {}, {}, {}
   local live = redis.call('ZRANGE', SHARERS, '(' .. now, '+inf', 'BYSCORE',
                           'LIMIT', '0', most, 'WITHSCORES')
   for i = 1, #live, 2 do
     tokens[#tokens + 1], tills[#tills + 1] = live[i], live[i + 1]
   end
-  local cards = tokens[1] and redis.call('HMGET', STATE, unpack(tokens)) or {}
+  local texts = tokens[1] and redis.call('HMGET', STATE, unpack(tokens)) or {}
   for i, till in ipairs(tills) do
-    found[#found + 1] = cards[i] or ''
+    local sharer = read_sharer(texts[i], tokens[i], till)
+    found[#found + 1] = sharer and shown(sharer) or ''
     found[#found + 1] = till
   end
   return found
@@ -40,15 +46,15 @@ local function waiters()
   return found
 end
 
-local writer, shares, holders, cards = state.writer, 0, 1, nil
+local writer, shares, count, holders = state.writer, 0, 1, nil
 if writer and writer.till > state.now then
-  cards = {card_text(writer.fence, writer.since, writer.who), digits(writer.till)}
+  holders = {shown(writer), digits(writer.till)}
 else
-  holders, cards = redis.call('ZCOUNT', SHARERS, '(' .. now, '+inf'), cards_of_sharers()
-  shares = holders > 0 and 1 or 0
+  count, holders = redis.call('ZCOUNT', SHARERS, '(' .. now, '+inf'), show_sharers()
+  shares = count > 0 and 1 or 0
 end
-local answer = {state.limit or 0, shares, holders, state.waiters, now, #cards / 2}
-for _, list in ipairs({cards, waiters()}) do
+local answer = {state.limit or 0, shares, count, state.waiters, now, #holders / 2}
+for _, list in ipairs({holders, waiters()}) do
   for _, text in ipairs(list) do
     answer[#answer + 1] = text
   end
