@@ -13,7 +13,6 @@
 #include "support/puppet.h"
 
 #define POOL 4
-#define DOOR "tackle:lock:{door}:state"
 
 static const tkl_lock_options HOUR = {.lease_ms = 3600000};
 
@@ -27,7 +26,7 @@ static int fresh_client(void **state)
 
 static int door_slot(void)
 {
-    return slot_of(DOOR);
+    return slot_of("{door}");
 }
 
 static tkl_lock *held_door(clustered *f, const tkl_lock_options *options)

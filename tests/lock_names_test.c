@@ -8,10 +8,7 @@
 
 #include "support/fixture.h"
 #include "support/locks.h"
-
-#define STATE   "tackle:lock:{door}:state"
-#define SHARERS "tackle:lock:{door}:sharers"
-#define LINE    "tackle:lock:{door}:line"
+#include "support/tamper.h"
 
 static void names_do_not_collide(void **state)
 {
@@ -131,18 +128,15 @@ static void held_names_are_listed(void **state)
 static void a_key_of_another_type_is_told_and_left_alone(void **state)
 {
     fixture *f = *state;
-    static const char *const keys[] = {STATE, SHARERS, LINE};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < TAMPER_KEYS; i++) {
         server_do(f->server, "FLUSHALL");
-        server_do(f->server, "SET %s mine", keys[i]);
+        tamper_take_key(f->server, DOOR, i);
         tkl_lock *lock = open_lock(f->client, "door", NULL);
         assert_code(tkl_lock_acquire(lock, 0), TKL_ETYPE);
         assert_code(tkl_lock_acquire(lock, 1000), TKL_ETYPE);
         assert_code(tkl_lock_acquire(lock, -1), TKL_ETYPE);
         assert_code(tkl_lock_break(lock), TKL_ETYPE);
-        char *value = server_ask(f->server, "GET %s", keys[i]);
-        assert_string_equal(value, "mine");
-        free(value);
+        tamper_assert_taken(f->server, DOOR, i);
         assert_int_equal(server_ask_int(f->server, "DBSIZE"), 1);
         assert_int_equal(tkl_lock_state(lock), TKL_HOLD_FREE);
         tkl_lock_close(lock);
@@ -161,7 +155,7 @@ static void a_queue_overwritten_while_held_is_told_and_left_alone(void **state)
         assert_ok(tkl_lock_acquire(lock, 0));
         pending_start(&late);
         eventually(lock_waiters(lock) == 1, LONG_MS);
-        server_do(f->server, "SET " LINE " mine");
+        tamper_take_line(f->server, DOOR);
         assert_code(tkl_lock_release(lock), TKL_ETYPE);
         assert_code(tkl_lock_break(lock), TKL_ETYPE);
         assert_int_equal(tkl_lock_state(lock), TKL_HOLD_HELD);
@@ -169,7 +163,7 @@ static void a_queue_overwritten_while_held_is_told_and_left_alone(void **state)
         assert_code(pending_join(&late), TKL_ETYPE);
         tkl_lock_close(late.lock);
         tkl_close(client);
-        server_do(f->server, "DEL " LINE);
+        tamper_remove_line(f->server, DOOR);
         assert_int_equal(lock_holders(lock), 1);
         assert_ok(tkl_lock_release(lock));
         assert_int_equal(lock_holders(lock), 0);
@@ -177,11 +171,26 @@ static void a_queue_overwritten_while_held_is_told_and_left_alone(void **state)
     }
 }
 
+/* Commands that the server executes when nobody else wants the lock. */
+static int64_t cost_of_a_cycle(fixture *f, tkl_lock *lock)
+{
+    int64_t before = server_commands(f->server);
+    assert_ok(tkl_lock_acquire(lock, 0));
+    assert_ok(tkl_lock_release(lock));
+    return server_commands(f->server) - before;
+}
+
+/* Two scripts, of which the one asks for the time; each reads, writes, and says when keys expire. */
+#define CYCLE_COST 9
+
 /* Also when there was a line before. */
-static void a_free_lock_is_one_hash_read_and_written(void **state)
+static void a_free_lock_costs_few_commands(void **state)
 {
     fixture *f = *state;
     tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.lease_ms = 600000});
+    assert_ok(tkl_lock_acquire(lock, 0)); /* the server knows the scripts from here on */
+    assert_ok(tkl_lock_release(lock));
+    assert_in_range(cost_of_a_cycle(f, lock), 2, CYCLE_COST);
     assert_ok(tkl_lock_acquire(lock, 0));
     pending other = {.lock = open_lock(f->client, "door", NULL), .wait_ms = -1};
     pending_start(&other);
@@ -190,15 +199,7 @@ static void a_free_lock_is_one_hash_read_and_written(void **state)
     assert_ok(pending_join(&other));
     assert_ok(tkl_lock_release(other.lock));
     tkl_lock_close(other.lock); /* no renewal is under way from now on */
-    server_do(f->server, "CONFIG RESETSTAT");
-    assert_ok(tkl_lock_acquire(lock, 0));
-    assert_ok(tkl_lock_release(lock));
-    char *stats = server_ask(f->server, "INFO commandstats");
-    assert_contains(stats, "cmdstat_hmget:calls=2,");
-    assert_contains(stats, "cmdstat_hset:calls=1,");
-    assert_null(strstr(stats, "cmdstat_z"));
-    assert_null(strstr(stats, "cmdstat_l"));
-    free(stats);
+    assert_in_range(cost_of_a_cycle(f, lock), 2, CYCLE_COST);
     tkl_lock_close(lock);
 }
 
@@ -214,8 +215,8 @@ static void a_line_that_moves_on_is_kept(void **state)
         w[i] = (pending){.lock = open_lock(f->client, "door", &hour), .wait_ms = -1};
         pending_start(&w[i]);
         eventually(lock_waiters(holder) == i + 1, LONG_MS);
-        assert_true(server_ask_int(f->server, "PTTL " LINE) > 600000);
-        server_do(f->server, "PEXPIRE " LINE " 20000");
+        assert_true(tamper_line_left_ms(f->server, DOOR) > 600000);
+        tamper_set_line_left(f->server, DOOR, 20000);
     }
     assert_ok(tkl_lock_release(holder));
     for (int i = 0; i < 3; i++) {
@@ -236,7 +237,7 @@ int main(void)
         TEST(held_names_are_listed),
         TEST(a_key_of_another_type_is_told_and_left_alone),
         TEST(a_queue_overwritten_while_held_is_told_and_left_alone),
-        TEST(a_free_lock_is_one_hash_read_and_written),
+        TEST(a_free_lock_costs_few_commands),
         TEST(a_line_that_moves_on_is_kept),
     };
     return cmocka_run_group_tests(tests, fixture_start, fixture_end);

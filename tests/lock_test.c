@@ -10,6 +10,7 @@
 #include "support/doors.h"
 #include "support/locks.h"
 #include "support/puppet.h"
+#include "support/tamper.h"
 
 /* ---- One owner ----------------------------------------------------------- */
 
@@ -171,7 +172,7 @@ static void renewing_makes_it_last(void **state)
     assert_ok(tkl_lock_renew(lock, 0));
     assert_in_range(tkl_lock_left_ms(lock), 0, 2000);
     assert_all_keys_expire(f->server);
-    assert_in_range(server_ask_int(f->server, "PTTL " STATE), 1, 120000);
+    assert_in_range(keys_left_ms(f->server), 1, 120000);
     tkl_lock_close(lock);
 }
 
@@ -218,7 +219,7 @@ static void leases_of_all_lengths(void **state)
     assert_in_range(tkl_lock_left_ms(lock), year - 60000, year);
     assert_all_keys_expire(f->server);
     assert_ok(tkl_lock_release(lock));
-    assert_in_range(server_ask_int(f->server, "PTTL " STATE), 1, 120000);
+    assert_in_range(keys_left_ms(f->server), 1, 120000);
     tkl_lock_close(lock);
 
     lock = open_door(f, &(tkl_lock_options){.lease_ms = 1});
@@ -242,7 +243,7 @@ static void breaking_a_year_leaves_no_keys_for_a_year(void **state)
     tkl_lock *lock = open_door(f, &(tkl_lock_options){.lease_ms = INT64_C(31536000000)});
     assert_ok(tkl_lock_acquire(lock, 0));
     assert_ok(tkl_lock_break(lock));
-    assert_in_range(server_ask_int(f->server, "PTTL " STATE), 1, 120000);
+    assert_in_range(keys_left_ms(f->server), 1, 120000);
     tkl_lock_close(lock);
 }
 
@@ -266,7 +267,7 @@ static void fences_rise_over_everything(void **state)
         if (i % 3 == 0)
             assert_ok(tkl_lock_break(lock));
         else if (i % 3 == 1) /* as if the keys had expired */
-            server_do(f->server, "DEL " STATE " " SHARERS);
+            server_do(f->server, "FLUSHALL");
         tkl_lock_release(lock);
     }
     tkl_lock_close(lock);
@@ -277,16 +278,14 @@ static void a_server_that_forgot_the_last_fences_is_ahead_of_them(void **state)
 {
     fixture *f = *state;
     tkl_lock *lock = held_door(f);
+    uint64_t old = tkl_lock_fence(lock), last = 0;
     assert_ok(tkl_lock_release(lock));
-    char *old = server_ask(f->server, "HGET " STATE " fence");
-    uint64_t last = 0;
     for (int i = 0; i < 20; i++) {
         last = next_fence(lock);
         assert_ok(tkl_lock_release(lock));
     }
-    server_do(f->server, "HSET " STATE " fence %s", old);
+    tamper_set_fence(f->server, DOOR, old);
     assert_true(next_fence(lock) > last);
-    free(old);
     tkl_lock_close(lock);
 }
 
@@ -296,7 +295,7 @@ static void a_clock_set_back_does_not_lower_the_fence(void **state)
     tkl_lock *lock = open_door(f, NULL);
     uint64_t fence = next_fence(lock) + 3600000000;
     assert_ok(tkl_lock_release(lock));
-    server_do(f->server, "HSET " STATE " fence %llu", (unsigned long long)fence);
+    tamper_set_fence(f->server, DOOR, fence);
     for (int i = 0; i < 3; i++) {
         assert_true(next_fence(lock) == fence + 1 + (uint64_t)i);
         assert_ok(tkl_lock_release(lock));

@@ -1,68 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting for the lock: in order of arrival, woken by owning it, without traffic; and past those
- * who died, fell silent or gave up.
+ * Waiting for the lock: in order of arrival, woken by owning it, without traffic.
  *
  * ctest: label threads
  */
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/client.h"
-#include "support/fixture.h"
-#include "support/locks.h"
-#include "support/process.h"
+#include "support/doors.h"
 #include "support/proxy.h"
-#include "support/puppet.h"
-
-#define LINE "tackle:lock:{door}:line"
-
-static const tkl_lock_options HOUR = {.lease_ms = 3600000};
-
-static tkl_lock *held_door(fixture *f, int64_t lease_ms)
-{
-    tkl_lock *lock = open_lock(f->client, "door", &(tkl_lock_options){.lease_ms = lease_ms});
-    assert_ok(tkl_lock_acquire(lock, 0));
-    return lock;
-}
-
-static puppet *outsider(fixture *f, int64_t lease_ms)
-{
-    return puppet_start(
-        &(puppet_options){.url = f->server->url, .name = "door", .lease_ms = lease_ms});
-}
-
-/* Lets another process wait, and returns when it does. */
-static void make_wait(puppet *p, tkl_lock *lock)
-{
-    int64_t before = lock_waiters(lock);
-    puppet_tell(p, "acquire -1");
-    eventually(lock_waiters(lock) == before + 1, LONG_MS);
-}
-
-static void start_waiting(pending *p, tkl_lock *lock)
-{
-    int64_t before = lock_waiters(lock);
-    pending_start(p);
-    eventually(lock_waiters(lock) == before + 1, LONG_MS);
-}
-
-/* How many are listened to, by whomever. */
-static int64_t channels(fixture *f)
-{
-    return server_ask_int(f->server, "EVAL %s 0",
-                          "return #redis.call('PUBSUB', 'SHARDCHANNELS', '*:w:*')");
-}
 
 /* ---- The time to wait ---------------------------------------------------- */
 
 static void not_waiting_does_not_wait(void **state)
 {
     fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000), *lock = open_lock(f->client, "door", &HOUR);
+    tkl_lock *holder = held_door(f), *lock = open_door(f, &HOUR);
     int64_t before = server_calls(f->server, "ssubscribe");
     assert_code(tkl_lock_acquire(lock, 0), TKL_BUSY);
-    assert_int_equal(server_ask_int(f->server, "EXISTS " LINE), 0);
+    assert_int_equal(lock_waiters(holder), 0);
     assert_int_equal(server_calls(f->server, "ssubscribe"), before);
     tkl_lock_close(lock);
     tkl_lock_close(holder);
@@ -71,14 +26,14 @@ static void not_waiting_does_not_wait(void **state)
 static void a_wait_ends_in_time_and_leaves_nothing(void **state)
 {
     fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000), *lock = open_lock(f->client, "door", &HOUR);
+    tkl_lock *holder = held_door(f), *lock = open_door(f, &HOUR);
     static const int64_t waits[] = {1, 20, 300};
     for (int i = 0; i < 3; i++) {
         int64_t start = test_now_ms();
         assert_code(tkl_lock_acquire(lock, waits[i]), TKL_BUSY);
         assert_in_range(test_now_ms() - start, waits[i], waits[i] + LONG_MS);
         assert_int_equal(tkl_lock_state(lock), TKL_HOLD_FREE);
-        assert_int_equal(server_ask_int(f->server, "EXISTS " LINE), 0);
+        assert_int_equal(lock_waiters(holder), 0);
     }
     assert_all_keys_expire(f->server);
     tkl_lock_close(lock);
@@ -98,7 +53,7 @@ static void those_who_give_up_leave_no_subscriptions_behind(void **state)
         tkl_lock_close(holder);
         free(name);
     }
-    assert_in_range(channels(f), 1, 100);
+    assert_in_range(channels_of_waiters(f), 1, 100);
     assert_all_keys_expire(f->server);
 }
 
@@ -108,11 +63,11 @@ static void a_wait_cut_off_leaves_no_ghost(void **state)
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
     tkl_client *client = test_open(proxy_url(p), &(tkl_options){.timeout_ms = 1000});
-    tkl_lock *holder = held_door(f, 3600000);
+    tkl_lock *holder = held_door(f);
     for (int retry = 0; retry < 2; retry++) {
         tkl_lock *lock = open_lock(client, "door", &HOUR);
         pending w = {.lock = lock, .wait_ms = 1000};
-        start_waiting(&w, holder);
+        stand_in_line(&w, holder);
         proxy_hold(p, TO_CLIENT, true);
         assert_true(pending_join(&w) < 0);
         proxy_hold(p, TO_CLIENT, false);
@@ -134,16 +89,18 @@ static void a_place_asked_for_twice_is_one_place(void **state)
     fixture *f = *state;
     proxy *p = proxy_start(f->server->socket);
     tkl_client *client = test_open(proxy_url(p), NULL);
-    tkl_lock *holder = held_door(f, 3600000), *lock = open_lock(client, "door", &HOUR);
-    eventually(tkl_lock_acquire(lock, 10) == TKL_BUSY && channels(f) == 1, LONG_MS); /* listens */
-    int64_t before = server_calls(f->server, "ssubscribe");
+    tkl_lock *holder = held_door(f), *lock = open_lock(client, "door", &HOUR);
+    eventually(tkl_lock_acquire(lock, 10) == TKL_BUSY && channels_of_waiters(f) == 1,
+               LONG_MS); /* listens */
+    int64_t listened = server_calls(f->server, "ssubscribe");
     pending w = {.lock = lock, .wait_ms = -1};
     proxy_hold(p, TO_CLIENT, true);
-    start_waiting(&w, holder);
+    stand_in_line(&w, holder);
+    int64_t asked = server_calls(f->server, "evalsha");
     proxy_cut(p);
     proxy_hold(p, TO_CLIENT, false);
-    eventually(server_calls(f->server, "lpos") > 0, LONG_MS);
-    assert_true(server_calls(f->server, "ssubscribe") > before);
+    eventually(server_calls(f->server, "evalsha") > asked, LONG_MS);
+    assert_true(server_calls(f->server, "ssubscribe") > listened);
     assert_int_equal(lock_waiters(holder), 1);
     assert_ok(tkl_lock_release(holder));
     assert_ok(pending_join(&w));
@@ -181,7 +138,7 @@ static void threads_are_served_in_order_of_arrival(void **state)
 {
     fixture *f = *state;
     enum { N = 40 };
-    tkl_lock *holder = held_door(f, 3600000);
+    tkl_lock *holder = held_door(f);
     queue q = {.client = f->client};
     crew *threads = crew_start(N, join_and_sign, &q);
     for (int i = 0; i < N; i++) {
@@ -200,10 +157,10 @@ static void processes_are_served_in_order_of_arrival(void **state)
 {
     fixture *f = *state;
     enum { N = 6 };
-    tkl_lock *holder = held_door(f, 3600000);
+    tkl_lock *holder = held_door(f);
     puppet *all[N];
     for (int i = 0; i < N; i++) {
-        all[i] = outsider(f, 3600000);
+        all[i] = outsider(f);
         make_wait(all[i], holder);
     }
     uint64_t fence = tkl_lock_fence(holder);
@@ -223,8 +180,8 @@ static void processes_are_served_in_order_of_arrival(void **state)
 static void nobody_overtakes_those_who_wait(void **state)
 {
     fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000), *late = open_lock(f->client, "door", &HOUR);
-    puppet *p = outsider(f, 3600000);
+    tkl_lock *holder = held_door(f), *late = open_door(f, &HOUR);
+    puppet *p = outsider(f);
     make_wait(p, holder);
     assert_ok(tkl_lock_release(holder));
     assert_code(tkl_lock_acquire(late, 0), TKL_BUSY);
@@ -240,8 +197,8 @@ static void nobody_overtakes_those_who_wait(void **state)
 static void a_release_hands_over_in_one_step(void **state)
 {
     fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    puppet *p = outsider(f, 3600000);
+    tkl_lock *holder = held_door(f);
+    puppet *p = outsider(f);
     make_wait(p, holder);
     puppet_signal(p, SIGSTOP);
     assert_ok(tkl_lock_release(holder));
@@ -257,9 +214,9 @@ static void a_release_hands_over_in_one_step(void **state)
 static void what_was_handed_over_is_held_for_the_whole_lease(void **state)
 {
     fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    pending w = {.lock = open_lock(f->client, "door", &HOUR), .wait_ms = -1};
-    start_waiting(&w, holder);
+    tkl_lock *holder = held_door(f);
+    pending w = {.lock = open_door(f, &HOUR), .wait_ms = -1};
+    stand_in_line(&w, holder);
     assert_ok(tkl_lock_release(holder));
     assert_ok(pending_join(&w));
     eventually(tkl_lock_left_ms(w.lock) > 3000000, LONG_MS);
@@ -272,9 +229,9 @@ static void what_was_handed_over_is_held_for_the_whole_lease(void **state)
 static void breaking_hands_over(void **state)
 {
     fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    pending w = {.lock = open_lock(f->client, "door", &HOUR), .wait_ms = -1};
-    start_waiting(&w, holder);
+    tkl_lock *holder = held_door(f);
+    pending w = {.lock = open_door(f, &HOUR), .wait_ms = -1};
+    stand_in_line(&w, holder);
     assert_ok(tkl_lock_break(w.lock));
     assert_ok(pending_join(&w));
     assert_code(tkl_lock_renew(holder, 0), TKL_NOTOWNER);
@@ -293,8 +250,8 @@ static void an_expired_lease_hands_over_without_a_releaser(void **state)
 {
     fixture *f = *state;
     int64_t start = test_now_ms();
-    tkl_lock *holder = held_door(f, 400);
-    pending w = {.lock = open_lock(f->client, "door", &HOUR), .wait_ms = LONG_MS};
+    tkl_lock *holder = door_held_for(f, 400);
+    pending w = {.lock = open_door(f, &HOUR), .wait_ms = LONG_MS};
     pending_start(&w);
     assert_ok(pending_join(&w));
     assert_in_range(test_now_ms() - start, 400, 400 + LATE_MS);
@@ -306,8 +263,9 @@ static void an_expired_lease_hands_over_without_a_releaser(void **state)
 static void a_killed_holder_blocks_until_its_lease_ends(void **state)
 {
     fixture *f = *state;
-    puppet *p = outsider(f, 600);
-    tkl_lock *lock = open_lock(f->client, "door", &HOUR);
+    puppet *p =
+        puppet_start(&(puppet_options){.url = f->server->url, .name = "door", .lease_ms = 600});
+    tkl_lock *lock = open_door(f, &HOUR);
     assert_ok(puppet_do(p, "acquire 0"));
     uint64_t fence = p->fence;
     puppet_signal(p, SIGKILL);
@@ -322,9 +280,9 @@ static void a_killed_holder_blocks_until_its_lease_ends(void **state)
 static void a_lease_cut_short_is_noticed(void **state)
 {
     fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    pending w = {.lock = open_lock(f->client, "door", &HOUR), .wait_ms = LONG_MS};
-    start_waiting(&w, holder);
+    tkl_lock *holder = held_door(f);
+    pending w = {.lock = open_door(f, &HOUR), .wait_ms = LONG_MS};
+    stand_in_line(&w, holder);
     assert_ok(tkl_lock_renew(holder, 100));
     assert_ok(pending_join(&w));
     tkl_lock_close(w.lock);
@@ -335,11 +293,11 @@ static void a_lease_cut_short_is_noticed(void **state)
 static void renewed_leases_are_watched_by_threads_together(void **state)
 {
     fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3000);
+    tkl_lock *holder = door_held_for(f, 3000);
     pending w[3];
     for (int i = 0; i < 3; i++) {
-        w[i] = (pending){.lock = open_lock(f->client, "door", &HOUR), .wait_ms = LONG_MS};
-        start_waiting(&w[i], holder);
+        w[i] = (pending){.lock = open_door(f, &HOUR), .wait_ms = LONG_MS};
+        stand_in_line(&w[i], holder);
         assert_ok(tkl_lock_renew(holder, 0));
     }
     for (int i = 0; i < 4; i++) {
@@ -354,250 +312,6 @@ static void renewed_leases_are_watched_by_threads_together(void **state)
         assert_ok(pending_join(&w[i]));
         tkl_lock_close(w[i].lock);
     }
-    tkl_lock_close(holder);
-}
-
-/* ---- The dead and the silent --------------------------------------------- */
-
-/* Holders have an hour: who gets it within seconds did not wait for the end of a lease. */
-#define SOON_MS 20000
-
-static void a_killed_waiter_is_skipped_at_once(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    puppet *dead[3], *alive = outsider(f, 3600000);
-    for (int i = 0; i < 3; i++) {
-        dead[i] = outsider(f, 3600000);
-        make_wait(dead[i], holder);
-    }
-    make_wait(alive, holder);
-    for (int i = 0; i < 3; i++)
-        puppet_signal(dead[i], SIGKILL);
-    eventually(channels(f) == 1, LONG_MS);
-    assert_ok(tkl_lock_release(holder));
-    assert_true(puppet_answers(alive, SOON_MS));
-    assert_ok(puppet_hear(alive));
-    for (int i = 0; i < 3; i++)
-        puppet_end(dead[i]);
-    puppet_end(alive);
-    tkl_lock_close(holder);
-}
-
-static void a_silent_waiter_is_passed_over(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    puppet *silent = outsider(f, 3600000), *alive = outsider(f, 3600000);
-    make_wait(silent, holder);
-    make_wait(alive, holder);
-    puppet_signal(silent, SIGSTOP);
-    assert_ok(tkl_lock_release(holder));
-    assert_true(puppet_answers(alive, SOON_MS));
-    assert_ok(puppet_hear(alive));
-    assert_ok(puppet_do(alive, "release"));
-    puppet_signal(silent, SIGCONT); /* comes too late, and lines up again */
-    assert_ok(puppet_hear(silent));
-    assert_true(silent->fence > alive->fence);
-    assert_ok(puppet_do(silent, "release"));
-    puppet_end(silent);
-    puppet_end(alive);
-    tkl_lock_close(holder);
-}
-
-/* A place in the line like the first one, "token mode lease client who channel", of another waiter;
- * of another process, too, if asked for. */
-static void forge_place(server *s, char token, bool other_process)
-{
-    char *place = server_ask(s, "LRANGE " LINE " 0 0");
-    place[strcspn(place, "\n")] = '\0';
-    memset(place, token, 32);
-    if (other_process)
-        memset(strchr(place + 35, ' ') + 1, token, 32);
-    server_do(s, "RPUSH " LINE " %s", place);
-    free(place);
-}
-
-/* The first and the last in the line are of the same process: nobody may rely on the one
- * to look after the other. */
-static void a_silent_process_with_many_waiters_is_passed_over(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    puppet *silent = outsider(f, 3600000), *alive = outsider(f, 3600000);
-    make_wait(silent, holder);
-    make_wait(alive, holder);
-    forge_place(f->server, 'f', false); /* another of its threads, behind the living */
-    puppet_signal(silent, SIGSTOP);
-    assert_ok(tkl_lock_release(holder));
-    assert_true(puppet_answers(alive, SOON_MS));
-    assert_ok(puppet_hear(alive));
-    puppet_end(silent);
-    puppet_end(alive);
-    tkl_lock_close(holder);
-}
-
-/* The one who is asked to look is silent as well. */
-static void many_silent_waiters_are_passed_over_together(void **state)
-{
-    fixture *f = *state;
-    tkl_client *client = test_open(f->server->url, NULL);
-    client->heartbeat_us = 500000;
-    tkl_lock *holder = held_door(f, 3600000);
-    puppet *silent = outsider(f, 3600000);
-    pending alive = {.lock = open_lock(client, "door", &HOUR), .wait_ms = LONG_MS};
-    make_wait(silent, holder);
-    for (char token = 'a'; token <= 'f'; token++)
-        forge_place(f->server, token, true);
-    start_waiting(&alive, holder);
-    forge_place(f->server, '0', true);
-    puppet_signal(silent, SIGSTOP);
-    assert_ok(tkl_lock_release(holder));
-    assert_ok(pending_join(&alive));
-    assert_in_range(alive.took_ms, 4000, 15000); /* of seven times 4 s, and 30 s for the looker */
-    puppet_end(silent);
-    tkl_lock_close(alive.lock);
-    tkl_lock_close(holder);
-    tkl_close(client);
-}
-
-static void the_silent_one_killed_after_the_grant_is_passed_over(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    puppet *silent = outsider(f, 3600000), *alive = outsider(f, 3600000);
-    make_wait(silent, holder);
-    make_wait(alive, holder);
-    puppet_signal(silent, SIGSTOP);
-    assert_ok(tkl_lock_release(holder));
-    puppet_signal(silent, SIGKILL);
-    assert_true(puppet_answers(alive, SOON_MS));
-    assert_ok(puppet_hear(alive));
-    puppet_end(silent);
-    puppet_end(alive);
-    tkl_lock_close(holder);
-}
-
-static void a_crowd_of_dead_waiters_holds_nobody_up(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    server_do(f->server, "EVAL %s 1 " LINE,
-              "for i = 1, 350 do redis.call('RPUSH', KEYS[1], "
-              "string.format('%032d', i) .. ' x 1000000 ab host/1/ gone') end "
-              "redis.call('PEXPIRE', KEYS[1], 60000)");
-    puppet *alive = outsider(f, 3600000);
-    make_wait(alive, holder);
-    assert_ok(tkl_lock_release(holder));
-    assert_true(puppet_answers(alive, SOON_MS));
-    assert_ok(puppet_hear(alive));
-    assert_int_equal(lock_waiters(holder), 0);
-    puppet_end(alive);
-    tkl_lock_close(holder);
-}
-
-/* On a channel that it shared with its parent it would seem alive as long as that. */
-static void a_forked_child_waits_on_a_channel_of_its_own(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000), *lock = open_lock(f->client, "door", &HOUR);
-    eventually(tkl_lock_acquire(lock, 10) == TKL_BUSY && channels(f) == 1, LONG_MS); /* listens */
-    pid_t child = fork();
-    if (child == 0) {
-        tkl_lock *own;
-        bool good = tkl_lock_open(f->client, tkl_str("door"), &HOUR, &own) == TKL_OK &&
-                    tkl_lock_acquire(own, -1) == TKL_OK;
-        _exit(good ? 0 : 1);
-    }
-    eventually(lock_waiters(holder) == 1, LONG_MS);
-    assert_int_equal(channels(f), 2);
-    kill(child, SIGKILL);
-    assert_int_equal(process_wait(child), 128 + SIGKILL);
-    eventually(channels(f) == 1, LONG_MS);
-    assert_ok(tkl_lock_release(holder));
-    assert_ok(tkl_lock_acquire(lock, 0)); /* nobody has it */
-    tkl_lock_close(lock);
-    tkl_lock_close(holder);
-}
-
-/* ---- Cuts and restarts --------------------------------------------------- */
-
-static void a_cut_subscription_does_not_cost_the_lock(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    pending w[2];
-    for (int i = 0; i < 2; i++) {
-        w[i] = (pending){.lock = open_lock(f->client, "door", &HOUR), .wait_ms = -1};
-        start_waiting(&w[i], holder);
-    }
-    server_do(f->server, "CLIENT KILL TYPE pubsub");
-    assert_ok(tkl_lock_release(holder)); /* nobody hears it */
-    for (int i = 0; i < 2; i++)          /* whoever comes first */
-        eventually(tkl_lock_state(w[i].lock) == TKL_HOLD_HELD ||
-                       tkl_lock_state(w[!i].lock) == TKL_HOLD_HELD,
-                   LONG_MS);
-    int first = tkl_lock_state(w[0].lock) == TKL_HOLD_HELD ? 0 : 1;
-    assert_ok(pending_join(&w[first]));
-    assert_ok(tkl_lock_release(w[first].lock));
-    assert_ok(pending_join(&w[!first]));
-    for (int i = 0; i < 2; i++)
-        tkl_lock_close(w[i].lock);
-    tkl_lock_close(holder);
-}
-
-static void cuts_again_and_again_do_not_cost_the_lock(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    pending w = {.lock = open_lock(f->client, "door", &HOUR), .wait_ms = -1};
-    start_waiting(&w, holder);
-    for (int i = 0; i < 5; i++) {
-        server_do(f->server, "CLIENT KILL TYPE pubsub");
-        server_do(f->server, "CLIENT KILL TYPE normal SKIPME yes");
-        test_sleep_ms(37);
-    }
-    assert_ok(tkl_lock_release(holder));
-    assert_ok(pending_join(&w));
-    tkl_lock_close(w.lock);
-    tkl_lock_close(holder);
-}
-
-static void a_restart_while_waited_for(void **state)
-{
-    (void)state;
-    server *s = server_start(&(server_options){
-        .config = (const char *const[]){"appendonly yes", "appendfsync always", NULL}});
-    tkl_client *client = test_open(s->url, NULL);
-    tkl_lock *holder = open_lock(client, "door", &HOUR);
-    assert_ok(tkl_lock_acquire(holder, 0));
-    pending w = {.lock = open_lock(client, "door", &HOUR), .wait_ms = -1};
-    start_waiting(&w, holder);
-    uint64_t fence = tkl_lock_fence(holder);
-    server_kill(s);
-    server_restart(s);
-    assert_ok(tkl_lock_release(holder));
-    assert_ok(pending_join(&w));
-    assert_true(tkl_lock_fence(w.lock) > fence);
-    assert_all_keys_expire(s);
-    assert_ok(tkl_lock_release(w.lock));
-    tkl_lock_close(w.lock);
-    tkl_lock_close(holder);
-    tkl_close(client);
-    server_end(s);
-}
-
-static void a_server_that_forgot_everything_gives_it_to_a_waiter(void **state)
-{
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f, 3600000);
-    pending w = {.lock = open_lock(f->client, "door", &HOUR), .wait_ms = -1};
-    start_waiting(&w, holder);
-    server_do(f->server, "FLUSHALL");
-    server_do(f->server, "CLIENT KILL TYPE pubsub"); /* as its restart does */
-    assert_ok(pending_join(&w));
-    assert_code(tkl_lock_release(holder), TKL_NOTOWNER);
-    tkl_lock_close(w.lock);
     tkl_lock_close(holder);
 }
 
@@ -701,17 +415,6 @@ int main(int argc, char **argv)
         TEST(a_killed_holder_blocks_until_its_lease_ends),
         TEST(a_lease_cut_short_is_noticed),
         TEST(renewed_leases_are_watched_by_threads_together),
-        TEST(a_killed_waiter_is_skipped_at_once),
-        TEST(a_silent_waiter_is_passed_over),
-        TEST(a_silent_process_with_many_waiters_is_passed_over),
-        TEST(many_silent_waiters_are_passed_over_together),
-        TEST(the_silent_one_killed_after_the_grant_is_passed_over),
-        TEST(a_crowd_of_dead_waiters_holds_nobody_up),
-        TEST(a_forked_child_waits_on_a_channel_of_its_own),
-        TEST(a_cut_subscription_does_not_cost_the_lock),
-        TEST(cuts_again_and_again_do_not_cost_the_lock),
-        TEST(a_restart_while_waited_for),
-        TEST(a_server_that_forgot_everything_gives_it_to_a_waiter),
         TEST(a_thousand_threads_wait_for_one_lock),
         TEST(a_thousand_threads_wait_for_as_many_locks),
     };

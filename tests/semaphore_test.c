@@ -10,6 +10,7 @@
 #include "support/locks.h"
 #include "support/proxy.h"
 #include "support/puppet.h"
+#include "support/tamper.h"
 
 static const tkl_semaphore_options HOUR = {.lease_ms = 3600000};
 
@@ -376,14 +377,13 @@ static void an_acquire_whose_reply_was_lost_takes_one_permit(void **state)
 static void a_key_of_another_type_is_told_and_left_alone(void **state)
 {
     fixture *f = *state;
-    static const char *const keys[] = {"tackle:sem:{pool}:state", "tackle:sem:{pool}:sharers",
-                                       "tackle:sem:{pool}:line"};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < TAMPER_KEYS; i++) {
         server_do(f->server, "FLUSHALL");
-        server_do(f->server, "SET %s mine", keys[i]);
+        tamper_take_key(f->server, "sem:{pool}", i);
         tkl_semaphore *sem = permit(f, 2);
         assert_code(tkl_semaphore_acquire(sem, 0), TKL_ETYPE);
         assert_code(tkl_semaphore_acquire(sem, -1), TKL_ETYPE);
+        tamper_assert_taken(f->server, "sem:{pool}", i);
         assert_int_equal(server_ask_int(f->server, "DBSIZE"), 1);
         tkl_semaphore_close(sem);
     }

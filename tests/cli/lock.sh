@@ -151,7 +151,9 @@ is "said once" "$(grep -c "cannot write" <<<"$err")" 1
 ends 1 tackle lock break unread
 
 # A key of another type is in the way.
-ends 0 tackle call SET 'tackle:lock:{odd}:state' text
+ends 0 tackle lock run odd -- true
+ends 0 tackle call KEYS 'tackle:lock:{odd}:*'
+ends 0 tackle call SET "$out" text
 ends 70 tackle lock acquire odd
 has "$err" "WRONGTYPE"
 

@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lock "door" of a fixture.
+ * The lock "door" of a fixture: holding it, and waiting for it.
  */
 #ifndef TACKLE_TESTS_DOORS_H
 #define TACKLE_TESTS_DOORS_H
 
 #include "support/fixture.h"
 #include "support/locks.h"
+#include "support/puppet.h"
 
-#define STATE   "tackle:lock:{door}:state"
-#define SHARERS "tackle:lock:{door}:sharers"
+/* A lease that no test lives to see the end of. */
+#define HOUR_MS 3600000
+extern const tkl_lock_options HOUR;
 
 tkl_lock *open_door(fixture *f, const tkl_lock_options *options);
-/* Held for a lease that no test lives to see the end of. */
+/* Held for an hour. */
 tkl_lock *held_door(fixture *f);
+tkl_lock *door_held_for(fixture *f, int64_t lease_ms);
+
+/* Lets a thread wait, and returns when it does; `probe` is any handle of the lock. */
+void stand_in_line(pending *p, tkl_lock *probe);
+
+/* Another process that wants it for an hour. */
+puppet *outsider(fixture *f);
+/* Lets that process wait, and returns when it does. */
+void make_wait(puppet *p, tkl_lock *probe);
+
+/* On how many channels clients listen for their turn. */
+int64_t channels_of_waiters(fixture *f);
 
 #endif

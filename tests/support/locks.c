@@ -63,6 +63,14 @@ void assert_all_keys_expire(server *s)
     free(eternal);
 }
 
+int64_t keys_left_ms(server *s)
+{
+    return server_ask_int(s, "EVAL %s 0",
+                          "local most = 0 for _, key in ipairs(redis.call('KEYS', '*')) do "
+                          "local left = redis.call('PTTL', key) if left == -1 then return -1 end "
+                          "most = math.max(most, left) end return most");
+}
+
 static void wait_for_it(void *arg, int index)
 {
     (void)index;

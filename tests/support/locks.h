@@ -25,6 +25,8 @@ int64_t sem_holders(tkl_semaphore *sem);
 
 /* Fails unless every key of the server will expire by itself. */
 void assert_all_keys_expire(server *s);
+/* How long it takes until all of them have; -1 when one never does. */
+int64_t keys_left_ms(server *s);
 
 /* A thread that acquires, and does nothing else. */
 typedef struct pending {
