@@ -474,7 +474,7 @@ static void slices_never_exceed_the_limit(void **state)
 {
     fixture *f = *state;
     puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
-    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 1, 0);
+    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 2, 0);
     seed = 88172645463325252u;
     for (int i = 0; i < 10; i++) {
         model m = {.given = {.algorithm = i % 2 ? TKL_LIMIT_GCRA : TKL_LIMIT_BUCKET,
@@ -493,7 +493,7 @@ static void retry_is_not_too_early_while_slices_are_lent(void **state)
 {
     fixture *f = *state;
     puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
-    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 1, 0);
+    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 2, 0);
     seed = 5577006791947779410u;
     for (int i = 0; i < 200; i++) {
         model m = {.given = {.algorithm = i % 2 ? TKL_LIMIT_GCRA : TKL_LIMIT_BUCKET,
@@ -531,7 +531,7 @@ static void slices_survive_a_clock_that_is_set_back(void **state)
 {
     fixture *f = *state;
     puppet_script check = with_own_clock(f, &tkl__lua_limit_check, 3, 1);
-    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 1, 0);
+    puppet_script slice = with_own_clock(f, &tkl__lua_limit_slice, 2, 0);
     model m = {.given = {.count = 100, .period_ms = 1000, .burst = 99}};
     tkl_limit_answer answer;
     tkl__limit_times times;

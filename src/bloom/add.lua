@@ -17,8 +17,8 @@ local PARTS_MADE_MAX = 3 -- the zeros of a new part take the server up to a mill
 
 local META = KEYS[1]
 local ARGUMENTS = 5 -- before the numbers
-local shape, count_field, lifetime = ARGV[1], ARGV[2], ARGV[5]
-local capacity, subfilters = tonumber(ARGV[3]), tonumber(ARGV[4])
+local shape, count_field = ARGV[1], ARGV[2]
+local capacity, subfilters, lifetime = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local version, count = unpack(redis.call('HMGET', META, 'version', count_field))
 if version ~= shape then
   return version and TKL_BUSY or TKL_NOTFOUND

@@ -1,6 +1,7 @@
 -- Approximate window: two counters. See the essay of limit.c.
 
 -- include: basics
+-- include: expiry
 
 -- kind, period, index of the stretch, its count, the count of the one before
 local COUNTERS = '^(%a+) (%d+) (%d+) (%d+) (%d+)$'
@@ -13,8 +14,8 @@ local function write_counters(key, period, current, previous)
   end
   local left = period - math.fmod(now, period) + (current > 0 and period or 0)
   redis.call('SET', key,
-             string.format('approx %d %d %d %d', period, divide(now, period), current, previous),
-             'PX', text_of(divide_up(left, 1000)))
+             string.format('approx %d %d %d %d', period, math.floor(now / period), current, previous),
+             'PX', expiry(left))
 end
 
 -- The counts of this stretch and the one before.
@@ -27,7 +28,7 @@ local function read_counters(key, period)
   if own_period == 0 then
     refuse()
   end
-  local passed = divide(now, own_period) - index
+  local passed = math.floor(now / own_period) - index
   if passed == 1 then
     current, previous = 0, current
   elseif passed > 1 then
@@ -54,7 +55,7 @@ local function falls_to(level, current, previous, period)
   if above <= 0 then
     return 0
   end
-  return divide_up(above * period, previous)
+  return math.ceil(above * period / previous)
 end
 
 -- Microseconds until no more than `level` counts. At the end of the stretch the current count takes

@@ -15,16 +15,6 @@ local function text_of(number)
   return string.format('%d', number)
 end
 
--- Quotients of whole numbers of 0 or more, rounded down and up, exact.
-local function divide(number, by)
-  return (number - math.fmod(number, by)) / by
-end
-
-local function divide_up(number, by)
-  local rest = math.fmod(number, by)
-  return (number - rest) / by + (rest > 0 and 1 or 0)
-end
-
 -- The numbers of a state that is stored as "kind number number ...", all of them exact.
 local function numbers_of(text, kind, pattern)
   local found = {string.match(text, pattern)}

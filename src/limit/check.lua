@@ -13,33 +13,32 @@
 -- microseconds until what was taken may be used, until the quantity fits, until all is unused
 
 -- include: shared/clock
--- include: shared/exact
 local now = clock_us()
 
--- The common case, before the libraries: one funnel or bucket, of which nothing is lent out, and
--- whose state this rule has written, if anybody. It does what by_debt() does, in a fifth of the time.
-local takes, kind, quantity, capacity, unit_text, rate, _, ahead = unpack(ARGV)
+-- include: funnel
+
+-- The common case, before the other libraries: one funnel or bucket, of which nothing is lent out, and
+-- whose state this rule has written, if anybody.
+local takes, kind, quantity, capacity, unit, rate, _, ahead = unpack(ARGV)
 if #KEYS == 1 and (kind == 'gcra' or kind == 'bucket') then
-  local STATE, unit = KEYS[1], tonumber(unit_text)
-  quantity, capacity, rate = tonumber(quantity), tonumber(capacity), tonumber(rate)
+  local STATE = KEYS[1]
   local text = redis.call('GET', STATE)
-  local found, unit_then, stamp, debt = kind, unit_text, now, 0
+  local kind_then, unit_then, stamp, debt = kind, unit, now, 0
   if text then
-    found, unit_then, stamp, debt = string.match(text, '^(%a+) (%d+) (%d+) (%d+)$')
+    kind_then, unit_then, stamp, debt = string.match(text, DEBT)
   end
-  local is_sound = found == kind and unit_then == unit_text and debt + 0 <= EXACT
-  if is_sound and stamp + 0 <= now then
+  local is_ours = kind_then == kind and unit_then == unit
+  unit, rate, stamp, debt = tonumber(unit), tonumber(rate), tonumber(stamp), tonumber(debt)
+  if is_ours and stamp <= now and debt <= EXACT then
     local cost, most = quantity * unit, capacity * unit
-    debt = math.max(0, debt - (now - stamp) * rate)
-    local fits = debt + cost <= math.min(most + ahead * rate, EXACT)
+    debt = work_off(debt, rate, now - stamp)
+    local fits = fits_in(debt, cost, most, ahead, rate)
     if fits and cost > 0 and takes == '1' then
       debt = debt + cost
-      redis.call('SET', STATE, string.format('%s %d %d %d', kind, unit, now, debt),
-                 'PX', string.format('%d', math.ceil(debt / (rate * 1000))))
+      write_plain(STATE, kind, unit, rate, debt)
     end
-    return {fits and 1 or 0, math.floor(math.max(0, most - debt) / unit),
-            math.ceil(math.max(0, debt - most) / rate),
-            math.ceil(math.max(0, debt + cost - most) / rate), math.ceil(debt / rate)}
+    return {fits and 1 or 0, room_for(debt, most, unit), time_to(most, debt, rate),
+            time_to(most - cost, debt, rate), time_to(0, debt, rate)}
   end
 end
 
@@ -57,10 +56,10 @@ local function by_debt(key, kind, quantity, capacity, unit, rate, _, ahead)
     write_debt(key, state)
   end
   local function tell()
-    return divide(math.max(0, most - owed(state)), unit), time_until(state, most),
+    return room_for(owed(state), most, unit), time_until(state, most),
            time_until(state, most - cost), time_until(state, 0)
   end
-  return owed(state) + cost <= math.min(most + ahead * rate, EXACT), take, tell
+  return fits_in(owed(state), cost, most, ahead, rate), take, tell
 end
 
 local function by_window(key, kind, quantity, count, period, _, ticket, ahead)
@@ -89,7 +88,7 @@ local function by_counters(key, _, quantity, count, period)
   end
   local function tell()
     local room = count * period - weight(current, previous, period, passed)
-    return divide(math.max(0, room), period), 0,
+    return math.floor(math.max(0, room) / period), 0,
            time_to_fall(count - quantity, current, previous, period, passed),
            time_to_fall(0, current, previous, period, passed)
   end
@@ -98,11 +97,11 @@ end
 
 local METHODS = {gcra = by_debt, bucket = by_debt, window = by_window, concurrency = by_window,
                  approx = by_counters}
-local ARGUMENTS = 7 -- for each key
+local FIRST, ARGUMENTS = 2, 7 -- where those of the first key begin in ARGV, and how many each key has
 
 local fits, take, tell, quantities, all = {}, {}, {}, {}, takes == '1'
 for i, key in ipairs(KEYS) do
-  local first = 2 + (i - 1) * ARGUMENTS
+  local first = FIRST + (i - 1) * ARGUMENTS
   local kind, quantity, capacity, unit, rate, ticket, ahead =
       unpack(ARGV, first, first + ARGUMENTS - 1)
   quantities[i] = tonumber(quantity)

@@ -2,15 +2,14 @@
 -- explain the units and the epochs.
 
 -- include: basics
+-- include: funnel
 
--- kind, unit, stamp, debt
-local DEBT = '^(%a+) (%d+) (%d+) (%d+)$'
 -- While slices are lent also: epoch, lent before it, lent in it
 local DEBT_AND_SLICES = '^(%a+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
 -- Microseconds of an epoch.
 local EPOCH = 500000
--- A key with slices stays until the last of them has ended.
-local SLICES_MS = 1000
+-- A key with slices stays until the last of them has ended, in microseconds.
+local SLICES_STAY = 2 * EPOCH
 
 -- What is lent out, as debt.
 local function lent(state)
@@ -23,22 +22,20 @@ end
 
 -- Writes down what is owed now. With nothing owed there is nothing to keep.
 local function write_debt(key, state)
-  local ms = divide_up(owed(state), state.rate * 1000)
-  local text = string.format('%s %d %d %d', state.kind, state.unit, now, state.debt)
-  if lent(state) > 0 then
-    ms = ms + SLICES_MS
-    text = string.format('%s %d %d %d', text, state.epoch, state.before, state.latest)
-  end
-  if ms == 0 then
+  if owed(state) == 0 then
     redis.call('DEL', key)
+  elseif lent(state) == 0 then
+    write_plain(key, state.kind, state.unit, state.rate, state.debt)
   else
-    redis.call('SET', key, text, 'PX', text_of(ms))
+    redis.call('SET', key, string.format('%s %d %d %d %d %d %d', state.kind, state.unit, now,
+                                         state.debt, state.epoch, state.before, state.latest),
+               'PX', expiry(time_to(0, owed(state), state.rate) + SLICES_STAY))
   end
 end
 
--- Lets the time from `last` to `till` work off debt.
-local function work_off(state, last, till)
-  state.debt = math.max(0, state.debt - math.max(0, till - last) * state.rate)
+-- Lets the time from `last` to `till` shrink the debt.
+local function pass_time(state, last, till)
+  state.debt = work_off(state.debt, state.rate, math.max(0, till - last))
 end
 
 -- What was lent counts as spent when the epoch after its own ends: twice, and nothing is lent.
@@ -46,21 +43,21 @@ local function end_epochs(state, last)
   for _ = 1, 2 do
     local ends = (state.epoch + 1) * EPOCH
     if lent(state) > 0 and ends <= now then
-      work_off(state, last, ends)
+      pass_time(state, last, ends)
       last = ends
       state.debt = math.min(state.debt + state.before * state.unit, EXACT)
       state.epoch, state.before, state.latest = state.epoch + 1, state.latest, 0
     end
   end
-  work_off(state, last, now)
+  pass_time(state, last, now)
   if lent(state) == 0 then
-    state.epoch = divide(now, EPOCH)
+    state.epoch = math.floor(now / EPOCH)
   end
 end
 
 -- The state as of now.
 local function read_debt(key, kind, unit, rate)
-  local this_epoch = divide(now, EPOCH)
+  local this_epoch = math.floor(now / EPOCH)
   local state = {kind = kind, unit = unit, rate = rate, debt = 0,
                  epoch = this_epoch, before = 0, latest = 0}
   local text = redis.call('GET', key)
@@ -97,14 +94,14 @@ local function time_until(state, level)
   local ends, spent = (state.epoch + 1) * EPOCH, state.before
   for _ = 1, 2 do
     if still_lent > 0 then
-      local at = from + divide_up(math.max(0, debt + still_lent - level), state.rate)
+      local at = from + time_to(level, debt + still_lent, state.rate)
       if still_lent <= level and at < ends then
         return at - now
       end
-      debt = math.max(0, debt - (ends - from) * state.rate) + spent * state.unit
+      debt = work_off(debt, state.rate, ends - from) + spent * state.unit
       still_lent = math.max(0, still_lent - spent * state.unit)
       from, ends, spent = ends, ends + EPOCH, state.latest
     end
   end
-  return from + divide_up(math.max(0, math.min(debt, EXACT) - level), state.rate) - now
+  return from + time_to(level, math.min(debt, EXACT), state.rate) - now
 end

@@ -37,7 +37,7 @@ end
 
 -- Half of what there is, so that others find something, too.
 local function lend()
-  local room = divide(math.max(0, capacity * unit - owed(state)), unit)
+  local room = room_for(owed(state), capacity * unit, unit)
   if least == 0 or room < least then
     return 0
   end

@@ -1,6 +1,7 @@
 -- Exact window and concurrency: entries by the end of their lives. See the essay of limit.c.
 
 -- include: basics
+-- include: expiry
 
 -- Entries that have ended and are removed in one go: more than one check can add.
 local REMOVED_MAX = 2000
@@ -45,7 +46,7 @@ local function count_alive(key, kind)
 end
 
 local function expire_with_last(key)
-  redis.call('PEXPIRE', key, text_of(math.max(1, divide_up(end_of(key, -1) - now, 1000))))
+  redis.call('PEXPIRE', key, expiry(math.max(1, end_of(key, -1) - now)))
 end
 
 -- Writes down entries that live until `till`; returns how many of them are new.
