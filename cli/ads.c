@@ -130,20 +130,20 @@ static int add(cli_session *cli)
 {
     tkl_ads *ads = NULL;
     given_ad g = {.needs = NULL};
-    int64_t smoothing = cli_number(cli, "smoothing", -2);
     tkl_ads_options options = {.ttl_ms = cli_number(cli, "ttl", 0),
-                               .smoothing = smoothing == -2  ? 0
-                                            : smoothing == 0 ? TKL_NONE
-                                                             : smoothing};
-    int failed =
-        smoothing == -1 ? cli_usage(cli, "--smoothing is a number of views") : read_ad(cli, &g);
+                               .smoothing = cli_number(cli, "smoothing", 0)};
+    if (cli_flag(cli, "smoothing") && options.smoothing == 0)
+        options.smoothing = TKL_NONE;
+    int failed = cli_not_negative(cli, "smoothing");
+    if (!failed)
+        failed = read_ad(cli, &g);
     if (!failed)
         failed = cli_ads_open(cli, &options, &ads);
     if (!failed)
         failed = cli_end(cli, tkl_ads_add(ads, &g.ad, 1));
     tkl_ads_close(ads);
     free_ad(&g);
-    return failed ? failed : cli_print_done(cli, "added");
+    return failed || !cli->json ? failed : cli_print_count(cli, "added", 1);
 }
 
 /* ---- click, remove ------------------------------------------------------- */

@@ -132,7 +132,7 @@ static int print_choice(const cli_session *cli, const tkl_ads_choice *c)
         return cli_print_record(cli, result, choice_columns);
     }
     json_t *reasons = why(c);
-    json_object_set_new(reasons, "looked_at", json_integer((json_int_t)c->looked));
+    json_object_set_new(reasons, "looked", json_integer((json_int_t)c->looked));
     json_object_set_new(reasons, "trips", json_integer((json_int_t)c->trips));
     json_object_set_new(result, "why", reasons);
     return cli_print_json(cli, result);

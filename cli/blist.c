@@ -34,7 +34,7 @@ static int print_length(const cli_session *cli, int64_t length)
 
 typedef struct pushing {
     tkl_blist *list;
-    int64_t length;
+    int64_t length; /* -1: nothing was pushed */
 } pushing;
 
 static int push_some(cli_session *cli, const tkl_bytes *items, size_t count, void *arg)
@@ -52,12 +52,14 @@ static int push_one(cli_session *cli, pushing *p)
 
 static int push(cli_session *cli)
 {
-    pushing p = {0};
+    pushing p = {.length = -1};
     tkl_blist_options options = {.ttl_ms = cli_number(cli, "ttl", 0)};
     int failed = open_list(cli, 0, &options, &p.list);
     if (!failed)
         failed = cli->argc > 2 || cli_flag(cli, "lines") ? cli_items(cli, 1, push_some, &p)
                                                          : push_one(cli, &p);
+    if (!failed && p.length < 0)
+        failed = push_some(cli, NULL, 0, &p);
     tkl_blist_close(p.list);
     return failed ? failed : print_length(cli, p.length);
 }

@@ -151,13 +151,15 @@ static int exists(cli_session *cli)
 {
     report r = {.count = 0};
     int failed = report_all(cli, NULL, ask_some, &r);
-    return failed || r.absent == 0 ? failed : CLI_NO;
+    return failed || r.absent == 0
+               ? failed
+               : cli_answered_no(cli, TKL_NOTFOUND, "not all items are present");
 }
 
 /* ---- show, merge, drop --------------------------------------------------- */
 
 static const cli_column fields[] = {
-    {"name", "name"},         {"error", "error rate"},
+    {"name", "name"},         {"error_rate", "error rate"},
     {"capacity", "capacity"}, {"count", "items"},
     {"bytes", "bytes"},       {"bits", "bits an item"},
     {"hashes", "hashes"},     {"filters", "sub-filters"},
@@ -176,7 +178,7 @@ static int show(cli_session *cli)
         return failed;
     return cli_print_record(cli,
                             json_pack("{s:o, s:f, s:I, s:I, s:I, s:f, s:i, s:i, s:b}", "name",
-                                      cli_json_bytes(tkl_str(cli->argv[0])), "error", i.error,
+                                      cli_json_bytes(tkl_str(cli->argv[0])), "error_rate", i.error,
                                       "capacity", (json_int_t)i.capacity, "count",
                                       (json_int_t)i.count, "bytes", (json_int_t)i.bytes, "bits",
                                       8 * (double)i.bytes / (double)i.capacity, "hashes", i.hashes,

@@ -62,7 +62,7 @@ static int print_created(const cli_session *cli, tkl_bytes id)
 static int create(cli_session *cli)
 {
     tkl_chat *chat = NULL;
-    tkl_message_limits limits;
+    tkl_message_limits limits = {0};
     int failed = cli_limits(cli, &limits);
     if (!failed)
         failed = open_new(cli, &chat);
@@ -233,8 +233,14 @@ static int leave(cli_session *cli)
 /* ---- show, list ---------------------------------------------------------- */
 
 static const cli_column fields[] = {
-    {"name", "chat"},     {"last_id", "last id"}, {"kept", "kept messages"}, {"bytes", "bytes"},
-    {"oldest", "oldest"}, {"created", "created"}, CLI_LIMIT_FIELDS,          {0},
+    {"name", "chat"},
+    {"last_id", "last id"},
+    {"message_count", "kept messages"},
+    {"bytes", "bytes"},
+    {"oldest_at", "oldest"},
+    {"created_at", "created"},
+    CLI_LIMIT_FIELDS,
+    {0},
 };
 
 static const cli_column member_columns[] = {
@@ -267,8 +273,8 @@ static json_t *json_info(const cli_session *cli, const tkl_chat_info *info)
 {
     json_t *object = json_pack(
         "{s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
-        "last_id", json_id(info->last_id), "kept", (json_int_t)info->kept, "bytes",
-        (json_int_t)info->bytes, "oldest", cli_json_time(info->oldest_ms), "created",
+        "last_id", json_id(info->last_id), "message_count", (json_int_t)info->kept, "bytes",
+        (json_int_t)info->bytes, "oldest_at", cli_json_time(info->oldest_ms), "created_at",
         cli_json_time(info->created_ms), "members", json_members(info));
     if (object)
         cli_set_limits(object, &info->limits);
@@ -349,17 +355,24 @@ static int list(cli_session *cli)
 
 /* ---- limit, drop --------------------------------------------------------- */
 
+/* Reads them, changes those that are given, and prints what holds then. */
 static int limit(cli_session *cli)
 {
     tkl_chat *chat = NULL;
-    tkl_message_limits limits;
-    int failed = cli_limits(cli, &limits);
+    tkl_chat_info *info = NULL;
+    tkl_message_limits limits = {0};
+    int failed = cli_chat_open(cli, 0, &chat);
     if (!failed)
-        failed = cli_chat_open(cli, 0, &chat);
-    if (!failed)
+        failed = cli_end(cli, tkl_chat_show(chat, &info));
+    if (!failed) {
+        limits = info->limits;
+        failed = cli_limits(cli, &limits);
+    }
+    if (!failed && cli_limits_given(cli))
         failed = cli_end(cli, tkl_chat_limit(chat, &limits));
+    tkl_chat_info_free(info);
     tkl_chat_close(chat);
-    return failed ? failed : cli_print_done(cli, "limited");
+    return failed ? failed : cli_print_limits(cli, &limits);
 }
 
 static int drop(cli_session *cli)
@@ -491,8 +504,9 @@ static const cli_verb verbs[] = {
     {
         .name = "limit",
         .args = "NAME",
-        .summary = "set how much is kept; options that are not given get their defaults",
+        .summary = "show how much is kept, or change some of the limits",
         .options = limit_options,
+        .details = "Options that are not given change nothing; 0 removes a limit.",
         .example =
             "tackle chat limit \"$(tackle chat create - ann bob)\" --max-messages 500 --json",
         .run = limit,

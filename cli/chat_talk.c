@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "chat.h"
+#include "messages.h"
 #include "out.h"
 
 enum {
@@ -57,8 +58,12 @@ static bool is_own(talk *t, int64_t id)
     return false;
 }
 
-static void print_message(const tkl_message *message)
+static void print_message(const cli_session *cli, const tkl_message *message)
 {
+    if (cli->json) {
+        cli_print_json(cli, cli_json_message(message));
+        return;
+    }
     char *sender = cli_escape(message->sender, false), *body = cli_escape(message->body, false);
     printf("%s%s:%s %s\n", cli_color(stdout, CLI_CYAN), sender ? sender : "",
            cli_color(stdout, CLI_PLAIN), body ? body : "");
@@ -73,7 +78,7 @@ static void print_others(talk *t, const tkl_messages *messages)
         fprintf(stderr, "(%" PRId64 " messages were removed unread)\n", messages->missed);
     for (size_t i = 0; i < messages->count; i++)
         if (messages->items[i].id > t->unacked && !is_own(t, messages->items[i].id))
-            print_message(&messages->items[i]);
+            print_message(t->cli, &messages->items[i]);
     pthread_mutex_unlock(&t->sending);
 }
 

@@ -169,6 +169,9 @@ int cli_fail(const cli_session *cli, int exit, const char *format, ...) TKL_PRIN
  * CLI_NO. */
 int cli_no(const cli_session *cli, int code, const char *format, ...) TKL_PRINTF(3, 4);
 
+/* What was printed says "no" in itself: only with --json a message follows. Returns CLI_NO. */
+int cli_answered_no(const cli_session *cli, int code, const char *message);
+
 /* The same for wrong arguments, with a pointer to --help; returns CLI_USAGE. */
 int cli_usage(const cli_session *cli, const char *format, ...) TKL_PRINTF(2, 3);
 

@@ -31,9 +31,9 @@ static json_t *version_json(const cli_session *cli, const tkl_config_value *valu
     json_t *component = cli_json_bytes(tkl_str(cli->argv[1]));
     if (!value)
         return json_pack("{s:o, s:o, s:n, s:n, s:n}", "kind", kind, "component", component,
-                         "version", "changed", "author");
+                         "version", "changed_at", "author");
     return json_pack("{s:o, s:o, s:I, s:o, s:o}", "kind", kind, "component", component, "version",
-                     (json_int_t)value->version, "changed", cli_json_time(value->changed_ms),
+                     (json_int_t)value->version, "changed_at", cli_json_time(value->changed_ms),
                      "author", cli_json_present(value->author));
 }
 
@@ -86,7 +86,7 @@ static int print_table(const cli_session *cli, const tkl_config_values *values)
 {
     static const cli_column columns[] = {
         {"version", "VERSION"},
-        {"changed", "CHANGED"},
+        {"changed_at", "CHANGED"},
         {"author", "AUTHOR"},
         {"value", "VALUE"},
         {0},

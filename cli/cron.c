@@ -3,6 +3,7 @@
  * When a cron expression comes: to look at one before it is used. Asks no server.
  */
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "out.h"
@@ -26,8 +27,10 @@ static json_t *row(const cli_session *cli, int64_t ms)
         strftime(text, sizeof text, "%a %Y-%m-%d %H:%M %z", &local);
         return json_pack("{s:s}", "time", text);
     }
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &local);
-    return json_pack("{s:s, s:I}", "time", text, "ms", (json_int_t)ms);
+    size_t length = strftime(text, sizeof text - 1, "%Y-%m-%dT%H:%M:%S%z", &local);
+    memmove(text + length - 1, text + length - 2, 3); /* +0100: RFC 3339 has a colon in it */
+    text[length - 2] = ':';
+    return json_pack("{s:s}", "time", text);
 }
 
 static int collect(cli_session *cli, int64_t count, json_t *rows)

@@ -111,6 +111,11 @@ int cli_no(const cli_session *cli, int code, const char *format, ...)
     return CLI_NO;
 }
 
+int cli_answered_no(const cli_session *cli, int code, const char *message)
+{
+    return cli->json ? cli_no(cli, code, "%s", message) : CLI_NO;
+}
+
 static void print_hint(const cli_session *cli)
 {
     const cli_component *component = cli->component;

@@ -44,7 +44,7 @@ static json_t *receivers_json(const tkl_files_info *info)
         json_array_append_new(
             array, json_pack("{s:o, s:b, s:b, s:o, s:I, s:I}", "name", cli_json_bytes(r->name),
                              "gone", r->gone, "seen", r->seen, "gone_ms",
-                             r->gone ? json_integer(r->gone_ms) : json_null(), "files",
+                             r->gone ? json_integer(r->gone_ms) : json_null(), "file_count",
                              (json_int_t)r->files, "bytes", (json_int_t)r->bytes));
     }
     return array;
@@ -65,7 +65,7 @@ static json_t *troubles_json(const tkl_files_info *info)
 
 static json_t *status_json(const cli_session *cli, const tkl_files_info *info)
 {
-    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "channel",
+    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "name",
                      cli_json_bytes(tkl_str(cli->argv[0])), "bytes", (json_int_t)info->bytes,
                      "max_bytes", (json_int_t)info->max_bytes, "file_count",
                      (json_int_t)info->file_count, "receivers", receivers_json(info), "files",
@@ -138,9 +138,9 @@ int cli_files_status(cli_session *cli)
 static int print_count(const cli_session *cli, int64_t count)
 {
     if (cli->json)
-        return cli_print_json(cli, json_pack("{s:o, s:o, s:I}", "channel",
+        return cli_print_json(cli, json_pack("{s:o, s:o, s:I}", "name",
                                              cli_json_bytes(tkl_str(cli->argv[0])), "receiver",
-                                             cli_json_bytes(tkl_str(cli->argv[1])), "files",
+                                             cli_json_bytes(tkl_str(cli->argv[1])), "file_count",
                                              (json_int_t)count));
     printf("%" PRId64 "\n", count);
     return CLI_OK;
@@ -173,17 +173,5 @@ int cli_files_add(cli_session *cli)
 
 int cli_files_list(cli_session *cli)
 {
-    static const cli_column columns[] = {{"channel", "CHANNEL"}, {0}};
-    tkl_client *client = NULL;
-    tkl_names *names = NULL;
-    int failed = cli_connect(cli, &client);
-    if (!failed)
-        failed = cli_end(cli, tkl_files_names(client, &names));
-    if (failed)
-        return failed;
-    json_t *rows = json_array();
-    for (size_t i = 0; i < names->count; i++)
-        json_array_append_new(rows, json_pack("{s:o}", "channel", cli_json_bytes(names->items[i])));
-    tkl_names_free(names);
-    return cli_print_rows(cli, rows, columns);
+    return cli_list(cli, tkl_files_names);
 }

@@ -211,12 +211,12 @@ int cli_files_send(cli_session *cli)
 
 /* ---- receive ------------------------------------------------------------- */
 
-/* With --json a JSON string for each line. */
+/* With --json an object for each line. */
 static int print_line(tkl_bytes line, void *arg)
 {
     moving *m = arg;
     if (m->cli->json)
-        return cli_print_json(m->cli, cli_json_bytes(line)) != CLI_OK;
+        return cli_print_json(m->cli, json_pack("{s:o}", "text", cli_json_bytes(line))) != CLI_OK;
     if (line.len > 0)
         fwrite(line.data, 1, line.len, stdout);
     putchar('\n');

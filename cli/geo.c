@@ -143,7 +143,7 @@ static int print_places(cli_session *cli, ask_places *ask, const cli_column *col
         failed = cli_print_rows(cli, rows, columns);
     tkl_geo_close(geo);
     free(names);
-    return failed || all ? failed : CLI_NO;
+    return failed || all ? failed : cli_answered_no(cli, TKL_NOTFOUND, "not all places are there");
 }
 
 static int ask_positions(tkl_geo *geo, const tkl_bytes *names, size_t count, json_t **rows,
@@ -179,7 +179,7 @@ static int ask_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, json_t
         bool found = texts[i][0] != '\0';
         *all = *all && found;
         json_array_append_new(*rows,
-                              json_pack("{s:o, s:o}", "name", cli_json_bytes(names[i]), "hash",
+                              json_pack("{s:o, s:o}", "name", cli_json_bytes(names[i]), "geohash",
                                         found ? json_string(texts[i]) : json_null()));
     }
     free(texts);
@@ -188,7 +188,7 @@ static int ask_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, json_t
 
 static int hashes(cli_session *cli)
 {
-    static const cli_column columns[] = {{"name", "PLACE"}, {"hash", "GEOHASH"}, {0}};
+    static const cli_column columns[] = {{"name", "PLACE"}, {"geohash", "GEOHASH"}, {0}};
     return print_places(cli, ask_hashes, columns);
 }
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <string.h>
+
 #include "holders.h"
 
 /* ---- Claims -------------------------------------------------------------- */
@@ -27,7 +29,7 @@ int cli_print_done(const cli_session *cli, const char *what)
 
 static const cli_column hold_fields[] = {
     {"name", "name"},     {"held", "held"},       {"limit", "limit"},
-    {"shared", "shared"}, {"waiters", "waiting"}, {0},
+    {"shared", "shared"}, {"waiters", "waiters"}, {0},
 };
 
 static const cli_column holder_columns[] = {
@@ -40,17 +42,37 @@ static const cli_column holder_columns[] = {
     {0},
 };
 
-static const cli_column waiter_columns[] = {
+static const cli_column lock_waiter_columns[] = {
     {"host", "WAITER"}, {"pid", "PID"}, {"label", "LABEL"}, {"shared", "SHARED"}, {0},
 };
 
-static const cli_column held_columns[] = {
-    {"name", "NAME"},          {"held", "HELD"},
-    {"limit", "LIMIT"},        {"waiters", "WAITING"},
-    {"host", "HOST"},          {"pid", "PID"},
-    {"label", "LABEL"},        {"since_ms", "SINCE"},
-    {"left_ms", "LEASE LEFT"}, {0},
+static const cli_column permit_waiter_columns[] = {
+    {"host", "WAITER"},
+    {"pid", "PID"},
+    {"label", "LABEL"},
+    {0},
 };
+
+#define HOLDER_COLUMNS                                                            \
+    {"waiters", "WAITERS"}, {"host", "HOST"}, {"pid", "PID"}, {"label", "LABEL"}, \
+        {"since_ms", "SINCE"},                                                    \
+    {                                                                             \
+        "left_ms", "LEASE LEFT"                                                   \
+    }
+
+static const cli_column held_lock_columns[] = {
+    {"name", "NAME"}, {"held", "HELD"}, {"shared", "SHARED"}, HOLDER_COLUMNS, {0},
+};
+
+static const cli_column held_permit_columns[] = {
+    {"name", "NAME"}, {"held", "HELD"}, {"limit", "LIMIT"}, HOLDER_COLUMNS, {0},
+};
+
+/* A semaphore has a limit, a lock may be shared. */
+static bool has_limit(const cli_session *cli)
+{
+    return strcmp(cli->component->name, "sem") == 0;
+}
 
 static json_t *json_holder(const tkl_holder *holder)
 {
@@ -68,27 +90,35 @@ static json_t *json_holders(const tkl_holders *holders)
     return array;
 }
 
-static json_t *json_line(const tkl_holders *holders)
+static json_t *json_line(const cli_session *cli, const tkl_holders *holders)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < holders->line_count; i++) {
         const tkl_holder_waiting *waiter = &holders->line[i];
-        json_array_append_new(
-            array, json_pack("{s:o, s:I, s:o, s:b}", "host", cli_json_bytes(waiter->host), "pid",
-                             (json_int_t)waiter->pid, "label", cli_json_present(waiter->label),
-                             "shared", waiter->shared));
+        json_t *object =
+            json_pack("{s:o, s:I, s:o}", "host", cli_json_bytes(waiter->host), "pid",
+                      (json_int_t)waiter->pid, "label", cli_json_present(waiter->label));
+        if (!has_limit(cli))
+            json_object_set_new(object, "shared", json_boolean(waiter->shared));
+        json_array_append_new(array, object);
     }
     return array;
 }
 
 /* The limit of the latest caller is forgotten with the last permit. */
-json_t *cli_json_hold(tkl_bytes name, const tkl_holders *holders)
+static json_t *json_limit(const tkl_holders *holders)
 {
-    json_t *limit = holders->limit > 0 ? json_integer((json_int_t)holders->limit) : json_null();
-    return json_pack("{s:o, s:I, s:o, s:b, s:o, s:I, s:o}", "name", cli_json_bytes(name), "held",
-                     (json_int_t)holders->held, "limit", limit, "shared",
-                     holders->held > 0 && holders->shared, "holders", json_holders(holders),
-                     "waiters", (json_int_t)holders->waiters, "line", json_line(holders));
+    return holders->limit > 0 ? json_integer((json_int_t)holders->limit) : json_null();
+}
+
+json_t *cli_json_hold(const cli_session *cli, tkl_bytes name, const tkl_holders *holders)
+{
+    bool limited = has_limit(cli), shared = holders->held > 0 && holders->shared;
+    return json_pack("{s:o, s:I, s:o, s:o, s:I, s:o}", "name", cli_json_bytes(name), "held",
+                     (json_int_t)holders->held, limited ? "limit" : "shared",
+                     limited ? json_limit(holders) : json_boolean(shared), "holders",
+                     json_holders(holders), "waiters", (json_int_t)holders->waiters, "line",
+                     json_line(cli, holders));
 }
 
 /* A table below what was printed, unless it would be empty. Frees the rows. */
@@ -114,7 +144,7 @@ int cli_print_holders(const cli_session *cli, json_t *object)
     }
     failed = print_table(cli, holders, holder_columns);
     if (!failed)
-        return print_table(cli, line, waiter_columns);
+        return print_table(cli, line, has_limit(cli) ? permit_waiter_columns : lock_waiter_columns);
     json_decref(line);
     return failed;
 }
@@ -137,5 +167,5 @@ int cli_print_held(const cli_session *cli, json_t *objects)
     for (size_t i = 0; i < json_array_size(objects); i++)
         json_array_append_new(rows, flatten(json_array_get(objects, i)));
     json_decref(objects);
-    return cli_print_rows(cli, rows, held_columns);
+    return cli_print_rows(cli, rows, has_limit(cli) ? held_permit_columns : held_lock_columns);
 }

@@ -10,9 +10,9 @@
 /* {"name", "token", "fence", "lease_ms"}, with the name of the first argument. */
 int cli_print_claim(const cli_session *cli, const char *token, uint64_t fence, int64_t lease_ms);
 
-/* {"name", "held", "limit", "shared", "holders", "waiters", "line"}: `held` and `waiters` are
- * numbers, `holders` and `line` list the first of them; `limit` is null for a lock. */
-json_t *cli_json_hold(tkl_bytes name, const tkl_holders *holders);
+/* {"name", "held", "holders", "waiters", "line"}, and "shared" of a lock, "limit" of a semaphore:
+ * `held` and `waiters` are numbers, `holders` and `line` list the first of them. */
+json_t *cli_json_hold(const cli_session *cli, tkl_bytes name, const tkl_holders *holders);
 
 /* Prints such an object: its fields, then tables of holders and waiters. Frees it. */
 int cli_print_holders(const cli_session *cli, json_t *object);

@@ -76,7 +76,7 @@ static json_t *problems_json(const tkl_ip_import *import)
     tkl_ip_import_problems(import, &problems, &count);
     for (size_t p = 0; p < count; p++)
         json_array_append_new(array, json_pack("{s:o, s:I, s:o}", "file",
-                                               cli_json_bytes(tkl_str(problems[p].file)), "line",
+                                               cli_json_bytes(tkl_str(problems[p].file)), "row",
                                                (json_int_t)problems[p].line, "message",
                                                cli_json_bytes(tkl_str(problems[p].text))));
     return array;
@@ -117,7 +117,7 @@ static int print_import(const importing *i)
         {"places", "places"},
         {"without_place", "ranges without a place"},
         {"bad", "bad rows left out"},
-        {"duration_ms", "duration"},
+        {"took_ms", "duration"},
         {"rows_per_second", "rows per second"},
         {0},
     };
@@ -127,7 +127,7 @@ static int print_import(const importing *i)
                   cli_json_bytes(tkl_str(i->cli->argv[0])), "rows", (json_int_t)i->stats.rows,
                   "ranges", (json_int_t)i->stats.ranges, "places", (json_int_t)i->stats.places,
                   "without_place", (json_int_t)i->stats.without_place, "bad",
-                  (json_int_t)i->stats.bad, "duration_ms", (json_int_t)took, "rows_per_second",
+                  (json_int_t)i->stats.bad, "took_ms", (json_int_t)took, "rows_per_second",
                   (json_int_t)(i->stats.rows * 1000 / (uint64_t)(took > 0 ? took : 1)), "problems",
                   problems_json(i->import));
     return cli_print_record(i->cli, result, columns);
@@ -263,7 +263,8 @@ static int lookup(cli_session *cli)
         return failed;
     }
     failed = cli_print_rows(cli, l.rows, columns);
-    return !failed && l.unknown ? CLI_NO : failed;
+    return !failed && l.unknown ? cli_answered_no(cli, TKL_NOTFOUND, "not all addresses are known")
+                                : failed;
 }
 
 /* ---- show, list, drop ---------------------------------------------------- */
@@ -271,7 +272,11 @@ static int lookup(cli_session *cli)
 static int show(cli_session *cli)
 {
     static const cli_column columns[] = {
-        {"name", "name"}, {"ranges", "ranges"}, {"places", "places"}, {"imported", "imported"}, {0},
+        {"name", "name"},
+        {"ranges", "ranges"},
+        {"places", "places"},
+        {"imported_at", "imported"},
+        {0},
     };
     tkl_ip *ip = NULL;
     tkl_ip_stats stats;
@@ -285,7 +290,7 @@ static int show(cli_session *cli)
                             json_pack("{s:o, s:I, s:I, s:o}", "name",
                                       cli_json_bytes(tkl_str(cli->argv[0])), "ranges",
                                       (json_int_t)stats.ranges, "places", (json_int_t)stats.places,
-                                      "imported", cli_json_time(stats.imported_ms)),
+                                      "imported_at", cli_json_time(stats.imported_ms)),
                             columns);
 }
 

@@ -124,7 +124,7 @@ static int print_answer(const cli_session *cli, int code, const tkl_limit_answer
         failed = cli_print_json(cli, answer_json(a));
     else
         print_line(a);
-    return failed ? failed : cli_exit_of(code);
+    return failed || code == TKL_OK ? failed : cli_answered_no(cli, code, tkl_strerror(code));
 }
 
 /* ---- check, wait --------------------------------------------------------- */
@@ -294,7 +294,7 @@ static int print_all(const cli_session *cli, int code, const tkl_limit_answer *a
         printf(": ");
         print_line(&answers[i]);
     }
-    return failed ? failed : cli_exit_of(code);
+    return failed || code == TKL_OK ? failed : cli_answered_no(cli, code, tkl_strerror(code));
 }
 
 static int all(cli_session *cli)

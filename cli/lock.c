@@ -323,22 +323,23 @@ static int show(cli_session *cli)
     if (!failed)
         failed = cli_end(cli, hold.kind->show(hold.handle, &holders));
     if (!failed)
-        failed = cli_print_holders(cli, cli_json_hold(tkl_str(cli->argv[0]), holders));
+        failed = cli_print_holders(cli, cli_json_hold(cli, tkl_str(cli->argv[0]), holders));
     tkl_holders_free(holders);
     close_named(&hold);
     return failed;
 }
 
 /* Adds what is known about one; what was released meanwhile is left out. */
-static int add_held(tkl_client *client, const cli_hold_kind *kind, tkl_bytes name, json_t *rows)
+static int add_held(const cli_session *cli, tkl_client *client, tkl_bytes name, json_t *rows)
 {
+    const cli_hold_kind *kind = kind_of(cli);
     void *handle = NULL;
     tkl_holders *holders = NULL;
     int code = kind->open(client, name, &(cli_hold_options){0}, &handle);
     if (code == TKL_OK)
         code = kind->show(handle, &holders);
     if (code == TKL_OK && holders->held > 0 &&
-        json_array_append_new(rows, cli_json_hold(name, holders)) != 0)
+        json_array_append_new(rows, cli_json_hold(cli, name, holders)) != 0)
         code = TKL_ENOMEM;
     tkl_holders_free(holders);
     kind->close(handle);
@@ -356,7 +357,7 @@ static int list(cli_session *cli)
     json_t *rows = json_array();
     int code = kind->names(client, &names);
     for (size_t i = 0; code == TKL_OK && i < names->count; i++)
-        code = add_held(client, kind, names->items[i], rows);
+        code = add_held(cli, client, names->items[i], rows);
     tkl_names_free(names);
     if (code == TKL_OK)
         return cli_print_held(cli, rows);

@@ -137,8 +137,8 @@ static const cli_column fields[] = {
     {"bytes", "bytes"},
     {"last_id", "last id"},
     {"acked_id", "acknowledged id"},
-    {"oldest", "oldest unread"},
-    {"fetched", "last fetched"},
+    {"oldest_at", "oldest unread"},
+    {"fetched_at", "last fetched"},
     CLI_LIMIT_FIELDS,
     {0},
 };
@@ -158,23 +158,26 @@ static int show(cli_session *cli)
         "{s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])),
         "unread", (json_int_t)s.unread, "missed", (json_int_t)s.missed, "bytes",
         (json_int_t)s.bytes, "last_id", json_id(s.last_id), "acked_id", json_id(s.acked_id),
-        "oldest", cli_json_time(s.oldest_ms), "fetched", cli_json_time(s.fetched_ms));
+        "oldest_at", cli_json_time(s.oldest_ms), "fetched_at", cli_json_time(s.fetched_ms));
     if (object)
         cli_set_limits(object, &s.limits);
     return cli_print_record(cli, object, fields);
 }
 
+/* Reads them, changes those that are given, and prints what holds then. */
 static int limit(cli_session *cli)
 {
     tkl_mail *mail = NULL;
-    tkl_message_limits limits;
-    int failed = cli_limits(cli, &limits);
+    tkl_mail_stats now;
+    int failed = open_box(cli, &mail);
     if (!failed)
-        failed = open_box(cli, &mail);
+        failed = cli_end(cli, tkl_mail_show(mail, &now));
     if (!failed)
-        failed = cli_end(cli, tkl_mail_limit(mail, &limits));
+        failed = cli_limits(cli, &now.limits);
+    if (!failed && cli_limits_given(cli))
+        failed = cli_end(cli, tkl_mail_limit(mail, &now.limits));
     tkl_mail_close(mail);
-    return failed ? failed : cli_print_done(cli, "limited");
+    return failed ? failed : cli_print_limits(cli, &now.limits);
 }
 
 static int print_purged(const cli_session *cli, int64_t removed)
@@ -297,8 +300,9 @@ static const cli_verb verbs[] = {
     {
         .name = "limit",
         .args = "NAME",
-        .summary = "set how much is kept; options that are not given get their defaults",
+        .summary = "show how much is kept, or change some of the limits",
         .options = limit_options,
+        .details = "Options that are not given change nothing; 0 removes a limit.",
         .example = "tackle mail limit ann --max-messages 1000 --max-age 30d --json",
         .run = limit,
     },

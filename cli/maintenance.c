@@ -65,7 +65,7 @@ static int status(cli_session *cli)
     if (!failed)
         failed = print_state(cli, flag, &state);
     tkl_maintenance_close(flag);
-    return !failed && !state.on ? CLI_NO : failed;
+    return !failed && !state.on ? cli_answered_no(cli, TKL_NOTFOUND, "no maintenance") : failed;
 }
 
 /* ---- The component ------------------------------------------------------- */

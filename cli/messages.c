@@ -22,7 +22,7 @@ static json_t *json_headers(const tkl_message *message)
     return all;
 }
 
-static json_t *json_message(const tkl_message *message)
+json_t *cli_json_message(const tkl_message *message)
 {
     return json_pack("{s:I, s:o, s:o, s:I, s:o, s:o}", "id", (json_int_t)message->id, "sender",
                      cli_json_present(message->sender), "time", cli_json_time(message->time_ms),
@@ -34,7 +34,7 @@ json_t *cli_json_messages(const tkl_messages *messages)
 {
     json_t *all = json_array();
     for (size_t i = 0; messages && i < messages->count; i++)
-        json_array_append_new(all, json_message(&messages->items[i]));
+        json_array_append_new(all, cli_json_message(&messages->items[i]));
     return all;
 }
 
@@ -65,28 +65,32 @@ void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const
 
 /* ---- Limits -------------------------------------------------------------- */
 
+static const char *const limit_options[] = {"max-messages", "max-bytes", "max-age", "ttl"};
+
 int cli_limits(const cli_session *cli, tkl_message_limits *limits)
 {
+    int64_t *const all[] = {&limits->max_messages, &limits->max_bytes, &limits->max_age_ms,
+                            &limits->ttl_ms};
     const char *when = cli_text(cli, "when-full", NULL);
-    const struct {
-        const char *option;
-        int64_t *limit;
-    } all[] = {{"max-messages", &limits->max_messages},
-               {"max-bytes", &limits->max_bytes},
-               {"max-age", &limits->max_age_ms},
-               {"ttl", &limits->ttl_ms}};
-    *limits = (tkl_message_limits){0};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        *all[i].limit = cli_number(cli, all[i].option, INT64_MIN);
-        if (*all[i].limit == 0)
-            return cli_usage(cli, "--%s must not be 0", all[i].option);
-        if (*all[i].limit == INT64_MIN)
-            *all[i].limit = 0;
+        int64_t limit = cli_number(cli, limit_options[i], 0);
+        if (limit < 0)
+            return cli_usage(cli, "--%s must not be negative", limit_options[i]);
+        if (cli_flag(cli, limit_options[i]))
+            *all[i] = limit > 0 ? limit : TKL_NONE;
     }
     if (when)
         limits->when_full =
             strcmp(when, "drop") == 0 ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE;
     return CLI_OK;
+}
+
+bool cli_limits_given(const cli_session *cli)
+{
+    bool given = cli_flag(cli, "when-full");
+    for (size_t i = 0; i < sizeof limit_options / sizeof *limit_options; i++)
+        given = given || cli_flag(cli, limit_options[i]);
+    return given;
 }
 
 static void set_limit(json_t *object, const char *name, int64_t limit)
@@ -103,6 +107,15 @@ void cli_set_limits(json_t *object, const tkl_message_limits *limits)
     set_limit(object, "max_age_ms", limits->max_age_ms);
     set_limit(object, "ttl_ms", limits->ttl_ms);
     json_object_set_new(object, "when_full", json_string(drops ? "drop" : "refuse"));
+}
+
+int cli_print_limits(const cli_session *cli, const tkl_message_limits *limits)
+{
+    static const cli_column fields[] = {{"name", "name"}, CLI_LIMIT_FIELDS, {0}};
+    json_t *object = json_pack("{s:o}", "name", cli_json_bytes(tkl_str(cli->argv[0])));
+    if (object)
+        cli_set_limits(object, limits);
+    return cli_print_record(cli, object, fields);
 }
 
 /* ---- Sending ------------------------------------------------------------- */

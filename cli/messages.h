@@ -7,7 +7,9 @@
 
 #include "out.h"
 
-/* [{"id","sender","time","time_ms","body","headers"}]; the sender is null when none was given. */
+/* {"id","sender","time","time_ms","body","headers"}; the sender is null when none was given. */
+json_t *cli_json_message(const tkl_message *message);
+/* An array of these. */
 json_t *cli_json_messages(const tkl_messages *messages);
 
 /* For people: a line with id, time and sender, then the body. */
@@ -18,14 +20,18 @@ void cli_warn_missed(const cli_session *cli, const tkl_messages *messages, const
 
 /* --max-messages, --max-bytes, --max-age, --ttl, --when-full. */
 #define CLI_LIMITS                                                                                 \
-    {"max-messages", CLI_INTEGER, "N", "keep at most N messages; -1 is no limit (default 10000)"}, \
+    {"max-messages", CLI_INTEGER, "N", "keep at most N messages (default 10000)"},                 \
         {"max-bytes", CLI_SIZE, "SIZE", "keep at most this many bytes (default 100mb)"},           \
         {"max-age", CLI_DURATION, "DURATION", "remove messages older than this (default: never)"}, \
         {"ttl", CLI_DURATION, "DURATION", "everything expires this long after the last message"},  \
     {                                                                                              \
         "when-full", CLI_CHOICE, "refuse|drop", "refuse messages, or drop the oldest ones"         \
     }
+/* Changes those that are given; 0 removes a limit. */
 int cli_limits(const cli_session *cli, tkl_message_limits *limits);
+bool cli_limits_given(const cli_session *cli);
+/* Prints {"name", "max_messages", ...}. */
+int cli_print_limits(const cli_session *cli, const tkl_message_limits *limits);
 
 /* Adds "max_messages" and so on to the object. */
 void cli_set_limits(json_t *object, const tkl_message_limits *limits);

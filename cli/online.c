@@ -113,8 +113,7 @@ static int count(cli_session *cli)
     if (failed)
         return failed;
     if (cli->json)
-        return cli_print_json(
-            cli, json_pack("{s:I, s:I}", "count", (json_int_t)users, "days", (json_int_t)days));
+        return cli_print_json(cli, json_pack("{s:I}", "count", (json_int_t)users));
     printf("%" PRId64 "\n", users);
     return CLI_OK;
 }
@@ -136,7 +135,7 @@ static int check(cli_session *cli)
                                                present));
     else
         printf("%s\n", present ? "present" : "absent");
-    return failed || present ? failed : CLI_NO;
+    return failed || present ? failed : cli_answered_no(cli, TKL_NOTFOUND, "the user is absent");
 }
 
 static int returning(cli_session *cli)

@@ -6,7 +6,7 @@
 static int print_pong(const cli_session *cli, double ms)
 {
     if (cli->json)
-        return cli_print_json(cli, json_pack("{s:s, s:f}", "reply", "PONG", "ms", ms));
+        return cli_print_json(cli, json_pack("{s:s, s:f}", "reply", "PONG", "took_ms", ms));
     printf("PONG %.3f ms\n", ms);
     return CLI_OK;
 }

@@ -50,23 +50,24 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
     {                                                                                   \
         "partitions", CLI_INTEGER, "N", "number of partitions of the queue (default 1)" \
     }
-#define JOB_OPTIONS                                                                               \
-    {"priority", CLI_INTEGER, "N", "-1000 is served first, 1000 last (default 0)"},               \
-        {"unique", CLI_TEXT, "KEY", "push nothing while a job with this key is there"},           \
-        {"unique-for", CLI_DURATION, "DURATION",                                                  \
-         "the unique key is taken for this long, from the push on"},                              \
-        {"until", CLI_CHOICE, "started|finished",                                                 \
-         "when the unique key is free again (default finished)"},                                 \
-        {"retries", CLI_INTEGER, "N", "attempts after the first (default 10)"},                   \
-        {"backoff", CLI_DURATION, "DURATION",                                                     \
-         "pause before the first retry, then doubled (default 1s)"},                              \
-        {"backoff-max", CLI_DURATION, "DURATION", "longest pause before a retry (default 1h)"},   \
-        {"time-limit", CLI_DURATION, "DURATION",                                                  \
-         "an attempt that takes longer has failed (default: no limit)"},                          \
-        {"group", CLI_TEXT, "KEY", "group of the job, like a customer; see tackle queue limit"},  \
-        {"meta", CLI_TEXT, "TEXT", "text for the worker, beside the payload"},                    \
-    {                                                                                             \
-        "result", CLI_DURATION, "DURATION", "keep the result for this long (default: not at all)" \
+#define JOB_OPTIONS                                                                              \
+    {"priority", CLI_INTEGER, "N", "-1000 is served first, 1000 last (default 0)"},              \
+        {"unique", CLI_TEXT, "KEY", "push nothing while a job with this key is there"},          \
+        {"unique-for", CLI_DURATION, "DURATION",                                                 \
+         "the unique key is taken for this long, from the push on"},                             \
+        {"until", CLI_CHOICE, "started|finished",                                                \
+         "when the unique key is free again (default finished)"},                                \
+        {"retries", CLI_INTEGER, "N", "attempts after the first (default 10)"},                  \
+        {"backoff", CLI_DURATION, "DURATION",                                                    \
+         "pause before the first retry, then doubled (default 1s)"},                             \
+        {"backoff-max", CLI_DURATION, "DURATION", "longest pause before a retry (default 1h)"},  \
+        {"time-limit", CLI_DURATION, "DURATION",                                                 \
+         "an attempt that takes longer has failed (default: no limit)"},                         \
+        {"group", CLI_TEXT, "KEY", "group of the job, like a customer; see tackle queue limit"}, \
+        {"meta", CLI_TEXT, "TEXT", "text for the worker, beside the payload"},                   \
+    {                                                                                            \
+        "result-for", CLI_DURATION, "DURATION",                                                  \
+            "keep the result for this long (default: not at all)"                                \
     }
 #define LEASE                                                                                 \
     {                                                                                         \
@@ -115,7 +116,7 @@ static const cli_option claim_options[] = {
 
 static const cli_option ack_options[] = {
     {"result", CLI_TEXT, "TEXT",
-     "result of the job, kept if pushed with --result; -: standard input"},
+     "result of the job, kept if pushed with --result-for; -: standard input"},
     PARTITIONS,
     {0},
 };
@@ -381,10 +382,10 @@ static const cli_verb verbs[] = {
     {
         .name = "result",
         .args = "NAME ID",
-        .summary = "print the result of a job that was pushed with --result",
+        .summary = "print the result of a job that was pushed with --result-for",
         .options = result_options,
         .details = "Exit code 1 when there is no result: not done in time, dead, or no such job.",
-        .example = "id=$(tackle queue push tackle-example '6 * 7' --result 1h)\n"
+        .example = "id=$(tackle queue push tackle-example '6 * 7' --result-for 1h)\n"
                    "tackle queue work tackle-example --drain --result -- sh -c 'echo $(($(cat)))'\n"
                    "tackle queue result tackle-example $id --wait 5s\n"
                    "tackle queue drop tackle-example --yes",
@@ -542,7 +543,7 @@ static const cli_step demo[] = {
     {"kill -9 of a worker: the job comes back to the front when its lease ends.",
      "tackle queue claim reports --lease 200ms; tackle queue claim reports --wait 10s", 0},
     {"A result, for the program that pushed the job.",
-     "id=$(tackle queue push sums '6 * 7' --result 1h);\n"
+     "id=$(tackle queue push sums '6 * 7' --result-for 1h);\n"
      "  tackle queue work sums --once --result -- sh -c 'echo $(($(cat)))';\n"
      "  tackle queue result sums $id",
      0},

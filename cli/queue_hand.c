@@ -28,7 +28,7 @@ static json_t *claim_json(const char *queue, const tkl_job *job, int64_t lease_m
     return json_pack("{s:s, s:s, s:o, s:o, s:i, s:i, s:i, s:o, s:o, s:I, s:o, s:o, s:o}", "id",
                      job->id, "token", job->token, "queue", cli_json_bytes(tkl_str(queue)),
                      "payload", cli_json_bytes(job->payload), "priority", job->priority, "attempt",
-                     job->attempt, "retries", job->retries, "time_limit_ms", limit, "pushed",
+                     job->attempt, "retries", job->retries, "time_limit_ms", limit, "pushed_at",
                      cli_json_time(job->pushed_ms), "lease_ms", (json_int_t)lease_ms, "meta",
                      cli_json_present(job->meta), "group", cli_json_present(job->group), "error",
                      cli_json_present(job->error));
@@ -121,13 +121,6 @@ int cli_queue_claim(cli_session *cli)
 
 /* ---- ack, fail, release, renew ------------------------------------------ */
 
-static int print_done(const cli_session *cli, const char *what)
-{
-    if (!cli->json)
-        return CLI_OK;
-    return cli_print_json(cli, json_pack("{s:s, s:b}", "id", cli->argv[1], what, true));
-}
-
 static int stale(const cli_session *cli, int code)
 {
     return code == TKL_NOTOWNER
@@ -137,18 +130,32 @@ static int stale(const cli_session *cli, int code)
                : cli_end(cli, code);
 }
 
-static int finish(cli_session *cli, tkl_outcome outcome, tkl_bytes text, const char *what)
+static int print_outcome(const cli_session *cli, tkl_outcome outcome)
+{
+    if (!cli->json)
+        return CLI_OK;
+    return cli_print_json(
+        cli, json_pack("{s:s, s:s}", "id", cli->argv[1], "outcome", tkl_outcome_name(outcome)));
+}
+
+/* Of a failure the library takes 0 for the backoff; here it means at once. */
+static int64_t delay_of(const cli_session *cli, tkl_outcome outcome)
+{
+    if (outcome == TKL_OUTCOME_FAILED && cli_flag(cli, "delay"))
+        return cli_number(cli, "delay", 0) > 0 ? cli_number(cli, "delay", 0) : 1;
+    return outcome == TKL_OUTCOME_RELEASED ? cli_number(cli, "delay", 0) : 0;
+}
+
+static int finish(cli_session *cli, tkl_outcome outcome, tkl_bytes text)
 {
     tkl_queue *queue = NULL;
-    int64_t delay_ms = outcome == TKL_OUTCOME_FAILED || outcome == TKL_OUTCOME_RELEASED
-                           ? cli_number(cli, "delay", 0)
-                           : 0;
+    int64_t delay_ms = delay_of(cli, outcome);
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed)
         failed = stale(
             cli, tkl_queue_finish(queue, cli->argv[1], cli->argv[2], outcome, text, delay_ms));
     tkl_queue_close(queue);
-    return failed ? failed : print_done(cli, what);
+    return failed ? failed : print_outcome(cli, outcome);
 }
 
 /* The result "-" is standard input: it may be of any size and any bytes. */
@@ -156,7 +163,7 @@ int cli_queue_ack(cli_session *cli)
 {
     tkl_bytes result = tkl_str(cli_text(cli, "result", ""));
     int failed = strcmp(result.data, "-") == 0 ? cli_payload(cli, cli->argc, &result) : CLI_OK;
-    return failed ? failed : finish(cli, TKL_OUTCOME_DONE, result, "acked");
+    return failed ? failed : finish(cli, TKL_OUTCOME_DONE, result);
 }
 
 int cli_queue_fail(cli_session *cli)
@@ -165,12 +172,12 @@ int cli_queue_fail(cli_session *cli)
     if (dead && cli_flag(cli, "delay"))
         return cli_usage(cli, "either --dead or --delay");
     return finish(cli, dead ? TKL_OUTCOME_DEAD : TKL_OUTCOME_FAILED,
-                  tkl_str(cli_text(cli, "reason", "")), "failed");
+                  tkl_str(cli_text(cli, "reason", "")));
 }
 
 int cli_queue_release(cli_session *cli)
 {
-    return finish(cli, TKL_OUTCOME_RELEASED, tkl_str(""), "released");
+    return finish(cli, TKL_OUTCOME_RELEASED, tkl_str(""));
 }
 
 int cli_queue_renew(cli_session *cli)
@@ -182,5 +189,8 @@ int cli_queue_renew(cli_session *cli)
     if (!failed)
         failed = stale(cli, tkl_queue_renew(queue, cli->argv[1], cli->argv[2], lease_ms, progress));
     tkl_queue_close(queue);
-    return failed ? failed : print_done(cli, "renewed");
+    if (failed || !cli->json)
+        return failed;
+    return cli_print_json(
+        cli, json_pack("{s:s, s:I}", "id", cli->argv[1], "lease_ms", (json_int_t)lease_ms));
 }

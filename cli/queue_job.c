@@ -412,13 +412,11 @@ static const char *word_of(tkl_outcome outcome)
 
 static void print_end(cli_crew *crew, const tkl_job *job, tkl_outcome outcome, int64_t run_us)
 {
-    json_t *value = json_pack("{s:s, s:o, s:i, s:s, s:o, s:I}", "id", job->id, "queue",
-                              cli_json_bytes(tkl_str(queue_name(crew, job->queue))), "attempt",
-                              job->attempt, "outcome", word_of(outcome), "exit",
-                              last.exit >= 0 ? json_integer(last.exit) : json_null(), "ms",
-                              (json_int_t)(run_us / 1000));
-    if (value != NULL && last.reason[0] != '\0')
-        json_object_set_new(value, "reason", cli_json_bytes(tkl_str(last.reason)));
+    json_t *value = json_pack(
+        "{s:s, s:o, s:i, s:s, s:o, s:I, s:o}", "id", job->id, "queue",
+        cli_json_bytes(tkl_str(queue_name(crew, job->queue))), "attempt", job->attempt, "outcome",
+        word_of(outcome), "exit", last.exit >= 0 ? json_integer(last.exit) : json_null(), "took_ms",
+        (json_int_t)(run_us / 1000), "reason", cli_json_present(tkl_str(last.reason)));
     cli_relay_lock();
     int failed = cli_print_json(crew->cli, value);
     if (!failed)

@@ -72,7 +72,7 @@ json_t *cli_queue_short(tkl_bytes bytes)
 static const cli_column stats_fields[] = {
     {"name", "name"},           {"ready", "ready"},         {"delayed", "delayed"},
     {"held", "held"},           {"active", "active"},       {"dead", "dead"},
-    {"paused", "paused"},       {"oldest", "oldest ready"}, {"waiting", "waiting"},
+    {"paused", "paused"},       {"oldest", "oldest ready"}, {"waiters", "waiters"},
     {"schedules", "schedules"}, {"pushed", "pushed"},       {"done", "done"},
     {"failed", "failed"},       {"bytes", "bytes"},         {0},
 };
@@ -90,7 +90,7 @@ static const cli_column list_columns[] = {
     {"pushed", "PUSHED"},
     {"done", "DONE"},
     {"failed", "FAILED"},
-    {"waiting", "WAITING"},
+    {"waiters", "WAITERS"},
     {"oldest", "OLDEST"},
     {"partitions", "PARTITIONS"},
     {0},
@@ -98,14 +98,14 @@ static const cli_column list_columns[] = {
 
 static json_t *stats_json(tkl_bytes name, const tkl_queue_stats *s)
 {
-    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+    json_t *oldest = s->ready > 0 ? json_integer((json_int_t)s->oldest_ms) : json_null();
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:I}",
                      "name", cli_json_bytes(name), "ready", (json_int_t)s->ready, "delayed",
                      (json_int_t)s->delayed, "held", (json_int_t)s->held, "active",
                      (json_int_t)s->active, "dead", (json_int_t)s->dead, "paused", s->paused,
                      "pushed", (json_int_t)s->pushed, "done", (json_int_t)s->done, "failed",
-                     (json_int_t)s->failed, "oldest_ms", (json_int_t)s->oldest_ms, "waiting",
-                     (json_int_t)s->waiting, "schedules", (json_int_t)s->schedules, "bytes",
-                     (json_int_t)s->bytes);
+                     (json_int_t)s->failed, "oldest_ms", oldest, "waiters", (json_int_t)s->waiters,
+                     "schedules", (json_int_t)s->schedules, "bytes", (json_int_t)s->bytes);
 }
 
 /* For people the age in words. */
@@ -147,7 +147,7 @@ static int print_stats(const cli_session *cli, json_t *object, json_t *levels)
 
 static bool is_known(const tkl_queue_stats *s)
 {
-    return s->pushed > 0 || s->waiting > 0 || s->schedules > 0 || s->dead > 0 || s->paused;
+    return s->pushed > 0 || s->waiters > 0 || s->schedules > 0 || s->dead > 0 || s->paused;
 }
 
 int cli_queue_known(const cli_session *cli, tkl_queue *queue)
@@ -237,35 +237,36 @@ static json_t *job_json(const tkl_job_info *job)
     return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
                      job->id, "state", tkl_job_state_name(job->state), "payload",
                      cli_json_bytes(job->payload), "priority", job->priority, "attempt",
-                     job->attempt, "retries", job->retries, "pushed", cli_json_time(job->pushed_ms),
-                     "due", cli_json_time(job->due_ms), "meta", cli_json_present(job->meta),
-                     "group", cli_json_present(job->group), "unique", cli_json_present(job->unique),
-                     "error", cli_json_present(job->error), "progress",
-                     cli_json_present(job->progress));
+                     job->attempt, "retries", job->retries, "pushed_at",
+                     cli_json_time(job->pushed_ms), "due_at", cli_json_time(job->due_ms), "meta",
+                     cli_json_present(job->meta), "group", cli_json_present(job->group), "unique",
+                     cli_json_present(job->unique), "error", cli_json_present(job->error),
+                     "progress", cli_json_present(job->progress));
 }
 
 static const cli_column job_columns[] = {
-    {"id", "ID"},         {"priority", "PRIORITY"}, {"attempt", "FAILED"},
-    {"pushed", "PUSHED"}, {"payload", "PAYLOAD"},   {0},
+    {"id", "ID"},           {"priority", "PRIORITY"},
+    {"attempt", "FAILED"},  {"pushed_at", "PUSHED"},
+    {"payload", "PAYLOAD"}, {0},
 };
 
 static const cli_column timed_columns[] = {
-    {"id", "ID"},   {"priority", "PRIORITY"}, {"attempt", "FAILED"},
-    {"due", "DUE"}, {"payload", "PAYLOAD"},   {0},
+    {"id", "ID"},      {"priority", "PRIORITY"}, {"attempt", "FAILED"},
+    {"due_at", "DUE"}, {"payload", "PAYLOAD"},   {0},
 };
 
 static const cli_column active_columns[] = {
     {"id", "ID"},
     {"priority", "PRIORITY"},
     {"attempt", "FAILED"},
-    {"due", "LEASED TO"},
+    {"due_at", "LEASED TO"},
     {"progress", "PROGRESS"},
     {"payload", "PAYLOAD"},
     {0},
 };
 
 static const cli_column dead_columns[] = {
-    {"id", "ID"},     {"attempt", "FAILED"},  {"due", "SINCE"},
+    {"id", "ID"},     {"attempt", "FAILED"},  {"due_at", "SINCE"},
     {"error", "WHY"}, {"payload", "PAYLOAD"}, {0},
 };
 
@@ -295,11 +296,11 @@ static tkl_bytes last_line(tkl_bytes reason)
 
 static json_t *job_row(const tkl_job_info *job)
 {
-    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "id", job->id, "priority",
-                     job->priority, "attempt", job->attempt, "pushed",
-                     cli_queue_time(job->pushed_ms), "due", cli_queue_time(job->due_ms), "payload",
-                     cli_queue_short(job->payload), "error", cli_queue_short(last_line(job->error)),
-                     "progress", cli_queue_short(job->progress));
+    return json_pack(
+        "{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "id", job->id, "priority", job->priority,
+        "attempt", job->attempt, "pushed_at", cli_queue_time(job->pushed_ms), "due_at",
+        cli_queue_time(job->due_ms), "payload", cli_queue_short(job->payload), "error",
+        cli_queue_short(last_line(job->error)), "progress", cli_queue_short(job->progress));
 }
 
 static int print_jobs(const cli_session *cli, tkl_job_state state, const tkl_listing *listing)
@@ -348,8 +349,8 @@ static const cli_column job_fields[] = {
     {"priority", "priority"},
     {"attempt", "failed attempts"},
     {"retries", "retries"},
-    {"pushed", "pushed"},
-    {"due", "due"},
+    {"pushed_at", "pushed"},
+    {"due_at", "due"},
     {"lease", "leased to"},
     {"since", "dead since"},
     {"group", "group"},
@@ -367,10 +368,10 @@ static json_t *job_record(const tkl_job_info *job)
     json_t *object = job_json(job);
     const char *when = job->state == TKL_JOB_STATE_ACTIVE ? "lease"
                        : job->state == TKL_JOB_STATE_DEAD ? "since"
-                                                          : "due";
-    json_object_del(object, "due");
+                                                          : "due_at";
+    json_object_del(object, "due_at");
     cli_queue_drop_nulls(object);
-    json_object_set_new(object, "pushed", cli_queue_time(job->pushed_ms));
+    json_object_set_new(object, "pushed_at", cli_queue_time(job->pushed_ms));
     if (job->due_ms != 0)
         json_object_set_new(object, when, cli_queue_time(job->due_ms));
     return object;

@@ -102,7 +102,7 @@ static int clear(cli_session *cli, tkl_queue *queue)
     int failed = cli_confirm(cli, "This deletes all dead letters of %s.", cli->argv[0]);
     if (!failed)
         failed = cli_end(cli, tkl_queue_drop_dead(queue, NULL, &count));
-    return failed ? failed : print_count(cli, "deleted", count);
+    return failed ? failed : print_count(cli, "removed", count);
 }
 
 int cli_queue_dead(cli_session *cli)
@@ -115,7 +115,7 @@ int cli_queue_dead(cli_session *cli)
                                               "--delete-all");
     int failed = cli_queue_open(cli, 0, &queue);
     if (!failed && delete)
-        failed = for_ids(cli, queue, cancel_dead, "not in the dead letters", "deleted");
+        failed = for_ids(cli, queue, cancel_dead, "not in the dead letters", "removed");
     else if (!failed)
         failed = all ? clear(cli, queue) : cli_queue_print_jobs(cli, queue, TKL_JOB_STATE_DEAD);
     tkl_queue_close(queue);

@@ -59,7 +59,7 @@ int cli_queue_job(const cli_session *cli, tkl_push *job)
         .priority = (int)priority,
         .group = tkl_str(cli_text(cli, "group", "")),
         .time_limit_ms = cli_number(cli, "time-limit", 0),
-        .result_ms = cli_number(cli, "result", 0),
+        .result_ms = cli_number(cli, "result-for", 0),
     };
     if (priority < TKL_PRIORITY_MIN || priority > TKL_PRIORITY_MAX)
         return cli_usage(cli, "invalid --priority: %d to %d, lower is served first",

@@ -41,7 +41,7 @@ static int add(cli_session *cli, tkl_queue *queue)
         failed = cli_payload(cli, 2, &schedule.job.payload);
     if (!failed)
         failed = cli_end(cli, tkl_schedule_set(queue, tkl_str(cli->argv[1]), &schedule));
-    return failed ? failed : print_done(cli, "added");
+    return failed ? failed : print_done(cli, "scheduled");
 }
 
 /* ---- unschedule -------------------------------------------------------------- */
@@ -51,7 +51,7 @@ static int remove_one(cli_session *cli, tkl_queue *queue)
     int code = tkl_schedule_remove(queue, tkl_str(cli->argv[1]));
     if (code == TKL_NOTFOUND)
         return cli_fail(cli, CLI_NO, "no such schedule");
-    return code == TKL_OK ? print_done(cli, "removed") : cli_end(cli, code);
+    return code == TKL_OK ? print_done(cli, "unscheduled") : cli_end(cli, code);
 }
 
 /* ---- schedules ---------------------------------------------------------------- */
@@ -59,9 +59,9 @@ static int remove_one(cli_session *cli, tkl_queue *queue)
 static const cli_column columns[] = {
     {"id", "ID"},
     {"when", "WHEN"},
-    {"missed", "MISSED"},
-    {"next", "NEXT"},
-    {"last", "LAST"},
+    {"when_missed", "MISSED"},
+    {"next_at", "NEXT"},
+    {"last_at", "LAST"},
     {"payload", "PAYLOAD"},
     {0},
 };
@@ -72,8 +72,8 @@ static json_t *row_json(const tkl_schedule_info *s)
                      "cron", s->every_ms == 0 ? s->cron : NULL, "zone",
                      s->every_ms == 0 ? s->zone : NULL, "every_ms",
                      s->every_ms != 0 ? json_integer((json_int_t)s->every_ms) : json_null(),
-                     "missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once", "priority",
-                     s->priority, "next", cli_json_time(s->next_ms), "last",
+                     "when_missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once", "priority",
+                     s->priority, "next_at", cli_json_time(s->next_ms), "last_at",
                      cli_json_time(s->last_ms), "payload", cli_json_bytes(s->payload));
 }
 
@@ -91,9 +91,9 @@ static json_t *when_text(const tkl_schedule_info *s)
 static json_t *row_text(const tkl_schedule_info *s)
 {
     return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o}", "id", cli_json_bytes(s->id), "when",
-                     when_text(s), "missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once", "next",
-                     cli_queue_time(s->next_ms), "last", cli_queue_time(s->last_ms), "payload",
-                     cli_queue_short(s->payload));
+                     when_text(s), "when_missed", s->missed == TKL_MISSED_SKIP ? "skip" : "once",
+                     "next_at", cli_queue_time(s->next_ms), "last_at", cli_queue_time(s->last_ms),
+                     "payload", cli_queue_short(s->payload));
 }
 
 static int list(cli_session *cli, tkl_queue *queue)

@@ -273,7 +273,9 @@ static int end_of(cli_session *cli, const cli_crew *crew, const tkl_worker_stats
     }
     if (cli_flag(cli, "once") && crew->signals == 0 && crew->begun == 0)
         return cli_no(cli, TKL_EMPTY, "no job");
-    return ends && s->failed + s->released + s->lost > 0 ? CLI_NO : CLI_OK;
+    return ends && s->failed + s->released + s->lost > 0
+               ? cli_answered_no(cli, TKL_DEAD, "not all jobs were done")
+               : CLI_OK;
 }
 
 static void wait_for_end(const cli_session *cli, cli_crew *crew)

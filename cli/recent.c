@@ -35,10 +35,10 @@ static int add_some(cli_session *cli, const tkl_bytes *items, size_t count, void
 static int add(cli_session *cli)
 {
     work w = {NULL, 0};
-    tkl_recent_options options = {.max = cli_number(cli, "max", 100),
+    tkl_recent_options options = {.keep = cli_number(cli, "keep", 100),
                                   .ttl_ms = cli_number(cli, "ttl", 0)};
-    if (options.max < 1 || options.max > TKL_RECENT_MAX)
-        return cli_usage(cli, "--max is from 1 to %d", TKL_RECENT_MAX);
+    if (options.keep < 1 || options.keep > TKL_RECENT_MAX)
+        return cli_usage(cli, "--keep is from 1 to %d", TKL_RECENT_MAX);
     int failed = open_recent(cli, &options, &w.recent);
     if (!failed)
         failed = cli_text_items(cli, 1, add_some, &w);
@@ -105,7 +105,7 @@ static int list(cli_session *cli)
 /* ---- The component ------------------------------------------------------- */
 
 static const cli_option add_options[] = {
-    {"max", CLI_INTEGER, "N", "keep at most N contacts, up to 1000 (default 100)"},
+    {"keep", CLI_INTEGER, "N", "contacts to keep, up to 1000 (default 100)"},
     {"ttl", CLI_DURATION, "DURATION", "the list expires this long after the last add"},
     CLI_LINES,
     {0},
@@ -135,7 +135,7 @@ static const cli_verb verbs[] = {
         .summary = "put contacts to the front; the last one named is the most recent",
         .options = add_options,
         .example = "tackle recent add ann Bob Jürgen\n"
-                   "printf 'Eve\\nBob\\n' | tackle recent add ann --lines --max 50\n"
+                   "printf 'Eve\\nBob\\n' | tackle recent add ann --lines --keep 50\n"
                    "tackle recent complete ann",
         .run = add,
     },

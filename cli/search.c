@@ -137,9 +137,9 @@ static int print_added(const cli_session *cli, bool is_new)
         puts(is_new ? "added" : "replaced");
         return CLI_OK;
     }
-    return cli_print_json(cli, json_pack("{s:o, s:o, s:b}", "name",
-                                         cli_json_bytes(tkl_str(cli->argv[0])), "id",
-                                         cli_json_bytes(tkl_str(cli->argv[1])), "new", is_new));
+    return cli_print_json(
+        cli, json_pack("{s:o, s:o, s:i}", "name", cli_json_bytes(tkl_str(cli->argv[0])), "id",
+                       cli_json_bytes(tkl_str(cli->argv[1])), "added", is_new ? 1 : 0));
 }
 
 static int add_document(cli_session *cli, tkl_search *search, const tkl_search_schema *schema)
@@ -209,7 +209,7 @@ static int get_documents(cli_session *cli, tkl_search *search, const tkl_search_
     if (!failed)
         failed = cli_search_print_documents(cli, schema, found);
     if (!failed && found->count < count)
-        failed = CLI_NO;
+        failed = cli_answered_no(cli, TKL_NOTFOUND, "not all documents are there");
     tkl_search_result_free(found);
     free(ids);
     return failed;
@@ -250,12 +250,13 @@ static int query(cli_session *cli)
 
 static json_t *fields_json(const tkl_search_schema *schema)
 {
-    json_t *fields = json_array();
+    json_t *fields = json_object();
     for (size_t i = 0; i < schema->field_count; i++) {
-        bool numeric = schema->fields[i].kind == TKL_SEARCH_FIELD_NUMERIC;
-        json_array_append_new(fields, json_pack("{s:o, s:s}", "name",
-                                                cli_json_bytes(schema->fields[i].name), "kind",
-                                                numeric ? "numeric" : "text"));
+        char *name = cli_escape(schema->fields[i].name, false);
+        if (name)
+            json_object_set_new(fields, name,
+                                json_string(tkl_search_kind_name(schema->fields[i].kind)));
+        free(name);
     }
     return fields;
 }
@@ -281,7 +282,7 @@ static json_t *info_json(const cli_session *cli, const tkl_search_info *info)
         cli_json_present(tkl_str(schema->stem)), "stop_words", stop_words_json(schema),
         "user_words", cli_json_present(schema->user_words), "accents", schema->accents,
         "scripts_apart", schema->scripts_apart, "bigrams", !schema->no_bigrams, "positions",
-        schema->positions, "text", !schema->no_text, "shards", schema->shards);
+        schema->positions, "keeps_text", !schema->no_text, "shards", schema->shards);
     json_object_update(record, rest);
     json_decref(rest);
     return record;
@@ -320,7 +321,7 @@ static int print_info(const cli_session *cli, const tkl_search_info *info)
         {"scripts_apart", "scripts apart"},
         {"bigrams", "bigrams"},
         {"positions", "positions"},
-        {"text", "texts kept"},
+        {"keeps_text", "texts kept"},
         {"shards", "shards"},
         {0},
     };

@@ -288,10 +288,10 @@ static int print_report(const importing *i)
     static const cli_column columns[] = {
         {"name", "index"},
         {"documents", "documents"},
-        {"new", "of these new"},
+        {"added", "of these new"},
         {"bad", "bad rows left out"},
         {"ignored", "left out, no fields"},
-        {"duration_ms", "duration"},
+        {"took_ms", "duration"},
         {"documents_per_second", "documents per second"},
         {0},
     };
@@ -299,8 +299,8 @@ static int print_report(const importing *i)
     json_t *report =
         json_pack("{s:o, s:I, s:I, s:I, s:o, s:I, s:I, s:O}", "name",
                   cli_json_bytes(tkl_str(i->cli->argv[0])), "documents", (json_int_t)i->documents,
-                  "new", (json_int_t)i->added, "bad", (json_int_t)i->bad, "ignored",
-                  ignored_json(i), "duration_ms", (json_int_t)took, "documents_per_second",
+                  "added", (json_int_t)i->added, "bad", (json_int_t)i->bad, "ignored",
+                  ignored_json(i), "took_ms", (json_int_t)took, "documents_per_second",
                   (json_int_t)(i->documents * 1000 / (uint64_t)(took > 0 ? took : 1)), "problems",
                   i->problems);
     return cli_print_record(i->cli, report, columns);

@@ -19,13 +19,17 @@ static const cli_column fields[] = {
     {0},
 };
 
-static json_t *describe(const char *url, const tkl_server_info *info)
+/* What a stopped server does not have is null; people do not see it. */
+static json_t *describe(const cli_session *cli, const char *url, const tkl_server_info *info)
 {
-    if (info->pid == 0)
+    bool runs = info->pid != 0;
+    if (!runs && !cli->json)
         return json_pack("{s:s, s:s}", "state", "stopped", "url", url);
-    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:s}", "state", "running", "url", url, "pid",
-                     (json_int_t)info->pid, "socket", info->socket, "program", info->program,
-                     "version", info->version, "durability", info->durability);
+    return json_pack("{s:s, s:s, s:o, s:s?, s:s?, s:s?, s:s?}", "state",
+                     runs ? "running" : "stopped", "url", url, "pid",
+                     runs ? json_integer((json_int_t)info->pid) : json_null(), "socket",
+                     runs ? info->socket : NULL, "program", runs ? info->program : NULL, "version",
+                     runs ? info->version : NULL, "durability", runs ? info->durability : NULL);
 }
 
 /* The URL in use, which must name a directory; anything else has no server of ours. */
@@ -63,7 +67,7 @@ static int start(cli_session *cli)
     tkl_server_info info;
     int code = tkl_server_start(full, &info);
     free(full);
-    return code == TKL_OK ? cli_print_record(cli, describe(url, &info), fields)
+    return code == TKL_OK ? cli_print_record(cli, describe(cli, url, &info), fields)
                           : cli_end(cli, code);
 }
 
@@ -76,7 +80,7 @@ static int stop(cli_session *cli)
     int code = tkl_server_stop(url);
     if (code == TKL_NOTFOUND)
         return cli_fail(cli, CLI_NO, "not running: %s", url);
-    return code == TKL_OK ? cli_print_record(cli, describe(url, &(tkl_server_info){0}), fields)
+    return code == TKL_OK ? cli_print_record(cli, describe(cli, url, &(tkl_server_info){0}), fields)
                           : cli_end(cli, code);
 }
 
@@ -90,8 +94,8 @@ static int status(cli_session *cli)
     int code = tkl_server_status(url, &info);
     if (code < 0)
         return cli_end(cli, code);
-    failed = cli_print_record(cli, describe(url, &info), fields);
-    return failed ? failed : info.pid != 0 ? CLI_OK : CLI_NO;
+    failed = cli_print_record(cli, describe(cli, url, &info), fields);
+    return failed || info.pid != 0 ? failed : cli_answered_no(cli, TKL_NOTFOUND, "not running");
 }
 
 static const cli_option start_options[] = {

@@ -62,13 +62,13 @@ static int create(cli_session *cli)
 static json_t *json_of(const tkl_session *session)
 {
     return json_pack("{s:o, s:s, s:o, s:o, s:o}", "user", cli_json_bytes(session->user), "id",
-                     session->id, "created", cli_json_time(session->created_ms), "seen",
-                     cli_json_time(session->seen_ms), "ends", cli_json_time(session->ends_ms));
+                     session->id, "created_at", cli_json_time(session->created_ms), "seen_at",
+                     cli_json_time(session->seen_ms), "ends_at", cli_json_time(session->ends_ms));
 }
 
 static const cli_column session_columns[] = {
-    {"user", "user"},     {"id", "id"},     {"created", "created"},
-    {"seen", "last use"}, {"ends", "ends"}, {0},
+    {"user", "user"},        {"id", "id"},        {"created_at", "created"},
+    {"seen_at", "last use"}, {"ends_at", "ends"}, {0},
 };
 
 static int check(cli_session *cli)
@@ -164,13 +164,13 @@ static json_t *row_of(const tkl_session_item *item, bool ranking)
 {
     if (ranking)
         return json_pack("{s:o, s:f}", "item", cli_json_bytes(item->item), "views", item->views);
-    return json_pack("{s:o, s:o}", "item", cli_json_bytes(item->item), "viewed",
+    return json_pack("{s:o, s:o}", "item", cli_json_bytes(item->item), "viewed_at",
                      cli_json_time(item->viewed_ms));
 }
 
 static int print_items(cli_session *cli, const tkl_session_items *items, bool ranking)
 {
-    static const cli_column viewed[] = {{"item", "item"}, {"viewed", "viewed"}, {0}};
+    static const cli_column viewed[] = {{"item", "item"}, {"viewed_at", "viewed"}, {0}};
     static const cli_column most[] = {{"item", "item"}, {"views", "views"}, {0}};
     json_t *rows = json_array();
     for (size_t i = 0; i < items->count; i++)
@@ -218,7 +218,10 @@ static int change_item(cli_session *cli, bool rename)
         failed = cli_end(cli, rename ? tkl_session_rename_item(store, item, tkl_str(cli->argv[1]))
                                      : tkl_session_drop_item(store, item));
     tkl_session_close(store);
-    return failed ? failed : cli_print_done(cli, rename ? "renamed" : "dropped");
+    if (failed || !cli->json)
+        return failed;
+    return cli_print_json(cli, json_pack("{s:o, s:b}", "item", cli_json_bytes(item),
+                                         rename ? "renamed" : "unranked", true));
 }
 
 static int rename_item(cli_session *cli)
@@ -248,7 +251,7 @@ static int drop(cli_session *cli)
     tkl_session_close(store);
     if (failed || !cli->json)
         return failed;
-    return cli_print_json(cli, json_pack("{s:s, s:b}", "store", name, "dropped", 1));
+    return cli_print_json(cli, json_pack("{s:s, s:b}", "name", name, "dropped", 1));
 }
 
 /* ---- The component ------------------------------------------------------- */

@@ -218,7 +218,7 @@ static const cli_column info_columns[] = {
     {"texts_max", "at most"}, {"best", "best"},
     {"longest", "longest"},   {"half_life_ms", "half-life"},
     {"accents", "accents"},   {"pinyin", "pinyin"},
-    {"words", "words"},       {0},
+    {"by_words", "words"},    {0},
 };
 
 static json_t *number_or_null(int64_t number)
@@ -241,7 +241,7 @@ static int show(cli_session *cli)
                                (json_int_t)info.texts, "texts_max", number_or_null(info.texts_max),
                                "best", (json_int_t)info.best, "longest", (json_int_t)info.longest,
                                "half_life_ms", number_or_null(info.half_life_ms), "accents",
-                               info.accents, "pinyin", info.pinyin, "words", info.words);
+                               info.accents, "pinyin", info.pinyin, "by_words", info.words);
     return cli_print_record(cli, record, info_columns);
 }
 

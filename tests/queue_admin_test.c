@@ -434,7 +434,7 @@ static void those_who_wait_get_on_when_it_is_resumed(void **state)
     for (int i = 0; i < N; i++)
         waiters[i].consumer = open_claimer(queue, 0);
     crew *threads = crew_start(N, wait_for_a_job, waiters);
-    eventually(stats_of(queue).waiting == N, 20000);
+    eventually(stats_of(queue).waiters == N, 20000);
     for (int i = 0; i < N; i++)
         push_text(queue, "x");
     assert_int_equal(stats_of(queue).active, 0);
@@ -518,7 +518,7 @@ static void those_who_wait_survive_the_end_of_the_queue(void **state)
     waiter w = {.consumer = open_claimer(queue, 0)};
     push_one(queue, &(tkl_push){.payload = tkl_str("lost"), .delay_ms = 1000000});
     crew *threads = crew_start(1, wait_for_a_job, &w);
-    eventually(stats_of(queue).waiting == 1, 20000);
+    eventually(stats_of(queue).waiters == 1, 20000);
     assert_ok(tkl_queue_drop(queue));
     push_one(queue, &(tkl_push){.payload = tkl_str("new"), .delay_ms = 30});
     crew_join(threads);

@@ -337,7 +337,7 @@ static void one_who_waits_hears_of_every_partition(void **state)
     for (int i = 0; i < PARTITIONS; i++) {
         waiter w = {.consumer = open_claimer(queue, 0)};
         crew *threads = crew_start(1, wait_for_a_job, &w);
-        eventually(stats_of(queue).waiting == PARTITIONS, 20000);
+        eventually(stats_of(queue).waiters == PARTITIONS, 20000);
         char *group = test_format("group %d", i);
         push_one(queue, &(tkl_push){.payload = tkl_str("x"), .group = tkl_str(group)});
         free(group);

@@ -268,7 +268,7 @@ static void one_who_waits_gets_the_next_of_a_group(void **state)
     claimed first = claim_one(consumer);
     waiter w = {.consumer = open_claimer(queue, 0)};
     crew *threads = crew_start(1, wait_for_a_job, &w);
-    eventually(stats_of(queue).waiting == 1, 20000);
+    eventually(stats_of(queue).waiters == 1, 20000);
     finish_job(queue, &first, TKL_OUTCOME_DONE);
     crew_join(threads);
     assert_ok(w.result);
@@ -285,7 +285,7 @@ static void one_who_waits_gets_on_when_a_limit_is_raised(void **state)
     claim_one(consumer);
     waiter w = {.consumer = open_claimer(queue, 0)};
     crew *threads = crew_start(1, wait_for_a_job, &w);
-    eventually(stats_of(queue).waiting == 1, 20000);
+    eventually(stats_of(queue).waiters == 1, 20000);
     limit(&(tkl_queue_limits){.group_concurrency = 2});
     crew_join(threads);
     assert_ok(w.result);
@@ -313,7 +313,7 @@ static void one_who_waits_gets_what_operators_let_go(void **state)
             finish_job(queue, &first, TKL_OUTCOME_DEAD);
         waiter w = {.consumer = open_claimer(queue, 0)};
         crew *threads = crew_start(1, wait_for_a_job, &w);
-        eventually(stats_of(queue).waiting == 1, 20000);
+        eventually(stats_of(queue).waiters == 1, 20000);
         if (i < RETRY)
             assert_ok(tkl_queue_cancel(queue, first.id));
         else
@@ -444,7 +444,7 @@ static void one_who_waits_since_before_the_rate_was_used_up_is_served(void **sta
     waiter w[2] = {{.consumer = open_claimer(queue, 0)}, {.consumer = open_claimer(queue, 0)}};
     limit(&(tkl_queue_limits){.rate = 1, .rate_period_ms = PERIOD});
     crew *threads = crew_start(2, wait_for_a_job, w);
-    eventually(stats_of(queue).waiting == 2, 20000);
+    eventually(stats_of(queue).waiters == 2, 20000);
     push_text(queue, "1");
     push_text(queue, "2");
     crew_join(threads);
@@ -480,7 +480,7 @@ static void one_who_waits_is_served_when_another_is_done(void **state)
     claimed first = claim_one(consumer);
     waiter w = {.consumer = open_claimer(queue, 0)};
     crew *threads = crew_start(1, wait_for_a_job, &w);
-    eventually(stats_of(queue).waiting == 1, 20000);
+    eventually(stats_of(queue).waiters == 1, 20000);
     finish_job(queue, &first, TKL_OUTCOME_DONE);
     crew_join(threads);
     assert_ok(w.result);

@@ -61,7 +61,7 @@ static void the_most_recent_comes_first(void **state)
 static void only_so_many_are_kept(void **state)
 {
     fixture *f = *state;
-    tkl_recent *three = open_recent(f->client, &(tkl_recent_options){.max = 3});
+    tkl_recent *three = open_recent(f->client, &(tkl_recent_options){.keep = 3});
     add(three, "a b c d e");
     check_complete(three, "", 9, "e d c");
     add(three, "d x");
@@ -177,7 +177,7 @@ static void bad_arguments_are_refused(void **state)
 {
     fixture *f = *state;
     const tkl_recent_options bad[] = {
-        {.max = -1}, {.max = 1001}, {.ttl_ms = -5}, {.timeout_ms = -1}, {.reserved = {0, 0, 1}}};
+        {.keep = -1}, {.keep = 1001}, {.ttl_ms = -5}, {.timeout_ms = -1}, {.reserved = {0, 0, 1}}};
     tkl_recent *r;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_code(tkl_recent_open(f->client, tkl_str("ann"), &bad[i], &r), TKL_EINVAL);
@@ -219,7 +219,7 @@ static void foreign_data_is_left_alone(void **state)
 static void a_full_server_changes_nothing(void **state)
 {
     fixture *f = *state;
-    tkl_recent *r = open_recent(f->client, &(tkl_recent_options){.max = 2});
+    tkl_recent *r = open_recent(f->client, &(tkl_recent_options){.keep = 2});
     add(r, "a b");
     server_do(f->server, "CONFIG SET maxmemory 1");
     assert_code(tkl_recent_add(r, (tkl_bytes[]){tkl_str("c")}, 1), TKL_EOOM);
@@ -243,7 +243,7 @@ static void write_along(void *arg, int index)
 static void threads_share_a_list(void **state)
 {
     fixture *f = *state;
-    tkl_recent *r = open_recent(f->client, &(tkl_recent_options){.max = 10});
+    tkl_recent *r = open_recent(f->client, &(tkl_recent_options){.keep = 10});
     crew_run(8, write_along, r);
     assert_in_range(call_int(f->client, "ZCARD", "tackle:recent:{ann}", NULL), 1, 10);
     tkl_recent_close(r);

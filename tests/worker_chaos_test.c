@@ -300,7 +300,7 @@ static void expect_rest(tkl_queue *queue)
     tkl_queue_stats stats = stats_of(queue);
     if (stats.ready + stats.active + stats.delayed + stats.held != 0)
         fail_msg("ready %d, active %d, delayed %d, held %d, waiting %d", (int)stats.ready,
-                 (int)stats.active, (int)stats.delayed, (int)stats.held, (int)stats.waiting);
+                 (int)stats.active, (int)stats.delayed, (int)stats.held, (int)stats.waiters);
 }
 
 static char *find_dead(tkl_queue *queue)

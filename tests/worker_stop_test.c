@@ -74,11 +74,11 @@ static void closing_an_idle_worker_is_quick_and_leaves_nobody_in_line(void **sta
     for (int i = 0; i < 20; i++) {
         tkl_worker *worker = start_worker(queue, &(tkl_worker_options){.threads = 3}, &s);
         if (i % 2 == 0)
-            eventually(stats_of(queue).waiting == 1, LONG_MS);
+            eventually(stats_of(queue).waiters == 1, LONG_MS);
         int64_t start = test_now_ms();
         tkl_worker_close(worker);
         assert_true(test_now_ms() - start < LONG_MS / 10);
-        assert_int_equal(stats_of(queue).waiting, 0);
+        assert_int_equal(stats_of(queue).waiters, 0);
     }
     tkl_queue_close(queue);
 }
@@ -249,7 +249,7 @@ static void a_forked_child_leaves_the_worker_alone(void **state)
     scene_init(&s);
     tkl_queue *queue = open_queue(f->client, "mails", 1);
     tkl_worker *worker = start_worker(queue, &(tkl_worker_options){.threads = 2}, &s);
-    eventually(stats_of(queue).waiting == 1, LONG_MS);
+    eventually(stats_of(queue).waiters == 1, LONG_MS);
     assert_int_equal(process_wait(process_fork(close_in_child, worker)), 0);
     push_numbers(queue, 10);
     eventually(worker_stats(worker).done == 10, LONG_MS);

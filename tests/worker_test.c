@@ -171,7 +171,7 @@ static void an_idle_worker_sends_nothing(void **state)
     tkl_queue *queue = open_queue(f->client, "mails", 1);
     tkl_worker *worker = start_worker(queue, &(tkl_worker_options){.threads = 4}, &s);
     push_numbers(queue, 10);
-    eventually(worker_stats(worker).done == 10 && stats_of(queue).waiting == 1, LONG_MS);
+    eventually(worker_stats(worker).done == 10 && stats_of(queue).waiters == 1, LONG_MS);
     int64_t before = server_commands(f->server);
     test_sleep_ms(1500);
     assert_int_equal(server_commands(f->server), before);

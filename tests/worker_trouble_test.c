@@ -163,7 +163,7 @@ static void an_idle_worker_ends_at_once_though_its_server_is_gone(void **state)
     for (int i = 0; i < 4; i++) {
         stage s = {.server = server_start(NULL), .timeout_ms = HOUR_MS};
         stage_open(&s, s.server->url, &(tkl_worker_options){.threads = 2});
-        eventually(stats_of(s.queue).waiting == 1, LONG_MS);
+        eventually(stats_of(s.queue).waiters == 1, LONG_MS);
         if (i >= 2) /* it will notice: it has to look */
             push_one(s.queue, &(tkl_push){.payload = tkl_str("x"), .delay_ms = 1000});
         if (i % 2 == 0)
@@ -191,7 +191,7 @@ static void no_broken_connection_deafens_it(void **state)
     }
     eventually(stats_of(s.queue).done == pushed, LONG_MS);
     /* And one who waits hears it. */
-    eventually(stats_of(s.queue).waiting == 1, LONG_MS);
+    eventually(stats_of(s.queue).waiters == 1, LONG_MS);
     push_text(s.queue, "last");
     eventually(worker_stats(s.worker).done + worker_stats(s.worker).lost == (uint64_t)pushed + 1,
                LONG_MS);
@@ -334,7 +334,7 @@ static void a_wrong_clock_changes_nothing(void **state)
         server_do(f->server, "FLUSHALL");
         pid_t pid = start_process(f, clocks[i], "1000");
         pid_t right = start_process(f, 0, "1000");
-        eventually(stats_of(queue).waiting == 2, LONG_MS);
+        eventually(stats_of(queue).waiters == 2, LONG_MS);
         push_text(queue, "slow");
         push_text(queue, "slow");
         eventually(stats_of(queue).active == 2, LONG_MS);

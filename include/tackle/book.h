@@ -109,20 +109,20 @@ typedef struct tkl_book_answers {
 
 TKL_API void tkl_book_answers_free(tkl_book_answers *answers); /* NULL is fine */
 
-/* Up to `count` entries (and TKL_BOOK_ANSWERS_MAX) whose text, or pinyin, begins with the prefix,
+/* Up to `max` entries (and TKL_BOOK_ANSWERS_MAX) whose text, or pinyin, begins with the prefix,
  * in the order of their folded texts, or of the pinyin that was found. Those that are found only by
  * a mixture of characters, pinyin and initials ("zhangsf") come behind all others, in the order of
  * their initials. `after`: empty, or `next` of the page before; entries that stay in the book come
- * exactly once over all pages. With pinyin a page may have fewer than `count`, or none, although
+ * exactly once over all pages. With pinyin a page may have fewer than `max`, or none, although
  * there is a next one. */
-TKL_API int tkl_book_complete(tkl_book *book, tkl_bytes prefix, size_t count, tkl_bytes after,
+TKL_API int tkl_book_complete(tkl_book *book, tkl_bytes prefix, size_t max, tkl_bytes after,
                               tkl_book_answers **answers) TKL_NONNULL(1, 5) TKL_CHECK;
 
-/* Up to `count` entries that match the text: those that are equal to it, then those that begin with
+/* Up to `max` entries that match the text: those that are equal to it, then those that begin with
  * it, end with it, contain it, each entry once. The first three groups are in the order of their
  * texts, the last in the order of what follows the match. The last two need `contains`. `more`:
  * there are further matches, or may be. */
-TKL_API int tkl_book_find(tkl_book *book, tkl_bytes text, size_t count, tkl_book_answers **answers)
+TKL_API int tkl_book_find(tkl_book *book, tkl_bytes text, size_t max, tkl_book_answers **answers)
     TKL_NONNULL(1, 4) TKL_CHECK;
 
 typedef struct tkl_book_info {

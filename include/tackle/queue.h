@@ -273,7 +273,7 @@ typedef struct tkl_queue_stats {
     int64_t active;  /* claimed */
     int64_t dead;    /* in the dead letters */
     int64_t schedules;
-    int64_t waiting; /* consumers that wait */
+    int64_t waiters; /* consumers that wait */
     bool paused;
     int64_t pushed; /* in all, since the queue exists */
     int64_t done;

@@ -31,7 +31,7 @@ typedef struct tkl_recent tkl_recent;
 typedef struct tkl_recent_options {
     int64_t timeout_ms; /* of one call; 0: the client's */
     int64_t ttl_ms;     /* the list expires this long after the last add; 0: it stays */
-    int64_t max;        /* contacts that are kept, up to TKL_RECENT_MAX; 0: 100 */
+    int64_t keep;       /* contacts that are kept, up to TKL_RECENT_MAX; 0: 100 */
     bool accents;       /* "jurgen" finds "Jürgen" */
     bool pinyin;        /* "zhang", "zs" and "zsan" find "张三" */
     TKL_RESERVED(8);
@@ -44,7 +44,7 @@ TKL_API int tkl_recent_open(tkl_client *client, tkl_bytes name, const tkl_recent
 TKL_API void tkl_recent_close(tkl_recent *recent);
 
 /* Puts contacts to the front, one after the other, so the last of them is the first of the list.
- * One that is there already moves. What is then beyond `max` is forgotten. All or none. */
+ * One that is there already moves. What is then beyond `keep` is forgotten. All or none. */
 TKL_API int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t count)
     TKL_NONNULL(1) TKL_CHECK;
 
@@ -52,9 +52,9 @@ TKL_API int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t
 TKL_API int tkl_recent_remove(tkl_recent *recent, const tkl_bytes *contacts, size_t count,
                               int64_t *removed) TKL_NONNULL(1) TKL_CHECK;
 
-/* The contacts that begin with the prefix, whatever its case, most recent first; up to `count` of
+/* The contacts that begin with the prefix, whatever its case, most recent first; up to `max` of
  * them. An empty prefix: all contacts. None is no error. */
-TKL_API int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t count,
+TKL_API int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t max,
                                 tkl_names **contacts) TKL_NONNULL(1, 4) TKL_CHECK;
 
 /* Forgets the list. TKL_NOTFOUND: there is none. */

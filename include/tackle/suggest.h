@@ -101,10 +101,10 @@ typedef struct tkl_suggestions {
 
 TKL_API void tkl_suggestions_free(tkl_suggestions *suggestions); /* NULL is fine */
 
-/* The heaviest texts that begin with the prefix, heaviest first; up to `count` of them, and up to
+/* The heaviest texts that begin with the prefix, heaviest first; up to `max` of them, and up to
  * TKL_SUGGEST_HINTS_MAX. Those that are found only by a mixture of characters, pinyin and initials
  * come behind the others. An empty prefix: the heaviest of all. None is no error. */
-TKL_API int tkl_suggest_hint(tkl_suggest *suggest, tkl_bytes prefix, size_t count,
+TKL_API int tkl_suggest_hint(tkl_suggest *suggest, tkl_bytes prefix, size_t max,
                              tkl_suggestions **suggestions) TKL_NONNULL(1, 4) TKL_CHECK;
 
 typedef struct tkl_suggest_info {

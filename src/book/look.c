@@ -332,10 +332,10 @@ static int give_completion(const completion *c, const tkl_reply *reply, tkl_book
     return harvest_end(&h, rc, answers);
 }
 
-int tkl_book_complete(tkl_book *book, tkl_bytes prefix, size_t count, tkl_bytes after,
+int tkl_book_complete(tkl_book *book, tkl_bytes prefix, size_t max, tkl_bytes after,
                       tkl_book_answers **answers)
 {
-    completion c = {.prefix = prefix, .after = after, .count = limit_of(count)};
+    completion c = {.prefix = prefix, .after = after, .count = limit_of(max)};
     tkl_reply *replies = NULL;
     *answers = NULL;
     tkl__book_query_init(&c.query);
@@ -426,9 +426,9 @@ static int give_search(const search *s, const tkl_reply *groups, tkl_book_answer
     return harvest_end(&h, rc, answers);
 }
 
-int tkl_book_find(tkl_book *book, tkl_bytes text, size_t count, tkl_book_answers **answers)
+int tkl_book_find(tkl_book *book, tkl_bytes text, size_t max, tkl_book_answers **answers)
 {
-    search s = {.text = text, .count = limit_of(count)};
+    search s = {.text = text, .count = limit_of(max)};
     tkl_reply *reply;
     *answers = NULL;
     s.fetch = 2 * s.count + 16; /* some come twice */

@@ -37,7 +37,7 @@ static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
     sum->active += v[2];
     sum->dead += v[3];
     sum->held += v[4] + v[5];
-    sum->waiting += v[6];
+    sum->waiters += v[6];
     sum->schedules += v[7];
     sum->oldest_ms = v[8] > sum->oldest_ms ? v[8] : sum->oldest_ms;
     sum->paused = sum->paused || v[9] != 0;

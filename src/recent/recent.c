@@ -24,7 +24,7 @@
 #include "recent/scripts.h"
 #include "text/text.h"
 
-#define DEFAULT_MAX 100
+#define DEFAULT_KEEP 100
 
 struct tkl_recent {
     tkl_client *client;
@@ -42,7 +42,7 @@ static int check(const tkl_recent_options *options)
     if (rc == TKL_OK)
         rc = tkl__check_number("ttl_ms", options->ttl_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK)
-        rc = tkl__check_number("max", options->max, 0, TKL_RECENT_MAX);
+        rc = tkl__check_number("keep", options->keep, 0, TKL_RECENT_MAX);
     return rc;
 }
 
@@ -62,8 +62,8 @@ int tkl_recent_open(tkl_client *client, tkl_bytes name, const tkl_recent_options
         return tkl__nomem();
     r->client = client;
     r->options = *options;
-    if (options->max == 0)
-        r->options.max = DEFAULT_MAX;
+    if (options->keep == 0)
+        r->options.keep = DEFAULT_KEEP;
     rc = tkl__keys_make(client, "recent", name, parts, 1, &r->keys);
     if (rc == TKL_OK)
         *recent = r;
@@ -121,7 +121,7 @@ static int add_last(tkl_recent *recent, const tkl_bytes *last, size_t count)
     tkl__args args;
     tkl_reply *reply = NULL;
     tkl__args_init(&args);
-    tkl__args_int(&args, recent->options.max);
+    tkl__args_int(&args, recent->options.keep);
     tkl__args_int(&args, recent->options.ttl_ms);
     for (size_t i = count; i > 0; i--)
         tkl__args_bytes(&args, last[i - 1]);
@@ -134,7 +134,7 @@ static int add_last(tkl_recent *recent, const tkl_bytes *last, size_t count)
 
 int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t count)
 {
-    size_t most = (size_t)recent->options.max;
+    size_t most = (size_t)recent->options.keep;
     int rc = check_contacts(contacts, count);
     if (rc != TKL_OK || count == 0)
         return rc;
@@ -276,7 +276,7 @@ static int read_list(tkl_recent *recent, bool whole, size_t count, tkl_reply **c
     return rc;
 }
 
-int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t count, tkl_names **contacts)
+int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t max, tkl_names **contacts)
 {
     tkl_reply *reply = NULL;
     match m = {.fold =
@@ -288,10 +288,10 @@ int tkl_recent_complete(tkl_recent *recent, tkl_bytes prefix, size_t count, tkl_
     int rc = tkl__text_fold(prefix, m.fold, &m.prefix);
     if (rc == TKL_OK && m.pinyin)
         rc = tkl__text_mixes((tkl_bytes){m.prefix.data, m.prefix.len}, &m.mixes);
-    if (rc == TKL_OK && count > 0)
-        rc = read_list(recent, m.prefix.len > 0, count, &reply);
+    if (rc == TKL_OK && max > 0)
+        rc = read_list(recent, m.prefix.len > 0, max, &reply);
     if (rc == TKL_OK)
-        rc = look_through(&m, reply, count);
+        rc = look_through(&m, reply, max);
     if (rc == TKL_OK)
         rc = tkl__names_result(&m.found, contacts);
     tkl__names_free(&m.found);

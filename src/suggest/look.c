@@ -286,15 +286,15 @@ void tkl_suggestions_free(tkl_suggestions *suggestions)
     free(suggestions);
 }
 
-int tkl_suggest_hint(tkl_suggest *suggest, tkl_bytes prefix, size_t count,
+int tkl_suggest_hint(tkl_suggest *suggest, tkl_bytes prefix, size_t max,
                      tkl_suggestions **suggestions)
 {
     question q = {.suggest = suggest,
                   .prefix = prefix,
-                  .count = count < TKL_SUGGEST_HINTS_MAX ? count : TKL_SUGGEST_HINTS_MAX};
+                  .count = max < TKL_SUGGEST_HINTS_MAX ? max : TKL_SUGGEST_HINTS_MAX};
     tkl_reply *reply = NULL;
     *suggestions = NULL;
-    if (count == 0)
+    if (max == 0)
         return give_none(&q, suggestions);
     tkl__buf_init(&q.folded);
     tkl__buf_init(&q.key);

@@ -6,7 +6,7 @@
 start_server
 
 ends 0 tackle ads add site shoes --type cpc --price 0.25 --location Berlin,Germany 'light running shoes' --json
-is "added" "$(jq -c . <<<"$out")" '{"name":"site","added":true}'
+is "added" "$(jq -c . <<<"$out")" '{"name":"site","added":1}'
 echo 'a phone for gamers' |
     tackle ads add site phone --type cpa --price 3 --location Germany --location Austria \
         --require age=18-24,25-34 --require os=iOS --budget 20/day - || fail "add from stdin"

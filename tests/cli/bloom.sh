@@ -8,10 +8,10 @@ start_server
 ends 1 tackle bloom exists seen apple
 has "$err" "not found"
 ends 0 tackle bloom add fresh apple
-is "made by adding" "$(tackle bloom show fresh --json | jq -c '[.error, .capacity, .fixed]')" \
+is "made by adding" "$(tackle bloom show fresh --json | jq -c '[.error_rate, .capacity, .fixed]')" \
     '[0.01,10000,false]'
 ends 1 tackle bloom add tiny a b c --error 0.1 --capacity 2 --fixed
-is "made as asked" "$(tackle bloom show tiny --json | jq -c '[.error, .capacity, .count, .fixed]')" \
+is "made as asked" "$(tackle bloom show tiny --json | jq -c '[.error_rate, .capacity, .count, .fixed]')" \
     '[0.1,2,2,true]'
 ends 0 tackle bloom add fresh pear --error 0.1 --capacity 2
 is "stays as it was" "$(tackle bloom show fresh --json | jq .capacity)" 10000
@@ -34,7 +34,7 @@ is "no line is lost" "$(tackle bloom exists seen --lines --json <"$home/numbers"
 is "lines without an end" "$(printf 'a\n\nb' | tackle bloom add seen --lines --json | jq length)" 3
 is "list" "$(tackle bloom list | paste -sd " ")" "NAME fresh seen tiny"
 ends 0 tackle bloom show seen --json
-is "it has grown" "$(jq -c '[.error, .capacity, .filters, .hashes, .fixed]' <<<"$out")" \
+is "it has grown" "$(jq -c '[.error_rate, .capacity, .filters, .hashes, .fixed]' <<<"$out")" \
     '[0.001,7000,3,9,false]'
 
 ends 0 tackle bloom reserve small --capacity 2 --fixed --json

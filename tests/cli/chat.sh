@@ -58,7 +58,7 @@ ends 1 tackle chat join none eve
 ends 0 tackle chat join lunch zoe --oldest
 is "from the oldest" "$(tackle chat fetch zoe --json | jq -c '.[0].messages | map(.id)')" '[1,2]'
 is "shown" "$(tackle chat show lunch --json |
-    jq -c '[.name,.last_id,.kept,.when_full,(.members | map([.name,.acked_id,.unread]))]')" \
+    jq -c '[.name,.last_id,.message_count,.when_full,(.members | map([.name,.acked_id,.unread]))]')" \
     '["lunch",2,2,"drop",[["ann",null,2],["zoe",null,2],["bob",2,0],["eve",2,0]]]'
 ends 0 tackle chat show lunch
 has "$out" "MEMBER"
@@ -66,8 +66,8 @@ ends 1 tackle chat show none
 
 ends 0 tackle chat limit lunch --max-messages 1 --when-full refuse
 ends 1 tackle chat send lunch ann full
-ends 0 tackle chat limit lunch --json
-is "limited" "$(jq -c . <<<"$out")" '{"name":"lunch","limited":true}'
+ends 0 tackle chat limit lunch --max-messages 0 --when-full drop --json
+is "limited" "$(jq -c '[.name,.max_messages,.when_full]' <<<"$out")" '["lunch",null,"drop"]'
 
 # Waiting ends with the message, also in a chat that is new.
 tackle chat fetch eve --wait 30s --json >"$home/waited" &

@@ -11,7 +11,7 @@ is "get" "$(tackle config get limits search)" '{"results": 50}'
 ends 0 tackle config get limits search --json
 is "get as JSON" "$(jq -c '[.kind, .component, .version, .author, .value.results]' <<<"$out")" \
     '["limits","search",1,"ann",50]'
-is "the time" "$(jq -r .changed <<<"$out" | grep -c 'Z$')" 1
+is "the time" "$(jq -r .changed_at <<<"$out" | grep -c 'Z$')" 1
 ends 0 tackle config set limits search 80 --if-version 1
 ends 1 tackle config set limits search 90 --if-version 1 --json
 is "conflict" "$(jq -r .error <<<"$err")" TKL_CONFLICT

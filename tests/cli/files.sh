@@ -16,11 +16,11 @@ is "a stream" "$(printf 'a\0b' | tackle files send logs --to a --name stream)" s
 ends 0 tackle files status logs
 has "$out" "4 files"
 has "$out" "never came"
-is "status" "$(tackle files status logs --json | jq -c '[.channel,.file_count,.max_bytes,(.receivers|map([.name,.gone,.seen,.files])),(.files|map(.name)|sort),.troubles]')" \
+is "status" "$(tackle files status logs --json | jq -c '[.name,.file_count,.max_bytes,(.receivers|map([.name,.gone,.seen,.file_count])),(.files|map(.name)|sort),.troubles]')" \
     '["logs",4,268435456,[["a",true,false,4],["b",true,false,2]],["big","numbers.gz","small","stream"],[]]'
 is "waiting for" "$(tackle files status logs --json | jq -c '.files[]|select(.name=="big")|[.state,.size,.sent,.waiting_for]')" \
     '["complete",3000000,3000000,["a","b"]]'
-is "list" "$(tackle files list --json | jq -c .)" '[{"channel":"logs"}]'
+is "list" "$(tackle files list --json | jq -c .)" '[{"name":"logs"}]'
 is "add" "$(tackle files add logs c)" 4
 
 ends 0 tackle files receive logs --as a --dir a --unpack --exit-when-done
@@ -34,7 +34,7 @@ ends 1 tackle files receive logs --as b --dir b --wait 20ms --json
 is "nothing as JSON" "$(jq -r .error <<<"$err")" TKL_EMPTY
 ends 64 tackle files drop logs c
 is "drop" "$(tackle files drop logs c --yes --json | jq -c .)" \
-    '{"channel":"logs","receiver":"c","files":4}'
+    '{"name":"logs","receiver":"c","file_count":4}'
 ends 1 tackle files drop logs c --yes
 is "nothing is left" "$(tackle files status logs --json | jq -c '[.bytes,.file_count,.files]')" '[0,0,[]]'
 
@@ -43,7 +43,7 @@ tackle files send logs --to a src/small src/numbers.gz >/dev/null
 ends 0 tackle files receive logs --as a --dir a --lines --unpack --exit-when-done
 is "lines" "$out" "$(printf 'one\ntwo\n'; seq 1000)"
 tackle files send logs --to a src/small >/dev/null
-is "lines as JSON" "$(tackle files receive logs --as a --dir a --lines --exit-when-done --json)" $'"one"\n"two"'
+is "lines as JSON" "$(tackle files receive logs --as a --dir a --lines --exit-when-done --json)" $'{"text": "one"}\n{"text": "two"}'
 tackle files send logs --to a src/numbers.gz >/dev/null
 ends 70 bash -c 'tackle files receive logs --as a --dir a --lines --unpack --exit-when-done >/dev/full'
 ends 0 tackle files receive logs --as a --dir a --lines --unpack --exit-when-done

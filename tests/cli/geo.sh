@@ -16,7 +16,7 @@ is "pos" "$(jq -c 'map([.name, (.longitude * 10 | round), (.latitude | round)])'
     '[["berlin",134,53],["london",-1,52]]'
 ends 1 tackle geo positions cities atlantis --json
 is "no pos" "$(jq -c '.[0].longitude' <<<"$out")" null
-is "hash" "$(tackle geo hashes cities hamburg --json | jq -r '.[0].hash[:5]')" u1x0e
+is "hash" "$(tackle geo hashes cities hamburg --json | jq -r '.[0].geohash[:5]')" u1x0e
 ends 1 tackle geo hashes cities atlantis
 
 ends 0 tackle geo near cities berlin --radius 300 --unit km

@@ -46,12 +46,12 @@ ends 64 tackle ip import geo --blocks bad.csv
 has "$err" "bad.csv:3: 203.0.113.7/32 is inside 203.0.113.0/24"
 has "$err" "bad.csv:4: '::g': not an address"
 ends 64 tackle ip import geo --blocks bad.csv --json
-is "JSON and nothing else" "$(jq -c '[.error, (.problems | length), .problems[1].line]' <<<"$err")" \
+is "JSON and nothing else" "$(jq -c '[.error, (.problems | length), .problems[1].row]' <<<"$err")" \
     '["TKL_EINVAL",2,3]'
 ends 1 tackle ip lookup geo 203.0.113.1
 sed -i 's/203.0.113.7,1/203.0.113.7,2/' bad.csv
 ends 0 tackle ip import geo --blocks bad.csv --max-bad 2 --json
-is "bad rows" "$(jq -c '[.ranges, .places, .bad, (.problems | length), .problems[0].line]' <<<"$out")" \
+is "bad rows" "$(jq -c '[.ranges, .places, .bad, (.problems | length), .problems[0].row]' <<<"$out")" \
     '[1,1,2,2,4]'
 ends 0 tackle ip lookup geo 203.0.113.1
 is "from standard input" \

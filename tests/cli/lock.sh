@@ -16,7 +16,7 @@ yields '[.name, .lease_ms, (.token | test("^[0-9a-f]{32}$")), (.fence > 0)]' '["
 token=$(token_of) fence=$(jq .fence <<<"$out")
 
 ends 0 tackle lock show door --json
-yields 'keys_unsorted' '["name","held","limit","shared","holders","waiters","line"]'
+yields 'keys_unsorted' '["name","held","shared","holders","waiters","line"]'
 yields '.holders[0] | keys_unsorted' '["host","pid","label","fence","left_ms","since_ms"]'
 yields '[.name, .held, .shared, .waiters, (.holders | length)]' '["door",1,false,0,1]'
 yields '.holders[0] | [.host, .label, .fence]' "[\"$(uname -n)\",\"the key's keeper\",$fence]"
@@ -46,7 +46,7 @@ ends 1 tackle lock release door "$token"
 ends 1 tackle lock renew door "$token"
 
 ends 0 tackle lock show door --json
-yields . '{"name":"door","held":0,"limit":null,"shared":false,"holders":[],"waiters":0,"line":[]}'
+yields . '{"name":"door","held":0,"shared":false,"holders":[],"waiters":0,"line":[]}'
 ends 0 tackle lock acquire door --lease 1h --json
 yields ".fence > $fence" true
 ends 0 tackle lock show door

@@ -80,14 +80,15 @@ is "waited for" "$(jq -r '.[0].body' "$home/waited")" here
 ends 0 tackle mail show ann --json
 is "shown" "$(jq -c '[.name,.unread,.missed,.last_id,.acked_id,.max_messages,.max_age_ms,.when_full]' \
     <<<"$out")" '["ann",1,0,7,6,10000,null,"refuse"]'
-has "$(jq -r .fetched <<<"$out")" T
-is "never used" "$(tackle mail show none --json | jq -c '[.unread,.last_id,.oldest,.fetched]')" \
+has "$(jq -r .fetched_at <<<"$out")" T
+is "never used" "$(tackle mail show none --json | jq -c '[.unread,.last_id,.oldest_at,.fetched_at]')" \
     '[0,null,null,null]'
 ends 0 tackle mail show ann
 has "$out" "unread"
 
 ends 0 tackle mail limit ann --max-messages 2 --max-bytes 1kb --max-age 1h --json
-is "limited" "$(jq -c . <<<"$out")" '{"name":"ann","limited":true}'
+is "limited" "$(jq -c . <<<"$out")" \
+    '{"name":"ann","max_messages":2,"max_bytes":1024,"max_age_ms":3600000,"ttl_ms":null,"when_full":"refuse"}'
 tackle mail send ann x >/dev/null
 ends 1 tackle mail send ann x
 has "$err" "limit"
@@ -97,9 +98,11 @@ ends 0 tackle mail fetch ann
 has "$err" "1 messages were removed"
 is "missed" "$(tackle mail fetch ann --json | jq -c 'map([.id,.missed])')" '[[8,1],[9,0]]'
 is "left" "$(tackle mail ack ann 6)" 2
-ends 64 tackle mail limit ann --max-messages 0
+is "others stay, 0 removes one" "$(tackle mail limit ann --max-age 0 --json | jq -c '[.max_bytes,.max_age_ms,.when_full]')" \
+    '[1024,null,"drop"]'
+is "only looks" "$(tackle mail limit ann --json | jq -c '[.max_messages,.max_age_ms]')" '[2,null]'
+ends 64 tackle mail limit ann --max-messages -1
 ends 64 tackle mail limit ann --when-full never
-ends 64 tackle mail limit ann --max-messages -2
 
 ends 64 tackle mail purge ann
 is "purged" "$(tackle mail purge ann --yes --json | jq -c .)" '{"name":"ann","removed":2}'

@@ -106,7 +106,7 @@ if command -v script >/dev/null; then
     tackle blist push raw $'\e[31m\x01\n' $'\e[31m\x01\n' >/dev/null
     is "an item on a terminal" "$(on_terminal "$TACKLE blist pop raw")" '\x1b[31m\x01\n'
     is "an item" "$(tackle blist pop raw)" $'\e[31m\x01'
-    id=$(tackle queue push raw x --result 1h)
+    id=$(tackle queue push raw x --result-for 1h)
     tackle queue work raw --once --result -- printf 'a\033[31m\nb\n'
     is "a result on a terminal" "$(on_terminal "$TACKLE queue result raw $id")" $'a\\x1b[31m\nb'
     is "a result" "$(tackle queue result raw "$id")" $'a\e[31m\nb'

@@ -77,14 +77,14 @@ is "not twice" "$(stat_of once .ready)" 2502
 
 json push options late --priority 1000
 json push options soon --priority=-1000 --meta 'a "note"' --group customer --unique key \
-    --retries 3 --backoff 2s --backoff-max 1m --time-limit 5s --result 1h
+    --retries 3 --backoff 2s --backoff-max 1m --time-limit 5s --result-for 1h
 id=$(jq -r '.ids[0]' <<<"$out")
 is "lower first" "$(payloads options)" '["soon","late"]'
 json show options "$id"
-yields 'keys_unsorted' '["id","state","payload","priority","attempt","retries","pushed","due","meta","group","unique","error","progress"]'
-yields '[.state, .priority, .attempt, .retries, .due, .meta, .group, .unique, .error]' \
+yields 'keys_unsorted' '["id","state","payload","priority","attempt","retries","pushed_at","due_at","meta","group","unique","error","progress"]'
+yields '[.state, .priority, .attempt, .retries, .due_at, .meta, .group, .unique, .error]' \
     '["ready",-1000,0,3,null,"a \"note\"","customer","key",null]'
-yields "(.pushed | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) | fabs < 60" true
+yields "(.pushed_at | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) | fabs < 60" true
 ends 0 tackle queue show options "$id"
 has "$out" 'unique key       key'
 lacks "$out" 'last error'
@@ -97,7 +97,7 @@ json push later c --at "@2524608000.5"
 is "not ready" "$(stat_of later '[.ready, .delayed]')" "[0,3]"
 ends 0 tackle queue peek later --state delayed --json
 yields '[.[] | .state]' '["delayed","delayed","delayed"]'
-yields '[.[1, 2].due]' '["2050-01-01T00:00:00.000Z","2050-01-01T00:00:00.500Z"]'
+yields '[.[1, 2].due_at]' '["2050-01-01T00:00:00.000Z","2050-01-01T00:00:00.500Z"]'
 ends 0 env TZ=UTC tackle queue peek later --state delayed
 has "$out" "2050-01-01 00:00:00"
 ends 0 tackle queue push past e --at 1999-01-01
@@ -139,10 +139,10 @@ is "after the others" "$out" "onetwolast"
 # ---- stats, list, peek ----------------------------------------------------------------------------
 
 json stats mails
-yields 'keys_unsorted' '["name","ready","delayed","held","active","dead","paused","pushed","done","failed","oldest_ms","waiting","schedules","bytes","priorities"]'
+yields 'keys_unsorted' '["name","ready","delayed","held","active","dead","paused","pushed","done","failed","oldest_ms","waiters","schedules","bytes","priorities"]'
 yields '[.name, .ready, .delayed, .held, .active, .dead, .paused, .pushed, .done, .failed]' \
     '["mails",7,0,0,0,0,false,7,0,0]'
-yields '[.oldest_ms >= 0, .waiting, .schedules, .bytes > 30]' '[true,0,0,true]'
+yields '[.oldest_ms >= 0, .waiters, .schedules, .bytes > 30]' '[true,0,0,true]'
 yields .priorities '[{"priority":0,"ready":7}]'
 json stats options
 yields .priorities '[{"priority":-1000,"ready":1},{"priority":1000,"ready":1}]'
@@ -232,14 +232,14 @@ has "$err" "not in the dead letters"
 ends 1 tackle queue dead dead --delete "${ids[0]}"
 has "$err" "not in the dead letters"
 json dead dead --delete "${ids[1]}"
-yields . '{"name":"dead","deleted":1}'
+yields . '{"name":"dead","removed":1}'
 json retry dead --all
 yields . '{"name":"dead","retried":1}'
 ends 1 tackle queue retry dead --all
 has "$err" "no dead letters"
 kill_jobs dead
 json dead dead --delete-all --yes
-yields . '{"name":"dead","deleted":2}'
+yields . '{"name":"dead","removed":2}'
 json dead dead
 yields . '[]'
 
@@ -278,7 +278,7 @@ done
 
 # ---- Results --------------------------------------------------------------------------------------
 
-id=$(tackle queue push sums "6 * 7" --result 1h)
+id=$(tackle queue push sums "6 * 7" --result-for 1h)
 ends 1 tackle queue result sums "$id"
 has "$err" "not finished yet"
 tackle queue result sums "$id" --wait 1m >"$home/result" &
@@ -289,7 +289,7 @@ ended $waiter 0
 is "the result" "$(cat "$home/result")" 42
 json result sums "$id"
 yields '[.id, .result]' "[\"$id\",\"42\\n\"]"
-id=$(tackle queue push sums oops --result 1h --retries 0)
+id=$(tackle queue push sums oops --result-for 1h --retries 0)
 ends 1 tackle queue work sums --once -- sh -c 'echo broken >&2; exit 3'
 ends 1 tackle queue result sums "$id"
 has "$err" "the job is dead: exit code 3: broken"
@@ -300,28 +300,28 @@ has "$err" "no such job"
 
 json schedule nightly report --cron '30 2 * * mon-fri' --zone Europe/Berlin --priority 3 \
     --missed skip "the report"
-yields . '{"id":"report","added":true}'
+yields . '{"id":"report","scheduled":true}'
 printf 'a\0b' | tackle queue schedule nightly bytes --every 1h >/dev/null || fail "from stdin"
 json schedules nightly
 yields '[.[].id]' '["bytes","report"]'
-yields '.[1] | keys_unsorted' '["id","cron","zone","every_ms","missed","priority","next","last","payload"]'
-yields '.[1] | [.cron, .zone, .every_ms, .missed, .priority, .last, .payload]' \
+yields '.[1] | keys_unsorted' '["id","cron","zone","every_ms","when_missed","priority","next_at","last_at","payload"]'
+yields '.[1] | [.cron, .zone, .every_ms, .when_missed, .priority, .last_at, .payload]' \
     '["30 2 * * mon-fri","Europe/Berlin",null,"skip",3,null,"the report"]'
-yields ".[1].next | sub(\"\\\\.[0-9]+\"; \"\") | fromdate | . > $(date +%s) and . < $(date +%s) + 5 * 86400" true
-yields '.[0] | [.cron, .zone, .every_ms, .missed, .payload]' '[null,null,3600000,"once","a\u0000b"]'
+yields ".[1].next_at | sub(\"\\\\.[0-9]+\"; \"\") | fromdate | . > $(date +%s) and . < $(date +%s) + 5 * 86400" true
+yields '.[0] | [.cron, .zone, .every_ms, .when_missed, .payload]' '[null,null,3600000,"once","a\u0000b"]'
 ends 0 tackle queue schedules nightly
 has "$out" "30 2 * * mon-fri Europe/Berlin"
 has "$out" "every 60.0 min"
 is "counted" "$(stat_of nightly '[.schedules, .ready, .delayed]')" "[2,0,0]"
 json unschedule nightly report
-yields . '{"id":"report","removed":true}'
+yields . '{"id":"report","unscheduled":true}'
 ends 1 tackle queue unschedule nightly report
 has "$err" "no such schedule"
 ends 0 tackle queue schedule often tick --every 1s --retries 0 tock
 ends 0 tackle queue work often --once --wait 1m -- cat
 is "it fires" "$out" tock
 json schedules often
-yields '.[0].last | type' '"string"'
+yields '.[0].last_at | type' '"string"'
 json schedules nothing
 yields . '[]'
 
@@ -402,7 +402,7 @@ ends 0 tackle call "${rules[@]}"
 socket=$(tackle server status --json | jq -r .socket)
 export TACKLE_URL=unix://clerk@$socket TACKLE_PASSWORD=secret
 ends 0 tackle queue limit acl --group-concurrency 1 --group-rate 100/s --rate 1000/s --max-jobs 100 --dead-max 1
-ends 0 tackle queue push acl a b --group g --unique-for 1h --unique-payload --result 1h
+ends 0 tackle queue push acl a b --group g --unique-for 1h --unique-payload --result-for 1h
 id=${out%%$'\n'*}
 ends 0 tackle queue push acl c d --then e
 ends 0 tackle queue work acl --drain --threads 2 --result -- cat

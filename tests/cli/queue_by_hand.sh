@@ -18,14 +18,14 @@ pop() {
 pushed=$(tackle queue push mails alice --priority 5 --meta note --group g --time-limit 3s --retries 4)
 pop mails --lease 1h
 yields 'keys_unsorted' \
-    '["id","token","queue","payload","priority","attempt","retries","time_limit_ms","pushed","lease_ms","meta","group","error"]'
+    '["id","token","queue","payload","priority","attempt","retries","time_limit_ms","pushed_at","lease_ms","meta","group","error"]'
 yields '[.queue, .payload, .priority, .attempt, .retries, .time_limit_ms, .lease_ms, .meta, .group]' \
     '["mails","alice",5,1,4,3000,3600000,"note","g"]'
 is "its id" "$id" "$pushed"
 [[ $token =~ ^[0-9a-f]{16}$ ]] || fail "token: $token"
 is "active" "$(stat_of mails '[.ready, .active]')" "[0,1]"
 ends 0 tackle queue peek mails --state active --json
-yields '.[0] | [.id, .state, .attempt, .due > "2026"]' "[\"$id\",\"active\",0,true]"
+yields '.[0] | [.id, .state, .attempt, .due_at > "2026"]' "[\"$id\",\"active\",0,true]"
 ends 1 tackle queue claim mails
 is "none" "$err" "tackle: queue claim: no job"
 is "nothing on stdout" "$out" ""
@@ -53,7 +53,7 @@ yields .queue '"low"'
 ends 1 tackle queue claim waited --wait 50ms
 tackle queue claim waited --wait 1m --json >"$home/waited" &
 waiter=$!
-waiting() { [ "$(stat_of "$1" .waiting)" = 1 ]; }
+waiting() { [ "$(stat_of "$1" .waiters)" = 1 ]; }
 eventually "one waits" waiting waited
 tackle queue push waited now >/dev/null
 ended $waiter 0
@@ -80,7 +80,7 @@ pop_one() { # QUEUE PAYLOAD OPTION...
 
 pop_one ack payload
 ends 0 tackle queue ack ack "$id" "$token" --json
-yields . "{\"id\":\"$id\",\"acked\":true}"
+yields . "{\"id\":\"$id\",\"outcome\":\"done\"}"
 is "done" "$(stat_of ack '[.ready, .active, .done]')" "[0,0,1]"
 ends 1 tackle queue ack ack "$id" "$token"
 has "$err" "not valid"
@@ -89,20 +89,22 @@ ends 1 tackle queue ack ack "$id" 0000000000000000
 ends 0 tackle queue ack ack "$id" "$token"
 is "silent" "$out$err" ""
 
-pop_one results payload --result 1h
+pop_one results payload --result-for 1h
 printf 'a\0result' | tackle queue ack results "$id" "$token" --result - || fail "ack with a result"
 is "its result" "$(tackle queue result results "$id" | od -An -c | tr -d ' ')" 'a\0result'
 
 pop_one fail payload --backoff 1h
 ends 0 tackle queue fail fail "$id" "$token" --reason 'no "luck"' --json
-yields . "{\"id\":\"$id\",\"failed\":true}"
+yields . "{\"id\":\"$id\",\"outcome\":\"failed\"}"
 is "to be tried again" "$(stat_of fail '[.ready, .delayed, .failed]')" "[0,1,1]"
 ends 0 tackle queue show fail "$id" --json
 yields '[.state, .attempt, .error]' '["delayed",1,"no \"luck\""]'
-pop_one fail2 payload
+pop_one fail2 payload --backoff 1h
 ends 0 tackle queue fail fail2 "$id" "$token" --reason first --delay 10ms
 pop fail2 --wait 1m
 yields '[.attempt, .error]' '[2,"first"]'
+ends 0 tackle queue fail fail2 "$id" "$token" --delay 0
+pop fail2 --wait 1m # 0 is at once, not the backoff
 ends 0 tackle queue fail fail2 "$id" "$token" --dead --reason hopeless
 is "dead" "$(stat_of fail2 '[.ready, .delayed, .dead]')" "[0,0,1]"
 pop_one fail3 payload --retries 0
@@ -112,7 +114,7 @@ is "no retries" "$(stat_of fail3 .dead)" 1
 pop_one release payload
 tackle queue push release other >/dev/null
 ends 0 tackle queue release release "$id" "$token" --json
-yields . "{\"id\":\"$id\",\"released\":true}"
+yields . "{\"id\":\"$id\",\"outcome\":\"released\"}"
 ends 1 tackle queue release release "$id" "$token"
 pop release
 yields '[.payload, .attempt]' '["payload",1]'
@@ -121,9 +123,9 @@ is "for later" "$(stat_of release '[.ready, .delayed, .failed]')" "[1,1,0]"
 
 pop_one extend payload
 ends 0 tackle queue renew extend "$id" "$token" --lease 2h --progress '50 %' --json
-yields . "{\"id\":\"$id\",\"renewed\":true}"
+yields . "{\"id\":\"$id\",\"lease_ms\":7200000}"
 ends 0 tackle queue show extend "$id" --json
-yields "[.progress, (.due | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) > 5000]" '["50 %",true]'
+yields "[.progress, (.due_at | sub(\"\\\\.[0-9]+\"; \"\") | fromdate) - $(date +%s) > 5000]" '["50 %",true]'
 ends 1 tackle queue renew extend "$id" ffffffffffffffff
 
 # A lease that ends: the job comes back to the front, and the old token is refused.

@@ -226,7 +226,7 @@ lacks "$(cat "$home/ran")" "first b"
 
 # ---- Results and JSON -----------------------------------------------------------------------------
 
-id=$(tackle queue push results x --result 1h)
+id=$(tackle queue push results x --result-for 1h)
 ends 0 tackle queue work results --once --result -- sh -c 'printf "a\0b"'
 is "its output is kept" "$out" ""
 is "as it is" "$(tackle queue result results "$id" | od -An -c | tr -d ' ')" 'a\0b'
@@ -234,7 +234,7 @@ is "as it is" "$(tackle queue result results "$id" | od -An -c | tr -d ' ')" 'a\
 push json a b --retries 0
 ends 1 tackle queue work json --drain --json -- sh -c 'echo noise; test "$(cat)" = a || { echo oops >&2; exit 3; }'
 is "a line for each job" "$(wc -l <<<"$out")" 2
-is "its keys" "$(head -1 <<<"$out" | jq -c keys_unsorted)" '["id","queue","attempt","outcome","exit","ms"]'
+is "its keys" "$(head -1 <<<"$out" | jq -c keys_unsorted)" '["id","queue","attempt","outcome","exit","took_ms","reason"]'
 is "what became of them" "$(jq -c '[.queue, .attempt, .outcome, .exit, .reason]' <<<"$out")" \
     $'["json",1,"done",0,null]\n["json",1,"dead",3,"exit code 3: oops"]'
 has "$err" noise
@@ -256,7 +256,7 @@ ends 0 tackle queue work high --once -- cat
 is "one and no more" "$out$(stat_of high .ready)" h41
 background tackle queue work waited --once --wait 1m -- cat >"$home/waited" &
 worker=$!
-eventually "it waits" stats_are waited .waiting 1
+eventually "it waits" stats_are waited .waiters 1
 push waited word
 ended $worker 0
 is "what came" "$(cat "$home/waited")" word
@@ -308,7 +308,7 @@ is "one done, one left" "$(stat_of stop '[.ready, .active, .done, .failed]')" "[
 for signal in TERM:0 INT:130 HUP:129; do
     background tackle queue work idle -- true &
     worker=$!
-    eventually "it waits" stats_are idle .waiting 1
+    eventually "it waits" stats_are idle .waiters 1
     kill -${signal%:*} $worker
     ended $worker ${signal#*:}
     ends 1 tackle queue stats idle # nobody waits
@@ -350,7 +350,7 @@ start_family cancelled "$home/cancelled" --lease 3s 2>"$home/cancelled.err"
 ends 0 tackle queue cancel cancelled "$id"
 family_is_gone "$home/cancelled"
 eventually "it is told" grep -q "$id: the claim was lost" "$home/cancelled.err"
-eventually "it goes on" stats_are cancelled .waiting 1
+eventually "it goes on" stats_are cancelled .waiters 1
 kill -TERM $worker
 ended $worker 0
 

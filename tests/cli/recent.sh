@@ -19,10 +19,10 @@ is "nobody" "$(tackle recent complete nobody --json)" '[]'
 is "list" "$(tackle recent list --json)" '[{"name": "ann"}]'
 is "removed" "$(tackle recent remove ann Bob nobody --json | jq -c .)" '{"name":"ann","removed":1}'
 is "removed" "$(tackle recent remove ann Bob)" 0
-ends 0 tackle recent add ann a b c --max 2
-is "max" "$(tackle recent complete ann)" $'c\nb'
-ends 64 tackle recent add ann x --max 0
-ends 64 tackle recent add ann x --max 1001
+ends 0 tackle recent add ann a b c --keep 2
+is "keep" "$(tackle recent complete ann)" $'c\nb'
+ends 64 tackle recent add ann x --keep 0
+ends 64 tackle recent add ann x --keep 1001
 ends 64 tackle recent add ann
 ends 64 tackle recent add ann ''
 ends 64 tackle recent drop ann

@@ -21,7 +21,7 @@ has "$err" klingon
 ends 64 tackle search create p2 --shards 0
 
 is "new" "$(tackle search add p a 'Connecting the SERVER' --set votes=3 --set lang=en --json | jq -c .)" \
-    '{"name":"p","id":"a","new":true}'
+    '{"name":"p","id":"a","added":1}'
 is "added" "$(echo 'Connections of a café' | tackle search add p b --set votes=9.5 --set lang=en -)" added
 is "added" "$(tackle search add p c '服务器上的锁，T恤衫' --set votes=5 --set lang=zh)" added
 is "replaced" "$(tackle search add p a 'Connecting the SERVER again' --set votes=3 --set lang=en)" replaced
@@ -90,7 +90,7 @@ ends 1 tackle search get p a nothing
 is "removed" "$(tackle search remove p x nothing --json | jq -c .)" '{"name":"p","removed":1}'
 is "removed" "$(printf 'x\nd\n' | tackle search remove p --lines)" 1
 is "info" "$(tackle search info p --json | jq -c '[.name, .documents, .fields, .stem, .stop_words, .positions, .shards]')" \
-    '["p",3,[{"name":"votes","kind":"numeric"},{"name":"lang","kind":"text"}],"en",null,false,1]'
+    '["p",3,{"votes":"numeric","lang":"text"},"en",null,false,1]'
 ends 0 tackle search info p
 has "$out" "votes:numeric lang:text"
 ends 1 tackle search info nothing
@@ -106,7 +106,7 @@ JSON
 printf '\xef\xbb\xbfid,title,text,votes\nc1,"A ""big""\ntitle",body,1.5\nc2,second,,\n' >"$home/two.csv"
 gzip -k "$home/two.csv"
 report=$(tackle search import p "$home/one.jsonl" "$home/two.csv.gz" --text title,text --json)
-is "imported" "$(jq -c '[.documents, .new, .bad, .ignored, .problems]' <<<"$report")" '[4,4,0,["extra"],[]]'
+is "imported" "$(jq -c '[.documents, .added, .bad, .ignored, .problems]' <<<"$report")" '[4,4,0,["extra"],[]]'
 is "JSON lines" "$(tackle search get p j1 2 --json | jq -c '[.[] | .fields, .text]')" \
     '[{"votes":7,"lang":"en"},"The lock-free queue",{"votes":8},"numbers are ids"]'
 is "CSV" "$(tackle search get p c1 c2 --json | jq -c '[.[] | .fields, .text]')" \
@@ -135,7 +135,7 @@ is "no rows" "$(tackle search import p "$home/empty.csv" --json | jq .documents)
 head -c 40 "$home/two.csv.gz" >"$home/cut.csv.gz"
 ends 70 tackle search import p "$home/cut.csv.gz" --text title,text
 for i in {1..1234}; do printf '{"id": "n%s", "text": "many more document%s"}\n' "$i" "$i"; done >"$home/many.jsonl"
-is "many" "$(tackle search import q "$home/many.jsonl" --json | jq -c '[.documents, .new]')" '[1234,1234]'
+is "many" "$(tackle search import q "$home/many.jsonl" --json | jq -c '[.documents, .added]')" '[1234,1234]'
 is "many" "$(tackle search query q 'many' --size 1 --json | jq .total)" 1234
 
 # Positions, and every word counts.

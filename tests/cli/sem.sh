@@ -26,7 +26,7 @@ is "and nothing on stdout" "$out" ""
 ends 1 tackle sem acquire pool --limit 2 --wait 50ms
 
 ends 0 tackle sem show pool --json
-yields 'keys_unsorted' '["name","held","limit","shared","holders","waiters","line"]'
+yields 'keys_unsorted' '["name","held","limit","holders","waiters","line"]'
 yields '[.name, .held, .limit, .waiters, (.holders | length)]' '["pool",2,2,0,2]'
 yields '.holders[0] | keys_unsorted' '["host","pid","label","fence","left_ms","since_ms"]'
 yields '[.holders[].label] | sort' '[null,"one"]'
@@ -53,7 +53,7 @@ ends 1 tackle sem acquire pool --limit 1
 ends 0 tackle sem acquire pool --limit 2
 
 ends 0 tackle sem show nothing --json
-yields . '{"name":"nothing","held":0,"limit":null,"shared":false,"holders":[],"waiters":0,"line":[]}'
+yields . '{"name":"nothing","held":0,"limit":null,"holders":[],"waiters":0,"line":[]}'
 
 # ---- list and break -------------------------------------------------------------------------------
 

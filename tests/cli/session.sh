@@ -14,7 +14,7 @@ is "user" "$(jq -r .user <<<"$out")" bob
 
 ends 0 tackle session check "$alice" --json
 is "who it is" "$(jq -r .user <<<"$out")" alice
-[[ $(jq -r .ends <<<"$out") =~ ^20.*T.*Z$ ]] || fail "times are RFC 3339: $out"
+[[ $(jq -r .ends_at <<<"$out") =~ ^20.*T.*Z$ ]] || fail "times are RFC 3339: $out"
 ends 1 tackle session check 00000000000000000000000000000000 --json
 is "a no is JSON, too" "$(jq -r .error <<<"$err")" TKL_NOTFOUND
 

@@ -24,10 +24,10 @@ has "$out" weather
 is "removed" "$(tackle suggest remove q weather nothing --json | jq -c .)" '{"name":"q","removed":1}'
 is "removed" "$(tackle suggest remove q weather)" 0
 is "show" "$(tackle suggest show q --json | jq -c .)" \
-    '{"name":"q","texts":5,"texts_max":1000000,"best":50,"longest":16,"half_life_ms":null,"accents":true,"pinyin":true,"words":true}'
+    '{"name":"q","texts":5,"texts_max":1000000,"best":50,"longest":16,"half_life_ms":null,"accents":true,"pinyin":true,"by_words":true}'
 ends 0 tackle suggest feed fading a --half-life 1h --best 10 --longest 4 --texts 0
 is "show" "$(tackle suggest show fading --json | jq -c .)" \
-    '{"name":"fading","texts":1,"texts_max":null,"best":10,"longest":4,"half_life_ms":3600000,"accents":false,"pinyin":false,"words":false}'
+    '{"name":"fading","texts":1,"texts_max":null,"best":10,"longest":4,"half_life_ms":3600000,"accents":false,"pinyin":false,"by_words":false}'
 ends 64 tackle suggest feed fading a --half-life 2h
 has "$err" "were made with"
 is "list" "$(tackle suggest list --json)" '[{"name": "fading"}, {"name": "q"}]'
