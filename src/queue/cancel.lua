@@ -27,7 +27,7 @@ end
 local started = found.state == 'active' or
                 found.state ~= 'dead' and read_history(redis.call('HGET', HISTORY, id)).started
 redis.call('HDEL', FLOW_PLACES, id)
-remove(id, record, started)
+remove(id, record, started, new_budget())
 add_totals(meta, {bytes = -#record})
 tell_end(results, id, 'gone')
 wake(waiting, open_gate(meta))

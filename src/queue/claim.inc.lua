@@ -30,7 +30,7 @@ end
 -- ---- What is due ----
 
 -- A delayed member whose time has come. Returns the bytes of its record.
-local function promote_one(member, due, schedules)
+local function promote_one(member, due, schedules, budget)
   local kind, name = read_delayed(member)
   if kind == 'schedule' then
     schedules[#schedules + 1] = name
@@ -41,7 +41,7 @@ local function promote_one(member, due, schedules)
   if kind == 'group' then
     unpark(name)
   elseif kind == 'ended' then
-    tell_parents(name)
+    tell_parents(name, budget)
   end
   local record = kind == 'job' and redis.call('HGET', JOBS, name)
   if record then
@@ -52,13 +52,13 @@ end
 
 -- What was delayed and is due becomes ready, before what was not delayed. Returns the schedules that
 -- are due: the caller fires them.
-local function promote()
+local function promote(budget)
   local schedules, bytes = {}, 0
   local due = redis.call('ZRANGE', DELAYED, '-inf', text(now), 'BYSCORE', 'LIMIT', 0, AT_ONCE,
                          'WITHSCORES')
   for i = 1, #due, 2 do
     if bytes < BYTES_AT_ONCE then
-      bytes = bytes + promote_one(due[i], due[i + 1], schedules)
+      bytes = bytes + promote_one(due[i], due[i + 1], schedules, budget)
     end
   end
   return schedules
@@ -66,12 +66,12 @@ end
 
 -- A job whose lease ended: to the front of the queue, or to the dead letters when that was its last
 -- attempt.
-local function take_back(id, record, meta, results)
+local function take_back(id, record, meta, results, budget)
   local job, history = read(record), read_history(redis.call('HGET', HISTORY, id))
   history.failures = history.failures + 1
   history.since, history.started, history.problem = now, true, 'the worker was lost'
   if history.failures > job.retries then
-    return bury(id, record, history, meta, results)
+    return bury(id, record, history, meta, results, budget)
   end
   write_history(id, history)
   redis.call('ZADD', READY, place(job.priority, BACK), id)
@@ -79,7 +79,7 @@ local function take_back(id, record, meta, results)
 end
 
 -- Leases that ended: each counts as a failure.
-local function reclaim(meta, results)
+local function reclaim(meta, results, budget)
   local failed, removed, bytes = 0, 0, 0
   local ended = redis.call('ZRANGE', ACTIVE, '-inf', text(now), 'BYSCORE', 'LIMIT', 0, AT_ONCE)
   for _, claim in ipairs(ended) do
@@ -89,7 +89,7 @@ local function reclaim(meta, results)
       redis.call('ZREM', ACTIVE, claim)
       if record then
         failed, bytes = failed + 1, bytes + #record
-        removed = removed + take_back(id, record, meta, results)
+        removed = removed + take_back(id, record, meta, results, budget)
       end
     end
   end

@@ -19,11 +19,11 @@ local FIRST_DONE = 9 -- of the arguments
 local token, lease, max, channel, again, results, bytes, rich = unpack(ARGV)
 local waiter = waiter_of(token, lease, channel)
 
-local waiting, meta = check_waiting(), read_meta()
+local waiting, meta, budget = check_waiting(), read_meta(), new_budget()
 allow_when_full()
 local stale, schedules, ids, records, histories = {}, {}, {}, {}, {}
 if ARGV[FIRST_DONE] then
-  stale = report_done({unpack(ARGV, FIRST_DONE)}, tonumber(rich), tonumber(bytes), meta)
+  stale = report_done({unpack(ARGV, FIRST_DONE)}, tonumber(rich), tonumber(bytes), meta, budget)
 end
 local stands = again ~= '' and redis.call('ZSCORE', WAITERS, waiter)
 if again ~= '' and not stands then
@@ -34,8 +34,8 @@ if ids[1] then
   return {now, -1, 0, stale, schedules, ids, records, histories}
 end
 
-schedules = promote()
-reclaim(meta, results)
+schedules = promote(budget)
+reclaim(meta, results, budget)
 local gate, look_in, other, more = open_gate(meta), -1, 0, false
 ids, records, histories, more = take(math.min(max, gate.room), gate, meta)
 if ids[1] then

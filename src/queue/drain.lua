@@ -12,7 +12,7 @@ local STEP, BYTES = 200, 8000000 -- at most, in one script
 local which, skip, results = unpack(ARGV)
 skip = tonumber(skip)
 
-local waiting, meta = check_waiting(), read_meta()
+local waiting, meta, budget = check_waiting(), read_meta(), new_budget()
 allow_when_full()
 local removed, bytes, seen = 0, 0, 0
 
@@ -22,7 +22,7 @@ local function drain_job(id)
     local job = read(record)
     local started = which ~= 'dead' and read_history(redis.call('HGET', HISTORY, id)).started
     redis.call('HDEL', FLOW_PLACES, id)
-    remove(id, record, started)
+    remove(id, record, started, budget)
     removed, bytes = removed + 1, bytes + #record
     if job.result then
       tell_end(results, id, 'gone')

@@ -4,7 +4,7 @@
 local DEAD_MAX, DEAD_MS = 10000, 2592000000 -- kept unless other limits are set: 30 days
 local TRIMMED = 2 -- dead letters removed when one comes, at most: so they become fewer
 local PARENTS_BYTES = 1000 * (ID_LENGTH + 1) -- of the ids of the jobs that wait for one
-local TELLINGS = {left = 500} -- parents that this script may still tell; the next claim goes on
+local PARENTS_AT_ONCE = 500 -- that one script sees to; the next claim goes on
 
 -- ---- Groups ----
 
@@ -56,15 +56,20 @@ local function wait_for_one_less(parent)
   end
 end
 
--- The jobs that wait for this one learn that it is over. When a script has told many already, the
--- next claim goes on.
-local function tell_parents(id)
+-- What one script may do: it makes one when it begins, and all ends of jobs use it up.
+local function new_budget()
+  return {parents = PARENTS_AT_ONCE}
+end
+
+-- The jobs that wait for this one learn that it is over. When the script has seen to many parents
+-- already, the next claim goes on.
+local function tell_parents(id, budget)
   local parents = redis.call('HGET', PARENTS, id)
-  if parents and TELLINGS.left <= 0 then
+  if parents and budget.parents <= 0 then
     redis.call('ZADD', DELAYED, text(now), 'ended:' .. id)
   elseif parents then
     for parent in string.gmatch(string.sub(parents, 1, PARENTS_BYTES), '%x+') do
-      TELLINGS.left = TELLINGS.left - 1
+      budget.parents = budget.parents - 1
       wait_for_one_less(parent)
     end
     redis.call('HDEL', PARENTS, id)
@@ -78,9 +83,9 @@ local function tell_end(results, id, message)
   redis.pcall('SPUBLISH', results .. id, message)
 end
 
--- A job is over and leaves nothing behind; the script that takes it out of its zset calls this. `started`: it
--- has a place in its group.
-local function remove(id, record, started)
+-- A job is over and leaves nothing behind. The caller has taken it out of READY, ACTIVE or wherever
+-- it was. `started`: it has a place in its group.
+local function remove(id, record, started, budget)
   if has_options(record) then
     local job = read(record)
     free_unique(job.unique_key, id)
@@ -89,7 +94,7 @@ local function remove(id, record, started)
     else
       unpark(job.group_name) -- it may have been the one that was let in
     end
-    tell_parents(id)
+    tell_parents(id, budget)
   end
   redis.call('HDEL', JOBS, id)
   redis.call('HDEL', HISTORY, id)
@@ -98,7 +103,7 @@ end
 
 -- Dead letters that are too many, or too old, are removed: of the `count` oldest. Returns how many,
 -- and their bytes.
-local function trim_dead(meta, count)
+local function trim_dead(meta, count, budget)
   local removed, bytes, most = 0, 0, meta.dead_max or DEAD_MAX
   local over = redis.call('ZCARD', DEAD) - most
   local oldest = redis.call('ZRANGE', DEAD, 0, count - 1, 'WITHSCORES')
@@ -110,14 +115,14 @@ local function trim_dead(meta, count)
       redis.call('HDEL', JOBS, id)
       redis.call('HDEL', HISTORY, id)
       redis.call('HDEL', PROGRESS, id)
-      tell_parents(id)
+      tell_parents(id, budget)
     end
   end
   return removed, bytes
 end
 
 -- A job that was claimed goes to the dead letters. Returns the bytes of those that had to go for it.
-local function bury(id, record, history, meta, results)
+local function bury(id, record, history, meta, results, budget)
   redis.call('ZADD', DEAD, text(now), id)
   write_history(id, history)
   if has_options(record) then
@@ -128,6 +133,6 @@ local function bury(id, record, history, meta, results)
       tell_end(results, id, 'dead ' .. history.problem)
     end
   end
-  local _, bytes = trim_dead(meta, TRIMMED)
+  local _, bytes = trim_dead(meta, TRIMMED, budget)
   return bytes
 end

@@ -44,13 +44,14 @@ if outcome == 'failed' or outcome == 'dead' then
   outcome = history.failures > job.retries and 'dead' or outcome
 end
 if outcome == 'done' then
-  remove(id, record, true)
+  remove(id, record, true, new_budget())
   add_totals(meta, {done = 1, bytes = -#record})
   if job.result then
     keep_result()
   end
 elseif outcome == 'dead' then
-  add_totals(meta, {failed = 1, bytes = -bury(id, record, history, meta, results)})
+  local trimmed = bury(id, record, history, meta, results, new_budget())
+  add_totals(meta, {failed = 1, bytes = -trimmed})
 elseif outcome == 'failed' then
   local backoff = math.min(job.backoff * 2 ^ (history.failures - 1), job.backoff_max)
   add_totals(meta, {failed = 1})

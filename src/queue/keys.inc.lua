@@ -1,5 +1,26 @@
--- The keys of a queue, in the order in which every script gets them. The essay in queue.c says what
--- is in them.
+-- The keys of a queue, in the order in which every script gets them; queue.c says more.
+--   META           hash: totals, settings, limits
+--   JOBS           hash: id, record
+--   READY          zset of ids by their place: see jobs.inc.lua
+--   DELAYED        zset by due time of ids, and of what else waits for a time: see read_delayed()
+--   ACTIVE         zset of claims, "id:token", by the end of the lease
+--   WAITERS        zset of waiters by arrival
+--   LINE           hash: what the waiters know; also the channel that all of them listen to
+--   HISTORY        hash: id, what happened to the job
+--   PROGRESS       hash: id, progress
+--   DEAD           zset of ids by time of death
+--   UNIQUE         hash: unique key, the job that has it
+--   UNIQUE_ENDS    zset of unique keys that are held for a time, by its end
+--   GROUPS         hash: group, how many of its jobs are started and not over
+--   PARKED         zset of jobs whose group does not let them start, by group, priority and id
+--   RATES          zset of groups by the time until which their rate is used up
+--   FLOW           zset of jobs that wait for others, by the number of those
+--   FLOW_PLACES    hash: id, "priority due" of the same jobs
+--   PARENTS        hash: id, ids of the jobs that wait for it
+--   SCHEDULES      hash: id, schedule
+--   REQUESTS_EVEN  hash: the answers to pushes, in a window of time
+--   REQUESTS_ODD   the same of the next window, by turns
+--   RESULT         string: the result of one job, for the scripts that are about one
 -- include: shared/codes
 -- include: shared/exact
 

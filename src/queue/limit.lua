@@ -48,7 +48,7 @@ for _, spot in ipairs(spots) do
   redis.call('ZREM', PARKED, spot)
   make_ready(id, priority)
 end
-local removed, bytes = trim_dead(meta, STEP)
+local removed, bytes = trim_dead(meta, STEP, new_budget())
 add_totals(meta, {bytes = -bytes})
 wake(waiting, open_gate(meta))
 return {spots[STEP] or '', removed == STEP and 1 or 0}

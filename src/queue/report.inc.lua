@@ -69,14 +69,14 @@ end
 
 -- Ends the jobs that were done. `bytes`: of the records of all of them. Returns the places of those
 -- whose claim is not valid any more.
-local function report_done(claims, rich, bytes, meta)
+local function report_done(claims, rich, bytes, meta, budget)
   local stale = end_claims(claims)
   local ids, rich_ids = finished_ids(claims, stale, rich)
   if stale[1] then
     bytes = bytes_of(ids)
   end
   for i = 1, rich_ids do
-    remove(ids[i], record_of(ids[i]), true)
+    remove(ids[i], record_of(ids[i]), true, budget)
   end
   if ids[1] then
     remove_records(ids)
