@@ -197,6 +197,17 @@ is_once=$(grep -c 'local function two' "$dir/out/scripts.c")
 [ "$is_once" = 1 ] || fail "a library stands $is_once times in its script"
 
 script <<'END'
+-- lock/take: the first arguments get names.
+-- ARGV[1] token
+-- ARGV[2] lease
+-- ARGV[3...] tags
+-- returns {code}
+local token, lease = unpack(ARGV, 1, 2)
+return {token, lease, unpack(ARGV, 3)}
+END
+"$embed" "$dir/lock" "$dir/out" || fail "unpack() with bounds was refused"
+
+script <<'END'
 -- lock/take: open lists.
 -- KEYS[1...] locks
 -- returns {code}
@@ -328,6 +339,45 @@ local function forget()
   STATE = nil
 end
 END
+refuses_library "a library that keeps something of its own" \
+    '3: COUNT is written: a constant stays as it is
+4: LEFT is written: a constant stays as it is' <<'END'
+local COUNT, LEFT = 1, {first = 5}
+local function use()
+  COUNT = COUNT + 1
+  LEFT.first = LEFT['first'] - 1
+end
+END
+refuses_library "a name that the script has already" \
+    '2: STATE is declared in lock/take.lua:4 already' <<'END'
+local ONE = 1
+local STATE, TWO = 'x', 2
+END
+script <<'END'
+-- lock/take: a name that two libraries have, and one that is the script's twice.
+-- returns {code}
+-- include: one
+-- include: two
+local _, first = 1, 2
+if first then
+  local inner, twice = 1, 2
+  return inner + twice
+end
+local _, second, first = 1, 2, 3
+return second
+END
+echo 'local function twice() end' >"$dir/lock/one.inc.lua"
+printf '\nlocal function twice() end\n' >"$dir/lock/two.inc.lua"
+refuses "names that are declared twice" \
+    "$dir/lock/two.inc.lua:2: error: twice is declared in lock/one.inc.lua:1 already
+10: first is declared in lock/take.lua:5 already"
+
+{
+    printf -- '-- lock/take: many names.\n-- returns {code}\n'
+    for i in $(seq 191); do echo "local a$i = $i"; done
+} | script
+refuses "more names than Lua allows" \
+    '1: 191 local names at the top level, of which Lua allows few more than 190'
 
 script <<'END'
 -- lock/take: it.

@@ -87,7 +87,7 @@ static void use_any(params *list)
         list->used[i] = true;
 }
 
-/* unpack(ARGV): all of them. */
+/* unpack(ARGV): all of them get names. */
 static void use_all(params *list)
 {
     for (int i = 1; i <= list->count + list->open; i++)
@@ -117,13 +117,19 @@ typedef struct neighbours {
     token before, first; /* the two tokens before a word: "unpack" and "(" */
 } neighbours;
 
+/* unpack(ARGV) or unpack(ARGV, 1, n). */
+static bool from_first(token word)
+{
+    token next = next_token(word);
+    return is(next, ")") || (is(next, ",") && is(next_token(next), "1"));
+}
+
 static void use(const script *s, params *list, token word, neighbours near)
 {
     token end;
     int number = literal_index(word, &end);
     char *what = NULL;
-    if (number == 0 && is(near.before, "(") && is(near.first, "unpack") &&
-        is(next_token(word), ")"))
+    if (number == 0 && is(near.before, "(") && is(near.first, "unpack") && from_first(word))
         use_all(list);
     else if (number == 0)
         use_any(list);
@@ -162,4 +168,60 @@ void check_body(script *s)
     }
     check_all_used(s, &s->keys, "KEYS");
     check_all_used(s, &s->args, "ARGV");
+}
+
+/* ---- The names at its top level -------------------------------------------------------------- */
+
+typedef struct local {
+    token name;
+    struct local *before;
+} local;
+
+/* "_" is no name: whatever is not wanted is called so. */
+static local *declare_local(const script *s, local *last, token name)
+{
+    for (const local *l = last; l && !is(name, "_"); l = l->before)
+        if (l->name.len == name.len && memcmp(l->name.at, name.at, name.len) == 0) {
+            const origin *from = origin_of(s, l->name.line);
+            char *what = format_text("%.*s is declared in %s:%d already", (int)name.len, name.at,
+                                     from->file, l->name.line - from->line + from->file_line);
+            fail_at(s, name.line, what);
+            free(what);
+            break;
+        }
+    local *new = need(malloc(sizeof *new));
+    *new = (local){name, last};
+    return new;
+}
+
+/* What stands behind "local": "function f", or "a, b, c". */
+static local *declare_locals(const script *s, local *last, token t)
+{
+    if (is(t, "function"))
+        return declare_local(s, last, next_token(t));
+    for (; is_name(t); t = next_token(t)) {
+        last = declare_local(s, last, t);
+        t = next_token(t);
+        if (!is(t, ","))
+            break;
+    }
+    return last;
+}
+
+void check_locals(const script *s)
+{
+    local *last = NULL;
+    int blocks = 0, count = 0;
+    for (token t = next_token((token){.at = s->text, .line = 1}); t.len > 0; t = next_token(t)) {
+        if (blocks == 0 && is(t, "local"))
+            last = declare_locals(s, last, next_token(t));
+        blocks += opens_block(t);
+    }
+    for (local *before; last; last = before, count++) {
+        before = last->before;
+        free(last);
+    }
+    if (count > LOCALS)
+        fail(s->path, 1, "%d local names at the top level, of which Lua allows few more than %d",
+             count, LOCALS);
 }

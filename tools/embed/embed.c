@@ -23,8 +23,9 @@
  * it. A library may include others. It has constants ("local NAME = ...") and functions ("local
  * function ...") and nothing that runs by being included; it reads its own names, those of the
  * libraries it includes, names in capitals (keys and constants of the script) and `now`, and writes
- * nothing but its own locals. A script uses no name that it, or a library that it includes, does
- * not declare. All of this is checked.
+ * nothing but its own locals: constants stay as they are. A script uses no name that it, or a
+ * library that it includes, does not declare. At its top level, libraries included, each name is
+ * declared once, and there are not more names than Lua allows. All of this is checked.
  *
  * What the server gets has no comments and no indentation. A list of origins tells which line of
  * which file each of its lines is, so that errors can be reported with that.
@@ -67,6 +68,7 @@ static script load_script(const char *folder, const char *component, const char 
     check_names(folder, s.path, text);
     clean_script(&s, folder, text);
     check_body(&s);
+    check_locals(&s);
     hash_script(&s);
     free(text);
     return s;

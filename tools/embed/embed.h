@@ -12,6 +12,7 @@ enum {
     MOST = 64,      /* KEYS or ARGV a header can declare */
     LIBRARIES = 32, /* a script can include */
     ORIGINS = 2 * LIBRARIES + 2,
+    LOCALS = 190, /* a script can have at its top level: Lua allows 200, loops need some of them */
 };
 
 /* From this line of the text on, its lines are those of a file. */
@@ -71,6 +72,9 @@ typedef struct token {
 token next_token(token last);
 bool is(token t, const char *text);
 bool word_char(char c);
+bool is_name(token t); /* or a word of Lua */
+/* 1: a block begins with this word, -1: one ends with it. */
+int opens_block(token t);
 
 /* ---- clean.c: what the server gets ---- */
 
@@ -84,6 +88,9 @@ char *library_path(const char *folder, const char *name);
 
 void read_header(script *s, const char *text);
 void check_body(script *s);
+/* Its names at the top level, libraries included: each is declared once, and they are not too
+ * many. */
+void check_locals(const script *s);
 
 /* ---- library.c: what libraries may do, and which names a script may use ---- */
 

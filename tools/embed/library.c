@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Libraries: what they may do ---------------------------------------------------------------
- */
+/* ---- Libraries: what they may do ------------------------------------------------------------- */
 
 typedef struct names {
     char **items;
@@ -33,11 +32,6 @@ static void names_free(names *n)
     for (size_t i = 0; i < n->count; i++)
         free(n->items[i]);
     free(n->items);
-}
-
-static bool is_name(token t)
-{
-    return t.len > 0 && word_char(*t.at) && !isdigit((unsigned char)*t.at);
 }
 
 static bool in_capitals(token t)
@@ -144,6 +138,7 @@ static void check_top_level(const char *path, const char *text)
 typedef struct place {
     const char *path;
     int braces; /* open ones: of tables */
+    int blocks; /* ditto: of functions, and in them */
     token before;
 } place;
 
@@ -151,6 +146,18 @@ static bool is_assigned(token t)
 {
     token next = next_token(t);
     return is(next, "=") && !is(next_token(next), "=");
+}
+
+/* The last token of "t.a[1].b"; t itself when nothing of it is named. */
+static token last_part(token t)
+{
+    for (token next = next_token(t); is(next, ".") || is(next, "["); next = next_token(t)) {
+        bool bracket = is(next, "[");
+        t = next_token(next);
+        while (bracket && t.len > 0 && !is(t, "]"))
+            t = next_token(t);
+    }
+    return t;
 }
 
 /* A field of a table: "state.now", or "now = 1" in braces. */
@@ -162,12 +169,17 @@ static bool is_field(const place *at, token t)
 
 static void check_name(const place *at, token t, const names *own, const names *offered)
 {
-    if (is_field(at, t) || names_have(own, t))
+    if (is_field(at, t))
+        return;
+    bool constant = isupper((unsigned char)*t.at) && in_capitals(t);
+    if (at->blocks > 0 && constant && names_have(own, t) && is_assigned(last_part(t)))
+        fail(at->path, t.line, "%.*s is written: a constant stays as it is", (int)t.len, t.at);
+    if (names_have(own, t))
         return;
     bool readable = is_known_word(t) || in_capitals(t) || names_have(offered, t);
     if (!readable)
         fail(at->path, t.line, "%.*s is not a name of this library", (int)t.len, t.at);
-    else if (is_assigned(t))
+    else if (is_assigned(last_part(t)))
         fail(at->path, t.line, "%.*s is written, and is not this library's", (int)t.len, t.at);
 }
 
@@ -214,6 +226,7 @@ void check_library(const char *folder, const char *path, const char *text)
     add_offered(&offered, folder, text, 0);
     for (token t = next_token((token){.at = bare, .line = 1}); t.len > 0; t = next_token(t)) {
         at.braces += is(t, "{") - is(t, "}");
+        at.blocks += opens_block(t);
         if (is_name(t))
             check_name(&at, t, &own, &offered);
         at.before = t;

@@ -139,3 +139,14 @@ bool is(token t, const char *text)
 {
     return t.len == strlen(text) && memcmp(t.at, text, t.len) == 0;
 }
+
+bool is_name(token t)
+{
+    return t.len > 0 && word_char(*t.at) && !isdigit((unsigned char)*t.at);
+}
+
+int opens_block(token t)
+{
+    bool opens = is(t, "function") || is(t, "if") || is(t, "do") || is(t, "repeat");
+    return opens - (is(t, "end") || is(t, "until"));
+}
