@@ -1,5 +1,4 @@
--- The account of a channel: what its files hold, and what they may hold. The keys STATE, FILES and
--- BYTES are the script's.
+-- The account of a channel: what its files hold, and what they may hold.
 -- include: file
 
 local OVERHEAD = 1024               -- of a file, for its record and places in indexes

@@ -1,12 +1,6 @@
 -- files/ack: a receiver has all chunks before a position; chunks that nobody needs any more go.
--- KEYS[1] state    hash; see files.c for all of them
--- KEYS[2] files    zset
--- KEYS[3] bytes    hash
--- KEYS[4] holders  hash
--- KEYS[5] room     a channel, no key: who waits for room hears of it
--- KEYS[6] file     hash
--- KEYS[7] at       zset
--- KEYS[8...] chunks that may go, from `first` on
+-- KEYS[1...] channel  see keys.inc.lua; then the record of the file, how far its receivers
+--   are, and chunks that may go, from `first` on
 -- ARGV[1] token
 -- ARGV[2] receiver
 -- ARGV[3] holder
@@ -15,12 +9,13 @@
 -- returns {code, chunks sent, '1' all of them, freed, position of the slowest, checksum, size}:
 --   TKL_NOTFOUND the file is gone, or not for this receiver; TKL_NOTOWNER another process receives;
 --   TKL_CONFLICT the chunks behind the position are gone
-local STATE, FILES, BYTES, HOLDERS, ROOM, FILE, AT = unpack(KEYS)
+-- include: keys
+local FILE, AT = unpack(KEYS, CHANNEL_KEYS + 1)
 -- include: shared/codes
 -- include: account
 -- include: holder
 
-local FIXED_KEYS = 7
+local FIXED_KEYS = CHANNEL_KEYS + 2 -- before those of chunks
 
 local token, receiver, holder, position, first = unpack(ARGV)
 

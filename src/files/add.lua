@@ -1,21 +1,19 @@
 -- files/add: one more receiver for files of which nothing has gone yet.
--- KEYS[1] state      hash; see files.c for all of them
--- KEYS[2] files      zset
--- KEYS[3] receivers  zset
--- KEYS[4...] of each file: its record, and how far its receivers are
+-- KEYS[1...] channel  see keys.inc.lua; then of each file: its record, and how far its
+--   receivers are
 -- ARGV[1] receiver
 -- ARGV[2...] token of each file
 -- returns how many files it gets that it did not get before
 -- include: shared/clock
 local now = clock_ms()
-local STATE, FILES, RECEIVERS = unpack(KEYS)
+-- include: keys
 -- include: account
 
-local FIXED_KEYS = 3
+local FIRST_TOKEN = 2 -- of the arguments
 
-local receiver, added = ARGV[1], 0
-local tokens = {unpack(ARGV, 2)}
-for i, keys in ipairs(file_keys(FIXED_KEYS)) do
+local receiver, tokens = ARGV[1], {unpack(ARGV, FIRST_TOKEN)}
+local added = 0
+for i, keys in ipairs(file_keys(CHANNEL_KEYS)) do
   local file, at = read_file(keys.record), keys.at
   local is_whole = file and file.freed == 0 and file.state ~= 'removing'
   is_whole = is_whole and redis.call('EXISTS', at) == 1

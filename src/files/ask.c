@@ -42,17 +42,14 @@ void tkl__files_ask_init(tkl__files_ask *ask, tkl_files *files)
     ask->files = files;
     tkl__args_init(&ask->keys);
     tkl__args_init(&ask->args);
+    for (size_t i = 0; i < files->keys.count; i++)
+        tkl__args_bytes(&ask->keys, files->keys.items[i]);
 }
 
 void tkl__files_ask_free(tkl__files_ask *ask)
 {
     tkl__args_free(&ask->keys);
     tkl__args_free(&ask->args);
-}
-
-void tkl__files_ask_key(tkl__files_ask *ask, tkl__files_part part)
-{
-    tkl__args_bytes(&ask->keys, ask->files->keys.items[part]);
 }
 
 void tkl__files_ask_record(tkl__files_ask *ask, const char *token)

@@ -1,13 +1,6 @@
 -- files/begin: announce a file that will be sent in chunks.
--- KEYS[1] state      hash; see files.c for all of them
--- KEYS[2] files      zset
--- KEYS[3] ends       zset
--- KEYS[4] bytes      hash
--- KEYS[5] resume     hash
--- KEYS[6] receivers  zset
--- KEYS[7] file       hash
--- KEYS[8] at         zset
--- KEYS[9] sent       hash
+-- KEYS[1...] channel  see keys.inc.lua; then the record of the file, how far its receivers
+--   are, and what the call has sent
 -- ARGV[1] token       of the file, random
 -- ARGV[2] holder      of the sender: its turn, and random digits
 -- ARGV[3] fingerprint of the source; '': it cannot be sent again
@@ -26,7 +19,8 @@
 --   file, ms to the next}
 -- include: shared/clock
 local now = clock_ms()
-local STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS, FILE, AT, SENT = unpack(KEYS)
+-- include: keys
+local FILE, AT, SENT = unpack(KEYS, CHANNEL_KEYS + 1)
 -- include: shared/codes
 -- include: account
 -- include: overdue

@@ -1,13 +1,6 @@
 -- files/commit: chunks were written; may more be? Without chunks it only asks.
--- KEYS[1] state   hash; see files.c for all of them
--- KEYS[2] files   zset
--- KEYS[3] ends    zset
--- KEYS[4] bytes   hash
--- KEYS[5] resume  hash
--- KEYS[6] file    hash
--- KEYS[7] at      zset
--- KEYS[8] sent    hash
--- KEYS[9...] the chunks written
+-- KEYS[1...] channel  see keys.inc.lua; then the record of the file, how far its receivers
+--   are, what the call has sent, and the chunks written
 -- ARGV[1] token
 -- ARGV[2] holder
 -- ARGV[3] first   number of the first of these chunks
@@ -22,13 +15,14 @@
 --   of chunks, or not all of these, or knows an earlier process; TKL_EMPTY no receiver is left
 -- include: shared/clock
 local now = clock_ms()
-local STATE, FILES, ENDS, BYTES, RESUME, FILE, AT, SENT = unpack(KEYS)
+-- include: keys
+local FILE, AT, SENT = unpack(KEYS, CHANNEL_KEYS + 1)
 -- include: shared/codes
 -- include: account
 -- include: overdue
 -- include: sent
 
-local FIXED_KEYS = 8
+local FIXED_KEYS = CHANNEL_KEYS + 3 -- before those of chunks
 
 local token, holder, first, length, prefix, want, size, fingerprint, kept = unpack(ARGV)
 

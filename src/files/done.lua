@@ -1,13 +1,7 @@
 -- files/done: a receiver is done with files, in good order or not. Files that all receivers are
 -- done with go.
--- KEYS[1] state    hash; see files.c for all of them
--- KEYS[2] files    zset
--- KEYS[3] ends     zset
--- KEYS[4] bytes    hash
--- KEYS[5] holders  hash
--- KEYS[6] trouble  stream
--- KEYS[7] room     a channel, no key: who waits for room hears of it
--- KEYS[8...] of each file: its record, and how far its receivers are
+-- KEYS[1...] channel  see keys.inc.lua; then of each file: its record, and how far its
+--   receivers are
 -- ARGV[1] receiver
 -- ARGV[2] holder   '': the receiver is dropped, whoever it is
 -- ARGV[3] reason   why the files are of no use to it; '': it has them
@@ -16,16 +10,16 @@
 --   receives
 -- include: shared/clock
 local now = clock_ms()
-local STATE, FILES, ENDS, BYTES, HOLDERS, TROUBLE, ROOM = unpack(KEYS)
+-- include: keys
 -- include: shared/codes
 -- include: account
 -- include: holder
 -- include: trouble
 -- include: overdue
 
-local FIXED_KEYS, FIXED_ARGUMENTS = 7, 3
+local FIRST_TOKEN = 4 -- of the arguments
 
-local receiver, holder, reason = ARGV[1], ARGV[2], ARGV[3]
+local receiver, holder, reason = unpack(ARGV)
 
 -- Nobody lacks the file. Its sender, if it is still at it, ends it. Says whether there are chunks
 -- left, which the client removes.
@@ -47,8 +41,8 @@ if holder ~= '' and not holds(receiver, holder) then
   return {TKL_NOTOWNER}
 end
 local left = {TKL_OK}
-local tokens = {unpack(ARGV, FIXED_ARGUMENTS + 1)}
-for i, keys in ipairs(file_keys(FIXED_KEYS)) do
+local tokens = {unpack(ARGV, FIRST_TOKEN)}
+for i, keys in ipairs(file_keys(CHANNEL_KEYS)) do
   local key, at, token = keys.record, keys.at, tokens[i]
   if redis.call('ZREM', at, receiver) == 1 then
     if reason ~= '' then

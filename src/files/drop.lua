@@ -1,13 +1,11 @@
 -- files/drop: the channel forgets a receiver. The process that receives under the name is refused
 -- from then on: it is not the holder any more.
--- KEYS[1] receivers  zset; see files.c for all of them
--- KEYS[2] holders    hash
--- KEYS[3] trouble    stream
+-- KEYS[1...] channel  see keys.inc.lua
 -- ARGV[1] receiver
 -- ARGV[2] tokens     of files that it lacks, one after the other
 -- ARGV[3] reason     for the list of what went wrong
 -- returns code: TKL_NOTFOUND it was not known, and lacks nothing
-local RECEIVERS, HOLDERS, TROUBLE = unpack(KEYS)
+-- include: keys
 -- include: shared/codes
 -- include: holder
 -- include: trouble

@@ -1,4 +1,5 @@
 -- The record of one file. See the essay of files.c.
+-- include: keys
 -- include: shared/exact
 
 local NUMBERS = {'chunk', 'sent', 'reserved', 'freed', 'lease', 'resume', 'ttl'}

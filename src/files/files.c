@@ -203,7 +203,6 @@ int tkl__files_new_holder(tkl_files *files, tkl__files_token *holder)
     tkl_reply *reply;
     tkl__files_token random = tkl__files_new_token();
     tkl__files_ask_init(&ask, files);
-    tkl__files_ask_key(&ask, TKL__FILES_STATE);
     int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_turn, &reply);
     snprintf(holder->text, sizeof holder->text, "%016" PRIx64 "%.16s",
              (uint64_t)tkl_reply_int(reply), random.text);
@@ -270,16 +269,12 @@ static int drop_from(tkl_files *files, const char *const *tokens, size_t count, 
 /* Forgets it, and notes what it lacks, before that goes and wakes those who wait for it. */
 static int forget_receiver(tkl_files *files, const change *c)
 {
-    static const tkl__files_part parts[] = {TKL__FILES_RECEIVERS, TKL__FILES_HOLDERS,
-                                            TKL__FILES_TROUBLE};
     char reason[64];
     tkl__files_ask ask;
     tkl_reply *reply;
     snprintf(reason, sizeof reason, "dropped; it lacked %" PRId64 " file%s", c->count,
              c->count == 1 ? "" : "s");
     tkl__files_ask_init(&ask, files);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        tkl__files_ask_key(&ask, parts[i]);
     tkl__args_bytes(&ask.args, c->receiver);
     tkl__args_bytes(&ask.args, (tkl_bytes){c->lacking.data, c->lacking.len});
     tkl__args_str(&ask.args, reason);
@@ -315,9 +310,6 @@ static int add_to(tkl_files *files, const char *const *tokens, size_t count, voi
     tkl__files_ask ask;
     tkl_reply *reply;
     tkl__files_ask_init(&ask, files);
-    tkl__files_ask_key(&ask, TKL__FILES_STATE);
-    tkl__files_ask_key(&ask, TKL__FILES_FILES);
-    tkl__files_ask_key(&ask, TKL__FILES_RECEIVERS);
     tkl__args_bytes(&ask.args, c->receiver);
     for (size_t i = 0; i < count; i++) {
         tkl__files_ask_file(&ask, tokens[i]);

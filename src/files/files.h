@@ -13,7 +13,7 @@
 
 /* ---- Channels ------------------------------------------------------------ */
 
-/* The keys of a channel, in the order of its `keys`. */
+/* The keys of a channel, in the order of its `keys`, in which every script gets them. */
 typedef enum tkl__files_part {
     TKL__FILES_STATE,
     TKL__FILES_FILES,
@@ -75,10 +75,10 @@ typedef struct tkl__files_ask {
     tkl__args keys, args;
 } tkl__files_ask;
 
+/* Its first keys are those of the channel. */
 void tkl__files_ask_init(tkl__files_ask *ask, tkl_files *files);
 void tkl__files_ask_free(tkl__files_ask *ask);
-/* The key of this part of the channel; the two keys of a file; the key of one of its chunks. */
-void tkl__files_ask_key(tkl__files_ask *ask, tkl__files_part part);
+/* The two keys of a file behind them. */
 void tkl__files_ask_file(tkl__files_ask *ask, const char *token);
 /* Only its record. */
 void tkl__files_ask_record(tkl__files_ask *ask, const char *token);
@@ -86,6 +86,7 @@ void tkl__files_ask_record(tkl__files_ask *ask, const char *token);
 void tkl__files_ask_sent(tkl__files_ask *ask, const char *call);
 /* The same when the call is over. */
 void tkl__files_ask_over(tkl__files_ask *ask, const char *call);
+/* The keys of these chunks of a file. */
 void tkl__files_ask_chunks(tkl__files_ask *ask, const char *token, int64_t from, int64_t to);
 
 /* Runs it. The result is the code of the request, or the first element of the reply, or the reply

@@ -1,4 +1,5 @@
--- Which process receives under a name. The key HOLDERS is the script's.
+-- Which process receives under a name.
+-- include: keys
 
 local DROPPED = 'dropped'
 

@@ -243,13 +243,9 @@ static int finish(tkl__files_incoming *in)
 
 static void ack_ask(const tkl__files_incoming *in, tkl__files_ask *ask)
 {
-    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_BYTES,
-                                            TKL__FILES_HOLDERS, TKL__FILES_ROOM};
     const tkl__files_receiving *r = in->receiving;
     int64_t named = in->position < in->freed + NAMED ? in->position : in->freed + NAMED;
     tkl__files_ask_init(ask, r->files);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        tkl__files_ask_key(ask, parts[i]);
     tkl__files_ask_file(ask, in->token.text);
     tkl__files_ask_chunks(ask, in->token.text, in->freed, named);
     tkl__args_str(&ask->args, in->token.text);

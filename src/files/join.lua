@@ -1,7 +1,5 @@
 -- files/join: a process receives under a name, or goes on doing so, or leaves.
--- KEYS[1] receivers  zset; see files.c for all of them
--- KEYS[2] holders    hash
--- KEYS[3] state      hash
+-- KEYS[1...] channel  see keys.inc.lua
 -- ARGV[1] receiver
 -- ARGV[2] holder  of the process: its turn, and random digits
 -- ARGV[3] lease   ms; '0': it leaves
@@ -9,7 +7,7 @@
 -- returns code: TKL_NOTOWNER another process receives under this name, or it was dropped
 -- include: shared/clock
 local now = clock_ms()
-local RECEIVERS, HOLDERS, STATE = unpack(KEYS)
+-- include: keys
 -- include: shared/codes
 -- include: file
 -- include: holder

@@ -1,7 +1,6 @@
 -- files/left: whether receivers lack something of a file that a call has sent.
--- KEYS[1] file  hash; see files.c for all of them
--- KEYS[2] sent  hash
--- KEYS[3] over  hash
+-- KEYS[1...] channel  see keys.inc.lua; then the record of the file, what the call has sent, and
+--   the same when it is over
 -- ARGV[1] field  of the file in `sent`; '': the call is not remembered
 -- ARGV[2] until  the call is remembered for so long, ms of the server's clock; '0': not known yet
 -- returns {code, until}: TKL_OK all receivers are done with it; TKL_EXISTS not yet; TKL_NOTFOUND
@@ -9,7 +8,8 @@
 --   of its end
 -- include: shared/clock
 local now = clock_ms()
-local FILE, SENT, OVER = unpack(KEYS)
+-- include: keys
+local FILE, SENT, OVER = unpack(KEYS, CHANNEL_KEYS + 1)
 -- include: shared/codes
 
 local NO_KEY = -2

@@ -1,13 +1,13 @@
 -- files/lend: renew the lease of a sender.
--- KEYS[1] ends  zset; see files.c for all of them
--- KEYS[2] file  hash
--- KEYS[3] at    zset
+-- KEYS[1...] channel  see keys.inc.lua; then the record of the file, and how far its
+--   receivers are
 -- ARGV[1] token
 -- ARGV[2] holder
 -- returns code: TKL_NOTOWNER the file is gone, complete, or another process sends it
 -- include: shared/clock
 local now = clock_ms()
-local ENDS, FILE, AT = unpack(KEYS)
+-- include: keys
+local FILE, AT = unpack(KEYS, CHANNEL_KEYS + 1)
 -- include: shared/codes
 -- include: file
 -- include: overdue

@@ -1,14 +1,12 @@
 -- files/news: the files that have changed since a reader last asked.
--- KEYS[1] state  hash; see files.c for all of them
--- KEYS[2] files  zset
--- KEYS[3] ends   zset
+-- KEYS[1...] channel  see keys.inc.lua
 -- ARGV[1] epoch   of the reader's cursor
 -- ARGV[2] cursor  number of the last change that the reader knows
 -- ARGV[3] max     files
 -- returns {epoch, overdue file, ms to the next, {token, number of its change, ...}}
 -- include: shared/clock
 local now = clock_ms()
-local STATE, FILES, ENDS = unpack(KEYS)
+-- include: keys
 -- include: overdue
 
 local epoch, cursor, max = unpack(ARGV)

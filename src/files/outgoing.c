@@ -87,13 +87,8 @@ static void begin_args(tkl__files_outgoing *o, tkl__args *args)
 
 static int ask_begin(tkl__files_outgoing *o, tkl_reply **reply)
 {
-    static const tkl__files_part parts[] = {TKL__FILES_STATE,  TKL__FILES_FILES,
-                                            TKL__FILES_ENDS,   TKL__FILES_BYTES,
-                                            TKL__FILES_RESUME, TKL__FILES_RECEIVERS};
     tkl__files_ask ask;
     tkl__files_ask_init(&ask, o->sending->files);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        tkl__files_ask_key(&ask, parts[i]);
     tkl__files_ask_file(&ask, o->token.text);
     tkl__files_ask_sent(&ask, o->sending->call);
     begin_args(o, &ask.args);
@@ -106,8 +101,6 @@ static int take(tkl__files_outgoing *o, tkl_reply **reply)
 {
     tkl__files_ask ask;
     tkl__files_ask_init(&ask, o->sending->files);
-    tkl__files_ask_key(&ask, TKL__FILES_ENDS);
-    tkl__files_ask_key(&ask, TKL__FILES_RESUME);
     tkl__files_ask_file(&ask, o->token.text);
     tkl__args_str(&ask.args, o->token.text);
     tkl__args_str(&ask.args, o->holder.text);
@@ -269,7 +262,6 @@ static int start_renewing(tkl__files_outgoing *o)
 {
     o->kept = (tkl__kept){.prepare = prepare_renewal, .done = renewal_done, .due = renewal_due};
     tkl__files_ask_init(&o->renewal, o->sending->files);
-    tkl__files_ask_key(&o->renewal, TKL__FILES_ENDS);
     tkl__files_ask_file(&o->renewal, o->token.text);
     tkl__args_str(&o->renewal.args, o->token.text);
     tkl__args_str(&o->renewal.args, o->holder.text);
@@ -286,11 +278,7 @@ static void stop_renewing(tkl__files_outgoing *o)
 
 static void commit_ask(tkl__files_outgoing *o, tkl__files_ask *ask, int64_t count, int64_t length)
 {
-    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_ENDS,
-                                            TKL__FILES_BYTES, TKL__FILES_RESUME};
     tkl__files_ask_init(ask, o->sending->files);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        tkl__files_ask_key(ask, parts[i]);
     tkl__files_ask_file(ask, o->token.text);
     tkl__files_ask_sent(ask, o->sending->call);
     tkl__files_ask_chunks(ask, o->token.text, o->sent, o->sent + count);

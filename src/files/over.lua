@@ -1,10 +1,11 @@
 -- files/over: a call is over, and what it has sent need not be remembered. For a while it is, under
 -- another key: the same call of another process may still wait for the same files.
--- KEYS[1] sent  hash; see files.c for all of them
--- KEYS[2] over  hash
+-- KEYS[1...] channel  see keys.inc.lua; then what the call has sent, and the same when it is
+--   over
 -- ARGV[1] kept  ms
 -- returns '1' it was remembered
-local SENT, OVER = unpack(KEYS)
+-- include: keys
+local SENT, OVER = unpack(KEYS, CHANNEL_KEYS + 1)
 
 local kept = ARGV[1]
 if redis.call('EXISTS', SENT) == 0 then

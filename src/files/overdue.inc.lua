@@ -1,5 +1,5 @@
--- When files may be given up, and when what their senders have reserved may be taken back. The key
--- ENDS is the script's.
+-- When files may be given up, and when what their senders have reserved may be taken back.
+-- include: keys
 
 local LEASE = 'lease:' -- before the token of a file: the lease of its sender
 

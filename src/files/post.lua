@@ -1,11 +1,6 @@
 -- files/post: small files, whole, as many as fit.
--- KEYS[1] state      hash; see files.c for all of them
--- KEYS[2] files      zset
--- KEYS[3] ends       zset
--- KEYS[4] bytes      hash
--- KEYS[5] receivers  zset
--- KEYS[6] sent       hash
--- KEYS[7...] of each file: its record, and how far its receivers are
+-- KEYS[1...] channel  see keys.inc.lua; then what the call has sent; then of each file: its
+--   record, and how far its receivers are
 -- ARGV[1] limit      of the channel in bytes; '': as it is
 -- ARGV[2] ttl        ms
 -- ARGV[3] kept       how long the call may be interrupted, ms; '': it is not remembered
@@ -16,18 +11,21 @@
 --   token is another one if the file was sent before the call was interrupted
 -- include: shared/clock
 local now = clock_ms()
-local STATE, FILES, ENDS, BYTES, RECEIVERS, SENT = unpack(KEYS)
+-- include: keys
+local SENT = KEYS[CHANNEL_KEYS + 1]
 -- include: shared/codes
 -- include: account
 -- include: overdue
 -- include: sent
 -- include: places
 
-local FIXED_KEYS, FIXED_ARGUMENTS, WORDS = 6, 4, 7
+local FIXED_KEYS = CHANNEL_KEYS + 1
+local FIXED_ARGUMENTS, WORDS = 4, 7 -- WORDS: arguments of each file
 
-local limit, ttl, kept, receiver_count = ARGV[1], whole(ARGV[2]), ARGV[3], whole(ARGV[4])
+local limit, ttl, kept, receiver_count = unpack(ARGV, 1, FIXED_ARGUMENTS)
+ttl = whole(ttl)
 
-local last_receiver = FIXED_ARGUMENTS + receiver_count
+local last_receiver = FIXED_ARGUMENTS + whole(receiver_count)
 local lacking = places(0, FIXED_ARGUMENTS + 1, last_receiver)
 
 local function add(key, at, words)

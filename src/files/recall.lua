@@ -1,23 +1,19 @@
 -- files/recall: take back what a sender that is gone has reserved and not committed.
--- KEYS[1] state  hash; see files.c for all of them
--- KEYS[2] files  zset
--- KEYS[3] ends   zset
--- KEYS[4] bytes  hash
--- KEYS[5] room   a channel, no key: who waits for room hears of it
--- KEYS[6] file   hash
--- KEYS[7...] its chunks from `first` on, which may have been written
+-- KEYS[1...] channel  see keys.inc.lua; then the record of the file, and its chunks from
+--   `first` on, which may have been written
 -- ARGV[1] token
 -- ARGV[2] first  '': none are named
 -- returns {code, chunks sent, chunks reserved}: TKL_NOTFOUND there is nothing to take back;
 --   TKL_NOTOWNER the lease is not over, or not for sure
 -- include: shared/clock
 local now = clock_ms()
-local STATE, FILES, ENDS, BYTES, ROOM, FILE = unpack(KEYS)
+-- include: keys
+local FILE = KEYS[CHANNEL_KEYS + 1]
 -- include: shared/codes
 -- include: account
 -- include: overdue
 
-local FIXED_KEYS = 6
+local FIXED_KEYS = CHANNEL_KEYS + 1 -- before those of chunks
 
 local token, first = unpack(ARGV)
 local lease_end = tonumber(redis.call('ZSCORE', ENDS, LEASE .. token) or math.huge)

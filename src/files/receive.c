@@ -26,9 +26,6 @@
 static void join_ask(tkl__files_receiving *r, tkl__files_ask *ask, int64_t lease_ms, bool renew)
 {
     tkl__files_ask_init(ask, r->files);
-    tkl__files_ask_key(ask, TKL__FILES_RECEIVERS);
-    tkl__files_ask_key(ask, TKL__FILES_HOLDERS);
-    tkl__files_ask_key(ask, TKL__FILES_STATE);
     tkl__args_bytes(&ask->args, r->as);
     tkl__args_str(&ask->args, r->holder.text);
     tkl__args_int(&ask->args, lease_ms);

@@ -22,13 +22,8 @@
 static int remove_step(tkl_files *files, const char *token, const char *holder, const char *reason,
                        int64_t first, int64_t last, tkl_reply **reply)
 {
-    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES,  TKL__FILES_ENDS,
-                                            TKL__FILES_BYTES, TKL__FILES_RESUME, TKL__FILES_TROUBLE,
-                                            TKL__FILES_ROOM};
     tkl__files_ask ask;
     tkl__files_ask_init(&ask, files);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        tkl__files_ask_key(&ask, parts[i]);
     tkl__files_ask_file(&ask, token);
     tkl__files_ask_chunks(&ask, token, first, last);
     tkl__args_str(&ask.args, token);
@@ -66,12 +61,8 @@ int tkl__files_remove(tkl_files *files, const char *token, const char *holder, c
 static int recall_step(tkl_files *files, const char *token, int64_t first, int64_t last,
                        tkl_reply **reply)
 {
-    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_ENDS,
-                                            TKL__FILES_BYTES, TKL__FILES_ROOM};
     tkl__files_ask ask;
     tkl__files_ask_init(&ask, files);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        tkl__files_ask_key(&ask, parts[i]);
     tkl__files_ask_record(&ask, token);
     tkl__files_ask_chunks(&ask, token, first, last);
     tkl__args_str(&ask.args, token);
@@ -124,13 +115,9 @@ int tkl__files_reap(tkl_files *files, const tkl_reply *overdue)
 static int free_step(tkl_files *files, const char *token, int64_t last, int64_t *freed,
                      int64_t *lowest)
 {
-    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_BYTES,
-                                            TKL__FILES_HOLDERS, TKL__FILES_ROOM};
     tkl__files_ask ask;
     tkl_reply *reply;
     tkl__files_ask_init(&ask, files);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        tkl__files_ask_key(&ask, parts[i]);
     tkl__files_ask_file(&ask, token);
     tkl__files_ask_chunks(&ask, token, *freed, last);
     tkl__args_str(&ask.args, token);
@@ -171,14 +158,9 @@ static int remove_rest(tkl_files *files, const tkl_reply *reply)
 int tkl__files_done(tkl_files *files, tkl_bytes receiver, const char *holder, const char *reason,
                     const char *const *tokens, size_t count)
 {
-    static const tkl__files_part parts[] = {
-        TKL__FILES_STATE,   TKL__FILES_FILES,   TKL__FILES_ENDS, TKL__FILES_BYTES,
-        TKL__FILES_HOLDERS, TKL__FILES_TROUBLE, TKL__FILES_ROOM};
     tkl__files_ask ask;
     tkl_reply *reply;
     tkl__files_ask_init(&ask, files);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        tkl__files_ask_key(&ask, parts[i]);
     tkl__args_bytes(&ask.args, receiver);
     tkl__args_str(&ask.args, holder);
     tkl__args_str(&ask.args, reason);
@@ -212,9 +194,6 @@ static int ask_news(tkl_files *files, const char *epoch, const char *cursor, tkl
 {
     tkl__files_ask ask;
     tkl__files_ask_init(&ask, files);
-    tkl__files_ask_key(&ask, TKL__FILES_STATE);
-    tkl__files_ask_key(&ask, TKL__FILES_FILES);
-    tkl__files_ask_key(&ask, TKL__FILES_ENDS);
     tkl__args_str(&ask.args, epoch);
     tkl__args_str(&ask.args, cursor);
     tkl__args_int(&ask.args, TKL__FILES_BATCH);

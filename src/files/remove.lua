@@ -1,15 +1,7 @@
 -- files/remove: give up a file: its time is over, or its sender says so. In steps, for it may have
 -- many chunks.
--- KEYS[1] state    hash; see files.c for all of them
--- KEYS[2] files    zset
--- KEYS[3] ends     zset
--- KEYS[4] bytes    hash
--- KEYS[5] resume   hash
--- KEYS[6] trouble  stream
--- KEYS[7] room     a channel, no key: who waits for room hears of it
--- KEYS[8] file     hash
--- KEYS[9] at       zset
--- KEYS[10...] its chunks from `first` on
+-- KEYS[1...] channel  see keys.inc.lua; then the record of the file, how far its receivers
+--   are, and its chunks from `first` on
 -- ARGV[1] token
 -- ARGV[2] holder  of the sender; '': only if its time is over
 -- ARGV[3] reason  for the list of what went wrong; '': all is well
@@ -19,13 +11,14 @@
 --   process sends it
 -- include: shared/clock
 local now = clock_ms()
-local STATE, FILES, ENDS, BYTES, RESUME, TROUBLE, ROOM, FILE, AT = unpack(KEYS)
+-- include: keys
+local FILE, AT = unpack(KEYS, CHANNEL_KEYS + 1)
 -- include: shared/codes
 -- include: account
 -- include: trouble
 -- include: overdue
 
-local FIXED_KEYS = 9
+local FIXED_KEYS = CHANNEL_KEYS + 2 -- before those of chunks
 
 local token, holder, reason, first = unpack(ARGV)
 

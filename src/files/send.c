@@ -103,13 +103,9 @@ static size_t note_taken(small_file *files, size_t count, const tkl_reply *reply
  * interrupted, under another token. */
 static int post_some(tkl__files_sending *s, batch *b, size_t from, size_t *taken, int64_t *next_end)
 {
-    static const tkl__files_part parts[] = {TKL__FILES_STATE, TKL__FILES_FILES, TKL__FILES_ENDS,
-                                            TKL__FILES_BYTES, TKL__FILES_RECEIVERS};
     tkl__files_ask ask;
     tkl_reply *reply;
     tkl__files_ask_init(&ask, s->files);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        tkl__files_ask_key(&ask, parts[i]);
     tkl__files_ask_sent(&ask, s->call);
     post_args(s, b, from, &ask);
     int rc = tkl__files_ask_run(&ask, &tkl__lua_files_post, &reply);

@@ -152,8 +152,7 @@ void tkl__files_sent_keep(tkl__files_sending *s)
     tkl__files_ask_sent(&ask, s->call);
     tkl__args_init(&words);
     tkl__args_str(&words, "PEXPIRE");
-    if (ask.keys.count > 0)
-        tkl__args_bytes(&words, ask.keys.items[0]);
+    tkl__args_bytes(&words, ask.keys.items[ask.keys.count - 1]);
     tkl__args_int(&words, kept_ms(s));
     if (!ask.keys.failed)
         (void)!tkl__plain(s->files->client, &words, deadline_of(s), true, &reply);

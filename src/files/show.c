@@ -79,7 +79,6 @@ static int ask_time(tkl_files *files, int64_t *now_ms)
     tkl__files_ask ask;
     tkl_reply *reply;
     tkl__files_ask_init(&ask, files);
-    tkl__files_ask_key(&ask, TKL__FILES_STATE);
     int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_time, &reply);
     *now_ms = tkl__reply_number(reply);
     tkl_reply_free(reply);

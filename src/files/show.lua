@@ -1,13 +1,15 @@
 -- files/show: what operators see of files.
--- KEYS[1...] of each file: its record, and how far its receivers are
+-- KEYS[1...] channel  see keys.inc.lua; then of each file: its record, and how far its
+--   receivers are
 -- returns for each file {state, freed, sent, chunk, size, mtime, name, {receiver, position, ...}},
 --   or nil: it is gone
+-- include: file
 local FIELDS = {'state', 'freed', 'sent', 'chunk', 'size', 'mtime', 'name'}
 local MOST = 1000 -- receivers of a file
 
 local shown = {}
-for i = 1, #KEYS, 2 do
-  local file, at = KEYS[i], KEYS[i + 1]
+for _, keys in ipairs(file_keys(CHANNEL_KEYS)) do
+  local file, at = keys.record, keys.at
   local values = redis.call('HMGET', file, unpack(FIELDS))
   if values[1] then
     values[#values + 1] = redis.call('ZRANGE', at, 0, MOST - 1, 'WITHSCORES')

@@ -1,8 +1,6 @@
 -- files/take: go on with a file whose sender was interrupted.
--- KEYS[1] ends    zset; see files.c for all of them
--- KEYS[2] resume  hash
--- KEYS[3] file    hash
--- KEYS[4] at      zset
+-- KEYS[1...] channel  see keys.inc.lua; then the record of the file, and how far its
+--   receivers are
 -- ARGV[1] token
 -- ARGV[2] holder  of the new sender
 -- ARGV[3] fingerprint
@@ -10,7 +8,8 @@
 --   TKL_NOTFOUND it is gone or complete; TKL_NOTOWNER a later process sends it
 -- include: shared/clock
 local now = clock_ms()
-local ENDS, RESUME, FILE, AT = unpack(KEYS)
+-- include: keys
+local FILE, AT = unpack(KEYS, CHANNEL_KEYS + 1)
 -- include: shared/codes
 -- include: file
 -- include: overdue

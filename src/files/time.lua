@@ -1,7 +1,7 @@
 -- files/time: the clock of the server that has the channel.
--- KEYS[1] state  hash; whether it exists does not matter
+-- KEYS[1...] channel  see keys.inc.lua; whether they exist does not matter
 -- returns Unix milliseconds
 -- include: shared/clock
-local STATE = KEYS[1]
+-- include: keys
 redis.call('EXISTS', STATE)
 return clock_ms()

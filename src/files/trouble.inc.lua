@@ -1,4 +1,5 @@
--- What went wrong on a channel, for status. The key TROUBLE is the script's.
+-- What went wrong on a channel, for status.
+-- include: keys
 
 local TROUBLE_MOST = 100
 local TROUBLE_KEPT_MS = 30 * 86400000 -- 30 days

@@ -1,4 +1,5 @@
--- Numbers of processes. The key STATE is the script's.
+-- Numbers of processes.
+-- include: keys
 
 -- The turn is the first 16 digits of a holder, hexadecimal.
 local TURN = '^' .. string.rep('%x', 16)

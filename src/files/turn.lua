@@ -1,9 +1,9 @@
 -- files/turn: a number for a process that begins to send or receive, greater than all before it.
--- KEYS[1] state  hash; see files.c for all of them
+-- KEYS[1...] channel  see keys.inc.lua
 -- returns the number: the time in microseconds, or more, so that it grows even when the last one
 --   was lost
 -- include: shared/clock
-local STATE = KEYS[1]
+-- include: keys
 -- include: file
 
 local KEPT_MS = 30 * 86400000 -- 30 days
