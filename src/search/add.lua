@@ -1,17 +1,6 @@
 -- search/add: add documents, or replace them.
--- KEYS[1] meta     hash: token, version, next, docs, words
--- KEYS[2] ids      hash: id, number
--- KEYS[3] docs     hash: number, record
--- KEYS[4] forward  hash: number, its terms
--- KEYS[5] texts    hash: number, text
--- KEYS[6] live     bitmap of the numbers that can be found
--- KEYS[7] dead     sorted set: number, stamp
--- KEYS[8] free     set of numbers to be used again
--- KEYS[9] terms    sorted set by bytes
--- KEYS[10] common  hash: term that has a bitmap, count
--- KEYS[11] shown   hash: term of a value, the value as it was written
--- KEYS[12] ladder  hash: step, threshold
--- KEYS[13...] more  the sorted sets of the fields, the steps of their ladders, the keys of the terms
+-- KEYS[1...] shard  see keys.inc.lua; then the sorted sets of the fields, the steps of their
+--   ladders, the keys of the terms
 -- ARGV[1] token    of the index
 -- ARGV[2] skip     bytes of a term's key before the term
 -- ARGV[3] finish   0: more terms come, by search/post
@@ -24,17 +13,16 @@
 -- step} of each step of a ladder that should be made, how many numbers were left behind}; without
 -- record and terms where the reply would be too long; unfinished: {number, stamp}
 
-local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN,
-  LADDER = unpack(KEYS)
+-- include: keys
 -- include: documents
 -- include: climb
-local FIRST_FIELD = 13 -- of the keys
+local FIRST_FIELD = SHARD_KEYS + 1
 local FIRST_DOCUMENT = 7 -- of the arguments
 local DOCUMENT = 4 -- arguments of a document before those of its fields
 local LADDER_CHECK = 16 -- versions between two looks at the ladders
 
-local token, skip, finish = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
-local ndocs, nfields, nshown = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local token, skip, finish, ndocs, nfields, nshown = unpack(ARGV, 1, FIRST_DOCUMENT - 1)
+skip, ndocs, nfields, nshown = tonumber(skip), tonumber(ndocs), tonumber(nfields), tonumber(nshown)
 if redis.call('HGET', META, 'token') ~= token then
   return 'stale'
 end
@@ -103,7 +91,7 @@ local next = tonumber(redis.call('HGET', META, 'next'))
 each_term(terms, first_list, numbers, function(term, list)
   post(term, list, next)
 end)
-if not finish then
+if finish == '0' then
   return {numbers[1], text_of(stamp)}
 end
 

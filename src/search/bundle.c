@@ -118,23 +118,20 @@ static void add_key(tkl__search_bundle *bundle, tkl_bytes key)
     bundle->keys[bundle->nkeys++] = key;
 }
 
-void tkl__search_bundle_end(tkl__search_bundle *bundle, int nfields)
+void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields)
 {
     const tkl__search_shard *shard = bundle->shard;
-    size_t fields = nfields > 0 ? (size_t)nfields : 0;
     if (bundle->count)
         qsort(bundle->postings, bundle->count, sizeof *bundle->postings, by_term);
-    if (!reserve(bundle, TKL__SEARCH_KEYS + fields + shard->step_count)) {
+    if (!reserve(bundle, TKL__SEARCH_SCRIPT_KEYS + nfields + shard->step_count)) {
         bundle->failed = true;
         return;
     }
-    for (size_t i = 0; i < TKL__SEARCH_LADDER; i++)
+    for (size_t i = 0; i < TKL__SEARCH_SCRIPT_KEYS; i++)
         add_key(bundle, shard->keys[i]);
-    if (nfields >= 0)
-        add_key(bundle, shard->keys[TKL__SEARCH_LADDER]);
-    for (size_t i = 0; i < fields; i++)
+    for (size_t i = 0; i < nfields; i++)
         add_key(bundle, shard->fields[i]);
-    for (size_t i = 0; i < fields * 2 * TKL__SEARCH_STEPS; i++)
+    for (size_t i = 0; i < nfields * 2 * TKL__SEARCH_STEPS; i++)
         add_key(bundle, shard->steps[i]);
     char *to = bundle->bytes;
     for (size_t i = 0, end; i < bundle->count; i = end) {

@@ -36,9 +36,9 @@ void tkl__search_bundle_begin(tkl__search_bundle *bundle, const tkl__search_shar
 /* Takes terms of a document off the front, at most `max` of them. */
 void tkl__search_bundle_terms(tkl__search_bundle *bundle, tkl_bytes *terms, bool positions,
                               unsigned char place, size_t max);
-/* Adds the keys (the shard's, those of `nfields` fields and their ladders if it is not negative, the
- * terms') and the lists. */
-void tkl__search_bundle_end(tkl__search_bundle *bundle, int nfields);
+/* Adds the keys (the shard's, those of `nfields` fields and their ladders, the terms') and the
+ * lists. */
+void tkl__search_bundle_end(tkl__search_bundle *bundle, size_t nfields);
 void tkl__search_bundle_free(tkl__search_bundle *bundle);
 
 tkl__invocation tkl__search_bundle_call(const tkl__search_bundle *bundle,

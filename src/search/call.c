@@ -5,13 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/error.h"
 #include "core/number.h"
-
-void tkl__search_call_begin(tkl__search_call *call)
-{
-    *call = (tkl__search_call){.keys = NULL};
-    tkl__args_init(&call->args);
-}
 
 void tkl__search_call_free(tkl__search_call *call)
 {
@@ -40,6 +35,14 @@ void tkl__search_call_key(tkl__search_call *call, tkl_bytes key)
     }
     memcpy(copy, key.data, key.len);
     call->keys[call->nkeys++] = (tkl_bytes){copy, key.len};
+}
+
+void tkl__search_call_begin(tkl__search_call *call, const tkl__search_shard *shard)
+{
+    *call = (tkl__search_call){.keys = NULL};
+    tkl__args_init(&call->args);
+    for (size_t i = 0; i < TKL__SEARCH_SCRIPT_KEYS; i++)
+        tkl__search_call_key(call, shard->keys[i]);
 }
 
 void tkl__search_range_key(tkl__buf *out, const tkl__search_shard *shard,
@@ -139,4 +142,13 @@ tkl__invocation tkl__search_call_of(const tkl__search_call *call, const tkl__scr
                              .args = call->args.items,
                              .nargs = call->args.count,
                              .retry_safe = true};
+}
+
+int tkl__search_call_run(const tkl__search_call *call, const tkl_search *search,
+                         const tkl__script *script, tkl_reply **reply)
+{
+    tkl__invocation one = tkl__search_call_of(call, script);
+    if (call->failed || call->args.failed)
+        return tkl__nomem();
+    return tkl__run(search->client, &one, tkl__search_deadline(search), reply);
 }

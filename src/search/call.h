@@ -14,7 +14,8 @@ typedef struct tkl__search_call {
     bool failed;
 } tkl__search_call;
 
-void tkl__search_call_begin(tkl__search_call *call);
+/* Its first keys are those of the shard. */
+void tkl__search_call_begin(tkl__search_call *call, const tkl__search_shard *shard);
 void tkl__search_call_free(tkl__search_call *call);
 void tkl__search_call_key(tkl__search_call *call, tkl_bytes key);
 
@@ -28,6 +29,9 @@ void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *
                                 const char *version, bool prefixes);
 
 tkl__invocation tkl__search_call_of(const tkl__search_call *call, const tkl__script *script);
+/* Runs it alone. */
+int tkl__search_call_run(const tkl__search_call *call, const tkl_search *search,
+                         const tkl__script *script, tkl_reply **reply);
 
 /* The key of the bitmap of a range, appended. */
 void tkl__search_range_key(tkl__buf *out, const tkl__search_shard *shard,

@@ -82,7 +82,7 @@ static bool make_run(clearing *c, const size_t *docs, size_t count, bool finish,
         tkl__search_bundle_terms(run, &c->rest[docs[i]], schema->is.positions,
                                  (unsigned char)(i + 1), TKL__SEARCH_RUN_TERMS);
     }
-    tkl__search_bundle_end(run, (int)nfields);
+    tkl__search_bundle_end(run, nfields);
     return true;
 }
 

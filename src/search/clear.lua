@@ -1,17 +1,6 @@
 -- search/clear: take numbers that are dead out of everything.
--- KEYS[1] meta     hash: token, version, next, docs, words
--- KEYS[2] ids      hash: id, number
--- KEYS[3] docs     hash: number, record
--- KEYS[4] forward  hash: number, its terms
--- KEYS[5] texts    hash: number, text
--- KEYS[6] live     bitmap of the numbers that can be found
--- KEYS[7] dead     sorted set: number, stamp
--- KEYS[8] free     set of numbers to be used again
--- KEYS[9] terms    sorted set by bytes
--- KEYS[10] common  hash: term that has a bitmap, count
--- KEYS[11] shown   hash: term of a value, the value as it was written
--- KEYS[12] ladder  hash: step, threshold
--- KEYS[13...] more  the sorted sets of the fields, the steps of their ladders, the keys of the terms
+-- KEYS[1...] shard  see keys.inc.lua; then the sorted sets of the fields, the steps of their
+--   ladders, the keys of the terms
 -- ARGV[1] token    of the index
 -- ARGV[2] skip     bytes of a term's key before the term
 -- ARGV[3] finish   1: these are the last terms; the numbers are free then
@@ -21,16 +10,15 @@
 --                  documents of each term
 -- returns 'stale', or how many numbers were still dead with that stamp
 
-local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN,
-  LADDER = unpack(KEYS)
+-- include: keys
 -- include: documents
 -- include: climb
-local FIRST_FIELD = 13 -- of the keys
+local FIRST_FIELD = SHARD_KEYS + 1
 local FIRST_DOCUMENT = 6 -- of the arguments
 local DOCUMENT = 2 -- arguments of a document before those of its fields: number, stamp
 
-local token, skip, finish = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
-local ndocs, nfields = tonumber(ARGV[4]), tonumber(ARGV[5])
+local token, skip, finish, ndocs, nfields = unpack(ARGV, 1, FIRST_DOCUMENT - 1)
+skip, ndocs, nfields = tonumber(skip), tonumber(ndocs), tonumber(nfields)
 local stored, next_number = unpack(redis.call('HMGET', META, 'token', 'next'))
 if stored ~= token then
   return 'stale'
@@ -75,7 +63,7 @@ local function free_number(number, members_at)
 end
 
 for i = 1, ndocs do
-  if finish and numbers[i] then
+  if finish == '1' and numbers[i] then
     free_number(numbers[i], place_of_document(i) + DOCUMENT)
   end
 end

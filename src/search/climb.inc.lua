@@ -1,5 +1,6 @@
 -- Ladders as writers see them: KEYS[first + ...] are the bitmaps of all steps, those of the top of a
 -- field before those of its low end, field by field.
+-- include: keys
 -- include: ladder
 
 local function step_key(first, field, side, step)

@@ -1,13 +1,12 @@
 -- search/drop: remove terms of an index that is being dropped.
--- KEYS[1] meta     hash: token
--- KEYS[2] terms    sorted set by bytes
--- KEYS[3...] keys  of terms
+-- KEYS[1...] shard  see keys.inc.lua; then the keys of terms
 -- ARGV[1] skip     bytes of a term's key before the term
 -- returns {terms that were removed, the next terms}
 
-local META, TERMS = KEYS[1], KEYS[2]
-local skip = ARGV[1]
-local STEP, FIRST_TERM = 1000, 3
+-- include: keys
+local STEP, FIRST_TERM = 1000, SHARD_KEYS + 1
+local skip = tonumber(ARGV[1])
+
 redis.call('ZREM', TERMS, '') -- a first write that is allowed when the server is out of memory
 redis.call('HSET', META, 'token', '')
 local names = {}

@@ -101,14 +101,10 @@ static void add_term_keys(const facet *x, const tkl__search_shard *shard, size_t
 /* The run of a shard that counts the values [from, to). */
 static void make_call(const facet *x, size_t index, size_t from, size_t to, tkl__search_call *call)
 {
-    static const tkl__search_key fixed[] = {TKL__SEARCH_META, TKL__SEARCH_LIVE, TKL__SEARCH_DEAD,
-                                            TKL__SEARCH_COMMON, TKL__SEARCH_SHOWN};
     const tkl__search_finding *f = x->f;
     const tkl__search_shard *shard = &f->schema->shards[index];
     const tkl__search_progress *p = &f->shards[index];
-    tkl__search_call_begin(call);
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        tkl__search_call_key(call, shard->keys[fixed[i]]);
+    tkl__search_call_begin(call, shard);
     tkl__search_call_plan_keys(call, f->plan, shard, p->made);
     add_term_keys(x, shard, from, to, call);
     tkl__args_str(&call->args, f->schema->token);

@@ -95,16 +95,9 @@ static bool has_ladder(const tkl__search_finding *f)
 
 static void add_keys(const tkl__search_finding *f, size_t shard, tkl__search_call *call)
 {
-    static const tkl__search_key fixed[] = {
-        TKL__SEARCH_META, TKL__SEARCH_DOCS,  TKL__SEARCH_FORWARD, TKL__SEARCH_LIVE,
-        TKL__SEARCH_DEAD, TKL__SEARCH_TERMS, TKL__SEARCH_COMMON,
-    };
     const tkl__search_shard *s = &f->schema->shards[shard];
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        tkl__search_call_key(call, s->keys[fixed[i]]);
     tkl__search_call_key(call, f->order->kind == TKL__SEARCH_BY_FIELD ? s->fields[f->order->field]
                                                                       : s->keys[TKL__SEARCH_META]);
-    tkl__search_call_key(call, s->keys[TKL__SEARCH_LADDER]);
     size_t first = (2 * f->order->field + !f->order->down) * TKL__SEARCH_STEPS;
     for (size_t i = 0; has_ladder(f) && i < TKL__SEARCH_STEPS; i++)
         tkl__search_call_key(call, s->steps[first + i]);
@@ -116,7 +109,7 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
     const tkl__search_progress *p = &f->shards[shard];
     bool text =
         f->order->kind == TKL__SEARCH_BY_FIELD && !f->schema->fields[f->order->field].numeric;
-    tkl__search_call_begin(call);
+    tkl__search_call_begin(call, &f->schema->shards[shard]);
     add_keys(f, shard, call);
     tkl__args_str(&call->args, f->schema->token);
     tkl__args_int(&call->args, (int64_t)tkl__search_term_at(&f->schema->shards[shard]));

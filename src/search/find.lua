@@ -1,16 +1,7 @@
 -- search/find: documents that match a query, in an order.
--- KEYS[1] meta     hash: token, version, next, docs, words
--- KEYS[2] docs     hash: number, record
--- KEYS[3] forward  hash: number, its terms
--- KEYS[4] live     bitmap of the numbers that can be found
--- KEYS[5] dead     sorted set: number, stamp
--- KEYS[6] terms    sorted set by bytes
--- KEYS[7] common   hash: term that has a bitmap, count
--- KEYS[8] field    sorted set by which the result is ordered; any key without
--- KEYS[9] ladder   hash: step, threshold
--- KEYS[10...] more  the steps of the field's ladder; for each range its sorted set and the bitmap that
---                  was made of it; the bitmap of each union; keys for results in between; the
---                  keys of the terms
+-- KEYS[1...] shard  see keys.inc.lua; then the sorted set by which the result is ordered (any key
+--   without); the steps of its ladder; for each range its sorted set and the bitmap that was made
+--   of it; the bitmap of each union; keys for results in between; the keys of the terms
 -- ARGV[1] token    of the index
 -- ARGV[2] skip     bytes of a term's key before the term
 -- ARGV[3] steps    the plan
@@ -33,67 +24,49 @@
 -- ranges, places of unions};
 -- or {version, docs, words, total, sizes, kind, next, found, numbers, records, forwards}
 
-local META, DOCS, FORWARD, LIVE, DEAD = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local TERMS, COMMON, FIELD, LADDER = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+-- include: keys
+local FIELD = KEYS[SHARD_KEYS + 1]
 -- include: plan
 -- include: walk
-local FIRST_STEP, FIRST_BOUND = 10, 17 -- of the keys, of the arguments
+local FIRST_STEP = SHARD_KEYS + 2
+local FIRST_BOUND = 17 -- of the arguments
 local PREFIX_ARGUMENTS = 3
 -- Bytes of terms that a reply takes, and one part more; documents of a part.
 local FORWARD_BYTES, FORWARDS_AT_ONCE = 512 * 1024, 50
 
-local token, skip, steps, order = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
-local is_text, first, most = ARGV[5] == '1', tonumber(ARGV[6]), tonumber(ARGV[7])
-local place, found, with_forwards = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10] == '1'
-local ladder, made_for = ARGV[11], ARGV[12]
-local ntemps, nranges = tonumber(ARGV[13]), tonumber(ARGV[14])
-local nunions, nprefixes = tonumber(ARGV[15]), tonumber(ARGV[16])
-local stored, version, docs, words, next_number =
-  unpack(redis.call('HMGET', META, 'token', 'version', 'docs', 'words', 'next'))
-if stored ~= token then
-  return 'stale'
-end
-version, next_number = version or '0', tonumber(next_number or 0)
-docs, words = tonumber(docs or 0), tonumber(words or 0)
+local token, skip, steps, order, is_text, first, most, place, found, with_forwards, ladder,
+  made_for, ntemps, nranges, nunions, nprefixes = unpack(ARGV, 1, FIRST_BOUND - 1)
+skip, first, most = tonumber(skip), tonumber(first), tonumber(most)
+place, found = tonumber(place), tonumber(found)
+local amounts = {ranges = tonumber(nranges), unions = tonumber(nunions), temps = tonumber(ntemps)}
 
-local first_prefix = FIRST_BOUND + RANGE_ARGUMENTS * nranges
-for i = first_prefix, first_prefix + PREFIX_ARGUMENTS * nprefixes - 1, PREFIX_ARGUMENTS do
-  local low, high, count = unpack(ARGV, i, i + PREFIX_ARGUMENTS - 1)
-  if redis.call('ZLEXCOUNT', TERMS, low, high) ~= tonumber(count) then
-    return 'words'
+-- Whether all prefixes of the query have as many terms as the client knows.
+local function prefixes_are_known()
+  local first_prefix = FIRST_BOUND + RANGE_ARGUMENTS * amounts.ranges
+  for i = first_prefix, first_prefix + PREFIX_ARGUMENTS * nprefixes - 1, PREFIX_ARGUMENTS do
+    local low, high, count = unpack(ARGV, i, i + PREFIX_ARGUMENTS - 1)
+    if redis.call('ZLEXCOUNT', TERMS, low, high) ~= tonumber(count) then
+      return false
+    end
   end
+  return true
 end
 
-local made = made_for == version or made_for == '*'
-local FIRST_RANGE = FIRST_STEP + (ladder ~= '' and LADDER_STEPS or 0)
-local ranges = read_ranges(FIRST_RANGE, FIRST_BOUND, nranges, made)
-local FIRST_UNION = FIRST_RANGE + RANGE_KEYS * nranges
-local unions = keys_from(FIRST_UNION, made and nunions or 0)
-local temps = keys_from(FIRST_UNION + nunions, ntemps)
-local terms = term_operands(FIRST_UNION + nunions + ntemps, skip, next_number)
-local sizes = {}
-for i = 1, #terms do
-  sizes[i] = terms[i].size
-end
-local all = all_operand(docs, next_number)
-local some_dead = redis.call('ZCARD', DEAD) > 0
-local leaves = {t = terms, r = ranges, a = {all}, n = {nothing()}}
-local by_field = order == 'up' or order == 'down'
+-- ---- Which documents are wanted --------------------------------------------
 
--- The documents of a result in the order of the field. Returns kind, numbers, the place to go on with.
-local function in_order(result)
+-- Those of a result in the order of the field. Returns kind, numbers, the place to go on with, and
+-- the hits before that.
+local function in_order(result, scratch)
   local wanted = first + most
   local side = order == 'down' and 'top' or 'low'
   local near = place == 0 and ladder ~= ''
-    and nearest(result, ladder, side, wanted, FIRST_STEP, temps[#temps])
+    and nearest(result, ladder, side, wanted, FIRST_STEP, scratch)
   if near then
     return 'list', near
   elseif walk_is_cheaper(result, redis.call('ZCARD', FIELD), wanted) then
-    local way = {reverse = order == 'down', is_text = is_text, skip = first, most = most,
+    local way = {reverse = order == 'down', is_text = is_text == '1', skip = first, most = most,
                  place = place, found = found}
-    local numbers, next_place = walk(result, way)
-    found = way.found
-    return 'walk', numbers, next_place
+    return 'walk', walk(result, way)
   end
   return 'list', result.list or read_bits(result.key, result.size, 0, result.size)
 end
@@ -114,31 +87,32 @@ local function from_byte(list, byte)
   return rest
 end
 
--- The documents that are wanted of a result, as in_order().
-local function choose(result)
+-- Those that are wanted of a result, as in_order().
+local function choose(result, scratch)
   if order == 'count' then
     return 'list', {}
-  elseif by_field then
-    return in_order(result)
+  elseif order == 'up' or order == 'down' then
+    return in_order(result, scratch)
   elseif result.list then
     return 'list', first > 0 and from_byte(result.list, first) or result.list
   end
   return 'scan', read_bits(result.key, result.size, first, most)
 end
 
-local matches, why = with_temps(temps, function()
-  local result, missing = carry_out(steps, leaves, temps, some_dead and all, unions, next_number)
+-- {total, kind, numbers, next place, found}, or nil and why.
+local function find(plan)
+  local result, missing = carry_out(steps, plan)
   if not result then
     return nil, missing
   elseif result.key and not result.bits then
     result = list_of(members(result))
   end
-  local kind, numbers, next_place = choose(result)
-  return {total = result.size, kind = kind, next_place = next_place or -1, numbers = numbers}
-end)
-if not matches then
-  return why == MISSING_WIDE and why or {'make', version, why[1], why[2]}
+  local kind, numbers, next_place, found_now = choose(result, plan.temps[#plan.temps])
+  return {total = result.size, kind = kind, numbers = numbers, next_place = next_place or -1,
+          found = found_now or found}
 end
+
+-- ---- Their terms -----------------------------------------------------------
 
 -- The terms of the first documents, as many as a reply takes.
 local function read_forwards(numbers)
@@ -167,16 +141,42 @@ local function cut_scan(numbers, count)
   return kept, byte + 1
 end
 
-local kind, next_place, numbers = matches.kind, matches.next_place, matches.numbers
-local forwards = {}
-if with_forwards then
-  forwards = read_forwards(numbers)
+-- The terms of the documents. Where these are too many, it becomes a scan of the first ones.
+local function add_forwards(matches)
+  local forwards = read_forwards(matches.numbers)
+  if #forwards < #matches.numbers then
+    table.sort(matches.numbers, by_number)
+    matches.kind = 'scan'
+    matches.numbers, matches.next_place =
+      cut_scan(matches.numbers, #read_forwards(matches.numbers))
+    forwards = in_parts(matches.numbers, 'HMGET', FORWARD)
+  end
+  return forwards
 end
-if with_forwards and #forwards < #numbers then
-  table.sort(numbers, by_number)
-  kind = 'scan'
-  numbers, next_place = cut_scan(numbers, #read_forwards(numbers))
-  forwards = in_parts(numbers, 'HMGET', FORWARD)
+
+local function sizes_of(terms)
+  local sizes = {}
+  for i = 1, #terms do
+    sizes[i] = terms[i].size
+  end
+  return sizes
 end
-return {version, docs, words, matches.total, sizes, kind, next_place, found, numbers,
-        in_parts(numbers, 'HMGET', DOCS), forwards}
+
+local index = read_index()
+if index.token ~= token then
+  return 'stale'
+elseif not prefixes_are_known() then
+  return 'words'
+end
+local first_range = FIRST_STEP + (ladder ~= '' and LADDER_STEPS or 0)
+local plan = read_plan(first_range, FIRST_BOUND, amounts, skip, index, made_for)
+local matches, why = with_temps(plan.temps, function()
+  return find(plan)
+end)
+if not matches then
+  return why == MISSING_WIDE and why or {'make', index.version, why[1], why[2]}
+end
+local forwards = with_forwards == '1' and add_forwards(matches) or {}
+return {index.version, index.docs, index.words, matches.total, sizes_of(plan.terms), matches.kind,
+        matches.next_place, matches.found, matches.numbers,
+        in_parts(matches.numbers, 'HMGET', DOCS), forwards}

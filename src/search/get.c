@@ -15,7 +15,7 @@
 
 /* One run of search/get: ids of one shard. */
 typedef struct part {
-    tkl_bytes keys[4];
+    const tkl__search_shard *shard;
     tkl__args args;
     size_t places[RUN]; /* of the ids */
     size_t count;
@@ -28,7 +28,6 @@ typedef struct parts {
 
 static part *new_part(parts *p, const tkl__search_schema *schema, size_t shard)
 {
-    const tkl_bytes *keys = schema->shards[shard].keys;
     part **grown = realloc(p->items, (p->count + 1) * sizeof(part *));
     part *one = grown ? calloc(1, sizeof *one) : NULL;
     if (grown)
@@ -36,10 +35,7 @@ static part *new_part(parts *p, const tkl__search_schema *schema, size_t shard)
     if (!one)
         return NULL;
     p->items[p->count++] = one;
-    one->keys[0] = keys[TKL__SEARCH_META];
-    one->keys[1] = keys[TKL__SEARCH_IDS];
-    one->keys[2] = keys[TKL__SEARCH_DOCS];
-    one->keys[3] = keys[TKL__SEARCH_TEXTS];
+    one->shard = &schema->shards[shard];
     tkl__args_init(&one->args);
     tkl__args_str(&one->args, schema->token);
     return one;
@@ -81,8 +77,8 @@ static int ask(tkl_search *search, const parts *p, tkl_reply **replies)
     for (size_t i = 0; calls && i < p->count; i++) {
         failed = failed || p->items[i]->args.failed;
         calls[i] = (tkl__invocation){.script = &tkl__lua_search_get,
-                                     .keys = p->items[i]->keys,
-                                     .nkeys = 4,
+                                     .keys = p->items[i]->shard->keys,
+                                     .nkeys = TKL__SEARCH_SCRIPT_KEYS,
                                      .args = p->items[i]->args.items,
                                      .nargs = p->items[i]->args.count,
                                      .retry_safe = true};

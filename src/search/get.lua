@@ -1,21 +1,18 @@
 -- search/get: documents by their ids.
--- KEYS[1] meta    hash: token
--- KEYS[2] ids     hash: id, number
--- KEYS[3] docs    hash: number, record
--- KEYS[4] texts   hash: number, text
+-- KEYS[1...] shard  see keys.inc.lua
 -- ARGV[1] token   of the index
 -- ARGV[2...] ids
 -- returns 'stale', or {records, texts, numbers} of the first ids, as many as fit, false for what is
 -- not there
 
-local META, IDS, DOCS, TEXTS = unpack(KEYS)
-local token = ARGV[1]
+-- include: keys
+local REPLY_BYTES = 512 * 1024 -- and one text more
+local FIRST_ID = 2 -- of the arguments
+local token, ids = ARGV[1], {unpack(ARGV, FIRST_ID)}
+
 if redis.call('HGET', META, 'token') ~= token then
   return 'stale'
 end
-local REPLY_BYTES = 512 * 1024 -- and one text more
-local ids = {unpack(ARGV, 2)}
-
 local records, texts, numbers, bytes = {}, {}, {}, 0
 for i, id in ipairs(ids) do
   if bytes < REPLY_BYTES then

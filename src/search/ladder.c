@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "search/call.h"
 #include "search/scripts.h"
 #include "search/write.h"
 
@@ -26,24 +27,22 @@ static int make_part(making *m)
 {
     const tkl__search_schema *schema = m->writer->schema;
     size_t low = strcmp(m->side, "low") == 0;
-    tkl_bytes keys[] = {
-        m->shard->keys[TKL__SEARCH_META], m->shard->keys[TKL__SEARCH_LADDER],
-        m->shard->fields[m->field],
-        m->shard->steps[(2 * m->field + low) * TKL__SEARCH_STEPS + (size_t)m->step - 1]};
-    tkl__args args;
+    size_t step = (2 * m->field + low) * TKL__SEARCH_STEPS + (size_t)m->step - 1;
+    tkl__search_call call;
     tkl_reply *reply = NULL;
-    tkl__args_init(&args);
-    tkl__args_str(&args, schema->token);
-    tkl__args_int(&args, (int64_t)m->field);
-    tkl__args_str(&args, m->side);
-    tkl__args_int(&args, m->step);
-    tkl__args_int(&args, m->from);
-    tkl__args_int(&args, PART);
-    tkl__args_str(&args, schema->fields[m->field].numeric ? "0" : "1");
-    int rc = tkl__eval(m->writer->search->client, &tkl__lua_search_ladder, &(tkl__keys){keys, 4},
-                       &args, tkl__search_deadline(m->writer->search), true, &reply);
+    tkl__search_call_begin(&call, m->shard);
+    tkl__search_call_key(&call, m->shard->fields[m->field]);
+    tkl__search_call_key(&call, m->shard->steps[step]);
+    tkl__args_str(&call.args, schema->token);
+    tkl__args_int(&call.args, (int64_t)m->field);
+    tkl__args_str(&call.args, m->side);
+    tkl__args_int(&call.args, m->step);
+    tkl__args_int(&call.args, m->from);
+    tkl__args_int(&call.args, PART);
+    tkl__args_str(&call.args, schema->fields[m->field].numeric ? "0" : "1");
+    int rc = tkl__search_call_run(&call, m->writer->search, &tkl__lua_search_ladder, &reply);
     m->from = tkl_reply_kind(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : -1;
-    tkl__args_free(&args);
+    tkl__search_call_free(&call);
     tkl_reply_free(reply);
     return rc;
 }

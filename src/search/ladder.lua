@@ -1,8 +1,5 @@
 -- search/ladder: make a step of a ladder, a part of it.
--- KEYS[1] meta    hash: token
--- KEYS[2] ladder  hash: step, threshold
--- KEYS[3] field   sorted set
--- KEYS[4] bits    of the step
+-- KEYS[1...] shard  see keys.inc.lua; then the sorted set of the field, and the bits of the step
 -- ARGV[1] token   of the index
 -- ARGV[2] name    of the field in names of steps
 -- ARGV[3] side    'top' or 'low'
@@ -12,10 +9,11 @@
 -- ARGV[7] is_text  1: the field is a text
 -- returns 'stale', or the documents seen, -1 when it is ready or cannot be made
 
-local META, LADDER, FIELD, BITS = unpack(KEYS)
+-- include: keys
+local FIELD, BITS = unpack(KEYS, SHARD_KEYS + 1)
 -- include: ladder
-local token, field, side, step = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local from, most, is_text = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7] == '1'
+local token, field, side, step, from, most, is_text = unpack(ARGV)
+step, from, most = tonumber(step), tonumber(from), tonumber(most)
 if redis.call('HGET', META, 'token') ~= token then
   return 'stale'
 end
@@ -42,7 +40,7 @@ end
 local low, high = step_bounds(threshold, side)
 local members = redis.call('ZRANGE', FIELD, low, high, 'BYSCORE', 'LIMIT', from, most)
 for _, member in ipairs(members) do
-  local number = is_text and string.match(member, '%z(%d+)$') or member
+  local number = is_text == '1' and string.match(member, '%z(%d+)$') or member
   redis.call('SETBIT', BITS, number, '1')
 end
 if #members == most then

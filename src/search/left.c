@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "search/call.h"
 #include "search/scripts.h"
 #include "search/write.h"
 
@@ -17,16 +18,13 @@
 static int ask(tkl__search_writer *w, const tkl__search_shard *shard, const tkl_bytes *numbers,
                size_t count, tkl_reply **reply)
 {
-    tkl_bytes keys[] = {shard->keys[TKL__SEARCH_META], shard->keys[TKL__SEARCH_DOCS],
-                        shard->keys[TKL__SEARCH_FORWARD], shard->keys[TKL__SEARCH_DEAD]};
-    tkl__args args;
-    tkl__args_init(&args);
-    tkl__args_str(&args, w->schema->token);
+    tkl__search_call call;
+    tkl__search_call_begin(&call, shard);
+    tkl__args_str(&call.args, w->schema->token);
     for (size_t i = 0; i < count; i++)
-        tkl__args_bytes(&args, numbers[i]);
-    int rc = tkl__eval(w->search->client, &tkl__lua_search_left, &(tkl__keys){keys, 4}, &args,
-                       tkl__search_deadline(w->search), true, reply);
-    tkl__args_free(&args);
+        tkl__args_bytes(&call.args, numbers[i]);
+    int rc = tkl__search_call_run(&call, w->search, &tkl__lua_search_left, reply);
+    tkl__search_call_free(&call);
     return rc;
 }
 

@@ -1,13 +1,10 @@
 -- search/left: what must be known of dead numbers to clear them: of some, or of those left behind.
--- KEYS[1] meta     hash: token
--- KEYS[2] docs     hash: number, record
--- KEYS[3] forward  hash: number, its terms
--- KEYS[4] dead     sorted set: number, stamp
+-- KEYS[1...] shard  see keys.inc.lua
 -- ARGV[1] token    of the index
 -- ARGV[2...] numbers  none: those that were left behind
 -- returns 'stale', or {0, {number, stamp, record, terms} of the first of them}: as many as fit
 
-local META, DOCS, FORWARD, DEAD = unpack(KEYS)
+-- include: keys
 -- include: documents
 local FIRST_NUMBER, NUMBERS_MOST = 2, 100
 

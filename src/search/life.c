@@ -106,20 +106,16 @@ static int drop_terms(tkl_search *search, const tkl__search_shard *shard, const 
 {
     tkl__search_call call;
     tkl__buf key;
-    tkl__search_call_begin(&call);
+    tkl__search_call_begin(&call, shard);
     tkl__buf_init(&key);
-    tkl__search_call_key(&call, shard->keys[TKL__SEARCH_META]);
-    tkl__search_call_key(&call, shard->keys[TKL__SEARCH_TERMS]);
     for (size_t i = 0; i < tkl_reply_count(terms); i++) {
         tkl__buf_clear(&key);
         tkl__search_term_key(&key, shard, tkl_reply_bytes(tkl_reply_at(terms, i)));
         tkl__search_call_key(&call, (tkl_bytes){key.data, key.len});
     }
     tkl__args_int(&call.args, (int64_t)tkl__search_term_at(shard));
-    tkl__invocation invocation = tkl__search_call_of(&call, &tkl__lua_search_drop);
-    int rc = call.failed || key.failed
-                 ? tkl__nomem()
-                 : tkl__run(search->client, &invocation, tkl__search_deadline(search), next);
+    int rc = key.failed ? tkl__nomem()
+                        : tkl__search_call_run(&call, search, &tkl__lua_search_drop, next);
     tkl__buf_free(&key);
     tkl__search_call_free(&call);
     return rc;

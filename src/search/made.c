@@ -43,11 +43,9 @@ static void range_call(making *m, tkl__search_call *call)
     const tkl__search_range *range = m->range;
     write_bound(m->low, range->low, range->low_open);
     write_bound(m->high, range->high, range->high_open || isinf(range->high));
-    tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_META]);
     tkl__search_call_key(call, m->shard->fields[range->field]);
     tkl__search_call_key(call, m->bits);
     tkl__search_call_key(call, m->made);
-    tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_LIVE]);
     tkl__args_str(&call->args, m->finding->schema->token);
     tkl__args_str(&call->args, m->low);
     tkl__args_str(&call->args, m->high);
@@ -62,9 +60,6 @@ static void union_call(const making *m, tkl__search_call *call)
     size_t from = (size_t)m->from, left = m->of->count - from;
     size_t count = left < UNION_STEP ? left : UNION_STEP;
     tkl__buf key;
-    tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_META]);
-    tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_LIVE]);
-    tkl__search_call_key(call, m->shard->keys[TKL__SEARCH_COMMON]);
     tkl__search_call_key(call, m->bits);
     tkl__search_call_key(call, m->made);
     tkl__buf_init(&key);
@@ -101,23 +96,19 @@ static int read_step(making *m, const tkl_reply *reply)
 
 static int make_step(making *m)
 {
-    tkl_search *search = m->finding->search;
+    const tkl__script *script = m->of ? &tkl__lua_search_union : &tkl__lua_search_range;
     tkl__search_call call;
-    tkl_reply *replies = NULL;
-    tkl__search_call_begin(&call);
+    tkl_reply *reply = NULL;
+    tkl__search_call_begin(&call, m->shard);
     if (m->of)
         union_call(m, &call);
     else
         range_call(m, &call);
-    tkl__invocation one =
-        tkl__search_call_of(&call, m->of ? &tkl__lua_search_union : &tkl__lua_search_range);
-    int rc = call.failed || call.args.failed
-                 ? tkl__nomem()
-                 : tkl__run_many(search->client, &one, 1, tkl__search_deadline(search), &replies);
+    int rc = tkl__search_call_run(&call, m->finding->search, script, &reply);
     if (rc == TKL_OK)
-        rc = read_step(m, tkl_reply_at(replies, 0));
+        rc = read_step(m, reply);
     tkl__search_call_free(&call);
-    tkl_reply_free(replies);
+    tkl_reply_free(reply);
     return rc;
 }
 

@@ -1,4 +1,6 @@
--- Bitmaps that are made in steps, and kept: BITS while one is made, MADE when it is.
+-- Bitmaps that are made in steps, and kept. Two keys are the script's: BITS while one is made, MADE
+-- when it is.
+-- include: keys
 
 -- Begins a step. True when the bitmap is made already, and is kept for longer now.
 local function is_made(from, ttl)

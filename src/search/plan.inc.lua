@@ -7,6 +7,7 @@
 --
 -- Work is estimated in microseconds before it is done. A union that takes too much is made by
 -- search/union first, in steps, and a range by search/range; whatever else takes too much is refused.
+-- include: index
 -- include: operands
 
 local MISSING_WIDE = 'wide' -- the plan takes more work than a script may
@@ -98,6 +99,27 @@ local function keys_from(first_key, count)
     keys[i] = KEYS[first_key + i - 1]
   end
   return keys
+end
+
+-- What a plan works on. From `first_key` on KEYS has, in this order, those of ranges, of unions,
+-- for results in between, and of terms; from `first_bound` on ARGV has the bounds of the ranges.
+-- `amounts`: how many {ranges, unions, temps}. `made_for`: the version for which bitmaps of ranges
+-- and unions were made; '*': they can be used in any case.
+local function read_plan(first_key, first_bound, amounts, skip, index, made_for)
+  local made = made_for == index.version or made_for == '*'
+  local first_union = first_key + RANGE_KEYS * amounts.ranges
+  local first_temp = first_union + amounts.unions
+  local all = all_operand(index.docs, index.next)
+  local terms = term_operands(first_temp + amounts.temps, skip, index.next)
+  local ranges = read_ranges(first_key, first_bound, amounts.ranges, made)
+  return {
+    leaves = {t = terms, r = ranges, a = {all}, n = {nothing()}},
+    unions = keys_from(first_union, made and amounts.unions or 0),
+    temps = keys_from(first_temp, amounts.temps),
+    terms = terms,
+    live = redis.call('ZCARD', DEAD) > 0 and all, -- wanted besides
+    next = index.next,
+  }
 end
 
 -- ---- Work ------------------------------------------------------------------
@@ -279,9 +301,10 @@ local function and_step(wanted, excluded, state)
 end
 
 -- One step of the plan on the stack. Returns the operand that it makes, and the stack.
-local function step(kind, count, stack, leaves, live, state)
-  if leaves[kind] then
-    return leaves[kind][count], stack
+local function step(kind, count, stack, plan, state)
+  local leaves = plan.leaves[kind]
+  if leaves then
+    return leaves[count], stack
   elseif kind == 'u' then
     return union_operand(pop(stack, count), state), stack
   elseif kind == '|' then
@@ -290,7 +313,7 @@ local function step(kind, count, stack, leaves, live, state)
     return and_step(pop(stack, count), {}, state), stack
   end
   local excluded = pop(stack, count)
-  stack[#stack + 1] = live or nil
+  stack[#stack + 1] = plan.live or nil
   return and_step(stack, excluded, state), {}
 end
 
@@ -304,18 +327,16 @@ local function with_temps(temps, run)
   return result, why
 end
 
--- Carries out the steps. `leaves`: operands by kind and place; `live`: wanted besides, or false;
--- `made`: the key of each union that was made, or false; `next`: no document has this number or a
--- greater one. Returns the operand that is the result, or nil and why: {places of ranges, places of
--- unions} that are to be made, or MISSING_WIDE.
-local function carry_out(steps, leaves, temps, live, made, next)
-  local stack = {}
+-- Carries out the steps of a plan. Returns the operand that is the result, or nil and why: {places
+-- of ranges, places of unions} that are to be made, or MISSING_WIDE.
+local function carry_out(steps, plan)
+  local temps, stack = plan.temps, {}
   local state = {used = 0, seen = 0, work = 0, ranges = {}, unions = {}, temps = temps,
-                 scratch = temps[#temps], made = made, next = next,
-                 bits_work = bits_work(next)}
+                 scratch = temps[#temps], made = plan.unions, next = plan.next,
+                 bits_work = bits_work(plan.next)}
   for kind, count in string.gmatch(steps, '(%S) (%d+)') do
     local operand
-    operand, stack = step(kind, tonumber(count), stack, leaves, live, state)
+    operand, stack = step(kind, tonumber(count), stack, plan, state)
     stack[#stack + 1] = operand
   end
   if is_missing(state) then

@@ -1,5 +1,6 @@
 -- Postings: the numbers of the documents that have a term. A set while they are few, a bitmap when
 -- they are many; :common has the bitmaps with their counts.
+-- include: keys
 -- include: bits
 
 -- A member of a set costs a query a quarter of a microsecond, a bitmap a fixed 20 or so: beyond a

@@ -1,9 +1,6 @@
 -- search/range: the bitmap of the documents whose value is in a range, a step of it.
--- KEYS[1] meta   hash: token, version, next
--- KEYS[2] field  sorted set: number, value
--- KEYS[3] bits   the bitmap while it is made
--- KEYS[4] made   the bitmap when it is made
--- KEYS[5] live   bitmap of the numbers that can be found
+-- KEYS[1...] shard  see keys.inc.lua; then the sorted set of the field, the bitmap while it is
+--   made, and when it is made
 -- ARGV[1] token  of the index
 -- ARGV[2] low    bound as ZRANGE BYSCORE takes it
 -- ARGV[3] high   ditto
@@ -12,19 +9,19 @@
 -- ARGV[6] ttl    milliseconds that the bitmap is kept
 -- returns 'stale', or {version, numbers to go on with or -1}
 
-local META, FIELD, BITS, MADE, LIVE = unpack(KEYS)
+-- include: keys
+local FIELD, BITS, MADE = unpack(KEYS, SHARD_KEYS + 1)
 -- include: made
+-- include: index
 -- include: operands
-local token, low, high, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[6]
-local from, most = tonumber(ARGV[4]), tonumber(ARGV[5])
+local token, low, high, from, most, ttl = unpack(ARGV)
+from, most = tonumber(from), tonumber(most)
 
-local stored, version, next_number = unpack(redis.call('HMGET', META, 'token', 'version', 'next'))
-if stored ~= token then
+local index = read_index()
+if index.token ~= token then
   return 'stale'
-end
-version, next_number = version or '0', tonumber(next_number or 0)
-if is_made(from, ttl) then
-  return {version, -1}
+elseif is_made(from, ttl) then
+  return {index.version, -1}
 end
 -- Where the range begins in the order: by places a step is read at once, by LIMIT the server would
 -- walk over all that came before.
@@ -33,10 +30,10 @@ local before = open_low or '(' .. low
 local first = redis.call('ZCOUNT', FIELD, '-inf', before) + from
 local last = math.min(first + most, first - from + redis.call('ZCOUNT', FIELD, low, high)) - 1
 local numbers = first <= last and redis.call('ZRANGE', FIELD, first, last) or {}
-set_numbers(BITS, numbers, '1', next_number)
+set_numbers(BITS, numbers, '1', index.next)
 if #numbers < most then
   finish(ttl)
-  return {version, -1}
+  return {index.version, -1}
 end
 redis.call('PEXPIRE', BITS, ttl)
-return {version, from + #numbers}
+return {index.version, from + #numbers}

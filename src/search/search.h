@@ -15,7 +15,7 @@
 
 /* ---- Keys ---------------------------------------------------------------- */
 
-/* Those that each shard has; the scripts name them in this order. */
+/* Those that each shard has. Every script of a shard gets those before SCRATCH, in this order. */
 typedef enum tkl__search_key {
     TKL__SEARCH_META,
     TKL__SEARCH_IDS,
@@ -29,7 +29,8 @@ typedef enum tkl__search_key {
     TKL__SEARCH_COMMON,
     TKL__SEARCH_SHOWN,
     TKL__SEARCH_LADDER,
-    TKL__SEARCH_SCRATCH,
+    TKL__SEARCH_SCRIPT_KEYS,
+    TKL__SEARCH_SCRATCH = TKL__SEARCH_SCRIPT_KEYS, /* and a number: results in between */
     TKL__SEARCH_KEYS,
 } tkl__search_key;
 

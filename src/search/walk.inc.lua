@@ -1,4 +1,6 @@
--- Walking down the order of a field until enough documents of a result are found.
+-- Walking down the order of a field until enough documents of a result are found. FIELD is
+-- the script's: the sorted set of the field.
+-- include: keys
 -- include: operands
 -- include: ladder
 
@@ -99,8 +101,8 @@ local function numbers_of_members(list)
   return list
 end
 
--- Returns the hits from number way.skip on, way.most of them, and the place to go on with, or nil
--- when all are there; then way.found says how many hits were before that place.
+-- Returns the hits from number way.skip on, way.most of them; the place to go on with, or nil when
+-- all are there; and how many hits were before that place.
 local function walk(result, way)
   local all = redis.call('ZCARD', FIELD)
   local present = all - redis.call('ZCOUNT', FIELD, 'inf', 'inf')

@@ -211,7 +211,7 @@ static bool make_run(tkl__search_writer *w, const slice *s, const size_t *docs, 
     }
     for (size_t i = 0; i < count; i++)
         add_shown(w, s, &s->ready[docs[i]], run);
-    tkl__search_bundle_end(run, (int)nfields);
+    tkl__search_bundle_end(run, nfields);
     return true;
 }
 
@@ -288,7 +288,7 @@ static bool make_post(tkl__search_writer *w, large *doc, tkl__search_runs *runs)
     tkl__args_bytes(&run->args, tkl_reply_bytes(tkl_reply_at(doc->begun, 1)));
     tkl__args_bytes(&run->args, doc->ready->doc->id);
     tkl__search_bundle_terms(run, &doc->terms, w->schema->is.positions, 1, count);
-    tkl__search_bundle_end(run, -1);
+    tkl__search_bundle_end(run, 0);
     return true;
 }
 
@@ -431,7 +431,7 @@ static bool make_remove(tkl__search_writer *w, const tkl_bytes *ids, size_t coun
             continue;
         if (used++ % REMOVE_RUN == 0) {
             if (run)
-                tkl__search_bundle_end(run, -1);
+                tkl__search_bundle_end(run, 0);
             run = tkl__search_run_new(runs, &w->schema->shards[shard]);
             if (!run)
                 return false;
@@ -440,7 +440,7 @@ static bool make_remove(tkl__search_writer *w, const tkl_bytes *ids, size_t coun
         tkl__args_bytes(&run->args, ids[i]);
     }
     if (run)
-        tkl__search_bundle_end(run, -1);
+        tkl__search_bundle_end(run, 0);
     return true;
 }
 
