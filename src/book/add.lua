@@ -1,15 +1,11 @@
 -- book/add: add entries, or give those with a known id another text.
--- KEYS[1] meta      hash: settings, entries (how many)
--- KEYS[2] names     sorted set by bytes: entries, and forms that point to them
--- KEYS[3] forms     hash: entry, its forms
--- KEYS[4] parts     sorted set by bytes: parts of keys and forms, with their entries
--- KEYS[5] ids       hash: id, entry
+-- KEYS[1...] book   see keys.inc.lua
 -- ARGV[1] settings  of the caller; those of a book that is new
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3...] added  three for each entry: the entry, its id or '', its forms
 -- returns how many are new, or the book's settings when they are others
 
-local META, NAMES, FORMS, PARTS, IDS = unpack(KEYS)
+-- include: keys
 -- include: book
 -- include: index
 

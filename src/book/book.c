@@ -154,29 +154,28 @@ int tkl__book_learn(tkl_book *book, tkl_bytes text)
     return rc;
 }
 
-static int ask_once(tkl_book *book, const tkl__script *script, size_t nkeys, tkl__book_make *make,
-                    void *arg, bool retry_safe, tkl_reply **reply)
+static int ask_once(tkl_book *book, const tkl__script *script, tkl__book_make *make, void *arg,
+                    bool retry_safe, tkl_reply **reply)
 {
     unsigned settings = atomic_load(&book->settings);
-    tkl__keys keys = {book->keys.items, nkeys};
     tkl__args args;
     tkl__args_init(&args);
     tkl__args_str(&args, tkl__book_settings_text(settings));
     int rc = make(arg, settings, &args);
     if (rc == TKL_OK)
-        rc = tkl__eval(book->client, script, &keys, &args, tkl__book_deadline(book), retry_safe,
-                       reply);
+        rc = tkl__eval(book->client, script, &book->keys, &args, tkl__book_deadline(book),
+                       retry_safe, reply);
     tkl__args_free(&args);
     return rc;
 }
 
-int tkl__book_ask(tkl_book *book, const tkl__script *script, size_t nkeys, tkl__book_make *make,
-                  void *arg, bool retry_safe, tkl_reply **reply)
+int tkl__book_ask(tkl_book *book, const tkl__script *script, tkl__book_make *make, void *arg,
+                  bool retry_safe, tkl_reply **reply)
 {
     int rc = TKL_OK;
     *reply = NULL;
     for (int i = 0; rc == TKL_OK && i < TKL__BOOK_TRIES; i++) {
-        rc = ask_once(book, script, nkeys, make, arg, retry_safe, reply);
+        rc = ask_once(book, script, make, arg, retry_safe, reply);
         if (rc != TKL_OK || tkl_reply_kind(*reply) != TKL_REPLY_STRING)
             return rc;
         rc = tkl__book_learn(book, tkl_reply_bytes(*reply));

@@ -43,8 +43,8 @@ int tkl__book_learn(tkl_book *book, tkl_bytes text);
 /* A question to the server whose form depends on the settings: make(arg, settings, args) writes its
  * arguments. When the book has other settings it is asked once more. */
 typedef int tkl__book_make(void *arg, unsigned settings, tkl__args *args);
-int tkl__book_ask(tkl_book *book, const tkl__script *script, size_t nkeys, tkl__book_make *make,
-                  void *arg, bool retry_safe, tkl_reply **reply);
+int tkl__book_ask(tkl_book *book, const tkl__script *script, tkl__book_make *make, void *arg,
+                  bool retry_safe, tkl_reply **reply);
 
 int64_t tkl__book_deadline(const tkl_book *book);
 

@@ -1,4 +1,5 @@
 -- A book as a whole: its settings, its keys, how many entries it has.
+-- include: keys
 -- include: shared/expiry
 
 -- The book's settings when they are others than the caller's; else nil. An error when only one of

@@ -1,7 +1,5 @@
 -- book/complete: entries that begin with a query which may mix characters, pinyin and initials.
--- KEYS[1] meta      hash: settings
--- KEYS[2] names     sorted set by bytes: entries, and forms that point to them
--- KEYS[3] forms     hash: entry, its forms
+-- KEYS[1...] book   see keys.inc.lua
 -- ARGV[1] settings  of the caller
 -- ARGV[2] query     folded
 -- ARGV[3] low       bound: members that begin with the query begin here; '': they were read before
@@ -14,18 +12,16 @@
 -- returns {members that begin with the query, members of mixes, mix to go on with or 0, candidate
 --   behind which to go on}, or the book's settings when they are others
 
-local META, NAMES, FORMS = KEYS[1], KEYS[2], KEYS[3]
+-- include: keys
+-- include: book
 -- include: mixed
 
 local FIRST_MIX = 9 -- of the arguments
 
 local settings, query, low, high, fetch, count, first_mix, after = unpack(ARGV)
-local stored = redis.call('HGET', META, 'settings')
-if not stored and redis.call('ZCARD', NAMES) > 0 then
-  return redis.error_reply('DAMAGED part of this book is gone from the server')
-end
-if stored and stored ~= settings then
-  return stored
+local other = other_settings(settings)
+if other then
+  return other
 end
 
 local plain = {}

@@ -1,8 +1,5 @@
 -- book/find: equal, beginning so, ending so, containing it, in this order.
--- KEYS[1] meta      hash: settings
--- KEYS[2] names     sorted set by bytes
--- KEYS[3] forms     hash: entry, its forms
--- KEYS[4] parts     sorted set by bytes
+-- KEYS[1...] book   see keys.inc.lua
 -- ARGV[1] settings  of the caller
 -- ARGV[2] equal     bound: keys that are equal begin here
 -- ARGV[3] longer    bound: keys that begin so begin here
@@ -12,22 +9,20 @@
 -- returns an array of members for each group and 1 if they were cut off, else 0; or the book's
 --   settings when they are others
 
-local META, NAMES, FORMS, PARTS = unpack(KEYS)
+-- include: keys
+-- include: book
 -- include: mixed
-
-local settings, equal, longer, above, most = unpack(ARGV)
-local stored = redis.call('HGET', META, 'settings')
-if not stored and redis.call('ZCARD', NAMES) > 0 then
-  return redis.error_reply('DAMAGED part of this book is gone from the server')
-end
-if stored and stored ~= settings then
-  return stored
-end
 
 -- Members may be long: they are read some at a time, until there are enough bytes.
 local READ_MAX = 100
 local BYTES_MAX = 400000
 local FIRST_MIX = 6 -- of the arguments
+
+local settings, equal, longer, above, most = unpack(ARGV)
+local other = other_settings(settings)
+if other then
+  return other
+end
 
 local left, bytes, cut = tonumber(most), 0, 0
 local function group(key, low, high)

@@ -3,6 +3,7 @@
 -- form has SYLLABLE marks inside. `shared`: so many bytes are also the beginning of the key or of a
 -- smaller form; whoever looks for that much has found the entry there. The first line is for
 -- mixed.inc.lua: how each character may be written.
+-- include: keys
 
 local SYLLABLE = '\31'
 local POINTER = '\0\1\1'

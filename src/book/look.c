@@ -233,8 +233,7 @@ static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
         int rc = make_bounds(c, settings);
         c->mixed = c->query.mixes.count > 0 && !c->misfit;
         if (rc == TKL_OK && c->mixed)
-            return tkl__book_ask(book, &tkl__lua_book_complete, 3, make_completion, c, true,
-                                 replies);
+            return tkl__book_ask(book, &tkl__lua_book_complete, make_completion, c, true, replies);
         if (rc == TKL_OK)
             rc = ask_range(book, c, replies);
         if (rc == TKL_OK)
@@ -436,7 +435,7 @@ int tkl_book_find(tkl_book *book, tkl_bytes text, size_t max, tkl_book_answers *
     tkl__buf_init(&s.equal);
     tkl__buf_init(&s.longer);
     tkl__buf_init(&s.above);
-    int rc = tkl__book_ask(book, &tkl__lua_book_find, 4, make_search, &s, true, &reply);
+    int rc = tkl__book_ask(book, &tkl__lua_book_find, make_search, &s, true, &reply);
     if (rc == TKL_OK)
         rc = give_search(&s, reply, answers);
     tkl__book_query_free(&s.query);

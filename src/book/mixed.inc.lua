@@ -2,6 +2,7 @@
 -- A mix is one way to read such a query: `initials`, with which a form of each entry that fits
 -- begins, so that a range has all candidates; and `pattern`, which is compared with the letters of
 -- an entry. These are the first line of its forms: for each character how it may be written.
+-- include: keys
 
 local SOME = 50
 

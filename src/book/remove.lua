@@ -1,15 +1,11 @@
 -- book/remove: remove entries by id, or those without an id as they are.
--- KEYS[1] meta      hash: settings, entries (how many)
--- KEYS[2] names     sorted set by bytes: entries, and forms that point to them
--- KEYS[3] forms     hash: entry, its forms
--- KEYS[4] parts     sorted set by bytes: parts of keys and forms, with their entries
--- KEYS[5] ids       hash: id, entry
+-- KEYS[1...] book   see keys.inc.lua
 -- ARGV[1] settings  of the caller
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3...] gone   two for each entry: its id or '', the entry if it has none
 -- returns how many were there, or the book's settings when they are others
 
-local META, NAMES, FORMS, PARTS, IDS = unpack(KEYS)
+-- include: keys
 -- include: book
 -- include: index
 

@@ -1,9 +1,5 @@
 -- book/rename: give an entry another text.
--- KEYS[1] meta      hash: settings, entries (how many)
--- KEYS[2] names     sorted set by bytes: entries, and forms that point to them
--- KEYS[3] forms     hash: entry, its forms
--- KEYS[4] parts     sorted set by bytes: parts of keys and forms, with their entries
--- KEYS[5] ids       hash: id, entry
+-- KEYS[1...] book   see keys.inc.lua
 -- ARGV[1] settings  of the caller
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3] id        or ''
@@ -12,7 +8,7 @@
 -- ARGV[6] forms     of the new one
 -- returns TKL_OK, TKL_NOTFOUND, TKL_EXISTS, or the book's settings when they are others
 
-local META, NAMES, FORMS, PARTS, IDS = unpack(KEYS)
+-- include: keys
 -- include: shared/codes
 -- include: book
 -- include: index

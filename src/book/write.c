@@ -10,7 +10,6 @@
 #include "book/book.h"
 #include "book/scripts.h"
 #include "core/error.h"
-#include "core/number.h"
 
 /* What one run does at most: entries, and members that they make. */
 #define RUN_ENTRIES 200
@@ -96,48 +95,25 @@ static void make_runs(batch *b)
     }
 }
 
-static int send_runs(batch *b, bool retry_safe, tkl_reply **replies)
+/* Adds up what the runs answer. *again: the book has other settings. */
+static int send_runs(batch *b, bool retry_safe, int64_t *number, bool *again)
 {
     const tkl__script *script = b->removal ? &tkl__lua_book_remove : &tkl__lua_book_add;
-    tkl__invocation *calls = calloc(b->nruns, sizeof *calls);
-    bool failed = !calls;
-    for (size_t i = 0; calls && i < b->nruns; i++) {
-        failed = failed || b->runs[i].failed;
-        calls[i] = (tkl__invocation){.script = script,
-                                     .keys = b->book->keys.items,
-                                     .nkeys = b->book->keys.count,
-                                     .args = b->runs[i].items,
-                                     .nargs = b->runs[i].count,
-                                     .retry_safe = retry_safe};
-    }
-    int rc = failed ? tkl__nomem()
-                    : tkl__run_many(b->book->client, calls, b->nruns, tkl__book_deadline(b->book),
-                                    replies);
-    free(calls);
+    const tkl_reply *other = NULL;
+    tkl_reply *replies = NULL;
+    int rc = tkl__eval_many(b->book->client, script, &b->book->keys, b->runs, b->nruns,
+                            tkl__book_deadline(b->book), retry_safe, &replies);
+    if (rc == TKL_OK)
+        rc = tkl__sum_replies(replies, number, &other);
+    *again = other != NULL;
+    if (rc == TKL_OK && other)
+        rc = tkl__book_learn(b->book, tkl_reply_bytes(other));
+    tkl_reply_free(replies);
     return rc;
-}
-
-/* ---- Replies ------------------------------------------------------------- */
-
-/* Adds up what the runs answered. *again: the book has other settings. */
-static int read_replies(batch *b, const tkl_reply *replies, int64_t *number, bool *again)
-{
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-        if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
-            *again = true;
-            return tkl__book_learn(b->book, tkl_reply_bytes(reply));
-        }
-        tkl__add(number, tkl_reply_int(reply));
-    }
-    return TKL_OK;
 }
 
 static int run_once(batch *b, int64_t *number, bool counted, bool *again)
 {
-    tkl_reply *replies = NULL;
     b->settings = atomic_load(&b->book->settings);
     b->nruns = 0;
     tkl__buf_init(&b->store);
@@ -146,13 +122,10 @@ static int run_once(batch *b, int64_t *number, bool counted, bool *again)
     int rc = b->records && b->runs ? make_records(b) : tkl__nomem();
     if (rc == TKL_OK) {
         make_runs(b);
-        rc = send_runs(b, !counted, &replies);
+        rc = send_runs(b, !counted, number, again);
     }
-    if (rc == TKL_OK)
-        rc = read_replies(b, replies, number, again);
     for (size_t i = 0; i < b->nruns; i++)
         tkl__args_free(&b->runs[i]);
-    tkl_reply_free(replies);
     tkl__buf_free(&b->store);
     free(b->records);
     free(b->runs);
@@ -223,7 +196,7 @@ int tkl_book_rename(tkl_book *book, const tkl_book_entry *entry, tkl_bytes text)
     if (rc != TKL_OK)
         return rc;
     tkl__buf_init(&r.store);
-    rc = tkl__book_ask(book, &tkl__lua_book_rename, 5, make_renaming, &r, false, &reply);
+    rc = tkl__book_ask(book, &tkl__lua_book_rename, make_renaming, &r, false, &reply);
     if (rc == TKL_OK && tkl_reply_int(reply) != TKL_OK)
         rc = tkl__no((int)tkl_reply_int(reply));
     tkl__buf_free(&r.store);

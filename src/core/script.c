@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/number.h"
 #include "core/reply.h"
 #include "core/resp.h"
 
@@ -160,6 +161,42 @@ int tkl__eval(tkl_client *client, const tkl__script *script, const tkl__keys *ke
                             .nargs = args->count,
                             .retry_safe = retry_safe};
     return tkl__run(client, &call, deadline, reply);
+}
+
+int tkl__eval_many(tkl_client *client, const tkl__script *script, const tkl__keys *keys,
+                   const tkl__args *args, size_t count, int64_t deadline, bool retry_safe,
+                   tkl_reply **replies)
+{
+    tkl__invocation *calls = calloc(count, sizeof *calls);
+    bool failed = !calls;
+    *replies = NULL;
+    for (size_t i = 0; calls && i < count; i++) {
+        failed = failed || args[i].failed;
+        calls[i] = (tkl__invocation){.script = script,
+                                     .keys = keys->items,
+                                     .nkeys = keys->count,
+                                     .args = args[i].items,
+                                     .nargs = args[i].count,
+                                     .retry_safe = retry_safe};
+    }
+    int rc = failed ? tkl__nomem() : tkl__run_many(client, calls, count, deadline, replies);
+    free(calls);
+    return rc;
+}
+
+int tkl__sum_replies(const tkl_reply *replies, int64_t *sum, const tkl_reply **other)
+{
+    *other = NULL;
+    for (size_t i = 0; !*other && i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        if (tkl_reply_code(reply) != TKL_OK)
+            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
+        if (tkl_reply_kind(reply) == TKL_REPLY_STRING)
+            *other = reply;
+        else
+            tkl__add(sum, tkl_reply_int(reply));
+    }
+    return TKL_OK;
 }
 
 /* A script sent without waiting for its reply. */

@@ -53,6 +53,16 @@ int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, 
 int tkl__eval(tkl_client *client, const tkl__script *script, const tkl__keys *keys,
               const tkl__args *args, int64_t deadline, bool retry_safe, tkl_reply **reply);
 
+/* The same several times, in one trip, with these arguments; see tkl__run_many(). */
+int tkl__eval_many(tkl_client *client, const tkl__script *script, const tkl__keys *keys,
+                   const tkl__args *args, size_t count, int64_t deadline, bool retry_safe,
+                   tkl_reply **replies);
+
+/* Adds up what the scripts of one trip answered. One may answer with a text instead, to say that
+ * something is other than the caller thought: *other is the first of them, which ends the sum; NULL:
+ * none. An error reply comes back as its code. */
+int tkl__sum_replies(const tkl_reply *replies, int64_t *sum, const tkl_reply **other);
+
 /* Sends the script and does not wait for its reply. For this the server must know the script: the
  * first time on a connection the reply is awaited. The thread that uses the connection next reads
  * the reply, and runs the script again when it is an error: the script must be safe to repeat. */

@@ -1,10 +1,5 @@
 -- suggest/feed: raise the weights of texts.
--- KEYS[1] meta       hash: settings, since (milliseconds; decay is counted from it)
--- KEYS[2] weights    sorted set: key, score
--- KEYS[3] texts      sorted set by bytes: "start NUL key", or "key NUL"
--- KEYS[4] best       sorted set by bytes: "prefix NUL score key"
--- KEYS[5] shown      hash: key, text as it is shown if that is another
--- KEYS[6] starts     hash: key, its starts but the first
+-- KEYS[1...] suggestions  see keys.inc.lua
 -- ARGV[1] settings   of the caller; those of suggestions that are new
 -- ARGV[2] ttl        milliseconds, or 0
 -- ARGV[3] half_life  milliseconds, or 0
@@ -13,7 +8,7 @@
 -- ARGV[6...] fed     four for each text: key, weight, text as it is shown or '', its starts
 -- returns how many are new, or the settings when they are others
 
-local META, WEIGHTS, TEXTS, BEST, SHOWN, STARTS = unpack(KEYS)
+-- include: keys
 -- include: shared/clock
 -- include: texts
 

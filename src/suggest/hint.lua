@@ -1,9 +1,5 @@
 -- suggest/hint: the heaviest texts that begin with a prefix.
--- KEYS[1] meta      hash: settings, since
--- KEYS[2] weights   sorted set: key, score
--- KEYS[3] texts     sorted set by bytes: "start NUL key", or "key NUL"
--- KEYS[4] best      sorted set by bytes: "prefix NUL score key"
--- KEYS[5] shown     hash: key, text as it is shown if that is another
+-- KEYS[1...] suggestions  see keys.inc.lua
 -- ARGV[1] settings  of the caller
 -- ARGV[2] prefix
 -- ARGV[3] listed    the prefix, or as much of it as keeps its best
@@ -17,7 +13,7 @@
 -- The next, `mixed` of them, are to be compared. The others fit a corrected prefix. More than `count`
 -- may come, in any order, some twice.
 
-local META, WEIGHTS, TEXTS, BEST, SHOWN = unpack(KEYS)
+-- include: keys
 -- include: shared/clock
 -- include: members
 -- include: typos

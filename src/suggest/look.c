@@ -76,7 +76,6 @@ static int send(const question *q, tkl__args *args, tkl_reply **reply)
 {
     char text[TKL__SETTINGS_SIZE];
     tkl_suggest *suggest = q->suggest;
-    tkl__keys keys = {suggest->keys.items, 5};
     tkl_bytes key = {q->key.data, q->key.len};
     tkl__suggest_text(&q->settings, text);
     tkl__args_str(args, text);
@@ -87,7 +86,7 @@ static int send(const question *q, tkl__args *args, tkl_reply **reply)
     tkl__args_str(args, q->settings.half_life ? "1" : "0");
     tkl__args_str(args, suggest->options.typos ? "1" : "0");
     int rc = add_mixes(q, args);
-    return rc == TKL_OK ? tkl__eval(suggest->client, &tkl__lua_suggest_hint, &keys, args,
+    return rc == TKL_OK ? tkl__eval(suggest->client, &tkl__lua_suggest_hint, &suggest->keys, args,
                                     tkl__suggest_deadline(suggest), true, reply)
                         : rc;
 }

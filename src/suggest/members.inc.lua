@@ -1,5 +1,6 @@
 -- Members of BEST: "prefix NUL tail". A tail is "score key", the score as bytes that sort as the
 -- numbers do.
+-- include: keys
 
 local CROWD = 10 -- starts; prefixes with more keep their best texts
 local SCORE_FORMAT, SCORE_BYTES = '>d', 8 -- of struct

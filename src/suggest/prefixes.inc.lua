@@ -1,4 +1,5 @@
 -- Prefixes, and the texts that each has.
+-- include: keys
 
 -- A character of UTF-8 is a first byte and its continuations, from 80 to BF.
 local CHARACTER = '^.[\128-\191]*'

@@ -2,6 +2,7 @@
 -- What a prefix does not keep is lighter than what it keeps. So the heaviest of it is among the best
 -- of the prefixes that are one character longer, or among the few texts of those that are not
 -- crowded. The longest prefixes are therefore refilled first.
+-- include: keys
 -- include: best
 
 local NEXT_MAX = 64 -- longer prefixes that are looked at for one place

@@ -1,21 +1,17 @@
 -- suggest/remove: forget texts.
--- KEYS[1] meta      hash: settings
--- KEYS[2] weights   sorted set: key, score
--- KEYS[3] texts     sorted set by bytes: "start NUL key", or "key NUL"
--- KEYS[4] best      sorted set by bytes: "prefix NUL score key"
--- KEYS[5] shown     hash: key, text as it is shown if that is another
--- KEYS[6] starts    hash: key, its starts but the first
+-- KEYS[1...] suggestions  see keys.inc.lua
 -- ARGV[1] settings  of the caller
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3] best_max  texts that a prefix keeps
 -- ARGV[4...] gone   keys
 -- returns how many were there, or the settings when they are others
 
-local META, WEIGHTS, TEXTS, BEST, SHOWN, STARTS = unpack(KEYS)
+-- include: keys
 -- include: texts
 
+local FIRST_KEY = 4 -- of the arguments
 local settings, ttl, best_max = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local keys = {unpack(ARGV, 4)}
+local keys = {unpack(ARGV, FIRST_KEY)}
 local stored = redis.call('HGET', META, 'settings')
 if stored and stored ~= settings then
   return stored

@@ -1,4 +1,5 @@
 -- Texts with their weights.
+-- include: keys
 -- include: shared/expiry
 -- include: refill
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "core/number.h"
 #include "suggest/scripts.h"
 #include "suggest/suggest.h"
 
@@ -132,48 +131,25 @@ static void make_runs(batch *b)
     }
 }
 
-static int send_runs(batch *b, bool retry_safe, tkl_reply **replies)
+/* Adds up what the runs answer. *again: there are other settings. */
+static int send_runs(batch *b, bool retry_safe, int64_t *number, bool *again)
 {
     const tkl__script *script = b->texts ? &tkl__lua_suggest_feed : &tkl__lua_suggest_remove;
-    tkl__invocation *calls = calloc(b->nruns, sizeof *calls);
-    bool failed = !calls;
-    for (size_t i = 0; calls && i < b->nruns; i++) {
-        failed = failed || b->runs[i].failed;
-        calls[i] = (tkl__invocation){.script = script,
-                                     .keys = b->suggest->keys.items,
-                                     .nkeys = b->suggest->keys.count,
-                                     .args = b->runs[i].items,
-                                     .nargs = b->runs[i].count,
-                                     .retry_safe = retry_safe};
-    }
-    int rc = failed ? tkl__nomem()
-                    : tkl__run_many(b->suggest->client, calls, b->nruns,
-                                    tkl__suggest_deadline(b->suggest), replies);
-    free(calls);
+    const tkl_reply *other = NULL;
+    tkl_reply *replies = NULL;
+    int rc = tkl__eval_many(b->suggest->client, script, &b->suggest->keys, b->runs, b->nruns,
+                            tkl__suggest_deadline(b->suggest), retry_safe, &replies);
+    if (rc == TKL_OK)
+        rc = tkl__sum_replies(replies, number, &other);
+    *again = other != NULL;
+    if (rc == TKL_OK && other)
+        rc = tkl__suggest_learn(b->suggest, tkl_reply_bytes(other));
+    tkl_reply_free(replies);
     return rc;
-}
-
-/* ---- Replies ------------------------------------------------------------- */
-
-/* Adds up what the runs answered. *again: there are other settings. */
-static int read_replies(batch *b, const tkl_reply *replies, int64_t *number, bool *again)
-{
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *reply = tkl_reply_at(replies, i);
-        if (tkl_reply_code(reply) != TKL_OK)
-            return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-        if (tkl_reply_kind(reply) == TKL_REPLY_STRING) {
-            *again = true;
-            return tkl__suggest_learn(b->suggest, tkl_reply_bytes(reply));
-        }
-        tkl__add(number, tkl_reply_int(reply));
-    }
-    return TKL_OK;
 }
 
 static int run_once(batch *b, bool retry_safe, int64_t *number, bool *again)
 {
-    tkl_reply *replies = NULL;
     tkl__suggest_known(b->suggest, &b->settings);
     tkl__suggest_text(&b->settings, b->settings_text);
     b->nruns = 0;
@@ -185,13 +161,10 @@ static int run_once(batch *b, bool retry_safe, int64_t *number, bool *again)
         rc = make_record(b, i);
     if (rc == TKL_OK) {
         make_runs(b);
-        rc = send_runs(b, retry_safe, &replies);
+        rc = send_runs(b, retry_safe, number, again);
     }
-    if (rc == TKL_OK)
-        rc = read_replies(b, replies, number, again);
     for (size_t i = 0; i < b->nruns; i++)
         tkl__args_free(&b->runs[i]);
-    tkl_reply_free(replies);
     tkl__buf_free(&b->store);
     free(b->records);
     free(b->runs);
