@@ -5,18 +5,20 @@
 -- ARGV[3] last   bit of the range; ditto
 -- returns the bit, or -1
 
-local key, value = KEYS[1], ARGV[1]
-local size = 8 * redis.call('STRLEN', key)
+local BYTE_BITS = 8
+local BITMAP = KEYS[1]
+local value, first, last = unpack(ARGV)
+local size = BYTE_BITS * redis.call('STRLEN', BITMAP)
 
 local function from_start(bit)
   return bit < 0 and bit + size or bit
 end
 
-local first = math.max(0, from_start(tonumber(ARGV[2])))
-local last = from_start(tonumber(ARGV[3]))
+first = math.max(0, from_start(tonumber(first)))
+last = from_start(tonumber(last))
 local at = -1
 if first <= last and first < size then
-  at = redis.call('BITPOS', key, value, string.format('%d', first),
+  at = redis.call('BITPOS', BITMAP, value, string.format('%d', first),
                   string.format('%d', math.min(last, size - 1)), 'BIT')
 end
 if at < 0 and value == '0' and first <= last and last >= size then

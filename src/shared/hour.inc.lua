@@ -5,7 +5,7 @@ local HOUR = 3600 -- seconds
 
 -- The hour of a time in microseconds.
 local function hour_at(microseconds)
-  return math.floor(to_ms(microseconds) / (1000 * HOUR))
+  return math.floor(microseconds / (HOUR * US_PER_S))
 end
 
 -- What a table of the hour `stored` is by now, at `hour`: 'this', 'last' or 'gone'. Hours are
