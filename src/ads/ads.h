@@ -10,7 +10,7 @@
 #include "core/name.h"
 #include "core/script.h"
 
-/* In the order in which the scripts name them. */
+/* In the order in which every script gets them: keys.inc.lua. */
 enum {
     TKL__ADS_META,
     TKL__ADS_ADS,

@@ -1,15 +1,5 @@
 -- ads/click: a click or an action, once for each target.
--- KEYS[1] meta        hash: smoothing, serial, totals of each type
--- KEYS[2] ads         hash: ad, terms
--- KEYS[3] values      hash: ad, eCPMs, needs and words
--- KEYS[4] counts      hash: what was counted for an ad
--- KEYS[5] words       hash: what was counted for a word of an ad
--- KEYS[6] index       sorted set by bytes: ads of a location, of a word
--- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
--- KEYS[8] heads       hash: beginning of members of the index, the greatest value among them
--- KEYS[9] gates       hash: kinds, ads that require them
--- KEYS[10] turn       sorted set: ads that are paid by event, in the order of being computed anew
--- KEYS[11] target     hash: the view
+-- KEYS[1...] set      see keys.inc.lua; the last is the target
 -- ARGV[1] smoothing   that the caller insists on, or ''
 -- ARGV[2] event       clicks or actions
 -- ARGV[3] token       of this request; a repetition has the same
@@ -19,7 +9,7 @@
 -- unknown or has expired, {'removed'} when its ad is gone, or {'smoothing', number} when it is
 -- another
 
-local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN, TARGET = unpack(KEYS)
+-- include: keys
 -- include: count
 
 local smoothing, event, token, keep, ttl = unpack(ARGV)

@@ -1,8 +1,5 @@
 -- ads/explain: what one ad is worth on a page, or why it is not shown there. Changes nothing.
--- KEYS[1] ads         hash: ad, terms
--- KEYS[2] values      hash: ad, eCPMs, needs and words
--- KEYS[3] counts      hash: what was counted for an ad
--- KEYS[4] due         sorted set: ads whose budget is spent, when they come back
+-- KEYS[1...] set      see keys.inc.lua
 -- ARGV[1] ad
 -- ARGV[2] locations   their number
 -- ARGV[3] traits      the number of parameters of the viewer
@@ -10,7 +7,7 @@
 -- returns nil, or {type, score, base, location or '', kind that is not met or '', until or '0',
 -- then word and eCPM of each match}
 
-local ADS, VALUES, COUNTS, DUE = unpack(KEYS)
+-- include: keys
 -- include: money
 -- include: page
 

@@ -1,12 +1,10 @@
 -- ads/list: some of the ads, with what was counted for each.
--- KEYS[1] ads      hash: ad, terms
--- KEYS[2] values   hash: ad, eCPMs, needs and words
--- KEYS[3] counts   hash: what was counted for an ad
+-- KEYS[1...] set      see keys.inc.lua
 -- ARGV[1] cursor   of HSCAN
 -- returns {cursor, then for each ad: ad, type, price, views, clicks, actions, spent, eCPM}; an ad
 -- may come twice
 
-local ADS, VALUES, COUNTS = unpack(KEYS)
+-- include: keys
 -- include: record
 
 local SOME = 30

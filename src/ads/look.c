@@ -16,26 +16,15 @@ enum { TYPE, PRICE, BUDGET, VIEWS, CLICKS, ACTIONS, SPENT, TODAY, UNTIL, ECPM };
 /* For each word. */
 enum { WORD, WORD_ECPM, WORD_VIEWS, WORD_CLICKS, WORD_ACTIONS, WORD_SPENT, WORD_FIELDS };
 
-static void show_keys(const tkl_ads *ads, tkl_bytes keys[5])
-{
-    keys[0] = ads->keys.items[TKL__ADS_ADS];
-    keys[1] = ads->keys.items[TKL__ADS_VALUES];
-    keys[2] = ads->keys.items[TKL__ADS_COUNTS];
-    keys[3] = ads->keys.items[TKL__ADS_WORDS];
-    keys[4] = ads->keys.items[TKL__ADS_DUE];
-}
-
 int tkl__ads_show_all(tkl_ads *ads, const tkl_bytes *names, size_t count, tkl_reply **replies)
 {
-    tkl_bytes keys[5];
-    show_keys(ads, keys);
     tkl__invocation *calls = calloc(count, sizeof *calls);
     if (!calls)
         return tkl__nomem();
     for (size_t i = 0; i < count; i++)
         calls[i] = (tkl__invocation){.script = &tkl__lua_ads_show,
-                                     .keys = keys,
-                                     .nkeys = 5,
+                                     .keys = ads->keys.items,
+                                     .nkeys = ads->keys.count,
                                      .args = &names[i],
                                      .nargs = 1,
                                      .retry_safe = true};

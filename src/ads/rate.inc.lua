@@ -3,6 +3,7 @@
 
 local EVENT = {cpc = 'clicks', cpa = 'actions'} -- what such an ad is paid for
 local MILLIONTHS = 1000000                      -- in which prices are
+local ECPM_VIEWS = 1000                         -- for which an eCPM is
 local FIRST_VIEWS, FIRST_EVENTS = 1000, 1       -- what the average of a type starts from
 
 -- From 0 to 1: more events than views were not counted by us.
@@ -33,9 +34,8 @@ local function read_average(kind)
   return FIRST_EVENTS / FIRST_VIEWS, smoothing
 end
 
--- An eCPM is for 1000 views.
 local function ecpm_of(price, rate)
-  return price * rate / (MILLIONTHS / 1000)
+  return price * rate / (MILLIONTHS / ECPM_VIEWS)
 end
 
 local function counts_of_words(ad, words, event)

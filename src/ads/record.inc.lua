@@ -4,6 +4,7 @@
 -- :values has a text that is read for every candidate: items of a letter and a text, each ended by
 -- NUL. b: the eCPM of the ad. k, v: a required kind and its values. w: a word of the ad; the item e
 -- before it is the eCPM of the word, and is missing where that is the ad's.
+-- include: keys
 -- include: shared/exact
 -- include: shared/expiry
 

@@ -1,18 +1,9 @@
 -- ads/remove: an ad, with all that was counted for it.
--- KEYS[1] meta        hash: smoothing, serial, totals of each type
--- KEYS[2] ads         hash: ad, terms
--- KEYS[3] values      hash: ad, eCPMs, needs and words
--- KEYS[4] counts      hash: what was counted for an ad
--- KEYS[5] words       hash: what was counted for a word of an ad
--- KEYS[6] index       sorted set by bytes: ads of a location, of a word
--- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
--- KEYS[8] heads       hash: beginning of members of the index, the greatest value among them
--- KEYS[9] gates       hash: kinds, ads that require them
--- KEYS[10] turn       sorted set: ads that are paid by event, in the order of being computed anew
+-- KEYS[1...] set      see keys.inc.lua
 -- ARGV[1] ad
 -- returns 1, or 0 when there is none of that name
 
-local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN = unpack(KEYS)
+-- include: keys
 -- include: gate
 
 local ad = ARGV[1]

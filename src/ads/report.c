@@ -16,16 +16,10 @@ enum { NAME, TYPE, PRICE, VIEWS, CLICKS, ACTIONS, SPENT, ECPM, FIELDS };
 
 static int ask_page(tkl_ads *ads, tkl_bytes cursor, int64_t deadline, tkl_reply **reply)
 {
-    tkl_bytes items[] = {
-        ads->keys.items[TKL__ADS_ADS],
-        ads->keys.items[TKL__ADS_VALUES],
-        ads->keys.items[TKL__ADS_COUNTS],
-    };
-    tkl__keys keys = {items, 3};
     tkl__args args;
     tkl__args_init(&args);
     tkl__args_bytes(&args, cursor);
-    int rc = tkl__eval(ads->client, &tkl__lua_ads_list, &keys, &args, deadline, true, reply);
+    int rc = tkl__eval(ads->client, &tkl__lua_ads_list, &ads->keys, &args, deadline, true, reply);
     tkl__args_free(&args);
     return rc;
 }

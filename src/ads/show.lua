@@ -1,14 +1,10 @@
 -- ads/show: an ad with all that was counted.
--- KEYS[1] ads      hash: ad, terms
--- KEYS[2] values   hash: ad, eCPMs, needs and words
--- KEYS[3] counts   hash: what was counted for an ad
--- KEYS[4] words    hash: what was counted for a word of an ad
--- KEYS[5] due      sorted set: ads whose budget is spent, when they come back
+-- KEYS[1...] set      see keys.inc.lua
 -- ARGV[1] ad
 -- returns nil, or {{type, price, budget, views, clicks, actions, spent, today, until, eCPM},
 -- {location ...}, {{kind, value ...} ...}, {word, eCPM, views, clicks, actions, spent, ...}}
 
-local ADS, VALUES, COUNTS, WORDS, DUE = unpack(KEYS)
+-- include: keys
 -- include: money
 
 local ad = ARGV[1]

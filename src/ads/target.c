@@ -200,19 +200,12 @@ int tkl_ads_target(tkl_ads *ads, const tkl_ads_page *page, tkl_ads_choice **choi
 static int ask_explanation(tkl_ads *ads, const tkl__ads_asked *asked, tkl_bytes name,
                            tkl_reply **reply)
 {
-    tkl_bytes items[] = {
-        ads->keys.items[TKL__ADS_ADS],
-        ads->keys.items[TKL__ADS_VALUES],
-        ads->keys.items[TKL__ADS_COUNTS],
-        ads->keys.items[TKL__ADS_DUE],
-    };
-    tkl__keys keys = {items, sizeof items / sizeof *items};
     tkl__args args;
     tkl__args_init(&args);
     tkl__args_bytes(&args, name);
     tkl__ads_put_page(&args, asked);
-    int rc = tkl__eval(ads->client, &tkl__lua_ads_explain, &keys, &args, tkl__ads_deadline(ads),
-                       true, reply);
+    int rc = tkl__eval(ads->client, &tkl__lua_ads_explain, &ads->keys, &args,
+                       tkl__ads_deadline(ads), true, reply);
     tkl__args_free(&args);
     if (rc == TKL_OK && tkl_reply_is_nil(*reply))
         rc = tkl__fail(TKL_NOTFOUND, "there is no such ad");

@@ -1,15 +1,5 @@
 -- ads/target: the best ad for a page; its view is recorded.
--- KEYS[1] meta        hash: smoothing, serial, totals of each type
--- KEYS[2] ads         hash: ad, terms
--- KEYS[3] values      hash: ad, eCPMs, needs and words
--- KEYS[4] counts      hash: what was counted for an ad
--- KEYS[5] words       hash: what was counted for a word of an ad
--- KEYS[6] index       sorted set by bytes: ads of a location, of a word
--- KEYS[7] due         sorted set: ads whose budget is spent, when they come back
--- KEYS[8] heads       hash: beginning of members of the index, the greatest value among them
--- KEYS[9] gates       hash: kinds, ads that require them
--- KEYS[10] turn       sorted set: ads that are paid by event, in the order of being computed anew
--- KEYS[11] target     hash: the view; a new name for each
+-- KEYS[1...] set      see keys.inc.lua; the last is the target
 -- ARGV[1] smoothing   that the caller insists on, or ''
 -- ARGV[2] keep        milliseconds: so long it can be clicked
 -- ARGV[3] ttl         milliseconds, or 0
@@ -24,7 +14,7 @@
 -- {'none'}, {'again', best, score, cursor, looked} when another step is needed, or
 -- {'smoothing', number} when it is another
 
-local META, ADS, VALUES, COUNTS, WORDS, INDEX, DUE, HEADS, GATES, TURN, TARGET = unpack(KEYS)
+-- include: keys
 -- include: count
 -- include: walk
 

@@ -202,8 +202,7 @@ static int create_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline
     tkl__post_limits_args(c->limits, TKL_WHEN_FULL_DROP_OLDEST, &args);
     for (size_t i = 0; i < c->count; i++)
         tkl__args_bytes(&args, c->members[i]);
-    int rc = tkl__post_run(&chat->post, &tkl__lua_post_create, chat->post.keys.count, &args,
-                           deadline, &reply);
+    int rc = tkl__post_run(&chat->post, &tkl__lua_post_create, &args, deadline, &reply);
     tkl_reply_free(reply);
     return rc;
 }
@@ -236,7 +235,7 @@ static int join_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline, 
     tkl__args_int(&args, listed_ms);
     tkl__args_int(&args, TKL_CHAT_MEMBERS_MAX);
     tkl__args_str(&args, j->from);
-    int rc = tkl__post_run(&chat->post, &tkl__lua_post_join, 4, &args, deadline, &reply);
+    int rc = tkl__post_run(&chat->post, &tkl__lua_post_join, &args, deadline, &reply);
     tkl_reply_free(reply);
     return rc;
 }
@@ -256,8 +255,7 @@ static int leave_step(const tkl_chat *chat, tkl_bytes member, int64_t deadline)
     tkl_reply *reply;
     tkl__args_init(&args);
     tkl__args_bytes(&args, member);
-    int rc = tkl__post_run(&chat->post, &tkl__lua_post_leave, chat->post.keys.count, &args,
-                           deadline, &reply);
+    int rc = tkl__post_run(&chat->post, &tkl__lua_post_leave, &args, deadline, &reply);
     tkl_reply_free(reply);
     return rc;
 }

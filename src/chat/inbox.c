@@ -147,7 +147,7 @@ static tkl__invocation fetch_call(const tkl__post *post, const tkl__args *args)
 {
     return (tkl__invocation){.script = &tkl__lua_post_fetch,
                              .keys = post->keys.items,
-                             .nkeys = TKL__FETCH_KEYS,
+                             .nkeys = post->keys.count,
                              .args = args->items,
                              .nargs = args->count,
                              .retry_safe = true};
@@ -405,7 +405,7 @@ static int add_ack(const tkl_inbox *inbox, acks *a, const tkl_inbox_chat *chat)
     tkl__args_int(args, chat->messages->items[chat->messages->count - 1].id);
     a->calls[a->count++] = (tkl__invocation){.script = &tkl__lua_post_ack,
                                              .keys = post->keys.items,
-                                             .nkeys = 4,
+                                             .nkeys = post->keys.count,
                                              .args = args->items,
                                              .nargs = args->count,
                                              .retry_safe = true};

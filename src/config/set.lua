@@ -1,6 +1,5 @@
 -- config/set: add a version, if the last one is what the caller expects.
--- KEYS[1] versions  stream, its last entry is the current value; also the channel
--- KEYS[2] requests  sorted set: the last requests by the versions that they made
+-- KEYS[1...] configuration  see version.inc.lua
 -- ARGV[1] value     JSON
 -- ARGV[2] expected  version that must be the last; -1: any; 0: there must be no value
 -- ARGV[3] keep      how many versions stay
@@ -11,7 +10,6 @@
 -- include: shared/clock
 -- include: version
 
-local VERSIONS, REQUESTS = KEYS[1], KEYS[2]
 local value, expected, keep, author, request = unpack(ARGV)
 expected = tonumber(expected)
 
@@ -19,7 +17,7 @@ local done = redis.call('ZSCORE', REQUESTS, request)
 if done then
   return {1, tonumber(done)}
 end
-local last = last_version(VERSIONS, REQUESTS)
+local last = last_version()
 local current = redis.call('XLEN', VERSIONS) > 0 and last or 0
 if expected >= 0 and expected ~= current then
   return {0, current}
@@ -30,7 +28,7 @@ local now = string.format('%d', clock_ms())
 redis.call('SPUBLISH', VERSIONS, version)
 redis.call('XADD', VERSIONS, 'MAXLEN', '=', keep, version .. '-0',
   'value', value, 'time', now, 'author', author)
-note_request(REQUESTS, request, version)
+note_request(request, version)
 redis.call('PERSIST', VERSIONS)
 redis.call('PERSIST', REQUESTS)
 return {1, last + 1}

@@ -1,10 +1,10 @@
 -- ip/begin: begin a generation, in such a way that it expires if nobody goes on with it.
--- KEYS[1] ranges  sorted set
+-- KEYS[1...] table   see keys.inc.lua
 -- ARGV[1] ttl     milliseconds
 -- ARGV[2] chunk   the first
 -- returns 1
 
-local RANGES = KEYS[1]
+-- include: keys
 local ttl, chunk = unpack(ARGV)
 redis.call('ZADD', RANGES, 0, chunk)
 redis.call('PEXPIRE', RANGES, ttl)

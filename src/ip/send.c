@@ -144,7 +144,6 @@ static int send_chunks(sending *s)
 /* The first chunk, with an expiry from the beginning. */
 static int send_first(sending *s)
 {
-    tkl__keys keys = {&s->keys.items[RANGES], 1};
     tkl__buf chunk;
     tkl__args args;
     tkl_reply *reply = NULL;
@@ -155,7 +154,7 @@ static int send_first(sending *s)
     tkl__args_bytes(&args, (tkl_bytes){chunk.data, chunk.len});
     int rc = chunk.failed
                  ? tkl__nomem()
-                 : tkl__eval(s->client, &tkl__lua_ip_begin, &keys, &args,
+                 : tkl__eval(s->client, &tkl__lua_ip_begin, &s->keys, &args,
                              tkl__deadline(s->client, s->import->options.timeout_ms), true, &reply);
     tkl_reply_free(reply);
     tkl__args_free(&args);

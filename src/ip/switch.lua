@@ -1,7 +1,5 @@
 -- ip/switch: make a new generation the current one, and remove the one before.
--- KEYS[1] table       hash
--- KEYS[2] ranges      of the new generation
--- KEYS[3] old_ranges  of the current generation
+-- KEYS[1...] table   see keys.inc.lua
 -- ARGV[1] generation  the new one
 -- ARGV[2] former      whose key the old one is; '': there is no table
 -- ARGV[3] chunks      that the new one has
@@ -11,7 +9,7 @@
 --   which is not the former
 -- include: shared/clock
 
-local TABLE, RANGES, OLD_RANGES = KEYS[1], KEYS[2], KEYS[3]
+-- include: keys
 local generation, former, chunks, count, places = unpack(ARGV)
 local current = redis.call('HGET', TABLE, 'generation') or ''
 if current == generation then -- a repeated request

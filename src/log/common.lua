@@ -1,13 +1,14 @@
 -- log/common: the most frequent messages of this hour or of the last.
--- KEYS[1] hour   see log/write
--- KEYS[2] this
--- KEYS[3] last
+-- KEYS[1] recent  of the severity, as all of them: see log/write
+-- KEYS[2] hour
+-- KEYS[3] this
+-- KEYS[4] last
 -- ARGV[1] which  this or last
 -- ARGV[2] skip   messages that are known already
 -- ARGV[3] max    messages behind them
 -- returns {hour, other, 1 when there are more, and message, times of each}
 -- include: tables
-local HOUR_OF, THIS, LAST = KEYS[1], KEYS[2], KEYS[3]
+local _, HOUR_OF, THIS, LAST = unpack(KEYS)
 local which, skip, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 -- One answer has about so many bytes of messages.

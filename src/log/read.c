@@ -280,8 +280,8 @@ static int ask_tables(const inquiry *q, tkl_reply **replies)
         tkl__args_int(&args[n], (int64_t)(q->max - q->tables[i].known));
         failed |= args[n].failed;
         calls[n] = (tkl__invocation){.script = &tkl__lua_log_common,
-                                     .keys = &q->log->keys.items[i * TKL__LOG_PARTS + 1],
-                                     .nkeys = TKL__LOG_PARTS - 1,
+                                     .keys = &q->log->keys.items[i * TKL__LOG_PARTS],
+                                     .nkeys = TKL__LOG_PARTS,
                                      .args = args[n].items,
                                      .nargs = args[n].count,
                                      .retry_safe = true};

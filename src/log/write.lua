@@ -20,7 +20,7 @@ local PLACES = 1000 -- in the id, for the entries of one microsecond
 -- batch, so that entries of several severities can be put in order. When the clock was set back that
 -- is not possible: then the server makes an id behind the newest.
 local function append(stream, number, message)
-  local id = string.format('%d-%d', to_ms(now), now % 1000 * PLACES + number)
+  local id = string.format('%d-%d', to_ms(now), now % US_PER_MS * PLACES + number)
   local added = redis.pcall('XADD', stream, 'MAXLEN', keep, id, 'm', message)
   if type(added) == 'table' and string.find(added.err, 'equal or smaller', 1, true) then
     added = redis.pcall('XADD', stream, 'MAXLEN', keep, '*', 'm', message)

@@ -7,11 +7,11 @@
 -- ARGV[4] start   of today, as the client thinks, in ms
 -- ARGV[5] till    the end of it
 -- returns {code, now, 1 or 0}: TKL_OK; ANOTHER_DAY: today is another day
-local IDS, DAY = KEYS[1], KEYS[2]
-local chunks = {unpack(KEYS, 2)}
+local FIRST_CHUNK = 2 -- of the keys
+local IDS, DAY = unpack(KEYS)
+local chunks = {unpack(KEYS, FIRST_CHUNK)}
 local kind, user, window, start, till = unpack(ARGV)
 -- include: online
-
 
 local function is_set(number)
   return redis.call('GETBIT', chunks[math.floor(number / CHUNK) + 1], digits(number % CHUNK))

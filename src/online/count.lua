@@ -7,11 +7,10 @@
 -- ARGV[4] start     of today, as the client thinks, in ms
 -- ARGV[5] till      the end of it
 -- returns {code, now, count}: TKL_OK; ANOTHER_DAY: today is another day
-local SCRATCH = KEYS[1]
+local FIRST_DAY = 2 -- of the keys
+local SCRATCH, days = KEYS[1], {unpack(KEYS, FIRST_DAY)}
 local kind, over, window, start, till = unpack(ARGV)
 -- include: online
-
-local days = {unpack(KEYS, 2)}
 
 -- Counts what was combined, and forgets it.
 local function counted(command)

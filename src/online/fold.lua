@@ -5,8 +5,9 @@
 -- ARGV[2] over     any or every
 -- ARGV[3] first    1: these are the first
 -- returns 1
-local FOLDED = KEYS[1]
-local kind, over, first = ARGV[1], ARGV[2], ARGV[3]
+local FIRST_DAY = 2 -- of the keys
+local FOLDED, days = KEYS[1], {unpack(KEYS, FIRST_DAY)}
+local kind, over, first = unpack(ARGV)
 
 local LIVES_MS = 60000 -- should the client not come back
 
@@ -24,9 +25,9 @@ local fold = {
 }
 
 if first == '1' then
-  fold[kind](unpack(KEYS, 2))
+  fold[kind](unpack(days))
 else
-  fold[kind](unpack(KEYS))
+  fold[kind](FOLDED, unpack(days))
 end
 redis.call('PEXPIRE', FOLDED, LIVES_MS)
 return 1

@@ -11,10 +11,11 @@
 -- ARGV[7...] users
 -- returns {code, now, how many were not marked before}: TKL_OK; TKL_CONFLICT: the settings
 -- are others; ANOTHER_DAY: today is another day
-local SETTINGS, IDS, DAY = KEYS[1], KEYS[2], KEYS[3]
-local chunks = {unpack(KEYS, 3)}
+local FIRST_CHUNK, FIRST_USER = 3, 7 -- of the keys, of the arguments
+local SETTINGS, IDS, DAY = unpack(KEYS)
+local chunks = {unpack(KEYS, FIRST_CHUNK)}
 local kind, zone, keep, window, start, till = unpack(ARGV)
-local users = {unpack(ARGV, 7)}
+local users = {unpack(ARGV, FIRST_USER)}
 -- include: online
 
 -- Of a heartbeat: users who left that one mark forgets, beyond those it brings.

@@ -6,11 +6,11 @@
 -- ARGV[3] till      the end of it
 -- returns {code, now, users of today, those of them who were there before}: TKL_OK; ANOTHER_DAY:
 -- today is another day
-local SCRATCH, TODAY = KEYS[1], KEYS[2]
+local FIRST_BEFORE = 3 -- of the keys
+local SCRATCH, TODAY = unpack(KEYS)
+local before = {unpack(KEYS, FIRST_BEFORE)}
 local kind, start, till = unpack(ARGV)
 -- include: online
-
-local before = {unpack(KEYS, 3)}
 
 local function of_sets()
   redis.call('SUNIONSTORE', SCRATCH, unpack(before))
@@ -29,7 +29,7 @@ end
 
 -- Estimates: who is not new has returned.
 local function of_estimates()
-  local today, all = redis.call('PFCOUNT', TODAY), redis.call('PFCOUNT', unpack(KEYS, 2))
+  local today, all = redis.call('PFCOUNT', TODAY), redis.call('PFCOUNT', TODAY, unpack(before))
   local fresh = math.max(0, all - redis.call('PFCOUNT', unpack(before)))
   return today, math.max(0, today - fresh)
 end

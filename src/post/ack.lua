@@ -1,8 +1,5 @@
 -- post/ack: a reader acknowledges all messages up to an id.
--- KEYS[1] state     hash; see post.c for all of them
--- KEYS[2] messages  stream
--- KEYS[3] marks     list
--- KEYS[4] readers   zset
+-- KEYS[1...] line     see keys.inc.lua
 -- ARGV[1] reader
 -- ARGV[2] owner     '1': of a mailbox; '0': a member of a chat
 -- ARGV[3] id        '': of the last message
@@ -11,7 +8,7 @@
 --   not a member
 -- include: shared/clock
 local now = clock_ms()
-local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
+-- include: keys
 -- include: shared/codes
 -- include: line
 -- include: age

@@ -1,16 +1,12 @@
 -- post/create: make a chat with its members.
--- KEYS[1] state     hash; see post.c for all of them
--- KEYS[2] messages  stream
--- KEYS[3] marks     list
--- KEYS[4] readers   zset
--- KEYS[5] recent    list
+-- KEYS[1...] line     see keys.inc.lua
 -- ARGV[1] request   random, of this request
 -- ARGV[2] listed    when the chat was put into the lists of its members; the earliest time
 -- ARGV[3...] five limits, each a field and its value, '0' for the default; then the members
 -- returns code: TKL_EXISTS; TKL_CONFLICT too long after `listed`
 -- include: shared/clock
 local now = clock_ms()
-local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
+-- include: keys
 -- include: shared/codes
 -- include: line
 -- include: lifetime

@@ -1,9 +1,9 @@
 -- post/drop: remove everything.
--- KEYS[1...] all keys
+-- KEYS[1...] line  see keys.inc.lua
 -- returns code: TKL_NOTFOUND there was nothing
+-- include: keys
 -- include: shared/codes
 
-local removed = redis.call('UNLINK', unpack(KEYS))
-local STATE = KEYS[1] -- also the channel
+local removed = redis.call('UNLINK', STATE, MESSAGES, MARKS, READERS, RECENT)
 redis.pcall('SPUBLISH', STATE, '')
 return removed > 0 and TKL_OK or TKL_NOTFOUND

@@ -48,8 +48,8 @@ static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, int64
     tkl_reply *reply;
     tkl__args_init(&args);
     tkl__post_fetch_args(post, reader, max, &args);
-    int rc = tkl__post_run(post, &tkl__lua_post_fetch, TKL__FETCH_KEYS, &args,
-                           tkl__post_attempt(post, until), &reply);
+    int rc =
+        tkl__post_run(post, &tkl__lua_post_fetch, &args, tkl__post_attempt(post, until), &reply);
     if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0) {
         *caught_up = tkl__post_read_caught_up(reply);
         rc = TKL_EMPTY;

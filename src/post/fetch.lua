@@ -1,8 +1,5 @@
 -- post/fetch: the oldest messages that a reader has not acknowledged.
--- KEYS[1] state     hash; see post.c for all of them
--- KEYS[2] messages  stream
--- KEYS[3] marks     list
--- KEYS[4] readers   zset
+-- KEYS[1...] line     see keys.inc.lua
 -- ARGV[1] reader
 -- ARGV[2] owner     '1': of a mailbox, whose visit is noted; '0': a member of a chat
 -- ARGV[3] max       messages; '0' only counts
@@ -12,7 +9,7 @@
 --   those returned.
 -- include: shared/clock
 local now = clock_ms()
-local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
+-- include: keys
 -- include: shared/codes
 -- include: line
 -- include: age

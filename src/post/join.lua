@@ -1,8 +1,5 @@
 -- post/join: add a member to a chat.
--- KEYS[1] state     hash; see post.c for all of them
--- KEYS[2] messages  stream
--- KEYS[3] marks     list
--- KEYS[4] readers   zset
+-- KEYS[1...] line     see keys.inc.lua
 -- ARGV[1] member
 -- ARGV[2] listed    when the chat was put into the member's list
 -- ARGV[3] most      members
@@ -11,7 +8,7 @@
 --   TKL_CONFLICT too long after `listed`
 -- include: shared/clock
 local now = clock_ms()
-local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
+-- include: keys
 -- include: shared/codes
 -- include: line
 -- include: age

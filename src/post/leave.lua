@@ -1,12 +1,8 @@
 -- post/leave: remove a member from a chat; the last one removes the chat.
--- KEYS[1] state     hash; see post.c for all of them
--- KEYS[2] messages  stream
--- KEYS[3] marks     list
--- KEYS[4] readers   zset
--- KEYS[5] recent    list
+-- KEYS[1...] line     see keys.inc.lua
 -- ARGV[1] member
 -- returns code: TKL_NOTFOUND there is no such chat, TKL_NOTOWNER not a member
-local STATE, MESSAGES, MARKS, READERS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- include: keys
 -- include: shared/codes
 -- include: line
 -- include: readers
@@ -19,7 +15,7 @@ elseif redis.call('ZREM', READERS, member) == 0 then
   return TKL_NOTOWNER
 end
 if redis.call('EXISTS', READERS) == 0 then
-  redis.call('UNLINK', unpack(KEYS))
+  redis.call('UNLINK', STATE, MESSAGES, MARKS, READERS, RECENT)
 else
   remove_acknowledged(line)
 end

@@ -1,5 +1,6 @@
 -- When keys expire by themselves: messages when all of them are too old, and everything when
 -- nothing was sent for the time to live. Keys that belong together expire at the same moment.
+-- include: keys
 
 local function expire(line)
   local messages = math.min(line.max_age, line.ttl)

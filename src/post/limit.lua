@@ -1,14 +1,11 @@
 -- post/limit: change the limits.
--- KEYS[1] state     hash; see post.c for all of them
--- KEYS[2] messages  stream
--- KEYS[3] marks     list
--- KEYS[4] readers   zset
+-- KEYS[1...] line     see keys.inc.lua
 -- ARGV[1] owner     of a mailbox, which need not exist; '': a chat
 -- ARGV[2...] pairs of a field and its value; '0' is the default
 -- returns code: TKL_NOTFOUND there is no such chat
 -- include: shared/clock
 local now = clock_ms()
-local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
+-- include: keys
 -- include: shared/codes
 -- include: line
 -- include: lifetime
@@ -33,7 +30,7 @@ for i = FIRST_LIMIT, #ARGV, 2 do
     redis.call('HSET', STATE, field, value)
   end
 end
-for _, key in ipairs(KEYS) do
+for _, key in ipairs({STATE, MESSAGES, MARKS, READERS}) do
   redis.call('PERSIST', key)
 end
 expire(read_line())

@@ -1,4 +1,5 @@
 -- The line of kept messages and its limits, read once. See the essay of post.c.
+-- include: keys
 -- include: shared/exact
 
 local FIELDS = {

@@ -86,11 +86,10 @@ int64_t tkl__post_deadline(const tkl__post *post)
     return tkl__deadline(post->client, post->timeout_ms);
 }
 
-int tkl__post_run(const tkl__post *post, const tkl__script *script, size_t nkeys, tkl__args *args,
+int tkl__post_run(const tkl__post *post, const tkl__script *script, tkl__args *args,
                   int64_t deadline, tkl_reply **reply)
 {
-    const tkl__keys keys = {post->keys.items, nkeys};
-    int rc = tkl__eval(post->client, script, &keys, args, deadline, true, reply);
+    int rc = tkl__eval(post->client, script, &post->keys, args, deadline, true, reply);
     tkl__args_free(args);
     if (rc != TKL_OK)
         return rc;
@@ -247,7 +246,7 @@ int tkl__post_ack(const tkl__post *post, tkl_bytes reader, int64_t id, int64_t *
         tkl__args_int(&args, id);
     else
         tkl__args_str(&args, "");
-    rc = tkl__post_run(post, &tkl__lua_post_ack, 4, &args, tkl__post_deadline(post), &reply);
+    rc = tkl__post_run(post, &tkl__lua_post_ack, &args, tkl__post_deadline(post), &reply);
     if (rc == TKL_OK && unread)
         *unread = tkl_reply_int(tkl_reply_at(reply, 1));
     if (rc == TKL_OK && acked)
@@ -316,7 +315,7 @@ int tkl__post_limit(const tkl__post *post, const tkl_message_limits *limits)
     tkl__args_bytes(&args, owner_of(post));
     tkl__post_limits_args(limits, post->members ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE,
                           &args);
-    rc = tkl__post_run(post, &tkl__lua_post_limit, 4, &args, tkl__post_deadline(post), &reply);
+    rc = tkl__post_run(post, &tkl__lua_post_limit, &args, tkl__post_deadline(post), &reply);
     tkl_reply_free(reply);
     return tkl__post_explain(post, rc);
 }
@@ -372,7 +371,7 @@ int tkl__post_show(const tkl__post *post, tkl__post_view *view, tkl_reply **repl
 {
     tkl__args args;
     tkl__args_init(&args);
-    int rc = tkl__post_run(post, &tkl__lua_post_show, 4, &args, tkl__post_deadline(post), reply);
+    int rc = tkl__post_run(post, &tkl__lua_post_show, &args, tkl__post_deadline(post), reply);
     if (rc == TKL_OK)
         read_view(*reply, view);
     return tkl__post_explain(post, rc);
@@ -383,8 +382,7 @@ int tkl__post_drop(const tkl__post *post)
     tkl__args args;
     tkl_reply *reply;
     tkl__args_init(&args);
-    int rc = tkl__post_run(post, &tkl__lua_post_drop, post->keys.count, &args,
-                           tkl__post_deadline(post), &reply);
+    int rc = tkl__post_run(post, &tkl__lua_post_drop, &args, tkl__post_deadline(post), &reply);
     tkl_reply_free(reply);
     return tkl__post_explain(post, rc);
 }

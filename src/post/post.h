@@ -32,9 +32,9 @@ int tkl__post_open(tkl_client *client, const char *component, tkl_bytes name, in
 void tkl__post_close(tkl__post *post);
 
 int64_t tkl__post_deadline(const tkl__post *post);
-/* Runs a script with the first `nkeys` keys; the arguments are freed. Its result is the code: the
- * first element of the reply, or the reply itself. */
-int tkl__post_run(const tkl__post *post, const tkl__script *script, size_t nkeys, tkl__args *args,
+/* Runs a script; the arguments are freed. Its result is the code: the first element of the reply, or
+ * the reply itself. */
+int tkl__post_run(const tkl__post *post, const tkl__script *script, tkl__args *args,
                   int64_t deadline, tkl_reply **reply);
 
 int tkl__post_send(const tkl__post *post, tkl_bytes sender, const tkl_letter *letters, size_t count,
@@ -96,7 +96,6 @@ int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t
 int tkl__post_fetch_check(size_t max);
 /* The arguments of post/fetch, for callers that run many. `max` 0 only counts. */
 void tkl__post_fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, tkl__args *args);
-#define TKL__FETCH_KEYS 4
 /* The deadline of one call of a wait that lasts until then. */
 int64_t tkl__post_attempt(const tkl__post *post, int64_t until);
 /* Sleeps a little before the next attempt, not beyond the deadline. TKL_EINTR. */

@@ -1,4 +1,5 @@
 -- Readers and how far they have acknowledged.
+-- include: keys
 -- include: line
 
 -- The id up to which a reader has acknowledged; nil for a stranger. The owner of a mailbox is a

@@ -1,9 +1,5 @@
 -- post/send: add messages, all or none.
--- KEYS[1] state     hash; see post.c for all of them
--- KEYS[2] messages  stream
--- KEYS[3] marks     list
--- KEYS[4] readers   zset
--- KEYS[5] recent    list
+-- KEYS[1...] line     see keys.inc.lua
 -- ARGV[1] request   random, of this request
 -- ARGV[2] again     '1': the request may have been executed already
 -- ARGV[3] window    milliseconds for which it may be repeated, from its beginning
@@ -14,7 +10,7 @@
 --   not a member, TKL_FULL; TKL_EUNKNOWN it cannot be said whether it was executed already
 -- include: shared/clock
 local now = clock_ms()
-local STATE, MESSAGES, MARKS, READERS, RECENT = unpack(KEYS)
+-- include: keys
 -- include: shared/codes
 -- include: line
 -- include: age

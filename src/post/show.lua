@@ -1,14 +1,11 @@
 -- post/show: how many messages are kept, for whom, and within which limits.
--- KEYS[1] state     hash; see post.c for all of them
--- KEYS[2] messages  stream
--- KEYS[3] marks     list
--- KEYS[4] readers   zset
+-- KEYS[1...] line     see keys.inc.lua
 -- returns {code, first kept that is not too old, last, bytes, time of the first or 0, fields of the
 --   state, readers with their positions or none of them when there are many}: TKL_NOTFOUND there is
 --   nothing
 -- include: shared/clock
 local now = clock_ms()
-local STATE, MESSAGES, MARKS, READERS = unpack(KEYS)
+-- include: keys
 -- include: shared/codes
 -- include: line
 -- include: age

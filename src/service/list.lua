@@ -1,13 +1,11 @@
 -- service/list: the instances that are alive.
--- KEYS[1] leases  see service/register
--- KEYS[2] infos
+-- KEYS[1...] service  see leases.inc.lua
 -- ARGV[1] most    instances of a service
 -- returns the time, the ids, each followed by the end of its lease, and the infos in pieces, in the
 --   same order; nil for one that is missing
 -- include: shared/clock
 -- include: leases
 
-local LEASES, INFOS = KEYS[1], KEYS[2]
 local PIECE = 1000 -- fields of one HMGET
 local most = ARGV[1]
 
@@ -20,7 +18,7 @@ for i = 1, #ends, 2 do
   latest = math.max(latest, tonumber(ends[i + 1]))
 end
 if latest > time + LEASE_MAX then
-  pcall(shorten, LEASES, time) -- users who may only read cannot
+  pcall(shorten, time) -- users who may only read cannot
 end
 for from = 1, #ids, PIECE do
   local to = math.min(from + PIECE - 1, #ids)

@@ -1,7 +1,5 @@
 -- service/register: list an instance, or renew its lease.
--- KEYS[1] leases  sorted set: id by the end of its lease, in milliseconds; also the channel
--- KEYS[2] owners  hash: id -> token of the registration
--- KEYS[3] infos   hash: id -> address, weight and metadata (entry.c)
+-- KEYS[1...] service  see leases.inc.lua
 -- ARGV[1] id
 -- ARGV[2] token
 -- ARGV[3] info
@@ -12,7 +10,6 @@
 -- include: shared/clock
 -- include: leases
 
-local LEASES, OWNERS, INFOS = KEYS[1], KEYS[2], KEYS[3]
 local GRACE = 60000 -- the keys stay so long after the last lease
 local id, token, info, lease, renew, most = unpack(ARGV)
 
@@ -23,7 +20,7 @@ local function stay(key, duration)
 end
 
 local time = clock_ms()
-local gone = ended(LEASES, time)
+local gone = ended(time)
 local owner = redis.call('HGET', OWNERS, id)
 local known = redis.call('HGET', INFOS, id)
 local alive = redis.call('ZSCORE', LEASES, id)
@@ -55,10 +52,10 @@ for i = #gone, 1, -1 do
   end
 end
 if #gone > 0 then
-  remove(LEASES, OWNERS, INFOS, gone)
+  remove(gone)
 end
-shorten(LEASES, time)
-for _, key in ipairs(KEYS) do
+shorten(time)
+for _, key in ipairs({LEASES, OWNERS, INFOS}) do
   if redis.call('PTTL', key) < lease + GRACE / 2 then
     stay(key, lease)
   end

@@ -99,15 +99,13 @@ void tkl_service_close(tkl_service *service)
 
 static int fetch(tkl_service *service, int64_t deadline, tkl__service_snapshot **snapshot)
 {
-    tkl_bytes items[] = {service->keys.items[TKL__LEASES], service->keys.items[TKL__INFOS]};
-    tkl__keys keys = {items, 2};
     tkl__args args;
     tkl_reply *reply = NULL;
     *snapshot = NULL;
     tkl__args_init(&args);
     tkl__args_int(&args, TKL_SERVICE_INSTANCES_MAX);
-    int rc =
-        tkl__eval(service->client, &tkl__lua_service_list, &keys, &args, deadline, true, &reply);
+    int rc = tkl__eval(service->client, &tkl__lua_service_list, &service->keys, &args, deadline,
+                       true, &reply);
     if (rc == TKL_OK)
         rc = tkl__service_snapshot_make(reply, snapshot);
     tkl_reply_free(reply);

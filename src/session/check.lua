@@ -1,10 +1,8 @@
 -- session/check: whose session it is.
--- KEYS[1] sessions  hash, see session.c
--- KEYS[2] ends      zset
--- KEYS[3] users     zset
+-- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] id        of the session
 -- returns {user, created, last use, end} in ms; {} when it has ended
-local SESSIONS, ENDS, USERS = KEYS[1], KEYS[2], KEYS[3]
+-- include: keys
 -- include: session
 
 local id = ARGV[1]

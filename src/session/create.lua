@@ -1,13 +1,11 @@
 -- session/create: begin a session; those that have ended, and those beyond the limit, make room.
--- KEYS[1] sessions  hash, see session.c
--- KEYS[2] ends      zset
--- KEYS[3] users     zset
+-- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] id        of the session
 -- ARGV[2] user
 -- ARGV[3] ttl       ms
 -- ARGV[4] most      sessions that the store keeps
 -- returns the ids of the sessions beyond the limit that were forgotten
-local SESSIONS, ENDS, USERS = KEYS[1], KEYS[2], KEYS[3]
+-- include: keys
 local id, user, ttl, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 -- include: session
 

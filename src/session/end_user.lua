@@ -1,11 +1,9 @@
 -- session/end_user: forget sessions of a user, up to a number.
--- KEYS[1] sessions  hash, see session.c
--- KEYS[2] ends      zset
--- KEYS[3] users     zset
+-- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] user
 -- ARGV[2] most
 -- returns {how many were forgotten, then the ids of those that had not ended}
-local SESSIONS, ENDS, USERS = KEYS[1], KEYS[2], KEYS[3]
+-- include: keys
 local user, most = ARGV[1], tonumber(ARGV[2])
 -- include: session
 

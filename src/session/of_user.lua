@@ -1,12 +1,10 @@
 -- session/of_user: the sessions of a user. Those that have ended are forgotten.
--- KEYS[1] sessions  hash, see session.c
--- KEYS[2] ends      zset
--- KEYS[3] users     zset
+-- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] user
 -- ARGV[2] skip
 -- ARGV[3] max
 -- returns {1 when there may be more, then for each {id, created, last use, end}}
-local SESSIONS, ENDS, USERS = KEYS[1], KEYS[2], KEYS[3]
+-- include: keys
 local user, skip, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 -- include: session
 

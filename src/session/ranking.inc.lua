@@ -1,6 +1,7 @@
 -- The ranking of items. With a half-life a score is the logarithm, to the base 2, of the sum of all
 -- views of the item, a view at the time t weighing 2^(t / half-life). Old and new views keep their
 -- ratio as time passes, so scores never have to be changed for that, and never grow large.
+-- include: keys
 
 -- An item that nobody views is forgotten after so many half-lives.
 local FORGOTTEN_AFTER = 64

@@ -1,10 +1,10 @@
 -- session/rename_item: the views of an item become those of another name.
--- KEYS[1] ranking    zset, see session.c
+-- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] item
 -- ARGV[2] name
 -- ARGV[3] half_life  ms; -1: views count the same for ever
 -- returns TKL_OK, or TKL_NOTFOUND when the item is not in the ranking
-local RANKING = KEYS[1]
+-- include: keys
 local item, name, half_life = unpack(ARGV)
 -- include: shared/codes
 -- include: ranking

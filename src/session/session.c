@@ -145,11 +145,11 @@ int64_t tkl__session_deadline(const tkl_sessions *s)
     return tkl__deadline(s->client, s->timeout_ms);
 }
 
-int tkl__session_run(tkl_sessions *s, const tkl__script *script, size_t nkeys, tkl__args *args,
+int tkl__session_run(tkl_sessions *s, const tkl__script *script, tkl__args *args, bool retry_safe,
                      tkl_reply **reply)
 {
-    tkl__keys keys = {s->keys.items, nkeys};
-    int rc = tkl__eval(s->client, script, &keys, args, tkl__session_deadline(s), true, reply);
+    tkl__keys keys = {s->keys.items, TKL__SESSION_BASE};
+    int rc = tkl__eval(s->client, script, &keys, args, tkl__session_deadline(s), retry_safe, reply);
     tkl__args_free(args);
     return rc;
 }
@@ -157,15 +157,13 @@ int tkl__session_run(tkl_sessions *s, const tkl__script *script, size_t nkeys, t
 int tkl__session_run_with_items(tkl_sessions *s, const tkl__script *script, const char *id,
                                 tkl__args *args, bool retry_safe, tkl_reply **reply)
 {
-    tkl_bytes keys[] = {s->keys.items[TKL__SESSION_SESSIONS],
-                        s->keys.items[TKL__SESSION_ENDS],
-                        s->keys.items[TKL__SESSION_USERS],
-                        {0}};
-    tkl__keys list = {keys, 4};
+    tkl_bytes keys[TKL__SESSION_BASE + 1];
+    tkl__keys list = {keys, TKL__SESSION_BASE + 1};
     tkl__buf key;
+    memcpy(keys, s->keys.items, TKL__SESSION_BASE * sizeof *keys);
     tkl__buf_init(&key);
     tkl__session_add_items_key(&key, s, tkl_str(id));
-    keys[3] = (tkl_bytes){key.data, key.len};
+    keys[TKL__SESSION_BASE] = (tkl_bytes){key.data, key.len};
     int rc = key.failed ? tkl__nomem()
                         : tkl__eval(s->client, script, &list, args, tkl__session_deadline(s),
                                     retry_safe, reply);
@@ -241,7 +239,7 @@ int tkl_session_create(tkl_sessions *sessions, tkl_bytes user, int64_t ttl_ms,
     tkl__args_bytes(&args, user);
     tkl__args_int(&args, or_default(ttl_ms, sessions->ttl_ms));
     tkl__args_int(&args, sessions->most);
-    rc = tkl__session_run(sessions, &tkl__lua_session_create, TKL__SESSION_RANKING, &args, &reply);
+    rc = tkl__session_run(sessions, &tkl__lua_session_create, &args, true, &reply);
     if (rc == TKL_OK) {
         memcpy(token, fresh, sizeof fresh);
         tkl__session_unlink_items(sessions, reply, 0);
@@ -266,8 +264,7 @@ int tkl_session_check(tkl_sessions *sessions, const char *token, tkl_session **s
         return tkl__session_ended();
     tkl__args_init(&args);
     tkl__args_str(&args, id);
-    int rc =
-        tkl__session_run(sessions, &tkl__lua_session_check, TKL__SESSION_RANKING, &args, &reply);
+    int rc = tkl__session_run(sessions, &tkl__lua_session_check, &args, true, &reply);
     if (rc == TKL_OK && tkl_reply_count(reply) < 4)
         rc = tkl__session_ended();
     found *one = rc == TKL_OK ? calloc(1, sizeof *one) : NULL;

@@ -12,8 +12,8 @@
 
 #define TKL__SESSION_COMPONENT "session"
 
-/* The keys of a store, in the order in which scripts get them; the last is what keys of items begin
- * with. */
+/* The keys of a store, in the order in which every script gets those before BASE; keys of items begin
+ * with that. */
 enum {
     TKL__SESSION_SESSIONS,
     TKL__SESSION_ENDS,
@@ -42,11 +42,11 @@ void tkl__session_add_items_key(tkl__buf *out, const tkl_sessions *s, tkl_bytes 
 
 int64_t tkl__session_deadline(const tkl_sessions *s);
 
-/* Runs a script with the first `nkeys` keys of the store. Frees the arguments. */
-int tkl__session_run(tkl_sessions *s, const tkl__script *script, size_t nkeys, tkl__args *args,
+/* Runs a script. Frees the arguments. */
+int tkl__session_run(tkl_sessions *s, const tkl__script *script, tkl__args *args, bool retry_safe,
                      tkl_reply **reply);
 
-/* Runs a script with sessions, ends, users and the items of this session. Frees the arguments. */
+/* The same with the items of this session. */
 int tkl__session_run_with_items(tkl_sessions *s, const tkl__script *script, const char *id,
                                 tkl__args *args, bool retry_safe, tkl_reply **reply);
 

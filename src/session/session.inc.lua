@@ -1,5 +1,5 @@
--- The sessions of a store. The keys are explained in session.c: SESSIONS, ENDS and USERS are named by
--- the script.
+-- The sessions of a store.
+-- include: keys
 -- include: shared/clock
 -- include: shared/codes
 

@@ -1,10 +1,7 @@
 -- session/stats: how much there is.
--- KEYS[1] sessions  hash, see session.c
--- KEYS[2] ends      zset
--- KEYS[3] users     zset
--- KEYS[4] ranking   zset
+-- KEYS[1...] store  see keys.inc.lua
 -- returns {sessions that have not ended, items in the ranking}
-local SESSIONS, ENDS, USERS, RANKING = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- include: keys
 -- include: session
 
 return {redis.call('ZCOUNT', ENDS, '(' .. digits(clock_ms()), '+inf'),

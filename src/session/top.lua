@@ -1,10 +1,10 @@
 -- session/top: what all sessions viewed, the most viewed first.
--- KEYS[1] ranking    zset, see session.c
+-- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] first      rank, from 0
 -- ARGV[2] last
 -- ARGV[3] half_life  ms; -1: views count the same for ever
 -- returns {item, views, ...}, the views as text
-local RANKING = KEYS[1]
+-- include: keys
 local first, last, half_life = unpack(ARGV)
 -- include: shared/clock
 -- include: ranking
@@ -13,7 +13,7 @@ local first, last, half_life = unpack(ARGV)
 local EXPONENT_MAX = 1000
 
 half_life = tonumber(half_life)
-local now_ms = clock_us() / 1000 -- not rounded
+local now_ms = clock_us() / US_PER_MS -- not rounded
 local answer = redis.call('ZRANGE', RANKING, first, last, 'REV', 'WITHSCORES')
 for i = 2, half_life > 0 and #answer or 0, 2 do
   local exponent = answer[i] - score_of_view(now_ms, half_life)

@@ -1,16 +1,12 @@
 -- session/touch: note a use of a session, and the item that was viewed.
--- KEYS[1] sessions   hash, see session.c
--- KEYS[2] ends       zset
--- KEYS[3] users      zset
--- KEYS[4] ranking    zset
--- KEYS[5] items      zset, of this session
+-- KEYS[1...] store  see keys.inc.lua; the last is what the session viewed
 -- ARGV[1] id         of the session
 -- ARGV[2] item       '' for none
 -- ARGV[3] items      that a session remembers
 -- ARGV[4] ranked     items in the ranking
 -- ARGV[5] half_life  ms; -1: views count the same for ever
 -- returns TKL_OK, or TKL_NOTFOUND when the session has ended
-local SESSIONS, ENDS, USERS, RANKING, ITEMS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+-- include: keys
 local id, item, items, ranked, half_life = unpack(ARGV)
 -- include: session
 -- include: ranking
@@ -37,7 +33,7 @@ if session then
   local ends = now_ms + session.ttl
   if item ~= '' then
     local time = time_of_view(now) -- reading first: what is in the way is found in time
-    rank(item, now / 1000, tonumber(half_life), tonumber(ranked))
+    rank(item, now / US_PER_MS, tonumber(half_life), tonumber(ranked))
     remember(time)
   end
   prolong(id, ends)

@@ -42,7 +42,7 @@ static int add_some(tkl_sessions *s, tkl_bytes user, size_t skip, size_t max, fo
     tkl__args_bytes(&args, user);
     tkl__args_int(&args, (int64_t)skip);
     tkl__args_int(&args, (int64_t)max);
-    int rc = tkl__session_run(s, &tkl__lua_session_of_user, TKL__SESSION_RANKING, &args, &reply);
+    int rc = tkl__session_run(s, &tkl__lua_session_of_user, &args, true, &reply);
     *more = tkl_reply_int(tkl_reply_at(reply, 0)) == 1;
     for (size_t i = 1; i < tkl_reply_count(reply) && i <= max; i++)
         add_session(all, tkl_reply_at(reply, i));
@@ -102,8 +102,7 @@ int tkl_session_end_user(tkl_sessions *sessions, tkl_bytes user, int64_t *ended)
         tkl__args_init(&args);
         tkl__args_bytes(&args, user);
         tkl__args_int(&args, STEP);
-        rc = tkl__session_run(sessions, &tkl__lua_session_end_user, TKL__SESSION_RANKING, &args,
-                              &reply);
+        rc = tkl__session_run(sessions, &tkl__lua_session_end_user, &args, true, &reply);
         forgotten = tkl_reply_int(tkl_reply_at(reply, 0));
         total += rc == TKL_OK ? (int64_t)tkl_reply_count(reply) - 1 : 0;
         tkl__session_unlink_items(sessions, reply, 1);
@@ -123,7 +122,7 @@ int tkl_session_stats_get(tkl_sessions *sessions, tkl_session_stats *stats)
     tkl__args args;
     *stats = (tkl_session_stats){0};
     tkl__args_init(&args);
-    int rc = tkl__session_run(sessions, &tkl__lua_session_stats, TKL__SESSION_BASE, &args, &reply);
+    int rc = tkl__session_run(sessions, &tkl__lua_session_stats, &args, true, &reply);
     stats->sessions = tkl_reply_int(tkl_reply_at(reply, 0));
     stats->items = tkl_reply_int(tkl_reply_at(reply, 1));
     tkl_reply_free(reply);
@@ -137,7 +136,7 @@ static int forget_some(tkl_sessions *s, bool *left, bool *any)
     tkl__args args;
     tkl__args_init(&args);
     tkl__args_int(&args, STEP);
-    int rc = tkl__session_run(s, &tkl__lua_session_forget, TKL__SESSION_RANKING, &args, &reply);
+    int rc = tkl__session_run(s, &tkl__lua_session_forget, &args, true, &reply);
     *left = tkl_reply_count(reply) == STEP;
     *any = *any || tkl_reply_count(reply) > 0;
     tkl__session_unlink_items(s, reply, 0);

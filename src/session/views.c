@@ -20,7 +20,7 @@ typedef struct use {
     char id[TKL_SESSION_ID_SIZE];
     bool sent;
     tkl__buf items;
-    tkl_bytes keys[5];
+    tkl_bytes keys[TKL__SESSION_BASE + 1];
     tkl__args args;
 } use;
 
@@ -48,7 +48,7 @@ static void prepare_use(tkl_sessions *s, const tkl_session_view *view, use *u,
     tkl__args_init(&u->args);
     memcpy(u->keys, s->keys.items, TKL__SESSION_BASE * sizeof *u->keys);
     tkl__session_add_items_key(&u->items, s, tkl_str(u->id));
-    u->keys[4] = (tkl_bytes){u->items.data, u->items.len};
+    u->keys[TKL__SESSION_BASE] = (tkl_bytes){u->items.data, u->items.len};
     tkl__args_str(&u->args, u->id);
     tkl__args_bytes(&u->args, view->item);
     tkl__args_int(&u->args, s->items);
@@ -56,7 +56,7 @@ static void prepare_use(tkl_sessions *s, const tkl_session_view *view, use *u,
     tkl__args_int(&u->args, s->half_life_ms);
     *call = (tkl__invocation){.script = &tkl__lua_session_touch,
                               .keys = u->keys,
-                              .nkeys = 5,
+                              .nkeys = TKL__SESSION_BASE + 1,
                               .args = u->args.items,
                               .nargs = u->args.count};
 }
@@ -180,16 +180,6 @@ static void add_ranks(tkl__args *args, size_t skip, size_t max)
     tkl__args_int(args, (int64_t)(skip + max) - 1);
 }
 
-/* Runs a script that works on the ranking alone. */
-static int run_on_ranking(tkl_sessions *s, const tkl__script *script, tkl__args *args,
-                          tkl_reply **reply)
-{
-    tkl__keys keys = {&s->keys.items[TKL__SESSION_RANKING], 1};
-    int rc = tkl__eval(s->client, script, &keys, args, tkl__session_deadline(s), false, reply);
-    tkl__args_free(args);
-    return rc;
-}
-
 int tkl_session_recent(tkl_sessions *sessions, const char *token, size_t skip, size_t max,
                        tkl_session_items **items)
 {
@@ -225,7 +215,7 @@ int tkl_session_top(tkl_sessions *sessions, size_t skip, size_t max, tkl_session
     tkl__args_init(&args);
     add_ranks(&args, skip, max);
     tkl__args_int(&args, sessions->half_life_ms);
-    rc = run_on_ranking(sessions, &tkl__lua_session_top, &args, &reply);
+    rc = tkl__session_run(sessions, &tkl__lua_session_top, &args, false, &reply);
     return rc == TKL_OK ? make_items(reply, true, items) : rc;
 }
 
@@ -250,7 +240,7 @@ int tkl_session_rename_item(tkl_sessions *sessions, tkl_bytes item, tkl_bytes na
     tkl__args_bytes(&args, item);
     tkl__args_bytes(&args, name);
     tkl__args_int(&args, sessions->half_life_ms);
-    rc = run_on_ranking(sessions, &tkl__lua_session_rename_item, &args, &reply);
+    rc = tkl__session_run(sessions, &tkl__lua_session_rename_item, &args, false, &reply);
     if (rc == TKL_OK && tkl_reply_int(reply) != TKL_OK)
         rc = tkl__session_not_ranked();
     tkl_reply_free(reply);

@@ -143,21 +143,21 @@ static int read_large(const tkl_stats *stats, tkl_bytes key, int64_t start_ms,
     return rc;
 }
 
-/* What stats/show says of a hash: {number of its key, hour, fields}. */
-enum { KEY_NUMBER, HOUR, FIELDS };
+/* What stats/show says of a hash: {which, hour, fields}. */
+enum { WHICH, HOUR, FIELDS };
 
-static int add_hash(summary *s, const tkl_stats *stats, const tkl_bytes *keys,
+static int add_hash(summary *s, const tkl_stats *stats, const tkl__stats_context *context,
                     const tkl_reply *hash, bool *fits)
 {
     tkl__stats_sketch one = {0};
     double hour = 0;
     int64_t start_ms = 0;
     const tkl_reply *fields = tkl_reply_at(hash, FIELDS);
-    int64_t number = tkl_reply_int(tkl_reply_at(hash, KEY_NUMBER));
+    bool is_last = strcmp(tkl_reply_str(tkl_reply_at(hash, WHICH)), "last") == 0;
+    tkl_bytes key = context->keys[is_last ? TKL__STATS_LAST : TKL__STATS_THIS];
     tkl__double_parse(tkl_reply_bytes(tkl_reply_at(hash, HOUR)), &hour);
     bool is_large = tkl_reply_count(fields) == 0 && hour > 0 && hour < 1e12;
-    int rc = is_large ? read_large(stats, keys[number == 1 ? 0 : 1],
-                                   start_ms = (int64_t)hour * HOUR_MS, &one, fits)
+    int rc = is_large ? read_large(stats, key, start_ms = (int64_t)hour * HOUR_MS, &one, fits)
                       : read_hash(fields, &one, &start_ms);
     if (rc == TKL_OK && one.count > 0) {
         rc = tkl__stats_sketch_merge(&s->sketch, &one);
@@ -167,21 +167,21 @@ static int add_hash(summary *s, const tkl_stats *stats, const tkl_bytes *keys,
     return rc;
 }
 
-/* What stats/show answered for a context, whose two keys these are. */
-static int add_hashes(summary *s, const tkl_stats *stats, const tkl_bytes *keys,
+/* What stats/show answered for a context. */
+static int add_hashes(summary *s, const tkl_stats *stats, const tkl__stats_context *context,
                       const tkl_reply *hashes, bool *fits)
 {
     int rc = TKL_OK;
     if (tkl_reply_code(hashes) != TKL_OK)
         return tkl__fail(tkl_reply_code(hashes), "%s", tkl_reply_str(hashes));
     for (size_t i = 0; rc == TKL_OK && *fits && i < tkl_reply_count(hashes); i++)
-        rc = add_hash(s, stats, keys, tkl_reply_at(hashes, i), fits);
+        rc = add_hash(s, stats, context, tkl_reply_at(hashes, i), fits);
     return rc;
 }
 
 /* *fits: no hour has changed meanwhile. */
-static int make_summary(const tkl_stats *stats, const tkl_bytes *keys, const tkl_reply *replies,
-                        bool *fits, tkl_stats_summary **out)
+static int make_summary(const tkl_stats *stats, const tkl__stats_context *contexts,
+                        const tkl_reply *replies, bool *fits, tkl_stats_summary **out)
 {
     int rc = TKL_OK;
     summary *s = calloc(1, sizeof *s);
@@ -189,7 +189,7 @@ static int make_summary(const tkl_stats *stats, const tkl_bytes *keys, const tkl
         return tkl__nomem();
     *fits = true;
     for (size_t i = 0; rc == TKL_OK && *fits && i < tkl_reply_count(replies); i++)
-        rc = add_hashes(s, stats, &keys[2 * i], tkl_reply_at(replies, i), fits);
+        rc = add_hashes(s, stats, &contexts[i], tkl_reply_at(replies, i), fits);
     if (rc == TKL_OK && *fits && s->sketch.count == 0)
         rc = tkl__fail(TKL_NOTFOUND, "nothing was recorded");
     if (rc != TKL_OK || !*fits) {
@@ -203,29 +203,26 @@ static int make_summary(const tkl_stats *stats, const tkl_bytes *keys, const tkl
 
 /* ---- show ---------------------------------------------------------------- */
 
-/* The keys of all contexts; `count` of them to be freed. */
+/* `count` of them to be freed. */
 static int make_contexts(const tkl_stats *stats, const tkl_bytes *names,
-                         tkl__stats_context *contexts, tkl_bytes *keys, size_t count)
+                         tkl__stats_context *contexts, size_t count)
 {
     int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
         rc = tkl__stats_context_make(stats, names[i], &contexts[i]);
-        keys[2 * i] = contexts[i].this_key;
-        keys[2 * i + 1] = contexts[i].last_key;
-    }
     return rc;
 }
 
-static int run_shows(tkl_stats *stats, const tkl_bytes *keys, size_t count, tkl_bytes which,
-                     tkl_reply **replies)
+static int run_shows(tkl_stats *stats, const tkl__stats_context *contexts, size_t count,
+                     tkl_bytes which, tkl_reply **replies)
 {
     tkl__invocation *calls = calloc(count, sizeof *calls);
     if (!calls)
         return tkl__nomem();
     for (size_t i = 0; i < count; i++)
         calls[i] = (tkl__invocation){.script = &tkl__lua_stats_show,
-                                     .keys = &keys[2 * i],
-                                     .nkeys = 2,
+                                     .keys = contexts[i].keys,
+                                     .nkeys = TKL__STATS_KEYS,
                                      .args = &which,
                                      .nargs = 1,
                                      .retry_safe = true};
@@ -236,17 +233,17 @@ static int run_shows(tkl_stats *stats, const tkl_bytes *keys, size_t count, tkl_
 }
 
 /* Asks, and asks again when the hour has changed between two answers: once an hour. */
-static int show_keys(tkl_stats *stats, const tkl_bytes *keys, size_t count, tkl_bytes which,
-                     tkl_stats_summary **out)
+static int show_contexts(tkl_stats *stats, const tkl__stats_context *contexts, size_t count,
+                         tkl_bytes which, tkl_stats_summary **out)
 {
     enum { TRIES = 3 };
     bool fits = false;
     int rc = TKL_OK;
     for (int try = 0; rc == TKL_OK && !fits && try < TRIES; try++) {
         tkl_reply *replies = NULL;
-        rc = run_shows(stats, keys, count, which, &replies);
+        rc = run_shows(stats, contexts, count, which, &replies);
         if (rc == TKL_OK)
-            rc = make_summary(stats, keys, replies, &fits, out);
+            rc = make_summary(stats, contexts, replies, &fits, out);
         tkl_reply_free(replies);
     }
     return rc == TKL_OK && !fits
@@ -265,13 +262,11 @@ int tkl_stats_show(tkl_stats *stats, const tkl_bytes *contexts, size_t count, tk
     if (rc != TKL_OK)
         return rc;
     tkl__stats_context *made = calloc(count, sizeof *made);
-    tkl_bytes *keys = calloc(2 * count, sizeof *keys);
-    rc = made && keys ? make_contexts(stats, contexts, made, keys, count) : tkl__nomem();
+    rc = made ? make_contexts(stats, contexts, made, count) : tkl__nomem();
     if (rc == TKL_OK)
-        rc = show_keys(stats, keys, count, tkl_str(words[hour]), out);
+        rc = show_contexts(stats, made, count, tkl_str(words[hour]), out);
     for (size_t i = 0; made && i < count; i++)
         tkl__stats_context_free(&made[i]);
-    free(keys);
     free(made);
     return rc;
 }
@@ -356,11 +351,9 @@ int tkl_stats_drop(tkl_stats *stats, tkl_bytes context)
     int rc = tkl__stats_context_make(stats, context, &made);
     if (rc != TKL_OK)
         return rc;
-    const tkl_bytes keys[] = {made.this_key, made.last_key, stats->keys.items[TKL__STATS_RANK],
-                              stats->keys.items[TKL__STATS_RANK_LAST]};
     tkl__invocation call = {.script = &tkl__lua_stats_drop,
-                            .keys = keys,
-                            .nkeys = 4,
+                            .keys = made.keys,
+                            .nkeys = TKL__STATS_KEYS,
                             .args = &context,
                             .nargs = 1,
                             .retry_safe = true};

@@ -1,9 +1,5 @@
 -- stats/record: values of one context, summed up by the caller, into this hour.
--- KEYS[1] this       hash: hour, count, mean, m2, min, max, sum, sumsq, and counts of buckets
--- KEYS[2] last       the same of the hour before
--- KEYS[3] total      hash: hour, count, sum of all contexts; last_hour, last_count, last_sum
--- KEYS[4] rank       sorted set: contexts by their mean
--- KEYS[5] rank_last  the same of the hour before
+-- KEYS[1...] type  see keys.inc.lua
 -- ARGV[1] context
 -- ARGV[2] ranked  contexts kept in the ranking
 -- ARGV[3] count   of the values
@@ -15,27 +11,28 @@
 -- ARGV[9] sumsq   sum of the squares
 -- ARGV[10...] buckets  two for each: its name, how many of the values are in it
 -- returns {count and sum of the context, count and sum of all contexts}, in this hour
+-- include: keys
 -- include: shared/hour
 -- include: values
-local THIS, LAST, TOTAL, RANK, RANK_LAST = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local context, ranked = ARGV[1], tonumber(ARGV[2])
+local FIRST_BUCKET = 10 -- of the arguments
+local NUMBERS = {'hour', 'count', 'mean', 'm2', 'min', 'max', 'sum', 'sumsq'}
+local TRIMMED = 100 -- contexts of the ranking at once, where others kept more
+
+local context, ranked, count, mean, m2, min, max, sum, sumsq = unpack(ARGV, 1, FIRST_BUCKET - 1)
 local hour = hour_at(clock_us())
 
 -- What is recorded: numbers as the hash of the context has them, and how many values are in which
 -- buckets.
 local given = {
-  count = tonumber(ARGV[3]), mean = tonumber(ARGV[4]), m2 = tonumber(ARGV[5]),
-  min = tonumber(ARGV[6]), max = tonumber(ARGV[7]), sum = tonumber(ARGV[8]),
-  sumsq = tonumber(ARGV[9]),
+  count = tonumber(count), mean = tonumber(mean), m2 = tonumber(m2), min = tonumber(min),
+  max = tonumber(max), sum = tonumber(sum), sumsq = tonumber(sumsq),
 }
-local FIRST_BUCKET = 10 -- of the arguments
 local buckets, given_counts = {}, {}
 for i = FIRST_BUCKET, #ARGV, 2 do
   buckets[#buckets + 1], given_counts[#given_counts + 1] = ARGV[i], ARGV[i + 1]
 end
 
 -- Reading first: what is in the way is found before anything is written.
-local NUMBERS = {'hour', 'count', 'mean', 'm2', 'min', 'max', 'sum', 'sumsq'}
 local own, counts = read_named(THIS, NUMBERS, buckets)
 local all = read_named(TOTAL, {'hour', 'count', 'sum'}, {})
 -- Nothing is of no hour: 0 would be the first one of 1970.
@@ -70,16 +67,14 @@ local function turn_total()
   all = {hour = hour, count = 0, sum = 0}
 end
 
-local TRIMMED = 100 -- at once, where others kept more
-
-local function rank(mean)
-  if redis.call('ZADD', RANK, exact(mean), context) == 0 then
+local function rank_context(own_mean)
+  if redis.call('ZADD', RANK, exact(own_mean), context) == 0 then
     return
   end
   local size = redis.call('ZCARD', RANK)
   if size == 1 then
     redis.call('EXPIREAT', RANK, end_of_this(all.hour))
-  elseif size > ranked then
+  elseif size > tonumber(ranked) then
     redis.call('ZREMRANGEBYRANK', RANK, 0, math.min(size - ranked, TRIMMED) - 1)
   end
 end
@@ -124,7 +119,7 @@ local changes = merge()
 if all_begins then
   turn_total()
 end
-rank(own.sum / own.count)
+rank_context(own.sum / own.count)
 if own_begins then
   turn(THIS, LAST, own_age)
 end

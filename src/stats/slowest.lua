@@ -1,13 +1,11 @@
 -- stats/slowest: the contexts with the largest means of this hour or the last.
--- KEYS[1] total      see stats/record
--- KEYS[2] rank
--- KEYS[3] rank_last
+-- KEYS[1...] type  see keys.inc.lua; without those of a context
 -- ARGV[1] which  this or last
 -- ARGV[2] max
 -- returns {hour, count, sum of all, and context, mean of each}
+-- include: keys
 -- include: shared/hour
 -- include: values
-local TOTAL, RANK, RANK_LAST = KEYS[1], KEYS[2], KEYS[3]
 local which, max = ARGV[1], tonumber(ARGV[2])
 local hour = hour_at(clock_us())
 

@@ -144,8 +144,10 @@ int tkl__stats_context_make(const tkl_stats *stats, tkl_bytes context, tkl__stat
     made->block = malloc(2 * (stats->base.len + sizeof ":this:" + context.len));
     if (!made->block)
         return tkl__nomem();
-    char *next = write_key(made->block, &stats->base, ":this:", context, &made->this_key);
-    write_key(next, &stats->base, ":last:", context, &made->last_key);
+    tkl_bytes *keys = made->keys;
+    memcpy(keys, stats->keys.items, TKL__STATS_PARTS * sizeof *keys);
+    char *next = write_key(made->block, &stats->base, ":this:", context, &keys[TKL__STATS_THIS]);
+    write_key(next, &stats->base, ":last:", context, &keys[TKL__STATS_LAST]);
     return TKL_OK;
 }
 
@@ -160,7 +162,6 @@ void tkl__stats_context_free(tkl__stats_context *made)
 /* stats/record for values of one context. */
 typedef struct sending {
     tkl__stats_context context;
-    tkl_bytes keys[2 + TKL__STATS_PARTS];
     tkl__args args;
     char (*names)[12]; /* of the buckets */
 } sending;
@@ -195,9 +196,6 @@ static int sending_make(const tkl_stats *stats, tkl_bytes context, const tkl__st
         sending_free(s);
         return tkl__nomem();
     }
-    s->keys[0] = s->context.this_key;
-    s->keys[1] = s->context.last_key;
-    memcpy(s->keys + 2, stats->keys.items, TKL__STATS_PARTS * sizeof *s->keys);
     tkl__args_bytes(&s->args, context);
     tkl__args_int(&s->args, stats->ranked);
     tkl__args_int(&s->args, sketch->count);
@@ -212,8 +210,8 @@ static int sending_make(const tkl_stats *stats, tkl_bytes context, const tkl__st
 static tkl__invocation sending_call(const sending *s)
 {
     return (tkl__invocation){.script = &tkl__lua_stats_record,
-                             .keys = s->keys,
-                             .nkeys = 2 + TKL__STATS_PARTS,
+                             .keys = s->context.keys,
+                             .nkeys = TKL__STATS_KEYS,
                              .args = s->args.items,
                              .nargs = s->args.count};
 }

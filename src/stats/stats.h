@@ -11,8 +11,16 @@
 #include "core/script.h"
 #include "stats/sketch.h"
 
-/* The keys of a type, in this order. */
-enum { TKL__STATS_TOTAL, TKL__STATS_RANK, TKL__STATS_RANK_LAST, TKL__STATS_PARTS };
+/* The keys of a type, and behind them those of a context: every script gets them in this order. */
+enum {
+    TKL__STATS_TOTAL,
+    TKL__STATS_RANK,
+    TKL__STATS_RANK_LAST,
+    TKL__STATS_PARTS, /* so many are the type's */
+    TKL__STATS_THIS = TKL__STATS_PARTS,
+    TKL__STATS_LAST,
+    TKL__STATS_KEYS,
+};
 
 struct tkl_stats {
     tkl_client *client;
@@ -22,10 +30,10 @@ struct tkl_stats {
     tkl_log *slow_log; /* NULL: none */
 };
 
-/* The two keys of a context, this hour's and the last's, in one block. */
+/* The keys of a script that is about a context. */
 typedef struct tkl__stats_context {
-    char *block;
-    tkl_bytes this_key, last_key;
+    tkl_bytes keys[TKL__STATS_KEYS];
+    char *block; /* owns those of this hour and of the last */
 } tkl__stats_context;
 
 int tkl__stats_context_make(const tkl_stats *stats, tkl_bytes context, tkl__stats_context *made);
