@@ -238,8 +238,8 @@ static void remove_all(stage *s)
     }
 }
 
-/* Lower medians, as a busy machine adds to many samples: each is at most five times the
- * yardstick. */
+/* Lower medians, as a busy machine adds to many samples: each is at most eight times the yardstick.
+ * The most, replacing an ad, is five times on a quiet machine. */
 static void compare(stage *s)
 {
     static const char *const names[] = {"yardstick", "add",    "target", "click",   "return",
@@ -249,7 +249,7 @@ static void compare(stage *s)
         double ms = median(s, what);
         print_message("%-12s %6.2f ms, at most %6.2f\n", names[what], ms,
                       s->ms[what][s->count[what] - 1]);
-        if (ms > 5 * yardstick)
+        if (ms > 8 * yardstick)
             fail_msg("%s takes %.2f ms, the yardstick %.2f", names[what], ms, yardstick);
     }
 }
