@@ -107,7 +107,7 @@ static void learn_all(tkl_client *client, uint64_t count)
     for (uint64_t n = 0; n < count; n += AT_ONCE) {
         tkl_pipeline *pipeline;
         tkl_reply *replies;
-        check(tkl_pipeline_open(client, &pipeline));
+        check(tkl_pipeline_open(client, NULL, &pipeline));
         for (uint64_t i = 0; i < AT_ONCE; i++)
             put_counts(pipeline, n + i);
         check(tkl_pipeline_run(pipeline, NULL, &replies));

@@ -79,7 +79,7 @@ static void tackle_getz(bench_worker *w)
 static void pipeline_open(bench_worker *w)
 {
     tkl_pipeline *pipeline;
-    check(tkl_pipeline_open(w->run->shared, &pipeline));
+    check(tkl_pipeline_open(w->run->shared, NULL, &pipeline));
     w->own = pipeline;
 }
 

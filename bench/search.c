@@ -224,7 +224,7 @@ static void fill_peer(bench_shelf *shelf, uint64_t from, uint64_t count)
     for (uint64_t n = from; n < from + count; n += AT_ONCE) {
         tkl_pipeline *pipeline;
         tkl_reply *replies;
-        check(tkl_pipeline_open(shelf->client, &pipeline));
+        check(tkl_pipeline_open(shelf->client, NULL, &pipeline));
         for (uint64_t i = 0; i < AT_ONCE; i++)
             add_peer(pipeline, n + i);
         check(tkl_pipeline_run(pipeline, NULL, &replies));

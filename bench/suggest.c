@@ -141,7 +141,7 @@ static void fill_peer(bench_shelf *shelf)
     for (uint64_t n = 0; n < PHRASES; n += AT_ONCE) {
         tkl_pipeline *pipeline;
         tkl_reply *replies;
-        check(tkl_pipeline_open(shelf->client, &pipeline));
+        check(tkl_pipeline_open(shelf->client, NULL, &pipeline));
         for (uint64_t i = 0; i < AT_ONCE; i++) {
             make_phrase(n + i, phrase);
             snprintf(weight, sizeof weight, "%.0f", weight_of(n + i));

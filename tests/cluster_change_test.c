@@ -110,7 +110,7 @@ static void a_pipeline_reaches_all_masters_and_a_half_moved_slot(void **state)
     clustered *f = *state;
     move m = half_moved(f);
     tkl_pipeline *pipeline;
-    assert_ok(tkl_pipeline_open(f->client, &pipeline));
+    assert_ok(tkl_pipeline_open(f->client, NULL, &pipeline));
     for (int i = 0; i < 300; i++) {
         char key[32], half[32];
         key_name(key, i);

@@ -159,7 +159,7 @@ static void replies_within_the_bound_pass_and_a_pipeline_counts_as_one(void **st
         assert_ok(call_code(client, NULL, "GET", "key", NULL));
     tkl_pipeline *p;
     tkl_reply *replies;
-    assert_ok(tkl_pipeline_open(client, &p));
+    assert_ok(tkl_pipeline_open(client, NULL, &p));
     for (int i = 0; i < 5; i++)
         assert_ok(tkl_pipeline_addz(p, "GET", "key", NULL));
     assert_code(tkl_pipeline_run(p, NULL, &replies), TKL_EPROTO);

@@ -14,7 +14,7 @@ static const tkl_call_options patient_and_safe = {.timeout_ms = 20000, .retry_sa
 static tkl_pipeline *open_pipeline(tkl_client *client)
 {
     tkl_pipeline *pipeline;
-    assert_ok(tkl_pipeline_open(client, &pipeline));
+    assert_ok(tkl_pipeline_open(client, NULL, &pipeline));
     return pipeline;
 }
 
@@ -219,7 +219,7 @@ static void what_may_have_been_executed_is_not_called_unsent(void **state)
     tkl_pipeline *pipeline;
     tkl_reply *replies;
     assert_ok(tkl_callz(client, NULL, "PING", NULL));
-    assert_ok(tkl_pipeline_open(client, &pipeline));
+    assert_ok(tkl_pipeline_open(client, NULL, &pipeline));
     assert_ok(tkl_pipeline_addz(pipeline, "INCR", "x", NULL));
     assert_code(tkl_pipeline_run(pipeline, &again, &replies), TKL_EUNKNOWN);
     assert_int_equal(tkl_reply_code(tkl_reply_at(replies, 0)), TKL_EUNKNOWN);

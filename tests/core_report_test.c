@@ -189,7 +189,7 @@ static void wrong_options_are_refused(void **state)
         tkl_pipeline *p;
         tkl_reply *replies;
         assert_code(call_code(f->client, &calls[i], "PING", NULL), TKL_EINVAL);
-        assert_ok(tkl_pipeline_open(f->client, &p));
+        assert_ok(tkl_pipeline_open(f->client, NULL, &p));
         assert_code(tkl_pipeline_run(p, &calls[i], &replies), TKL_EINVAL);
         tkl_pipeline_close(p);
     }

@@ -162,7 +162,7 @@ static void a_reply_nobody_waits_for_reaches_nobody(void **state)
 {
     fixture *f = *state;
     tkl_pipeline *pipeline;
-    assert_ok(tkl_pipeline_open(f->client, &pipeline));
+    assert_ok(tkl_pipeline_open(f->client, NULL, &pipeline));
     for (int i = 0; i < 50; i++) {
         assert_ok(tkl__run_nowait(f->client, &add_five, soon()));
         assert_ok(tkl__run_nowait(f->client, &add_five, soon()));

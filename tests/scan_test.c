@@ -68,7 +68,7 @@ static void fill(tkl_client *client, const char *prefix, int count)
     tkl_pipeline *pipeline;
     tkl_reply *replies;
     char key[64];
-    assert_ok(tkl_pipeline_open(client, &pipeline));
+    assert_ok(tkl_pipeline_open(client, NULL, &pipeline));
     for (int i = 0; i < count; i++) {
         snprintf(key, sizeof key, "%s:%d", prefix, i);
         assert_ok(tkl_pipeline_addz(pipeline, "SET", key, "x", NULL));
@@ -83,7 +83,7 @@ static void empty(tkl_client *client, const char *prefix, int count)
     tkl_pipeline *pipeline;
     tkl_reply *replies;
     char key[64];
-    assert_ok(tkl_pipeline_open(client, &pipeline));
+    assert_ok(tkl_pipeline_open(client, NULL, &pipeline));
     for (int i = 0; i < count; i++) {
         snprintf(key, sizeof key, "%s:%d", prefix, i);
         assert_ok(tkl_pipeline_addz(pipeline, "DEL", key, NULL));

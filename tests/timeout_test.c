@@ -316,6 +316,19 @@ static int ask_redlock(tkl_client *client)
     return rc;
 }
 
+static int ask_pipeline(tkl_client *client)
+{
+    tkl_pipeline *pipeline;
+    tkl_reply *replies;
+    assert_ok(
+        tkl_pipeline_open(client, &(tkl_pipeline_options){.timeout_ms = SHORT_MS}, &pipeline));
+    assert_ok(tkl_pipeline_addz(pipeline, "PING", NULL));
+    int rc = tkl_pipeline_run(pipeline, NULL, &replies);
+    tkl_reply_free(replies);
+    tkl_pipeline_close(pipeline);
+    return rc;
+}
+
 static int ask_scan(tkl_client *client)
 {
     tkl_scan *scan;
@@ -455,6 +468,7 @@ static const struct call {
     {"log, writer", ask_log_writer},
     {"mail", ask_mail},
     {"online", ask_online},
+    {"pipeline", ask_pipeline},
     {"queue", ask_queue},
     {"consumer", ask_consumer},
     {"recent", ask_recent},
@@ -521,6 +535,7 @@ static void negative_time_outs_are_refused(void **state)
     (void)state;
     server *s = server_start(NULL);
     tkl_client *client = test_open(s->url, NULL);
+    tkl_pipeline *pipeline;
     tkl_log *log;
     tkl_log_writer *writer;
     tkl_counter *counter;
@@ -534,6 +549,9 @@ static void negative_time_outs_are_refused(void **state)
     tkl_search *search;
     tkl_search_result *result;
     tkl_search_marks *marks;
+    assert_code(tkl_pipeline_open(client, &(tkl_pipeline_options){.timeout_ms = -1}, &pipeline),
+                TKL_EINVAL);
+    assert_null(pipeline);
     assert_ok(tkl_log_open(client, tkl_str("x"), NULL, &log));
     assert_code(tkl_log_writer_open(log, &(tkl_log_writer_options){.timeout_ms = -1}, &writer),
                 TKL_EINVAL);

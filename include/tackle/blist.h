@@ -12,8 +12,8 @@
  *     tkl_blist_items_free(items);
  *
  * Threads: a handle is immutable, any number of threads may use it. fork(): it holds nothing, a
- * child may use it. Key: ns:blist:{name}, a list. It goes with its last item, by drop, or by
- * ttl_ms.
+ * child may use it. Callbacks: none. Key: ns:blist:{name}, a list. It goes with its last item, by
+ * drop, or by ttl_ms.
  */
 #ifndef TACKLE_BLIST_H
 #define TACKLE_BLIST_H

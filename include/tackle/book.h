@@ -10,8 +10,8 @@
  *     tkl_book_answers_free(found);
  *
  * Each call is one trip; a batch of several thousand entries is one trip, too. A handle may be used
- * by several threads and survives fork(). The keys, ns:book:{name}:..., are removed
- * by drop or by ttl_ms.
+ * by several threads and survives fork(). There are no callbacks. The keys, ns:book:{name}:..., are
+ * removed by drop or by ttl_ms.
  */
 #ifndef TACKLE_BOOK_H
 #define TACKLE_BOOK_H

@@ -53,7 +53,7 @@ typedef struct tkl_chat_options {
 /* No I/O. `id`: up to TKL_NAME_MAX bytes, copied; empty: a new one, which nobody else has. */
 TKL_API int tkl_chat_open(tkl_client *client, tkl_bytes id, const tkl_chat_options *options,
                           tkl_chat **chat) TKL_NONNULL(1, 4) TKL_CHECK;
-TKL_API void tkl_chat_close(tkl_chat *chat);
+TKL_API void tkl_chat_close(tkl_chat *chat); /* NULL is fine */
 /* Valid as long as the handle. No I/O. */
 TKL_API tkl_bytes tkl_chat_id(const tkl_chat *chat) TKL_NONNULL(1);
 
@@ -143,7 +143,7 @@ typedef struct tkl_inbox_options {
 /* No I/O. `member`: 1 to TKL_NAME_MAX bytes; copied. */
 TKL_API int tkl_inbox_open(tkl_client *client, tkl_bytes member, const tkl_inbox_options *options,
                            tkl_inbox **inbox) TKL_NONNULL(1, 4) TKL_CHECK;
-TKL_API void tkl_inbox_close(tkl_inbox *inbox);
+TKL_API void tkl_inbox_close(tkl_inbox *inbox); /* NULL is fine */
 
 typedef struct tkl_inbox_chat {
     tkl_bytes id;

@@ -183,15 +183,23 @@ TKL_API int tkl_callz(tkl_client *client, tkl_reply **reply, ...) TKL_NONNULL(1)
 
 /* ---- Pipelines: many commands, one trip ---------------------------------- */
 
-TKL_API int tkl_pipeline_open(tkl_client *client, tkl_pipeline **pipeline)
-    TKL_NONNULL(1, 2) TKL_CHECK;
+typedef struct tkl_pipeline_options {
+    int64_t timeout_ms; /* of a run, and of an add that asks a cluster where a command goes; 0: the
+                           client's */
+    TKL_RESERVED(8);
+} tkl_pipeline_options;
+
+/* No I/O. `options` may be NULL. */
+TKL_API int tkl_pipeline_open(tkl_client *client, const tkl_pipeline_options *options,
+                              tkl_pipeline **pipeline) TKL_NONNULL(1, 3) TKL_CHECK;
 
 /* Appends a command; the arguments are copied. */
 TKL_API int tkl_pipeline_add(tkl_pipeline *pipeline, int argc, const char *const *argv,
                              const size_t *lens) TKL_NONNULL(1, 3) TKL_CHECK;
 TKL_API int tkl_pipeline_addz(tkl_pipeline *pipeline, ...) TKL_NONNULL(1) TKL_SENTINEL TKL_CHECK;
 
-/* Sends what was added and empties the pipeline. *replies is an array with one element for
+/* Sends what was added and empties the pipeline. `options` may be NULL; its timeout_ms 0 is the
+ * pipeline's. *replies is an array with one element for
  * each command, in order; tkl_reply_code() of an element tells its fate: TKL_OK, an error of
  * the server, or, when the connection failed on the way, TKL_EUNKNOWN, TKL_ETIMEOUT or
  * TKL_ENOTSENT. Returns TKL_OK when all were answered (even by errors), else the first such

@@ -15,8 +15,8 @@
  *
  * Threads: all handles may be used by several threads. The first read of a handle starts a thread
  * of the library that follows the changes. fork(): a child may go on using a handle; its first read
- * starts a thread of its own. Keys: a configuration stays until tkl_config_drop(), which leaves its
- * version for a day.
+ * starts a thread of its own. Callbacks: none. Keys: a configuration stays until tkl_config_drop(),
+ * which leaves its version for a day.
  */
 #ifndef TACKLE_CONFIG_H
 #define TACKLE_CONFIG_H

@@ -12,8 +12,8 @@
  * 1970, by the server's clock. Each precision keeps its last slices, 120 by default.
  *
  * Threads: all handles may be used by several threads. fork(): a child may use its parent's
- * counters; a buffer belongs to the process that opened it. Keys: one hash for each counter. It
- * expires when its last slice leaves the window of the longest precision.
+ * counters; a buffer belongs to the process that opened it. Callbacks: none. Keys: one hash for
+ * each counter. It expires when its last slice leaves the window of the longest precision.
  */
 #ifndef TACKLE_COUNTER_H
 #define TACKLE_COUNTER_H

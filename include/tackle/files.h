@@ -133,9 +133,9 @@ typedef struct tkl_files_totals {
  * changes meanwhile fails and the others are still sent; the code of the first failure is returned:
  * TKL_EIO it cannot be read; TKL_CONFLICT it changed while it was sent, and no receiver gets it;
  * TKL_NOTFOUND no receiver was left; TKL_ELOST another process took over sending the same file, or
- * was quicker, or the server has lost something that cannot be sent again. A server that is not reached is waited for. TKL_EINTR: tkl_interrupt(). TKL_BUSY:
- * wait_ms is over. TKL_DEAD: with wait_ms, a receiver could not put a file in place. `options` and
- * `totals` may be NULL.
+ * was quicker, or the server has lost something that cannot be sent again. A server that is not
+ * reached is waited for. TKL_EINTR: tkl_interrupt(). TKL_BUSY: wait_ms is over. TKL_DEAD: with
+ * wait_ms, a receiver could not put a file in place. `options` and `totals` may be NULL.
  *
  * A call that did not come to its end (TKL_EINTR, TKL_BUSY, an error of the server, a process that
  * was killed) may be made again within resume_ms: it goes on with the file that was under way, and

@@ -112,7 +112,7 @@ typedef struct tkl_geo_places {
 /* Nearest first, in one round trip. TKL_NOTFOUND: the member is not there. */
 TKL_API int tkl_geo_near(tkl_geo *geo, const tkl_geo_query *query, tkl_geo_places **places)
     TKL_NONNULL(1, 2, 3) TKL_CHECK;
-TKL_API void tkl_geo_places_free(tkl_geo_places *places);
+TKL_API void tkl_geo_places_free(tkl_geo_places *places); /* NULL is fine */
 
 /* How many there are, without fetching them; `max` 0: all of them. */
 TKL_API int tkl_geo_count(tkl_geo *geo, const tkl_geo_query *query, int64_t *count)

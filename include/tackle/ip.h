@@ -16,7 +16,8 @@
  * old table as it was.
  *
  * Threads: a tkl_ip may be used by several threads; a tkl_ip_import belongs to one at a time.
- * fork(): a child may go on using a tkl_ip. Keys: the table stays until tkl_ip_drop(). What an
+ * fork(): a child may go on using a tkl_ip, not an import. Callbacks: `progress` runs in the
+ * importing thread. Keys: the table stays until tkl_ip_drop(). What an
  * import that was killed has sent expires after two minutes.
  */
 #ifndef TACKLE_IP_H

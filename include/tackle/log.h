@@ -10,9 +10,9 @@
  *     tkl_log_recent(log, TKL_LOG_ANY, 20, &entries);
  *
  * Threads: a log and a writer may be used by several threads, a tail by one at a time. fork(): a
- * child may use its parent's logs; a writer belongs to the process that opened it. Keys: four for
- * each severity in use; recent messages expire (ttl_ms), tables at the end of the hour after
- * their own.
+ * child may use its parent's logs; a writer belongs to the process that opened it. Callbacks: none.
+ * Keys: four for each severity in use; recent messages expire (ttl_ms), tables at the end of the
+ * hour after their own.
  */
 #ifndef TACKLE_LOG_H
 #define TACKLE_LOG_H

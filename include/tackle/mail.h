@@ -40,7 +40,7 @@ typedef struct tkl_mail_options {
 /* No I/O. `owner`: 1 to TKL_NAME_MAX bytes; copied. */
 TKL_API int tkl_mail_open(tkl_client *client, tkl_bytes owner, const tkl_mail_options *options,
                           tkl_mail **mail) TKL_NONNULL(1, 4) TKL_CHECK;
-TKL_API void tkl_mail_close(tkl_mail *mail);
+TKL_API void tkl_mail_close(tkl_mail *mail); /* NULL is fine */
 
 /* Sends messages in one trip, all or none. *first_id (may be NULL) is the id of the first; the
  * others follow it without a gap. `sender` may be empty. TKL_FULL: a limit of the mailbox. */

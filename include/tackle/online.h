@@ -14,6 +14,7 @@
  * take for a million users. Days are those of the server's clock in the time zone of the name.
  *
  * Threads: a handle may be used by several threads. fork(): a child may use its parent's handle.
+ * Callbacks: none.
  * Keys: one for each day, which expires when it is no longer kept, and two for the name, which
  * expire with the last day. docs/online.md lists them.
  */

@@ -9,8 +9,9 @@
  *     tkl_recent_complete(recent, tkl_str("jü"), 10, &found);   // Jürgen
  *     tkl_names_free(found);
  *
- * Each call is one trip. A handle may be used by several threads and survives fork(). The key of a
- * list, ns:recent:{name}, goes when its last contact is removed, by drop, or by ttl_ms.
+ * Each call is one trip. A handle may be used by several threads and survives fork(). There are no
+ * callbacks. The key of a list, ns:recent:{name}, goes when its last contact is removed, by drop,
+ * or by ttl_ms.
  */
 #ifndef TACKLE_RECENT_H
 #define TACKLE_RECENT_H

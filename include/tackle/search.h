@@ -18,8 +18,8 @@
  *     tkl_search_result_free(found);
  *
  * A query is one trip; a prefix (conn*), a range of many documents and the first use of a handle
- * need one or more besides. A handle may be used by several threads and survives fork(). The keys,
- * ns:search:{name}:..., stay until drop; kept results expire.
+ * need one or more besides. A handle may be used by several threads and survives fork(). There are
+ * no callbacks. The keys, ns:search:{name}:..., stay until drop; kept results expire.
  */
 #ifndef TACKLE_SEARCH_H
 #define TACKLE_SEARCH_H

@@ -18,7 +18,8 @@
  *
  * Threads: all handles may be used by several threads. The first watch or pick of a handle starts a
  * thread of the library that follows the changes. fork(): a child may go on using a tkl_service; a
- * registration belongs to the process that made it. Keys: all expire a minute after the last lease.
+ * registration belongs to the process that made it. Callbacks: none. Keys: all expire a minute
+ * after the last lease.
  */
 #ifndef TACKLE_SERVICE_H
 #define TACKLE_SERVICE_H

@@ -21,6 +21,7 @@
  * SHA-256: a reader of the server's memory or its files cannot use the sessions in it.
  *
  * Threads: a handle may be used by several threads. fork(): a child may use its parent's handle.
+ * Callbacks: none.
  * Keys: docs/session.md. All keys of a store are in one slot of a cluster.
  */
 #ifndef TACKLE_SESSION_H

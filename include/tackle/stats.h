@@ -15,6 +15,7 @@
  * query, a host) and any bytes.
  *
  * Threads: a handle may be used by several threads. fork(): a child may use its parent's handles.
+ * Callbacks: none.
  * Keys: two hashes for each context, and three for each type; all expire at the end of the hour
  * after their own.
  */

@@ -10,8 +10,8 @@
  *     tkl_suggestions_free(found);
  *
  * Each call is one trip; a batch of several thousand texts is one trip, too. A handle may be used
- * by several threads and survives fork(). The keys, ns:suggest:{name}:..., are
- * removed by drop or by ttl_ms.
+ * by several threads and survives fork(). There are no callbacks. The keys, ns:suggest:{name}:...,
+ * are removed by drop or by ttl_ms.
  */
 #ifndef TACKLE_SUGGEST_H
 #define TACKLE_SUGGEST_H

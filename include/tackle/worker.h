@@ -21,9 +21,10 @@
  * A worker goes on through restarts of the server, failovers and lost connections. It sends nothing
  * but a heartbeat while there is nothing to do. docs/worker.md has the whole contract.
  *
- * Threads: a worker may be used by several threads. Handlers and hooks run in its own threads; a
- * handler may block, a hook must not. fork(): a worker belongs to the process that started it; in a
- * child every call is TKL_EINVAL and close does nothing. Keys: none but those of the queues.
+ * Threads: a worker may be used by several threads. Callbacks: handlers and hooks run in its own
+ * threads; a handler may block, a hook must not. fork(): a worker belongs to the process that
+ * started it; in a child every call is TKL_EINVAL and close does nothing. Keys: none but those of
+ * the queues.
  */
 #ifndef TACKLE_WORKER_H
 #define TACKLE_WORKER_H

@@ -45,7 +45,7 @@ static int ask_all(const sources *s, const char *name, const int64_t *range, tkl
         snprintf(to, sizeof to, "%" PRId64, range[1]);
     }
     *replies = NULL;
-    int rc = tkl_pipeline_open(s->items[0]->key.client, &pipeline);
+    int rc = tkl_pipeline_open(s->items[0]->key.client, NULL, &pipeline);
     for (size_t i = 0; rc == TKL_OK && i < s->count; i++) {
         const tkl__base *key = &s->items[i]->key.base;
         const char *argv[] = {name, key->data, from, to};

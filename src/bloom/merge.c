@@ -66,7 +66,7 @@ static int fetch(const merging *m, tkl_bytes part, tkl_reply **replies)
     tkl_call_options options = {.timeout_ms = m->source->timeout_ms, .retry_safe = true};
     tkl_pipeline *pipeline;
     *replies = NULL;
-    int rc = tkl_pipeline_open(m->source->client, &pipeline);
+    int rc = tkl_pipeline_open(m->source->client, NULL, &pipeline);
     if (rc == TKL_OK)
         rc = tkl_pipeline_add(pipeline, 2, read, (size_t[]){3, part.len});
     if (rc == TKL_OK)

@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/command.h"
 #include "core/error.h"
+#include "core/options.h"
 #include "core/reply.h"
 #include "core/report.h"
 #include "core/resp.h"
@@ -305,17 +306,27 @@ typedef struct span {
 
 struct tkl_pipeline {
     tkl_client *client;
+    int64_t timeout_ms; /* 0: the client's */
     tkl__buf wire;
     span *spans;
     size_t count, cap;
 };
 
-int tkl_pipeline_open(tkl_client *client, tkl_pipeline **pipeline)
+int tkl_pipeline_open(tkl_client *client, const tkl_pipeline_options *options,
+                      tkl_pipeline **pipeline)
 {
+    int64_t timeout_ms = options ? options->timeout_ms : 0;
+    *pipeline = NULL;
+    int rc = TKL__CHECK_RESERVED(options);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("timeout_ms", timeout_ms, 0, TKL__MS_MAX);
+    if (rc != TKL_OK)
+        return rc;
     *pipeline = calloc(1, sizeof **pipeline);
     if (!*pipeline)
         return tkl__nomem();
     (*pipeline)->client = client;
+    (*pipeline)->timeout_ms = timeout_ms;
     tkl__buf_init(&(*pipeline)->wire);
     return TKL_OK;
 }
@@ -346,7 +357,7 @@ static int slot_for(tkl_pipeline *p, int argc, const char *const *argv, const si
                     int *slot)
 {
     tkl__fanout fanout = TKL__ONE_NODE;
-    int64_t deadline = tkl__call_deadline(p->client, NULL);
+    int64_t deadline = tkl__deadline(p->client, p->timeout_ms);
     int rc = tkl__command_route(p->client, argc, argv, lens, deadline, slot, &fanout);
     if (rc == TKL_OK && fanout != TKL__ONE_NODE)
         return tkl__fail(TKL_EINVAL, "%s goes to every node of a cluster: not in a pipeline",
@@ -396,7 +407,8 @@ int tkl_pipeline_run(tkl_pipeline *p, const tkl_call_options *options, tkl_reply
         requests[i] = (tkl__request){.wire = {p->wire.data + p->spans[i].start, p->spans[i].len},
                                      .slot = p->spans[i].slot,
                                      .retry_safe = options && options->retry_safe};
-    rc = tkl__exec_many(p->client, requests, p->count, tkl__call_deadline(p->client, options),
+    int64_t timeout_ms = options && options->timeout_ms > 0 ? options->timeout_ms : p->timeout_ms;
+    rc = tkl__exec_many(p->client, requests, p->count, tkl__deadline(p->client, timeout_ms),
                         replies);
     free(requests);
     tkl__buf_clear(&p->wire);

@@ -98,7 +98,7 @@ static int run(lookup *l, const tkl__keys *keys)
 {
     tkl_call_options safe = {.timeout_ms = tkl__left(l->deadline) / 1000 + 1, .retry_safe = true};
     tkl_pipeline *pipeline;
-    int rc = tkl_pipeline_open(l->ip->client, &pipeline);
+    int rc = tkl_pipeline_open(l->ip->client, NULL, &pipeline);
     for (size_t i = 0; rc == TKL_OK && i < l->nopen; i++)
         rc = add_question(pipeline, keys->items[1], &l->questions[l->open[i]]);
     if (rc == TKL_OK)

@@ -249,7 +249,7 @@ int tkl__ip_send(tkl_ip_import *import)
     int rc = tkl__ip_keys(import->ip, generations, 1, &s.keys);
     if (rc != TKL_OK)
         return rc;
-    rc = tkl_pipeline_open(s.client, &s.pipeline);
+    rc = tkl_pipeline_open(s.client, NULL, &s.pipeline);
     if (rc == TKL_OK) {
         rc = send_all(&s);
         if (rc != TKL_OK)

@@ -125,7 +125,7 @@ static int fetch(const tkl_log *log, tkl_log_severity severity, const tkl__log_i
 {
     tkl_pipeline *pipeline = NULL;
     tkl_call_options how = {.timeout_ms = log->timeout_ms, .retry_safe = true};
-    int rc = tkl_pipeline_open(log->client, &pipeline);
+    int rc = tkl_pipeline_open(log->client, NULL, &pipeline);
     for (int i = 0; rc == TKL_OK && i < TKL__LOG_SEVERITIES; i++)
         if (severity == TKL_LOG_ANY || (int)severity == i)
             rc = add_range(pipeline, tkl__log_key(log, i, TKL__LOG_RECENT), upto ? upto[i] : "+",

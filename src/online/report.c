@@ -56,7 +56,7 @@ static int ask_days(tkl_online *online, const tkl__online_today *today, const tk
     tkl_call_options how = {.timeout_ms = online->timeout_ms, .retry_safe = true};
     const char *count = count_command(today->shape.kind);
     const char *length = is_bitmap(today->shape.kind) ? "STRLEN" : count;
-    int rc = tkl_pipeline_open(online->client, &pipeline);
+    int rc = tkl_pipeline_open(online->client, NULL, &pipeline);
     if (rc != TKL_OK)
         return rc;
     rc = add(pipeline, "HLEN", NULL, keys->items[0]);

@@ -79,7 +79,7 @@ static int ask(tkl__search_finding *f, tkl_reply **replies)
     tkl__buf key;
     tkl__buf_init(&key);
     write_key(f, &key);
-    int rc = key.failed ? tkl__nomem() : tkl_pipeline_open(f->search->client, &pipeline);
+    int rc = key.failed ? tkl__nomem() : tkl_pipeline_open(f->search->client, NULL, &pipeline);
     if (rc == TKL_OK)
         rc = add_range(pipeline, &key, 0, 0);
     if (rc == TKL_OK)

@@ -47,7 +47,7 @@ static int ask_terms(tkl_search *search, const tkl__search_schema *schema, tkl_b
     char limit[24];
     tkl_pipeline *pipeline;
     snprintf(limit, sizeof limit, "%" PRId64, most + 1);
-    int rc = tkl_pipeline_open(search->client, &pipeline);
+    int rc = tkl_pipeline_open(search->client, NULL, &pipeline);
     for (size_t i = 0; rc == TKL_OK && i < schema->shard_count; i++) {
         tkl_bytes key = schema->shards[i].keys[TKL__SEARCH_TERMS];
         const char *words[] = {"ZRANGE", key.data, low.data, high.data,

@@ -188,7 +188,7 @@ void tkl__session_unlink_items(tkl_sessions *s, const tkl_reply *ids, size_t fir
     tkl_pipeline *pipeline = NULL;
     tkl_reply *replies = NULL;
     tkl_call_options how = {.timeout_ms = s->timeout_ms, .retry_safe = true};
-    if (tkl_reply_count(ids) <= first || tkl_pipeline_open(s->client, &pipeline) != TKL_OK)
+    if (tkl_reply_count(ids) <= first || tkl_pipeline_open(s->client, NULL, &pipeline) != TKL_OK)
         return;
     int rc = TKL_OK;
     for (size_t i = first; rc == TKL_OK && i < tkl_reply_count(ids); i++) {

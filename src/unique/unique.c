@@ -99,7 +99,7 @@ static int fetch(tkl_client *client, tkl_unique *const *others, size_t count, tk
 {
     tkl_pipeline *pipeline;
     tkl_call_options safe = {.timeout_ms = others[0]->key.timeout_ms, .retry_safe = true};
-    int rc = tkl_pipeline_open(client, &pipeline);
+    int rc = tkl_pipeline_open(client, NULL, &pipeline);
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
         const char *argv[] = {"GET", others[i]->key.base.data};
         const size_t lens[] = {3, others[i]->key.base.len};

@@ -40,7 +40,6 @@ done < <(grep 'tkl_reply \*\*' <<<"$functions")
 
 # A handle that is opened with a client has options, and these a time-out.
 while read -r header rest; do
-    [[ $rest == *tkl_pipeline_open* ]] && continue
     options=$(grep -oE 'const tkl_[a-z_]+_options' <<<"$rest" | cut -d' ' -f2)
     [ -n "$options" ] || complain "$header: no options: $rest"
     [[ $(grep "typedef struct $options {" <<<"$structs") == *timeout_ms* ]] ||
@@ -94,12 +93,21 @@ while read -r header rest; do
     [[ $rest == *TKL_CHECK* || $rest =~ $ignored ]] || complain "$header: no TKL_CHECK: $rest"
 done < <(grep 'TKL_API int tkl_' <<<"$functions")
 
-# Each header says how threads and fork() are meant.
+# Each header says how threads, fork(), callbacks and keys are meant.
 for header in $headers; do
-    case $header in common.h | tackle.h | version.h | message.h | cron.h) continue ;; esac
-    grep -qi 'thread' "$header" || complain "$header: says nothing of threads"
-    grep -qi 'fork' "$header" || complain "$header: says nothing of fork()"
+    case $header in common.h | tackle.h | version.h | message.h | cron.h | text.h) continue ;; esac
+    for word in thread fork callback key; do
+        sed '/^#ifndef/q' "$header" | grep -qi "$word" || complain "$header: says nothing of $word"
+    done
 done
+
+# What closes or frees takes NULL, and says so.
+while read -r header rest; do
+    function=$(grep -oE 'tkl_[a-z_]+\(' <<<"$rest" | head -n 1)
+    [[ $rest == *"$function"tkl_bytes* ]] ||
+        grep -B 6 -A 1 -F "$function" "$header" | grep -q 'NULL is fine' ||
+        complain "$header: $function is not said to take NULL"
+done < <(grep -E '_(close|free)\(' <<<"$functions")
 
 # Words that the pattern has replaced.
 while read -r header rest; do
