@@ -215,7 +215,7 @@ static const cli_option add_options[] = {
     {"budget", CLI_TEXT, "N/day", "spend at most N a day (UTC), spread over its hours"},
     {"smoothing", CLI_INTEGER, "VIEWS",
      "for a new set: weight of the average; 0 is none (default 1000)"},
-    {"ttl", CLI_DURATION, "DURATION", "all ads expire this long after the last write"},
+    {"ttl", CLI_PERIOD, "DURATION", "all ads expire this long after the last write"},
     {0},
 };
 
@@ -230,7 +230,7 @@ static const cli_option add_options[] = {
 
 static const cli_option target_options[] = {
     PAGE_OPTIONS,
-    {"keep", CLI_DURATION, "DURATION", "the target can be clicked for this long (default 15m)"},
+    {"keep", CLI_PERIOD, "DURATION", "the target can be clicked for this long (default 15m)"},
     {0},
 };
 

@@ -144,8 +144,7 @@ int cli_ads_target(cli_session *cli)
     given_page g = {.traits = NULL};
     tkl_ads_choice *choice = NULL;
     tkl_ads_options options = {.target_ms = cli_number(cli, "keep", 0)};
-    int failed = cli_number(cli, "keep", 1) > 0 ? read_page(cli, 1, &g)
-                                                : cli_usage(cli, "--keep is above 0");
+    int failed = read_page(cli, 1, &g);
     if (!failed)
         failed = cli_ads_open(cli, &options, &ads);
     if (!failed)

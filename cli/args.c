@@ -104,6 +104,12 @@ static int unknown_option(const cli_session *cli, const char *name)
 
 /* ---- Options ------------------------------------------------------------- */
 
+static const char *parse_period(const char *text, int64_t *ms)
+{
+    const char *wrong = cli_parse_duration(text, ms);
+    return wrong == NULL && *ms == 0 ? "must be more than 0" : wrong;
+}
+
 static const char *check_value(const cli_option *option, cli_given *given)
 {
     switch (option->kind) {
@@ -111,6 +117,8 @@ static const char *check_value(const cli_option *option, cli_given *given)
         return cli_parse_integer(given->text, &given->number);
     case CLI_DURATION:
         return cli_parse_duration(given->text, &given->number);
+    case CLI_PERIOD:
+        return parse_period(given->text, &given->number);
     case CLI_SIZE:
         return cli_parse_size(given->text, &given->number);
     case CLI_TIME:

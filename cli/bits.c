@@ -271,9 +271,9 @@ static int drop(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
-#define TTL                                                                                  \
-    {                                                                                        \
-        "ttl", CLI_DURATION, "DURATION", "the bitmap expires this long after the last write" \
+#define TTL                                                                                \
+    {                                                                                      \
+        "ttl", CLI_PERIOD, "DURATION", "the bitmap expires this long after the last write" \
     }
 
 static const cli_option range_options[] = {

@@ -149,7 +149,7 @@ static int drop(cli_session *cli)
 
 static const cli_option push_options[] = {
     CLI_LINES,
-    {"ttl", CLI_DURATION, "DURATION", "the list expires this long after the last push"},
+    {"ttl", CLI_PERIOD, "DURATION", "the list expires this long after the last push"},
     {0},
 };
 

@@ -225,7 +225,7 @@ static int drop(cli_session *cli)
         {"capacity", CLI_INTEGER, "N", "how many items the filter is for (default 10000)"},       \
         {"fixed", CLI_FLAG, NULL, "refuse more items instead of growing"},                        \
     {                                                                                             \
-        "ttl", CLI_DURATION, "DURATION", "the filter expires this long after the last add"        \
+        "ttl", CLI_PERIOD, "DURATION", "the filter expires this long after the last add"          \
     }
 
 static const cli_option reserve_options[] = {FILTER_OPTIONS, {0}};

@@ -343,7 +343,7 @@ static const cli_option add_options[] = {
     {"accents", CLI_FLAG, NULL, "for a new book: muller finds Müller"},
     {"pinyin", CLI_FLAG, NULL, "for a new book: zhang, zsf and zhangsf find 张三丰"},
     {"contains", CLI_FLAG, NULL, "for a new book: find any part of a name (needs memory)"},
-    {"ttl", CLI_DURATION, "DURATION", "the book expires this long after the last write"},
+    {"ttl", CLI_PERIOD, "DURATION", "the book expires this long after the last write"},
     {0},
 };
 

@@ -43,6 +43,7 @@ typedef enum cli_kind {
     CLI_CHOICE,
     CLI_INTEGER,
     CLI_DURATION,
+    CLI_PERIOD, /* a duration above 0 */
     CLI_SIZE,
     CLI_TIME,
     CLI_URLS, /* separated by commas; wiped from the list of processes, since they may hold

@@ -189,7 +189,7 @@ static const cli_option add_options[] = {
 };
 
 static const cli_option series_options[] = {
-    {"every", CLI_DURATION, "DURATION", "precision to show (default 60s)"},
+    {"every", CLI_PERIOD, "DURATION", "precision to show (default 60s)"},
     {"from", CLI_TIME, "TIME", "begin at this time (default: the oldest slice)"},
     {"to", CLI_TIME, "TIME", "end at this time (default now)"},
     {"plot", CLI_FLAG, NULL, "draw a plot as wide as the terminal"},

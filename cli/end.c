@@ -60,6 +60,8 @@ static void report(const cli_session *cli, const char *name, const char *message
 static const char *name_of_exit(int exit)
 {
     switch (exit) {
+    case CLI_OK: /* a warning */
+        return "TKL_OK";
     case CLI_NO:
         return "TKL_NOTFOUND";
     case CLI_USAGE:

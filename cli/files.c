@@ -17,10 +17,10 @@ static const cli_option send_options[] = {
     {"limit", CLI_SIZE, "SIZE", "memory limit of the channel (default 256mb for a new channel)"},
     {"name", CLI_TEXT, "NAME", "send one file, or standard input, under this name"},
     {"wait", CLI_DURATION, "DURATION", "wait this long for the receivers to have it (default 0)"},
-    {"drop-after", CLI_DURATION, "DURATION",
+    {"drop-after", CLI_PERIOD, "DURATION",
      "drop receivers that are gone for this long (default: never)"},
-    {"ttl", CLI_DURATION, "DURATION", "how long the server keeps a file (default 7d)"},
-    {"lease", CLI_DURATION, "DURATION", "a silent sender counts as gone after this (default 10s)"},
+    {"ttl", CLI_PERIOD, "DURATION", "how long the server keeps a file (default 7d)"},
+    {"lease", CLI_PERIOD, "DURATION", "a silent sender counts as gone after this (default 10s)"},
     {"resume", CLI_DURATION, "DURATION", "keep an interrupted file for this long (default 10m)"},
     {0},
 };
@@ -33,8 +33,7 @@ static const cli_option receive_options[] = {
     {"sync", CLI_FLAG, NULL, "write each file through to the disk before acknowledging it"},
     {"wait", CLI_DURATION, "DURATION", "wait up to this long for a file (default: no limit)"},
     {"exit-when-done", CLI_FLAG, NULL, "end when something was received and nothing is left"},
-    {"lease", CLI_DURATION, "DURATION",
-     "a silent receiver counts as gone after this (default 10s)"},
+    {"lease", CLI_PERIOD, "DURATION", "a silent receiver counts as gone after this (default 10s)"},
     {0},
 };
 

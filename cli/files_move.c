@@ -196,7 +196,9 @@ int cli_files_send(cli_session *cli)
                                  .ttl_ms = cli_number(cli, "ttl", 0),
                                  .lease_ms = cli_number(cli, "lease", 0),
                                  .resume_ms = resume > 0 ? resume : TKL_NONE};
-    int failed = read_receivers(cli, &to, &to_count);
+    int failed = cli_positive(cli, "limit");
+    if (!failed)
+        failed = read_receivers(cli, &to, &to_count);
     if (!failed)
         failed = read_sources(cli, &sources, &count);
     if (!failed)

@@ -298,7 +298,7 @@ static int drop(cli_session *cli)
     }
 
 static const cli_option add_options[] = {
-    {"ttl", CLI_DURATION, "DURATION", "all places expire this long after the last change"},
+    {"ttl", CLI_PERIOD, "DURATION", "all places expire this long after the last change"},
     {0},
 };
 

@@ -22,10 +22,9 @@ enum {
 
 /* ---- Options ------------------------------------------------------------- */
 
-int cli_hold_lease(const cli_session *cli, int64_t *lease_ms)
+int64_t cli_hold_lease(const cli_session *cli)
 {
-    *lease_ms = cli_number(cli, "lease", CLI_HOLD_LEASE_MS);
-    return *lease_ms > 0 ? CLI_OK : cli_usage(cli, "invalid --lease: must be more than 0");
+    return cli_number(cli, "lease", CLI_HOLD_LEASE_MS);
 }
 
 int cli_hold_replicas(const cli_session *cli, int *replicas)

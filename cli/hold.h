@@ -53,9 +53,9 @@ typedef struct cli_hold {
 extern const cli_component cli_lock;
 
 /* Lines of the tables of options. */
-#define CLI_HOLD_LEASE                                                                    \
-    {                                                                                     \
-        "lease", CLI_DURATION, "DURATION", "how long a crash blocks others (default 30s)" \
+#define CLI_HOLD_LEASE                                                                  \
+    {                                                                                   \
+        "lease", CLI_PERIOD, "DURATION", "how long a crash blocks others (default 30s)" \
     }
 #define CLI_HOLD_LABEL                                             \
     {                                                              \
@@ -83,8 +83,8 @@ extern const cli_component cli_lock;
         "grace", CLI_DURATION, "DURATION", "time between SIGTERM and SIGKILL (default 10s)" \
     }
 
-/* --lease; 64 when it is 0. */
-int cli_hold_lease(const cli_session *cli, int64_t *lease_ms);
+/* --lease, in milliseconds. */
+int64_t cli_hold_lease(const cli_session *cli);
 
 /* --replicas; 64 when it makes no sense. */
 int cli_hold_replicas(const cli_session *cli, int *replicas);

@@ -221,8 +221,8 @@ static int read_options(const cli_session *cli, cli_hold_options *options)
     } else {
         options->shared = cli_flag(cli, "shared");
     }
-    int failed = cli_hold_lease(cli, &options->lease_ms);
-    return failed ? failed : cli_hold_replicas(cli, &options->replicas);
+    options->lease_ms = cli_hold_lease(cli);
+    return cli_hold_replicas(cli, &options->replicas);
 }
 
 /* ---- run ----------------------------------------------------------------- */
@@ -287,12 +287,9 @@ static int acquire(cli_session *cli)
 static int renew(cli_session *cli)
 {
     char token[TKL_TOKEN_SIZE];
-    int64_t lease_ms;
+    int64_t lease_ms = cli_hold_lease(cli);
     cli_hold hold;
-    int failed = cli_hold_lease(cli, &lease_ms);
-    if (failed)
-        return failed;
-    failed = open_named(cli, NULL, &hold);
+    int failed = open_named(cli, NULL, &hold);
     if (!failed)
         failed = cli_end(cli, hold.kind->adopt(hold.handle, cli->argv[1], lease_ms));
     if (!failed)
@@ -412,7 +409,7 @@ static const cli_option sem_acquire_options[] = {
 };
 
 static const cli_option renew_options[] = {
-    {"lease", CLI_DURATION, "DURATION", "the lease lasts this long from now (default 30s)"},
+    {"lease", CLI_PERIOD, "DURATION", "the lease lasts this long from now (default 30s)"},
     {0},
 };
 

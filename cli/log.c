@@ -119,12 +119,10 @@ static int write_lines(cli_session *cli, tkl_log *log, tkl_log_severity severity
     f.lost += stats.pending + stats.lost;
     if (stats.unsure > 0)
         cli_fail(cli, CLI_OK, "%" PRId64 " lines were perhaps not written", stats.unsure);
+    code = code != TKL_OK ? code : stats.code != TKL_OK ? stats.code : TKL_EBUG;
     if (f.lost > 0 || stats.unsure > 0)
-        return cli_fail(cli,
-                        cli_exit_of(code != TKL_OK ? code
-                                    : stats.code   ? stats.code
-                                                   : TKL_EBUG),
-                        "%" PRId64 " lines were not written: %s", f.lost, tkl_strerror(stats.code));
+        return cli_fail_with(cli, code, "%" PRId64 " lines were not written: %s", f.lost,
+                             tkl_strerror(code));
     return failed ? failed : print_written(cli, stats.written);
 }
 
@@ -181,10 +179,9 @@ static int write_verb(cli_session *cli)
     bool lines;
     int failed = read_write(cli, &severity, &lines);
     if (!failed)
-        failed =
-            cli_positive(cli, "keep") || cli_positive(cli, "distinct") || cli_positive(cli, "ttl")
-                ? CLI_USAGE
-                : CLI_OK;
+        failed = cli_positive(cli, "keep");
+    if (!failed)
+        failed = cli_positive(cli, "distinct");
     if (!failed)
         failed = open_log(cli, &options, &log);
     if (!failed)
@@ -361,7 +358,7 @@ static const cli_option write_options[] = {
     {"syslog", CLI_FLAG, NULL, "take the severity from each line's priority: <13>text"},
     {"keep", CLI_INTEGER, "N", "recent messages kept of each severity (default 100)"},
     {"distinct", CLI_INTEGER, "N", "different messages in the table of an hour (default 1000)"},
-    {"ttl", CLI_DURATION, "DURATION",
+    {"ttl", CLI_PERIOD, "DURATION",
      "recent messages expire this long after the last one (default 30d)"},
     {0},
 };

@@ -67,7 +67,7 @@ static int print_marked(const cli_session *cli, const marking *m)
 
 static int check_above_0(const cli_session *cli)
 {
-    static const char *const options[] = {"keep", "window", "max-id"};
+    static const char *const options[] = {"keep", "max-id"};
     int failed = CLI_OK;
     for (size_t i = 0; !failed && i < sizeof options / sizeof *options; i++)
         failed = cli_positive(cli, options[i]);
@@ -239,7 +239,7 @@ static const cli_option mark_options[] = {
     {"using", CLI_CHOICE, "set|bitmap|assigned|hll|heartbeat", "how users are kept (default set)"},
     {"zone", CLI_TEXT, "ZONE", "time zone of days (default UTC)"},
     {"keep", CLI_INTEGER, "DAYS", "days that are kept (default 31)"},
-    {"window", CLI_DURATION, "DURATION", "heartbeat: how long a mark lasts (default 1m)"},
+    {"window", CLI_PERIOD, "DURATION", "heartbeat: how long a mark lasts (default 1m)"},
     {"max-id", CLI_INTEGER, "N", "bitmap: largest number (default 99999999)"},
     CLI_LINES,
     {0},

@@ -53,15 +53,15 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
 #define JOB_OPTIONS                                                                              \
     {"priority", CLI_INTEGER, "N", "-1000 is served first, 1000 last (default 0)"},              \
         {"unique", CLI_TEXT, "KEY", "push nothing while a job with this key is there"},          \
-        {"unique-for", CLI_DURATION, "DURATION",                                                 \
+        {"unique-for", CLI_PERIOD, "DURATION",                                                   \
          "the unique key is taken for this long, from the push on"},                             \
         {"until", CLI_CHOICE, "started|finished",                                                \
          "when the unique key is free again (default finished)"},                                \
         {"retries", CLI_INTEGER, "N", "attempts after the first (default 10)"},                  \
-        {"backoff", CLI_DURATION, "DURATION",                                                    \
+        {"backoff", CLI_PERIOD, "DURATION",                                                      \
          "pause before the first retry, then doubled (default 1s)"},                             \
-        {"backoff-max", CLI_DURATION, "DURATION", "longest pause before a retry (default 1h)"},  \
-        {"time-limit", CLI_DURATION, "DURATION",                                                 \
+        {"backoff-max", CLI_PERIOD, "DURATION", "longest pause before a retry (default 1h)"},    \
+        {"time-limit", CLI_PERIOD, "DURATION",                                                   \
          "an attempt that takes longer has failed (default: no limit)"},                         \
         {"group", CLI_TEXT, "KEY", "group of the job, like a customer; see tackle queue limit"}, \
         {"meta", CLI_TEXT, "TEXT", "text for the worker, beside the payload"},                   \
@@ -69,9 +69,9 @@ void cli_queue_close_all(tkl_queue **queues, size_t count)
         "result-for", CLI_DURATION, "DURATION",                                                  \
             "keep the result for this long (default: not at all)"                                \
     }
-#define LEASE                                                                                 \
-    {                                                                                         \
-        "lease", CLI_DURATION, "DURATION", "the job comes back after this long (default 10s)" \
+#define LEASE                                                                               \
+    {                                                                                       \
+        "lease", CLI_PERIOD, "DURATION", "the job comes back after this long (default 10s)" \
     }
 
 static const cli_option common_options[] = {PARTITIONS, {0}};
@@ -91,7 +91,7 @@ static const cli_option push_options[] = {
 static const cli_option work_options[] = {
     {"threads", CLI_INTEGER, "N", "commands that run at the same time (default 1)"},
     {"batch", CLI_INTEGER, "N", "jobs fetched ahead for each thread (default 0)"},
-    {"lease", CLI_DURATION, "DURATION",
+    {"lease", CLI_PERIOD, "DURATION",
      "jobs of a crashed worker come back after this long (default 10s)"},
     {"once", CLI_FLAG, NULL, "run one job and end"},
     {"wait", CLI_DURATION, "DURATION", "with --once: wait up to this long for a job (default 0)"},
@@ -137,7 +137,7 @@ static const cli_option release_options[] = {
 };
 
 static const cli_option renew_options[] = {
-    {"lease", CLI_DURATION, "DURATION", "the lease lasts this long from now (default 10s)"},
+    {"lease", CLI_PERIOD, "DURATION", "the lease lasts this long from now (default 10s)"},
     {"progress", CLI_TEXT, "TEXT", "how far the work is; shown with the job"},
     PARTITIONS,
     {0},
@@ -198,7 +198,7 @@ static const cli_option limit_options[] = {
 static const cli_option schedule_options[] = {
     {"cron", CLI_TEXT, "EXPRESSION", "'MINUTE HOUR DAY MONTH WEEKDAY', like '30 2 * * mon-fri'"},
     {"zone", CLI_TEXT, "ZONE", "time zone of --cron, like Europe/Berlin (default UTC)"},
-    {"every", CLI_DURATION, "DURATION", "at multiples of this, at least 1s; instead of --cron"},
+    {"every", CLI_PERIOD, "DURATION", "at multiples of this, at least 1s; instead of --cron"},
     {"missed", CLI_CHOICE, "once|skip", "one job for all missed times, or none (default once)"},
     JOB_OPTIONS,
     {"unique-payload", CLI_FLAG, NULL, NULL},

@@ -36,7 +36,7 @@ static int read_unique(const cli_session *cli, tkl_push *job)
         job->unique_mode = TKL_UNIQUE_UNTIL_STARTED;
     if (cli_flag(cli, "unique-for"))
         job->unique_mode = TKL_UNIQUE_FOR_A_TIME;
-    return cli_positive(cli, "unique-for");
+    return CLI_OK;
 }
 
 /* For the user 0 is none; for the library it is the default. */
@@ -48,7 +48,7 @@ static int read_retries(const cli_session *cli, tkl_push *job)
     job->retries = cli_flag(cli, "retries") && retries == 0 ? -1 : (int)retries;
     job->backoff_ms = cli_number(cli, "backoff", 0);
     job->backoff_max_ms = cli_number(cli, "backoff-max", 0);
-    return cli_positive(cli, "backoff");
+    return CLI_OK;
 }
 
 int cli_queue_job(const cli_session *cli, tkl_push *job)

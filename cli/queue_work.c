@@ -210,7 +210,7 @@ static int read_options(const cli_session *cli, cli_crew *crew, tkl_worker_optio
         .on_error = on_error,
         .arg = crew,
     };
-    return cli_positive(cli, "lease");
+    return CLI_OK;
 }
 
 /* ---- The end ------------------------------------------------------------- */

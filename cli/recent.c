@@ -106,7 +106,7 @@ static int list(cli_session *cli)
 
 static const cli_option add_options[] = {
     {"keep", CLI_INTEGER, "N", "contacts to keep, up to 1000 (default 100)"},
-    {"ttl", CLI_DURATION, "DURATION", "the list expires this long after the last add"},
+    {"ttl", CLI_PERIOD, "DURATION", "the list expires this long after the last add"},
     CLI_LINES,
     {0},
 };

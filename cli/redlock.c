@@ -112,8 +112,8 @@ static int open_redlock(redlock *r)
 
 static int open_with_lease(redlock *r)
 {
-    int failed = cli_hold_lease(r->cli, &r->lease_ms);
-    return failed ? failed : open_redlock(r);
+    r->lease_ms = cli_hold_lease(r->cli);
+    return open_redlock(r);
 }
 
 static void close_redlock(redlock *r)
@@ -318,11 +318,11 @@ static int release(cli_session *cli)
             "1 to 64 independent servers " \
             "(default $TACKLE_NODES)"      \
     }
-#define NODE_TIMEOUT                              \
-    {                                             \
-        "node-timeout", CLI_DURATION, "DURATION", \
-            "wait this long for one server "      \
-            "(default lease/20, 10ms to 1s)"      \
+#define NODE_TIMEOUT                            \
+    {                                           \
+        "node-timeout", CLI_PERIOD, "DURATION", \
+            "wait this long for one server "    \
+            "(default lease/20, 10ms to 1s)"    \
     }
 
 static const cli_option run_options[] = {
@@ -335,7 +335,7 @@ static const cli_option acquire_options[] = {
 
 static const cli_option renew_options[] = {
     NODES,
-    {"lease", CLI_DURATION, "DURATION", "the lease lasts this long from now (default 30s)"},
+    {"lease", CLI_PERIOD, "DURATION", "the lease lasts this long from now (default 30s)"},
     NODE_TIMEOUT,
     {0},
 };

@@ -130,15 +130,17 @@ static int read_order(const cli_session *cli, cli_search_request *request)
 
 int cli_search_read_request(cli_session *cli, tkl_search *search, cli_search_request *request)
 {
-    static const char *const numbers[] = {"keep", "compare", "facet-values", "length"};
+    static const char *const above_0[] = {"compare", "facet-values"};
     *request = (cli_search_request){.keep_ms = cli_number(cli, "keep", 0),
                                     .compare_max = cli_number(cli, "compare", 0),
                                     .facet_values = cli_number(cli, "facet-values", 10),
                                     .length = cli_number(cli, "length", 200),
                                     .html = cli_flag(cli, "html")};
     int failed = read_order(cli, request);
-    for (size_t i = 0; !failed && i < sizeof numbers / sizeof *numbers; i++)
-        failed = cli_not_negative(cli, numbers[i]);
+    for (size_t i = 0; !failed && i < sizeof above_0 / sizeof *above_0; i++)
+        failed = cli_positive(cli, above_0[i]);
+    if (!failed)
+        failed = cli_not_negative(cli, "length");
     if (!failed)
         failed = read_page(cli, request);
     if (!failed)

@@ -45,9 +45,8 @@ static json_t *instance_json(const tkl_service_instance *instance)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:I}", "id", cli_json_bytes(instance->id), "address",
                      cli_json_bytes(instance->address), "weight",
-                     instance->weight > 0 ? json_integer((json_int_t)instance->weight)
-                                          : json_null(),
-                     "meta", meta_json(instance), "left_ms", (json_int_t)instance->left_ms);
+                     json_integer(instance->weight > 0 ? (json_int_t)instance->weight : 0), "meta",
+                     meta_json(instance), "left_ms", (json_int_t)instance->left_ms);
 }
 
 static json_t *instances_json(const tkl_service_instances *instances)
@@ -306,7 +305,7 @@ static const cli_option register_options[] = {
     {"id", CLI_TEXT, "ID", "name in the service (default: the address)"},
     {"meta", CLI_TEXT, "NAME=VALUE", "any other data of the instance; may be repeated"},
     {"weight", CLI_INTEGER, "N", "weight for picks by weight; 0 is never picked (default 1)"},
-    {"lease", CLI_DURATION, "DURATION", "listed for this long after a crash (default 10s)"},
+    {"lease", CLI_PERIOD, "DURATION", "listed for this long after a crash (default 10s)"},
     {0},
 };
 static const cli_option watch_options[] = {

@@ -41,9 +41,7 @@ static int create(cli_session *cli)
 {
     tkl_sessions *store = NULL;
     char token[TKL_SESSION_TOKEN_SIZE] = "";
-    int failed = cli_positive(cli, "ttl");
-    if (!failed)
-        failed = cli_positive(cli, "most");
+    int failed = cli_positive(cli, "most");
     if (!failed)
         failed = open_store(cli, &store);
     if (!failed)
@@ -264,7 +262,7 @@ static int drop(cli_session *cli)
     }
 
 static const cli_option create_options[] = {
-    {"ttl", CLI_DURATION, "DURATION", "the session ends this long after its last use (default 1d)"},
+    {"ttl", CLI_PERIOD, "DURATION", "the session ends this long after its last use (default 1d)"},
     {"most", CLI_INTEGER, "N", "sessions that the store keeps (default 10 million)"},
     STORE,
     {0},

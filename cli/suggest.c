@@ -276,7 +276,7 @@ static const cli_option feed_options[] = {
     {"accents", CLI_FLAG, NULL, "when new: munch finds München"},
     {"pinyin", CLI_FLAG, NULL, "when new: bj finds 北京"},
     {"words", CLI_FLAG, NULL, "when new: york finds new york"},
-    {"ttl", CLI_DURATION, "DURATION", "all texts expire this long after the last write"},
+    {"ttl", CLI_PERIOD, "DURATION", "all texts expire this long after the last write"},
     {0},
 };
 

@@ -105,9 +105,9 @@ static int drop(cli_session *cli)
 
 /* ---- The component ------------------------------------------------------- */
 
-#define TTL                                                                               \
-    {                                                                                     \
-        "ttl", CLI_DURATION, "DURATION", "the count expires this long after the last add" \
+#define TTL                                                                             \
+    {                                                                                   \
+        "ttl", CLI_PERIOD, "DURATION", "the count expires this long after the last add" \
     }
 
 static const cli_option add_options[] = {CLI_LINES, TTL, {0}};

@@ -97,12 +97,16 @@ ends 64 tackle log write shop info x --syslog
 ends 64 tackle log write shop info x --keep -1
 for option in keep distinct ttl; do
     ends 64 tackle log write shop info x --$option 0
-    has "$err" "--$option: must be more than 0"
+    has "$err" "must be more than 0"
 done
 ends 64 tackle log recent shop --count -1
 ends 64 tackle log recent shop loud
 
-# What could not be written is reported.
+# What could not be written is reported, with the reason.
+tackle call CONFIG SET maxmemory 1 >/dev/null
+printf 'a\nb\n' | tackle log write shop info - --json 2>"$home/err"
+is "full" "$? $(jq -r .error "$home/err")" "70 TKL_EOOM"
+tackle call CONFIG SET maxmemory 0 >/dev/null
 TACKLE_URL=unix:///nowhere/socket
 printf 'a\nb\n' | tackle log write shop info - 2>"$home/err"
 is "unreachable" "$?" 69

@@ -50,7 +50,7 @@ ends 0 tackle online report here
 has "$out" "a mark lasts 60 s"
 for option in keep window max-id; do
     ends 64 tackle online mark new ann --$option 0
-    has "$err" "--$option: must be more than 0"
+    has "$err" "must be more than 0"
 done
 ends 0 tackle online list --json
 is "list" "$(jq -c 'map(.name)' <<<"$out")" '["estimate","here","others","players","visitors"]'

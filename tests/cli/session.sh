@@ -54,7 +54,7 @@ ends 64 tackle session create ""
 ends 64 tackle session top --count 0
 ends 64 tackle session create alice --ttl -5s
 ends 64 tackle session create alice --ttl 0
-has "$err" "--ttl: must be more than 0"
+has "$err" "must be more than 0"
 ends 64 tackle session create alice --most 0
 has "$err" "--most: must be more than 0"
 ends 64 tackle session top --skip -1

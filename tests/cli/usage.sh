@@ -82,3 +82,17 @@ ends 0 env REDIS_URL="$url" tackle call PING
 export TACKLE_URL=$url
 tackle call EVAL "local t = {} for i = 1, 200000 do t[i] = i end return t" 0 2>"$home/err" | head -n 1 >/dev/null
 is "nothing is said" "$(cat "$home/err")" ""
+
+# What lasts lasts longer than 0, in every verb. (Of limits 0 removes one.)
+lasting=0
+while read -r component verb; do
+    [[ $verb == limit || "$component $verb" == "chat create" ]] && continue
+    help=$(tackle "$component" ${verb:+"$verb"} --help)
+    for option in ttl lease time-limit backoff backoff-max unique-for; do
+        [[ $help == *"  --$option DURATION"* ]] || continue
+        ends 64 tackle "$component" "$verb" --$option 0
+        has "$err" "invalid --$option '0': must be more than 0"
+        lasting=$((lasting + 1))
+    done
+done < <(every_verb)
+[ "$lasting" -gt 30 ] || fail "only $lasting options that last were found"
