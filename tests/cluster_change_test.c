@@ -308,6 +308,32 @@ static void a_command_for_all_masters_outlasts_a_failover(void **state)
     tkl_reply_free(size);
 }
 
+static bool is_master(server *s)
+{
+    char *role = server_ask(s, "ROLE");
+    bool master = strncmp(role, "master", 6) == 0;
+    free(role);
+    return master;
+}
+
+/* The client has a connection to the old master, which swallows what it is sent. */
+static void a_call_that_may_be_repeated_finds_the_master_that_took_over(void **state)
+{
+    clustered *f = *state;
+    server *frozen = cluster_owner(f->cluster, slot_of("key:0"));
+    server *next = cluster_replica(f->cluster, frozen);
+    tkl_call_options patient = {.timeout_ms = PATIENCE_MS, .retry_safe = true};
+    call_expect(f->client, "OK", "SET", "key:0", "1", NULL);
+    server_freeze(frozen);
+    eventually(is_master(next), PATIENCE_MS);
+    int64_t start = test_now_ms();
+    assert_ok(call_code(f->client, &patient, "SET", "key:0", "2", NULL));
+    assert_true(test_now_ms() - start < PATIENCE_MS / 2);
+    server_thaw(frozen);
+    cluster_heal(f->cluster);
+    call_expect(f->client, "2", "GET", "key:0", NULL);
+}
+
 static void a_frozen_master_stops_nobody_else_and_is_replaced(void **state)
 {
     clustered *f = *state;
@@ -375,6 +401,7 @@ int main(void)
         CLUSTER_TEST(a_planned_failover_is_not_noticed),
         CLUSTER_TEST(a_killed_master_is_replaced),
         CLUSTER_TEST(a_command_for_all_masters_outlasts_a_failover),
+        CLUSTER_TEST(a_call_that_may_be_repeated_finds_the_master_that_took_over),
         CLUSTER_TEST(a_frozen_master_stops_nobody_else_and_is_replaced),
         CLUSTER_TEST(a_forked_child_goes_on_with_its_parents_client),
     };

@@ -72,13 +72,6 @@ static int read_preface(const sending *r, tkl__conn *conn, int64_t deadline)
     return rc;
 }
 
-static int give_up(tkl__conn *conn, int code, const char *why)
-{
-    conn->broken = true;
-    conn->code = code;
-    return tkl__fail(code, "%s", why);
-}
-
 /* Sleeps until something came, or a moment. */
 static void poll_until(tkl_client *client, const tkl__conn *conn, int64_t until)
 {
@@ -109,9 +102,9 @@ static int await_reply(tkl_client *client, tkl__node *node, tkl__conn *conn, int
         if (tkl__is_interrupted(client))
             return TKL_EINTR;
         if (tkl__left(deadline) == 0)
-            return give_up(conn, TKL_ETIMEOUT, "timed out");
+            return tkl__conn_give_up(conn, TKL_ETIMEOUT, "timed out");
         if (tkl__now() >= beat && hangs(client, node))
-            return give_up(conn, TKL_EUNKNOWN, "the server hangs");
+            return tkl__conn_give_up(conn, TKL_EUNKNOWN, "the server hangs");
         if (tkl__now() >= beat)
             beat = tkl__now() + client->heartbeat_us;
         else

@@ -23,6 +23,10 @@
 /* Redirections followed without a pause: more of them mean that the cluster is in motion. */
 #define HOPS_AT_ONCE 4
 
+/* A reply that has not come after this time, twice that, and so on: the server may hang, and another
+ * one be the master by now. */
+#define LOOK_AROUND_US 1000000
+
 #define ASKING "*1\r\n$6\r\nASKING\r\n"
 
 /* ---- What a try came to -------------------------------------------------- */
@@ -101,8 +105,35 @@ bool tkl__pause(int attempt, bool at_once, int64_t deadline)
 
 /* ---- One request --------------------------------------------------------- */
 
-static int converse(tkl__conn *conn, const tkl__request *request, bool asking, int64_t deadline,
-                    tkl_reply **reply)
+/* Whether the slot is another server's by now. */
+static bool is_replaced(tkl_client *client, tkl__node *node, int slot, int64_t deadline)
+{
+    int64_t until = tkl__now() + LOOK_AROUND_US;
+    tkl__node *server;
+    client->route->suspect(client, node);
+    if (client->route->pick(client, slot, until < deadline ? until : deadline, &server) != TKL_OK)
+        return false;
+    tkl__node_unref(server);
+    return !client->route->serves(client, slot, node);
+}
+
+/* Without a client: of this very server. */
+static int await_reply(tkl_client *client, tkl__node *node, tkl__conn *conn, int slot,
+                       int64_t deadline, tkl_reply **reply)
+{
+    bool follow = client && client->route != &tkl__route_standalone;
+    for (int64_t us = LOOK_AROUND_US; follow && us < tkl__left(deadline); us *= 2) {
+        int rc = tkl__conn_receive_by(conn, tkl__now() + us, reply);
+        if (rc != TKL_OK || *reply)
+            return rc;
+        if (is_replaced(client, node, slot, deadline))
+            return tkl__conn_give_up(conn, TKL_EUNKNOWN, "another server is the master by now");
+    }
+    return tkl__conn_receive(conn, deadline, reply);
+}
+
+static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
+                    const tkl__request *request, bool asking, int64_t deadline, tkl_reply **reply)
 {
     int rc = TKL_OK;
     if (asking)
@@ -112,14 +143,14 @@ static int converse(tkl__conn *conn, const tkl__request *request, bool asking, i
     if (rc != TKL_OK)
         return rc;
     if (!asking)
-        return tkl__conn_receive(conn, deadline, reply);
+        return await_reply(client, node, conn, request->slot, deadline, reply);
     rc = tkl__conn_receive(conn, deadline, reply);
     tkl_reply_free(*reply);
     *reply = NULL;
     return rc == TKL_OK ? tkl__conn_receive(conn, deadline, reply) : rc;
 }
 
-static int try_on(tkl__node *node, const tkl__request *request, bool asking,
+static int try_on(tkl_client *client, tkl__node *node, const tkl__request *request, bool asking,
                   int64_t borrow_deadline, int64_t deadline, tkl_reply **reply)
 {
     tkl__conn *conn;
@@ -127,7 +158,7 @@ static int try_on(tkl__node *node, const tkl__request *request, bool asking,
     if (rc != TKL_OK)
         return rc;
     conn->stream.crowded |= request->crowded;
-    rc = converse(conn, request, asking, deadline, reply);
+    rc = converse(client, node, conn, request, asking, deadline, reply);
     tkl__node_return(node, conn);
     return rc;
 }
@@ -135,7 +166,7 @@ static int try_on(tkl__node *node, const tkl__request *request, bool asking,
 int tkl__exec_on(tkl__node *node, const tkl__request *request, int64_t deadline, tkl_reply **reply)
 {
     *reply = NULL;
-    return try_on(node, request, false, deadline, deadline, reply);
+    return try_on(NULL, node, request, false, deadline, deadline, reply);
 }
 
 static bool is_tryagain(const tkl_reply *reply)
@@ -155,8 +186,8 @@ int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline,
         tkl__node *node = asked;
         int rc = node ? TKL_OK : client->route->pick(client, request->slot, deadline, &node);
         if (rc == TKL_OK)
-            rc = try_on(node, request, asked != NULL, tkl__borrow_deadline(client, deadline),
-                        deadline, reply);
+            rc = try_on(client, node, request, asked != NULL,
+                        tkl__borrow_deadline(client, deadline), deadline, reply);
         tkl__outcome outcome = tkl__judge(client, node, rc, *reply, request->retry_safe);
         if (outcome.again)
             tkl__tell_retry(client, node, rc, *reply);

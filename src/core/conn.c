@@ -105,10 +105,20 @@ int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
     return rc == TKL_OK ? TKL_OK : lost(conn, rc);
 }
 
+int tkl__conn_receive_by(tkl__conn *conn, int64_t time, tkl_reply **reply)
+{
+    int rc = wanted_reply(conn, time, reply);
+    return rc == TKL_OK || rc == TKL_ETIMEOUT ? TKL_OK : lost(conn, rc);
+}
+
 int tkl__conn_try_receive(tkl__conn *conn, tkl_reply **reply)
 {
-    int rc = wanted_reply(conn, 0, reply);
-    return rc == TKL_OK || rc == TKL_ETIMEOUT ? TKL_OK : lost(conn, rc);
+    return tkl__conn_receive_by(conn, 0, reply);
+}
+
+int tkl__conn_give_up(tkl__conn *conn, int code, const char *why)
+{
+    return broken(conn, tkl__fail(code, "%s", why));
 }
 
 bool tkl__conn_more(const tkl__conn *conn)

@@ -56,8 +56,12 @@ int tkl__conn_send(tkl__conn *conn, tkl_bytes wire, int64_t deadline, size_t *wr
 /* The next reply, an error reply included. TKL_ETIMEOUT, TKL_EUNKNOWN or TKL_EPROTO. */
 int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply);
 
-/* The next reply if it is there already, else *reply is NULL. */
+/* The next reply if it comes by then, else *reply is NULL. */
+int tkl__conn_receive_by(tkl__conn *conn, int64_t time, tkl_reply **reply);
+/* The same for now: the next reply if it is there already. */
 int tkl__conn_try_receive(tkl__conn *conn, tkl_reply **reply);
+/* Nothing more is read from it. Returns the code, with the reason as its text. */
+int tkl__conn_give_up(tkl__conn *conn, int code, const char *why);
 /* False when poll() will tell of all that is still to come. */
 bool tkl__conn_more(const tkl__conn *conn);
 
