@@ -87,6 +87,31 @@ static void a_silent_process_with_many_waiters_is_passed_over(void **state)
     tkl_lock_close(holder);
 }
 
+/* A machine is silent, with all that waits there: the one waiter that is elsewhere looks, although
+ * others came later. */
+static void the_looker_is_on_another_machine_than_the_heir(void **state)
+{
+    fixture *f = *state;
+    tkl_client *client = test_open(f->server->url, NULL);
+    client->heartbeat_us = 60000000; /* it does not look by itself */
+    tkl_lock *holder = held_door(f);
+    puppet *silent = outsider(f);
+    pending alive = {.lock = open_lock(client, "door", &HOUR), .wait_ms = LONG_MS};
+    make_wait(silent, holder);
+    stand_in_line(&alive, holder);
+    tamper_move_last(f->server, DOOR, "elsewhere");
+    tamper_add_process(f->server, DOOR, 'a');
+    tamper_add_process(f->server, DOOR, 'b');
+    puppet_signal(silent, SIGSTOP);
+    assert_ok(tkl_lock_release(holder));
+    assert_ok(pending_join(&alive));
+    assert_in_range(alive.took_ms, 4000, SOON_MS); /* not when it gives up */
+    puppet_end(silent);
+    tkl_lock_close(alive.lock);
+    tkl_lock_close(holder);
+    tkl_close(client);
+}
+
 /* The one who is asked to look is silent as well. */
 static void many_silent_waiters_are_passed_over_together(void **state)
 {
@@ -289,6 +314,7 @@ int main(int argc, char **argv)
         TEST(a_killed_waiter_is_skipped_at_once),
         TEST(a_silent_waiter_is_passed_over),
         TEST(a_silent_process_with_many_waiters_is_passed_over),
+        TEST(the_looker_is_on_another_machine_than_the_heir),
         TEST(many_silent_waiters_are_passed_over_together),
         TEST(those_who_confirmed_are_not_taken_for_silent),
         TEST(the_silent_one_killed_after_the_grant_is_passed_over),

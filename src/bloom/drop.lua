@@ -1,5 +1,5 @@
 -- bloom/drop: remove some parts of a filter; with the last of them it is gone. Until then it is
--- marked, and whoever wants to make a new one goes on with this.
+-- marked, and a caller that wants to make a new one drops the rest first.
 -- KEYS[1] meta      hash
 -- KEYS[2...] parts  strings
 -- ARGV[1] version   of the shape that the parts are of

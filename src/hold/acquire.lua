@@ -49,13 +49,13 @@ if not LINE then
   return redis.error_reply('TRYAGAIN the slot of this name is moving')
 end
 
--- include: hold
+-- include: line
 
 -- A reader behind a waiting writer looks so often whether that writer is alive, in microseconds.
 local WRITER_CHECK = 2000000
 
--- To the end of the line, unless it has a place there. The looker is the first who would see the end of
--- the lease.
+-- To the end of the line, unless it has a place there. The looker is the first who would see the
+-- end of the lease.
 local function stand(state, me, till)
   if again == '' or not redis.call('LPOS', LINE, me.text) then
     state.waiters = redis.call('RPUSH', LINE, me.text)

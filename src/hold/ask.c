@@ -12,7 +12,7 @@
 #include "hold/inside.h"
 #include "hold/scripts.h"
 
-/* What one who waits may need beyond its deadline, when the server is gone. */
+/* How long a waiter's request may take beyond its deadline, when the server is gone. */
 #define OVERTIME_US 500000
 
 /* Every script takes the same keys; all that know their token are safe to repeat. The common cases

@@ -5,7 +5,8 @@
 
 -- The modes of holders and waiters.
 local EXCLUSIVE, SHARED = 'x', 's'
--- The standing of holders: unconfirmed after a hand-over, until the new holder has renewed its lease.
+-- The standing of holders: unconfirmed after a hand-over, until the new holder has renewed its
+-- lease.
 local CONFIRMED, UNCONFIRMED = 'confirmed', 'unconfirmed'
 -- The keys stay this long after the last lease, in milliseconds.
 local LINGER_MS = 60000

@@ -1,4 +1,4 @@
--- hold/break: take the name away from all who hold it, and hand it to the next waiter.
+-- hold/break: take the name away from all holders, and hand it to the next waiter.
 -- KEYS[1] state    see hold/acquire
 -- KEYS[2] sharers
 -- KEYS[3] line
@@ -7,7 +7,7 @@
 -- returns how many held it
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local most, everyone = unpack(ARGV)
--- include: hold
+-- include: line
 
 local state = read_state(read_fields())
 drop_ended(state)

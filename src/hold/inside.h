@@ -81,7 +81,7 @@ typedef struct tkl__hold_grant {
     int64_t started; /* local time that is surely not after the server's when it began */
 } tkl__hold_grant;
 
-/* What those who could not have it are told. */
+/* The answer to a caller that could not have it. */
 typedef struct tkl__hold_busy {
     int64_t left_us;    /* until the earliest lease ends */
     int64_t server_now; /* and the local time, surely not after it */
@@ -124,7 +124,7 @@ bool tkl__hold_is_freed(tkl__hold *h);
 
 /* ---- ask.c: one question to the server each ---- */
 
-/* A script on the keys of the name, for those who run it themselves. */
+/* A script on the keys of the name, for callers that run it themselves. */
 tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                                  const tkl_bytes *args, size_t nargs);
 /* The answer {code, fence, lease, ...} to what was asked at local time `started`. */

@@ -107,7 +107,7 @@ bool tkl__hold_is_freed(tkl__hold *h)
     return freed;
 }
 
-/* Marks it lost; says whether somebody must be told. */
+/* Marks it lost; says whether on_lost() is to be called. */
 static bool become_lost(tkl__hold *h, uint64_t serial)
 {
     pthread_mutex_lock(&h->mutex);
@@ -237,7 +237,7 @@ static int64_t keeper_due(tkl__kept *kept)
     return tkl__lease_end(due);
 }
 
-/* Several tries in the time of a lease; and the end of it is not told late. */
+/* Several attempts in the time of a lease; and its end is not reported late. */
 static int64_t keeper_patience(tkl__kept *kept)
 {
     tkl__hold *h = hold_of(kept);

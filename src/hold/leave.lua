@@ -11,7 +11,7 @@
 -- returns {TKL_OK, fence, microseconds left, now} when it holds; else {TKL_BUSY}
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local token, mode, lease, who, client, channel = unpack(ARGV)
--- include: hold
+-- include: line
 
 local state = read_state(read_fields())
 leave_line(state, token, place(token, mode, lease, client, who, channel))

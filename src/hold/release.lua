@@ -8,8 +8,8 @@ local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local everyone, token = unpack(ARGV)
 -- include: basics
 
--- The common case: a lock that nobody waits for. Whether the lease had ended the owner knows by its own
--- clock; nobody else had it meanwhile.
+-- The common case: a lock that nobody waits for. Whether the lease had ended the owner knows by its
+-- own clock; nobody else had it meanwhile.
 local fields = read_fields()
 local _, _, writer, _, waiting = unpack(fields)
 if writer and waiting ~= '1' and string.match(writer, '^%S+') == token then
@@ -22,7 +22,7 @@ if not LINE then
   return redis.error_reply('TRYAGAIN the slot of this name is moving')
 end
 
--- include: hold
+-- include: line
 
 local state = read_state(fields)
 if not drop(state, token) then

@@ -9,7 +9,7 @@
 -- returns {TKL_OK, fence, lease, now}; {TKL_NOTOWNER} when it is not held any more
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local everyone, token, lease, downgrade = unpack(ARGV)
--- include: hold
+-- include: line
 
 local fields = read_fields()
 local fence, _, writer_now = unpack(fields)
@@ -24,7 +24,8 @@ local function grow()
   confirm(writer, math.max(writer.till, now + lease))
   redis.call('PEXPIRE', STATE, stay_ms(writer.till - now))
   redis.call('HSET', STATE, 'writer',
-             writer_text(token, writer.till, writer.fence, writer.since, writer.standing, writer.who))
+             writer_text(token, writer.till, writer.fence, writer.since, writer.standing,
+                         writer.who))
   return {TKL_OK, writer.fence, writer.till - now, now}
 end
 

@@ -14,8 +14,8 @@
 /* Holders that one script breaks; and how many scripts the most permits need. */
 #define BREAK_MAX    200
 #define BREAK_ROUNDS 5001
-/* Elements of the answer before those of the holders. */
-#define HEAD 6
+/* The elements of the answer; from HEAD on, those of the holders and of the waiters. */
+enum { LIMIT, SHARED, HELD, WAITERS, NOW, LISTED, HEAD };
 
 /* The words own the bytes that the items point into. */
 typedef struct listing {
@@ -94,11 +94,11 @@ static size_t words_size(const tkl_reply *reply)
     return size;
 }
 
-static size_t holders_told(const tkl_reply *reply)
+static size_t holders_listed(const tkl_reply *reply)
 {
-    int64_t told = tkl_reply_int(tkl_reply_at(reply, 5));
+    int64_t listed = tkl_reply_int(tkl_reply_at(reply, LISTED));
     size_t room = (tkl_reply_count(reply) - HEAD) / 2;
-    return told < 0 || (uint64_t)told > room ? room : (size_t)told;
+    return listed < 0 || (uint64_t)listed > room ? room : (size_t)listed;
 }
 
 static listing *make_listing(const tkl_reply *reply, size_t count, size_t waiting)
@@ -113,10 +113,10 @@ static listing *make_listing(const tkl_reply *reply, size_t count, size_t waitin
         .count = count,
         .line = l->line,
         .line_count = waiting,
-        .limit = tkl_reply_int(tkl_reply_at(reply, 0)),
-        .shared = tkl_reply_int(tkl_reply_at(reply, 1)) != 0,
-        .held = tkl_reply_int(tkl_reply_at(reply, 2)),
-        .waiters = tkl_reply_int(tkl_reply_at(reply, 3)),
+        .limit = tkl_reply_int(tkl_reply_at(reply, LIMIT)),
+        .shared = tkl_reply_int(tkl_reply_at(reply, SHARED)) != 0,
+        .held = tkl_reply_int(tkl_reply_at(reply, HELD)),
+        .waiters = tkl_reply_int(tkl_reply_at(reply, WAITERS)),
     };
     if (l->words && l->line)
         return l;
@@ -126,13 +126,13 @@ static listing *make_listing(const tkl_reply *reply, size_t count, size_t waitin
 
 static listing *read_listing(const tkl_reply *reply)
 {
-    size_t count = holders_told(reply), first = HEAD + 2 * count;
+    size_t count = holders_listed(reply), first = HEAD + 2 * count;
     size_t waiting = tkl_reply_count(reply) - first;
     listing *l = make_listing(reply, count, waiting);
     if (!l)
         return NULL;
     char *words = l->words;
-    int64_t now = moment((double)tkl_reply_int(tkl_reply_at(reply, 4)));
+    int64_t now = moment((double)tkl_reply_int(tkl_reply_at(reply, NOW)));
     for (size_t i = 0; i < count; i++)
         read_holder(tkl_reply_at(reply, HEAD + 2 * i), tkl_reply_at(reply, HEAD + 1 + 2 * i), now,
                     &words, &l->items[i]);

@@ -7,7 +7,7 @@
 -- each "fence since who" and the end of its lease, then "mode who" for each waiter}
 local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
 local most = ARGV[1]
--- include: hold
+-- include: line
 
 local state = read_state(read_fields())
 local now = digits(state.now)

@@ -13,8 +13,8 @@ local function write_counters(key, period, current, previous)
     return
   end
   local left = period - math.fmod(now, period) + (current > 0 and period or 0)
-  redis.call('SET', key,
-             string.format('approx %d %d %d %d', period, math.floor(now / period), current, previous),
+  local index = math.floor(now / period)
+  redis.call('SET', key, string.format('approx %d %d %d %d', period, index, current, previous),
              'PX', expiry(left))
 end
 

@@ -17,8 +17,8 @@ local now = clock_us()
 
 -- include: funnel
 
--- The common case, before the other libraries: one funnel or bucket, of which nothing is lent out, and
--- whose state this rule has written, if anybody.
+-- The common case, before the other libraries: one funnel or bucket, of which nothing is lent out,
+-- and whose state this rule has written, if anybody.
 local takes, kind, quantity, capacity, unit, rate, _, ahead = unpack(ARGV)
 if #KEYS == 1 and (kind == 'gcra' or kind == 'bucket') then
   local STATE = KEYS[1]
@@ -97,7 +97,7 @@ end
 
 local METHODS = {gcra = by_debt, bucket = by_debt, window = by_window, concurrency = by_window,
                  approx = by_counters}
-local FIRST, ARGUMENTS = 2, 7 -- where those of the first key begin in ARGV, and how many each key has
+local FIRST, ARGUMENTS = 2, 7 -- in ARGV: where those of the first key begin, how many each has
 
 local fits, take, tell, quantities, all = {}, {}, {}, {}, takes == '1'
 for i, key in ipairs(KEYS) do

@@ -1,5 +1,5 @@
--- Funnel and bucket: what is owed, and what is lent out in slices. The essays of limit.c and slice.c
--- explain the units and the epochs.
+-- Funnel and bucket: what is owed, and what is lent out in slices. The essays of limit.c and
+-- slice.c explain the units and the epochs.
 
 -- include: basics
 -- include: funnel

@@ -1,5 +1,5 @@
--- The debt of a funnel or bucket of which nothing is lent out: how it is written down, how it shrinks, and
--- what fits. The essay of limit.c explains units and rates.
+-- The debt of a funnel or bucket of which nothing is lent out: how it is written down, how it
+-- shrinks, and what fits. The essay of limit.c explains units and rates.
 
 -- include: shared/exact
 -- include: expiry

@@ -106,6 +106,15 @@ void tamper_add_process(server *s, const char *of, char token)
     add_waiter(s, of, token, true);
 }
 
+void tamper_move_last(server *s, const char *of, const char *host)
+{
+    static const char script[] =
+        "local place, moved = string.gsub(redis.call('LINDEX', KEYS[1], -1), "
+        "'^(%S+ %S+ %S+ %S+) [^/]*/', '%1 ' .. ARGV[1] .. '/') "
+        "redis.call('LSET', KEYS[1], -1, place) return moved";
+    assert_int_equal(server_ask_int(s, "EVAL %s 1 " LINE " %s", script, of, host), 1);
+}
+
 void tamper_add_dead(server *s, const char *of, int count)
 {
     server_do(s, "EVAL %s 1 " LINE " %d",

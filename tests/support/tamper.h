@@ -47,6 +47,8 @@ void tamper_store_garbage(server *s, const char *of, int kind);
  * it from others. It is another thread of the first one's process, or one of another process. */
 void tamper_add_thread(server *s, const char *of, char token);
 void tamper_add_process(server *s, const char *of, char token);
+/* The last waiter seems to be on that machine. */
+void tamper_move_last(server *s, const char *of, const char *host);
 /* So many more, of a process that is gone. */
 void tamper_add_dead(server *s, const char *of, int count);
 
