@@ -36,6 +36,7 @@ end
 
 schedules = promote(budget)
 reclaim(meta, results, budget)
+waiting.has_looked = true
 local gate, look_in, other, more = open_gate(meta), -1, 0, false
 ids, records, histories, more = take(math.min(max, gate.room), gate, meta)
 if ids[1] then

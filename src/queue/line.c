@@ -344,14 +344,16 @@ static void on_message(line *l, stander *s, tkl_bytes message)
     }
 }
 
-/* "look MS": another waiter looks then. "rest": nothing is due. "stand TOKEN": the line was empty
- * but for the waiter with that token. */
+/* "look MS": another waiter looks then. "looked MS TOKEN": a waiter has just looked, and the one
+ * with that token looks then. "rest": nothing is due. "stand TOKEN": the line was empty but for the
+ * waiter with that token. */
 static void on_shared_message(line *l, stander *s, tkl_bytes message)
 {
     tkl_bytes word = next_word(&message);
-    if (is_word(word, "look")) {
-        int64_t at = look_time(read_number(next_word(&message)));
-        tkl__look_between(&s->own, at - CLOSE_US, at + backup_us(s));
+    if (is_word(word, "look") || is_word(word, "looked")) {
+        int64_t at = look_time(read_number(next_word(&message))), backup = at + backup_us(s);
+        bool other = is_word(word, "looked") && !is_word(message, s->source->token);
+        tkl__look_between(&s->own, other ? backup : at - CLOSE_US, backup);
     } else if (is_word(word, "rest")) {
         tkl__look_between(&s->own, look_time(-1), look_time(-1));
     } else if (is_word(word, "stand") && !is_word(message, s->source->token)) {

@@ -174,10 +174,13 @@ local function is_promised(line, moment)
 end
 
 -- All waiters hear when one of them looks. They look themselves a little later, unless they hear of
--- another moment before: so they need not hear of moments that are close together.
-local function announce(line, moment)
+-- another moment before: so they need not hear of moments that are close together. A script that has
+-- looked itself says so, and which waiter looks next: then the others can rely on nothing being late.
+local function announce(waiting, moment, token)
+  local line = waiting.line
   if not line.told or moment < line.told or moment > line.told + BACKUP_MS then
-    tell(LINE, 'look ' .. text(moment - now))
+    local looked = waiting.has_looked and token
+    tell(LINE, (looked and 'looked ' or 'look ') .. text(moment - now) .. ' ' .. (looked or ''))
     write_line('told', text(moment))
   end
 end
@@ -191,9 +194,9 @@ local function announce_rest(line)
 end
 
 -- A waiter promises to look.
-local function promise(line, waiter, moment)
+local function promise(waiting, waiter, moment)
   write_line('look', text(moment), 'looker', waiter)
-  announce(line, moment)
+  announce(waiting, moment, (read_waiter(waiter)))
 end
 
 -- Asks a waiter to look at the moment, unless one has promised to. The newest are asked first, since
@@ -211,12 +214,12 @@ local function appoint(waiting, moment)
     local token, _, channel = read_waiter(waiter)
     local heard = token and tell(channel, token .. ' look ' .. text(moment - now)) or 0
     if heard > 0 then
-      return promise(line, waiter, moment)
+      return promise(waiting, waiter, moment)
     end
     leave_line(waiting, waiter)
   end
   if candidates[1] then
-    announce(line, moment)
+    announce(waiting, moment)
   end
 end
 
@@ -232,7 +235,8 @@ end
 -- ---- Around a change ----
 
 -- Before a change: all keys are as they should be. Returns how many stand in line, whether nobody
--- did when the script began, and what the waiters know.
+-- did when the script began, and what the waiters know. A claim adds has_looked: it has seen to
+-- everything that was due.
 local function check_waiting()
   check_keys()
   local count = redis.call('ZCARD', WAITERS)
@@ -272,7 +276,7 @@ local function stand(waiting, waiter, gate)
     write_line('look', text(moment), 'looker', waiter)
     redis.call('HDEL', LINE, 'told')
   elseif not other then
-    promise(line, waiter, moment)
+    promise(waiting, waiter, moment)
   end
   return moment - now, other and 1 or 0
 end
