@@ -54,6 +54,16 @@ void tamper_set_fence(server *s, const char *of, uint64_t fence)
     server_do(s, "HSET " STATE " fence %llu", of, (unsigned long long)fence);
 }
 
+void tamper_put_off_end(server *s, const char *of, int64_t ms)
+{
+    static const char script[] =
+        "local token, till, rest = string.match(redis.call('HGET', KEYS[1], 'writer'), "
+        "'^(%S+) (%d+) (.+)$') "
+        "till = string.format('%d', till + ARGV[1] * 1000) "
+        "redis.call('HSET', KEYS[1], 'writer', table.concat({token, till, rest}, ' '))";
+    server_do(s, "EVAL %s 1 " STATE " %lld", script, of, (long long)ms);
+}
+
 static const char *const GARBAGE[] = {
     "HSET " STATE " fence inf",
     "HSET " STATE " fence 99999999999999999999",

@@ -34,6 +34,8 @@ void tamper_remove_line(server *s, const char *of);
 /* How long the line stays if nothing happens; and lets it stay for that long. */
 int64_t tamper_line_left_ms(server *s, const char *of);
 void tamper_set_line_left(server *s, const char *of, int64_t ms);
+/* The lease of the exclusive holder ends so much later: the server's clock was set back. */
+void tamper_put_off_end(server *s, const char *of, int64_t ms);
 /* This was the last fence, as far as the server knows. */
 void tamper_set_fence(server *s, const char *of, uint64_t fence);
 
