@@ -372,6 +372,18 @@ refuses "names that are declared twice" \
     "$dir/lock/two.inc.lua:2: error: twice is declared in lock/one.inc.lua:1 already
 10: first is declared in lock/take.lua:5 already"
 
+script <<'END'
+-- lock/take: a library before the key that it needs.
+-- KEYS[1] state
+-- returns {code}
+-- include: part
+local STATE = KEYS[1]
+return {forget(), STATE}
+END
+printf 'local function forget()\n  return redis.call("DEL", STATE)\nend\n' >"$dir/lock/part.inc.lua"
+refuses "a key that is declared too late" \
+    "$dir/lock/part.inc.lua:2: error: STATE is not declared before"
+
 {
     printf -- '-- lock/take: many names.\n-- returns {code}\n'
     for i in $(seq 191); do echo "local a$i = $i"; done

@@ -170,37 +170,46 @@ void check_body(script *s)
     check_all_used(s, &s->args, "ARGV");
 }
 
-/* ---- The names at its top level -------------------------------------------------------------- */
+/* ---- Its names ------------------------------------------------------------------------------- */
 
 typedef struct local {
     token name;
+    bool top; /* at the top level, where it stays to the end */
     struct local *before;
 } local;
 
-/* "_" is no name: whatever is not wanted is called so. */
-static local *declare_local(const script *s, local *last, token name)
+static const local *find_local(const local *last, token name, bool top)
 {
-    for (const local *l = last; l && !is(name, "_"); l = l->before)
-        if (l->name.len == name.len && memcmp(l->name.at, name.at, name.len) == 0) {
-            const origin *from = origin_of(s, l->name.line);
-            char *what = format_text("%.*s is declared in %s:%d already", (int)name.len, name.at,
-                                     from->file, l->name.line - from->line + from->file_line);
-            fail_at(s, name.line, what);
-            free(what);
-            break;
-        }
+    for (; last; last = last->before)
+        if (last->top >= top && last->name.len == name.len &&
+            memcmp(last->name.at, name.at, name.len) == 0)
+            return last;
+    return NULL;
+}
+
+/* "_" is no name: whatever is not wanted is called so. */
+static local *declare_local(const script *s, local *last, token name, bool top)
+{
+    const local *known = top && !is(name, "_") ? find_local(last, name, true) : NULL;
+    if (known) {
+        const origin *from = origin_of(s, known->name.line);
+        char *what = format_text("%.*s is declared in %s:%d already", (int)name.len, name.at,
+                                 from->file, known->name.line - from->line + from->file_line);
+        fail_at(s, name.line, what);
+        free(what);
+    }
     local *new = need(malloc(sizeof *new));
-    *new = (local){name, last};
+    *new = (local){name, top, last};
     return new;
 }
 
 /* What stands behind "local": "function f", or "a, b, c". */
-static local *declare_locals(const script *s, local *last, token t)
+static local *declare_locals(const script *s, local *last, token t, bool top)
 {
     if (is(t, "function"))
-        return declare_local(s, last, next_token(t));
+        return declare_local(s, last, next_token(t), top);
     for (; is_name(t); t = next_token(t)) {
-        last = declare_local(s, last, t);
+        last = declare_local(s, last, t, top);
         t = next_token(t);
         if (!is(t, ","))
             break;
@@ -208,17 +217,32 @@ static local *declare_locals(const script *s, local *last, token t)
     return last;
 }
 
+/* Keys and constants that a library takes from the script must stand before the library. */
+static void check_capitals(const script *s, const local *last, token t, token before)
+{
+    bool given = is(t, "KEYS") || is(t, "ARGV") || is(before, ".");
+    if (given || !isupper((unsigned char)*t.at) || !in_capitals(t) || find_local(last, t, false))
+        return;
+    char *what = format_text("%.*s is not declared before", (int)t.len, t.at);
+    fail_at(s, t.line, what);
+    free(what);
+}
+
 void check_locals(const script *s)
 {
     local *last = NULL;
+    token before = {0};
     int blocks = 0, count = 0;
     for (token t = next_token((token){.at = s->text, .line = 1}); t.len > 0; t = next_token(t)) {
-        if (blocks == 0 && is(t, "local"))
-            last = declare_locals(s, last, next_token(t));
+        if (is(t, "local"))
+            last = declare_locals(s, last, next_token(t), blocks == 0);
+        check_capitals(s, last, t, before);
         blocks += opens_block(t);
+        before = t;
     }
-    for (local *before; last; last = before, count++) {
-        before = last->before;
+    for (local *next; last; last = next) {
+        next = last->before;
+        count += last->top;
         free(last);
     }
     if (count > LOCALS)

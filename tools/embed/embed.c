@@ -25,7 +25,8 @@
  * libraries it includes, names in capitals (keys and constants of the script) and `now`, and writes
  * nothing but its own locals: constants stay as they are. A script uses no name that it, or a
  * library that it includes, does not declare. At its top level, libraries included, each name is
- * declared once, and there are not more names than Lua allows. All of this is checked.
+ * declared once, those in capitals before they are used, and there are not more names than Lua
+ * allows. All of this is checked.
  *
  * What the server gets has no comments and no indentation. A list of origins tells which line of
  * which file each of its lines is, so that errors can be reported with that.

@@ -73,6 +73,7 @@ token next_token(token last);
 bool is(token t, const char *text);
 bool word_char(char c);
 bool is_name(token t); /* or a word of Lua */
+bool in_capitals(token t);
 /* 1: a block begins with this word, -1: one ends with it. */
 int opens_block(token t);
 
@@ -88,8 +89,8 @@ char *library_path(const char *folder, const char *name);
 
 void read_header(script *s, const char *text);
 void check_body(script *s);
-/* Its names at the top level, libraries included: each is declared once, and they are not too
- * many. */
+/* Its names at the top level, libraries included: each is declared once, those in capitals before
+ * they are used, and they are not too many. */
 void check_locals(const script *s);
 
 /* ---- library.c: what libraries may do, and which names a script may use ---- */

@@ -34,14 +34,6 @@ static void names_free(names *n)
     free(n->items);
 }
 
-static bool in_capitals(token t)
-{
-    for (size_t i = 0; i < t.len; i++)
-        if (islower((unsigned char)t.at[i]))
-            return false;
-    return true;
-}
-
 /* "a, b, c" from this token on: adds them; returns the first token behind them. */
 static token add_list(names *n, token t)
 {

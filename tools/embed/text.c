@@ -145,6 +145,14 @@ bool is_name(token t)
     return t.len > 0 && word_char(*t.at) && !isdigit((unsigned char)*t.at);
 }
 
+bool in_capitals(token t)
+{
+    for (size_t i = 0; i < t.len; i++)
+        if (islower((unsigned char)t.at[i]))
+            return false;
+    return true;
+}
+
 int opens_block(token t)
 {
     bool opens = is(t, "function") || is(t, "if") || is(t, "do") || is(t, "repeat");
