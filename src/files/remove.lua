@@ -30,7 +30,7 @@ local function is_allowed(file)
 end
 
 -- From the first step on nobody can use it.
-local function mark(file)
+local function mark()
   redis.call('HSET', FILE, 'state', 'removing')
   redis.call('ZADD', ENDS, now, token)
   if reason ~= '' and redis.call('EXISTS', AT) == 1 then
@@ -78,7 +78,7 @@ if holder == '' and is_doubtful(token, file, FILE, 'doubt') then
   return {TKL_NOTOWNER}
 end
 if file.state ~= 'removing' then
-  mark(file)
+  mark()
 end
 remove_chunks(file)
 local gone = file.freed >= file.reserved

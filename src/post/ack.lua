@@ -1,5 +1,5 @@
 -- post/ack: a reader acknowledges all messages up to an id.
--- KEYS[1...] line     see keys.inc.lua
+-- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] reader
 -- ARGV[2] owner     '1': of a mailbox; '0': a member of a chat
 -- ARGV[3] id        '': of the last message

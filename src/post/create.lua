@@ -1,5 +1,5 @@
 -- post/create: make a chat with its members.
--- KEYS[1...] line     see keys.inc.lua
+-- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] request   random, of this request
 -- ARGV[2] listed    when the chat was put into the lists of its members; the earliest time
 -- ARGV[3...] five limits, each a field and its value, '0' for the default; then the members

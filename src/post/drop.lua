@@ -1,5 +1,5 @@
 -- post/drop: remove everything.
--- KEYS[1...] line  see keys.inc.lua
+-- KEYS[1...] post    see keys.inc.lua
 -- returns code: TKL_NOTFOUND there was nothing
 -- include: keys
 -- include: shared/codes

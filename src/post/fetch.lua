@@ -1,5 +1,5 @@
 -- post/fetch: the oldest messages that a reader has not acknowledged.
--- KEYS[1...] line     see keys.inc.lua
+-- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] reader
 -- ARGV[2] owner     '1': of a mailbox, whose visit is noted; '0': a member of a chat
 -- ARGV[3] max       messages; '0' only counts

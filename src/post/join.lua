@@ -1,5 +1,5 @@
 -- post/join: add a member to a chat.
--- KEYS[1...] line     see keys.inc.lua
+-- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] member
 -- ARGV[2] listed    when the chat was put into the member's list
 -- ARGV[3] most      members

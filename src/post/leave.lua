@@ -1,5 +1,5 @@
 -- post/leave: remove a member from a chat; the last one removes the chat.
--- KEYS[1...] line     see keys.inc.lua
+-- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] member
 -- returns code: TKL_NOTFOUND there is no such chat, TKL_NOTOWNER not a member
 -- include: keys

@@ -1,5 +1,5 @@
 -- post/limit: change the limits.
--- KEYS[1...] line     see keys.inc.lua
+-- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] owner     of a mailbox, which need not exist; '': a chat
 -- ARGV[2...] pairs of a field and its value; '0' is the default
 -- returns code: TKL_NOTFOUND there is no such chat

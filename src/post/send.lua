@@ -1,5 +1,5 @@
 -- post/send: add messages, all or none.
--- KEYS[1...] line     see keys.inc.lua
+-- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] request   random, of this request
 -- ARGV[2] again     '1': the request may have been executed already
 -- ARGV[3] window    milliseconds for which it may be repeated, from its beginning

@@ -1,5 +1,5 @@
 -- post/show: how many messages are kept, for whom, and within which limits.
--- KEYS[1...] line     see keys.inc.lua
+-- KEYS[1...] post    see keys.inc.lua
 -- returns {code, first kept that is not too old, last, bytes, time of the first or 0, fields of the
 --   state, readers with their positions or none of them when there are many}: TKL_NOTFOUND there is
 --   nothing

@@ -71,7 +71,7 @@ local function take_back(id, record, meta, results, budget)
   history.failures = history.failures + 1
   history.since, history.started, history.problem = now, true, 'the worker was lost'
   if history.failures > job.retries then
-    return bury(id, record, history, meta, results, budget)
+    return move_to_dead(id, record, history, meta, results, budget)
   end
   write_history(id, history)
   redis.call('ZADD', READY, place(job.priority, BACK), id)

@@ -30,7 +30,7 @@ if again ~= '' and not stands then
   ids = given_to(token, lease)
   records, histories = fetch(ids)
 end
-if ids[1] then
+if ids[1] then -- the caller did not hear of them
   return {now, -1, 0, stale, schedules, ids, records, histories}
 end
 
@@ -46,19 +46,19 @@ end
 if ids[1] and stands then
   leave_line(waiting, waiter)
 end
-if ids[1] or channel == '' then
+if ids[1] or channel == '' then -- the caller does not wait: the waiters get what is left
   if waiting.count > 0 then
     wake(waiting, gate)
   else
     close_gate(gate)
   end
-else
+else -- those in front of the caller come first
   serve(waiting, gate)
   close_gate(gate)
   look_in, other = stand(waiting, waiter, gate)
   prune_unique()
 end
-if more then
+if more then -- there may be others behind those that stepped aside: the caller looks at once
   look_in = 0
 end
 return {now, look_in, other, stale, schedules, ids, records, histories}

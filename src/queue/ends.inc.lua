@@ -122,7 +122,7 @@ local function trim_dead(meta, count, budget)
 end
 
 -- A job that was claimed goes to the dead letters. Returns the bytes of those that had to go for it.
-local function bury(id, record, history, meta, results, budget)
+local function move_to_dead(id, record, history, meta, results, budget)
   redis.call('ZADD', DEAD, text(now), id)
   write_history(id, history)
   if has_options(record) then

@@ -50,7 +50,7 @@ if outcome == 'done' then
     keep_result()
   end
 elseif outcome == 'dead' then
-  local trimmed = bury(id, record, history, meta, results, new_budget())
+  local trimmed = move_to_dead(id, record, history, meta, results, new_budget())
   add_totals(meta, {failed = 1, bytes = -trimmed})
 elseif outcome == 'failed' then
   local backoff = math.min(job.backoff * 2 ^ (history.failures - 1), job.backoff_max)

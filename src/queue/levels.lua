@@ -1,12 +1,14 @@
 -- queue/levels: how many jobs of each priority are ready.
 -- KEYS[1...] queue  see keys.inc.lua
--- returns priority and number of each of 2001 priorities, and those that are due one by one
+-- returns priority and number, of each priority that has some; then priority and 1, of each job that
+--   the next claim makes ready
 -- include: shared/clock
 local now = clock_ms()
 -- include: soon
 
+local PRIORITIES = 2 * PRIORITY_MAX + 1
 local answer, from = {}, text(-PRIORITY_MAX * LEVEL)
-for _ = 1, 2 * PRIORITY_MAX + 1 do
+for _ = 1, PRIORITIES do
   local first, score = unpack(redis.call('ZRANGE', READY, from, text((PRIORITY_MAX + 1) * LEVEL),
                                          'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES'))
   if not first then

@@ -7,7 +7,8 @@
 -- include: shared/clock
 local now = clock_ms()
 -- include: soon
-local BYTES, STEP, STEPS = 16000000, 200, 100
+local BYTES = 16000000 -- of records, in one answer
+local STEP, STEPS = 200, 100 -- members that are read at once, and how often
 local state, skip, max = unpack(ARGV)
 skip, max = tonumber(skip), tonumber(max)
 
@@ -16,8 +17,8 @@ local keys = {ready = READY, delayed = DELAYED, active = ACTIVE, parked = PARKED
 local order = state == 'dead' and {'REV', 'WITHSCORES'} or {'WITHSCORES'}
 local soon = state == 'ready' and soon_ready() or {}
 local answer, bytes, next_soon = {}, 0, 1
-local over = math.min(skip, #soon) -- of those to skip, so many may be due ones
-skip = skip - over
+local skip_soon = math.min(skip, #soon) -- of those to skip, so many may be among these
+skip = skip - skip_soon
 if state == 'delayed' or state == 'active' then -- those whose time has come are ready
   skip = skip + redis.call('ZCOUNT', keys[state], '-inf', text(now))
 end
@@ -36,8 +37,8 @@ end
 local function add(id, score, record)
   if not record or is_enough() then -- a schedule or a timer has none
     return
-  elseif over > 0 then
-    over = over - 1
+  elseif skip_soon > 0 then
+    skip_soon = skip_soon - 1
     return
   end
   bytes, max = bytes + #record, max - 1

@@ -27,7 +27,7 @@ local jobs, ready, delayed = {}, {}, {} -- arguments of the commands that store 
 local scores = {}                       -- in READY, by priority
 local waits, places = {}, {}            -- the same, of jobs that wait for others
 local parents = {}                      -- of the children of this push, by id
-local told = {}                         -- arguments of the command that stores them
+local parent_lists = {}                 -- arguments of the command that stores them
 local is_new = {}                       -- of the jobs of a flow, by id
 local held = false                      -- whether one of the jobs got a unique key
 
@@ -148,10 +148,10 @@ end
 end_run()
 for child, those in pairs(parents) do
   if those[1] then
-    append(told, child, those.earlier .. table.concat(those))
+    append(parent_lists, child, those.earlier .. table.concat(those))
   end
 end
-store('HSET', PARENTS, told)
+store('HSET', PARENTS, parent_lists)
 store('ZADD', FLOW, waits)
 store('HSET', FLOW_PLACES, places)
 store('ZADD', READY, ready)

@@ -15,7 +15,6 @@ if old == definition then
   return 0
 end
 local waiting, meta = check_waiting(), read_meta()
-check_zsets(DELAYED)
 redis.call('HSET', SCHEDULES, id, schedule_text(next_time, last or '0', definition))
 redis.call('ZADD', DELAYED, next_time, schedule_timer(id))
 wake(waiting, open_gate(meta))
