@@ -260,6 +260,7 @@ static void wrong_queries_are_refused(void **state)
     int64_t count;
     add_cities(geo);
     static const tkl_geo_query wrong[] = {{.radius = 0},
+                                          {.radius = 1, .width = 1},
                                           {.radius = -1},
                                           {.radius = NAN},
                                           {.radius = INFINITY},

@@ -270,7 +270,8 @@ static void put_number(words *w, double number)
 
 static int check_query(const tkl_geo_query *query)
 {
-    bool circle = query->radius > 0, box = query->width > 0 && query->height > 0;
+    bool circle = query->radius > 0 && query->width == 0 && query->height == 0;
+    bool box = query->radius == 0 && query->width > 0 && query->height > 0;
     if (circle == box || !isfinite(query->radius) || !isfinite(query->width) ||
         !isfinite(query->height))
         return tkl__fail(TKL_EINVAL, "either a radius, or a width and a height, above 0");

@@ -131,6 +131,8 @@ static int check_times(const tkl_schedule *s)
         return tkl__fail(TKL_EINVAL, "the interval of a schedule is from a second to ten years");
     if (s->cron && strlen(s->cron) > TKL__QUEUE_CRON_MAX)
         return tkl__fail(TKL_EINVAL, "a cron expression has at most %d bytes", TKL__QUEUE_CRON_MAX);
+    if (!s->cron && s->zone)
+        return tkl__fail(TKL_EINVAL, "a time zone is for a cron expression");
     if (s->zone && strlen(s->zone) > TKL__QUEUE_ZONE_MAX)
         return tkl__fail(TKL_EINVAL, "the name of a time zone has at most %d bytes",
                          TKL__QUEUE_ZONE_MAX);
@@ -142,6 +144,10 @@ static int check(tkl_bytes id, const tkl_schedule *s)
     int rc = check_id(id);
     if (rc == TKL_OK)
         rc = check_times(s);
+    if (rc == TKL_OK)
+        rc = tkl__check_number("missed", s->missed, TKL_MISSED_FIRE_ONCE, TKL_MISSED_SKIP);
+    if (rc == TKL_OK)
+        rc = TKL__CHECK_RESERVED(s);
     if (rc == TKL_OK && (s->job.delay_ms || s->job.at_ms || s->job.after_count))
         rc = tkl__fail(TKL_EINVAL, "a job of a schedule has no time of its own and no flow");
     return rc == TKL_OK ? tkl__queue_check_job(&s->job) : rc;
