@@ -229,6 +229,7 @@ static void what_has_no_members_is_told(void **state)
     tkl_scan_close(scan);
     scan = open_scan(f->client, (tkl_scan_options){.key = tkl_str("nothing")});
     assert_code(tkl_scan_next(scan, &e), TKL_EMPTY);
+    assert_string_equal(tkl_errmsg(), tkl_strerror(TKL_EMPTY)); /* not what was wrong before */
     tkl_scan_close(scan);
 }
 

@@ -168,6 +168,7 @@ static bool is_ours(const tkl_redlock *l)
 
 static int check_ours(const tkl_redlock *l)
 {
+    tkl__begin(); /* the servers are asked by other threads */
     return is_ours(l) ? TKL_OK
                       : tkl__fail(TKL_EINVAL, "this handle belongs to the parent of this process");
 }

@@ -191,6 +191,8 @@ int tkl_scan_next(tkl_scan *scan, tkl_scan_element *element)
         rc = rc == TKL_EXISTS ? TKL_OK : rc;
     }
     *element = (tkl_scan_element){.name = {NULL, 0}};
+    if (scan->over < 0)
+        return tkl__fail(rc, "the walk ended with an error: %s", tkl_strerror(rc));
     scan->over = rc;
-    return rc;
+    return rc == TKL_EMPTY ? tkl__no(rc) : rc;
 }
