@@ -117,9 +117,8 @@ static bool is_replaced(tkl_client *client, tkl__node *node, int slot, int64_t d
     return !client->route->serves(client, slot, node);
 }
 
-/* Without a client: of this very server. */
-static int await_reply(tkl_client *client, tkl__node *node, tkl__conn *conn, int slot,
-                       int64_t deadline, tkl_reply **reply)
+int tkl__await_reply(tkl_client *client, tkl__node *node, tkl__conn *conn, int slot,
+                     int64_t deadline, tkl_reply **reply)
 {
     bool follow = client && client->route != &tkl__route_standalone;
     for (int64_t us = LOOK_AROUND_US; follow && us < tkl__left(deadline); us *= 2) {
@@ -143,7 +142,7 @@ static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
     if (rc != TKL_OK)
         return rc;
     if (!asking)
-        return await_reply(client, node, conn, request->slot, deadline, reply);
+        return tkl__await_reply(client, node, conn, request->slot, deadline, reply);
     rc = tkl__conn_receive(conn, deadline, reply);
     tkl_reply_free(*reply);
     *reply = NULL;

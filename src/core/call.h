@@ -31,6 +31,12 @@ int tkl__shards(tkl_client *client, int64_t deadline, int **slots, size_t *count
 /* The same on one given node, without redirections. */
 int tkl__exec_on(tkl__node *node, const tkl__request *request, int64_t deadline, tkl_reply **reply);
 
+/* The reply to what was sent on this connection of the node. When it does not come within a second,
+ * it is asked whether another server has the slot by now: TKL_EUNKNOWN then. Without a client only
+ * this server counts. */
+int tkl__await_reply(tkl_client *client, tkl__node *node, tkl__conn *conn, int slot,
+                     int64_t deadline, tkl_reply **reply);
+
 /* Many requests, as few trips as nodes: *replies is an array with an element for each. The
  * order is kept within a slot. Returns the first failure that is no error reply. */
 int tkl__exec_many(tkl_client *client, const tkl__request *requests, size_t count, int64_t deadline,

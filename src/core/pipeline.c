@@ -140,15 +140,16 @@ static void send_others(batch *b, tkl__conn *conn, size_t *written)
 }
 
 /* Reads the replies to what was written, `written` bytes of the group's. */
-static int read_replies(batch *b, tkl__conn *conn, size_t written, int64_t deadline,
-                        tkl_reply **replies)
+static int read_replies(batch *b, tkl__node *node, tkl__conn *conn, size_t written,
+                        int64_t deadline, tkl_reply **replies)
 {
     size_t end = 0;
     for (size_t i = 0; i < b->ngroup; i++) {
-        end += b->requests[b->group[i]].wire.len;
+        const tkl__request *request = &b->requests[b->group[i]];
+        end += request->wire.len;
         if (end > written)
             return TKL_ENOTSENT;
-        int rc = tkl__conn_receive(conn, deadline, &replies[i]);
+        int rc = tkl__await_reply(b->client, node, conn, request->slot, deadline, &replies[i]);
         if (rc != TKL_OK)
             return rc;
     }
@@ -196,7 +197,7 @@ static int serve_group(batch *b, tkl__node *node)
         if (b->ahead)
             send_others(b, conn, &written);
         tkl__reader_collect(conn->reader, b->replies);
-        rc = read_replies(b, conn, written, deadline, replies);
+        rc = read_replies(b, node, conn, written, deadline, replies);
         tkl__reader_collect(conn->reader, NULL);
         tkl__node_return(node, conn);
     }
