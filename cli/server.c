@@ -23,13 +23,14 @@ static const cli_column fields[] = {
 static json_t *describe(const cli_session *cli, const char *url, const tkl_server_info *info)
 {
     bool runs = info->pid != 0;
+    json_t *where = cli_json_bytes(tkl_str(url));
     if (!runs && !cli->json)
-        return json_pack("{s:s, s:s}", "state", "stopped", "url", url);
-    return json_pack("{s:s, s:s, s:o, s:s?, s:s?, s:s?, s:s?}", "state",
-                     runs ? "running" : "stopped", "url", url, "pid",
-                     runs ? json_integer((json_int_t)info->pid) : json_null(), "socket",
-                     runs ? info->socket : NULL, "program", runs ? info->program : NULL, "version",
-                     runs ? info->version : NULL, "durability", runs ? info->durability : NULL);
+        return json_pack("{s:s, s:o}", "state", "stopped", "url", where);
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:s?, s:s?, s:s?}", "state", runs ? "running" : "stopped", "url",
+        where, "pid", runs ? json_integer((json_int_t)info->pid) : json_null(), "socket",
+        cli_json_present(tkl_str(runs ? info->socket : "")), "program", runs ? info->program : NULL,
+        "version", runs ? info->version : NULL, "durability", runs ? info->durability : NULL);
 }
 
 /* The URL in use, which must name a directory; anything else has no server of ours. */

@@ -27,13 +27,13 @@ static int open_service(cli_session *cli, tkl_service **service)
 
 /* ---- Instances ----------------------------------------------------------- */
 
-/* Names that are no text have no place in an object: they are left out. */
+/* In names what is no text is escaped. */
 static json_t *meta_json(const tkl_service_instance *instance)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < instance->meta_count; i++) {
         const tkl_service_meta *meta = &instance->meta[i];
-        char *name = strndup(meta->name.data ? meta->name.data : "", meta->name.len);
+        char *name = cli_escape(meta->name, false);
         if (name)
             json_object_set_new(object, name, cli_json_bytes(meta->value));
         free(name);

@@ -249,7 +249,8 @@ static int drop(cli_session *cli)
     tkl_session_close(store);
     if (failed || !cli->json)
         return failed;
-    return cli_print_json(cli, json_pack("{s:s, s:b}", "name", name, "dropped", 1));
+    return cli_print_json(
+        cli, json_pack("{s:o, s:b}", "name", cli_json_bytes(tkl_str(name)), "dropped", true));
 }
 
 /* ---- The component ------------------------------------------------------- */

@@ -39,6 +39,12 @@ ends 0 tackle server status
 has "$out" "running"
 ends 0 tackle server stop
 
+# Directories have names of any bytes.
+for verb in start status stop; do
+    ends 0 tackle --url "embedded:$home/"$'\xff' server $verb --json
+    is "$verb in a directory of any name" "$(jq -c '.url | has("base64")' <<<"$out")" true
+done
+
 # One that cannot be started is one that cannot be reached.
 ends 69 env TACKLE_SERVER=no-such-server tackle --url embedded: ping
 has "$err" "no-such-server"

@@ -53,6 +53,9 @@ ends 64 tackle session end "$alice" --user alice
 ends 64 tackle session create ""
 ends 64 tackle session top --count 0
 ends 64 tackle session create alice --ttl -5s
+tackle session create ann --store $'\xff' >/dev/null
+ends 0 tackle session drop --store $'\xff' --yes --json
+is "bytes" "$out" '{"name": {"base64": "/w=="}, "dropped": true}'
 ends 64 tackle session create alice --ttl 0
 has "$err" "must be more than 0"
 ends 64 tackle session create alice --most 0
