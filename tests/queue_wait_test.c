@@ -191,36 +191,6 @@ static void one_who_waits_beside_leases_and_delays_hardly_asks(void **state)
     tkl_queue_close(queue);
 }
 
-/* Of a hundred that wait beside a short lease, one looks for all. The others would look should that
- * one hang: once, if this machine stalls. */
-static void one_of_many_looks_for_all(void **state)
-{
-    enum { N = 100, SECONDS = 3, RENEWALS_AND_LOOKS = 30 /* a second, at most */ };
-    static pending all[N];
-    fixture *f = *state;
-    tkl_queue *queue = open_queue(f->client, "q", 1);
-    tkl_consumer *holder = open_consumer(queue, 300);
-    push_words(queue, "held");
-    tkl_jobs *jobs = claim_jobs(holder, 1, 0);
-    for (int i = 0; i < N; i++) {
-        all[i] = (pending){.consumer = open_consumer(queue, 0), .wait_ms = -1};
-        start_waiting(&all[i], f->server);
-    }
-    int64_t before = server_calls(f->server, "evalsha");
-    test_sleep_ms(SECONDS * 1000);
-    int64_t asked = server_calls(f->server, "evalsha") - before;
-    assert_in_range(asked, 1, SECONDS * RENEWALS_AND_LOOKS + N);
-    for (int i = 0; i < N; i++)
-        tkl_consumer_cancel(all[i].consumer);
-    for (int i = 0; i < N; i++) {
-        expect(&all[i], "");
-        tkl_consumer_close(all[i].consumer);
-    }
-    tkl_jobs_free(jobs);
-    tkl_consumer_close(holder);
-    tkl_queue_close(queue);
-}
-
 /* ---- Time ---------------------------------------------------------------- */
 
 static int64_t server_ms(server *s)
@@ -595,7 +565,6 @@ int main(void)
         TEST(a_claim_that_ends_makes_room_where_few_may_run),
         TEST(one_who_waits_sends_nothing),
         TEST(one_who_waits_beside_leases_and_delays_hardly_asks),
-        TEST(one_of_many_looks_for_all),
         TEST(a_delayed_job_starts_at_its_time),
         TEST(an_earlier_time_is_told_to_those_who_wait),
         TEST(the_promise_to_look_is_passed_on),
