@@ -191,6 +191,56 @@ static void one_who_waits_beside_leases_and_delays_hardly_asks(void **state)
     tkl_queue_close(queue);
 }
 
+/* A program that does jobs one by one, until it is cancelled. */
+typedef struct program {
+    tkl_client *client;
+    tkl_queue *queue;
+    tkl_consumer *consumer;
+} program;
+
+static void do_jobs(void *arg, int index)
+{
+    tkl_jobs *jobs;
+    const program *p = (const program *)arg + index;
+    while (tkl_consumer_claim(p->consumer, 1, -1, &jobs) == TKL_OK) {
+        finish_all(p->consumer, jobs);
+        tkl_jobs_free(jobs);
+    }
+}
+
+/* Beside jobs that a rate holds back, one program looks for all. The others would look should that
+ * one hang: once, if this machine stalls. */
+static void one_of_many_programs_looks_for_all(void **state)
+{
+    enum { N = 60, SECONDS = 6, PER_JOB = 4 /* scripts */, RATE = 2 /* a second */ };
+    static program all[N];
+    fixture *f = *state;
+    tkl_queue *queue = open_queue(f->client, "q", 1);
+    assert_ok(
+        tkl_queue_limits_set(queue, &(tkl_queue_limits){.rate = RATE, .rate_period_ms = 1000}));
+    for (int i = 0; i < N; i++) {
+        push_words(queue, "job");
+        all[i].client = test_open(f->server->url, NULL);
+        all[i].queue = open_queue(all[i].client, "q", 1);
+        all[i].consumer = open_consumer(all[i].queue, 0);
+    }
+    crew *programs = crew_start(N, do_jobs, all);
+    eventually(waiters(f->server) >= N - RATE, LONG_MS);
+    int64_t start = test_now_ms(), before = server_calls(f->server, "evalsha");
+    test_sleep_ms(SECONDS * 1000);
+    int64_t asked = server_calls(f->server, "evalsha") - before, took = test_now_ms() - start;
+    for (int i = 0; i < N; i++)
+        tkl_consumer_cancel(all[i].consumer);
+    crew_join(programs);
+    for (int i = 0; i < N; i++) {
+        tkl_consumer_close(all[i].consumer);
+        tkl_queue_close(all[i].queue);
+        tkl_close(all[i].client);
+    }
+    tkl_queue_close(queue);
+    assert_in_range(asked, 1, took * RATE * PER_JOB / 1000 + N);
+}
+
 /* ---- Time ---------------------------------------------------------------- */
 
 static int64_t server_ms(server *s)
@@ -565,6 +615,7 @@ int main(void)
         TEST(a_claim_that_ends_makes_room_where_few_may_run),
         TEST(one_who_waits_sends_nothing),
         TEST(one_who_waits_beside_leases_and_delays_hardly_asks),
+        TEST(one_of_many_programs_looks_for_all),
         TEST(a_delayed_job_starts_at_its_time),
         TEST(an_earlier_time_is_told_to_those_who_wait),
         TEST(the_promise_to_look_is_passed_on),
