@@ -1,32 +1,29 @@
 -- The keys of a queue, in the order in which every script gets them; queue.c says more.
---   META           hash: totals, settings, limits
---   JOBS           hash: id, record
---   READY          zset of ids by their place: see jobs.inc.lua
---   DELAYED        zset by due time of ids, and of what else waits for a time: see read_delayed()
---   ACTIVE         zset of claims, "id:token", by the end of the lease
---   WAITERS        zset of waiters by arrival
---   LINE           hash: what the waiters know; also the channel that all of them listen to
---   HISTORY        hash: id, what happened to the job
---   PROGRESS       hash: id, progress
---   DEAD           zset of ids by time of death
---   UNIQUE         hash: unique key, the job that has it
---   UNIQUE_ENDS    zset of unique keys that are held for a time, by its end
---   GROUPS         hash: group, how many of its jobs are started and not over
---   PARKED         zset of jobs whose group does not let them start, by group, priority and id
---   RATES          zset of groups by the time until which their rate is used up
---   FLOW           zset of jobs that wait for others, by the number of those
---   FLOW_PLACES    hash: id, "priority due" of the same jobs
---   PARENTS        hash: id, ids of the jobs that wait for it
---   SCHEDULES      hash: id, schedule
---   REQUESTS_EVEN  hash: the answers to pushes, in a window of time
---   REQUESTS_ODD   the same of the next window, by turns
---   RESULT         string: the result of one job, for the scripts that are about one
 -- include: shared/codes
 -- include: shared/exact
 
-local META, JOBS, READY, DELAYED, ACTIVE, WAITERS, LINE, HISTORY, PROGRESS, DEAD,
-      UNIQUE, UNIQUE_ENDS, GROUPS, PARKED, RATES, FLOW, FLOW_PLACES, PARENTS, SCHEDULES,
-      REQUESTS_EVEN, REQUESTS_ODD, RESULT = unpack(KEYS)
+local META          = KEYS[1]  -- hash: totals, settings, limits
+local JOBS          = KEYS[2]  -- hash: id, record
+local READY         = KEYS[3]  -- zset of ids by their place: see jobs.inc.lua
+local DELAYED       = KEYS[4]  -- zset of ids, and of what else waits for a time: see read_delayed()
+local ACTIVE        = KEYS[5]  -- zset of claims, "id:token", by the end of the lease
+local WAITERS       = KEYS[6]  -- zset of waiters by arrival
+local LINE          = KEYS[7]  -- hash: what the waiters know; also the channel of all of them
+local HISTORY       = KEYS[8]  -- hash: id, what happened to the job
+local PROGRESS      = KEYS[9]  -- hash: id, progress
+local DEAD          = KEYS[10] -- zset of ids by time of death
+local UNIQUE        = KEYS[11] -- hash: unique key, the job that has it
+local UNIQUE_ENDS   = KEYS[12] -- zset of unique keys that are held for a time, by its end
+local GROUPS        = KEYS[13] -- hash: group, how many of its jobs are started and not over
+local PARKED        = KEYS[14] -- zset of jobs that their groups hold back, by group, priority, id
+local RATES         = KEYS[15] -- zset of groups by the time until which their rate is used up
+local FLOW          = KEYS[16] -- zset of jobs that wait for others, by the number of those
+local FLOW_PLACES   = KEYS[17] -- hash: id, "priority due" of the same jobs
+local PARENTS       = KEYS[18] -- hash: id, ids of the jobs that wait for it
+local SCHEDULES     = KEYS[19] -- hash: id, schedule
+local REQUESTS_EVEN = KEYS[20] -- hash: the answers to pushes, in a window of time
+local REQUESTS_ODD  = KEYS[21] -- the same of the next window, by turns
+local RESULT        = KEYS[22] -- string: the result of one job, for the scripts that are about one
 
 local function check_hashes(...)
   for _, key in ipairs({...}) do

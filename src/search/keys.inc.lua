@@ -1,19 +1,17 @@
 -- The keys of a shard of an index, in the order in which every script of it gets them. The essay in
 -- search.c says more. Behind them come those of fields, ladders, terms and results: the header of a
 -- script says which.
---   META     hash: token, settings, version, next, docs, words
---   IDS      hash: id, number of the document
---   DOCS     hash: number, record
---   FORWARD  hash: number, its terms
---   TEXTS    hash: number, text
---   LIVE     bitmap of the numbers that can be found
---   DEAD     zset of the numbers that are begun or ended, by stamp
---   FREE     set of numbers to be used again
---   TERMS    zset of all terms, by bytes
---   COMMON   hash: term that has a bitmap, how many documents have it
---   SHOWN    hash: term of a value, the value as it was written
---   LADDER   hash: step of a ladder, its threshold
 
 local SHARD_KEYS = 12
-local META, IDS, DOCS, FORWARD, TEXTS, LIVE, DEAD, FREE, TERMS, COMMON, SHOWN, LADDER =
-  unpack(KEYS, 1, SHARD_KEYS)
+local META    = KEYS[1]  -- hash: token, settings, version, next, docs, words
+local IDS     = KEYS[2]  -- hash: id, number of the document
+local DOCS    = KEYS[3]  -- hash: number, record
+local FORWARD = KEYS[4]  -- hash: number, its terms
+local TEXTS   = KEYS[5]  -- hash: number, text
+local LIVE    = KEYS[6]  -- bitmap of the numbers that can be found
+local DEAD    = KEYS[7]  -- zset of the numbers that are begun or ended, by stamp
+local FREE    = KEYS[8]  -- set of numbers to be used again
+local TERMS   = KEYS[9]  -- zset of all terms, by bytes
+local COMMON  = KEYS[10] -- hash: term that has a bitmap, how many documents have it
+local SHOWN   = KEYS[11] -- hash: term of a value, the value as it was written
+local LADDER  = KEYS[12] -- hash: step of a ladder, its threshold

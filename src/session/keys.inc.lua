@@ -1,9 +1,8 @@
 -- The keys of a store, in the order in which every script gets them. The essay in
 -- session.c says more.
---   SESSIONS  hash: id, the session
---   ENDS      zset of ids by when they end
---   USERS     zset by bytes: user and id of each session
---   RANKING   zset of items by views
---   ITEMS     zset of what one session viewed, for the scripts that are about one
 
-local SESSIONS, ENDS, USERS, RANKING, ITEMS = unpack(KEYS)
+local SESSIONS = KEYS[1] -- hash: id, the session
+local ENDS     = KEYS[2] -- zset of ids by when they end
+local USERS    = KEYS[3] -- zset by bytes: user and id of each session
+local RANKING  = KEYS[4] -- zset of items by views
+local ITEMS    = KEYS[5] -- zset of what one session viewed, for the scripts that are about one
