@@ -47,25 +47,40 @@ static void a_killed_waiter_is_skipped_at_once(void **state)
     tkl_lock_close(holder);
 }
 
+/* A holder, and two that wait: the first will be silent. */
+typedef struct scene {
+    tkl_lock *holder;
+    puppet *silent, *alive;
+} scene;
+
+static scene open_scene(fixture *f)
+{
+    scene s = {held_door(f), outsider(f), outsider(f)};
+    make_wait(s.silent, s.holder);
+    make_wait(s.alive, s.holder);
+    return s;
+}
+
+static void close_scene(scene *s)
+{
+    puppet_end(s->silent);
+    puppet_end(s->alive);
+    tkl_lock_close(s->holder);
+}
+
 static void a_silent_waiter_is_passed_over(void **state)
 {
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f);
-    puppet *silent = outsider(f), *alive = outsider(f);
-    make_wait(silent, holder);
-    make_wait(alive, holder);
-    puppet_signal(silent, SIGSTOP);
-    assert_ok(tkl_lock_release(holder));
-    assert_true(puppet_answers(alive, SOON_MS));
-    assert_ok(puppet_hear(alive));
-    assert_ok(puppet_do(alive, "release"));
-    puppet_signal(silent, SIGCONT); /* comes too late, and lines up again */
-    assert_ok(puppet_hear(silent));
-    assert_true(silent->fence > alive->fence);
-    assert_ok(puppet_do(silent, "release"));
-    puppet_end(silent);
-    puppet_end(alive);
-    tkl_lock_close(holder);
+    scene s = open_scene(*state);
+    puppet_signal(s.silent, SIGSTOP);
+    assert_ok(tkl_lock_release(s.holder));
+    assert_true(puppet_answers(s.alive, SOON_MS));
+    assert_ok(puppet_hear(s.alive));
+    assert_ok(puppet_do(s.alive, "release"));
+    puppet_signal(s.silent, SIGCONT); /* comes too late, and lines up again */
+    assert_ok(puppet_hear(s.silent));
+    assert_true(s.silent->fence > s.alive->fence);
+    assert_ok(puppet_do(s.silent, "release"));
+    close_scene(&s);
 }
 
 /* The first and the last in the line are of the same process: nobody may rely on the one
@@ -73,18 +88,13 @@ static void a_silent_waiter_is_passed_over(void **state)
 static void a_silent_process_with_many_waiters_is_passed_over(void **state)
 {
     fixture *f = *state;
-    tkl_lock *holder = held_door(f);
-    puppet *silent = outsider(f), *alive = outsider(f);
-    make_wait(silent, holder);
-    make_wait(alive, holder);
+    scene s = open_scene(f);
     tamper_add_thread(f->server, DOOR, 'f'); /* another of its threads, behind the living */
-    puppet_signal(silent, SIGSTOP);
-    assert_ok(tkl_lock_release(holder));
-    assert_true(puppet_answers(alive, SOON_MS));
-    assert_ok(puppet_hear(alive));
-    puppet_end(silent);
-    puppet_end(alive);
-    tkl_lock_close(holder);
+    puppet_signal(s.silent, SIGSTOP);
+    assert_ok(tkl_lock_release(s.holder));
+    assert_true(puppet_answers(s.alive, SOON_MS));
+    assert_ok(puppet_hear(s.alive));
+    close_scene(&s);
 }
 
 /* A machine is silent, with all that waits there: the one waiter that is elsewhere looks, although
@@ -170,19 +180,13 @@ static void those_who_confirmed_are_not_taken_for_silent(void **state)
 
 static void the_silent_one_killed_after_the_grant_is_passed_over(void **state)
 {
-    fixture *f = *state;
-    tkl_lock *holder = held_door(f);
-    puppet *silent = outsider(f), *alive = outsider(f);
-    make_wait(silent, holder);
-    make_wait(alive, holder);
-    puppet_signal(silent, SIGSTOP);
-    assert_ok(tkl_lock_release(holder));
-    puppet_signal(silent, SIGKILL);
-    assert_true(puppet_answers(alive, SOON_MS));
-    assert_ok(puppet_hear(alive));
-    puppet_end(silent);
-    puppet_end(alive);
-    tkl_lock_close(holder);
+    scene s = open_scene(*state);
+    puppet_signal(s.silent, SIGSTOP);
+    assert_ok(tkl_lock_release(s.holder));
+    puppet_signal(s.silent, SIGKILL);
+    assert_true(puppet_answers(s.alive, SOON_MS));
+    assert_ok(puppet_hear(s.alive));
+    close_scene(&s);
 }
 
 static void a_crowd_of_dead_waiters_holds_nobody_up(void **state)
