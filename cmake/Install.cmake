@@ -39,7 +39,7 @@ install(DIRECTORY include/tackle ${PROJECT_BINARY_DIR}/include/tackle
 # Pages, examples and licence, in the folders that the pages' links expect.
 file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
 file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.sh)
-install(FILES README.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
+install(FILES README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT development)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT development)
 install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT development)

@@ -18,14 +18,35 @@ function(tackle_embed_scripts result)
     set(scripts ${all})
     list(FILTER scripts INCLUDE REGEX "^(${component}|shared)/")
     list(TRANSFORM scripts PREPEND ${PROJECT_SOURCE_DIR}/src/)
+    file(GLOB headers CONFIGURE_DEPENDS src/${component}/*.h)
+    list(PREPEND headers ${PROJECT_SOURCE_DIR}/include/tackle/common.h
+      ${PROJECT_SOURCE_DIR}/src/core/options.h)
     set(out ${PROJECT_BINARY_DIR}/generated/${component})
     add_custom_command(
       OUTPUT ${out}/scripts.c ${out}/scripts.h
       COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
-      COMMAND embed ${PROJECT_SOURCE_DIR}/src/${component} ${out}
-      DEPENDS embed ${scripts}
+      COMMAND embed ${PROJECT_VERSION} ${PROJECT_SOURCE_DIR}/src/${component} ${out} ${headers}
+      DEPENDS embed ${scripts} ${headers}
       COMMENT "Embedding the scripts of ${component}")
     list(APPEND generated ${out}/scripts.c ${out}/scripts.h)
   endforeach()
+
+  # All libraries of this version, for src/functions.
+  set(externs "")
+  set(items "")
+  foreach(component ${components})
+    string(APPEND externs "extern const tkl__library tkl__lua_${component};\n")
+    string(APPEND items "    &tkl__lua_${component},\n")
+  endforeach()
+  set(list ${PROJECT_BINARY_DIR}/generated/functions/libraries.c)
+  file(CONFIGURE OUTPUT ${list} CONTENT "/* Made by cmake/Scripts.cmake. */
+#include \"functions/libraries.h\"
+
+${externs}
+const tkl__library *const tkl__libraries[] = {
+${items}    NULL,
+};
+")
+  list(APPEND generated ${list})
   set(${result} ${generated} PARENT_SCOPE)
 endfunction()

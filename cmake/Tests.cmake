@@ -11,6 +11,7 @@
 #
 # A test says in its own source what it needs:
 #   ctest: label threads      (run under ThreadSanitizer by `make tsan`)
+#   ctest: cost 30            (takes about so many seconds: the long ones begin first)
 # A test that hangs ends after 15 minutes: a slow machine is no failure.
 
 find_program(bash_program bash REQUIRED)
@@ -20,10 +21,12 @@ pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
 function(tackle_test_marks test source)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   set_tests_properties(${test} PROPERTIES TIMEOUT 900)
-  file(STRINGS ${source} marks REGEX "ctest: label ")
+  file(STRINGS ${source} marks REGEX "ctest: (label|cost) ")
   foreach(mark ${marks})
     if(mark MATCHES "ctest: label ([a-z_]+)")
       set_property(TEST ${test} APPEND PROPERTY LABELS ${CMAKE_MATCH_1})
+    elseif(mark MATCHES "ctest: cost ([0-9]+)")
+      set_tests_properties(${test} PROPERTIES COST ${CMAKE_MATCH_1})
     endif()
   endforeach()
 endfunction()

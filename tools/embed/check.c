@@ -16,7 +16,7 @@ static void check_title(const script *s, const char *text)
     free(title);
 }
 
-/* "KEYS[2] name ..." or "ARGV[3...] name ...": the next one of its list. */
+/* Adds "KEYS[2] name ..." or "ARGV[3...] name ..." to its list. */
 static void declare(const script *s, params *list, int line, const char *text)
 {
     int number = 0, used = 0;
@@ -38,6 +38,18 @@ static void declare(const script *s, params *list, int line, const char *text)
     }
 }
 
+/* Reads the flags of a function for the server: at most one of the two. */
+static void read_flags(script *s, int line, const char *text)
+{
+    token flag = {.at = text, .len = strcspn(text, " \t\r")};
+    bool again = s->no_writes || s->allow_oom,
+         more = text[flag.len + strspn(text + flag.len, " \t\r")];
+    s->no_writes = is(flag, "no-writes");
+    s->allow_oom = is(flag, "allow-oom");
+    if (again || more || (!s->no_writes && !s->allow_oom))
+        fail(s->path, line, "flags are \"no-writes\" or \"allow-oom\"");
+}
+
 static void read_header_line(script *s, int line, const char *text)
 {
     if (line == 1)
@@ -48,9 +60,11 @@ static void read_header_line(script *s, int line, const char *text)
         declare(s, &s->args, line, text);
     else if (strncmp(text, "returns ", 8) == 0)
         s->returns = true;
+    else if (strncmp(text, "flags: ", 7) == 0)
+        read_flags(s, line, text + 7);
 }
 
-/* The comment lines at the top of the file. */
+/* Reads the comment lines at the top of the file. */
 void read_header(script *s, const char *text)
 {
     int line = 0;
@@ -69,7 +83,7 @@ void read_header(script *s, const char *text)
 
 /* ---- The body's use of KEYS and ARGV --------------------------------------------------------- */
 
-/* The n of "[n]" behind KEYS or ARGV, with `end` on the bracket; 0: something else is there. */
+/* The n of "[n]" after KEYS or ARGV, with `end` on the bracket; 0: something else follows. */
 static int literal_index(token word, token *end)
 {
     token bracket = next_token(word), number = next_token(bracket);
@@ -78,7 +92,7 @@ static int literal_index(token word, token *end)
     return plain ? atoi(number.at) : 0;
 }
 
-/* KEYS[i], #ARGV: stands for the open part, or for all when there is none. */
+/* KEYS[i], #ARGV: uses the open part, or all of the list when there is none. */
 static void use_any(params *list)
 {
     if (list->open)
@@ -87,7 +101,7 @@ static void use_any(params *list)
         list->used[i] = true;
 }
 
-/* unpack(ARGV): all of them get names. */
+/* unpack(ARGV) gives a name to each of them, so all count as used. */
 static void use_all(params *list)
 {
     for (int i = 1; i <= list->count + list->open; i++)
@@ -103,7 +117,7 @@ static const origin *origin_of(const script *s, int line)
     return at;
 }
 
-/* A complaint about a line of the text. */
+/* Reports an error in a line of the text. */
 static void fail_at(const script *s, int line, const char *what)
 {
     const origin *from = origin_of(s, line);
@@ -170,11 +184,11 @@ void check_body(script *s)
     check_all_used(s, &s->args, "ARGV");
 }
 
-/* ---- Its names ------------------------------------------------------------------------------- */
+/* ---- The names of the body ------------------------------------------------------------------- */
 
 typedef struct local {
     token name;
-    bool top; /* at the top level, where it stays to the end */
+    bool top; /* at the top level: known to the end of the text */
     struct local *before;
 } local;
 
@@ -187,7 +201,7 @@ static const local *find_local(const local *last, token name, bool top)
     return NULL;
 }
 
-/* "_" is no name: whatever is not wanted is called so. */
+/* "_" does not count as a name: it stands for values that are not needed. */
 static local *declare_local(const script *s, local *last, token name, bool top)
 {
     const local *known = top && !is(name, "_") ? find_local(last, name, true) : NULL;
@@ -203,7 +217,7 @@ static local *declare_local(const script *s, local *last, token name, bool top)
     return new;
 }
 
-/* What stands behind "local": "function f", or "a, b, c". */
+/* Declares the names after "local": "function f", or "a, b, c". */
 static local *declare_locals(const script *s, local *last, token t, bool top)
 {
     if (is(t, "function"))
@@ -217,10 +231,11 @@ static local *declare_locals(const script *s, local *last, token t, bool top)
     return last;
 }
 
-/* Keys and constants that a library takes from the script must stand before the library. */
+/* Checks that keys and constants which a library takes from the script are declared before the
+ * library. */
 static void check_capitals(const script *s, const local *last, token t, token before)
 {
-    bool given = is(t, "KEYS") || is(t, "ARGV") || is(before, ".");
+    bool given = is(t, "KEYS") || is(t, "ARGV") || is(before, ".") || constant_value(t);
     if (given || !isupper((unsigned char)*t.at) || !in_capitals(t) || find_local(last, t, false))
         return;
     char *what = format_text("%.*s is not declared before", (int)t.len, t.at);

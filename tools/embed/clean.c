@@ -5,30 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Cleaning: what the server gets ---------------------------------------------------------- */
-
-/* What is made of a script and the libraries it includes. */
-typedef struct product {
-    FILE *out;
-    int line;              /* that is written next */
-    char *done[LIBRARIES]; /* libraries that are in it */
-    int ndone;
-    script *owner;
-} product;
-
+/* A file that is being written into a product. */
 typedef struct cleaner {
+    const struct cleaner *outer; /* the file that includes this one; NULL: none does */
     product *to;
+    parts what;
     const char *path;
     const char *folder;
     int line;
     bool fresh; /* at the start of a line */
-    bool gap;   /* a space is due before whatever comes next */
+    bool gap;   /* write a space before the next token */
 } cleaner;
 
 static void clean(cleaner *c, const char *text);
 
+/* Writes a piece of a line: a C constant as its number, anything else unchanged. */
 static void put(cleaner *c, const char *text, size_t len)
 {
+    const char *number = constant_value((token){.at = text, .len = len});
+    if (c->what == INCLUDED)
+        return;
+    if (number) {
+        text = number;
+        len = strlen(number);
+    }
     if (c->gap && !c->fresh)
         fputc(' ', c->to->out);
     fwrite(text, 1, len, c->to->out);
@@ -39,12 +39,14 @@ static void end_line(cleaner *c)
 {
     c->line++;
     c->gap = false;
+    c->fresh = true;
+    if (c->what == INCLUDED)
+        return;
     fputc('\n', c->to->out);
     c->to->line++;
-    c->fresh = true;
 }
 
-/* The lines that follow are those of this file, from this line on. */
+/* Notes that the lines which follow are those of this file, from this line on. */
 static void note_origin(product *to, const char *path, int file_line)
 {
     script *s = to->owner;
@@ -58,15 +60,17 @@ static void note_origin(product *to, const char *path, int file_line)
     s->origins[s->norigins++] = (origin){to->line, file, file_line};
 }
 
-/* Whether it is new to the product, which has it from now on. */
+/* Whether the file is new to the product; from now on the product has it. */
 static bool enter_library(cleaner *c, const char *path)
 {
     product *to = c->to;
     for (int i = 0; i < to->ndone; i++)
         if (strcmp(to->done[i], path) == 0)
             return false;
-    if (to->ndone == LIBRARIES)
-        return false; /* note_origin() complains */
+    if (to->ndone == INCLUDES) {
+        fail(c->path, c->line, "a component includes at most %d files", INCLUDES);
+        return false;
+    }
     to->done[to->ndone++] = need(strdup(path));
     return true;
 }
@@ -76,10 +80,11 @@ static void paste_library(cleaner *c, const char *path, const char *text)
     if (!enter_library(c, path))
         return;
     check_library(c->folder, path, text);
-    cleaner inner = {.to = c->to, .path = path, .folder = c->folder, .line = 1};
+    cleaner inner = {.outer = c, .to = c->to, .path = path, .folder = c->folder, .line = 1};
     note_origin(c->to, path, 1);
     clean(&inner, text);
-    note_origin(c->to, c->path, c->line);
+    if (c->what == ALL)
+        note_origin(c->to, c->path, c->line);
 }
 
 char *library_path(const char *folder, const char *name)
@@ -93,6 +98,9 @@ static void include(cleaner *c, const char *name)
 {
     char *path = library_path(c->folder, name);
     char *text = read_text(path);
+    for (const cleaner *outer = c; outer; outer = outer->outer)
+        if (strcmp(outer->path, path) == 0)
+            fail(c->path, c->line, "%s includes this file", strrchr(path, '/') + 1);
     if (!text)
         fail(c->path, c->line, "there is no %s to include", path);
     else
@@ -108,20 +116,30 @@ const char *included(const char *comment)
     return strncmp(comment, word, strlen(word)) == 0 ? comment + strlen(word) : NULL;
 }
 
-/* A comment: nothing of it stays but the ends of its lines, or the library it asks for. */
+/* Handles a comment: keeps only its line ends, or inserts the library that it includes. */
 static void drop_comment(cleaner *c, const char *text, size_t len)
 {
     const char *name = c->fresh ? included(text) : NULL;
     if (name && c->gap)
         fail(c->path, c->line, "a library is included at the start of a line");
     if (name) {
-        include(c, name);
+        if (c->what != OWN)
+            include(c, name);
         return;
     }
     c->gap = true;
     for (size_t i = 0; i < len; i++)
         if (text[i] == '\n')
             end_line(c);
+}
+
+/* The length of the word that starts here; 1: it is another character. */
+static size_t word_len(const char *text)
+{
+    size_t len = 0;
+    while (word_char(text[len]))
+        len++;
+    return len ? len : 1;
 }
 
 static void clean(cleaner *c, const char *text)
@@ -137,23 +155,31 @@ static void clean(cleaner *c, const char *text)
             drop_comment(c, text, len);
         } else {
             if ((len = literal(text)) == 0)
-                len = 1;
+                len = word_len(text);
             put(c, text, len);
             for (size_t i = 0; i < len; i++) {
                 c->line += text[i] == '\n';
-                c->to->line += text[i] == '\n';
+                c->to->line += text[i] == '\n' && c->what != INCLUDED;
             }
         }
     }
+    if (!c->fresh) /* the file does not end with a line end */
+        end_line(c);
+}
+
+void clean_file(product *to, parts what, const char *folder, const char *path, const char *text)
+{
+    cleaner c = {.to = to, .what = what, .path = path, .folder = folder, .line = 1};
+    if (what != INCLUDED)
+        note_origin(to, path, 1);
+    clean(&c, text);
 }
 
 void clean_script(script *s, const char *folder, const char *text)
 {
     product to = {.line = 1, .owner = s};
-    cleaner c = {.to = &to, .path = s->path, .folder = folder, .line = 1};
     to.out = need(open_memstream(&s->text, &s->len));
-    note_origin(&to, s->path, 1);
-    clean(&c, text);
+    clean_file(&to, ALL, folder, s->path, text);
     fclose(to.out);
     for (int i = 0; i < to.ndone; i++)
         free(to.done[i]);

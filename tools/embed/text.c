@@ -47,7 +47,7 @@ char *format_text(const char *format, ...)
     return text;
 }
 
-/* The whole file; NULL when it does not exist. */
+/* Reads the whole file; NULL when it does not exist. */
 char *read_text(const char *path)
 {
     FILE *file = fopen(path, "r");
