@@ -15,9 +15,9 @@
  * at any time, except tkl_close(), which must be the last. A reply or a pipeline
  * belongs to one thread at a time.
  *
- * fork(): a child may go on using its parent's client; it gets connections of
- * its own. A pipeline is a copy in both. Signals: the library never raises SIGPIPE and
- * installs no handlers; tkl_interrupt() and tkl_resume() may be called by one.
+ * fork(): a child may go on using its parent's client; the child opens its own connections. After a
+ * fork parent and child each have their own copy of a pipeline. Signals: the library never raises
+ * SIGPIPE and installs no handlers; tkl_interrupt() and tkl_resume() may be called by one.
  *
  * Callbacks: on_event, see below. Keys: components use "ns:component:{name}:part", see
  * tkl_key(); the client itself has none.
@@ -46,7 +46,7 @@ typedef enum tkl_event_type {
         4, /* a lease was not renewed; it is tried again while there is time */
 } tkl_event_type;
 
-/* What on_event gets. Strings live as long as the callback runs. */
+/* The argument of on_event. Its strings are valid until the callback returns. */
 typedef struct tkl_client_event {
     tkl_event_type type;
     int code;           /* TKL_OK where nothing failed */
@@ -64,10 +64,12 @@ TKL_API const char *tkl_event_type_name(tkl_event_type type);
 typedef struct tkl_options {
     int64_t timeout_ms;        /* for a call, from start to reply; 0: 5000 */
     int64_t idle_ms;           /* unused connections are closed after this; 0: 60000 */
-    int64_t reply_max;         /* bytes of memory that a reply, or all replies of a pipeline, may
-                                  take: beyond, TKL_EPROTO; 0: 1 GB; TKL_NONE: no limit */
-    int pool_size;             /* connections per server node at most, up to 10000; 0: 32 */
-    bool always_sleep;         /* do not stay awake for replies, however soon they come */
+    int64_t reply_max;         /* most bytes of memory for one reply, or for all replies of a
+                                  pipeline; larger replies are TKL_EPROTO; 0: 1 GB; TKL_NONE: no
+                                  limit */
+    int pool_size;             /* most connections to one server, 1 to 10000; 0: 32 */
+    bool always_sleep;         /* never spin while waiting for a reply: let the thread sleep at
+                                  once */
     const char *ns;            /* first part of every key a component uses, 1 to 256 bytes, no
                                   braces; NULL: "tackle" */
     const char *name;          /* CLIENT SETNAME of every connection; NULL: "tackle" */
@@ -83,9 +85,9 @@ typedef struct tkl_options {
     const char *tls_server_name; /* checked and sent as SNI; NULL: the host of the URL */
     bool tls_no_verify;          /* accept any certificate: for tests only */
 
-    /* For logs and metrics; NULL: none. Called by the thread that notices, which may be one of the
-     * library's or the caller's own, and by several at once. It must not block, and must not call
-     * anything of this client. */
+    /* Callback for logs and metrics; NULL: none. The thread that notices an event calls it: a
+     * thread of the library or of the caller, and several threads may call it at the same time. It
+     * must not block, and must not call any function with this client. */
     void (*on_event)(const tkl_client_event *event, void *arg);
     void *event_arg;
     TKL_RESERVED(8);
@@ -117,18 +119,18 @@ TKL_API void tkl_close(tkl_client *client);
 
 /* ---- Looking ------------------------------------------------------------- */
 
-/* What happened since the client was opened, in this process, and how it stands now. */
+/* Counters since the client was opened, in this process, and the current state. */
 typedef struct tkl_client_info {
-    int64_t calls;      /* requests that got a connection; a pipeline counts once a node */
+    int64_t calls;      /* requests that got a connection; a pipeline counts once for each server */
     int64_t retries;    /* requests repeated */
     int64_t dials;      /* connections made */
     int64_t failures;   /* dials that failed */
     int64_t lost;       /* connections that broke in use */
-    int64_t bytes_sent; /* by calls; not counted while a call is under way */
+    int64_t bytes_sent; /* in calls that have ended */
     int64_t bytes_received;
     int nodes;       /* servers known */
     int connections; /* open now; subscriptions are not counted */
-    int idle;        /* those in no call */
+    int idle;        /* open connections that no call uses */
     int waiting;     /* threads that wait for a connection */
     TKL_RESERVED(8);
 } tkl_client_info;
@@ -146,20 +148,20 @@ TKL_API void tkl_key_free(tkl_bytes key);
 /* ---- Interrupting -------------------------------------------------------- */
 
 /* Ends every wait of the client at once, in all threads: for locks, permits, limits, jobs, items,
- * messages. Each returns TKL_EINTR, as does every wait begun before tkl_resume(); what can be had
- * without waiting is still had. Calls that are under way keep their time-outs.
+ * messages. Each returns TKL_EINTR, and so does every wait that begins before tkl_resume(). Calls
+ * that need not wait still succeed. Calls that are not part of a wait keep their time-outs.
  *
- * May be called from any thread and from a signal handler. Both calls concern the calling process
- * only: a forked child has an interruption of its own. */
+ * May be called from any thread and from a signal handler. Both calls affect only the calling
+ * process, not a forked child or parent. */
 TKL_API void tkl_interrupt(tkl_client *client) TKL_NONNULL(1);
 TKL_API void tkl_resume(tkl_client *client) TKL_NONNULL(1);
 
 /* ---- Calling ------------------------------------------------------------- */
 
 typedef struct tkl_call_options {
-    int64_t timeout_ms; /* of this call; 0: the client's */
-    bool retry_safe;    /* doing it twice does no harm: repeat it, within the time-out,
-                           when a connection is lost before the reply came */
+    int64_t timeout_ms; /* time-out of this call; 0: the client's */
+    bool retry_safe;    /* the command is idempotent: repeat it, within the time-out, when the
+                           connection breaks before the reply */
     TKL_RESERVED(8);
 } tkl_call_options;
 
@@ -168,9 +170,9 @@ typedef struct tkl_call_options {
  * server becomes a negative code, *reply is then NULL and its text is in tkl_errmsg().
  * A nil reply is TKL_OK with a reply of type TKL_REPLY_NIL.
  *
- * Requests that could not be sent, or that the server turned down because it was
- * starting, moving data or failing over, are repeated until the time-out. What was sent and
- * not answered is repeated only when `retry_safe`.
+ * The library repeats, until the time-out, requests that it could not send and requests that the
+ * server refused because it was starting, moving data or failing over. It repeats a request that
+ * was sent and not answered only with `retry_safe`.
  *
  * Not for SUBSCRIBE, MONITOR, MULTI, WATCH or SELECT: the connection behind a call changes from
  * call to call (TKL_EINVAL). Blocking commands hold a connection of the pool while they wait;
@@ -184,8 +186,8 @@ TKL_API int tkl_callz(tkl_client *client, tkl_reply **reply, ...) TKL_NONNULL(1)
 /* ---- Pipelines: many commands, one trip ---------------------------------- */
 
 typedef struct tkl_pipeline_options {
-    int64_t timeout_ms; /* of a run, and of an add that asks a cluster where a command goes; 0: the
-                           client's */
+    int64_t timeout_ms; /* time-out of a run, and of an add that asks a cluster where a command
+                           goes; 0: the client's */
     TKL_RESERVED(8);
 } tkl_pipeline_options;
 
@@ -198,17 +200,17 @@ TKL_API int tkl_pipeline_add(tkl_pipeline *pipeline, int argc, const char *const
                              const size_t *lens) TKL_NONNULL(1, 3) TKL_CHECK;
 TKL_API int tkl_pipeline_addz(tkl_pipeline *pipeline, ...) TKL_NONNULL(1) TKL_SENTINEL TKL_CHECK;
 
-/* Sends what was added and empties the pipeline. `options` may be NULL; its timeout_ms 0 is the
- * pipeline's. *replies is an array with one element for
- * each command, in order; tkl_reply_code() of an element tells its fate: TKL_OK, an error of
- * the server, or, when the connection failed on the way, TKL_EUNKNOWN, TKL_ETIMEOUT or
- * TKL_ENOTSENT. Returns TKL_OK when all were answered (even by errors), else the first such
- * failure. An empty pipeline answers an empty array. Not a transaction: other clients' commands may
- * run in between. */
+/* Sends the commands that were added and empties the pipeline. `options` may be NULL; with
+ * timeout_ms 0 the pipeline's time-out applies. *replies is an array with one element for each
+ * command, in order; tkl_reply_code() of an element is its outcome: TKL_OK, an error of the server,
+ * or, when the connection failed on the way, TKL_EUNKNOWN, TKL_ETIMEOUT or TKL_ENOTSENT. Returns
+ * TKL_OK when all were answered (even by errors), else the first such failure. An empty pipeline
+ * gives an empty array. A pipeline is not a transaction: other clients' commands may run in
+ * between. */
 TKL_API int tkl_pipeline_run(tkl_pipeline *pipeline, const tkl_call_options *options,
                              tkl_reply **replies) TKL_NONNULL(1, 3);
 
-/* NULL is fine. What was added and not run is dropped. */
+/* NULL is fine. Commands that were added and not run are dropped. */
 TKL_API void tkl_pipeline_close(tkl_pipeline *pipeline);
 
 /* ---- Replies ------------------------------------------------------------- */
@@ -223,26 +225,26 @@ typedef enum tkl_reply_type {
 
 TKL_API const char *tkl_reply_type_name(tkl_reply_type type); /* "nil" */
 
-/* All accessors accept NULL and any type: what does not apply answers nil, 0 or empty. What
- * they return lives until the tree's root is freed. */
+/* All accessors accept NULL and replies of any type: an accessor that does not fit the type returns
+ * nil, 0 or empty. Returned pointers are valid until the root of the tree is freed. */
 TKL_API tkl_reply_type tkl_reply_kind(const tkl_reply *reply);
 TKL_API bool tkl_reply_is_nil(const tkl_reply *reply);
-/* An integer, or a string that is one; else 0. */
+/* The value of an integer, or of a string that is an integer; else 0. */
 TKL_API int64_t tkl_reply_int(const tkl_reply *reply);
-/* A string that is a number, or an integer; else 0. */
+/* The value of an integer, or of a string that is a number; else 0. */
 TKL_API double tkl_reply_double(const tkl_reply *reply);
 /* A string's bytes, or an error's text. */
 TKL_API tkl_bytes tkl_reply_bytes(const tkl_reply *reply);
-/* The same, NUL-terminated; "" when there is none. */
+/* The same as a NUL-terminated string; "" for other types. */
 TKL_API const char *tkl_reply_str(const tkl_reply *reply);
-/* Elements of an array. */
+/* The number of elements of an array. */
 TKL_API size_t tkl_reply_count(const tkl_reply *reply);
 /* The element, or NULL when there is none. */
 TKL_API const tkl_reply *tkl_reply_at(const tkl_reply *reply, size_t index);
 /* TKL_OK, or the code of an error. */
 TKL_API int tkl_reply_code(const tkl_reply *reply);
 
-/* Frees the tree; only its root. NULL is fine. */
+/* Frees the whole tree. Pass its root, never an element. NULL is fine. */
 TKL_API void tkl_reply_free(tkl_reply *reply);
 
 /* ---- The private server -------------------------------------------------- */
@@ -257,11 +259,11 @@ typedef struct tkl_server_info {
     TKL_RESERVED(4);
 } tkl_server_info;
 
-/* All take an URL of the form embedded:/dir[?durability=...]. Starting what runs already is fine;
- * status and stop of what does not run answer TKL_NOTFOUND, of another user's TKL_EAUTH. stop saves
- * what the durability promises, which takes as long as the data is large, and returns when the
- * server is gone. The server program is $TACKLE_SERVER, a name or a path, or redis-server or
- * valkey-server on PATH. */
+/* All three take a URL of the form embedded:/dir[?durability=...]. Starting a server that runs
+ * already is fine. Status and stop return TKL_NOTFOUND when the server does not run, and TKL_EAUTH
+ * when it belongs to another user. Stop saves the data as the durability promises, which takes
+ * longer the more data there is, and returns when the server has ended. The server program is
+ * $TACKLE_SERVER, a name or a path, or redis-server or valkey-server on PATH. */
 TKL_API int tkl_server_start(const char *url, tkl_server_info *info) TKL_NONNULL(1, 2) TKL_CHECK;
 TKL_API int tkl_server_stop(const char *url) TKL_NONNULL(1) TKL_CHECK;
 TKL_API int tkl_server_status(const char *url, tkl_server_info *info) TKL_NONNULL(1, 2) TKL_CHECK;

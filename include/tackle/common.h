@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every other header builds on: bytes, result codes, compiler contracts.
+ * The basis of all other headers: bytes, result codes, compiler contracts.
  */
 #ifndef TACKLE_COMMON_H
 #define TACKLE_COMMON_H
@@ -27,11 +27,11 @@
 extern "C" {
 #endif
 
-/* In options: none, or no limit, where that differs from the default, which is 0. */
+/* In options: "none" or "no limit". 0 means the default. */
 #define TKL_NONE (-1)
 
-/* The end of a struct that may grow: zero when the library reads it (else TKL_EINVAL), zero when
- * the library has written it. */
+/* Room at the end of a struct for later versions. The caller must leave it zero (else TKL_EINVAL);
+ * the library writes zeros into it. */
 #define TKL_RESERVED(n) uint64_t reserved[n]
 
 /* Any bytes: names, payloads, replies. `data` need not end in a NUL and may be
@@ -54,10 +54,10 @@ TKL_API tkl_bytes tkl_str(const char *text);
 #define TKL_FMT        "%.*s"
 #define TKL_ARG(bytes) (int)(bytes).len, (bytes).data ? (bytes).data : ""
 
-/* Every result a call can have, in one list: name, value, exit code of the command, text. 0 is
- * done, positive an expected "no", negative an error.
+/* All results of all calls: name, value, exit code of the command, text. 0 means done, a positive
+ * code is an expected "no", a negative code is an error.
  *
- * Whether a request may have taken effect: see tkl_is_unknown(). */
+ * tkl_is_unknown() says whether a failed request may have taken effect. */
 #define TKL_CODES(X)                                                                    \
     X(TKL_OK, 0, 0, "done")                                                             \
     X(TKL_BUSY, 1, 1, "held by another owner")                                          \
@@ -97,12 +97,12 @@ typedef enum tkl_code {
 #undef TKL_CODE_ENUM
 } tkl_code;
 
-/* Sent, and the outcome is unknown (TKL_ETIMEOUT, TKL_EUNKNOWN, TKL_EPROTO). Every other error
- * means that the request had no effect. */
+/* True when the request was sent and its outcome is unknown (TKL_ETIMEOUT, TKL_EUNKNOWN,
+ * TKL_EPROTO). After every other error the request had no effect. */
 TKL_API bool tkl_is_unknown(int code);
 
-/* The same call may well succeed later: the server was not reached, not ready, full of data, or
- * did not answer in time. */
+/* True when the same call may succeed later: the server was not reached, not ready, full of data,
+ * or did not answer in time. */
 TKL_API bool tkl_is_transient(int code);
 
 /* The fixed text of a code; never NULL. */
@@ -111,12 +111,12 @@ TKL_API const char *tkl_strerror(int code);
 /* The name of a code, "TKL_BUSY"; never NULL. */
 TKL_API const char *tkl_codename(int code);
 
-/* What the calling thread's last call had to say, if it returned anything but TKL_OK, on whichever
- * client; "" if it had nothing to say. Never NULL, never about an earlier call, never holds a
- * password. Valid until the thread's next call. Works for a failed tkl_open() too. */
+/* The reason why the calling thread's last call, on any client, did not return TKL_OK; after a
+ * batch, the reason of its first failure. Never NULL, never about an earlier call, never with a
+ * password in it. Valid until the thread's next call. Works for a failed tkl_open() too. */
 TKL_API const char *tkl_errmsg(void);
 
-/* Names of locks, queues and the like: 1 to this many bytes, any bytes. */
+/* Longest name of a lock, queue and the like. Names are 1 to this many bytes, any bytes. */
 #define TKL_NAME_MAX 65536
 
 /* Names found on the server, sorted, each once. One object: free it with tkl_names_free(). */

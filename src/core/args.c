@@ -10,7 +10,7 @@
 
 #define BLOCK_BYTES 2000
 
-/* Texts stay where they are: a full block is followed by another. */
+/* Texts never move: a full block is followed by another one. */
 struct tkl__args_block {
     struct tkl__args_block *next;
     size_t used, size;
@@ -63,7 +63,7 @@ void tkl__args_str(tkl__args *args, const char *text)
     tkl__args_bytes(args, tkl_str(text));
 }
 
-/* Room for a text; NULL when there is no memory. */
+/* Returns room for a text, or NULL when there is no memory. */
 static char *room(tkl__args *args, size_t size)
 {
     struct tkl__args_block *block = args->blocks;

@@ -21,7 +21,7 @@
 typedef struct tkl__args {
     tkl_bytes *items;
     size_t count, cap;
-    struct tkl__args_block *blocks; /* texts of its own */
+    struct tkl__args_block *blocks; /* texts that the arguments own */
     bool failed;
     tkl_bytes small[TKL__ARGS_SMALL];
 } tkl__args;
@@ -29,13 +29,13 @@ typedef struct tkl__args {
 void tkl__args_init(tkl__args *args);
 void tkl__args_free(tkl__args *args);
 
-/* Borrowed until the arguments are freed. */
+/* The arguments borrow these bytes: the caller keeps them until tkl__args_free(). */
 void tkl__args_bytes(tkl__args *args, tkl_bytes bytes);
 void tkl__args_str(tkl__args *args, const char *text);
 /* Numbers as text, exact, whatever the locale. */
 void tkl__args_int(tkl__args *args, int64_t value);
 void tkl__args_double(tkl__args *args, double value);
-/* Room for `size` bytes, which the caller fills; NULL when there is no memory. */
+/* Returns room for `size` bytes, which the caller fills; NULL when there is no memory. */
 char *tkl__args_room(tkl__args *args, size_t size);
 
 #endif

@@ -8,10 +8,10 @@
 #include "core/report.h"
 #include "core/resp.h"
 
-/* A try that lasted so long was no failure to get through: the pauses begin anew. */
+/* An attempt that lasted longer than this had reached the server: the backoff starts over. */
 #define WENT_WELL_US 1000000
 
-/* How long an interrupted wait may take to end without losing what is under way. */
+/* How long an interrupted wait may take to end without losing an item that is on its way. */
 #define UNBLOCK_MS 1000
 
 #define ASKING "*1\r\n$6\r\nASKING\r\n"
@@ -21,21 +21,21 @@ static int64_t timeout_of(const tkl_client *client, const tkl__blocking *command
     return command->timeout_ms > 0 ? command->timeout_ms : client->target.timeout_ms;
 }
 
-/* When the reply must be here. */
+/* The deadline for the reply: `end` plus the time-out of a call. */
 static int64_t late(int64_t timeout_ms, int64_t end)
 {
     int64_t slack = timeout_ms * 1000;
     return end > TKL__FOREVER - slack ? TKL__FOREVER : end + slack;
 }
 
-/* When the command must have been sent. */
+/* The deadline for sending the command. */
 static int64_t soon(int64_t timeout_ms, int64_t end)
 {
     int64_t timeout = tkl__deadline_ms(timeout_ms);
     return timeout < late(timeout_ms, end) ? timeout : late(timeout_ms, end);
 }
 
-/* All that is sent, in one write: CLIENT ID, ASKING and the command. */
+/* Everything that is sent, in one write: CLIENT ID, ASKING and the command. */
 typedef struct sending {
     bool id, asking;
     tkl__buf wire;
@@ -55,7 +55,7 @@ static void sending_make(sending *r, const tkl__conn *conn, const tkl__blocking 
     command->write(&r->wire, end == TKL__FOREVER ? TKL__FOREVER : tkl__left(end), command->arg);
 }
 
-/* The answers that come before the one to the command. */
+/* Reads the replies that come before the command's own: to CLIENT ID and ASKING. */
 static int read_preface(const sending *r, tkl__conn *conn, int64_t deadline)
 {
     int rc = TKL_OK;
@@ -72,7 +72,7 @@ static int read_preface(const sending *r, tkl__conn *conn, int64_t deadline)
     return rc;
 }
 
-/* Sleeps until something came, or a moment. */
+/* Sleeps until bytes arrive, the client is interrupted, or `until` passes. */
 static void poll_until(tkl_client *client, const tkl__conn *conn, int64_t until)
 {
     struct pollfd files[] = {{conn->stream.fd, POLLIN, 0}, {client->interrupt.fd, POLLIN, 0}};
@@ -81,7 +81,7 @@ static void poll_until(tkl_client *client, const tkl__conn *conn, int64_t until)
         tkl__interrupt_seen(client);
 }
 
-/* A server that hangs is as good as gone: another one may be the master by now. */
+/* A server that hangs counts as down: another one may be the master by now. */
 static bool hangs(tkl_client *client, tkl__node *node)
 {
     tkl__heed_interrupt(client);
@@ -90,7 +90,7 @@ static bool hangs(tkl_client *client, tkl__node *node)
     return hung && !tkl__is_interrupted(client);
 }
 
-/* Until the reply came, or an interruption. */
+/* Waits for the reply. TKL_EINTR: the client was interrupted first. */
 static int await_reply(tkl_client *client, tkl__node *node, tkl__conn *conn, int64_t deadline,
                        tkl_reply **reply)
 {
@@ -132,7 +132,7 @@ static int ask_to_unblock(tkl__node *node, int64_t id, int64_t deadline)
     return rc;
 }
 
-/* The reply, or NULL when it does not come in time. */
+/* Reads the reply. *reply is NULL when it does not arrive in time. */
 static int take_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 {
     int rc;
@@ -143,9 +143,10 @@ static int take_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
     return rc;
 }
 
-/* Closing the connection would end the wait as well, but an item that is under way would be lost:
- * the server has taken it out of the list. So the reply is read, which is the item or nil. Asked
- * again and again: the server may not have read the command yet. */
+/* Ends the wait of an interrupted command and reads its reply: the item or nil. Closing the
+ * connection would end the wait too, but would lose an item that is on its way: the server has
+ * already removed it from the list. Asks the server repeatedly, because it may not have read the
+ * command yet. */
 static int unblock(tkl__node *node, tkl__conn *conn, tkl_reply **reply)
 {
     int64_t deadline = tkl__deadline_ms(UNBLOCK_MS);
@@ -163,7 +164,7 @@ static int unblock(tkl__node *node, tkl__conn *conn, tkl_reply **reply)
     return tkl__interrupted();
 }
 
-/* *nothing: no part of a reply came. */
+/* *nothing: no part of a reply arrived. */
 static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
                     const tkl__blocking *command, bool asking, int64_t end, bool *nothing,
                     tkl_reply **reply)
@@ -188,7 +189,9 @@ static int try_on(tkl_client *client, tkl__node *node, const tkl__blocking *comm
 {
     tkl__conn *conn;
     int64_t deadline = tkl__borrow_deadline(client, soon(timeout_of(client, command), end));
+    tkl__heed_interrupt(client);
     int rc = tkl__node_borrow_apart(node, deadline, &conn);
+    tkl__heed_interrupt(NULL);
     if (rc != TKL_OK)
         return rc;
     rc = converse(client, node, conn, command, asking, end, nothing, reply);
@@ -198,7 +201,8 @@ static int try_on(tkl_client *client, tkl__node *node, const tkl__blocking *comm
 
 int tkl__block(tkl_client *client, const tkl__blocking *command, int64_t end, tkl_reply **reply)
 {
-    tkl__node *asked = NULL; /* where an ASK sent us */
+    tkl__node *asked = NULL; /* the node that an ASK redirected to */
+    bool doubted = false;    /* an earlier attempt may have been executed */
     *reply = NULL;
     for (int attempt = 0;; attempt++) {
         if (tkl__is_interrupted(client)) {
@@ -209,9 +213,11 @@ int tkl__block(tkl_client *client, const tkl__blocking *command, int64_t end, tk
         bool nothing = false;
         tkl__node *node = asked;
         int rc = TKL_OK;
+        tkl__heed_interrupt(client);
         if (!node)
             rc = client->route->pick(client, command->slot, soon(timeout_of(client, command), end),
                                      &node);
+        tkl__heed_interrupt(NULL);
         if (rc == TKL_OK)
             rc = try_on(client, node, command, asked != NULL, end, &nothing, reply);
         tkl__outcome outcome = tkl__judge(client, node, rc, *reply, nothing);
@@ -219,11 +225,13 @@ int tkl__block(tkl_client *client, const tkl__blocking *command, int64_t end, tk
             tkl__tell_retry(client, node, rc, *reply);
         tkl__node_unref(node);
         asked = outcome.other;
+        doubted |= tkl_is_unknown(rc);
         if (tkl__now() - began > WENT_WELL_US)
             attempt = 0;
         if (!outcome.again || !tkl__pause(attempt, outcome.at_once, end)) {
             tkl__node_unref(asked);
-            return rc == TKL_OK ? tkl__check(reply) : rc;
+            rc = rc == TKL_OK ? tkl__check(reply) : rc;
+            return doubted ? tkl__in_doubt(rc) : rc;
         }
         tkl_reply_free(*reply);
         *reply = NULL;

@@ -71,7 +71,7 @@ void tkl__buf_addf(tkl__buf *buf, const char *format, ...)
     int n = vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (n < 0 || n >= (int)sizeof text)
-        buf->failed = true; /* only short things are formatted */
+        buf->failed = true; /* callers format short texts only */
     else
         tkl__buf_add(buf, text, (size_t)n);
 }

@@ -11,14 +11,14 @@ typedef struct tkl__buf {
     char *data;
     size_t len;
     size_t cap;
-    bool failed; /* an allocation failed: whatever was appended since is missing */
+    bool failed; /* an allocation failed: everything appended since is missing */
     char small[512];
 } tkl__buf;
 
 void tkl__buf_init(tkl__buf *buf);
 void tkl__buf_free(tkl__buf *buf);
 void tkl__buf_clear(tkl__buf *buf);
-/* Room for `more` bytes behind the end, or NULL (and `failed`). */
+/* Returns room for `more` bytes at the end; NULL, and sets `failed`, when there is no memory. */
 char *tkl__buf_reserve(tkl__buf *buf, size_t more);
 void tkl__buf_add(tkl__buf *buf, const void *data, size_t len);
 void tkl__buf_addz(tkl__buf *buf, const char *text);

@@ -8,28 +8,35 @@
 #include "core/clock.h"
 #include "core/command.h"
 #include "core/error.h"
+#include "core/library.h"
 #include "core/number.h"
 #include "core/options.h"
+#include "core/refresh.h"
 #include "core/reply.h"
 #include "core/report.h"
 #include "core/resp.h"
 
-/* How long a single node may keep a call waiting for a connection where there are others. */
+/* How long a call waits for a connection to one node when there are other nodes. */
 #define NODE_SLICE_US 300000
-/* The longest pause between two tries of one call. */
+/* The longest pause between two attempts of one call. */
 #define PAUSE_MAX_US 100000
-/* With less time left than this another try would turn a clear refusal into an unknown outcome. */
+/* With less time left than this, no further attempt is made: it would turn a clear error into an
+ * unknown outcome. */
 #define TRY_MIN_US 2000
-/* Redirections followed without a pause: more of them mean that the cluster is in motion. */
+/* Redirections followed without a pause. More of them mean that slots are moving right now. */
 #define HOPS_AT_ONCE 4
 
-/* A reply that has not come after this time, twice that, and so on: the server may hang, and another
- * one be the master by now. */
+/* A call that has no reply after this time, and again after twice that time and so on, asks the
+ * route for the master: the server may hang, and another one may be the master by now. */
 #define LOOK_AROUND_US 1000000
+
+/* How often a library is loaded for one request. Other clients may remove it in between, but the
+ * call does not retry for ever. */
+#define LOADS_MAX 5
 
 #define ASKING "*1\r\n$6\r\nASKING\r\n"
 
-/* ---- What a try came to -------------------------------------------------- */
+/* ---- The outcome of an attempt ------------------------------------------- */
 
 static tkl__node *follow(tkl_client *client, tkl__node *node, tkl_bytes text, bool moved)
 {
@@ -43,7 +50,7 @@ static tkl__node *follow(tkl_client *client, tkl__node *node, tkl_bytes text, bo
     return tkl__node_get(client, to, port);
 }
 
-/* READONLY: behind one address, another server may be the master by now. */
+/* READONLY: another server behind the same address may be the master by now. */
 static tkl__outcome demoted(tkl_client *client, tkl__node *node)
 {
     client->route->suspect(client, node);
@@ -105,7 +112,7 @@ bool tkl__pause(int attempt, bool at_once, int64_t deadline)
 
 /* ---- One request --------------------------------------------------------- */
 
-/* Whether the slot is another server's by now. */
+/* Whether another server serves the slot by now. */
 static bool is_replaced(tkl_client *client, tkl__node *node, int slot, int64_t deadline)
 {
     int64_t until = tkl__now() + LOOK_AROUND_US;
@@ -131,22 +138,54 @@ int tkl__await_reply(tkl_client *client, tkl__node *node, tkl__conn *conn, int s
     return tkl__conn_receive(conn, deadline, reply);
 }
 
-static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
-                    const tkl__request *request, bool asking, int64_t deadline, tkl_reply **reply)
+static int exchange(tkl_client *client, tkl__node *node, tkl__conn *conn, tkl_bytes wire, int slot,
+                    bool asking, int64_t deadline, tkl_reply **reply)
 {
     int rc = TKL_OK;
     if (asking)
         rc = tkl__conn_send(conn, tkl_str(ASKING), deadline, NULL);
     if (rc == TKL_OK)
-        rc = tkl__conn_send(conn, request->wire, deadline, NULL);
+        rc = tkl__conn_send(conn, wire, deadline, NULL);
     if (rc != TKL_OK)
         return rc;
     if (!asking)
-        return tkl__await_reply(client, node, conn, request->slot, deadline, reply);
+        return tkl__await_reply(client, node, conn, slot, deadline, reply);
     rc = tkl__conn_receive(conn, deadline, reply);
     tkl_reply_free(*reply);
     *reply = NULL;
     return rc == TKL_OK ? tkl__conn_receive(conn, deadline, reply) : rc;
+}
+
+/* Runs the request. If the server does not have the function, loads the library on the same
+ * connection: after a redirection no other way leads to the right server. */
+static int converse(tkl_client *client, tkl__node *node, tkl__conn *conn,
+                    const tkl__request *request, bool asking, int64_t deadline, tkl_reply **reply)
+{
+    const tkl__script *script = request->script;
+    int rc = exchange(client, node, conn, request->wire, request->slot, asking, deadline, reply);
+    for (int i = 0; i < LOADS_MAX && rc == TKL_OK && script && tkl__is_unknown_function(*reply);
+         i++) {
+        tkl_reply_free(*reply);
+        rc = tkl__library_load(conn, script->library, deadline, reply);
+        if (rc == TKL_EUNKNOWN) /* the load may have worked, but the request was not executed */
+            return TKL_ENOTSENT;
+        if (rc != TKL_OK || (*reply && !tkl__runs_when_full(script, *reply)))
+            return rc;
+        tkl__buf whole;
+        tkl__buf_init(&whole);
+        tkl_bytes wire = request->wire;
+        if (*reply) {
+            tkl__wire_with_source(&whole, script, wire);
+            wire = (tkl_bytes){whole.data, whole.len};
+            tkl_reply_free(*reply);
+            *reply = NULL;
+        }
+        rc = whole.failed
+                 ? tkl__nomem()
+                 : exchange(client, node, conn, wire, request->slot, asking, deadline, reply);
+        tkl__buf_free(&whole);
+    }
+    return rc;
 }
 
 static int try_on(tkl_client *client, tkl__node *node, const tkl__request *request, bool asking,
@@ -175,10 +214,42 @@ static bool is_tryagain(const tkl_reply *reply)
            strncmp(tkl_reply_str(reply), word, sizeof word - 1) == 0;
 }
 
+void tkl__doubt(const tkl__request *request, tkl_reply *reply)
+{
+    if (tkl_reply_kind(reply) == TKL_REPLY_ERROR)
+        tkl__reply_doubt(reply, request->no_tryagain && is_tryagain(reply));
+}
+
+static bool is_redirection(const tkl_reply *reply)
+{
+    tkl__verdict verdict = tkl_reply_kind(reply) == TKL_REPLY_ERROR
+                               ? tkl__error_verdict(tkl_reply_bytes(reply))
+                               : TKL__FINAL;
+    return verdict == TKL__MOVED || verdict == TKL__ASK;
+}
+
+/* Makes the result of the call out of its attempts: `rc` and the reply are those of the last one.
+ * If that one is a redirection to a server that could not be used, the error says why. */
+static int conclude(const tkl__request *request, bool doubted, const tkl__failure *behind, int rc,
+                    tkl_reply **reply)
+{
+    if (rc == TKL_OK && behind->code != TKL_OK && is_redirection(*reply)) {
+        rc = tkl__fail(behind->code, "%s, and there: %s", tkl_reply_str(*reply), behind->text);
+        tkl_reply_free(*reply);
+        *reply = NULL;
+    }
+    if (doubted && *reply)
+        tkl__doubt(request, *reply);
+    return doubted ? tkl__in_doubt(rc) : rc;
+}
+
 int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline, tkl_reply **reply)
 {
-    tkl__node *asked = NULL; /* where an ASK sent us */
-    bool unknown = false;    /* an earlier try may have been executed */
+    tkl__node *asked = NULL;         /* the node that an ASK redirected to */
+    bool doubted = request->doubted; /* an earlier attempt may have been executed */
+    bool redirected = false;         /* the previous attempt ended in a redirection */
+    tkl__failure behind;             /* why the target of a redirection could not be used */
+    behind.code = TKL_OK;
     *reply = NULL;
     tkl__begin();
     for (int attempt = 0;; attempt++) {
@@ -187,23 +258,26 @@ int tkl__exec(tkl_client *client, const tkl__request *request, int64_t deadline,
         if (rc == TKL_OK)
             rc = try_on(client, node, request, asked != NULL,
                         tkl__borrow_deadline(client, deadline), deadline, reply);
+        if (rc != TKL_OK && redirected)
+            tkl__failure_note(&behind, rc);
+        redirected = is_redirection(*reply);
+        doubted |= tkl_is_unknown(rc);
         tkl__outcome outcome = tkl__judge(client, node, rc, *reply, request->retry_safe);
         if (outcome.again)
             tkl__tell_retry(client, node, rc, *reply);
         tkl__node_unref(node);
         asked = outcome.other;
-        unknown |= tkl_is_unknown(rc);
         outcome.again &= !(request->no_tryagain && is_tryagain(*reply));
         if (!outcome.again || !tkl__pause(attempt, outcome.at_once, deadline)) {
             tkl__node_unref(asked);
-            return rc == TKL_ENOTSENT && unknown ? TKL_EUNKNOWN : rc;
+            return conclude(request, doubted, &behind, rc, reply);
         }
         tkl_reply_free(*reply);
         *reply = NULL;
     }
 }
 
-/* ---- To every master ----------------------------------------------------- */
+/* ---- Every master -------------------------------------------------------- */
 
 static tkl_reply *sum(tkl_reply *const *parts, size_t count)
 {
@@ -245,6 +319,7 @@ static int ask_all(tkl_client *client, const int *slots, size_t count, tkl__requ
         rc = tkl__exec(client, &request, deadline, &parts[i]);
         if (rc == TKL_OK)
             rc = tkl__check(&parts[i]);
+        request.doubted = true; /* one server has executed it, whatever the others answer */
     }
     return rc;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opening and closing, and what happens on fork().
+ * Opening and closing, and fork().
  *
- * A forked child inherits sockets that the parent goes on using, and locks that threads held
- * which do not exist in the child. So fork() waits until no client is locked, and counts a
- * generation in the child; the first lock taken there finds that the generation has passed
- * and lets go of all connections.
+ * A forked child inherits sockets that the parent still uses, and locks held by threads that do not
+ * exist in the child. So fork() waits until no client is locked, and increments the generation in
+ * the child. The first thread that locks a client there finds that the generation has changed, and
+ * drops all connections.
  */
 #include "core/client.h"
 
@@ -20,7 +20,7 @@
 #include "core/nofork.h"
 
 static pthread_mutex_t clients_mutex = PTHREAD_MUTEX_INITIALIZER;
-static tkl_client *clients; /* all that are open */
+static tkl_client *clients; /* all open clients */
 static unsigned fork_generation;
 
 /* ---- fork ---------------------------------------------------------------- */
@@ -110,7 +110,7 @@ static void delist(tkl_client *client)
     pthread_mutex_unlock(&clients_mutex);
 }
 
-/* Starts the private server, which is from then on a server on a Unix socket. */
+/* Starts the private server. From then on it is an ordinary server on a Unix socket. */
 static int start_embedded(tkl_client *client)
 {
     char path[128];

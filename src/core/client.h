@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client's inside, for the core only.
+ * The internals of a client, for the core only.
  */
 #ifndef TKL_CORE_CLIENT_H
 #define TKL_CORE_CLIENT_H
@@ -15,6 +15,9 @@ struct tkl__embedded;
 struct tkl__hub;
 struct tkl__keeper;
 
+/* Number of function libraries that a client can remember. */
+#define TKL__LIBRARIES 8
+
 struct tkl_client {
     tkl__target target;
     struct ssl_ctx_st *tls; /* NULL: plain */
@@ -23,29 +26,30 @@ struct tkl_client {
     void *route_state;
     struct tkl__embedded *embedded; /* the in-memory server this client started, or NULL */
 
-    atomic_bool reached; /* some server has answered once */
+    atomic_bool reached; /* a server has answered at least once */
+    const struct tkl__library *_Atomic libraries[TKL__LIBRARIES]; /* see tkl__run_in_order() */
     tkl__interrupt interrupt;
-    int64_t heartbeat_us; /* of subscriptions: see hub.h */
+    int64_t heartbeat_us; /* heartbeat of subscriptions: see hub.h */
 
-    pthread_mutex_t mutex;      /* guards all that follows, and everything of nodes and routes */
-    struct tkl__keeper *keeper; /* for renewing; see keeper.h */
-    tkl__node *nodes;           /* list of all nodes that are referred to */
-    tkl_client_info counts;     /* what only grows */
-    atomic_uint generation;     /* the fork generation the connections belong to */
+    pthread_mutex_t mutex;      /* guards all that follows, and all nodes and routes */
+    struct tkl__keeper *keeper; /* renews leases; see keeper.h */
+    tkl__node *nodes;           /* list of all nodes with a reference */
+    tkl_client_info counts;     /* the counters that only grow */
+    atomic_uint generation;     /* the fork generation that made the connections */
 
-    pthread_mutex_t hubs_mutex; /* guards the list, and who uses a hub; see hub.h */
-    struct tkl__hub *hubs;      /* for waiting */
+    pthread_mutex_t hubs_mutex; /* guards the list and the users of each hub; see hub.h */
+    struct tkl__hub *hubs;      /* subscriptions of waiters */
 
     tkl_client *next; /* list of all clients, for fork */
 };
 
-/* Taking the lock also notices that this process is a fork of the one that made the
- * connections, and lets go of them. */
+/* Locks the client. In a forked child this also drops the connections, which belong to the
+ * parent. */
 void tkl__client_lock(tkl_client *client);
 void tkl__client_unlock(tkl_client *client);
 
-/* How many forks lie between this process and the first: another number than before means that
- * what was counted here belongs to the parent. */
+/* Number of forks between this process and the first one. A changed number means that what was
+ * counted here belongs to the parent. */
 unsigned tkl__fork_generation(void);
 
 #endif

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* How often a thread that heeds something looks at it. */
+/* How often a waiting thread reads the end that tkl__heed() gave it. */
 #define HEED_US 50000
 
 static _Thread_local const _Atomic int64_t *heeded, *heeded_too;
+static _Thread_local int64_t finish_until;
 
 int64_t tkl__now(void)
 {
@@ -48,19 +49,34 @@ void tkl__heed_too(const _Atomic int64_t *end)
     heeded_too = end;
 }
 
+bool tkl__heeds_too(void)
+{
+    return heeded_too != NULL;
+}
+
 bool tkl__heeds(void)
 {
     return heeded || heeded_too;
 }
 
-/* The next moment to see whether there is an end. */
+void tkl__let_finish(int64_t until)
+{
+    finish_until = until;
+}
+
+int64_t tkl__finish_by(int64_t deadline)
+{
+    return deadline > finish_until ? deadline : finish_until;
+}
+
+/* The next moment to check whether an end was set. */
 static int64_t next_heed(int64_t at)
 {
     int64_t soon = tkl__heeds() ? tkl__now() + HEED_US : at;
     return soon < at ? soon : at;
 }
 
-/* The earlier of a deadline and an end, if there is one. */
+/* The earlier of the deadline and *end, if that is set. */
 static int64_t ended_by(const _Atomic int64_t *end, int64_t deadline)
 {
     int64_t at = end ? atomic_load(end) : 0;

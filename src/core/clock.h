@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Local time. Everything that waits has a deadline: a moment on the monotonic clock, in
- * microseconds. Time that decides something between programs is the server's, never this.
+ * microseconds. Decisions between programs use the server's time, never this one.
  */
 #ifndef TKL_CORE_CLOCK_H
 #define TKL_CORE_CLOCK_H
@@ -15,8 +15,9 @@
 #define TKL__FOREVER INT64_MAX
 
 int64_t tkl__now(void);                    /* monotonic microseconds */
-int64_t tkl__lease_now(void);              /* the same, and it goes on while the machine sleeps */
-int64_t tkl__lease_end(int64_t at);        /* a moment of tkl__lease_now() as one of tkl__now() */
+int64_t tkl__lease_now(void);              /* the same, but also runs while the machine sleeps */
+int64_t tkl__lease_end(int64_t at);        /* turns a moment of tkl__lease_now() into one of
+                                              tkl__now() */
 int64_t tkl__deadline_ms(int64_t ms);      /* now + ms, saturating; negative counts as 0 */
 int64_t tkl__left(int64_t deadline);       /* microseconds left, 0 when passed */
 int tkl__poll_ms(int64_t deadline);        /* for poll(): rounded up; -1 for TKL__FOREVER */
@@ -27,16 +28,24 @@ void tkl__cond_init(pthread_cond_t *cond); /* on CLOCK_MONOTONIC */
 /* False when the deadline passed. */
 bool tkl__cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
 
-/* From now on (NULL: not any more) the calling thread heeds a moment that another may set: as soon
- * as it is not 0, or a little later, no deadline of the thread is after it. For calls that another
- * thread may want to end. */
+/* From now on (NULL: no longer) the calling thread obeys *end, which another thread may set. Once
+ * *end is not 0, or shortly after, no deadline of the calling thread is later than *end. For calls
+ * that another thread may want to stop. */
 void tkl__heed(const _Atomic int64_t *end);
-/* The same beside it, for another who may end them. */
+/* A second end, beside that of tkl__heed(), which another thread may set. */
 void tkl__heed_too(const _Atomic int64_t *end);
+bool tkl__heeds_too(void);
 bool tkl__heeds(void);
 
-/* The wait before try number `attempt` (from 0): 2 ms doubling up to `max_us`, with jitter: half of
- * it is random. In microseconds. */
+/* From now on (0: no longer) a server that has begun to answer the calling thread may finish until
+ * this moment, even after the deadline of the call. For calls with a short deadline: a server that
+ * hangs ends them soon, but a large reply still arrives. */
+void tkl__let_finish(int64_t until);
+/* The deadline, or the moment of tkl__let_finish() if it is later. */
+int64_t tkl__finish_by(int64_t deadline);
+
+/* The backoff before attempt number `attempt` (from 0), in microseconds: 2 ms, doubled each time up
+ * to `max_us`; half of it is random. */
 int64_t tkl__backoff(int attempt, int64_t max_us);
 
 /* Fills `len` random bytes from the kernel. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The route of a cluster: which of its servers serves a slot.
+ * The route of a cluster: which server serves a slot.
  *
- * The slot map comes from CLUSTER SLOTS, asked of any server that answers: first of those known to
- * be well, then of those that failed lately, then of the seeds of the URL. It is fetched at first
- * use, and again after a hint that it is outdated: a MOVED (whose slot is corrected at once), a
- * server that cannot be reached, a slot that nobody serves.
+ * The slot map comes from CLUSTER SLOTS. The client asks healthy servers first, then servers that
+ * failed recently, then the seeds of the URL, until one answers. It fetches the map at first use,
+ * and again after a hint that the map is outdated: a MOVED (whose slot is corrected at once), a
+ * server that cannot be reached, or a slot that no server serves.
  *
- * A map holds a reference on each of its nodes and is replaced as a whole. Callers take references
- * of their own under the client's mutex, so a map may be replaced while calls to its nodes are
- * under way.
+ * A map holds a reference to each of its nodes and is replaced as a whole. Callers take their own
+ * references under the client's mutex, so a map may be replaced while calls to its nodes are in
+ * progress.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,10 @@
 #include "core/error.h"
 #include "core/refresh.h"
 #include "core/resp.h"
+#include "core/wait.h"
 
 #define SUSPECT_FOR 1000000 /* us during which a server that failed is asked last */
-#define SERVERS_MAX 4096    /* that a map may name: no cluster has so many, a hostile server may */
+#define SERVERS_MAX 4096    /* in one map: no cluster has more, but a hostile server may claim so */
 
 /* A server of the cluster. */
 typedef struct member {
@@ -33,14 +34,14 @@ typedef struct member {
 typedef struct slot_map {
     member *members;
     size_t count;
-    int assigned;               /* slots, while it is read */
-    uint16_t owner[TKL__SLOTS]; /* index of a member plus 1; 0: nobody */
+    int assigned;               /* number of slots assigned so far, while the reply is read */
+    uint16_t owner[TKL__SLOTS]; /* index of a member plus 1; 0: no server */
 } slot_map;
 
 typedef struct cluster {
     tkl__refresh refresh;
     slot_map *map; /* never NULL */
-    size_t turn;   /* for spreading requests without a key */
+    size_t turn;   /* counter that spreads requests without a key */
 } cluster;
 
 static cluster *cluster_of(const tkl_client *client)
@@ -73,8 +74,8 @@ static member *map_find(const slot_map *map, const tkl__node *node)
     return NULL;
 }
 
-/* The member of a node, added when new: then its reference is taken over, and *added says so.
- * NULL: no memory, or too many. */
+/* Finds the member of a node, or adds it. If added, *added is true and the map takes over the
+ * caller's reference. NULL: no memory, or too many members. */
 static member *map_add(slot_map *map, tkl__node *node, bool *added)
 {
     member *found = map_find(map, node);
@@ -104,7 +105,7 @@ static void map_assign(slot_map *map, int first, int last, member *owner)
 
 /* ---- Reading CLUSTER SLOTS ----------------------------------------------- */
 
-/* The value of a name in a flat list of names and values; "" when it is not there. */
+/* The value of a name in a flat list of names and values; "" when it is missing. */
 static const char *metadata(const tkl_reply *list, const char *name)
 {
     for (size_t i = 0; i + 1 < tkl_reply_count(list); i += 2)
@@ -113,8 +114,8 @@ static const char *metadata(const tkl_reply *list, const char *name)
     return "";
 }
 
-/* The host to reach a server at. A nil or empty one means the one we asked; "?" a host name that
- * the cluster does not know: its address will do. */
+/* The host of a server. Nil or empty means the server that we asked. "?" means that the cluster
+ * does not know the host name: then the IP address is used. */
 static const char *endpoint(const tkl_reply *server, const tkl__node *asked)
 {
     const char *host = tkl_reply_str(tkl_reply_at(server, 0));
@@ -171,7 +172,7 @@ static int read_range(tkl_client *client, slot_map *map, const tkl__node *asked,
 
     map->assigned += (int)(last - first + 1);
     if (map->assigned > TKL__SLOTS)
-        return malformed(asked); /* a slot has one master */
+        return malformed(asked); /* some slot has two masters */
     member *master = read_server(client, map, asked, tkl_reply_at(range, 2));
     if (!master)
         return too_many(map);
@@ -220,7 +221,7 @@ static int ask_slots(tkl__node *node, int64_t deadline, tkl_reply **slots)
 
 /* ---- Fetching the map ---------------------------------------------------- */
 
-/* Nodes with references. */
+/* A list that holds a reference to each node. */
 typedef struct node_list {
     tkl__node **nodes;
     size_t count;
@@ -249,7 +250,8 @@ static bool suspicious(const member *server)
     return server->suspected > 0 && tkl__now() - server->suspected < SUSPECT_FOR;
 }
 
-/* Adds the members that are, or are not, suspected; shuffled, so that clients spread. */
+/* Adds the members that are suspected, or those that are not. Shuffled, so that clients spread over
+ * the servers. */
 static void list_members(node_list *list, const slot_map *map, bool suspected)
 {
     size_t start = list->count;
@@ -281,7 +283,7 @@ static void list_seeds(node_list *list, tkl_client *client)
     shuffle(list->nodes + start, list->count - start);
 }
 
-/* Everybody who may know the map, in the order to ask them. */
+/* Lists all servers that may know the map, in the order in which to ask them. */
 static int list_candidates(tkl_client *client, node_list *list)
 {
     tkl__client_lock(client);
@@ -299,7 +301,7 @@ static int list_candidates(tkl_client *client, node_list *list)
     return TKL_OK;
 }
 
-/* Puts the new map in place, with what the old one knew about its servers' health. */
+/* Installs the new map. Keeps what the old one knew about the health of its servers. */
 static void install(tkl_client *client, slot_map *fresh)
 {
     tkl__client_lock(client);
@@ -313,6 +315,7 @@ static void install(tkl_client *client, slot_map *fresh)
     c->map = fresh;
     tkl__client_unlock(client);
     map_free(old);
+    tkl__hubs_reroute(client);
 }
 
 static int fetch_from(tkl_client *client, tkl__node *node, int64_t deadline)
@@ -355,7 +358,7 @@ static int fetch_map(tkl_client *client, int64_t deadline)
 
 /* ---- The route ----------------------------------------------------------- */
 
-/* The masters take turns; those that failed lately only when there is no other. */
+/* Takes the masters in turn. Masters that failed recently are taken only when there is no other. */
 static member *any_master(cluster *c)
 {
     member *last_resort = NULL;
@@ -426,16 +429,19 @@ static void cluster_moved(tkl_client *client, int slot, const char *host, int po
     tkl__client_lock(client);
     tkl__node *node = tkl__node_get_locked(client, host, port);
     member *owner = node ? map_add(c->map, node, &added) : NULL;
-    if (owner)
+    bool changed = owner && owner_of(c, slot) != owner;
+    if (changed)
         map_assign(c->map, slot, slot, owner);
     c->refresh.stale = true;
     tkl__client_unlock(client);
 
     if (!added)
         tkl__node_unref(node);
+    if (changed)
+        tkl__hubs_reroute(client);
 }
 
-/* The first slot of each member that serves any. */
+/* Returns the first slot of each member that serves any. */
 static int first_slots(const slot_map *map, int **slots, size_t *count)
 {
     bool *seen = calloc(map->count, sizeof *seen);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the client knows about commands.
+ * The table of commands.
  *
- * One sorted table holds every command of Redis 7.0 to 8 and Valkey 7.2 to 9: where its keys are,
- * and where it may go. Positions are those of the servers' own COMMAND reply (a test compares
- * them); commands whose keys move have a function of their own below. "name|sub" entries stand
- * directly behind their container and tell what differs for that subcommand.
+ * It is sorted and holds every command of Redis 7.0 to 8 and Valkey 7.2 to 9: where its keys are,
+ * and which server it may go to. Positions are those of the servers' own COMMAND reply (a test
+ * compares them). Commands whose keys have no fixed position have a function below. "name|sub"
+ * entries follow their container directly and say what differs for that subcommand.
  *
- * A command with wrong arguments is not judged here: it goes to any server, whose error text
- * is better than ours.
+ * Wrong arguments are not reported here. Such a command goes to any server, whose error text is
+ * better than ours.
  */
 #include "core/command.h"
 
@@ -24,33 +24,33 @@
 
 /* Where a command goes. */
 typedef enum place {
-    BY_KEYS,     /* the server of its keys; without keys any */
+    BY_KEYS,     /* the server of its keys; any server if it has no keys */
     ALL_SUM,     /* as tkl__fanout */
     ALL_JOIN,    /* TKL__ALL_CONCAT */
     ALL_FIRST,   /* as tkl__fanout */
-    ONE_SERVER,  /* means the very server it is sent to: not through a cluster client */
-    MESSAGES,    /* from here on: needs a connection of its own, and why */
+    ONE_SERVER,  /* concerns one particular server: refused by a cluster client */
+    MESSAGES,    /* from here on: needs its own connection; the name says why */
     TRANSACTION, /* several calls on one connection */
     SETTING,     /* changes the connection, not the data */
     REPLICATION, /* spoken between servers */
 } place;
 
-/* Keys beyond those of first, last and step. */
+/* Keys besides those of first, last and step. */
 typedef enum extra {
     NO_EXTRA,
-    COUNTED_1,     /* a count at position 1 and that many keys behind it */
+    COUNTED_1,     /* a count at position 1, then that many keys */
     COUNTED_2,     /* ... at position 2 */
-    COUNTED_PAIRS, /* a count at position 1, then key and value that many times */
-    AFTER_STREAMS, /* the first half of what follows the word STREAMS */
-    SORT_STORE,    /* the word behind STORE */
-    RADIUS_STORE,  /* the word behind STORE or STOREDIST */
-    MIGRATE_KEYS,  /* position 3, or all behind the word KEYS when that is empty */
+    COUNTED_PAIRS, /* a count at position 1, then that many pairs of key and value */
+    AFTER_STREAMS, /* the first half of the words after STREAMS */
+    SORT_STORE,    /* the word after STORE */
+    RADIUS_STORE,  /* the word after STORE or STOREDIST */
+    MIGRATE_KEYS,  /* position 3 or, when that is empty, all words after KEYS */
 } extra;
 
 typedef struct entry {
     const char *name; /* lower case */
     int8_t first;     /* position of the first key; 0: none */
-    int8_t last;      /* of the last one; negative: counted from the end */
+    int8_t last;      /* position of the last key; negative: counted from the end */
     int8_t step;
     uint8_t extra; /* enum extra */
     uint8_t place; /* enum place */
@@ -147,7 +147,7 @@ static const entry table[] = {
 };
 /* clang-format on */
 
-#define NAME_MAX_LEN 24 /* more than the longest name above */
+#define NAME_MAX_LEN 24 /* longer than the longest name above */
 
 static int compare_name(const void *name, const void *candidate)
 {
@@ -185,7 +185,7 @@ static bool lower_name(tkl_bytes name, char lower[NAME_MAX_LEN])
     return true;
 }
 
-/* The entry of a subcommand where it has one, else that of its container. */
+/* Finds the entry of a subcommand, or that of its container when it has none. */
 static const entry *find_sub(const entry *container, const words *args)
 {
     size_t len = strlen(container->name);
@@ -227,7 +227,7 @@ static void visit_range(const words *args, int first, int last, int step, const 
         to->visit(to->context, i);
 }
 
-/* The number at a position; 0 when it is none or larger than what follows could be. */
+/* The number at a position; 0 when it is not a number, or larger than the number of words left. */
 static int count_at(const words *args, int index)
 {
     if (index >= args->count)
@@ -250,7 +250,7 @@ static void visit_counted(const words *args, int count_index, int step, const vi
     visit_range(args, first, first + (count - 1) * step, step, to);
 }
 
-/* XREAD and XREADGROUP: a group may well be called "streams", so options are stepped over. */
+/* XREAD and XREADGROUP. Steps over the options, because a group may be named "streams". */
 static void visit_streams(const words *args, const visitor *to)
 {
     int i = 1;
@@ -260,7 +260,7 @@ static void visit_streams(const words *args, const visitor *to)
         else if (word_is(args, i, "noack"))
             i += 1;
         else
-            i += 2; /* COUNT, BLOCK and the like with one argument */
+            i += 2; /* COUNT, BLOCK and other options with one argument */
     }
 
     int rest = args->count - i - 1;
@@ -355,7 +355,7 @@ bool tkl__command_keys(int argc, const char *const *argv, const size_t *lens,
 
 /* ---- Refusals ------------------------------------------------------------ */
 
-/* "CLIENT REPLY" of "client|reply", for error texts. */
+/* Makes "CLIENT REPLY" from "client|reply", for error texts. */
 static void shout(const entry *command, char out[NAME_MAX_LEN])
 {
     size_t i = 0;
@@ -400,7 +400,7 @@ int tkl__command_check(int argc, const char *const *argv, const size_t *lens)
 
 /* ---- Routing in a cluster ------------------------------------------------ */
 
-/* The slot common to the keys seen so far. */
+/* The slot of all keys seen so far. */
 typedef struct slot_search {
     const words *args;
     int slot;  /* TKL__NO_SLOT before the first key */
@@ -421,7 +421,7 @@ static void compare_slot(void *context, int index)
     }
 }
 
-/* Keys may be long and may be binary: a beginning is enough to find them in a program. */
+/* Keys may be long or binary. The first part is enough to find them in a program. */
 static int shown(tkl_bytes key)
 {
     return key.len < 64 ? (int)key.len : 64;
@@ -460,9 +460,9 @@ static int slot_of_key_list(tkl_bytes name, const tkl_reply *keys, int *slot)
     return TKL_OK;
 }
 
-/* A module's command, or one newer than the table: the servers know. One that answers with an error
- * knows no keys: then any server may have the command, and will tell the slot by MOVED or say what
- * is wrong with it. */
+/* Finds the slot of a command that is not in the table: one of a module, or a newer one. Asks a
+ * server. If it answers with an error, it knows no keys: then any server may get the command. That
+ * server answers MOVED, which names the slot, or says what is wrong with the command. */
 static int slot_by_server(tkl_client *client, const words *args, int64_t deadline, int *slot)
 {
     tkl__buf wire;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the client must know about commands: where their keys are, and which are not to be used
- * or go to every node of a cluster.
+ * The client's knowledge of commands: where their keys are, which ones it refuses, and which go to
+ * every node of a cluster.
  */
 #ifndef TKL_CORE_COMMAND_H
 #define TKL_CORE_COMMAND_H
@@ -22,14 +22,14 @@ typedef enum tkl__fanout {
 int tkl__command_check(int argc, const char *const *argv, const size_t *lens);
 
 /* For a cluster: the slot of a command's keys. TKL__NO_SLOT when it has none; TKL_ECROSSSLOT when
- * its keys are in several; TKL_EINVAL for commands that make no sense without naming a node (SCAN:
- * use ... instead). A command unknown here is looked up with COMMAND GETKEYS on any node, within
- * the deadline. */
+ * its keys are in several slots; TKL_EINVAL for commands that need a particular node (SCAN: use ...
+ * instead). A command that is not in the table is looked up with COMMAND GETKEYS on any node,
+ * within the deadline. */
 int tkl__command_route(tkl_client *client, int argc, const char *const *argv, const size_t *lens,
                        int64_t deadline, int *slot, tkl__fanout *fanout);
 
-/* Visits the index of every key of a command, in no particular order. False: the command is
- * unknown here. */
+/* Visits the index of every key of a command, in no particular order. False: the command is not in
+ * the table. */
 typedef void tkl__key_visitor(void *context, int index);
 bool tkl__command_keys(int argc, const char *const *argv, const size_t *lens,
                        tkl__key_visitor *visit, void *context);

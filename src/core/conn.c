@@ -30,6 +30,7 @@ int tkl__conn_send(tkl__conn *conn, tkl_bytes wire, int64_t deadline, size_t *wr
     size_t done = 0;
     int rc = tkl__stream_write(&conn->stream, wire.data, wire.len, deadline, &done);
     conn->sent += done;
+    conn->answers = false;
     if (written)
         *written = done;
     return rc == TKL_OK ? TKL_OK : broken(conn, TKL_ENOTSENT);
@@ -42,10 +43,12 @@ static int protocol_error(tkl__conn *conn)
     return broken(conn, tkl__fail(TKL_EPROTO, "%s", why));
 }
 
-static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
+/* `finish`: the deadline once the server has begun to answer. */
+static int next_reply(tkl__conn *conn, int64_t deadline, int64_t finish, tkl_reply **reply)
 {
     *reply = NULL;
     for (bool more = false;; more = true) {
+        int64_t until = conn->answers ? finish : deadline;
         void *object = NULL;
         if (redisReaderGetReply(conn->reader, &object) != REDIS_OK)
             return protocol_error(conn);
@@ -54,20 +57,20 @@ static int next_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
             *reply = object;
             return TKL_OK;
         }
-        if (more && tkl__left(deadline) == 0) /* a reply may take for ever */
+        if (more && tkl__left(until) == 0) /* a server could send a reply without end */
             return tkl__fail(TKL_ETIMEOUT, "timed out");
         if (tkl__reader_size(conn->reader) > conn->reply_max)
             return broken(conn, tkl__fail(TKL_EPROTO, "a reply of more than %zu bytes (reply_max)",
                                           conn->reply_max));
         char chunk[READ_CHUNK];
         size_t n;
-        int rc = tkl__stream_read(&conn->stream, chunk, sizeof chunk, deadline, &n);
+        int rc = tkl__stream_read(&conn->stream, chunk, sizeof chunk, until, &n);
         if (rc != TKL_OK)
             return rc;
         conn->received += n;
         if (redisReaderFeed(conn->reader, chunk, n) != REDIS_OK)
             return protocol_error(conn);
-        conn->midway = true;
+        conn->midway = conn->answers = true;
     }
 }
 
@@ -84,16 +87,16 @@ static void skip(tkl__conn *conn, tkl_reply *reply)
     conn->owed--;
 }
 
-/* The first reply that a caller waits for. */
-static int wanted_reply(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
+/* Reads the next reply that a caller waits for. Skips the replies that nobody waits for. */
+static int wanted_reply(tkl__conn *conn, int64_t deadline, int64_t finish, tkl_reply **reply)
 {
     int rc;
-    while ((rc = next_reply(conn, deadline, reply)) == TKL_OK && conn->owed > 0)
+    while ((rc = next_reply(conn, deadline, finish, reply)) == TKL_OK && conn->owed > 0)
         skip(conn, *reply);
     return rc;
 }
 
-/* Whatever broke the connection: what was sent before may have been executed. */
+/* Marks the connection as broken. Requests sent before may have been executed. */
 static int lost(tkl__conn *conn, int rc)
 {
     return broken(conn, rc == TKL_ETLS ? TKL_EUNKNOWN : rc);
@@ -101,13 +104,13 @@ static int lost(tkl__conn *conn, int rc)
 
 int tkl__conn_receive(tkl__conn *conn, int64_t deadline, tkl_reply **reply)
 {
-    int rc = wanted_reply(conn, deadline, reply);
+    int rc = wanted_reply(conn, deadline, tkl__finish_by(deadline), reply);
     return rc == TKL_OK ? TKL_OK : lost(conn, rc);
 }
 
 int tkl__conn_receive_by(tkl__conn *conn, int64_t time, tkl_reply **reply)
 {
-    int rc = wanted_reply(conn, time, reply);
+    int rc = wanted_reply(conn, time, time, reply);
     return rc == TKL_OK || rc == TKL_ETIMEOUT ? TKL_OK : lost(conn, rc);
 }
 
@@ -150,9 +153,9 @@ bool tkl__conn_stale(tkl__conn *conn)
 {
     tkl_reply *reply = NULL;
     while (conn->owed > 0) {
-        int rc = next_reply(conn, 0, &reply);
+        int rc = next_reply(conn, 0, 0, &reply);
         if (rc != TKL_OK)
-            return rc != TKL_ETIMEOUT; /* else it has not come yet */
+            return rc != TKL_ETIMEOUT; /* TKL_ETIMEOUT: the reply has not arrived yet */
         skip(conn, reply);
     }
     return tkl__stream_stale(&conn->stream);
@@ -165,7 +168,7 @@ bool tkl__conn_buffered(const tkl__conn *conn)
 
 /* ---- Dialling ------------------------------------------------------------ */
 
-/* What must be said on a new connection, in one trip. */
+/* The commands that open a connection, sent in one round trip. */
 typedef struct greeting {
     tkl__buf wire;
     bool auth, select;
@@ -206,9 +209,9 @@ static const char password_hint[] = " Give a password in the URL, in a file or i
 static int greeting_answer(tkl__conn *conn, const char *what, int64_t deadline)
 {
     tkl_reply *reply;
-    int rc = next_reply(conn, deadline, &reply);
+    int rc = next_reply(conn, deadline, deadline, &reply);
     if (rc == TKL_ETIMEOUT || rc == TKL_EUNKNOWN)
-        return tkl__fail_in(TKL_ENOTSENT, "%s", what); /* no request was sent yet */
+        return tkl__fail_in(TKL_ENOTSENT, "%s", what); /* no request has been sent yet */
     if (rc != TKL_OK)
         return rc;
     rc = tkl_reply_code(reply);
@@ -229,7 +232,8 @@ static int read_answers(tkl__conn *conn, const greeting *g, int64_t deadline)
     if (rc != TKL_OK)
         return rc;
     rc = greeting_answer(conn, "connection", deadline);
-    /* A user who may not name connections can do without the name; one who must log in cannot. */
+    /* A user without the permission to name connections goes on without a name. A user who must log
+     * in cannot go on. */
     bool optional = rc == TKL_EREFUSED || (rc == TKL_EAUTH && strstr(tkl_errmsg(), "NOPERM"));
     return optional ? TKL_OK : rc;
 }
@@ -241,7 +245,8 @@ static int greet(tkl__conn *conn, const tkl__target *target, int64_t deadline)
     int rc = g.wire.failed
                  ? tkl__nomem()
                  : tkl__conn_send(conn, (tkl_bytes){g.wire.data, g.wire.len}, deadline, NULL);
-    /* A server that turns us down may have closed before we wrote: its reason can be read still. */
+    /* A server that refuses the connection may have closed it before we wrote. Its reason can still
+     * be read. */
     if (rc == TKL_OK || rc == TKL_ENOTSENT)
         rc = read_answers(conn, &g, deadline);
     greeting_free(&g);

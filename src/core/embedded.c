@@ -2,15 +2,15 @@
  *
  * `embedded:` is a server in memory that ends with the program, however the program ends.
  *
- * A supervisor, a few lines of shell, makes the directory, starts the server, and removes both.
- * Program and supervisor hold the two ends of a socket, the tether. When the program ends,
- * the kernel closes its end; the supervisor reads the end of the file and kills the server. When
- * the supervisor ends, the program reads the end of the file: then nothing is left. When the server
- * ends by itself, the supervisor sends the last lines of its log on the way out.
+ * A supervisor, a few lines of shell, makes the directory, starts the server, and removes both. The
+ * program and the supervisor hold the two ends of a socket, the tether. When the program ends, the
+ * kernel closes its end; the supervisor reads end-of-file and kills the server. When the supervisor
+ * ends, the program reads end-of-file and knows that nothing is left. When the server ends by
+ * itself, the supervisor sends the last lines of its log before it exits.
  *
- * A forked child of the program holds the tether too, and may go on using the server when its
- * parent has ended. The program's own tkl_close() shuts the tether down for all of them; a
- * child's only drops its copy.
+ * A forked child of the program holds the tether too, and may keep using the server after its
+ * parent has ended. The program's own tkl_close() shuts the tether down for all of them;
+ * tkl_close() in a child only drops its copy.
  */
 #include "core/embedded.h"
 
@@ -26,8 +26,8 @@
 #include "core/nofork.h"
 #include "core/server.h"
 
-/* The supervisor has nothing to do but to kill and to remove; more than this means that the
- * machine is in trouble, and a program that wants to end should. */
+/* How long tkl_close() waits for the supervisor, which only has to kill and to remove. If that
+ * takes longer, the machine is in trouble, and the program should be able to end. */
 #define STOP_MS 10000
 
 #define DIR_MAX (TKL__SOCKET_MAX - sizeof "/socket" + 1)
@@ -37,8 +37,8 @@ struct tkl__embedded {
     pid_t owner; /* the process whose tkl_close() ends the server */
 };
 
-/* "$1" is the directory, the rest the server's command line. The inner reader is a process of its
- * own because a shell cannot wait for a child and for a descriptor at once. */
+/* "$1" is the directory, the rest is the server's command line. The inner reader is a separate
+ * process because a shell cannot wait for a child and for a descriptor at once. */
 static const char supervisor[] = "{\n"
                                  "    PATH=/usr/bin:/bin\n"
                                  "    umask 077\n"
@@ -58,14 +58,20 @@ static const char supervisor[] = "{\n"
 
 /* ---- The directory ------------------------------------------------------- */
 
+/* Whether `base` can hold the directory: other users must not be able to move it away. In /tmp the
+ * sticky bit prevents that. */
 static bool usable(const char *base)
 {
-    return base && *base == '/' && access(base, W_OK | X_OK) == 0 &&
-           strlen(base) + sizeof "/tackle-0123456789abcdef" <= DIR_MAX;
+    char way[DIR_MAX];
+    if (!base || *base != '/' || access(base, W_OK | X_OK) != 0 ||
+        strlen(base) + sizeof "/tackle-0123456789abcdef" > DIR_MAX)
+        return false;
+    snprintf(way, sizeof way, "%s/.", base); /* so that `base` itself is checked as a parent, too */
+    return tkl__own_way(way) == TKL_OK;
 }
 
-/* A name that nobody else has; the supervisor makes the directory, so that there is no moment
- * in which it exists and nobody would remove it. */
+/* Chooses a name that is not in use. The supervisor makes the directory, so it never exists without
+ * a process that removes it. */
 static int choose_dir(char *dir)
 {
     const char *bases[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
@@ -77,10 +83,11 @@ static int choose_dir(char *dir)
         snprintf(dir, DIR_MAX, "%s/tackle-%016llx", bases[i], (unsigned long long)id);
         return TKL_OK;
     }
-    return tkl__fail(TKL_ESPAWN,
-                     "no place for the private server: none of $XDG_RUNTIME_DIR, $TMPDIR and /tmp "
-                     "can be written and has a path of less than %zu bytes",
-                     DIR_MAX - sizeof "/tackle-0123456789abcdef");
+    return tkl__fail(
+        TKL_ESPAWN,
+        "no place for the private server: none of $XDG_RUNTIME_DIR, $TMPDIR and /tmp "
+        "can be written, is safe from other users and has a path of less than %zu bytes",
+        DIR_MAX - sizeof "/tackle-0123456789abcdef");
 }
 
 /* ---- Starting ------------------------------------------------------------ */
@@ -131,7 +138,8 @@ static int await_reply(const tkl__embedded *server, const char *program, const c
     }
 }
 
-/* No fork() meanwhile: a child with the supervisor's end of the tether would hide its end. */
+/* Prevents fork() meanwhile: a child with a copy of the supervisor's end of the tether would hide
+ * the end of the supervisor. */
 static int launch(tkl__embedded *server, int64_t deadline, char *program, char *socket)
 {
     char dir[DIR_MAX];

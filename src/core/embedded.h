@@ -9,7 +9,7 @@
 
 typedef struct tkl__embedded tkl__embedded;
 
-/* Starts an in-memory server (target->dir NULL), or starts or joins the persistent one of the
+/* Starts an in-memory server (target->dir is NULL), or starts or joins the persistent server of the
  * directory. `socket` gets its path (at least 128 bytes). *server is NULL for a persistent one. */
 int tkl__embedded_start(const tkl__target *target, int64_t deadline, char *socket,
                         tkl__embedded **server);

@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_MAX 1024
-
-static _Thread_local char last_text[TEXT_MAX];
+static _Thread_local char last_text[TKL__ERRMSG_MAX];
 
 tkl_bytes tkl_str(const char *text)
 {
@@ -70,23 +68,52 @@ int tkl__no(int code)
     return tkl__fail(code, "%s", tkl_strerror(code));
 }
 
+int tkl__no_or_ok(int code)
+{
+    return code == TKL_OK ? TKL_OK : tkl__no(code);
+}
+
+void tkl__first_note(tkl__first *first, int code)
+{
+    if (code == TKL_OK || first->code != TKL_OK)
+        return;
+    first->code = code;
+    snprintf(first->text, sizeof first->text, "%s", *last_text ? last_text : tkl_strerror(code));
+}
+
+int tkl__first_tell(const tkl__first *first)
+{
+    return first->code == TKL_OK ? TKL_OK : tkl__fail(first->code, "%s", first->text);
+}
+
 int tkl__interrupted(void)
 {
     return tkl__no(TKL_EINTR);
 }
 
-/* C0 and DEL are one byte, C1 is two in UTF-8: ESC [ and its like. */
+/* The length of the character here if it could upset a terminal, else 0. C0 and DEL are one byte;
+ * C1 (U+0080 to U+009F) is two in UTF-8. U+061C is two as well: like U+200E, U+200F, U+202A to
+ * U+202E and U+2066 to U+2069, it changes the direction of a text. U+2028 and U+2029 end lines. */
+static size_t unsafe_length(const unsigned char *at, size_t len)
+{
+    if (*at == 0x7F || (*at < ' ' && *at != '\n' && *at != '\t'))
+        return 1;
+    if (len > 1 &&
+        ((at[0] == 0xC2 && at[1] >= 0x80 && at[1] <= 0x9F) || (at[0] == 0xD8 && at[1] == 0x9C)))
+        return 2;
+    if (len < 3 || at[0] != 0xE2)
+        return 0;
+    bool direction = at[1] == 0x80 && (at[2] == 0x8E || at[2] == 0x8F);
+    bool lines_and_overrides = at[1] == 0x80 && at[2] >= 0xA8 && at[2] <= 0xAE;
+    bool isolates = at[1] == 0x81 && at[2] >= 0xA6 && at[2] <= 0xA9;
+    return direction || lines_and_overrides || isolates ? 3 : 0;
+}
+
 void tkl__clean_text(char *text, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)text[i];
-        unsigned char next = i + 1 < len ? (unsigned char)text[i + 1] : 0;
-        bool harmless = c == '\n' || c == '\t';
-        bool c1 = c == 0xC2 && next >= 0x80 && next <= 0x9F;
-        if ((c < ' ' && !harmless) || c == 0x7F || c1)
-            text[i] = '?';
-        if (c1)
-            text[i + 1] = '?';
+    for (size_t i = 0, unsafe; i<len; i += unsafe> 0 ? unsafe : 1) {
+        unsafe = unsafe_length((const unsigned char *)text + i, len - i);
+        memset(text + i, '?', unsafe);
     }
 }
 
@@ -95,10 +122,11 @@ static void clean_last(void)
     tkl__clean_text(last_text, strlen(last_text));
 }
 
-/* A server says little of why, and much of the script that met it. */
+/* Adds the reason to an OOM error and removes the name of the script: servers say little about the
+ * reason and much about the script. */
 static void explain_oom(void)
 {
-    char said[TEXT_MAX];
+    char said[TKL__ERRMSG_MAX];
     if (strncmp(last_text, "OOM", 3) != 0)
         return;
     memcpy(said, last_text, sizeof said);
@@ -120,13 +148,13 @@ int tkl__fail(int code, const char *format, ...)
     return code;
 }
 
-/* Puts the reason behind the first n bytes of the text, as much of it as there is room for. */
+/* Appends the reason after the first n bytes of the text, as much of it as fits. */
 static void append_reason(int n, const char *reason)
 {
-    if (n < 0 || n >= TEXT_MAX)
+    if (n < 0 || n >= TKL__ERRMSG_MAX)
         return;
-    int room = TEXT_MAX - n - (int)sizeof ": ";
-    snprintf(last_text + n, TEXT_MAX - (size_t)n, ": %.*s", room > 0 ? room : 0, reason);
+    int room = TKL__ERRMSG_MAX - n - (int)sizeof ": ";
+    snprintf(last_text + n, TKL__ERRMSG_MAX - (size_t)n, ": %.*s", room > 0 ? room : 0, reason);
 }
 
 int tkl__fail_errno(int code, const char *format, ...)
@@ -143,7 +171,7 @@ int tkl__fail_errno(int code, const char *format, ...)
 
 int tkl__fail_in(int code, const char *format, ...)
 {
-    char inner[TEXT_MAX];
+    char inner[TKL__ERRMSG_MAX];
     memcpy(inner, last_text, sizeof inner);
     va_list args;
     va_start(args, format);
@@ -152,6 +180,12 @@ int tkl__fail_in(int code, const char *format, ...)
     append_reason(n, inner);
     clean_last();
     return code;
+}
+
+int tkl__in_doubt(int code)
+{
+    bool clear = code < 0 && code != TKL_EINTR && !tkl_is_unknown(code);
+    return clear ? tkl__fail_in(TKL_EUNKNOWN, TKL__IN_DOUBT) : code;
 }
 
 int tkl__nomem(void)

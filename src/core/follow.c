@@ -15,7 +15,7 @@
 #include "core/wait.h"
 
 #define PAUSE_US \
-    1000000            /* between two attempts when the server is away or may not be listened to */
+    1000000            /* between two attempts while the server is down or refuses subscriptions */
 #define LISTEN_MS 2000 /* how long an attempt to listen may take */
 
 /* ---- The thread ---------------------------------------------------------- */
@@ -25,8 +25,8 @@ static bool is_over(tkl__follower *f)
     return f->end != 0;
 }
 
-/* With the lock: messages may be missed from now on. A server that hangs is found after two
- * heartbeats, so that the copy was right before them. */
+/* With the lock: from now on messages may be missed. A server that hangs is noticed after two
+ * heartbeats, so the copy counts as current until two heartbeats ago. */
 static void end_live(tkl__follower *f)
 {
     int64_t sure = tkl__now() - 2 * f->client->heartbeat_us;
@@ -35,7 +35,7 @@ static void end_live(tkl__follower *f)
     f->live = false;
 }
 
-/* Notes the outcome of an attempt that began at `asked_at`, and wakes all that wait for one. */
+/* Notes the outcome of an attempt to load that began at `asked_at`, and wakes all waiters. */
 static void note(tkl__follower *f, int rc, bool live, int64_t asked_at)
 {
     pthread_mutex_lock(&f->mutex);
@@ -63,7 +63,7 @@ static int load(tkl__follower *f, bool live, int64_t *again)
     return rc;
 }
 
-/* The connection broke, or the client was interrupted: what is published now may be missed. */
+/* The connection broke, or the client was interrupted: from now on messages may be missed. */
 static void note_cut(tkl__follower *f)
 {
     pthread_mutex_lock(&f->mutex);
@@ -72,7 +72,7 @@ static void note_cut(tkl__follower *f)
     pthread_mutex_unlock(&f->mutex);
 }
 
-/* Asks the component whether the copy may still be right. */
+/* Asks the component whether the copy is still current. */
 static int check(tkl__follower *f)
 {
     int64_t asked_at = tkl__now();
@@ -93,8 +93,8 @@ static tkl__event next_event(tkl__follower *f, tkl__waiter *waiter, int64_t dead
     return tkl__await_any(waiters, 1, f->bell, deadline, &which, &message);
 }
 
-/* Waits until there is something to load: a message, the time `again`, or a copy that is not right
- * any more. *rc: an error of the check. */
+/* Waits until there is something to load: a message arrives, the time `again` comes, or the copy is
+ * no longer current. *rc: an error of the check. */
 static tkl__event await_change(tkl__follower *f, tkl__waiter *waiter, int64_t again, int *rc)
 {
     tkl__event event;
@@ -109,8 +109,8 @@ static tkl__event await_change(tkl__follower *f, tkl__waiter *waiter, int64_t ag
     return event;
 }
 
-/* Loads at every message, and once for several that have come already. Ends when the connection
- * breaks, or when loading fails: false then. */
+/* Loads at every message, and only once for several that have arrived already. Ends when the
+ * connection breaks (true) or when loading fails (false). */
 static bool follow_messages(tkl__follower *f, tkl__waiter *waiter)
 {
     tkl__event event = TKL__TIME_UP;
@@ -128,8 +128,8 @@ static bool follow_messages(tkl__follower *f, tkl__waiter *waiter)
     return true;
 }
 
-/* Sleeps until the time, or until the bell rings. An interruption of the client is for those who
- * wait: they are woken. */
+/* Sleeps until the time, or until the bell rings. When the client is interrupted, wakes the threads
+ * in tkl__follow_wait(), which return TKL_EINTR. */
 static void pause_until(tkl__follower *f, int64_t at)
 {
     struct pollfd files[] = {{f->bell, POLLIN, 0}, {f->client->interrupt.fd, POLLIN, 0}};
@@ -173,8 +173,8 @@ void tkl__follow_init(tkl__follower *f)
     f->process = tkl__fork_generation();
 }
 
-/* In a forked child: the thread and the bell are the parent's. What was loaded stays. Several
- * threads of the child may come here at once. */
+/* In a forked child: the thread and the bell belong to the parent, so both start again. The loaded
+ * copy stays. Several threads of the child may call this at once. */
 static void begin_anew(tkl__follower *f)
 {
     tkl__client_lock(f->client);
@@ -221,7 +221,7 @@ int tkl__follow_start(tkl__follower *f)
     return rc;
 }
 
-/* With the lock: until the first attempt is over. */
+/* With the lock: waits until the first attempt to load has ended. */
 static int await_first(tkl__follower *f)
 {
     int64_t deadline = tkl__deadline(f->client, f->timeout_ms);
@@ -236,7 +236,7 @@ int tkl__follow_lock(tkl__follower *f)
     if (f->process != tkl__fork_generation())
         begin_anew(f);
     pthread_mutex_lock(&f->mutex);
-    if (f->running && f->loaded) /* nearly always */
+    if (f->running && f->loaded) /* the common case */
         return TKL_OK;
     int rc = f->running ? TKL_OK : start(f);
     if (rc == TKL_OK)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Subscriptions are answered in the order in which they were asked for. An error does not name its
- * channel, so it belongs to the first in `asked`.
+ * Servers answer subscriptions in the order of the requests. An error does not name its channel, so
+ * it belongs to the first topic in `asked`.
  */
 #include "core/hub.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -18,12 +17,12 @@
 #include "core/report.h"
 #include "core/resp.h"
 
-/* Subscriptions kept although nobody waits: a program that waits again and again for the same
- * few names subscribes once. */
+/* Subscriptions that are kept without a waiter: a program that waits repeatedly for the same few
+ * names subscribes once. */
 #define IDLE_TOPICS 64
 /* The longest pause between two attempts to connect. */
 #define DIAL_PAUSE_MAX_US 250000
-/* How long a request that may fail is tried. */
+/* Time-out for sending a request that may fail without harm. */
 #define SEND_MS 100
 
 /* ---- Topics -------------------------------------------------------------- */
@@ -157,7 +156,8 @@ void tkl__hub_pass_on(tkl__hub *hub)
     if (hub->sleepers)
         tkl__waiter_wake(hub->sleepers);
     else
-        pthread_cond_broadcast(&hub->changed); /* a thread may wait for a confirmation */
+        pthread_cond_broadcast(&hub->changed); /* a thread may wait for its subscription to be
+                                                  confirmed */
 }
 
 static void wake_all(tkl__hub *hub)
@@ -178,26 +178,27 @@ static void cut_topic(tkl__topic *t)
     }
 }
 
-/* The connection is gone: nothing is subscribed any more. */
+/* The connection is lost: all subscriptions are gone. */
 static void cut(tkl__hub *hub)
 {
     tkl__conn_close(hub->conn);
     hub->conn = NULL;
     hub->asked = NULL;
     hub->pinged = false;
+    hub->ping.state = TKL__OFF;
     for (int i = 0; i < TKL__BUCKETS; i++)
         for (tkl__topic *t = hub->buckets[i]; t; t = t->chain)
             cut_topic(t);
     pthread_cond_broadcast(&hub->changed);
 }
 
-/* ---- What the server says ------------------------------------------------ */
+/* ---- Replies of the server ----------------------------------------------- */
 
 static void deliver(tkl__waiter *w, tkl_bytes text)
 {
     tkl__note *note = malloc(sizeof *note + text.len);
     if (!note) {
-        w->cut = true; /* as good as lost: it will look */
+        w->cut = true; /* no memory: counts as a lost message, so the waiter looks at the state */
         tkl__waiter_wake(w);
         return;
     }
@@ -235,14 +236,17 @@ static void on_pong(tkl__hub *hub)
 {
     if (hub->asked == &hub->ping)
         asked_pop(hub);
+    hub->ping.state = TKL__OFF;
 }
 
 static void on_error(tkl__hub *hub, const tkl_reply *reply)
 {
     tkl__topic *t = asked_pop(hub);
-    if (!t || t == &hub->ping)
-        return; /* a user who may not say PING: an answer all the same */
-    t->state = TKL__REFUSED;
+    if (!t)
+        return;
+    t->state = t == &hub->ping ? TKL__OFF : TKL__REFUSED;
+    if (t == &hub->ping)
+        return; /* the user may not call PING, but the server has answered */
     t->code = tkl_reply_code(reply);
     free(t->refusal);
     t->refusal = strdup(tkl_reply_str(reply));
@@ -258,13 +262,15 @@ static void on_array(tkl__hub *hub, const tkl_reply *reply)
     }
     tkl__topic *t = tkl__hub_find(hub, tkl_reply_bytes(tkl_reply_at(reply, 1)));
     if (!t)
-        return; /* dropped meanwhile */
+        return; /* the topic was dropped in the meantime */
     if (strcmp(kind, "smessage") == 0)
         on_message(t, tkl_reply_bytes(tkl_reply_at(reply, 2)));
     else if (strcmp(kind, "ssubscribe") == 0)
         on_confirmed(hub, t);
-    else if (strcmp(kind, "sunsubscribe") == 0 && t->state == TKL__ON)
-        cut_topic(t); /* the slot moved to another node */
+    else if (strcmp(kind, "sunsubscribe") == 0 && t->state == TKL__ON) {
+        hub->client->route->suspect(hub->client, hub->node); /* the slot moved to another node */
+        cut_topic(t);
+    }
 }
 
 static void on_reply(tkl__hub *hub, const tkl_reply *reply)
@@ -276,7 +282,7 @@ static void on_reply(tkl__hub *hub, const tkl_reply *reply)
     case TKL_REPLY_ARRAY:
         on_array(hub, reply);
         break;
-    default: /* +PONG, while nothing is subscribed */
+    default: /* +PONG: there are no subscriptions */
         on_pong(hub);
     }
 }
@@ -289,7 +295,7 @@ static void give_up(tkl__hub *hub)
     cut(hub);
 }
 
-/* Reads what there is, or some of it. */
+/* Handles the replies that have arrived, or some of them. */
 static void drain(tkl__hub *hub)
 {
     bool more = true;
@@ -318,7 +324,7 @@ static void add_word(tkl__buf *wire, const char *word, const tkl__topic *t)
         tkl__resp_arg(wire, t->channel, t->len);
 }
 
-/* Frees it. What cannot be sent ends the connection. */
+/* Sends the buffer and frees it. When sending fails, the connection ends. */
 static int send_wire(tkl__hub *hub, tkl__buf *wire, int64_t deadline)
 {
     int rc = wire->failed
@@ -349,28 +355,36 @@ static void count_silence_from_now(tkl__hub *hub)
     hub->beat_at = tkl__now() + hub->client->heartbeat_us;
 }
 
-static bool is_served_here(const tkl__hub *hub, const tkl__topic *t)
+bool tkl__hub_serves(const tkl__hub *hub, const tkl__topic *t)
 {
     const tkl__route *route = hub->client->route;
     int slot = route->cluster ? tkl__slot_of((tkl_bytes){t->channel, t->len}) : TKL__NO_SLOT;
     return route->serves(hub->client, slot, hub->node);
 }
 
-static void cut_strays(tkl__hub *hub)
+/* Cuts channels that other nodes serve by now. Returns whether there were any. */
+static bool cut_strays(tkl__hub *hub)
 {
+    bool any = false;
     for (int i = 0; i < TKL__BUCKETS; i++)
         for (tkl__topic *t = hub->buckets[i]; t; t = t->chain)
-            if (t->state == TKL__ON && !is_served_here(hub, t))
+            if (t->state == TKL__ON && !tkl__hub_serves(hub, t)) {
                 cut_topic(t);
+                any = true;
+            }
+    return any;
 }
 
-static void send_ping(tkl__hub *hub)
+/* False: the connection is lost. */
+static bool send_ping(tkl__hub *hub)
 {
     hub->pinged = true;
     hub->beat_at = tkl__now() + hub->client->heartbeat_us;
+    if (hub->ping.state == TKL__ASKED)
+        return true; /* the answer to the last one is still to come */
+    hub->ping.state = TKL__ASKED;
     asked_push(hub, &hub->ping);
-    if (send_word(hub, "PING", &hub->ping, tkl__deadline_ms(SEND_MS)) == TKL_OK)
-        cut_strays(hub);
+    return send_word(hub, "PING", &hub->ping, tkl__deadline_ms(SEND_MS)) == TKL_OK;
 }
 
 static void beat(tkl__hub *hub)
@@ -383,9 +397,33 @@ static void beat(tkl__hub *hub)
         tkl__fail(TKL_ETIMEOUT, "no answer to PING");
         hub->conn->code = TKL_ETIMEOUT;
         give_up(hub);
-    } else {
-        send_ping(hub);
+    } else if (send_ping(hub)) {
+        cut_strays(hub);
     }
+}
+
+/* Wakes the reader, which may be a waiter whose channel was cut and that sleeps in poll(). A node
+ * that still serves slots answers a PING. A node without slots may hang, and its connection is not
+ * needed: it is shut down. */
+static void rouse_reader(tkl__hub *hub)
+{
+    tkl_client *client = hub->client;
+    if (!client->route->serves(client, TKL__NO_SLOT, hub->node))
+        shutdown(hub->conn->stream.fd, SHUT_RDWR);
+    else if (hub->ping.state != TKL__ASKED)
+        send_ping(hub);
+}
+
+void tkl__hubs_reroute(tkl_client *client)
+{
+    pthread_mutex_lock(&client->hubs_mutex);
+    for (tkl__hub *hub = client->hubs; hub; hub = hub->next) {
+        pthread_mutex_lock(&hub->mutex);
+        if (hub->conn && cut_strays(hub) && hub->reading)
+            rouse_reader(hub);
+        pthread_mutex_unlock(&hub->mutex);
+    }
+    pthread_mutex_unlock(&client->hubs_mutex);
 }
 
 /* ---- Reading ------------------------------------------------------------- */
@@ -399,19 +437,35 @@ void tkl__hub_attend(tkl__hub *hub)
         wake_all(hub);
 }
 
+void tkl__hub_side_files(tkl_client *client, struct pollfd files[TKL__HUB_FILES])
+{
+    const tkl__route *route = client->route;
+    files[0] = (struct pollfd){client->interrupt.fd, POLLIN, 0};
+    files[1] = (struct pollfd){route->lookout ? route->lookout(client) : -1, POLLIN, 0};
+}
+
+/* Resets the eventfd if the interruption is over by now. */
+void tkl__hub_side_read(tkl_client *client, const struct pollfd files[TKL__HUB_FILES], int ready)
+{
+    if (files[0].revents)
+        tkl__interrupt_seen(client);
+    if (client->route->heed && (files[1].revents || ready == 0))
+        client->route->heed(client);
+}
+
 void tkl__hub_read(tkl__hub *hub, int64_t until)
 {
     tkl_client *client = hub->client;
-    struct pollfd files[] = {{hub->conn->stream.fd, POLLIN, 0}, {client->interrupt.fd, POLLIN, 0}};
+    struct pollfd files[1 + TKL__HUB_FILES] = {{hub->conn->stream.fd, POLLIN, 0}};
     if (hub->beat_at < until)
         until = hub->beat_at;
+    tkl__hub_side_files(client, &files[1]);
     hub->reading = true;
     pthread_mutex_unlock(&hub->mutex);
-    poll(files, 2, tkl__poll_ms(until));
+    int ready = poll(files, 1 + TKL__HUB_FILES, tkl__poll_ms(until));
+    tkl__hub_side_read(client, &files[1], ready);
     pthread_mutex_lock(&hub->mutex);
     hub->reading = false;
-    if (files[1].revents)
-        tkl__interrupt_seen(client);
     tkl__hub_attend(hub);
 }
 
@@ -440,7 +494,7 @@ static int dial(tkl__hub *hub, int64_t deadline)
     return rc;
 }
 
-/* One thread at a time dials, after a pause that all share. */
+/* One thread at a time dials, after a backoff that all threads share. */
 static int connect_hub(tkl__hub *hub, int64_t deadline)
 {
     while (!hub->conn) {
@@ -459,13 +513,13 @@ static int ask_for(tkl__hub *hub, tkl__topic *t, int64_t deadline)
 {
     int rc = connect_hub(hub, deadline);
     if (rc != TKL_OK || t->state == TKL__ASKED || t->state == TKL__ON)
-        return rc; /* another thread may have asked meanwhile */
+        return rc; /* another thread may have subscribed in the meantime */
     t->state = TKL__ASKED;
     asked_push(hub, t);
     return send_word(hub, "SSUBSCRIBE", t, deadline);
 }
 
-/* The topic, if it is to be asked for; made, without a user, if it is new. */
+/* Returns the topic if it must be subscribed, else NULL. A new topic is made without a user. */
 static tkl__topic *unasked(tkl__hub *hub, tkl_bytes channel)
 {
     tkl__topic *t = tkl__hub_find(hub, channel);
@@ -505,7 +559,7 @@ int tkl__hub_subscribe(tkl__hub *hub, tkl__topic *t, int64_t deadline)
 {
     int rc = TKL_OK;
     if (hub->conn && !hub->reading)
-        drain(hub); /* a connection that died while nobody read */
+        drain(hub); /* the connection may have died while no thread was reading */
     while (rc == TKL_OK && t->state != TKL__ON) {
         if (tkl__left(deadline) == 0)
             rc = tkl__fail(TKL_ENOTSENT, "no subscription in time");
@@ -537,7 +591,7 @@ tkl__topic *tkl__hub_join(tkl__hub *hub, tkl_bytes channel)
     if (t && t->users == 0) {
         idle_remove(hub, t);
         if (t->state == TKL__REFUSED)
-            t->state = TKL__OFF; /* asked for ahead: the answer may be an old one */
+            t->state = TKL__OFF; /* subscribed ahead: the refusal may be an old one */
     }
     if (!t)
         t = make_topic(hub, channel);
@@ -552,7 +606,8 @@ void tkl__hub_leave(tkl__hub *hub, tkl__topic *t)
         return;
     t->look_at = TKL__FOREVER;
     idle_push(hub, t);
-    while (hub->idle_count > IDLE_TOPICS && hub->idle->state != TKL__ASKED) /* an answer to come */
+    while (hub->idle_count > IDLE_TOPICS && hub->idle->state != TKL__ASKED) /* an answer is still
+                                                                               to come */
         unsubscribe_oldest(hub);
 }
 
@@ -583,7 +638,8 @@ static void free_hubs(tkl__hub *hub)
     }
 }
 
-/* Takes out of the list what nobody uses and nobody will: hubs of nodes that are gone. */
+/* Removes from the list the hubs that are no longer needed: without users, and of nodes that serve
+ * nothing any more. */
 static tkl__hub *take_forsaken(tkl_client *client)
 {
     tkl__hub *forsaken = NULL;
@@ -618,7 +674,8 @@ static tkl__hub *make_hub(tkl_client *client, tkl__node *node)
     return hub;
 }
 
-/* In a forked child the lock may be held by a thread of the parent; noticing that makes it anew. */
+/* In a forked child a thread of the parent may hold hubs_mutex. Locking the client notices the fork
+ * and initializes it again. */
 static void notice_fork(tkl_client *client)
 {
     tkl__client_lock(client);
@@ -670,7 +727,7 @@ void tkl__hubs_close(tkl_client *client)
     client->hubs = NULL;
 }
 
-/* The mutexes may be held by threads that do not exist here: they are made anew. */
+/* Threads that do not exist here may hold the mutexes, so they are initialized again. */
 void tkl__hubs_forget(tkl_client *client)
 {
     pthread_mutex_init(&client->hubs_mutex, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * `at` and the eventfd are two things that change without a lock. They agree in the end because
- * a thread that empties the eventfd looks at `at` afterwards and fills it again if need be.
+ * `at` and the eventfd change without a lock. They agree in the end, because a thread that empties
+ * the eventfd reads `at` afterwards and fills the eventfd again if necessary.
  */
 #include "core/interrupt.h"
 
@@ -14,7 +14,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 
-/* What ppoll() is given at a time. */
+/* The longest time given to one ppoll(). */
 #define DAY_US INT64_C(86400000000)
 
 int tkl__interrupt_open(tkl__interrupt *interrupt)
@@ -53,7 +53,7 @@ void tkl__interrupt_forget(tkl__interrupt *interrupt)
         ring(interrupt);
 }
 
-/* A child that has not locked its client yet still has its parent's descriptor. */
+/* A forked child that has not locked its client yet still has its parent's descriptor. */
 static bool is_own(const tkl_client *client)
 {
     return client->generation == tkl__fork_generation();
@@ -113,4 +113,16 @@ int tkl__sleep(tkl_client *client, int64_t at)
 void tkl__heed_interrupt(tkl_client *client)
 {
     tkl__heed_too(client ? &client->interrupt.at : NULL);
+}
+
+void tkl__begin_request(tkl_client *client)
+{
+    tkl__heed_interrupt(tkl__is_interrupted(client) ? NULL : client);
+}
+
+int tkl__end_request(tkl_client *client, int rc)
+{
+    bool heeded = tkl__heeds_too();
+    tkl__heed_interrupt(NULL);
+    return heeded && tkl__may_pass(rc) && tkl__is_interrupted(client) ? tkl__interrupted() : rc;
 }

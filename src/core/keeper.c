@@ -8,26 +8,26 @@
 #include "core/report.h"
 #include "core/thread.h"
 
-/* What is due within this time goes along in the same trip. */
+/* Leases that are due within this time are renewed in the same round trip. */
 #define TOGETHER_US 20000
-/* How many leases are renewed in one trip. */
+/* How many leases are renewed in one round trip. */
 #define TURN_MAX 256
 
 typedef struct tkl__keeper {
     pthread_mutex_t mutex;
-    pthread_cond_t wake;  /* something to do earlier than thought */
-    pthread_cond_t ended; /* a turn */
+    pthread_cond_t wake;  /* an item is due earlier than the thread expects */
+    pthread_cond_t ended; /* a turn ended */
     pthread_t thread;
     bool running;
     bool stop;
-    int64_t sleeps_until; /* nobody need wake it for what is due later */
+    int64_t sleeps_until; /* items due later need not wake the thread */
     tkl__kept *list;
 } tkl__keeper;
 
 typedef struct turn {
     tkl__kept *items[TURN_MAX];
     tkl__invocation calls[TURN_MAX];
-    tkl__kept *callers[TURN_MAX]; /* whose calls these are */
+    tkl__kept *callers[TURN_MAX]; /* the item of each call */
     size_t nitems, ncalls;
     int64_t patience_us;
 } turn;
@@ -76,7 +76,7 @@ static void collect(tkl__keeper *k, turn *t)
             t->patience_us = patience;
         if (i->at <= until && t->nitems < TURN_MAX) {
             i->busy = true;
-            i->at = TKL__FOREVER; /* unless it is moved in time during the turn */
+            i->at = TKL__FOREVER; /* unless tkl__keep() moves it during the turn */
             t->items[t->nitems++] = i;
         }
     }
@@ -116,8 +116,8 @@ static void run(tkl_client *client, turn *t)
     tkl_reply_free(replies);
 }
 
-/* With the lock: when each is due again. What was asked for during the turn may have come too late
- * for it. */
+/* With the lock: sets when each item is due again. A time that tkl__keep() set during the turn
+ * stays if it is earlier. */
 static void settle(tkl__keeper *k, turn *t)
 {
     for (size_t i = 0; i < t->nitems; i++) {
@@ -184,7 +184,7 @@ static int start(tkl_client *client, tkl__keeper *k)
 
 void tkl__keeper_stop(tkl_client *client)
 {
-    tkl__client_lock(client); /* a forked child forgets the parent's thread here */
+    tkl__client_lock(client); /* a forked child drops the parent's thread here */
     tkl__keeper *k = client->keeper;
     tkl__client_unlock(client);
     if (!k)
@@ -207,7 +207,7 @@ void tkl__keeper_forget(tkl_client *client)
     if (!client->keeper)
         return;
     for (tkl__kept *i = client->keeper->list; i; i = i->next)
-        i->listed = i->busy = false; /* the parent's, on no list here */
+        i->listed = i->busy = false; /* these were set in the parent; here the item is on no list */
     free(client->keeper);
     client->keeper = NULL;
 }
@@ -230,6 +230,20 @@ int tkl__keep(tkl_client *client, tkl__kept *kept, int64_t at)
     }
     pthread_mutex_unlock(&k->mutex);
     return rc;
+}
+
+void tkl__keep_now(tkl_client *client)
+{
+    tkl__client_lock(client);
+    tkl__keeper *k = client->keeper;
+    tkl__client_unlock(client);
+    if (!k)
+        return;
+    pthread_mutex_lock(&k->mutex);
+    for (tkl__kept *i = k->list; i; i = i->next)
+        i->at = tkl__now();
+    pthread_cond_signal(&k->wake);
+    pthread_mutex_unlock(&k->mutex);
 }
 
 static void unkeep(tkl_client *client, tkl__kept *kept, bool wait)

@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: MIT
  *
- * The keeper: one background thread per client that renews whatever is held for a lease, many
- * in one trip, and notices what is lost. It starts with the first thing to keep and sleeps until
- * something is due.
+ * The keeper: one background thread per client that renews all leases, many in one round trip, and
+ * notices lost ones. It starts with the first item and sleeps until an item is due.
  */
 #ifndef TKL_CORE_KEEPER_H
 #define TKL_CORE_KEEPER_H
 
 #include "core/script.h"
 
-/* Something to keep; part of the object that is kept. */
+/* An item of the keeper; part of the object whose lease it renews. */
 typedef struct tkl__kept {
-    /* Called when it is due, by the keeper's thread. Fills in a script to run, whose keys and
-     * arguments must stay until `done`, and returns true; or does what there is to do and returns
-     * false. */
+    /* The keeper's thread calls this when the item is due. Either fills in a script to run, whose
+     * keys and arguments must stay valid until `done`, and returns true; or does the work itself
+     * and returns false. */
     bool (*prepare)(struct tkl__kept *kept, tkl__invocation *call);
-    /* Called with what became of the script: an error of the server comes as its code. */
+    /* Called with the result of the script. An error reply of the server comes as its code. */
     void (*done)(struct tkl__kept *kept, int rc, const tkl_reply *reply);
-    /* When it is due next, asked after each turn; TKL__FOREVER: never again. */
+    /* Returns when the item is due next; called after each turn. TKL__FOREVER: never again. */
     int64_t (*due)(struct tkl__kept *kept);
-    /* How many microseconds a turn may take while this one is on the list, whoever's it is: a
-     * server that does not answer must not hold up what others have to know. NULL: as long as
-     * any call. */
+    /* How many microseconds a turn may take while this item is on the list, even if it is not part
+     * of the turn: a server that does not answer must not delay the news for other items. NULL: as
+     * long as any call. */
     int64_t (*patience)(struct tkl__kept *kept);
 
-    /* The keeper's own. */
+    /* Private to the keeper. */
     int64_t at;
     bool listed;
-    bool busy; /* in the turn under way */
+    bool busy; /* part of the current turn */
     struct tkl__kept *next, *prev;
 } tkl__kept;
 
-/* Puts it on the list, or moves it in time: due at `at`, also when a turn with it is under way. */
+/* Adds the item to the list, or changes its time: due at `at`, even while a turn with it is
+ * running. */
 int tkl__keep(tkl_client *client, tkl__kept *kept, int64_t at);
-/* Takes it off the list. A turn under way may still call it back. */
+/* Makes all items due now: another server has become the master and may not know the leases. */
+void tkl__keep_now(tkl_client *client);
+/* Removes the item from the list. A running turn may still call its functions. */
 void tkl__unkeep(tkl_client *client, tkl__kept *kept);
-/* Takes it off and waits until no turn can call it back. Not from a callback. */
+/* Removes the item and waits until no turn can call its functions. Not from a callback. */
 void tkl__unkeep_wait(tkl_client *client, tkl__kept *kept);
 
-/* For the client: at its end, and in a forked child (where the thread does not exist). */
+/* For the client: when it closes, and in a forked child (where the thread does not exist). */
 void tkl__keeper_stop(tkl_client *client);
 void tkl__keeper_forget(tkl_client *client);
 

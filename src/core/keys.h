@@ -7,14 +7,14 @@
 
 #include "core/name.h"
 
-/* In the order in which its scripts name them. */
+/* The keys, in the order in which the component's scripts use them. */
 typedef struct tkl__keys {
-    tkl_bytes *items; /* owned, with their bytes, as one block */
+    tkl_bytes *items; /* owned, one block with the bytes */
     size_t count;
 } tkl__keys;
 
-/* A key for each part; "" is the bare "ns:component:{name}". TKL_EINVAL for a name that is empty or
- * too long. On failure there is nothing to free. */
+/* Makes a key for each part; "" is the bare "ns:component:{name}". TKL_EINVAL for a name that is
+ * empty or too long. On failure there is nothing to free. */
 int tkl__keys_make(const tkl_client *client, const char *component, tkl_bytes name,
                    const char *const *parts, size_t count, tkl__keys *keys);
 void tkl__keys_free(tkl__keys *keys);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Words whose capital and small letters mean the same.
+ * Comparing words without regard to case.
  */
 #ifndef TKL_CORE_LETTERS_H
 #define TKL_CORE_LETTERS_H
@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the first `count` bytes are the same, but for the case of the letters A to Z. Not so
- * strncasecmp(): in a Turkish locale "FRI" is not "fri". Bytes behind the first difference are not
+/* Whether the first `count` bytes are equal, ignoring the case of the letters A to Z. strncasecmp()
+ * will not do: in a Turkish locale "FRI" is not "fri". Bytes after the first difference are not
  * read. */
 bool tkl__same_letters(const char *a, const char *b, size_t count);
 

@@ -26,7 +26,7 @@ void tkl__name_escape(tkl__buf *out, tkl_bytes name)
     tkl__buf_add(out, name.data + done, name.len - done);
 }
 
-/* Moves a buffer's content to memory of its own. */
+/* Moves a buffer's content to its own block of memory. */
 static int keep(tkl__buf *buf, char **data, size_t *len)
 {
     char *copy = buf->failed ? NULL : malloc(buf->len + 1);
@@ -40,7 +40,7 @@ static int keep(tkl__buf *buf, char **data, size_t *len)
     return copy ? TKL_OK : tkl__nomem();
 }
 
-/* What has the name. Keys have short words for some. */
+/* The noun for error texts. Keys use a short form for some components. */
 static const char *word_for(const char *component)
 {
     static const struct {

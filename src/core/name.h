@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keys of components: "ns:component:{name}:part". The braces make all keys of one name share a
- * slot; '%', '{' and '}' in a name are written %25, %7B and %7D, so that no name can reach
+ * Keys of components: "ns:component:{name}:part". The braces put all keys of one name into the same
+ * slot. '%', '{' and '}' in a name are written %25, %7B and %7D, so that no name can reach
  * another's keys.
  */
 #ifndef TKL_CORE_NAME_H
@@ -10,7 +10,7 @@
 #include "core/buf.h"
 #include "core/client.h"
 
-/* A key under construction: the base "ns:component:{name}" and room for parts. Owned. */
+/* The beginning of a key: the base "ns:component:{name}" and room for parts. Owned. */
 typedef struct tkl__base {
     char *data;
     size_t len;
@@ -24,10 +24,10 @@ void tkl__base_free(tkl__base *base);
 /* Appends a name with '%', '{' and '}' escaped. */
 void tkl__name_escape(tkl__buf *out, tkl_bytes name);
 
-/* A malloc'ed "base:part". */
+/* Makes "base:part", malloc'ed. */
 int tkl__key_make(const tkl__base *base, const char *part, tkl_bytes *key);
-/* Undoes the escaping of the name inside a key of this component; malloc'ed. false: not such a key.
- */
+/* Extracts the name from a key of this component, unescaped and malloc'ed. False: not such a
+ * key. */
 bool tkl__name_of_key(const tkl_client *client, const char *component, tkl_bytes key,
                       tkl_bytes *name);
 

@@ -7,17 +7,18 @@
 
 #include <tackle/client.h>
 
-/* All zero is an empty one. */
+/* All zero is an empty list. */
 typedef struct tkl__names {
-    tkl_bytes *items; /* owned, as are their bytes */
+    tkl_bytes *items; /* owned, with their bytes */
     size_t count, cap;
 } tkl__names;
 
-/* Takes over the bytes, also when it fails. */
+/* Takes over the bytes, even on failure. */
 int tkl__names_add(tkl__names *names, tkl_bytes name);
-/* Sorts them, and keeps each once, if `keep` says so. NULL keeps all. */
+/* Sorts the names, removes duplicates, and keeps those for which `keep` returns true. NULL keeps
+ * all. */
 void tkl__names_tidy(tkl__names *names, bool (*keep)(tkl_bytes name, void *arg), void *arg);
-/* As what callers get. On success the list is empty. */
+/* Turns the list into the public result. On success the list is empty. */
 int tkl__names_result(tkl__names *names, tkl_names **result);
 void tkl__names_free(tkl__names *names);
 

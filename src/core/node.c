@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which caller gets a connection when there are more callers than connections: mostly one that is
- * running. Handing each connection that comes back to the caller who waits longest is fair
- * and halves what the pool can do, because each call then waits for a thread to be woken. So
- * a connection that comes back lies idle, for the caller that comes first.
+ * Which caller gets a connection when there are more callers than connections: usually one that is
+ * running. Handing each returned connection to the caller that waits longest would be fair, but it
+ * halves the throughput of the pool, because each call then waits until a thread wakes up. So a
+ * returned connection lies idle, and the first caller that comes takes it.
  *
- * Nobody starves: when TURN_US have passed since the last time, the connection is handed to
- * the first waiter. So slow calls take strict turns, and quick ones pay for a bounded number
- * of wakings a second; a waiter with n before it waits for n turns at most.
+ * No caller starves: when TURN_US have passed since the last time, the connection is handed to the
+ * first waiter. So slow calls take strict turns, and quick ones cost a bounded number of wake-ups
+ * per second. A waiter with n before it waits for n turns at most.
  *
- * Nothing lies idle while a caller waits: then one waiter is on watch. It is woken to take the
- * connection; when others were quicker, it looks again after WATCH_US, before which nobody else
- * is woken, and then goes off watch if there is nothing. When it leaves and there are more
- * to take, the next one is woken.
+ * No connection lies idle for long while a caller waits, because one waiter is on watch. It is
+ * woken to take the connection. If other callers were quicker, it looks again after WATCH_US;
+ * before that nobody else is woken. If it still finds nothing, it goes off watch. When it leaves
+ * and there are more connections to take, the next waiter is woken.
  *
- * (256 threads, 32 connections, 2 cores: strict turns made 2.0 thread switches for a call,
- * this makes 1.05, and 1 is the reply itself.)
+ * (256 threads, 32 connections, 2 cores: strict turns cost 2.0 thread switches per call, this costs
+ * 1.05, and 1 is the reply itself.)
  *
- * Waking takes longer than all that is done under the lock, so it is done after unlocking.
- * The waiter may be gone by then: waiters are therefore kept for reuse until their node is freed,
- * and a thread that wakes one has a reference to the node. A later user of the waiter at worst
- * wakes for nothing.
+ * Waking takes longer than everything that is done under the lock, so it happens after unlocking.
+ * The waiter may be gone by then. Therefore waiters are kept for reuse until their node is freed,
+ * and a thread that wakes one has a reference to the node. At worst a later user of the waiter
+ * wakes up for nothing.
  */
 #include "core/node.h"
 
@@ -35,19 +35,19 @@
 #include "core/error.h"
 #include "core/report.h"
 
-/* A connection idle for longer than this is looked at before it is lent. */
+/* A connection that was idle for longer than this is checked before it is lent. */
 #define TRUST_US 1000
-/* The longest pause between two tries to reach a server. */
+/* The longest pause between two dials. */
 #define BACKOFF_MAX_US 500000
-/* How long running callers may go before waiters, after a waiter had its turn. */
+/* How long running callers may go before waiters, after the last turn of a waiter. */
 #define TURN_US 250
-/* How long a waiter is on watch; the longest time that a connection may lie idle meanwhile. */
+/* How long a waiter is on watch, and the longest time that a connection may lie idle meanwhile. */
 #define WATCH_US 1000
 
 /* A caller waiting for a connection. */
 typedef struct waiter {
     pthread_cond_t woken;
-    tkl__conn *conn; /* handed over; the waiter is out of the queue then */
+    tkl__conn *conn; /* handed over; then the waiter has left the queue */
     struct waiter *next, *prev;
 } waiter;
 
@@ -58,24 +58,24 @@ struct tkl__node {
     tkl__node *next, *prev; /* in client->nodes */
 
     tkl__conn *newest, *oldest; /* idle connections, by last use */
-    tkl__conn *all;             /* every connection, lent ones too */
+    tkl__conn *all;             /* every connection, including lent ones */
     int total;                  /* connections open or being dialled */
-    int lent;                   /* those in use by callers */
-    waiter *first, *last;       /* callers waiting, longest first */
-    waiter *spare;              /* waiters for reuse, by next */
-    waiter *watch;              /* the one on watch, or NULL */
+    int lent;                   /* connections in use by callers */
+    waiter *first, *last;       /* waiting callers, the longest wait first */
+    waiter *spare;              /* waiters for reuse, linked by next */
+    waiter *watch;              /* the waiter on watch, or NULL */
     int64_t turn_at;            /* when a connection was last handed to a waiter */
 
-    int64_t heard_at; /* when it last answered */
-    bool asking;      /* a thread asks whether it lives */
-    bool hung;        /* it did not answer that, the last time */
-    int64_t asked_at; /* when that was */
-    bool reached;     /* answered once */
-    bool let_go;      /* it closed a connection, or a dial failed, since it was picked last */
-    bool dialling;    /* a thread tries, after a failure */
-    int failures;     /* dials failed in a row */
+    int64_t heard_at; /* when the server last answered */
+    bool asking;      /* a thread is sending a PING to see whether the server is alive */
+    bool hung;        /* the server did not answer the last such PING */
+    int64_t asked_at; /* when the last such PING ended */
+    bool reached;     /* the server has answered at least once */
+    bool let_go;      /* the server closed a connection, or a dial failed, since the last pick */
+    bool dialling;    /* a thread is dialling */
+    int failures;     /* failed dials in a row */
     int64_t retry_at; /* no dial before this, after a failure */
-    int why;          /* the code and text of the last failure, for callers that only waited */
+    int why;          /* code and text of the last failure, for callers that only waited */
     char why_text[256];
 };
 
@@ -151,8 +151,8 @@ static void waiter_put(tkl__node *node, waiter *w)
 
 /* ---- Waking -------------------------------------------------------------- */
 
-/* The first waiter when there is an idle connection and nobody on watch; to be woken after
- * unlocking. */
+/* Puts the first waiter on watch when there is an idle connection and no waiter on watch. Returns
+ * that waiter, to be woken after unlocking, or NULL. */
 static waiter *post_watch(tkl__node *node)
 {
     if (!node->newest || node->watch)
@@ -256,7 +256,7 @@ static void free_node(tkl__node *node)
     free(node);
 }
 
-/* The lock is for the last reference only: until then nobody else can take the node away. */
+/* Only the last reference needs the lock: until then no other thread can free the node. */
 static bool drop_one_of_many(tkl__node *node)
 {
     int refs = atomic_load(&node->refs);
@@ -297,7 +297,7 @@ tkl__node *tkl__node_next(const tkl__node *node)
 
 /* ---- Lending ------------------------------------------------------------- */
 
-/* Takes a connection out of the pool's books; the caller closes it without the lock. */
+/* Removes a connection from the pool; the caller closes it without the lock. */
 static void forget(tkl__node *node, tkl__conn *conn)
 {
     all_remove(node, conn);
@@ -318,7 +318,7 @@ static bool fresh(tkl__conn *conn)
     return tkl__now() - conn->idle_since < TRUST_US || !tkl__conn_stale(conn);
 }
 
-/* The idle connection used last, or NULL. Stale ones are closed on the way. */
+/* Takes the idle connection that was used last; NULL: none. Closes stale ones on the way. */
 static tkl__conn *take_idle(tkl__node *node)
 {
     tkl__conn *conn;
@@ -361,7 +361,7 @@ static void note_failure(tkl__node *node, int rc)
     wake_all(node);
 }
 
-/* Some failures pass: the server is restarting, or has no room. */
+/* Whether the failure may pass: the server is restarting, or has too many clients. */
 static bool may_pass(const tkl__node *node, int rc)
 {
     return rc == TKL_EUNREADY || (rc == TKL_ENOTSENT && node->reached);
@@ -386,8 +386,8 @@ static int dial(tkl__node *node, int64_t deadline, tkl__conn **conn)
     return rc;
 }
 
-/* When a waiter must look again by itself: soon on watch, else at the next try to dial, or at its
- * deadline. */
+/* When a waiter must check again by itself: after WATCH_US when it is on watch, else at the next
+ * dial or at its deadline. */
 static int64_t look_again(const tkl__node *node, const waiter *w, int64_t deadline)
 {
     bool dial_soon = node->total < node->client->target.pool_size && !node->dialling;
@@ -409,8 +409,8 @@ static bool may_proceed(const tkl__node *node)
     return node->newest || may_dial(node);
 }
 
-/* Sleeps until a connection is handed over (in *conn), or there is one to take or to dial, or the
- * time is up. */
+/* Sleeps until a connection is handed over (in *conn), until one can be taken or dialled, or until
+ * the deadline. */
 static int await_turn(tkl__node *node, int64_t deadline, tkl__conn **conn)
 {
     waiter *w = waiter_get(node);
@@ -432,8 +432,8 @@ static bool backing_off(const tkl__node *node)
     return node->failures > 0 && (node->dialling || tkl__now() < node->retry_at);
 }
 
-/* On a wary route: whether it may be the wrong server by now. True once: a caller that picks it
- * again has looked. */
+/* On a wary route: whether this may be the wrong server by now. True only once: a caller that picks
+ * this node again has asked the route. */
 static bool in_doubt(tkl__node *node)
 {
     bool let_go = node->let_go;
@@ -474,7 +474,7 @@ int tkl__node_borrow(tkl__node *node, int64_t deadline, tkl__conn **conn)
 
 /* ---- Taking back --------------------------------------------------------- */
 
-/* The connection that was idle longest, when that was too long. */
+/* Returns the connection that was idle longest, if that was too long. */
 static tkl__conn *expired(tkl__node *node, int64_t now)
 {
     tkl__conn *conn = node->oldest;
@@ -485,7 +485,7 @@ static tkl__conn *expired(tkl__node *node, int64_t now)
     return conn;
 }
 
-/* Returns the waiter to be woken, or NULL. */
+/* Passes a returned connection on. Returns the waiter to wake, or NULL. */
 static waiter *hand_on(tkl__node *node, tkl__conn *conn, int64_t now)
 {
     waiter *w = node->first;
@@ -547,7 +547,7 @@ void tkl__node_return(tkl__node *node, tkl__conn *conn)
 
 /* ---- Beside the pool ----------------------------------------------------- */
 
-/* These connections are in the list of all, for fork(), and in no other number. */
+/* These connections are in `all`, for fork(), and are counted nowhere else. */
 
 int tkl__node_borrow_apart(tkl__node *node, int64_t deadline, tkl__conn **conn)
 {
@@ -560,7 +560,7 @@ int tkl__node_borrow_apart(tkl__node *node, int64_t deadline, tkl__conn **conn)
         (*conn)->stream.crowded = true;
         node->client->counts.calls++;
         node->total--;
-        wake_first(node); /* there is room for another one */
+        wake_first(node); /* there is room for another connection */
     }
     tkl__client_unlock(node->client);
     return rc;
@@ -597,7 +597,7 @@ static void ask_for_life(tkl__node *node)
         return;
     if (tkl__conn_command(conn, deadline, &reply, "PING", NULL) == TKL_OK)
         tkl_reply_free(reply);
-    tkl__node_return_apart(node, conn); /* notes that it was heard */
+    tkl__node_return_apart(node, conn); /* notes the answer in heard_at */
 }
 
 /* With the lock. */
@@ -606,7 +606,7 @@ static bool is_silent(const tkl__node *node)
     return tkl__now() - node->heard_at >= node->client->heartbeat_us;
 }
 
-/* With the lock, which is released while the server is asked. */
+/* With the lock, which is released while a PING is sent. */
 static void find_out(tkl__node *node)
 {
     node->asking = true;
@@ -657,7 +657,7 @@ void tkl__node_flush(tkl__node *node)
     tkl__client_unlock(node->client);
 }
 
-/* Their threads are the parent's; one may have been inside a condition variable. */
+/* The waiters' threads belong to the parent. One may have been inside a condition variable. */
 static void forget_waiters(tkl__node *node)
 {
     for (waiter *w = node->first, *next; w; w = next) {

@@ -3,7 +3,8 @@
 
 #include <pthread.h>
 
-/* Those inside read, fork() writes; it goes first, or steady traffic would keep it out. */
+/* Threads inside are the readers, fork() is the writer. The writer goes first; otherwise steady
+ * traffic would keep it out. */
 static pthread_rwlock_t inside = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 void tkl__nofork_enter(void)
@@ -26,7 +27,8 @@ void tkl__nofork_unlock(void)
     pthread_rwlock_unlock(&inside);
 }
 
-/* The writer was a thread of the parent: the child cannot unlock, only begin anew. */
+/* In the child: the lock belongs to a thread of the parent and cannot be unlocked here, so it is
+ * initialized again. */
 void tkl__nofork_reset(void)
 {
     inside = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;

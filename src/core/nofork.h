@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connecting goes through the resolver and OpenSSL, which take locks of their own and know nothing
- * of fork(): a child forked while another thread held one would wait for it for ever. So no
- * fork() happens while a thread is inside; it waits, at worst for a slow name server.
+ * Connecting uses the resolver and OpenSSL. They take locks of their own and do not handle fork():
+ * a child that was forked while another thread held such a lock would wait for it for ever. So
+ * fork() waits while a thread is inside, at worst for a slow name server.
  */
 #ifndef TKL_CORE_NOFORK_H
 #define TKL_CORE_NOFORK_H

@@ -8,18 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A number's text is never longer. */
+/* The longest text of a number. */
 #define TEXT_MAX 400
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static locale_t plain; /* the C locale; 0: there is no memory for it */
+static locale_t plain; /* the C locale; 0: no memory for it */
 
 static void make_plain(void)
 {
     plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* The calling thread's locale becomes the C locale; returns the one to go back to. */
+/* Switches the calling thread to the C locale; returns the previous one. */
 static locale_t enter_plain(void)
 {
     pthread_once(&once, make_plain);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Numbers with a fraction as text: with a decimal point, whatever the program's locale says. Sums
- * of numbers that come from a server.
+ * Numbers with a fraction as text, always with a decimal point, whatever the program's locale is.
+ * Sums of numbers that come from a server.
  */
 #ifndef TKL_CORE_NUMBER_H
 #define TKL_CORE_NUMBER_H
@@ -10,13 +10,14 @@
 
 #define TKL__DOUBLE_SIZE 32
 
-/* As few digits as read back to the same number; "inf", "-inf", "nan". Returns `text`. */
+/* Writes the shortest text that reads back as the same number; "inf", "-inf", "nan". Returns
+ * `text`. */
 const char *tkl__double_text(double value, char text[TKL__DOUBLE_SIZE]);
 
-/* False, and *value is 0, when the bytes are not a number from their first to their last. */
+/* False, and *value is 0, unless all of the bytes are one number. */
 bool tkl__double_parse(tkl_bytes bytes, double *value);
 
-/* *sum += more, which ends at INT64_MAX and INT64_MIN. */
+/* *sum += more, limited to INT64_MIN and INT64_MAX. */
 void tkl__add(int64_t *sum, int64_t more);
 
 #endif

@@ -143,8 +143,8 @@ static int check_both(const tkl_reply *replies)
     return TKL_OK;
 }
 
-/* Both are written at once: only one who is told that the outcome is unknown may have a key without
- * its lifetime, and writing again gives it one. */
+/* Sends the command and its expiry in one round trip. The key can stay without an expiry only if
+ * the caller gets an unknown outcome; writing again sets it. */
 static int write_with_life(tkl__query *command, bool retry_safe, tkl_reply **replies)
 {
     tkl__buf wire;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options that callers give: what every component checks in the same way.
+ * Options that callers give: checks that all components share.
  */
 #ifndef TKL_CORE_OPTIONS_H
 #define TKL_CORE_OPTIONS_H
 
 #include "core/client.h"
 
-/* TKL_EINVAL unless all words are zero: a newer program asks for something unknown here. */
+/* TKL_EINVAL unless all words are zero: a newer program asks for a feature that this version
+ * lacks. */
 int tkl__check_reserved(const uint64_t *words, size_t count);
 
 /* For a pointer to a struct that ends with TKL_RESERVED(n). NULL is fine. */
@@ -16,10 +17,10 @@ int tkl__check_reserved(const uint64_t *words, size_t count);
                                      sizeof((options)->reserved) / sizeof(*(options)->reserved)) \
                : TKL_OK)
 
-/* TKL_EINVAL, which names `what`, unless least <= value <= most. */
+/* TKL_EINVAL, with `what` in the text, unless least <= value <= most. */
 int tkl__check_number(const char *what, int64_t value, int64_t least, int64_t most);
 
-/* The name of an enumerator, by its place among the names of its type; "unknown" beyond them. */
+/* The name of an enumerator at this place in the list of names; "unknown" beyond the list. */
 const char *tkl__enum_name(int place, const char *const *names, size_t count);
 #define TKL__ENUM_NAME(place, names) \
     tkl__enum_name((place), (names), sizeof(names) / sizeof(*(names)))
@@ -27,7 +28,7 @@ const char *tkl__enum_name(int place, const char *const *names, size_t count);
 /* The longest duration that options may name: ten years, in milliseconds. */
 #define TKL__MS_MAX (INT64_C(10) * 366 * 24 * 3600 * 1000)
 
-/* The deadline of one call that begins now. `timeout_ms`: 0 is the client's. */
+/* The deadline of a call that begins now. `timeout_ms`: 0 is the client's. */
 int64_t tkl__deadline(const tkl_client *client, int64_t timeout_ms);
 
 #endif

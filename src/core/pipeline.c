@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many requests at once. They are worked off in rounds: those of one node are written in one
- * go and their replies read; what that node turned down as "not here" or "not now" is
- * repeated one by one, and what did not reach it stays for the next round, behind the others. As
- * long as there are others, a node may use half of the time that is left.
+ * Many requests at once. They are handled in rounds. A round takes one node: all requests for it
+ * are written in one go and their replies are read. Requests that the node turned down as "not
+ * here" or "not now" are retried one by one. Requests that did not reach it stay for the next
+ * round, after the others. As long as other nodes have requests left, a node may use half of the
+ * time that is left.
  *
- * Nodes are served one after the other and never two at a time: a thread that held one
- * connection while waiting for another could wait for a thread that does the same.
+ * Nodes are served one after the other, never two at a time: a thread that held one connection
+ * while waiting for another could wait for a thread that does the same.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "core/clock.h"
 #include "core/command.h"
 #include "core/error.h"
+#include "core/library.h"
 #include "core/options.h"
 #include "core/reply.h"
 #include "core/report.h"
@@ -25,31 +27,37 @@
 typedef struct batch {
     tkl_client *client;
     const tkl__request *requests;
-    const tkl__ahead *ahead; /* NULL: all requests are made */
+    const tkl__ahead *ahead; /* NULL: all requests are built */
     int64_t deadline;
-    tkl_reply *replies; /* an element that is still NULL is not done */
-    size_t *open;       /* indices of the requests not done, in order */
+    tkl_reply *replies; /* NULL elements are not done yet */
+    size_t *open;       /* indices of the requests that are not done, in order */
     size_t nopen;
-    size_t *group; /* those of the round's node */
+    size_t *group; /* indices of those that go to the round's node */
     size_t ngroup;
-    int failure;  /* the first */
-    bool unknown; /* a request that is repeated may have been executed before */
+    bool *doubted;               /* per request: an earlier attempt may have executed it */
+    const tkl__library *loaded;  /* in this round, by the first call that needed it */
+    const tkl__library *missing; /* loaded in an earlier round, at `missing_at` */
+    const tkl__node *missing_at;
+    int failure;      /* code of the first failure */
+    size_t failed_at; /* index of the request that failed first */
 } batch;
 
 static void settle(batch *b, size_t index, tkl_reply *reply)
 {
+    if (b->doubted[index])
+        tkl__doubt(&b->requests[index], reply);
     tkl__reply_put(b->replies, index, reply);
 }
 
-/* What the last try did not send may have been executed by one before. */
 static void settle_failure(batch *b, size_t index, int rc)
 {
-    rc = rc == TKL_ENOTSENT && b->unknown ? TKL_EUNKNOWN : rc;
-    if (b->failure == TKL_OK)
-        b->failure = rc;
     tkl_reply *reply = tkl__reply_new_error(rc, tkl_errmsg());
     if (reply)
         settle(b, index, reply);
+    if (b->failure == TKL_OK) {
+        b->failure = reply ? tkl_reply_code(reply) : rc;
+        b->failed_at = index;
+    }
 }
 
 /* Collects the open requests that go to the same node as the first of them. */
@@ -73,7 +81,7 @@ static int choose_group(batch *b, tkl__node **node)
     return rc;
 }
 
-/* The bytes of some of the group: in place when they lie side by side, else copied together. */
+/* The bytes of a part of the group: in place when they are contiguous, else copied together. */
 static tkl_bytes group_wire(const batch *b, size_t from, size_t to, tkl__buf *copy)
 {
     tkl_bytes run = b->requests[b->group[from]].wire;
@@ -90,7 +98,7 @@ static tkl_bytes group_wire(const batch *b, size_t from, size_t to, tkl__buf *co
     return copy->len > 0 ? (tkl_bytes){copy->data, copy->len} : run;
 }
 
-/* A request in the group failed: it stays open when repeating it can help. */
+/* A request of the group failed. It stays open when a retry can help. */
 static void group_failed(batch *b, tkl__node *node, size_t index, int rc)
 {
     tkl__outcome outcome = tkl__judge(b->client, node, rc, NULL, b->requests[index].retry_safe);
@@ -98,19 +106,40 @@ static void group_failed(batch *b, tkl__node *node, size_t index, int rc)
         settle_failure(b, index, rc);
     else
         tkl__tell_retry(b->client, node, rc, NULL);
-    b->unknown |= tkl_is_unknown(rc);
+    b->doubted[index] |= tkl_is_unknown(rc);
 }
 
-/* Repeats by itself what this node turned down, else keeps the reply. */
+/* Whether the call stays open for the next round, when the server does not have its function. The
+ * first such call is retried by itself and loads the library. Those after it stay open, so that
+ * their order is kept. If the server lacks the function in the next round, too, it refuses to load:
+ * then every call is retried by itself, and none is sent again and again. */
+static bool is_left_open(batch *b, const tkl__node *node, const tkl__request *request)
+{
+    const tkl__library *library = request->script->library;
+    if (b->missing == library && b->missing_at == node)
+        return false;
+    if (b->loaded == library)
+        return true;
+    b->loaded = library;
+    return false;
+}
+
+/* Keeps the reply, or retries the request by itself when this node turned it down. */
 static void group_answered(batch *b, tkl__node *node, size_t index, tkl_reply *reply)
 {
-    const tkl__request *request = &b->requests[index];
-    tkl__outcome outcome = tkl__judge(b->client, node, TKL_OK, reply, request->retry_safe);
+    tkl__request request = b->requests[index];
+    tkl__outcome outcome = tkl__judge(b->client, node, TKL_OK, reply, request.retry_safe);
     tkl__node_unref(outcome.other);
-    if (outcome.again) {
+    bool unknown = request.script && tkl__is_unknown_function(reply);
+    if (unknown && is_left_open(b, node, &request)) {
+        tkl_reply_free(reply);
+        return;
+    }
+    if (outcome.again || unknown) {
         tkl__tell_retry(b->client, node, TKL_OK, reply);
         tkl_reply_free(reply);
-        int rc = tkl__exec(b->client, request, b->deadline, &reply);
+        request.doubted = b->doubted[index];
+        int rc = tkl__exec(b->client, &request, b->deadline, &reply);
         if (rc != TKL_OK) {
             settle_failure(b, index, rc);
             return;
@@ -126,7 +155,7 @@ static void make_others(batch *b)
     b->ahead = NULL;
 }
 
-/* Sends what was not made when the first were sent. */
+/* Builds and sends the requests that were not built when the first ones were sent. */
 static void send_others(batch *b, tkl__conn *conn, size_t *written)
 {
     tkl__buf unused;
@@ -139,7 +168,7 @@ static void send_others(batch *b, tkl__conn *conn, size_t *written)
     *written += more;
 }
 
-/* Reads the replies to what was written, `written` bytes of the group's. */
+/* Reads the replies to the first `written` bytes of the group. */
 static int read_replies(batch *b, tkl__node *node, tkl__conn *conn, size_t written,
                         int64_t deadline, tkl_reply **replies)
 {
@@ -156,8 +185,8 @@ static int read_replies(batch *b, tkl__node *node, tkl__conn *conn, size_t writt
     return TKL_OK;
 }
 
-/* Who got no reply: those written in full may have been executed (`rc`), the others were not
- * (`unsent`). */
+/* Handles the replies. Requests without one may have been executed if they were written in full
+ * (`rc`); the others were not executed (`unsent`). */
 static void sort_out(batch *b, tkl__node *node, size_t written, int rc, int unsent,
                      tkl_reply **replies)
 {
@@ -203,7 +232,12 @@ static int serve_group(batch *b, tkl__node *node)
     }
     tkl__buf_free(&copy);
     make_others(b);
+    b->loaded = NULL;
     sort_out(b, node, written, rc, unsent, replies);
+    if (b->loaded) {
+        b->missing = b->loaded;
+        b->missing_at = node;
+    }
     free(replies);
     return TKL_OK;
 }
@@ -213,7 +247,8 @@ static bool is_done(const batch *b, size_t index)
     return tkl_reply_at(b->replies, index) != NULL;
 }
 
-/* What is left of the round's node comes last: the others shall not wait for it. */
+/* Removes the requests that are done. The rest of the round's node comes last, so that the other
+ * nodes do not wait for it. */
 static void drop_done(batch *b)
 {
     size_t n = 0, late = 0;
@@ -238,7 +273,7 @@ static void fail_open(batch *b, int rc)
     b->nopen = 0;
 }
 
-/* One round; says whether the next one should pause first. */
+/* Runs one round. Returns whether to pause before the next one. */
 static bool round_trip(batch *b)
 {
     tkl__node *node = NULL;
@@ -279,22 +314,29 @@ int tkl__exec_many_ahead(tkl_client *client, const tkl__request *requests, size_
                .deadline = deadline,
                .nopen = count};
     tkl__begin();
-    if (client->route->cluster) /* which node each goes to must be known first */
+    if (client->route->cluster) /* the node of each request must be known first */
         make_others(&b);
     *replies = b.replies = tkl__reply_new_array(count);
     b.open = malloc((count + 1) * sizeof *b.open);
     b.group = malloc((count + 1) * sizeof *b.group);
-    if (!b.replies || !b.open || !b.group) {
+    b.doubted = malloc((count + 1) * sizeof *b.doubted);
+    if (!b.replies || !b.open || !b.group || !b.doubted) {
         tkl_reply_free(b.replies);
         *replies = NULL;
         b.failure = tkl__nomem();
     } else {
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             b.open[i] = i;
+            bool made = !b.ahead || i < b.ahead->ready;
+            b.doubted[i] = made && requests[i].doubted;
+        }
         work_off(&b);
+        if (b.failure != TKL_OK)
+            tkl__fail(b.failure, "%s", tkl_reply_str(tkl_reply_at(b.replies, b.failed_at)));
     }
     free(b.open);
     free(b.group);
+    free(b.doubted);
     return b.failure;
 }
 

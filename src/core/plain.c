@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "core/resp.h"
 
-/* At most so many commands in one trip. */
+/* The most commands in one round trip. */
 #define MANY 8
 
 static void write_command(const tkl__args *words, tkl__buf *wire)

@@ -6,9 +6,9 @@
 #include "core/clock.h"
 #include "core/error.h"
 
-#define MIN_INTERVAL 100000  /* us between fetches of what is only suspected to be outdated */
-#define SLICE_MAX    1000000 /* us for one server while others can be asked */
-#define LAST_MAX     3000000 /* us for the last one: then all get another chance */
+#define MIN_INTERVAL 100000  /* us between two fetches of data that may be outdated */
+#define SLICE_MAX    1000000 /* us for one server while there are others to ask */
+#define LAST_MAX     3000000 /* us for the last server: then all get another chance */
 
 /* ---- Failures ------------------------------------------------------------ */
 
@@ -34,7 +34,7 @@ void tkl__refresh_init(tkl__refresh *refresh, bool (*have)(tkl_client *, int),
     tkl__cond_init(&refresh->ended);
 }
 
-/* In a forked child the thread that fetched does not exist, nor do those that waited for it. */
+/* In a forked child neither the thread that fetched nor the threads that waited for it exist. */
 static void notice_fork(tkl_client *client, tkl__refresh *refresh)
 {
     if (refresh->generation == client->generation)
@@ -50,7 +50,8 @@ void tkl__refresh_free(tkl_client *client, tkl__refresh *refresh)
     pthread_cond_destroy(&refresh->ended);
 }
 
-/* A fetch that began after the caller came is as good as its own. */
+/* Whether this caller must fetch. A fetch by another thread that began after the caller came is
+ * good enough. */
 static bool due(const tkl__refresh *refresh, bool have, int64_t since)
 {
     if (!have)
@@ -73,7 +74,7 @@ static void fetch(tkl_client *client, tkl__refresh *refresh, int64_t deadline)
     notice_fork(client, refresh);
     refresh->running = false;
     refresh->stale |= failure.code != TKL_OK;
-    /* One that was cut short by its caller's deadline tells less than the one before it. */
+    /* A fetch cut short by its caller's deadline says less than the one before it. */
     if (failure.code == TKL_OK || first || tkl__left(deadline) > 0)
         refresh->failure = failure;
     pthread_cond_broadcast(&refresh->ended);

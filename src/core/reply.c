@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A reply is a tree of nodes. The root owns an arena in which all nodes and strings of the
- * tree live, so that a small reply costs one allocation and freeing is one walk over a few
- * blocks, however many elements there are. hiredis' reader calls the create functions in
- * the order of the wire: parents before children.
+ * A reply is a tree of nodes. The root owns an arena that holds all nodes and strings of the tree.
+ * So a small reply costs one allocation, and freeing it is one walk over a few blocks, however many
+ * elements it has. hiredis' reader calls the create functions in the order of the wire: parents
+ * before children.
  */
 #include "core/reply.h"
 
@@ -13,6 +13,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "core/buf.h"
 #include "core/error.h"
 #include "core/number.h"
 #include "core/options.h"
@@ -27,7 +28,8 @@ typedef struct block {
 
 struct tkl_reply {
     tkl_reply_type kind;
-    int code; /* of an error */
+    int code;     /* code of an error reply */
+    bool doubted; /* error reply: an earlier attempt may have been executed */
     int64_t integer;
     const char *data; /* string or error text, NUL-terminated */
     size_t len;       /* of data */
@@ -35,19 +37,19 @@ struct tkl_reply {
     size_t count;
     tkl_reply *root;
 
-    /* Of a root only: */
+    /* Only in a root: */
     block *arena;       /* the blocks of the tree */
-    size_t size;        /* of them all */
-    tkl_reply *adopted; /* roots of trees that this one took over ... */
-    tkl_reply *sibling; /* ... chained by this */
+    size_t size;        /* of all blocks */
+    tkl_reply *adopted; /* roots of trees that this one has taken over ... */
+    tkl_reply *sibling; /* ... linked by this */
 };
 
-/* Elements are allocated as they arrive and not as they are announced, beyond this: a liar
- * must send what it makes us allocate. */
+/* Arrays announced larger than this are allocated as their elements arrive: a malicious server must
+ * send the data that it makes us allocate. */
 #define ELEMENTS_AT_ONCE 1024
 
-/* Arrays within arrays, at most: hiredis 1 has no bound of its own, and a program that walks a tree
- * recurses. (hiredis 0.14 stops at 8.) */
+/* The deepest nesting of arrays. hiredis 1 has no limit of its own, and programs walk a tree
+ * recursively. (hiredis 0.14 stops at 8.) */
 #define NESTING 32
 
 /* ---- The arena ----------------------------------------------------------- */
@@ -117,10 +119,10 @@ static bool set_elements(tkl_reply *reply, size_t count)
     return true;
 }
 
-/* ---- What hiredis' reader calls ------------------------------------------ */
+/* ---- Callbacks of hiredis' reader ---------------------------------------- */
 
-/* Puts `node` into its parent. Arrays announced larger than ELEMENTS_AT_ONCE grow as their
- * elements come. */
+/* Puts `node` into its parent. Arrays announced larger than ELEMENTS_AT_ONCE grow as their elements
+ * arrive. */
 static bool attach(tkl_reply *parent, size_t index, size_t announced, tkl_reply *node)
 {
     if (index >= ELEMENTS_AT_ONCE && (index & (index - 1)) == 0) {
@@ -135,7 +137,8 @@ static bool attach(tkl_reply *parent, size_t index, size_t announced, tkl_reply 
     return true;
 }
 
-/* In the arena of its parent, of the root that the reader collects for, or its own. */
+/* Allocates a node: in the arena of its parent, in that of the root that the reader collects for,
+ * or in its own. */
 static tkl_reply *node_new(const redisReadTask *task, size_t payload)
 {
     tkl_reply *parent = task->parent ? task->parent->obj : NULL;
@@ -217,7 +220,7 @@ static void free_reply(void *reply)
 }
 
 #if HIREDIS_MAJOR >= 1
-/* The connections speak RESP2; these types come only from a server that does not. */
+/* The connections use RESP2. Only a server that ignores this sends these types. */
 static void *create_double(const redisReadTask *task, double value, char *text, size_t len)
 {
     (void)value;
@@ -258,7 +261,7 @@ void tkl__reader_collect(struct redisReader *reader, tkl_reply *array)
     reader->privdata = array;
 }
 
-/* ---- Replies of the client's own making ---------------------------------- */
+/* ---- Replies that the client makes --------------------------------------- */
 
 tkl_reply *tkl__reply_new_array(size_t count)
 {
@@ -318,6 +321,25 @@ void tkl__reply_say(tkl_reply *reply, tkl_bytes text)
     set_text(reply, text.data, text.len);
 }
 
+void tkl__reply_doubt(tkl_reply *reply, bool goes_on)
+{
+    tkl__buf text;
+    reply->doubted = true;
+    if (goes_on || tkl_is_unknown(reply->code))
+        return;
+    reply->code = TKL_EUNKNOWN;
+    tkl__buf_init(&text);
+    tkl__buf_addf(&text, "%s: %s", TKL__IN_DOUBT, reply->data);
+    if (!text.failed)
+        tkl__reply_say(reply, (tkl_bytes){text.data, text.len});
+    tkl__buf_free(&text);
+}
+
+bool tkl__reply_is_doubted(const tkl_reply *reply)
+{
+    return reply && reply->doubted;
+}
+
 static void adopt(tkl_reply *root, tkl_reply *other)
 {
     other->sibling = root->adopted;
@@ -329,13 +351,6 @@ void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element)
     if (element->root != array)
         adopt(array, element);
     array->elements[index] = element;
-}
-
-void tkl__reply_place(tkl_reply *array, const size_t *places, tkl_reply *part)
-{
-    for (size_t i = 0; i < part->count; i++)
-        array->elements[places[i]] = part->elements[i];
-    adopt(array, part);
 }
 
 tkl_reply *tkl__reply_join(tkl_reply **parts, size_t count)

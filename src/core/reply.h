@@ -12,34 +12,38 @@ struct redisReader;
 /* A reader that makes tkl_reply objects. NULL: no memory. */
 struct redisReader *tkl__reader_new(void);
 
-/* Bytes of memory that the reply under construction takes, with what is not parsed yet; with all
- * that was collected, while it collects. */
+/* Bytes of memory of the reply under construction, including unparsed input; while the reader
+ * collects, including everything that was collected. */
 size_t tkl__reader_size(const struct redisReader *reader);
 
-/* Replies made by the client itself. NULL: no memory. */
+/* Replies that the client itself makes. NULL: no memory. */
 tkl_reply *tkl__reply_new_array(size_t count); /* `count` nil elements */
 tkl_reply *tkl__reply_new_int(int64_t value);
 tkl_reply *tkl__reply_new_bytes(tkl_bytes bytes);
 tkl_reply *tkl__reply_new_error(int code, const char *text);
 
-/* tkl_reply_int(), cut to what scripts count exactly, 2^53 either way: a server may say any number,
- * and a few of these can be added and subtracted. */
+/* tkl_reply_int(), limited to the range that scripts count exactly, 2^53 either way. A server may
+ * send any number; a few of these can be added and subtracted without overflow. */
 int64_t tkl__reply_number(const tkl_reply *reply);
 
-/* Keeps the first bytes of a string or an error's text. */
+/* Shortens a string or an error text to its first `len` bytes. */
 void tkl__reply_cut(tkl_reply *reply, size_t len);
-/* Gives it another text, unless there is no memory. */
+/* Replaces the text. Without memory the old text stays. */
 void tkl__reply_say(tkl_reply *reply, tkl_bytes text);
 
-/* From now on the reader makes replies that belong to this array (a root) and are freed with it,
- * which saves an allocation for each. NULL: they are roots again. */
+/* Marks an error reply of an attempt that follows one that may have been executed. The outcome
+ * of the call is unknown, and the text says so, unless the caller makes another attempt
+ * (`goes_on`). */
+void tkl__reply_doubt(tkl_reply *reply, bool goes_on);
+bool tkl__reply_is_doubted(const tkl_reply *reply);
+
+/* From now on replies of the reader belong to this array (a root) and are freed with it, which
+ * saves an allocation for each. NULL: they are roots again. */
 void tkl__reader_collect(struct redisReader *reader, tkl_reply *array);
 /* Makes `element`, a root or collected for the array, an element of a root array. It is freed with
- * it. */
+ * the array. */
 void tkl__reply_put(tkl_reply *array, size_t index, tkl_reply *element);
-/* The elements of another array, each at its place. That array belongs to the first one then. */
-void tkl__reply_place(tkl_reply *array, const size_t *places, tkl_reply *part);
-/* One array of the elements of several arrays; takes them over on success. */
+/* Joins the elements of several arrays into one array; takes the arrays over on success. */
 tkl_reply *tkl__reply_join(tkl_reply **parts, size_t count);
 
 #endif

@@ -69,7 +69,7 @@ void tkl_client_stats(tkl_client *client, tkl_client_info *info)
     tkl__client_unlock(client);
 }
 
-/* Words of lower-case letters, as in the pages. */
+/* A component is a word of lower-case letters, as in the documentation. */
 static int check_component(const char *component)
 {
     size_t len = strlen(component);

@@ -16,10 +16,10 @@ static char *decimal(char *end, uint64_t value)
     return end;
 }
 
-/* The most that "$18446744073709551615\r\n" takes. */
+/* The longest head: "$18446744073709551615\r\n". */
 #define HEAD_MAX 24
 
-/* "$12\r\n"; returns its end. */
+/* Writes a head such as "$12\r\n"; returns its end. */
 static char *write_head(char *to, char mark, uint64_t value)
 {
     char text[HEAD_MAX];
@@ -111,11 +111,11 @@ int tkl__error_code(tkl_bytes text)
         {"ERR invalid password", TKL_EAUTH},
         {"ERR AUTH", TKL_EAUTH},
         {"ERR Client sent AUTH", TKL_EAUTH},
-        /* what scripts may not do: Redis 7.0, and later */
+        /* missing permissions inside scripts: Redis 7.0, and later */
         {"ERR The user executing the script", TKL_EAUTH},
         {"ERR ACL failure in script", TKL_EAUTH},
         {"WRONGTYPE", TKL_ETYPE},
-        {"DAMAGED", TKL_EDAMAGED}, /* said by scripts of tackle */
+        {"DAMAGED", TKL_EDAMAGED}, /* sent by tackle's scripts */
         {"OOM", TKL_EOOM},
         {"READONLY", TKL_EREADONLY},
         {"LOADING", TKL_EUNREADY},

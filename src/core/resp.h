@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Commands as the server reads them, and what its error replies mean.
+ * Encoding of commands, and the meaning of error replies.
  */
 #ifndef TKL_CORE_RESP_H
 #define TKL_CORE_RESP_H
@@ -15,21 +15,21 @@ void tkl__resp_int(tkl__buf *out, int64_t value);
 /* A whole command; `lens` may be NULL. */
 void tkl__resp_command(tkl__buf *out, int argc, const char *const *argv, const size_t *lens);
 
-/* What to do about an error reply. */
+/* How the client reacts to an error reply. */
 typedef enum tkl__verdict {
-    TKL__FINAL,   /* an answer: tell the caller (code by tkl__error_code) */
-    TKL__MOVED,   /* the slot lives elsewhere: learn it and ask there */
-    TKL__ASK,     /* this once, ask there with ASKING */
-    TKL__AGAIN,   /* not now (TRYAGAIN, LOADING, BUSY, CLUSTERDOWN, MASTERDOWN): repeat later */
-    TKL__DEMOTED, /* READONLY: no master any more; find the master, then repeat */
+    TKL__FINAL,   /* final: report it to the caller (code by tkl__error_code) */
+    TKL__MOVED,   /* another node has the slot: remember that and send it there */
+    TKL__ASK,     /* send it there with ASKING, this time only */
+    TKL__AGAIN,   /* not now (TRYAGAIN, LOADING, BUSY, CLUSTERDOWN, MASTERDOWN): retry later */
+    TKL__DEMOTED, /* READONLY: not a master any more; find the master, then retry */
 } tkl__verdict;
 
 tkl__verdict tkl__error_verdict(tkl_bytes text);
-/* The code for the text of an error reply: by its first word. */
+/* The code for the text of an error reply, by its first word. */
 int tkl__error_code(tkl_bytes text);
 
-/* Parses "MOVED 3999 127.0.0.1:6381" (or ASK): false when malformed. host must hold 256 bytes;
- * it is empty when the server left it out ("the one you asked"). */
+/* Parses "MOVED 3999 127.0.0.1:6381" (or ASK); false when malformed. `host` must hold 256 bytes; it
+ * is empty when the server left it out, which means the server that was asked. */
 bool tkl__parse_redirect(tkl_bytes text, int *slot, char *host, int *port);
 
 /* The cluster slot of a key, honouring {hash tags}. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/script.h"
 
-#include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,17 +11,12 @@
 #include "core/reply.h"
 #include "core/resp.h"
 
-void tkl__script_wire(tkl__buf *out, const tkl__invocation *call, bool by_sha)
+void tkl__script_wire(tkl__buf *out, const tkl__invocation *call)
 {
     const tkl__script *script = call->script;
     tkl__resp_head(out, 3 + call->nkeys + call->nargs);
-    if (by_sha) {
-        tkl__resp_arg(out, "EVALSHA", 7);
-        tkl__resp_arg(out, script->sha1, 40);
-    } else {
-        tkl__resp_arg(out, "EVAL", 4);
-        tkl__resp_arg(out, script->source, script->len);
-    }
+    tkl__resp_argz(out, script->no_writes ? "FCALL_RO" : "FCALL");
+    tkl__resp_argz(out, script->function);
     tkl__resp_int(out, (int64_t)call->nkeys);
     for (size_t i = 0; i < call->nkeys; i++)
         tkl__resp_arg(out, call->keys[i].data, call->keys[i].len);
@@ -34,7 +29,7 @@ static bool fits(size_t given, int declared, bool open)
     return open ? given >= (size_t)declared : given == (size_t)declared;
 }
 
-/* The header block of the script says how many it takes. */
+/* Checks the numbers of keys and arguments against the script's header block. */
 static int check_counts(const tkl__invocation *call)
 {
     const tkl__script *script = call->script;
@@ -50,88 +45,43 @@ static int slot_of(const tkl_client *client, const tkl__invocation *call)
     return client->route->cluster && call->nkeys > 0 ? tkl__slot_of(call->keys[0]) : TKL__NO_SLOT;
 }
 
-/* Servers tell which script met an error, and in which line. Who calls us has never seen it. */
-static void cut_origin(tkl_reply *reply, const tkl__script *script)
+static tkl__request request_of(const tkl_client *client, const tkl__invocation *call,
+                               tkl_bytes wire)
 {
-    static const char origin[] = " script: ";
-    tkl_bytes text = tkl_reply_bytes(reply);
-    const char *at = strstr(text.data, origin);
-    if (at && strncmp(at + sizeof origin - 1, script->sha1, strlen(script->sha1)) == 0)
-        tkl__reply_cut(reply, (size_t)(at - text.data));
+    return (tkl__request){.wire = wire,
+                          .slot = slot_of(client, call),
+                          .retry_safe = call->retry_safe,
+                          .doubted = call->doubted,
+                          .no_tryagain = call->no_tryagain,
+                          .crowded = call->crowded,
+                          .script = call->script};
 }
 
-/* The part of the script that has this line. */
-static const tkl__origin *origin_of(const tkl__script *script, int line)
-{
-    const tkl__origin *at = script->origins;
-    while (at[1].line > 0 && at[1].line <= line)
-        at++;
-    return at;
-}
-
-/* "user_script:31: ..." becomes "hold/hold.inc.lua:12: ...": a line that its authors know. */
-static void name_line(tkl_reply *reply, const tkl__script *script)
-{
-    static const char mark[] = "user_script:";
-    const char *text = tkl_reply_str(reply), *at = strstr(text, mark);
-    char *end;
-    long line = at ? strtol(at + sizeof mark - 1, &end, 10) : 0;
-    if (line < 1 || line > INT_MAX || !script->origins)
-        return;
-    const tkl__origin *origin = origin_of(script, (int)line);
-    tkl__buf said;
-    tkl__buf_init(&said);
-    tkl__buf_add(&said, text, (size_t)(at - text));
-    tkl__buf_addf(&said, "%s:%ld%s", origin->file, line - origin->line + origin->file_line, end);
-    if (!said.failed)
-        tkl__reply_say(reply, (tkl_bytes){said.data, said.len});
-    tkl__buf_free(&said);
-}
-
-/* Makes an error reply of a script fit to be read. */
-static void explain_error(tkl_reply *reply, const tkl__script *script)
-{
-    if (tkl_reply_kind(reply) != TKL_REPLY_ERROR)
-        return;
-    cut_origin(reply, script);
-    name_line(reply, script);
-}
-
-static int run_once(tkl_client *client, const tkl__invocation *call, bool by_sha, int64_t deadline,
-                    tkl_reply **reply)
+/* Sets call->doubted when the call was refused but may have been executed. */
+static int run_once(tkl_client *client, tkl__invocation *call, int64_t deadline, tkl_reply **reply)
 {
     tkl__buf wire;
     tkl__buf_init(&wire);
-    tkl__script_wire(&wire, call, by_sha);
-    tkl__request request = {.wire = {wire.data, wire.len},
-                            .slot = slot_of(client, call),
-                            .retry_safe = call->retry_safe,
-                            .no_tryagain = call->no_tryagain,
-                            .crowded = call->crowded};
+    tkl__script_wire(&wire, call);
+    tkl__request request = request_of(client, call, (tkl_bytes){wire.data, wire.len});
     int rc = wire.failed ? tkl__nomem() : tkl__exec(client, &request, deadline, reply);
     tkl__buf_free(&wire);
     if (rc != TKL_OK)
         return rc;
-    explain_error(*reply, call->script);
+    call->doubted |= tkl__reply_is_doubted(*reply);
+    tkl__explain_error(*reply, call->script);
     return tkl__check(reply);
 }
 
-static int run_known(tkl_client *client, const tkl__invocation *call, int64_t deadline,
-                     tkl_reply **reply)
-{
-    int rc = run_once(client, call, true, deadline, reply);
-    return rc == TKL_ENOSCRIPT ? run_once(client, call, false, deadline, reply) : rc;
-}
-
-/* With all keys and with the first one, in turns, while the slot moves. */
-static int run_first_alone(tkl_client *client, tkl__invocation call, int64_t deadline,
+/* Alternates between all keys and the first key alone, while the cluster moves the slot. */
+static int run_first_alone(tkl_client *client, tkl__invocation *call, int64_t deadline,
                            tkl_reply **reply)
 {
-    size_t all = call.nkeys;
-    call.no_tryagain = true;
+    size_t all = call->nkeys;
+    call->no_tryagain = true;
     for (int attempt = 0;; attempt++) {
-        call.nkeys = attempt % 2 == 0 ? all : 1;
-        int rc = run_known(client, &call, deadline, reply);
+        call->nkeys = attempt % 2 == 0 ? all : 1;
+        int rc = run_once(client, call, deadline, reply);
         bool moving = rc == TKL_EUNREADY && strncmp(tkl_errmsg(), "TRYAGAIN", 8) == 0;
         if (!moving || (attempt % 2 == 1 && !tkl__pause(attempt, false, deadline)))
             return rc;
@@ -144,8 +94,10 @@ int tkl__run(tkl_client *client, const tkl__invocation *call, int64_t deadline, 
     int rc = check_counts(call);
     if (rc != TKL_OK)
         return rc;
-    return call->first_alone ? run_first_alone(client, *call, deadline, reply)
-                             : run_known(client, call, deadline, reply);
+    tkl__invocation one = *call;
+    rc = one.first_alone ? run_first_alone(client, &one, deadline, reply)
+                         : run_once(client, &one, deadline, reply);
+    return one.doubted ? tkl__in_doubt(rc) : rc;
 }
 
 int tkl__eval(tkl_client *client, const tkl__script *script, const tkl__keys *keys,
@@ -203,10 +155,10 @@ int tkl__sum_replies(const tkl_reply *replies, int64_t *sum, const tkl_reply **o
 typedef struct errand {
     tkl__errand base; /* first */
     tkl__invocation call;
-    tkl_bytes words[]; /* the keys, the arguments, and behind them their bytes */
+    tkl_bytes words[]; /* keys and arguments, followed by their bytes */
 } errand;
 
-/* How long a thread that came by is kept with the errand of another. */
+/* Time-out for a thread that redoes the errand of another thread. */
 #define REDO_MS 1000
 
 static void redo(tkl_client *client, tkl__errand *base)
@@ -253,13 +205,14 @@ static tkl__errand *make_errand(const tkl__invocation *call)
     return &e->base;
 }
 
-/* On a connection where the script is known to work, only sends it; else awaits the reply. */
+/* Sends the script without waiting, on a connection where the script is known to work. On others it
+ * waits for the reply. */
 static int send_primed(tkl__conn *conn, const tkl__invocation *call, int64_t deadline)
 {
     tkl__buf wire;
     tkl_reply *reply = NULL;
     tkl__buf_init(&wire);
-    tkl__script_wire(&wire, call, true);
+    tkl__script_wire(&wire, call);
     int rc = wire.failed ? tkl__nomem()
                          : tkl__conn_send(conn, (tkl_bytes){wire.data, wire.len}, deadline, NULL);
     tkl__buf_free(&wire);
@@ -295,128 +248,70 @@ int tkl__run_nowait(tkl_client *client, const tkl__invocation *call, int64_t dea
     if (rc == TKL_OK)
         return TKL_OK;
     tkl_reply *reply;
-    rc = tkl__run(client, call, deadline, &reply);
+    tkl__invocation again = *call;
+    again.doubted |= tkl_is_unknown(rc);
+    rc = tkl__run(client, &again, deadline, &reply);
     tkl_reply_free(reply);
-    return rc;
-}
-
-/* All in one trip, by SHA1, unless they are to be sent whole. */
-static int run_all(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
-                   tkl_reply **replies)
-{
-    tkl__buf wire;
-    tkl__buf_init(&wire);
-    tkl__request *requests = malloc((count + 1) * sizeof *requests);
-    size_t *ends = malloc((count + 1) * sizeof *ends);
-    int rc = requests && ends ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        rc = check_counts(&calls[i]);
-        tkl__script_wire(&wire, &calls[i], !calls[i].whole);
-        ends[i] = wire.len;
-    }
-    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
-        size_t start = i ? ends[i - 1] : 0;
-        requests[i] = (tkl__request){.wire = {wire.data + start, ends[i] - start},
-                                     .slot = slot_of(client, &calls[i]),
-                                     .retry_safe = calls[i].retry_safe};
-    }
-    if (rc == TKL_OK)
-        rc =
-            wire.failed ? tkl__nomem() : tkl__exec_many(client, requests, count, deadline, replies);
-    tkl__buf_free(&wire);
-    free(requests);
-    free(ends);
-    return rc;
-}
-
-/* Repeats with its source what a server did not know. */
-static int run_unknown(tkl_client *client, const tkl__invocation *call, int64_t deadline,
-                       tkl_reply *replies, size_t index)
-{
-    tkl_reply *reply;
-    int rc = run_once(client, call, false, deadline, &reply);
-    if (rc != TKL_OK)
-        reply = tkl__reply_new_error(rc, tkl_errmsg());
-    if (reply)
-        tkl__reply_put(replies, index, reply);
-    bool unanswered = rc == TKL_ENOTSENT || rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT;
-    return unanswered ? rc : TKL_OK;
-}
-
-static bool is_unknown(const tkl_reply *replies, size_t index)
-{
-    return tkl_reply_code(tkl_reply_at(replies, index)) == TKL_ENOSCRIPT;
-}
-
-static void explain_known(const tkl__invocation *calls, size_t count, tkl_reply *replies)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!is_unknown(replies, i))
-            explain_error((tkl_reply *)tkl_reply_at(replies, i), calls[i].script);
-}
-
-/* Calls whose scripts a server did not know, and where their replies belong. */
-typedef struct unknowns {
-    tkl__invocation *calls;
-    size_t *places;
-    size_t count;
-} unknowns;
-
-static void collect_unknown(const tkl__invocation *calls, size_t count, const tkl_reply *replies,
-                            unknowns *u)
-{
-    u->count = 0;
-    for (size_t i = 0; i < count; i++)
-        if (is_unknown(replies, i)) {
-            u->places[u->count] = i;
-            u->calls[u->count++] = calls[i];
-        }
-}
-
-/* The first with its source; then its server knows it, and the others follow in one trip. */
-static int run_unknowns(tkl_client *client, const unknowns *u, int64_t deadline, tkl_reply *replies)
-{
-    tkl_reply *others = NULL;
-    int rc = run_unknown(client, &u->calls[0], deadline, replies, u->places[0]);
-    if (u->count == 1)
-        return rc;
-    int again = run_all(client, u->calls + 1, u->count - 1, deadline, &others);
-    if (others) {
-        explain_known(u->calls + 1, u->count - 1, others);
-        tkl__reply_place(replies, u->places + 1, others);
-    }
-    return rc == TKL_OK ? again : rc;
-}
-
-/* Once for each script and server; more often only when a server forgets what it was told. */
-static int repeat_unknown(tkl_client *client, const tkl__invocation *calls, size_t count,
-                          int64_t deadline, tkl_reply *replies)
-{
-    unknowns u = {malloc((count + 1) * sizeof *u.calls), malloc((count + 1) * sizeof *u.places), 0};
-    int rc = u.calls && u.places ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; u.calls && u.places && i < count; i++) {
-        collect_unknown(calls, count, replies, &u);
-        if (u.count == 0)
-            break;
-        int again = run_unknowns(client, &u, deadline, replies);
-        rc = rc == TKL_OK ? again : rc;
-    }
-    free(u.calls);
-    free(u.places);
     return rc;
 }
 
 int tkl__run_many(tkl_client *client, const tkl__invocation *calls, size_t count, int64_t deadline,
                   tkl_reply **replies)
 {
+    tkl__buf wire;
     *replies = NULL;
-    int rc = run_all(client, calls, count, deadline, replies);
-    if (!*replies)
-        return rc;
-    explain_known(calls, count, *replies);
-    bool all_known = true;
-    for (size_t i = 0; i < count; i++)
-        all_known &= !is_unknown(*replies, i);
-    int again = all_known ? TKL_OK : repeat_unknown(client, calls, count, deadline, *replies);
-    return rc == TKL_OK ? again : rc;
+    tkl__buf_init(&wire);
+    tkl__request *requests = malloc((count + 1) * sizeof *requests);
+    size_t *ends = malloc((count + 1) * sizeof *ends);
+    int rc = requests && ends ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        rc = check_counts(&calls[i]);
+        tkl__script_wire(&wire, &calls[i]);
+        ends[i] = wire.len;
+    }
+    for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        size_t start = i ? ends[i - 1] : 0;
+        requests[i] =
+            request_of(client, &calls[i], (tkl_bytes){wire.data + start, ends[i] - start});
+    }
+    if (rc == TKL_OK)
+        rc =
+            wire.failed ? tkl__nomem() : tkl__exec_many(client, requests, count, deadline, replies);
+    for (size_t i = 0; *replies && i < count; i++)
+        tkl__explain_error((tkl_reply *)tkl_reply_at(*replies, i), calls[i].script);
+    tkl__buf_free(&wire);
+    free(requests);
+    free(ends);
+    return rc;
+}
+
+/* Whether this client has used the library before; from now on it has. */
+static bool note_library(tkl_client *client, const tkl__library *library)
+{
+    for (size_t i = 0; i < TKL__LIBRARIES; i++) {
+        const tkl__library *none = NULL;
+        if (atomic_load(&client->libraries[i]) == library)
+            return true;
+        if (atomic_compare_exchange_strong(&client->libraries[i], &none, library))
+            return false;
+    }
+    return false;
+}
+
+int tkl__run_in_order(tkl_client *client, const tkl__invocation *calls, size_t count,
+                      int64_t deadline, tkl_reply **replies)
+{
+    tkl_reply *parts[2];
+    if (count < 2 || note_library(client, calls[0].script->library))
+        return tkl__run_many(client, calls, count, deadline, replies);
+    tkl__first failure = {.code = TKL_OK};
+    tkl__first_note(&failure, tkl__run_many(client, calls, 1, deadline, &parts[0]));
+    tkl__first_note(&failure, tkl__run_many(client, calls + 1, count - 1, deadline, &parts[1]));
+    *replies = parts[0] && parts[1] ? tkl__reply_join(parts, 2) : NULL;
+    if (!*replies) {
+        tkl_reply_free(parts[0]);
+        tkl_reply_free(parts[1]);
+        tkl__first_note(&failure, tkl__nomem());
+    }
+    return tkl__first_tell(&failure);
 }

@@ -2,15 +2,23 @@
  *
  * The route of a master watched by Sentinels.
  *
- * Who the master is, is asked of the Sentinels of the URL, one after the other, and checked with
- * the server itself: for some moments around a failover Sentinels may name a server that is
- * a replica, or dead. The answer is kept until a call finds that this server cannot be reached or
- * has become a replica. Then it is not used before the Sentinels have been asked: a master that
- * died may be back, as the master that it was, while another one has taken over; what is written to
- * it then is lost. Only when no Sentinel answers does the client go on with what it knows.
+ * The client asks the Sentinels of the URL for the master, one after the other, and checks the
+ * answer with the server itself: around a failover, Sentinels may name a server that is a replica,
+ * or dead. The answer is kept until a call finds that this server cannot be reached or has become a
+ * replica. Then the server is not used before the Sentinels have been asked: a master that died may
+ * be back, still as a master, while another one has taken over, and writes to it would be lost.
+ * Only when no Sentinel answers does the client go on with the master it knows.
  *
- * Sentinels are asked over connections made for the one question: it is rare, and their user,
- * password and database are not those of the master. They get neither.
+ * A planned failover promotes a replica and lets the old master take writes for ten seconds more:
+ * all of them are lost. So the client listens to the Sentinel that named the master (lookout.h).
+ * When that Sentinel announces that the master is replaced, the client asks the Sentinels before
+ * the next request, and waiters listen at the new master. The Sentinel needs about a second to see
+ * that the promotion has happened. The new master does not know what the old one granted in that
+ * second: all leases are renewed at once, so that their holders find out.
+ *
+ * Sentinels are asked over separate connections. They get neither the user and password nor the
+ * database of the master. The question and the subscription are sent together, so that nothing can
+ * happen between the two.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +26,24 @@
 #include "core/call.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/keeper.h"
+#include "core/lookout.h"
 #include "core/refresh.h"
 #include "core/resp.h"
+#include "core/wait.h"
+
+#define READ_EVERY_US 100000 /* least time between two reads of the lookout by callers */
+#define POST_EVERY_US \
+    5000000             /* a lost lookout is replaced at once, but only after this pause again */
+#define POST_US 300000  /* longest delay of the caller that replaces it */
+#define HEED_US 1000000 /* longest time that a waiter spends on finding the new master */
 
 typedef struct sentinel {
     tkl__refresh refresh;
     tkl__node *master; /* a reference; NULL: not known */
-    bool doubted;      /* to be asked for again */
+    bool doubted;      /* the Sentinels must be asked again */
+    tkl__lookout lookout;
+    int64_t post_at; /* when a new lookout may be tried, if there is none */
 } sentinel;
 
 static sentinel *sentinel_of(const tkl_client *client)
@@ -34,22 +53,35 @@ static sentinel *sentinel_of(const tkl_client *client)
 
 /* ---- Asking a Sentinel --------------------------------------------------- */
 
-/* The reply to GET-MASTER-ADDR-BY-NAME: [host, port], or nil. */
+/* Asks for the master, and subscribes to announcements of failovers. */
+static int send_question(const tkl_client *client, tkl__conn *conn, int64_t deadline)
+{
+    const char *words[] = {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", client->target.master};
+    tkl__buf wire;
+    tkl__buf_init(&wire);
+    tkl__resp_command(&wire, 3, words, NULL);
+    tkl__lookout_subscribe(&wire);
+    int rc = wire.failed ? tkl__nomem()
+                         : tkl__conn_send(conn, (tkl_bytes){wire.data, wire.len}, deadline, NULL);
+    tkl__buf_free(&wire);
+    return rc;
+}
+
+/* Reads the reply to GET-MASTER-ADDR-BY-NAME: [host, port], or nil. *conn: to the Sentinel. */
 static int ask_sentinel(const tkl_client *client, const tkl__addr *addr, int64_t deadline,
-                        tkl_reply **answer)
+                        tkl_reply **answer, tkl__conn **conn)
 {
     tkl__target target = client->target;
     target.username = NULL;
     target.password = NULL;
     target.db = 0;
 
-    tkl__conn *conn;
     *answer = NULL;
-    int rc = tkl__conn_dial(&target, addr, client->tls, deadline, &conn);
+    int rc = tkl__conn_dial(&target, addr, client->tls, deadline, conn);
     if (rc == TKL_OK)
-        rc = tkl__conn_command(conn, deadline, answer, "SENTINEL", "GET-MASTER-ADDR-BY-NAME",
-                               target.master, NULL);
-    tkl__conn_close(conn);
+        rc = send_question(client, *conn, deadline);
+    if (rc == TKL_OK)
+        rc = tkl__conn_receive(*conn, deadline, answer);
     if (rc == TKL_OK)
         rc = tkl__check(answer);
     return rc == TKL_OK ? rc : tkl__fail_in(rc, "sentinel %s:%d", addr->host, addr->port);
@@ -69,18 +101,19 @@ static int read_answer(tkl_client *client, const tkl__addr *from, const tkl_repl
     return *node ? TKL_OK : tkl__nomem();
 }
 
-/* TKL_NOTFOUND when this Sentinel knows no master of that name. */
-static int named_by(tkl_client *client, const tkl__addr *from, int64_t deadline, tkl__node **node)
+/* TKL_NOTFOUND when this Sentinel knows no master of that name. *conn: to the Sentinel. */
+static int named_by(tkl_client *client, const tkl__addr *from, int64_t deadline, tkl__node **node,
+                    tkl__conn **conn)
 {
     tkl_reply *answer;
-    int rc = ask_sentinel(client, from, deadline, &answer);
+    int rc = ask_sentinel(client, from, deadline, &answer, conn);
     if (rc == TKL_OK)
         rc = read_answer(client, from, answer, node);
     tkl_reply_free(answer);
     return rc;
 }
 
-/* ---- Checking what it said ----------------------------------------------- */
+/* ---- Checking the answer ------------------------------------------------- */
 
 static int check_role(tkl__node *node, int64_t deadline)
 {
@@ -104,7 +137,8 @@ static int check_role(tkl__node *node, int64_t deadline)
 
 /* ---- Finding the master -------------------------------------------------- */
 
-/* Takes over the reference. Idle connections to the old master lead to the wrong server. */
+/* Takes over the reference. Idle connections to the old master lead to the wrong server, so they
+ * are closed. */
 static void install(tkl_client *client, tkl__node *master)
 {
     sentinel *s = sentinel_of(client);
@@ -115,44 +149,63 @@ static void install(tkl_client *client, tkl__node *master)
     s->doubted = false;
     tkl__client_unlock(client);
 
-    if (old && old != master)
+    if (old && old != master) {
         tkl__node_flush(old);
+        tkl__hubs_reroute(client);
+        tkl__keep_now(client);
+    }
     tkl__node_unref(old);
 }
 
-/* One Sentinel's word, checked. `refused` is the server that this search has found to be no master
- * already, with a reference. */
+/* Whether `node` is the master and not in doubt; NULL: whether there is such a master. */
+static bool is_trusted(tkl_client *client, const tkl__node *node)
+{
+    const sentinel *s = sentinel_of(client);
+    tkl__client_lock(client);
+    bool trusted = s->master && !s->doubted && (!node || node == s->master);
+    tkl__client_unlock(client);
+    return trusted;
+}
+
+/* Trusts the known master again, because no Sentinel answers. False when no master is known. */
+static bool trust(tkl_client *client)
+{
+    sentinel *s = sentinel_of(client);
+    tkl__client_lock(client);
+    s->doubted = false;
+    bool known = s->master != NULL;
+    tkl__client_unlock(client);
+    return known;
+}
+
+/* Asks one Sentinel and checks its answer. *refused is the last server that this search found not
+ * to be a master, with a reference. */
 static int try_sentinel(tkl_client *client, const tkl__addr *from, int64_t deadline,
                         tkl__node **refused)
 {
     tkl__node *node = NULL;
-    int rc = named_by(client, from, deadline, &node);
-    if (rc != TKL_OK)
-        return rc;
-    if (node == *refused) {
-        tkl__node_unref(node);
-        return TKL_ENOTSENT; /* for the reason recorded when it was refused */
-    }
-
-    rc = check_role(node, deadline);
+    tkl__conn *conn = NULL;
+    int rc = named_by(client, from, deadline, &node, &conn);
+    if (rc == TKL_OK && node == *refused)
+        rc = TKL_ENOTSENT; /* the reason was recorded when it was refused */
+    else if (rc == TKL_OK && !is_trusted(client, node))
+        rc = check_role(node, deadline);
     if (rc == TKL_OK) {
         install(client, node);
+        tkl__lookout_post(client, &sentinel_of(client)->lookout, conn);
         return TKL_OK;
     }
-    tkl__node_unref(*refused);
-    *refused = node;
+    tkl__conn_close(conn);
+    if (node) {
+        tkl__node_unref(*refused);
+        *refused = node;
+    }
     return rc;
 }
 
-static void trust(tkl_client *client)
-{
-    tkl__client_lock(client);
-    sentinel_of(client)->doubted = false;
-    tkl__client_unlock(client);
-}
-
 /* Asks all Sentinels until one leads to a master. A Sentinel that does not know the name counts
- * only when none of them names a server: it may have lost its configuration. */
+ * only when none of them names a server: it may have lost its configuration. A caller that has a
+ * good master, and only looks for a Sentinel to listen to, is not delayed for long. */
 static int find_master(tkl_client *client, int64_t deadline)
 {
     const tkl__target *target = &client->target;
@@ -162,6 +215,9 @@ static int find_master(tkl_client *client, int64_t deadline)
     uint32_t start;
     int rc = TKL_ENOTSENT;
 
+    bool calm = is_trusted(client, NULL);
+    if (calm && tkl__left(deadline) > POST_US)
+        deadline = tkl__now() + POST_US;
     tkl__random(&start, sizeof start); /* so that clients spread */
     for (size_t i = 0; i < target->naddrs && rc != TKL_OK; i++) {
         const tkl__addr *from = &target->addrs[(start + i) % target->naddrs];
@@ -176,8 +232,8 @@ static int find_master(tkl_client *client, int64_t deadline)
 
     if (rc == TKL_OK)
         return TKL_OK;
-    if (!stranger && !named)
-        trust(client);
+    if (!named && (calm || !stranger) && trust(client))
+        return TKL_OK;
     if (stranger && !named)
         return tkl__fail(TKL_EINVAL, "no sentinel knows master \"%s\"", target->master);
     return tkl__failure_tell(&failure);
@@ -191,12 +247,26 @@ static bool have_master(tkl_client *client, int slot)
     return sentinel_of(client)->master != NULL && !sentinel_of(client)->doubted;
 }
 
+/* With the mutex, which is released meanwhile. */
+static void read_lookout(tkl_client *client)
+{
+    sentinel *s = sentinel_of(client);
+    if (tkl__lookout_read(client, &s->lookout))
+        s->refresh.stale = s->doubted = true;
+    if (s->master && !tkl__lookout_stands(client, &s->lookout) && tkl__now() >= s->post_at) {
+        s->refresh.stale = true;
+        s->post_at = tkl__now() + POST_EVERY_US;
+    }
+}
+
 static int sentinel_pick(tkl_client *client, int slot, int64_t deadline, tkl__node **node)
 {
     sentinel *s = sentinel_of(client);
     *node = NULL;
 
     tkl__client_lock(client);
+    if (tkl__now() - s->lookout.read_at >= READ_EVERY_US)
+        read_lookout(client);
     int rc = tkl__refresh_ensure(client, &s->refresh, slot, deadline);
     if (rc == TKL_OK)
         *node = tkl__node_ref(s->master);
@@ -223,9 +293,25 @@ static bool sentinel_serves(tkl_client *client, int slot, const tkl__node *node)
     return serves;
 }
 
+static int sentinel_lookout(tkl_client *client)
+{
+    return sentinel_of(client)->lookout.file;
+}
+
+static void sentinel_heed(tkl_client *client)
+{
+    sentinel *s = sentinel_of(client);
+    tkl__client_lock(client);
+    read_lookout(client);
+    if (s->refresh.stale)
+        (void)tkl__refresh_ensure(client, &s->refresh, TKL__NO_SLOT, tkl__now() + HEED_US);
+    tkl__client_unlock(client);
+}
+
 static void sentinel_close(tkl_client *client)
 {
     sentinel *s = sentinel_of(client);
+    tkl__lookout_close(client, &s->lookout);
     tkl__node_unref(s->master);
     tkl__refresh_free(client, &s->refresh);
     free(s);
@@ -235,6 +321,8 @@ const tkl__route tkl__route_sentinel = {
     .pick = sentinel_pick,
     .suspect = sentinel_suspect,
     .serves = sentinel_serves,
+    .lookout = sentinel_lookout,
+    .heed = sentinel_heed,
     .close = sentinel_close,
     .wary = true,
 };
@@ -245,6 +333,7 @@ int tkl__sentinel_open(tkl_client *client)
     if (!s)
         return tkl__nomem();
     tkl__refresh_init(&s->refresh, have_master, find_master);
+    tkl__lookout_init(&s->lookout);
     client->route = &tkl__route_sentinel;
     client->route_state = s;
     return TKL_OK;

@@ -2,12 +2,12 @@
  *
  * The end of an append-only file.
  *
- * What a script changes stands in the file as a transaction, MULTI ... EXEC. A server that dies
- * while it writes may leave a part of one behind. At its next start it removes the last command if
- * that is cut, but up to Redis 8 and Valkey 9 not the beginning of the transaction, and appends to
- * it. The start after that runs this beginning with the next transaction, or loses what came
- * after it. So the file is cut before the transaction, as `redis-check-aof --fix` does. Nothing of
- * it was answered if every write was synced.
+ * The file holds the changes of a script as a transaction, MULTI ... EXEC. A server that dies while
+ * it writes may leave a part of one behind. At its next start it removes the last command if that
+ * is cut, but (up to Redis 8 and Valkey 9) not the beginning of the transaction, and appends to it.
+ * The start after that runs this beginning together with the next transaction, or loses what came
+ * after it. So the file is cut before the transaction, as `redis-check-aof --fix` does. If every
+ * write was synced, no client got a reply for the part that is removed.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -36,11 +36,11 @@ typedef struct reader {
 
 typedef enum step {
     STEP_WHOLE,
-    STEP_CUT, /* the file ends before */
-    STEP_BAD, /* this is no command */
+    STEP_CUT, /* the file ends before the end of the command */
+    STEP_BAD, /* this is not a command */
 } step;
 
-/* A remark of the server's: "#TS:..." */
+/* Skips an annotation of the server: "#TS:..." */
 static step skip_line(reader *r)
 {
     const char *end = memchr(r->data + r->at, '\n', r->size - r->at);
@@ -61,7 +61,7 @@ static step read_line_end(reader *r)
     return STEP_WHOLE;
 }
 
-/* A line with a sign and a number. */
+/* Reads a line with a sign and a number. */
 static step read_number(reader *r, char sign, size_t *number)
 {
     if (r->at == r->size)
@@ -103,8 +103,8 @@ static bool is(tkl_bytes name, const char *word)
     return name.len == strlen(word) && tkl__same_letters(name.data, word, name.len);
 }
 
-/* Where the last transaction that is whole ends, or command outside of one. What is damaged in
- * another way is left to the server. */
+/* Returns where the last complete transaction ends, or the last command outside of one. Any other
+ * damage is left to the server. */
 static size_t whole_until(const char *data, size_t size)
 {
     reader r = {.data = data, .size = size};
@@ -124,7 +124,7 @@ static size_t whole_until(const char *data, size_t size)
 
 /* ---- The file ------------------------------------------------------------ */
 
-/* The file that the server appends to is the last of the manifest. False: there is none. */
+/* Finds the file that the server appends to: the last one in the manifest. False: there is none. */
 static bool find_last(const char *dir, char *path, size_t size)
 {
     char line[PATH_MAX], name[256], kind[2];
@@ -158,7 +158,7 @@ int tkl__aof_mend(const char *dir)
     struct stat st;
     int fd = find_last(dir, path, sizeof path) ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK) : -1;
     if (fd < 0)
-        return TKL_OK; /* nothing to mend: the server says what it misses */
+        return TKL_OK; /* nothing to mend: the server reports what is missing */
     int rc = TKL_OK;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
         rc = cut(path, fd, (size_t)st.st_size);

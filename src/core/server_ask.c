@@ -6,17 +6,19 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/library.h"
 #include "core/server.h"
 
-/* The longest that one command is waited for without a look at its deadline. */
+/* The longest time that a command may block in recv() without checking its deadline. */
 #define TIMEOUT_MS 3600000
 
-/* Not the client's own target: its password, user and database are for what the client does. */
+/* Does not use the client's own target: its password, user and database are for the client's
+ * calls. */
 int tkl__server_dial(const char *socket, int64_t deadline, tkl__conn **conn)
 {
     char path[TKL__SOCKET_MAX], name[] = "tackle";
     snprintf(path, sizeof path, "%s", socket);
-    const tkl__target target = {.scheme = TKL__STANDALONE, .timeout_ms = TIMEOUT_MS, .name = name};
+    const tkl__target target = {.scheme = TKL__EMBEDDED, .timeout_ms = TIMEOUT_MS, .name = name};
     const tkl__addr addr = {.host = path};
     return tkl__conn_dial(&target, &addr, NULL, deadline, conn);
 }
@@ -45,6 +47,22 @@ int tkl__server_ping(const char *socket, int64_t deadline, tkl__conn **conn)
         *conn = NULL;
     }
     return rc;
+}
+
+void tkl__server_forget_functions(tkl__conn *conn, int64_t deadline)
+{
+    tkl_reply *list = NULL;
+    int rc = tkl__conn_command(conn, deadline, &list, "FUNCTION", "LIST", "LIBRARYNAME", "tackle_*",
+                               NULL);
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(list); i++) {
+        /* The value after "library_name". */
+        const char *name = tkl_reply_str(tkl_reply_at(tkl_reply_at(list, i), 1));
+        tkl_reply *reply = NULL;
+        if (tkl__is_library_name(name))
+            rc = tkl__conn_command(conn, deadline, &reply, "FUNCTION", "DELETE", name, NULL);
+        tkl_reply_free(reply);
+    }
+    tkl_reply_free(list);
 }
 
 void tkl__server_field(const tkl_reply *info, const char *field, char *value, size_t size)

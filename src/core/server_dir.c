@@ -8,15 +8,17 @@
  *     log, log.old   what it says
  *     dump.rdb, appendonlydir/   the data
  *
- * Everything hangs on the lock. Whoever gets it knows that no server runs here and that nobody
- * else is starting one. The starter takes it, hands the locked descriptor on to the server, and
- * closes its own: from then on the kernel keeps the lock until the last process of that
- * server is gone, kill -9 and power cuts included. So a socket that leads nowhere is known to
- * be left over, two servers can never write the same files, and there is no pid file that
- * could be wrong.
+ * Everything depends on the lock. The process that gets it knows that no server runs here and that
+ * no other process is starting one. The starter takes it, passes the locked descriptor to the
+ * server, and closes its own: from then on the kernel keeps the lock until the last process of that
+ * server is gone, kill -9 and power cuts included. So a socket without a server is known to be left
+ * over, two servers can never write the same files, and there is no pid file that could be wrong.
  *
- * To join is to repeat two steps: say PING to the socket; try the lock, and with it start the
+ * Joining repeats two steps: send PING to the socket; try the lock and, when it is free, start the
  * server. Getting the lock a second time means that the server we started has died.
+ *
+ * Before all that the directory is checked: it and everything in it must belong to the user
+ * (server_own.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,16 +37,16 @@
 #define POLL_US     1000
 #define POLL_MAX_US 10000
 
-/* A server that has closed its connections has nothing left to do but to exit. */
+/* How long a server may take to exit after it has closed its connections. */
 #define END_MS 10000
 
-/* A log that is longer is put aside at the next start. */
+/* A longer log is put aside at the next start. */
 #define LOG_MAX (1 << 20)
 
-/* As much of the log as an error tells. */
+/* How many bytes of the log an error quotes. */
 #define LOG_TAIL 700
 
-/* The lock goes with the server as descriptor 3. */
+/* The server inherits the lock as descriptor 3. */
 static const char starter[] = "umask 077\n"
                               "\"$@\" &\n";
 
@@ -86,7 +88,7 @@ static int locate(const char *dir, place *p)
     return TKL_OK;
 }
 
-/* What is there already is fine, whatever it is. */
+/* Makes a directory, unless something of that name exists. */
 static int make_dir(const char *dir)
 {
     struct stat st;
@@ -99,7 +101,7 @@ static int make_dir(const char *dir)
     return tkl__fail_errno(TKL_ESPAWN, "the directory %s cannot be made", dir);
 }
 
-/* With its parents. */
+/* Makes the directory and its parents. */
 static int make_dirs(const char *dir)
 {
     char path[TKL__SOCKET_MAX];
@@ -115,50 +117,7 @@ static int make_dirs(const char *dir)
     return rc == TKL_OK ? make_dir(path) : rc;
 }
 
-static int check_dir(const char *dir)
-{
-    struct stat st;
-    if (stat(dir, &st) != 0)
-        return tkl__fail_errno(TKL_ESPAWN, "%s", dir);
-    if (!S_ISDIR(st.st_mode))
-        return tkl__fail(TKL_ESPAWN, "%s is not a directory", dir);
-    if (st.st_uid != geteuid())
-        return tkl__fail(TKL_ESPAWN, "the directory %s belongs to another user", dir);
-    if (st.st_mode & (S_IWGRP | S_IWOTH))
-        return tkl__fail(TKL_ESPAWN, "the directory %s can be written by others: chmod it to 700",
-                         dir);
-    return TKL_OK;
-}
-
-/* A file of the directory, if it is there. Whoever can write the configuration can make the server
- * run programs; and a FIFO would keep us waiting for its other end. */
-static int check_file(const char *path)
-{
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return errno == ENOENT ? TKL_OK : tkl__fail_errno(TKL_ESPAWN, "%s", path);
-    if (!S_ISREG(st.st_mode))
-        return tkl__fail(TKL_ESPAWN, "%s is not a regular file", path);
-    if (st.st_uid != geteuid())
-        return tkl__fail(TKL_ESPAWN, "%s belongs to another user: remove it, or make it yours",
-                         path);
-    if (st.st_mode & (S_IWGRP | S_IWOTH))
-        return tkl__fail(TKL_ESPAWN,
-                         "%s can be written by others: look what is in it, then chmod "
-                         "it to 600",
-                         path);
-    return TKL_OK;
-}
-
-static int check_files(const place *p)
-{
-    int rc = check_file(p->config);
-    if (rc == TKL_OK)
-        rc = check_file(p->lock);
-    return rc == TKL_OK ? check_file(p->log) : rc;
-}
-
-/* For what looks at a server and does not start it. */
+/* Checks the access of a caller that asks about a server and does not start it. */
 static int check_access(const place *p)
 {
     struct stat st;
@@ -168,9 +127,11 @@ static int check_access(const place *p)
     if (!found || faccessat(AT_FDCWD, p->dir, X_OK, AT_EACCESS) != 0)
         return tkl__fail(TKL_EAUTH,
                          "the directory %s belongs to another user: you may not enter it", p->dir);
-    if (st.st_uid != geteuid() && access(p->lock, F_OK) == 0)
+    if (st.st_uid == geteuid())
+        return tkl__own_dir(p->dir);
+    if (access(p->lock, F_OK) == 0)
         return tkl__fail(TKL_EAUTH, "the server of %s belongs to another user", p->dir);
-    return check_files(p);
+    return TKL_OK;
 }
 
 /* ---- The lock ------------------------------------------------------------ */
@@ -188,14 +149,14 @@ static int take_lock(const place *p, int *fd)
     return rc;
 }
 
-/* close() alone would not do while a forked child has a copy of the descriptor. */
+/* close() alone would not release the lock while a forked child has a copy of the descriptor. */
 static void drop_lock(int fd)
 {
     flock(fd, LOCK_UN);
     close(fd);
 }
 
-/* Shared, so that programs that only look do not see each other. */
+/* Takes a shared lock, so that programs that only look do not disturb each other. */
 static bool is_free(const place *p)
 {
     int fd = open(p->lock, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -215,8 +176,8 @@ static bool has(const place *p, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* Synced before it has its name: with an empty one the server would not look for its
- * append-only file. */
+/* Syncs the file before it gets its name: with an empty one the server would ignore its append-only
+ * file. */
 static int write_config(const place *p, const char *word)
 {
     char path[TKL__SOCKET_MAX + 16];
@@ -234,8 +195,8 @@ static int write_config(const place *p, const char *word)
     return rc;
 }
 
-/* A directory with nothing but a snapshot in it (of another server, say) must be loaded from that
- * before an append-only file can be begun. */
+/* A directory that holds only a snapshot (from another server, for example) must be loaded from it
+ * before an append-only file can begin. */
 static int ensure_config(const place *p, const char **word)
 {
     if (has(p, "config"))
@@ -245,7 +206,7 @@ static int ensure_config(const place *p, const char **word)
     return write_config(p, has(p, "dump.rdb") && !has(p, "appendonlydir") ? "snapshot" : *word);
 }
 
-/* The log's length from where the new server writes on. */
+/* Returns the length of the log: the new server writes from there on. */
 static off_t rotate_log(const place *p)
 {
     struct stat st;
@@ -278,7 +239,7 @@ static int run_server(const place *p, const char *program, int lock)
     return tkl__server_detach(starter, args, lock, p->log);
 }
 
-/* With the lock, which goes to the server. `log` is where its part of the log begins. */
+/* With the lock, which goes to the server. *log gets where its part of the log begins. */
 static int start_server(const place *p, const char **word, int lock, int64_t deadline, off_t *log)
 {
     char program[PATH_MAX];
@@ -293,7 +254,8 @@ static int start_server(const place *p, const char **word, int lock, int64_t dea
     return run_server(p, program, lock);
 }
 
-/* The end of the log in whole lines, from `from` on; all of it when it was put aside meanwhile. */
+/* Reads the end of the log in whole lines, from `from` on; all of it when it was put aside
+ * meanwhile. */
 static void read_log(const place *p, off_t from, char *text, size_t size)
 {
     struct stat st;
@@ -314,10 +276,10 @@ static void read_log(const place *p, off_t from, char *text, size_t size)
         memmove(text, line + 1, strlen(line));
 }
 
-/* TKL_BUSY when another program stopped it meanwhile, which is no failure. It is no child of ours
- * that has an exit status for us; but its farewell, which every server writes at every log level
- * but "nothing", is the last line before exit(0) and comes only when it had to end, by SHUTDOWN or
- * by a signal. */
+/* The server that we started has ended. TKL_BUSY when another program stopped it meanwhile, which
+ * is not a failure. The server is not our child, so we get no exit status. But its farewell is the
+ * last line before exit(0), and appears only when SHUTDOWN or a signal ended it. Every server
+ * writes it, at every log level but "nothing". */
 static int died(const place *p, off_t log)
 {
     char text[LOG_TAIL];
@@ -329,7 +291,7 @@ static int died(const place *p, off_t log)
 
 /* ---- Joining ------------------------------------------------------------- */
 
-/* Somebody holds the lock, but does not answer. */
+/* A process holds the lock, but the server does not answer. */
 static int unusable(const place *p, int rc)
 {
     if (rc == TKL_EUNREADY)
@@ -340,16 +302,16 @@ static int unusable(const place *p, int rc)
                         p->dir);
 }
 
-/* Where joining stands. */
+/* The progress of joining. */
 typedef struct attempt {
-    const char *word; /* the durability wished for; NULL: none, which a new directory changes */
-    bool started;     /* by us */
-    bool loading;     /* it was seen loading its data */
+    const char *word; /* durability asked for; NULL: none (a new directory gets the default) */
+    bool started;     /* we started the server */
+    bool loading;     /* the server was seen loading its data */
     off_t log;        /* where the log of the server we started begins */
 } attempt;
 
-/* TKL_BUSY: it runs, or another program is starting it. No fork() meanwhile: the child would hold
- * the lock for as long as it lives. */
+/* TKL_BUSY: it runs, or another program is starting it. Prevents fork() meanwhile: the child would
+ * hold the lock for as long as it lives. */
 static int try_to_start(const place *p, int64_t deadline, attempt *a)
 {
     int lock;
@@ -370,6 +332,8 @@ static int start_or_join(const place *p, int64_t deadline, attempt *a, tkl__conn
 {
     for (int64_t pause = POLL_US;; pause += pause < POLL_MAX_US ? POLL_US / 2 : 0) {
         int seen = tkl__server_ping(p->socket, deadline, conn);
+        if (seen == TKL_OK && a->started)
+            tkl__server_forget_functions(*conn, deadline);
         if (seen == TKL_OK)
             return TKL_OK;
         if (!tkl__may_pass(seen))
@@ -380,7 +344,7 @@ static int start_or_join(const place *p, int64_t deadline, attempt *a, tkl__conn
         int rc = try_to_start(p, deadline, a);
         if (rc < 0)
             return rc;
-        if (rc == TKL_OK) /* started anew: it will soon be there */
+        if (rc == TKL_OK) /* started again: it will be there soon */
             pause = POLL_US;
         tkl__sleep_until(tkl__now() + pause);
     }
@@ -391,9 +355,7 @@ static int open_dir(const char *dir, place *p)
     int rc = locate(dir, p);
     if (rc == TKL_OK)
         rc = make_dirs(p->dir);
-    if (rc == TKL_OK)
-        rc = check_dir(p->dir);
-    return rc == TKL_OK ? check_files(p) : rc;
+    return rc == TKL_OK ? tkl__own_dir(p->dir) : rc;
 }
 
 static int join(const tkl__target *target, int64_t deadline, place *p, tkl__conn **conn)
@@ -409,7 +371,7 @@ static int join(const tkl__target *target, int64_t deadline, place *p, tkl__conn
             return TKL_OK;
         tkl__conn_close(*conn);
         *conn = NULL;
-        if (rc == TKL_EUNKNOWN || rc == TKL_ENOTSENT) /* stopped just then */
+        if (rc == TKL_EUNKNOWN || rc == TKL_ENOTSENT) /* it was stopped at that moment */
             rc = tkl__left(deadline) > 0 ? TKL_OK : rc;
     }
     return rc;
@@ -445,7 +407,7 @@ static int ask_server(tkl__conn *conn, int64_t deadline, tkl_reply **info)
     return tkl__server_said(tkl__conn_command(conn, deadline, info, "INFO", "server", NULL), info);
 }
 
-/* Valkey gives a redis_version too, for the sake of old clients. */
+/* Valkey also reports a redis_version, for old clients. */
 static int describe(tkl__conn *conn, int64_t deadline, tkl_server_info *info)
 {
     tkl_reply *reply = NULL;
@@ -463,7 +425,7 @@ static int describe(tkl__conn *conn, int64_t deadline, tkl_server_info *info)
     return tkl__durability_live(conn, deadline, info->durability);
 }
 
-/* A connection, or TKL_NOTFOUND when there is no server. One that is starting is waited for. */
+/* Connects. TKL_NOTFOUND when there is no server. Waits for a server that is starting. */
 static int reach(const place *p, int64_t deadline, tkl__conn **conn)
 {
     for (;;) {
@@ -498,7 +460,7 @@ int tkl_server_start(const char *url, tkl_server_info *info)
     return rc;
 }
 
-/* For what does not start a server. */
+/* Finds the directory of a URL, for functions that do not start a server. */
 static int look_up(const char *url, place *p, int64_t *deadline)
 {
     tkl__target target;
@@ -532,7 +494,7 @@ int tkl_server_status(const char *url, tkl_server_info *info)
 
 /* ---- Stopping ------------------------------------------------------------ */
 
-/* Which server it is: a new number at each start. */
+/* Identifies the server: the number changes at each start. */
 static int run_id(tkl__conn *conn, int64_t deadline, char *id, size_t size)
 {
     tkl_reply *reply = NULL;
@@ -542,7 +504,7 @@ static int run_id(tkl__conn *conn, int64_t deadline, char *id, size_t size)
     return rc;
 }
 
-/* True when another one was started in the meantime. */
+/* True when another server was started in the meantime. */
 static bool replaced(const place *p, const char *id)
 {
     char now[64];
@@ -567,8 +529,8 @@ static int await_end(const place *p, const char *id)
     return TKL_OK;
 }
 
-/* SHUTDOWN saves as configured and has no reply but the end of the connection; it may take as long
- * as the data is large. */
+/* SHUTDOWN saves as configured, which takes longer the more data there is. It has no reply: the
+ * connection ends. */
 static int shut_down(const place *p, tkl__conn *conn, int64_t deadline)
 {
     char id[64];
@@ -583,8 +545,8 @@ static int shut_down(const place *p, tkl__conn *conn, int64_t deadline)
     return await_end(p, id);
 }
 
-/* Lost connections mean that another program has stopped it just now: then there may be none, or a
- * new one. */
+/* A lost connection means that another program has just stopped the server: then there is none, or
+ * a new one. */
 int tkl_server_stop(const char *url)
 {
     place p;

@@ -3,14 +3,14 @@
  * Durability in five words, and changing it while the server runs.
  *
  * A word stands for three settings of the server. They live in the directory's configuration file,
- * so a restart keeps them; a change is one CONFIG SET of all three (two programs with different
- * wishes get one or the other, never a mixture) and a CONFIG REWRITE.
+ * so a restart keeps them. A change is one CONFIG SET of all three and a CONFIG REWRITE: two
+ * programs that ask for different words get one or the other, never a mixture.
  *
- * The order matters because a server loads one kind of file at its start: the append-only
- * file if that is on, else the snapshot. If it crashed between a change of the setting and
- * the completion of the file, it would load an old file or none. So the file is written in
- * full before the configuration file names it; and a server that turns to "none" has its
- * snapshot moved aside, or its next start would bring back the past.
+ * The order matters because a server loads one kind of file at its start: the append-only file if
+ * that is on, else the snapshot. If the server crashed after the setting changed and before the
+ * file was complete, it would load an old file or none. So the file is complete before the
+ * configuration file names it. When a server changes to "none", its snapshot is moved aside;
+ * otherwise the next start would bring back old data.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 
 typedef struct level {
     const char *word;
-    const char *save; /* snapshot after so many seconds if so many changes */
+    const char *save; /* a snapshot after this many seconds with this many changes */
     const char *appendonly;
     const char *appendfsync;
 } level;
@@ -35,7 +35,7 @@ static const level levels[] = {
     {"always", "", "yes", "always"},
 };
 
-/* The settings as a server or a file has them. */
+/* The settings as a server or a file states them. */
 typedef struct settings {
     char save[128]; /* empty: no snapshots */
     char appendonly[8];
@@ -63,7 +63,7 @@ int tkl__durability_print(int fd, const char *word)
     return len < 0 ? tkl__fail_errno(TKL_ESPAWN, "the configuration cannot be written") : TKL_OK;
 }
 
-/* The user may have tuned the snapshots' times: it is still "snapshot". */
+/* The user may have tuned the times of the snapshots: the word is still "snapshot". */
 static void to_word(const settings *s, char *word)
 {
     const char *found = *s->save ? "snapshot" : "none";
@@ -72,7 +72,7 @@ static void to_word(const settings *s, char *word)
     snprintf(word, TKL__WORD_MAX, "%s", found);
 }
 
-/* ---- What is --------------------------------------------------------------- */
+/* ---- Reading the settings -------------------------------------------------- */
 
 static char *setting_of(settings *s, const char *name, size_t *size)
 {
@@ -125,7 +125,7 @@ void tkl__durability_kept(const char *config, char *word)
     to_word(&s, word);
 }
 
-/* ---- What shall be --------------------------------------------------------- */
+/* ---- Changing the settings ------------------------------------------------- */
 
 static bool busy_writing(const tkl_reply *info)
 {
@@ -141,7 +141,7 @@ static bool busy_writing(const tkl_reply *info)
 }
 
 /* Waits until no file is being written. `status` is the field of INFO that says whether the last
- * one was; NULL: no matter. */
+ * file was written successfully; NULL: not checked. */
 static int await_file(tkl__conn *conn, const char *status, int64_t deadline)
 {
     for (;;) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server program, and starting it so that it has nothing to do with this one.
+ * Finding the server program, and starting it fully detached from this one.
  *
- * The library lives inside somebody else's program, which may have threads, children of its own
- * and open files. So nothing here forks without exec, and what is started inherits
- * nothing: a descriptor that leaks into a server that outlives its program keeps pipes open
- * that others wait on; an inherited terminal kills it with the program's Ctrl-C; an inherited
- * environment keeps the program's secrets.
+ * The library lives inside another program, which may have threads, children of its own and open
+ * files. So nothing here forks without exec, and the server inherits nothing. A server may outlive
+ * its program: a leaked descriptor would keep pipes open that others wait on, an inherited terminal
+ * would kill it with the program's Ctrl-C, and an inherited environment would keep the program's
+ * secrets.
  *
- * It is no child either: a program that waits for all of its children must not wait for ours.
- * posix_spawn runs a shell, the shell puts its work into the background and ends.
+ * The server is not a child either: a program that waits for all of its children must not wait for
+ * ours. posix_spawn runs a shell; the shell puts its work into the background and ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,8 @@ int tkl__absolute(const char *path, char *absolute, size_t size)
 
 /* ---- Spawning ------------------------------------------------------------ */
 
-/* What a server may need of the environment. It must not keep the rest for as long as it lives. */
+/* The part of the environment that a server may need. It must not keep the rest for as long as it
+ * lives. */
 static char **small_environment(char *(*slots)[4])
 {
     static const char *const names[] = {"PATH=", "LD_LIBRARY_PATH=", "TZ="};
@@ -59,7 +60,7 @@ static char **small_environment(char *(*slots)[4])
     return *slots;
 }
 
-/* `fd` becomes `as`; 1 and 2 lead to `output` unless `as` is 1 already; all others are closed. */
+/* `fd` becomes `as`; 1 and 2 go to `output` unless `as` is 1 already; all others are closed. */
 static int plan_files(posix_spawn_file_actions_t *files, int fd, int as, const char *output)
 {
     int rc = posix_spawn_file_actions_adddup2(files, fd, as);
@@ -111,7 +112,7 @@ static int spawn(const char *const *argv, int fd, int as, const char *output, pi
     return rc ? tkl__fail_errno(TKL_ESPAWN, "%s cannot be run", argv[0]) : TKL_OK;
 }
 
-/* ECHILD is fine: the program ignores SIGCHLD, or reaped it before us. */
+/* ECHILD is fine: the program ignores SIGCHLD, or has already reaped the process. */
 static void reap(pid_t pid)
 {
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -142,7 +143,7 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Only absolute directories count: the current one is anybody's. */
+/* Uses absolute directories only: any user may have put a program into the current one. */
 static bool find_on_path(const char *name, char *program)
 {
     const char *path = getenv("PATH");

@@ -2,7 +2,7 @@
  *
  * The cluster slot of a key: CRC16 (XMODEM: polynomial 0x1021, start 0) modulo 16384.
  *
- * Four bits at a time: sixteen entries that anybody can check, and keys are short.
+ * It works on four bits at a time: a table of sixteen entries is easy to check, and keys are short.
  */
 #include "core/resp.h"
 
@@ -24,7 +24,7 @@ static unsigned crc16(tkl_bytes data)
     return crc;
 }
 
-/* What stands between the first '{' and the first '}' behind it, unless that is nothing. */
+/* The text between the first '{' and the next '}', unless it is empty; else the whole key. */
 static tkl_bytes hashed_part(tkl_bytes key)
 {
     const char *open = key.len > 0 ? memchr(key.data, '{', key.len) : NULL;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * Waiting. A server on the same machine may answer sooner than a thread and its processor can be
- * put to sleep and woken: then a lone caller makes twice as many calls a second when it stays
- * awake, and both sides together need less processor time. Where the two share one processor, or
- * the server is far away, sleeping is better. Which of them is so is found out by trials, over and
- * over: one in sixteen is for the manner that lost the last time.
+ * put to sleep and woken. Then a lone caller that spins makes twice as many calls a second, and
+ * both sides together need less processor time. Where the two share one processor, or the server is
+ * far away, sleeping is better. Repeated trials find out which is better: one in sixteen is for the
+ * manner that lost the last time.
  *
  * Sleeping. A plain socket stays in blocking mode with a receive time-out equal to the client's
- * time-out for calls. The common call waits exactly that long, so that its reply costs one
- * recv() and no poll(); a call with less time left polls first.
+ * time-out for calls. The common call waits exactly that long, so its reply costs one recv() and no
+ * poll(); a call with less time left polls first.
  *
- * Linux wakes a thread that sleeps in recv() on a Unix socket also when the peer has taken what
- * was sent, which for a call is just before the reply; poll() is not woken so. Among many
- * callers recv() makes 1.6 to 1.9 thread switches for a call and poll() 1.0, and they poll. A
- * lone caller is 5 to 10% quicker with recv(), probably because its processor is awake by
- * the time the reply comes. (GET, 32 threads and 1 thread, 2 cores.)
+ * Linux wakes a thread that sleeps in recv() on a Unix socket also when the peer has read the
+ * request, which for a call is just before the reply; poll() is not woken then. Among many callers
+ * recv() costs 1.6 to 1.9 thread switches per call and poll() 1.0, so they poll. A lone caller is 5
+ * to 10% quicker with recv(), probably because its processor is awake by the time the reply
+ * arrives. (GET, 32 threads and 1 thread, 2 cores.)
  */
 #include "core/stream.h"
 
@@ -36,13 +36,14 @@
 
 /* A blocking recv() may outlast its deadline by this much. */
 #define SLACK_US 2000
-/* How long anybody stays awake for a reply. */
+/* How long a thread spins for a reply. */
 #define AWAKE_US 150
-/* Waits of one trial, and what one of them counts for at most: rare long ones decide nothing. */
+/* Number of waits in a trial, and the most that one of them counts: rare long waits decide
+ * nothing. */
 #define TRIAL_WAITS  32
 #define TRIAL_CAP_US 300
-/* So many trials of the better manner until the other one has its turn: the more, the longer they
- * have agreed. */
+/* Number of trials of the better manner before one of the other. It grows while the result stays
+ * the same. */
 #define REST_MIN 4
 #define REST_MAX 64
 
@@ -111,7 +112,19 @@ static int connect_unix(const char *path, int64_t deadline, int *fd)
     return open_fd(AF_UNIX, (struct sockaddr *)&un, sizeof un, deadline, fd);
 }
 
-/* Finds a dead peer within half a minute even when nothing is sent. */
+/* Checks that the server of a private directory runs as this user, even if its path was changed
+ * meanwhile. Nothing has been sent yet. */
+static int check_owner(int fd)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
+        return tkl__fail_errno(TKL_EIO, "SO_PEERCRED");
+    return peer.uid == geteuid() ? TKL_OK
+                                 : tkl__fail(TKL_EAUTH, "the server belongs to another user");
+}
+
+/* Makes TCP detect a dead peer within half a minute, even when nothing is sent. */
 static void tune_tcp(int fd)
 {
     int on = 1, idle = 15, interval = 5, count = 3;
@@ -122,9 +135,9 @@ static void tune_tcp(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
 }
 
-/* A name may have several addresses. One that swallows connections must not use up the time of
- * those behind it, so each gets a share of what is left. Never more than half: there is a greeting
- * to come. */
+/* A name may have several addresses. One that does not answer must not use up the time of those
+ * after it, so each gets a share of the time left. Never more than half, because the greeting
+ * follows. */
 int tkl__stream_connect_any(const struct addrinfo *found, int64_t deadline, int *fd)
 {
     int left = 0, rc = TKL_ENOTSENT;
@@ -170,6 +183,8 @@ int tkl__stream_open(tkl__stream *stream, const tkl__target *target, const tkl__
     *stream = (tkl__stream){.fd = -1};
     int rc = addr->port == 0 ? connect_unix(addr->host, deadline, &stream->fd)
                              : connect_tcp(addr, deadline, &stream->fd);
+    if (rc == TKL_OK && target->scheme == TKL__EMBEDDED)
+        rc = check_owner(stream->fd);
     if (rc != TKL_OK)
         return rc;
     if (tls)
@@ -202,7 +217,8 @@ static void note_wait(tkl__manner *m, int64_t us)
     if (++m->waits < TRIAL_WAITS)
         return;
     m->last_us[m->awake] = m->took_us;
-    bool best = m->last_us[true] < m->last_us[false] / 4 * 3; /* others want processors, too */
+    bool best = m->last_us[true] < m->last_us[false] / 4 * 3; /* spinning must be clearly better:
+                                                                 others need the processors, too */
     if (best != m->best)
         m->rest = m->left = REST_MIN;
     m->best = m->awake = best;
@@ -215,7 +231,7 @@ static void note_wait(tkl__manner *m, int64_t us)
     m->took_us = 0;
 }
 
-/* Until there is something to read, or it is time to sleep. */
+/* Spins until there is something to read, or for AWAKE_US. */
 static void stay_awake(const tkl__stream *stream, int64_t since)
 {
     char byte;

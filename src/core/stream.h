@@ -10,14 +10,14 @@
 struct ssl_st;
 struct ssl_ctx_st;
 
-/* Which of two manners of waiting is the quicker one: see stream.c. */
+/* Trials that find the quicker of two manners of waiting, spinning and sleeping: see stream.c. */
 typedef struct tkl__manner {
-    bool awake; /* of the trial under way */
-    int waits;  /* of it, and what they took */
+    bool awake; /* the current trial spins */
+    int waits;  /* waits of the current trial, and their total time */
     int64_t took_us;
-    int64_t last_us[2]; /* what a trial took the last time: asleep, awake */
-    bool best;          /* awake is */
-    int rest, left;     /* trials between two of the other manner; and until the next */
+    int64_t last_us[2]; /* duration of the last trial: sleeping, spinning */
+    bool best;          /* spinning is better */
+    int rest, left;     /* trials between two of the other manner; trials left until the next one */
 } tkl__manner;
 
 typedef struct tkl__stream {
@@ -25,38 +25,38 @@ typedef struct tkl__stream {
     struct ssl_st *ssl; /* NULL: plain */
     int64_t block_us;   /* plain: how long a blocking recv() waits (SO_RCVTIMEO) */
     bool local;         /* a Unix socket */
-    bool crowded;       /* other calls are under way: set with each loan */
+    bool crowded;       /* other calls are in progress: set with each loan */
     bool always_sleep;  /* an option of the client */
     tkl__manner manner; /* plain: how a lone caller waits */
 } tkl__stream;
 
-/* The first of these addresses that takes the connection. */
+/* Connects to the first of these addresses that accepts. */
 struct addrinfo;
 int tkl__stream_connect_any(const struct addrinfo *found, int64_t deadline, int *fd);
 
-/* Connects, and shakes hands when `tls` is given. */
+/* Connects; does the handshake when `tls` is given. */
 int tkl__stream_open(tkl__stream *stream, const tkl__target *target, const tkl__addr *addr,
                      struct ssl_ctx_st *tls, int64_t deadline);
 void tkl__stream_close(tkl__stream *stream);
 
-/* At least one byte; TKL_EUNKNOWN when the peer closed or the connection failed. */
+/* Reads at least one byte; TKL_EUNKNOWN when the peer closed or the connection failed. */
 int tkl__stream_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline, size_t *n);
 
-/* All of it. *written counts what the kernel took, also on failure. */
+/* Writes all bytes. *written counts the bytes that the kernel took, also on failure. */
 int tkl__stream_write(tkl__stream *stream, const char *data, size_t len, int64_t deadline,
                       size_t *written);
 
-/* True when the peer closed, or sent something although nothing was asked. */
+/* True when the peer closed, or sent data without a request. */
 bool tkl__stream_stale(tkl__stream *stream);
 
-/* Waits for poll() events: TKL_ETIMEOUT when the deadline passes first. */
+/* Waits for poll() events. TKL_ETIMEOUT: the deadline passed first. */
 int tkl__stream_poll(int fd, short events, int64_t deadline);
 
 /* The client's SSL_CTX; NULL and a recorded error on failure. */
 struct ssl_ctx_st *tkl__tls_context(const tkl__target *target);
 void tkl__tls_free(struct ssl_ctx_st *tls);
 
-/* The parts of the above that are TLS. Results as above. */
+/* The TLS parts of the functions above, with the same results. */
 int tkl__tls_connect(tkl__stream *stream, const tkl__target *target, const tkl__addr *addr,
                      struct ssl_ctx_st *tls, int64_t deadline);
 int tkl__tls_read(tkl__stream *stream, char *data, size_t cap, int64_t deadline, size_t *n);

@@ -130,7 +130,7 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET, host, binary) == 1 || inet_pton(AF_INET6, host, binary) == 1;
 }
 
-/* What the certificate must be issued for; a name is also sent as SNI. */
+/* Sets the host that the certificate must be issued for; a name is also sent as SNI. */
 static bool expect_host(SSL *ssl, const char *host)
 {
     if (is_address(host))
@@ -155,9 +155,9 @@ static int handshake_failed(SSL *ssl, const char *host)
                            host);
 }
 
-/* Waits for what OpenSSL wants. It wants nothing when it has failed: TKL_ETLS when the peers
- * disagree (with TLS 1.3 a server refuses our certificate only after the handshake),
- * TKL_EUNKNOWN when the connection is lost. */
+/* Waits for the socket event that OpenSSL needs. When OpenSSL has failed: TKL_ETLS if the peers
+ * disagree (with TLS 1.3 a server refuses our certificate only after the handshake), TKL_EUNKNOWN
+ * if the connection is lost. */
 static int await(tkl__stream *stream, int result, int64_t deadline)
 {
     switch (SSL_get_error(stream->ssl, result)) {
@@ -239,7 +239,7 @@ int tkl__tls_write(tkl__stream *stream, const char *data, size_t len, int64_t de
     return TKL_OK;
 }
 
-/* Session tickets may have arrived: they are no data. */
+/* Session tickets may have arrived: they do not count as data. */
 bool tkl__tls_stale(tkl__stream *stream)
 {
     char byte;
@@ -248,7 +248,7 @@ bool tkl__tls_stale(tkl__stream *stream)
     return result > 0 || SSL_get_error(stream->ssl, result) != SSL_ERROR_WANT_READ;
 }
 
-/* Says goodbye if that needs no waiting. */
+/* Sends the closing alert if that needs no waiting. */
 void tkl__tls_close(tkl__stream *stream)
 {
     ERR_clear_error();

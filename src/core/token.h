@@ -8,7 +8,7 @@
 #include <tackle/lock.h>
 
 void tkl__token_new(char token[TKL_TOKEN_SIZE]);
-/* Whether it looks like one. */
+/* Whether the text has the form of a token. */
 bool tkl__is_token(const char *text);
 
 #endif

@@ -35,7 +35,7 @@ static int hex(char c)
     return -1;
 }
 
-/* A copy with %XX decoded. What decodes to a NUL byte is refused: no part of a URL may. */
+/* Copies a text with %XX decoded. A NUL byte is refused: no part of a URL may contain one. */
 static int decode(const char *what, const char *text, size_t len, char **out)
 {
     char *copy = malloc(len + 1);
@@ -390,7 +390,7 @@ static int read_password_file(tkl__target *target, const char *path)
     return rc;
 }
 
-/* First found wins: option, option's file, URL, URL's file, environment. */
+/* The first password found wins: option, option's file, URL, URL's file, environment. */
 static int find_password(tkl__target *target, const tkl_options *options, const char *url_file)
 {
     if (options->password)
@@ -453,7 +453,7 @@ static int apply_defaults(tkl__target *target)
     return rc;
 }
 
-/* 0 is the default everywhere. */
+/* 0 means the default for every option. */
 static int check_options(const tkl_options *options)
 {
     int rc = TKL__CHECK_RESERVED(options);

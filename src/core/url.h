@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a client connects to: the parsed URL with the options folded in.
+ * The target of a client: the parsed URL merged with the options.
  */
 #ifndef TKL_CORE_URL_H
 #define TKL_CORE_URL_H
@@ -19,7 +19,7 @@ typedef struct tkl__addr {
     int port;
 } tkl__addr;
 
-/* All strings owned. */
+/* All strings are owned. */
 typedef struct tkl__target {
     tkl__scheme scheme;
     tkl__addr *addrs; /* standalone: one; cluster, sentinel: the seeds; embedded: none */
@@ -44,7 +44,7 @@ typedef struct tkl__target {
     char *name;
 } tkl__target;
 
-/* Parses and checks. On failure the target is empty and the error is recorded, without
+/* Parses and checks the URL. On failure the target is empty and the error is recorded, without
  * passwords. `options` may be NULL. Reads the password file and $TACKLE_PASSWORD. */
 int tkl__target_parse(const char *url, const tkl_options *options, tkl__target *target);
 void tkl__target_free(tkl__target *target); /* wipes the password */

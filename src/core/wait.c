@@ -2,7 +2,6 @@
  *
  * Waiters, on the subscriptions of hub.c.
  */
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
@@ -11,7 +10,7 @@
 #include "core/hub.h"
 #include "core/resp.h"
 
-/* How often waiters check whether the one that was told to look still looks. */
+/* How often waiters check whether the looker is still there. */
 #define LOOKING_US 1000000
 
 /* ---- Listening ----------------------------------------------------------- */
@@ -27,7 +26,7 @@ static void attach(tkl__waiter *w, tkl__hub *hub, tkl__topic *t, tkl_bytes id)
 
 static void detach(tkl__waiter *w)
 {
-    if (w->topic->looker == w) { /* without a word: another one has to look */
+    if (w->topic->looker == w) { /* it leaves without a next look: another waiter must look */
         w->topic->looker = NULL;
         w->topic->look_at = tkl__now();
     }
@@ -43,9 +42,10 @@ static int listen_on(tkl__hub *hub, tkl_bytes channel, tkl_bytes id, int64_t dea
     pthread_mutex_lock(&hub->mutex);
     tkl__topic *t = tkl__hub_join(hub, channel);
     int rc = t ? tkl__hub_subscribe(hub, t, deadline) : tkl__nomem();
-    if (rc == TKL_OK)
+    if (rc == TKL_OK) {
         attach(w, hub, t, id);
-    else if (t)
+        w->cut = !tkl__hub_serves(hub, t); /* the route changed meanwhile */
+    } else if (t)
         tkl__hub_leave(hub, t);
     pthread_mutex_unlock(&hub->mutex);
     return rc;
@@ -80,7 +80,7 @@ static int listen(tkl_client *client, tkl_bytes channel, tkl_bytes id, int64_t d
     if (rc == TKL_OK)
         return TKL_OK;
     if (!tkl__is_interrupted(client))
-        client->route->suspect(client, hub->node); /* MOVED, or gone */
+        client->route->suspect(client, hub->node); /* the slot moved, or the node is down */
     tkl__hub_put(hub);
     return rc;
 }
@@ -145,19 +145,6 @@ void tkl__unlisten(tkl__waiter *w)
     w->hub = NULL;
 }
 
-bool tkl__strayed(tkl__waiter *w)
-{
-    tkl__hub *hub = w->hub;
-    tkl_client *client = hub->client;
-    tkl__node *node;
-    int slot = slot_of(client, (tkl_bytes){w->topic->channel, w->topic->len});
-    if (client->route->pick(client, slot, tkl__now(), &node) != TKL_OK)
-        return false;
-    bool strayed = node != hub->node;
-    tkl__node_unref(node);
-    return strayed;
-}
-
 /* ---- Looking ------------------------------------------------------------- */
 
 void tkl__look_at(tkl__waiter *w, int64_t at)
@@ -190,8 +177,9 @@ static bool take_look(tkl__waiter *w)
     return true;
 }
 
-/* Nobody sleeps beyond the next look: the waiter that asked for it may be gone by then. While one
- * looks, that time is not known yet. */
+/* No waiter sleeps beyond the next look: the waiter that asked for it may be gone by then. While
+ * the looker is busy, the time of the next look is not known yet, so waiters wake every
+ * LOOKING_US. */
 static int64_t sleep_end(const tkl__topic *t, int64_t deadline)
 {
     int64_t until = t->looker ? tkl__now() + LOOKING_US : t->look_at;
@@ -202,7 +190,7 @@ static int64_t sleep_end(const tkl__topic *t, int64_t deadline)
 
 /* ---- Waiting at one place ------------------------------------------------ */
 
-/* What there is for it now, if anything. */
+/* Finds the waiter's next event, if there is one now. */
 static bool has_event(tkl__waiter *w, int64_t deadline, tkl__event *event)
 {
     if (tkl__is_interrupted(w->hub->client))
@@ -261,11 +249,13 @@ tkl__event tkl__await(tkl__waiter *w, int64_t deadline, tkl_bytes *message)
 typedef struct places {
     tkl__waiter *const *waiters;
     size_t count;
-    struct pollfd *files; /* one for each, the bell, and the client's interruption */
+    struct pollfd *files; /* one per waiter, the bell, and the client's files */
+    tkl_client *client;   /* client of the waiters that listen; NULL: none listens */
     int64_t deadline;
 } places;
 
-/* Reads for all, unless another thread does: then it is one of those that could. */
+/* Reads for all waiters of the hub, unless another thread does. In that case this waiter is listed
+ * as one that could take over. */
 static void settle(tkl__waiter *w, int bell, struct pollfd *file, int64_t *until)
 {
     w->bell = bell;
@@ -280,11 +270,11 @@ static void settle(tkl__waiter *w, int bell, struct pollfd *file, int64_t *until
         *until = w->hub->beat_at;
 }
 
-/* All settle down, or those before the first that has something. Returns how many; *until is when
- * the thread must get up at the latest. */
+/* Settles all waiters, or those before the first waiter that has an event. Returns how many; *until
+ * is when the thread must wake up at the latest. */
 static size_t settle_all(places *p, int64_t *until, tkl__event *event, tkl_bytes *message)
 {
-    struct pollfd *bell = &p->files[p->count], *interrupt = bell + 1;
+    struct pollfd *bell = &p->files[p->count];
     bool over = false;
     size_t i = 0;
     for (*until = p->deadline; i < p->count && !over; i += !over) {
@@ -292,7 +282,6 @@ static size_t settle_all(places *p, int64_t *until, tkl__event *event, tkl_bytes
         p->files[i] = (struct pollfd){-1, POLLIN, 0};
         if (!w->hub)
             continue;
-        interrupt->fd = w->hub->client->interrupt.fd;
         pthread_mutex_lock(&w->hub->mutex);
         over = has_event(w, p->deadline, event);
         if (over) {
@@ -306,7 +295,7 @@ static size_t settle_all(places *p, int64_t *until, tkl__event *event, tkl_bytes
     return i;
 }
 
-/* Nobody has to ring any more. */
+/* Takes the waiter's bell away and removes it from the sleepers. */
 static void get_up(tkl__waiter *w)
 {
     pthread_mutex_lock(&w->hub->mutex);
@@ -316,7 +305,7 @@ static void get_up(tkl__waiter *w)
     pthread_mutex_unlock(&w->hub->mutex);
 }
 
-/* Deals with what came, for all. */
+/* If this waiter reads for its hub, handles the replies that arrived, for all waiters. */
 static void read_up(tkl__waiter *w)
 {
     pthread_mutex_lock(&w->hub->mutex);
@@ -341,26 +330,22 @@ static void for_each(tkl__waiter *const *waiters, size_t count, void (*what)(tkl
             what(waiters[i]);
 }
 
-/* An interruption may be over by the time that it is seen. */
-static void check_interruption(const places *p)
-{
-    if (!p->files[p->count + 1].revents)
-        return;
-    for (size_t i = 0; i < p->count; i++)
-        if (p->waiters[i]->hub) {
-            tkl__interrupt_seen(p->waiters[i]->hub->client);
-            return;
-        }
-}
-
-/* Returns which one has something. All of them: none, but something happened, or the time is up. */
+/* Waits once. Returns the index of the waiter that has an event; p->count: none has, but something
+ * happened or the time is up. */
 static size_t wait_once(places *p, tkl__event *event, tkl_bytes *message)
 {
     int64_t until;
+    struct pollfd *of_client = &p->files[p->count + 1];
+    for (int i = 0; i < TKL__HUB_FILES; i++)
+        of_client[i] = (struct pollfd){-1, POLLIN, 0};
+    if (p->client)
+        tkl__hub_side_files(p->client, of_client);
     size_t settled = settle_all(p, &until, event, message);
-    if (settled == p->count)
-        poll(p->files, p->count + 2, tkl__poll_ms(until));
-    check_interruption(p);
+    if (settled == p->count) {
+        int ready = poll(p->files, p->count + 1 + TKL__HUB_FILES, tkl__poll_ms(until));
+        if (p->client)
+            tkl__hub_side_read(p->client, of_client, ready);
+    }
     for_each(p->waiters, settled, get_up);
     for_each(p->waiters, settled, read_up);
     return settled;
@@ -369,7 +354,8 @@ static size_t wait_once(places *p, tkl__event *event, tkl_bytes *message)
 tkl__event tkl__await_any(tkl__waiter *const *waiters, size_t count, int bell, int64_t deadline,
                           size_t *which, tkl_bytes *message)
 {
-    places p = {waiters, count, calloc(count + 2, sizeof *p.files), deadline};
+    places p = {waiters, count, calloc(count + 1 + TKL__HUB_FILES, sizeof *p.files), NULL,
+                deadline};
     tkl__event event = TKL__TIME_UP;
     eventfd_t rung = 0;
     *which = count;
@@ -378,7 +364,9 @@ tkl__event tkl__await_any(tkl__waiter *const *waiters, size_t count, int bell, i
         return event;
     }
     p.files[count] = (struct pollfd){bell, POLLIN, 0};
-    p.files[count + 1] = (struct pollfd){-1, POLLIN, 0};
+    for (size_t i = 0; i < count; i++)
+        if (waiters[i]->hub)
+            p.client = waiters[i]->hub->client;
     do {
         *which = wait_once(&p, &event, message);
         if (p.files[count].revents)

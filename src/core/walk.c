@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/walk.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/options.h"
 #include "core/resp.h"
+#include "core/rounds.h"
 
 #define STEP 500
 
@@ -19,17 +21,16 @@ void tkl__glob_escape(tkl__buf *out, const char *text)
     }
 }
 
-/* A cursor means something to one server only: the one that serves the slot when its turn begins.
- */
+/* A cursor is valid on one server only: the one that serves the slot when the walk over it
+ * begins. */
 struct tkl__walker {
     tkl_client *client;
     const tkl__way *way;
     int *slots; /* one for each server */
     size_t count, at;
-    tkl__node *node; /* of the slot in turn; NULL: not begun */
+    tkl__node *node; /* the server of the current slot; NULL: not begun */
     char cursor[32];
-    char mark[32];          /* a cursor seen earlier on this server ... */
-    uint64_t steps, marked; /* ... after so many steps, of those made so far */
+    tkl__circle circle; /* detects a circle of this server's cursors */
 };
 
 /* ---- Opening ------------------------------------------------------------- */
@@ -106,39 +107,25 @@ static int ask(tkl__walker *w, tkl_reply **reply)
 
 static int begin_server(tkl__walker *w)
 {
-    w->steps = w->marked = 0;
+    w->circle = (tkl__circle){.steps = 0};
     strcpy(w->cursor, "0");
     return w->client->route->pick(w->client, w->slots[w->at],
                                   tkl__deadline(w->client, w->way->timeout_ms), &w->node);
 }
 
-/* A server that repeats a cursor would keep us for ever. The mark moves on whenever the number of
- * steps has doubled, so that a circle of any length is found (Brent's algorithm). */
-static bool goes_in_a_circle(tkl__walker *w)
-{
-    bool circle = w->marked > 0 && strcmp(w->cursor, w->mark) == 0;
-    if (++w->steps >= 2 * w->marked) {
-        w->marked = w->steps;
-        strcpy(w->mark, w->cursor);
-    }
-    return circle;
-}
-
 static int read_cursor(tkl__walker *w, const tkl_reply *reply)
 {
     tkl_bytes next = tkl_reply_bytes(tkl_reply_at(reply, 0));
-    if (next.len == 0 || next.len >= sizeof w->cursor || strlen(next.data) != next.len)
-        return tkl__fail(TKL_EPROTO, "a cursor of %zu bytes", next.len);
-    strcpy(w->cursor, next.data);
+    int rc = tkl__circle_next(&w->circle, next);
+    if (rc != TKL_OK)
+        return rc;
+    snprintf(w->cursor, sizeof w->cursor, "%s", next.data);
     if (strcmp(w->cursor, "0") == 0) {
         tkl__node_unref(w->node);
         w->node = NULL;
         w->at++;
-        return TKL_OK;
     }
-    return goes_in_a_circle(w)
-               ? tkl__fail(TKL_EPROTO, "the server goes in a circle: cursor %s twice", w->cursor)
-               : TKL_OK;
+    return TKL_OK;
 }
 
 int tkl__walker_next(tkl__walker *w, tkl_reply **reply, const tkl_reply **elements)

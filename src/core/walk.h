@@ -7,34 +7,34 @@
 
 #include "core/call.h"
 
-/* What to walk over. */
+/* A description of the walk. */
 typedef struct tkl__way {
-    const char *command; /* SCAN, or SSCAN, HSCAN, ZSCAN with a key */
-    tkl_bytes key;       /* of the latter */
+    const char *command; /* SCAN; or SSCAN, HSCAN, ZSCAN with a key */
+    tkl_bytes key;       /* of SSCAN, HSCAN, ZSCAN */
     tkl_bytes pattern;   /* glob */
-    const char *type;    /* of keys: "zset"; NULL for any */
-    int step;            /* how much a server looks at in one go; 0: 500 */
-    int64_t timeout_ms;  /* of one step; 0: the client's */
+    const char *type;    /* of keys: "zset"; NULL: any */
+    int step;            /* number of elements a server looks at in one step; 0: 500 */
+    int64_t timeout_ms;  /* time-out of one step; 0: the client's */
 } tkl__way;
 
 typedef struct tkl__walker tkl__walker;
 
-/* The way and what it points to must outlive the walker. */
+/* `way` and what it points to must outlive the walker. */
 int tkl__walker_open(tkl_client *client, const tkl__way *way, tkl__walker **walker);
-/* The next elements, perhaps none, as an array; a repetition is possible. TKL_EMPTY: that was all.
- * Each step has its own time-out. */
+/* Returns the next elements as an array, which may be empty; elements may repeat. TKL_EMPTY: no
+ * more. Each step has its own time-out. */
 int tkl__walker_next(tkl__walker *walker, tkl_reply **reply, const tkl_reply **elements);
 void tkl__walker_close(tkl__walker *walker); /* NULL is fine */
 
 /* Called for each key; a key may come more than once. Anything but TKL_OK ends the walk. */
 typedef int tkl__visit(tkl_bytes key, void *arg);
 
-/* All keys that match the glob pattern and are of the type ("zset"; NULL for any), on every
+/* Visits all keys that match the glob pattern and have the type ("zset"; NULL: any), on every
  * master. */
 int tkl__walk(tkl_client *client, tkl_bytes pattern, const char *type, tkl__visit *visit,
               void *arg);
 
-/* Appends text so that a pattern matches it literally. */
+/* Appends the text, escaped so that a pattern matches it literally. */
 void tkl__glob_escape(tkl__buf *out, const char *text);
 
 #endif
