@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the server is asked: each function is one trip.
+ * Requests to the server: each function is one round trip.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 #include "hold/inside.h"
 #include "hold/scripts.h"
 
-/* How long a waiter's request may take beyond its deadline, when the server is gone. */
+/* How long a waiter's request may run past its deadline when the server is down. */
 #define OVERTIME_US 500000
 
-/* Every script takes the same keys; all that know their token are safe to repeat. The common cases
- * of a lock need the state alone. */
+/* All scripts take the same keys. Scripts that get a token are safe to repeat. The common cases of
+ * a lock need only the state key. */
 tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                                  const tkl_bytes *args, size_t nargs)
 {
@@ -41,7 +41,7 @@ int64_t tkl__hold_deadline(const tkl__hold *h)
     return tkl__deadline(h->client, h->rules.timeout_ms);
 }
 
-/* Within the time of a call, and not long after `deadline`. */
+/* Runs a script within the time of a call, and not long after `deadline`. */
 static int run_until(tkl__hold *h, int64_t deadline, tkl__invocation call, tkl_reply **reply)
 {
     int64_t call_deadline = tkl__hold_deadline(h);
@@ -62,7 +62,7 @@ int tkl__hold_run(tkl__hold *h, const tkl__script *script, const tkl_bytes *args
     return run_until(h, TKL__FOREVER, call, reply);
 }
 
-/* A duration, whatever the server says. */
+/* Limits a duration from the server to the range 0 to TKL__HOLD_US_MAX. */
 static int64_t bounded(int64_t us)
 {
     return us < 0 ? 0 : us > TKL__HOLD_US_MAX ? TKL__HOLD_US_MAX : us;
@@ -93,8 +93,8 @@ static tkl_bytes mode_of(const tkl__hold *h)
     return tkl_str(h->rules.shared ? "s" : "x");
 }
 
-/* Asks once. TKL_OK, TKL_BUSY, or an error. The first time for a place the server does not search
- * the line for it, so that this request is not repeated as it is. */
+/* Asks once. TKL_OK, TKL_BUSY, or an error. The first request for a place does not make the server
+ * search the line for it, so the client does not repeat that request unchanged. */
 int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
 {
     tkl_bytes args[] = {h->everyone,
@@ -122,13 +122,13 @@ int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g,
     return rc;
 }
 
-/* Renews; the server's answer in *g. */
+/* Renews; *g gets the server's answer. */
 int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__hold_grant *g)
 {
     char lease[24];
     snprintf(lease, sizeof lease, "%" PRId64, tkl__hold_us(lease_ms));
     tkl_bytes args[] = {h->everyone, tkl_str(h->token), tkl_str(lease),
-                        tkl_str(downgrade ? "1" : "")};
+                        tkl_str(downgrade ? "downgrade" : "")};
     tkl_reply *reply;
     int64_t started = tkl__lease_now();
     int rc = tkl__hold_run(h, &tkl__lua_hold_renew, args, 4, &reply);
@@ -138,7 +138,7 @@ int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__h
     return rc;
 }
 
-/* Gives up the place in the line. TKL_OK when the turn had come just then. */
+/* Gives up the place in the line. TKL_OK: the lock was granted just before that. */
 int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g)
 {
     tkl_bytes args[] = {tkl_str(h->token), mode_of(h),     tkl_str(h->lease),
@@ -154,13 +154,10 @@ int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g)
 
 int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
 {
-    pthread_mutex_lock(&h->mutex);
-    bool over = h->held && tkl__lease_now() >= h->expires;
-    pthread_mutex_unlock(&h->mutex);
     tkl_bytes args[] = {h->everyone, tkl_str(h->token)};
     tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_release, args, 2);
     call.retry_safe = retry_safe;
-    call.crowded = h->in_line; /* others may be waiting */
+    call.crowded = h->in_line; /* other clients may be waiting */
     int64_t deadline = tkl__hold_deadline(h);
     tkl_reply *reply = NULL;
     int rc = wait_for_reply ? tkl__run(h->client, &call, deadline, &reply)
@@ -169,5 +166,5 @@ int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe)
     if (rc == TKL_OK && wait_for_reply)
         rc = tkl__hold_read_grant(reply, 0, &g);
     tkl_reply_free(reply);
-    return rc == TKL_OK && over ? TKL_NOTOWNER : rc;
+    return rc;
 }

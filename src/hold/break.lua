@@ -4,22 +4,23 @@
 -- KEYS[3] line
 -- ARGV[1] most     holders to drop in one go
 -- ARGV[2] everyone channel of all waiters of the name, on which holders that watch listen, too
+-- flags: allow-oom
 -- returns how many held it
-local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
-local most, everyone = unpack(ARGV)
 -- include: line
 
-local state = read_state(read_fields())
-drop_ended(state)
+local most, everyone = unpack(ARGV)
+
+local state = hold.read()
+hold.remove_ended(state)
 local held = redis.call('ZRANGE', SHARERS, '0', most - 1)
 if state.writer then
   held[#held + 1] = state.writer.token
 end
 for _, token in ipairs(held) do
-  drop(state, token)
+  hold.remove(state, token)
 end
-hand_over(state)
-settle(state)
+line.hand_over(state)
+hold.settle(state)
 if held[1] then
   redis.pcall('SPUBLISH', everyone, ' broken')
 end

@@ -29,12 +29,23 @@
  * of life of a waiter.
  *
  * Handing over. The script that frees something (release, leave, break, a look that finds a lease
- * ended) gives it to the first waiter: writes it down as the holder, then publishes that on the
- * channel of the waiter's client. When nobody heard it, that process is gone, and the next waiter
- * gets it. Otherwise waking up is owning. A machine that fell silent without closing its connection
- * hears nothing and answers nothing, so a hand-over is for FIRST_LEASE at most; the keeper of a
- * living client renews it to the whole lease long before that. Work that is done sooner needs no
- * renewal.
+ * ended) gives it to the first waiter whose client listens at this server: writes it down as the
+ * holder, then publishes that on the channel of the waiter's client. Waking up is owning. A machine
+ * that fell silent without closing its connection hears nothing and answers nothing, so a hand-over
+ * is for FIRST_LEASE at most; the keeper of a living client renews it to the whole lease long
+ * before that. Work that is done sooner needs no renewal.
+ *
+ * The script checks who listens before it publishes anything, so that a hand-over is never taken
+ * back. That matters after a failover. The old master may live on as a replica, with subscribers,
+ * and passes on what the new master publishes. The new master does not count them: it would publish
+ * a hand-over that nobody seems to hear, take it back and go on to the next, and all of them would
+ * have heard that they own it. As it is, a message about a hand-over exists only if the heir's own
+ * client has a connection to the master, wherever it hears the message.
+ *
+ * A waiter whose client does not listen here loses its place. Mostly its process is gone. But it
+ * may be alive and listen at the old master: so it is called back, by a message that is no more
+ * than a hint, on its own channel. It comes at once, asks here, and finds that its place to listen
+ * has changed (hub.h: "The right node"). The others hear nothing of it.
  *
  * Looking. A lease that ends without a release is noticed by the waiters: each client knows when
  * the earliest lease ends and runs the acquire script again then (one of its waiters, for all).
@@ -49,20 +60,20 @@
  * places and tells them to come again. The living do so at once. So many silent waiters cost
  * FIRST_LEASE twice, not once each; the living may lose their order.
  *
- * Lost answers. An acquire is repeated with the same token, and so recognised. A release that is
- * repeated may find nothing to release: while the lease lasts that is no loss. What else had no
- * answer leaves the handle unsure: it may have a place in the line, or the lock, and gives back
- * both.
+ * Lost answers. An acquire is repeated with the same token, and so recognised. A repeated release
+ * may find nothing to release: while the lease lasts, that counts as released. Any other request
+ * without an answer leaves the handle unsure: it may have a place in the line, or the lock, and
+ * gives back both.
  *
  * Lost places. A server that was flushed, evicted or restarted without its data has lost the line.
  * A script that finds no state, or a state with waiters and no line, publishes "recall" on the
  * channel of all waiters of the name, and they stand in line again. A waiter of each client looks
  * every two heartbeats at the latest, in case no other script comes by.
  *
- * Time. Leases are judged by the server's clock alone. What the holder itself may believe is judged
- * by its monotonic clock (which goes on while the machine sleeps), from before the request was
- * sent: so it always stops believing first. A grant may have lain in a buffer for long: its age is
- * taken from the server's clock, which a reply before it tied to ours.
+ * Time. Only the server's clock decides when a lease ends. The holder goes by its own monotonic
+ * clock (which goes on while the machine sleeps), and counts from before the request was sent: so
+ * it always stops relying on the lease first. A grant may have waited in a buffer for long: its age
+ * comes from the server's clock, which an earlier reply related to ours.
  */
 #include "hold/inside.h"
 
@@ -75,6 +86,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/rounds.h"
 #include "core/token.h"
 
 #define DEFAULT_LEASE_MS 30000
@@ -87,7 +99,7 @@ static int check_lease(int64_t lease_ms)
     return tkl__check_number("lease_ms", lease_ms, 1, TKL__MS_MAX);
 }
 
-/* Takes the turn of an operation. */
+/* Takes the turn: the owner's operations run one at a time. */
 static int begin(tkl__hold *h)
 {
     int rc = tkl__hold_check_ours(h);
@@ -214,24 +226,33 @@ static void free_hold(tkl__hold *h)
     free(h);
 }
 
+/* Whether close releases the hold. A lost hold needs no release, so a server that is down does not
+ * delay close. */
+static bool is_to_be_released(tkl__hold *h)
+{
+    pthread_mutex_lock(&h->turn); /* on_lost() may be releasing it right now */
+    tkl_hold_state state = tkl__hold_state(h);
+    bool holds = state == TKL_HOLD_HELD || state == TKL_HOLD_SUSPECT;
+    bool wanted = (holds && !h->out_of_reach) || tkl__hold_phase_now(h) == TKL__HOLD_UNSURE;
+    h->depth = 1;
+    pthread_mutex_unlock(&h->turn);
+    return wanted;
+}
+
 void tkl__hold_close(tkl__hold *h)
 {
     if (!h)
         return;
     if (tkl__hold_is_ours(h)) {
-        /* What was lost is not there to be released: a server that is gone is not waited for. */
-        bool holds = h->held && !h->out_of_reach && tkl__hold_state(h) != TKL_HOLD_LOST;
-        if (holds || h->unsure) {
-            h->depth = 1;
+        if (is_to_be_released(h))
             tkl__hold_release(h, true);
-        }
         tkl__hold_unwatch(h);
         tkl__unkeep_wait(h->client, &h->kept);
         pthread_mutex_destroy(&h->turn);
         pthread_mutex_destroy(&h->mutex);
     } else {
         tkl__hold_unwatch(h);
-        tkl__unkeep(h->client, &h->kept); /* forgets the parent's list */
+        tkl__unkeep(h->client, &h->kept); /* forgets the keeper's list, which is the parent's */
     }
     free_hold(h);
 }
@@ -240,26 +261,15 @@ void tkl__hold_close(tkl__hold *h)
 
 static int renew_held(tkl__hold *h, int64_t lease_ms, bool downgrade)
 {
-    tkl__hold_grant g;
-    if (!h->held)
-        return tkl__fail(TKL_EINVAL, "this handle holds nothing");
+    tkl__hold_grant g = {0};
     lease_ms = lease_ms == 0 ? h->rules.lease_ms : lease_ms;
     int rc = check_lease(lease_ms);
     if (rc == TKL_OK)
-        rc = tkl__hold_ask_renewal(h, lease_ms, downgrade, &g);
-    if (rc != TKL_OK && rc != TKL_NOTOWNER)
+        rc = tkl__hold_begin_renewal(h, downgrade);
+    if (rc != TKL_OK)
         return rc;
-    pthread_mutex_lock(&h->mutex);
-    if (rc == TKL_OK) {
-        h->short_lease = false;
-        tkl__hold_note_lease(h, g.started, g.lease_us);
-    } else
-        h->lost = true;
-    int64_t due = tkl__hold_next_due(h);
-    pthread_mutex_unlock(&h->mutex);
-    if (due != TKL__FOREVER)
-        tkl__keep(h->client, &h->kept, tkl__lease_end(due));
-    return rc;
+    rc = tkl__hold_ask_renewal(h, lease_ms, downgrade, &g);
+    return tkl__hold_end_renewal(h, rc, &g);
 }
 
 int tkl__hold_renew(tkl__hold *h, int64_t lease_ms)
@@ -271,17 +281,22 @@ int tkl__hold_renew(tkl__hold *h, int64_t lease_ms)
 int tkl__hold_downgrade(tkl__hold *h)
 {
     int rc = begin(h);
-    if (rc != TKL_OK)
-        return rc;
-    rc = renew_held(h, 0, true);
-    if (rc == TKL_OK)
-        h->shared = true;
-    return end(h, rc);
+    return rc == TKL_OK ? end(h, renew_held(h, 0, true)) : rc;
 }
 
 /* ---- Acquiring ----------------------------------------------------------- */
 
-/* A second acquisition by the same owner: renewing it shows that it is held still. */
+/* The phase when an acquire begins: FREED, a release by the keeper, becomes NOTHING. */
+static tkl__hold_phase phase_at_start(tkl__hold *h)
+{
+    tkl__hold_phase phase = tkl__hold_phase_now(h);
+    if (phase != TKL__HOLD_FREED)
+        return phase;
+    tkl__hold_become_free(h);
+    return TKL__HOLD_NOTHING;
+}
+
+/* A second acquisition by the same owner: a renewal proves that it is still held. */
 static int acquire_again(tkl__hold *h)
 {
     if (!h->rules.reentrant)
@@ -293,19 +308,19 @@ static int acquire_again(tkl__hold *h)
     return TKL_OK;
 }
 
-/* One acquisition, with a token of its own. TKL_ELOST: it was granted, and lost before it could be
- * relied on. */
-static int acquire_once(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
+/* One acquisition, with a token of its own. TKL_ELOST: it was granted, but lost before the caller
+ * could rely on it. */
+static int acquire_once(tkl__hold *h, bool unsure, int64_t deadline, tkl__hold_grant *g)
 {
     pthread_mutex_lock(&h->mutex);
-    if (!h->unsure) {
+    if (!unsure) {
         tkl__token_new(h->token);
         h->in_line = false;
     }
-    h->shared = h->rules.shared;
+    h->may_share = h->rules.shared;
     pthread_mutex_unlock(&h->mutex);
     int rc = tkl__hold_try_or_wait(h, deadline, g);
-    if (rc == TKL_BUSY && h->unsure) /* a place in the line may be left from before */
+    if (rc == TKL_BUSY && unsure) /* an earlier call may have left a place in the line */
         rc = tkl__hold_ask_leave(h, g);
     if (rc == TKL_OK)
         rc = tkl__hold_await_replicas(h, g);
@@ -316,13 +331,17 @@ static int acquire_once(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
     return rc;
 }
 
-static int first_acquire(tkl__hold *h, int64_t wait_ms)
+static int first_acquire(tkl__hold *h, bool unsure, int64_t wait_ms)
 {
     tkl__hold_grant g;
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
-    int rc = acquire_once(h, wait_ms == 0 ? TKL__HOLD_TRY : deadline, &g);
-    while (rc == TKL_ELOST && wait_ms != 0 && tkl__left(deadline) > 0)
-        rc = acquire_once(h, deadline, &g);
+    tkl__rounds rounds = {.idle = 0};
+    int rc = acquire_once(h, unsure, wait_ms == 0 ? TKL__HOLD_TRY : deadline, &g);
+    while (rc == TKL_ELOST && wait_ms != 0 && tkl__left(deadline) > 0) {
+        rc = tkl__pause_round(&rounds, h->client, deadline, false);
+        if (rc == TKL_OK)
+            rc = acquire_once(h, unsure, deadline, &g);
+    }
     if (rc == TKL_OK)
         tkl__hold_become_held(h, &g);
     else if (tkl__may_pass(rc) || tkl_is_unknown(rc))
@@ -337,13 +356,16 @@ int tkl__hold_acquire(tkl__hold *h, int64_t wait_ms)
     int rc = begin(h);
     if (rc != TKL_OK)
         return rc;
-    return end(h, h->held ? acquire_again(h) : first_acquire(h, wait_ms));
+    tkl__hold_phase phase = phase_at_start(h);
+    if (phase == TKL__HOLD_NOTHING || phase == TKL__HOLD_UNSURE)
+        return end(h, first_acquire(h, phase == TKL__HOLD_UNSURE, wait_ms));
+    return end(h, acquire_again(h));
 }
 
 static int adopt(tkl__hold *h, const char *token, int64_t lease_ms)
 {
     tkl__hold_grant g;
-    if (h->held || h->unsure)
+    if (phase_at_start(h) != TKL__HOLD_NOTHING)
         return tkl__fail(TKL_EINVAL, "this handle holds something already");
     if (!tkl__is_token(token))
         return tkl__no(TKL_NOTOWNER);
@@ -353,8 +375,9 @@ static int adopt(tkl__hold *h, const char *token, int64_t lease_ms)
         return rc;
     pthread_mutex_lock(&h->mutex);
     memcpy(h->token, token, sizeof h->token);
-    pthread_mutex_unlock(&h->mutex);
+    h->may_share = true; /* the token may be a reader's */
     set_lease(h, lease_ms);
+    pthread_mutex_unlock(&h->mutex);
     rc = tkl__hold_ask_renewal(h, lease_ms, false, &g);
     if (rc == TKL_OK)
         tkl__hold_become_held(h, &g);
@@ -371,7 +394,7 @@ int tkl__hold_adopt(tkl__hold *h, const char *token, int64_t lease_ms)
 
 /* ---- Letting go ---------------------------------------------------------- */
 
-/* What was asked for without an answer: the place in the line, or the lock. */
+/* Gives back what an unanswered acquire may have left: the place in the line, or the lock. */
 static int give_up(tkl__hold *h)
 {
     tkl__hold_grant g;
@@ -384,53 +407,40 @@ static int give_up(tkl__hold *h)
     return TKL_OK;
 }
 
-static void note_releasing(tkl__hold *h, bool releasing)
-{
-    pthread_mutex_lock(&h->mutex);
-    h->releasing = releasing;
-    pthread_mutex_unlock(&h->mutex);
-}
-
-/* The answer may be lost when the release is done, and the next request finds nothing to release:
- * which says nothing against the owner as long as the lease lasts. */
+/* A release may succeed while its answer is lost; the repeated request then finds nothing to
+ * release. While the lease lasts, that still counts as released by the owner. */
 static int release_held(tkl__hold *h, bool wait_for_reply)
 {
-    bool live = tkl__hold_state(h) != TKL_HOLD_LOST;
-    bool again = h->freeing;
-    if (again && tkl__hold_is_freed(h)) {
-        tkl__hold_become_free(h);
-        return TKL_OK;
-    }
-    int rc = tkl__hold_ask_release(h, wait_for_reply, false);
+    tkl__hold_phase phase = tkl__hold_begin_release(h);
+    bool again = phase == TKL__HOLD_FREEING;
+    int rc = TKL_OK;
+    if (phase != TKL__HOLD_FREED)
+        rc = tkl__hold_ask_release(h, wait_for_reply, false);
     if (rc == TKL_EUNKNOWN) {
-        again = again || live;
+        again |= phase == TKL__HOLD_HELD;
         rc = tkl__hold_ask_release(h, true, true);
     }
+    if (rc == TKL_OK && phase == TKL__HOLD_LOST)
+        rc = TKL_NOTOWNER;
     if (rc == TKL_NOTOWNER && again)
         rc = TKL_OK;
     h->out_of_reach = tkl__may_pass(rc);
-    if (rc == TKL_OK || rc == TKL_NOTOWNER) {
-        tkl__hold_become_free(h);
-    } else if (rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT) {
-        tkl__hold_become_freeing(h, again || live);
-    }
+    tkl__hold_end_release(h, rc, phase != TKL__HOLD_LOST);
     return rc;
 }
 
 static int release(tkl__hold *h, bool wait_for_reply)
 {
-    if (h->unsure)
-        return give_up(h);
-    if (!h->held)
+    tkl__hold_phase phase = tkl__hold_phase_now(h);
+    if (phase == TKL__HOLD_NOTHING)
         return tkl__fail(TKL_EINVAL, "this handle holds nothing");
+    if (phase == TKL__HOLD_UNSURE)
+        return give_up(h);
     if (h->depth > 1) {
         h->depth--;
         return TKL_OK;
     }
-    note_releasing(h, true);
-    int rc = release_held(h, wait_for_reply);
-    note_releasing(h, false);
-    return rc;
+    return release_held(h, wait_for_reply);
 }
 
 int tkl__hold_release(tkl__hold *h, bool wait_for_reply)
@@ -439,15 +449,14 @@ int tkl__hold_release(tkl__hold *h, bool wait_for_reply)
     return rc == TKL_OK ? end(h, release(h, wait_for_reply)) : rc;
 }
 
-/* A grant that was not confirmed yet is, lest the token hold for less than its lease. */
+/* Renews a hand-over that is not confirmed yet: otherwise the token would hold for less than its
+ * lease. */
 static int detach(tkl__hold *h)
 {
-    if (!h->held)
-        return tkl__fail(TKL_EINVAL, "this handle holds nothing");
     pthread_mutex_lock(&h->mutex);
-    bool confirmed = !h->short_lease;
+    bool sure = h->confirmed && h->phase == TKL__HOLD_HELD && tkl__lease_now() < h->expires;
     pthread_mutex_unlock(&h->mutex);
-    int rc = confirmed ? TKL_OK : renew_held(h, 0, false);
+    int rc = sure ? TKL_OK : renew_held(h, 0, false);
     if (rc == TKL_OK || rc == TKL_NOTOWNER)
         tkl__hold_become_free(h);
     return rc;
@@ -463,11 +472,20 @@ int tkl__hold_detach(tkl__hold *h)
 
 static tkl_hold_state state_locked(const tkl__hold *h)
 {
-    if (!h->held)
+    bool busy = h->phase == TKL__HOLD_RENEWING || h->phase == TKL__HOLD_RELEASING;
+    switch (busy ? h->before : h->phase) {
+    case TKL__HOLD_NOTHING:
+    case TKL__HOLD_UNSURE:
+    case TKL__HOLD_FREED:
         return TKL_HOLD_FREE;
-    if (h->lost || tkl__lease_now() >= h->expires)
+    case TKL__HOLD_LOST:
+    case TKL__HOLD_TOLD:
         return TKL_HOLD_LOST;
-    return h->suspect ? TKL_HOLD_SUSPECT : TKL_HOLD_HELD;
+    case TKL__HOLD_DOUBTED:
+        return tkl__lease_now() < h->expires ? TKL_HOLD_SUSPECT : TKL_HOLD_LOST;
+    default:
+        return tkl__lease_now() < h->expires ? TKL_HOLD_HELD : TKL_HOLD_LOST;
+    }
 }
 
 tkl_hold_state tkl__hold_state(tkl__hold *h)
@@ -502,7 +520,7 @@ void tkl__hold_token(tkl__hold *h, char token[TKL_TOKEN_SIZE])
     if (!tkl__hold_is_ours(h))
         return;
     pthread_mutex_lock(&h->mutex);
-    if (h->held || h->unsure)
+    if (h->phase != TKL__HOLD_NOTHING && h->phase != TKL__HOLD_FREED)
         memcpy(token, h->token, TKL_TOKEN_SIZE);
     pthread_mutex_unlock(&h->mutex);
 }

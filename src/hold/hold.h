@@ -13,14 +13,14 @@ typedef struct tkl__hold tkl__hold;
 
 typedef struct tkl__hold_rules {
     const char *component; /* second part of the keys: "lock", "sem" */
-    int64_t limit;         /* holders at most; 0: no limit among the shared */
-    int64_t timeout_ms;    /* of one call; 0: the client's */
+    int64_t limit;         /* most holders; 0: no limit on sharers */
+    int64_t timeout_ms;    /* of one call; 0: the client's time-out */
     int64_t lease_ms;      /* 0: the default */
     const char *label;     /* NULL: none */
     int replicas;
     bool shared, auto_renew, reentrant;
     bool watch;                   /* see watch.c; with auto_renew */
-    void (*on_lost)(void *owner); /* NULL: nobody wants to know */
+    void (*on_lost)(void *owner); /* NULL: no callback */
     void *owner;
 } tkl__hold_rules;
 
@@ -28,7 +28,7 @@ int tkl__hold_open(tkl_client *client, tkl_bytes name, const tkl__hold_rules *ru
                    tkl__hold **hold);
 void tkl__hold_close(tkl__hold *hold);
 
-/* As the functions of the same names in lock.h. */
+/* See the functions of the same names in lock.h. */
 int tkl__hold_acquire(tkl__hold *hold, int64_t wait_ms);
 int tkl__hold_renew(tkl__hold *hold, int64_t lease_ms);
 int tkl__hold_downgrade(tkl__hold *hold);

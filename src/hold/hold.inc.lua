@@ -1,63 +1,95 @@
 -- The state of a name, and its holders. The keys are explained in hold.c. `state` is the table that
--- read_state() returns; functions that change something write it to the keys at once and keep the
+-- hold.read() returns; functions that change something write it to the keys at once and keep the
 -- table true. Times are microseconds, unless their names say otherwise.
+-- include: keys
+-- include: shared/clock
+-- include: shared/decimal
+-- include: shared/ranked
 
--- include: basics
+local hold = {}
 
--- A hand-over is for this long at most, until the new holder has confirmed it.
+-- The modes of holders and waiters.
+local EXCLUSIVE, SHARED = 'x', 's'
+-- The standing of holders: unconfirmed after a hand-over, until the new holder has renewed its
+-- lease.
+local CONFIRMED, UNCONFIRMED = 'confirmed', 'unconfirmed'
+-- A hand-over lasts this long at most, until the new holder has confirmed it.
 local FIRST_LEASE = 4000000
--- No lease is longer: ten years.
-local LONGEST = 315360000000000
--- One script handles so many dead waiters or ended leases; the next script goes on.
+-- The longest lease.
+local LONGEST = TKL__MS_MAX * US_PER_MS
+-- The keys stay this long after the last lease, in milliseconds.
+local LINGER_MS = 60000
+-- How many dead waiters or ended leases one script handles; the next script handles the rest.
 local AT_MOST = 40
 
 -- ---- Texts --------------------------------------------------------------------------------------
 
--- "token till fence since standing who"; nil when it is something else.
-local function read_writer(text)
+-- A writer as it is stored: "token till fence since standing who".
+function hold.writer_text(writer)
+  return string.format('%s %d %d %d %s %s', writer.token, writer.till, writer.fence, writer.since,
+                       writer.standing, writer.who)
+end
+
+-- Parses a stored writer; nil when the text is something else.
+function hold.read_writer(text)
   local token, till, fence, since, standing, who =
       string.match(text, '^(%x+) (%d+) (%d+) (%d+) (%a+) (%S+)$')
-  till, fence, since = exact(till), exact(fence), exact(since)
+  till, fence, since = decimal.read(till), decimal.read(fence), decimal.read(since)
   return till and fence and since and {token = token, till = till, fence = fence, since = since,
                                        standing = standing, who = who} or nil
 end
 
--- "fence since standing who" of the sharer with that token, whose lease ends at `till`; nil when it
--- is something else.
-local function read_sharer(text, token, till)
+-- A sharer as it is stored under its token: "fence since standing who".
+function hold.sharer_text(sharer)
+  return string.format('%d %d %s %s', sharer.fence, sharer.since, sharer.standing, sharer.who)
+end
+
+-- Parses a stored sharer, whose lease ends at `till`; nil when the text is something else.
+function hold.read_sharer(text, token, till)
   local fence, since, standing, who = string.match(text or '', '^(%d+) (%d+) (%a+) (%S+)$')
-  fence, since = exact(fence), exact(since)
+  fence, since = decimal.read(fence), decimal.read(since)
   return fence and since and {token = token, till = tonumber(till), fence = fence, since = since,
                               standing = standing, who = who} or nil
 end
 
--- "token at client who" of the waiter that has promised to look, and when; nil: nobody has.
-local function read_looker(text)
+-- Parses the looker, the waiter that has promised to look, and its time. Stored as "token at client
+-- who". Nil when there is none.
+function hold.read_looker(text)
   local token, at, client, host = string.match(text or '', '^(%x+) (%d+) (%x+) ([^/ ]*)/%S*$')
-  at = exact(at)
+  at = decimal.read(at)
   return at and {token = token, at = at, client = client, host = host} or nil
 end
 
 -- ---- The state ----------------------------------------------------------------------------------
 
--- Everything there is to know, with the fields that were read already. Refuses what is not tackle's
--- before anything is written.
-local function read_state(fields)
-  local fence, limit, writer, sharing, waiting, looker = unpack(fields)
+-- The number of members of a key. `noted`: STATE says that there are some. `knows`: STATE exists; a
+-- server that lost STATE may still have the key. When a script gets only STATE, the note counts.
+function hold.count(command, key, noted, knows)
+  if key and (noted or not knows) then
+    return redis.call(command, key)
+  end
+  return noted and 1 or 0
+end
+
+-- Reads the state of the name. Ends the script when another program has written it.
+function hold.read()
+  local fence, limit, writer, sharing, waiting, looker =
+      unpack(redis.call('HMGET', STATE, 'fence', 'limit', 'writer', 'sharing', 'waiting', 'looker'))
   local state = {
-    now = clock_us(),
-    fence = whole(fence) or 0,
-    limit = whole(limit),
-    writer = writer and read_writer(writer),
-    sharers = redis.call('ZCARD', SHARERS),
-    waiters = redis.call('LLEN', LINE),
+    now = clock.us(),
+    fence = decimal.read(fence) or 0,
+    limit = decimal.read(limit),
+    writer = writer and hold.read_writer(writer),
     sharing = sharing == '1',
     waiting = waiting == '1',
-    looker = read_looker(looker),
-    patience = AT_MOST, -- dead waiters that appoint() may still meet
-    moved = not fence,  -- the end of the last lease has changed, or nobody has said when the keys expire
+    sharers = hold.count('ZCARD', SHARERS, sharing == '1', fence),
+    waiters = hold.count('LLEN', LINE, waiting == '1', fence),
+    looker = hold.read_looker(looker),
+    patience = AT_MOST, -- dead waiters that line.appoint() may still meet
+    moved = not fence,  -- the end of the last lease, and so when the keys expire, has changed
   }
-  if fence and not whole(fence) or limit and not state.limit or writer and not state.writer then
+  if fence and not decimal.read(fence) or limit and not state.limit or
+     writer and not state.writer then
     error({err = 'DAMAGED the state of this name was not written by tackle'})
   end
   -- The server lost the state, or the line of waiters that the state knows of.
@@ -65,9 +97,19 @@ local function read_state(fields)
   return state
 end
 
--- Ends every script that changes something: notes whether there are sharers and waiters, and says
--- when the keys expire.
-local function settle(state)
+-- The answer while a cluster moves the slot and the script needs more than STATE.
+function hold.moving()
+  return redis.error_reply('TRYAGAIN the slot of this name is moving')
+end
+
+-- Whether the lease of a holder still runs.
+function hold.is_live(state, holder)
+  return holder and holder.till > state.now
+end
+
+-- Every script that changes something calls this last: notes whether there are sharers and waiters,
+-- and says when the keys expire.
+function hold.settle(state)
   if state.sharing ~= (state.sharers > 0) then
     redis.call('HSET', STATE, 'sharing', state.sharers > 0 and '1' or '0')
   end
@@ -81,7 +123,7 @@ local function settle(state)
   if state.sharers > 0 then
     last = tonumber(redis.call('ZRANGE', SHARERS, '-1', '-1', 'WITHSCORES')[2])
   end
-  local expires = digits(to_ms(math.min(last, state.now + LONGEST)) + LINGER_MS)
+  local expires = decimal.whole(clock.to_ms(math.min(last, state.now + LONGEST)) + LINGER_MS)
   redis.call('PEXPIREAT', STATE, expires)
   if state.sharers > 0 then
     redis.call('PEXPIREAT', SHARERS, expires)
@@ -90,58 +132,58 @@ end
 
 -- ---- Holders ------------------------------------------------------------------------------------
 
--- Whether one more of that mode may hold.
-local function fits(state, mode)
+-- Whether one more holder of that mode fits.
+function hold.fits(state, mode)
   if state.writer or state.limit and state.sharers >= state.limit then
     return false
   end
   return mode == SHARED or state.sharers == 0
 end
 
--- Writes a holder down, or its new lease.
-local function put(state, holder, mode)
+-- Writes a holder, or its new lease.
+function hold.write(state, holder, mode)
   state.moved = true
   if mode == EXCLUSIVE then
-    redis.call('HSET', STATE, 'fence', digits(state.fence), 'writer',
-               writer_text(holder.token, holder.till, holder.fence, holder.since, holder.standing,
-                           holder.who))
+    redis.call('HSET', STATE, 'fence', decimal.whole(state.fence),
+               'writer', hold.writer_text(holder))
     state.writer = holder
     return
   end
-  redis.call('HSET', STATE, 'fence', digits(state.fence), 'sharing', '1',
-             holder.token, sharer_text(holder.fence, holder.since, holder.standing, holder.who))
-  state.sharing = true
-  state.sharers = state.sharers + redis.call('ZADD', SHARERS, digits(holder.till), holder.token)
+  local added = redis.call('ZADD', SHARERS, decimal.whole(holder.till), holder.token)
+  state.sharers, state.sharing = state.sharers + added, true
+  redis.call('HSET', STATE, 'fence', decimal.whole(state.fence), 'sharing', '1',
+             holder.token, hold.sharer_text(holder))
 end
 
--- A new holder, with a fence of its own.
-local function admit(state, token, mode, lease, standing, who)
-  state.fence = fence_after(state.fence, state.now)
+-- Adds a new holder, with a fence that is greater than the last one and not behind the clock.
+function hold.admit(state, token, mode, lease, standing, who)
+  state.fence = math.max(state.fence + 1, state.now)
   local holder = {token = token, till = state.now + lease, fence = state.fence,
                   since = state.now, standing = standing, who = who}
-  put(state, holder, mode)
+  hold.write(state, holder, mode)
   return holder
 end
 
--- The holder has asked for this lease itself; put() writes it down.
-local function confirm(holder, till)
+-- Confirms a holder that has asked for this lease itself. The caller writes it with hold.write().
+function hold.confirm(holder, till)
   holder.till, holder.standing = till, CONFIRMED
 end
 
--- The holder of that token, and its mode; nil when it does not hold.
-local function find(state, token)
+-- The holder with that token, and its mode; nil when the token holds nothing. When a script gets
+-- only STATE, it finds only a writer.
+function hold.find(state, token)
   if state.writer and state.writer.token == token then
     return state.writer, EXCLUSIVE
   end
-  local till = state.sharers > 0 and redis.call('ZSCORE', SHARERS, token)
-  local sharer = till and read_sharer(redis.call('HGET', STATE, token), token, till)
+  local till = SHARERS and state.sharers > 0 and redis.call('ZSCORE', SHARERS, token)
+  local sharer = till and hold.read_sharer(redis.call('HGET', STATE, token), token, till)
   if sharer then
     return sharer, SHARED
   end
 end
 
--- Forgets a holder; false when it did not hold.
-local function drop(state, token)
+-- Removes a holder; false when it did not hold.
+function hold.remove(state, token)
   state.moved = true
   if state.writer and state.writer.token == token then
     redis.call('HDEL', STATE, 'writer')
@@ -154,46 +196,45 @@ local function drop(state, token)
   return held
 end
 
--- An heir never confirmed the hand-over. Notes when it was passed over, and whether another one
--- was, in this script or by the script that handed over to this one, or since.
-local function note_silence(state, heir)
-  local last = state.silent_at or whole(redis.call('HGET', STATE, 'silent')) or 0
+-- Notes that an heir never confirmed its hand-over and was passed over. Several heirs are silent
+-- when another one was passed over in this script, in the script that handed over to this heir, or
+-- since then.
+function hold.note_silence(state, heir)
+  local last = state.silent_at or decimal.read(redis.call('HGET', STATE, 'silent')) or 0
   if state.silent_at or heir.since <= last and heir.since >= last - FIRST_LEASE then
     state.several_silent = true
   end
   state.silent_at = state.now
-  redis.call('HSET', STATE, 'silent', digits(state.now))
+  redis.call('HSET', STATE, 'silent', decimal.whole(state.now))
 end
 
--- Forgets a holder whose lease has ended.
-local function drop_one_ended(state, holder)
-  drop(state, holder.token)
+-- Removes a holder whose lease has ended.
+function hold.expire(state, holder)
+  hold.remove(state, holder.token)
   if holder.standing == UNCONFIRMED then
-    note_silence(state, holder)
+    hold.note_silence(state, holder)
   end
 end
 
--- Forgets the holders whose lease has ended.
-local function drop_ended(state)
+-- Removes the holders whose leases have ended.
+function hold.remove_ended(state)
   if state.writer and state.writer.till <= state.now then
-    drop_one_ended(state, state.writer)
+    hold.expire(state, state.writer)
   end
   if state.sharers > 0 then
-    local ended = redis.call('ZRANGE', SHARERS, '-inf', digits(state.now), 'BYSCORE',
-                             'LIMIT', '0', AT_MOST)
-    for _, token in ipairs(ended) do
-      local holder = find(state, token)
+    for _, token in ipairs(ranked.up_to(SHARERS, state.now, AT_MOST)) do
+      local holder = hold.find(state, token)
       if holder then
-        drop_one_ended(state, holder)
+        hold.expire(state, holder)
       else
-        drop(state, token)
+        hold.remove(state, token)
       end
     end
   end
 end
 
 -- When the earliest lease ends; now, when nobody holds.
-local function first_end(state)
+function hold.first_end(state)
   if state.writer then
     return state.writer.till
   end

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inside of a hold, for the files of this folder. The essay is in hold.c.
+ * The private parts of a hold, for the files of this folder. The essay is in hold.c.
  */
 #ifndef TKL_HOLD_INSIDE_H
 #define TKL_HOLD_INSIDE_H
@@ -16,77 +16,102 @@
 #include "core/wait.h"
 #include "hold/hold.h"
 
-/* No lease is longer: ten years, in microseconds. */
+/* The longest lease: ten years, in microseconds. */
 #define TKL__HOLD_US_MAX (TKL__MS_MAX * 1000)
-/* A deadline of tkl__hold_try_or_wait(): without waiting. */
+/* Passed as deadline to tkl__hold_try_or_wait(): try once, do not wait. */
 #define TKL__HOLD_TRY INT64_C(0)
-/* A failed look or renewal is repeated after this. */
+/* Pause before a failed look or renewal is repeated. */
 #define REPEAT_US 100000
 
 #define NKEYS 3
 
+/* The phases of a handle. keep.c makes all changes, with the mutex:
+ *
+ *   NOTHING    an acquire or adopt that is granted: HELD; without an answer: UNSURE
+ *   UNSURE     repeated or given up: HELD or NOTHING
+ *   HELD       a renewal of the keeper fails: DOUBTED; one that succeeds: HELD
+ *   DOUBTED    the same
+ *   RENEWING   the owner's request succeeds: HELD; is refused: LOST; fails: as before it
+ *   RELEASING  the owner's request is answered: NOTHING; no answer: FREEING; fails: as before it
+ *   FREEING    the keeper's release is answered: FREED; the owner's: NOTHING
+ *   LOST       on_lost() is called: TOLD
+ *
+ * When the server refuses a renewal, or the lease ends, HELD, DOUBTED and RENEWING become LOST.
+ * When the owner releases, all phases but UNSURE become NOTHING, whatever the server says. */
+typedef enum tkl__hold_phase {
+    TKL__HOLD_NOTHING = 0, /* not acquired, or released */
+    TKL__HOLD_UNSURE,    /* an acquire had no answer: the token may hold, or have a place in line */
+    TKL__HOLD_HELD,      /* acquired; the lease may have ended since */
+    TKL__HOLD_DOUBTED,   /* as HELD, and the last renewal failed */
+    TKL__HOLD_RENEWING,  /* the owner renews or downgrades; the keeper does not renew */
+    TKL__HOLD_RELEASING, /* the owner releases; the keeper does not renew */
+    TKL__HOLD_FREEING,   /* a release had no answer: the keeper repeats it */
+    TKL__HOLD_FREED,     /* the keeper has released it */
+    TKL__HOLD_LOST,      /* the server refused a renewal, or the lease ended */
+    TKL__HOLD_TOLD,      /* lost, and on_lost has been called */
+} tkl__hold_phase;
+
+/* Two locks. `turn` lets one operation of the owner run at a time; the keeper's thread never takes
+ * it. `mutex` guards the fields that operations and keeper both use; no thread keeps it during a
+ * request. Operations may read fields that only operations change (token, fence) with the turn
+ * alone. */
 struct tkl__hold {
     tkl_client *client;
     pid_t pid; /* the process that opened it */
     tkl__base base;
-    tkl_bytes keys[NKEYS]; /* state, sharers, line */
-    tkl_bytes channel;     /* where grants for this client's waiters are published */
-    tkl_bytes everyone;    /* where all waiters of the name are called back into the line */
-    char *who;             /* "host/pid/label", one word */
-    tkl__hold_rules rules;
-    char id[33];               /* of the client */
-    char limit[24], lease[24]; /* as the scripts take them: "" for none; microseconds */
+    tkl_bytes keys[NKEYS];     /* state, sharers, line */
+    tkl_bytes channel;         /* grants for this client's waiters are published here */
+    tkl_bytes everyone;        /* calls all waiters of the name back into the line */
+    char *who;                 /* "host/pid/label", one word */
+    tkl__hold_rules rules;     /* adopting changes lease_ms, with turn and mutex */
+    char id[33];               /* the client's id */
+    char limit[24], lease[24]; /* script arguments: limit, "" for none; lease in microseconds */
 
-    pthread_mutex_t turn; /* one operation at a time; guards these: */
-    bool in_line;         /* a place in the line was asked for with this token */
-    bool out_of_reach;    /* a release failed: closing does not try once more */
+    pthread_mutex_t turn; /* guards what follows */
+    bool in_line;         /* this token has asked for a place in the line */
+    bool out_of_reach;    /* a release failed: close does not try again */
+    int depth;            /* reentrant acquisitions */
     bool watched;         /* the follower runs */
     tkl__follower watch;
 
     pthread_mutex_t mutex; /* guards what follows */
+    tkl__hold_phase phase;
+    tkl__hold_phase before; /* RENEWING, RELEASING: the phase before */
+    bool called;    /* RENEWING: the keeper was due meanwhile, and gets its turn afterwards */
+    bool confirmed; /* held for the whole lease: no hand-over, or one that was renewed */
+    bool may_share; /* acquired shared, adopted, or a downgrade was requested */
     char token[TKL_TOKEN_SIZE];
-    bool held;        /* acquired and not released; the lease may have run out since */
-    bool unsure;      /* an acquire had no answer: the token may hold */
-    bool lost;        /* the server said so, or the time is up */
-    bool told;        /* ... and so does the owner know */
-    bool releasing;   /* a release is under way: a renewal that finds nothing is no loss */
-    bool freeing;     /* a release had no answer: the keeper repeats it */
-    bool freed;       /* ... and the server has answered that */
-    bool suspect;     /* the last renewal failed */
-    bool short_lease; /* a grant not yet confirmed */
-    bool shared;      /* as acquired, or downgraded */
-    int depth;        /* reentrant acquisitions */
     uint64_t fence;
     int64_t lease_us; /* of the last acquire or renewal */
-    int64_t started;  /* local time of it, from before it was asked for */
+    int64_t started;  /* local time before that request was sent */
     int64_t expires;  /* started + lease */
-    uint64_t serial;  /* counts acquisitions: a late renewal of another is not mistaken */
+    uint64_t serial;  /* counts operations; the keeper ignores answers from before the last one */
 
-    /* The renewal under way in the keeper. */
+    /* The keeper's request under way; only the keeper's thread uses it. */
     tkl__kept kept;
     struct {
         char token[TKL_TOKEN_SIZE];
         char lease[24];
         tkl_bytes args[4];
-        bool releases; /* it is the release that had no answer */
+        bool releases; /* repeats the release that had no answer */
         uint64_t serial;
         int64_t started;
     } renewal;
 };
 
-/* What a script granted. */
+/* A grant, as a script returned it. */
 typedef struct tkl__hold_grant {
     uint64_t fence;
     int64_t lease_us;
-    int64_t started; /* local time that is surely not after the server's when it began */
+    int64_t started; /* local time when the lease began; never later than the server's start */
 } tkl__hold_grant;
 
-/* The answer to a caller that could not have it. */
+/* The answer to an acquire when the lock is not free. */
 typedef struct tkl__hold_busy {
     int64_t left_us;    /* until the earliest lease ends */
-    int64_t server_now; /* and the local time, surely not after it */
+    int64_t server_now; /* the server's time; `started` is a local time not after it */
     int64_t started;
-    bool looker; /* this one has promised to look then */
+    bool looker; /* this waiter has promised to look then */
 } tkl__hold_busy;
 
 static inline int64_t tkl__hold_us(int64_t ms)
@@ -98,44 +123,52 @@ static inline int64_t tkl__hold_us(int64_t ms)
 void tkl__hold_watch(tkl__hold *h);
 void tkl__hold_unwatch(tkl__hold *h);
 
-/* Not in a forked child: what the handle holds is its parent's, and a thread of the parent may have
- * had its mutexes. */
+/* False in a forked child: the hold belongs to the parent, and a thread of the parent may have held
+ * the mutexes during the fork. */
 static inline bool tkl__hold_is_ours(const tkl__hold *h)
 {
     return h->pid == getpid();
 }
 
-/* ---- keep.c: what the handle believes, and the keeper's part in it ---- */
+/* ---- keep.c: the phases of the handle, and the keeper's callbacks; with the turn ---- */
 
 extern const tkl__kept tkl__hold_kept;
 
-/* With the mutex: a lease begins, or begins again. */
-void tkl__hold_note_lease(tkl__hold *h, int64_t started, int64_t lease_us);
-/* With the mutex: when the keeper should look after it; TKL__FOREVER: never. */
-int64_t tkl__hold_next_due(const tkl__hold *h);
+/* The current phase. The keeper may change it at any time: HELD and DOUBTED to each other, and to
+ * LOST and TOLD; LOST to TOLD; FREEING to FREED. */
+tkl__hold_phase tkl__hold_phase_now(tkl__hold *h);
+
 void tkl__hold_become_held(tkl__hold *h, const tkl__hold_grant *g);
 void tkl__hold_become_free(tkl__hold *h);
 void tkl__hold_become_unsure(tkl__hold *h);
-/* A release had no answer. If it may still hold, the keeper repeats the release until the lease
- * ends: the next call may come late, or never. */
-void tkl__hold_become_freeing(tkl__hold *h, bool may_hold);
-/* Whether the keeper has done so. */
-bool tkl__hold_is_freed(tkl__hold *h);
 
-/* ---- ask.c: one question to the server each ---- */
+/* Call these before and after a renewal by the owner. TKL_EINVAL: nothing is held. TKL_NOTOWNER: it
+ * is lost. */
+int tkl__hold_begin_renewal(tkl__hold *h, bool downgrade);
+int tkl__hold_end_renewal(tkl__hold *h, int rc, const tkl__hold_grant *g);
 
-/* A script on the keys of the name, for callers that run it themselves. */
+/* Call these before and after a release by the owner. begin returns HELD: the lease still runs;
+ * LOST; FREEING: an earlier release had no answer; FREED: the keeper has repeated that release.
+ * After end it is free, or `rc` says why not. When the release had no answer and the token
+ * `may_hold` still, the keeper repeats the release until the lease ends, because the owner's next
+ * call may come late or never. */
+tkl__hold_phase tkl__hold_begin_release(tkl__hold *h);
+void tkl__hold_end_release(tkl__hold *h, int rc, bool may_hold);
+
+/* ---- ask.c: each function is one request to the server ---- */
+
+/* Prepares a script on the keys of the name, for callers that run it themselves. */
 tkl__invocation tkl__hold_invoke(const tkl__hold *h, const tkl__script *script,
                                  const tkl_bytes *args, size_t nargs);
-/* The answer {code, fence, lease, ...} to what was asked at local time `started`. */
+/* Reads the answer {code, fence, lease, ...} to a request sent at local time `started`. */
 int tkl__hold_read_grant(const tkl_reply *reply, int64_t started, tkl__hold_grant *g);
 
-/* For the lock; `wait`: with a place in the line; not long after the deadline (TKL__FOREVER: in the
- * time of a call). TKL_OK, TKL_BUSY, or an error. */
+/* Asks for the lock. `wait`: with a place in the line. Ends not long after the deadline
+ * (TKL__FOREVER: within the time of a call). TKL_OK, TKL_BUSY, or an error. */
 int tkl__hold_ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b);
-/* To make the lease last from now; `downgrade`: and to share it. */
+/* Starts the lease again from now; `downgrade`: a writer also becomes a reader. */
 int tkl__hold_ask_renewal(tkl__hold *h, int64_t lease_ms, bool downgrade, tkl__hold_grant *g);
-/* To give up the place in the line. TKL_OK when the turn had come just then. */
+/* Gives up the place in the line. TKL_OK: the lock was granted just before that. */
 int tkl__hold_ask_leave(tkl__hold *h, tkl__hold_grant *g);
 int tkl__hold_ask_release(tkl__hold *h, bool wait_for_reply, bool retry_safe);
 
@@ -146,12 +179,13 @@ int64_t tkl__hold_deadline(const tkl__hold *h);
 
 /* ---- replicas.c ---- */
 
-/* An acquisition that too few replicas have does not count: it is given back. */
+/* Waits for the replicas. An acquisition that too few replicas have does not count: it is
+ * released. */
 int tkl__hold_await_replicas(tkl__hold *h, tkl__hold_grant *g);
 
 /* ---- line.c ---- */
 
-/* Tries, and waits in line until the deadline. */
+/* Tries, then waits in line until the deadline. */
 int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g);
 
 #endif

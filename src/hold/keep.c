@@ -1,80 +1,125 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the handle believes about its lease, and what the keeper does for it.
+ * The handle's view of its lease, and the keeper's callbacks.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/error.h"
 #include "hold/inside.h"
 #include "hold/scripts.h"
 
-/* A grant is confirmed this long after it came; see FIRST_LEASE in hold.inc.lua. */
+/* The keeper confirms a grant this long after it started; see FIRST_LEASE in hold.inc.lua. */
 #define CONFIRM_US 500000
-/* A renewal is given this long at least. */
+/* Shortest time allowed for a renewal. */
 #define PATIENCE_MIN_US 100000
 
-/* ---- What the handle believes -------------------------------------------- */
+/* ---- State of the handle: with the mutex --------------------------------- */
 
 static int64_t saturating_add(int64_t a, int64_t b)
 {
     return a > TKL__FOREVER - b ? TKL__FOREVER : a + b;
 }
 
-void tkl__hold_note_lease(tkl__hold *h, int64_t started, int64_t lease_us)
+/* A lease begins, or begins again. */
+static void note_lease(tkl__hold *h, int64_t started, int64_t lease_us)
 {
+    h->phase = TKL__HOLD_HELD;
     h->started = started;
     h->lease_us = lease_us;
     h->expires = saturating_add(started, lease_us);
-    h->suspect = h->freeing = h->freed = false;
 }
 
-/* When the keeper should look after it: to renew, to confirm, or to tell that it is lost. */
-int64_t tkl__hold_next_due(const tkl__hold *h)
+static bool is_over(const tkl__hold *h)
 {
-    if (!h->held || h->told || h->freed)
-        return TKL__FOREVER;
-    if (h->freeing) {
-        int64_t again = tkl__lease_now() + REPEAT_US;
-        return again < h->expires ? again : TKL__FOREVER;
-    }
-    if (h->lost)
-        return h->rules.on_lost ? tkl__lease_now() : TKL__FOREVER;
-    if (h->suspect) {
-        int64_t again = tkl__lease_now() + REPEAT_US;
+    return tkl__lease_now() >= h->expires;
+}
+
+/* Whether the keeper renews: it is held, not lost, and no operation of the owner is under way. */
+static bool is_kept(const tkl__hold *h)
+{
+    return h->phase == TKL__HOLD_HELD || h->phase == TKL__HOLD_DOUBTED;
+}
+
+/* Begins an operation of the owner. From now on, answers to earlier requests of the keeper are
+ * ignored. */
+static void begin_operation(tkl__hold *h, tkl__hold_phase phase)
+{
+    h->before = h->phase;
+    h->phase = phase;
+    h->called = false;
+    h->serial++;
+}
+
+/* When the keeper is due: to renew, to confirm, or to report the loss; TKL__FOREVER: never. */
+static int64_t next_due(const tkl__hold *h)
+{
+    int64_t again = tkl__lease_now() + REPEAT_US;
+    int64_t at_end = h->rules.on_lost ? h->expires : TKL__FOREVER;
+    switch (h->phase) {
+    case TKL__HOLD_HELD:
+        if (!h->confirmed)
+            return h->started + CONFIRM_US;
+        return h->rules.auto_renew ? h->started + h->lease_us / 3 : at_end;
+    case TKL__HOLD_DOUBTED:
         return again < h->expires ? again : h->expires;
+    case TKL__HOLD_RENEWING:
+        return at_end;
+    case TKL__HOLD_FREEING:
+        return again < h->expires ? again : TKL__FOREVER;
+    case TKL__HOLD_LOST:
+        return h->rules.on_lost ? tkl__lease_now() : TKL__FOREVER;
+    case TKL__HOLD_NOTHING:
+    case TKL__HOLD_UNSURE:
+    case TKL__HOLD_RELEASING:
+    case TKL__HOLD_FREED:
+    case TKL__HOLD_TOLD:
+        break;
     }
-    if (h->short_lease)
-        return h->started + CONFIRM_US;
-    if (h->rules.auto_renew)
-        return h->started + h->lease_us / 3;
-    return h->rules.on_lost ? h->expires : TKL__FOREVER;
+    return TKL__FOREVER;
+}
+
+/* ---- Changes by the owner: with the turn --------------------------------- */
+
+/* Ends a change: unlocks the mutex, and tells the keeper when it is due. */
+static void unlock_and_keep(tkl__hold *h)
+{
+    int64_t due = h->called && is_kept(h) ? tkl__lease_now() : next_due(h);
+    h->called = false;
+    pthread_mutex_unlock(&h->mutex);
+    if (due != TKL__FOREVER)
+        tkl__keep(h->client, &h->kept, tkl__lease_end(due));
+}
+
+tkl__hold_phase tkl__hold_phase_now(tkl__hold *h)
+{
+    pthread_mutex_lock(&h->mutex);
+    tkl__hold_phase phase = h->phase;
+    pthread_mutex_unlock(&h->mutex);
+    return phase;
 }
 
 void tkl__hold_become_held(tkl__hold *h, const tkl__hold_grant *g)
 {
-    pthread_mutex_lock(&h->mutex);
-    h->held = true;
-    h->unsure = h->lost = h->told = h->out_of_reach = false;
+    h->out_of_reach = false;
     h->depth = 1;
+    pthread_mutex_lock(&h->mutex);
     h->fence = g->fence;
     h->serial++;
-    h->short_lease = g->lease_us < tkl__hold_us(h->rules.lease_ms);
-    tkl__hold_note_lease(h, g->started, g->lease_us);
-    int64_t due = tkl__hold_next_due(h);
-    pthread_mutex_unlock(&h->mutex);
-    if (due != TKL__FOREVER)
-        tkl__keep(h->client, &h->kept, tkl__lease_end(due));
+    h->confirmed = g->lease_us >= tkl__hold_us(h->rules.lease_ms);
+    note_lease(h, g->started, g->lease_us);
+    unlock_and_keep(h);
     tkl__hold_watch(h);
 }
 
 void tkl__hold_become_free(tkl__hold *h)
 {
     tkl__hold_unwatch(h);
-    pthread_mutex_lock(&h->mutex);
-    h->held = h->unsure = h->suspect = h->short_lease = h->freeing = h->freed = false;
     h->depth = 0;
+    pthread_mutex_lock(&h->mutex);
+    h->phase = TKL__HOLD_NOTHING;
     h->fence = 0;
     h->token[0] = '\0';
     h->serial++;
@@ -85,37 +130,73 @@ void tkl__hold_become_free(tkl__hold *h)
 void tkl__hold_become_unsure(tkl__hold *h)
 {
     pthread_mutex_lock(&h->mutex);
-    h->unsure = true;
+    h->phase = TKL__HOLD_UNSURE;
     pthread_mutex_unlock(&h->mutex);
 }
 
-void tkl__hold_become_freeing(tkl__hold *h, bool may_hold)
+int tkl__hold_begin_renewal(tkl__hold *h, bool downgrade)
 {
+    int rc = TKL_OK;
     pthread_mutex_lock(&h->mutex);
-    h->freeing = may_hold;
-    int64_t due = tkl__hold_next_due(h);
+    switch (h->phase) {
+    case TKL__HOLD_HELD:
+    case TKL__HOLD_DOUBTED:
+    case TKL__HOLD_FREEING:
+        begin_operation(h, TKL__HOLD_RENEWING);
+        h->may_share |= downgrade;
+        break;
+    case TKL__HOLD_LOST:
+    case TKL__HOLD_TOLD:
+    case TKL__HOLD_FREED:
+        rc = TKL_NOTOWNER;
+        break;
+    default:
+        rc = tkl__fail(TKL_EINVAL, "this handle holds nothing");
+    }
     pthread_mutex_unlock(&h->mutex);
-    if (may_hold && due != TKL__FOREVER)
-        tkl__keep(h->client, &h->kept, tkl__lease_end(due));
+    return rc;
 }
 
-bool tkl__hold_is_freed(tkl__hold *h)
+int tkl__hold_end_renewal(tkl__hold *h, int rc, const tkl__hold_grant *g)
 {
     pthread_mutex_lock(&h->mutex);
-    bool freed = h->freed;
-    pthread_mutex_unlock(&h->mutex);
-    return freed;
+    if (h->phase != TKL__HOLD_RENEWING) { /* the lease ended before the answer came */
+        rc = rc == TKL_OK ? TKL_NOTOWNER : rc;
+    } else if (rc == TKL_OK) {
+        h->confirmed = true;
+        note_lease(h, g->started, g->lease_us);
+    } else {
+        h->phase = rc == TKL_NOTOWNER ? TKL__HOLD_LOST : h->before;
+    }
+    unlock_and_keep(h);
+    return rc;
 }
 
-/* Marks it lost; says whether on_lost() is to be called. */
-static bool become_lost(tkl__hold *h, uint64_t serial)
+tkl__hold_phase tkl__hold_begin_release(tkl__hold *h)
 {
     pthread_mutex_lock(&h->mutex);
-    bool first = h->held && !h->told && !h->freeing && !h->releasing && h->serial == serial;
-    if (first)
-        h->lost = h->told = true;
+    tkl__hold_phase phase = h->phase;
+    if (is_kept(h)) {
+        phase = is_over(h) ? TKL__HOLD_LOST : TKL__HOLD_HELD;
+        begin_operation(h, TKL__HOLD_RELEASING);
+    } else if (phase == TKL__HOLD_TOLD) {
+        phase = TKL__HOLD_LOST;
+    }
     pthread_mutex_unlock(&h->mutex);
-    return first && h->rules.on_lost;
+    return phase;
+}
+
+void tkl__hold_end_release(tkl__hold *h, int rc, bool may_hold)
+{
+    if (rc == TKL_OK || rc == TKL_NOTOWNER) {
+        tkl__hold_become_free(h);
+        return;
+    }
+    bool unanswered = rc == TKL_EUNKNOWN || rc == TKL_ETIMEOUT;
+    pthread_mutex_lock(&h->mutex);
+    if (h->phase == TKL__HOLD_RELEASING)
+        h->phase = unanswered && may_hold ? TKL__HOLD_FREEING : h->before;
+    unlock_and_keep(h);
 }
 
 /* ---- The keeper's callbacks ---------------------------------------------- */
@@ -125,16 +206,28 @@ static tkl__hold *hold_of(tkl__kept *kept)
     return (tkl__hold *)(void *)((char *)kept - offsetof(tkl__hold, kept));
 }
 
-/* With the mutex. */
+/* Unlocks the mutex; calls on_lost() if the hold is lost and the owner does not know yet. */
+static void unlock_and_tell(tkl__hold *h)
+{
+    bool tell = h->phase == TKL__HOLD_LOST && h->rules.on_lost;
+    if (tell)
+        h->phase = TKL__HOLD_TOLD;
+    pthread_mutex_unlock(&h->mutex);
+    if (tell)
+        h->rules.on_lost(h->rules.owner);
+}
+
+/* With the mutex. Renewing a writer needs only the state key, also while a cluster moves the
+ * slot. */
 static void prepare_renewal(tkl__hold *h, tkl__invocation *call)
 {
     snprintf(h->renewal.lease, sizeof h->renewal.lease, "%" PRId64,
              tkl__hold_us(h->rules.lease_ms));
     h->renewal.args[2] = tkl_str(h->renewal.lease);
-    h->renewal.args[3] = tkl_str("");
+    h->renewal.args[3] = tkl_str("grow");
     *call = tkl__hold_invoke(h, &tkl__lua_hold_renew, h->renewal.args, 4);
-    if (!h->shared)
-        call->nkeys = 1; /* the state is enough, also while a cluster moves the slot */
+    if (!h->may_share)
+        call->nkeys = 1;
 }
 
 /* With the mutex. */
@@ -143,10 +236,10 @@ static void prepare_call(tkl__hold *h, tkl__invocation *call)
     memcpy(h->renewal.token, h->token, sizeof h->token);
     h->renewal.serial = h->serial;
     h->renewal.started = tkl__lease_now();
-    h->renewal.releases = h->freeing;
+    h->renewal.releases = h->phase == TKL__HOLD_FREEING;
     h->renewal.args[0] = h->everyone;
     h->renewal.args[1] = tkl_str(h->renewal.token);
-    if (h->freeing)
+    if (h->renewal.releases)
         *call = tkl__hold_invoke(h, &tkl__lua_hold_release, h->renewal.args, 2);
     else
         prepare_renewal(h, call);
@@ -156,20 +249,20 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
 {
     tkl__hold *h = hold_of(kept);
     pthread_mutex_lock(&h->mutex);
-    bool over = h->lost || tkl__lease_now() >= h->expires;
-    bool wanted = h->freeing ? !h->freed : h->rules.auto_renew || h->short_lease;
-    bool ask = h->held && !over && wanted;
-    uint64_t serial = h->serial;
-    if (ask)
+    bool over = is_over(h);
+    if (over && (is_kept(h) || h->phase == TKL__HOLD_RENEWING))
+        h->phase = TKL__HOLD_LOST;
+    h->called = h->phase == TKL__HOLD_RENEWING;
+    bool renews = is_kept(h) && (h->rules.auto_renew || !h->confirmed);
+    bool asks = renews || (h->phase == TKL__HOLD_FREEING && !over);
+    if (asks)
         prepare_call(h, call);
-    pthread_mutex_unlock(&h->mutex);
-    if (over && become_lost(h, serial))
-        h->rules.on_lost(h->rules.owner);
-    return ask;
+    unlock_and_tell(h);
+    return asks;
 }
 
-/* With the mutex: the lease as asked for, or what is left of a longer one. A server whose clock was
- * set back grants more; it ends early if that clock is set right again. */
+/* With the mutex: the lease as requested, or the rest of a longer one. A server whose clock was set
+ * back grants more; that lease ends early if the clock is corrected. */
 static int64_t believable(const tkl__hold *h, const tkl__hold_grant *g)
 {
     int64_t asked = tkl__hold_us(h->rules.lease_ms), left = h->expires - g->started;
@@ -177,67 +270,44 @@ static int64_t believable(const tkl__hold *h, const tkl__hold_grant *g)
     return g->lease_us < most ? g->lease_us : most;
 }
 
-static void renewal_answered(tkl__hold *h, const tkl__hold_grant *g)
+/* With the mutex: notes the server's answer to a renewal. */
+static void note_renewal(tkl__hold *h, int rc, const tkl__hold_grant *g)
 {
-    pthread_mutex_lock(&h->mutex);
-    if (h->held && h->serial == h->renewal.serial && !h->freeing) {
-        h->short_lease = false;
-        tkl__hold_note_lease(h, g->started, believable(h, g));
+    if (rc == TKL_OK) {
+        h->confirmed = true;
+        note_lease(h, g->started, believable(h, g));
+    } else {
+        h->phase = rc == TKL_NOTOWNER ? TKL__HOLD_LOST : TKL__HOLD_DOUBTED;
     }
-    pthread_mutex_unlock(&h->mutex);
-}
-
-/* Nothing was there to renew. A release that is under way may have been quicker. */
-static void renewal_refused(tkl__hold *h)
-{
-    pthread_mutex_lock(&h->mutex);
-    h->suspect = h->releasing && h->held && h->serial == h->renewal.serial;
-    pthread_mutex_unlock(&h->mutex);
-    if (become_lost(h, h->renewal.serial))
-        h->rules.on_lost(h->rules.owner);
-}
-
-static void renewal_failed(tkl__hold *h)
-{
-    pthread_mutex_lock(&h->mutex);
-    h->suspect = h->held && h->serial == h->renewal.serial && !h->freeing;
-    pthread_mutex_unlock(&h->mutex);
-}
-
-static void release_answered(tkl__hold *h, int rc)
-{
-    pthread_mutex_lock(&h->mutex);
-    if (h->serial == h->renewal.serial)
-        h->freed = rc == TKL_OK || rc == TKL_NOTOWNER;
-    pthread_mutex_unlock(&h->mutex);
 }
 
 static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
 {
     tkl__hold *h = hold_of(kept);
-    tkl__hold_grant g;
+    tkl__hold_grant g = {0};
     if (rc == TKL_OK)
         rc = tkl__hold_read_grant(reply, h->renewal.started, &g);
-    if (h->renewal.releases)
-        release_answered(h, rc);
-    else if (rc == TKL_OK)
-        renewal_answered(h, &g);
-    else if (rc == TKL_NOTOWNER)
-        renewal_refused(h);
-    else
-        renewal_failed(h);
+    pthread_mutex_lock(&h->mutex);
+    if (h->serial == h->renewal.serial) {
+        if (h->renewal.releases && (rc == TKL_OK || rc == TKL_NOTOWNER))
+            h->phase = TKL__HOLD_FREED;
+        else if (!h->renewal.releases)
+            note_renewal(h, rc, &g);
+    }
+    unlock_and_tell(h);
 }
 
 static int64_t keeper_due(tkl__kept *kept)
 {
     tkl__hold *h = hold_of(kept);
     pthread_mutex_lock(&h->mutex);
-    int64_t due = tkl__hold_next_due(h);
+    int64_t due = next_due(h);
     pthread_mutex_unlock(&h->mutex);
     return tkl__lease_end(due);
 }
 
-/* Several attempts in the time of a lease; and its end is not reported late. */
+/* A quarter of the lease, to leave time for several attempts; and not past its end, to report the
+ * loss in time. */
 static int64_t keeper_patience(tkl__kept *kept)
 {
     tkl__hold *h = hold_of(kept);

@@ -8,20 +8,21 @@
 -- ARGV[4] who
 -- ARGV[5] client
 -- ARGV[6] channel
+-- flags: allow-oom
 -- returns {TKL_OK, fence, microseconds left, now} when it holds; else {TKL_BUSY}
-local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
-local token, mode, lease, who, client, channel = unpack(ARGV)
 -- include: line
 
-local state = read_state(read_fields())
-leave_line(state, token, place(token, mode, lease, client, who, channel))
-drop_ended(state)
-hand_over(state)
-local mine = find(state, token)
+local token, mode, lease, who, client, channel = unpack(ARGV)
+
+local state = hold.read()
+line.leave(state, token, line.place(token, mode, lease, client, who, channel))
+hold.remove_ended(state)
+line.hand_over(state)
+local mine = hold.find(state, token)
 if not mine then
-  appoint(state, first_end(state))
+  line.appoint(state, hold.first_end(state))
 end
-settle(state)
+hold.settle(state)
 if mine then
   return {TKL_OK, mine.fence, mine.till - state.now, state.now}
 end

@@ -11,20 +11,21 @@
 #include "core/interrupt.h"
 #include "hold/inside.h"
 
-/* Waiters of other clients than the looker's look within this time after it. */
+/* Waiters of clients other than the looker's look within this time after the looker. */
 #define LOOK_SPREAD_US 400000
 #define LOOK_SLACK_US  5000
-/* However long the lease: a waiter of each client looks after so many heartbeats, since the server
+/* One waiter of each client looks after this many heartbeats, however long the lease is: the server
  * may have lost the line, or the looker may hang. */
 #define LOOK_BEATS 2
 
-/* No result of any call: the waiter has to listen and ask for its place once more. */
+/* Internal, never returned to callers: the waiter has to listen and ask for its place again. */
 #define ENTER_AGAIN 1000
 
-/* What a thread listens to while it waits. */
+/* The channels a thread listens to while it waits. */
 typedef struct ears {
     tkl__waiter own; /* hand-overs to waiters of this client */
     tkl__waiter all; /* calls to all waiters of the name */
+    bool doubted;    /* a request of this wait had no answer and may have been executed */
 } ears;
 
 /* ---- Messages ------------------------------------------------------------ */
@@ -38,10 +39,10 @@ static const char *as_text(tkl_bytes message, char text[96])
     return text;
 }
 
-/* " grant FENCE STAMP LEASE": when did the lease start by our clock? Not later than it came, and
- * not earlier than the server's clock says. A grant from before the last answer, which said that
- * the turn had not come, was missed (or the server's clock was set back): it counts as over, so
- * that it is not believed before the server has confirmed it. */
+/* Parses " grant FENCE STAMP LEASE" and works out when the lease started by our clock: not later
+ * than now, and as early as the server's clock says. The last answer said that the lock was not
+ * free; a grant with a stamp from before it was missed (or the server's clock was set back). Such a
+ * grant counts as ended, so that the caller renews it at the server before relying on it. */
 static bool parse_grant(const char *text, const tkl__hold_busy *last, tkl__hold_grant *g)
 {
     uint64_t fence;
@@ -64,7 +65,7 @@ static bool parse_look(const char *text, int64_t *us)
 
 /* ---- Asking -------------------------------------------------------------- */
 
-/* When a lease ends in `us`; or sooner. */
+/* Plans the next look for when a lease ends, in `us`, or sooner. */
 static void plan_look(const tkl__hold *h, tkl__waiter *w, int64_t us, bool looker)
 {
     int64_t most = LOOK_BEATS * h->client->heartbeat_us;
@@ -80,6 +81,14 @@ static void stop_listening(ears *e)
     tkl__unlisten(&e->own);
 }
 
+/* One request of a wait. An interrupt ends it; give_up_place() then gives back what the request may
+ * have left. */
+static int ask(tkl__hold *h, bool wait, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
+{
+    tkl__begin_request(h->client);
+    return tkl__end_request(h->client, tkl__hold_ask(h, wait, deadline, g, b));
+}
+
 /* Listens, and asks with a place in the line. */
 static int enter(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
 {
@@ -91,18 +100,17 @@ static int enter(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tk
     if (rc == TKL_OK)
         rc = tkl__overhear(&e->own, h->everyone, call_deadline, &e->all);
     if (rc == TKL_OK)
-        rc = tkl__hold_ask(h, true, deadline, g, b);
+        rc = ask(h, true, deadline, g, b);
     if (rc == TKL_BUSY)
         plan_look(h, &e->own, b->left_us, b->looker);
     return rc;
 }
 
-/* The time has come to look, or the server lost the line. */
+/* Asks again: the time to look has come, or the server lost the line. */
 static int look(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tkl__hold_busy *b)
 {
-    int rc = tkl__hold_ask(h, true, deadline, g, b);
-    if (rc == TKL_BUSY && tkl__strayed(&e->own))
-        return ENTER_AGAIN;
+    int rc = ask(h, true, deadline, g, b);
+    e->doubted |= tkl_is_unknown(rc);
     if (rc == TKL_BUSY)
         plan_look(h, &e->own, b->left_us, b->looker);
     else if (tkl__may_pass(rc))
@@ -110,13 +118,15 @@ static int look(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant *g, tkl
     return tkl__may_pass(rc) ? TKL_BUSY : rc;
 }
 
-/* A grant that lay about for a good part of its time is renewed before anybody relies on it. */
+/* Renews a grant that is older than half its lease before the caller relies on it. */
 static int accept_grant(tkl__hold *h, tkl__hold_grant *g)
 {
     if (tkl__lease_now() - g->started < g->lease_us / 2)
         return TKL_OK;
+    tkl__begin_request(h->client);
     int rc = tkl__hold_ask_renewal(h, h->rules.lease_ms, false, g);
-    return rc == TKL_NOTOWNER ? ENTER_AGAIN : rc; /* missed: back to the line */
+    rc = tkl__end_request(h->client, rc);
+    return rc == TKL_NOTOWNER ? ENTER_AGAIN : rc; /* the lease was missed: back to the line */
 }
 
 /* ---- Waiting ------------------------------------------------------------- */
@@ -158,29 +168,28 @@ static int enter_later(tkl__hold *h, ears *e, int64_t deadline, tkl__hold_grant 
     return rc == TKL_OK ? enter(h, e, deadline, g, b) : rc;
 }
 
-/* The wait is over without the lock: what becomes of the place in the line. `why` is the reason,
- * `unknown` that a request may have been executed without an answer. */
-static int give_up_place(tkl__hold *h, int why, bool unknown, tkl__hold_grant *g)
+/* Gives up the place in the line when the wait ends without the lock. `why` is the reason;
+ * `doubted`: a request had no answer and may have been executed. */
+static int give_up_place(tkl__hold *h, int why, bool doubted, tkl__hold_grant *g)
 {
     int left = tkl__hold_ask_leave(h, g);
     if (left == TKL_OK)
-        return TKL_OK; /* its turn had come just then */
+        return TKL_OK; /* granted just before */
     if (left == TKL_BUSY)
         return why == TKL_EINTR ? tkl__interrupted() : tkl__no(TKL_BUSY);
     if (why == TKL_BUSY || why == ENTER_AGAIN || why == TKL_EINTR)
         why = left;
-    return why == TKL_ENOTSENT && unknown ? TKL_EUNKNOWN : why;
+    return doubted ? tkl__in_doubt(why) : why;
 }
 
-/* Waits in line until the deadline. What passes, such as a server's restart, is sat out. */
+/* Waits in line until the deadline. Passing failures, such as a server's restart, are retried. */
 static int wait_in_line(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
 {
     ears e = {.own = {.hub = NULL}, .all = {.hub = NULL}};
     tkl__hold_busy b = {0};
-    bool unknown = false;
     int rc = enter(h, &e, deadline, g, &b);
     while (tkl__left(deadline) > 0) {
-        unknown |= tkl_is_unknown(rc);
+        e.doubted |= tkl_is_unknown(rc);
         if (rc == TKL_BUSY)
             rc = wait_step(h, &e, deadline, g, &b);
         else if (rc == ENTER_AGAIN || tkl__may_pass(rc))
@@ -188,10 +197,12 @@ static int wait_in_line(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
         else
             break;
     }
-    unknown |= tkl_is_unknown(rc);
+    e.doubted |= tkl_is_unknown(rc);
     if (rc == TKL_BUSY || rc == ENTER_AGAIN || rc == TKL_EINTR || tkl__may_pass(rc))
-        rc = give_up_place(h, rc, unknown, g);
-    if (rc == TKL_OK && e.own.hub) /* the others of this client look when this lease ends */
+        rc = give_up_place(h, rc, e.doubted, g);
+    else if (e.doubted)
+        rc = tkl__in_doubt(rc);
+    if (rc == TKL_OK && e.own.hub) /* other waiters of this client look when this lease ends */
         tkl__look_at(&e.own, tkl__lease_end(g->started + g->lease_us) + LOOK_SLACK_US);
     stop_listening(&e);
     return rc;
@@ -202,8 +213,12 @@ int tkl__hold_try_or_wait(tkl__hold *h, int64_t deadline, tkl__hold_grant *g)
     tkl__hold_busy b;
     bool wait = deadline != TKL__HOLD_TRY;
     if (!wait || tkl__is_interrupted(h->client) || !tkl__hears(h->client, h->channel)) {
-        int rc = tkl__hold_ask(h, false, TKL__FOREVER, g, &b);
-        if (rc != TKL_BUSY || !wait)
+        if (!wait)
+            return tkl__hold_ask(h, false, TKL__FOREVER, g, &b);
+        int rc = ask(h, false, TKL__FOREVER, g, &b);
+        if (rc == TKL_EINTR)
+            return give_up_place(h, rc, true, g);
+        if (rc != TKL_BUSY)
             return rc;
     }
     return wait_in_line(h, deadline, g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names held now: those with a state and a live lease.
+ * Lists the names that are held now: a name counts when it has a state and a live lease.
  */
 #include "core/instances.h"
 #include "hold/hold.h"

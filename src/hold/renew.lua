@@ -5,55 +5,36 @@
 -- ARGV[1] everyone   channel of all waiters of the name
 -- ARGV[2] token
 -- ARGV[3] lease      microseconds
--- ARGV[4] downgrade  '1': a writer becomes a reader; '' changes nothing
+-- ARGV[4] change     'downgrade': a writer becomes a reader; 'grow': the lease does not become
+--   shorter, which the keeper asks for: its request may come later than one of the owner
+-- flags: allow-oom
 -- returns {TKL_OK, fence, lease, now}; {TKL_NOTOWNER} when it is not held any more
-local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
-local everyone, token, lease, downgrade = unpack(ARGV)
 -- include: line
 
-local fields = read_fields()
-local fence, _, writer_now = unpack(fields)
+local everyone, token, lease, change = unpack(ARGV)
 
--- By the state alone: the lease of a writer, which only grows this way.
-local function grow()
-  local now, writer = clock_us(), read_writer(writer_now or '')
-  if not writer or writer.token ~= token or writer.till <= now then
-    recall({forgot = not fence}, everyone)
-    return {TKL_NOTOWNER}
-  end
-  confirm(writer, math.max(writer.till, now + lease))
-  redis.call('PEXPIRE', STATE, stay_ms(writer.till - now))
-  redis.call('HSET', STATE, 'writer',
-             writer_text(token, writer.till, writer.fence, writer.since, writer.standing,
-                         writer.who))
-  return {TKL_OK, writer.fence, writer.till - now, now}
+local state = hold.read()
+if not LINE and change == 'downgrade' then
+  return hold.moving()
 end
-
-if not LINE then
-  return downgrade == '' and grow()
-         or redis.error_reply('TRYAGAIN the slot of this name is moving')
-end
-
-local state = read_state(fields)
-local mine, mode = find(state, token)
-if not mine or mine.till <= state.now then
-  recall(state, everyone)
+local mine, mode = hold.find(state, token)
+if not mine or not hold.is_live(state, mine) then
+  line.recall(state, everyone)
   return {TKL_NOTOWNER}
 end
--- This needs no memory, and after it a full server accepts the other writes.
-redis.call('PEXPIRE', STATE, stay_ms(lease))
-local before = mine.till
-confirm(mine, state.now + lease)
-if downgrade == '1' and mode == EXCLUSIVE then
-  drop(state, token)
+local before, wanted = mine.till, state.now + lease
+local grows = change == 'grow' or not LINE -- a shorter lease would need a message to the waiters
+hold.confirm(mine, grows and math.max(before, wanted) or wanted)
+if change == 'downgrade' and mode == EXCLUSIVE then
+  hold.remove(state, token)
   mode = SHARED
 end
-put(state, mine, mode)
-if downgrade == '1' then
-  hand_over(state)
+hold.write(state, mine, mode)
+if change == 'downgrade' then
+  line.hand_over(state)
 end
 if mine.till < before then
-  appoint(state, mine.till)
+  line.appoint(state, mine.till)
 end
-settle(state)
-return {TKL_OK, mine.fence, tonumber(lease), state.now}
+hold.settle(state)
+return {TKL_OK, mine.fence, mine.till - state.now, state.now}

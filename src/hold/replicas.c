@@ -2,9 +2,9 @@
  *
  * Acquisitions that count once replicas have them.
  *
- * WAIT speaks of the writes of its own connection. So the acquisition is repeated as a renewal with
- * WAIT right behind it, on one connection, and both are repeated together: on a master that was
- * demoted meanwhile, or on a new one, a WAIT alone would answer for nothing.
+ * WAIT covers only the writes of its own connection. So the client sends a renewal of the
+ * acquisition with WAIT right behind it, on one connection, and repeats both together: on a new or
+ * a demoted master, a WAIT alone would cover no write at all.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,21 +15,21 @@
 #include "hold/inside.h"
 #include "hold/scripts.h"
 
-/* WAIT looks at the clock ten times a second. */
+/* Extra time for the answer: the server checks the time-out of WAIT ten times a second. */
 #define WAIT_SLACK_US 500000
 
 static void make_wire(const tkl__hold *h, int64_t deadline, tkl__buf *wire)
 {
     tkl_bytes args[] = {h->everyone, tkl_str(h->token), tkl_str(h->lease), tkl_str("")};
     tkl__invocation call = tkl__hold_invoke(h, &tkl__lua_hold_renew, args, 4);
-    tkl__script_wire(wire, &call, false);
+    tkl__script_wire(wire, &call);
     tkl__resp_head(wire, 3);
     tkl__resp_argz(wire, "WAIT");
     tkl__resp_int(wire, h->rules.replicas);
     tkl__resp_int(wire, tkl__left(deadline) / 1000 + 1);
 }
 
-/* What the server said to both. */
+/* The server's answers to the renewal and to WAIT. */
 typedef struct pair {
     tkl_reply *renewal, *wait;
 } pair;
@@ -41,17 +41,29 @@ static void free_pair(pair *p)
     *p = (pair){NULL, NULL};
 }
 
+static int send_pair(tkl__conn *conn, tkl_bytes wire, int64_t deadline, pair *p)
+{
+    int rc = tkl__conn_send(conn, wire, deadline, NULL);
+    if (rc == TKL_OK)
+        rc = tkl__conn_receive(conn, deadline + WAIT_SLACK_US, &p->renewal);
+    if (rc == TKL_OK)
+        rc = tkl__conn_receive(conn, deadline + WAIT_SLACK_US, &p->wait);
+    return rc;
+}
+
 static int converse(tkl__node *node, tkl_bytes wire, int64_t deadline, pair *p)
 {
     tkl__conn *conn;
     int rc = tkl__node_borrow(node, deadline, &conn);
     if (rc != TKL_OK)
         return rc;
-    rc = tkl__conn_send(conn, wire, deadline, NULL);
-    if (rc == TKL_OK)
-        rc = tkl__conn_receive(conn, deadline + WAIT_SLACK_US, &p->renewal);
-    if (rc == TKL_OK)
-        rc = tkl__conn_receive(conn, deadline + WAIT_SLACK_US, &p->wait);
+    rc = send_pair(conn, wire, deadline, p);
+    if (rc == TKL_OK && tkl__is_unknown_function(p->renewal)) { /* new master without it */
+        free_pair(p);
+        rc = tkl__library_load(conn, &tkl__lua_hold, deadline, &p->renewal);
+        if (rc == TKL_OK && !p->renewal)
+            rc = send_pair(conn, wire, deadline, p);
+    }
     tkl__node_return(node, conn);
     return rc;
 }
@@ -76,7 +88,7 @@ static int try_pair(tkl__hold *h, int64_t deadline, bool *again, pair *p)
     return rc;
 }
 
-/* Both, until one and the same server has answered both. */
+/* Repeats both requests until one server has answered both. */
 static int renew_and_wait(tkl__hold *h, int64_t deadline, int64_t *replicas)
 {
     pair p = {NULL, NULL};

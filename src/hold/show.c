@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: who holds a name and who waits for it, and taking it away.
+ * For operators: lists holders and waiters of a name, and breaks a hold.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,15 +11,15 @@
 #include "hold/scripts.h"
 
 #define SHOW_MAX "500"
-/* Holders that one script breaks; and how many scripts the most permits need. */
+/* How many holders one script breaks; how many scripts break the largest semaphore. */
 #define BREAK_MAX    200
 #define BREAK_ROUNDS 5001
-/* The elements of the answer; from HEAD on, those of the holders and of the waiters. */
+/* The elements of the answer. The holders, then the waiters, begin at HEAD. */
 enum { LIMIT, SHARED, HELD, WAITERS, NOW, LISTED, HEAD };
 
-/* The words own the bytes that the items point into. */
+/* `words` owns the bytes that the items point into. */
 typedef struct listing {
-    tkl_holders holders; /* first: what the user has is a pointer to it */
+    tkl_holders holders; /* first: the user's pointer points to it */
     char *words;         /* the unescaped hosts and labels */
     tkl_holder_waiting *line;
     tkl_holder items[];
@@ -34,7 +34,7 @@ static int nibble(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 0;
 }
 
-/* Undoes the escapes of a word into *to, and moves it on. */
+/* Appends an unescaped word at *to, and moves *to behind it. */
 static tkl_bytes unescape(const char *from, size_t len, char **to)
 {
     char *start = *to;
@@ -61,14 +61,14 @@ static void read_who(const char *who, char **words, tkl_bytes *host, int64_t *pi
 
 /* ---- The answer ---------------------------------------------------------- */
 
-/* A moment of the server's clock, whatever the server says. */
+/* Limits a time from the server's clock to the range 0 to 2^53. */
 static int64_t moment(double us)
 {
     static const double most = 9007199254740992; /* 2^53 */
     return us >= 0 ? (int64_t)(us < most ? us : most) : 0;
 }
 
-/* "fence since who", and when the lease ends. */
+/* Reads "fence since who", and the end of the lease. */
 static void read_holder(const tkl_reply *text, const tkl_reply *till, int64_t now, char **words,
                         tkl_holder *item)
 {
@@ -79,7 +79,7 @@ static void read_holder(const tkl_reply *text, const tkl_reply *till, int64_t no
     read_who(*at == ' ' ? at + 1 : at, words, &item->host, &item->pid, &item->label);
 }
 
-/* "mode who" */
+/* Reads "mode who". */
 static void read_waiter(const char *text, char **words, tkl_holder_waiting *item)
 {
     item->shared = text[0] == 's';
@@ -185,6 +185,8 @@ int tkl__hold_break(tkl__hold *h)
             return rc;
         int64_t some = tkl_reply_int(reply);
         tkl_reply_free(reply);
+        if (some > BREAK_MAX + 1) /* one more: the exclusive holder */
+            return tkl__fail(TKL_EPROTO, "not an answer of hold/break");
         broken |= some > 0;
         if (some < BREAK_MAX)
             break;

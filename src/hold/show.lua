@@ -3,14 +3,15 @@
 -- KEYS[2] sharers
 -- KEYS[3] line
 -- ARGV[1] most     holders, and waiters, to list
--- returns {limit or 0, 1 if the holders share, holders, waiters, now, how many holders follow, then for
--- each "fence since who" and the end of its lease, then "mode who" for each waiter}
-local STATE, SHARERS, LINE = KEYS[1], KEYS[2], KEYS[3]
-local most = ARGV[1]
+-- flags: no-writes
+-- returns {limit or 0, 1 if the holders share, holders, waiters, now, how many holders follow, then
+--   for each "fence since who" and the end of its lease, then "mode who" for each waiter}
 -- include: line
 
-local state = read_state(read_fields())
-local now = digits(state.now)
+local most = ARGV[1]
+
+local state = hold.read()
+local now = decimal.whole(state.now)
 
 -- "fence since who"
 local function shown(holder)
@@ -25,9 +26,9 @@ local function show_sharers()
   for i = 1, #live, 2 do
     tokens[#tokens + 1], tills[#tills + 1] = live[i], live[i + 1]
   end
-  local texts = tokens[1] and redis.call('HMGET', STATE, unpack(tokens)) or {}
+  local stored = tokens[1] and redis.call('HMGET', STATE, unpack(tokens)) or {}
   for i, till in ipairs(tills) do
-    local sharer = read_sharer(texts[i], tokens[i], till)
+    local sharer = hold.read_sharer(stored[i], tokens[i], till)
     found[#found + 1] = sharer and shown(sharer) or ''
     found[#found + 1] = till
   end
@@ -38,7 +39,7 @@ end
 local function waiters()
   local found = {}
   for _, text in ipairs(redis.call('LRANGE', LINE, '0', most - 1)) do
-    local waiter = read_place(text)
+    local waiter = line.read_place(text)
     if waiter then
       found[#found + 1] = waiter.mode .. ' ' .. waiter.who
     end
@@ -48,7 +49,7 @@ end
 
 local writer, shares, count, holders = state.writer, 0, 1, nil
 if writer and writer.till > state.now then
-  holders = {shown(writer), digits(writer.till)}
+  holders = {shown(writer), decimal.whole(writer.till)}
 else
   count, holders = redis.call('ZCOUNT', SHARERS, '(' .. now, '+inf'), show_sharers()
   shares = count > 0 and 1 or 0

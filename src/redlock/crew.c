@@ -10,20 +10,20 @@
 #include "core/error.h"
 #include "core/thread.h"
 
-/* Questions that may wait for one server. Each ends at its own deadline, so only a server
- * that hangs while others are asked again and again can have as many. */
+/* How many questions may wait for one server. Each ends at its own deadline, so only a server that
+ * hangs while callers keep asking can have that many. */
 #define BACKLOG 16
-/* The threads notice a deadline themselves. Only one stuck in the resolver, which knows none,
- * needs more than this. */
+/* Extra time beyond a deadline. The threads check deadlines themselves; only a thread stuck in the
+ * resolver, which has no deadline, takes longer. */
 #define SLACK_US 20000
 
-/* A question on its way; freed by the last of its users. */
+/* A question under way; its last user frees it. */
 typedef struct inquiry {
     tkl__redlock_question question;
     tkl__redlock_answers answers;
-    bool by_majority; /* when the majority is known it is enough */
-    uint64_t awaited; /* otherwise, when these have answered */
-    size_t users;     /* threads that will answer it, and the one who asks */
+    bool by_majority; /* done when the majority is known */
+    uint64_t awaited; /* otherwise: done when these servers have answered */
+    size_t users;     /* threads that will answer it, and the caller */
 } inquiry;
 
 typedef struct worker {
@@ -31,7 +31,7 @@ typedef struct worker {
     size_t server;
     pthread_t thread;
     bool running;
-    bool silent;            /* its last question had no answer */
+    bool silent;            /* its last question failed */
     inquiry *todo[BACKLOG]; /* a ring */
     size_t first, count;
 } worker;
@@ -42,7 +42,7 @@ struct tkl__redlock_crew {
     pid_t pid; /* threads do not survive a fork() */
     pthread_mutex_t mutex;
     pthread_cond_t work; /* something to do, or closing */
-    pthread_cond_t news; /* enough is known */
+    pthread_cond_t news; /* a question has enough answers */
     bool closing;
     worker workers[]; /* `count` of them */
 };
@@ -72,8 +72,8 @@ static uint64_t silent_ones(const tkl__redlock_crew *c)
     return silent;
 }
 
-/* Whether those who have not answered yet can change the outcome no more: a majority of yes, or
- * else a majority that answered at all, or neither. */
+/* Whether the open answers can no longer change the outcome: a majority says yes, or cannot any
+ * more. In the second case it is also settled whether a majority answers at all. */
 static bool decided(const tkl__redlock_crew *c, const inquiry *r)
 {
     const tkl__redlock_answers *a = &r->answers;
@@ -94,7 +94,7 @@ static bool enough(const tkl__redlock_crew *c, const inquiry *r)
     return r->by_majority ? decided(c, r) : (r->awaited & ~(a->yes | a->no | a->failed)) == 0;
 }
 
-/* `text` says what failed, if it did. */
+/* Notes one server's answer; `text` is the error message of a failure. */
 static void note(tkl__redlock_answers *a, size_t server, int rc, const char *text)
 {
     uint64_t bit = UINT64_C(1) << server;
@@ -248,7 +248,7 @@ static void await(tkl__redlock_crew *c, inquiry *r, tkl__redlock_answers *answer
     pthread_mutex_unlock(&c->mutex);
 }
 
-/* Takes what `wanted` says of when it is enough. */
+/* Asks `whom`; `wanted` says which answers are enough. */
 static int inquire(tkl__redlock_crew *c, const inquiry *wanted, uint64_t whom,
                    tkl__redlock_answers *answers)
 {

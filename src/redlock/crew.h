@@ -2,9 +2,9 @@
  *
  * Asking several servers at once: a crew has a thread for each of them.
  *
- * A server is asked one question after the other, in the order in which they were put. Whoever
- * puts one goes on as soon as enough is known; the slow are left to their threads. Each question
- * has a deadline, so a server that hangs delays nobody for longer.
+ * Each server gets its questions one after the other, in the order in which callers ask them. A
+ * caller returns as soon as enough servers have answered; the threads handle the slow servers. Each
+ * question has a deadline, so a server that hangs delays no caller for longer.
  */
 #ifndef TKL_REDLOCK_CREW_H
 #define TKL_REDLOCK_CREW_H
@@ -17,21 +17,21 @@ typedef struct tkl__redlock_crew tkl__redlock_crew;
 
 typedef struct tkl__redlock_question tkl__redlock_question;
 struct tkl__redlock_question {
-    /* Run by the thread of that server: TKL_OK for yes, positive for no, or an error. */
+    /* The thread of that server runs it: TKL_OK for yes, positive for no, or an error. */
     int (*ask)(const void *owner, const tkl__redlock_question *question, size_t server);
     int64_t deadline;
     char token[TKL_TOKEN_SIZE];
     char lease[24]; /* milliseconds, in digits */
     bool valid;
-    bool impatient; /* not to wait for servers that were silent the last time, when the others have
-                       answered and a majority of them is not of one mind */
+    bool impatient; /* once a majority has answered, do not wait for servers that were
+                     * silent the last time */
 };
 
-/* Those in none of the three have not answered (yet). */
+/* Servers that are in none of the three sets have not answered (yet). */
 typedef struct tkl__redlock_answers {
     uint64_t yes, no, failed;
-    uint64_t fatal; /* those of the failed for which trying again is of no use */
-    int why;        /* the code and text of a failure, a fatal one if there is any */
+    uint64_t fatal; /* failed servers where a retry is useless */
+    int why;        /* code and text of one failure, a fatal one if there is any */
     char text[256];
 } tkl__redlock_answers;
 
@@ -40,11 +40,10 @@ int tkl__redlock_crew_open(size_t count, const void *owner, tkl__redlock_crew **
 /* Waits for the questions under way. NULL is fine. */
 void tkl__redlock_crew_close(tkl__redlock_crew *crew);
 
-/* Asks all, and returns when it is known what the majority says, or that there is none to say it.
- */
+/* Asks all servers. Returns when the majority's answer is known, or when no majority can answer. */
 int tkl__redlock_crew_ask_majority(tkl__redlock_crew *crew, const tkl__redlock_question *question,
                                    tkl__redlock_answers *answers);
-/* Asks those in `whom`, and returns when those in `awaited` have answered. */
+/* Asks the servers in `whom`. Returns when those in `awaited` have answered. */
 int tkl__redlock_crew_ask(tkl__redlock_crew *crew, const tkl__redlock_question *question,
                           uint64_t whom, uint64_t awaited);
 

@@ -4,22 +4,22 @@
  *
  * Key of a name on each server: ns:redlock:{name}, a string that holds the owner's token and
  * expires with the lease. An owner that has it on more than half of the servers has the lock, for
- * lease - elapsed - drift: the keys cannot end before the lease has passed since we began to ask,
- * but for clocks that do not run alike (lease/100) and for their coarseness (2 ms).
+ * lease - elapsed - drift. The keys cannot expire before the lease has passed since we began to
+ * ask, except for clocks that run at different speeds (lease/100) and their resolution (2 ms).
  *
- * One rule keeps this safe when servers hang and requests arrive late and in any order: a token too
- * many on a server only delays somebody, until it expires; a token too few can give the lock to
- * two. Hence
+ * One rule keeps this safe when servers hang and requests arrive late and in any order: a surplus
+ * token on a server only delays other owners until it expires; a missing token can give the lock to
+ * two owners. Hence
  *
  *   - each try has a token of its own: a late release of an earlier try, which had no answer in
  *     time, cannot remove what a later one has written;
  *   - renewing never shortens what a server has: a late one does no harm;
  *   - an answer that did not come counts as a no, and is followed by a release all the same;
- *   - a try that failed is given back at once. While it waits for servers that are silent, what it
- *     has of the others is in everybody's way: several owners could keep each other from the
+ *   - a try that failed is given back at once. While it waits for silent servers, the keys it
+ *     has on the others block other owners: several could keep each other from the
  *     majority for ever. So a server that was silent the last time is not waited for;
  *   - a server that lost the key, because it was restarted empty, gets it back with the next
- *     renewal of a lock that is valid still; it does not count then, since somebody may have
+ *     renewal of a lock that is valid still; it does not count then: another owner may have
  *     had it there in between. So a lock survives even the restart of one server after the other.
  */
 #include <tackle/redlock.h>
@@ -43,7 +43,7 @@
 
 #define DEFAULT_LEASE_MS       30000
 #define DEFAULT_RETRY_DELAY_MS 100
-#define MIN_LEASE_MS           10 /* less would be used up by drift and asking */
+#define MIN_LEASE_MS           10 /* drift and round trips would use up less */
 #define MAX_PAUSE_MS           INT64_C(3600000)
 
 typedef struct server {
@@ -55,22 +55,22 @@ struct tkl_redlock {
     tkl_redlock_options rules; /* nothing is 0 */
     tkl__redlock_crew *crew;
     char token[TKL_TOKEN_SIZE]; /* "": free */
-    int64_t valid_until;        /* of tkl__lease_now(); 0: not known to be valid */
-    bool lost;                  /* a renewal found that it was not held any more */
+    int64_t valid_until;        /* by tkl__lease_now(); 0: not known to be valid */
+    bool lost;                  /* a renewal found that it is no longer held */
     pid_t pid;                  /* the process that opened it */
     size_t count;
     server servers[]; /* `count` of them */
 };
 
-/* ---- What one server is asked -------------------------------------------- */
+/* ---- Requests to one server ---------------------------------------------- */
 
 static const server *server_at(const void *owner, size_t index)
 {
     return &((const tkl_redlock *)owner)->servers[index];
 }
 
-/* An acquisition whose reply was lost is not repeated: it would find its own key and call it
- * another's. */
+/* An acquisition whose reply was lost is not repeated: the repeat would find its own key and take
+ * it for another owner's. */
 static int ask_acquire(const void *owner, const tkl__redlock_question *q, size_t index)
 {
     const server *s = server_at(owner, index);
@@ -98,7 +98,7 @@ static int run(const server *s, const tkl__script *script, const tkl_bytes *args
     tkl_reply *reply;
     int rc = tkl__run(s->client, &call, deadline, &reply);
     if (rc == TKL_OK)
-        rc = (int)tkl_reply_int(reply);
+        rc = tkl__no_or_ok((int)tkl_reply_int(reply));
     tkl_reply_free(reply);
     return rc;
 }
@@ -109,14 +109,14 @@ static int ask_renew(const void *owner, const tkl__redlock_question *q, size_t i
     return run(server_at(owner, index), &tkl__lua_redlock_renew, args, 3, true, q->deadline);
 }
 
-/* Not repeated either: the second time nothing would be there any more. */
+/* Not repeated either: the repeat would find no key. */
 static int ask_release(const void *owner, const tkl__redlock_question *q, size_t index)
 {
     tkl_bytes args[] = {tkl_str(q->token)};
     return run(server_at(owner, index), &tkl__lua_redlock_release, args, 1, false, q->deadline);
 }
 
-/* ---- What they say together ---------------------------------------------- */
+/* ---- The outcome of all answers ------------------------------------------ */
 
 static tkl__redlock_question
 question(const tkl_redlock *l, int (*ask)(const void *, const tkl__redlock_question *, size_t),
@@ -135,7 +135,7 @@ static int no_answer(const tkl_redlock *l, const tkl__redlock_answers *a)
                      a->failed ? a->text : "no reply in time");
 }
 
-/* What the answers to an acquisition mean: it counts when a majority said yes. */
+/* The outcome of an acquisition: it counts when a majority said yes. */
 static int verdict_of_acquire(const tkl_redlock *l, const tkl__redlock_answers *a)
 {
     if (tkl__redlock_crew_is_majority(l->crew, a->yes))
@@ -144,8 +144,8 @@ static int verdict_of_acquire(const tkl_redlock *l, const tkl__redlock_answers *
                                                                   : no_answer(l, a);
 }
 
-/* What the answers to a renewal or release mean. It is lost when so many said no that the others
- * are no majority; servers that are silent may still have it. */
+/* The outcome of a renewal or release. The lock is lost when so many servers said no that the rest
+ * is no majority; silent servers may still have it. */
 static int verdict_of_owner(const tkl_redlock *l, const tkl__redlock_answers *a)
 {
     if (tkl__redlock_crew_is_majority(l->crew, a->yes))
@@ -160,7 +160,7 @@ static int verdict_of_owner(const tkl_redlock *l, const tkl__redlock_answers *a)
 
 /* ---- Opening and closing ------------------------------------------------- */
 
-/* Not in a forked child: what the handle holds is its parent's. */
+/* False in a forked child: the lock belongs to the parent. */
 static bool is_ours(const tkl_redlock *l)
 {
     return l->pid == getpid();
@@ -168,7 +168,7 @@ static bool is_ours(const tkl_redlock *l)
 
 static int check_ours(const tkl_redlock *l)
 {
-    tkl__begin(); /* the servers are asked by other threads */
+    tkl__begin(); /* clears the error here: other threads ask the servers */
     return is_ours(l) ? TKL_OK
                       : tkl__fail(TKL_EINVAL, "this handle belongs to the parent of this process");
 }
@@ -272,7 +272,7 @@ static void become_free(tkl_redlock *l)
     l->lost = false;
 }
 
-/* Sets the validity of a lease asked for at `started`; false when nothing is left of it. */
+/* Sets the validity of a lease requested at `started`; false when nothing is left of it. */
 static bool become_valid(tkl_redlock *l, int64_t started, int64_t lease_ms)
 {
     int64_t lease = lease_ms * 1000;
@@ -281,8 +281,8 @@ static bool become_valid(tkl_redlock *l, int64_t started, int64_t lease_ms)
     return tkl_redlock_left_ms(l) > 0;
 }
 
-/* Takes back what a failed try may have left: everywhere but where the answer was no. Those who
- * said yes are waited for, so that nothing of it is in the way afterwards. */
+/* Releases what a failed try may have left, on every server that did not say no. Waits for the
+ * servers that said yes, so that no key is left there to block others. */
 static void give_back(tkl_redlock *l, const tkl__redlock_answers *a)
 {
     tkl__redlock_question q = question(l, ask_release, 0);
@@ -308,7 +308,8 @@ static int try_once(tkl_redlock *l)
     return rc;
 }
 
-/* A majority that never was reached is not waited for: the addresses may be wrong. */
+/* Whether to try again. Not when a majority of the servers was never reached: the addresses may be
+ * wrong. */
 static bool worth_another_try(const tkl_redlock *l, int rc)
 {
     size_t reached = 0;
@@ -319,8 +320,8 @@ static bool worth_another_try(const tkl_redlock *l, int rc)
     return reached > l->count / 2;
 }
 
-/* Random, so that those who split the servers between them do not do so again: from half to one
- * and a half of the mean. */
+/* A random pause, half to one and a half times the mean, so that owners that split the servers
+ * between them do not do so again. */
 static int64_t random_pause(int64_t mean_ms)
 {
     uint32_t dice;
@@ -346,7 +347,7 @@ static int sleep_until(tkl_redlock *l, int64_t at)
     return TKL_OK;
 }
 
-/* Pauses before another try. Another code than TKL_OK: there is none. */
+/* Pauses before the next try. Any code but TKL_OK: there is no next try. */
 static int pause_before_next(tkl_redlock *l, int64_t deadline, int why)
 {
     if (tkl__left(deadline) == 0)

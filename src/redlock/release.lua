@@ -1,8 +1,8 @@
 -- redlock/release: let go, if it is ours.
 -- KEYS[1] lock   string: the owner's token
 -- ARGV[1] token
+-- flags: allow-oom
 -- returns TKL_OK, or TKL_NOTOWNER when it was not held, or no more
--- include: shared/codes
 
 local LOCK, token = KEYS[1], ARGV[1]
 if redis.call('GET', LOCK) == token then

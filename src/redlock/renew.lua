@@ -3,11 +3,12 @@
 -- ARGV[1] token
 -- ARGV[2] lease  milliseconds
 -- ARGV[3] valid  1: the lock is valid still, so a server that forgot it writes it down again
+-- flags: allow-oom
 -- returns TKL_OK, or TKL_NOTOWNER when this server did not have it (also when it has it now)
--- include: shared/codes
 
 local LOCK = KEYS[1]
 local token, lease, valid = unpack(ARGV)
+
 local owner = redis.call('GET', LOCK)
 if owner == token then
   redis.call('PEXPIRE', LOCK, lease, 'GT')
