@@ -132,7 +132,7 @@ int tkl_blist_names(tkl_client *client, tkl_names **names)
 
 /* ---- Popping ------------------------------------------------------------- */
 
-/* What to pop from, and how much. */
+/* Which lists to pop from, and how much. */
 typedef struct choice {
     tkl_blist *const *lists;
     size_t count;
@@ -153,7 +153,7 @@ static int check(const choice *from)
                              TKL_BLIST_POP_MAX);
 }
 
-/* The first that has any, at once. */
+/* Pops from the first list that has items, without waiting. */
 static int ask_now(const choice *from, tkl_reply **reply)
 {
     tkl__query command;
@@ -167,10 +167,10 @@ static int ask_now(const choice *from, tkl_reply **reply)
     return tkl__query_end(&command, false, reply);
 }
 
-/* The server takes no longer times; nobody is there any more when it ends. */
+/* The server rejects longer time-outs; nobody is still waiting by then. */
 #define WAIT_MAX_MS INT64_C(1000000000000)
 
-/* To the server 0 is for ever, so the shortest wait is a millisecond. */
+/* The server takes 0 as for ever, so the shortest wait is a millisecond. */
 static void write_blmpop(tkl__buf *wire, int64_t left_us, const void *arg)
 {
     const choice *from = arg;
@@ -189,7 +189,7 @@ static void write_blmpop(tkl__buf *wire, int64_t left_us, const void *arg)
     tkl__resp_int(wire, (int64_t)from->max);
 }
 
-/* The first that has any, in time. */
+/* Pops from the first list that has items; waits up to wait_ms. */
 static int ask_and_wait(const choice *from, int64_t wait_ms, tkl_reply **reply)
 {
     tkl_client *client = from->lists[0]->key.client;
@@ -202,7 +202,7 @@ static int ask_and_wait(const choice *from, int64_t wait_ms, tkl_reply **reply)
                       reply);
 }
 
-/* What there is is had also while the client is interrupted. */
+/* Pops. Items that are already there are returned even when the client is interrupted. */
 static int ask(const choice *from, int64_t wait_ms, tkl_reply **reply)
 {
     bool interrupted = wait_ms != 0 && tkl__is_interrupted(from->lists[0]->key.client);
@@ -217,14 +217,14 @@ static bool same(tkl_bytes a, tkl_bytes b)
     return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
-/* What the caller gets, with the reply in which the bytes live. */
+/* The result for the caller, and the reply that owns the bytes. */
 typedef struct popped {
     tkl_blist_items items; /* first */
     tkl_reply *reply;
     tkl_bytes bytes[];
 } popped;
 
-/* [key, [item...]]. The reply belongs to what is made of it. */
+/* Reads [key, [item...]]. The result takes over the reply. */
 static int read_items(const choice *from, tkl_reply *reply, tkl_blist_items **items)
 {
     const tkl_reply *list = tkl_reply_at(reply, 1);

@@ -4,11 +4,13 @@
 -- ARGV[2...] items
 -- returns the length of the list
 
+local FIRST_ITEM = 2 -- index of the first item in the arguments
+
 local LIST, ttl = KEYS[1], ARGV[1]
-local TOGETHER = 1000 -- arguments of one command: Lua's stack holds some thousands
+local TOGETHER = 1000 -- arguments of one command: Lua's stack holds a few thousand
 
 local length = 0
-for first = 2, #ARGV, TOGETHER do
+for first = FIRST_ITEM, #ARGV, TOGETHER do
   local last = math.min(first + TOGETHER - 1, #ARGV)
   length = redis.call('RPUSH', LIST, unpack(ARGV, first, last))
 end

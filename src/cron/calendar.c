@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Years are counted from March here, so that the odd day comes last: then the days before a month
- * are (153 m + 2) / 5, m from March, and an era of 400 years has 146097 days.
+ * Years begin in March here, so that the leap day comes last: then the days before a month are (153
+ * m + 2) / 5, m from March, and an era of 400 years has 146097 days.
  */
 #include "cron/calendar.h"
 
@@ -26,8 +26,8 @@ int64_t tkl__cron_days_of(tkl__cron_date date)
 tkl__cron_date tkl__cron_date_of(int64_t days)
 {
     int64_t era = tkl__cron_floor_div(days + EPOCH_DAYS, ERA_DAYS);
-    int64_t day = days + EPOCH_DAYS - era * ERA_DAYS; /* of the era */
-    /* Without leap days an era would have 365 days a year: take out those before this one. */
+    int64_t day = days + EPOCH_DAYS - era * ERA_DAYS; /* day of the era */
+    /* Subtracts the leap days before this day, so that every year has 365 days. */
     int64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
     int64_t of_year = day - (365 * year + year / 4 - year / 100);
     int64_t from_march = (5 * of_year + 2) / 153;

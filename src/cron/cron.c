@@ -2,23 +2,22 @@
  *
  * The next time of a cron expression.
  *
- * Calendar and clock are searched for it field by field: months that do not match are passed over
- * in one step, days in a month that does one by one, hours and minutes by their bits. The rarest
- * expression (February 29 on a given weekday) is found within 40 years, that is, in some 2000 such
- * steps.
+ * The search goes field by field: it skips months that do not match in one step, checks the days of
+ * a matching month one by one, and finds hours and minutes by their bits. The rarest expression
+ * (February 29 on a given weekday) is found within 40 years, that is, in some 2000 steps.
  *
- * Zones. Between two changes of its clocks a zone differs from UTC by a fixed number of seconds: a
- * stretch. The search goes from stretch to stretch, in local time. What happens at a change
+ * Zones. Between two changes of its clocks a zone differs from UTC by a fixed number of seconds.
+ * That is a stretch. The search goes from stretch to stretch, in local time. The effect of a change
  * depends on the hours:
  *
- *   Fixed hours ("30 2 * * *") mean a time of the day, which should come once a day. What clocks
- *   leave out (02:30 in spring) comes at the moment at which they do so (03:00), once for all
- *   that is left out. What they show twice (02:30 in autumn) comes the first time only. To know
- * this, the search keeps the highest local time there was (`seen`), and begins three days before:
+ *   Fixed hours ("30 2 * * *") mean a time of the day, which should come once a day. A time that
+ *   clocks leave out (02:30 in spring) comes at the moment of the change (03:00), once for all
+ *   times left out. A time that they show twice (02:30 in autumn) comes only the first time. For
+ *   this, the search keeps the highest local time so far (`seen`), and begins three days before:
  *   further back no local time can be higher than now, for offsets are at most 26 hours.
  *
- *   Every hour ("*" or all of them: "0,15,30,45 * * * *") means an interval: whatever clocks show
- *   counts, as often as they show it.
+ *   Every hour ("*" or all of them: "0,15,30,45 * * * *") means an interval: every time counts,
+ *   as often as clocks show it.
  */
 #include "cron/cron.h"
 
@@ -93,14 +92,14 @@ static int64_t first_local(const tkl__cron *cron, int64_t from)
 
 /* ---- In a zone ----------------------------------------------------------- */
 
-/* Where the search is. */
+/* The state of the search. */
 typedef struct search {
     const tkl__cron *cron;
-    int64_t after;       /* in Unix time */
-    int64_t start, end;  /* of this stretch, ditto */
+    int64_t after;       /* search after this Unix time */
+    int64_t start, end;  /* of this stretch, in Unix time */
     int64_t offset;      /* of this stretch */
-    int64_t seen;        /* no local time before this one is new */
-    int64_t from, local; /* the first that matches from `from` on */
+    int64_t seen;        /* local times before this one have been shown already */
+    int64_t from, local; /* `local`: the first match from `from` on */
 } search;
 
 static int64_t at_least(int64_t a, int64_t b)
@@ -118,7 +117,7 @@ static int64_t match(search *s, int64_t from)
     return s->local;
 }
 
-/* The time that this stretch has, or NEVER. */
+/* The first time in this stretch, or NEVER. */
 static int64_t in_stretch(search *s)
 {
     int64_t from = at_least(s->start, s->after + 1) + s->offset;

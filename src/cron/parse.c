@@ -18,7 +18,7 @@
 typedef struct field {
     const char *label;
     int min, max;      /* values as they are stored */
-    int last;          /* as they may be written: 7 is a Sunday, too */
+    int last;          /* largest value as written: 7 is a Sunday, too */
     const char *names; /* three letters each, from min on; or NULL */
     bool question;     /* "?" may stand for "*" */
 } field;
@@ -44,7 +44,7 @@ static int size_of(const field *f)
 typedef struct item {
     const field *field;
     const char *at, *end;
-    const char *start; /* for what is said of it */
+    const char *start; /* for error messages */
 } item;
 
 static int wrong(const item *it, const char *why)
@@ -61,7 +61,8 @@ static bool skip(item *it, char wanted)
     return true;
 }
 
-/* Too large a number becomes a thousand, which is too large for any field. */
+/* Reads digits. A number that is too large becomes 1000 or more, which is out of range for any
+ * field. */
 static bool digits(item *it, int *value)
 {
     const char *start = it->at;
@@ -110,8 +111,8 @@ static int step(item *it, int *every)
     return *every <= size_of(it->field) ? TKL_OK : wrong(it, "the step is larger than the field");
 }
 
-/* Ranges may go over the end: fri-mon, 22-4. `from` and `to` are as written, in which a Sunday may
- * be 7. */
+/* The bits of a range, which may wrap around: fri-mon, 22-4. `from` and `to` are as written: a
+ * Sunday may be 7. */
 static uint64_t range(const field *f, int from, int to, int every)
 {
     uint64_t bits = 0;
@@ -177,7 +178,8 @@ static const char *nickname(const char *text)
     return NULL;
 }
 
-/* Some day of some month must exist. A weekday comes in every month, so only days can be wrong. */
+/* Checks that some day of some month exists. Every weekday comes in every month, so only days can
+ * be wrong. */
 static int check_comes(const tkl__cron *cron)
 {
     if (cron->either)
@@ -189,7 +191,8 @@ static int check_comes(const tkl__cron *cron)
     return tkl__fail(TKL_EINVAL, "cron expression: that day never comes in that month");
 }
 
-/* As crontab has it since Vixie: what begins with "*" does not restrict, even "* / 2". */
+/* Whether a field restricts. As in crontab since Vixie, a field that begins with "*" does not, even
+ * "* / 2". */
 static bool restricts(const char *text)
 {
     return *text != '*' && *text != '?';

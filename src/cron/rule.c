@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The last line of a zone's file: how clocks are changed from its last entry on, year for year, in
- * the form that POSIX has for TZ, with times from -167 to 167 hours (RFC 8536).
+ * The last line of a zone's file: a rule for the changes of clocks in every year after the last
+ * entry. It has the form of POSIX's TZ, with times from -167 to 167 hours (RFC 8536).
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ static bool number(cursor *c, int min, int max, int *value)
     return digits > 0 && n >= min && n <= max;
 }
 
-/* "EST" or "<-03>": of no use here. */
+/* Skips a name, "EST" or "<-03>", which is not needed. */
 static bool name(cursor *c)
 {
     const char *start = c->at;
@@ -47,7 +47,7 @@ static bool name(cursor *c)
     return c->at - start >= 3;
 }
 
-/* "[+-]h[:m[:s]]" */
+/* Reads "[+-]h[:m[:s]]". */
 static bool span(cursor *c, int hours_max, int64_t *seconds)
 {
     int hours, minutes = 0, rest = 0;
@@ -118,18 +118,18 @@ static int64_t day_of(int64_t year, const tkl__cron_turn *t)
     return january + t->day - 1 + (t->day >= 60 && tkl__cron_leap(year));
 }
 
-/* A change of the clocks: from then on this offset. */
+/* A change of the clocks: the offset from `at` on. */
 typedef struct change {
     int64_t at, offset;
 } change;
 
-/* A turn is told in the time that is left behind. */
+/* The time of a turn is in the local time before it. */
 static change change_of(int64_t year, const tkl__cron_turn *t, int64_t before, int64_t after)
 {
     return (change){day_of(year, t) * TKL__DAY_S + t->time - before, after};
 }
 
-/* Inserts behind those that are not later. */
+/* Inserts a change behind those that are not later. */
 static void insert(change *list, int count, change new)
 {
     int i = count;
@@ -138,8 +138,8 @@ static void insert(change *list, int count, change new)
     list[i] = new;
 }
 
-/* A turn may be up to a week outside its year, so two years on either side are enough. Where an
- * end and the next begin coincide (summer time all the year) the begin is put last and counts. */
+/* A turn may be up to a week outside its year, so two years on either side are enough. When an end
+ * and the next begin coincide (summer time all year) the begin comes last and counts. */
 #define YEARS 2
 
 int64_t tkl__cron_rule_offset(const tkl__cron_rule *rule, int64_t at, int64_t *until)

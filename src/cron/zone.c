@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * The system's time zone database: a TZif file (RFC 8536) for each zone, below /usr/share/zoneinfo
- * or $TZDIR. They are read here, because the C library has but one zone for the whole process
- * (TZ), and ICU more than doubles the time that a small program takes to start (3 ms) and
- * brings a database of its own, which grows old. A file is read at each use (20 us), so that an
- * updated database counts at once.
+ * or $TZDIR. This file reads them itself: the C library has only one zone for the whole process
+ * (TZ), and ICU more than doubles the time that a small program takes to start (3 ms) and brings
+ * its own database, which becomes outdated. A zone is read at each use (20 us), so that an updated
+ * database counts at once.
  *
- * A file holds the moments at which clocks were changed, and a rule for the time behind the last.
- * It begins with a first version of it all in 32 bits, which is skipped. Nothing in a file is
- * believed: what points outside of it, or is out of order, refuses the file.
+ * A file holds the moments at which clocks were changed, and a rule for the time after the last. It
+ * begins with a 32-bit version of the same data, which is skipped. Nothing in a file is trusted: a
+ * file with offsets outside of it, or times out of order, is refused.
  */
 #include "cron/zone.h"
 
@@ -23,18 +23,18 @@
 #include "core/error.h"
 
 #define DATABASE    "/usr/share/zoneinfo"
-#define LONGEST     64                 /* of names; the longest there is has 32 */
-#define FILE_MAX    (1 << 20)          /* the largest there is has 4 KB */
+#define LONGEST     64                 /* of names; the longest existing name has 32 */
+#define FILE_MAX    (1 << 20)          /* the largest existing file has 4 KB */
 #define TIME_MAX_S  (INT64_C(1) << 60) /* so that sums fit; files have -2^59 for the big bang */
 #define HEADER_SIZE 44
 #define TYPE_SIZE   6 /* offset, summer time or not, name */
 
 struct tkl__cron_zone {
     int64_t before;  /* offset before the first change */
-    size_t count;    /* of changes */
-    int64_t *at;     /* when */
-    int32_t *offset; /* and from then on what */
-    bool ruled;      /* behind the last the rule counts, else the last offset stays */
+    size_t count;    /* number of changes */
+    int64_t *at;     /* when each change happens */
+    int32_t *offset; /* the offset from then on */
+    bool ruled;      /* the rule counts after the last change; else its offset stays */
     tkl__cron_rule rule;
 };
 
@@ -49,7 +49,7 @@ void tkl__cron_zone_close(tkl__cron_zone *zone)
 
 /* ---- Parsing ------------------------------------------------------------- */
 
-/* What a header says; all sizes are of 32 bits, so sums of them fit. */
+/* The numbers of a header; all are 32 bits wide, so sums of them fit. */
 typedef struct header {
     char version;
     uint64_t utc_marks, standard_marks, leaps, changes, types, name_bytes;
@@ -121,7 +121,7 @@ static bool read_changes(const header *h, const char *body, tkl__cron_zone *zone
     return true;
 }
 
-/* "\nCET-1CEST,M3.5.0,M10.5.0/3\n"; an empty line is no rule. */
+/* Reads "\nCET-1CEST,M3.5.0,M10.5.0/3\n"; an empty line means no rule. */
 static bool read_rule(tkl_bytes footer, tkl__cron_zone *zone)
 {
     if (footer.len < 2 || footer.data[0] != '\n')
@@ -171,7 +171,8 @@ int tkl__cron_zone_parse(tkl_bytes file, tkl__cron_zone **zone)
 
 /* ---- Finding ------------------------------------------------------------- */
 
-/* Names reach nothing outside of the database: no dots, so no "..", and none begins with "/". */
+/* Whether a name is allowed. Names reach nothing outside of the database: no dots, so no "..", and
+ * no "/" at the start. */
 static bool good_name(const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -220,7 +221,7 @@ static int open_in(const char *directory, const char *name, tkl__cron_zone **zon
 int tkl__cron_zone_open(const char *name, tkl__cron_zone **zone)
 {
     *zone = NULL;
-    if (!name || strcmp(name, "UTC") == 0) /* also where there is no database */
+    if (!name || strcmp(name, "UTC") == 0) /* works without a database, too */
         return (*zone = calloc(1, sizeof **zone)) ? TKL_OK : tkl__nomem();
     if (!good_name(name))
         return tkl__fail(TKL_EINVAL, "no time zone has the name '%.80s'", name);
@@ -231,7 +232,7 @@ int tkl__cron_zone_open(const char *name, tkl__cron_zone **zone)
 
 /* ---- Using --------------------------------------------------------------- */
 
-/* How many changes there were until then. */
+/* The number of changes up to `at`. */
 static size_t changes_until(const tkl__cron_zone *zone, int64_t at)
 {
     size_t low = 0, high = zone->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: what a queue as a whole does, and its settings.
+ * For operators: statistics, settings and limits of a queue as a whole.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/number.h"
+#include "core/onekey.h"
 #include "core/options.h"
 #include "core/reply.h"
 #include "core/walk.h"
@@ -18,7 +19,7 @@
 
 /* ---- Statistics ---------------------------------------------------------- */
 
-/* What a script counts is from 0 to 2^53: anything else was not said by it. */
+/* Scripts count from 0 to 2^53. Any other number is no answer of a script and counts as 0. */
 static int64_t number_of(const tkl_reply *reply)
 {
     int64_t number = tkl_reply_int(reply);
@@ -30,7 +31,7 @@ static void add_stats(tkl_queue_stats *sum, const tkl_reply *one)
     int64_t v[14];
     for (size_t i = 0; i < 14; i++)
         v[i] = number_of(tkl_reply_at(one, i));
-    /* What is nowhere else is delayed: schedules and timers stand among them. */
+    /* Jobs that are in no other place are delayed; schedules and timers are in the same set. */
     int64_t delayed = v[0] - v[1] - v[2] - v[3] - v[4] - v[5];
     sum->delayed += delayed > 0 ? delayed : 0; /* another program may have written members */
     sum->ready += v[1];
@@ -61,7 +62,7 @@ int tkl_queue_stats_get(tkl_queue *queue, tkl_queue_stats *stats)
 #define LEVELS (TKL_PRIORITY_MAX - TKL_PRIORITY_MIN + 1)
 
 typedef struct level_list {
-    tkl_queue_level_list public; /* first: what the user has is a pointer to it */
+    tkl_queue_level_list public; /* first: the user's pointer points to it */
     tkl_queue_level items[LEVELS];
 } level_list;
 
@@ -70,7 +71,7 @@ void tkl_queue_level_list_free(tkl_queue_level_list *levels)
     free(levels);
 }
 
-/* Priority and number, again and again. */
+/* The answer is a list of pairs: priority, number. */
 static void add_levels(int64_t ready[LEVELS], const tkl_reply *one)
 {
     for (size_t k = 0; k + 1 < tkl_reply_count(one); k += 2) {
@@ -127,9 +128,6 @@ int tkl_queue_resume(tkl_queue *queue)
 /* ---- Limits -------------------------------------------------------------- */
 
 #define NLIMITS 10
-/* The defaults, as in ends.inc.lua. */
-#define DEAD_MAX 10000
-#define DEAD_MS  INT64_C(2592000000)
 
 static const char *const limit_names[NLIMITS] = {
     "max_jobs",          "max_bytes",  "concurrency",       "rate",     "rate_period",
@@ -145,8 +143,8 @@ static int64_t *limit_at(tkl_queue_limits *limits, int i)
     return all[i];
 }
 
-/* A rate and its period: both are set, removed or left. The shortest step between two is a
- * microsecond. */
+/* A rate and its period are set, removed or left together. The shortest step between two claims is
+ * a microsecond. */
 static bool is_rate(int64_t count, int64_t period_ms)
 {
     if (count <= 0 || period_ms <= 0)
@@ -166,25 +164,38 @@ static int check_limits(tkl_queue_limits *limits)
     return rc;
 }
 
-/* All are set in the first step. In further ones jobs that were parked under others come back, each
- * behind the last, and dead letters that are too many go. */
+/* Number of jobs per step; the last step may have fewer. */
+#define STEP_JOBS 200
+
+static bool same_bytes(tkl_bytes a, tkl_bytes b)
+{
+    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
+/* The first step sets all limits. The next steps bring back jobs that were parked under the old
+ * limits, each step behind the last, and remove surplus dead letters. */
 static int set_limits(tkl__queue_shard *shard, tkl_bytes args[1 + 2 * NLIMITS], size_t n)
 {
     tkl_reply *last = NULL;
-    int64_t steps = 0;
+    tkl__rounds rounds = {.idle = 0};
     bool more = true;
     int rc = TKL_OK;
     args[0] = tkl_str("");
     while (rc == TKL_OK && more) {
         tkl_reply *reply;
         rc = tkl__queue_run_on(shard, &tkl__lua_queue_limit, args, n, true, &reply);
+        tkl_bytes from = tkl_reply_bytes(tkl_reply_at(reply, 0));
+        bool further = from.len > 0 && !same_bytes(from, args[0]);
+        bool trimmed = tkl_reply_int(tkl_reply_at(reply, 1)) == 1;
+        if (rc == TKL_OK && (tkl__expect_array(reply, 2) != TKL_OK || (from.len > 0 && !further)))
+            rc = tkl__fail(TKL_EPROTO, "not an answer of queue/limit");
         tkl_reply_free(last);
         last = reply;
-        args[0] = tkl_reply_bytes(tkl_reply_at(reply, 0));
+        args[0] = from;
         n = 1;
-        more = args[0].len > 0 || tkl_reply_int(tkl_reply_at(reply, 1)) != 0;
+        more = further || trimmed;
         if (rc == TKL_OK && more)
-            rc = tkl__queue_next_step(&steps);
+            rc = tkl__queue_next_step(shard, &rounds, STEP_JOBS);
     }
     tkl_reply_free(last);
     return rc;
@@ -224,16 +235,16 @@ int tkl_queue_limits_get(tkl_queue *queue, tkl_queue_limits *limits)
         *limit_at(limits, i) = value > 0 ? value : TKL_NONE;
     }
     if (rc == TKL_OK && limits->dead_max == TKL_NONE)
-        limits->dead_max = DEAD_MAX;
+        limits->dead_max = TKL__QUEUE_DEAD_MAX;
     if (rc == TKL_OK && limits->dead_ms == TKL_NONE)
-        limits->dead_ms = DEAD_MS;
+        limits->dead_ms = TKL__QUEUE_DEAD_MS;
     tkl_reply_free(reply);
     return rc;
 }
 
 /* ---- The end of a queue -------------------------------------------------- */
 
-/* A run for each partition: they differ in the names of their channels. */
+/* One run per partition, because their channels have different names. */
 int tkl_queue_drop(tkl_queue *queue)
 {
     int64_t keys = 0;

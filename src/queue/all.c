@@ -14,17 +14,13 @@ int tkl__queue_run_on(const tkl__queue_shard *shard, const tkl__script *script,
     return tkl__run(shard->queue->client, &call, tkl__queue_deadline(shard->queue), reply);
 }
 
-/* A step does something for hundreds of jobs: no queue needs so many. */
-#define STEPS_MAX 200000
-
-int tkl__queue_next_step(int64_t *steps)
+/* A step handles hundreds of jobs, or a few if they are very large. */
+int tkl__queue_next_step(const tkl__queue_shard *shard, tkl__rounds *rounds, int64_t jobs)
 {
-    if (++*steps < STEPS_MAX)
-        return TKL_OK;
-    return tkl__fail(TKL_EPROTO, "not finished after %d steps: call again", STEPS_MAX);
+    return tkl__next_round(rounds, shard->queue->client, 0, jobs > 1);
 }
 
-/* The first error among the answers; frees them then. */
+/* Returns the first error among the answers; frees the answers in that case. */
 static int check_all(tkl_reply **replies)
 {
     for (size_t i = 0; i < tkl_reply_count(*replies); i++) {

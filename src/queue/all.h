@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: scripts on one partition, or on all of them in one trip.
+ * For operators: scripts on one partition, or on all of them in one round trip.
  */
 #ifndef TKL_QUEUE_ALL_H
 #define TKL_QUEUE_ALL_H
 
+#include "core/rounds.h"
 #include "queue/shard.h"
 
 /* Runs a script on a partition. */
 int tkl__queue_run_on(const tkl__queue_shard *shard, const tkl__script *script,
                       const tkl_bytes *args, size_t nargs, bool retry_safe, tkl_reply **reply);
-/* Before a further step of what is done in steps: an error when there were too many, so that no
- * server can keep a caller for ever. */
-int tkl__queue_next_step(int64_t *steps);
-/* Runs it on every partition, with the same arguments: *replies is an array with the answer of
- * each. It must be safe to repeat. The first error counts: *replies is then NULL. */
+/* Call it before another step of an operation; `jobs` is how many the last step handled. Fails when
+ * steps keep handling none, so that no server can keep a caller for ever. */
+int tkl__queue_next_step(const tkl__queue_shard *shard, tkl__rounds *rounds, int64_t jobs);
+/* Runs a script on every partition, with the same arguments: *replies is an array with the answer
+ * of each. The script must be safe to repeat. On an error, the first one counts and *replies is
+ * NULL. */
 int tkl__queue_run_on_all(const tkl_queue *queue, const tkl__script *script, const tkl_bytes *args,
                           size_t nargs, tkl_reply **replies);
 
 /* The key of a job's result: also the channel on which its end is published. free() its bytes. */
 int tkl__queue_result_key(const tkl__queue_shard *shard, const char *digits, tkl_bytes *key);
-/* Gives a run of a script the key of a job's result as well, behind all others. free() the bytes of
- * the last key. */
+/* Adds the key of a job's result behind all other keys of a call. free() the bytes of the last
+ * key. */
 int tkl__queue_add_result_key(const tkl__queue_shard *shard, const char *digits,
                               tkl_bytes keys[TKL__QUEUE_KEYS + 1], tkl__invocation *call);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the server is asked about claims. Requests that had no answer are repeated once it is known
- * to be so: see "Lost answers" in queue.c.
+ * Requests about claims. A request that had no answer is sent again, marked as a repeat: see "Lost
+ * answers" in queue.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +10,9 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/onekey.h"
 #include "core/reply.h"
+#include "core/token.h"
 #include "queue/all.h"
 #include "queue/consumer.h"
 #include "queue/schedule.h"
@@ -18,14 +20,13 @@
 
 #define ERROR_MAX  1000
 #define CLAIM_ARGS 8
-/* A consumer that cannot fire a schedule looks so much later than the others, which may. */
+/* A consumer that cannot fire a schedule looks this much later, so that others can fire it
+ * first. */
 #define UNFIT_MS 500
 
 void tkl__queue_source_begin(tkl__queue_source *source)
 {
-    uint64_t random;
-    tkl__random(&random, sizeof random);
-    snprintf(source->token, sizeof source->token, "%016" PRIx64, random);
+    tkl__token_new(source->token);
 }
 
 /* ---- finish.lua ---------------------------------------------------------- */
@@ -39,7 +40,7 @@ const char *tkl_outcome_name(tkl_outcome outcome)
     return (unsigned)outcome <= TKL_OUTCOME_RELEASED ? names[outcome] : "unknown";
 }
 
-/* Half of a backoff is random, lest those that failed together come back together. */
+/* Half of a backoff is random, so that jobs that failed together do not come back together. */
 static double jitter(void)
 {
     uint32_t random;
@@ -123,12 +124,15 @@ static tkl__invocation ask_call(tkl__queue_ask *ask)
     return call;
 }
 
+#define CLAIM_ANSWER 8
 /* {now, look in ms, whether another looks, stale, schedules, ids, records, histories} */
 static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t deadline,
                         tkl__queue_haul *haul)
 {
     const tkl_reply *stale = tkl_reply_at(reply, 3);
     bool unfit;
+    if ((ask->code = tkl__expect_array(reply, CLAIM_ANSWER)) != TKL_OK)
+        return;
     int64_t now = tkl__reply_number(tkl_reply_at(reply, 0));
     ask->server_now = now < 0 ? 0 : now;
     ask->look_ms = tkl__reply_number(tkl_reply_at(reply, 1));
@@ -146,12 +150,12 @@ static void read_answer(tkl__queue_ask *ask, const tkl_reply *reply, int64_t dea
     if (haul)
         ask->code = tkl__queue_haul_add(haul, ask->source, reply, 5, ask->started);
     if (haul && ask->got > 0 && tkl__queue_haul_count(haul) == before)
-        ask->look_ms = 0; /* their records are damaged, and others may be behind them */
+        ask->look_ms = 0; /* records are damaged; other jobs may be behind them */
 }
 
 /* ---- A trip -------------------------------------------------------------- */
 
-/* What had no answer, once more, in a way that lets the server tell. */
+/* Repeats a request that had no answer, marked so that the server can recognise the repeat. */
 static void repeat(tkl_client *client, tkl__queue_trip *t, tkl__invocation *calls, size_t index,
                    int64_t deadline, tkl_reply *replies)
 {
@@ -164,6 +168,7 @@ static void repeat(tkl_client *client, tkl__queue_trip *t, tkl__invocation *call
         ask->args[4] = tkl_str("1");
     }
     calls[index].retry_safe = true;
+    calls[index].doubted = true;
     int rc = tkl__run(client, &calls[index], deadline, &reply);
     if (rc != TKL_OK)
         reply = tkl__reply_new_error(rc, tkl_errmsg());
@@ -171,7 +176,7 @@ static void repeat(tkl_client *client, tkl__queue_trip *t, tkl__invocation *call
         tkl__reply_put(replies, index, reply);
 }
 
-/* Without a reply the reason is known already. */
+/* Without a reply, the error text is already set. */
 static int note_failure(int code, const tkl_reply *reply)
 {
     return reply ? tkl__fail(code, "%s", tkl_reply_str(reply)) : code;
@@ -183,7 +188,7 @@ static void settle_finish(tkl__queue_finish *f, const tkl_reply *reply, int rc)
     if (code != TKL_OK)
         f->code = note_failure(code, reply);
     else
-        f->code = (int)tkl_reply_int(reply);
+        f->code = tkl__no_or_ok((int)tkl_reply_int(reply));
 }
 
 static void settle_ask(tkl__queue_ask *ask, const tkl_reply *reply, int rc, int64_t deadline,
@@ -196,6 +201,12 @@ static void settle_ask(tkl__queue_ask *ask, const tkl_reply *reply, int rc, int6
         note_failure(ask->code, reply);
     else
         read_answer(ask, reply, deadline, haul);
+}
+
+static void note_why(tkl__queue_trip *t, size_t index, int code)
+{
+    if (t->whys && code != TKL_OK)
+        t->whys[index] = strdup(tkl_errmsg());
 }
 
 static int run_calls(tkl_client *client, tkl__queue_trip *t, tkl__invocation *calls,
@@ -229,10 +240,13 @@ void tkl__queue_trip_run(tkl_client *client, tkl__queue_trip *t, int64_t deadlin
     for (size_t i = 0; i < t->nfinishes; i++) {
         settle_finish(&t->finishes[i], tkl_reply_at(replies, i), rc);
         finish_free(&t->finishes[i]);
+        note_why(t, i, t->finishes[i].code);
     }
     for (size_t i = 0; i < t->nasks; i++) {
-        settle_ask(&t->asks[i], tkl_reply_at(replies, t->nfinishes + i), rc, deadline, haul);
+        size_t at = t->nfinishes + i;
+        settle_ask(&t->asks[i], tkl_reply_at(replies, at), rc, deadline, haul);
         free(t->asks[i].args);
+        note_why(t, at, t->asks[i].code);
     }
     free(calls);
     if (!haul)
@@ -251,7 +265,7 @@ static tkl__invocation leave_call(const tkl__queue_source *source, tkl_bytes arg
     return call;
 }
 
-/* What one was given meanwhile. */
+/* Notes the answer to a leave, and adds the jobs that the token got meanwhile. */
 static int settle_leave(tkl__queue_source *source, const tkl_reply *reply, int rc, int64_t started,
                         tkl__queue_haul *haul)
 {
@@ -278,12 +292,11 @@ int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_
         rc = tkl__run_many(sources[0]->consumer->client, calls, count, deadline, &replies);
     if (replies && (rc = tkl__queue_haul_own(haul, replies)) != TKL_OK)
         replies = NULL;
-    int first = TKL_OK;
-    for (size_t i = 0; i < count; i++) {
-        int code = settle_leave(sources[i], tkl_reply_at(replies, i), rc, started, haul);
-        first = first == TKL_OK ? code : first;
-    }
+    tkl__first first = {.code = TKL_OK};
+    for (size_t i = 0; i < count; i++)
+        tkl__first_note(&first,
+                        settle_leave(sources[i], tkl_reply_at(replies, i), rc, started, haul));
     free(args);
     free(calls);
-    return first;
+    return tkl__first_tell(&first);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Of several sources, those whose server cannot be reached are left alone for a moment, so that the
- * others are not kept waiting: for longer, the longer it took to find out.
+ * A consumer with several sources leaves sources alone for a moment when their server cannot be
+ * reached, so that the others need not wait. The longer it took to notice, the longer the pause.
  */
 #include "core/clock.h"
 #include "core/options.h"
@@ -10,7 +10,7 @@
 /* Pauses: about 50 ms at first (see tkl__backoff), then longer. */
 #define FIRST_PAUSE  5
 #define PAUSE_MAX_US 1000000
-/* At most one part of so many of the time is spent on those that do not answer. */
+/* A consumer spends at most one part in this many of its time on servers that do not answer. */
 #define PARTS 5
 
 bool tkl__queue_is_away(const tkl__queue_source *source)
@@ -26,7 +26,7 @@ static bool any_is_reached(const tkl_consumer *c)
     return false;
 }
 
-/* No other source is kept waiting. */
+/* Shortens all pauses, since no source that answers would have to wait. */
 static void shorten_all(tkl_consumer *c, int64_t until)
 {
     for (size_t i = 0; i < c->nsources; i++)

@@ -9,56 +9,56 @@
 -- ARGV[7] bytes     of the records of the jobs that were done
 -- ARGV[8] rich      how many of those, the first ones, have more to their end than their record
 -- ARGV[9...] done   "id:token" of each
+-- flags: allow-oom
 -- returns {now, milliseconds until the waiter should look (-1: no need), 1 if another waiter looks
 --   then, the places of the stale among those done, schedules to fire, ids, records, histories}
 -- include: shared/clock
-local now = clock_ms()
--- include: report
--- include: claim
-local FIRST_DONE = 9 -- of the arguments
+-- include: reports
+-- include: claims
+
+now = clock.ms()
+local FIRST_DONE = 9 -- index in ARGV
 local token, lease, max, channel, again, results, bytes, rich = unpack(ARGV)
-local waiter = waiter_of(token, lease, channel)
 
-local waiting, meta, budget = check_waiting(), read_meta(), new_budget()
-allow_when_full()
-local stale, schedules, ids, records, histories = {}, {}, {}, {}, {}
+local waiter = line.waiter_of(token, lease, channel)
+local waiting, meta, budget = line.read_waiting(), totals.read(), ends.new_budget()
+local stale = {}
 if ARGV[FIRST_DONE] then
-  stale = report_done({unpack(ARGV, FIRST_DONE)}, tonumber(rich), tonumber(bytes), meta, budget)
-end
-local stands = again ~= '' and redis.call('ZSCORE', WAITERS, waiter)
-if again ~= '' and not stands then
-  ids = given_to(token, lease)
-  records, histories = fetch(ids)
-end
-if ids[1] then -- the caller did not hear of them
-  return {now, -1, 0, stale, schedules, ids, records, histories}
+  stale = reports.done({unpack(ARGV, FIRST_DONE)}, tonumber(rich), tonumber(bytes), meta, budget)
 end
 
-schedules = promote(budget)
-reclaim(meta, results, budget)
+-- An earlier attempt of this claim may have got jobs without the caller knowing.
+local stands = again ~= '' and redis.call('ZSCORE', WAITERS, waiter)
+local given = again ~= '' and not stands and claims.given_to(token, lease) or {}
+if given[1] then
+  return {now, -1, 0, stale, {}, given, claims.records_of(given)}
+end
+
+local schedules = claims.promote(budget)
+claims.reclaim(meta, results, budget)
 waiting.has_looked = true
-local gate, look_in, other, more = open_gate(meta), -1, 0, false
-ids, records, histories, more = take(math.min(max, gate.room), gate, meta)
+local gate = line.open_gate(meta)
+local ids, records, histories, more = claims.take(math.min(max, gate.room), gate, meta)
 if ids[1] then
-  lease_jobs(ids, token, lease)
-  take_room(gate, #ids)
-end
-if ids[1] and stands then
-  leave_line(waiting, waiter)
-end
-if ids[1] or channel == '' then -- the caller does not wait: the waiters get what is left
-  if waiting.count > 0 then
-    wake(waiting, gate)
-  else
-    close_gate(gate)
+  claims.lease_jobs(ids, token, lease)
+  line.take_room(gate, #ids)
+  if stands then
+    line.leave(waiting, waiter)
   end
-else -- those in front of the caller come first
-  serve(waiting, gate)
-  close_gate(gate)
-  look_in, other = stand(waiting, waiter, gate)
-  prune_unique()
 end
-if more then -- there may be others behind those that stepped aside: the caller looks at once
+
+local look_in, other = -1, 0
+if not ids[1] and channel ~= '' then -- the caller waits, behind earlier waiters
+  line.serve(waiting, gate)
+  line.close_gate(gate)
+  look_in, other = line.stand(waiting, waiter, gate)
+  unique.prune()
+elseif waiting.count > 0 then -- the waiters get what the caller left
+  line.wake(waiting, gate)
+else
+  line.close_gate(gate)
+end
+if more then -- more jobs may be behind those that stepped aside: the caller looks at once
   look_in = 0
 end
 return {now, look_in, other, stale, schedules, ids, records, histories}

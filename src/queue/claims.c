@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a consumer has claimed and not reported: a hash table by claim, and a list of each source
- * by age.
+ * The jobs that a consumer has claimed and not reported yet: a hash table by claim, and a list by
+ * age for each source.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 /* ---- The table ----------------------------------------------------------- */
 
-/* The digits of id and token are random enough. */
+/* A simple hash will do: the digits of id and token are random. */
 static size_t hash(const char *member)
 {
     size_t h = 0;
@@ -29,7 +29,7 @@ static tkl__queue_claim **bucket(const tkl_consumer *c, const char *member)
     return &c->buckets[hash(member) & (c->nbuckets - 1)];
 }
 
-/* Twice as many buckets. Without memory the chains just become longer. */
+/* Doubles the buckets. Without memory the chains just become longer. */
 static bool grow(tkl_consumer *c)
 {
     size_t n = c->nbuckets ? 2 * c->nbuckets : BUCKETS_MIN, old = c->nbuckets;
@@ -85,10 +85,11 @@ void tkl__queue_claim_forget(tkl_consumer *c, tkl__queue_claim *claim)
     free(claim);
 }
 
-/* ---- What goes in -------------------------------------------------------- */
+/* ---- Adding and finding claims ------------------------------------------- */
 
 int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
-                          const tkl__queue_record *record, size_t bytes, int64_t started)
+                          const tkl__queue_record *record, size_t bytes, int64_t started,
+                          int64_t lease_us)
 {
     tkl_consumer *c = source->consumer;
     tkl__queue_claim *claim = calloc(1, sizeof *claim);
@@ -100,6 +101,7 @@ int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
     claim->answers = record->result_ms > 0;
     claim->bytes = bytes;
     claim->started = started;
+    claim->lease_us = lease_us;
     pthread_mutex_lock(&c->mutex);
     bool first = !source->first, room = c->nclaims < c->nbuckets || grow(c);
     if (room)
@@ -109,9 +111,15 @@ int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
         free(claim);
         return tkl__nomem();
     }
-    if (first)
+    if (first || lease_us < c->lease_us)
         tkl__queue_source_keep(source);
     return TKL_OK;
+}
+
+void tkl__queue_claim_renewed(tkl__queue_claim *claim, int64_t started)
+{
+    claim->started = started;
+    claim->lease_us = claim->source->consumer->lease_us;
 }
 
 tkl__queue_shard *tkl__queue_claim_of(const tkl_job *job, char member[TKL__QUEUE_MEMBER_LEN + 1])
@@ -127,7 +135,21 @@ tkl__queue_shard *tkl__queue_claim_of(const tkl_job *job, char member[TKL__QUEUE
 
 bool tkl__queue_claim_lasts(const tkl__queue_claim *claim)
 {
-    return tkl__lease_now() - claim->started < claim->source->consumer->lease_us;
+    return tkl__lease_now() - claim->started < claim->lease_us;
+}
+
+int64_t tkl_consumer_left_ms(tkl_consumer *c, const tkl_job *job)
+{
+    char member[TKL__QUEUE_MEMBER_LEN + 1];
+    const tkl__queue_shard *shard = tkl__queue_claim_of(job, member);
+    if (!shard)
+        return 0;
+    pthread_mutex_lock(&c->mutex);
+    const tkl__queue_claim *claim = tkl__queue_claim_find(c, shard, member);
+    bool held = claim && !claim->told;
+    int64_t left_us = held ? claim->started + claim->lease_us - tkl__lease_now() : 0;
+    pthread_mutex_unlock(&c->mutex);
+    return left_us > 0 ? left_us / 1000 : 0;
 }
 
 void tkl__queue_claims_free(tkl_consumer *c)

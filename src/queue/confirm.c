@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Claims that came late. Between a claim and its answer a program may have been stopped, or the
- * network have stalled, for longer than the lease: then other workers have the jobs. So what comes
- * when half of its lease is over is renewed before anybody begins with it.
+ * Claims that came late. Between a claim and its answer the program may be stopped, or the network
+ * may stall, for longer than the lease: then other workers have the jobs. So the consumer renews
+ * claims that arrive after half of their lease before it returns them. It also renews hand-overs
+ * when the keeper does not renew its claims: its process may end before the keeper confirms them.
  */
 #include <stdlib.h>
 
@@ -39,13 +40,14 @@ static void note(const batch *b, const char *member, bool lost, int64_t started)
     if (claim && lost) {
         tkl__queue_claim_forget(c, claim);
     } else if (claim) {
-        claim->started = started;
+        tkl__queue_claim_renewed(claim, started);
         claim->told = false;
     }
     pthread_mutex_unlock(&c->mutex);
 }
 
-/* Where the server cannot be asked, they are left as they are: nobody else may have them yet. */
+/* When the server cannot be reached, the claims stay as they are: perhaps no other worker has them
+ * yet. */
 static void renew(batch *b, tkl__queue_haul *haul)
 {
     tkl_reply *gone;
@@ -72,9 +74,12 @@ static void renew(batch *b, tkl__queue_haul *haul)
 void tkl__queue_confirm(tkl_consumer *c, tkl__queue_haul *haul)
 {
     const tkl_jobs *jobs = tkl__queue_haul_jobs(haul);
-    if (jobs->count == 0 || tkl__lease_now() - tkl__queue_haul_oldest(haul) < c->lease_us / 2)
+    if (jobs->count == 0)
         return;
-    /* One more: collect() writes a member before it knows whose it is. */
+    bool late = tkl__lease_now() - tkl__queue_haul_oldest(haul) >= c->lease_us / 2;
+    if (!late && !(c->no_renewal && tkl__queue_haul_was_handed(haul)))
+        return;
+    /* One more: collect() writes a member before it knows its source. */
     batch b = {.members = malloc((jobs->count + 1) * sizeof *b.members),
                .args = malloc((jobs->count + 2) * sizeof *b.args)};
     for (size_t i = 0; b.members && b.args && i < c->nsources; i++) {

@@ -12,7 +12,9 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/options.h"
+#include "core/rounds.h"
 #include "queue/record.h"
 #include "queue/scripts.h"
 
@@ -20,7 +22,7 @@
 #define LEASE_MIN_MS 100
 #define LEASE_MAX_MS INT64_C(315360000000) /* ten years */
 #define PROGRESS_MAX 1000
-#define LATE_MAX     3 /* claims made again when all of the last one came too late */
+#define LATE_MAX     3 /* claims made again when all jobs of the last one came too late */
 
 /* ---- Opening and closing ------------------------------------------------- */
 
@@ -52,6 +54,7 @@ static int set_options(tkl_consumer *c, const tkl_consumer_options *options)
         c->no_renewal = options->no_renewal;
         c->on_lost = options->on_lost;
         c->on_error = options->on_error;
+        c->on_damaged = options->on_damaged;
         c->arg = options->arg;
     }
     return TKL_OK;
@@ -105,7 +108,7 @@ int tkl_consumer_open(tkl_queue *const *queues, size_t count, const tkl_consumer
     return TKL_OK;
 }
 
-/* The claims of a parent are not those of its forked child. */
+/* Whether this is a forked child: the claims belong to its parent. */
 static bool is_inherited(const tkl_consumer *c)
 {
     return c->generation != tkl__fork_generation();
@@ -116,7 +119,7 @@ static int refuse_inherited(void)
     return tkl__fail(TKL_EINVAL, "the consumer belongs to the process that opened it");
 }
 
-/* Those of which it is not known what their last token was given, but for servers that are away. */
+/* Finds the sources whose last claim was not answered, except on servers that are away. */
 static size_t find_unsure(const tkl_consumer *c, tkl__queue_source **found)
 {
     size_t count = 0;
@@ -126,7 +129,7 @@ static size_t find_unsure(const tkl_consumer *c, tkl__queue_source **found)
     return count;
 }
 
-/* What may have been left in a line, or may have been given to a token, goes back at once. */
+/* Gives up places in line, and jobs, that unanswered requests may have left. */
 static void give_back(tkl_consumer *c)
 {
     tkl__queue_source **unsure = calloc(c->nsources + 1, sizeof(tkl__queue_source *));
@@ -166,8 +169,8 @@ void tkl_consumer_close(tkl_consumer *c)
 
 /* ---- Reports ------------------------------------------------------------- */
 
-/* A trip to the server: reports, claims or both. Jobs that were done go along with a claim, at next
- * to no cost; other outcomes, and results that are wanted, each need a script of their own. */
+/* A round trip to the server: reports, claims or both. Reports of done jobs go along with a claim
+ * at almost no cost; other outcomes, and results that a caller wants, need one script each. */
 typedef struct turn {
     tkl_consumer *consumer;
     tkl_report *reports;
@@ -176,7 +179,7 @@ typedef struct turn {
     size_t nfinishes;
     tkl__queue_done *done;
     size_t ndone;
-    tkl__queue_ask *asks; /* for the done, and room for a claim from each source */
+    tkl__queue_ask *asks; /* for done jobs, and room for a claim from each source */
     size_t nasks;
 } turn;
 
@@ -199,7 +202,7 @@ static void turn_free(turn *r)
     free(r->asks);
 }
 
-/* Marks the claim as being reported. True: it was done, and that is all there is to tell. */
+/* Marks the claim as being reported. True: it is done, and the report has nothing else. */
 static bool begin_report(tkl_consumer *c, const tkl_report *report, tkl__queue_done *done)
 {
     tkl__queue_shard *shard = tkl__queue_claim_of(report->job, done->member);
@@ -227,25 +230,30 @@ static int check_outcome(tkl_outcome outcome, int64_t delay_ms)
     return TKL_OK;
 }
 
+static int check_report(const tkl_report *report)
+{
+    const char *digits;
+    int rc = check_outcome(report->outcome, report->delay_ms);
+    if (rc == TKL_OK && !tkl__queue_find_id(report->job->queue, report->job->id, &digits))
+        rc = tkl__fail(TKL_EINVAL, "no id of this queue");
+    return rc;
+}
+
 static void add_finish(turn *r, size_t index)
 {
     tkl_report *report = &r->reports[index];
     const char *digits;
-    tkl__queue_shard *shard = tkl__queue_find_id(report->job->queue, report->job->id, &digits);
-    int rc = check_outcome(report->outcome, report->delay_ms);
-    if (!shard && rc == TKL_OK)
-        rc = tkl__fail(TKL_EINVAL, "no id of this queue");
-    if (rc != TKL_OK) {
-        report->code = rc;
+    report->code = check_report(report);
+    if (report->code != TKL_OK)
         return;
-    }
+    tkl__queue_shard *shard = tkl__queue_find_id(report->job->queue, report->job->id, &digits);
     tkl__queue_finish *f = &r->finishes[r->nfinishes++];
     tkl__queue_finish_make(f, shard, digits, report->job->token, report->outcome, report->text,
                            report->delay_ms);
     f->report = index;
 }
 
-/* By source, the rich first, and then as they stand on the server. */
+/* Sorts by source, rich jobs first, then in the server's order. */
 static int by_claim(const void *a, const void *b)
 {
     const tkl__queue_done *x = a, *y = b;
@@ -264,7 +272,7 @@ static bool is_sorted(const turn *r)
     return true;
 }
 
-/* An ask for each source, or several where there are many. */
+/* Makes an ask for each source, or several when it has many done jobs. */
 static void ask_for_done(turn *r)
 {
     if (!is_sorted(r))
@@ -293,8 +301,8 @@ static void sort_reports(turn *r)
     ask_for_done(r);
 }
 
-/* What a report came to. One that had to be repeated may find that it has counted already: while
- * the lease would have lasted, that is so. */
+/* Notes the outcome of a report. A repeated report may find the claim gone because the first
+ * attempt counted: while the lease would still run, that is success. */
 static void end_report(tkl_consumer *c, tkl_report *report, int code, bool repeated)
 {
     char member[TKL__QUEUE_MEMBER_LEN + 1];
@@ -318,8 +326,8 @@ static void end_report(tkl_consumer *c, tkl_report *report, int code, bool repea
         tkl__queue_source_keep(still);
 }
 
-/* Tells each report's fate; the first that did not count is returned. */
-static int end_reports(turn *r)
+/* Ends each report with its outcome. */
+static void end_reports(turn *r)
 {
     for (size_t i = 0; i < r->nfinishes; i++) {
         tkl__queue_finish *f = &r->finishes[i];
@@ -331,17 +339,44 @@ static int end_reports(turn *r)
             int code = ask->code == TKL_OK && ask->done[k].stale ? TKL_NOTOWNER : ask->code;
             end_report(r->consumer, &r->reports[ask->done[k].report], code, ask->again);
         }
-    for (size_t i = 0; i < r->count; i++)
-        if (r->reports[i].code != TKL_OK)
-            return r->reports[i].code;
-    return TKL_OK;
 }
 
-/* Sends all reports and claims there are, in one trip. */
-static void send_all(turn *r, int64_t deadline, tkl__queue_haul *haul)
+/* Index of the run that sent a report; the number of runs: it was not sent. */
+static size_t run_of(const turn *r, size_t report)
 {
-    tkl__queue_trip trip = {
-        .finishes = r->finishes, .nfinishes = r->nfinishes, .asks = r->asks, .nasks = r->nasks};
+    for (size_t i = 0; i < r->nfinishes; i++)
+        if (r->finishes[i].report == report)
+            return i;
+    for (size_t i = 0; i < r->nasks; i++)
+        for (size_t k = 0; k < r->asks[i].ndone; k++)
+            if (r->asks[i].done[k].report == report)
+                return r->nfinishes + i;
+    return r->nfinishes + r->nasks;
+}
+
+/* The first report that did not count, with its own error text. */
+static int first_failure(const turn *r, char *const *whys)
+{
+    size_t i = 0;
+    while (i < r->count && r->reports[i].code == TKL_OK)
+        i++;
+    if (i == r->count)
+        return TKL_OK;
+    const tkl_report *report = &r->reports[i];
+    size_t run = run_of(r, i);
+    if (run == r->nfinishes + r->nasks)
+        return check_report(report);
+    return whys && whys[run] ? tkl__fail(report->code, "%s", whys[run]) : tkl__no(report->code);
+}
+
+/* Sends all reports and claims in one round trip. */
+static void send_all(turn *r, int64_t deadline, tkl__queue_haul *haul, char **whys)
+{
+    tkl__queue_trip trip = {.finishes = r->finishes,
+                            .nfinishes = r->nfinishes,
+                            .asks = r->asks,
+                            .nasks = r->nasks,
+                            .whys = whys};
     if (r->nfinishes + r->nasks > 0)
         tkl__queue_trip_run(r->consumer->client, &trip, deadline, haul);
 }
@@ -354,14 +389,28 @@ int tkl_consumer_finish(tkl_consumer *c, tkl_report *reports, size_t count)
     int rc = turn_init(&r, c, reports, count);
     if (rc == TKL_OK) {
         sort_reports(&r);
-        send_all(&r, tkl__queue_consumer_deadline(c), NULL);
-        rc = end_reports(&r);
+        size_t runs = r.nfinishes + r.nasks;
+        char **whys = calloc(runs + 1, sizeof *whys);
+        send_all(&r, tkl__queue_consumer_deadline(c), NULL, whys);
+        end_reports(&r);
+        rc = first_failure(&r, whys);
+        for (size_t i = 0; whys && i < runs; i++)
+            free(whys[i]);
+        free(whys);
     }
     turn_free(&r);
     return rc;
 }
 
-/* What cannot be told leaves them to their leases. */
+static void tell_damaged(const tkl_consumer *c, const tkl__queue_damaged *damaged)
+{
+    char id[TKL_JOB_ID_SIZE];
+    tkl__queue_show_id(damaged->shard, damaged->id, id);
+    if (c->on_damaged)
+        c->on_damaged(damaged->shard->queue, id, c->arg);
+}
+
+/* If the reports fail, the leases of the damaged jobs simply end. */
 void tkl__queue_bury_damaged(tkl_consumer *c, tkl__queue_haul *haul)
 {
     const tkl__queue_damaged *damaged;
@@ -373,6 +422,9 @@ void tkl__queue_bury_damaged(tkl_consumer *c, tkl__queue_haul *haul)
     if (finishes)
         tkl__queue_trip_run(c->client, &(tkl__queue_trip){.finishes = finishes, .nfinishes = count},
                             tkl__queue_ask_deadline(c), NULL);
+    for (size_t i = 0; finishes && i < count; i++)
+        if (finishes[i].code == TKL_OK)
+            tell_damaged(c, &damaged[i]);
     free(finishes);
 }
 
@@ -406,8 +458,8 @@ static void ask_for_jobs(turn *r, tkl__queue_source *source, size_t max)
     ask->max = max;
 }
 
-/* Asks partitions of a queue, from number `from` in their rotation on: as many as `max` can be
- * shared out to. Says how many. Those that are away are passed over: `missed` says so. */
+/* Asks partitions of a queue, beginning with number `from` of their rotation: as many as `max` can
+ * be shared among. Returns how many. Skips partitions that are away and then sets `missed`. */
 static size_t ask_partitions(turn *r, tkl__queue_span span, size_t from, size_t max, int *missed)
 {
     size_t left = span.count - from, n = left < max ? left : max;
@@ -423,8 +475,8 @@ static size_t ask_partitions(turn *r, tkl__queue_span span, size_t from, size_t 
     return n;
 }
 
-/* What the claims came to: the first error that does not pass. One that may is told by `missed`,
- * where there are others to ask. */
+/* Notes the outcome of the claims. Returns the first permanent error; a transient one goes to
+ * `missed`, because other partitions can still be asked. */
 static int note_claims(const turn *r, int64_t began, int *missed)
 {
     for (size_t i = 0; i < r->nasks; i++) {
@@ -440,8 +492,8 @@ static int note_claims(const turn *r, int64_t began, int *missed)
     return TKL_OK;
 }
 
-/* Whether there is more by now: a schedule has fired, a script has passed so many jobs whose groups
- * must wait that it left the rest for later, or no job that it gave can be read. */
+/* Whether another claim may find jobs now: a schedule has fired, a script skipped so many jobs with
+ * full groups that it left the rest for later, or no job that it gave can be read. */
 static bool has_more(const turn *r)
 {
     for (size_t i = 0; i < r->nasks; i++)
@@ -451,30 +503,57 @@ static bool has_more(const turn *r)
     return false;
 }
 
-/* Queue after queue, until there is something. The reports go with the first trip. */
+void tkl__queue_heed(const tkl_consumer *c)
+{
+    tkl__heed(c->heeds_cancel ? &c->ends_at : NULL);
+    tkl__heed_interrupt(c->heeds_interrupt ? c->client : NULL);
+}
+
+void tkl__queue_unheed(void)
+{
+    tkl__heed(NULL);
+    tkl__heed_interrupt(NULL);
+}
+
+/* Cancelling ends only claims without reports: a report that is cut off would have to be
+ * repeated. */
+static void send_claims(turn *r, tkl__queue_haul *haul)
+{
+    if (r->count == 0)
+        tkl__queue_heed(r->consumer);
+    send_all(r, tkl__queue_ask_deadline(r->consumer), haul, NULL);
+    tkl__queue_unheed();
+}
+
+/* Claims from one queue after the other until there are jobs. The reports go with the first round
+ * trip. */
 static int claim_now(turn *r, size_t max, tkl__queue_haul *haul)
 {
     tkl_consumer *c = r->consumer;
     int rc = TKL_OK, missed = TKL_OK;
+    tkl__rounds rounds = {.idle = 0};
     for (size_t q = 0; rc == TKL_OK && q < c->nqueues; q++)
         for (size_t done = 0; rc == TKL_OK && done < c->queues[q].count;) {
             int64_t began = tkl__now();
             size_t asked = ask_partitions(r, c->queues[q], done, max, &missed);
-            send_all(r, tkl__queue_ask_deadline(c), haul);
+            send_claims(r, haul);
             rc = note_claims(r, began, &missed);
-            done += has_more(r) ? 0 : asked;
+            bool more = has_more(r);
+            done += more ? 0 : asked;
             end_reports(r);
             tkl__queue_bury_damaged(c, haul);
             r->nfinishes = r->nasks = r->count = 0;
             if (tkl__queue_haul_count(haul) > 0)
                 return TKL_OK;
+            if (rc == TKL_OK && more)
+                rc = tkl__next_round(&rounds, c->client, 0, false);
         }
     if (rc != TKL_OK || missed == TKL_OK)
         return rc == TKL_OK ? TKL_EMPTY : rc;
     return c->nsources == 1 ? missed : tkl__fail(missed, "a server cannot be asked for jobs");
 }
 
-/* Claims that had no answer: what they were given is fetched first. */
+/* Fetches the jobs of claims that had no answer. */
 static int fetch_unsure(tkl_consumer *c, tkl__queue_haul *haul)
 {
     bool any = false;
@@ -487,15 +566,17 @@ static int fetch_unsure(tkl_consumer *c, tkl__queue_haul *haul)
         return tkl__nomem();
     int64_t began = tkl__now();
     size_t count = find_unsure(c, unsure);
+    tkl__queue_heed(c);
     int rc = tkl__queue_ask_leave(unsure, count, tkl__queue_ask_deadline(c), haul);
+    tkl__queue_unheed();
     for (size_t i = 0; i < count; i++)
         tkl__queue_note_reached(unsure[i], unsure[i]->unsure ? rc : TKL_OK, began);
     free(unsure);
     return c->nsources > 1 && tkl_is_transient(rc) ? TKL_OK : rc;
 }
 
-/* To ask with a place in the line is to claim, too: one trip less, where there is but one line, and
- * it can be heard. */
+/* Joining the line also claims: one round trip less when there is one source and its channel is
+ * already listened to. */
 static bool waits_at_once(const turn *r, int64_t wait_ms)
 {
     tkl_consumer *c = r->consumer;
@@ -503,7 +584,7 @@ static bool waits_at_once(const turn *r, int64_t wait_ms)
            tkl__hears(c->client, c->sources[0].shard->channel);
 }
 
-/* What is ready, or comes in time. */
+/* Claims ready jobs, or waits for jobs until the deadline. */
 static int fetch(turn *r, size_t max, int64_t wait_ms, int64_t deadline, tkl__queue_haul *haul)
 {
     int rc = waits_at_once(r, wait_ms) ? TKL_EMPTY : claim_now(r, max, haul);
@@ -518,7 +599,7 @@ static int claim(turn *r, size_t max, int64_t wait_ms, tkl__queue_haul *haul)
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
     int rc = fetch_unsure(c, haul);
     if (rc != TKL_OK || tkl__queue_haul_count(haul) > 0) {
-        send_all(r, tkl__queue_consumer_deadline(c), NULL);
+        send_all(r, tkl__queue_consumer_deadline(c), NULL, NULL);
         end_reports(r);
         r->nfinishes = r->nasks = r->count = 0;
         if (wait_ms != 0 && (rc == TKL_EMPTY || tkl_is_transient(rc)))
@@ -549,8 +630,10 @@ int tkl_consumer_next(tkl_consumer *c, tkl_report *reports, size_t count, size_t
         return tkl__fail(TKL_EINVAL, "claim at least one job");
     tkl__queue_haul *haul = tkl__queue_haul_new();
     if (!haul)
-        return TKL_ENOMEM;
+        return tkl__nomem();
     pthread_mutex_lock(&c->turn);
+    c->heeds_cancel = wait_ms != 0 && !atomic_load(&c->ends_at);
+    c->heeds_interrupt = wait_ms != 0 && !tkl__is_interrupted(c->client);
     int rc = turn_init(&r, c, reports, count);
     if (rc == TKL_OK) {
         sort_reports(&r);
@@ -562,7 +645,7 @@ int tkl_consumer_next(tkl_consumer *c, tkl_report *reports, size_t count, size_t
         *jobs = tkl__queue_haul_jobs(haul);
     else
         tkl_jobs_free(tkl__queue_haul_jobs(haul));
-    return rc;
+    return rc == TKL_EMPTY ? tkl__no(rc) : rc;
 }
 
 int tkl_consumer_claim(tkl_consumer *c, size_t max, int64_t wait_ms, tkl_jobs **jobs)

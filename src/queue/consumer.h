@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inside of a consumer, for the files of this folder. The essay is in queue.c.
+ * The private parts of a consumer, for the files of this folder. The essay is in queue.c.
  */
 #ifndef TKL_QUEUE_CONSUMER_H
 #define TKL_QUEUE_CONSUMER_H
@@ -15,8 +15,8 @@
 #include "queue/shard.h"
 
 #define TKL__QUEUE_CLAIM_MAX 1000 /* jobs claimed, done or renewed in one run of a script */
-#define TKL__QUEUE_RICH_MAX  250  /* of those done: rich ones */
-/* A failed renewal is repeated after this. */
+#define TKL__QUEUE_RICH_MAX  250  /* rich ones among the done jobs */
+/* Pause before a failed renewal is repeated. */
 #define TKL__QUEUE_REPEAT_US 100000
 /* How long close() and cancel() wait for a server that may be down. */
 #define TKL__QUEUE_PARTING_US 250000
@@ -24,19 +24,20 @@
 /* "id:token" */
 #define TKL__QUEUE_MEMBER_LEN (TKL__QUEUE_ID_LEN + TKL_CLAIM_TOKEN_SIZE)
 
-/* A job that was claimed here and has not been reported. */
+/* A job that this consumer has claimed and not reported yet. */
 typedef struct tkl__queue_claim {
     char member[TKL__QUEUE_MEMBER_LEN + 1]; /* "id:token" */
     struct tkl__queue_source *source;
-    bool rich;       /* there is more to its end than that its record goes */
-    bool answers;    /* its result is wanted */
-    size_t bytes;    /* of the record */
-    int64_t started; /* local time from before the claim, or its last renewal, was asked for */
-    bool reporting;  /* a thread reports it now */
-    bool unsure;     /* a report had no answer: it may not be claimed any more */
-    bool told;       /* the owner knows that it is lost */
-    struct tkl__queue_claim *chain;       /* in its bucket */
-    struct tkl__queue_claim *next, *prev; /* of the source, the oldest first */
+    bool rich;        /* its end does more than remove its record */
+    bool answers;     /* a caller waits for its result */
+    size_t bytes;     /* size of the record */
+    int64_t started;  /* local time before the claim, or its last renewal, was sent */
+    int64_t lease_us; /* from `started` on; shorter than the consumer's: an unconfirmed hand-over */
+    bool reporting;   /* a thread reports it now */
+    bool unsure;      /* a report had no answer: the claim may have ended */
+    bool told;        /* on_lost() was called, or need not be */
+    struct tkl__queue_claim *chain;       /* next in its bucket */
+    struct tkl__queue_claim *next, *prev; /* in its source, oldest first */
 } tkl__queue_claim;
 
 /* A partition to claim from. */
@@ -44,15 +45,15 @@ typedef struct tkl__queue_source {
     tkl_consumer *consumer;
     tkl__queue_shard *shard;
     char token[TKL_CLAIM_TOKEN_SIZE]; /* of the last claim */
-    bool unsure;                      /* it had no answer, or may have left a place in the line */
-    int failures;                     /* to reach its server, one after the other */
-    int64_t away_until;               /* no use trying before; tkl__now() */
-    unsigned char jitter;             /* random: keeps waiters apart that look for a missing one */
+    bool unsure;                      /* it had no answer, or may still be in line */
+    int failures;                     /* to reach its server, in a row */
+    int64_t away_until;               /* leave its server alone until then; tkl__now() */
+    unsigned char jitter; /* random: spreads waiters that look because another did not */
 
     tkl__queue_claim *first, *last; /* with the mutex */
-    bool suspect;                   /* the last renewal failed; ditto */
+    bool suspect;                   /* the last renewal failed; with the mutex */
 
-    /* The renewal under way in the keeper. */
+    /* The keeper's renewal under way. */
     tkl__kept kept;
     struct {
         char (*members)[TKL__QUEUE_MEMBER_LEN +
@@ -64,7 +65,7 @@ typedef struct tkl__queue_source {
 } tkl__queue_source;
 
 typedef struct tkl__queue_span {
-    size_t first, count; /* the partitions of a queue, in the sources */
+    size_t first, count; /* range of the queue's partitions in `sources` */
 } tkl__queue_span;
 
 struct tkl_consumer {
@@ -76,23 +77,26 @@ struct tkl_consumer {
     size_t rotation; /* which partition comes first */
     int64_t lease_us;
     char lease[24];     /* milliseconds */
-    int64_t timeout_ms; /* of one call; 0: the client's */
+    int64_t timeout_ms; /* of one call; 0: the client's time-out */
     bool no_renewal;
     void (*on_lost)(const char *id, const char *token, void *arg);
     void (*on_error)(int code, const char *message, void *arg);
+    void (*on_damaged)(tkl_queue *queue, const char *id, void *arg);
     void *arg;
 
-    pthread_mutex_t turn;    /* one claims at a time */
-    _Atomic int64_t ends_at; /* not 0: cancelled, and when a request under way is given up */
-    atomic_bool woken;       /* a wait is to end, and no other */
-    int bell;                /* an eventfd for the thread that waits; -1: none so far */
-    unsigned generation;     /* of the process that opened it */
-    pthread_mutex_t mutex;   /* guards what follows, and where it says so */
+    pthread_mutex_t turn;    /* one thread claims at a time */
+    bool heeds_cancel;       /* with the turn: the claim may wait, and began before a cancel */
+    bool heeds_interrupt;    /* ditto, and it began before an interrupt of the client */
+    _Atomic int64_t ends_at; /* not 0: cancelled; when requests under way are given up */
+    atomic_bool woken;       /* ends one wait, the current or the next */
+    int bell;                /* eventfd for the waiting thread; -1: none so far */
+    unsigned generation;     /* fork generation of the process that opened it */
+    pthread_mutex_t mutex;   /* guards the fields below, and those marked */
     tkl__queue_claim **buckets;
     size_t nbuckets, nclaims;
 };
 
-/* ---- haul.c: what a claim brings home: the user's tkl_jobs and what they point into ---- */
+/* ---- haul.c: the jobs of a claim: the user's tkl_jobs and the bytes they point into ---- */
 
 typedef struct tkl__queue_haul tkl__queue_haul;
 
@@ -106,59 +110,65 @@ typedef struct tkl__queue_damaged {
 tkl__queue_haul *tkl__queue_haul_new(void);
 size_t tkl__queue_haul_count(const tkl__queue_haul *haul);
 tkl_jobs *tkl__queue_haul_jobs(tkl__queue_haul *haul);
-/* The haul becomes the owner of a reply, even when there is no memory for that. */
+/* Gives the haul a reply to own. Without memory it frees the reply and fails. */
 int tkl__queue_haul_own(tkl__queue_haul *haul, tkl_reply *reply);
-/* The jobs in a reply that it owns: the elements at `at`, at + 1 and at + 2 are ids, records and
- * histories. `started`: local time from before they were claimed. */
+/* Adds the jobs in a reply that the haul owns: the elements at `at`, at + 1 and at + 2 are ids,
+ * records and histories. `started`: local time before they were claimed. */
 int tkl__queue_haul_add(tkl__queue_haul *haul, tkl__queue_source *source, const tkl_reply *reply,
                         size_t at, int64_t started);
-/* One job that was handed over; the bytes are copied. */
+/* Adds one job that was handed over; copies the bytes. */
 int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, const char *id,
-                            tkl_bytes record, tkl_bytes history, int64_t started);
-/* The claims whose records cannot be read, each told once; valid until the next is added. */
+                            tkl_bytes record, tkl_bytes history, int64_t started, int64_t lease_us);
+/* Whether the haul has a job that was handed over. */
+bool tkl__queue_haul_was_handed(const tkl__queue_haul *haul);
+/* The claims whose records cannot be read, each returned once; valid until the next is added. */
 size_t tkl__queue_haul_damaged(tkl__queue_haul *haul, const tkl__queue_damaged **damaged);
-/* From before the oldest of them was claimed; with at least one. */
+/* Local time before the oldest job was claimed; the haul must not be empty. */
 int64_t tkl__queue_haul_oldest(const tkl__queue_haul *haul);
-/* Takes the job out that is this claim. */
+/* Removes the job of this claim. */
 void tkl__queue_haul_drop(tkl__queue_haul *haul, const tkl__queue_shard *shard, const char *member);
-/* Takes all jobs but the first `most` out. */
+/* Removes all jobs but the first `most`. */
 void tkl__queue_haul_cut(tkl__queue_haul *haul, size_t most);
 
-/* ---- claims.c: what is claimed and not reported ---- */
+/* ---- claims.c: jobs that are claimed and not reported ---- */
 
 int tkl__queue_claim_note(tkl__queue_source *source, const char *id,
-                          const tkl__queue_record *record, size_t bytes, int64_t started);
-/* The claim that a job is: its partition and "id:token". NULL: no id of its queue. */
+                          const tkl__queue_record *record, size_t bytes, int64_t started,
+                          int64_t lease_us);
+/* With the mutex: notes a renewal by a request that began at `started`. */
+void tkl__queue_claim_renewed(tkl__queue_claim *claim, int64_t started);
+/* The claim of a job: its partition and "id:token". NULL: no id of its queue. */
 tkl__queue_shard *tkl__queue_claim_of(const tkl_job *job, char member[TKL__QUEUE_MEMBER_LEN + 1]);
 /* With the mutex. NULL: not claimed here, or reported. */
 tkl__queue_claim *tkl__queue_claim_find(tkl_consumer *consumer, const tkl__queue_shard *shard,
                                         const char *member);
 void tkl__queue_claim_forget(tkl_consumer *consumer, tkl__queue_claim *claim);
-/* Whether its lease lasts, as far as this program knows. */
+/* Whether its lease still runs, as far as this program knows. */
 bool tkl__queue_claim_lasts(const tkl__queue_claim *claim);
 void tkl__queue_claims_free(tkl_consumer *consumer);
 
-/* ---- keep.c: the keeper's part ---- */
+/* ---- keep.c: the keeper's callbacks ---- */
 
 extern const tkl__kept tkl__queue_source_kept;
-/* The source has claims, and had none before. */
+/* Tells the keeper when this source is due next. */
 void tkl__queue_source_keep(tkl__queue_source *source);
 
 /* ---- confirm.c: claims that came late ---- */
 
-/* Renews the claims of the haul when half of a lease is over, and drops those that were lost. */
+/* Renews the claims of the haul when half of a lease is over, or when they were handed over and the
+ * keeper does not renew. Drops the jobs that were lost. */
 void tkl__queue_confirm(tkl_consumer *consumer, tkl__queue_haul *haul);
 
-/* ---- ask.c: what the server is asked ---- */
+/* ---- ask.c: requests to the server ---- */
 
-/* A job that was done, as claim.lua takes it. */
+/* A done job, as an argument of claim.lua. */
 typedef struct tkl__queue_done {
     char member[TKL__QUEUE_MEMBER_LEN + 1];
     size_t source; /* the index of its source */
     bool rich;     /* see tkl__queue_claim */
     size_t bytes;  /* of the record */
-    size_t report; /* whose it is */
-    bool stale;    /* out */
+    size_t report; /* index of its report */
+    bool stale;    /* out: the claim was not valid any more */
 } tkl__queue_done;
 
 /* A run of claim.lua. */
@@ -171,12 +181,12 @@ typedef struct tkl__queue_ask {
     size_t ndone;
 
     int code;           /* out: TKL_OK, or an error */
-    int64_t started;    /* out: local time before it was asked ... */
-    int64_t server_now; /* out: ... and the server's, surely not before; milliseconds */
-    int64_t look_ms;    /* out: until a waiter should look; -1: no need */
-    bool other_looks;   /* out: another waiter does */
-    size_t got;         /* out: jobs */
-    bool fired;         /* out: schedules, whose jobs are not among them */
+    int64_t started;    /* out: local time before the request was sent ... */
+    int64_t server_now; /* out: ... and a server time surely not before it; milliseconds */
+    int64_t look_ms;    /* out: when the waiter should look; -1: no need */
+    bool other_looks;   /* out: another waiter looks then */
+    size_t got;         /* out: number of jobs */
+    bool fired;         /* out: schedules fired; their jobs are not in the answer */
 
     char max_text[24], bytes_text[24], rich_text[24];
     tkl_bytes *args; /* owned */
@@ -189,31 +199,34 @@ typedef struct tkl__queue_finish {
     char id[TKL__QUEUE_ID_LEN + 1];
     char token[TKL_CLAIM_TOKEN_SIZE];
     size_t report;
-    bool repeated; /* out: it had to be */
+    bool repeated; /* out: the request was repeated */
     int code;      /* out */
 
     char delay[24], jitter[TKL__DOUBLE_SIZE];
-    tkl_bytes keys[TKL__QUEUE_KEYS + 1], args[7]; /* the last key is owned: the result */
+    tkl_bytes keys[TKL__QUEUE_KEYS + 1], args[7]; /* owns the last key, the result */
 } tkl__queue_finish;
 
-/* What goes to the server together. */
+/* Requests of one round trip. */
 typedef struct tkl__queue_trip {
-    tkl__queue_finish *finishes; /* these first */
+    tkl__queue_finish *finishes; /* sent first */
     size_t nfinishes;
+    char *
+        *whys; /* out, for each finish and then each ask: why it failed, or NULL; free() them. NULL:
+                    not wanted */
     tkl__queue_ask *asks;
     size_t nasks;
 } tkl__queue_trip;
 
-/* Fills in all but where the code goes. */
+/* Fills in all fields but the outputs. */
 void tkl__queue_finish_make(tkl__queue_finish *f, const tkl__queue_shard *shard, const char *id,
                             const char *token, tkl_outcome outcome, tkl_bytes text,
                             int64_t delay_ms);
-/* Asks. The codes are in the asks and finishes; what was claimed is in the haul (which may be NULL
- * when nothing is claimed). */
+/* Runs the trip. The codes are in the asks and finishes; the claimed jobs are in the haul (which
+ * may be NULL when nothing is claimed). */
 void tkl__queue_trip_run(tkl_client *client, tkl__queue_trip *trip, int64_t deadline,
                          tkl__queue_haul *haul);
-/* Gives up these places in line; what was given meanwhile goes into the haul. The first error:
- * sources that are left unsure did not get through. */
+/* Gives up these places in line; jobs that the tokens got meanwhile go into the haul. Returns the
+ * first error: sources that stay `unsure` were not reached. */
 int tkl__queue_ask_leave(tkl__queue_source *const *sources, size_t count, int64_t deadline,
                          tkl__queue_haul *haul);
 /* A new token for the next claim. */
@@ -221,26 +234,32 @@ void tkl__queue_source_begin(tkl__queue_source *source);
 
 /* ---- consumer.c ---- */
 
-/* Claims of the haul whose records cannot be read go to the dead letters. */
+/* Call these before and after a request that is part of a claim that waits: cancel and interrupt
+ * then end the request. */
+void tkl__queue_heed(const tkl_consumer *consumer);
+void tkl__queue_unheed(void);
+
+/* Moves claims of the haul whose records cannot be read to the dead letters. */
 void tkl__queue_bury_damaged(tkl_consumer *consumer, tkl__queue_haul *haul);
-/* Releases all jobs of the haul but the first `most`: no one has begun with them. */
+/* Releases all jobs of the haul but the first `most`: no worker has begun with them. */
 void tkl__queue_hand_back(tkl_consumer *consumer, tkl__queue_haul *haul, size_t most);
 
 /* ---- away.c: servers that cannot be reached ---- */
 
-/* Whether to leave it alone for now: not when there is no other. */
+/* Whether to leave the source alone for now. Never when it is the only one. */
 bool tkl__queue_is_away(const tkl__queue_source *source);
-/* What a request came to that was begun at `began`. */
+/* Notes the outcome of a request that began at `began`. */
 void tkl__queue_note_reached(tkl__queue_source *source, int code, int64_t began);
-/* The end of a request: where there are several sources, one that does not answer must not keep the
+/* The deadline of a request: with several sources, one that does not answer must not hold up the
  * others. */
 int64_t tkl__queue_ask_deadline(const tkl_consumer *consumer);
-/* The end of a call that begins now. */
+/* The deadline of a call that begins now. */
 int64_t tkl__queue_consumer_deadline(const tkl_consumer *consumer);
 
 /* ---- line.c: waiting ---- */
 
-/* Waits at all sources for the first jobs. TKL_OK: there are some in the haul. TKL_EMPTY. */
+/* Waits at all sources for the first jobs. TKL_OK: the haul has some. TKL_EMPTY: none came in
+ * time. */
 int tkl__queue_line_wait(tkl_consumer *consumer, size_t max, int64_t deadline,
                          tkl__queue_haul *haul);
 

@@ -3,34 +3,35 @@
 -- ARGV[1] which     dead, or '' for all that wait
 -- ARGV[2] skip      schedules seen so far among the delayed
 -- ARGV[3] results   and an id: the channel on which the end of a job is published
+-- flags: allow-oom
 -- returns {removed, schedules seen, 1 when there may be more}
 -- include: shared/clock
-local now = clock_ms()
 -- include: ends
 -- include: line
+
+now = clock.ms()
 local STEP, BYTES = 200, 8000000 -- at most, in one script
 local which, skip, results = unpack(ARGV)
 skip = tonumber(skip)
 
-local waiting, meta, budget = check_waiting(), read_meta(), new_budget()
-allow_when_full()
+local waiting, meta, budget = line.read_waiting(), totals.read(), ends.new_budget()
 local removed, bytes, seen = 0, 0, 0
 
 local function drain_job(id)
   local record = redis.call('HGET', JOBS, id)
   if record then
-    local job = read(record)
-    local started = which ~= 'dead' and read_history(redis.call('HGET', HISTORY, id)).started
+    local job = jobs.read(record)
+    local started = which ~= 'dead' and jobs.read_history(redis.call('HGET', HISTORY, id)).started
     redis.call('HDEL', FLOW_PLACES, id)
-    remove(id, record, started, budget)
+    ends.remove(id, record, started, budget)
     removed, bytes = removed + 1, bytes + #record
     if job.result then
-      tell_end(results, id, 'gone')
+      ends.publish(results, id, 'gone')
     end
   end
 end
 
--- Takes members from a rank on, as many as may be.
+-- Removes members of a key from a rank on, within the limits of this script.
 local function drain_key(key, from, id_of)
   local members = seen < STEP and redis.call('ZRANGE', key, from, from + STEP - seen - 1) or {}
   for _, member in ipairs(members) do
@@ -47,9 +48,9 @@ local function itself(member)
   return member
 end
 
--- Nil for a schedule, which stays.
+-- The id of a delayed job, '' for a timer, nil for a schedule: schedules stay.
 local function delayed_id(member)
-  local kind, name = read_delayed(member)
+  local kind, name = jobs.read_delayed(member)
   if kind == 'schedule' then
     skip = skip + 1
     return nil
@@ -59,12 +60,12 @@ end
 
 if which == 'dead' then
   drain_key(DEAD, 0, itself)
-else -- parents before their children, which would make them ready
+else -- parents first: the end of their children would make them ready
   drain_key(FLOW, 0, itself)
-  drain_key(PARKED, 0, read_spot)
+  drain_key(PARKED, 0, jobs.read_spot)
   drain_key(READY, 0, itself)
   drain_key(DELAYED, skip, delayed_id)
 end
-add_totals(meta, {bytes = -bytes})
-wake(waiting, open_gate(meta))
+totals.add(meta, {bytes = -bytes})
+line.wake(waiting, line.open_gate(meta))
 return {removed, skip, seen > 0 and 1 or 0}

@@ -1,13 +1,15 @@
 -- queue/drop: remove all that a queue has, but for its waiters.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] results   and an id: the channel on which the end of a job is published
+-- flags: allow-oom
 -- returns how many keys there were
--- include: keys
+-- include: totals
+
 local results = ARGV[1]
 
-local count = redis.call('UNLINK', META, JOBS, READY, DELAYED, ACTIVE, HISTORY, PROGRESS, DEAD, UNIQUE,
-                         UNIQUE_ENDS, GROUPS, PARKED, RATES, FLOW, FLOW_PLACES, PARENTS, SCHEDULES,
-                         REQUESTS_EVEN, REQUESTS_ODD)
+local count = redis.call('UNLINK', META, JOBS, READY, DELAYED, ACTIVE, HISTORY, PROGRESS, DEAD,
+                         UNIQUE, UNIQUE_ENDS, GROUPS, PARKED, RATES, FLOW, FLOW_PLACES, PARENTS,
+                         SCHEDULES, REQUESTS_EVEN, REQUESTS_ODD)
 -- Callers that wait for results learn that there will be none.
 local pattern = string.gsub(results, '[%[%]*?\\]', '\\%0') .. '*'
 for _, channel in ipairs(redis.pcall('PUBSUB', 'SHARDCHANNELS', pattern)) do

@@ -1,17 +1,19 @@
 -- queue/due: what must be known to fire schedules that are due.
 -- KEYS[1...] queue   see keys.inc.lua
 -- ARGV[1...] ids     of the schedules
+-- flags: allow-oom
 -- returns {now, the beginning of each: all but the end of its record; '' for one that is gone}
 -- include: shared/clock
 -- include: schedules
 
-local BEGINNING = 512 -- bytes: no beginning is longer
-local answer = {clock_ms()}
+local BEGINNING = 512 -- bytes: the longest beginning
+
+local answer = {clock.ms()}
 for i, id in ipairs(ARGV) do
   local schedule = redis.call('HGET', SCHEDULES, id)
   answer[i + 1] = string.sub(schedule or '', 1, BEGINNING)
   if not schedule then
-    redis.call('ZREM', DELAYED, schedule_timer(id))
+    redis.call('ZREM', DELAYED, schedules.timer(id))
   end
 end
 return answer

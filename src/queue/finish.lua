@@ -7,34 +7,37 @@
 -- ARGV[5] delay     milliseconds; '' for the backoff, or the front of the queue
 -- ARGV[6] jitter    by which the backoff is multiplied
 -- ARGV[7] results   and the id: the channel on which the end of the job is published
+-- flags: allow-oom
 -- returns TKL_OK, or TKL_NOTOWNER when the claim is not valid any more
 -- include: shared/clock
-local now = clock_ms()
 -- include: ends
 -- include: line
-local RESULT_SENT = 65536 -- bytes: a larger result is fetched by those who wait for it
+
+now = clock.ms()
+local RESULT_SENT = 65536 -- bytes: waiters fetch larger results
 local id, token, outcome, note, delay, jitter, results = unpack(ARGV)
 
-local waiting, meta = check_waiting(), read_meta()
-local record = record_of(id)
-local job, history = read(record), read_history(redis.call('HGET', HISTORY, id))
-if redis.call('ZREM', ACTIVE, claim_of(id, token)) == 0 then
+local waiting, meta = line.read_waiting(), totals.read()
+local record = jobs.record_of(id)
+local job, history = jobs.read(record), jobs.read_history(redis.call('HGET', HISTORY, id))
+if redis.call('ZREM', ACTIVE, jobs.claim_of(id, token)) == 0 then
   return TKL_NOTOWNER
 end
 
+-- Keeps the result for a while, and publishes it.
 local function keep_result()
-  redis.call('SET', RESULT, note, 'PX', text(job.result))
-  tell_end(results, id, #note > RESULT_SENT and 'fetch' or 'done ' .. note)
+  redis.call('SET', RESULT, note, 'PX', decimal.whole(job.result))
+  ends.publish(results, id, #note > RESULT_SENT and 'fetch' or 'done ' .. note)
 end
 
--- Back to the queue: after a while, or to the front.
+-- Puts the job back into the queue: after a delay, or at the front.
 local function come_back(wait)
   history.started, history.since = true, now
-  write_history(id, history)
+  jobs.write_history(id, history)
   if wait then
-    redis.call('ZADD', DELAYED, text(now + wait), id)
+    redis.call('ZADD', DELAYED, decimal.whole(now + wait), id)
   else
-    redis.call('ZADD', READY, place(job.priority, BACK), id)
+    redis.call('ZADD', READY, jobs.place(job.priority, BACK), id)
   end
 end
 
@@ -44,20 +47,20 @@ if outcome == 'failed' or outcome == 'dead' then
   outcome = history.failures > job.retries and 'dead' or outcome
 end
 if outcome == 'done' then
-  remove(id, record, true, new_budget())
-  add_totals(meta, {done = 1, bytes = -#record})
+  ends.remove(id, record, true, ends.new_budget())
+  totals.add(meta, {done = 1, bytes = -#record})
   if job.result then
     keep_result()
   end
 elseif outcome == 'dead' then
-  local trimmed = move_to_dead(id, record, history, meta, results, new_budget())
-  add_totals(meta, {failed = 1, bytes = -trimmed})
+  local trimmed = ends.move_to_dead(id, record, history, meta, results, ends.new_budget())
+  totals.add(meta, {failed = 1, bytes = -trimmed})
 elseif outcome == 'failed' then
   local backoff = math.min(job.backoff * 2 ^ (history.failures - 1), job.backoff_max)
-  add_totals(meta, {failed = 1})
+  totals.add(meta, {failed = 1})
   come_back(wait or math.ceil(backoff * jitter))
 else
   come_back(wait)
 end
-wake(waiting, open_gate(meta))
+line.wake(waiting, line.open_gate(meta))
 return TKL_OK

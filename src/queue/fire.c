@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * How schedules fire. A claim that finds "schedule:id" due in :delayed puts it off by a second and
- * tells the consumer that claims, which asks for the schedule, finds its next time and runs
- * fire.lua: the job is pushed and the next time set in one step, and only if the schedule is as it
- * was when it was asked for. So each time fires once, however many try; and if that consumer is
- * gone, the next claim finds it a second later.
+ * reports it to the claiming consumer. The consumer asks for the schedule, works out its next time
+ * and runs fire.lua, which pushes the job and sets the next time in one step, but only if the
+ * schedule has not changed meanwhile. So each time fires once, however many consumers try. If the
+ * consumer is gone, the next claim finds the schedule a second later.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "queue/schedule.h"
 #include "queue/scripts.h"
 
-/* As many as a claim tells at most. */
+/* The most schedules that a claim reports. */
 #define AT_ONCE 100
 
 static int ask(const tkl__queue_shard *shard, const tkl_bytes *ids, size_t count, int64_t deadline,
@@ -33,8 +33,8 @@ typedef struct shot {
     tkl_bytes args[4];
 } shot;
 
-/* TKL_EMPTY: nothing to do, another consumer saw to it meanwhile. An error: it cannot be done here
- * and stays due. Others may know its zone. */
+/* Prepares a shot. TKL_EMPTY: nothing to do, another consumer has fired it. An error: this consumer
+ * cannot fire it, so it stays due; another one may know its time zone. */
 static int aim(shot *s, tkl_bytes id, tkl_bytes value, int64_t now_ms)
 {
     tkl__queue_planned planned;
@@ -53,7 +53,7 @@ static int aim(shot *s, tkl_bytes id, tkl_bytes value, int64_t now_ms)
     return TKL_OK;
 }
 
-/* All in one trip. Repeating it is safe: the second time the schedule is another. */
+/* Fires all in one round trip. Repeating is safe: the second time the schedule has changed. */
 static void fire(const tkl__queue_shard *shard, const shot *shots, size_t count, int64_t deadline)
 {
     tkl__invocation calls[AT_ONCE];
@@ -63,11 +63,11 @@ static void fire(const tkl__queue_shard *shard, const shot *shots, size_t count,
         calls[i].retry_safe = true;
     }
     int rc = tkl__run_many(shard->queue->client, calls, count, deadline, &replies);
-    (void)rc; /* what did not fire stays due */
+    (void)rc; /* schedules that did not fire stay due */
     tkl_reply_free(replies);
 }
 
-/* The owner hears of what cannot be done here. */
+/* Reports schedules that cannot fire here to on_error. */
 static void tell(const tkl_consumer *c, int rc)
 {
     if (rc < 0 && c->on_error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a claim brings home. The user has a pointer to the tkl_jobs in it.
+ * The haul: the jobs that a claim got. The user has a pointer to the tkl_jobs in it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +10,18 @@
 #include "queue/consumer.h"
 #include "queue/record.h"
 
-/* What the jobs point into: one of the two. */
+/* Memory that the jobs point into: one of the two. */
 typedef struct owned {
     tkl_reply *reply;
     char *text;
 } owned;
 
 struct tkl__queue_haul {
-    tkl_jobs jobs; /* first: what the user has is a pointer to it */
+    tkl_jobs jobs; /* first: the user's pointer points to it */
     tkl_job *items;
     size_t cap;
-    int64_t oldest; /* local time from before the first of them was claimed */
+    int64_t oldest; /* local time before the first of them was claimed */
+    bool handed;    /* one of them was handed over */
     owned *owned;
     size_t nowned;
     tkl__queue_damaged *damaged;
@@ -83,7 +84,7 @@ static bool own(tkl__queue_haul *haul, owned what)
     return true;
 }
 
-/* A claim whose record cannot be read. Without memory for that it is left to its lease. */
+/* Notes a claim whose record cannot be read. Without memory for that, its lease simply ends. */
 static void add_damaged(tkl__queue_haul *haul, const tkl__queue_source *source, const char *id)
 {
     tkl__queue_damaged *more = realloc(haul->damaged, (haul->ndamaged + 1) * sizeof *haul->damaged);
@@ -105,14 +106,14 @@ size_t tkl__queue_haul_damaged(tkl__queue_haul *haul, const tkl__queue_damaged *
 }
 
 static int add_job(tkl__queue_haul *haul, tkl__queue_source *source, const char *id,
-                   tkl_bytes record, tkl_bytes history, int64_t started)
+                   tkl_bytes record, tkl_bytes history, int64_t started, int64_t lease_us)
 {
     tkl__queue_record r;
     if (!tkl__queue_record_decode(record, &r)) {
         add_damaged(haul, source, id);
         return TKL_OK;
     }
-    int rc = tkl__queue_claim_note(source, id, &r, record.len, started);
+    int rc = tkl__queue_claim_note(source, id, &r, record.len, started, lease_us);
     if (rc != TKL_OK)
         return rc;
     if (haul->jobs.count == 0 || started < haul->oldest)
@@ -153,13 +154,14 @@ int tkl__queue_haul_add(tkl__queue_haul *haul, tkl__queue_source *source, const 
         tkl_bytes id = tkl_reply_bytes(tkl_reply_at(ids, i));
         if (tkl__queue_is_id(id))
             rc = add_job(haul, source, id.data, tkl_reply_bytes(tkl_reply_at(records, i)),
-                         tkl_reply_bytes(tkl_reply_at(histories, i)), started);
+                         tkl_reply_bytes(tkl_reply_at(histories, i)), started,
+                         source->consumer->lease_us);
     }
     return rc;
 }
 
 int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, const char *id,
-                            tkl_bytes record, tkl_bytes history, int64_t started)
+                            tkl_bytes record, tkl_bytes history, int64_t started, int64_t lease_us)
 {
     char *text = malloc(record.len + history.len + 1);
     bool room = text && reserve(haul, 1) && own(haul, (owned){.text = text});
@@ -170,8 +172,14 @@ int tkl__queue_haul_add_one(tkl__queue_haul *haul, tkl__queue_source *source, co
     memcpy(text, record.data, record.len);
     memcpy(text + record.len, history.data, history.len);
     text[record.len + history.len] = '\0';
+    haul->handed = true;
     return add_job(haul, source, id, (tkl_bytes){text, record.len},
-                   (tkl_bytes){text + record.len, history.len}, started);
+                   (tkl_bytes){text + record.len, history.len}, started, lease_us);
+}
+
+bool tkl__queue_haul_was_handed(const tkl__queue_haul *haul)
+{
+    return haul->handed;
 }
 
 int64_t tkl__queue_haul_oldest(const tkl__queue_haul *haul)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the keeper does for the claims of a source: renews their leases, many in one call, and
- * tells the owner of those that are lost.
+ * The keeper's work for the claims of a source: it renews their leases, many in one call, and
+ * reports lost claims to the owner.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,10 @@
 #include "queue/consumer.h"
 #include "queue/scripts.h"
 
-/* A renewal is given this long at least. */
+/* The keeper confirms a hand-over this long after it started; see FIRST_LEASE_MS in
+ * line.inc.lua. */
+#define CONFIRM_US 500000
+/* Shortest time allowed for a renewal. */
 #define PATIENCE_MIN_US 100000
 
 static tkl__queue_source *source_of(tkl__kept *kept)
@@ -20,16 +23,24 @@ static tkl__queue_source *source_of(tkl__kept *kept)
 
 /* ---- When ---------------------------------------------------------------- */
 
-/* With the mutex: when something is to be done for a claim. */
+/* With the mutex: whether the keeper renews a claim. It renews every hand-over once. */
+static bool is_renewed(const tkl__queue_claim *claim)
+{
+    const tkl_consumer *c = claim->source->consumer;
+    return !c->no_renewal || claim->lease_us < c->lease_us;
+}
+
+/* With the mutex: when the keeper is due for a claim. */
 static int64_t due_at(const tkl__queue_claim *claim)
 {
     const tkl_consumer *c = claim->source->consumer;
     if (claim->told || claim->reporting)
         return TKL__FOREVER;
-    int64_t end = claim->started + c->lease_us;
-    if (c->no_renewal)
+    int64_t end = claim->started + claim->lease_us;
+    if (!is_renewed(claim))
         return c->on_lost ? end : TKL__FOREVER;
-    int64_t at = claim->started + c->lease_us / 3;
+    bool handed = claim->lease_us < c->lease_us;
+    int64_t at = claim->started + (handed ? CONFIRM_US : c->lease_us / 3);
     if (!claim->source->suspect)
         return at;
     int64_t again = tkl__lease_now() + TKL__QUEUE_REPEAT_US;
@@ -64,10 +75,18 @@ void tkl__queue_source_keep(tkl__queue_source *source)
         tkl__keep(source->consumer->client, &source->kept, due);
 }
 
-/* Several tries in the time of a lease. */
+/* A quarter of the shortest lease, to leave time for several attempts. */
 static int64_t keeper_patience(tkl__kept *kept)
 {
-    int64_t patience = source_of(kept)->consumer->lease_us / 4;
+    tkl__queue_source *source = source_of(kept);
+    tkl_consumer *c = source->consumer;
+    int64_t shortest = c->lease_us;
+    pthread_mutex_lock(&c->mutex);
+    for (const tkl__queue_claim *claim = source->first; claim; claim = claim->next)
+        if (claim->lease_us < shortest)
+            shortest = claim->lease_us;
+    pthread_mutex_unlock(&c->mutex);
+    int64_t patience = shortest / 4;
     return patience > PATIENCE_MIN_US ? patience : PATIENCE_MIN_US;
 }
 
@@ -83,7 +102,8 @@ static void tell_lost(tkl__queue_source *source, const char *member)
     c->on_lost(id, member + TKL__QUEUE_ID_LEN + 1, c->arg);
 }
 
-/* Says whether the owner must be told: not when a report of its own may be what ended the claim. */
+/* Marks a claim as lost. Returns whether to report that: not when a report of the owner may have
+ * ended the claim. */
 static bool become_lost(tkl__queue_source *source, const char *member)
 {
     tkl_consumer *c = source->consumer;
@@ -116,8 +136,8 @@ static size_t collect(tkl__queue_source *source, bool ended)
     int64_t now = tkl__lease_now();
     for (tkl__queue_claim *claim = source->first; claim && n < TKL__QUEUE_CLAIM_MAX;
          claim = claim->next) {
-        bool over = now - claim->started >= c->lease_us;
-        bool soon = due_at(claim) <= now + c->lease_us / 10 && !c->no_renewal;
+        bool over = now - claim->started >= claim->lease_us;
+        bool soon = due_at(claim) <= now + c->lease_us / 10 && is_renewed(claim);
         bool wanted = due_at(claim) != TKL__FOREVER && (ended ? over : soon && !over);
         if (wanted)
             memcpy(source->renewal.members[n++], claim->member, sizeof claim->member);
@@ -125,7 +145,7 @@ static size_t collect(tkl__queue_source *source, bool ended)
     return n;
 }
 
-/* Those whose time is up. */
+/* Marks claims whose leases have ended as lost. */
 static void drop_ended(tkl__queue_source *source)
 {
     pthread_mutex_lock(&source->consumer->mutex);
@@ -163,11 +183,11 @@ static void note_renewed(tkl__queue_source *source, const char *member)
     pthread_mutex_lock(&c->mutex);
     tkl__queue_claim *claim = tkl__queue_claim_find(c, source->shard, member);
     if (claim)
-        claim->started = source->renewal.started;
+        tkl__queue_claim_renewed(claim, source->renewal.started);
     pthread_mutex_unlock(&c->mutex);
 }
 
-/* The places of those that are gone, in order. */
+/* Reads the answer: the indexes of the claims that are gone, in order. */
 static void read_renewal(tkl__queue_source *source, const tkl_reply *gone)
 {
     size_t next = 0;

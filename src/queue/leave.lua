@@ -3,20 +3,21 @@
 -- ARGV[1] token
 -- ARGV[2] lease     milliseconds
 -- ARGV[3] channel   where it listens
+-- flags: allow-oom
 -- returns {now, ids, records, histories}
 -- include: shared/clock
-local now = clock_ms()
--- include: claim
+-- include: claims
+
+now = clock.ms()
 local token, lease, channel = unpack(ARGV)
 
-local waiting, meta = check_waiting(), read_meta()
-allow_when_full()
+local waiting, meta = line.read_waiting(), totals.read()
 local ids, records, histories = {}, {}, {}
-if not leave_line(waiting, waiter_of(token, lease, channel)) then
-  ids = given_to(token, lease)
-  records, histories = fetch(ids)
+if not line.leave(waiting, line.waiter_of(token, lease, channel)) then
+  ids = claims.given_to(token, lease)
+  records, histories = claims.records_of(ids)
 end
-if not ids[1] then -- it may have been told to come, or have promised to look
-  wake(waiting, open_gate(meta))
+if not ids[1] then -- it may have been asked to come, or to look
+  line.wake(waiting, line.open_gate(meta))
 end
 return {now, ids, records, histories}

@@ -1,25 +1,28 @@
 -- queue/levels: how many jobs of each priority are ready.
 -- KEYS[1...] queue  see keys.inc.lua
--- returns priority and number, of each priority that has some; then priority and 1, of each job that
---   the next claim makes ready
+-- flags: no-writes
+-- returns priority and number, of each priority that has some; then priority and 1, of each job
+--   that the next claim makes ready
 -- include: shared/clock
-local now = clock_ms()
--- include: soon
+-- include: upcoming
 
+now = clock.ms()
 local PRIORITIES = 2 * PRIORITY_MAX + 1
-local answer, from = {}, text(-PRIORITY_MAX * LEVEL)
+
+local answer = {}
+local from, to = decimal.whole(-PRIORITY_MAX * LEVEL), decimal.whole((PRIORITY_MAX + 1) * LEVEL)
 for _ = 1, PRIORITIES do
-  local first, score = unpack(redis.call('ZRANGE', READY, from, text((PRIORITY_MAX + 1) * LEVEL),
-                                         'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES'))
+  local first, score = unpack(redis.call('ZRANGE', READY, from, to, 'BYSCORE', 'LIMIT', 0, 1,
+                                         'WITHSCORES'))
   if not first then
     break
   end
   local priority = math.floor(score / LEVEL)
-  from = text((priority + 1) * LEVEL)
+  from = decimal.whole((priority + 1) * LEVEL)
   answer[#answer + 1] = priority
-  answer[#answer + 1] = redis.call('ZCOUNT', READY, text(priority * LEVEL), '(' .. from)
+  answer[#answer + 1] = redis.call('ZCOUNT', READY, decimal.whole(priority * LEVEL), '(' .. from)
 end
-for _, job in ipairs(soon_ready()) do
+for _, job in ipairs(upcoming.ready()) do
   answer[#answer + 1] = math.floor(job.place / LEVEL)
   answer[#answer + 1] = 1
 end

@@ -1,24 +1,25 @@
--- queue/limit: set some limits; jobs that were parked under others come back to be judged anew, and
+-- queue/limit: set some limits; jobs that were parked under others come back to be judged again, and
 --   dead letters beyond theirs are removed.
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] from      the last parked job that came back, to go on behind it; '' to begin
 -- ARGV[2...] limits name and value of each that is set, at the beginning; 0: none
+-- flags: allow-oom
 -- returns {the last parked job that came back, '' when that was all;
 --   1 when there may be more dead letters to remove}
 -- include: shared/clock
-local now = clock_ms()
 -- include: ends
 -- include: line
+
+now = clock.ms()
 local STEP = 200 -- parked jobs, and dead letters, at most
-local FIRST_LIMIT = 2 -- of the arguments
+local FIRST_LIMIT = 2 -- index in ARGV
 local from = ARGV[1]
 
-local waiting, meta = check_waiting(), read_meta()
-allow_when_full()
+local waiting, meta = line.read_waiting(), totals.read()
 local regroup, spots = from ~= '', {}
 
 local function set(name, value)
-  if value == text(meta[name] or 0) then
+  if value == decimal.whole(meta[name] or 0) then
     return
   end
   if value == '0' then
@@ -28,7 +29,7 @@ local function set(name, value)
   end
   meta[name] = value ~= '0' and tonumber(value) or nil
   regroup = regroup or string.find(name, '^group') ~= nil
-  if string.find(name, 'rate', 1, true) then -- what was used of another rate does not count
+  if string.find(name, 'rate', 1, true) then -- use of the old rate does not count
     meta.full_at = nil
     redis.call('HDEL', META, 'full_at')
     redis.call('UNLINK', RATES)
@@ -44,11 +45,11 @@ if regroup then
                      'LIMIT', 0, STEP)
 end
 for _, spot in ipairs(spots) do
-  local id, priority = read_spot(spot)
+  local id, priority = jobs.read_spot(spot)
   redis.call('ZREM', PARKED, spot)
-  make_ready(id, priority)
+  jobs.make_ready(id, priority)
 end
-local removed, bytes = trim_dead(meta, STEP, new_budget())
-add_totals(meta, {bytes = -bytes})
-wake(waiting, open_gate(meta))
+local removed, bytes = ends.trim_dead(meta, STEP, ends.new_budget())
+totals.add(meta, {bytes = -bytes})
+line.wake(waiting, line.open_gate(meta))
 return {spots[STEP] or '', removed == STEP and 1 or 0}

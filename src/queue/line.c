@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting in line: see "Waiting" and "Looking" in the essay of queue.c. One thread stands in as
- * many lines as the consumer has sources.
+ * Waiting in line: see "Waiting" and "Looking" in the essay of queue.c. One thread waits in one
+ * line for each source of the consumer.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,31 +12,32 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "queue/consumer.h"
 #include "queue/scripts.h"
 
-/* The server counts in milliseconds: a moment is over one later. */
+/* The server counts in milliseconds: a moment is surely over one millisecond later. */
 #define LOOK_SLACK_US 1000
-/* When another waiter has promised to look, this one looks so much later, unless it hears of
- * another moment before: in case that waiter hangs. Plus up to as much again, so that waiters do
- * not all look at once. */
+/* When another waiter has promised to look, this one looks this much later, in case that waiter
+ * hangs, unless it hears of another moment before. A random part of up to the same length keeps
+ * waiters from looking all at once. */
 #define BACKUP_US 1000000
-/* A look that is planned so shortly before a moment is meant for that moment. */
+/* A look planned less than this before a moment is meant for that moment. */
 #define CLOSE_US 100000
-/* However long a waiter waits, it looks at least this often. */
+/* A waiter looks at least this often, however long it waits. */
 #define LOOK_MAX_MS 300000
-/* What a request may need beyond the deadline, when the server is gone. */
+/* How long a request may run past its deadline when the server is down. */
 #define OVERTIME_US 2000000
 
 /* A waiter at one source. */
 typedef struct stander {
     tkl__queue_source *source;
-    tkl__waiter own; /* for what is told to this waiter. While it is not listening, the stander is
-                        out and has to enter */
-    tkl__waiter shared; /* for what is told to all waiters of the queue */
-    tkl__queue_ask ask; /* the last */
-    bool in_line;       /* surely, or perhaps */
-    int code;           /* of the last request; TKL_EMPTY: nothing was there */
+    tkl__waiter own;    /* messages to this waiter. While it is not listening, the stander is
+                      * out and has to enter */
+    tkl__waiter shared; /* messages to all waiters of the queue */
+    tkl__queue_ask ask; /* the last answered request: its clock dates hand-overs */
+    bool in_line;       /* certainly or possibly */
+    int code;           /* of the last request; TKL_EMPTY: no jobs */
 } stander;
 
 /* All places of the consumer. */
@@ -45,12 +46,12 @@ typedef struct line {
     size_t max;
     int64_t deadline;
     tkl__queue_haul *haul;
-    bool entered;     /* everywhere, or tried to */
+    bool entered;     /* has tried to enter everywhere */
     bool interrupted; /* by tkl_interrupt() */
     size_t count;
     stander *all;
-    tkl__waiter **waiters; /* two of each: own, shared */
-    /* For one trip: */
+    tkl__waiter **waiters; /* two per stander: own, shared */
+    /* Scratch space for one round trip: */
     stander **some;
     tkl__queue_source **sources;
     tkl__queue_ask *asks;
@@ -98,7 +99,7 @@ static bool is_over(const line *l)
     return is_cancelled(l) || l->interrupted || atomic_load(&l->consumer->woken);
 }
 
-/* When the first stander that is out tries to enter. */
+/* When the first stander that is out tries to enter again. */
 static int64_t next_entry(const line *l)
 {
     int64_t at = l->deadline;
@@ -108,8 +109,8 @@ static int64_t next_entry(const line *l)
     return at;
 }
 
-/* The place where there is something; *shared: it was told to all waiters there. NULL: nothing, but
- * it may be time to enter or to stop. */
+/* Waits for an event, and returns its stander; *shared: a message to all waiters there. NULL: no
+ * event, but it may be time to enter or to stop. */
 static stander *await(const line *l, tkl__event *event, bool *shared, tkl_bytes *message)
 {
     size_t which = 0;
@@ -121,7 +122,7 @@ static stander *await(const line *l, tkl__event *event, bool *shared, tkl_bytes 
 
 /* ---- Asking -------------------------------------------------------------- */
 
-/* The end of a request that is part of waiting. */
+/* The deadline of a request that is part of waiting. */
 static int64_t until(const line *l)
 {
     int64_t end = tkl__queue_ask_deadline(l->consumer), now = tkl__now();
@@ -129,20 +130,12 @@ static int64_t until(const line *l)
     return wait < end - OVERTIME_US ? wait + OVERTIME_US : end;
 }
 
-/* Once it has been in line, a waiter that is cancelled does not wait long for a server that may be
- * gone.
- */
-static void heed(const line *l)
-{
-    tkl__heed(l->entered ? &l->consumer->ends_at : NULL);
-}
-
 static int64_t look_time(int64_t ms)
 {
     return tkl__now() + (ms < 0 || ms > LOOK_MAX_MS ? LOOK_MAX_MS : ms) * 1000 + LOOK_SLACK_US;
 }
 
-/* How much later than the waiter that has promised to look. */
+/* How much later this waiter looks than the one that has promised to. */
 static int64_t backup_us(const stander *s)
 {
     return BACKUP_US + s->source->jitter * (BACKUP_US / 256);
@@ -155,16 +148,16 @@ static void plan_look(stander *s, int64_t ms, bool other_looks)
 
 static void note_answer(stander *s, const tkl__queue_ask *ask, int64_t began)
 {
-    s->ask = *ask;
     s->code = ask->code == TKL_OK ? TKL_EMPTY : ask->code;
     tkl__queue_note_reached(s->source, ask->code, began);
     if (ask->code != TKL_OK)
         return;
+    s->ask = *ask;
     s->in_line = ask->got == 0;
     plan_look(s, ask->look_ms, ask->other_looks);
 }
 
-/* Asks with places in the lines, all in one trip. */
+/* Asks with places in the lines, all in one round trip. */
 static void ask(line *l, stander *const *some, size_t count)
 {
     tkl__queue_trip trip = {.asks = l->asks, .nasks = count};
@@ -174,15 +167,15 @@ static void ask(line *l, stander *const *some, size_t count)
             .source = some[i]->source, .max = l->max, .wait = true, .again = some[i]->in_line};
         some[i]->in_line = true;
     }
-    heed(l);
+    tkl__queue_heed(l->consumer);
     tkl__queue_trip_run(l->consumer->client, &trip, until(l), l->haul);
-    tkl__heed(NULL);
+    tkl__queue_unheed();
     for (size_t i = 0; i < count; i++)
         note_answer(some[i], &l->asks[i], began);
     tkl__queue_bury_damaged(l->consumer, l->haul);
 }
 
-/* The owner hears of what is sat out. */
+/* Reports retried failures to on_error. */
 static void tell(const line *l, const stander *s)
 {
     const tkl_consumer *c = l->consumer;
@@ -192,7 +185,7 @@ static void tell(const line *l, const stander *s)
 
 /* ---- Entering ------------------------------------------------------------ */
 
-/* A lone source is tried at once, whatever happened before. */
+/* A single source is tried at once, even if its server is away. */
 static bool should_enter(const line *l, const stander *s)
 {
     return !s->own.hub && ((l->count == 1 && !l->entered) || tkl__now() >= s->source->away_until);
@@ -211,11 +204,11 @@ static int listen_at(const line *l, stander *s)
     tkl_client *client = l->consumer->client;
     if (!s->in_line)
         tkl__queue_source_begin(s->source);
-    heed(l);
+    tkl__queue_heed(l->consumer);
     int rc = tkl__listen(client, shard->keys[TKL__QUEUE_LINE], tkl_str(""), until(l), &s->shared);
     if (rc == TKL_OK)
         rc = tkl__listen(client, shard->channel, tkl_str(s->source->token), until(l), &s->own);
-    tkl__heed(NULL);
+    tkl__queue_unheed();
     if (rc != TKL_OK) {
         unlisten(s);
         tkl__queue_note_reached(s->source, rc, began);
@@ -223,7 +216,7 @@ static int listen_at(const line *l, stander *s)
     return rc;
 }
 
-/* Listens and asks wherever it is time to. */
+/* Listens and asks at every source whose time to enter has come. */
 static void enter(line *l)
 {
     size_t count = 0;
@@ -247,7 +240,7 @@ static void enter(line *l)
     l->entered = true;
 }
 
-/* Messages may be lost: it has to enter again, in a moment. */
+/* Makes the stander enter again in a moment, because messages may be lost. */
 static void cut(stander *s)
 {
     unlisten(s);
@@ -255,9 +248,9 @@ static void cut(stander *s)
     tkl__queue_note_reached(s->source, s->code, tkl__now());
 }
 
-/* ---- What a waiter is told ----------------------------------------------- */
+/* ---- Messages ------------------------------------------------------------ */
 
-/* Takes the first word off a message, and the space behind it. */
+/* Cuts the first word off a message, and the space behind it. */
 static tkl_bytes next_word(tkl_bytes *message)
 {
     const char *space = message->len > 0 ? memchr(message->data, ' ', message->len) : NULL;
@@ -273,7 +266,7 @@ static bool is_word(tkl_bytes word, const char *text)
     return word.len == strlen(text) && memcmp(word.data, text, word.len) == 0;
 }
 
-/* A number of up to 15 digits; -1: this is none. */
+/* A number of up to 15 digits; -1: not a number. */
 static int64_t read_number(tkl_bytes word)
 {
     int64_t number = 0;
@@ -287,56 +280,57 @@ static int64_t read_number(tkl_bytes word)
     return number;
 }
 
-/* When a lease that ends at `lease_end` on the server's clock began by ours: not later than now,
+/* Converts the start of a lease, `stamp` on the server's clock, to our clock: not later than now,
  * and not later than the server's clock says. */
-static int64_t lease_start(const stander *s, int64_t lease_end)
+static int64_t lease_start(const stander *s, int64_t stamp)
 {
     int64_t now = tkl__lease_now();
-    int64_t stamp = lease_end - s->source->consumer->lease_us / 1000;
     int64_t by_server = s->ask.started + (stamp - s->ask.server_now - 1) * 1000;
     return by_server < now ? by_server : now;
 }
 
-/* "ID LEASE-END LENGTH HISTORY RECORD", of which the length is that of the history. */
+/* Reads "ID STAMP LEASE LENGTH HISTORY RECORD"; LENGTH is the length of the history. The lease is
+ * short until it is renewed. */
 static int accept_job(const line *l, stander *s, tkl_bytes message)
 {
     tkl_bytes id = next_word(&message);
-    int64_t lease_end = read_number(next_word(&message));
+    int64_t stamp = read_number(next_word(&message));
+    int64_t lease_us = read_number(next_word(&message)) * 1000;
     int64_t len = read_number(next_word(&message));
-    if (!tkl__queue_is_id(id) || lease_end < 0 || len < 0 || (uint64_t)len > message.len)
-        return TKL_EUNKNOWN; /* not to be understood: ask */
-    int64_t started = lease_start(s, lease_end);
-    if (tkl__lease_now() - started >= l->consumer->lease_us / 2)
-        return TKL_EUNKNOWN; /* too late: ask */
+    if (!tkl__queue_is_id(id) || stamp < 0 || lease_us < 0 || lease_us > l->consumer->lease_us ||
+        len < 0 || (uint64_t)len > message.len)
+        return TKL_EUNKNOWN; /* malformed: ask the server */
+    int64_t started = lease_start(s, stamp);
+    if (tkl__lease_now() - started >= lease_us / 2)
+        return TKL_EUNKNOWN; /* too late: ask the server */
     tkl_bytes history = {message.data, (size_t)len};
     tkl_bytes record = {message.data + len, message.len - (size_t)len};
-    int rc = tkl__queue_haul_add_one(l->haul, s->source, id.data, record, history, started);
+    int rc =
+        tkl__queue_haul_add_one(l->haul, s->source, id.data, record, history, started, lease_us);
     s->in_line = rc != TKL_OK;
     return rc;
 }
 
-/* What could not be asked is asked again in a moment. */
+/* Asks again; after a transient failure, once more in a moment. */
 static void look(line *l, stander *s)
 {
     ask(l, &s, 1);
     tell(l, s);
-    if (s->code == TKL_EMPTY && tkl__strayed(&s->own))
-        cut(s); /* as good as that */
-    else if (tkl_is_transient(s->code))
+    if (tkl_is_transient(s->code))
         tkl__look_at(&s->own, s->source->away_until);
 }
 
 /* " job ...", " look MS", or " come". */
 static void on_message(line *l, stander *s, tkl_bytes message)
 {
-    next_word(&message); /* it is empty: the token was before the space */
+    next_word(&message); /* empty: the token was before the space */
     tkl_bytes word = next_word(&message);
     if (is_word(word, "job")) {
         s->code = accept_job(l, s, message);
         if (s->code == TKL_EUNKNOWN)
             cut(s);
         else if (s->code == TKL_OK && tkl__queue_haul_count(l->haul) == 0)
-            look(l, s); /* a record that cannot be read: it stands in line no more */
+            look(l, s); /* unreadable record: the waiter has lost its place */
     } else if (is_word(word, "look")) {
         plan_look(s, read_number(next_word(&message)), false);
     } else {
@@ -345,8 +339,8 @@ static void on_message(line *l, stander *s, tkl_bytes message)
 }
 
 /* "look MS": another waiter looks then. "looked MS TOKEN": a waiter has just looked, and the one
- * with that token looks then. "rest": nothing is due. "stand TOKEN": the line was empty but for the
- * waiter with that token. */
+ * with that token looks next, in MS. "rest": nothing is due. "stand TOKEN": the line had no waiter
+ * but the one with that token. */
 static void on_shared_message(line *l, stander *s, tkl_bytes message)
 {
     tkl_bytes word = next_word(&message);
@@ -381,7 +375,7 @@ static void step(line *l)
         cut(s);
 }
 
-/* TKL_EMPTY: go on. What passes, such as a server's restart, is sat out. */
+/* TKL_EMPTY: go on. Transient failures, such as a server's restart, are retried. */
 static int outcome(const line *l)
 {
     if (tkl__queue_haul_count(l->haul) > 0)
@@ -392,12 +386,12 @@ static int outcome(const line *l)
     return TKL_EMPTY;
 }
 
-/* Gives up the places that are left. A waiter that has something in hand, or is in a hurry, does
- * not ask servers that did not answer the last time. */
+/* Gives up the remaining places. Skips servers that failed the last time when there are several
+ * sources, or after a cancel or interrupt. A place that cannot be given up may still get a job. */
 static void leave(line *l)
 {
     size_t count = 0;
-    bool hurries = is_cancelled(l) || l->interrupted;
+    bool hurries = is_cancelled(l) || tkl__is_interrupted(l->consumer->client);
     int64_t end = until(l), soon = tkl__now() + TKL__QUEUE_PARTING_US;
     for (size_t i = 0; i < l->count; i++) {
         stander *s = &l->all[i];
@@ -412,12 +406,12 @@ static void leave(line *l)
     int rc = tkl__queue_ask_leave(l->sources, count, hurries && soon < end ? soon : end, l->haul);
     for (size_t i = 0; i < l->count; i++) {
         if (l->all[i].in_line && l->all[i].source->unsure && l->all[i].code == TKL_EMPTY)
-            l->all[i].code = rc;
+            l->all[i].code = tkl__in_doubt(rc);
         unlisten(&l->all[i]);
     }
 }
 
-/* Jobs count more than errors. */
+/* Jobs take precedence over errors. */
 static int conclude(const line *l)
 {
     int first = TKL_EMPTY;
@@ -441,7 +435,7 @@ static int line_open(line *l)
         return tkl__nomem();
     for (size_t i = 0; i < l->count; i++) {
         tkl__queue_source *source = &l->consumer->sources[i];
-        /* What a token may have been given is asked for again. */
+        /* An unsure token is asked for again: it may have got jobs. */
         l->all[i] = (stander){.source = source, .in_line = source->unsure, .code = TKL_ENOTSENT};
         l->waiters[2 * i] = &l->all[i].own;
         l->waiters[2 * i + 1] = &l->all[i].shared;

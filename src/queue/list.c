@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queues that there are: those with a meta hash.
+ * Lists the queues: a queue exists when it has a meta hash.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct search {
     tkl__names names;
 } search;
 
-/* The key as that of a queue of one partition: without the "%23i" of shard.c. */
+/* Turns a key into that of a queue with one partition: without the "%23i" of shard.c. */
 static bool without_partition(tkl_bytes key, tkl__buf *out)
 {
     const char *end = memchr(key.data, '}', key.len);
@@ -71,8 +71,8 @@ int tkl_queue_names(tkl_client *client, tkl_names **names)
 
 /* ---- Partitions ---------------------------------------------------------- */
 
-/* Asks for the meta hash of each partition of a queue that is opened with this many. *last is the
- * number of the last that has one, from 1; 0: none. */
+/* Checks which partitions have a meta hash, in a queue that is opened with this many. *last is the
+ * number of the last one, from 1; 0: none. */
 static int find_last(tkl_client *client, tkl_bytes name, int partitions, int *last)
 {
     tkl_queue *queue;
@@ -99,6 +99,6 @@ int tkl_queue_partitions(tkl_client *client, tkl_bytes name, int *partitions)
     if (rc == TKL_OK && *partitions == 0)
         return tkl__no(TKL_NOTFOUND);
     if (rc == TKL_OK && *partitions == 1)
-        *partitions = 2; /* a lone queue has its keys elsewhere */
+        *partitions = 2; /* a queue of one partition has other keys */
     return rc;
 }

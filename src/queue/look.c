@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/reply.h"
+#include "core/rounds.h"
 #include "queue/all.h"
 #include "queue/record.h"
 #include "queue/scripts.h"
@@ -18,19 +19,19 @@
 
 /* The replies own the bytes that the items point into. */
 typedef struct listing {
-    tkl_listing list; /* first: what the user has is a pointer to it */
+    tkl_listing list; /* first: the user's pointer points to it */
     tkl_reply *replies;
     tkl_job_info items[];
 } listing;
 
-/* A job as the scripts tell it: id, score, record, history, progress. */
+/* A job in a script's answer: id, score, record, history, progress. */
 typedef struct found {
     const tkl__queue_shard *shard;
     tkl_job_state state;
     tkl_bytes id;
     double score;
     const tkl_reply *reply;
-    size_t at; /* where its record is in the reply; history and progress follow */
+    size_t at; /* index of its record in the reply; history and progress follow */
 } found;
 
 void tkl_listing_free(tkl_listing *list)
@@ -47,7 +48,7 @@ static tkl_bytes part_of(const found *f, size_t part)
     return tkl_reply_bytes(tkl_reply_at(f->reply, f->at + part));
 }
 
-/* What another program may have written is no time: 0 then. */
+/* A time from a score; 0 when another program wrote something else. */
 static int64_t time_of(double score)
 {
     return score >= 0 && score < 9007199254740992.0 ? (int64_t)score : 0;
@@ -76,7 +77,7 @@ static void read_info(tkl_job_info *info, const found *f)
         info->due_ms = time_of(f->score);
 }
 
-/* Takes over the replies. */
+/* Takes ownership of the replies. */
 static int make_listing(tkl_reply *replies, const found *all, size_t count, tkl_listing **list)
 {
     listing *l = calloc(1, sizeof *l + count * sizeof l->items[0]);
@@ -94,8 +95,8 @@ static int make_listing(tkl_reply *replies, const found *all, size_t count, tkl_
 
 /* ---- Many ---------------------------------------------------------------- */
 
-/* Where the jobs of a state are, as peek.lua names it. Held jobs are in two places: behind their
- * group, or in a flow. */
+/* The places where jobs of a state are, as peek.lua names them. Held jobs are in two places: parked
+ * behind their group, or in a flow. */
 static size_t places_of(tkl_job_state state, const char *places[2])
 {
     static const char *const of[] = {[TKL_JOB_STATE_READY] = "ready",
@@ -120,7 +121,7 @@ static int ask(const tkl_queue *queue, const char *place, size_t skip, size_t ma
     return tkl__queue_run_on_all(queue, &tkl__lua_queue_peek, args, 3, replies);
 }
 
-/* All that the partitions told, of both places. */
+/* The answers of all partitions, for both places. */
 typedef struct catch
 {
     tkl_reply *replies[2];
@@ -146,7 +147,7 @@ static void gather(const tkl_queue *queue, tkl_job_state state, const tkl_reply 
     }
 }
 
-/* By score, then by id. Of those parked all scores are equal, and so they come before a flow's. */
+/* By score, then by id. All parked jobs have score 0, so they come before jobs of a flow. */
 static int by_turn(const void *a, const void *b)
 {
     const found *x = a, *y = b;
@@ -164,7 +165,7 @@ static int peek_all(tkl_queue *queue, tkl_job_state state, size_t skip, size_t m
 {
     const char *places[2];
     size_t n = places_of(state, places), total = 0;
-    bool many = n > 1 || queue->partitions > 1; /* to be merged before the first are skipped */
+    bool many = n > 1 || queue->partitions > 1; /* merge first, then skip */
     int rc = n > 0 ? TKL_OK : tkl__fail(TKL_EINVAL, "jobs of this state cannot be listed");
     if (rc == TKL_OK && (max > PEEK_MAX || (many && skip > SKIP_MAX)))
         rc = tkl__fail(TKL_EINVAL, "at most %d jobs at a time, behind %d", PEEK_MAX, SKIP_MAX);
@@ -232,11 +233,12 @@ static bool read_state(const char *word, tkl_job_state *state)
     return false;
 }
 
-/* An active job is searched for in steps, until the time is up. */
+/* Searches for an active job in steps, until the deadline. */
 static int show_on(const tkl__queue_shard *shard, const char *digits, tkl_reply **reply)
 {
     tkl_bytes keys[TKL__QUEUE_KEYS + 1];
     char cursor[32] = "0";
+    tkl__circle circle = {.steps = 0};
     int64_t deadline = tkl__queue_deadline(shard->queue);
     tkl_bytes args[] = {tkl_str(digits), {cursor, 1}};
     tkl__invocation call = tkl__queue_call(shard, &tkl__lua_queue_show, args, 2);
@@ -245,6 +247,8 @@ static int show_on(const tkl__queue_shard *shard, const char *digits, tkl_reply 
     for (bool ended = false; rc == TKL_OK && !ended;) {
         rc = tkl__run(shard->queue->client, &call, deadline, reply);
         ended = tkl_reply_count(*reply) != 1;
+        if (rc == TKL_OK && !ended)
+            rc = tkl__circle_next(&circle, tkl_reply_bytes(tkl_reply_at(*reply, 0)));
         if (rc == TKL_OK && !ended) {
             snprintf(cursor, sizeof cursor, "%s", tkl_reply_str(tkl_reply_at(*reply, 0)));
             args[1] = tkl_str(cursor);

@@ -3,24 +3,26 @@
 -- ARGV[1] state     ready, delayed, active, parked, flow or dead
 -- ARGV[2] skip
 -- ARGV[3] max
+-- flags: no-writes
 -- returns id, score, record, history and progress of each; fewer when they are large
 -- include: shared/clock
-local now = clock_ms()
--- include: soon
+-- include: upcoming
+
+now = clock.ms()
 local BYTES = 16000000 -- of records, in one answer
-local STEP, STEPS = 200, 100 -- members that are read at once, and how often
+local STEP, STEPS = 200, 100 -- members read at once, and how often
 local state, skip, max = unpack(ARGV)
 skip, max = tonumber(skip), tonumber(max)
 
 local keys = {ready = READY, delayed = DELAYED, active = ACTIVE, parked = PARKED, flow = FLOW,
               dead = DEAD}
 local order = state == 'dead' and {'REV', 'WITHSCORES'} or {'WITHSCORES'}
-local soon = state == 'ready' and soon_ready() or {}
+local soon = state == 'ready' and upcoming.ready() or {}
 local answer, bytes, next_soon = {}, 0, 1
-local skip_soon = math.min(skip, #soon) -- of those to skip, so many may be among these
+local skip_soon = math.min(skip, #soon) -- how many of the upcoming jobs to skip
 skip = skip - skip_soon
-if state == 'delayed' or state == 'active' then -- those whose time has come are ready
-  skip = skip + redis.call('ZCOUNT', keys[state], '-inf', text(now))
+if state == 'delayed' or state == 'active' then -- the first ones are due and count as ready
+  skip = skip + redis.call('ZCOUNT', keys[state], '-inf', decimal.whole(now))
 end
 
 local function is_enough()
@@ -29,13 +31,13 @@ end
 
 local function id_of(member)
   if state == 'parked' then
-    return (read_spot(member))
+    return (jobs.read_spot(member))
   end
-  return state == 'active' and claimed_id(member) or member
+  return state == 'active' and jobs.claimed_id(member) or member
 end
 
 local function add(id, score, record)
-  if not record or is_enough() then -- a schedule or a timer has none
+  if not record or is_enough() then -- schedules and timers have no record
     return
   elseif skip_soon > 0 then
     skip_soon = skip_soon - 1
@@ -48,10 +50,10 @@ local function add(id, score, record)
   end
 end
 
--- The jobs that become ready with the next claim, up to a place: at most 2 * SOON in all.
+-- Adds jobs that the next claim makes ready, up to a place: at most 2 * SOON in all.
 local function add_soon(before)
   while soon[next_soon] and soon[next_soon].place < before do
-    add(soon[next_soon].id, text(soon[next_soon].place), soon[next_soon].record)
+    add(soon[next_soon].id, decimal.whole(soon[next_soon].place), soon[next_soon].record)
     next_soon = next_soon + 1
   end
 end

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pushing: the jobs are cut into chunks, each for one partition and one run of a script, and the
- * chunks are sent together, as many as make a good trip.
+ * Pushing: cuts the jobs into chunks, each for one partition and one run of a script, and sends as
+ * many chunks together as make a good round trip.
  */
 #include "queue/push.h"
 
@@ -16,14 +16,15 @@
 #include "queue/record.h"
 #include "queue/scripts.h"
 
-/* A script must not take long, nor a trip need much memory. */
+/* Limits that keep scripts short and the memory of a round trip small. */
 #define CHUNK_JOBS 1000
-/* A job with a unique key keeps a script as busy as so many without: no script takes long. */
+/* A job with a unique key keeps a script as busy as this many without, which counts so that no
+ * script takes long. */
 #define UNIQUE_WORK 4
 #define CHUNK_BYTES 1048576
 #define TRIP_JOBS   65536
 #define TRIP_BYTES  8388608
-/* In a flow: how often a job waits for another. */
+/* Most dependencies in a flow. */
 #define FLOW_EDGES 2500
 
 #define REQUEST_MAX 64
@@ -34,7 +35,7 @@ struct tkl__queue_lane {
     struct tkl__queue_lane *next;
     char name[17];
     uint64_t number;     /* of the last push */
-    unsigned generation; /* a forked child's pushes are not its parent's */
+    unsigned generation; /* a forked child must not use its parent's lanes */
 };
 
 static tkl__queue_lane *new_lane(void)
@@ -84,21 +85,20 @@ void tkl__queue_lanes_free(tkl_queue *queue)
     }
 }
 
-/* ---- A trip: some of the jobs of a push ---------------------------------- */
+/* ---- A round trip: some of the jobs of a push ---------------------------- */
 
 /* Jobs of one partition, for one run of push.lua. */
 typedef struct chunk {
     tkl__queue_shard *shard;
     size_t count; /* of jobs */
-    size_t work;  /* they make: 1 for a plain job */
+    size_t work;  /* 1 for a plain job, UNIQUE_WORK for one with a unique key */
     size_t bytes;
-    size_t first; /* of its arguments, in those of the trip */
+    size_t first; /* index of its first argument in those of the trip */
     size_t filled;
-    bool leads; /* the first of its partition */
     char lane[2 * REQUEST_MAX + 32];
 } chunk;
 
-/* Where a job is: its chunk, and the beginnings of its parts in the text. */
+/* Where a job is: its chunk, and the offsets of its parts in the text. */
 typedef struct piece {
     size_t chunk, place;
     size_t when, record, end;
@@ -108,9 +108,9 @@ typedef struct trip {
     tkl_queue *queue;
     const tkl_push *jobs;
     size_t count;
-    tkl__queue_shard *flow; /* the partition of a flow, which is one chunk; NULL: this is none */
-    const char *number;     /* of the request in its lane */
-    piece *pieces;          /* of each job */
+    tkl__queue_shard *flow; /* the partition of a flow, which is one chunk; NULL: no flow */
+    const char *number;     /* number of the request in its lane */
+    piece *pieces;          /* one for each job */
     chunk *chunks;
     size_t nchunks;
     size_t *open; /* each partition's last chunk; SIZE_MAX: none */
@@ -142,7 +142,7 @@ static int trip_init(trip *t, tkl_queue *queue, const tkl_push *jobs, size_t cou
     return TKL_OK;
 }
 
-/* How many of the jobs make a good trip: at least one. */
+/* How many of the jobs make a good round trip: at least one. */
 static size_t trip_size(const tkl_push *jobs, size_t count)
 {
     size_t bytes = 0, n = 0;
@@ -151,14 +151,14 @@ static size_t trip_size(const tkl_push *jobs, size_t count)
     return n;
 }
 
-/* What belongs together goes to one partition. NULL: to any. */
+/* The partition of jobs that belong together: of one group or unique key. NULL: any. */
 static tkl__queue_shard *home_of(const tkl_queue *queue, const tkl_push *job)
 {
     tkl_bytes key = job->group.len > 0 ? job->group : job->unique;
     return key.len > 0 ? tkl__queue_shard_of(queue, key) : NULL;
 }
 
-/* What has no home is spread evenly, neighbours together. */
+/* Spreads jobs without a home evenly, neighbours together. */
 static tkl__queue_shard *partition_for(const trip *t, size_t job, size_t start)
 {
     size_t partitions = (size_t)t->queue->partitions;
@@ -183,7 +183,7 @@ static chunk *new_chunk(trip *t, tkl__queue_shard *shard)
         t->chunks = more;
     }
     chunk *c = &t->chunks[t->nchunks];
-    *c = (chunk){.shard = shard, .leads = t->open[shard->index] == SIZE_MAX};
+    *c = (chunk){.shard = shard};
     t->open[shard->index] = t->nchunks++;
     return c;
 }
@@ -204,7 +204,7 @@ static int assign(trip *t, piece *p, tkl__queue_shard *shard)
     return TKL_OK;
 }
 
-/* When a job may start, as push.lua takes it: nothing for at once. */
+/* Adds when a job may start, as an argument of push.lua: nothing for at once. */
 static void add_when(tkl__buf *text, const tkl_push *job)
 {
     if (job->delay_ms > 0)
@@ -242,8 +242,8 @@ static void add_args(trip *t, const piece *p)
     args[c->filled++] = (tkl_bytes){t->text.data + p->record, p->end - p->record};
 }
 
-/* `before`: chunks of earlier trips. Several chunks of a partition are sent with the source of the
- * script: none is refused, and overtaken by the next, where the server forgets it meanwhile. */
+/* Makes the call of each chunk. `before`: chunks of earlier trips. The calls must run in order, so
+ * that no chunk of a partition overtakes another. */
 static int prepare(trip *t, const char *lane, size_t before)
 {
     t->args = malloc((2 * t->nchunks + 2 * t->count) * sizeof *t->args);
@@ -266,18 +266,17 @@ static int prepare(trip *t, const char *lane, size_t before)
         t->calls[i] =
             tkl__queue_call(c->shard, &tkl__lua_queue_push, &t->args[c->first], c->filled);
         t->calls[i].retry_safe = true;
-        t->calls[i].whole = !c->leads || t->open[c->shard->index] != i;
     }
     return TKL_OK;
 }
 
-/* ---- What became of them ------------------------------------------------- */
+/* ---- The answers --------------------------------------------------------- */
 
-/* The answer of a chunk, as far as it is read. */
+/* The answer of a chunk, and how far it is read. */
 typedef struct answer {
     const char *at;   /* the next word */
-    uint64_t next_id; /* of a run of new jobs */
-    size_t left;      /* in that run */
+    uint64_t next_id; /* in a run of new jobs */
+    size_t left;      /* jobs left in that run */
 } answer;
 
 static bool is_id_word(const char *word, size_t len, char digits[TKL__QUEUE_ID_LEN + 1])
@@ -296,7 +295,7 @@ static int next_of_run(const tkl__queue_shard *shard, answer *a, char id[TKL_JOB
     return TKL_OK;
 }
 
-/* A word is "id*n" for n new jobs, "=id" of the one that has the key of a job, or "-". */
+/* A word is "id*n" for n new jobs, "=id" of the job that already has the unique key, or "-". */
 static int next_answer(const tkl__queue_shard *shard, answer *a, char id[TKL_JOB_ID_SIZE])
 {
     char digits[TKL__QUEUE_ID_LEN + 1];
@@ -326,7 +325,7 @@ static int begin_answers(const trip *t, const tkl_reply *replies, answer **answe
     return TKL_OK;
 }
 
-/* The jobs of a chunk are in order: each takes the next part of its answer. */
+/* Jobs and answers of a chunk have the same order: each job takes the next part. */
 static int read_answer(const trip *t, const piece *p, const tkl_reply *replies, int rc, answer *a,
                        char id[TKL_JOB_ID_SIZE])
 {
@@ -339,34 +338,35 @@ static int read_answer(const trip *t, const piece *p, const tkl_reply *replies, 
     return next_answer(t->chunks[p->chunk].shard, a, id);
 }
 
-/* Reports what became of each job; the first failure is returned. */
+/* Reports the outcome of each job; returns the first failure. */
 static int read_answers(const trip *t, const tkl_reply *replies, int rc, tkl_pushed *pushed)
 {
     answer *answers;
     char unwanted[TKL_JOB_ID_SIZE];
-    int first = begin_answers(t, replies, &answers);
+    tkl__first first = {.code = TKL_OK};
+    tkl__first_note(&first, begin_answers(t, replies, &answers));
     for (size_t i = 0; answers && i < t->count; i++) {
         const piece *p = &t->pieces[i];
         int code =
             read_answer(t, p, replies, rc, &answers[p->chunk], pushed ? pushed[i].id : unwanted);
         if (pushed)
             pushed[i].code = code;
-        if (first == TKL_OK && code != TKL_EXISTS)
-            first = code;
+        if (code != TKL_EXISTS)
+            tkl__first_note(&first, code);
     }
     free(answers);
-    return first;
+    return tkl__first_tell(&first);
 }
 
 /* ---- Pushing ------------------------------------------------------------- */
 
-/* The request as all trips of a push share it. */
+/* The parts of a request that all trips of a push share. */
 typedef struct request {
     tkl_queue *queue;
     char lane[2 * REQUEST_MAX + 8];
     char number[24];
     size_t start;           /* partition to begin with */
-    tkl__queue_shard *flow; /* the partition of a flow; NULL: this is none */
+    tkl__queue_shard *flow; /* the partition of a flow; NULL: no flow */
     size_t chunks;          /* so far */
     int64_t deadline;
 } request;
@@ -382,29 +382,32 @@ static int run_trip(request *r, trip *t, tkl_pushed *pushed)
     if (rc != TKL_OK)
         return rc;
     r->chunks += t->nchunks;
-    rc = tkl__run_many(r->queue->client, t->calls, t->nchunks, r->deadline, &replies);
+    rc = tkl__run_in_order(r->queue->client, t->calls, t->nchunks, r->deadline, &replies);
     rc = read_answers(t, replies, rc, pushed);
     tkl_reply_free(replies);
     return rc;
 }
 
-/* Trip after trip. What comes after an error is not sent. */
+/* Sends one trip after the other. After an error, the rest is not sent. */
 static int push_all(request *r, const tkl_push *jobs, size_t count, tkl_pushed *pushed)
 {
-    int first = TKL_OK;
-    for (size_t done = 0, n; done < count && first >= 0; done += n) {
+    tkl__first first = {.code = TKL_OK};
+    for (size_t done = 0, n; done < count && first.code >= 0; done += n) {
         trip t;
         n = r->flow ? count : trip_size(jobs + done, count - done);
         int rc = trip_init(&t, r->queue, jobs + done, n);
         if (rc == TKL_OK)
             rc = run_trip(r, &t, pushed ? pushed + done : NULL);
         trip_free(&t);
-        first = first == TKL_OK || rc < 0 ? rc : first;
+        if (rc < 0) /* an error takes precedence over a "no" */
+            first.code = TKL_OK;
+        tkl__first_note(&first, rc);
     }
-    return first;
+    return tkl__first_tell(&first);
 }
 
-/* A request id of the user's names its partitions as well, so that a repetition goes there. */
+/* A request id of the user also chooses the first partition, so that a repeat goes to the same
+ * partitions. */
 static int make_request(request *r, tkl_bytes given, tkl__queue_lane **lane)
 {
     *lane = NULL;
@@ -428,17 +431,17 @@ static int make_request(request *r, tkl_bytes given, tkl__queue_lane **lane)
 
 static int check_all(const tkl_push *jobs, size_t count, tkl_pushed *pushed)
 {
-    int first = TKL_OK;
+    tkl__first first = {.code = TKL_OK};
     for (size_t i = 0; i < count; i++) {
         int rc = tkl__queue_check_job(&jobs[i]);
         if (pushed)
             pushed[i] = (tkl_pushed){.code = rc == TKL_OK ? TKL_ENOTSENT : rc};
-        first = first == TKL_OK ? rc : first;
+        tkl__first_note(&first, rc);
     }
-    return first;
+    return tkl__first_tell(&first);
 }
 
-/* Jobs that wait for others are pushed with them in one go, into one partition. */
+/* A flow goes into one partition, in one script: jobs, and the jobs that wait for them. */
 static int find_flow(request *r, const tkl_push *jobs, size_t count)
 {
     size_t edges = 0;

@@ -2,38 +2,39 @@
 -- KEYS[1...] queue  see keys.inc.lua
 -- ARGV[1] lane      of this request
 -- ARGV[2] number    of this request in its lane
--- ARGV[3...] jobs   two each: when it may start, '' for at once, or of the words "delay=ms", "at=ms"
---   and "after=1,2" (the places in this call of the jobs that it waits for); and its record
--- returns what became of the jobs, in words with spaces in between: "id*n" for n new jobs, whose ids
---   are one behind the other; "=id" of the job that has the unique key; or "-" when there is no room
+-- ARGV[3...] jobs   two each: when it may start, '' for at once, or of the words "delay=ms",
+--   "at=ms" and "after=1,2" (the places in this call of the jobs that it waits for); and its record
+-- returns what became of the jobs, in words with spaces in between: "id*n" for n new jobs, whose
+--   ids are one behind the other; "=id" of the job that has the unique key; or "-" when there is no
+--   room
 -- include: shared/clock
-local now = clock_ms()
--- include: push
+-- include: pushing
 -- include: line
+
+now = clock.ms()
 local NONE = {}
 local PLAIN = {priority = 0, unique = 0} -- a job without options
-local FIRST_JOB = 3 -- of the arguments
+local FIRST_JOB = 3 -- index in ARGV
 local lane, number = ARGV[1], ARGV[2]
 
-local before = answer_before(lane, number)
+local before = pushing.answer_before(lane, number)
 if before then
   return before
 end
-local waiting, meta = check_waiting(), read_meta()
-local stock = open_stock(meta)
-local words, run = {}, 0                -- of the answer; new jobs in its last word
-local ids = {}                          -- of each job, by its place
-local jobs, ready, delayed = {}, {}, {} -- arguments of the commands that store them
-local scores = {}                       -- in READY, by priority
-local waits, places = {}, {}            -- the same, of jobs that wait for others
-local parents = {}                      -- of the children of this push, by id
-local parent_lists = {}                 -- arguments of the command that stores them
-local is_new = {}                       -- of the jobs of a flow, by id
-local held = false                      -- whether one of the jobs got a unique key
+local waiting, meta = line.read_waiting(), totals.read()
+local stock = pushing.open_stock(meta)
+local words, run = {}, 0     -- the answer; how many new jobs its last word stands for
+local ids = {}               -- id of each job, by its place in this push
+local parents = {}           -- the jobs that wait for a child, by the child's id
+local is_new = {}            -- the jobs of a flow, by id
+local has_unique = false     -- whether one of the jobs got a unique key
+local ready_places = {}      -- places in READY, by priority
+-- Arguments of the commands that store records, places and parents:
+local records, ready, delayed, flow, flow_places, parent_lists = {}, {}, {}, {}, {}, {}
 
 local function append(list, first, second)
-  local count = list.count or 0
-  list[count + 1], list[count + 2], list.count = first, second, count + 2
+  list[#list + 1] = first
+  list[#list + 1] = second
 end
 
 local function store(command, key, arguments)
@@ -42,7 +43,7 @@ local function store(command, key, arguments)
   end
 end
 
--- The jobs that wait for a child: those of earlier pushes as text, and those of this one.
+-- The jobs that wait for a child: those of earlier pushes as text, and those of this push.
 local function parents_of(child)
   if not parents[child] then
     local earlier = not is_new[child] and redis.call('HGET', PARENTS, child) or ''
@@ -51,8 +52,8 @@ local function parents_of(child)
   return parents[child]
 end
 
--- The parents of the jobs that are waited for and not over, a list each. Nil when one of the jobs was
--- not pushed, or when too many jobs wait for it.
+-- Finds the children that a job waits for and that are not over. Returns the list of parents of
+-- each. Nil when one of them was not pushed, or when too many jobs wait for it.
 local function children_of(after)
   local children = {}
   for place_in_push in string.gmatch(after, '%d+') do
@@ -67,9 +68,10 @@ local function children_of(after)
   return children
 end
 
+-- Makes a job wait for its children.
 local function wait_for(id, children, priority, due)
-  append(waits, #children, id)
-  append(places, id, string.format('%d %.0f', priority, due or 0))
+  append(flow, #children, id)
+  append(flow_places, id, string.format('%d %.0f', priority, due or 0))
   local word = id .. ' '
   for _, those in ipairs(children) do
     those.count = those.count + 1
@@ -77,49 +79,53 @@ local function wait_for(id, children, priority, due)
   end
 end
 
--- When a job is due, and the children that it waits for; false when it cannot wait for them.
+-- The time at which a job is due, and the children that it waits for; false when it cannot wait for
+-- them.
 local function read_when(when)
   local delay, at = string.match(when, 'delay=(%d+)'), string.match(when, 'at=(%d+)')
   local after = string.match(when, 'after=(%S+)')
   return delay and now + delay or tonumber(at), after and children_of(after) or not after and NONE
 end
 
--- The id of a job, and a word unless it is new: what became of it.
+-- Adds a job, unless another one has its unique key or there is no room. Returns its id, and a word
+-- for the answer unless it is new.
 local function push(when, record)
   local job, due, children = PLAIN, nil, NONE
-  if has_options(record) then
-    job = read(record)
+  if jobs.has_options(record) then
+    job = jobs.read(record)
   end
-  local holder = job.unique > 0 and holder_of(job.unique_key)
+  local holder = job.unique > 0 and unique.holder_of(job.unique_key)
   if holder then
     return holder, '=' .. holder
   end
   if when ~= '' then
     due, children = read_when(when)
   end
-  if not children or not has_room(stock, meta, record) then
+  if not children or not pushing.has_room(stock, meta, record) then
     return nil, '-'
   end
-  local id = add_to_stock(stock, record)
-  append(jobs, id, record)
+  local id = pushing.add_to_stock(stock, record)
+  append(records, id, record)
   if job.flow then
     is_new[id] = true
   end
   if children[1] then
     wait_for(id, children, job.priority, due)
   elseif due then
-    append(delayed, text(due), id)
+    append(delayed, decimal.whole(due), id)
   else
-    scores[job.priority] = scores[job.priority] or place(job.priority, PUSHED)
-    append(ready, scores[job.priority], id)
+    local place = ready_places[job.priority] or jobs.place(job.priority, PUSHED)
+    ready_places[job.priority] = place
+    append(ready, place, id)
   end
   if job.unique > 0 then
-    hold_unique(job, id)
-    held = true
+    unique.hold(job, id)
+    has_unique = true
   end
   return id
 end
 
+-- Ends the word that stands for a run of new jobs.
 local function end_run()
   if run > 0 then
     words[#words] = words[#words] .. '*' .. run
@@ -152,17 +158,17 @@ for child, those in pairs(parents) do
   end
 end
 store('HSET', PARENTS, parent_lists)
-store('ZADD', FLOW, waits)
-store('HSET', FLOW_PLACES, places)
+store('ZADD', FLOW, flow)
+store('HSET', FLOW_PLACES, flow_places)
 store('ZADD', READY, ready)
 store('ZADD', DELAYED, delayed)
-store('HSET', JOBS, jobs)
-close_stock(stock, meta)
+store('HSET', JOBS, records)
+pushing.close_stock(stock, meta)
 local answer = table.concat(words, ' ')
-remember_answer(lane, number, answer)
-if held then
-  let_unique_expire()
+pushing.remember_answer(lane, number, answer)
+if has_unique then
+  unique.let_expire()
 end
-prune_unique() -- behind a write that a full server refuses
-wake(waiting, open_gate(meta))
+unique.prune()
+line.wake(waiting, line.open_gate(meta))
 return answer

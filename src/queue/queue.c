@@ -14,11 +14,12 @@
  *   :ready     zset of ids. The score is made of priority, region and time: see jobs.inc.lua. Equal
  *              scores sort by id, so by push: first in, first out.
  *   :delayed   zset by due time of ids; of "schedule:id"; of "group:name", a timer of its rate; of
- *              "ended:id", a job that ended and whose parents are still to be told.
- *   :active    zset of "id:token" by the end of the lease: an old token finds nothing.
+ *              "ended:id", a job that ended and whose parents are not released yet.
+ *   :active    zset of "id:token" by the end of the lease: an old token finds nothing. A hand-over
+ *              that was not confirmed ends half a millisecond before a whole one.
  *   :waiters   zset of "token lease channel" by arrival; expires a day after a waiter last asked.
- *   :line      hash. look, looker: when a waiter looks, and which. told: the moment that all of
- *              them have heard of. called: when they were called back to the line. Expires like
+ *   :line      hash. look, looker: when a waiter looks, and which. told: the moment announced to
+ *              all of them. called: when they were called back to the line. Expires like
  *              :waiters. Also the name of a channel that all waiters listen to.
  *   :history   hash id -> "failures since started error" of jobs that are not as they were pushed:
  *              since when they are ready, and whether they have a place in their group.
@@ -55,44 +56,53 @@
  * back by the next claim: to the front, with a failure counted, or to the dead letters.
  *
  * Waiting. A consumer that finds nothing is put into :waiters. Whatever makes a job ready (push,
- * release, promotion) hands it, in the same script, to the first waiter: takes it into :active and
- * publishes it on the channel of that client. So waking up is owning. When no subscriber heard it,
- * that process is gone, and the next waiter's turn comes. A message that was lost on a broken
- * connection is found in :active, by the token, as soon as the waiter asks again.
+ * release, promotion) hands it, in the same script, to the first waiter whose client listens at
+ * this server: takes it into :active and publishes it on the channel of that client. So waking up
+ * is owning. A waiter that does not listen here loses its place: its process is gone, or it listens
+ * at a server that was the master before a failover, and is asked to come (hold.c: "Handing over").
+ * A message that was lost on a broken connection is found in :active, by the token, as soon as the
+ * waiter asks again.
+ *
+ * Silence. A worker that hangs hears nothing and answers nothing. So a hand-over is for four
+ * seconds at most, until the keeper of the receiver renews it to the whole lease, half a second
+ * after it came. A hand-over that was not renewed is taken back without counting a failure, but
+ * only once: a job that makes its workers hang must not go round for ever. A job at its last
+ * attempt is not handed over: the waiter is asked to come and claim it. If it does not come, the
+ * waiter that looks gets the job.
  *
  * Lost places. A script that finds the line empty, and a waiter that stands in it alone, say so on
  * the channel :line, at most once a second. Waiters whose places were lost (FLUSHALL, eviction, a
  * clock that jumped) hear it and stand in line again.
  *
- * Groups. The claim looks at the jobs that it is about to take: one whose group has as many
- * started as it may have, or started them too fast, is parked, and the next is looked at. Whatever
- * ends a job of a group puts the first one parked back into the queue, where the next claim judges
- * it anew; so does, for the rate, a timer in :delayed; and a change of the limits puts all back. A
- * group with parked jobs has one that is started or ready, or a timer: none is forgotten. A job
- * that comes back (failed, released, its worker lost) keeps its place in the group, which is what
- * makes a group with one place keep its order.
+ * Groups. A claim checks each job that it is about to take. If the group of the job has as many
+ * started jobs as it may have, or started them too fast, the claim parks the job and checks the
+ * next one. When a job of a group ends, the first parked one goes back into the queue, and the next
+ * claim checks it again. A timer in :delayed does the same for the rate, and a change of the limits
+ * puts all parked jobs back. A group with parked jobs has one that is started or ready, or a timer:
+ * none is forgotten. A job that comes back (failed, released, its worker lost) keeps its place in
+ * the group; so a group with one place keeps its order.
  *
  * Flows. A parent is in :flow until the last of its children is over: done, cancelled, or trimmed
- * from the dead letters. A dead child keeps it waiting, and may be retried.
+ * from the dead letters. A dead child keeps the parent waiting; an operator may retry the child.
  *
  * Looking. Delayed jobs and ended leases need a waiter that looks at the right moment. A waiter
- * that enters the line is told the first such moment. It promises to look then, unless another
- * waiter has promised already. A script that brings up an earlier moment asks one waiter to look,
- * and announces the moment to all on the channel :line. The others look a second or two later,
- * unless they hear of a later moment before: so one waiter that hangs costs seconds, and one waiter
- * looks for all. While nothing is delayed or leased, no waiter looks.
+ * that enters the line gets the first such moment in the answer. It promises to look then, unless
+ * another waiter has promised already. A script that brings up an earlier moment asks one waiter to
+ * look, and announces the moment to all on the channel :line. The others look a second or two
+ * later, unless they hear of a later moment before: so one waiter that hangs costs seconds, and one
+ * waiter looks for all. While nothing is delayed or leased, no waiter looks.
  *
  * Lost answers. A push has a lane and a number (or the user's request id), and the last number and
  * its answer are remembered: a repetition finds them. A lane is used by one push at a time, so a
  * program that pushes for ever leaves as many fields as it has threads. A claim that is repeated
- * has the same token and is given what that token got. A report that is repeated may
- * find nothing to report on: while the lease would have lasted that is no loss.
+ * has the same token, and the answer has the jobs that this token got. A repeated report may find
+ * the claim gone: while the lease would still run, that means the first attempt counted.
  *
- * Damage. A script checks what it is about to change, types of keys and numbers in :meta, before it
- * writes anything: what is refused has not happened.
+ * Damage. A script checks the types of keys and the numbers in :meta before it writes anything: a
+ * request that is refused has changed nothing.
  *
- * Out of memory. Pushing begins with a write that the server refuses then; claiming and reporting
- * begin with one that it does not refuse.
+ * Out of memory. The server refuses the script that pushes; it still runs those that claim and
+ * report (flag allow-oom).
  */
 #include "queue/push.h"
 

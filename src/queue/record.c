@@ -13,7 +13,7 @@
 #define KEY_MAX     1024
 #define META_MAX    65536
 #define RETRIES_MAX 1000000
-/* The end of the times that scores have room for: 2054. */
+/* The latest time that scores have room for: 2054. */
 #define TIME_MAX_MS INT64_C(2650000000000)
 
 /* ---- Checking ------------------------------------------------------------ */
@@ -44,7 +44,7 @@ static int check_times(const tkl_push *job)
     return TKL_OK;
 }
 
-/* A time without its mode, or a mode without a key, would be ignored. */
+/* Refuses a time without its mode, and a mode without a key: they would have no effect. */
 static int check_unique(const tkl_push *job)
 {
     bool timed = job->unique_mode == TKL_UNIQUE_FOR_A_TIME;
@@ -81,7 +81,7 @@ static bool is_free_when_started(const tkl_push *job)
 
 /* ---- Writing ------------------------------------------------------------- */
 
-/* Appends "name=value", with a space before all but the first, unless it is the default. */
+/* Appends "name=value", unless it is the default; a space separates it from the word before. */
 static void add_word(tkl__buf *out, size_t start, const char *name, int64_t value, int64_t standard)
 {
     if (value == standard)
@@ -138,7 +138,7 @@ void tkl__queue_record_encode(tkl__buf *out, const tkl_push *job, bool flow)
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* The words of a line, and what they may be. */
+/* The words of a line, with their defaults and ranges. */
 typedef enum word {
     PRIORITY,
     RETRIES,
@@ -173,7 +173,7 @@ static const struct {
     [META] = {"meta", 0, 0, META_MAX},
 };
 
-/* "-12", and *at moved behind it. */
+/* Reads "-12", and moves *at behind it. */
 static bool read_number(const char **at, const char *end, int64_t *value)
 {
     const char *c = *at;
@@ -189,7 +189,7 @@ static bool read_number(const char **at, const char *end, int64_t *value)
     return c > digits;
 }
 
-/* "name=", and *at moved behind it. WORDS: none that is known. */
+/* Reads "name=", and moves *at behind it. WORDS: an unknown name. */
 static word read_name(const char **at, const char *end)
 {
     for (int i = 0; i < WORDS; i++) {
@@ -203,7 +203,7 @@ static word read_name(const char **at, const char *end)
     return WORDS;
 }
 
-/* The words of a line, with spaces in between. */
+/* Reads the words of a line, separated by spaces. */
 static bool read_line(const char *at, const char *end, int64_t values[WORDS])
 {
     for (int i = 0; i < WORDS; i++)
@@ -220,7 +220,7 @@ static bool read_line(const char *at, const char *end, int64_t values[WORDS])
     return true;
 }
 
-/* Takes `len` bytes off the front. */
+/* Cuts `len` bytes off the front. */
 static bool take(tkl_bytes *from, int64_t len, tkl_bytes *part)
 {
     if ((uint64_t)len > from->len)
@@ -260,7 +260,8 @@ bool tkl__queue_record_is_rich(const tkl__queue_record *record)
     return record->flow || record->result_ms > 0 || record->unique.len > 0 || record->group.len > 0;
 }
 
-/* The first of three numbers with a space behind each; what is behind them is the error. */
+/* Reads three numbers with a space behind each; the first one is the failures. The rest is the
+ * error. */
 tkl__queue_history tkl__queue_history_read(tkl_bytes text)
 {
     const char *at = text.data, *end = text.data + text.len;

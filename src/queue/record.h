@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The record of a job: a line of words, then bytes. The line says whatever differs from the
- * defaults; that of a job without options is empty.
+ * The record of a job: a line of words, then bytes. The line has the options that differ from the
+ * defaults; it is empty for a job without options.
  *
  *     priority=-5 retries=3 unique=7 group=4 meta=10\n unique key, group, meta data, payload
  *
  *     priority          retries           time_limit        milliseconds
  *     backoff           backoff_max       milliseconds
  *     result            how long the result is kept, milliseconds
- *     unique_ms         the unique key is held so long, whatever becomes of the job
+ *     unique_ms         how long the unique key is held, whether the job ends or not
  *     until_started     1: the unique key is free when the job is started
  *     flow              1: part of a flow: others may wait for it
  *     unique, group, meta   lengths of these, which follow the line in this order
  *
- * Written here, read here and by jobs.inc.lua.
+ * record.c writes it; record.c and jobs.inc.lua read it.
  */
 #ifndef TKL_QUEUE_RECORD_H
 #define TKL_QUEUE_RECORD_H
@@ -28,7 +28,7 @@
 /* The longest delay of a job: ten years. */
 #define TKL__QUEUE_DELAY_MAX_MS INT64_C(315360000000)
 
-/* All resolved: defaults are written out. Views into the record. */
+/* The decoded record, with defaults filled in. The bytes are views into the record. */
 typedef struct tkl__queue_record {
     int priority;
     int retries; /* 0: none */
@@ -42,19 +42,19 @@ typedef struct tkl__queue_record {
     tkl_bytes unique, group, meta, payload;
 } tkl__queue_record;
 
-/* Whether the options are within their limits: TKL_EINVAL. */
+/* TKL_EINVAL when an option is out of range. */
 int tkl__queue_check_job(const tkl_push *job);
-/* Appends the record. `flow`: others of its push wait for it, or it for them. */
+/* Appends the record. `flow`: the job waits for others of its push, or others wait for it. */
 void tkl__queue_record_encode(tkl__buf *out, const tkl_push *job, bool flow);
-/* False: this is no record. */
+/* False: not a record. */
 bool tkl__queue_record_decode(tkl_bytes bytes, tkl__queue_record *record);
-/* Whether there is more to the end of a job than that its record goes. */
+/* Whether the end of a job does more than remove its record. */
 bool tkl__queue_record_is_rich(const tkl__queue_record *record);
 
-/* What happened to a job so far, as jobs.inc.lua writes it: "failures since started error". */
+/* The history of a job, as jobs.inc.lua writes it: "failures since started error". */
 typedef struct tkl__queue_history {
     int failures;
-    tkl_bytes error; /* a view */
+    tkl_bytes error; /* a view into the text */
 } tkl__queue_history;
 
 tkl__queue_history tkl__queue_history_read(tkl_bytes text);

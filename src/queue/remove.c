@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * For operators: taking jobs out of the queue, and dead letters back into it. What may be large is
- * done in steps, between which others are served.
+ * For operators: removes jobs from the queue, and puts dead letters back into it. Work that may be
+ * large is done in steps, so that the server can serve others in between.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,23 +9,25 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/onekey.h"
 #include "queue/all.h"
 #include "queue/scripts.h"
 
-/* How many jobs a step says that it moved or removed. No step does so with more than 1000. */
+/* How many jobs a step moved or removed, by its answer. A step never handles more than 1000. */
 static int64_t jobs_of_step(const tkl_reply *reply)
 {
-    int64_t count = tkl_reply_int(reply);
+    int64_t count = tkl_reply_kind(reply) == TKL_REPLY_INTEGER ? tkl_reply_int(reply) : 0;
     return count >= 0 && count <= 1000 ? count : 0;
 }
 
 /* ---- Cancelling ---------------------------------------------------------- */
 
-/* An active job is searched for in steps, until the time is up. */
+/* Searches for an active job in steps, until the deadline. */
 static int cancel_job(tkl_queue *queue, const char *id, const char *which)
 {
     const char *digits;
     char cursor[32] = "0";
+    tkl__circle circle = {.steps = 0};
     const tkl__queue_shard *shard = tkl__queue_find_id(queue, id, &digits);
     int64_t deadline = tkl__queue_deadline(queue);
     int rc = shard ? TKL_EMPTY : tkl__no(TKL_NOTFOUND);
@@ -35,6 +37,9 @@ static int cancel_job(tkl_queue *queue, const char *id, const char *which)
         rc = tkl__queue_run_on(shard, &tkl__lua_queue_cancel, args, 4, false, &reply);
         if (rc == TKL_OK)
             rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+        tkl_bytes next = tkl_reply_bytes(tkl_reply_at(reply, 1));
+        if (rc == TKL_EMPTY && tkl__circle_next(&circle, next) != TKL_OK)
+            rc = TKL_EPROTO;
         snprintf(cursor, sizeof cursor, "%s", tkl_reply_str(tkl_reply_at(reply, 1)));
         tkl_reply_free(reply);
         if (rc == TKL_EMPTY && tkl__left(deadline) == 0)
@@ -48,7 +53,7 @@ int tkl_queue_cancel(tkl_queue *queue, const char *id)
     return cancel_job(queue, id, "");
 }
 
-/* ---- Dead letters back --------------------------------------------------- */
+/* ---- Retrying dead letters ----------------------------------------------- */
 
 static int retry_one(tkl_queue *queue, const char *id, int64_t *count)
 {
@@ -64,23 +69,26 @@ static int retry_one(tkl_queue *queue, const char *id, int64_t *count)
     return rc;
 }
 
-/* All that were dead when it began: what dies again meanwhile stays. */
+/* Retries all jobs that were dead at the start: jobs that die again meanwhile stay dead. */
 static int retry_all(const tkl__queue_shard *shard, int64_t *count)
 {
     tkl_bytes args[] = {tkl_str(""), tkl_str("")};
     tkl_reply *last = NULL;
-    int64_t some = 1, steps = 0;
+    int64_t some = 1;
+    tkl__rounds rounds = {.idle = 0};
     int rc = TKL_OK;
     while (rc == TKL_OK && some > 0) {
         tkl_reply *reply;
         rc = tkl__queue_run_on(shard, &tkl__lua_queue_retry, args, 2, true, &reply);
+        if (rc == TKL_OK)
+            rc = tkl__expect_array(reply, 2);
         tkl_reply_free(last);
         last = reply;
         some = jobs_of_step(tkl_reply_at(reply, 0));
         args[1] = tkl_reply_bytes(tkl_reply_at(reply, 1));
         *count += some;
         if (rc == TKL_OK && some > 0)
-            rc = tkl__queue_next_step(&steps);
+            rc = tkl__queue_next_step(shard, &rounds, some);
     }
     tkl_reply_free(last);
     return rc;
@@ -102,19 +110,23 @@ int tkl_queue_retry(tkl_queue *queue, const char *id, int64_t *count)
 static int drain_shard(const tkl__queue_shard *shard, const char *which, int64_t *count)
 {
     char skip[24] = "0";
-    int64_t steps = 0;
+    tkl__rounds rounds = {.idle = 0};
     bool more = true;
     int rc = TKL_OK;
     while (rc == TKL_OK && more) {
         tkl_reply *reply;
         tkl_bytes args[] = {tkl_str(which), tkl_str(skip), shard->results};
         rc = tkl__queue_run_on(shard, &tkl__lua_queue_drain, args, 3, true, &reply);
-        *count += jobs_of_step(tkl_reply_at(reply, 0));
+        if (rc == TKL_OK)
+            rc = tkl__expect_array(reply, 3);
+        int64_t removed = jobs_of_step(tkl_reply_at(reply, 0));
+        *count += removed;
+        int64_t passed = tkl_reply_int(tkl_reply_at(reply, 1)) - strtoll(skip, NULL, 10);
         snprintf(skip, sizeof skip, "%" PRId64, tkl_reply_int(tkl_reply_at(reply, 1)));
         more = tkl_reply_int(tkl_reply_at(reply, 2)) != 0;
         tkl_reply_free(reply);
         if (rc == TKL_OK && more)
-            rc = tkl__queue_next_step(&steps);
+            rc = tkl__queue_next_step(shard, &rounds, passed > 0 ? removed + passed : removed);
     }
     return rc;
 }

@@ -3,16 +3,18 @@
 -- ARGV[1] lease      milliseconds
 -- ARGV[2] progress   of the first; '' leaves it as it is
 -- ARGV[3...] claims  "id:token" of each
+-- flags: allow-oom
 -- returns the places, from 0, of those that are not valid any more
 -- include: shared/clock
-local now = clock_ms()
 -- include: jobs
-local FIRST_CLAIM = 3 -- of the arguments
+
+now = clock.ms()
+local FIRST_CLAIM = 3 -- index in ARGV
 local lease, progress = unpack(ARGV)
 local claims = {unpack(ARGV, FIRST_CLAIM)}
 
-check_hashes(PROGRESS)
-local leases, gone, lease_end = {}, {}, text(now + lease)
+types.check_hashes(PROGRESS)
+local leases, gone, lease_end = {}, {}, decimal.whole(now + lease)
 local held = redis.call('ZMSCORE', ACTIVE, unpack(claims))
 for i, claim in ipairs(claims) do
   if held[i] then
@@ -23,10 +25,9 @@ for i, claim in ipairs(claims) do
   end
 end
 if leases[1] then
-  allow_when_full()
   redis.call('ZADD', ACTIVE, 'XX', unpack(leases))
 end
 if held[1] and progress ~= '' then
-  redis.call('HSET', PROGRESS, claimed_id(claims[1]), progress)
+  redis.call('HSET', PROGRESS, jobs.claimed_id(claims[1]), progress)
 end
 return gone

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * Results. The key of a result is also the name of the channel on which the end of its job is
- * published. A waiter listens first and asks then, so nothing is missed.
+ * published. A waiter listens first and then asks, so it misses nothing.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/reply.h"
 #include "core/wait.h"
 #include "queue/all.h"
 #include "queue/scripts.h"
 
-/* Waiting for however long, it looks this often: in case the server was replaced by an older copy
- * of itself. */
+/* How often a waiter asks, however long it waits: the server may have been replaced by an older
+ * copy of itself. */
 #define LOOK_US   INT64_C(30000000)
 #define REPEAT_US 100000
 
@@ -31,7 +32,7 @@ void tkl_job_result_free(tkl_job_result *result)
     free(result);
 }
 
-/* One block: the struct, and the bytes behind it. */
+/* Makes the result, in one block: the struct, and the bytes behind it. */
 static int answer(const inquiry *q, int code, tkl_bytes text)
 {
     tkl_job_result *result = malloc(sizeof *result + text.len + 1);
@@ -63,7 +64,7 @@ static int ask(const inquiry *q)
         rc = tkl__run(q->shard->queue->client, &call, tkl__queue_deadline(q->shard->queue), &reply);
     free((char *)keys[TKL__QUEUE_KEYS].data);
     if (rc == TKL_OK) {
-        rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+        rc = tkl__no_or_ok((int)tkl_reply_int(tkl_reply_at(reply, 0)));
         tkl_bytes text = tkl_reply_bytes(tkl_reply_at(reply, 1));
         if (rc == TKL_OK)
             rc = answer(q, TKL_OK, text);
@@ -72,6 +73,14 @@ static int ask(const inquiry *q)
     }
     tkl_reply_free(reply);
     return rc;
+}
+
+/* One request of a wait; an interrupt ends it. */
+static int ask_in_wait(const inquiry *q)
+{
+    tkl_client *client = q->shard->queue->client;
+    tkl__begin_request(client);
+    return tkl__end_request(client, ask(q));
 }
 
 /* "done RESULT", "dead WHY", "gone", or "fetch" when the result is large. */
@@ -86,7 +95,7 @@ static int heard(const inquiry *q, tkl_bytes message)
         return ended_badly(q, text);
     if (word == 4 && memcmp(message.data, "gone", 4) == 0)
         return tkl__no(TKL_NOTFOUND);
-    return ask(q);
+    return ask_in_wait(q);
 }
 
 /* Listens, and asks. */
@@ -97,7 +106,7 @@ static int enter(const inquiry *q, tkl__waiter *w)
     tkl__unlisten(w);
     int rc = tkl__listen(client, q->key, tkl_str(""),
                          q->deadline < deadline ? q->deadline : deadline, w);
-    return rc == TKL_OK ? ask(q) : rc;
+    return rc == TKL_OK ? ask_in_wait(q) : rc;
 }
 
 /* One step of waiting. TKL_EMPTY: go on. */
@@ -109,9 +118,7 @@ static int wait_step(const inquiry *q, tkl__waiter *w)
     case TKL__MESSAGE:
         return heard(q, message);
     case TKL__LOOK:
-        if (tkl__strayed(w))
-            return TKL_EUNKNOWN;
-        return ask(q);
+        return ask_in_wait(q);
     case TKL__CUT:
         return TKL_EUNKNOWN;
     case TKL__INTERRUPTED:
@@ -131,8 +138,9 @@ static int wait_for_end(const inquiry *q)
             rc = wait_step(q, &w);
         else if (tkl_is_transient(rc)) {
             int64_t again = tkl__now() + tkl__backoff(6, REPEAT_US);
-            tkl__sleep_until(again < q->deadline ? again : q->deadline);
-            rc = enter(q, &w);
+            rc = tkl__sleep(q->shard->queue->client, again < q->deadline ? again : q->deadline);
+            if (rc == TKL_OK)
+                rc = enter(q, &w);
         } else
             break;
     }
@@ -151,9 +159,9 @@ int tkl_queue_result(tkl_queue *queue, const char *id, int64_t wait_ms, tkl_job_
     int rc = tkl__queue_result_key(q.shard, q.digits, &q.key);
     if (rc != TKL_OK)
         return rc;
-    rc = ask(&q);
+    rc = wait_ms == 0 ? ask(&q) : ask_in_wait(&q);
     if (rc == TKL_EMPTY && wait_ms != 0)
         rc = wait_for_end(&q);
     free((char *)q.key.data);
-    return rc;
+    return rc == TKL_EMPTY ? tkl__no(rc) : rc;
 }

@@ -1,12 +1,14 @@
 -- queue/resume: give jobs again, to the waiters first.
 -- KEYS[1...] queue  see keys.inc.lua
+-- flags: allow-oom
 -- returns TKL_OK
 -- include: shared/clock
-local now = clock_ms()
 -- include: line
 
-local waiting, meta = check_waiting(), read_meta()
+now = clock.ms()
+
+local waiting, meta = line.read_waiting(), totals.read()
 redis.call('HDEL', META, 'paused')
 meta.paused = nil
-wake(waiting, open_gate(meta))
+line.wake(waiting, line.open_gate(meta))
 return TKL_OK

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Schedules: set, removed, listed, and when they come next. How they fire is in fire.c.
+ * Schedules: set, remove, list, and the next time. fire.c fires them.
  *
- * A schedule stands in :schedules of one partition, and as "schedule:id" in :delayed, by its next
- * time. The partition
- * is that of its job: of the job's group or unique key if it has one, so that the job can be
- * pushed where others of its kind are; else of the schedule's id. A change of the job may move it,
- * therefore it is removed from all others before it is set.
+ * A schedule is stored in :schedules of one partition, and as "schedule:id" in :delayed, by its
+ * next time. The job's group or unique key chooses the partition if it has one, so that the job is
+ * pushed where others of its kind are; else the schedule's id does. A change of the job may move
+ * the schedule, so it is removed from all other partitions before it is set.
  *
- * The next time is found by the client, because the server knows no calendar; but from the server's
- * clock, which is asked first.
+ * The client works out the next time, because the server has no calendar; but it asks for the
+ * server's clock first and counts from that.
  */
 #include "queue/schedule.h"
 
@@ -29,13 +28,14 @@
 
 #define EVERY_MIN_MS 1000
 #define EVERY_MAX_MS INT64_C(315360000000) /* ten years */
-#define TIME_MAX_MS  (INT64_C(1) << 53)    /* what scripts count exactly */
-/* A time that passed longer ago was missed: until then the consumers were only busy. */
+#define TIME_MAX_MS  (INT64_C(1) << 53)    /* the largest integer that scripts count exactly */
+/* A time that passed longer ago than this counts as missed. Before that, the consumers were just
+ * busy. */
 #define MISSED_MS 60000
 
-/* ---- As they are stored ------------------------------------------------- */
+/* ---- The stored form ---------------------------------------------------- */
 
-/* Everything behind next and last. */
+/* Encodes everything behind next and last. */
 static void encode_definition(tkl__buf *out, const tkl_schedule *schedule)
 {
     const char *cron = schedule->cron ? schedule->cron : "";
@@ -45,7 +45,7 @@ static void encode_definition(tkl__buf *out, const tkl_schedule *schedule)
     tkl__queue_record_encode(out, &schedule->job, false);
 }
 
-/* What another program has written may be any number. */
+/* Whether the times are in range: another program may have written any number. */
 static bool has_sound_times(const tkl__queue_planned *planned)
 {
     return planned->next_ms >= 0 && planned->next_ms <= TIME_MAX_MS && planned->last_ms >= 0 &&
@@ -80,7 +80,7 @@ bool tkl__queue_planned_decode(tkl_bytes value, tkl__queue_planned *planned)
     return true;
 }
 
-/* ---- When they come ------------------------------------------------------ */
+/* ---- Times --------------------------------------------------------------- */
 
 /* The first time after `after_ms`. */
 static int time_after(const char *cron, const char *zone, int64_t every_ms, int64_t after_ms,
@@ -92,7 +92,7 @@ static int time_after(const char *cron, const char *zone, int64_t every_ms, int6
     return TKL_OK;
 }
 
-/* Of the times that passed the last one decides: is it missed? Those before certainly are. */
+/* Whether the last time that passed is recent. Earlier ones are missed in any case. */
 static bool is_recent(const tkl__queue_planned *planned, const char *cron, const char *zone,
                       int64_t now_ms)
 {
@@ -159,7 +159,7 @@ static tkl__queue_shard *home_of(const tkl_queue *queue, tkl_bytes id, const tkl
     return tkl__queue_shard_of(queue, key);
 }
 
-/* The first time from now on, by the server's clock. */
+/* The first time after now, by the server's clock. */
 static int first_time(const tkl__queue_shard *home, const tkl_schedule *s, int64_t *next_ms)
 {
     tkl_reply *reply;
@@ -202,7 +202,7 @@ int tkl_schedule_set(tkl_queue *queue, tkl_bytes id, const tkl_schedule *schedul
 {
     int64_t next_ms;
     int rc = check(id, schedule);
-    if (rc == TKL_OK) /* what can be said without the server is said first */
+    if (rc == TKL_OK) /* checks the expression first, without the server */
         rc = time_after(schedule->cron, schedule->zone, schedule->every_ms, 0, &next_ms);
     if (rc != TKL_OK)
         return rc;
@@ -234,7 +234,7 @@ int tkl_schedule_remove(tkl_queue *queue, tkl_bytes id)
 typedef struct listing {
     tkl_schedules public;
     tkl_schedule_info *items;
-    tkl_reply *replies; /* ids and payloads are in there */
+    tkl_reply *replies; /* owns the ids and payloads */
     char *text;         /* expressions and zones, each with its NUL */
 } listing;
 
@@ -258,7 +258,7 @@ static const char *keep_text(char **at, tkl_bytes bytes)
     return start;
 }
 
-/* What cannot be read is left out: it is not one of ours. */
+/* Skips entries that cannot be read: tackle did not write them. */
 static void add_item(listing *l, char **text, tkl_bytes id, tkl_bytes value)
 {
     tkl__queue_planned planned;

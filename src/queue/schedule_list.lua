@@ -1,6 +1,7 @@
 -- queue/schedule_list: all schedules.
 -- KEYS[1...] queue  see keys.inc.lua
+-- flags: no-writes
 -- returns {id, schedule, ...}
--- include: keys
+-- include: totals
 
 return redis.call('HGETALL', SCHEDULES)

@@ -5,17 +5,18 @@
 -- ARGV[3] definition  see schedule.h
 -- returns 1, or 0 when nothing had to be changed
 -- include: shared/clock
-local now = clock_ms()
 -- include: line
 -- include: schedules
+
+now = clock.ms()
 local id, next_time, definition = unpack(ARGV)
 
-local last, old = read_schedule(redis.call('HGET', SCHEDULES, id) or '')
+local last, old = schedules.read(redis.call('HGET', SCHEDULES, id) or '')
 if old == definition then
   return 0
 end
-local waiting, meta = check_waiting(), read_meta()
-redis.call('HSET', SCHEDULES, id, schedule_text(next_time, last or '0', definition))
-redis.call('ZADD', DELAYED, next_time, schedule_timer(id))
-wake(waiting, open_gate(meta))
+local waiting, meta = line.read_waiting(), totals.read()
+redis.call('HSET', SCHEDULES, id, schedules.text(next_time, last or '0', definition))
+redis.call('ZADD', DELAYED, next_time, schedules.timer(id))
+line.wake(waiting, line.open_gate(meta))
 return 1

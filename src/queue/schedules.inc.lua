@@ -1,17 +1,20 @@
--- Schedules: SCHEDULES has "next last definition" of each, see schedule.h. It stands in DELAYED with
+-- Schedules: SCHEDULES has "next last definition" of each, see schedule.h. DELAYED has
 -- its next time.
--- include: keys
+-- include: totals
 
--- Its member of DELAYED: see read_delayed().
-local function schedule_timer(id)
+local schedules = {}
+
+-- The member of DELAYED for a schedule: see jobs.read_delayed().
+function schedules.timer(id)
   return 'schedule:' .. id
 end
 
-local function schedule_text(next_time, last_time, definition)
+-- A schedule as it is stored.
+function schedules.text(next_time, last_time, definition)
   return next_time .. ' ' .. last_time .. ' ' .. definition
 end
 
--- When it was fired last, and its definition; nil when there is none.
-local function read_schedule(schedule)
+-- The time at which a schedule last fired, and its definition; nil for any other text.
+function schedules.read(schedule)
   return string.match(schedule, '^%d+ (%d+) (.*)$')
 end

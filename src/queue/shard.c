@@ -34,8 +34,8 @@ static const char *const parts[TKL__QUEUE_KEYS] = {
     [TKL__QUEUE_REQUESTS_ODD] = "requests_odd",
 };
 
-/* "ns:queue:{name}", and "ns:queue:{name%233}" for the third of several: no name can be written
- * like that, since a '%' in a name is "%25". */
+/* "ns:queue:{name}", or "ns:queue:{name%233}" for number 3 of several partitions. No name collides
+ * with that, since a '%' in a name becomes "%25". */
 static int make_base(tkl__queue_shard *shard, const tkl_queue *queue)
 {
     char number[16];
@@ -52,7 +52,7 @@ static int make_base(tkl__queue_shard *shard, const tkl_queue *queue)
     return TKL_OK;
 }
 
-/* A forked child has an id, and so a channel, of its own. */
+/* A forked child has its own id, and so its own channel. */
 static int make_channel(tkl__queue_shard *shard, tkl_client *client)
 {
     char part[48];

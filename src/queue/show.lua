@@ -2,25 +2,27 @@
 -- KEYS[1...] queue  see keys.inc.lua; the last is the result of this job
 -- ARGV[1] id
 -- ARGV[2] cursor    of the search among the active; 0 to begin with
--- returns {state, score, record, history, progress}, {} when there is no such job, or {cursor to go on
---   with}
+-- flags: no-writes
+-- returns {state, score, record, history, progress}, {} when there is no such job, or {cursor to go
+--   on with}
 -- include: shared/clock
-local now = clock_ms()
--- include: find
+-- include: finding
+
+now = clock.ms()
 local id, cursor = unpack(ARGV)
 
 local record = redis.call('HGET', JOBS, id)
 if not record then
   return redis.call('EXISTS', RESULT) == 1 and {'done', '0', '', '', ''} or {}
 end
-local found = find(id, record, cursor)
+local found = finding.job(id, record, cursor)
 if found.cursor then
   return {found.cursor}
 end
 local history = redis.call('HGET', HISTORY, id) or ''
 local is_over = tonumber(found.score or 0) <= now
-local attempts_left = read_history(history).failures < read(record).retries
+local attempts_left = jobs.read_history(history).failures < jobs.read(record).retries
 if is_over and (found.state == 'delayed' or found.state == 'active' and attempts_left) then
-  found.state = 'ready' -- the next claim sees to that
+  found.state = 'ready' -- the next claim makes it so
 end
 return {found.state, found.score or '0', record, history, redis.call('HGET', PROGRESS, id) or ''}

@@ -1,24 +1,27 @@
 -- queue/stats: how many jobs are where, and how long the oldest has been ready.
 -- KEYS[1...] queue  see keys.inc.lua
+-- flags: no-writes
 -- returns {jobs, ready, active, dead, parked, held by a flow, waiting, schedules, oldest in
 --   milliseconds, paused, pushed, done, failed, bytes}
 -- include: shared/clock
-local now = clock_ms()
--- include: soon
-local REGIONS = 3 * (2 * PRIORITY_MAX + 1) -- of READY, at most
-local LOOKED_AT = 20                       -- jobs of a region that are not as pushed
+-- include: upcoming
 
--- Since when a job that stands in READY is ready.
+now = clock.ms()
+local REGIONS = 3 * (2 * PRIORITY_MAX + 1) -- regions of READY, at most
+local LOOKED_AT = 20                       -- jobs checked in a region when some came back
+
+-- The time since which a job in READY is ready.
 local function ready_since(id, score)
-  local since = read_history(redis.call('HGET', HISTORY, id)).since
+  local since = jobs.read_history(redis.call('HGET', HISTORY, id)).since
   local behind = tonumber(score) % LEVEL
   if behind >= DUE and behind < PUSHED then
     since = behind - DUE + YEAR_2020
   end
-  return math.max(since or 0, pushed_at(id))
+  return math.max(since or 0, jobs.pushed_at(id))
 end
 
--- The first of each region is the oldest, unless some came back: then it is among the first ones.
+-- The time since which the oldest job is ready. In each region of READY the first job is the
+-- oldest; where some came back, the oldest is among the first ones.
 local function oldest_ready()
   local oldest, from = now, '-inf'
   local count = redis.call('EXISTS', HISTORY) == 1 and LOOKED_AT or 1
@@ -34,25 +37,25 @@ local function oldest_ready()
         oldest = math.min(oldest, ready_since(first[i], first[i + 1]))
       end
     end
-    from = text(region_end)
+    from = decimal.whole(region_end)
   end
   return oldest
 end
 
-local meta = read_meta()
-local due, ended, oldest = due_jobs(), ended_jobs(), oldest_ready()
+local meta = totals.read()
+local due, ended, oldest = upcoming.due(), upcoming.ended(), oldest_ready()
 for _, soon in ipairs({due, ended}) do
   for _, job in ipairs(soon) do
     oldest = math.min(oldest, job.since)
   end
 end
--- More than were looked at are counted as they are, schedules and timers with them.
+-- When there are more than `upcoming` reads, counts all members, schedules and timers included.
 local due_count, ended_count = #due, #ended
 if due_count == SOON then
-  due_count = redis.call('ZCOUNT', DELAYED, '-inf', text(now))
+  due_count = redis.call('ZCOUNT', DELAYED, '-inf', decimal.whole(now))
 end
 if ended_count == SOON then
-  ended_count = redis.call('ZCOUNT', ACTIVE, '-inf', text(now))
+  ended_count = redis.call('ZCOUNT', ACTIVE, '-inf', decimal.whole(now))
 end
 return {redis.call('HLEN', JOBS), redis.call('ZCARD', READY) + due_count + ended_count,
         redis.call('ZCARD', ACTIVE) - ended_count, redis.call('ZCARD', DEAD),

@@ -1,22 +1,26 @@
 -- Unique keys: UNIQUE has the job of each key, "id", or "id end" when it is held for a time.
 -- include: jobs
+-- include: shared/ranked
 
-local PRUNED = 20 -- keys whose time is over, removed by one script
+local unique = {}
+
+local PRUNED = 20 -- expired keys that one script removes
 
 -- The job that has a unique key.
-local function holder_of(key)
+function unique.holder_of(key)
   local id, till = string.match(redis.call('HGET', UNIQUE, key) or '', '^(%x+) ?(%d*)$')
   return id and (till == '' or tonumber(till) > now) and id or nil
 end
 
--- Keys that are held for a time expire with the last of them, when there are no others.
-local function let_unique_expire()
+-- Lets the keys expire with the last unique key that is held for a time, unless other unique keys
+-- exist.
+function unique.let_expire()
   local timed = redis.call('ZCARD', UNIQUE_ENDS)
   if timed == 0 then
     return
   end
   if redis.call('HLEN', UNIQUE) == timed then
-    local last = text(redis.call('ZRANGE', UNIQUE_ENDS, 0, 0, 'REV', 'WITHSCORES')[2] + 1)
+    local last = decimal.whole(redis.call('ZRANGE', UNIQUE_ENDS, 0, 0, 'REV', 'WITHSCORES')[2] + 1)
     redis.call('PEXPIREAT', UNIQUE, last)
     redis.call('PEXPIREAT', UNIQUE_ENDS, last)
   else
@@ -25,20 +29,20 @@ local function let_unique_expire()
   end
 end
 
--- The key may belong to another job by now, or be held for a time whatever becomes of the job.
-local function free_unique(key, id)
+-- Frees the unique key of a job, unless another job has taken it, or it is held for a time.
+function unique.free(key, id)
   if key ~= '' and redis.call('HGET', UNIQUE, key) == id then
     redis.call('HDEL', UNIQUE, key)
-    let_unique_expire()
+    unique.let_expire()
   end
 end
 
--- Whoever holds keys calls let_unique_expire() in the end.
-local function hold_unique(job, id)
+-- Gives a job its unique key. The script calls unique.let_expire() after the last job.
+function unique.hold(job, id)
   if job.unique_key == '' then
     return
   end
-  local till = job.unique_ms and text(now + job.unique_ms)
+  local till = job.unique_ms and decimal.whole(now + job.unique_ms)
   redis.call('HSET', UNIQUE, job.unique_key, till and id .. ' ' .. till or id)
   if till then
     redis.call('ZADD', UNIQUE_ENDS, till, job.unique_key)
@@ -47,12 +51,10 @@ local function hold_unique(job, id)
   end
 end
 
--- Forgets some of the keys whose time is over.
-local function prune_unique()
-  local over = redis.call('ZRANGE', UNIQUE_ENDS, '-inf', text(now), 'BYSCORE',
-                          'LIMIT', 0, PRUNED)
-  for _, key in ipairs(over) do
-    if not holder_of(key) then
+-- Removes some of the expired keys.
+function unique.prune()
+  for _, key in ipairs(ranked.up_to(UNIQUE_ENDS, now, PRUNED)) do
+    if not unique.holder_of(key) then
       redis.call('HDEL', UNIQUE, key)
     end
     redis.call('ZREM', UNIQUE_ENDS, key)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of a worker's threads: which duty is next.
+ * The loop of a worker's threads: which duty is next.
  */
 #include "core/clock.h"
 #include "worker/inside.h"
 
-/* How long the report of a job may wait for company while all threads have work. */
+/* How long a report may wait for others while all threads have work. */
 #define REPORT_DELAY_US 1000
 
 typedef enum duty {
@@ -13,7 +13,7 @@ typedef enum duty {
     RUN,
     FETCH,
     REPORT,
-    CALL, /* the thread that waits for jobs: nothing runs any more */
+    CALL, /* wake the thread that waits for jobs: no handler runs any more */
     END,
 } duty;
 
@@ -42,7 +42,8 @@ static bool has_idle_threads(const tkl_worker *w)
     return w->running.count + w->fetched.count < (size_t)w->options.threads;
 }
 
-/* While all threads have work, reports wait for each other, though not for long. */
+/* Whether reports must leave now. While all threads have work they wait for each other, but not for
+ * long. */
 static bool report_presses(const tkl_worker *w, int64_t now)
 {
     return w->reports.count > 0 &&
@@ -50,11 +51,14 @@ static bool report_presses(const tkl_worker *w, int64_t now)
             now >= w->report_since + REPORT_DELAY_US);
 }
 
-/* To wait for jobs makes sense only with a thread that could run them at once: a worker that is
- * busy must not keep them from one that is not. */
+/* Waiting for jobs makes sense only with a thread that can run them at once: a busy worker must not
+ * keep jobs from an idle one. A draining worker claims only after its reports: the end of a job may
+ * make another one ready, and a claim that overtakes the report would miss it. */
 static bool should_fetch(const tkl_worker *w, int64_t now)
 {
     if (w->fetching || w->stopping || now < w->again_at || tkl__worker_room(w) == 0)
+        return false;
+    if (w->options.drain && w->reporting)
         return false;
     if (report_presses(w, now))
         return true;
@@ -104,7 +108,7 @@ static int64_t next_limit(const tkl_worker *w)
     return at;
 }
 
-/* When there may be another duty than now, though nothing happens. */
+/* When the next duty may change even if nothing happens. */
 static int64_t next_time(const tkl_worker *w, int64_t now)
 {
     int64_t at = next_limit(w);
@@ -115,7 +119,7 @@ static int64_t next_time(const tkl_worker *w, int64_t now)
     return at;
 }
 
-/* The job has failed, whatever becomes of the handler. */
+/* Reports the job as failed, whatever its handler does. */
 static void give_up(tkl_worker *w, tkl_task *task, int64_t now)
 {
     task->given_up = true;
@@ -152,7 +156,8 @@ static bool ends_by_itself(const tkl_worker *w)
     return w->options.drain && w->dry && is_over(w);
 }
 
-/* The claims of reports that nobody took for so long are over by now. */
+/* Whether no server has taken the reports for the time of a lease: their claims have ended by
+ * now. */
 static bool reports_are_void(const tkl_worker *w, int64_t now)
 {
     return w->running.count == 0 && now > w->last_end + w->options.lease_ms * 1000;
@@ -178,7 +183,7 @@ static void mind_the_end(tkl_worker *w, int64_t now)
 
 /* ---- A thread -------------------------------------------------------------- */
 
-/* Only one at a time: it looks for the next itself. */
+/* Wakes only one thread at a time; that thread wakes the next. */
 void tkl__worker_tell(tkl_worker *w, int64_t now)
 {
     if (w->resting == 0 || w->called)
@@ -189,7 +194,7 @@ void tkl__worker_tell(tkl_worker *w, int64_t now)
     pthread_cond_signal(&w->work);
 }
 
-/* One of those who rest watches the time, for all. */
+/* One of the resting threads watches the time for all. */
 static void rest(tkl_worker *w, int64_t now)
 {
     int64_t until = next_time(w, now);
@@ -215,7 +220,8 @@ static void set_out(tkl_worker *w, tkl_task *task, int64_t now)
     w->begun++;
 }
 
-/* The handler has returned: it cannot be given up any more. */
+/* Fills in the report after the handler has returned. From now on the time limit cannot end the
+ * task. */
 static void conclude(tkl_worker *w, tkl_task *task, int rc, int64_t now)
 {
     w->stats.busy_us += now - task->began;
@@ -236,8 +242,9 @@ static void tell_user(tkl_worker *w, const tkl_task *task, int64_t run_us)
     pthread_mutex_lock(&w->mutex);
 }
 
-/* A job that was claimed a while ago may be another worker's by now: this process may have been
- * stopped for longer than the lease. The server is asked. Without the mutex. */
+/* Asks the server whether a job that was claimed a while ago is still ours: this process may have
+ * been stopped for longer than the lease, and another worker may have the job. Call it without the
+ * mutex. */
 static bool is_still_ours(tkl_worker *w, const tkl_task *task)
 {
     const tkl_job *job = task->job;

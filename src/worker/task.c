@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What handlers see of a worker.
+ * The functions that handlers call.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,20 +11,26 @@
 #include "worker/inside.h"
 
 #define WHY_MAX 1000
-/* Ten years: the queue takes no longer delays. */
+/* The longest delay of the queue: ten years. */
 #define DELAY_MAX_MS INT64_C(315360000000)
-#define RESULT_MAX   (256 << 20) /* a server that takes no more would never take the report */
+#define RESULT_MAX   (256 << 20) /* a server with a lower limit would never take the report */
 
 const tkl_job *tkl_task_job(const tkl_task *task)
 {
     return task->job;
 }
 
-/* The clock is asked here too: whoever looks in time need not wait for the thread that watches. */
+/* Also checks the clock: the handler notices its time limit even before the thread that watches
+ * it. */
 bool tkl_task_cancelled(const tkl_task *task)
 {
     return atomic_load(&task->cancelled) || atomic_load(&task->worker->cancelled) ||
            (task->deadline != TKL__FOREVER && tkl__left(task->deadline) == 0);
+}
+
+int64_t tkl_task_left_ms(const tkl_task *task)
+{
+    return tkl_consumer_left_ms(task->worker->consumer, task->job);
 }
 
 int tkl_task_result(tkl_task *task, tkl_bytes result)
@@ -85,7 +91,7 @@ static bool code_is_known(int rc)
     return strcmp(tkl_strerror(rc), tkl_strerror(INT32_MAX)) != 0;
 }
 
-/* Whoever gives up because the worker stops has not failed. */
+/* A handler that returns an error because the worker stops has not failed: its job is released. */
 static void decide_by_code(tkl_task *task, int rc)
 {
     char text[64];

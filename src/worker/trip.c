@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The trips of a worker: reports and claims.
+ * The round trips of a worker: reports and claims.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,18 +10,19 @@
 #include "core/error.h"
 #include "worker/inside.h"
 
-#define CLAIM_MAX      1000 /* what a consumer claims at once */
+#define CLAIM_MAX      1000 /* most jobs that a consumer claims at once */
 #define BACKOFF_MAX_US 1000000
 
 /* ---- Tasks ---------------------------------------------------------------- */
 
 struct tkl__worker_lot {
     tkl_jobs *jobs;
-    size_t left; /* tasks not over */
+    size_t left; /* tasks that are not over */
     tkl_task tasks[];
 };
 
-/* Made before the claim, for as many as it may bring: what was claimed must find its place. */
+/* Allocated before the claim, for as many jobs as it may bring: claimed jobs must not be lost for
+ * lack of memory. */
 static tkl__worker_lot *lot_new(size_t max)
 {
     tkl__worker_lot *lot = malloc(sizeof *lot + max * sizeof *lot->tasks);
@@ -69,8 +70,8 @@ static tkl_task *find(const tkl__worker_chain *chain, const char *id, const char
     return NULL;
 }
 
-/* One that runs is told to stop, and reported nevertheless: the server has the last word. One that
- * was not begun is forgotten. */
+/* A running task is cancelled, and reported nevertheless: the server decides. A task that was not
+ * begun is forgotten. */
 void tkl__worker_lost(const char *id, const char *token, void *worker)
 {
     tkl_worker *w = worker;
@@ -86,6 +87,17 @@ void tkl__worker_lost(const char *id, const char *token, void *worker)
         tkl__worker_tell(w, tkl__now());
     }
     pthread_mutex_unlock(&w->mutex);
+}
+
+void tkl__worker_damaged(tkl_queue *queue, const char *id, void *worker)
+{
+    tkl_worker *w = worker;
+    pthread_mutex_lock(&w->mutex);
+    w->stats.failed++;
+    w->stats.dead++;
+    pthread_mutex_unlock(&w->mutex);
+    if (w->options.on_damaged)
+        w->options.on_damaged(queue, id, w->options.arg);
 }
 
 /* ---- The list of reports --------------------------------------------------- */
@@ -143,12 +155,12 @@ void tkl__worker_report_none(tkl_worker *w)
 
 /* ---- A trip ---------------------------------------------------------------- */
 
-/* What is under way: as many tasks as the sheet has reports. */
+/* A trip under way: the tasks of the reports on the sheet. */
 typedef struct trip {
     tkl_report *sheet;
     size_t count;
-    tkl_task *first; /* by next_report */
-    int rc;          /* the worst of what went wrong */
+    tkl_task *first; /* linked by next_report */
+    int rc;          /* the first error */
     char message[256];
 } trip;
 
@@ -170,7 +182,7 @@ static void note(trip *t, int rc)
 {
     if (rc >= 0 || t->rc < 0)
         return;
-    const char *why = tkl_errmsg(); /* of the claim that went with the reports, it may be "" */
+    const char *why = tkl_errmsg(); /* may be "", after a claim that carried the reports */
     t->rc = rc;
     snprintf(t->message, sizeof t->message, "%s", *why ? why : tkl_strerror(rc));
 }
@@ -185,7 +197,7 @@ static void count_outcome(tkl_worker_stats *s, const tkl_task *task)
     s->dead += tkl__worker_task_is_dead(task);
 }
 
-/* True when it must be sent again. */
+/* True when the report must be sent again. */
 static bool settle(tkl_worker *w, tkl_task *task, int code)
 {
     if (code < 0)
@@ -198,7 +210,7 @@ static bool settle(tkl_worker *w, tkl_task *task, int code)
     return false;
 }
 
-/* What failed goes back to the head of the list, in its order. */
+/* Settles all reports of a trip. Failed ones go back to the head of the list, in their order. */
 static void unpack(tkl_worker *w, trip *t, int64_t now)
 {
     tkl_task *again = NULL;
@@ -239,7 +251,7 @@ void tkl__worker_sat_out(int code, const char *message, void *worker)
         w->options.on_error(code, message, w->options.arg);
 }
 
-/* Whoever failed waits a little, and longer each time. */
+/* Ends a trip. After a failure the next trip waits, longer each time. */
 static void end(tkl_worker *w, trip *t)
 {
     int64_t now = tkl__now();

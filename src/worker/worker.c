@@ -3,43 +3,44 @@
  * Workers.
  *
  * A worker has no keys of its own: it is a consumer (queue.h) and some threads. There are two more
- * threads than handlers may run at once, and they are all alike. Whoever has nothing to do asks,
- * under the one mutex, which duty is next (loop.c):
+ * threads than handlers may run at once, and they are all alike. A thread without work asks, under
+ * the one mutex, which duty is next (loop.c):
  *
  *   run     a job is there and fewer handlers run than may
- *   fetch   there is room for more jobs: one trip reports what has ended and claims (trip.c)
+ *   fetch   there is room for more jobs: one round trip reports ended jobs and claims (trip.c)
  *   report  reports cannot go with a claim: a thread waits in one, or there is no room
  *   call    a worker that drains has nothing left to run: the thread that waits is called back
- *   rest    nothing to do; one of those who rest watches the time
+ *   rest    nothing to do; one of the resting threads watches the time
  *
- * One thread at a time fetches, and one reports; so there is always one left to do it, and when
- * a job comes the thread that waited for it runs it itself: no other one must be woken first.
- * Another takes over the waiting. A thread is woken only for a duty that nobody has, one at a time,
- * and wakes the next itself: with much to do nobody sleeps and nobody is woken.
+ * At most one thread fetches and one reports, so there is always a thread left to do it. When a job
+ * comes, the thread that waited for it runs it itself, without waking another first; another thread
+ * takes over the waiting. A thread is woken only for a duty that no thread has, one at a time, and
+ * wakes the next itself: under load no thread sleeps, and none needs to be woken.
  *
- * Batches. While a trip is under way, what ends is collected for the next. While all threads have
- * work, reports wait for each other until half of what was fetched ahead is used up, or
- * REPORT_DELAY_US; otherwise they leave at once.
+ * Batches. While a trip is under way, the jobs that end are collected for the next one. While all
+ * threads have work, reports wait for each other until half of the prefetched jobs are used up, or
+ * for REPORT_DELAY_US; otherwise they leave at once.
  *
- * Fetching ahead, for those who ask for it. At most `prefetch` jobs for each thread are claimed and
- * not begun. A worker whose threads are all busy takes more only when it reports, and does not wait
- * for them. Only idle threads wait.
+ * Prefetching (option `prefetch`). At most that many jobs for each thread are claimed and not
+ * begun. A worker whose threads are all busy claims more only along with its reports, without
+ * waiting. Only idle threads wait.
  *
- * Draining. While a job runs, idle threads wait for others as always: it may push some, and delayed
- * ones may become due. When the last has ended, whoever waits is called back, and one claim that
- * does not wait, and goes with the last reports, tells whether that was all.
+ * Draining. While a job runs, idle threads wait for more jobs as always: it may push some, and
+ * delayed ones may become due. When the last job has ended, the waiting thread is called back. One
+ * claim that does not wait, and carries the last reports, then shows whether that was all.
  *
- * Time limits. The one who watches reports a job as failed when its limit passes, whatever its
- * handler does; what that returns in the end is dropped. The thread is not free until then.
+ * Time limits. The thread that watches the time reports a job as failed when its limit passes,
+ * whatever its handler does. The result of the handler is dropped. Its thread is free only when the
+ * handler returns.
  *
- * Trouble. A trip that failed is repeated, after a pause that doubles up to a second; its reports
- * stay on the list. The consumer knows its own repetitions, so none counts twice. What comes too
- * late is refused by the server and counted as lost. Handlers go on with what was fetched
- * meanwhile.
+ * Failures. A failed trip is retried after a pause, which doubles up to a second; its reports stay
+ * on the list. The consumer recognises its own repeats, so no report counts twice. The server
+ * refuses reports that come too late; they count as lost. Meanwhile handlers go on with the fetched
+ * jobs.
  *
- * Stopping. What was not begun is released; what runs is waited for, and told to stop at the second
- * stage. The threads end when everything is reported, or when no server took the reports for as
- * long as a lease lasts: then these jobs have come back by themselves.
+ * Stopping. The worker releases jobs that were not begun, and waits for those that run; in the
+ * second stage it cancels them. The threads end when everything is reported, or when no server took
+ * the reports for as long as a lease lasts: by then these jobs are back in the queue.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -109,6 +110,7 @@ static int set_up(tkl_worker *w, tkl_queue *const *queues, size_t count)
                                     .lease_ms = w->options.lease_ms,
                                     .on_lost = tkl__worker_lost,
                                     .on_error = tkl__worker_sat_out,
+                                    .on_damaged = tkl__worker_damaged,
                                     .arg = w};
     w->pid = getpid();
     w->watch_until = TKL__FOREVER;
@@ -153,7 +155,7 @@ static bool is_forked(const tkl_worker *w)
     return w->pid != getpid();
 }
 
-/* The threads are those of the parent. */
+/* The threads belong to the parent. */
 static int fail_forked(void)
 {
     return tkl__fail(TKL_EINVAL, "the worker was started before fork()");
@@ -204,7 +206,8 @@ static void end_threads(tkl_worker *w)
         pthread_join(w->threads[i], NULL);
 }
 
-/* In a forked child nothing can be undone: its threads, and what they had in hand, are not there.
+/* Does nothing in a forked child: the worker's threads, and the locks they may hold, are the
+ * parent's.
  */
 void tkl_worker_close(tkl_worker *w)
 {

@@ -1,9 +1,11 @@
--- Reports of jobs that were done, many at once.
+-- Reports of done jobs, many at once.
 -- include: ends
 
--- Claims that were made together stand together in ACTIVE, in the same order: then they are valid,
--- and can be taken out as one.
-local function end_together(claims)
+local reports = {}
+
+-- Ends claims that stand side by side in ACTIVE, in the same order, as claims do that were made
+-- together. False when they do not; then nothing has changed.
+function reports.end_together(claims)
   local first = redis.call('ZRANK', ACTIVE, claims[1])
   local found = first and redis.call('ZRANGE', ACTIVE, first, first + #claims - 1) or {}
   for i = 1, #claims do
@@ -15,9 +17,9 @@ local function end_together(claims)
   return true
 end
 
--- Ends claims. Returns the places, from 1, of those that are not valid any more.
-local function end_claims(claims)
-  if end_together(claims) then
+-- Ends claims. Returns the places, from 1, of claims that are no longer valid.
+function reports.end_claims(claims)
+  if reports.end_together(claims) then
     return {}
   end
   local valid, stale = {}, {}
@@ -34,9 +36,9 @@ local function end_claims(claims)
   return stale
 end
 
--- The ids of the claims that are not stale, in the same order, and how many of them are rich: of the
--- claims those are the first.
-local function finished_ids(claims, stale, rich)
+-- The ids of the claims that are not stale, in the same order, and how many of them are rich. The
+-- rich ones are the first `rich` of the claims.
+function reports.finished_ids(claims, stale, rich)
   local ids, count, rich_left, next_stale = {}, 0, rich, 1
   for i = 1, #claims do
     if stale[next_stale] == i then
@@ -44,13 +46,14 @@ local function finished_ids(claims, stale, rich)
       rich_left = i <= rich and rich_left - 1 or rich_left
     else
       count = count + 1
-      ids[count] = claimed_id(claims[i])
+      ids[count] = jobs.claimed_id(claims[i])
     end
   end
   return ids, rich_left
 end
 
-local function bytes_of(ids)
+-- The bytes of the records of jobs.
+function reports.bytes_of(ids)
   local bytes = 0
   for _, id in ipairs(ids) do
     bytes = bytes + redis.call('HSTRLEN', JOBS, id)
@@ -58,8 +61,8 @@ local function bytes_of(ids)
   return bytes
 end
 
--- Removes the records of jobs, and what is kept beside them.
-local function remove_records(ids)
+-- Removes the records of jobs, their histories and their progress.
+function reports.remove_records(ids)
   redis.call('HDEL', JOBS, unpack(ids))
   if redis.call('EXISTS', HISTORY, PROGRESS) > 0 then
     redis.call('HDEL', HISTORY, unpack(ids))
@@ -67,20 +70,20 @@ local function remove_records(ids)
   end
 end
 
--- Ends the jobs that were done. `bytes`: of the records of all of them. Returns the places of those
--- whose claim is not valid any more.
-local function report_done(claims, rich, bytes, meta, budget)
-  local stale = end_claims(claims)
-  local ids, rich_ids = finished_ids(claims, stale, rich)
+-- Ends done jobs. `bytes`: size of all their records. Returns the places of jobs whose claim is not
+-- valid any more.
+function reports.done(claims, rich, bytes, meta, budget)
+  local stale = reports.end_claims(claims)
+  local ids, rich_ids = reports.finished_ids(claims, stale, rich)
   if stale[1] then
-    bytes = bytes_of(ids)
+    bytes = reports.bytes_of(ids)
   end
   for i = 1, rich_ids do
-    remove(ids[i], record_of(ids[i]), true, budget)
+    ends.remove(ids[i], jobs.record_of(ids[i]), true, budget)
   end
   if ids[1] then
-    remove_records(ids)
-    add_totals(meta, {done = #ids, bytes = -bytes})
+    reports.remove_records(ids)
+    totals.add(meta, {done = #ids, bytes = -bytes})
   end
   return stale
 end

@@ -1,10 +1,13 @@
--- Finding a job by its id.
+-- Finding jobs by their ids.
 -- include: jobs
+
+local finding = {}
 
 local SCANS, SCANNED = 20, 500 -- steps of one script through ACTIVE, and their size
 
--- An active job has to be searched for: found.cursor is where to go on in another script.
-local function find_active(id, cursor)
+-- Searches for a job among the active ones. A result with only `cursor`: the next script continues
+-- there.
+function finding.active(id, cursor)
   for _ = 1, SCANS do
     local step = redis.call('ZSCAN', ACTIVE, cursor, 'MATCH', id .. ':*', 'COUNT', SCANNED)
     local member, score = unpack(step[2])
@@ -18,8 +21,8 @@ local function find_active(id, cursor)
   return {cursor = cursor}
 end
 
--- The state of a job, and the key, the member and the score with which it stands there.
-local function find(id, record, cursor)
+-- The state of a job, and the key, the member and the score by which it is stored.
+function finding.job(id, record, cursor)
   local places = {ready = READY, delayed = DELAYED, held = FLOW, dead = DEAD}
   for state, key in pairs(places) do
     local score = redis.call('ZSCORE', key, id)
@@ -27,10 +30,10 @@ local function find(id, record, cursor)
       return {state = state, key = key, member = id, score = score}
     end
   end
-  local job = read(record)
-  local spot = parking_spot(job.group_name, job.priority, id)
+  local job = jobs.read(record)
+  local spot = jobs.parking_spot(job.group_name, job.priority, id)
   if job.group > 0 and redis.call('ZSCORE', PARKED, spot) then
     return {state = 'held', key = PARKED, member = spot, score = '0'}
   end
-  return find_active(id, cursor)
+  return finding.active(id, cursor)
 end

@@ -1,0 +1,81 @@
+-- Pushing: requests that may be repeated, and room for new jobs.
+-- include: unique
+
+local pushing = {}
+
+local PARENTS_MAX = 1000 -- jobs that may wait for the same one
+local REQUEST_MS = 600000 -- an answer is remembered for at least this long
+
+-- ---- Requests ----
+
+-- Requests are remembered in two hashes that alternate, each for a window of time.
+function pushing.request_keys()
+  local window = math.floor(now / REQUEST_MS)
+  if window % 2 == 0 then
+    return REQUESTS_EVEN, REQUESTS_ODD, window
+  end
+  return REQUESTS_ODD, REQUESTS_EVEN, window
+end
+
+-- The answer to a request that was seen before, nil for a new one. A lane has one request at a
+-- time: a request with a lower number than the last is so late that no caller waits for its answer.
+function pushing.answer_before(lane, number)
+  local current, previous = pushing.request_keys()
+  local seen = redis.call('HGET', current, lane) or redis.call('HGET', previous, lane)
+  local last, answer = string.match(seen or '', '^(%d+) (.*)$')
+  if last == number then
+    return answer
+  end
+  return last and tonumber(last) > tonumber(number) and '' or nil
+end
+
+-- Stores the answer, in case the request is repeated.
+function pushing.remember_answer(lane, number, answer)
+  local current, _, window = pushing.request_keys()
+  if redis.call('HSET', current, lane, number .. ' ' .. answer) == 1 then
+    redis.call('PEXPIREAT', current, decimal.whole((window + 2) * REQUEST_MS))
+  end
+end
+
+-- ---- New jobs ----
+
+-- The stock: counts the jobs and bytes in the queue while new jobs are added, with ids from `first`
+-- on.
+function pushing.open_stock(meta)
+  local first = math.max((meta.last or 0) + 1, jobs.first_number_at(now))
+  local stock = {first = first, number = first, bytes = meta.bytes or 0, count = 0, large = false}
+  if meta.max_jobs then
+    stock.count = redis.call('HLEN', JOBS) - redis.call('ZCARD', DEAD)
+  end
+  return stock
+end
+
+-- Whether there is room for one more record.
+function pushing.has_room(stock, meta, record)
+  return (not meta.max_jobs or stock.count + stock.number - stock.first < meta.max_jobs) and
+         (not meta.max_bytes or stock.bytes + #record <= meta.max_bytes)
+end
+
+-- Adds a record to the stock. Returns the id of the job.
+function pushing.add_to_stock(stock, record)
+  local id = jobs.id_of_number(stock.number)
+  stock.number, stock.bytes = stock.number + 1, stock.bytes + #record
+  if #record > LARGE then
+    stock.large = true
+  end
+  return id
+end
+
+-- Stores the totals of the stock.
+function pushing.close_stock(stock, meta)
+  local added = stock.number - stock.first
+  if added > 0 then
+    meta.last, meta.bytes = stock.number - 1, stock.bytes
+    redis.call('HSET', META, 'last', decimal.whole(meta.last), 'bytes', decimal.whole(meta.bytes),
+               'pushed', decimal.whole((meta.pushed or 0) + added))
+  end
+  if stock.large and not meta.large then
+    meta.large = 1
+    redis.call('HSET', META, 'large', 1)
+  end
+end
