@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Waiting for a message in any chat of a member. The inbox listens to the channel of its list (a
- * new entry) and to those of all its chats (new messages), looks, and sleeps until one of them has
- * something.
+ * new entry) and to those of all its chats (new messages), looks, and sleeps until a message
+ * arrives on one of them.
  *
- * In a cluster these are on several servers, and one of them may hang. It is left alone for a while
- * ("rests"), with all channels on it, so that the others are heard: at most a fifth of the time is
- * spent on it. A chat that cannot be read does not end the wait. It is named in what the wait
- * returns, or is the reason that is returned when the time is over.
+ * In a cluster these are on several servers, and one of them may hang. The wait leaves that server
+ * alone for a while (it "rests", with all channels on it) and goes on with the others: it spends at
+ * most a fifth of the time on such servers. A chat that cannot be read does not end the wait. The
+ * result of the wait names it, or its error is returned when the time is over.
  */
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -17,17 +17,17 @@
 #include "core/clock.h"
 #include "core/error.h"
 
-/* Waiting for however long, a waiter looks at least this often. */
+/* A waiter looks at least this often, however long it waits. */
 #define LOOK_US INT64_C(60000000)
-/* In a cluster, how long one server may take to confirm a subscription, and how long the first look
- * may take. Each look that has not all answers gives the next one twice the time, up to that of a
- * call: the replies may be large. */
+/* In a cluster: how long a server may take to confirm a subscription, and how long the first look
+ * may take. Each look that misses answers doubles the time of the next one, up to that of a call,
+ * since replies may be large. */
 #define PATIENCE_US 1000000
-/* Subscriptions that are sent together, and the bytes of their channels: the answers to all of them
- * must fit into the buffers on their way, since nobody reads meanwhile. */
+/* How many subscriptions are sent together, and the bytes of their channels. The client does not
+ * read meanwhile, so all the answers must fit into the buffers on their way. */
 #define AHEAD       256
 #define AHEAD_BYTES 65536
-/* A rest is so many times what finding out took, within these bounds. */
+/* A rest lasts this many times as long as the failed attempt, within these bounds. */
 #define REST_TIMES  4
 #define REST_MIN_US 200000
 #define REST_MAX_US 5000000
@@ -62,7 +62,7 @@ static tkl_bytes channel_of_list(const tkl__chat_look *l)
     return l->inbox->list.items[0];
 }
 
-/* The server did not confirm in time: all channels on it that are not heard rest. */
+/* The server did not confirm in time: lets all channels on it rest that are not listened to yet. */
 static void rest_with_server(const tkl__chat_look *l, tkl__node *node, int code, int64_t began)
 {
     tkl_client *client = l->inbox->client;
@@ -77,7 +77,7 @@ static void rest_with_server(const tkl__chat_look *l, tkl__node *node, int code,
     }
 }
 
-/* No server is heard: none keeps another one waiting. */
+/* Ends all rests, when no server is listened to and so none would have to wait for another. */
 static void end_all_rests(const tkl__chat_look *l)
 {
     l->all->list.rests_until = 0;
@@ -93,7 +93,7 @@ static int64_t confirm_deadline(const tkl__chat_look *l)
     return l->inbox->client->route->cluster && soon < end ? soon : end;
 }
 
-/* Those of this waiter's server that are not heard yet. */
+/* Subscribes to the other channels on this waiter's server that are not listened to yet. */
 static void ask_ahead(const tkl__chat_look *l, tkl__node *node, tkl__waiter *waiter,
                       int64_t deadline)
 {
@@ -112,8 +112,8 @@ static void ask_ahead(const tkl__chat_look *l, tkl__node *node, tkl__waiter *wai
         tkl__listen_ahead(waiter, channels, count, deadline);
 }
 
-/* *anew: listens from now on; what was sent before may be unheard. That the server is away is no
- * failure, but the code of the place. */
+/* Listens to a channel. Sets *anew when it has just begun to listen: earlier messages may be
+ * missed. An unreachable server is not a failure, but becomes the code of the place. */
 static int listen_to(const tkl__chat_look *l, tkl_bytes channel, tkl__chat_ear *ear, int *code,
                      bool *anew)
 {
@@ -129,7 +129,7 @@ static int listen_to(const tkl__chat_look *l, tkl_bytes channel, tkl__chat_ear *
     if (rc == TKL_OK && !ear->asked_ahead)
         ask_ahead(l, node, &ear->waiter, deadline);
     if (tkl__may_pass(rc) && tkl__left(l->until) == 0) {
-        rc = TKL_OK; /* the wait is over, and that is not the server's fault */
+        rc = TKL_OK; /* the wait is over; do not blame the server */
     } else if (tkl__may_pass(rc)) {
         tkl__chat_rest(ear, began);
         *code = rc;
@@ -160,8 +160,8 @@ typedef struct ears {
     tkl__waiter **waiters;
     size_t count;
     bool any_hears;
-    int64_t next;      /* when to get up at the latest */
-    bool rest_is_over; /* then, and it is worth listening anew */
+    int64_t next;      /* when to wake up at the latest */
+    bool rest_is_over; /* at `next` a rest ends, and it is time to listen again */
 } ears;
 
 static void add_ear(ears *all, tkl__chat_ear *ear)
@@ -194,8 +194,7 @@ static int sleep_deaf(const tkl__chat_look *l)
     return rc == TKL_OK ? TKL_EMPTY : rc;
 }
 
-/* TKL_OK: it is worth a look, and where; or *chats is what came. TKL_EMPTY: it is worth listening
- * anew. */
+/* TKL_OK: look at *where, or *chats has the message that came. TKL_EMPTY: listen again. */
 static int sleep_hearing(tkl__chat_look *l, const ears *all, int bell, size_t *where,
                          tkl_inbox_chats **chats)
 {
@@ -245,8 +244,8 @@ static int look(tkl__chat_look *l, size_t where, tkl_inbox_chats **chats)
     return rc != TKL_OK && tkl__is_interrupted(client) ? tkl__interrupted() : rc;
 }
 
-/* Chats that cannot be read do not end a wait. The list does, unless its server may come back. At
- * the start there must be some server that answers. */
+/* Whether the wait goes on. Chats that cannot be read do not end it; the list does, unless its
+ * error is transient. At the start at least one server must answer. */
 static bool goes_on(const tkl__chat_look *l, int rc, bool first)
 {
     if (rc == TKL_EMPTY)
@@ -258,7 +257,7 @@ static bool goes_on(const tkl__chat_look *l, int rc, bool first)
     return l->answered || !first;
 }
 
-/* Listens; looks when something may be unheard, else sleeps and then looks. Returns whether the
+/* Listens; then looks if messages may be missed, else sleeps and then looks. Returns whether the
  * wait goes on. */
 static bool wait_step(tkl__chat_look *l, int bell, bool first, int *rc, tkl_inbox_chats **chats)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chats: a line of messages (src/post, with the essay on its keys) that many readers pull, the
- * members, who alone may send.
+ * Chats: a line of messages (src/post, with the essay on its keys) that many readers pull. The
+ * readers are the members; only they may send.
  *
  * A chat and its members' lists of chats have different names, so that in a cluster they live in
- * different slots, and no script can change both. The truth is with the chat: whoever is among its
- * readers is a member. That is one key in one slot, so that creating, joining and leaving are one
- * atomic step each. The lists say where to look:
+ * different slots, and no script can change both. The chat decides: its readers are its members.
+ * That is one key in one slot, so that creating, joining and leaving are one atomic step each. The
+ * lists say where to look:
  *
  *   ns:chats:{member}   sorted set of the chats in which the member is or may be, by the server's
  *                       time at which each was put there last
@@ -16,20 +16,23 @@
  *
  *   create, join   first the list, then the chat, then the list once more. When the chat refuses,
  *                  the list is as before.
- *   leave          the time of the entry is read; then the chat, then the list: the entry is removed
- *                  unless its time is another one by now (chat/unlist).
+ *   leave, drop    the times of the entries are read; then the chat, then the lists: an entry is
+ *                  removed unless its time is another one by now (chat/unlist).
  *
- * All steps can be repeated, and a program that dies in between leaves an entry too many. Members
- * that come and go at the same time: whoever joins writes the time of the entry anew before and
- * after, and no two times are alike. So a leave that removes the entry of a join that is under way
- * is followed by the last step of the join. (It takes a join and a leave of one member at once,
- * and the death of the joining program between its last two steps, to lose an entry.)
+ * All steps can be repeated, and a program that dies in between leaves a surplus entry. When a
+ * member joins and leaves at the same time: a join writes a new time into the entry before and
+ * after, and no two times are alike. So if a leave removes the entry of a join that is under way,
+ * the last step of the join puts it back. (It takes a join and a leave or drop at once, and the
+ * death of the joining program between its last two steps, to lose an entry.)
  *
- * Who removes entries that are too many? Every fetch that finds one. But a member that is just
- * being added is in the list already and not yet in the chat. So such an entry is removed only when
- * it is an hour old (chat/forget), and the chat accepts a member only within ten minutes of the
- * time of its entry (post/join; else the program begins again with the list). This holds as long as
- * the clocks of the servers differ by less than ten minutes.
+ * Surplus entries, left by a program that died or by a chat that expired, are removed by every
+ * fetch that finds one, and by every join that finds a list full. But while a member is being
+ * added, the chat is already on its list and the member not yet in the chat, and the program that
+ * adds it may die between its last two steps. So post/refuse tells the chat first, with the time of
+ * the entry: from then on the chat does not accept the member by this entry, and the program that
+ * adds it begins again with the list. The chat remembers that for twenty minutes, and accepts a
+ * member only within ten minutes of the time of its entry. This holds as long as the clocks of the
+ * servers differ by less than ten minutes.
  *
  * Waiting: an inbox listens to the channel of its list (a new entry) and to those of all its chats
  * (new messages, new members). A message is one publication, however many members there are.
@@ -47,16 +50,14 @@
 #include "core/token.h"
 #include "post/scripts.h"
 
-/* How often adding a member begins again when it took too long. */
+/* How often adding a member is started again when it took too long. */
 #define ATTEMPTS 3
 
 /* ---- Handles ------------------------------------------------------------- */
 
 int tkl__chat_post(tkl_client *client, tkl_bytes id, int64_t timeout_ms, tkl__post *post)
 {
-    int rc = tkl__post_open(client, "chat", id, timeout_ms, post);
-    post->members = true;
-    return rc;
+    return tkl__post_open(client, true, id, timeout_ms, post);
 }
 
 static int open_chat(tkl_chat *chat, tkl_client *client, tkl_bytes id, int64_t timeout_ms)
@@ -135,9 +136,10 @@ static int check_members(const tkl_bytes *members, size_t count)
 }
 
 /* The second step of adding members. */
-typedef int add_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline, const void *arg);
+typedef int add_step(const tkl_chat *chat, const tkl__chat_lists *lists, int64_t deadline,
+                     const void *arg);
 
-/* The lists, then the chat; again when too much time passed in between. */
+/* Adds to the lists, then to the chat; starts again when too much time passed in between. */
 static int add_to_both(const tkl_chat *chat, tkl__chat_lists *lists, int64_t deadline,
                        add_step *step, const void *arg)
 {
@@ -145,15 +147,15 @@ static int add_to_both(const tkl_chat *chat, tkl__chat_lists *lists, int64_t dea
         int rc = tkl__chat_lists_add(lists, deadline);
         if (rc != TKL_OK)
             return rc;
-        rc = step(chat, tkl__chat_lists_earliest(lists), deadline, arg);
+        rc = step(chat, lists, deadline, arg);
         if (rc != TKL_CONFLICT)
             return tkl__post_explain(&chat->post, rc);
     }
     return tkl__fail(TKL_EUNREADY, "the clocks of the servers differ by more than ten minutes");
 }
 
-/* The end of adding members, which is best effort: whether they were added is known already, and
- * what there is to say about it. */
+/* The last step of adding members. It is best effort: the result, and its error text, are known
+ * already. */
 static int tidy_lists(tkl__chat_lists *lists, int rc, int kept, int64_t deadline)
 {
     char said[512];
@@ -161,13 +163,13 @@ static int tidy_lists(tkl__chat_lists *lists, int rc, int kept, int64_t deadline
     if (rc == TKL_OK)
         (void)tkl__chat_lists_add(lists, deadline);
     else if (rc != kept && !tkl__may_pass(rc))
-        tkl__chat_lists_undo(lists, deadline);
+        tkl__chat_lists_remove(lists, true, deadline);
     tkl__begin();
     return rc == TKL_OK ? rc : tkl__fail(rc, "%s", said);
 }
 
-/* `kept`: the "no" at which the chat stays in the lists. Somebody may have removed it from there
- * after the first step, by leaving: so it is put there once more. */
+/* `kept`: the "no" after which the chat stays in the lists. A concurrent leave may have removed it
+ * from there after the first step, so the last step puts it there again. */
 static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t count, add_step *step,
                        const void *arg, int kept)
 {
@@ -186,22 +188,22 @@ static int add_members(const tkl_chat *chat, const tkl_bytes *members, size_t co
 
 typedef struct creation {
     char request[TKL_TOKEN_SIZE];
-    const tkl_bytes *members;
-    size_t count;
     const tkl_message_limits *limits;
 } creation;
 
-static int create_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline, const void *arg)
+static int create_step(const tkl_chat *chat, const tkl__chat_lists *lists, int64_t deadline,
+                       const void *arg)
 {
     const creation *c = arg;
     tkl__args args;
     tkl_reply *reply;
     tkl__args_init(&args);
     tkl__args_str(&args, c->request);
-    tkl__args_int(&args, listed_ms);
     tkl__post_limits_args(c->limits, TKL_WHEN_FULL_DROP_OLDEST, &args);
-    for (size_t i = 0; i < c->count; i++)
-        tkl__args_bytes(&args, c->members[i]);
+    for (size_t i = 0; i < lists->count; i++) {
+        tkl__args_bytes(&args, lists->items[i].member);
+        tkl__args_int(&args, lists->items[i].listed_ms);
+    }
     int rc = tkl__post_run(&chat->post, &tkl__lua_post_create, &args, deadline, &reply);
     tkl_reply_free(reply);
     return rc;
@@ -210,7 +212,7 @@ static int create_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline
 int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
                     const tkl_message_limits *limits)
 {
-    creation c = {.members = members, .count = count, .limits = limits};
+    creation c = {.limits = limits};
     int rc = tkl__check_number("the number of members", (int64_t)count, 1, TKL_CHAT_CREATE_MAX);
     if (rc == TKL_OK)
         rc = tkl__post_limits_check(limits);
@@ -220,21 +222,16 @@ int tkl_chat_create(tkl_chat *chat, const tkl_bytes *members, size_t count,
     return add_members(chat, members, count, create_step, &c, TKL_OK);
 }
 
-typedef struct joining {
-    tkl_bytes member;
-    const char *from;
-} joining;
-
-static int join_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline, const void *arg)
+static int join_step(const tkl_chat *chat, const tkl__chat_lists *lists, int64_t deadline,
+                     const void *arg)
 {
-    const joining *j = arg;
     tkl__args args;
     tkl_reply *reply;
     tkl__args_init(&args);
-    tkl__args_bytes(&args, j->member);
-    tkl__args_int(&args, listed_ms);
+    tkl__args_bytes(&args, lists->items[0].member);
+    tkl__args_int(&args, lists->items[0].listed_ms);
     tkl__args_int(&args, TKL_CHAT_MEMBERS_MAX);
-    tkl__args_str(&args, j->from);
+    tkl__args_str(&args, arg);
     int rc = tkl__post_run(&chat->post, &tkl__lua_post_join, &args, deadline, &reply);
     tkl_reply_free(reply);
     return rc;
@@ -242,11 +239,11 @@ static int join_step(const tkl_chat *chat, int64_t listed_ms, int64_t deadline, 
 
 int tkl_chat_join(tkl_chat *chat, tkl_bytes member, tkl_chat_start start)
 {
-    joining j = {member, start == TKL_CHAT_START_OLDEST ? "start" : "end"};
+    const char *from = start == TKL_CHAT_START_OLDEST ? "start" : "end";
     int rc = tkl__check_number("start", (int64_t)start, 0, TKL_CHAT_START_OLDEST);
     if (rc != TKL_OK)
         return rc;
-    return add_members(chat, &member, 1, join_step, &j, TKL_EXISTS);
+    return add_members(chat, &member, 1, join_step, from, TKL_EXISTS);
 }
 
 static int leave_step(const tkl_chat *chat, tkl_bytes member, int64_t deadline)
@@ -260,25 +257,25 @@ static int leave_step(const tkl_chat *chat, tkl_bytes member, int64_t deadline)
     return rc;
 }
 
-/* Also when it is not a member: an earlier attempt may have got so far. */
+/* Removes the list entry even when the chat says "not a member": an earlier attempt may have
+ * removed the member and failed then. */
 int tkl_chat_leave(tkl_chat *chat, tkl_bytes member)
 {
-    tkl_client *client = chat->post.client;
     int64_t deadline = tkl__post_deadline(&chat->post);
-    tkl__keys list;
-    tkl_reply *time = NULL;
-    int rc = tkl__chat_list_key(client, member, &list);
+    tkl__chat_lists lists;
+    int rc = check_member(member);
+    if (rc == TKL_OK)
+        rc = tkl__chat_lists_open(chat->post.client, tkl_chat_id(chat), &member, 1, &lists);
     if (rc != TKL_OK)
         return rc;
-    rc = tkl__chat_list_time(client, &list, tkl_chat_id(chat), deadline, &time);
+    rc = tkl__chat_lists_look(&lists, deadline);
     if (rc == TKL_OK)
         rc = leave_step(chat, member, deadline);
     if (rc >= TKL_OK) {
-        tkl__chat_list_remove(client, &list, tkl_chat_id(chat), time, deadline);
+        tkl__chat_lists_remove(&lists, false, deadline);
         tkl__begin();
     }
-    tkl_reply_free(time);
-    tkl__keys_free(&list);
+    tkl__chat_lists_close(&lists);
     return tkl__post_explain(&chat->post, rc);
 }
 
@@ -318,9 +315,43 @@ int tkl_chat_limit(tkl_chat *chat, const tkl_message_limits *limits)
     return tkl__post_limit(&chat->post, limits);
 }
 
+/* Opens the lists of all members and reads the times of the entries. Nothing to close on
+ * failure. */
+static int look_at_lists(const tkl_chat *chat, const tkl_reply *members, int64_t deadline,
+                         tkl__chat_lists *lists)
+{
+    size_t count = tkl_reply_count(members);
+    tkl_bytes *names = calloc(count + 1, sizeof *names);
+    if (!names)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++)
+        names[i] = tkl_reply_bytes(tkl_reply_at(members, i));
+    int rc = tkl__chat_lists_open(chat->post.client, tkl_chat_id(chat), names, count, lists);
+    free(names);
+    if (rc == TKL_OK)
+        (void)tkl__chat_lists_look(lists, deadline);
+    return rc;
+}
+
+/* Also removes the entries in the lists of the members, as best effort: a fetch removes the rest.
+ * Reading the lists gets half of the time, so that a list that cannot be reached does not keep the
+ * chat alive. */
 int tkl_chat_drop(tkl_chat *chat)
 {
-    return tkl__post_drop(&chat->post);
+    int64_t deadline = tkl__post_deadline(&chat->post);
+    int64_t half = tkl__now() + tkl__left(deadline) / 2;
+    tkl__chat_lists lists = {0};
+    tkl_reply *members = NULL;
+    if (tkl__chat_members(chat, false, half, &members) == TKL_OK)
+        (void)look_at_lists(chat, members, half, &lists);
+    int rc = tkl__post_drop(&chat->post, deadline);
+    if (rc >= TKL_OK) {
+        tkl__chat_lists_remove(&lists, false, deadline);
+        tkl__begin();
+    }
+    tkl__chat_lists_close(&lists);
+    tkl_reply_free(members);
+    return tkl__post_explain(&chat->post, rc);
 }
 
 int tkl_chat_names(tkl_client *client, tkl_names **names)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of this folder share. The essay is in chat.c.
+ * Declarations for the files of this folder. The essay is in chat.c.
  */
 #ifndef TKL_CHAT_CHAT_H
 #define TKL_CHAT_CHAT_H
@@ -18,16 +18,41 @@ struct tkl_chat {
 /* The line of messages of a chat. Nothing to free on failure. */
 int tkl__chat_post(tkl_client *client, tkl_bytes id, int64_t timeout_ms, tkl__post *post);
 
-/* ---- lists.c: the lists of chats that members have ---- */
+/* Reads the members: names, or names and positions, alternating. Uses a plain command: a script
+ * would copy many names twice, and keep the server busy. */
+int tkl__chat_members(const tkl_chat *chat, bool with_positions, int64_t deadline,
+                      tkl_reply **members);
+
+/* ---- calls.c: scripts on several chats or lists, in one round trip for each node ---- */
+
+typedef struct tkl__chat_calls {
+    tkl__invocation *calls;
+    tkl__args *args; /* one for each call */
+    size_t count;
+} tkl__chat_calls;
+
+/* Makes room for `most` calls. Nothing to close on failure. */
+int tkl__chat_calls_open(size_t most, tkl__chat_calls *all);
+void tkl__chat_calls_close(tkl__chat_calls *all);
+/* Adds a call and returns its arguments, which the caller fills. The keys are borrowed. */
+tkl__args *tkl__chat_calls_add(tkl__chat_calls *all, const tkl__script *script,
+                               const tkl__keys *keys);
+/* *replies as of tkl__run_many(); NULL when there is no call. */
+int tkl__chat_calls_run(tkl__chat_calls *all, tkl_client *client, int64_t deadline,
+                        tkl_reply **replies);
+
+/* ---- lists.c: the members' lists of chats ---- */
 
 /* The key of a member's list. */
 int tkl__chat_list_key(const tkl_client *client, tkl_bytes member, tkl__keys *list);
 
-/* The list of a member that is being added to a chat. */
+/* The list of a member, or of a member that is being added. */
 typedef struct tkl__chat_list {
     tkl__keys key;
-    int64_t listed_ms; /* when the chat was put there */
+    tkl_bytes member;
+    int64_t listed_ms; /* when the chat was put there; 0: it is not there */
     bool added;        /* it was not there before */
+    bool full;
 } tkl__chat_list;
 
 typedef struct tkl__chat_lists {
@@ -37,25 +62,29 @@ typedef struct tkl__chat_lists {
     size_t count;
 } tkl__chat_lists;
 
-/* Nothing to close on failure. No I/O. */
+/* The names are borrowed. Nothing to close on failure. No I/O. */
 int tkl__chat_lists_open(tkl_client *client, tkl_bytes id, const tkl_bytes *members, size_t count,
                          tkl__chat_lists *lists);
 void tkl__chat_lists_close(tkl__chat_lists *lists);
-/* Puts the chat into all of them, in one trip for each node. */
+/* Puts the chat into all of the lists, in one round trip for each node. TKL_FULL. */
 int tkl__chat_lists_add(tkl__chat_lists *lists, int64_t deadline);
-/* The earliest of the times at which it was put there. */
-int64_t tkl__chat_lists_earliest(const tkl__chat_lists *lists);
-/* Removes it from those where it was not before, unless it was put there anew. Best effort. */
-void tkl__chat_lists_undo(tkl__chat_lists *lists, int64_t deadline);
+/* Reads when the chat was put into each list. */
+int tkl__chat_lists_look(tkl__chat_lists *lists, int64_t deadline);
+/* Removes the chat from all of the lists (`added`: only where it was not before), unless it was put
+ * there again since. Best effort. */
+void tkl__chat_lists_remove(const tkl__chat_lists *lists, bool added, int64_t deadline);
 
-/* When the chat was put into the list, for tkl__chat_list_remove(), which does nothing if it was
- * put there anew since. Removing is best effort. */
-int tkl__chat_list_time(tkl_client *client, const tkl__keys *list, tkl_bytes id, int64_t deadline,
-                        tkl_reply **time);
-void tkl__chat_list_remove(tkl_client *client, const tkl__keys *list, tkl_bytes id,
-                           const tkl_reply *time, int64_t deadline);
+/* An entry of a member's list. */
+typedef struct tkl__chat_entry {
+    const tkl__post *post; /* the chat */
+    tkl_bytes id;
+    int64_t listed_ms;
+} tkl__chat_entry;
 
-/* Removes the chat from the list, if the entry is old. Best effort. */
-void tkl__chat_forget(tkl_client *client, const tkl__keys *list, tkl_bytes id, int64_t deadline);
+/* Removes entries of chats in which the member is unknown, unless they were put there again. Best
+ * effort.
+ */
+void tkl__chat_forget(tkl_client *client, const tkl__keys *list, tkl_bytes member,
+                      const tkl__chat_entry *entries, size_t count, int64_t deadline);
 
 #endif

@@ -4,20 +4,19 @@
 -- ARGV[2] most  chats in the list
 -- returns {code, that time in milliseconds, 1 if the chat was not in the list}: TKL_FULL
 -- include: shared/clock
--- include: shared/codes
 
-local list, chat, most = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local FOREVER = 2 ^ 52
+local list, chat, most = KEYS[1], ARGV[1], tonumber(ARGV[2])
 
-local listed = clock_ms()
+local listed = clock.ms()
 local before = tonumber(redis.call('ZSCORE', list, chat) or nil)
 if not before and redis.call('ZCARD', list) >= most then
   return {TKL_FULL}
 elseif before and before < FOREVER then
-  listed = math.max(listed, before + 1) -- no two are alike: see chat/unlist
+  listed = math.max(listed, before + 1) -- no two times are alike: see chat/unlist
 end
 redis.call('ZADD', list, listed, chat)
 if not before then
-  redis.pcall('SPUBLISH', list, '') -- those who knew it hear of the chat itself
+  redis.pcall('SPUBLISH', list, '') -- else the chat's own channel announces it
 end
 return {TKL_OK, listed, before and 0 or 1}

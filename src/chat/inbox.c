@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * All chats of one member. The handle remembers the list of chats from its last fetch, so that the
- * next one asks for the list and for all these chats at once. Chats that are new to it are asked in
- * a second trip. A fetch takes this knowledge with it and brings it back, so that threads do not
- * wait for each other; one that finds nothing to take begins with the list.
+ * next one asks for the list and for all these chats in one round trip. New chats need a second
+ * round trip. A fetch takes the remembered list out of the handle and puts it back at the end, so
+ * that threads do not wait for each other; a fetch that finds none there begins with the list.
  *
- * A chat that cannot be read, because it is damaged or because its server is away, does not hide
- * the others: it is named in the result. Only a fetch that has nothing else to return fails.
+ * A chat that cannot be read, because it is damaged or because its server is down, does not hide
+ * the others: the result names it. A fetch fails only when it has nothing else to return.
  */
 #include "chat/inbox.h"
 
@@ -19,8 +19,9 @@
 #include "core/options.h"
 #include "post/scripts.h"
 
-/* As FORGET_AFTER in forget.lua: before this, it is not worth asking. */
-#define FORGET_AFTER_MS 3600000
+/* A chat in which the member is unknown is removed from the list when its entry is this old. A
+ * younger entry may belong to a join that is under way, which would have to begin again. */
+#define FORGET_AFTER_MS 2000
 
 /* ---- Handles ------------------------------------------------------------- */
 
@@ -84,13 +85,13 @@ static tkl_bytes member_of(const tkl_inbox *inbox)
     return (tkl_bytes){inbox->member, inbox->member_len};
 }
 
-/* ---- What a look found --------------------------------------------------- */
+/* ---- The result of a look ------------------------------------------------ */
 
 typedef struct found {
     tkl_inbox_chats public;
     tkl_inbox_chat *items;
     size_t count;
-    tkl_reply *replies[2]; /* the messages are views into these */
+    tkl_reply *replies[2]; /* own the bytes of the messages */
     bool empty_too;        /* also chats without messages */
 } found;
 
@@ -125,7 +126,7 @@ static int add_found(found *f, const tkl__chat_place *p, tkl_messages *messages)
     return TKL_OK;
 }
 
-/* One reply of post/fetch. */
+/* Reads one reply of post/fetch. */
 static int take_reply(found *f, tkl__chat_place *p, tkl_reply *reply)
 {
     tkl_messages *messages;
@@ -172,7 +173,7 @@ typedef struct inquiry {
     tkl__chat_place **places; /* one for each call; NULL: the list */
     size_t count;
     int64_t began;
-    tkl_reply *replies; /* belong to what was found */
+    tkl_reply *replies; /* the `found` takes ownership */
 } inquiry;
 
 static void add_call(inquiry *q, tkl__invocation call, tkl__chat_place *place)
@@ -181,7 +182,7 @@ static void add_call(inquiry *q, tkl__invocation call, tkl__chat_place *place)
     q->calls[q->count++] = call;
 }
 
-/* The places from `first` on; before them, for the list, if `with_list`. */
+/* Asks for the list, if `with_list`, and for `count` places from `first` on. */
 static int ask(const tkl__chat_look *l, size_t first, size_t count, bool with_list, inquiry *q)
 {
     *q = (inquiry){.calls = calloc(count + 1, sizeof *q->calls),
@@ -198,12 +199,14 @@ static int ask(const tkl__chat_look *l, size_t first, size_t count, bool with_li
     }
     if (q->count == 0)
         return TKL_OK;
+    tkl__let_finish(tkl__deadline(l->inbox->client, l->inbox->timeout_ms));
     int rc = tkl__run_many(l->inbox->client, q->calls, q->count, tkl__chat_inbox_deadline(l),
                            &q->replies);
+    tkl__let_finish(0);
     return q->replies ? TKL_OK : rc;
 }
 
-/* A server that does not answer rests. */
+/* Notes whether a server answered; during a wait, a silent server rests. */
 static void note_answer(tkl__chat_look *l, tkl__chat_ear *ear, int code, int64_t began)
 {
     if (!tkl__may_pass(code)) {
@@ -230,7 +233,7 @@ static int take_replies(tkl__chat_look *l, inquiry *q, found *f)
     return rc;
 }
 
-/* Asks, and takes what comes. *list, if not NULL: the list is asked for, too, and this is it. */
+/* Asks, and reads the replies. If `list` is not NULL, asks for the list too and stores it there. */
 static int ask_and_take(tkl__chat_look *l, size_t first, size_t count, found *f,
                         tkl_reply **replies, const tkl_reply **list)
 {
@@ -247,24 +250,32 @@ static int ask_and_take(tkl__chat_look *l, size_t first, size_t count, found *f,
     return rc;
 }
 
+/* Removes strangers from the handle and from the list. If an entry stays on the list, the next
+ * fetch finds it there. */
 static void forget_strangers(const tkl__chat_look *l)
 {
-    for (size_t i = 0; i < l->all->count; i++) {
-        const tkl__chat_place *p = l->all->items[i];
-        if (p->stranger && l->all->now_ms - p->listed_ms >= FORGET_AFTER_MS)
-            tkl__chat_forget(l->inbox->client, &l->inbox->list, tkl__chat_place_id(p),
-                             tkl__chat_inbox_deadline(l));
+    size_t count = 0;
+    tkl__chat_entry *entries = calloc(l->all->count + 1, sizeof *entries);
+    for (size_t i = 0; entries && i < l->all->count; i++) {
+        tkl__chat_place *p = l->all->items[i];
+        if (!p->listed || !p->stranger || l->all->now_ms - p->listed_ms < FORGET_AFTER_MS)
+            continue;
+        entries[count++] = (tkl__chat_entry){&p->post, tkl__chat_place_id(p), p->listed_ms};
+        p->listed = false;
     }
+    tkl__chat_forget(l->inbox->client, &l->inbox->list, member_of(l->inbox), entries, count,
+                     tkl__chat_inbox_deadline(l));
+    free(entries);
 }
 
-/* Those that are known and the list; then those that only the list has. */
+/* Looks at the known chats and at the list; then at chats that only the list has. */
 static int look_at_all(tkl__chat_look *l, found *f)
 {
     size_t known = l->all->count;
     const tkl_reply *list = NULL;
     int rc = ask_and_take(l, 0, known, f, &f->replies[0], &list);
     if (rc != TKL_OK || !list)
-        return rc; /* without the list: what is known has to do */
+        return rc; /* without the list, the known chats must do */
     rc = tkl__chat_places_update(l->inbox, list, l->all);
     if (rc == TKL_OK && l->all->count > known)
         rc = ask_and_take(l, known, l->all->count - known, f, &f->replies[1], NULL);
@@ -273,7 +284,7 @@ static int look_at_all(tkl__chat_look *l, found *f)
     return rc;
 }
 
-/* Chats that cannot be read are named behind the others. */
+/* Adds the chats that cannot be read behind the others. */
 static int add_unreadable(const tkl__chat_look *l, found *f)
 {
     int rc = TKL_OK;
@@ -296,7 +307,7 @@ int tkl__chat_inbox_nothing(const tkl__chat_look *l)
     return tkl__no(TKL_EMPTY);
 }
 
-/* A list of chats needs the list; messages of known chats do without. */
+/* Listing chats needs the list; fetching messages of known chats does not. */
 static int conclude(const tkl__chat_look *l, found *f)
 {
     if (f->count == 0 && !(f->empty_too && l->list_code == TKL_OK))
@@ -304,7 +315,7 @@ static int conclude(const tkl__chat_look *l, found *f)
     return add_unreadable(l, f);
 }
 
-/* Hands it over, or frees it. */
+/* Returns the result to the caller, or frees it. */
 static int finish(const tkl__chat_look *l, found *f, int rc, tkl_inbox_chats **chats)
 {
     if (rc == TKL_OK)
@@ -384,35 +395,7 @@ int tkl_inbox_show(tkl_inbox *inbox, tkl_inbox_chats **chats)
 
 /* ---- Acknowledging ------------------------------------------------------- */
 
-/* Posts and arguments of the chats that have messages. */
-typedef struct acks {
-    tkl__post *posts;
-    tkl__args *args;
-    tkl__invocation *calls;
-    size_t count;
-} acks;
-
-static int add_ack(const tkl_inbox *inbox, acks *a, const tkl_inbox_chat *chat)
-{
-    tkl__args *args = &a->args[a->count];
-    tkl__post *post = &a->posts[a->count];
-    int rc = tkl__chat_post(inbox->client, chat->id, inbox->timeout_ms, post);
-    if (rc != TKL_OK)
-        return rc;
-    tkl__args_init(args);
-    tkl__args_bytes(args, member_of(inbox));
-    tkl__args_str(args, "0");
-    tkl__args_int(args, chat->messages->items[chat->messages->count - 1].id);
-    a->calls[a->count++] = (tkl__invocation){.script = &tkl__lua_post_ack,
-                                             .keys = post->keys.items,
-                                             .nkeys = post->keys.count,
-                                             .args = args->items,
-                                             .nargs = args->count,
-                                             .retry_safe = true};
-    return args->failed ? tkl__nomem() : TKL_OK;
-}
-
-/* The first failure among them, with its text. */
+/* The first failure among the replies, with its text. */
 static int failure_in(const tkl_reply *replies)
 {
     for (size_t i = 0; i < tkl_reply_count(replies); i++) {
@@ -433,36 +416,48 @@ static int first_no(const tkl_reply *replies)
     return TKL_OK;
 }
 
-static int run_acks(tkl_inbox *inbox, const acks *a)
+/* Adds a call for each chat that has messages. The caller closes the posts. */
+static int add_acks(const tkl_inbox *inbox, const tkl_inbox_chats *chats, tkl__post *posts,
+                    tkl__chat_calls *all)
 {
+    for (size_t i = 0; i < chats->count; i++) {
+        const tkl_messages *messages = chats->items[i].messages;
+        tkl__post *post = &posts[all->count];
+        if (!messages || messages->count == 0)
+            continue;
+        int rc = tkl__chat_post(inbox->client, chats->items[i].id, inbox->timeout_ms, post);
+        if (rc != TKL_OK)
+            return rc;
+        tkl__args *args = tkl__chat_calls_add(all, &tkl__lua_post_ack, &post->keys);
+        tkl__args_bytes(args, member_of(inbox));
+        tkl__args_str(args, "0");
+        tkl__args_int(args, messages->items[messages->count - 1].id);
+    }
+    return TKL_OK;
+}
+
+int tkl_inbox_ack_all(tkl_inbox *inbox, const tkl_inbox_chats *chats)
+{
+    tkl__chat_calls all;
     tkl_reply *replies = NULL;
-    int rc = tkl__run_many(inbox->client, a->calls, a->count,
-                           tkl__deadline(inbox->client, inbox->timeout_ms), &replies);
+    tkl__post *posts = calloc(chats->count + 1, sizeof *posts);
+    int rc = posts ? tkl__chat_calls_open(chats->count, &all) : tkl__nomem();
+    if (rc != TKL_OK) {
+        free(posts);
+        return rc;
+    }
+    rc = add_acks(inbox, chats, posts, &all);
+    if (rc == TKL_OK)
+        rc = tkl__chat_calls_run(&all, inbox->client,
+                                 tkl__deadline(inbox->client, inbox->timeout_ms), &replies);
     if (rc == TKL_OK)
         rc = failure_in(replies);
     if (rc == TKL_OK)
         rc = first_no(replies);
     tkl_reply_free(replies);
-    return rc;
-}
-
-int tkl_inbox_ack_all(tkl_inbox *inbox, const tkl_inbox_chats *chats)
-{
-    acks a = {.posts = calloc(chats->count + 1, sizeof *a.posts),
-              .args = calloc(chats->count + 1, sizeof *a.args),
-              .calls = calloc(chats->count + 1, sizeof *a.calls)};
-    int rc = a.posts && a.args && a.calls ? TKL_OK : tkl__nomem();
-    for (size_t i = 0; rc == TKL_OK && i < chats->count; i++)
-        if (chats->items[i].messages && chats->items[i].messages->count > 0)
-            rc = add_ack(inbox, &a, &chats->items[i]);
-    if (rc == TKL_OK && a.count > 0)
-        rc = run_acks(inbox, &a);
-    for (size_t i = 0; i < a.count; i++) {
-        tkl__post_close(&a.posts[i]);
-        tkl__args_free(&a.args[i]);
-    }
-    free(a.posts);
-    free(a.args);
-    free(a.calls);
+    for (size_t i = 0; i < all.count; i++)
+        tkl__post_close(&posts[i]);
+    tkl__chat_calls_close(&all);
+    free(posts);
     return rc;
 }

@@ -1,7 +1,9 @@
 -- chat/list: the chats of a member.
 -- KEYS[1] list  zset; see chat/enlist
+-- flags: no-writes
 -- returns {now in milliseconds, {chat, time, chat, time ...}}
 -- include: shared/clock
 
 local list = KEYS[1]
-return {clock_ms(), redis.call('ZRANGE', list, 0, -1, 'WITHSCORES')}
+
+return {clock.ms(), redis.call('ZRANGE', list, 0, -1, 'WITHSCORES')}

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lists of chats that members have. The essay is in chat.c.
+ * The members' lists of chats. The essay is in chat.c.
  */
 #include <stdlib.h>
 
 #include "chat/chat.h"
 #include "chat/scripts.h"
+#include "core/clock.h"
 #include "core/error.h"
-#include "core/plain.h"
+#include "core/reply.h"
+#include "post/scripts.h"
 
 int tkl__chat_list_key(const tkl_client *client, tkl_bytes member, tkl__keys *list)
 {
@@ -22,6 +24,7 @@ int tkl__chat_lists_open(tkl_client *client, tkl_bytes id, const tkl_bytes *memb
         .client = client, .id = id, .items = calloc(count, sizeof(tkl__chat_list))};
     int rc = lists->items ? TKL_OK : tkl__nomem();
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
+        lists->items[i].member = members[i];
         rc = tkl__chat_list_key(client, members[i], &lists->items[i].key);
         lists->count += rc == TKL_OK;
     }
@@ -35,20 +38,24 @@ void tkl__chat_lists_close(tkl__chat_lists *lists)
     for (size_t i = 0; i < lists->count; i++)
         tkl__keys_free(&lists->items[i].key);
     free(lists->items);
+    *lists = (tkl__chat_lists){0};
 }
 
 /* ---- Adding -------------------------------------------------------------- */
 
-/* The replies of chat/enlist. Returns the first failure; the others count all the same. */
+/* Reads the replies of chat/enlist. Returns the first failure; the other lists count
+ * nevertheless. */
 static int take_times(tkl__chat_lists *lists, const tkl_reply *replies)
 {
     int rc = TKL_OK;
     for (size_t i = 0; i < lists->count; i++) {
+        tkl__chat_list *list = &lists->items[i];
         const tkl_reply *reply = tkl_reply_at(replies, i);
         int code = tkl_reply_code(reply), said = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+        list->full = code == TKL_OK && said == TKL_FULL;
         if (code == TKL_OK && said == TKL_OK) {
-            lists->items[i].listed_ms = tkl_reply_int(tkl_reply_at(reply, 1));
-            lists->items[i].added |= tkl_reply_int(tkl_reply_at(reply, 2)) == 1;
+            list->listed_ms = tkl_reply_int(tkl_reply_at(reply, 1));
+            list->added |= tkl_reply_int(tkl_reply_at(reply, 2)) == 1;
         } else if (rc == TKL_OK) {
             rc = code != TKL_OK ? tkl__fail(code, "%s", tkl_reply_str(reply))
                                 : tkl__fail(said, "a member is in %d chats", TKL_CHAT_LISTED_MAX);
@@ -57,97 +64,140 @@ static int take_times(tkl__chat_lists *lists, const tkl_reply *replies)
     return rc;
 }
 
-int tkl__chat_lists_add(tkl__chat_lists *lists, int64_t deadline)
+static int enlist(tkl__chat_lists *lists, int64_t deadline)
 {
-    tkl_reply *replies = NULL;
-    tkl__args args;
-    tkl__invocation *calls = calloc(lists->count, sizeof *calls);
-    tkl__args_init(&args);
-    tkl__args_bytes(&args, lists->id);
-    tkl__args_int(&args, TKL_CHAT_LISTED_MAX);
-    if (!calls || args.failed) {
-        free(calls);
-        tkl__args_free(&args);
-        return tkl__nomem();
+    tkl__chat_calls all;
+    tkl_reply *replies;
+    int rc = tkl__chat_calls_open(lists->count, &all);
+    if (rc != TKL_OK)
+        return rc;
+    for (size_t i = 0; i < lists->count; i++) {
+        tkl__args *args = tkl__chat_calls_add(&all, &tkl__lua_chat_enlist, &lists->items[i].key);
+        tkl__args_bytes(args, lists->id);
+        tkl__args_int(args, TKL_CHAT_LISTED_MAX);
     }
-    for (size_t i = 0; i < lists->count; i++)
-        calls[i] = (tkl__invocation){.script = &tkl__lua_chat_enlist,
-                                     .keys = lists->items[i].key.items,
-                                     .nkeys = 1,
-                                     .args = args.items,
-                                     .nargs = args.count,
-                                     .retry_safe = true};
-    int rc = tkl__run_many(lists->client, calls, lists->count, deadline, &replies);
+    rc = tkl__chat_calls_run(&all, lists->client, deadline, &replies);
     int taken = replies ? take_times(lists, replies) : rc;
     tkl_reply_free(replies);
-    tkl__args_free(&args);
-    free(calls);
+    tkl__chat_calls_close(&all);
     return rc == TKL_OK ? taken : rc;
 }
 
-int64_t tkl__chat_lists_earliest(const tkl__chat_lists *lists)
+/* Looks at all chats of the member, which removes entries of chats in which it is unknown. */
+static void tidy(tkl_client *client, tkl_bytes member, int64_t deadline)
 {
-    int64_t earliest = INT64_MAX;
-    for (size_t i = 0; i < lists->count; i++)
-        if (lists->items[i].listed_ms < earliest)
-            earliest = lists->items[i].listed_ms;
-    return earliest;
+    tkl_inbox *inbox;
+    tkl_inbox_chats *chats = NULL;
+    tkl_inbox_options options = {.timeout_ms = tkl__left(deadline) / 1000 + 1};
+    int rc = tkl_inbox_open(client, member, &options, &inbox);
+    if (rc == TKL_OK)
+        rc = tkl_inbox_show(inbox, &chats);
+    if (rc == TKL_OK)
+        tkl_inbox_chats_free(chats);
+    tkl_inbox_close(inbox);
+}
+
+int tkl__chat_lists_add(tkl__chat_lists *lists, int64_t deadline)
+{
+    int rc = enlist(lists, deadline);
+    if (rc != TKL_FULL)
+        return rc;
+    for (size_t i = 0; i < lists->count && tkl__left(deadline) > 0; i++)
+        if (lists->items[i].full)
+            tidy(lists->client, lists->items[i].member, deadline);
+    return enlist(lists, deadline);
 }
 
 /* ---- Removing ------------------------------------------------------------ */
 
-static void run_on_list(tkl_client *client, const tkl__script *script, const tkl__keys *list,
-                        tkl__args *args, int64_t deadline)
+static int ask_for_times(const tkl__chat_lists *lists, tkl_pipeline *pipeline, int64_t deadline,
+                         tkl_reply **replies)
 {
-    tkl_reply *reply;
-    (void)tkl__eval(client, script, list, args, deadline, true, &reply);
-    tkl__args_free(args);
-    tkl_reply_free(reply);
-}
-
-void tkl__chat_lists_undo(tkl__chat_lists *lists, int64_t deadline)
-{
-    for (size_t i = 0; i < lists->count; i++) {
-        const tkl__chat_list *list = &lists->items[i];
-        tkl__args args;
-        if (!list->added)
-            continue;
-        tkl__args_init(&args);
-        tkl__args_bytes(&args, lists->id);
-        tkl__args_int(&args, list->listed_ms);
-        run_on_list(lists->client, &tkl__lua_chat_unlist, &list->key, &args, deadline);
+    tkl_call_options options = {.timeout_ms = tkl__left(deadline) / 1000 + 1, .retry_safe = true};
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < lists->count; i++) {
+        tkl_bytes key = lists->items[i].key.items[0];
+        const char *words[] = {"ZSCORE", key.data, lists->id.data};
+        const size_t lens[] = {6, key.len, lists->id.len};
+        rc = tkl_pipeline_add(pipeline, 3, words, lens);
     }
+    return rc == TKL_OK ? tkl_pipeline_run(pipeline, &options, replies) : rc;
 }
 
-int tkl__chat_list_time(tkl_client *client, const tkl__keys *list, tkl_bytes id, int64_t deadline,
-                        tkl_reply **time)
+int tkl__chat_lists_look(tkl__chat_lists *lists, int64_t deadline)
 {
-    tkl__args words;
-    tkl__args_init(&words);
-    tkl__args_str(&words, "ZSCORE");
-    tkl__args_bytes(&words, list->items[0]);
-    tkl__args_bytes(&words, id);
-    int rc = tkl__plain(client, &words, deadline, true, time);
-    tkl__args_free(&words);
+    tkl_pipeline *pipeline;
+    tkl_reply *replies = NULL;
+    int rc = tkl_pipeline_open(lists->client, NULL, &pipeline);
+    if (rc != TKL_OK)
+        return rc;
+    rc = ask_for_times(lists, pipeline, deadline, &replies);
+    for (size_t i = 0; i < tkl_reply_count(replies); i++)
+        if (tkl_reply_code(tkl_reply_at(replies, i)) == TKL_OK)
+            lists->items[i].listed_ms = tkl__reply_number(tkl_reply_at(replies, i));
+    tkl_reply_free(replies);
+    tkl_pipeline_close(pipeline);
     return rc;
 }
 
-void tkl__chat_list_remove(tkl_client *client, const tkl__keys *list, tkl_bytes id,
-                           const tkl_reply *time, int64_t deadline)
+static void add_unlist(tkl__chat_calls *all, const tkl__keys *list, tkl_bytes id, int64_t listed_ms)
 {
-    tkl__args args;
-    if (tkl_reply_bytes(time).len == 0)
-        return; /* it was not there */
-    tkl__args_init(&args);
-    tkl__args_bytes(&args, id);
-    tkl__args_bytes(&args, tkl_reply_bytes(time));
-    run_on_list(client, &tkl__lua_chat_unlist, list, &args, deadline);
+    tkl__args *args = tkl__chat_calls_add(all, &tkl__lua_chat_unlist, list);
+    tkl__args_bytes(args, id);
+    tkl__args_int(args, listed_ms);
 }
 
-void tkl__chat_forget(tkl_client *client, const tkl__keys *list, tkl_bytes id, int64_t deadline)
+void tkl__chat_lists_remove(const tkl__chat_lists *lists, bool added, int64_t deadline)
 {
-    tkl__args args;
-    tkl__args_init(&args);
-    tkl__args_bytes(&args, id);
-    run_on_list(client, &tkl__lua_chat_forget, list, &args, deadline);
+    tkl__chat_calls all;
+    tkl_reply *replies = NULL;
+    if (tkl__chat_calls_open(lists->count, &all) != TKL_OK)
+        return;
+    for (size_t i = 0; i < lists->count; i++) {
+        const tkl__chat_list *list = &lists->items[i];
+        if (list->listed_ms != 0 && (list->added || !added))
+            add_unlist(&all, &list->key, lists->id, list->listed_ms);
+    }
+    (void)tkl__chat_calls_run(&all, lists->client, deadline, &replies);
+    tkl_reply_free(replies);
+    tkl__chat_calls_close(&all);
+}
+
+/* ---- Forgetting ---------------------------------------------------------- */
+
+/* Makes the chats refuse joins by these entries from now on. *answers: 1 for each chat that
+ * does. */
+static int refuse(tkl_client *client, tkl_bytes member, const tkl__chat_entry *entries,
+                  size_t count, int64_t deadline, tkl_reply **answers)
+{
+    tkl__chat_calls all;
+    *answers = NULL;
+    int rc = tkl__chat_calls_open(count, &all);
+    if (rc != TKL_OK)
+        return rc;
+    for (size_t i = 0; i < count; i++) {
+        tkl__args *args = tkl__chat_calls_add(&all, &tkl__lua_post_refuse, &entries[i].post->keys);
+        tkl__args_bytes(args, member);
+        tkl__args_int(args, entries[i].listed_ms);
+    }
+    rc = tkl__chat_calls_run(&all, client, deadline, answers);
+    tkl__chat_calls_close(&all);
+    return rc;
+}
+
+void tkl__chat_forget(tkl_client *client, const tkl__keys *list, tkl_bytes member,
+                      const tkl__chat_entry *entries, size_t count, int64_t deadline)
+{
+    tkl__chat_calls all;
+    tkl_reply *answers, *replies = NULL;
+    if (count == 0 || tkl__chat_calls_open(count, &all) != TKL_OK)
+        return;
+    (void)refuse(client, member, entries, count, deadline, &answers);
+    for (size_t i = 0; i < tkl_reply_count(answers); i++)
+        if (tkl_reply_int(tkl_reply_at(answers, i)) == 1)
+            add_unlist(&all, list, entries[i].id, entries[i].listed_ms);
+    (void)tkl__chat_calls_run(&all, client, deadline, &replies);
+    tkl_reply_free(answers);
+    tkl_reply_free(replies);
+    tkl__chat_calls_close(&all);
 }

@@ -69,7 +69,7 @@ static int by_id(const void *a, const void *b)
     return order ? order : (x->id_len > y->id_len) - (x->id_len < y->id_len);
 }
 
-/* Among the first `count`, which are sorted. */
+/* Finds a place among the first `count`, which are sorted. */
 static tkl__chat_place *find_place(const tkl__chat_places *all, size_t count, tkl_bytes id)
 {
     tkl__chat_place key = {.id = (char *)(uintptr_t)id.data, .id_len = id.len}, *wanted = &key;
@@ -89,7 +89,7 @@ void tkl__chat_places_drop_unlisted(tkl__chat_places *all)
     all->count = kept;
 }
 
-/* {now, {chat, time, chat, time ...}} */
+/* Reads {now, {chat, time, chat, time ...}}. */
 int tkl__chat_places_update(const tkl_inbox *inbox, const tkl_reply *list, tkl__chat_places *all)
 {
     const tkl_reply *entries = tkl_reply_at(list, 1);

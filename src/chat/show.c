@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a chat is like: its members, how far they are, its limits.
+ * Shows a chat: its members, their positions, its limits.
  */
 #include <stdlib.h>
 
@@ -19,12 +19,12 @@ static int64_t between(int64_t least, int64_t number, int64_t most)
     return number < least ? least : number > most ? most : number;
 }
 
-/* Its position may be newer than the view. */
+/* A member of the view. Its position may be newer than the view. */
 static tkl_chat_member member_of(const tkl__post_view *view, size_t index)
 {
     int64_t acked =
         between(0, tkl_reply_int(tkl_reply_at(view->readers, 2 * index + 1)), view->last);
-    int64_t before = view->first - 1; /* what is not kept any more */
+    int64_t before = view->first - 1; /* messages that are no longer kept */
     return (tkl_chat_member){
         .name = tkl_reply_bytes(tkl_reply_at(view->readers, 2 * index)),
         .acked_id = acked,
@@ -54,9 +54,8 @@ static shown *make_shown(const tkl__post_view *view)
     return s;
 }
 
-/* Many members come by a plain command: a script would copy their names twice, and keep the server
- * busy. */
-static int ask_for_members(const tkl_chat *chat, tkl_reply **readers)
+int tkl__chat_members(const tkl_chat *chat, bool with_positions, int64_t deadline,
+                      tkl_reply **members)
 {
     tkl__args words;
     tkl__args_init(&words);
@@ -64,8 +63,9 @@ static int ask_for_members(const tkl_chat *chat, tkl_reply **readers)
     tkl__args_bytes(&words, chat->post.keys.items[TKL__POST_READERS]);
     tkl__args_str(&words, "0");
     tkl__args_str(&words, "-1");
-    tkl__args_str(&words, "WITHSCORES");
-    int rc = tkl__plain(chat->post.client, &words, tkl__post_deadline(&chat->post), true, readers);
+    if (with_positions)
+        tkl__args_str(&words, "WITHSCORES");
+    int rc = tkl__plain(chat->post.client, &words, deadline, true, members);
     tkl__args_free(&words);
     return rc;
 }
@@ -77,7 +77,7 @@ int tkl_chat_show(tkl_chat *chat, tkl_chat_info **info)
     *info = NULL;
     int rc = tkl__post_show(&chat->post, &view, &reply);
     if (rc == TKL_OK && tkl_reply_count(view.readers) == 0) {
-        rc = ask_for_members(chat, &readers);
+        rc = tkl__chat_members(chat, true, tkl__post_deadline(&chat->post), &readers);
         view.readers = readers;
     }
     shown *s = rc == TKL_OK ? make_shown(&view) : NULL;

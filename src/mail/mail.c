@@ -26,7 +26,7 @@ int tkl_mail_open(tkl_client *client, tkl_bytes owner, const tkl_mail_options *o
     tkl_mail *m = calloc(1, sizeof *m);
     if (!m)
         return tkl__nomem();
-    rc = tkl__post_open(client, "mail", owner, options ? options->timeout_ms : 0, &m->post);
+    rc = tkl__post_open(client, false, owner, options ? options->timeout_ms : 0, &m->post);
     if (rc == TKL_OK)
         *mail = m;
     else
@@ -72,7 +72,7 @@ int tkl_mail_limit(tkl_mail *mail, const tkl_message_limits *limits)
 
 int tkl_mail_drop(tkl_mail *mail)
 {
-    return tkl__post_drop(&mail->post);
+    return tkl__post_drop(&mail->post, tkl__post_deadline(&mail->post));
 }
 
 static tkl_mail_stats stats_of(const tkl__post_view *view)

@@ -1,24 +1,21 @@
 -- post/create: make a chat with its members.
 -- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] request   random, of this request
--- ARGV[2] listed    when the chat was put into the lists of its members; the earliest time
--- ARGV[3...] five limits, each a field and its value, '0' for the default; then the members
--- returns code: TKL_EXISTS; TKL_CONFLICT too long after `listed`
+-- ARGV[2...] five limits, each a field and its value, '0' for the default; then the members, each
+--   followed by the time at which the chat was put into its list
+-- returns code: TKL_EXISTS; TKL_CONFLICT too long after such a time, or the entry was removed
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
--- include: shared/codes
--- include: line
+-- include: messages
 -- include: lifetime
 -- include: joining
 
-local FIRST_LIMIT, LAST_LIMIT = 3, 12 -- of the arguments
+now = clock.ms()
+local FIRST_LIMIT, LAST_LIMIT = 2, 11 -- indexes in ARGV
+local request = ARGV[1]
 
-local request, listed = ARGV[1], ARGV[2]
-if read_line().exists then
+if messages.read().exists then
   return redis.call('HGET', STATE, 'request') == request and TKL_OK or TKL_EXISTS
-elseif is_stale(listed) then
-  return TKL_CONFLICT
 end
 local fields, readers = {'last', 0, 'sent', 0, 'created', now, 'request', request}, {}
 for i = FIRST_LIMIT, LAST_LIMIT, 2 do
@@ -28,13 +25,17 @@ for i = FIRST_LIMIT, LAST_LIMIT, 2 do
     fields[#fields + 1] = value
   end
 end
-for i = LAST_LIMIT + 1, #ARGV do
+for i = LAST_LIMIT + 1, #ARGV, 2 do
+  local member, listed = ARGV[i], ARGV[i + 1]
+  if joining.is_stale(member, listed) then
+    return TKL_CONFLICT
+  end
   readers[#readers + 1] = 0
-  readers[#readers + 1] = ARGV[i]
+  readers[#readers + 1] = member
 end
 redis.call('HSET', STATE, unpack(fields))
 redis.call('ZADD', READERS, unpack(readers))
 redis.call('UNLINK', RECENT)
-expire(read_line())
+lifetime.expire(messages.read(), '')
 redis.pcall('SPUBLISH', STATE, '')
 return TKL_OK

@@ -1,8 +1,8 @@
 -- post/drop: remove everything.
 -- KEYS[1...] post    see keys.inc.lua
+-- flags: allow-oom
 -- returns code: TKL_NOTFOUND there was nothing
 -- include: keys
--- include: shared/codes
 
 local removed = redis.call('UNLINK', STATE, MESSAGES, MARKS, READERS, RECENT)
 redis.pcall('SPUBLISH', STATE, '')

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fetching, and waiting for something to fetch.
+ * Fetches messages, and waits for them.
  */
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/options.h"
 #include "core/wait.h"
 #include "post/post.h"
 #include "post/scripts.h"
 
-/* Waiting for however long, a waiter looks at least this often: a second chance for whatever keeps
- * a notification from arriving. */
+/* A waiter looks at least this often, however long it waits, in case a notification does not
+ * arrive. */
 #define LOOK_US INT64_C(60000000)
-/* How long a call may go on when the time of the wait is over: the server may be away. */
+/* How long a server may take to begin its answer after the wait is over: it may be down. Once it
+ * has begun, it has the time of a call. */
 #define OVERTIME_US 500000
-/* The longest pause between two attempts to reach a server that is away. */
+/* The longest pause between two attempts to reach a server that is down. */
 #define PAUSE_MAX_US 250000
 
 /* ---- Fetching ------------------------------------------------------------ */
@@ -39,8 +41,8 @@ void tkl__post_fetch_args(const tkl__post *post, tkl_bytes reader, size_t max, t
     tkl__args_int(args, TKL__FETCH_BYTES);
 }
 
-/* One attempt, which ends within the time of a call and not long after `until`. *caught_up for
- * TKL_EMPTY. */
+/* One attempt. It ends within the time of a call, and not long after `until` if the server does not
+ * answer. Sets *caught_up for TKL_EMPTY. */
 static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, int64_t until,
                       tkl_messages **messages, tkl__post_caught_up *caught_up)
 {
@@ -48,8 +50,10 @@ static int fetch_once(const tkl__post *post, tkl_bytes reader, size_t max, int64
     tkl_reply *reply;
     tkl__args_init(&args);
     tkl__post_fetch_args(post, reader, max, &args);
+    tkl__let_finish(tkl__post_deadline(post));
     int rc =
         tkl__post_run(post, &tkl__lua_post_fetch, &args, tkl__post_attempt(post, until), &reply);
+    tkl__let_finish(0);
     if (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 4)) == 0) {
         *caught_up = tkl__post_read_caught_up(reply);
         rc = TKL_EMPTY;
@@ -69,7 +73,7 @@ int tkl__post_pause(tkl_client *client, int64_t deadline)
     return tkl__sleep(client, again < deadline ? again : deadline);
 }
 
-/* Sleeps until a message comes, or until it is worth looking again. TKL_EMPTY: look; TKL_EUNKNOWN:
+/* Sleeps until a message comes, or until it is time to look again. TKL_EMPTY: look; TKL_EUNKNOWN:
  * listen again and look. */
 static int sleep_once(tkl__waiter *waiter, int64_t deadline, const tkl__post_caught_up *caught_up,
                       tkl_messages **messages)
@@ -95,7 +99,16 @@ static int listen(const tkl__post *post, int64_t until, tkl__waiter *waiter)
                        tkl__post_attempt(post, until), waiter);
 }
 
-/* Listens before it looks, so that nothing is sent unheard in between. */
+/* One attempt; an interrupt ends it. */
+static int fetch_in_wait(const tkl__post *post, tkl_bytes reader, size_t max, int64_t until,
+                         tkl_messages **messages, tkl__post_caught_up *caught_up)
+{
+    tkl__begin_request(post->client);
+    return tkl__end_request(post->client,
+                            fetch_once(post, reader, max, until, messages, caught_up));
+}
+
+/* Listens before it looks, so that no message is missed in between. */
 static int wait_and_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t deadline,
                           tkl_messages **messages)
 {
@@ -103,7 +116,7 @@ static int wait_and_fetch(const tkl__post *post, tkl_bytes reader, size_t max, i
     tkl__post_caught_up caught_up;
     int rc = listen(post, deadline, &waiter);
     if (rc == TKL_OK)
-        rc = fetch_once(post, reader, max, deadline, messages, &caught_up);
+        rc = fetch_in_wait(post, reader, max, deadline, messages, &caught_up);
     while (tkl__left(deadline) > 0 && (rc == TKL_EMPTY || tkl__may_pass(rc))) {
         if (rc == TKL_EMPTY) {
             rc = sleep_once(&waiter, deadline, &caught_up, messages);
@@ -113,14 +126,14 @@ static int wait_and_fetch(const tkl__post *post, tkl_bytes reader, size_t max, i
                 rc = listen(post, deadline, &waiter);
         }
         if (!*messages && (rc == TKL_EMPTY || rc == TKL_OK))
-            rc = fetch_once(post, reader, max, deadline, messages, &caught_up);
+            rc = fetch_in_wait(post, reader, max, deadline, messages, &caught_up);
     }
     tkl__unlisten(&waiter);
     return rc;
 }
 
-/* A client that hears the channel already saves the look before listening. An error at the start is
- * returned at once, one during the wait is sat out. */
+/* A client that already listens to the channel skips the look before listening. An error at the
+ * start is returned at once; a transient one during the wait is retried. */
 int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t wait_ms,
                     tkl_messages **messages)
 {
@@ -130,11 +143,10 @@ int tkl__post_fetch(const tkl__post *post, tkl_bytes reader, size_t max, int64_t
     int rc = tkl__post_fetch_check(max);
     if (rc != TKL_OK)
         return rc;
-    if (wait_ms == 0 || !tkl__hears(post->client, post->keys.items[0])) {
-        rc = fetch_once(post, reader, max, wait_ms == 0 ? TKL__FOREVER : deadline, messages,
-                        &caught_up);
-        if (wait_ms == 0 || rc != TKL_EMPTY)
-            return rc;
-    }
-    return wait_and_fetch(post, reader, max, deadline, messages);
+    if (wait_ms == 0)
+        return fetch_once(post, reader, max, TKL__FOREVER, messages, &caught_up);
+    rc = tkl__hears(post->client, post->keys.items[0])
+             ? TKL_EMPTY
+             : fetch_in_wait(post, reader, max, deadline, messages, &caught_up);
+    return rc == TKL_EMPTY ? wait_and_fetch(post, reader, max, deadline, messages) : rc;
 }

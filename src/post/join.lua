@@ -5,27 +5,27 @@
 -- ARGV[3] most      members
 -- ARGV[4] from      'start': of what is kept; 'end': what is sent from now on
 -- returns code: TKL_NOTFOUND there is no such chat, TKL_EXISTS a member already, TKL_FULL;
---   TKL_CONFLICT too long after `listed`
+--   TKL_CONFLICT too long after `listed`, or the entry in the list was removed
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
--- include: shared/codes
--- include: line
--- include: age
+-- include: messages
+-- include: ages
 -- include: joining
 
+now = clock.ms()
 local member, listed, most, from = unpack(ARGV)
-local line = read_line()
+
+local line = messages.read()
 if not line.exists then
   return TKL_NOTFOUND
 elseif redis.call('ZSCORE', READERS, member) then
   return TKL_EXISTS
 elseif redis.call('ZCARD', READERS) >= tonumber(most) then
   return TKL_FULL
-elseif is_stale(listed) then
+elseif joining.is_stale(member, listed) then
   return TKL_CONFLICT
 end
-local position = from == 'start' and first_young(line) - 1 or line.last
+local position = from == 'start' and ages.first_young(line) - 1 or line.last
 redis.call('ZADD', READERS, position, member)
 redis.pcall('SPUBLISH', STATE, '')
 return TKL_OK

@@ -1,14 +1,15 @@
 -- post/leave: remove a member from a chat; the last one removes the chat.
 -- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] member
+-- flags: allow-oom
 -- returns code: TKL_NOTFOUND there is no such chat, TKL_NOTOWNER not a member
 -- include: keys
--- include: shared/codes
--- include: line
+-- include: messages
 -- include: readers
+
 local member = ARGV[1]
 
-local line = read_line()
+local line = messages.read()
 if not line.exists then
   return TKL_NOTFOUND
 elseif redis.call('ZREM', READERS, member) == 0 then
@@ -17,7 +18,7 @@ end
 if redis.call('EXISTS', READERS) == 0 then
   redis.call('UNLINK', STATE, MESSAGES, MARKS, READERS, RECENT)
 else
-  remove_acknowledged(line)
+  readers.remove_acknowledged(line)
 end
-redis.pcall('SPUBLISH', STATE, '') -- the member may be waiting
+redis.pcall('SPUBLISH', STATE, '') -- the removed member may be waiting
 return TKL_OK

@@ -1,14 +1,19 @@
--- When keys expire by themselves: messages when all of them are too old, and everything when
--- nothing was sent for the time to live. Keys that belong together expire at the same moment.
+-- The lifetime of keys. Messages expire when all of them are too old, or when nothing was sent for
+-- the time to live. A chat goes as a whole then. A mailbox stays, with its limits and ids: its next
+-- message would create it again, but without its limits. Keys that belong together expire at
+-- the same moment.
 -- include: keys
 
-local function expire(line)
-  local messages = math.min(line.max_age, line.ttl)
-  if messages < math.huge then
-    redis.call('PEXPIREAT', MESSAGES, now + messages)
-    redis.call('PEXPIREAT', MARKS, now + messages)
+local lifetime = {}
+
+-- Sets when the keys expire. `owner`: of a mailbox; '': a chat.
+function lifetime.expire(line, owner)
+  local longest = math.min(line.max_age, line.ttl)
+  if longest < math.huge then
+    redis.call('PEXPIREAT', MESSAGES, now + longest)
+    redis.call('PEXPIREAT', MARKS, now + longest)
   end
-  if line.ttl < math.huge then
+  if line.ttl < math.huge and owner == '' then
     redis.call('PEXPIREAT', STATE, now + line.ttl)
     redis.call('PEXPIREAT', READERS, now + line.ttl)
   end

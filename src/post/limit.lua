@@ -2,22 +2,23 @@
 -- KEYS[1...] post    see keys.inc.lua
 -- ARGV[1] owner     of a mailbox, which need not exist; '': a chat
 -- ARGV[2...] pairs of a field and its value; '0' is the default
+-- flags: allow-oom
 -- returns code: TKL_NOTFOUND there is no such chat
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
--- include: shared/codes
--- include: line
+-- include: messages
 -- include: lifetime
 
-local FIRST_LIMIT = 2 -- of the arguments
-local owner, before = ARGV[1], read_line()
+now = clock.ms()
+local FIRST_LIMIT = 2 -- index in ARGV
+local owner = ARGV[1]
+
+local before = messages.read()
 if owner == '' and not before.exists then
   return TKL_NOTFOUND
 end
-permit_writes() -- a lower limit is what a full server needs
 if not before.exists then
-  redis.call('HSET', STATE, 'last', 0, 'sent', 0) -- it is more than a visit from now on
+  redis.call('HSET', STATE, 'last', 0, 'sent', 0)
   redis.call('ZADD', READERS, 0, owner)
 elseif before.first > before.last then
   redis.call('HSET', STATE, 'expired', before.last) -- the new limits may not explain it
@@ -33,5 +34,5 @@ end
 for _, key in ipairs({STATE, MESSAGES, MARKS, READERS}) do
   redis.call('PERSIST', key)
 end
-expire(read_line())
+lifetime.expire(messages.read(), owner)
 return TKL_OK

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages as readers get them: from the reply of a fetch, or from a notification.
+ * The messages that readers get: from the reply of a fetch, or from a notification.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,22 +9,22 @@
 #include "core/reply.h"
 #include "post/post.h"
 
-/* ---- What a fetch returned ----------------------------------------------- */
+/* ---- Messages of a fetch ------------------------------------------------- */
 
 typedef struct fetched {
     tkl_messages public;
-    tkl_reply *reply; /* NULL: somebody else's */
+    tkl_reply *reply; /* NULL: the caller owns it */
     tkl_message items[];
 } fetched;
 
-/* Behind sender and body in the fields of an entry: pairs. */
+/* The number of headers: pairs behind sender and body in the fields of an entry. */
 static size_t headers_of(const tkl_reply *entry)
 {
     size_t words = tkl_reply_count(tkl_reply_at(entry, 1));
     return words > 4 ? (words - 4) / 2 : 0;
 }
 
-/* The messages, and behind them room for all their headers. */
+/* Allocates the messages, and behind them room for all their headers. */
 static fetched *allocate(const tkl_reply *entries)
 {
     size_t count = tkl_reply_count(entries), headers = 0;
@@ -77,7 +77,7 @@ void tkl_messages_free(tkl_messages *messages)
     free(f);
 }
 
-/* ---- What a notification brought ----------------------------------------- */
+/* ---- The message of a notification --------------------------------------- */
 
 tkl__post_caught_up tkl__post_read_caught_up(const tkl_reply *reply)
 {
@@ -88,15 +88,15 @@ tkl__post_caught_up tkl__post_read_caught_up(const tkl_reply *reply)
 
 enum { WORDS_MAX = 2 + 2 * TKL_HEADERS_MAX };
 
-/* See note_of() in send.lua. */
+/* A notification; see note_of() in send.lua. */
 typedef struct note {
     int64_t id, time_ms;
     size_t words; /* sender, body, headers */
     size_t lengths[WORDS_MAX];
-    const char *bytes; /* of the words, side by side */
+    const char *bytes; /* of all words, side by side */
 } note;
 
-/* A number and the sign behind it, which is the next one's start. */
+/* Reads a number and the separator behind it, and moves *at behind both. */
 static bool read_number(const char **at, const char *end, int64_t *number, char *sign)
 {
     const char *begin = *at;
@@ -110,7 +110,7 @@ static bool read_number(const char **at, const char *end, int64_t *number, char 
     return *sign == ' ' || *sign == '\n';
 }
 
-/* False for what is no message: a change without one, or what another program has published. */
+/* False when the text is not a message: a change without one, or a text of another program. */
 static bool read_note(tkl_bytes text, note *n)
 {
     const char *at = text.data, *end = at + text.len;
@@ -131,7 +131,7 @@ static bool read_note(tkl_bytes text, note *n)
     return n->words >= 2 && n->words % 2 == 0 && sum == (size_t)(end - at);
 }
 
-/* The words with a NUL behind each, as replies have them. */
+/* Copies a word and adds a NUL, as replies have it. */
 static tkl_bytes take_word(const note *n, size_t index, const char **from, char **to)
 {
     tkl_bytes word = {*to, n->lengths[index]};

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages that readers pull: a mailbox is such a line with one reader, its owner; a chat is one
- * with many, its members, who alone may send.
+ * Messages that readers pull. A mailbox is such a line with one reader, its owner. A chat is a line
+ * with many readers, its members; only they may send.
  *
  * Ids are 1, 2, 3 ... The script that adds messages takes the next ids: scripts run one at a time,
  * so there are no gaps and senders need no lock. A reader's position is the id up to which it has
- * acknowledged. Whatever all readers have acknowledged is removed: everything up to the lowest
+ * acknowledged. Messages that all readers have acknowledged are removed: those up to the lowest
  * position, which is the first element of a sorted set. So the cost of sending and acknowledging
  * does not depend on the number of readers.
  *
- * Kept are always the messages from some id on to the last: acknowledging and limits only ever
- * remove the oldest. A reader whose position is before the first kept one has missed the
- * difference. Nothing has to be written down for that.
+ * The kept messages are always those from some id up to the last: acknowledging and limits only
+ * ever remove the oldest. A reader whose position is before the first kept message has missed those
+ * in between. Nothing has to be stored for that.
  *
  * The keys of one line, in one slot (C is "mail" or "chat"):
  *
@@ -20,8 +20,8 @@
  *                           sent          bytes of all messages ever sent
  *                           max_messages, max_bytes, max_age, ttl, drop_oldest
  *                                         limits; -1 is none, absent the default
- *                           expired       id up to which messages had expired by their age when the
- *                                         limits were changed the last time
+ *                           expired       id up to which messages had expired when the limits were
+ *                                         changed the last time
  *                           seen          when the owner of a mailbox last fetched
  *                           created, request   of a chat: when, and by which request
  *   ns:C:{name}:messages  stream of the kept messages: the id is "<id>-0", the fields are sender,
@@ -34,19 +34,20 @@
  *                         got and its time, so that a request whose reply was lost is not executed
  *                         twice. It expires: after one to two minutes without a message, or as long
  *                         as the call of a sender may last, up to 20 minutes.
+ *   ns:C:{name}:refused   of a chat: hash of strangers, each with the time of an entry in its list
+ *                         that was removed; see chat.c. It expires after 20 minutes.
  *
- * The state and the readers are there together: a chat has members, and a mailbox gets its reader
- * with its first message or limits. So a part that was evicted is noticed.
+ * The state and the readers always exist together: a chat has members, and a mailbox gets its
+ * reader with its first message or limits. So the scripts notice when one of them was evicted.
  *
- * Who removes them: messages and marks go with the last message; they expire with `max_age`.
- * Everything expires `ttl` after the last message, if there is such a limit. Else a mailbox stays
- * until it is dropped and a chat until its last member leaves. A mailbox nobody has sent to, which
- * only knows when its owner was there, expires after 30 days.
+ * Removal: messages and marks go with the last message; they expire with `max_age`, and `ttl` after
+ * the last message. A chat then expires as a whole; otherwise it stays until its last member
+ * leaves. A mailbox stays until it is dropped. Fetching creates no mailbox.
  *
- * Waiting: whoever waits subscribes to the channel with the name of the state's key, then looks,
- * then sleeps. Every change that could matter to it is published there. A small message is published
- * as a whole: a waiter that had nothing unread takes it from there if it is the next one, without
- * asking the server. Everything else makes it look again.
+ * Waiting: a waiter subscribes to the channel with the name of the state's key, then looks, then
+ * sleeps. Scripts publish every change there that could matter to waiters. A small message is
+ * published as a whole: a waiter that had nothing unread uses it if it is the next one, without a
+ * round trip. Any other notification makes the waiter look again.
  */
 #include "post/post.h"
 
@@ -64,16 +65,16 @@
 
 const tkl_bytes tkl__post_owner = TKL_LIT("owner");
 
-int tkl__post_open(tkl_client *client, const char *component, tkl_bytes name, int64_t timeout_ms,
+int tkl__post_open(tkl_client *client, bool members, tkl_bytes name, int64_t timeout_ms,
                    tkl__post *post)
 {
-    static const char *const parts[] = {"", "messages", "marks", "readers", "recent"};
-    *post = (tkl__post){.client = client, .timeout_ms = timeout_ms};
+    static const char *const parts[] = {"", "messages", "marks", "readers", "recent", "refused"};
+    size_t all = sizeof parts / sizeof *parts, count = members ? all : all - 1;
+    *post = (tkl__post){.client = client, .timeout_ms = timeout_ms, .members = members};
     int rc = tkl__check_number("timeout_ms", timeout_ms, 0, TKL__MS_MAX);
     if (rc != TKL_OK)
         return rc;
-    return tkl__keys_make(client, component, name, parts, sizeof parts / sizeof *parts,
-                          &post->keys);
+    return tkl__keys_make(client, members ? "chat" : "mail", name, parts, count, &post->keys);
 }
 
 void tkl__post_close(tkl__post *post)
@@ -94,10 +95,10 @@ int tkl__post_run(const tkl__post *post, const tkl__script *script, tkl__args *a
     if (rc != TKL_OK)
         return rc;
     const tkl_reply *code = tkl_reply_at(*reply, 0);
-    return (int)tkl_reply_int(code ? code : *reply);
+    return tkl__no_or_ok((int)tkl_reply_int(code ? code : *reply));
 }
 
-/* As scripts want it: empty for a chat. */
+/* The owner as a script argument: empty for a chat. */
 static tkl_bytes owner_of(const tkl__post *post)
 {
     return post->members ? tkl_str("") : tkl__post_owner;
@@ -118,7 +119,7 @@ int tkl__post_explain(const tkl__post *post, int rc)
 
 /* Random bytes that name a request: no two are alike. */
 #define REQUEST_SIZE 12
-/* For so long a request may be repeated; the server remembers it for as long. */
+/* How long a request may be repeated; the server remembers it for as long. */
 #define REPEAT_MAX_MS 600000
 
 static int check_headers(const tkl_letter *letter, size_t *headers, size_t *bytes)
@@ -163,16 +164,15 @@ static void add_letter(tkl__args *args, const tkl_letter *letter)
     }
 }
 
-/* Of a call that begins now. */
+/* How long a call with this deadline may repeat its request. */
 static int64_t repeat_window_ms(int64_t deadline)
 {
     int64_t left = tkl__left(deadline);
     return left < REPEAT_MAX_MS * INT64_C(1000) ? left / 1000 + 1 : REPEAT_MAX_MS;
 }
 
-/* A request whose outcome is unknown is repeated with "again": the script then looks whether it
- * was executed. As long as no answer comes, the outcome of the first stays unknown, whatever became
- * of the repetition. */
+/* A request whose outcome is unknown is repeated with "again": the script then checks whether it
+ * was executed. If the repeat fails, the outcome of the first request stays unknown. */
 static int run_send(const tkl__post *post, tkl__args *args, int64_t deadline, tkl_reply **reply)
 {
     int64_t last = tkl__now() + REPEAT_MAX_MS * INT64_C(1000);
@@ -331,16 +331,12 @@ static int64_t field_of(const tkl_reply *fields, const char *name, int64_t other
     return otherwise;
 }
 
-/* What DEFAULTS in line.inc.lua says. */
-#define DEFAULT_MESSAGES 10000
-#define DEFAULT_BYTES    104857600
-
 static tkl_message_limits limits_of(const tkl_reply *fields)
 {
     bool drops = field_of(fields, "drop_oldest", 0) == 1;
     return (tkl_message_limits){
-        .max_messages = field_of(fields, "max_messages", DEFAULT_MESSAGES),
-        .max_bytes = field_of(fields, "max_bytes", DEFAULT_BYTES),
+        .max_messages = field_of(fields, "max_messages", TKL__POST_MESSAGES),
+        .max_bytes = field_of(fields, "max_bytes", TKL__POST_BYTES),
         .max_age_ms = field_of(fields, "max_age", TKL_NONE),
         .ttl_ms = field_of(fields, "ttl", TKL_NONE),
         .when_full = drops ? TKL_WHEN_FULL_DROP_OLDEST : TKL_WHEN_FULL_REFUSE,
@@ -377,19 +373,19 @@ int tkl__post_show(const tkl__post *post, tkl__post_view *view, tkl_reply **repl
     return tkl__post_explain(post, rc);
 }
 
-int tkl__post_drop(const tkl__post *post)
+int tkl__post_drop(const tkl__post *post, int64_t deadline)
 {
     tkl__args args;
     tkl_reply *reply;
     tkl__args_init(&args);
-    int rc = tkl__post_run(post, &tkl__lua_post_drop, &args, tkl__post_deadline(post), &reply);
+    int rc = tkl__post_run(post, &tkl__lua_post_drop, &args, deadline, &reply);
     tkl_reply_free(reply);
     return tkl__post_explain(post, rc);
 }
 
 /* ---- Names --------------------------------------------------------------- */
 
-/* Of each line there is the key of its state, which ends with the brace. */
+/* Each line has a state key, which ends with the brace. */
 int tkl__post_names(tkl_client *client, const char *component, tkl_names **names)
 {
     return tkl__instances(client, component, "", "hash", names);

@@ -9,43 +9,46 @@
 -- returns {code, id of the first}: TKL_NOTFOUND there is no such chat, TKL_NOTOWNER the sender is
 --   not a member, TKL_FULL; TKL_EUNKNOWN it cannot be said whether it was executed already
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
--- include: shared/codes
--- include: line
--- include: age
+-- include: messages
+-- include: ages
 -- include: lifetime
 
+now = clock.ms()
 local REMEMBERED = 20000 -- requests
-local REMEMBERED_MS = 60000 -- at least, and as long as they may be repeated
-local NOTE_BYTES = 200 -- of a message that is published; they may pile up for who does not read
-local FIRST_LETTER = 6 -- of the arguments
-local PARTS = 3 -- of a request: itself, the id of its first message, the time
+local REMEMBERED_MS = 60000 -- at least, and as long as a request may be repeated
+local NOTE_BYTES = 200 -- longest message to publish; more may pile up for a slow subscriber
+local FIRST_LETTER = 6 -- index in ARGV
+local PARTS = 3 -- of a remembered request: itself, the id of its first message, the time
+local request, again, window, owner, sender = unpack(ARGV, 1, FIRST_LETTER - 1)
+window = tonumber(window)
 
--- The id that an earlier attempt got; nil: there was none.
-local function earlier_id(request)
+-- The id that an earlier attempt of this request got; nil: it was not executed.
+local function earlier_id()
   local at = redis.call('LPOS', RECENT, request, 'RANK', -1)
   return at and tonumber(redis.call('LINDEX', RECENT, at + 1))
 end
 
--- Whether so many have sent meanwhile that requests of this time are forgotten.
-local function is_forgotten(window)
+-- Whether so many requests came meanwhile that those of this time are forgotten.
+local function is_forgotten()
   local oldest = redis.call('LLEN', RECENT) >= PARTS * REMEMBERED and
                  redis.call('LINDEX', RECENT, PARTS - 1)
   return oldest and tonumber(oldest) > now - window
 end
 
-local function remember(request, first, window)
+-- Remembers the request, with the id of its first message, for as long as it may be repeated.
+local function remember(first)
   local wanted = math.max(window, REMEMBERED_MS)
   redis.call('RPUSH', RECENT, request, first, now)
   redis.call('LTRIM', RECENT, -PARTS * REMEMBERED, -1)
   if redis.call('PTTL', RECENT) < wanted then
-    redis.call('PEXPIRE', RECENT, 2 * wanted) -- not again for each message
+    redis.call('PEXPIRE', RECENT, 2 * wanted) -- so that the next messages need not set it
   end
 end
 
--- {sender, body, headers, start}, start being the bytes of the letters before; and the bytes of all.
-local function read_letters(sender)
+-- Returns the letters, {sender, body, headers, start}, where start is the bytes of the letters
+-- before; and the bytes of all.
+local function read_letters()
   local letters, bytes, at = {}, 0, FIRST_LETTER
   while ARGV[at] do
     local body, header_end = ARGV[at], at + 1 + ARGV[at + 1]
@@ -61,11 +64,11 @@ local function read_letters(sender)
   return letters, bytes
 end
 
--- The first message that may stay when these are added; nil: there is no room.
+-- The first message to keep when these are added; nil: there is no room.
 local function make_room(line, count, bytes)
-  local young = first_young(line)
+  local young = ages.first_young(line)
   local least = line.sent + bytes - line.max_bytes
-  local roomy = first_fitting(line, function(_, start)
+  local roomy = messages.first_fitting(line, function(_, start)
     return start >= least
   end)
   roomy = math.max(roomy, line.last + count - line.max_messages + 1)
@@ -76,8 +79,8 @@ local function make_room(line, count, bytes)
   return math.max(roomy, young)
 end
 
--- What waiters are told: the message itself, if it is alone and small, so that they need not ask for
--- it. "<id> <time> <length of each word>\n" and the words: sender, body, headers.
+-- The notification for waiters: the message itself, if it is alone and small, so that they need no
+-- round trip. "<id> <time> <length of each word>\n" and the words: sender, body, headers.
 local function note_of(letters, bytes, id)
   if #letters > 1 or bytes > NOTE_BYTES then
     return ''
@@ -91,6 +94,7 @@ local function note_of(letters, bytes, id)
   return table.concat(numbers, ' ') .. '\n' .. table.concat(words)
 end
 
+-- Stores the letters behind the last message.
 local function add(line, letters)
   local marks = {}
   for i, letter in ipairs(letters) do
@@ -102,13 +106,12 @@ local function add(line, letters)
   redis.call('RPUSH', MARKS, unpack(marks))
 end
 
-local request, again, window, owner, sender = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local line = read_line()
+local line = messages.read()
 if again == '1' then
-  local id = earlier_id(request)
+  local id = earlier_id()
   if id then
     return {TKL_OK, id}
-  elseif is_forgotten(window) then
+  elseif is_forgotten() then
     return {TKL_EUNKNOWN}
   end
 end
@@ -119,24 +122,23 @@ if owner == '' then
     return {TKL_NOTOWNER}
   end
 end
-local letters, bytes = read_letters(sender)
+local letters, bytes = read_letters()
 local kept_from = make_room(line, #letters, bytes)
 if not kept_from then
   return {TKL_FULL}
 end
-redis.call('LLEN', RECENT) -- another type of key is refused before the first write
+redis.call('LLEN', RECENT) -- fails before the first write if the key has another type
 
 add(line, letters)
 local first = line.last + 1
 line.last = line.last + #letters
-remove_before(line, kept_from)
+messages.remove_before(line, kept_from)
 redis.call('HSET', STATE, 'last', line.last, 'sent', line.sent + bytes)
 if not line.exists then
-  redis.call('PERSIST', STATE) -- until now it only told when its owner was seen
   redis.call('ZADD', READERS, 0, owner)
 end
-remember(request, first, window)
-expire(line)
--- A sender that may not publish wakes nobody, but has sent.
+remember(first)
+lifetime.expire(line, owner)
+-- When the sender may not publish, no waiter wakes up, but the message is sent.
 redis.pcall('SPUBLISH', STATE, note_of(letters, bytes, first))
 return {TKL_OK, first}

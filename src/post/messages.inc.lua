@@ -1,83 +1,83 @@
--- The line of kept messages and its limits, read once. See the essay of post.c.
+-- Kept messages. `line` is what messages.read() returns: which of them there are, and the limits.
+-- See the essay of post.c.
 -- include: keys
--- include: shared/exact
+-- include: shared/decimal
+
+local messages = {}
 
 local FIELDS = {
   'last', 'sent', 'expired', 'max_messages', 'max_bytes', 'max_age', 'ttl', 'drop_oldest',
 }
 local NONE = -1
 local DEFAULTS = {
-  last = 0, sent = 0, expired = 0, max_messages = 10000, max_bytes = 100 * 1048576, max_age = NONE,
-  ttl = NONE, drop_oldest = 0,
+  last = 0, sent = 0, expired = 0, max_messages = TKL__POST_MESSAGES,
+  max_bytes = TKL__POST_BYTES, max_age = NONE, ttl = NONE, drop_oldest = 0,
 }
 
-local function damaged()
+-- Ends the script.
+function messages.damaged()
   error({err = 'DAMAGED another program has changed the stored messages'})
 end
 
--- A whole number from `least` to EXACT, or an error.
-local function whole(text, least)
-  local number = tonumber(text)
-  if not number or number < least or number > EXACT or number % 1 ~= 0 then
-    damaged()
-  end
-  return number
+-- The whole number in a text, `least` or more; anything else ends the script.
+function messages.whole(text, least)
+  return decimal.read_from(text, least) or messages.damaged()
 end
 
 -- The id up to which all readers have acknowledged.
-local function lowest_position()
+function messages.lowest_position()
   local slowest = redis.call('ZRANGE', READERS, 0, 0, 'WITHSCORES')
-  return whole(slowest[2], 0)
+  return messages.whole(slowest[2], 0)
 end
 
--- Keys that belong together are there together. Messages are gone when all have acknowledged them,
--- or with their age, and for no other reason.
-local function check_parts(line, kept)
+-- Refuses a mailbox or chat when some of its keys are missing. Messages are removed only when all
+-- readers have acknowledged them, or by their age or time to live.
+function messages.check_parts(line, kept)
   if (redis.call('EXISTS', READERS) == 1) ~= line.exists then
-    damaged()
+    messages.damaged()
   end
-  local all_gone = kept == 0 and line.last > 0 and line.max_age == math.huge
-  if all_gone and math.max(lowest_position(), line.expired) < line.last then
-    damaged()
+  local all_gone = kept == 0 and line.last > 0 and math.min(line.max_age, line.ttl) == math.huge
+  if all_gone and math.max(messages.lowest_position(), line.expired) < line.last then
+    messages.damaged()
   end
 end
 
--- Everything that the scripts need to know, checked: {exists, first, last, sent, max_messages ...}.
--- Kept are the messages first to last; there are none when first is last + 1.
-local function read_line()
+-- The line, checked: {exists, first, last, sent, max_messages ...}. The messages `first` to `last`
+-- are kept; there are none when first is last + 1.
+function messages.read()
   local values = redis.call('HMGET', STATE, unpack(FIELDS))
   local line = {exists = values[1] ~= false}
   for i, field in ipairs(FIELDS) do
-    local number = whole(values[i] or DEFAULTS[field], NONE)
+    local number = messages.whole(values[i] or DEFAULTS[field], NONE)
     line[field] = number == NONE and math.huge or number
   end
   local kept = redis.call('XLEN', MESSAGES)
   if line.last == math.huge or line.sent == math.huge or kept > line.last or
      redis.call('LLEN', MARKS) ~= 2 * kept then
-    damaged()
+    messages.damaged()
   end
-  check_parts(line, kept)
+  messages.check_parts(line, kept)
   line.first = line.last - kept + 1
   return line
 end
 
 -- The time of a kept message, and how many bytes were sent before it.
-local function mark_of(line, id)
+function messages.mark_of(line, id)
   local at = 2 * (id - line.first)
   local pair = redis.call('LRANGE', MARKS, at, at + 1)
-  return whole(pair[1], 0), whole(pair[2], 0)
+  return messages.whole(pair[1], 0), messages.whole(pair[2], 0)
 end
 
 -- The first kept message for which fits(time, bytes) holds; last + 1 when there is none. Both grow
 -- from message to message, so that a binary search finds it, in 53 steps at most.
-local function first_fitting(line, fits)
+function messages.first_fitting(line, fits)
   local low, high = line.first, line.last + 1
-  if low < high and fits(mark_of(line, low)) then
+  if low < high and fits(messages.mark_of(line, low)) then
     return low -- the usual case
   end
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if fits(mark_of(line, middle)) then
+    if fits(messages.mark_of(line, middle)) then
       high = middle
     else
       low = middle + 1
@@ -87,16 +87,11 @@ local function first_fitting(line, fits)
 end
 
 -- Removes the messages before this one.
-local function remove_before(line, id)
+function messages.remove_before(line, id)
   if id > line.last then
     redis.call('UNLINK', MESSAGES, MARKS)
   elseif id > line.first then
     redis.call('XTRIM', MESSAGES, 'MINID', id)
     redis.call('LTRIM', MARKS, 2 * (id - line.first), -1)
   end
-end
-
--- A write that a server without free memory permits. It then permits those that follow, too.
-local function permit_writes()
-  redis.call('HDEL', STATE, '')
 end
