@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests about a channel: scripts, and commands on chunks with a script behind them.
+ * Requests to a channel: scripts, and commands on chunks followed by a script.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/options.h"
 #include "core/reply.h"
 #include "core/resp.h"
 #include "files/files.h"
 
-/* The longest pause between two attempts to reach a server that is away. */
+/* The longest pause between two attempts to reach a server that is down. */
 #define PAUSE_MAX_US 250000
 
 /* ---- Keys ---------------------------------------------------------------- */
@@ -109,15 +111,26 @@ static int64_t patient_until(const tkl_files *files)
     return files->patience_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(files->patience_ms);
 }
 
-/* Whether to try again: after a pause, unless the client is interrupted, which becomes *rc. */
-static bool try_again(const tkl_files *files, int *rc, int attempt, int64_t until)
+/* Whether to try again. Pauses first; if the client is interrupted, *rc becomes that error.
+ * *doubted: the server may have executed one of the attempts. */
+static bool try_again(const tkl_files *files, int *rc, bool *doubted, int attempt, int64_t until)
 {
-    if (!tkl__may_pass(*rc) || !files->client->reached || tkl__left(until) == 0)
-        return false;
-    int slept = tkl__sleep(files->client, tkl__now() + tkl__backoff(attempt, PAUSE_MAX_US));
+    *doubted |= tkl_is_unknown(*rc);
+    bool again = tkl__may_pass(*rc) && files->client->reached && tkl__left(until) > 0;
+    int slept = again ? tkl__sleep(files->client, tkl__now() + tkl__backoff(attempt, PAUSE_MAX_US))
+                      : TKL_OK;
     if (slept != TKL_OK)
         *rc = slept;
-    return slept == TKL_OK;
+    else if (!again && *doubted)
+        *rc = tkl__in_doubt(*rc);
+    return again && slept == TKL_OK;
+}
+
+/* Begins a request. An interrupt ends it if it is part of a send or receive call. */
+static void begin_request(const tkl_files *files)
+{
+    if (files->patience_ms != 0)
+        tkl__begin_request(files->client);
 }
 
 static int64_t deadline_of(const tkl_files *files)
@@ -132,13 +145,16 @@ int tkl__files_ask_plain(tkl__files_ask *ask, const tkl__script *script, tkl_rep
     tkl_files *files = ask->files;
     const tkl__keys keys = {ask->keys.items, ask->keys.count};
     int rc;
+    bool doubted = false;
     int64_t until = patient_until(files);
     *reply = NULL;
     if (ask->keys.failed)
         return tkl__nomem();
     for (int attempt = 0;; attempt++) {
+        begin_request(files);
         rc = tkl__eval(files->client, script, &keys, &ask->args, deadline_of(files), true, reply);
-        if (!try_again(files, &rc, attempt, until))
+        rc = tkl__end_request(files->client, rc);
+        if (!try_again(files, &rc, &doubted, attempt, until))
             return rc;
     }
 }
@@ -146,7 +162,7 @@ int tkl__files_ask_plain(tkl__files_ask *ask, const tkl__script *script, tkl_rep
 static int code_of(const tkl_reply *reply)
 {
     const tkl_reply *first = tkl_reply_at(reply, 0);
-    return (int)tkl_reply_int(first ? first : reply);
+    return tkl__no_or_ok((int)tkl_reply_int(first ? first : reply));
 }
 
 int tkl__files_ask_run(tkl__files_ask *ask, const tkl__script *script, tkl_reply **reply)
@@ -212,8 +228,8 @@ void tkl__files_trip_set(tkl__files_trip *trip, const char *token, int64_t numbe
     end_command(trip);
 }
 
-/* All in one go. */
-static int send_trip(tkl__files_trip *trip, tkl_reply **replies)
+/* Sends all commands in one round trip; the last one calls the script. */
+static int send_trip(tkl__files_trip *trip, const tkl__script *script, tkl_reply **replies)
 {
     tkl_client *client = trip->files->client;
     tkl__request requests[TKL__FILES_SEND_WINDOW + 1];
@@ -225,7 +241,10 @@ static int send_trip(tkl__files_trip *trip, tkl_reply **replies)
                                      .retry_safe = true};
         start = trip->ends[i];
     }
+    requests[trip->count - 1].script = script;
+    begin_request(trip->files);
     int rc = tkl__exec_many(client, requests, trip->count, deadline_of(trip->files), replies);
+    rc = tkl__end_request(client, rc);
     if (rc != TKL_OK) {
         tkl_reply_free(*replies);
         *replies = NULL;
@@ -233,7 +252,7 @@ static int send_trip(tkl__files_trip *trip, tkl_reply **replies)
     return rc;
 }
 
-/* The first error reply among those of commands. */
+/* Returns the first error among the replies. */
 static int first_error(const tkl_reply *replies, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -245,25 +264,12 @@ static int first_error(const tkl_reply *replies, size_t count)
     return TKL_OK;
 }
 
-/* The reply of the script is the last. A server that did not know it gets it once more. */
-static int finish_trip(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__script *script,
-                       tkl_reply *replies)
+/* Returns the code of the script, whose reply is the last one. */
+static int finish_trip(const tkl__files_trip *trip, const tkl__script *script, tkl_reply *replies)
 {
-    size_t last = trip->count - 1;
-    int rc = first_error(replies, last);
-    if (rc != TKL_OK)
-        return rc;
-    const tkl_reply *reply = tkl_reply_at(replies, last);
-    if (tkl_reply_code(reply) == TKL_ENOSCRIPT) {
-        tkl_reply *again;
-        rc = tkl__files_ask_plain(ask, script, &again);
-        if (rc != TKL_OK)
-            return rc;
-        tkl__reply_put(replies, last, again);
-    } else if (tkl_reply_code(reply) != TKL_OK) {
-        return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    }
-    return code_of(tkl_reply_at(replies, last));
+    tkl__explain_error((tkl_reply *)tkl_reply_at(replies, trip->count - 1), script);
+    int rc = first_error(replies, trip->count);
+    return rc == TKL_OK ? code_of(tkl_reply_at(replies, trip->count - 1)) : rc;
 }
 
 int tkl__files_trip_run(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__script *script,
@@ -274,17 +280,18 @@ int tkl__files_trip_run(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__s
                             .nkeys = ask->keys.count,
                             .args = ask->args.items,
                             .nargs = ask->args.count};
+    bool doubted = false;
     int64_t until = patient_until(trip->files);
     *replies = NULL;
-    tkl__script_wire(&trip->wire, &call, true);
+    tkl__script_wire(&trip->wire, &call);
     end_command(trip);
     if (ask->keys.failed || ask->args.failed || trip->wire.failed)
         return tkl__nomem();
     for (int attempt = 0;; attempt++) {
-        int rc = send_trip(trip, replies);
+        int rc = send_trip(trip, script, replies);
         if (rc == TKL_OK)
-            return finish_trip(trip, ask, script, *replies);
-        if (!try_again(trip->files, &rc, attempt, until))
+            return finish_trip(trip, script, *replies);
+        if (!try_again(trip->files, &rc, &doubted, attempt, until))
             return rc;
     }
 }
@@ -300,4 +307,24 @@ int64_t tkl__files_number(const tkl_reply *reply, int64_t most)
 int64_t tkl__files_chunks(const tkl_reply *reply)
 {
     return tkl__files_number(reply, TKL__FILES_CHUNKS_MAX);
+}
+
+void tkl__files_add_time(tkl__args *args, const struct timespec *time)
+{
+    char text[40];
+    int len = snprintf(text, sizeof text, "%lld.%09ld", (long long)time->tv_sec, time->tv_nsec);
+    char *room = tkl__args_room(args, (size_t)len);
+    if (room)
+        memcpy(room, text, (size_t)len);
+}
+
+bool tkl__files_read_time(const char *text, struct timespec *time)
+{
+    char *end;
+    *time = (struct timespec){.tv_sec = (time_t)strtoll(text, &end, 10)};
+    if (end == text)
+        return false;
+    if (*end == '.')
+        time->tv_nsec = strtol(end + 1, NULL, 10);
+    return time->tv_nsec >= 0 && time->tv_nsec < 1000000000;
 }

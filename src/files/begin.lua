@@ -11,45 +11,47 @@
 -- ARGV[8] ttl         ms
 -- ARGV[9] name
 -- ARGV[10] size       '': not known
--- ARGV[11] mtime      '': not known
+-- ARGV[11] mtime      seconds.nanoseconds; '': not known
 -- ARGV[12] mode
--- ARGV[13...] the receivers
+-- ARGV[13] call       that sends it; '': it is not remembered
+-- ARGV[14] kept       how long the call may be interrupted, ms
+-- ARGV[15...] the receivers
 -- returns {code, bytes of a chunk, how many chunks may be sent}; {TKL_EXISTS, token, '1' all of it
---   is sent}: the sender of this source was interrupted, the file has this token; {TKL_FULL, overdue
---   file, ms to the next}
+--   is sent}: the sender of this source was interrupted, the file has this token; {TKL_FULL,
+--   overdue file, ms to the next}
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
+-- include: accounts
+-- include: deadlines
+-- include: turns
+-- include: sending
+-- include: receivers
+
+now = clock.ms()
+local FIXED_ARGUMENTS = 14
 local FILE, AT, SENT = unpack(KEYS, CHANNEL_KEYS + 1)
--- include: shared/codes
--- include: account
--- include: overdue
--- include: turn
--- include: sent
--- include: places
+local token, holder, fingerprint, limit, largest, lease, resume, ttl, name, size, mtime, mode, call,
+  kept = unpack(ARGV)
 
-local FIXED_ARGUMENTS = 12
-
-local token, holder, fingerprint, limit, largest, lease, resume, ttl, name, size, mtime, mode =
-  unpack(ARGV)
-
+-- Writes the record of the file, its receivers and its source.
 local function record(chunk)
   redis.call('HSET', FILE, 'state', 'open', 'holder', holder, 'name', name, 'size', size, 'mtime',
              mtime, 'mode', mode, 'chunk', chunk, 'sent', 0, 'reserved', 1, 'freed', 0, 'lease',
-             lease, 'resume', resume, 'ttl', ttl, 'prefix', '', 'source', fingerprint)
-  redis.call('ZADD', AT, unpack(places(0, FIXED_ARGUMENTS + 1, #ARGV)))
-  redis.call('ZADD', RECEIVERS, 'NX', unpack(places(now, FIXED_ARGUMENTS + 1, #ARGV)))
+             lease, 'resume', resume, 'ttl', ttl, 'prefix', '', 'source', fingerprint,
+             'call', call)
+  redis.call('ZADD', AT, unpack(receivers.with_score(ARGV, 0, FIXED_ARGUMENTS + 1, #ARGV)))
+  receivers.note(ARGV, FIXED_ARGUMENTS + 1, #ARGV)
   if fingerprint ~= '' then
     redis.call('HSET', RESUME, fingerprint, token)
   end
 end
 
-local known = read_file(FILE)
+local known = records.read(FILE)
 if known then
   return {TKL_OK, known.chunk, known.reserved - known.sent} -- a repeated request
 end
-begin_channel(token, limit)
-local before = sent_as(fingerprint)
+accounts.begin_channel(token, limit)
+local before = sending.token_of(SENT, fingerprint)
 if before then
   return {TKL_EXISTS, before, 1}
 end
@@ -57,17 +59,18 @@ local interrupted = fingerprint ~= '' and redis.call('HGET', RESUME, fingerprint
 if interrupted then
   return {TKL_EXISTS, interrupted, 0}
 end
-local chunk = math.min(whole(largest), math.floor(read_account().limit / CHUNKS_LEAST))
-if not new_file_fits(chunk) then
-  return {TKL_FULL, overdue_file()}
+local chunk = math.min(records.whole(largest), math.floor(accounts.read().limit / CHUNKS_LEAST))
+if not accounts.new_file_fits(chunk) then
+  return {TKL_FULL, deadlines.overdue()}
 end
 record(chunk)
-note_turn(holder)
-note_change(token)
-local file = read_file(FILE)
-note_lease(token, file, FILE)
-set_bytes(token, chunked_bytes(file))
-keep_file(FILE, AT, file)
-keep_channel({STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS}, ttl)
+turns.note(holder)
+accounts.note_change(token)
+local file = records.read(FILE)
+deadlines.note_lease(token, file, FILE)
+accounts.set_bytes(token, accounts.chunked_bytes(file))
+records.keep(FILE, AT, file)
+accounts.keep_channel({STATE, FILES, ENDS, BYTES, RESUME, RECEIVERS}, ttl)
+sending.begin(SENT, kept)
 redis.pcall('SPUBLISH', STATE, '')
 return {TKL_OK, chunk, 1}

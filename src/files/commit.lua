@@ -14,70 +14,71 @@
 --   file is gone; TKL_NOTOWNER another process sends it; TKL_CONFLICT the server has another number
 --   of chunks, or not all of these, or knows an earlier process; TKL_EMPTY no receiver is left
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
+-- include: accounts
+-- include: deadlines
+-- include: sending
+
+now = clock.ms()
+local FIXED_KEYS = CHANNEL_KEYS + 3 -- number of keys before the chunks
 local FILE, AT, SENT = unpack(KEYS, CHANNEL_KEYS + 1)
--- include: shared/codes
--- include: account
--- include: overdue
--- include: sent
-
-local FIXED_KEYS = CHANNEL_KEYS + 3 -- before those of chunks
-
 local token, holder, first, length, prefix, want, size, fingerprint, kept = unpack(ARGV)
 
+-- Whether all bytes of the chunks are stored.
 local function chunks_arrived(count)
   local bytes = 0
   for i = FIXED_KEYS + 1, FIXED_KEYS + count do
     bytes = bytes + redis.call('STRLEN', KEYS[i])
   end
-  return bytes == whole(length)
+  return bytes == records.whole(length)
 end
 
--- The file is gone, and whoever removed it did not know of these chunks.
+-- Removes the written chunks of a file that is gone: the process that removed the file did not know
+-- about them.
 local function remove_written()
   for i = FIXED_KEYS + 1, #KEYS do
     redis.call('UNLINK', KEYS[i])
   end
 end
 
--- As long as receivers have chunks of this file to take, more room will come, and the sender is
--- told.
+-- Reserves room for more chunks. As long as receivers still have chunks of this file to take, room
+-- will become free, and the sender is notified.
 local function reserve(file)
-  local missing = whole(want) - (file.reserved - file.sent)
-  local room = missing > 0 and chunks_that_fit(file.chunk) or 0
-  if is_worth_a_trip(room, file.chunk) or file.freed == file.sent then
+  local missing = records.whole(want) - (file.reserved - file.sent)
+  local room = missing > 0 and accounts.chunks_that_fit(file.chunk) or 0
+  if accounts.is_worth_a_trip(room, file.chunk) or file.freed == file.sent then
     file.reserved = file.reserved + math.max(0, math.min(missing, room))
   end
 end
 
+-- Completes the file: all of it is sent.
 local function complete(file)
   file.state, file.size, file.reserved = 'complete', size, file.sent
   redis.call('HDEL', RESUME, fingerprint)
-  note_sent(fingerprint, token, kept)
+  sending.note(SENT, fingerprint, token, kept)
 end
 
-local file = read_file(FILE)
+local file = records.read(FILE)
 if not file or file.state == 'removing' then
   remove_written()
   return {TKL_NOTFOUND}
 elseif file.holder > holder then
   return {TKL_NOTOWNER}
-elseif file.holder < holder then -- the server has older data: the file is to be taken again
+elseif file.holder < holder then -- the server has older data: take the file again
   return {TKL_CONFLICT, file.sent}
 elseif redis.call('EXISTS', AT) == 0 then
   return {TKL_EMPTY}
 end
 local count = #KEYS - FIXED_KEYS
-local upto = whole(first) + count
+local upto = records.whole(first) + count
 local is_new = upto > file.sent or size ~= '' and file.state == 'open'
-if upto ~= file.sent and (whole(first) ~= file.sent or not chunks_arrived(count)) then
+if upto ~= file.sent and (records.whole(first) ~= file.sent or not chunks_arrived(count)) then
   return {TKL_CONFLICT, file.sent}
 end
 if is_new then
   file.sent = upto
   file.reserved = math.max(file.reserved, upto)
-  note_change(token)
+  accounts.note_change(token)
 end
 if size ~= '' then
   complete(file)
@@ -86,18 +87,18 @@ else
 end
 redis.call('HSET', FILE, 'state', file.state, 'size', file.size, 'sent', file.sent, 'reserved',
            file.reserved, 'prefix', prefix)
-set_bytes(token, chunked_bytes(file))
+accounts.set_bytes(token, accounts.chunked_bytes(file))
 if file.state == 'complete' then
-  forget_ends(token)
+  deadlines.remove(token)
   redis.call('ZADD', ENDS, now + file.ttl, token)
 else
-  note_lease(token, file, FILE)
+  deadlines.note_lease(token, file, FILE)
 end
-keep_file(FILE, AT, file)
-keep_channel({STATE, FILES, ENDS, BYTES, RESUME}, file.ttl)
-keep_sent(kept)
+records.keep(FILE, AT, file)
+accounts.keep_channel({STATE, FILES, ENDS, BYTES, RESUME}, file.ttl)
+sending.keep(SENT, kept)
 if is_new then
   redis.pcall('SPUBLISH', STATE, token .. file.sent)
 end
-local overdue, left = overdue_file()
+local overdue, left = deadlines.overdue()
 return {TKL_OK, file.sent, file.reserved - file.sent, overdue, left}

@@ -4,21 +4,20 @@
 -- ARGV[1] receiver
 -- ARGV[2] tokens     of files that it lacks, one after the other
 -- ARGV[3] reason     for the list of what went wrong
+-- flags: allow-oom
 -- returns code: TKL_NOTFOUND it was not known, and lacks nothing
 -- include: keys
--- include: shared/codes
--- include: holder
+-- include: holders
 -- include: trouble
 
-local REFUSED_MS = 30 * 86400000 -- 30 days
-
 local receiver, tokens, reason = unpack(ARGV)
+
 if redis.call('ZREM', RECEIVERS, receiver) == 0 and tokens == '' then
   return TKL_NOTFOUND
 end
 redis.call('HSET', HOLDERS, receiver, DROPPED)
-redis.call('PEXPIRE', HOLDERS, REFUSED_MS)
+redis.call('PEXPIRE', HOLDERS, KEPT_MS)
 if tokens ~= '' then
-  note_trouble(tokens, receiver, '', reason)
+  trouble.note(tokens, receiver, '', reason)
 end
 return TKL_OK

@@ -3,29 +3,32 @@
  * Files sent through the server to named receivers.
  *
  * A file travels in chunks, each a key of its own: SET by the sender, GET by every receiver. These
- * are plain commands, so that the bytes pass through no script. What the scripts keep is the
- * account: how many chunks a file has, how far each receiver is, what the channel holds. A chunk
- * goes when the slowest receiver of its file has it.
+ * are plain commands, so the bytes pass through no script. The scripts keep the account: how many
+ * chunks a file has, how many each receiver has, what the channel holds. A chunk is removed when
+ * the slowest receiver of its file has it.
  *
- * A sender writes no chunk without a reservation. One round trip writes up to 8 chunks and commits
+ * A sender writes no chunk without a reservation. One round trip writes up to 32 chunks and commits
  * them; its reply reserves the next ones, as many as the limit of the channel allows. So the limit
- * holds over all senders, and a sender that is refused waits for a message. One chunk is allowed in
- * any case when nothing else is held: a file larger than the limit passes, and a small limit blocks
- * nobody. A chunk is at most a quarter of the limit.
+ * holds over all senders, and a sender that is refused waits for a message. One chunk is always
+ * allowed when nothing else is held: a file larger than the limit passes, and a small limit blocks
+ * no sender. A chunk is at most a quarter of the limit.
  *
  * A receiver asks what has changed since it last asked: files are kept in the order of their last
- * change. It takes part in all files at once: were it to wait for one, the chunks of the others
- * could fill the channel, and all would wait for ever. Of files that are complete, the one that was
- * complete first is put in place first, so the files of one sender arrive in order. One round trip
- * gets up to 8 chunks and acknowledges those of the trip before, which are written by then. What a
- * receiver has is what its partial file has: it begins there, wherever the server believes it is.
+ * change. It receives all files at once: if it waited for one of them, the chunks of the others
+ * could fill the channel, and all processes would wait for ever. Complete files are put in place in
+ * the order in which they became complete, so the files of one sender arrive in order. One round
+ * trip gets up to 12 chunks and acknowledges those of the previous round trip, which are written by
+ * then. A receiver continues at the end of its partial file, whatever position the server has
+ * noted. A server restored with older data has an older position: the receiver acknowledges its
+ * chunks again each time the server has more of them, until both agree. Otherwise the server would
+ * keep the chunks, and the sender would wait for room for ever.
  *
  * Files of up to 16 KB travel in their record, many in one round trip, both ways.
  *
- * A sender or receiver holds its part by a token, and the last one to come takes over: a process
- * that was killed can be started again at once, and one that was believed dead is refused. The
- * token begins with a number that the server gives out: late requests of killed processes are
- * refused, too.
+ * A sender or receiver identifies itself by a token, and the latest process takes over: a process
+ * that was killed can be started again at once, and a process that was believed dead is refused.
+ * The token begins with a number that the server gives out, so late requests of killed processes
+ * are refused, too.
  *
  * The keys of a channel, all in one slot. F is "file:" and the token of the file.
  *
@@ -33,6 +36,8 @@
  *                                epoch    changes when the server forgot the channel
  *                                change   number of the last change of any file
  *                                turn     number of the last process that began to send or receive
+ *                                mended   how far `files` is made again from `bytes`, when it was
+ *                                         evicted: a cursor of HSCAN
  *                                held     bytes of all files: chunks written or reserved, and 1 KB
  *                                         for each file
  *                                limit    how many there may be
@@ -42,10 +47,11 @@
  *   ns:files:{name}:bytes      hash: what each file has of `held`. The account stays right when the
  *                              record of a file is evicted.
  *   ns:files:{name}:resume     hash: fingerprint of a source to the file that is being made of it
- *   ns:files:{name}:sent:C     hash: fingerprint of a source that the call C has sent to its file. C
- *                              is made of the first source and the receivers. A call that
- *                              waits finds files here that all receivers have, and not those that
- *                              the server has lost.
+ *   ns:files:{name}:sent:C     hash: fingerprint of a source that the call C has sent, to its file.
+ *                              C is made of the first source and the receivers. A waiting call
+ *                              finds files here that all receivers have, but not files that the
+ *                              server has lost. Also `begun`, and `failed`: the report of the
+ *                              first receiver that could not use a file.
  *   ns:files:{name}:over:C     the same when the call is over, for 10 s
  *   ns:files:{name}:receivers  zset of all receivers by the end of their lease
  *   ns:files:{name}:holders    hash: receiver to the token of the process that receives
@@ -63,22 +69,27 @@
  *                                doubt, lease_doubt        set when its time, or the lease of its
  *                                          sender, seems to be over: the clock may have jumped
  *                                source    fingerprint of the source, in `resume`
+ *                                call      C of the call that sends it, or ''
  *                                data      the bytes of a small file
  *   ns:files:{name}:F:at       zset of receivers that lack something, by the number of chunks they
  *                              have. A receiver that has the file is taken out, once; the file goes
  *                              with the last of them.
  *   ns:files:{name}:F:N        chunk number N, a string
  *
- * ns:files:{name}:room is no key but a channel of pub/sub: there is more room, or a file is gone.
- * Whoever waits for files listens to the channel with the name of the state.
+ * ns:files:{name}:room is not a key but a pub/sub channel: there is more room, or a file is gone.
+ * Receivers that wait for files listen to the channel with the name of the state.
  *
- * Who removes them: a chunk goes with the acknowledgement of its last receiver, a file with the
- * last receiver. A file that is not complete may be given up when the lease of its sender and the
- * time for coming back are over; a complete one after its time to live. What a sender has reserved
- * is taken back when its lease is over. What a call has sent is forgotten with its end, or when it
- * was interrupted for too long. Every reply tells a file whose time is over, and the
- * client that hears of it removes it, in steps. All keys of a file expire a
- * day after that by themselves, all keys of a channel 30 days later.
+ * A server may evict each of these keys alone. When the record of a file is gone, or the positions
+ * of its receivers, every receiver that may have lacked the file reports it; `files` and `bytes`
+ * list it until then.
+ *
+ * The last receiver of a chunk removes it with its acknowledgement, the last receiver of a file
+ * removes the file. A file that is not complete may be given up after the lease of its sender and
+ * the time for resuming; a complete file after its time to live. Chunks that a sender has reserved
+ * are taken back after its lease. The memory of a call ends with the call, or when the call was
+ * interrupted for too long. Every reply names a file whose time is over, if there is one, and the
+ * client that gets the reply removes it, in steps. All keys of a file expire by themselves a day
+ * after that, all keys of a channel 30 days later.
  */
 #include "files/files.h"
 
@@ -172,7 +183,8 @@ int tkl__files_check_receiver(tkl_bytes name)
                : tkl__fail(TKL_EINVAL, "the name of a receiver has 1 to %d bytes", RECEIVER_MAX);
 }
 
-/* A script that writes or reads so many places of receivers takes two or three milliseconds. */
+/* A script that writes or reads this many positions of receivers takes two or three
+ * milliseconds. */
 #define PLACES_MAX 2000
 
 size_t tkl__files_batch(size_t receivers)
@@ -196,7 +208,7 @@ tkl__files_token tkl__files_new_token(void)
     return token;
 }
 
-/* 16 digits are its turn, the others are random. */
+/* The first 16 digits are the turn of the process, the others are random. */
 int tkl__files_new_holder(tkl_files *files, tkl__files_token *holder)
 {
     tkl__files_ask ask;
@@ -211,7 +223,7 @@ int tkl__files_new_holder(tkl_files *files, tkl__files_token *holder)
     return rc;
 }
 
-/* It becomes part of keys and file names: nothing but hex digits will do. */
+/* A token becomes part of keys and file names, so only hex digits are accepted. */
 bool tkl__files_is_token(const char *text)
 {
     return strlen(text) == TKL__FILES_TOKEN && strspn(text, "0123456789abcdef") == TKL__FILES_TOKEN;
@@ -232,22 +244,24 @@ bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token)
 typedef struct change {
     tkl_bytes receiver;
     int64_t count;
-    tkl__buf lacking; /* tokens of files that it lacks, the first NAMED of them */
+    tkl__buf lacking; /* tokens of files that the receiver lacks: the first NAMED of them */
 } change;
 
-/* A sender that waits finds its files by them. */
+/* How many tokens are noted. A waiting sender finds its files by them. */
 #define NAMED 256
 
-/* Finds out which of these files the receiver lacks. */
+/* Finds which of these files the receiver lacks. */
 static int find_lacking(tkl_files *files, const char *const *tokens, size_t count, void *arg)
 {
     change *c = arg;
     tkl__files_ask ask;
     tkl_reply *reply;
     tkl__files_ask_init(&ask, files);
-    for (size_t i = 0; i < count; i++)
-        tkl__files_ask_file(&ask, tokens[i]);
     tkl__args_bytes(&ask.args, c->receiver);
+    for (size_t i = 0; i < count; i++) {
+        tkl__files_ask_file(&ask, tokens[i]);
+        tkl__args_str(&ask.args, tokens[i]);
+    }
     int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_look, &reply);
     tkl__files_ask_free(&ask);
     for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(reply) && i < count; i++)
@@ -260,13 +274,14 @@ static int find_lacking(tkl_files *files, const char *const *tokens, size_t coun
 static int drop_from(tkl_files *files, const char *const *tokens, size_t count, void *arg)
 {
     const change *c = arg;
-    int rc = tkl__files_done(files, c->receiver, "", "", tokens, count);
+    int rc = tkl__files_done(files, c->receiver, "", "", "", tokens, count);
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
         rc = tkl__files_free_chunks(files, tokens[i]);
     return rc;
 }
 
-/* Forgets it, and notes what it lacks, before that goes and wakes those who wait for it. */
+/* Forgets the receiver. Notes the files that it lacks first, before their removal wakes the senders
+ * that wait for them. */
 static int forget_receiver(tkl_files *files, const change *c)
 {
     char reason[64];

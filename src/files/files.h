@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inside of files: channels, requests, and what senders and receivers share. The essay is in
- * files.c.
+ * The private header of files: channels, requests, and what senders and receivers share. The essay
+ * is in files.c.
  */
 #ifndef TKL_FILES_FILES_H
 #define TKL_FILES_FILES_H
 
 #include <tackle/files.h>
+
+#include <time.h>
 
 #include "core/script.h"
 #include "core/wait.h"
@@ -30,12 +32,13 @@ typedef enum tkl__files_part {
 struct tkl_files {
     tkl_client *client;
     tkl__keys keys;
-    tkl_files_options rules; /* defaults filled in; max_bytes 0: as it is */
-    int64_t patience_ms; /* requests are repeated so long while the server is away: 0: not. Senders
-                            and receivers have a copy of the handle: tkl__files_with_patience() */
+    tkl_files_options rules; /* defaults filled in; max_bytes 0: the limit that the channel has */
+    int64_t patience_ms;     /* how long a request is repeated while the server is down; 0: not
+                            repeated. Senders and receivers use a copy of the handle:
+                            tkl__files_with_patience() */
 };
 
-/* A copy for one call; negative: it waits for ever. */
+/* A copy of the handle for one call; negative: its requests wait for ever. */
 tkl_files tkl__files_with_patience(const tkl_files *files, int64_t patience_ms);
 
 /* Tokens of files, and of the processes that send or receive. */
@@ -44,63 +47,63 @@ typedef struct tkl__files_token {
     char text[TKL__FILES_TOKEN + 1]; /* hex digits */
 } tkl__files_token;
 tkl__files_token tkl__files_new_token(void);
-/* Of a process that begins to send or receive: in the order in which they begin. */
+/* Makes the token of a process that begins to send or receive. Later processes have greater
+ * tokens. */
 int tkl__files_new_holder(tkl_files *files, tkl__files_token *holder);
-/* False unless it looks like one. */
+/* Whether the text has the form of a token. */
 bool tkl__files_is_token(const char *text);
 bool tkl__files_read_token(const tkl_reply *reply, tkl__files_token *token);
 
-/* Files of one request at most. */
+/* Most files of one request. */
 #define TKL__FILES_BATCH 64
-/* The same, of requests that take time for each receiver of each file. */
+/* Most files of a request that takes time for each receiver of each file. */
 size_t tkl__files_batch(size_t receivers);
-/* Chunks of one request at most: of a sender, and of a receiver, whose replies the server holds in
- * memory beside what the channel holds. */
+/* Most chunks of one request: of a sender, and of a receiver. The server holds the replies to a
+ * receiver in memory in addition to what the channel holds. */
 #define TKL__FILES_SEND_WINDOW    32
 #define TKL__FILES_RECEIVE_WINDOW 12
-/* Bytes of a chunk: with what the server adds it fits into 256 KB, where allocators have a
- * class. */
+/* Bytes of a chunk. With the server's overhead it fits into 256 KB, a size class of allocators. */
 #define TKL__FILES_CHUNK (256 * 1024 - 64)
-/* No file is longer: two petabytes. */
+/* Most chunks of a file: two petabytes. */
 #define TKL__FILES_CHUNKS_MAX ((int64_t)1 << 33)
 
-/* Names of receivers. */
+/* Checks the name of a receiver. */
 int tkl__files_check_receiver(tkl_bytes name);
 
 /* ---- Requests (ask.c) ---------------------------------------------------- */
 
-/* A script under construction. */
+/* A request that runs a script, under construction. */
 typedef struct tkl__files_ask {
     tkl_files *files;
     tkl__args keys, args;
 } tkl__files_ask;
 
-/* Its first keys are those of the channel. */
+/* The first keys of a request are those of the channel. */
 void tkl__files_ask_init(tkl__files_ask *ask, tkl_files *files);
 void tkl__files_ask_free(tkl__files_ask *ask);
-/* The two keys of a file behind them. */
+/* Adds the two keys of a file. */
 void tkl__files_ask_file(tkl__files_ask *ask, const char *token);
-/* Only its record. */
+/* Adds only the key of a file's record. */
 void tkl__files_ask_record(tkl__files_ask *ask, const char *token);
-/* The key of what a call has sent. */
+/* Adds the key that remembers what a call has sent. */
 void tkl__files_ask_sent(tkl__files_ask *ask, const char *call);
-/* The same when the call is over. */
+/* Adds the key that remembers it after the call is over. */
 void tkl__files_ask_over(tkl__files_ask *ask, const char *call);
-/* The keys of these chunks of a file. */
+/* Adds the keys of these chunks of a file. */
 void tkl__files_ask_chunks(tkl__files_ask *ask, const char *token, int64_t from, int64_t to);
 
-/* Runs it. The result is the code of the request, or the first element of the reply, or the reply
- * itself if it is a number; *reply is to be freed in any case. A server that was reached before and
- * is not now is waited for, until the client is interrupted. */
+/* Runs the script. Returns the error code of the request, else the first element of the reply, or
+ * the reply itself if it is a number. Free *reply in any case. If the server was reached before and
+ * is down now, the request waits for it until the client is interrupted. */
 int tkl__files_ask_run(tkl__files_ask *ask, const tkl__script *script, tkl_reply **reply);
-/* The same for replies that do not begin with a code. */
+/* Runs a script whose reply does not begin with a code. */
 int tkl__files_ask_plain(tkl__files_ask *ask, const tkl__script *script, tkl_reply **reply);
 
-/* Commands on chunks, and a script behind them, in one round trip. */
+/* Commands on chunks followed by a script, in one round trip. */
 typedef struct tkl__files_trip {
     tkl_files *files;
     tkl__buf wire;
-    size_t ends[TKL__FILES_SEND_WINDOW + 1]; /* and a script */
+    size_t ends[TKL__FILES_SEND_WINDOW + 1]; /* the commands, and the script */
     size_t count;
 } tkl__files_trip;
 
@@ -110,46 +113,55 @@ void tkl__files_trip_clear(tkl__files_trip *trip);
 void tkl__files_trip_get(tkl__files_trip *trip, const char *token, int64_t number);
 void tkl__files_trip_set(tkl__files_trip *trip, const char *token, int64_t number, tkl_bytes data,
                          int64_t ttl_ms);
-/* Returns the code of the script, as tkl__files_ask_run(). *replies has the replies of the commands
- * and that of the script behind them. An error of a command comes before the script's code. */
+/* Returns the code of the script, as tkl__files_ask_run() does. *replies has the replies of the
+ * commands, then that of the script. An error of a command takes precedence over the script's
+ * code. */
 int tkl__files_trip_run(tkl__files_trip *trip, tkl__files_ask *ask, const tkl__script *script,
                         tkl_reply **replies);
 
-/* A number in a reply, which another program may have spoiled: whole, from 0 to `most`. */
+/* Reads a number in a reply: an integer from 0 to `most`. Another program may have written
+ * something else. */
 int64_t tkl__files_number(const tkl_reply *reply, int64_t most);
 int64_t tkl__files_chunks(const tkl_reply *reply); /* a number of chunks */
 
+/* Adds the time of a file to a request: seconds and nanoseconds. */
+void tkl__files_add_time(tkl__args *args, const struct timespec *time);
+/* Reads the time of a file; false: there is none. */
+bool tkl__files_read_time(const char *text, struct timespec *time);
+
 /* ---- Removing (remove.c) ------------------------------------------------- */
 
-/* Gives a file up. `holder`: of its sender; "": only if its time is over. */
+/* Gives a file up. `holder`: the token of its sender; "": only if its time is over. */
 int tkl__files_remove(tkl_files *files, const char *token, const char *holder, const char *reason);
-/* Removes a file that a reply calls overdue, if it names one. */
+/* Removes the overdue file that a reply names, if it names one. */
 int tkl__files_reap(tkl_files *files, const tkl_reply *token);
 /* Removes the chunks of a file that all of its receivers have. */
 int tkl__files_free_chunks(tkl_files *files, const char *token);
-/* A receiver is done with files. `holder` "": whoever it is; `reason` "": it has them. */
+/* Reports that a receiver is done with files. `holder` "": the receiver is dropped. `reason` "": it
+ * has them; else a waiting sender finds the reason. `call`: the sender's call; "": not known. */
 int tkl__files_done(tkl_files *files, tkl_bytes receiver, const char *holder, const char *reason,
-                    const char *const *tokens, size_t count);
+                    const char *call, const char *const *tokens, size_t count);
 
-/* What a reader of the channel knows of it: all zero is nothing. */
+/* How far a reader knows the changes of a channel; all zero: nothing yet. */
 typedef struct tkl__files_cursor {
     char epoch[TKL__FILES_TOKEN + 1];
-    int64_t number; /* of the last change */
+    int64_t number; /* number of the last change that the reader knows */
+    int mended;     /* how many times the server has rebuilt its list of files */
 } tkl__files_cursor;
 
-/* Files that have changed since, oldest change first. */
+/* Files that have changed since the cursor, oldest change first. */
 typedef struct tkl__files_page {
     tkl__files_token tokens[TKL__FILES_BATCH];
-    const char *texts[TKL__FILES_BATCH]; /* of the tokens */
+    const char *texts[TKL__FILES_BATCH]; /* texts of the tokens */
     size_t count;
-    bool more;           /* there may be more behind them */
+    bool more;           /* there may be more changes behind these */
     int64_t next_end_ms; /* in how many ms the next file is overdue; -1: none */
 } tkl__files_page;
 
-/* Moves the cursor. Removes a file that is overdue, if there is one. */
+/* Reads the next page and moves the cursor. Removes a file that is overdue, if there is one. */
 int tkl__files_news(tkl_files *files, tkl__files_cursor *cursor, tkl__files_page *page);
 
-/* All files on the channel, in pages. */
+/* Visits all files of the channel, in pages. */
 typedef int tkl__files_visit(tkl_files *files, const char *const *tokens, size_t count, void *arg);
 int tkl__files_walk(tkl_files *files, tkl__files_visit *visit, void *arg);
 
@@ -167,40 +179,42 @@ void tkl__files_hash_reset(tkl__files_hash *hash);
 void tkl__files_hash_add(tkl__files_hash *hash, const void *data, size_t len);
 tkl__files_sum tkl__files_hash_sum(const tkl__files_hash *hash);
 tkl__files_sum tkl__files_sum_of(tkl_bytes bytes);
-/* The sum of the first `len` bytes of a file goes into `hash`. TKL_EIO; TKL_CONFLICT: it is
- * shorter. */
+/* Adds the first `len` bytes of a file to `hash`. TKL_EIO; TKL_CONFLICT: the file is shorter. */
 int tkl__files_hash_file(tkl__files_hash *hash, int fd, int64_t len);
 
 /* ---- Unpacking (unpack.c) and lines (lines.c) ---------------------------- */
 
-/* Takes bytes; not TKL_OK ends the work. */
+/* Takes bytes; any result but TKL_OK stops the work. */
 typedef int tkl__files_sink(void *arg, tkl_bytes bytes);
 
 typedef struct tkl__files_unpacker tkl__files_unpacker;
-/* NULL: no memory. What does not begin as gzip does is passed on as it is. */
+/* NULL: out of memory. Data that do not begin like gzip are passed on unchanged. */
 tkl__files_unpacker *tkl__files_unpack_new(tkl__files_sink *sink, void *arg);
 void tkl__files_unpack_free(tkl__files_unpacker *unpacker);
-/* TKL_EDAMAGED: the data are corrupt, or at the end: cut off. */
+/* TKL_EDAMAGED: the data are corrupt, or, at the end, incomplete. */
 int tkl__files_unpack_add(tkl__files_unpacker *unpacker, tkl_bytes bytes);
 int tkl__files_unpack_end(tkl__files_unpacker *unpacker);
-/* Whether it was gzip. */
+/* Whether the data were gzip. */
 bool tkl__files_unpack_packed(const tkl__files_unpacker *unpacker);
 
-/* Bytes into lines. */
+/* Splits bytes into lines. */
 typedef struct tkl__files_lines {
     int (*on_line)(tkl_bytes line, void *arg);
     void *arg;
-    tkl__buf rest;     /* a line whose end has not come */
-    int64_t skip;      /* bytes that were delivered by an earlier process */
+    tkl__buf rest;     /* a line whose end has not been received */
+    int64_t skip;      /* bytes that an earlier process has delivered */
     int64_t delivered; /* bytes of all lines delivered */
-    int64_t count;     /* lines */
+    int64_t count;     /* number of lines */
 } tkl__files_lines;
 
 void tkl__files_lines_init(tkl__files_lines *lines, int (*on_line)(tkl_bytes line, void *arg),
                            void *arg, int64_t skip);
 void tkl__files_lines_free(tkl__files_lines *lines);
-/* A sink. TKL_EINTR: the callback wants no more. */
+/* A sink that takes bytes of lines. TKL_EINTR: the callback asked to stop. */
 int tkl__files_lines_add(void *lines, tkl_bytes bytes);
 int tkl__files_lines_end(tkl__files_lines *lines);
+
+/* Bytes that a channel may hold by default. */
+#define TKL__FILES_LIMIT (INT64_C(256) * 1024 * 1024)
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One file on its way to a receiver: fetch, write, acknowledge, verify, put in place.
+ * One file while it is received: fetched, written, acknowledged, verified, put in place.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -11,13 +11,13 @@
 #include "files/receive.h"
 #include "files/scripts.h"
 
-/* Chunks that an acknowledgement names, so that the server may remove them. */
+/* Most chunks that an acknowledgement names, so that the server may remove them. */
 #define NAMED (2 * TKL__FILES_RECEIVE_WINDOW)
 
-/* ---- What the server tells ----------------------------------------------- */
+/* ---- Replies of files/look ----------------------------------------------- */
 
 /* The fields of files/look. */
-enum { POSITION, STATE, FREED, SENT, CHUNK, SIZE, SUM, MTIME, MODE, NAME, DATA };
+enum { POSITION, STATE, FREED, SENT, CHUNK, SIZE, SUM, MTIME, MODE, NAME, CALL, DATA };
 
 static int64_t number_or_none(const tkl_reply *reply)
 {
@@ -36,6 +36,7 @@ void tkl__files_incoming_update(tkl__files_incoming *in, const tkl_reply *fields
 {
     in->sent = in->hinted = tkl__files_chunks(tkl_reply_at(fields, SENT));
     in->freed = tkl__files_chunks(tkl_reply_at(fields, FREED));
+    in->acked = tkl__files_chunks(tkl_reply_at(fields, POSITION));
     note_size(in, strcmp(tkl_reply_str(tkl_reply_at(fields, STATE)), "complete") == 0,
               tkl_reply_at(fields, SIZE), tkl_reply_at(fields, SUM));
 }
@@ -61,11 +62,12 @@ tkl__files_incoming *tkl__files_incoming_new(tkl__files_receiving *receiving, co
     in->receiving = receiving;
     memcpy(in->token.text, token, sizeof in->token.text);
     in->fd = -1;
-    in->acked = -1;
     in->chunk = tkl__files_number(tkl_reply_at(fields, CHUNK), TKL__FILES_CHUNK);
-    in->mtime = number_or_none(tkl_reply_at(fields, MTIME));
+    in->has_mtime = tkl__files_read_time(tkl_reply_str(tkl_reply_at(fields, MTIME)), &in->mtime);
     in->mode = (int)(tkl_reply_int(tkl_reply_at(fields, MODE)) & 0777);
     in->small = !tkl_reply_is_nil(tkl_reply_at(fields, DATA));
+    if (tkl__files_is_token(tkl_reply_str(tkl_reply_at(fields, CALL))))
+        memcpy(in->call, tkl_reply_str(tkl_reply_at(fields, CALL)), sizeof in->call);
     in->hash = tkl__files_hash_new();
     tkl__files_incoming_update(in, fields);
     if (!in->hash || !copy_bytes(tkl_reply_at(fields, NAME), &in->name) ||
@@ -95,7 +97,7 @@ void tkl__files_incoming_free(tkl__files_incoming *in)
 static void tell_progress(tkl__files_incoming *in, int64_t added)
 {
     tkl__files_receiving *r = in->receiving;
-    int64_t done = in->position * in->chunk;
+    int64_t done = in->small ? in->size : in->position * in->chunk;
     r->progress.name = in->name;
     r->progress.file_bytes = in->size;
     r->progress.file_done = in->size >= 0 && done > in->size ? in->size : done;
@@ -105,7 +107,8 @@ static void tell_progress(tkl__files_incoming *in, int64_t added)
         r->options.on_progress(&r->progress, r->options.arg);
 }
 
-/* `rc`: what became of it; its text is the calling thread's. */
+/* Reports the outcome of the file to the callback. `rc`: the outcome; its text is that of the
+ * calling thread. */
 static void tell_outcome(tkl__files_incoming *in, int rc, const char *path)
 {
     tkl__files_receiving *r = in->receiving;
@@ -126,7 +129,8 @@ static void tell_outcome(tkl__files_incoming *in, int rc, const char *path)
     r->progress.files = r->totals.files;
     if (rc != TKL_OK && r->failure == TKL_OK) {
         r->failure = rc;
-        snprintf(r->message, sizeof r->message, TKL_FMT ": %s", TKL_ARG(in->name), tkl_errmsg());
+        snprintf(r->message, sizeof r->message, TKL_FMT "%s%s", TKL_ARG(in->name),
+                 in->name.len > 0 ? ": " : "", outcome.message);
     }
     if (r->options.on_file)
         r->options.on_file(&outcome, r->options.arg);
@@ -139,26 +143,37 @@ static int explain(int rc)
                : rc;
 }
 
-/* Tells the server, which then has nothing of this file for us any more. */
+/* Reports to the server that this receiver is done with the file. */
 static int report(tkl__files_incoming *in, const char *reason)
 {
     tkl__files_receiving *r = in->receiving;
     const char *token = in->token.text;
-    return explain(tkl__files_done(r->files, r->as, r->holder.text, reason, &token, 1));
+    return explain(tkl__files_done(r->files, r->as, r->holder.text, reason, in->call, &token, 1));
 }
 
-/* The file is of no use, because of `rc` and its text. */
+/* The file cannot be used because of `rc` and its text: reports that, and goes on. */
 static int fail(tkl__files_incoming *in, int rc, const char *path)
 {
     char reason[200];
     snprintf(reason, sizeof reason, "%s", *tkl_errmsg() ? tkl_errmsg() : tkl_strerror(rc));
+    tkl__fail(rc, "%s", reason);
+    tell_outcome(in, rc, path);
     int reported = report(in, reason);
     if (reported != TKL_OK)
         return reported;
     tkl__files_partial_close(in);
     tkl__files_partial_remove(in);
-    tkl__fail(rc, "%s", reason);
-    tell_outcome(in, rc, path);
+    return TKL_OK;
+}
+
+/* Something blocks this file, such as a directory of its name. The file stays on the server for the
+ * next call, and other files do not wait for it. Any other error ends the call. */
+static int set_aside(tkl__files_incoming *in, int rc)
+{
+    if (!in->blocked)
+        return rc;
+    tkl__files_partial_close(in);
+    tell_outcome(in, rc, "");
     return TKL_OK;
 }
 
@@ -166,9 +181,52 @@ int tkl__files_incoming_given_up(tkl__files_incoming *in)
 {
     tkl__files_partial_close(in);
     tkl__files_partial_remove(in);
+    if (in->before != TKL__FILES_NEW)
+        return TKL_OK;
     tkl__fail(TKL_CONFLICT, "its sender gave it up");
     tell_outcome(in, TKL_CONFLICT, "");
     return TKL_OK;
+}
+
+/* Handles a file whose keys the server has evicted. Its name may be lost, too. */
+int tkl__files_incoming_lost(tkl__files_incoming *in)
+{
+    if (tkl__files_receiving_find(in->receiving, in->token.text))
+        return report(in, "");
+    return fail(in, tkl__fail(TKL_EDAMAGED, "the server has lost it: it has evicted keys"), "");
+}
+
+/* ---- Delivered files ----------------------------------------------------- */
+
+static size_t group_of(const char *token)
+{
+    const char digits[] = {token[0], token[1], '\0'};
+    return strtoul(digits, NULL, 16);
+}
+
+/* Remembers a delivered file. Without memory it may be delivered twice when the server loses
+ * data. */
+static void remember(tkl__files_receiving *r, const char *token, const char *sum)
+{
+    size_t group = group_of(token);
+    if (!r->memory)
+        r->memory = calloc(1, sizeof *r->memory);
+    if (!r->memory)
+        return;
+    tkl__files_delivered *file =
+        &r->memory->files[group][r->memory->next[group]++ % TKL__FILES_GROUP];
+    memcpy(file->token, token, sizeof file->token);
+    memcpy(file->sum, sum, sizeof file->sum);
+}
+
+const tkl__files_delivered *tkl__files_receiving_find(const tkl__files_receiving *r,
+                                                      const char *token)
+{
+    const tkl__files_delivered *files = r->memory ? r->memory->files[group_of(token)] : NULL;
+    for (size_t i = 0; files && i < TKL__FILES_GROUP; i++)
+        if (strcmp(files[i].token, token) == 0)
+            return &files[i];
+    return NULL;
 }
 
 /* ---- The end of a file --------------------------------------------------- */
@@ -180,14 +238,14 @@ static int verify(const tkl__files_incoming *in, const tkl__files_sum *sum)
                : tkl__fail(TKL_EPROTO, "the checksum is %s and should be %s", sum->text, in->sum);
 }
 
-/* The callback wants no more: what it took is noted. */
+/* The callback asked to stop: saves how many lines it took. */
 static int stopped(tkl__files_incoming *in)
 {
     int saved = tkl__files_partial_save_lines(in);
     return saved == TKL_OK ? tkl__fail(TKL_EINTR, "the callback for lines ended the call") : saved;
 }
 
-/* The last line, and whether the gzip data were whole. */
+/* Delivers the last line, and checks that the gzip data were complete. */
 static int end_lines(tkl__files_incoming *in)
 {
     int rc = TKL_OK;
@@ -205,7 +263,7 @@ static int end_lines(tkl__files_incoming *in)
     return rc == TKL_OK && early ? tkl__fail(TKL_EDAMAGED, "the gzip data end early") : rc;
 }
 
-/* Delivers it; what cannot be unpacked is put in place as it came. */
+/* Delivers the file. A file that cannot be unpacked is put in place as it was received. */
 static int deliver(tkl__files_incoming *in, char *path, size_t size)
 {
     const tkl_files_receive_options *options = &in->receiving->options;
@@ -220,22 +278,37 @@ static int deliver(tkl__files_incoming *in, char *path, size_t size)
     return rc == TKL_OK ? tkl__fail(TKL_EDAMAGED, "%s", message) : rc;
 }
 
+/* Checks that the file on the server has the checksum of the one that was delivered before. */
+static int verify_before(const tkl__files_incoming *in)
+{
+    return strcmp(in->before_sum, in->sum) == 0
+               ? TKL_OK
+               : tkl__fail(TKL_EDAMAGED,
+                           "part of it is not on the server any more, nor in this directory");
+}
+
 static int finish(tkl__files_incoming *in)
 {
     char path[PATH_MAX + TKL_FILES_SAFE_SIZE] = "";
     tkl__files_sum sum = tkl__files_hash_sum(in->hash);
-    int rc = in->placed ? TKL_OK : verify(in, &sum);
-    if (rc == TKL_OK && !in->placed)
+    int rc = in->before == TKL__FILES_NEW ? verify(in, &sum) : verify_before(in);
+    if (rc == TKL_OK && in->before == TKL__FILES_NEW)
         rc = deliver(in, path, sizeof path);
     if (rc == TKL_EPROTO || rc == TKL_EDAMAGED)
         return fail(in, rc, path);
-    if (rc == TKL_OK)
-        rc = report(in, "");
+    if (rc != TKL_OK)
+        return set_aside(in, rc);
+    if (in->before == TKL__FILES_IN_PLACE)
+        tkl__files_partial_path(in, path, sizeof path);
+    if (in->before != TKL__FILES_DONE_BEFORE) {
+        remember(in->receiving, in->token.text, in->sum);
+        tell_outcome(in, TKL_OK, path);
+    }
+    rc = report(in, "");
     if (rc != TKL_OK)
         return rc;
     tkl__files_partial_close(in);
     tkl__files_partial_remove(in);
-    tell_outcome(in, TKL_OK, path);
     return TKL_OK;
 }
 
@@ -274,7 +347,7 @@ static int write_chunk(tkl__files_incoming *in, const tkl_reply *reply)
     return rc == TKL_EINTR ? stopped(in) : rc;
 }
 
-/* What the acknowledgement says of the file. */
+/* Notes the state of the file in the reply to an acknowledgement. */
 static void note_ack(tkl__files_incoming *in, const tkl_reply *reply, int64_t *lowest)
 {
     in->sent = in->hinted = tkl__files_chunks(tkl_reply_at(reply, 1));
@@ -284,13 +357,15 @@ static void note_ack(tkl__files_incoming *in, const tkl_reply *reply, int64_t *l
               tkl_reply_at(reply, 5));
 }
 
-/* Notes what is new, and writes what has come. A chunk may be missing that the server does not
- * claim to have any more: it was restarted with older data. */
+/* Notes the reply and writes the received chunks. A chunk is missing when the server was restarted
+ * with older data and no longer has it. */
 static int take_window(tkl__files_incoming *in, const tkl_reply *replies, size_t count)
 {
     int64_t lowest, acked = in->position;
     int rc = TKL_OK;
     note_ack(in, tkl_reply_at(replies, count), &lowest);
+    if (acked > in->sent) /* the server is behind: acknowledge the rest once it has it */
+        acked = in->sent;
     for (size_t i = 0; rc == TKL_OK && i < count && in->position < in->sent; i++)
         rc = write_chunk(in, tkl_reply_at(replies, i));
     if (rc == TKL_OK)
@@ -327,10 +402,14 @@ static int fetch(tkl__files_incoming *in)
     return explain(rc);
 }
 
+/* Whether there is something to do. A server restored with older data may not know which chunks
+ * were written. They must be acknowledged again: else it keeps the chunks, and the sender waits for
+ * ever. */
 bool tkl__files_incoming_ready(const tkl__files_incoming *in)
 {
-    return !in->opened || in->position < in->sent || in->position < in->hinted ||
-           in->acked < in->position || in->complete;
+    int64_t there = in->hinted > in->sent ? in->hinted : in->sent;
+    int64_t had = in->position < there ? in->position : there;
+    return !in->blocked && (!in->opened || in->position < there || in->acked < had || in->complete);
 }
 
 int tkl__files_incoming_step(tkl__files_incoming *in, bool *finished)
@@ -341,20 +420,21 @@ int tkl__files_incoming_step(tkl__files_incoming *in, bool *finished)
     int rc = tkl__files_partial_open(in);
     if (rc == TKL_EINTR)
         return stopped(in);
-    if (rc == TKL_OK && !in->placed)
+    if (rc == TKL_OK)
         rc = fetch(in);
-    bool all = in->complete && in->position == in->sent && in->acked == in->position;
-    if (rc == TKL_OK && (all || in->placed)) {
-        *finished = true;
-        return finish(in);
+    bool all = in->complete && in->position >= in->sent && in->acked >= in->sent;
+    if (rc == TKL_OK && all) {
+        rc = finish(in);
+        *finished = !in->blocked;
+        return rc;
     }
     if (rc == TKL_NOTFOUND || rc == TKL_EDAMAGED) {
         *finished = true;
         return rc == TKL_NOTFOUND ? tkl__files_incoming_given_up(in) : fail(in, rc, "");
     }
-    if (in->position == in->sent)
+    if (in->position >= in->sent)
         tkl__files_partial_close(in);
-    return rc;
+    return rc == TKL_OK ? TKL_OK : set_aside(in, rc);
 }
 
 /* ---- Small files --------------------------------------------------------- */
@@ -376,26 +456,37 @@ static int deliver_small(tkl__files_incoming *in, char *path, size_t size)
     return rc == TKL_OK ? tkl__fail(TKL_EDAMAGED, "the gzip data are corrupt or end early") : rc;
 }
 
+/* Notes a small file as done. Many of them are reported to the server in one request, later. */
+static int note_done(const tkl__files_incoming *in)
+{
+    tkl__files_receiving *r = in->receiving;
+    memcpy(r->done[r->done_count++], in->token.text, sizeof in->token.text);
+    return r->done_count == TKL__FILES_BATCH ? tkl__files_receiving_flush(r) : TKL_OK;
+}
+
 int tkl__files_incoming_small(tkl__files_incoming *in)
 {
     char path[PATH_MAX + TKL_FILES_SAFE_SIZE] = "";
     tkl__files_receiving *r = in->receiving;
     tkl__files_sum sum = tkl__files_sum_of(in->data);
+    const tkl__files_delivered *before = tkl__files_receiving_find(r, in->token.text);
     int rc = verify(in, &sum);
+    if (rc == TKL_OK && before && strcmp(before->sum, in->sum) == 0)
+        return note_done(in);
     if (rc == TKL_OK)
         rc = deliver_small(in, path, sizeof path);
     if (rc == TKL_EPROTO || rc == TKL_EDAMAGED)
         return fail(in, rc, path);
     if (rc != TKL_OK)
-        return rc;
-    memcpy(r->done[r->done_count++], in->token.text, sizeof in->token.text);
+        return set_aside(in, rc);
     in->size = (int64_t)in->data.len;
     tell_progress(in, in->size);
     tell_outcome(in, TKL_OK, path);
-    return r->done_count == TKL__FILES_BATCH ? tkl__files_receiving_flush(r) : TKL_OK;
+    remember(r, in->token.text, in->sum);
+    return note_done(in);
 }
 
-/* Notes on delivered lines are of no use any more. */
+/* Removes notes about delivered lines that are no longer needed. */
 static void remove_notes(tkl__files_receiving *r)
 {
     for (size_t i = 0; r->options.on_line && i < r->done_count; i++) {
@@ -412,7 +503,7 @@ int tkl__files_receiving_flush(tkl__files_receiving *r)
         return TKL_OK;
     for (size_t i = 0; i < r->done_count; i++)
         tokens[i] = r->done[i];
-    int rc = tkl__files_done(r->files, r->as, r->holder.text, "", tokens, r->done_count);
+    int rc = tkl__files_done(r->files, r->as, r->holder.text, "", "", tokens, r->done_count);
     if (rc == TKL_OK)
         remove_notes(r);
     r->done_count = 0;

@@ -4,23 +4,22 @@
 -- ARGV[2] holder  of the process: its turn, and random digits
 -- ARGV[3] lease   ms; '0': it leaves
 -- ARGV[4] renew   '1': only if it is still this process
+-- flags: allow-oom
 -- returns code: TKL_NOTOWNER another process receives under this name, or it was dropped
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
--- include: shared/codes
--- include: file
--- include: holder
--- include: turn
-
-local KEPT_MS = 30 * 86400000 -- 30 days
+-- include: records
+-- include: holders
+-- include: turns
 
 local receiver, holder, lease, renew = unpack(ARGV)
-if renew == '1' and not holds(receiver, holder) or is_stale(receiver, holder) then
+
+local now = clock.ms()
+local is_lost = renew == '1' and not holders.is_current(receiver, holder)
+if is_lost or holders.is_stale(receiver, holder) then
   return TKL_NOTOWNER
 end
-permit_writes(HOLDERS) -- a receiver makes room
-note_turn(holder)
+turns.note(holder)
 redis.call('HSET', HOLDERS, receiver, holder)
 redis.call('ZADD', RECEIVERS, now + lease, receiver)
 redis.call('PEXPIRE', HOLDERS, KEPT_MS)

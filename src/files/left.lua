@@ -2,32 +2,33 @@
 -- KEYS[1...] channel  see keys.inc.lua; then the record of the file, what the call has sent, and
 --   the same when it is over
 -- ARGV[1] field  of the file in `sent`; '': the call is not remembered
--- ARGV[2] until  the call is remembered for so long, ms of the server's clock; '0': not known yet
--- returns {code, until}: TKL_OK all receivers are done with it; TKL_EXISTS not yet; TKL_NOTFOUND
---   the server was restarted with older data, or was emptied, and does not know of the file, or not
---   of its end
+-- ARGV[2] token  of the file
+-- ARGV[3] until  the call is remembered for so long, ms of the server's clock; '0': not known yet
+-- flags: no-writes
+-- returns {code, until}: TKL_OK all receivers are done with it; TKL_EXISTS not yet, or its record
+--   was evicted, which its receivers will report; TKL_NOTFOUND the server was restarted with older
+--   data, or was emptied, and does not know of the file, or not of its end
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
-local FILE, SENT, OVER = unpack(KEYS, CHANNEL_KEYS + 1)
--- include: shared/codes
+-- include: lost
 
+now = clock.ms()
 local NO_KEY = -2
-
-local field, known_until = ARGV[1], tonumber(ARGV[2])
+local FILE, SENT, OVER = unpack(KEYS, CHANNEL_KEYS + 1)
+local field, token, known_until = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local function is_remembered()
   return redis.call('HGET', SENT, field) or redis.call('HGET', OVER, field)
 end
 
--- What a server has forgotten before its time, it has lost.
+-- Whether the server has forgotten the call too early.
 local function is_lost(left)
   return left ~= NO_KEY or known_until == 0 or now < known_until
 end
 
 local left = redis.call('PTTL', SENT)
 local state = redis.call('HGET', FILE, 'state')
-local code = state and TKL_EXISTS or TKL_OK
+local code = (state or lost.is_listed(token)) and TKL_EXISTS or TKL_OK
 if state ~= 'complete' and field ~= '' and not is_remembered() and is_lost(left) then
   code = TKL_NOTFOUND
 end

@@ -3,21 +3,21 @@
 --   receivers are
 -- ARGV[1] token
 -- ARGV[2] holder
+-- flags: allow-oom
 -- returns code: TKL_NOTOWNER the file is gone, complete, or another process sends it
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
-local FILE, AT = unpack(KEYS, CHANNEL_KEYS + 1)
--- include: shared/codes
--- include: file
--- include: overdue
+-- include: records
+-- include: deadlines
 
+now = clock.ms()
+local FILE, AT = unpack(KEYS, CHANNEL_KEYS + 1)
 local token, holder = unpack(ARGV)
-local file = read_file(FILE)
+
+local file = records.read(FILE)
 if not file or file.state ~= 'open' or file.holder ~= holder then
   return TKL_NOTOWNER
 end
-permit_writes(FILE)
-note_lease(token, file, FILE)
-keep_file(FILE, AT, file)
+deadlines.note_lease(token, file, FILE)
+records.keep(FILE, AT, file)
 return TKL_OK

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bytes into lines, of any length. A line that lies in one piece in what was added is delivered in
- * place; others are put together.
+ * Splits bytes into lines of any length. A line that lies within the added bytes is delivered in
+ * place; other lines are put together in a buffer.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ void tkl__files_lines_free(tkl__files_lines *lines)
     tkl__buf_free(&lines->rest);
 }
 
-/* `len`: with the line feed, if there is one. */
+/* Delivers a line. `len`: its length with the line feed, if it has one. */
 static int deliver(tkl__files_lines *lines, tkl_bytes line, size_t len)
 {
     if (lines->on_line(line, lines->arg) != 0)
@@ -30,7 +30,7 @@ static int deliver(tkl__files_lines *lines, tkl_bytes line, size_t len)
     return TKL_OK;
 }
 
-/* Passes over what an earlier process delivered: whole lines. */
+/* Skips the whole lines that an earlier process delivered. */
 static tkl_bytes skip(tkl__files_lines *lines, tkl_bytes bytes)
 {
     size_t len = lines->skip < (int64_t)bytes.len ? (size_t)lines->skip : bytes.len;
@@ -39,7 +39,7 @@ static tkl_bytes skip(tkl__files_lines *lines, tkl_bytes bytes)
     return (tkl_bytes){bytes.data + len, bytes.len - len};
 }
 
-/* The end of the line that was begun before. */
+/* Completes the line that began in earlier bytes. */
 static int end_rest(tkl__files_lines *lines, tkl_bytes end)
 {
     tkl__buf_add(&lines->rest, end.data, end.len);

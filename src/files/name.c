@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of files as they are on the disk of a receiver. They come from whoever may write to the
- * server, so they are never used as paths.
+ * Names of files on the disk of a receiver. Any client that can write to the server chooses them,
+ * so they are never used as paths.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,11 +10,11 @@
 #include "core/buf.h"
 #include "files/files.h"
 
-/* "~" and this many hex digits end a name that was too long. */
+/* A shortened name ends with "~" and hex digits: this many bytes in total. */
 #define TAIL 17
 #define MOST (TKL_FILES_SAFE_SIZE - 1)
 
-/* Partial files begin with it. */
+/* Partial files begin with this. */
 static const char own[] = ".tackle-";
 
 static bool is_special(tkl_bytes name)

@@ -13,10 +13,11 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/reply.h"
+#include "core/rounds.h"
 #include "files/scripts.h"
 #include "files/send.h"
 
-/* Chunks stay so much longer than their file may. */
+/* Chunks expire this much later than their file. */
 #define CHUNK_SLACK_MS   INT64_C(86400000)
 #define RENEWALS_A_LEASE 3
 
@@ -38,14 +39,14 @@ static int64_t read_some(tkl__files_outgoing *o, char *to, size_t size)
     return got < 0 && errno == EINTR ? read_some(o, to, size) : got;
 }
 
-/* Fills the buffer with the next chunk, as far as there is one. */
+/* Reads the next chunk into the buffer; it is shorter at the end of the file. */
 static int read_chunk(tkl__files_outgoing *o, tkl_bytes *data)
 {
     size_t len = 0;
     while (len < (size_t)o->chunk && !o->ended) {
         int64_t got = read_some(o, o->buffer + len, (size_t)o->chunk - len);
         if (got < 0)
-            return tkl__fail_errno(TKL_EIO, "reading " TKL_FMT, TKL_ARG(o->name));
+            return tkl__fail_errno(TKL_EIO, "reading it");
         o->ended = got == 0 || (o->fd >= 0 && o->bytes + got >= o->at_start.st_size);
         o->bytes += got;
         len += (size_t)got;
@@ -79,8 +80,13 @@ static void begin_args(tkl__files_outgoing *o, tkl__args *args)
     tkl__args_int(args, rules->ttl_ms);
     tkl__args_bytes(args, o->name);
     add_optional(args, o->at_start.st_size, is_file);
-    add_optional(args, o->at_start.st_mtim.tv_sec, is_file);
+    if (is_file)
+        tkl__files_add_time(args, &o->at_start.st_mtim);
+    else
+        tkl__args_str(args, "");
     tkl__args_int(args, is_file ? (int64_t)(o->at_start.st_mode & 0777) : 0666);
+    tkl__args_str(args, o->sending->call);
+    tkl__files_sent_kept(o->sending, args);
     for (size_t i = 0; i < o->sending->to_count; i++)
         tkl__args_bytes(args, o->sending->to[i]);
 }
@@ -105,12 +111,13 @@ static int take(tkl__files_outgoing *o, tkl_reply **reply)
     tkl__args_str(&ask.args, o->token.text);
     tkl__args_str(&ask.args, o->holder.text);
     tkl__args_str(&ask.args, o->fingerprint);
+    tkl__args_str(&ask.args, o->sending->call);
     int rc = tkl__files_ask_run(&ask, &tkl__lua_files_take, reply);
     tkl__files_ask_free(&ask);
     return rc;
 }
 
-/* Gives the file up, because of `rc`, which stays the result with its text. */
+/* Gives the file up because of `rc`, which stays the result together with its text. */
 static int give_up(tkl__files_outgoing *o, int rc, const char *reason)
 {
     char message[256];
@@ -120,26 +127,26 @@ static int give_up(tkl__files_outgoing *o, int rc, const char *reason)
     return tkl__fail(rc, "%s", message);
 }
 
-/* What a refused commit means. */
+/* Explains why a commit was refused. */
 static int explain(tkl__files_outgoing *o, int rc)
 {
     switch (rc) {
     case TKL_NOTOWNER:
-        return tkl__fail(TKL_ELOST, "another process sends " TKL_FMT " now", TKL_ARG(o->name));
+        return tkl__fail(TKL_ELOST, "another process sends it now");
     case TKL_EMPTY:
-        tkl__fail(TKL_NOTFOUND, "no receiver of " TKL_FMT " is left", TKL_ARG(o->name));
+        tkl__fail(TKL_NOTFOUND, "no receiver of it is left");
         return give_up(o, TKL_NOTFOUND, "");
     case TKL_NOTFOUND:
     case TKL_CONFLICT:
         o->forgotten = true;
-        return tkl__fail(TKL_ELOST, "the server has forgotten " TKL_FMT, TKL_ARG(o->name));
+        return tkl__fail(TKL_ELOST, "the server has forgotten it");
     default:
         return rc;
     }
 }
 
-/* Goes on with what an earlier process has sent, if the file still begins with it. TKL_NOTFOUND:
- * begin afresh. */
+/* Continues a file that an earlier process began, if the source still begins with what was sent.
+ * TKL_NOTFOUND: start over. */
 static int go_on(tkl__files_outgoing *o)
 {
     tkl_reply *reply;
@@ -175,7 +182,8 @@ static void start_afresh(tkl__files_outgoing *o)
     tkl__files_hash_reset(o->hash);
 }
 
-/* An earlier process has begun the file, or sent all of it. TKL_NOTFOUND: begin afresh. */
+/* Continues a file that an earlier process began, or has sent completely. TKL_NOTFOUND: start
+ * over. */
 static int go_on_with(tkl__files_outgoing *o, const tkl_reply *reply)
 {
     if (!tkl__files_read_token(tkl_reply_at(reply, 1), &o->token))
@@ -188,10 +196,11 @@ static int go_on_with(tkl__files_outgoing *o, const tkl_reply *reply)
     return TKL_OK;
 }
 
-/* Announces the file, or finds the one that an earlier process has begun. Waits for room. */
+/* Announces the file, or finds the one that an earlier process began. Waits for room. */
 static int begin(tkl__files_outgoing *o)
 {
     tkl_reply *reply;
+    tkl__rounds rounds = {.idle = 0};
     start_afresh(o);
     int rc = ask_begin(o, &reply);
     while (rc == TKL_FULL || rc == TKL_EXISTS) {
@@ -207,7 +216,7 @@ static int begin(tkl__files_outgoing *o)
                 return rc;
             }
             start_afresh(o);
-            rc = TKL_OK;
+            rc = tkl__next_round(&rounds, o->sending->files->client, 0, false);
         }
         tkl_reply_free(reply);
         reply = NULL;
@@ -244,7 +253,7 @@ static bool prepare_renewal(tkl__kept *kept, tkl__invocation *call)
     return true;
 }
 
-/* What it has lost, the next commit finds out. */
+/* Ignores the result: if the lease is lost, the next commit reports it. */
 static void renewal_done(tkl__kept *kept, int rc, const tkl_reply *reply)
 {
     (void)kept;
@@ -288,7 +297,8 @@ static void commit_ask(tkl__files_outgoing *o, tkl__files_ask *ask, int64_t coun
     tkl__args_int(&ask->args, length);
 }
 
-/* The end of its arguments: checksum, what is wanted next, the size when all is sent. */
+/* Adds the last arguments of a commit: checksum, number of chunks wanted next, and the size when
+ * all is sent. */
 static void commit_rest(tkl__files_outgoing *o, tkl__files_ask *ask, const tkl__files_sum *sum)
 {
     tkl__args_str(&ask->args, sum->text);
@@ -298,17 +308,33 @@ static void commit_rest(tkl__files_outgoing *o, tkl__files_ask *ask, const tkl__
     tkl__files_sent_kept(o->sending, &ask->args);
 }
 
-/* The file as it is now must be the one that was begun. */
+/* Reads the file once more. TKL_CONFLICT: its bytes are not those that were read first. Size and
+ * time may still be the same: a program can set them, and a change through mmap() leaves them alone
+ * for a while. */
+static int compare_bytes(const tkl__files_outgoing *o)
+{
+    tkl__files_hash *hash = tkl__files_hash_new();
+    int rc = hash ? tkl__files_hash_file(hash, o->fd, o->bytes) : tkl__nomem();
+    if (rc == TKL_OK &&
+        strcmp(tkl__files_hash_sum(hash).text, tkl__files_hash_sum(o->hash).text) != 0)
+        rc = TKL_CONFLICT;
+    tkl__files_hash_free(hash);
+    return rc;
+}
+
+/* Checks that the file is still the one that was begun. Else its receivers would get the beginning
+ * of one file and the end of another. */
 static int check_source(tkl__files_outgoing *o)
 {
     if (o->fd < 0 || !o->ended)
         return TKL_OK;
-    if (o->bytes == o->at_start.st_size && !tkl__files_outgoing_changed(o->fd, &o->at_start))
-        return TKL_OK;
-    return tkl__fail(TKL_CONFLICT, TKL_FMT " changed while it was sent", TKL_ARG(o->name));
+    int rc = o->bytes == o->at_start.st_size ? compare_bytes(o) : TKL_CONFLICT;
+    if (rc == TKL_OK && tkl__files_outgoing_changed(o->fd, &o->at_start))
+        rc = TKL_CONFLICT;
+    return rc == TKL_CONFLICT ? tkl__fail(rc, "it changed while it was sent") : rc;
 }
 
-/* Reads as many chunks as may be sent, and puts them into the trip. */
+/* Reads as many chunks as may be sent, and adds them to the round trip. */
 static int fill_trip(tkl__files_outgoing *o, int64_t *count, int64_t *length)
 {
     int rc = TKL_OK;
@@ -323,13 +349,13 @@ static int fill_trip(tkl__files_outgoing *o, int64_t *count, int64_t *length)
             *length += (int64_t)data.len;
             ++*count;
         }
-        if (o->fd < 0) /* a stream may be slow: what has come goes on its way */
+        if (o->fd < 0) /* a stream may be slow: send what has arrived */
             break;
     }
     return rc;
 }
 
-/* One round trip: writes chunks, commits them, and asks for more. */
+/* One round trip: writes chunks, commits them, and reserves more. */
 static int send_window(tkl__files_outgoing *o, int64_t *next_end_ms)
 {
     tkl__files_ask ask;
@@ -390,7 +416,8 @@ static int send_all(tkl__files_outgoing *o)
 
 /* ---- The whole ----------------------------------------------------------- */
 
-/* From the beginning, or from where the server is: it may have been restarted with less. */
+/* Sends from the beginning, or from the chunk where the server is: it may have restarted with less
+ * data. */
 static int attempt(tkl__files_outgoing *o)
 {
     int rc = begin(o);
@@ -407,14 +434,20 @@ static int attempt(tkl__files_outgoing *o)
     return rc;
 }
 
-/* A server that was restarted without its data, or with older ones, gets what it lacks. */
+/* Sends again what the server lost when it restarted without its data, or with older data. It may
+ * lose data any number of times, as long as the file gets further than ever before in between. */
 static int send_with_restarts(tkl__files_outgoing *o)
 {
-    int rc = attempt(o);
-    for (int i = 0; i < TKL__FILES_RESTARTS && rc == TKL_ELOST && o->forgotten && o->fd >= 0; i++) {
+    int64_t furthest = 0;
+    int rc, restarts = 0;
+    do {
         o->forgotten = false;
         rc = attempt(o);
-    }
+        if (o->sent > furthest) {
+            furthest = o->sent;
+            restarts = 0;
+        }
+    } while (rc == TKL_ELOST && o->forgotten && o->fd >= 0 && restarts++ < TKL__FILES_RESTARTS);
     return rc;
 }
 

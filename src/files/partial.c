@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a receiver has on its disk. All names are in the directory of the receiver:
+ * The files of a receiver on its disk. All names are in the directory of the receiver:
  *
  *   .tackle-MARK-TOKEN.part   what has come of a file so far
  *   .tackle-MARK-TOKEN.out    the same, being unpacked
@@ -56,17 +56,27 @@ static int write_all(const tkl__files_incoming *in, int fd, tkl_bytes data, int6
     return TKL_OK;
 }
 
-/* Links, directories and the like may be in the way. */
-static int create_error(const tkl__files_incoming *in, const char *name)
+/* Whether an error concerns one name, and not the directory or the disk. */
+static bool is_about_name(int error)
+{
+    return error == ELOOP || error == EISDIR || error == ENOTDIR || error == ENOTEMPTY ||
+           error == EEXIST || error == EPERM || error == EBUSY || error == ENXIO ||
+           error == ENAMETOOLONG;
+}
+
+/* The error for a file that cannot be created: a link, a directory and the like may have its
+ * name. */
+static int create_error(tkl__files_incoming *in, const char *name)
 {
     const char *dir = in->receiving->options.dir;
+    in->blocked = is_about_name(errno);
     if (errno == ELOOP)
         return tkl__fail(TKL_EIO, "%s/%s is a symbolic link: remove it", dir, name);
     return tkl__fail_errno(TKL_EIO, "creating %s/%s for " TKL_FMT, dir, name, TKL_ARG(in->name));
 }
 
-/* With the permissions of the source, as far as the umask of this process allows them. */
-static int create(const tkl__files_incoming *in, const char *name, int flags, int *fd)
+/* Creates a file with the permissions of the source, as far as the umask of this process allows. */
+static int create(tkl__files_incoming *in, const char *name, int flags, int *fd)
 {
     struct stat st;
     *fd = openat(in->receiving->dir, name,
@@ -78,11 +88,12 @@ static int create(const tkl__files_incoming *in, const char *name, int flags, in
         return TKL_OK;
     close(*fd);
     *fd = -1;
+    in->blocked = true;
     return tkl__fail(TKL_EIO, "%s/%s is not a regular file: remove it", in->receiving->options.dir,
                      name);
 }
 
-/* Permissions and time of the source; on the disk, if that is asked for. */
+/* Sets permissions and time of the source; syncs the file to disk if the options ask for it. */
 static int dress(const tkl__files_incoming *in, int fd)
 {
     struct stat st;
@@ -91,24 +102,25 @@ static int dress(const tkl__files_incoming *in, int fd)
     mode_t wanted = st.st_mode & (mode_t)in->mode & 0777;
     if (wanted != (st.st_mode & 0777) && fchmod(fd, wanted) != 0)
         return local_error(in, "setting permissions of");
-    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = in->mtime}};
-    if (in->mtime != TKL_NONE && futimens(fd, times) != 0)
+    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, in->mtime};
+    if (in->has_mtime && futimens(fd, times) != 0)
         return local_error(in, "setting the time of");
     if (in->receiving->options.sync && fsync(fd) != 0)
         return local_error(in, "syncing");
     return TKL_OK;
 }
 
-/* Renames it to its safe name. */
-static int put(const tkl__files_incoming *in, const char *from, tkl_bytes name, char *path,
-               size_t size)
+/* Renames a file to its safe name. */
+static int put(tkl__files_incoming *in, const char *from, tkl_bytes name, char *path, size_t size)
 {
     char safe[TKL_FILES_SAFE_SIZE];
     int dir = in->receiving->dir;
     tkl_files_safe_name(name, safe);
-    if (renameat(dir, from, dir, safe) != 0)
+    if (renameat(dir, from, dir, safe) != 0) {
+        in->blocked = is_about_name(errno);
         return tkl__fail_errno(TKL_EIO, "putting " TKL_FMT " in place as %s/%s", TKL_ARG(in->name),
                                in->receiving->options.dir, safe);
+    }
     if (in->receiving->options.sync && fsync(dir) != 0)
         return local_error(in, "syncing the directory of");
     snprintf(path, size, "%s/%s", in->receiving->options.dir, safe);
@@ -126,7 +138,7 @@ int tkl__files_partial_feed(tkl__files_incoming *in, tkl_bytes data)
     if (rc != TKL_EDAMAGED)
         return rc;
     snprintf(in->unpack_error, sizeof in->unpack_error, "%s", tkl_errmsg());
-    return TKL_OK; /* the rest is received, and the file is kept */
+    return TKL_OK; /* the rest of the file is still received and kept */
 }
 
 int tkl__files_partial_flush_lines(const tkl__files_incoming *in)
@@ -183,26 +195,47 @@ int tkl__files_partial_load_lines(tkl__files_incoming *in)
 
 /* ---- Opening ------------------------------------------------------------- */
 
-/* Whether the file is in place already: its name, size and checksum are right. */
+/* The checksum of the first `len` bytes of an open file. */
+static bool sum_of_file(tkl__files_incoming *in, int fd, int64_t len, tkl__files_sum *sum)
+{
+    tkl__files_hash_reset(in->hash);
+    bool read = tkl__files_hash_file(in->hash, fd, len) == TKL_OK;
+    *sum = tkl__files_hash_sum(in->hash);
+    tkl__files_hash_reset(in->hash);
+    return read;
+}
+
+/* Whether the file is in place already: its name and size are right, and so is the checksum of the
+ * part that the server has. The server may be behind after it was restored with older data. */
 static bool is_in_place(tkl__files_incoming *in)
 {
     char safe[TKL_FILES_SAFE_SIZE];
     struct stat st;
+    tkl__files_sum known, all;
     tkl_files_safe_name(in->name, safe);
-    if (!in->complete || in->receiving->options.on_line || in->receiving->options.unpack)
+    if (in->size < 0 || in->receiving->options.on_line || in->receiving->options.unpack)
         return false;
     int fd = openat(in->receiving->dir, safe, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return false;
+    int64_t len = in->complete || in->sent * in->chunk > in->size ? in->size : in->sent * in->chunk;
     bool same = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == in->size &&
-                tkl__files_hash_file(in->hash, fd, in->size) == TKL_OK &&
-                strcmp(tkl__files_hash_sum(in->hash).text, in->sum) == 0;
+                sum_of_file(in, fd, len, &known) && strcmp(known.text, in->sum) == 0 &&
+                sum_of_file(in, fd, in->size, &all);
     close(fd);
-    tkl__files_hash_reset(in->hash);
+    if (same)
+        memcpy(in->before_sum, all.text, sizeof in->before_sum);
     return same;
 }
 
-/* Reads what there is: for the checksum, and for lines that were not delivered. */
+/* Marks a file as delivered before: it has all chunks, however many there are. */
+static void set_before(tkl__files_incoming *in, tkl__files_before before)
+{
+    in->before = before;
+    in->position = TKL__FILES_CHUNKS_MAX;
+}
+
+/* Reads the partial file: for the checksum, and for lines that were not delivered yet. */
 static int reread(tkl__files_incoming *in, int64_t len)
 {
     char *buffer = malloc(READ_BYTES);
@@ -222,7 +255,7 @@ static int reread(tkl__files_incoming *in, int64_t len)
     return rc;
 }
 
-/* How many whole chunks there are; the rest of the file is cut off. */
+/* Finds the number of whole chunks in the partial file, and cuts off the rest. */
 static int find_position(tkl__files_incoming *in)
 {
     struct stat st;
@@ -248,8 +281,18 @@ static int open_file(tkl__files_incoming *in)
 
 int tkl__files_partial_open(tkl__files_incoming *in)
 {
+    if (in->before != TKL__FILES_NEW)
+        return TKL_OK;
     if (in->opened)
         return open_file(in);
+    const tkl__files_delivered *delivered =
+        tkl__files_receiving_find(in->receiving, in->token.text);
+    if (delivered) {
+        memcpy(in->before_sum, delivered->sum, sizeof in->before_sum);
+        set_before(in, TKL__FILES_DONE_BEFORE);
+        in->opened = true;
+        return TKL_OK;
+    }
     int rc = tkl__files_partial_load_lines(in);
     if (rc == TKL_OK)
         rc = open_file(in);
@@ -260,11 +303,11 @@ int tkl__files_partial_open(tkl__files_incoming *in)
     in->opened = true;
     if (in->position >= in->freed)
         return TKL_OK;
-    in->placed = is_in_place(in);
-    return in->placed
-               ? TKL_OK
-               : tkl__fail(TKL_EDAMAGED,
-                           "part of it is not on the server any more, nor in this directory");
+    if (!is_in_place(in))
+        return tkl__fail(TKL_EDAMAGED,
+                         "part of it is not on the server any more, nor in this directory");
+    set_before(in, TKL__FILES_IN_PLACE);
+    return TKL_OK;
 }
 
 void tkl__files_partial_close(tkl__files_incoming *in)
@@ -293,7 +336,7 @@ int tkl__files_partial_place(tkl__files_incoming *in, char *path, size_t size)
     return rc == TKL_OK ? put(in, name_of(in, "part").text, in->name, path, size) : rc;
 }
 
-/* A file that takes what is unpacked. */
+/* The output file of unpacking. */
 typedef struct unpacked {
     tkl__files_incoming *in;
     int fd;
@@ -332,7 +375,7 @@ static tkl_bytes without_gz(tkl_bytes name)
     return (tkl_bytes){name.data, ends ? name.len - 3 : name.len};
 }
 
-/* The packed file stays until the server knows that it is done. */
+/* Unpacks the file. The packed file stays until the server knows that the file is done. */
 int tkl__files_partial_unpack(tkl__files_incoming *in, char *path, size_t size)
 {
     unpacked out = {.in = in, .fd = -1};
@@ -357,7 +400,14 @@ int tkl__files_partial_unpack(tkl__files_incoming *in, char *path, size_t size)
     return rc;
 }
 
-/* Makes its partial file, which then ends as that of a large one does. */
+void tkl__files_partial_path(const tkl__files_incoming *in, char *path, size_t size)
+{
+    char safe[TKL_FILES_SAFE_SIZE];
+    tkl_files_safe_name(in->name, safe);
+    snprintf(path, size, "%s/%s", in->receiving->options.dir, safe);
+}
+
+/* Writes a small file as a partial file, which then ends like that of a large one. */
 int tkl__files_partial_place_small(tkl__files_incoming *in, char *path, size_t size)
 {
     int rc = create(in, name_of(in, "part").text, O_TRUNC, &in->fd);

@@ -3,33 +3,33 @@
 --   `first` on, which may have been written
 -- ARGV[1] token
 -- ARGV[2] first  '': none are named
+-- flags: allow-oom
 -- returns {code, chunks sent, chunks reserved}: TKL_NOTFOUND there is nothing to take back;
 --   TKL_NOTOWNER the lease is not over, or not for sure
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
+-- include: accounts
+-- include: deadlines
+
+now = clock.ms()
+local FIXED_KEYS = CHANNEL_KEYS + 1 -- number of keys before the chunks
 local FILE = KEYS[CHANNEL_KEYS + 1]
--- include: shared/codes
--- include: account
--- include: overdue
-
-local FIXED_KEYS = CHANNEL_KEYS + 1 -- before those of chunks
-
 local token, first = unpack(ARGV)
+
 local lease_end = tonumber(redis.call('ZSCORE', ENDS, LEASE .. token) or math.huge)
 if lease_end > now then
   return {TKL_NOTOWNER}
 end
-local file = read_file(FILE)
+local file = records.read(FILE)
 if not file or file.state ~= 'open' or file.reserved == file.sent then
   redis.call('ZREM', ENDS, LEASE .. token)
   return {TKL_NOTFOUND}
 end
-if is_doubtful(LEASE .. token, file, FILE, 'lease_doubt') then
+if deadlines.put_off(LEASE .. token, file, FILE, 'lease_doubt') then
   return {TKL_NOTOWNER}
 end
 local named = #KEYS - FIXED_KEYS
-if first == '' or whole(first) ~= file.sent or named < file.reserved - file.sent then
+if first == '' or records.whole(first) ~= file.sent or named < file.reserved - file.sent then
   return {TKL_OK, file.sent, file.reserved}
 end
 for i = FIXED_KEYS + 1, #KEYS do
@@ -38,6 +38,6 @@ end
 redis.call('ZREM', ENDS, LEASE .. token)
 file.reserved = file.sent
 redis.call('HSET', FILE, 'reserved', file.reserved)
-set_bytes(token, chunked_bytes(file))
+accounts.set_bytes(token, accounts.chunked_bytes(file))
 redis.pcall('SPUBLISH', ROOM, '')
 return {TKL_OK, file.sent, file.reserved}

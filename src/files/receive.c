@@ -11,13 +11,13 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/options.h"
+#include "core/rounds.h"
 #include "files/receive.h"
 #include "files/scripts.h"
 
-/* Waiting for however long, a receiver looks at least this often: a second chance for whatever
- * keeps a notification from arriving. */
+/* A receiver checks for files at least this often, in case a notification was lost. */
 #define LOOK_US INT64_C(30000000)
-/* While there is work, new files are looked for this often. */
+/* While a receiver works on files, it checks for new ones this often. */
 #define REFRESH_US       50000
 #define RENEWALS_A_LEASE 3
 
@@ -120,21 +120,25 @@ static int add(tkl__files_receiving *r, const char *token, const tkl_reply *fiel
     return r->active[r->count] ? (r->count++, TKL_OK) : tkl__nomem();
 }
 
-/* What the server says of a file. */
+/* Notes the server's answer about a file: its fields, LOST, or nothing when the file is gone. */
 static int note_file(tkl__files_receiving *r, const char *token, const tkl_reply *fields)
 {
+    enum { LOST = 1 };
     size_t index = find(r, token);
     bool known = index<r->count, there = tkl_reply_count(fields)> 0;
+    bool lost = !there && tkl_reply_int(fields) == LOST;
+    int rc = TKL_OK;
     if (known && there)
         tkl__files_incoming_update(r->active[index], fields);
-    else if (there)
-        return add(r, token, fields);
-    else if (known) {
-        int rc = tkl__files_incoming_given_up(r->active[index]);
+    else if (!known && (there || lost))
+        rc = add(r, token, fields);
+    if (rc == TKL_OK && lost)
+        rc = tkl__files_incoming_lost(r->active[index]);
+    else if (rc == TKL_OK && known && !there)
+        rc = tkl__files_incoming_given_up(r->active[index]);
+    if (rc == TKL_OK && !there && index < r->count)
         forget(r, index);
-        return rc;
-    }
-    return TKL_OK;
+    return rc;
 }
 
 static int look(tkl__files_receiving *r, const char *const *tokens, size_t count)
@@ -142,9 +146,11 @@ static int look(tkl__files_receiving *r, const char *const *tokens, size_t count
     tkl__files_ask ask;
     tkl_reply *reply;
     tkl__files_ask_init(&ask, r->files);
-    for (size_t i = 0; i < count; i++)
-        tkl__files_ask_file(&ask, tokens[i]);
     tkl__args_bytes(&ask.args, r->as);
+    for (size_t i = 0; i < count; i++) {
+        tkl__files_ask_file(&ask, tokens[i]);
+        tkl__args_str(&ask.args, tokens[i]);
+    }
     int rc = tkl__files_ask_plain(&ask, &tkl__lua_files_look, &reply);
     tkl__files_ask_free(&ask);
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
@@ -153,7 +159,8 @@ static int look(tkl__files_receiving *r, const char *const *tokens, size_t count
     return rc;
 }
 
-/* Files that are not complete may have been given up meanwhile: that is no change of a file. */
+/* Checks files that are not complete. They may have been given up in the meantime, which does not
+ * count as a change of a file. */
 static int look_again(tkl__files_receiving *r)
 {
     int rc = TKL_OK;
@@ -170,7 +177,7 @@ static int look_again(tkl__files_receiving *r)
     return rc;
 }
 
-/* One page of files that have changed. */
+/* Reads one page of changed files. */
 static int refresh(tkl__files_receiving *r, tkl__files_page *page)
 {
     int rc = tkl__files_news(r->files, &r->cursor, page);
@@ -190,23 +197,32 @@ static int check_lost(tkl__files_receiving *r)
     return tkl__is_interrupted(r->files->client) ? tkl__interrupted() : TKL_OK;
 }
 
-/* Works on one file: to its end if it is complete, for one round trip if it is not. */
+/* Works on one file: until it is done if it is complete, else for one round trip. */
 static int work_on(tkl__files_receiving *r, tkl__files_incoming *in, bool *finished)
 {
-    *finished = in->small;
-    if (in->small)
-        return tkl__files_incoming_small(in);
-    int rc = tkl__files_receiving_flush(r);
+    int rc;
+    *finished = false;
+    if (in->small) {
+        rc = tkl__files_incoming_small(in);
+        *finished = !in->blocked;
+        return rc;
+    }
+    tkl__rounds rounds = {.idle = 0};
+    rc = tkl__files_receiving_flush(r);
     do {
+        int64_t position = in->position, acked = in->acked;
         if (rc == TKL_OK)
             rc = tkl__files_incoming_step(in, finished);
+        if (rc == TKL_OK && !*finished && !in->blocked)
+            rc = tkl__next_round(&rounds, r->files->client, 0,
+                                 in->position != position || in->acked != acked);
         if (rc == TKL_OK && !*finished)
             rc = check_lost(r);
-    } while (rc == TKL_OK && !*finished && in->complete);
+    } while (rc == TKL_OK && !*finished && in->complete && !in->blocked);
     return rc;
 }
 
-/* Works on all files in their order. */
+/* Works on all files, in their order. */
 static int work(tkl__files_receiving *r, bool *did)
 {
     int rc = TKL_OK;
@@ -227,7 +243,7 @@ static int work(tkl__files_receiving *r, bool *did)
     return tkl__files_receiving_flush(r);
 }
 
-/* Goes on as long as there is work, and looks for new files now and then. */
+/* Works as long as there is work, and checks for new files from time to time. */
 static int work_a_while(tkl__files_receiving *r, bool *any)
 {
     int64_t until = tkl__now() + REFRESH_US;
@@ -245,9 +261,9 @@ static int work_a_while(tkl__files_receiving *r, bool *any)
 
 /* ---- Waiting ------------------------------------------------------------- */
 
-/* A connection that was cut may have been to a server that came back with older data: then numbers
- * of changes are given again, and files are there again that we were done with. So all files are
- * looked at again. */
+/* Starts to listen. After a lost connection the server may be one restored with older data: it
+ * gives numbers of changes again, and has files again that this receiver was done with. So the
+ * receiver then looks at all files again. */
 static int listen(tkl__files_receiving *r)
 {
     tkl_files *files = r->files;
@@ -260,8 +276,8 @@ static int listen(tkl__files_receiving *r)
     return rc;
 }
 
-/* A message names a file and how many chunks it has: known files need no look then. An empty one,
- * or one about a new file, asks for a look at all. */
+/* Handles a message. A message names a file and how many chunks it has, so a known file needs no
+ * look. An empty message, or one about a new file, makes the receiver look at all files. */
 static void heed(tkl__files_receiving *r, tkl_bytes message)
 {
     char token[TKL__FILES_TOKEN + 1] = "";
@@ -279,10 +295,10 @@ static void heed(tkl__files_receiving *r, tkl_bytes message)
     if (sent > r->active[index]->hinted)
         r->active[index]->hinted = sent;
     else
-        r->look = true; /* it is complete, or was sent again */
+        r->look = true; /* it is complete, or it was sent again */
 }
 
-/* Waits until something happens, and takes notice of all that has. */
+/* Waits until a message arrives, and handles all messages that have arrived. */
 static int hear(tkl__files_receiving *r, int64_t until)
 {
     tkl_bytes message;
@@ -290,7 +306,7 @@ static int hear(tkl__files_receiving *r, int64_t until)
         switch (tkl__await(&r->ear, until, &message)) {
         case TKL__MESSAGE:
             heed(r, message);
-            until = 0; /* the others that are here */
+            until = 0; /* then only the messages that are already here */
             break;
         case TKL__CUT:
             r->look = true;
@@ -304,7 +320,7 @@ static int hear(tkl__files_receiving *r, int64_t until)
     }
 }
 
-/* Wakes up in time to notice a lost lease, too. */
+/* Sleeps until there may be news; wakes up in time to notice a lost lease, too. */
 static int sleep_once(tkl__files_receiving *r, int64_t deadline, int64_t next_end_ms)
 {
     int64_t look = tkl__now() + LOOK_US, lease = tkl__deadline_ms(r->files->rules.lease_ms);
@@ -323,10 +339,13 @@ static int sleep_once(tkl__files_receiving *r, int64_t deadline, int64_t next_en
 static bool is_done(const tkl__files_receiving *r)
 {
     bool some = r->totals.files > 0 || r->totals.failed > 0;
-    return r->options.exit_when_done && some && r->count == 0;
+    size_t left = 0;
+    for (size_t i = 0; i < r->count; i++)
+        left += !r->active[i]->blocked;
+    return r->options.exit_when_done && some && left == 0;
 }
 
-/* Looks for files if there may be new ones. *more: there are. */
+/* Looks for new files if there may be some. *more: there are more. */
 static int look_if_needed(tkl__files_receiving *r, bool *more, int64_t *next_end_ms)
 {
     tkl__files_page page;
@@ -369,12 +388,15 @@ static int loop(tkl__files_receiving *r, int64_t wait_ms)
     }
 }
 
-/* Tells the server that it leaves, unless that would take long; `rc` and its text stay. */
+/* Ends the call. Reports the small files that are done, whatever ended the call, so that they are
+ * not received again, and tells the server that the receiver leaves. Does neither when that would
+ * take long. `rc` and its text stay. */
 static void leave(tkl__files_receiving *r, int rc)
 {
     char message[256];
     snprintf(message, sizeof message, "%s", tkl_errmsg());
-    if (rc != TKL_ELOST && !tkl__may_pass(rc))
+    r->files->patience_ms = 0;
+    if (rc != TKL_ELOST && !tkl__may_pass(rc) && tkl__files_receiving_flush(r) == TKL_OK)
         (void)!join(r, 0, true);
     tkl__fail(rc, "%s", message);
 }
@@ -403,7 +425,7 @@ static int run(tkl__files_receiving *r, int64_t wait_ms)
     return r->totals.files > 0 ? TKL_OK : tkl__no(TKL_EMPTY);
 }
 
-/* Several receivers may share a directory. */
+/* Sets the mark that separates this receiver from others in the same directory. */
 static int set_mark(tkl__files_receiving *r)
 {
     tkl_bytes channel = r->files->keys.items[TKL__FILES_STATE];
@@ -431,6 +453,7 @@ static void close_all(tkl__files_receiving *r)
     while (r->count > 0)
         tkl__files_incoming_free(r->active[--r->count]);
     free(r->active);
+    free(r->memory);
     tkl__files_trip_free(&r->trip);
     if (r->dir >= 0)
         close(r->dir);

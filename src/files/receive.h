@@ -1,19 +1,35 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inside of one call of tkl_files_receive().
+ * The state of one call of tkl_files_receive().
  */
 #ifndef TKL_FILES_RECEIVE_H
 #define TKL_FILES_RECEIVE_H
 
 #include <stdatomic.h>
+#include <time.h>
 
 #include "core/keeper.h"
 #include "files/files.h"
 
-/* Hex digits that tell apart what several receivers have in one directory. */
+/* Hex digits of the mark that separates files of several receivers in one directory. */
 #define TKL__FILES_MARK 16
 
 typedef struct tkl__files_incoming tkl__files_incoming;
+
+/* A file that this process is done with. A server restored with older data offers it again. */
+typedef struct tkl__files_delivered {
+    char token[TKL__FILES_TOKEN + 1];
+    char sum[TKL__FILES_SUM + 1];
+} tkl__files_delivered;
+
+/* About the last 4096 delivered files: the last 16 of each group. The group of a file is the first
+ * two digits of its token, which are random. */
+#define TKL__FILES_GROUPS 256
+#define TKL__FILES_GROUP  16
+typedef struct tkl__files_memory {
+    tkl__files_delivered files[TKL__FILES_GROUPS][TKL__FILES_GROUP];
+    unsigned char next[TKL__FILES_GROUPS]; /* index in the group that is overwritten next */
+} tkl__files_memory;
 
 typedef struct tkl__files_receiving {
     tkl_files *files;
@@ -21,99 +37,118 @@ typedef struct tkl__files_receiving {
     tkl_files_receive_options options;
     tkl_files_totals totals;
     tkl_files_progress progress;
-    int failure; /* the first of a file */
+    int failure; /* error of the first file that failed */
     char message[256];
 
     tkl__files_token holder;
-    int dir;                        /* of the directory */
-    char mark[TKL__FILES_MARK + 1]; /* of the channel and the receiver */
+    int dir;                        /* descriptor of the directory */
+    char mark[TKL__FILES_MARK + 1]; /* identifies the channel and the receiver */
     tkl__files_cursor cursor;
-    bool look;  /* there may be files that it does not know of */
-    bool swept; /* what belongs to no file is removed */
-    tkl__files_incoming *
-        *active; /* files that are not done, in the order in which they were found */
+    bool look;                    /* there may be files that this receiver does not know of */
+    bool swept;                   /* left-over files in the directory are removed */
+    tkl__files_incoming **active; /* files that are not done, in the order of their discovery */
     size_t count, cap;
     char done[TKL__FILES_BATCH][TKL__FILES_TOKEN + 1]; /* small files to be reported */
     size_t done_count;
+    tkl__files_memory *memory; /* delivered files; NULL: none yet */
     tkl__files_trip trip;
 
     tkl__waiter ear;
-    tkl__kept kept; /* renews the lease */
+    tkl__kept kept; /* renews the lease of this receiver */
     tkl__files_ask renewal;
     atomic_bool lost; /* another process receives under this name */
 } tkl__files_receiving;
+
+/* Whether a file was delivered before the server, or this process, came back. */
+typedef enum tkl__files_before {
+    TKL__FILES_NEW,
+    TKL__FILES_IN_PLACE,   /* an earlier process has put it in place */
+    TKL__FILES_DONE_BEFORE /* this process has delivered and reported it */
+} tkl__files_before;
 
 /* A file on its way to this receiver. */
 struct tkl__files_incoming {
     tkl__files_receiving *receiving;
     tkl__files_token token;
     tkl_bytes name; /* owned */
-    tkl_bytes data; /* of a small file; owned */
+    tkl_bytes data; /* bytes of a small file; owned */
     bool small;
-    int64_t size;  /* TKL_NONE: not known yet */
-    int64_t mtime; /* Unix seconds; TKL_NONE: not known */
-    int mode;      /* permissions */
-    int64_t chunk; /* bytes of a chunk */
+    int64_t size; /* TKL_NONE: not known yet */
+    bool has_mtime;
+    struct timespec mtime;
+    int mode;                      /* permissions */
+    char call[TKL__FILES_SUM + 1]; /* the call that sends it; "": not known */
+    int64_t chunk;                 /* bytes of a chunk */
     int64_t sent, freed;
-    int64_t hinted; /* `sent`, as a message claims */
+    int64_t hinted; /* `sent`, according to the last message */
     bool complete;  /* all of it was sent */
     char sum[TKL__FILES_SUM + 1];
 
     bool opened;
-    int fd;                  /* of the partial file; -1: closed */
-    int64_t position, acked; /* chunks written, and reported; acked -1: never */
+    bool blocked;     /* its name is blocked: this call does not receive it */
+    int fd;           /* partial file; -1: closed */
+    int64_t position; /* chunks written */
+    int64_t acked;    /* chunks that the server knows to be written */
     tkl__files_hash *hash;
     bool resumed;
-    bool placed; /* an earlier process has put it in place */
+    tkl__files_before before;
+    char before_sum[TKL__FILES_SUM + 1]; /* checksum of the file when it was delivered before */
 
     tkl__files_lines lines;
     tkl__files_unpacker *unpacker;
-    int64_t saved;          /* bytes of lines that are noted as delivered */
+    int64_t saved;          /* bytes of lines that are saved as delivered */
     char unpack_error[128]; /* "": none */
 };
 
 /* ---- incoming.c ---------------------------------------------------------- */
 
-/* From the fields that files/look tells. NULL: no memory. */
+/* Makes a file of the fields in a reply of files/look. NULL: out of memory. */
 tkl__files_incoming *tkl__files_incoming_new(tkl__files_receiving *receiving, const char *token,
                                              const tkl_reply *fields);
 void tkl__files_incoming_update(tkl__files_incoming *in, const tkl_reply *fields);
 void tkl__files_incoming_free(tkl__files_incoming *in);
 
-/* Whether there is something to do. */
+/* Whether there is something to do for this file. */
 bool tkl__files_incoming_ready(const tkl__files_incoming *in);
-/* Does some of it, in one round trip. *finished: it is done, in good order or not, and reported. An
- * error concerns the whole call. */
+/* Does some of the work, in one round trip. *finished: the file is done, with success or not, and
+ * reported. An error ends the whole call. */
 int tkl__files_incoming_step(tkl__files_incoming *in, bool *finished);
-/* The same for a small file, whose end is reported later: see tkl__files_receiving_flush(). */
+/* The same for a small file. Its end is reported later, by tkl__files_receiving_flush(). */
 int tkl__files_incoming_small(tkl__files_incoming *in);
-/* It is gone from the channel. */
+/* Reports a file that is gone from the channel. */
 int tkl__files_incoming_given_up(tkl__files_incoming *in);
+/* Reports a file whose keys the server has evicted. */
+int tkl__files_incoming_lost(tkl__files_incoming *in);
 
-/* Reports small files to the server. */
+/* Reports the finished small files to the server. */
 int tkl__files_receiving_flush(tkl__files_receiving *r);
+/* The file that this process has delivered under a token, or NULL. */
+const tkl__files_delivered *tkl__files_receiving_find(const tkl__files_receiving *r,
+                                                      const char *token);
 
 /* ---- partial.c: what is on the disk -------------------------------------- */
 
-/* Opens the partial file and finds out how much of it there is. TKL_EDAMAGED: what is missing is
- * not on the server any more. */
+/* Opens the partial file and finds how much of it there is. TKL_EDAMAGED: the server no longer has
+ * the missing part. */
 int tkl__files_partial_open(tkl__files_incoming *in);
 void tkl__files_partial_close(tkl__files_incoming *in);
 int tkl__files_partial_write(tkl__files_incoming *in, tkl_bytes data);
-/* Bytes to lines, or nowhere. */
+/* Passes bytes to the lines callback, if there is one. */
 int tkl__files_partial_feed(tkl__files_incoming *in, tkl_bytes data);
-/* Has the callback write out its lines; TKL_EINTR: it cannot. */
+/* Asks the callback to write out its lines; TKL_EINTR: it cannot. */
 int tkl__files_partial_flush_lines(const tkl__files_incoming *in);
-/* The same, and notes how far lines were delivered. */
+/* The same, and saves how many lines were delivered. */
 int tkl__files_partial_save_lines(tkl__files_incoming *in);
 int tkl__files_partial_load_lines(tkl__files_incoming *in);
 int tkl__files_partial_sync(const tkl__files_incoming *in);
-/* Puts the file in place: as it came, or unpacked. `path` gets its path. */
+/* Puts the file in place, as received or unpacked. `path`: set to its path. */
 int tkl__files_partial_place(tkl__files_incoming *in, char *path, size_t size);
 int tkl__files_partial_unpack(tkl__files_incoming *in, char *path, size_t size);
+/* Writes the path where the file will be put. */
+void tkl__files_partial_path(const tkl__files_incoming *in, char *path, size_t size);
 int tkl__files_partial_place_small(tkl__files_incoming *in, char *path, size_t size);
 void tkl__files_partial_remove(const tkl__files_incoming *in);
-/* Removes what belongs to no file on the channel. */
+/* Removes partial files that belong to no file on the channel. */
 int tkl__files_partial_sweep(tkl__files_receiving *r);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How files leave a channel: received by all, given up, or overdue.
+ * How files leave a channel: all receivers have them, they are given up, or they are overdue.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,12 +13,14 @@
 
 /* Chunks that one step removes. */
 #define STEP 128
-/* More steps are no file's: a server does not hold two terabytes of it. */
+/* Most steps for one file: no server holds two terabytes of it. */
 #define STEPS_MAX 65536
+/* Most requests while the server rebuilds its list: enough for ten million files. */
+#define MENDS_MAX 100000
 
 /* ---- Giving up ----------------------------------------------------------- */
 
-/* One step: the chunks from `first` to `last` go. */
+/* One step: removes the chunks from `first` to `last`. */
 static int remove_step(tkl_files *files, const char *token, const char *holder, const char *reason,
                        int64_t first, int64_t last, tkl_reply **reply)
 {
@@ -35,7 +37,7 @@ static int remove_step(tkl_files *files, const char *token, const char *holder, 
     return rc;
 }
 
-/* What the first step learns, the next ones name. */
+/* Removes a file in steps. The reply to each step says which chunks the next step names. */
 int tkl__files_remove(tkl_files *files, const char *token, const char *holder, const char *reason)
 {
     int64_t first = 0, last = 0;
@@ -56,7 +58,7 @@ int tkl__files_remove(tkl_files *files, const char *token, const char *holder, c
     return tkl__fail(TKL_EDAMAGED, "another program has changed a file of the channel");
 }
 
-/* ---- What senders that are gone have reserved ---------------------------- */
+/* ---- Reservations of senders that are gone ------------------------------- */
 
 static int recall_step(tkl_files *files, const char *token, int64_t first, int64_t last,
                        tkl_reply **reply)
@@ -75,7 +77,7 @@ static int recall_step(tkl_files *files, const char *token, int64_t first, int64
     return rc;
 }
 
-/* The first step learns which chunks the second one names. */
+/* Takes reserved chunks back. The first step returns which chunks the second step names. */
 static int recall(tkl_files *files, const char *token)
 {
     tkl_reply *reply;
@@ -92,7 +94,8 @@ static int recall(tkl_files *files, const char *token)
 
 /* ---- Overdue ------------------------------------------------------------- */
 
-/* "lease:" and a token: the sender of the file is gone. A token: the time of the file is over. */
+/* `overdue` is "lease:" and a token: the sender of the file is gone; or a token: the time of the
+ * file is over. */
 int tkl__files_reap(tkl_files *files, const tkl_reply *overdue)
 {
     static const char lease[] = "lease:";
@@ -101,17 +104,18 @@ int tkl__files_reap(tkl_files *files, const tkl_reply *overdue)
     if (strncmp(text, lease, sizeof lease - 1) == 0 &&
         tkl__files_is_token(text + sizeof lease - 1)) {
         int recalled = recall(files, text + sizeof lease - 1);
-        return recalled > 0 ? TKL_OK : recalled; /* another one was quicker */
+        return recalled > 0 ? TKL_OK : recalled; /* another client was faster */
     }
     if (!tkl__files_read_token(overdue, &token))
         return TKL_OK;
     int rc = tkl__files_remove(files, token.text, "", "given up: its time was over");
-    return rc > 0 ? TKL_OK : rc; /* another one was quicker */
+    return rc > 0 ? TKL_OK : rc; /* another client was faster */
 }
 
 /* ---- Chunks that all receivers have -------------------------------------- */
 
-/* One step: names the chunks from *freed to `last`, and learns which are freed and which could be. */
+/* One step: names the chunks from *freed to `last`; the reply says which are freed and which can
+ * be. */
 static int free_step(tkl_files *files, const char *token, int64_t last, int64_t *freed,
                      int64_t *lowest)
 {
@@ -146,7 +150,7 @@ int tkl__files_free_chunks(tkl_files *files, const char *token)
 
 /* ---- Done ---------------------------------------------------------------- */
 
-/* Files of which all receivers are done, and of which chunks are left. */
+/* Removes the chunks of files that all receivers are done with. */
 static int remove_rest(tkl_files *files, const tkl_reply *reply)
 {
     int rc = TKL_OK;
@@ -156,11 +160,12 @@ static int remove_rest(tkl_files *files, const tkl_reply *reply)
 }
 
 int tkl__files_done(tkl_files *files, tkl_bytes receiver, const char *holder, const char *reason,
-                    const char *const *tokens, size_t count)
+                    const char *call, const char *const *tokens, size_t count)
 {
     tkl__files_ask ask;
     tkl_reply *reply;
     tkl__files_ask_init(&ask, files);
+    tkl__files_ask_sent(&ask, call);
     tkl__args_bytes(&ask.args, receiver);
     tkl__args_str(&ask.args, holder);
     tkl__args_str(&ask.args, reason);
@@ -178,7 +183,7 @@ int tkl__files_done(tkl_files *files, tkl_bytes receiver, const char *holder, co
 
 /* ---- All files ----------------------------------------------------------- */
 
-/* The tokens of a page of ZRANGE, with their scores. */
+/* Reads the tokens of a page of ZRANGE, which also has their scores. */
 static size_t read_page(const tkl_reply *page, tkl__files_token *tokens, const char **texts)
 {
     size_t count = 0;
@@ -212,13 +217,24 @@ int tkl__files_news(tkl_files *files, tkl__files_cursor *cursor, tkl__files_page
     if (rc != TKL_OK)
         return rc;
     const tkl_reply *list = tkl_reply_at(reply, 3);
+    int64_t before = cursor->number;
+    if (strcmp(cursor->epoch, tkl_reply_str(tkl_reply_at(reply, 0))) != 0)
+        before = -1;
     snprintf(cursor->epoch, sizeof cursor->epoch, "%s", tkl_reply_str(tkl_reply_at(reply, 0)));
     page->count = read_page(list, page->tokens, page->texts);
     page->next_end_ms = tkl__reply_number(tkl_reply_at(reply, 2));
     size_t words = tkl_reply_count(list);
-    page->more = words == 2 * TKL__FILES_BATCH;
     if (words > 0)
         cursor->number = tkl__files_number(tkl_reply_at(list, words - 1), INT64_MAX / 2);
+    page->more = words == 2 * TKL__FILES_BATCH;
+    if (page->more && cursor->number <= before) {
+        tkl_reply_free(reply);
+        return tkl__fail(TKL_EPROTO, "not an answer of files/news");
+    }
+    if (tkl_reply_int(tkl_reply_at(reply, 4)) == 1 && cursor->mended < MENDS_MAX) {
+        cursor->mended++;
+        page->more = true;
+    }
     rc = tkl__files_reap(files, tkl_reply_at(reply, 1));
     tkl_reply_free(reply);
     return rc;

@@ -6,20 +6,19 @@
 -- ARGV[2] holder  of the sender; '': only if its time is over
 -- ARGV[3] reason  for the list of what went wrong; '': all is well
 -- ARGV[4] first
+-- flags: allow-oom
 -- returns {code, chunks removed, chunks there may be, '1' it is gone}: TKL_NOTFOUND there is no
 --   such file; TKL_NOTOWNER its time is not over, or not for sure, or another
 --   process sends it
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
-local FILE, AT = unpack(KEYS, CHANNEL_KEYS + 1)
--- include: shared/codes
--- include: account
+-- include: accounts
 -- include: trouble
--- include: overdue
+-- include: deadlines
 
-local FIXED_KEYS = CHANNEL_KEYS + 2 -- before those of chunks
-
+now = clock.ms()
+local FIXED_KEYS = CHANNEL_KEYS + 2 -- number of keys before the chunks
+local FILE, AT = unpack(KEYS, CHANNEL_KEYS + 1)
 local token, holder, reason, first = unpack(ARGV)
 
 local function is_allowed(file)
@@ -29,18 +28,19 @@ local function is_allowed(file)
   return holder == '' and tonumber(redis.call('ZSCORE', ENDS, token) or math.huge) <= now
 end
 
--- From the first step on nobody can use it.
+-- Marks the file as being removed: from the first step on no process can use it.
 local function mark()
   redis.call('HSET', FILE, 'state', 'removing')
   redis.call('ZADD', ENDS, now, token)
   if reason ~= '' and redis.call('EXISTS', AT) == 1 then
-    note_trouble(token, '', redis.call('HGET', FILE, 'name'), reason)
+    trouble.note(token, '', redis.call('HGET', FILE, 'name'), reason)
   end
   redis.pcall('SPUBLISH', STATE, '')
 end
 
+-- Removes the named chunks, if they are the next ones.
 local function remove_chunks(file)
-  local from = whole(first)
+  local from = records.whole(first)
   if from ~= file.freed then
     return
   end
@@ -50,7 +50,7 @@ local function remove_chunks(file)
   file.freed = math.min(from + #KEYS - FIXED_KEYS, file.reserved)
   file.sent = math.max(file.sent, file.freed)
   redis.call('HSET', FILE, 'freed', file.freed, 'sent', file.sent)
-  set_bytes(token, OVERHEAD + (file.reserved - file.freed) * file.chunk)
+  accounts.set_bytes(token, OVERHEAD + (file.reserved - file.freed) * file.chunk)
 end
 
 local function remove_all()
@@ -59,12 +59,12 @@ local function remove_all()
     redis.call('HDEL', RESUME, source)
   end
   redis.call('UNLINK', FILE, AT)
-  forget_ends(token)
-  remove_from_account(token)
+  deadlines.remove(token)
+  accounts.remove(token)
   redis.pcall('SPUBLISH', ROOM, '')
 end
 
-local file = read_file(FILE)
+local file = records.read(FILE)
 if not file and not redis.call('ZSCORE', ENDS, token) then
   return {TKL_NOTFOUND}
 elseif not is_allowed(file) then
@@ -73,8 +73,7 @@ elseif not file then
   remove_all() -- its record was evicted
   return {TKL_OK, 0, 0, 1}
 end
-permit_writes(FILE)
-if holder == '' and is_doubtful(token, file, FILE, 'doubt') then
+if holder == '' and deadlines.put_off(token, file, FILE, 'doubt') then
   return {TKL_NOTOWNER}
 end
 if file.state ~= 'removing' then

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A sender that waits: for room on the channel, or for its receivers. It listens before it asks
- * again, so that nothing happens unheard in between.
+ * Waiting of a sender: for room on the channel, or for its receivers. It starts to listen before it
+ * asks again, so that it misses no message in between.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +12,9 @@
 #include "core/plain.h"
 #include "files/send.h"
 
-/* Waiting for however long, a waiter looks at least this often: a second chance for whatever keeps
- * a notification from arriving. */
+/* A waiting sender checks at least this often, in case a notification was lost. */
 #define LOOK_US INT64_C(30000000)
-/* When a wait is reported: first, and then. */
+/* Time until a wait is reported first, and between later reports. */
 #define REPORT_FIRST_US 1000000
 #define REPORT_THEN_US  5000000
 #define REPORTED        16 /* receivers */
@@ -25,61 +24,129 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* ---- Receivers that are gone --------------------------------------------- */
+
+static bool is_addressed(const tkl__files_sending *s, tkl_bytes name)
+{
+    for (size_t i = 0; i < s->to_count; i++)
+        if (s->to[i].len == name.len && memcmp(s->to[i].data, name.data, name.len) == 0)
+            return true;
+    return false;
+}
+
+/* Whether this call waits for the receiver. When the call waits for room, it ignores receivers that
+ * have all bytes: they use no room. */
+static bool is_waited_for(const tkl__files_sending *s, const tkl_files_receiver *receiver)
+{
+    if (s->for_all)
+        return receiver->files > 0 && is_addressed(s, receiver->name);
+    return s->bytes_lacking ? receiver->bytes > 0 : receiver->files > 0;
+}
+
+/* The time since when a receiver is gone, by our own clock. A receiver that never joined is gone
+ * since the wait began. */
+static int64_t gone_since(const tkl__files_sending *s, const tkl_files_receiver *receiver)
+{
+    if (!receiver->gone || !is_waited_for(s, receiver))
+        return 0;
+    if (!receiver->seen)
+        return s->wait_began;
+    for (size_t i = 0; s->seen && i < s->seen->receiver_count; i++) {
+        tkl_bytes name = s->seen->receivers[i].name;
+        if (name.len == receiver->name.len && s->gone_since[i] != 0 &&
+            memcmp(name.data, receiver->name.data, name.len) == 0)
+            return s->gone_since[i];
+    }
+    return tkl__now();
+}
+
+/* The time when a receiver may be dropped. The server's clock may have jumped: a live receiver
+ * renews its lease within half of its time; one that never joined has no lease. */
+static int64_t drop_due(const tkl__files_sending *s, const tkl_files_receiver *receiver,
+                        int64_t since)
+{
+    int64_t wanted_ms = s->options.drop_after_ms, doubt_ms = s->files->rules.lease_ms / 2;
+    if (!receiver->seen && wanted_ms < doubt_ms)
+        doubt_ms = wanted_ms;
+    int64_t by_ours = since + doubt_ms * 1000;
+    int64_t by_servers = tkl__now() + (wanted_ms - receiver->gone_ms) * 1000;
+    return by_ours > by_servers ? by_ours : by_servers;
+}
+
+void tkl__files_room_forget(tkl__files_sending *s)
+{
+    tkl_files_info_free(s->seen);
+    free(s->gone_since);
+    s->seen = NULL;
+    s->gone_since = NULL;
+}
+
+/* Drops receivers that have been gone for too long. Keeps the status for the next look. */
+static int drop_gone(tkl__files_sending *s, tkl_files_info *status)
+{
+    int64_t *since = calloc(status->receiver_count + 1, sizeof *since);
+    int rc = since ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc >= 0 && i < status->receiver_count; i++) {
+        const tkl_files_receiver *receiver = &status->receivers[i];
+        since[i] = gone_since(s, receiver);
+        if (since[i] == 0)
+            continue;
+        int64_t due = drop_due(s, receiver, since[i]);
+        if (due <= tkl__now())
+            rc = tkl_files_drop(s->files, receiver->name, NULL);
+        else
+            s->wait_next = earlier(s->wait_next, due);
+    }
+    tkl__files_room_forget(s);
+    s->seen = status;
+    s->gone_since = since;
+    return rc > 0 ? TKL_OK : rc;
+}
+
 /* ---- Reports ------------------------------------------------------------- */
 
-static int report(tkl__files_sending *s, const tkl_files_info *status)
+static void report(tkl__files_sending *s, const tkl_files_info *status)
 {
     tkl_bytes names[REPORTED];
     bool gone[REPORTED];
     size_t count = 0;
     for (size_t i = 0; i < status->receiver_count && count < REPORTED; i++)
-        if (status->receivers[i].files > 0) {
+        if (is_waited_for(s, &status->receivers[i])) {
             names[count] = status->receivers[i].name;
             gone[count++] = status->receivers[i].gone;
         }
     tkl_files_waiting waiting = {names, gone, count, (tkl__now() - s->wait_began) / 1000, {0}};
-    if (s->options.on_waiting)
-        s->options.on_waiting(&waiting, s->options.arg);
-    return TKL_OK;
+    s->options.on_waiting(&waiting, s->options.arg);
 }
 
-static bool is_gone(const tkl__files_sending *s, const tkl_files_receiver *receiver)
+/* Time until the next look at receivers, short enough to drop them in time. */
+static int64_t look_interval(const tkl__files_sending *s)
 {
-    return s->options.drop_after_ms > 0 && receiver->files > 0 &&
-           receiver->gone_ms >= s->options.drop_after_ms;
+    int64_t wanted = s->options.drop_after_ms * 1000;
+    if (wanted == 0 || wanted > REPORT_THEN_US)
+        return REPORT_THEN_US;
+    return wanted > REPORT_FIRST_US ? wanted : REPORT_FIRST_US;
 }
 
-/* Drops those that are gone for too long, at the second look: the clock of the server may have
- * jumped, and a receiver that is there renews its lease in between. */
-static int drop_gone(tkl__files_sending *s, const tkl_files_info *status)
-{
-    bool found = false;
-    int rc = TKL_OK;
-    for (size_t i = 0; rc >= 0 && i < status->receiver_count; i++) {
-        bool gone = is_gone(s, &status->receivers[i]);
-        found |= gone;
-        if (gone && s->doubted)
-            rc = tkl_files_drop(s->files, status->receivers[i].name, NULL);
-    }
-    s->doubted = found && !s->doubted;
-    if (s->doubted)
-        s->wait_next = earlier(s->wait_next, tkl__deadline_ms(s->files->rules.lease_ms / 2));
-    return rc > 0 ? TKL_OK : rc;
-}
-
-/* Tells for whom it waits, and drops those that are gone for too long. */
-static int report_wait(tkl__files_sending *s)
+/* Reports which receivers the call waits for, and drops those that have been gone for too long. */
+static int look_at_receivers(tkl__files_sending *s)
 {
     tkl_files_info *status;
-    s->wait_next = tkl__now() + REPORT_THEN_US;
+    s->wait_next = tkl__now() + look_interval(s);
     if (!s->options.on_waiting && s->options.drop_after_ms == 0)
         return TKL_OK;
     int rc = tkl_files_status(s->files, &status);
-    if (rc == TKL_OK)
-        rc = report(s, status);
-    if (rc == TKL_OK)
+    s->bytes_lacking = false;
+    for (size_t i = 0; rc == TKL_OK && i < status->receiver_count; i++)
+        s->bytes_lacking |= status->receivers[i].bytes > 0;
+    if (rc == TKL_OK && s->options.on_waiting && tkl__now() >= s->report_next) {
+        s->report_next = tkl__now() + REPORT_THEN_US;
+        report(s, status);
+    }
+    if (rc == TKL_OK && s->options.drop_after_ms > 0)
         rc = drop_gone(s, status);
-    tkl_files_info_free(status);
+    else
+        tkl_files_info_free(status);
     return rc > 0 || tkl__may_pass(rc) ? TKL_OK : rc;
 }
 
@@ -96,7 +163,7 @@ static int listen(tkl__files_sending *s)
     return rc;
 }
 
-/* Sleeps until it is worth looking again, at the latest at `until`. */
+/* Sleeps until there may be news, at the latest until `until`. */
 static int sleep_once(tkl__files_sending *s, int64_t until, int64_t next_end_ms)
 {
     tkl_bytes message;
@@ -118,14 +185,14 @@ static int wait_until(tkl__files_sending *s, int64_t until, int64_t next_end_ms)
 {
     if (!s->ear.hub) { /* the first time: listen, and ask again */
         s->wait_began = tkl__now();
-        s->wait_next = s->wait_began + REPORT_FIRST_US;
-        s->doubted = false;
+        s->wait_next = s->report_next = s->wait_began + REPORT_FIRST_US;
+        tkl__files_room_forget(s);
         return listen(s);
     }
     tkl__files_sent_keep(s);
     int rc = sleep_once(s, until, next_end_ms);
     if (rc == TKL_OK && tkl__now() >= s->wait_next)
-        rc = report_wait(s);
+        rc = look_at_receivers(s);
     return rc;
 }
 
@@ -146,7 +213,7 @@ static int by_token(const void *a, const void *b)
     return memcmp(a, b, TKL__FILES_TOKEN);
 }
 
-/* Whether one of these tokens, which follow each other, is of a file of ours. */
+/* Whether one of these tokens, written one after the other, is that of a file of this call. */
 static bool is_ours(const tkl__files_sending *s, tkl_bytes tokens)
 {
     for (size_t at = 0; at + TKL__FILES_TOKEN <= tokens.len; at += TKL__FILES_TOKEN)
@@ -160,11 +227,15 @@ static const char *name_of(const tkl_reply *name)
     return *tkl_reply_str(name) ? tkl_reply_str(name) : "all files";
 }
 
-/* Whether a receiver could not use one of our files: fields are token, receiver, name, reason. */
+/* Whether a receiver could not use one of our files, or was dropped. Fields: token, receiver, name,
+ * reason. */
 static int find_trouble(tkl__files_sending *s)
 {
     tkl__args words;
     tkl_reply *reply;
+    int failed = tkl__files_sent_failed(s);
+    if (failed != TKL_OK)
+        return failed;
     tkl__args_init(&words);
     tkl__args_str(&words, "XRANGE");
     tkl__args_bytes(&words, s->files->keys.items[TKL__FILES_TROUBLE]);
@@ -187,10 +258,11 @@ static int find_trouble(tkl__files_sending *s)
     return rc;
 }
 
-/* One file after the other: most are gone when the first is. */
+/* Waits for one file after the other: most are done when the first one is. */
 int tkl__files_room_wait_for_all(tkl__files_sending *s)
 {
     int rc = TKL_OK;
+    s->for_all = true;
     while (rc == TKL_OK && s->arrived < s->awaited_count) {
         rc = tkl__files_sent_left(s, &s->awaited[s->arrived]);
         if (rc == TKL_OK) {
@@ -202,5 +274,6 @@ int tkl__files_room_wait_for_all(tkl__files_sending *s)
         }
     }
     tkl__files_room_had(s);
+    s->for_all = false;
     return rc == TKL_OK ? find_trouble(s) : rc;
 }

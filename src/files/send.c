@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sending: one source after the other. Small files are gathered and posted together.
+ * Sends one source after the other. Small files are collected and sent together.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/options.h"
 #include "core/reply.h"
+#include "core/rounds.h"
 #include "files/scripts.h"
 #include "files/send.h"
 
@@ -24,7 +25,8 @@ typedef struct small_file {
     tkl__files_token token;
     char fingerprint[TKL__FILES_SUM + 1];
     tkl__files_sum sum;
-    int64_t mtime, mode;
+    struct timespec mtime;
+    int64_t mode;
     tkl_bytes data; /* malloc'ed */
     bool resumed;   /* it was sent before the call was interrupted */
 } small_file;
@@ -42,7 +44,8 @@ static void tell_outcome(tkl__files_sending *s, const tkl_files_source *source,
     outcome->message = rc == TKL_OK ? "" : tkl_errmsg();
     if (rc != TKL_OK && s->failure == TKL_OK) {
         s->failure = rc;
-        snprintf(s->message, sizeof s->message, "%s", outcome->message);
+        snprintf(s->message, sizeof s->message, TKL_FMT ": %s",
+                 TKL_ARG(source->path ? tkl_str(source->path) : outcome->name), outcome->message);
     }
     if (rc == TKL_OK && s->again)
         return;
@@ -68,6 +71,7 @@ static void post_args(tkl__files_sending *s, const batch *b, size_t from, tkl__f
         tkl__args_str(&ask->args, "");
     tkl__args_int(&ask->args, rules->ttl_ms);
     tkl__files_sent_kept(s, &ask->args);
+    tkl__args_str(&ask->args, s->call);
     tkl__args_int(&ask->args, (int64_t)s->to_count);
     for (size_t i = 0; i < s->to_count; i++)
         tkl__args_bytes(&ask->args, s->to[i]);
@@ -77,17 +81,17 @@ static void post_args(tkl__files_sending *s, const batch *b, size_t from, tkl__f
         tkl__args_str(&ask->args, file->token.text);
         tkl__args_str(&ask->args, file->fingerprint);
         tkl__args_bytes(&ask->args, file->name);
-        tkl__args_int(&ask->args, file->mtime);
+        tkl__files_add_time(&ask->args, &file->mtime);
         tkl__args_int(&ask->args, file->mode);
         tkl__args_str(&ask->args, file->sum.text);
         tkl__args_bytes(&ask->args, file->data);
     }
 }
 
-/* What the reply to files/post says before the tokens: code, overdue file, ms to the next. */
+/* The elements of the reply of files/post before the tokens: code, overdue file, ms to the next. */
 enum { POST_CODE, POST_OVERDUE, POST_NEXT, POST_TOKENS };
 
-/* Returns how many were taken. */
+/* Returns how many files the server took. */
 static size_t note_taken(small_file *files, size_t count, const tkl_reply *reply)
 {
     size_t words = tkl_reply_count(reply), taken = 0;
@@ -99,8 +103,8 @@ static size_t note_taken(small_file *files, size_t count, const tkl_reply *reply
     return taken;
 }
 
-/* Posts the files from `from` on; *taken of them found room, or were sent before the call was
- * interrupted, under another token. */
+/* Posts the files from `from` on. *taken: number of files that found room, or that an earlier
+ * attempt of this call had sent under another token. */
 static int post_some(tkl__files_sending *s, batch *b, size_t from, size_t *taken, int64_t *next_end)
 {
     tkl__files_ask ask;
@@ -132,17 +136,21 @@ static void tell_posted(tkl__files_sending *s, const small_file *file)
 
 static int post_all(tkl__files_sending *s, batch *b)
 {
+    tkl__rounds rounds = {.idle = 0};
     int rc = TKL_OK;
     for (size_t done = 0; rc == TKL_OK && done < b->count;) {
         size_t taken;
         int64_t next_end;
         rc = post_some(s, b, done, &taken, &next_end);
+        bool waits = rc == TKL_FULL;
         for (size_t i = 0; i < taken; i++)
             tell_posted(s, &b->files[done++]);
         if (rc == TKL_FULL)
             rc = tkl__files_room_wait(s, next_end);
         else
             tkl__files_room_had(s);
+        if (rc == TKL_OK && done < b->count)
+            rc = tkl__next_round(&rounds, s->files->client, 0, taken > 0 || waits);
     }
     tkl__files_room_had(s);
     if (rc == TKL_OK && b->count > 0 && s->options.on_progress)
@@ -161,7 +169,7 @@ static int flush(tkl__files_sending *s, batch *b)
 
 /* ---- Sources ------------------------------------------------------------- */
 
-/* What a path is sent as, unless it is said. */
+/* The name under which a path is sent by default. */
 static tkl_bytes last_part(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -180,17 +188,17 @@ static int name_of(const tkl_files_source *source, tkl_bytes *name)
     return TKL_OK;
 }
 
-/* A FIFO would keep us until somebody writes to it. */
+/* Opens a source. Does not block on a FIFO that nobody writes to. */
 static int open_source(const char *path, int *fd, struct stat *st)
 {
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0)
-        return tkl__fail_errno(TKL_EIO, "%s", path);
+        return tkl__fail(TKL_EIO, "%s", strerror(errno));
     int rc = TKL_OK;
     if (fstat(*fd, st) != 0)
-        rc = tkl__fail_errno(TKL_EIO, "%s", path);
+        rc = tkl__fail(TKL_EIO, "%s", strerror(errno));
     else if (!S_ISREG(st->st_mode))
-        rc = tkl__fail(TKL_EIO, "%s is not a regular file", path);
+        rc = tkl__fail(TKL_EIO, "it is not a regular file");
     if (rc != TKL_OK) {
         close(*fd);
         *fd = -1;
@@ -198,27 +206,35 @@ static int open_source(const char *path, int *fd, struct stat *st)
     return rc;
 }
 
-/* Reads it whole. TKL_CONFLICT: it changed meanwhile. */
+/* Reads up to `size` bytes from the beginning; *len is how many there are. */
+static int read_start(int fd, char *buffer, size_t size, size_t *len)
+{
+    ssize_t got;
+    *len = 0;
+    while (*len < size && (got = pread(fd, buffer + *len, size - *len, (off_t)*len)) != 0) {
+        if (got < 0 && errno != EINTR)
+            return tkl__fail_errno(TKL_EIO, "reading it");
+        *len += got > 0 ? (size_t)got : 0;
+    }
+    return TKL_OK;
+}
+
+/* Reads a small file completely, twice. TKL_CONFLICT: it changed in between. */
 static int read_small(int fd, const struct stat *st, tkl_bytes *data)
 {
-    size_t size = (size_t)st->st_size, len = 0;
-    char *buffer = malloc(size + 1);
-    if (!buffer)
-        return tkl__nomem();
-    ssize_t got;
-    while (len < size + 1 && (got = pread(fd, buffer + len, size + 1 - len, (off_t)len)) != 0) {
-        if (got < 0 && errno != EINTR) {
-            free(buffer);
-            return tkl__fail_errno(TKL_EIO, "reading");
-        }
-        len += got > 0 ? (size_t)got : 0;
-    }
-    if (len != size || tkl__files_outgoing_changed(fd, st)) {
+    size_t size = (size_t)st->st_size, len, again_len = 0;
+    char *buffer = malloc(size + 1), again[TKL__FILES_SMALL + 1];
+    int rc = buffer ? read_start(fd, buffer, size + 1, &len) : tkl__nomem();
+    if (rc == TKL_OK)
+        rc = read_start(fd, again, size + 1, &again_len);
+    if (rc == TKL_OK && (len != size || again_len != size || memcmp(buffer, again, size) != 0 ||
+                         tkl__files_outgoing_changed(fd, st)))
+        rc = tkl__fail(TKL_CONFLICT, "it changed while it was read");
+    if (rc == TKL_OK)
+        *data = (tkl_bytes){buffer, size};
+    else
         free(buffer);
-        return tkl__fail(TKL_CONFLICT, "the file changed while it was read");
-    }
-    *data = (tkl_bytes){buffer, size};
-    return TKL_OK;
+    return rc;
 }
 
 static int add_small(tkl__files_sending *s, batch *b, const tkl_files_source *source,
@@ -228,7 +244,7 @@ static int add_small(tkl__files_sending *s, batch *b, const tkl_files_source *so
     *file = (small_file){.source = source,
                          .name = name,
                          .token = tkl__files_new_token(),
-                         .mtime = st->st_mtim.tv_sec,
+                         .mtime = st->st_mtim,
                          .mode = (int64_t)(st->st_mode & 0777)};
     int rc =
         *s->call ? tkl__files_sent_fingerprint(s, source, name, st, file->fingerprint) : TKL_OK;
@@ -241,7 +257,7 @@ static int add_small(tkl__files_sending *s, batch *b, const tkl_files_source *so
     return rc;
 }
 
-/* Whether going on with the next source makes sense. */
+/* Whether the error concerns this source only, so that the next one may succeed. */
 static bool concerns_this_source(int rc)
 {
     return rc == TKL_OK || rc == TKL_EIO || rc == TKL_CONFLICT || rc == TKL_NOTFOUND ||
@@ -289,7 +305,8 @@ static int send_source(tkl__files_sending *s, batch *b, const tkl_files_source *
     return b->count >= tkl__files_batch(s->to_count) ? flush(s, b) : TKL_OK;
 }
 
-/* Those from `first` to before `end`. A file takes the place of a source at or before its own. */
+/* Sends the sources from `first` to before `end`. The entry of a file in `awaited` replaces that of
+ * its source, or of an earlier one. */
 static int send_sources(tkl__files_sending *s, size_t first, size_t end)
 {
     batch *b = calloc(1, sizeof *b);
@@ -335,6 +352,46 @@ static int check_sources(const tkl_files_source *sources, size_t count)
     return rc;
 }
 
+/* Whether both sources are the same file, which is then sent once. */
+static bool is_same_file(const tkl_files_source *a, const tkl_files_source *b)
+{
+    struct stat x, y;
+    return a->path && b->path &&
+           (strcmp(a->path, b->path) == 0 || (stat(a->path, &x) == 0 && stat(b->path, &y) == 0 &&
+                                              x.st_dev == y.st_dev && x.st_ino == y.st_ino));
+}
+
+static int by_name(const void *a, const void *b)
+{
+    tkl_bytes x, y;
+    (void)!name_of(*(const tkl_files_source *const *)a, &x);
+    (void)!name_of(*(const tkl_files_source *const *)b, &y);
+    int order = memcmp(x.data, y.data, x.len < y.len ? x.len : y.len);
+    return order != 0 ? order : x.len < y.len ? -1 : x.len > y.len;
+}
+
+/* Rejects two sources of one name: the receiver would get only the last one. */
+static int check_names(const tkl_files_source *sources, size_t count)
+{
+    int rc = TKL_OK;
+    const tkl_files_source **sorted = calloc(count + 1, sizeof *sorted);
+    if (!sorted)
+        return tkl__nomem();
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &sources[i];
+    qsort(sorted, count, sizeof(const tkl_files_source *), by_name);
+    for (size_t i = 1; rc == TKL_OK && i < count; i++) {
+        tkl_bytes name;
+        if (by_name(&sorted[i - 1], &sorted[i]) == 0 && !is_same_file(sorted[i - 1], sorted[i]) &&
+            name_of(sorted[i], &name) == TKL_OK)
+            rc = tkl__fail(TKL_EINVAL, "two sources have the name " TKL_FMT ": %s and %s",
+                           TKL_ARG(name), sorted[i - 1]->path ? sorted[i - 1]->path : "a stream",
+                           sorted[i]->path ? sorted[i]->path : "a stream");
+    }
+    free(sorted);
+    return rc;
+}
+
 static int check_send(const tkl_bytes *to, size_t to_count, const tkl_files_source *sources,
                       size_t count, const tkl_files_send_options *options)
 {
@@ -345,10 +402,12 @@ static int check_send(const tkl_bytes *to, size_t to_count, const tkl_files_sour
         rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK)
         rc = check_receivers(to, to_count);
-    return rc == TKL_OK ? check_sources(sources, count) : rc;
+    if (rc == TKL_OK)
+        rc = check_sources(sources, count);
+    return rc == TKL_OK ? check_names(sources, count) : rc;
 }
 
-/* The bytes of all files; TKL_NONE when there is a stream among them. */
+/* The bytes of all files; TKL_NONE when one of them is a stream. */
 static int64_t total_bytes(const tkl_files_source *sources, size_t count)
 {
     int64_t total = 0;
@@ -364,20 +423,20 @@ static int64_t total_bytes(const tkl_files_source *sources, size_t count)
 
 /* ---- The call ------------------------------------------------------------ */
 
-/* The server has lost files that were sent: all that may be among them are sent again, as far as
- * the server does not remember them. */
+/* The server has lost sent files: sends all those again that it may have lost and does not
+ * remember. */
 static int send_again(tkl__files_sending *s)
 {
     size_t end = s->awaited_count;
     if (!s->awaited[s->arrived].source->path || s->files->rules.resume_ms == 0)
         return tkl__fail(TKL_ELOST, "the server has lost files that were sent");
     s->again = true;
-    s->options.on_progress = NULL; /* it has told of these files */
+    s->options.on_progress = NULL; /* their progress was reported before */
     s->awaited_count = s->arrived;
     return send_sources(s, s->arrived, end);
 }
 
-/* Until all receivers have everything. */
+/* Waits until all receivers have everything. */
 static int wait_for_receivers(tkl__files_sending *s)
 {
     s->wait_until = s->options.wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(s->options.wait_ms);
@@ -392,7 +451,8 @@ static int wait_for_receivers(tkl__files_sending *s)
                : rc;
 }
 
-/* A call that is made again after TKL_BUSY goes on waiting. */
+/* Ends the call. After TKL_BUSY the server remembers it: the same call made again continues to
+ * wait. */
 static int end_send(tkl__files_sending *s, int rc)
 {
     bool all = rc == TKL_OK;
@@ -430,6 +490,7 @@ int tkl_files_send(tkl_files *files, const tkl_bytes *to, size_t to_count,
     if (rc == TKL_OK)
         rc = end_send(&s, send_sources(&s, 0, count));
     tkl__files_room_had(&s);
+    tkl__files_room_forget(&s);
     free(s.awaited);
     if (totals)
         *totals = s.totals;

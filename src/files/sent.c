@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a call of tkl_files_send() has sent so far. The server remembers it, so that the same call,
- * made again after it was interrupted, sends the rest. It forgets it when the call is over.
+ * The server remembers what a call of tkl_files_send() has sent so far. If the call is interrupted
+ * and made again, it sends only the rest. The server forgets it when the call is over.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@
 #include "files/send.h"
 
 #define RENEWALS_A_LEASE 3
-/* How long a call is remembered that cannot be made again, beside its lease. */
+/* How long the server remembers a call that cannot be made again, in addition to its lease. */
 #define NOT_RESUMED_MS 600000
-/* How long it is known that a call is over: the same call of another process may wait, too. */
+/* How long the server remembers that a call is over: another process may wait in the same call. */
 #define OVER_MS 10000
 
 /* ---- Fingerprints -------------------------------------------------------- */
@@ -30,7 +30,7 @@ static void add_text(tkl__files_hash *hash, tkl_bytes text)
     tkl__files_hash_add(hash, text.data, text.len);
 }
 
-/* The machine, a path on it, and the receivers. */
+/* Hashes the machine, a path on it, and the receivers. */
 static void add_place(tkl__files_hash *hash, const tkl__files_sending *s, const char *path)
 {
     char host[256] = "", real[PATH_MAX] = "";
@@ -75,8 +75,9 @@ static bool can_be_made_again(const tkl__files_sending *s, const tkl_files_sourc
     return true;
 }
 
-/* One file without a wait is either sent or under way. A stream may come so slowly that the files
- * before it are forgotten: only one alone is remembered. */
+/* One file that is sent without waiting needs no memory: it is either sent or under way. A stream
+ * may be so slow that the files before it are forgotten, so a stream is only remembered when it is
+ * sent alone. */
 int tkl__files_sent_begin(tkl__files_sending *s, const tkl_files_source *sources, size_t count)
 {
     if (count == 0 || (count == 1 && s->options.wait_ms == 0))
@@ -100,14 +101,14 @@ static int64_t deadline_of(const tkl__files_sending *s)
     return tkl__deadline(s->files->client, s->files->rules.timeout_ms);
 }
 
-/* The keys of what is sent, and of what was when the call was over. */
+/* Adds the keys that remember the call while it runs, and after it is over. */
 static void ask_sent(const tkl__files_sending *s, tkl__files_ask *ask)
 {
     tkl__files_ask_sent(ask, s->call);
     tkl__files_ask_over(ask, s->call);
 }
 
-/* Does not wait for a server that is away. */
+/* Runs a script, without waiting for a server that is down. */
 static int run(tkl__files_sending *s, tkl__files_ask *ask, const tkl__script *script,
                tkl_reply **reply)
 {
@@ -198,13 +199,43 @@ int tkl__files_sent_left(tkl__files_sending *s, const tkl__files_awaited *file)
     tkl__files_ask_record(&ask, file->token.text);
     ask_sent(s, &ask);
     tkl__args_str(&ask.args, file->field);
+    tkl__args_str(&ask.args, file->token.text);
     tkl__args_int(&ask.args, s->call_until);
     int rc = run(s, &ask, &tkl__lua_files_left, &reply);
     tkl__files_ask_free(&ask);
     if (rc != TKL_OK)
         return rc;
     s->call_until = tkl_reply_int(tkl_reply_at(reply, 1));
-    rc = (int)tkl_reply_int(tkl_reply_at(reply, 0));
+    rc = tkl__no_or_ok((int)tkl_reply_int(tkl_reply_at(reply, 0)));
     tkl_reply_free(reply);
+    return rc;
+}
+
+int tkl__files_sent_failed(tkl__files_sending *s)
+{
+    enum { SENT, OVER, KEYS };
+    tkl__files_ask ask;
+    tkl__args words[KEYS];
+    tkl_reply *replies = NULL;
+    if (!*s->call)
+        return TKL_OK;
+    tkl__files_ask_init(&ask, s->files);
+    ask_sent(s, &ask);
+    for (size_t i = 0; i < KEYS; i++) {
+        tkl__args_init(&words[i]);
+        tkl__args_str(&words[i], "HGET");
+        tkl__args_bytes(&words[i], ask.keys.items[ask.keys.count - KEYS + i]);
+        tkl__args_str(&words[i], "failed");
+    }
+    int rc = ask.keys.failed
+                 ? tkl__nomem()
+                 : tkl__plain_many(s->files->client, words, KEYS, deadline_of(s), true, &replies);
+    for (size_t i = 0; rc == TKL_OK && i < KEYS; i++)
+        if (*tkl_reply_str(tkl_reply_at(replies, i)))
+            rc = tkl__fail(TKL_DEAD, "%s", tkl_reply_str(tkl_reply_at(replies, i)));
+    tkl_reply_free(replies);
+    for (size_t i = 0; i < KEYS; i++)
+        tkl__args_free(&words[i]);
+    tkl__files_ask_free(&ask);
     return rc;
 }

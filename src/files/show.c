@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What operators see of a channel.
+ * The status of a channel, for operators.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void add_words(tkl__args *words, const char *verb, tkl_bytes key, const c
 
 enum { ASK_STATE, ASK_COUNT, ASK_RECEIVERS, ASK_HOLDERS, ASK_TROUBLE, ASKS };
 
-/* All that is in keys of the channel itself, in one trip. */
+/* Asks for everything in the keys of the channel itself, in one round trip. */
 static int ask_channel(tkl_files *files, tkl_reply **replies)
 {
     static const char *const all[] = {"0", "-1", "WITHSCORES", NULL};
@@ -73,7 +73,7 @@ static int ask_channel(tkl_files *files, tkl_reply **replies)
     return rc;
 }
 
-/* The server's clock, on the node of the channel. */
+/* Asks for the server's clock, on the node of the channel. */
 static int ask_time(tkl_files *files, int64_t *now_ms)
 {
     tkl__files_ask ask;
@@ -164,7 +164,7 @@ static int64_t min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Fields as show.lua names them. */
+/* Reads the fields of a file, as show.lua returns them. */
 static int read_file(view *v, const tkl_reply *fields)
 {
     tkl_files_file *file = &v->files[v->public.count];
@@ -244,14 +244,12 @@ static int fill(tkl_files *files, view *v)
     return rc == TKL_FULL ? TKL_OK : rc;
 }
 
-#define DEFAULT_LIMIT (INT64_C(256) * 1024 * 1024) /* as account.inc.lua says */
-
 static void set_public(view *v)
 {
     const tkl_reply *state = tkl_reply_at(v->channel, ASK_STATE);
     const tkl_reply *limit = tkl_reply_at(state, 1);
-    v->public.bytes = tkl_reply_int(tkl_reply_at(state, 0));
-    v->public.max_bytes = tkl_reply_is_nil(limit) ? DEFAULT_LIMIT : tkl_reply_int(limit);
+    v->public.bytes = tkl__files_number(tkl_reply_at(state, 0), INT64_MAX / 2);
+    v->public.max_bytes = tkl_reply_is_nil(limit) ? TKL__FILES_LIMIT : tkl_reply_int(limit);
     v->public.file_count = tkl_reply_int(tkl_reply_at(v->channel, ASK_COUNT));
     v->public.files = v->files;
     v->public.receivers = v->receivers;

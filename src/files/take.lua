@@ -4,18 +4,19 @@
 -- ARGV[1] token
 -- ARGV[2] holder  of the new sender
 -- ARGV[3] fingerprint
+-- ARGV[4] call    that sends it; '': it is not remembered
 -- returns {code, bytes of a chunk, chunks sent, how many more may be sent, checksum of those sent}:
 --   TKL_NOTFOUND it is gone or complete; TKL_NOTOWNER a later process sends it
 -- include: shared/clock
-local now = clock_ms()
 -- include: keys
-local FILE, AT = unpack(KEYS, CHANNEL_KEYS + 1)
--- include: shared/codes
--- include: file
--- include: overdue
+-- include: records
+-- include: deadlines
 
-local token, holder, fingerprint = unpack(ARGV)
-local file = read_file(FILE)
+now = clock.ms()
+local FILE, AT = unpack(KEYS, CHANNEL_KEYS + 1)
+local token, holder, fingerprint, call = unpack(ARGV)
+
+local file = records.read(FILE)
 if not file or file.state ~= 'open' then
   if fingerprint ~= '' then
     redis.call('HDEL', RESUME, fingerprint)
@@ -23,9 +24,10 @@ if not file or file.state ~= 'open' then
   return {TKL_NOTFOUND}
 end
 if file.holder > holder then
-  return {TKL_NOTOWNER} -- a request that comes late
+  return {TKL_NOTOWNER} -- a late request of an older process
 end
-redis.call('HSET', FILE, 'holder', holder)
-note_lease(token, file, FILE)
-keep_file(FILE, AT, file)
-return {TKL_OK, file.chunk, file.sent, file.reserved - file.sent, redis.call('HGET', FILE, 'prefix')}
+redis.call('HSET', FILE, 'holder', holder, 'call', call)
+deadlines.note_lease(token, file, FILE)
+records.keep(FILE, AT, file)
+return {TKL_OK, file.chunk, file.sent, file.reserved - file.sent,
+        redis.call('HGET', FILE, 'prefix')}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gzip data, unpacked as they come: any number of members, one behind the other.
+ * Unpacks gzip data as they arrive: any number of members, one after the other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,9 @@
 
 typedef enum phase {
     UNDECIDED, /* fewer than two bytes have come */
-    PLAIN,     /* no gzip: passed on */
-    INSIDE,    /* a member */
-    BETWEEN,   /* a member has ended */
+    PLAIN,     /* not gzip: passed on unchanged */
+    INSIDE,    /* inside a member */
+    BETWEEN,   /* behind the end of a member */
     PADDING,   /* zeros behind the last member */
 } phase;
 
@@ -25,9 +25,9 @@ struct tkl__files_unpacker {
     tkl__files_sink *sink;
     void *arg;
     phase phase;
-    bool begun; /* the stream must be ended */
+    bool begun; /* inflateEnd() must be called */
     unsigned char first;
-    bool has_first; /* a lone first byte was kept back */
+    bool has_first; /* a single first byte is held back */
     z_stream stream;
     char out[OUT_BYTES];
 };
@@ -87,7 +87,7 @@ static int inflate_some(tkl__files_unpacker *u)
     return len > 0 ? u->sink(u->arg, (tkl_bytes){u->out, len}) : TKL_OK;
 }
 
-/* Behind a member: another one, or zeros to the end. */
+/* Handles bytes behind a member: another member, or zeros until the end. */
 static int go_on(tkl__files_unpacker *u)
 {
     if (*u->stream.next_in != 0 && u->phase == BETWEEN)
@@ -113,7 +113,7 @@ static int unpack(tkl__files_unpacker *u, tkl_bytes bytes)
     return rc;
 }
 
-/* The two bytes with which gzip data begin. */
+/* Looks for the two bytes that gzip data begin with. */
 static int decide(tkl__files_unpacker *u, tkl_bytes *bytes)
 {
     static const char magic[] = "\x1f\x8b";
