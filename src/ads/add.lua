@@ -1,23 +1,23 @@
--- ads/add: an ad, new or instead of the one of that name.
+-- ads/add: add an ad, new or instead of the one of that name.
 -- KEYS[1...] set      see keys.inc.lua
 -- ARGV[1] smoothing   of a new set; that the caller insists on, or ''
 -- ARGV[2] default     smoothing of a new set if the caller does not insist
--- ARGV[3] ttl         milliseconds, or 0
--- ARGV[4] ad
--- ARGV[5] type        cpm, cpc or cpa
--- ARGV[6] price       millionths
--- ARGV[7] budget      of a day, in millionths; 0: none
--- ARGV[8] locations   their number
--- ARGV[9] needs       the number of required kinds
--- ARGV[10...] rest    locations; for each need kind, number of values, values; words
+-- ARGV[3] explore     percent, from now on; '': as it is
+-- ARGV[4] ttl         milliseconds, or 0
+-- ARGV[5] ad
+-- ARGV[6] type        cpm, cpc or cpa
+-- ARGV[7] price       millionths
+-- ARGV[8] budget      of a day, in millionths; 0: none
+-- ARGV[9] locations   their number
+-- ARGV[10] needs      the number of required kinds
+-- ARGV[11...] rest    locations; for each need kind, number of values, values; words
 -- returns {'added'}, {'replaced'}, or {'smoothing', number} when it is another
-
 -- include: keys
--- include: count
--- include: gate
+-- include: counting
+-- include: gating
 
-local smoothing, default, ttl, ad, kind, price, budget, places, needs = unpack(ARGV)
-local FIRST_LOCATION = 10 -- of the arguments
+local FIRST_LOCATION = 11 -- index of the first location in the arguments
+local smoothing, default, explore, ttl, ad, kind, price, budget, places, needs = unpack(ARGV)
 
 local function read_locations()
   local locations = {}
@@ -27,9 +27,9 @@ local function read_locations()
   return locations
 end
 
--- The values of the ad without its eCPMs.
+-- Reads the values of the ad from the arguments, without its eCPMs and bounds.
 local function read_given()
-  local given = {needs = {}, words = {}, ecpm = {}}
+  local given = {needs = {}, words = {}, ecpm = {}, bounds = {}}
   local at = FIRST_LOCATION + places
   for _ = 1, tonumber(needs) do
     local need = {ARGV[at]}
@@ -46,45 +46,42 @@ local function read_given()
   return given
 end
 
--- What was counted for words that the ad no longer has.
-local function forget_words(old, new)
+-- Removes the counts of words that the ad no longer has.
+local function remove_old_words(old, new)
   local has, gone = {}, {}
   for _, word in ipairs(new.words) do
     has[word] = true
   end
   for _, word in ipairs(old.words) do
     if not has[word] then
-      for _, what in ipairs({'views', 'clicks', 'actions', 'spent'}) do
-        gone[#gone + 1] = of_word(what, word, ad)
-      end
+      gone[#gone + 1] = word
     end
   end
-  if #gone > 0 then
-    redis.call('HDEL', WORDS, unpack(gone))
-  end
+  records.remove_words(ad, gone)
 end
 
--- Stores the terms, counted in :gates. Returns them.
+-- Stores the terms of the ad and counts its gates in :gates. Returns the terms.
 local function store_terms(old, locations, given)
-  local kinds, gates = gates_for(locations, given.needs)
-  local terms = {serial = old and old.serial or increase(META, 'serial', 1),
+  local kinds, gates = gating.names_for(locations, given.needs)
+  local terms = {serial = old and old.serial or records.increase(META, 'serial', 1),
     type = kind, price = tonumber(price), budget = tonumber(budget), locations = locations,
     kinds = kinds, gates = gates}
   redis.call('HSET', ADS, ad, cmsgpack.pack(terms))
   local again = old and old.kinds == kinds
-  enter_kinds(kinds, again)
+  gating.enter_kinds(kinds, again)
   if old and not again then
-    leave_kinds(old.kinds)
+    gating.leave_kinds(old.kinds)
   end
   return terms
 end
 
--- Into the index, or out of it until its budget allows.
+-- Puts the ad into the index, or keeps it out until its budget allows it. Writes all members again,
+-- because some may have been lost.
 local function put_in_place(terms, values, old_place)
-  local clock = read_clock()
-  local due = closed_until(terms, spent_today(ad, clock), clock)
-  move(ad, old_place, {})
-  move(ad, {}, due and {} or place_of(terms, values)) -- all of it: members may have been lost
+  local calendar = money.read_calendar()
+  local due = money.closed_until(terms, money.spent_today(ad, calendar), calendar)
+  index.move(ad, old_place, {})
+  index.move(ad, {}, due and {} or index.place_of(terms, values))
   if due then
     redis.call('ZADD', DUE, due, ad)
   else
@@ -96,25 +93,29 @@ local stored = redis.call('HGET', META, 'smoothing')
 if stored and smoothing ~= '' and smoothing ~= stored then
   return {'smoothing', stored}
 end
-check_types({ADS, VALUES, COUNTS, WORDS, HEADS, GATES}, {INDEX, DUE, TURN})
-local old = read_terms(ad)
-local old_values = old and read_values(ad)
-local old_place = old and not redis.call('ZSCORE', DUE, ad) and place_of(old, old_values)
+types.check_hashes(ADS, VALUES, COUNTS, WORDS, HEADS, GATES)
+types.check_zsets(INDEX, DUE, TURN)
+local old = records.read_terms(ad)
+local old_values = old and records.read_values(ad)
+local old_place = old and not redis.call('ZSCORE', DUE, ad) and index.place_of(old, old_values)
 if not stored then
   redis.call('HSET', META, 'smoothing', smoothing ~= '' and smoothing or default)
 end
+if explore ~= '' then
+  redis.call('HSET', META, 'explore', explore)
+end
 local values = read_given()
 local terms = store_terms(old, read_locations(), values)
-compute(ad, terms, values)
-write_values(ad, values)
+rates.compute(ad, terms, values)
+records.write_values(ad, values)
 put_in_place(terms, values, old_place or {})
 if EVENT[kind] then
-  put_last(ad)
+  counting.put_last(ad)
 else
   redis.call('ZREM', TURN, ad)
 end
 if old then
-  forget_words(old_values, values)
+  remove_old_words(old_values, values)
 end
-expire_in(ttl)
+records.expire_in(ttl)
 return {old and 'replaced' or 'added'}

@@ -2,28 +2,29 @@
  *
  * Ads: opening, what concerns the whole.
  *
- * Keys, all in one slot (ns:ads:{name}:...). The first ten are the user's own data: they go by
- * drop, or by the ttl of the handle that wrote last.
+ * Keys, all in one slot (ns:ads:{name}:...). The first ten are the user's own data: drop removes
+ * them, or they expire with the ttl of the handle that wrote last.
  *
- *   :meta     hash. smoothing: made by the first add, and never changed. serial: of the ad that was
+ *   :meta     hash. smoothing: made by the first add, and never changed. explore: percent, as an
+ *             add has set it last; missing: 100. serial: of the ad that was
  *             added last. "cpc views", "cpc clicks" and so on: totals of each type, from which its
  *             average is made.
  *   :ads      hash: ad, its terms (type, price, budget, locations, gates), packed.
- *   :values   hash: ad, its eCPM, its needs, its words with their eCPMs: what is read of a
- *             candidate, as a text (record.inc.lua).
+ *   :values   hash: ad, its eCPM and bound, its needs, its words with theirs: what is read of a
+ *             candidate, as a text (records.inc.lua).
  *   :counts   hash: "views:ad", "clicks:ad", "actions:ad", "spent:ad"; of ads with a budget also
  *             "day:ad" and "today:ad".
  *   :words    hash: "views:word NUL ad" and so on.
  *   :index    sorted set of equal scores, in the order of bytes (index.inc.lua): the ads of a
- *             location by their eCPM, and of a word at a location by the eCPM of the word.
+ *             location by their bound, and of a word at a location by the bound of the word.
  *   :due      sorted set: ads whose budget is spent, and when they come back. They are not in
  *             :index meanwhile, so that no walk meets them.
  *   :heads    hash: beginning of members of :index, the greatest value among them. It tells which
  *             lists a page must walk at all.
  *   :gates    hash: set of kinds, number of ads that are kept apart by them.
- *   :turn     sorted set: ads that are paid by event, in the order in which their eCPMs are computed
- *             anew, one at every tenth view of a type. An ad that is not shown would else keep the
- *             average of the day on which it was added.
+ *   :turn     sorted set: ads that are paid by event, in the order in which their eCPMs are
+ *             updated, one at every tenth view of a type. Otherwise an ad that is not shown would
+ *             keep the average of the day on which it was added.
  *   :target:ID  hash: a view, with the words that matched; expires after 15 minutes. The client
  *             makes the id, so that a request that is repeated finds its view.
  *
@@ -33,17 +34,24 @@
  *   score = base + (smallest bonus + largest bonus) / 2
  *         = (smallest + largest eCPM among the matching words) / 2, or base without any
  *
- * and the score is at most the largest of these eCPMs. That makes the search for the best exact
- * and short (walk.inc.lua): lists of ads by eCPM, one for each location of the page and one for
- * each word at each location, are walked together from the top. When the best score so far is not
- * below the next value of every list, no other ad can be better. A word whose eCPM is not above
- * its ad's needs no place in a list: the ad's own place covers it. So an ad that has learned
- * nothing is in the index once for each location.
+ * Ads compete by their rank, which is computed in the same way from bounds: the highest value that
+ * each of these eCPMs may still have (exploring.inc.lua). An ad or a word with few views has a
+ * bound far above its eCPM, and each view lowers it. So all ads are tried, and equal ones share the
+ * views, without any randomness: an upper confidence bound depends on the ad alone, so an index can
+ * hold it. (Thompson sampling would draw a number for each ad and page, and look at all ads.)
+ * Without exploring, bounds are eCPMs.
  *
- * What must not make the walk long: ads whose budget is spent are taken out; ads that require
- * something of the viewer are in lists of their own (gate.inc.lua). What remains is bounded by
- * steps: a script that has worked for a millisecond or two returns where it stopped and the best so
- * far, and the client sends it on.
+ * The rank is at most the largest of its bounds. That makes the search for the best ad exact and
+ * short (walks.inc.lua): lists of ads by bound, one for each location of the page and one for each
+ * word at each location, are walked together from the top. When the best rank so far is not below
+ * the next value of every list, no other ad can be better. A word whose bound is not above that of
+ * its ad needs no entry in a list: the ad's own entry covers it. So an ad that was never seen is in
+ * the index once for each location.
+ *
+ * The walk stays short: ads whose budget is spent are taken out of the index, and ads that require
+ * something of the viewer are in separate lists (gating.inc.lua). The rest is limited by steps: a
+ * script that has worked for a millisecond or two returns where it stopped and the best ad so far,
+ * and the client starts the next step.
  */
 #include "ads/ads.h"
 
@@ -59,10 +67,6 @@
 #define TARGET_MS     (15 * 60 * 1000)
 #define SMOOTHING_MAX 1000000000
 
-/* As in rate.inc.lua: what the average of a type starts from. */
-#define FIRST_VIEWS  1000.0
-#define FIRST_EVENTS 1.0
-
 static int check_options(const tkl_ads_options *o)
 {
     int rc = TKL__CHECK_RESERVED(o);
@@ -74,6 +78,8 @@ static int check_options(const tkl_ads_options *o)
         rc = tkl__check_number("target_ms", o->target_ms, 0, TKL__MS_MAX);
     if (rc == TKL_OK && o->smoothing != TKL_NONE)
         rc = tkl__check_number("smoothing", o->smoothing, 0, SMOOTHING_MAX);
+    if (rc == TKL_OK && o->explore != TKL_NONE)
+        rc = tkl__check_number("explore", o->explore, 0, TKL__ADS_EXPLORE_MAX);
     return rc;
 }
 
@@ -127,13 +133,22 @@ int64_t tkl__ads_deadline(const tkl_ads *ads)
     return tkl__deadline(ads->client, ads->options.timeout_ms);
 }
 
-void tkl__ads_put_smoothing(const tkl_ads *ads, tkl__args *args)
+static void put_setting(int64_t setting, tkl__args *args)
 {
-    int64_t smoothing = ads->options.smoothing;
-    if (smoothing == 0)
+    if (setting == 0)
         tkl__args_str(args, "");
     else
-        tkl__args_int(args, smoothing == TKL_NONE ? 0 : smoothing);
+        tkl__args_int(args, setting == TKL_NONE ? 0 : setting);
+}
+
+void tkl__ads_put_smoothing(const tkl_ads *ads, tkl__args *args)
+{
+    put_setting(ads->options.smoothing, args);
+}
+
+void tkl__ads_put_explore(const tkl_ads *ads, tkl__args *args)
+{
+    put_setting(ads->options.explore, args);
 }
 
 bool tkl__ads_says(const tkl_reply *reply, const char *word)
@@ -214,8 +229,8 @@ static void put_command(tkl__args *args, const char *command, tkl_bytes key)
 
 static int ask_stat(tkl_ads *ads, tkl_reply **replies)
 {
-    static const char *const fields[] = {"smoothing", "cpc views", "cpc clicks", "cpa views",
-                                         "cpa actions"};
+    static const char *const fields[] = {"smoothing", "cpc views",   "cpc clicks",
+                                         "cpa views", "cpa actions", "explore"};
     tkl__args commands[3];
     put_command(&commands[0], "HMGET", ads->keys.items[TKL__ADS_META]);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -230,22 +245,31 @@ static int ask_stat(tkl_ads *ads, tkl_reply **replies)
 
 #define LARGEST_NUMBER INT64_C(9999999999999999)
 
-/* As in record.inc.lua: a number that cannot have been counted is 0. */
+/* Same as in records.inc.lua: a number that cannot be a count is read as 0. */
 static int64_t counted(const tkl_reply *reply)
 {
     int64_t number = tkl_reply_int(reply);
     return number < 0 || number > LARGEST_NUMBER ? 0 : number;
 }
 
-/* As read_average() in rate.inc.lua, per 1000 views. */
+/* Same as rates.read_average() in rates.inc.lua, per 1000 views. */
 static double per_1k(int64_t views, int64_t events, int64_t smoothing)
 {
     events = events < views ? events : views;
     if (smoothing)
-        return 1000 * ((double)events + FIRST_EVENTS) / ((double)views + FIRST_VIEWS);
+        return 1000 * ((double)events + TKL__ADS_FIRST_EVENTS) /
+               ((double)views + TKL__ADS_FIRST_VIEWS);
     if (views > 0 && events > 0)
         return 1000 * (double)events / (double)views;
-    return 1000 * FIRST_EVENTS / FIRST_VIEWS;
+    return 1000.0 * TKL__ADS_FIRST_EVENTS / TKL__ADS_FIRST_VIEWS;
+}
+
+/* Same as exploring.read() in exploring.inc.lua. */
+static int64_t explore_of(const tkl_reply *reply)
+{
+    int64_t explore = tkl_reply_is_nil(reply) ? TKL__ADS_EXPLORE : counted(reply);
+    explore = explore < TKL__ADS_EXPLORE_MAX ? explore : TKL__ADS_EXPLORE_MAX;
+    return explore ? explore : TKL_NONE;
 }
 
 int tkl_ads_stats_get(tkl_ads *ads, tkl_ads_stats *stats)
@@ -266,7 +290,8 @@ int tkl_ads_stats_get(tkl_ads *ads, tkl_ads_stats *stats)
                                  .closed = tkl_reply_int(tkl_reply_at(replies, 2)),
                                  .smoothing = number[0] ? number[0] : TKL_NONE,
                                  .clicks_per_1k = per_1k(number[1], number[2], number[0]),
-                                 .actions_per_1k = per_1k(number[3], number[4], number[0])};
+                                 .actions_per_1k = per_1k(number[3], number[4], number[0]),
+                                 .explore = explore_of(tkl_reply_at(meta, 5))};
     tkl_reply_free(replies);
     return rc;
 }

@@ -1,4 +1,4 @@
--- ads/click: a click or an action, once for each target.
+-- ads/click: count a click or an action, once for each target.
 -- KEYS[1...] set      see keys.inc.lua; the last is the target
 -- ARGV[1] smoothing   that the caller insists on, or ''
 -- ARGV[2] event       clicks or actions
@@ -6,15 +6,14 @@
 -- ARGV[4] keep        milliseconds: so long an action may come after a click
 -- ARGV[5] ttl         milliseconds, or 0
 -- returns {'counted'}, {'before'} when it was counted before, {'unknown'} for a target that is
--- unknown or has expired, {'removed'} when its ad is gone, or {'smoothing', number} when it is
--- another
-
+--   unknown or has expired, {'removed'} when its ad is gone, or {'smoothing', number} when it is
+--   another
 -- include: keys
--- include: count
+-- include: counting
 
 local smoothing, event, token, keep, ttl = unpack(ARGV)
 
--- The words that matched, as far as the ad still has them.
+-- The matching words that the ad still has.
 local function words_left(matched, values)
   local has, words = {}, {}
   for _, word in ipairs(values.words) do
@@ -28,12 +27,13 @@ local function words_left(matched, values)
   return words
 end
 
--- Those with more views than events: the views of a word that the ad had lost meanwhile are gone.
+-- The words with more views than events. A word that the ad had lost in the meantime has no views
+-- any more.
 local function words_viewed(ad, words)
-  local counts = #words > 0 and counts_of_words(ad, words, event)
+  local counts = #words > 0 and rates.counts_of_words(ad, words, event)
   local viewed = {}
   for i, word in ipairs(words) do
-    if counted(counts[2 * i - 1]) > counted(counts[2 * i]) then
+    if records.counted(counts[2 * i - 1]) > records.counted(counts[2 * i]) then
       viewed[#viewed + 1] = word
     end
   end
@@ -52,28 +52,29 @@ end
 if counted_by == token then
   return {'counted'}
 end
-local terms = read_terms(ad)
+local terms = records.read_terms(ad)
 if not terms or tonumber(serial or '') ~= terms.serial then
   return {'removed'}
 end
 if counted_by then
   return {'before'}
 end
-check_types({COUNTS, WORDS, HEADS}, {INDEX, DUE})
+types.check_hashes(COUNTS, WORDS, HEADS)
+types.check_zsets(INDEX, DUE)
 local cost = EVENT[paid_as] == event and tonumber(price or '')
-local values = read_values(ad)
+local values = records.read_values(ad)
 local words = words_left(matched or '', values)
-check_counts(event, paid_as or terms.type, ad, words)
+counting.check_counts(event, paid_as or terms.type, ad, words)
 words = words_viewed(ad, words)
 redis.call('HSET', TARGET, event, token)
 redis.call('PEXPIRE', TARGET, keep, 'GT')
-count(event, ad, words)
+counting.count(event, ad, words)
 local spent
-local clock = read_clock()
+local calendar = money.read_calendar()
 if cost then
-  increase(META, paid_as .. ' ' .. event, 1)
-  spent = pay(ad, terms, words, cost, clock)
+  records.increase(META, paid_as .. ' ' .. event, 1)
+  spent = counting.pay(ad, terms, words, cost, calendar)
 end
-settle(ad, terms, values, true, spent, clock)
-expire_in(ttl)
+counting.settle(ad, terms, values, true, spent, calendar)
+records.expire_in(ttl)
 return {'counted'}

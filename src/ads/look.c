@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: one of them, and reports.
+ * Ads: shows one ad.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,18 @@
 /* ---- One ad -------------------------------------------------------------- */
 
 /* The numbers in a reply of show.lua. */
-enum { TYPE, PRICE, BUDGET, VIEWS, CLICKS, ACTIONS, SPENT, TODAY, UNTIL, ECPM };
-/* For each word. */
-enum { WORD, WORD_ECPM, WORD_VIEWS, WORD_CLICKS, WORD_ACTIONS, WORD_SPENT, WORD_FIELDS };
+enum { TYPE, PRICE, BUDGET, VIEWS, CLICKS, ACTIONS, SPENT, TODAY, UNTIL, ECPM, BOUND };
+/* Fields of each word. */
+enum {
+    WORD,
+    WORD_ECPM,
+    WORD_BOUND,
+    WORD_VIEWS,
+    WORD_CLICKS,
+    WORD_ACTIONS,
+    WORD_SPENT,
+    WORD_FIELDS
+};
 
 int tkl__ads_show_all(tkl_ads *ads, const tkl_bytes *names, size_t count, tkl_reply **replies)
 {
@@ -60,7 +69,8 @@ tkl_ads_word tkl__ads_shown_word(const tkl_reply *shown, size_t index)
                                      .clicks = tkl_reply_int(at[WORD_CLICKS]),
                                      .actions = tkl_reply_int(at[WORD_ACTIONS]),
                                      .spent_micros = tkl_reply_int(at[WORD_SPENT]),
-                                     .ecpm = ecpm}};
+                                     .ecpm = ecpm,
+                                     .bound = tkl__ads_double(at[WORD_BOUND])}};
 }
 
 int tkl__ads_compare(tkl_bytes a, tkl_bytes b)
@@ -78,7 +88,7 @@ int tkl__ads_by_bonus(const void *a, const void *b)
     return tkl__ads_compare(x->word, y->word);
 }
 
-/* How much of each kind an answer holds. */
+/* The sizes of the arrays of an answer. */
 typedef struct sizes {
     size_t locations, needs, values, words, bytes;
 } sizes;
@@ -98,7 +108,7 @@ static sizes measure(const tkl_reply *reply)
     return s;
 }
 
-/* The arrays of an answer, behind it in the same block. */
+/* The arrays of an answer; they follow it in the same block. */
 typedef struct arrays {
     tkl_ads_need *needs;
     tkl_ads_word *words;
@@ -144,8 +154,8 @@ static void read_words(const tkl_reply *reply, tkl_ads_info *info, arrays *a)
 
 static void read_numbers(const tkl_reply *list, tkl_ads_info *info)
 {
-    const tkl_reply *at[ECPM + 1];
-    for (size_t i = 0; i <= ECPM; i++)
+    const tkl_reply *at[BOUND + 1];
+    for (size_t i = 0; i <= BOUND; i++)
         at[i] = tkl_reply_at(list, i);
     info->type = tkl__ads_type(tkl_reply_bytes(at[TYPE]));
     info->price_micros = tkl_reply_int(at[PRICE]);
@@ -156,7 +166,8 @@ static void read_numbers(const tkl_reply *list, tkl_ads_info *info)
                                     .clicks = tkl_reply_int(at[CLICKS]),
                                     .actions = tkl_reply_int(at[ACTIONS]),
                                     .spent_micros = tkl_reply_int(at[SPENT]),
-                                    .ecpm = tkl__ads_double(at[ECPM])};
+                                    .ecpm = tkl__ads_double(at[ECPM]),
+                                    .bound = tkl__ads_double(at[BOUND])};
 }
 
 static int make_info(const tkl_reply *reply, tkl_bytes name, tkl_ads_info **result)
@@ -190,8 +201,11 @@ int tkl_ads_show(tkl_ads *ads, tkl_bytes name, tkl_ads_info **info)
 {
     tkl_reply *replies = NULL;
     *info = NULL;
+    int rc = tkl__ads_check_name(name);
+    if (rc != TKL_OK)
+        return rc;
     tkl__begin();
-    int rc = tkl__ads_show_all(ads, &name, 1, &replies);
+    rc = tkl__ads_show_all(ads, &name, 1, &replies);
     if (rc == TKL_OK && tkl_reply_is_nil(tkl_reply_at(replies, 0)))
         rc = tkl__fail(TKL_NOTFOUND, "there is no such ad");
     if (rc == TKL_OK)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: a page as the scripts want it.
+ * Ads: prepares a page for the scripts.
  */
 #include "ads/ads.h"
 #include "core/error.h"
 #include "core/options.h"
 
-/* Locations that are there already are left out. */
+/* Adds a location, unless the list has it. */
 static int add_location(tkl_bytes name, tkl__ads_list *list)
 {
     int rc = tkl__ads_fold("location", name, list);
@@ -15,7 +15,7 @@ static int add_location(tkl_bytes name, tkl__ads_list *list)
     return rc;
 }
 
-/* Names of a table that cannot be locations are left out. */
+/* Adds the locations of an address. Names in a table that cannot be locations are left out. */
 static int add_place(const tkl_ip_place *place, tkl__ads_list *list)
 {
     const tkl_bytes names[] = {place->city, place->region, place->country, place->country_code};
@@ -74,7 +74,7 @@ static int add_traits(const tkl_ads_page *page, tkl__ads_list *list)
     return rc;
 }
 
-/* Each word is looked for at each location. */
+/* How many words of the page are used: each word is looked up at each location. */
 static size_t words_wanted(const tkl__ads_asked *asked)
 {
     size_t places = asked->locations.count ? asked->locations.count : 1;

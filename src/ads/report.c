@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: reports over all of them. The server sends some at a time.
+ * Ads: reports about all of them. The server sends them in pages.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ads/ads.h"
 #include "ads/scripts.h"
 #include "core/error.h"
+#include "core/rounds.h"
 
-/* In a reply of list.lua, behind the cursor. */
-enum { NAME, TYPE, PRICE, VIEWS, CLICKS, ACTIONS, SPENT, ECPM, FIELDS };
+/* Fields of an ad in a reply of list.lua, behind the cursor. */
+enum { NAME, TYPE, PRICE, VIEWS, CLICKS, ACTIONS, SPENT, ECPM, BOUND, FIELDS };
 
 /* ---- Pages of ads -------------------------------------------------------- */
 
@@ -24,13 +26,13 @@ static int ask_page(tkl_ads *ads, tkl_bytes cursor, int64_t deadline, tkl_reply 
     return rc;
 }
 
-static int read_cursor(const tkl_reply *page, char *cursor, size_t size)
+static int read_cursor(const tkl_reply *page, tkl__circle *circle, char *cursor, size_t size)
 {
-    const char *next = tkl_reply_str(tkl_reply_at(page, 0));
-    if (*next == 0 || strlen(next) >= size)
-        return tkl__fail(TKL_EPROTO, "the server sent no cursor");
-    strcpy(cursor, next);
-    return TKL_OK;
+    tkl_bytes next = tkl_reply_bytes(tkl_reply_at(page, 0));
+    int rc = tkl__circle_next(circle, next);
+    if (rc == TKL_OK)
+        snprintf(cursor, size, "%s", next.data);
+    return rc;
 }
 
 static size_t lines_of(const tkl_reply *page)
@@ -46,7 +48,7 @@ static const tkl_reply *field(const tkl_reply *page, size_t line, size_t which)
 
 /* ---- All ads ------------------------------------------------------------- */
 
-/* Lines, whose names are offsets in `names` until all are there. */
+/* The lines of a report. Their names are offsets in `names` until all are read. */
 typedef struct collected {
     tkl_ads_line *lines;
     size_t count, cap;
@@ -79,23 +81,25 @@ static int collect(const tkl_reply *page, collected *c)
                        .clicks = tkl_reply_int(field(page, i, CLICKS)),
                        .actions = tkl_reply_int(field(page, i, ACTIONS)),
                        .spent_micros = tkl_reply_int(field(page, i, SPENT)),
-                       .ecpm = tkl__ads_double(field(page, i, ECPM))},
+                       .ecpm = tkl__ads_double(field(page, i, ECPM)),
+                       .bound = tkl__ads_double(field(page, i, BOUND))},
         };
         tkl__buf_add(&c->names, name.data, name.len);
     }
     return rc == TKL_OK && c->names.failed ? tkl__nomem() : rc;
 }
 
-/* Each page has a time-out of its own: a report of a million ads takes a while. */
+/* Reads all ads. Each page has its own time-out: a report of a million ads takes a while. */
 static int collect_all(tkl_ads *ads, collected *c)
 {
     char cursor[32] = "0";
+    tkl__circle circle = {.steps = 0};
     int rc = TKL_OK;
     do {
         tkl_reply *page = NULL;
         rc = ask_page(ads, tkl_str(cursor), tkl__ads_deadline(ads), &page);
         if (rc == TKL_OK)
-            rc = read_cursor(page, cursor, sizeof cursor);
+            rc = read_cursor(page, &circle, cursor, sizeof cursor);
         if (rc == TKL_OK)
             rc = collect(page, c);
         tkl_reply_free(page);
@@ -116,7 +120,7 @@ static int by_ecpm(const void *a, const void *b)
     return by_name(a, b);
 }
 
-/* The server may send an ad twice. */
+/* Removes duplicates: the server may send an ad twice. */
 static size_t keep_each_once(tkl_ads_line *lines, size_t count)
 {
     size_t kept = 0;
@@ -169,9 +173,10 @@ void tkl_ads_lines_free(tkl_ads_lines *lines)
 
 /* ---- All words ----------------------------------------------------------- */
 
-#define AT_ONCE 100 /* ads of one trip */
+#define AT_ONCE 100 /* ads of one round trip */
 
-/* Sums of words. While they are collected, eCPM and bonus are sums, too: of each times views. */
+/* Sums of words. While they are collected, eCPM and bonus are sums of eCPM times views and bonus
+ * times views. */
 typedef struct sums {
     tkl_ads_word *words; /* their texts are malloc'ed */
     size_t count, cap;
@@ -187,6 +192,7 @@ static void add_counts(tkl_ads_word *to, const tkl_ads_word *from)
 {
     to->bonus += from->bonus;
     to->counts.ecpm += from->counts.ecpm;
+    to->counts.bound += from->counts.bound;
     to->counts.views += from->counts.views;
     to->counts.clicks += from->counts.clicks;
     to->counts.actions += from->counts.actions;
@@ -238,6 +244,7 @@ static int add_word(sums *s, tkl_ads_word word)
     word.word.data = text;
     word.bonus *= (double)word.counts.views;
     word.counts.ecpm *= (double)word.counts.views;
+    word.counts.bound *= (double)word.counts.views;
     s->words[s->count++] = word;
     return TKL_OK;
 }
@@ -277,6 +284,7 @@ static int make_words(sums *s, tkl_ads_words **result)
         words[i].word = tkl__ads_copy(&room, s->words[i].word);
         words[i].bonus /= (double)words[i].counts.views;
         words[i].counts.ecpm /= (double)words[i].counts.views;
+        words[i].counts.bound /= (double)words[i].counts.views;
     }
     qsort(words, s->count, sizeof *words, tkl__ads_by_bonus);
     *all = (tkl_ads_words){words, s->count};

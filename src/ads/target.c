@@ -9,14 +9,15 @@
 #include "ads/scripts.h"
 #include "core/error.h"
 #include "core/number.h"
+#include "core/rounds.h"
 #include "core/token.h"
 
-/* Steps that wait for ads to come back when the budgets of many open at one moment. */
+/* Most steps that wait for ads to come back when the budgets of many open at the same time. */
 #define RETURN_STEPS 20
 
 /* ---- Keys of targets ----------------------------------------------------- */
 
-/* All keys of the set and that of a target. */
+/* All keys of the set, and the key of a target. */
 typedef struct target_keys {
     tkl_bytes items[TKL__ADS_KEYS + 1];
     tkl__buf key;
@@ -40,9 +41,9 @@ static void free_target_keys(target_keys *keys)
 
 /* ---- Choices ------------------------------------------------------------- */
 
-/* Where things are in a reply; matches are behind them. `unmet` 0: it has none. */
+/* Positions of fields in a reply; matches follow them. `unmet` 0: the reply has no such field. */
 typedef struct reply_form {
-    size_t type, score, base, location, unmet, matches;
+    size_t type, score, base, location, unmet, rank, matches;
 } reply_form;
 
 static void read_matches(const tkl_reply *reply, size_t from, tkl_ads_choice *c,
@@ -62,7 +63,7 @@ static void read_matches(const tkl_reply *reply, size_t from, tkl_ads_choice *c,
     c->matches = matches;
 }
 
-/* One block: the choice, its matches, all bytes. */
+/* Makes one block: the choice, its matches, all bytes. */
 static int make_choice(const tkl_reply *reply, const reply_form *form, tkl_bytes target,
                        tkl_bytes ad, tkl_ads_choice **choice)
 {
@@ -79,6 +80,7 @@ static int make_choice(const tkl_reply *reply, const reply_form *form, tkl_bytes
     c->type = tkl__ads_type(tkl_reply_bytes(tkl_reply_at(reply, form->type)));
     c->score = tkl__ads_double(tkl_reply_at(reply, form->score));
     c->base = tkl__ads_double(tkl_reply_at(reply, form->base));
+    c->rank = tkl__ads_double(tkl_reply_at(reply, form->rank));
     c->location = tkl__ads_unfold(&room, tkl_reply_bytes(tkl_reply_at(reply, form->location)));
     if (form->unmet)
         c->unmet = tkl__ads_unfold(&room, tkl_reply_bytes(tkl_reply_at(reply, form->unmet)));
@@ -100,13 +102,13 @@ typedef struct walk {
     tkl_ads *ads;
     const tkl__ads_asked *asked;
     target_keys keys;
-    tkl_reply *reply; /* of the last step */
+    tkl_reply *reply; /* reply of the last step */
     int64_t deadline;
     int64_t trips;
     int64_t looked;
 } walk;
 
-/* The best of the steps before, and where they stopped. */
+/* Adds the best ad of the steps before, and the position where they stopped. */
 static void put_state(const walk *w, tkl__args *args)
 {
     static const char *const none[] = {"", "0", ""};
@@ -141,17 +143,22 @@ static int step(walk *w)
 
 static int walk_on(walk *w)
 {
+    tkl__rounds rounds = {.idle = 0};
     int rc = step(w);
     while (rc == TKL_OK && tkl__ads_says(w->reply, "again")) {
-        tkl__add(&w->looked, tkl_reply_int(tkl_reply_at(w->reply, 4)));
-        rc = step(w);
+        int64_t looked = tkl_reply_int(tkl_reply_at(w->reply, 4));
+        tkl__add(&w->looked, looked);
+        rc = tkl__next_round(&rounds, w->ads->client, w->ads->options.timeout_ms, looked > 0);
+        if (rc == TKL_OK)
+            rc = step(w);
     }
     return rc;
 }
 
 static int read_answer(const walk *w, tkl_bytes target, tkl_ads_choice **choice)
 {
-    static const reply_form form = {.type = 2, .score = 3, .base = 4, .location = 5, .matches = 7};
+    static const reply_form form = {
+        .type = 2, .score = 3, .base = 4, .location = 5, .rank = 7, .matches = 8};
     if (tkl__ads_says(w->reply, "smoothing"))
         return tkl__ads_other_smoothing(w->reply);
     if (!tkl__ads_says(w->reply, "shown"))
@@ -215,11 +222,14 @@ static int ask_explanation(tkl_ads *ads, const tkl__ads_asked *asked, tkl_bytes 
 int tkl_ads_explain(tkl_ads *ads, const tkl_ads_page *page, tkl_bytes name, tkl_ads_choice **choice)
 {
     static const reply_form form = {
-        .type = 0, .score = 1, .base = 2, .location = 3, .unmet = 4, .matches = 6};
+        .type = 0, .score = 1, .base = 2, .location = 3, .unmet = 4, .rank = 6, .matches = 7};
     tkl__ads_asked asked;
     tkl_reply *reply = NULL;
     *choice = NULL;
-    int rc = tkl__ads_ask(page, &asked);
+    int rc = tkl__ads_check_name(name);
+    if (rc != TKL_OK)
+        return rc;
+    rc = tkl__ads_ask(page, &asked);
     if (rc == TKL_OK)
         rc = ask_explanation(ads, &asked, name, &reply);
     if (rc == TKL_OK)

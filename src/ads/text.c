@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: names and words as they are stored.
+ * Ads: the stored form of names and words.
  */
 #include "text/text.h"
 
@@ -13,7 +13,7 @@
 #include "core/lex.h"
 
 #define FOLD     (TKL__TEXT_FOLD_ACCENTS | TKL__TEXT_FOLD_CHINESE)
-#define WORD_MAX 64 /* bytes; longer ones are no words of a language */
+#define WORD_MAX 64 /* bytes; longer texts are not words of a language */
 
 /* ---- Lists --------------------------------------------------------------- */
 
@@ -96,8 +96,8 @@ int tkl__ads_fold(const char *what, tkl_bytes text, tkl__ads_list *list)
 
 /* ---- Words --------------------------------------------------------------- */
 
-/* Words to leave out, of the languages that we know. Made when first needed, without a lock, which a
- * forked child might find locked for ever: of several threads that make it one wins. */
+/* Stop words of the languages that we know. Made on first use, without a lock, because a forked
+ * child might find the lock locked for ever: when several threads make the set, one wins. */
 static _Atomic(tkl__text_word_set *) stop_words;
 
 static int split_and_make(char *text, tkl__text_word_set *set)
@@ -137,7 +137,7 @@ static int find_stop_words(const tkl__text_word_set **set)
     made = calloc(1, sizeof *made);
     int rc = made ? make_stop_words(made) : tkl__nomem();
     if (rc == TKL_OK && atomic_compare_exchange_strong(&stop_words, &none, made))
-        made = NULL; /* it is everybody's now */
+        made = NULL; /* it is shared now */
     if (made)
         tkl__text_word_set_free(made);
     free(made);
@@ -145,7 +145,7 @@ static int find_stop_words(const tkl__text_word_set **set)
     return rc;
 }
 
-/* Which words were there: a table of their numbers, from 1. */
+/* The words found so far: a hash table of their indexes, from 1. */
 #define SLOTS 256 /* more than twice the most words of a page */
 
 static size_t slot_of(tkl_bytes word)
@@ -156,7 +156,7 @@ static size_t slot_of(tkl_bytes word)
     return hash % SLOTS;
 }
 
-/* The slot of a word, which is 0 when it is new. */
+/* The slot of a word; it is 0 when the word is new. */
 static uint16_t *find(uint16_t *slots, const tkl__ads_list *list, size_t from, tkl_bytes word)
 {
     size_t at = slot_of(word);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ads: adding and removing. A batch is one run of the script for each ad; all travel in one trip.
+ * Ads: adding and removing. A batch is one run of the script for each ad, all in one round trip.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,20 +12,20 @@
 #include "core/number.h"
 #include "core/options.h"
 
-#define SMOOTHING 1000 /* of a new set */
+#define SMOOTHING 1000 /* default of a new set */
 
-/* One ad, as the script wants it. */
+/* One ad, prepared for the script. */
 typedef struct draft {
     tkl__args args;
     tkl__ads_list locations;
     tkl__ads_list needs; /* kind, value ..., kind, value ...: sorted by kind */
-    size_t *values;      /* for each kind: how many values it has */
+    size_t *values;      /* number of values of each kind */
     tkl__ads_list words;
 } draft;
 
 /* ---- Checking ------------------------------------------------------------ */
 
-static int check_name(tkl_bytes name)
+int tkl__ads_check_name(tkl_bytes name)
 {
     if (name.len == 0 || name.len > TKL_ADS_NAME_MAX)
         return tkl__fail(TKL_EINVAL, "the name of an ad has 1 to %d bytes", TKL_ADS_NAME_MAX);
@@ -70,7 +70,7 @@ static int check_ad(const tkl_ad *ad)
 {
     int rc = TKL__CHECK_RESERVED(ad);
     if (rc == TKL_OK)
-        rc = check_name(ad->name);
+        rc = tkl__ads_check_name(ad->name);
     if (rc == TKL_OK)
         rc = tkl__check_number("type", ad->type, TKL_ADS_CPM, TKL_ADS_CPA);
     if (rc == TKL_OK)
@@ -108,7 +108,7 @@ static int add_need(const tkl_ads_need *need, tkl_bytes kind, draft *d, size_t *
     return rc;
 }
 
-/* A need and its kind as it is stored. */
+/* A need, and its kind in the stored form. */
 typedef struct folded_need {
     const tkl_ads_need *need;
     tkl_bytes kind;
@@ -121,7 +121,7 @@ static int by_kind(const void *a, const void *b)
     return order ? order : (x.len > y.len) - (x.len < y.len);
 }
 
-/* Sorted by kind, so that equal sets of kinds are equal texts. */
+/* Sorts the needs by kind, so that equal sets of kinds give equal texts. */
 static int sort_needs(const tkl_ad *ad, tkl__ads_list *kinds, folded_need *sorted)
 {
     int rc = TKL_OK;
@@ -166,6 +166,7 @@ static void put_all(const tkl_ads *ads, const tkl_ad *ad, draft *d)
 {
     tkl__ads_put_smoothing(ads, &d->args);
     tkl__args_int(&d->args, SMOOTHING);
+    tkl__ads_put_explore(ads, &d->args);
     tkl__args_int(&d->args, ads->options.ttl_ms);
     tkl__args_bytes(&d->args, ad->name);
     tkl__args_str(&d->args, tkl_ads_type_name(ad->type));
@@ -297,7 +298,7 @@ int tkl_ads_remove(tkl_ads *ads, const tkl_bytes *names, size_t count, int64_t *
     if (removed)
         *removed = 0;
     for (size_t i = 0; rc == TKL_OK && i < count; i++)
-        rc = check_name(names[i]);
+        rc = tkl__ads_check_name(names[i]);
     if (rc == TKL_OK && count)
         rc = send_names(ads, names, count, removed == NULL, &replies);
     for (size_t i = 0; rc == TKL_OK && i < count; i++) {
