@@ -6,12 +6,20 @@
 -- ARGV[4...] precisions  those of the shape
 -- returns 1 done, 0 the counter has another shape, -1 a slice would be too large
 -- include: shared/clock
--- include: shared/exact
+-- include: shared/decimal
+-- include: turning
+
+now = clock.ms()
+local FIRST_PRECISION = 4 -- index of the first precision in the arguments
 local COUNTER = KEYS[1]
-local FIRST_PRECISION = 4 -- of the arguments
 local amount, shape, strict = ARGV[1], ARGV[2], ARGV[3]
-local now = clock_ms()
--- include: turn
+
+-- Takes back the amount from the first precisions, up to this one.
+local function undo(precisions, last)
+  for i = 1, last do
+    redis.call('HINCRBY', COUNTER, precisions[i], decimal.whole(-amount))
+  end
+end
 
 local stored, since, till = unpack(redis.call('HMGET', COUNTER, 'shape', 'since', 'until'))
 local precisions = {unpack(ARGV, FIRST_PRECISION)}
@@ -21,27 +29,20 @@ if stored and stored ~= shape then
   end
   shape = stored
   local _
-  _, precisions = read_shape(shape)
+  _, precisions = slices.read_shape(shape)
 end
-since, till = number_in(since), number_in(till)
+since, till = slices.number_in(since), slices.number_in(till)
 if now < since or now >= till then
-  turn(COUNTER, shape, since)
-end
-
--- Takes back what was added to the precisions up to this one.
-local function undo(last)
-  for i = 1, last do
-    redis.call('HINCRBY', COUNTER, precisions[i], string.format('%d', -amount))
-  end
+  turning.begin(COUNTER, shape, since)
 end
 
 for i, precision in ipairs(precisions) do
   local count = redis.pcall('HINCRBY', COUNTER, precision, amount)
   if type(count) == 'table' then -- an error
-    undo(i - 1)
+    undo(precisions, i - 1)
     return string.find(count.err, 'not an integer', 1, true) and {err = FOREIGN} or count
   elseif math.abs(count) >= EXACT then
-    undo(i)
+    undo(precisions, i)
     return -1
   end
 end

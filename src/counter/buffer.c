@@ -6,8 +6,8 @@
  * keeper's list; the keeper sends the sums of all buffers of a client in one round trip, and takes
  * a buffer off its list when nothing was added meanwhile.
  *
- * What the server did not get goes back into the sum. What may have arrived does not: it would
- * perhaps be counted twice. It is reported as unsure.
+ * An amount that the server did not get goes back into the sum. An amount that may have arrived
+ * does not, because it might be counted twice. It is reported as unsure.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -24,21 +24,21 @@
 struct tkl_counter_buffer {
     const tkl_counter *counter;
     int64_t interval_us, timeout_ms;
-    unsigned generation; /* of forks: a child must not send its parent's sum */
+    unsigned generation; /* fork generation: a child must not send its parent's sum */
 
-    atomic_int_fast64_t pending, sent; /* `sent`: under way, no result yet */
-    atomic_bool listed;                /* by the keeper, or about to be */
+    atomic_int_fast64_t pending, sent; /* `sent`: being sent, result unknown */
+    atomic_bool listed;                /* the keeper has the buffer on its list, or will soon */
     atomic_int_fast64_t counted, unsure, lost;
     atomic_int code;
 
     tkl__kept kept;
-    int64_t sending; /* by the keeper */
+    int64_t sending; /* amount that the keeper is sending */
     tkl__counter_count count;
 };
 
 /* ---- Sending ------------------------------------------------------------- */
 
-/* Takes what is pending, as much as one add may have. */
+/* Takes the pending amount, at most as much as one add allows. */
 static int64_t take(tkl_counter_buffer *b)
 {
     int64_t amount = atomic_exchange(&b->pending, 0), rest = 0;
@@ -106,7 +106,7 @@ static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
     settle(b, b->sending, rc == TKL_OK ? tkl__counter_result(reply) : rc);
 }
 
-/* The one who sets `listed` sees to it that the keeper has the buffer on its list. */
+/* The thread that sets `listed` adds the buffer to the keeper's list. */
 static int64_t keeper_due(tkl__kept *kept)
 {
     tkl_counter_buffer *b = buffer_of(kept);
@@ -160,7 +160,7 @@ int tkl_counter_buffer_add(tkl_counter_buffer *b, int64_t amount)
     atomic_fetch_add_explicit(&b->pending, amount, memory_order_seq_cst);
     if (!atomic_load(&b->listed) && !atomic_exchange(&b->listed, true) &&
         tkl__keep(b->counter->client, &b->kept, tkl__now() + b->interval_us) != TKL_OK)
-        atomic_store(&b->listed, false); /* it is pending all the same; the next one tries again */
+        atomic_store(&b->listed, false); /* the amount stays pending; the next add tries again */
     return TKL_OK;
 }
 

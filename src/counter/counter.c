@@ -18,7 +18,7 @@
  * its turn, holds the number of an older slice and is read as zero.
  *
  * The hash expires when the last slice has left the window of the longest precision: its expiry
- * is set when a slice of that precision begins.
+ * is set when a slice of that precision begins, and never to an earlier time.
  *
  * A clock that is set back goes on in the slices of the time it shows. When the number of a slice
  * comes again, its count is added to what its place holds. The slices of what is now the future
@@ -171,12 +171,12 @@ int tkl_counter_add(tkl_counter *counter, int64_t amount)
     return rc;
 }
 
-/* Adds in one round trip. */
+/* Most adds in one round trip. */
 #define TRIP_MAX 10000
 
-/* Adds to several counters on their way. */
+/* Adds to several counters that are being sent. */
 typedef struct trip {
-    tkl__invocation *calls; /* of the items that can be sent */
+    tkl__invocation *calls; /* calls of the items that can be sent */
     tkl__counter_count *counts;
     size_t sent;
 } trip;
@@ -191,7 +191,7 @@ static int check_item(const tkl_counter_item *item, const tkl_client *client)
     return rc == TKL_OK ? check_amount(item->amount) : rc;
 }
 
-/* The first counter there is: its client is that of all. */
+/* The first counter among the items. All counters have the same client. */
 static const tkl_counter *first_counter(const tkl_counter_item *items, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -200,7 +200,7 @@ static const tkl_counter *first_counter(const tkl_counter_item *items, size_t co
     return NULL;
 }
 
-/* The result of an item that was sent. */
+/* Returns the result of an item that was sent. */
 static int judge(const tkl_reply *reply, int rc)
 {
     if (!reply)
@@ -208,20 +208,6 @@ static int judge(const tkl_reply *reply, int rc)
     if (tkl_reply_code(reply) != TKL_OK)
         return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
     return tkl__counter_result(reply);
-}
-
-/* The first failure of many, with its text. */
-typedef struct failure {
-    int code;
-    char text[256];
-} failure;
-
-static void note(failure *first, int code)
-{
-    if (code == TKL_OK || first->code != TKL_OK)
-        return;
-    first->code = code;
-    snprintf(first->text, sizeof first->text, "%s", tkl_errmsg());
 }
 
 /* One round trip. */
@@ -242,17 +228,17 @@ static int send_trip(trip *t, const tkl_counter *first, const tkl_counter_item *
 }
 
 static void add_some(trip *t, const tkl_counter *first, const tkl_counter_item *items, size_t count,
-                     int *codes, failure *failed)
+                     int *codes, tkl__first *failed)
 {
     tkl_reply *replies = NULL;
     size_t sent = 0;
     int rc = send_trip(t, first, items, count, &replies);
-    note(failed, rc);
+    tkl__first_note(failed, rc);
     for (size_t i = 0; i < count; i++) {
         int code = check_item(&items[i], first->client);
         if (code == TKL_OK)
             code = judge(tkl_reply_at(replies, sent++), rc);
-        note(failed, code);
+        tkl__first_note(failed, code);
         if (codes)
             codes[i] = code;
     }
@@ -268,7 +254,7 @@ int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes
     if (!first)
         return count == 0 ? TKL_OK : tkl__fail(TKL_EINVAL, "no item has a counter");
     trip t = {.calls = calloc(most, sizeof *t.calls), .counts = calloc(most, sizeof *t.counts)};
-    failure failed = {.code = t.calls && t.counts ? TKL_OK : TKL_ENOMEM};
+    tkl__first failed = {.code = t.calls && t.counts ? TKL_OK : TKL_ENOMEM};
     for (size_t from = 0; failed.code != TKL_ENOMEM && from < count; from += most)
         add_some(&t, first, items + from, count - from < most ? count - from : most,
                  codes ? codes + from : NULL, &failed);
@@ -276,12 +262,12 @@ int tkl_counter_add_each(const tkl_counter_item *items, size_t count, int *codes
     free(t.counts);
     if (failed.code == TKL_ENOMEM)
         return tkl__nomem();
-    return failed.code == TKL_OK ? TKL_OK : tkl__fail(failed.code, "%s", failed.text);
+    return tkl__first_tell(&failed);
 }
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* What counter/read found: {samples, first, last, slice, count, ...}. */
+/* Makes a series of the reply of counter/read: {samples, first, last, slice, count, ...}. */
 static int make_series(const tkl_reply *reply, int64_t every_ms, tkl_counter_series **out)
 {
     int64_t first = tkl_reply_int(tkl_reply_at(reply, 1));
@@ -324,7 +310,7 @@ static int check_range(int64_t every_ms, int64_t from_ms, int64_t to_ms)
     return rc;
 }
 
-/* Why a counter of this shape does not have what was asked for. */
+/* The error for a counter of another shape: it does not have what the caller asked for. */
 static int other_shape(const tkl_counter *counter, int64_t every_ms, const char *shape)
 {
     if (counter->strict && strcmp(counter->shape, shape) != 0)
@@ -390,7 +376,7 @@ int tkl_counter_drop(tkl_counter *counter)
     return rc;
 }
 
-/* One precision; *removed is -1 when there are no more. */
+/* Cleans one precision; *removed is -1 when there are no more precisions. */
 static int clean_precision(const tkl_counter *counter, int place, int64_t *removed)
 {
     tkl__args args;
@@ -416,7 +402,8 @@ static int clean_counter(tkl_client *client, tkl_bytes name, int64_t *sum)
         *sum += removed > 0 ? removed : 0;
     }
     tkl_counter_close(counter);
-    return rc == TKL_ETYPE || rc == TKL_EDAMAGED ? TKL_OK : rc; /* not ours to clean */
+    return rc == TKL_ETYPE || rc == TKL_EDAMAGED ? TKL_OK : rc; /* another program's key: not ours
+                                                                   to clean */
 }
 
 int tkl_counter_clean(tkl_client *client, int64_t *removed)

@@ -15,15 +15,15 @@
 
 struct tkl_counter {
     tkl_client *client;
-    tkl__keys keys; /* one: the hash */
+    tkl__keys keys; /* one key: the hash */
     int64_t timeout_ms;
-    char shape[TKL__SHAPE_SIZE]; /* "120 1000 5000": what the options ask for */
-    bool strict;                 /* the options ask for it: no other will do */
-    tkl_bytes precisions[TKL_COUNTER_PRECISIONS_MAX]; /* in the shape */
-    size_t count;                                     /* of them */
+    char shape[TKL__SHAPE_SIZE]; /* "120 1000 5000": as the options request */
+    bool strict;                 /* the options set the shape: the counter must have it */
+    tkl_bytes precisions[TKL_COUNTER_PRECISIONS_MAX]; /* views into `shape` */
+    size_t count;                                     /* number of precisions */
 };
 
-/* One counter/add on its way. */
+/* The arguments of one counter/add. */
 typedef struct tkl__counter_count {
     char amount[TKL__AMOUNT_SIZE];
     tkl_bytes args[3 + TKL_COUNTER_PRECISIONS_MAX];
@@ -32,7 +32,7 @@ typedef struct tkl__counter_count {
 /* The call must not outlive `count` and the counter. */
 tkl__invocation tkl__counter_call(const tkl_counter *counter, int64_t amount,
                                   tkl__counter_count *count);
-/* What its reply means. */
+/* Returns the result of a reply of counter/add. */
 int tkl__counter_result(const tkl_reply *reply);
 
 #endif

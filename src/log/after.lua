@@ -1,15 +1,16 @@
 -- log/after: the messages of one severity behind the one that a tail has seen.
 -- KEYS[1] recent  stream, see log/write
 -- ARGV[1] seen    id of a message
--- returns {} when there is no such log; else {messages ever added, those still there, id of the first
---   that is there, id of the newest, 1 when more are to come, the messages}
+-- flags: no-writes
+-- returns {} when there is no such log; else {messages ever added, those still there, id of the
+--   first that is there, id of the newest, 1 when more are to come, the messages}
+
+-- Limits of one reply: messages, and bytes (about).
+local MAX, BYTES, AT_ONCE = 100, 524288, 10
 local RECENT = KEYS[1]
 local seen = ARGV[1]
 
--- One answer: up to so many messages, and about so many bytes.
-local MAX, BYTES, AT_ONCE = 100, 524288, 10
-
--- The messages behind `seen`, and whether there may be more.
+-- Returns the messages behind `seen`, and whether there may be more.
 local function read_behind()
   local entries, bytes, last = {}, 0, seen
   while #entries < MAX and bytes < BYTES do

@@ -2,30 +2,38 @@
  *
  * Logs.
  *
- * Each severity of a log has four keys, ns:log:{name}:<part>:<severity>:
+ * Each severity of a log has five keys, ns:log:{name}:<part>:<severity>:
  *
- *   recent  stream, field m: the last messages. Trimmed to as many as are kept; expires `ttl_ms`
- *           after the last message. The ids are the server's time, and what a tail waits for.
- *   this    sorted set: messages by how often they occurred in this hour
- *   last    the same of the hour before
- *   hour    hash: the hour that `this` is of, how often messages occurred that were evicted
- *           from it (other), and the same two of `last`
+ *   recent     stream, field m: the last messages. Trimmed to as many as are kept; expires `ttl_ms`
+ *              after the last message. The ids are the server's time, and what a tail waits for.
+ *   this       sorted set, the table of this hour: messages by how often they occurred in it
+ *   hour       hash: the hour that `this` is of; how often messages can have occurred that have no
+ *              place in it (bound); <slice>:<message>, how often a message of the table occurred in
+ *              each ten minutes of the hour, 0 to 5
+ *   last       the same as `this`, of the hour before
+ *   last_hour  the same as `hour`, of the hour before
  *
- * There is nobody whose task it is to change the hour. The first message of an hour finds that
- * `this` is of another hour, and in the same script renames it to `last`, or drops it when it is
- * older than that. So all writers change the hour together, and no message is counted twice or
- * between two tables. Reading changes nothing: log/common judges the tables by the clock in the
- * same way, so that after hours of silence "last hour" is empty and not stale.
+ * No process is responsible for changing the hour. The first message of an hour finds that `this`
+ * is of another hour, and in the same script renames it to `last`, or drops it when it is older
+ * than that; `hour` goes with it. So all writers change the hour together, and no message is
+ * counted twice or between two tables. Reading changes nothing: log/common judges the tables by the
+ * clock in the same way, so that after hours of silence "last hour" is empty and not stale.
  *
  * A clock that is set back by less than an hour, across the full hour, goes on with the table that
  * it left. One that is set back further makes that table last hour's. In both cases every message
- * is still counted once (see shared/hour.inc.lua).
+ * is still counted once (see shared/hours.inc.lua).
  *
- * this, last and hour expire by themselves at the end of the hour in which they could last be
- * asked for: EXPIREAT is set once, when they are made.
+ * All but recent expire by themselves at the end of the hour in which they could last be asked
+ * for: EXPIREAT is set once, when they are made.
  *
- * A table has at most `distinct` messages. When it is full, a new message takes the place of the
- * least frequent one. A message that becomes frequent late in the hour gets in, and stays.
+ * A table has at most `distinct` messages. When it is full, a new message takes the place and the
+ * count of the least frequent one (shared/frequent.inc.lua). So a message that becomes frequent
+ * late in the hour gets in, and its count is too high by at most `bound`.
+ *
+ * The last 60 minutes are this hour and the end of the last one. That end is known to the slice:
+ * occurrences in the slice where the 60 minutes begin are counted, and are part of `excess`. Counts
+ * per minute would take ten times the fields. A message that loses its place in the table loses its
+ * fields, so a hash has at most six of them for each message of its table.
  */
 #include "log/log.h"
 
@@ -114,7 +122,8 @@ static int check_options(const tkl_log_options *o)
 
 static int make_keys(tkl_log *log, tkl_bytes name)
 {
-    static const char *const part_names[TKL__LOG_PARTS] = {"recent", "hour", "this", "last"};
+    static const char *const part_names[TKL__LOG_PARTS] = {"recent", "this", "hour", "last",
+                                                           "last_hour"};
     enum { COUNT = TKL__LOG_SEVERITIES * TKL__LOG_PARTS, SIZE = 32 };
     char texts[COUNT][SIZE];
     const char *parts[COUNT];
@@ -217,17 +226,17 @@ static int check_messages(const tkl_log_message *messages, size_t count)
     return rc;
 }
 
-/* Steps of one round trip. */
+/* Scripts of one round trip. */
 #define STEPS_MAX 100
 
-/* Batches on their way. */
+/* Batches that are being sent. */
 typedef struct trip {
     tkl__log_batch batches[STEPS_MAX];
     tkl__invocation calls[STEPS_MAX];
     size_t count;
 } trip;
 
-/* Fills as many batches as one trip may have; returns how many of the messages are in them. */
+/* Fills as many batches as one round trip takes. Returns how many messages they contain. */
 static size_t load(trip *t, const tkl_log *log, const tkl_log_message *messages, size_t count)
 {
     size_t taken = 0;
@@ -240,8 +249,6 @@ static size_t load(trip *t, const tkl_log *log, const tkl_log_message *messages,
         }
         t->calls[t->count] = tkl__log_batch_call(batch);
     }
-    for (size_t i = 0; i < t->count; i++)
-        t->calls[i].whole = t->count > 1; /* no batch can overtake another */
     return taken;
 }
 
@@ -260,7 +267,7 @@ static int send_trip(trip *t, const tkl_log *log)
     if (!is_loaded(t))
         return tkl__nomem();
     int rc = t->count == 1 ? tkl__run(log->client, &t->calls[0], deadline, &replies)
-                           : tkl__run_many(log->client, t->calls, t->count, deadline, &replies);
+                           : tkl__run_in_order(log->client, t->calls, t->count, deadline, &replies);
     if (rc == TKL_OK && t->count > 1)
         rc = tkl__log_check_replies(replies);
     tkl_reply_free(replies);

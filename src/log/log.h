@@ -11,12 +11,19 @@
 #include "core/script.h"
 
 #define TKL__LOG_SEVERITIES 8
-/* Messages of one script, and bytes of them: a few milliseconds at most. */
+/* Most messages of one script, and most bytes: a few milliseconds. */
 #define TKL__LOG_AT_ONCE       100
 #define TKL__LOG_BYTES_AT_ONCE 524288
 
-/* The keys of a severity, in this order, from 4 x severity on. */
-enum { TKL__LOG_RECENT, TKL__LOG_HOUR, TKL__LOG_THIS, TKL__LOG_LAST, TKL__LOG_PARTS };
+/* The keys of a severity, in this order, from TKL__LOG_PARTS x severity on. */
+enum {
+    TKL__LOG_RECENT,
+    TKL__LOG_THIS,
+    TKL__LOG_HOUR,
+    TKL__LOG_LAST,
+    TKL__LOG_LAST_HOUR,
+    TKL__LOG_PARTS,
+};
 
 struct tkl_log {
     tkl_client *client;
@@ -29,12 +36,13 @@ typedef struct tkl__log_batch {
     tkl__args args;
     tkl_bytes keys[TKL__LOG_SEVERITIES * TKL__LOG_PARTS];
     size_t nkeys;
-    int groups[TKL__LOG_SEVERITIES]; /* the number of a severity, from 1; 0: it does not occur */
-    size_t count, bytes;             /* of the messages in it */
+    int groups[TKL__LOG_SEVERITIES]; /* group number of each severity, from 1; 0: it does not occur
+                                        */
+    size_t count, bytes;             /* number of messages in it, and their bytes */
 } tkl__log_batch;
 
 void tkl__log_batch_init(tkl__log_batch *batch, const tkl_log *log);
-/* Whether a message of that length still fits in. */
+/* Whether a message of this length still fits. */
 bool tkl__log_batch_has_room(const tkl__log_batch *batch, size_t len);
 /* The text is borrowed until the batch is freed. */
 void tkl__log_batch_add(tkl__log_batch *batch, const tkl_log *log, tkl_log_severity severity,
@@ -42,9 +50,9 @@ void tkl__log_batch_add(tkl__log_batch *batch, const tkl_log *log, tkl_log_sever
 tkl__invocation tkl__log_batch_call(const tkl__log_batch *batch);
 void tkl__log_batch_free(tkl__log_batch *batch);
 
-/* TKL_EINVAL unless it can be written. */
+/* TKL_EINVAL: the message cannot be written. */
 int tkl__log_check(tkl_log_severity severity, tkl_bytes text);
-/* TKL_EINVAL unless it is a severity, or TKL_LOG_ANY. */
+/* TKL_EINVAL: neither a severity nor TKL_LOG_ANY. */
 int tkl__log_check_any(tkl_log_severity severity);
 
 /* A key of a severity. */
@@ -53,33 +61,37 @@ static inline tkl_bytes tkl__log_key(const tkl_log *log, int severity, int part)
     return log->keys.items[severity * TKL__LOG_PARTS + part];
 }
 
-/* Entries under construction; made of replies, which they own. */
+/* Entries under construction. They point into replies, which they own. */
 typedef struct tkl__log_found {
     tkl_log_entries base; /* must be first: callers have a pointer to it */
     tkl_log_entry *items;
-    uint64_t *orders; /* of each: its number within its millisecond */
+    uint64_t *orders; /* number of each entry within its millisecond */
     size_t cap;
-    tkl_reply *reply;
+    tkl_reply **replies;
+    size_t reply_count;
 } tkl__log_found;
 
-/* Takes over the reply. NULL: no memory; the reply is freed. */
+/* Takes over the reply. NULL: out of memory; the reply is freed. */
 tkl__log_found *tkl__log_found_new(tkl_reply *reply, size_t cap);
-/* Adds the first `count` of the entries that XRANGE answers for a stream. */
+/* Takes over one more reply, with room for `more` entries. False: out of memory; the reply is
+ * freed. */
+bool tkl__log_found_extend(tkl__log_found *found, tkl_reply *reply, size_t more);
+/* Adds the first `count` entries of a reply of XRANGE. */
 void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *entries,
                         size_t count);
-/* Sorts them by time and keeps the last `max`. */
+/* Sorts the entries by time and keeps the last `max`. */
 tkl_log_entries *tkl__log_found_done(tkl__log_found *found, size_t max);
 
-/* An id of a stream as text. */
+/* Size of the id of a stream entry as text. */
 #define TKL__LOG_ID_SIZE 48
 typedef char tkl__log_id[TKL__LOG_ID_SIZE];
 
-/* The newest `max` entries of the severity, or of all. `upto` (may be NULL): for each severity the
- * id of the newest that is wanted. */
+/* The newest `max` entries of one severity, or of all. `upto` (may be NULL): the newest id wanted
+ * of each severity. `since`: the oldest id wanted, or "-". */
 int tkl__log_newest(const tkl_log *log, tkl_log_severity severity, const tkl__log_id *upto,
-                    size_t max, tkl_log_entries **entries);
+                    const char *since, size_t max, tkl_log_entries **entries);
 
-/* The first error among the replies. */
+/* Returns the first error among the replies. */
 int tkl__log_check_replies(const tkl_reply *replies);
 
 #endif

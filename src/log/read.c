@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading logs: recent messages, and how often each occurred.
+ * Reading logs: recent messages, and how many times each occurred.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,23 +15,38 @@
 
 /* ---- Entries ------------------------------------------------------------- */
 
+bool tkl__log_found_extend(tkl__log_found *found, tkl_reply *reply, size_t more)
+{
+    size_t cap = found->cap + more;
+    tkl_log_entry *items = realloc(found->items, (cap + 1) * sizeof *items);
+    found->items = items ? items : found->items;
+    uint64_t *orders = realloc(found->orders, (cap + 1) * sizeof *orders);
+    found->orders = orders ? orders : found->orders;
+    tkl_reply **replies = realloc(found->replies, (found->reply_count + 1) * sizeof(tkl_reply *));
+    found->replies = replies ? replies : found->replies;
+    if (!items || !orders || !replies) {
+        tkl_reply_free(reply);
+        return false;
+    }
+    found->replies[found->reply_count++] = reply;
+    found->cap = cap;
+    return true;
+}
+
 tkl__log_found *tkl__log_found_new(tkl_reply *reply, size_t cap)
 {
     tkl__log_found *found = calloc(1, sizeof *found);
-    tkl_log_entry *items = calloc(cap + 1, sizeof *items);
-    uint64_t *orders = calloc(cap + 1, sizeof *orders);
-    if (!found || !items || !orders) {
-        free(found);
-        free(items);
-        free(orders);
+    if (!found) {
         tkl_reply_free(reply);
         return NULL;
     }
-    *found = (tkl__log_found){.items = items, .orders = orders, .cap = cap, .reply = reply};
-    return found;
+    if (tkl__log_found_extend(found, reply, cap))
+        return found;
+    tkl_log_entries_free(&found->base);
+    return NULL;
 }
 
-/* "1526919030474-55" */
+/* Reads an id such as "1526919030474-55". */
 static void read_id(const tkl_reply *id, int64_t *ms, uint64_t *order)
 {
     const char *text = tkl_reply_str(id);
@@ -45,6 +60,7 @@ void tkl__log_found_add(tkl__log_found *found, int severity, const tkl_reply *en
     for (size_t i = 0; i < count && found->base.count < found->cap; i++) {
         const tkl_reply *entry = tkl_reply_at(entries, i);
         tkl_log_entry *item = &found->items[found->base.count];
+        *item = (tkl_log_entry){.time_ms = 0};
         read_id(tkl_reply_at(entry, 0), &item->time_ms, &found->orders[found->base.count++]);
         item->severity = (tkl_log_severity)severity;
         item->message = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(entry, 1), 1));
@@ -92,7 +108,9 @@ void tkl_log_entries_free(tkl_log_entries *entries)
     tkl__log_found *found = (tkl__log_found *)(void *)entries;
     if (!found)
         return;
-    tkl_reply_free(found->reply);
+    for (size_t i = 0; i < found->reply_count; i++)
+        tkl_reply_free(found->replies[i]);
+    free(found->replies);
     free(found->orders);
     free(found->items);
     free(found);
@@ -100,12 +118,26 @@ void tkl_log_entries_free(tkl_log_entries *entries)
 
 /* ---- Recent messages ----------------------------------------------------- */
 
-static int add_range(tkl_pipeline *pipeline, tkl_bytes key, const char *upto, size_t max)
+/* Messages are read in pages of at most about a megabyte: the server does nothing else while it
+ * replies. */
+enum { FIRST_PAGE = 100, LONGEST_PAGE = 1000, BYTES_OF_PAGE = 1 << 20 };
+
+/* State of reading the newest messages of some severities, from new to old. */
+typedef struct reading {
+    const tkl_log *log;
+    const char *since;                /* id of the oldest */
+    size_t page;                      /* messages of each severity in the next round trip */
+    size_t left[TKL__LOG_SEVERITIES]; /* messages left to read; 0: done */
+    tkl__log_id upto[TKL__LOG_SEVERITIES];
+} reading;
+
+static int add_range(tkl_pipeline *pipeline, tkl_bytes key, const char *upto, const char *since,
+                     size_t max)
 {
     char count[24];
     int len = snprintf(count, sizeof count, "%zu", max);
-    const char *words[] = {"XREVRANGE", key.data, upto, "-", "COUNT", count};
-    const size_t lens[] = {9, key.len, strlen(upto), 1, 5, (size_t)len};
+    const char *words[] = {"XREVRANGE", key.data, upto, since, "COUNT", count};
+    const size_t lens[] = {9, key.len, strlen(upto), strlen(since), 5, (size_t)len};
     return tkl_pipeline_add(pipeline, 6, words, lens);
 }
 
@@ -119,17 +151,29 @@ int tkl__log_check_replies(const tkl_reply *replies)
     return TKL_OK;
 }
 
-/* An array of what XREVRANGE answers. */
-static int fetch(const tkl_log *log, tkl_log_severity severity, const tkl__log_id *upto, size_t max,
-                 tkl_reply **replies)
+static size_t next_page(const reading *r, int severity)
+{
+    return r->left[severity] < r->page ? r->left[severity] : r->page;
+}
+
+static bool is_done(const reading *r)
+{
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
+        if (r->left[i] > 0)
+            return false;
+    return true;
+}
+
+/* Runs XREVRANGE for each severity with messages left. *replies: an array of the replies. */
+static int fetch(const reading *r, tkl_reply **replies)
 {
     tkl_pipeline *pipeline = NULL;
-    tkl_call_options how = {.timeout_ms = log->timeout_ms, .retry_safe = true};
-    int rc = tkl_pipeline_open(log->client, NULL, &pipeline);
+    tkl_call_options how = {.timeout_ms = r->log->timeout_ms, .retry_safe = true};
+    int rc = tkl_pipeline_open(r->log->client, NULL, &pipeline);
     for (int i = 0; rc == TKL_OK && i < TKL__LOG_SEVERITIES; i++)
-        if (severity == TKL_LOG_ANY || (int)severity == i)
-            rc = add_range(pipeline, tkl__log_key(log, i, TKL__LOG_RECENT), upto ? upto[i] : "+",
-                           max);
+        if (r->left[i] > 0)
+            rc = add_range(pipeline, tkl__log_key(r->log, i, TKL__LOG_RECENT), r->upto[i], r->since,
+                           next_page(r, i));
     if (rc == TKL_OK)
         rc = tkl_pipeline_run(pipeline, &how, replies);
     if (rc == TKL_OK)
@@ -138,26 +182,61 @@ static int fetch(const tkl_log *log, tkl_log_severity severity, const tkl__log_i
     return rc;
 }
 
-int tkl__log_newest(const tkl_log *log, tkl_log_severity severity, const tkl__log_id *upto,
-                    size_t max, tkl_log_entries **entries)
+/* Adds a page, and notes where the next page begins. Returns the bytes of its messages. */
+static size_t add_page(reading *r, int severity, const tkl_reply *page, tkl__log_found *found)
 {
-    tkl_reply *replies = NULL;
-    size_t cap = 0, most = TKL_LOG_KEEP_MAX * TKL__LOG_SEVERITIES;
-    max = max < most ? max : most;
-    int rc = fetch(log, severity, upto, max > 0 ? max : 1, &replies);
-    if (rc != TKL_OK) {
-        tkl_reply_free(replies);
-        return rc;
-    }
+    size_t count = tkl_reply_count(page), first = found->base.count, bytes = 0;
+    tkl__log_found_add(found, severity, page, count);
+    for (size_t i = first; i < found->base.count; i++)
+        bytes += found->items[i].message.len;
+    bool more = count > 0 && count >= next_page(r, severity);
+    r->left[severity] = more && r->left[severity] > count ? r->left[severity] - count : 0;
+    if (more)
+        snprintf(r->upto[severity], sizeof r->upto[severity], "(%s",
+                 tkl_reply_str(tkl_reply_at(tkl_reply_at(page, count - 1), 0)));
+    return bytes;
+}
+
+/* Adds the pages. Takes over the replies. */
+static int add_pages(reading *r, tkl_reply *replies, tkl__log_found *found)
+{
+    size_t count = 0, bytes = 0, next = 0;
     for (size_t i = 0; i < tkl_reply_count(replies); i++)
-        cap += tkl_reply_count(tkl_reply_at(replies, i));
-    tkl__log_found *found = tkl__log_found_new(replies, cap);
-    if (!found)
+        count += tkl_reply_count(tkl_reply_at(replies, i));
+    if (!tkl__log_found_extend(found, replies, count))
         return tkl__nomem();
-    for (size_t i = 0; i < tkl_reply_count(replies); i++) {
-        const tkl_reply *list = tkl_reply_at(replies, i);
-        tkl__log_found_add(found, severity == TKL_LOG_ANY ? (int)i : (int)severity, list,
-                           tkl_reply_count(list));
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
+        if (r->left[i] > 0)
+            bytes += add_page(r, i, tkl_reply_at(replies, next++), found);
+    size_t page = bytes > 0 ? BYTES_OF_PAGE * count / bytes : LONGEST_PAGE;
+    r->page = page < 1 ? 1 : page < LONGEST_PAGE ? page : LONGEST_PAGE;
+    return TKL_OK;
+}
+
+int tkl__log_newest(const tkl_log *log, tkl_log_severity severity, const tkl__log_id *upto,
+                    const char *since, size_t max, tkl_log_entries **entries)
+{
+    size_t most = TKL_LOG_KEEP_MAX * TKL__LOG_SEVERITIES;
+    reading r = {.log = log, .since = since, .page = FIRST_PAGE};
+    max = max < most ? max : most;
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
+        bool wanted = severity == TKL_LOG_ANY || (int)severity == i;
+        r.left[i] = !wanted ? 0 : max > 0 ? max : 1;
+        snprintf(r.upto[i], sizeof r.upto[i], "%s", upto ? upto[i] : "+");
+    }
+    tkl__log_found *found = tkl__log_found_new(NULL, 0);
+    int rc = found ? TKL_OK : tkl__nomem();
+    while (rc == TKL_OK && !is_done(&r)) {
+        tkl_reply *replies = NULL;
+        rc = fetch(&r, &replies);
+        if (rc == TKL_OK)
+            rc = add_pages(&r, replies, found);
+        else
+            tkl_reply_free(replies);
+    }
+    if (rc != TKL_OK) {
+        tkl_log_entries_free(found ? &found->base : NULL);
+        return rc;
     }
     *entries = tkl__log_found_done(found, max);
     return *entries ? TKL_OK : TKL_ENOMEM;
@@ -167,30 +246,55 @@ int tkl_log_recent(tkl_log *log, tkl_log_severity severity, size_t max, tkl_log_
 {
     *entries = NULL;
     int rc = tkl__log_check_any(severity);
-    return rc == TKL_OK ? tkl__log_newest(log, severity, NULL, max, entries) : rc;
+    return rc == TKL_OK ? tkl__log_newest(log, severity, NULL, "-", max, entries) : rc;
+}
+
+int tkl_log_since(tkl_log *log, tkl_log_severity severity, int64_t since_ms, size_t max,
+                  tkl_log_entries **entries)
+{
+    tkl__log_id since;
+    *entries = NULL;
+    int rc = tkl__log_check_any(severity);
+    if (rc != TKL_OK)
+        return rc;
+    snprintf(since, sizeof since, "%" PRId64 "-0", since_ms > 0 ? since_ms : 0);
+    return tkl__log_newest(log, severity, NULL, since, max, entries);
 }
 
 /* ---- Common messages ----------------------------------------------------- */
 
+/* One table of one severity. */
+typedef struct table {
+    const char *which; /* this, last or late: see log/common */
+    int severity;
+    bool more; /* the table has more messages */
+    size_t known;
+    int64_t hour, start_ms, bound;
+} table;
+
+/* The tables that a call reads, and how much of each is read. */
+typedef struct inquiry {
+    const tkl_log *log;
+    bool both;  /* both hours; the tables of a severity are adjacent, this hour's first */
+    size_t max; /* most messages of each table */
+    table tables[2 * TKL__LOG_SEVERITIES];
+    size_t count;
+} inquiry;
+
+/* A count, and the table that it comes from. */
+typedef struct entry {
+    tkl_log_count count;
+    const table *table;
+} entry;
+
 typedef struct counted {
     tkl_log_counts base; /* must be first: callers have a pointer to it */
     tkl_log_count *items;
-    size_t cap;
-    tkl_reply **replies; /* that the messages are in */
+    entry *entries; /* the counts before items are made of them */
+    size_t entry_count, cap;
+    tkl_reply **replies; /* own the texts of the messages */
     size_t reply_count;
 } counted;
-
-/* What is asked for, and what is known of each severity. */
-typedef struct inquiry {
-    const tkl_log *log;
-    const char *which; /* this or last */
-    size_t max;        /* messages of each */
-    struct table {
-        bool more; /* to be asked for */
-        size_t known;
-        int64_t start_ms, other;
-    } tables[TKL__LOG_SEVERITIES];
-} inquiry;
 
 void tkl_log_counts_free(tkl_log_counts *counts)
 {
@@ -200,6 +304,7 @@ void tkl_log_counts_free(tkl_log_counts *counts)
     for (size_t i = 0; i < c->reply_count; i++)
         tkl_reply_free(c->replies[i]);
     free(c->replies);
+    free(c->entries);
     free(c->items);
     free(c);
 }
@@ -212,27 +317,41 @@ static int by_times(const void *a, const void *b)
     return (int)x->severity - (int)y->severity;
 }
 
-/* Takes over the replies, and makes room for what is in them. */
+/* Sorts equal messages of a severity next to each other. */
+static int by_message(const void *a, const void *b)
+{
+    const tkl_log_count *x = &((const entry *)a)->count, *y = &((const entry *)b)->count;
+    size_t len = x->message.len < y->message.len ? x->message.len : y->message.len;
+    if (x->severity != y->severity)
+        return (int)x->severity - (int)y->severity;
+    int order = len > 0 ? memcmp(x->message.data, y->message.data, len) : 0;
+    return order ? order : (x->message.len > y->message.len) - (x->message.len < y->message.len);
+}
+
+/* The reply of log/common: {hour, start, bound, more, and message, times, excess of each}. */
+enum { HOUR, START, BOUND, MORE, MESSAGES, COUNT_SIZE = 3 };
+
+/* Takes over the replies, and allocates room for their entries. */
 static int keep_replies(counted *c, tkl_reply *replies)
 {
-    size_t cap = c->base.count;
+    size_t cap = c->entry_count;
     for (size_t i = 0; i < tkl_reply_count(replies); i++)
-        cap += tkl_reply_count(tkl_reply_at(replies, i)) / 2;
+        cap += tkl_reply_count(tkl_reply_at(replies, i)) / COUNT_SIZE;
     tkl_reply **all = realloc(c->replies, (c->reply_count + 1) * sizeof(tkl_reply *));
     c->replies = all ? all : c->replies;
-    tkl_log_count *items = all ? realloc(c->items, (cap + 1) * sizeof *items) : NULL;
-    if (!items) {
+    entry *entries = all ? realloc(c->entries, (cap + 1) * sizeof *entries) : NULL;
+    if (!entries) {
         tkl_reply_free(replies);
         return tkl__nomem();
     }
-    c->items = items;
+    c->entries = entries;
     c->cap = cap;
     c->replies[c->reply_count++] = replies;
     return TKL_OK;
 }
 
-/* Another program may have written them: what is out of bounds counts as 0. */
-#define HOUR_MAX  1e12
+/* Limits of numbers that another program may have written: numbers beyond them count as 0. */
+#define START_MAX 1e15               /* seconds */
 #define TIMES_MAX 9007199254740992.0 /* 2^53 */
 
 static int64_t number_of(const tkl_reply *reply, double most)
@@ -241,46 +360,56 @@ static int64_t number_of(const tkl_reply *reply, double most)
     return number > 0 && number <= most ? (int64_t)number : 0;
 }
 
-/* What log/common answers: {hour, other, more, message, times, ...}. */
-enum { HOUR, OTHER, MORE, MESSAGES };
-
-/* Adds an answer for a severity. False: the table is of another hour than before. */
-static bool add_counts(counted *c, struct table *table, int severity, const tkl_reply *reply)
+/* Whether a reply contains messages when it says that there are more. */
+static bool is_sensible(const tkl_reply *reply)
 {
-    int64_t start_ms = number_of(tkl_reply_at(reply, HOUR), HOUR_MAX) * 3600000;
-    if (table->known > 0 && table->start_ms != start_ms)
+    bool more = tkl_reply_int(tkl_reply_at(reply, MORE)) == 1;
+    return !more || tkl_reply_count(reply) >= MESSAGES + COUNT_SIZE;
+}
+
+/* Adds the reply for a table. False: the table is of another hour than before. */
+static bool add_counts(const inquiry *q, counted *c, table *t, const tkl_reply *reply)
+{
+    int64_t hour = number_of(tkl_reply_at(reply, HOUR), START_MAX);
+    if (t->known > 0 && t->hour != hour)
         return false;
-    table->start_ms = start_ms;
-    table->other = number_of(tkl_reply_at(reply, OTHER), TIMES_MAX);
-    table->more = tkl_reply_int(tkl_reply_at(reply, MORE)) == 1;
-    for (size_t i = MESSAGES; i + 1 < tkl_reply_count(reply) && c->base.count < c->cap; i += 2) {
-        c->items[c->base.count++] =
-            (tkl_log_count){.message = tkl_reply_bytes(tkl_reply_at(reply, i)),
-                            .severity = (tkl_log_severity)severity,
-                            .times = number_of(tkl_reply_at(reply, i + 1), TIMES_MAX)};
-        table->known++;
+    t->hour = hour;
+    t->start_ms = number_of(tkl_reply_at(reply, START), START_MAX) * 1000;
+    t->bound = number_of(tkl_reply_at(reply, BOUND), TIMES_MAX);
+    size_t before = t->known, end = tkl_reply_count(reply);
+    for (size_t i = MESSAGES; i + COUNT_SIZE <= end && c->entry_count < c->cap; i += COUNT_SIZE) {
+        tkl_log_count count = {.message = tkl_reply_bytes(tkl_reply_at(reply, i)),
+                               .severity = (tkl_log_severity)t->severity,
+                               .times = number_of(tkl_reply_at(reply, i + 1), TIMES_MAX),
+                               .excess = number_of(tkl_reply_at(reply, i + 2), TIMES_MAX)};
+        if (count.times > 0)
+            c->entries[c->entry_count++] = (entry){count, t};
+        t->known++;
     }
+    t->more =
+        tkl_reply_int(tkl_reply_at(reply, MORE)) == 1 && t->known > before && t->known < q->max;
     return true;
 }
 
-/* One trip: log/common for each severity of which there is more. */
+/* One round trip: log/common for each table that has more messages. */
 static int ask_tables(const inquiry *q, tkl_reply **replies)
 {
-    tkl__invocation calls[TKL__LOG_SEVERITIES];
-    tkl__args args[TKL__LOG_SEVERITIES];
+    tkl__invocation calls[2 * TKL__LOG_SEVERITIES];
+    tkl__args args[2 * TKL__LOG_SEVERITIES];
     tkl_client *client = q->log->client;
     bool failed = false;
     size_t n = 0;
-    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
-        if (!q->tables[i].more)
+    for (size_t i = 0; i < q->count; i++) {
+        const table *t = &q->tables[i];
+        if (!t->more)
             continue;
         tkl__args_init(&args[n]);
-        tkl__args_str(&args[n], q->which);
-        tkl__args_int(&args[n], (int64_t)q->tables[i].known);
-        tkl__args_int(&args[n], (int64_t)(q->max - q->tables[i].known));
+        tkl__args_str(&args[n], t->which);
+        tkl__args_int(&args[n], (int64_t)t->known);
+        tkl__args_int(&args[n], (int64_t)(q->max - t->known));
         failed |= args[n].failed;
         calls[n] = (tkl__invocation){.script = &tkl__lua_log_common,
-                                     .keys = &q->log->keys.items[i * TKL__LOG_PARTS],
+                                     .keys = &q->log->keys.items[t->severity * (int)TKL__LOG_PARTS],
                                      .nkeys = TKL__LOG_PARTS,
                                      .args = args[n].items,
                                      .nargs = args[n].count,
@@ -297,13 +426,24 @@ static int ask_tables(const inquiry *q, tkl_reply **replies)
 
 static bool has_more(const inquiry *q)
 {
-    for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
+    for (size_t i = 0; i < q->count; i++)
         if (q->tables[i].more)
             return true;
     return false;
 }
 
-/* Reads the tables, half a megabyte of each at a time. *fits: no hour has changed meanwhile. */
+/* Whether the two tables of each severity are of different hours: the hour may have changed after
+ * the first was read. */
+static bool hours_differ(const inquiry *q)
+{
+    for (size_t i = 0; q->both && i + 1 < q->count; i += 2)
+        if (q->tables[i].hour == q->tables[i + 1].hour)
+            return false;
+    return true;
+}
+
+/* Reads the tables, half a megabyte of each at a time. *fits: no hour has changed in the
+ * meantime. */
 static int read_tables(inquiry *q, counted *c, bool *fits)
 {
     int rc = TKL_OK;
@@ -316,45 +456,102 @@ static int read_tables(inquiry *q, counted *c, bool *fits)
             tkl_reply_free(replies);
         else
             rc = keep_replies(c, replies);
-        for (int i = 0; rc == TKL_OK && i < TKL__LOG_SEVERITIES; i++)
-            if (q->tables[i].more)
-                *fits &= add_counts(c, &q->tables[i], i, tkl_reply_at(replies, at++));
+        for (size_t i = 0; rc == TKL_OK && i < q->count; i++) {
+            const tkl_reply *reply = q->tables[i].more ? tkl_reply_at(replies, at++) : NULL;
+            if (reply && !is_sensible(reply))
+                rc = tkl__fail(TKL_EPROTO, "not an answer of log/common");
+            else if (reply)
+                *fits &= add_counts(q, c, &q->tables[i], reply);
+        }
     }
+    *fits &= hours_differ(q);
     return rc;
 }
 
-/* All severities together. */
-static void finish_counts(const inquiry *q, counted *c, size_t max)
+/* The other table of a severity, when both hours are read. */
+static const table *other_table(const inquiry *q, const table *t)
 {
-    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
-        const struct table *table = &q->tables[i];
-        c->base.other += table->other;
-        if (table->start_ms > c->base.start_ms)
-            c->base.start_ms = table->start_ms;
-    }
-    if (c->base.count > 0)
-        qsort(c->items, c->base.count, sizeof *c->items, by_times);
-    c->base.items = c->items;
-    c->base.count = c->base.count < max ? c->base.count : max;
+    return &q->tables[(size_t)(t - q->tables) ^ 1];
 }
 
-/* One attempt. *fits: as of read_tables(). */
-static int count_common(const tkl_log *log, tkl_log_severity severity, const char *which,
-                        size_t max, bool *fits, tkl_log_counts **counts)
+/* Joins the counts of each message. With both hours: a table that lacks a message may have counted
+ * it up to the table's bound. */
+static void join_counts(const inquiry *q, counted *c)
 {
-    inquiry q = {
-        .log = log, .which = which, .max = max < TKL_LOG_DISTINCT_MAX ? max : TKL_LOG_DISTINCT_MAX};
+    if (q->both && c->entry_count > 0)
+        qsort(c->entries, c->entry_count, sizeof *c->entries, by_message);
+    for (size_t i = 0; i < c->entry_count; i++) {
+        const entry *e = &c->entries[i], *next = i + 1 < c->entry_count ? e + 1 : NULL;
+        tkl_log_count *count = &c->items[c->base.count++];
+        *count = e->count;
+        if (q->both && next && by_message(e, next) == 0) {
+            count->times += next->count.times;
+            count->excess += next->count.excess;
+            i++;
+        } else if (q->both) {
+            count->times += other_table(q, e->table)->bound;
+            count->excess += other_table(q, e->table)->bound;
+        }
+    }
+}
+
+/* Makes the result from all tables. */
+static int finish_counts(const inquiry *q, counted *c, size_t max)
+{
+    c->items = calloc(c->entry_count + 1, sizeof *c->items);
+    if (!c->items)
+        return tkl__nomem();
+    join_counts(q, c);
+    for (size_t i = 0; i < q->count; i++) {
+        const table *t = &q->tables[i];
+        int64_t bound = t->bound + (q->both ? other_table(q, t)->bound : 0);
+        bool is_first_hour = !q->both || i % 2 == 1;
+        if (bound > c->base.bound)
+            c->base.bound = bound;
+        if (is_first_hour && t->start_ms > c->base.start_ms)
+            c->base.start_ms = t->start_ms;
+    }
+    qsort(c->items, c->base.count, sizeof *c->items, by_times);
+    c->base.items = c->items;
+    c->base.count = c->base.count < max ? c->base.count : max;
+    return TKL_OK;
+}
+
+/* The tables of one severity, or of all. */
+static inquiry make_inquiry(const tkl_log *log, tkl_log_severity severity, tkl_hour hour,
+                            size_t max)
+{
+    inquiry q = {.log = log, .both = hour == TKL_HOUR_BOTH || hour == TKL_HOUR_SLIDING};
+    const char *before = hour == TKL_HOUR_SLIDING ? "late" : "last";
+    q.max = q.both || max > TKL_LOG_DISTINCT_MAX ? TKL_LOG_DISTINCT_MAX : max;
+    for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
+        if (severity != TKL_LOG_ANY && (int)severity != i)
+            continue;
+        if (hour != TKL_HOUR_LAST)
+            q.tables[q.count++] = (table){.which = "this", .severity = i, .more = true};
+        if (hour != TKL_HOUR_THIS)
+            q.tables[q.count++] = (table){.which = before, .severity = i, .more = true};
+    }
+    return q;
+}
+
+/* One attempt. *fits: see read_tables(). */
+static int count_common(const tkl_log *log, tkl_log_severity severity, tkl_hour hour, size_t max,
+                        bool *fits, tkl_log_counts **counts)
+{
+    inquiry q = make_inquiry(log, severity, hour, max);
     counted *c = calloc(1, sizeof *c);
     if (!c)
         return tkl__nomem();
-    for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
-        q.tables[i].more = severity == TKL_LOG_ANY || (int)severity == i;
     int rc = read_tables(&q, c, fits);
+    if (rc == TKL_OK && *fits)
+        rc = finish_counts(&q, c, max);
     if (rc != TKL_OK || !*fits) {
         tkl_log_counts_free(&c->base);
         return rc;
     }
-    finish_counts(&q, c, max);
+    free(c->entries); /* they point to the tables */
+    c->entries = NULL;
     *counts = &c->base;
     return TKL_OK;
 }
@@ -366,11 +563,10 @@ int tkl_log_common(tkl_log *log, tkl_log_severity severity, tkl_hour hour, size_
     bool fits = false;
     *counts = NULL;
     int rc = tkl__log_check_any(severity);
-    if (rc == TKL_OK && hour != TKL_HOUR_THIS && hour != TKL_HOUR_LAST)
-        rc = tkl__fail(TKL_EINVAL, "hour: this or last");
+    if (rc == TKL_OK)
+        rc = tkl__check_number("hour", hour, TKL_HOUR_THIS, TKL_HOUR_SLIDING);
     for (int try = 0; rc == TKL_OK && !fits && try < TRIES; try++)
-        rc = count_common(log, severity, hour == TKL_HOUR_THIS ? "this" : "last", max, &fits,
-                          counts);
+        rc = count_common(log, severity, hour, max, &fits, counts);
     return rc == TKL_OK && !fits
                ? tkl__fail(TKL_EREFUSED, "the server's clock does not stand still")
                : rc;
@@ -378,6 +574,6 @@ int tkl_log_common(tkl_log *log, tkl_log_severity severity, tkl_hour hour, size_
 
 const char *tkl_hour_name(tkl_hour hour)
 {
-    static const char *const names[] = {"this", "last", "both"};
+    static const char *const names[] = {"this", "last", "both", "sliding"};
     return TKL__ENUM_NAME((int)hour, names);
 }

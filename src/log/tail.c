@@ -27,6 +27,7 @@
 #include "core/options.h"
 #include "core/reply.h"
 #include "core/resp.h"
+#include "core/rounds.h"
 #include "log/log.h"
 #include "log/scripts.h"
 
@@ -38,14 +39,16 @@ typedef struct position {
 } position;
 
 struct tkl_log_tail {
-    tkl_log log;               /* a copy, whose time-out is the tail's; its keys are the log's */
+    tkl_log log;               /* a copy with the time-out of the tail; its keys belong to the log
+                                  */
     tkl_log_severity severity; /* or TKL_LOG_ANY */
-    size_t recent;             /* to begin with */
+    size_t recent;             /* number of recent messages to begin with */
     bool placed;               /* the positions are set */
-    bool drained;              /* the last look brought all there was: wait before the next */
+    bool drained;              /* the last read returned all there was: wait before the next one */
     position seen[TKL__LOG_SEVERITIES];
-    int64_t numbers[TKL__LOG_SEVERITIES]; /* of them: messages added up to the one seen */
-    int64_t missed;                       /* not reported yet */
+    int64_t numbers[TKL__LOG_SEVERITIES]; /* number of messages added up to the last one seen, for
+                                             each severity */
+    int64_t missed;                       /* number of missed messages that are not reported yet */
 };
 
 int tkl_log_tail_open(tkl_log *log, tkl_log_severity severity, size_t recent,
@@ -83,7 +86,7 @@ static bool follows(const tkl_log_tail *tail, int severity)
 
 /* ---- Positions ----------------------------------------------------------- */
 
-/* "1526919030474-55" */
+/* Reads an id such as "1526919030474-55". */
 static position position_of(const tkl_reply *id)
 {
     const char *text = tkl_reply_str(id);
@@ -105,10 +108,10 @@ static bool is_before(position a, position b)
 
 /* ---- Asking -------------------------------------------------------------- */
 
-/* What log/after answers, in this order. */
+/* The elements of a reply of log/after. */
 enum { ADDED, KEPT, FIRST, NEWEST, MORE, ENTRIES, ANSWERS };
 
-/* log/after for each severity that is followed, behind these positions. */
+/* Runs log/after for each followed severity, behind these positions. */
 static int ask(const tkl_log_tail *tail, const position *behind, tkl_reply **replies)
 {
     tkl__log_id ids[TKL__LOG_SEVERITIES];
@@ -134,7 +137,7 @@ static int ask(const tkl_log_tail *tail, const position *behind, tkl_reply **rep
     return rc == TKL_OK ? tkl__log_check_replies(*replies) : rc;
 }
 
-/* The answer for a severity; NULL: it has no messages. */
+/* The reply for a severity; NULL: it has no messages. */
 static const tkl_reply *answer_for(const tkl_log_tail *tail, const tkl_reply *replies, int severity)
 {
     size_t index = tail->severity == TKL_LOG_ANY ? (size_t)severity : 0;
@@ -144,7 +147,7 @@ static const tkl_reply *answer_for(const tkl_log_tail *tail, const tkl_reply *re
 
 /* ---- Where to begin ------------------------------------------------------ */
 
-/* Behind all messages that are there. */
+/* Sets the positions behind all existing messages. */
 static int place(tkl_log_tail *tail)
 {
     static const position end = {UINT64_MAX, 0};
@@ -162,7 +165,7 @@ static int place(tkl_log_tail *tail)
     return rc;
 }
 
-/* The first look: the recent messages, if some are wanted. TKL_EMPTY: nothing to show yet. */
+/* The first read: the recent messages, if the caller wants some. TKL_EMPTY: nothing to show yet. */
 static int begin(tkl_log_tail *tail, tkl_log_entries **entries)
 {
     tkl__log_id upto[TKL__LOG_SEVERITIES];
@@ -170,7 +173,7 @@ static int begin(tkl_log_tail *tail, tkl_log_entries **entries)
     if (rc == TKL_OK && tail->recent > 0) {
         for (int i = 0; i < TKL__LOG_SEVERITIES; i++)
             write_position(tail->seen[i], upto[i]);
-        rc = tkl__log_newest(&tail->log, tail->severity, upto, tail->recent, entries);
+        rc = tkl__log_newest(&tail->log, tail->severity, upto, "-", tail->recent, entries);
     }
     if (rc != TKL_OK)
         return rc;
@@ -182,10 +185,11 @@ static int begin(tkl_log_tail *tail, tkl_log_entries **entries)
     return tkl__no(TKL_EMPTY);
 }
 
-/* ---- What came since ----------------------------------------------------- */
+/* ---- New messages -------------------------------------------------------- */
 
-/* A severity that has more to come is read up to here; what is later of the others waits, so that
- * messages come in order of time. */
+/* The time up to which messages are taken. A severity with more to come is only read that far;
+ * later messages of the other severities wait, so that messages are delivered in the order of
+ * time. */
 static position horizon_of(const tkl_log_tail *tail, const tkl_reply *replies)
 {
     position horizon = {UINT64_MAX, UINT64_MAX};
@@ -202,7 +206,7 @@ static position horizon_of(const tkl_log_tail *tail, const tkl_reply *replies)
     return horizon;
 }
 
-/* Notes what was missed, and that `taken` messages up to `last` have been seen. */
+/* Counts missed messages, and notes that `taken` messages up to `last` have been seen. */
 static void go_ahead(tkl_log_tail *tail, int severity, const tkl_reply *answer, int64_t taken,
                      position last)
 {
@@ -238,7 +242,7 @@ static void take(tkl_log_tail *tail, int severity, const tkl_reply *answer, posi
     go_ahead(tail, severity, answer, (int64_t)taken, last);
 }
 
-/* Whether the stream is another one than the tail has seen, which lies in its future. */
+/* Whether a stream is a new one: the tail has seen ids later than the newest in it. */
 static bool begins_anew(tkl_log_tail *tail, const tkl_reply *replies)
 {
     bool anew = false;
@@ -253,7 +257,7 @@ static bool begins_anew(tkl_log_tail *tail, const tkl_reply *replies)
     return anew;
 }
 
-/* What log/after answered. Takes over the replies. TKL_EMPTY: nothing. */
+/* Makes entries of the replies of log/after. Takes over the replies. TKL_EMPTY: none. */
 static int accept(tkl_log_tail *tail, tkl_reply *replies, tkl_log_entries **entries)
 {
     position horizon = horizon_of(tail, replies);
@@ -268,7 +272,7 @@ static int accept(tkl_log_tail *tail, tkl_reply *replies, tkl_log_entries **entr
         if (answer)
             take(tail, i, answer, horizon, found);
         else
-            tail->numbers[i] = 0; /* the next stream counts anew */
+            tail->numbers[i] = 0; /* the new stream counts from 0 */
     }
     tail->drained = horizon.ms == UINT64_MAX;
     if (found->base.count == 0) {
@@ -283,7 +287,7 @@ static int accept(tkl_log_tail *tail, tkl_reply *replies, tkl_log_entries **entr
     return TKL_OK;
 }
 
-/* Reads what is there. TKL_EMPTY: nothing. */
+/* Reads the messages that are there. TKL_EMPTY: none. */
 static int look(tkl_log_tail *tail, tkl_log_entries **entries)
 {
     tkl_reply *replies = NULL;
@@ -313,7 +317,7 @@ static void write_xread(tkl__buf *wire, int64_t left_us, const void *arg)
     tkl__resp_argz(wire, "COUNT");
     tkl__resp_argz(wire, "1");
     tkl__resp_argz(wire, "BLOCK");
-    tkl__resp_int(wire, left_us < 1000 ? 1 : left_us / 1000); /* 0 would be for ever */
+    tkl__resp_int(wire, left_us < 1000 ? 1 : left_us / 1000); /* 0 would wait for ever */
     tkl__resp_argz(wire, "STREAMS");
     for (int i = 0; i < TKL__LOG_SEVERITIES; i++) {
         tkl_bytes key = tkl__log_key(&tail->log, i, TKL__LOG_RECENT);
@@ -327,7 +331,7 @@ static void write_xread(tkl__buf *wire, int64_t left_us, const void *arg)
         }
 }
 
-/* One XREAD, until `end`. TKL_OK: something came, or the time is over. */
+/* One XREAD, until `end`. TKL_OK: a message arrived, or the time is over. */
 static int wait_once(tkl_log_tail *tail, int64_t end)
 {
     tkl_client *client = tail->log.client;
@@ -341,12 +345,19 @@ static int wait_once(tkl_log_tail *tail, int64_t end)
     return rc == TKL_EMPTY ? TKL_OK : rc;
 }
 
-/* Waits for something to come, or after a failure for a moment. */
+/* Waits for a message; after a failure, pauses for a moment. */
 static int wait_after(tkl_log_tail *tail, int rc, int64_t end)
 {
     int64_t pause = rc == TKL_EMPTY ? STEP_US : PAUSE_US, until = tkl__now() + pause;
     until = until < end ? until : end;
     return rc == TKL_EMPTY ? wait_once(tail, until) : tkl__sleep(tail->log.client, until);
+}
+
+/* Reads once; an interrupt ends the request. */
+static int look_in_wait(tkl_log_tail *tail, tkl_log_entries **entries)
+{
+    tkl__begin_request(tail->log.client);
+    return tkl__end_request(tail->log.client, look(tail, entries));
 }
 
 static bool may_go_on(int rc)
@@ -357,12 +368,22 @@ static bool may_go_on(int rc)
 int tkl_log_tail_next(tkl_log_tail *tail, int64_t wait_ms, tkl_log_entries **entries)
 {
     int64_t end = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
+    tkl__rounds rounds = {.idle = 0};
     *entries = NULL;
-    int rc = tail->drained && wait_ms != 0 ? TKL_EMPTY : look(tail, entries);
+    int rc = TKL_EMPTY;
+    if (wait_ms == 0)
+        rc = look(tail, entries);
+    else if (!tail->drained)
+        rc = look_in_wait(tail, entries);
     while (may_go_on(rc) && tkl__now() < end) {
+        int64_t began = tkl__now();
         rc = wait_after(tail, rc, end);
+        bool waited = tkl__now() - began >= PAUSE_US;
+        if (rc == TKL_OK) /* if the server replies at once but has nothing, pause before the next
+                             request */
+            rc = tkl__pause_round(&rounds, tail->log.client, end, waited);
         if (rc == TKL_OK)
-            rc = look(tail, entries);
+            rc = look_in_wait(tail, entries);
     }
     return rc == TKL_EMPTY ? tkl__no(TKL_EMPTY) : rc;
 }

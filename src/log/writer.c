@@ -31,25 +31,25 @@ typedef struct pending {
 struct tkl_log_writer {
     const tkl_log *log;
     int64_t interval_us, batch, most, timeout_ms;
-    unsigned generation; /* of forks: a child must not send its parent's messages */
+    unsigned generation; /* fork generation: a child must not send its parent's messages */
 
     pthread_mutex_t mutex;   /* guards what follows; never held during a round trip */
-    pthread_cond_t finished; /* sending */
+    pthread_cond_t finished; /* signalled when `sending` becomes false */
     pending *first, **end;
     int64_t count;
-    size_t bytes; /* of the messages */
+    size_t bytes; /* bytes of the messages */
     bool sending;
-    bool listed; /* by the keeper, or about to be */
+    bool listed; /* the keeper has the writer on its list, or will soon */
     tkl_log_writer_stats stats;
 
     tkl__kept kept;
-    tkl__log_batch turn; /* the keeper's */
+    tkl__log_batch turn; /* the batch that the keeper sends */
     int64_t turn_count;
 };
 
 /* ---- Sending ------------------------------------------------------------- */
 
-/* With the lock: the first messages as a batch. */
+/* Caller holds the lock. Makes a batch of the first messages. */
 static int64_t gather(tkl_log_writer *w, tkl__log_batch *batch)
 {
     int64_t count = 0;
@@ -60,13 +60,13 @@ static int64_t gather(tkl_log_writer *w, tkl__log_batch *batch)
     return count;
 }
 
-/* With the lock: a batch is complete. */
+/* Caller holds the lock. Whether there are enough messages for a full batch. */
 static bool is_full(const tkl_log_writer *w)
 {
     return w->count >= w->batch || w->bytes >= TKL__LOG_BYTES_AT_ONCE;
 }
 
-/* With the lock: takes the first messages out of the line. */
+/* Caller holds the lock. Removes the first messages from the list. */
 static void remove_first(tkl_log_writer *w, int64_t count)
 {
     for (; count > 0; count--) {
@@ -80,8 +80,8 @@ static void remove_first(tkl_log_writer *w, int64_t count)
     }
 }
 
-/* With the lock: the result of sending the first messages is known. What is refused for good would
- * be refused again, so it is taken out as well. */
+/* Caller holds the lock. Handles the result of sending the first messages. Messages that the server
+ * rejects for good are removed, too: it would reject them again. */
 static void settle(tkl_log_writer *w, int64_t count, int rc)
 {
     w->stats.code = rc;
@@ -99,7 +99,7 @@ static void settle(tkl_log_writer *w, int64_t count, int rc)
     pthread_cond_broadcast(&w->finished);
 }
 
-/* With the lock, which it lets go for the round trip; nobody else is sending. */
+/* Caller holds the lock, which is released during the round trip; no other thread is sending. */
 static int send_batch(tkl_log_writer *w)
 {
     tkl__log_batch batch;
@@ -119,7 +119,7 @@ static int send_batch(tkl_log_writer *w)
     return rc;
 }
 
-/* With the lock: sends until the line is empty, or something goes wrong. */
+/* Caller holds the lock. Sends until no messages are left, or an error occurs. */
 static int send_all(tkl_log_writer *w)
 {
     int rc = TKL_OK;
@@ -238,7 +238,8 @@ static pending *copy_message(tkl_log_severity severity, tkl_bytes text)
     return p;
 }
 
-/* With the lock: appends the message; *keep: the keeper must be told. */
+/* Caller holds the lock. Appends the message; *keep: the writer must be added to the keeper's
+ * list. */
 static int append(tkl_log_writer *w, pending *p, bool *keep)
 {
     *keep = false;
@@ -269,7 +270,7 @@ int tkl_log_writer_write(tkl_log_writer *w, tkl_log_severity severity, tkl_bytes
         return tkl__nomem();
     pthread_mutex_lock(&w->mutex);
     rc = append(w, p, &keep);
-    /* While the server is away the keeper tries, once an interval. */
+    /* While the server is down, only the keeper tries, once per interval. */
     if (rc == TKL_OK && is_full(w) && !w->sending && w->stats.code == TKL_OK)
         send_batch(w);
     pthread_mutex_unlock(&w->mutex);
@@ -319,7 +320,8 @@ int tkl_log_writer_close(tkl_log_writer *w, tkl_log_writer_stats *stats)
         pthread_cond_destroy(&w->finished);
         pthread_mutex_destroy(&w->mutex);
     }
-    while (w->first) { /* in a child the count may be wrong: another thread was at it */
+    while (w->first) { /* in a forked child the count may be wrong: another thread may have been
+                          changing it */
         pending *p = w->first;
         w->first = p->next;
         free(p);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Online users: counting and asking. Every script is told from when till when today lasts, and is
- * run again when the server says that today is another day.
+ * Online users: counting. Every script gets the start and the end of today, and is run again when
+ * the server says that today is another day.
  *
- * A script is short. So it is run for each chunk of a bitmap by itself, all in one round trip; and
- * of many days the oldest are folded into one key first, some of them in each round trip.
+ * Each script is short. So it is run for each chunk of a bitmap separately, all in one round trip.
+ * For many days the oldest are combined into one key first, some of them in each round trip.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,25 +19,25 @@
 
 /* ---- Asking -------------------------------------------------------------- */
 
-/* What is asked: a script, and what it gets behind the kind. It is run for each chunk of a bitmap,
- * and the numbers that it answers are added up. */
+/* A question: a script, and its arguments behind the kind. The script is run for each chunk of a
+ * bitmap, and the numbers in its replies are added up. */
 typedef struct question {
     const tkl__script *script;
-    const char *part;        /* of its first key */
-    int64_t first_ago, days; /* of those behind it */
-    bool whole_days;         /* it gets all chunks at once */
+    const char *part;        /* part of its first key */
+    int64_t first_ago, days; /* days of the keys behind it */
+    bool whole_days;         /* the script gets all chunks of a day at once */
     void (*write)(const struct question *q, const tkl__online_today *today, tkl__args *args);
     int (*check)(const struct question *q,
-                 const tkl__online_today *today); /* whether it makes sense */
+                 const tkl__online_today *today); /* TKL_EINVAL: the question makes no sense */
     const char *over;
     tkl_bytes user;
     tkl_online *online;
 } question;
 
-/* {code, now, number, another number}: what scripts answer. */
+/* The elements of a reply: {code, now, number, another number}. */
 enum { CODE, NOW, NUMBERS, NUMBERS_MAX = 2 };
 
-/* Adds up the answers; the first code that is not TKL_OK. */
+/* Adds up the replies. Returns the first code that is not TKL_OK. */
 static int read_answers(tkl_online *online, const tkl_reply *replies, int64_t numbers[NUMBERS_MAX])
 {
     for (size_t i = 0; i < tkl_reply_count(replies); i++) {
@@ -46,14 +46,14 @@ static int read_answers(tkl_online *online, const tkl_reply *replies, int64_t nu
             return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
         tkl__online_learn(online, tkl__reply_number(tkl_reply_at(reply, NOW)));
         if (tkl_reply_int(tkl_reply_at(reply, CODE)) != TKL_OK)
-            return (int)tkl_reply_int(tkl_reply_at(reply, CODE));
+            return tkl__no((int)tkl_reply_int(tkl_reply_at(reply, CODE)));
         for (size_t j = 0; j < NUMBERS_MAX; j++)
             tkl__add(&numbers[j], tkl_reply_int(tkl_reply_at(reply, NUMBERS + j)));
     }
     return TKL_OK;
 }
 
-/* Days that one script puts together: a few milliseconds. */
+/* Most days that one script combines: a few milliseconds. */
 static int64_t days_at_once(tkl_online_kind kind)
 {
     return kind == TKL_ONLINE_HLL ? 30 : 15;
@@ -61,13 +61,13 @@ static int64_t days_at_once(tkl_online_kind kind)
 
 #define FOLD_SIZE 64
 
-/* "fold:<token>:3" */
+/* Writes "fold:<token>:3". */
 static void fold_part(const char *token, int64_t chunk, char part[FOLD_SIZE])
 {
     snprintf(part, FOLD_SIZE, "fold:%s:%d", token, (int)(chunk % TKL__ONLINE_CHUNKS));
 }
 
-/* One trip: puts these days together with what was folded before, for each chunk. */
+/* One round trip: combines these days with what was folded before, for each chunk. */
 static int fold_some(const question *q, const tkl__online_today *today, const char *token,
                      int64_t first_ago, int64_t days, bool is_first)
 {
@@ -104,13 +104,13 @@ static int fold_some(const question *q, const tkl__online_today *today, const ch
     return rc;
 }
 
-/* The days that are left for the last script, and where the others have gone. */
+/* The days that are left for the last script, and the key of the folded ones. */
 typedef struct folded {
     char token[TKL_TOKEN_SIZE]; /* empty: nothing was folded */
     int64_t days;
 } folded;
 
-/* Puts the oldest days together until one script can do the rest. */
+/* Folds the oldest days until one script can do the rest. */
 static int fold(const question *q, const tkl__online_today *today, folded *f)
 {
     int64_t at_once = days_at_once(today->shape.kind);
@@ -128,7 +128,7 @@ static int fold(const question *q, const tkl__online_today *today, folded *f)
     return rc;
 }
 
-/* The last script of one chunk: its keys are `part`, the days, and what was folded. */
+/* Makes the keys of the last script for one chunk: `part`, the days, and the folded key. */
 static int make_keys(const question *q, const tkl__online_today *today, const folded *f,
                      int64_t chunk, tkl__keys *keys)
 {
@@ -140,7 +140,7 @@ static int make_keys(const question *q, const tkl__online_today *today, const fo
     return tkl__online_keys(q->online, today, parts, *f->token ? 2 : 1, &which, keys);
 }
 
-/* The folded key stands behind the first one; scripts want it behind today. */
+/* Swaps today and the folded key: scripts expect the folded key behind today. */
 static void put_behind(tkl__keys *keys)
 {
     tkl_bytes second = keys->items[1];
@@ -148,7 +148,7 @@ static void put_behind(tkl__keys *keys)
     keys->items[2] = second;
 }
 
-/* Removes what was folded; it would expire. */
+/* Removes the folded keys early; they would expire anyway. */
 static void unfold(const question *q, const tkl__keys *keys, size_t count)
 {
     const char *words[1 + TKL__ONLINE_CHUNKS] = {"UNLINK"};
@@ -159,7 +159,7 @@ static void unfold(const question *q, const tkl__keys *keys, size_t count)
         lens[1 + i] = keys[i].items[2].len;
     }
     if (tkl_call(q->online->client, (int)count + 1, words, lens, &how, NULL) != TKL_OK)
-        tkl__begin(); /* nobody is to read of that */
+        tkl__begin(); /* forget that error: the caller must not see it */
 }
 
 static int ask_today(const question *q, const tkl__online_today *today, const folded *f,
@@ -213,7 +213,7 @@ static int ask_once(const question *q, int64_t numbers[NUMBERS_MAX])
     return rc == TKL_OK ? ask_today(q, &today, &f, numbers) : rc;
 }
 
-/* Until the server agrees which day it is. */
+/* Asks, and asks again until the server agrees which day it is. */
 static int ask(const question *q, int64_t numbers[NUMBERS_MAX])
 {
     int rc = TKL__ONLINE_ANOTHER_DAY;
@@ -224,7 +224,7 @@ static int ask(const question *q, int64_t numbers[NUMBERS_MAX])
                : rc;
 }
 
-static int check_days(const tkl__online_today *today, int64_t days)
+int tkl__online_check_days(const tkl__online_today *today, int64_t days)
 {
     if (today->shape.kind == TKL_ONLINE_HEARTBEAT)
         return days == 1 ? TKL_OK : tkl__fail(TKL_EINVAL, "a heartbeat knows no days");
@@ -235,7 +235,7 @@ static int check_count(const question *q, const tkl__online_today *today)
 {
     if (today->shape.kind == TKL_ONLINE_HLL && q->days > 1 && strcmp(q->over, "every") == 0)
         return tkl__fail(TKL_EINVAL, "a HyperLogLog cannot tell who was there on every day");
-    return check_days(today, q->days);
+    return tkl__online_check_days(today, q->days);
 }
 
 static void write_count(const question *q, const tkl__online_today *today, tkl__args *args)
@@ -263,12 +263,19 @@ int tkl_online_count(tkl_online *online, int64_t days, tkl_online_over over, int
     return rc;
 }
 
-static int check_question(const question *q, const tkl__online_today *today)
+int tkl__online_check_who(const tkl__online_today *today)
 {
     if (today->shape.kind == TKL_ONLINE_HLL)
         return tkl__fail(TKL_EINVAL, "a HyperLogLog cannot tell who was there; it only counts");
-    int rc = check_days(today, q->first_ago + 1);
-    if (rc == TKL_OK) /* another handle may have marked larger numbers than this one may */
+    return TKL_OK;
+}
+
+static int check_question(const question *q, const tkl__online_today *today)
+{
+    int rc = tkl__online_check_who(today);
+    if (rc == TKL_OK)
+        rc = tkl__online_check_days(today, q->first_ago + 1);
+    if (rc == TKL_OK) /* another handle may have marked larger numbers than this handle allows */
         rc = tkl__online_check_user(&today->shape, q->user, TKL_ONLINE_ID_MAX);
     return rc;
 }
@@ -320,7 +327,8 @@ int tkl_online_returning(tkl_online *online, int64_t days, int64_t *returning, i
                   .check = check_returning,
                   .over = "any",
                   .online = online};
-    int64_t numbers[NUMBERS_MAX] = {0}; /* today's users, and those of them who were there before */
+    int64_t numbers[NUMBERS_MAX] = {0}; /* users of today, and those of them who were there before
+                                           */
     int rc = tkl__check_number("days", days, 1, TKL_ONLINE_KEEP_MAX);
     if (rc == TKL_OK)
         rc = ask(&q, numbers);

@@ -6,15 +6,17 @@
 -- ARGV[3] window  ms, of a heartbeat
 -- ARGV[4] start   of today, as the client thinks, in ms
 -- ARGV[5] till    the end of it
+-- flags: no-writes
 -- returns {code, now, 1 or 0}: TKL_OK; ANOTHER_DAY: today is another day
-local FIRST_CHUNK = 2 -- of the keys
+-- include: online
+
+local FIRST_CHUNK = 2 -- index of the first chunk in the keys
 local IDS, DAY = unpack(KEYS)
 local chunks = {unpack(KEYS, FIRST_CHUNK)}
 local kind, user, window, start, till = unpack(ARGV)
--- include: online
 
 local function is_set(number)
-  return redis.call('GETBIT', chunks[math.floor(number / CHUNK) + 1], digits(number % CHUNK))
+  return redis.call('GETBIT', chunks[math.floor(number / CHUNK) + 1], decimal.whole(number % CHUNK))
 end
 
 local present = {
@@ -30,8 +32,8 @@ local present = {
   end,
 }
 
-local now_ms = clock_ms()
-if kind ~= 'heartbeat' and not is_today(now_ms, start, till) then
+local now_ms = clock.ms()
+if kind ~= 'heartbeat' and not online.is_today(now_ms, start, till) then
   return {ANOTHER_DAY, now_ms, 0}
 end
 return {TKL_OK, now_ms, present[kind](now_ms)}

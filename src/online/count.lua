@@ -6,13 +6,16 @@
 -- ARGV[3] window    ms, of a heartbeat
 -- ARGV[4] start     of today, as the client thinks, in ms
 -- ARGV[5] till      the end of it
+-- flags: allow-oom
 -- returns {code, now, count}: TKL_OK; ANOTHER_DAY: today is another day
-local FIRST_DAY = 2 -- of the keys
-local SCRATCH, days = KEYS[1], {unpack(KEYS, FIRST_DAY)}
-local kind, over, window, start, till = unpack(ARGV)
 -- include: online
 
--- Counts what was combined, and forgets it.
+local FIRST_DAY = 2 -- index of the first day in the keys
+
+local SCRATCH, days = KEYS[1], {unpack(KEYS, FIRST_DAY)}
+local kind, over, window, start, till = unpack(ARGV)
+
+-- Counts the combination, and removes it.
 local function counted(command)
   local result = redis.call(command, SCRATCH)
   redis.call('DEL', SCRATCH)
@@ -43,13 +46,13 @@ local count = {
   assigned = count_bits,
   hll = function() return redis.call('PFCOUNT', unpack(days)) end,
   heartbeat = function(now_ms)
-    local oldest, newest = window_around(now_ms, window)
+    local oldest, newest = online.window_around(now_ms, window)
     return redis.call('ZCOUNT', days[1], '(' .. oldest, newest)
   end,
 }
 
-local now_ms = clock_ms()
-if kind ~= 'heartbeat' and not is_today(now_ms, start, till) then
+local now_ms = clock.ms()
+if kind ~= 'heartbeat' and not online.is_today(now_ms, start, till) then
   return {ANOTHER_DAY, now_ms, 0}
 end
 return {TKL_OK, now_ms, count[kind](now_ms)}

@@ -5,11 +5,12 @@
 -- ARGV[2] over     any or every
 -- ARGV[3] first    1: these are the first
 -- returns 1
-local FIRST_DAY = 2 -- of the keys
+
+local FIRST_DAY = 2 -- index of the first day in the keys
+local LIVES_MS = 60000 -- in case the client does not return
+
 local FOLDED, days = KEYS[1], {unpack(KEYS, FIRST_DAY)}
 local kind, over, first = unpack(ARGV)
-
-local LIVES_MS = 60000 -- should the client not come back
 
 local function fold_bitmaps(...)
   return redis.call('BITOP', over == 'every' and 'AND' or 'OR', FOLDED, ...)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Online users: marking. The script is told from when till when today lasts, and is run again when
- * the server says that today is another day.
+ * Online users: marking. The script gets the start and the end of today, and is run again when the
+ * server says that today is another day.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "online/online.h"
 #include "online/scripts.h"
 
-/* Users in one script and bytes of their names, and users in one round trip. */
+/* Most users and bytes of names in one script, and most users in one round trip. */
 #define STEP       1000
 #define STEP_BYTES 131072
 #define TRIP_MAX   10000
@@ -36,11 +36,12 @@ static int too_large(tkl_bytes user, int64_t most)
                      TKL_ARG(user), bytes / 1e6, most, (double)most / 8e6);
 }
 
-/* A number in digits, up to `most`. */
+/* Checks that a user is a number in digits, up to `most`. */
 static int check_number(tkl_bytes user, int64_t most)
 {
     int64_t number = 0;
-    bool padded = user.len > 1 && *user.data == '0'; /* 007 and 7 would be two users elsewhere */
+    bool padded = user.len > 1 && *user.data == '0'; /* 007 and 7 would be different users in other
+                                                        kinds */
     for (size_t i = 0; i < user.len; i++)
         if (padded || !isdigit((unsigned char)user.data[i]))
             return tkl__fail(TKL_EINVAL,
@@ -93,7 +94,7 @@ static void write_mark(tkl__args *args, const tkl__online_today *today, const tk
         tkl__args_bytes(args, users[i]);
 }
 
-/* Sums up what was fresh; the first code that is not TKL_OK. */
+/* Adds up the new users. Returns the first code that is not TKL_OK. */
 static int read_marks(tkl_online *online, const tkl_reply *replies, int64_t *fresh)
 {
     int rc = TKL_OK;
@@ -110,7 +111,7 @@ static int read_marks(tkl_online *online, const tkl_reply *replies, int64_t *fre
     return rc;
 }
 
-/* Which chunk of a bitmap a number is in; it has been checked. */
+/* The chunk of a bitmap that contains a number, which has been checked. */
 static int64_t chunk_of(tkl_bytes user)
 {
     int64_t number = 0;
@@ -119,7 +120,7 @@ static int64_t chunk_of(tkl_bytes user)
     return number / TKL__ONLINE_CHUNK;
 }
 
-/* The users in the order of their chunks; to be freed. */
+/* The users in the order of their chunks; the caller frees the array. */
 static tkl_bytes *by_chunk(const tkl_bytes *users, size_t count)
 {
     tkl_bytes *sorted = malloc(count * sizeof *sorted);
@@ -131,7 +132,7 @@ static tkl_bytes *by_chunk(const tkl_bytes *users, size_t count)
     return sorted;
 }
 
-/* How many of the users, from the first on, one script marks: of a bitmap one chunk. */
+/* How many users, from the first on, one script marks; for a bitmap, users of one chunk. */
 static size_t step_of(const tkl__online_shape *shape, const tkl_bytes *users, size_t count)
 {
     size_t n = 1, bytes = users[0].len;
@@ -144,7 +145,7 @@ static size_t step_of(const tkl__online_shape *shape, const tkl_bytes *users, si
     return n;
 }
 
-/* Scripts that go together. */
+/* Scripts that are sent together. */
 typedef struct trip {
     tkl__args args[STEPS_MAX];
     tkl__invocation calls[STEPS_MAX];
@@ -206,14 +207,14 @@ static int mark_today(tkl_online *online, const tkl__online_today *today, const 
     if (rc == TKL_OK) {
         rc = mark_trip(online, today, &keys, bits ? sorted : users, count, fresh);
         if (today->shape.kind == TKL_ONLINE_HLL)
-            *fresh = TKL_NONE; /* it cannot tell */
+            *fresh = TKL_NONE; /* it does not count new users */
         tkl__keys_free(&keys);
     }
     free(sorted);
     return rc;
 }
 
-/* Some users, until the server agrees which day it is. */
+/* Marks some users, again until the server agrees which day it is. */
 static int mark_some(tkl_online *online, const tkl_bytes *users, size_t count, int64_t *fresh)
 {
     int rc = TKL__ONLINE_ANOTHER_DAY;
@@ -222,7 +223,8 @@ static int mark_some(tkl_online *online, const tkl_bytes *users, size_t count, i
         rc = tkl__online_find_today(online, &today);
         if (rc == TKL_OK)
             rc = check_users(online, &today.shape, users, count);
-        if (rc == TKL_EINVAL && try == 0 && !online->given) { /* it may have another kind by now */
+        if (rc == TKL_EINVAL && try == 0 && !online->given) { /* the name may have another kind by
+                                                                 now */
             rc = tkl__online_changed(online);
             rc = rc == TKL_OK ? TKL__ONLINE_ANOTHER_DAY : rc;
             continue;
@@ -246,7 +248,7 @@ int tkl_online_mark(tkl_online *online, const tkl_bytes *users, size_t count, in
     int rc = TKL_OK;
     if (fresh)
         *fresh = 0;
-    if (count > TRIP_MAX) { /* nobody is marked when one of them cannot be */
+    if (count > TRIP_MAX) { /* check all users first: none is marked when one is invalid */
         rc = tkl__online_find_today(online, &today);
         if (rc == TKL_OK)
             rc = check_users(online, &today.shape, users, count);

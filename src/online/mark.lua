@@ -10,38 +10,43 @@
 -- ARGV[6] till      the end of it
 -- ARGV[7...] users
 -- returns {code, now, how many were not marked before}: TKL_OK; TKL_CONFLICT: the settings
--- are others; ANOTHER_DAY: today is another day
-local FIRST_CHUNK, FIRST_USER = 3, 7 -- of the keys, of the arguments
+--   are others; ANOTHER_DAY: today is another day
+-- include: online
+-- include: shared/lasting
+
+local FIRST_CHUNK, FIRST_USER = 3, 7 -- indexes in the keys and in the arguments
+-- Most users of a heartbeat who left that one mark removes, beyond the number that it adds.
+local AT_ONCE = 1000
+-- A day on which clocks are set back is longer, by at most two hours.
+local LONGER_MS = 7200000
+-- A bitmap whose allocation is this much larger than its bytes is copied.
+local SPACIOUS, HEADER = 1.4, 4096
 local SETTINGS, IDS, DAY = unpack(KEYS)
 local chunks = {unpack(KEYS, FIRST_CHUNK)}
 local kind, zone, keep, window, start, till = unpack(ARGV)
 local users = {unpack(ARGV, FIRST_USER)}
--- include: online
 
--- Of a heartbeat: users who left that one mark forgets, beyond those it brings.
-local AT_ONCE = 1000
--- A day in which clocks are set back is longer, by two hours at most.
-local LONGER_MS = 7200000
-
-local now_ms = clock_ms()
-local lives = kind == 'heartbeat' and window + 0
-              or till - now_ms + (keep - 1) * DAY_MS + LONGER_MS
+local now_ms = clock.ms()
+-- The marks of this call last until `kept`. A heartbeat's key is prolonged once a window.
+local kept = kind == 'heartbeat' and now_ms + window
+             or till + (keep - 1) * DAY_MS + LONGER_MS
+local more = kind == 'heartbeat' and window or 0
 local wanted = table.concat({kind, zone, keep, window}, ' ')
 
 local stored = redis.call('HGET', SETTINGS, 'shape')
 
--- A new key of a day expires, and the settings with the last of them.
+-- Makes the new key of a day expire, and the settings with the last day.
 local function lasts(key)
-  if kind == 'heartbeat' or not stored or redis.call('PTTL', key) < 0 then
-    redis.call('HSET', SETTINGS, 'shape', wanted)
-    redis.call('PEXPIRE', key, digits(lives))
-    redis.call('PEXPIRE', SETTINGS, digits(lives))
+  if stored and redis.call('PEXPIRETIME', key) >= kept then
+    return
   end
+  redis.call('HSET', SETTINGS, 'shape', wanted)
+  lasting.keep_until(key, kept, more)
+  lasting.keep_until(SETTINGS, kept, more)
 end
 
--- The server gives a string that grows twice the room that it needs. A copy has what it needs, to
--- the next size of the allocator: a quarter more at most.
-local SPACIOUS, HEADER = 1.4, 4096
+-- Copies a bitmap that has grown: the server allocates twice the needed bytes for a growing string.
+-- A copy has what it needs, up to the next size of the allocator: at most a quarter more.
 local function drop_slack(key, length_before)
   local length = redis.call('STRLEN', key)
   if length > length_before
@@ -50,14 +55,15 @@ local function drop_slack(key, length_before)
   end
 end
 
--- Sets the bits of these numbers; returns how many were 0.
+-- Sets the bits of these numbers. Returns how many were 0.
 local function set_bits(numbers)
   local words = {}
   for _, number in ipairs(numbers) do
     local chunk = math.floor(number / CHUNK) + 1
     local list = words[chunk] or {}
     local n = #list
-    list[n + 1], list[n + 2], list[n + 3], list[n + 4] = 'SET', 'u1', digits(number % CHUNK), '1'
+    list[n + 1], list[n + 2], list[n + 3] = 'SET', 'u1', decimal.whole(number % CHUNK)
+    list[n + 4] = '1'
     words[chunk] = list
   end
   local fresh = 0
@@ -68,20 +74,21 @@ local function set_bits(numbers)
       fresh = fresh + 1 - bit
     end
     drop_slack(key, length)
-    lasts(key) -- a copy does not expire, either
+    lasts(key) -- a copy has no expiry, either
   end
   return fresh
 end
 
--- The number of each user; who has none gets the next.
+-- The number of each user. A user without one gets the next.
 local function numbers_of(users)
-  local numbers, given, next_one = redis.call('HMGET', IDS, unpack(users)), {}, redis.call('HLEN', IDS)
+  local numbers, given = redis.call('HMGET', IDS, unpack(users)), {}
+  local next_one = redis.call('HLEN', IDS)
   if next_one + #users > #chunks * CHUNK then
     error({err = 'ERR as many users have numbers as a bitmap can have'})
   end
   for i, user in ipairs(users) do
     if not numbers[i] and not given[user] then
-      given[user] = digits(next_one)
+      given[user] = decimal.whole(next_one)
       redis.call('HSET', IDS, user, given[user])
       next_one = next_one + 1
     end
@@ -90,21 +97,22 @@ local function numbers_of(users)
   return numbers
 end
 
--- Forgets users whose marks have this score.
-local function forget(first, last)
+-- Removes users whose marks are between these times.
+local function remove_marks(first, last)
   local gone = redis.call('ZRANGE', DAY, first, last, 'BYSCORE', 'LIMIT', '0', AT_ONCE)
   if gone[1] then
     redis.call('ZREM', DAY, unpack(gone))
   end
 end
 
+-- Marks the users of a heartbeat.
 local function beat(users)
-  local oldest, newest = window_around(now_ms, window)
-  forget('-inf', oldest)
-  forget('(' .. newest, '+inf')
+  local oldest, newest = online.window_around(now_ms, window)
+  remove_marks('-inf', oldest)
+  remove_marks('(' .. newest, '+inf')
   local words = {}
   for i, user in ipairs(users) do
-    words[2 * i - 1], words[2 * i] = digits(now_ms), user
+    words[2 * i - 1], words[2 * i] = decimal.whole(now_ms), user
   end
   local fresh = redis.call('ZADD', DAY, unpack(words))
   lasts(DAY)
@@ -125,14 +133,14 @@ local mark = {
   bitmap = set_bits,
   assigned = function(users)
     local fresh = set_bits(numbers_of(users))
-    redis.call('PEXPIRE', IDS, digits(lives))
+    lasting.keep_until(IDS, kept, more)
     return fresh
   end,
   hll = mark_by('PFADD'),
   heartbeat = beat,
 }
 
-if kind ~= 'heartbeat' and not is_today(now_ms, start, till) then
+if kind ~= 'heartbeat' and not online.is_today(now_ms, start, till) then
   return {ANOTHER_DAY, now_ms, 0}
 end
 if stored and stored ~= wanted then

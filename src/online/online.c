@@ -41,7 +41,7 @@
 #define WINDOW_MS 60000
 #define ID_MAX    99999999
 #define DAY_S     86400
-#define KNOWN_US  10000000 /* a name may be dropped and get another shape */
+#define KNOWN_US  10000000 /* microseconds; a name may be dropped and get another shape */
 
 static const char *const kind_names[] = {"stored", "set", "bitmap", "assigned", "hll", "heartbeat"};
 #define KINDS (sizeof kind_names / sizeof *kind_names)
@@ -131,7 +131,7 @@ static int open_zone(const char *name, tkl__cron_zone **zone)
     return tkl__cron_zone_open(strcmp(name, "UTC") == 0 ? NULL : name, zone);
 }
 
-/* The name is checked as every component's, and copied. */
+/* Checks the name like every component does, and copies it. */
 static int keep_name(tkl_online *online, tkl_bytes name)
 {
     static const char *const none[] = {""};
@@ -189,7 +189,7 @@ void tkl_online_close(tkl_online *online)
 
 /* ---- The settings -------------------------------------------------------- */
 
-/* The shape that the server has. TKL_NOTFOUND: none yet. */
+/* Asks the server for its shape. TKL_NOTFOUND: none yet. */
 static int ask_shape(tkl_online *online, tkl__online_shape *shape)
 {
     static const char *const parts[] = {"settings"};
@@ -220,7 +220,7 @@ static int other_shape(const tkl__online_shape *theirs)
                      text);
 }
 
-/* Takes over what the server has, or finds that it agrees with us. */
+/* Takes over the shape of the server, or checks that it agrees with the one requested. */
 static int adopt_shape(tkl_online *online, const tkl__online_shape *theirs)
 {
     tkl__cron_zone *zone;
@@ -237,7 +237,7 @@ static int adopt_shape(tkl_online *online, const tkl__online_shape *theirs)
     return TKL_OK;
 }
 
-/* Asks every ten seconds; a name without settings has ours from its first mark on. */
+/* Asks the server every ten seconds. A name without settings gets ours with its first mark. */
 static int learn_shape(tkl_online *online)
 {
     tkl__online_shape theirs;
@@ -272,7 +272,7 @@ int tkl__online_changed(tkl_online *online)
 
 /* ---- Days ---------------------------------------------------------------- */
 
-/* When the local day begins, in Unix seconds. */
+/* The beginning of the local day, in Unix seconds. */
 static int64_t day_start(const tkl__cron_zone *zone, int64_t number)
 {
     int64_t until, guess = number * DAY_S;
@@ -280,8 +280,8 @@ static int64_t day_start(const tkl__cron_zone *zone, int64_t number)
     return number * DAY_S - tkl__cron_zone_offset(zone, guess, &until);
 }
 
-/* Where clocks are changed at midnight a day may begin a little early or late; the moment itself is
- * always in its day. */
+/* Computes the day that contains a time. Where clocks change at midnight, a day may begin a little
+ * early or late; the time itself is always within its day. */
 static void work_out_day(const tkl__cron_zone *zone, int64_t now_ms, tkl__online_today *today)
 {
     int64_t until, seconds = tkl__cron_floor_div(now_ms, 1000);
@@ -302,7 +302,8 @@ int tkl__online_find_today(tkl_online *online, tkl__online_today *today)
         return rc;
     pthread_mutex_lock(&online->mutex);
     today->shape = online->shape;
-    work_out_day(online->zone, tkl__now() / 1000 + online->ahead, today);
+    today->now_ms = tkl__now() / 1000 + online->ahead;
+    work_out_day(online->zone, today->now_ms, today);
     pthread_mutex_unlock(&online->mutex);
     return TKL_OK;
 }
@@ -312,6 +313,22 @@ void tkl__online_learn(tkl_online *online, int64_t server_ms)
     pthread_mutex_lock(&online->mutex);
     online->ahead = server_ms - tkl__now() / 1000;
     pthread_mutex_unlock(&online->mutex);
+}
+
+int tkl__online_learn_time(tkl_online *online)
+{
+    const char *words[] = {"TIME"};
+    tkl_call_options how = {.timeout_ms = online->timeout_ms, .retry_safe = true};
+    tkl_reply *reply = NULL;
+    int rc = tkl_call(online->client, 1, words, NULL, &how, &reply);
+    int64_t seconds = tkl_reply_int(tkl_reply_at(reply, 0));
+    int64_t us = tkl_reply_int(tkl_reply_at(reply, 1));
+    if (rc == TKL_OK && (seconds < 0 || seconds > INT64_C(1) << 40 || us < 0 || us > 999999))
+        rc = tkl__fail(TKL_EPROTO, "the server does not know the time");
+    if (rc == TKL_OK)
+        tkl__online_learn(online, seconds * 1000 + us / 1000);
+    tkl_reply_free(reply);
+    return rc;
 }
 
 void tkl__online_day_text(int64_t number, char text[TKL__DAY_SIZE])

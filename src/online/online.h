@@ -16,7 +16,7 @@
 #define TKL__ONLINE_COMPONENT "online"
 #define TKL__ZONE_NAME_SIZE   64
 
-/* What the first mark fixes. */
+/* The settings that the first mark fixes. */
 typedef struct tkl__online_shape {
     tkl_online_kind kind;
     char zone[TKL__ZONE_NAME_SIZE]; /* "UTC" */
@@ -26,9 +26,9 @@ typedef struct tkl__online_shape {
 
 #define TKL__ONLINE_SHAPE_SIZE 160
 
-/* "set UTC 31 60000", as the server keeps it. */
+/* Writes the shape as the server stores it: "set UTC 31 60000". */
 void tkl__online_shape_text(const tkl__online_shape *shape, char text[TKL__ONLINE_SHAPE_SIZE]);
-/* False when it is no such text. */
+/* False: the text is not a shape. */
 bool tkl__online_shape_read(tkl_bytes text, tkl__online_shape *shape);
 
 struct tkl_online {
@@ -36,57 +36,65 @@ struct tkl_online {
     tkl_bytes name; /* owned */
     int64_t timeout_ms;
     int64_t max_id;
-    bool given; /* the shape was asked for: the name must have it */
+    bool given; /* the caller requested the shape: the name must have it */
     pthread_mutex_t mutex;
-    /* Guarded by the mutex. */
+    /* The mutex guards the following fields. */
     tkl__online_shape shape;
-    tkl__cron_zone *zone; /* of the shape */
-    int64_t known_until;  /* the shape was compared with that of the server */
-    int64_t ahead;        /* the server's clock less our monotonic one, in ms, as last seen */
+    tkl__cron_zone *zone; /* zone of the shape */
+    int64_t known_until;  /* until then the shape counts as compared with the server's */
+    int64_t ahead;        /* the server's clock minus our monotonic clock, in ms, as last seen */
 };
 
-/* Today, by the server's clock as far as we know it. */
+/* Today by the server's clock, as far as we know it. */
 typedef struct tkl__online_today {
     tkl__online_shape shape;
     int64_t number; /* days since 1970, local time */
     int64_t start_ms, till_ms;
+    int64_t now_ms;
 } tkl__online_today;
 
-/* Learns the shape if it is not known yet, and works out today. */
+/* Reads the shape if it is not known yet, and computes today. */
 int tkl__online_find_today(tkl_online *online, tkl__online_today *today);
-/* The server says what time it is. */
+/* Notes the time of the server. */
 void tkl__online_learn(tkl_online *online, int64_t server_ms);
-/* The server has another shape than we thought: asks again next time. TKL_EINVAL when ours was
- * asked for. */
+/* Asks the server for its time: days follow its clock, which a new handle does not know yet. */
+int tkl__online_learn_time(tkl_online *online);
+/* Handles a server with another shape than we thought: the next call asks again. TKL_EINVAL: the
+ * caller requested our shape. */
 int tkl__online_changed(tkl_online *online);
 
-/* A bitmap has so many keys a day, each for as many numbers. */
+/* Number of keys of a bitmap per day, and numbers per key. */
 #define TKL__ONLINE_CHUNKS 16
 #define TKL__ONLINE_CHUNK  ((TKL_ONLINE_ID_MAX + 1) / TKL__ONLINE_CHUNKS)
 
-/* How many keys a day has. */
+/* Number of keys per day. */
 int64_t tkl__online_chunks(tkl_online_kind kind);
 
-/* Keys of days: `days` of them from `first_ago` days ago on, going back; of each these chunks. */
+/* Keys of days: `days` of them, going back from `first_ago` days ago; these chunks of each day. */
 typedef struct tkl__online_days {
     int64_t first_ago, days;
     int64_t first_chunk, chunks;
 } tkl__online_days;
 
-/* The keys of these parts ("settings", "ids", "scratch"), and behind them those of the days. */
+/* Makes the keys of these parts ("settings", "ids", "scratch"), followed by those of the days. */
 int tkl__online_keys(const tkl_online *online, const tkl__online_today *today,
                      const char *const *parts, size_t count, const tkl__online_days *which,
                      tkl__keys *keys);
 
-/* The code of a script: today is another day. How often that may be. */
+/* The code of a script for "today is another day", and how many times a call may get it. */
 #define TKL__ONLINE_ANOTHER_DAY TKL_BUSY
 #define TKL__ONLINE_TRIES       5
 
-/* Tells a script from when till when today lasts. */
+/* Adds the start and the end of today to the arguments of a script. */
 void tkl__online_add_today(tkl__args *args, const tkl__online_today *today);
 
-/* TKL_EINVAL unless it can be a user; of a bitmap a number up to `max_id`. */
+/* TKL_EINVAL: not a valid user. Users of a bitmap are numbers up to `max_id`. */
 int tkl__online_check_user(const tkl__online_shape *shape, tkl_bytes user, int64_t max_id);
+
+/* TKL_EINVAL: not that many days are kept. A heartbeat has one day. */
+int tkl__online_check_days(const tkl__online_today *today, int64_t days);
+/* TKL_EINVAL: a HyperLogLog does not know which users were there. */
+int tkl__online_check_who(const tkl__online_today *today);
 
 #define TKL__DAY_SIZE 16
 /* "2026-11-16" */

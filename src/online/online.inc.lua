@@ -1,24 +1,22 @@
--- Days and settings of a name. The keys are explained in online.c.
+-- Users who are online: days and windows. The keys are explained in online.c.
 -- include: shared/clock
--- include: shared/codes
+-- include: shared/decimal
+
+local online = {}
 
 local DAY_MS = 86400000
-local ANOTHER_DAY = 1 -- a result: the client asks again, for the day that the server has
+local ANOTHER_DAY = 1 -- a result: the client asks again, for the server's day
 
-local function digits(number)
-  return string.format('%d', number)
-end
-
--- Bits of one key of a bitmap. A larger one has several keys, so that no command takes long.
+-- Bits of one key of a bitmap. A larger bitmap has several keys, so that no command takes long.
 local CHUNK = 16777216
 
--- Of a heartbeat: marks count that are later than the first of these times and not later than the
--- second. Those beyond it were made before the clock was set back.
-local function window_around(now_ms, window)
-  return digits(now_ms - window), digits(now_ms + window)
+-- Returns two times. Marks of a heartbeat count if they are later than the first and not later than
+-- the second. Later marks were made before the clock was set back.
+function online.window_around(now_ms, window)
+  return decimal.whole(now_ms - window), decimal.whole(now_ms + window)
 end
 
--- Whether the client's idea of today, from `start` to `till`, is the server's.
-local function is_today(now_ms, start, till)
+-- Whether the client's today, from `start` to `till`, is the server's.
+function online.is_today(now_ms, start, till)
   return now_ms >= tonumber(start) and now_ms < tonumber(till)
 end

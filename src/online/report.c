@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Online users: what each day takes, and forgetting all of them.
+ * Online users: what each day costs, and dropping a name.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "core/error.h"
 #include "online/online.h"
 
-/* Bytes that a user takes, by the server's data structures: an entry of a hash table, its share of
- * the table, a short string; of a sorted set also its node of the list. */
+/* Bytes per user, by the server's data structures: an entry of a hash table, its share of the
+ * table, a short string; in a sorted set also its node of the list. */
 #define SET_USER_BYTES       40
 #define HEARTBEAT_USER_BYTES 104
 /* The registers of a HyperLogLog and its header. */
@@ -45,8 +45,8 @@ static int add(tkl_pipeline *pipeline, const char *command, const char *word, tk
     return tkl_pipeline_add(pipeline, word ? 3 : 2, words, lens);
 }
 
-/* Two answers for the numbers of users, and three for each key of a day: users, bytes, and the
- * length of a bitmap (else users again). The first key is that of the numbers. */
+/* Number of replies: two for the numbers of users, and three for each key of a day (users, bytes,
+ * and the length of a bitmap, else users again). The first key is that of the numbers. */
 enum { OF_IDS = 2, OF_A_KEY = 3 };
 
 static int ask_days(tkl_online *online, const tkl__online_today *today, const tkl__keys *keys,
@@ -102,14 +102,15 @@ static int64_t theory(tkl_online_kind kind, int64_t users, int64_t length)
     }
 }
 
-/* Users or bytes of a key. No key has a trillion of them: sums over all keys stay numbers. */
+/* Reads users or bytes of a key. No key has a trillion of them, so sums over all keys do not
+ * overflow. */
 static int64_t number(const tkl_reply *replies, size_t index)
 {
     int64_t said = tkl_reply_int(tkl_reply_at(replies, index));
     return said > 0 && said < INT64_C(1) << 40 ? said : 0;
 }
 
-/* What the answers say of a day: the sum over its keys. */
+/* Fills in a day: the sum over its keys. */
 static void fill_day(tkl_online_day *day, tkl_online_kind kind, const tkl_reply *replies,
                      size_t day_index)
 {
@@ -119,7 +120,7 @@ static void fill_day(tkl_online_day *day, tkl_online_kind kind, const tkl_reply 
         int64_t users = number(replies, OF_IDS + OF_A_KEY * i);
         int64_t bytes = number(replies, OF_IDS + OF_A_KEY * i + 1);
         int64_t length = number(replies, OF_IDS + OF_A_KEY * i + 2);
-        if (bytes == 0) /* there is no such key */
+        if (bytes == 0) /* no such key */
             continue;
         day->users += users;
         day->bytes += bytes;
@@ -153,23 +154,7 @@ static void fill_report(full_report *full, const tkl__online_today *today, const
                                        .assigned_bytes = number(replies, 1)};
 }
 
-/* The days are those of the server's clock, which a handle may not know yet. */
-static int learn_time(tkl_online *online)
-{
-    const char *words[] = {"TIME"};
-    tkl_call_options how = {.timeout_ms = online->timeout_ms, .retry_safe = true};
-    tkl_reply *reply = NULL;
-    int rc = tkl_call(online->client, 1, words, NULL, &how, &reply);
-    int64_t seconds = tkl_reply_int(tkl_reply_at(reply, 0));
-    if (rc == TKL_OK && (seconds < 0 || seconds > INT64_C(1) << 40))
-        rc = tkl__fail(TKL_EPROTO, "the server does not know the time");
-    if (rc == TKL_OK)
-        tkl__online_learn(online, seconds * 1000);
-    tkl_reply_free(reply);
-    return rc;
-}
-
-/* The days that are kept, of a heartbeat one. */
+/* The number of days that are kept; 1 for a heartbeat. */
 static int64_t days_of(const tkl__online_today *today)
 {
     return today->shape.kind == TKL_ONLINE_HEARTBEAT ? 1 : today->shape.keep_days;
@@ -182,7 +167,7 @@ int tkl_online_show(tkl_online *online, tkl_online_report **report)
     tkl__keys keys;
     tkl_reply *replies = NULL;
     *report = NULL;
-    int rc = learn_time(online);
+    int rc = tkl__online_learn_time(online);
     if (rc == TKL_OK)
         rc = tkl__online_find_today(online, &today);
     if (rc != TKL_OK)
@@ -248,12 +233,12 @@ int tkl_online_drop(tkl_online *online)
     tkl__online_today today;
     tkl__keys keys;
     int64_t removed = 0;
-    int rc = learn_time(online);
+    int rc = tkl__online_learn_time(online);
     if (rc == TKL_OK)
         rc = tkl__online_find_today(online, &today);
     if (rc != TKL_OK)
         return rc;
-    /* One day more on either side: the server's clock may be there already. */
+    /* One day more on each side: the server's clock may be there already. */
     tkl__online_days which = {.first_ago = -1,
                               .days = days_of(&today) + 2,
                               .chunks = tkl__online_chunks(today.shape.kind)};

@@ -1,41 +1,47 @@
--- online/returning: how many of today's users were there on a day before.
+-- online/returning: how many of the users of a day were there on other days.
 -- KEYS[1] scratch   for the result of a combination, removed at once
--- KEYS[2...] days   today first; of bitmaps one chunk
+-- KEYS[2...] days   that day, and the others; of bitmaps one chunk
 -- ARGV[1] kind
 -- ARGV[2] start     of today, as the client thinks, in ms
 -- ARGV[3] till      the end of it
--- returns {code, now, users of today, those of them who were there before}: TKL_OK; ANOTHER_DAY:
--- today is another day
-local FIRST_BEFORE = 3 -- of the keys
-local SCRATCH, TODAY = unpack(KEYS)
-local before = {unpack(KEYS, FIRST_BEFORE)}
-local kind, start, till = unpack(ARGV)
+-- flags: allow-oom
+-- returns {code, now, users of that day, those of them who were there on one of the others}:
+--   TKL_OK; ANOTHER_DAY: today is another day
 -- include: online
 
+local FIRST_OTHER = 3 -- index of the first other day in the keys
+local SCRATCH, DAY = unpack(KEYS)
+local others = {unpack(KEYS, FIRST_OTHER)}
+local kind, start, till = unpack(ARGV)
+
 local function of_sets()
-  redis.call('SUNIONSTORE', SCRATCH, unpack(before))
-  local returning = redis.call('SINTERCARD', 2, SCRATCH, TODAY)
+  local users = redis.call('SCARD', DAY)
+  if #others == 1 then
+    return users, redis.call('SINTERCARD', 2, DAY, others[1])
+  end
+  redis.call('SUNIONSTORE', SCRATCH, unpack(others))
+  local returning = redis.call('SINTERCARD', 2, SCRATCH, DAY)
   redis.call('DEL', SCRATCH)
-  return redis.call('SCARD', TODAY), returning
+  return users, returning
 end
 
 local function of_bits()
-  redis.call('BITOP', 'OR', SCRATCH, unpack(before))
-  redis.call('BITOP', 'AND', SCRATCH, SCRATCH, TODAY)
+  redis.call('BITOP', 'OR', SCRATCH, unpack(others))
+  redis.call('BITOP', 'AND', SCRATCH, SCRATCH, DAY)
   local returning = redis.call('BITCOUNT', SCRATCH)
   redis.call('DEL', SCRATCH)
-  return redis.call('BITCOUNT', TODAY), returning
+  return redis.call('BITCOUNT', DAY), returning
 end
 
--- Estimates: who is not new has returned.
+-- Estimates: users who are not new have returned.
 local function of_estimates()
-  local today, all = redis.call('PFCOUNT', TODAY), redis.call('PFCOUNT', TODAY, unpack(before))
-  local fresh = math.max(0, all - redis.call('PFCOUNT', unpack(before)))
-  return today, math.max(0, today - fresh)
+  local users, all = redis.call('PFCOUNT', DAY), redis.call('PFCOUNT', DAY, unpack(others))
+  local fresh = math.max(0, all - redis.call('PFCOUNT', unpack(others)))
+  return users, math.max(0, users - fresh)
 end
 
-local now_ms = clock_ms()
-if not is_today(now_ms, start, till) then
+local now_ms = clock.ms()
+if not online.is_today(now_ms, start, till) then
   return {ANOTHER_DAY, now_ms, 0, 0}
 end
 local count = {set = of_sets, bitmap = of_bits, assigned = of_bits, hll = of_estimates}

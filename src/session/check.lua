@@ -1,12 +1,14 @@
 -- session/check: whose session it is.
 -- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] id        of the session
+-- flags: no-writes
 -- returns {user, created, last use, end} in ms; {} when it has ended
 -- include: keys
--- include: session
+-- include: sessions
 
 local id = ARGV[1]
-local session = find(id, clock_ms())
+
+local session = sessions.find(id, clock.ms())
 if not session then
   return {}
 end

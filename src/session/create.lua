@@ -6,18 +6,19 @@
 -- ARGV[4] most      sessions that the store keeps
 -- returns the ids of the sessions beyond the limit that were forgotten
 -- include: keys
-local id, user, ttl, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
--- include: session
+-- include: sessions
+-- include: shared/types
 
--- So many old ones make room for one new one: the store shrinks when the limit was lowered.
+-- Most old sessions that a new one removes: the store shrinks after the limit was lowered.
 local AT_ONCE = 10
+local id, user, ttl, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
--- The session that was used longest ago, but for the new one. A session whose last use lies in the
--- future was used before the clock was set back: longer ago than all others.
+-- The session with the oldest use, except the new one. A last use in the future is from before the
+-- clock was set back: it counts as the oldest of all.
 local function oldest(now_ms)
-  local later = redis.call('ZRANGE', ENDS, '(' .. digits(now_ms + ttl), '+inf', 'BYSCORE',
+  local later = redis.call('ZRANGE', ENDS, '(' .. decimal.whole(now_ms + ttl), '+inf', 'BYSCORE',
                            'LIMIT', '0', '1')
-  local session = later[1] and find(later[1], now_ms)
+  local session = later[1] and sessions.find(later[1], now_ms)
   if session and session.ends - session.ttl > now_ms then
     return later[1]
   end
@@ -25,15 +26,17 @@ local function oldest(now_ms)
   return first[1] == id and first[2] or first[1]
 end
 
-local now_ms = clock_ms()
-redis.call('HSET', SESSIONS, id, session_text(now_ms, ttl, user))
-redis.call('ZADD', USERS, '0', user_prefix(user) .. id)
-prolong(id, now_ms + ttl)
+types.check_zsets(ENDS, USERS)
+local now_ms = clock.ms()
+redis.call('HSET', SESSIONS, id, sessions.text(now_ms, ttl, user))
+redis.call('ZADD', USERS, '0', sessions.user_prefix(user) .. id)
+redis.call('ZADD', ENDS, decimal.whole(now_ms + ttl), id)
+sessions.keep_store(now_ms + ttl, ttl)
 
-forget_ended(now_ms, AT_ONCE)
+sessions.forget_ended(now_ms, AT_ONCE)
 local forgotten = {}
 for i = 1, math.min(AT_ONCE, redis.call('ZCARD', ENDS) - most) do
   forgotten[i] = oldest(now_ms)
-  forget({forgotten[i]})
+  sessions.forget({forgotten[i]})
 end
 return forgotten

@@ -1,12 +1,14 @@
 -- session/end: forget a session.
 -- KEYS[1...] store  see keys.inc.lua; the last is what the session viewed
 -- ARGV[1] id        of the session
+-- flags: allow-oom
 -- returns TKL_OK, or TKL_NOTFOUND when it had ended
 -- include: keys
-local id = ARGV[1]
--- include: session
+-- include: sessions
 
-local was_there = find(id, clock_ms())
-forget({id})
+local id = ARGV[1]
+
+local was_there = sessions.find(id, clock.ms())
+sessions.forget({id})
 redis.call('DEL', ITEMS)
 return was_there and TKL_OK or TKL_NOTFOUND

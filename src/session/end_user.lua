@@ -2,20 +2,22 @@
 -- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] user
 -- ARGV[2] most
+-- flags: allow-oom
 -- returns {how many were forgotten, then the ids of those that had not ended}
 -- include: keys
-local user, most = ARGV[1], tonumber(ARGV[2])
--- include: session
+-- include: sessions
 
-local members, ids = of_user(user, 0, most)
+local user, most = ARGV[1], tonumber(ARGV[2])
+
+local members, ids = sessions.of_user(user, 0, most)
 local answer = {#ids}
-for i, session in ipairs(find_all(ids, clock_ms())) do
+for i, session in ipairs(sessions.find_all(ids, clock.ms())) do
   if session then
     answer[#answer + 1] = ids[i]
   end
 end
 if ids[1] then
-  forget(ids)
+  sessions.forget(ids)
   redis.call('ZREM', USERS, unpack(members))
 end
 return answer

@@ -1,11 +1,13 @@
 -- session/forget: forget sessions, those first that would end first.
 -- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] most
+-- flags: allow-oom
 -- returns the ids of the forgotten
 -- include: keys
-local most = ARGV[1]
--- include: session
+-- include: sessions
 
-local ids = redis.call('ZRANGE', ENDS, '0', digits(most - 1))
-forget(ids)
+local most = ARGV[1]
+
+local ids = redis.call('ZRANGE', ENDS, '0', decimal.whole(most - 1))
+sessions.forget(ids)
 return ids

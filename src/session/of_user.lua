@@ -3,14 +3,16 @@
 -- ARGV[1] user
 -- ARGV[2] skip
 -- ARGV[3] max
+-- flags: allow-oom
 -- returns {1 when there may be more, then for each {id, created, last use, end}}
 -- include: keys
-local user, skip, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
--- include: session
+-- include: sessions
 
-local members, ids = of_user(user, skip, max)
+local user, skip, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local members, ids = sessions.of_user(user, skip, max)
 local answer, ended, members_of_ended = {#ids == max and 1 or 0}, {}, {}
-for i, session in ipairs(find_all(ids, clock_ms())) do
+for i, session in ipairs(sessions.find_all(ids, clock.ms())) do
   if session then
     answer[#answer + 1] = {ids[i], session.created, session.ends - session.ttl, session.ends}
   else
@@ -19,7 +21,7 @@ for i, session in ipairs(find_all(ids, clock_ms())) do
   end
 end
 if ended[1] then
-  forget(ended)
+  sessions.forget(ended)
   redis.call('ZREM', USERS, unpack(members_of_ended))
 end
 return answer

@@ -3,12 +3,14 @@
 -- ARGV[1] id        of the session
 -- ARGV[2] first     rank, from 0
 -- ARGV[3] last
+-- flags: no-writes
 -- returns {item, microseconds, ...}; nil when the session has ended
 -- include: keys
-local id, first, last = unpack(ARGV)
--- include: session
+-- include: sessions
 
-if not find(id, clock_ms()) then
+local id, first, last = unpack(ARGV)
+
+if not sessions.find(id, clock.ms()) then
   return false
 end
 return redis.call('ZRANGE', ITEMS, first, last, 'REV', 'WITHSCORES')

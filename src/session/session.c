@@ -7,21 +7,25 @@
  *   :sessions    hash: id of a session -> "created ttl user"
  *   :ends        zset: ids by when they end, in ms. The last use was ttl before that.
  *   :users       zset of "5:alice:<id>", all with score 0: the sessions of a user stand together
- *   :ranking     zset: items by views, see ranking.inc.lua
+ *   :ranking     zset: items by views, see rankings.inc.lua and shared/frequent.inc.lua
+ *   :ranking_info  hash: half_life that the first view fixed, in ms (-1: none); bound: no item
+ *                without a place in the ranking has a higher score
  *   :items:<id>  zset: what one session viewed, by microseconds
  *
  * The first three expire with their last session, the ranking when nothing was viewed for 64
- * half-lives (never, where views do not lose weight), the items with their session. Sessions that
+ * half-lives (never, where views do not lose weight), the items with their session. A key is
+ * prolonged by a little more than is needed (an eighth of a ttl, a half-life), so that most uses
+ * need not do it. Sessions that
  * have ended are forgotten by later uses of the store: two by each use, ten by each new session.
  *
- * A script can name only keys that it was given, and the one that ends others' sessions before their
- * time was not given the keys of their items. So it answers their ids, and the client removes these
- * keys with its next command. When the client dies in between they expire by themselves.
+ * A script can only use keys that it was given, and the script that ends sessions of others early
+ * was not given the keys of their items. So it returns their ids, and the client removes these keys
+ * with its next command. If the client dies in between, they expire by themselves.
  *
- * A clock that is set back does not change who came first: an item viewed then is noted right behind
- * the latest one, and a session whose last use lies in the future counts as the one used longest ago.
+ * A clock that is set back does not change the order: an item viewed then is noted right behind the
+ * latest one, and a session whose last use is in the future counts as the one with the oldest use.
  *
- * An id is made from the token by SHA-256: reading the store does not give anybody a session.
+ * An id is the SHA-256 of the token: reading the store does not let anybody use a session.
  */
 #include "session/session.h"
 
@@ -37,7 +41,8 @@
 
 #define DAY_MS INT64_C(86400000)
 
-static const char *const parts[TKL__SESSION_PARTS] = {"sessions", "ends", "users", "ranking", ""};
+static const char *const parts[TKL__SESSION_PARTS] = {"sessions", "ends",         "users",
+                                                      "ranking",  "ranking_info", ""};
 
 /* ---- Opening ------------------------------------------------------------- */
 
@@ -82,7 +87,7 @@ int tkl_session_open(tkl_client *client, tkl_bytes name, const tkl_session_optio
                         .most = or_default(o->most, 10000000),
                         .items = or_default(o->items, 25),
                         .ranked = or_default(o->ranked, 100000),
-                        .half_life_ms = or_default(o->half_life_ms, DAY_MS)};
+                        .half_life_ms = o->half_life_ms};
     rc = tkl__keys_make(client, TKL__SESSION_COMPONENT, name, parts, TKL__SESSION_PARTS, &s->keys);
     if (rc == TKL_OK)
         *out = s;
@@ -204,7 +209,7 @@ void tkl__session_unlink_items(tkl_sessions *s, const tkl_reply *ids, size_t fir
         rc = tkl_pipeline_run(pipeline, &how, &replies);
     tkl_reply_free(replies);
     tkl_pipeline_close(pipeline);
-    tkl__begin(); /* nobody is to read of that */
+    tkl__begin(); /* forget that error: the caller must not see it */
 }
 
 int tkl__session_ended(void)
@@ -215,6 +220,20 @@ int tkl__session_ended(void)
 int tkl__session_not_ranked(void)
 {
     return tkl__fail(TKL_NOTFOUND, "the item is not in the ranking");
+}
+
+int tkl__session_other_half_life(const tkl_sessions *s, int64_t stored_ms)
+{
+    if (stored_ms == TKL_NONE)
+        return tkl__fail(TKL_EINVAL,
+                         "views of this ranking count the same for ever: a half-life of %lld ms is "
+                         "not possible",
+                         (long long)s->half_life_ms);
+    if (s->half_life_ms == TKL_NONE)
+        return tkl__fail(TKL_EINVAL, "the ranking has a half-life of %lld ms, not none",
+                         (long long)stored_ms);
+    return tkl__fail(TKL_EINVAL, "the ranking has a half-life of %lld ms, not %lld",
+                     (long long)stored_ms, (long long)s->half_life_ms);
 }
 
 /* ---- A session ----------------------------------------------------------- */
@@ -248,7 +267,7 @@ int tkl_session_create(tkl_sessions *sessions, tkl_bytes user, int64_t ttl_ms,
     return rc;
 }
 
-/* What the caller gets, and the reply that its bytes are in. */
+/* The result for the caller, and the reply that owns its bytes. */
 typedef struct found {
     tkl_session session;
     tkl_reply *reply;

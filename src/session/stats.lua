@@ -1,8 +1,9 @@
 -- session/stats: how much there is.
 -- KEYS[1...] store  see keys.inc.lua
+-- flags: no-writes
 -- returns {sessions that have not ended, items in the ranking}
 -- include: keys
--- include: session
+-- include: sessions
 
-return {redis.call('ZCOUNT', ENDS, '(' .. digits(clock_ms()), '+inf'),
+return {redis.call('ZCOUNT', ENDS, '(' .. decimal.whole(clock.ms()), '+inf'),
         redis.call('ZCARD', RANKING)}

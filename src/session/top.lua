@@ -2,21 +2,36 @@
 -- KEYS[1...] store  see keys.inc.lua
 -- ARGV[1] first      rank, from 0
 -- ARGV[2] last
--- ARGV[3] half_life  ms; -1: views count the same for ever
--- returns {item, views, ...}, the views as text
+-- ARGV[3] half_life  ms; -1: views count the same for ever; 0: as the ranking has it
+-- flags: no-writes
+-- returns {half-life, bound, item, views, ...}, bound and views as text; {half-life} when the
+--   ranking has another
 -- include: keys
-local first, last, half_life = unpack(ARGV)
 -- include: shared/clock
--- include: ranking
+-- include: rankings
 
--- Views from before the clock was set back lie ahead and weigh more: up to what a double holds.
+-- Views from before the clock was set back are in the future and weigh more. The limit keeps
+-- weights within the range of a double.
 local EXPONENT_MAX = 1000
+local first, last, half_life = unpack(ARGV)
 
-half_life = tonumber(half_life)
-local now_ms = clock_us() / US_PER_MS -- not rounded
-local answer = redis.call('ZRANGE', RANKING, first, last, 'REV', 'WITHSCORES')
-for i = 2, half_life > 0 and #answer or 0, 2 do
-  local exponent = answer[i] - score_of_view(now_ms, half_life)
-  answer[i] = score_text(2 ^ math.min(exponent, EXPONENT_MAX))
+-- The number of views that a score is worth now, as text.
+local function views_of(score, ranking, now_ms)
+  if ranking.half_life > 0 then
+    score = 2 ^ math.min(score - rankings.score_of_view(now_ms, ranking.half_life), EXPONENT_MAX)
+  end
+  return decimal.exact(score)
+end
+
+local now_ms = clock.us() / US_PER_MS -- not rounded
+local ranking = rankings.read(tonumber(half_life))
+if not ranking.fits then
+  return {ranking.half_life}
+end
+local answer = {ranking.half_life, views_of(ranking.bound, ranking, now_ms)}
+local found = redis.call('ZRANGE', RANKING, first, last, 'REV', 'WITHSCORES')
+for i = 1, #found, 2 do
+  answer[#answer + 1] = found[i]
+  answer[#answer + 1] = views_of(tonumber(found[i + 1]), ranking, now_ms)
 end
 return answer

@@ -4,40 +4,48 @@
 -- ARGV[2] item       '' for none
 -- ARGV[3] items      that a session remembers
 -- ARGV[4] ranked     items in the ranking
--- ARGV[5] half_life  ms; -1: views count the same for ever
--- returns TKL_OK, or TKL_NOTFOUND when the session has ended
+-- ARGV[5] half_life  ms; -1: views count the same for ever; 0: as the ranking has it
+-- returns TKL_OK; TKL_NOTFOUND when the session has ended; {half-life} when the ranking has another
 -- include: keys
-local id, item, items, ranked, half_life = unpack(ARGV)
--- include: session
--- include: ranking
+-- include: sessions
+-- include: rankings
 
--- Ended sessions that one use of the store forgets: more than can come in the same time.
+-- Ended sessions that one use of the store removes: more than can end in the same time.
 local AT_ONCE = 2
+local id, item, items, most_ranked, half_life = unpack(ARGV)
 
--- The time to note for a view. It is behind that of the latest one also when the clock was set back.
+-- The time to store for a view. It is always later than the latest one, even when the clock was set
+-- back.
 local function time_of_view(now)
   local newest = redis.call('ZRANGE', ITEMS, '-1', '-1', 'WITHSCORES')[2]
   return math.max(now, (tonumber(newest) or 0) + 1)
 end
 
--- Puts the item in front of those that the session remembers.
+-- Adds the item as the latest one that the session remembers.
 local function remember(time)
-  redis.call('ZADD', ITEMS, digits(time), item)
-  redis.call('ZREMRANGEBYRANK', ITEMS, '0', digits(-items - 1))
+  if redis.call('ZADD', ITEMS, decimal.whole(time), item) == 1 then
+    redis.call('ZREMRANGEBYRANK', ITEMS, '0', decimal.whole(-items - 1))
+  end
 end
 
-local now = clock_us()
-local now_ms = to_ms(now)
-local session = find(id, now_ms)
+local now = clock.us()
+local now_ms = clock.to_ms(now)
+local session = sessions.find(id, now_ms)
+if session and item ~= '' then
+  local time = time_of_view(now) -- reads first: a wrong type fails before any write
+  local ranking = rankings.read(tonumber(half_life))
+  if not ranking.fits then
+    return {ranking.half_life}
+  end
+  rankings.count_view(ranking, item, now / US_PER_MS, tonumber(most_ranked))
+  rankings.keep(ranking, now_ms)
+  remember(time)
+end
 if session then
   local ends = now_ms + session.ttl
-  if item ~= '' then
-    local time = time_of_view(now) -- reading first: what is in the way is found in time
-    rank(item, now / US_PER_MS, tonumber(half_life), tonumber(ranked))
-    remember(time)
-  end
-  prolong(id, ends)
-  redis.call('PEXPIREAT', ITEMS, digits(ends))
+  redis.call('ZADD', ENDS, decimal.whole(ends), id)
+  sessions.keep_store(ends, session.ttl)
+  lasting.keep_until(ITEMS, ends, sessions.slack_of(session.ttl))
 end
-forget_ended(now_ms, AT_ONCE)
+sessions.forget_ended(now_ms, AT_ONCE)
 return session and TKL_OK or TKL_NOTFOUND

@@ -8,10 +8,11 @@
 
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/rounds.h"
 #include "session/scripts.h"
 #include "session/session.h"
 
-/* Sessions that one script reads or forgets: with the longest names three milliseconds. */
+/* Sessions that one script reads or removes: three milliseconds with the longest names. */
 #define STEP 250
 
 /* ---- The sessions of a user ---------------------------------------------- */
@@ -22,7 +23,7 @@ typedef struct found_list {
     tkl_session items[];
 } found_list;
 
-/* Adds {id, created, last use, end}. */
+/* Adds a session from {id, created, last use, end}. */
 static void add_session(found_list *all, const tkl_reply *row)
 {
     tkl_session *one = &all->items[all->list.count++];
@@ -32,7 +33,7 @@ static void add_session(found_list *all, const tkl_reply *row)
     one->ends_ms = tkl_reply_int(tkl_reply_at(row, 3));
 }
 
-/* One step: those behind the first `skip`, up to `max`. *more: there may be others behind them. */
+/* One step: reads at most `max` sessions behind the first `skip`. *more: there may be more. */
 static int add_some(tkl_sessions *s, tkl_bytes user, size_t skip, size_t max, found_list *all,
                     bool *more)
 {
@@ -50,14 +51,18 @@ static int add_some(tkl_sessions *s, tkl_bytes user, size_t skip, size_t max, fo
     return rc;
 }
 
-/* A step that finds only ended sessions forgets them: the next one finds those behind them. */
+/* Reads a page. A step that finds only ended sessions removes them; the next step finds the
+ * following ones. */
 static int add_page(tkl_sessions *s, tkl_bytes user, size_t skip, size_t max, found_list *all)
 {
     bool more = true;
+    tkl__rounds rounds = {.idle = 0};
     int rc = TKL_OK;
     while (rc == TKL_OK && more && all->list.count < max) {
-        size_t left = max - all->list.count;
-        rc = add_some(s, user, skip + all->list.count, left < STEP ? left : STEP, all, &more);
+        size_t before = all->list.count, left = max - before;
+        rc = add_some(s, user, skip + before, left < STEP ? left : STEP, all, &more);
+        if (rc == TKL_OK && more)
+            rc = tkl__next_round(&rounds, s->client, s->timeout_ms, all->list.count > before);
     }
     return rc;
 }
@@ -95,6 +100,7 @@ void tkl_session_list_free(tkl_session_list *list)
 int tkl_session_end_user(tkl_sessions *sessions, tkl_bytes user, int64_t *ended)
 {
     int64_t total = 0, forgotten = STEP;
+    tkl__rounds rounds = {.idle = 0};
     int rc = tkl__session_check_text("user's name", user);
     while (rc == TKL_OK && forgotten == STEP) {
         tkl_reply *reply = NULL;
@@ -104,9 +110,12 @@ int tkl_session_end_user(tkl_sessions *sessions, tkl_bytes user, int64_t *ended)
         tkl__args_int(&args, STEP);
         rc = tkl__session_run(sessions, &tkl__lua_session_end_user, &args, true, &reply);
         forgotten = tkl_reply_int(tkl_reply_at(reply, 0));
-        total += rc == TKL_OK ? (int64_t)tkl_reply_count(reply) - 1 : 0;
+        size_t ended_now = rc == TKL_OK ? tkl_reply_count(reply) : 0;
+        total += ended_now > 0 ? (int64_t)ended_now - 1 : 0;
         tkl__session_unlink_items(sessions, reply, 1);
         tkl_reply_free(reply);
+        if (rc == TKL_OK && forgotten == STEP)
+            rc = tkl__next_round(&rounds, sessions->client, sessions->timeout_ms, ended_now > 1);
     }
     if (ended)
         *ended = total;
@@ -115,7 +124,7 @@ int tkl_session_end_user(tkl_sessions *sessions, tkl_bytes user, int64_t *ended)
 
 /* ---- The store ----------------------------------------------------------- */
 
-/* Sessions that have ended and were not forgotten yet do not count. */
+/* Counts do not include sessions that have ended but are not removed yet. */
 int tkl_session_stats_get(tkl_sessions *sessions, tkl_session_stats *stats)
 {
     tkl_reply *reply = NULL;
@@ -129,7 +138,7 @@ int tkl_session_stats_get(tkl_sessions *sessions, tkl_session_stats *stats)
     return rc;
 }
 
-/* A step of dropping: some sessions with what they viewed. *left: there may be more. */
+/* One step of dropping: removes some sessions and their items. *left: there may be more. */
 static int forget_some(tkl_sessions *s, bool *left, bool *any)
 {
     tkl_reply *reply = NULL;
@@ -147,18 +156,23 @@ static int forget_some(tkl_sessions *s, bool *left, bool *any)
 int tkl_session_drop(tkl_sessions *sessions)
 {
     bool left = true, any = false;
+    tkl__rounds rounds = {.idle = 0};
     int64_t removed = 0;
     int rc = TKL_OK;
-    while (rc == TKL_OK && left)
+    while (rc == TKL_OK && left) {
         rc = forget_some(sessions, &left, &any);
+        if (rc == TKL_OK)
+            rc = tkl__next_round(&rounds, sessions->client, sessions->timeout_ms, true);
+    }
     if (rc != TKL_OK)
         return rc;
-    const tkl_bytes *keys = sessions->keys.items;
-    const char *words[] = {"UNLINK", keys[TKL__SESSION_SESSIONS].data, keys[TKL__SESSION_ENDS].data,
-                           keys[TKL__SESSION_USERS].data, keys[TKL__SESSION_RANKING].data};
-    const size_t lens[] = {6, keys[TKL__SESSION_SESSIONS].len, keys[TKL__SESSION_ENDS].len,
-                           keys[TKL__SESSION_USERS].len, keys[TKL__SESSION_RANKING].len};
-    rc = tkl__session_ask(sessions, 5, words, lens, &removed);
+    const char *words[1 + TKL__SESSION_BASE] = {"UNLINK"};
+    size_t lens[1 + TKL__SESSION_BASE] = {6};
+    for (size_t i = 0; i < TKL__SESSION_BASE; i++) {
+        words[i + 1] = sessions->keys.items[i].data;
+        lens[i + 1] = sessions->keys.items[i].len;
+    }
+    rc = tkl__session_ask(sessions, 1 + TKL__SESSION_BASE, words, lens, &removed);
     return rc == TKL_OK && !any && removed == 0 ? tkl__no(TKL_NOTFOUND) : rc;
 }
 

@@ -10,12 +10,12 @@
 #include "session/scripts.h"
 #include "session/session.h"
 
-/* Uses in one round trip. */
+/* Most uses in one round trip. */
 #define TRIP_MAX 1000
 
 /* ---- Uses ---------------------------------------------------------------- */
 
-/* A use on its way: the script, and what it works on. */
+/* A use that is being sent: the script, its keys and arguments. */
 typedef struct use {
     char id[TKL_SESSION_ID_SIZE];
     bool sent;
@@ -24,10 +24,10 @@ typedef struct use {
     tkl__args args;
 } use;
 
-/* Uses that go together. */
+/* Uses that are sent together. */
 typedef struct trip {
     use *uses;
-    tkl__invocation *calls; /* of those that are sent */
+    tkl__invocation *calls; /* calls of the uses that are sent */
     size_t sent;
 } trip;
 
@@ -61,7 +61,7 @@ static void prepare_use(tkl_sessions *s, const tkl_session_view *view, use *u,
                               .nargs = u->args.count};
 }
 
-/* Prepares what can be sent; false: no memory. */
+/* Prepares the uses that can be sent; false: out of memory. */
 static bool load(trip *t, tkl_sessions *s, const tkl_session_view *views, size_t count)
 {
     bool failed = false;
@@ -86,61 +86,123 @@ static void unload(trip *t, size_t count)
         }
 }
 
-/* The result of one use. `rc`: that of its trip. */
-static int judge(const tkl_session_view *view, const use *u, const tkl_reply *reply, int rc)
+/* The result of a script that returns a code, or {half-life} when the ranking has another one. */
+static int judge_ranking(const tkl_sessions *s, const tkl_reply *reply)
+{
+    if (tkl_reply_count(reply) > 0)
+        return tkl__session_other_half_life(s, tkl_reply_int(tkl_reply_at(reply, 0)));
+    return (int)tkl_reply_int(reply);
+}
+
+/* The result of one use. `rc`: the result of its round trip. */
+static int judge(const tkl_sessions *s, const tkl_session_view *view, const use *u,
+                 const tkl_reply *reply, int rc)
 {
     if (!u->sent) {
         rc = check_view(view);
-        return rc == TKL_OK ? tkl__session_ended() : rc; /* not even a token */
+        return rc == TKL_OK ? tkl__session_ended() : rc; /* the text is not a token */
     }
     if (!reply)
         return rc;
     if (tkl_reply_code(reply) != TKL_OK)
         return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
-    return tkl_reply_int(reply) == TKL_OK ? TKL_OK : tkl__session_ended();
+    rc = judge_ranking(s, reply);
+    return rc == TKL_NOTFOUND ? tkl__session_ended() : rc;
 }
 
-/* One round trip. Returns the first result that is not TKL_OK. */
-static int touch_some(trip *t, tkl_sessions *s, const tkl_session_view *views, size_t count,
-                      int *codes)
+/* One round trip. */
+static void touch_some(trip *t, tkl_sessions *s, const tkl_session_view *views, size_t count,
+                       int *codes, tkl__first *first)
 {
     tkl_reply *replies = NULL;
     size_t sent = 0;
-    int first = TKL_OK, rc = load(t, s, views, count) ? TKL_OK : tkl__nomem();
+    int rc = load(t, s, views, count) ? TKL_OK : tkl__nomem();
     if (rc == TKL_OK && t->sent > 0)
         rc = tkl__run_many(s->client, t->calls, t->sent, tkl__session_deadline(s), &replies);
     for (size_t i = 0; i < count; i++) {
         const tkl_reply *reply = t->uses[i].sent ? tkl_reply_at(replies, sent++) : NULL;
-        int code = judge(&views[i], &t->uses[i], reply, rc);
-        first = first == TKL_OK ? code : first;
+        int code = judge(s, &views[i], &t->uses[i], reply, rc);
+        tkl__first_note(first, code);
         if (codes)
             codes[i] = code;
     }
     unload(t, count);
     tkl_reply_free(replies);
-    return first;
 }
 
 int tkl_session_touch(tkl_sessions *sessions, const tkl_session_view *views, size_t count,
                       int *codes)
 {
     size_t most = count < TRIP_MAX ? count : TRIP_MAX;
-    int first = TKL_OK;
+    tkl__first first = {.code = TKL_OK};
     if (count == 0)
         return TKL_OK;
     trip t = {.uses = calloc(most, sizeof *t.uses), .calls = calloc(most, sizeof *t.calls)};
     if (!t.uses || !t.calls)
-        first = tkl__nomem();
-    for (size_t i = 0; first != TKL_OK && codes && i < count; i++)
-        codes[i] = first;
-    for (size_t from = 0; t.uses && t.calls && from < count; from += most) {
-        int rc = touch_some(&t, sessions, views + from, count - from < most ? count - from : most,
-                            codes ? codes + from : NULL);
-        first = first == TKL_OK ? rc : first;
-    }
+        tkl__first_note(&first, tkl__nomem());
+    for (size_t i = 0; first.code != TKL_OK && codes && i < count; i++)
+        codes[i] = first.code;
+    for (size_t from = 0; t.uses && t.calls && from < count; from += most)
+        touch_some(&t, sessions, views + from, count - from < most ? count - from : most,
+                   codes ? codes + from : NULL, &first);
     free(t.uses);
     free(t.calls);
-    return first == TKL_NOTFOUND ? tkl__session_ended() : first;
+    return tkl__first_tell(&first);
+}
+
+/* ---- Views without a session --------------------------------------------- */
+
+/* Most views of one script, and most scripts of one round trip. */
+#define VIEWS_AT_ONCE 100
+#define STEPS_MAX     100
+
+/* Sends at most STEPS_MAX scripts with these `count` items. */
+static int view_some(tkl_sessions *s, const tkl_bytes *items, size_t count)
+{
+    tkl__invocation calls[STEPS_MAX];
+    tkl__args args[STEPS_MAX];
+    tkl__keys keys = {s->keys.items, TKL__SESSION_BASE};
+    tkl_reply *replies = NULL;
+    bool failed = false;
+    size_t n = 0;
+    for (size_t at = 0; at < count; at += VIEWS_AT_ONCE, n++) {
+        size_t end = count - at < VIEWS_AT_ONCE ? count : at + VIEWS_AT_ONCE;
+        tkl__args_init(&args[n]);
+        tkl__args_int(&args[n], s->ranked);
+        tkl__args_int(&args[n], s->half_life_ms);
+        for (size_t i = at; i < end; i++)
+            tkl__args_bytes(&args[n], items[i]);
+        failed |= args[n].failed;
+        calls[n] = (tkl__invocation){.script = &tkl__lua_session_view,
+                                     .keys = keys.items,
+                                     .nkeys = keys.count,
+                                     .args = args[n].items,
+                                     .nargs = args[n].count};
+    }
+    int rc = failed ? tkl__nomem()
+                    : tkl__run_many(s->client, calls, n, tkl__session_deadline(s), &replies);
+    for (size_t i = 0; rc == TKL_OK && i < tkl_reply_count(replies); i++) {
+        const tkl_reply *reply = tkl_reply_at(replies, i);
+        rc = tkl_reply_code(reply) != TKL_OK
+                 ? tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply))
+                 : judge_ranking(s, reply);
+    }
+    for (size_t i = 0; i < n; i++)
+        tkl__args_free(&args[i]);
+    tkl_reply_free(replies);
+    return rc;
+}
+
+int tkl_session_view_items(tkl_sessions *sessions, const tkl_bytes *items, size_t count)
+{
+    int rc = TKL_OK;
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = tkl__session_check_text("item's name", items[i]);
+    for (size_t at = 0, some; rc == TKL_OK && at < count; at += some) {
+        some = count - at < VIEWS_AT_ONCE * STEPS_MAX ? count - at : VIEWS_AT_ONCE * STEPS_MAX;
+        rc = view_some(sessions, items + at, some);
+    }
+    return rc;
 }
 
 /* ---- Items --------------------------------------------------------------- */
@@ -151,27 +213,46 @@ typedef struct found_items {
     tkl_session_item items[];
 } found_items;
 
-/* From {item, number, ...}; takes the reply. */
-static int make_items(tkl_reply *reply, bool ranking, tkl_session_items **items)
+/* Makes items of {item, number, ...}, which begin at element `first`. Takes over the reply. */
+static int make_items(tkl_reply *reply, size_t first, found_items **items)
 {
-    size_t count = tkl_reply_count(reply) / 2;
+    size_t parts = tkl_reply_count(reply), count = parts > first ? (parts - first) / 2 : 0;
     found_items *all = calloc(1, sizeof *all + count * sizeof *all->items);
     if (!all) {
         tkl_reply_free(reply);
         return tkl__nomem();
     }
-    for (size_t i = 0; i < count; i++) {
-        double number = tkl_reply_double(tkl_reply_at(reply, 2 * i + 1));
-        all->items[i].item = tkl_reply_bytes(tkl_reply_at(reply, 2 * i));
-        if (ranking)
-            all->items[i].views = number;
-        else if (number > 0 && number < 9e15)
-            all->items[i].viewed_ms = (int64_t)(number / 1000);
-    }
+    for (size_t i = 0; i < count; i++)
+        all->items[i].item = tkl_reply_bytes(tkl_reply_at(reply, first + 2 * i));
     all->list = (tkl_session_items){all->items, count};
     all->reply = reply;
-    *items = &all->list;
+    *items = all;
     return TKL_OK;
+}
+
+/* The reply of session/recent: {item, time, ...}. */
+enum { RECENT_ITEMS = 0 };
+
+static void read_times(found_items *all)
+{
+    for (size_t i = 0; i < all->list.count; i++) {
+        double us = tkl_reply_double(tkl_reply_at(all->reply, RECENT_ITEMS + 2 * i + 1));
+        if (us > 0 && us < 9e15)
+            all->items[i].viewed_ms = (int64_t)(us / 1000);
+    }
+}
+
+/* The reply of session/top: {half-life, bound, item, views, ...}. */
+enum { TOP_HALF_LIFE, TOP_BOUND, TOP_ITEMS };
+
+static void read_views(found_items *all)
+{
+    double bound = tkl_reply_double(tkl_reply_at(all->reply, TOP_BOUND));
+    for (size_t i = 0; i < all->list.count; i++) {
+        double views = tkl_reply_double(tkl_reply_at(all->reply, TOP_ITEMS + 2 * i + 1));
+        all->items[i].views = views;
+        all->items[i].excess = bound < views ? bound : views;
+    }
 }
 
 static void add_ranks(tkl__args *args, size_t skip, size_t max)
@@ -198,9 +279,16 @@ int tkl_session_recent(tkl_sessions *sessions, const char *token, size_t skip, s
     rc = tkl__session_run_with_items(sessions, &tkl__lua_session_recent, id, &args, true, &reply);
     if (rc == TKL_OK && tkl_reply_is_nil(reply))
         rc = tkl__session_ended();
-    if (rc == TKL_OK)
-        return make_items(reply, false, items);
-    tkl_reply_free(reply);
+    if (rc != TKL_OK) {
+        tkl_reply_free(reply);
+        return rc;
+    }
+    found_items *all = NULL;
+    rc = make_items(reply, RECENT_ITEMS, &all);
+    if (rc == TKL_OK) {
+        read_times(all);
+        *items = &all->list;
+    }
     return rc;
 }
 
@@ -216,7 +304,20 @@ int tkl_session_top(tkl_sessions *sessions, size_t skip, size_t max, tkl_session
     add_ranks(&args, skip, max);
     tkl__args_int(&args, sessions->half_life_ms);
     rc = tkl__session_run(sessions, &tkl__lua_session_top, &args, false, &reply);
-    return rc == TKL_OK ? make_items(reply, true, items) : rc;
+    if (rc == TKL_OK && tkl_reply_count(reply) <= TOP_BOUND)
+        rc = tkl__session_other_half_life(sessions,
+                                          tkl_reply_int(tkl_reply_at(reply, TOP_HALF_LIFE)));
+    if (rc != TKL_OK) {
+        tkl_reply_free(reply);
+        return rc;
+    }
+    found_items *all = NULL;
+    rc = make_items(reply, TOP_ITEMS, &all);
+    if (rc == TKL_OK) {
+        read_views(all);
+        *items = &all->list;
+    }
+    return rc;
 }
 
 void tkl_session_items_free(tkl_session_items *items)
@@ -241,7 +342,9 @@ int tkl_session_rename_item(tkl_sessions *sessions, tkl_bytes item, tkl_bytes na
     tkl__args_bytes(&args, name);
     tkl__args_int(&args, sessions->half_life_ms);
     rc = tkl__session_run(sessions, &tkl__lua_session_rename_item, &args, false, &reply);
-    if (rc == TKL_OK && tkl_reply_int(reply) != TKL_OK)
+    if (rc == TKL_OK)
+        rc = judge_ranking(sessions, reply);
+    if (rc == TKL_NOTFOUND)
         rc = tkl__session_not_ranked();
     tkl_reply_free(reply);
     return rc;
@@ -257,4 +360,15 @@ int tkl_session_drop_item(tkl_sessions *sessions, tkl_bytes item)
     if (rc == TKL_OK)
         rc = tkl__session_ask(sessions, 3, words, lens, &removed);
     return rc == TKL_OK && removed == 0 ? tkl__session_not_ranked() : rc;
+}
+
+int tkl_session_drop_ranking(tkl_sessions *sessions)
+{
+    int64_t removed = 0;
+    const tkl_bytes *keys = sessions->keys.items;
+    const char *words[] = {"UNLINK", keys[TKL__SESSION_RANKING].data,
+                           keys[TKL__SESSION_RANKING_INFO].data};
+    const size_t lens[] = {6, keys[TKL__SESSION_RANKING].len, keys[TKL__SESSION_RANKING_INFO].len};
+    int rc = tkl__session_ask(sessions, 3, words, lens, &removed);
+    return rc == TKL_OK && removed == 0 ? tkl__no(TKL_NOTFOUND) : rc;
 }

@@ -1,8 +1,10 @@
 -- stats/drop: forget a context.
 -- KEYS[1...] type  see keys.inc.lua
 -- ARGV[1] context
+-- flags: allow-oom
 -- returns how many of its keys there were
 -- include: keys
+
 local context = ARGV[1]
 
 redis.call('ZREM', RANK, context)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading statistics: summaries, the ranking, the types there are.
+ * Reads statistics: summaries, the ranking, the existing types.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,11 +10,13 @@
 #include "core/instances.h"
 #include "core/number.h"
 #include "core/options.h"
+#include "core/walk.h"
 #include "stats/scripts.h"
 #include "stats/stats.h"
 
 #define COMPONENT "stats"
 #define HOUR_MS   INT64_C(3600000)
+#define TRIES     3 /* the hour may change between two replies, once an hour */
 
 /* ---- Summaries ----------------------------------------------------------- */
 
@@ -63,7 +65,7 @@ int tkl_stats_merge(tkl_stats_summary *base, const tkl_stats_summary *other)
 {
     summary *s = (summary *)(void *)base;
     const summary *o = (const summary *)(const void *)other;
-    tkl__stats_sketch copy = {0}; /* the two may be one */
+    tkl__stats_sketch copy = {0}; /* the two sketches may be the same one */
     int rc = tkl__stats_sketch_merge(&copy, &o->sketch);
     if (rc == TKL_OK)
         rc = tkl__stats_sketch_merge(&s->sketch, &copy);
@@ -75,7 +77,7 @@ int tkl_stats_merge(tkl_stats_summary *base, const tkl_stats_summary *other)
     return TKL_OK;
 }
 
-/* ---- What the server answers --------------------------------------------- */
+/* ---- Replies ------------------------------------------------------------- */
 
 static int damaged(tkl_bytes field)
 {
@@ -83,7 +85,7 @@ static int damaged(tkl_bytes field)
                      TKL_ARG(field));
 }
 
-/* The field of a hash that belongs into the sketch by its name; NULL: another. */
+/* The number of the sketch that a field of a hash holds, by its name; NULL: another field. */
 static double *place_of(tkl__stats_sketch *s, double *count, double *hour, tkl_bytes field)
 {
     const struct {
@@ -126,7 +128,7 @@ static int read_hash(const tkl_reply *hash, tkl__stats_sketch *s, int64_t *start
 
 /* ---- Putting hashes together --------------------------------------------- */
 
-/* A hash that stats/show left to the client. *fits: it is still of that hour. */
+/* Reads a hash that stats/show left to the client. *fits: it is still of that hour. */
 static int read_large(const tkl_stats *stats, tkl_bytes key, int64_t start_ms,
                       tkl__stats_sketch *sketch, bool *fits)
 {
@@ -143,7 +145,7 @@ static int read_large(const tkl_stats *stats, tkl_bytes key, int64_t start_ms,
     return rc;
 }
 
-/* What stats/show says of a hash: {which, hour, fields}. */
+/* The elements of a hash in a reply of stats/show. */
 enum { WHICH, HOUR, FIELDS };
 
 static int add_hash(summary *s, const tkl_stats *stats, const tkl__stats_context *context,
@@ -167,7 +169,7 @@ static int add_hash(summary *s, const tkl_stats *stats, const tkl__stats_context
     return rc;
 }
 
-/* What stats/show answered for a context. */
+/* Adds the hashes in the reply of stats/show for a context. */
 static int add_hashes(summary *s, const tkl_stats *stats, const tkl__stats_context *context,
                       const tkl_reply *hashes, bool *fits)
 {
@@ -179,17 +181,24 @@ static int add_hashes(summary *s, const tkl_stats *stats, const tkl__stats_conte
     return rc;
 }
 
-/* *fits: no hour has changed meanwhile. */
-static int make_summary(const tkl_stats *stats, const tkl__stats_context *contexts,
-                        const tkl_reply *replies, bool *fits, tkl_stats_summary **out)
+/* Adds up the replies of stats/show for contexts. *fits: no hour has changed in the meantime. */
+static int add_contexts(summary *s, const tkl_stats *stats, const tkl__stats_context *contexts,
+                        const tkl_reply *replies, bool *fits)
 {
     int rc = TKL_OK;
-    summary *s = calloc(1, sizeof *s);
-    if (!s)
-        return tkl__nomem();
     *fits = true;
     for (size_t i = 0; rc == TKL_OK && *fits && i < tkl_reply_count(replies); i++)
         rc = add_hashes(s, stats, &contexts[i], tkl_reply_at(replies, i), fits);
+    return rc;
+}
+
+static int make_summary(const tkl_stats *stats, const tkl__stats_context *contexts,
+                        const tkl_reply *replies, bool *fits, tkl_stats_summary **out)
+{
+    summary *s = calloc(1, sizeof *s);
+    if (!s)
+        return tkl__nomem();
+    int rc = add_contexts(s, stats, contexts, replies, fits);
     if (rc == TKL_OK && *fits && s->sketch.count == 0)
         rc = tkl__fail(TKL_NOTFOUND, "nothing was recorded");
     if (rc != TKL_OK || !*fits) {
@@ -203,7 +212,7 @@ static int make_summary(const tkl_stats *stats, const tkl__stats_context *contex
 
 /* ---- show ---------------------------------------------------------------- */
 
-/* `count` of them to be freed. */
+/* Makes the keys of contexts. The caller frees `count` of them. */
 static int make_contexts(const tkl_stats *stats, const tkl_bytes *names,
                          tkl__stats_context *contexts, size_t count)
 {
@@ -232,11 +241,15 @@ static int run_shows(tkl_stats *stats, const tkl__stats_context *contexts, size_
     return rc;
 }
 
-/* Asks, and asks again when the hour has changed between two answers: once an hour. */
+static int clock_moves(void)
+{
+    return tkl__fail(TKL_EREFUSED, "the server's clock does not stand still");
+}
+
+/* Asks the server, again when the hour has changed between two replies. */
 static int show_contexts(tkl_stats *stats, const tkl__stats_context *contexts, size_t count,
                          tkl_bytes which, tkl_stats_summary **out)
 {
-    enum { TRIES = 3 };
     bool fits = false;
     int rc = TKL_OK;
     for (int try = 0; rc == TKL_OK && !fits && try < TRIES; try++) {
@@ -246,9 +259,7 @@ static int show_contexts(tkl_stats *stats, const tkl__stats_context *contexts, s
             rc = make_summary(stats, contexts, replies, &fits, out);
         tkl_reply_free(replies);
     }
-    return rc == TKL_OK && !fits
-               ? tkl__fail(TKL_EREFUSED, "the server's clock does not stand still")
-               : rc;
+    return rc == TKL_OK && !fits ? clock_moves() : rc;
 }
 
 int tkl_stats_show(tkl_stats *stats, const tkl_bytes *contexts, size_t count, tkl_hour hour,
@@ -286,7 +297,7 @@ static double number_at(const tkl_reply *reply, size_t index)
     return number;
 }
 
-/* {hour, count, sum, context, mean, ...}. Takes over the reply. */
+/* Makes a ranking of {hour, count, sum, context, mean, ...}. Takes over the reply. */
 static int make_ranking(tkl_reply *reply, tkl_stats_ranking **out)
 {
     size_t count = tkl_reply_count(reply) > 3 ? (tkl_reply_count(reply) - 3) / 2 : 0;
@@ -311,21 +322,80 @@ static int make_ranking(tkl_reply *reply, tkl_stats_ranking **out)
     return TKL_OK;
 }
 
-int tkl_stats_slowest(tkl_stats *stats, tkl_hour hour, size_t max, tkl_stats_ranking **out)
+/* Adds count and quantile of each context. *fits: see add_contexts(); also, all contexts are of the
+ * ranking's hour. */
+static int add_details(const tkl_stats *stats, const tkl__stats_context *contexts,
+                       const tkl_reply *replies, ranking *r, bool *fits)
+{
+    int rc = TKL_OK;
+    *fits = true;
+    for (size_t i = 0; rc == TKL_OK && *fits && i < r->base.count; i++) {
+        summary s = {0};
+        rc = add_hashes(&s, stats, &contexts[i], tkl_reply_at(replies, i), fits);
+        if (rc == TKL_OK && s.sketch.count > 0) {
+            *fits &= s.base.start_ms == r->base.start_ms;
+            r->items[i].count = s.sketch.count;
+            r->items[i].p99 = tkl__stats_sketch_quantile(&s.sketch, 0.99);
+        }
+        tkl__stats_sketch_free(&s.sketch);
+    }
+    return rc;
+}
+
+/* Reads the contexts of the ranking, one after the other. */
+static int detail_ranking(tkl_stats *stats, tkl_bytes which, ranking *r, bool *fits)
+{
+    size_t count = r->base.count;
+    tkl_reply *replies = NULL;
+    *fits = true;
+    if (count == 0)
+        return TKL_OK;
+    tkl__stats_context *contexts = calloc(count, sizeof *contexts);
+    int rc = contexts ? TKL_OK : tkl__nomem();
+    for (size_t i = 0; rc == TKL_OK && i < count; i++)
+        rc = tkl__stats_context_make(stats, r->items[i].context, &contexts[i]);
+    if (rc == TKL_OK)
+        rc = run_shows(stats, contexts, count, which, &replies);
+    if (rc == TKL_OK)
+        rc = add_details(stats, contexts, replies, r, fits);
+    for (size_t i = 0; contexts && i < count; i++)
+        tkl__stats_context_free(&contexts[i]);
+    free(contexts);
+    tkl_reply_free(replies);
+    return rc;
+}
+
+static int ask_ranking(tkl_stats *stats, const char *which, size_t max, tkl_stats_ranking **out)
 {
     tkl_reply *reply = NULL;
     tkl__args args;
-    *out = NULL;
-    int rc = tkl__check_number("hour", hour, TKL_HOUR_THIS, TKL_HOUR_LAST);
-    if (rc != TKL_OK)
-        return rc;
     tkl__args_init(&args);
-    tkl__args_str(&args, hour == TKL_HOUR_THIS ? "this" : "last");
+    tkl__args_str(&args, which);
     tkl__args_int(&args, max < 1000 ? (int64_t)max : 1000);
-    rc = tkl__eval(stats->client, &tkl__lua_stats_slowest, &stats->keys, &args,
-                   tkl__deadline(stats->client, stats->timeout_ms), true, &reply);
+    int rc = tkl__eval(stats->client, &tkl__lua_stats_slowest, &stats->keys, &args,
+                       tkl__deadline(stats->client, stats->timeout_ms), true, &reply);
     tkl__args_free(&args);
     return rc == TKL_OK ? make_ranking(reply, out) : rc;
+}
+
+int tkl_stats_slowest(tkl_stats *stats, tkl_hour hour, size_t max, tkl_stats_ranking **out)
+{
+    const char *which = hour == TKL_HOUR_THIS ? "this" : "last";
+    bool fits = false;
+    *out = NULL;
+    int rc = tkl__check_number("hour", hour, TKL_HOUR_THIS, TKL_HOUR_LAST);
+    for (int try = 0; rc == TKL_OK && !fits && try < TRIES; try++) {
+        tkl_stats_ranking_free(*out);
+        *out = NULL;
+        rc = ask_ranking(stats, which, max, out);
+        if (rc == TKL_OK)
+            rc = detail_ranking(stats, tkl_str(which), (ranking *)(void *)*out, &fits);
+    }
+    if (rc != TKL_OK) { /* a ranking of another hour is kept: the clock may have been set back */
+        tkl_stats_ranking_free(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 void tkl_stats_ranking_free(tkl_stats_ranking *base)
@@ -342,6 +412,68 @@ void tkl_stats_ranking_free(tkl_stats_ranking *base)
 int tkl_stats_names(tkl_client *client, tkl_names **types)
 {
     return tkl__instances(client, COMPONENT, "total", "hash", types);
+}
+
+/* A search for contexts among the keys of a type. */
+typedef struct search {
+    tkl_bytes start; /* start of their keys: "base:this:" */
+    tkl__names found;
+} search;
+
+static int visit_key(tkl_bytes key, void *arg)
+{
+    search *s = arg;
+    if (key.len <= s->start.len || memcmp(key.data, s->start.data, s->start.len) != 0)
+        return TKL_OK;
+    tkl_bytes context = {NULL, key.len - s->start.len};
+    char *copy = malloc(context.len);
+    if (!copy)
+        return tkl__nomem();
+    memcpy(copy, key.data + s->start.len, context.len);
+    context.data = copy;
+    return tkl__names_add(&s->found, context);
+}
+
+/* Finds the contexts that have a key of this part. A pattern ends at a NUL, so a NUL in the type
+ * becomes "?" there, and the start of each key is compared. */
+static int find_contexts(const tkl_stats *stats, const char *part, search *s)
+{
+    tkl__buf start, pattern;
+    tkl__buf_init(&start);
+    tkl__buf_init(&pattern);
+    tkl__buf_add(&start, stats->base.data, stats->base.len);
+    tkl__buf_addz(&start, part);
+    for (size_t i = 0; i < start.len; i++) {
+        const char one[2] = {start.data[i], '\0'};
+        if (*one)
+            tkl__glob_escape(&pattern, one);
+        else
+            tkl__buf_addz(&pattern, "?");
+    }
+    tkl__buf_addz(&pattern, "*");
+    s->start = (tkl_bytes){start.data, start.len};
+    int rc = start.failed || pattern.failed
+                 ? tkl__nomem()
+                 : tkl__walk(stats->client, (tkl_bytes){pattern.data, pattern.len}, "hash",
+                             visit_key, s);
+    tkl__buf_free(&start);
+    tkl__buf_free(&pattern);
+    return rc;
+}
+
+int tkl_stats_contexts(tkl_stats *stats, tkl_names **contexts)
+{
+    search s = {0};
+    *contexts = NULL;
+    int rc = find_contexts(stats, TKL__STATS_THIS_PART, &s);
+    if (rc == TKL_OK)
+        rc = find_contexts(stats, TKL__STATS_LAST_PART, &s);
+    if (rc == TKL_OK) {
+        tkl__names_tidy(&s.found, NULL, NULL);
+        rc = tkl__names_result(&s.found, contexts);
+    }
+    tkl__names_free(&s.found);
+    return rc;
 }
 
 int tkl_stats_drop(tkl_stats *stats, tkl_bytes context)

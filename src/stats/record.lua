@@ -1,4 +1,4 @@
--- stats/record: values of one context, summed up by the caller, into this hour.
+-- stats/record: add values of one context, summed up by the caller, to this hour.
 -- KEYS[1...] type  see keys.inc.lua
 -- ARGV[1] context
 -- ARGV[2] ranked  contexts kept in the ranking
@@ -12,17 +12,18 @@
 -- ARGV[10...] buckets  two for each: its name, how many of the values are in it
 -- returns {count and sum of the context, count and sum of all contexts}, in this hour
 -- include: keys
--- include: shared/hour
+-- include: shared/hours
 -- include: values
-local FIRST_BUCKET = 10 -- of the arguments
+
+local FIRST_BUCKET = 10 -- index of the first bucket in the arguments
 local NUMBERS = {'hour', 'count', 'mean', 'm2', 'min', 'max', 'sum', 'sumsq'}
-local TRIMMED = 100 -- contexts of the ranking at once, where others kept more
+local TRIMMED = 100 -- contexts that one call removes from the ranking when others kept more
 
 local context, ranked, count, mean, m2, min, max, sum, sumsq = unpack(ARGV, 1, FIRST_BUCKET - 1)
-local hour = hour_at(clock_us())
+local hour = hours.at(clock.us())
 
--- What is recorded: numbers as the hash of the context has them, and how many values are in which
--- buckets.
+-- The values to record: numbers as in the hash of the context, and the number of values in each
+-- bucket.
 local given = {
   count = tonumber(count), mean = tonumber(mean), m2 = tonumber(m2), min = tonumber(min),
   max = tonumber(max), sum = tonumber(sum), sumsq = tonumber(sumsq),
@@ -32,12 +33,12 @@ for i = FIRST_BUCKET, #ARGV, 2 do
   buckets[#buckets + 1], given_counts[#given_counts + 1] = ARGV[i], ARGV[i + 1]
 end
 
--- Reading first: what is in the way is found before anything is written.
-local own, counts = read_named(THIS, NUMBERS, buckets)
-local all = read_named(TOTAL, {'hour', 'count', 'sum'}, {})
--- Nothing is of no hour: 0 would be the first one of 1970.
-local own_age = own.count > 0 and age_of(own.hour, hour) or 'gone'
-local all_age = all.count > 0 and age_of(all.hour, hour) or 'gone'
+-- Reads all keys first: a key of another type ends the script before anything is written.
+local own, counts = values.read_named(THIS, NUMBERS, buckets)
+local all = values.read_named(TOTAL, {'hour', 'count', 'sum'}, {})
+-- An empty hash has no hour: 0 would be the first hour of 1970.
+local own_age = own.count > 0 and hours.age(own.hour, hour) or 'gone'
+local all_age = all.count > 0 and hours.age(all.hour, hour) or 'gone'
 local own_begins, all_begins = own_age ~= 'this', all_age ~= 'this'
 if own_begins then
   redis.call('HLEN', LAST)
@@ -46,53 +47,54 @@ if all_begins then
   redis.call('ZCARD', RANK_LAST)
 end
 
--- Makes what is of this hour last hour's, or drops both.
+-- Makes this hour's key the last hour's, or drops both.
 local function turn(this, last, age)
   if age == 'last' and redis.call('EXISTS', this) == 1 then
     redis.call('UNLINK', last) -- RENAME would free it at once
     redis.call('RENAME', this, last)
-    redis.call('EXPIREAT', last, end_of_last(hour))
+    redis.call('EXPIREAT', last, hours.end_of_last(hour))
   else
     redis.call('UNLINK', this, last)
   end
 end
 
--- The ranking and the total. The ranking is written first: its type has not been looked at.
+-- Starts a new hour of the ranking and the total.
 local function turn_total()
-  redis.call('ZCARD', RANK)
-  turn(RANK, RANK_LAST, all_age)
+  redis.call('ZCARD', RANK) -- fails if the key has a wrong type
   local was = all_age == 'last' and all or {hour = hour - 1, count = 0, sum = 0}
-  redis.call('HSET', TOTAL, 'last_hour', exact(was.hour), 'last_count', exact(was.count),
-             'last_sum', exact(was.sum))
+  redis.call('HSET', TOTAL, 'last_hour', decimal.exact(was.hour),
+             'last_count', decimal.exact(was.count), 'last_sum', decimal.exact(was.sum))
+  turn(RANK, RANK_LAST, all_age)
   all = {hour = hour, count = 0, sum = 0}
 end
 
+-- Gives the context its place in the ranking.
 local function rank_context(own_mean)
-  if redis.call('ZADD', RANK, exact(own_mean), context) == 0 then
+  if redis.call('ZADD', RANK, decimal.exact(own_mean), context) == 0 then
     return
   end
   local size = redis.call('ZCARD', RANK)
   if size == 1 then
-    redis.call('EXPIREAT', RANK, end_of_this(all.hour))
+    redis.call('EXPIREAT', RANK, hours.end_of_this(all.hour))
   elseif size > tonumber(ranked) then
     redis.call('ZREMRANGEBYRANK', RANK, 0, math.min(size - ranked, TRIMMED) - 1)
   end
 end
 
--- Puts what is given together with the numbers of the hour (Chan's formula for mean and m2), and
--- returns the changes for HSET. Hour, min and max mostly do not change.
+-- Merges the given values into the numbers of the hour (Chan's formula for mean and m2), and
+-- returns the changes for HSET. Hour, min and max rarely change.
 local function merge()
   local before, n, delta = own.count, own.count + given.count, given.mean - own.mean
   own.count, own.sum = n, own.sum + given.sum
-  own.count_text, own.sum_text = exact(n), exact(own.sum)
+  own.count_text, own.sum_text = decimal.exact(n), decimal.exact(own.sum)
   local changes = {
-    'count', own.count_text, 'sum', own.sum_text, 'sumsq', exact(own.sumsq + given.sumsq),
-    'mean', exact(own.mean + delta * given.count / n),
-    'm2', exact(own.m2 + given.m2 + delta * delta * before * given.count / n),
+    'count', own.count_text, 'sum', own.sum_text, 'sumsq', decimal.exact(own.sumsq + given.sumsq),
+    'mean', decimal.exact(own.mean + delta * given.count / n),
+    'm2', decimal.exact(own.m2 + given.m2 + delta * delta * before * given.count / n),
   }
   local function change(field, number)
     changes[#changes + 1] = field
-    changes[#changes + 1] = exact(number)
+    changes[#changes + 1] = decimal.exact(number)
   end
   if own_begins then
     change('hour', hour)
@@ -125,12 +127,13 @@ if own_begins then
 end
 redis.call('HSET', THIS, unpack(changes))
 if own_begins then
-  redis.call('EXPIREAT', THIS, end_of_this(hour))
+  redis.call('EXPIREAT', THIS, hours.end_of_this(hour))
 end
-local all_count, all_sum = exact(all.count + given.count), exact(all.sum + given.sum)
+local all_count = decimal.exact(all.count + given.count)
+local all_sum = decimal.exact(all.sum + given.sum)
 redis.call('HSET', TOTAL, 'count', all_count, 'sum', all_sum)
 if all_begins then
-  redis.call('HSET', TOTAL, 'hour', exact(hour))
-  redis.call('EXPIREAT', TOTAL, end_of_this(hour))
+  redis.call('HSET', TOTAL, 'hour', decimal.exact(hour))
+  redis.call('EXPIREAT', TOTAL, hours.end_of_this(hour))
 end
 return {own.count_text, own.sum_text, all_count, all_sum}

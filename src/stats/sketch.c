@@ -22,7 +22,7 @@ int tkl__stats_bucket_of(double value)
     return value < 0 ? -number : number;
 }
 
-/* The harmonic middle of the borders: equally far from both, relatively. */
+/* The harmonic mean of the borders: relatively, both are equally far. */
 double tkl__stats_bucket_value(int number)
 {
     if (number == 0)
@@ -32,7 +32,7 @@ double tkl__stats_bucket_value(int number)
     return number < 0 ? -middle : middle;
 }
 
-/* Where the bucket is, or would be. */
+/* The index of a bucket, or where it would be inserted. */
 static size_t place_of(const tkl__stats_sketch *s, int number)
 {
     size_t low = 0, high = s->nbuckets;
@@ -74,7 +74,7 @@ int tkl__stats_sketch_count(tkl__stats_sketch *s, int number, int64_t count)
 
 /* ---- Sums ---------------------------------------------------------------- */
 
-/* Chan's formula. Unlike the sum of squares less the square of the sum, it stays right when the
+/* Chan's formula. Unlike the sum of squares minus the square of the sum, it stays exact when the
  * mean is large and the spread is small. */
 static void merge_moments(tkl__stats_sketch *s, const tkl__stats_sketch *other)
 {
@@ -128,7 +128,7 @@ void tkl__stats_sketch_free(tkl__stats_sketch *s)
     *s = (tkl__stats_sketch){0};
 }
 
-/* ---- What they tell ------------------------------------------------------ */
+/* ---- Results ------------------------------------------------------------- */
 
 double tkl__stats_sketch_stddev(const tkl__stats_sketch *s)
 {

@@ -12,13 +12,13 @@
 
 #include <tackle/stats.h>
 
-/* Buckets are numbered in the order of their values; 0 holds 0. */
+/* Buckets are numbered in the order of their values; bucket 0 holds 0. */
 typedef struct tkl__stats_bucket {
     int number;
     int64_t count;
 } tkl__stats_bucket;
 
-/* Sorted by number, each once. */
+/* Buckets are sorted by number, without duplicates. */
 typedef struct tkl__stats_sketch {
     int64_t count;
     double mean, m2; /* m2: the sum of the squared distances from the mean */
@@ -28,14 +28,14 @@ typedef struct tkl__stats_sketch {
 } tkl__stats_sketch;
 
 int tkl__stats_bucket_of(double value);
-/* The value that stands for those of a bucket. */
+/* The value that represents all values of a bucket. */
 double tkl__stats_bucket_value(int number);
 
 void tkl__stats_sketch_free(tkl__stats_sketch *sketch);
 void tkl__stats_sketch_clear(tkl__stats_sketch *sketch);
-/* TKL_ENOMEM. The value must be finite and within bounds. */
+/* Adds a value, which must be finite and within the bounds. TKL_ENOMEM. */
 int tkl__stats_sketch_add(tkl__stats_sketch *sketch, double value);
-/* Adds to a bucket. */
+/* Adds `count` to a bucket. */
 int tkl__stats_sketch_count(tkl__stats_sketch *sketch, int number, int64_t count);
 int tkl__stats_sketch_merge(tkl__stats_sketch *sketch, const tkl__stats_sketch *other);
 double tkl__stats_sketch_stddev(const tkl__stats_sketch *sketch);

@@ -16,7 +16,7 @@
  * The first value of an hour makes this hour's key last hour's, by RENAME, in the script that
  * records it; reading judges the keys by the clock and changes nothing. It is done for each
  * context by itself, and for total and ranking together. What a clock that is set back does is
- * told in shared/hour.inc.lua: nothing is lost or counted twice. All keys expire at the end of the
+ * told in shared/hours.inc.lua: nothing is lost or counted twice. All keys expire at the end of the
  * hour in which they could last be asked for.
  *
  * The caller sums up its values before it sends them: count, mean, m2, least, largest, sums and
@@ -47,7 +47,7 @@
 
 #define COMPONENT "stats"
 #define RANKED    1000
-#define AT_ONCE   1000 /* values of one script */
+#define AT_ONCE   1000 /* most values of one script */
 
 /* ---- Handles ------------------------------------------------------------- */
 
@@ -61,7 +61,7 @@ static int check_options(const tkl_stats_options *o)
     return rc;
 }
 
-/* "slow:" and the type, unless the options name another. */
+/* Opens "slow:" and the type, unless the options name another log. */
 static int open_slow_log(tkl_stats *stats, tkl_bytes type, const tkl_stats_options *o)
 {
     tkl_log_options options = {.timeout_ms = o->timeout_ms};
@@ -121,7 +121,7 @@ void tkl_stats_close(tkl_stats *stats)
 
 /* ---- Keys of a context --------------------------------------------------- */
 
-/* Writes "base:part:context"; returns where the next key goes. */
+/* Writes "base:part:context"; returns the end, where the next key goes. */
 static char *write_key(char *to, const tkl__base *base, const char *part, tkl_bytes context,
                        tkl_bytes *key)
 {
@@ -141,13 +141,14 @@ int tkl__stats_context_make(const tkl_stats *stats, tkl_bytes context, tkl__stat
     *made = (tkl__stats_context){0};
     if (context.len == 0 || context.len > TKL_NAME_MAX)
         return tkl__fail(TKL_EINVAL, "a context of %zu bytes: 1 to %d", context.len, TKL_NAME_MAX);
-    made->block = malloc(2 * (stats->base.len + sizeof ":this:" + context.len));
+    made->block = malloc(2 * (stats->base.len + sizeof TKL__STATS_THIS_PART + context.len));
     if (!made->block)
         return tkl__nomem();
     tkl_bytes *keys = made->keys;
     memcpy(keys, stats->keys.items, TKL__STATS_PARTS * sizeof *keys);
-    char *next = write_key(made->block, &stats->base, ":this:", context, &keys[TKL__STATS_THIS]);
-    write_key(next, &stats->base, ":last:", context, &keys[TKL__STATS_LAST]);
+    char *next =
+        write_key(made->block, &stats->base, TKL__STATS_THIS_PART, context, &keys[TKL__STATS_THIS]);
+    write_key(next, &stats->base, TKL__STATS_LAST_PART, context, &keys[TKL__STATS_LAST]);
     return TKL_OK;
 }
 
@@ -159,11 +160,11 @@ void tkl__stats_context_free(tkl__stats_context *made)
 
 /* ---- One script ---------------------------------------------------------- */
 
-/* stats/record for values of one context. */
+/* A call of stats/record for values of one context. */
 typedef struct sending {
     tkl__stats_context context;
     tkl__args args;
-    char (*names)[12]; /* of the buckets */
+    char (*names)[12]; /* names of the buckets */
 } sending;
 
 static void sending_free(sending *s)
@@ -182,7 +183,7 @@ static void add_buckets(sending *s, const tkl__stats_sketch *sketch)
     }
 }
 
-/* On success to be freed, also when memory failed for the arguments: s->args.failed. */
+/* After success the caller frees it. The arguments may still lack memory: s->args.failed. */
 static int sending_make(const tkl_stats *stats, tkl_bytes context, const tkl__stats_sketch *sketch,
                         sending *s)
 {
@@ -277,7 +278,7 @@ static bool same_context(const tkl_stats_value *a, const tkl_stats_value *b)
            memcmp(a->context.data, b->context.data, a->context.len) == 0;
 }
 
-/* How many of the sorted values, from the first on, go into one script. */
+/* How many of the sorted values, from the first on, fit into one script. */
 static size_t group_of(const tkl_stats_value *const *sorted, size_t count)
 {
     size_t n = 1;
@@ -286,7 +287,8 @@ static size_t group_of(const tkl_stats_value *const *sorted, size_t count)
     return n;
 }
 
-/* A script for each context; *made of them, to be freed also when it fails. */
+/* Makes a script for each context; *made: their number, which the caller frees even after a
+ * failure. */
 static int make_all(const tkl_stats *stats, const tkl_stats_value *const *sorted, size_t count,
                     sending *sendings, size_t *made)
 {

@@ -11,12 +11,12 @@
 #include "core/script.h"
 #include "stats/sketch.h"
 
-/* The keys of a type, and behind them those of a context: every script gets them in this order. */
+/* The keys of a type, followed by those of a context. Every script gets them in this order. */
 enum {
     TKL__STATS_TOTAL,
     TKL__STATS_RANK,
     TKL__STATS_RANK_LAST,
-    TKL__STATS_PARTS, /* so many are the type's */
+    TKL__STATS_PARTS, /* number of keys of the type */
     TKL__STATS_THIS = TKL__STATS_PARTS,
     TKL__STATS_LAST,
     TKL__STATS_KEYS,
@@ -24,16 +24,20 @@ enum {
 
 struct tkl_stats {
     tkl_client *client;
-    tkl__keys keys; /* of the type */
+    tkl__keys keys; /* keys of the type */
     tkl__base base;
     int64_t timeout_ms, ranked;
     tkl_log *slow_log; /* NULL: none */
 };
 
-/* The keys of a script that is about a context. */
+/* Parts of the keys of a context, between the base of its type and its name. */
+#define TKL__STATS_THIS_PART ":this:"
+#define TKL__STATS_LAST_PART ":last:"
+
+/* The keys of a script about one context. */
 typedef struct tkl__stats_context {
     tkl_bytes keys[TKL__STATS_KEYS];
-    char *block; /* owns those of this hour and of the last */
+    char *block; /* owns the keys of this hour and the last */
 } tkl__stats_context;
 
 int tkl__stats_context_make(const tkl_stats *stats, tkl_bytes context, tkl__stats_context *made);
@@ -44,7 +48,7 @@ typedef struct tkl__stats_means {
     double count, sum, all_count, all_sum;
 } tkl__stats_means;
 
-/* One value; what is known afterwards. */
+/* Records one value; *means: the numbers after that. */
 int tkl__stats_record_one(tkl_stats *stats, tkl_bytes context, double value,
                           tkl__stats_means *means);
 
