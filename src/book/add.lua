@@ -4,24 +4,23 @@
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3...] added  three for each entry: the entry, its id or '', its forms
 -- returns how many are new, or the book's settings when they are others
-
 -- include: keys
 -- include: book
 -- include: index
 
 local FIRST_ENTRY, ENTRY_ARGUMENTS = 3, 3
-
 local settings, ttl = ARGV[1], ARGV[2]
-local other = other_settings(settings)
+
+local other = book.other_settings(settings)
 if other then
   return other
 end
-check_types()
-local contains = has_contains(settings)
+book.check_types()
+local contains = book.has_contains(settings)
 for i = FIRST_ENTRY, #ARGV, ENTRY_ARGUMENTS do
   local id = ARGV[i + 1]
   if id ~= '' then
-    entry_of(id) -- damaged: nothing happens
+    index.entry_of(id) -- ends the script before any write if the data are damaged
   end
 end
 
@@ -30,14 +29,14 @@ local added, taken = 0, 0
 for i = FIRST_ENTRY, #ARGV, ENTRY_ARGUMENTS do
   local entry, id, forms = unpack(ARGV, i, i + ENTRY_ARGUMENTS - 1)
   if id ~= '' then
-    local before = entry_of(id) -- an id may be named twice
+    local before = index.entry_of(id) -- the same id may come twice
     if before and before ~= entry then
-      taken = taken + take_entry(before, contains)
+      taken = taken + index.remove(before, contains)
     end
     redis.call('HSET', IDS, id, entry)
   end
-  added = added + put_entry(entry, forms, contains)
+  added = added + index.add(entry, forms, contains)
 end
-count_entries(added - taken)
-expire_in(ttl)
+book.count_entries(added - taken)
+book.expire_in(ttl)
 return added - taken

@@ -22,13 +22,14 @@
  *
  * Without ids, pinyin and contains a book is its sorted set and nothing else.
  *
- * How each answer comes once although several forms of an entry may begin with the prefix: a form
- * says how many of its bytes it shares with the key or a smaller form. Whoever looks for no more
- * than that has met the entry there, on this page or an earlier one.
+ * Several forms of an entry may begin with the prefix, but each entry is returned once. A form says
+ * how many of its bytes it shares with the key or a smaller form. If the prefix is not longer than
+ * that, the search has met the entry there already, on this page or an earlier one.
  *
- * The server cannot fold text, so a request depends on the settings. Each carries those that it was
- * made with; when the book has others the server answers with these, nothing has happened, and the
- * request is made anew. A handle remembers, so this costs a second trip once.
+ * The server cannot fold text, so a request depends on the settings, and carries those that it was
+ * made with. When the book has other settings, the server does nothing and returns them, and the
+ * client makes the request again. The handle remembers the settings, so this costs a second round
+ * trip only once.
  */
 #include "book/book.h"
 
@@ -62,7 +63,7 @@ static int check(const tkl_book_options *options)
     return rc;
 }
 
-/* Those that are asked for: what a new book gets. */
+/* The settings that the options request: a new book gets them. */
 static unsigned wanted(const tkl_book_options *options)
 {
     return (options->accents == TKL_BOOK_ON ? TKL__BOOK_ACCENTS : 0U) |
@@ -130,7 +131,7 @@ static bool read_settings(tkl_bytes text, unsigned *settings)
     return false;
 }
 
-/* Whether a setting is what the caller asked for. */
+/* Checks that a setting is the one that the caller asked for. */
 static int agree(const char *what, tkl_book_setting asked, bool has)
 {
     if (asked == TKL_BOOK_AS_IS || (asked == TKL_BOOK_ON) == has)
@@ -204,7 +205,7 @@ static int ask_info(tkl_book *book, tkl_reply **replies)
     return rc;
 }
 
-/* A book whose settings or names were evicted is damaged. */
+/* A book that has lost its settings or names by eviction is damaged. */
 static int check_info(const tkl_reply *replies)
 {
     const tkl_reply *meta = tkl_reply_at(replies, 0);
@@ -218,7 +219,8 @@ static int check_info(const tkl_reply *replies)
                : tkl__fail(TKL_EDAMAGED, "part of this book is gone from the server");
 }
 
-/* Asks again when part is missing: it may have come or gone between the two commands. */
+/* Asks again when a part is missing: the book may have been created or dropped between the two
+ * commands. */
 static int ask_whole(tkl_book *book, tkl_reply **replies)
 {
     int rc = TKL_EDAMAGED;
@@ -262,7 +264,7 @@ int tkl_book_drop(tkl_book *book)
     int rc = tkl__plain(book->client, &args, tkl__book_deadline(book), false, &reply);
     if (rc == TKL_OK && tkl_reply_int(reply) == 0)
         rc = tkl__no(TKL_NOTFOUND);
-    if (rc == TKL_OK) /* the next book of this name is made as this handle asks */
+    if (rc == TKL_OK) /* the next book of this name gets the settings of this handle */
         atomic_store(&book->settings, wanted(&book->options));
     tkl__args_free(&args);
     tkl_reply_free(reply);

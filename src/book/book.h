@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside the book: what its files share.
+ * The private header of book: what its files share.
  */
 #ifndef TKL_BOOK_INSIDE_H
 #define TKL_BOOK_INSIDE_H
@@ -12,7 +12,7 @@
 #include "core/script.h"
 #include "text/text.h"
 
-/* Settings of a book, combined. */
+/* Settings of a book, combined with |. */
 typedef enum tkl__book_flag {
     TKL__BOOK_ACCENTS = 1,
     TKL__BOOK_PINYIN = 2,
@@ -23,25 +23,24 @@ struct tkl_book {
     tkl_client *client;
     tkl__keys keys; /* in the order of the enum below */
     tkl_book_options options;
-    atomic_uint settings; /* those of the book as far as we know: flags */
+    atomic_uint settings; /* settings of the book as far as we know: flags */
 };
 
 enum { TKL__BOOK_META, TKL__BOOK_NAMES, TKL__BOOK_FORMS, TKL__BOOK_PARTS, TKL__BOOK_IDS };
 
 /* ---- Settings (book.c) --------------------------------------------------- */
 
-/* As they are stored: "plain", "accents pinyin". Never NULL. */
+/* The settings as they are stored: "plain", "accents pinyin". Never NULL. */
 const char *tkl__book_settings_text(unsigned settings);
 
-/* Reads the settings of the book in a reply that holds them; TKL_EINVAL when the caller asked for
- * others. */
+/* Reads the settings of the book in a reply. TKL_EINVAL: the caller asked for others. */
 int tkl__book_learn(tkl_book *book, tkl_bytes text);
 
-/* One who drops books and makes others all the time is not followed for ever. */
+/* How many times a call retries while the book keeps being dropped and created again. */
 #define TKL__BOOK_TRIES 4
 
-/* A question to the server whose form depends on the settings: make(arg, settings, args) writes its
- * arguments. When the book has other settings it is asked once more. */
+/* A request whose arguments depend on the settings: make(arg, settings, args) writes them. When the
+ * book has other settings, the request is made again. */
 typedef int tkl__book_make(void *arg, unsigned settings, tkl__args *args);
 int tkl__book_ask(tkl_book *book, const tkl__script *script, tkl__book_make *make, void *arg,
                   bool retry_safe, tkl_reply **reply);
@@ -53,18 +52,18 @@ int64_t tkl__book_deadline(const tkl_book *book);
 /* How texts are folded. */
 unsigned tkl__book_fold(unsigned settings);
 
-/* A query as the server looks for it. It stays where it is: its mixes point into it. */
+/* A query in the form that the server looks up. It must not move: its mixes point into it. */
 typedef struct tkl__book_query {
     tkl__buf folded;
     tkl__buf key;             /* folded, escaped */
-    tkl__text_mix_list mixes; /* with pinyin: ways to read it as a mixture */
+    tkl__text_mix_list mixes; /* with pinyin: the ways to read it as a mixture */
 } tkl__book_query;
 
 void tkl__book_query_init(tkl__book_query *query);
 void tkl__book_query_free(tkl__book_query *query);
 int tkl__book_query_make(tkl_bytes text, unsigned settings, tkl__book_query *query);
 
-/* Three arguments for each mix, as mixed.inc.lua wants them. */
+/* Adds three arguments for each mix, as mixing.inc.lua expects them. */
 int tkl__book_query_mixes(const tkl__book_query *query, tkl__args *args);
 
 /* ---- Entries (entry.c) --------------------------------------------------- */
@@ -72,31 +71,32 @@ int tkl__book_query_mixes(const tkl__book_query *query, tkl__args *args);
 /* The longest folded text, in bytes. */
 #define TKL__BOOK_KEY_MAX 8192
 
-/* What the server keeps of an entry: offsets in a buffer that is still growing. */
+/* The stored form of an entry: offsets in a buffer that is still growing. */
 typedef struct tkl__book_record {
     size_t entry, entry_len; /* "key NUL [text] [NUL id]" */
     size_t forms, forms_len;
-    size_t cost; /* members that it makes, about */
+    size_t cost; /* approximate number of members that it adds */
 } tkl__book_record;
 
-/* TKL_EINVAL for what cannot be an entry; `index` names it in the text of the error. */
+/* TKL_EINVAL: not a valid entry. `index` names it in the error text. */
 int tkl__book_check(const tkl_book_entry *entry, size_t index);
 int tkl__book_make_record(const tkl_book_entry *entry, unsigned settings, tkl__buf *out,
                           tkl__book_record *record);
 
-/* A member as the server has it. */
+/* A member of a sorted set. */
 typedef struct tkl__book_member {
-    tkl_bytes key;   /* what was found: key, form, or part */
+    tkl_bytes key;   /* the key, form or part that was found */
     tkl_bytes entry; /* "key NUL [text] [NUL id]" */
     size_t shared;   /* of a form: see index.inc.lua */
     bool form;
 } tkl__book_member;
 
-/* A member of names. False: it was not written by tackle. */
+/* Reads a member of :names. False: it was not written by tackle. */
 bool tkl__book_member_read(tkl_bytes bytes, tkl__book_member *member);
-/* A member of parts. */
+/* Reads a member of :parts. */
 bool tkl__book_part_read(tkl_bytes bytes, tkl__book_member *member);
-/* The text and the id of an entry; writes up to entry.len bytes to `store` and returns how many. */
+/* Reads the text and the id of an entry. Writes at most entry.len bytes to `store` and returns how
+ * many. */
 size_t tkl__book_entry_read(tkl_bytes entry, char *store, tkl_book_answer *answer);
 
 #endif

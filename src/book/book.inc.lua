@@ -1,10 +1,13 @@
 -- A book as a whole: its settings, its keys, how many entries it has.
 -- include: keys
 -- include: shared/expiry
+-- include: shared/types
 
--- The book's settings when they are others than the caller's; else nil. An error when only one of
--- META and NAMES is there: the other was evicted.
-local function other_settings(used)
+local book = {}
+
+-- The settings of the book if they differ from the caller's; else nil. An error if only one of META
+-- and NAMES exists: the other was evicted.
+function book.other_settings(used)
   local stored, entries = unpack(redis.call('HMGET', META, 'settings', 'entries'))
   local any = redis.call('ZCARD', NAMES) > 0
   if any and not stored or not any and tonumber(entries or 0) > 0 then
@@ -15,23 +18,23 @@ local function other_settings(used)
   end
 end
 
--- Before the first write: an error now when one of the keys is of another type.
-local function check_types()
-  redis.call('ZCARD', NAMES)
-  redis.call('ZCARD', PARTS)
-  redis.call('HLEN', IDS)
-  redis.call('HLEN', FORMS)
+-- Checks the types of all keys.
+function book.check_types()
+  types.check_zsets(NAMES, PARTS)
+  types.check_hashes(IDS, FORMS)
 end
 
-local function has_contains(settings)
+-- Whether the book can find parts of keys.
+function book.has_contains(settings)
   return string.find(settings, 'contains', 1, true) ~= nil
 end
 
-local function count_entries(change)
+-- Changes the number of entries.
+function book.count_entries(change)
   redis.call('HINCRBY', META, 'entries', change)
 end
 
--- After the last write.
-local function expire_in(ttl)
-  expire_together(META, {NAMES, PARTS, IDS, FORMS}, ttl)
+-- Lets all keys expire together, after the last write.
+function book.expire_in(ttl)
+  expiry.together(META, {NAMES, PARTS, IDS, FORMS}, ttl)
 end

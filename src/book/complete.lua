@@ -9,47 +9,34 @@
 -- ARGV[7] mix       the mix to go on with
 -- ARGV[8] after     the candidate behind which to go on; '': from the first
 -- ARGV[9...] mixes  three for each: initials, bound above them, pattern
+-- flags: no-writes
 -- returns {members that begin with the query, members of mixes, mix to go on with or 0, candidate
 --   behind which to go on}, or the book's settings when they are others
-
 -- include: keys
 -- include: book
--- include: mixed
+-- include: mixing
 
-local FIRST_MIX = 9 -- of the arguments
-
+local FIRST_MIX = 9 -- index of the first mix in the arguments
 local settings, query, low, high, fetch, count, first_mix, after = unpack(ARGV)
-local other = other_settings(settings)
-if other then
-  return other
-end
-
-local plain = {}
-if low ~= '' then
-  plain = redis.call('ZRANGE', NAMES, low, high, 'BYLEX', 'LIMIT', 0, fetch)
-end
-local wanted = tonumber(count) - #plain
-if wanted <= 0 then
-  return {plain, {}, tonumber(first_mix), after}
-end
 
 local function begins(text, with)
   return string.sub(text, 1, #with) == with
 end
 
--- A pattern for forms that begin so. They have no marks of syllables.
+-- A pattern for forms that begin with `with`. The caller removes the marks of syllables from the
+-- forms first.
 local function form_pattern(with)
   return '%z%d+ ' .. string.gsub(with, '%W', '%%%0')
 end
 
-local mixes = read_mixes(ARGV, FIRST_MIX)
-local query_form = form_pattern(query)
+local mixes = mixing.read(ARGV, FIRST_MIX)
 for _, mix in ipairs(mixes) do
   mix.form = form_pattern(mix.initials)
 end
+local query_form = form_pattern(query)
 
--- Whether an entry that fits the mix `at` is an answer there: it fits no mix before, and does not
--- begin with the query itself.
+-- Whether an entry that fits mix number `at` is an answer there: it fits no earlier mix, and does
+-- not begin with the query itself.
 local function is_answer(entry, forms, at)
   local plain = string.gsub(forms, '\31', '')
   if begins(entry, query) or string.find(plain, query_form) then
@@ -64,6 +51,18 @@ local function is_answer(entry, forms, at)
   return true
 end
 
+local other = book.other_settings(settings)
+if other then
+  return other
+end
+local plain = {}
+if low ~= '' then
+  plain = redis.call('ZRANGE', NAMES, low, high, 'BYLEX', 'LIMIT', 0, fetch)
+end
+local wanted = tonumber(count) - #plain
+if wanted <= 0 then
+  return {plain, {}, tonumber(first_mix), after}
+end
 local mixed, budget = {}, {left = BUDGET}
 for at = tonumber(first_mix), #mixes do
   local mix = mixes[at]
@@ -73,7 +72,7 @@ for at = tonumber(first_mix), #mixes do
     end
     return #mixed < wanted
   end
-  local last = walk_mix(NAMES, entry_in_names, mix, mix.pattern, after, budget, take)
+  local last = mixing.walk(NAMES, mixing.entry_in_names, mix, mix.pattern, after, budget, take)
   if last then
     return {plain, mixed, at, last}
   end

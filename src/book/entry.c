@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Entries: from what callers give to what the server keeps, and back.
+ * Entries: converts what callers give to the stored form, and back.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,13 +24,14 @@ int tkl__book_check(const tkl_book_entry *entry, size_t index)
     return TKL_OK;
 }
 
-/* How many bytes of the middle of a character (0x80 to 0xbf) may follow this one. */
+/* How many continuation bytes (0x80 to 0xbf) of a character may follow this byte. */
 static size_t bytes_behind(unsigned char c)
 {
     return c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
 }
 
-/* As index.inc.lua counts them: a middle without a beginning, in what is not UTF-8, is one. */
+/* Counts code points like index.inc.lua: a continuation byte without a first byte, in text that is
+ * not UTF-8, counts as one. */
 static size_t code_points(tkl_bytes text)
 {
     size_t count = 0, behind = 0;
@@ -48,7 +49,7 @@ static size_t code_points(tkl_bytes text)
 
 /* ---- Writing ------------------------------------------------------------- */
 
-/* How many bytes two texts have in common at their beginnings. */
+/* The number of bytes that two texts have in common at their beginnings. */
 static size_t common(tkl_bytes a, tkl_bytes b)
 {
     size_t n = 0;
@@ -65,7 +66,7 @@ static bool is_before(tkl_bytes a, tkl_bytes b)
     return a.len < b.len;
 }
 
-/* How much of form `i` is also the beginning of the key or of a form before it. */
+/* How many bytes of form `i` are also the beginning of the key or of a form before it. */
 static size_t shared(const tkl_bytes *plain, size_t count, size_t i, tkl_bytes key)
 {
     size_t most = common(plain[i], key);
@@ -83,7 +84,8 @@ static void add_plain(tkl__buf *out, tkl_bytes form)
             tkl__lex_escape(out, (tkl_bytes){form.data + i, 1});
 }
 
-/* Appends how each character may be written, and the forms as lines. `key` is the folded text, not escaped. */
+/* Appends the spellings of each character, and the forms as lines. `key` is the folded text, not
+ * escaped. */
 static int write_forms(const tkl__text_form_list *forms, tkl_bytes key, tkl__buf *out)
 {
     tkl_bytes plain[TKL__TEXT_FORMS_MAX];
@@ -176,7 +178,7 @@ int tkl__book_make_record(const tkl_book_entry *entry, unsigned settings, tkl__b
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* Cuts the bytes at the first NUL. */
+/* Splits the bytes at the first NUL. */
 static bool cut(tkl_bytes bytes, tkl_bytes *before, tkl_bytes *behind)
 {
     const char *nul = bytes.len ? memchr(bytes.data, 0, bytes.len) : NULL;

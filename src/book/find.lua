@@ -1,4 +1,4 @@
--- book/find: equal, beginning so, ending so, containing it, in this order.
+-- book/find: entries that are equal to a query, begin with it, end with it, or contain it.
 -- KEYS[1...] book   see keys.inc.lua
 -- ARGV[1] settings  of the caller
 -- ARGV[2] equal     bound: keys that are equal begin here
@@ -6,25 +6,23 @@
 -- ARGV[4] above     bound: above all of them
 -- ARGV[5] most      members, of all groups together
 -- ARGV[6...] mixes  three for each: initials, bound above them, pattern
+-- flags: no-writes
 -- returns an array of members for each group and 1 if they were cut off, else 0; or the book's
 --   settings when they are others
-
 -- include: keys
 -- include: book
--- include: mixed
+-- include: mixing
 
--- Members may be long: they are read some at a time, until there are enough bytes.
+-- Members may be long: they are read in batches, until there are enough bytes.
 local READ_MAX = 100
 local BYTES_MAX = 400000
-local FIRST_MIX = 6 -- of the arguments
-
+local FIRST_MIX = 6 -- index of the first mix in the arguments
 local settings, equal, longer, above, most = unpack(ARGV)
-local other = other_settings(settings)
-if other then
-  return other
-end
 
 local left, bytes, cut = tonumber(most), 0, 0
+local mixes, budget = mixing.read(ARGV, FIRST_MIX), {left = BUDGET}
+
+-- The members of a key between two bounds.
 local function group(key, low, high)
   local members = {}
   low = '[' .. low
@@ -48,8 +46,7 @@ local function group(key, low, high)
   return members
 end
 
--- Adds what fits one of the mixes, unless there is enough.
-local mixes, budget = read_mixes(ARGV, FIRST_MIX), {left = BUDGET}
+-- Adds members that fit one of the mixes, until there are enough.
 local function add_mixed(members, key, entry_in, kind)
   local function take(member)
     members[#members + 1] = member
@@ -62,17 +59,21 @@ local function add_mixed(members, key, entry_in, kind)
       return
     end
     if budget.left <= 0 or bytes > BYTES_MAX
-      or walk_mix(key, entry_in, mix, mix[kind], '', budget, take) then
+      or mixing.walk(key, entry_in, mix, mix[kind], '', budget, take) then
       cut = 1
       return
     end
   end
 end
 
+local other = book.other_settings(settings)
+if other then
+  return other
+end
 local exact = group(NAMES, equal, '(' .. longer)
 local prefix = group(NAMES, longer, above)
-add_mixed(prefix, NAMES, entry_in_names, 'pattern')
+add_mixed(prefix, NAMES, mixing.entry_in_names, 'pattern')
 local suffix = group(PARTS, equal, '(' .. longer)
 local contains = group(PARTS, longer, above)
-add_mixed(contains, PARTS, entry_in_parts, 'inside')
+add_mixed(contains, PARTS, mixing.entry_in_parts, 'inside')
 return {exact, prefix, suffix, contains, cut}

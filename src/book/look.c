@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Books: completing and finding. The server cuts ranges out of its sorted sets; what they mean is
- * read here.
+ * Books: completing and finding. The server returns ranges of its sorted sets; this file interprets
+ * them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "core/options.h"
 #include "core/plain.h"
 
-#define MIX_SIZE 24 /* "NUL mix " in `next` */
+#define MIX_SIZE 24 /* size of "NUL mix " in `next` */
 
 const char *tkl_book_match_name(tkl_book_match match)
 {
@@ -24,12 +24,12 @@ const char *tkl_book_match_name(tkl_book_match match)
 
 /* ---- Answers ------------------------------------------------------------- */
 
-/* Answers under construction. Their bytes are copied into one store, which is as large as all
- * members together. */
+/* Answers under construction. Their bytes are copied into one store, which is large enough for all
+ * members. */
 typedef struct harvest {
     tkl_book_answers *answers;
     tkl_book_answer *items;
-    tkl_bytes *entries; /* of the answers, in the reply */
+    tkl_bytes *entries; /* entries of the answers, in the reply */
     size_t most;
     char *store;
     size_t used;
@@ -62,7 +62,7 @@ static int harvest_end(harvest *h, int rc, tkl_book_answers **answers)
     return rc;
 }
 
-/* The store is where `next` begins, or would. */
+/* The store begins where `next` points, even when `next` is empty. */
 void tkl_book_answers_free(tkl_book_answers *answers)
 {
     if (!answers)
@@ -106,19 +106,19 @@ static size_t limit_of(size_t count)
 
 /* ---- Completing ---------------------------------------------------------- */
 
-/* Pages of a query that may be a mixture: first the members that begin with it, then those that fit
- * its mixes, one mix behind the other. `after` is the last member, or, among the mixes, NUL, the
- * number of the mix, a space, and the last candidate. */
+/* A completion of a query that may be a mixture: first the members that begin with it, then those
+ * that fit its mixes, one mix after the other. `after` is the last member, or, among the mixes,
+ * NUL, the number of the mix, a space, and the last candidate. */
 typedef struct completion {
     tkl_bytes prefix, after;
     size_t count;
-    size_t fetch; /* members that are asked for */
+    size_t fetch; /* number of members requested */
     tkl__book_query query;
     tkl__buf low, high; /* bounds */
-    int64_t mix;        /* to begin with, from 1 */
+    int64_t mix;        /* mix to begin with, from 1 */
     tkl_bytes candidate;
-    bool misfit; /* `after` does not belong to the prefix, if the settings are right */
-    bool mixed;  /* the script was asked */
+    bool misfit; /* `after` does not belong to the prefix, provided the settings are right */
+    bool mixed;  /* the script was run */
 } completion;
 
 static int not_after(void)
@@ -131,7 +131,7 @@ static bool begins(tkl_bytes text, tkl_bytes with)
     return text.len >= with.len && (with.len == 0 || memcmp(text.data, with.data, with.len) == 0);
 }
 
-/* Where to go on among the mixes; false: `after` says no such thing. */
+/* Reads where to continue among the mixes; false: `after` is not such a position. */
 static bool read_mixed_after(completion *c)
 {
     size_t i = 1;
@@ -144,8 +144,8 @@ static bool read_mixed_after(completion *c)
     return c->mix >= 1 && (size_t)c->mix <= c->query.mixes.count;
 }
 
-/* Bounds of the range for the prefix, or for what is left of it behind `after`. Among the mixes there
- * are none. */
+/* Makes the bounds of the range for the prefix, or for the rest of it behind `after`. Among the
+ * mixes there are no bounds. */
 static int make_bounds(completion *c, unsigned settings)
 {
     tkl__buf_clear(&c->low);
@@ -167,8 +167,8 @@ static int make_bounds(completion *c, unsigned settings)
     return c->low.failed || c->high.failed ? tkl__nomem() : TKL_OK;
 }
 
-/* Two plain commands in one trip: the settings and the range. A script would have the server work
- * five times as long. */
+/* Sends two plain commands in one round trip: for the settings and for the range. A script would
+ * take the server five times as long. */
 static int ask_range(tkl_book *book, const completion *c, tkl_reply **replies)
 {
     tkl__args commands[2];
@@ -191,8 +191,8 @@ static int ask_range(tkl_book *book, const completion *c, tkl_reply **replies)
     return rc;
 }
 
-/* A query that may be a mixture: a script, since the mixes are looked for only as long as there are
- * too few answers. */
+/* Makes the arguments for a query that may be a mixture. It needs a script, because the mixes are
+ * only searched while there are too few answers. */
 static int make_completion(void *arg, unsigned settings, tkl__args *args)
 {
     completion *c = arg;
@@ -209,8 +209,8 @@ static int make_completion(void *arg, unsigned settings, tkl__args *args)
     return tkl__book_query_mixes(&c->query, args);
 }
 
-/* What a completion got: *good when the settings were those of the book. Names without settings may
- * be those of a book that was made between the two commands. */
+/* Checks the reply to a completion: *good when the request used the settings of the book. Names
+ * without settings may belong to a book that was created between the two commands. */
 static int judge(tkl_book *book, const tkl_reply *replies, unsigned settings, bool *good)
 {
     const tkl_reply *stored = tkl_reply_at(replies, 0);
@@ -222,8 +222,8 @@ static int judge(tkl_book *book, const tkl_reply *replies, unsigned settings, bo
     return *good ? TKL_OK : tkl__book_learn(book, tkl_reply_bytes(stored));
 }
 
-/* Asks again when the book has other settings than those of the request. Whether `after` is wrong is
- * known only when they are the same. */
+/* Asks again when the book has other settings than the request. Only with the right settings is it
+ * known whether `after` is wrong. */
 static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
 {
     bool lost = false;
@@ -249,8 +249,8 @@ static int ask_completion(tkl_book *book, completion *c, tkl_reply **replies)
     return lost ? in_part() : tkl__no(TKL_CONFLICT);
 }
 
-/* The members that begin with the prefix. One more than `fetch` was asked for: it tells that there
- * is another page. */
+/* Reads the members that begin with the prefix. The request asked for one more than `fetch`: if it
+ * is there, there is another page. */
 static int read_completion(const completion *c, const tkl_reply *members, harvest *h)
 {
     size_t n = tkl_reply_count(members), i = 0, len = c->query.key.len;
@@ -270,7 +270,7 @@ static int read_completion(const completion *c, const tkl_reply *members, harves
     return TKL_OK;
 }
 
-/* "NUL mix candidate" */
+/* Writes "NUL mix candidate". */
 static size_t next_mixed(const tkl_reply *reply, char *store)
 {
     int64_t mix = tkl_reply_int(tkl_reply_at(reply, 2));
@@ -282,7 +282,7 @@ static size_t next_mixed(const tkl_reply *reply, char *store)
     return len + candidate.len;
 }
 
-/* Those that fit the mixes follow when all others were read. */
+/* Reads the members that fit the mixes. They follow when all others were read. */
 static int read_mixed(const completion *c, const tkl_reply *reply, harvest *h)
 {
     const tkl_reply *members = tkl_reply_at(reply, 1);
@@ -313,7 +313,7 @@ static size_t bytes_of(const tkl_reply *members, size_t *longest)
     return bytes;
 }
 
-/* The store has room for `next` at its beginning; the answers are behind it. */
+/* Makes the result. The store has `next` at its beginning, followed by the texts of the answers. */
 static int give_completion(const completion *c, const tkl_reply *reply, tkl_book_answers **answers)
 {
     harvest h;
@@ -352,17 +352,20 @@ int tkl_book_complete(tkl_book *book, tkl_bytes prefix, size_t max, tkl_bytes af
 
 /* ---- Finding ------------------------------------------------------------- */
 
-enum { GROUPS = 4 }; /* of matches; in the reply whether they were cut off follows */
+enum {
+    GROUPS = 4
+}; /* groups of matches; in the reply each is followed by whether it was cut off
+                        */
 
 typedef struct search {
     tkl_bytes text;
     size_t count;
-    size_t fetch; /* members of all groups that are asked for */
+    size_t fetch; /* number of members requested, of all groups together */
     tkl__book_query query;
     tkl__buf equal, longer, above; /* bounds */
 } search;
 
-/* Keys that are equal are followed by NUL; in longer ones the next byte is 01 or above. */
+/* Equal keys are followed by NUL; in longer keys the next byte is 01 or above. */
 static int make_search(void *arg, unsigned settings, tkl__args *args)
 {
     search *s = arg;
@@ -387,7 +390,8 @@ static int make_search(void *arg, unsigned settings, tkl__args *args)
     return tkl__book_query_mixes(&s->query, args);
 }
 
-/* An entry may be in several groups, and several times in one: its first place counts. */
+/* Reads a group. An entry may be in several groups, and several times in one: only its first
+ * occurrence counts. */
 static int read_group(const tkl_reply *group, tkl_book_match match, harvest *h)
 {
     bool part = match >= TKL_BOOK_SUFFIX;
@@ -430,7 +434,7 @@ int tkl_book_find(tkl_book *book, tkl_bytes text, size_t max, tkl_book_answers *
     search s = {.text = text, .count = limit_of(max)};
     tkl_reply *reply;
     *answers = NULL;
-    s.fetch = 2 * s.count + 16; /* some come twice */
+    s.fetch = 2 * s.count + 16; /* some entries come twice */
     tkl__book_query_init(&s.query);
     tkl__buf_init(&s.equal);
     tkl__buf_init(&s.longer);

@@ -43,7 +43,7 @@ void tkl__book_query_free(tkl__book_query *query)
 
 /* ---- Mixes --------------------------------------------------------------- */
 
-/* An argument that is a copy of the bytes. */
+/* Adds a copy of the bytes as an argument. */
 static void add_copy(tkl__args *args, const tkl__buf *bytes)
 {
     char *room = tkl__args_room(args, bytes->len);
@@ -51,7 +51,7 @@ static void add_copy(tkl__args *args, const tkl__buf *bytes)
         memcpy(room, bytes->data, bytes->len);
 }
 
-/* The bytes as they are in a pattern of Lua. */
+/* Appends the bytes, escaped for a Lua pattern. */
 static void add_literal(tkl__buf *out, tkl_bytes bytes)
 {
     for (size_t i = 0; i < bytes.len; i++) {
@@ -61,8 +61,8 @@ static void add_literal(tkl__buf *out, tkl_bytes bytes)
     }
 }
 
-/* For each part: a character that may be written so. What stands before the first one is up to the
- * script. See `letters` of tkl__text_form_list. */
+/* Appends a pattern that matches, for each part, a character with this spelling. The script adds
+ * the beginning of the pattern. See `letters` of tkl__text_form_list. */
 static void add_pattern(tkl__buf *out, const tkl__text_mix *mix)
 {
     tkl__buf escaped;

@@ -3,25 +3,25 @@
 -- ARGV[1] settings  of the caller
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3...] gone   two for each entry: its id or '', the entry if it has none
+-- flags: allow-oom
 -- returns how many were there, or the book's settings when they are others
-
 -- include: keys
 -- include: book
 -- include: index
 
-local FIRST_ENTRY = 3 -- of the arguments
-
+local FIRST_ENTRY = 3 -- index of the first entry in the arguments
 local settings, ttl = ARGV[1], ARGV[2]
-local other = other_settings(settings)
+
+local other = book.other_settings(settings)
 if other then
   return other
 end
-check_types()
-local contains = has_contains(settings)
+book.check_types()
+local contains = book.has_contains(settings)
 for i = FIRST_ENTRY, #ARGV, 2 do
   local id = ARGV[i]
   if id ~= '' then
-    entry_of(id) -- damaged: nothing happens
+    index.entry_of(id) -- ends the script before any write if the data are damaged
   end
 end
 
@@ -29,15 +29,15 @@ local removed = 0
 for i = FIRST_ENTRY, #ARGV, 2 do
   local id, entry = ARGV[i], ARGV[i + 1]
   if id ~= '' then
-    entry = entry_of(id)
+    entry = index.entry_of(id)
     redis.call('HDEL', IDS, id)
   end
   if entry then
-    removed = removed + take_entry(entry, contains)
+    removed = removed + index.remove(entry, contains)
   end
 end
 if removed > 0 then
-  count_entries(-removed)
-  expire_in(ttl)
+  book.count_entries(-removed)
+  book.expire_in(ttl)
 end
 return removed

@@ -7,20 +7,19 @@
 -- ARGV[5] new       the entry as it is to be
 -- ARGV[6] forms     of the new one
 -- returns TKL_OK, TKL_NOTFOUND, TKL_EXISTS, or the book's settings when they are others
-
 -- include: keys
--- include: shared/codes
 -- include: book
 -- include: index
 
 local settings, ttl, id, old, new, forms = unpack(ARGV)
-local other = other_settings(settings)
+
+local other = book.other_settings(settings)
 if other then
   return other
 end
-check_types()
+book.check_types()
 if id ~= '' then
-  old = entry_of(id)
+  old = index.entry_of(id)
 end
 if not old or not redis.call('ZSCORE', NAMES, old) then
   return TKL_NOTFOUND
@@ -31,10 +30,10 @@ end
 if redis.call('ZSCORE', NAMES, new) then
   return TKL_EXISTS
 end
-put_entry(new, forms, has_contains(settings))
-take_entry(old, has_contains(settings))
+index.add(new, forms, book.has_contains(settings))
+index.remove(old, book.has_contains(settings))
 if id ~= '' then
   redis.call('HSET', IDS, id, new)
 end
-expire_in(ttl)
+book.expire_in(ttl)
 return TKL_OK

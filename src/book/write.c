@@ -11,14 +11,14 @@
 #include "book/scripts.h"
 #include "core/error.h"
 
-/* What one run does at most: entries, and members that they make. */
+/* Limits of one run: entries, and members that they add. */
 #define RUN_ENTRIES 200
 #define RUN_COST    500
-/* An entry that has an id takes out what the id had before, of which only the server knows: in books
- * with forms or parts that may be as much again, and more. */
+/* An entry with an id replaces the old entry of that id, which only the server knows. In books with
+ * forms or parts that may be as much work again, or more. */
 #define UNKNOWN_COST (RUN_COST / 4)
 
-/* A batch as the server wants it. */
+/* A batch, prepared for the server. */
 typedef struct batch {
     tkl_book *book;
     const tkl_book_entry *entries;
@@ -95,7 +95,7 @@ static void make_runs(batch *b)
     }
 }
 
-/* Adds up what the runs answer. *again: the book has other settings. */
+/* Adds up the replies of the runs. *again: the book has other settings. */
 static int send_runs(batch *b, bool retry_safe, int64_t *number, bool *again)
 {
     const tkl__script *script = b->removal ? &tkl__lua_book_remove : &tkl__lua_book_add;

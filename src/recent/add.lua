@@ -4,12 +4,13 @@
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3...] added  contacts
 -- returns how many there are now
--- include: shared/exact
+-- include: shared/decimal
+-- include: shared/expiry
 
+local FIRST_CONTACT = 3 -- index of the first contact in the arguments
+local SCORE_MAX = EXACT - 10000 -- leaves room for the contacts of one call
 local CONTACTS = KEYS[1]
-local FIRST_CONTACT = 3 -- of the arguments
 local most, ttl = ARGV[1], ARGV[2]
-local SCORE_MAX = EXACT - 10000 -- far enough below for the contacts of one call
 
 local newest = redis.call('ZRANGE', CONTACTS, -1, -1, 'WITHSCORES')
 local score = tonumber(newest[2] or 0)
@@ -20,14 +21,10 @@ end
 local scored = {}
 for i = FIRST_CONTACT, #ARGV do
   score = score + 1
-  scored[#scored + 1] = string.format('%.0f', score)
+  scored[#scored + 1] = decimal.whole(score)
   scored[#scored + 1] = ARGV[i]
 end
 redis.call('ZADD', CONTACTS, unpack(scored))
 redis.call('ZREMRANGEBYRANK', CONTACTS, 0, -most - 1)
-if ttl ~= '0' then
-  redis.call('PEXPIRE', CONTACTS, ttl)
-else
-  redis.call('PERSIST', CONTACTS)
-end
+expiry.set(CONTACTS, ttl)
 return redis.call('ZCARD', CONTACTS)

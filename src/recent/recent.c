@@ -105,8 +105,8 @@ static bool is_among(const tkl_bytes *contacts, size_t count, tkl_bytes contact)
     return false;
 }
 
-/* The last `most` different contacts, the latest first: those before would be forgotten at once.
- * Returns how many. */
+/* The last `most` different contacts, latest first: earlier ones would be removed at once. Returns
+ * how many. */
 static size_t last_different(const tkl_bytes *contacts, size_t count, size_t most, tkl_bytes *last)
 {
     size_t found = 0;
@@ -146,7 +146,7 @@ int tkl_recent_add(tkl_recent *recent, const tkl_bytes *contacts, size_t count)
     return rc;
 }
 
-/* A command on the key that answers with a number. A repeated one would answer with less. */
+/* Runs a command on the key that returns a number. If it were repeated, it would return less. */
 static int count_of(tkl_recent *recent, const char *command, const tkl_bytes *words, size_t count,
                     int64_t *number)
 {
@@ -184,13 +184,13 @@ int tkl_recent_drop(tkl_recent *recent)
 
 /* ---- Completing ---------------------------------------------------------- */
 
-/* What is looked for, and what was found. */
+/* The search, and its results. */
 typedef struct match {
     unsigned fold;
     bool pinyin;
     tkl__buf prefix;          /* folded */
-    tkl__text_mix_list mixes; /* of the prefix, with pinyin */
-    tkl__buf folded;          /* of the contact at hand */
+    tkl__text_mix_list mixes; /* mixes of the prefix, with pinyin */
+    tkl__buf folded;          /* the current contact, folded */
     tkl__names found;
 } match;
 
@@ -199,7 +199,7 @@ static bool begins(tkl_bytes text, const tkl__buf *prefix)
     return text.len >= prefix->len && memcmp(text.data, prefix->data, prefix->len) == 0;
 }
 
-/* The form of a text without the marks of its syllables; in place. */
+/* Removes the marks of syllables from a form, in place. */
 static tkl_bytes unmarked(tkl_bytes form)
 {
     char *data = (char *)form.data;
@@ -260,7 +260,7 @@ static int look_through(match *m, const tkl_reply *contacts, size_t count)
     return rc;
 }
 
-/* The list, most recent first. Without a prefix only what is asked for. */
+/* Reads the list, most recent first. Without a prefix only the requested contacts. */
 static int read_list(tkl_recent *recent, bool whole, size_t count, tkl_reply **contacts)
 {
     tkl__args args;

@@ -10,46 +10,39 @@
 -- ARGV[7...] rest  of each document: id, record, terms, text, and for each field score and member;
 --                  then term, value for what is shown; then the documents of each term
 -- returns 'stale', or {new ids, {number, stamp, record, terms} of each old version, {field, side,
--- step} of each step of a ladder that should be made, how many numbers were left behind}; without
--- record and terms where the reply would be too long; unfinished: {number, stamp}
-
+--   step} of each step of a ladder that should be made, how many numbers were left behind}; without
+--   record and terms where the reply would be too long; unfinished: {number, stamp}
 -- include: keys
 -- include: documents
--- include: climb
-local FIRST_FIELD = SHARD_KEYS + 1
-local FIRST_DOCUMENT = 7 -- of the arguments
-local DOCUMENT = 4 -- arguments of a document before those of its fields
-local LADDER_CHECK = 16 -- versions between two looks at the ladders
+-- include: climbing
 
+local FIRST_FIELD = SHARD_KEYS + 1
+local FIRST_DOCUMENT = 7 -- index of the first argument of the documents
+local DOCUMENT = 4 -- arguments of a document before its fields: id, record, terms, text
+local LADDER_CHECK = 16 -- versions between two checks of the ladders
 local token, skip, finish, ndocs, nfields, nshown = unpack(ARGV, 1, FIRST_DOCUMENT - 1)
 skip, ndocs, nfields, nshown = tonumber(skip), tonumber(ndocs), tonumber(nfields), tonumber(nshown)
-if redis.call('HGET', META, 'token') ~= token then
-  return 'stale'
-end
-check_types()
-local first_step = FIRST_FIELD + nfields
-local first_term = first_step + 2 * LADDER_STEPS * nfields
-local steps, thresholds = read_ladder(first_step, nfields)
-local terms = read_terms(first_term, skip)
 
--- Where the arguments of a document begin; those of the one behind the last are where all end.
+-- The index of a document's first argument. For the document behind the last one it is the index of
+-- the argument behind all documents.
 local function place_of_document(index)
   return FIRST_DOCUMENT + (index - 1) * (DOCUMENT + 2 * nfields)
 end
 
--- {id, record, terms, text, fields}, fields being where score and member of each field begin.
+-- Returns a document: {id, record, terms, text, fields}. `fields` is the index of the first score;
+-- score and member of each field follow.
 local function document_at(index)
   local at = place_of_document(index)
   local id, record, own_terms, text = unpack(ARGV, at, at + DOCUMENT - 1)
   return {id = id, record = record, terms = own_terms, text = text, fields = at + DOCUMENT}
 end
 
--- Everything of all documents but their terms: while they are dead.
+-- Stores all documents. They stay dead until their terms are stored.
 local function store(numbers, stamp)
   local dead, records, forwards, texts = {}, {}, {}, {}
   for i, number in ipairs(numbers) do
     local doc, at = document_at(i), 2 * i - 1
-    dead[at], dead[at + 1] = text_of(stamp), number
+    dead[at], dead[at + 1] = decimal.whole(stamp), number
     records[at], records[at + 1] = number, doc.record
     forwards[at], forwards[at + 1] = number, doc.terms
     if doc.text ~= '' then
@@ -64,22 +57,31 @@ local function store(numbers, stamp)
   end
 end
 
-local function store_fields(number, doc)
+-- Stores the values of a document.
+local function store_fields(number, doc, steps)
   for i = 0, nfields - 1 do
     local score, member = ARGV[doc.fields + 2 * i], ARGV[doc.fields + 2 * i + 1]
     redis.call('ZADD', KEYS[FIRST_FIELD + i], score, member .. number)
-    climb(steps[i], number, tonumber(score) or math.huge, '1')
+    climbing.set_bits(steps[i], number, tonumber(score) or math.huge, '1')
   end
 end
 
-for i = 1, ndocs do
-  check_number_of(document_at(i).id)
+if redis.call('HGET', META, 'token') ~= token then
+  return 'stale'
 end
-local stamp = clock_us()
-local numbers = take_numbers(ndocs)
+documents.check_types()
+local first_step = FIRST_FIELD + nfields
+local first_term = first_step + 2 * LADDER_STEPS * nfields
+local steps, thresholds = climbing.read(KEYS, first_step, nfields)
+local terms = postings.read_terms(KEYS, first_term, skip)
+for i = 1, ndocs do
+  documents.check_number_of(document_at(i).id)
+end
+local stamp = clock.us()
+local numbers = documents.take_numbers(ndocs)
 store(numbers, stamp)
 for i = 1, ndocs do
-  store_fields(numbers[i], document_at(i))
+  store_fields(numbers[i], document_at(i), steps)
 end
 local first_shown = place_of_document(ndocs + 1)
 local first_list = first_shown + 2 * nshown
@@ -88,11 +90,11 @@ for i = first_shown, first_list - 1, 2 do
   redis.call('HSET', SHOWN, term, value)
 end
 local next = tonumber(redis.call('HGET', META, 'next'))
-each_term(terms, first_list, numbers, function(term, list)
-  post(term, list, next)
+postings.each_term(terms, ARGV, first_list, numbers, function(term, list)
+  postings.post(term, list, next)
 end)
 if finish == '0' then
-  return {numbers[1], text_of(stamp)}
+  return {numbers[1], decimal.whole(stamp)}
 end
 
 local ids, records = {}, {}
@@ -100,13 +102,13 @@ for i = 1, ndocs do
   local doc = document_at(i)
   ids[i], records[i] = doc.id, doc.record
 end
-local dead = come_alive(numbers, ids, records, stamp)
+local dead = documents.come_alive(numbers, ids, records, stamp)
 redis.call('ZREM', DEAD, unpack(numbers))
 local version = redis.call('HINCRBY', META, 'version', 1)
 local worn = {}
 if version % LADDER_CHECK == 0 then
   for i = 0, nfields - 1 do
-    add_worn(worn, KEYS[FIRST_FIELD + i], i, thresholds)
+    climbing.add_worn(worn, KEYS[FIRST_FIELD + i], i, thresholds)
   end
 end
-return {ndocs - #dead, dead, worn, count_left(stamp)}
+return {ndocs - #dead, dead, worn, documents.count_left(stamp)}

@@ -66,7 +66,7 @@ static int by_term(const void *a, const void *b)
     return order ? order : (int)x->place - (int)y->place;
 }
 
-/* The first posting of the next term. */
+/* Returns the index of the first posting of the next term. */
 static size_t end_of_term(const tkl__search_bundle *bundle, size_t i)
 {
     size_t end = i + 1;
@@ -76,7 +76,7 @@ static size_t end_of_term(const tkl__search_bundle *bundle, size_t i)
     return end;
 }
 
-/* Room for all keys and lists. */
+/* Allocates memory for all keys and lists. */
 static bool reserve(tkl__search_bundle *bundle, size_t fixed)
 {
     size_t bytes = 1, terms = 0;

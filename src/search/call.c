@@ -77,7 +77,7 @@ static void add_range_keys(tkl__search_call *call, const tkl__search_plan *plan,
     tkl__buf_free(&key);
 }
 
-/* One for each operator, and one for all. */
+/* The number of scratch keys: one for each operator, and one for the whole plan. */
 static size_t temps_of(const tkl__search_plan *plan)
 {
     return plan->operators + 1;
@@ -124,7 +124,7 @@ void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *
         tkl__args_double(&call->args, range->low);
         tkl__args_str(&call->args, range->low_open ? "1" : "0");
         tkl__args_double(&call->args, range->high);
-        /* Documents without a value have an infinite one. */
+        /* Documents without a value have the score infinity: an open bound leaves them out. */
         tkl__args_str(&call->args, range->high_open || isinf(range->high) ? "1" : "0");
     }
     for (const tkl__search_prefix *p = plan->prefixes; prefixes && p; p = p->next) {

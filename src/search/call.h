@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One run of a script that carries out a plan, at one shard.
+ * One run of a script that executes a plan on one shard.
  */
 #ifndef TKL_SEARCH_CALL_H
 #define TKL_SEARCH_CALL_H
@@ -14,30 +14,30 @@ typedef struct tkl__search_call {
     bool failed;
 } tkl__search_call;
 
-/* Its first keys are those of the shard. */
+/* The first keys of the call are those of the shard. */
 void tkl__search_call_begin(tkl__search_call *call, const tkl__search_shard *shard);
 void tkl__search_call_free(tkl__search_call *call);
 void tkl__search_call_key(tkl__search_call *call, tkl_bytes key);
 
-/* The keys that the plan needs behind those of the script itself: ranges, unions, results in
- * between, terms. `version`: of the shard, for which bitmaps were made; "" for none. */
+/* Adds the keys of the plan behind those of the script itself: ranges, unions, scratch keys, terms.
+ * `version`: the version of the shard for which bitmaps were made; "": none were made. */
 void tkl__search_call_plan_keys(tkl__search_call *call, const tkl__search_plan *plan,
                                 const tkl__search_shard *shard, const char *version);
-/* The arguments that go with them: version, numbers of temps, ranges and unions, and of prefixes if
- * these are checked; then the bounds of all. */
+/* Adds the arguments for these keys: version, numbers of scratch keys, ranges and unions, and the
+ * number of prefixes if they are checked; then the bounds of all ranges and prefixes. */
 void tkl__search_call_plan_args(tkl__search_call *call, const tkl__search_plan *plan, size_t shard,
                                 const char *version, bool prefixes);
 
 tkl__invocation tkl__search_call_of(const tkl__search_call *call, const tkl__script *script);
-/* Runs it alone. */
+/* Runs the call alone, not in a batch. */
 int tkl__search_call_run(const tkl__search_call *call, const tkl_search *search,
                          const tkl__script *script, tkl_reply **reply);
 
-/* The key of the bitmap of a range, appended. */
+/* Appends the key of the bitmap of a range. */
 void tkl__search_range_key(tkl__buf *out, const tkl__search_shard *shard,
                            const tkl__search_range *range, const char *version);
 
-/* The same of a union. */
+/* Appends the key of the bitmap of a union. */
 void tkl__search_union_key(tkl__buf *out, const tkl__search_shard *shard,
                            const tkl__search_union *u, const char *version);
 

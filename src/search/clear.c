@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clearing old versions away. All but the last terms of large ones go in a first trip, and the
- * numbers become free in the second: never before everything is gone.
+ * Clears old versions. The first round trip removes all terms of large versions except their last
+ * part. The second one removes the rest and frees the numbers: a number is never freed before
+ * everything of it is gone.
  */
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@
 #include "search/scripts.h"
 #include "search/write.h"
 
-/* Runs that are sent together. */
+/* Number of runs that are sent together. */
 #define TOGETHER 64
 
 int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *shard,
@@ -34,14 +35,14 @@ int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *s
     return TKL_OK;
 }
 
-/* What is cleared, with the members of all documents in the sorted sets of the fields. */
+/* The versions to clear, and the members of these documents in the sorted sets of the fields. */
 typedef struct clearing {
     tkl__search_writer *writer;
     const tkl__search_dead_list *list;
-    size_t *terms;   /* of each document: how many */
-    tkl_bytes *rest; /* ... and those that are left */
+    size_t *terms;   /* number of terms of each document */
+    tkl_bytes *rest; /* terms of each document that are not cleared yet */
     tkl__buf members;
-    size_t *ends; /* of the members of a document's fields, all one after the other */
+    size_t *ends; /* end of each member in `members`: document by document, field by field */
 } clearing;
 
 static void write_members(clearing *c, size_t doc)
@@ -57,7 +58,7 @@ static void write_members(clearing *c, size_t doc)
     }
 }
 
-/* A run of search/clear with these documents and their next terms. */
+/* Makes a run of search/clear with these documents and their next terms. */
 static bool make_run(clearing *c, const size_t *docs, size_t count, bool finish,
                      tkl__search_runs *runs)
 {
@@ -95,7 +96,7 @@ static int send_runs(clearing *c, tkl__search_runs *runs)
     return rc;
 }
 
-/* Adds a run; those that travel together are sent when they are enough. */
+/* Adds a run. Sends the collected runs once there are enough of them. */
 static int add_run(clearing *c, const size_t *docs, size_t count, bool finish,
                    tkl__search_runs *runs)
 {
@@ -106,7 +107,7 @@ static int add_run(clearing *c, const size_t *docs, size_t count, bool finish,
     return runs->count < TOGETHER ? TKL_OK : send_runs(c, runs);
 }
 
-/* All parts of large documents but the last. */
+/* Adds runs for all parts of large documents except their last part. */
 static int add_first_runs(clearing *c, tkl__search_runs *runs)
 {
     int rc = TKL_OK;
@@ -118,7 +119,7 @@ static int add_first_runs(clearing *c, tkl__search_runs *runs)
     return rc;
 }
 
-/* Small documents of a shard together, large ones each in a run of its own. */
+/* Adds runs for the rest: small documents of a shard share runs, a large one has its own. */
 static int add_last_runs(clearing *c, const tkl__search_shard *shard, tkl__search_runs *runs)
 {
     size_t docs[TKL__SEARCH_RUN_DOCS], count = 0, terms = 0;

@@ -5,6 +5,7 @@
 -- returns the token and then the values as they are stored; '' as token while it is being dropped
 
 local META = KEYS[1]
+
 local names = {'token'}
 for i = 2, #ARGV, 2 do
   names[#names + 1] = ARGV[i]

@@ -56,7 +56,8 @@ int tkl__search_check_doc(const tkl__search_schema *schema, const tkl_search_doc
 
 /* ---- Values -------------------------------------------------------------- */
 
-/* Folds the value, for its term, and escapes that, for sorting: two pieces of the buffer. */
+/* A value folded (for its term), and the folded value escaped (for sorting): two parts of the
+ * buffer. */
 typedef struct folded {
     size_t at, len;
     size_t sort, sort_len;
@@ -104,7 +105,7 @@ static int read_values(const tkl__search_schema *schema, const tkl_search_doc *d
     return rc;
 }
 
-/* The term of a value, behind its length and before how often it is there. */
+/* Writes the term of a value: its length, the term, and 0 as the number of occurrences. */
 static void write_value_term(const tkl__search_schema *schema, const values *v, size_t field,
                              tkl__buf *out, tkl__search_ready *ready)
 {
@@ -152,7 +153,7 @@ static int by_text(const void *a, const void *b)
     return order ? order : (x->position > y->position) - (x->position < y->position);
 }
 
-/* Writes the term of words[from..to), which are the same. */
+/* Writes the term of words[from..to), which are all the same word. */
 static void write_word(const tkl__search_schema *schema, const tkl__text_word *words, size_t count,
                        uint32_t *positions, tkl__buf *out)
 {
@@ -189,7 +190,7 @@ static int write_words(const tkl__search_schema *schema, tkl__text_word_list *li
     return out->failed ? tkl__nomem() : TKL_OK;
 }
 
-/* Of the whole text; *length: how many words it has. */
+/* Finds the words of the whole text; *length: the number of words. */
 static int find_words(const tkl__search_schema *schema, tkl_bytes text, tkl__buf *out,
                       size_t *count, uint32_t *length)
 {

@@ -1,13 +1,13 @@
 -- search/drop: remove terms of an index that is being dropped.
 -- KEYS[1...] shard  see keys.inc.lua; then the keys of terms
 -- ARGV[1] skip     bytes of a term's key before the term
+-- flags: allow-oom
 -- returns {terms that were removed, the next terms}
-
 -- include: keys
+
 local STEP, FIRST_TERM = 1000, SHARD_KEYS + 1
 local skip = tonumber(ARGV[1])
 
-redis.call('ZREM', TERMS, '') -- a first write that is allowed when the server is out of memory
 redis.call('HSET', META, 'token', '')
 local names = {}
 for i = FIRST_TERM, #KEYS do

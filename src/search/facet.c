@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Facets. The values of a field are terms, so their counts are intersections with the result, which
- * the server makes. A document has one value of a field at most: what the counts do not add up to
- * has none.
+ * Facets. The values of a field are terms, so the server counts them as intersections with the
+ * result. A document has at most one value of a field: the documents that the counts do not cover
+ * have no value.
  *
- * With phrases the server knows only candidates; then the documents that came are counted here.
+ * For a query with phrases the server only knows candidates. Then this file counts the values of
+ * the documents that the server returned.
  */
 #include "search/facet.h"
 
@@ -17,7 +18,7 @@
 #include "search/scripts.h"
 #include "text/library.h"
 
-/* Values that one run counts. */
+/* Number of values that one run counts. */
 #define RUN            20
 #define VALUES_DEFAULT 10
 
@@ -33,11 +34,11 @@ int tkl__search_facets_check(const tkl__search_schema *schema,
     return TKL_OK;
 }
 
-/* One facet in the making. */
+/* One facet while it is computed. */
 typedef struct facet {
     tkl__search_finding *f;
     size_t field;
-    tkl_bytes *terms; /* of its values, in the order of bytes */
+    tkl_bytes *terms; /* terms of its values, in the order of bytes */
     tkl_search_count *counts;
     size_t count;
 } facet;
@@ -98,7 +99,7 @@ static void add_term_keys(const facet *x, const tkl__search_shard *shard, size_t
     tkl__buf_free(&key);
 }
 
-/* The run of a shard that counts the values [from, to). */
+/* Makes the run that counts the values [from, to) on one shard. */
 static void make_call(const facet *x, size_t index, size_t from, size_t to, tkl__search_call *call)
 {
     const tkl__search_finding *f = x->f;
@@ -122,7 +123,8 @@ static int read_counts(facet *x, size_t index, size_t from, const tkl_reply *rep
         return tkl__fail(tkl_reply_code(reply), "%s", tkl_reply_str(reply));
     if (tkl_reply_kind(reply) != TKL_REPLY_ARRAY) {
         f->stale = f->stale || strcmp(tkl_reply_str(reply), "stale") == 0;
-        f->words = f->words || strcmp(tkl_reply_str(reply), "make") == 0; /* begin anew */
+        f->words = f->words || strcmp(tkl_reply_str(reply), "make") == 0; /* the query starts over
+                                                                             */
         return TKL_OK;
     }
     if (strcmp(tkl_reply_str(tkl_reply_at(reply, 0)), f->shards[index].version) != 0)
@@ -137,7 +139,7 @@ static int read_counts(facet *x, size_t index, size_t from, const tkl_reply *rep
     return TKL_OK;
 }
 
-/* All shards count the values [from, from + RUN), in one trip. */
+/* Counts the values [from, from + RUN) on all shards, in one round trip. */
 static int count_some(facet *x, size_t from)
 {
     tkl__search_finding *f = x->f;
@@ -186,7 +188,7 @@ static int by_sort(const void *a, const void *b)
     return tkl__text_word_compare(&x->sort, &y->sort);
 }
 
-/* The values of all documents that came, sorted. */
+/* Collects the values of all documents that were returned, sorted. */
 static int read_cells(facet *x, tkl__search_cell *cells, size_t *count)
 {
     const tkl__search_finding *f = x->f;
@@ -227,7 +229,8 @@ static int by_count(const void *a, const void *b)
     return tkl__text_word_compare(&x->value, &y->value);
 }
 
-/* The most frequent values; those that no document of the result has are left out. */
+/* Makes the facet of the most frequent values. Values that no document of the result has are left
+ * out. */
 static void make_facet(facet *x, int64_t most, tkl_search_facet *result)
 {
     int64_t sum = 0;

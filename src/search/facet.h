@@ -10,9 +10,9 @@
 /* TKL_EINVAL: a facet is not a text field of the index. */
 int tkl__search_facets_check(const tkl__search_schema *schema,
                              const tkl_search_query_options *options);
-/* Into the box of the finding, which is done. */
+/* Adds the facets to the box of a finding that is done. */
 int tkl__search_facets(tkl__search_finding *finding, const tkl_search_query_options *options);
-/* Those of a result without documents. */
+/* Adds the facets of an empty result. */
 int tkl__search_facets_none(tkl__search_finding *finding, const tkl_search_query_options *options);
 
 #endif

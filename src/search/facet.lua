@@ -11,34 +11,36 @@
 -- ARGV[7] nranges
 -- ARGV[8] nunions
 -- ARGV[9...] rest  of each range: low, its opening 0 or 1, high, its opening
+-- flags: allow-oom
 -- returns 'stale'; 'make' when a bitmap is missing; or {version, counts, values as shown}
-
 -- include: keys
--- include: plan
-local FIRST_RANGE = SHARD_KEYS + 1
-local FIRST_BOUND = 9 -- of the arguments
+-- include: plans
 
+local FIRST_RANGE = SHARD_KEYS + 1
+local FIRST_BOUND = 9 -- index of the first bound in the arguments
 local token, skip, steps, ncount, made_for, ntemps, nranges, nunions =
   unpack(ARGV, 1, FIRST_BOUND - 1)
 skip, ncount = tonumber(skip), tonumber(ncount)
+
 local amounts = {ranges = tonumber(nranges), unions = tonumber(nunions), temps = tonumber(ntemps)}
-local index = read_index()
+local index = indexes.read()
 if index.token ~= token then
   return 'stale'
 end
-local plan = read_plan(FIRST_RANGE, FIRST_BOUND, amounts, skip, index, made_for)
+local plan = plans.read(KEYS, FIRST_RANGE, ARGV, FIRST_BOUND, amounts, skip, index, made_for)
 local terms, temps = plan.terms, plan.temps
 
--- As a bitmap: every value is then counted by two commands.
+-- The key of an operand as a bitmap: then each value is counted by two commands.
 local function as_bits(operand, into)
   if operand.bits then
     return operand.key
   end
   redis.call('DEL', into)
-  set_numbers(into, members(operand), '1', index.next)
+  sets.set_numbers(into, sets.members(operand), '1', index.next)
   return into
 end
 
+-- How many documents of the bitmap are in the operand.
 local function count(operand, key, scratch)
   if operand.size == 0 then
     return 0
@@ -46,15 +48,15 @@ local function count(operand, key, scratch)
     redis.call('BITOP', 'AND', scratch, key, operand.key)
     return redis.call('BITCOUNT', scratch)
   end
-  return #keep_bits(members(operand), key, true)
+  return #sets.keep_bits(sets.members(operand), key, true)
 end
 
 local names = {}
 for i = #KEYS - ncount + 1, #KEYS do
   names[#names + 1] = string.sub(KEYS[i], skip + 1)
 end
-local counts = with_temps(temps, function()
-  local result = carry_out(steps, plan)
+local counts = plans.with_temps(temps, function()
+  local result = plans.carry_out(steps, plan)
   local key = result and as_bits(result, temps[1])
   local counts = {}
   for i = #terms - ncount + 1, key and #terms or 0 do

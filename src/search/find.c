@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The trips of one query. Every shard gets search/find; most answer in full. One that has more to
- * do than a script should is asked again until it is done. When a shard changes between two
- * answers, the query begins anew, a few times; then its result is marked as not exact.
+ * The round trips of one query. Every shard runs search/find; most of them reply in full. A shard
+ * whose work is too much for one script is asked again until it is done. When a shard changes
+ * between two replies, the query starts over, up to BEGIN_MAX times; after that its result is
+ * marked as not exact.
  */
 #include "search/find.h"
 
@@ -13,19 +14,20 @@
 #include "core/error.h"
 #include "core/number.h"
 #include "core/reply.h"
+#include "core/rounds.h"
 #include "search/call.h"
 #include "search/scripts.h"
 
-/* Candidates of one step of a scan. A plan of many terms takes each step longer. */
+/* Candidates of one step of a scan. A step takes longer for a plan with many terms. */
 #define SCAN_BLOCK 1000
 #define SCAN_TERMS 1000
-/* How often a query begins anew because the index changes. */
+/* How many times a query starts because the index keeps changing. */
 #define BEGIN_MAX 3
 
-/* What search/find returns. */
+/* The elements of a reply of search/find. */
 enum { VERSION, DOCS, WORDS, TOTAL, SIZES, KIND, NEXT, FOUND, NUMBERS, RECORDS, FORWARDS };
 
-/* ---- How it is asked ----------------------------------------------------- */
+/* ---- Requests ------------------------------------------------------------ */
 
 static bool is_scored(const tkl__search_plan *plan)
 {
@@ -35,7 +37,7 @@ static bool is_scored(const tkl__search_plan *plan)
     return false;
 }
 
-/* By relevance where nothing makes a difference: the first by number are the best. */
+/* All hits have the same relevance: the first ones by number are as good as any. */
 static bool first_will_do(const tkl__search_finding *f)
 {
     return f->order->kind == TKL__SEARCH_BY_RELEVANCE && !f->plan->verify && !is_scored(f->plan);
@@ -60,7 +62,7 @@ static const char *order_word(const tkl__search_finding *f)
     return f->order->down ? "down" : "up";
 }
 
-/* Documents from the beginning of the order that are wanted. */
+/* Number of documents needed from the beginning of the order. */
 static int64_t reach(const tkl__search_finding *f)
 {
     return f->offset + f->count;
@@ -128,7 +130,8 @@ static void make_call(const tkl__search_finding *f, size_t shard, tkl__search_ca
     tkl__search_call_plan_args(call, f->plan, shard, p->made_before ? "*" : p->made, true);
 }
 
-/* Asks all shards that are not done, in one trip; their replies are in this order. */
+/* Asks all shards that are not done, in one round trip. Their replies have the order of the
+ * shards. */
 static int ask(tkl__search_finding *f, const tkl_reply **replies)
 {
     size_t count = f->schema->shard_count, calls_made = 0;
@@ -159,7 +162,7 @@ static int ask(tkl__search_finding *f, const tkl_reply **replies)
     return tkl__search_box_keep(f->box, reply);
 }
 
-/* ---- What comes back ----------------------------------------------------- */
+/* ---- Replies ------------------------------------------------------------- */
 
 static tkl__search_found *new_item(tkl__search_finding *f)
 {
@@ -174,14 +177,14 @@ static tkl__search_found *new_item(tkl__search_finding *f)
     return &f->items[f->item_count++];
 }
 
-/* What reading one reply needs. */
+/* State while one reply is read. */
 typedef struct reading {
     tkl__search_finding *f;
     size_t shard;
     tkl__search_entries entries;
 } reading;
 
-/* The score of a document; *match: whether it is one at all. */
+/* Computes the score of a document; *match: whether the document matches the query at all. */
 static int judge(reading *r, const tkl__search_record *record, tkl_bytes terms, double *score,
                  bool *match)
 {
@@ -239,7 +242,7 @@ static int read_documents(tkl__search_finding *f, size_t shard, const tkl_reply 
     return rc;
 }
 
-/* The first answer of a shard. */
+/* Reads the fields that only the first reply of a shard is needed for. */
 static void read_head(tkl__search_finding *f, tkl__search_progress *p, const tkl_reply *reply)
 {
     snprintf(p->version, sizeof p->version, "%s", tkl_reply_str(tkl_reply_at(reply, VERSION)));
@@ -278,7 +281,7 @@ static void read_places(const tkl_reply *places, bool *flags, size_t count)
     }
 }
 
-/* An answer that is no result: what to do about it. */
+/* Reads a reply that is not a result: it says why, and what to do next. */
 static int read_word(tkl__search_finding *f, size_t shard, const tkl_reply *reply)
 {
     if (tkl_reply_code(reply) != TKL_OK)
@@ -313,7 +316,7 @@ static int read_answer(tkl__search_finding *f, size_t shard, const tkl_reply *re
     return read_documents(f, shard, reply);
 }
 
-/* One trip. */
+/* One round trip to all shards that are not done. */
 static int step(tkl__search_finding *f)
 {
     const tkl_reply *replies = NULL;
@@ -340,7 +343,7 @@ static bool interrupted(const tkl__search_finding *f)
 
 /* ---- The whole ----------------------------------------------------------- */
 
-/* Forgets what came; what is known about bitmaps that were made stays. */
+/* Forgets all replies; keeps what is known about bitmaps that were made. */
 static void begin(tkl__search_finding *f)
 {
     for (size_t i = 0; i < f->schema->shard_count; i++) {
@@ -364,13 +367,26 @@ static int make_bitmaps(tkl__search_finding *f, bool last)
     return rc;
 }
 
-/* `last`: goes on although the index changes meanwhile. */
+/* A number that changes whenever a shard makes progress. */
+static int64_t how_far(const tkl__search_finding *f)
+{
+    int64_t far = (int64_t)f->item_count;
+    for (size_t i = 0; i < f->schema->shard_count; i++)
+        far ^= f->shards[i].place ^ f->shards[i].cursor ^ (int64_t)f->shards[i].done;
+    return far;
+}
+
+/* One run of the query. `last`: goes on even when the index changes in the meantime. */
 static int run(tkl__search_finding *f, bool last)
 {
+    tkl__rounds rounds = {.idle = 0};
     int rc;
     begin(f);
     do {
+        int64_t far = how_far(f);
         rc = step(f);
+        if (rc == TKL_OK)
+            rc = tkl__next_round(&rounds, f->search->client, 0, how_far(f) != far);
     } while (rc == TKL_OK && !all_done(f) && !interrupted(f) && !enough(f) &&
              (last || !f->changed));
     if (rc == TKL_OK && f->make)
@@ -395,7 +411,7 @@ static int rank(tkl__search_finding *f, int64_t docs, int64_t words)
     return rc;
 }
 
-/* Sorts what came, unless the one shard did, and cuts out the page. */
+/* Sorts the items, unless a single shard sent them in order, and cuts out the page. */
 static void arrange(tkl__search_finding *f)
 {
     bool sorted = alone(f) && f->shards[0].walked;
@@ -424,7 +440,8 @@ static void count(tkl__search_finding *f, int64_t candidates)
     }
 }
 
-/* Every document is in the order of every field, with or without a value. */
+/* Checks that no hits are missing: the sorted set of a field has every document, with or without a
+ * value. */
 static int check_page(const tkl__search_finding *f)
 {
     int64_t rest = f->total - f->offset, want = rest < f->count ? rest : f->count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finding: the trips of one query.
+ * Finding: the round trips of one query.
  */
 #ifndef TKL_SEARCH_FIND_H
 #define TKL_SEARCH_FIND_H
@@ -8,17 +8,18 @@
 #include "search/match.h"
 #include "search/result.h"
 
-/* How far the query has come at one shard. */
+/* The progress of a query at one shard. */
 typedef struct tkl__search_progress {
-    char version[24]; /* of the shard, when it was first asked; "" before that */
+    char version[24]; /* version of the shard in its first reply; "" before that */
     int64_t total;
-    int64_t docs, words; /* of the shard */
-    int64_t cursor;      /* of a scan: the next byte */
-    int64_t place, hits; /* of a walk: the next place, and the hits before it */
+    int64_t docs, words; /* totals of the shard */
+    int64_t cursor;      /* scan: the next byte to read */
+    int64_t place, hits; /* walk: the next rank, and the number of hits before it */
     bool done;
-    bool walked;      /* it answered in its order, from the offset on if it is the only shard */
-    char made[40];    /* for which version bitmaps were made; "": none were */
-    bool made_before; /* ... and the index may have changed since */
+    bool walked;      /* the shard replied in the order of the field, from the offset on if there is
+                         only one shard */
+    char made[40];    /* version for which bitmaps were made; "": none */
+    bool made_before; /* the index may have changed since bitmaps were made */
 } tkl__search_progress;
 
 /* One query. */
@@ -30,30 +31,30 @@ typedef struct tkl__search_finding {
     int64_t offset, count, compare_max;
 
     tkl__search_progress *shards;
-    int64_t *sizes;              /* documents of each term, of all shards */
+    int64_t *sizes;              /* number of documents with each term, summed over all shards */
     tkl__search_result_box *box; /* owns the replies */
-    tkl__search_found *items;    /* what came, sorted in the end */
+    tkl__search_found *items;    /* documents received so far; sorted at the end */
     size_t item_count, item_cap;
     size_t page, page_count; /* the page among the items */
-    int64_t examined;        /* candidates that came */
+    int64_t examined;        /* number of candidates received */
     int64_t total, compared;
     bool exact, exact_made;
-    bool changed; /* the index changed between two steps */
+    bool changed; /* the index changed between two round trips */
 
-    bool stale;                      /* the schema is another one now */
-    bool words;                      /* a prefix stands for other terms now */
+    bool stale;                      /* the schema has changed */
+    bool words;                      /* the terms of a prefix have changed */
     bool make;                       /* some ranges and unions are needed as bitmaps: */
-    bool *make_ranges, *make_unions; /* those of the plan that any shard needed so far */
+    bool *make_ranges, *make_unions; /* the ranges and unions that any shard has asked for so far */
 } tkl__search_finding;
 
-/* On success the items are there, or one of `stale`, `words` is set. */
+/* On success `items` is filled, or one of `stale` and `words` is set. */
 int tkl__search_find(tkl__search_finding *finding);
 void tkl__search_finding_free(tkl__search_finding *finding);
 
-/* ---- Bitmaps that are made (made.c) --------------------------------------- */
+/* ---- Making bitmaps (made.c) ---------------------------------------------- */
 
-/* Makes the bitmaps that are needed at a shard. `last`: the last attempt; they are used although the
- * index changes all the time. */
+/* Makes the bitmaps that a shard has asked for. `last`: this is the last attempt, so they are used
+ * even when the index keeps changing. */
 int tkl__search_make(tkl__search_finding *finding, size_t shard, bool last);
 
 #endif

@@ -20,27 +20,28 @@
 -- ARGV[16] nprefixes
 -- ARGV[17...] rest  of each range: low, its opening 0 or 1, high, its opening; of each prefix: its
 --                   bounds in :terms and how many terms it had
+-- flags: allow-oom
 -- returns 'stale'; 'words' when a prefix has other terms now; 'wide'; {'make', version, places of
--- ranges, places of unions};
--- or {version, docs, words, total, sizes, kind, next, found, numbers, records, forwards}
-
+--   ranges, places of unions};
+--   or {version, docs, words, total, sizes, kind, next, found, numbers, records, forwards}
 -- include: keys
-local FIELD = KEYS[SHARD_KEYS + 1]
--- include: plan
--- include: walk
-local FIRST_STEP = SHARD_KEYS + 2
-local FIRST_BOUND = 17 -- of the arguments
-local PREFIX_ARGUMENTS = 3
--- Bytes of terms that a reply takes, and one part more; documents of a part.
-local FORWARD_BYTES, FORWARDS_AT_ONCE = 512 * 1024, 50
+-- include: plans
+-- include: walks
 
+local FIRST_STEP = SHARD_KEYS + 2
+local FIRST_BOUND = 17 -- index of the first bound in the arguments
+local PREFIX_ARGUMENTS = 3
+-- Bytes of terms after which a reply ends (one batch more may come), and documents of a batch.
+local FORWARD_BYTES, FORWARDS_AT_ONCE = 512 * 1024, 50
+local FIELD = KEYS[SHARD_KEYS + 1]
 local token, skip, steps, order, is_text, first, most, place, found, with_forwards, ladder,
   made_for, ntemps, nranges, nunions, nprefixes = unpack(ARGV, 1, FIRST_BOUND - 1)
 skip, first, most = tonumber(skip), tonumber(first), tonumber(most)
 place, found = tonumber(place), tonumber(found)
+
 local amounts = {ranges = tonumber(nranges), unions = tonumber(nunions), temps = tonumber(ntemps)}
 
--- Whether all prefixes of the query have as many terms as the client knows.
+-- Whether all prefixes of the query still have as many terms as the client knows.
 local function prefixes_are_known()
   local first_prefix = FIRST_BOUND + RANGE_ARGUMENTS * amounts.ranges
   for i = first_prefix, first_prefix + PREFIX_ARGUMENTS * nprefixes - 1, PREFIX_ARGUMENTS do
@@ -52,30 +53,33 @@ local function prefixes_are_known()
   return true
 end
 
--- ---- Which documents are wanted --------------------------------------------
+-- ---- The documents that are wanted -----------------------------------------
 
--- Those of a result in the order of the field. Returns kind, numbers, the place to go on with, and
--- the hits before that.
+-- The documents of a result in the order of the field. Returns kind, numbers, the rank to continue
+-- at, and the number of hits before it.
 local function in_order(result, scratch)
   local wanted = first + most
   local side = order == 'down' and 'top' or 'low'
-  local near = place == 0 and ladder ~= ''
-    and nearest(result, ladder, side, wanted, FIRST_STEP, scratch)
+  local near
+  if place == 0 and ladder ~= '' then
+    local step_keys = {unpack(KEYS, FIRST_STEP, FIRST_STEP + LADDER_STEPS - 1)}
+    near = walks.nearest(result, ladder, side, wanted, step_keys, scratch)
+  end
   if near then
     return 'list', near
-  elseif walk_is_cheaper(result, redis.call('ZCARD', FIELD), wanted) then
+  elseif walks.is_cheaper(result, redis.call('ZCARD', FIELD), wanted) then
     local way = {reverse = order == 'down', is_text = is_text == '1', skip = first, most = most,
                  place = place, found = found}
-    return 'walk', walk(result, way)
+    return 'walk', walks.run(result, FIELD, way)
   end
-  return 'list', result.list or read_bits(result.key, result.size, 0, result.size)
+  return 'list', result.list or sets.read_bits(result.key, result.size, 0, result.size)
 end
 
 local function by_number(a, b)
   return tonumber(a) < tonumber(b)
 end
 
--- Those of a list from a byte of its bitmap on, if it were one.
+-- The numbers of a list that a bitmap would have from this byte on.
 local function from_byte(list, byte)
   local rest = {}
   for i = 1, #list do
@@ -87,7 +91,7 @@ local function from_byte(list, byte)
   return rest
 end
 
--- Those that are wanted of a result, as in_order().
+-- Chooses the wanted documents of a result. Returns the same as in_order().
 local function choose(result, scratch)
   if order == 'count' then
     return 'list', {}
@@ -96,16 +100,16 @@ local function choose(result, scratch)
   elseif result.list then
     return 'list', first > 0 and from_byte(result.list, first) or result.list
   end
-  return 'scan', read_bits(result.key, result.size, first, most)
+  return 'scan', sets.read_bits(result.key, result.size, first, most)
 end
 
--- {total, kind, numbers, next place, found}, or nil and why.
+-- Executes the plan. Returns {total, kind, numbers, next place, found}, or nil and the reason.
 local function find(plan)
-  local result, missing = carry_out(steps, plan)
+  local result, missing = plans.carry_out(steps, plan)
   if not result then
     return nil, missing
   elseif result.key and not result.bits then
-    result = list_of(members(result))
+    result = sets.list_of(sets.members(result))
   end
   local kind, numbers, next_place, found_now = choose(result, plan.temps[#plan.temps])
   return {total = result.size, kind = kind, numbers = numbers, next_place = next_place or -1,
@@ -114,7 +118,7 @@ end
 
 -- ---- Their terms -----------------------------------------------------------
 
--- The terms of the first documents, as many as a reply takes.
+-- The terms of the first documents, as many as fit into a reply.
 local function read_forwards(numbers)
   local forwards, bytes = {}, 0
   for from = 1, #numbers, FORWARDS_AT_ONCE do
@@ -128,10 +132,10 @@ local function read_forwards(numbers)
   return forwards
 end
 
--- Cuts the documents of a scan behind number `count` and the others of its byte; the client goes on
--- with the next byte.
+-- Cuts the documents of a scan behind document number `count` and the others of its byte. The
+-- client continues with the next byte.
 local function cut_scan(numbers, count)
-  local byte = byte_of(numbers[count])
+  local byte = bitmaps.byte_of(numbers[count])
   local kept = {}
   for i = 1, #numbers do
     if numbers[i] + 0 < (byte + 1) * BYTE_BITS then
@@ -141,7 +145,8 @@ local function cut_scan(numbers, count)
   return kept, byte + 1
 end
 
--- The terms of the documents. Where these are too many, it becomes a scan of the first ones.
+-- Adds the terms of the documents. If they are too many bytes, the result becomes a scan of the
+-- first documents.
 local function add_forwards(matches)
   local forwards = read_forwards(matches.numbers)
   if #forwards < #matches.numbers then
@@ -149,11 +154,12 @@ local function add_forwards(matches)
     matches.kind = 'scan'
     matches.numbers, matches.next_place =
       cut_scan(matches.numbers, #read_forwards(matches.numbers))
-    forwards = in_parts(matches.numbers, 'HMGET', FORWARD)
+    forwards = sets.in_parts(matches.numbers, 'HMGET', FORWARD)
   end
   return forwards
 end
 
+-- The number of documents of each term.
 local function sizes_of(terms)
   local sizes = {}
   for i = 1, #terms do
@@ -162,15 +168,15 @@ local function sizes_of(terms)
   return sizes
 end
 
-local index = read_index()
+local index = indexes.read()
 if index.token ~= token then
   return 'stale'
 elseif not prefixes_are_known() then
   return 'words'
 end
 local first_range = FIRST_STEP + (ladder ~= '' and LADDER_STEPS or 0)
-local plan = read_plan(first_range, FIRST_BOUND, amounts, skip, index, made_for)
-local matches, why = with_temps(plan.temps, function()
+local plan = plans.read(KEYS, first_range, ARGV, FIRST_BOUND, amounts, skip, index, made_for)
+local matches, why = plans.with_temps(plan.temps, function()
   return find(plan)
 end)
 if not matches then
@@ -179,4 +185,4 @@ end
 local forwards = with_forwards == '1' and add_forwards(matches) or {}
 return {index.version, index.docs, index.words, matches.total, sizes_of(plan.terms), matches.kind,
         matches.next_place, matches.found, matches.numbers,
-        in_parts(matches.numbers, 'HMGET', DOCS), forwards}
+        sets.in_parts(matches.numbers, 'HMGET', DOCS), forwards}

@@ -10,14 +10,14 @@
 #include "search/result.h"
 #include "search/scripts.h"
 
-/* Ids of one run. One whose texts are large ends earlier. */
+/* Most ids of one run. A run with large texts returns fewer. */
 #define RUN 200
 
-/* One run of search/get: ids of one shard. */
+/* One run of search/get: some ids of one shard. */
 typedef struct part {
     const tkl__search_shard *shard;
     tkl__args args;
-    size_t places[RUN]; /* of the ids */
+    size_t places[RUN]; /* indexes of the ids in the call */
     size_t count;
 } part;
 
@@ -41,7 +41,7 @@ static part *new_part(parts *p, const tkl__search_schema *schema, size_t shard)
     return one;
 }
 
-/* Of the documents that did not come yet. */
+/* Makes runs for the documents that have not been received yet. */
 static bool make_parts(parts *p, const tkl__search_schema *schema, const tkl_bytes *ids,
                        size_t count, const tkl__search_fetched *docs)
 {
@@ -112,7 +112,7 @@ static int read_part(const part *one, const tkl_reply *reply, tkl__search_fetche
     return TKL_OK;
 }
 
-/* One trip. */
+/* Fetches documents in one round trip. */
 static int fetch_some(tkl_search *search, tkl__search_result_box *box, const parts *p,
                       tkl__search_fetched *docs, bool *stale)
 {
@@ -145,7 +145,7 @@ int tkl__search_fetch(tkl_search *search, tkl__search_result_box *box, const tkl
 
 /* ---- The call ------------------------------------------------------------ */
 
-/* Hits of those that are there. */
+/* Makes hits of the documents that exist. */
 static int make_hits(tkl__search_result_box *box, const tkl__search_fetched *docs, size_t count)
 {
     tkl__search_found *items = tkl__search_box_alloc(box, count * sizeof *items);

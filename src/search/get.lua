@@ -2,12 +2,13 @@
 -- KEYS[1...] shard  see keys.inc.lua
 -- ARGV[1] token   of the index
 -- ARGV[2...] ids
+-- flags: no-writes
 -- returns 'stale', or {records, texts, numbers} of the first ids, as many as fit, false for what is
--- not there
-
+--   not there
 -- include: keys
-local REPLY_BYTES = 512 * 1024 -- and one text more
-local FIRST_ID = 2 -- of the arguments
+
+local REPLY_BYTES = 512 * 1024 -- a reply ends after this many bytes, or one text more
+local FIRST_ID = 2 -- index of the first id in the arguments
 local token, ids = ARGV[1], {unpack(ARGV, FIRST_ID)}
 
 if redis.call('HGET', META, 'token') ~= token then

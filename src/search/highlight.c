@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Highlighting: the text is cut into words exactly as when it was indexed, and words whose terms
- * the query wants are marked. Each word knows where it stands, so stems, folded letters and
- * Chinese need no care here.
+ * Highlighting. The text is cut into words exactly as when it was indexed, and words with terms of
+ * the query are marked. Each word knows its place in the text, so stems, folded letters and Chinese
+ * need no special handling here.
  *
- * Matches are spans of bytes. They are collected, sorted, and joined where they touch (the pairs
- * of a Chinese text overlap); then the text is written with marks around them.
+ * Matches are spans of bytes. They are collected, sorted, and joined where they touch (the pairs of
+ * a Chinese text overlap); then the text is written with marks around them.
  */
 #include "search/highlight.h"
 
@@ -21,7 +21,7 @@ typedef struct span {
 
 typedef struct finder {
     const tkl__text_word_list *words;
-    size_t *by_text; /* the words in the order of their terms */
+    size_t *by_text; /* indexes of the words, in the order of their terms */
     span *spans;
     size_t count, cap;
     bool failed;
@@ -67,7 +67,7 @@ static const tkl__text_word *nth(const finder *f, size_t i)
     return &f->words->items[f->by_text[i]];
 }
 
-/* The first word, by terms, that is not before this one. */
+/* The first word, in the order of terms, that is not before this term and position. */
 static size_t lower_bound(const finder *f, tkl_bytes term, uint32_t position)
 {
     size_t low = 0, high = f->words->count;
@@ -107,7 +107,7 @@ static void mark_terms(finder *f, const tkl__search_query_item *item)
         mark_term(f, &item->terms[i]);
 }
 
-/* The word with this term at this position; NULL: there is none. */
+/* The word with this term at this position; NULL: no such word. */
 static const tkl__text_word *word_at(const finder *f, tkl_bytes term, uint32_t position)
 {
     size_t i = lower_bound(f, term, position);
@@ -187,7 +187,7 @@ static bool is_inside(tkl_bytes text, size_t at)
     return at < text.len && ((unsigned char)text.data[at] & 0xc0) == 0x80;
 }
 
-/* So many characters behind `at`, or the end. */
+/* The byte that is this many characters behind `at`, or the end of the text. */
 static size_t forward(tkl_bytes text, size_t at, size_t characters)
 {
     for (; characters && at < text.len; characters--)
@@ -196,7 +196,7 @@ static size_t forward(tkl_bytes text, size_t at, size_t characters)
     return at;
 }
 
-/* So many characters before `at`, or the beginning. */
+/* The byte that is this many characters before `at`, or the beginning of the text. */
 static size_t backward(tkl_bytes text, size_t at, size_t characters)
 {
     for (; characters && at; characters--)
@@ -213,8 +213,8 @@ static size_t length_of(tkl_bytes text, size_t start, size_t end)
     return characters;
 }
 
-/* From the first to the last match of the part that has the most: a window that slides over the
- * matches. *left: the characters that it has room for besides. */
+/* A window slides over the matches. Returns the span from the first to the last match in the window
+ * with the most matches. *left: characters of `length` that the span leaves unused. */
 static span most_matches(const finder *f, tkl_bytes text, size_t length, size_t *left)
 {
     const span *spans = f->spans;
@@ -234,7 +234,7 @@ static span most_matches(const finder *f, tkl_bytes text, size_t length, size_t 
     return best;
 }
 
-/* Makes both ends those of words, if they are not those of the matches. */
+/* Shrinks the part to whole words, but keeps all matches. */
 static span whole_words(const finder *f, tkl_bytes text, span part, span matches)
 {
     size_t start = part.start ? matches.start : 0;
@@ -249,7 +249,8 @@ static span whole_words(const finder *f, tkl_bytes text, span part, span matches
     return (span){start, end};
 }
 
-/* The part of the text to give: with the most matches, these in its middle. */
+/* Chooses the part of the text to return: the one with the most matches, with them in its
+ * middle. */
 static span choose_part(const finder *f, tkl_bytes text, size_t length)
 {
     span matches = {0, 0}, part;
@@ -301,7 +302,7 @@ static void write_text(tkl__buf *out, tkl_bytes text, size_t start, size_t end, 
         tkl__buf_add(out, text.data + from, end - from);
 }
 
-/* Returns how many matches there are in the part that was written. */
+/* Writes the part. Returns the number of matches in it. */
 static size_t write_marked(const finder *f, tkl_bytes text,
                            const tkl__search_highlight_options *options, tkl__buf *out)
 {

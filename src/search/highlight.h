@@ -11,22 +11,22 @@ typedef struct tkl__search_highlight_options {
     tkl_bytes before, after; /* put around each match */
     size_t length; /* characters of the part with the most matches, whole words, with "…"
                                 where something is left out; 0: the whole text */
-    bool html;     /* what HTML takes for tags becomes &lt; and the like */
+    bool html;     /* characters that are special in HTML become &lt; and so on */
 } tkl__search_highlight_options;
 
-/* Appends the text with its matches marked: words that are wanted, as the index sees them (folded,
- * stemmed), prefixes and phrases. A Chinese text is marked where it stands as a whole; where it
- * does so nowhere, its pairs of characters are. `rules`: those of the index. *count: the matches
- * that are marked.
+/* Appends the text with its matches marked: words of the query as the index sees them (folded,
+ * stemmed), prefixes and phrases. A Chinese word of the query is marked where it occurs as a whole;
+ * if it occurs nowhere, its pairs of characters are marked. `rules`: of the index. *count: the
+ * number of marked matches.
  *
- * The query should be made by tkl__search_highlight_query(). */
+ * Make the query with tkl__search_highlight_query(). */
 int tkl__search_highlight(tkl_bytes text, const tkl__search_query *query,
                           const tkl__search_query_rules *rules,
                           const tkl__search_highlight_options *options, tkl__buf *out,
                           size_t *count);
 
-/* As tkl__search_query_parse(), with the distances of words that are written together, which the
- * index may not know. */
+/* Like tkl__search_query_parse(), but also keeps the distances between words that are written
+ * together, which an index without positions does not know. */
 int tkl__search_highlight_query(tkl_bytes text, const tkl__search_query_rules *rules,
                                 tkl__search_query *query);
 

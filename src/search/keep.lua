@@ -3,16 +3,17 @@
 -- ARGV[1] ttl       milliseconds
 -- ARGV[2...] items  of the list
 -- returns 1 if it was kept now
+-- include: parts
+
+local FIRST_ITEM = 2 -- index of the first item in the arguments
 
 local KEPT, ttl = KEYS[1], ARGV[1]
-local FIRST_ITEM = 2 -- of the arguments
--- include: parts
 
 if redis.call('LRANGE', KEPT, 0, 0)[1] == ARGV[FIRST_ITEM] then
   return 0
 end
 redis.call('UNLINK', KEPT)
-each_part(FIRST_ITEM, #ARGV, function(first, last)
+parts.each(FIRST_ITEM, #ARGV, function(first, last)
   redis.call('RPUSH', KEPT, unpack(ARGV, first, last))
 end)
 redis.call('PEXPIRE', KEPT, ttl)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kept results: lists, named by a hash of the query in its normal form and of the order. The first
- * item says what is known about the result, the others are its hits. Each has a stamp: a hash of the
- * versions of all shards for which the result was found. A reader asks for the list and, behind it
- * in the same trip, for the versions: items with another stamp are of an index that has changed
- * since. Whoever finds the result anew replaces the list, so there is one of each query.
+ * Kept results are lists, named by a hash of the query in its normal form and of the order. The
+ * first item describes the result, the others are its hits. Each item has a stamp: a hash of the
+ * versions of all shards for which the result was found. A reader asks for the list and, in the
+ * same round trip, for the versions: items with another stamp belong to an older version of the
+ * index. A client that finds the result again replaces the list, so there is one list per query.
  */
 #include "search/kept.h"
 
@@ -42,7 +42,7 @@ static void write_key(const tkl__search_finding *f, tkl__buf *key)
     tkl__buf_free(&all);
 }
 
-/* `versions`: the token of the index, and the version of each shard. */
+/* Hashes `versions`: the token of the index, and the version of each shard. */
 static uint64_t stamp_of(const tkl__buf *versions)
 {
     return XXH3_64bits(versions->data, versions->len);
@@ -72,7 +72,7 @@ static int add_versions(tkl_pipeline *pipeline, const tkl__search_schema *schema
     return rc;
 }
 
-/* The page, what is said about the result, and the versions of the shards. */
+/* Asks for the page, the first item of the list, and the versions of the shards. */
 static int ask(tkl__search_finding *f, tkl_reply **replies)
 {
     tkl_pipeline *pipeline = NULL;
@@ -94,7 +94,7 @@ static int ask(tkl__search_finding *f, tkl_reply **replies)
     return rc;
 }
 
-/* The stamp that a result has now. Sets `stale`. */
+/* Reads the stamp of the index as it is now. Sets `stale`. */
 static int read_stamp(tkl__search_finding *f, const tkl_reply *replies, uint64_t *stamp)
 {
     tkl__buf versions;
@@ -116,7 +116,7 @@ static int read_stamp(tkl__search_finding *f, const tkl_reply *replies, uint64_t
     return rc;
 }
 
-/* False: it is of another result. */
+/* Reads an item; false: it has another stamp, so it belongs to an older result. */
 static bool read_item(const tkl_reply *reply, uint64_t stamp, tkl__search_found *item)
 {
     tkl_bytes bytes = tkl_reply_bytes(reply);
@@ -128,7 +128,7 @@ static bool read_item(const tkl_reply *reply, uint64_t stamp, tkl__search_found 
     return true;
 }
 
-/* Hits of the page; the result counts as found if it has them all. */
+/* Reads the hits of the page. The result counts as found if all of them are there. */
 static int read_page(tkl__search_finding *f, const tkl_reply *replies, uint64_t stamp, bool *found)
 {
     uint64_t kept_stamp;
@@ -195,7 +195,7 @@ static void add_items(const tkl__search_finding *f, uint64_t stamp, tkl__buf *by
     size_t size = 1;
     for (size_t i = 0; i < f->page_count; i++)
         size += HEAD_BYTES + f->items[f->page + i].bytes.len;
-    if (!tkl__buf_reserve(bytes, size)) /* so that it does not move */
+    if (!tkl__buf_reserve(bytes, size)) /* reserved first, so that the bytes do not move */
         return;
     for (size_t i = 0; i < f->page_count; i++) {
         const tkl__search_found *item = &f->items[f->page + i];

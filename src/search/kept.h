@@ -7,14 +7,14 @@
 
 #include "search/find.h"
 
-/* How many hits of a result are found so that it can be kept: the page and some more. */
+/* How many hits a query finds when its result will be kept: the page and some more. */
 int64_t tkl__search_keep_reach(int64_t offset, int64_t count);
 
-/* A page of a kept result: hits, total and the rest of the box's result. *found is false when none
- * is kept for the index as it is now. */
+/* Reads a page of a kept result: hits, total and the rest of the box's result. *found is false when
+ * no result is kept for the current version of the index. */
 int tkl__search_kept_read(tkl__search_finding *finding, bool *found);
 
-/* Keeps what was found, from the first hit on. Failing to do so is no failure of the query. */
+/* Keeps the result, from its first hit on. A failure here does not fail the query. */
 void tkl__search_kept_write(tkl__search_finding *finding, int64_t keep_ms);
 
 #endif

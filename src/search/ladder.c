@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ladders of fields: see ladder.inc.lua. Writers make them.
+ * Ladders of fields: see ladders.inc.lua. Writers make them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "search/scripts.h"
 #include "search/write.h"
 
-/* Documents of one run. */
+/* Number of documents of one run. */
 #define PART 6000
-/* Runs for one step at most: 12 million documents in an eighth of them. */
+/* Most runs for one step: an eighth of the documents of a shard is at most 12 million. */
 #define RUNS_MAX 2000
 
 typedef struct making {
@@ -59,7 +59,7 @@ void tkl__search_make_ladders(tkl__search_writer *writer, const tkl__search_shar
                     .side = tkl_reply_str(tkl_reply_at(one, 1)),
                     .step = tkl_reply_int(tkl_reply_at(one, 2))};
         if (m.field >= writer->schema->is.field_count || m.step < 1 || m.step > TKL__SEARCH_STEPS)
-            return; /* not an answer of search/add */
+            return; /* not a reply of search/add */
         for (int k = 0; rc == TKL_OK && m.from >= 0 && k < RUNS_MAX; k++)
             rc = make_part(&m);
     }

@@ -7,22 +7,24 @@
 -- ARGV[5] from    documents that were seen; 0 at first
 -- ARGV[6] most    documents of this part
 -- ARGV[7] is_text  1: the field is a text
+-- flags: allow-oom
 -- returns 'stale', or the documents seen, -1 when it is ready or cannot be made
-
 -- include: keys
+-- include: ladders
+
 local FIELD, BITS = unpack(KEYS, SHARD_KEYS + 1)
--- include: ladder
 local token, field, side, step, from, most, is_text = unpack(ARGV)
 step, from, most = tonumber(step), tonumber(from), tonumber(most)
+
 if redis.call('HGET', META, 'token') ~= token then
   return 'stale'
 end
-local name = step_name(field, side, step)
+local name = ladders.step_name(field, side, step)
 
--- The score of the document that is as far from the end as the step is wide.
+-- Starts the step. Its threshold is the score of the last document that the step should contain.
 local function begin()
   local present = redis.call('ZCARD', FIELD) - redis.call('ZCOUNT', FIELD, 'inf', 'inf')
-  local at = step_place(step, side, present)
+  local at = ladders.step_place(step, side, present)
   if not at then
     return nil
   end
@@ -37,7 +39,7 @@ local threshold = from == 0 and begin() or redis.call('HGET', LADDER, name)
 if not threshold then
   return -1
 end
-local low, high = step_bounds(threshold, side)
+local low, high = ladders.step_bounds(threshold, side)
 local members = redis.call('ZRANGE', FIELD, low, high, 'BYSCORE', 'LIMIT', from, most)
 for _, member in ipairs(members) do
   local number = is_text == '1' and string.match(member, '%z(%d+)$') or member
@@ -46,7 +48,7 @@ end
 if #members == most then
   return from + #members
 end
--- While parts were made, others wrote: only if nothing is missing, the step can be used.
+-- Other clients wrote while the parts were made: the step is ready only if no document is missing.
 if redis.call('BITCOUNT', BITS) == redis.call('ZCOUNT', FIELD, low, high) then
   redis.call('HSET', LADDER, name .. 'ready', '1')
 end

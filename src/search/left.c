@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clearing what did not come with the answers of a writer's scripts: old versions that were too many
- * bytes for one reply, and what writers that were killed left behind. Both are asked for in steps.
+ * Clears old versions that did not come with the replies of a writer's scripts: those that were too
+ * large for one reply, and those that killed writers left behind. Both are fetched in steps.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "search/scripts.h"
 #include "search/write.h"
 
-/* Numbers of one step, and steps that one call spends on what others left behind. */
+/* Numbers of one step, and steps that one call spends on versions of killed writers. */
 #define NUMBERS 100
 #define STEPS   4
 
@@ -28,7 +28,7 @@ static int ask(tkl__search_writer *w, const tkl__search_shard *shard, const tkl_
     return rc;
 }
 
-/* One step; *done: how many of the numbers came. */
+/* Clears the versions of one step; *done: how many of the numbers the reply covered. */
 static int clear_some(tkl__search_writer *w, const tkl__search_shard *shard,
                       const tkl_bytes *numbers, size_t count, size_t *done)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the index is, and its end.
+ * Reads the state of an index, and drops an index.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,10 @@
 #include "core/error.h"
 #include "core/number.h"
 #include "core/plain.h"
+#include "core/rounds.h"
 #include "search/call.h"
 #include "search/scripts.h"
+#include "text/library.h"
 
 /* ---- Looking ------------------------------------------------------------- */
 
@@ -100,7 +102,7 @@ void tkl_search_info_free(tkl_search_info *info)
 
 /* ---- Dropping ------------------------------------------------------------ */
 
-/* Removes these terms and learns the next. */
+/* Removes these terms, and gets the next ones. */
 static int drop_terms(tkl_search *search, const tkl__search_shard *shard, const tkl_reply *terms,
                       tkl_reply **next)
 {
@@ -121,7 +123,7 @@ static int drop_terms(tkl_search *search, const tkl__search_shard *shard, const 
     return rc;
 }
 
-/* Everything but :meta, which says that the index is being dropped. */
+/* Removes everything but :meta, which marks the index as being dropped. */
 static int drop_rest(tkl_search *search, const tkl__search_schema *schema,
                      const tkl__search_shard *shard)
 {
@@ -158,10 +160,16 @@ static int drop_shard(tkl_search *search, const tkl__search_schema *schema, size
 {
     const tkl__search_shard *shard = &schema->shards[index];
     tkl_reply *reply = NULL;
+    tkl__rounds rounds = {.idle = 0};
     int rc = drop_terms(search, shard, NULL, &reply);
     while (rc == TKL_OK && tkl_reply_count(tkl_reply_at(reply, 1)) > 0) {
         tkl_reply *next = NULL;
         rc = drop_terms(search, shard, tkl_reply_at(reply, 1), &next);
+        tkl_bytes before = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(reply, 1), 0));
+        tkl_bytes after = tkl_reply_bytes(tkl_reply_at(tkl_reply_at(next, 1), 0));
+        if (rc == TKL_OK)
+            rc = tkl__next_round(&rounds, search->client, 0,
+                                 tkl__text_word_compare(&before, &after) != 0);
         tkl_reply_free(reply);
         reply = next;
     }
@@ -169,7 +177,7 @@ static int drop_shard(tkl_search *search, const tkl__search_schema *schema, size
     return rc == TKL_OK ? drop_rest(search, schema, shard) : rc;
 }
 
-/* From now on every handle finds no index. */
+/* Marks the index as dropped: from now on every handle gets TKL_NOTFOUND. */
 static int close_index(tkl_search *search, const tkl__search_schema *schema)
 {
     tkl_reply *reply = NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Bitmaps that are made before a query is answered: of a range, where both it and the rest of the
- * query have many documents, and of a union of terms, where it has more than a script should read.
- * They are made in steps of a few milliseconds, and kept for a while for this version of the shard.
+ * Bitmaps that are made before a query is answered: of a range, when both the range and the rest of
+ * the query have many documents; of a union of terms, when it has more documents than one script
+ * should read. They are made in steps of a few milliseconds, and kept for a while for one version
+ * of the shard.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,21 +16,22 @@
 #include "search/find.h"
 #include "search/scripts.h"
 
-/* Documents of a step of a range; terms of a step of a union, which may end earlier. */
+/* Documents in a step of a range, and terms in a step of a union, which may end earlier. */
 #define RANGE_STEP 3000
 #define UNION_STEP 250
 #define TTL_MS     30000
 
-/* One bitmap in the making: of a range or of a union. */
+/* A bitmap while it is made: of a range or of a union. */
 typedef struct making {
     tkl__search_finding *finding;
     const tkl__search_shard *shard;
     const tkl__search_range *range;
     const tkl__search_union *of;
-    tkl_bytes bits, made; /* keys: while it is made, and when it is */
-    int64_t from;         /* where to go on; -1: it is made */
-    char version[24];     /* of the last step */
-    char low[TKL__DOUBLE_SIZE + 1], high[TKL__DOUBLE_SIZE + 1]; /* bounds; the call points there */
+    tkl_bytes bits, made; /* keys: while it is made, and when it is complete */
+    int64_t from;         /* where the next step continues; -1: complete */
+    char version[24];     /* version of the shard in the last step */
+    char low[TKL__DOUBLE_SIZE + 1], high[TKL__DOUBLE_SIZE + 1]; /* bounds; the call points to them
+                                                                   */
 } making;
 
 static void write_bound(char *text, double value, bool open)
@@ -120,7 +122,7 @@ static void write_key(const making *m, tkl__buf *key, const char *version)
         tkl__search_range_key(key, m->shard, m->range, version);
 }
 
-/* Ends early when the version is not the wanted one any more, unless any will do. */
+/* Stops early when the shard no longer has the wanted version, unless `any` version will do. */
 static int make_bitmap(making *m, const char *wanted, bool any)
 {
     char token[TKL_TOKEN_SIZE];

@@ -32,7 +32,7 @@ static int parse_field(tkl_bytes text, const tkl__search_schema *schema, tkl__se
     return TKL_OK;
 }
 
-/* One "field=weight" that begins at byte `at`. */
+/* Parses one "field=weight" that begins at byte `at`. */
 static int parse_weight(tkl_bytes text, size_t at, tkl_bytes part, const tkl__search_schema *schema,
                         tkl__search_order *order)
 {
@@ -105,12 +105,12 @@ double tkl__search_weigh(const tkl__search_order *order, const tkl__search_recor
         if (cell->present)
             sum += order->weights[i] * cell->number;
     }
-    return isnan(sum) ? 0 : sum; /* of infinite products */
+    return isnan(sum) ? 0 : sum; /* NaN: the sum of infinite products */
 }
 
 /* ---- Sorting ------------------------------------------------------------- */
 
-/* As the server sorts equal scores: by the bytes of the numbers as text. */
+/* Compares as the server does for equal scores: by the bytes of the numbers as text. */
 static int by_number_text(uint64_t a, uint64_t b)
 {
     char x[24], y[24];

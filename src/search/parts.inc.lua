@@ -1,9 +1,12 @@
--- Long lists, in parts that fit on Lua's stack.
+-- Parts of long lists, which fit on Lua's stack.
 
-local PART = 4000
+local parts = {}
 
--- Calls visit(first, last) for each part of a list of so many items, from the one at `from` on.
-local function each_part(from, count, visit)
+local PART = 4000 -- items of a part
+
+-- Calls visit(first, last) for each part of a list with `count` items, beginning at the item
+-- `from`.
+function parts.each(from, count, visit)
   for first = from, count, PART do
     visit(first, math.min(first + PART - 1, count))
   end

@@ -40,7 +40,7 @@ int tkl__search_bounds(tkl_bytes prefix, tkl_bytes *low, tkl_bytes *high)
     return rc;
 }
 
-/* "ZRANGE terms low high BYLEX LIMIT 0 most+1" at each shard, in one trip. */
+/* Runs "ZRANGE terms low high BYLEX LIMIT 0 most+1" on each shard, in one round trip. */
 static int ask_terms(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,
                      tkl_bytes high, int64_t most, tkl_reply **replies)
 {
@@ -105,7 +105,7 @@ int tkl__search_terms_like(tkl_search *search, const tkl__search_schema *schema,
 
 /* ---- Prefixes of a query ------------------------------------------------- */
 
-/* Adds a prefix, which is a term without its end. */
+/* Adds a prefix: a term without its end. */
 static int add_prefix(tkl__search_plan *plan, const tkl__buf *term)
 {
     if (term->len >= TKL__SEARCH_PREFIX_BYTES)
@@ -196,7 +196,7 @@ static bool grow_terms(tkl__search_plan *plan)
     return true;
 }
 
-/* The place of a term among the plan's. */
+/* The index of a term among the terms of the plan; adds the term if it is new. */
 static size_t term_place(tkl__search_plan *plan, tkl_bytes term)
 {
     size_t i = 0;
@@ -240,7 +240,7 @@ static void add_to_union(tkl__search_plan *plan, size_t place)
     u->terms[u->count++] = place;
 }
 
-/* Pushes the documents of a term. */
+/* Pushes an operand: the documents with a term. */
 static void push_term(tkl__search_plan *plan, tkl_bytes term, bool scored, bool in_union)
 {
     size_t i = term_place(plan, term);
@@ -281,8 +281,8 @@ static void name_union(const tkl__search_plan *plan, tkl__search_union *u)
     tkl__buf_free(&all);
 }
 
-/* What was pushed since begin_union() becomes one operand. Returns how many there are: none when
- * nothing was pushed. */
+/* Joins everything pushed since begin_union() into one operand. Returns the number of operands: 0
+ * when nothing was pushed. */
 static size_t end_union(tkl__search_plan *plan)
 {
     if (plan->failed)
@@ -311,7 +311,7 @@ static void push_prefix(tkl__search_plan *plan, const tkl__buf *term, bool score
         push_term(plan, p->words->items[i], scored, true);
 }
 
-/* In a union: the terms of a word, or of the value of a field. */
+/* Pushes, inside a union, the terms of a word or of the value of a field. */
 static void push_word(tkl__search_plan *plan, const tkl__search_query_term *word, bool scored)
 {
     tkl__buf term;
@@ -355,7 +355,7 @@ static void push_range(tkl__search_plan *plan, const tkl__search_query_item *ite
     tkl__buf_addf(&plan->steps, "r %zu ", plan->range_count);
 }
 
-/* All of the words. */
+/* Pushes an operand for each word; a document must have all of them. */
 static void push_all(tkl__search_plan *plan, const tkl__search_query_item *item, bool scored)
 {
     for (size_t i = 0; i < item->count; i++) {
@@ -368,15 +368,15 @@ static void push_all(tkl__search_plan *plan, const tkl__search_query_item *item,
     plan->verify = plan->verify || item->kind == TKL__QUERY_PHRASE;
 }
 
-/* Whether an item is terms of which one is enough. */
+/* Whether the item is a list of alternative terms: one of them is enough. */
 static bool is_any(const tkl__search_query_item *item)
 {
     return item->kind == TKL__QUERY_VALUE || (item->kind == TKL__QUERY_WORDS && item->count == 1);
 }
 
-/* Pushes the items, all terms of which one is enough as one operand; returns how many operands
- * there are. An excluded phrase is left out: more is found than the query asks for then, see
- * tkl__search_matches(). */
+/* Pushes the items; alternative terms together become one operand. Returns the number of operands.
+ * Excluded phrases are left out, so the server finds more documents than match;
+ * tkl__search_matches() removes the others. */
 static size_t push_items(tkl__search_plan *plan, const tkl__search_query_item *items, size_t count,
                          bool wanted)
 {

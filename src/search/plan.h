@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plans: a query as steps for the server, with the terms and ranges that they name.
+ * Plans: a query as steps for the server, with the terms and ranges that the steps refer to.
  */
 #ifndef TKL_SEARCH_PLAN_H
 #define TKL_SEARCH_PLAN_H
@@ -13,20 +13,20 @@ typedef struct tkl__search_range {
     bool low_open, high_open;
 } tkl__search_range;
 
-/* A prefix, and the terms that it stands for just now. */
+/* A prefix, and the terms that currently begin with it. */
 typedef struct tkl__search_prefix {
-    tkl_bytes term;      /* as the terms begin */
+    tkl_bytes term;      /* the beginning of the terms */
     tkl_bytes low, high; /* bounds in :terms */
-    tkl_names *words;    /* of all shards */
-    int64_t *counts;     /* of each shard */
+    tkl_names *words;    /* the terms on all shards */
+    int64_t *counts;     /* number of terms on each shard */
     struct tkl__search_prefix *next;
 } tkl__search_prefix;
 
-/* The documents of any of several terms: synonyms, the words of a prefix, excluded words. */
+/* The documents with any of several terms: synonyms, the words of a prefix, excluded words. */
 typedef struct tkl__search_union {
-    size_t *terms; /* their places among the plan's */
+    size_t *terms; /* indexes into the terms of the plan */
     size_t count, cap;
-    char name[33]; /* equal for equal terms */
+    char name[33]; /* the same for the same terms */
 } tkl__search_union;
 
 typedef struct tkl__search_plan {
@@ -34,33 +34,33 @@ typedef struct tkl__search_plan {
     tkl__search_query query;
     tkl__search_prefix *prefixes;
     size_t prefix_count;
-    tkl_bytes *terms; /* each once */
+    tkl_bytes *terms; /* no duplicates */
     bool *scored;     /* whether a term counts for the relevance */
     size_t term_count, term_cap;
     tkl__search_range *ranges;
     size_t range_count;
     tkl__search_union *unions; /* in the order of the steps */
     size_t union_count;
-    tkl__buf steps; /* for search/find */
+    tkl__buf steps; /* the argument of search/find */
     size_t operators;
-    bool verify; /* the steps find more than the query: it has phrases */
+    bool verify; /* the steps find more than the query matches: it has phrases */
     bool failed; /* no memory */
 } tkl__search_plan;
 
-/* The most terms of a plan, those of prefixes included. */
+/* Most terms of a plan, including those of prefixes. */
 #define TKL__SEARCH_PLAN_TERMS 2000
 
-/* Parses the query and asks for the terms of its prefixes, if it has any. Free the plan in any
- * case. */
+/* Parses the query, and asks the server for the terms of its prefixes, if it has any. Free the plan
+ * even after a failure. */
 int tkl__search_plan_make(tkl_search *search, const tkl__search_schema *schema, tkl_bytes query,
                           tkl__search_plan *plan);
 void tkl__search_plan_free(tkl__search_plan *plan);
 
-/* Terms that begin so, of all shards; *counts: of each shard. Sets *names to NULL when it fails.
- * TKL_EINVAL: there are more than `most`. */
+/* Finds the terms on all shards that begin with the prefix; *counts: how many each shard has. Sets
+ * *names to NULL on failure. TKL_EINVAL: there are more than `most`. */
 int tkl__search_terms_like(tkl_search *search, const tkl__search_schema *schema, tkl_bytes low,
                            tkl_bytes high, int64_t most, int64_t *counts, tkl_names **names);
-/* The bounds of the terms that begin so; malloc'ed. */
+/* The bounds of the terms that begin with the prefix; malloc'ed. */
 int tkl__search_bounds(tkl_bytes prefix, tkl_bytes *low, tkl_bytes *high);
 
 #endif

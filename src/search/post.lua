@@ -8,26 +8,27 @@
 -- ARGV[6] id
 -- ARGV[7...] rest  the documents of each term
 -- returns 'stale', 'gone' when the number was taken away, or as search/add
-
 -- include: keys
 -- include: documents
-local FIRST_TERM = SHARD_KEYS + 1
-local FIRST_LIST = 7 -- of the arguments
 
+local FIRST_TERM = SHARD_KEYS + 1
+local FIRST_LIST = 7 -- index of the first list in the arguments
 local token, skip, finish, number, stamp, id = unpack(ARGV, 1, FIRST_LIST - 1)
 skip = tonumber(skip)
+
 local stored, next_number = unpack(redis.call('HMGET', META, 'token', 'next'))
 if stored ~= token then
   return 'stale'
 end
-check_types()
+documents.check_types()
 local began = redis.call('ZSCORE', DEAD, number)
-if not began or text_of(began) ~= stamp then
+if not began or decimal.whole(began) ~= stamp then
   return 'gone'
 end
-check_number_of(id)
-each_term(read_terms(FIRST_TERM, skip), FIRST_LIST, {number}, function(term, list)
-  post(term, list, tonumber(next_number))
+documents.check_number_of(id)
+local terms = postings.read_terms(KEYS, FIRST_TERM, skip)
+postings.each_term(terms, ARGV, FIRST_LIST, {number}, function(term, list)
+  postings.post(term, list, tonumber(next_number))
 end)
 if finish == '0' then
   return {0, {}}
@@ -37,8 +38,8 @@ local record = redis.call('HGET', DOCS, number)
 if not record then
   error({err = 'DAMAGED the record of a document is missing'})
 end
-local now = clock_us()
-local dead = come_alive({number}, {id}, {record}, now)
+local now = clock.us()
+local dead = documents.come_alive({number}, {id}, {record}, now)
 redis.call('ZREM', DEAD, number)
 redis.call('HINCRBY', META, 'version', 1)
-return {1 - #dead, dead, {}, count_left(now)}
+return {1 - #dead, dead, {}, documents.count_left(now)}

@@ -1,25 +1,29 @@
 -- Postings: the numbers of the documents that have a term. A set while they are few, a bitmap when
 -- they are many; :common has the bitmaps with their counts.
 -- include: keys
--- include: bits
+-- include: bitmaps
+-- include: shared/decimal
+
+local postings = {}
 
 -- A member of a set costs a query a quarter of a microsecond, a bitmap a fixed 20 or so: beyond a
--- hundred members a bitmap is quicker. It may have 48 bytes for each, which is what a member costs
--- in a set of more than 512. SET_MOST bounds the work on one set.
+-- hundred members a bitmap is faster. A bitmap may use 48 bytes for each member, the cost of a
+-- member in a set of more than 512. SET_MOST limits the work on one set.
 local SET_LEAST, SET_MOST, MEMBER_BYTES = 128, 2048, 48
--- A bitmap with less than this part of the limit becomes a set again.
+-- A bitmap with fewer members than the limit divided by this becomes a set again.
 local SHRINK = 4
--- Terms whose counts are read by one command.
+-- Number of terms whose counts one command reads.
 local TERMS_AT_ONCE = 1000
--- How the names of terms begin that are values of a field.
+-- The beginning of terms that are values of a field.
 local VALUE = '^v'
 
--- How many numbers a set may have when the greatest number is `next`.
-local function set_limit(next)
+-- The most members of a set when all numbers are below `next`.
+function postings.set_limit(next)
   return math.max(SET_LEAST, math.min(SET_MOST, next / BYTE_BITS / MEMBER_BYTES))
 end
 
-local function grow_to_bits(key, term, next)
+-- Turns the set of a term into a bitmap.
+function postings.grow_to_bits(key, term, next)
   local members = redis.call('SMEMBERS', key)
   for _, number in ipairs(members) do
     if not (string.find(number, '^%d+$') and tonumber(number) < next) then
@@ -27,40 +31,42 @@ local function grow_to_bits(key, term, next)
     end
   end
   redis.call('DEL', key)
-  redis.call('SETBIT', key, text_of(next), '0')
+  redis.call('SETBIT', key, decimal.whole(next), '0')
   for _, number in ipairs(members) do
     redis.call('SETBIT', key, number, '1')
   end
-  redis.call('HSET', COMMON, term, text_of(#members))
+  redis.call('HSET', COMMON, term, decimal.whole(#members))
 end
 
--- The numbers in a bitmap of `count` bits. At most `count` rounds: a bitmap that becomes a set has few.
-local function numbers_in(key, count)
+-- The numbers in a bitmap of `count` bits. At most `count` rounds: a bitmap that becomes a set has
+-- few.
+function postings.numbers_in(key, count)
   local numbers = {}
   local at = redis.call('BITPOS', key, '1')
   while at >= 0 and #numbers < count do
-    local byte = byte_of(at)
-    local bits = string.byte(redis.call('GETRANGE', key, text_of(byte), text_of(byte)))
+    local byte = bitmaps.byte_of(at)
+    local bits = string.byte(redis.call('GETRANGE', key, decimal.whole(byte), decimal.whole(byte)))
     for bit = BYTE_BITS - 1, 0, -1 do
       if bits % 2 == 1 then
-        numbers[#numbers + 1] = text_of(byte * BYTE_BITS + bit)
+        numbers[#numbers + 1] = decimal.whole(byte * BYTE_BITS + bit)
       end
       bits = (bits - bits % 2) / 2
     end
-    at = redis.call('BITPOS', key, '1', text_of(byte + 1))
+    at = redis.call('BITPOS', key, '1', decimal.whole(byte + 1))
   end
   return numbers
 end
 
-local function shrink_to_set(key, term, count)
-  local numbers = numbers_in(key, count)
+-- Turns the bitmap of a term into a set.
+function postings.shrink_to_set(key, term, count)
+  local numbers = postings.numbers_in(key, count)
   redis.call('DEL', key)
   redis.call('SADD', key, unpack(numbers))
   redis.call('HDEL', COMMON, term)
 end
 
 -- Sets or clears the bits of the numbers; returns how many changed.
-local function set_bits(key, numbers, bit)
+function postings.set_bits(key, numbers, bit)
   if #numbers == 1 then
     return redis.call('SETBIT', key, numbers[1], bit) ~= tonumber(bit) and 1 or 0
   end
@@ -75,10 +81,10 @@ local function set_bits(key, numbers, bit)
   return changed
 end
 
--- Enters the numbers.
-local function post(term, numbers, next)
+-- Adds numbers to a term.
+function postings.post(term, numbers, next)
   if term.is_common then
-    local more = set_bits(term.key, numbers, '1')
+    local more = postings.set_bits(term.key, numbers, '1')
     redis.call('HINCRBY', COMMON, term.name, more)
     return
   end
@@ -87,43 +93,44 @@ local function post(term, numbers, next)
   if size <= #numbers then
     redis.call('ZADD', TERMS, '0', term.name)
   end
-  if size > set_limit(next) then
-    grow_to_bits(term.key, term.name, next)
+  if size > postings.set_limit(next) then
+    postings.grow_to_bits(term.key, term.name, next)
   end
 end
 
-local function forget_term(name)
+-- Removes a term that no document has.
+function postings.remove_term(name)
   redis.call('ZREM', TERMS, name)
   if string.find(name, VALUE) then
     redis.call('HDEL', SHOWN, name)
   end
 end
 
--- Takes the numbers out.
-local function unpost(term, numbers, next)
+-- Removes numbers from a term.
+function postings.unpost(term, numbers, next)
   if not term.is_common then
     if redis.call('SREM', term.key, unpack(numbers)) > 0 and redis.call('SCARD', term.key) == 0 then
-      forget_term(term.name)
+      postings.remove_term(term.name)
     end
     return
   end
-  local less = set_bits(term.key, numbers, '0')
+  local less = postings.set_bits(term.key, numbers, '0')
   local left = redis.call('HINCRBY', COMMON, term.name, 0 - less)
   if left <= 0 then
     redis.call('DEL', term.key)
     redis.call('HDEL', COMMON, term.name)
-    forget_term(term.name)
-  elseif left < set_limit(next) / SHRINK then
-    shrink_to_set(term.key, term.name, left)
+    postings.remove_term(term.name)
+  elseif left < postings.set_limit(next) / SHRINK then
+    postings.shrink_to_set(term.key, term.name, left)
   end
 end
 
--- The terms whose keys begin at KEYS[first_key]: {key, name, is_common}, the last when it has a
--- bitmap. Before the first write: an error when a count is none.
-local function read_terms(first_key, skip)
+-- The terms whose keys begin at keys[first_key]: {key, name, is_common}; is_common is set when the
+-- term has a bitmap. Rejects a count that is not a number.
+function postings.read_terms(keys, first_key, skip)
   local names, terms = {}, {}
-  for i = first_key, #KEYS do
-    names[#names + 1] = string.sub(KEYS[i], skip + 1)
+  for i = first_key, #keys do
+    names[#names + 1] = string.sub(keys[i], skip + 1)
   end
   for chunk = 1, #names, TERMS_AT_ONCE do
     local last = math.min(chunk + TERMS_AT_ONCE - 1, #names)
@@ -133,18 +140,19 @@ local function read_terms(first_key, skip)
       if count and not string.find(count, '^%d+$') then
         error({err = 'DAMAGED the count of a term was not written by tackle'})
       end
-      terms[i] = {key = KEYS[first_key + i - 1], name = names[i], is_common = count}
+      terms[i] = {key = keys[first_key + i - 1], name = names[i], is_common = count}
     end
   end
   return terms
 end
 
--- Calls visit(term, numbers) for each term. ARGV[first_arg] and the following are the documents of
--- each term, one byte for each: its place in `numbers`, where false is none.
-local function each_term(terms, first_arg, numbers, visit)
+-- Calls visit(term, numbers) for each term. The arguments from args[first_arg] on list the
+-- documents of each term, one byte per document: its index in `numbers`. A document whose entry
+-- there is false is skipped.
+function postings.each_term(terms, args, first_arg, numbers, visit)
   for i, term in ipairs(terms) do
     local list = {}
-    local places = ARGV[first_arg + i - 1]
+    local places = args[first_arg + i - 1]
     for k = 1, #places do
       local number = numbers[string.byte(places, k)]
       if number then

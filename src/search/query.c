@@ -30,10 +30,10 @@ typedef struct parser {
     const tkl__search_query_rules *rules;
     tkl__search_query *query;
     tkl_bytes text;
-    size_t at;                    /* the next byte */
-    size_t pieces, terms, ranges; /* so far */
-    bool open;                    /* the last group may get synonyms */
-    bool any;                     /* the last was '*': synonyms add nothing to it */
+    size_t at;                    /* offset of the next byte */
+    size_t pieces, terms, ranges; /* counts so far */
+    bool open;                    /* the last group can still get synonyms */
+    bool any;                     /* the last piece was '*': synonyms add nothing to it */
 } parser;
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -65,10 +65,10 @@ void tkl__search_query_free(tkl__search_query *query)
     *query = (tkl__search_query){.nothing = false};
 }
 
-/* Room for one more in an array that has doubled whenever it was full. */
+/* Makes room for one more item. The array doubles whenever its count is a power of two. */
 static void *grow(tkl__search_query *query, void *items, size_t count, size_t size)
 {
-    if (count & (count - 1)) /* no power of two: not full */
+    if (count & (count - 1)) /* not a power of two: not full */
         return items;
     void *grown = tkl__search_query_alloc(query, (count ? count * 2 : 1) * size);
     if (grown && count)
@@ -100,7 +100,7 @@ static bool add_group(tkl__search_query *query)
 
 /* ---- Errors -------------------------------------------------------------- */
 
-/* How much of the query an error shows: whole characters. */
+/* How many bytes of the query an error shows: whole characters. */
 static size_t excerpt_length(tkl_bytes query, size_t at)
 {
     size_t left = query.len - at, len = left < 24 ? left : 24;
@@ -134,8 +134,8 @@ static bool begins(tkl_bytes text, const char *with)
     return text.len >= len && memcmp(text.data, with, len) == 0;
 }
 
-/* The bytes of the space that the text begins with, in ASCII or Unicode (that of Chinese keyboards
- * among them); 0: it does not. */
+/* The length of the space at the beginning of the text, in ASCII or Unicode (including the space of
+ * Chinese keyboards); 0: the text does not begin with a space. */
 static size_t space_length(tkl_bytes text)
 {
     static const char *const wide[] = {"\xe3\x80\x80", "\xe2\x80\xa8", "\xe2\x80\xa9",
@@ -160,7 +160,7 @@ static void skip_spaces(parser *p)
         p->at += len;
 }
 
-/* The bytes up to the next space. */
+/* The text up to the next space. */
 static tkl_bytes bare_text(const parser *p)
 {
     tkl_bytes text = rest(p);
@@ -172,7 +172,8 @@ static tkl_bytes bare_text(const parser *p)
 
 /* ---- Quotes -------------------------------------------------------------- */
 
-/* What closes the quote that the text begins with; NULL: it begins with none. */
+/* The closing quote for the quote at the beginning of the text; NULL: it does not begin with a
+ * quote. */
 static const char *closing_quote(tkl_bytes text)
 {
     if (begins(text, "\""))
@@ -180,7 +181,7 @@ static const char *closing_quote(tkl_bytes text)
     return begins(text, "“") || begins(text, "”") ? "”" : NULL;
 }
 
-/* The text between quotes. A backslash stands before a quote or a backslash that is part of it. */
+/* Reads the text between quotes. Inside it, a backslash escapes a quote or a backslash. */
 static int read_quoted(parser *p, const char *close, tkl__search_query_piece *piece)
 {
     size_t start = p->at, len = 0;
@@ -214,8 +215,8 @@ static int find_field(const tkl__search_query_rules *rules, tkl_bytes name)
     return -1;
 }
 
-/* Whether "name:" before `next` is meant to be a field: not 12:30, not https://, not a note: that
- * ends in a colon. */
+/* Whether "name:" before `next` is meant as a field. 12:30, https:// and a word that ends in a
+ * colon are not. */
 static bool means_field(tkl_bytes name, tkl_bytes next)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -261,7 +262,7 @@ static int read_bare(parser *p, tkl__search_query_piece *piece)
     return TKL_OK;
 }
 
-/* The next piece; there is one. */
+/* Reads the next piece; the caller has checked that there is one. */
 static int read_piece(parser *p, tkl__search_query_piece *piece)
 {
     *piece = (tkl__search_query_piece){.start = p->at};
@@ -297,8 +298,9 @@ static int count_item(parser *p, const tkl__search_query_piece *piece,
     return TKL_OK;
 }
 
-/* Puts the item, if there is one, where its sign says. A word without a sign begins a group, even
- * when it is a stop word: what follows with '+' replaces that word, not the one before it. */
+/* Puts the item, if there is one, where its sign says. A word without a sign starts a group, even
+ * when it is a stop word: a following '+' word is an alternative to that word, not to the one
+ * before it. */
 static int place(parser *p, const tkl__search_query_piece *piece,
                  const tkl__search_query_item *item, bool has)
 {

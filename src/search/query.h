@@ -18,34 +18,34 @@
 
 #include "text/text.h"
 
-/* The longest query, in bytes, and the most terms, values and ranges in it. */
+/* The longest query, in bytes, and the most terms, values and ranges in it together. */
 #define TKL__QUERY_MAX       (64 << 10)
 #define TKL__QUERY_TERMS_MAX 1000
-/* Of these, ranges: each is looked up by itself. */
+/* The most ranges among them: each one needs a lookup of its own. */
 #define TKL__QUERY_RANGES_MAX 64
 
 typedef struct tkl__search_query_field {
     tkl_bytes name;
-    bool numeric; /* else text */
+    bool numeric; /* false: text */
 } tkl__search_query_field;
 
-/* What the index says about queries. */
+/* The settings of an index that queries depend on. */
 typedef struct tkl__search_query_rules {
     const tkl__search_query_field *fields;
     size_t field_count;
-    const tkl__text_word_options *words; /* those of the documents; NULL: folded words */
-    bool positions;                      /* the index knows where words stand */
+    const tkl__text_word_options *words; /* as for the documents; NULL: folded words */
+    bool positions;                      /* the index stores positions of words */
 } tkl__search_query_rules;
 
 typedef struct tkl__search_query_term {
     tkl_bytes text; /* as in the index: folded, stemmed */
-    bool prefix;    /* all terms that begin so; only in TKL__QUERY_WORDS */
-    uint32_t at;    /* in a phrase: positions behind its first term; else 0 */
+    bool prefix;    /* all terms that begin with this one; only in TKL__QUERY_WORDS */
+    uint32_t at;    /* in a phrase: distance from its first term; else 0 */
 } tkl__search_query_term;
 
 typedef enum tkl__search_query_kind {
     TKL__QUERY_WORDS = 0,  /* all of these terms, wherever they stand */
-    TKL__QUERY_PHRASE = 1, /* two terms or more, at these distances */
+    TKL__QUERY_PHRASE = 1, /* two or more terms at these distances */
     TKL__QUERY_VALUE = 2,  /* the value of a text field */
     TKL__QUERY_RANGE = 3,  /* the value of a numeric field */
 } tkl__search_query_kind;
@@ -53,68 +53,70 @@ typedef enum tkl__search_query_kind {
 typedef struct tkl__search_query_item {
     tkl__search_query_kind kind;
     tkl__search_query_term *terms; /* WORDS: by bytes, each once; PHRASE: by position */
-    size_t count;                  /* of terms */
-    size_t field;                  /* VALUE, RANGE: its place among the fields */
-    tkl_bytes value;               /* VALUE: folded as words are */
-    bool prefix;                   /* VALUE: begins so */
-    double low, high;              /* RANGE: may be infinite */
-    bool low_open;                 /* RANGE: without `low` itself */
+    size_t count;                  /* number of terms */
+    size_t field;                  /* VALUE, RANGE: index of the field */
+    tkl_bytes value;               /* VALUE: folded like words */
+    bool prefix;                   /* VALUE: the value begins with this */
+    double low, high;              /* RANGE: bounds, may be infinite */
+    bool low_open;                 /* RANGE: excludes `low` itself */
     bool high_open;
-    tkl_bytes key; /* equal for equal items */
+    tkl_bytes key; /* the same for equal items */
 } tkl__search_query_item;
 
-/* One of its items must match. A group of one item has at most one term, unless it is a phrase. */
+/* A group matches when one of its items does. A group of one item has at most one term, unless the
+ * item is a phrase. */
 typedef struct tkl__search_query_group {
-    tkl__search_query_item *items; /* at least one, each once */
+    tkl__search_query_item *items; /* at least one, no duplicates */
     size_t count;
     tkl_bytes key;
 } tkl__search_query_group;
 
 typedef struct tkl__search_query {
-    tkl__search_query_group *wanted; /* each once */
+    tkl__search_query_group *wanted; /* no duplicates */
     size_t wanted_count;
-    tkl__search_query_item *excluded; /* each once */
+    tkl__search_query_item *excluded; /* no duplicates */
     size_t excluded_count;
-    bool all;         /* all documents but the excluded ones: nothing is in `wanted` */
-    bool nothing;     /* no document: `wanted` and `excluded` are empty, and `all` is false */
-    tkl_bytes normal; /* the same bytes for equal queries, however they are written */
+    bool all;         /* all documents except the excluded ones; `wanted` is empty */
+    bool nothing;     /* matches no document: `wanted` and `excluded` are empty, and `all` is false
+                         */
+    tkl_bytes normal; /* normal form: the same bytes for equal queries, however they are written */
     struct tkl__search_query_block *blocks; /* own all bytes and terms */
 } tkl__search_query;
 
-/* TKL_EINVAL: the query is wrong; tkl_errmsg() names the byte and shows what stands there. On
+/* TKL_EINVAL: the query is wrong; tkl_errmsg() names the byte and shows the text there. After a
  * failure there is nothing to free. */
 int tkl__search_query_parse(tkl_bytes text, const tkl__search_query_rules *rules,
                             tkl__search_query *query);
 void tkl__search_query_free(tkl__search_query *query); /* all zero is fine */
 
-/* ---- Of the parser: query.c, query_item.c, query_normal.c ---------------- */
+/* ---- The parser: query.c, query_item.c, query_normal.c ------------------- */
 
 /* A piece of the query, between spaces. */
 typedef struct tkl__search_query_piece {
-    size_t start;   /* where it stands in the query, its sign included */
-    size_t inside;  /* where its text stands */
+    size_t start;   /* offset in the query, at the sign */
+    size_t inside;  /* offset of its text */
     char sign;      /* '+', '-' or 0 */
-    int field;      /* its place among the fields; -1: none */
+    int field;      /* index of the field; -1: none */
     tkl_bytes text; /* without sign, field, quotes and star */
     bool quoted;
-    bool star; /* a '*' stood behind it */
+    bool star; /* a '*' followed it */
 } tkl__search_query_piece;
 
-/* Memory that goes with the query; NULL: there is none left. */
+/* Memory that is freed with the query; NULL: out of memory. */
 void *tkl__search_query_alloc(tkl__search_query *query, size_t size);
 tkl_bytes tkl__search_query_copy(tkl__search_query *query,
-                                 tkl_bytes bytes); /* data NULL: no memory left */
+                                 tkl_bytes bytes); /* data is NULL when out of memory */
 
-/* The error for what stands at a byte of the query. */
+/* Sets the error for a byte of the query, and shows the text there. */
 int tkl__search_query_fail(tkl_bytes query, size_t at, const char *format, ...) TKL_PRINTF(3, 4);
 
-/* *has is false when the piece has no words, or only stop words. */
+/* Makes an item of a piece. *has is false when the piece has no words, or only stop words. */
 int tkl__search_query_item_make(tkl__search_query *query, tkl_bytes text,
                                 const tkl__search_query_rules *rules,
                                 const tkl__search_query_piece *piece, tkl__search_query_item *item,
                                 bool *has);
 
-/* Sorts, drops what is there twice, and writes the normal form. */
+/* Sorts, removes duplicates, and writes the normal form. */
 int tkl__search_query_normalize(tkl__search_query *query, const tkl__search_query_rules *rules);
 
 #endif

@@ -9,7 +9,7 @@
 #include "core/number.h"
 #include "search/query.h"
 
-/* What the functions below work on. */
+/* The arguments that the functions below share. */
 typedef struct maker {
     tkl__search_query *query;
     tkl_bytes whole; /* the query, for errors */
@@ -28,7 +28,7 @@ static tkl__text_word_options query_words(const tkl__search_query_rules *rules)
     return options;
 }
 
-/* Room for one term more than there are words. */
+/* Allocates one term more than there are words. */
 static int take_terms(maker *m, const tkl__text_word_list *words)
 {
     tkl__search_query_item *item = m->item;
@@ -81,8 +81,8 @@ static int make_words(maker *m)
 
 /* ---- Prefixes ------------------------------------------------------------ */
 
-/* The last word of a list, and a prefix if it is not Chinese: a Chinese text is found wherever it
- * stands anyway. */
+/* Adds the last word of a list: as a prefix unless it is Chinese, because a Chinese text is found
+ * at any place anyway. */
 static int add_prefix(maker *m, const tkl__text_word *last)
 {
     tkl_bytes text = tkl__search_query_copy(m->query, last->text);
@@ -105,8 +105,8 @@ static int take_prefix(maker *m, const tkl__text_word_list *words)
     return rc == TKL_OK ? add_prefix(m, last) : rc;
 }
 
-/* "foo-conn*": the words before the last as they are, the last one as a prefix: not stemmed, and
- * not compared with stop words, since it is not a whole word. */
+/* Handles "foo-conn*". The last word becomes a prefix: it is not stemmed and not compared with stop
+ * words, because it is not a whole word. The words before it are ordinary words. */
 static int make_prefix(maker *m)
 {
     tkl__text_word_options options = query_words(m->rules);
@@ -148,7 +148,7 @@ static int parse_number(maker *m, tkl_bytes text, double *number)
     return TKL_OK;
 }
 
-/* What remains of the text behind `with`; false: it does not begin so. */
+/* Skips `with` at the beginning of the text; false: the text does not begin with it. */
 static bool skip(tkl_bytes *text, const char *with)
 {
     size_t len = strlen(with);

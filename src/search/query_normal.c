@@ -19,7 +19,7 @@ static void write_bytes(tkl__buf *out, tkl_bytes bytes)
     tkl__buf_add(out, bytes.data, bytes.len);
 }
 
-/* Keeps what was written. */
+/* Copies the written bytes into the memory of the query. */
 static int keep(tkl__search_query *query, tkl__buf *out, tkl_bytes *key)
 {
     *key = tkl__search_query_copy(query, (tkl_bytes){out->data, out->len});
@@ -124,7 +124,7 @@ static bool is_several_words(const tkl__search_query_group *group)
     return group->count == 1 && group->items->kind == TKL__QUERY_WORDS && group->items->count > 1;
 }
 
-/* A group of one item with several words is a group for each. */
+/* Splits a group of one item with several words into a group for each word. */
 static int split_group(tkl__search_query *query, const tkl__search_query_group *group,
                        tkl__search_query_group *parts)
 {
@@ -140,7 +140,7 @@ static int split_group(tkl__search_query *query, const tkl__search_query_group *
     return TKL_OK;
 }
 
-/* Drops groups of stop words only, and splits what need not be together. */
+/* Drops groups that had only stop words, and splits groups whose words may be apart. */
 static int split_groups(tkl__search_query *query)
 {
     size_t total = 0, count = 0;
@@ -170,7 +170,7 @@ static bool is_lone_range(const tkl__search_query_group *group)
     return group->count == 1 && group->items->kind == TKL__QUERY_RANGE;
 }
 
-/* What is in both ranges. */
+/* Narrows `range` to the intersection of both ranges. */
 static void narrow(tkl__search_query_item *range, const tkl__search_query_item *other)
 {
     if (other->low > range->low || (other->low == range->low && other->low_open)) {
@@ -189,7 +189,7 @@ static bool is_empty_range(const tkl__search_query_item *range)
            (range->low == range->high && (range->low_open || range->high_open));
 }
 
-/* The range of this field that is already among the first `count` groups; NULL: none is. */
+/* The range of this field among the first `count` groups; NULL: none. */
 static tkl__search_query_item *range_of_field(const tkl__search_query *query, size_t count,
                                               size_t field)
 {
@@ -199,7 +199,8 @@ static tkl__search_query_item *range_of_field(const tkl__search_query *query, si
     return NULL;
 }
 
-/* Wanted ranges of one field become one: "votes:>1 votes:<5". False: nothing is in it. */
+/* Joins the wanted ranges of one field into one: "votes:>1 votes:<5". False: the joined range is
+ * empty. */
 static bool join_ranges(tkl__search_query *query)
 {
     size_t kept = 0;

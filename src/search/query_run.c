@@ -46,7 +46,7 @@ static int64_t or_default(int64_t asked, int64_t otherwise)
 
 /* ---- One attempt --------------------------------------------------------- */
 
-/* What a call asks for. */
+/* The arguments and state of one call. */
 typedef struct asking {
     tkl_search *search;
     tkl_bytes query;
@@ -54,8 +54,8 @@ typedef struct asking {
     tkl__search_schema *schema;
     tkl__search_order order;
     tkl__search_plan plan;
-    bool stale, words, overtaken; /* try again */
-    bool last;                    /* not again because of `overtaken` */
+    bool stale, words, overtaken; /* the query must be tried again */
+    bool last;                    /* last attempt: `overtaken` does not cause another one */
 } asking;
 
 static bool same_version(const tkl__search_found *item, const tkl__search_fetched *doc)
@@ -64,8 +64,8 @@ static bool same_version(const tkl__search_found *item, const tkl__search_fetche
            memcmp(item->bytes.data, doc->record.data, doc->record.len) == 0;
 }
 
-/* The text of a hit is that of the version that was found: if another one came meanwhile, the query
- * begins anew, and the last time such a hit has no text. */
+/* Takes the texts of the hits. A text must belong to the version that was found: if a newer version
+ * exists, the query starts over. In the last attempt such a hit gets no text. */
 static void take_texts(asking *a, const tkl__search_finding *f, const tkl__search_fetched *docs,
                        tkl_bytes *texts)
 {
@@ -77,7 +77,7 @@ static void take_texts(asking *a, const tkl__search_finding *f, const tkl__searc
     }
 }
 
-/* The hits' texts, by their ids: the documents may have other numbers by now. */
+/* Fetches the texts of the hits by id: the documents may have new numbers by now. */
 static int fetch_texts(asking *a, tkl__search_finding *f, tkl_bytes **texts)
 {
     size_t count = f->page_count;
@@ -112,7 +112,7 @@ static int make_result(asking *a, tkl__search_finding *f)
     return rc;
 }
 
-/* Of what was found to be kept, the page that was asked for. */
+/* Cuts the requested page out of a result that was found for keeping. */
 static void cut_page(tkl__search_finding *f, int64_t offset, int64_t count)
 {
     size_t skip = (size_t)offset < f->page_count ? (size_t)offset : f->page_count;

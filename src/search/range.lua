@@ -7,32 +7,33 @@
 -- ARGV[4] from   numbers that are there already
 -- ARGV[5] most   numbers of this step
 -- ARGV[6] ttl    milliseconds that the bitmap is kept
+-- flags: allow-oom
 -- returns 'stale', or {version, numbers to go on with or -1}
-
 -- include: keys
+-- include: making
+-- include: indexes
+-- include: sets
+
 local FIELD, BITS, MADE = unpack(KEYS, SHARD_KEYS + 1)
--- include: made
--- include: index
--- include: operands
 local token, low, high, from, most, ttl = unpack(ARGV)
 from, most = tonumber(from), tonumber(most)
 
-local index = read_index()
+local index = indexes.read()
 if index.token ~= token then
   return 'stale'
-elseif is_made(from, ttl) then
+elseif making.is_made(BITS, MADE, from, ttl) then
   return {index.version, -1}
 end
--- Where the range begins in the order: by places a step is read at once, by LIMIT the server would
+-- The rank at which the range begins: by ranks a step is read at once, by LIMIT the server would
 -- walk over all that came before.
 local open_low = string.match(low, '^%((.*)')
 local before = open_low or '(' .. low
 local first = redis.call('ZCOUNT', FIELD, '-inf', before) + from
 local last = math.min(first + most, first - from + redis.call('ZCOUNT', FIELD, low, high)) - 1
 local numbers = first <= last and redis.call('ZRANGE', FIELD, first, last) or {}
-set_numbers(BITS, numbers, '1', index.next)
+sets.set_numbers(BITS, numbers, '1', index.next)
 if #numbers < most then
-  finish(ttl)
+  making.finish(BITS, MADE, ttl)
   return {index.version, -1}
 end
 redis.call('PEXPIRE', BITS, ttl)

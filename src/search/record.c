@@ -82,7 +82,7 @@ static bool take(tkl_bytes *rest, int bytes, uint64_t *value)
     return true;
 }
 
-/* *present: whether there is one. */
+/* Takes a text off the front; *present: false when the value is missing. */
 static bool take_text(tkl_bytes *rest, tkl_bytes *text, bool *present)
 {
     uint64_t len;

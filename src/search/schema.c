@@ -14,7 +14,7 @@
 
 #define WORDS_MAX (1 << 20) /* bytes of stop words, or of user words */
 
-/* As they are stored in :meta, behind the token. */
+/* The order of the settings in :meta, behind the token. */
 enum { FIELDS, STEM, STOP, USER, FLAGS, SHARDS, SETTINGS };
 static const char *const setting_names[SETTINGS] = {"fields",     "stem",  "stop_words",
                                                     "user_words", "flags", "shards"};
@@ -134,7 +134,7 @@ static int write_settings(const tkl_search_schema *schema, tkl__buf *out, tkl_by
     return out->failed ? tkl__nomem() : TKL_OK;
 }
 
-/* The next word of a text that is separated by spaces; false: there is none. */
+/* Takes the next word of a text with spaces between words; false: there are no more. */
 static bool next_word(tkl_bytes *text, tkl_bytes *word)
 {
     while (text->len && *text->data == ' ')
@@ -193,7 +193,7 @@ static bool read_flags(tkl__search_schema *schema, tkl_bytes text)
     return true;
 }
 
-/* The values lie in `store`, each with a NUL behind it. */
+/* Reads the settings. The values are in `store`, each followed by a NUL. */
 static bool read_settings(tkl__search_schema *schema, const tkl_bytes *values)
 {
     schema->is.stem = values[STEM].len ? values[STEM].data : NULL;
@@ -205,7 +205,7 @@ static bool read_settings(tkl__search_schema *schema, const tkl_bytes *values)
            check_schema(&schema->is) == TKL_OK;
 }
 
-/* ---- What is made of it -------------------------------------------------- */
+/* ---- Derived data -------------------------------------------------------- */
 
 static int make_set(tkl_bytes text, unsigned fold, tkl__text_word_set *set)
 {
@@ -286,7 +286,7 @@ void tkl__search_schema_free(tkl__search_schema *schema)
     free(schema);
 }
 
-/* Copies the values of the reply, each with a NUL behind it. */
+/* Copies the values of the reply into `store`, each followed by a NUL. */
 static bool store_values(tkl__search_schema *schema, const tkl_reply *reply, tkl_bytes *values)
 {
     size_t size = 0;
@@ -304,8 +304,8 @@ static bool store_values(tkl__search_schema *schema, const tkl_reply *reply, tkl
     return schema->store != NULL;
 }
 
-/* Out of the token and the settings as they are stored. `dropped`: also while it is being dropped.
- */
+/* Makes a schema of the stored token and settings. `dropped`: also of an index that is being
+ * dropped. */
 static int read_schema(tkl_search *search, const tkl_reply *reply, bool dropped,
                        tkl__search_schema **result)
 {
@@ -440,7 +440,8 @@ static int compare(const tkl_reply *reply, const tkl_bytes *values)
     return TKL_OK;
 }
 
-/* The other shards know the token, so that nothing is written into one of a dropped index. */
+/* Writes the token into the other shards, so that nothing is written into shards of a dropped
+ * index. */
 static int create_shards(tkl_search *search, const tkl__search_schema *schema,
                          const tkl_bytes *values)
 {

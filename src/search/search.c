@@ -7,8 +7,8 @@
  *
  *   :meta     hash. token: random, made with the index, so that a handle notices another index of
  *             the same name. The settings (schema.c). version: counts what changes results. next:
- *             the least number that was never given away. docs, words: how many there are. Of the
- *             other shards this is :shard.
+ *             the least number that was never used. docs, words: totals of the shard. On the
+ *             other shards this key is :shard.
  *   :ids      hash: id, number.
  *   :docs     hash: number, record (record.c): length, values, id.
  *   :forward  hash: number, terms: what must be taken out when the document goes; and how often and
@@ -26,7 +26,7 @@
  *             tkl_text_score() of the value, so that equal scores are in the order of the values.
  *             Documents without a value have the score inf.
  *   :ladder   hash: step, threshold. :step:FIELD:top:N, :low:N  bitmaps: the documents that come
- *             first by a field (ladder.inc.lua).
+ *             first by a field (ladders.inc.lua).
  *   :scratch:N     bitmaps of one script; it removes them.
  *   :range:...     bitmap of a range for one version of the shard; expires after 30 s.
  *   :union:...     the same of a list of terms.
@@ -34,17 +34,17 @@
  *
  * Numbers. A document has a small integer in place of its id, so that sets of documents are arrays
  * and bitmaps of the server, and intersections its own commands. A new version of a document gets
- * a new number. It is entered under all of its terms first, while it is dead, comes alive in one
- * step, in which the old number dies, and then the old one is taken out. So a document is found as
- * it was or as it is, whoever is killed when. A script that names keys must get them from the
- * client, and only the old version's record tells its terms: that is why taking out is a second
- * trip. A stamp makes sure that nobody takes out a number that somebody else has by then. While
+ * a new number. First a writer enters it under all of its terms, while it is dead. Then it comes
+ * alive and the old number dies, in one step. Last, the writer takes the old number out. So a query
+ * finds the old or the new version, even when a writer is killed. A script must get its keys from
+ * the client, and only the old version's record has its terms: that is why taking out needs a
+ * second round trip. A stamp keeps writers from taking out a number that has been used again. While
  * there are dead numbers, a query intersects with :live.
  *
  * Queries. The client turns a query into steps (plan.c); search/find looks at the sizes of all
- * terms, which cost nothing to know, and carries the steps out from the smallest (plan.inc.lua,
- * operands.inc.lua). It counts exactly, and then takes the cheapest of three ways to the first page:
- * to intersect with the documents that come first by the field (ladder.inc.lua), to walk down the
+ * terms, which cost nothing to know, and carries the steps out from the smallest (plans.inc.lua,
+ * sets.inc.lua). It counts exactly, and then takes the cheapest of three ways to the first page:
+ * to intersect with the documents that come first by the field (ladders.inc.lua), to walk down the
  * order of the field and test each document (deep pages), or to send all hits to the client, which
  * sorts them (few hits). docs/search.md has the reasons and the figures.
  */
@@ -79,7 +79,7 @@ int tkl_search_open(tkl_client *client, tkl_bytes name, const tkl_search_options
         rc = tkl__base_make(client, "search", name, &base);
     if (rc != TKL_OK)
         return rc;
-    tkl__base_free(&base); /* it was for the check of the name */
+    tkl__base_free(&base); /* it was only needed to check the name */
     tkl_search *s = calloc(1, sizeof *s);
     char *copy = malloc(name.len);
     if (!s || !copy) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside the search: what its files share. The essay is in search.c.
+ * The private header of search: what its files share. The essay is in search.c.
  */
 #ifndef TKL_SEARCH_INSIDE_H
 #define TKL_SEARCH_INSIDE_H
@@ -15,7 +15,8 @@
 
 /* ---- Keys ---------------------------------------------------------------- */
 
-/* Those that each shard has. Every script of a shard gets those before SCRATCH, in this order. */
+/* The keys that each shard has. Every script of a shard gets the keys before SCRATCH, in this
+ * order. */
 typedef enum tkl__search_key {
     TKL__SEARCH_META,
     TKL__SEARCH_IDS,
@@ -30,7 +31,7 @@ typedef enum tkl__search_key {
     TKL__SEARCH_SHOWN,
     TKL__SEARCH_LADDER,
     TKL__SEARCH_SCRIPT_KEYS,
-    TKL__SEARCH_SCRATCH = TKL__SEARCH_SCRIPT_KEYS, /* and a number: results in between */
+    TKL__SEARCH_SCRATCH = TKL__SEARCH_SCRIPT_KEYS, /* with a number appended: scratch results */
     TKL__SEARCH_KEYS,
 } tkl__search_key;
 
@@ -38,48 +39,50 @@ typedef struct tkl__search_shard {
     tkl__base base;
     tkl_bytes keys[TKL__SEARCH_KEYS];        /* owned */
     tkl_bytes fields[TKL_SEARCH_FIELDS_MAX]; /* sorted sets of the fields; owned */
-    tkl_bytes *steps; /* of the ladders: those of the top of a field, those of its low end, field by
-                          field; owned */
+    tkl_bytes *steps; /* bitmaps of the ladders, field by field: the steps of the top of a field,
+                         then those of its low end; owned */
     size_t step_count;
 } tkl__search_shard;
 
-/* Steps of each ladder: LADDER_STEPS of ladder.inc.lua. */
+/* Number of steps of each ladder. */
 #define TKL__SEARCH_STEPS 8
 
 /* ---- Schema (schema.c) --------------------------------------------------- */
 
 #define TKL__SEARCH_TOKEN_SIZE 33
 
-/* As it is stored, with what is made of it. Never changes; shared by reference. */
+/* The stored schema, with everything derived from it. It never changes; handles and results share
+ * it by reference. */
 typedef struct tkl__search_schema {
     atomic_int refs;
-    char
-        token[TKL__SEARCH_TOKEN_SIZE]; /* of this index; another one of the same name has another */
-    tkl_search_schema is;              /* points into `store`; reserved words are zero */
+    char token[TKL__SEARCH_TOKEN_SIZE]; /* identifies this index; a later index of the same name has
+                                          another token */
+    tkl_search_schema is;               /* points into `store`; reserved words are zero */
     tkl__search_query_field fields[TKL_SEARCH_FIELDS_MAX];
     tkl_search_field public_fields[TKL_SEARCH_FIELDS_MAX];
     tkl__text_word_set stop, user;
-    tkl__text_word_options words;  /* of documents */
-    tkl__search_query_rules rules; /* of queries */
+    tkl__text_word_options words;  /* how words of documents are found */
+    tkl__search_query_rules rules; /* how queries are parsed */
     tkl__search_shard *shards;
     size_t shard_count;
     char *store;
 } tkl__search_schema;
 
-void tkl__search_schema_free(tkl__search_schema *schema); /* one reference; NULL is fine */
+void tkl__search_schema_free(tkl__search_schema *schema); /* drops one reference; NULL is fine */
 
-/* The schema of the index, which is asked for at first use. TKL_NOTFOUND: no such index. Free it
- * with tkl__search_schema_free(). */
+/* The schema of the index; asks the server on first use. TKL_NOTFOUND: no such index. Free it with
+ * tkl__search_schema_free(). */
 int tkl__search_schema_get(tkl_search *search, tkl__search_schema **schema);
-/* The same, asked for now. `dropped`: also of an index that is being dropped. */
+/* The same, but always asks the server. `dropped`: also of an index that is being dropped. */
 int tkl__search_schema_read(tkl_search *search, bool dropped, tkl__search_schema **schema);
-/* The server says that this one, or with NULL any one, is not the index's any more. */
+/* Forgets the known schema if it is this one; NULL: whichever it is. The server has said that it is
+ * no longer the schema of the index. */
 void tkl__search_schema_forget(tkl_search *search, const tkl__search_schema *schema);
 
-/* A field by its name; -1: there is none. */
+/* The index of a field with this name; -1: no such field. */
 int tkl__search_field_of(const tkl__search_schema *schema, tkl_bytes name);
 
-/* One that drops indexes and makes others all the time is not followed for ever. */
+/* How many times a call starts over while the index keeps being dropped and created again. */
 #define TKL__SEARCH_TRIES 4
 
 /* ---- Shards (shard.c) ---------------------------------------------------- */
@@ -96,30 +99,31 @@ struct tkl_search {
     tkl_bytes name; /* owned */
     tkl_search_options options;
     tkl__search_schema *schema; /* NULL: not known yet; guarded by the client's lock */
-    tkl__search_schema **known; /* where it is remembered: `schema` of the handle */
+    tkl__search_schema **known; /* where the schema is remembered: `schema` of the original handle
+                                   */
 };
 
-/* The handle for one call with a time-out of its own (0: the handle's): a copy that has its schema
- * in common with it, and nothing to free. */
+/* A copy of the handle for one call with its own time-out (0: the handle's time-out). The copy
+ * shares the schema of the handle; there is nothing to free. */
 tkl_search tkl__search_with_timeout(const tkl_search *search, int64_t timeout_ms);
 
 int64_t tkl__search_deadline(const tkl_search *search);
 
-/* ---- Terms (term.c) ------------------------------------------------------ */
+/* ---- Terms (shard.c) ----------------------------------------------------- */
 
-/* A term as it is stored: 'w' and a word, or 'v', a field, '=' and a value. Long ones end in a hash
- * of the whole. Appends it. */
+/* Appends a term as it is stored: 'w' and a word, or 'v', a field, '=' and a value. A long term
+ * ends in a hash of the whole. */
 #define TKL__SEARCH_TERM_MAX     240
-#define TKL__SEARCH_PREFIX_BYTES (TKL__SEARCH_TERM_MAX - 33) /* of a long term before the hash */
+#define TKL__SEARCH_PREFIX_BYTES (TKL__SEARCH_TERM_MAX - 33) /* of a long term, before the hash */
 void tkl__search_term_word(tkl__buf *out, tkl_bytes word);
 void tkl__search_term_value(tkl__buf *out, const tkl__search_schema *schema, size_t field,
                             tkl_bytes folded);
 /* Appends "base:t:" and the term. */
 void tkl__search_term_key(tkl__buf *out, const tkl__search_shard *shard, tkl_bytes term);
-/* Bytes of a term's key before the term. */
+/* The length of a term's key before the term. */
 size_t tkl__search_term_at(const tkl__search_shard *shard);
 
-/* The error for an index whose parts disagree even when its schema was read anew. */
+/* The error for an index whose parts still disagree after its schema was read again. */
 int tkl__search_missing(void);
 
 #endif

@@ -21,8 +21,8 @@ static const char *const parts[TKL__SEARCH_KEYS] = {
     [TKL__SEARCH_SCRATCH] = "scratch",
 };
 
-/* "ns:search:{name}" is the first shard; "ns:search:{name%233}" the fourth: no name can be written
- * like that, since a '%' in a name is "%25". */
+/* "ns:search:{name}" is the first shard, "ns:search:{name%233}" the fourth. No name of an index
+ * looks like that, because a '%' in a name is written "%25". */
 static int make_base(tkl_client *client, tkl_bytes name, size_t index, tkl__base *base)
 {
     char number[32];
@@ -97,7 +97,7 @@ size_t tkl__search_shard_of(const tkl__search_schema *schema, tkl_bytes id)
 
 /* ---- Terms --------------------------------------------------------------- */
 
-/* What was appended since `start` becomes shorter if it is too long. */
+/* Shortens the term that was appended at `start`, if it is too long. */
 static void shorten(tkl__buf *out, size_t start)
 {
     size_t len = out->len - start;

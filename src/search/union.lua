@@ -6,41 +6,43 @@
 -- ARGV[3] from    terms that are there already
 -- ARGV[4] is_last  1: no terms come behind these
 -- ARGV[5] ttl     milliseconds that the bitmap is kept
+-- flags: allow-oom
 -- returns 'stale', or {version, terms to go on with or -1}
-
 -- include: keys
-local BITS, MADE = KEYS[SHARD_KEYS + 1], KEYS[SHARD_KEYS + 2]
--- include: made
--- include: plan
-local FIRST_TERM = SHARD_KEYS + 3
-local STEP_WORK = 3000 -- microseconds, as estimated by plan.inc.lua
+-- include: making
+-- include: plans
 
+local FIRST_TERM = SHARD_KEYS + 3
+local STEP_WORK = 3000 -- microseconds, as estimated by plans.inc.lua
+local BITS, MADE = KEYS[SHARD_KEYS + 1], KEYS[SHARD_KEYS + 2]
 local token, skip, from, is_last, ttl = unpack(ARGV)
 skip, from = tonumber(skip), tonumber(from)
-local index = read_index()
+
+local index = indexes.read()
 if index.token ~= token then
   return 'stale'
-elseif is_made(from, ttl) then
+elseif making.is_made(BITS, MADE, from, ttl) then
   return {index.version, -1}
 end
 
 -- The first terms, as many as a step has time for: at most STEP_WORK and one more.
-local terms, keys, work, done = term_operands(FIRST_TERM, skip, index.next), {BITS}, 0, 0
+local terms = plans.term_operands(KEYS, FIRST_TERM, skip, index.next)
+local keys, work, done = {BITS}, 0, 0
 while done < #terms and work < STEP_WORK do
   done = done + 1
   local term = terms[done]
   if term.bits then
     keys[#keys + 1] = term.key
   elseif term.size > 0 then
-    set_numbers(BITS, members(term), '1', index.next)
+    sets.set_numbers(BITS, sets.members(term), '1', index.next)
   end
-  work = work + or_work({term}, {bits_work = bits_work(index.next)})
+  work = work + plans.or_work({term}, {bits_work = plans.bits_work(index.next)})
 end
 if #keys > 1 then
-  combine_bits('OR', BITS, keys)
+  sets.combine_bits('OR', BITS, keys)
 end
 if is_last == '1' and done == #terms then
-  finish(ttl)
+  making.finish(BITS, MADE, ttl)
   return {index.version, -1}
 end
 redis.call('PEXPIRE', BITS, ttl)

@@ -3,9 +3,9 @@
  * Adding and removing documents.
  *
  * A batch is cut into runs of the script that take the server a few milliseconds; all runs of about
- * a thousand documents travel in one trip. Old versions come back as the runs' answers, and are
- * cleared in a second trip: until then they are dead, and found by nobody. A writer that dies
- * between the two leaves them to later writers.
+ * a thousand documents are sent in one round trip. The replies contain the old versions, and a
+ * second round trip clears them. Until then they are dead: no query finds them. If a writer dies
+ * between the two round trips, later writers clear its old versions.
  */
 #include "search/write.h"
 
@@ -17,11 +17,11 @@
 #include "search/scripts.h"
 #include "text/library.h"
 
-/* Documents that are made ready and sent together. */
+/* Number of documents that are prepared and sent together. */
 #define SLICE 1000
-/* Runs of search/post that are sent together. */
+/* Number of runs of search/post that are sent together. */
 #define POSTS 64
-/* Ids of one run of search/remove. */
+/* Number of ids in one run of search/remove. */
 #define REMOVE_RUN 250
 
 /* ---- Runs ---------------------------------------------------------------- */
@@ -54,7 +54,7 @@ void tkl__search_runs_free(tkl__search_runs *runs)
     *runs = (tkl__search_runs){0};
 }
 
-/* The first error among the replies; sets `stale` and `gone`. */
+/* Returns the first error among the replies; sets `stale` and `gone`. */
 static int check_replies(tkl__search_writer *w, const tkl_reply *replies)
 {
     for (size_t i = 0; i < tkl_reply_count(replies); i++) {
@@ -90,7 +90,7 @@ int tkl__search_runs_send(tkl__search_writer *w, const tkl__search_runs *runs,
 
 /* ---- Old versions -------------------------------------------------------- */
 
-/* Those that the replies of search/add, search/post and search/remove name. */
+/* Reads the old versions in the replies of search/add, search/post and search/remove. */
 static int read_dead(tkl__search_writer *w, const tkl__search_runs *runs, const tkl_reply *replies,
                      tkl__search_dead_list *list)
 {
@@ -107,7 +107,7 @@ static int read_dead(tkl__search_writer *w, const tkl__search_runs *runs, const 
     return rc;
 }
 
-/* What other writers left behind, at each shard whose last reply says that there is something. */
+/* Clears what killed writers left behind, on each shard whose last reply reports something. */
 static int clear_left(tkl__search_writer *w, const tkl__search_runs *runs, const tkl_reply *replies)
 {
     int rc = TKL_OK;
@@ -119,7 +119,8 @@ static int clear_left(tkl__search_writer *w, const tkl__search_runs *runs, const
     return rc;
 }
 
-/* Old versions that the replies name. What cannot be cleared now is left to later writers. */
+/* Clears the old versions in the replies. Those that cannot be cleared now are left to later
+ * writers. */
 static int clear_answers(tkl__search_writer *w, const tkl__search_runs *runs,
                          const tkl_reply *replies)
 {
@@ -169,7 +170,7 @@ static void add_doc(tkl__search_writer *w, const slice *s, const tkl__search_rea
     }
 }
 
-/* The values that are shown otherwise than they are found; returns how many. */
+/* Adds the values whose original spelling differs from their term; returns how many. */
 static int64_t add_shown(tkl__search_writer *w, const slice *s, const tkl__search_ready *ready,
                          tkl__search_bundle *run)
 {
@@ -187,7 +188,7 @@ static int64_t add_shown(tkl__search_writer *w, const slice *s, const tkl__searc
     return count;
 }
 
-/* A run of search/add with these documents, and of each at most `max` terms. */
+/* Makes a run of search/add with these documents, and at most `max` terms of each. */
 static bool make_run(tkl__search_writer *w, const slice *s, const size_t *docs, size_t count,
                      size_t max, bool finish, tkl__search_runs *runs)
 {
@@ -225,7 +226,7 @@ static bool is_large(const tkl__search_ready *ready)
     return ready->count > TKL__SEARCH_RUN_TERMS || cost_of(ready) > TKL__SEARCH_RUN_BYTES;
 }
 
-/* Runs of the documents of one shard that are not large. */
+/* Makes runs for the documents of one shard that are not large. */
 static bool make_runs(tkl__search_writer *w, const slice *s, size_t shard, tkl__search_runs *runs)
 {
     size_t docs[TKL__SEARCH_RUN_DOCS], count = 0, terms = 0, bytes = 0;
@@ -267,15 +268,16 @@ static int add_small(tkl__search_writer *w, const slice *s)
 
 /* ---- A large document ---------------------------------------------------- */
 
-/* A large document on its way in. */
+/* A large document while it is written. */
 typedef struct large {
     const tkl__search_ready *ready;
     const tkl_reply *begun; /* {number, stamp} */
-    tkl_bytes terms;        /* that are left */
-    size_t left;            /* how many */
+    tkl_bytes terms;        /* terms that are not written yet */
+    size_t left;            /* number of these terms */
 } large;
 
-/* A run of search/post with the next terms; the last ones finish the document. */
+/* Makes a run of search/post with the next terms. The run with the last terms finishes the
+ * document. */
 static bool make_post(tkl__search_writer *w, large *doc, tkl__search_runs *runs)
 {
     tkl__search_bundle *run = tkl__search_run_new(runs, &w->schema->shards[doc->ready->shard]);
@@ -292,7 +294,7 @@ static bool make_post(tkl__search_writer *w, large *doc, tkl__search_runs *runs)
     return true;
 }
 
-/* One trip: some runs, or the last one, which is sent when all others have succeeded. */
+/* One round trip: several runs, or the last one, which is sent after all others have succeeded. */
 static int send_posts(tkl__search_writer *w, large *doc)
 {
     tkl__search_runs runs = {0};
@@ -310,8 +312,9 @@ static int send_posts(tkl__search_writer *w, large *doc)
     return rc;
 }
 
-/* Begins without terms: the text alone takes the server long enough. Then it adds them, and only
- * when all but the last ones are there, those, with which it comes alive. */
+/* Adds a large document. The first run has no terms: the text alone keeps the server busy enough.
+ * The next runs add the terms. When all other runs have succeeded, the last run adds the last terms
+ * and makes the document visible. */
 static int add_large(tkl__search_writer *w, const slice *s, size_t index)
 {
     large doc = {.ready = &s->ready[index], .left = s->ready[index].count};
@@ -343,7 +346,7 @@ static int by_id(const void *a, const void *b)
     return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* Of documents with the same id the last one counts. */
+/* Drops all but the last of several documents with the same id. */
 static int drop_repeated(slice *s)
 {
     tkl__search_ready **sorted = malloc((s->count + 1) * sizeof(tkl__search_ready *));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing: runs of scripts, and clearing away old versions.
+ * Writing: runs of scripts, and clearing of old versions.
  */
 #ifndef TKL_SEARCH_WRITE_H
 #define TKL_SEARCH_WRITE_H
@@ -11,30 +11,32 @@
 typedef struct tkl__search_writer {
     tkl_search *search;
     tkl__search_schema *schema;
-    int64_t number; /* of new ids, or of removed ones */
-    bool stale;     /* the index is another one by now */
-    bool gone;      /* a number was taken away */
+    int64_t number; /* number of new ids, or of removed ones */
+    bool stale;     /* the index is a different one by now */
+    bool gone;      /* another writer has taken a number away */
 } tkl__search_writer;
 
-/* Runs that travel together. Arguments of a bundle may lie inside of it, so bundles do not move. */
+/* Runs that are sent together. Arguments of a bundle may point into the bundle, so bundles do not
+ * move. */
 typedef struct tkl__search_runs {
     tkl__search_bundle **items;
     size_t count, cap;
 } tkl__search_runs;
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 tkl__search_bundle *tkl__search_run_new(tkl__search_runs *runs, const tkl__search_shard *shard);
 void tkl__search_runs_free(tkl__search_runs *runs);
-/* *replies: one for each, none of them an error; NULL when there are no runs. */
+/* Sends the runs. *replies: one reply for each, none of them an error; NULL when there are no
+ * runs. */
 int tkl__search_runs_send(tkl__search_writer *writer, const tkl__search_runs *runs,
                           const tkl__script *script, tkl_reply **replies);
 
 /* ---- Clearing (clear.c) -------------------------------------------------- */
 
-/* An old version. The bytes are a reply's. */
+/* An old version. A reply owns the bytes. */
 typedef struct tkl__search_dead {
     const tkl__search_shard *shard;
-    bool owed; /* record and terms did not come with the reply */
+    bool owed; /* record and terms did not fit into the reply */
     tkl_bytes number, stamp, record, terms;
 } tkl__search_dead;
 
@@ -46,20 +48,20 @@ typedef struct tkl__search_dead_list {
 /* `reply`: {number, stamp, record, terms}, or without the last two. */
 int tkl__search_dead_add(tkl__search_dead_list *list, const tkl__search_shard *shard,
                          const tkl_reply *reply);
-/* All but what is owed. */
+/* Clears the old versions of the list, except those that are `owed`. */
 int tkl__search_clear(tkl__search_writer *writer, const tkl__search_dead_list *list);
 
 /* ---- In steps (left.c) --------------------------------------------------- */
 
-/* What is owed of the list. */
+/* Fetches and clears the `owed` versions of the list. */
 int tkl__search_clear_owed(tkl__search_writer *writer, const tkl__search_dead_list *list);
-/* What other writers left behind at a shard: some hundreds of old versions. */
+/* Clears old versions that killed writers left behind on a shard: some hundreds at most. */
 int tkl__search_clear_left(tkl__search_writer *writer, const tkl__search_shard *shard);
 
 /* ---- Ladders (ladder.c) -------------------------------------------------- */
 
-/* Makes steps of ladders: {field, side, step} of each. What is not made is missed by nothing but
- * the speed of queries. */
+/* Makes steps of ladders: {field, side, step} for each. When a step is not made, queries are slower
+ * but still correct. */
 void tkl__search_make_ladders(tkl__search_writer *writer, const tkl__search_shard *shard,
                               const tkl_reply *worn);
 

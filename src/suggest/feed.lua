@@ -7,53 +7,45 @@
 -- ARGV[5] texts_max  texts, or 0 for no limit
 -- ARGV[6...] fed     four for each text: key, weight, text as it is shown or '', its starts
 -- returns how many are new, or the settings when they are others
-
 -- include: keys
 -- include: shared/clock
--- include: texts
+-- include: shared/decimal
+-- include: shared/log2
+-- include: fed
 
--- With decay a score is the logarithm of the weight at the time `since`, so that nothing has to be
--- touched while time passes, and nothing overflows: a weight fed later counts for more.
-local SCORE_OF_ONE = 1024 -- at that time; so scores are positive and sort as bytes
+-- With decay a score is the logarithm of the weight at the time `since`. So nothing changes while
+-- time passes, and nothing overflows: a weight that is fed later counts for more.
 local LIGHT = 30          -- halvings below one after which a text is forgotten
-
 local FIRST_TEXT, TEXT_ARGUMENTS = 6, 4
-
 local settings, ttl = ARGV[1], ARGV[2]
 local half_life, best_max, texts_max = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+
 local stored, since = unpack(redis.call('HMGET', META, 'settings', 'since'))
 if stored and stored ~= settings then
   return stored
 end
-check_keys(stored)
+fed.check_keys(stored)
 local scores = {}
 for i = FIRST_TEXT, #ARGV, TEXT_ARGUMENTS do
   local key = ARGV[i]
-  scores[key] = score_of(key)
+  scores[key] = fed.score_of(key)
 end
 
-local now = clock_ms()
+local now = clock.ms()
 since = tonumber(since or now) or now
 local age = half_life > 0 and math.max(0, now - since) / half_life
 redis.call('HSET', META, 'settings', settings, 'since', string.format('%.0f', since))
 
-local function log2(number)
-  return math.log(number) / math.log(2)
-end
-
+-- The score of a text after a weight was added to it.
 local function raised(old, weight)
   if not age then
     return (old or 0) + weight
   end
-  local fresh = SCORE_OF_ONE + log2(weight) + age
-  if not old then
-    return fresh
-  end
-  local more, less = math.max(old, fresh), math.min(old, fresh)
-  return more + log2(1 + 2 ^ (less - more))
+  local fresh = TKL__SUGGEST_SCORE_OF_ONE + log2.of(weight) + age
+  return old and log2.sum(old, fresh) or fresh
 end
 
--- Removes the lightest text, but not this one, if there are too many or it has faded.
+-- Removes the lightest text, unless it is this one, if there are too many texts or it has faded.
 local function tidy(key)
   local many = texts_max > 0 and redis.call('ZCARD', WEIGHTS) > texts_max
   if not many and not age then
@@ -65,19 +57,20 @@ local function tidy(key)
     lightest, score = second, second_score
   end
   score = tonumber(score or math.huge)
-  local faded = age and score < SCORE_OF_ONE + age - LIGHT
+  local faded = age and score < TKL__SUGGEST_SCORE_OF_ONE + age - LIGHT
   if lightest and (many or faded) then
-    take_out(lightest, score, 0)
+    fed.remove(lightest, score, 0)
     scores[lightest] = nil
   end
 end
 
+-- Adds the starts of a new text.
 local function add_starts(key, lines)
   local _, first = string.find(lines, '^%d+ [^%z]*%z?')
   local others = string.sub(lines, first + 1)
   redis.call('ZADD', TEXTS, 0, key .. '\0')
-  each_start(others, function(start, reach)
-    redis.call('ZADD', TEXTS, 0, start_member(start, reach, key))
+  fed.each_start(others, function(start, reach)
+    redis.call('ZADD', TEXTS, 0, fed.start_member(start, reach, key))
   end)
   if others ~= '' then
     redis.call('HSET', STARTS, key, others)
@@ -88,7 +81,7 @@ local added = 0
 for i = FIRST_TEXT, #ARGV, TEXT_ARGUMENTS do
   local key, weight, shown, lines = unpack(ARGV, i, i + TEXT_ARGUMENTS - 1)
   local old = scores[key]
-  local score = string.format('%.17g', raised(old, tonumber(weight)))
+  local score = decimal.exact(raised(old, tonumber(weight)))
   local new = tonumber(score)
   redis.call('ZADD', WEIGHTS, score, key)
   scores[key] = new
@@ -101,14 +94,14 @@ for i = FIRST_TEXT, #ARGV, TEXT_ARGUMENTS do
   elseif old then
     redis.call('HDEL', SHOWN, key)
   end
-  each_start(lines, function(start, reach)
-    each_prefix(start, reach, function(prefix)
-      return enter_best(prefix, key, old, new, best_max)
+  fed.each_start(lines, function(start, reach)
+    prefixes.each(start, reach, function(prefix)
+      return best.enter(prefix, key, old, new, best_max)
     end)
   end)
   if age or not old then
     tidy(key)
   end
 end
-expire_in(ttl)
+fed.expire_in(ttl)
 return added

@@ -8,22 +8,21 @@
 -- ARGV[6] clock     1: the server's time is wanted
 -- ARGV[7] typos     1: correct the prefix when nothing fits
 -- ARGV[8...] mixes  initials of texts that may fit a prefix which mixes characters and pinyin
--- returns {milliseconds, since, plain, mixed, then for each text: key, score as eight bytes, text as
--- it is shown or nil}, or the settings when they are others. The first texts, `plain` of them, fit.
--- The next, `mixed` of them, are to be compared. The others fit a corrected prefix. More than `count`
--- may come, in any order, some twice.
-
+-- flags: no-writes
+-- returns {milliseconds, since, plain, mixed, then for each text: key, score as eight bytes, text
+--   as it is shown or nil}, or the settings when they are others. The first texts, `plain` of them,
+--   fit. The next, `mixed` of them, are to be compared. The others fit a corrected prefix. More
+--   than `count` may come, in any order, some twice.
 -- include: keys
 -- include: shared/clock
--- include: members
--- include: typos
+-- include: entries
+-- include: typing
 
-local MIXED_MAX = 200 -- candidates of mixes
-local SOME = 50 -- of a prefix that keeps nothing although it is crowded: it ends inside a character
+local MIXED_MAX = 200 -- most candidates of mixes
+local SOME = 50 -- most texts of a crowded prefix without best texts: it ends inside a character
+local FIRST_MIX = 8 -- index of the first mix in the arguments
+local settings, prefix, listed, count, most, server_time, typos = unpack(ARGV)
 
-local FIRST_MIX = 8 -- of the arguments
-
-local settings, prefix, listed, count, most, clock, typos = unpack(ARGV)
 local stored, since = unpack(redis.call('HMGET', META, 'settings', 'since'))
 local weights = redis.call('ZCARD', WEIGHTS)
 if not stored and weights > 0 or weights == 0 and redis.call('ZCARD', TEXTS) > 0 then
@@ -35,23 +34,25 @@ end
 
 local keys, scores = {}, {}
 
+-- Adds the best texts of a crowded prefix. Returns how many.
 local function add_best(of, limit)
-  local low, high = bounds(of)
+  local low, high = entries.bounds(of)
   local best = redis.call('ZRANGE', BEST, high, low, 'BYLEX', 'REV', 'LIMIT', 0, limit)
   for _, one in ipairs(best) do
-    scores[#scores + 1], keys[#keys + 1] = split_tail(tail_of(one, of))
+    scores[#scores + 1], keys[#keys + 1] = entries.split_tail(entries.tail_of(one, of))
   end
   return #best
 end
 
--- Those of a prefix that is not crowded: all. Of another the first in order.
+-- Adds all texts of a prefix that is not crowded, or the first ones in order of another prefix.
 local function add_first(of, limit)
-  local found = redis.call('ZRANGE', TEXTS, '[' .. of, above(of), 'BYLEX', 'LIMIT', 0, limit)
+  local found = redis.call('ZRANGE', TEXTS, '[' .. of, prefixes.above(of), 'BYLEX',
+                           'LIMIT', 0, limit)
   if #found == 0 then
     return
   end
   for i, text in ipairs(found) do
-    found[i] = (key_of(text))
+    found[i] = (prefixes.key_of(text))
   end
   for i, score in ipairs(redis.call('ZMSCORE', WEIGHTS, unpack(found))) do
     if score then
@@ -61,6 +62,7 @@ local function add_first(of, limit)
   end
 end
 
+-- Adds the heaviest of all texts.
 local function add_heaviest()
   local all = redis.call('ZRANGE', WEIGHTS, 0, count - 1, 'REV', 'WITHSCORES')
   for i = 1, #all, 2 do
@@ -69,6 +71,7 @@ local function add_heaviest()
   end
 end
 
+-- Adds the texts of a prefix; the shorter prefix `from` keeps its best texts.
 local function add_all(of, from, limit)
   if of == '' then
     add_heaviest()
@@ -80,7 +83,7 @@ local function add_all(of, from, limit)
   end
 end
 
--- How many texts: one may have been found by several starts.
+-- The number of different texts: several starts may have found the same one.
 local function different(list)
   local seen, number = {}, 0
   for _, key in ipairs(list) do
@@ -102,12 +105,12 @@ if #ARGV >= FIRST_MIX and different(keys) < tonumber(count) then
 end
 local mixed = #keys - plain
 if plain == 0 and typos == '1' then
-  for _, other in ipairs(corrections(prefix)) do
+  for _, other in ipairs(typing.corrections(prefix)) do
     add_all(other, other, count)
   end
 end
 
-local answer = {clock == '1' and clock_ms() or 0, since or '0', plain, mixed}
+local answer = {server_time == '1' and clock.ms() or 0, since or '0', plain, mixed}
 if #keys > 0 then
   local shown = redis.call('HMGET', SHOWN, unpack(keys))
   for i, key in ipairs(keys) do

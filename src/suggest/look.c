@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Suggestions: hints. The server sends candidates with their scores; they are sorted here.
+ * Suggestions: hints. The server sends candidates with their scores; this file sorts them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,25 +13,22 @@
 #include "suggest/scripts.h"
 #include "suggest/suggest.h"
 
-#define SCORE_OF_ONE 1024 /* as in feed.lua */
-
-enum { TIME, SINCE, PLAIN, MIXED, HEAD }; /* of the reply; see hint.lua */
+enum { TIME, SINCE, PLAIN, MIXED, HEAD }; /* elements of the reply; see hint.lua */
 
 typedef struct question {
     tkl_suggest *suggest;
     tkl_bytes prefix;
     size_t count;
     tkl__suggest_settings settings;
-    tkl__buf folded; /* the prefix */
-    tkl__buf key;    /* escaped, too */
-    size_t listed;   /* bytes of it that keep their best */
-    tkl__text_mix_list
-        mixes; /* with pinyin: ways to read it as a mixture; they point into `folded` */
+    tkl__buf folded;          /* the prefix */
+    tkl__buf key;             /* folded and escaped */
+    size_t listed;            /* length of its longest prefix that keeps its best */
+    tkl__text_mix_list mixes; /* with pinyin: ways to read it as a mixture; point into `folded` */
 } question;
 
 /* ---- Asking -------------------------------------------------------------- */
 
-/* What the prefix means under the settings. */
+/* Prepares the prefix according to the settings. */
 static int read_prefix(question *q)
 {
     tkl__buf_clear(&q->folded);
@@ -51,7 +48,7 @@ static int read_prefix(question *q)
                : rc;
 }
 
-/* The initials of the mixes: as much of them as keeps its best. */
+/* Adds the initials of the mixes, cut to prefixes that keep their best. */
 static int add_mixes(const question *q, tkl__args *args)
 {
     tkl__buf initials;
@@ -123,12 +120,12 @@ static int ask(question *q, tkl_reply **reply)
 typedef struct candidate {
     tkl_bytes key;
     double score;
-    const tkl_reply *shown; /* nil: the key is */
-    bool mixed;             /* it fits as a mixture only */
+    const tkl_reply *shown; /* nil: the key is shown */
+    bool mixed;             /* it only fits as a mixture */
     bool corrected;         /* it fits a corrected prefix */
 } candidate;
 
-/* Mixtures behind all others; heaviest first; equal ones by their keys, the greater first, as the
+/* Sorts mixtures behind all others; heaviest first; equal ones by key, the greater first, as the
  * server reads :best. */
 static int by_score(const void *a, const void *b)
 {
@@ -153,7 +150,8 @@ static bool read_score(tkl_bytes bytes, double *score)
     return true;
 }
 
-/* Of a prefix that is longer than those that keep their best, some come that do not begin so. */
+/* Whether a candidate begins with the prefix. For a prefix that is too long to keep its best, the
+ * server also sends others. */
 static int belongs(const question *q, const candidate *c, bool *yes)
 {
     *yes = true;
@@ -162,7 +160,7 @@ static int belongs(const question *q, const candidate *c, bool *yes)
     return tkl__suggest_fits(c->key, (tkl_bytes){q->key.data, q->key.len}, &q->settings, yes);
 }
 
-/* Those that may fit as a mixture are known by their initials only. */
+/* The same for candidates of mixtures, of which the server has only compared the initials. */
 static int belongs_mixed(const question *q, candidate *c, bool *yes)
 {
     bool plain = false;
@@ -183,7 +181,7 @@ static int read_candidate(const tkl_reply *reply, size_t i, candidate *c)
     return TKL_OK;
 }
 
-/* Corrections, which come last, count only when nothing else fits. */
+/* Reads the candidates. Corrections, which come last, count only when nothing else fits. */
 static int read_candidates(const question *q, const tkl_reply *reply, candidate *list,
                            size_t *count)
 {
@@ -207,7 +205,7 @@ static int read_candidates(const question *q, const tkl_reply *reply, candidate 
     return rc;
 }
 
-/* Keeps each once. Equal ones are side by side. */
+/* Removes duplicates, which are adjacent. */
 static size_t unique(candidate *list, size_t count)
 {
     size_t kept = 0;
@@ -226,10 +224,10 @@ static double weight_of(const question *q, const tkl_reply *reply, double score)
     int64_t passed = tkl__reply_number(tkl_reply_at(reply, TIME)) -
                      tkl__reply_number(tkl_reply_at(reply, SINCE));
     double age = (double)(passed > 0 ? passed : 0) / (double)q->settings.half_life;
-    return exp2(score - SCORE_OF_ONE - age);
+    return exp2(score - TKL__SUGGEST_SCORE_OF_ONE - age);
 }
 
-/* The answers and their texts are one block. */
+/* Makes the result: answers and texts in one block. */
 static int give(const question *q, const tkl_reply *reply, const candidate *list, size_t count,
                 tkl_suggestions **result)
 {
@@ -258,7 +256,7 @@ static int give(const question *q, const tkl_reply *reply, const candidate *list
     return TKL_OK;
 }
 
-/* Without a question: an empty answer. */
+/* Makes an empty result, without asking the server. */
 static int give_none(const question *q, tkl_suggestions **result)
 {
     return give(q, NULL, NULL, 0, result);

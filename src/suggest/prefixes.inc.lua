@@ -1,12 +1,18 @@
 -- Prefixes, and the texts that each has.
 -- include: keys
 
--- A character of UTF-8 is a first byte and its continuations, from 80 to BF.
+local prefixes = {}
+
+-- A character of UTF-8: a first byte and its continuation bytes, from 80 to BF.
 local CHARACTER = '^.[\128-\191]*'
 local LAST_BYTE = 255
+local PREFIXES_MAX = 32 -- most prefixes of a start (CODE_POINTS_MAX of starts.c)
+-- Separates a start from its key when crowded prefixes do not keep the start. No key begins with 01
+-- 01.
+local UNLISTED = '\0\1\1'
 
--- The bound above all that begins with the prefix. At most as many rounds as that has bytes.
-local function above(prefix)
+-- A bound above everything that begins with the prefix. At most as many rounds as that has bytes.
+function prefixes.above(prefix)
   local n = #prefix
   while n > 0 and string.byte(prefix, n) == LAST_BYTE do
     n = n - 1
@@ -17,11 +23,9 @@ local function above(prefix)
   return '(' .. string.sub(prefix, 1, n - 1) .. string.char(string.byte(prefix, n) + 1)
 end
 
-local PREFIXES_MAX = 32 -- of a start (CODE_POINTS_MAX of starts.c)
-
--- Calls visit(prefix) for each prefix within `reach` bytes that ends with a character, the shortest
--- first, until it returns false.
-local function each_prefix(start, reach, visit)
+-- Calls visit(prefix) for each prefix of at most `reach` bytes that ends at a character, the
+-- shortest first, until it returns false.
+function prefixes.each(start, reach, visit)
   local length = 0
   for _ = 1, PREFIXES_MAX do
     local character = string.match(start, CHARACTER, length + 1)
@@ -33,17 +37,13 @@ local function each_prefix(start, reach, visit)
 end
 
 -- How many starts begin with the prefix. A text may have several.
-local function starts_with(prefix)
-  return redis.call('ZLEXCOUNT', TEXTS, '[' .. prefix, above(prefix))
+function prefixes.starts_with(prefix)
+  return redis.call('ZLEXCOUNT', TEXTS, '[' .. prefix, prefixes.above(prefix))
 end
 
--- Stands between a start and its key when the start is not kept by crowded prefixes. No key begins
--- with 01 01.
-local UNLISTED = '\0\1\1'
-
--- The key in a member of TEXTS: "key NUL", "start NUL key" or "start UNLISTED key". Also whether it
+-- The key in a member of TEXTS: "key NUL", "start NUL key" or "start UNLISTED key"; and whether it
 -- is of the last kind.
-local function key_of(member)
+function prefixes.key_of(member)
   local unlisted = string.match(member, '^[^%z]*%z\1\1(.*)$')
   if unlisted then
     return unlisted, true
@@ -55,17 +55,18 @@ local function key_of(member)
   return key == '' and start or key, false
 end
 
-local function first_from(low, high)
+-- The first member of TEXTS between two bounds.
+function prefixes.first_from(low, high)
   return redis.call('ZRANGE', TEXTS, low, high, 'BYLEX', 'LIMIT', 0, 1)[1]
 end
 
--- Calls visit(character) for those with which texts go on behind `base`, `most` at most: jumps from
--- each to the next. Returns false when no text begins with `base`.
-local function each_next(base, most, visit)
-  local low, high = '[' .. base, above(base)
+-- Calls visit(character) for at most `most` characters that follow `base` in texts: jumps from each
+-- to the next. Returns false when no text begins with `base`.
+function prefixes.each_next(base, most, visit)
+  local low, high = '[' .. base, prefixes.above(base)
   local any = false
   for _ = 1, most do
-    local found = first_from(low, high)
+    local found = prefixes.first_from(low, high)
     if not found then
       return any
     end
@@ -74,7 +75,7 @@ local function each_next(base, most, visit)
     local character = string.match(start, CHARACTER, #base + 1)
     if character then
       visit(character)
-      low = string.gsub(above(base .. character), '^%(', '[')
+      low = string.gsub(prefixes.above(base .. character), '^%(', '[')
     else
       low = '[' .. base .. '\1'
     end

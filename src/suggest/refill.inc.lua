@@ -1,52 +1,54 @@
--- Texts that leave the best of crowded prefixes, and those that take their places.
--- What a prefix does not keep is lighter than what it keeps. So the heaviest of it is among the best
--- of the prefixes that are one character longer, or among the few texts of those that are not
--- crowded. The longest prefixes are therefore refilled first.
+-- Refilling the best of crowded prefixes, when texts leave them. The texts that a prefix does not
+-- keep are lighter than those that it keeps. So the heaviest of them is among the best of the
+-- prefixes that are one character longer, or among the few texts of those that are not crowded. The
+-- longest prefixes are therefore refilled first.
 -- include: keys
 -- include: best
 
-local NEXT_MAX = 64 -- longer prefixes that are looked at for one place
-local LOOKS_MAX = 200 -- and for all places of a text
-local EQUAL_MAX = 10 -- texts whose start is the prefix itself
+local refill = {}
 
--- The first texts of a range of TEXTS, as "score key", that `prefix` does not keep; `lightest` is the
--- last that it keeps, or nil.
-local function not_kept(prefix, lightest, low, high, limit)
-  local below = lightest and score_in(lightest) or math.huge
+local NEXT_MAX = 64 -- most longer prefixes examined for one place
+local LOOKS_MAX = 200 -- the same for all places of a text
+local EQUAL_MAX = 10 -- most texts whose start is the prefix itself
+
+-- The first texts of a range of TEXTS, as "score key", that `prefix` does not keep. `lightest` is
+-- the last text that it keeps, or nil.
+function refill.not_kept(prefix, lightest, low, high, limit)
+  local below = lightest and entries.score_in(lightest) or math.huge
   local texts = redis.call('ZRANGE', TEXTS, low, high, 'BYLEX', 'LIMIT', 0, limit)
-  local keys, tails = listed_keys(texts), {}
+  local keys, tails = best.listed_keys(texts), {}
   local scores = #keys > 0 and redis.call('ZMSCORE', WEIGHTS, unpack(keys)) or {}
   for i, key in ipairs(keys) do
     local score = tonumber(scores[i] or nil)
     if score and (score < below
-      or score == below and not redis.call('ZSCORE', BEST, member(prefix, score, key))) then
-      tails[#tails + 1] = tail(score, key)
+      or score == below and not redis.call('ZSCORE', BEST, entries.member(prefix, score, key))) then
+      tails[#tails + 1] = entries.tail(score, key)
     end
   end
   return tails
 end
 
--- The same for the texts of a longer prefix: the heaviest, or all if they are few.
-local function of_longer(prefix, longer, lightest)
-  local low, high = bounds(longer)
+-- The same for the texts of a longer prefix: its heaviest, or all if they are few.
+function refill.of_longer(prefix, longer, lightest)
+  local low, high = entries.bounds(longer)
   if lightest then
     high = '(' .. longer .. '\0' .. lightest
   end
   local found = redis.call('ZRANGE', BEST, high, low, 'BYLEX', 'REV', 'LIMIT', 0, 1)[1]
   if found then
-    return {tail_of(found, longer)}
+    return {entries.tail_of(found, longer)}
   end
-  if redis.call('ZLEXCOUNT', BEST, bounds(longer)) > 0 then
+  if redis.call('ZLEXCOUNT', BEST, entries.bounds(longer)) > 0 then
     return {}
   end
-  return not_kept(prefix, lightest, '[' .. longer, above(longer), CROWD)
+  return refill.not_kept(prefix, lightest, '[' .. longer, prefixes.above(longer), CROWD)
 end
 
--- The heaviest of the texts, as members; several when they are equal.
-local function heaviest(prefix, tails)
+-- The heaviest of the texts, as members; several if they are equal.
+function refill.heaviest(prefix, tails)
   local most, members = 0, {}
   for _, text in ipairs(tails) do
-    local score = score_in(text) or 0
+    local score = entries.score_in(text) or 0
     if score > most then
       most, members = score, {}
     end
@@ -58,42 +60,44 @@ local function heaviest(prefix, tails)
   return members
 end
 
--- One text for the place of one that has gone. Returns how many prefixes were looked at, with itself.
-local function refill(prefix, best_max, most)
-  local lightest = lightest_of(prefix)
-  lightest = lightest and tail_of(lightest, prefix)
-  if lightest and not score_in(lightest) then
+-- Finds a text for the place of a removed one. Returns how many prefixes were examined, including
+-- itself.
+function refill.place(prefix, best_max, most)
+  local lightest = best.lightest_of(prefix)
+  lightest = lightest and entries.tail_of(lightest, prefix)
+  if lightest and not entries.score_in(lightest) then
     return 1 -- not written by tackle
   end
-  local low, high = bounds(prefix)
-  local tails, looks = not_kept(prefix, lightest, low, high, EQUAL_MAX), 1
-  each_next(prefix, math.min(NEXT_MAX, most), function(character)
+  local low, high = entries.bounds(prefix)
+  local tails, looks = refill.not_kept(prefix, lightest, low, high, EQUAL_MAX), 1
+  prefixes.each_next(prefix, math.min(NEXT_MAX, most), function(character)
     looks = looks + 1
-    for _, text in ipairs(of_longer(prefix, prefix .. character, lightest)) do
+    for _, text in ipairs(refill.of_longer(prefix, prefix .. character, lightest)) do
       tails[#tails + 1] = text
     end
   end)
-  local members = heaviest(prefix, tails)
+  local members = refill.heaviest(prefix, tails)
   if #members > 0 then
     redis.call('ZADD', BEST, unpack(members))
     local over = redis.call('ZLEXCOUNT', BEST, low, high) - best_max
     if over > 0 then
-      redis.call('ZREM', BEST, unpack(redis.call('ZRANGE', BEST, low, high, 'BYLEX', 'LIMIT', 0, over)))
+      local lightest_ones = redis.call('ZRANGE', BEST, low, high, 'BYLEX', 'LIMIT', 0, over)
+      redis.call('ZREM', BEST, unpack(lightest_ones))
     end
   end
   return looks
 end
 
--- A text that has gone leaves the prefixes of one of its starts. `known`: whether those that were
--- visited are crowded. `gaps`: those that kept it are added.
-local function leave_best(start, reach, key, score, known, gaps)
-  local crowded = true -- then longer ones may be; otherwise they are not
-  each_prefix(start, reach, function(prefix)
+-- Removes a text from the prefixes of one of its starts. `known`: whether visited prefixes are
+-- crowded. `gaps`: gets the prefixes that kept the text.
+function refill.leave(start, reach, key, score, known, gaps)
+  local crowded = true -- if not, longer prefixes are not crowded, either
+  prefixes.each(start, reach, function(prefix)
     if known[prefix] == nil then
-      known[prefix] = crowded and starts_with(prefix) > CROWD
+      known[prefix] = crowded and prefixes.starts_with(prefix) > CROWD
       if not known[prefix] then
-        redis.call('ZREMRANGEBYLEX', BEST, bounds(prefix))
-      elseif redis.call('ZREM', BEST, member(prefix, score, key)) == 1 then
+        redis.call('ZREMRANGEBYLEX', BEST, entries.bounds(prefix))
+      elseif redis.call('ZREM', BEST, entries.member(prefix, score, key)) == 1 then
         gaps[#gaps + 1] = prefix
       end
     end
@@ -102,13 +106,14 @@ local function leave_best(start, reach, key, score, known, gaps)
   end)
 end
 
-local function fill_gaps(gaps, best_max)
+-- Fills the places of a removed text, those of the longest prefixes first.
+function refill.fill_gaps(gaps, best_max)
   table.sort(gaps, function(a, b) return #a > #b end)
   local looks = 0
   for _, prefix in ipairs(gaps) do
-    local kept = redis.call('ZLEXCOUNT', BEST, bounds(prefix))
-    if looks < LOOKS_MAX and starts_with(prefix) > kept then
-      looks = looks + refill(prefix, best_max, LOOKS_MAX - looks)
+    local kept = redis.call('ZLEXCOUNT', BEST, entries.bounds(prefix))
+    if looks < LOOKS_MAX and prefixes.starts_with(prefix) > kept then
+      looks = looks + refill.place(prefix, best_max, LOOKS_MAX - looks)
     end
   end
 end

@@ -4,31 +4,32 @@
 -- ARGV[2] ttl       milliseconds, or 0
 -- ARGV[3] best_max  texts that a prefix keeps
 -- ARGV[4...] gone   keys
+-- flags: allow-oom
 -- returns how many were there, or the settings when they are others
-
 -- include: keys
--- include: texts
+-- include: fed
 
-local FIRST_KEY = 4 -- of the arguments
+local FIRST_KEY = 4 -- index of the first key in the arguments
 local settings, ttl, best_max = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local keys = {unpack(ARGV, FIRST_KEY)}
+
 local stored = redis.call('HGET', META, 'settings')
 if stored and stored ~= settings then
   return stored
 end
-check_keys(stored)
+fed.check_keys(stored)
 for _, key in ipairs(keys) do
-  score_of(key) -- damaged: nothing happens
+  fed.score_of(key) -- ends the script before any write if the data are damaged
 end
 local removed = 0
 for _, key in ipairs(keys) do
-  local score = score_of(key)
+  local score = fed.score_of(key)
   if score then
-    take_out(key, score, best_max)
+    fed.remove(key, score, best_max)
     removed = removed + 1
   end
 end
 if removed > 0 then
-  expire_in(ttl)
+  fed.expire_in(ttl)
 end
 return removed

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings of suggestions: given, stored, compared.
+ * Settings of suggestions: reads, stores and compares them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "suggest/suggest.h"
 
 #define LONGEST_MAX 32
-#define BEST_MIN    10 /* as many as a prefix has before it is crowded */
+#define BEST_MIN    10 /* a prefix becomes crowded beyond this number */
 #define BEST_MAX    1000
 #define TEXTS_MAX   INT64_C(1000000000)
 
@@ -22,7 +22,7 @@ static const char *const names[TKL__SUGGEST_SETTINGS] = {"half-life", "best",   
 
 /* ---- Checking ------------------------------------------------------------ */
 
-/* 0 and `none` are fine, too. */
+/* Checks a number. 0 and `none` are valid, too. */
 static int check(const char *what, int64_t value, int64_t least, int64_t most, int64_t none)
 {
     return value == 0 || value == none ? TKL_OK : tkl__check_number(what, value, least, most);
@@ -74,7 +74,7 @@ void tkl__suggest_known(tkl_suggest *suggest, tkl__suggest_settings *s)
         *values[i] = atomic_load(&suggest->known[i]);
 }
 
-/* What a number in options stands for; `none` is stored as 0. */
+/* The stored value of a number in options; `none` is stored as 0. */
 static int64_t number_of(int64_t asked, int64_t otherwise)
 {
     if (asked == 0)

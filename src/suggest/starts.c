@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where a text can be begun when it is typed: at its beginning, at a later word, in pinyin.
+ * Where users may start typing a text: at its beginning, at a later word, in pinyin.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,9 @@
 #include "suggest/suggest.h"
 
 #define WORDS_MAX       8
-#define STARTS_MAX      50 /* as in best.inc.lua */
-#define CODE_POINTS_MAX 32 /* of the longest prefix: a character may have many */
-/* Bytes of all prefixes of a text that keep their best. Starts for which there is no room are found,
- * but only by prefixes that are not crowded: their reach is 0. */
+#define CODE_POINTS_MAX 32 /* code points of the longest prefix: a character may have many */
+/* Bytes of all prefixes of a text that keep their best. Starts beyond that have reach 0: only
+ * prefixes that are not crowded find them. */
 #define COST_MAX 200
 
 int tkl__suggest_check_text(tkl_bytes text, size_t index)
@@ -41,7 +40,7 @@ int tkl__suggest_key(tkl_bytes text, const tkl__suggest_settings *settings, tkl_
     return rc == TKL_OK && out->failed ? tkl__nomem() : rc;
 }
 
-/* The bytes of the first code points. An escaped byte (01 80) is one of them, as it should be. */
+/* The bytes of the first code points. An escaped byte (01 80) counts as one, as intended. */
 static size_t code_points(tkl_bytes text, size_t max)
 {
     size_t i = 0;
@@ -88,7 +87,7 @@ static int visit_form(tkl_bytes form, visit_start *visit, void *arg)
     return rc;
 }
 
-/* Which forms of a text: the usual pinyin and the usual initials come first. */
+/* Selects forms of a text: the usual pinyin and the usual initials come first. */
 typedef enum which { USUAL = 0, OTHERS = 1 } which;
 enum { USUAL_FORMS = 2 };
 
@@ -108,7 +107,7 @@ static int each_form(tkl_bytes key, which forms_of, visit_start *visit, void *ar
     return rc;
 }
 
-/* The forms of what begins at a later word. */
+/* The forms of the text from a later word on. */
 typedef struct words_forms {
     which forms_of;
     visit_start *visit;
@@ -129,7 +128,7 @@ static int each_form_of_all(tkl_bytes key, bool words, which forms_of, visit_sta
     return rc == TKL_OK && words ? each_word(key, visit_word, &w) : rc;
 }
 
-/* Counts what is visited, and leaves out what is too much. */
+/* Counts the visited starts, and skips those beyond the limits. */
 typedef struct counted {
     visit_start *visit;
     void *arg;
@@ -139,10 +138,11 @@ typedef struct counted {
 static int visit_counted(void *arg, tkl_bytes start)
 {
     counted *c = arg;
-    return ++c->count <= STARTS_MAX ? c->visit(c->arg, start) : TKL_OK;
+    return ++c->count <= TKL__SUGGEST_STARTS_MAX ? c->visit(c->arg, start) : TKL_OK;
 }
 
-/* What users type most comes first: there may be no room for all. */
+/* Visits all starts. Those that users type most come first, because there may not be room for
+ * all. */
 static int each_start(tkl_bytes key, const tkl__suggest_settings *settings, visit_start *visit,
                       void *arg)
 {

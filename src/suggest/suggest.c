@@ -9,19 +9,19 @@
  *             then, in milliseconds.
  *   :weights  sorted set: the key of a text (folded, escaped: core/lex.h) and its score.
  *   :texts    sorted set of equal scores, in the order of bytes: "key NUL", and where a text can
- *             also be begun elsewhere (at a later word, in pinyin) "start NUL key", or "start NUL 01 01
- *             key" where no crowded prefix keeps it.
+ *             also be begun elsewhere (at a later word, in pinyin) "start NUL key", or
+ *             "start NUL 01 01 key" where no crowded prefix keeps it.
  *   :best     sorted set of equal scores: "prefix NUL score key", the score as eight bytes that
  *             sort as the numbers do. A range of it, read backwards, is the best of a prefix.
  *   :shown    hash: key, the text as it was fed last, where that is not the key.
  *   :starts   hash: key, the starts beside the key itself, so that they can be removed.
  *
- * What a prefix keeps. Most prefixes are shared by a handful of texts: a short range of :texts has
- * them all, and their weights are looked up. Only a prefix with more than ten keeps its best (50
- * unless set otherwise) in :best, and these are few: three or four for each text. So a text costs
- * a few hundred bytes, not one list for each of its prefixes, and a hint is a range of ten members
- * either way. What falls out of the best of a prefix keeps its weight, and is back as soon as that
- * is enough.
+ * Best texts of a prefix. Most prefixes are shared by a handful of texts: a short range of :texts
+ * has them all, and their weights are looked up. Only a prefix with more than ten texts keeps its
+ * best (50 by default) in :best, and such prefixes are few: three or four for each text. So a text
+ * costs a few hundred bytes, not one list for each of its prefixes, and a hint is a range of ten
+ * members either way. A text that drops out of the best of a prefix keeps its weight, and returns
+ * as soon as its weight is high enough.
  *
  * Weights that fade. With a half-life the score is the logarithm of the weight as of `since`:
  * log2(weight) + age in half-lives at the time it was fed. Adding two weights is adding two powers
@@ -29,7 +29,7 @@
  * since they are logarithms they never overflow. A text whose weight is below 2^-30 is forgotten
  * when others are fed.
  *
- * What a reader can rely on: a text is added to and removed from all prefixes in one step.
+ * Readers can rely on this: a text is added to and removed from all prefixes in one step.
  */
 #include "suggest/suggest.h"
 
@@ -143,7 +143,7 @@ int tkl_suggest_drop(tkl_suggest *suggest)
     int rc = tkl__plain(suggest->client, &args, tkl__suggest_deadline(suggest), false, &reply);
     if (rc == TKL_OK && tkl_reply_int(reply) == 0)
         rc = tkl__no(TKL_NOTFOUND);
-    if (rc == TKL_OK) /* the next ones of this name are made as this handle asks */
+    if (rc == TKL_OK) /* the next suggestions of this name get the settings of this handle */
         tkl__suggest_wanted(suggest);
     tkl__args_free(&args);
     tkl_reply_free(reply);

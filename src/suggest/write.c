@@ -13,17 +13,17 @@
 #include "suggest/scripts.h"
 #include "suggest/suggest.h"
 
-/* Prefixes that the texts of one run have at most, if it has several. */
+/* Most prefixes of the texts of one run, unless it has a single text. */
 #define RUN_COST 250
-/* A text that goes leaves gaps, and the server looks for others that fill them: so much more. */
+/* Additional cost of a removed text: the server looks for other texts to fill its places. */
 #define GAPS_COST 80
 
-/* A text as the server wants it: offsets in a buffer that is still growing. */
+/* A text, prepared for the server: offsets in a buffer that is still growing. */
 typedef struct record {
     size_t key, key_len;
     size_t starts, starts_len;
     size_t cost;
-    bool shown; /* the text is another than the key */
+    bool shown; /* the text differs from the key */
 } record;
 
 /* Texts to feed, or to remove. */
@@ -81,14 +81,14 @@ static int make_record(batch *b, size_t i)
     r->starts = b->store.len;
     if (rc != TKL_OK)
         return rc;
-    /* A copy: the buffer grows while its starts are written. */
+    /* A copy, because the buffer grows while the starts are written. */
     char *key = malloc(r->key_len + 1);
     if (!key)
         return tkl__nomem();
     memcpy(key, b->store.data + r->key, r->key_len);
     rc = tkl__suggest_starts((tkl_bytes){key, r->key_len}, &b->settings, &b->store, &r->cost);
     r->starts_len = b->store.len - r->starts;
-    r->cost++; /* also a text without a prefix is work */
+    r->cost++; /* a text without prefixes is work, too */
     if (!b->texts)
         r->cost = 2 * r->cost + GAPS_COST;
     free(key);
@@ -131,7 +131,7 @@ static void make_runs(batch *b)
     }
 }
 
-/* Adds up what the runs answer. *again: there are other settings. */
+/* Adds up the replies of the runs. *again: the suggestions have other settings. */
 static int send_runs(batch *b, bool retry_safe, int64_t *number, bool *again)
 {
     const tkl__script *script = b->texts ? &tkl__lua_suggest_feed : &tkl__lua_suggest_remove;

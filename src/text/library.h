@@ -10,8 +10,9 @@
 
 typedef struct tkl__text_library {
     const char *version; /* TKL_VERSION of the library */
-    size_t size;         /* of this struct */
-    /* As in text.h. Their only errors are TKL_ENOMEM, TKL_EINVAL (no such stemmer) and TKL_EBUG. */
+    size_t size;         /* size of this struct */
+    /* Functions as in text.h. Their only errors are TKL_ENOMEM, TKL_EINVAL (no such stemmer) and
+     * TKL_EBUG. */
     int (*fold)(tkl_bytes text, unsigned how, tkl__buf *out);
     int (*cut)(tkl_bytes text, size_t max, size_t *len, size_t *count);
     int (*forms)(tkl_bytes folded, tkl__text_form_list *forms);
@@ -21,11 +22,11 @@ typedef struct tkl__text_library {
     int (*check_stem)(const char *language);
 } tkl__text_library;
 
-/* Bytes in order, for qsort() and bsearch(); part of both libraries, as are tkl__text_word_set_has() and
- * core/buf. */
+/* Compares bytes, for qsort() and bsearch(). Both libraries contain it, as well as
+ * tkl__text_word_set_has() and core/buf. */
 int tkl__text_word_compare(const void *a, const void *b);
 
-/* The one symbol that libtackle-text.so shows. */
+/* The only symbol that libtackle-text.so exports. */
 TKL_API const tkl__text_library *tkl__text_library_table(void);
 
 #endif

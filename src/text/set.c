@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "text/library.h"
 
-/* Sorts them and keeps each once. */
+/* Sorts the words and removes duplicates. */
 static void tidy(tkl__text_word_set *set)
 {
     size_t kept = 0;
@@ -23,7 +23,7 @@ static void tidy(tkl__text_word_set *set)
     set->count = kept;
 }
 
-/* Folds them into one buffer; the items are lengths until the buffer stays where it is. */
+/* Folds the words into one buffer. The items are lengths until the buffer stops moving. */
 static int fold_all(const tkl_bytes *words, size_t count, unsigned fold, tkl__text_word_set *set,
                     tkl__buf *store)
 {

@@ -67,7 +67,7 @@ static int need(const tkl__text_library **result)
     return rc;
 }
 
-/* The error text for what the library returned. */
+/* Sets the error text for a code that the library returned. */
 static int said(int rc)
 {
     switch (rc) {
@@ -126,7 +126,8 @@ int tkl__text_cut(tkl_bytes text, size_t max, size_t *len, size_t *count)
     const tkl__text_library *library;
     *len = *count = 0;
     size_t ascii = ascii_length(text);
-    bool plain = ascii == text.len || ascii > max; /* > max: what follows may join the last one */
+    bool plain = ascii == text.len || ascii > max; /* > max: the next bytes may join the last
+                                                      character */
     if (plain && !memchr(text.data ? text.data : "", '\r', ascii)) {
         *len = *count = ascii < max ? ascii : max;
         return TKL_OK;

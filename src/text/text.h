@@ -25,7 +25,7 @@
 /* ---- Folding ------------------------------------------------------------- */
 
 /* Case and compatibility forms are always folded (Unicode's NFKC_Casefold: "Ｓtraße" becomes
- * "strasse"); these add to it. */
+ * "strasse"). These flags add more. */
 typedef enum tkl__text_folding {
     TKL__TEXT_FOLD_CASE = 0,
     TKL__TEXT_FOLD_ACCENTS =
@@ -43,15 +43,16 @@ int tkl__text_fold(tkl_bytes text, unsigned how, tkl__buf *out);
 
 /* ---- Characters ---------------------------------------------------------- */
 
-/* *len: the bytes of the first `max` user-perceived characters, *count: how many those are. */
+/* *len: number of bytes of the first `max` user-perceived characters; *count: number of these
+ * characters. */
 int tkl__text_cut(tkl_bytes text, size_t max, size_t *len, size_t *count);
 
 /* ---- Pinyin -------------------------------------------------------------- */
 
-/* Stands before each Chinese character of the text in a form, but not at its beginning. */
+/* The mark before each Chinese character in a form, except at its beginning. */
 #define TKL__TEXT_SYLLABLE '\x1f'
 
-/* A text has at most so many forms; they cover its first so many code points. */
+/* Most forms of a text, and the number of its first code points that they cover. */
 #define TKL__TEXT_FORMS_MAX   48
 #define TKL__TEXT_FORMS_REACH 16
 
@@ -61,7 +62,7 @@ typedef struct tkl__text_form_list {
     tkl_bytes
         letters; /* how each code point may be written: "\x1f,张,zhang,\x1f,三,san,"; 1e instead
                           of 1f before what is not Chinese */
-    char *store; /* owns the bytes */
+    char *store; /* owns the bytes of all forms */
 } tkl__text_form_list;
 
 /* The ways to write a folded text with fewer Chinese characters: by pinyin (without tones, "lv" and
@@ -73,25 +74,24 @@ typedef struct tkl__text_form_list {
 int tkl__text_forms(tkl_bytes folded, tkl__text_form_list *forms);
 void tkl__text_form_list_free(tkl__text_form_list *forms); /* all zero is fine */
 
-/* Stands before each other code point in `letters`. */
+/* The mark before each other code point in `letters`. */
 #define TKL__TEXT_OTHER '\x1e'
 
-/* A query may mix characters, syllables and initials as it likes: "zhangsf", "zsan", "zhang三". A mix
- * is one way to cut it into what stands for one character each. */
+/* A query may mix characters, syllables and initials in any way: "zhangsf", "zsan", "zhang三". A mix
+ * is one way to cut it into parts that stand for one character each. */
 typedef struct tkl__text_mix_part {
-    tkl_bytes bytes; /* in the query */
-    bool whole;      /* all of a syllable, or of a character; else the beginning of a syllable */
+    tkl_bytes bytes; /* bytes in the query */
+    bool whole;      /* a whole syllable or character; false: the beginning of a syllable */
 } tkl__text_mix_part;
 
 typedef struct tkl__text_mix {
     tkl__text_mix_part parts[TKL__TEXT_FORMS_REACH];
     size_t count;
-    char initials
-        [4 * TKL__TEXT_FORMS_REACH]; /* of the parts: texts that fit have a form that begins so */
-    size_t len;                      /* of the initials */
+    char initials[4 * TKL__TEXT_FORMS_REACH]; /* fitting texts have a form that begins with these */
+    size_t len;                               /* length of the initials */
 } tkl__text_mix;
 
-/* A query that can be cut in more ways is cut in those with the fewest parts. */
+/* Most mixes: a query with more ways to cut it uses those with the fewest parts. */
 #define TKL__TEXT_MIXES_MAX 16
 
 typedef struct tkl__text_mix_list {
@@ -99,75 +99,77 @@ typedef struct tkl__text_mix_list {
     size_t count;
 } tkl__text_mix_list;
 
-/* The mixes of a folded query, without those that are a beginning of a form anyway. They point into
- * the query. */
+/* Finds the mixes of a folded query, except those that are the beginning of a form anyway. They
+ * point into the query. */
 int tkl__text_mixes(tkl_bytes query, tkl__text_mix_list *mixes);
-/* Whether a folded text begins as one of the mixes says. */
+/* Whether a folded text matches one of the mixes at its beginning. */
 int tkl__text_fits(tkl_bytes folded, const tkl__text_mix_list *mixes, bool *fits);
 
 /* ---- Words --------------------------------------------------------------- */
 
 /* Words to look up. All zero is an empty set. */
 typedef struct tkl__text_word_set {
-    tkl_bytes *items; /* sorted, each once */
+    tkl_bytes *items; /* sorted, no duplicates */
     size_t count;
     size_t longest; /* bytes */
-    char *store;    /* owns the bytes */
+    char *store;    /* owns the bytes of the words */
 } tkl__text_word_set;
 
-/* A set of these words, folded as the words of a text are. Free with tkl__text_word_set_free(). */
+/* Makes a set of these words, folded like the words of a text. Free with
+ * tkl__text_word_set_free(). */
 int tkl__text_word_set_make(const tkl_bytes *words, size_t count, unsigned fold,
                             tkl__text_word_set *set);
 bool tkl__text_word_set_has(const tkl__text_word_set *set, tkl_bytes word);
 void tkl__text_word_set_free(tkl__text_word_set *set);
 
-/* The usual stop words of a language: "en" or "zh", separated by spaces; NULL: we have none. */
+/* The usual stop words of a language ("en" or "zh"), separated by spaces; NULL: no list for it. */
 const char *tkl__text_stop_words(const char *language);
 
 typedef enum tkl__text_word_kind {
     TKL__TEXT_WORD = 0,
-    TKL__TEXT_BIGRAM = 1, /* two neighbours of a Chinese, Japanese or Korean run, no word */
-    TKL__TEXT_SINGLE = 2, /* a character of such a run that is no word of it */
+    TKL__TEXT_BIGRAM = 1, /* two neighbours in a Chinese, Japanese or Korean run, not a word */
+    TKL__TEXT_SINGLE = 2, /* a character of such a run that is not a word */
 } tkl__text_word_kind;
 
 typedef struct tkl__text_word {
     tkl_bytes text; /* folded, stemmed */
-    size_t start;   /* where it stands in the text, in bytes */
+    size_t start;   /* offset in the text, in bytes */
     size_t len;
-    uint32_t position; /* counts words, stop words included; in such runs characters */
+    uint32_t position; /* counts words including stop words; in such runs it counts characters */
     tkl__text_word_kind kind;
 } tkl__text_word;
 
 typedef struct tkl__text_word_list {
-    tkl__text_word *items; /* by position */
+    tkl__text_word *items; /* sorted by position */
     size_t count;
-    uint32_t positions; /* of the whole text: the position behind the last word */
-    char *store;        /* owns the texts */
+    uint32_t positions; /* positions in the whole text: the one behind the last word */
+    char *store;        /* owns the bytes of the texts */
 } tkl__text_word_list;
 
 /* All zero: folded words, nothing else. */
 typedef struct tkl__text_word_options {
     unsigned fold;                  /* tkl__text_folding */
     const char *stem;               /* language, "en" or "english"; NULL: no stemming */
-    const tkl__text_word_set *stop; /* words to leave out; NULL: none */
+    const tkl__text_word_set *stop; /* words that are left out; NULL: none */
     const tkl__text_word_set
         *user;    /* Chinese words of 2 to 16 characters that the dictionary may not
                                   know; NULL: none */
-    bool bigrams; /* of such runs, all pairs of neighbours and all
-                                  characters but stop words: no substring is missed */
-    bool query;   /* with `bigrams`: of each such run only what every text that
-                                  contains it gives, whatever stands around it there */
+    bool bigrams; /* adds all pairs of neighbours and all characters of such runs, except stop
+                     words: every substring can be found */
+    bool query;   /* with `bigrams`: only the pieces that every text with this run has, whatever
+                     surrounds the run there */
 } tkl__text_word_options;
 
-/* The words of a text: letters and digits as Unicode separates them (UAX 29, with apostrophes
- * inside of words), Chinese, Japanese and Thai by dictionary, emoji without their skin tones. ’
- * becomes '. A word that is among the stop words when it is folded is left out. Stemmers see the
- * accents, then those go if asked. TKL_EINVAL: no such stemmer, or the text is too long. */
+/* Finds the words of a text: letters and digits as Unicode separates them (UAX 29, with apostrophes
+ * inside words), Chinese, Japanese and Thai by dictionary, emoji without their skin tones. ’
+ * becomes '. Words whose folded form is a stop word are left out. Stemmers see accents; these are
+ * removed afterwards if the options ask for it. TKL_EINVAL: no such stemmer, or the text is too
+ * long. */
 int tkl__text_words(tkl_bytes text, const tkl__text_word_options *options,
                     tkl__text_word_list *words);
 void tkl__text_word_list_free(tkl__text_word_list *words); /* all zero is fine */
 
-/* Whether there is a stemmer for a language. */
+/* TKL_EINVAL: there is no stemmer for the language. */
 int tkl__text_check_stem(const char *language);
 
 #endif

@@ -37,7 +37,7 @@ static void units_free(units *u)
         free(u->data);
 }
 
-/* Empties it and makes room. */
+/* Empties it and reserves room. */
 static bool units_room(units *u, int32_t cap)
 {
     u->len = 0;
@@ -91,8 +91,8 @@ static int normalize(const UNormalizer2 *form, const units *in, units *out)
     return U_SUCCESS(status) ? TKL_OK : TKL_EBUG;
 }
 
-/* Marks that belong to no script of their own are accents, and so are the points of Hebrew. The
- * vowel signs of Indic scripts are letters, and so are Japanese voicing marks. */
+/* Marks without a script of their own are accents, and so are the points of Hebrew. The vowel signs
+ * of Indic scripts and Japanese voicing marks are letters. */
 static bool is_accent(UChar32 c)
 {
     UErrorCode status = U_ZERO_ERROR;
@@ -102,8 +102,8 @@ static bool is_accent(UChar32 c)
     return script == USCRIPT_INHERITED || script == USCRIPT_HEBREW;
 }
 
-/* Letters that are one with their accent: Unicode does not decompose them. Folded, so small ones.
- */
+/* Letters with a built-in accent, which Unicode does not decompose. The text is folded, so only
+ * small letters occur. */
 static const char *plain_letter(UChar32 c)
 {
     static const struct {
@@ -119,7 +119,7 @@ static const char *plain_letter(UChar32 c)
     return NULL;
 }
 
-/* Of decomposed text; may lengthen it by a unit for each letter. */
+/* Drops accents from decomposed text. The result may be longer by a unit for each letter. */
 static int drop_accents(const units *in, units *out)
 {
     UChar32 c;
@@ -156,15 +156,15 @@ static int simplify(const units *in, units *out)
 enum {
     FIRST_SYLLABLE = 0xAC00,
     LAST_SYLLABLE = 0xD7A3,
-    CONSONANT = 0x1100, /* the first of the letters that begin a syllable */
+    CONSONANT = 0x1100, /* first initial consonant */
     VOWEL = 0x1161,
     VOWELS = 21,
-    FINAL = 0x11A8, /* the first of those that end one */
+    FINAL = 0x11A8, /* first final consonant */
     FINALS = 27,
 };
 
-/* Final consonants as the one or two that are typed for them: offsets from CONSONANT, -1 is none.
- */
+/* Adds a final consonant as the one or two letters that are typed for it: offsets from CONSONANT;
+ * -1: none. */
 static void add_final(units *out, int final)
 {
     static const signed char typed[FINALS][2] = {
@@ -177,7 +177,7 @@ static void add_final(units *out, int final)
         out->data[out->len++] = (UChar)(CONSONANT + typed[final][1]);
 }
 
-/* Vowels likewise: ㅘ is typed as ㅗ and ㅏ. */
+/* Adds a vowel in the same way: ㅘ is typed as ㅗ and ㅏ. */
 static void add_vowel(units *out, int vowel)
 {
     static const signed char typed[VOWELS][2] = {
@@ -199,8 +199,8 @@ static void add_syllable(units *out, int syllable)
         add_final(out, final - 1);
 }
 
-/* A final consonant becomes the same letter as an initial one: while a user types 가나 there is 간
- * for a moment. */
+/* Writes a final consonant as the same letter as an initial one: while a user types 가나, the text is
+ * 간 for a moment. */
 static int spell_hangul(const units *in, units *out)
 {
     if (!units_room(out, in->len * 5))
@@ -271,7 +271,8 @@ static int fold_run(tkl_bytes run, unsigned how, tkl__buf *out)
     return rc;
 }
 
-/* The length of the valid UTF-8 at the beginning; *broken: of the broken sequence behind it. */
+/* The length of the valid UTF-8 at the beginning; *broken: the length of the broken sequence after
+ * it. */
 static int32_t valid_length(const char *data, int32_t len, int32_t *broken)
 {
     UChar32 c;

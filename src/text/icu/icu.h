@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inside libtackle-text.so: what its files share.
+ * The private header of libtackle-text.so: what its files share.
  */
 #ifndef TKL_TEXT_ICU_H
 #define TKL_TEXT_ICU_H
@@ -12,29 +12,30 @@
 
 struct sb_stemmer;
 
-/* Each thread has its own break iterators and stemmer: making them costs more than most texts. */
+/* Each thread has its own break iterators and stemmer: making them takes longer than most texts. */
 typedef struct tkl__text_workshop {
     UBreakIterator *characters, *words;
-    UText text; /* what they work on */
+    UText text; /* the text that they work on */
     struct sb_stemmer *stemmer;
-    char language[32]; /* of the stemmer */
+    char language[32]; /* language of the stemmer */
 } tkl__text_workshop;
 
-/* The calling thread's; NULL: no memory. */
+/* The workshop of the calling thread; NULL: out of memory. */
 tkl__text_workshop *tkl__text_workshop_get(void);
 
-/* The iterator, set to the beginning of a text that stays in place meanwhile. NULL: ICU failed. */
+/* Returns the iterator, at the beginning of a text that must stay in place while it is used. NULL:
+ * ICU failed. */
 UBreakIterator *tkl__text_iterate(UBreakIterator **iterator, UBreakIteratorType type, UText *view,
                                   tkl_bytes text);
 
-/* The simplified form of a traditional character, or the character. */
+/* The simplified form of a traditional character; any other character is returned unchanged. */
 UChar32 tkl__text_simplified(UChar32 c);
 
-/* The syllables of a Chinese character, the usual one first; 0: it is none. */
+/* The syllables of a Chinese character, the usual one first; 0: not a Chinese character. */
 #define TKL__TEXT_READINGS_MAX 16
 size_t tkl__text_readings(UChar32 c, const char *syllables[TKL__TEXT_READINGS_MAX]);
 
-/* What the first `len` bytes of a text are. */
+/* What the first `len` bytes of a text are: nothing, the beginning of a syllable, or a syllable. */
 typedef enum tkl__text_syllable {
     TKL__TEXT_SYLLABLE_NONE = 0,
     TKL__TEXT_SYLLABLE_BEGUN = 1, /* the beginning of a syllable */
@@ -50,7 +51,7 @@ typedef struct tkl__text_letter {
     size_t count; /* 0: not Chinese */
 } tkl__text_letter;
 
-/* The first letters of a text. *chinese: whether one of them is. Returns how many there are. */
+/* Reads the first letters of a text. *chinese: one of them is Chinese. Returns their number. */
 size_t tkl__text_letters(tkl_bytes text, tkl__text_letter letters[TKL__TEXT_FORMS_REACH],
                          bool *chinese);
 

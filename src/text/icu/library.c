@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * libtackle-text.so: the table that it offers, and what each thread keeps.
+ * libtackle-text.so: its table of functions, and the tools of each thread.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void workshop_free(void *arg)
     free(shop);
 }
 
-/* When the library is loaded: before any of its functions is called, and by one thread. */
+/* Runs when the library is loaded: in one thread, before any other function. */
 __attribute__((constructor)) static void make_key(void)
 {
     key_made = pthread_key_create(&key, workshop_free) == 0;

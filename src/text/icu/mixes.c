@@ -15,26 +15,28 @@
 
 enum {
     QUERY_MAX =
-        6 * TKL__TEXT_FORMS_REACH, /* bytes of a query that can fit; a syllable has up to six */
-    CHOICES_MAX = 8,               /* for one part: lengths of letters, initials of a character */
-    STEPS_MAX = 2000,              /* of the search for cuts */
-    NEVER = TKL__TEXT_FORMS_REACH + 1, /* parts: more than there may be */
+        6 * TKL__TEXT_FORMS_REACH, /* most bytes of a query that can fit; a syllable has up to six
+                                      */
+    CHOICES_MAX = 8,               /* most choices for one part: lengths of letters, initials of a
+                                      character */
+    STEPS_MAX = 2000,              /* most steps of the search for cuts */
+    NEVER = TKL__TEXT_FORMS_REACH + 1, /* number of parts: more than possible */
 };
 
-/* One part that the query may go on with. */
+/* One possible next part of the query. */
 typedef struct choice {
     tkl_bytes bytes;
     tkl_bytes initial;
     bool whole;
     bool chinese;          /* a character */
-    bool syllable, single; /* surely part of a form in pinyin; of one in initials */
+    bool syllable, single; /* certainly part of a form in pinyin; of a form in initials */
 } choice;
 
 typedef struct cutter {
     tkl_bytes query;
-    choice choices[QUERY_MAX][CHOICES_MAX]; /* at each place */
-    size_t counts[QUERY_MAX];               /* of the choices */
-    size_t least[QUERY_MAX + 1];            /* parts from here to the end */
+    choice choices[QUERY_MAX][CHOICES_MAX]; /* for each position */
+    size_t counts[QUERY_MAX];               /* number of choices */
+    size_t least[QUERY_MAX + 1];            /* fewest parts from here to the end */
     choice path[TKL__TEXT_FORMS_REACH];
     size_t steps;
     tkl__text_mix_list *mixes;
@@ -55,7 +57,7 @@ static size_t letters_at(tkl_bytes query, size_t at)
     return n;
 }
 
-/* Letters may be a syllable, an initial (zh, ch and sh are, too), or themselves; at the end of the
+/* Letters may be a syllable, an initial (including zh, ch and sh), or themselves; at the end of the
  * query also the beginning of a syllable. */
 static bool choose_letters(tkl_bytes query, size_t at, size_t len, choice *c)
 {
@@ -75,7 +77,7 @@ static bool choose_letters(tkl_bytes query, size_t at, size_t len, choice *c)
     return true;
 }
 
-/* A character is itself; forms that fit begin with one of its initials. */
+/* A character stands for itself; forms that fit begin with one of its initials. */
 static size_t choose_character(const tkl__text_letter *letter, choice choices[CHOICES_MAX])
 {
     size_t count = 0;
@@ -92,7 +94,7 @@ static size_t choose_character(const tkl__text_letter *letter, choice choices[CH
     return count;
 }
 
-/* What the query may go on with at a place, the longest first. */
+/* The possible next parts at a position, the longest first. */
 static size_t choices_at(tkl_bytes query, size_t at, choice choices[CHOICES_MAX])
 {
     size_t count = 0;
@@ -132,8 +134,8 @@ static void find_least(cutter *c)
     }
 }
 
-/* Whether texts that fit have a form that begins with the query: characters, then nothing but
- * syllables, or nothing but initials. */
+/* Whether texts that fit have a form that begins with the query: characters, followed by syllables
+ * only or by initials only. */
 static bool is_form(const choice *path, size_t count)
 {
     bool syllables = true, singles = true;
@@ -147,8 +149,8 @@ static bool is_form(const choice *path, size_t count)
     return syllables || singles;
 }
 
-/* "zhao" is 赵 and not z-hao, 张浩: initials that are the beginning of a syllable are no initials. All
- * texts that begin with the syllable would be candidates. */
+/* "zhao" is 赵 and not z-hao, 张浩: letters that begin a syllable are not read as initials. Otherwise
+ * all texts that begin with the syllable would be candidates. */
 static bool is_misread(const tkl__text_mix *mix)
 {
     return tkl__text_syllable_of(mix->initials, mix->len) != TKL__TEXT_SYLLABLE_NONE;
@@ -168,7 +170,7 @@ static void keep(cutter *c, size_t count)
     c->mixes->count += !is_misread(mix);
 }
 
-/* All cuts of what is left into exactly `parts` parts; `done` are made. */
+/* Tries all cuts of the rest into exactly `parts` parts; `done` parts are fixed. */
 static void cut(cutter *c, size_t at, size_t done, size_t parts)
 {
     if (c->mixes->count == TKL__TEXT_MIXES_MAX || ++c->steps > STEPS_MAX)

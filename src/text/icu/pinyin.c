@@ -17,13 +17,13 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 enum {
-    OTHERS_MAX = 15, /* forms with other than the usual readings, in pinyin and in initials */
-    BREAKS_MAX = 6,  /* characters behind which pinyin may follow */
+    OTHERS_MAX = 15, /* most forms with unusual readings, in pinyin and in initials */
+    BREAKS_MAX = 6,  /* most characters after which pinyin may follow */
 };
 
 /* ---- The tables ---------------------------------------------------------- */
 
-/* The first place in an array of sorted values at which there is `value` or more. */
+/* The first index in a sorted array with a value of at least `value`. */
 static size_t lower_bound(const uint32_t *values, size_t count, size_t stride, uint32_t value)
 {
     size_t low = 0, high = count;
@@ -46,7 +46,7 @@ UChar32 tkl__text_simplified(UChar32 c)
     return found ? (UChar32)simplified[at][1] : c;
 }
 
-/* The readings of a character are in order of use, so only the characters are sorted. */
+/* The readings of a character are in the order of use; only the characters are sorted. */
 size_t tkl__text_readings(UChar32 c, const char *found[TKL__TEXT_READINGS_MAX])
 {
     size_t low = 0, high = COUNT(readings), count = 0;
@@ -65,7 +65,7 @@ size_t tkl__text_readings(UChar32 c, const char *found[TKL__TEXT_READINGS_MAX])
     return count;
 }
 
-/* Of the syllables that begin so the shortest is the first. */
+/* Among the syllables with the same beginning, the shortest comes first. */
 tkl__text_syllable tkl__text_syllable_of(const char *text, size_t len)
 {
     size_t low = 0, high = COUNT(syllables);
@@ -104,13 +104,13 @@ size_t tkl__text_letters(tkl_bytes text, tkl__text_letter letters[TKL__TEXT_FORM
 typedef struct spelling {
     tkl__text_letter letters[TKL__TEXT_FORMS_REACH];
     size_t count;
-    size_t kept; /* letters that stay as they are */
+    size_t kept; /* number of letters that stay as they are */
     tkl__buf store;
-    size_t ends[TKL__TEXT_FORMS_MAX]; /* of the forms in the store */
+    size_t ends[TKL__TEXT_FORMS_MAX]; /* ends of the forms in the store */
     size_t forms;
 } spelling;
 
-/* Whether what was written from `start` on is there already. */
+/* Whether the form written from `start` on is a duplicate. */
 static bool is_known(const spelling *s, size_t start)
 {
     size_t from = 0;
@@ -121,13 +121,13 @@ static bool is_known(const spelling *s, size_t start)
     return false;
 }
 
-/* In how many ways a letter is written; 0: as it is. */
+/* The number of ways to write a letter; 0: only as it is. */
 static size_t ways(const spelling *s, size_t i)
 {
     return i < s->kept ? 0 : s->letters[i].count;
 }
 
-/* Adds the form with these readings, unless it is there already or there are enough. */
+/* Adds the form with these readings, unless it is a duplicate or there are enough forms. */
 static void write_form(spelling *s, const size_t *chosen, bool initials)
 {
     static const char mark = TKL__TEXT_SYLLABLE;
@@ -151,7 +151,7 @@ static void write_form(spelling *s, const size_t *chosen, bool initials)
         s->ends[s->forms++] = s->store.len;
 }
 
-/* The next combination of readings, like counting; false: all have been there. */
+/* Moves to the next combination of readings, like counting; false: that was the last one. */
 static bool next_combination(const spelling *s, size_t *chosen)
 {
     for (size_t i = s->count; i-- > 0;) {
@@ -162,7 +162,7 @@ static bool next_combination(const spelling *s, size_t *chosen)
     return false;
 }
 
-/* Whether all combinations of readings are few enough. */
+/* Whether there are at most `most` combinations of readings. */
 static bool few(const spelling *s, size_t most)
 {
     size_t product = 1;
@@ -178,7 +178,7 @@ static void write_usual(spelling *s, bool initials)
     write_form(s, usual, initials);
 }
 
-/* All combinations of readings, or if these are too many each other reading by itself. */
+/* Writes all combinations of readings; if they are too many, each other reading by itself. */
 static void write_others(spelling *s, bool initials)
 {
     size_t chosen[TKL__TEXT_FORMS_REACH] = {0}, most = s->forms + OTHERS_MAX;
@@ -197,7 +197,7 @@ static void write_others(spelling *s, bool initials)
     }
 }
 
-/* How many Chinese characters there are behind the first `from` letters. */
+/* The number of Chinese characters behind the first `from` letters. */
 static size_t chinese_behind(const spelling *s, size_t from)
 {
     size_t count = 0;
@@ -206,7 +206,7 @@ static size_t chinese_behind(const spelling *s, size_t from)
     return count;
 }
 
-/* What a user has who types the first characters, and goes on in pinyin. */
+/* Writes the forms for users who type the first characters and continue in pinyin. */
 static void write_mixed(spelling *s, void (*write)(spelling *s, bool initials))
 {
     size_t breaks = 0;
@@ -217,12 +217,12 @@ static void write_mixed(spelling *s, void (*write)(spelling *s, bool initials))
         s->kept = kept;
         write(s, false);
         if (chinese_behind(s, kept) > 1 || s->letters[s->count - 1].count == 0)
-            write(s, true); /* else that is a beginning of the other */
+            write(s, true); /* otherwise it is a prefix of the form in pinyin */
     }
     s->kept = 0;
 }
 
-/* The usual readings first: whoever has no room for all forms has those. */
+/* Writes all forms, the usual readings first: they are kept when there is no room for all forms. */
 static void write_all(spelling *s)
 {
     write_usual(s, false);
@@ -233,7 +233,7 @@ static void write_all(spelling *s)
     write_mixed(s, write_others);
 }
 
-/* How each letter may be written. */
+/* Writes the possible spellings of each letter. */
 static void write_letters(spelling *s)
 {
     static const char chinese = TKL__TEXT_SYLLABLE, other = TKL__TEXT_OTHER;

@@ -3,12 +3,14 @@
  * The words of a text.
  *
  * ICU finds the words: by rules, and in Chinese, Japanese, Thai and the like by dictionary. The
- * dictionary's words are a guess, so a run of Chinese, Japanese or Korean text also gives, if asked, each
- * character, each pair of neighbours, and the words that the user named. In such a run every
- * character has a position of its own, else every word: a phrase is a row of positions either way.
+ * dictionary's words are a guess, so a run of Chinese, Japanese or Korean text also gives, if the
+ * caller asks for it, each character, each pair of neighbours, and the user's words. In such a run
+ * every character has its own position, elsewhere every word: a phrase is a row of positions either
+ * way.
  *
- * What the dictionary makes of a run depends on what stands around it. So the run of a query gives
- * only what does not: its character if it is one, the user's word if it is one, else its pairs.
+ * The dictionary cuts a run differently depending on the text around it. So the run of a query only
+ * gives pieces that do not depend on that: its character if it is one, the user's word if it is
+ * one, else its pairs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@
 
 #include "text/icu/icu.h"
 
-/* The user's words have at most so many characters; longer ones are not looked for. */
+/* Most characters of a user's word; longer ones are not looked up. */
 #define USER_WORD_MAX 16
 
 /* Words under construction; their texts are offsets into the store until that is complete. */
@@ -34,11 +36,11 @@ typedef struct harvest {
     tkl__buf store;
     uint32_t position;
     bool failed;
-    size_t run;    /* the first character of the current run, in `marks` */
-    size_t *marks; /* where the characters of the run begin, and where the last ends */
+    size_t run;    /* index in `marks` of the first character of the run */
+    size_t *marks; /* beginnings of the characters of the run, and the end of the last one */
     size_t nmarks, cap_marks;
-    size_t run_word;    /* the first item of the run */
-    uint32_t run_start; /* its position */
+    size_t run_word;    /* index of the first item of the run */
+    uint32_t run_start; /* position of the run's first character */
 } harvest;
 
 /* ---- Growing ------------------------------------------------------------- */
@@ -77,7 +79,7 @@ static void add_mark(harvest *h, size_t at)
 
 /* ---- One word ------------------------------------------------------------ */
 
-/* The bytes of a skin tone (U+1F3FB to U+1F3FF) but for the last. */
+/* The bytes of a skin tone (U+1F3FB to U+1F3FF) without the last one. */
 #define SKIN_TONE "\xf0\x9f\x8f"
 
 static bool is_skin_tone(const char *at, const char *end)
@@ -85,7 +87,8 @@ static bool is_skin_tone(const char *at, const char *end)
     return end - at >= 4 && memcmp(at, SKIN_TONE, 3) == 0 && (unsigned char)at[3] >= 0xbb;
 }
 
-/* ’ becomes ', and an emoji loses its skin tone; in place: the text shrinks. */
+/* Replaces ’ by ', and removes the skin tone of an emoji; in place, because the text only
+ * shrinks. */
 static void simplify(tkl__buf *store, size_t start)
 {
     char *first = store->data + start, *to = first;
@@ -112,7 +115,7 @@ static int fold_plain(harvest *h, tkl_bytes source, unsigned how)
     return rc;
 }
 
-/* The folded text behind `start` becomes its stem; it was folded with its accents on. */
+/* Replaces the folded text behind `start` by its stem. The text still has its accents. */
 static int stem(harvest *h, size_t start, tkl_bytes source)
 {
     unsigned how = h->options->fold;
@@ -143,7 +146,7 @@ static int add_word(harvest *h, size_t start, size_t end, uint32_t position,
     bool stop = kind != TKL__TEXT_BIGRAM && o->stop && tkl__text_word_set_has(o->stop, folded);
     if (rc == TKL_OK && !stop && h->stemmer && kind == TKL__TEXT_WORD)
         rc = stem(h, offset, source);
-    if (rc != TKL_OK || stop || h->store.len == offset) { /* nothing may be left of ignorables */
+    if (rc != TKL_OK || stop || h->store.len == offset) { /* folding may remove everything */
         h->store.len = offset;
         return rc;
     }
@@ -158,7 +161,7 @@ static int add_word(harvest *h, size_t start, size_t end, uint32_t position,
 
 /* ---- Runs of Chinese, Japanese, Korean ----------------------------------- */
 
-/* Whether the run has given this very piece already. */
+/* Whether the run has produced this piece already. */
 static bool has_piece(const harvest *h, size_t start, size_t end)
 {
     for (size_t i = h->count; i-- > h->run_word && h->items[i].start + 64 * 4 > start;)
@@ -176,7 +179,7 @@ static int add_piece(harvest *h, size_t first, size_t characters, tkl__text_word
     return add_word(h, start, end, position, kind);
 }
 
-/* Whether so many characters of the run are in the set. */
+/* Whether these characters of the run are a word of the set. */
 static int look_up(harvest *h, const tkl__text_word_set *set, size_t first, size_t characters,
                    bool *found)
 {
@@ -193,7 +196,7 @@ static int look_up(harvest *h, const tkl__text_word_set *set, size_t first, size
     return rc;
 }
 
-/* The user's words that begin at this character. */
+/* Adds the user's words that begin at this character. */
 static int add_user_words(harvest *h, size_t first)
 {
     size_t left = h->nmarks - 1 - first, most = left < USER_WORD_MAX ? left : USER_WORD_MAX;
@@ -207,7 +210,7 @@ static int add_user_words(harvest *h, size_t first)
     return rc;
 }
 
-/* Of a text: what the dictionary's words did not give. */
+/* For a text: adds the pieces that are not words of the dictionary. */
 static int add_pieces(harvest *h, size_t characters)
 {
     int rc = TKL_OK;
@@ -222,7 +225,7 @@ static int add_pieces(harvest *h, size_t characters)
     return rc;
 }
 
-/* Of a query: what every text that contains it has given. */
+/* For a query: adds the pieces that every text with this run has. */
 static int add_sure_pieces(harvest *h, size_t characters)
 {
     bool stop, known = false;
@@ -253,8 +256,8 @@ static int end_run(harvest *h)
     return h->failed ? TKL_ENOMEM : rc;
 }
 
-/* Whether a code point belongs to the character before it: marks, and the later letters of a Korean
- * syllable that is written by its letters. */
+/* Whether a code point belongs to the previous character: marks, and the later letters of a Korean
+ * syllable that is spelled letter by letter. */
 static bool continues_character(UChar32 c)
 {
     switch (u_getIntPropertyValue(c, UCHAR_GRAPHEME_CLUSTER_BREAK)) {
@@ -269,7 +272,7 @@ static bool continues_character(UChar32 c)
     }
 }
 
-/* Marks where each character ends. */
+/* Marks the end of each character. */
 static void add_characters(harvest *h, size_t start, size_t end)
 {
     UChar32 c;
@@ -284,7 +287,7 @@ static void add_characters(harvest *h, size_t start, size_t end)
     }
 }
 
-/* A word of a run: the characters that it adds. */
+/* Adds a word of a run, with its characters. */
 static int add_run_word(harvest *h, size_t start, size_t end)
 {
     if (h->nmarks && h->marks[h->nmarks - 1] != start) {
@@ -330,7 +333,7 @@ static int add_part(harvest *h, size_t start, size_t end)
     return rc == TKL_OK ? add_word(h, start, end, h->position++, TKL__TEXT_WORD) : rc;
 }
 
-/* Where Korean letters begin or end. */
+/* The position where Korean letters begin or end. */
 static size_t end_of_script(const harvest *h, size_t start, size_t end)
 {
     UChar32 c;
@@ -345,8 +348,8 @@ static size_t end_of_script(const harvest *h, size_t start, size_t end)
     return (size_t)at;
 }
 
-/* A segment is a word, or the space between words. "API를" is one word by the rules, but Korean is
- * a run like Chinese: what a word ends with depends on its place in the sentence. */
+/* Adds a segment: a word, or the space between words. ICU's rules make "API를" one word, but Korean
+ * is handled as a run like Chinese: the ending of a word depends on its place in the sentence. */
 static int add_segment(harvest *h, size_t start, size_t end, int32_t status)
 {
     UChar32 c;

@@ -1,8 +1,11 @@
--- What META says of an index.
+-- Indexes: what META says of one.
 -- include: keys
 
--- `version` is the number of changes, as text; no document has the number `next` or a greater one.
-local function read_index()
+local indexes = {}
+
+-- Reads META. `version` is the number of changes, as text. All numbers of documents are below
+-- `next`.
+function indexes.read()
   local token, version, next_number, docs, words =
     unpack(redis.call('HMGET', META, 'token', 'version', 'next', 'docs', 'words'))
   return {token = token, version = version or '0', next = tonumber(next_number or 0),

@@ -1,11 +1,14 @@
--- Prefixes that texts have, one mistyped character away from another.
+-- Typing errors: prefixes that texts have, one mistyped character away from another.
 -- include: prefixes
 
-local CHARACTERS_MIN, CHARACTERS_MAX = 3, 12 -- of a prefix that is corrected
-local NEXT_MAX = 32 -- characters that are tried at a place
+local typing = {}
+
+local CHARACTERS_MIN, CHARACTERS_MAX = 3, 12 -- length of a prefix that is corrected
+local NEXT_AT_ONCE = 32 -- most characters that are tried at one position
 local CORRECTIONS = 5
 
-local function characters_of(text)
+-- The characters of a text.
+function typing.characters_of(text)
   local characters = {}
   for character in string.gmatch(text, '[%z\1-\127\192-\255][\128-\191]*') do
     characters[#characters + 1] = character
@@ -13,9 +16,9 @@ local function characters_of(text)
   return characters
 end
 
--- A list of prefixes.
-local function corrections(prefix)
-  local characters = characters_of(prefix)
+-- The prefixes of texts that are one mistyped character away from this one.
+function typing.corrections(prefix)
+  local characters = typing.characters_of(prefix)
   local n, found, tried = #characters, {}, {[prefix] = true}
   if n < CHARACTERS_MIN or n > CHARACTERS_MAX then
     return found
@@ -23,7 +26,7 @@ local function corrections(prefix)
   local function try(candidate)
     if #found < CORRECTIONS and not tried[candidate] then
       tried[candidate] = true
-      if first_from('[' .. candidate, above(candidate)) then
+      if prefixes.first_from('[' .. candidate, prefixes.above(candidate)) then
         found[#found + 1] = candidate
       end
     end
@@ -35,7 +38,7 @@ local function corrections(prefix)
       try(base .. characters[i + 1] .. characters[i] .. table.concat(characters, '', i + 2))
     end
     try(base .. rest)
-    local any = each_next(base, NEXT_MAX, function(character)
+    local any = prefixes.each_next(base, NEXT_AT_ONCE, function(character)
       try(base .. character .. rest)
       try(base .. character .. characters[i] .. rest)
     end)

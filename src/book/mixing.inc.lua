@@ -1,20 +1,22 @@
--- Queries that mix characters, pinyin and initials ("zhangsf").
+-- Mixing: queries that mix characters, pinyin and initials ("zhangsf").
 -- A mix is one way to read such a query: `initials`, with which a form of each entry that fits
 -- begins, so that a range has all candidates; and `pattern`, which is compared with the letters of
 -- an entry. These are the first line of its forms: for each character how it may be written.
 -- include: keys
 
-local SOME = 50
+local mixing = {}
 
--- What one request may cost: a millisecond or so. A candidate costs 1, each BYTES of it and of its
--- forms 1 more; one that fits is looked at more closely. Most names cost 2.
+local SOME = 50 -- candidates that are read at once
+local MIX_ARGUMENTS = 3 -- arguments of each mix
+-- The cost limit of one request: about a millisecond. A candidate costs 1, and 1 more for each
+-- BYTES of it and of its forms; a fitting one costs more. Most names cost 2.
 local BUDGET = 1000
 local BYTES = 250
 local FIT_COST = 8
 
--- The entry in a member of NAMES that begins with `len` bytes of initials: an entry, or a form of one.
--- Nil when the key or a smaller form begins with them, too: that is a candidate before or behind.
-local function entry_in_names(member, len)
+-- The entry in a member of NAMES that begins with `len` bytes of initials: an entry, or a form of
+-- one. Nil when the key or a smaller form also begins with them: then that one is the candidate.
+function mixing.entry_in_names(member, len)
   local shared, entry = string.match(member, '^[^%z]*%z\1\1(%d+) (.*)$')
   if not shared then
     return member
@@ -22,15 +24,13 @@ local function entry_in_names(member, len)
   return tonumber(shared) < len and entry or nil
 end
 
--- The entry in a member of PARTS. It may have several.
-local function entry_in_parts(member)
+-- The entry in a member of PARTS. An entry may have several members.
+function mixing.entry_in_parts(member)
   return string.match(member, '%z(.*)$')
 end
 
-local MIX_ARGUMENTS = 3
-
--- Mixes as they are sent, so many arguments each: initials, the bound above them, pattern.
-local function read_mixes(arguments, first)
+-- Reads mixes from the arguments: initials, the bound above them, and a pattern for each.
+function mixing.read(arguments, first)
   local mixes = {}
   for i = first, #arguments, MIX_ARGUMENTS do
     local initials, above, letters = unpack(arguments, i, i + MIX_ARGUMENTS - 1)
@@ -44,8 +44,8 @@ local function read_mixes(arguments, first)
   return mixes
 end
 
--- Of the candidates: those with an entry, the entries, and their forms.
-local function read_forms(members, entry_in, len, budget)
+-- Returns the candidates that have an entry, the entries, and their forms.
+function mixing.read_forms(members, entry_in, len, budget)
   local held, entries = {}, {}
   for _, member in ipairs(members) do
     local entry = entry_in(member, len)
@@ -61,9 +61,9 @@ local function read_forms(members, entry_in, len, budget)
   return held, entries, forms
 end
 
--- Those of the candidates that fit: calls visit(member, entry, forms) until it returns false, or the
--- budget is used up. Returns the candidate at which that was; else nil.
-local function each_fitting(held, entries, forms, pattern, budget, visit)
+-- Visits the candidates that fit: calls visit(member, entry, forms) until it returns false, or the
+-- budget is used up. Returns the candidate where it stopped; nil: at the end.
+function mixing.each_fitting(held, entries, forms, pattern, budget, visit)
   for i, entry in ipairs(entries) do
     if forms[i] and string.find(forms[i], pattern) then
       budget.left = budget.left - FIT_COST
@@ -74,14 +74,14 @@ local function each_fitting(held, entries, forms, pattern, budget, visit)
   end
 end
 
--- Goes through the candidates of a mix in `key`, behind `after` if that is not '', as long as there is
--- something left of the budget. Returns nil at the end of the range, else the last candidate.
-local function walk_mix(key, entry_in, mix, pattern, after, budget, visit)
+-- Visits the candidates of a mix in `key`, behind `after` unless that is '', while there is budget
+-- left. Returns nil at the end of the range, else the last candidate.
+function mixing.walk(key, entry_in, mix, pattern, after, budget, visit)
   local low = after == '' and '[' .. mix.initials or '(' .. after
   for _ = 1, BUDGET / SOME do
     local members = redis.call('ZRANGE', key, low, mix.above, 'BYLEX', 'LIMIT', 0, SOME)
-    local held, entries, forms = read_forms(members, entry_in, #mix.initials, budget)
-    local stopped = each_fitting(held, entries, forms, pattern, budget, visit)
+    local held, entries, forms = mixing.read_forms(members, entry_in, #mix.initials, budget)
+    local stopped = mixing.each_fitting(held, entries, forms, pattern, budget, visit)
     if stopped then
       return stopped
     end

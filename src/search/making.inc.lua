@@ -1,0 +1,23 @@
+-- Making bitmaps in steps, to be kept: `bits` is the key while one is made, `made` when it is.
+-- include: keys
+
+local making = {}
+
+-- Begins a step. Returns true when the bitmap is complete already; it is then kept for longer.
+function making.is_made(bits, made, from, ttl)
+  if from == 0 and redis.call('EXISTS', made) == 1 then
+    redis.call('PEXPIRE', made, ttl)
+    return true
+  elseif from == 0 then
+    redis.call('DEL', bits)
+  end
+  redis.call('PEXPIRE', bits, ttl)
+  return false
+end
+
+-- Ends the last step, and leaves out documents that died in the meantime.
+function making.finish(bits, made, ttl)
+  redis.call('BITOP', 'AND', made, bits, LIVE)
+  redis.call('DEL', bits)
+  redis.call('PEXPIRE', made, ttl)
+end

@@ -1,0 +1,353 @@
+-- Plans: what a query asks for, as steps on a stack.
+--   t i   the documents of term i            a 1   all documents
+--   r i   those in range i                   n 1   none
+--   & n   in all of the n operands on top    | n   in any of the n on top
+--   u n   in any of the n terms on top: a union, which may have been made before
+--   - n   the n on top are excluded, all others are wanted; the last step
+--
+-- Work is estimated in microseconds before it is done. A union that takes too much is made by
+-- search/union first, in steps, and a range by search/range; whatever else takes too much is
+-- refused.
+-- include: indexes
+-- include: sets
+
+local plans = {}
+
+local MISSING_WIDE = 'wide' -- the plan is more work than one script may do
+local UNION_WORK, PLAN_WORK = 3000, 8000
+local NUMBER_WORK = 1.5     -- takes a number out of a set and sets its bit in a bitmap
+local TEST_WORK = 0.2       -- looks up a number in a set or a range
+local BIT_WORK = 0.6        -- looks up a number in a bitmap
+local CALL_WORK = 1         -- each command, in addition
+local BYTES_PER_WORK = 2400 -- bytes of a bitmap that are combined with others
+local BITMAPS_MOST = 64     -- combining this many bitmaps leaves nothing in almost all cases
+local RANGES_READ = 4096    -- most numbers of all ranges that are read at once
+local RANGE_KEYS = 2        -- a sorted set, and the bitmap that was made of it
+local RANGE_ARGUMENTS = 4   -- low, whether low is open, high, whether high is open
+
+-- Rejects a bitmap that is longer than its numbers need: it would keep the server busy for seconds.
+function plans.check_length(key, next)
+  if redis.call('STRLEN', key) > next / BYTE_BITS + 1 then
+    sets.damaged('a bitmap')
+  end
+end
+
+-- The operand of a term that has a bitmap.
+function plans.bits_operand(key, count, next)
+  local size = tonumber(count)
+  if not (size and size >= 0 and size <= next and size % 1 == 0) then
+    sets.damaged('the count of a term')
+  end
+  plans.check_length(key, next)
+  return {size = size, key = key, bits = true}
+end
+
+-- The operand of all documents. All numbers of documents are below `next`.
+function plans.all_operand(docs, next)
+  plans.check_length(LIVE, next)
+  return {size = docs, key = LIVE, bits = true}
+end
+
+-- The operands of all terms: whether each has a bitmap, and how many documents.
+function plans.term_operands(keys, first_key, skip, next)
+  local names, operands = {}, {}
+  for i = first_key, #keys do
+    names[#names + 1] = string.sub(keys[i], skip + 1)
+  end
+  local counts = sets.in_parts(names, 'HMGET', COMMON)
+  for i = 1, #names do
+    local key = keys[first_key + i - 1]
+    if counts[i] then
+      operands[i] = plans.bits_operand(key, counts[i], next)
+    else
+      local size = redis.call('SCARD', key)
+      operands[i] = size > 0 and {size = size, key = key} or sets.nothing()
+    end
+  end
+  return operands
+end
+
+-- The operand of a range. `kept`: the key of its bitmap, if that was made. `list_max`: how many
+-- numbers may be read.
+function plans.range_operand(range, kept, list_max)
+  local low = (range.low_open and '(' or '') .. range.low_text
+  local high = (range.high_open and '(' or '') .. range.high_text
+  local size = redis.call('ZCOUNT', range.key, low, high)
+  if size <= list_max then
+    return sets.list_of(redis.call('ZRANGE', range.key, low, high, 'BYSCORE'))
+  elseif kept and redis.call('EXISTS', kept) == 1 then
+    return {size = redis.call('BITCOUNT', kept), key = kept, bits = true}
+  end
+  return {size = size, range = range}
+end
+
+-- The operands of all ranges, with RANGE_KEYS keys and RANGE_ARGUMENTS arguments each. `made`:
+-- their bitmaps are valid.
+function plans.read_ranges(keys, first_key, args, first_arg, count, made)
+  local ranges, left = {}, RANGES_READ
+  for i = 1, count do
+    local key, at = first_key + RANGE_KEYS * (i - 1), first_arg + RANGE_ARGUMENTS * (i - 1)
+    local field, kept = unpack(keys, key, key + RANGE_KEYS - 1)
+    local low, low_open, high, high_open = unpack(args, at, at + RANGE_ARGUMENTS - 1)
+    local range = {place = i, key = field, low_text = low, high_text = high,
+                   low_open = low_open == '1', high_open = high_open == '1',
+                   low = tonumber(low) or -math.huge, high = tonumber(high) or math.huge}
+    ranges[i] = plans.range_operand(range, made and kept, math.min(LIST_MAX, left))
+    left = left - (ranges[i].list and ranges[i].size or 0)
+  end
+  return ranges
+end
+
+-- Reads the operands of a plan. `keys` has from `first_key` on, in this order, the keys of ranges,
+-- of unions, of scratch results, and of terms. `args` has the bounds of the ranges from
+-- `first_bound` on. `amounts`: the numbers of {ranges, unions, temps}. `made_for`: the version for
+-- which bitmaps of ranges and unions were made; '*': they are valid for any version.
+function plans.read(keys, first_key, args, first_bound, amounts, skip, index, made_for)
+  local made = made_for == index.version or made_for == '*'
+  local first_union = first_key + RANGE_KEYS * amounts.ranges
+  local first_temp = first_union + amounts.unions
+  local all = plans.all_operand(index.docs, index.next)
+  local terms = plans.term_operands(keys, first_temp + amounts.temps, skip, index.next)
+  local ranges = plans.read_ranges(keys, first_key, args, first_bound, amounts.ranges, made)
+  return {
+    leaves = {t = terms, r = ranges, a = {all}, n = {sets.nothing()}},
+    unions = made and {unpack(keys, first_union, first_temp - 1)} or {},
+    temps = {unpack(keys, first_temp, first_temp + amounts.temps - 1)},
+    terms = terms,
+    live = redis.call('ZCARD', DEAD) > 0 and all, -- every document must also be in this operand
+    next = index.next,
+  }
+end
+
+-- ---- Work ------------------------------------------------------------------
+
+-- The work of combining a bitmap of all numbers with others.
+function plans.bits_work(next)
+  return next / BYTE_BITS / BYTES_PER_WORK
+end
+
+-- The work of putting all operands into one bitmap.
+function plans.or_work(operands, state)
+  local work = 0
+  for _, operand in ipairs(operands) do
+    work = work + (operand.bits and state.bits_work or operand.size * NUMBER_WORK) + CALL_WORK
+  end
+  return work
+end
+
+-- The work of testing `size` numbers for the operand.
+function plans.test_work(operand, size, state)
+  if operand.bits then
+    return math.min(size * BIT_WORK, state.bits_work) + CALL_WORK
+  end
+  return size * TEST_WORK + CALL_WORK
+end
+
+-- The work of removing the operands from a result with `size` numbers. `is_list`: the result is an
+-- array.
+function plans.except_work(operands, size, is_list, state)
+  if not is_list then
+    return plans.or_work(operands, state)
+  end
+  local work = 0
+  for _, operand in ipairs(operands) do
+    work = work + plans.test_work(operand, size, state)
+  end
+  return work
+end
+
+-- The work of an intersection. One command intersects sets; it drops a number at the first set that
+-- lacks it. Bitmaps are combined from the smallest on; among many of them the first ones leave
+-- nothing in almost all cases.
+function plans.and_work(operands, size, state)
+  local work, bitmap_count = 0, 0
+  for _, operand in ipairs(operands) do
+    bitmap_count = bitmap_count + (operand.bits and 1 or 0)
+    if operand.range or (operand.bits and bitmap_count <= BITMAPS_MOST) then
+      work = work + plans.test_work(operand, size, state)
+    end
+  end
+  return work
+end
+
+-- Whether an operand is a set or an array, not a bitmap or a range.
+function plans.is_small(operand)
+  return not operand.bits and not operand.range
+end
+
+-- The size of the smallest operand, and whether one is a set or an array.
+function plans.smallest_of(operands)
+  local size, small = math.huge, false
+  for _, operand in ipairs(operands) do
+    size = math.min(size, operand.size)
+    small = small or plans.is_small(operand)
+  end
+  return size, small
+end
+
+-- ---- Steps -----------------------------------------------------------------
+
+-- Takes the operands off the top of the stack.
+function plans.pop(stack, count)
+  local top = {}
+  for i = 1, count do
+    top[i] = table.remove(stack)
+  end
+  return top
+end
+
+-- The next scratch key.
+function plans.next_temp(state)
+  state.used = state.used + 1
+  return state.temps[state.used]
+end
+
+-- Notes the ranges among the operands that are needed as bitmaps: they must be made first.
+function plans.need_ranges(operands, state)
+  for _, operand in ipairs(operands) do
+    if operand.range then
+      state.ranges[#state.ranges + 1] = operand.range.place
+    end
+  end
+end
+
+-- Whether bitmaps of ranges or unions must be made first.
+function plans.is_missing(state)
+  return #state.ranges + #state.unions > 0
+end
+
+-- The operand of a union of terms: its bitmap if that was made, else the terms, not combined yet.
+function plans.union_operand(operands, state)
+  state.seen = state.seen + 1
+  local made = state.made[state.seen]
+  if made and redis.call('EXISTS', made) == 1 then
+    return {size = redis.call('BITCOUNT', made), key = made, bits = true}
+  end
+  local size = 0
+  for _, operand in ipairs(operands) do
+    size = size + operand.size
+  end
+  return {size = size, union = operands, place = state.seen}
+end
+
+-- Whether this script may combine a union. If not, the union is noted as missing.
+function plans.may_combine(union, work, state)
+  if state.work + work <= UNION_WORK then
+    return true
+  end
+  state.unions[#state.unions + 1] = union.place
+  return false
+end
+
+-- The operands with each union combined.
+function plans.without_unions(operands, state)
+  local others = {}
+  for i, operand in ipairs(operands) do
+    if operand.union then
+      local work = plans.or_work(operand.union, state)
+      if plans.may_combine(operand, work, state) then
+        state.work = state.work + work
+        operand = sets.or_of(operand.union, plans.next_temp(state), state.next)
+      else
+        operand = sets.nothing()
+      end
+    end
+    others[i] = operand
+  end
+  return others
+end
+
+-- Excluded operands, with each union replaced by its own operands: they need not be combined.
+function plans.spread_unions(operands, size, is_list, state)
+  local spread = {}
+  for _, operand in ipairs(operands) do
+    local work = operand.union and plans.except_work(operand.union, size, is_list, state)
+    if not operand.union then
+      spread[#spread + 1] = operand
+    elseif plans.may_combine(operand, work, state) then
+      for _, part in ipairs(operand.union) do
+        spread[#spread + 1] = part
+      end
+    end
+  end
+  return spread
+end
+
+-- The documents in any of the operands.
+function plans.or_step(operands, state)
+  operands = plans.without_unions(operands, state)
+  plans.need_ranges(operands, state)
+  state.work = state.work + plans.or_work(operands, state)
+  if plans.is_missing(state) or state.work > PLAN_WORK then
+    return sets.nothing()
+  end
+  return sets.or_of(operands, plans.next_temp(state), state.next)
+end
+
+-- The documents in all wanted operands and in none of the excluded ones.
+function plans.and_step(wanted, excluded, state)
+  wanted = plans.without_unions(wanted, state)
+  local size, small = plans.smallest_of(wanted)
+  excluded = plans.spread_unions(excluded, size, small, state)
+  if not small then
+    plans.need_ranges(wanted, state)
+    plans.need_ranges(excluded, state)
+  end
+  state.work = state.work + plans.and_work(wanted, size, state)
+    + plans.except_work(excluded, size, small, state)
+  if plans.is_missing(state) or state.work > PLAN_WORK or size == 0 then
+    return sets.nothing()
+  end
+  table.sort(wanted, sets.by_size)
+  if small then
+    return sets.and_lists(wanted, excluded, state.scratch)
+  end
+  return sets.and_bits(wanted, excluded, plans.next_temp(state), state.scratch, state.next)
+end
+
+-- Executes one step of the plan on the stack. Returns the operand that it makes, and the stack.
+function plans.step(kind, count, stack, plan, state)
+  local leaves = plan.leaves[kind]
+  if leaves then
+    return leaves[count], stack
+  elseif kind == 'u' then
+    return plans.union_operand(plans.pop(stack, count), state), stack
+  elseif kind == '|' then
+    return plans.or_step(plans.pop(stack, count), state), stack
+  elseif kind == '&' then
+    return plans.and_step(plans.pop(stack, count), {}, state), stack
+  end
+  local excluded = plans.pop(stack, count)
+  stack[#stack + 1] = plan.live or nil
+  return plans.and_step(stack, excluded, state), {}
+end
+
+-- Calls a function, and removes the scratch results, even when the function fails.
+function plans.with_temps(temps, run)
+  local ok, result, why = pcall(run)
+  redis.call('DEL', unpack(temps))
+  if not ok then
+    error(type(result) == 'table' and result or {err = result}) -- pcall() turns errors into texts
+  end
+  return result, why
+end
+
+-- Executes the steps of a plan. Returns the resulting operand, or nil and the reason: {places of
+-- ranges, places of unions} that must be made first, or MISSING_WIDE.
+function plans.carry_out(steps, plan)
+  local temps, stack = plan.temps, {}
+  local state = {used = 0, seen = 0, work = 0, ranges = {}, unions = {}, temps = temps,
+                 scratch = temps[#temps], made = plan.unions, next = plan.next,
+                 bits_work = plans.bits_work(plan.next)}
+  for kind, count in string.gmatch(steps, '(%S) (%d+)') do
+    local operand
+    operand, stack = plans.step(kind, tonumber(count), stack, plan, state)
+    stack[#stack + 1] = operand
+  end
+  if plans.is_missing(state) then
+    return nil, {state.ranges, state.unions}
+  elseif state.work > PLAN_WORK then
+    return nil, MISSING_WIDE
+  end
+  return stack[1]
+end
