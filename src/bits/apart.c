@@ -2,11 +2,11 @@
  *
  * Combining bitmaps that live in different slots of a cluster.
  *
- * The new value is worked out here, a few megabytes at a time, and put together beside the bitmap
- * that is to become it: ns:bits:{name}:<token>, the draft, another one for each attempt. With its
- * last piece it takes the bitmap's place, in one step. So whoever reads the bitmap sees the old
- * value or the new one; only the sources are not read as of one moment. A draft that nobody goes on
- * with expires after a minute.
+ * The client computes the new value, a few megabytes at a time, and writes it to a draft beside the
+ * bitmap: ns:bits:{name}:<token>, with a new token for each attempt. With its last piece the draft
+ * replaces the bitmap, in one step. So readers of the bitmap see the old value or the new one; only
+ * the sources are not read at the same time. A draft that no client continues expires after a
+ * minute.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,13 +28,13 @@
 typedef struct sources {
     tkl_bits *const *items;
     size_t count;
-    int64_t size; /* bytes of the longest */
+    int64_t size; /* bytes of the longest source */
 } sources;
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* One command on each source, in one trip for each node. Behind the key: two numbers, or nothing.
- */
+/* Runs one command on each source, in one round trip per node. The key is followed by two numbers,
+ * or nothing. */
 static int ask_all(const sources *s, const char *name, const int64_t *range, tkl_reply **replies)
 {
     tkl_pipeline *pipeline;
@@ -83,7 +83,7 @@ static char combine_bytes(tkl_bits_op op, char a, char b)
     return (char)(op == TKL_BITS_AND ? a & b : op == TKL_BITS_OR ? a | b : a ^ b);
 }
 
-/* Sources that are shorter have zeros there. */
+/* Combines pieces. Shorter sources count as zeros there. */
 static void combine(tkl_bits_op op, const tkl_reply *pieces, char *piece, size_t len)
 {
     for (size_t i = 0; i < tkl_reply_count(pieces); i++) {
@@ -99,7 +99,7 @@ static void combine(tkl_bits_op op, const tkl_reply *pieces, char *piece, size_t
 
 /* ---- Writing ------------------------------------------------------------- */
 
-/* TKL_BUSY: the draft is not there any more, as its time was over or its server failed. */
+/* Writes a piece. TKL_BUSY: the draft is gone, because its time was over or its server failed. */
 static int put_piece(tkl_bits *bits, tkl_bytes draft, int64_t at, tkl_bytes piece, bool last)
 {
     tkl_bytes keys[] = {{bits->key.base.data, bits->key.base.len}, draft};

@@ -57,7 +57,7 @@ static void begin(tkl__query *query, tkl_bits *bits, const char *command)
     tkl__query_key(query, &bits->key);
 }
 
-/* Ends a command that only reads and answers an integer from 0 to `most`. */
+/* Ends a command that only reads and returns an integer from 0 to `most`. */
 static int read_int(tkl__query *query, int64_t most, int64_t *value)
 {
     tkl_reply *reply;
@@ -69,7 +69,7 @@ static int read_int(tkl__query *query, int64_t most, int64_t *value)
     return rc;
 }
 
-/* The same for one that writes. */
+/* The same for a command that writes. */
 static int write_int(tkl__query *query, bool retry_safe, int64_t most, int64_t *value)
 {
     tkl_reply *owner;
@@ -139,7 +139,7 @@ int tkl_bits_count(tkl_bits *bits, const tkl_bits_range *range, int64_t *count)
     return read_int(&query, BITS_MAX, count);
 }
 
-/* The server does not say where the first 0 of a range is that it has no bytes of. */
+/* The server does not report the first 0 of a range if it has no bytes there. */
 static int find_in_range(tkl_bits *bits, bool value, const tkl_bits_range *range, tkl_reply **reply)
 {
     tkl_client *client = bits->key.client;
@@ -235,8 +235,8 @@ static int check_field(const tkl_bits_field *field)
     return check_place(field->by_index ? field->at * field->width : field->at, field->width);
 }
 
-/* What to put. The server takes a number far below the range for one above it (its arithmetic
- * overflows, or it has no sign): so the number is brought to the end of the range here. */
+/* The value to write. The server mistakes a number far below the range for one above it (its
+ * arithmetic overflows, or has no sign), so the number is limited to the range here. */
 static int64_t value_of(const tkl_bits_field *field)
 {
     if (field->verb != TKL_BITS_SET || field->overflow != TKL_BITS_SATURATE)
@@ -264,7 +264,7 @@ static void put_field(tkl__query *query, const tkl_bits_field *field)
         tkl__query_int(query, value_of(field));
 }
 
-/* Nil for a number that did not fit. */
+/* Reads the values; nil: the number did not fit. */
 static int read_values(const tkl_reply *reply, size_t count, tkl_bits_value *values)
 {
     int rc = tkl__expect_array(reply, count);

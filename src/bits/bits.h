@@ -13,7 +13,7 @@ struct tkl_bits {
     tkl__onekey key;
 };
 
-/* tkl_bits_combine() for bitmaps that no command can have together. */
+/* tkl_bits_combine() for bitmaps in different slots, which no single command can combine. */
 int tkl__bits_combine_apart(tkl_bits *bits, tkl_bits_op op, tkl_bits *const *sources, size_t count,
                             int64_t *bytes);
 

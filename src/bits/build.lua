@@ -6,10 +6,11 @@
 -- ARGV[3] last   1 or 0
 -- ARGV[4] ttl    of the bitmap in milliseconds; 0: it stays
 -- returns how many bytes there are; -1 when the draft has ended meanwhile
+-- include: shared/expiry
 
+local DRAFT_MS = '60000' -- how long a draft waits for its next piece
 local OWN, DRAFT = KEYS[1], KEYS[2]
-local at, piece, last, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local DRAFT_MS = '60000'
+local at, piece, last, ttl = unpack(ARGV)
 
 if redis.call('STRLEN', DRAFT) < tonumber(at) then
   return -1
@@ -20,9 +21,5 @@ if last == '0' then
   return size
 end
 redis.call('RENAME', DRAFT, OWN)
-if ttl == '0' then
-  redis.call('PERSIST', OWN)
-else
-  redis.call('PEXPIRE', OWN, ttl)
-end
+expiry.set(OWN, ttl)
 return size

@@ -6,12 +6,10 @@
 -- ARGV[2] other     part, as GET gave it
 -- ARGV[3] lifetime  of the part in milliseconds; 0: for ever
 -- returns TKL_OK, or TKL_BUSY when the shape is another
--- include: shared/codes
 
+local ROOM_MS = '60000' -- in case the server stops in the middle
 local META, PART, ROOM = unpack(KEYS)
 local version, other, lifetime = unpack(ARGV)
-
-local ROOM_MS = '60000' -- should the server stop in the middle
 
 if redis.call('HGET', META, 'version') ~= version then
   return TKL_BUSY

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adding to a Bloom filter: places are worked out here, and a script sets the bits.
+ * Adds items to a Bloom filter: the client computes the positions, and a script sets the bits.
  *
  * A batch is cut into runs of the script, each short enough for the server, and as many runs as fit
- * are sent in one trip. Items that a run did not get to, or had no room for, stay in the batch.
+ * are sent in one round trip. Items that a run did not reach, or had no room for, stay in the
+ * batch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,28 +13,29 @@
 #include "bloom/scripts.h"
 #include "core/error.h"
 
-/* Of one run of the script: the server takes some 5 microseconds for a group of bits. */
+/* Limits of one run of the script: the server takes about 5 microseconds for a group of bits. */
 #define RUN_ITEMS  250
 #define RUN_GROUPS 1000
-/* Of one trip. */
+/* Most runs of one round trip. */
 #define TRIP_RUNS 20
 
-/* A batch on its way in. */
+/* A batch while it is added. */
 typedef struct batch {
     const tkl_bytes *items;
-    bool *added;     /* NULL: nobody asks */
-    size_t *waiting; /* indices of the items not in yet */
-    size_t count;    /* of them */
+    bool *added;     /* NULL: the caller does not ask */
+    size_t *waiting; /* indexes of the items that are not added yet */
+    size_t count;    /* number of these items */
 } batch;
 
 /* One run of the script. */
 typedef struct run {
     const tkl_bloom *bloom;
     const tkl__bloom_shape *shape;
-    const size_t *chosen;     /* indices of its items */
-    size_t count;             /* of them */
-    tkl__bloom_group *groups; /* of all its items, in order */
-    int *numbers;             /* of keys: for each part of the filter, from 1; 0: not among them */
+    const size_t *chosen;     /* indexes of its items */
+    size_t count;             /* number of items */
+    tkl__bloom_group *groups; /* groups of all its items, in order */
+    int *numbers;             /* number of the key of each part of the filter, from 1; 0: not used
+                                 */
     tkl__bloom_keys keys;
     tkl__args args;
 } run;
@@ -62,7 +64,7 @@ static size_t items_of_a_run(const tkl__bloom_shape *shape)
     return most < 1 ? 1 : most < RUN_ITEMS ? most : RUN_ITEMS;
 }
 
-/* Names the key of a part when it is needed for the first time, and tells its size. */
+/* Adds the key and the size of a part when it is first needed. */
 static void need_part(run *r, int *number, int sub, int part)
 {
     if (*number > 0)
@@ -96,7 +98,8 @@ static void put_group(run *r, const tkl__bloom_group *group, int number)
         tkl__args_int(&r->args, (int64_t)(8 * group->start + group->bits[j]));
 }
 
-/* How many groups each sub-filter has, and how many bits each of them: the same for all items. */
+/* Adds the number of groups of each sub-filter, and the number of bits of each group: the same for
+ * all items. */
 static void put_layout(run *r)
 {
     const tkl__bloom_group *group = r->groups;
@@ -150,9 +153,9 @@ static void run_free(run *r)
     free(r->numbers);
 }
 
-/* ---- What became of it --------------------------------------------------- */
+/* ---- Results ------------------------------------------------------------- */
 
-/* The first failure, a "no" only when there is no error. */
+/* Returns the first failure; a "no" only when there is no error. */
 static int worse(int a, int b)
 {
     return a < 0 || b == TKL_OK ? a : b;
@@ -163,14 +166,14 @@ static bool is_in(int64_t code)
     return code == TKL_OK || code == TKL_EXISTS;
 }
 
-/* Items that are not in go to the front of the line, at *kept. */
+/* Reads the codes of a run. Items that are not added move to the front of `waiting`, at *kept. */
 static int read_codes(batch *b, const run *r, const tkl_reply *reply, size_t *kept)
 {
     int rc = TKL_OK;
     if (tkl_reply_count(reply) > r->count)
         return tkl__fail(TKL_EPROTO, "%zu answers for %zu items", tkl_reply_count(reply), r->count);
     for (size_t i = 0; i < r->count; i++) {
-        const tkl_reply *one = tkl_reply_at(reply, i); /* nil: not looked at */
+        const tkl_reply *one = tkl_reply_at(reply, i); /* nil: the script did not get to it */
         int64_t code = tkl_reply_is_nil(one) ? TKL_BUSY : tkl_reply_int(one);
         size_t index = r->chosen[i];
         if (!is_in(code))
@@ -205,7 +208,8 @@ static int read_run(batch *b, const run *r, const tkl_reply *reply, size_t *kept
 
 /* ---- A trip -------------------------------------------------------------- */
 
-/* The runs lie side by side at the beginning of the line. Items that they do not bring in stay. */
+/* Reads the replies of the runs, whose items are adjacent at the front of `waiting`. Items that
+ * were not added stay there. */
 static int read_runs(batch *b, const run *runs, size_t count, const tkl_reply *replies)
 {
     size_t sent = 0, kept = 0;
@@ -259,7 +263,7 @@ static int run_batch(tkl_bloom *bloom, batch *b, const tkl__bloom_shape *shape)
 
 /* ---- Batches ------------------------------------------------------------- */
 
-/* One trip, and what must be done before the next. TKL_OK: go on. */
+/* One round trip, and what must be done before the next one. TKL_OK: go on. */
 static int add_some(tkl_bloom *bloom, batch *b)
 {
     tkl__bloom_shape shape;

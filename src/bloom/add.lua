@@ -6,53 +6,32 @@
 -- ARGV[3] capacity     of the newest sub-filter
 -- ARGV[4] subfilters   how many there are
 -- ARGV[5] lifetime     of a part that is made, in milliseconds; 0: for ever
--- ARGV[6...] numbers   the bytes of each part; for each sub-filter, the oldest first, how many groups
--- of bits an item has there and how many bits each of them; then for each item, sub-filter and
--- group: the number of the part among KEYS, and the bits
+-- ARGV[6...] numbers   the bytes of each part; for each sub-filter, the oldest first, how many
+--   groups of bits an item has there and how many bits each of them; then for each item, sub-filter
+--   and group: the number of the part among KEYS, and the bits
 -- returns TKL_NOTFOUND or TKL_BUSY (another shape); else a code for each item, TKL_OK: new,
--- TKL_EXISTS: known, TKL_FULL: refused. Items at the end may have none: this run has done enough
--- include: shared/codes
+--   TKL_EXISTS: known, TKL_FULL: refused. Items at the end may have none: this run has done enough
+-- include: shared/decimal
 
-local PARTS_MADE_MAX = 3 -- the zeros of a new part take the server up to a millisecond
-
+local PARTS_MADE_MAX = 3 -- writing the zeros of a new part takes the server up to a millisecond
+local ARGUMENTS = 5 -- number of arguments before the numbers
 local META = KEYS[1]
-local ARGUMENTS = 5 -- before the numbers
 local shape, count_field = ARGV[1], ARGV[2]
 local capacity, subfilters, lifetime = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
-local version, count = unpack(redis.call('HMGET', META, 'version', count_field))
-if version ~= shape then
-  return version and TKL_BUSY or TKL_NOTFOUND
-end
-if not string.match(count or '', '^%d+$') then
-  return redis.error_reply('DAMAGED the count of items of the filter is not a number')
-end
 
-local at = ARGUMENTS
+local at = ARGUMENTS         -- index of the argument that was read last
+local size, missing = {}, {} -- bytes of each part, and whether it must be created
+local layout = {}            -- the bits of the groups of each sub-filter
+local made, added = 0, 0     -- number of created parts and added items
+
 local function next_number()
   at = at + 1
   return tonumber(ARGV[at])
 end
 
--- Which parts are to be made; looking also finds a key of another type before anything is written.
-local size, missing = {}, {}
-for i = 2, #KEYS do
-  size[i] = next_number()
-  missing[i] = redis.call('STRLEN', KEYS[i]) < size[i]
-end
-
--- For each sub-filter the bits of its groups.
-local layout = {}
-for i = 1, subfilters do
-  layout[i] = {}
-  for g = 1, next_number() do
-    layout[i][g] = next_number()
-  end
-end
-
--- Makes a part in its full length, for which the server allocates exactly that.
-local made = 0
+-- Creates a part in its full length: then the server allocates exactly that.
 local function make(part)
-  redis.call('SETRANGE', KEYS[part], string.format('%d', size[part] - 1), '\0')
+  redis.call('SETRANGE', KEYS[part], decimal.whole(size[part] - 1), '\0')
   if lifetime ~= '0' then
     redis.call('PEXPIRE', KEYS[part], lifetime)
   end
@@ -60,7 +39,7 @@ local function make(part)
   made = made + 1
 end
 
--- The next item's bits in a sub-filter: whether all of them are set.
+-- Whether all bits of the next item in a sub-filter are set.
 local function has(groups)
   local all = true
   for _, bits in ipairs(groups) do
@@ -73,7 +52,7 @@ local function has(groups)
   return all
 end
 
--- The same, and sets them: whether all of them were set before.
+-- Sets all bits of the next item in a sub-filter. Returns whether all of them were set before.
 local function set(groups)
   local all = true
   for _, bits in ipairs(groups) do
@@ -89,10 +68,8 @@ local function set(groups)
   return all
 end
 
-local room, added = capacity - count, 0
-
--- Adds the next item.
-local function add()
+-- Adds the next item, if there is room. Returns its code.
+local function add(room)
   local is_known = false
   for i = 1, subfilters - 1 do
     is_known = has(layout[i]) or is_known
@@ -108,11 +85,28 @@ local function add()
   return TKL_OK
 end
 
+local version, count = unpack(redis.call('HMGET', META, 'version', count_field))
+if version ~= shape then
+  return version and TKL_BUSY or TKL_NOTFOUND
+end
+if not string.match(count or '', '^%d+$') then
+  return redis.error_reply('DAMAGED the count of items of the filter is not a number')
+end
+for i = 2, #KEYS do -- also detects a key of another type before anything is written
+  size[i] = next_number()
+  missing[i] = redis.call('STRLEN', KEYS[i]) < size[i]
+end
+for i = 1, subfilters do
+  layout[i] = {}
+  for group = 1, next_number() do
+    layout[i][group] = next_number()
+  end
+end
 local codes = {}
 while at < #ARGV and made < PARTS_MADE_MAX do
-  codes[#codes + 1] = add()
+  codes[#codes + 1] = add(capacity - count)
 end
 if added > 0 then
-  redis.call('HINCRBY', META, count_field, string.format('%d', added))
+  redis.call('HINCRBY', META, count_field, decimal.whole(added))
 end
 return codes

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Asking a Bloom filter: in one trip the version, then some bytes for each group of each item.
+ * Tests items of a Bloom filter: one round trip reads the version, then some bytes for each group
+ * of each item.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +10,11 @@
 #include "core/error.h"
 #include "core/resp.h"
 
-/* Items asked for in one trip: a filter that has grown answers each dozens of times. */
+/* Most items tested in one round trip: a filter that has grown needs dozens of replies for each. */
 #define ASK_MAX 1000
-/* Those of them that are sent first: the server begins with them while the others are worked out.
- */
+/* Items that are sent first: the server starts with them while the client prepares the others. */
 #define ASK_FIRST 10
-/* Bytes of one request, without the name. */
+/* Most bytes of one request, without the key. */
 #define REQUEST_SIZE 256
 
 /* The requests of one trip. */
@@ -22,13 +22,13 @@ typedef struct questions {
     const tkl_bloom *bloom;
     const tkl__bloom_shape *shape;
     const tkl_bytes *items;
-    size_t nitems, asked; /* how many there are, and are asked for already */
-    tkl__buf wire;        /* has room for all from the beginning */
-    tkl__buf key;         /* of the part that was asked last: mostly the next is the same */
+    size_t nitems, asked; /* number of items, and of items already sent */
+    tkl__buf wire;        /* has room for all requests from the beginning */
+    tkl__buf key;         /* key of the last part: the next request mostly uses the same one */
     int key_sub, key_part;
     tkl__request *requests;
-    tkl__bloom_group *groups; /* what the request after it asks for */
-    size_t count;             /* of requests */
+    tkl__bloom_group *groups; /* groups that the requests after the version ask for */
+    size_t count;             /* number of requests */
     int slot;
 } questions;
 
@@ -89,7 +89,7 @@ static void find_key(questions *q, int sub, int part)
     q->key_part = part;
 }
 
-/* From the first byte with a bit of the group to the last. */
+/* Requests the bytes from the first to the last one with a bit of the group. */
 static void ask_bytes(questions *q, int sub, const tkl__bloom_group *group)
 {
     size_t start = q->wire.len;
@@ -140,7 +140,8 @@ static bool all_set(tkl_bytes bytes, const tkl__bloom_group *group)
     return true;
 }
 
-/* Whether one of the sub-filters has all bits of the item; *at: the first group of it. */
+/* Whether one of the sub-filters has all bits of the item; *at: index of the item's first group,
+ * advanced past the item. */
 static bool is_present(const questions *q, const tkl_reply *replies, size_t *at)
 {
     bool present = false;
@@ -166,7 +167,7 @@ static int first_error(const tkl_reply *replies)
     return TKL_OK;
 }
 
-/* TKL_BUSY: the shape is another. */
+/* TKL_BUSY: the shape has changed. */
 static int read_answers(const questions *q, const tkl_reply *replies, bool *present)
 {
     size_t at = 0;

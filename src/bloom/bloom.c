@@ -14,10 +14,10 @@
  *           the first bit in it is set.
  *   :room   while a script merges a part from another server; never seen outside.
  *
- * Where the bits of an item are is worked out by the client, so a client must know the shape. It
- * keeps what it has seen; every request names the version, or reads it along, and when the filter
- * has grown or was made anew meanwhile the request is repeated with the new shape. So a batch is
- * one trip, and one more each time that the filter grows.
+ * The client computes the positions of an item's bits, so it must know the shape. It keeps the
+ * shape that it has read. Every request names the version, or reads it as well; when the filter has
+ * grown or was created again in the meantime, the request is repeated with the new shape. So a
+ * batch is one round trip, and one more each time that the filter grows.
  *
  * Adding (add.c) is a script: it sets bits and counts what was new in one step, and when the newest
  * sub-filter is full it says which items were left out. Asking (ask.c) needs no script: bits are
@@ -125,7 +125,7 @@ const char *tkl__bloom_field(int sub, const char *what, char field[TKL__FIELD_SI
     return field;
 }
 
-/* While the text grows it may move: until the end only lengths are known. */
+/* The text may move while it grows, so only lengths are known until the end. */
 static void add_length(tkl__bloom_keys *keys, size_t len)
 {
     if (keys->count == keys->cap) {

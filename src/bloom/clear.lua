@@ -2,8 +2,8 @@
 -- KEYS[1] meta      hash
 -- KEYS[2...] parts  strings
 -- ARGV[1] version   that the filter has as long as it does not use them; '': there is none
+-- flags: allow-oom
 -- returns TKL_OK, or TKL_EXISTS when the filter has another version
--- include: shared/codes
 
 local META, version = KEYS[1], ARGV[1]
 if (redis.call('HGET', META, 'version') or '') ~= version then

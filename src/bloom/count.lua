@@ -4,10 +4,10 @@
 -- ARGV[2] field    of the sub-filter's count in meta
 -- ARGV[3] least    items
 -- returns TKL_OK, or TKL_BUSY when the shape is another
--- include: shared/codes
 
 local META = KEYS[1]
 local shape, field, least = unpack(ARGV)
+
 local version, count = unpack(redis.call('HMGET', META, 'version', field))
 if version ~= shape then
   return TKL_BUSY

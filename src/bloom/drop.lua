@@ -4,8 +4,8 @@
 -- KEYS[2...] parts  strings
 -- ARGV[1] version   of the shape that the parts are of
 -- ARGV[2] last      1: these are the last parts; 0: others follow
+-- flags: allow-oom
 -- returns TKL_OK, TKL_NOTFOUND or TKL_BUSY (another shape)
--- include: shared/codes
 
 local META = KEYS[1]
 local shape, last = unpack(ARGV)

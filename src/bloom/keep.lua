@@ -3,11 +3,12 @@
 -- KEYS[2...] parts  strings
 -- ARGV[1] version   of the shape that the parts are of
 -- ARGV[2] lifetime  in milliseconds, from now
+-- flags: allow-oom
 -- returns TKL_OK, TKL_NOTFOUND or TKL_BUSY (another shape)
--- include: shared/codes
 
 local META = KEYS[1]
 local shape, lifetime = unpack(ARGV)
+
 local version = redis.call('HGET', META, 'version')
 if version ~= shape then
   return version and TKL_BUSY or TKL_NOTFOUND

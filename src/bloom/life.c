@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filters as a whole: seen, made, grown, kept alive, shown, dropped.
+ * Filters as a whole: read, created, grown, renewed, shown, dropped.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,16 +14,16 @@
 #include "core/number.h"
 #include "core/token.h"
 
-/* Where the bits of an item are. It was another (a hash for each group) before there was a field
- * for it. */
+/* The format of the positions of bits. An earlier format (a hash for each group) had no such
+ * field. */
 #define FORMAT "2"
-/* Parts in one step. */
+/* Most parts of one step. */
 #define STEP_PARTS 256
-/* Keys live for an eighth more than asked for. */
+/* Keys live longer than requested by this fraction: an eighth. */
 #define SPARE 8
 
 #define COUNT_MAX  (INT64_C(1) << 53)
-#define DIGITS_MAX 18 /* more may be too large for 64 bits */
+#define DIGITS_MAX 18 /* more digits may be too large for 64 bits */
 
 /* ---- Reading the shape --------------------------------------------------- */
 
@@ -35,7 +35,7 @@ static const tkl_reply *find(const tkl_reply *fields, const char *name)
     return NULL;
 }
 
-/* False unless it is a whole number in the range. */
+/* Reads a number; false: not a whole number in the range. */
 static bool find_number(const tkl_reply *fields, const char *name, int64_t least, int64_t most,
                         int64_t *number)
 {
@@ -77,13 +77,13 @@ static bool read_shape(const tkl_reply *fields, tkl__bloom_shape *shape)
     return true;
 }
 
-/* How a filter stands with us. */
+/* The state of a filter. */
 typedef enum condition {
     SOUND,
     MISSING,
-    FOREIGN,  /* no filter at all */
-    OLD,      /* of another version of tackle: it can be dropped */
-    DROPPING, /* somebody began to drop it */
+    FOREIGN,  /* not a filter */
+    OLD,      /* of another version of tackle: it can only be dropped */
+    DROPPING, /* a client has started to drop it */
 } condition;
 
 static condition judge(const tkl_reply *fields, tkl__bloom_shape *shape)
@@ -110,7 +110,7 @@ static int look(const tkl_bloom *bloom, tkl__bloom_shape *shape, condition *foun
     return rc;
 }
 
-/* NULL: it is not known any more. */
+/* Remembers a shape; NULL: it is unknown. */
 static void remember(tkl_bloom *bloom, const tkl__bloom_shape *shape)
 {
     pthread_mutex_lock(&bloom->mutex);
@@ -156,7 +156,7 @@ int tkl__bloom_run(tkl_bloom *bloom, const tkl__script *script, const tkl__bloom
     return rc > 0 ? tkl__no(rc) : rc;
 }
 
-/* Runs a script on meta and some parts of a sub-filter, from `first` to before `end`. */
+/* Runs a script on meta and the parts of a sub-filter from `first` to before `end`. */
 static int run_on_parts(tkl_bloom *bloom, const tkl__script *script, int sub, int first, int end,
                         const tkl__args *args, bool retry_safe)
 {
@@ -171,7 +171,7 @@ static int run_on_parts(tkl_bloom *bloom, const tkl__script *script, int sub, in
     return rc;
 }
 
-/* The same on all parts of a sub-filter, a step at a time. */
+/* The same for all parts of a sub-filter, in steps. */
 static int run_in_steps(tkl_bloom *bloom, const tkl__script *script, const tkl__bloom_shape *shape,
                         int sub, const tkl__args *args)
 {
@@ -215,7 +215,7 @@ int tkl__bloom_keep(tkl_bloom *bloom)
     for (int i = 0; rc == TKL_OK && i < shape.count; i++)
         rc = run_in_steps(bloom, &tkl__lua_bloom_keep, &shape, i, &args);
     tkl__args_free(&args);
-    if (rc != TKL_OK) { /* changed by somebody else: that will be seen by the next call */
+    if (rc != TKL_OK) { /* another client has changed the filter: the next call will notice */
         pthread_mutex_lock(&bloom->mutex);
         bloom->kept = 0;
         pthread_mutex_unlock(&bloom->mutex);
@@ -251,7 +251,7 @@ static void put_subfilter(tkl__args *args, fields *f, int i, const tkl__bloom_su
     tkl__args_int(args, 0);
 }
 
-/* Writes down the newest sub-filter of the shape. */
+/* Stores the newest sub-filter of the shape. */
 static int write_shape(tkl_bloom *bloom, const char *before, const tkl__bloom_shape *shape)
 {
     int newest = shape->count - 1;
@@ -288,7 +288,7 @@ int tkl__bloom_make(tkl_bloom *bloom)
     tkl__bloom_shape shape = bloom->planned;
     tkl__token_new(shape.version);
     int rc = reserve(bloom, "", &shape);
-    if (rc == TKL_EXISTS) { /* perhaps one that is being dropped */
+    if (rc == TKL_EXISTS) { /* it may be one that is being dropped */
         int dropped = finish_drop(bloom);
         rc = dropped == TKL_OK ? reserve(bloom, "", &shape) : dropped < 0 ? dropped : rc;
     }
@@ -302,7 +302,7 @@ int tkl_bloom_reserve(tkl_bloom *bloom)
     return tkl__bloom_make(bloom);
 }
 
-/* The new version: every client that sees another loads the shape again. */
+/* Grows the filter. The new version makes every client load the shape again. */
 int tkl__bloom_grow(tkl_bloom *bloom, const tkl__bloom_shape *seen)
 {
     tkl__bloom_shape shape = *seen;
@@ -315,7 +315,8 @@ int tkl__bloom_grow(tkl_bloom *bloom, const tkl__bloom_shape *seen)
     if (rc < 0)
         return rc;
     rc = tkl__bloom_load(bloom, &shape);
-    return rc == TKL_NOTFOUND ? TKL_OK : rc; /* dropped meanwhile: the next try makes it anew */
+    return rc == TKL_NOTFOUND ? TKL_OK : rc; /* dropped in the meantime: the next attempt creates it
+                                                */
 }
 
 /* ---- Showing ------------------------------------------------------------- */
@@ -353,7 +354,7 @@ static int drop_step(tkl_bloom *bloom, const tkl__bloom_shape *shape, int sub, i
     return rc;
 }
 
-/* The oldest sub-filter last, and its first parts last of all. */
+/* Drops all parts: the oldest sub-filter last, and its first parts at the very end. */
 static int drop_all(tkl_bloom *bloom, const tkl__bloom_shape *shape)
 {
     int rc = TKL_OK;
@@ -367,7 +368,7 @@ static int drop_all(tkl_bloom *bloom, const tkl__bloom_shape *shape)
     return rc;
 }
 
-/* TKL_OK: there is nothing any more. TKL_EXISTS: there is a filter, and nobody is dropping it. */
+/* TKL_OK: nothing is left. TKL_EXISTS: there is a filter that nobody is dropping. */
 static int finish_drop(tkl_bloom *bloom)
 {
     tkl__bloom_shape shape;

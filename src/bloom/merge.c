@@ -59,7 +59,8 @@ static int merge_part(const merging *m, int sub, int part)
 
 /* ---- On different servers ------------------------------------------------ */
 
-/* The part, and behind it the version, which it is of then. TKL_BUSY: it is another. */
+/* Fetches the part, and then the version, which proves that the part is of this shape. TKL_BUSY:
+ * the version is another one. */
 static int fetch(const merging *m, tkl_bytes part, tkl_reply **replies)
 {
     const char *read[] = {"GET", part.data}, *look[] = {"HGET", m->source->meta.data, "version"};
@@ -148,7 +149,7 @@ static int count_bits(tkl_bloom *bloom, int sub, int part, double *bits)
     return rc;
 }
 
-/* How many items set so many of the bits. */
+/* Estimates how many items have set this many bits. */
 static int64_t estimate(const tkl__bloom_subfilter *sub, double set)
 {
     double bits = 8 * (double)sub->bytes;
@@ -203,7 +204,8 @@ static int merge_all(const merging *m)
     return rc;
 }
 
-/* All sub-filters that both have: another version of tackle may have chosen others. */
+/* Checks that all sub-filters that both have are equal: another version of tackle may have chosen
+ * others. */
 static int check_equal(const tkl__bloom_shape *a, const tkl__bloom_shape *b)
 {
     bool equal = a->error == b->error && a->fixed == b->fixed;
@@ -214,7 +216,7 @@ static int check_equal(const tkl__bloom_shape *a, const tkl__bloom_shape *b)
     return tkl__fail(TKL_EINVAL, "the filters were made with other error, capacity or kind");
 }
 
-/* Both shapes as they are now, the first grown until it has as many sub-filters as the second. */
+/* Reads both shapes, and grows the first filter until it has as many sub-filters as the second. */
 static int make_alike(merging *m)
 {
     int rc = tkl__bloom_load(m->source, &m->from);
@@ -232,7 +234,7 @@ static int make_alike(merging *m)
     return rc == TKL_OK ? check_equal(&m->to, &m->from) : rc;
 }
 
-/* Begun anew when one of them has grown meanwhile: merging twice does no harm. */
+/* Starts over when one of the filters has grown in the meantime: merging twice does no harm. */
 int tkl_bloom_merge(tkl_bloom *bloom, tkl_bloom *source)
 {
     merging m = {.bloom = bloom, .source = source};

@@ -7,7 +7,6 @@
 -- ARGV[2] version   of the other
 -- ARGV[3] lifetime  of the part in milliseconds; 0: for ever
 -- returns TKL_OK, or TKL_BUSY when one of them has another shape
--- include: shared/codes
 
 local META, SOURCE_META, PART, SOURCE_PART = unpack(KEYS)
 local version, source_version, lifetime = unpack(ARGV)

@@ -5,12 +5,11 @@
 -- ARGV[3] lifetime   of meta in milliseconds; 0: as it is
 -- ARGV[4...] fields  and values of meta
 -- returns TKL_OK, TKL_EXISTS when it has another version, TKL_BUSY when it is being dropped; an
--- error when meta is no filter's
--- include: shared/codes
+--   error when meta is no filter's
 
+local FIELDS = 4 -- index of the first field in ARGV
 local META = KEYS[1]
 local before, next_version, lifetime = unpack(ARGV)
-local FIELDS = 4 -- where they begin in ARGV
 
 local version, dropping = unpack(redis.call('HMGET', META, 'version', 'dropping'))
 if not version and redis.call('EXISTS', META) == 1 then

@@ -8,7 +8,7 @@
 
 #define ERROR_MIN    1e-12
 #define ERROR_MAX    0.5
-#define MEMORY_RATIO 1.02 /* to the size of the textbook */
+#define MEMORY_RATIO 1.02 /* compared with the size of the textbook */
 #define GOLDEN       UINT64_C(0x9e3779b97f4a7c15)
 
 int tkl__bloom_subfilter_groups(const tkl__bloom_subfilter *sub)
@@ -32,14 +32,14 @@ int64_t tkl__bloom_subfilter_size(const tkl__bloom_subfilter *sub)
     return (int64_t)sub->bytes + tkl__bloom_subfilter_parts(sub) * (TKL__WINDOW_BYTES - 1);
 }
 
-/* The bits of a group: as even as can be. */
+/* The number of bits of a group; groups are as equal as possible. */
 static int group_size(const tkl__bloom_subfilter *sub, int group)
 {
     int groups = tkl__bloom_subfilter_groups(sub);
     return (sub->hashes + groups - 1 - group) / groups;
 }
 
-/* The error rate with `load` bits set for each bit there is; see the essay. */
+/* The error rate when items have set `load` bits per existing bit; see the essay. */
 static double error_rate(const tkl__bloom_subfilter *sub, double load)
 {
     double set = -expm1(-load), ratio = (1 - set) / set;
@@ -52,7 +52,7 @@ static double error_rate(const tkl__bloom_subfilter *sub, double load)
     return error;
 }
 
-/* The load that has the error rate: the latter grows with the former. */
+/* The load that has this error rate: the error rate grows with the load. */
 static double find_load(const tkl__bloom_subfilter *sub, double error)
 {
     double low = 0, high = 1;
@@ -66,8 +66,9 @@ static double find_load(const tkl__bloom_subfilter *sub, double error)
     return low;
 }
 
-/* The fewest hashes, since each costs time, that take not much more than the textbook's bits. Where
- * there are none, those that take the least. Sets them; returns the bits for each item. */
+/* Chooses the fewest hashes, because each costs time, that do not need many more bits than the
+ * textbook. If there are none, those that need the fewest bits. Sets them; returns the bits per
+ * item. */
 static double choose_hashes(tkl__bloom_subfilter *sub, double error)
 {
     double textbook = -log(error) / (M_LN2 * M_LN2);
@@ -106,7 +107,7 @@ int tkl__bloom_shape_next(const tkl__bloom_shape *shape, tkl__bloom_subfilter *s
     return room && tkl__bloom_subfilter_make(error, 2 * last, sub) == TKL_OK ? TKL_OK : TKL_FULL;
 }
 
-/* A number below `count` out of the upper bits of the hash, which keeps the others. */
+/* A number below `count` from the upper bits of the hash; the rest stays in the hash. */
 static uint64_t draw(uint64_t *hash, uint64_t count)
 {
     unsigned __int128 product = (unsigned __int128)*hash * count;

@@ -54,18 +54,18 @@
 #define TKL__GROUP_MAX    6
 #define TKL__SUBS_MAX     32
 #define TKL__HASHES_MAX   64
-/* More groups than a sub-filter has. */
+/* Most groups of a sub-filter. */
 #define TKL__GROUPS_MAX ((TKL__HASHES_MAX + TKL__GROUP_MAX - 1) / TKL__GROUP_MAX)
 
 typedef struct tkl__bloom_subfilter {
     int64_t capacity;
-    int64_t count;  /* when last looked at */
-    uint64_t bytes; /* in which a window may begin */
+    int64_t count;  /* when last read */
+    uint64_t bytes; /* number of bytes at which a window may begin */
     int hashes;
 } tkl__bloom_subfilter;
 
 typedef struct tkl__bloom_shape {
-    char version[TKL_TOKEN_SIZE]; /* another one with every change of shape */
+    char version[TKL_TOKEN_SIZE]; /* changes with every change of shape */
     double error;
     bool fixed;
     int count;
@@ -76,23 +76,23 @@ typedef struct tkl__bloom_shape {
 typedef struct tkl__bloom_group {
     int part;
     int count;
-    uint64_t start;                /* of the window: byte in the part */
-    unsigned bits[TKL__GROUP_MAX]; /* within the window, in order */
+    uint64_t start;                /* first byte of the window in the part */
+    unsigned bits[TKL__GROUP_MAX]; /* bit numbers within the window, in order */
 } tkl__bloom_group;
 
-/* TKL_EINVAL when there is no such filter. */
+/* TKL_EINVAL: such a filter is not possible. */
 int tkl__bloom_subfilter_make(double error, int64_t capacity, tkl__bloom_subfilter *sub);
-/* The sub-filter that would come next. TKL_FULL: it would be too large. */
+/* The sub-filter that follows when the filter grows. TKL_FULL: it would be too large. */
 int tkl__bloom_shape_next(const tkl__bloom_shape *shape, tkl__bloom_subfilter *sub);
 
 int tkl__bloom_subfilter_groups(const tkl__bloom_subfilter *sub);
 int tkl__bloom_subfilter_parts(const tkl__bloom_subfilter *sub);
-/* Bytes of a part: the windows that begin there, and the rest of the last one. */
+/* Bytes of a part: the windows that begin in it, and the rest of the last window. */
 int64_t tkl__bloom_part_size(const tkl__bloom_subfilter *sub, int part);
 /* Bytes of all parts. */
 int64_t tkl__bloom_subfilter_size(const tkl__bloom_subfilter *sub);
 
-/* An item's hash: the same for all groups and sub-filters. */
+/* The hash of an item: the same for all groups and sub-filters. */
 typedef struct tkl__bloom_hash {
     uint64_t low, high;
 } tkl__bloom_hash;
@@ -101,7 +101,7 @@ tkl__bloom_hash tkl__bloom_hash_item(tkl_bytes item);
 void tkl__bloom_subfilter_place(const tkl__bloom_subfilter *sub, tkl__bloom_hash hash, int group,
                                 tkl__bloom_group *out);
 
-/* Sub-filters that have the same place for every item. */
+/* Whether both sub-filters have the same positions for every item. */
 bool tkl__bloom_subfilter_equal(const tkl__bloom_subfilter *a, const tkl__bloom_subfilter *b);
 
 #endif

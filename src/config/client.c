@@ -21,11 +21,11 @@
 #define PROBE_MS    1000
 #define PROBE_AGAIN 1000000 /* microseconds */
 
-/* A client that was handed out, or may be. */
+/* A client that was lent to callers, or may be. */
 typedef struct link {
     tkl_client *client;
     int borrowers;
-    bool retired; /* another one is current */
+    bool retired; /* a newer client is current */
     struct link *next;
 } link;
 
@@ -33,10 +33,10 @@ struct tkl_config_client {
     tkl_config *config;
     tkl__follower follower; /* its lock guards what follows */
     link *links;            /* the current one is the first that is not retired */
-    tkl_config_value *used; /* that the current one was made from; NULL: none */
+    tkl_config_value *used; /* the value that the current one was made from; NULL: none */
     int64_t newest;
     int code;          /* why there is no current one */
-    char problem[256]; /* why the newest is not in use */
+    char problem[256]; /* why the newest value is not in use */
 };
 
 /* ---- Opening clients ----------------------------------------------------- */
@@ -46,7 +46,7 @@ static const char *text_of(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-/* A member of another type would be taken for none. */
+/* Rejects members of a wrong type, which would be ignored otherwise. */
 static int check_types(const json_t *described)
 {
     static const char *const texts[] = {"username",    "password",      "password_file",
@@ -108,7 +108,8 @@ static int probe(tkl_client *client)
     tkl_call_options brief = {.timeout_ms = PROBE_MS, .retry_safe = true};
     const char *ping[] = {"PING"};
     int rc = tkl_call(client, 1, ping, NULL, &brief, NULL);
-    return rc == TKL_EAUTH ? TKL_OK : rc; /* it may not be allowed, but the server is there */
+    return rc == TKL_EAUTH ? TKL_OK : rc; /* the user may lack permission, but the server is there
+                                             */
 }
 
 /* ---- Moving over --------------------------------------------------------- */
@@ -121,7 +122,7 @@ static link *current(const tkl_config_client *source)
     return at;
 }
 
-/* With the lock: takes links that nobody needs out of the list. */
+/* Caller holds the lock. Takes links that nobody needs out of the list. */
 static link *take_unused(tkl_config_client *source)
 {
     link *unused = NULL;
@@ -138,7 +139,7 @@ static link *take_unused(tkl_config_client *source)
     return unused;
 }
 
-/* Without the lock: closing may take a while. */
+/* Caller does not hold the lock: closing may take a while. */
 static void close_links(link *links)
 {
     for (link *next; links; links = next) {
@@ -174,7 +175,7 @@ static void note_problem(tkl_config_client *source, int64_t version, int rc)
     pthread_mutex_unlock(&source->follower.mutex);
 }
 
-/* *again: when to try once more, if the new server does not answer. */
+/* Tries a version. *again: when to try again, if the new server does not answer. */
 static int try_version(tkl_config_client *source, tkl_config_value *value, int64_t *again)
 {
     tkl_client *client;
@@ -196,7 +197,7 @@ static int try_version(tkl_config_client *source, tkl_config_value *value, int64
         *again = tkl__now() + PROBE_AGAIN;
     tkl_close(client);
     free(fresh);
-    return TKL_OK; /* the configuration was read, whatever it says */
+    return TKL_OK; /* the configuration was read, even when it is wrong */
 }
 
 static int load(void *arg, int64_t deadline, int64_t *again)

@@ -4,22 +4,23 @@
  *
  * Keys:
  *
- *     ns:config:{kind:component}            stream: an entry for each version; also the name of the
- *                                           sharded channel
+ *     ns:config:{kind:component}            list: the versions, the newest first; also the name of
+ *                                           the sharded channel
  *     ns:config:{kind:component}:requests   sorted set: the last 1000 requests, by version
  *
- * The entry of version N has the id "N-0" and the fields value, time and author. The last entry is
- * the current value, the others are the history, trimmed by every change. Kinds have no ':', so no
- * two pairs of kind and component have one name.
+ * A version is four elements: its number, the value, the time and the author. The first is the
+ * current one, the others are the history, trimmed by every change. (A stream would have them by
+ * name; trimming it to a few entries costs more than all the rest of a change.) Kinds have no ':',
+ * so no two pairs of kind and component have one name.
  *
  * A request that is repeated because its outcome was unknown finds itself among the requests, and
- * is not made twice. The requests also know the last version. They stay for a day when the
- * configuration is dropped, so that the next value gets another version.
+ * is not made twice. The requests also know the last version, and stay for a day when the
+ * configuration is dropped: so the next value gets another version.
  *
  * Changes are published on the sharded channel of the key's name, by the script that makes them. A
  * handle that was read from once follows the channel (core/follow.h) and has the value in memory:
  * an object with a count of its readers, replaced under the follower's lock. Data that the server
- * has lost (FLUSHALL, eviction) is published by nobody: XLEN is asked at every heartbeat.
+ * has lost (FLUSHALL, eviction) is published by nobody: LLEN is asked at every heartbeat.
  *
  * A value is checked by jansson and stored as it was written.
  */
@@ -33,18 +34,21 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/instances.h"
+#include "core/interrupt.h"
 #include "core/options.h"
+#include "core/reply.h"
 #include "core/script.h"
 #include "core/token.h"
 
 #define HISTORY        10
 #define HISTORY_MAX    1000
-#define PAGE           8                  /* versions read in one trip by the history */
-#define VERSION_TTL_MS (24 * 3600 * 1000) /* how long the version of what was dropped is kept */
+#define PAGE           8                  /* versions that the history reads at once */
+#define FIELDS         ((size_t)4)        /* elements of a version: number, value, time, author */
+#define VERSION_TTL_MS (24 * 3600 * 1000) /* how long a dropped value's version is kept */
 
 /* ---- Values -------------------------------------------------------------- */
 
-/* What a tkl_config_value that was read is part of. */
+/* The block that a tkl_config_value is part of. */
 typedef struct shared {
     tkl_config_value value;
     atomic_int readers;
@@ -89,24 +93,16 @@ void tkl_config_value_free(tkl_config_value *value)
         free(made);
 }
 
-/* An entry of the stream: its id and its fields. */
-static int read_entry(const tkl_reply *entry, tkl_config_value *value)
+/* Reads the version whose elements begin at `at`. */
+static int read_version(const tkl_reply *elements, size_t at, tkl_config_value *value)
 {
-    const tkl_reply *fields = tkl_reply_at(entry, 1);
-    *value = (tkl_config_value){0};
-    value->version = strtoll(tkl_reply_str(tkl_reply_at(entry, 0)), NULL, 10);
-    for (size_t i = 0; i + 1 < tkl_reply_count(fields); i += 2) {
-        const char *name = tkl_reply_str(tkl_reply_at(fields, i));
-        const tkl_reply *content = tkl_reply_at(fields, i + 1);
-        if (strcmp(name, "value") == 0)
-            value->json = tkl_reply_bytes(content);
-        else if (strcmp(name, "author") == 0)
-            value->author = tkl_reply_bytes(content);
-        else if (strcmp(name, "time") == 0)
-            value->changed_ms = tkl_reply_int(content);
-    }
-    if (value->json.len == 0)
-        return tkl__fail(TKL_EDAMAGED, "the stream was not written by tackle");
+    *value = (tkl_config_value){.version = tkl__reply_number(tkl_reply_at(elements, at)),
+                                .json = tkl_reply_bytes(tkl_reply_at(elements, at + 1)),
+                                .changed_ms = tkl__reply_number(tkl_reply_at(elements, at + 2)),
+                                .author = tkl_reply_bytes(tkl_reply_at(elements, at + 3))};
+    bool whole = at + FIELDS <= tkl_reply_count(elements);
+    if (!whole || value->version < 1 || value->json.len == 0)
+        return tkl__fail(TKL_EDAMAGED, "the list was not written by tackle");
     return TKL_OK;
 }
 
@@ -215,15 +211,17 @@ void tkl_config_close(tkl_config *config)
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* The newest `count` entries from the one of id `from` on, "+" for the last: "(7-0" for those
- * before version 7. */
-static int fetch(tkl_config *config, const char *from, const char *count, tkl_reply **reply)
+/* Fetches `count` versions behind the newest `skip`; *reply has their elements. */
+static int fetch(tkl_config *config, size_t skip, size_t count, tkl_reply **reply)
 {
     tkl_call_options safe = {.timeout_ms = config->timeout_ms, .retry_safe = true};
     tkl_bytes key = config->keys.items[0];
-    const char *argv[] = {"XREVRANGE", key.data, from, "-", "COUNT", count};
-    const size_t lens[] = {9, key.len, strlen(from), 1, 5, strlen(count)};
-    return tkl_call(config->client, 6, argv, lens, &safe, reply);
+    char first[24], last[24];
+    snprintf(first, sizeof first, "%zu", FIELDS * skip);
+    snprintf(last, sizeof last, "%zu", FIELDS * (skip + count) - 1);
+    const char *argv[] = {"LRANGE", key.data, first, last};
+    const size_t lens[] = {6, key.len, strlen(first), strlen(last)};
+    return tkl_call(config->client, 4, argv, lens, &safe, reply);
 }
 
 int tkl_config_get(tkl_config *config, tkl_config_value **value)
@@ -231,18 +229,18 @@ int tkl_config_get(tkl_config *config, tkl_config_value **value)
     tkl_reply *reply = NULL;
     tkl_config_value found;
     *value = NULL;
-    int rc = fetch(config, "+", "1", &reply);
+    int rc = fetch(config, 0, 1, &reply);
     if (rc == TKL_OK && tkl_reply_count(reply) == 0)
         rc = tkl__no(TKL_NOTFOUND);
     if (rc == TKL_OK)
-        rc = read_entry(tkl_reply_at(reply, 0), &found);
+        rc = read_version(reply, 0, &found);
     if (rc == TKL_OK)
         rc = make_value(&found, value);
     tkl_reply_free(reply);
     return rc;
 }
 
-/* For the follower: replaces the copy. The calls' own deadlines are those of the handle. */
+/* Called by the follower: replaces the copy. Calls use the time-out of the handle. */
 static int load(void *arg, int64_t deadline, int64_t *again)
 {
     tkl_config *config = arg;
@@ -264,7 +262,7 @@ int tkl__config_check(tkl_config *config, bool known, int64_t timeout_ms)
 {
     tkl_call_options safe = {.timeout_ms = timeout_ms, .retry_safe = true};
     tkl_bytes key = config->keys.items[0];
-    const char *argv[] = {"XLEN", key.data};
+    const char *argv[] = {"LLEN", key.data};
     const size_t lens[] = {4, key.len};
     tkl_reply *reply = NULL;
     int rc = tkl_call(config->client, 2, argv, lens, &safe, &reply);
@@ -274,7 +272,7 @@ int tkl__config_check(tkl_config *config, bool known, int64_t timeout_ms)
     return rc;
 }
 
-/* For the follower, whose thread alone replaces the copy. */
+/* Called by the follower; only its thread replaces the copy. */
 static int check_copy(void *arg, int64_t timeout_ms)
 {
     tkl_config *config = arg;
@@ -296,22 +294,17 @@ int tkl_config_read(tkl_config *config, tkl_config_value **value, int64_t *age_m
     return *value ? TKL_OK : tkl__no(TKL_NOTFOUND);
 }
 
-static int64_t version_now(const tkl_config *config)
-{
-    return config->value ? config->value->version : 0;
-}
-
-int tkl_config_watch(tkl_config *config, int64_t version, int64_t wait_ms, tkl_config_value **value)
+int tkl_config_watch(tkl_config *config, const tkl_config_value *seen, int64_t wait_ms,
+                     tkl_config_value **value)
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
     *value = NULL;
-    int rc = tkl__follow_lock(&config->follower);
+    tkl__begin_request(config->client);
+    int rc = tkl__end_request(config->client, tkl__follow_lock(&config->follower));
     if (rc != TKL_OK)
         return rc;
-    tkl_config_value *seen = tkl__config_share(config->value);
-    while (rc == TKL_OK && version_now(config) == version && tkl__config_same(config->value, seen))
+    while (rc == TKL_OK && tkl__config_same(config->value, seen))
         rc = tkl__follow_wait(&config->follower, deadline);
-    tkl_config_value_free(seen);
     if (rc == TKL_OK)
         *value = tkl__config_share(config->value);
     tkl__follow_unlock(&config->follower);
@@ -320,7 +313,7 @@ int tkl_config_watch(tkl_config *config, int64_t version, int64_t wait_ms, tkl_c
 
 /* ---- Changing ------------------------------------------------------------ */
 
-/* Why a text is refused. Some of it is JSON for others. */
+/* The error for a text that is not JSON. Other parsers accept some of these texts. */
 static int refuse(const json_error_t *error)
 {
     const char *why = NULL;
@@ -350,7 +343,7 @@ static int check_json(tkl_bytes json)
     if (json.len > TKL_CONFIG_VALUE_MAX)
         return tkl__fail(TKL_EINVAL, "the value has %zu bytes, %d are allowed", json.len,
                          TKL_CONFIG_VALUE_MAX);
-    if (json.len > 0 && memchr(json.data, '\0', json.len)) /* jansson overlooks one at the end */
+    if (json.len > 0 && memchr(json.data, '\0', json.len)) /* jansson ignores a NUL at the end */
         return tkl__fail(TKL_EINVAL, "not JSON: a NUL byte");
     json_t *value = json_loadb(json.len > 0 ? json.data : "", json.len,
                                JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL |
@@ -375,7 +368,7 @@ static int check_set_options(const tkl_config_set_options *options)
 static int run_set(tkl_config *config, tkl_bytes json, const tkl_config_set_options *options,
                    int64_t *version)
 {
-    /* In the script -1 is any version and 0 is none. */
+    /* The script takes -1 as any version, and 0 as no value. */
     int64_t wanted = options->if_version;
     int64_t expected = wanted == 0 ? -1 : wanted == TKL_NONE ? 0 : wanted;
     int64_t timeout_ms = options->timeout_ms ? options->timeout_ms : config->timeout_ms;
@@ -436,12 +429,12 @@ int tkl_config_drop(tkl_config *config)
 
 /* ---- History and names --------------------------------------------------- */
 
-/* What callers get; `values` must be the first. */
+/* The result for the caller; `values` must be first. */
 typedef struct pages {
     tkl_config_values values;
     tkl_config_value *items;
-    tkl_reply **replies; /* that the items point into */
-    size_t count;        /* of replies */
+    tkl_reply **replies; /* own the texts of the items */
+    size_t count;        /* number of replies */
 } pages;
 
 static void free_pages(pages *p)
@@ -453,10 +446,11 @@ static void free_pages(pages *p)
     free(p);
 }
 
-/* Adds the entries of a reply. */
+/* Adds the versions of a reply. A change since the last page shifts all versions by one, so those
+ * that were already read are skipped. */
 static int add_page(pages *p, tkl_reply *reply)
 {
-    size_t count = p->values.count, more = tkl_reply_count(reply);
+    size_t count = p->values.count, more = tkl_reply_count(reply) / FIELDS;
     tkl_config_value *items = realloc(p->items, (count + more + 1) * sizeof *items);
     if (items)
         p->items = items;
@@ -469,30 +463,29 @@ static int add_page(pages *p, tkl_reply *reply)
     }
     p->replies[p->count++] = reply;
     int rc = TKL_OK;
-    for (size_t i = 0; rc == TKL_OK && i < more; i++)
-        rc = read_entry(tkl_reply_at(reply, i), &p->items[count + i]);
-    p->values = (tkl_config_values){p->items, count + more};
+    for (size_t at = 0; rc == TKL_OK && at < tkl_reply_count(reply); at += FIELDS) {
+        rc = read_version(reply, at, &p->items[count]);
+        if (rc == TKL_OK && (count == 0 || p->items[count].version < p->items[count - 1].version))
+            count++;
+    }
+    p->values = (tkl_config_values){p->items, count};
     return rc;
 }
 
-/* A page at a time: many large values in one reply would block the server. */
+/* Reads page by page: many large values in one reply would block the server. */
 static int read_pages(tkl_config *config, size_t max, pages *p)
 {
-    char from[32] = "+", page[24];
-    size_t before, wanted;
+    size_t skip = 0, came, wanted;
     int rc;
     do {
         tkl_reply *reply = NULL;
-        before = p->values.count;
-        wanted = max - before < PAGE ? max - before : PAGE;
-        snprintf(page, sizeof page, "%zu", wanted);
-        rc = fetch(config, from, page, &reply);
+        wanted = max - p->values.count < PAGE ? max - p->values.count : PAGE;
+        rc = fetch(config, skip, wanted, &reply);
+        came = tkl_reply_count(reply) / FIELDS;
+        skip += came;
         if (rc == TKL_OK)
             rc = add_page(p, reply);
-        if (rc == TKL_OK && p->values.count > before)
-            snprintf(from, sizeof from, "(%lld-0",
-                     (long long)p->items[p->values.count - 1].version);
-    } while (rc == TKL_OK && p->values.count - before == wanted && p->values.count < max);
+    } while (rc == TKL_OK && came == wanted && p->values.count < max);
     return rc;
 }
 
@@ -518,5 +511,5 @@ void tkl_config_values_free(tkl_config_values *values)
 
 int tkl_config_names(tkl_client *client, tkl_names **names)
 {
-    return tkl__instances(client, "config", "", "stream", names);
+    return tkl__instances(client, "config", "", "list", names);
 }

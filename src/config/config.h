@@ -16,22 +16,23 @@ enum { TKL__CONFIG_AUTHOR_SIZE = 256 };
 
 struct tkl_config {
     tkl_client *client;
-    tkl__keys keys; /* the stream, whose name is the channel's, too, and the requests */
+    tkl__keys keys; /* the list, whose name is also that of the channel, and the requests */
     int64_t timeout_ms;
     int64_t history;
     char author[TKL__CONFIG_AUTHOR_SIZE];
     tkl__follower follower;
-    tkl_config_value *value; /* the copy of the follower; NULL: there is none */
+    tkl_config_value *value; /* the follower's copy; NULL: no value */
 };
 
-/* Another reference to a value; tkl_config_value_free() gives it back. */
+/* Adds a reference to a value; tkl_config_value_free() drops it. */
 tkl_config_value *tkl__config_share(tkl_config_value *value);
 
-/* Whether both are one and the same change. A server that has lost its data begins with version 1
- * again: time and text tell such values apart. NULL is none. */
+/* Whether both values are the same change. A server that has lost its data starts with version 1
+ * again, so time and text are compared, too. NULL: no value. */
 bool tkl__config_same(const tkl_config_value *a, const tkl_config_value *b);
 
-/* Whether the server has a value, as is `known`: TKL_OK, TKL_CONFLICT or an error. */
+/* Compares with the server: TKL_OK: it has a value if `known`, and none if not; TKL_CONFLICT:
+ * otherwise; or an error. */
 int tkl__config_check(tkl_config *config, bool known, int64_t timeout_ms);
 
 #endif

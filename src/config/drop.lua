@@ -1,17 +1,21 @@
 -- config/drop: remove a configuration. Its last version stays for a while, so that the next value
 -- gets another.
--- KEYS[1...] configuration  see version.inc.lua
+-- KEYS[1...] configuration  see versions.inc.lua
 -- ARGV[1] ttl       how long the version stays, in milliseconds
+-- flags: allow-oom
 -- returns 1: removed; 0: there is none
--- include: version
+-- include: shared/decimal
+-- include: versions
 
 local ttl = ARGV[1]
-if redis.call('XLEN', VERSIONS) == 0 then
+
+local current = versions.current()
+if not current then
   return 0
 end
-local last = last_version()
 redis.call('SPUBLISH', VERSIONS, '0')
-note_request('dropped', string.format('%d', last))
+redis.call('ZSCORE', REQUESTS, 'dropped') -- fails if the key has a wrong type
 redis.call('UNLINK', VERSIONS)
+versions.note_request('dropped', decimal.whole(current))
 redis.call('PEXPIRE', REQUESTS, ttl)
 return 1

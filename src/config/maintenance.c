@@ -11,9 +11,9 @@
 
 struct tkl_maintenance {
     tkl_config *config;
-    pthread_mutex_t mutex; /* guards what follows */
+    pthread_mutex_t mutex; /* guards the following fields */
     unsigned process;
-    tkl_maintenance_state state; /* what its version says */
+    tkl_maintenance_state state; /* contents of its version */
     bool good;                   /* it is {"on": true, ...} or {"on": false, ...} */
 };
 
@@ -74,7 +74,7 @@ static void parse(const tkl_config_value *value, tkl_maintenance *m)
     json_decref(object);
 }
 
-/* The time, too: a server that has lost its data begins with version 1 again. */
+/* Compares the time, too: a server that has lost its data starts with version 1 again. */
 static bool is_parsed(const tkl_maintenance *m, const tkl_config_value *value)
 {
     return m->state.version == value->version && m->state.since_ms == value->changed_ms;
@@ -82,7 +82,8 @@ static bool is_parsed(const tkl_maintenance *m, const tkl_config_value *value)
 
 static void lock(tkl_maintenance *m)
 {
-    if (m->process != tkl__fork_generation()) { /* a child: the lock may be the parent's */
+    if (m->process != tkl__fork_generation()) { /* a forked child: the lock may belong to the parent
+                                                   */
         pthread_mutex_init(&m->mutex, NULL);
         m->process = tkl__fork_generation();
     }

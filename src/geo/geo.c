@@ -62,7 +62,7 @@ static void begin(tkl__query *query, tkl_geo *geo, const char *command)
     tkl__query_key(query, &geo->key);
 }
 
-/* As the server calls it. */
+/* The name that the server uses. */
 const char *tkl_geo_unit_name(tkl_geo_unit unit)
 {
     static const char *const names[] = {"m", "km", "mi", "ft"};
@@ -75,7 +75,7 @@ static int check_unit(tkl_geo_unit unit)
                                         : tkl__fail(TKL_EINVAL, "there is no unit %d", (int)unit);
 }
 
-/* A number of a reply that can only be finite. */
+/* Reads a number that must be finite. */
 static int read_number(const tkl_reply *reply, double *number)
 {
     bool is_number = tkl__double_parse(tkl_reply_bytes(reply), number);
@@ -96,8 +96,8 @@ static int check_point(double longitude, double latitude)
                      tkl__double_text(longitude, first), tkl__double_text(latitude, second));
 }
 
-/* The server's geohash of the very edge has a bit too many, so that no search finds it. East of 180
- * degrees is west of -180; the last latitude is rounded down to the last cell. */
+/* The server's geohash of the very edge has one bit too many, so that no search finds it. East of
+ * 180 degrees continues at -180; the last latitude is rounded down to the last cell. */
 static double longitude_of(double longitude)
 {
     return longitude >= LONGITUDE_MAX ? -LONGITUDE_MAX : longitude;
@@ -249,11 +249,11 @@ int tkl_geo_hashes(tkl_geo *geo, const tkl_bytes *names, size_t count, tkl_geo_t
     return rc;
 }
 
-/* ---- What is near -------------------------------------------------------- */
+/* ---- Searching ----------------------------------------------------------- */
 
-/* The words of GEOSEARCH behind the key: for a command, or for the script. */
+/* The arguments of GEOSEARCH behind the key, for a command or for the script. */
 typedef struct words {
-    char text[8][TKL__DOUBLE_SIZE]; /* room for numbers */
+    char text[8][TKL__DOUBLE_SIZE]; /* texts of numbers */
     tkl_bytes items[16];
     size_t count, numbers;
 } words;
@@ -308,8 +308,8 @@ static void put_query(words *w, const tkl_geo_query *query)
     }
 }
 
-/* A member that is missing is the server's only error about a sound query, unless there is no
- * place at all: then it finds nothing, while one that is there always finds itself. */
+/* A missing member is the server's only error for a valid query. If there is no place at all, the
+ * server finds nothing instead, while an existing member always finds itself. */
 static int not_found_or(int rc, const tkl_geo_query *query, int64_t found)
 {
     bool unknown =
@@ -318,14 +318,14 @@ static int not_found_or(int rc, const tkl_geo_query *query, int64_t found)
     return unknown || no_places ? tkl__no(TKL_NOTFOUND) : rc;
 }
 
-/* The reply owns the names. */
+/* The result; its reply owns the names. */
 typedef struct listing {
     tkl_geo_places places; /* first: what the user has is a pointer to it */
     tkl_reply *reply;
     tkl_geo_place items[];
 } listing;
 
-/* {name, distance, hash, {longitude, latitude}} */
+/* Reads {name, distance, hash, {longitude, latitude}}. */
 static int read_place(const tkl_reply *one, tkl_geo_place *place)
 {
     int64_t hash = 0;
@@ -340,7 +340,7 @@ static int read_place(const tkl_reply *one, tkl_geo_place *place)
                         : rc;
 }
 
-/* Takes over the reply, unless it fails. */
+/* Takes over the reply, except after a failure. */
 static int make_listing(tkl_reply *reply, tkl_geo_places **places)
 {
     size_t count = tkl_reply_count(reply);

@@ -14,7 +14,7 @@ static bool is_v4(const unsigned char address[TKL__IP_SIZE])
     return memcmp(address, v4_prefix, V4_AT) == 0;
 }
 
-/* As a string; false when it is too long for an address or has a NUL inside. */
+/* Copies the text as a string; false: it is too long for an address or contains a NUL. */
 static bool to_string(tkl_bytes text, char out[INET6_ADDRSTRLEN])
 {
     if (text.len == 0 || text.len >= INET6_ADDRSTRLEN || memchr(text.data, '\0', text.len))
@@ -37,7 +37,7 @@ const char *tkl__ip_parse(tkl_bytes text, unsigned char address[TKL__IP_SIZE])
 
 /* ---- Numbers ------------------------------------------------------------- */
 
-/* address = address * 10 + digit; false when that is too large. */
+/* address = address * 10 + digit; false: too large. */
 static bool append_digit(unsigned char address[TKL__IP_SIZE], unsigned digit)
 {
     unsigned carry = digit;
@@ -77,7 +77,7 @@ static bool bit(const unsigned char address[TKL__IP_SIZE], int index)
     return address[index / 8] >> (7 - index % 8) & 1;
 }
 
-/* 0 to `most`, without sign or leading zeros; -1: no such number. */
+/* Reads a number from 0 to `most` without sign or leading zeros; -1: not such a number. */
 static int parse_length(tkl_bytes text, int most)
 {
     int length = 0;
@@ -125,7 +125,7 @@ const char *tkl__ip_parse_ends(tkl_bytes first, tkl_bytes last, tkl__ip_span *sp
     return wrong ? wrong : check_order(span);
 }
 
-/* The bytes before and behind a character; false when it is not there. */
+/* Splits the text at a character; false: the text does not contain it. */
 static bool split(tkl_bytes text, char at, tkl_bytes *before, tkl_bytes *behind)
 {
     const char *found = text.len > 0 ? memchr(text.data, at, text.len) : NULL;
@@ -159,7 +159,7 @@ static void format_address(const unsigned char address[TKL__IP_SIZE], char text[
         inet_ntop(AF_INET6, address, text, INET6_ADDRSTRLEN);
 }
 
-/* The length of the prefix, when the range is one network; else -1. */
+/* The length of the prefix if the range is one network; else -1. */
 static int prefix_length(const tkl__ip_span *span)
 {
     int length = 0;

@@ -17,18 +17,18 @@ typedef struct tkl__ip_span {
     unsigned char last[TKL__IP_SIZE];
 } tkl__ip_span;
 
-/* All return NULL when the text was understood, else what is wrong with it. */
+/* The parsers return NULL on success, else what is wrong with the text. */
 
-/* "1.2.3.4", "2001:db8::1". */
+/* Parses "1.2.3.4" or "2001:db8::1". */
 const char *tkl__ip_parse(tkl_bytes text, unsigned char address[TKL__IP_SIZE]);
-/* The same, or a number in decimal: below 2^32 an IPv4 address. */
+/* The same, or a decimal number; below 2^32 it is an IPv4 address. */
 const char *tkl__ip_parse_number(tkl_bytes text, unsigned char address[TKL__IP_SIZE]);
-/* "1.2.3.0/24", "1.2.3.0-1.2.3.77", or one address. */
+/* Parses "1.2.3.0/24", "1.2.3.0-1.2.3.77", or one address. */
 const char *tkl__ip_parse_range(tkl_bytes text, tkl__ip_span *span);
-/* Two columns, as numbers or addresses. */
+/* Parses two columns, as numbers or addresses. */
 const char *tkl__ip_parse_ends(tkl_bytes first, tkl_bytes last, tkl__ip_span *span);
 
-/* "1.2.3.0/24", or "first-last" when it is not one network. */
+/* Writes "1.2.3.0/24", or "first-last" if the range is not one network. */
 void tkl__ip_format(const tkl__ip_span *span, char text[TKL__IP_NETWORK_SIZE]);
 
 #endif

@@ -3,9 +3,10 @@
 -- ARGV[1] ttl     milliseconds
 -- ARGV[2] chunk   the first
 -- returns 1
-
 -- include: keys
+
 local ttl, chunk = unpack(ARGV)
+
 redis.call('ZADD', RANGES, 0, chunk)
 redis.call('PEXPIRE', RANGES, ttl)
 return 1

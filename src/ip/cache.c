@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table of slots; an address has one slot, by its hash, and puts out what was there before.
+ * A table of slots. The hash of an address selects its slot; a new address replaces the old one
+ * there.
  */
 #include "ip/cache.h"
 
@@ -16,16 +17,16 @@
 
 typedef struct slot {
     int64_t until;  /* 0: empty */
-    uint64_t epoch; /* of the cache when it was filled */
+    uint64_t epoch; /* epoch of the cache when the slot was filled */
     unsigned char address[TKL__IP_SIZE];
-    tkl__ip_hit hit; /* its fields are owned */
+    tkl__ip_hit hit; /* owns its fields */
 } slot;
 
 struct tkl__ip_cache {
     pthread_mutex_t mutex;
-    unsigned process; /* whose cache it is, by tkl__fork_generation() */
+    unsigned process; /* process that owns the cache, by tkl__fork_generation() */
     int64_t keep_us;
-    uint64_t epoch; /* slots of another one do not count */
+    uint64_t epoch; /* slots of another epoch are ignored */
     size_t mask;
     slot slots[];
 };
@@ -61,8 +62,8 @@ void tkl__ip_cache_free(tkl__ip_cache *cache)
     free(cache);
 }
 
-/* In a forked child the parent's threads may have left the lock taken and a slot half written: the
- * child lets go of all slots without freeing them. */
+/* In a forked child the parent's threads may have left the mutex locked and a slot half written:
+ * the child abandons all slots without freeing them. */
 static void lock(tkl__ip_cache *cache)
 {
     if (cache->process != tkl__fork_generation()) {

@@ -15,7 +15,7 @@ static size_t shared_bytes(const tkl__ip_span *first, const tkl__ip_span *last)
     return shared;
 }
 
-/* The number in the chunk of a place, which is added to the list if it is new. */
+/* The number of a place in the chunk; a new place is added to the list. */
 static unsigned char number_in_chunk(uint32_t place, uint32_t *places, size_t *count)
 {
     size_t i = 0;
@@ -60,7 +60,7 @@ void tkl__ip_chunk_write(const tkl__ip_chunk_range *ranges, size_t count, tkl__i
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* The fields of the place of that number; false when there is no such. */
+/* Finds the fields of the place with this number; false: no such place. */
 static bool find_place(const unsigned char *at, size_t left, unsigned number, tkl_bytes *fields)
 {
     for (;; number--) {
@@ -90,7 +90,7 @@ bool tkl__ip_chunk_find(tkl_bytes chunk, const unsigned char address[TKL__IP_SIZ
     if (chunk.len < places_at)
         return false;
     if (memcmp(data, address, shared) != 0)
-        return true; /* behind all of its ranges */
+        return true; /* the address is behind all ranges */
     const unsigned char *range = data + RANGES_AT, *wanted = address + shared;
     for (size_t i = 1; i < count && memcmp(range + size, wanted, rest) <= 0; i++)
         range += size;

@@ -18,7 +18,7 @@
 
 enum { TKL__CHUNK_RANGES = 16 };
 
-/* A range and its packed place. `place` tells places apart: equal numbers are equal places. */
+/* A range and its packed place. Equal numbers in `place` mean equal places. */
 typedef struct tkl__ip_chunk_range {
     const tkl__ip_span *span;
     uint32_t place;
@@ -27,12 +27,12 @@ typedef struct tkl__ip_chunk_range {
 /* Writes the packed fields of a place. */
 typedef void tkl__ip_chunk_pack(void *arg, uint32_t place, tkl__buf *out);
 
-/* Appends a chunk of `count` ranges, 1 to TKL__CHUNK_RANGES, sorted and apart. */
+/* Appends a chunk of `count` ranges, 1 to TKL__CHUNK_RANGES, sorted and without overlaps. */
 void tkl__ip_chunk_write(const tkl__ip_chunk_range *ranges, size_t count, tkl__ip_chunk_pack *pack,
                          void *arg, tkl__buf *out);
 
-/* What the chunk says about an address that is not before its first. The fields of a hit are a view
- * into the chunk. False: it is no chunk. */
+/* Looks up an address that is not before the first one of the chunk. The fields of a hit are a view
+ * into the chunk. False: not a valid chunk. */
 bool tkl__ip_chunk_find(tkl_bytes chunk, const unsigned char address[TKL__IP_SIZE],
                         tkl__ip_hit *hit);
 

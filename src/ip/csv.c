@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The text goes to libcsv line by line, so that the number of the line is known.
+ * Passes the text to libcsv line by line, so that the line number is known.
  */
 #include "ip/csv.h"
 
@@ -27,9 +27,9 @@ typedef struct reader {
     tkl__ip_csv_visit *visit;
     void *arg;
     int rc;
-    uint64_t line; /* being read */
+    uint64_t line; /* number of the current line */
     tkl__ip_csv_row row;
-    tkl__buf text; /* of the row's fields, one behind the other */
+    tkl__buf text; /* fields of the row, one after the other */
     size_t lengths[TKL__CSV_FIELDS_MAX];
     tkl_bytes fields[TKL__CSV_FIELDS_MAX];
 } reader;
@@ -45,6 +45,33 @@ static void on_field(void *data, size_t len, void *arg)
     r->lengths[r->row.count++] = len;
 }
 
+/* Keeps blanks at both ends of a field, which libcsv would cut off. They belong to the field (RFC
+ * 4180). */
+static int no_character(unsigned char c)
+{
+    (void)c;
+    return 0;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static tkl_bytes trim(tkl_bytes text)
+{
+    while (text.len > 0 && is_blank(text.data[text.len - 1]))
+        text.len--;
+    while (text.len > 0 && is_blank(*text.data))
+        text = (tkl_bytes){text.data + 1, text.len - 1};
+    return text;
+}
+
+static bool is_empty(const tkl__ip_csv_row *row)
+{
+    return row->count == 1 && trim(row->fields[0]).len == 0;
+}
+
 static void on_row(int end, void *arg)
 {
     reader *r = arg;
@@ -57,7 +84,7 @@ static void on_row(int end, void *arg)
     r->row.fields = r->fields;
     if (r->text.failed)
         r->rc = tkl__nomem();
-    if (r->rc == TKL_OK)
+    if (r->rc == TKL_OK && !is_empty(&r->row))
         r->rc = r->visit(&r->row, r->arg);
     r->row.count = 0;
     tkl__buf_clear(&r->text);
@@ -76,7 +103,7 @@ static int not_closed(reader *r)
                      (unsigned long long)r->row.line);
 }
 
-/* libcsv could not store a field. */
+/* The error for a field that libcsv could not store. */
 static int too_long(reader *r)
 {
     if (r->parser.quoted)
@@ -85,7 +112,7 @@ static int too_long(reader *r)
                      (unsigned long long)r->row.line, TKL__CSV_FIELD_BYTES_MAX);
 }
 
-/* Part of one line. */
+/* Parses a part of one line. */
 static void parse_piece(reader *r, const char *text, size_t len)
 {
     if (r->parser.pstate == BETWEEN_ROWS)
@@ -165,6 +192,7 @@ int tkl__ip_csv_read(const char *path, tkl__ip_csv_visit *visit, void *arg)
     csv_init(&r.parser, 0);
     csv_set_realloc_func(&r.parser, bounded_realloc);
     csv_set_blk_size(&r.parser, GROWTH);
+    csv_set_space_func(&r.parser, no_character);
     open_file(&r);
     if (r.rc == TKL_OK)
         read_all(&r);
@@ -180,6 +208,11 @@ int tkl__ip_csv_read(const char *path, tkl__ip_csv_visit *visit, void *arg)
 tkl_bytes tkl__ip_csv_field(const tkl__ip_csv_row *row, int index)
 {
     return index >= 0 && (size_t)index < row->count ? row->fields[index] : (tkl_bytes){NULL, 0};
+}
+
+tkl_bytes tkl__ip_csv_word(const tkl__ip_csv_row *row, int index)
+{
+    return trim(tkl__ip_csv_field(row, index));
 }
 
 /* Whether a heading is this name, in lower case. */
@@ -201,6 +234,6 @@ void tkl__ip_csv_header(const tkl__ip_csv_row *row, const tkl__ip_csv_column *co
         at[f] = -1;
     for (; columns->name; columns++)
         for (size_t i = 0; i < row->count && at[columns->field] < 0; i++)
-            if (is_called(row->fields[i], columns->name))
+            if (is_called(trim(row->fields[i]), columns->name))
                 at[columns->field] = (int)i;
 }

@@ -8,37 +8,39 @@
 #include <tackle/common.h>
 
 enum {
-    TKL__CSV_FIELDS_MAX = 64, /* of a row; more are ignored */
+    TKL__CSV_FIELDS_MAX = 64, /* fields of a row; more are ignored */
     TKL__CSV_FIELD_BYTES_MAX =
-        16 << 20, /* a quoted one that is longer is a quote that never ends */
+        16 << 20, /* a longer quoted field means a quote that is never closed */
 };
 
 typedef struct tkl__ip_csv_row {
-    uint64_t line; /* where it begins, from 1 */
+    uint64_t line; /* line where the row begins, from 1 */
     const tkl_bytes *fields;
     size_t count;
     uint64_t file_bytes; /* size of the file; 0: not known */
-    uint64_t file_read;  /* how much of it was read */
+    uint64_t file_read;  /* bytes of it read so far */
 } tkl__ip_csv_row;
 
-/* Anything but TKL_OK ends the reading. */
+/* Any result but TKL_OK stops the reading. */
 typedef int tkl__ip_csv_visit(const tkl__ip_csv_row *row, void *arg);
 
-/* Empty lines are no rows. TKL_EIO: the file cannot be read, or is cut off. TKL_EINVAL: a quote is
- * not closed, or a field is too long. */
+/* Reads all rows. Empty and blank lines are not rows. TKL_EIO: the file cannot be read, or is cut
+ * off. TKL_EINVAL: a quote is not closed, or a field is too long. */
 int tkl__ip_csv_read(const char *path, tkl__ip_csv_visit *visit, void *arg);
 
-/* The field, or empty bytes when the row is shorter or `index` is negative. */
+/* The field; empty if the row is shorter or `index` is negative. */
 tkl_bytes tkl__ip_csv_field(const tkl__ip_csv_row *row, int index);
+/* The same without blanks at both ends, for addresses, ids and numbers. */
+tkl_bytes tkl__ip_csv_word(const tkl__ip_csv_row *row, int index);
 
-/* A name that a column may have, in any case, and the field that it stands for. */
+/* A possible name of a column, in any case, and its field. */
 typedef struct tkl__ip_csv_column {
     const char *name; /* NULL ends a table */
     int field;
 } tkl__ip_csv_column;
 
-/* Finds the columns in a row of names: at[field] is the index of its column, -1 when there is none.
- * Of several names for a field the first of the table counts. */
+/* Finds the columns in a row of names: at[field] is the index of its column; -1: no such column. If
+ * several names match a field, the first one in the table counts. */
 void tkl__ip_csv_header(const tkl__ip_csv_row *row, const tkl__ip_csv_column *columns, int *at,
                         size_t fields);
 

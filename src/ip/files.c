@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of places and of ranges: which columns they have and what the rows mean.
+ * Files of places and of ranges: their columns, and the meaning of the rows.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,9 @@
 #include "ip/import.h"
 
 enum {
-    HEADER_ROWS = 5,       /* the names of the columns stand in one of these; others are notes */
-    PROGRESS_ROWS = 16384, /* between two calls of the progress function */
+    HEADER_ROWS = 5,       /* one of these rows has the names of the columns; the others are notes
+                              */
+    PROGRESS_ROWS = 16384, /* rows between two calls of the progress function */
     SHOWN = 48,            /* bytes of a field in a message */
 };
 
@@ -50,7 +51,7 @@ static const tkl__ip_csv_column place_columns[] = {
     {NULL, 0},
 };
 
-/* Of ranges: those of a place that they may have, and these. */
+/* Fields of ranges: those of a place, which they may have, and these. */
 enum { NETWORK = TKL__IP_FIELDS, FIRST, LAST, COUNTRY_ID, BLOCK_FIELDS };
 
 static const tkl__ip_csv_column block_columns[] = {
@@ -74,8 +75,8 @@ typedef struct reading {
     tkl_ip_import *import;
     uint32_t file;
     bool begun;           /* the columns are known */
-    int seen;             /* rows before that */
-    int at[BLOCK_FIELDS]; /* columns by field */
+    int seen;             /* number of rows before the columns were known */
+    int at[BLOCK_FIELDS]; /* index of the column of each field */
 } reading;
 
 static bool knows_places(reading *r, const tkl__ip_csv_row *row)
@@ -109,7 +110,9 @@ static void fill_place(const reading *r, const tkl__ip_csv_row *row, tkl_ip_plac
 {
     *place = (tkl_ip_place){0};
     for (int f = 0; f < TKL__IP_FIELDS; f++)
-        *tkl__ip_field(place, f) = tkl__ip_csv_field(row, r->at[f]);
+        *tkl__ip_field(place, f) = f == ID || f == LATITUDE || f == LONGITUDE
+                                       ? tkl__ip_csv_word(row, r->at[f])
+                                       : tkl__ip_csv_field(row, r->at[f]);
 }
 
 static int read_place(reading *r, const tkl__ip_csv_row *row)
@@ -127,7 +130,7 @@ static int report_field(const reading *r, const tkl__ip_csv_row *row, tkl_bytes 
                           field.data ? field.data : "", field.len > SHOWN ? "..." : "", wrong);
 }
 
-/* Whether the row has all columns that a range must have. */
+/* Whether the row has all columns that a range needs. */
 static bool is_whole(const reading *r, const tkl__ip_csv_row *row)
 {
     static const int needed[] = {ID, NETWORK, FIRST, LAST, COUNTRY_ID};
@@ -140,9 +143,9 @@ static bool is_whole(const reading *r, const tkl__ip_csv_row *row)
 static const char *parse_span(const reading *r, const tkl__ip_csv_row *row, tkl__ip_span *span)
 {
     if (r->at[NETWORK] >= 0)
-        return tkl__ip_parse_range(tkl__ip_csv_field(row, r->at[NETWORK]), span);
-    return tkl__ip_parse_ends(tkl__ip_csv_field(row, r->at[FIRST]),
-                              tkl__ip_csv_field(row, r->at[LAST]), span);
+        return tkl__ip_parse_range(tkl__ip_csv_word(row, r->at[NETWORK]), span);
+    return tkl__ip_parse_ends(tkl__ip_csv_word(row, r->at[FIRST]),
+                              tkl__ip_csv_word(row, r->at[LAST]), span);
 }
 
 static int read_block(reading *r, const tkl__ip_csv_row *row)
@@ -157,7 +160,7 @@ static int read_block(reading *r, const tkl__ip_csv_row *row)
             r, row, tkl__ip_csv_field(row, r->at[r->at[NETWORK] >= 0 ? NETWORK : FIRST]), wrong);
     fill_place(r, row, &spot);
     if (spot.id.len == 0)
-        spot.id = tkl__ip_csv_field(row, r->at[COUNTRY_ID]);
+        spot.id = tkl__ip_csv_word(row, r->at[COUNTRY_ID]);
     if (spot.id.len == 0) {
         r->import->stats.without_place++;
         return TKL_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collecting and checking: nothing is sent before all rows were read and found to be good.
+ * Collects and checks rows: nothing is sent before all rows are read and valid.
  */
 #include "ip/import.h"
 
@@ -265,7 +265,7 @@ static int report_overlap(tkl_ip_import *import, const tkl__ip_row *row, const t
                           kept->origin.file ? ": " : "", (unsigned)kept->origin.line);
 }
 
-/* Sorts, and leaves out what overlaps a row before it. */
+/* Sorts the ranges, and removes those that overlap an earlier row. */
 static int remove_overlaps(tkl_ip_import *import)
 {
     size_t kept = 0;
@@ -285,7 +285,7 @@ static int remove_overlaps(tkl_ip_import *import)
     return rc;
 }
 
-/* How many of the spots are those of rows that are kept. */
+/* Counts the spots that the remaining rows use. */
 static int count_spots(tkl_ip_import *import)
 {
     bool *used = calloc((size_t)import->spots.count + 1, sizeof *used);

@@ -19,7 +19,7 @@ static bool equal(tkl_bytes a, tkl_bytes b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-/* The slot of the string, or the free one where it belongs. */
+/* The slot of a string, or the free slot for it. */
 static uint32_t *slot_of(const tkl__ip_intern *intern, tkl_bytes string)
 {
     size_t mask = intern->nslots - 1;

@@ -33,6 +33,7 @@
 #include "core/error.h"
 #include "core/instances.h"
 #include "core/options.h"
+#include "core/rounds.h"
 #include "core/script.h"
 #include "ip/cache.h"
 #include "ip/scripts.h"
@@ -180,7 +181,7 @@ int tkl_ip_stats_get(tkl_ip *ip, tkl_ip_stats *stats)
     return rc;
 }
 
-/* *again: the generation was another, which is known by now. */
+/* Drops the table. *again: the generation was another one, which is known now. */
 static int drop_once(tkl_ip *ip, int64_t deadline, bool *again)
 {
     char generation[TKL__IP_GENERATION_SIZE];
@@ -210,9 +211,13 @@ int tkl_ip_drop(tkl_ip *ip)
 {
     int64_t deadline = tkl__deadline(ip->client, ip->timeout_ms);
     bool again = true;
-    int rc = TKL_OK;
-    while (rc == TKL_OK && again)
-        rc = drop_once(ip, deadline, &again);
+    tkl__rounds rounds = {.idle = 0};
+    int rc = drop_once(ip, deadline, &again);
+    while (rc == TKL_OK && again) {
+        rc = tkl__next_round(&rounds, ip->client, ip->timeout_ms, false);
+        if (rc == TKL_OK)
+            rc = drop_once(ip, deadline, &again);
+    }
     if (rc == TKL_OK)
         rc = tkl__ip_learn(ip, (tkl_bytes){0});
     return rc;

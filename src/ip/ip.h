@@ -21,13 +21,13 @@ struct tkl_ip {
     size_t name_len;
     int64_t timeout_ms;
     struct tkl__ip_cache *cache; /* NULL: none */
-    /* The current one, as far as this handle knows. Guarded by the client's lock: fork() respects
-     * that. */
+    /* The current generation as far as this handle knows. The client's lock guards it, which is
+     * safe across fork(). */
     char generation[TKL__IP_GENERATION_SIZE];
 };
 
 void tkl__ip_generation(tkl_ip *ip, char generation[TKL__IP_GENERATION_SIZE]);
-/* Takes note of what a script says the current generation is. TKL_EDAMAGED: it cannot be one. */
+/* Notes the current generation that a script returned. TKL_EDAMAGED: not a valid generation. */
 int tkl__ip_learn(tkl_ip *ip, tkl_bytes generation);
 
 /* The keys of the table and of some generations of it: table, ranges of each */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking up: what the cache does not know is asked for in one trip, a command for each address and
- * one for the current generation behind them.
+ * Lookups: addresses that are not in the cache are asked for in one round trip, with a command for
+ * each address followed by one for the current generation.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/options.h"
+#include "core/rounds.h"
 #include "ip/cache.h"
 #include "ip/chunk.h"
 #include "ip/ip.h"
@@ -17,7 +18,7 @@
 typedef struct question {
     unsigned char address[TKL__IP_SIZE];
     tkl__ip_hit hit;
-    size_t cached_at; /* of the fields in the cached text */
+    size_t cached_at; /* offset of the fields in `cached` */
     bool cached;
 } question;
 
@@ -26,9 +27,9 @@ typedef struct lookup {
     const tkl_bytes *texts; /* the addresses as the caller wrote them */
     question *questions;
     size_t count;
-    size_t *open; /* the questions for the server */
+    size_t *open; /* indexes of the questions for the server */
     size_t nopen;
-    tkl__buf cached;  /* fields out of the cache */
+    tkl__buf cached;  /* fields from the cache */
     tkl_reply *reply; /* the hits' fields point into it */
     int64_t deadline;
 } lookup;
@@ -73,8 +74,8 @@ static void end(lookup *l)
 
 /* ---- Asking the server --------------------------------------------------- */
 
-/* The last chunk that does not begin behind the address: what follows the 16 bytes of its first
- * address is below 255. */
+/* Asks for the last chunk that does not begin behind the address. The byte after the 16 bytes of
+ * its first address is below 255. */
 static int add_question(tkl_pipeline *pipeline, tkl_bytes ranges, const question *q)
 {
     char bound[2 + TKL__IP_SIZE] = {'['};
@@ -85,7 +86,7 @@ static int add_question(tkl_pipeline *pipeline, tkl_bytes ranges, const question
     return tkl_pipeline_add(pipeline, 7, argv, lens);
 }
 
-/* Behind all questions, so that it speaks for the moment after them. */
+/* Asks for the generation. It comes after all questions, so that it is valid for their replies. */
 static int add_check(tkl_pipeline *pipeline, tkl_bytes table, tkl_bytes ranges)
 {
     const char *hget[] = {"HGET", table.data, "generation"}, *exists[] = {"EXISTS", ranges.data};
@@ -119,7 +120,7 @@ static int damaged(const char *what)
     return tkl__fail(TKL_EDAMAGED, "%s: import the table again", what);
 }
 
-/* TKL_CONFLICT: the generation was another. */
+/* TKL_CONFLICT: the generation was another one. */
 static int check_generation(lookup *l, const char *generation)
 {
     const tkl_reply *current = tkl_reply_at(l->reply, l->nopen);
@@ -168,7 +169,8 @@ static int ask_once(lookup *l)
     return rc;
 }
 
-/* What the cache said belongs to an older generation then: all is asked again. */
+/* Forgets hits of the cache, which belong to an older generation: all addresses are asked for
+ * again. */
 static void forget_cached(lookup *l)
 {
     l->nopen = l->count;
@@ -180,12 +182,15 @@ static void forget_cached(lookup *l)
 
 static int ask(lookup *l)
 {
+    tkl__rounds rounds = {.idle = 0};
     int rc = l->nopen > 0 ? ask_once(l) : TKL_OK;
     while (rc == TKL_CONFLICT) {
         if (tkl__left(l->deadline) == 0)
             return tkl__fail(TKL_ETIMEOUT, "the table changed again and again");
         forget_cached(l);
-        rc = ask_once(l);
+        rc = tkl__pause_round(&rounds, l->ip->client, l->deadline, false);
+        if (rc == TKL_OK)
+            rc = ask_once(l);
     }
     return rc;
 }
@@ -221,7 +226,7 @@ static void point(tkl_bytes *bytes, char **at)
     *at += bytes->len;
 }
 
-/* In the order of append_answer(). */
+/* Sets the pointers, in the order of append_answer(). */
 static void point_answer(tkl_ip_answer *answer, char **at)
 {
     point(&answer->address, at);
@@ -230,7 +235,7 @@ static void point_answer(tkl_ip_answer *answer, char **at)
         point(tkl__ip_field(&answer->place, f), at);
 }
 
-/* One block: the object, its items, their texts. */
+/* Makes one block: the object, its items, their texts. */
 static int make_answers(const lookup *l, tkl_ip_answers **answers)
 {
     tkl__buf text;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ip/place.h"
 
-/* Stored tables have this order: new fields come last. */
+/* The order of the fields in stored tables: new fields come last. */
 static const size_t offsets[TKL__IP_FIELDS] = {
     offsetof(tkl_ip_place, id),           offsetof(tkl_ip_place, city),
     offsetof(tkl_ip_place, region),       offsetof(tkl_ip_place, country),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A place as the server stores it: its fields in a fixed order, each with a length of one byte.
+ * The stored form of a place: its fields in a fixed order, each with a length of one byte.
  */
 #ifndef TKL_IP_PLACE_H
 #define TKL_IP_PLACE_H
@@ -11,14 +11,14 @@
 
 enum { TKL__IP_FIELDS = 10, TKL__IP_FIELD_MAX = 255 };
 
-/* The fields in their order; `index` below TKL__IP_FIELDS. */
+/* A field by its index, which is below TKL__IP_FIELDS. */
 tkl_bytes *tkl__ip_field(tkl_ip_place *place, int index);
 
-/* NULL, or what is wrong with it. */
+/* NULL, or what is wrong with the place. */
 const char *tkl__ip_place_check(const tkl_ip_place *place);
 
 void tkl__ip_pack(const tkl_ip_place *place, tkl__buf *out);
-/* Views into `packed`. False when it is no place. */
+/* Makes views into `packed`. False: not a place. */
 bool tkl__ip_unpack(tkl_bytes packed, tkl_ip_place *place);
 
 #endif

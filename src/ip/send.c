@@ -8,15 +8,16 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/options.h"
+#include "core/rounds.h"
 #include "core/script.h"
 #include "ip/chunk.h"
 #include "ip/import.h"
 #include "ip/scripts.h"
 
 enum {
-    AT_ONCE = 32,             /* chunks of one command */
-    TRIP_BYTES = 1024 * 1024, /* of one pipeline, about */
-    RANGES = 1,               /* key */
+    AT_ONCE = 32,             /* chunks per command */
+    TRIP_BYTES = 1024 * 1024, /* bytes of one pipeline, about */
+    RANGES = 1,               /* index of the key */
 };
 #define STAGING_MS "120000"
 
@@ -26,7 +27,7 @@ typedef struct sending {
     char generation[TKL__IP_GENERATION_SIZE];
     tkl__keys keys; /* table, and ranges of the new generation */
     tkl_pipeline *pipeline;
-    size_t bytes; /* in the pipeline */
+    size_t bytes; /* bytes in the pipeline */
 } sending;
 
 /* ---- Chunks -------------------------------------------------------------- */
@@ -36,7 +37,7 @@ static size_t chunk_count(const tkl_ip_import *import)
     return (import->count + TKL__CHUNK_RANGES - 1) / TKL__CHUNK_RANGES;
 }
 
-/* What the places file says, and where the range says more, that. */
+/* Packs the fields of the places file; those of the range take precedence. */
 static void pack_spot(void *arg, uint32_t number, tkl__buf *out)
 {
     const tkl_ip_import *import = arg;
@@ -52,7 +53,7 @@ static void pack_spot(void *arg, uint32_t number, tkl__buf *out)
     tkl__ip_pack(&spot, out);
 }
 
-/* Appends the chunk of that index. Returns how many ranges are in it. */
+/* Appends the chunk with this index. Returns its number of ranges. */
 static size_t write_chunk(tkl_ip_import *import, size_t index, tkl__buf *out)
 {
     tkl__ip_chunk_range ranges[TKL__CHUNK_RANGES];
@@ -85,7 +86,7 @@ static int add_expiry(sending *s)
     return tkl_pipeline_add(s->pipeline, 3, argv, lens);
 }
 
-/* Sends what is in the pipeline. */
+/* Sends the pipeline. */
 static int flush(sending *s)
 {
     tkl_call_options safe = {.timeout_ms = s->import->options.timeout_ms, .retry_safe = true};
@@ -103,7 +104,7 @@ static int flush(sending *s)
     return rc;
 }
 
-/* Adds "ZADD key 0 chunk 0 chunk ..."; `ends` are the ends of the chunks in the text. */
+/* Adds "ZADD key 0 chunk 0 chunk ..."; `ends`: the end of each chunk in the text. */
 static int add_command(sending *s, const tkl__buf *text, const size_t *ends, size_t count)
 {
     const char *argv[2 + 2 * AT_ONCE] = {"ZADD", s->keys.items[RANGES].data};
@@ -141,7 +142,7 @@ static int send_chunks(sending *s)
 
 /* ---- A generation -------------------------------------------------------- */
 
-/* The first chunk, with an expiry from the beginning. */
+/* Sends the first chunk, with an expiry from the beginning. */
 static int send_first(sending *s)
 {
     tkl__buf chunk;
@@ -162,7 +163,7 @@ static int send_first(sending *s)
     return rc;
 }
 
-/* *again: the table has another generation than this handle knew. */
+/* Switches the table. *again: the table has another generation than this handle knew. */
 static int switch_once(sending *s, int64_t deadline, bool *again)
 {
     char former[TKL__IP_GENERATION_SIZE];
@@ -196,16 +197,20 @@ static int switch_over(sending *s)
 {
     int64_t deadline = tkl__deadline(s->client, s->import->options.timeout_ms);
     bool again = true;
-    int rc = TKL_OK;
-    while (rc == TKL_OK && again)
-        rc = switch_once(s, deadline, &again);
+    tkl__rounds rounds = {.idle = 0};
+    int rc = switch_once(s, deadline, &again);
+    while (rc == TKL_OK && again) {
+        rc = tkl__next_round(&rounds, s->client, s->import->options.timeout_ms, false);
+        if (rc == TKL_OK)
+            rc = switch_once(s, deadline, &again);
+    }
     if (rc == TKL_OK)
         rc = tkl__ip_learn(s->import->ip, tkl_str(s->generation));
     return rc;
 }
 
-/* After a failure. When the outcome of the switch is unknown, what was sent may be the table by
- * now: then it stays, and expires unless it is. */
+/* Removes the sent generation after a failure. If the outcome of the switch is unknown, it may be
+ * the table by now: then it stays, and expires unless it is. */
 static void remove_sent(sending *s, int rc)
 {
     const char *argv[] = {"UNLINK", s->keys.items[RANGES].data};
@@ -217,7 +222,7 @@ static void remove_sent(sending *s, int rc)
     text[sizeof text - 1] = '\0';
     tkl_call(s->client, 2, argv, lens,
              &(tkl_call_options){.timeout_ms = s->import->options.timeout_ms}, NULL);
-    tkl__fail(rc, "%s", text); /* the failure is what the caller wants to know about */
+    tkl__fail(rc, "%s", text); /* keep the original failure for the caller */
 }
 
 static void make_generation(char generation[TKL__IP_GENERATION_SIZE])

@@ -5,12 +5,15 @@
 -- ARGV[3] chunks      that the new one has
 -- ARGV[4] count       ranges that are in the chunks
 -- ARGV[5] places      that they name
+-- flags: allow-oom
 -- returns 1: done; 0: part of the new generation is missing; a string: the current generation,
 --   which is not the former
 -- include: shared/clock
-
+-- include: shared/decimal
 -- include: keys
+
 local generation, former, chunks, count, places = unpack(ARGV)
+
 local current = redis.call('HGET', TABLE, 'generation') or ''
 if current == generation then -- a repeated request
   return 1
@@ -22,7 +25,7 @@ if current ~= former then
   return current
 end
 redis.call('HSET', TABLE, 'generation', generation, 'ranges', count, 'places', places,
-  'imported', string.format('%d', clock_ms()))
+  'imported', decimal.whole(clock.ms()))
 redis.call('PERSIST', RANGES)
 redis.call('UNLINK', OLD_RANGES)
 return 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Answers of limit/check: read once, where they enter. Times are rounded up, so that a program that
- * comes back after the time reported is not too early.
+ * Answers of limit/check: checked once, here. Times are rounded up, so that a program that comes
+ * back after the reported time is not too early.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ bool tkl__limit_number(const tkl_reply *reply, size_t index, int64_t *number)
     return tkl_reply_kind(one) == TKL_REPLY_INTEGER && *number >= 0 && *number <= TKL__LIMIT_EXACT;
 }
 
-/* What is booked ahead comes in the time that was asked for. */
+/* A quantity that is booked ahead must be usable within the requested time. */
 static bool is_sound(const tkl__limit_question *q, int64_t fits, int64_t remaining, int64_t turn)
 {
     bool booked = fits == 1 && q->quantity > 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checking limits: one, each of several, all of several as one.
+ * Checks limits: one, each of several, or several as one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 /* ---- Questions ----------------------------------------------------------- */
 
-/* The server's key goes into `keys`, which may move: see key_of(). */
+/* Fills in a question. Its key goes into the buffer `keys`, which may move: see key_of(). */
 static int ask(tkl__limit_question *q, const tkl_limit *limit, tkl_bytes subject, int64_t quantity,
                int64_t ahead_us, tkl__buf *keys)
 {
@@ -56,7 +56,7 @@ static void put_question(tkl__args *args, const tkl__limit_question *q)
         tkl__args_int(args, q->ahead_us);
 }
 
-/* Safe to repeat: a question that only looks, and one that knows its ticket. */
+/* Whether a repeat is safe: for a question that only looks, and for one with a ticket. */
 static bool may_repeat(const tkl__limit_question *q)
 {
     return q->quantity == 0 || tkl__limit_has_tickets(&q->limit->rule);
@@ -110,7 +110,7 @@ typedef struct bundle {
     size_t count;
     tkl__limit_question *questions;
     tkl_bytes *keys;
-    tkl__buf buf; /* of the keys */
+    tkl__buf buf; /* the bytes of the keys */
 } bundle;
 
 static void bundle_free(bundle *b)
@@ -163,7 +163,7 @@ static int read_one(const tkl__limit_question *q, const tkl_reply *reply, tkl_li
     return rc == TKL_LIMITED ? TKL_OK : tkl__limit_explain(rc);
 }
 
-/* The first failure is the result: it is put last, so that its text is the one that stays. */
+/* Reads backwards, so that the first failure comes last and its text stays. */
 static int read_each(const bundle *b, const tkl_reply *replies, tkl_limit_answer *answers)
 {
     int rc = TKL_OK;
@@ -218,7 +218,7 @@ int tkl_limit_check_each(const tkl_limit_item *items, size_t count, tkl_limit_an
         rc = run_each(&b, &replies);
     if (replies) {
         int read = read_each(&b, replies, answers);
-        rc = rc == TKL_OK ? read : rc;
+        rc = read != TKL_OK ? read : rc;
     }
     tkl_reply_free(replies);
     bundle_free(&b);
@@ -246,7 +246,7 @@ static int check_together(const bundle *b)
     return TKL_OK;
 }
 
-/* When one never fits, nothing is taken from the others. */
+/* When one quantity can never fit, takes nothing from the other limits. */
 static int run_together(const bundle *b, tkl_reply **reply)
 {
     const tkl_limit *limit = b->questions[0].limit;
@@ -269,12 +269,18 @@ static int run_together(const bundle *b, tkl_reply **reply)
 static int read_together(const bundle *b, const tkl_reply *reply, tkl_limit_answer *answers)
 {
     tkl__limit_times times;
+    tkl__first failure = {.code = TKL_OK};
     int rc = TKL_OK;
     for (size_t i = 0; i < b->count; i++) {
         int one =
             tkl__limit_read(&b->questions[i], reply, TKL__LIMIT_NUMBERS * i, &answers[i], &times);
-        rc = rc < 0 || one == TKL_OK ? rc : one;
+        if (one < 0)
+            tkl__first_note(&failure, one);
+        else if (one != TKL_OK)
+            rc = one;
     }
+    if (failure.code != TKL_OK)
+        rc = tkl__first_tell(&failure);
     for (size_t i = 0; rc != TKL_OK && i < b->count; i++)
         answers[i].ticket[0] = '\0';
     return rc;

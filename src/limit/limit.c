@@ -4,17 +4,17 @@
  *
  * One key per limit and subject, ns:limit:{subject}:name: the braces put all limits of a subject
  * into one slot, so that they can be checked as one on a cluster, too. All times are microseconds
- * of the server's clock. What the key holds, and when it expires:
+ * of the server's clock. The content of the key, and when it expires:
  *
- * gcra, bucket: a string, "<kind> <unit> <stamp> <debt>". What was taken is owed and shrinks
- * evenly. The textbook keeps the moment at which nothing is owed any more (tat), in fractions; a
- * double holds a moment to a quarter of a microsecond only, and a thousand small errors let a fast
- * rate pass. So the debt is kept, multiplied by what makes it whole: with `count` in `period`
+ * gcra, bucket: a string, "<kind> <unit> <stamp> <debt>". A quantity that was taken becomes a debt,
+ * which shrinks evenly. The textbook keeps the moment at which the debt ends (tat), in fractions;
+ * but a double holds a moment only to a quarter of a microsecond, and a thousand small errors let a
+ * fast rate pass. So the key has the debt, scaled to a whole number: with `count` in `period`
  * microseconds, in lowest terms, one is a debt of `period` (the unit), and in a microsecond the
  * debt shrinks by `count` (the rate). A quantity fits when the debt with it is at most capacity x
- * unit. That is the textbook's comparison times count, in whole numbers. The key expires when
- * nothing is owed. Another unit than the rule's: the rule was changed, and the quantity owed stays
- * the same. While slices are lent out (slice.c), " <epoch> <before> <latest>" follows.
+ * unit. That is the textbook's comparison times count, in whole numbers. The key expires when the
+ * debt ends. If the unit is not the rule's, the rule was changed; the quantity owed stays the same.
+ * While slices are lent out (slice.c), " <epoch> <before> <latest>" follows.
  *
  * window, concurrency: a sorted set of "<kind>:<ticket>:<i>" by the end of their lives. The ticket
  *   is random, so members never collide, and a repeated request finds its own. The entries of a
@@ -25,8 +25,8 @@
  *   index. The one before counts by the part of it that a window ending now would still cover. The
  *   key expires when neither counts.
  *
- * The kind tells the algorithms apart: one does not touch another's key. What another program may
- * have written is checked by the scripts before they write (basics.inc.lua).
+ * The kind tells the algorithms apart: one does not touch another's key. The scripts check the
+ * stored state before they write, since another program may have changed it (stored.inc.lua).
  */
 #include "limit/limit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inside of a limit: its rule in the units of the scripts, questions and answers.
+ * The private parts of a limit: its rule in the units of the scripts, questions and answers.
  */
 #ifndef TKL_LIMIT_LIMIT_H
 #define TKL_LIMIT_LIMIT_H
@@ -10,28 +10,28 @@
 #include "core/buf.h"
 #include "core/script.h"
 
-/* Numbers of scripts are doubles, exact up to here. */
+/* Scripts count in doubles, which are exact up to here. */
 #define TKL__LIMIT_EXACT (INT64_C(1) << 53)
 
 /* ---- Rules --------------------------------------------------------------- */
 
-/* A rule as the scripts take it. See the essay of limit.c. */
+/* A rule in the form of script arguments. See the essay of limit.c. */
 typedef struct tkl__limit_rule {
     tkl_limit_algorithm algorithm;
     bool in_order;
-    const char *kind; /* of the scripts: "gcra" */
+    const char *kind; /* name in the scripts: "gcra" */
     int64_t capacity; /* the most that can fit at once */
-    int64_t unit;     /* debt of one; of other than funnel and bucket: the period in microseconds */
-    int64_t rate;     /* by which the debt shrinks in a microsecond; of others: 0 */
+    int64_t unit;     /* gcra, bucket: debt of one; others: the period in microseconds */
+    int64_t rate;     /* gcra, bucket: debt worked off per microsecond; others: 0 */
     char capacity_text[24], unit_text[24], rate_text[24];
 } tkl__limit_rule;
 
-/* TKL_EINVAL when it makes no sense, or its numbers would not be exact. */
+/* TKL_EINVAL when the rule makes no sense, or its numbers would not be exact. */
 int tkl__limit_rule_make(const tkl_limit_rule *given, tkl__limit_rule *rule);
 
-/* Kept by what is owed. */
+/* Whether the state is a debt (gcra, bucket). */
 bool tkl__limit_has_debt(const tkl__limit_rule *rule);
-/* Kept by entries with tickets. */
+/* Whether the state is entries with tickets (window, concurrency). */
 bool tkl__limit_has_tickets(const tkl__limit_rule *rule);
 
 /* ---- Limits -------------------------------------------------------------- */
@@ -39,55 +39,55 @@ bool tkl__limit_has_tickets(const tkl__limit_rule *rule);
 struct tkl_limit {
     tkl_client *client;
     tkl__limit_rule rule;
-    int64_t timeout_ms;      /* 0: the client's */
-    tkl_bytes before, after; /* what stands in the server's key around the subject; owned */
+    int64_t timeout_ms;      /* 0: the client's time-out */
+    tkl_bytes before, after; /* the parts of the server's key around the subject; owned */
 };
 
-/* The server's key of a subject, appended. TKL_EINVAL for an empty or too long one. */
+/* Appends the server's key of a subject. TKL_EINVAL for a subject that is empty or too long. */
 int tkl__limit_key(const tkl_limit *limit, tkl_bytes subject, tkl__buf *out);
 
-/* TKL_EINVAL: more than can be taken, or given back, at once. */
+/* TKL_EINVAL: more than one call can take or give back. */
 int tkl__limit_check_quantity(const tkl__limit_rule *rule, int64_t quantity);
 
-/* Of the calls for a limit. */
+/* The deadline of a call that begins now. */
 int64_t tkl__limit_deadline(const tkl_limit *limit);
 
-/* Records the text for TKL_ETYPE, and returns `rc`. */
+/* Sets the error text for TKL_ETYPE, and returns `rc`. */
 int tkl__limit_explain(int rc);
 
 /* ---- Answers ------------------------------------------------------------- */
 
 /* An answer in microseconds. */
 typedef struct tkl__limit_times {
-    int64_t turn;  /* when what was taken may be used: later than at once if booked ahead */
-    int64_t retry; /* -1: allowed, or never */
+    int64_t turn;  /* when the quantity may be used: 0 at once, later if booked ahead */
+    int64_t retry; /* when it would fit; -1: allowed, or never */
     int64_t reset;
 } tkl__limit_times;
 
-/* One check on its way. */
+/* A check under way. */
 typedef struct tkl__limit_question {
     const tkl_limit *limit;
-    size_t start, len; /* of the server's key in the buffer that it was put into */
+    size_t start, len; /* of the server's key, in the buffer of keys */
     char ticket[TKL_TOKEN_SIZE];
-    int64_t quantity; /* 0 when it never fits: the script only looks */
-    int64_t ahead_us; /* may be booked */
+    int64_t quantity; /* 0 also when it never fits: the script only looks */
+    int64_t ahead_us; /* how far ahead may be booked */
     bool never;
 } tkl__limit_question;
 
-#define TKL__LIMIT_NUMBERS 5 /* of an answer of limit/check, for each key */
+#define TKL__LIMIT_NUMBERS 5 /* numbers per key in an answer of limit/check */
 
-/* The numbers of the reply from the index on. TKL_OK, TKL_LIMITED, or TKL_EPROTO when no server
- * that ran the script can have answered so. */
+/* Reads the numbers of the reply from `index` on. TKL_OK, TKL_LIMITED, or TKL_EPROTO for numbers
+ * that the script never returns. */
 int tkl__limit_read(const tkl__limit_question *question, const tkl_reply *reply, size_t index,
                     tkl_limit_answer *answer, tkl__limit_times *times);
 
-/* A number of a reply. False unless it is between 0 and what is exact. */
+/* Reads a number of a reply. False unless it is from 0 to TKL__LIMIT_EXACT. */
 bool tkl__limit_number(const tkl_reply *reply, size_t index, int64_t *number);
 
 /* Milliseconds, rounded up; -1 stays. */
 int64_t tkl__limit_ms(int64_t us);
 
-/* One check, with what may be booked ahead. */
+/* One check that may book up to `ahead_us` ahead. */
 int tkl__limit_check(const tkl_limit *limit, tkl_bytes subject, int64_t quantity, int64_t ahead_us,
                      tkl_limit_answer *answer, tkl__limit_times *times);
 

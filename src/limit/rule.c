@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rules: what makes sense, and what the scripts can count exactly.
+ * Rules: checks that they make sense, and that the scripts can count them exactly.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define MAX_ENTRIES   100000
 #define MAX_PERIOD_MS INT64_C(315360000000) /* ten years */
 
-/* As the scripts call them. */
+/* The names in the scripts. */
 static const char *const kinds[] = {
     [TKL_LIMIT_GCRA] = "gcra",
     [TKL_LIMIT_BUCKET] = "bucket",
@@ -69,7 +69,7 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* How much fits at once. Without a burst: the whole count, as people expect of "30 in 60 s". */
+/* The most that fits at once. Without a burst: the whole count, as users expect of "30 in 60 s". */
 static int64_t capacity_of(const tkl_limit_rule *given)
 {
     if (given->burst == 0)
@@ -95,7 +95,7 @@ static void set_window(const tkl_limit_rule *given, tkl__limit_rule *rule)
     rule->capacity = given->count;
 }
 
-/* Half of what is exact leaves room for sums of two. */
+/* Half of the exact range leaves room for the sum of two. */
 static int check_exact(const tkl__limit_rule *rule)
 {
     if (rule->unit < TKL__LIMIT_EXACT / 2 / rule->capacity)

@@ -2,21 +2,22 @@
  *
  * Slices of a budget, spent without asking.
  *
- * The server lends out a slice: what is lent counts as owed, so that nobody else can get it. When
- * the slice is spent or its time nears its end, the client settles: it says how much of the slice
- * was spent, which becomes debt as if it were spent only now, and takes the next slice in the same
- * trip. So what is owed and what is lent out are together never less than what was truly taken, and
+ * The server lends out a slice: a lent quantity counts as owed, so that no other client can get it.
+ * When the slice is spent or its time nears its end, the client settles: it reports how much of the
+ * slice it spent, which becomes debt as if it were spent only now, and takes the next slice in the
+ * same round trip. So debt and slices together are never less than the quantity really taken, and
  * the limit holds over all clients.
  *
  * The server keeps no list of slices, but only how much was lent in this half second of its clock,
- * the epoch, and in the one before. When the next epoch begins, whatever of the epoch before was
- * not settled counts as spent: its client has died, or its message was lost. Hence a slice lasts
- * from half a second to a second, and the state stays small however many clients there are. A
+ * the epoch, and in the one before. When the next epoch begins, slices of the epoch before that
+ * were not settled count as spent: their client has died, or its message was lost. Hence a slice
+ * lasts from half a second to a second, and the state stays small however many clients there are. A
  * settlement carries no id, so it is never repeated: the worst is that the rest counts as spent.
- * When the server's clock is set back, all that is lent counts as spent at once.
+ * When the server's clock is set back, all slices count as spent at once.
  *
  * The client stops spending a little before the end, by its own monotonic clock, counted from
- * before it asked. The keeper settles a slice that nobody uses up, so that it is of use to others.
+ * before it asked. The keeper settles a slice that is not used up, so that other clients can use
+ * the rest.
  *
  * Checking is then one look at a clock and one atomic subtraction. The coarse clock will do: it
  * lags by a tick, which the margin covers, and costs a few nanoseconds on every machine.
@@ -36,37 +37,37 @@
 #define FIRST_WISH 64
 #define QUICK_US   100000  /* a slice spent sooner than this was too small */
 #define MARGIN_US  20000   /* more than a tick of the coarse clock */
-#define SETTLE_US  50000   /* the keeper settles so long before the end */
-#define DENIED_US  50000   /* a denial holds so long at most: others may give something back */
-#define LASTS_MAX  1000000 /* the server lends for two epochs of half a second at most */
+#define SETTLE_US  50000   /* the keeper settles this long before the end */
+#define DENIED_US  50000   /* a denial holds at most this long: others may give something back */
+#define LASTS_MAX  1000000 /* the server lends for at most two epochs of half a second */
 
-/* What is lent to us. */
+/* The slice that the server has lent to us. */
 typedef struct loan {
     int64_t size; /* 0: nothing */
     int64_t epoch;
-    int64_t taken; /* local time */
+    int64_t taken; /* local time before the request was sent */
 } loan;
 
 struct tkl_limit_slice {
     const tkl_limit *limit;
-    int64_t timeout_ms;  /* 0: the client's */
+    int64_t timeout_ms;  /* 0: the client's time-out */
     tkl_bytes key;       /* the server's; owned */
-    unsigned generation; /* of forks: a child must not spend its parent's slice */
+    unsigned generation; /* fork generation: a child must not spend its parent's slice */
 
     atomic_int_fast64_t left;   /* of the slice */
     atomic_int_fast64_t ends;   /* local time from which it must not be spent */
-    atomic_int_fast64_t resets; /* local time, by the last trip */
-    atomic_int_fast64_t due;    /* for the keeper */
+    atomic_int_fast64_t resets; /* local time when all is unused, by the last round trip */
+    atomic_int_fast64_t due;    /* local time when the keeper is due */
 
-    pthread_mutex_t mutex; /* guards what follows; held during a trip */
+    pthread_mutex_t mutex; /* guards the fields below; held during a round trip */
     loan loan;
-    int64_t wish;         /* for the next one */
-    int64_t denied_until; /* local time; until then, as much as denied_quantity is not asked for */
+    int64_t wish;         /* size of the next slice */
+    int64_t denied_until; /* local time; until then, denied_quantity or more is not asked for */
     int64_t denied_quantity;
     int64_t retry_at; /* local time at which it would fit */
 
     tkl__kept kept;
-    tkl__args settlement; /* under way in the keeper */
+    tkl__args settlement; /* arguments of the keeper's request under way */
 };
 
 static int64_t coarse_now(void)
@@ -123,7 +124,8 @@ static int deny(tkl_limit_slice *l, int64_t retry_us, tkl_limit_answer *answer)
 
 /* ---- Settling ------------------------------------------------------------ */
 
-/* A slice spent in no time was too small, one that was hardly touched too large. */
+/* Adapts the size of the next slice: one that was spent quickly was too small, one that was hardly
+ * used too large. */
 static void adapt(tkl_limit_slice *l, int64_t spent)
 {
     int64_t most = l->limit->rule.capacity;
@@ -133,7 +135,8 @@ static void adapt(tkl_limit_slice *l, int64_t spent)
         l->wish = l->wish < most / 2 ? l->wish * 2 : most;
 }
 
-/* The arguments of limit/slice: ends our loan, and asks for the next; `quantity` 0: for none. */
+/* Makes the arguments of limit/slice: settles our loan, and asks for the next; `quantity` 0: for
+ * none. */
 static void make_order(tkl_limit_slice *l, int64_t quantity, tkl__args *args)
 {
     const tkl__limit_rule *rule = &l->limit->rule;
@@ -165,7 +168,7 @@ static int send_order(const tkl_limit_slice *l, const tkl__args *args, tkl_reply
 
 /* ---- Refilling ----------------------------------------------------------- */
 
-/* What limit/slice answers. */
+/* An answer of limit/slice. */
 typedef struct offer {
     int64_t size, epoch, lasts, retry, reset;
 } offer;
@@ -180,7 +183,7 @@ static int read_offer(const tkl_reply *reply, int64_t least, offer *o)
     return tkl__fail(TKL_EPROTO, "the server answered a slice with senseless numbers");
 }
 
-/* Ours from now on, but for what is needed at once. */
+/* Takes over the slice, minus the quantity that is needed at once. */
 static int accept(tkl_limit_slice *l, const offer *o, int64_t started, int64_t quantity,
                   tkl_limit_answer *answer)
 {
@@ -233,7 +236,7 @@ static int check_slowly(tkl_limit_slice *l, int64_t quantity, tkl_limit_answer *
         return deny(l, -1, answer);
     pthread_mutex_lock(&l->mutex);
     int rc;
-    if (spend(l, quantity, &left)) /* somebody else has refilled it */
+    if (spend(l, quantity, &left)) /* another thread has refilled it */
         rc = allow(l, left, answer);
     else if (quantity >= l->denied_quantity && (now = tkl__now()) < l->denied_until)
         rc = deny(l, l->retry_at - now, answer);
@@ -262,7 +265,7 @@ static tkl_limit_slice *slice_of(tkl__kept *kept)
     return (tkl_limit_slice *)(void *)((char *)kept - offsetof(tkl_limit_slice, kept));
 }
 
-/* Whoever holds the mutex is on a trip and settles by it. */
+/* When the mutex is taken, a thread is on a round trip, which settles. */
 static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
 {
     tkl_limit_slice *l = slice_of(kept);
@@ -272,7 +275,7 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
     if (settle) {
         tkl__args_free(&l->settlement);
         make_order(l, 0, &l->settlement);
-        settle = !l->settlement.failed; /* else it counts as spent */
+        settle = !l->settlement.failed; /* else the slice counts as spent */
         *call = (tkl__invocation){.script = &tkl__lua_limit_slice,
                                   .keys = &l->key,
                                   .nkeys = 1,
@@ -283,7 +286,7 @@ static bool keeper_prepare(tkl__kept *kept, tkl__invocation *call)
     return settle;
 }
 
-/* What could not be reported counts as spent. */
+/* Nothing to do: a slice that could not be settled counts as spent. */
 static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
 {
     (void)kept, (void)rc, (void)reply;

@@ -9,21 +9,21 @@
 -- ARGV[7] spent     of it
 -- ARGV[8] wish      for the next slice
 -- ARGV[9] least     that it must be; 0: none is wanted
--- returns {slice or 0, its epoch, microseconds that it lasts, microseconds until the least would fit,
--- microseconds until all is unused}
-
+-- returns {slice or 0, its epoch, microseconds that it lasts, microseconds until the least would
+--   fit, microseconds until all is unused}
 -- include: shared/clock
-local now = clock_us()
+-- include: debts
 
--- include: debt
-
+now = clock.us()
 local key, kind = KEYS[1], ARGV[1]
 local capacity, unit, rate = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local old = {epoch = tonumber(ARGV[5]), size = tonumber(ARGV[6]), spent = tonumber(ARGV[7])}
 local wish, least = tonumber(ARGV[8]), tonumber(ARGV[9])
-local state = read_debt(key, kind, unit, rate)
 
--- A slice of an epoch that is over counts as spent already.
+local state = debts.read(key, kind, unit, rate)
+
+-- Settles the old slice: gives it back, and adds the part that was spent to the debt. A slice of an
+-- epoch that is over already counts as spent.
 local function settle()
   if old.epoch == state.epoch and old.size <= state.latest then
     state.latest = state.latest - old.size
@@ -35,9 +35,9 @@ local function settle()
   state.debt = state.debt + old.spent * unit
 end
 
--- Half of what there is, so that others find something, too.
+-- Lends half of the room, so that other clients find some, too. Returns the size of the slice.
 local function lend()
-  local room = room_for(owed(state), capacity * unit, unit)
+  local room = funnel.room_for(debts.owed(state), capacity * unit, unit)
   if least == 0 or room < least then
     return 0
   end
@@ -48,7 +48,7 @@ end
 
 settle()
 local slice = lend()
-write_debt(key, state)
+debts.write(key, state)
 return {slice, state.epoch, (state.epoch + 2) * EPOCH - now,
-        math.min(time_until(state, math.max(0, capacity - least) * unit), EXACT),
-        math.min(time_until(state, 0), EXACT)}
+        math.min(debts.time_until(state, math.max(0, capacity - least) * unit), EXACT),
+        math.min(debts.time_until(state, 0), EXACT)}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Giving back, renewing, forgetting.
+ * Refund, renew and reset.
  */
 #include "core/error.h"
 #include "core/token.h"
@@ -35,7 +35,7 @@ static int check_ticket(const tkl__limit_rule *rule, int64_t quantity, const cha
     return TKL_OK;
 }
 
-/* More than fits at once cannot have been taken. */
+/* Limits a quantity to the capacity: nobody can have taken more. */
 static int64_t at_most(const tkl__limit_rule *rule, int64_t quantity)
 {
     return quantity < rule->capacity ? quantity : rule->capacity;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting until a limit allows: asleep for the time that the server reports.
+ * Waits until a limit allows, by sleeping for the time that the server reports.
  */
 #include "core/wait.h"
 
@@ -9,10 +9,9 @@
 #include "core/interrupt.h"
 #include "limit/limit.h"
 
-/* A server that says "at once" and then "no" is asked again after this. */
+/* The shortest sleep, for a server that reports "at once" and then "no". */
 #define LEAST_SLEEP_US 1000
-/* However long it says, the server is asked again after this: what it said may come from a key that
- * was damaged, and is gone by now. */
+/* The longest sleep: the reported time may come from a damaged key, which may be gone by now. */
 #define MOST_SLEEP_US 10000000
 
 static int64_t to_us(int64_t ms)
@@ -21,12 +20,21 @@ static int64_t to_us(int64_t ms)
     return ms < 0 || ms > most / 1000 ? most : ms * 1000;
 }
 
-/* One trip: books its place, and sleeps until its turn. */
+/* One request of a wait; an interrupt ends it. */
+static int check(const tkl_limit *limit, tkl_bytes key, int64_t quantity, int64_t wait_us,
+                 tkl_limit_answer *answer, tkl__limit_times *times)
+{
+    tkl__begin_request(limit->client);
+    return tkl__end_request(limit->client,
+                            tkl__limit_check(limit, key, quantity, wait_us, answer, times));
+}
+
+/* Books a place in one round trip, and sleeps until its turn. */
 static int wait_in_order(const tkl_limit *limit, tkl_bytes key, int64_t quantity, int64_t wait_ms,
                          tkl_limit_answer *answer)
 {
     tkl__limit_times times;
-    int rc = tkl__limit_check(limit, key, quantity, to_us(wait_ms), answer, &times);
+    int rc = check(limit, key, quantity, to_us(wait_ms), answer, &times);
     return rc == TKL_OK && times.turn > 0 ? tkl__sleep(limit->client, tkl__now() + times.turn) : rc;
 }
 
@@ -42,7 +50,7 @@ static int wait_by_sleeping(const tkl_limit *limit, tkl_bytes key, int64_t quant
 {
     for (;;) {
         tkl__limit_times times;
-        int rc = tkl__limit_check(limit, key, quantity, 0, answer, &times);
+        int rc = check(limit, key, quantity, 0, answer, &times);
         int64_t left = tkl__left(deadline);
         if (rc != TKL_LIMITED || times.retry < 0 || times.retry > left || left == 0)
             return rc;
@@ -58,7 +66,7 @@ static int listen_anew(const tkl_limit *limit, tkl_bytes channel, tkl__waiter *w
     return tkl__listen(limit->client, channel, tkl_str("free"), tkl__limit_deadline(limit), waiter);
 }
 
-/* What is given back is announced; what ends by itself is known beforehand. */
+/* Slots that are given back are announced; for slots that expire, the answer has the time. */
 static int wait_by_listening(const tkl_limit *limit, tkl_bytes key, tkl_bytes channel,
                              int64_t quantity, int64_t deadline, tkl_limit_answer *answer)
 {
@@ -66,11 +74,11 @@ static int wait_by_listening(const tkl_limit *limit, tkl_bytes key, tkl_bytes ch
     tkl__event event = TKL__CUT;
     tkl__limit_times times;
     tkl_bytes message;
-    int rc = tkl__limit_check(limit, key, quantity, 0, answer, &times);
+    int rc = check(limit, key, quantity, 0, answer, &times);
     while (rc == TKL_LIMITED && times.retry >= 0 && tkl__left(deadline) > 0) {
         rc = event == TKL__CUT ? listen_anew(limit, channel, &waiter) : TKL_OK;
         if (rc == TKL_OK)
-            rc = tkl__limit_check(limit, key, quantity, 0, answer, &times);
+            rc = check(limit, key, quantity, 0, answer, &times);
         if (rc == TKL_LIMITED) {
             int64_t again = next_try(&times);
             event = tkl__await(&waiter, again < deadline ? again : deadline, &message);

@@ -9,7 +9,7 @@
 
 #define FIRST_SIZE 1024
 
-/* Where it is, or the free slot where it belongs. Tables are half empty. */
+/* The slot of a hash, or the free slot for it. Tables are half empty. */
 static tkl__scan_seen *find(const tkl__scan_table *table, tkl__scan_seen seen)
 {
     size_t i = seen.low & (table->size - 1);

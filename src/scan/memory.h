@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a scan has returned lately: a set of 128-bit hashes that forgets the oldest.
+ * Elements that a scan has returned lately: a set of 128-bit hashes that forgets the oldest.
  *
  * It has two tables. New hashes go into the young one; when that has as many as it may, the old
  * one is emptied and they change roles. So between one and two times that many are
@@ -17,16 +17,16 @@ typedef struct tkl__scan_seen {
 
 typedef struct tkl__scan_table {
     tkl__scan_seen *slots;
-    size_t size; /* a power of two, or 0 */
+    size_t size; /* number of slots: a power of two, or 0 */
     size_t used;
 } tkl__scan_table;
 
 typedef struct tkl__scan_memory {
     tkl__scan_table young, old;
-    size_t most; /* in a table */
+    size_t most; /* most hashes of a table */
 } tkl__scan_memory;
 
-/* TKL_OK when it is new, TKL_EXISTS when it is remembered, or TKL_ENOMEM. */
+/* TKL_OK: the element is new; TKL_EXISTS: it is remembered; or TKL_ENOMEM. */
 int tkl__scan_memory_add(tkl__scan_memory *memory, tkl_bytes element);
 void tkl__scan_memory_free(tkl__scan_memory *memory);
 

@@ -30,11 +30,11 @@ struct tkl_scan {
     char *key, *match, *type;
     tkl__walker *walker; /* NULL: not begun */
     bool pairs;          /* elements come with values */
-    int over;            /* TKL_OK, or how the walk ended */
+    int over;            /* TKL_OK, or the code with which the walk ended */
     tkl__scan_memory memory;
-    tkl_reply *reply; /* the last step's */
+    tkl_reply *reply; /* reply of the last step */
     const tkl_reply *elements;
-    size_t at; /* in the elements */
+    size_t at; /* index in the elements */
 };
 
 /* ---- Opening ------------------------------------------------------------- */
@@ -55,7 +55,7 @@ static int check(const tkl_scan_options *o)
     return TKL_OK;
 }
 
-/* A copy with a NUL behind it; NULL: no memory. */
+/* A copy followed by a NUL; NULL: out of memory. */
 static char *copy(tkl_bytes bytes)
 {
     char *text = malloc(bytes.len + 1);
@@ -113,7 +113,7 @@ void tkl_scan_close(tkl_scan *scan)
 
 /* ---- Walking ------------------------------------------------------------- */
 
-/* How members are walked over depends on what the key is. */
+/* Chooses the scan command by the type of the key. */
 static int choose_command(tkl_scan *scan)
 {
     const char *argv[] = {"TYPE", scan->way.key.data};
@@ -145,7 +145,7 @@ static int begin(tkl_scan *scan)
     return rc == TKL_OK ? tkl__walker_open(scan->client, &scan->way, &scan->walker) : rc;
 }
 
-/* Strings only, and pairs are whole. */
+/* Checks that all elements are strings, and that pairs are complete. */
 static int check_elements(const tkl_scan *scan)
 {
     size_t count = tkl_reply_count(scan->elements);

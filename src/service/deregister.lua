@@ -2,10 +2,12 @@
 -- KEYS[1...] service  see leases.inc.lua
 -- ARGV[1] id
 -- ARGV[2] token
+-- flags: allow-oom
 -- returns 1: done; 0: it is not there; -1: another registration has the id
 -- include: leases
 
 local id, token = unpack(ARGV)
+
 local owner = redis.call('HGET', OWNERS, id)
 if not owner then
   return 0
@@ -14,5 +16,5 @@ if owner ~= token then
   return -1
 end
 redis.call('SPUBLISH', LEASES, id)
-remove({id})
+leases.remove({id})
 return 1

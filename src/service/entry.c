@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "service/service.h"
 
@@ -17,16 +18,18 @@ enum { WEIGHT_MAX = 1000000, LENGTH = 4, META_MAX = 64 };
 struct tkl__service_snapshot {
     atomic_int readers;
     uint64_t change;
+    int64_t asked_at; /* time of the request by tkl__lease_now(); leases are counted from then */
     size_t count;
     tkl_service_instance *items;
     tkl_service_meta *meta;
-    char *text; /* that they point into */
+    char *text; /* owns the texts of the items */
 };
 
-/* What callers get; `instances` must be the first. */
+/* The result for the caller; `instances` must be first. */
 typedef struct view {
     tkl_service_instances instances;
-    tkl__service_snapshot *snapshot;
+    tkl__service_snapshot *snapshot; /* owns the texts of the items */
+    tkl_service_instance items[];
 } view;
 
 /* ---- Packing ------------------------------------------------------------- */
@@ -71,7 +74,8 @@ void tkl__service_instance_pack(const tkl_service_instance *instance, tkl__buf *
 
 /* ---- Unpacking ----------------------------------------------------------- */
 
-/* The next text; false at the end, and when there is less than its length says. */
+/* Takes the next text off the front; false: at the end, or the bytes are shorter than its
+ * length. */
 static bool take(tkl_bytes *from, tkl_bytes *text)
 {
     uint32_t length;
@@ -87,7 +91,7 @@ static bool take(tkl_bytes *from, tkl_bytes *text)
     return true;
 }
 
-/* How many texts there are; 0 when they are not texts to the end. */
+/* The number of texts; 0: the bytes are not a row of texts. */
 static size_t count_texts(tkl_bytes packed)
 {
     size_t count = 0;
@@ -97,7 +101,7 @@ static size_t count_texts(tkl_bytes packed)
     return packed.len == 0 ? count : 0;
 }
 
-/* In decimal, as put by us. */
+/* Reads a weight in decimal, as tkl__service_instance_pack() writes it. */
 static int64_t weight_of(tkl_bytes text)
 {
     int64_t weight = 0;
@@ -106,7 +110,7 @@ static int64_t weight_of(tkl_bytes text)
     return weight == 0 ? TKL_NONE : weight > WEIGHT_MAX || weight < 0 ? 1 : weight;
 }
 
-/* Metadata go to *meta, which is moved on. */
+/* Unpacks an instance. Metadata go to *meta, which is advanced. */
 static void unpack(tkl_bytes packed, tkl_service_instance *instance, tkl_service_meta **meta)
 {
     tkl_bytes text = {0};
@@ -137,8 +141,6 @@ typedef struct listing {
     size_t count;
 } listing;
 
-enum { PIECE = 1000, LEASE_MAX_MS = 300000 }; /* as in service/list and leases.inc.lua */
-
 static listing read_listing(const tkl_reply *reply)
 {
     const tkl_reply *ends = tkl_reply_at(reply, 1);
@@ -153,23 +155,26 @@ static tkl_bytes id_at(const listing *l, size_t i)
     return tkl_reply_bytes(tkl_reply_at(l->ends, 2 * i));
 }
 
-/* Nil for an instance of which the info is missing: it is left out. */
+/* The info of an instance; nil: it is missing, and the instance is left out. */
 static const tkl_reply *info_at(const listing *l, size_t i)
 {
-    return tkl_reply_at(tkl_reply_at(l->pieces, i / PIECE), i % PIECE);
+    return tkl_reply_at(tkl_reply_at(l->pieces, i / TKL__SERVICE_PIECE), i % TKL__SERVICE_PIECE);
 }
 
-/* How long its lease lasts. One that is longer than any was given before the clock was set back. */
+/* The remaining time of a lease. A lease longer than the longest one was given before the clock was
+ * set back. */
 static int64_t left_at(const listing *l, size_t i)
 {
     double end = tkl_reply_double(tkl_reply_at(l->ends, 2 * i + 1)), left = end - (double)l->time;
-    return left < 0 ? 0 : left < LEASE_MAX_MS ? (int64_t)left : LEASE_MAX_MS;
+    return left < 0                           ? 0
+           : left < TKL__SERVICE_LEASE_MAX_MS ? (int64_t)left
+                                              : TKL__SERVICE_LEASE_MAX_MS;
 }
 
-/* Sizes of all, or TKL_EDAMAGED. */
+/* Sums up the sizes of all instances. TKL_EDAMAGED: an info is damaged. */
 static int measure(const listing *l, size_t *bytes, size_t *metas)
 {
-    *bytes = *metas = 1; /* never nothing, for malloc() */
+    *bytes = *metas = 1; /* at least 1, for malloc() */
     for (size_t i = 0; i < l->count; i++) {
         tkl_bytes info = tkl_reply_bytes(info_at(l, i));
         size_t texts = count_texts(info);
@@ -208,7 +213,8 @@ static void fill(tkl__service_snapshot *s, const listing *l)
     qsort(s->items, s->count, sizeof *s->items, by_id);
 }
 
-int tkl__service_snapshot_make(const tkl_reply *reply, tkl__service_snapshot **snapshot)
+int tkl__service_snapshot_make(const tkl_reply *reply, int64_t asked_at,
+                               tkl__service_snapshot **snapshot)
 {
     listing l = read_listing(reply);
     size_t bytes, metas;
@@ -220,6 +226,7 @@ int tkl__service_snapshot_make(const tkl_reply *reply, tkl__service_snapshot **s
     if (!s)
         return tkl__nomem();
     atomic_init(&s->readers, 1);
+    s->asked_at = asked_at;
     s->items = calloc(l.count + 1, sizeof *s->items);
     s->meta = calloc(metas, sizeof *s->meta);
     s->text = malloc(bytes);
@@ -291,18 +298,24 @@ bool tkl__service_snapshot_same(const tkl__service_snapshot *a, const tkl__servi
 
 /* ---- Views --------------------------------------------------------------- */
 
+/* Makes a view. Leases are reduced by the time that the snapshot was kept. */
 int tkl__service_snapshot_view(tkl__service_snapshot *s, int64_t index, int64_t age_ms,
                                tkl_service_instances **out)
 {
-    view *v = malloc(sizeof *v);
+    size_t first = index < 0 ? 0 : (size_t)index, count = index < 0 ? s->count : 1;
+    int64_t passed = (tkl__lease_now() - s->asked_at) / 1000;
+    view *v = malloc(sizeof *v + count * sizeof *v->items);
     if (!v)
         return tkl__nomem();
+    for (size_t i = 0; i < count; i++) {
+        v->items[i] = s->items[first + i];
+        int64_t left = v->items[i].left_ms - passed;
+        v->items[i].left_ms = left > 0 ? left : 0;
+    }
     atomic_fetch_add(&s->readers, 1);
     v->snapshot = s;
-    v->instances = (tkl_service_instances){.items = index < 0 ? s->items : &s->items[index],
-                                           .count = index < 0 ? s->count : 1,
-                                           .change = s->change,
-                                           .age_ms = age_ms};
+    v->instances = (tkl_service_instances){
+        .items = v->items, .count = count, .change = s->change, .age_ms = age_ms};
     *out = &v->instances;
     return TKL_OK;
 }

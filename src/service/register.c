@@ -17,10 +17,10 @@
 
 #define LEASE_MS     10000
 #define LEASE_MIN_MS 100
-#define LEASE_MAX_MS 300000  /* also in leases.inc.lua */
-#define RETRY_US     1000000 /* after a renewal that failed, at most */
+#define RETRY_US     1000000 /* longest pause after a renewal that failed */
 
-enum { ID, TOKEN, INFO, LEASE, RENEW, MOST, ARGUMENTS }; /* of service/register */
+/* Arguments of service/register; service/renew gets the first RENEWAL of them. */
+enum { ID, TOKEN, LEASE, RENEWAL, INFO = RENEWAL, AGAIN, MOST, ARGUMENTS };
 
 struct tkl_registration {
     tkl_service *service;
@@ -28,39 +28,48 @@ struct tkl_registration {
     tkl__kept kept;
     char token[TKL_TOKEN_SIZE];
     char lease_text[24], most_text[24];
-    char *text; /* of the id and the info */
+    char *text; /* owns the id and the info */
     tkl_bytes args[ARGUMENTS];
     int64_t lease_us, timeout_ms;
-    int64_t asked_at;         /* when the renewal under way was sent */
-    int64_t due;              /* the next one; of the keeper's thread */
-    _Atomic int64_t until;    /* when the lease ends, by the local clock */
+    int64_t asked_at;         /* when the current renewal was sent */
+    int64_t due;              /* when the next renewal is due; used by the keeper's thread only */
+    _Atomic int64_t until;    /* end of the lease, by the local clock */
+    bool is_listed;           /* result of the last request; used by the keeper's thread only */
     _Atomic bool is_replaced; /* another registration has the id */
 };
 
-/* ---- The script ---------------------------------------------------------- */
+/* ---- The scripts --------------------------------------------------------- */
 
+/* Registers an instance again if the server has lost it. A full server refuses that, but still
+ * renews the instances that it has. */
 static tkl__invocation invoke(tkl_registration *r)
 {
-    return (tkl__invocation){.script = &tkl__lua_service_register,
+    return (tkl__invocation){.script = r->is_listed ? &tkl__lua_service_renew
+                                                    : &tkl__lua_service_register,
                              .keys = r->service->keys.items,
                              .nkeys = r->service->keys.count,
                              .args = r->args,
-                             .nargs = ARGUMENTS,
+                             .nargs = r->is_listed ? RENEWAL : ARGUMENTS,
                              .retry_safe = true};
 }
 
-/* Takes note of what the script said; the lease counts from when it was sent. */
+/* Notes the reply of the script. The lease counts from the time of sending. */
 static int settle(tkl_registration *r, int64_t sent_at, int64_t said)
 {
-    if (said == 1) {
+    enum { FULL = -1, REPLACED, LISTED, LOST };
+    r->is_listed = said == LISTED;
+    switch (said) {
+    case LISTED:
         r->until = sent_at + r->lease_us;
         return TKL_OK;
-    }
-    if (said == 0) {
+    case LOST:
+        return tkl__fail(TKL_NOTFOUND, "the server has lost this registration");
+    case REPLACED:
         r->is_replaced = true;
         return tkl__fail(TKL_NOTOWNER, "another registration has this id");
+    default:
+        return tkl__fail(TKL_FULL, "the service has %d instances", TKL_SERVICE_INSTANCES_MAX);
     }
-    return tkl__fail(TKL_FULL, "the service has %d instances", TKL_SERVICE_INSTANCES_MAX);
 }
 
 static int run(tkl_registration *r)
@@ -97,7 +106,7 @@ static void keeper_done(tkl__kept *kept, int rc, const tkl_reply *reply)
     int64_t third = r->lease_us / 3, pause = third < RETRY_US ? third : RETRY_US;
     if (rc == TKL_OK)
         rc = settle(r, r->asked_at, tkl_reply_int(reply));
-    r->due = tkl__now() + (rc == TKL_OK ? third : pause);
+    r->due = tkl__now() + (rc == TKL_OK ? third : rc == TKL_NOTFOUND ? 0 : pause);
     if (r->is_replaced)
         r->due = TKL__FOREVER;
 }
@@ -120,7 +129,8 @@ static int check(const tkl_service_instance *instance, const tkl_registration_op
     if (rc == TKL_OK)
         rc = TKL__CHECK_RESERVED(instance);
     if (rc == TKL_OK && options->lease_ms != 0)
-        rc = tkl__check_number("lease_ms", options->lease_ms, LEASE_MIN_MS, LEASE_MAX_MS);
+        rc = tkl__check_number("lease_ms", options->lease_ms, LEASE_MIN_MS,
+                               TKL__SERVICE_LEASE_MAX_MS);
     if (rc == TKL_OK)
         rc = tkl__check_number("timeout_ms", options->timeout_ms, 0, TKL__MS_MAX);
     const char *wrong = tkl__service_instance_check(instance);
@@ -158,7 +168,7 @@ static int fill(tkl_registration *r, const tkl_service_instance *instance, int64
     snprintf(r->most_text, sizeof r->most_text, "%d", TKL_SERVICE_INSTANCES_MAX);
     r->args[TOKEN] = tkl_str(r->token);
     r->args[LEASE] = tkl_str(r->lease_text);
-    r->args[RENEW] = tkl_str("0");
+    r->args[AGAIN] = tkl_str("0");
     r->args[MOST] = tkl_str(r->most_text);
     return copy_texts(r, instance);
 }
@@ -181,7 +191,7 @@ int tkl_service_register(tkl_service *service, const tkl_service_instance *insta
     rc = fill(made, instance, options->lease_ms ? options->lease_ms : LEASE_MS);
     if (rc == TKL_OK)
         rc = run(made);
-    made->args[RENEW] = tkl_str("1");
+    made->args[AGAIN] = tkl_str("1");
     if (rc == TKL_OK)
         rc = tkl__keep(service->client, &made->kept, tkl__now() + made->lease_us / 3);
     if (rc == TKL_OK) {

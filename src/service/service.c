@@ -30,14 +30,15 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/interrupt.h"
 #include "core/names.h"
 #include "core/options.h"
 #include "core/script.h"
 #include "core/walk.h"
 #include "service/scripts.h"
 
-#define GAP_US    20000 /* between two loads: a thousand may register at once */
-#define MARGIN_US 5000  /* after the end of a lease, for the clocks' different steps */
+#define GAP_US    20000 /* pause between two loads: many may register */
+#define MARGIN_US 5000  /* wait after the end of a lease: clocks differ */
 
 /* ---- Handles ------------------------------------------------------------- */
 
@@ -104,10 +105,11 @@ static int fetch(tkl_service *service, int64_t deadline, tkl__service_snapshot *
     *snapshot = NULL;
     tkl__args_init(&args);
     tkl__args_int(&args, TKL_SERVICE_INSTANCES_MAX);
+    int64_t asked_at = tkl__lease_now();
     int rc = tkl__eval(service->client, &tkl__lua_service_list, &service->keys, &args, deadline,
                        true, &reply);
     if (rc == TKL_OK)
-        rc = tkl__service_snapshot_make(reply, snapshot);
+        rc = tkl__service_snapshot_make(reply, asked_at, snapshot);
     tkl_reply_free(reply);
     tkl__args_free(&args);
     return rc;
@@ -124,7 +126,7 @@ int tkl_service_list(tkl_service *service, tkl_service_instances **instances)
     return rc;
 }
 
-/* When the first lease ends. */
+/* The end of the first lease that ends. */
 static int64_t first_end(const tkl__service_snapshot *snapshot)
 {
     int64_t left = INT64_MAX;
@@ -134,7 +136,7 @@ static int64_t first_end(const tkl__service_snapshot *snapshot)
     return left == INT64_MAX ? TKL__FOREVER : tkl__deadline_ms(left) + MARGIN_US;
 }
 
-/* For the follower: replaces the copy. */
+/* Called by the follower: replaces the copy. */
 static int load(void *arg, int64_t deadline, int64_t *again)
 {
     tkl_service *service = arg;
@@ -158,7 +160,8 @@ int tkl_service_watch(tkl_service *service, uint64_t change, int64_t wait_ms,
 {
     int64_t deadline = wait_ms < 0 ? TKL__FOREVER : tkl__deadline_ms(wait_ms);
     *instances = NULL;
-    int rc = tkl__follow_lock(&service->follower);
+    tkl__begin_request(service->client);
+    int rc = tkl__end_request(service->client, tkl__follow_lock(&service->follower));
     if (rc != TKL_OK)
         return rc;
     while (rc == TKL_OK && tkl__service_snapshot_change(service->snapshot) == change)
@@ -172,7 +175,7 @@ int tkl_service_watch(tkl_service *service, uint64_t change, int64_t wait_ms,
 
 /* ---- Picking ------------------------------------------------------------- */
 
-/* From 0 to below `limit`. The bias of the remainder is below 2^-40. */
+/* A random number from 0 to below `limit`. The bias of the remainder is below 2^-40. */
 static uint64_t random_below(uint64_t limit)
 {
     uint64_t number;
@@ -186,7 +189,7 @@ static int64_t weight_at(const tkl__service_snapshot *snapshot, size_t index)
     return weight > 0 ? weight : 0;
 }
 
-/* An index, or -1 when none has a weight. */
+/* Picks an index by weight; -1: no instance has a weight. */
 static int64_t pick_by_weight(const tkl__service_snapshot *snapshot)
 {
     int64_t total = 0;

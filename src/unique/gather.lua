@@ -7,7 +7,7 @@
 
 local OWN, command = KEYS[1], ARGV[1]
 local rooms, copies = {unpack(KEYS, 2)}, {unpack(ARGV, 2)}
-local ROOM_MS = '60000' -- should the server stop in the middle
+local ROOM_MS = '60000' -- in case the server stops in the middle
 
 for i, room in ipairs(rooms) do
   redis.call('SET', room, copies[i], 'PX', ROOM_MS)

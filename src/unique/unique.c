@@ -82,7 +82,7 @@ int tkl_unique_names(tkl_client *client, tkl_names **names)
 
 /* ---- Several ------------------------------------------------------------- */
 
-/* PFCOUNT or PFMERGE of the first and the others, all within reach of one command. */
+/* Runs PFCOUNT or PFMERGE for the first and the others, all in reach of one command. */
 static int run_together(const char *name, tkl_unique *first, tkl_unique *const *others,
                         size_t count, tkl_reply **reply)
 {
@@ -94,7 +94,7 @@ static int run_together(const char *name, tkl_unique *first, tkl_unique *const *
     return tkl__query_end(&command, true, reply);
 }
 
-/* Copies of the others, in one trip for each node. */
+/* Fetches copies of the others, in one round trip per node. */
 static int fetch(tkl_client *client, tkl_unique *const *others, size_t count, tkl_reply **copies)
 {
     tkl_pipeline *pipeline;
@@ -116,7 +116,8 @@ static int fetch(tkl_client *client, tkl_unique *const *others, size_t count, tk
     return rc;
 }
 
-/* The script's keys and arguments: room and copy for each of the others that exists. */
+/* Makes the script's keys and arguments: a temporary key and a copy for each of the others that
+ * exists. */
 static int lay_out(tkl_unique *first, const tkl_reply *copies, tkl_bytes *keys, tkl_bytes *args,
                    size_t *count)
 {
@@ -190,7 +191,7 @@ int tkl_unique_count(tkl_unique *const *uniques, size_t count, int64_t *differen
     return rc;
 }
 
-/* The lifetime begins anew: PFMERGE of nothing changes nothing else. */
+/* Renews the expiry: PFMERGE of nothing changes nothing else. */
 static int keep_alive(tkl_unique *unique)
 {
     tkl__query command;
